@@ -1,0 +1,76 @@
+# `make` alone lists the targets.
+
+# Time that `make fuzz` gives to each fuzz target.
+T ?= 10s
+# Arguments of `make run` and `make bench`.
+ARGS ?=
+
+# The client tests are a module of their own, so that muster does not depend on
+# other Kafka clients.
+CLIENTS := interop/go
+LINTER  := bin/golangci-lint
+
+# Go stamps the commit into the binary, and refuses to build where Git cannot
+# tell it: no commit yet, or a checkout that belongs to another user.
+BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvcs=false)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run build test lint fmt unit race fuzz e2e bench generate ci clean fresh setup
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Build the broker and run it on 127.0.0.1:9092 with its data in ./data
+	bin/muster serve $(ARGS)
+
+build: ## Build bin/muster
+	go build $(BUILDFLAGS) -o bin/muster ./cmd/muster
+
+test: setup lint race e2e ## Run everything a change must pass: lint, all tests with the race detector, real clients
+
+lint: $(LINTER) ## Run go vet and golangci-lint (the first time builds the linter, which takes minutes)
+	go vet ./...
+	$(LINTER) run ./...
+	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && go vet ./... && $(CURDIR)/$(LINTER) run ./...; fi
+
+fmt: $(LINTER) ## Format the Go sources as lint wants them
+	$(LINTER) fmt
+	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && $(CURDIR)/$(LINTER) fmt; fi
+
+unit: ## Run the tests of the main module without the race detector, the fastest check
+	go test -shuffle=on ./...
+
+race: ## Run the tests of the main module, fuzz corpora included, with the race detector
+	go test -race -shuffle=on ./...
+
+fuzz: ## Run every fuzz target for T (make fuzz T=1m)
+	@scripts/fuzz $(T)
+
+e2e: setup ## Run real Kafka clients against the broker
+	cd $(CLIENTS) && go test -count=1 -shuffle=on ./...
+
+bench: ## Run the benchmark (make bench ARGS=-h lists its flags)
+	go run ./bench $(ARGS)
+
+generate: ## Regenerate what is generated from the source
+	go generate ./...
+
+ci: fresh test fuzz ## Run test and a short fuzz, and check that generated files are up to date
+
+clean: ## Remove what was built (not ./data)
+	rm -rf bin
+
+fresh: # Fail if `make generate` changes anything.
+	@state() { git status --porcelain && git diff; }; \
+	before=$$(state) && $(MAKE) -s generate && after=$$(state) && \
+	if [ "$$before" != "$$after" ]; then \
+		git status --short; echo "generated files were not up to date: commit what make generate changed"; exit 1; \
+	fi
+
+setup: # Install what the tests need beyond Go, gcc and make; says nothing when it is there.
+	@scripts/setup
+
+$(LINTER): tools/go.mod tools/go.sum
+	cd tools && go build -buildvcs=false -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@

@@ -1,0 +1,171 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Codec is a compression codec as numbered in batch attributes.
+type Codec int8
+
+// The codecs.
+const (
+	None Codec = iota
+	Gzip
+	Snappy
+	LZ4
+	ZSTD
+)
+
+// String returns the codec's name in compression.type.
+func (c Codec) String() string {
+	names := [...]string{"none", "gzip", "snappy", "lz4", "zstd"}
+	if c < 0 || int(c) >= len(names) {
+		return fmt.Sprintf("codec(%d)", int8(c))
+	}
+	return names[c]
+}
+
+// MaxDecompressed bounds what a batch may unpack to, so that a small batch
+// cannot make the broker allocate without bound.
+const MaxDecompressed = 256 << 20
+
+// ErrTooLarge says that a batch unpacks to more than MaxDecompressed.
+var ErrTooLarge = errors.New("record batch unpacks to too many bytes")
+
+var zstdDecoders = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxDecompressed))
+	if err != nil {
+		panic("zstd decoder options are fixed: " + err.Error())
+	}
+	return d
+}}
+
+// decompress unpacks src.
+func decompress(c Codec, src []byte) ([]byte, error) {
+	switch c {
+	case None:
+		return src, nil
+	case Gzip:
+		r, err := gzip.NewReader(bytes.NewReader(src))
+		if err != nil {
+			return nil, err
+		}
+		return readBounded(r)
+	case Snappy:
+		return decodeSnappy(src)
+	case LZ4:
+		return readBounded(lz4.NewReader(bytes.NewReader(src)))
+	case ZSTD:
+		d := zstdDecoders.Get().(*zstd.Decoder)
+		defer zstdDecoders.Put(d)
+		if err := d.Reset(bytes.NewReader(src)); err != nil {
+			return nil, err
+		}
+		return readBounded(d)
+	}
+	return nil, fmt.Errorf("%w: unknown compression codec %d", ErrCorrupt, c)
+}
+
+func readBounded(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, MaxDecompressed+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > MaxDecompressed {
+		return nil, ErrTooLarge
+	}
+	return b, nil
+}
+
+// xerialMagic starts the framing that Java's snappy library puts around blocks.
+// Other clients send one bare block.
+var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
+
+const xerialHeader = 16
+
+func decodeSnappy(src []byte) ([]byte, error) {
+	if !bytes.HasPrefix(src, xerialMagic) || len(src) < xerialHeader {
+		return snappyBlock(nil, src)
+	}
+	var out []byte
+	for src = src[xerialHeader:]; len(src) > 0; {
+		if len(src) < 4 {
+			return nil, ErrTruncated
+		}
+		n := int(int32(binary.BigEndian.Uint32(src)))
+		if n < 0 || n > len(src)-4 {
+			return nil, ErrTruncated
+		}
+		var err error
+		if out, err = snappyBlock(out, src[4:4+n]); err != nil {
+			return nil, err
+		}
+		src = src[4+n:]
+	}
+	return out, nil
+}
+
+// snappyBlock appends the unpacked block to dst.
+func snappyBlock(dst, block []byte) ([]byte, error) {
+	n, err := snappy.DecodedLen(block)
+	if err != nil {
+		return nil, err
+	}
+	// A snappy element of three bytes yields at most 64, so a larger claim is a
+	// lie; believing it would allocate what the sender likes.
+	if n > MaxDecompressed-len(dst) || n > 64*len(block) {
+		return nil, ErrTooLarge
+	}
+	plain, err := snappy.Decode(nil, block)
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, plain...), nil
+}
+
+var zstdEncoders = sync.Pool{New: func() any {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic("zstd encoder options are fixed: " + err.Error())
+	}
+	return e
+}}
+
+// compress packs src; the result of None is src itself.
+func compress(c Codec, src []byte) ([]byte, error) {
+	var out bytes.Buffer
+	var w io.WriteCloser
+	switch c {
+	case None:
+		return src, nil
+	case Gzip:
+		w = gzip.NewWriter(&out)
+	case Snappy:
+		return snappy.Encode(nil, src), nil
+	case LZ4:
+		w = lz4.NewWriter(&out)
+	case ZSTD:
+		e := zstdEncoders.Get().(*zstd.Encoder)
+		defer zstdEncoders.Put(e)
+		return e.EncodeAll(src, nil), nil
+	default:
+		return nil, fmt.Errorf("%w: unknown compression codec %d", ErrInvalid, c)
+	}
+	if _, err := w.Write(src); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,174 @@
+package disk
+
+import (
+	"sync"
+
+	"muster/internal/store"
+)
+
+// syncers is how many files are synced at the same time. Syncs of different
+// files share the file system's journal commits.
+const syncers = 4
+
+// flushState collects those who wait for a log to become durable.
+type flushState struct {
+	mu      sync.Mutex
+	waiting []func(error)
+	queued  bool // a syncer has the log, or will
+}
+
+// syncer is the group commit: while a log is being synced, all who ask wait
+// for the next sync together.
+type syncer struct {
+	mu     sync.Mutex
+	wake   *sync.Cond
+	queue  []*log
+	closed bool
+	done   sync.WaitGroup
+}
+
+func newSyncer() *syncer {
+	s := &syncer{}
+	s.wake = sync.NewCond(&s.mu)
+	for range syncers {
+		s.done.Go(func() {
+			for l := s.next(); l != nil; l = s.next() {
+				l.syncWaiting()
+			}
+		})
+	}
+	return s
+}
+
+// push hands a log to the syncers; false says that there are none any more.
+func (s *syncer) push(l *log) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.queue = append(s.queue, l)
+	s.wake.Signal()
+	return true
+}
+
+func (s *syncer) next() *log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 {
+		if s.closed {
+			return nil
+		}
+		s.wake.Wait()
+	}
+	l := s.queue[0]
+	s.queue = s.queue[1:]
+	return l
+}
+
+func (s *syncer) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.wake.Broadcast()
+	s.mu.Unlock()
+	s.done.Wait()
+}
+
+// Flush implements store.Log.
+func (h *handle) Flush(done func(error)) {
+	l := h.log
+	l.mu.RLock()
+	durable, closed := l.durableEnd >= l.logEnd, l.closed
+	l.mu.RUnlock()
+	if closed {
+		done(store.ErrClosed)
+		return
+	}
+	if durable {
+		done(nil)
+		return
+	}
+	l.flush.mu.Lock()
+	l.flush.waiting = append(l.flush.waiting, done)
+	enqueue := !l.flush.queued
+	l.flush.queued = true
+	l.flush.mu.Unlock()
+	if enqueue && !l.store.sync.push(l) {
+		l.failFlushes(store.ErrClosed)
+	}
+}
+
+// syncWaiting makes the log durable for those who wait now, and goes on as
+// long as more have come meanwhile.
+func (l *log) syncWaiting() {
+	for {
+		l.flush.mu.Lock()
+		waiting := l.flush.waiting
+		l.flush.waiting = nil
+		if len(waiting) == 0 {
+			l.flush.queued = false
+			l.flush.mu.Unlock()
+			return
+		}
+		l.flush.mu.Unlock()
+		err := l.syncNow()
+		for _, done := range waiting {
+			done(err)
+		}
+	}
+}
+
+// datasync makes a segment's file durable. A failure leaves in doubt what
+// reached the disk, also for later syncs, so the log fails: it must be opened
+// again, which cuts it back to what is known to be durable.
+func (l *log) datasync(f *openFile) error {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	if l.failed.Load() {
+		return store.ErrFailed
+	}
+	err := f.Datasync()
+	if err != nil {
+		l.failed.Store(true)
+	}
+	return err
+}
+
+// syncNow makes durable what has been appended so far.
+func (l *log) syncNow() error {
+	l.mu.RLock()
+	if len(l.segments) == 0 || l.closed {
+		l.mu.RUnlock()
+		return store.ErrClosed
+	}
+	seg := l.active()
+	end, size := l.logEnd, seg.sum.size
+	l.mu.RUnlock()
+	f, err := l.acquire(seg)
+	if err == nil {
+		err = l.datasync(f)
+		l.release(f)
+	}
+	if err != nil {
+		return l.storageError("sync", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.durableEnd < end {
+		l.durableEnd = end
+		if l.active() == seg {
+			l.durableSize = size
+		}
+	}
+	return nil
+}
+
+func (l *log) failFlushes(err error) {
+	l.flush.mu.Lock()
+	waiting := l.flush.waiting
+	l.flush.waiting = nil
+	l.flush.mu.Unlock()
+	for _, done := range waiting {
+		done(err)
+	}
+}

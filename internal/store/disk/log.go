@@ -1,0 +1,349 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// log is a partition's log on disk. Handles share it; one of them, the owner,
+// may change it.
+//
+// Four locks, taken in this order: maintain (retention, trim, compaction),
+// appendMu (append and roll, and everything about ownership), syncMu, mu (what
+// readers look at; never held during I/O).
+type log struct {
+	store *Store
+	tp    store.TopicPartition
+	dir   string
+
+	maintain  sync.Mutex
+	cleanedTo int64 // compaction has seen everything below
+
+	appendMu sync.Mutex
+	owner    *handle
+	epoch    int32
+	made     bool // the folder exists
+	dirty    bool // the active segment has no index file that fits it
+	shutDown bool
+
+	// syncMu lets one sync at a time at the log, so that a roll cannot take a
+	// segment for durable while a sync of it is failing.
+	syncMu sync.Mutex
+	failed atomic.Bool
+
+	mu       sync.RWMutex
+	cfg      store.LogConfig
+	segments []*segment
+	logStart int64
+	logEnd   int64
+	epochs   []store.EpochStart
+	// durableEnd is the log end offset, and durableSize the size of the active
+	// segment, up to which a loss of power does no harm.
+	durableEnd  int64
+	durableSize int64
+	closed      bool // like shutDown, for readers
+
+	flush flushState
+}
+
+func newLog(s *Store, tp store.TopicPartition) *log {
+	return &log{store: s, tp: tp, dir: path.Join(s.root, folderName(tp)), epoch: -1}
+}
+
+// handle is a log as opened under one leader epoch.
+type handle struct {
+	*log
+	epoch int32
+}
+
+var _ store.Log = (*handle)(nil)
+
+// own makes a new handle the owner of the log.
+func (l *log) own(leaderEpoch int32, cfg store.LogConfig) (*handle, error) {
+	l.maintain.Lock()
+	defer l.maintain.Unlock()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if leaderEpoch < l.epoch {
+		return nil, store.ErrFenced
+	}
+	if l.failed.Load() {
+		if err := l.reload(); err != nil {
+			return nil, err
+		}
+	}
+	l.epoch = leaderEpoch
+	l.owner = &handle{log: l, epoch: leaderEpoch}
+	l.SetConfig(cfg)
+	return l.owner, nil
+}
+
+// mayChange says whether the handle still owns the log. appendMu is held.
+func (h *handle) mayChange() error {
+	switch {
+	case h.shutDown:
+		return store.ErrClosed
+	case h.owner == h:
+		return nil
+	case h.epoch < h.log.epoch:
+		return store.ErrFenced
+	default:
+		return store.ErrClosed
+	}
+}
+
+// Append implements store.Log.
+func (h *handle) Append(_ context.Context, batch []byte) (store.Appended, error) {
+	b := record.Batch(batch)
+	if n, err := record.Peek(b); err != nil || n != len(b) {
+		return store.Appended{}, store.ErrInvalidBatch
+	}
+	h.appendMu.Lock()
+	defer h.appendMu.Unlock()
+	if err := h.mayChange(); err != nil {
+		return store.Appended{}, err
+	}
+	if h.failed.Load() {
+		return store.Appended{}, store.ErrFailed
+	}
+	rolled, err := h.room(b)
+	if err != nil {
+		return store.Appended{}, h.storageError("append", err)
+	}
+	b.SetBaseOffset(h.logEnd)
+	b.SetLeaderEpoch(h.epoch)
+	if err := h.write(b); err != nil {
+		return store.Appended{}, h.storageError("append", err)
+	}
+	h.dirty = true
+	h.publish(b)
+	return store.Appended{BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Rolled: rolled}, nil
+}
+
+// room makes sure that there is an active segment that takes the batch.
+func (l *log) room(b record.Batch) (rolled bool, err error) {
+	if len(l.segments) == 0 {
+		return false, l.addSegment(l.logEnd)
+	}
+	l.mu.RLock()
+	cfg := l.cfg
+	l.mu.RUnlock()
+	if l.active().fits(b, cfg) {
+		return false, nil
+	}
+	return true, l.roll()
+}
+
+func (l *log) active() *segment { return l.segments[len(l.segments)-1] }
+
+// reload opens the log anew after a failure, cut back to what is known to be
+// durable.
+func (l *log) reload() error {
+	limit := l.durableSize
+	for _, s := range l.segments {
+		l.store.files.drop(s)
+	}
+	if err := l.load(false, limit); err != nil {
+		return err
+	}
+	l.failed.Store(false)
+	return nil
+}
+
+// write puts the batch at the end of the active segment, where no reader looks
+// yet. If that fails the file is cut back, lest a longer torn batch stick out
+// behind a shorter good one.
+func (l *log) write(b record.Batch) error {
+	seg := l.active()
+	f, err := l.acquire(seg)
+	if err != nil {
+		return err
+	}
+	defer l.release(f)
+	if _, err = f.WriteAt(b, seg.sum.size); err == nil {
+		return nil
+	}
+	if cut := f.Truncate(seg.sum.size); cut != nil {
+		l.failed.Store(true)
+	}
+	return err
+}
+
+// publish shows a written batch to readers.
+func (l *log) publish(b record.Batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active().note(b, l.cfg.IndexInterval)
+	l.logEnd = b.LastOffset() + 1
+	l.epochs = addEpoch(l.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
+}
+
+func addEpoch(epochs []store.EpochStart, e store.EpochStart) []store.EpochStart {
+	if n := len(epochs); n > 0 && epochs[n-1].Epoch >= e.Epoch {
+		return epochs
+	}
+	return append(epochs, e)
+}
+
+// addSegment creates a segment file, durably, and makes it the active one.
+func (l *log) addSegment(base int64) error {
+	if !l.made {
+		if err := l.store.fs.MkdirAll(l.dir); err != nil {
+			return err
+		}
+		if err := l.store.fs.SyncDir(l.store.root); err != nil {
+			return err
+		}
+		l.made = true
+	}
+	seg := newSegment(l.dir, base)
+	f, err := createFile(l.store.fs, seg.path)
+	if err != nil {
+		return err
+	}
+	closeQuietly(f)
+	if err := l.store.fs.SyncDir(l.dir); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.segments = append(l.segments, seg)
+	l.dirty = true
+	l.durableEnd, l.durableSize = base, 0
+	return nil
+}
+
+// roll closes the active segment and starts the next. The old one is durable
+// before the new one exists, so that only the last segment can be torn.
+func (l *log) roll() error {
+	seg := l.active()
+	if err := l.seal(seg); err != nil {
+		return err
+	}
+	if err := l.addSegment(l.logEnd); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seg.closed, seg.index = true, nil
+	return nil
+}
+
+// seal makes a segment durable and writes its index file, which is only a help:
+// it is rebuilt when it turns out missing or torn.
+func (l *log) seal(seg *segment) error {
+	f, err := l.acquire(seg)
+	if err != nil {
+		return err
+	}
+	defer l.release(f)
+	if err := l.datasync(f); err != nil {
+		return err
+	}
+	return writeFile(l.store.fs, seg.indexPath(), encodeIndex(seg.sum, seg.index), false)
+}
+
+func (l *log) acquire(seg *segment) (*openFile, error) {
+	return l.store.files.acquire(seg, l.store.fs.Open)
+}
+
+func (l *log) release(f *openFile) { l.store.files.release(f) }
+
+func (l *log) storageError(what string, err error) error {
+	return fmt.Errorf("%s to %s: %w: %w", what, folderName(l.tp), store.ErrStorage, err)
+}
+
+// Bounds implements store.Log.
+func (l *log) Bounds() (logStart, logEnd int64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.logStart, l.logEnd
+}
+
+// Size implements store.Log.
+func (l *log) Size() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var n int64
+	for _, s := range l.segments {
+		n += s.sum.size
+	}
+	return n
+}
+
+// Epochs implements store.Log.
+func (l *log) Epochs() []store.EpochStart {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Clone(l.epochs)
+}
+
+// SetConfig implements store.Log.
+func (l *log) SetConfig(cfg store.LogConfig) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cfg.SegmentBytes <= 0 {
+		cfg.SegmentBytes = 1 << 30
+	}
+	if cfg.IndexInterval <= 0 {
+		cfg.IndexInterval = 4096
+	}
+	l.cfg = cfg
+}
+
+// Close implements store.Log. The log itself stays with the store, which makes
+// it durable when it closes; only this handle ends.
+func (h *handle) Close() error {
+	h.appendMu.Lock()
+	defer h.appendMu.Unlock()
+	if h.owner == h {
+		h.owner = nil
+	}
+	return nil
+}
+
+// shut ends the log without care for its content, which is about to go.
+func (l *log) shut() {
+	l.maintain.Lock()
+	defer l.maintain.Unlock()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	l.endReads()
+	for _, s := range l.segments {
+		l.store.files.drop(s)
+	}
+}
+
+func (l *log) endReads() {
+	l.shutDown = true
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.failFlushes(store.ErrClosed)
+}
+
+// shutClean ends the log so that the next start can trust it without a scan.
+func (l *log) shutClean() error {
+	l.maintain.Lock()
+	defer l.maintain.Unlock()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	defer l.endReads()
+	if l.failed.Load() {
+		return store.ErrFailed
+	}
+	if len(l.segments) == 0 || !l.dirty {
+		return nil
+	}
+	if err := l.seal(l.active()); err != nil {
+		return err
+	}
+	return l.store.fs.SyncDir(l.dir)
+}

@@ -1,0 +1,193 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sort"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// view is a segment as a reader sees it: what was complete when it looked.
+type view struct {
+	seg   *segment
+	size  int64
+	maxTS int64
+	index []indexEntry // of the active segment; nil for a closed one
+	next  int64        // offset after the segment's last record
+}
+
+// snapshot returns the bounds and the segments from the one that holds offset
+// on.
+func (l *log) snapshot(offset int64) (logStart, logEnd int64, views []view, err error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return 0, 0, nil, store.ErrClosed
+	}
+	i := l.segmentFor(offset)
+	for _, s := range l.segments[i:] {
+		views = append(views, s.view())
+	}
+	return l.logStart, l.logEnd, views, nil
+}
+
+// segmentFor returns the index of the segment that holds offset.
+func (l *log) segmentFor(offset int64) int {
+	i := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset })
+	return max(i-1, 0)
+}
+
+func (s *segment) view() view {
+	v := view{seg: s, size: s.sum.size, maxTS: s.sum.maxTS, next: s.sum.next}
+	if !s.closed {
+		v.index = s.index
+	}
+	return v
+}
+
+// readPlan is what Read finds out under the lock.
+type readPlan struct {
+	logEnd int64
+	view   view
+	last   bool // the view is the active segment
+}
+
+func (l *log) plan(i int, offset int64) (p readPlan, ok bool, err error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return p, false, store.ErrClosed
+	}
+	if offset < l.logStart || offset > l.logEnd {
+		return p, false, store.ErrOffsetOutOfRange
+	}
+	i += l.segmentFor(offset)
+	if i >= len(l.segments) {
+		return p, false, nil
+	}
+	return readPlan{logEnd: l.logEnd, view: l.segments[i].view(), last: i == len(l.segments)-1}, true, nil
+}
+
+// Read implements store.Log.
+func (l *log) Read(_ context.Context, req store.ReadRequest) (store.Records, error) {
+	for i := 0; ; i++ {
+		p, ok, err := l.plan(i, req.Offset)
+		if err != nil || !ok || req.Offset >= min(p.logEnd, req.NextOffset) {
+			return store.Records{}, err
+		}
+		recs, found, err := l.readSegment(p, req)
+		if errors.Is(err, errGone) {
+			i = -1
+			continue
+		}
+		if err != nil || found || p.last {
+			return recs, err
+		}
+		// Compaction left nothing at or after the offset in this segment.
+	}
+}
+
+// readSegment reads from one segment. found is false if it has no batch that
+// ends at or after the offset.
+func (l *log) readSegment(p readPlan, req store.ReadRequest) (recs store.Records, found bool, err error) {
+	f, err := l.acquire(p.view.seg)
+	if err != nil {
+		return recs, false, l.storageError("read", err)
+	}
+	defer func() {
+		if recs.Len == 0 {
+			l.release(f)
+		}
+	}()
+	index, err := l.entries(f, p.view)
+	if err != nil {
+		return recs, false, err
+	}
+	pos, err := locate(f, p.view, index, req.Offset)
+	if err != nil || pos >= p.view.size {
+		return recs, false, err
+	}
+	end := p.view.size
+	if req.NextOffset < p.view.next {
+		if end, err = locate(f, p.view, index, req.NextOffset); err != nil {
+			return recs, true, err
+		}
+	}
+	end, err = fit(f, index, pos, end, req)
+	if err != nil || end <= pos {
+		return recs, true, err
+	}
+	return store.FileRecords(f, pos, int(end-pos), func() { l.release(f) }), true, nil
+}
+
+// entries returns a segment's index, from its file if the segment is closed.
+func (l *log) entries(f *openFile, v view) ([]indexEntry, error) {
+	if v.index != nil || v.size == 0 {
+		return v.index, nil
+	}
+	f.load.Lock()
+	defer f.load.Unlock()
+	if f.loaded {
+		return f.entries, nil
+	}
+	_, entries, err := l.readIndex(v.seg, v.size)
+	if err != nil {
+		// The file is missing or torn: make it anew on the side.
+		again := newSegment(l.dir, v.seg.base)
+		if err := again.rebuild(f, v.size, l.interval()); err != nil {
+			return nil, err
+		}
+		entries = again.index
+		_ = writeFile(l.store.fs, v.seg.indexPath(), encodeIndex(again.sum, entries), false)
+	}
+	f.entries, f.loaded = entries, true
+	return entries, nil
+}
+
+// locate returns the position of the first batch whose last record is at or
+// after offset, or the size if there is none.
+func locate(f io.ReaderAt, v view, index []indexEntry, offset int64) (int64, error) {
+	if offset <= v.seg.base {
+		return 0, nil
+	}
+	e := entryAtOrBefore(index, uint32(min(offset-v.seg.base, 1<<32-1)))
+	if v.seg.base+int64(e.rel) == offset {
+		return int64(e.pos), nil
+	}
+	found := v.size
+	err := eachHeader(f, int64(e.pos), v.size, func(pos int64, h record.Batch) error {
+		if h.LastOffset() < offset {
+			return nil
+		}
+		found = pos
+		return errStop
+	})
+	return found, err
+}
+
+// fit shortens the run from pos to end to what the request allows, at a batch
+// boundary.
+func fit(f io.ReaderAt, index []indexEntry, pos, end int64, req store.ReadRequest) (int64, error) {
+	limit := pos + int64(max(req.MaxBytes, 0))
+	if end <= limit {
+		return end, nil
+	}
+	from := pos
+	if at, ok := lastEntryWithin(index, pos, limit); ok {
+		from = at
+	}
+	// From the last indexed batch that fits, walk on to the last one that does.
+	to := from
+	err := eachHeader(f, from, end, func(p int64, h record.Batch) error {
+		next := p + int64(h.Size())
+		if next > limit && (p > pos || !req.MinOne) {
+			return errStop
+		}
+		to = next
+		return nil
+	})
+	return to, err
+}

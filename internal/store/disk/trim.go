@@ -1,0 +1,120 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// Trim implements store.Log. The new start is on disk before any file goes.
+func (h *handle) Trim(_ context.Context, newStart int64) error {
+	l := h.log
+	l.maintain.Lock()
+	defer l.maintain.Unlock()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil {
+		return err
+	}
+	logStart, logEnd := l.Bounds()
+	if newStart > logEnd {
+		return store.ErrOffsetOutOfRange
+	}
+	if newStart <= logStart {
+		return nil
+	}
+	if l.active().sum.next <= newStart && l.active().sum.size > 0 {
+		if err := l.roll(); err != nil {
+			return l.storageError("trim", err)
+		}
+	}
+	content := strconv.FormatInt(newStart, 10) + "\n"
+	if err := writeFile(l.store.fs, path.Join(l.dir, startFile), []byte(content), true); err != nil {
+		return l.storageError("trim", err)
+	}
+	l.mu.Lock()
+	l.logStart = newStart
+	n := 0
+	for n < len(l.segments)-1 && l.segments[n].sum.next <= newStart {
+		n++
+	}
+	l.mu.Unlock()
+	return l.dropFirst(n)
+}
+
+// Retain implements store.Log. It drops whole segments.
+func (h *handle) Retain(_ context.Context, r store.Retention) error {
+	l := h.log
+	l.maintain.Lock()
+	defer l.maintain.Unlock()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil {
+		return err
+	}
+	if len(l.segments) == 0 {
+		return nil
+	}
+	if a := l.active(); a.sum.size > 0 && a.sum.next <= r.NextOffset && expired(a, r) {
+		if err := l.roll(); err != nil {
+			return l.storageError("retain", err)
+		}
+	}
+	excess := l.Size() - r.MaxBytes
+	n := 0
+	for ; n < len(l.segments)-1; n++ {
+		s := l.segments[n]
+		bySize := r.MaxBytes >= 0 && excess >= s.sum.size
+		if s.sum.next > r.NextOffset || !bySize && !expired(s, r) {
+			break
+		}
+		excess -= s.sum.size
+	}
+	return l.dropFirst(n)
+}
+
+func expired(s *segment, r store.Retention) bool {
+	if r.MaxAge < 0 || s.sum.maxTS == record.NoTimestamp {
+		return false
+	}
+	return r.Now.UnixMilli()-s.sum.maxTS > r.MaxAge.Milliseconds()
+}
+
+// dropFirst removes the first n segments, oldest first, so that a crash leaves
+// no hole.
+func (l *log) dropFirst(n int) error {
+	if n == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	dropped := l.segments[:n]
+	l.segments = slices.Clone(l.segments[n:])
+	l.logStart = max(l.logStart, l.segments[0].base)
+	l.epochs = trimEpochs(l.epochs, l.logStart)
+	l.mu.Unlock()
+	for _, s := range dropped {
+		if err := l.removeSegment(s); err != nil {
+			return l.storageError("trim", err)
+		}
+	}
+	if err := l.store.fs.SyncDir(l.dir); err != nil {
+		return l.storageError("trim", err)
+	}
+	return nil
+}
+
+func (l *log) removeSegment(s *segment) error {
+	l.store.files.drop(s)
+	for _, name := range []string{s.path, s.indexPath()} {
+		if err := l.store.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

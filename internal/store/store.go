@@ -1,0 +1,249 @@
+// Package store defines what a storage engine is: a set of partition logs.
+//
+// Everything durable in muster is a partition log (append a record batch, read
+// from an offset, trim). This package owns the contract and its errors;
+// storetest is the suite that every engine passes; mem, disk and redis are the
+// engines. An engine never decides about high watermarks, idempotence or
+// visibility: that is the partition's business.
+//
+// What the contract leaves to the engine:
+//
+//   - Offsets. Append returns the offsets the engine gave to a batch. They grow
+//     from batch to batch, but there may be gaps between two batches, so nobody
+//     may compute an offset by counting records over several batches.
+//   - The form of the bytes. Read returns whole record batches (format v2) that
+//     hold the records which were appended. An engine may return the very bytes
+//     it was given (disk does) or build batches anew.
+//   - Producer state. An engine that keeps it atomically with each append
+//     returns all of it from Producers; any other returns its last snapshot and
+//     the offset from which batches must be read to complete it.
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Errors that every engine returns, possibly wrapped with what was attempted.
+var (
+	// ErrOffsetOutOfRange says that an offset is below the log start offset or
+	// above the log end offset.
+	ErrOffsetOutOfRange = errors.New("offset out of range")
+	// ErrFenced says that a newer leader epoch has opened the log.
+	ErrFenced = errors.New("log is owned by a newer leader epoch")
+	// ErrStorage says that the medium failed: an I/O error, no room left. What
+	// was stored before remains readable.
+	ErrStorage = errors.New("storage failed")
+	// ErrFailed says that an earlier storage error left the end of the log in
+	// doubt. The log still reads; it must be opened again before it can append.
+	ErrFailed = errors.New("log failed and must be opened again")
+	// ErrClosed says that the log or its store is closed, or the log deleted.
+	ErrClosed = errors.New("log is closed")
+	// ErrCorrupt says that stored bytes are not what was written.
+	ErrCorrupt = errors.New("stored data is corrupt")
+	// ErrInvalidBatch says that the bytes given to Append are not exactly one
+	// record batch of format v2.
+	ErrInvalidBatch = errors.New("not one record batch of format v2")
+)
+
+// TopicPartition names a log.
+type TopicPartition struct {
+	Topic     string
+	Partition int32
+}
+
+// Store is a set of logs.
+type Store interface {
+	// Open opens the log, creating it if it does not exist, under a leader
+	// epoch. From then on every handle of a lower epoch is fenced. Opening a
+	// lower epoch than the log has seen is refused with ErrFenced. Opening the
+	// epoch of a live handle again ends that handle with ErrClosed.
+	Open(ctx context.Context, tp TopicPartition, leaderEpoch int32, cfg LogConfig) (Log, error)
+	// Delete removes a log with all it holds. The log may be open; its handles
+	// answer ErrClosed from then on. Deleting a log that does not exist is not
+	// an error.
+	Delete(ctx context.Context, tp TopicPartition) error
+	// List returns the logs that exist, in no particular order.
+	List(ctx context.Context) ([]TopicPartition, error)
+	// Close ends all logs cleanly.
+	Close() error
+}
+
+// LogConfig is what an engine needs to know of a topic's configuration.
+// Engines without segments ignore the segment fields.
+type LogConfig struct {
+	SegmentBytes  int64         // segment.bytes
+	SegmentAge    time.Duration // segment.ms
+	IndexInterval int64         // index.interval.bytes
+}
+
+// Appended says where a batch went.
+type Appended struct {
+	BaseOffset int64 // of the first record
+	LastOffset int64 // of the last record
+	// Rolled says that the engine closed a segment before this batch: a good
+	// moment for SaveProducers.
+	Rolled bool
+}
+
+// ReadRequest asks for record batches.
+type ReadRequest struct {
+	Offset     int64 // the first batch returned holds this offset or the next one after it
+	NextOffset int64 // exclusive upper bound: no batch with a record at or above it is returned
+	MaxBytes   int   // return no more than this …
+	MinOne     bool  // … except that the first batch is returned whatever its size
+}
+
+// EpochStart says at which offset a leader epoch began to append.
+type EpochStart struct {
+	Epoch int32
+	Start int64
+}
+
+// Log is one partition's log, opened under one leader epoch. All methods may
+// be called concurrently; Append calls are ordered by the caller.
+type Log interface {
+	// Append stores exactly one record batch, already validated, and returns
+	// when it would survive the death of this process. The engine writes the
+	// base offset and the leader epoch into batch. On error nothing is stored.
+	Append(ctx context.Context, batch []byte) (Appended, error)
+	// Flush calls done, possibly before it returns, once everything appended
+	// before this call would survive a loss of power. done must not block.
+	Flush(done func(error))
+	// Read returns record batches. Reading at the end of the log returns none;
+	// outside of the log, ErrOffsetOutOfRange. The caller releases the result.
+	Read(ctx context.Context, req ReadRequest) (Records, error)
+
+	// Bounds returns the log start offset and the log end offset (the offset
+	// after the last record).
+	Bounds() (logStart, logEnd int64)
+	// Size returns how many bytes the log holds.
+	Size() int64
+	// Epochs returns the leader epochs that appended, oldest first.
+	Epochs() []EpochStart
+	// OffsetForTimestamp finds the first record, in offset order, whose
+	// timestamp is at least ts.
+	OffsetForTimestamp(ctx context.Context, ts int64) (TimestampOffset, bool, error)
+	// MaxTimestamp finds the record with the largest timestamp, the first of
+	// them if several share it.
+	MaxTimestamp(ctx context.Context) (TimestampOffset, bool, error)
+
+	// Trim moves the log start offset up to newStart, durably. Moving it down
+	// is a no-op; beyond the end is ErrOffsetOutOfRange.
+	Trim(ctx context.Context, newStart int64) error
+	// Retain applies retention by time and size. It may keep more than asked,
+	// since engines drop in units of their own.
+	Retain(ctx context.Context, r Retention) error
+	// Compact keeps, of the records with the same key, only the newest. It may
+	// leave recent records alone.
+	Compact(ctx context.Context, c Compaction) error
+
+	// Producers returns the producer state that the engine keeps, and the
+	// offset from which batches must be read to complete it.
+	Producers(ctx context.Context) ([]Producer, int64, error)
+	// SaveProducers offers the engine a snapshot of the producer state as of
+	// nextOffset. It is a hint: engines that know better ignore it.
+	SaveProducers(ctx context.Context, producers []Producer, nextOffset int64) error
+
+	// SetConfig changes the log's configuration.
+	SetConfig(cfg LogConfig)
+	// Close ends this handle cleanly.
+	Close() error
+}
+
+// TimestampOffset is the answer to a search by timestamp.
+type TimestampOffset struct {
+	Offset      int64
+	Timestamp   int64
+	LeaderEpoch int32
+}
+
+// Retention says what may be dropped from the start of a log.
+type Retention struct {
+	Now        time.Time
+	MaxAge     time.Duration // negative: no limit
+	MaxBytes   int64         // negative: no limit
+	NextOffset int64         // nothing at or above it is dropped
+}
+
+// Compaction says how a log is to be compacted.
+type Compaction struct {
+	Now             time.Time
+	NextOffset      int64         // nothing at or above it is touched
+	MinLag          time.Duration // min.compaction.lag.ms
+	MaxLag          time.Duration // max.compaction.lag.ms
+	MinDirtyRatio   float64       // min.cleanable.dirty.ratio
+	DeleteRetention time.Duration // delete.retention.ms: how long tombstones stay
+}
+
+// Producer is what is kept of one idempotent producer in one partition.
+type Producer struct {
+	ID            int64
+	Epoch         int16
+	LastTimestamp int64
+	// Batches holds the last batches, oldest first, at most ProducerBatches.
+	Batches []ProducerBatch
+}
+
+// ProducerBatches is how many batches are remembered of each producer.
+const ProducerBatches = 5
+
+// ProducerBatch is one batch that a producer appended.
+type ProducerBatch struct {
+	BaseSequence int32
+	LastSequence int32
+	BaseOffset   int64
+	LastOffset   int64
+	Timestamp    int64
+}
+
+// FileSource is an open file that records can be sent from without copying
+// them through this process.
+type FileSource interface {
+	io.ReaderAt
+	// Fd returns the descriptor, or false if there is none (a file system in
+	// memory).
+	Fd() (uintptr, bool)
+}
+
+// Records is a run of whole record batches, in memory or in a file. The zero
+// value is an empty run.
+type Records struct {
+	Bytes []byte // in memory; or, if nil:
+	File  FileSource
+	Pos   int64
+	Len   int
+
+	release func()
+}
+
+// FileRecords makes a run that lies in a file; release is called once, when
+// the reader is done with it.
+func FileRecords(f FileSource, pos int64, length int, release func()) Records {
+	return Records{File: f, Pos: pos, Len: length, release: release}
+}
+
+// BytesRecords makes a run that lies in memory.
+func BytesRecords(b []byte) Records { return Records{Bytes: b, Len: len(b)} }
+
+// Release gives up the run. It must be called once, and Load not after it.
+func (r *Records) Release() {
+	if r.release != nil {
+		r.release()
+		r.release = nil
+	}
+}
+
+// Load returns the run's bytes, reading them from the file if need be.
+func (r *Records) Load() ([]byte, error) {
+	if r.Bytes != nil || r.Len == 0 {
+		return r.Bytes, nil
+	}
+	b := make([]byte, r.Len)
+	if _, err := r.File.ReadAt(b, r.Pos); err != nil {
+		return nil, err
+	}
+	return b, nil
+}

@@ -1,0 +1,99 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked says that the lock is held, by another process or by this one.
+var ErrLocked = errors.New("locked by another process")
+
+const (
+	filePerm = 0o644
+	dirPerm  = 0o755
+)
+
+// OS returns the file system of the operating system.
+func OS() FS { return osFS{} }
+
+type osFS struct{}
+
+func (osFS) Create(name string) (File, error) {
+	return openOS(name, os.O_CREATE|os.O_EXCL|os.O_RDWR)
+}
+
+func (osFS) Open(name string) (File, error) { return openOS(name, os.O_RDWR) }
+
+func (osFS) MkdirAll(name string) error                 { return os.MkdirAll(name, dirPerm) }
+func (osFS) Rename(oldName, newName string) error       { return os.Rename(oldName, newName) }
+func (osFS) Remove(name string) error                   { return os.Remove(name) }
+func (osFS) RemoveAll(name string) error                { return os.RemoveAll(name) }
+func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+
+func (osFS) SyncDir(name string) error {
+	// O_DIRECTORY, because syncing a file by mistake would pass for a promise
+	// about the folder's entries.
+	d, err := os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Lock uses flock, which the kernel drops when the process ends in whatever
+// way, so that a stale lock file never keeps a broker from starting.
+func (osFS) Lock(name string) (io.Closer, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, filePerm)
+	if err != nil {
+		return nil, err
+	}
+	err = retryInterrupted(func() error {
+		return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	})
+	if err == nil {
+		return f, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	return nil, fmt.Errorf("lock %s: %w", name, err)
+}
+
+type osFile struct{ *os.File }
+
+func openOS(name string, flag int) (File, error) {
+	f, err := os.OpenFile(name, flag, filePerm)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (f osFile) Datasync() error { return datasync(f.File) }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// Fd leaves the file's mode alone: only descriptors that can be polled are put
+// in non-blocking mode by package os, and regular files cannot.
+func (f osFile) Fd() (uintptr, bool) { return f.File.Fd(), true }
+
+func retryInterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

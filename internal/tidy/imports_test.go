@@ -1,0 +1,176 @@
+package tidy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// everything stands for all packages under internal, except those that only
+// tests may use.
+const everything = "*"
+
+// importTable says which packages of this module a package may import; what is
+// absent is forbidden. Names are folders without the leading "internal/", and
+// "." is the root package. To add an arrow is a decision about the design: say
+// why in the commit.
+var importTable = map[string][]string{
+	// The ways in.
+	".":          {"broker", "metadata/config"},
+	"cmd/muster": {".", "broker", "metadata/config"},
+	"bench":      {"."},
+	"interop/go": {"."},
+
+	// The one package that knows all others.
+	"broker": {everything},
+
+	// From the socket to the state.
+	"listener": {"protocol"},
+	"protocol": {"store"}, // Response bodies carry store.Records.
+	"handler": {
+		"auth", "coordinator", "metadata", "metadata/config", "partition", "protocol", "record",
+		"store", // For store.Records and the error values.
+	},
+	"coordinator": {"group", "metadata", "record", "store", "txn"},
+	"partition":   {"metadata", "record", "store"},
+	"cluster":     {"metadata", "metadata/config", "record", "store"},
+	"auth":        {},
+	"web":         {"metadata", "metadata/config"},
+
+	// The pure packages.
+	"group":           {"group/assignor", "metadata"},
+	"group/assignor":  {},
+	"txn":             {},
+	"record":          {},
+	"metadata":        {"metadata/config"},
+	"metadata/config": {},
+
+	// The storage engines, which never import one another.
+	"store":           {},
+	"store/mem":       {"record", "store"},
+	"store/disk":      {"record", "store", "store/vfs"},
+	"store/redis":     {"record", "store"},
+	"store/vfs":       {},
+	"store/storetest": {"record", "store"},
+
+	// Tests in the form of packages.
+	"sim":  {everything},
+	"tidy": {},
+}
+
+// testOnly lists the packages that no other package may import, tests aside.
+var testOnly = []string{"sim", "store/storetest", "tidy"}
+
+func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
+	report(t, checkImports(tree(t)))
+}
+
+// checkImports holds sources against the import table. A test may import what
+// it likes, except that only the simulator's own tests know the simulator.
+func checkImports(sources []*source) []string {
+	var problems []string
+	unknown := make(map[string]bool)
+	for _, s := range sources {
+		from := packageName(s.dir())
+		if _, ok := importTable[from]; !ok && !unknown[from] {
+			unknown[from] = true
+			problems = append(problems, fmt.Sprintf("%s: package %s is not in the import table (internal/tidy/imports_test.go)", s.path, from))
+		}
+		for _, spec := range s.ast.Imports {
+			to, ours := ourPackage(importPath(spec))
+			if !ours || unknown[from] {
+				continue
+			}
+			if rule := forbids(from, to, s.isTest()); rule != "" {
+				problems = append(problems, fmt.Sprintf("%s: imports %s, but %s", s.at(spec.Pos()), importPath(spec), rule))
+			}
+		}
+	}
+	return problems
+}
+
+// forbids returns the rule that an import breaks, or nothing.
+func forbids(from, to string, inTest bool) string {
+	if inTest {
+		if to == "sim" && from != "sim" {
+			return "tests outside internal/sim may not use the simulator"
+		}
+		return ""
+	}
+	allowed := importTable[from]
+	switch {
+	case slices.Contains(testOnly, to):
+		return "only tests may use package " + to
+	case slices.Contains(allowed, to):
+		return ""
+	case slices.Contains(allowed, everything) && isInternal(to):
+		return ""
+	case len(allowed) == 0:
+		return fmt.Sprintf("%s may import no package of this module", from)
+	default:
+		return fmt.Sprintf("%s may import only %s", from, strings.Join(allowed, ", "))
+	}
+}
+
+// ourPackage returns the name in the import table of a package of this module.
+func ourPackage(importPath string) (name string, ours bool) {
+	if importPath == module {
+		return ".", true
+	}
+	dir, ours := strings.CutPrefix(importPath, module+"/")
+	return packageName(dir), ours
+}
+
+func packageName(dir string) string { return strings.TrimPrefix(dir, "internal/") }
+
+func isInternal(name string) bool {
+	outside := []string{".", "bench"}
+	return !slices.Contains(outside, name) && !strings.HasPrefix(name, "cmd/") && !strings.HasPrefix(name, "interop/")
+}
+
+func TestImportTableNamesOnlyPackagesItDefines(t *testing.T) {
+	for from, allowed := range importTable {
+		for _, to := range allowed {
+			if _, ok := importTable[to]; !ok && to != everything {
+				t.Errorf("%s may import %s, which has no line of its own", from, to)
+			}
+		}
+	}
+}
+
+func TestCheckImportsFindsForbiddenImports(t *testing.T) {
+	for _, c := range []struct {
+		name, path, imports, want string
+	}{
+		{"an arrow that is absent", "internal/listener/conn.go", `"muster/internal/handler"`, "listener may import only protocol"},
+		{"one engine imports another", "internal/store/disk/log.go", `"muster/internal/store/mem"`, "store/disk may import only"},
+		{"a leaf imports", "internal/record/batch.go", `"muster/internal/store"`, "record may import no package"},
+		{"a renamed import", "internal/group/a.go", `clock "muster/internal/broker"`, "group may import only"},
+		{"an internal package imports the root", "internal/broker/a.go", `"muster"`, "broker may import only"},
+		{"the broker imports tests", "internal/broker/a.go", `"muster/internal/store/storetest"`, "only tests may use"},
+		{"the root imports the simulator", "muster.go", `"muster/internal/sim"`, "only tests may use"},
+		{"a test imports the simulator", "internal/group/a_test.go", `"muster/internal/sim"`, "may not use the simulator"},
+		{"a package nobody knows", "internal/util/a.go", `"muster/internal/store"`, "not in the import table"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := fixture(t, c.path, "package x\n\nimport "+c.imports+"\n")
+			wantProblems(t, checkImports([]*source{s}), c.want)
+		})
+	}
+}
+
+func TestCheckImportsAllowsWhatTheTableAllows(t *testing.T) {
+	for path, imports := range map[string]string{
+		"internal/listener/conn.go":     `"muster/internal/protocol"`,
+		"internal/broker/broker.go":     `"muster/internal/store/redis"`,
+		"internal/store/mem/a_test.go":  `"muster/internal/store/storetest"`,
+		"internal/sim/sim_test.go":      `"muster/internal/sim"`,
+		"internal/record/batch.go":      `"musterpiece/internal/store"`,
+		"cmd/muster/serve.go":           `"muster"`,
+		"internal/coordinator/shard.go": `"github.com/twmb/franz-go/pkg/kmsg"`,
+	} {
+		s := fixture(t, path, "package x\n\nimport "+imports+"\n")
+		wantProblems(t, checkImports([]*source{s}))
+	}
+}
