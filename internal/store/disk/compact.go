@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"muster/internal/record"
@@ -38,19 +36,25 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 	}
 	latest, end, err := l.latestOffsets(ctx, closed)
 	if err != nil {
-		return err
+		return l.storageError("compact", err)
 	}
-	p := pass{log: l, latest: latest, cleanedTo: l.cleanedTo, horizon: c.Now.Add(-c.DeleteRetention).UnixMilli()}
+	p := pass{log: l, ctx: ctx, latest: latest, cleanedTo: l.cleanedTo, horizon: c.Now.Add(-c.DeleteRetention).UnixMilli()}
 	for group := range groups(closed[:end], maxSize) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if err := p.rewrite(group); err != nil {
 			return l.storageError("compact", err)
 		}
 	}
 	l.cleanedTo = closed[end-1].sum.next
 	return nil
+}
+
+// interrupted says whether compaction must give up, because nobody wants its
+// result or somebody waits for the log.
+func (l *log) interrupted(ctx context.Context) error {
+	if l.halting.Load() > 0 {
+		return store.ErrClosed
+	}
+	return ctx.Err()
 }
 
 // compactable returns the closed segments that may be compacted now.
@@ -89,10 +93,7 @@ func (l *log) latestOffsets(ctx context.Context, closed []*segment) (map[string]
 		if s.base < l.cleanedTo {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		err := l.eachBatch(s, func(b record.Batch) error {
+		err := l.eachBatch(ctx, s, func(b record.Batch) error {
 			if b.Control() {
 				return nil
 			}
@@ -113,13 +114,16 @@ func (l *log) latestOffsets(ctx context.Context, closed []*segment) (map[string]
 	return latest, len(closed), nil
 }
 
-func (l *log) eachBatch(s *segment, fn func(record.Batch) error) error {
+func (l *log) eachBatch(ctx context.Context, s *segment, fn func(record.Batch) error) error {
 	f, err := l.acquire(s)
 	if err != nil {
 		return err
 	}
 	defer l.release(f)
 	return eachHeader(f, 0, s.sum.size, func(pos int64, h record.Batch) error {
+		if err := l.interrupted(ctx); err != nil {
+			return err
+		}
 		b, err := readBatch(f, pos, h)
 		if err != nil {
 			return err
@@ -150,6 +154,7 @@ func groups(segments []*segment, maxSize int64) func(func([]*segment) bool) {
 // pass is one compaction of a log.
 type pass struct {
 	*log
+	ctx       context.Context
 	latest    map[string]int64
 	cleanedTo int64 // tombstones below have been seen by an earlier pass
 	horizon   int64 // tombstones older than this may go
@@ -195,51 +200,51 @@ func (p *pass) rewrite(group []*segment) error {
 	first, next := group[0], group[len(group)-1].sum.next
 	seg := newSegment(p.dir, first.base)
 	tmp := path.Join(p.dir, fmt.Sprintf("%020d%s", first.base, cleanedSuffix))
-	if err := p.writeCleaned(seg, tmp, group); err != nil {
+	changed, err := p.writeCleaned(seg, tmp, group)
+	if err != nil || !changed && len(group) == 1 {
+		return errors.Join(err, removeIfThere(p.store.fs, tmp))
+	}
+	index := encodeIndex(seg.sum, seg.index)
+	swap := path.Join(p.dir, fmt.Sprintf("%020d-%020d%s", first.base, next, swapSuffix))
+	seg.path, seg.closed, seg.sum.next, seg.index = swap, true, next, nil
+	if err := p.commit(group, seg, tmp); err != nil {
+		// The folder is in a state that only loading it puts in order.
+		p.failed.Store(true)
 		return err
 	}
-	seg.closed = true
-	var before int64
-	for _, s := range group {
-		before += s.sum.size
-	}
-	if seg.sum.size == before && len(group) == 1 {
-		return p.store.fs.Remove(tmp)
-	}
-	swap := path.Join(p.dir, fmt.Sprintf("%020d-%020d%s", first.base, next, swapSuffix))
-	if err := p.store.fs.Rename(tmp, swap); err != nil {
+	p.writeIndex(seg, index)
+	return p.store.fs.SyncDir(p.dir)
+}
+
+// commit puts the new segment in the place of the group, on disk and in memory.
+func (p *pass) commit(group []*segment, seg *segment, tmp string) error {
+	if err := p.store.fs.Rename(tmp, seg.path); err != nil {
 		return err
 	}
 	if err := p.store.fs.SyncDir(p.dir); err != nil {
 		return err
 	}
-	index := encodeIndex(seg.sum, seg.index)
-	seg.path, seg.sum.next, seg.index = swap, next, nil
 	p.replace(group, seg)
 	for _, s := range group {
 		if err := p.removeSegment(s); err != nil {
 			return err
 		}
 	}
-	if err := p.store.files.move(seg, p.store.fs.Rename, segmentPath(p.dir, seg.base)); err != nil {
-		return err
-	}
-	if err := writeFile(p.store.fs, seg.indexPath(), index, false); err != nil {
-		return err
-	}
-	return p.store.fs.SyncDir(p.dir)
+	return p.store.files.move(seg, p.store.fs.Rename, segmentPath(p.dir, seg.base))
 }
 
-// writeCleaned writes what remains of a group to a file and syncs it.
-func (p *pass) writeCleaned(seg *segment, name string, group []*segment) error {
+// writeCleaned writes what remains of a group to a file and syncs it. It says
+// whether that is less than there was.
+func (p *pass) writeCleaned(seg *segment, name string, group []*segment) (changed bool, err error) {
 	f, err := createFile(p.store.fs, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	interval := p.interval()
 	for _, s := range group {
-		err = p.eachBatch(s, func(b record.Batch) error {
+		err = p.eachBatch(p.ctx, s, func(b record.Batch) error {
 			kept, err := p.filter(b)
+			changed = changed || len(kept) != len(b) || kept.CRC() != b.CRC()
 			if err != nil || kept == nil {
 				return err
 			}
@@ -256,11 +261,13 @@ func (p *pass) writeCleaned(seg *segment, name string, group []*segment) error {
 	if err == nil {
 		err = f.Datasync()
 	}
-	return errors.Join(err, f.Close())
+	return changed, errors.Join(err, f.Close())
 }
 
 // replace puts the new segment in the place of the group.
 func (l *log) replace(group []*segment, seg *segment) {
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.segments, group[0])
@@ -280,11 +287,8 @@ func (l *log) finishSwap(name string, bases []int64) ([]int64, error) {
 			rest = append(rest, base)
 			continue
 		}
-		s := newSegment(l.dir, base)
-		for _, file := range []string{s.path, s.indexPath()} {
-			if err := l.store.fs.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
+		if err := l.removeFiles(newSegment(l.dir, base)); err != nil {
+			return nil, err
 		}
 	}
 	if err := l.store.fs.Rename(path.Join(l.dir, name), segmentPath(l.dir, from)); err != nil {
@@ -295,10 +299,7 @@ func (l *log) finishSwap(name string, bases []int64) ([]int64, error) {
 
 func parseSwapName(name string) (from, to int64, ok bool) {
 	a, b, ok := strings.Cut(strings.TrimSuffix(name, swapSuffix), "-")
-	if !ok {
-		return 0, 0, false
-	}
-	from, err1 := strconv.ParseInt(a, 10, 64)
-	to, err2 := strconv.ParseInt(b, 10, 64)
-	return from, to, err1 == nil && err2 == nil && from >= 0 && to > from
+	from, ok1 := parseOffsetName(a, "")
+	to, ok2 := parseOffsetName(b, "")
+	return from, to, ok && ok1 && ok2 && to > from
 }

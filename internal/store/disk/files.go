@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
 
@@ -14,9 +15,10 @@ import (
 type fileCache struct {
 	max int
 
-	mu    sync.Mutex
-	files map[*segment]*openFile
-	idle  *list.List // of *openFile with no users, least recently used first
+	mu     sync.Mutex
+	closed bool
+	files  map[*segment]*openFile
+	idle   *list.List // of *openFile with no users, least recently used first
 }
 
 // openFile is a segment's open file, with its index if the segment is closed.
@@ -44,6 +46,9 @@ func newFileCache(limit int) *fileCache {
 func (c *fileCache) acquire(seg *segment, open func(name string) (vfs.File, error)) (*openFile, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return nil, store.ErrClosed
+	}
 	if seg.gone {
 		return nil, errGone
 	}
@@ -121,9 +126,11 @@ func (c *fileCache) forget(of *openFile) {
 	closeQuietly(of.File)
 }
 
-func (c *fileCache) closeAll() {
+// close closes every file, those in use when they are no longer.
+func (c *fileCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.closed = true
 	for _, of := range c.files {
 		c.forget(of)
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"sync"
 
 	"muster/internal/store"
@@ -112,57 +113,67 @@ func (l *log) syncWaiting() {
 		}
 		l.flush.mu.Unlock()
 		err := l.syncNow()
+		if err != nil {
+			err = l.storageError("sync", err)
+		}
 		for _, done := range waiting {
 			done(err)
 		}
 	}
 }
 
-// datasync makes a segment's file durable. A failure leaves in doubt what
-// reached the disk, also for later syncs, so the log fails: it must be opened
-// again, which cuts it back to what is known to be durable.
-func (l *log) datasync(f *openFile) error {
+// syncNow makes durable what has been appended so far.
+func (l *log) syncNow() error {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	for {
+		err := l.syncActive()
+		if !errors.Is(err, errGone) {
+			return err
+		}
+		// The segment was closed, and thereby synced, and dropped meanwhile.
+	}
+}
+
+// syncActive syncs the active segment. A failure leaves in doubt what reached
+// the disk, also for later syncs, so the log fails: it must be opened again,
+// which cuts it back to what is known to be durable. syncMu is held.
+func (l *log) syncActive() error {
 	if l.failed.Load() {
 		return store.ErrFailed
 	}
-	err := f.Datasync()
-	if err != nil {
-		l.failed.Store(true)
-	}
-	return err
-}
-
-// syncNow makes durable what has been appended so far.
-func (l *log) syncNow() error {
 	l.mu.RLock()
-	if len(l.segments) == 0 || l.closed {
+	if l.closed {
 		l.mu.RUnlock()
 		return store.ErrClosed
+	}
+	if l.durableEnd >= l.logEnd {
+		l.mu.RUnlock()
+		return nil
 	}
 	seg := l.active()
 	end, size := l.logEnd, seg.sum.size
 	l.mu.RUnlock()
 	f, err := l.acquire(seg)
-	if err == nil {
-		err = l.datasync(f)
-		l.release(f)
-	}
 	if err != nil {
-		return l.storageError("sync", err)
+		return err
+	}
+	defer l.release(f)
+	if err := f.Datasync(); err != nil {
+		l.doubtful = true
+		l.failed.Store(true)
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.durableEnd < end {
-		l.durableEnd = end
-		if l.active() == seg {
-			l.durableSize = size
-		}
+	if l.active() == seg {
+		l.durableEnd, l.durableSize = end, size
 	}
 	return nil
 }
 
+// failFlushes answers those who wait. No lock of the log may be held: they may
+// hold locks of their own and wait for the log's.
 func (l *log) failFlushes(err error) {
 	l.flush.mu.Lock()
 	waiting := l.flush.waiting

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"path"
 	"sort"
 
@@ -39,6 +38,10 @@ type summary struct {
 	next   int64              // offset after the last record
 	maxTS  int64              // largest timestamp, or record.NoTimestamp
 	epochs []store.EpochStart // leader epochs that begin in the segment
+	// print is a checksum over the batches' heads. It tells an index file from
+	// that of another segment of the same name and size, since compaction gives
+	// a name to several segments in turn.
+	print uint32
 }
 
 // encodeIndex makes the content of an index file: a head with the summary and
@@ -48,7 +51,7 @@ func encodeIndex(sum summary, entries []indexEntry) []byte {
 	b = binary.BigEndian.AppendUint32(b, indexMagic)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(sum.epochs)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(entries)))
-	b = binary.BigEndian.AppendUint32(b, 0)
+	b = binary.BigEndian.AppendUint32(b, sum.print)
 	b = binary.BigEndian.AppendUint64(b, uint64(sum.size))
 	b = binary.BigEndian.AppendUint64(b, uint64(sum.next))
 	b = binary.BigEndian.AppendUint64(b, uint64(sum.maxTS))
@@ -80,6 +83,7 @@ func decodeIndexHead(b []byte) (sum summary, entries, at int, err error) {
 	if crc32.Checksum(b[:at-4], crcTable) != binary.BigEndian.Uint32(b[at-4:]) {
 		return sum, 0, 0, errIndex
 	}
+	sum.print = binary.BigEndian.Uint32(b[12:])
 	sum.size = int64(binary.BigEndian.Uint64(b[16:]))
 	sum.next = int64(binary.BigEndian.Uint64(b[24:]))
 	sum.maxTS = int64(binary.BigEndian.Uint64(b[32:]))
@@ -120,7 +124,7 @@ func decodeIndex(b []byte) (summary, []indexEntry, error) {
 // its reader must notice.
 func writeFile(fsys vfs.FS, name string, content []byte, sync bool) error {
 	tmp := name + ".tmp"
-	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfThere(fsys, tmp); err != nil {
 		return err
 	}
 	f, err := fsys.Create(tmp)

@@ -11,6 +11,7 @@ import (
 
 	"muster/internal/record"
 	"muster/internal/store"
+	"muster/internal/store/vfs"
 )
 
 const (
@@ -19,27 +20,52 @@ const (
 
 	startFile = "log-start"
 	// indexHeadRead is enough for the head of an index file in most cases.
-	indexHeadRead = 4096
+	indexHeadRead   = 4096
+	defaultInterval = 4096
 )
 
 // load reads the log's folder. If the last stop was not clean, the active
 // segment is searched for where its good batches end and cut there; limit, if
 // not noLimit, is a size beyond which nothing is trusted.
 func (l *log) load(clean bool, limit int64) error {
+	segments, err := l.loadFolder(clean, limit)
+	if err == nil {
+		err = l.dropSnapshotsAbove(l.logEnd)
+	}
+	if err == nil {
+		return nil
+	}
+	for _, s := range segments {
+		l.store.files.drop(s)
+	}
+	if errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrStorage, err)
+}
+
+func (l *log) loadFolder(clean bool, limit int64) ([]*segment, error) {
 	bases, err := l.tidyFolder()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if l.made && !clean {
+		// A process that died may have left names, of the active segment or of
+		// log-start, that a loss of power would take back.
+		if err := l.store.fs.SyncDir(l.dir); err != nil {
+			return nil, err
+		}
 	}
 	logStart, err := l.readStart()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	segments := make([]*segment, len(bases))
+	var segments []*segment
 	for i, base := range bases {
-		segments[i] = newSegment(l.dir, base)
-		last := i == len(bases)-1
-		if err := l.loadSegment(segments[i], last, clean, limit); err != nil {
-			return fmt.Errorf("segment %s: %w", segments[i].path, err)
+		seg := newSegment(l.dir, base)
+		segments = append(segments, seg)
+		if err := l.loadSegment(seg, i == len(bases)-1, clean, limit); err != nil {
+			return segments, fmt.Errorf("segment %s: %w", seg.path, err)
 		}
 		if i > 0 {
 			// Compaction may have removed the last records of a segment.
@@ -47,7 +73,7 @@ func (l *log) load(clean bool, limit int64) error {
 		}
 	}
 	l.take(segments, logStart)
-	return l.dropSnapshotsAbove(l.logEnd)
+	return segments, nil
 }
 
 // take makes the loaded segments the log's state.
@@ -169,14 +195,22 @@ func (l *log) loadWhole(seg *segment, size int64) error {
 	if err := seg.rebuild(f, size, l.interval()); err != nil {
 		return err
 	}
-	return writeFile(l.store.fs, seg.indexPath(), encodeIndex(seg.sum, seg.index), false)
+	l.writeIndex(seg, encodeIndex(seg.sum, seg.index))
+	return nil
+}
+
+// writeIndex writes a segment's index file. It is only a help, made anew when
+// it turns out missing or torn, so failing to write it is no failure: a log on
+// a full disk must open, if only to be trimmed.
+func (l *log) writeIndex(seg *segment, content []byte) {
+	_ = writeFile(l.store.fs, seg.indexPath(), content, false)
 }
 
 func (l *log) interval() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.cfg.IndexInterval <= 0 {
-		return 4096
+		return defaultInterval
 	}
 	return l.cfg.IndexInterval
 }
@@ -230,7 +264,31 @@ func (l *log) salvageSegment(seg *segment, size, limit int64) error {
 			return err
 		}
 	}
-	return f.Datasync()
+	if l.rewrite {
+		if err := writeAgain(f, seg.sum.size); err != nil {
+			return err
+		}
+	}
+	err = f.Datasync()
+	l.rewrite = err != nil
+	return err
+}
+
+// writeAgain writes a file's content over itself. After a failed sync the
+// kernel takes what it could not write for clean, and a second sync would
+// succeed without writing it.
+func writeAgain(f vfs.File, size int64) error {
+	buf := make([]byte, min(size, 1<<20))
+	for pos := int64(0); pos < size; pos += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), size-pos)]
+		if _, err := f.ReadAt(buf, pos); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(buf, pos); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trimEpochs forgets epochs that ended before logStart.

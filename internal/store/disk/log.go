@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,12 +18,16 @@ import (
 //
 // Four locks, taken in this order: maintain (retention, trim, compaction),
 // appendMu (append and roll, and everything about ownership), syncMu, mu (what
-// readers look at; never held during I/O).
+// readers look at; never held during I/O). The list of segments changes only
+// under both appendMu and mu, so that either lets one look at it. Nobody is
+// called back under any of them.
 type log struct {
-	store *Store
-	tp    store.TopicPartition
-	dir   string
+	store  *Store
+	tp     store.TopicPartition
+	dir    string
+	loaded atomic.Bool
 
+	halting   atomic.Int32 // how many want maintenance to stop
 	maintain  sync.Mutex
 	cleanedTo int64 // compaction has seen everything below
 
@@ -31,12 +36,16 @@ type log struct {
 	epoch    int32
 	made     bool // the folder exists
 	dirty    bool // the active segment has no index file that fits it
-	shutDown bool
+	mustRoll bool // a roll has begun and must be completed
+	rewrite  bool // a sync failed while the log was loaded
+	shutDown bool // deleted, or the store is closed
+	replaced bool // the store has another log in its place
 
 	// syncMu lets one sync at a time at the log, so that a roll cannot take a
 	// segment for durable while a sync of it is failing.
-	syncMu sync.Mutex
-	failed atomic.Bool
+	syncMu   sync.Mutex
+	failed   atomic.Bool // the log takes no changes until it is opened again
+	doubtful bool        // it was a sync that failed
 
 	mu       sync.RWMutex
 	cfg      store.LogConfig
@@ -48,55 +57,13 @@ type log struct {
 	// segment, up to which a loss of power does no harm.
 	durableEnd  int64
 	durableSize int64
-	closed      bool // like shutDown, for readers
+	closed      bool // for readers: shut down or replaced
 
 	flush flushState
 }
 
 func newLog(s *Store, tp store.TopicPartition) *log {
 	return &log{store: s, tp: tp, dir: path.Join(s.root, folderName(tp)), epoch: -1}
-}
-
-// handle is a log as opened under one leader epoch.
-type handle struct {
-	*log
-	epoch int32
-}
-
-var _ store.Log = (*handle)(nil)
-
-// own makes a new handle the owner of the log.
-func (l *log) own(leaderEpoch int32, cfg store.LogConfig) (*handle, error) {
-	l.maintain.Lock()
-	defer l.maintain.Unlock()
-	l.appendMu.Lock()
-	defer l.appendMu.Unlock()
-	if leaderEpoch < l.epoch {
-		return nil, store.ErrFenced
-	}
-	if l.failed.Load() {
-		if err := l.reload(); err != nil {
-			return nil, err
-		}
-	}
-	l.epoch = leaderEpoch
-	l.owner = &handle{log: l, epoch: leaderEpoch}
-	l.SetConfig(cfg)
-	return l.owner, nil
-}
-
-// mayChange says whether the handle still owns the log. appendMu is held.
-func (h *handle) mayChange() error {
-	switch {
-	case h.shutDown:
-		return store.ErrClosed
-	case h.owner == h:
-		return nil
-	case h.epoch < h.log.epoch:
-		return store.ErrFenced
-	default:
-		return store.ErrClosed
-	}
 }
 
 // Append implements store.Log.
@@ -109,9 +76,6 @@ func (h *handle) Append(_ context.Context, batch []byte) (store.Appended, error)
 	defer h.appendMu.Unlock()
 	if err := h.mayChange(); err != nil {
 		return store.Appended{}, err
-	}
-	if h.failed.Load() {
-		return store.Appended{}, store.ErrFailed
 	}
 	rolled, err := h.room(b)
 	if err != nil {
@@ -135,27 +99,13 @@ func (l *log) room(b record.Batch) (rolled bool, err error) {
 	l.mu.RLock()
 	cfg := l.cfg
 	l.mu.RUnlock()
-	if l.active().fits(b, cfg) {
+	if !l.mustRoll && l.active().fits(b, cfg) {
 		return false, nil
 	}
 	return true, l.roll()
 }
 
 func (l *log) active() *segment { return l.segments[len(l.segments)-1] }
-
-// reload opens the log anew after a failure, cut back to what is known to be
-// durable.
-func (l *log) reload() error {
-	limit := l.durableSize
-	for _, s := range l.segments {
-		l.store.files.drop(s)
-	}
-	if err := l.load(false, limit); err != nil {
-		return err
-	}
-	l.failed.Store(false)
-	return nil
-}
 
 // write puts the batch at the end of the active segment, where no reader looks
 // yet. If that fails the file is cut back, lest a longer torn batch stick out
@@ -192,7 +142,9 @@ func addEpoch(epochs []store.EpochStart, e store.EpochStart) []store.EpochStart 
 	return append(epochs, e)
 }
 
-// addSegment creates a segment file, durably, and makes it the active one.
+// addSegment creates a segment file, durably, and makes it the active one. If
+// it fails the file may be there or come back after a crash, and then the
+// segment before it counts as closed; so that must take no more batches.
 func (l *log) addSegment(base int64) error {
 	if !l.made {
 		if err := l.store.fs.MkdirAll(l.dir); err != nil {
@@ -203,6 +155,7 @@ func (l *log) addSegment(base int64) error {
 		}
 		l.made = true
 	}
+	l.mustRoll = true
 	seg := newSegment(l.dir, base)
 	f, err := createFile(l.store.fs, seg.path)
 	if err != nil {
@@ -215,7 +168,7 @@ func (l *log) addSegment(base int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments = append(l.segments, seg)
-	l.dirty = true
+	l.mustRoll, l.dirty = false, true
 	l.durableEnd, l.durableSize = base, 0
 	return nil
 }
@@ -224,7 +177,7 @@ func (l *log) addSegment(base int64) error {
 // before the new one exists, so that only the last segment can be torn.
 func (l *log) roll() error {
 	seg := l.active()
-	if err := l.seal(seg); err != nil {
+	if err := l.seal(); err != nil {
 		return err
 	}
 	if err := l.addSegment(l.logEnd); err != nil {
@@ -236,18 +189,14 @@ func (l *log) roll() error {
 	return nil
 }
 
-// seal makes a segment durable and writes its index file, which is only a help:
-// it is rebuilt when it turns out missing or torn.
-func (l *log) seal(seg *segment) error {
-	f, err := l.acquire(seg)
-	if err != nil {
+// seal makes the active segment durable and writes its index file.
+func (l *log) seal() error {
+	if err := l.syncNow(); err != nil {
 		return err
 	}
-	defer l.release(f)
-	if err := l.datasync(f); err != nil {
-		return err
-	}
-	return writeFile(l.store.fs, seg.indexPath(), encodeIndex(seg.sum, seg.index), false)
+	seg := l.active()
+	l.writeIndex(seg, encodeIndex(seg.sum, seg.index))
+	return nil
 }
 
 func (l *log) acquire(seg *segment) (*openFile, error) {
@@ -256,7 +205,12 @@ func (l *log) acquire(seg *segment) (*openFile, error) {
 
 func (l *log) release(f *openFile) { l.store.files.release(f) }
 
+// storageError says what was attempted when the medium failed. That the log has
+// ended is no failure of the medium.
 func (l *log) storageError(what string, err error) error {
+	if errors.Is(err, store.ErrClosed) {
+		return err
+	}
 	return fmt.Errorf("%s to %s: %w: %w", what, folderName(l.tp), store.ErrStorage, err)
 }
 
@@ -287,63 +241,13 @@ func (l *log) Epochs() []store.EpochStart {
 
 // SetConfig implements store.Log.
 func (l *log) SetConfig(cfg store.LogConfig) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if cfg.SegmentBytes <= 0 {
 		cfg.SegmentBytes = 1 << 30
 	}
 	if cfg.IndexInterval <= 0 {
-		cfg.IndexInterval = 4096
+		cfg.IndexInterval = defaultInterval
 	}
-	l.cfg = cfg
-}
-
-// Close implements store.Log. The log itself stays with the store, which makes
-// it durable when it closes; only this handle ends.
-func (h *handle) Close() error {
-	h.appendMu.Lock()
-	defer h.appendMu.Unlock()
-	if h.owner == h {
-		h.owner = nil
-	}
-	return nil
-}
-
-// shut ends the log without care for its content, which is about to go.
-func (l *log) shut() {
-	l.maintain.Lock()
-	defer l.maintain.Unlock()
-	l.appendMu.Lock()
-	defer l.appendMu.Unlock()
-	l.endReads()
-	for _, s := range l.segments {
-		l.store.files.drop(s)
-	}
-}
-
-func (l *log) endReads() {
-	l.shutDown = true
 	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.failFlushes(store.ErrClosed)
-}
-
-// shutClean ends the log so that the next start can trust it without a scan.
-func (l *log) shutClean() error {
-	l.maintain.Lock()
-	defer l.maintain.Unlock()
-	l.appendMu.Lock()
-	defer l.appendMu.Unlock()
-	defer l.endReads()
-	if l.failed.Load() {
-		return store.ErrFailed
-	}
-	if len(l.segments) == 0 || !l.dirty {
-		return nil
-	}
-	if err := l.seal(l.active()); err != nil {
-		return err
-	}
-	return l.store.fs.SyncDir(l.dir)
+	defer l.mu.Unlock()
+	l.cfg = cfg
 }

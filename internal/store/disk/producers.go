@@ -91,7 +91,7 @@ func (l *log) snapshots() ([]int64, error) {
 func (l *log) removeSnapshots(offsets []int64) error {
 	for _, o := range offsets {
 		name := path.Join(l.dir, fmt.Sprintf("%020d%s", o, snapshotSuffix))
-		if err := l.store.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := removeIfThere(l.store.fs, name); err != nil {
 			return l.storageError("remove snapshot", err)
 		}
 	}

@@ -17,6 +17,7 @@ type view struct {
 	maxTS int64
 	index []indexEntry // of the active segment; nil for a closed one
 	next  int64        // offset after the segment's last record
+	print uint32
 }
 
 // snapshot returns the bounds and the segments from the one that holds offset
@@ -41,7 +42,7 @@ func (l *log) segmentFor(offset int64) int {
 }
 
 func (s *segment) view() view {
-	v := view{seg: s, size: s.sum.size, maxTS: s.sum.maxTS, next: s.sum.next}
+	v := view{seg: s, size: s.sum.size, maxTS: s.sum.maxTS, next: s.sum.next, print: s.sum.print}
 	if !s.closed {
 		v.index = s.index
 	}
@@ -50,49 +51,51 @@ func (s *segment) view() view {
 
 // readPlan is what Read finds out under the lock.
 type readPlan struct {
-	logEnd int64
-	view   view
-	last   bool // the view is the active segment
+	view view
+	last bool // the view is the active segment
+	none bool // there is nothing to read
 }
 
-func (l *log) plan(i int, offset int64) (p readPlan, ok bool, err error) {
+// plan finds the segment that holds seek, which is the offset that was asked
+// for or a later one.
+func (l *log) plan(req store.ReadRequest, seek int64) (readPlan, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if l.closed {
-		return p, false, store.ErrClosed
+	switch {
+	case l.closed:
+		return readPlan{}, store.ErrClosed
+	case req.Offset < l.logStart || req.Offset > l.logEnd:
+		return readPlan{}, store.ErrOffsetOutOfRange
+	case seek >= min(l.logEnd, req.NextOffset):
+		return readPlan{none: true}, nil
 	}
-	if offset < l.logStart || offset > l.logEnd {
-		return p, false, store.ErrOffsetOutOfRange
-	}
-	i += l.segmentFor(offset)
-	if i >= len(l.segments) {
-		return p, false, nil
-	}
-	return readPlan{logEnd: l.logEnd, view: l.segments[i].view(), last: i == len(l.segments)-1}, true, nil
+	i := l.segmentFor(seek)
+	return readPlan{view: l.segments[i].view(), last: i == len(l.segments)-1}, nil
 }
 
 // Read implements store.Log.
 func (l *log) Read(_ context.Context, req store.ReadRequest) (store.Records, error) {
-	for i := 0; ; i++ {
-		p, ok, err := l.plan(i, req.Offset)
-		if err != nil || !ok || req.Offset >= min(p.logEnd, req.NextOffset) {
+	for seek := req.Offset; ; {
+		p, err := l.plan(req, seek)
+		if err != nil || p.none {
 			return store.Records{}, err
 		}
-		recs, found, err := l.readSegment(p, req)
+		recs, found, err := l.readSegment(p, req, seek)
 		if errors.Is(err, errGone) {
-			i = -1
 			continue
 		}
 		if err != nil || found || p.last {
 			return recs, err
 		}
-		// Compaction left nothing at or after the offset in this segment.
+		// Compaction left nothing at or after the offset in this segment. The
+		// next one is found by offset, since segments may be joined meanwhile.
+		seek = p.view.next
 	}
 }
 
 // readSegment reads from one segment. found is false if it has no batch that
 // ends at or after the offset.
-func (l *log) readSegment(p readPlan, req store.ReadRequest) (recs store.Records, found bool, err error) {
+func (l *log) readSegment(p readPlan, req store.ReadRequest, seek int64) (recs store.Records, found bool, err error) {
 	f, err := l.acquire(p.view.seg)
 	if err != nil {
 		return recs, false, l.storageError("read", err)
@@ -106,7 +109,7 @@ func (l *log) readSegment(p readPlan, req store.ReadRequest) (recs store.Records
 	if err != nil {
 		return recs, false, err
 	}
-	pos, err := locate(f, p.view, index, req.Offset)
+	pos, err := locate(f, p.view, index, seek)
 	if err != nil || pos >= p.view.size {
 		return recs, false, err
 	}
@@ -133,15 +136,15 @@ func (l *log) entries(f *openFile, v view) ([]indexEntry, error) {
 	if f.loaded {
 		return f.entries, nil
 	}
-	_, entries, err := l.readIndex(v.seg, v.size)
-	if err != nil {
-		// The file is missing or torn: make it anew on the side.
+	sum, entries, err := l.readIndex(v.seg, v.size)
+	if err != nil || sum.print != v.print {
+		// The file is missing, torn, or about what compaction made of the
+		// segment. It is not written here, where compaction may be writing it.
 		again := newSegment(l.dir, v.seg.base)
 		if err := again.rebuild(f, v.size, l.interval()); err != nil {
 			return nil, err
 		}
 		entries = again.index
-		_ = writeFile(l.store.fs, v.seg.indexPath(), encodeIndex(again.sum, entries), false)
 	}
 	f.entries, f.loaded = entries, true
 	return entries, nil

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"math"
@@ -56,12 +57,17 @@ func (s *segment) indexPath() string {
 // parseOffsetName reads the offset out of names like 00000000000000000042.log.
 func parseOffsetName(name, suffix string) (int64, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
-	if !ok || len(digits) != 20 {
+	// 20 digits and no sign, since only that names the file again.
+	if !ok || len(digits) != 20 || digits[0] != '0' {
 		return 0, false
 	}
 	o, err := strconv.ParseInt(digits, 10, 64)
-	return o, err == nil && o >= 0
+	return o, err == nil
 }
+
+// printed is how much of each batch goes into a segment's fingerprint: from the
+// base offset to the checksum.
+const printed = 21
 
 // note takes a batch that lies at the end of the segment into summary and
 // index.
@@ -77,6 +83,7 @@ func (s *segment) note(b record.Batch, interval int64) {
 	s.sum.maxTS = max(s.sum.maxTS, b.MaxTimestamp())
 	s.sum.next = b.LastOffset() + 1
 	s.sum.size += int64(b.Size())
+	s.sum.print = crc32.Update(s.sum.print, crcTable, b[:printed])
 	if n := len(s.sum.epochs); n == 0 || s.sum.epochs[n-1].Epoch < b.LeaderEpoch() {
 		s.sum.epochs = append(s.sum.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
 	}
@@ -164,7 +171,7 @@ func (s *segment) rebuild(f io.ReaderAt, size, interval int64) error {
 // summary and index from those. What lies beyond is torn.
 func (s *segment) salvage(f io.ReaderAt, size, interval int64) error {
 	s.sum, s.index, s.indexedAt = summary{next: s.base, maxTS: record.NoTimestamp}, nil, 0
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, min(size, 1<<20))
 	for s.sum.size < size {
 		n := min(int64(len(buf)), size-s.sum.size)
 		if _, err := f.ReadAt(buf[:n], s.sum.size); err != nil {

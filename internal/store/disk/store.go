@@ -27,6 +27,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,11 +62,18 @@ type Store struct {
 	// clean says that the last stop was clean, so that active segments need no
 	// scan.
 	clean bool
+	// closers is how many logs are made durable at the same time by Close.
+	closers int
 
-	mu     sync.Mutex
-	logs   map[store.TopicPartition]*log
-	trash  int
+	// life is read-locked by whatever works on the folder, so that Close comes
+	// before or after it. Logs of different partitions do not wait for one
+	// another.
+	life   sync.RWMutex
 	closed bool
+
+	mu    sync.Mutex // guards what follows; never held during I/O
+	logs  map[store.TopicPartition]*log
+	trash int
 }
 
 var _ store.Store = (*Store)(nil)
@@ -79,7 +87,7 @@ func Open(root string, opts Options) (*Store, error) {
 	if opts.MaxOpenFiles <= 0 {
 		opts.MaxOpenFiles = 1024
 	}
-	if err := opts.FS.MkdirAll(root); err != nil {
+	if err := makeRoot(opts.FS, root); err != nil {
 		return nil, fmt.Errorf("create data folder: %w", err)
 	}
 	lock, err := opts.FS.Lock(path.Join(root, lockFile))
@@ -87,7 +95,7 @@ func Open(root string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("lock data folder %s: %w", root, err)
 	}
 	s := &Store{
-		fs: opts.FS, root: root, lock: lock,
+		fs: opts.FS, root: root, lock: lock, closers: 16,
 		files: newFileCache(opts.MaxOpenFiles), sync: newSyncer(),
 		logs: map[store.TopicPartition]*log{},
 	}
@@ -96,6 +104,23 @@ func Open(root string, opts Options) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
+}
+
+// makeRoot creates the data folder so that a loss of power cannot take it. Its
+// parents are synced even if they were there: an earlier start may have made
+// them and died.
+func makeRoot(fsys vfs.FS, root string) error {
+	if err := fsys.MkdirAll(root); err != nil {
+		return err
+	}
+	for dir := path.Clean(root); dir != path.Dir(dir); {
+		dir = path.Dir(dir)
+		// A parent that this user may not read is none that it has made.
+		if err := fsys.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 // start takes note of a clean stop, and takes the note away before anything
@@ -138,53 +163,74 @@ func parseFolderName(name string) (store.TopicPartition, bool) {
 		return store.TopicPartition{}, false
 	}
 	p, err := strconv.ParseInt(name[i+1:], 10, 32)
-	if err != nil || p < 0 {
-		return store.TopicPartition{}, false
-	}
-	return store.TopicPartition{Topic: name[:i], Partition: int32(p)}, true
+	tp := store.TopicPartition{Topic: name[:i], Partition: int32(p)}
+	// Names that the engine would not give, like orders-007, are not its own.
+	return tp, err == nil && p >= 0 && folderName(tp) == name
 }
 
 // Open implements store.Store.
 func (s *Store) Open(_ context.Context, tp store.TopicPartition, leaderEpoch int32, cfg store.LogConfig) (store.Log, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.life.RLock()
+	defer s.life.RUnlock()
 	if s.closed {
 		return nil, store.ErrClosed
 	}
+	for {
+		l := s.log(tp)
+		h, err := l.own(leaderEpoch, cfg)
+		if errors.Is(err, store.ErrFailed) {
+			if err = l.reopen(leaderEpoch); err == nil {
+				continue
+			}
+		}
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open log %s: %w", folderName(tp), err)
+		}
+		return h, nil
+	}
+}
+
+// log returns the log of a partition, which may have to be loaded yet.
+func (s *Store) log(tp store.TopicPartition) *log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	l := s.logs[tp]
 	if l == nil {
 		l = newLog(s, tp)
-		if err := l.load(s.clean, noLimit); err != nil {
-			return nil, fmt.Errorf("open log %s: %w", folderName(tp), err)
-		}
+		s.logs[tp] = l
 	}
-	h, err := l.own(leaderEpoch, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open log %s: %w", folderName(tp), err)
+	return l
+}
+
+// replace puts another log in the place of one that has ended, or none.
+func (s *Store) replace(tp store.TopicPartition, l *log) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l == nil {
+		delete(s.logs, tp)
+		return
 	}
 	s.logs[tp] = l
-	return h, nil
 }
 
 // Delete implements store.Store. The folder is renamed first, so that a crash
 // cannot leave half a log behind.
 func (s *Store) Delete(_ context.Context, tp store.TopicPartition) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.life.RLock()
+	defer s.life.RUnlock()
 	if s.closed {
 		return store.ErrClosed
 	}
-	if l := s.logs[tp]; l != nil {
-		l.shut()
-		delete(s.logs, tp)
-	}
-	s.trash++
-	gone := path.Join(s.root, trashPrefix+strconv.Itoa(s.trash))
-	err := s.fs.Rename(path.Join(s.root, folderName(tp)), gone)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	gone := s.trashName()
+	err := s.log(tp).remove(gone)
+	for errors.Is(err, errGone) {
+		err = s.log(tp).remove(gone)
 	}
 	if err == nil {
+		// Also if there was no folder: an earlier attempt may have failed here.
 		err = s.fs.SyncDir(s.root)
 	}
 	if err == nil {
@@ -196,63 +242,61 @@ func (s *Store) Delete(_ context.Context, tp store.TopicPartition) error {
 	return nil
 }
 
-// List implements store.Store.
-func (s *Store) List(context.Context) ([]store.TopicPartition, error) {
+func (s *Store) trashName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.trash++
+	return path.Join(s.root, trashPrefix+strconv.Itoa(s.trash))
+}
+
+// List implements store.Store.
+func (s *Store) List(context.Context) ([]store.TopicPartition, error) {
+	s.life.RLock()
+	defer s.life.RUnlock()
 	if s.closed {
 		return nil, store.ErrClosed
 	}
-	entries, err := s.fs.ReadDir(s.root)
+	out, err := s.folders()
 	if err != nil {
 		return nil, fmt.Errorf("list logs: %w: %w", store.ErrStorage, err)
 	}
-	var out []store.TopicPartition
 	seen := map[store.TopicPartition]bool{}
-	for _, e := range entries {
-		if tp, ok := parseFolderName(e.Name()); ok && e.IsDir() {
-			out = append(out, tp)
-			seen[tp] = true
+	for _, tp := range out {
+		seen[tp] = true
+	}
+	for _, l := range s.loaded() {
+		if !seen[l.tp] {
+			out = append(out, l.tp)
 		}
 	}
-	for tp := range s.logs {
-		if !seen[tp] {
+	return out, nil
+}
+
+// folders returns the logs that have a folder.
+func (s *Store) folders() ([]store.TopicPartition, error) {
+	entries, err := s.fs.ReadDir(s.root)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.TopicPartition
+	for _, e := range entries {
+		if tp, ok := parseFolderName(e.Name()); ok && e.IsDir() {
 			out = append(out, tp)
 		}
 	}
 	return out, nil
 }
 
-// Close implements store.Store: it makes everything durable and leaves the
-// note of a clean stop, unless something failed.
-func (s *Store) Close() error {
+// loaded returns the logs that were opened, in the order of their names.
+func (s *Store) loaded() []*log {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	var errs []error
-	for tp, l := range s.logs {
-		if err := l.shutClean(); err != nil {
-			errs = append(errs, fmt.Errorf("close log %s: %w", folderName(tp), err))
+	var out []*log
+	for _, l := range s.logs {
+		if l.loaded.Load() {
+			out = append(out, l)
 		}
 	}
-	s.sync.close()
-	s.files.closeAll()
-	if len(errs) == 0 {
-		errs = append(errs, s.leaveCleanNote())
-	}
-	return errors.Join(append(errs, s.lock.Close())...)
-}
-
-func (s *Store) leaveCleanNote() error {
-	f, err := s.fs.Create(path.Join(s.root, cleanFile))
-	if err != nil {
-		return fmt.Errorf("note clean stop: %w", err)
-	}
-	if err := errors.Join(f.Close(), s.fs.SyncDir(s.root)); err != nil {
-		return fmt.Errorf("note clean stop: %w", err)
-	}
-	return nil
+	slices.SortFunc(out, func(a, b *log) int { return strings.Compare(a.dir, b.dir) })
+	return out
 }

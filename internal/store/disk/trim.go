@@ -10,6 +10,7 @@ import (
 
 	"muster/internal/record"
 	"muster/internal/store"
+	"muster/internal/store/vfs"
 )
 
 // Trim implements store.Log. The new start is on disk before any file goes.
@@ -40,6 +41,7 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	}
 	l.mu.Lock()
 	l.logStart = newStart
+	l.epochs = trimEpochs(l.epochs, newStart)
 	n := 0
 	for n < len(l.segments)-1 && l.segments[n].sum.next <= newStart {
 		n++
@@ -71,7 +73,8 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 	for ; n < len(l.segments)-1; n++ {
 		s := l.segments[n]
 		bySize := r.MaxBytes >= 0 && excess >= s.sum.size
-		if s.sum.next > r.NextOffset || !bySize && !expired(s, r) {
+		trimmed := s.sum.next <= l.logStart // A crash came before the files went.
+		if s.sum.next > r.NextOffset || !bySize && !trimmed && !expired(s, r) {
 			break
 		}
 		excess -= s.sum.size
@@ -80,7 +83,12 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 }
 
 func expired(s *segment, r store.Retention) bool {
-	if r.MaxAge < 0 || s.sum.maxTS == record.NoTimestamp {
+	switch {
+	case r.MaxAge < 0:
+		return false
+	case s.sum.size == 0:
+		return true // Compaction left nothing that could be too young.
+	case s.sum.maxTS == record.NoTimestamp:
 		return false
 	}
 	return r.Now.UnixMilli()-s.sum.maxTS > r.MaxAge.Milliseconds()
@@ -111,10 +119,23 @@ func (l *log) dropFirst(n int) error {
 
 func (l *log) removeSegment(s *segment) error {
 	l.store.files.drop(s)
-	for _, name := range []string{s.path, s.indexPath()} {
-		if err := l.store.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	return l.removeFiles(s)
+}
+
+// removeFiles removes the index first: a crash must not leave it to a segment
+// that compaction may put in this one's place.
+func (l *log) removeFiles(s *segment) error {
+	for _, name := range []string{s.indexPath(), s.path} {
+		if err := removeIfThere(l.store.fs, name); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func removeIfThere(fsys vfs.FS, name string) error {
+	if err := fsys.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

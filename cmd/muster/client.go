@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/term"
+)
+
+const (
+	defaultBroker = "127.0.0.1:9092"
+	brokerEnv     = "MUSTER_BROKER"
+
+	// connectTimeout is how long a command looks for a broker before it says
+	// that there is none.
+	connectTimeout = 5 * time.Second
+	// requestTimeout bounds a request together with its retries.
+	requestTimeout = 10 * time.Second
+)
+
+// clientFlags are the flags of every command that talks to a broker.
+type clientFlags struct {
+	brokers []string
+	json    bool
+}
+
+// add defines the flags on a command. jsonUsage says what --json does there.
+func (f *clientFlags) add(cmd *cobra.Command, jsonUsage string) {
+	brokers := []string{defaultBroker}
+	if env := os.Getenv(brokerEnv); env != "" {
+		brokers = strings.Split(env, ",")
+	}
+	cmd.Flags().StringSliceVarP(&f.brokers, "broker", "b", brokers, "broker to connect to, `host:port`; more than one with commas; also from $"+brokerEnv)
+	cmd.Flags().BoolVar(&f.json, "json", false, jsonUsage)
+}
+
+// connect returns a client once a broker has answered.
+func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	all := append([]kgo.Opt{
+		kgo.SeedBrokers(f.brokers...),
+		kgo.ClientID("muster"),
+		kgo.DialTimeout(connectTimeout),
+		kgo.RetryTimeout(requestTimeout),
+		kgo.DisableClientMetrics(),
+	}, opts...)
+	client, err := kgo.NewClient(all...)
+	if err != nil {
+		return nil, usagef("%s", err)
+	}
+	pingCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := client.Ping(pingCtx); err != nil {
+		client.Close()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("no broker answers at %s: %s; start one with: muster serve", strings.Join(f.brokers, ", "), dialCause(err))
+	}
+	return client, nil
+}
+
+// admin is connect for commands that only send administrative requests.
+func (f *clientFlags) admin(ctx context.Context) (*kadm.Client, error) {
+	client, err := f.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kadm.NewClient(client), nil
+}
+
+// writeJSON writes a value for programs: indented, since people look at it too.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// isTerminal says whether a person sits at the other end.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// confirm asks a person at a terminal to say yes. Programs must say so with
+// --yes: a question that nobody reads has no answer.
+func confirm(in io.Reader, out io.Writer, question string, terminal bool) error {
+	if !terminal {
+		return usagef("%s Say so with --yes, since there is no terminal to ask at", question)
+	}
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	var answer string
+	if _, err := fmt.Fscanln(in, &answer); err != nil && !errors.Is(err, io.EOF) && answer == "" {
+		answer = "no" // An empty line.
+	}
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed")
+}

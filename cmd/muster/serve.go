@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/internal/broker"
+	"muster/internal/metadata/config"
+)
+
+// serveFlags are the flags of muster serve.
+type serveFlags struct {
+	listen []string
+	data   string
+	store  string
+	config string
+	set    []string
+}
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a broker",
+		Long: `Run a broker until it is told to stop (Ctrl-C or SIGTERM).
+
+Without flags it listens on 127.0.0.1:9092 and keeps its records in ./data.
+Settings have Kafka's names. They are taken, each overriding the one before,
+from the file given with --config, from environment variables (num.partitions
+is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.`,
+		Example: `  muster serve
+  muster serve --listen 0.0.0.0:9092 --data /var/lib/muster
+  muster serve --store mem --set num.partitions=6
+  muster serve --config server.properties`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			props, err := f.properties(os.Environ())
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), props, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "address to listen on, host:port (default 127.0.0.1:9092)")
+	cmd.Flags().StringVar(&f.data, "data", "", "folder for records (default ./data)")
+	cmd.Flags().StringVar(&f.store, "store", "", "where records are kept: disk or mem (default disk)")
+	cmd.Flags().StringVar(&f.config, "config", "", "file with settings, in the form of server.properties")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "a setting, key=value; may be given again")
+	return cmd
+}
+
+// serve runs a broker until ctx ends.
+func serve(ctx context.Context, props map[string]string, stderr io.Writer) error {
+	logger := slog.New(slog.NewTextHandler(stderr, nil))
+	b, err := broker.Open(ctx, broker.Config{Properties: props, Logger: logger})
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	logger.Info("stopping")
+	if err := b.Close(); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	logger.Info("stopped")
+	return nil
+}
+
+// properties gathers the settings from all their sources.
+func (f *serveFlags) properties(environ []string) (map[string]string, error) {
+	props := map[string]string{}
+	if f.config != "" {
+		file, err := os.Open(f.config)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if props, err = config.ParseProperties(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.config, err)
+		}
+	}
+	fromEnvironment(props, environ)
+	for _, s := range f.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--set %s: not key=value", s)
+		}
+		props[name] = value
+	}
+	return props, f.apply(props)
+}
+
+// apply puts the flags that stand for settings into props.
+func (f *serveFlags) apply(props map[string]string) error {
+	if len(f.listen) > 0 {
+		var listeners []string
+		for i, addr := range f.listen {
+			name := "PLAINTEXT"
+			if i > 0 {
+				name = fmt.Sprintf("PLAINTEXT%d", i+1)
+				props["listener.security.protocol.map"] = config.BrokerDef("listener.security.protocol.map").Default
+			}
+			listeners = append(listeners, name+"://"+addr)
+		}
+		for i := 1; i < len(f.listen); i++ {
+			props["listener.security.protocol.map"] += fmt.Sprintf(",PLAINTEXT%d:PLAINTEXT", i+1)
+		}
+		props["listeners"] = strings.Join(listeners, ",")
+	}
+	if f.data != "" {
+		delete(props, "log.dirs")
+		props["log.dir"] = f.data
+	}
+	switch {
+	case strings.HasPrefix(f.store, "redis"):
+		return fmt.Errorf("--store %s: the Redis store is not built yet; disk and mem are", f.store)
+	case f.store != "":
+		props["muster.store"] = f.store
+	}
+	return nil
+}
+
+const envPrefix = "MUSTER_"
+
+// fromEnvironment takes settings from variables like MUSTER_LOG_RETENTION_MS.
+func fromEnvironment(props map[string]string, environ []string) {
+	names := map[string]string{}
+	for _, d := range config.BrokerDefs() {
+		names[envPrefix+strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(d.Name, "muster."), ".", "_"))] = d.Name
+	}
+	for _, e := range environ {
+		variable, value, _ := strings.Cut(e, "=")
+		if name, ok := names[variable]; ok {
+			props[name] = value
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// table prints rows in aligned columns, numbers to the right.
+type table struct {
+	titles []string
+	right  []bool
+	rows   [][]string
+}
+
+// newTable makes a table with the given titles. A title that begins with > is
+// that of a column of numbers.
+func newTable(titles ...string) *table {
+	t := &table{titles: make([]string, len(titles)), right: make([]bool, len(titles))}
+	for i, title := range titles {
+		t.titles[i], t.right[i] = strings.CutPrefix(title, ">")
+	}
+	return t
+}
+
+// add appends a row; it takes one value for each column.
+func (t *table) add(values ...any) {
+	row := make([]string, len(values))
+	for i, v := range values {
+		row[i] = fmt.Sprint(v)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// print writes the titles and the rows, with two spaces between columns.
+func (t *table) print(w io.Writer) error {
+	widths := make([]int, len(t.titles))
+	lines := append([][]string{t.titles}, t.rows...)
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var out strings.Builder
+	for _, line := range lines {
+		for i, cell := range line {
+			fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case t.right[i]:
+				out.WriteString(fill + cell)
+			case i < len(line)-1:
+				out.WriteString(cell + fill)
+			default:
+				out.WriteString(cell)
+			}
+			if i < len(line)-1 {
+				out.WriteString("  ")
+			}
+		}
+		out.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// formatSize words a number of bytes with three digits or so.
+func formatSize(bytes int64) string {
+	if bytes < 1024 {
+		return strconv.FormatInt(bytes, 10) + " B"
+	}
+	size, unit := float64(bytes)/1024, 0
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	for size >= 1023.95 && unit < len(units)-1 {
+		size /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %s", size, units[unit])
+}
+
+// orDash formats a number that may be unknown.
+func orDash(n *int64, format func(int64) string) string {
+	if n == nil {
+		return "-"
+	}
+	return format(*n)
+}
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// plural words a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

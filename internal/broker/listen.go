@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+)
+
+// endpoint is a listener: where it listens and what clients are told.
+type endpoint struct {
+	metadata.Endpoint
+	address net.Addr
+	serve   func()
+}
+
+// listen opens all listeners. Nothing is served yet, but the ports are ours.
+func (b *Broker) listen() error {
+	protocols, err := parsePairs("listener.security.protocol.map", b.cfg.Get("listener.security.protocol.map"), ":")
+	if err != nil {
+		return err
+	}
+	advertised, err := parsePairs("advertised.listeners", b.cfg.Get("advertised.listeners"), "://")
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, entry := range config.SplitList(b.cfg.Get("listeners")) {
+		name, addr, ok := strings.Cut(entry, "://")
+		if !ok || name == "" || seen[name] {
+			return fmt.Errorf("listeners: %q is not NAME://host:port with a name of its own", entry)
+		}
+		seen[name] = true
+		e, err := b.listenOn(name, addr, protocols[name], advertised[name])
+		if err != nil {
+			return err
+		}
+		b.endpoints = append(b.endpoints, e)
+	}
+	if len(b.endpoints) == 0 {
+		return errors.New("listeners: there must be at least one")
+	}
+	for name := range advertised {
+		if !seen[name] {
+			return fmt.Errorf("advertised.listeners: there is no listener named %q", name)
+		}
+	}
+	return nil
+}
+
+// parsePairs parses a list of name<sep>value.
+func parsePairs(setting, value, sep string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, entry := range config.SplitList(value) {
+		name, v, ok := strings.Cut(entry, sep)
+		if !ok || name == "" || v == "" {
+			return nil, fmt.Errorf("%s: %q is not NAME%svalue", setting, entry, sep)
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, error) {
+	var tlsConfig *tls.Config
+	switch protocol {
+	case "PLAINTEXT":
+	case "SSL":
+		var err error
+		if tlsConfig, err = b.tlsConfig(); err != nil {
+			return endpoint{}, err
+		}
+	case "":
+		return endpoint{}, fmt.Errorf("listener %q: listener.security.protocol.map does not say which protocol it speaks", name)
+	default:
+		return endpoint{}, fmt.Errorf("listener %q: security protocol %q is not supported; PLAINTEXT and SSL are", name, protocol)
+	}
+	address, serve, err := b.server.Listen(name, addr, tlsConfig)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return endpoint{}, fmt.Errorf("port in use: something already listens on %s (another broker?); choose another address with --listen", addr)
+	}
+	if err != nil {
+		return endpoint{}, err
+	}
+	e := endpoint{address: address, serve: serve}
+	e.Endpoint, err = advertise(name, address, advertised)
+	return e, err
+}
+
+// advertise works out what clients are told of a listener: what the settings
+// say, with the real port for port 0 and this host's name for all addresses.
+func advertise(name string, address net.Addr, advertised string) (metadata.Endpoint, error) {
+	listening := address.(*net.TCPAddr)
+	host, port := listening.IP.String(), listening.Port
+	if listening.IP.IsUnspecified() {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			host = "localhost"
+		}
+	}
+	if advertised != "" {
+		h, p, err := net.SplitHostPort(advertised)
+		if err != nil {
+			return metadata.Endpoint{}, fmt.Errorf("advertised.listeners: %w", err)
+		}
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || h == "" {
+			return metadata.Endpoint{}, fmt.Errorf("advertised.listeners: %q is not host:port", advertised)
+		}
+		host = h
+		if n != 0 {
+			port = int(n)
+		}
+	}
+	return metadata.Endpoint{Listener: name, Host: host, Port: int32(port)}, nil
+}

@@ -1,0 +1,84 @@
+package broker
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// tlsConfig returns the server's side of TLS.
+func (b *Broker) tlsConfig() (*tls.Config, error) {
+	name := b.cfg.Get("ssl.keystore.location")
+	if name == "" {
+		return nil, errors.New("a listener with SSL needs ssl.keystore.location, a PEM file with private key and certificate chain")
+	}
+	k := &keystore{name: name, logger: b.logger}
+	if err := k.load(); err != nil {
+		return nil, fmt.Errorf("ssl.keystore.location: %w", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate}, nil
+}
+
+// keystore is the server's certificate, read again when its file changes, so
+// that a renewed one takes effect without a restart.
+type keystore struct {
+	name   string
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	cert     *tls.Certificate
+	modified time.Time
+	size     int64
+	checked  time.Time
+}
+
+// recheck is how often the file is looked at, at most.
+const recheck = time.Second
+
+func (k *keystore) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := time.Now(); now.Sub(k.checked) >= recheck {
+		k.checked = now
+		k.refresh()
+	}
+	return k.cert, nil
+}
+
+// refresh loads the file if it changed. A file that does not load leaves the
+// certificate as it is.
+func (k *keystore) refresh() {
+	info, err := os.Stat(k.name)
+	if err == nil && info.ModTime().Equal(k.modified) && info.Size() == k.size {
+		return
+	}
+	if err == nil {
+		err = k.load()
+	}
+	if err != nil {
+		k.logger.Error("certificate not read again; the old one stays in use", "file", k.name, "error", err)
+		return
+	}
+	k.logger.Info("certificate read again", "file", k.name)
+}
+
+func (k *keystore) load() error {
+	info, err := os.Stat(k.name)
+	if err != nil {
+		return err
+	}
+	pem, err := os.ReadFile(k.name)
+	if err != nil {
+		return err
+	}
+	cert, err := tls.X509KeyPair(pem, pem)
+	if err != nil {
+		return fmt.Errorf("%s: %w", k.name, err)
+	}
+	k.cert, k.modified, k.size = &cert, info.ModTime(), info.Size()
+	return nil
+}

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+)
+
+// kind is what broker and topic settings differ in.
+type kind struct {
+	label string
+	def   func(name string) *config.Def
+	check func(name, value string) error
+}
+
+var (
+	topicKind  = kind{"topic", config.TopicDef, config.CheckTopic}
+	brokerKind = kind{"broker", config.BrokerDef, config.CheckBroker}
+)
+
+// AlterTopic changes settings of a topic: all of them if replace is set, those
+// named otherwise.
+func (c *Controller) AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	image := c.image.Load()
+	old := image.Topic(name)
+	if old == nil {
+		return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+	}
+	current := func(n string) string { return config.TopicValue(image.Config, old.Set, n) }
+	set, err := apply(topicKind, old.Set, current, changes, replace)
+	if err != nil || validateOnly {
+		return err
+	}
+	t := *old
+	t.Set = set
+	edit := image.Edit()
+	edit.PutTopic(t)
+	return c.change(ctx, edit, topicRecord(t))
+}
+
+// AlterBroker changes settings of the broker that may change while it runs.
+func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	image := c.image.Load()
+	for _, ch := range changes {
+		if d := config.BrokerDef(ch.Name); d != nil && d.Static {
+			return metadata.Refuse(kerr.InvalidRequest, "broker setting %q is read at start and cannot be altered", ch.Name)
+		}
+	}
+	set, err := apply(brokerKind, image.Set, image.Config.Get, changes, replace)
+	if err != nil || validateOnly {
+		return err
+	}
+	edit := image.Edit()
+	edit.SetBrokerConfig(set)
+	return c.change(ctx, edit, configRecord(set))
+}
+
+// apply computes the settings after the changes.
+func apply(k kind, old map[string]string, current func(string) string, changes []metadata.ConfigChange, replace bool) (map[string]string, error) {
+	next := map[string]string{}
+	if !replace {
+		maps.Copy(next, old)
+	}
+	seen := map[string]bool{}
+	for _, ch := range changes {
+		if seen[ch.Name] {
+			return nil, metadata.Refuse(kerr.InvalidRequest, "setting %q is named twice", ch.Name)
+		}
+		seen[ch.Name] = true
+		d := k.def(ch.Name)
+		if d == nil {
+			return nil, metadata.Refuse(kerr.InvalidConfig, "%s", k.check(ch.Name, ""))
+		}
+		if ch.Op == metadata.ConfigDelete {
+			delete(next, ch.Name)
+			continue
+		}
+		value, err := newValue(d, ch, current)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.check(ch.Name, value); err != nil {
+			return nil, metadata.Refuse(kerr.InvalidConfig, "%s", err)
+		}
+		next[ch.Name] = value
+	}
+	return next, nil
+}
+
+func newValue(d *config.Def, ch metadata.ConfigChange, current func(string) string) (string, error) {
+	if ch.Value == nil {
+		return "", metadata.Refuse(kerr.InvalidConfig, "setting %q needs a value", ch.Name)
+	}
+	if ch.Op == metadata.ConfigSet {
+		return *ch.Value, nil
+	}
+	if ch.Op != metadata.ConfigAppend && ch.Op != metadata.ConfigSubtract {
+		return "", metadata.Refuse(kerr.InvalidRequest, "unknown operation %d on setting %q", ch.Op, ch.Name)
+	}
+	if d.Type != config.List {
+		return "", metadata.Refuse(kerr.InvalidConfig, "setting %q is not a list", ch.Name)
+	}
+	list := config.SplitList(current(ch.Name))
+	for _, e := range config.SplitList(*ch.Value) {
+		list = slices.DeleteFunc(list, func(have string) bool { return have == e })
+		if ch.Op == metadata.ConfigAppend {
+			list = append(list, e)
+		}
+	}
+	return strings.Join(list, ","), nil
+}

@@ -1,0 +1,175 @@
+// Produce (key 0) appends record batches.
+//
+//	v3   message format v2        v8   error message and record errors
+//	v5   log start offset         v9   flexible
+//	v7   zstd                     v10  leader hints
+//	v13  topic ids
+//
+// Left out: versions below 3 (older message formats), transactions.
+
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/protocol"
+	"muster/internal/record"
+)
+
+// errAcksZero ends the connection of a producer that does not want answers, so
+// that it learns of a failure at all.
+var errAcksZero = errors.New("produce with acks=0 failed")
+
+// produceCall collects the outcomes of one Produce request. Partitions report
+// theirs from wherever the disk's answer reaches them; the last one completes
+// the response.
+type produceCall struct {
+	*call
+	request  protocol.Request // the frame behind call is gone by then
+	acks     int16
+	outcomes []*produceOutcome
+	open     atomic.Int32
+	resp     *protocol.Response
+	image    *metadata.Image
+}
+
+type produceOutcome struct {
+	topic   string
+	topicID [16]byte
+	first   bool
+	index   int32
+	result  partition.Appended
+}
+
+func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, error) {
+	req, err := c.ParseProduce()
+	if err != nil {
+		return nil, err
+	}
+	p := &produceCall{call: c, request: *c.Request, acks: req.Acks, resp: protocol.NewPending(), image: c.image}
+	p.request.Body = nil
+	p.open.Store(1) // Held by this function until all partitions are begun.
+	for part, ok := req.Next(); ok; part, ok = req.Next() {
+		o := &produceOutcome{topic: part.Topic, topicID: part.TopicID, first: part.First, index: part.Index}
+		p.outcomes = append(p.outcomes, o)
+		p.open.Add(1)
+		h.appendTo(ctx, p, o, part.Records)
+	}
+	if err := req.Err(); err != nil {
+		p.done() // Somebody may still report to it.
+		return nil, err
+	}
+	p.done()
+	if p.acks == 0 {
+		return nil, p.failure()
+	}
+	return p.resp, nil
+}
+
+// appendTo begins the append of one partition's batch.
+func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcome, records []byte) {
+	report := func(a partition.Appended) {
+		o.result = a
+		p.done()
+	}
+	refuse := func(err *kerr.Error, msg string) {
+		report(partition.Appended{Err: err, Message: msg, BaseOffset: -1, LogAppendTime: -1, LogStartOffset: -1})
+	}
+	name := o.topic
+	if p.Version >= 13 {
+		var ok bool
+		if name, ok = topicName(p.image, o.topicID); !ok {
+			refuse(kerr.UnknownTopicID, "")
+			return
+		}
+	}
+	if p.acks < -1 || p.acks > 1 {
+		refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks must be -1, 0 or 1, not %d", p.acks))
+		return
+	}
+	if err, msg := checkBatch(records, p.Version); err != nil {
+		refuse(err, msg)
+		return
+	}
+	if metadata.IsInternal(name) {
+		refuse(kerr.InvalidTopicException, fmt.Sprintf("topic %q is internal; clients may not produce to it", name))
+		return
+	}
+	part, err := h.find(p.image, name, o.index)
+	if err != nil {
+		refuse(err, "")
+		return
+	}
+	part.Append(ctx, records, p.acks, report)
+}
+
+// checkBatch checks what depends on the request: that there is exactly one
+// batch, in a form that the version allows.
+func checkBatch(records []byte, version int16) (*kerr.Error, string) {
+	n, err := record.Peek(records)
+	switch {
+	case len(records) == 0:
+		return kerr.InvalidRecord, "no record batch"
+	case errors.Is(err, record.ErrMagic):
+		return kerr.InvalidRecord, "only message format v2 is supported: " + err.Error()
+	case err != nil || n > len(records):
+		return kerr.CorruptMessage, "the record batch is cut short"
+	case n < len(records):
+		return kerr.InvalidRecord, "more than one record batch for a partition"
+	case len(records) >= record.HeaderSize && record.Batch(records).Codec() == record.ZSTD && version < 7:
+		return kerr.UnsupportedCompressionType, "zstd needs Produce version 7"
+	}
+	return nil, ""
+}
+
+// done counts one report; the last completes the response.
+func (p *produceCall) done() {
+	if p.open.Add(-1) > 0 {
+		return
+	}
+	if p.acks != 0 {
+		p.resp.Complete(&p.request, p.response())
+	}
+}
+
+// failure returns an error if a partition refused.
+func (p *produceCall) failure() error {
+	for _, o := range p.outcomes {
+		if o.result.Err != nil {
+			return fmt.Errorf("%w: %s-%d: %w", errAcksZero, o.topic, o.index, o.result.Err)
+		}
+	}
+	return nil
+}
+
+func (p *produceCall) response() kmsg.Response {
+	resp := kmsg.NewPtrProduceResponse()
+	resp.Version = p.request.Version
+	for _, o := range p.outcomes {
+		if o.first {
+			t := kmsg.NewProduceResponseTopic()
+			t.Topic, t.TopicID = o.topic, o.topicID
+			resp.Topics = append(resp.Topics, t)
+		}
+		out := kmsg.NewProduceResponseTopicPartition()
+		out.Partition = o.index
+		out.ErrorCode = errCode(o.result.Err)
+		out.BaseOffset = o.result.BaseOffset
+		out.LogAppendTime = o.result.LogAppendTime
+		out.LogStartOffset = o.result.LogStartOffset
+		if o.result.Err != nil && o.result.Message != "" {
+			out.ErrorMessage = &o.result.Message
+		}
+		t := &resp.Topics[len(resp.Topics)-1]
+		t.Partitions = append(t.Partitions, out)
+	}
+	return resp
+}

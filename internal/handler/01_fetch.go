@@ -1,0 +1,150 @@
+// Fetch (key 1) reads record batches.
+//
+//	v4   isolation level     v11  rack               v15  replica state
+//	v5   log start offset    v12  flexible, epochs   v16-18 fields for
+//	v7   fetch sessions      v13  topic ids               followers
+//
+// Left out: following replicas, preferred read replicas, aborted transactions
+// (there are none yet).
+
+package handler
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/protocol"
+	"muster/internal/store"
+)
+
+// fetchPart is one partition that a fetch asks for.
+type fetchPart struct {
+	topic   string
+	topicID [16]byte
+	index   int32
+	spec    partition.Fetch
+
+	part   *partition.Partition // found once per attempt
+	result partition.Fetched
+}
+
+// fetchRead is the work of one fetch.
+type fetchRead struct {
+	h         *Handler
+	parts     []fetchPart
+	maxBytes  int
+	minBytes  int
+	maxWait   time.Duration
+	committed bool
+	byID      bool
+}
+
+func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error) {
+	decoded, err := c.Decode()
+	if err != nil {
+		return nil, err
+	}
+	req := decoded.(*kmsg.FetchRequest)
+	s, code := h.sessions.begin(req)
+	if code != nil {
+		return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
+	}
+	f := &fetchRead{
+		h: h, parts: s.parts, byID: req.Version >= 13,
+		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
+		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
+		maxWait: time.Duration(req.MaxWaitMillis) * time.Millisecond,
+	}
+	f.run(ctx)
+	resp := &protocol.FetchResponse{SessionID: s.id}
+	s.finish(f.parts, func(p *fetchPart) { f.add(resp, p) })
+	return c.EncodeFetch(resp)
+}
+
+// run reads, and if there is too little waits for more, until there is enough,
+// something is wrong, or the time is up.
+func (f *fetchRead) run(ctx context.Context) {
+	if f.read(ctx) || f.maxWait <= 0 {
+		return
+	}
+	w := partition.NewWaiter()
+	for i := range f.parts {
+		if p := f.parts[i].part; p != nil {
+			p.Watch(w)
+			defer p.Unwatch(w)
+		}
+	}
+	timeout := time.NewTimer(f.maxWait)
+	defer timeout.Stop()
+	// What came between the first look and the watch has woken nobody.
+	for !f.read(ctx) {
+		select {
+		case <-w.C:
+		case <-timeout.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read reads all partitions once; true says that the answer can go out.
+func (f *fetchRead) read(ctx context.Context) bool {
+	image := f.h.opts.Controller.Image()
+	total, enough := 0, len(f.parts) == 0
+	for i := range f.parts {
+		p := &f.parts[i]
+		p.result.Records.Release()
+		spec := p.spec
+		spec.MaxBytes = min(spec.MaxBytes, f.maxBytes-total)
+		spec.MinOne = total == 0
+		spec.Committed = f.committed
+		p.result = f.readPart(ctx, image, p, spec)
+		total += p.result.Records.Len
+		enough = enough || p.result.Err != nil || p.result.Diverging != nil
+	}
+	return enough || total >= f.minBytes
+}
+
+func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetchPart, spec partition.Fetch) partition.Fetched {
+	failed := func(err *kerr.Error) partition.Fetched {
+		return partition.Fetched{Err: err, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
+	}
+	if f.byID {
+		name, ok := topicName(image, p.topicID)
+		if !ok {
+			return failed(kerr.UnknownTopicID)
+		}
+		p.topic = name
+	}
+	var err *kerr.Error
+	if p.part, err = f.h.find(image, p.topic, p.index); err != nil {
+		return failed(err)
+	}
+	return p.part.Read(ctx, spec)
+}
+
+// add puts a partition's result into the response, under its topic. Partitions
+// of a topic come together, mostly.
+func (f *fetchRead) add(resp *protocol.FetchResponse, p *fetchPart) {
+	n := len(resp.Topics)
+	if n == 0 || resp.Topics[n-1].Topic != p.topic || resp.Topics[n-1].TopicID != p.topicID {
+		resp.Topics = append(resp.Topics, protocol.FetchTopic{Topic: p.topic, TopicID: p.topicID})
+		n++
+	}
+	out := protocol.FetchPartition{
+		Index: p.index, ErrorCode: errCode(p.result.Err),
+		HighWatermark: p.result.HighWatermark, LastStableOffset: p.result.LastStableOffset, LogStartOffset: p.result.LogStartOffset,
+		NoAborted: !f.committed, Records: p.result.Records,
+	}
+	if d := p.result.Diverging; d != nil {
+		out.Diverging = &protocol.DivergingEpoch{Epoch: d.Epoch, EndOffset: d.EndOffset}
+	}
+	p.result.Records = store.Records{} // The response owns them now.
+	resp.Topics[n-1].Partitions = append(resp.Topics[n-1].Partitions, out)
+}

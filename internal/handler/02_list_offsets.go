@@ -1,0 +1,90 @@
+// ListOffsets (key 2) finds offsets by timestamp, or by a special timestamp.
+//
+//	v1   one offset per partition   v7   -3, the record of largest timestamp
+//	v2   isolation level            v8   -4, the first offset on local disk
+//	v4   leader epochs              v9   -5, the last tiered offset
+//	v6   flexible                   v10  timeout; v11  -6, earliest to upload
+//
+// Nothing is tiered here: -4 is the log start, -5 and -6 find nothing.
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/store"
+)
+
+// Special timestamps.
+const (
+	tsLatest        = -1
+	tsEarliest      = -2
+	tsMax           = -3
+	tsEarliestLocal = -4
+	tsLatestTiered  = -5
+	tsPendingUpload = -6
+)
+
+// firstVersion says which version brought a special timestamp.
+var firstVersion = map[int64]int16{tsLatest: 1, tsEarliest: 1, tsMax: 7, tsEarliestLocal: 8, tsLatestTiered: 9, tsPendingUpload: 11}
+
+func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.ListOffsetsRequest)
+	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+	for _, t := range req.Topics {
+		out := kmsg.NewListOffsetsResponseTopic()
+		out.Topic = t.Topic
+		for _, p := range t.Partitions {
+			found := kmsg.NewListOffsetsResponseTopicPartition()
+			found.Partition = p.Partition
+			at, err := h.listOffset(ctx, c.image, t.Topic, &p, req)
+			found.ErrorCode = errCode(err)
+			found.Offset, found.Timestamp, found.LeaderEpoch = at.Offset, at.Timestamp, at.LeaderEpoch
+			out.Partitions = append(out.Partitions, found)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp, nil
+}
+
+func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic string, req *kmsg.ListOffsetsRequestTopicPartition, all *kmsg.ListOffsetsRequest) (store.TimestampOffset, *kerr.Error) {
+	none := store.TimestampOffset{Offset: -1, Timestamp: -1, LeaderEpoch: partition.NoEpoch}
+	p, err := h.find(image, topic, req.Partition)
+	if err != nil {
+		return none, err
+	}
+	if err := p.CheckEpoch(req.CurrentLeaderEpoch); err != nil {
+		return none, err
+	}
+	if first, special := firstVersion[req.Timestamp]; req.Timestamp < 0 && (!special || all.Version < first) {
+		return none, kerr.UnsupportedVersion
+	}
+	limit := p.HighWatermark()
+	if all.IsolationLevel == 1 {
+		limit = p.LastStableOffset()
+	}
+	var found bool
+	at := none
+	switch req.Timestamp {
+	case tsLatest:
+		return store.TimestampOffset{Offset: limit, Timestamp: -1, LeaderEpoch: p.LeaderEpoch()}, nil
+	case tsEarliest, tsEarliestLocal:
+		start := p.LogStartOffset()
+		return store.TimestampOffset{Offset: start, Timestamp: -1, LeaderEpoch: p.EpochAt(start)}, nil
+	case tsLatestTiered, tsPendingUpload:
+		return none, nil
+	case tsMax:
+		at, found, err = p.MaxTimestamp(ctx, limit)
+	default:
+		at, found, err = p.OffsetForTimestamp(ctx, req.Timestamp, limit)
+	}
+	if err != nil || !found {
+		return none, err
+	}
+	return at, nil
+}

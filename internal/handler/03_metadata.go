@@ -1,0 +1,130 @@
+// Metadata (key 3) tells where brokers are and who leads which partition.
+//
+//	v1   controller, null = all topics   v8   authorized operations
+//	v2   cluster id                      v9   flexible
+//	v4   auto-creation can be declined   v10  topic ids; v12 look-up by id
+//	v7   leader epochs                   v13  top-level error
+//
+// Left out: offline replicas (there are none).
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+)
+
+func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.MetadataRequest)
+	resp := req.ResponseKind().(*kmsg.MetadataResponse)
+	image := c.image
+	if all := req.Topics == nil || req.Version == 0 && len(req.Topics) == 0; all {
+		for _, t := range image.Topics() {
+			resp.Topics = append(resp.Topics, describeTopic(t, req.IncludeTopicAuthorizedOperations))
+		}
+	}
+	if len(req.Topics) > 0 {
+		image = h.autoCreate(ctx, image, req)
+	}
+	for _, t := range req.Topics {
+		resp.Topics = append(resp.Topics, h.lookUp(image, t, req))
+	}
+	for i := range image.Brokers {
+		b := &image.Brokers[i]
+		e, ok := b.Endpoint(c.origin.Listener)
+		if !ok {
+			continue
+		}
+		out := kmsg.NewMetadataResponseBroker()
+		out.NodeID, out.Host, out.Port = b.ID, e.Host, e.Port
+		if b.Rack != "" {
+			out.Rack = &b.Rack
+		}
+		resp.Brokers = append(resp.Brokers, out)
+	}
+	resp.ClusterID = &image.ClusterID
+	resp.ControllerID = image.Controller
+	if req.IncludeClusterAuthorizedOperations {
+		resp.AuthorizedOperations = clusterOperations
+	}
+	return resp, nil
+}
+
+// autoCreate creates the topics that were asked for by name and do not exist,
+// if broker and client want that. It returns the image to answer from.
+func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *kmsg.MetadataRequest) *metadata.Image {
+	if !image.Config.Bool("auto.create.topics.enable") || req.Version >= 4 && !req.AllowAutoTopicCreation {
+		return image
+	}
+	var missing []metadata.NewTopic
+	for _, t := range req.Topics {
+		if t.Topic != nil && image.Topic(*t.Topic) == nil && metadata.CheckTopicName(*t.Topic) == nil {
+			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1})
+		}
+	}
+	if len(missing) == 0 {
+		return image
+	}
+	_, errs := h.opts.Controller.CreateTopics(ctx, missing, false)
+	for i, err := range errs {
+		if code, _ := h.code(err); code != 0 && code != kerr.TopicAlreadyExists.Code {
+			h.opts.Logger.Warn("topic could not be created automatically", "topic", missing[i].Name, "error", err)
+		}
+	}
+	return h.opts.Controller.Image()
+}
+
+// lookUp describes one topic that was asked for.
+func (h *Handler) lookUp(image *metadata.Image, asked kmsg.MetadataRequestTopic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {
+	out := kmsg.NewMetadataResponseTopic()
+	out.Topic, out.TopicID = asked.Topic, asked.TopicID
+	var t *metadata.Topic
+	switch {
+	case asked.Topic != nil:
+		t = image.Topic(*asked.Topic)
+		out.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		if metadata.CheckTopicName(*asked.Topic) != nil {
+			out.ErrorCode = kerr.InvalidTopicException.Code
+		}
+	default:
+		t = image.TopicByID(asked.TopicID)
+		out.ErrorCode = kerr.UnknownTopicID.Code
+	}
+	if t == nil {
+		return out
+	}
+	return describeTopic(t, req.IncludeTopicAuthorizedOperations)
+}
+
+func describeTopic(t *metadata.Topic, operations bool) kmsg.MetadataResponseTopic {
+	out := kmsg.NewMetadataResponseTopic()
+	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
+	if operations {
+		out.AuthorizedOperations = topicOperations
+	}
+	for i, p := range t.Partitions {
+		part := kmsg.NewMetadataResponseTopicPartition()
+		part.Partition, part.Leader, part.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
+		part.Replicas, part.ISR = []int32{p.Leader}, []int32{p.Leader}
+		out.Partitions = append(out.Partitions, part)
+	}
+	return out
+}
+
+// Operations that everybody may do as long as there are no ACLs, as bits.
+var (
+	topicOperations   = bits(3, 4, 5, 6, 7, 8, 10, 11)
+	clusterOperations = bits(5, 7, 8, 9, 10, 11, 12)
+)
+
+func bits(ops ...uint) int32 {
+	var mask int32
+	for _, op := range ops {
+		mask |= 1 << op
+	}
+	return mask
+}

@@ -1,0 +1,105 @@
+// CreateTopics (key 19) creates topics.
+//
+//	v1   validate only      v5   settings in the answer, flexible
+//	v4   -1 for defaults    v7   topic ids in the answer
+//
+// Replica assignments are accepted if they name this broker alone.
+
+package handler
+
+import (
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+)
+
+func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.CreateTopicsRequest)
+	resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
+	count := map[string]int{}
+	for _, t := range req.Topics {
+		count[t.Topic]++
+	}
+	var asked []metadata.NewTopic
+	var errs []error
+	for i := range req.Topics {
+		nt, err := h.newTopic(&req.Topics[i])
+		if count[nt.Name] > 1 {
+			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", nt.Name)
+		}
+		asked, errs = append(asked, nt), append(errs, err)
+	}
+	created := h.createValid(ctx, asked, errs, req.ValidateOnly)
+	for i, nt := range asked {
+		out := kmsg.NewCreateTopicsResponseTopic()
+		out.Topic = nt.Name
+		out.ErrorCode, out.ErrorMessage = h.code(errs[i])
+		if errs[i] == nil {
+			fillCreated(&out, created[i], h.opts.Controller.Image())
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp, nil
+}
+
+// createValid creates the topics without an error, and fills in errors of those
+// that could not be created.
+func (h *Handler) createValid(ctx context.Context, asked []metadata.NewTopic, errs []error, validateOnly bool) []*metadata.Topic {
+	var valid []metadata.NewTopic
+	var at []int
+	for i := range asked {
+		if errs[i] == nil {
+			valid, at = append(valid, asked[i]), append(at, i)
+		}
+	}
+	created := make([]*metadata.Topic, len(asked))
+	topics, failed := h.opts.Controller.CreateTopics(ctx, valid, validateOnly)
+	for i, pos := range at {
+		created[pos], errs[pos] = topics[i], failed[i]
+	}
+	return created
+}
+
+// newTopic reads one topic of the request.
+func (h *Handler) newTopic(t *kmsg.CreateTopicsRequestTopic) (metadata.NewTopic, error) {
+	nt := metadata.NewTopic{Name: t.Topic, Partitions: t.NumPartitions, Replication: t.ReplicationFactor, Set: map[string]string{}}
+	for _, cfg := range t.Configs {
+		if cfg.Value == nil {
+			return nt, metadata.Refuse(kerr.InvalidConfig, "setting %q needs a value", cfg.Name)
+		}
+		nt.Set[cfg.Name] = *cfg.Value
+	}
+	if metadata.IsInternal(t.Topic) {
+		return nt, metadata.Refuse(kerr.InvalidTopicException, "topic %q is internal and cannot be created by clients", t.Topic)
+	}
+	if len(t.ReplicaAssignment) == 0 {
+		return nt, nil
+	}
+	if t.NumPartitions != -1 || t.ReplicationFactor != -1 {
+		return nt, metadata.Refuse(kerr.InvalidRequest, "with a replica assignment, partitions and replication factor must be -1")
+	}
+	nt.Partitions, nt.Replication = int32(len(t.ReplicaAssignment)), 1
+	seen := map[int32]bool{}
+	for _, a := range t.ReplicaAssignment {
+		if !slices.Equal(a.Replicas, []int32{h.opts.NodeID}) || a.Partition < 0 || a.Partition >= nt.Partitions || seen[a.Partition] {
+			return nt, metadata.Refuse(kerr.InvalidReplicaAssignment, "every partition from 0 on needs the one replica %d", h.opts.NodeID)
+		}
+		seen[a.Partition] = true
+	}
+	return nt, nil
+}
+
+func fillCreated(out *kmsg.CreateTopicsResponseTopic, t *metadata.Topic, image *metadata.Image) {
+	out.TopicID, out.NumPartitions, out.ReplicationFactor = t.ID, int32(len(t.Partitions)), 1
+	for _, d := range config.TopicDefs() {
+		cfg := kmsg.NewCreateTopicsResponseTopicConfig()
+		value, source := topicSetting(image, t, &d)
+		cfg.Name, cfg.Value, cfg.Source = d.Name, &value, int8(source)
+		out.Configs = append(out.Configs, cfg)
+	}
+}

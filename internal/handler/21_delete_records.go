@@ -1,0 +1,32 @@
+// DeleteRecords (key 21) deletes the records before an offset.
+//
+//	v0-1 as ever; v2 flexible
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func (h *Handler) deleteRecords(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.DeleteRecordsRequest)
+	resp := req.ResponseKind().(*kmsg.DeleteRecordsResponse)
+	for _, t := range req.Topics {
+		out := kmsg.NewDeleteRecordsResponseTopic()
+		out.Topic = t.Topic
+		for _, p := range t.Partitions {
+			done := kmsg.NewDeleteRecordsResponseTopicPartition()
+			done.Partition, done.LowWatermark = p.Partition, -1
+			part, err := h.find(c.image, t.Topic, p.Partition)
+			if err == nil {
+				done.LowWatermark, err = part.DeleteBefore(ctx, p.Offset)
+			}
+			done.ErrorCode = errCode(err)
+			out.Partitions = append(out.Partitions, done)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp, nil
+}

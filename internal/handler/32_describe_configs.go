@@ -1,0 +1,144 @@
+// DescribeConfigs (key 32) tells the settings of topics and brokers.
+//
+//	v1   synonyms and sources    v3   types and documentation
+//	v4   flexible
+//
+// Left out: loggers, client metrics and groups, which have no settings here.
+
+package handler
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+)
+
+// Where a value comes from.
+const (
+	sourceTopic         = kmsg.ConfigSourceDynamicTopicConfig
+	sourceDynamicBroker = kmsg.ConfigSourceDynamicDefaultBrokerConfig
+	sourceStaticBroker  = kmsg.ConfigSourceStaticBrokerConfig
+	sourceDefault       = kmsg.ConfigSourceDefaultConfig
+)
+
+func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.DescribeConfigsRequest)
+	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	for _, r := range req.Resources {
+		out := kmsg.NewDescribeConfigsResponseResource()
+		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
+		configs, err := h.describeResource(c.image, &r, req)
+		out.ErrorCode, out.ErrorMessage = h.code(err)
+		out.Configs = configs
+		resp.Resources = append(resp.Resources, out)
+	}
+	return resp, nil
+}
+
+func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	switch r.ResourceType {
+	case kmsg.ConfigResourceTypeTopic:
+		t := image.Topic(r.ResourceName)
+		if t == nil {
+			return nil, metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", r.ResourceName)
+		}
+		return describeDefs(config.TopicDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return topicSettings(image, t, d) }), nil
+	case kmsg.ConfigResourceTypeBroker:
+		if err := h.checkBroker(r.ResourceName); err != nil {
+			return nil, err
+		}
+		return describeDefs(config.BrokerDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return brokerSettings(image, d.Name) }), nil
+	}
+	return nil, metadata.Refuse(kerr.InvalidRequest, "there are no settings of resource type %d", r.ResourceType)
+}
+
+// checkBroker says whether a resource name means this broker, or all brokers.
+func (h *Handler) checkBroker(name string) error {
+	if name == "" {
+		return nil
+	}
+	if id, err := strconv.ParseInt(name, 10, 32); err != nil || int32(id) != h.opts.NodeID {
+		return metadata.Refuse(kerr.InvalidRequest, "there is no broker %q; this is %d", name, h.opts.NodeID)
+	}
+	return nil
+}
+
+// setting is a value with its name and where it comes from.
+type setting struct {
+	name, value string
+	source      kmsg.ConfigSource
+}
+
+// topicSettings lists the values that could be a topic setting's, the one in
+// force first.
+func topicSettings(image *metadata.Image, t *metadata.Topic, d *config.Def) []setting {
+	var out []setting
+	if v, ok := t.Set[d.Name]; ok {
+		out = append(out, setting{d.Name, v, sourceTopic})
+	}
+	if d.Synonym == "" {
+		return append(out, setting{d.Name, d.Default, sourceDefault})
+	}
+	return append(out, brokerSettings(image, d.Synonym)...)
+}
+
+func topicSetting(image *metadata.Image, t *metadata.Topic, d *config.Def) (string, kmsg.ConfigSource) {
+	s := topicSettings(image, t, d)[0]
+	return s.value, s.source
+}
+
+// brokerSettings does the same for a broker setting.
+func brokerSettings(image *metadata.Image, name string) []setting {
+	var out []setting
+	if v, ok := image.Set[name]; ok {
+		out = append(out, setting{name, v, sourceDynamicBroker})
+	}
+	d := config.BrokerDef(name)
+	if image.Defaults.IsSet(name) {
+		out = append(out, setting{name, image.Defaults.Get(name), sourceStaticBroker})
+	}
+	for _, f := range d.Fallbacks {
+		if image.Defaults.IsSet(f.Name) {
+			out = append(out, setting{f.Name, image.Defaults.Get(name), sourceStaticBroker})
+		}
+	}
+	value := d.Default
+	if len(out) == 0 {
+		value = image.Defaults.Get(name)
+	}
+	return append(out, setting{name, value, sourceDefault})
+}
+
+func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRequest, values func(*config.Def) []setting) []kmsg.DescribeConfigsResponseResourceConfig {
+	var out []kmsg.DescribeConfigsResponseResourceConfig
+	for i := range defs {
+		d := &defs[i]
+		if names != nil && !slices.Contains(names, d.Name) {
+			continue
+		}
+		all := values(d)
+		c := kmsg.NewDescribeConfigsResponseResourceConfig()
+		c.Name, c.Value, c.Source = d.Name, &all[0].value, all[0].source
+		c.IsDefault = all[0].source == sourceDefault
+		c.ReadOnly = d.Static
+		c.ConfigType = kmsg.ConfigType(d.Type)
+		if req.IncludeDocumentation {
+			c.Documentation = &d.Doc
+		}
+		if req.IncludeSynonyms {
+			for _, s := range all {
+				syn := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
+				syn.Name, syn.Value, syn.Source = s.name, &s.value, s.source
+				c.ConfigSynonyms = append(c.ConfigSynonyms, syn)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,242 @@
+package handler
+
+import (
+	"container/list"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/partition"
+)
+
+// Session epochs with a meaning of their own (KIP-227).
+const (
+	epochFinal   = -1 // no session, or the end of one
+	epochInitial = 0  // a full fetch that wants a session
+)
+
+// sessionIdle is how long a session must have been idle before another may
+// take its place.
+const sessionIdle = 2 * time.Minute
+
+// sessions remembers incremental fetch sessions.
+type sessions struct {
+	slots int
+	now   func() time.Time
+
+	mu   sync.Mutex
+	byID map[int32]*session
+	used *list.List // of *session, least recently used first
+}
+
+// session is what a client and the broker agreed on: which partitions are
+// fetched from where, and what the client last heard of each.
+type session struct {
+	id    int32
+	epoch int32 // that the next request must have
+	byID  bool  // topics are named by id
+	parts map[sessionKey]*list.Element
+	order *list.List // of *sessionPart; a partition with data goes to the end
+	place *list.Element
+	last  time.Time
+}
+
+type sessionKey struct {
+	topic   string
+	topicID [16]byte
+	index   int32
+}
+
+// sessionPart is a partition in a session.
+type sessionPart struct {
+	key                                 sessionKey
+	spec                                partition.Fetch
+	answered                            bool
+	highWatermark, lastStable, logStart int64
+}
+
+func newSessions(slots int, now func() time.Time) *sessions {
+	return &sessions{slots: slots, now: now, byID: map[int32]*session{}, used: list.New()}
+}
+
+// fetchTurn is one request's part in a session, or without one.
+type fetchTurn struct {
+	owner       *sessions
+	session     *session // nil without
+	id          int32
+	incremental bool
+	parts       []fetchPart
+}
+
+// begin looks at a request's session fields and returns what it has to read.
+func (s *sessions) begin(req *kmsg.FetchRequest) (*fetchTurn, *kerr.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if req.Version < 7 || req.SessionEpoch == epochFinal || req.SessionEpoch == epochInitial {
+		if old := s.byID[req.SessionID]; old != nil {
+			s.drop(old)
+		}
+		turn := &fetchTurn{owner: s, parts: requested(req)}
+		if req.Version >= 7 && req.SessionEpoch == epochInitial {
+			turn.session = s.create(req, turn.parts)
+			if turn.session != nil {
+				turn.id = turn.session.id
+			}
+		}
+		return turn, nil
+	}
+	sess := s.byID[req.SessionID]
+	switch {
+	case sess == nil:
+		return nil, kerr.FetchSessionIDNotFound
+	case sess.epoch != req.SessionEpoch:
+		return nil, kerr.InvalidFetchSessionEpoch
+	case sess.byID != (req.Version >= 13):
+		return nil, kerr.FetchSessionTopicIDError
+	}
+	sess.update(req)
+	s.touch(sess)
+	return &fetchTurn{owner: s, session: sess, id: sess.id, incremental: true, parts: sess.list()}, nil
+}
+
+// requested lists the partitions that a request names.
+func requested(req *kmsg.FetchRequest) []fetchPart {
+	var parts []fetchPart
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		for j := range t.Partitions {
+			parts = append(parts, fetchPart{topic: t.Topic, topicID: t.TopicID, index: t.Partitions[j].Partition, spec: spec(&t.Partitions[j])})
+		}
+	}
+	return parts
+}
+
+func spec(p *kmsg.FetchRequestTopicPartition) partition.Fetch {
+	return partition.Fetch{
+		Offset: p.FetchOffset, LeaderEpoch: p.CurrentLeaderEpoch,
+		LastFetchedEpoch: p.LastFetchedEpoch, MaxBytes: int(p.PartitionMaxBytes),
+	}
+}
+
+// create makes a session if there is room, or if another one is long idle. A
+// client without session fetches in full every time, which is only slower.
+func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart) *session {
+	if len(parts) == 0 {
+		return nil
+	}
+	if len(s.byID) >= s.slots {
+		oldest := s.used.Front()
+		if oldest == nil || s.now().Sub(oldest.Value.(*session).last) < sessionIdle {
+			return nil
+		}
+		s.drop(oldest.Value.(*session))
+	}
+	sess := &session{epoch: 1, byID: req.Version >= 13, parts: map[sessionKey]*list.Element{}, order: list.New()}
+	for sess.id == 0 || s.byID[sess.id] != nil {
+		sess.id = rand.Int32()
+	}
+	for i := range parts {
+		sess.put(sessionKey{parts[i].topic, parts[i].topicID, parts[i].index}, parts[i].spec)
+	}
+	s.byID[sess.id] = sess
+	sess.place = s.used.PushBack(sess)
+	sess.last = s.now()
+	return sess
+}
+
+func (s *sessions) drop(sess *session) {
+	delete(s.byID, sess.id)
+	s.used.Remove(sess.place)
+}
+
+func (s *sessions) touch(sess *session) {
+	sess.last = s.now()
+	s.used.MoveToBack(sess.place)
+}
+
+// update applies an incremental request.
+func (sess *session) update(req *kmsg.FetchRequest) {
+	if sess.epoch == math.MaxInt32 {
+		sess.epoch = 0
+	}
+	sess.epoch++
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		for j := range t.Partitions {
+			sess.put(sessionKey{t.Topic, t.TopicID, t.Partitions[j].Partition}, spec(&t.Partitions[j]))
+		}
+	}
+	for i := range req.ForgottenTopics {
+		t := &req.ForgottenTopics[i]
+		for _, index := range t.Partitions {
+			key := sessionKey{t.Topic, t.TopicID, index}
+			if e := sess.parts[key]; e != nil {
+				sess.order.Remove(e)
+				delete(sess.parts, key)
+			}
+		}
+	}
+}
+
+func (sess *session) put(key sessionKey, spec partition.Fetch) {
+	if e := sess.parts[key]; e != nil {
+		e.Value.(*sessionPart).spec = spec
+		return
+	}
+	sess.parts[key] = sess.order.PushBack(&sessionPart{key: key, spec: spec})
+}
+
+func (sess *session) list() []fetchPart {
+	parts := make([]fetchPart, 0, sess.order.Len())
+	for e := sess.order.Front(); e != nil; e = e.Next() {
+		p := e.Value.(*sessionPart)
+		parts = append(parts, fetchPart{topic: p.key.topic, topicID: p.key.topicID, index: p.key.index, spec: p.spec})
+	}
+	return parts
+}
+
+// finish calls add with the partitions that belong into the answer: all of them
+// in a full fetch, in an incremental one those about which there is news. It
+// releases the records of the others, of which there are none.
+func (t *fetchTurn) finish(parts []fetchPart, add func(*fetchPart)) {
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	for i := range parts {
+		p := &parts[i]
+		if t.session == nil {
+			add(p)
+			continue
+		}
+		key := sessionKey{p.topic, p.topicID, p.index}
+		if t.session.byID {
+			key.topic = ""
+		}
+		news := t.session.heard(key, p)
+		if !t.incremental || news {
+			add(p)
+		}
+	}
+}
+
+// heard notes what the client is about to hear of a partition, and says whether
+// it is news.
+func (sess *session) heard(key sessionKey, p *fetchPart) bool {
+	e := sess.parts[key]
+	if e == nil {
+		return true // Forgotten by a later request on the same session.
+	}
+	sp, r := e.Value.(*sessionPart), &p.result
+	news := !sp.answered || r.Err != nil || r.Diverging != nil || r.Records.Len > 0 ||
+		r.HighWatermark != sp.highWatermark || r.LastStableOffset != sp.lastStable || r.LogStartOffset != sp.logStart
+	// An error is told until it is gone.
+	sp.answered = r.Err == nil
+	sp.highWatermark, sp.lastStable, sp.logStart = r.HighWatermark, r.LastStableOffset, r.LogStartOffset
+	if r.Records.Len > 0 {
+		sess.order.MoveToBack(e)
+	}
+	return news
+}

@@ -1,0 +1,168 @@
+// Package handler answers requests: one file per API key, named by it.
+//
+// table.go is the one list of keys and versions that muster serves; ApiVersions
+// and docs/compatibility.md derive from it. A handler decodes nothing and
+// decides little: it translates between kmsg's structs and the packages that
+// own the state (partitions, metadata, and later groups), and turns their
+// errors into Kafka's codes.
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/protocol"
+	"muster/internal/store"
+)
+
+// Controller changes the cluster's metadata. Errors that a client caused are
+// *metadata.Refused.
+type Controller interface {
+	Image() *metadata.Image
+	CreateTopics(ctx context.Context, reqs []metadata.NewTopic, validateOnly bool) ([]*metadata.Topic, []error)
+	DeleteTopics(ctx context.Context, names []string) []error
+	GrowTopic(ctx context.Context, name string, count int32, validateOnly bool) error
+	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
+	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
+	NextProducerID(ctx context.Context) (int64, error)
+}
+
+// Partitions finds the partitions that this broker leads.
+type Partitions interface {
+	Get(topic string, index int32) *partition.Partition
+}
+
+// Options of a handler.
+type Options struct {
+	NodeID       int32
+	Controller   Controller
+	Partitions   Partitions
+	Logger       *slog.Logger
+	Now          func() time.Time
+	SessionSlots int // max.incremental.fetch.session.cache.slots
+	// LogDir names the data folder, and Space tells its size and what is free.
+	LogDir string
+	Space  func() (total, usable int64)
+}
+
+// Handler serves all requests.
+type Handler struct {
+	opts     Options
+	sessions *sessions
+}
+
+// New returns a handler.
+func New(opts Options) *Handler {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now)}
+}
+
+// Origin is where a request comes from.
+type Origin struct {
+	Listener string
+	Host     string
+}
+
+// call is one request on its way through a handler.
+type call struct {
+	*protocol.Request
+	origin Origin
+	req    kmsg.Request // nil for handlers that read the body themselves
+	image  *metadata.Image
+}
+
+// Serve answers the request in frame. An error ends the connection: the client
+// broke the protocol in a way that has no answer.
+func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*protocol.Response, error) {
+	r, err := protocol.ParseHeader(frame)
+	if err != nil {
+		return nil, err
+	}
+	e := entryFor(r.Key)
+	if e == nil {
+		return nil, fmt.Errorf("request with API key %d, which is not served", r.Key)
+	}
+	if r.Version < e.serveMin() || r.Version > e.Max {
+		if r.Key == protocol.KeyApiVersions {
+			return r.Encode(unsupportedApiVersions()), nil
+		}
+		return nil, fmt.Errorf("%s request of version %d; served are %d to %d", e.Name(), r.Version, e.serveMin(), e.Max)
+	}
+	if err := r.Open(); err != nil {
+		return nil, err
+	}
+	c := &call{Request: &r, origin: origin, image: h.opts.Controller.Image()}
+	if e.raw != nil {
+		return e.raw(h, ctx, c)
+	}
+	if c.req, err = r.Decode(); err != nil {
+		return nil, err
+	}
+	resp, err := e.serve(h, ctx, c)
+	if err != nil || resp == nil {
+		return nil, err
+	}
+	return r.Encode(resp), nil
+}
+
+// code returns the wire code of an error, and its text for people.
+func (h *Handler) code(err error) (int16, *string) {
+	if err == nil {
+		return 0, nil
+	}
+	msg := err.Error()
+	var refused *metadata.Refused
+	if errors.As(err, &refused) {
+		return refused.Code.Code, &msg
+	}
+	var wire *kerr.Error
+	if errors.As(err, &wire) {
+		return wire.Code, &msg
+	}
+	if errors.Is(err, store.ErrStorage) || errors.Is(err, store.ErrFailed) {
+		h.opts.Logger.Error("request failed", "error", err)
+		return kerr.KafkaStorageError.Code, &msg
+	}
+	h.opts.Logger.Error("request failed", "error", err)
+	return kerr.UnknownServerError.Code, &msg
+}
+
+// errCode returns the wire code of an error that is decided already.
+func errCode(err *kerr.Error) int16 {
+	if err == nil {
+		return 0
+	}
+	return err.Code
+}
+
+// find returns a partition, or why there is none.
+func (h *Handler) find(image *metadata.Image, topic string, index int32) (*partition.Partition, *kerr.Error) {
+	t := image.Topic(topic)
+	if t == nil || index < 0 || int(index) >= len(t.Partitions) {
+		return nil, kerr.UnknownTopicOrPartition
+	}
+	p := h.opts.Partitions.Get(topic, index)
+	if p == nil {
+		return nil, kerr.NotLeaderForPartition
+	}
+	return p, nil
+}
+
+// topicName resolves a topic id.
+func topicName(image *metadata.Image, id [16]byte) (string, bool) {
+	t := image.TopicByID(id)
+	if t == nil {
+		return "", false
+	}
+	return t.Name, true
+}

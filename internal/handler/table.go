@@ -1,0 +1,70 @@
+package handler
+
+import (
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/protocol"
+)
+
+//go:generate go test -run TestCompatibilityDocIsCurrent -rewrite .
+
+// Entry is one API key that muster serves.
+type Entry struct {
+	Key int16
+	// Min and Max are the versions that ApiVersions tells.
+	Min, Max int16
+	// ServedFrom is the first version that is really served, if that is not Min.
+	ServedFrom int16
+	// Note says for people what is special.
+	Note string
+
+	serve func(*Handler, context.Context, *call) (kmsg.Response, error)
+	raw   func(*Handler, context.Context, *call) (*protocol.Response, error)
+}
+
+// Name returns the API's name.
+func (e *Entry) Name() string { return kmsg.NameForKey(e.Key) }
+
+func (e *Entry) serveMin() int16 { return max(e.Min, e.ServedFrom) }
+
+var table []Entry
+
+// init fills the table, which cannot be a literal because ApiVersions reads it.
+func init() {
+	table = []Entry{
+		{Key: 0, Min: 0, Max: 13, ServedFrom: 3, raw: (*Handler).produce, Note: "0 to 2 are advertised because some clients drop compression otherwise; message format v2 only"},
+		{Key: 1, Min: 4, Max: 18, raw: (*Handler).fetch, Note: "incremental sessions, topic ids"},
+		{Key: 2, Min: 1, Max: 11, serve: (*Handler).listOffsets, Note: "nothing is tiered, so -5 and -6 find nothing"},
+		{Key: 3, Min: 0, Max: 13, serve: (*Handler).metadata},
+		{Key: 18, Min: 0, Max: 4, serve: (*Handler).apiVersions},
+		{Key: 19, Min: 0, Max: 7, serve: (*Handler).createTopics},
+		{Key: 20, Min: 0, Max: 6, serve: (*Handler).deleteTopics},
+		{Key: 21, Min: 0, Max: 2, serve: (*Handler).deleteRecords},
+		{Key: 22, Min: 0, Max: 5, serve: (*Handler).initProducerID, Note: "idempotent producers; transactional ids are refused"},
+		{Key: 23, Min: 0, Max: 4, serve: (*Handler).offsetForLeaderEpoch},
+		{Key: 32, Min: 0, Max: 4, serve: (*Handler).describeConfigs, Note: "topics and brokers"},
+		{Key: 33, Min: 0, Max: 2, serve: (*Handler).alterConfigs, Note: "topics and brokers"},
+		{Key: 35, Min: 0, Max: 4, serve: (*Handler).describeLogDirs},
+		{Key: 37, Min: 0, Max: 3, serve: (*Handler).createPartitions},
+		{Key: 43, Min: 0, Max: 2, serve: (*Handler).electLeaders, Note: "the leader is always the only replica"},
+		{Key: 44, Min: 0, Max: 1, serve: (*Handler).incrementalAlterConfigs, Note: "topics and brokers"},
+		{Key: 46, Min: 0, Max: 0, serve: (*Handler).listPartitionReassignments, Note: "there never are any"},
+		{Key: 60, Min: 0, Max: 2, serve: (*Handler).describeCluster},
+		{Key: 61, Min: 0, Max: 0, serve: (*Handler).describeProducers},
+		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
+	}
+}
+
+// Table returns all entries in the order of their keys.
+func Table() []Entry { return slices.Clone(table) }
+
+func entryFor(key int16) *Entry {
+	i, ok := slices.BinarySearchFunc(table, key, func(e Entry, k int16) int { return int(e.Key) - int(k) })
+	if !ok {
+		return nil
+	}
+	return &table[i]
+}

@@ -1,0 +1,205 @@
+package listener
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"muster/internal/protocol"
+)
+
+// maxPending is how many responses of one connection may be outstanding before
+// its next request is read.
+const maxPending = 256
+
+// conn is one connection.
+type conn struct {
+	server *Server
+	client Client
+	tcp    *net.TCPConn
+	net    net.Conn // tcp, or TLS on top of it
+	in     *bufio.Reader
+	idle   atomic.Bool // waiting for a frame to begin
+
+	mu      sync.Mutex
+	queue   []*protocol.Response // not yet written, in order
+	room    *sync.Cond           // the queue got shorter, or ended
+	writing bool                 // a goroutine writes the queue
+	broken  bool                 // a write failed
+}
+
+// serve reads and handles frames until the connection ends.
+func (c *conn) serve() {
+	c.room = sync.NewCond(&c.mu)
+	c.in = bufio.NewReaderSize(c.net, 4096)
+	defer c.tcp.Close()
+	for {
+		f, err := c.readFrame()
+		if err != nil {
+			c.logEnd(err)
+			break
+		}
+		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, f.bytes)
+		f.release()
+		if err != nil {
+			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
+			break
+		}
+		if resp != nil && !c.send(resp) {
+			break
+		}
+	}
+	c.finish()
+}
+
+// errDraining ends a connection because the server shuts down.
+var errDraining = errors.New("broker is shutting down")
+
+// readFrame reads one frame. The first bytes may take as long as a connection
+// may be idle, the rest must follow promptly.
+func (c *conn) readFrame() (frame, error) {
+	var head [4]byte
+	c.idle.Store(true)
+	c.setReadDeadline(c.server.opts.IdleTimeout)
+	if c.server.draining.Load() {
+		return frame{}, errDraining
+	}
+	_, err := io.ReadFull(c.in, head[:])
+	c.idle.Store(false)
+	if err != nil {
+		return frame{}, err
+	}
+	n := int32(binary.BigEndian.Uint32(head[:]))
+	if n < 0 || int(n) > c.server.opts.MaxRequest {
+		return frame{}, badLength(head, c.server.opts.MaxRequest)
+	}
+	if c.in.Buffered() < int(n) {
+		c.setReadDeadline(frameTimeout)
+	}
+	return c.server.budget.read(c.in, int(n))
+}
+
+func (c *conn) setReadDeadline(d time.Duration) {
+	if d <= 0 {
+		_ = c.net.SetReadDeadline(time.Time{})
+		return
+	}
+	_ = c.net.SetReadDeadline(time.Now().Add(d))
+}
+
+// interruptIdle wakes the connection if it waits for a frame to begin.
+func (c *conn) interruptIdle() {
+	if c.idle.Load() {
+		_ = c.tcp.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// badLength explains an impossible frame length, which often is another
+// protocol's greeting.
+func badLength(head [4]byte, limit int) error {
+	n := int32(binary.BigEndian.Uint32(head[:]))
+	switch {
+	case head[0] == 0x16 && head[1] == 3:
+		return fmt.Errorf("the client speaks TLS, but this listener does not")
+	case string(head[:]) == "GET " || string(head[:]) == "POST":
+		return fmt.Errorf("the client speaks HTTP, but this is a Kafka listener")
+	}
+	return fmt.Errorf("request of %d bytes; socket.request.max.bytes is %d", n, limit)
+}
+
+// logEnd logs why a connection ended, unless it is in the way of things.
+func (c *conn) logEnd(err error) {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, errDraining), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded):
+		return
+	}
+	var netErr *net.OpError
+	if errors.As(err, &netErr) {
+		return
+	}
+	c.server.refused.warn("connection closed", "host", c.client.Host, "listener", c.client.Listener, "reason", err)
+}
+
+// send writes a response after all that came before it; false says that the
+// connection is no use any more.
+func (c *conn) send(resp *protocol.Response) bool {
+	c.mu.Lock()
+	for len(c.queue) >= maxPending && !c.broken {
+		c.room.Wait()
+	}
+	if c.broken {
+		c.mu.Unlock()
+		abandon(resp)
+		return false
+	}
+	if !c.writing && !resp.Pending() {
+		c.mu.Unlock()
+		return c.write(resp) == nil
+	}
+	c.queue = append(c.queue, resp)
+	start := !c.writing
+	c.writing = true
+	c.mu.Unlock()
+	if start {
+		go c.writeQueue()
+	}
+	return true
+}
+
+// writeQueue writes responses as they become ready, until the queue is empty.
+func (c *conn) writeQueue() {
+	c.mu.Lock()
+	for len(c.queue) > 0 {
+		resp := c.queue[0]
+		broken := c.broken
+		c.mu.Unlock()
+		if resp.Pending() {
+			<-resp.Ready()
+		}
+		var err error
+		if broken {
+			resp.Release()
+		} else {
+			err = c.write(resp)
+		}
+		c.mu.Lock()
+		c.queue = c.queue[1:]
+		if err != nil {
+			c.broken = true
+			c.tcp.Close() // The reader notices.
+		}
+		c.room.Signal()
+	}
+	c.queue = nil
+	c.writing = false
+	c.room.Signal()
+	c.mu.Unlock()
+}
+
+// finish waits until what is outstanding has been written.
+func (c *conn) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing {
+		c.room.Wait()
+	}
+}
+
+// abandon releases a response that will not be written.
+func abandon(resp *protocol.Response) {
+	if resp.Pending() {
+		go func() {
+			<-resp.Ready()
+			resp.Release()
+		}()
+		return
+	}
+	resp.Release()
+}

@@ -1,0 +1,150 @@
+package listener
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"math/bits"
+	"sync"
+)
+
+const (
+	// frameBudget bounds the memory of all large frames that are being read or
+	// handled.
+	frameBudget = 512 << 20
+	// freeFrame is the size up to which a frame is not counted.
+	freeFrame = 16 << 10
+	// firstBuffer is what a frame gets before its bytes have arrived. More comes
+	// as they do, so that memory is held only for what a client really sent.
+	firstBuffer = 1 << 20
+)
+
+// frame is a request's bytes. It counts against a budget until it is released.
+type frame struct {
+	bytes  []byte
+	budget *budget
+	cost   int
+}
+
+func (f *frame) release() {
+	buffers.put(f.bytes)
+	f.budget.give(f.cost)
+	f.bytes = nil
+}
+
+// budget is an amount of memory that frames share. Who finds it used up waits.
+type budget struct {
+	mu    sync.Mutex
+	more  *sync.Cond
+	free  int
+	total int
+}
+
+func newBudget(total int) *budget {
+	b := &budget{free: total, total: total}
+	b.more = sync.NewCond(&b.mu)
+	return b
+}
+
+func (b *budget) take(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.free < n && b.free < b.total {
+		b.more.Wait()
+	}
+	b.free -= n
+}
+
+// takeMore is for who has some of the budget already. Waiting would let two of
+// them wait for each other, so it fails instead.
+func (b *budget) takeMore(n int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.free < n {
+		return false
+	}
+	b.free -= n
+	return true
+}
+
+func (b *budget) give(n int) {
+	if n <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free += n
+	b.more.Broadcast()
+}
+
+var errBudget = errors.New("too many large requests at the same time")
+
+// read reads a frame of n bytes.
+func (b *budget) read(r *bufio.Reader, n int) (frame, error) {
+	size := min(n, firstBuffer)
+	f := frame{budget: b}
+	if size > freeFrame {
+		b.take(size)
+		f.cost = size
+	}
+	f.bytes = buffers.get(size)
+	at := 0
+	for {
+		if _, err := io.ReadFull(r, f.bytes[at:]); err != nil {
+			f.release()
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return frame{}, err
+		}
+		at = len(f.bytes)
+		if at == n {
+			return f, nil
+		}
+		if !f.grow(min(n, 2*at)) {
+			f.release()
+			return frame{}, errBudget
+		}
+	}
+}
+
+// grow moves the frame to a larger buffer.
+func (f *frame) grow(size int) bool {
+	if !f.budget.takeMore(size - f.cost) {
+		return false
+	}
+	f.cost = size
+	next := buffers.get(size)
+	copy(next, f.bytes)
+	buffers.put(f.bytes)
+	f.bytes = next
+	return true
+}
+
+// bufferPools keeps buffers of sizes that are powers of two, from 1 KB to 1 MB.
+type bufferPools struct{ pools [21]sync.Pool }
+
+const minClass = 10
+
+var buffers bufferPools
+
+func sizeClass(n int) int { return max(bits.Len(uint(max(n, 1)-1)), minClass) }
+
+func (p *bufferPools) get(n int) []byte {
+	class := sizeClass(n)
+	if class >= len(p.pools) {
+		return make([]byte, n)
+	}
+	if b, ok := p.pools[class].Get().(*[]byte); ok {
+		return (*b)[:n]
+	}
+	return make([]byte, n, 1<<class)
+}
+
+func (p *bufferPools) put(b []byte) {
+	class := sizeClass(cap(b))
+	if cap(b) == 0 || class >= len(p.pools) || cap(b) != 1<<class {
+		return
+	}
+	p.pools[class].Put(&b)
+}

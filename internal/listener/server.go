@@ -1,0 +1,198 @@
+// Package listener owns the sockets: it accepts connections, reads frames,
+// hands them to a handler, and writes the answers in the order of the requests.
+//
+// Each connection has one goroutine that reads a frame, lets the handler work
+// on it, and writes the answer. A handler that waits (a parked Fetch or
+// JoinGroup) thereby keeps its connection from reading on, as in Kafka. Only a
+// pending response, which Produce gives while it waits for the disk, lets the
+// goroutine go on to the next frame; then a second goroutine writes what
+// becomes ready, until nothing is outstanding.
+//
+// What a client can make the broker hold is bounded: by the frame limit, by a
+// budget over all frames that are being read, by a bound on pending responses,
+// and by deadlines for half-sent frames and for clients that do not read.
+package listener
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"muster/internal/protocol"
+)
+
+// Client is who a request comes from.
+type Client struct {
+	Listener string // name of the listener
+	Host     string // the client's address without port
+}
+
+// Handler serves requests.
+type Handler interface {
+	// Handle serves the request in frame, which it may use, and change, until
+	// it returns. It returns the answer, nil if there is none to send, or an
+	// error that ends the connection.
+	Handle(ctx context.Context, c *Client, frame []byte) (*protocol.Response, error)
+}
+
+// Options of a server.
+type Options struct {
+	Handler        Handler
+	Logger         *slog.Logger
+	MaxRequest     int           // socket.request.max.bytes
+	IdleTimeout    time.Duration // connections.max.idle.ms; zero or less: never
+	MaxConnections int           // max.connections
+	MaxPerHost     int           // max.connections.per.ip
+}
+
+// frameTimeout is how long the rest of a frame may take once it has begun, and
+// writeTimeout how long a client may leave an answer unread.
+const (
+	frameTimeout = 30 * time.Second
+	writeTimeout = 30 * time.Second
+)
+
+// Server serves connections on any number of listeners.
+type Server struct {
+	opts    Options
+	budget  *budget
+	ctx     context.Context // ends when the server shuts down
+	stop    context.CancelFunc
+	refused limitedLog
+
+	mu        sync.Mutex
+	listeners []net.Listener
+	conns     map[*conn]struct{}
+	perHost   map[string]int
+	draining  atomic.Bool
+	running   sync.WaitGroup
+}
+
+// NewServer returns a server that listens nowhere yet.
+func NewServer(opts Options) *Server {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Server{
+		opts: opts, budget: newBudget(frameBudget), ctx: ctx, stop: stop,
+		refused: limitedLog{logger: opts.Logger},
+		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
+	}
+}
+
+// Listen opens a listener under a name, with TLS if a configuration is given,
+// and returns the address it has. Serve must follow.
+func (s *Server) Listen(name, addr string, tlsConfig *tls.Config) (net.Addr, func(), error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	s.mu.Lock()
+	s.listeners = append(s.listeners, l)
+	s.mu.Unlock()
+	serve := func() { s.running.Go(func() { s.accept(name, l, tlsConfig) }) }
+	return l.Addr(), serve, nil
+}
+
+// accept takes connections until the listener is closed.
+func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
+	for {
+		nc, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Most likely too many open files: wait for some to be closed.
+			s.opts.Logger.Warn("cannot accept a connection", "listener", name, "error", err)
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
+		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
+		if !s.add(c) {
+			nc.Close()
+			continue
+		}
+		if tlsConfig != nil {
+			c.net = tls.Server(nc, tlsConfig)
+		}
+		s.running.Go(func() {
+			defer s.remove(c)
+			c.serve()
+		})
+	}
+}
+
+// add counts a connection in, unless there are too many.
+func (s *Server) add(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.draining.Load():
+		return false
+	case len(s.conns) >= s.opts.MaxConnections:
+		s.refused.warn("connection refused: max.connections reached", "host", c.client.Host, "limit", s.opts.MaxConnections)
+		return false
+	case s.perHost[c.client.Host] >= s.opts.MaxPerHost:
+		s.refused.warn("connection refused: max.connections.per.ip reached", "host", c.client.Host, "limit", s.opts.MaxPerHost)
+		return false
+	}
+	s.conns[c] = struct{}{}
+	s.perHost[c.client.Host]++
+	return true
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if s.perHost[c.client.Host]--; s.perHost[c.client.Host] == 0 {
+		delete(s.perHost, c.client.Host)
+	}
+}
+
+// Connections returns how many connections there are.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Shutdown stops accepting, lets every connection finish the requests it has
+// sent, and closes them. When ctx ends first, what is left is cut off.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.draining.Store(true)
+	s.stop()
+	s.mu.Lock()
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	for c := range s.conns {
+		c.interruptIdle()
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		c.tcp.Close()
+	}
+	s.mu.Unlock()
+	<-done
+}

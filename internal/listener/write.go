@@ -1,0 +1,75 @@
+package listener
+
+import (
+	"io"
+	"net"
+	"time"
+
+	"muster/internal/protocol"
+	"muster/internal/store"
+)
+
+// write sends a response. Bytes in memory go out together; records in a file
+// are sent from it.
+func (c *conn) write(resp *protocol.Response) error {
+	defer resp.Release()
+	var pending net.Buffers
+	flush := func() error {
+		if len(pending) == 0 {
+			return nil
+		}
+		_ = c.net.SetWriteDeadline(time.Now().Add(writeTimeout))
+		var err error
+		if len(pending) == 1 {
+			_, err = c.net.Write(pending[0])
+		} else {
+			_, err = pending.WriteTo(c.net)
+		}
+		pending = nil
+		return err
+	}
+	for i := range resp.Parts {
+		p := &resp.Parts[i]
+		switch {
+		case p.Bytes != nil:
+			pending = append(pending, p.Bytes)
+		case p.Records.Bytes != nil:
+			pending = append(pending, p.Records.Bytes)
+		default:
+			if err := flush(); err != nil {
+				return err
+			}
+			if err := c.writeFile(p.Records); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// writeFile sends records from their file, without copying them through this
+// process where the connection and the system allow it.
+func (c *conn) writeFile(r store.Records) error {
+	fd, ok := r.File.Fd()
+	if ok && c.net == net.Conn(c.tcp) && canSendfile {
+		return c.sendfile(fd, r.Pos, r.Len)
+	}
+	src := io.NewSectionReader(r.File, r.Pos, int64(r.Len))
+	buf := buffers.get(min(r.Len, 64<<10))
+	defer buffers.put(buf)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 {
+			_ = c.net.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := c.net.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

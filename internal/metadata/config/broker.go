@@ -1,0 +1,122 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Broker holds the broker settings that were set. It is immutable.
+type Broker struct{ set map[string]string }
+
+// NewBroker checks the settings and makes a Broker of them.
+func NewBroker(set map[string]string) (*Broker, error) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if err := CheckBroker(name, set[name]); err != nil {
+			return nil, err
+		}
+	}
+	b := &Broker{set: maps.Clone(set)}
+	if dirs := SplitList(b.Get("log.dirs")); len(dirs) > 1 {
+		return nil, invalid("log.dirs must name one folder, not %d", len(dirs))
+	}
+	return b, nil
+}
+
+// CheckBroker says whether a broker setting may have a value.
+func CheckBroker(name, value string) error { return brokerTable.check("broker", name, value) }
+
+// With returns the settings with some of them replaced; dynamic settings come
+// this way.
+func (b *Broker) With(changes map[string]string) *Broker {
+	set := maps.Clone(b.set)
+	if set == nil {
+		set = map[string]string{}
+	}
+	maps.Copy(set, changes)
+	return &Broker{set: set}
+}
+
+// BrokerDef returns the definition of a broker setting, nil if there is none.
+func BrokerDef(name string) *Def { return brokerTable.byName[name] }
+
+// BrokerDefs lists the broker settings in the order of their names.
+func BrokerDefs() []Def { return brokerTable.defs }
+
+// IsSet says whether a setting was set, under its own name.
+func (b *Broker) IsSet(name string) bool {
+	_, ok := b.set[name]
+	return ok
+}
+
+// Get returns a setting's value: as set, or of its fallbacks, or the default.
+func (b *Broker) Get(name string) string {
+	if v, ok := b.set[name]; ok {
+		return v
+	}
+	d := brokerTable.byName[name]
+	if d == nil {
+		panic("unknown broker setting " + name)
+	}
+	for _, f := range d.Fallbacks {
+		if v, ok := b.set[f.Name]; ok {
+			return scale(v, f.Factor)
+		}
+	}
+	if d.Default == "" && len(d.Fallbacks) > 0 {
+		return b.Get(d.Fallbacks[0].Name)
+	}
+	return d.Default
+}
+
+// scale converts a number to another unit; negative ones mean no limit in all.
+func scale(v string, factor int64) string {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || factor == 1 {
+		return v
+	}
+	if n < 0 {
+		return "-1"
+	}
+	return strconv.FormatInt(n*factor, 10)
+}
+
+// Int returns a number. Values were checked when they were set.
+func (b *Broker) Int(name string) int64 { return integer(b.Get(name)) }
+
+// Bool returns a truth value.
+func (b *Broker) Bool(name string) bool { return b.Get(name) == "true" }
+
+// Duration returns a setting that is given in milliseconds.
+func (b *Broker) Duration(name string) time.Duration { return millis(b.Int(name)) }
+
+// Inert lists the settings that were set and have no effect.
+func (b *Broker) Inert() []string {
+	var out []string
+	for name := range b.set {
+		if brokerTable.byName[name].Inert {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func integer(v string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+	return n
+}
+
+// millis converts milliseconds, with what exceeds a Duration as its maximum.
+func millis(n int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	switch {
+	case n > most:
+		return 1<<63 - 1
+	case n < 0:
+		return -1
+	}
+	return time.Duration(n) * time.Millisecond
+}

@@ -1,0 +1,75 @@
+package config
+
+const (
+	maxLong = 1<<63 - 1
+
+	ms     = 1
+	second = 1000 * ms
+	minute = 60 * second
+	hour   = 60 * minute
+)
+
+// brokerTable lists the broker settings.
+var brokerTable = newTable([]Def{
+	{Name: "node.id", Type: Int, Default: "1", Min: 0, Max: 1<<31 - 1, Static: true, Fallbacks: []Fallback{{"broker.id", 1}}, Doc: "The number of this broker."},
+	{Name: "broker.id", Type: Int, Default: "1", Static: true, Doc: "Older name of node.id."},
+	{Name: "broker.rack", Type: String, Static: true, Doc: "The rack that Metadata reports for this broker."},
+	{Name: "listeners", Type: List, Default: "PLAINTEXT://127.0.0.1:9092", Static: true, Doc: "Where to listen: NAME://host:port, comma-separated."},
+	{Name: "advertised.listeners", Type: List, Static: true, Doc: "What clients are told to connect to, per listener name; the listening address if not set."},
+	{Name: "listener.security.protocol.map", Type: List, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL", Static: true, Doc: "The security protocol (PLAINTEXT or SSL) of each listener name."},
+	{Name: "ssl.keystore.type", Type: String, Default: "PEM", OneOf: []string{"PEM"}, Static: true, Doc: "The form of the key store. Only PEM."},
+	{Name: "ssl.keystore.location", Type: String, Static: true, Doc: "A PEM file with the server's private key and its certificate chain. It is read again when it changes."},
+	{Name: "log.dirs", Type: List, Static: true, Fallbacks: []Fallback{{"log.dir", 1}}, Doc: "The data folder. Only one."},
+	{Name: "log.dir", Type: String, Default: "./data", Static: true, Doc: "The data folder."},
+	{Name: "muster.store", Type: String, Default: "disk", OneOf: []string{"disk", "mem"}, Static: true, Doc: "Where records are kept: disk or mem."},
+	{Name: "muster.acks.all.flush", Type: Boolean, Default: "true", Doc: "Whether acks=all is answered only after the records are on the disk. false is Kafka's own rule: the page cache is enough."},
+	{Name: "socket.request.max.bytes", Type: Int, Default: "104857600", Min: 1024, Max: 1<<31 - 1, Static: true, Doc: "The largest request that is read."},
+	{Name: "connections.max.idle.ms", Type: Long, Default: "600000", Static: true, Doc: "Connections without a request for this long are closed; 0 or less for never."},
+	{Name: "max.connections", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Static: true, Doc: "The most connections at a time."},
+	{Name: "max.connections.per.ip", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Static: true, Doc: "The most connections at a time from one address."},
+	{Name: "num.partitions", Type: Int, Default: "1", Min: 1, Max: 10000, Doc: "Partitions of a topic that is created without saying how many."},
+	{Name: "default.replication.factor", Type: Short, Default: "1", Min: 1, Max: 1, Doc: "Replicas of a topic that is created without saying how many."},
+	{Name: "auto.create.topics.enable", Type: Boolean, Default: "true", Doc: "Whether asking for a topic that does not exist creates it."},
+	{Name: "delete.topic.enable", Type: Boolean, Default: "true", Doc: "Whether topics can be deleted."},
+	{Name: "fetch.max.bytes", Type: Int, Default: "57671680", Min: 1024, Max: 1<<31 - 1, Doc: "The largest fetch answer, whatever the client asks for."},
+	{Name: "max.incremental.fetch.session.cache.slots", Type: Int, Default: "1000", Min: 0, Max: 1 << 20, Static: true, Doc: "How many incremental fetch sessions are remembered."},
+	{Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", Min: 1, Max: 1<<31 - 1, Doc: "How long the state of an idle idempotent producer is kept."},
+	{Name: "log.retention.check.interval.ms", Type: Long, Default: "300000", Min: 1, Doc: "How often retention is applied.", Static: true},
+	{Name: "log.cleaner.backoff.ms", Type: Long, Default: "15000", Min: 1, Doc: "How often it is checked whether a log wants compaction.", Static: true},
+	{Name: "log.flush.scheduler.interval.ms", Type: Long, Default: "1000", Min: 1, Static: true, Doc: "How often records written with acks=0 or 1 are put on the disk in the background."},
+
+	{Name: "log.retention.ms", Type: Long, Default: "604800000", Min: -1, Fallbacks: []Fallback{{"log.retention.minutes", minute}, {"log.retention.hours", hour}}, Doc: "Default of retention.ms."},
+	{Name: "log.retention.minutes", Type: Int, Doc: "log.retention.ms in minutes."},
+	{Name: "log.retention.hours", Type: Int, Default: "168", Doc: "log.retention.ms in hours."},
+	{Name: "log.retention.bytes", Type: Long, Default: "-1", Min: -1, Doc: "Default of retention.bytes."},
+	{Name: "log.segment.bytes", Type: Int, Default: "1073741824", Min: 1 << 14, Max: 1<<31 - 1, Doc: "Default of segment.bytes."},
+	{Name: "log.roll.ms", Type: Long, Default: "604800000", Min: 1, Fallbacks: []Fallback{{"log.roll.hours", hour}}, Doc: "Default of segment.ms."},
+	{Name: "log.roll.hours", Type: Int, Default: "168", Min: 1, Max: 1 << 30, Doc: "log.roll.ms in hours."},
+	{Name: "log.index.interval.bytes", Type: Int, Default: "4096", Min: 0, Max: 1<<31 - 1, Doc: "Default of index.interval.bytes."},
+	{Name: "log.cleanup.policy", Type: List, Default: "delete", OneOf: []string{"delete", "compact"}, Doc: "Default of cleanup.policy."},
+	{Name: "log.cleaner.min.cleanable.ratio", Type: Double, Default: "0.5", Min: 0, Max: 1, Doc: "Default of min.cleanable.dirty.ratio."},
+	{Name: "log.cleaner.delete.retention.ms", Type: Long, Default: "86400000", Min: 0, Max: maxLong, Doc: "Default of delete.retention.ms."},
+	{Name: "log.cleaner.min.compaction.lag.ms", Type: Long, Default: "0", Min: 0, Max: maxLong, Doc: "Default of min.compaction.lag.ms."},
+	{Name: "log.cleaner.max.compaction.lag.ms", Type: Long, Default: "9223372036854775807", Min: 1, Doc: "Default of max.compaction.lag.ms."},
+	{Name: "log.message.timestamp.type", Type: String, Default: "CreateTime", OneOf: []string{"CreateTime", "LogAppendTime"}, Doc: "Default of message.timestamp.type."},
+	{Name: "log.message.timestamp.before.max.ms", Type: Long, Default: "9223372036854775807", Min: 0, Max: maxLong, Doc: "Default of message.timestamp.before.max.ms."},
+	{Name: "log.message.timestamp.after.max.ms", Type: Long, Default: "3600000", Min: 0, Max: maxLong, Doc: "Default of message.timestamp.after.max.ms."},
+	{Name: "message.max.bytes", Type: Int, Default: "1048588", Min: 0, Max: 1<<31 - 1, Doc: "Default of max.message.bytes."},
+	{Name: "min.insync.replicas", Type: Int, Default: "1", Min: 1, Max: 1, Doc: "Default of the topic setting of the same name."},
+	{Name: "compression.type", Type: String, Default: "producer", OneOf: []string{"producer"}, Doc: "Batches are kept as the producer compressed them."},
+
+	inert("process.roles"), inert("controller.quorum.voters"), inert("controller.quorum.bootstrap.servers"), inert("controller.listener.names"),
+	inert("inter.broker.listener.name"), inert("security.inter.broker.protocol"), inert("zookeeper.connect"),
+	inert("num.network.threads"), inert("num.io.threads"), inert("num.recovery.threads.per.data.dir"), inert("num.replica.fetchers"),
+	inert("background.threads"), inert("queued.max.requests"), inert("socket.send.buffer.bytes"), inert("socket.receive.buffer.bytes"),
+	inert("log.cleaner.enable"), inert("log.cleaner.threads"), inert("log.cleaner.dedupe.buffer.size"), inert("log.cleaner.io.buffer.size"),
+	inert("log.flush.interval.messages"), inert("log.flush.interval.ms"), inert("log.preallocate"), inert("log.segment.delete.delay.ms"),
+	inert("unclean.leader.election.enable"), inert("auto.leader.rebalance.enable"), inert("replica.lag.time.max.ms"),
+	inert("controlled.shutdown.enable"), inert("metadata.log.dir"), inert("share.coordinator.state.topic.replication.factor"),
+	inert("share.coordinator.state.topic.min.isr"),
+	inert("offsets.topic.replication.factor"), inert("transaction.state.log.replication.factor"), inert("transaction.state.log.min.isr"),
+})
+
+func inert(name string) Def {
+	return Def{Name: name, Type: String, Static: true, Inert: true, Doc: "Accepted for Kafka's configuration files; has no effect."}
+}

@@ -1,0 +1,197 @@
+// Package config knows every setting: its Kafka name, type, default and bounds.
+//
+// There is one table for the broker and one for topics. Settings are kept as
+// text under Kafka's names, as DescribeConfigs shows them; Broker and Topic
+// give them typed. A topic setting that is not set falls back to the broker
+// setting that Kafka names as its synonym, then to the default. Unknown names
+// are refused with the nearest known one. The package does no I/O.
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Type is a setting's type, numbered as in DescribeConfigs.
+type Type int8
+
+// The types.
+const (
+	Boolean  Type = 1
+	String   Type = 2
+	Int      Type = 3
+	Short    Type = 4
+	Long     Type = 5
+	Double   Type = 6
+	List     Type = 7
+	Class    Type = 8
+	Password Type = 9
+)
+
+// Def defines one setting.
+type Def struct {
+	Name    string
+	Type    Type
+	Default string
+	Doc     string
+	// Min and Max bound numbers; a Max of zero is none, and both zero are none.
+	Min, Max float64
+	// OneOf lists the allowed values, of each element if Type is List.
+	OneOf []string
+	// Synonym is the broker setting that a topic setting falls back to.
+	Synonym string
+	// Fallbacks are broker settings consulted, in order, when this one is not
+	// set, each with the factor to this one's unit (hours to milliseconds).
+	Fallbacks []Fallback
+	// Static settings are read at start and cannot be altered.
+	Static bool
+	// Inert settings are Kafka's and accepted, but mean nothing here.
+	Inert bool
+}
+
+// Fallback is an older or coarser name of a setting.
+type Fallback struct {
+	Name   string
+	Factor int64
+}
+
+// ErrInvalid is the error of a value that its setting does not allow.
+type ErrInvalid struct{ Msg string }
+
+func (e *ErrInvalid) Error() string { return e.Msg }
+
+func invalid(format string, args ...any) error { return &ErrInvalid{Msg: fmt.Sprintf(format, args...)} }
+
+// Check says whether value is allowed.
+func (d *Def) Check(value string) error {
+	switch d.Type {
+	case Boolean:
+		if value != "true" && value != "false" {
+			return invalid("%s must be true or false, not %q", d.Name, value)
+		}
+	case Int, Short, Long:
+		return d.checkInteger(value)
+	case Double:
+		f, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(f) {
+			return invalid("%s must be a number, not %q", d.Name, value)
+		}
+		return d.checkBounds(f)
+	case List:
+		for _, e := range SplitList(value) {
+			if err := d.checkOneOf(e); err != nil {
+				return err
+			}
+		}
+	default:
+		return d.checkOneOf(value)
+	}
+	return nil
+}
+
+func (d *Def) checkInteger(value string) error {
+	bits := map[Type]int{Int: 32, Short: 16, Long: 64}[d.Type]
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, bits)
+	if err != nil {
+		return invalid("%s must be a whole number of %d bits, not %q", d.Name, bits, value)
+	}
+	return d.checkBounds(float64(n))
+}
+
+func (d *Def) checkBounds(n float64) error {
+	if d.Min == 0 && d.Max == 0 && d.Type != Double {
+		return nil
+	}
+	if n < d.Min {
+		return invalid("%s must be at least %v, not %v", d.Name, d.Min, n)
+	}
+	if d.Max != 0 && n > d.Max {
+		return invalid("%s must be at most %v, not %v", d.Name, d.Max, n)
+	}
+	return nil
+}
+
+func (d *Def) checkOneOf(value string) error {
+	if len(d.OneOf) == 0 || slices.Contains(d.OneOf, value) {
+		return nil
+	}
+	return invalid("%s must be one of %s, not %q", d.Name, strings.Join(d.OneOf, ", "), value)
+}
+
+// SplitList splits a setting of type List.
+func SplitList(value string) []string {
+	var out []string
+	for e := range strings.SplitSeq(value, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// table is a list of definitions with its index.
+type table struct {
+	defs   []Def
+	byName map[string]*Def
+}
+
+func newTable(defs []Def) *table {
+	slices.SortFunc(defs, func(a, b Def) int { return strings.Compare(a.Name, b.Name) })
+	t := &table{defs: defs, byName: make(map[string]*Def, len(defs))}
+	for i := range defs {
+		t.byName[defs[i].Name] = &defs[i]
+	}
+	return t
+}
+
+// check refuses unknown names and values that are not allowed.
+func (t *table) check(kind, name, value string) error {
+	d := t.byName[name]
+	if d == nil {
+		return t.unknown(kind, name)
+	}
+	return d.Check(value)
+}
+
+func (t *table) unknown(kind, name string) error {
+	if near := t.nearest(name); near != "" {
+		return invalid("unknown %s setting %q; did you mean %q?", kind, name, near)
+	}
+	return invalid("unknown %s setting %q", kind, name)
+}
+
+// nearest returns the known name that takes the fewest edits to reach, if that
+// is few enough to be a slip.
+func (t *table) nearest(name string) string {
+	best, bestDist := "", len(name)/3+2
+	for i := range t.defs {
+		if d := editDistance(name, t.defs[i].Name); d < bestDist {
+			best, bestDist = t.defs[i].Name, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions and replacements that turn a
+// into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

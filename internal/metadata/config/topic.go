@@ -1,0 +1,72 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Topic holds a topic's settings, typed and complete.
+type Topic struct {
+	Compact         bool
+	Delete          bool
+	RetentionAge    time.Duration // negative: no limit
+	RetentionBytes  int64         // negative: no limit
+	SegmentBytes    int64
+	SegmentAge      time.Duration
+	IndexInterval   int64
+	MaxMessageBytes int64
+	LogAppendTime   bool
+	TimestampBefore time.Duration
+	TimestampAfter  time.Duration
+	MinCompactLag   time.Duration
+	MaxCompactLag   time.Duration
+	MinDirtyRatio   float64
+	DeleteRetention time.Duration
+}
+
+// CheckTopic says whether a topic setting may have a value.
+func CheckTopic(name, value string) error { return topicTable.check("topic", name, value) }
+
+// TopicDef returns the definition of a topic setting, nil if there is none.
+func TopicDef(name string) *Def { return topicTable.byName[name] }
+
+// TopicDefs lists the topic settings in the order of their names.
+func TopicDefs() []Def { return topicTable.defs }
+
+// TopicValue returns the value that a topic setting has.
+func TopicValue(b *Broker, set map[string]string, name string) string {
+	if v, ok := set[name]; ok {
+		return v
+	}
+	d := topicTable.byName[name]
+	if d.Synonym != "" {
+		return b.Get(d.Synonym)
+	}
+	return d.Default
+}
+
+// NewTopic makes a topic's typed settings from those that are set on it.
+func NewTopic(b *Broker, set map[string]string) Topic {
+	get := func(name string) string { return TopicValue(b, set, name) }
+	num := func(name string) int64 { return integer(get(name)) }
+	policy := SplitList(get("cleanup.policy"))
+	ratio, _ := strconv.ParseFloat(get("min.cleanable.dirty.ratio"), 64)
+	return Topic{
+		Compact:         slices.Contains(policy, "compact"),
+		Delete:          slices.Contains(policy, "delete"),
+		RetentionAge:    millis(num("retention.ms")),
+		RetentionBytes:  num("retention.bytes"),
+		SegmentBytes:    num("segment.bytes"),
+		SegmentAge:      millis(num("segment.ms")),
+		IndexInterval:   num("index.interval.bytes"),
+		MaxMessageBytes: num("max.message.bytes"),
+		LogAppendTime:   get("message.timestamp.type") == "LogAppendTime",
+		TimestampBefore: millis(num("message.timestamp.before.max.ms")),
+		TimestampAfter:  millis(num("message.timestamp.after.max.ms")),
+		MinCompactLag:   millis(num("min.compaction.lag.ms")),
+		MaxCompactLag:   millis(num("max.compaction.lag.ms")),
+		MinDirtyRatio:   ratio,
+		DeleteRetention: millis(num("delete.retention.ms")),
+	}
+}

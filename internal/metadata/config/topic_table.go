@@ -1,0 +1,31 @@
+package config
+
+// topicTable lists the topic settings.
+var topicTable = newTable([]Def{
+	{Name: "cleanup.policy", Type: List, OneOf: []string{"delete", "compact"}, Synonym: "log.cleanup.policy", Doc: "delete drops old segments, compact keeps the newest record of each key; both may be given."},
+	{Name: "compression.type", Type: String, OneOf: []string{"producer"}, Synonym: "compression.type", Doc: "Batches are kept as the producer compressed them."},
+	{Name: "delete.retention.ms", Type: Long, Min: 0, Max: maxLong, Synonym: "log.cleaner.delete.retention.ms", Doc: "How long tombstones stay in a compacted topic."},
+	{Name: "index.interval.bytes", Type: Int, Min: 0, Max: 1<<31 - 1, Synonym: "log.index.interval.bytes", Doc: "How many bytes lie between two index entries."},
+	{Name: "max.compaction.lag.ms", Type: Long, Min: 1, Synonym: "log.cleaner.max.compaction.lag.ms", Doc: "A record older than this is compacted whatever the dirty ratio."},
+	{Name: "max.message.bytes", Type: Int, Min: 0, Max: 1<<31 - 1, Synonym: "message.max.bytes", Doc: "The largest record batch."},
+	{Name: "message.timestamp.type", Type: String, OneOf: []string{"CreateTime", "LogAppendTime"}, Synonym: "log.message.timestamp.type", Doc: "Whether records keep the producer's timestamp or get the broker's."},
+	{Name: "message.timestamp.before.max.ms", Type: Long, Min: 0, Max: maxLong, Synonym: "log.message.timestamp.before.max.ms", Doc: "How far a producer's timestamp may lie in the past."},
+	{Name: "message.timestamp.after.max.ms", Type: Long, Min: 0, Max: maxLong, Synonym: "log.message.timestamp.after.max.ms", Doc: "How far a producer's timestamp may lie in the future."},
+	{Name: "min.cleanable.dirty.ratio", Type: Double, Min: 0, Max: 1, Synonym: "log.cleaner.min.cleanable.ratio", Doc: "How much of a log must be new before it is compacted again."},
+	{Name: "min.compaction.lag.ms", Type: Long, Min: 0, Max: maxLong, Synonym: "log.cleaner.min.compaction.lag.ms", Doc: "A record younger than this is not compacted."},
+	{Name: "min.insync.replicas", Type: Int, Min: 1, Max: 1, Synonym: "min.insync.replicas", Doc: "Replicas that must have a record before acks=all is answered. Here there is one."},
+	{Name: "retention.bytes", Type: Long, Min: -1, Synonym: "log.retention.bytes", Doc: "The size of a partition above which old segments are dropped; -1 for no limit."},
+	{Name: "retention.ms", Type: Long, Min: -1, Synonym: "log.retention.ms", Doc: "The age at which segments are dropped; -1 for no limit."},
+	{Name: "segment.bytes", Type: Int, Min: 1 << 14, Max: 1<<31 - 1, Synonym: "log.segment.bytes", Doc: "The size at which a new segment is started."},
+	{Name: "segment.ms", Type: Long, Min: 1, Synonym: "log.roll.ms", Doc: "The age at which a new segment is started."},
+
+	inertTopic("file.delete.delay.ms", Long, "60000"), inertTopic("flush.messages", Long, "9223372036854775807"), inertTopic("flush.ms", Long, "9223372036854775807"),
+	inertTopic("follower.replication.throttled.replicas", List, ""), inertTopic("leader.replication.throttled.replicas", List, ""),
+	inertTopic("message.downconversion.enable", Boolean, "false"), inertTopic("preallocate", Boolean, "false"),
+	inertTopic("segment.index.bytes", Int, "10485760"), inertTopic("segment.jitter.ms", Long, "0"),
+	inertTopic("unclean.leader.election.enable", Boolean, "false"),
+})
+
+func inertTopic(name string, t Type, value string) Def {
+	return Def{Name: name, Type: t, Default: value, Inert: true, Doc: "Accepted for Kafka's tools; has no effect."}
+}

@@ -1,0 +1,182 @@
+// Package metadata is the image of the cluster: its brokers, its topics with
+// their partitions, and the settings of both.
+//
+// An Image never changes; a change makes a new one that shares what stayed the
+// same. Whoever holds an image may read it without a lock for as long as it
+// likes, and two brokers that applied the same changes hold equal images.
+package metadata
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+
+	"muster/internal/metadata/config"
+)
+
+// TopicID is a topic's id.
+type TopicID [16]byte
+
+// String returns the id as Kafka's tools print it.
+func (id TopicID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// ParseTopicID reads what String wrote.
+func ParseTopicID(s string) (id TopicID, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	copy(id[:], b)
+	return id, err
+}
+
+// Endpoint is where a listener can be reached.
+type Endpoint struct {
+	Listener string
+	Host     string
+	Port     int32
+}
+
+// Broker is a member of the cluster.
+type Broker struct {
+	ID        int32
+	Rack      string
+	Endpoints []Endpoint
+}
+
+// Endpoint returns the broker's address on a listener.
+func (b *Broker) Endpoint(listener string) (Endpoint, bool) {
+	i := slices.IndexFunc(b.Endpoints, func(e Endpoint) bool { return e.Listener == listener })
+	if i < 0 {
+		return Endpoint{}, false
+	}
+	return b.Endpoints[i], true
+}
+
+// Partition says who leads a partition.
+type Partition struct {
+	Leader      int32
+	LeaderEpoch int32
+}
+
+// Topic is a topic with its partitions and settings.
+type Topic struct {
+	Name       string
+	ID         TopicID
+	Internal   bool
+	Partitions []Partition
+	Set        map[string]string // settings set on the topic
+	Config     config.Topic      // all of them, typed
+}
+
+// Image is the state of the cluster at one moment.
+type Image struct {
+	ClusterID  string
+	Controller int32
+	Brokers    []Broker
+	// Defaults are the settings that the broker was started with, Set those
+	// that were altered since, Config both together.
+	Defaults *config.Broker
+	Set      map[string]string
+	Config   *config.Broker
+
+	topics map[string]*Topic
+	byID   map[TopicID]*Topic
+}
+
+// NewImage returns an image without topics.
+func NewImage(clusterID string, self Broker, defaults *config.Broker) *Image {
+	return &Image{
+		ClusterID: clusterID, Controller: self.ID, Brokers: []Broker{self},
+		Defaults: defaults, Config: defaults, Set: map[string]string{},
+		topics: map[string]*Topic{}, byID: map[TopicID]*Topic{},
+	}
+}
+
+// Topic returns the topic of that name, nil if there is none.
+func (i *Image) Topic(name string) *Topic { return i.topics[name] }
+
+// TopicByID returns the topic with that id, nil if there is none.
+func (i *Image) TopicByID(id TopicID) *Topic { return i.byID[id] }
+
+// Topics returns all topics in the order of their names.
+func (i *Image) Topics() []*Topic {
+	return slices.SortedFunc(maps.Values(i.topics), func(a, b *Topic) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// TopicCount returns how many topics there are.
+func (i *Image) TopicCount() int { return len(i.topics) }
+
+// Broker returns the broker with that id, nil if there is none.
+func (i *Image) Broker(id int32) *Broker {
+	for n := range i.Brokers {
+		if i.Brokers[n].ID == id {
+			return &i.Brokers[n]
+		}
+	}
+	return nil
+}
+
+// Edit makes the next image. Its methods may be called in any number; Image
+// returns the result, after which the Edit must not be used.
+type Edit struct {
+	next    *Image
+	changed map[string]struct{}
+}
+
+// Edit starts a change.
+func (i *Image) Edit() *Edit {
+	next := *i
+	next.topics, next.byID = maps.Clone(i.topics), maps.Clone(i.byID)
+	return &Edit{next: &next, changed: map[string]struct{}{}}
+}
+
+// Image returns the changed image.
+func (e *Edit) Image() *Image { return e.next }
+
+// Changed returns the names of the topics that were put or removed.
+func (e *Edit) Changed() []string { return slices.Sorted(maps.Keys(e.changed)) }
+
+// PutTopic adds or replaces a topic. Its typed settings are computed.
+func (e *Edit) PutTopic(t Topic) {
+	if old := e.next.topics[t.Name]; old != nil {
+		delete(e.next.byID, old.ID)
+	}
+	e.changed[t.Name] = struct{}{}
+	t.Config = config.NewTopic(e.next.Config, t.Set)
+	e.next.topics[t.Name] = &t
+	e.next.byID[t.ID] = &t
+}
+
+// RemoveTopic removes a topic if it is there.
+func (e *Edit) RemoveTopic(name string) {
+	if old := e.next.topics[name]; old != nil {
+		e.changed[name] = struct{}{}
+		delete(e.next.topics, name)
+		delete(e.next.byID, old.ID)
+	}
+}
+
+// SetBrokerConfig replaces the settings altered at run time, and with them what
+// topics fall back to.
+func (e *Edit) SetBrokerConfig(set map[string]string) {
+	e.next.Set = maps.Clone(set)
+	e.next.Config = e.next.Defaults.With(set)
+	for _, t := range e.next.topics {
+		e.PutTopic(*t)
+	}
+}
+
+// SetClusterID sets the cluster id.
+func (e *Edit) SetClusterID(id string) { e.next.ClusterID = id }
+
+// SetLeaderEpoch sets the leader epoch of all partitions, which a broker alone
+// raises when it restarts after a crash.
+func (e *Edit) SetLeaderEpoch(epoch int32) {
+	for _, t := range e.next.topics {
+		c := *t
+		c.Partitions = slices.Clone(t.Partitions)
+		for i := range c.Partitions {
+			c.Partitions[i].LeaderEpoch = epoch
+		}
+		e.PutTopic(c)
+	}
+}

@@ -1,0 +1,37 @@
+package metadata
+
+import "fmt"
+
+// ClusterMetadataTopic is the log that images are replayed from.
+const ClusterMetadataTopic = "__cluster_metadata"
+
+const maxTopicName = 249
+
+// CheckTopicName says what is wrong with a topic name, nil if nothing.
+func CheckTopicName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("a topic name must not be empty")
+	case name == "." || name == "..":
+		return fmt.Errorf("a topic cannot be named %q", name)
+	case len(name) > maxTopicName:
+		return fmt.Errorf("a topic name has at most %d characters, this one has %d", maxTopicName, len(name))
+	}
+	for _, c := range name {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+		if !ok {
+			return fmt.Errorf("topic name %q has the character %q; allowed are letters, digits, '.', '_' and '-'", name, c)
+		}
+	}
+	return nil
+}
+
+// IsInternal says whether a topic is muster's own, so that clients may not
+// produce to it, nor delete it.
+func IsInternal(name string) bool {
+	switch name {
+	case ClusterMetadataTopic, "__consumer_offsets", "__transaction_state", "__group_journal":
+		return true
+	}
+	return false
+}

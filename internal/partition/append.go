@@ -1,0 +1,178 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/metadata/config"
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// AcksAll is the value of acks that asks for durability.
+const AcksAll = -1
+
+// Appended is the outcome of an append.
+type Appended struct {
+	Err            *kerr.Error
+	Message        string // why, for people
+	BaseOffset     int64
+	LogAppendTime  int64 // record.NoTimestamp unless the topic uses it
+	LogStartOffset int64
+}
+
+func refused(err *kerr.Error, message string) Appended {
+	return Appended{Err: err, Message: message, BaseOffset: -1, LogAppendTime: record.NoTimestamp, LogStartOffset: -1}
+}
+
+// Append appends what a producer sent for this partition, and calls done, at
+// once or later, when the outcome is what acks asked for. The bytes may be
+// changed, and belong to the caller again when Append returns. done must not
+// block.
+func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done func(Appended)) {
+	b := record.Batch(batch)
+	cfg := p.cfg.Load()
+	now := p.deps.now()
+	if bad := validate(b, cfg, now); bad.Err != nil {
+		done(bad)
+		return
+	}
+	out := Appended{LogAppendTime: record.NoTimestamp}
+	if cfg.LogAppendTime {
+		out.LogAppendTime = now.UnixMilli()
+		b.SetLogAppendTime(out.LogAppendTime)
+	}
+	end, l, bad := p.appendValid(ctx, b, now.UnixMilli(), &out)
+	if bad != nil {
+		done(refused(bad, ""))
+		return
+	}
+	out.LogStartOffset, _ = l.Bounds()
+	if acks != AcksAll || !p.deps.flushAll() {
+		p.advance(end)
+		if p.dirty.CompareAndSwap(false, true) {
+			p.deps.dirtied(p)
+		}
+		done(out)
+		return
+	}
+	l.Flush(func(err error) {
+		if err != nil {
+			done(refused(p.wireError("sync", err), ""))
+			return
+		}
+		p.advance(end)
+		done(out)
+	})
+}
+
+// appendValid appends a validated batch under the lock, or finds that it was
+// appended before. It returns the offset up to which the log must be durable.
+func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, store.Log, *kerr.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0, nil, kerr.NotLeaderForPartition
+	}
+	idempotent := b.ProducerID() >= 0
+	if idempotent {
+		duplicate, err := checkSequence(p.producers, b)
+		if err != nil {
+			return 0, nil, err
+		}
+		if duplicate != nil {
+			out.BaseOffset = duplicate.BaseOffset
+			return duplicate.LastOffset + 1, p.log.Load().Log, nil
+		}
+	}
+	at, err := p.log.Load().Append(ctx, b)
+	if errors.Is(err, store.ErrFailed) {
+		at, err = p.appendAgain(ctx, b)
+	}
+	if err != nil {
+		return 0, nil, p.wireError("append", err)
+	}
+	l := p.log.Load().Log
+	if at.Rolled && len(p.producers) > 0 {
+		if err := l.SaveProducers(ctx, p.producerList(), at.BaseOffset); err != nil {
+			p.deps.logger.Warn("producer state not saved; a restart will take longer", "topic", p.topic, "partition", p.index, "error", err)
+		}
+	}
+	if idempotent {
+		remember(p.producers, b, now)
+	}
+	out.BaseOffset = at.BaseOffset
+	return at.LastOffset + 1, l, nil
+}
+
+// appendAgain opens a log anew whose end an earlier failure left in doubt, and
+// appends if the batch still comes next.
+func (p *Partition) appendAgain(ctx context.Context, b record.Batch) (store.Appended, error) {
+	if err := p.reopen(ctx); err != nil {
+		return store.Appended{}, err
+	}
+	if b.ProducerID() >= 0 {
+		if duplicate, err := checkSequence(p.producers, b); err != nil || duplicate != nil {
+			return store.Appended{}, fmt.Errorf("%w: records before this batch were lost", store.ErrStorage)
+		}
+	}
+	p.deps.logger.Info("log opened again after a storage failure", "topic", p.topic, "partition", p.index)
+	return p.log.Load().Append(ctx, b)
+}
+
+// validate checks a batch as far as the topic's settings decide.
+func validate(b record.Batch, cfg *config.Topic, now time.Time) Appended {
+	if int64(len(b)) > cfg.MaxMessageBytes {
+		return refused(kerr.MessageTooLarge, fmt.Sprintf("the record batch has %d bytes, the topic allows %d (max.message.bytes)", len(b), cfg.MaxMessageBytes))
+	}
+	if err := b.ValidateProduced(); err != nil {
+		switch {
+		case errors.Is(err, record.ErrMagic):
+			return refused(kerr.InvalidRecord, "only message format v2 is supported: "+err.Error())
+		case errors.Is(err, record.ErrInvalid):
+			return refused(kerr.InvalidRecord, err.Error())
+		}
+		return refused(kerr.CorruptMessage, err.Error())
+	}
+	if b.Transactional() {
+		return refused(kerr.InvalidTxnState, "transactions are not supported yet")
+	}
+	if !cfg.LogAppendTime && !timestampsOK(b, cfg, now) {
+		return refused(kerr.InvalidTimestamp, "a record's timestamp is too far from the broker's clock (message.timestamp.before.max.ms, message.timestamp.after.max.ms)")
+	}
+	if cfg.Compact {
+		return validateKeys(b)
+	}
+	return Appended{}
+}
+
+// timestampsOK applies the bounds on a producer's clock to the batch's header.
+func timestampsOK(b record.Batch, cfg *config.Topic, now time.Time) bool {
+	if b.MaxTimestamp() == record.NoTimestamp {
+		return true
+	}
+	ms := now.UnixMilli()
+	return b.MaxTimestamp()-ms <= cfg.TimestampAfter.Milliseconds() && ms-b.BaseTimestamp() <= cfg.TimestampBefore.Milliseconds()
+}
+
+var errNoKey = errors.New("a record without key cannot go to a compacted topic")
+
+func validateKeys(b record.Batch) Appended {
+	err := b.Each(func(r *record.Record) error {
+		if r.Key == nil {
+			return errNoKey
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errNoKey):
+		return refused(kerr.InvalidRecord, err.Error())
+	case err != nil:
+		return refused(kerr.CorruptMessage, err.Error())
+	}
+	return Appended{}
+}

@@ -1,0 +1,179 @@
+// Package partition is a topic partition as its leader serves it.
+//
+// It puts on top of a store.Log what engines leave open: which records readers
+// may see (high watermark, last stable offset), whether a batch may be appended
+// (sizes, timestamps, idempotent producers), leader epochs, and who waits for
+// new records. Manager holds the partitions of this broker and runs retention
+// and compaction over them.
+//
+// Appends go one at a time, under the partition's lock, which is never held
+// while somebody waits for the disk. Reads take no lock of the partition.
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/store"
+)
+
+// Partition is one partition that this broker leads.
+type Partition struct {
+	topic string
+	index int32
+	epoch int32 // leader epoch
+	deps  *deps
+
+	cfg atomic.Pointer[config.Topic]
+	log atomic.Pointer[openLog]
+	// highWatermark is the end of what readers may see.
+	highWatermark atomic.Int64
+
+	mu        sync.Mutex // orders appends
+	producers map[int64]*store.Producer
+	closed    bool
+
+	dirty   atomic.Bool // on the manager's list for the background flush
+	waiters waiters
+}
+
+// openLog boxes the log, since it is replaced when it must be opened again.
+type openLog struct{ store.Log }
+
+// deps is what all partitions of a manager share.
+type deps struct {
+	store    store.Store
+	now      func() time.Time
+	logger   *slog.Logger
+	flushAll func() bool          // acks=all waits for the disk
+	dirtied  func(*Partition)     // a partition wants a background flush
+	expiry   func() time.Duration // of idle producers
+}
+
+// open opens a partition's log and loads its producer state.
+func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partition, error) {
+	p := &Partition{topic: t.Name, index: index, epoch: t.Partitions[index].LeaderEpoch, deps: d}
+	p.cfg.Store(&t.Config)
+	if err := p.reopen(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// reopen opens the log, also after it failed. What is in it now is durable, so
+// all of it may be seen.
+func (p *Partition) reopen(ctx context.Context) error {
+	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, logConfig(p.cfg.Load()))
+	if err != nil {
+		return err
+	}
+	producers, err := loadProducers(ctx, l)
+	if err != nil {
+		return fmt.Errorf("load producers of %s-%d: %w", p.topic, p.index, err)
+	}
+	_, end := l.Bounds()
+	p.producers = producers
+	p.log.Store(&openLog{l})
+	p.highWatermark.Store(end)
+	return nil
+}
+
+func logConfig(c *config.Topic) store.LogConfig {
+	return store.LogConfig{SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, IndexInterval: c.IndexInterval}
+}
+
+func (p *Partition) id() store.TopicPartition {
+	return store.TopicPartition{Topic: p.topic, Partition: p.index}
+}
+
+// LeaderEpoch returns the epoch under which this broker leads the partition.
+func (p *Partition) LeaderEpoch() int32 { return p.epoch }
+
+// HighWatermark returns the end of what readers may see.
+func (p *Partition) HighWatermark() int64 { return p.highWatermark.Load() }
+
+// LastStableOffset returns the end of what readers of committed records may
+// see. Without transactions it is the high watermark.
+func (p *Partition) LastStableOffset() int64 { return p.HighWatermark() }
+
+// LogStartOffset returns the first offset that can be read.
+func (p *Partition) LogStartOffset() int64 {
+	start, _ := p.log.Load().Bounds()
+	return start
+}
+
+// LogEndOffset returns the offset after the last record, visible or not.
+func (p *Partition) LogEndOffset() int64 {
+	_, end := p.log.Load().Bounds()
+	return end
+}
+
+// Size returns how many bytes the partition holds.
+func (p *Partition) Size() int64 { return p.log.Load().Size() }
+
+func (p *Partition) setConfig(c *config.Topic) {
+	p.cfg.Store(c)
+	p.log.Load().SetConfig(logConfig(c))
+}
+
+// advance lets readers see everything up to end, and wakes those who wait.
+func (p *Partition) advance(end int64) {
+	for {
+		hw := p.highWatermark.Load()
+		if end <= hw {
+			return
+		}
+		if p.highWatermark.CompareAndSwap(hw, end) {
+			p.waiters.wake()
+			return
+		}
+	}
+}
+
+// close ends the partition, saving its producer state so that the next start
+// need not read the log for it.
+func (p *Partition) close(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	l := p.log.Load()
+	_, end := l.Bounds()
+	var err error
+	if len(p.producers) > 0 {
+		err = l.SaveProducers(ctx, p.producerList(), end)
+	}
+	p.waiters.wake()
+	return errors.Join(err, l.Close())
+}
+
+// abandon ends the partition whose log is being deleted.
+func (p *Partition) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.waiters.wake()
+}
+
+// wireError translates an engine's error for clients.
+func (p *Partition) wireError(what string, err error) *kerr.Error {
+	switch {
+	case errors.Is(err, store.ErrOffsetOutOfRange):
+		return kerr.OffsetOutOfRange
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrClosed):
+		return kerr.NotLeaderForPartition
+	}
+	p.deps.logger.Error("storage failed", "topic", p.topic, "partition", p.index, "doing", what, "error", err)
+	return kerr.KafkaStorageError
+}

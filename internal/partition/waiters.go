@@ -1,0 +1,45 @@
+package partition
+
+import "sync"
+
+// Waiter is somebody, typically a fetch, who waits for any of several
+// partitions to change. It must not be used for a second wait.
+type Waiter struct {
+	C chan struct{} // receives when a watched partition changed
+}
+
+// NewWaiter returns a waiter that watches nothing yet.
+func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
+
+type waiters struct {
+	mu  sync.Mutex
+	set map[*Waiter]struct{}
+}
+
+// Watch wakes w from now on whenever there is more to read.
+func (p *Partition) Watch(w *Waiter) {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	if p.waiters.set == nil {
+		p.waiters.set = map[*Waiter]struct{}{}
+	}
+	p.waiters.set[w] = struct{}{}
+}
+
+// Unwatch ends Watch.
+func (p *Partition) Unwatch(w *Waiter) {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	delete(p.waiters.set, w)
+}
+
+func (ws *waiters) wake() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for w := range ws.set {
+		select {
+		case w.C <- struct{}{}:
+		default:
+		}
+	}
+}

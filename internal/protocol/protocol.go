@@ -1,0 +1,118 @@
+// Package protocol turns frames into requests and answers into frames.
+//
+// It reads request headers, checks a request's layout before anything is
+// decoded, and writes response headers; kmsg has the schemas. Two messages have
+// codecs of their own, because they carry the records: Produce requests are
+// read in place (produce.go) and Fetch answers are written around records that
+// stay where they are (fetch.go).
+//
+// Nothing here decides about a request's meaning, and nothing reads or writes a
+// socket.
+package protocol
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// API keys that are special on the wire.
+const (
+	KeyProduce     = 0
+	KeyFetch       = 1
+	KeyApiVersions = 18
+)
+
+// ErrHeader says that a frame does not start with a request header.
+var ErrHeader = errors.New("malformed request header")
+
+// Request is a request as it came in. Body points into the frame, which is
+// used again when the request has been handled.
+type Request struct {
+	Key           int16
+	Version       int16
+	CorrelationID int32
+	ClientID      string
+	Body          []byte
+	// Size is the size of the frame.
+	Size int
+}
+
+// minHeader is key, version and correlation id.
+const minHeader = 8
+
+// ParseHeader reads the fields of a frame that all requests have in common:
+// key, version and correlation id. What follows depends on the key and version
+// and is read by Request.Open.
+func ParseHeader(frame []byte) (Request, error) {
+	if len(frame) < minHeader {
+		return Request{}, ErrHeader
+	}
+	return Request{
+		Key:           int16(binary.BigEndian.Uint16(frame)),
+		Version:       int16(binary.BigEndian.Uint16(frame[2:])),
+		CorrelationID: int32(binary.BigEndian.Uint32(frame[4:])),
+		Body:          frame[minHeader:],
+		Size:          len(frame),
+	}, nil
+}
+
+// Open reads the rest of the header, so that Body is the request's body. The
+// caller has made sure that the version is one that kmsg knows.
+func (r *Request) Open() error {
+	b := r.Body
+	if len(b) < 2 {
+		return ErrHeader
+	}
+	n := int(int16(binary.BigEndian.Uint16(b)))
+	b = b[2:]
+	if n > len(b) {
+		return ErrHeader
+	}
+	if n > 0 {
+		r.ClientID, b = string(b[:n]), b[n:]
+	}
+	if isFlexible(r.Key, r.Version) {
+		var err error
+		if b, err = walkTags(b); err != nil {
+			return ErrHeader
+		}
+	}
+	r.Body = b
+	return nil
+}
+
+// Decode decodes the body. Byte slices in the result point into the frame.
+func (r *Request) Decode() (kmsg.Request, error) {
+	rest, err := shapeOf(r.Key, r.Version).walk(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s v%d: %w", kmsg.NameForKey(r.Key), r.Version, err)
+	}
+	if len(rest) != 0 {
+		return nil, fmt.Errorf("%s v%d: %w: %d bytes too many", kmsg.NameForKey(r.Key), r.Version, errMalformed, len(rest))
+	}
+	req := kmsg.RequestForKey(r.Key)
+	req.SetVersion(r.Version)
+	if err := req.ReadFrom(r.Body); err != nil {
+		return nil, fmt.Errorf("%s v%d: %w", kmsg.NameForKey(r.Key), r.Version, err)
+	}
+	return req, nil
+}
+
+// isFlexible says whether a version uses compact types and tags.
+func isFlexible(key, version int16) bool {
+	if key == KeyProduce {
+		return version >= produceFlexible
+	}
+	req := kmsg.RequestForKey(key)
+	if req == nil {
+		return false
+	}
+	req.SetVersion(version)
+	return req.IsFlexible()
+}
+
+// Known says whether kmsg has a schema for the key.
+func Known(key int16) bool { return kmsg.RequestForKey(key) != nil }

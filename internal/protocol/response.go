@@ -1,0 +1,71 @@
+package protocol
+
+import (
+	"encoding/binary"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/store"
+)
+
+// Response is an answer on its way to the socket: frame bytes, and between them
+// records that may lie in a file. A pending response is completed later, by
+// whoever learns the outcome.
+type Response struct {
+	Parts []Part
+	ready chan struct{} // nil if the response was never pending
+}
+
+// Part is a piece of a frame: bytes, or records.
+type Part struct {
+	Bytes   []byte
+	Records store.Records // used if Bytes is nil
+}
+
+// Encode makes the frame of an answer to r.
+func (r *Request) Encode(resp kmsg.Response) *Response {
+	return &Response{Parts: []Part{{Bytes: r.frame(resp)}}}
+}
+
+func (r *Request) frame(resp kmsg.Response) []byte {
+	b := make([]byte, 0, 256)
+	b = r.AppendHeader(b, resp.IsFlexible())
+	b = resp.AppendTo(b)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	return b
+}
+
+// AppendHeader appends room for the frame's length and the response header. The
+// header of ApiVersions is the old one in every version, since a client reads
+// that answer before it knows what the broker speaks.
+func (r *Request) AppendHeader(b []byte, flexible bool) []byte {
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(r.CorrelationID))
+	if flexible && r.Key != KeyApiVersions {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// NewPending returns a response that is completed later.
+func NewPending() *Response { return &Response{ready: make(chan struct{})} }
+
+// Complete fills in a pending response. It must be called exactly once.
+func (resp *Response) Complete(r *Request, body kmsg.Response) {
+	resp.Parts = []Part{{Bytes: r.frame(body)}}
+	close(resp.ready)
+}
+
+// Pending says whether the response was made by NewPending, so that it may have
+// to be waited for.
+func (resp *Response) Pending() bool { return resp.ready != nil }
+
+// Ready returns a channel that is closed when a pending response is complete.
+func (resp *Response) Ready() <-chan struct{} { return resp.ready }
+
+// Release gives up the records of a response that was written or will not be.
+func (resp *Response) Release() {
+	for i := range resp.Parts {
+		resp.Parts[i].Records.Release()
+	}
+}

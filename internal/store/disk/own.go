@@ -1,0 +1,207 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+
+	"muster/internal/store"
+)
+
+// handle is a log as opened under one leader epoch.
+type handle struct {
+	*log
+	epoch int32
+}
+
+var _ store.Log = (*handle)(nil)
+
+// own makes a new handle the owner of the log, which is loaded first if it was
+// not yet.
+func (l *log) own(leaderEpoch int32, cfg store.LogConfig) (*handle, error) {
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if l.shutDown || l.replaced {
+		return nil, errGone
+	}
+	if !l.loaded.Load() {
+		if err := l.load(l.store.clean, noLimit); err != nil {
+			return nil, err
+		}
+		l.loaded.Store(true)
+	}
+	switch {
+	case leaderEpoch < l.epoch:
+		return nil, store.ErrFenced
+	case l.failed.Load():
+		return nil, store.ErrFailed
+	}
+	l.epoch = leaderEpoch
+	l.owner = &handle{log: l, epoch: leaderEpoch}
+	l.SetConfig(cfg)
+	return l.owner, nil
+}
+
+// mayChange says whether the handle still owns the log, and whether the log is
+// in order. appendMu is held.
+func (h *handle) mayChange() error {
+	switch {
+	case h.shutDown:
+		return store.ErrClosed
+	case h.owner == h && h.failed.Load():
+		return store.ErrFailed
+	case h.owner == h:
+		return nil
+	case h.epoch < h.log.epoch:
+		return store.ErrFenced
+	default:
+		return store.ErrClosed
+	}
+}
+
+// reopen loads a failed log anew, cut back to what can be trusted. It becomes
+// another log in the store, so that nobody who still waits for the old one to
+// become durable can be told so by a sync of the new one.
+func (l *log) reopen(leaderEpoch int32) error {
+	defer l.failFlushes(store.ErrFailed)
+	l.haltMaintenance()
+	defer l.resumeMaintenance()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	switch {
+	case l.shutDown || l.replaced:
+		return errGone
+	case leaderEpoch < l.epoch:
+		return store.ErrFenced
+	}
+	fresh := newLog(l.store, l.tp)
+	fresh.epoch = l.epoch
+	if err := fresh.load(false, l.trusted()); err != nil {
+		// It may have been a sync that failed, so the next attempt trusts less.
+		l.doubtful = true
+		return err
+	}
+	fresh.loaded.Store(true)
+	l.store.replace(l.tp, fresh)
+	l.replaced, l.owner, l.epoch = true, nil, leaderEpoch
+	l.endReads(true)
+	l.dropFiles()
+	return nil
+}
+
+// trusted returns the size of the active segment up to which a failed log can
+// be believed. After a failed write that is all that was published before it;
+// after a failed sync, only what an earlier sync made durable, since the kernel
+// may show data that it has given up to write. syncMu is held.
+func (l *log) trusted() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.doubtful || len(l.segments) == 0 {
+		return l.durableSize
+	}
+	return l.active().sum.size
+}
+
+// remove ends the log and renames its folder. If that fails the log goes on as
+// before.
+func (l *log) remove(to string) (err error) {
+	defer func() {
+		if err == nil {
+			l.failFlushes(store.ErrClosed)
+		}
+	}()
+	l.haltMaintenance()
+	defer l.resumeMaintenance()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if l.shutDown || l.replaced {
+		return errGone
+	}
+	l.endReads(true)
+	err = l.store.fs.Rename(l.dir, to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.endReads(false)
+		return err
+	}
+	l.shutDown = true
+	l.store.replace(l.tp, nil)
+	l.dropFiles()
+	return nil
+}
+
+// shutClean ends the log so that the next start can trust it without a scan.
+func (l *log) shutClean() error {
+	defer l.failFlushes(store.ErrClosed)
+	l.haltMaintenance()
+	defer l.resumeMaintenance()
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	l.shutDown = true
+	defer l.endReads(true)
+	if l.failed.Load() {
+		l.cutBack()
+		return store.ErrFailed
+	}
+	if len(l.segments) == 0 || !l.dirty {
+		return nil
+	}
+	if err := l.seal(); err != nil {
+		return err
+	}
+	return l.store.fs.SyncDir(l.dir)
+}
+
+// cutBack takes away what cannot be trusted of a failed log, as well as it can,
+// lest the next process find it in the kernel's cache and take it for durable.
+func (l *log) cutBack() {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	if len(l.segments) == 0 {
+		return
+	}
+	f, err := l.acquire(l.active())
+	if err != nil {
+		return
+	}
+	defer l.release(f)
+	if f.Truncate(l.trusted()) == nil {
+		_ = f.Datasync()
+	}
+}
+
+// haltMaintenance keeps retention, trim and compaction out, and makes a
+// compaction under way, which can last for minutes, give up.
+func (l *log) haltMaintenance() {
+	l.halting.Add(1)
+	l.maintain.Lock()
+}
+
+func (l *log) resumeMaintenance() {
+	l.maintain.Unlock()
+	l.halting.Add(-1)
+}
+
+// endReads tells readers that the log has ended, or that it has not after all.
+func (l *log) endReads(ended bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = ended
+}
+
+func (l *log) dropFiles() {
+	for _, s := range l.segments {
+		l.store.files.drop(s)
+	}
+}
+
+// Close implements store.Log. The log itself stays with the store, which makes
+// it durable when it closes; only this handle ends.
+func (h *handle) Close() error {
+	h.appendMu.Lock()
+	defer h.appendMu.Unlock()
+	if h.owner == h {
+		h.owner = nil
+	}
+	return nil
+}

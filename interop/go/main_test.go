@@ -1,0 +1,39 @@
+// Package interop runs real Kafka clients, and hand-made requests, against the
+// broker: mostly against `muster serve` as a process of its own, since what is
+// shown here (kill -9, a full disk, bounded memory, a clean exit) is about the
+// process, and otherwise against package muster in this one.
+//
+// It is a module of its own so that muster does not depend on other clients.
+package interop
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the muster command, built once for all tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "muster-interop-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "muster")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/muster")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build muster: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}

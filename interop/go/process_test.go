@@ -1,0 +1,226 @@
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startTimeout = 20 * time.Second
+	stopTimeout  = 30 * time.Second
+)
+
+// process is a `muster serve` that runs as a process of its own.
+type process struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	addrs  map[string]string // where it listens, by the listener's name
+	exited chan struct{}     // closed when the process is gone; then err is set
+	err    error
+	logs   *logTail
+}
+
+// serve starts a broker on a data folder, and returns when it listens. It is
+// killed at the end of the test if it still runs then.
+func serve(t testing.TB, data string, flags ...string) *process {
+	t.Helper()
+	if !hasFlag(flags, "--listen") && !hasSetting(flags, "listeners") {
+		flags = append(flags, "--listen", "127.0.0.1:0")
+	}
+	return start(t, exec.Command(binary, append([]string{"serve", "--data", data}, flags...)...), 1)
+}
+
+// start runs a command that becomes a broker, and returns when it listens on as
+// many listeners as it should have.
+func start(t testing.TB, cmd *exec.Cmd, listeners int) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, addrs: map[string]string{}, exited: make(chan struct{}), logs: &logTail{}}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	listening := make(chan [2]string, listeners)
+	go p.follow(stderr, listening)
+	t.Cleanup(p.cleanup)
+	timeout := time.After(startTimeout)
+	for len(p.addrs) < listeners {
+		select {
+		case l := <-listening:
+			p.addrs[l[0]] = l[1]
+		case <-p.exited:
+			t.Fatalf("the broker ended before it listened: %v\n%s", p.err, p.logs)
+		case <-timeout:
+			t.Fatalf("the broker does not listen after %s\n%s", startTimeout, p.logs)
+		}
+	}
+	return p
+}
+
+var (
+	listeningLine = regexp.MustCompile(`msg="?listening"?.*\baddress=(\S+)`)
+	listenerName  = regexp.MustCompile(`\blistener=(\S+)`)
+)
+
+// follow reads the log until the process ends, and then waits for it.
+func (p *process) follow(stderr io.Reader, listening chan<- [2]string) {
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		p.logs.add(lines.Text())
+		if m := listeningLine.FindStringSubmatch(lines.Text()); m != nil {
+			name := ""
+			if n := listenerName.FindStringSubmatch(lines.Text()); n != nil {
+				name = n[1]
+			}
+			select {
+			case listening <- [2]string{name, m[1]}:
+			default: // Nobody asked for that many.
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, stderr)
+	p.err = p.cmd.Wait()
+	close(p.exited)
+}
+
+func (p *process) cleanup() {
+	p.kill()
+	if p.t.Failed() {
+		p.t.Logf("the broker's log:\n%s", p.logs)
+	}
+}
+
+// addr is the address of the only listener.
+func (p *process) addr() string {
+	for _, a := range p.addrs {
+		return a
+	}
+	return ""
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// kill ends the process as kill -9 does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
+// terminate asks the process to end and returns how it did.
+func (p *process) terminate() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return p.wait()
+}
+
+// wait returns how the process ended, once it has.
+func (p *process) wait() error {
+	select {
+	case <-p.exited:
+		return p.err
+	case <-time.After(stopTimeout):
+		return fmt.Errorf("still running %s after SIGTERM", stopTimeout)
+	}
+}
+
+// running says whether the process lives.
+func (p *process) running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// peakMemory is the most memory the process has had so far, in bytes.
+func (p *process) peakMemory() int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
+	if err != nil {
+		p.t.Skipf("memory cannot be measured here: %v", err)
+	}
+	for line := range bytes.Lines(status) {
+		if f := strings.Fields(string(line)); len(f) == 3 && f[0] == "VmHWM:" {
+			kb, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	p.t.Fatalf("no VmHWM in %s", status)
+	return 0
+}
+
+func hasFlag(flags []string, name string) bool {
+	for _, f := range flags {
+		if f == name || strings.HasPrefix(f, name+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+func hasSetting(flags []string, name string) bool {
+	for _, f := range flags {
+		if strings.HasPrefix(f, name+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// fixedPort returns an address that can be listened on again and again. Its
+// port is below those that the system gives to outgoing connections: a client
+// that tries to reconnect must not, by chance, take it while the broker is away.
+func fixedPort(t testing.TB) string {
+	t.Helper()
+	for port := 15000 + os.Getpid()%8000; port < 32000; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// logTail keeps the last lines of a log.
+type logTail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+const logTailLines = 60
+
+func (l *logTail) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lines) == logTailLines {
+		l.lines = l.lines[1:]
+	}
+	l.lines = append(l.lines, line)
+}
+
+func (l *logTail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
