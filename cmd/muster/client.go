@@ -99,9 +99,7 @@ func confirm(in io.Reader, out io.Writer, question string, terminal bool) error 
 	}
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	var answer string
-	if _, err := fmt.Fscanln(in, &answer); err != nil && !errors.Is(err, io.EOF) && answer == "" {
-		answer = "no" // An empty line.
-	}
+	_, _ = fmt.Fscanln(in, &answer) // What cannot be read is not a yes.
 	switch strings.ToLower(answer) {
 	case "y", "yes":
 		return nil

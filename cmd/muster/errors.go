@@ -46,8 +46,7 @@ func topicError(topic string, err error, message string) error {
 }
 
 // plain words errors for people: a Kafka error by its sentence, with the code's
-// name at the end, and errors of the network without the chain of calls that
-// met them.
+// name at the end, and of the errors of a request's parts the first.
 func plain(err error) error {
 	var code *kerr.Error
 	var shards *kadm.ShardErrors
@@ -56,8 +55,6 @@ func plain(err error) error {
 		return plain(shards.Errs[0].Err)
 	case errors.As(err, &code):
 		return fmt.Errorf("%s (%w)", strings.TrimSuffix(code.Description, "."), codeOnly{code})
-	case errors.Is(err, context.Canceled):
-		return err
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 	}
 	l.Flush(func(err error) {
 		if err != nil {
-			done(refused(p.wireError("sync", err), ""))
+			done(refused(p.syncFailed(l, err), ""))
 			return
 		}
 		p.advance(end)
@@ -78,6 +78,29 @@ func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, 
 	if p.closed {
 		return 0, nil, kerr.NotLeaderForPartition
 	}
+	end, l, err := p.tryAppend(ctx, b, now, out)
+	if errors.Is(err, store.ErrFailed) {
+		p.failed.Store(true)
+		end, l, err = p.tryAppend(ctx, b, now, out)
+	}
+	var wire *kerr.Error
+	if err != nil && !errors.As(err, &wire) {
+		wire = p.wireError("append", err)
+	}
+	return end, l, wire
+}
+
+func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, store.Log, error) {
+	if p.failed.Load() {
+		// Records may have been lost that the producer state remembers, so the
+		// sequence is looked at only after the log is open again.
+		if err := p.reopen(ctx); err != nil {
+			return 0, nil, fmt.Errorf("%w: %w", store.ErrStorage, err)
+		}
+		p.failed.Store(false)
+		p.deps.logger.Info("log opened again after a storage failure", "topic", p.topic, "partition", p.index)
+	}
+	l := p.log.Load().Log
 	idempotent := b.ProducerID() >= 0
 	if idempotent {
 		duplicate, err := checkSequence(p.producers, b)
@@ -86,17 +109,13 @@ func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, 
 		}
 		if duplicate != nil {
 			out.BaseOffset = duplicate.BaseOffset
-			return duplicate.LastOffset + 1, p.log.Load().Log, nil
+			return duplicate.LastOffset + 1, l, nil
 		}
 	}
-	at, err := p.log.Load().Append(ctx, b)
-	if errors.Is(err, store.ErrFailed) {
-		at, err = p.appendAgain(ctx, b)
-	}
+	at, err := l.Append(ctx, b)
 	if err != nil {
-		return 0, nil, p.wireError("append", err)
+		return 0, nil, err
 	}
-	l := p.log.Load().Log
 	if at.Rolled && len(p.producers) > 0 {
 		if err := l.SaveProducers(ctx, p.producerList(), at.BaseOffset); err != nil {
 			p.deps.logger.Warn("producer state not saved; a restart will take longer", "topic", p.topic, "partition", p.index, "error", err)
@@ -109,19 +128,12 @@ func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, 
 	return at.LastOffset + 1, l, nil
 }
 
-// appendAgain opens a log anew whose end an earlier failure left in doubt, and
-// appends if the batch still comes next.
-func (p *Partition) appendAgain(ctx context.Context, b record.Batch) (store.Appended, error) {
-	if err := p.reopen(ctx); err != nil {
-		return store.Appended{}, err
+// syncFailed notes that the log must be opened again, unless it was since.
+func (p *Partition) syncFailed(l store.Log, err error) *kerr.Error {
+	if p.log.Load().Log == l && !errors.Is(err, store.ErrClosed) {
+		p.failed.Store(true)
 	}
-	if b.ProducerID() >= 0 {
-		if duplicate, err := checkSequence(p.producers, b); err != nil || duplicate != nil {
-			return store.Appended{}, fmt.Errorf("%w: records before this batch were lost", store.ErrStorage)
-		}
-	}
-	p.deps.logger.Info("log opened again after a storage failure", "topic", p.topic, "partition", p.index)
-	return p.log.Load().Append(ctx, b)
+	return p.wireError("sync", err)
 }
 
 // validate checks a batch as far as the topic's settings decide.

@@ -85,9 +85,10 @@ func (m *Manager) flushDirty() {
 	m.dirtyMu.Unlock()
 	for _, p := range dirty {
 		p.dirty.Store(false)
-		p.log.Load().Flush(func(err error) {
+		l := p.log.Load().Log
+		l.Flush(func(err error) {
 			if err != nil && !errors.Is(err, store.ErrClosed) {
-				p.wireError("background sync", err)
+				p.syncFailed(l, err)
 			}
 		})
 	}

@@ -42,6 +42,8 @@ type Partition struct {
 	producers map[int64]*store.Producer
 	closed    bool
 
+	failed atomic.Bool // the log must be opened again before it can append
+
 	dirty   atomic.Bool // on the manager's list for the background flush
 	waiters waiters
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// binary is the muster command, built once for all tests.
-var binary string
+// musterPath is the muster command, built once for all tests.
+var musterPath string
 
 func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
@@ -28,8 +28,8 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "muster")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/muster")
+	musterPath = filepath.Join(dir, "muster")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", musterPath, "./cmd/muster")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build muster: %v\n%s", err, out)

@@ -30,6 +30,8 @@ type process struct {
 	exited chan struct{}     // closed when the process is gone; then err is set
 	err    error
 	logs   *logTail
+	// ended is set when the test ended the process on purpose.
+	ended bool
 }
 
 // serve starts a broker on a data folder, and returns when it listens. It is
@@ -39,7 +41,7 @@ func serve(t testing.TB, data string, flags ...string) *process {
 	if !hasFlag(flags, "--listen") && !hasSetting(flags, "listeners") {
 		flags = append(flags, "--listen", "127.0.0.1:0")
 	}
-	return start(t, exec.Command(binary, append([]string{"serve", "--data", data}, flags...)...), 1)
+	return start(t, exec.Command(musterPath, append([]string{"serve", "--data", data}, flags...)...), 1)
 }
 
 // start runs a command that becomes a broker, and returns when it listens on as
@@ -99,6 +101,9 @@ func (p *process) follow(stderr io.Reader, listening chan<- [2]string) {
 }
 
 func (p *process) cleanup() {
+	if p.ended {
+		return
+	}
 	p.kill()
 	if p.t.Failed() {
 		p.t.Logf("the broker's log:\n%s", p.logs)
@@ -117,22 +122,29 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 
 // kill ends the process as kill -9 does.
 func (p *process) kill() {
+	p.ended = true
 	_ = p.cmd.Process.Kill()
 	<-p.exited
 }
 
 // terminate asks the process to end and returns how it did.
 func (p *process) terminate() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
+	p.signal(syscall.SIGTERM)
 	return p.wait()
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // wait returns how the process ended, once it has.
 func (p *process) wait() error {
 	select {
 	case <-p.exited:
+		p.ended = true
 		return p.err
 	case <-time.After(stopTimeout):
 		return fmt.Errorf("still running %s after SIGTERM", stopTimeout)

@@ -163,12 +163,19 @@ func (t *table) unknown(kind, name string) error {
 	return invalid("unknown %s setting %q", kind, name)
 }
 
+// minPrefix is how much of a name one must have for it to be recognized.
+const minPrefix = 6
+
 // nearest returns the known name that takes the fewest edits to reach, if that
-// is few enough to be a slip.
+// is few enough to be a slip, or one that was cut short.
 func (t *table) nearest(name string) string {
 	best, bestDist := "", len(name)/3+2
 	for i := range t.defs {
-		if d := editDistance(name, t.defs[i].Name); d < bestDist {
+		d := editDistance(name, t.defs[i].Name)
+		if len(name) >= minPrefix && strings.HasPrefix(t.defs[i].Name, name) {
+			d = 1
+		}
+		if d < bestDist {
 			best, bestDist = t.defs[i].Name, d
 		}
 	}

@@ -135,9 +135,15 @@ func (l *log) publish(b record.Batch) {
 	l.epochs = addEpoch(l.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
 }
 
+// addEpoch takes in where a batch of an epoch begins. An epoch before it that
+// begins there too has no record left since a trim, and is forgotten.
 func addEpoch(epochs []store.EpochStart, e store.EpochStart) []store.EpochStart {
-	if n := len(epochs); n > 0 && epochs[n-1].Epoch >= e.Epoch {
+	n := len(epochs)
+	if n > 0 && epochs[n-1].Epoch >= e.Epoch {
 		return epochs
+	}
+	if n > 0 && epochs[n-1].Start == e.Start {
+		epochs = epochs[:n-1]
 	}
 	return append(epochs, e)
 }

@@ -148,6 +148,10 @@ func (h *handle) Append(_ context.Context, batch []byte) (store.Appended, error)
 	h.logEnd = b.LastOffset() + 1
 	h.size += int64(len(b))
 	if n := len(h.epochs); n == 0 || h.epochs[n-1].Epoch < h.epoch {
+		if n > 0 && h.epochs[n-1].Start == b.BaseOffset() {
+			// All records of that epoch were trimmed.
+			h.epochs = h.epochs[:n-1]
+		}
 		h.epochs = append(h.epochs, store.EpochStart{Epoch: h.epoch, Start: b.BaseOffset()})
 	}
 	return store.Appended{BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset()}, nil

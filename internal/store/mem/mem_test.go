@@ -13,3 +13,5 @@ func open(t *testing.T) storetest.Harness {
 }
 
 func TestContract(t *testing.T) { storetest.Run(t, open) }
+
+func TestSameAsItself(t *testing.T) { storetest.Metamorphic(t, open, open, 1) }

@@ -80,7 +80,16 @@ func (h *handle) Compact(_ context.Context, c store.Compaction) error {
 	}
 	latest := map[string]int64{}
 	for _, b := range h.batches[:end] {
-		if err := b.Each(func(r *record.Record) error { latest[string(r.Key)] = r.Offset; return nil }); err != nil {
+		if b.Control() {
+			continue
+		}
+		err := b.Each(func(r *record.Record) error {
+			if r.Key != nil {
+				latest[string(r.Key)] = r.Offset
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -120,10 +120,10 @@ func testCompactEmpty(f *fixture) {
 
 func testCompactNextOffset(f *fixture) {
 	f.appendMany(60)
+	f.compact(-1, 0)
 	for _, i := range []int{0, 1, 40, 100, 179} {
 		f.compact(f.sent[i].Offset, 0)
 	}
-	f.compact(0, 0)
 }
 
 func testCompactMinLag(f *fixture) {

@@ -63,11 +63,10 @@ func (f *fixture) appendNumbered(complete *atomic.Bool, after func(batches int))
 	}
 }
 
-// follow reads the log from its start to its end until it is complete, and
-// calls see with the number of every record. If the log start moves past the
-// reader it goes on from there, after it has called skip.
-func (f *fixture) follow(complete *atomic.Bool, see func(number int) error, skip func()) error {
-	at, _ := f.log.Bounds()
+// follow reads the log from an offset until it is complete and read to its end,
+// and calls see with the number of every record. If the log start moves past
+// the reader it goes on from there, after it has called skip.
+func (f *fixture) follow(at int64, complete *atomic.Bool, see func(number int) error, skip func()) error {
 	for {
 		final := complete.Load()
 		_, end := f.log.Bounds()
@@ -84,9 +83,10 @@ func (f *fixture) follow(complete *atomic.Bool, see func(number int) error, skip
 		if err != nil {
 			return err
 		}
-		if at = next; final {
+		if final && next == at {
 			return nil
 		}
+		at = next
 	}
 }
 
@@ -126,12 +126,13 @@ func (f *fixture) followTo(at, end int64, see func(number int) error) (int64, er
 // readersDuring runs readers during work, each with its own state from newReader.
 func (f *fixture) readersDuring(work func(complete *atomic.Bool), newReader func() (see func(int) error, skip func(), end func() error)) {
 	f.Helper()
+	start, _ := f.log.Bounds()
 	var complete atomic.Bool
 	var readers sync.WaitGroup
 	for i := range concurrentReaders {
 		readers.Go(func() {
 			see, skip, end := newReader()
-			err := f.follow(&complete, see, skip)
+			err := f.follow(start, &complete, see, skip)
 			if err == nil {
 				err = end()
 			}

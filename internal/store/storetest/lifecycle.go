@@ -95,7 +95,7 @@ func (f *fixture) wantList(want ...store.TopicPartition) {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	}
 	slices.SortFunc(got, order)
-	slices.SortFunc(want, order)
+	want = slices.SortedFunc(slices.Values(want), order)
 	if !slices.Equal(got, want) {
 		f.Fatalf("logs %v, want %v", got, want)
 	}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// createTopic creates a topic.
+func createTopic(c net.Conn, name string, partitions int) error {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.Version = 5
+	req.TimeoutMillis = 120_000
+	t := kmsg.NewCreateTopicsRequestTopic()
+	t.Topic, t.NumPartitions, t.ReplicationFactor = name, int32(partitions), 1
+	req.Topics = append(req.Topics, t)
+	resp, err := ask(c, req)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.(*kmsg.CreateTopicsResponse).Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return fmt.Errorf("create topic %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// askMetadata asks for all topics and returns how many partitions have a
+// leader.
+func askMetadata(c net.Conn) (int, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = 9 // Topics is null, which asks for all.
+	resp, err := ask(c, req)
+	if err != nil {
+		return 0, err
+	}
+	m := resp.(*kmsg.MetadataResponse)
+	if len(m.Brokers) == 0 {
+		return 0, fmt.Errorf("Metadata without brokers")
+	}
+	n := 0
+	for _, t := range m.Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return 0, fmt.Errorf("Metadata of %s: %w", *t.Topic, err)
+		}
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 && p.Leader >= 0 && !t.IsInternal {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// checkEnds checks the log end offset of every partition of a topic.
+func checkEnds(c net.Conn, topic string, partitions int, want int64) error {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Version = 5
+	req.ReplicaID = -1
+	t := kmsg.NewListOffsetsRequestTopic()
+	t.Topic = topic
+	for i := range partitions {
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition, p.Timestamp, p.CurrentLeaderEpoch = int32(i), -1, -1
+		t.Partitions = append(t.Partitions, p)
+	}
+	req.Topics = append(req.Topics, t)
+	resp, err := ask(c, req)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return fmt.Errorf("offsets of %s-%d: %w", topic, p.Partition, err)
+			}
+			if p.Offset != want {
+				return fmt.Errorf("%s-%d ends at offset %d, expected %d", topic, p.Partition, p.Offset, want)
+			}
+			n++
+		}
+	}
+	if n != partitions {
+		return fmt.Errorf("offsets of %d partitions of %s, not %d", n, topic, partitions)
+	}
+	return nil
+}

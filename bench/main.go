@@ -1,0 +1,204 @@
+// Command bench measures the broker beside bare Go programs that do the same
+// work with nothing of Kafka around it, in one run.
+//
+// The bare programs are this program itself under hidden names (_sink, _source,
+// _echo, _open), each a process of its own like the broker, so that processor
+// time and memory can be read from /proc. What this process does, generating
+// load, counts for neither side. Every answer is checked: a broken broker must
+// not look like a fast one.
+//
+//	produce  socket → CRC-32C → file, with and without fdatasync
+//	fetch    file → socket by sendfile
+//	start    from exec to the first answer; also after a clean stop with many
+//	         partitions
+//	memory   at rest, and with 1,000 connections
+//
+// It talks to 127.0.0.1 only, needs Linux, and removes what it has written.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "_") {
+		if err := child(os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	rounds     int
+	tries      int
+	size       float64
+	partitions []int
+	only       *regexp.Regexp
+	dir        string
+	broker     string
+	embedded   bool
+	profiles   string
+	json       bool
+	write      string
+	timeout    time.Duration
+}
+
+const usage = `Usage: go run ./bench [flags]
+
+Measures the broker beside bare Go programs that move the same bytes, in one
+run, and prints medians, spread and ratios. Run it from the root of the
+repository. Progress goes to standard error, the result to standard output.
+
+Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
+restart 1000, restart 10000, memory.
+
+`
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{partitions: []int{1000, 10000}}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.rounds, "rounds", 3, "rounds of produce and fetch, broker and bare in turn")
+	f.IntVar(&o.tries, "tries", 10, "starts for start-up, and half as many restarts")
+	f.Float64Var(&o.size, "size", 1, "`GB` to produce per phase and round; fetch reads four times as much")
+	only := f.String("only", "", "measure only what matches this `regexp`")
+	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
+	f.StringVar(&o.broker, "broker", "", "`program` to measure instead of building ./cmd/muster")
+	f.BoolVar(&o.embedded, "embedded", false, "measure the package muster inside this program instead of ./cmd/muster")
+	f.StringVar(&o.profiles, "cpuprofile", "", "write processor profiles of the broker to this `folder`; implies -embedded")
+	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
+	f.StringVar(&o.write, "write", "", "also put the table into this Markdown `file`, between its bench markers")
+	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "give up after this long")
+	f.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		f.PrintDefaults()
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q; -h explains", f.Arg(0))
+	}
+	if o.rounds < 1 || o.tries < 1 || o.size <= 0 {
+		return nil, errors.New("-rounds, -tries and -size must be more than 0")
+	}
+	o.embedded = o.embedded || o.profiles != ""
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	return o, nil
+}
+
+// bench is one run.
+type bench struct {
+	*options
+	ctx      context.Context
+	folder   string // for everything this run writes
+	self     string // this program
+	report   *report
+	progress io.Writer
+	began    time.Time
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	b := &bench{options: o, ctx: ctx, report: newReport(args), progress: stderr, began: time.Now()}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.folder)) }()
+	if err := b.build(); err != nil {
+		return err
+	}
+	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	if len(b.report.rows) == 0 {
+		return fmt.Errorf("-only %s matches nothing; -h lists the measures", o.only)
+	}
+	b.say("done")
+	if o.write != "" {
+		if err := b.report.writeMarkdown(o.write); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return b.report.writeJSON(stdout)
+	}
+	return b.report.writeTable(stdout)
+}
+
+// prepare makes the folder of this run.
+func (b *bench) prepare() error {
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if err = os.MkdirAll(b.dir, 0o755); err != nil {
+		return err
+	}
+	if b.folder, err = os.MkdirTemp(b.dir, "bench-"); err != nil {
+		return err
+	}
+	b.folder, err = filepath.Abs(b.folder)
+	return err
+}
+
+// build builds the broker, unless there is one.
+func (b *bench) build() error {
+	if b.embedded || b.broker != "" {
+		return nil
+	}
+	b.say("building the broker")
+	b.broker = filepath.Join(b.folder, "muster")
+	out, err := exec.CommandContext(b.ctx, "go", "build", "-buildvcs=false", "-o", b.broker, "muster/cmd/muster").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build ./cmd/muster (run from the root of the repository, or use -embedded): %w\n%s", err, out)
+	}
+	return nil
+}
+
+// wanted says whether a measure was asked for.
+func (b *bench) wanted(measure string) bool { return b.only.MatchString(measure) }
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.progress, "%4.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// scratch makes a folder for one phase.
+func (b *bench) scratch(name string) (string, error) {
+	return os.MkdirTemp(b.folder, name+"-")
+}

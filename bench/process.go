@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopTimeout is how long a process may take to stop when asked to.
+const stopTimeout = time.Minute
+
+// process is a program under measurement.
+type process struct {
+	cmd    *exec.Cmd
+	addr   string
+	began  time.Time // just before exec
+	stdin  io.WriteCloser
+	stderr *tail
+	exited chan struct{} // closed when it is gone; then err is set
+	err    error
+}
+
+// start starts a program that will listen on addr. It gets a pipe as standard
+// input, so that a bare program ends when this one does, however that ends.
+func (b *bench) start(addr, program string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(program, args...), addr: addr, stderr: &tail{}, exited: make(chan struct{})}
+	p.cmd.Stderr = p.stderr
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	p.began = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// startBroker starts the broker on a data folder.
+func (b *bench) startBroker(data string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	if b.embedded {
+		return b.start(addr, b.self, "_broker", addr, data)
+	}
+	return b.start(addr, b.broker, "serve", "--listen", addr, "--data", data)
+}
+
+// startBare starts one of the bare programs.
+func (b *bench) startBare(name string, args ...string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	return b.start(addr, b.self, append([]string{name, addr}, args...)...)
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// dial connects, trying again until the process listens.
+func (p *process) dial(ctx context.Context) (net.Conn, error) {
+	for {
+		c, err := net.Dial("tcp", p.addr)
+		if err == nil {
+			if deadline, ok := ctx.Deadline(); ok {
+				err = c.SetDeadline(deadline)
+			}
+			return c, err
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-p.exited:
+			return nil, fmt.Errorf("%s ended before it listened: %w\n%s", filepath.Base(p.cmd.Path), p.err, p.stderr)
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+}
+
+// stop asks the process to stop and waits until it has.
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(stopTimeout):
+		p.kill()
+		return fmt.Errorf("%s still ran %s after SIGTERM", filepath.Base(p.cmd.Path), stopTimeout)
+	}
+	if p.err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(p.cmd.Path), p.err, p.stderr)
+	}
+	return nil
+}
+
+// kill ends the process if it still runs. It is for when something failed.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
+// profile runs fn, with a processor profile of it if profiles are wanted and p
+// is the broker.
+func (b *bench) profile(p *process, name string, fn func() error) error {
+	if b.profiles == "" || !strings.HasPrefix(p.cmd.Args[1], "_broker") {
+		return fn()
+	}
+	folder, err := filepath.Abs(b.profiles)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(p.stdin, "profile %s\n", filepath.Join(folder, name+".pprof")); err != nil {
+		return err
+	}
+	defer fmt.Fprintln(p.stdin, "stop")
+	return fn()
+}
+
+// cpu is processor time.
+type cpu struct{ user, system time.Duration }
+
+func (c cpu) sub(d cpu) cpu        { return cpu{c.user - d.user, c.system - d.system} }
+func (c cpu) total() time.Duration { return c.user + c.system }
+
+// ticks is how many clock ticks /proc counts per second, the same on every
+// Linux that Go runs on.
+const ticks = 100
+
+// cpu returns the processor time that the process has used.
+func (p *process) cpu() (cpu, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return cpu{}, err
+	}
+	// The second field is the program's name in brackets, which may hold spaces.
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(f) < 13 {
+		return cpu{}, fmt.Errorf("cannot read processor time from %q", stat)
+	}
+	user, err := strconv.ParseInt(string(f[11]), 10, 64)
+	if err != nil {
+		return cpu{}, err
+	}
+	system, err := strconv.ParseInt(string(f[12]), 10, 64)
+	return cpu{time.Duration(user) * time.Second / ticks, time.Duration(system) * time.Second / ticks}, err
+}
+
+// status returns a size in MB from /proc/PID/status.
+func (p *process) status(field string) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == field+":" {
+			kb, err := strconv.ParseFloat(f[1], 64)
+			return kb * 1024 / 1e6, err
+		}
+	}
+	return 0, fmt.Errorf("no %s in /proc/%d/status", field, p.cmd.Process.Pid)
+}
+
+// tail keeps the end of what a process writes to standard error.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailSize = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if n := len(t.b) - tailSize; n > 0 {
+		t.b = append(t.b[:0], t.b[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

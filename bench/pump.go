@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// How a producer sends: several requests in flight per connection, as clients
+// do by default.
+const (
+	connections = 2
+	inFlight    = 5
+)
+
+// load is a Produce request, encoded once and sent again and again.
+type load struct {
+	frame     []byte
+	positions [partitions]int // of the batches in the frame, without its length
+	batchSize int
+}
+
+// newLoad encodes the request. Given the same topic and acks the frame has the
+// same layout in every process.
+func newLoad(topic string, acks int16) *load {
+	var indexes []int32
+	var batches [][]byte
+	for i := range partitions {
+		indexes = append(indexes, int32(i))
+		batches = append(batches, newBatch(batchRecords, uint64(i)))
+	}
+	l := &load{
+		frame:     requestFrame(produceRequest(topic, acks, indexes, func(i int) []byte { return batches[i] }), 0),
+		batchSize: len(batches[0]),
+	}
+	for i, b := range batches {
+		l.positions[i] = bytes.Index(l.frame, b) - 4
+	}
+	return l
+}
+
+// bytes is what one request carries in record batches.
+func (l *load) bytes() int { return partitions * l.batchSize }
+
+// pump sends the request n times over the connections, with several in flight
+// on each, and checks the answers. Their order is checked too if the program
+// answers in order.
+func (l *load) pump(conns []net.Conn, n int, ordered bool, check func(body []byte) error) error {
+	errs := make([]error, len(conns))
+	var running sync.WaitGroup
+	for i, c := range conns {
+		share := n / len(conns)
+		if i < n%len(conns) {
+			share++
+		}
+		running.Go(func() {
+			if err := l.pumpOne(c, share, ordered, check); err != nil {
+				errs[i] = err
+				c.Close() // So that both sides of it end.
+			}
+		})
+	}
+	running.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *load) pumpOne(c net.Conn, n int, ordered bool, check func(body []byte) error) error {
+	slots := make(chan struct{}, inFlight)
+	sent := make(chan error, 1)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { sent <- l.send(c, n, slots, stop) }()
+	var buf []byte
+	for i := range n {
+		id, body, err := readFrame(c, buf)
+		if err != nil {
+			return err
+		}
+		buf = body
+		if ordered && id != int32(i) {
+			return fmt.Errorf("answer %d came when %d was due", id, i)
+		}
+		if err := check(body); err != nil {
+			return err
+		}
+		<-slots
+	}
+	return <-sent
+}
+
+func (l *load) send(c net.Conn, n int, slots chan struct{}, stop chan struct{}) error {
+	frame := bytes.Clone(l.frame)
+	for i := range n {
+		select {
+		case slots <- struct{}{}:
+		case <-stop:
+			return nil
+		}
+		setCorrelation(frame, int32(i))
+		if _, err := c.Write(frame); err != nil {
+			return fmt.Errorf("send request: %w", err)
+		}
+	}
+	return nil
+}

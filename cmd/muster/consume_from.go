@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// from is a parsed --from flag.
+type from struct {
+	kind fromKind
+	n    int64 // The offset, the number of offsets, or the time in milliseconds.
+}
+
+type fromKind int
+
+const (
+	fromBeginning fromKind = iota
+	fromEnd
+	fromOffset
+	fromLast
+	fromTime
+)
+
+func parseFrom(text string) (from, error) {
+	switch text {
+	case "beginning", "start", "earliest":
+		return from{kind: fromBeginning}, nil
+	case "end", "latest":
+		return from{kind: fromEnd}, nil
+	}
+	if when, ok := strings.CutPrefix(text, "@"); ok {
+		t, err := parseTime(when, time.Now())
+		return from{fromTime, t.UnixMilli()}, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return from{}, usagef("--from is beginning, end, OFFSET, -N or @TIME, not %q", text)
+	case strings.HasPrefix(text, "-"):
+		return from{fromLast, -n}, nil
+	}
+	return from{fromOffset, n}, nil
+}
+
+// parseTime parses a point in time as people write it on a command line.
+func parseTime(text string, now time.Time) (time.Time, error) {
+	if ago, ok := strings.CutPrefix(text, "-"); ok {
+		if days, ok := strings.CutSuffix(ago, "d"); ok {
+			if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+				return now.AddDate(0, 0, -int(n)), nil
+			}
+		}
+		if d, err := time.ParseDuration(ago); err == nil && d >= 0 {
+			return now.Add(-d), nil
+		}
+	} else if millis, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.UnixMilli(millis), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usagef("%q is no time: give RFC 3339 (2026-01-31T08:00:00Z), a date, milliseconds since 1970, or how long ago (-1h)", text)
+}
+
+// bounds are the offsets of a partition that --from is about.
+type bounds struct {
+	start, end int64
+	at         int64 // The offset that --from @TIME means.
+}
+
+// resolve returns the offset to start at, which lies between the log start
+// offset and the end.
+func (f from) resolve(b bounds) int64 {
+	offset := b.start
+	switch f.kind {
+	case fromBeginning:
+	case fromEnd:
+		offset = b.end
+	case fromOffset:
+		offset = f.n
+	case fromLast:
+		offset = b.end - f.n
+	case fromTime:
+		offset = b.at
+	}
+	return min(max(offset, b.start), b.end)
+}
+
+// listBounds asks for the bounds of all partitions. The end for a reader of
+// committed records is the last stable offset.
+func listBounds(ctx context.Context, admin *kadm.Client, f from, committed bool, topics []string) (map[topicPartition]bounds, error) {
+	listEnds := admin.ListEndOffsets
+	if committed {
+		listEnds = admin.ListCommittedOffsets
+	}
+	starts, err := listed(admin.ListStartOffsets(ctx, topics...))
+	if err != nil {
+		return nil, err
+	}
+	ends, err := listed(listEnds(ctx, topics...))
+	if err != nil {
+		return nil, err
+	}
+	var times map[topicPartition]int64
+	if f.kind == fromTime {
+		if times, err = listed(admin.ListOffsetsAfterMilli(ctx, max(f.n, 0), topics...)); err != nil {
+			return nil, err
+		}
+	}
+	out := make(map[topicPartition]bounds, len(starts))
+	for tp, start := range starts {
+		out[tp] = bounds{start: start, end: max(ends[tp], start), at: times[tp]}
+	}
+	return out, nil
+}
+
+// listed returns the offsets of an answer, or the error of any partition in it.
+func listed(l kadm.ListedOffsets, err error) (map[topicPartition]int64, error) {
+	if err != nil {
+		return nil, plain(err)
+	}
+	out := map[topicPartition]int64{}
+	for _, partitions := range l {
+		for _, o := range partitions {
+			if o.Err != nil {
+				return nil, topicError(o.Topic, o.Err, "")
+			}
+			out[topicPartition{o.Topic, o.Partition}] = o.Offset
+		}
+	}
+	return out, nil
+}

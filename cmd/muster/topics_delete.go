@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func topicsDeleteCommand() *cobra.Command {
+	var client clientFlags
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "delete NAME...",
+		Aliases: []string{"rm"},
+		Short:   "Delete topics with all their records",
+		Long: `Delete topics with all their records. At a terminal it asks first, unless --yes
+is given; without a terminal --yes is needed. Each topic is deleted or refused
+by itself; if any is refused, the exit code is 1.
+
+With --json it prints an array of objects with the fields name and error (null
+if there is none).`,
+		Example: `  muster topics delete orders
+  muster topics delete orders payments --yes`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeTopics(&client, 0),
+		RunE:              func(cmd *cobra.Command, args []string) error { return deleteTopics(cmd, &client, unique(args), yes) },
+	}
+	client.add(cmd, "print a JSON array")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func deleteTopics(cmd *cobra.Command, client *clientFlags, names []string, yes bool) error {
+	if !yes {
+		question := fmt.Sprintf("Delete %s (%s) with all records?", plural(len(names), "topic"), strings.Join(names, ", "))
+		if err := confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), question, isTerminal(cmd.InOrStdin())); err != nil {
+			return err
+		}
+	}
+	ctx := cmd.Context()
+	admin, err := client.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	responses, err := admin.DeleteTopics(ctx, names...)
+	if err != nil {
+		return plain(err)
+	}
+	var results []topicResult
+	var failed []error
+	for _, name := range names {
+		r, err := responses.On(name, nil)
+		if err != nil {
+			return fmt.Errorf("the broker did not answer for topic %s", name)
+		}
+		if r.Err != nil {
+			err = topicError(name, r.Err, r.ErrMessage)
+			failed = append(failed, err)
+		} else if !client.json {
+			fmt.Fprintf(cmd.OutOrStdout(), "deleted topic %s\n", name)
+		}
+		results = append(results, newTopicResult(name, err))
+	}
+	if client.json {
+		failed = append(failed, writeJSON(cmd.OutOrStdout(), results))
+	}
+	return errors.Join(failed...)
+}

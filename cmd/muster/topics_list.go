@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/spf13/cobra"
+)
+
+// listedTopic has the fields of muster topics list --json.
+type listedTopic struct {
+	Name       string `json:"name"`
+	ID         string `json:"id"`
+	Internal   bool   `json:"internal"`
+	Partitions int    `json:"partitions"`
+	Records    *int64 `json:"records"`
+	SizeBytes  *int64 `json:"size_bytes"`
+}
+
+func topicsListCommand() *cobra.Command {
+	var client clientFlags
+	var internal bool
+	cmd := &cobra.Command{
+		Use:     "list [REGEX]",
+		Aliases: []string{"ls"},
+		Short:   "List topics",
+		Long: `List topics: all of them, or those whose name matches a regular expression
+(anywhere in the name; anchor it with ^ and $).
+
+RECORDS is the log end offset minus the log start offset, summed over the
+partitions: the number of records, unless some were compacted away. SIZE is
+what the leaders' logs take. What the broker does not tell is shown as -.
+
+With --json it prints an array of objects with the fields name, id, internal,
+partitions, records and size_bytes; the last two are null if unknown.`,
+		Example: `  muster topics list
+  muster topics list '^orders\.'
+  muster topics list --json | jq -r '.[].name'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pattern := ""
+			if len(args) > 0 {
+				pattern = args[0]
+			}
+			return listTopics(cmd, &client, pattern, internal)
+		},
+	}
+	client.add(cmd, "print a JSON array")
+	cmd.Flags().BoolVar(&internal, "internal", false, "include the topics that the broker keeps for itself")
+	return cmd
+}
+
+func listTopics(cmd *cobra.Command, client *clientFlags, pattern string, internal bool) error {
+	match, err := regexp.Compile(pattern)
+	if err != nil {
+		return usagef("%q is no regular expression: %s", pattern, err)
+	}
+	ctx := cmd.Context()
+	admin, err := client.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	details, err := admin.ListTopicsWithInternal(ctx)
+	if err != nil {
+		return plain(err)
+	}
+	for name, d := range details {
+		if !match.MatchString(name) || d.IsInternal && !internal {
+			delete(details, name)
+		}
+	}
+	topics, err := loadTopics(ctx, admin, details)
+	if err != nil {
+		return err
+	}
+	if client.json {
+		return writeJSON(cmd.OutOrStdout(), listedTopics(topics))
+	}
+	if len(topics) == 0 {
+		tellNoTopics(cmd.ErrOrStderr(), pattern)
+		return nil
+	}
+	t := newTable("NAME", ">PARTITIONS", ">RECORDS", ">SIZE")
+	for _, topic := range topics {
+		t.add(topic.Topic, len(topic.partitions), orDash(topic.records(), formatInt), orDash(topic.size(), formatSize))
+	}
+	return t.print(cmd.OutOrStdout())
+}
+
+func tellNoTopics(w io.Writer, pattern string) {
+	if pattern != "" {
+		fmt.Fprintf(w, "no topic matches %q\n", pattern)
+		return
+	}
+	fmt.Fprintln(w, "there are no topics yet; create one with: muster topics create NAME")
+}
+
+func listedTopics(topics []topicState) []listedTopic {
+	out := make([]listedTopic, len(topics))
+	for i, t := range topics {
+		out[i] = listedTopic{
+			Name: t.Topic, ID: topicID(t.ID), Internal: t.IsInternal,
+			Partitions: len(t.partitions), Records: t.records(), SizeBytes: t.size(),
+		}
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"muster/internal/broker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T, props map[string]string) *broker.Broker {
+	t.Helper()
+	all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
+	for k, v := range props {
+		all[k] = v
+	}
+	b, err := broker.Open(t.Context(), broker.Config{Properties: all, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func client(t *testing.T, b *broker.Broker, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.Addr()), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(0)}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func produce(t *testing.T, c *kgo.Client, topic string, from, n int) {
+	t.Helper()
+	var recs []*kgo.Record
+	for i := from; i < from+n; i++ {
+		recs = append(recs, &kgo.Record{Topic: topic, Key: []byte(fmt.Sprint(i)), Value: []byte(fmt.Sprintf("value %d", i))})
+	}
+	if err := c.ProduceSync(t.Context(), recs...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func consume(t *testing.T, b *broker.Broker, topic string, n int) map[string]string {
+	t.Helper()
+	c := client(t, b, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got := map[string]string{}
+	for seen := 0; seen < n; {
+		fs := c.PollFetches(ctx)
+		if err := fs.Err(); err != nil {
+			t.Fatalf("after %d of %d records: %v", seen, n, err)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			seen++
+			if _, twice := got[string(r.Key)]; twice {
+				t.Errorf("record %s twice", r.Key)
+			}
+			got[string(r.Key)] = string(r.Value)
+		})
+	}
+	return got
+}
+
+func TestRecordsAreReadBackFromEveryStore(t *testing.T) {
+	for _, st := range []string{"mem", "disk"} {
+		t.Run(st, func(t *testing.T) {
+			b := start(t, map[string]string{"muster.store": st, "log.dir": t.TempDir(), "num.partitions": "3"})
+			produce(t, client(t, b), "orders", 0, 1000)
+			got := consume(t, b, "orders", 1000)
+			for i := range 1000 {
+				if got[fmt.Sprint(i)] != fmt.Sprintf("value %d", i) {
+					t.Fatalf("record %d is %q", i, got[fmt.Sprint(i)])
+				}
+			}
+		})
+	}
+}
+
+func TestTopicsAndRecordsSurviveARestart(t *testing.T) {
+	props := map[string]string{"muster.store": "disk", "log.dir": t.TempDir(), "num.partitions": "2"}
+	b := start(t, props)
+	c := client(t, b)
+	produce(t, c, "orders", 0, 10)
+	before, err := kadm.NewClient(c).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = start(t, props)
+	c = client(t, b)
+	after, err := kadm.NewClient(c).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before["orders"].ID != after["orders"].ID || len(after["orders"].Partitions) != 2 {
+		t.Errorf("before %v, after %v", before, after)
+	}
+	produce(t, c, "orders", 10, 10)
+	consume(t, b, "orders", 20)
+}

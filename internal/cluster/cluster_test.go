@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/store"
+	"muster/internal/store/disk"
+	"muster/internal/store/mem"
+	"muster/internal/store/vfs"
+)
+
+func open(t *testing.T, s store.Store, crashed bool) *Controller {
+	t.Helper()
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), Options{Store: s, Self: metadata.Broker{ID: 1}, Defaults: defaults, Crashed: crashed, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func create(t *testing.T, c *Controller, req metadata.NewTopic) error {
+	t.Helper()
+	_, errs := c.CreateTopics(t.Context(), []metadata.NewTopic{req}, false)
+	return errs[0]
+}
+
+func wantCode(t *testing.T, err error, code *kerr.Error) {
+	t.Helper()
+	if !errors.Is(err, code) {
+		t.Errorf("got %v, want %v", err, code)
+	}
+}
+
+func value(s string) *string { return &s }
+
+func TestReplayGivesTheSameImage(t *testing.T) {
+	s := mem.New()
+	c := open(t, s, false)
+	for _, name := range []string{"a", "b", "gone"} {
+		if err := create(t, c, metadata.NewTopic{Name: name, Partitions: 3, Replication: 1, Set: map[string]string{"retention.ms": "1000"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []error{
+		c.DeleteTopics(t.Context(), []string{"gone"})[0],
+		c.GrowTopic(t.Context(), "a", 7, false),
+		c.AlterTopic(t.Context(), "b", []metadata.ConfigChange{{Name: "cleanup.policy", Op: metadata.ConfigAppend, Value: value("compact")}}, false, false),
+		c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "num.partitions", Value: value("9")}}, false, false),
+	}
+	if err := errors.Join(steps...); err != nil {
+		t.Fatal(err)
+	}
+	live := c.Image()
+	again := open(t, s, false).Image()
+	if !reflect.DeepEqual(live, again) {
+		t.Errorf("live %+v\nreplayed %+v", live, again)
+	}
+	if got := again.Topic("b").Set["cleanup.policy"]; got != "delete,compact" || !again.Topic("b").Config.Compact {
+		t.Errorf("cleanup.policy is %q", got)
+	}
+	if len(again.Topic("a").Partitions) != 7 || again.Topic("gone") != nil || again.Config.Int("num.partitions") != 9 {
+		t.Errorf("image %+v", again)
+	}
+}
+
+func TestBadTopicsAreRefusedWithKafkasCodes(t *testing.T) {
+	c := open(t, mem.New(), false)
+	if err := create(t, c, metadata.NewTopic{Name: "there", Partitions: 1, Replication: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		req  metadata.NewTopic
+		code *kerr.Error
+	}{
+		{metadata.NewTopic{Name: "", Partitions: 1, Replication: 1}, kerr.InvalidTopicException},
+		{metadata.NewTopic{Name: "a b", Partitions: 1, Replication: 1}, kerr.InvalidTopicException},
+		{metadata.NewTopic{Name: "..", Partitions: 1, Replication: 1}, kerr.InvalidTopicException},
+		{metadata.NewTopic{Name: "there", Partitions: 1, Replication: 1}, kerr.TopicAlreadyExists},
+		{metadata.NewTopic{Name: "x", Partitions: 0, Replication: 1}, kerr.InvalidPartitions},
+		{metadata.NewTopic{Name: "x", Partitions: 1 << 30, Replication: 1}, kerr.InvalidPartitions},
+		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: 3}, kerr.InvalidReplicationFactor},
+		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: 0}, kerr.InvalidReplicationFactor},
+		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: 1, Set: map[string]string{"retention": "1"}}, kerr.InvalidConfig},
+		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: 1, Set: map[string]string{"retention.ms": "long"}}, kerr.InvalidConfig},
+	} {
+		wantCode(t, create(t, c, x.req), x.code)
+	}
+	wantCode(t, c.GrowTopic(t.Context(), "there", 1, false), kerr.InvalidPartitions)
+	wantCode(t, c.GrowTopic(t.Context(), "nowhere", 2, false), kerr.UnknownTopicOrPartition)
+	wantCode(t, c.DeleteTopics(t.Context(), []string{"nowhere"})[0], kerr.UnknownTopicOrPartition)
+	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.mss", Value: value("1")}}, false, false), kerr.InvalidConfig)
+	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.ms", Op: metadata.ConfigAppend, Value: value("1")}}, false, false), kerr.InvalidConfig)
+	wantCode(t, c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "node.id", Value: value("2")}}, false, false), kerr.InvalidRequest)
+}
+
+func TestValidateOnlyChangesNothing(t *testing.T) {
+	c := open(t, mem.New(), false)
+	topics, errs := c.CreateTopics(t.Context(), []metadata.NewTopic{{Name: "a", Partitions: -1, Replication: -1}}, true)
+	if errs[0] != nil || len(topics[0].Partitions) != 1 || c.Image().Topic("a") != nil {
+		t.Errorf("%v %v", topics[0], errs[0])
+	}
+}
+
+func TestProducerIDsAreNeverGivenTwiceAlsoAfterACrash(t *testing.T) {
+	s := mem.New()
+	seen := map[int64]bool{}
+	for range 3 {
+		c := open(t, s, true)
+		for range producerIDBlock + 10 {
+			id, err := c.NextProducerID(t.Context())
+			if err != nil || seen[id] {
+				t.Fatalf("id %d again, %v", id, err)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestLeaderEpochsRiseWithEveryCrash(t *testing.T) {
+	s := mem.New()
+	c := open(t, s, true)
+	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 2, Replication: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var epochs []int32
+	for _, crashed := range []bool{false, true, false, true} {
+		epochs = append(epochs, open(t, s, crashed).Image().Topic("a").Partitions[1].LeaderEpoch)
+	}
+	if !slices.Equal(epochs, []int32{0, 1, 1, 2}) {
+		t.Errorf("epochs %v", epochs)
+	}
+}
+
+func TestAChangeThatCannotBeStoredIsNotMade(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := disk.Open("data", disk.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := open(t, s, false)
+	broken := errors.New("disk is broken")
+	fs.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync {
+			return broken
+		}
+		return nil
+	})
+	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1}); !errors.Is(err, store.ErrStorage) {
+		t.Fatalf("got %v", err)
+	}
+	if c.Image().Topic("a") != nil {
+		t.Error("the topic is in the image")
+	}
+	fs.SetHook(nil)
+	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1}); err != nil {
+		t.Errorf("after the disk is well again: %v", err)
+	}
+}
+
+func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
+	defaults, _ := config.NewBroker(nil)
+	var heard [][]string
+	c, err := Open(t.Context(), Options{
+		Store: mem.New(), Self: metadata.Broker{ID: 1}, Defaults: defaults, Logger: slog.New(slog.DiscardHandler),
+		OnChange: func(_ context.Context, _, _ *metadata.Image, topics []string) error {
+			heard = append(heard, topics)
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1})
+	_ = create(t, c, metadata.NewTopic{Name: "b", Partitions: 1, Replication: 1})
+	_ = c.DeleteTopics(t.Context(), []string{"a"})
+	if want := [][]string{nil, {"a"}, {"b"}, {"a"}}; !reflect.DeepEqual(heard, want) {
+		t.Errorf("heard %v", heard)
+	}
+}

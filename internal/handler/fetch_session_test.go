@@ -1,0 +1,166 @@
+package handler
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/store"
+)
+
+// sessionRig plays a client of fetch sessions.
+type sessionRig struct {
+	t   *testing.T
+	s   *sessions
+	now time.Time
+}
+
+func newSessionRig(t *testing.T, slots int) *sessionRig {
+	r := &sessionRig{t: t, now: time.Unix(1000, 0)}
+	r.s = newSessions(slots, func() time.Time { return r.now })
+	return r
+}
+
+func fetchRequest(version int16, id, epoch int32, partitions ...int32) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.Version, req.SessionID, req.SessionEpoch = version, id, epoch
+	if len(partitions) > 0 {
+		topic := kmsg.NewFetchRequestTopic()
+		topic.Topic = "t"
+		for _, p := range partitions {
+			part := kmsg.NewFetchRequestTopicPartition()
+			part.Partition = p
+			topic.Partitions = append(topic.Partitions, part)
+		}
+		req.Topics = append(req.Topics, topic)
+	}
+	return req
+}
+
+func (r *sessionRig) begin(req *kmsg.FetchRequest) *fetchTurn {
+	r.t.Helper()
+	turn, err := r.s.begin(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return turn
+}
+
+func (r *sessionRig) refused(req *kmsg.FetchRequest, want *kerr.Error) {
+	r.t.Helper()
+	if _, err := r.s.begin(req); !errors.Is(err, want) {
+		r.t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// answer finishes a turn and returns the partitions that the answer names.
+func answer(turn *fetchTurn, set func(*fetchPart)) []int32 {
+	for i := range turn.parts {
+		set(&turn.parts[i])
+	}
+	var told []int32
+	turn.finish(turn.parts, func(p *fetchPart) { told = append(told, p.index) })
+	return told
+}
+
+func nothing(*fetchPart) {}
+
+func TestAnIncrementalFetchTellsOnlyNews(t *testing.T) {
+	r := newSessionRig(t, 10)
+	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1, 2))
+	if told := answer(full, nothing); full.id == 0 || !slices.Equal(told, []int32{0, 1, 2}) {
+		t.Fatalf("full fetch: session %d, told %v", full.id, told)
+	}
+	if told := answer(r.begin(fetchRequest(11, full.id, 1)), nothing); len(told) != 0 {
+		t.Errorf("nothing happened, but told %v", told)
+	}
+	told := answer(r.begin(fetchRequest(11, full.id, 2)), func(p *fetchPart) {
+		if p.index == 1 {
+			p.result.HighWatermark = 5
+		}
+	})
+	if !slices.Equal(told, []int32{1}) {
+		t.Errorf("a moved high watermark: told %v", told)
+	}
+}
+
+func TestAPartitionWithDataGoesToTheEndOfTheLine(t *testing.T) {
+	r := newSessionRig(t, 10)
+	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1, 2))
+	answer(full, func(p *fetchPart) {
+		if p.index == 0 {
+			p.result.Records = store.BytesRecords([]byte("x"))
+		}
+	})
+	next := r.begin(fetchRequest(11, full.id, 1))
+	var order []int32
+	for _, p := range next.parts {
+		order = append(order, p.index)
+	}
+	if !slices.Equal(order, []int32{1, 2, 0}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+func TestErrorsAreToldUntilTheyAreGone(t *testing.T) {
+	r := newSessionRig(t, 10)
+	full := r.begin(fetchRequest(11, 0, epochInitial, 0))
+	fail := func(p *fetchPart) { p.result.Err = kerr.NotLeaderForPartition }
+	answer(full, fail)
+	for epoch := int32(1); epoch <= 2; epoch++ {
+		if told := answer(r.begin(fetchRequest(11, full.id, epoch)), fail); len(told) != 1 {
+			t.Errorf("epoch %d: told %v", epoch, told)
+		}
+	}
+	if told := answer(r.begin(fetchRequest(11, full.id, 3)), nothing); len(told) != 1 {
+		t.Errorf("the end of an error is news, told %v", told)
+	}
+}
+
+func TestPartitionsAreAddedAndForgotten(t *testing.T) {
+	r := newSessionRig(t, 10)
+	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1))
+	answer(full, nothing)
+	req := fetchRequest(11, full.id, 1, 2)
+	forgotten := kmsg.NewFetchRequestForgottenTopic()
+	forgotten.Topic, forgotten.Partitions = "t", []int32{0}
+	req.ForgottenTopics = append(req.ForgottenTopics, forgotten)
+	if told := answer(r.begin(req), nothing); !slices.Equal(told, []int32{2}) {
+		t.Errorf("told %v", told)
+	}
+	next := r.begin(fetchRequest(11, full.id, 2))
+	if len(next.parts) != 2 || next.parts[0].index != 1 || next.parts[1].index != 2 {
+		t.Errorf("parts %+v", next.parts)
+	}
+}
+
+func TestWrongSessionsAreRefused(t *testing.T) {
+	r := newSessionRig(t, 10)
+	r.refused(fetchRequest(11, 77, 1), kerr.FetchSessionIDNotFound)
+	full := r.begin(fetchRequest(11, 0, epochInitial, 0))
+	r.refused(fetchRequest(11, full.id, 2), kerr.InvalidFetchSessionEpoch)
+	r.refused(fetchRequest(13, full.id, 1), kerr.FetchSessionTopicIDError)
+	closed := r.begin(fetchRequest(11, full.id, epochFinal, 0))
+	if closed.id != 0 || closed.session != nil {
+		t.Errorf("the last request of a session got %+v", closed)
+	}
+	r.refused(fetchRequest(11, full.id, 1), kerr.FetchSessionIDNotFound)
+}
+
+func TestAFullCacheGivesNoSessionUntilOneIsIdle(t *testing.T) {
+	r := newSessionRig(t, 1)
+	first := r.begin(fetchRequest(11, 0, epochInitial, 0))
+	if second := r.begin(fetchRequest(11, 0, epochInitial, 0)); second.id != 0 {
+		t.Errorf("a second session in one slot: %d", second.id)
+	}
+	r.now = r.now.Add(sessionIdle)
+	third := r.begin(fetchRequest(11, 0, epochInitial, 0))
+	if third.id == 0 {
+		t.Error("the idle session was not replaced")
+	}
+	r.refused(fetchRequest(11, first.id, 1), kerr.FetchSessionIDNotFound)
+}

@@ -1,0 +1,84 @@
+package handler
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
+
+const compatibilityDoc = "../../docs/compatibility.md"
+
+func TestTableIsSortedAndWithinWhatKmsgKnows(t *testing.T) {
+	if !slices.IsSortedFunc(table, func(a, b Entry) int { return int(a.Key) - int(b.Key) }) {
+		t.Error("the table is not in the order of keys")
+	}
+	for _, e := range table {
+		req := kmsg.RequestForKey(e.Key)
+		if req == nil || e.Max > req.MaxVersion() || e.Min > e.Max || e.serveMin() > e.Max {
+			t.Errorf("%s: versions %d to %d, kmsg knows up to %d", e.Name(), e.Min, e.Max, req.MaxVersion())
+		}
+		if (e.serve == nil) == (e.raw == nil) {
+			t.Errorf("%s has not exactly one handler", e.Name())
+		}
+	}
+}
+
+// compatibility renders the document from the table.
+func compatibility() []byte {
+	var b bytes.Buffer
+	b.WriteString(`# Compatibility
+
+muster speaks the Kafka protocol. This table is generated from the handler table
+(` + "`internal/handler/table.go`" + `, ` + "`make generate`" + `) and checked by the tests; ApiVersions
+tells clients the same.
+
+| key | API | versions | notes |
+|----:|-----|----------|-------|
+`)
+	for _, e := range table {
+		versions := fmt.Sprintf("%d–%d", e.Min, e.Max)
+		if e.serveMin() > e.Min {
+			versions += fmt.Sprintf(" (served from %d)", e.serveMin())
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", e.Key, e.Name(), versions, e.Note)
+	}
+	b.WriteString(`
+## Not served
+
+- **Consumer groups, transactions, ACLs, SASL.** Their keys are not in the table,
+  so clients see that before they try.
+- **Message formats v0 and v1.** A batch in one of them is refused with
+  INVALID_RECORD and a message that says so. Every client since Kafka 0.11 sends v2.
+- **Replication.** There is one broker; replication factor 1 is the only one.
+- **Compression by the broker.** Batches are stored as the producer sent them, so
+  ` + "`compression.type`" + ` can only be ` + "`producer`" + `.
+
+An unsupported version of ApiVersions is answered with a version 0 response and
+error 35, so that the client can try again. An unsupported version of anything
+else, or an unknown key, ends the connection, as in Kafka.
+`)
+	return b.Bytes()
+}
+
+func TestCompatibilityDocIsCurrent(t *testing.T) {
+	want := compatibility()
+	if *rewrite {
+		if err := os.WriteFile(compatibilityDoc, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(compatibilityDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is out of date; make generate writes it", compatibilityDoc)
+	}
+}

@@ -1,0 +1,276 @@
+package listener
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/goleak"
+
+	"muster/internal/protocol"
+	"muster/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type handlerFunc func(ctx context.Context, frame []byte) (*protocol.Response, error)
+
+func (f handlerFunc) Handle(ctx context.Context, _ *Client, frame []byte) (*protocol.Response, error) {
+	return f(ctx, frame)
+}
+
+func start(t *testing.T, opts Options, h handlerFunc) (*Server, string) {
+	t.Helper()
+	opts.Handler, opts.Logger = h, slog.New(slog.NewTextHandler(t.Output(), nil))
+	if opts.MaxRequest == 0 {
+		opts.MaxRequest = 1 << 20
+	}
+	if opts.MaxConnections == 0 {
+		opts.MaxConnections = 100
+	}
+	if opts.MaxPerHost == 0 {
+		opts.MaxPerHost = 100
+	}
+	s := NewServer(opts)
+	addr, serve, err := s.Listen("PLAINTEXT", "127.0.0.1:0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		s.Shutdown(ctx)
+	})
+	return s, addr.String()
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func sendFrame(t *testing.T, c net.Conn, body []byte) {
+	t.Helper()
+	if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFrame(t *testing.T, c io.Reader) []byte {
+	t.Helper()
+	var head [4]byte
+	if _, err := io.ReadFull(c, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(c, body); err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func wantClosed(t *testing.T, c net.Conn) {
+	t.Helper()
+	if n, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, net.ErrClosed) && errors.Is(err, os.ErrDeadlineExceeded) || n != 0 {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+}
+
+func bytesResponse(b []byte) *protocol.Response {
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+	return &protocol.Response{Parts: []protocol.Part{{Bytes: frame}}}
+}
+
+func echo(_ context.Context, frame []byte) (*protocol.Response, error) {
+	return bytesResponse(bytes.Clone(frame)), nil
+}
+
+func TestFramesOfAllSizesComeBack(t *testing.T) {
+	_, addr := start(t, Options{MaxRequest: 8 << 20}, echo)
+	c := dial(t, addr)
+	for _, n := range []int{1, 100, 4091, 4092, 4093, 70_000, 1 << 20, 1<<20 + 1, 5 << 20} {
+		body := bytes.Repeat([]byte{byte(n)}, n)
+		sendFrame(t, c, body)
+		if got := readFrame(t, c); !bytes.Equal(got, body) {
+			t.Fatalf("%d bytes came back as %d", n, len(got))
+		}
+	}
+}
+
+func TestResponsesKeepTheOrderOfRequestsWhenSomeArePending(t *testing.T) {
+	release := make(chan *protocol.Response, 10)
+	_, addr := start(t, Options{}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {
+		if frame[0] == 'p' {
+			resp := protocol.NewPending()
+			release <- resp
+			return resp, nil
+		}
+		return echo(ctx, frame)
+	})
+	c := dial(t, addr)
+	for _, s := range []string{"p1", "a", "p2", "b"} {
+		sendFrame(t, c, []byte(s))
+	}
+	first, second := <-release, <-release
+	body := kmsg.NewPtrHeartbeatResponse()
+	second.Complete(&protocol.Request{CorrelationID: 2}, body)
+	first.Complete(&protocol.Request{CorrelationID: 1}, body)
+	in := bufio.NewReader(c)
+	var order []byte
+	for range 4 {
+		f := readFrame(t, in)
+		order = append(order, f[0]|f[min(3, len(f)-1)])
+	}
+	if !bytes.Equal(order, []byte{1, 'a', 2, 'b'}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+func TestRecordsInAFileArriveWhole(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MB
+	name := filepath.Join(t.TempDir(), "segment")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	released := make(chan struct{}, 1)
+	_, addr := start(t, Options{}, func(context.Context, []byte) (*protocol.Response, error) {
+		recs := store.FileRecords(osFile{f}, 5, len(content)-5, func() { released <- struct{}{} })
+		head := binary.BigEndian.AppendUint32(nil, uint32(len(content)-5+3))
+		return &protocol.Response{Parts: []protocol.Part{{Bytes: append(head, "abc"...)}, {Records: recs}}}, nil
+	})
+	c := dial(t, addr)
+	sendFrame(t, c, []byte("x"))
+	if got := readFrame(t, c); !bytes.Equal(got, append([]byte("abc"), content[5:]...)) {
+		t.Errorf("got %d bytes", len(got))
+	}
+	<-released
+}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Fd() (uintptr, bool) { return f.File.Fd(), true }
+
+func TestBadFramesEndTheirConnectionOnly(t *testing.T) {
+	_, addr := start(t, Options{MaxRequest: 1000}, echo)
+	good := dial(t, addr)
+	for _, head := range [][]byte{{0xff, 0xff, 0xff, 0xff}, {0, 0, 4, 0}, {0x7f, 0xff, 0xff, 0xff}, []byte("GET "), {0x16, 3, 1, 2}} {
+		bad := dial(t, addr)
+		if _, err := bad.Write(head); err != nil {
+			t.Fatal(err)
+		}
+		wantClosed(t, bad)
+		sendFrame(t, good, []byte("still here"))
+		if got := readFrame(t, good); string(got) != "still here" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
+	s, addr := start(t, Options{MaxConnections: 2}, echo)
+	a, b := dial(t, addr), dial(t, addr)
+	for _, c := range []net.Conn{a, b} {
+		sendFrame(t, c, []byte("x"))
+		readFrame(t, c)
+	}
+	wantClosed(t, dial(t, addr))
+	if n := s.Connections(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	_, addr := start(t, Options{IdleTimeout: 50 * time.Millisecond}, echo)
+	c := dial(t, addr)
+	sendFrame(t, c, []byte("x"))
+	readFrame(t, c)
+	wantClosed(t, c)
+}
+
+func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
+	entered := make(chan struct{})
+	s, addr := start(t, Options{}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {
+		if string(frame) == "wait" {
+			close(entered)
+			<-ctx.Done() // A parked fetch ends when the server drains.
+		}
+		return echo(ctx, frame)
+	})
+	idle, busy := dial(t, addr), dial(t, addr)
+	sendFrame(t, idle, []byte("x"))
+	readFrame(t, idle)
+	sendFrame(t, busy, []byte("wait"))
+	<-entered
+	s.Shutdown(t.Context())
+	if got := readFrame(t, busy); string(got) != "wait" {
+		t.Errorf("got %q", got)
+	}
+	wantClosed(t, busy)
+	wantClosed(t, idle)
+}
+
+func TestAHandlersErrorEndsTheConnectionAfterEarlierAnswers(t *testing.T) {
+	pending := protocol.NewPending()
+	failed := make(chan struct{})
+	_, addr := start(t, Options{}, func(_ context.Context, frame []byte) (*protocol.Response, error) {
+		if frame[0] == 'p' {
+			return pending, nil
+		}
+		close(failed)
+		return nil, errors.New("no such thing")
+	})
+	c := dial(t, addr)
+	sendFrame(t, c, []byte("p"))
+	sendFrame(t, c, []byte("x"))
+	<-failed
+	pending.Complete(&protocol.Request{CorrelationID: 1}, kmsg.NewPtrHeartbeatResponse())
+	if got := readFrame(t, c); got[3] != 1 {
+		t.Errorf("got %v", got)
+	}
+	wantClosed(t, c)
+}
+
+func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
+	b := newBudget(3 << 20)
+	read := func(n int) (frame, error) {
+		return b.read(bufio.NewReader(bytes.NewReader(make([]byte, n))), n)
+	}
+	f, err := read(2 << 20)
+	if err != nil || b.free != 1<<20 {
+		t.Fatalf("free %d, %v", b.free, err)
+	}
+	if _, err := read(2 << 20); !errors.Is(err, errBudget) {
+		t.Errorf("a second large frame: %v", err)
+	}
+	f.release()
+	if b.free != 3<<20 {
+		t.Errorf("free %d after release", b.free)
+	}
+	if _, err := b.read(bufio.NewReader(bytes.NewReader(make([]byte, 10))), 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) || b.free != 3<<20 {
+		t.Errorf("a frame cut short: %v, free %d", err, b.free)
+	}
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func broker(t *testing.T, set map[string]string) *Broker {
+	t.Helper()
+	b, err := NewBroker(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestEveryDefaultIsAllowed(t *testing.T) {
+	for _, defs := range [][]Def{BrokerDefs(), TopicDefs()} {
+		for _, d := range defs {
+			if d.Default != "" {
+				if err := d.Check(d.Default); err != nil {
+					t.Errorf("%s: %v", d.Name, err)
+				}
+			}
+			if d.Doc == "" {
+				t.Errorf("%s has no documentation", d.Name)
+			}
+			if d.Synonym != "" && BrokerDef(d.Synonym) == nil {
+				t.Errorf("%s falls back to %s, which does not exist", d.Name, d.Synonym)
+			}
+		}
+	}
+}
+
+func TestEveryTopicDefaultComesFromTheBrokerAndIsAllowed(t *testing.T) {
+	b := broker(t, nil)
+	for _, d := range TopicDefs() {
+		if err := CheckTopic(d.Name, TopicValue(b, nil, d.Name)); err != nil && d.Name != "follower.replication.throttled.replicas" {
+			t.Errorf("%s: %v", d.Name, err)
+		}
+	}
+}
+
+func TestAMisspeltNameIsRefusedWithTheNearestOne(t *testing.T) {
+	for name, want := range map[string]string{
+		"num.partition":        `did you mean "num.partitions"?`,
+		"auto.create.topic":    `did you mean "auto.create.topics.enable"?`,
+		"log.retention.hour":   `did you mean "log.retention.hours"?`,
+		"completely.different": `unknown broker setting "completely.different"`,
+	} {
+		_, err := NewBroker(map[string]string{name: "1"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := CheckTopic("retention.mss", "1"); err == nil || !strings.Contains(err.Error(), `"retention.ms"`) {
+		t.Error(err)
+	}
+}
+
+func TestValuesOutsideOfTheirBoundsAreRefused(t *testing.T) {
+	for name, value := range map[string]string{
+		"num.partitions": "0", "auto.create.topics.enable": "yes", "log.retention.ms": "-2", "log.retention.bytes": "1e3",
+		"log.cleaner.min.cleanable.ratio": "1.5", "log.cleanup.policy": "delete,shred", "message.max.bytes": "99999999999",
+		"min.insync.replicas": "2", "log.message.timestamp.type": "Now", "log.dirs": "a,b",
+	} {
+		if _, err := NewBroker(map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+}
+
+func TestATopicSettingFallsBackToTheBrokersThenToItsUnits(t *testing.T) {
+	b := broker(t, map[string]string{"log.retention.hours": "2"})
+	if got := NewTopic(b, nil).RetentionAge; got != 2*time.Hour {
+		t.Errorf("from hours: %v", got)
+	}
+	b = b.With(map[string]string{"log.retention.minutes": "5"})
+	if got := NewTopic(b, nil).RetentionAge; got != 5*time.Minute {
+		t.Errorf("minutes come before hours: %v", got)
+	}
+	if got := NewTopic(b, map[string]string{"retention.ms": "-1"}).RetentionAge; got >= 0 {
+		t.Errorf("no limit: %v", got)
+	}
+	if got := NewTopic(b, nil).MaxCompactLag; got != math.MaxInt64 {
+		t.Errorf("a limit beyond what a duration holds: %v", got)
+	}
+	c := NewTopic(b, map[string]string{"cleanup.policy": "compact,delete"})
+	if !c.Compact || !c.Delete {
+		t.Errorf("both policies: %+v", c)
+	}
+}
+
+func TestPropertiesFilesAreReadLikeJavas(t *testing.T) {
+	got, err := ParseProperties(strings.NewReader("# comment\n! another\n\n a = 1\nb: two words \nc\tthree\nlisteners=PLAINTEXT://:9092,\\\n   SSL://:9093\nempty=\nlast=x\\"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "1", "b": "two words", "c": "three", "listeners": "PLAINTEXT://:9092,SSL://:9093", "empty": "", "last": "x"}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s = %q, want %q", k, got[k], v)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %v", got)
+	}
+	if _, err := ParseProperties(strings.NewReader("ok=1\n=x\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a line without name: %v", err)
+	}
+}
+
+func FuzzParseProperties(f *testing.F) {
+	f.Add("a=1\nb:2\\\n3")
+	f.Fuzz(func(t *testing.T, s string) {
+		props, err := ParseProperties(strings.NewReader(s))
+		for name := range props {
+			if err == nil && name == "" {
+				t.Error("empty name")
+			}
+		}
+	})
+}
