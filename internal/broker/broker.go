@@ -160,7 +160,16 @@ func (b *Broker) load(ctx context.Context, crashed bool) error {
 }
 
 // Addr returns the address of the first listener, as host:port.
-func (b *Broker) Addr() string { return b.endpoints[0].address.String() }
+func (b *Broker) Addr() string { return b.Addrs()[0] }
+
+// Addrs returns the addresses of all listeners, in the order of the setting.
+func (b *Broker) Addrs() []string {
+	var out []string
+	for _, e := range b.endpoints {
+		out = append(out, e.address.String())
+	}
+	return out
+}
 
 // Close stops the broker: it answers what was asked, makes everything durable
 // and gives back ports and folder.

@@ -1,0 +1,245 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// hostileTime is how long the attacks go on.
+	hostileTime = 20 * time.Second
+	// hostileMemory is the most memory that the broker may take.
+	hostileMemory = 600 << 20
+	// goodPatience is the longest that the good client may have to wait for one
+	// record to be acknowledged and read back.
+	goodPatience = 5 * time.Second
+)
+
+// TestHostileClientsDisturbNobody throws all kinds of bad input at a broker, all
+// at once, while a good client works on. The good client must not see a single
+// error or lost connection, and the broker must neither end nor take memory
+// without bound.
+func TestHostileClientsDisturbNobody(t *testing.T) {
+	b := serve(t, t.TempDir())
+	createTopic(t, b.addr(), "good", 3)
+	createTopic(t, b.addr(), "prey", 3)
+	createTopic(t, b.addr(), "compacted", 1, "cleanup.policy", "compact")
+	fillBulk(t, b.addr())
+	a := newAttacker(t, b.addr())
+	good := newGoodClient(t, b.addr())
+	ctx, cancel := context.WithTimeout(t.Context(), hostileTime)
+	defer cancel()
+
+	var attacking sync.WaitGroup
+	counts := make([]atomic.Int64, len(attacks))
+	for i, attack := range attacks {
+		for range attack.clients {
+			attacking.Go(func() {
+				for ctx.Err() == nil {
+					attack.run(ctx, a)
+					counts[i].Add(1)
+				}
+			})
+		}
+	}
+	rounds := good.work(ctx)
+	attacking.Wait()
+
+	peak := b.peakMemory()
+	for i, attack := range attacks {
+		t.Logf("%s: %d times", attack.name, counts[i].Load())
+	}
+	t.Logf("the good client made %d rounds, the longest took %s; the broker took %d MB", rounds, good.longest.Round(time.Millisecond), peak>>20)
+	if err := a.failure(); err != nil {
+		t.Error(err)
+	}
+	if peak > hostileMemory {
+		t.Errorf("the broker took %d MB of memory, more than %d", peak>>20, hostileMemory>>20)
+	}
+	good.work(t.Context(), 10) // With the attackers gone.
+	good.check()
+	if !b.running() {
+		t.Fatal("the broker has ended")
+	}
+	waitForSockets(t, b, 50)
+}
+
+// fillBulk makes a topic of which a fetch returns a lot.
+func fillBulk(t *testing.T, addr string) {
+	t.Helper()
+	createTopic(t, addr, "bulk", 1)
+	w := dial(t, addr)
+	for range 32 {
+		mustProduce(w, "bulk", 0, batch{values: []string{strings.Repeat("bulk", 200<<10)}})
+	}
+}
+
+// attacker is what attacks share.
+type attacker struct {
+	addr string
+	apis []kmsg.ApiVersionsResponseApiKey
+
+	mu  sync.Mutex
+	err error // the first sign that the broker misbehaves
+}
+
+func newAttacker(t *testing.T, addr string) *attacker {
+	t.Helper()
+	resp := ask[*kmsg.ApiVersionsResponse](dial(t, addr), kmsg.NewPtrApiVersionsRequest())
+	if len(resp.ApiKeys) == 0 {
+		t.Fatal("the broker serves nothing")
+	}
+	return &attacker{addr: addr, apis: resp.ApiKeys}
+}
+
+// connect opens a connection, which the broker must accept, for the length of
+// an attack.
+func (a *attacker) connect(ctx context.Context) (net.Conn, bool) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", a.addr)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.fail(fmt.Errorf("the broker does not accept connections: %w", err))
+		}
+		return nil, false
+	}
+	return c, true
+}
+
+func (a *attacker) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+func (a *attacker) failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// goodClient writes records and reads them back, one after another.
+type goodClient struct {
+	t       *testing.T
+	cl      *kgo.Client
+	n       int
+	longest time.Duration
+	lost    atomic.Int64 // connections
+}
+
+func newGoodClient(t *testing.T, addr string) *goodClient {
+	t.Helper()
+	g := &goodClient{t: t}
+	from := map[int32]kgo.Offset{0: kgo.NewOffset().AtStart(), 1: kgo.NewOffset().AtStart(), 2: kgo.NewOffset().AtStart()}
+	g.cl = connect(t, addr,
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"good": from}),
+		kgo.WithHooks(g), kgo.RecordRetries(0), kgo.RequestRetries(0), kgo.KeepRetryableFetchErrors(),
+	)
+	return g
+}
+
+// OnBrokerDisconnect implements kgo.HookBrokerDisconnect.
+func (g *goodClient) OnBrokerDisconnect(kgo.BrokerMetadata, net.Conn) { g.lost.Add(1) }
+
+// work makes rounds until the context ends, or as many as are asked for.
+func (g *goodClient) work(ctx context.Context, limit ...int) (rounds int) {
+	g.t.Helper()
+	for ; ctx.Err() == nil && (len(limit) == 0 || rounds < limit[0]); rounds++ {
+		began := time.Now()
+		g.round()
+		if took := time.Since(began); took > g.longest {
+			g.longest = took
+		}
+	}
+	return rounds
+}
+
+// round writes one record of each size and reads it back.
+func (g *goodClient) round() {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), goodPatience)
+	defer cancel()
+	want := fmt.Sprintf("%d %s", g.n, strings.Repeat("good", g.n%20_000))
+	g.n++
+	if err := g.cl.ProduceSync(ctx, &kgo.Record{Topic: "good", Value: []byte(want)}).FirstErr(); err != nil {
+		g.t.Fatalf("round %d: produce: %v", g.n, err)
+	}
+	for {
+		fetches := g.cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			g.t.Fatalf("round %d: fetch: %v", g.n, err)
+		}
+		recs := fetches.Records()
+		if len(recs) == 0 {
+			continue
+		}
+		if len(recs) != 1 || string(recs[0].Value) != want {
+			g.t.Fatalf("round %d: read %d records, the first %.20q, want one, %.20q", g.n, len(recs), recs[0].Value, want)
+		}
+		return
+	}
+}
+
+// check checks that no connection was lost, and that the topic has exactly what
+// was written.
+func (g *goodClient) check() {
+	g.t.Helper()
+	if n := g.lost.Load(); n > 0 {
+		g.t.Errorf("the good client lost its connection %d times", n)
+	}
+	ends, err := endOffsets(g.t.Context(), g.cl, "good")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	sum := 0
+	for _, end := range ends {
+		sum += int(end)
+	}
+	if sum != g.n {
+		g.t.Errorf("the good client wrote %d records, the topic has %d", g.n, sum)
+	}
+}
+
+// waitForSockets waits until the broker has let go of the attackers'
+// connections.
+func waitForSockets(t *testing.T, b *process, limit int) {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", b.pid())
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		files, err := os.ReadDir(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			t.Skip("open sockets cannot be counted here")
+		}
+		sockets := 0
+		for _, f := range files {
+			if target, err := os.Readlink(dir + "/" + f.Name()); err == nil && strings.HasPrefix(target, "socket:") {
+				sockets++
+			}
+		}
+		if sockets <= limit {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the broker still has %d sockets open, long after the clients have left", sockets)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// chance is true once in n times.
+func chance(n int) bool { return rand.IntN(n) == 0 }
