@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +47,9 @@ func (f *clientFlags) add(cmd *cobra.Command, jsonUsage string) {
 
 // connect returns a client once a broker has answered.
 func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	if len(f.brokers) == 0 || slices.Contains(f.brokers, "") {
+		return nil, usagef("--broker is empty; it takes host:port")
+	}
 	all := append([]kgo.Opt{
 		kgo.SeedBrokers(f.brokers...),
 		kgo.ClientID("muster"),
@@ -60,10 +65,15 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	defer cancel()
 	if err := client.Ping(pingCtx); err != nil {
 		client.Close()
+		isRefused := errors.Is(err, syscall.ECONNREFUSED)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("no broker answers at %s: %s; start one with: muster serve", strings.Join(f.brokers, ", "), dialCause(err))
+		err = fmt.Errorf("no broker answers at %s: %s", strings.Join(f.brokers, ", "), dialCause(err))
+		if isRefused {
+			err = fmt.Errorf("%w; start one with: muster serve", err)
+		}
+		return nil, err
 	}
 	return client, nil
 }
@@ -95,7 +105,7 @@ func isTerminal(stream any) bool {
 // --yes: a question that nobody reads has no answer.
 func confirm(in io.Reader, out io.Writer, question string, terminal bool) error {
 	if !terminal {
-		return usagef("%s Say so with --yes, since there is no terminal to ask at", question)
+		return usagef("add --yes to be sure; there is no terminal to ask at")
 	}
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	var answer string

@@ -59,19 +59,19 @@ produce --json-lines reads this.`,
   muster consume orders --from -10 --format '%p:%o %k=%v\n'
   muster consume orders --from @-1h --json | jq .value
   muster consume orders --partition 2 --from 100 --count 1`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              someTopics,
 		ValidArgsFunction: completeTopics(&flags.clientFlags, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return consume(cmd, &flags, unique(args)) },
 	}
 	flags.add(cmd, "print a JSON object per line")
 	f := cmd.Flags()
-	f.StringVarP(&flags.from, "from", "o", "beginning", "where to start: beginning, end, OFFSET, -N or @TIME")
+	f.StringVarP(&flags.from, "from", "o", "beginning", "`where` to start: beginning, end, OFFSET, -N or @TIME")
 	f.BoolVarP(&flags.follow, "follow", "f", false, "go on at the end and print records as they arrive")
-	f.Int64VarP(&flags.count, "count", "n", 0, "exit after this many records; 0 for no limit")
-	f.Int32SliceVarP(&flags.partitions, "partition", "p", nil, "partition to read; may be repeated; all if not given")
-	f.StringVar(&flags.format, "format", `%v\n`, "how to print a record")
+	f.Int64VarP(&flags.count, "count", "n", 0, "exit after `N` records; 0 for no limit")
+	f.Int32SliceVarP(&flags.partitions, "partition", "p", nil, "`number` of a partition to read; may be repeated; all if not given")
+	f.StringVar(&flags.format, "format", `%v\n`, "how to print a record, a `text` with % fields")
 	f.StringVar(&flags.nullText, "null-value", "", "`text` to print for a key or value that is null")
-	f.StringVar(&flags.isolation, "isolation", "read_uncommitted", "read_uncommitted, or read_committed to leave out records of open and aborted transactions")
+	f.StringVar(&flags.isolation, "isolation", "read_uncommitted", "`level`: read_uncommitted, or read_committed to leave out records of open and aborted transactions")
 	cmd.MarkFlagsMutuallyExclusive("json", "format")
 	cmd.MarkFlagsMutuallyExclusive("json", "null-value")
 	completeValues(cmd, "from", "beginning", "end")

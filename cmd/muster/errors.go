@@ -37,6 +37,8 @@ func isClosedPipe(err error) bool {
 // code is second.
 func topicError(topic string, err error, message string) error {
 	switch {
+	case strings.Contains(message, topic):
+		return errors.New(message)
 	case message != "":
 		return fmt.Errorf("topic %s: %s", topic, message)
 	case errors.Is(err, kerr.UnknownTopicOrPartition):

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// deliveryTimeout is how long a record may take to be acknowledged before
-	// it counts as failed.
+	// deliveryTimeout is how long the broker may acknowledge nothing, while it
+	// should, before the records that it has not acknowledged count as failed.
 	deliveryTimeout = 30 * time.Second
 	// flushTimeout is how long an interrupted command waits for the records
 	// that it has read already.
@@ -63,18 +63,18 @@ many were acknowledged) and failed.`,
   muster produce users --key ann --null-value '' <<< ''       # a tombstone
   muster produce orders -H source=shop --compression zstd < orders.txt
   muster consume orders --json | muster produce --json-lines copy`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneTopic,
 		ValidArgsFunction: completeTopics(&flags.clientFlags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return produce(cmd, &flags, args[0]) },
 	}
 	flags.add(cmd, "print the summary as a JSON object on stdout")
 	f := cmd.Flags()
-	f.StringVarP(&flags.key, "key", "k", "", "key of every record")
-	f.StringVarP(&flags.keySeparator, "key-separator", "K", "", "what ends the key in each line; \\t is a tab")
+	f.StringVarP(&flags.key, "key", "k", "", "`text` of every record's key")
+	f.StringVarP(&flags.keySeparator, "key-separator", "K", "", "`text` that ends the key in each line; \\t is a tab")
 	f.StringArrayVarP(&flags.headers, "header", "H", nil, "header of every record, `name=value`; may be repeated")
-	f.Int32VarP(&flags.partition, "partition", "p", -1, "partition of every record; -1 to choose by key")
-	f.StringVarP(&flags.compression, "compression", "z", "none", "none, gzip, snappy, lz4 or zstd")
-	f.StringVar(&flags.acks, "acks", "all", "who acknowledges a record: all, 1 (the leader) or 0 (nobody)")
+	f.Int32VarP(&flags.partition, "partition", "p", -1, "`number` of every record's partition; -1 to choose by key")
+	f.StringVarP(&flags.compression, "compression", "z", "none", "`codec`: none, gzip, snappy, lz4 or zstd")
+	f.StringVar(&flags.acks, "acks", "all", "`who` acknowledges a record: all, 1 (the leader) or 0 (nobody)")
 	f.StringVar(&flags.nullValue, "null-value", "", "`text` of a value that stands for null, a tombstone")
 	f.BoolVar(&flags.jsonLines, "json-lines", false, "read a JSON object from each line")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-separator", "json-lines")
@@ -85,9 +85,6 @@ many were acknowledged) and failed.`,
 }
 
 func produce(cmd *cobra.Command, flags *produceFlags, topic string) error {
-	if topic == "" {
-		return usagef("the topic's name is empty")
-	}
 	parse, err := newLineParser(cmd.Flags(), flags)
 	if err != nil {
 		return err
@@ -108,7 +105,7 @@ func produce(cmd *cobra.Command, flags *produceFlags, topic string) error {
 	if in := cmd.InOrStdin(); isTerminal(in) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "reading records from the terminal, one per line; end with Ctrl-D")
 	}
-	p := &producer{client: client, topic: topic, parse: parse, limit: limit}
+	p := &producer{client: client, topic: topic, parse: parse, limit: limit, patience: deliveryTimeout}
 	err = p.run(ctx, cmd.InOrStdin())
 	if flags.json {
 		if jsonErr := writeJSON(cmd.OutOrStdout(), p.summary()); err == nil {
@@ -134,7 +131,6 @@ func producerOptions(flags *produceFlags) ([]kgo.Opt, error) {
 		kgo.ProducerBatchCompression(codec),
 		kgo.RecordPartitioner(partitioner{kgo.StickyKeyPartitioner(nil)}),
 		kgo.AllowAutoTopicCreation(),
-		kgo.RecordDeliveryTimeout(deliveryTimeout),
 		// Without this the client waits for ever to learn whether a record was
 		// written whose answer got lost. We report it as failed instead.
 		kgo.AllowIdempotentProduceCancellation(),

@@ -23,14 +23,21 @@ type producer struct {
 	topic  string
 	parse  lineParser
 	limit  int32
+	// patience is how long to wait for the next acknowledgement.
+	patience time.Duration
 
 	sent      sync.WaitGroup
 	mu        sync.Mutex // Guards what follows, until all that was sent is done.
+	stalled   *time.Timer
+	waiting   int
 	produced  int
 	failed    int
 	first     error // The failure in the first line that has one.
 	firstLine int
 }
+
+// errStalled is why sending ends when the broker acknowledges nothing.
+var errStalled = errors.New("the broker acknowledges nothing")
 
 // produceSummary has the fields of muster produce --json.
 type produceSummary struct {
@@ -49,11 +56,16 @@ func (p *producer) summary() produceSummary {
 func (p *producer) run(ctx context.Context, in io.Reader) error {
 	// An interrupt ends the reading at once. The records that were read get a
 	// little longer, on a context of their own.
-	sendCtx, cancelSend := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelSend()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancelSend) })()
+	sendCtx, cancelSend := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancelSend(nil)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, func() { cancelSend(nil) }) })()
 	readCtx, stopReading := context.WithCancel(ctx)
 	defer stopReading()
+	p.stalled = time.AfterFunc(p.patience, func() {
+		cancelSend(errStalled)
+		stopReading()
+	})
+	p.stalled.Stop() // Until something is sent.
 
 	inputErr := p.send(readCtx, sendCtx, in, stopReading)
 	if p.client.Flush(sendCtx) != nil {
@@ -85,40 +97,58 @@ func (p *producer) send(readCtx, sendCtx context.Context, in io.Reader, onFailur
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 		record.Topic = p.topic
-		p.sent.Add(1)
+		p.begin()
 		p.client.Produce(sendCtx, record, func(r *kgo.Record, err error) {
 			defer p.sent.Done()
-			if !p.count(number, r, err) {
+			if err != nil {
+				err = p.explain(sendCtx, r, err)
 				onFailure()
 			}
+			p.end(number, err)
 		})
 	}
 }
 
-// count notes what became of a line's record, and says whether it is produced.
-func (p *producer) count(line int, r *kgo.Record, err error) bool {
+// begin notes that a record is sent.
+func (p *producer) begin() {
+	p.sent.Add(1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.waiting++; p.waiting == 1 {
+		p.stalled.Reset(p.patience)
+	}
+}
+
+// end notes what became of a line's record.
+func (p *producer) end(line int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting--; p.waiting == 0 {
+		p.stalled.Stop()
+	} else {
+		p.stalled.Reset(p.patience)
+	}
 	if err == nil {
 		p.produced++
-		return true
+		return
 	}
 	p.failed++
 	if p.first == nil || line < p.firstLine {
-		p.first, p.firstLine = p.explain(r, err), line
+		p.first, p.firstLine = err, line
 	}
-	return false
 }
 
 // explain words the failure of a record.
-func (p *producer) explain(r *kgo.Record, err error) error {
+func (p *producer) explain(sendCtx context.Context, r *kgo.Record, err error) error {
 	switch {
 	case errors.Is(err, kerr.MessageTooLarge):
 		return fmt.Errorf("a record of %d bytes is too large for the topic: its max.message.bytes is %d", len(r.Key)+len(r.Value), p.limit)
-	case errors.Is(err, kgo.ErrRecordTimeout):
-		return fmt.Errorf("the broker did not acknowledge the record within %s; it may have been written", deliveryTimeout)
+	case errors.Is(context.Cause(sendCtx), errStalled):
+		return fmt.Errorf("the broker did not acknowledge the record within %s; it may have been written", p.patience)
 	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
 		return errors.New("interrupted before the broker acknowledged the record; it may have been written")
+	case errors.Is(err, kerr.InvalidTopicException):
+		return fmt.Errorf("the broker does not allow %q as the name of a topic", p.topic)
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return fmt.Errorf("there is no topic %q, and the broker did not create it", p.topic)
 	case strings.Contains(err.Error(), "invalid record partitioning choice"): // The client has no error value for it.

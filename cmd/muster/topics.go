@@ -178,6 +178,22 @@ func settingFlag(pairs []string) (names []string, values map[string]*string, err
 	return names, values, nil
 }
 
+// oneTopic checks the arguments of a command that takes a topic's name.
+func oneTopic(_ *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usagef("give the name of one topic, not %d", len(args))
+	}
+	return nil
+}
+
+// someTopics checks the arguments of a command that takes names of topics.
+func someTopics(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || slices.Contains(args, "") {
+		return usagef("give the name of a topic")
+	}
+	return nil
+}
+
 // unique drops the names that are given again.
 func unique(names []string) []string {
 	var out []string

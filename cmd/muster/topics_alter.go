@@ -34,7 +34,7 @@ is none).`,
 		Example: `  muster topics alter orders --config retention.ms=3600000
   muster topics alter orders --delete-config retention.ms
   muster topics alter orders --partitions 12`,
-		Args:              cobra.ExactArgs(1),
+		Args:              oneTopic,
 		ValidArgsFunction: completeTopics(&flags.clientFlags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return alterTopic(cmd, &flags, args[0]) },
 	}

@@ -23,7 +23,7 @@ With --json it prints an array of objects with the fields name and error (null
 if there is none).`,
 		Example: `  muster topics delete orders
   muster topics delete orders payments --yes`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              someTopics,
 		ValidArgsFunction: completeTopics(&client, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return deleteTopics(cmd, &client, unique(args), yes) },
 	}

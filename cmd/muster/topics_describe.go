@@ -51,7 +51,7 @@ size_bytes). A number is null if it is unknown.`,
 		Example: `  muster topics describe orders
   muster topics describe orders payments --all
   muster topics describe orders --json | jq '.[].partitions[].log_end_offset'`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              someTopics,
 		ValidArgsFunction: completeTopics(&client, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return describeTopics(cmd, &client, unique(args), all)
@@ -175,10 +175,10 @@ func printTopics(w io.Writer, topics []describedTopic, all bool) error {
 
 func printSettings(w io.Writer, settings []setting, all bool) error {
 	if len(settings) == 0 {
-		fmt.Fprint(w, "Settings:    all as the broker has them (--all shows them)\n\n")
+		fmt.Fprint(w, "Settings:    as the broker has them; --all shows them\n\n")
 		return nil
 	}
-	fmt.Fprint(w, "Settings:\n\n")
+	fmt.Fprintln(w)
 	t := newTable("SETTING", "VALUE")
 	if all {
 		t = newTable("SETTING", "VALUE", "FROM")

@@ -138,6 +138,9 @@ func (s *replayed) applyTopic(name string, value []byte) error {
 	if err != nil {
 		return err
 	}
+	if v.Partitions < 1 || v.Partitions > maxPartitionsPerTopic {
+		return fmt.Errorf("metadata record of topic %q has %d partitions", name, v.Partitions)
+	}
 	t := metadata.Topic{Name: name, ID: id, Internal: metadata.IsInternal(name), Set: maps.Clone(v.Config)}
 	for range v.Partitions {
 		t.Partitions = append(t.Partitions, metadata.Partition{Leader: s.self})

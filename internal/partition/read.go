@@ -60,7 +60,8 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 	start, end := l.Bounds()
 	out.LogStartOffset, out.HighWatermark = start, p.HighWatermark()
 	out.LastStableOffset = out.HighWatermark
-	if f.LastFetchedEpoch != NoEpoch {
+	// Within the current epoch nothing can diverge.
+	if f.LastFetchedEpoch != NoEpoch && f.LastFetchedEpoch != p.epoch {
 		if e := epochEnd(l.Epochs(), f.LastFetchedEpoch, end); e.Epoch < f.LastFetchedEpoch || e.EndOffset < f.Offset {
 			if e.Epoch != NoEpoch {
 				out.Diverging = &e

@@ -30,7 +30,7 @@ func generate(tag string, n int) []rec {
 	for i := range recs {
 		recs[i] = rec{
 			key:       "key-" + strconv.Itoa(i*7919%997),
-			value:     fmt.Sprintf("%08d %s %s", i, tag, filler[i%len(filler):i%len(filler)+70]),
+			value:     fmt.Sprintf("%08d %s %s", i, tag, filler[i%100:i%100+70]),
 			timestamp: first + int64(i),
 		}
 		switch i % 3 {

@@ -80,7 +80,7 @@ func TestSameAsMemoryEngine(t *testing.T) {
 	}
 	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(600) {
+			for seed := range uint64(8) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					t.Parallel()
 					storetest.Metamorphic(t, model, harness(onMem, cfg), seed)

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// What the sink does about durability.
+const (
+	flushFirst = "first" // before it answers, as for acks=all
+	flushLater = "later" // in the background, as for acks=1
+)
+
+// topicFor names the topics by what is produced to them. The names are equally
+// long, so that the requests are.
+func topicFor(flush string) string { return "bench-" + flush }
+
+// fetchPasses is how many times fetch reads the data. It costs so little that
+// once would not be enough to measure.
+const fetchPasses = 4
+
+// phase is a measure of moving data: what it is called and how both sides do
+// it.
+type phase struct {
+	name     string
+	cpu      metric
+	user     metric
+	system   metric
+	speed    metric
+	inflight string
+}
+
+func newPhase(name string) phase {
+	return phase{
+		name:   name,
+		cpu:    metric{name, "processor time", "CPU-s/GB", ratioAim(1.5)},
+		user:   metric{name, "of it user", "CPU-s/GB", noAim},
+		system: metric{name, "of it system", "CPU-s/GB", noAim},
+		speed:  metric{name, "throughput", "MB/s", noAim},
+	}
+}
+
+var (
+	produceAll = newPhase("produce acks=all")
+	produceOne = newPhase("produce acks=1")
+	fetchPhase = newPhase("fetch")
+)
+
+// data measures produce and fetch.
+func (b *bench) data() error {
+	if !b.wanted(produceAll.name) && !b.wanted(produceOne.name) && !b.wanted(fetchPhase.name) {
+		return nil
+	}
+	for round := range b.rounds {
+		if err := b.round(round); err != nil {
+			return fmt.Errorf("round %d: %w", round+1, err)
+		}
+	}
+	return nil
+}
+
+// round measures each phase once, on both sides in turn. Who comes first
+// changes from round to round.
+func (b *bench) round(round int) error {
+	folder, err := b.scratch("data")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	r := &dataRound{bench: b, folder: folder, number: round + 1}
+	if r.broker, err = b.startBroker(filepath.Join(folder, "broker")); err != nil {
+		return err
+	}
+	defer r.broker.kill()
+	steps := []struct {
+		phase
+		broker, bare func(phase) error
+		needed       bool
+	}{
+		{produceAll, r.brokerProduce(flushFirst, -1), r.bareProduce(flushFirst), b.wanted(fetchPhase.name)},
+		{fetchPhase, r.brokerFetch, r.bareFetch, false},
+		{produceOne, r.brokerProduce(flushLater, 1), r.bareProduce(flushLater), false},
+	}
+	for _, s := range steps {
+		if !b.wanted(s.name) && !s.needed {
+			continue
+		}
+		both := []func(phase) error{s.broker, s.bare}
+		for i := range both {
+			if err := both[(i+round)%2](s.phase); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	return r.broker.stop()
+}
+
+// dataRound is one round of produce and fetch.
+type dataRound struct {
+	*bench
+	number int
+	folder string
+	broker *process
+}
+
+// requests is how many requests carry the data of a phase.
+func (r *dataRound) requests(l *load) int { return max(int(r.size*1e9)/l.bytes(), 2*connections*inFlight) }
+
+// measure runs fn, which makes p move some bytes, and notes what it cost.
+func (r *dataRound) measure(ph phase, s side, p *process, fn func() (int64, error)) error {
+	before, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var took time.Duration
+	var n int64
+	err = r.profile(p, ph.name, func() error {
+		n, err = fn()
+		took = time.Since(began)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := p.settle()
+	if err != nil {
+		return err
+	}
+	used, gb := after.sub(before), float64(n)/1e9
+	if r.wanted(ph.name) {
+		r.report.add(ph.cpu, s, used.total().Seconds()/gb)
+		r.report.add(ph.user, s, used.user.Seconds()/gb)
+		r.report.add(ph.system, s, used.system.Seconds()/gb)
+		r.report.add(ph.speed, s, 1000*gb/took.Seconds())
+	}
+	r.say("round %d, %s, %s: %.2f GB, %.2f CPU-s/GB, %.0f MB/s", r.number, ph.name, s, gb, used.total().Seconds()/gb, 1000*gb/took.Seconds())
+	return nil
+}
+
+// settle waits until the process has been at rest for longer than a second, so
+// that what it does in the background counts too, and returns its processor
+// time.
+func (p *process) settle() (cpu, error) {
+	last, err := p.cpu()
+	for quiet := 0; quiet < 6 && err == nil; quiet++ {
+		time.Sleep(200 * time.Millisecond)
+		var now cpu
+		if now, err = p.cpu(); now.total()-last.total() > time.Second/ticks {
+			quiet = -1
+		}
+		last = now
+	}
+	return last, err
+}
+
+// brokerProduce produces to the broker.
+func (r *dataRound) brokerProduce(flush string, acks int16) func(phase) error {
+	return func(ph phase) error {
+		l := newLoad(topicFor(flush), acks)
+		conns, err := r.connect(r.broker, connections)
+		if err != nil {
+			return err
+		}
+		defer closeAll(conns)
+		if err := createTopic(conns[0], topicFor(flush), partitions); err != nil {
+			return err
+		}
+		check := func(body []byte) error {
+			if len(body) == 0 || body[0] != 0 {
+				return fmt.Errorf("tags in the header of a Produce answer")
+			}
+			return checkProduced(body[1:], 12, partitions)
+		}
+		n, err := r.produce(ph, broker, r.broker, l, conns, check)
+		if err != nil {
+			return err
+		}
+		return checkEnds(conns[0], topicFor(flush), partitions, int64(n*batchRecords))
+	}
+}
+
+// bareProduce does the same with the bare program.
+func (r *dataRound) bareProduce(flush string) func(phase) error {
+	return func(ph phase) error {
+		folder := filepath.Join(r.folder, "bare-"+flush)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return err
+		}
+		p, err := r.startBare("_sink", folder, flush)
+		if err != nil {
+			return err
+		}
+		defer p.kill()
+		conns, err := r.connect(p, connections)
+		if err != nil {
+			return err
+		}
+		defer closeAll(conns)
+		l := newLoad(topicFor(flush), -1)
+		n, err := r.produce(ph, bare, p, l, conns, func([]byte) error { return nil })
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, p.stderr)
+		}
+		if err := checkSizes(folder, int64(n*l.batchSize)); err != nil {
+			return err
+		}
+		return p.stop()
+	}
+}
+
+// produce sends a little to warm up and then what is measured, and returns how
+// many requests that was in all.
+func (r *dataRound) produce(ph phase, s side, p *process, l *load, conns []net.Conn, check func([]byte) error) (int, error) {
+	n := r.requests(l)
+	warm := n / 20
+	if err := l.pump(conns, warm, s == broker, check); err != nil {
+		return 0, err
+	}
+	err := r.measure(ph, s, p, func() (int64, error) {
+		return int64(n * l.bytes()), l.pump(conns, n, s == broker, check)
+	})
+	return warm + n, err
+}
+
+// checkSizes checks that the bare program has written everything.
+func checkSizes(folder string, want int64) error {
+	for i := range partitions {
+		info, err := os.Stat(filepath.Join(folder, fmt.Sprintf("%d.log", i)))
+		if err != nil {
+			return err
+		}
+		if info.Size() != want {
+			return fmt.Errorf("the bare program wrote %d bytes to %s, expected %d", info.Size(), info.Name(), want)
+		}
+	}
+	return nil
+}
+
+func (r *dataRound) connect(p *process, n int) ([]net.Conn, error) {
+	var conns []net.Conn
+	for range n {
+		c, err := p.dial(r.ctx)
+		if err != nil {
+			closeAll(conns)
+			return nil, err
+		}
+		conns = append(conns, c)
+	}
+	return conns, nil
+}
+
+func closeAll(conns []net.Conn) {
+	for _, c := range conns {
+		c.Close()
+	}
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// What a consumer asks for by default.
+const (
+	fetchMaxBytes     = 50 << 20
+	partitionMaxBytes = 1 << 20
+)
+
+// pieceSize is how much of a partition fits into an answer, in whole batches.
+func pieceSize(batchSize int) int { return partitionMaxBytes / batchSize * batchSize }
+
+// fetcher reads a topic from the broker, all partitions at a time.
+type fetcher struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	topic   string
+	batch   int                // size of a batch
+	end     int64              // offset at which the partitions end
+	offsets [partitions]int64  // to read next
+	verify  bool               // look at every batch
+	read    int64              // bytes of batches
+	passes  int                // completed
+	done    [partitions]bool   // has reached the end in this pass
+	scratch [partitions][]byte // only used to verify
+}
+
+// brokerFetch reads everything back from the broker.
+func (r *dataRound) brokerFetch(ph phase) error {
+	l := newLoad(topicFor(flushFirst), -1)
+	n := r.requests(l)
+	conns, err := r.connect(r.broker, 1)
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	f := &fetcher{
+		conn: conns[0], in: bufio.NewReaderSize(conns[0], 1<<20), topic: topicFor(flushFirst),
+		batch: l.batchSize, end: int64((n + n/20) * batchRecords),
+	}
+	// The first pass warms up, and looks at every batch.
+	f.verify = true
+	if err := f.pass(); err != nil {
+		return err
+	}
+	f.verify, f.read = false, 0
+	return r.measure(ph, broker, r.broker, func() (int64, error) {
+		for range fetchPasses {
+			if err := f.pass(); err != nil {
+				return 0, err
+			}
+		}
+		return f.read, nil
+	})
+}
+
+// pass reads all partitions from the beginning to the end.
+func (f *fetcher) pass() error {
+	f.offsets = [partitions]int64{}
+	for f.offsets != [partitions]int64{f.end, f.end, f.end, f.end, f.end, f.end} {
+		if err := f.fetch(); err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *fetcher) fetch() error {
+	req := kmsg.NewPtrFetchRequest()
+	req.Version = 11
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = 500, 1, fetchMaxBytes
+	req.SessionEpoch = -1 // no session
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic = f.topic
+	for i := range partitions {
+		if f.offsets[i] == f.end {
+			continue
+		}
+		p := kmsg.NewFetchRequestTopicPartition()
+		p.Partition, p.FetchOffset, p.PartitionMaxBytes = int32(i), f.offsets[i], partitionMaxBytes
+		p.CurrentLeaderEpoch = -1
+		t.Partitions = append(t.Partitions, p)
+	}
+	req.Topics = append(req.Topics, t)
+	if _, err := f.conn.Write(requestFrame(req, 1)); err != nil {
+		return err
+	}
+	return f.answer(len(t.Partitions))
+}
+
+// answer reads a Fetch answer of version 11 without keeping its records.
+func (f *fetcher) answer(want int) error {
+	// length, correlation id, throttle, error, session, topics, name
+	head := make([]byte, 4+4+4+2+4+4+2+len(f.topic)+4)
+	if _, err := io.ReadFull(f.in, head); err != nil {
+		return err
+	}
+	left := int(binary.BigEndian.Uint32(head)) + 4 - len(head)
+	if err := kerr.ErrorForCode(int16(binary.BigEndian.Uint16(head[12:]))); err != nil {
+		return err
+	}
+	topics, got := binary.BigEndian.Uint32(head[18:]), int(binary.BigEndian.Uint32(head[len(head)-4:]))
+	if topics != 1 || string(head[24:24+len(f.topic)]) != f.topic || got != want {
+		return fmt.Errorf("answer for %d topics and %d partitions, asked for 1 and %d", topics, got, want)
+	}
+	before := f.read
+	for range got {
+		n, err := f.partition()
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	if left != 0 || f.read == before {
+		return fmt.Errorf("%d bytes of records, %d bytes too many in the answer", f.read-before, left)
+	}
+	return nil
+}
+
+// partition reads one partition of an answer and returns its length.
+func (f *fetcher) partition() (int, error) {
+	// index, error, high watermark, last stable offset, log start offset,
+	// aborted transactions, preferred replica, length of records
+	var head [4 + 2 + 8 + 8 + 8 + 4 + 4 + 4]byte
+	if _, err := io.ReadFull(f.in, head[:]); err != nil {
+		return 0, err
+	}
+	index := int32(binary.BigEndian.Uint32(head[:]))
+	if err := kerr.ErrorForCode(int16(binary.BigEndian.Uint16(head[4:]))); err != nil {
+		return 0, err
+	}
+	n := int(int32(binary.BigEndian.Uint32(head[38:])))
+	if index < 0 || index >= partitions || n < 0 || n%f.batch != 0 || n > partitionMaxBytes {
+		return 0, fmt.Errorf("%d bytes of records for partition %d", n, index)
+	}
+	if hw := int64(binary.BigEndian.Uint64(head[6:])); hw != f.end {
+		return 0, fmt.Errorf("high watermark %d of partition %d, expected %d", hw, index, f.end)
+	}
+	if err := f.records(index, n); err != nil {
+		return 0, fmt.Errorf("partition %d: %w", index, err)
+	}
+	f.offsets[index] += int64(n / f.batch * batchRecords)
+	f.read += int64(n)
+	return len(head) + n, nil
+}
+
+func (f *fetcher) records(index int32, n int) error {
+	if n == 0 {
+		return nil
+	}
+	if f.verify {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(f.in, b); err != nil {
+			return err
+		}
+		_, err := checkBatches(b, f.offsets[index])
+		return err
+	}
+	first, err := f.in.Peek(8)
+	if err != nil {
+		return err
+	}
+	if base := int64(binary.BigEndian.Uint64(first)); base != f.offsets[index] {
+		return fmt.Errorf("records from offset %d, asked for %d", base, f.offsets[index])
+	}
+	_, err = f.in.Discard(n)
+	return err
+}
+
+// bareFetch does the same with the bare program, on the files it has written.
+func (r *dataRound) bareFetch(ph phase) error {
+	p, err := r.startBare("_source", filepath.Join(r.folder, "bare-"+flushFirst))
+	if err != nil {
+		return err
+	}
+	defer p.kill()
+	conns, err := r.connect(p, 1)
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	l := newLoad(topicFor(flushFirst), -1)
+	n := r.requests(l)
+	total := int64((n + n/20) * l.bytes())
+	in := bufio.NewReaderSize(conns[0], 1<<20)
+	if err := barePass(conns[0], in, total, true); err != nil {
+		return err
+	}
+	err = r.measure(ph, bare, p, func() (int64, error) {
+		for range fetchPasses {
+			if err := barePass(conns[0], in, total, false); err != nil {
+				return 0, err
+			}
+		}
+		return fetchPasses * total, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, p.stderr)
+	}
+	return p.stop()
+}
+
+func barePass(c net.Conn, in *bufio.Reader, total int64, verify bool) error {
+	request := requestFrame(kmsg.NewPtrFetchRequest(), 1)
+	for total > 0 {
+		if _, err := c.Write(request); err != nil {
+			return err
+		}
+		if verify {
+			_, body, err := readFrame(in, nil)
+			if err != nil {
+				return err
+			}
+			if _, err := checkBatches(body, -1); err != nil {
+				return err
+			}
+			total -= int64(len(body))
+			continue
+		}
+		var head [8]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return err
+		}
+		n := int(binary.BigEndian.Uint32(head[:])) - 4
+		if _, err := in.Discard(n); err != nil {
+			return err
+		}
+		total -= int64(n)
+	}
+	if total < 0 {
+		return fmt.Errorf("the bare program sent %d bytes too many", -total)
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package handler_test
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/cluster"
+	"muster/internal/handler"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/partition"
+	"muster/internal/record"
+	"muster/internal/store/mem"
+)
+
+// world is a handler with real partitions and metadata, without sockets.
+type world struct {
+	t testing.TB
+	h *handler.Handler
+	c *cluster.Controller
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mem.New()
+	m := partition.NewManager(partition.Options{Store: s, Logger: logger})
+	self := metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "h", Port: 1}}}
+	c, err := cluster.Open(context.Background(), cluster.Options{Store: s, Self: self, Defaults: defaults, Logger: logger, OnChange: m.Apply})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: "t", Partitions: 2, Replication: 1}}, false); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Logger: logger, SessionSlots: 10})}
+}
+
+// request sends a request through the handler and decodes the answer.
+func (w *world) request(req kmsg.Request) kmsg.Response {
+	w.t.Helper()
+	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+	resp, err := w.h.Serve(w.t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1"}, frame)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if resp.Pending() {
+		<-resp.Ready()
+	}
+	var b []byte
+	for _, p := range resp.Parts {
+		if p.Bytes == nil {
+			loaded, err := p.Records.Load()
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			p.Bytes = loaded
+		}
+		b = append(b, p.Bytes...)
+	}
+	resp.Release()
+	head := 8
+	out := req.ResponseKind()
+	if out.IsFlexible() && req.Key() != 18 {
+		head++
+	}
+	if err := out.ReadFrom(b[head:]); err != nil {
+		w.t.Fatalf("%s v%d: %v", kmsg.NameForKey(req.Key()), req.GetVersion(), err)
+	}
+	return out
+}
+
+func batch(t testing.TB, n int) record.Batch {
+	t.Helper()
+	recs := make([]record.Record, n)
+	for i := range recs {
+		recs[i] = record.Record{OffsetDelta: int32(i), Timestamp: int64(1000 + i), Value: []byte("v")}
+	}
+	b, err := record.Build(record.PlainTemplate(), recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (w *world) produceRequest(version int16, parts ...int32) *kmsg.ProduceRequest {
+	req := kmsg.NewPtrProduceRequest()
+	req.Version, req.Acks = version, -1
+	topic := kmsg.NewProduceRequestTopic()
+	topic.Topic, topic.TopicID = "t", w.c.Image().Topic("t").ID
+	for _, p := range parts {
+		part := kmsg.NewProduceRequestTopicPartition()
+		part.Partition, part.Records = p, batch(w.t, 3)
+		topic.Partitions = append(topic.Partitions, part)
+	}
+	req.Topics = append(req.Topics, topic)
+	return req
+}
+
+func TestEveryVersionOfEveryAPIIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	for _, e := range handler.Table() {
+		for v := max(e.Min, e.ServedFrom); v <= e.Max; v++ {
+			req := kmsg.RequestForKey(e.Key)
+			req.(interface{ Default() }).Default()
+			req.SetVersion(v)
+			if p, ok := req.(*kmsg.ProduceRequest); ok {
+				p.Acks = -1 // Without it there is no answer.
+			}
+			w.request(req)
+		}
+	}
+}
+
+func TestProduceThenFetchInEveryVersion(t *testing.T) {
+	w := newWorld(t)
+	offset := int64(0)
+	for v := int16(3); v <= 13; v++ {
+		resp := w.request(w.produceRequest(v, 0, 9)).(*kmsg.ProduceResponse)
+		got := resp.Topics[0].Partitions
+		if got[0].ErrorCode != 0 || got[0].BaseOffset != offset || got[1].ErrorCode != kerr.UnknownTopicOrPartition.Code {
+			t.Fatalf("Produce v%d: %+v", v, got)
+		}
+		offset += 3
+	}
+	for v := int16(4); v <= 18; v++ {
+		req := kmsg.NewPtrFetchRequest()
+		req.Version, req.MaxBytes, req.SessionEpoch = v, 1<<20, -1
+		topic := kmsg.NewFetchRequestTopic()
+		topic.Topic, topic.TopicID = "t", w.c.Image().Topic("t").ID
+		part := kmsg.NewFetchRequestTopicPartition()
+		part.FetchOffset, part.PartitionMaxBytes = 4, 1<<20
+		topic.Partitions = append(topic.Partitions, part)
+		req.Topics = append(req.Topics, topic)
+		got := w.request(req).(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		first := record.Batch(got.RecordBatches)
+		if got.ErrorCode != 0 || got.HighWatermark != offset || first.BaseOffset() != 3 {
+			t.Fatalf("Fetch v%d: error %d, high watermark %d, first batch at %d", v, got.ErrorCode, got.HighWatermark, first.BaseOffset())
+		}
+	}
+}
+
+func TestListOffsetsKnowsAllSpecialTimestamps(t *testing.T) {
+	w := newWorld(t)
+	w.request(w.produceRequest(9, 0))
+	for _, c := range []struct {
+		version  int16
+		ts, want int64
+		code     *kerr.Error
+	}{
+		{1, -1, 3, nil}, {1, -2, 0, nil}, {7, -3, 2, nil}, {8, -4, 0, nil}, {9, -5, -1, nil}, {11, -6, -1, nil},
+		{1, 1001, 1, nil}, {1, 5000, -1, nil}, {6, -3, -1, kerr.UnsupportedVersion}, {11, -7, -1, kerr.UnsupportedVersion},
+	} {
+		req := kmsg.NewPtrListOffsetsRequest()
+		req.Version = c.version
+		topic := kmsg.NewListOffsetsRequestTopic()
+		topic.Topic = "t"
+		part := kmsg.NewListOffsetsRequestTopicPartition()
+		part.Timestamp = c.ts
+		topic.Partitions = append(topic.Partitions, part)
+		req.Topics = append(req.Topics, topic)
+		got := w.request(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
+		if got.Offset != c.want || kerr.TypedErrorForCode(got.ErrorCode) != c.code {
+			t.Errorf("v%d timestamp %d: offset %d, error %d", c.version, c.ts, got.Offset, got.ErrorCode)
+		}
+	}
+}
+
+func TestDescribeTopicPartitionsPages(t *testing.T) {
+	w := newWorld(t)
+	if _, errs := w.c.CreateTopics(t.Context(), []metadata.NewTopic{{Name: "big", Partitions: 5, Replication: 1}}, false); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+	req.ResponsePartitionLimit = 3
+	var seen []string
+	for range 5 {
+		resp := w.request(req).(*kmsg.DescribeTopicPartitionsResponse)
+		for _, topic := range resp.Topics {
+			for _, p := range topic.Partitions {
+				seen = append(seen, *topic.Topic+string(rune('0'+p.Partition)))
+			}
+		}
+		if resp.NextCursor == nil {
+			break
+		}
+		cursor := kmsg.NewDescribeTopicPartitionsRequestCursor()
+		cursor.Topic, cursor.Partition = resp.NextCursor.Topic, resp.NextCursor.Partition
+		req.Cursor = &cursor
+	}
+	want := []string{"big0", "big1", "big2", "big3", "big4", "t0", "t1"}
+	if len(seen) != len(want) {
+		t.Fatalf("seen %v", seen)
+	}
+	for i := range want {
+		if seen[i] != want[i] {
+			t.Fatalf("seen %v", seen)
+		}
+	}
+}
+
+// FuzzServe lets arbitrary frames at the handler. Whatever comes, it answers or
+// ends the connection.
+func FuzzServe(f *testing.F) {
+	w := newWorld(f)
+	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID("fuzz"))
+	for _, e := range handler.Table() {
+		for v := e.Min; v <= e.Max; v++ {
+			req := kmsg.RequestForKey(e.Key)
+			req.(interface{ Default() }).Default()
+			req.SetVersion(v)
+			f.Add(format.AppendRequest(nil, req, 1)[4:])
+		}
+	}
+	f.Add(format.AppendRequest(nil, w.produceRequest(9, 0, 1), 1)[4:])
+	f.Add(format.AppendRequest(nil, w.produceRequest(13, 0, 1), 1)[4:])
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // So that no fetch waits.
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		if len(frame) > 2 && binary.BigEndian.Uint16(frame) == 19 && rand.IntN(50) > 0 {
+			return // Topics would pile up.
+		}
+		resp, err := w.h.Serve(ctx, handler.Origin{Listener: "L"}, frame)
+		if err != nil || resp == nil {
+			return
+		}
+		if resp.Pending() {
+			<-resp.Ready()
+		}
+		resp.Release()
+	})
+}
