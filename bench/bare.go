@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // child runs this program as one of the processes that are measured. They end
@@ -89,10 +88,10 @@ type sinkRequest struct {
 }
 
 // sink stores what comes in: it reads a request, computes the checksum of each
-// batch, writes the batches to their files, and answers. The files are made
-// durable before the answer, or once a second, as the broker does it for
-// acks=all and for acks=1. A sync serves all requests that came while the one
-// before it ran.
+// batch, writes the batches to their files, and answers. To be like acks=all it
+// syncs the files before it answers, each with its own goroutine, and a sync
+// serves all requests that came while the one before it ran. To be like acks=1
+// it never syncs; the broker does, once a second, and that counts.
 func sink(folder, flush string) (func(net.Conn) error, error) {
 	files := make([]*sinkFile, partitions)
 	for i := range files {
@@ -101,11 +100,8 @@ func sink(folder, flush string) (func(net.Conn) error, error) {
 			return nil, err
 		}
 		files[i] = &sinkFile{File: f, wake: make(chan struct{}, 1)}
-		switch flush {
-		case flushFirst:
+		if flush == flushFirst {
 			go files[i].syncWaiting()
-		case flushLater:
-			go files[i].syncEverySecond()
 		}
 	}
 	l := newLoad(topicFor(flush), -1)
@@ -183,23 +179,6 @@ func (f *sinkFile) syncWaiting() {
 				_ = r.answer() // The reader notices.
 			}
 		}
-	}
-}
-
-func (f *sinkFile) syncEverySecond() {
-	var synced int64
-	for range time.Tick(time.Second) {
-		f.mu.Lock()
-		size := f.size
-		f.mu.Unlock()
-		if size == synced {
-			continue
-		}
-		if err := datasync(f.File); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		synced = size
 	}
 }
 

@@ -26,14 +26,11 @@ type fetcher struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	topic   string
-	batch   int                // size of a batch
-	end     int64              // offset at which the partitions end
-	offsets [partitions]int64  // to read next
-	verify  bool               // look at every batch
-	read    int64              // bytes of batches
-	passes  int                // completed
-	done    [partitions]bool   // has reached the end in this pass
-	scratch [partitions][]byte // only used to verify
+	batch   int               // size of a batch
+	end     int64             // offset at which the partitions end
+	offsets [partitions]int64 // to read next
+	verify  bool              // look at every batch
+	read    int64             // bytes of batches
 }
 
 // brokerFetch reads everything back from the broker.
@@ -76,23 +73,33 @@ func (f *fetcher) pass() error {
 	return nil
 }
 
-func (f *fetcher) fetch() error {
+// fetchRequest asks for no partition of a topic yet.
+func fetchRequest(topic string, maxBytes int) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
 	req.Version = 11
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = 500, 1, fetchMaxBytes
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = 500, 1, int32(maxBytes)
 	req.SessionEpoch = -1 // no session
 	t := kmsg.NewFetchRequestTopic()
-	t.Topic = f.topic
-	for i := range partitions {
-		if f.offsets[i] == f.end {
-			continue
-		}
-		p := kmsg.NewFetchRequestTopicPartition()
-		p.Partition, p.FetchOffset, p.PartitionMaxBytes = int32(i), f.offsets[i], partitionMaxBytes
-		p.CurrentLeaderEpoch = -1
-		t.Partitions = append(t.Partitions, p)
-	}
+	t.Topic = topic
 	req.Topics = append(req.Topics, t)
+	return req
+}
+
+func fetchPartition(index int32, offset int64, maxBytes int) kmsg.FetchRequestTopicPartition {
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes = index, offset, int32(maxBytes)
+	p.CurrentLeaderEpoch = -1
+	return p
+}
+
+func (f *fetcher) fetch() error {
+	req := fetchRequest(f.topic, fetchMaxBytes)
+	t := &req.Topics[0]
+	for i, offset := range f.offsets {
+		if offset < f.end {
+			t.Partitions = append(t.Partitions, fetchPartition(int32(i), offset, partitionMaxBytes))
+		}
+	}
 	if _, err := f.conn.Write(requestFrame(req, 1)); err != nil {
 		return err
 	}

@@ -14,9 +14,10 @@ import (
 // completionTimeout is how long a shell waits for us after the tab key.
 const completionTimeout = 2 * time.Second
 
-// describeCompletion gives cobra's completion command an example that can be
+// addCompletion adds cobra's completion command, with an example that can be
 // pasted.
-func describeCompletion(root *cobra.Command) {
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
 			cmd.Short = "Print the completion script for a shell"

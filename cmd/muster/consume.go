@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -102,8 +103,7 @@ func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	// Control records are kept to see how far we are: one may be the last.
-	client, err := flags.connect(ctx, kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords())
+	client, err := flags.connect(ctx, consumerOptions(isolation)...)
 	if err != nil {
 		return err
 	}
@@ -118,4 +118,15 @@ func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
 		return err
 	}
 	return c.run(ctx)
+}
+
+func consumerOptions(isolation kgo.IsolationLevel) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.FetchIsolationLevel(isolation),
+		// To see how far we are: a control record may be the last.
+		kgo.KeepControlRecords(),
+		// A new partition is fetched once the fetch that is waiting has ended.
+		// This is the default of Kafka's own consumer; the client's is 5 s.
+		kgo.FetchMaxWait(500 * time.Millisecond),
+	}
 }

@@ -131,7 +131,7 @@ func (c *consumer) read(ctx context.Context) error {
 		if err == nil {
 			err = c.flush()
 		}
-		if full || err != nil {
+		if full || err != nil || c.pending == 0 {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	addCompletion(root) // It keeps the output that it finds.
 	started := markStart(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {
@@ -103,8 +104,6 @@ to any Kafka broker.`,
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.AddCommand(serveCommand(), topicsCommand(), produceCommand(), consumeCommand(), versionCommand())
-	root.InitDefaultCompletionCmd()
-	describeCompletion(root)
 	return root
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"muster/internal/protocol"
-	"muster/internal/store"
 )
 
 // write sends a response. Bytes in memory go out together; records in a file
@@ -49,7 +48,7 @@ func (c *conn) write(resp *protocol.Response) error {
 
 // writeFile sends records from their file, without copying them through this
 // process where the connection and the system allow it.
-func (c *conn) writeFile(r store.Records) error {
+func (c *conn) writeFile(r protocol.Records) error {
 	fd, ok := r.File.Fd()
 	if ok && c.net == net.Conn(c.tcp) && canSendfile {
 		return c.sendfile(fd, r.Pos, r.Len)

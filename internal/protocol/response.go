@@ -16,10 +16,13 @@ type Response struct {
 	ready chan struct{} // nil if the response was never pending
 }
 
+// Records is a run of record batches on its way out.
+type Records = store.Records
+
 // Part is a piece of a frame: bytes, or records.
 type Part struct {
 	Bytes   []byte
-	Records store.Records // used if Bytes is nil
+	Records Records // used if Bytes is nil
 }
 
 // Encode makes the frame of an answer to r.

@@ -32,8 +32,8 @@ var importTable = map[string][]string{
 		"auth", "coordinator", "metadata", "metadata/config", "partition", "protocol", "record",
 		"store", // For store.Records and the error values.
 	},
-	"coordinator": {"group", "metadata", "record", "store", "txn"},
-	"partition":   {"metadata", "record", "store"},
+	"coordinator": {"group", "metadata", "metadata/config", "record", "store", "txn"},
+	"partition":   {"metadata", "metadata/config", "record", "store"},
 	"cluster":     {"metadata", "metadata/config", "record", "store"},
 	"auth":        {},
 	"web":         {"metadata", "metadata/config"},

@@ -9,11 +9,12 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// kafka-go has no idempotent producer. Its Writer spreads records over the
-// partitions in turn whatever their keys, and by default does not wait for
-// acknowledgements (acks=0).
+// kafka-go has no idempotent producer, and its Writer spreads records over the
+// partitions in turn whatever their keys. By default it does not wait for
+// acknowledgements (acks=0), and then uses several connections for a partition,
+// so that records arrive in any order.
 var kafkaGo = client{
-	name:    "kafka-go",
+	name: "kafka-go", unordered: true,
 	produce: kafkaGoProduce(kafka.RequireNone),
 	consume: kafkaGoConsume,
 }
@@ -32,7 +33,10 @@ func kafkaGoCodec(name string) kafka.Compression {
 
 func kafkaGoProduce(acks kafka.RequiredAcks) func(ctx context.Context, addr, topic, codec string, recs []rec) error {
 	return func(ctx context.Context, addr, topic, codec string, recs []rec) error {
-		w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, Compression: kafkaGoCodec(codec), RequiredAcks: acks}
+		// Writers share a transport, which takes seconds to notice a new topic.
+		transport := &kafka.Transport{}
+		defer transport.CloseIdleConnections()
+		w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, Compression: kafkaGoCodec(codec), RequiredAcks: acks, Transport: transport}
 		messages := make([]kafka.Message, len(recs))
 		for i := range recs {
 			m := kafka.Message{Key: []byte(recs[i].key), Value: []byte(recs[i].value), Time: time.UnixMilli(recs[i].timestamp)}
@@ -79,7 +83,8 @@ func kafkaGoConsume(ctx context.Context, addr, topic string, c *collector) error
 
 // kafkaGoRead reads one partition until the context ends.
 func kafkaGoRead(ctx context.Context, addr, topic string, partition int, messages chan<- kafka.Message, failed chan<- error) {
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{addr}, Topic: topic, Partition: partition})
+	// Close waits for the fetch under way, hence MaxWait.
+	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{addr}, Topic: topic, Partition: partition, MaxWait: 500 * time.Millisecond})
 	defer r.Close()
 	for {
 		m, err := r.ReadMessage(ctx)

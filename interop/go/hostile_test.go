@@ -107,12 +107,12 @@ func newAttacker(t *testing.T, addr string) *attacker {
 // connect opens a connection, which the broker must accept, for the length of
 // an attack.
 func (a *attacker) connect(ctx context.Context) (net.Conn, bool) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", a.addr)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	c, err := net.DialTimeout("tcp", a.addr, goodPatience)
 	if err != nil {
-		if ctx.Err() == nil {
-			a.fail(fmt.Errorf("the broker does not accept connections: %w", err))
-		}
+		a.fail(fmt.Errorf("the broker does not accept connections: %w", err))
 		return nil, false
 	}
 	return c, true

@@ -239,7 +239,6 @@ func newFranzSteady(t *testing.T, addr, topic string, log *producedLog) steadyPr
 	p := &franzSteady{stop: stop, stopped: make(chan struct{})}
 	p.cl = connect(t, addr,
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500),
-		kgo.MaxProduceRequestsInflightPerBroker(5),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }),
 	)
 	go func() {

@@ -147,10 +147,6 @@ func (l *log) syncActive() error {
 		l.mu.RUnlock()
 		return store.ErrClosed
 	}
-	if l.durableEnd >= l.logEnd {
-		l.mu.RUnlock()
-		return nil
-	}
 	seg := l.active()
 	end, size := l.logEnd, seg.sum.size
 	l.mu.RUnlock()

@@ -139,15 +139,14 @@ func (l *log) shutClean() error {
 	defer l.appendMu.Unlock()
 	l.shutDown = true
 	defer l.endReads(true)
-	if l.failed.Load() {
-		l.cutBack()
-		return store.ErrFailed
-	}
-	if len(l.segments) == 0 || !l.dirty {
+	if !l.dirty && !l.mustRoll && !l.failed.Load() {
 		return nil
 	}
-	if err := l.seal(); err != nil {
-		return err
+	if len(l.segments) > 0 {
+		if err := l.seal(); err != nil {
+			l.cutBack()
+			return err
+		}
 	}
 	return l.store.fs.SyncDir(l.dir)
 }
@@ -157,9 +156,6 @@ func (l *log) shutClean() error {
 func (l *log) cutBack() {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
-	if len(l.segments) == 0 {
-		return
-	}
 	f, err := l.acquire(l.active())
 	if err != nil {
 		return

@@ -108,6 +108,9 @@ func (l *log) dropFirst(n int) error {
 	l.mu.Unlock()
 	for _, s := range dropped {
 		if err := l.removeSegment(s); err != nil {
+			// Files are left that the log does not know of. If it went on, they
+			// could come back later with others missing between.
+			l.failed.Store(true)
 			return l.storageError("trim", err)
 		}
 	}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"strings"
+	"syscall"
+
+	"muster"
+)
+
+// brokerChild runs the broker inside this program, for profiles and for when
+// the command does not build. On standard input it takes "profile FILE", which
+// begins a processor profile, and "stop", which ends it.
+func brokerChild(args []string) error {
+	b, err := muster.Start(context.Background(), muster.Config{Listen: args[0], Data: args[1]})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() {
+		defer stop()
+		if err := obey(os.Stdin); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	<-ctx.Done()
+	return b.Close()
+}
+
+func obey(commands io.Reader) error {
+	lines := bufio.NewScanner(commands)
+	for lines.Scan() {
+		name, ok := strings.CutPrefix(lines.Text(), "profile ")
+		if !ok {
+			continue
+		}
+		if err := profileUntilStop(name, lines); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func profileUntilStop(name string, lines *bufio.Scanner) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	for lines.Scan() && lines.Text() != "stop" {
+	}
+	pprof.StopCPUProfile()
+	return f.Close()
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// side is who was measured.
+type side string
+
+const (
+	broker side = "broker"
+	bare   side = "bare"
+)
+
+// aim is what a metric should be at most: a value, or a multiple of the bare
+// program's. Zero is no aim.
+type aim struct {
+	Value float64 `json:"value,omitempty"`
+	Ratio float64 `json:"ratio,omitempty"`
+}
+
+var noAim aim
+
+func valueAim(v float64) aim { return aim{Value: v} }
+func ratioAim(r float64) aim { return aim{Ratio: r} }
+
+// metric is one number of interest.
+type metric struct {
+	group, name, unit string
+	aim               aim
+}
+
+// row is a metric with what was measured, in order.
+type row struct {
+	Group  string    `json:"measure"`
+	Name   string    `json:"name"`
+	Unit   string    `json:"unit"`
+	Aim    aim       `json:"aim,omitzero"`
+	Broker []float64 `json:"broker"`
+	Bare   []float64 `json:"bare,omitempty"`
+	Ratio  []float64 `json:"ratio,omitempty"`
+}
+
+// report collects the rows of a run.
+type report struct {
+	Command string `json:"command"`
+	Machine string `json:"machine"`
+	Go      string `json:"go"`
+	rows    []*row
+}
+
+func newReport(args []string) *report {
+	command := []string{"go run ./bench"}
+	for i := range args {
+		// Where the data lies is a matter of this machine.
+		if strings.HasPrefix(args[i], "-dir=") || strings.HasPrefix(args[i], "--dir=") {
+			continue
+		}
+		command = append(command, args[i])
+	}
+	return &report{Command: strings.Join(command, " "), Machine: machine(), Go: runtime.Version()}
+}
+
+// machine describes the computer as far as it matters.
+func machine() string {
+	model := runtime.GOARCH
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), model, runtime.GOOS)
+}
+
+func (r *report) row(m metric) *row {
+	for _, row := range r.rows {
+		if row.Group == m.group && row.Name == m.name {
+			return row
+		}
+	}
+	row := &row{Group: m.group, Name: m.name, Unit: m.unit, Aim: m.aim}
+	r.rows = append(r.rows, row)
+	return row
+}
+
+func (r *report) add(m metric, s side, v float64) {
+	row := r.row(m)
+	if s == broker {
+		row.Broker = append(row.Broker, v)
+	} else {
+		row.Bare = append(row.Bare, v)
+	}
+	row.Ratio = row.ratios()
+}
+
+// ratios compares the values that were measured next to each other. What the
+// machine does besides changes slowly, so they suffer from it alike.
+func (r *row) ratios() []float64 {
+	var out []float64
+	for i := range min(len(r.Broker), len(r.Bare)) {
+		if r.Bare[i] > 0 {
+			out = append(out, r.Broker[i]/r.Bare[i])
+		}
+	}
+	return out
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(v))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}
+
+// number prints a value with about three digits.
+func number(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// series prints a median, and in brackets the smallest and the largest value.
+func series(v []float64) string {
+	switch len(v) {
+	case 0:
+		return "–"
+	case 1:
+		return number(v[0])
+	}
+	return fmt.Sprintf("%s (%s–%s)", number(median(v)), number(slices.Min(v)), number(slices.Max(v)))
+}
+
+// verdict prints the aim, and whether it is met.
+func (r *row) verdict() string {
+	met := func(ok bool) string {
+		if ok {
+			return "met"
+		}
+		return "missed"
+	}
+	switch {
+	case r.Aim.Ratio > 0:
+		return fmt.Sprintf("%g times bare: %s", r.Aim.Ratio, met(len(r.Ratio) > 0 && median(r.Ratio) <= r.Aim.Ratio))
+	case r.Aim.Value > 0:
+		return fmt.Sprintf("%g %s: %s", r.Aim.Value, r.Unit, met(median(r.Broker) <= r.Aim.Value))
+	}
+	return ""
+}
+
+// cells are the columns of a row.
+func (r *row) cells() []string {
+	return []string{r.Group, r.Name, r.Unit, series(r.Broker), series(r.Bare), series(r.Ratio), r.verdict()}
+}
+
+var columns = []string{"measure", "", "unit", "broker", "bare", "ratio", "aim"}
+
+// line sums up a metric for the progress.
+func (r *report) line(m metric) string {
+	row := r.row(m)
+	return fmt.Sprintf("%s, %s: %s %s, bare %s", row.Group, row.Name, series(row.Broker), row.Unit, series(row.Bare))
+}
+
+func (r *report) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n%s, %s. Medians, with the smallest and the largest value.\n\n", r.Command, r.Machine, r.Go)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(columns, "\t"))
+	group := ""
+	for _, row := range r.rows {
+		cells := row.cells()
+		if cells[0] == group {
+			cells[0] = ""
+		} else {
+			group = cells[0]
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	return t.Flush()
+}
+
+func (r *report) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		*report
+		Rows []*row `json:"rows"`
+	}{r, r.rows})
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// What lies in each partition before the restarts.
+const restartRecords = 3
+
+// restartTopics is how many topics share the partitions.
+const restartTopics = 10
+
+// restart is a measure with a number of partitions.
+type restart struct {
+	name       string
+	partitions int
+	answer     metric
+	metadata   metric
+	stop       metric
+}
+
+func newRestart(partitions int) restart {
+	r := restart{name: fmt.Sprintf("restart %d", partitions), partitions: partitions}
+	aim := noAim
+	if partitions == 1000 {
+		aim = valueAim(1000)
+	}
+	r.answer = metric{r.name, "exec to first answer", "ms", noAim}
+	r.metadata = metric{r.name, "exec to Metadata of all partitions", "ms", aim}
+	r.stop = metric{r.name, "clean stop", "ms", noAim}
+	return r
+}
+
+// restarts measures starts on folders with many partitions.
+func (b *bench) restarts() error {
+	for _, n := range b.partitions {
+		r := newRestart(n)
+		if !b.wanted(r.name) {
+			continue
+		}
+		if err := b.restart(r); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) restart(r restart) error {
+	folder, err := b.scratch("restart")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	data := filepath.Join(folder, "broker")
+	if err := b.fill(r, data); err != nil {
+		return err
+	}
+	for range max(b.tries/2, 1) {
+		if err := b.restartOnce(r, data); err != nil {
+			return err
+		}
+		p, err := b.startBare("_open", data)
+		if err != nil {
+			return err
+		}
+		if err := b.timed(r.answer, bare, p, ping); err != nil {
+			return err
+		}
+	}
+	b.say("%s", b.report.line(r.metadata))
+	return nil
+}
+
+// restartOnce starts the broker, and stops it after a look at every partition.
+func (b *bench) restartOnce(r restart, data string) error {
+	p, err := b.startBroker(data)
+	if err != nil {
+		return err
+	}
+	defer p.kill()
+	c, err := p.dial(b.ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := greet(c); err != nil {
+		return err
+	}
+	b.report.add(r.answer, broker, millis(time.Since(p.began)))
+	n, err := askMetadata(c)
+	if err != nil {
+		return err
+	}
+	b.report.add(r.metadata, broker, millis(time.Since(p.began)))
+	if n != r.partitions {
+		return fmt.Errorf("%d partitions after the restart, expected %d", n, r.partitions)
+	}
+	for i := range restartTopics {
+		if err := checkEnds(c, restartTopic(i), r.partitions/restartTopics, restartRecords); err != nil {
+			return err
+		}
+	}
+	c.Close()
+	began := time.Now()
+	if err := p.stop(); err != nil {
+		return err
+	}
+	b.report.add(r.stop, broker, millis(time.Since(began)))
+	return nil
+}
+
+func restartTopic(i int) string { return fmt.Sprintf("bench-%d", i) }
+
+// fill creates the topics, puts a few records into each partition, and stops
+// the broker cleanly.
+func (b *bench) fill(r restart, data string) error {
+	began := time.Now()
+	p, err := b.startBroker(data)
+	if err != nil {
+		return err
+	}
+	defer p.kill()
+	errs := make([]error, restartTopics)
+	var running sync.WaitGroup
+	for i := range restartTopics {
+		running.Go(func() { errs[i] = b.fillTopic(p, restartTopic(i), r.partitions/restartTopics) })
+	}
+	running.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, p.stderr)
+		}
+	}
+	b.say("%s: filled in %.1f s", r.name, time.Since(began).Seconds())
+	began = time.Now()
+	if err := p.stop(); err != nil {
+		return err
+	}
+	b.say("%s: first stop took %.1f s", r.name, time.Since(began).Seconds())
+	return nil
+}
+
+func (b *bench) fillTopic(p *process, topic string, partitions int) error {
+	c, err := p.dial(b.ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := createTopic(c, topic, partitions); err != nil {
+		return err
+	}
+	indexes := make([]int32, partitions)
+	for i := range indexes {
+		indexes[i] = int32(i)
+	}
+	batch := newBatch(restartRecords, 1)
+	return produceOnce(c, produceRequest(topic, 1, indexes, func(int) []byte { return batch }), partitions)
+}
+
+// produceOnce sends a Produce request and checks its answer.
+func produceOnce(c net.Conn, req *kmsg.ProduceRequest, partitions int) error {
+	if _, err := c.Write(requestFrame(req, 0)); err != nil {
+		return err
+	}
+	return readProduced(c, req.Version, partitions)
+}
+
+func readProduced(c net.Conn, version int16, partitions int) error {
+	_, body, err := readFrame(c, nil)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 || body[0] != 0 {
+		return fmt.Errorf("tags in the header of a Produce answer")
+	}
+	return checkProduced(body[1:], version, partitions)
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"muster"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shell runs command lines against a broker of its own.
+type shell struct {
+	t      *testing.T
+	broker string
+}
+
+// newShell starts a broker in memory. Properties are given in pairs.
+func newShell(t *testing.T, properties ...string) *shell {
+	t.Helper()
+	props := map[string]string{}
+	for pair := range slices.Chunk(properties, 2) {
+		props[pair[0]] = pair[1]
+	}
+	b, err := muster.Start(t.Context(), muster.Config{Properties: props})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &shell{t, b.Addr()}
+}
+
+// result is what a command line left behind.
+type result struct {
+	t           *testing.T
+	line        string
+	code        int
+	stdout, err string
+}
+
+// run runs a command with an empty stdin.
+func (s *shell) run(args ...string) *result { return s.pipe("", args...) }
+
+// pipe runs a command with text as its stdin.
+func (s *shell) pipe(stdin string, args ...string) *result {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(s.t.Context(), s.args(args), strings.NewReader(stdin), &stdout, &stderr)
+	return &result{s.t, strings.Join(args, " "), code, stdout.String(), stderr.String()}
+}
+
+// args adds the broker to the arguments of commands that talk to one.
+func (s *shell) args(args []string) []string {
+	if s.broker == "" {
+		return args
+	}
+	return append(slices.Clone(args), "--broker", s.broker)
+}
+
+// ok fails the test unless the command succeeded, and returns its output.
+func (r *result) ok() string {
+	r.t.Helper()
+	if r.code != exitOK {
+		r.t.Fatalf("%s: exit code %d\nstdout: %s\nstderr: %s", r.line, r.code, r.stdout, r.err)
+	}
+	return r.stdout
+}
+
+// fails demands an exit code, and texts on stderr. Every line there begins with
+// the program's name, or is the hint at the help.
+func (r *result) fails(code int, texts ...string) *result {
+	r.t.Helper()
+	if r.code != code {
+		r.t.Errorf("%s: exit code %d, want %d\nstderr: %s", r.line, r.code, code, r.err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.err, text) {
+			r.t.Errorf("%s: stderr does not have %q:\n%s", r.line, text, r.err)
+		}
+	}
+	return r
+}
+
+// prints demands the exact output of a command that succeeds.
+func (r *result) prints(want string) {
+	r.t.Helper()
+	if got := r.ok(); got != want {
+		r.t.Errorf("%s printed\n%s\nwant\n%s", r.line, got, want)
+	}
+}
+
+// decode parses the output as JSON, and refuses fields that T does not have.
+func decode[T any](r *result) T {
+	r.t.Helper()
+	var out T
+	d := json.NewDecoder(strings.NewReader(r.stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		r.t.Fatalf("%s: %s in\n%s", r.line, err, r.stdout)
+	}
+	if d.More() {
+		r.t.Fatalf("%s: more than one JSON document in\n%s", r.line, r.stdout)
+	}
+	return out
+}
+
+// same fails the test unless both are equal.
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// freeAddress returns an address at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestMusterAloneExplainsItself(t *testing.T) {
+	s := &shell{t: t}
+	out := s.run().ok()
+	for _, want := range []string{"serve", "topics", "produce", "consume", "completion", "muster topics create orders"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the help does not mention %q:\n%s", want, out)
+		}
+	}
+	same(t, "muster help", s.run("help").ok(), out)
+}
+
+func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
+	s := &shell{t: t}
+	for _, line := range []string{
+		"topics", "topics list", "topics describe", "topics create", "topics alter", "topics delete",
+		"produce", "consume", "version", "completion", "serve",
+	} {
+		out := s.run(append(strings.Fields(line), "--help")...).ok()
+		if !strings.Contains(out, "Examples:\n  muster "+line) && !strings.Contains(out, "muster "+line+" ") {
+			t.Errorf("muster %s --help has no example:\n%s", line, out)
+		}
+	}
+}
+
+func TestWrongCommandLinesExitWithCode2(t *testing.T) {
+	s := &shell{t: t}
+	for line, want := range map[string]string{
+		"nope":                                    `muster: muster has no command "nope"`,
+		"topcis":                                  `did you mean "topics"?`,
+		"topics lits":                             `muster topics has no command "lits"; did you mean "list"?`,
+		"topics list --nope":                      "unknown flag: --nope",
+		"topics list (":                           "is no regular expression",
+		"topics list a b":                         "accepts at most 1 arg",
+		"topics list --broker ,":                  "--broker is empty",
+		"topics describe":                         "give the name of a topic",
+		"topics create":                           "give the name of a topic",
+		"topics create a --config x":              `--config takes name=value, not "x"`,
+		"topics create a -c x=1 -c x=2":           "--config sets x twice",
+		"topics alter a":                          "nothing to change",
+		"topics alter a b --partitions 3":         "give the name of one topic, not 2",
+		"topics alter a -c x=1 --delete-config x": "x cannot be both set and deleted",
+		"topics delete a":                         "add --yes",
+		"produce":                                 "give the name of one topic",
+		"produce a --acks 2":                      `--acks is all, 1 or 0, not "2"`,
+		"produce a --compression zip":             "--compression is none, gzip, snappy, lz4 or zstd",
+		"produce a --header x":                    `--header takes name=value, not "x"`,
+		"produce a --key x -K :":                  "none of the others can be",
+		"produce a -K \\q":                        "there is no escape",
+		"produce a --partition -2":                "--partition is a partition's number",
+		"consume":                                 "give the name of a topic",
+		"consume a --from x":                      "--from is beginning, end, OFFSET, -N or @TIME",
+		"consume a --from @x":                     `"x" is no time`,
+		"consume a --format %q":                   "--format has no %q",
+		"consume a --format %":                    "ends in a single %",
+		"consume a --isolation x":                 "--isolation is read_uncommitted or read_committed",
+		"consume a --count -1":                    "cannot be negative",
+		"consume a --json --format %v":            "none of the others can be",
+		"version x":                               "unknown command",
+		"completion tcsh":                         `muster completion has no command "tcsh"`,
+	} {
+		r := s.run(strings.Fields(line)...).fails(exitUsage, want, "--help' for its usage.")
+		same(t, line+": stdout", r.stdout, "")
+		if !strings.HasPrefix(r.err, "muster: ") {
+			t.Errorf("%s: stderr does not begin with the program's name: %s", line, r.err)
+		}
+	}
+}
+
+func TestCommandsSayThatNoBrokerAnswers(t *testing.T) {
+	address := freeAddress(t)
+	s := &shell{t, address}
+	want := "muster: no broker answers at " + address + ": connection refused; start one with: muster serve\n"
+	for _, line := range []string{
+		"topics list", "topics describe a", "topics create a", "topics alter a -p 3", "topics delete a --yes", "produce a", "consume a",
+	} {
+		same(t, line, s.run(strings.Fields(line)...).fails(exitFailed).err, want)
+	}
+}
+
+func TestBrokerComesFromTheEnvironment(t *testing.T) {
+	t.Setenv(brokerEnv, newShell(t).broker)
+	s := &shell{t: t}
+	s.run("topics", "create", "a").ok()
+	address := freeAddress(t)
+	s.run("topics", "list", "-b", address).fails(exitFailed, address)
+}
+
+func TestInterruptEndsACommandWithCode130(t *testing.T) {
+	s := newShell(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	code := run(ctx, s.args([]string{"topics", "list"}), strings.NewReader(""), io.Discard, &stderr)
+	same(t, "the exit code", code, exitInterrupted)
+	same(t, "stderr", stderr.String(), "muster: interrupted\n")
+}
+
+func TestVersion(t *testing.T) {
+	s := &shell{t: t}
+	v := decode[version](s.run("version", "--json"))
+	if v.Version == "" || !strings.HasPrefix(v.Go, "go1.") || !strings.Contains(v.Platform, "/") {
+		t.Errorf("version --json is %+v", v)
+	}
+	s.run("version").prints(v.String() + "\n")
+	s.run("--version").prints(v.String() + "\n")
+	v = version{Version: "v1.2.3", Revision: "0123456789abcdef", Modified: true, Go: "go1.26", Platform: "linux/amd64"}
+	same(t, "a full version", v.String(), "muster v1.2.3 (revision 0123456789ab with changes) go1.26 linux/amd64")
+}
+
+func TestCompletionOffersTopicsAndSettings(t *testing.T) {
+	s := newShell(t)
+	s.run("topics", "create", "orders", "orders2", "users").ok()
+	// The flags come first, since the last argument is the one to complete.
+	complete := func(args ...string) string {
+		return (&shell{t: t}).run(append([]string{"__complete"}, args...)...).ok()
+	}
+	for _, command := range []string{"topics describe", "topics alter", "topics delete", "produce", "consume"} {
+		args := append(strings.Fields(command), "-b", s.broker, "ord")
+		same(t, command, complete(args...), "orders\norders2\n:4\n")
+	}
+	same(t, "a second topic", complete("consume", "-b", s.broker, "orders", ""), "orders2\nusers\n:4\n")
+	same(t, "a second topic for produce", complete("produce", "-b", s.broker, "orders", ""), ":4\n")
+	same(t, "no broker", complete("consume", "-b", freeAddress(t), ""), ":4\n")
+	if out := complete("topics", "create", "a", "--config", "retention."); !strings.HasPrefix(out, "retention.bytes=\t") {
+		t.Errorf("--config completes to %q", out)
+	}
+	same(t, "--acks", complete("produce", "--acks", ""), "all\n1\n0\n:4\n")
+	if out := (&shell{t: t}).run("completion", "bash").ok(); !strings.Contains(out, "__start_muster") {
+		t.Error("completion bash prints no script")
+	}
+}
+
+func TestTableAlignsItsColumns(t *testing.T) {
+	tab := newTable("NAME", ">N", "LAST")
+	tab.add("a", 1, "x")
+	tab.add("größer", 1000, "")
+	var out bytes.Buffer
+	if err := tab.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the table", out.String(), "NAME       N  LAST\na          1  x\ngrößer  1000  \n")
+}
+
+func TestFormatSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB", 1<<63 - 1: "8.0 EiB",
+	} {
+		same(t, "the size", formatSize(n), want)
+	}
+}

@@ -1,0 +1,123 @@
+package group
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// typeClassic is the type of all groups here.
+const typeClassic = "classic"
+
+// describeNotFound is the version of DescribeGroups from which an unknown group
+// is an error.
+const describeNotFound = 6
+
+// describe handles DescribeGroups.
+func (x *step) describe(r *Request, m *kmsg.DescribeGroupsRequest) {
+	resp := kmsg.NewPtrDescribeGroupsResponse()
+	resp.Version = m.Version
+	for _, id := range m.Groups {
+		resp.Groups = append(resp.Groups, x.describeGroup(id, m.Version))
+	}
+	x.reply(r.ID, resp)
+}
+
+func (x *step) describeGroup(id string, version int16) kmsg.DescribeGroupsResponseGroup {
+	out := kmsg.NewDescribeGroupsResponseGroup()
+	out.Group = id
+	g := x.groups[id]
+	if g == nil {
+		out.State = Dead.String()
+		if version >= describeNotFound {
+			out.ErrorCode = kerr.GroupIDNotFound.Code
+			msg := "Group " + id + " not found."
+			out.ErrorMessage = &msg
+		}
+		return out
+	}
+	out.State, out.ProtocolType = g.state.String(), g.protocolType
+	stable := g.state == Stable
+	if stable {
+		out.Protocol = g.protocol
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		e := kmsg.NewDescribeGroupsResponseGroupMember()
+		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, "/"+m.host
+		if stable {
+			e.ProtocolMetadata, e.MemberAssignment = m.metadata(g.protocol), m.assigned
+		}
+		out.Members = append(out.Members, e)
+	}
+	return out
+}
+
+// list handles ListGroups.
+func (x *step) list(r *Request, m *kmsg.ListGroupsRequest) {
+	resp := kmsg.NewPtrListGroupsResponse()
+	resp.Version = m.Version
+	wants := func(filter []string, have string) bool {
+		return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool {
+			return strings.EqualFold(strings.TrimSpace(f), have)
+		})
+	}
+	if wants(m.TypesFilter, typeClassic) {
+		for _, id := range x.groupIDs() {
+			g := x.groups[id]
+			if !wants(m.StatesFilter, g.state.String()) {
+				continue
+			}
+			e := kmsg.NewListGroupsResponseGroup()
+			e.Group, e.ProtocolType, e.GroupState, e.GroupType = id, g.protocolType, g.state.String(), typeClassic
+			resp.Groups = append(resp.Groups, e)
+		}
+	}
+	x.reply(r.ID, resp)
+}
+
+// deleteGroups handles DeleteGroups. A group that is named twice is deleted
+// once.
+func (x *step) deleteGroups(r *Request, m *kmsg.DeleteGroupsRequest) {
+	resp := kmsg.NewPtrDeleteGroupsResponse()
+	resp.Version = m.Version
+	seen := map[string]bool{}
+	for _, id := range m.Groups {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		out := kmsg.NewDeleteGroupsResponseGroup()
+		out.Group = id
+		if err := x.deleteGroup(id); err != nil {
+			out.ErrorCode = err.Code
+		}
+		resp.Groups = append(resp.Groups, out)
+	}
+	x.reply(r.ID, resp)
+}
+
+func (x *step) deleteGroup(id string) *kerr.Error {
+	g := x.groups[id]
+	switch {
+	case g == nil:
+		return kerr.GroupIDNotFound
+	case g.state != Empty:
+		return kerr.NonEmptyGroup
+	}
+	x.note(g, KindDeleted)
+	for pending := range g.pendingIDs() {
+		x.forgetPending(g, pending)
+	}
+	hadRecord := g.hard != nil
+	for topic, partitions := range g.committed() {
+		for _, p := range partitions {
+			x.write(Record{Group: id, Topic: topic, Partition: p})
+		}
+	}
+	if hadRecord {
+		x.write(Record{Group: id})
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package group
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The versions of JoinGroup at which the rules change.
+const (
+	joinKnownID        = 4 // a new member must come again with the id it is given (KIP-394)
+	joinSkipAssignment = 9 // a restarted static leader is told not to assign (KIP-814)
+)
+
+// join handles JoinGroup. The order of the checks is Kafka's.
+func (x *step) join(r *Request, m *kmsg.JoinGroupRequest) {
+	session := time.Duration(m.SessionTimeoutMillis) * time.Millisecond
+	switch {
+	case m.Group == "":
+		x.joinError(r, m, m.MemberID, kerr.InvalidGroupID)
+		return
+	case session < x.cfg.MinSession || session > x.cfg.MaxSession:
+		x.joinError(r, m, m.MemberID, kerr.InvalidSessionTimeout)
+		return
+	}
+	g := x.groups[m.Group]
+	if g == nil {
+		if m.MemberID != "" {
+			x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
+			return
+		}
+		// The group is there from now on, also if this join fails.
+		x.write(emptyGroup(m.Group))
+		g = x.groups[m.Group]
+		g.since = x.now
+	}
+	switch {
+	case !x.hasRoom(g, m.MemberID):
+		x.forgetPending(g, m.MemberID)
+		x.joinError(r, m, "", kerr.GroupMaxSizeReached)
+	case !g.supports(m.ProtocolType, m.Protocols):
+		x.joinError(r, m, m.MemberID, kerr.InconsistentGroupProtocol)
+	case m.MemberID == "":
+		x.joinNew(g, r, m)
+	default:
+		x.joinKnown(g, r, m)
+	}
+}
+
+// hasRoom applies group.max.size. While members are joining, those that have
+// count, so that when the limit was lowered the last to come back are left out.
+func (x *step) hasRoom(g *group, memberID string) bool {
+	known := g.members.get(memberID)
+	switch g.state {
+	case PreparingRebalance:
+		return known != nil && known.join != 0 || g.joined < x.cfg.MaxSize
+	case CompletingRebalance, Stable:
+		return known != nil || g.members.len() < x.cfg.MaxSize
+	}
+	return true
+}
+
+// joinNew handles a join without member id.
+func (x *step) joinNew(g *group, r *Request, m *kmsg.JoinGroupRequest) {
+	if m.InstanceID != nil {
+		id := *m.InstanceID + "-" + uuid(x.fresh)
+		if old := g.static[*m.InstanceID]; old != nil {
+			x.replaceStatic(g, old, id, r, m)
+			return
+		}
+		x.addMember(g, id, r, m)
+		return
+	}
+	id := r.ClientID + "-" + uuid(x.fresh)
+	if m.Version < joinKnownID {
+		x.addMember(g, id, r, m)
+		return
+	}
+	if g.pending == nil {
+		g.pending = map[string]*pending{}
+	}
+	seq := x.arm(sessionKey(g, id), x.now.Add(time.Duration(m.SessionTimeoutMillis)*time.Millisecond))
+	g.pending[id] = &pending{seq: seq, clientID: r.ClientID, host: r.Host}
+	x.joinError(r, m, id, kerr.MemberIDRequired)
+}
+
+// joinKnown handles a join with a member id.
+func (x *step) joinKnown(g *group, r *Request, m *kmsg.JoinGroupRequest) {
+	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
+		x.addMember(g, m.MemberID, r, m)
+		return
+	}
+	mem, err := g.find(m.MemberID, m.InstanceID)
+	if err != nil {
+		x.joinError(r, m, m.MemberID, err)
+		return
+	}
+	changed := !mem.matches(m.Protocols)
+	switch g.state {
+	case PreparingRebalance:
+		x.park(g, mem, r, m)
+		x.maybeComplete(g)
+	case CompletingRebalance:
+		if changed {
+			x.park(g, mem, r, m)
+			x.prepareRebalance(g, trigger(TriggerChanged, mem, m.Reason))
+			return
+		}
+		x.replyJoin(g, mem, r.ID, m.Version)
+	case Stable:
+		// A leader that joins again wants to assign anew: for it that is the
+		// only way to react to new topics and partitions.
+		if kind, ok := rejoins(g, mem, changed); ok {
+			x.park(g, mem, r, m)
+			x.prepareRebalance(g, trigger(kind, mem, m.Reason))
+			return
+		}
+		x.replyJoin(g, mem, r.ID, m.Version)
+	default:
+		x.joinError(r, m, "", kerr.UnknownMemberID)
+	}
+}
+
+// rejoins says whether a member's join of a Stable group starts a rebalance, and
+// why.
+func rejoins(g *group, mem *member, changed bool) (TriggerKind, bool) {
+	switch {
+	case changed:
+		return TriggerChanged, true
+	case g.leader == mem.id:
+		return TriggerLeader, true
+	}
+	return "", false
+}
+
+// find returns a member, or why the request cannot be its.
+func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
+	if instance != nil {
+		holder := g.static[*instance]
+		if holder == nil {
+			return nil, kerr.UnknownMemberID
+		}
+		if holder.id != memberID {
+			return nil, kerr.FencedInstanceID
+		}
+		return holder, nil
+	}
+	if mem := g.members.get(memberID); mem != nil {
+		return mem, nil
+	}
+	return nil, kerr.UnknownMemberID
+}
+
+// addMember adds a member, parked in JoinGroup.
+func (x *step) addMember(g *group, id string, r *Request, m *kmsg.JoinGroupRequest) {
+	delete(g.pending, id) // Its timer is replaced by the member's.
+	mem := &member{
+		id: id, instance: m.InstanceID, clientID: r.ClientID, host: r.Host,
+		join: r.ID, joinVersion: m.Version, isNew: true, asked: x.now,
+	}
+	mem.take(m)
+	if g.state == PreparingRebalance && g.previous == Empty {
+		g.newMember = true
+	}
+	g.add(mem, m.ProtocolType)
+	g.joined++
+	x.touch(g, mem, newMemberTimeout)
+	x.rebalanceOrComplete(g, trigger(TriggerJoined, mem, m.Reason))
+}
+
+// take takes over what a join says of the member.
+func (m *member) take(req *kmsg.JoinGroupRequest) {
+	m.protocols = cloneProtocols(req.Protocols)
+	m.session = time.Duration(req.SessionTimeoutMillis) * time.Millisecond
+	m.rebalance = time.Duration(req.RebalanceTimeoutMillis) * time.Millisecond
+	if req.Version == 0 {
+		m.rebalance = m.session
+	}
+}
+
+// park updates a member and parks its join. A join that was parked already is
+// from a connection that its client has given up.
+func (x *step) park(g *group, mem *member, r *Request, m *kmsg.JoinGroupRequest) {
+	g.support(mem.protocols, -1)
+	mem.take(m)
+	g.support(mem.protocols, 1)
+	mem.clientID, mem.host = r.ClientID, r.Host
+	if mem.join != 0 {
+		x.replyJoinError(mem.join, mem.joinVersion, mem.id, kerr.RebalanceInProgress)
+	} else {
+		g.joined++
+	}
+	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now
+}
+
+// forgetPending removes a pending member, which was refused.
+func (x *step) forgetPending(g *group, id string) {
+	if g.pending[id] != nil {
+		delete(g.pending, id)
+		x.cancel(sessionKey(g, id))
+	}
+}
+
+func sessionKey(g *group, memberID string) TimerKey {
+	return TimerKey{Kind: TimerSession, Group: g.id, Member: memberID}
+}
+
+// uuid writes random bytes as a version 4 UUID.
+func uuid(b [16]byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	s := hex.EncodeToString(b[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+func (x *step) joinError(r *Request, m *kmsg.JoinGroupRequest, memberID string, err *kerr.Error) {
+	x.replyJoinError(r.ID, m.Version, memberID, err)
+}
+
+func (x *step) replyJoinError(id RequestID, version int16, memberID string, err *kerr.Error) {
+	resp := kmsg.NewPtrJoinGroupResponse()
+	resp.Version, resp.ErrorCode = version, err.Code
+	resp.Generation, resp.MemberID = -1, memberID
+	x.reply(id, resp)
+}
+
+// joinResponse is the answer that tells a member of the current generation.
+func (g *group) joinResponse(mem *member, version int16) *kmsg.JoinGroupResponse {
+	resp := kmsg.NewPtrJoinGroupResponse()
+	resp.Version = version
+	resp.Generation, resp.MemberID, resp.LeaderID = g.generation, mem.id, g.leader
+	protocolType, protocol := g.protocolType, g.protocol
+	resp.ProtocolType, resp.Protocol = &protocolType, &protocol
+	if g.leader == mem.id {
+		resp.Members = g.joinMembers()
+	}
+	return resp
+}
+
+// joinMembers lists the members for the leader.
+func (g *group) joinMembers() []kmsg.JoinGroupResponseMember {
+	out := make([]kmsg.JoinGroupResponseMember, 0, g.members.len())
+	for m := g.members.first; m != nil; m = m.next {
+		e := kmsg.NewJoinGroupResponseMember()
+		e.MemberID, e.InstanceID, e.ProtocolMetadata = m.id, m.instance, m.metadata(g.protocol)
+		out = append(out, e)
+	}
+	return out
+}
+
+func (x *step) replyJoin(g *group, mem *member, id RequestID, version int16) {
+	x.reply(id, g.joinResponse(mem, version))
+}

@@ -1,0 +1,84 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// leave handles LeaveGroup: of one member up to version 2, of several after it.
+func (x *step) leave(r *Request, m *kmsg.LeaveGroupRequest) {
+	resp := kmsg.NewPtrLeaveGroupResponse()
+	resp.Version = m.Version
+	if m.Group == "" {
+		resp.ErrorCode = kerr.InvalidGroupID.Code
+		x.reply(r.ID, resp)
+		return
+	}
+	members := m.Members
+	if m.Version < 3 {
+		members = []kmsg.LeaveGroupRequestMember{{MemberID: m.MemberID}}
+	}
+	g := x.groups[m.Group]
+	var left []Trigger
+	for i := range members {
+		out := kmsg.NewLeaveGroupResponseMember()
+		out.MemberID, out.InstanceID = members[i].MemberID, members[i].InstanceID
+		why, err := x.leaveOne(g, &members[i])
+		if err != nil {
+			out.ErrorCode = err.Code
+		}
+		if why != nil {
+			left = append(left, *why)
+		}
+		resp.Members = append(resp.Members, out)
+	}
+	if m.Version < 3 {
+		resp.ErrorCode, resp.Members = resp.Members[0].ErrorCode, nil
+	}
+	if g != nil {
+		x.afterLeave(g, left)
+	}
+	x.reply(r.ID, resp)
+}
+
+// leaveOne removes one member. The trigger is nil if it was only pending.
+func (x *step) leaveOne(g *group, m *kmsg.LeaveGroupRequestMember) (*Trigger, *kerr.Error) {
+	if g == nil {
+		return nil, kerr.UnknownMemberID
+	}
+	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
+		x.forgetPending(g, m.MemberID)
+		return nil, nil
+	}
+	id := m.MemberID
+	if id == "" && m.InstanceID != nil {
+		// An administrator removes a static member by its instance id.
+		if holder := g.static[*m.InstanceID]; holder != nil {
+			id = holder.id
+		}
+	}
+	mem, err := g.find(id, m.InstanceID)
+	if err != nil {
+		return nil, err
+	}
+	kind := TriggerLeft
+	if m.MemberID == "" {
+		kind = TriggerRemoved
+	}
+	why := trigger(kind, mem, m.Reason)
+	x.drop(g, mem)
+	return &why, nil
+}
+
+// afterLeave goes on without those who left. A pending member that left may
+// have been all that a join phase waited for.
+func (x *step) afterLeave(g *group, left []Trigger) {
+	if g.state == PreparingRebalance {
+		g.rebalance.add(left...)
+		x.maybeComplete(g)
+		return
+	}
+	if len(left) > 0 {
+		x.prepareRebalance(g, left...)
+	}
+}

@@ -1,0 +1,162 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// rebalanceOrComplete reacts to a change of membership: it starts a rebalance,
+// or if one is under way sees whether everybody is there now.
+func (x *step) rebalanceOrComplete(g *group, why Trigger) {
+	if g.state != PreparingRebalance {
+		x.prepareRebalance(g, why)
+		return
+	}
+	g.rebalance.add(why)
+	x.maybeComplete(g)
+}
+
+// prepareRebalance begins the join phase. From Empty it waits for the initial
+// delay whoever joins; otherwise until everybody has joined again.
+func (x *step) prepareRebalance(g *group, why ...Trigger) {
+	if g.state == CompletingRebalance {
+		x.failSyncs(g, kerr.RebalanceInProgress)
+	}
+	x.cancelSync(g)
+	initial := g.state == Empty
+	g.beginRebalance(x.now, why)
+	g.to(PreparingRebalance, x.now)
+	x.note(g, KindStarted, why...)
+	if !initial {
+		x.completeOrWait(g)
+		return
+	}
+	g.newMember = false
+	g.delay = x.cfg.InitialDelay
+	g.remaining = max(g.rebalanceTimeout()-g.delay, 0)
+	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.delay))
+}
+
+func joinKey(g *group) TimerKey { return TimerKey{Kind: TimerJoin, Group: g.id} }
+func syncKey(g *group) TimerKey { return TimerKey{Kind: TimerSync, Group: g.id} }
+
+// allJoined says that nobody has to be waited for. Pending members are waited
+// for: they have said that they are coming.
+func (g *group) allJoined() bool { return g.joined == g.members.len() && len(g.pending) == 0 }
+
+func (x *step) completeOrWait(g *group) {
+	if g.allJoined() {
+		x.completeJoin(g)
+		return
+	}
+	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.rebalanceTimeout()))
+}
+
+// maybeComplete ends the join phase if everybody is there, except that joins
+// and leaves do not cut the initial delay short.
+func (x *step) maybeComplete(g *group) {
+	if g.state == PreparingRebalance && g.previous != Empty && g.allJoined() {
+		x.completeJoin(g)
+	}
+}
+
+// joinFired handles the end of the initial delay, which is extended while
+// members keep coming, or of the rebalance timeout.
+func (x *step) joinFired(g *group) {
+	g.joinSeq = 0
+	if g.state != PreparingRebalance {
+		return
+	}
+	if g.previous == Empty && g.newMember && g.remaining > 0 {
+		g.newMember = false
+		delay := min(x.cfg.InitialDelay, g.remaining)
+		g.remaining = max(g.remaining-g.delay, 0)
+		g.delay = delay
+		g.joinSeq = x.arm(joinKey(g), x.now.Add(delay))
+		return
+	}
+	x.completeJoin(g)
+}
+
+// completeJoin ends the join phase: who has not joined is out, unless it is
+// static, and the rest form the next generation.
+func (x *step) completeJoin(g *group) {
+	if g.joinSeq != 0 {
+		g.joinSeq = 0
+		x.cancel(joinKey(g))
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		if m.join == 0 && m.instance == nil {
+			g.rebalance.missed(m)
+			x.drop(g, m)
+		}
+	}
+	if g.members.len() > 0 && !g.electJoined() {
+		// Only static members that have not come back: wait for them, or for
+		// their sessions to end.
+		g.joinSeq = x.arm(joinKey(g), x.now.Add(g.rebalanceTimeout()))
+		return
+	}
+	g.generation++
+	g.unsynced = nil
+	g.rebalance.joined(g, x.now)
+	if g.members.len() == 0 {
+		x.becomeEmpty(g)
+		return
+	}
+	g.protocol = g.vote()
+	g.to(CompletingRebalance, x.now)
+	x.answerJoins(g)
+	g.syncSeq = x.arm(syncKey(g), x.now.Add(g.rebalanceTimeout()))
+}
+
+// electJoined makes sure that the leader has joined; false says that nobody
+// has.
+func (g *group) electJoined() bool {
+	if leader := g.members.get(g.leader); leader != nil && leader.join != 0 {
+		return true
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		if m.join != 0 {
+			g.leader = m.id
+			return true
+		}
+	}
+	return false
+}
+
+func (x *step) becomeEmpty(g *group) {
+	g.protocol, g.leader = "", ""
+	g.to(Empty, x.now)
+	x.settle(g)
+	x.write(g.record())
+}
+
+// answerJoins tells everybody who is parked of the new generation. Static
+// members that did not join are members all the same, until the sync timer ends
+// their grace.
+func (x *step) answerJoins(g *group) {
+	g.unsynced = make(map[string]*member, g.members.len())
+	for m := g.members.first; m != nil; m = m.next {
+		if m.join != 0 {
+			x.replyJoin(g, m, m.join, m.joinVersion)
+			m.join = 0
+		}
+		m.isNew = false
+		x.touch(g, m, m.session)
+		g.unsynced[m.id] = m
+	}
+	g.joined = 0
+}
+
+// drop removes a member and answers what it has parked.
+func (x *step) drop(g *group, m *member) {
+	if m.join != 0 {
+		x.replyJoinError(m.join, m.joinVersion, "", kerr.UnknownMemberID)
+	}
+	if m.sync != 0 {
+		x.replySyncError(m.sync, m.syncVersion, kerr.UnknownMemberID)
+	}
+	x.cancel(sessionKey(g, m.id))
+	g.remove(m)
+	m.join, m.sync = 0, 0
+}

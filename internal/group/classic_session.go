@@ -1,0 +1,101 @@
+package group
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// heartbeat handles Heartbeat: a member is heard of, and told if it must join
+// again.
+func (x *step) heartbeat(r *Request, m *kmsg.HeartbeatRequest) {
+	resp := kmsg.NewPtrHeartbeatResponse()
+	resp.Version = m.Version
+	if err := x.beat(m); err != nil {
+		resp.ErrorCode = err.Code
+	}
+	x.reply(r.ID, resp)
+}
+
+func (x *step) beat(m *kmsg.HeartbeatRequest) *kerr.Error {
+	if m.Group == "" {
+		return kerr.InvalidGroupID
+	}
+	g := x.groups[m.Group]
+	if g == nil {
+		return kerr.UnknownMemberID
+	}
+	mem, err := g.find(m.MemberID, m.InstanceID)
+	switch {
+	case err != nil:
+		return err
+	case m.Generation != g.generation:
+		return kerr.IllegalGeneration
+	}
+	switch g.state {
+	case PreparingRebalance:
+		x.touch(g, mem, mem.session)
+		return kerr.RebalanceInProgress
+	case CompletingRebalance, Stable:
+		// A member may beat between its join and its sync.
+		x.touch(g, mem, mem.session)
+		return nil
+	}
+	return kerr.UnknownMemberID
+}
+
+// touch gives a member until d from now to be heard of. The timer is left alone
+// as long as it does not fire later than that: when it fires early, it is armed
+// again for what remains. So a heartbeat costs no timer.
+func (x *step) touch(g *group, m *member, d time.Duration) {
+	m.deadline = x.now.Add(d)
+	if m.timerSeq == 0 || m.deadline.Before(m.timerAt) {
+		x.rearm(g, m, d)
+	}
+}
+
+func (x *step) rearm(g *group, m *member, d time.Duration) {
+	m.deadline = x.now.Add(d)
+	m.timerAt = m.deadline
+	m.timerSeq = x.arm(sessionKey(g, m.id), m.timerAt)
+}
+
+// sessionFired handles the session timer of a member or of a pending one.
+func (x *step) sessionFired(g *group, e TimerFired) {
+	if p := g.pending[e.Key.Member]; p != nil && p.seq == e.Seq {
+		delete(g.pending, e.Key.Member)
+		x.expiredComplete(g)
+		return
+	}
+	m := g.members.get(e.Key.Member)
+	switch {
+	case m == nil || m.timerSeq != e.Seq:
+		return
+	case x.now.Before(m.deadline):
+		m.timerAt = m.deadline
+		m.timerSeq = x.arm(e.Key, m.deadline)
+		return
+	case !m.isNew && (m.join != 0 || m.sync != 0):
+		// Parked, it cannot beat. The rebalance's own timers look after it.
+		x.rearm(g, m, m.session)
+		return
+	}
+	why := trigger(TriggerExpired, m, nil)
+	why.Silent = m.session
+	x.drop(g, m)
+	if g.state == PreparingRebalance {
+		g.rebalance.add(why)
+		x.expiredComplete(g)
+		return
+	}
+	x.rebalanceOrComplete(g, why)
+}
+
+// expiredComplete ends the join phase if only who has expired was missing, also
+// during the initial delay.
+func (x *step) expiredComplete(g *group) {
+	if g.state == PreparingRebalance && g.allJoined() {
+		x.completeJoin(g)
+	}
+}

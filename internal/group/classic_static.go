@@ -1,0 +1,74 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// replaceStatic lets a new incarnation of a static member take the place of the
+// old one (KIP-345): it gets a new id, keeps assignment and leadership, and in a
+// Stable group nobody else notices.
+func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m *kmsg.JoinGroupRequest) {
+	oldLeader := g.leader
+	x.fenceOld(g, mem)
+	x.cancel(sessionKey(g, mem.id))
+	if g.unsynced[mem.id] != nil {
+		delete(g.unsynced, mem.id)
+		g.unsynced[newID] = mem
+	}
+	if g.leader == mem.id {
+		g.leader = newID
+	}
+	old := mem.id
+	g.members.rename(mem, newID)
+	x.park(g, mem, r, m)
+	x.rearm(g, mem, mem.session)
+
+	why := trigger(TriggerReplaced, mem, m.Reason)
+	why.Was = old
+	switch g.state {
+	case Stable:
+		if g.vote() != g.protocol {
+			x.rebalanceOrComplete(g, why)
+			return
+		}
+		x.replaceQuietly(g, mem, oldLeader, r, m)
+		x.note(g, KindReplaced, why)
+	case CompletingRebalance:
+		// The leader may have been told the old id already, so that its
+		// assignment would miss the new one.
+		x.prepareRebalance(g, why)
+	default:
+		x.maybeComplete(g)
+	}
+}
+
+// fenceOld answers what the old incarnation has parked.
+func (x *step) fenceOld(g *group, mem *member) {
+	if mem.join != 0 {
+		x.replyJoinError(mem.join, mem.joinVersion, mem.id, kerr.FencedInstanceID)
+		mem.join = 0
+		g.joined--
+	}
+	if mem.sync != 0 {
+		x.replySyncError(mem.sync, mem.syncVersion, kerr.FencedInstanceID)
+		mem.sync = 0
+	}
+}
+
+// replaceQuietly answers a restarted static member without a rebalance. The new
+// id is stored before the answer goes out.
+func (x *step) replaceQuietly(g *group, mem *member, oldLeader string, r *Request, m *kmsg.JoinGroupRequest) {
+	mem.join = 0
+	g.joined--
+	x.write(g.record())
+	resp := g.joinResponse(mem, m.Version)
+	if m.Version >= joinSkipAssignment {
+		resp.SkipAssignment = g.leader == mem.id
+	} else {
+		// An older client assigns whenever it is the leader, so a restarted
+		// leader is told that somebody else is: itself, under its old id.
+		resp.LeaderID, resp.Members = oldLeader, nil
+	}
+	x.reply(r.ID, resp)
+}

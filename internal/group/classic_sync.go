@@ -1,0 +1,140 @@
+package group
+
+import (
+	"bytes"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// sync handles SyncGroup: members wait for the leader's assignment.
+func (x *step) sync(r *Request, m *kmsg.SyncGroupRequest) {
+	g, mem, err := x.checkSync(m)
+	if err != nil {
+		x.replySyncError(r.ID, m.Version, err)
+		return
+	}
+	switch g.state {
+	case PreparingRebalance:
+		x.replySyncError(r.ID, m.Version, kerr.RebalanceInProgress)
+	case CompletingRebalance:
+		if mem.sync != 0 {
+			// From a connection that the client has given up.
+			x.replySyncError(mem.sync, mem.syncVersion, kerr.RebalanceInProgress)
+		}
+		mem.sync, mem.syncVersion = r.ID, m.Version
+		x.synced(g, mem)
+		if g.leader == mem.id {
+			x.assign(g, m.GroupAssignment)
+		}
+	case Stable:
+		x.synced(g, mem)
+		x.replySync(g, mem, r.ID, m.Version)
+	default:
+		x.replySyncError(r.ID, m.Version, kerr.UnknownMemberID)
+	}
+}
+
+// checkSync finds the group and member that a sync is of.
+func (x *step) checkSync(m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error) {
+	if m.Group == "" {
+		return nil, nil, kerr.InvalidGroupID
+	}
+	g := x.groups[m.Group]
+	if g == nil {
+		return nil, nil, kerr.UnknownMemberID
+	}
+	mem, err := g.find(m.MemberID, m.InstanceID)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case m.Generation != g.generation:
+		return nil, nil, kerr.IllegalGeneration
+	case m.ProtocolType != nil && *m.ProtocolType != g.protocolType, m.Protocol != nil && *m.Protocol != g.protocol:
+		return nil, nil, kerr.InconsistentGroupProtocol
+	}
+	return g, mem, nil
+}
+
+// synced notes that a member has asked for its assignment.
+func (x *step) synced(g *group, mem *member) {
+	delete(g.unsynced, mem.id)
+	if len(g.unsynced) == 0 {
+		x.cancelSync(g)
+	}
+}
+
+func (x *step) cancelSync(g *group) {
+	if g.syncSeq != 0 {
+		g.syncSeq = 0
+		x.cancel(syncKey(g))
+	}
+}
+
+// assign takes the leader's assignment. Members that it left out get nothing,
+// ids that it made up are ignored. The generation is stored before anybody is
+// told, so that a successor knows it.
+func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignment) {
+	for m := g.members.first; m != nil; m = m.next {
+		m.assigned = nil
+	}
+	for i := range assignments {
+		if m := g.members.get(assignments[i].MemberID); m != nil {
+			m.assigned = bytes.Clone(assignments[i].MemberAssignment)
+		}
+	}
+	g.to(Stable, x.now)
+	x.settle(g)
+	x.write(g.record())
+	for m := g.members.first; m != nil; m = m.next {
+		if m.sync != 0 {
+			x.replySync(g, m, m.sync, m.syncVersion)
+			m.sync = 0
+			x.touch(g, m, m.session)
+		}
+	}
+}
+
+// syncFired removes members that have not asked for their assignment, also when
+// the group is Stable for the others.
+func (x *step) syncFired(g *group) {
+	g.syncSeq = 0
+	if g.state != CompletingRebalance && g.state != Stable || len(g.unsynced) == 0 {
+		return
+	}
+	var why []Trigger
+	for m := g.members.first; m != nil; m = m.next {
+		if g.unsynced[m.id] != nil {
+			why = append(why, trigger(TriggerNoSync, m, nil))
+			x.drop(g, m)
+		}
+	}
+	x.prepareRebalance(g, why...)
+}
+
+// failSyncs answers all parked syncs with an error.
+func (x *step) failSyncs(g *group, err *kerr.Error) {
+	for m := g.members.first; m != nil; m = m.next {
+		if m.sync != 0 {
+			x.replySyncError(m.sync, m.syncVersion, err)
+			m.sync = 0
+			x.touch(g, m, m.session)
+		}
+	}
+}
+
+func (x *step) replySyncError(id RequestID, version int16, err *kerr.Error) {
+	resp := kmsg.NewPtrSyncGroupResponse()
+	resp.Version, resp.ErrorCode = version, err.Code
+	resp.MemberAssignment = []byte{}
+	x.reply(id, resp)
+}
+
+func (x *step) replySync(g *group, mem *member, id RequestID, version int16) {
+	resp := kmsg.NewPtrSyncGroupResponse()
+	resp.Version = version
+	protocolType, protocol := g.protocolType, g.protocol
+	resp.ProtocolType, resp.Protocol = &protocolType, &protocol
+	resp.MemberAssignment = mem.assigned
+	x.reply(id, resp)
+}

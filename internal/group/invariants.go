@@ -1,0 +1,138 @@
+package group
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// committed yields the topics with their partitions that have offsets, in
+// order, as they are when it is called.
+func (g *group) committed() iter.Seq2[string, []int32] {
+	topics := slices.Sorted(maps.Keys(g.offsets))
+	return func(yield func(string, []int32) bool) {
+		for _, t := range topics {
+			if !yield(t, slices.Sorted(maps.Keys(g.offsets[t]))) {
+				return
+			}
+		}
+	}
+}
+
+func (g *group) pendingIDs() iter.Seq[string] {
+	return slices.Values(slices.Sorted(maps.Keys(g.pending)))
+}
+
+// Digest is a number that two shards share if their hard state is the same.
+func (s *Shard) Digest() uint64 {
+	h := fnv.New64a()
+	for _, id := range s.groupIDs() {
+		g := s.groups[id]
+		put := func(r Record) {
+			for _, b := range encodePair(r) {
+				_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
+				_, _ = h.Write(b)
+			}
+		}
+		if g.hard != nil {
+			put(Record{Group: id, Meta: g.hard})
+		}
+		for topic, parts := range g.committed() {
+			for _, p := range parts {
+				o := g.offsets[topic][p]
+				put(Record{Group: id, Topic: topic, Partition: p, Offset: &o})
+			}
+		}
+	}
+	return h.Sum64()
+}
+
+func encodePair(r Record) [2][]byte {
+	k, v := r.Encode()
+	return [2][]byte{k, v}
+}
+
+// CheckInvariants says what is wrong with the shard's state, nil if nothing is.
+func (s *Shard) CheckInvariants() error {
+	for _, id := range s.groupIDs() {
+		if err := s.groups[id].check(); err != nil {
+			return fmt.Errorf("group %q (%s, generation %d): %w", id, s.groups[id].state, s.groups[id].generation, err)
+		}
+	}
+	return nil
+}
+
+func (g *group) check() error {
+	joined, listed := 0, 0
+	supported := map[string]int{}
+	for m := g.members.first; m != nil; m = m.next {
+		listed++
+		if err := g.checkMember(m); err != nil {
+			return fmt.Errorf("member %q: %w", m.id, err)
+		}
+		if m.join != 0 {
+			joined++
+		}
+		for _, p := range m.protocols {
+			supported[p.name]++
+		}
+	}
+	switch {
+	case listed != g.members.len():
+		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
+	case joined != g.joined:
+		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
+	case !maps.Equal(supported, g.supported) && len(supported)+len(g.supported) > 0:
+		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
+	case g.hard == nil && len(g.offsets) == 0:
+		return fmt.Errorf("exists without record and offsets")
+	}
+	return g.checkState()
+}
+
+func (g *group) checkMember(m *member) error {
+	switch {
+	case g.members.get(m.id) != m:
+		return fmt.Errorf("listed under another id")
+	case m.instance != nil && g.static[*m.instance] != m:
+		return fmt.Errorf("instance id %q is another member's", *m.instance)
+	case g.pending[m.id] != nil:
+		return fmt.Errorf("both pending and a member")
+	case m.join != 0 && g.state != PreparingRebalance:
+		return fmt.Errorf("parked in JoinGroup")
+	case m.sync != 0 && g.state != CompletingRebalance:
+		return fmt.Errorf("parked in SyncGroup")
+	case m.timerSeq == 0 || m.timerAt.After(m.deadline):
+		return fmt.Errorf("no timer before its deadline")
+	case m.isNew && g.state != PreparingRebalance:
+		return fmt.Errorf("new outside of a join phase")
+	}
+	return nil
+}
+
+func (g *group) checkState() error {
+	leader := g.members.get(g.leader)
+	switch {
+	case g.state == Dead:
+		return fmt.Errorf("dead but listed")
+	case g.state == Empty && g.members.len() > 0:
+		return fmt.Errorf("empty with %d members", g.members.len())
+	case g.members.len() > 0 && leader == nil:
+		return fmt.Errorf("leader %q is not a member", g.leader)
+	case g.state == PreparingRebalance && g.joinSeq == 0:
+		return fmt.Errorf("waits for joins without a timer")
+	case g.state == CompletingRebalance && g.syncSeq == 0:
+		return fmt.Errorf("waits for the leader without a timer")
+	case (g.state == CompletingRebalance || g.state == Stable) && (g.members.len() == 0 || g.supported[g.protocol] != g.members.len()):
+		return fmt.Errorf("protocol %q is not everybody's", g.protocol)
+	case (g.state == PreparingRebalance || g.state == CompletingRebalance) && g.rebalance == nil:
+		return fmt.Errorf("rebalances without an account of it")
+	}
+	if g.state == Stable && (g.hard == nil || g.hard.Generation != g.generation || len(g.hard.Members) != g.members.len()) && len(g.unsynced) == 0 {
+		return fmt.Errorf("stable, but the record says otherwise")
+	}
+	return nil
+}

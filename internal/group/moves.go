@@ -1,0 +1,72 @@
+package group
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// consumerType is the protocol type of consumers, whose subscriptions and
+// assignments we can read.
+const consumerType = "consumer"
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// moves compares who owned which partition with who owns it now.
+func moves(before *kmsg.GroupMetadataValue, g *group) (list []Move, count, partitions int) {
+	old := map[topicPartition]string{}
+	if before != nil {
+		for i := range before.Members {
+			eachAssigned(before.Members[i].Assignment, func(tp topicPartition) { old[tp] = before.Members[i].MemberID })
+		}
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		eachAssigned(m.assigned, func(tp topicPartition) {
+			partitions++
+			if from := old[tp]; from != m.id {
+				list = append(list, Move{Topic: tp.topic, Partition: tp.partition, From: from, To: m.id})
+			}
+			delete(old, tp)
+		})
+	}
+	for _, tp := range sortedPartitions(old) {
+		list = append(list, Move{Topic: tp.topic, Partition: tp.partition, From: old[tp]})
+	}
+	slices.SortStableFunc(list, func(a, b Move) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return list[:min(len(list), maxMoves)], len(list), partitions
+}
+
+func sortedPartitions(m map[topicPartition]string) []topicPartition {
+	return slices.SortedFunc(maps.Keys(m), func(a, b topicPartition) int {
+		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
+	})
+}
+
+// eachAssigned reads an assignment of the consumer protocol; what cannot be read
+// assigns nothing.
+func eachAssigned(b []byte, fn func(topicPartition)) {
+	a, ok := parseAssignment(b)
+	if !ok {
+		return
+	}
+	for _, t := range a.Topics {
+		for _, p := range t.Partitions {
+			fn(topicPartition{t.Topic, p})
+		}
+	}
+}
+
+func parseAssignment(b []byte) (kmsg.ConsumerMemberAssignment, bool) {
+	a := kmsg.NewConsumerMemberAssignment()
+	if len(b) == 0 || !plausible(b) {
+		return a, false
+	}
+	return a, a.ReadFrom(b) == nil
+}

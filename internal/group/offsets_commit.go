@@ -1,0 +1,87 @@
+package group
+
+import (
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// commitGroupNotFound is the version of OffsetCommit from which an unknown group
+// is told as such; before, as an old generation.
+const commitGroupNotFound = 9
+
+// commit handles OffsetCommit. Topics and partitions that do not exist have been
+// taken out before.
+func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
+	resp := kmsg.NewPtrOffsetCommitResponse()
+	resp.Version = m.Version
+	err := x.checkCommit(m)
+	for i := range m.Topics {
+		t := &m.Topics[i]
+		out := kmsg.NewOffsetCommitResponseTopic()
+		out.Topic, out.TopicID = t.Topic, t.TopicID
+		for j := range t.Partitions {
+			p := kmsg.NewOffsetCommitResponseTopicPartition()
+			p.Partition = t.Partitions[j].Partition
+			code := err
+			if code == nil {
+				code = x.commitOne(m, t, &t.Partitions[j])
+			}
+			if code != nil {
+				p.ErrorCode = code.Code
+			}
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	x.reply(r.ID, resp)
+}
+
+// checkCommit says whether whoever commits may do so now. A commit also counts
+// as a sign of life.
+func (x *step) checkCommit(m *kmsg.OffsetCommitRequest) *kerr.Error {
+	g := x.groups[m.Group]
+	if g == nil {
+		switch {
+		case m.Generation < 0:
+			return nil // A simple group, which the first offset makes.
+		case m.Version >= commitGroupNotFound:
+			return kerr.GroupIDNotFound
+		}
+		return kerr.IllegalGeneration
+	}
+	if m.Generation < 0 && g.state == Empty {
+		return nil
+	}
+	if m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil {
+		return kerr.UnknownMemberID // Somebody else's, and it is in use.
+	}
+	mem, err := g.find(m.MemberID, m.InstanceID)
+	switch {
+	case err != nil:
+		return err
+	case m.Generation != g.generation:
+		return kerr.IllegalGeneration
+	case g.state == CompletingRebalance:
+		return kerr.RebalanceInProgress
+	}
+	x.touch(g, mem, mem.session)
+	return nil
+}
+
+// commitOne stores one offset.
+func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition) *kerr.Error {
+	o := offset{at: p.Offset, epoch: p.LeaderEpoch, topicID: t.TopicID, commit: x.now.UnixMilli(), expire: -1}
+	if p.Metadata != nil {
+		if utf8.RuneCountInString(*p.Metadata) > x.cfg.MaxMetadata {
+			return kerr.OffsetMetadataTooLarge
+		}
+		o.metadata = *p.Metadata
+	}
+	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
+		o.expire = o.commit + m.RetentionTimeMillis
+	}
+	x.write(Record{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Offset: &o})
+	return nil
+}

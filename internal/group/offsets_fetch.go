@@ -1,0 +1,58 @@
+package group
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// fetchOffsets handles OffsetFetch of one group, in the form of version 8 and
+// later: the shell asks each group's shard and puts older answers together.
+// What is not known has offset -1, and is no error.
+func (x *step) fetchOffsets(r *Request, m *kmsg.OffsetFetchRequest) {
+	resp := kmsg.NewPtrOffsetFetchResponse()
+	resp.Version = m.Version
+	for i := range m.Groups {
+		resp.Groups = append(resp.Groups, x.fetchGroup(&m.Groups[i]))
+	}
+	x.reply(r.ID, resp)
+}
+
+func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup) kmsg.OffsetFetchResponseGroup {
+	out := kmsg.NewOffsetFetchResponseGroup()
+	out.Group = req.Group
+	g := x.groups[req.Group]
+	if req.Topics == nil { // All that there are.
+		if g != nil {
+			for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
+				out.Topics = append(out.Topics, g.fetchTopic(topic, slices.Sorted(maps.Keys(g.offsets[topic]))))
+			}
+		}
+		return out
+	}
+	for i := range req.Topics {
+		t := g.fetchTopic(req.Topics[i].Topic, req.Topics[i].Partitions)
+		t.TopicID = req.Topics[i].TopicID
+		out.Topics = append(out.Topics, t)
+	}
+	return out
+}
+
+// fetchTopic looks up offsets of one topic; g may be nil.
+func (g *group) fetchTopic(topic string, partitions []int32) kmsg.OffsetFetchResponseGroupTopic {
+	out := kmsg.NewOffsetFetchResponseGroupTopic()
+	out.Topic = topic
+	for _, p := range partitions {
+		e := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+		metadata := ""
+		e.Partition, e.Offset, e.LeaderEpoch, e.Metadata = p, -1, -1, &metadata
+		if g != nil {
+			if o, ok := g.offsets[topic][p]; ok {
+				e.Offset, e.LeaderEpoch, metadata = o.at, o.epoch, o.metadata
+			}
+		}
+		out.Partitions = append(out.Partitions, e)
+	}
+	return out
+}

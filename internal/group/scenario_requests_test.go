@@ -1,0 +1,274 @@
+package group
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// args reads the arguments of a command. The first word without value is who
+// asks.
+type args struct {
+	s *scenario
+	d *datadriven.TestData
+}
+
+func (a args) who() string { return a.d.CmdArgs[0].Key }
+
+func (a args) text(name, otherwise string) string {
+	for _, x := range a.d.CmdArgs[1:] {
+		if x.Key == name {
+			return a.s.resolve(strings.Join(x.Vals, ","))
+		}
+	}
+	return otherwise
+}
+
+func (a args) list(name string) []string {
+	for _, x := range a.d.CmdArgs[1:] {
+		if x.Key == name {
+			return x.Vals
+		}
+	}
+	return nil
+}
+
+func (a args) pointer(name string) *string {
+	if !a.d.HasArg(name) {
+		return nil
+	}
+	v := a.text(name, "")
+	return &v
+}
+
+func (a args) number(name string, otherwise int) int {
+	v := a.text(name, "")
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		a.s.t.Fatal(err)
+	}
+	return n
+}
+
+func (a args) millis(name, otherwise string) int32 {
+	return int32(parseDuration(a.s.t, a.text(name, otherwise)).Milliseconds())
+}
+
+// resolve replaces $a by the member id that a was last given.
+func (s *scenario) resolve(v string) string {
+	if name, ok := strings.CutPrefix(v, "$"); ok {
+		return s.names[name]
+	}
+	return v
+}
+
+// member returns the member id to use: as given, or what the client was told.
+func (a args) member() string {
+	return a.text("member", a.s.names[a.who()])
+}
+
+// subscription encodes topics as a consumer would; "raw:x" is taken as it is.
+func subscription(topics string) []byte {
+	if raw, ok := strings.CutPrefix(topics, "raw:"); ok {
+		return []byte(raw)
+	}
+	m := kmsg.NewConsumerMemberMetadata()
+	m.Topics = strings.Split(topics, "+")
+	return m.AppendTo(nil)
+}
+
+// assignment encodes t:0+1 as a consumer's assignment.
+func assignment(v string) []byte {
+	m := kmsg.NewConsumerMemberAssignment()
+	if topic, parts, ok := strings.Cut(v, ":"); ok {
+		t := kmsg.NewConsumerMemberAssignmentTopic()
+		t.Topic = topic
+		for p := range strings.SplitSeq(parts, "+") {
+			n, _ := strconv.Atoi(p)
+			t.Partitions = append(t.Partitions, int32(n))
+		}
+		m.Topics = append(m.Topics, t)
+	}
+	return m.AppendTo(nil)
+}
+
+// join a [group=g] [member=$a] [instance=i] [protocols=(range:t+u,sticky:t)]
+// [type=consumer] [session=10s] [rebalance=60s] [reason=…] [v=9]
+func (s *scenario) join(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Version = int16(a.number("v", 9))
+	req.Group, req.MemberID, req.InstanceID = a.text("group", "g"), a.member(), a.pointer("instance")
+	req.ProtocolType = a.text("type", "consumer")
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = a.millis("session", "10s"), a.millis("rebalance", "60s")
+	req.Reason = a.pointer("reason")
+	protocols := a.list("protocols")
+	if protocols == nil {
+		protocols = []string{"range:t"}
+	}
+	for _, p := range protocols {
+		if name, topics, ok := strings.Cut(p, ":"); ok {
+			req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: subscription(topics)})
+		}
+	}
+	s.request(a.who(), req)
+}
+
+// sync a [generation=1] [assign=($a=t:0+1,$b=t:2)] [protocol=range] [type=consumer] [v=5]
+func (s *scenario) sync(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrSyncGroupRequest()
+	req.Version = int16(a.number("v", 5))
+	req.Group, req.MemberID, req.InstanceID = a.text("group", "g"), a.member(), a.pointer("instance")
+	req.Generation = int32(a.number("generation", 1))
+	req.ProtocolType, req.Protocol = a.pointer("type"), a.pointer("protocol")
+	for _, v := range a.list("assign") {
+		id, parts, _ := strings.Cut(v, "=")
+		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: s.resolve(id), MemberAssignment: assignment(parts)})
+	}
+	s.request(a.who(), req)
+}
+
+// heartbeat a [generation=1] [v=4]
+func (s *scenario) heartbeat(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Version = int16(a.number("v", 4))
+	req.Group, req.MemberID, req.InstanceID = a.text("group", "g"), a.member(), a.pointer("instance")
+	req.Generation = int32(a.number("generation", 1))
+	s.request(a.who(), req)
+}
+
+// leave a [members=($a,$b,/i)] [reason=…] [v=5]; /i is an instance id, $a/i both.
+func (s *scenario) leave(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Version = int16(a.number("v", 5))
+	req.Group, req.MemberID = a.text("group", "g"), a.member()
+	members := a.list("members")
+	if members == nil && req.Version >= 3 {
+		members = []string{a.member()}
+	}
+	for _, m := range members {
+		e := kmsg.NewLeaveGroupRequestMember()
+		id, instance, ok := strings.Cut(m, "/")
+		e.MemberID, e.Reason = s.resolve(id), a.pointer("reason")
+		if ok {
+			e.InstanceID = &instance
+		}
+		req.Members = append(req.Members, e)
+	}
+	s.request(a.who(), req)
+}
+
+// commit a [generation=1] [offsets=(t:0=5,t:1=7)] [metadata=…] [retention=1h] [epoch=3] [v=9]
+func (s *scenario) commit(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Version = int16(a.number("v", 9))
+	req.Group, req.MemberID, req.InstanceID = a.text("group", "g"), a.member(), a.pointer("instance")
+	req.Generation = int32(a.number("generation", 1))
+	req.RetentionTimeMillis = -1
+	if a.d.HasArg("retention") {
+		req.RetentionTimeMillis = int64(a.millis("retention", ""))
+	}
+	for _, o := range a.list("offsets") {
+		tp, at, _ := strings.Cut(o, "=")
+		topic, part, _ := strings.Cut(tp, ":")
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		n, _ := strconv.Atoi(part)
+		offset, _ := strconv.Atoi(at)
+		p.Partition, p.Offset, p.Metadata = int32(n), int64(offset), a.pointer("metadata")
+		p.LeaderEpoch = int32(a.number("epoch", -1))
+		req.Topics = append(req.Topics, kmsg.OffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}})
+	}
+	s.request(a.who(), req)
+}
+
+// fetch a [partitions=(t:0,t:1)]; without, all that there are.
+func (s *scenario) fetch(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Version = 9
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = a.text("group", "g")
+	for _, tp := range a.list("partitions") {
+		topic, part, _ := strings.Cut(tp, ":")
+		n, _ := strconv.Atoi(part)
+		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, Partitions: []int32{int32(n)}})
+	}
+	req.Groups = append(req.Groups, g)
+	s.request(a.who(), req)
+}
+
+// offset-delete a partitions=(t:0)
+func (s *scenario) offsetDelete(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrOffsetDeleteRequest()
+	req.Group = a.text("group", "g")
+	for _, tp := range a.list("partitions") {
+		topic, part, _ := strings.Cut(tp, ":")
+		n, _ := strconv.Atoi(part)
+		req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: topic, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: int32(n)}}})
+	}
+	s.request(a.who(), req)
+}
+
+// describe a [groups=(g,h)] [v=6]
+func (s *scenario) describe(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Version = int16(a.number("v", 5))
+	if req.Groups = a.list("groups"); req.Groups == nil {
+		req.Groups = []string{"g"}
+	}
+	s.request(a.who(), req)
+}
+
+// list a [states=(Stable)] [types=(classic)]
+func (s *scenario) list(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrListGroupsRequest()
+	req.Version = 5
+	req.StatesFilter, req.TypesFilter = a.list("states"), a.list("types")
+	s.request(a.who(), req)
+}
+
+// delete-groups a groups=(g,h)
+func (s *scenario) deleteGroups(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrDeleteGroupsRequest()
+	req.Version, req.Groups = 2, a.list("groups")
+	s.request(a.who(), req)
+}
+
+// topics-deleted t u
+func (s *scenario) topicsDeleted(d *datadriven.TestData) {
+	var topics []string
+	for _, a := range d.CmdArgs {
+		topics = append(topics, a.Key)
+	}
+	s.step(TopicsDeleted{Topics: topics})
+}
+
+// journal on|off
+func (s *scenario) showJournal(d *datadriven.TestData) { s.journal = d.CmdArgs[0].Key == "on" }
+
+// replay lists records, one per line in the input, that the log holds from now
+// on instead of what it held:
+//
+//	group g generation=3 protocol=range leader=m1 members=(m1,m2)
+//	offset g t:0 5
+//	tombstone g [t:0]
+func (s *scenario) replay(d *datadriven.TestData) {
+	s.log = nil
+	for line := range strings.Lines(d.Input) {
+		s.log = append(s.log, parseRecord(s.t, strings.Fields(line)))
+	}
+	s.load()
+}

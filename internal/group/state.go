@@ -1,0 +1,276 @@
+package group
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// State is a classic group's state.
+type State int8
+
+// The states. A group that does not exist is Dead.
+const (
+	Empty State = iota
+	PreparingRebalance
+	CompletingRebalance
+	Stable
+	Dead
+)
+
+// String returns Kafka's name of the state.
+func (s State) String() string {
+	return [...]string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"}[s]
+}
+
+// group is one group.
+type group struct {
+	id string
+
+	// Hard state: what the records say.
+	hard    *kmsg.GroupMetadataValue // nil for a simple group, which only has offsets
+	offsets map[string]map[int32]offset
+
+	// Soft state. After a load it follows from the hard state.
+	state        State
+	previous     State // the state before this one
+	since        time.Time
+	generation   int32
+	protocolType string
+	protocol     string // selected; empty if none is
+	leader       string
+	members      memberList
+	static       map[string]*member  // by group instance id
+	pending      map[string]*pending // told their id, not yet joined
+	supported    map[string]int      // protocol name to how many members support it
+	joined       int                 // members parked in JoinGroup
+	unsynced     map[string]*member  // members of this generation that have not synced
+	newMember    bool                // somebody joined since the initial delay was last armed
+	delay        time.Duration       // the initial delay as last armed
+	remaining    time.Duration       // by which the initial delay may still be extended
+	joinSeq      uint64              // of the join timer, 0 if none
+	syncSeq      uint64              // of the sync timer, 0 if none
+	rebalance    *rebalance          // what the journal will say of the one under way
+}
+
+// pending is somebody who was told a member id and has not joined with it yet
+// (KIP-394).
+type pending struct {
+	seq      uint64
+	clientID string
+	host     string
+}
+
+// member is a member of a classic group.
+type member struct {
+	id        string
+	instance  *string
+	clientID  string
+	host      string
+	rebalance time.Duration
+	session   time.Duration
+	protocols []protocol
+	assigned  []byte
+
+	join        RequestID // parked JoinGroup, 0 if none
+	joinVersion int16
+	sync        RequestID // parked SyncGroup, 0 if none
+	syncVersion int16
+	isNew       bool      // has not been in a completed join phase
+	asked       time.Time // when it joined in this rebalance
+
+	deadline time.Time // to be heard of
+	timerAt  time.Time // when the session timer fires, at the deadline or before
+	timerSeq uint64
+
+	prev, next *member
+}
+
+// protocol is an assignor that a member supports, with its metadata.
+type protocol struct {
+	name     string
+	metadata []byte
+}
+
+func newGroup(id string) *group {
+	return &group{id: id, previous: Empty}
+}
+
+func (g *group) to(s State, now time.Time) {
+	g.previous, g.state, g.since = g.state, s, now
+}
+
+// simple says that the group only has offsets, of a consumer that assigns
+// partitions to itself.
+func (g *group) simple() bool {
+	return g.protocolType == "" && g.members.len() == 0 && len(g.pending) == 0 && g.generation == 0
+}
+
+// add adds a member. The first one leads, and decides the protocol type.
+func (g *group) add(m *member, protocolType string) {
+	if g.members.len() == 0 {
+		g.protocolType = protocolType
+	}
+	if g.leader == "" {
+		g.leader = m.id
+	}
+	if m.instance != nil {
+		if g.static == nil {
+			g.static = map[string]*member{}
+		}
+		g.static[*m.instance] = m
+	}
+	g.members.add(m)
+	g.support(m.protocols, 1)
+}
+
+// support counts protocols that a member supports in or out.
+func (g *group) support(protocols []protocol, n int) {
+	if g.supported == nil {
+		g.supported = map[string]int{}
+	}
+	for _, p := range protocols {
+		if g.supported[p.name] += n; g.supported[p.name] == 0 {
+			delete(g.supported, p.name)
+		}
+	}
+}
+
+// remove removes a member; the next one leads if it did.
+func (g *group) remove(m *member) {
+	g.members.remove(m)
+	g.support(m.protocols, -1)
+	if m.instance != nil && g.static[*m.instance] == m {
+		delete(g.static, *m.instance)
+	}
+	delete(g.unsynced, m.id)
+	if m.join != 0 {
+		g.joined--
+	}
+	if g.leader == m.id {
+		g.leader = ""
+		if g.members.first != nil {
+			g.leader = g.members.first.id
+		}
+	}
+}
+
+// supports says whether somebody with these protocols can be a member: the type
+// must be the group's, and one protocol must be supported by everybody.
+func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestProtocol) bool {
+	if g.state == Empty {
+		return protocolType != "" && len(protocols) > 0
+	}
+	return protocolType == g.protocolType && slices.ContainsFunc(protocols, func(p kmsg.JoinGroupRequestProtocol) bool {
+		return g.supported[p.Name] == g.members.len()
+	})
+}
+
+// vote selects the protocol: each member votes for the first of its own that
+// all support. Among equals, the one that was voted for first wins.
+func (g *group) vote() string {
+	votes := map[string]int{}
+	var order []string
+	for m := g.members.first; m != nil; m = m.next {
+		for _, p := range m.protocols {
+			if g.supported[p.name] == g.members.len() {
+				if votes[p.name]++; votes[p.name] == 1 {
+					order = append(order, p.name)
+				}
+				break
+			}
+		}
+	}
+	best := ""
+	for _, name := range order {
+		if best == "" || votes[name] > votes[best] {
+			best = name
+		}
+	}
+	return best
+}
+
+// rebalanceTimeout is the longest of the members'.
+func (g *group) rebalanceTimeout() time.Duration {
+	var longest time.Duration
+	for m := g.members.first; m != nil; m = m.next {
+		longest = max(longest, m.rebalance)
+	}
+	return longest
+}
+
+func (m *member) metadata(protocol string) []byte {
+	for _, p := range m.protocols {
+		if p.name == protocol {
+			return p.metadata
+		}
+	}
+	return nil
+}
+
+// matches says whether a member joins with what it joined with before: the same
+// protocols in the same order with the same metadata.
+func (m *member) matches(protocols []kmsg.JoinGroupRequestProtocol) bool {
+	return slices.EqualFunc(m.protocols, protocols, func(a protocol, b kmsg.JoinGroupRequestProtocol) bool {
+		return a.name == b.Name && bytes.Equal(a.metadata, b.Metadata)
+	})
+}
+
+func cloneProtocols(in []kmsg.JoinGroupRequestProtocol) []protocol {
+	out := make([]protocol, len(in))
+	for i, p := range in {
+		out[i] = protocol{name: p.Name, metadata: bytes.Clone(p.Metadata)}
+	}
+	return out
+}
+
+func (x *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(x.groups)) }
+
+// memberList keeps members in the order in which they joined, with O(1) look-up
+// and removal.
+type memberList struct {
+	byID        map[string]*member
+	first, last *member
+}
+
+func (l *memberList) len() int { return len(l.byID) }
+
+func (l *memberList) get(id string) *member { return l.byID[id] }
+
+func (l *memberList) add(m *member) {
+	if l.byID == nil {
+		l.byID = map[string]*member{}
+	}
+	l.byID[m.id] = m
+	m.prev, m.next = l.last, nil
+	if l.last == nil {
+		l.first = m
+	} else {
+		l.last.next = m
+	}
+	l.last = m
+}
+
+func (l *memberList) remove(m *member) {
+	delete(l.byID, m.id)
+	if m.prev == nil {
+		l.first = m.next
+	} else {
+		m.prev.next = m.next
+	}
+	if m.next == nil {
+		l.last = m.prev
+	} else {
+		m.next.prev = m.prev
+	}
+}
+
+// rename gives a member another id, in its place.
+func (l *memberList) rename(m *member, id string) {
+	delete(l.byID, m.id)
+	m.id = id
+	l.byID[id] = m
+}

@@ -1,0 +1,166 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"muster/internal/record"
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// bed is a store on a file system in memory with one open log, for tests of
+// one failure each.
+type bed struct {
+	*testing.T
+	fs  *vfs.Mem
+	st  *Store
+	tp  store.TopicPartition
+	cfg store.LogConfig
+	log store.Log
+
+	mu   sync.Mutex
+	hook func(vfs.Op) error
+}
+
+func newBed(t *testing.T, cfg store.LogConfig) *bed {
+	b := &bed{T: t, fs: vfs.NewMem(), tp: store.TopicPartition{Topic: "orders"}, cfg: cfg}
+	b.start()
+	t.Cleanup(func() {
+		b.fail(nil)
+		if b.st != nil {
+			_ = b.st.Close()
+		}
+	})
+	return b
+}
+
+// start opens the store and the log.
+func (b *bed) start() {
+	b.Helper()
+	b.fs.SetHook(func(op vfs.Op) error {
+		b.mu.Lock()
+		hook := b.hook
+		b.mu.Unlock()
+		if hook == nil {
+			return nil
+		}
+		return hook(op)
+	})
+	st, err := Open(worldRoot, Options{FS: b.fs})
+	b.must(err)
+	b.st, b.log = st, b.open(b.tp, st)
+}
+
+func (b *bed) open(tp store.TopicPartition, st *Store) store.Log {
+	b.Helper()
+	l, err := st.Open(context.Background(), tp, 0, b.cfg)
+	b.must(err)
+	return l
+}
+
+// reopen opens the log again under the same epoch.
+func (b *bed) reopen() {
+	b.Helper()
+	b.log = b.open(b.tp, b.st)
+}
+
+// crash replaces the file system by what a crash leaves, and starts anew.
+func (b *bed) crash(do func(*vfs.Mem) *vfs.Mem) {
+	b.Helper()
+	old, st := b.fs, b.st
+	b.fs = do(b.fs)
+	old.StopAfter(old.Ops())
+	_ = st.Close()
+	b.start()
+}
+
+// fail has operations fail for which hook returns an error; nil ends that.
+func (b *bed) fail(hook func(vfs.Op) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hook = hook
+}
+
+// failing makes a hook that fails operations of a kind on names with a suffix.
+func failing(kind vfs.OpKind, suffix string) func(vfs.Op) error {
+	return func(op vfs.Op) error {
+		if op.Kind == kind && strings.HasSuffix(op.Name, suffix) {
+			return syscall.EIO
+		}
+		return nil
+	}
+}
+
+func (b *bed) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bed) want(got, want error) {
+	b.Helper()
+	if !errors.Is(got, want) {
+		b.Fatalf("got error %v, want %v", got, want)
+	}
+}
+
+// append appends a batch of one record.
+func (b *bed) append(value string) error {
+	return b.put("key", value)
+}
+
+func (b *bed) put(key, value string) error {
+	_, err := b.log.Append(context.Background(), one(key, value))
+	return err
+}
+
+// roll starts a new segment.
+func (b *bed) roll() {
+	b.Helper()
+	l := b.log.(*handle).log
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	b.must(l.roll())
+}
+
+// one makes a batch of one record.
+func one(key, value string) record.Batch {
+	batch, err := record.Build(record.PlainTemplate(), []record.Record{{Timestamp: 1000, Key: []byte(key), Value: []byte(value)}})
+	if err != nil {
+		panic(err)
+	}
+	return batch
+}
+
+// wantValues demands that the log holds exactly these values, in order.
+func (b *bed) wantValues(want ...string) {
+	b.Helper()
+	content, err := readContent(b.log)
+	b.must(err)
+	var got []string
+	for _, n := range content {
+		got = append(got, n.value)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		b.Fatalf("log holds %v, want %v", got, want)
+	}
+}
+
+// names lists the files of the log.
+func (b *bed) names() []string {
+	b.Helper()
+	entries, err := b.fs.ReadDir(b.log.(*handle).dir)
+	b.must(err)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// TestEveryFailure lets each operation on the file system fail once, while the
+// workload goes on. Whatever fails, nothing that was acknowledged may be lost,
+// and nothing that was refused may be stored, neither at once nor after a loss
+// of power.
+func TestEveryFailure(t *testing.T) {
+	seeds, stride := uint64(6), 1
+	if raceEnabled {
+		seeds, stride = 4, 13
+	}
+	failures := map[string]error{
+		"EIO":                    syscall.EIO,
+		"EIO after some bytes":   vfs.PartialWrite{N: 70, Err: syscall.EIO},
+		"ENOSPC after all bytes": vfs.PartialWrite{N: 1 << 20, Err: syscall.ENOSPC},
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
+			t.Parallel()
+			fs := vfs.NewMem()
+			if err := newWorld(fs, seed).run(); err != nil {
+				t.Fatalf("the workload fails without a failure: %v", err)
+			}
+			for k := int(seed) % stride; k < fs.Ops(); k += stride {
+				for name, failure := range failures {
+					if err := failOnce(seed, k, failure); err != nil {
+						t.Errorf("workload %d, operation %d fails with %s: %v", seed, k, name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// failOnce runs the workload while one operation fails, and then takes the
+// power away in several ways.
+func failOnce(seed uint64, k int, failure error) error {
+	w := newWorld(vfs.NewMem(), seed)
+	w.carryOn = true
+	partial := errors.As(failure, new(vfs.PartialWrite))
+	w.fs.SetHook(func(op vfs.Op) error {
+		if op.Seq == k && !op.Kind.ReadOnly() && (!partial || op.Kind == vfs.OpWrite) {
+			return failure
+		}
+		return nil
+	})
+	if err := w.run(); err != nil {
+		return err
+	}
+	fs := w.fs
+	for _, c := range crashes(2) {
+		again := *w
+		again.carryOn, again.fs, again.tracks = false, c.do(fs), nil
+		again.rng = rand.New(rand.NewPCG(seed, 2))
+		for _, tr := range w.tracks {
+			again.tracks = append(again.tracks, tr.clone())
+		}
+		if err := again.recoverAndUse(); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// failed deals with a step that has failed: it ends the workload, or, if that
+// is to carry on, opens again what has failed and verifies it.
+func (w *world) failed(tr *track, what string, err error) error {
+	err = fmt.Errorf("%s: %w", what, err)
+	if !w.carryOn {
+		return err
+	}
+	if tr == nil {
+		return w.startAnew()
+	}
+	if !errors.Is(err, store.ErrStorage) && !errors.Is(err, store.ErrFailed) {
+		return fmt.Errorf("unexpected error: %w", err)
+	}
+	must := tr.end
+	if l := tr.log.(*handle).log; l.failed.Load() {
+		_, appendErr := tr.log.Append(context.Background(), sample(1, "refused"))
+		if !errors.Is(appendErr, store.ErrFailed) {
+			return fmt.Errorf("append to a failed log: %w", appendErr)
+		}
+		if l.doubtful {
+			must = tr.durableEnd
+		}
+	}
+	// What the log held before the failure can still be read.
+	if !tr.deleting {
+		if content, err := readContent(tr.log); err != nil {
+			return fmt.Errorf("read after failure of %s: %w", what, err)
+		} else if err := tr.check(content, tr.end); err != nil {
+			return fmt.Errorf("after failure of %s: %w", what, err)
+		}
+	}
+	if err := w.retry(func() error { return w.reopenLog(tr, must) }); err != nil {
+		return fmt.Errorf("after failure of %s: %w", what, err)
+	}
+	return nil
+}
+
+// retry is for steps that may meet the one failure that is to come.
+func (w *world) retry(step func() error) error {
+	err := step()
+	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) {
+		err = step()
+	}
+	return err
+}
+
+// reopenLog opens the log again under its epoch, and verifies it. Nothing that
+// was refused may be there.
+func (w *world) reopenLog(tr *track, must int64) error {
+	end := tr.end
+	if err := w.openLog(tr); err != nil {
+		return err
+	}
+	if tr.end > end {
+		return fmt.Errorf("log ended at %d, ends at %d after it was opened again", end, tr.end)
+	}
+	content, err := tr.verify(must)
+	if err != nil {
+		return err
+	}
+	before := *tr
+	tr.adopt(content)
+	// A trim or retention that failed may be half done, and take effect or be
+	// undone when the power fails.
+	tr.durableEnd = min(before.durableEnd, tr.end)
+	tr.startAcked = min(before.startAcked, tr.startAcked)
+	tr.startTried = max(before.startTried, tr.startTried)
+	return nil
+}
+
+// startAnew opens the store after it failed to close or to open.
+func (w *world) startAnew() error {
+	logs := map[*track]*log{}
+	for _, tr := range w.tracks {
+		if h, ok := tr.log.(*handle); ok {
+			logs[tr] = h.log
+		}
+	}
+	_ = w.close()
+	return w.retry(func() error {
+		var err error
+		if w.st, err = openStore(w.fs); err != nil {
+			return err
+		}
+		for _, tr := range w.tracks {
+			must := tr.end
+			if l := logs[tr]; l != nil && l.doubtful {
+				must = tr.durableEnd
+			}
+			if err := w.reopenLog(tr, must); err != nil {
+				return errors.Join(err, w.close())
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,161 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"muster/internal/store/vfs"
+)
+
+// A crash is a way for the power to fail.
+type crash struct {
+	name string
+	do   func(*vfs.Mem) *vfs.Mem
+}
+
+// crashes returns the two plain ways, and several that rng would choose.
+func crashes(random int) []crash {
+	out := []crash{
+		{"all that was not synced is lost", (*vfs.Mem).CrashStrict},
+		{"the process is killed, the kernel lives", (*vfs.Mem).CrashKeepAll},
+	}
+	for seed := range uint64(random) {
+		out = append(out, crash{fmt.Sprintf("crash seed %d", seed), func(m *vfs.Mem) *vfs.Mem {
+			return m.Crash(rand.New(rand.NewPCG(seed, 1)))
+		}})
+	}
+	return out
+}
+
+// TestPowerLoss stops a workload at every operation on the file system, takes
+// the power away in several ways, and demands that what was promised is there
+// when the store opens again, and that the store is fit for use. Under the race
+// detector it looks at some of the stops only.
+func TestPowerLoss(t *testing.T) {
+	seeds, stride := uint64(6), 1
+	if raceEnabled {
+		seeds, stride = 4, 29
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
+			t.Parallel()
+			fs := vfs.NewMem()
+			if err := newWorld(fs, seed).run(); err != nil {
+				t.Fatalf("the workload fails without a crash: %v", err)
+			}
+			// The stops differ from seed to seed, if not all are tried.
+			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
+				for _, c := range crashes(4) {
+					if err := losePower(seed, stop, c); err != nil {
+						t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// runUntil runs the workload until the file system stops.
+func runUntil(seed uint64, stop int) (*world, error) {
+	w := newWorld(vfs.NewMem(), seed)
+	w.fs.StopAfter(stop)
+	if err := w.run(); err != nil && !errors.Is(err, vfs.ErrStopped) {
+		return nil, fmt.Errorf("workload: %w", err)
+	}
+	return w, nil
+}
+
+func losePower(seed uint64, stop int, c crash) error {
+	w, err := runUntil(seed, stop)
+	if err != nil {
+		return err
+	}
+	w.fs = c.do(w.fs)
+	return w.recoverAndUse()
+}
+
+// recoverAndUse opens the store after a crash and holds it against what was
+// promised. Then it appends, loses the power once more, and wants all of that.
+func (w *world) recoverAndUse() (err error) {
+	defer func() { err = errors.Join(err, w.close()) }()
+	if err := w.open(); err != nil {
+		return fmt.Errorf("open after the crash: %w", err)
+	}
+	for _, tr := range w.tracks {
+		content, err := tr.verify(tr.durableEnd)
+		if err != nil {
+			return fmt.Errorf("log %s: %w", tr.tp.Topic, err)
+		}
+		if err := tr.checkSearch(content); err != nil {
+			return fmt.Errorf("log %s: %w", tr.tp.Topic, err)
+		}
+		tr.adopt(content)
+		if err := w.appendAndFlush(tr); err != nil {
+			return fmt.Errorf("log %s, use after the crash: %w", tr.tp.Topic, err)
+		}
+	}
+	w.fs.StopAfter(w.fs.Ops())
+	if err := w.close(); !errors.Is(err, vfs.ErrStopped) {
+		return fmt.Errorf("close without power: %w", err)
+	}
+	w.fs = w.fs.CrashStrict()
+	if err := w.open(); err != nil {
+		return fmt.Errorf("open after the second crash: %w", err)
+	}
+	for _, tr := range w.tracks {
+		if _, err := tr.verify(tr.durableEnd); err != nil {
+			return fmt.Errorf("log %s after the second crash: %w", tr.tp.Topic, err)
+		}
+	}
+	return w.close()
+}
+
+// TestPowerLossDuringRecovery stops the recovery from a crash at every
+// operation, crashes again, and demands the same of the next recovery.
+func TestPowerLossDuringRecovery(t *testing.T) {
+	stride := 7
+	if raceEnabled {
+		stride = 83
+	}
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
+			t.Parallel()
+			fs := vfs.NewMem()
+			if err := newWorld(fs, seed).run(); err != nil {
+				t.Fatalf("the workload fails without a crash: %v", err)
+			}
+			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
+				for i, first := range crashes(2) {
+					second := crashes(2)[(stop+i)%4]
+					if err := losePowerTwice(seed, stop, first, second); err != nil {
+						t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, first.name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func losePowerTwice(seed uint64, stop int, first, second crash) error {
+	for again := 0; ; again++ {
+		w, err := runUntil(seed, stop)
+		if err != nil {
+			return err
+		}
+		w.fs = first.do(w.fs)
+		w.fs.StopAfter(again)
+		err = errors.Join(w.open(), w.close())
+		if err == nil {
+			return nil // Recovery takes no more than this.
+		}
+		if !errors.Is(err, vfs.ErrStopped) {
+			return fmt.Errorf("recovery: %w", err)
+		}
+		w.fs = second.do(w.fs)
+		if err := w.recoverAndUse(); err != nil {
+			return fmt.Errorf("recovery stopped after %d operations, %s: %w", again, second.name, err)
+		}
+	}
+}
