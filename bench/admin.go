@@ -28,23 +28,20 @@ func createTopic(c net.Conn, name string, partitions int) error {
 	return nil
 }
 
-// askMetadata asks for all topics and returns how many partitions have a
+// checkMetadata asks for all topics and checks how many partitions have a
 // leader.
-func askMetadata(c net.Conn) (int, error) {
+func checkMetadata(c net.Conn, want int) error {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Version = 9 // Topics is null, which asks for all.
 	resp, err := ask(c, req)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	m := resp.(*kmsg.MetadataResponse)
-	if len(m.Brokers) == 0 {
-		return 0, fmt.Errorf("Metadata without brokers")
-	}
 	n := 0
 	for _, t := range m.Topics {
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			return 0, fmt.Errorf("Metadata of %s: %w", *t.Topic, err)
+			return fmt.Errorf("metadata of %s: %w", *t.Topic, err)
 		}
 		for _, p := range t.Partitions {
 			if p.ErrorCode == 0 && p.Leader >= 0 && !t.IsInternal {
@@ -52,7 +49,10 @@ func askMetadata(c net.Conn) (int, error) {
 			}
 		}
 	}
-	return n, nil
+	if n != want || len(m.Brokers) == 0 {
+		return fmt.Errorf("metadata tells of %d brokers and %d partitions with a leader, expected 1 and %d", len(m.Brokers), n, want)
+	}
+	return nil
 }
 
 // checkEnds checks the log end offset of every partition of a topic.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,8 +19,10 @@ import (
 // child runs this program as one of the processes that are measured. They end
 // at SIGTERM, or when their parent is gone.
 func child(name string, args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	if name == "_broker" {
-		return brokerChild(args)
+		return brokerChild(ctx, stop, args)
 	}
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
@@ -42,7 +45,11 @@ func child(name string, args []string) error {
 		return err
 	}
 	go accept(l, handle)
-	waitForEnd()
+	go func() {
+		defer stop()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}()
+	<-ctx.Done()
 	return nil
 }
 
@@ -59,16 +66,6 @@ func accept(l net.Listener, handle func(net.Conn) error) {
 			}
 		}()
 	}
-}
-
-func waitForEnd() {
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop <- syscall.SIGTERM
-	}()
-	<-stop
 }
 
 // sinkFile is a file that batches are appended to.

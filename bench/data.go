@@ -58,7 +58,8 @@ func (b *bench) data() error {
 		return nil
 	}
 	for round := range b.rounds {
-		if err := b.round(round); err != nil {
+		err := b.inScratch(func(folder string) error { return b.round(round, folder) })
+		if err != nil {
 			return fmt.Errorf("round %d: %w", round+1, err)
 		}
 	}
@@ -67,16 +68,12 @@ func (b *bench) data() error {
 
 // round measures each phase once, on both sides in turn. Who comes first
 // changes from round to round.
-func (b *bench) round(round int) error {
-	folder, err := b.scratch("data")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
+func (b *bench) round(round int, folder string) error {
 	if err := b.touch(folder); err != nil {
 		return err
 	}
 	r := &dataRound{bench: b, folder: folder, number: round + 1}
+	var err error
 	if r.broker, err = b.startBroker(filepath.Join(folder, "broker")); err != nil {
 		return err
 	}
@@ -118,19 +115,15 @@ func (b *bench) touch(folder string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if err := f.Truncate(int64(4.5 * b.size * 1e9)); err != nil {
-		return err
-	}
+	err = f.Truncate(int64(4.5 * b.size * 1e9))
 	piece := make([]byte, 1<<20)
 	for err == nil {
 		_, err = f.Read(piece)
 	}
-	if !errors.Is(err, io.EOF) {
-		return err
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return nil
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // dataRound is one round of produce and fetch.
@@ -165,7 +158,7 @@ func (r *dataRound) measure(ph phase, s side, p *process, fn func() (int64, erro
 	}
 	after, err := p.cpu()
 	if ph.settle {
-		after, err = p.settle()
+		after, err = r.settle(p)
 	}
 	if err != nil {
 		return err
@@ -184,10 +177,10 @@ func (r *dataRound) measure(ph phase, s side, p *process, fn func() (int64, erro
 // settle waits until the process has been at rest for longer than a second, so
 // that what it does in the background counts too, and returns its processor
 // time.
-func (p *process) settle() (cpu, error) {
+func (b *bench) settle(p *process) (cpu, error) {
 	last, err := p.cpu()
-	for quiet := 0; quiet < 6 && err == nil; quiet++ {
-		time.Sleep(200 * time.Millisecond)
+	for quiet := 0; quiet < 5 && err == nil; quiet++ {
+		time.Sleep(b.rest)
 		var now cpu
 		if now, err = p.cpu(); now.total()-last.total() > time.Second/ticks {
 			quiet = -1

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/pprof"
 	"strings"
-	"syscall"
 
 	"muster"
 )
@@ -17,13 +15,11 @@ import (
 // brokerChild runs the broker inside this program, for profiles and for when
 // the command does not build. On standard input it takes "profile FILE", which
 // begins a processor profile, and "stop", which ends it.
-func brokerChild(args []string) error {
-	b, err := muster.Start(context.Background(), muster.Config{Listen: args[0], Data: args[1]})
+func brokerChild(ctx context.Context, stop func(), args []string) error {
+	b, err := muster.Start(ctx, muster.Config{Listen: args[0], Data: args[1]})
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	go func() {
 		defer stop()
 		if err := obey(os.Stdin); err != nil {

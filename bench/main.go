@@ -41,7 +41,10 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o, os.Stdout, os.Stderr)
+	}
 	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -52,20 +55,24 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options are the flags, and what has no flag but is less in tests.
 type options struct {
-	rounds     int
-	tries      int
-	size       float64
-	partitions []int
-	only       *regexp.Regexp
-	dir        string
-	broker     string
-	embedded   bool
-	profiles   string
-	json       bool
-	write      string
-	timeout    time.Duration
+	rounds   int
+	tries    int
+	size     float64
+	only     *regexp.Regexp
+	dir      string
+	broker   string
+	embedded bool
+	profiles string
+	json     bool
+	write    string
+	timeout  time.Duration
+	command  string // that gave these options
+
+	restartPartitions []int
+	memoryConnections int
+	rest              time.Duration // given to a process to come to rest
 }
 
 const usage = `Usage: go run ./bench [flags]
@@ -80,7 +87,7 @@ restart 1000, restart 10000, memory.
 `
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{partitions: []int{1000, 10000}}
+	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, rest: 250 * time.Millisecond}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of produce and fetch, broker and bare in turn")
@@ -112,7 +119,28 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
+	o.command = command(f)
 	return o, nil
+}
+
+// command returns the command line for the report, without what is only a
+// matter of this machine.
+func command(f *flag.FlagSet) string {
+	out := "go run ./bench"
+	f.Visit(func(g *flag.Flag) {
+		if g.Name == "dir" || g.Name == "broker" || g.Name == "cpuprofile" {
+			return
+		}
+		out += " -" + g.Name
+		switch value := g.Value.String(); {
+		case value == "true":
+		case strings.ContainsAny(value, " |*?$()[]"):
+			out += " '" + value + "'"
+		default:
+			out += " " + value
+		}
+	})
+	return out
 }
 
 // bench is one run.
@@ -126,14 +154,10 @@ type bench struct {
 	began    time.Time
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	o, err := parse(args, stderr)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, o *options, stdout, stderr io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	b := &bench{options: o, ctx: ctx, report: newReport(args), progress: stderr, began: time.Now()}
+	b := &bench{options: o, ctx: ctx, report: newReport(o.command), progress: stderr, began: time.Now()}
 	if err := b.prepare(); err != nil {
 		return err
 	}
@@ -142,7 +166,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory} {
-		if err := measure(); err != nil {
+		err := measure()
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped before the end: %w", ctx.Err())
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -198,7 +226,11 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, "%4.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// scratch makes a folder for one phase.
-func (b *bench) scratch(name string) (string, error) {
-	return os.MkdirTemp(b.folder, name+"-")
+// inScratch runs fn with a folder of its own, which is removed afterwards.
+func (b *bench) inScratch(fn func(folder string) error) error {
+	folder, err := os.MkdirTemp(b.folder, "scratch-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(folder), os.RemoveAll(folder))
 }

@@ -3,15 +3,11 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
 )
 
-const (
-	memoryGroup       = "memory"
-	memoryConnections = 1000
-)
+const memoryGroup = "memory"
 
 var (
 	idleRSS     = metric{memoryGroup, "at rest after start", "MB", valueAim(25)}
@@ -29,7 +25,7 @@ func (b *bench) memory() error {
 		return nil
 	}
 	for range b.rounds {
-		if err := b.brokerMemory(); err != nil {
+		if err := b.inScratch(b.brokerMemory); err != nil {
 			return fmt.Errorf("memory: %w", err)
 		}
 		if err := b.bareMemory(); err != nil {
@@ -42,12 +38,7 @@ func (b *bench) memory() error {
 	return nil
 }
 
-func (b *bench) brokerMemory() error {
-	folder, err := b.scratch("memory")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
+func (b *bench) brokerMemory(folder string) error {
 	p, err := b.startBroker(filepath.Join(folder, "broker"))
 	if err != nil {
 		return err
@@ -67,7 +58,7 @@ func (b *bench) brokerMemory() error {
 	if err := createTopic(c, topicFor(flushFirst), partitions); err != nil {
 		return err
 	}
-	conns, err := b.connect(p, memoryConnections)
+	conns, err := b.connect(p, b.memoryConnections)
 	if err != nil {
 		return err
 	}
@@ -76,8 +67,8 @@ func (b *bench) brokerMemory() error {
 		if err := greet(c); err != nil {
 			return err
 		}
-		if n, err := askMetadata(c); err != nil || n != partitions {
-			return fmt.Errorf("Metadata of %d partitions, expected %d: %w", n, partitions, err)
+		if err := checkMetadata(c, partitions); err != nil {
+			return err
 		}
 	}
 	if err := b.noteMemory(p, broker, quietRSS, quietAnon); err != nil {
@@ -160,7 +151,7 @@ func (b *bench) bareMemory() error {
 	if err := b.noteMemory(p, bare, idleRSS, idleAnon); err != nil {
 		return err
 	}
-	conns, err := b.connect(p, memoryConnections)
+	conns, err := b.connect(p, b.memoryConnections)
 	if err != nil {
 		return err
 	}
@@ -178,7 +169,7 @@ func (b *bench) bareMemory() error {
 
 // noteMemory notes the memory of a process that has come to rest.
 func (b *bench) noteMemory(p *process, s side, rss, anon metric) error {
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(2 * b.rest)
 	for _, v := range []struct {
 		metric
 		field string

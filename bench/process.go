@@ -80,15 +80,15 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// dial connects, trying again until the process listens.
+// dial connects, trying again until the process listens. The connection is
+// closed when ctx ends.
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	for {
 		c, err := net.Dial("tcp", p.addr)
 		if err == nil {
-			if deadline, ok := ctx.Deadline(); ok {
-				err = c.SetDeadline(deadline)
-			}
-			return c, err
+			// Whoever waits for the connection then does so no longer.
+			context.AfterFunc(ctx, func() { c.Close() })
+			return c, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, err

@@ -56,16 +56,8 @@ type report struct {
 	rows    []*row
 }
 
-func newReport(args []string) *report {
-	command := []string{"go run ./bench"}
-	for i := range args {
-		// Where the data lies is a matter of this machine.
-		if strings.HasPrefix(args[i], "-dir=") || strings.HasPrefix(args[i], "--dir=") {
-			continue
-		}
-		command = append(command, args[i])
-	}
-	return &report{Command: strings.Join(command, " "), Machine: machine(), Go: runtime.Version()}
+func newReport(command string) *report {
+	return &report{Command: command, Machine: machine(), Go: runtime.Version()}
 }
 
 // machine describes the computer as far as it matters.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -16,11 +15,14 @@ func (b *bench) startUp() error {
 	if !b.wanted(startUp.group) {
 		return nil
 	}
-	folder, err := b.scratch("start")
-	if err != nil {
-		return err
+	if err := b.inScratch(b.startOften); err != nil {
+		return fmt.Errorf("%s: %w", startUp.group, err)
 	}
-	defer os.RemoveAll(folder)
+	b.say("%s", b.report.line(startUp))
+	return nil
+}
+
+func (b *bench) startOften(folder string) error {
 	for i := range b.tries {
 		p, err := b.startBroker(filepath.Join(folder, fmt.Sprint(i)))
 		if err != nil {
@@ -36,7 +38,6 @@ func (b *bench) startUp() error {
 			return err
 		}
 	}
-	b.say("%s", b.report.line(startUp))
 	return nil
 }
 

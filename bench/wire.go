@@ -81,7 +81,7 @@ func checkProduced(body []byte, version int16, want int) error {
 	resp := kmsg.NewPtrProduceResponse()
 	resp.Version = version
 	if err := resp.ReadFrom(body); err != nil {
-		return fmt.Errorf("Produce answer: %w", err)
+		return fmt.Errorf("answer to Produce: %w", err)
 	}
 	n := 0
 	for _, t := range resp.Topics {
@@ -96,7 +96,7 @@ func checkProduced(body []byte, version int16, want int) error {
 		}
 	}
 	if n != want {
-		return fmt.Errorf("Produce answer for %d partitions, not %d", n, want)
+		return fmt.Errorf("answer to Produce for %d partitions, not %d", n, want)
 	}
 	return nil
 }

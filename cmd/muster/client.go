@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/term"
 )
 
@@ -54,6 +55,7 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 		kgo.SeedBrokers(f.brokers...),
 		kgo.ClientID("muster"),
 		kgo.DialTimeout(connectTimeout),
+		kgo.RequestTimeoutOverhead(connectTimeout),
 		kgo.RetryTimeout(requestTimeout),
 		kgo.DisableClientMetrics(),
 	}, opts...)
@@ -61,21 +63,48 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	if err != nil {
 		return nil, usagef("%s", err)
 	}
-	pingCtx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	if err := client.Ping(pingCtx); err != nil {
+	if err := findBroker(ctx, client.SeedBrokers()); err != nil {
 		client.Close()
-		isRefused := errors.Is(err, syscall.ECONNREFUSED)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		err = fmt.Errorf("no broker answers at %s: %s", strings.Join(f.brokers, ", "), dialCause(err))
-		if isRefused {
-			err = fmt.Errorf("%w; start one with: muster serve", err)
+		hint := ""
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			hint = "; start one with: muster serve"
 		}
-		return nil, err
+		return nil, fmt.Errorf("no broker answers at %s: %s%s", strings.Join(f.brokers, ", "), dialCause(err), hint)
 	}
 	return client, nil
+}
+
+// findBroker returns nil as soon as any broker answers, or else the error of
+// the first. They are asked at the same time: one that is silent must not hide
+// another that is not.
+func findBroker(ctx context.Context, brokers []*kgo.Broker) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	type answer struct {
+		broker int
+		err    error
+	}
+	answers := make(chan answer, len(brokers))
+	for i, b := range brokers {
+		go func() {
+			req := kmsg.NewPtrMetadataRequest()
+			req.Topics = []kmsg.MetadataRequestTopic{} // Brokers only.
+			_, err := b.Request(ctx, req)
+			answers <- answer{i, err}
+		}()
+	}
+	errs := make([]error, len(brokers))
+	for range brokers {
+		a := <-answers
+		if a.err == nil {
+			return nil
+		}
+		errs[a.broker] = a.err
+	}
+	return errs[0]
 }
 
 // admin is connect for commands that only send administrative requests.
@@ -103,16 +132,25 @@ func isTerminal(stream any) bool {
 
 // confirm asks a person at a terminal to say yes. Programs must say so with
 // --yes: a question that nobody reads has no answer.
-func confirm(in io.Reader, out io.Writer, question string, terminal bool) error {
+func confirm(ctx context.Context, in io.Reader, out io.Writer, question string, terminal bool) error {
 	if !terminal {
 		return usagef("add --yes to be sure; there is no terminal to ask at")
 	}
 	fmt.Fprintf(out, "%s [y/N] ", question)
-	var answer string
-	_, _ = fmt.Fscanln(in, &answer) // What cannot be read is not a yes.
-	switch strings.ToLower(answer) {
-	case "y", "yes":
-		return nil
+	answered := make(chan string, 1)
+	go func() {
+		var answer string
+		_, _ = fmt.Fscanln(in, &answer) // What cannot be read is not a yes.
+		answered <- answer
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return context.Cause(ctx)
+	case answer := <-answered:
+		if answer = strings.ToLower(answer); answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("nothing was changed")
 	}
-	return errors.New("nothing was changed")
 }

@@ -305,7 +305,7 @@ func TestConsumeEndsQuietlyWhenItsReaderHasEnough(t *testing.T) {
 func TestConsumeInterruptedBeforeTheEndSaysSo(t *testing.T) {
 	s := newShell(t)
 	// More than one fetch, so that the end is not there yet.
-	s.pipe(strings.Repeat("some record\n", 250_000), "produce", "a").ok()
+	s.pipe(strings.Repeat(strings.Repeat("x", 1000)+"\n", 3000), "produce", "a").ok()
 	ctx, interrupt := context.WithCancel(t.Context())
 	stdout, in := io.Pipe()
 	var stderr bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -211,6 +212,20 @@ func TestCommandsSayThatNoBrokerAnswers(t *testing.T) {
 		"topics list", "topics describe a", "topics create a", "topics alter a -p 3", "topics delete a --yes", "produce a", "consume a",
 	} {
 		same(t, line, s.run(strings.Fields(line)...).fails(exitFailed).err, want)
+	}
+}
+
+func TestOneSilentBrokerDoesNotHideAnother(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // It accepts connections, and says nothing.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	s := newShell(t)
+	began := time.Now()
+	(&shell{t: t}).run("topics", "list", "-b", freeAddress(t)+","+silent.Addr().String(), "-b", s.broker).ok()
+	if took := time.Since(began); took >= connectTimeout {
+		t.Errorf("it took %s", took)
 	}
 }
 

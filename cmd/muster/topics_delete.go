@@ -35,7 +35,7 @@ if there is none).`,
 func deleteTopics(cmd *cobra.Command, client *clientFlags, names []string, yes bool) error {
 	if !yes {
 		question := fmt.Sprintf("Delete %s (%s) with all records?", plural(len(names), "topic"), strings.Join(names, ", "))
-		if err := confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), question, isTerminal(cmd.InOrStdin())); err != nil {
+		if err := confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question, isTerminal(cmd.InOrStdin())); err != nil {
 			return err
 		}
 	}

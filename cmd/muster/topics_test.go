@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 )
@@ -180,10 +183,20 @@ func TestTopicsDelete(t *testing.T) {
 func TestConfirmTakesOnlyAYes(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yep\n": false} {
 		var out bytes.Buffer
-		err := confirm(strings.NewReader(answer), &out, "Sure?", true)
+		err := confirm(t.Context(), strings.NewReader(answer), &out, "Sure?", true)
 		if (err == nil) != yes {
 			t.Errorf("the answer %q gives %v", answer, err)
 		}
 		same(t, "the question", out.String(), "Sure? [y/N] ")
+	}
+}
+
+func TestConfirmEndsOnInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in, typing := io.Pipe()
+	defer typing.Close()
+	if err := confirm(ctx, in, io.Discard, "Sure?", true); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"muster/internal/cluster"
+	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/listener"
 	"muster/internal/metadata"
@@ -49,6 +50,8 @@ type Broker struct {
 	store      store.Store
 	controller *cluster.Controller
 	manager    *partition.Manager
+	groups     *coordinator.Coordinator
+	journal    *journal
 
 	stop    context.CancelFunc // ends what runs in the background
 	running sync.WaitGroup
@@ -96,13 +99,14 @@ func (b *Broker) open(ctx context.Context) error {
 		return err
 	}
 	front.handler = handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.dataFolder(), Space: b.space,
 	})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	b.running.Go(func() { b.manager.Run(background) })
+	b.running.Go(func() { b.journal.run(background) })
 	for _, e := range b.endpoints {
 		e.serve()
 		b.logger.Info("listening", "listener", e.Listener, "address", e.address.String(), "advertised", fmt.Sprintf("%s:%d", e.Host, e.Port))
@@ -145,13 +149,14 @@ func (b *Broker) openStore() (crashed bool, err error) {
 // load replays metadata and opens the partitions.
 func (b *Broker) load(ctx context.Context, crashed bool) error {
 	b.manager = partition.NewManager(partition.Options{Store: b.store, Logger: b.logger})
+	b.openGroups()
 	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack")}
 	for _, e := range b.endpoints {
 		self.Endpoints = append(self.Endpoints, e.Endpoint)
 	}
 	var err error
 	b.controller, err = cluster.Open(ctx, cluster.Options{
-		Store: b.store, Self: self, Defaults: b.cfg, Crashed: crashed, Logger: b.logger, OnChange: b.manager.Apply,
+		Store: b.store, Self: self, Defaults: b.cfg, Crashed: crashed, Logger: b.logger, OnChange: b.changed,
 	})
 	if err != nil {
 		return err
@@ -183,6 +188,9 @@ func (b *Broker) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 		defer cancel()
 		b.server.Shutdown(ctx)
+	}
+	if b.groups != nil {
+		b.groups.Close()
 	}
 	b.stop()
 	b.running.Wait()

@@ -45,6 +45,7 @@ type Options struct {
 	NodeID       int32
 	Controller   Controller
 	Partitions   Partitions
+	Groups       Groups
 	Logger       *slog.Logger
 	Now          func() time.Time
 	SessionSlots int // max.incremental.fetch.session.cache.slots

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/cluster"
+	"muster/internal/coordinator"
+	"muster/internal/group"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -35,6 +37,10 @@ func newWorld(t testing.TB) *world {
 	}
 	s := mem.New()
 	m := partition.NewManager(partition.Options{Store: s, Logger: logger})
+	groups := coordinator.New(coordinator.Options{
+		Log: func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger, Config: group.DefaultConfig(),
+	})
+	t.Cleanup(groups.Close)
 	self := metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "h", Port: 1}}}
 	c, err := cluster.Open(context.Background(), cluster.Options{Store: s, Self: self, Defaults: defaults, Logger: logger, OnChange: m.Apply})
 	if err != nil {
@@ -43,8 +49,32 @@ func newWorld(t testing.TB) *world {
 	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: "t", Partitions: 2, Replication: 1}}, false); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Logger: logger, SessionSlots: 10})}
+	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: metadata.OffsetsTopic, Partitions: 3, Replication: 1}}, false); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	groups.Start(3)
+	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
+
+// memLog is a partition of __consumer_offsets.
+type memLog struct {
+	get   func(string, int32) *partition.Partition
+	index int32
+}
+
+func (l memLog) Append(ctx context.Context, batch []byte, done func(error)) {
+	l.get(metadata.OffsetsTopic, l.index).Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
+		if a.Err != nil {
+			done(a.Err)
+			return
+		}
+		done(nil)
+	})
+}
+
+func (l memLog) Start() int64 { return 0 }
+
+func (l memLog) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 
 // request sends a request through the handler and decodes the answer.
 func (w *world) request(req kmsg.Request) kmsg.Response {

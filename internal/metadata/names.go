@@ -2,8 +2,12 @@ package metadata
 
 import "fmt"
 
-// ClusterMetadataTopic is the log that images are replayed from.
-const ClusterMetadataTopic = "__cluster_metadata"
+// The internal topics.
+const (
+	ClusterMetadataTopic = "__cluster_metadata" // what images are replayed from
+	OffsetsTopic         = "__consumer_offsets" // groups and committed offsets
+	JournalTopic         = "__group_journal"    // what happened to groups, and why
+)
 
 const maxTopicName = 249
 
@@ -30,7 +34,7 @@ func CheckTopicName(name string) error {
 // produce to it, nor delete it.
 func IsInternal(name string) bool {
 	switch name {
-	case ClusterMetadataTopic, "__consumer_offsets", "__transaction_state", "__group_journal":
+	case ClusterMetadataTopic, OffsetsTopic, JournalTopic, "__transaction_state":
 		return true
 	}
 	return false

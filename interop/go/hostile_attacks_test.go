@@ -231,9 +231,11 @@ func neverRead(ctx context.Context, a *attacker) {
 	metadata.Version = 12
 	var requests []byte
 	for i := range 500 {
-		requests = formatter.AppendRequest(requests, fetchRequest("bulk", 0, 0), int32(i))
-		requests = formatter.AppendRequest(requests, metadata, int32(i))
-		requests = formatter.AppendRequest(requests, produceRequest("prey", 0, -1, batch{values: []string{"x"}}.encode()), int32(i))
+		for _, req := range []kmsg.Request{
+			fetchRequest("bulk", 0, 0), metadata, produceRequest("prey", 0, -1, batch{values: []string{"x"}}.encode()),
+		} {
+			requests = append(requests, formatter.AppendRequest(nil, req, int32(i))...)
+		}
 	}
 	a.hold(ctx, 50, func(c net.Conn) {
 		_ = c.SetWriteDeadline(time.Now().Add(dropAfter))

@@ -147,7 +147,7 @@ func newGoodClient(t *testing.T, addr string) *goodClient {
 	from := map[int32]kgo.Offset{0: kgo.NewOffset().AtStart(), 1: kgo.NewOffset().AtStart(), 2: kgo.NewOffset().AtStart()}
 	g.cl = connect(t, addr,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"good": from}),
-		kgo.WithHooks(g), kgo.RecordRetries(0), kgo.RequestRetries(0), kgo.KeepRetryableFetchErrors(),
+		kgo.WithHooks(g), kgo.RecordRetries(0), kgo.AllowIdempotentProduceCancellation(), kgo.RequestRetries(0), kgo.KeepRetryableFetchErrors(),
 	)
 	return g
 }

@@ -58,6 +58,17 @@ var brokerTable = newTable([]Def{
 	{Name: "min.insync.replicas", Type: Int, Default: "1", Min: 1, Max: 1, Doc: "Default of the topic setting of the same name."},
 	{Name: "compression.type", Type: String, Default: "producer", OneOf: []string{"producer"}, Doc: "Batches are kept as the producer compressed them."},
 
+	{Name: "group.initial.rebalance.delay.ms", Type: Int, Default: "3000", Min: 0, Max: 1<<31 - 1, Doc: "How long the first rebalance of an empty group waits for more members."},
+	{Name: "group.min.session.timeout.ms", Type: Int, Default: "6000", Min: 1, Max: 1<<31 - 1, Doc: "The shortest session timeout that a member may ask for."},
+	{Name: "group.max.session.timeout.ms", Type: Int, Default: "1800000", Min: 1, Max: 1<<31 - 1, Doc: "The longest session timeout that a member may ask for."},
+	{Name: "group.max.size", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most members that a group may have."},
+	{Name: "offsets.retention.minutes", Type: Int, Default: "10080", Min: 1, Max: 1<<31 - 1, Doc: "How long committed offsets are kept once nobody uses them."},
+	{Name: "offsets.retention.check.interval.ms", Type: Long, Default: "600000", Min: 1, Doc: "How often expired offsets and empty groups are removed."},
+	{Name: "offset.metadata.max.bytes", Type: Int, Default: "4096", Min: 0, Max: 1<<31 - 1, Doc: "The longest text that may be committed with an offset."},
+	{Name: "offsets.topic.num.partitions", Type: Int, Default: "50", Min: 1, Max: 10000, Static: true, Doc: "Partitions of __consumer_offsets when it is created."},
+	{Name: "offsets.topic.segment.bytes", Type: Int, Default: "104857600", Min: 1 << 14, Max: 1<<31 - 1, Static: true, Doc: "segment.bytes of __consumer_offsets when it is created."},
+	{Name: "muster.group.journal.retention.ms", Type: Long, Default: "604800000", Min: -1, Static: true, Doc: "retention.ms of __group_journal when it is created: how long muster groups explain and history look back."},
+
 	inert("process.roles"), inert("controller.quorum.voters"), inert("controller.quorum.bootstrap.servers"), inert("controller.listener.names"),
 	inert("inter.broker.listener.name"), inert("security.inter.broker.protocol"), inert("zookeeper.connect"),
 	inert("num.network.threads"), inert("num.io.threads"), inert("num.recovery.threads.per.data.dir"), inert("num.replica.fetchers"),

@@ -78,9 +78,13 @@ func TestSameAsMemoryEngine(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return storetest.Harness{Store: s}
 	}
+	seeds := uint64(8)
+	if raceEnabled {
+		seeds = 3
+	}
 	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(8) {
+			for seed := range seeds {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					t.Parallel()
 					storetest.Metamorphic(t, model, harness(onMem, cfg), seed)

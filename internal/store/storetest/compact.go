@@ -260,10 +260,9 @@ func testCompactReadAnywhere(f *fixture) {
 }
 
 func testCompactCodecs(f *fixture) {
-	for i := range 40 {
+	for i := range 20 {
 		tmpl := record.PlainTemplate()
 		tmpl.Codec = record.Codec(i % 5)
-		tmpl.LogAppendTime = false
 		f.appendBatch(tmpl, rec("same", fmt.Sprint(i)), rec(fmt.Sprint("own", i), strings.Repeat("v", 100)), tombstone(fmt.Sprint("own", i-3)))
 	}
 	f.compact(f.end(), 1000*time.Hour)

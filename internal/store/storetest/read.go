@@ -26,7 +26,7 @@ func (f *fixture) appendVaried() {
 	for i := range 25 {
 		tmpl := record.PlainTemplate()
 		if i%5 == 0 {
-			tmpl.Codec = record.Codec(i / 5 % 5)
+			tmpl.Codec = record.Snappy
 		}
 		var recs []record.Record
 		for j := range 1 + i%5 {

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestMain lets the test program be the processes that are measured, as the
+// real one does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "_") {
+		if err := child(os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestSmallRunMeasuresEverythingAndLeavesNothing(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc")
+	}
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // else each process waits a second
+	dir := t.TempDir()
+	o := &options{
+		rounds: 1, tries: 2, size: 0.01, only: regexp.MustCompile(""), dir: dir, embedded: true, json: true,
+		write: filepath.Join(t.TempDir(), "doc.md"), timeout: 2 * time.Minute, command: "go run ./bench",
+		restartPartitions: []int{20}, memoryConnections: 20, rest: 10 * time.Millisecond,
+	}
+	var stdout, stderr bytes.Buffer
+	if err := run(t.Context(), o, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	var result struct{ Rows []row }
+	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, r := range result.Rows {
+		got[r.Group] = true
+		if len(r.Broker) == 0 {
+			t.Errorf("nothing measured: %s, %s", r.Group, r.Name)
+		}
+	}
+	for _, group := range []string{"produce acks=all", "produce acks=1", "fetch", "start-up", "restart 20", "memory"} {
+		if !got[group] {
+			t.Errorf("no row of %s", group)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestOnlyThatMatchesNothingIsAnError(t *testing.T) {
+	o := &options{only: regexp.MustCompile("^nonsense$"), dir: t.TempDir(), embedded: true, timeout: time.Minute}
+	err := run(t.Context(), o, &bytes.Buffer{}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "matches nothing") {
+		t.Fatal(err)
+	}
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-size", "0"}, {"-only", "("}, {"extra"}, {"-nonsense"}} {
+		if _, err := parse(args, &bytes.Buffer{}); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+	if _, err := parse([]string{"-h"}, &bytes.Buffer{}); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	o, err := parse([]string{"-dir", "x", "-only", "a|b", "-json", "-rounds=5"}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "go run ./bench -json -only 'a|b' -rounds 5"; o.command != want {
+		t.Errorf("command %q, want %q", o.command, want)
+	}
+}
+
+func TestBadBatchesAreNoticed(t *testing.T) {
+	one, two := newBatch(3, 1), newBatch(2, 2)
+	binary.BigEndian.PutUint64(two, 3) // its base offset
+	both := append(bytes.Clone(one), two...)
+	if next, err := checkBatches(both, 0); err != nil || next != 5 {
+		t.Fatal(next, err)
+	}
+	for name, b := range map[string][]byte{
+		"a hole":      append(bytes.Clone(one), one...),
+		"cut short":   both[:len(both)-1],
+		"only a head": both[:len(one)+20],
+	} {
+		if _, err := checkBatches(b, 0); err == nil {
+			t.Errorf("%s was not noticed", name)
+		}
+	}
+	both[len(both)-1]++
+	if _, err := checkBatches(both, -1); err == nil {
+		t.Error("a wrong checksum was not noticed")
+	}
+	if crc32.Checksum(one[21:], castagnoli) != binary.BigEndian.Uint32(one[17:]) {
+		t.Error("newBatch makes wrong checksums")
+	}
+}
+
+func TestBadProduceAnswersAreNoticed(t *testing.T) {
+	answer := func(code int16, offset int64) []byte {
+		resp := kmsg.NewPtrProduceResponse()
+		resp.Version = 12
+		p := kmsg.NewProduceResponseTopicPartition()
+		p.ErrorCode, p.BaseOffset = code, offset
+		resp.Topics = []kmsg.ProduceResponseTopic{{Topic: "t", Partitions: []kmsg.ProduceResponseTopicPartition{p}}}
+		return resp.AppendTo(nil)
+	}
+	if err := checkProduced(answer(0, 7), 12, 1); err != nil {
+		t.Error(err)
+	}
+	if checkProduced(answer(kerr.KafkaStorageError.Code, -1), 12, 1) == nil || checkProduced(answer(0, -1), 12, 1) == nil ||
+		checkProduced(answer(0, 7), 12, 2) == nil {
+		t.Error("a bad answer was accepted")
+	}
+}
+
+func TestReportShowsMediansSpreadAndRatios(t *testing.T) {
+	r := newReport("go run ./bench")
+	m := metric{"produce", "processor time", "CPU-s/GB", ratioAim(1.5)}
+	for _, v := range []float64{3, 1, 2} {
+		r.add(m, broker, v)
+		r.add(m, bare, 1)
+	}
+	if got, want := strings.Join(r.rows[0].cells(), "; "), "produce; processor time; CPU-s/GB; 2.00 (1.00–3.00); 1.00 (1.00–1.00); 2.00 (1.00–3.00); 1.5 times bare: missed"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if median([]float64{4, 1, 3, 2}) != 2.5 {
+		t.Error("median of an even number of values")
+	}
+}
+
+func TestMarkdownReplacesOnlyWhatIsBetweenTheMarkers(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "doc.md")
+	if err := os.WriteFile(name, []byte("before\n"+beginMarker+"old\n"+endMarker+"after\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := newReport("go run ./bench")
+	r.add(metric{"start-up", "x", "ms", valueAim(50)}, broker, 7)
+	if err := r.writeMarkdown(name); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got)
+	if !strings.HasPrefix(text, "before\n"+beginMarker) || !strings.HasSuffix(text, endMarker+"after\n") ||
+		strings.Contains(text, "old") || !strings.Contains(text, "| start-up | x | ms | 7.00 | – | – | 50 ms: met |") {
+		t.Error(text)
+	}
+	if err := os.WriteFile(name, []byte("no markers\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r.writeMarkdown(name) == nil {
+		t.Error("a file without markers was accepted")
+	}
+}

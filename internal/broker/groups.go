@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"muster/internal/coordinator"
+	"muster/internal/group"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/partition"
+)
+
+// openGroups makes the coordinator. Its shards start when there is a topic for
+// them.
+func (b *Broker) openGroups() {
+	b.journal = newJournal(b)
+	b.groups = coordinator.New(coordinator.Options{
+		Log:     func(i int32) coordinator.Log { return offsetsLog{b.manager, i} },
+		Journal: b.journal.add, Logger: b.logger, Config: groupConfig(b.cfg),
+	})
+}
+
+// changed passes a change of the metadata on: partitions first, then groups,
+// whose logs must be open.
+func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, topics []string) error {
+	if err := b.manager.Apply(ctx, before, after, topics); err != nil {
+		return err
+	}
+	if before.Config != after.Config {
+		b.groups.Configure(groupConfig(after.Config))
+	}
+	if t := after.Topic(metadata.OffsetsTopic); t != nil {
+		b.groups.Start(int32(len(t.Partitions)))
+	}
+	var deleted []string
+	for _, name := range topics {
+		if before.Topic(name) != nil && after.Topic(name) == nil {
+			deleted = append(deleted, name)
+		}
+	}
+	if len(deleted) > 0 {
+		b.groups.TopicsDeleted(deleted)
+	}
+	return nil
+}
+
+func groupConfig(c *config.Broker) group.Config {
+	return group.Config{
+		InitialDelay:     c.Duration("group.initial.rebalance.delay.ms"),
+		MinSession:       c.Duration("group.min.session.timeout.ms"),
+		MaxSession:       c.Duration("group.max.session.timeout.ms"),
+		MaxSize:          int(c.Int("group.max.size")),
+		OffsetsRetention: time.Duration(c.Int("offsets.retention.minutes")) * time.Minute,
+		SweepInterval:    c.Duration("offsets.retention.check.interval.ms"),
+		MaxMetadata:      int(c.Int("offset.metadata.max.bytes")),
+	}
+}
+
+// offsetsLog is a partition of __consumer_offsets as the coordinator sees it.
+type offsetsLog struct {
+	manager *partition.Manager
+	index   int32
+}
+
+func (l offsetsLog) part() *partition.Partition { return l.manager.Get(metadata.OffsetsTopic, l.index) }
+
+// Append implements coordinator.Log.
+func (l offsetsLog) Append(ctx context.Context, batch []byte, done func(error)) {
+	l.part().Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
+		if a.Err != nil {
+			done(a.Err)
+			return
+		}
+		done(nil)
+	})
+}
+
+// Start implements coordinator.Log.
+func (l offsetsLog) Start() int64 { return l.part().LogStartOffset() }
+
+// Read implements coordinator.Log.
+func (l offsetsLog) Read(ctx context.Context, offset int64) ([]byte, error) {
+	f := l.part().Read(ctx, partition.Fetch{
+		Offset: offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 1 << 20, MinOne: true,
+	})
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	defer f.Records.Release()
+	return f.Records.Load()
+}

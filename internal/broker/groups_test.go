@@ -1,0 +1,74 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/broker"
+)
+
+// quick are settings that keep group tests short.
+var quick = map[string]string{"num.partitions": "4", "group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "100"}
+
+func groupConsumer(t *testing.T, b *broker.Broker, group string, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	return client(t, b, append([]kgo.Opt{
+		kgo.ConsumerGroup(group), kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.DisableAutoCommit(),
+	}, opts...)...)
+}
+
+// take polls until n records have come, and commits them.
+func take(t *testing.T, c *kgo.Client, n int) map[string]bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got := map[string]bool{}
+	for len(got) < n {
+		fs := c.PollFetches(ctx)
+		if err := fs.Err(); err != nil {
+			t.Fatalf("after %d of %d records: %v", len(got), n, err)
+		}
+		fs.EachRecord(func(r *kgo.Record) { got[string(r.Key)] = true })
+	}
+	if err := c.CommitUncommittedOffsets(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestAGroupGoesOnWhereItCommittedAlsoAfterARestart(t *testing.T) {
+	props := map[string]string{"muster.store": "disk", "log.dir": t.TempDir()}
+	for k, v := range quick {
+		props[k] = v
+	}
+	b := start(t, props)
+	produce(t, client(t, b), "orders", 0, 100)
+	first := groupConsumer(t, b, "g")
+	take(t, first, 100)
+	first.Close()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = start(t, props)
+	produce(t, client(t, b), "orders", 100, 50)
+	got := take(t, groupConsumer(t, b, "g"), 50)
+	for i := range 100 {
+		if got[fmt.Sprint(i)] {
+			t.Fatalf("record %d came again", i)
+		}
+	}
+	adm := kadm.NewClient(client(t, b))
+	lag, err := adm.Lag(t.Context(), "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total := lag["g"].Lag.Total(); total != 0 || lag["g"].State != "Stable" {
+		t.Errorf("lag %d, state %s", total, lag["g"].State)
+	}
+}

@@ -1,0 +1,108 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"muster/internal/group"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/record"
+)
+
+// journalQueue is how many steps' entries may wait to be written. Groups do not
+// wait for the journal: what does not fit is left out, and said so.
+const journalQueue = 1024
+
+// journal writes what happens to groups to __group_journal, which is created
+// when there is something to write.
+type journal struct {
+	b     *Broker
+	queue chan []group.Entry
+}
+
+func newJournal(b *Broker) *journal {
+	return &journal{b: b, queue: make(chan []group.Entry, journalQueue)}
+}
+
+func (j *journal) add(entries []group.Entry) {
+	select {
+	case j.queue <- entries:
+	default:
+		j.b.logger.Warn("group journal falls behind; entries left out", "count", len(entries), "group", entries[0].Group)
+	}
+}
+
+// run writes until ctx ends, and then what is still there.
+func (j *journal) run(ctx context.Context) {
+	for {
+		select {
+		case entries := <-j.queue:
+			j.write(entries)
+		case <-ctx.Done():
+			for {
+				select {
+				case entries := <-j.queue:
+					j.write(entries)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (j *journal) write(entries []group.Entry) {
+	if err := j.store(context.Background(), entries); err != nil {
+		j.b.logger.Warn("group journal could not be written", "error", err)
+	}
+}
+
+// store appends entries, keyed by group, as JSON.
+func (j *journal) store(ctx context.Context, entries []group.Entry) error {
+	p, err := j.partition(ctx)
+	if err != nil {
+		return err
+	}
+	recs := make([]record.Record, len(entries))
+	for i := range entries {
+		value, err := json.Marshal(&entries[i])
+		if err != nil {
+			return err
+		}
+		recs[i] = record.Record{Key: []byte(entries[i].Group), Value: value, OffsetDelta: int32(i), Timestamp: entries[i].Time.UnixMilli()}
+	}
+	batch, err := record.Build(record.PlainTemplate(), recs)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	p.Append(ctx, batch, 1, func(a partition.Appended) {
+		if a.Err != nil {
+			done <- a.Err
+			return
+		}
+		done <- nil
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(drainTimeout):
+		return context.DeadlineExceeded
+	}
+}
+
+func (j *journal) partition(ctx context.Context) (*partition.Partition, error) {
+	if p := j.b.manager.Get(metadata.JournalTopic, 0); p != nil {
+		return p, nil
+	}
+	_, errs := j.b.controller.CreateTopics(ctx, []metadata.NewTopic{{
+		Name: metadata.JournalTopic, Partitions: 1, Replication: -1,
+		Set: map[string]string{"retention.ms": j.b.cfg.Get("muster.group.journal.retention.ms"), "max.message.bytes": "8388608"},
+	}}, false)
+	if errs[0] != nil {
+		return nil, errs[0]
+	}
+	return j.b.manager.Get(metadata.JournalTopic, 0), nil
+}

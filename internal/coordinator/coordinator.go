@@ -1,0 +1,185 @@
+// Package coordinator is the shell around the pure group coordinator: it gives
+// package group its inputs and carries out its effects.
+//
+// Each partition of __consumer_offsets is a shard with one goroutine, which owns
+// the shard's state. It loads the state by replaying the partition, then takes
+// one input after the other:
+//
+//	requests ─┐                 ┌─ records → one batch → log
+//	timers   ─┼→ inbox → Step ──┼─ timers  → heap
+//	appended ─┘                 ├─ replies → released once the records are durable
+//	                            └─ journal → __group_journal
+//
+// While a batch is on its way to the disk, the records of further steps gather
+// for the next one (group commit). A reply, also one without records, waits for
+// all records before it: nobody reads what is not durable. If an append fails,
+// the shard is dropped, everybody who waits is told NOT_COORDINATOR, and it is
+// loaded again.
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
+)
+
+// Log is a partition of __consumer_offsets.
+type Log interface {
+	// Append appends a batch and calls done, which must not block, when it is
+	// durable or has failed.
+	Append(ctx context.Context, batch []byte, done func(error))
+	// Start returns the first offset.
+	Start() int64
+	// Read returns durable batches from an offset on, none at the end.
+	Read(ctx context.Context, offset int64) ([]byte, error)
+}
+
+// Options of a coordinator.
+type Options struct {
+	// Log opens a partition of __consumer_offsets.
+	Log func(partition int32) Log
+	// Journal stores what happened to groups.
+	Journal func(entries []group.Entry)
+	Logger  *slog.Logger
+	Config  group.Config
+	Now     func() time.Time
+}
+
+// Coordinator runs the shards of this broker.
+type Coordinator struct {
+	opts   Options
+	config atomic.Pointer[group.Config]
+	shards atomic.Pointer[[]*shard] // nil until there is a __consumer_offsets
+	lastID atomic.Uint64
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// New returns a coordinator without shards.
+func New(opts Options) *Coordinator {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	c := &Coordinator{opts: opts}
+	c.config.Store(&opts.Config)
+	return c
+}
+
+// Start starts the shards of a __consumer_offsets with so many partitions. It
+// returns at once; the shards load one after the other.
+func (c *Coordinator) Start(partitions int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.shards.Load() != nil {
+		return
+	}
+	shards := make([]*shard, partitions)
+	gate := make(chan struct{}, 2) // How many load at the same time.
+	for i := range shards {
+		shards[i] = newShard(c, int32(i), gate)
+	}
+	c.shards.Store(&shards)
+	for _, s := range shards {
+		go s.run()
+	}
+}
+
+// Started says whether there are shards.
+func (c *Coordinator) Started() bool { return c.shards.Load() != nil }
+
+// Close stops the shards. Who still waits is told that this is not the
+// coordinator any more.
+func (c *Coordinator) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if shards := c.shards.Load(); shards != nil {
+		for _, s := range *shards {
+			close(s.stop)
+		}
+		for _, s := range *shards {
+			<-s.stopped
+		}
+	}
+}
+
+// Configure changes the settings.
+func (c *Coordinator) Configure(cfg group.Config) {
+	c.config.Store(&cfg)
+	c.broadcast(group.Configured{Config: cfg})
+}
+
+// TopicsDeleted removes the offsets of topics.
+func (c *Coordinator) TopicsDeleted(topics []string) {
+	c.broadcast(group.TopicsDeleted{Topics: topics})
+}
+
+func (c *Coordinator) broadcast(e group.Event) {
+	if shards := c.shards.Load(); shards != nil {
+		for _, s := range *shards {
+			s.post(item{event: e})
+		}
+	}
+}
+
+// Client is who a request comes from.
+type Client struct {
+	ID   string
+	Host string
+}
+
+// Do has a request about one group handled and returns the answer. It blocks
+// for as long as the group wants the client to wait.
+func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req kmsg.Request) kmsg.Response {
+	shards := c.shards.Load()
+	if shards == nil {
+		return Failed(req, kerr.CoordinatorNotAvailable)
+	}
+	return (*shards)[group.PartitionFor(groupID, int32(len(*shards)))].do(ctx, from, req)
+}
+
+func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
+	if err := s.available(req); err != nil {
+		return Failed(req, err)
+	}
+	if _, ok := req.(*kmsg.HeartbeatRequest); ok && s.phase.Load() == loading {
+		// Kafka's rule: a member is not troubled by a load.
+		return Failed(req, nil)
+	}
+	w := &waiter{reply: make(chan kmsg.Response, 1), req: req}
+	id := group.RequestID(s.c.lastID.Add(1))
+	s.post(item{waiter: w, id: id, event: group.Request{ID: id, ClientID: from.ID, Host: from.Host, Msg: req}})
+	select {
+	case resp := <-w.reply:
+		return resp
+	case <-ctx.Done():
+		return Failed(req, kerr.NotCoordinator)
+	case <-s.stopped:
+		return Failed(req, kerr.NotCoordinator)
+	}
+}
+
+// available says why a request cannot be handled now.
+func (s *shard) available(req kmsg.Request) *kerr.Error {
+	if s.phase.Load() == active {
+		return nil
+	}
+	if _, ok := req.(*kmsg.HeartbeatRequest); ok {
+		return nil
+	}
+	return kerr.CoordinatorLoadInProgress
+}
+
+func fresh() (b [16]byte) {
+	_, _ = rand.Read(b[:]) // Never fails, by its documentation.
+	return b
+}

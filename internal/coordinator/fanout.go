@@ -1,0 +1,67 @@
+package coordinator
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
+)
+
+// Each splits a request about several groups by shard, has the parts handled at
+// the same time, and calls merge with the answers one after the other. part
+// makes the request about some of the groups.
+func (c *Coordinator) Each(ctx context.Context, from Client, groups []string, part func(groups []string) kmsg.Request, merge func(kmsg.Response)) {
+	shards := c.shards.Load()
+	if shards == nil {
+		if len(groups) > 0 {
+			merge(Failed(part(groups), kerr.CoordinatorNotAvailable))
+		}
+		return
+	}
+	byShard := map[int32][]string{}
+	for _, g := range groups {
+		i := group.PartitionFor(g, int32(len(*shards)))
+		byShard[i] = append(byShard[i], g)
+	}
+	c.fan(len(byShard), func(do func(func() kmsg.Response)) {
+		for i, some := range byShard {
+			do(func() kmsg.Response { return (*shards)[i].do(ctx, from, part(some)) })
+		}
+	}, merge)
+}
+
+// All has a request handled by every shard. A coordinator without shards has no
+// groups, and calls merge with nothing.
+func (c *Coordinator) All(ctx context.Context, from Client, part func() kmsg.Request, merge func(kmsg.Response)) {
+	shards := c.shards.Load()
+	if shards == nil {
+		return
+	}
+	c.fan(len(*shards), func(do func(func() kmsg.Response)) {
+		for _, s := range *shards {
+			do(func() kmsg.Response { return s.do(ctx, from, part()) })
+		}
+	}, merge)
+}
+
+// fan runs calls at the same time, if there are several, and merges in turn.
+func (c *Coordinator) fan(n int, calls func(do func(func() kmsg.Response)), merge func(kmsg.Response)) {
+	if n == 1 {
+		calls(func(call func() kmsg.Response) { merge(call()) })
+		return
+	}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	calls(func(call func() kmsg.Response) {
+		running.Go(func() {
+			resp := call()
+			mu.Lock()
+			defer mu.Unlock()
+			merge(resp)
+		})
+	})
+	running.Wait()
+}

@@ -1,0 +1,85 @@
+// OffsetCommit (key 8) stores how far a group has got.
+//
+//	v2-4 retention of its own    v7  group instance id
+//	v5   the broker's retention  v8  flexible
+//	v6   leader epoch            v9  group not found; v10 topic ids
+//
+// Topics and partitions that do not exist are refused here, each for itself; the
+// coordinator sees the rest.
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+)
+
+func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.OffsetCommitRequest)
+	answers := map[string]map[int32]int16{}
+	asked := req.Topics
+	req.Topics = existing(c.image, req)
+	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
+	for _, t := range resp.Topics {
+		if answers[t.Topic] == nil {
+			answers[t.Topic] = map[int32]int16{}
+		}
+		for _, p := range t.Partitions {
+			answers[t.Topic][p.Partition] = p.ErrorCode
+		}
+	}
+	resp.Topics = nil
+	for _, t := range asked {
+		name, missing := commitTopic(c.image, req.Version, &t)
+		out := kmsg.NewOffsetCommitResponseTopic()
+		out.Topic, out.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			e := kmsg.NewOffsetCommitResponseTopicPartition()
+			e.Partition, e.ErrorCode = p.Partition, missing.Code
+			if code, ok := answers[name][p.Partition]; ok {
+				e.ErrorCode = code
+			}
+			out.Partitions = append(out.Partitions, e)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp, nil
+}
+
+// commitTopic returns the name of a topic, and the error for what does not
+// exist of it.
+func commitTopic(image *metadata.Image, version int16, t *kmsg.OffsetCommitRequestTopic) (string, *kerr.Error) {
+	if version < 10 {
+		return t.Topic, kerr.UnknownTopicOrPartition
+	}
+	name, ok := topicName(image, t.TopicID)
+	if !ok {
+		return "", kerr.UnknownTopicID
+	}
+	return name, kerr.UnknownTopicOrPartition
+}
+
+// existing returns the topics and partitions of the request that exist, by name.
+func existing(image *metadata.Image, req *kmsg.OffsetCommitRequest) []kmsg.OffsetCommitRequestTopic {
+	var out []kmsg.OffsetCommitRequestTopic
+	for _, t := range req.Topics {
+		name, _ := commitTopic(image, req.Version, &t)
+		topic := image.Topic(name)
+		if topic == nil {
+			continue
+		}
+		kept := kmsg.NewOffsetCommitRequestTopic()
+		kept.Topic, kept.TopicID = name, t.TopicID
+		for _, p := range t.Partitions {
+			if p.Partition >= 0 && int(p.Partition) < len(topic.Partitions) {
+				kept.Partitions = append(kept.Partitions, p)
+			}
+		}
+		out = append(out, kept)
+	}
+	return out
+}

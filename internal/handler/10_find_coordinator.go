@@ -1,0 +1,83 @@
+// FindCoordinator (key 10) tells which broker coordinates a group. Here it is
+// always this one.
+//
+//	v0   groups only     v4   several keys
+//	v1   key type        v5   error code of transactions
+//	v3   flexible        v6   share groups
+//
+// Left out: transactions and share groups.
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+)
+
+// keyGroup is the type of a key that is a group id.
+const keyGroup = 0
+
+func (h *Handler) findCoordinator(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.FindCoordinatorRequest)
+	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+	keys := req.CoordinatorKeys
+	if req.Version < 4 {
+		keys = []string{req.CoordinatorKey}
+	}
+	for _, key := range keys {
+		resp.Coordinators = append(resp.Coordinators, h.findOne(ctx, c, req, key))
+	}
+	if req.Version < 4 {
+		f := resp.Coordinators[0]
+		resp.ErrorCode, resp.ErrorMessage, resp.NodeID, resp.Host, resp.Port = f.ErrorCode, f.ErrorMessage, f.NodeID, f.Host, f.Port
+		resp.Coordinators = nil
+	}
+	return resp, nil
+}
+
+func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinatorRequest, key string) kmsg.FindCoordinatorResponseCoordinator {
+	out := kmsg.NewFindCoordinatorResponseCoordinator()
+	out.Key, out.NodeID, out.Port = key, -1, -1
+	fail := func(err *kerr.Error, msg string) kmsg.FindCoordinatorResponseCoordinator {
+		out.ErrorCode, out.ErrorMessage = err.Code, &msg
+		return out
+	}
+	if req.CoordinatorType != keyGroup {
+		return fail(kerr.InvalidRequest, "only groups have a coordinator here")
+	}
+	if err := h.ensureOffsetsTopic(ctx, c.image); err != nil {
+		h.opts.Logger.Error("the offsets topic could not be created", "error", err)
+		return fail(kerr.CoordinatorNotAvailable, err.Error())
+	}
+	self := c.image.Broker(h.opts.NodeID)
+	e, ok := self.Endpoint(c.origin.Listener)
+	if !ok {
+		return fail(kerr.CoordinatorNotAvailable, "the coordinator has no listener of this name")
+	}
+	out.NodeID, out.Host, out.Port = self.ID, e.Host, e.Port
+	return out
+}
+
+// ensureOffsetsTopic creates __consumer_offsets when somebody first looks for a
+// coordinator. A group's record holds all its members, so it may be large.
+func (h *Handler) ensureOffsetsTopic(ctx context.Context, image *metadata.Image) error {
+	if image.Topic(metadata.OffsetsTopic) != nil {
+		return nil
+	}
+	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{
+		Name: metadata.OffsetsTopic, Replication: -1,
+		Partitions: int32(image.Config.Int("offsets.topic.num.partitions")),
+		Set: map[string]string{
+			"cleanup.policy": "compact", "segment.bytes": image.Config.Get("offsets.topic.segment.bytes"),
+			"max.message.bytes": "67108864",
+		},
+	}}, false)
+	if code, _ := h.code(errs[0]); code == kerr.TopicAlreadyExists.Code {
+		return nil
+	}
+	return errs[0]
+}

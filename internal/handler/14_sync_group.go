@@ -1,0 +1,22 @@
+// SyncGroup (key 14) gives members their assignment.
+//
+//	v1-2 as ever; v3 group instance id; v4 flexible; v5 protocol
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/coordinator"
+)
+
+func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.SyncGroupRequest)
+	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
+		return coordinator.Failed(req, kerr.InconsistentGroupProtocol), nil
+	}
+	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
+}

@@ -1,0 +1,40 @@
+// DescribeGroups (key 15) describes groups and their members.
+//
+//	v1-2 as ever; v3 authorized operations; v4 group instance id; v5 flexible;
+//	v6 an unknown group is an error
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// groupOperations are what everybody may do with a group as long as there are
+// no ACLs.
+var groupOperations = bits(3, 6, 8)
+
+func (h *Handler) describeGroups(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.DescribeGroupsRequest)
+	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+	found := map[string]kmsg.DescribeGroupsResponseGroup{}
+	part := func(some []string) kmsg.Request {
+		out := kmsg.NewPtrDescribeGroupsRequest()
+		out.Version, out.Groups = req.Version, some
+		return out
+	}
+	h.opts.Groups.Each(ctx, c.client(), req.Groups, part, func(r kmsg.Response) {
+		for _, g := range r.(*kmsg.DescribeGroupsResponse).Groups {
+			found[g.Group] = g
+		}
+	})
+	for _, id := range req.Groups {
+		g := found[id]
+		if req.IncludeAuthorizedOperations {
+			g.AuthorizedOperations = groupOperations
+		}
+		resp.Groups = append(resp.Groups, g)
+	}
+	return resp, nil
+}

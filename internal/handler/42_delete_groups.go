@@ -1,0 +1,27 @@
+// DeleteGroups (key 42) deletes groups that have no members.
+//
+//	v0-1 as ever; v2 flexible
+
+package handler
+
+import (
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func (h *Handler) deleteGroups(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.DeleteGroupsRequest)
+	resp := req.ResponseKind().(*kmsg.DeleteGroupsResponse)
+	part := func(some []string) kmsg.Request {
+		out := kmsg.NewPtrDeleteGroupsRequest()
+		out.Version, out.Groups = req.Version, some
+		return out
+	}
+	slices.Sort(req.Groups)
+	h.opts.Groups.Each(ctx, c.client(), slices.Compact(req.Groups), part, func(r kmsg.Response) {
+		resp.Groups = append(resp.Groups, r.(*kmsg.DeleteGroupsResponse).Groups...)
+	})
+	return resp, nil
+}

@@ -1,0 +1,16 @@
+// OffsetDelete (key 47) forgets how far a group has got in some partitions.
+//
+//	v0 as ever
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func (h *Handler) offsetDelete(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.OffsetDeleteRequest)
+	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
+}

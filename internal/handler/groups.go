@@ -1,0 +1,20 @@
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/coordinator"
+)
+
+// Groups is the group coordinator.
+type Groups interface {
+	Do(ctx context.Context, group string, from coordinator.Client, req kmsg.Request) kmsg.Response
+	Each(ctx context.Context, from coordinator.Client, groups []string, part func(groups []string) kmsg.Request, merge func(kmsg.Response))
+	All(ctx context.Context, from coordinator.Client, part func() kmsg.Request, merge func(kmsg.Response))
+}
+
+func (c *call) client() coordinator.Client {
+	return coordinator.Client{ID: c.ClientID, Host: c.origin.Host}
+}
