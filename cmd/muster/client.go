@@ -48,6 +48,9 @@ func (f *clientFlags) add(cmd *cobra.Command, jsonUsage string) {
 
 // connect returns a client once a broker has answered.
 func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	for i, b := range f.brokers {
+		f.brokers[i] = strings.TrimSpace(b)
+	}
 	if len(f.brokers) == 0 || slices.Contains(f.brokers, "") {
 		return nil, usagef("--broker is empty; it takes host:port")
 	}
@@ -63,7 +66,11 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	if err != nil {
 		return nil, usagef("%s", err)
 	}
-	if err := findBroker(ctx, client.SeedBrokers()); err != nil {
+	found, err := findBroker(ctx, client.SeedBrokers())
+	if err == nil && len(f.brokers) > 1 {
+		err = client.UpdateSeedBrokers(f.brokers[found]) // It tells the client of all others.
+	}
+	if err != nil {
 		client.Close()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -77,10 +84,10 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	return client, nil
 }
 
-// findBroker returns nil as soon as any broker answers, or else the error of
-// the first. They are asked at the same time: one that is silent must not hide
-// another that is not.
-func findBroker(ctx context.Context, brokers []*kgo.Broker) error {
+// findBroker returns the first broker that answers, or else the error of the
+// first in the list. They are asked at the same time: one that is silent must
+// not hide another that is not.
+func findBroker(ctx context.Context, brokers []*kgo.Broker) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	type answer struct {
@@ -100,11 +107,11 @@ func findBroker(ctx context.Context, brokers []*kgo.Broker) error {
 	for range brokers {
 		a := <-answers
 		if a.err == nil {
-			return nil
+			return a.broker, nil
 		}
 		errs[a.broker] = a.err
 	}
-	return errs[0]
+	return 0, errs[0]
 }
 
 // admin is connect for commands that only send administrative requests.

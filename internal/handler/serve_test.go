@@ -214,7 +214,7 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
 	req.ResponsePartitionLimit = 3
 	var seen []string
-	for range 5 {
+	for range 6 {
 		resp := w.request(req).(*kmsg.DescribeTopicPartitionsResponse)
 		for _, topic := range resp.Topics {
 			for _, p := range topic.Partitions {
@@ -228,7 +228,7 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 		cursor.Topic, cursor.Partition = resp.NextCursor.Topic, resp.NextCursor.Partition
 		req.Cursor = &cursor
 	}
-	want := []string{"big0", "big1", "big2", "big3", "big4", "t0", "t1"}
+	want := []string{"__consumer_offsets0", "__consumer_offsets1", "__consumer_offsets2", "big0", "big1", "big2", "big3", "big4", "t0", "t1"}
 	if len(seen) != len(want) {
 		t.Fatalf("seen %v", seen)
 	}

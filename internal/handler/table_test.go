@@ -52,8 +52,8 @@ tells clients the same.
 	b.WriteString(`
 ## Not served
 
-- **Consumer groups, transactions, ACLs, SASL.** Their keys are not in the table,
-  so clients see that before they try.
+- **Transactions, KIP-848 groups, share groups, ACLs, SASL.** Their keys are not in
+  the table, so clients see that before they try.
 - **Message formats v0 and v1.** A batch in one of them is refused with
   INVALID_RECORD and a message that says so. Every client since Kafka 0.11 sends v2.
 - **Replication.** There is one broker; replication factor 1 is the only one.
