@@ -101,6 +101,9 @@ func (c *Coordinator) Started() bool { return c.shards.Load() != nil }
 func (c *Coordinator) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
 	c.closed = true
 	if shards := c.shards.Load(); shards != nil {
 		for _, s := range *shards {

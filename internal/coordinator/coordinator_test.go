@@ -1,0 +1,302 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
+	"muster/internal/record"
+)
+
+// gatedLog is a log in memory whose appends become durable when the test says
+// so.
+type gatedLog struct {
+	mu      sync.Mutex
+	data    []byte
+	next    int64
+	held    bool
+	pending []func(error)
+	fail    error
+	appends int
+	slow    time.Duration // of reads
+}
+
+func (l *gatedLog) Append(_ context.Context, batch []byte, done func(error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.appends++
+	if l.fail != nil {
+		err := l.fail
+		l.fail = nil
+		done(err)
+		return
+	}
+	b := record.Batch(batch)
+	b.SetBaseOffset(l.next)
+	store := func(err error) {
+		if err == nil {
+			l.data = append(l.data, b...)
+		}
+		done(err)
+	}
+	l.next = b.LastOffset() + 1
+	if l.held {
+		l.pending = append(l.pending, store)
+		return
+	}
+	store(nil)
+}
+
+// settle ends the wait of all held appends.
+func (l *gatedLog) settle(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, done := range l.pending {
+		done(err)
+	}
+	l.pending = nil
+}
+
+func (l *gatedLog) set(fn func(*gatedLog)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fn(l)
+}
+
+func (l *gatedLog) Start() int64 { return 0 }
+
+func (l *gatedLog) Read(_ context.Context, offset int64) ([]byte, error) {
+	time.Sleep(l.slow)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rest := l.data
+	for len(rest) > 0 {
+		b, after, err := record.Next(rest)
+		if err != nil {
+			return nil, err
+		}
+		if b.LastOffset() >= offset {
+			return rest, nil
+		}
+		rest = after
+	}
+	return nil, nil
+}
+
+// inBubble runs a test on a clock of its own.
+func inBubble(t *testing.T, log *gatedLog, test func(t *testing.T, c *Coordinator)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := group.DefaultConfig()
+		cfg.InitialDelay = 0
+		c := New(Options{Log: func(int32) Log { return log }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Config: cfg})
+		c.Start(1)
+		synctest.Wait()
+		test(t, c)
+		c.Close()
+	})
+}
+
+func commitRequest(offset int64) *kmsg.OffsetCommitRequest {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Version, req.Group, req.Generation = 8, "g", -1
+	p := kmsg.NewOffsetCommitRequestTopicPartition()
+	p.Offset = offset
+	req.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}}}
+	return req
+}
+
+func commitCode(r kmsg.Response) int16 {
+	return r.(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode
+}
+
+func fetchRequest() *kmsg.OffsetFetchRequest {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Version = 8
+	req.Groups = []kmsg.OffsetFetchRequestGroup{{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{{Topic: "t", Partitions: []int32{0}}}}}
+	return req
+}
+
+func fetched(r kmsg.Response) int64 {
+	return r.(*kmsg.OffsetFetchResponse).Groups[0].Topics[0].Partitions[0].Offset
+}
+
+// async has a request handled in the background.
+func async(t *testing.T, c *Coordinator, req kmsg.Request) chan kmsg.Response {
+	out := make(chan kmsg.Response, 1)
+	go func() { out <- c.Do(t.Context(), "g", Client{ID: "c"}, req) }()
+	synctest.Wait()
+	return out
+}
+
+func answered(ch chan kmsg.Response) bool { return len(ch) > 0 }
+
+func TestRepliesWaitUntilTheirRecordsAndAllEarlierOnesAreDurable(t *testing.T) {
+	log := &gatedLog{held: true}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		commit := async(t, c, commitRequest(5))
+		read := async(t, c, fetchRequest())
+		if answered(commit) || answered(read) {
+			t.Error("answered before the commit was durable")
+		}
+		log.settle(nil)
+		synctest.Wait()
+		if !answered(commit) || !answered(read) {
+			t.Fatal("not answered although the commit is durable")
+		}
+		if at := fetched(<-read); at != 5 || commitCode(<-commit) != 0 {
+			t.Errorf("read offset %d", at)
+		}
+	})
+}
+
+func TestRecordsGatherWhileABatchIsOnItsWay(t *testing.T) {
+	log := &gatedLog{held: true}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		var all []chan kmsg.Response
+		for i := range 20 {
+			all = append(all, async(t, c, commitRequest(int64(i))))
+		}
+		log.settle(nil)
+		synctest.Wait()
+		log.settle(nil)
+		synctest.Wait()
+		for i, ch := range all {
+			if !answered(ch) {
+				t.Errorf("commit %d not answered", i)
+			}
+		}
+		if log.appends != 2 {
+			t.Errorf("%d appends for 20 commits", log.appends)
+		}
+	})
+}
+
+func TestAFailedAppendIsToldAndForgotten(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(3))); code != 0 {
+			t.Fatalf("code %d", code)
+		}
+		log.set(func(l *gatedLog) { l.fail = errors.New("no room") })
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(9))); code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d", code)
+		}
+		synctest.Wait()
+		if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != 3 {
+			t.Errorf("offset %d: the failed commit is remembered", at)
+		}
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(10))); code != 0 {
+			t.Errorf("afterwards: code %d", code)
+		}
+	})
+}
+
+func TestWhileAShardLoadsRequestsAreToldExceptHeartbeats(t *testing.T) {
+	log := &gatedLog{slow: time.Second}
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{Log: func(int32) Log { return log }, Logger: slog.New(slog.DiscardHandler), Config: group.DefaultConfig()})
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != kerr.CoordinatorNotAvailable.Code {
+			t.Errorf("before there is a topic: code %d", code)
+		}
+		c.Start(1)
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != kerr.CoordinatorLoadInProgress.Code {
+			t.Errorf("code %d", code)
+		}
+		beat := kmsg.NewPtrHeartbeatRequest()
+		beat.Group = "g"
+		if code := c.Do(t.Context(), "g", Client{}, beat).(*kmsg.HeartbeatResponse).ErrorCode; code != 0 {
+			t.Errorf("heartbeat: code %d", code)
+		}
+		time.Sleep(2 * time.Second)
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != 0 {
+			t.Errorf("after the load: code %d", code)
+		}
+		c.Close()
+	})
+}
+
+func joinRequest(memberID string) *kmsg.JoinGroupRequest {
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Version, req.Group, req.MemberID = 5, "g", memberID
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 10_000, 60_000
+	req.ProtocolType = "consumer"
+	req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range"}}
+	return req
+}
+
+// becomeMember joins and syncs, alone.
+func becomeMember(t *testing.T, c *Coordinator) string {
+	t.Helper()
+	id := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+	joined := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest(id)).(*kmsg.JoinGroupResponse)
+	sync := kmsg.NewPtrSyncGroupRequest()
+	sync.Version, sync.Group, sync.Generation, sync.MemberID = 3, "g", joined.Generation, id
+	if code := c.Do(t.Context(), "g", Client{ID: "c"}, sync).(*kmsg.SyncGroupResponse).ErrorCode; code != 0 {
+		t.Fatalf("sync: code %d", code)
+	}
+	return id
+}
+
+func beatRequest(id string, generation int32) *kmsg.HeartbeatRequest {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Version, req.Group, req.MemberID, req.Generation = 3, "g", id, generation
+	return req
+}
+
+func TestMembersExpireByTheClockAndHeartbeatsKeepThem(t *testing.T) {
+	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
+		id := becomeMember(t, c)
+		beat := func() int16 {
+			return c.Do(t.Context(), "g", Client{}, beatRequest(id, 1)).(*kmsg.HeartbeatResponse).ErrorCode
+		}
+		for range 5 {
+			time.Sleep(9 * time.Second)
+			if code := beat(); code != 0 {
+				t.Fatalf("code %d", code)
+			}
+		}
+		time.Sleep(11 * time.Second)
+		if code := beat(); code != kerr.UnknownMemberID.Code {
+			t.Errorf("after the session timeout: code %d", code)
+		}
+	})
+}
+
+func TestASuccessorKnowsTheMembers(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		id := becomeMember(t, c)
+		c.Close()
+		again := New(c.opts)
+		again.Start(1)
+		synctest.Wait()
+		if code := again.Do(t.Context(), "g", Client{}, beatRequest(id, 1)).(*kmsg.HeartbeatResponse).ErrorCode; code != 0 {
+			t.Errorf("heartbeat in the same generation: code %d", code)
+		}
+		again.Close()
+	})
+}
+
+func TestCloseAnswersWhoIsParked(t *testing.T) {
+	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
+		becomeMember(t, c)
+		other := c.Do(t.Context(), "g", Client{ID: "d"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+		parked := async(t, c, joinRequest(other))
+		if answered(parked) {
+			t.Fatal("a join of a group with another member is answered at once")
+		}
+		c.Close()
+		if code := (<-parked).(*kmsg.JoinGroupResponse).ErrorCode; code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d", code)
+		}
+	})
+}
