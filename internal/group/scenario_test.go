@@ -18,7 +18,7 @@ import (
 // for the language; -rewrite writes the outcomes anew.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		if strings.HasSuffix(path, ".md") {
+		if !strings.HasSuffix(path, ".txt") {
 			return
 		}
 		s := newScenario(t)
@@ -36,26 +36,38 @@ type scenario struct {
 	fresh int
 	next  RequestID
 
-	names    map[string]string    // variable to member id: $a is the id that a was given last
-	alias    map[string]string    // member id as shown: a#1
-	asked    map[RequestID]string // who waits for which answer
-	log      []Record
-	timers   map[TimerKey]Timer
-	journal  bool
-	out      strings.Builder
-	versions map[RequestID]string
+	names   map[string]string   // variable to member id: $a is the id that a was given last
+	alias   map[string]string   // member id as shown: a#1
+	asked   map[RequestID]asked // who waits for which answer
+	log     []Record            // what is durable
+	last    int                 // how many of them the last step has written
+	timers  map[TimerKey]Timer  // armed
+	journal bool                // whether to show it
+	out     strings.Builder
+}
+
+// asked is a request that waits for its answer.
+type asked struct {
+	who string
+	req kmsg.Request
 }
 
 func newScenario(t *testing.T) *scenario {
-	s := &scenario{
-		t: t, cfg: DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(),
-		names: map[string]string{}, alias: map[string]string{}, asked: map[RequestID]string{}, timers: map[TimerKey]Timer{},
+	s := &scenario{t: t}
+	s.restart()
+	return s
+}
+
+// restart begins with an empty log, at the hour zero.
+func (s *scenario) restart() {
+	*s = scenario{
+		t: s.t, cfg: DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(),
+		names: map[string]string{}, alias: map[string]string{}, asked: map[RequestID]asked{}, timers: map[TimerKey]Timer{},
 	}
 	s.now = s.start
 	s.shard = NewShard(s.cfg)
 	s.step(Loaded{})
 	s.out.Reset()
-	return s
 }
 
 // run carries out one command and returns what happened.
@@ -70,6 +82,9 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	if err := s.shard.CheckInvariants(); err != nil {
 		t.Errorf("%s: %v", d.Pos, err)
 	}
+	if replayed(s.log, s.cfg).Digest() != s.shard.Digest() {
+		t.Errorf("%s: the log does not say what the shard knows", d.Pos)
+	}
 	if s.out.Len() == 0 {
 		return "nothing happens\n"
 	}
@@ -77,6 +92,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 var commands = map[string]func(*scenario, *datadriven.TestData){
+	"new": (*scenario).begin, "group": (*scenario).group, "state": (*scenario).state, "timers": (*scenario).showTimers,
 	"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact,
 	"join": (*scenario).join, "sync": (*scenario).sync, "heartbeat": (*scenario).heartbeat, "leave": (*scenario).leave,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
@@ -87,21 +103,23 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 // step gives the shard an event and writes down the effects.
 func (s *scenario) step(e Event) {
 	s.fresh++
-	var fresh [16]byte
-	fresh[15], fresh[14] = byte(s.fresh), byte(s.fresh>>8)
-	fx := s.shard.Step(Input{Now: s.now, Fresh: fresh, Event: e})
-	for _, r := range fx.Records {
-		s.log = append(s.log, r)
-		fmt.Fprintf(&s.out, "stored: %s\n", s.showRecord(r))
-	}
+	fx := s.shard.Step(Input{Now: s.now, Fresh: freshBytes(s.fresh), Event: e})
+	s.last = len(fx.Records)
+	s.log = append(s.log, fx.Records...)
+	var answers []string
 	for _, r := range fx.Replies {
-		who, ok := s.asked[r.ID]
+		a, ok := s.asked[r.ID]
 		if !ok {
 			s.t.Errorf("a second answer, or one that nobody asked for: %v", r)
+			continue
 		}
 		delete(s.asked, r.ID)
-		fmt.Fprintf(&s.out, "%s ← %s\n", who, s.showReply(who, r.Msg))
+		answers = append(answers, fmt.Sprintf("%s ← %s\n", a.who, s.showReply(a.who, s.wire(a.req, r.Msg))))
 	}
+	for _, r := range fx.Records { // After the answers, which give names to ids.
+		fmt.Fprintf(&s.out, "stored: %s\n", s.showRecord(r))
+	}
+	s.out.WriteString(strings.Join(answers, ""))
 	for _, tm := range fx.Timers {
 		delete(s.timers, tm.Key)
 		if !tm.Cancel {
@@ -115,35 +133,50 @@ func (s *scenario) step(e Event) {
 	}
 }
 
+func freshBytes(n int) (b [16]byte) {
+	b[15], b[14] = byte(n), byte(n>>8)
+	return b
+}
+
+// wire returns the answer as the client reads it in the version of its request:
+// without what that version has no field for.
+func (s *scenario) wire(req kmsg.Request, resp kmsg.Response) kmsg.Response {
+	if resp.GetVersion() != req.GetVersion() || resp.Key() != req.Key() {
+		s.t.Errorf("%T version %d answers %T version %d", resp, resp.GetVersion(), req, req.GetVersion())
+	}
+	again := req.ResponseKind()
+	if err := again.ReadFrom(resp.AppendTo(nil)); err != nil {
+		s.t.Errorf("%T version %d: %v", resp, resp.GetVersion(), err)
+	}
+	return again
+}
+
 func (s *scenario) request(who string, msg kmsg.Request) {
+	// As the broker reads it, without what that version has no field for.
+	again := kmsg.RequestForKey(msg.Key())
+	again.SetVersion(msg.GetVersion())
+	if err := again.ReadFrom(msg.AppendTo(nil)); err != nil {
+		s.t.Fatal(err)
+	}
 	s.next++
-	s.asked[s.next] = who
-	s.step(Request{ID: s.next, ClientID: strings.TrimRight(who, "0123456789'"), Host: "10.0.0.1", Msg: msg})
-	if s.asked[s.next] != "" {
+	s.asked[s.next] = asked{who, again}
+	defer s.foresee(who, again)()
+	s.step(Request{ID: s.next, ClientID: clientID(who), Host: "10.0.0.1", Msg: again})
+	if _, ok := s.asked[s.next]; ok {
 		fmt.Fprintf(&s.out, "%s waits\n", who)
 	}
 }
 
 // wait lets time pass and fires the timers that come due, in order.
-func (s *scenario) wait(d *datadriven.TestData) {
-	until := s.now.Add(parseDuration(s.t, d.CmdArgs[0].Key))
+func (s *scenario) wait(d *datadriven.TestData) { s.pass(parseDuration(s.t, d.CmdArgs[0].Key)) }
+
+func (s *scenario) pass(d time.Duration) {
+	until := s.now.Add(d)
 	for {
-		var due []Timer
-		for _, tm := range s.timers {
-			if !tm.At.After(until) {
-				due = append(due, tm)
-			}
-		}
-		if len(due) == 0 {
+		tm, ok := s.due(until)
+		if !ok {
 			break
 		}
-		slices.SortFunc(due, func(a, b Timer) int {
-			if c := a.At.Compare(b.At); c != 0 {
-				return c
-			}
-			return int(a.Seq) - int(b.Seq)
-		})
-		tm := due[0]
 		delete(s.timers, tm.Key)
 		s.now = tm.At
 		before := s.out.Len()
@@ -157,67 +190,48 @@ func (s *scenario) wait(d *datadriven.TestData) {
 	s.now = until
 }
 
+// due returns the first timer that fires until then.
+func (s *scenario) due(until time.Time) (Timer, bool) {
+	var due []Timer
+	for _, tm := range s.timers {
+		if !tm.At.After(until) {
+			due = append(due, tm)
+		}
+	}
+	if len(due) == 0 {
+		return Timer{}, false
+	}
+	return slices.MinFunc(due, func(a, b Timer) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		return int(a.Seq) - int(b.Seq)
+	}), true
+}
+
 func (s *scenario) config(d *datadriven.TestData) {
 	for _, a := range d.CmdArgs {
 		v := a.Vals[0]
 		switch a.Key {
 		case "initial-delay":
 			s.cfg.InitialDelay = parseDuration(s.t, v)
+		case "min-session":
+			s.cfg.MinSession = parseDuration(s.t, v)
+		case "max-session":
+			s.cfg.MaxSession = parseDuration(s.t, v)
 		case "max-size":
-			s.cfg.MaxSize, _ = strconv.Atoi(v)
+			s.cfg.MaxSize = parseInt(s.t, v)
 		case "retention":
 			s.cfg.OffsetsRetention = parseDuration(s.t, v)
 		case "sweep":
 			s.cfg.SweepInterval = parseDuration(s.t, v)
 		case "max-metadata":
-			s.cfg.MaxMetadata, _ = strconv.Atoi(v)
+			s.cfg.MaxMetadata = parseInt(s.t, v)
 		default:
 			d.Fatalf(s.t, "unknown setting %q", a.Key)
 		}
 	}
 	s.step(Configured{Config: s.cfg})
-}
-
-// crash loses all soft state and loads the shard from its log, as a successor
-// would. The digest must be the same.
-func (s *scenario) crash(*datadriven.TestData) {
-	before := s.shard.Digest()
-	s.load()
-	if got := s.shard.Digest(); got != before {
-		s.t.Errorf("after a load the state is another")
-	}
-}
-
-func (s *scenario) load() {
-	s.shard = NewShard(s.cfg)
-	s.timers, s.asked = map[TimerKey]Timer{}, map[RequestID]string{}
-	for _, r := range s.log {
-		key, value := r.Encode()
-		again, err := DecodeRecord(key, value)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.shard.Replay(again)
-	}
-	s.step(Loaded{})
-}
-
-// compact keeps the last record of every key, tombstones included or not.
-func (s *scenario) compact(d *datadriven.TestData) {
-	last := map[string]int{}
-	for i, r := range s.log {
-		key, _ := r.Encode()
-		last[string(key)] = i
-	}
-	var kept []Record
-	for i, r := range s.log {
-		key, value := r.Encode()
-		if last[string(key)] == i && (value != nil || d.HasArg("keep-tombstones")) {
-			kept = append(kept, r)
-		}
-	}
-	s.log = kept
-	s.crash(d)
 }
 
 func parseDuration(t *testing.T, v string) time.Duration {
@@ -227,6 +241,15 @@ func parseDuration(t *testing.T, v string) time.Duration {
 		t.Fatal(err)
 	}
 	return d
+}
+
+func parseInt(t *testing.T, v string) int {
+	t.Helper()
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func errorName(code int16) string {

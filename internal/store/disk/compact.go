@@ -298,8 +298,8 @@ func (l *log) finishSwap(name string, bases []int64) ([]int64, error) {
 }
 
 func parseSwapName(name string) (from, to int64, ok bool) {
-	a, b, ok := strings.Cut(strings.TrimSuffix(name, swapSuffix), "-")
+	a, b, _ := strings.Cut(name, "-")
 	from, ok1 := parseOffsetName(a, "")
-	to, ok2 := parseOffsetName(b, "")
-	return from, to, ok && ok1 && ok2 && to > from
+	to, ok2 := parseOffsetName(b, swapSuffix)
+	return from, to, ok1 && ok2 && to > from
 }

@@ -22,6 +22,8 @@ const (
 	// indexHeadRead is enough for the head of an index file in most cases.
 	indexHeadRead   = 4096
 	defaultInterval = 4096
+	// maxOffset is more than a log can reach in any time.
+	maxOffset = 1 << 60
 )
 
 // load reads the log's folder. If the last stop was not clean, the active
@@ -145,7 +147,7 @@ func (l *log) readStart() (int64, error) {
 		return 0, err
 	}
 	start, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil || start < 0 {
+	if err != nil || start < 0 || start > maxOffset {
 		return 0, fmt.Errorf("%w: %s does not hold an offset", store.ErrCorrupt, path.Join(l.dir, startFile))
 	}
 	return start, nil

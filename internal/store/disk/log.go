@@ -99,7 +99,7 @@ func (l *log) room(b record.Batch) (rolled bool, err error) {
 	l.mu.RLock()
 	cfg := l.cfg
 	l.mu.RUnlock()
-	if !l.mustRoll && l.active().fits(b, cfg) {
+	if !l.mustRoll && l.active().fits(b, l.logEnd, cfg) {
 		return false, nil
 	}
 	return true, l.roll()

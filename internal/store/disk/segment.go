@@ -89,17 +89,18 @@ func (s *segment) note(b record.Batch, interval int64) {
 	}
 }
 
-// fits says whether a batch may go to the segment, or wants a new one.
-func (s *segment) fits(b record.Batch, cfg store.LogConfig) bool {
+// fits says whether a batch that starts at offset may go to the segment, or
+// wants a new one.
+func (s *segment) fits(b record.Batch, offset int64, cfg store.LogConfig) bool {
+	// Index entries hold offsets relative to the base in 32 bits.
+	if offset-s.base+int64(b.LastOffsetDelta()) > math.MaxInt32 {
+		return false
+	}
 	if s.sum.size == 0 {
 		return true
 	}
 	size := s.sum.size + int64(b.Size())
 	if size > cfg.SegmentBytes || size > math.MaxInt32 {
-		return false
-	}
-	// Index entries hold offsets relative to the base in 32 bits.
-	if s.sum.next-s.base+int64(b.LastOffsetDelta()) > math.MaxInt32 {
 		return false
 	}
 	return s.firstTS == record.NoTimestamp || cfg.SegmentAge <= 0 ||
@@ -177,8 +178,7 @@ func (s *segment) salvage(f io.ReaderAt, size, interval int64) error {
 		if _, err := f.ReadAt(buf[:n], s.sum.size); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrStorage, err)
 		}
-		before := s.sum.size
-		need, done := s.salvageWindow(buf[:n], size-before, interval)
+		need, done := s.salvageWindow(buf[:n], size-s.sum.size, interval)
 		if done {
 			return nil
 		}
@@ -205,7 +205,8 @@ func (s *segment) salvageWindow(window []byte, left, interval int64) (need int, 
 			return n, false
 		}
 		b := record.Batch(window[:n])
-		if b.Check() != nil || b.BaseOffset() < s.sum.next {
+		// The checksum does not cover the base offset.
+		if b.Check() != nil || b.BaseOffset() < s.sum.next || b.BaseOffset()-s.base > math.MaxInt32-int64(b.LastOffsetDelta()) {
 			return 0, true
 		}
 		s.note(b, interval)

@@ -1,0 +1,188 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// replayed returns a shard that has read the log.
+func replayed(log []Record, cfg Config) *Shard {
+	s := NewShard(cfg)
+	for _, r := range log {
+		again, err := DecodeRecord(r.Encode())
+		if err != nil {
+			panic(fmt.Sprintf("%+v: %v", r, err))
+		}
+		s.Replay(again)
+	}
+	return s
+}
+
+// compacted returns the last record of every key, with or without tombstones.
+func compacted(log []Record, tombstones bool) []Record {
+	last := map[string]int{}
+	for i, r := range log {
+		key, _ := r.Encode()
+		last[string(key)] = i
+	}
+	var kept []Record
+	for i, r := range log {
+		key, value := r.Encode()
+		if last[string(key)] == i && (value != nil || tombstones) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// crash [lost]: the broker is gone, with all soft state, and another one loads
+// the shard from its log. Lost: the records of the last step were never
+// written. The broker that could not write them drops the shard in the same way.
+func (s *scenario) crash(d *datadriven.TestData) {
+	if d.HasArg("lost") {
+		s.log = s.log[:len(s.log)-s.last]
+	}
+	s.load()
+}
+
+// compact [keep-tombstones]: the log is compacted, and loaded.
+func (s *scenario) compact(d *datadriven.TestData) {
+	s.log = compacted(s.log, d.HasArg("keep-tombstones"))
+	s.load()
+}
+
+func (s *scenario) load() {
+	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
+		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
+	}
+	s.timers, s.asked = map[TimerKey]Timer{}, map[RequestID]asked{}
+	s.shard = replayed(s.log, s.cfg)
+	s.step(Loaded{})
+}
+
+// replay lists records, one per line of the input, that the log holds from now
+// on instead of what it held:
+//
+//	group g [generation=3] [type=consumer] [protocol=range] [leader=m1] [members=(m1,m2/i2)] [assign=(m1=t:0)] [age=2h] [version=3]
+//	offset g t:0 5 [age=2h] [expires=1h]
+//	tombstone g [t:0]
+func (s *scenario) replay(d *datadriven.TestData) {
+	s.log = nil
+	for line := range strings.Lines(d.Input) {
+		kind, fields, err := datadriven.ParseLine(line)
+		if err != nil || len(fields) == 0 {
+			d.Fatalf(s.t, "%q: %v", line, err)
+		}
+		s.log = append(s.log, s.parseRecord(args{s, &datadriven.TestData{Cmd: kind, CmdArgs: fields}}))
+	}
+	s.load()
+}
+
+// parseRecord reads a line of the replay command.
+func (s *scenario) parseRecord(a args) Record {
+	r := Record{Group: a.who()}
+	if len(a.d.CmdArgs) > 1 {
+		if topic, part, ok := strings.Cut(a.d.CmdArgs[1].Key, ":"); ok {
+			r.Topic, r.Partition = topic, int32(parseInt(s.t, part))
+		}
+	}
+	age := parseDuration(s.t, a.text("age", "0s"))
+	switch a.d.Cmd {
+	case "tombstone":
+	case "offset":
+		r.Offset = &offset{at: int64(parseInt(s.t, a.d.CmdArgs[2].Key)), epoch: -1, expire: -1, commit: s.now.Add(-age).UnixMilli()}
+		if a.d.HasArg("expires") {
+			r.Offset.expire = s.now.Add(parseDuration(s.t, a.text("expires", ""))).UnixMilli()
+		}
+	case "group":
+		v := kmsg.NewGroupMetadataValue()
+		v.Version, v.Generation = int16(a.number("version", groupValueVersion)), int32(a.number("generation", 0))
+		v.ProtocolType, v.Protocol, v.Leader = a.text("type", "consumer"), a.pointer("protocol"), a.pointer("leader")
+		v.CurrentStateTimestamp = s.now.Add(-age).UnixMilli()
+		v.Members = s.parseMembers(a)
+		r.Meta = &v
+	default:
+		s.t.Fatalf("unknown record %q", a.d.Cmd)
+	}
+	return r
+}
+
+func (s *scenario) parseMembers(a args) (out []kmsg.GroupMetadataValueMember) {
+	assigned := map[string][]byte{}
+	for _, v := range a.list("assign") {
+		id, parts, _ := strings.Cut(v, "=")
+		assigned[id] = assignment(parts)
+	}
+	for _, m := range a.list("members") {
+		e := kmsg.NewGroupMetadataValueMember()
+		id, instance, static := strings.Cut(m, "/")
+		e.MemberID, e.SessionTimeoutMillis, e.RebalanceTimeoutMillis = id, a.millis("session", "10s"), a.millis("rebalance", "60s")
+		if static {
+			e.InstanceID = &instance
+		}
+		e.ClientID, e.ClientHost = "loaded", "10.0.0.2"
+		e.Subscription, e.Assignment = subscription("t"), assigned[id]
+		out = append(out, e)
+	}
+	return out
+}
+
+func (s *scenario) showRecord(r Record) string {
+	switch {
+	case r.Topic != "" && r.Offset == nil:
+		return fmt.Sprintf("%s %s:%d tombstone", groupName(r.Group), r.Topic, r.Partition)
+	case r.Topic != "":
+		out := fmt.Sprintf("%s %s:%d at %d", groupName(r.Group), r.Topic, r.Partition, r.Offset.at)
+		if r.Offset.expire != -1 {
+			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Offset.expire).Sub(s.start))
+		}
+		return out
+	case r.Meta == nil:
+		return groupName(r.Group) + " tombstone"
+	case len(r.Meta.Members) == 0:
+		return fmt.Sprintf("%s generation %d, empty", groupName(r.Group), r.Meta.Generation)
+	}
+	out := fmt.Sprintf("%s generation %d, %s, leader %s", groupName(r.Group), r.Meta.Generation, *r.Meta.Protocol, s.show(*r.Meta.Leader))
+	for _, m := range r.Meta.Members {
+		out += fmt.Sprintf(", %s%s %s", s.show(m.MemberID), instance(m.InstanceID), showAssignment(m.Assignment))
+	}
+	return out
+}
+
+// groupName makes the empty group id visible.
+func groupName(id string) string {
+	if id == "" {
+		return strconv.Quote(id)
+	}
+	return id
+}
+
+func showAssignment(b []byte) string {
+	var parts []string
+	eachAssigned(b, func(tp topicPartition) { parts = append(parts, fmt.Sprintf("%s:%d", tp.topic, tp.partition)) })
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// TestCompactedKeepsTheLastOfEachKey is about the helper: a scenario must not
+// pass because nothing was compacted.
+func TestCompactedKeepsTheLastOfEachKey(t *testing.T) {
+	at := func(topic string, n int64) Record {
+		return Record{Group: "g", Topic: topic, Offset: &offset{at: n, epoch: -1, expire: -1}}
+	}
+	gone := Record{Group: "g", Topic: "u"}
+	log := []Record{at("t", 1), at("u", 2), at("t", 3), gone}
+	if got := compacted(log, true); len(got) != 2 || got[0].Offset.at != 3 || got[1].Offset != nil {
+		t.Errorf("with tombstones: %+v", got)
+	}
+	if got := compacted(log, false); len(got) != 1 || got[0].Offset.at != 3 {
+		t.Errorf("without: %+v", got)
+	}
+}
