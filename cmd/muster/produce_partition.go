@@ -19,7 +19,7 @@ func (p topicPartitioner) RequiresConsistency(r *kgo.Record) bool {
 
 func (p topicPartitioner) Partition(r *kgo.Record, n int) int {
 	if r.Partition >= 0 {
-		return 0
+		return int(r.Partition)
 	}
 	return p.inner.Partition(r, n)
 }

@@ -151,6 +151,8 @@ func (p *producer) explain(sendCtx context.Context, r *kgo.Record, err error) er
 		return fmt.Errorf("the broker does not allow %q as the name of a topic", p.topic)
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return fmt.Errorf("there is no topic %q, and the broker did not create it", p.topic)
+	case errors.Is(err, kerr.InvalidRecord) && r.Key == nil:
+		return fmt.Errorf("%w; a compacted topic takes no record without a key", plain(err))
 	case strings.Contains(err.Error(), "invalid record partitioning choice"): // The client has no error value for it.
 		return fmt.Errorf("the topic has no partition %d", r.Partition)
 	}

@@ -176,7 +176,7 @@ func TestProduceReportsWhatTheBrokerRefuses(t *testing.T) {
 	same(t, "stdout", r.stdout, "")
 	s.pipe("x\n", "produce", "bad name").fails(exitFailed, `the broker does not allow "bad name" as the name of a topic`)
 	s.run("topics", "create", "compacted", "-c", "cleanup.policy=compact").ok()
-	r = s.pipe("no key\n", "produce", "compacted", "--json").fails(exitFailed, "muster: line 1: ")
+	r = s.pipe("no key\n", "produce", "compacted", "--json").fails(exitFailed, "muster: line 1: ", "INVALID_RECORD", "without a key")
 	same(t, "the summary", decode[produceSummary](r), produceSummary{Topic: "compacted", Failed: 1})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -75,12 +76,11 @@ func serve(ctx context.Context, props map[string]string, stderr io.Writer) error
 func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 	props := map[string]string{}
 	if f.config != "" {
-		file, err := os.Open(f.config)
+		text, err := os.ReadFile(f.config)
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		if props, err = config.ParseProperties(file); err != nil {
+		if props, err = config.ParseProperties(bytes.NewReader(text)); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.config, err)
 		}
 	}

@@ -90,6 +90,8 @@ func TestBadTopicsAreRefusedWithKafkasCodes(t *testing.T) {
 		{metadata.NewTopic{Name: "..", Partitions: 1, Replication: 1}, kerr.InvalidTopicException},
 		{metadata.NewTopic{Name: "there", Partitions: 1, Replication: 1}, kerr.TopicAlreadyExists},
 		{metadata.NewTopic{Name: "x", Partitions: 0, Replication: 1}, kerr.InvalidPartitions},
+		{metadata.NewTopic{Name: "x", Partitions: -5, Replication: 1}, kerr.InvalidPartitions},
+		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: -2}, kerr.InvalidReplicationFactor},
 		{metadata.NewTopic{Name: "x", Partitions: 1 << 30, Replication: 1}, kerr.InvalidPartitions},
 		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: 3}, kerr.InvalidReplicationFactor},
 		{metadata.NewTopic{Name: "x", Partitions: 1, Replication: 0}, kerr.InvalidReplicationFactor},

@@ -58,13 +58,13 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 		return t, metadata.Refuse(kerr.TopicAlreadyExists, "topic %q already exists", req.Name)
 	}
 	n := req.Partitions
-	if n < 0 {
+	if n == -1 {
 		n = int32(image.Config.Int("num.partitions"))
 	}
 	if n < 1 || n > maxPartitionsPerTopic {
 		return t, metadata.Refuse(kerr.InvalidPartitions, "a topic has 1 to %d partitions, not %d", maxPartitionsPerTopic, n)
 	}
-	if req.Replication == 0 || int(req.Replication) > len(image.Brokers) {
+	if req.Replication == 0 || req.Replication < -1 || int(req.Replication) > len(image.Brokers) {
 		return t, metadata.Refuse(kerr.InvalidReplicationFactor, "replication factor %d is not possible with %d broker(s)", req.Replication, len(image.Brokers))
 	}
 	if image.TopicCount() >= maxTopics {

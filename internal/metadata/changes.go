@@ -26,9 +26,9 @@ func Refuse(code *kerr.Error, format string, args ...any) error {
 // NewTopic asks for a topic.
 type NewTopic struct {
 	Name string
-	// Partitions is how many; negative for num.partitions.
+	// Partitions is how many; -1 for num.partitions.
 	Partitions int32
-	// Replication is the replication factor; negative for the default.
+	// Replication is the replication factor; -1 for the default.
 	Replication int16
 	Set         map[string]string
 }
