@@ -87,7 +87,7 @@ func TestSeveralListenersAdvertiseTheirOwnAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(c.Close)
 		meta, err := kadm.NewClient(c).BrokerMetadata(t.Context())
 		if err != nil {
 			t.Fatal(err)

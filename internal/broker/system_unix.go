@@ -20,6 +20,6 @@ func (b *Broker) space() (total, usable int64) {
 	if b.dataFolder() == "" || unix.Statfs(b.dataFolder(), &st) != nil {
 		return -1, -1
 	}
-	block := int64(st.Bsize)
+	block := int64(st.Bsize) //nolint:unconvert // Its type is not the same on all systems.
 	return int64(st.Blocks) * block, int64(st.Bavail) * block
 }

@@ -73,12 +73,18 @@ func (f *fetchRead) run(ctx context.Context) {
 		return
 	}
 	w := partition.NewWaiter()
+	var watched []*partition.Partition
 	for i := range f.parts {
 		if p := f.parts[i].part; p != nil {
 			p.Watch(w)
-			defer p.Unwatch(w)
+			watched = append(watched, p)
 		}
 	}
+	defer func() {
+		for _, p := range watched {
+			p.Unwatch(w)
+		}
+	}()
 	timeout := time.NewTimer(f.maxWait)
 	defer timeout.Stop()
 	// What came between the first look and the watch has woken nobody.

@@ -69,7 +69,7 @@ func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic s
 		limit = p.LastStableOffset()
 	}
 	var found bool
-	at := none
+	var at store.TimestampOffset
 	switch req.Timestamp {
 	case tsLatest:
 		return store.TimestampOffset{Offset: limit, Timestamp: -1, LeaderEpoch: p.LeaderEpoch()}, nil

@@ -63,7 +63,7 @@ func (h *Handler) checkBroker(name string) error {
 	if name == "" {
 		return nil
 	}
-	if id, err := strconv.ParseInt(name, 10, 32); err != nil || int32(id) != h.opts.NodeID {
+	if id, err := strconv.ParseInt(name, 10, 32); err != nil || id != int64(h.opts.NodeID) {
 		return metadata.Refuse(kerr.InvalidRequest, "there is no broker %q; this is %d", name, h.opts.NodeID)
 	}
 	return nil

@@ -25,9 +25,8 @@ func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Resp
 	if room <= 0 || room > maxDescribed {
 		room = maxDescribed
 	}
-	from := int32(0)
 	for _, name := range describedNames(c.image, req) {
-		from = 0
+		from := int32(0)
 		if req.Cursor != nil && req.Cursor.Topic == name {
 			from = max(req.Cursor.Partition, 0)
 		}

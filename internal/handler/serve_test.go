@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -218,7 +219,7 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 		resp := w.request(req).(*kmsg.DescribeTopicPartitionsResponse)
 		for _, topic := range resp.Topics {
 			for _, p := range topic.Partitions {
-				seen = append(seen, *topic.Topic+string(rune('0'+p.Partition)))
+				seen = append(seen, *topic.Topic+strconv.Itoa(int(p.Partition)))
 			}
 		}
 		if resp.NextCursor == nil {

@@ -128,7 +128,7 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 	return at.LastOffset + 1, l, nil
 }
 
-// syncFailed notes that the log must be opened again, unless it was since.
+// syncFailed logs a failed sync and notes that the log must be opened again, unless it was since.
 func (p *Partition) syncFailed(l store.Log, err error) *kerr.Error {
 	if p.log.Load().Log == l && !errors.Is(err, store.ErrClosed) {
 		p.failed.Store(true)

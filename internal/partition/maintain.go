@@ -88,7 +88,7 @@ func (m *Manager) flushDirty() {
 		l := p.log.Load().Log
 		l.Flush(func(err error) {
 			if err != nil && !errors.Is(err, store.ErrClosed) {
-				p.syncFailed(l, err)
+				_ = p.syncFailed(l, err)
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func (r *Request) ParseProduce() (*ProduceRequest, error) {
 // Err returns what was wrong with the request, as far as it has been read.
 func (p *ProduceRequest) Err() error {
 	if p.r.bad {
-		return fmt.Errorf("Produce: %w", errMalformed)
+		return fmt.Errorf("a Produce request: %w", errMalformed)
 	}
 	return nil
 }
