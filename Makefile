@@ -4,6 +4,9 @@
 T ?= 10s
 # Arguments of `make run` and `make bench`.
 ARGS ?=
+# Seeds that `make sim` simulates, from SEED on.
+N    ?= 1000
+SEED ?= 1
 
 # The client tests are a module of their own, so that muster does not depend on
 # other Kafka clients.
@@ -16,7 +19,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz e2e bench generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e bench generate ci clean fresh setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +49,9 @@ race: ## Run the tests of the main module, fuzz corpora included, with the race 
 
 fuzz: ## Run every fuzz target for T (make fuzz T=1m)
 	@scripts/fuzz $(T)
+
+sim: ## Simulate the group coordinator (make sim N=100000, or SEED=17 N=1 for one seed)
+	go test ./internal/sim -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
 
 e2e: setup ## Run real Kafka clients against the broker
 	cd $(CLIENTS) && go test -count=1 -shuffle=on ./...
