@@ -59,14 +59,16 @@ func (x *step) list(r *Request, m *kmsg.ListGroupsRequest) {
 	resp := kmsg.NewPtrListGroupsResponse()
 	resp.Version = m.Version
 	wants := func(filter []string, have string) bool {
-		return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool {
-			return strings.EqualFold(strings.TrimSpace(f), have)
-		})
+		return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(f, have) })
+	}
+	states := make([]string, len(m.StatesFilter))
+	for i, f := range m.StatesFilter {
+		states[i] = strings.TrimSpace(f)
 	}
 	if wants(m.TypesFilter, typeClassic) {
 		for _, id := range x.groupIDs() {
 			g := x.groups[id]
-			if !wants(m.StatesFilter, g.state.String()) {
+			if !wants(states, g.state.String()) {
 				continue
 			}
 			e := kmsg.NewListGroupsResponseGroup()
@@ -106,7 +108,6 @@ func (x *step) deleteGroup(id string) *kerr.Error {
 	case g.state != Empty:
 		return kerr.NonEmptyGroup
 	}
-	x.note(g, KindDeleted)
 	for pending := range g.pendingIDs() {
 		x.forgetPending(g, pending)
 	}
@@ -119,5 +120,6 @@ func (x *step) deleteGroup(id string) *kerr.Error {
 	if hadRecord {
 		x.write(Record{Group: id})
 	}
+	x.note(g, KindDeleted)
 	return nil
 }

@@ -2,6 +2,8 @@ package group
 
 import (
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Replay applies a record that was read from the log. Compaction may have
@@ -65,14 +67,7 @@ func (g *group) revive(now time.Time) {
 		g.protocol = *v.Protocol
 	}
 	for i := range v.Members {
-		e := &v.Members[i]
-		g.add(&member{
-			id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: e.ClientHost,
-			session:   time.Duration(e.SessionTimeoutMillis) * time.Millisecond,
-			rebalance: time.Duration(e.RebalanceTimeoutMillis) * time.Millisecond,
-			protocols: []protocol{{name: g.protocol, metadata: e.Subscription}},
-			assigned:  e.Assignment,
-		}, v.ProtocolType)
+		g.add(g.reviveMember(&v.Members[i]), v.ProtocolType)
 	}
 	if g.members.len() == 0 {
 		return
@@ -81,4 +76,20 @@ func (g *group) revive(now time.Time) {
 	if v.Leader != nil && g.members.get(*v.Leader) != nil {
 		g.leader = *v.Leader
 	}
+}
+
+// reviveMember makes a member of its record. Of the protocols that it supported
+// only the selected one is known.
+func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember) *member {
+	m := &member{
+		id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: e.ClientHost,
+		session:   time.Duration(e.SessionTimeoutMillis) * time.Millisecond,
+		rebalance: time.Duration(e.RebalanceTimeoutMillis) * time.Millisecond,
+		protocols: []protocol{{name: g.protocol, metadata: e.Subscription}},
+		assigned:  e.Assignment,
+	}
+	if e.RebalanceTimeoutMillis < 0 {
+		m.rebalance = m.session // A value of version 0, which does not know it.
+	}
+	return m
 }

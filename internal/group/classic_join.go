@@ -26,20 +26,22 @@ func (x *step) join(r *Request, m *kmsg.JoinGroupRequest) {
 		return
 	}
 	g := x.groups[m.Group]
-	if g == nil {
-		if m.MemberID != "" {
-			x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
-			return
-		}
-		// The group is there from now on, also if this join fails.
+	switch {
+	case m.MemberID != "" && g == nil:
+		x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
+		return
+	case m.MemberID == "" && (g == nil || g.hard == nil):
+		// The group is there from now on, also if this join fails, and if it was
+		// a simple one that loses its offsets.
 		x.write(emptyGroup(m.Group))
 		g = x.groups[m.Group]
 		g.since = x.now
 	}
+	m.Protocols = distinct(m.Protocols)
 	switch {
 	case !x.hasRoom(g, m.MemberID):
-		x.forgetPending(g, m.MemberID)
 		x.joinError(r, m, "", kerr.GroupMaxSizeReached)
+		x.refuse(g, m.MemberID)
 	case !g.supports(m.ProtocolType, m.Protocols):
 		x.joinError(r, m, m.MemberID, kerr.InconsistentGroupProtocol)
 	case m.MemberID == "":
@@ -60,6 +62,17 @@ func (x *step) hasRoom(g *group, memberID string) bool {
 		return known != nil || g.members.len() < x.cfg.MaxSize
 	}
 	return true
+}
+
+// refuse takes whom there is no room for out of the group, which need not wait
+// for it any longer.
+func (x *step) refuse(g *group, memberID string) {
+	x.forgetPending(g, memberID)
+	if mem := g.members.get(memberID); mem != nil {
+		g.rebalance.add(trigger(TriggerMaxSize, mem, nil))
+		x.drop(g, mem)
+	}
+	x.maybeComplete(g)
 }
 
 // joinNew handles a join without member id.

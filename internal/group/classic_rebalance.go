@@ -22,6 +22,7 @@ func (x *step) prepareRebalance(g *group, why ...Trigger) {
 		x.failSyncs(g, kerr.RebalanceInProgress)
 	}
 	x.cancelSync(g)
+	g.unsynced = nil
 	initial := g.state == Empty
 	g.beginRebalance(x.now, why)
 	g.to(PreparingRebalance, x.now)
@@ -97,7 +98,6 @@ func (x *step) completeJoin(g *group) {
 		return
 	}
 	g.generation++
-	g.unsynced = nil
 	g.rebalance.joined(g, x.now)
 	if g.members.len() == 0 {
 		x.becomeEmpty(g)

@@ -83,6 +83,9 @@ func (x *step) sessionFired(g *group, e TimerFired) {
 	}
 	why := trigger(TriggerExpired, m, nil)
 	why.Silent = m.session
+	if m.isNew {
+		why.Silent = newMemberTimeout
+	}
 	x.drop(g, m)
 	if g.state == PreparingRebalance {
 		g.rebalance.add(why)

@@ -21,6 +21,7 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m 
 	}
 	old := mem.id
 	g.members.rename(mem, newID)
+	mem.isNew = false // Its client knows its own name, and may come again at any time.
 	x.park(g, mem, r, m)
 	x.rearm(g, mem, mem.session)
 

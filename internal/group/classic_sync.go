@@ -50,11 +50,15 @@ func (x *step) checkSync(m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error
 		return nil, nil, err
 	case m.Generation != g.generation:
 		return nil, nil, kerr.IllegalGeneration
-	case m.ProtocolType != nil && *m.ProtocolType != g.protocolType, m.Protocol != nil && *m.Protocol != g.protocol:
+	case differs(m.ProtocolType, g.protocolType), differs(m.Protocol, g.protocol):
 		return nil, nil, kerr.InconsistentGroupProtocol
 	}
 	return g, mem, nil
 }
+
+// differs says that a client goes by another protocol than its group, if the
+// group goes by one already.
+func differs(said *string, is string) bool { return said != nil && is != "" && *said != is }
 
 // synced notes that a member has asked for its assignment.
 func (x *step) synced(g *group, mem *member) {

@@ -131,8 +131,18 @@ func (g *group) checkState() error {
 	case (g.state == PreparingRebalance || g.state == CompletingRebalance) && g.rebalance == nil:
 		return fmt.Errorf("rebalances without an account of it")
 	}
-	if g.state == Stable && (g.hard == nil || g.hard.Generation != g.generation || len(g.hard.Members) != g.members.len()) && len(g.unsynced) == 0 {
+	return g.checkRecord()
+}
+
+// checkRecord compares the soft state with what the record says.
+func (g *group) checkRecord() error {
+	switch {
+	case g.hard == nil && (g.state != Empty || len(g.pending) > 0):
+		return fmt.Errorf("alive without a record")
+	case g.state == Stable && (g.hard.Generation != g.generation || len(g.hard.Members) != g.members.len()):
 		return fmt.Errorf("stable, but the record says otherwise")
+	case len(g.unsynced) > 0 && (g.syncSeq == 0 || g.state != CompletingRebalance && g.state != Stable):
+		return fmt.Errorf("%d members have not synced, and no timer waits for them", len(g.unsynced))
 	}
 	return nil
 }

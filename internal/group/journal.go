@@ -96,11 +96,13 @@ const (
 	maxTriggers = 20
 	maxSlowest  = 5
 	maxMoves    = 100
+	maxReason   = 255 // characters, as in Kafka's own clients
 )
 
 // rebalance collects what the journal will say of a rebalance.
 type rebalance struct {
 	started  time.Time
+	again    time.Time // when members were last asked to join
 	why      []Trigger
 	whyN     int
 	before   *kmsg.GroupMetadataValue
@@ -121,9 +123,18 @@ func (m *member) who() Who {
 func trigger(kind TriggerKind, m *member, reason *string) Trigger {
 	t := Trigger{Kind: kind, Who: m.who()}
 	if reason != nil {
-		t.Reason = *reason
+		t.Reason = firstCharacters(*reason, maxReason)
 	}
 	return t
+}
+
+func firstCharacters(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
 }
 
 // beginRebalance starts a new account, or goes on with that of a rebalance that
@@ -132,6 +143,7 @@ func (g *group) beginRebalance(now time.Time, why []Trigger) {
 	if g.rebalance == nil {
 		g.rebalance = &rebalance{started: now, before: g.hard}
 	}
+	g.rebalance.again = now
 	g.rebalance.add(why...)
 }
 
@@ -154,7 +166,7 @@ func (r *rebalance) joined(g *group, now time.Time) {
 	r.joinedAt = now
 	var all []Late
 	for m := g.members.first; m != nil; m = m.next {
-		if waited := m.asked.Sub(r.started); m.join != 0 && waited > 0 {
+		if waited := m.asked.Sub(r.again); m.join != 0 && waited > 0 {
 			all = append(all, Late{Who: m.who(), Waited: waited})
 		}
 	}

@@ -1,7 +1,7 @@
 package group
 
 import (
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -72,9 +72,12 @@ func (x *step) checkCommit(m *kmsg.OffsetCommitRequest) *kerr.Error {
 
 // commitOne stores one offset.
 func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition) *kerr.Error {
+	if t.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
+		return kerr.UnknownTopicOrPartition
+	}
 	o := offset{at: p.Offset, epoch: p.LeaderEpoch, topicID: t.TopicID, commit: x.now.UnixMilli(), expire: -1}
 	if p.Metadata != nil {
-		if utf8.RuneCountInString(*p.Metadata) > x.cfg.MaxMetadata {
+		if characters(*p.Metadata) > x.cfg.MaxMetadata {
 			return kerr.OffsetMetadataTooLarge
 		}
 		o.metadata = *p.Metadata
@@ -84,4 +87,13 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 	}
 	x.write(Record{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Offset: &o})
 	return nil
+}
+
+// characters counts them as Java does, in UTF-16 code units.
+func characters(s string) int {
+	n := 0
+	for _, r := range s {
+		n += max(utf16.RuneLen(r), 1)
+	}
+	return n
 }

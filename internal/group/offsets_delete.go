@@ -63,6 +63,9 @@ func (x *step) forgetOffset(group, topic string, partition int32) {
 	if _, ok := g.offsets[topic][partition]; ok {
 		x.write(Record{Group: group, Topic: topic, Partition: partition})
 	}
+	if g.state == Dead { // A simple group, which was nothing but its offsets.
+		x.note(g, KindDeleted)
+	}
 }
 
 // topicsDeleted removes the offsets of topics that are gone. Members learn of it
@@ -87,8 +90,8 @@ func (x *step) sweep() {
 	for _, id := range x.groupIDs() {
 		x.expireOffsets(x.groups[id])
 		if g := x.groups[id]; g != nil && g.state == Empty && len(g.offsets) == 0 && len(g.pending) == 0 {
-			x.note(g, KindDeleted)
 			x.write(Record{Group: id})
+			x.note(g, KindDeleted)
 		}
 	}
 	x.arm(TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
@@ -98,10 +101,10 @@ func (x *step) sweep() {
 // might still need it.
 func (x *step) expireOffsets(g *group) {
 	subscribed := func(string) bool { return false }
-	bySince := false
+	empty := int64(-1)
 	switch {
 	case g.state == Empty && g.protocolType != "":
-		bySince = true // From when the last member left.
+		empty = g.hard.CurrentStateTimestamp // From when the last member left, if that is known.
 	case g.state == Empty: // A simple group: from each commit.
 	case g.state == Stable && g.protocolType == consumerType:
 		subscribed = g.subscribes()
@@ -116,8 +119,8 @@ func (x *step) expireOffsets(g *group) {
 		parts := g.offsets[topic]
 		for _, p := range slices.Sorted(maps.Keys(parts)) {
 			from := parts[p].commit
-			if bySince {
-				from = max(g.since.UnixMilli(), from)
+			if empty >= 0 {
+				from = empty
 			}
 			expire := from + x.cfg.OffsetsRetention.Milliseconds()
 			if parts[p].expire != -1 {

@@ -93,6 +93,9 @@ func decodeOffset(key, value []byte) (Record, error) {
 	if value == nil {
 		return r, nil
 	}
+	if len(value) < 2 || value[0] != 0 || value[1] > offsetValueVersion {
+		return Record{}, fmt.Errorf("offset value of another version: %.2x", value)
+	}
 	v := kmsg.NewOffsetCommitValue()
 	if err := v.ReadFrom(value); err != nil {
 		return Record{}, fmt.Errorf("offset value: %w", err)
@@ -123,8 +126,27 @@ func decodeGroup(key, value []byte) (Record, error) {
 	if err := v.ReadFrom(value); err != nil {
 		return Record{}, fmt.Errorf("group value: %w", err)
 	}
+	if err := checkMembers(v.Members); err != nil {
+		return Record{}, err
+	}
 	r.Meta = &v
 	return r, nil
+}
+
+// checkMembers refuses members that could not be told apart.
+func checkMembers(members []kmsg.GroupMetadataValueMember) error {
+	ids, instances := map[string]bool{"": true}, map[string]bool{}
+	for i := range members {
+		id, instance := members[i].MemberID, members[i].InstanceID
+		if ids[id] || instance != nil && instances[*instance] {
+			return fmt.Errorf("group value has two members %q, or of the same instance", id)
+		}
+		ids[id] = true
+		if instance != nil {
+			instances[*instance] = true
+		}
+	}
+	return nil
 }
 
 // emptyGroup is the record of a group that nobody has joined yet.

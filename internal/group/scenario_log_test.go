@@ -43,12 +43,19 @@ func compacted(log []Record, tombstones bool) []Record {
 	return kept
 }
 
-// crash [lost]: the broker is gone, with all soft state, and another one loads
-// the shard from its log. Lost: the records of the last step were never
-// written. The broker that could not write them drops the shard in the same way.
-func (s *scenario) crash(d *datadriven.TestData) {
-	if d.HasArg("lost") {
-		s.log = s.log[:len(s.log)-s.last]
+// crash: the broker is gone, with all soft state, and another one loads the
+// shard from its log.
+func (s *scenario) crash(*datadriven.TestData) { s.load() }
+
+// append-fails: the next records cannot be written.
+func (s *scenario) appendFails(*datadriven.TestData) { s.failing = true }
+
+// failed does what the shell does when records cannot be written: it drops the
+// shard with all answers that wait, and loads it again.
+func (s *scenario) failed(fx Effects) {
+	s.failing = false
+	for _, r := range fx.Records {
+		fmt.Fprintf(&s.out, "not stored: %s\n", s.showRecord(r))
 	}
 	s.load()
 }

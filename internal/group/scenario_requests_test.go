@@ -26,20 +26,26 @@ func (a args) text(name, otherwise string) string {
 	return otherwise
 }
 
+// list is nil if it is not given, and not nil if it is () or name=.
 func (a args) list(name string) []string {
-	for _, x := range a.d.CmdArgs[1:] {
+	for _, x := range a.d.CmdArgs {
 		if x.Key == name {
+			if len(x.Vals) == 1 && x.Vals[0] == "" {
+				return []string{}
+			}
 			return x.Vals
 		}
 	}
 	return nil
 }
 
-func (a args) pointer(name string) *string {
-	if !a.d.HasArg(name) {
+// pointer is nil if it is not given, or null.
+func (a args) pointer(name string) *string { return nullable(a.text(name, "null")) }
+
+func nullable(v string) *string {
+	if v == "null" {
 		return nil
 	}
-	v := a.text(name, "")
 	return &v
 }
 
@@ -48,23 +54,11 @@ func (a args) number(name string, otherwise int) int {
 	if v == "" {
 		return otherwise
 	}
-	n, err := strconv.Atoi(v)
-	if err != nil {
-		a.s.t.Fatal(err)
-	}
-	return n
+	return parseInt(a.s.t, v)
 }
 
 func (a args) millis(name, otherwise string) int32 {
 	return int32(parseDuration(a.s.t, a.text(name, otherwise)).Milliseconds())
-}
-
-// resolve replaces $a by the member id that a was last given.
-func (s *scenario) resolve(v string) string {
-	if name, ok := strings.CutPrefix(v, "$"); ok {
-		return s.names[name]
-	}
-	return v
 }
 
 // member returns the member id to use: as given, or what the client was told.
@@ -78,7 +72,9 @@ func subscription(topics string) []byte {
 		return []byte(raw)
 	}
 	m := kmsg.NewConsumerMemberMetadata()
-	m.Topics = strings.Split(topics, "+")
+	if topics != "" {
+		m.Topics = strings.Split(topics, "+")
+	}
 	return m.AppendTo(nil)
 }
 
@@ -120,13 +116,14 @@ func (s *scenario) join(d *datadriven.TestData) {
 }
 
 // sync a [generation=1] [assign=($a=t:0+1,$b=t:2)] [protocol=range] [type=consumer] [v=5]
+// A client of version 5 says which protocol it goes by; null leaves that out.
 func (s *scenario) sync(d *datadriven.TestData) {
 	a := args{s, d}
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Version = int16(a.number("v", 5))
 	req.Group, req.MemberID, req.InstanceID = a.text("group", "g"), a.member(), a.pointer("instance")
 	req.Generation = int32(a.number("generation", 1))
-	req.ProtocolType, req.Protocol = a.pointer("type"), a.pointer("protocol")
+	req.ProtocolType, req.Protocol = nullable(a.text("type", "consumer")), nullable(a.text("protocol", "range"))
 	for _, v := range a.list("assign") {
 		id, parts, _ := strings.Cut(v, "=")
 		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: s.resolve(id), MemberAssignment: assignment(parts)})
@@ -166,7 +163,9 @@ func (s *scenario) leave(d *datadriven.TestData) {
 	s.request(a.who(), req)
 }
 
-// commit a [generation=1] [offsets=(t:0=5,t:1=7)] [metadata=…] [retention=1h] [epoch=3] [v=9]
+// commit a [generation=1] [offsets=(t:0=5,t:1=7/note,t:2=9/x*4097)] [retention=1h] [epoch=3] [v=9]
+// Generation -1 is that of a consumer outside of the group protocol, or of an
+// administrator. After an offset may stand its metadata, repeated some times.
 func (s *scenario) commit(d *datadriven.TestData) {
 	a := args{s, d}
 	req := kmsg.NewPtrOffsetCommitRequest()
@@ -180,29 +179,42 @@ func (s *scenario) commit(d *datadriven.TestData) {
 	for _, o := range a.list("offsets") {
 		tp, at, _ := strings.Cut(o, "=")
 		topic, part, _ := strings.Cut(tp, ":")
+		at, metadata, ok := strings.Cut(at, "/")
 		p := kmsg.NewOffsetCommitRequestTopicPartition()
-		n, _ := strconv.Atoi(part)
-		offset, _ := strconv.Atoi(at)
-		p.Partition, p.Offset, p.Metadata = int32(n), int64(offset), a.pointer("metadata")
-		p.LeaderEpoch = int32(a.number("epoch", -1))
+		p.Partition, p.Offset, p.LeaderEpoch = int32(parseInt(s.t, part)), int64(parseInt(s.t, at)), int32(a.number("epoch", -1))
+		if text, times, repeated := strings.Cut(metadata, "*"); repeated {
+			metadata = strings.Repeat(text, parseInt(s.t, times))
+		}
+		if ok {
+			p.Metadata = &metadata
+		}
 		req.Topics = append(req.Topics, kmsg.OffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}})
 	}
 	s.request(a.who(), req)
 }
 
-// fetch a [partitions=(t:0,t:1)]; without, all that there are.
+// fetch a [groups=(g,h)] [partitions=(t:0,t:1)]; without partitions, all that
+// there are, with () none.
 func (s *scenario) fetch(d *datadriven.TestData) {
 	a := args{s, d}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version = 9
-	g := kmsg.NewOffsetFetchRequestGroup()
-	g.Group = a.text("group", "g")
-	for _, tp := range a.list("partitions") {
-		topic, part, _ := strings.Cut(tp, ":")
-		n, _ := strconv.Atoi(part)
-		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, Partitions: []int32{int32(n)}})
+	groups := a.list("groups")
+	if groups == nil {
+		groups = []string{a.text("group", "g")}
 	}
-	req.Groups = append(req.Groups, g)
+	for _, id := range groups {
+		g := kmsg.NewOffsetFetchRequestGroup()
+		g.Group = id
+		if partitions := a.list("partitions"); partitions != nil {
+			g.Topics = []kmsg.OffsetFetchRequestGroupTopic{}
+			for _, tp := range partitions {
+				topic, part, _ := strings.Cut(tp, ":")
+				g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, Partitions: []int32{int32(parseInt(s.t, part))}})
+			}
+		}
+		req.Groups = append(req.Groups, g)
+	}
 	s.request(a.who(), req)
 }
 
@@ -213,8 +225,8 @@ func (s *scenario) offsetDelete(d *datadriven.TestData) {
 	req.Group = a.text("group", "g")
 	for _, tp := range a.list("partitions") {
 		topic, part, _ := strings.Cut(tp, ":")
-		n, _ := strconv.Atoi(part)
-		req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: topic, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: int32(n)}}})
+		partitions := []kmsg.OffsetDeleteRequestTopicPartition{{Partition: int32(parseInt(s.t, part))}}
+		req.Topics = append(req.Topics, kmsg.OffsetDeleteRequestTopic{Topic: topic, Partitions: partitions})
 	}
 	s.request(a.who(), req)
 }
@@ -258,17 +270,3 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 
 // journal on|off
 func (s *scenario) showJournal(d *datadriven.TestData) { s.journal = d.CmdArgs[0].Key == "on" }
-
-// replay lists records, one per line in the input, that the log holds from now
-// on instead of what it held:
-//
-//	group g generation=3 protocol=range leader=m1 members=(m1,m2)
-//	offset g t:0 5
-//	tombstone g [t:0]
-func (s *scenario) replay(d *datadriven.TestData) {
-	s.log = nil
-	for line := range strings.Lines(d.Input) {
-		s.log = append(s.log, parseRecord(s.t, strings.Fields(line)))
-	}
-	s.load()
-}

@@ -40,9 +40,9 @@ type scenario struct {
 	alias   map[string]string   // member id as shown: a#1
 	asked   map[RequestID]asked // who waits for which answer
 	log     []Record            // what is durable
-	last    int                 // how many of them the last step has written
 	timers  map[TimerKey]Timer  // armed
 	journal bool                // whether to show it
+	failing bool                // whether the next append fails
 	out     strings.Builder
 }
 
@@ -93,7 +93,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 
 var commands = map[string]func(*scenario, *datadriven.TestData){
 	"new": (*scenario).begin, "group": (*scenario).group, "state": (*scenario).state, "timers": (*scenario).showTimers,
-	"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact,
+	"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact, "append-fails": (*scenario).appendFails,
 	"join": (*scenario).join, "sync": (*scenario).sync, "heartbeat": (*scenario).heartbeat, "leave": (*scenario).leave,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
 	"describe": (*scenario).describe, "list": (*scenario).list, "delete-groups": (*scenario).deleteGroups,
@@ -103,8 +103,12 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 // step gives the shard an event and writes down the effects.
 func (s *scenario) step(e Event) {
 	s.fresh++
+	before := s.states()
 	fx := s.shard.Step(Input{Now: s.now, Fresh: freshBytes(s.fresh), Event: e})
-	s.last = len(fx.Records)
+	if s.failing && len(fx.Records) > 0 {
+		s.failed(fx)
+		return
+	}
 	s.log = append(s.log, fx.Records...)
 	var answers []string
 	for _, r := range fx.Replies {
@@ -125,6 +129,9 @@ func (s *scenario) step(e Event) {
 		if !tm.Cancel {
 			s.timers[tm.Key] = tm
 		}
+	}
+	if _, ok := e.(Loaded); !ok {
+		s.showChanges(before)
 	}
 	if s.journal {
 		for _, e := range fx.Journal {

@@ -103,12 +103,6 @@ func (g *group) to(s State, now time.Time) {
 	g.previous, g.state, g.since = g.state, s, now
 }
 
-// simple says that the group only has offsets, of a consumer that assigns
-// partitions to itself.
-func (g *group) simple() bool {
-	return g.protocolType == "" && g.members.len() == 0 && len(g.pending) == 0 && g.generation == 0
-}
-
 // add adds a member. The first one leads, and decides the protocol type.
 func (g *group) add(m *member, protocolType string) {
 	if g.members.len() == 0 {
@@ -219,6 +213,17 @@ func (m *member) matches(protocols []kmsg.JoinGroupRequestProtocol) bool {
 	})
 }
 
+// distinct leaves out protocols that are named again: a member supports each of
+// its protocols once.
+func distinct(in []kmsg.JoinGroupRequestProtocol) []kmsg.JoinGroupRequestProtocol {
+	seen := make(map[string]bool, len(in))
+	return slices.DeleteFunc(in, func(p kmsg.JoinGroupRequestProtocol) bool {
+		again := seen[p.Name]
+		seen[p.Name] = true
+		return again
+	})
+}
+
 func cloneProtocols(in []kmsg.JoinGroupRequestProtocol) []protocol {
 	out := make([]protocol, len(in))
 	for i, p := range in {
@@ -227,7 +232,7 @@ func cloneProtocols(in []kmsg.JoinGroupRequestProtocol) []protocol {
 	return out
 }
 
-func (x *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(x.groups)) }
+func (s *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(s.groups)) }
 
 // memberList keeps members in the order in which they joined, with O(1) look-up
 // and removal.

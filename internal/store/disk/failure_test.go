@@ -132,6 +132,30 @@ func TestAFailedSyncIsNotForgottenWhenOpeningFailsToo(t *testing.T) {
 	b.wantValues("durable")
 }
 
+func TestASyncThatFailsWhileAFailedLogIsOpenedCostsWhatItShouldHaveKept(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	b.must(b.append("durable"))
+	b.must(flush(b.log))
+	b.must(b.append("written"))
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite || op.Kind == vfs.OpTruncate {
+			return syscall.EIO
+		}
+		return nil
+	})
+	b.want(b.append("refused"), store.ErrStorage)
+	b.fail(failing(vfs.OpDatasync, logSuffix))
+	_, err := b.st.Open(context.Background(), b.tp, 0, b.cfg)
+	b.want(err, store.ErrStorage)
+	b.fail(nil)
+	b.reopen()
+	b.must(b.append("after"))
+	b.must(flush(b.log))
+	b.wantValues("durable", "after")
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("durable", "after")
+}
+
 func TestAFailedSyncIsNotForgottenWhenTheStoreCloses(t *testing.T) {
 	b := newBed(t, store.LogConfig{})
 	b.must(b.append("durable"))

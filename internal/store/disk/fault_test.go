@@ -17,16 +17,16 @@ import (
 // and nothing that was refused may be stored, neither at once nor after a loss
 // of power.
 func TestEveryFailure(t *testing.T) {
-	seeds, stride := uint64(6), 1
+	stride := 1
 	if raceEnabled {
-		seeds, stride = 4, 13
+		stride = 7
 	}
 	failures := map[string]error{
 		"EIO":                    syscall.EIO,
 		"EIO after some bytes":   vfs.PartialWrite{N: 70, Err: syscall.EIO},
 		"ENOSPC after all bytes": vfs.PartialWrite{N: 1 << 20, Err: syscall.ENOSPC},
 	}
-	for seed := range seeds {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
 			t.Parallel()
 			fs := vfs.NewMem()
@@ -72,6 +72,67 @@ func failOnce(seed uint64, k int, failure error) error {
 		}
 	}
 	return nil
+}
+
+// TestEveryFailureDuringRecovery lets each operation of a recovery fail once.
+// The next attempt to open must succeed and lose nothing that was promised.
+func TestEveryFailureDuringRecovery(t *testing.T) {
+	stride := 7
+	if raceEnabled {
+		stride = 61
+	}
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
+			t.Parallel()
+			fs := vfs.NewMem()
+			if err := newWorld(fs, seed).run(); err != nil {
+				t.Fatalf("the workload fails without a crash: %v", err)
+			}
+			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
+				for _, c := range crashes(1) {
+					if err := failRecovery(seed, stop, c); err != nil {
+						t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func failRecovery(seed uint64, stop int, c crash) error {
+	for k := 0; ; k++ {
+		w, err := runUntil(seed, stop)
+		if err != nil {
+			return err
+		}
+		w.fs = c.do(w.fs)
+		w.fs.SetHook(func(op vfs.Op) error {
+			if op.Seq == k && !op.Kind.ReadOnly() {
+				return syscall.EIO
+			}
+			return nil
+		})
+		err = w.open()
+		w.fs.SetHook(nil)
+		if w.fs.Ops() <= k {
+			return errors.Join(err, w.close()) // Recovery takes no more than this.
+		}
+		if err != nil && w.st != nil {
+			// The store opened, a log did not: it can be opened in the same
+			// process.
+			err = errors.Join(w.openLog(w.tracks[0]), w.openLog(w.tracks[1]))
+		} else if err != nil {
+			err = w.open()
+		}
+		if err == nil {
+			err = w.useRecovered()
+		} else {
+			err = errors.Join(err, w.close())
+		}
+		if err != nil {
+			return fmt.Errorf("operation %d of the recovery fails: %w", k, err)
+		}
+	}
 }
 
 // failed deals with a step that has failed: it ends the workload, or, if that

@@ -83,10 +83,11 @@ func (h *handle) Append(_ context.Context, batch []byte) (store.Appended, error)
 	}
 	b.SetBaseOffset(h.logEnd)
 	b.SetLeaderEpoch(h.epoch)
+	// Also if the write fails: what is cut off may come back when power fails.
+	h.dirty = true
 	if err := h.write(b); err != nil {
 		return store.Appended{}, h.storageError("append", err)
 	}
-	h.dirty = true
 	h.publish(b)
 	return store.Appended{BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Rolled: rolled}, nil
 }

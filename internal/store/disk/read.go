@@ -20,19 +20,17 @@ type view struct {
 	print uint32
 }
 
-// snapshot returns the bounds and the segments from the one that holds offset
-// on.
-func (l *log) snapshot(offset int64) (logStart, logEnd int64, views []view, err error) {
+// snapshot returns the log start offset and the segments from there on.
+func (l *log) snapshot() (logStart int64, views []view, err error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {
-		return 0, 0, nil, store.ErrClosed
+		return 0, nil, store.ErrClosed
 	}
-	i := l.segmentFor(offset)
-	for _, s := range l.segments[i:] {
+	for _, s := range l.segments[l.segmentFor(l.logStart):] {
 		views = append(views, s.view())
 	}
-	return l.logStart, l.logEnd, views, nil
+	return l.logStart, views, nil
 }
 
 // segmentFor returns the index of the segment that holds offset.

@@ -162,10 +162,20 @@ func readBatch(f io.ReaderAt, pos int64, h record.Batch) (record.Batch, error) {
 // rebuild computes summary and index from the batch headers.
 func (s *segment) rebuild(f io.ReaderAt, size, interval int64) error {
 	s.sum, s.index, s.indexedAt = summary{next: s.base, maxTS: record.NoTimestamp}, nil, 0
-	return eachHeader(f, 0, size, func(_ int64, h record.Batch) error {
+	return eachHeader(f, 0, size, func(pos int64, h record.Batch) error {
+		if !s.follows(h) {
+			return fmt.Errorf("%w: batch at position %d has offset %d after %d", store.ErrCorrupt, pos, h.BaseOffset(), s.sum.next)
+		}
 		s.note(h, interval)
 		return nil
 	})
+}
+
+// follows says whether the offsets of a batch make sense after those before
+// it. The checksum does not cover the base offset.
+func (s *segment) follows(b record.Batch) bool {
+	return b.BaseOffset() >= s.sum.next && b.LastOffsetDelta() >= 0 &&
+		b.BaseOffset()-s.base <= math.MaxInt32-int64(b.LastOffsetDelta())
 }
 
 // salvage finds how far the file holds good batches in order, and computes
@@ -205,8 +215,7 @@ func (s *segment) salvageWindow(window []byte, left, interval int64) (need int, 
 			return n, false
 		}
 		b := record.Batch(window[:n])
-		// The checksum does not cover the base offset.
-		if b.Check() != nil || b.BaseOffset() < s.sum.next || b.BaseOffset()-s.base > math.MaxInt32-int64(b.LastOffsetDelta()) {
+		if b.Check() != nil || !s.follows(b) {
 			return 0, true
 		}
 		s.note(b, interval)

@@ -124,13 +124,18 @@ func makeRoot(fsys vfs.FS, root string) error {
 }
 
 // start takes note of a clean stop, and takes the note away before anything
-// can be written; then it empties the trash.
+// can be written; then it empties the trash. The sync comes between, since a
+// process may have died after it renamed a log into the trash: if the power
+// failed after that, the log must not come back with files missing.
 func (s *Store) start() error {
 	err := s.fs.Remove(path.Join(s.root, cleanFile))
 	switch {
 	case err == nil:
 		s.clean = true
 	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if err := s.fs.SyncDir(s.root); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	entries, err := s.fs.ReadDir(s.root)
@@ -143,9 +148,6 @@ func (s *Store) start() error {
 				return fmt.Errorf("remove deleted log: %w", err)
 			}
 		}
-	}
-	if err := s.fs.SyncDir(s.root); err != nil {
-		return fmt.Errorf("data folder: %w", err)
 	}
 	return nil
 }

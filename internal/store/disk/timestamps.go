@@ -29,7 +29,7 @@ func again(search func() (store.TimestampOffset, bool, error)) (store.TimestampO
 }
 
 func (l *log) offsetForTimestamp(ts int64) (store.TimestampOffset, bool, error) {
-	logStart, _, views, err := l.snapshot(l.start())
+	logStart, views, err := l.snapshot()
 	if err != nil {
 		return store.TimestampOffset{}, false, err
 	}
@@ -49,7 +49,7 @@ func (l *log) offsetForTimestamp(ts int64) (store.TimestampOffset, bool, error) 
 
 // maxTimestamp lets headers tell the batch; only that one is unpacked.
 func (l *log) maxTimestamp() (store.TimestampOffset, bool, error) {
-	logStart, _, views, err := l.snapshot(l.start())
+	logStart, views, err := l.snapshot()
 	if err != nil {
 		return store.TimestampOffset{}, false, err
 	}
@@ -105,11 +105,6 @@ func (l *log) maxInSegment(v view, logStart int64) (int64, error) {
 		})
 	})
 	return top, err
-}
-
-func (l *log) start() int64 {
-	logStart, _ := l.Bounds()
-	return logStart
 }
 
 // searchSegment returns the first record that wanted accepts, looking only into

@@ -90,6 +90,9 @@ func readContent(l store.Log) ([]logged, error) {
 			if err != nil {
 				return nil, fmt.Errorf("batch at %d: %w", at, err)
 			}
+			if batch.LastOffset() < at {
+				return nil, fmt.Errorf("batch ends at %d, read at %d", batch.LastOffset(), at)
+			}
 			at = batch.LastOffset() + 1
 		}
 	}

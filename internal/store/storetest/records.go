@@ -82,9 +82,9 @@ func (f *fixture) build(tmpl record.Template, recs []record.Record) record.Batch
 
 // append appends a batch of records, reads them back at once, and remembers
 // them with the offsets that the engine gave.
-func (f *fixture) append(recs ...record.Record) store.Appended {
+func (f *fixture) append(recs ...record.Record) {
 	f.Helper()
-	return f.appendBatch(record.PlainTemplate(), recs...)
+	f.appendBatch(record.PlainTemplate(), recs...)
 }
 
 func (f *fixture) appendBatch(tmpl record.Template, recs ...record.Record) store.Appended {

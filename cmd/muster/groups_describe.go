@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func groupsDescribeCommand() *cobra.Command {
+	var client clientFlags
+	var withLag bool
+	cmd := &cobra.Command{
+		Use:   "describe NAME...",
+		Short: "Show groups with their members, offsets and lag",
+		Long: `Show groups: state, protocol and coordinator, the members with the partitions
+that they are assigned, and every partition with its lag.
+
+COMMITTED is the offset that the group reads next. END is the high watermark. LAG
+is max(END - max(COMMITTED, log start offset), 0): the records that are there to
+be read. LAG TIME is the age of the first of them, 0s if there is none. OWNER is
+the member that the partition is assigned to, as in MEMBER, with its id cut short.
+
+What is not known is shown as -. During a rebalance brokers do not tell what
+members are assigned; offsets and lag are shown all the same.
+
+With --json it prints an array of objects with the fields name, state,
+protocol_type, assignor, coordinator (broker, address), members (member_id,
+client_id, host, instance_id, topics, assigned), partitions (topic, partition,
+committed, log_start_offset, log_end_offset, lag, lag_seconds, owner) and
+total_lag. What is unknown is null.`,
+		Example: `  muster groups describe billing
+  muster groups describe billing --only-with-lag
+  muster groups describe billing --json | jq '.[].partitions[] | select(.lag_seconds > 60)'`,
+		Args:              someGroups,
+		ValidArgsFunction: completeGroups(&client, 0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return describeGroups(cmd, &client, unique(args), withLag)
+		},
+	}
+	client.add(cmd, "print a JSON array")
+	cmd.Flags().BoolVar(&withLag, "only-with-lag", false, "leave out partitions that have been read to the end")
+	return cmd
+}
+
+func describeGroups(cmd *cobra.Command, flags *clientFlags, names []string, withLag bool) error {
+	ctx := cmd.Context()
+	client, err := flags.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	states, errs, err := newGroupLoader(client).load(ctx, names)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	groups := []*groupState{}
+	for _, name := range names {
+		g := states[name]
+		if g == nil {
+			failed = append(failed, errs[name])
+			continue
+		}
+		if err := g.addLagSeconds(ctx, flags); err != nil {
+			return err
+		}
+		groups = append(groups, g)
+	}
+	for _, g := range groups {
+		if withLag {
+			g.keepLagging()
+		}
+	}
+	if flags.json {
+		err = writeJSON(cmd.OutOrStdout(), groups)
+	} else {
+		err = printGroups(cmd.OutOrStdout(), groups, withLag)
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// keepLagging drops the partitions that have been read to the end.
+func (g *groupState) keepLagging() {
+	kept := []groupPartition{}
+	for _, p := range g.Partitions {
+		if p.Lag == nil || *p.Lag > 0 {
+			kept = append(kept, p)
+		}
+	}
+	g.Partitions = kept
+}
+
+func printGroups(w io.Writer, groups []*groupState, withLag bool) error {
+	var out strings.Builder
+	for i, g := range groups {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		printGroupHead(&out, g)
+		if err := errors.Join(printMembers(&out, g.Members), printGroupPartitions(&out, g, withLag)); err != nil {
+			return err
+		}
+		printGroupNotes(&out, g)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func printGroupHead(w io.Writer, g *groupState) {
+	coordinator := "-"
+	if c := g.Coordinator; c != nil {
+		coordinator = fmt.Sprintf("broker %d at %s", c.Broker, c.Address)
+	}
+	fmt.Fprintf(w, "Group:        %s\n", g.Name)
+	fmt.Fprintf(w, "State:        %s\n", g.State)
+	fmt.Fprintf(w, "Protocol:     %s\n", g.protocol())
+	fmt.Fprintf(w, "Coordinator:  %s\n", coordinator)
+	fmt.Fprintf(w, "Members:      %d\n", len(g.Members))
+	fmt.Fprintf(w, "Total lag:    %s\n", orDash(g.TotalLag, formatInt))
+}
+
+func printMembers(w io.Writer, members []groupMember) error {
+	if len(members) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := newTable("MEMBER", "CLIENT", "HOST", "INSTANCE", "PARTITIONS")
+	for _, m := range members {
+		instance := "-"
+		if m.Instance != nil {
+			instance = *m.Instance
+		}
+		t.add(m.Member, m.ClientID, m.Host, instance, formatAssigned(m.Assigned))
+	}
+	return t.print(w)
+}
+
+// formatAssigned words an assignment: orders:0-3,7 users:1.
+func formatAssigned(assigned []assignedTopic) string {
+	var out []string
+	for _, t := range assigned {
+		if len(t.Partitions) > 0 {
+			out = append(out, t.Topic+":"+formatRanges(t.Partitions))
+		}
+	}
+	switch {
+	case assigned == nil:
+		return "-" // Not told.
+	case len(out) == 0:
+		return "none"
+	}
+	return strings.Join(out, " ")
+}
+
+// formatRanges words sorted numbers: 0-3,7.
+func formatRanges(numbers []int32) string {
+	var out []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		text := strconv.Itoa(int(numbers[i]))
+		if j > i {
+			text += "-" + strconv.Itoa(int(numbers[j]))
+		}
+		out = append(out, text)
+		i = j + 1
+	}
+	return strings.Join(out, ",")
+}
+
+func printGroupPartitions(w io.Writer, g *groupState, withLag bool) error {
+	fmt.Fprintln(w)
+	if len(g.Partitions) == 0 {
+		if withLag {
+			fmt.Fprintln(w, "No partition has lag.")
+		} else {
+			fmt.Fprintln(w, "The group has no committed offsets and reads no topic that exists.")
+		}
+		return nil
+	}
+	names := g.shortNames()
+	t := newTable("TOPIC", ">PARTITION", ">COMMITTED", ">END", ">LAG", ">LAG TIME", "OWNER")
+	for _, p := range g.Partitions {
+		owner := "-"
+		if p.Owner != nil {
+			owner = names[*p.Owner]
+		}
+		t.add(p.Topic, p.Partition, orDash(p.Committed, formatInt), orDash(p.LogEnd, formatInt), orDash(p.Lag, formatInt), formatLagTime(p.LagSeconds), owner)
+	}
+	return t.print(w)
+}
+
+func formatLagTime(seconds *float64) string {
+	if seconds == nil {
+		return "-"
+	}
+	return formatDuration(time.Duration(*seconds * float64(time.Second)).Round(time.Second))
+}
+
+// printGroupNotes says what in the table would mislead without it.
+func printGroupNotes(w io.Writer, g *groupState) {
+	uncommitted, deleted := 0, 0
+	for _, p := range g.Partitions {
+		switch {
+		case p.Committed == nil && p.Lag != nil && *p.Lag > 0:
+			uncommitted++
+		case p.Committed != nil && p.LogStart != nil && *p.Committed < *p.LogStart:
+			deleted++
+		}
+	}
+	if g.rebalances() {
+		fmt.Fprintln(w, "\nA rebalance is under way, so the broker does not tell which partitions members have.")
+	}
+	if uncommitted > 0 {
+		fmt.Fprintf(w, "\n%s lag but no commit: the lag counts from the log start. Whether a\nconsumer begins there depends on its auto.offset.reset.\n", plural(uncommitted, "partition")+verb(uncommitted, " has", " have"))
+	}
+	if deleted > 0 {
+		fmt.Fprintf(w, "\n%s a committed offset below the log start: the records between were\ndeleted before the group read them, and are not in the lag.\n", plural(deleted, "partition")+verb(deleted, " has", " have"))
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// at is a time in the past of the evidence below.
+func at(ago time.Duration) time.Time { return evidenceNow.Add(-ago) }
+
+var evidenceNow = time.Date(2026, 1, 31, 12, 0, 0, 0, time.Local)
+
+func who(name string) journalWho {
+	return journalWho{Member: name + "-5f0c7d7e-8a04-4b8e-9d2f-1c2f3b4a5d6e", ClientID: name, Host: "10.0.0.1"}
+}
+
+// settledEntry is a rebalance that took a second.
+func settledEntry(ago time.Duration, kind, name string) journalEntry {
+	e := journalEntry{Kind: entrySettled, Time: at(ago), Started: at(ago + time.Second), JoinPhase: time.Second, Before: 2, After: 2, PartitionN: 4, MoveN: 1}
+	if kind != "" {
+		e.Triggers = []journalTrigger{{Kind: kind, journalWho: who(name), Silent: 45 * time.Second}}
+		e.TriggerN = 1
+	}
+	return e
+}
+
+func evidenceOf(g *groupState, entries ...journalEntry) *evidence {
+	return &evidence{group: g, journal: true, entries: entries, counts: map[string]int{"orders": 4, "users": 1}, now: evidenceNow, since: time.Hour}
+}
+
+func stableGroup(members ...groupMember) *groupState {
+	return &groupState{Name: "g", State: stateStable, ProtocolType: typeConsumer, Assignor: "range", Members: members}
+}
+
+func memberOf(name string, partitions []int32, topics ...string) groupMember {
+	m := groupMember{Member: name, ClientID: name, Host: "10.0.0.1", Topics: topics, Assigned: []assignedTopic{}}
+	if len(partitions) > 0 {
+		m.Assigned = append(m.Assigned, assignedTopic{topics[0], partitions})
+	}
+	return m
+}
+
+func storm(kind string, n int) []journalEntry {
+	var out []journalEntry
+	for i := range n {
+		out = append(out, settledEntry(time.Duration(n-i)*time.Minute, kind, "a"))
+	}
+	return out
+}
+
+func TestFindings(t *testing.T) {
+	busy := &groupState{Name: "g", State: statePreparing, ProtocolType: typeConsumer, Members: []groupMember{memberOf("a", nil)}}
+	assigning := &groupState{Name: "g", State: stateCompleting, ProtocolType: typeConsumer}
+	polled := settledEntry(time.Minute, whyLeft, "a")
+	polled.Triggers[0].Reason = "consumer poll timeout has expired."
+	slow := settledEntry(time.Minute, whyJoined, "a")
+	slow.JoinPhase, slow.Slowest = 20*time.Second, []journalLate{{who("b"), 19 * time.Second}}
+	missed := settledEntry(time.Minute, whyJoined, "a")
+	missed.Missed = []journalWho{who("c")}
+	leader, boss := settledEntry(time.Minute, whyLeader, "a"), who("a")
+	leader.SyncPhase, leader.Leader = 12*time.Second, &boss
+	static := settledEntry(time.Minute, whyExpired, "a")
+	static.Triggers[0].Instance = "worker-7"
+	started := func(ago time.Duration) journalEntry {
+		e := settledEntry(ago, whyJoined, "b")
+		e.Kind = entryStarted
+		return e
+	}
+	here, lag := "worker-7", int64(7)
+	back := memberOf("a", []int32{0, 1, 2, 3}, "orders")
+	back.Instance = &here
+	unread := stableGroup(memberOf("a", []int32{0, 1, 2, 3}, "orders"))
+	unread.Partitions = []groupPartition{{Topic: "users", Committed: new(int64), Lag: &lag}}
+	ownerless := stableGroup(memberOf("a", []int32{0, 1, 2}, "orders"))
+	ownerless.Partitions = []groupPartition{{Topic: "orders", Partition: 3}}
+
+	for name, c := range map[string]struct {
+		e    *evidence
+		want string // The id, and the text as far as it matters.
+	}{
+		"nothing":            {evidenceOf(stableGroup(memberOf("a", []int32{0, 1, 2, 3}, "orders")), settledEntry(time.Minute, whyJoined, "a")), ""},
+		"no group":           {evidenceOf(nil, settledEntry(time.Minute, whyJoined, "a")), ""},
+		"expired":            {evidenceOf(nil, settledEntry(time.Minute, whyExpired, "a"), settledEntry(time.Minute, whyExpired, "a")), "heartbeats-missed: In the last 1h, 2 members missed their heartbeats and were removed: a at 10.0.0.1 (2 times)."},
+		"poll timeout":       {evidenceOf(nil, polled), "poll-interval-exceeded: In the last 1h, 1 member left because the application did not poll in time: a at 10.0.0.1."},
+		"slow joiner":        {evidenceOf(nil, slow), "slow-joiner: At 11:58:59 the whole group waited for b-5f0c7d7e at 10.0.0.1 to join again, for 19s."},
+		"missed":             {evidenceOf(nil, missed), "missed-rebalance: In the last 1h, members did not join again within the rebalance timeout and were removed: c at 10.0.0.1."},
+		"slow leader":        {evidenceOf(nil, leader), "slow-leader: At 11:58:59 the leader, a-5f0c7d7e at 10.0.0.1, took 12s to assign 4 partitions to 2 members."},
+		"no sync":            {evidenceOf(nil, settledEntry(time.Minute, whyNoSync, "a")), "no-sync: In the last 1h, members joined and then did not ask for their assignment: a at 10.0.0.1."},
+		"storm":              {evidenceOf(nil, storm(whyJoined, 5)...), "rebalance-storm: There were 5 rebalances between 11:55:00 and 11:59:00 (joins: 5)."},
+		"no storm":           {evidenceOf(nil, storm(whyJoined, 4)...), ""},
+		"static gone":        {evidenceOf(stableGroup(memberOf("b", []int32{0, 1, 2, 3}, "orders")), static), "static-member-gone: Static member worker-7 at 10.0.0.1 did not come back within its session timeout (45s) and was removed."},
+		"static back":        {evidenceOf(stableGroup(back), static), "heartbeats-missed: In the last 1h, 1 member missed its heartbeats and was removed: worker-7 at 10.0.0.1."},
+		"stuck":              {evidenceOf(busy, settledEntry(50*time.Minute, whyJoined, "a"), started(45*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again."},
+		"stuck on leader":    {evidenceOf(assigning, started(45*time.Second), started(2*time.Second)), "stuck-rebalance: The group has been in CompletingRebalance for 45s: everybody has joined"},
+		"stuck for long":     {evidenceOf(busy), "stuck-rebalance: The group has been in PreparingRebalance for 1h or longer"},
+		"rebalance just now": {evidenceOf(busy, started(2*time.Second)), ""},
+		"idle by range":      {evidenceOf(stableGroup(memberOf("a", []int32{0}, "orders"), memberOf("b", nil, "orders"))), "idle-members: 1 member has nothing to read, though there are 4 partitions for 2 members: b at 10.0.0.1. The range assignor"},
+		"unread topic":       {evidenceOf(unread), "unread-topic: The group has committed offsets of users, but no member subscribes to it any more. Its lag of 7"},
+		"ownerless":          {evidenceOf(ownerless), "unassigned-partitions: Nobody reads orders-3, though members subscribe to its topic."},
+	} {
+		var got []string
+		for _, f := range c.e.findings() {
+			got = append(got, f.ID+": "+f.Text)
+			if f.Change == "" || !strings.HasSuffix(f.Change, ".") || !strings.HasSuffix(f.Text, ".") {
+				t.Errorf("%s: not a sentence: %+v", name, f)
+			}
+		}
+		if len(got) > 1 || !strings.HasPrefix(strings.Join(got, ""), c.want) || c.want == "" && len(got) > 0 {
+			t.Errorf("%s: found\n%s\nwant\n%s", name, strings.Join(got, "\n"), c.want)
+		}
+	}
+	says(t, evidenceOf(nil, storm(whyExpired, 9)...).storm()[0].Change, "members that miss heartbeats")
+	says(t, evidenceOf(nil, storm(whyLeft, 9)...).storm()[0].Change, "group.instance.id")
+	if e := evidenceOf(busy); true {
+		e.journal = false
+		same(t, "what is odd without a journal", len(e.stuckRebalance()), 0)
+	}
+}
+
+func TestSentences(t *testing.T) {
+	coop := settledEntry(0, whyChanged, "a")
+	coop.Protocol, coop.MoveN, coop.Moves = "cooperative-sticky", 2, []journalMove{{"orders", 1, "a", "b"}, {"orders", 0, "a", ""}}
+	long := settledEntry(0, "", "")
+	for range 5 {
+		long.Triggers = append(long.Triggers, journalTrigger{Kind: whyJoined, journalWho: who("a")})
+	}
+	long.TriggerN = 90
+	phases, boss := settledEntry(0, whyExpired, "a"), who("b")
+	phases.Started = at(9 * time.Second)
+	phases.JoinPhase, phases.SyncPhase, phases.Leader = 3*time.Second, 6*time.Second, &boss
+	phases.Slowest = []journalLate{{who("c"), 3 * time.Second}}
+	odd := settledEntry(0, "eclipse", "a")
+	large := settledEntry(0, "", "")
+	large.Triggers, large.TriggerN = []journalTrigger{{Kind: whyMaxSize}}, 1
+	same(t, "a reason that nobody is", large.short(), "max-size")
+	kept := settledEntry(0, whyLeader, "a")
+	kept.MoveN = 0
+	for _, c := range []struct {
+		e    journalEntry
+		want string
+	}{
+		{coop, "a-5f0c7d7e at 10.0.0.1 joined again with a changed subscription or, as cooperative-sticky has it, after giving up partitions. It took 1s until all members had joined again. The group still has 2 members; 1 partition changed hands, 3 stayed, and 1 lost its owner, to be assigned in the next rebalance, which follows at once."},
+		{long, "5 members joined: a-5f0c7d7e at 10.0.0.1, a-5f0c7d7e at 10.0.0.1, a-5f0c7d7e at 10.0.0.1 and 2 more. There were 85 more such events, which the journal has no room for. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{phases, "a-5f0c7d7e at 10.0.0.1 sent no heartbeat for 45s, its session timeout, and was removed. It took 9s: 3s until all members had joined again; c-5f0c7d7e at 10.0.0.1 came last, and 6s until the leader, b-5f0c7d7e at 10.0.0.1, had assigned partitions. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{odd, "a-5f0c7d7e at 10.0.0.1 did something that this version of muster has no words for (eclipse). It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{large, "The group had more members than group.max.size allows. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{kept, "a-5f0c7d7e at 10.0.0.1, the leader, joined again, as leaders do to assign partitions anew when their topics change. It took 1s until all members had joined again. The group still has 2 members; 4 partitions are assigned, each to the same member as before."},
+	} {
+		same(t, "the rebalance", strings.Join(c.e.sentences(), " "), c.want)
+	}
+}
+
+func TestShortMember(t *testing.T) {
+	for id, want := range map[string]string{
+		"a-b-5f0c7d7e-8a04-4b8e-9d2f-1c2f3b4a5d6e": "a-b-5f0c7d7e",
+		"5f0c7d7e-8a04-4b8e-9d2f-1c2f3b4a5d6e":     "5f0c7d7e-8a04-4b8e-9d2f-1c2f3b4a5d6e",
+		"x":                                        "x",
+		"":                                         "",
+	} {
+		same(t, "the short name", shortMember(id), want)
+	}
+}
+
+func TestWriteWrapped(t *testing.T) {
+	var out strings.Builder
+	writeWrapped(&out, "  1. ", strings.Repeat("word ", 30))
+	for i, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+		if len(line) > lineWidth || i > 0 && !strings.HasPrefix(line, "     word") {
+			t.Errorf("line %d is %q", i, line)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// historyFlags are the flags of muster groups history.
+type historyFlags struct {
+	clientFlags
+	since  string
+	limit  int
+	follow bool
+	all    bool
+}
+
+func groupsHistoryCommand() *cobra.Command {
+	var flags historyFlags
+	cmd := &cobra.Command{
+		Use:   "history NAME",
+		Short: "Show the journal of a group",
+		Long: `Show the journal of a group, the oldest entry first: rebalances, restarts of
+static members, its end. A muster broker keeps the journal in the topic
+` + journalTopic + `, for as long as muster.group.journal.retention.ms says.
+
+MEMBERS is the number before and after. MOVED is how many partitions changed
+hands, or lost their owner. TOOK is the time from the first reason to the new
+assignment. The start of a rebalance is shown only if its end is not in the
+journal, or with --all.
+
+With --json it prints the entries as the broker wrote them, one object per line.`,
+		Example: `  muster groups history billing
+  muster groups history billing --since 7d --limit 100
+  muster groups history billing --follow
+  muster groups history billing --json | jq -c '[.time, .kind, .generation]'`,
+		Args:              oneGroup,
+		ValidArgsFunction: completeGroups(&flags.clientFlags, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return groupHistory(cmd, &flags, args[0]) },
+	}
+	flags.add(cmd, "print a JSON object per line")
+	f := cmd.Flags()
+	f.StringVar(&flags.since, "since", "24h", "how `long` to look back: 30m, 24h, 7d")
+	f.IntVarP(&flags.limit, "limit", "n", 50, "show the latest `N` entries; 0 for all")
+	f.BoolVarP(&flags.follow, "follow", "f", false, "go on and show entries as they are written")
+	f.BoolVar(&flags.all, "all", false, "show the start of every rebalance, too")
+	return cmd
+}
+
+func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
+	since, err := parseSince(flags.since)
+	if err != nil {
+		return err
+	}
+	if flags.limit < 0 {
+		return usagef("--limit cannot be negative")
+	}
+	ctx := cmd.Context()
+	j, err := openJournal(ctx, &flags.clientFlags, name, time.Now().Add(-since))
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	entries, err := j.read(ctx)
+	if err != nil {
+		return err
+	}
+	if !flags.all && !flags.json {
+		entries = withoutStarts(entries)
+	}
+	if left := len(entries) - flags.limit; flags.limit > 0 && left > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d earlier %s left out; --limit shows more\n", left, verb(left, "entry is", "entries are"))
+		entries = entries[left:]
+	}
+	show := flags.printer(cmd.OutOrStdout())
+	if len(entries) == 0 && !flags.follow {
+		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about a group %q in the last %s; --since looks further back\n", name, formatDuration(since))
+		return nil
+	}
+	if err := show(entries); err != nil {
+		return err
+	}
+	if !flags.follow {
+		return nil
+	}
+	return followJournal(ctx, j, show)
+}
+
+// followJournal shows entries until the user has seen enough.
+func followJournal(ctx context.Context, j *journal, show func([]journalEntry) error) error {
+	for {
+		entries, err := j.poll(ctx)
+		if err == nil {
+			err = show(entries)
+		}
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// withoutStarts drops the start of each rebalance that has settled: its end says
+// all that the start does.
+func withoutStarts(entries []journalEntry) []journalEntry {
+	var began time.Time // When the rebalance began whose end comes next.
+	out := make([]journalEntry, 0, len(entries))
+	for i := range slices.Backward(entries) {
+		e := &entries[i]
+		if e.Kind == entrySettled {
+			began = e.Started
+		}
+		if e.Kind != entryStarted || began.IsZero() || e.Time.Before(began) {
+			out = append(out, *e)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// historyRow is the form of a line. The widths are fixed, so that lines can be
+// printed as they come; what has no end is last.
+const historyRow = "%-19s  %-8s  %10v  %7s  %5s  %7s  %s\n"
+
+// printer returns a function that shows entries.
+func (f *historyFlags) printer(w io.Writer) func([]journalEntry) error {
+	titled := false
+	return func(entries []journalEntry) error {
+		var out strings.Builder
+		if !titled && !f.json {
+			fmt.Fprintf(&out, historyRow, "TIME", "WHAT", "GENERATION", "TOOK", "MOVED", "MEMBERS", "WHY")
+			titled = true
+		}
+		for i := range entries {
+			if f.json {
+				out.Write(entries[i].raw)
+				out.WriteByte('\n')
+			} else {
+				entries[i].row(&out)
+			}
+		}
+		_, err := io.WriteString(w, out.String())
+		return err
+	}
+}
+
+// row words an entry as a line of the table.
+func (e *journalEntry) row(w io.Writer) {
+	what, took, moved, members := e.Kind, "-", "-", "-"
+	switch e.Kind {
+	case entryStarted:
+		what = "started"
+	case entrySettled:
+		what, took = "settled", formatDuration(e.took())
+		moved = strconv.Itoa(e.MoveN)
+		members = fmt.Sprintf("%d→%d", e.Before, e.After)
+	case entryReplaced:
+		what = "replaced"
+	case entryDeleted:
+		what = "deleted"
+	}
+	fmt.Fprintf(w, historyRow, e.Time.Local().Format(time.DateTime), what, e.Generation, took, moved, members, e.short())
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"muster"
+)
+
+// history waits until a group's journal has so many lines, and returns them. The
+// end of a rebalance replaces its start, so that a start means to wait.
+func (s *shell) history(lines int, args ...string) []string {
+	s.t.Helper()
+	var out []string
+	eventually(s.t, func() error {
+		r := s.run(append([]string{"groups", "history"}, args...)...)
+		if out = strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n"); len(out) != lines || len(args) == 1 && strings.Contains(r.stdout, " started ") {
+			return fmt.Errorf("%d lines in\n%s%s", len(out), r.stdout, r.err)
+		}
+		return nil
+	})
+	return out
+}
+
+func TestGroupsHistory(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.rawMember("g", patience, "orders").mustJoin()
+	s.run("groups", "members", "remove", "g", "--all", "--reason", "enough").ok()
+	s.run("groups", "delete", "g", "-y").ok()
+	lines := s.history(4, "g")
+	same(t, "the title", lines[0], "TIME                 WHAT      GENERATION     TOOK  MOVED  MEMBERS  WHY")
+	for i, want := range []string{" settled            1 ", " settled            2 ", " deleted            2        -      -        -  "} {
+		says(t, lines[i+1], want)
+	}
+	says(t, lines[1], " 2      0→1  joined: raw-", " at 127.0.0.1")
+	says(t, lines[2], " 2      1→0  left: raw-", ` at 127.0.0.1 "enough"`)
+
+	s.history(6, "g", "--all") // The starts, too.
+	r := s.run("groups", "history", "g", "--limit", "1")
+	same(t, "the lines of --limit 1", strings.Count(r.ok(), "\n"), 2)
+	same(t, "stderr of --limit 1", r.err, "2 earlier entries are left out; --limit shows more\n")
+	r = s.run("groups", "history", "other")
+	same(t, "stdout for a group without a past", r.ok(), "")
+	says(t, r.err, `the journal says nothing about a group "other" in the last 1d`)
+
+	for _, line := range s.history(5, "g", "--json") {
+		var e journalEntry
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Group != "g" || e.Kind == "" || e.Time.IsZero() {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+func TestGroupsHistoryFollows(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.rawMember("g", patience, "orders").mustJoin()
+	s.history(2, "g")
+	next, stop := s.start("groups", "history", "g", "--follow")
+	says(t, next(), "TIME ")
+	says(t, next(), "settled            1")
+	s.rawMember("other", patience, "orders").mustJoin() // This is not to be seen.
+	s.run("groups", "members", "remove", "g", "--all").ok()
+	says(t, next(), "started            1")
+	says(t, next(), "settled            2")
+	stop()
+}
+
+func TestGroupsHistorySurvivesARestart(t *testing.T) {
+	folder := t.TempDir()
+	start := func() (*shell, func()) {
+		b, err := muster.Start(t.Context(), muster.Config{Data: folder, Properties: map[string]string{"group.initial.rebalance.delay.ms": "0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &shell{t, b.Addr()}, func() {
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s, stop := start()
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.rawMember("g", patience, "orders").mustJoin()
+	before := s.history(2, "g")
+	stop()
+	s, stop = start()
+	defer stop()
+	same(t, "the entry after the restart", s.history(2, "g")[1], before[1])
+	// The member is still there: a restart is no rebalance.
+	same(t, "the number of members", len(s.describe("g").Members), 1)
+	s.run("groups", "members", "remove", "g", "--all").ok()
+	after := s.history(3, "g")
+	same(t, "the first entry", after[1], before[1])
+	says(t, after[2], "left: raw-")
+}
+
+func TestWithoutStartsKeepsTheStartOfWhatNeverEnded(t *testing.T) {
+	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
+	entries := []journalEntry{
+		{Kind: entryStarted, Time: at(1)}, // The broker died.
+		{Kind: entryStarted, Time: at(5)},
+		{Kind: entryStarted, Time: at(6)}, // It had to start over.
+		{Kind: entrySettled, Time: at(7), Started: at(5)},
+		{Kind: entryReplaced, Time: at(8)},
+		{Kind: entryStarted, Time: at(9)}, // It is under way.
+	}
+	var got []string
+	for _, e := range withoutStarts(entries) {
+		got = append(got, fmt.Sprintf("%d:%s", e.Time.Unix(), e.Kind))
+	}
+	same(t, "what is left", strings.Join(got, " "), "1:rebalance-started 7:rebalance-settled 8:static-member-replaced 9:rebalance-started")
+}

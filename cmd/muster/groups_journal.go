@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// journalTopic is where a muster broker writes what happens to groups, and why:
+// JSON, keyed by group, in one partition.
+const journalTopic = "__group_journal"
+
+// The kinds of journal entries.
+const (
+	entryStarted  = "rebalance-started"
+	entrySettled  = "rebalance-settled"
+	entryReplaced = "static-member-replaced"
+	entryDeleted  = "group-deleted"
+)
+
+// The reasons for a rebalance.
+const (
+	whyJoined   = "joined"
+	whyChanged  = "changed"
+	whyLeader   = "leader"
+	whyLeft     = "left"
+	whyRemoved  = "removed"
+	whyExpired  = "expired"
+	whyNoSync   = "no-sync"
+	whyReplaced = "replaced"
+	whyMaxSize  = "max-size"
+)
+
+// journalWho is a member.
+type journalWho struct {
+	Member   string `json:"member"`
+	ClientID string `json:"clientId"`
+	Host     string `json:"host"`
+	Instance string `json:"instanceId"`
+}
+
+// journalTrigger is a reason for a rebalance.
+type journalTrigger struct {
+	Kind string `json:"kind"`
+	journalWho
+	Reason string        `json:"reason"` // In the client's words.
+	Was    string        `json:"was"`    // The id that a restarted static member had.
+	Silent time.Duration `json:"silentNs"`
+}
+
+// journalLate is a member and how long it let the others wait.
+type journalLate struct {
+	journalWho
+	Waited time.Duration `json:"waitedNs"`
+}
+
+// journalMove is a partition that changed hands.
+type journalMove struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+}
+
+// journalEntry is what the journal says of one event. The lists may be shorter
+// than the counts beside them.
+type journalEntry struct {
+	Time       time.Time        `json:"time"`
+	Group      string           `json:"group"`
+	Kind       string           `json:"kind"`
+	State      string           `json:"state"`
+	Generation int32            `json:"generation"`
+	Protocol   string           `json:"protocol"`
+	Triggers   []journalTrigger `json:"triggers"`
+	TriggerN   int              `json:"triggerCount"`
+	Started    time.Time        `json:"started"`
+	JoinPhase  time.Duration    `json:"joinNs"`
+	SyncPhase  time.Duration    `json:"syncNs"`
+	Slowest    []journalLate    `json:"slowest"`
+	Missed     []journalWho     `json:"missed"`
+	Leader     *journalWho      `json:"leader"`
+	Before     int              `json:"membersBefore"`
+	After      int              `json:"membersAfter"`
+	Moves      []journalMove    `json:"moves"`
+	MoveN      int              `json:"moveCount"`
+	PartitionN int              `json:"partitionCount"`
+
+	raw json.RawMessage // As the broker wrote it.
+}
+
+// took is how long a rebalance lasted, once it has settled.
+func (e *journalEntry) took() time.Duration { return e.Time.Sub(e.Started) }
+
+// errNoJournal says that a broker keeps no journal. A muster broker creates the
+// topic when there is something to write.
+var errNoJournal = errors.New("the broker has no group journal (topic " + journalTopic + "), so nothing is known about past rebalances; a muster broker writes it from the first rebalance on")
+
+// journal reads the entries of one group.
+type journal struct {
+	client *kgo.Client
+	group  string
+	next   int64 // The offset to read next.
+	end    int64 // The end as it was when the journal was opened.
+}
+
+// openJournal finds the part of the journal from a time on.
+func openJournal(ctx context.Context, flags *clientFlags, group string, since time.Time) (*journal, error) {
+	client, err := flags.connect(ctx, consumerOptions(kgo.ReadUncommitted())...)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{client: client, group: group}
+	if err := j.find(ctx, since); err != nil {
+		client.Close()
+		return nil, err
+	}
+	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{journalTopic: {0: kgo.NewOffset().At(j.next)}})
+	return j, nil
+}
+
+func (j *journal) find(ctx context.Context, since time.Time) error {
+	logs := newTopicLogs(j.client)
+	if err := logs.load(ctx, []string{journalTopic}); err != nil {
+		return err
+	}
+	tp := topicPartition{journalTopic, 0}
+	b, ok := logs.bounds[tp]
+	if !ok {
+		return errNoJournal
+	}
+	j.end = b.end
+	set := kadm.TopicsSet{}
+	set.Add(journalTopic, 0)
+	from, err := listOffsets(ctx, j.client, set, max(since.UnixMilli(), 0))
+	if err != nil {
+		return err
+	}
+	if at, ok := from[tp]; ok {
+		j.next = max(at, b.start)
+	} else {
+		j.next = b.end // Nothing is that young.
+	}
+	return nil
+}
+
+func (j *journal) close() { j.client.Close() }
+
+// read returns the group's entries up to the end that the journal had when it
+// was opened.
+func (j *journal) read(ctx context.Context) ([]journalEntry, error) {
+	var out []journalEntry
+	for j.next < j.end {
+		soon, cancel := context.WithTimeout(ctx, requestTimeout)
+		some, err := j.poll(soon)
+		cancel()
+		switch {
+		case err != nil && ctx.Err() == nil && soon.Err() != nil:
+			return nil, fmt.Errorf("the group journal cannot be read: no answer within %s", requestTimeout)
+		case err != nil:
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// poll waits for further entries. Those of other groups are skipped, so that
+// there may be none.
+func (j *journal) poll(ctx context.Context) ([]journalEntry, error) {
+	fetches := j.client.PollFetches(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	for _, e := range fetches.Errors() {
+		return nil, fmt.Errorf("the group journal cannot be read: %w", plain(e.Err))
+	}
+	var out []journalEntry
+	for records := fetches.RecordIter(); !records.Done(); {
+		r := records.Next()
+		j.next = r.Offset + 1
+		if string(r.Key) != j.group {
+			continue
+		}
+		e := journalEntry{raw: r.Value}
+		if json.Unmarshal(r.Value, &e) == nil { // What we do not understand is of a later version.
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// readJournal returns what the journal says of a group since a time.
+func readJournal(ctx context.Context, flags *clientFlags, group string, since time.Time) ([]journalEntry, error) {
+	j, err := openJournal(ctx, flags, group, since)
+	if err != nil {
+		return nil, err
+	}
+	defer j.close()
+	return j.read(ctx)
+}
+
+// parseSince parses how long to look back: a duration, also in days.
+func parseSince(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, usagef("--since takes how long to look back, as 30m, 24h or 7d, not %q", text)
+	}
+	return d, nil
+}

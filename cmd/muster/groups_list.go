@@ -1,0 +1,236 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// groupBatch is how many groups we ask for at a time, so that neither the
+// requests nor the answers grow with the number of groups.
+const groupBatch = 500
+
+// listedGroup has the fields of muster groups list --json. What the broker does
+// not tell is null.
+type listedGroup struct {
+	Name         string   `json:"name"`
+	State        string   `json:"state"`
+	ProtocolType string   `json:"protocol_type"`
+	Assignor     string   `json:"assignor"`
+	Members      *int64   `json:"members"`
+	Topics       []string `json:"topics"`
+	TotalLag     *int64   `json:"total_lag"`
+	Error        *string  `json:"error"`
+}
+
+// listGroupsFlags are the flags of muster groups list.
+type listGroupsFlags struct {
+	clientFlags
+	filter  string
+	states  []string
+	withLag bool
+	sort    string
+	limit   int
+}
+
+func groupsListCommand() *cobra.Command {
+	var flags listGroupsFlags
+	cmd := &cobra.Command{
+		Use:     "list [REGEX]",
+		Aliases: []string{"ls"},
+		Short:   "List groups with their state and total lag",
+		Long: `List groups: all of them, or those whose name matches a regular expression
+(anywhere in the name; anchor it with ^ and $).
+
+TOTAL LAG is the sum over all partitions of
+  max(high watermark - max(committed offset, log start offset), 0)
+that is, of the records that are there to be read. It is told during a rebalance
+too. A partition without a commit counts from its log start if the group reads
+its topic. What the broker does not tell is shown as -.
+
+With --json it prints an array of objects with the fields name, state,
+protocol_type, assignor, members, topics, total_lag and error; members and
+total_lag are null if unknown, and then error says why.`,
+		Example: `  muster groups list
+  muster groups list '^billing' --only-with-lag
+  muster groups list --state PreparingRebalance,CompletingRebalance
+  muster groups list --sort lag --limit 10
+  muster groups list --json | jq -r '.[] | select(.total_lag > 1000).name'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeGroups(&flags.clientFlags, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if flags.filter != "" {
+					return usagef("give the regular expression as argument or with --filter, not both")
+				}
+				flags.filter = args[0]
+			}
+			return listGroups(cmd, &flags)
+		},
+	}
+	flags.add(cmd, "print a JSON array")
+	f := cmd.Flags()
+	f.StringVar(&flags.filter, "filter", "", "`regex` that names must match")
+	f.StringSliceVar(&flags.states, "state", nil, "`state` to list: Empty, PreparingRebalance, CompletingRebalance or Stable; more than one with commas")
+	f.BoolVar(&flags.withLag, "only-with-lag", false, "leave out groups that have read everything")
+	f.StringVar(&flags.sort, "sort", "name", "`order`: name, lag or members, the largest first")
+	f.IntVarP(&flags.limit, "limit", "n", 0, "list at most `N` groups; 0 for no limit")
+	completeValues(cmd, "state", stateStable, stateEmpty, statePreparing, stateCompleting)
+	completeValues(cmd, "sort", "name", "lag", "members")
+	return cmd
+}
+
+func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
+	match, err := regexp.Compile(flags.filter)
+	switch {
+	case err != nil:
+		return usagef("%q is no regular expression: %s", flags.filter, err)
+	case flags.limit < 0:
+		return usagef("--limit cannot be negative")
+	case !slices.Contains([]string{"name", "lag", "members"}, flags.sort):
+		return usagef("--sort is name, lag or members, not %q", flags.sort)
+	}
+	ctx := cmd.Context()
+	client, err := flags.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	loader := newGroupLoader(client)
+	found, err := loader.admin.ListGroups(ctx)
+	if err != nil {
+		return plain(err)
+	}
+	for name, g := range found {
+		if !match.MatchString(name) || !flags.wantsState(g.State) {
+			delete(found, name)
+		}
+	}
+	groups, left, err := flags.collect(ctx, loader, found)
+	if err != nil {
+		return err
+	}
+	if flags.json {
+		return writeJSON(cmd.OutOrStdout(), groups)
+	}
+	if len(groups) == 0 {
+		flags.tellNone(cmd.ErrOrStderr())
+		return nil
+	}
+	if err := printGroupList(cmd.OutOrStdout(), groups); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if g.Error != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "muster: %s\n", *g.Error)
+		}
+	}
+	if left {
+		fmt.Fprintf(cmd.ErrOrStderr(), "there are more groups; --limit ended the list\n")
+	}
+	return nil
+}
+
+// wantsState applies --state. Brokers filter too, but only newer ones, and they
+// take a slip in a state's name for a state without groups.
+func (f *listGroupsFlags) wantsState(state string) bool {
+	return len(f.states) == 0 || slices.ContainsFunc(f.states, func(want string) bool {
+		return strings.EqualFold(strings.TrimSpace(want), state)
+	})
+}
+
+// collect loads groups, a batch at a time, until there are as many as wanted. It
+// says whether the limit left some out.
+func (f *listGroupsFlags) collect(ctx context.Context, loader *groupLoader, found kadm.ListedGroups) (groups []listedGroup, left bool, err error) {
+	groups = []listedGroup{}
+	inOrder := f.sort == "name"
+	for names := range slices.Chunk(found.Groups(), groupBatch) {
+		if inOrder && f.limit > 0 && len(groups) > f.limit {
+			break
+		}
+		states, failed, err := loader.load(ctx, names)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, name := range names {
+			g := newListedGroup(found[name], states[name], failed[name])
+			if !f.withLag || g.TotalLag == nil || *g.TotalLag > 0 {
+				groups = append(groups, g)
+			}
+		}
+	}
+	switch f.sort {
+	case "lag":
+		slices.SortStableFunc(groups, func(a, b listedGroup) int { return compareKnown(a.TotalLag, b.TotalLag) })
+	case "members":
+		slices.SortStableFunc(groups, func(a, b listedGroup) int { return compareKnown(a.Members, b.Members) })
+	}
+	if f.limit > 0 && len(groups) > f.limit {
+		return groups[:f.limit], true, nil
+	}
+	return groups, false, nil
+}
+
+// compareKnown puts larger numbers first, and unknown ones last.
+func compareKnown(a, b *int64) int {
+	value := func(n *int64) int64 {
+		if n == nil {
+			return -1
+		}
+		return *n
+	}
+	return cmp.Compare(value(b), value(a))
+}
+
+func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
+	out := listedGroup{Name: l.Group, State: l.State, ProtocolType: l.ProtocolType, Topics: []string{}}
+	if g == nil {
+		var none *noGroupError
+		if errors.As(err, &none) { // It was there a moment ago.
+			err = fmt.Errorf("group %s cannot be described: its protocol is not the classic one, or it has just been deleted", l.Group)
+		}
+		text := err.Error()
+		out.Error = &text
+		return out
+	}
+	members := int64(len(g.Members))
+	out.State, out.ProtocolType, out.Assignor = g.State, g.ProtocolType, g.Assignor
+	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.topics()...), g.TotalLag
+	return out
+}
+
+func printGroupList(w io.Writer, groups []listedGroup) error {
+	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG")
+	for _, g := range groups {
+		protocol := (&groupState{ProtocolType: g.ProtocolType, Assignor: g.Assignor}).protocol()
+		t.add(g.Name, g.State, protocol, orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt))
+	}
+	return t.print(w)
+}
+
+// tellNone says why the list is empty.
+func (f *listGroupsFlags) tellNone(w io.Writer) {
+	if f.filter == "" && len(f.states) == 0 && !f.withLag {
+		fmt.Fprintln(w, "there are no groups yet; a consumer makes one when it joins or commits")
+		return
+	}
+	var what []string
+	if f.filter != "" {
+		what = append(what, fmt.Sprintf("matches %q", f.filter))
+	}
+	if len(f.states) > 0 {
+		what = append(what, "is "+strings.Join(f.states, " or "))
+	}
+	if f.withLag {
+		what = append(what, "has lag")
+	}
+	fmt.Fprintf(w, "no group %s\n", strings.Join(what, " and "))
+}

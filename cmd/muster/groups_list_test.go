@@ -1,0 +1,191 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestGroupsListOfNoGroups(t *testing.T) {
+	s := newGroupShell(t)
+	r := s.run("groups", "list")
+	same(t, "stdout", r.ok(), "")
+	same(t, "stderr", r.err, "there are no groups yet; a consumer makes one when it joins or commits\n")
+	s.run("groups", "list", "--json").prints("[]\n")
+	r = s.run("groups", "list", "x", "--state", "Stable", "--only-with-lag")
+	same(t, "stderr", r.err, "no group matches \"x\" and is Stable and has lag\n")
+}
+
+// threeGroups makes three groups: one that is at the end and lives, one with a
+// lag of 5, and one that never was more than an offset.
+func threeGroups(t *testing.T) *shell {
+	t.Helper()
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.pipe(records(0, 3, 0)+records(1, 4, 0), "produce", "orders", "--json-lines").ok()
+	audit := s.member("audit", []string{"orders"}, kgo.ClientID("audit-1"))
+	s.take(audit, 7)
+	billing := s.member("billing", []string{"orders"})
+	s.take(billing, 7)
+	billing.Close()
+	s.run("groups", "reset", "billing", "--all-topics", "--to-earliest", "--execute").ok()
+	s.run("groups", "reset", "billing", "--topic", "orders:1", "--shift-by", "2", "--execute").ok()
+	s.run("groups", "reset", "simple", "--topic", "orders:0", "--to-latest", "--execute").ok()
+	s.stable("audit", 1)
+	return s
+}
+
+func TestGroupsList(t *testing.T) {
+	s := threeGroups(t)
+	s.run("groups", "list").prints(`GROUP    STATE   PROTOCOL        MEMBERS  TOPICS  TOTAL LAG
+audit    Stable  consumer/range        1       1          0
+billing  Empty   consumer              0       1          5
+simple   Empty   -                     0       1          0
+`)
+	groups := decode[[]listedGroup](s.run("groups", "list", "--json"))
+	g := groups[1]
+	if g.Name != "billing" || g.State != "Empty" || g.ProtocolType != "consumer" || *g.Members != 0 || *g.TotalLag != 5 || g.Error != nil || strings.Join(g.Topics, " ") != "orders" {
+		t.Errorf("list --json has %+v", g)
+	}
+}
+
+func TestGroupsListFilters(t *testing.T) {
+	s := threeGroups(t)
+	names := func(args ...string) string {
+		var out []string
+		for _, g := range decode[[]listedGroup](s.run(append([]string{"groups", "list", "--json"}, args...)...)) {
+			out = append(out, g.Name)
+		}
+		return strings.Join(out, " ")
+	}
+	same(t, "all", names(), "audit billing simple")
+	same(t, "a regex", names("ill|imp"), "billing simple")
+	same(t, "--filter", names("--filter", "^a"), "audit")
+	same(t, "--state", names("--state", "stable"), "audit")
+	same(t, "two states", names("--state", "Stable,Empty"), "audit billing simple")
+	same(t, "--only-with-lag", names("--only-with-lag"), "billing")
+	same(t, "--sort lag", names("--sort", "lag"), "billing audit simple")
+	same(t, "--sort members", names("--sort", "members"), "audit billing simple")
+	same(t, "--limit", names("--limit", "1"), "audit")
+	same(t, "--sort lag --limit", names("--sort", "lag", "-n", "1"), "billing")
+	r := s.run("groups", "list", "-n", "2")
+	r.ok()
+	same(t, "stderr", r.err, "there are more groups; --limit ended the list\n")
+	same(t, "stderr of a limit that fits", s.run("groups", "list", "-n", "3").err, "")
+}
+
+func TestGroupsListAsksInBatches(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders").ok()
+	s.pipe("a\n", "produce", "orders").ok()
+	client := s.client()
+	for i := range groupBatch + 10 {
+		commit(t, client, groupName(i), "orders", 0)
+	}
+	groups := decode[[]listedGroup](s.run("groups", "list", "--json"))
+	same(t, "the number of groups", len(groups), groupBatch+10)
+	for i, g := range groups {
+		if g.Name != groupName(i) || *g.TotalLag != 1 {
+			t.Fatalf("group %d is %+v", i, g)
+		}
+	}
+}
+
+func TestGroupsDescribe(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "3").ok()
+	s.pipe(records(0, 5, 100*time.Second)+records(1, 2, 0), "produce", "orders", "--json-lines").ok()
+	c := s.member("billing", []string{"orders"}, kgo.ClientID("billing-1"))
+	s.take(c, 7)
+	s.pipe(records(0, 4, 90*time.Second)+records(2, 1, 50*time.Hour), "produce", "orders", "--json-lines").ok()
+	s.member("billing", []string{"orders"}, kgo.ClientID("billing-2"))
+	g := s.stable("billing", 2)
+
+	if g.ProtocolType != "consumer" || g.Assignor != "range" || *g.TotalLag != 5 || g.Coordinator.Broker != 1 || g.Coordinator.Address != s.broker {
+		t.Errorf("the group is %+v", g)
+	}
+	owners := map[string]string{}
+	for _, m := range g.Members {
+		owners[m.Member] = m.ClientID
+		if m.Host != "127.0.0.1" || m.Instance != nil || strings.Join(m.Topics, " ") != "orders" || len(m.Assigned) != 1 {
+			t.Errorf("a member is %+v", m)
+		}
+	}
+	p := g.Partitions
+	if len(p) != 3 || *p[0].Committed != 5 || *p[0].LogEnd != 9 || *p[0].Lag != 4 || *p[1].Committed != 2 || *p[1].Lag != 0 || p[2].Committed != nil || *p[2].LogEnd != 1 || *p[2].Lag != 1 {
+		t.Errorf("the partitions are %+v", p)
+	}
+	if seconds := *p[0].LagSeconds; seconds < 90 || seconds > 90+patience.Seconds() {
+		t.Errorf("partition 0 lags by %f s", seconds)
+	}
+	same(t, "the lag in time of partition 1", *p[1].LagSeconds, 0)
+	if seconds := *p[2].LagSeconds; seconds < 50*3600 || seconds > 50*3600+patience.Seconds() {
+		t.Errorf("partition 2 lags by %f s", seconds)
+	}
+	for _, q := range p {
+		if q.Owner == nil || owners[*q.Owner] == "" {
+			t.Errorf("%s is owned by %v", q.name(), q.Owner)
+		}
+	}
+
+	out := s.run("groups", "describe", "billing").ok()
+	says(t, out, "Group:        billing\n", "State:        Stable\n", "Protocol:     consumer/range\n", "Members:      2\n", "Total lag:    5\n",
+		"TOPIC   PARTITION  COMMITTED  END  LAG  LAG TIME  OWNER\n", "orders          0          5    9    4     1m", "orders          1          2    2    0        0s  billing-",
+		"orders          2          -    1    1      2d2h  billing-", "1 partition has lag but no commit")
+	if out := s.run("groups", "describe", "billing", "--only-with-lag").ok(); strings.Contains(out, "orders          1 ") {
+		t.Errorf("--only-with-lag prints\n%s", out)
+	}
+}
+
+func TestGroupsDescribeOfSeveralAndUnknownGroups(t *testing.T) {
+	s := threeGroups(t)
+	r := s.run("groups", "describe", "simple", "nope", "billing", "--json").fails(exitFailed, `there is no group "nope"`)
+	groups := decode[[]groupState](r)
+	if len(groups) != 2 || groups[0].Name != "simple" || groups[1].Name != "billing" || len(groups[0].Partitions) != 1 || len(groups[1].Partitions) != 2 {
+		t.Errorf("describe --json printed %+v", groups)
+	}
+	says(t, s.run("groups", "describe", "simple").ok(), "Protocol:     -\n", "Members:      0\n")
+	says(t, s.run("groups", "describe", "simple", "--only-with-lag").ok(), "No partition has lag.")
+}
+
+func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.pipe(records(0, 3, 0), "produce", "orders", "--json-lines").ok()
+	commit(t, s.client(), "billing", "orders", 1)
+	s.rawMember("billing", patience, "orders").mustJoin()
+	second := s.rawMember("billing", patience, "orders")
+	done := background(t, second.join) // It waits for the first, which does not come.
+	defer done()
+	eventually(t, func() error { return wantState(s.describe("billing"), statePreparing) })
+
+	g := s.describe("billing")
+	if *g.TotalLag != 2 || len(g.Members) != 2 || g.Members[0].Assigned != nil || g.Partitions[0].Owner != nil || *g.Partitions[0].Lag != 2 {
+		t.Errorf("during the rebalance the group is %+v", g)
+	}
+	says(t, s.run("groups", "list").ok(), "billing  PreparingRebalance  consumer        2       1          2\n")
+	says(t, s.run("groups", "describe", "billing").ok(), "A rebalance is under way")
+	_, text := s.explained("billing", func(x explainedGroup) bool { return x.UnderWay != nil })
+	says(t, text, "Group billing is PreparingRebalance: it waits for its 2 members to join. Its total lag is 2.", "A rebalance is under way since", "raw-", "at 127.0.0.1 joined.")
+}
+
+func TestFormatRanges(t *testing.T) {
+	for want, numbers := range map[string][]int32{"": nil, "0": {0}, "0-1": {0, 1}, "0-2,5,7-8": {0, 1, 2, 5, 7, 8}} {
+		same(t, "the ranges", formatRanges(numbers), want)
+	}
+	same(t, "nothing told", formatAssigned(nil), "-")
+	same(t, "nothing assigned", formatAssigned([]assignedTopic{}), "none")
+	same(t, "two topics", formatAssigned([]assignedTopic{{"a", []int32{0, 1}}, {"b", []int32{3}}}), "a:0-1 b:3")
+}
+
+func TestFormatDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 20 * time.Microsecond: "0s", 200 * time.Millisecond: "200ms", time.Second: "1s", 1500 * time.Millisecond: "1.5s",
+		45 * time.Second: "45s", 61 * time.Second: "1m1s", time.Hour: "1h", 26 * time.Hour: "1d2h", 90 * time.Minute: "1h30m", 7 * 24 * time.Hour: "7d",
+		59*time.Minute + 59*time.Second + 900*time.Millisecond: "1h",
+	} {
+		same(t, d.String(), formatDuration(d), want)
+	}
+}

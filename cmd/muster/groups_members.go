@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// removeFlags are the flags of muster groups members remove.
+type removeFlags struct {
+	clientFlags
+	instances []string
+	members   []string
+	all       bool
+	reason    string
+}
+
+// removedMember has the fields of muster groups members remove --json.
+type removedMember struct {
+	Member   string  `json:"member_id"`
+	Instance *string `json:"instance_id"`
+	Error    *string `json:"error"`
+}
+
+func groupsMembersCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "members",
+		Aliases: []string{"member"},
+		Short:   "Remove members from a group",
+		Example: `  muster groups members remove billing --instance-id billing-3`,
+		Args:    subcommandArgs,
+		RunE:    help,
+	}
+	cmd.AddCommand(groupsMembersRemoveCommand())
+	return cmd
+}
+
+func groupsMembersRemoveCommand() *cobra.Command {
+	var flags removeFlags
+	cmd := &cobra.Command{
+		Use:     "remove GROUP",
+		Aliases: []string{"rm"},
+		Short:   "Remove members from a group, without waiting for their session to end",
+		Long: `Remove members from a group, which then rebalances. It is meant for processes
+that are gone for good: a static member that was taken away would hold its
+partitions until its session timeout ends.
+
+It does not stop a process: one that still runs will join again.
+
+With --json it prints an array of objects with the fields member_id, instance_id
+and error (null if there is none).`,
+		Example: `  muster groups members remove billing --instance-id billing-3
+  muster groups members remove billing --member consumer-1-5f0c7d7e-8a04-4b8e-9d2f-1c2f3b4a5d6e
+  muster groups members remove billing --all --reason 'host is gone'`,
+		Args:              oneGroup,
+		ValidArgsFunction: completeGroups(&flags.clientFlags, 1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return removeMembers(cmd, &flags, args[0]) },
+	}
+	flags.add(cmd, "print a JSON array")
+	f := cmd.Flags()
+	f.StringSliceVar(&flags.instances, "instance-id", nil, "group instance `id` of a static member; more than one with commas")
+	f.StringSliceVar(&flags.members, "member", nil, "member `id`; more than one with commas")
+	f.BoolVar(&flags.all, "all", false, "remove all members")
+	f.StringVar(&flags.reason, "reason", "removed with muster groups members remove", "`text` for the group journal, and for the logs of other brokers")
+	cmd.MarkFlagsMutuallyExclusive("all", "instance-id")
+	cmd.MarkFlagsMutuallyExclusive("all", "member")
+	flags.complete(cmd, "instance-id", func(m *groupMember) string {
+		if m.Instance == nil {
+			return ""
+		}
+		return *m.Instance
+	})
+	flags.complete(cmd, "member", func(m *groupMember) string { return m.Member })
+	return cmd
+}
+
+// complete completes a flag with what value returns for each member.
+func (f *removeFlags) complete(cmd *cobra.Command, flag string, value func(*groupMember) string) {
+	complete := func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		client, err := f.connect(ctx)
+		if err != nil || len(args) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer client.Close()
+		g, err := newGroupLoader(client).one(ctx, args[0])
+		if err != nil || g == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []string
+		for i := range g.Members {
+			if v := value(&g.Members[i]); v != "" && strings.HasPrefix(v, prefix) {
+				out = append(out, v)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // The flag is not defined.
+	}
+}
+
+func removeMembers(cmd *cobra.Command, flags *removeFlags, name string) error {
+	if !flags.all && (slices.Contains(flags.instances, "") || slices.Contains(flags.members, "") || len(flags.instances)+len(flags.members) == 0) {
+		return usagef("give the id of a member with --instance-id or --member")
+	}
+	ctx := cmd.Context()
+	client, err := flags.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	g, err := newGroupLoader(client).one(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case g == nil:
+		return &noGroupError{name}
+	case flags.all && len(g.Members) == 0:
+		fmt.Fprintf(cmd.ErrOrStderr(), "group %s has no members\n", name)
+	}
+	removed, err := leave(ctx, client, name, flags.leavers(g))
+	if err != nil {
+		return groupError(name, err)
+	}
+	var failed []error
+	for _, m := range removed {
+		who := m.Member
+		if m.Instance != nil {
+			who = *m.Instance
+		}
+		switch {
+		case m.Error != nil:
+			failed = append(failed, fmt.Errorf("%s", *m.Error))
+		case !flags.json:
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s from group %s\n", who, name)
+		}
+	}
+	if flags.json {
+		failed = append(failed, writeJSON(cmd.OutOrStdout(), removed))
+	}
+	return errors.Join(failed...)
+}
+
+// leavers returns the members to remove. A static member is known by its
+// instance id, also when it has just restarted under another member id.
+func (f *removeFlags) leavers(g *groupState) []kmsg.LeaveGroupRequestMember {
+	var out []kmsg.LeaveGroupRequestMember
+	add := func(member string, instance *string) {
+		m := kmsg.NewLeaveGroupRequestMember()
+		m.MemberID, m.InstanceID, m.Reason = member, instance, &f.reason
+		out = append(out, m)
+	}
+	for _, id := range unique(f.instances) {
+		add("", &id)
+	}
+	for _, id := range unique(f.members) {
+		add(id, nil)
+	}
+	if f.all {
+		for _, m := range g.Members {
+			if m.Instance != nil {
+				add("", m.Instance)
+			} else {
+				add(m.Member, nil)
+			}
+		}
+	}
+	return out
+}
+
+// leave has members leave a group.
+func leave(ctx context.Context, client *kgo.Client, name string, members []kmsg.LeaveGroupRequestMember) ([]removedMember, error) {
+	out := []removedMember{}
+	if len(members) == 0 {
+		return out, nil
+	}
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group, req.Members = name, members
+	resp, err := req.RequestWith(ctx, client)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range resp.Members {
+		r := removedMember{Member: m.MemberID, Instance: m.InstanceID}
+		if err := kerr.ErrorForCode(m.ErrorCode); err != nil {
+			text := leaveError(name, &r, err).Error()
+			r.Error = &text
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func leaveError(group string, m *removedMember, err error) error {
+	switch {
+	case !errors.Is(err, kerr.UnknownMemberID):
+		return fmt.Errorf("member %s of group %s: %w", m.Member, group, plain(err))
+	case m.Instance != nil:
+		return fmt.Errorf("group %s has no static member %q", group, *m.Instance)
+	}
+	return fmt.Errorf("group %s has no member %q", group, m.Member)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// resetTarget says where offsets go.
+type resetTarget struct {
+	kind resetKind
+	n    int64 // The offset, the number of offsets, or the time in milliseconds.
+}
+
+type resetKind int
+
+const (
+	resetEarliest resetKind = iota
+	resetLatest
+	resetOffset
+	resetTime
+	resetShift
+)
+
+// target returns what the flags ask for; cobra has seen to it that they ask for
+// one thing.
+func (f *resetFlags) target(cmd *cobra.Command) (resetTarget, error) {
+	given := cmd.Flags().Changed
+	switch {
+	case given("to-offset"):
+		if f.toOffset < 0 {
+			return resetTarget{}, usagef("--to-offset cannot be negative; --shift-by moves back")
+		}
+		return resetTarget{resetOffset, f.toOffset}, nil
+	case given("to-timestamp"):
+		t, err := parseTime(f.toTime, time.Now())
+		return resetTarget{resetTime, max(t.UnixMilli(), 0)}, err
+	case given("shift-by"):
+		return resetTarget{resetShift, f.shiftBy}, nil
+	case f.toLatest:
+		return resetTarget{kind: resetLatest}, nil
+	case f.toEarliest:
+		return resetTarget{kind: resetEarliest}, nil
+	}
+	return resetTarget{}, usagef("say where to: --to-earliest, --to-latest, --to-offset, --to-timestamp or --shift-by")
+}
+
+// scope is a --topic flag: a topic, or some of its partitions.
+type scope struct {
+	topic      string
+	partitions []int32 // All if empty.
+}
+
+func parseScopes(flags []string) ([]scope, error) {
+	var out []scope
+	for _, text := range flags {
+		topic, numbers, some := strings.Cut(text, ":")
+		s := scope{topic: topic}
+		if topic == "" {
+			return nil, usagef("--topic takes the name of a topic, or topic:0,2 for some of its partitions, not %q", text)
+		}
+		if slices.ContainsFunc(out, func(o scope) bool { return o.topic == topic }) {
+			return nil, usagef("--topic names %s twice", topic)
+		}
+		for number := range strings.SplitSeq(numbers, ",") {
+			if !some {
+				break
+			}
+			n, err := strconv.ParseUint(number, 10, 31)
+			if err != nil {
+				return nil, usagef("--topic takes the name of a topic, or topic:0,2 for some of its partitions, not %q", text)
+			}
+			s.partitions = append(s.partitions, int32(n))
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// planReset works out the new offset of each partition. No scopes stand for all
+// topics of the group, which is nil if there is none.
+func planReset(ctx context.Context, loader *groupLoader, name string, g *groupState, scopes []scope, target resetTarget) ([]resetPartition, error) {
+	current := map[topicPartition]*int64{}
+	if g != nil {
+		for _, p := range g.Partitions {
+			current[topicPartition{p.Topic, p.Partition}] = p.Committed
+		}
+	}
+	if len(scopes) == 0 && len(current) == 0 {
+		if g == nil {
+			return nil, &noGroupError{name}
+		}
+		return nil, fmt.Errorf("group %s has no committed offsets; name the topics with --topic", name)
+	}
+	set := kadm.TopicsSet{}
+	if len(scopes) == 0 {
+		for tp := range current {
+			set.Add(tp.topic, tp.partition)
+		}
+	} else if err := addScopes(ctx, loader.logs, scopes, set); err != nil {
+		return nil, err
+	}
+	var times map[topicPartition]int64
+	if target.kind == resetTime {
+		var err error
+		if times, err = listOffsets(ctx, loader.logs.client, set, target.n); err != nil {
+			return nil, err
+		}
+	}
+	var rows []resetPartition
+	for _, t := range set.Sorted() {
+		for _, p := range t.Partitions {
+			tp := topicPartition{t.Topic, p}
+			row := resetPartition{Topic: t.Topic, Partition: p, Current: current[tp]}
+			b, ok := loader.logs.bounds[tp]
+			if b.at = b.end; times != nil {
+				if at, found := times[tp]; found {
+					b.at = at
+				}
+			}
+			row.resolve(target, b, ok)
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// addScopes adds the partitions that --topic flags name.
+func addScopes(ctx context.Context, logs *topicLogs, scopes []scope, set kadm.TopicsSet) error {
+	var names []string
+	for _, s := range scopes {
+		names = append(names, s.topic)
+	}
+	if err := logs.load(ctx, names); err != nil {
+		return err
+	}
+	for _, s := range scopes {
+		count := logs.count[s.topic]
+		if count == 0 {
+			return topicError(s.topic, kerr.UnknownTopicOrPartition, "")
+		}
+		for _, p := range s.partitions {
+			if int(p) >= count {
+				return fmt.Errorf("topic %s has no partition %d; it has %s", s.topic, p, plural(count, "partition"))
+			}
+			set.Add(s.topic, p)
+		}
+		if len(s.partitions) == 0 {
+			for p := range count {
+				set.Add(s.topic, int32(p))
+			}
+		}
+	}
+	return nil
+}
+
+// resolve fills in the new offset, which lies within the log.
+func (r *resetPartition) resolve(target resetTarget, b bounds, known bool) {
+	if !known {
+		r.Note = "left alone: the partition does not exist or has no leader"
+		return
+	}
+	want := b.start
+	switch target.kind {
+	case resetEarliest:
+	case resetLatest:
+		want = b.end
+	case resetOffset:
+		want = target.n
+	case resetTime:
+		if want = b.at; want == b.end {
+			r.Note = "no record is that young"
+		}
+	case resetShift:
+		if r.Current == nil {
+			r.Note = "left alone: nothing is committed that could be shifted"
+			return
+		}
+		want = *r.Current + target.n
+	}
+	switch {
+	case want < b.start:
+		r.Note = fmt.Sprintf("%d is before the log start", want)
+	case want > b.end:
+		r.Note = fmt.Sprintf("%d is beyond the end", want)
+	}
+	at := min(max(want, b.start), b.end)
+	lag := b.end - at
+	r.New, r.LagAfter = &at, &lag
+}
+
+// changes says whether the committed offset becomes another one.
+func (r *resetPartition) changes() bool {
+	return r.New != nil && (r.Current == nil || *r.Current != *r.New)
+}

@@ -1,0 +1,222 @@
+package group
+
+import (
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"pgregory.net/rapid"
+)
+
+// TestAnySequenceKeepsTheInvariants gives a shard random events. After each one
+// the invariants hold; the log, its compaction, and its compaction in any order
+// say what the shard knows; nobody is answered twice, and whoever waits is parked;
+// the timers are those that the shard waits for. In the end, left alone, the
+// shard answers everybody and forgets everything.
+func TestAnySequenceKeepsTheInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"form": w.form, "form again": w.form, "join": w.join, "join again": w.rejoin, "sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave,
+			"commit": w.commit, "fetch": w.fetch, "delete offsets": w.deleteOffsets, "delete groups": w.deleteGroups,
+			"describe": w.describe, "topics deleted": w.topicsDeleted, "configure": w.configure,
+			"wait": w.wait, "stale timer": w.staleTimer, "crash": w.crash, "append fails": w.appendFails,
+		})
+		w.calm(t)
+	})
+}
+
+// world is what is around a shard: clients, clock, log and timers.
+type world struct {
+	cfg    Config
+	shard  *Shard
+	twin   *Shard // gets the same inputs, and must do the same
+	now    time.Time
+	fresh  int
+	next   RequestID
+	asked  map[RequestID]kmsg.Request
+	log    []Record
+	timers map[TimerKey]Timer
+	stale  []Timer
+	ids    []string // member ids that somebody was told
+	last   int      // how many records the last step made
+	before map[string]int32
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), ids: []string{"", "ghost"}}
+	w.cfg.OffsetsRetention = time.Hour
+	w.load(t)
+	return w
+}
+
+// load makes the shard anew from its log.
+func (w *world) load(t *rapid.T) {
+	w.shard, w.twin = replayed(w.log, w.cfg), replayed(w.log, w.cfg)
+	w.asked, w.timers, w.stale, w.before = map[RequestID]kmsg.Request{}, map[TimerKey]Timer{}, nil, map[string]int32{}
+	w.step(t, Loaded{})
+}
+
+func (w *world) step(t *rapid.T, e Event) Effects {
+	w.fresh++
+	in := Input{Now: w.now, Fresh: freshBytes(w.fresh), Event: e}
+	fx, same := w.shard.Step(in), w.twin.Step(in)
+	if !reflect.DeepEqual(fx, same) {
+		t.Fatalf("the same input has two effects: %+v and %+v", fx, same)
+	}
+	w.log, w.last = append(w.log, fx.Records...), len(fx.Records)
+	for _, r := range fx.Replies {
+		w.answered(t, r)
+	}
+	for _, tm := range fx.Timers {
+		if old, ok := w.timers[tm.Key]; ok {
+			w.stale = append(w.stale, old)
+		}
+		delete(w.timers, tm.Key)
+		if !tm.Cancel {
+			w.timers[tm.Key] = tm
+		}
+	}
+	w.check(t)
+	return fx
+}
+
+func (w *world) answered(t *rapid.T, r Reply) {
+	req, ok := w.asked[r.ID]
+	if !ok {
+		t.Fatalf("request %d is answered twice, or was never asked", r.ID)
+	}
+	delete(w.asked, r.ID)
+	resp := req.ResponseKind()
+	if err := resp.ReadFrom(r.Msg.AppendTo(nil)); err != nil || r.Msg.GetVersion() != req.GetVersion() {
+		t.Fatalf("answer of version %d to version %d: %v", r.Msg.GetVersion(), req.GetVersion(), err)
+	}
+	if j, ok := resp.(*kmsg.JoinGroupResponse); ok && !slices.Contains(w.ids, j.MemberID) {
+		w.ids = append(w.ids, j.MemberID)
+	}
+}
+
+func (w *world) request(t *rapid.T, msg kmsg.Request) {
+	w.next++
+	again := kmsg.RequestForKey(msg.Key())
+	again.SetVersion(msg.GetVersion())
+	if err := again.ReadFrom(msg.AppendTo(nil)); err != nil {
+		t.Fatal(err)
+	}
+	w.asked[w.next] = again
+	w.step(t, Request{ID: w.next, ClientID: "c", Host: "h", Msg: again})
+}
+
+func (w *world) check(t *rapid.T) {
+	if err := w.shard.CheckInvariants(); err != nil {
+		t.Fatal(err)
+	}
+	w.checkLog(t)
+	parked, expected := 0, 1 // The sweep.
+	for _, id := range w.shard.groupIDs() {
+		g := w.shard.groups[id]
+		if g.generation < w.before[id] {
+			t.Fatalf("generation of %q went back from %d to %d", id, w.before[id], g.generation)
+		}
+		for m := g.members.first; m != nil; m = m.next {
+			for _, waits := range []RequestID{m.join, m.sync} {
+				if waits != 0 {
+					parked++
+				}
+				if _, ok := w.asked[waits]; waits != 0 && !ok {
+					t.Fatalf("request %d is parked, but was answered", waits)
+				}
+			}
+			expected += w.armed(t, sessionKey(g, m.id), m.timerSeq)
+		}
+		for p := range g.pendingIDs() {
+			expected += w.armed(t, sessionKey(g, p), g.pending[p].seq)
+		}
+		expected += w.armed(t, joinKey(g), g.joinSeq) + w.armed(t, syncKey(g), g.syncSeq)
+	}
+	if parked != len(w.asked) {
+		t.Fatalf("%d requests are not answered, %d are parked", len(w.asked), parked)
+	}
+	if len(w.timers) != expected {
+		t.Fatalf("%d timers are armed, %d are waited for: %v", len(w.timers), expected, w.timers)
+	}
+	clear(w.before)
+	for id, g := range w.shard.groups {
+		w.before[id] = g.generation
+	}
+}
+
+// armed returns 1 if the shard waits for the timer, which must be armed then.
+func (w *world) armed(t *rapid.T, key TimerKey, seq uint64) int {
+	if seq == 0 {
+		return 0
+	}
+	if w.timers[key].Seq != seq {
+		t.Fatalf("timer %v is waited for under %d, and armed under %d", key, seq, w.timers[key].Seq)
+	}
+	return 1
+}
+
+// checkLog loads the log as it is, compacted, and compacted in another order.
+func (w *world) checkLog(t *rapid.T) {
+	live := w.shard.Digest()
+	kept, all := compacted(w.log, false), compacted(w.log, true)
+	shuffled := slices.Clone(all)
+	r := rand.New(rand.NewPCG(uint64(w.fresh), 0))
+	r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for what, log := range map[string][]Record{"log": w.log, "compacted": kept, "with tombstones": all, "shuffled": shuffled} {
+		if replayed(log, w.cfg).Digest() != live {
+			t.Fatalf("the %s says something else than the shard knows", what)
+		}
+	}
+}
+
+// pass lets time pass.
+func (w *world) pass(t *rapid.T, d time.Duration) {
+	until := w.now.Add(d)
+	for {
+		var due []Timer
+		for _, tm := range w.timers {
+			if !tm.At.After(until) {
+				due = append(due, tm)
+			}
+		}
+		if len(due) == 0 {
+			break
+		}
+		tm := slices.MinFunc(due, func(a, b Timer) int {
+			if c := a.At.Compare(b.At); c != 0 {
+				return c
+			}
+			return int(a.Seq) - int(b.Seq)
+		})
+		delete(w.timers, tm.Key)
+		// Time does not stand still while a timer that fires is not replaced, nor
+		// go back if it was armed for the past.
+		if tm.At.After(w.now) {
+			w.now = tm.At
+		}
+		w.fire(t, tm)
+	}
+	w.now = until
+}
+
+func (w *world) fire(t *rapid.T, tm Timer) {
+	w.step(t, TimerFired{Key: tm.Key, Seq: tm.Seq})
+	w.stale = append(w.stale, tm)
+}
+
+// calm leaves the shard alone until all sessions and offsets have expired.
+func (w *world) calm(t *rapid.T) {
+	w.pass(t, 12*time.Hour)
+	if len(w.asked) > 0 {
+		t.Fatalf("nobody is there any more, but %d requests were never answered", len(w.asked))
+	}
+	if ids := w.shard.groupIDs(); len(ids) > 0 || len(w.timers) != 1 {
+		t.Fatalf("left alone, groups %q stay with timers %v", ids, slices.Collect(maps.Keys(w.timers)))
+	}
+}

@@ -1,0 +1,186 @@
+package group
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// unhex reads bytes that are written in hexadecimal, with spaces, and text in
+// quotes.
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	var out []byte
+	for f := range strings.FieldsSeq(s) {
+		if text, ok := strings.CutPrefix(f, "'"); ok {
+			out = append(out, strings.TrimSuffix(text, "'")...)
+			continue
+		}
+		b, err := hex.DecodeString(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b...)
+	}
+	return out
+}
+
+// Tools that know Kafka's format read our records, and Kafka's own must be
+// readable here. The bytes are written by hand from Kafka's schema.
+func TestRecordsAreInKafkasFormat(t *testing.T) {
+	name, instance, leader := "range", "i", "m"
+	group := kmsg.NewGroupMetadataValue()
+	group.Version, group.ProtocolType, group.Generation, group.Protocol, group.Leader = 3, "consumer", 5, &name, &leader
+	group.CurrentStateTimestamp = 7
+	group.Members = []kmsg.GroupMetadataValueMember{{
+		MemberID: "m", InstanceID: &instance, ClientID: "c", ClientHost: "h",
+		RebalanceTimeoutMillis: 9, SessionTimeoutMillis: 8, Subscription: []byte("s"), Assignment: []byte("a"),
+	}}
+	for _, c := range []struct {
+		what, key, value string
+		record           Record
+	}{
+		{
+			"an offset", "0001 0001 'g' 0001 't' 00000002",
+			"0003 0000000000000005 00000003 0004 'note' 0000000000000007",
+			Record{Group: "g", Topic: "t", Partition: 2, Offset: &offset{at: 5, epoch: 3, metadata: "note", commit: 7, expire: -1}},
+		},
+		{
+			"an offset with its own expiry", "0001 0001 'g' 0001 't' 00000002",
+			"0001 0000000000000005 0004 'note' 0000000000000007 0000000000000009",
+			Record{Group: "g", Topic: "t", Partition: 2, Offset: &offset{at: 5, epoch: -1, metadata: "note", commit: 7, expire: 9}},
+		},
+		{"an offset's tombstone", "0001 0001 'g' 0001 't' 00000002", "", Record{Group: "g", Topic: "t", Partition: 2}},
+		{
+			"a group", "0002 0001 'g'",
+			"0003 0008 'consumer' 00000005 0005 'range' 0001 'm' 0000000000000007 00000001 " +
+				"0001 'm' 0001 'i' 0001 'c' 0001 'h' 00000009 00000008 00000001 's' 00000001 'a'",
+			Record{Group: "g", Meta: &group},
+		},
+		{"an empty group", "0002 0001 'g'", "0003 0000 00000000 ffff ffff ffffffffffffffff 00000000", emptyGroup("g")},
+		{"a group's tombstone", "0002 0001 'g'", "", Record{Group: "g"}},
+	} {
+		key, value := c.record.Encode()
+		if !bytes.Equal(key, unhex(t, c.key)) || !bytes.Equal(value, unhex(t, c.value)) {
+			t.Errorf("%s is written as %x, %x", c.what, key, value)
+		}
+		if (value == nil) != (c.value == "") {
+			t.Errorf("%s: only a tombstone has no value", c.what)
+		}
+		again, err := DecodeRecord(key, value)
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		if k, v := again.Encode(); !bytes.Equal(k, key) || !bytes.Equal(v, value) {
+			t.Errorf("%s is read as %+v", c.what, again)
+		}
+	}
+}
+
+// Old Kafkas wrote fewer fields.
+func TestRecordsOfOldVersionsAreRead(t *testing.T) {
+	key := "0000 0001 'g' 0001 't' 00000002" // Version 0 of the key.
+	for _, c := range []struct {
+		value string
+		want  offset
+	}{
+		{"0000 0000000000000005 0001 'n' 0000000000000007", offset{at: 5, epoch: -1, metadata: "n", commit: 7, expire: -1}},
+		{"0001 0000000000000005 0001 'n' 0000000000000007 ffffffffffffffff", offset{at: 5, epoch: -1, metadata: "n", commit: 7, expire: -1}},
+		{"0002 0000000000000005 0001 'n' 0000000000000007", offset{at: 5, epoch: -1, metadata: "n", commit: 7, expire: -1}},
+	} {
+		r, err := DecodeRecord(unhex(t, key), unhex(t, c.value))
+		if err != nil || *r.Offset != c.want {
+			t.Errorf("%s is read as %+v, %v", c.value, r.Offset, err)
+		}
+	}
+	r, err := DecodeRecord(unhex(t, "0002 0001 'g'"), unhex(t,
+		"0000 0008 'consumer' 00000005 0005 'range' 0001 'm' 00000001 0001 'm' 0001 'c' 0001 'h' 00000008 00000001 's' 00000001 'a'"))
+	if err != nil || len(r.Meta.Members) != 1 || r.Meta.CurrentStateTimestamp != -1 {
+		t.Errorf("version 0 of a group is read as %+v, %v", r.Meta, err)
+	}
+}
+
+// Kinds of records that we do not know are skipped: those of other group types,
+// and of later versions.
+func TestDecodeRecordKnowsWhatItDoesNotKnow(t *testing.T) {
+	for version := int16(3); version < 30; version++ {
+		key := binary.BigEndian.AppendUint16(nil, uint16(version))
+		if _, err := DecodeRecord(append(key, "whatever"...), []byte("whatever")); !errors.Is(err, ErrUnknownRecord) {
+			t.Errorf("key version %d: %v", version, err)
+		}
+	}
+	if _, err := DecodeRecord(unhex(t, "ffff 0001 'g'"), nil); !errors.Is(err, ErrUnknownRecord) {
+		t.Errorf("key version -1: %v", err)
+	}
+}
+
+func TestDecodeRecordRefusesWhatCannotBe(t *testing.T) {
+	group := "0002 0001 'g'"
+	for _, c := range []struct{ what, key, value string }{
+		{"no key", "", "0003"},
+		{"a key of one byte", "00", "0003"},
+		{"a key without a group", "0002", "0003"},
+		{"an offset without a topic", "0001 0001 'g' 0000 00000000", "0003 0000000000000005 00000003 0000 0000000000000007"},
+		{"an offset that ends early", "0001 0001 'g' 0001 't' 00000000", "0003 00000000"},
+		{"an offset of version 4", "0001 0001 'g' 0001 't' 00000000", "0004 0000000000000005 00000003 01 0000000000000007 ffffffff0f"},
+		{"an offset of version -1", "0001 0001 'g' 0001 't' 00000000", "ffff 0000000000000005 0000 0000000000000007"},
+		{"a group of version 4", group, "0004 01 00000000 00 00 ffffffffffffffff ffffffff0f"},
+		{"a group of a billion members", group, "0003 0000 00000000 ffff ffff ffffffffffffffff 3fffffff"},
+		{"a group that ends early", group, "0003 0008 'cons'"},
+		{"a member without id", group, "0000 0000 00000000 ffff ffff 00000001 0000 0000 0000 00000008 00000000 00000000"},
+		{"two members of one id", group, "0000 0000 00000000 ffff ffff 00000002" +
+			strings.Repeat(" 0001 'm' 0000 0000 00000008 00000000 00000000", 2)},
+	} {
+		if r, err := DecodeRecord(unhex(t, c.key), unhex(t, c.value)); err == nil || errors.Is(err, ErrUnknownRecord) {
+			t.Errorf("%s: %+v, %v", c.what, r, err)
+		}
+	}
+}
+
+// Whatever the log holds: no panic, and what can be decoded can be written again
+// and loaded.
+func FuzzDecodeRecord(f *testing.F) {
+	name, instance := "range", "i"
+	group := kmsg.NewGroupMetadataValue()
+	group.Version, group.ProtocolType, group.Protocol, group.Leader = 3, "consumer", &name, &name
+	for _, id := range []string{"m1", "m2"} {
+		m := kmsg.NewGroupMetadataValueMember()
+		m.MemberID, m.Subscription, m.Assignment = id, subscription("t"), assignment("t:0+1")
+		if id == "m2" {
+			m.InstanceID = &instance
+		}
+		group.Members = append(group.Members, m)
+	}
+	for _, r := range []Record{
+		{Group: "g", Meta: &group}, emptyGroup("g"), {Group: "g"}, {Group: "g", Topic: "t", Partition: 1},
+		{Group: "g", Topic: "t", Offset: &offset{at: 1, epoch: 2, metadata: "x", expire: -1}},
+		{Group: "", Topic: "t", Offset: &offset{at: -1, epoch: -1, expire: 5}},
+	} {
+		key, value := r.Encode()
+		f.Add(key, value, value == nil)
+	}
+	f.Fuzz(func(t *testing.T, key, value []byte, tombstone bool) {
+		if tombstone {
+			value = nil
+		}
+		r, err := DecodeRecord(key, value)
+		if err != nil {
+			return
+		}
+		s := NewShard(DefaultConfig())
+		s.Replay(r)
+		if got := replayed([]Record{r}, s.cfg).Digest(); got != s.Digest() {
+			t.Error("written and read again, it is another record")
+		}
+		s.Step(Input{Now: time.Unix(1_700_000_000, 0), Event: Loaded{}})
+		if err := s.CheckInvariants(); err != nil {
+			t.Error(err)
+		}
+	})
+}

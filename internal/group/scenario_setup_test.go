@@ -1,0 +1,204 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// new [what it is about]: an empty coordinator at the hour zero.
+func (s *scenario) begin(*datadriven.TestData) {
+	s.restart()
+	s.out.WriteString("an empty coordinator\n")
+}
+
+// group a b/i … [in=Stable|CompletingRebalance] [any argument of join]: these
+// clients join, and are the members of a group; /i makes one static.
+func (s *scenario) group(d *datadriven.TestData) {
+	var names []string
+	var options []datadriven.CmdArg
+	in := Stable.String()
+	id := "g"
+	for _, a := range d.CmdArgs {
+		switch {
+		case len(a.Vals) == 0:
+			names = append(names, a.Key)
+		case a.Key == "in":
+			in = a.Vals[0]
+		default:
+			if a.Key == "group" {
+				id = a.Vals[0]
+			}
+			options = append(options, a)
+		}
+	}
+	for i, name := range names {
+		names[i], _, _ = strings.Cut(name, "/")
+		s.enter(name, options)
+	}
+	for s.shard.groups[id].state == PreparingRebalance {
+		s.pass(s.cfg.InitialDelay)
+	}
+	if in == Stable.String() {
+		s.settle(id, names)
+	}
+	s.out.Reset()
+	s.describeState(id)
+}
+
+// enter lets a client join, again if it is told to.
+func (s *scenario) enter(name string, options []datadriven.CmdArg) {
+	name, instance, static := strings.Cut(name, "/")
+	cmd := append([]datadriven.CmdArg{{Key: name}}, options...)
+	if static {
+		cmd = append(cmd, datadriven.CmdArg{Key: "instance", Vals: []string{instance}})
+	}
+	before := s.names[name]
+	s.join(&datadriven.TestData{CmdArgs: cmd})
+	if s.names[name] != before {
+		s.join(&datadriven.TestData{CmdArgs: cmd})
+	}
+}
+
+// settle lets all members sync; each is assigned a partition of t.
+func (s *scenario) settle(id string, names []string) {
+	g := s.shard.groups[id]
+	var assign []string
+	for i, name := range names {
+		assign = append(assign, fmt.Sprintf("$%s=t:%d", name, i))
+	}
+	for _, name := range names {
+		cmd := []datadriven.CmdArg{
+			{Key: name}, {Key: "group", Vals: []string{id}}, {Key: "generation", Vals: []string{fmt.Sprint(g.generation)}},
+			{Key: "type", Vals: []string{g.protocolType}}, {Key: "protocol", Vals: []string{g.protocol}},
+		}
+		if s.names[name] == g.leader {
+			cmd = append(cmd, datadriven.CmdArg{Key: "assign", Vals: assign})
+		}
+		s.sync(&datadriven.TestData{CmdArgs: cmd})
+	}
+}
+
+// state [g]: what the coordinator knows of a group.
+func (s *scenario) state(d *datadriven.TestData) {
+	id := "g"
+	if len(d.CmdArgs) > 0 {
+		id = d.CmdArgs[0].Key
+	}
+	s.describeState(id)
+}
+
+func (s *scenario) describeState(id string) {
+	g := s.shard.groups[id]
+	if g == nil {
+		fmt.Fprintf(&s.out, "%s does not exist\n", groupName(id))
+		return
+	}
+	fmt.Fprintf(&s.out, "%s is %s in generation %d", groupName(id), g.state, g.generation)
+	for _, v := range [...][2]string{{"type", g.protocolType}, {"protocol", g.protocol}, {"leader", s.shown(g.leader)}} {
+		if v[1] != "" {
+			fmt.Fprintf(&s.out, ", %s %s", v[0], v[1])
+		}
+	}
+	s.out.WriteString("\n")
+	for m := g.members.first; m != nil; m = m.next {
+		fmt.Fprintf(&s.out, "  %s%s %s%s\n", s.show(m.id), instance(m.instance), showAssignment(m.assigned), progress(g, m))
+	}
+	for id := range g.pendingIDs() {
+		fmt.Fprintf(&s.out, "  %s pending\n", s.show(id))
+	}
+}
+
+func (s *scenario) shown(id string) string {
+	if id == "" {
+		return ""
+	}
+	return s.show(id)
+}
+
+// progress says how far a member has got in a rebalance.
+func progress(g *group, m *member) string {
+	switch {
+	case m.join != 0:
+		return " has joined"
+	case g.state == PreparingRebalance:
+		return " has not joined"
+	case m.sync != 0:
+		return " has synced"
+	case g.unsynced[m.id] != nil:
+		return " has not synced"
+	}
+	return ""
+}
+
+// timers [sweep]: what will happen if nothing else does, and when. A member's
+// session timer may fire earlier and be armed again, what counts is when the
+// member is given up.
+func (s *scenario) showTimers(d *datadriven.TestData) {
+	keys := slices.SortedFunc(maps.Keys(s.timers), func(a, b TimerKey) int {
+		return strings.Compare(a.Group+string(a.Kind)+s.show(a.Member), b.Group+string(b.Kind)+s.show(b.Member))
+	})
+	for _, key := range keys {
+		at := s.timers[key].At
+		what := string(key.Kind)
+		switch {
+		case key.Kind == TimerSweep:
+			if !d.HasArg("sweep") {
+				continue
+			}
+		case key.Kind == TimerSession:
+			what = fmt.Sprintf("session of %s", s.show(key.Member))
+			if m := s.shard.groups[key.Group].members.get(key.Member); m != nil {
+				at = m.deadline
+			}
+		}
+		if key.Group != "g" && key.Group != "" {
+			what = key.Group + " " + what
+		}
+		fmt.Fprintf(&s.out, "%s ends in %s\n", what, at.Sub(s.now).Round(time.Millisecond))
+	}
+	if s.out.Len() == 0 {
+		s.out.WriteString("no timers\n")
+	}
+}
+
+// states returns the state of every group.
+func (s *scenario) states() map[string]State {
+	out := map[string]State{}
+	for id, g := range s.shard.groups {
+		out[id] = g.state
+	}
+	return out
+}
+
+// predecessors are the states from which a group may come into another.
+var predecessors = map[State][]State{
+	Empty:               {PreparingRebalance},
+	PreparingRebalance:  {Empty, CompletingRebalance, Stable},
+	CompletingRebalance: {PreparingRebalance},
+	Stable:              {CompletingRebalance},
+}
+
+// showChanges tells which groups are in another state now, and checks that they
+// came into it from one that they may come from.
+func (s *scenario) showChanges(before map[string]State) {
+	after := s.states()
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if before[id] == after[id] { // A group that was not there was Empty.
+			continue
+		}
+		if g := s.shard.groups[id]; !slices.Contains(predecessors[g.state], g.previous) {
+			s.t.Errorf("%s became %s after %s", id, g.state, g.previous)
+		}
+		fmt.Fprintf(&s.out, "%s becomes %s\n", groupName(id), after[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if _, exists := after[id]; !exists {
+			fmt.Fprintf(&s.out, "%s is gone\n", groupName(id))
+		}
+	}
+}
