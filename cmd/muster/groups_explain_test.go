@@ -106,7 +106,7 @@ func TestGroupsExplainWhatTheOffsetsShow(t *testing.T) {
 func TestGroupsExplainLostRecords(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders").ok()
-	s.pipe(records(0, 9, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(records(0, 9, 50*time.Hour), "produce", "orders", "--json-lines").ok()
 	client := s.client()
 	commit(t, client, "below", "orders", 1)
 	commit(t, client, "beyond", "orders", 20)
@@ -120,7 +120,7 @@ func TestGroupsExplainLostRecords(t *testing.T) {
 	}
 	says(t, oneLine(s.run("groups", "explain", "below").ok()),
 		"Its total lag is 4.", "Records were deleted before the group read them: 4 offsets in orders-0 (committed 1, log start 5). They are not in the lag.")
-	says(t, s.run("groups", "describe", "below").ok(), "orders          0          1    9    4        0s  -\n", "1 partition has a committed offset below the log start")
+	says(t, s.run("groups", "describe", "below").ok(), "orders          0          1    9    4      2d2h  -\n", "1 partition has a committed offset below the log start")
 	says(t, oneLine(s.run("groups", "explain", "beyond").ok()), "Its total lag is 0.", "orders-0 (committed 20, end 9)")
 }
 

@@ -113,6 +113,9 @@ func (x *step) joinKnown(g *group, r *Request, m *kmsg.JoinGroupRequest) {
 	changed := !mem.matches(m.Protocols)
 	switch g.state {
 	case PreparingRebalance:
+		if changed {
+			g.rebalance.add(trigger(TriggerChanged, mem, m.Reason))
+		}
 		x.park(g, mem, r, m)
 		x.maybeComplete(g)
 	case CompletingRebalance:

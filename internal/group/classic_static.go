@@ -40,6 +40,7 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m 
 		// assignment would miss the new one.
 		x.prepareRebalance(g, why)
 	default:
+		g.rebalance.add(why)
 		x.maybeComplete(g)
 	}
 }

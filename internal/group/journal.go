@@ -83,6 +83,7 @@ type Entry struct {
 	SyncPhase  time.Duration `json:"syncNs,omitempty"` // waiting for the leader
 	Slowest    []Late        `json:"slowest,omitempty"`
 	Missed     []Who         `json:"missed,omitempty"` // did not join in time, and are out
+	MissedN    int           `json:"missedCount,omitempty"`
 	Leader     *Who          `json:"leader,omitempty"`
 	Before     int           `json:"membersBefore"`
 	After      int           `json:"membersAfter"`
@@ -200,7 +201,7 @@ func (x *step) settle(g *group) {
 	e := x.entry(g, KindSettled)
 	e.Started, e.Triggers, e.TriggerN = r.started, r.why, r.whyN
 	e.JoinPhase, e.SyncPhase = r.joinedAt.Sub(r.started), x.now.Sub(r.joinedAt)
-	e.Slowest, e.Missed = r.slowest, r.lost
+	e.Slowest, e.Missed, e.MissedN = r.slowest, r.lost, r.lostN
 	e.Before = 0
 	if r.before != nil {
 		e.Before = len(r.before.Members)
