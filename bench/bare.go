@@ -39,7 +39,7 @@ func child(name string, args []string) error {
 	case "_open":
 		handle, err = echo, openAll(args[1])
 	default:
-		err = fmt.Errorf("no program %s", name)
+		handle, err = groupsBare(name, args)
 	}
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ type sinkRequest struct {
 
 // sink stores what comes in: it reads a request, computes the checksum of each
 // batch, writes the batches to their files, and answers. To be like acks=all it
-// syncs the files before it answers, each with its own goroutine, and a sync
-// serves all requests that came while the one before it ran. To be like acks=1
+// syncs the files before it answers, four at a time, and a sync serves all
+// requests that came while the one before it ran. To be like acks=1
 // it never syncs; the broker does, once a second, and that counts.
 func sink(folder, flush string) (func(net.Conn) error, error) {
 	files := make([]*sinkFile, partitions)
@@ -158,23 +158,34 @@ func (f *sinkFile) wait(r *sinkRequest) {
 	}
 }
 
+// syncs bounds how many files are synced at the same time to the broker's own
+// number. Without it the bare program makes up to 40 % more syncs, and would
+// look dearer than it need be.
+var syncs = make(chan struct{}, 4)
+
 func (f *sinkFile) syncWaiting() {
 	for range f.wake {
-		f.mu.Lock()
-		waiting := f.waiting
-		f.waiting = nil
-		f.mu.Unlock()
-		if len(waiting) == 0 {
-			continue
-		}
-		if err := datasync(f.File); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		for _, r := range waiting {
-			if r.left.Add(-1) == 0 {
-				_ = r.answer() // The reader notices.
-			}
+		f.syncOnce()
+	}
+}
+
+func (f *sinkFile) syncOnce() {
+	syncs <- struct{}{}
+	defer func() { <-syncs }()
+	f.mu.Lock()
+	waiting := f.waiting
+	f.waiting = nil
+	f.mu.Unlock()
+	if len(waiting) == 0 {
+		return
+	}
+	if err := datasync(f.File); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, r := range waiting {
+		if r.left.Add(-1) == 0 {
+			_ = r.answer() // The reader notices.
 		}
 	}
 }

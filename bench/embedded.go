@@ -14,9 +14,15 @@ import (
 
 // brokerChild runs the broker inside this program, for profiles and for when
 // the command does not build. On standard input it takes "profile FILE", which
-// begins a processor profile, and "stop", which ends it.
+// begins a processor profile, "stop", which ends it, and "heap FILE", which writes
+// the size of the heap to a file.
 func brokerChild(ctx context.Context, stop func(), args []string) error {
-	b, err := muster.Start(ctx, muster.Config{Listen: args[0], Data: args[1]})
+	props := map[string]string{}
+	for _, set := range args[2:] {
+		name, value, _ := strings.Cut(set, "=")
+		props[name] = value
+	}
+	b, err := muster.Start(ctx, muster.Config{Listen: args[0], Data: args[1], Properties: props})
 	if err != nil {
 		return err
 	}
@@ -33,6 +39,11 @@ func brokerChild(ctx context.Context, stop func(), args []string) error {
 func obey(commands io.Reader) error {
 	lines := bufio.NewScanner(commands)
 	for lines.Scan() {
+		if names, ok := strings.CutPrefix(lines.Text(), "heap "); ok {
+			if err := tellHeap(names); err != nil {
+				return err
+			}
+		}
 		name, ok := strings.CutPrefix(lines.Text(), "profile ")
 		if !ok {
 			continue

@@ -2,16 +2,17 @@
 // work with nothing of Kafka around it, in one run.
 //
 // The bare programs are this program itself under hidden names (_sink, _source,
-// _echo, _open), each a process of its own like the broker, so that processor
-// time and memory can be read from /proc. What this process does, generating
-// load, counts for neither side. Every answer is checked: a broken broker must
-// not look like a fast one.
+// _echo, _open, _answer, _meet, _keep), each a process of its own like the
+// broker, so that processor time and memory can be read from /proc. What this
+// process does, generating load, counts for neither side. Every answer is
+// checked: a broken broker must not look like a fast one.
 //
 //	produce  socket → CRC-32C → file, with and without fdatasync
 //	fetch    file → socket by sendfile
 //	start    from exec to the first answer; also after a clean stop with many
 //	         partitions
 //	memory   at rest, and with 1,000 connections
+//	groups   how consumer groups grow: joins, heartbeats, commits, memory, load
 //
 // It talks to 127.0.0.1 only, needs Linux, and removes what it has written.
 package main
@@ -72,6 +73,7 @@ type options struct {
 
 	restartPartitions []int
 	memoryConnections int
+	group             groupSizes    // no members: groups are not measured
 	rest              time.Duration // given to a process to come to rest
 }
 
@@ -82,12 +84,13 @@ run, and prints medians, spread and ratios. Run it from the root of the
 repository. Progress goes to standard error, the result to standard output.
 
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
-restart 1000, restart 10000, memory.
+restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
+commit, groups memory, groups heartbeat 1 (1000, 100000), groups load.
 
 `
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, rest: 250 * time.Millisecond}
+	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, group: defaultGroupSizes(), rest: 250 * time.Millisecond}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of produce and fetch, broker and bare in turn")
@@ -165,7 +168,7 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) (err error) 
 	if err := b.build(); err != nil {
 		return err
 	}
-	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory} {
+	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory, b.groups} {
 		err := measure()
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped before the end: %w", ctx.Err())

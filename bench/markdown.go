@@ -8,36 +8,62 @@ import (
 	"strings"
 )
 
-// The table stands between these lines; the rest of the file is left alone.
+// The tables stand between these lines; the rest of the file is left alone.
 const (
-	beginMarker = "<!-- bench: begin -->\n"
-	endMarker   = "<!-- bench: end -->\n"
+	beginMarker       = "<!-- bench: begin -->\n"
+	endMarker         = "<!-- bench: end -->\n"
+	beginGroupsMarker = "<!-- bench groups: begin -->\n"
+	endGroupsMarker   = "<!-- bench groups: end -->\n"
 )
 
-// writeMarkdown puts the table into a file.
+// writeMarkdown puts the tables into a file: one of groups, and one of the rest.
+// A table that the run has no rows of stays as it is.
 func (r *report) writeMarkdown(name string) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("# Benchmarks\n\n"+beginMarker+endMarker), nil
+		old, err = []byte("# Benchmarks\n\n"+beginMarker+endMarker+"\n"+beginGroupsMarker+endGroupsMarker), nil
 	}
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(old), beginMarker)
-	_, after, found := strings.Cut(rest, endMarker)
-	if !ok || !found {
-		return fmt.Errorf("%s has no lines %q and %q to put the table between", name, strings.TrimSpace(beginMarker), strings.TrimSpace(endMarker))
+	var rows, groups []*row
+	for _, row := range r.rows {
+		if strings.HasPrefix(row.Group, "groups ") {
+			groups = append(groups, row)
+		} else {
+			rows = append(rows, row)
+		}
 	}
-	return os.WriteFile(name, []byte(before+beginMarker+r.markdown()+endMarker+after), 0o644)
+	text, err := r.putTable(string(old), beginMarker, endMarker, rows)
+	if err == nil {
+		text, err = r.putTable(text, beginGroupsMarker, endGroupsMarker, groups)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w", name, err)
+	}
+	return os.WriteFile(name, []byte(text), 0o644)
 }
 
-func (r *report) markdown() string {
+// putTable puts a table between markers.
+func (r *report) putTable(text, begin, end string, rows []*row) (string, error) {
+	if len(rows) == 0 {
+		return text, nil
+	}
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, found := strings.Cut(rest, end)
+	if !ok || !found {
+		return "", fmt.Errorf("has no lines %q and %q to put the table between", strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return before + begin + r.markdown(rows) + end + after, nil
+}
+
+func (r *report) markdown(rows []*row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` on %s, %s:\n\n", r.Command, r.Machine, r.Go)
+	fmt.Fprintf(&b, "`%s` on %s:\n\n", r.Command, r.setting())
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(columns)
 	line([]string{"---", "---", "---", "---:", "---:", "---:", "---"})
-	for _, row := range r.rows {
+	for _, row := range rows {
 		line(row.cells())
 	}
 	return b.String()

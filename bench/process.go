@@ -51,16 +51,29 @@ func (b *bench) start(addr, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// startBroker starts the broker on a data folder.
-func (b *bench) startBroker(data string) (*process, error) {
+// startBroker starts the broker on a data folder, with further settings.
+func (b *bench) startBroker(data string, set ...string) (*process, error) {
+	if b.embedded {
+		return b.startEmbedded(data, set...)
+	}
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	if b.embedded {
-		return b.start(addr, b.self, "_broker", addr, data)
+	args := []string{"serve", "--listen", addr, "--data", data}
+	for _, s := range set {
+		args = append(args, "--set", s)
 	}
-	return b.start(addr, b.broker, "serve", "--listen", addr, "--data", data)
+	return b.start(addr, b.broker, args...)
+}
+
+// startEmbedded starts the package muster inside this program.
+func (b *bench) startEmbedded(data string, set ...string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	return b.start(addr, b.self, append([]string{"_broker", addr, data}, set...)...)
 }
 
 // startBare starts one of the bare programs.

@@ -53,11 +53,28 @@ type report struct {
 	Command string `json:"command"`
 	Machine string `json:"machine"`
 	Go      string `json:"go"`
+	Load    string `json:"load"`
 	rows    []*row
 }
 
 func newReport(command string) *report {
-	return &report{Command: command, Machine: machine(), Go: runtime.Version()}
+	return &report{Command: command, Machine: machine(), Go: runtime.Version(), Load: loadAverage()}
+}
+
+// loadAverage tells how busy the machine was during the last minute. Before a
+// run that is the work of others, which times and throughput suffer from.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
+
+// setting says where and how the run was made.
+func (r *report) setting() string {
+	return fmt.Sprintf("%s, %s, load average %s before the run", r.Machine, r.Go, r.Load)
 }
 
 // machine describes the computer as far as it matters.
@@ -172,7 +189,7 @@ func (r *report) line(m metric) string {
 }
 
 func (r *report) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%s, %s. Medians, with the smallest and the largest value.\n\n", r.Command, r.Machine, r.Go)
+	fmt.Fprintf(w, "%s\n%s. Medians, with the smallest and the largest value.\n\n", r.Command, r.setting())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(columns, "\t"))
 	group := ""

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -78,6 +80,10 @@ func (x *step) joinFired(g *group) {
 	x.completeJoin(g)
 }
 
+// minWaitAgain keeps a join phase that goes on from doing so without a pause: a
+// client may have said that its rebalance timeout is nothing.
+const minWaitAgain = time.Second
+
 // completeJoin ends the join phase: who has not joined is out, unless it is
 // static, and the rest form the next generation.
 func (x *step) completeJoin(g *group) {
@@ -94,7 +100,7 @@ func (x *step) completeJoin(g *group) {
 	if g.members.len() > 0 && !g.electJoined() {
 		// Only static members that have not come back: wait for them, or for
 		// their sessions to end.
-		g.joinSeq = x.arm(joinKey(g), x.now.Add(g.rebalanceTimeout()))
+		g.joinSeq = x.arm(joinKey(g), x.now.Add(max(g.rebalanceTimeout(), minWaitAgain)))
 		return
 	}
 	g.generation++

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -139,10 +140,24 @@ func (g *group) checkRecord() error {
 	switch {
 	case g.hard == nil && (g.state != Empty || len(g.pending) > 0):
 		return fmt.Errorf("alive without a record")
-	case g.state == Stable && (g.hard.Generation != g.generation || len(g.hard.Members) != g.members.len()):
+	case g.state == Stable && !g.isStored():
 		return fmt.Errorf("stable, but the record says otherwise")
 	case len(g.unsynced) > 0 && (g.syncSeq == 0 || g.state != CompletingRebalance && g.state != Stable):
 		return fmt.Errorf("%d members have not synced, and no timer waits for them", len(g.unsynced))
 	}
 	return nil
+}
+
+// isStored says whether the record has this generation, with these members and
+// what they are assigned.
+func (g *group) isStored() bool {
+	m := g.members.first
+	for i := range g.hard.Members {
+		e := &g.hard.Members[i]
+		if m == nil || m.id != e.MemberID || !bytes.Equal(m.assigned, e.Assignment) {
+			return false
+		}
+		m = m.next
+	}
+	return m == nil && g.hard.Generation == g.generation
 }

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -51,6 +52,7 @@ func (w *world) form(t *rapid.T) {
 		switch {
 		case g == nil || g.state == Empty && len(g.pending) == 0:
 			w.sendJoin(t, &kmsg.JoinGroupRequest{Version: 3, Group: "g"})
+			w.sendJoin(t, &kmsg.JoinGroupRequest{Version: 5, Group: "g", InstanceID: pickInstance(t)})
 		case g.state == Stable:
 			return
 		case g.state == CompletingRebalance:
@@ -95,6 +97,16 @@ func (w *world) join(t *rapid.T) {
 		req.MemberID = w.pickMember(t)
 	}
 	w.sendJoin(t, req)
+}
+
+// restart lets a static member come back without its member id.
+func (w *world) restart(t *rapid.T) {
+	g := w.shard.groups["g"]
+	if g == nil || len(g.static) == 0 {
+		t.Skip("no static member")
+	}
+	instance := pick(t, "instance", slices.Sorted(maps.Keys(g.static))...)
+	w.sendJoin(t, &kmsg.JoinGroupRequest{Version: pick(t, "version", int16(9), 8), Group: "g", InstanceID: &instance})
 }
 
 // rejoin lets a member that is one, or is pending, join again.

@@ -21,10 +21,11 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"form": w.form, "form again": w.form, "join": w.join, "join again": w.rejoin, "sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave,
-			"commit": w.commit, "fetch": w.fetch, "delete offsets": w.deleteOffsets, "delete groups": w.deleteGroups,
-			"describe": w.describe, "topics deleted": w.topicsDeleted, "configure": w.configure,
-			"wait": w.wait, "stale timer": w.staleTimer, "crash": w.crash, "append fails": w.appendFails,
+			"form": w.form, "form again": w.form, "join": w.join, "join again": w.rejoin, "restart": w.restart,
+			"sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave, "commit": w.commit, "fetch": w.fetch,
+			"delete offsets": w.deleteOffsets, "delete groups": w.deleteGroups, "describe": w.describe,
+			"topics deleted": w.topicsDeleted, "configure": w.configure, "wait": w.wait, "stale timer": w.staleTimer,
+			"crash": w.crash, "append fails": w.appendFails,
 		})
 		w.calm(t)
 	})
@@ -178,7 +179,14 @@ func (w *world) checkLog(t *rapid.T) {
 // pass lets time pass.
 func (w *world) pass(t *rapid.T, d time.Duration) {
 	until := w.now.Add(d)
-	for {
+	at := w.now
+	for n := 0; ; n++ {
+		if w.now.After(at) {
+			at, n = w.now, 0
+		}
+		if n > 1000 {
+			t.Fatalf("timers fire again and again, and time stands still: %v", w.timers)
+		}
 		var due []Timer
 		for _, tm := range w.timers {
 			if !tm.At.After(until) {

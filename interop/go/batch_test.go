@@ -18,8 +18,8 @@ type batch struct {
 	keys       []string // null keys if nil
 	timestamp  int64    // of the first record, each next one is 1 ms later; now if 0
 	attributes int16
-	magic      int8  // 2 if 0
-	producer   int64 // no producer if 0
+	idempotent bool
+	producer   int64
 	epoch      int16
 	sequence   int32
 }
@@ -65,22 +65,21 @@ func (b batch) encodeAround(records []byte) []byte {
 		FirstTimestamp: b.timestamp, MaxTimestamp: b.timestamp + int64(n) - 1,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: n, Records: records,
 	}
-	if b.magic != 0 {
-		out.Magic = b.magic
-	}
-	if b.producer != 0 {
+	if b.idempotent {
 		out.ProducerID, out.ProducerEpoch, out.FirstSequence = b.producer, b.epoch, b.sequence
 	}
 	out.Length = int32(len(out.AppendTo(nil)) - batchLengthEnd)
 	return seal(out.AppendTo(nil))
 }
 
-// Places in a batch: the end of its length, its checksum, and where the bytes
-// that the checksum covers begin.
+// Places in a batch: the end of its length, its format, its checksum, where the
+// bytes that the checksum covers begin, and the largest timestamp.
 const (
-	batchLengthEnd = 12
-	batchCRC       = 17
-	batchCovered   = 21
+	batchLengthEnd    = 12
+	batchMagic        = 16
+	batchCRC          = 17
+	batchCovered      = 21
+	batchMaxTimestamp = 35
 )
 
 // seal computes a batch's checksum.

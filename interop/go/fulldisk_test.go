@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,6 +37,7 @@ func TestFullDisk(t *testing.T) {
 		{"room by removing another file", (*fullDisk).removeBallast},
 		{"room by DeleteRecords", (*fullDisk).deleteRecords},
 		{"room found at restart", func(d *fullDisk) { d.removeBallast(); d.restart() }},
+		{"room after a restart on the full disk", func(d *fullDisk) { d.restart(); d.check("restarted"); d.removeBallast() }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,15 +199,7 @@ func (d *fullDisk) produceAgain(n int) {
 func (d *fullDisk) deleteRecords() {
 	d.t.Helper()
 	keep := d.acked[len(d.acked)/2:]
-	req := kmsg.NewPtrDeleteRecordsRequest()
-	req.Version, req.TimeoutMillis = 2, 30_000
-	topic := kmsg.NewDeleteRecordsRequestTopic()
-	topic.Topic = fullTopic
-	p := kmsg.NewDeleteRecordsRequestTopicPartition()
-	p.Offset = keep[0].offset
-	topic.Partitions = append(topic.Partitions, p)
-	req.Topics = append(req.Topics, topic)
-	done := ask[*kmsg.DeleteRecordsResponse](d.w, req).Topics[0].Partitions[0]
+	done := deleteRecords(d.w, fullTopic, keep[0].offset)
 	wantCode(d.t, "DeleteRecords on a full disk", done.ErrorCode, nil)
 	d.acked = slices.Clone(keep)
 }

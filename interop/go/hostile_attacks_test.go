@@ -15,28 +15,37 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// attacks are run again and again, by as many clients at a time as it says.
-var attacks = []struct {
+// attack is run again and again, by several clients at a time.
+type attack struct {
 	name    string
 	clients int
 	run     func(context.Context, *attacker)
-}{
-	{"random bytes", 1, sendRandomBytes},
-	{"impossible lengths", 1, sendImpossibleLengths},
-	{"frames cut short", 1, sendCutFrames},
-	{"unknown keys and versions", 1, sendUnknown},
-	{"mutated requests of every key and version", 2, sendMutated},
-	{"corrupt batches", 1, sendCorruptBatches},
-	{"compressed bombs", 8, sendBombs},
-	{"large frames of garbage", 4, sendLargeFrames},
-	{"frames that trickle", 1, sendTrickle},
-	{"1,000 half-open connections", 1, holdHalfOpen},
-	{"50 connections that never read", 1, neverRead},
-	{"2,000 idle connections", 1, holdIdle},
 }
 
+// attackPhases follow one another. Connections that are held go on throughout.
+var (
+	heldConnections = []attack{
+		{"1,000 half-open connections", 1, holdHalfOpen},
+		{"50 connections that never read", 1, neverRead},
+		{"2,000 idle connections", 1, holdIdle},
+	}
+	attackPhases = [][]attack{{
+		{"random bytes", 1, sendRandomBytes},
+		{"impossible lengths", 1, sendImpossibleLengths},
+		{"frames cut short", 1, sendCutFrames},
+		{"unknown keys and versions", 1, sendUnknown},
+		{"mutated requests of every key and version", 2, sendMutated},
+		{"corrupt batches", 1, sendCorruptBatches},
+		{"frames that trickle", 1, sendTrickle},
+	}, {
+		{"compressed bombs", 4, sendBombs},
+		{"look-ups of timestamps in compressed bombs", 4, lookUpInBombs},
+		{"large frames of garbage", 4, sendLargeFrames},
+	}}
+)
+
 // dropAfter is how long an attacker waits for an answer before it leaves.
-const dropAfter = 200 * time.Millisecond
+const dropAfter = 300 * time.Millisecond
 
 // strike sends bytes and reads what comes back for a moment.
 func (a *attacker) strike(ctx context.Context, frame []byte) {
@@ -127,19 +136,19 @@ func sendUnknown(ctx context.Context, a *attacker) {
 func sendMutated(ctx context.Context, a *attacker) {
 	for _, api := range a.apis {
 		for version := api.MinVersion; version <= api.MaxVersion && ctx.Err() == nil; version++ {
-			a.strikeAndTalk(ctx, mutate(requestOf(api.ApiKey, version)))
+			a.talk(ctx, mutate(requestOf(api.ApiKey, version)), dropAfter)
 		}
 	}
 }
 
-// strikeAndTalk sends a frame and gives up as soon as it is answered.
-func (a *attacker) strikeAndTalk(ctx context.Context, frame []byte) {
+// talk sends a frame and leaves as soon as it is answered, or after a while.
+func (a *attacker) talk(ctx context.Context, frame []byte, patience time.Duration) {
 	c, ok := a.connect(ctx)
 	if !ok {
 		return
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(dropAfter))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	if _, err := c.Write(frame); err == nil {
 		_, _ = io.CopyN(io.Discard, c, 4)
 	}
@@ -151,21 +160,25 @@ func sendCorruptBatches(ctx context.Context, a *attacker) {
 		seal(b) // So that the checksum does not give it away.
 	}
 	topic := pick([]string{"prey", "compacted"})
-	a.strikeAndTalk(ctx, formatter.AppendRequest(nil, produceRequest(topic, 0, int16(rand.IntN(3)-1), b), 1))
+	a.talk(ctx, formatter.AppendRequest(nil, produceRequest(topic, 0, int16(rand.IntN(3)-1), b), 1), dropAfter)
 }
 
 func sendBombs(ctx context.Context, a *attacker) {
-	topic := pick([]string{"compacted", "compacted", "prey"})
-	frame := formatter.AppendRequest(nil, produceRequest(topic, 0, -1, pick(bombs())), 1)
-	c, ok := a.connect(ctx)
-	if !ok {
-		return
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(goodPatience))
-	if _, err := c.Write(frame); err == nil {
-		_, _ = io.CopyN(io.Discard, c, 4)
-	}
+	a.talk(ctx, formatter.AppendRequest(nil, produceRequest("compacted", 0, -1, pick(bombs())), 1), goodPatience)
+}
+
+// lookUpInBombs asks for a timestamp that the header of a batch promises, so
+// that the broker has to look at its records.
+func lookUpInBombs(ctx context.Context, a *attacker) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Version, req.ReplicaID = 7, -1
+	t := kmsg.NewListOffsetsRequestTopic()
+	t.Topic = "bombed"
+	p := kmsg.NewListOffsetsRequestTopicPartition()
+	p.Partition, p.Timestamp, p.CurrentLeaderEpoch = int32(rand.IntN(len(bombs()))), bombTime+1, -1
+	t.Partitions = append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+	a.talk(ctx, formatter.AppendRequest(nil, req, 1), goodPatience)
 }
 
 func sendLargeFrames(ctx context.Context, a *attacker) {
@@ -204,15 +217,19 @@ func sendTrickle(ctx context.Context, a *attacker) {
 // hold opens connections, does something on each, and keeps them all until the
 // end.
 func (a *attacker) hold(ctx context.Context, n int, begin func(net.Conn)) {
+	var conns []net.Conn
 	for range n {
 		c, ok := a.connect(ctx)
 		if !ok {
-			return
+			break
 		}
-		defer c.Close()
+		conns = append(conns, c)
 		begin(c)
 	}
 	<-ctx.Done()
+	for _, c := range conns {
+		c.Close()
+	}
 }
 
 func holdIdle(ctx context.Context, a *attacker) { a.hold(ctx, 2000, func(net.Conn) {}) }

@@ -140,5 +140,11 @@ func bomb(codec int16, size int64, compress func(io.Writer) (io.WriteCloser, err
 	if err != nil {
 		panic(err) // Compressing into memory does not fail.
 	}
-	return batch{values: []string{""}, attributes: codec}.encodeAround(out.Bytes())
+	b := batch{values: []string{""}, attributes: codec, timestamp: bombTime}.encodeAround(out.Bytes())
+	binary.BigEndian.PutUint64(b[batchMaxTimestamp:], bombTime+1000)
+	return seal(b)
 }
+
+// bombTime is the timestamp of the records in bombs. Their headers promise a
+// later one.
+const bombTime = 1_000_000

@@ -50,8 +50,7 @@ func TestAcknowledgedRecordsSurviveRestarts(t *testing.T) {
 			log.mustGrow(t, "after restart", tt.restarts)
 			p.abandon()
 			acked, sent := log.check(t, addr, topic)
-			t.Logf("%d restarts in %s: %d records sent, %d acknowledged, all of these there once and in order",
-				tt.restarts, time.Since(began).Round(time.Millisecond), sent, acked)
+			t.Logf("%d restarts in %s: %d records sent, %d acknowledged", tt.restarts, time.Since(began).Round(time.Millisecond), sent, acked)
 			if err := log.failed(); err != nil {
 				t.Errorf("the producer gave up on a record: %v", err)
 			}
@@ -239,7 +238,7 @@ func newFranzSteady(t *testing.T, addr, topic string, log *producedLog) steadyPr
 	p := &franzSteady{stop: stop, stopped: make(chan struct{})}
 	p.cl = connect(t, addr,
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500),
-		kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }),
+		kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }), kgo.MetadataMinAge(20*time.Millisecond),
 	)
 	go func() {
 		defer close(p.stopped)

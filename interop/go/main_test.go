@@ -27,7 +27,7 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	musterPath = filepath.Join(dir, "muster")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", musterPath, "./cmd/muster")
 	build.Dir = filepath.Join("..", "..")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,13 +36,17 @@ type process struct {
 }
 
 // serve starts a broker on a data folder, and returns when it listens. It is
-// killed at the end of the test if it still runs then.
+// killed at the end of the test if it still runs then. Settings and flags are
+// as on the command line.
 func serve(t testing.TB, data string, flags ...string) *process {
 	t.Helper()
-	if !hasFlag(flags, "--listen") && !hasSetting(flags, "listeners") {
+	listeners := 1
+	if i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "listeners=") }); i >= 0 {
+		listeners = len(strings.Split(flags[i], ","))
+	} else if !slices.Contains(flags, "--listen") {
 		flags = append(flags, "--listen", "127.0.0.1:0")
 	}
-	return start(t, exec.Command(musterPath, append([]string{"serve", "--data", data}, flags...)...), 1)
+	return start(t, exec.Command(musterPath, append([]string{"serve", "--data", data}, flags...)...), listeners)
 }
 
 // start runs a command that becomes a broker, and returns when it listens on as
@@ -178,24 +183,6 @@ func (p *process) peakMemory() int64 {
 	}
 	p.t.Fatalf("no VmHWM in %s", status)
 	return 0
-}
-
-func hasFlag(flags []string, name string) bool {
-	for _, f := range flags {
-		if f == name || strings.HasPrefix(f, name+"=") {
-			return true
-		}
-	}
-	return false
-}
-
-func hasSetting(flags []string, name string) bool {
-	for _, f := range flags {
-		if strings.HasPrefix(f, name+"=") {
-			return true
-		}
-	}
-	return false
 }
 
 // fixedPort returns an address that can be listened on again and again. Its

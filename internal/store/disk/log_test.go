@@ -230,3 +230,25 @@ func TestRetentionDropsWhatATrimLeftBehind(t *testing.T) {
 		t.Errorf("size is %d, was %d", after, before)
 	}
 }
+
+func TestEpochsAfterTrimAreTheSameAfterReopening(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	for epoch := range int32(4) {
+		l, err := b.st.Open(context.Background(), b.tp, epoch, b.cfg)
+		b.must(err)
+		b.log = l
+		b.must(b.append("one"))
+		b.must(b.append("two"))
+	}
+	b.must(b.log.Trim(context.Background(), 3))
+	want := fmt.Sprint(b.log.Epochs())
+	b.must(b.st.Close())
+	st, err := Open(worldRoot, Options{FS: b.fs})
+	b.must(err)
+	b.st = st
+	l, err := st.Open(context.Background(), b.tp, 3, b.cfg)
+	b.must(err)
+	if got := fmt.Sprint(l.Epochs()); got != want {
+		t.Errorf("epochs are %s, were %s", got, want)
+	}
+}

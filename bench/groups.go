@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// groupSizes says how much the measures of consumer groups do.
+type groupSizes struct {
+	members     []int         // of the groups that are formed, the smallest first
+	groups      []int         // of one member each, that beat; the last number is also measured and loaded
+	offsets     int           // that each group commits before it is loaded
+	loads       int           // starts after a clean stop, and as many after a kill
+	connections int           // that beat and commit
+	makers      int           // connections that make groups
+	time        time.Duration // to beat and to commit for
+}
+
+func defaultGroupSizes() groupSizes {
+	return groupSizes{
+		members: []int{10, 100, 1000, 5000}, groups: []int{1, 1000, 100_000}, offsets: 10,
+		loads: 2, connections: 64, makers: 1000, time: 1500 * time.Millisecond,
+	}
+}
+
+// noDelay lets a group's first rebalance begin with the first member.
+const noDelay = "group.initial.rebalance.delay.ms=0"
+
+// flat is how much dearer something may be per piece, with many, to be said to
+// cost the same. It is what two runs of the same differ by on a busy machine.
+const flat = 1.25
+
+// groups measures how consumer groups grow.
+func (b *bench) groups() error {
+	if len(b.group.members) == 0 {
+		return nil
+	}
+	if err := enoughFiles(uint64(slices.Max(b.group.members) + 1000)); err != nil {
+		return err
+	}
+	for _, measure := range []func() error{b.joins, b.commits, b.manyGroups} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enoughFiles checks that as many files may be open. Go's runtime has raised the
+// limit as far as it may, here and in the broker.
+func enoughFiles(want uint64) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if limit.Cur < want {
+		return fmt.Errorf("groups: %d files may be open, which is less than the %d connections need: raise ulimit -n", limit.Cur, want)
+	}
+	return nil
+}
+
+// startGroups starts a broker with a coordinator.
+func (b *bench) startGroups(start func(data string, set ...string) (*process, error), data string) (*process, error) {
+	p, err := start(data, noDelay)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.dial(b.ctx)
+	if err == nil {
+		defer c.Close()
+		err = findCoordinator(c)
+	}
+	if err != nil {
+		p.kill()
+		return nil, fmt.Errorf("%w\n%s", err, p.stderr)
+	}
+	return p, nil
+}
+
+// findCoordinator has the broker make its coordinator, and waits for it.
+func findCoordinator(c net.Conn) error {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.Version, req.CoordinatorKey = 2, "bench"
+	resp, err := ask(c, req)
+	if err != nil {
+		return err
+	}
+	if err := kerr.ErrorForCode(resp.(*kmsg.FindCoordinatorResponse).ErrorCode); err != nil {
+		return fmt.Errorf("find coordinator: %w", err)
+	}
+	for {
+		list, err := listGroups(c)
+		if err != nil || list != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// listGroups returns the state of each group, nil while they are loaded.
+func listGroups(c net.Conn) (map[string]string, error) {
+	req := kmsg.NewPtrListGroupsRequest()
+	req.Version = 4
+	answer, err := ask(c, req)
+	if err != nil {
+		return nil, err
+	}
+	resp := answer.(*kmsg.ListGroupsResponse)
+	err = kerr.ErrorForCode(resp.ErrorCode)
+	if errors.Is(err, kerr.CoordinatorLoadInProgress) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	list := make(map[string]string, len(resp.Groups))
+	for _, g := range resp.Groups {
+		list[g.Group] = g.GroupState
+	}
+	return list, nil
+}
+
+// peer is a connection that reads through a buffer, so that an answer costs the
+// load generator one system call.
+type peer struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (p *peer) Read(b []byte) (int, error) { return p.in.Read(b) }
+
+func (b *bench) peers(p *process, n int) ([]net.Conn, error) {
+	conns, err := b.connect(p, n)
+	for i, c := range conns {
+		conns[i] = &peer{c, bufio.NewReaderSize(c, 512)}
+	}
+	return conns, err
+}
+
+// together runs fn for each connection at the same time. When one fails, all
+// connections are closed, so that nobody waits for it.
+func together(conns []net.Conn, fn func(i int, c net.Conn) error) error {
+	var once sync.Once
+	var first error
+	var running sync.WaitGroup
+	for i, c := range conns {
+		running.Go(func() {
+			if err := fn(i, c); err != nil {
+				once.Do(func() {
+					first = err
+					closeAll(conns)
+				})
+			}
+		})
+	}
+	running.Wait()
+	return first
+}
+
+// spent is what something took.
+type spent struct{ wall, cpu time.Duration }
+
+func (s spent) micros(n int) (wall, cpu float64) {
+	per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(n) }
+	return per(s.wall), per(s.cpu)
+}
+
+// spend runs fn and returns what it took, with what p does in the background
+// just after it.
+func (b *bench) spend(p *process, profile string, fn func() error) (spent, error) {
+	before, err := p.cpu()
+	if err != nil {
+		return spent{}, err
+	}
+	began := time.Now()
+	var s spent
+	err = b.profile(p, profile, func() error {
+		err := fn()
+		s.wall = time.Since(began)
+		time.Sleep(b.rest)
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("%w\n%s", err, p.stderr)
+	}
+	after, err := p.cpu()
+	s.cpu = after.sub(before).total()
+	return s, err
+}
+
+// compare notes how many times more something is with many than with few, in
+// each round.
+func (b *bench) compare(m metric, few, many metric) {
+	x, y := b.report.row(few), b.report.row(many)
+	note := func(s side, x, y []float64) {
+		for i := range min(len(x), len(y)) {
+			if x[i] > 0 {
+				b.report.add(m, s, y[i]/x[i])
+			}
+		}
+	}
+	note(broker, x.Broker, y.Broker)
+	note(bare, x.Bare, y.Bare)
+}
+
+// thousands writes a number as people do.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}

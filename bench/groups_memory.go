@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const groupMemory = "groups memory"
+
+// groupMemory makes a group with many members, and many groups with one, and
+// notes what they add to the memory of a broker. Nobody is connected any more
+// when it is measured: what connections take is measured elsewhere. The broker
+// is the package inside this program, since it must be told to collect its
+// garbage.
+func (b *bench) groupMemory(data string, groups int) (*crowd, error) {
+	p, err := b.startGroups(b.startEmbedded, data)
+	if err != nil {
+		return nil, err
+	}
+	defer p.kill()
+	members := slices.Max(b.group.members)
+	if err := b.warmUp(p, members); err != nil {
+		return nil, err
+	}
+	before, err := b.heap(p, "before")
+	if err != nil {
+		return nil, err
+	}
+	conns, err := b.peers(p, members)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(conns)
+	if err := form(newMembers("large", conns)); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, p.stderr)
+	}
+	if err := checkStable(conns[0], "large", members); err != nil {
+		return nil, err
+	}
+	closeAll(conns)
+	large, err := b.heap(p, "members")
+	if err != nil {
+		return nil, err
+	}
+	b.noteHeap(fmt.Sprintf("member of a group of %s", thousands(members)), large.sub(before), members)
+	all, err := b.gather(p, groups)
+	if err != nil {
+		return nil, err
+	}
+	many, err := b.heap(p, "groups")
+	if err != nil {
+		return nil, err
+	}
+	b.noteHeap(fmt.Sprintf("group of 1 member, of %s", thousands(groups)), many.sub(large), groups)
+	return all, p.stop()
+}
+
+// warmUp lets the broker serve as many connections as it will have, so that the
+// structures which never shrink are there before they could be counted.
+func (b *bench) warmUp(p *process, connections int) error {
+	conns, err := b.peers(p, max(connections, b.group.makers))
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	for _, c := range conns {
+		if err := greet(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heapSize is the memory of a process without its garbage, in KB.
+type heapSize struct{ heap, resident float64 }
+
+func (h heapSize) sub(other heapSize) heapSize {
+	return heapSize{h.heap - other.heap, h.resident - other.resident}
+}
+
+func (b *bench) noteHeap(what string, h heapSize, n int) {
+	if !b.wanted(groupMemory) {
+		return
+	}
+	heap := metric{groupMemory, "heap per " + what, "KB", valueAim(2)}
+	b.report.add(heap, broker, h.heap/float64(n))
+	b.report.add(metric{groupMemory, "resident per " + what, "KB", noAim}, broker, h.resident/float64(n))
+	b.say("%s", b.report.line(heap))
+}
+
+// heap has an embedded broker collect its garbage and returns what is left.
+func (b *bench) heap(p *process, name string) (heapSize, error) {
+	time.Sleep(2 * b.rest) // until it has noticed who is gone
+	answer := filepath.Join(b.folder, "heap")
+	profile := ""
+	if b.profiles != "" {
+		folder, err := filepath.Abs(b.profiles)
+		if err != nil {
+			return heapSize{}, err
+		}
+		profile = filepath.Join(folder, "heap "+name+".pprof")
+	}
+	if _, err := fmt.Fprintf(p.stdin, "heap %s\t%s\n", answer, profile); err != nil {
+		return heapSize{}, err
+	}
+	for {
+		text, err := os.ReadFile(answer)
+		switch {
+		case err == nil:
+			heap, err := strconv.ParseFloat(string(text), 64)
+			resident, statusErr := p.status("RssAnon")
+			return heapSize{heap / 1000, resident * 1000}, errors.Join(err, statusErr, os.Remove(answer))
+		case !errors.Is(err, fs.ErrNotExist):
+			return heapSize{}, err
+		}
+		select {
+		case <-b.ctx.Done():
+			return heapSize{}, b.ctx.Err()
+		case <-p.exited:
+			return heapSize{}, fmt.Errorf("broker ended: %w\n%s", p.err, p.stderr)
+		case <-time.After(b.rest / 10):
+		}
+	}
+}
+
+// tellHeap writes the size of this process's heap to a file, and if there is a
+// second name a profile of it to another.
+func tellHeap(names string) error {
+	answer, profile, _ := strings.Cut(names, "\t")
+	for range 3 { // Pools let go of what they have after two.
+		debug.FreeOSMemory() // collects garbage, too
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(pprof.WriteHeapProfile(f), f.Close()); err != nil {
+			return err
+		}
+	}
+	whole := answer + ".new"
+	if err := os.WriteFile(whole, fmt.Append(nil, m.HeapAlloc), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(whole, answer)
+}

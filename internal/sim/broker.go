@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// broker is a process that may hold the shard.
+type broker struct {
+	id          int
+	up          bool
+	life        int // how often it has crashed; connections belong to one life
+	coordinator *coordinator
+}
+
+// planFaults has brokers crash and take over from one another.
+func (w *world) planFaults() {
+	f := &w.plan.faults
+	w.every(f.crash, func() {
+		w.soon(func() { w.crash(w.lead.broker) }, func() { w.crash(w.brokers[w.rand.IntN(len(w.brokers))]) })
+	})
+	w.every(f.takeover, func() { w.soon(w.takeOver, w.takeOver) })
+	if f.appendFails > 0 {
+		w.every(f.crash, func() { w.soon(func() { w.failNext = true }, func() {}) })
+	}
+	w.every(f.outage, w.outage)
+	w.every(f.topics, w.changeTopics)
+	w.every(f.settings, w.changeSettings)
+}
+
+// The moments at which a fault is likely to do most harm.
+const (
+	momentAppend   = "append"   // records are on their way to the log
+	momentFormed   = "formed"   // a generation was formed and not yet synced
+	momentAssigned = "assigned" // the leader's assignment is on its way to the log
+	momentReplaced = "replaced" // so is the new id of a static member
+	momentParked   = "parked"   // somebody waits
+)
+
+var moments = []string{momentAppend, momentFormed, momentAssigned, momentReplaced, momentParked}
+
+// soon has a fault happen now, or aims it at one of the moments.
+func (w *world) soon(aimed, now func()) {
+	if w.rand.IntN(4) == 0 {
+		now()
+		return
+	}
+	w.aim, w.aimed = moments[w.rand.IntN(len(moments))], aimed
+}
+
+// moment says that one of the moments has come.
+func (w *world) moment(what string) {
+	if w.aim != what || w.calm {
+		return
+	}
+	w.aim = ""
+	w.count("fault aimed at " + what)
+	aimed := w.aimed
+	w.after(w.about(w.plan.append)/2, func() {
+		if !w.calm {
+			aimed()
+		}
+	})
+}
+
+// outage takes all clients of a group away at once, makes them pause, or takes
+// one away while the others are too busy to notice.
+func (w *world) outage() {
+	g := &w.plan.groups[w.rand.IntN(len(w.plan.groups))]
+	kind := w.rand.IntN(3)
+	w.tracef("%s: an outage of all its clients", g.id)
+	w.count("outage")
+	first := true
+	for _, c := range w.clients {
+		switch {
+		case c.group != g || !c.up:
+		case kind == 0 && !first:
+			c.work()
+		case kind == 1:
+			c.pausedUntil = w.now + w.between(0, c.session+c.rebalance/2)
+		default:
+			c.stop()
+			c.startLater(w.between(time.Second, c.session+c.rebalance))
+			first = false
+		}
+	}
+}
+
+// crash ends a broker. What it had appended and not heard of yet may be durable
+// in part. Nobody is answered: connections break.
+func (w *world) crash(b *broker) {
+	if !b.up {
+		return
+	}
+	w.tracef("broker %d: crashes", b.id)
+	b.up = false
+	b.life++
+	w.hangUpAll(b)
+	if c := b.coordinator; c != nil && !c.gone {
+		if c.epoch == w.log.epoch {
+			for n := w.rand.IntN(len(c.entries) + 1); n > 0; n-- {
+				w.log.append(c.entries[0])
+				c.entries = c.entries[1:]
+				w.count("durable but unanswered at a crash")
+			}
+		}
+		if len(c.entries) > 0 {
+			w.count("records lost in a crash")
+		}
+		if len(c.open) > 0 {
+			w.count("parked requests lost in a crash")
+		}
+		c.leave()
+		w.count("coordinator crash")
+	}
+	w.after(w.between(100*time.Millisecond, 5*time.Second), func() { b.up = true })
+	if w.lead.broker == b {
+		w.after(w.between(50*time.Millisecond, 3*time.Second), w.elect)
+	}
+}
+
+// elect finds a broker to lead if there is none.
+func (w *world) elect() {
+	if !w.lead.gone {
+		return
+	}
+	for _, i := range w.rand.Perm(len(w.brokers)) {
+		if w.brokers[i].up {
+			w.startCoordinator(w.brokers[i])
+			return
+		}
+	}
+	w.after(w.between(100*time.Millisecond, time.Second), w.elect)
+}
+
+// takeOver lets another broker lead while the old one still believes that it
+// does.
+func (w *world) takeOver() {
+	for _, i := range w.rand.Perm(len(w.brokers)) {
+		b := w.brokers[i]
+		if !b.up || b.coordinator != nil && !b.coordinator.gone {
+			continue
+		}
+		w.tracef("broker %d: takes over", b.id)
+		if old := w.lead; !old.gone {
+			old.zombie = true
+			w.deposedAt = w.now
+			w.count("takeover")
+			w.after(w.about(2*time.Second), func() {
+				if !old.gone {
+					w.tracef("broker %d: learns that it leads no more", old.broker.id)
+					old.resign()
+				}
+			})
+		}
+		w.startCoordinator(b)
+		return
+	}
+}
+
+// startCoordinator has a broker load the shard under a new epoch, which fences
+// all older ones.
+func (w *world) startCoordinator(b *broker) *coordinator {
+	w.log.epoch++
+	c := newCoordinator(w, b, w.log.epoch)
+	b.coordinator = c
+	w.lead = c
+	w.alive = append(slices.DeleteFunc(w.alive, func(c *coordinator) bool { return c.gone }), c)
+	least, most := time.Millisecond, 50*time.Millisecond
+	if !w.calm && w.rand.IntN(4) == 0 {
+		most = 3 * time.Second
+	}
+	w.after(w.between(least, most), func() {
+		if !c.gone {
+			c.load()
+		}
+	})
+	return c
+}
+
+// lookUp is FindCoordinator: the broker that leads, for a while after a takeover
+// perhaps the one that did; nil if none does.
+func (w *world) lookUp() *broker {
+	if w.now-w.deposedAt < 3*time.Second && w.chance(w.faults().staleCoordinator) {
+		for _, c := range w.alive {
+			if c.zombie && !c.gone {
+				return c.broker
+			}
+		}
+	}
+	if w.lead.gone || !w.lead.broker.up {
+		return nil
+	}
+	return w.lead.broker
+}
+
+// receive handles a request that reached a broker.
+func (b *broker) receive(w *world, q *request) {
+	c := b.coordinator
+	switch {
+	case c == nil || c.gone:
+		w.respond(q, errorReply(q.msg, codeNotCoordinator), false)
+	case c.loading:
+		w.count("request while loading")
+		code := int16(codeLoadInProgress)
+		if q.ask.key == kmsg.Heartbeat.Int16() {
+			code = 0
+		}
+		w.respond(q, errorReply(q.msg, code), c.zombie)
+	default:
+		c.submit(q)
+	}
+}

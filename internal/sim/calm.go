@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
+)
+
+// settle is the second phase. Nothing goes wrong any more, and every group must
+// come to rest: Stable, with all partitions of what its members subscribe to
+// owned once, or Empty.
+func (w *world) settle() {
+	w.tracef("calm from now on")
+	w.calm = true
+	for _, b := range w.brokers {
+		b.up = true
+	}
+	w.elect()
+	cfg := w.plan.config
+	cfg.MaxSize, cfg.InitialDelay = group.DefaultConfig().MaxSize, 3*time.Second
+	w.configure(cfg)
+	w.wakeClients()
+	deadline := w.now + w.patience()
+	for why := w.unsettled(); why != ""; why = w.unsettled() {
+		if w.now >= deadline {
+			w.violated("after %s of calm: %s", w.patience(), why)
+		}
+		w.runUntil(w.now + 500*time.Millisecond)
+	}
+	w.finish()
+}
+
+// patience is how long it may take: messages and pauses of before end, sessions
+// and join phases of dead members run out one after the other, and a static one
+// has a sync phase to wait for too.
+func (w *world) patience() time.Duration {
+	var session, rebalance time.Duration
+	for _, c := range w.clients {
+		session, rebalance = max(session, c.session), max(rebalance, c.rebalance)
+	}
+	return 10*session + 4*rebalance + time.Minute
+}
+
+// wakeClients decides who is there in the calm phase. With old versions a static
+// leader that came back does not know that it leads, and so does not notice that
+// topics have changed since: all such members join anew.
+func (w *world) wakeClients() {
+	for _, c := range w.clients {
+		c.pausedUntil, c.busyUntil = min(c.pausedUntil, w.now+c.session), 0
+		unaware := c.instance != nil && c.versions.join < 9
+		if unaware {
+			c.dirty = true
+		}
+		switch {
+		case c.odd:
+			c.life++
+			c.stop()
+		case c.up && unaware && c.phase != leaving:
+			c.unsure = true
+			c.join("calm")
+		case !c.up:
+			c.life++
+			if c.starting = false; w.rand.IntN(2) == 0 {
+				c.start()
+			}
+		}
+	}
+}
+
+// unsettled says what is not yet as it should be, nothing if all is.
+func (w *world) unsettled() string {
+	switch c := w.lead; {
+	case c.gone || c.loading:
+		return "nobody leads"
+	case c.appendAt > w.now+time.Second:
+		return "a slow append is under way"
+	case w.now < w.lastArrival:
+		return "messages are under way"
+	case slices.ContainsFunc(w.alive, func(c *coordinator) bool { return c.zombie && !c.gone }):
+		return "a deposed broker has not noticed"
+	}
+	for i := range w.plan.groups {
+		if why := w.unsettledGroup(&w.plan.groups[i]); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (w *world) unsettledGroup(g *groupPlan) string {
+	v := w.lead.view(g.id)
+	var members []*client
+	var want, got []topicPartition
+	for _, c := range w.clients {
+		if c.group != g || !c.up && !c.starting {
+			continue
+		}
+		members = append(members, c)
+		for _, tp := range w.topics.all() {
+			if slices.Contains(c.topics, tp.topic) && !slices.Contains(want, tp) {
+				want = append(want, tp)
+			}
+		}
+		got = append(got, c.owned...)
+	}
+	if len(members) == 0 {
+		if v.exists && v.state != stateEmpty {
+			return fmt.Sprintf("%s: has no live members", v)
+		}
+		return ""
+	}
+	if v.state != stateStable || len(v.seats) != len(members) {
+		return fmt.Sprintf("%s: has %d live members", v, len(members))
+	}
+	for _, c := range members {
+		if v.seat(c.member) == nil || c.phase != stable || c.generation != v.generation {
+			return fmt.Sprintf("%s: %s is %s in generation %d, phase %d", v, c.name, short(c.member), c.generation, c.phase)
+		}
+	}
+	slices.SortFunc(want, comparePartitions)
+	slices.SortFunc(got, comparePartitions)
+	if !slices.Equal(want, got) {
+		return fmt.Sprintf("%s: members own %v of %v", v, got, want)
+	}
+	return ""
+}
+
+// finish checks that nobody waits for an answer, that nothing is left over, and
+// that the log still says the same.
+func (w *world) finish() {
+	w.quiet = true
+	w.runUntil(w.now + 2*time.Second)
+	c := w.lead
+	for id, q := range c.open {
+		w.violated("request %d was never answered: %s", id, q)
+	}
+	for _, p := range w.peers() {
+		if p.conn != nil && !p.conn.broken && p.conn.life == p.conn.broker.life && slices.ContainsFunc(p.conn.calls, func(cl *call) bool { return !cl.over && w.now-cl.sent > time.Second }) {
+			w.violated("%s waits for an answer", p.name)
+		}
+	}
+	c.checkTimers()
+	if w.plan.farewell {
+		w.sayFarewell()
+	}
+	for len(c.entries) > 0 {
+		w.runUntil(w.now + time.Millisecond)
+	}
+	w.log.compact()
+	if w.log.replay(c.config).Digest() != c.shard.Digest() {
+		w.violated("the log says other things than the shard")
+	}
+}
+
+// checkTimers checks that there is a timer for everybody, and for nobody else.
+func (c *coordinator) checkTimers() {
+	want := map[group.TimerKey]bool{{Kind: group.TimerSweep}: true}
+	for _, v := range c.sortedViews() {
+		for _, s := range v.seats {
+			want[group.TimerKey{Kind: group.TimerSession, Group: v.id, Member: s.id}] = true
+			if !s.synced {
+				want[group.TimerKey{Kind: group.TimerSync, Group: v.id}] = true
+			}
+		}
+		for id := range v.pending {
+			want[group.TimerKey{Kind: group.TimerSession, Group: v.id, Member: id}] = true
+		}
+		if v.state == statePreparing {
+			want[group.TimerKey{Kind: group.TimerJoin, Group: v.id}] = true
+		}
+	}
+	for k := range want {
+		if _, ok := c.timers[k]; !ok {
+			c.w.violated("there is no timer %v", k)
+		}
+	}
+	for k := range c.timers {
+		if !want[k] {
+			c.w.violated("timer %v is left over", k)
+		}
+	}
+}
+
+// sayFarewell has everybody leave and deletes all groups: then the log must be
+// empty but for tombstones.
+func (w *world) sayFarewell() {
+	admin := &peer{w: w, name: "farewell", up: true, conn: &conn{broker: w.lead.broker, life: w.lead.broker.life}}
+	admin.conn.peer = admin
+	var groups []string
+	for _, v := range w.lead.sortedViews() {
+		m := kmsg.NewPtrLeaveGroupRequest()
+		m.Version, m.Group = 5, v.id
+		for _, s := range v.seats {
+			e := kmsg.NewLeaveGroupRequestMember()
+			e.MemberID, e.InstanceID = s.id, s.instance
+			m.Members = append(m.Members, e)
+		}
+		for _, id := range slices.Sorted(maps.Keys(v.pending)) {
+			e := kmsg.NewLeaveGroupRequestMember()
+			e.MemberID = id
+			m.Members = append(m.Members, e)
+		}
+		groups = append(groups, v.id)
+		admin.call(m, noWait, func(answer) {})
+	}
+	m := kmsg.NewPtrDeleteGroupsRequest()
+	m.Version, m.Groups = 2, groups
+	admin.call(m, noWait, func(answer) {})
+	w.runUntil(w.now + 2*time.Second)
+	if w.lead.shard.Digest() != group.NewShard(w.plan.config).Digest() {
+		w.violated("all groups were deleted, but something is left")
+	}
+	w.count("farewell")
+}

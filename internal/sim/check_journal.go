@@ -1,0 +1,57 @@
+package sim
+
+import "muster/internal/group"
+
+// checkJournal checks that the journal tells of a group what happened to it, and
+// nothing else.
+func (st *stepped) checkJournal(entries []group.Entry) {
+	v, w := st.v, st.c.w
+	got := map[group.EntryKind]int{}
+	for i := range entries {
+		e := &entries[i]
+		if e.Group != v.id {
+			continue
+		}
+		got[e.Kind]++
+		if !e.Time.Equal(w.clock()) {
+			w.violated("%s: a journal entry of another time: %+v", v, e)
+		}
+		if e.Kind == group.KindSettled {
+			st.checkSettled(e)
+		}
+	}
+	want := map[group.EntryKind]bool{
+		group.KindStarted:  st.started,
+		group.KindSettled:  st.settled || st.formed && len(v.seats) == 0,
+		group.KindReplaced: st.quiet,
+	}
+	for _, kind := range []group.EntryKind{group.KindStarted, group.KindSettled, group.KindReplaced} {
+		if n := got[kind]; n > 1 || n == 1 != want[kind] {
+			w.violated("%s: the journal has %d entries %s, should have one %t", v, n, kind, want[kind])
+		}
+	}
+	if got[group.KindDeleted] > 0 && v.exists {
+		w.violated("%s: the journal says that it was deleted", v)
+	}
+}
+
+// checkSettled checks the account of a rebalance.
+func (st *stepped) checkSettled(e *group.Entry) {
+	v, w := st.v, st.c.w
+	owned := 0
+	for _, s := range v.seats {
+		owned += len(parseAssignment(s.assigned))
+	}
+	switch {
+	case e.After != len(v.seats), e.Generation != v.generation:
+		w.violated("%s: the journal says %d members in generation %d", v, e.After, e.Generation)
+	case e.TriggerN == 0 || len(e.Triggers) == 0:
+		w.violated("%s: the journal gives no reason for a rebalance", v)
+	case e.JoinPhase < 0 || e.SyncPhase < 0 || e.Started.Add(e.JoinPhase+e.SyncPhase) != e.Time:
+		w.violated("%s: the journal's phases are %s from %s, and %s", v, e.JoinPhase, e.Started, e.SyncPhase)
+	case v.protocolType == consumerType && e.PartitionN != owned:
+		w.violated("%s: the journal counts %d partitions of %d", v, e.PartitionN, owned)
+	case len(v.seats) > 0 && (e.Leader == nil || e.Leader.Member != v.leader):
+		w.violated("%s: the journal names another leader", v)
+	}
+}

@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// enough is how often things must happen in 1,000 seeds, about a third of how
+// often they do. A simulator in which they do not happen checks nothing.
+var enough = Counts{
+	// The protocol, by request and error code.
+	"JoinGroup 0": 3000, "JoinGroup 23": 30, "JoinGroup 25": 400, "JoinGroup 79": 2000, "JoinGroup 81": 700, "JoinGroup 82": 8,
+	"SyncGroup 0": 7000, "SyncGroup 22": 250, "SyncGroup 25": 300, "SyncGroup 27": 300, "SyncGroup 82": 25,
+	"Heartbeat 0": 30000, "Heartbeat 22": 30, "Heartbeat 25": 200, "Heartbeat 27": 4000, "Heartbeat 82": 150,
+	"LeaveGroup 0": 1400, "LeaveGroup 25": 600, "LeaveGroup 82": 3,
+	"OffsetCommit 0": 50000, "OffsetCommit 12": 1000, "OffsetCommit 22": 30, "OffsetCommit 25": 500, "OffsetCommit 27": 800, "OffsetCommit 82": 150,
+	"OffsetFetch 0": 8000, "OffsetDelete 0": 800, "OffsetDelete 68": 40, "OffsetDelete 69": 100, "OffsetDelete 86": 1000,
+	"DeleteGroups 0": 250, "DeleteGroups 68": 300, "DeleteGroups 69": 120, "DescribeGroups 0": 600, "DescribeGroups 69": 15, "ListGroups 0": 300,
+
+	// What groups go through.
+	"generation formed": 5000, "generation synced": 4000, "group became empty": 400, "group gone": 400,
+	"initial delay extended": 400, "join phase ended by its timer": 100, "generation formed with pending members": 25,
+	"rebalance started by add": 2500, "rebalance started by rejoin": 1500, "rebalance started by leave": 300,
+	"rebalance started by expire": 600, "rebalance started by synced": 40, "rebalance started by replace": 20,
+	"member gone by expire": 2000, "member gone by joined": 100, "member gone by synced": 40, "member gone by leave": 700, "member gone by refuse": 100,
+	"static member gone by expire": 300, "static member gone by leave": 100, "static member gone by synced": 5,
+	"static member kept without a join": 15, "static member replaced quietly": 400, "static member replaced with a rebalance": 20,
+	"nobody but static members, who are waited for": 1, "new member expired in JoinGroup": 1, "pending member expired": 40,
+	"loaded with more members than allowed": 60, "parked JoinGroup": 10000, "parked SyncGroup": 3000, "parked request answered by an error": 700,
+	"commit acknowledged": 50000, "offset expired": 150, "cooperative revocation": 250, "farewell": 80,
+
+	// What goes wrong.
+	"append failed": 300, "append failed but durable": 150, "append fenced": 300, "slow append": 400,
+	"coordinator crash": 300, "records lost in a crash": 60, "durable but unanswered at a crash": 60, "parked requests lost in a crash": 150,
+	"takeover": 400, "load": 1400, "request while loading": 3000, "compaction": 700, "parked request answered by NOT_COORDINATOR": 800,
+	"connection cut": 500, "duplicate request": 800, "slow message": 1000, "request timed out": 200, "request after its connection closed": 30, "stale timer": 1500,
+	"client crashed": 700, "client left": 300, "client paused": 700, "client restarted": 400, "client resubscribed": 400,
+	"client died with a pending member id": 20, "client too busy to join": 300, "slow to sync": 600, "outage": 300,
+	"topic deleted": 250, "topic grown": 250,
+}
+
+// lacking says what did not happen often enough in a number of seeds. Of what is
+// rare, a short run proves nothing.
+func lacking(seen Counts, seeds int) []string {
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(enough)) {
+		if want := enough[what] * seeds / 1000; seen[what] < want {
+			out = append(out, fmt.Sprintf("%q happened %d times in %d seeds, not %d", what, seen[what], seeds, want))
+		}
+	}
+	return out
+}
+
+func TestLackingFindsWhatDidNotHappen(t *testing.T) {
+	if got := lacking(enough, 1000); len(got) > 0 {
+		t.Errorf("enough is not enough: %v", got)
+	}
+	idle := maps.Clone(enough)
+	idle["takeover"] = 0
+	if got := lacking(idle, 1000); len(got) != 1 {
+		t.Errorf("no takeovers, but lacking is %v", got)
+	}
+}

@@ -1,0 +1,243 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
+)
+
+// The error codes that the rules speak of.
+const (
+	codeMetadataTooLarge     = 12
+	codeLoadInProgress       = 14
+	codeNotCoordinator       = 16
+	codeIllegalGeneration    = 22
+	codeInconsistentProtocol = 23
+	codeUnknownMember        = 25
+	codeRebalanceInProgress  = 27
+	codeNonEmptyGroup        = 68
+	codeGroupNotFound        = 69
+	codeMemberIDRequired     = 79
+	codeMaxSize              = 81
+	codeFencedInstance       = 82
+	codeSubscribed           = 86
+)
+
+// request is a request as it arrived at a broker.
+type request struct {
+	id   group.RequestID
+	from string
+	msg  kmsg.Request
+	call *call // nil if nobody waits for the answer
+	ask  ask
+}
+
+// ask is what most requests have in common.
+type ask struct {
+	key        int16
+	version    int16
+	group      string
+	member     string
+	instance   *string
+	generation int32
+}
+
+func (q *request) String() string {
+	s := fmt.Sprintf("%s v%d of %s", kmsg.NameForKey(q.ask.key), q.ask.version, q.from)
+	if q.ask.group != "" {
+		s += fmt.Sprintf(" (group %s, member %s, generation %d)", q.ask.group, short(q.ask.member), q.ask.generation)
+	}
+	if q.call == nil {
+		s += ", a duplicate"
+	}
+	return s
+}
+
+// newRequest is the arrival of a request.
+func (w *world) newRequest(from string, key, version int16, wire []byte, cl *call) *request {
+	w.ids++
+	q := &request{id: w.ids, from: from, call: cl, msg: w.parse(key, version, wire)}
+	q.ask = askOf(q.msg)
+	return q
+}
+
+// parse reads a request from the wire, as a broker does. Its byte slices are
+// parts of the wire.
+func (w *world) parse(key, version int16, wire []byte) kmsg.Request {
+	msg := kmsg.RequestForKey(key)
+	msg.SetVersion(version)
+	if err := msg.ReadFrom(wire); err != nil {
+		w.violated("the simulator sent what it cannot read: %v", err)
+	}
+	return msg
+}
+
+func askOf(msg kmsg.Request) ask {
+	a := ask{key: msg.Key(), version: msg.GetVersion(), generation: -1}
+	switch m := msg.(type) {
+	case *kmsg.JoinGroupRequest:
+		a.group, a.member, a.instance = m.Group, m.MemberID, m.InstanceID
+	case *kmsg.SyncGroupRequest:
+		a.group, a.member, a.instance, a.generation = m.Group, m.MemberID, m.InstanceID, m.Generation
+	case *kmsg.HeartbeatRequest:
+		a.group, a.member, a.instance, a.generation = m.Group, m.MemberID, m.InstanceID, m.Generation
+	case *kmsg.LeaveGroupRequest:
+		a.group, a.member = m.Group, m.MemberID
+	case *kmsg.OffsetCommitRequest:
+		a.group, a.member, a.instance, a.generation = m.Group, m.MemberID, m.InstanceID, m.Generation
+	case *kmsg.OffsetDeleteRequest:
+		a.group = m.Group
+	}
+	return a
+}
+
+// identity is who sends a request across restarts of static members.
+func (a ask) identity() string {
+	if a.instance != nil {
+		return "instance " + *a.instance
+	}
+	return a.member
+}
+
+// errorReply is the answer of a shell that has no shard to ask.
+func errorReply(msg kmsg.Request, code int16) []byte {
+	resp := msg.ResponseKind()
+	switch r := resp.(type) {
+	case *kmsg.JoinGroupResponse:
+		r.ErrorCode, r.Generation = code, -1
+	case *kmsg.SyncGroupResponse:
+		r.ErrorCode = code
+	case *kmsg.HeartbeatResponse:
+		r.ErrorCode = code
+	case *kmsg.LeaveGroupResponse:
+		r.ErrorCode = code
+	case *kmsg.OffsetCommitResponse:
+		for _, t := range msg.(*kmsg.OffsetCommitRequest).Topics {
+			out := kmsg.OffsetCommitResponseTopic{Topic: t.Topic}
+			for _, p := range t.Partitions {
+				out.Partitions = append(out.Partitions, kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: code})
+			}
+			r.Topics = append(r.Topics, out)
+		}
+	case *kmsg.OffsetFetchResponse:
+		for _, g := range msg.(*kmsg.OffsetFetchRequest).Groups {
+			r.Groups = append(r.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group, ErrorCode: code})
+		}
+	case *kmsg.OffsetDeleteResponse:
+		r.ErrorCode = code
+	case *kmsg.ListGroupsResponse:
+		r.ErrorCode = code
+	case *kmsg.DescribeGroupsResponse:
+		for _, g := range msg.(*kmsg.DescribeGroupsRequest).Groups {
+			r.Groups = append(r.Groups, kmsg.DescribeGroupsResponseGroup{Group: g, ErrorCode: code})
+		}
+	case *kmsg.DeleteGroupsResponse:
+		for _, g := range msg.(*kmsg.DeleteGroupsRequest).Groups {
+			r.Groups = append(r.Groups, kmsg.DeleteGroupsResponseGroup{Group: g, ErrorCode: code})
+		}
+	}
+	return resp.AppendTo(nil)
+}
+
+// codeOf is the first error in an answer.
+func codeOf(msg kmsg.Response) int16 {
+	switch r := msg.(type) {
+	case *kmsg.JoinGroupResponse:
+		return r.ErrorCode
+	case *kmsg.SyncGroupResponse:
+		return r.ErrorCode
+	case *kmsg.HeartbeatResponse:
+		return r.ErrorCode
+	case *kmsg.LeaveGroupResponse:
+		return r.ErrorCode
+	case *kmsg.OffsetDeleteResponse:
+		return r.ErrorCode
+	case *kmsg.ListGroupsResponse:
+		return r.ErrorCode
+	case *kmsg.OffsetCommitResponse:
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				if p.ErrorCode != 0 && p.ErrorCode != codeMetadataTooLarge {
+					return p.ErrorCode
+				}
+			}
+		}
+	case *kmsg.OffsetFetchResponse:
+		for _, g := range r.Groups {
+			if g.ErrorCode != 0 {
+				return g.ErrorCode
+			}
+		}
+	case *kmsg.DescribeGroupsResponse:
+		for _, g := range r.Groups {
+			if g.ErrorCode != 0 {
+				return g.ErrorCode
+			}
+		}
+	case *kmsg.DeleteGroupsResponse:
+		for _, g := range r.Groups {
+			if g.ErrorCode != 0 {
+				return g.ErrorCode
+			}
+		}
+	}
+	return 0
+}
+
+func describeReply(msg kmsg.Response) string {
+	s := fmt.Sprintf("%s error %d", kmsg.NameForKey(msg.Key()), codeOf(msg))
+	switch r := msg.(type) {
+	case *kmsg.JoinGroupResponse:
+		s += fmt.Sprintf(" generation %d member %s leader %s of %d", r.Generation, short(r.MemberID), short(r.LeaderID), len(r.Members))
+	case *kmsg.SyncGroupResponse:
+		s += fmt.Sprintf(" %v", parseAssignment(r.MemberAssignment))
+	}
+	return s
+}
+
+// short is a member id without most of its random part.
+func short(id string) string {
+	if len(id) > 36 {
+		return id[:len(id)-36] + id[len(id)-4:]
+	}
+	return id
+}
+
+// traceStep writes down what a step did.
+func (c *coordinator) traceStep(why cause, e *entry) {
+	w := c.w
+	if !w.tracing() {
+		return
+	}
+	role := ""
+	if c.zombie {
+		role = " (deposed)"
+	}
+	switch {
+	case why.request != nil:
+		w.tracef("broker %d%s: %s", c.broker.id, role, why.request)
+	default:
+		w.tracef("broker %d%s: %T%+v current %t", c.broker.id, role, why.event, why.event, why.current)
+	}
+	for _, r := range e.originals {
+		switch {
+		case r.Topic != "":
+			w.tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Offset == nil)
+		case r.Meta == nil:
+			w.tracef("    record %s tombstone", r.Group)
+		default:
+			w.tracef("    record %s generation %d, %d members", r.Group, r.Meta.Generation, len(r.Meta.Members))
+		}
+	}
+	for _, r := range e.replies {
+		w.tracef("    answer to %s %d: %s", r.request.from, r.request.id, describeReply(r.msg))
+	}
+	for _, v := range c.sortedViews() {
+		if v.exists && slices.Contains(c.touched(why), v) {
+			w.tracef("    now %s", v)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package sim
+
+// defaultSeeds is how many a test run simulates.
+const defaultSeeds = 1000

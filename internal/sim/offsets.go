@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// offsetKey names a committed offset.
+type offsetKey struct {
+	group, topic string
+	partition    int32
+}
+
+// committed is what a commit left, or a deletion.
+type committed struct {
+	at       int64
+	epoch    int32
+	metadata string
+	when     int64 // of the commit, in milliseconds
+	expire   int64 // -1 if by the broker's retention
+	gone     bool
+	seq      uint64 // of the step that did it
+
+	// Who committed, for the check that offsets do not go back: a member, and
+	// how it came by its position.
+	generation int32
+	who        string
+	loose      bool // may go back, for a reason outside of the coordinator
+}
+
+// offsets is a model of committed offsets, changed by what requests ask for and
+// answers confirm, never by looking at records.
+type offsets struct{ byKey map[offsetKey]committed }
+
+// offsetWrite is one change of it.
+type offsetWrite struct {
+	key offsetKey
+	val committed
+}
+
+func newOffsets() *offsets { return &offsets{byKey: map[offsetKey]committed{}} }
+
+func (o *offsets) clone() *offsets { return &offsets{byKey: maps.Clone(o.byKey)} }
+
+func (o *offsets) apply(writes []offsetWrite) {
+	for _, c := range writes {
+		o.byKey[c.key] = c.val
+	}
+}
+
+// get returns what is committed.
+func (o *offsets) get(k offsetKey) (committed, bool) {
+	c, ok := o.byKey[k]
+	return c, ok && !c.gone
+}
+
+// of lists the offsets of a group, in order.
+func (o *offsets) of(group string) []offsetKey {
+	var keys []offsetKey
+	for k, c := range o.byKey {
+		if k.group == group && !c.gone {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// groups lists the groups that have offsets.
+func (o *offsets) groups() []string {
+	set := map[string]bool{}
+	for k, c := range o.byKey {
+		if !c.gone {
+			set[k.group] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func compareKeys(a, b offsetKey) int {
+	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
+}

@@ -1,0 +1,172 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestListenersAdvertiseTheirOwnAddresses(t *testing.T) {
+	b := serve(t, t.TempDir(),
+		"--set", "listeners=INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0,BARE://127.0.0.1:0",
+		"--set", "listener.security.protocol.map=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT,BARE:PLAINTEXT",
+		"--set", "advertised.listeners=INSIDE://inside.example:1111,OUTSIDE://outside.example:2222",
+	)
+	for name, want := range map[string]string{
+		"INSIDE": "inside.example:1111", "OUTSIDE": "outside.example:2222", "BARE": b.addrs["BARE"],
+	} {
+		if b.addrs[name] == "" {
+			t.Fatalf("no listener %s in %v", name, b.addrs)
+		}
+		w := dial(t, b.addrs[name])
+		metadata := kmsg.NewPtrMetadataRequest()
+		metadata.Version = 12
+		brokers := ask[*kmsg.MetadataResponse](w, metadata).Brokers
+		if len(brokers) != 1 {
+			t.Fatalf("%s: %d brokers", name, len(brokers))
+		}
+		if got := net.JoinHostPort(brokers[0].Host, fmt.Sprint(brokers[0].Port)); got != want {
+			t.Errorf("%s: Metadata has %s, want %s", name, got, want)
+		}
+		cluster := kmsg.NewPtrDescribeClusterRequest()
+		described := ask[*kmsg.DescribeClusterResponse](w, cluster).Brokers
+		if got := net.JoinHostPort(described[0].Host, fmt.Sprint(described[0].Port)); got != want {
+			t.Errorf("%s: DescribeCluster has %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestSIGTERMDrains(t *testing.T) {
+	b := serve(t, t.TempDir())
+	createTopic(t, b.addr(), "drained", 1)
+	createTopic(t, b.addr(), "other", 1)
+	parked, idle, busy := dial(t, b.addr()), dial(t, b.addr()), dial(t, b.addr())
+	mustProduce(idle, "drained", 0, batch{values: []string{"kept"}})
+	park(parked, fetchRequest("drained", 1, 0), time.Minute)
+	for range 50 { // Time enough for the broker to begin with the fetch.
+		mustProduce(busy, "other", 0, batch{values: []string{"busy"}})
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- produceUntilClosed(busy, "other") }()
+
+	began := time.Now()
+	b.signal(syscall.SIGTERM)
+	wantCode(t, "the fetch that waited", fetched(t, next[*kmsg.FetchResponse](parked)).ErrorCode, nil)
+	parked.wantClosed()
+	idle.wantClosed()
+	if err := <-answered; err != nil {
+		t.Errorf("the busy connection: %v", err)
+	}
+	if err := b.wait(); err != nil {
+		t.Errorf("the broker ended with %v", err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("the broker took %s to stop", took)
+	}
+	if c, err := net.Dial("tcp", b.addr()); err == nil {
+		c.Close()
+		t.Error("something still listens")
+	}
+}
+
+// produceUntilClosed sends one Produce after another until the broker closes
+// the connection, which it may do only between an answer and the next request
+// that it reads: a request that was partly answered, or answered with anything
+// but success, is an error.
+func produceUntilClosed(w *wire, topic string) error {
+	for {
+		req := produceRequest(topic, 0, -1, batch{values: []string{"busy"}}.encode())
+		w.nextID++
+		if _, err := w.Write(w.format.AppendRequest(nil, req, w.nextID)); err != nil {
+			return nil
+		}
+		frame, err := w.frame()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+			return nil
+		case err != nil:
+			return err
+		}
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		body, err := openResponse(frame, w.nextID, resp)
+		if err == nil {
+			err = resp.ReadFrom(body)
+		}
+		if err == nil {
+			err = kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	addr := startInProcess(t, "", map[string]string{"connections.max.idle.ms": "300"}).Addr()
+	w := dial(t, addr)
+	ask[*kmsg.ApiVersionsResponse](w, kmsg.NewPtrApiVersionsRequest())
+	began := time.Now()
+	w.wantClosed()
+	if took := time.Since(began); took < 200*time.Millisecond || took > 20*time.Second {
+		t.Errorf("closed after %s, want 300ms", took)
+	}
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	for _, setting := range []string{"max.connections", "max.connections.per.ip"} {
+		t.Run(setting, func(t *testing.T) {
+			addr := startInProcess(t, "", map[string]string{setting: "3"}).Addr()
+			var open []*wire
+			for range 3 {
+				w := dial(t, addr)
+				ask[*kmsg.ApiVersionsResponse](w, kmsg.NewPtrApiVersionsRequest())
+				open = append(open, w)
+			}
+			dial(t, addr).wantClosed()
+			open[0].Close()
+			// The broker notices the free place soon, not at once.
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			for !answers(addr) {
+				if ctx.Err() != nil {
+					t.Fatal("a free place is not used")
+				}
+			}
+		})
+	}
+}
+
+// answers says whether the broker accepts a connection and answers on it.
+func answers(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := c.Write(rawRequest(18, 0, 1)); err != nil {
+		return false
+	}
+	_, err = io.ReadFull(c, make([]byte, 8))
+	return err == nil
+}
+
+func TestRequestsAboveTheLimitCloseTheConnection(t *testing.T) {
+	addr := startInProcess(t, "", map[string]string{"socket.request.max.bytes": "10000"}).Addr()
+	createTopic(t, addr, "limited", 1)
+	fits := dial(t, addr)
+	mustProduce(fits, "limited", 0, batch{values: []string{strings.Repeat("x", 9000)}})
+	w := dial(t, addr)
+	w.sendOnly(produceRequest("limited", 0, -1, batch{values: []string{strings.Repeat("x", 10_000)}}.encode()))
+	w.wantClosed()
+	mustProduce(fits, "limited", 0, batch{values: []string{"still open"}})
+}
