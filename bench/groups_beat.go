@@ -85,20 +85,26 @@ func (b *bench) beats(measures []beatMeasure, beaters []*beater) error {
 		return err
 	}
 	defer p.kill()
-	for i, m := range measures {
-		plain, err := b.newBeater(p, beaters[i].frames)
+	var plain []*beater
+	for _, x := range beaters {
+		y, err := b.newBeater(p, x.frames)
 		if err != nil {
 			return err
 		}
-		defer closeAll(plain.conns) //nolint:gocritic // There are three of them.
-		for range b.rounds {
+		defer closeAll(y.conns) //nolint:gocritic // There are three of them.
+		plain = append(plain, y)
+	}
+	for range b.rounds {
+		for i, m := range measures {
 			if err := b.beatOnce(m, broker, beaters[i]); err != nil {
 				return err
 			}
-			if err := b.beatOnce(m, bare, plain); err != nil {
+			if err := b.beatOnce(m, bare, plain[i]); err != nil {
 				return err
 			}
 		}
+	}
+	for _, m := range measures {
 		b.say("%s", b.report.line(m.cpu))
 	}
 	return p.stop()

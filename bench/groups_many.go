@@ -24,7 +24,7 @@ func (b *bench) gather(p *process, n int) (*crowd, error) {
 	defer closeAll(conns)
 	x := &crowd{members: make([]*groupMember, n)}
 	began := time.Now()
-	err = b.profile(p, "groups make", func() error {
+	err = b.profile(p, fmt.Sprintf("groups make %d", n), func() error {
 		return together(conns, func(at int, c net.Conn) error { return x.make(c, at, len(conns)) })
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) beatRounds(folder, data string, measures []beatMeasure, sizes []
 	}
 	if last := len(measures) - 1; last > 0 {
 		name := fmt.Sprintf("processor time per heartbeat, %s groups against %s", thousands(sizes[last]), thousands(sizes[0]))
-		b.compare(metric{"groups heartbeat all", name, "times", valueAim(flat)}, measures[0].cpu, measures[last].cpu)
+		b.compare(metric{"groups heartbeat all", name, "times", ratioAim(flat)}, measures[0].cpu, measures[last].cpu)
 	}
 	return nil
 }

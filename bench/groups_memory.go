@@ -108,7 +108,10 @@ func (b *bench) heap(p *process, name string) (heapSize, error) {
 		if err != nil {
 			return heapSize{}, err
 		}
-		profile = filepath.Join(folder, "heap "+name+".pprof")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return heapSize{}, err
+		}
+		profile = filepath.Join(folder, "groups heap "+name+".pprof")
 	}
 	if _, err := fmt.Fprintf(p.stdin, "heap %s\t%s\n", answer, profile); err != nil {
 		return heapSize{}, err
@@ -127,7 +130,7 @@ func (b *bench) heap(p *process, name string) (heapSize, error) {
 		case <-b.ctx.Done():
 			return heapSize{}, b.ctx.Err()
 		case <-p.exited:
-			return heapSize{}, fmt.Errorf("broker ended: %w\n%s", p.err, p.stderr)
+			return heapSize{}, fmt.Errorf("the broker ended: %v\n%s", p.err, p.stderr)
 		case <-time.After(b.rest / 10):
 		}
 	}

@@ -125,6 +125,8 @@ func (g *group) checkState() error {
 		return fmt.Errorf("leader %q is not a member", g.leader)
 	case g.state == PreparingRebalance && g.joinSeq == 0:
 		return fmt.Errorf("waits for joins without a timer")
+	case g.state == PreparingRebalance && g.previous != Empty && g.allJoined():
+		return fmt.Errorf("waits for joins though everybody is there")
 	case g.state == CompletingRebalance && g.syncSeq == 0:
 		return fmt.Errorf("waits for the leader without a timer")
 	case (g.state == CompletingRebalance || g.state == Stable) && (g.members.len() == 0 || g.supported[g.protocol] != g.members.len()):

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -190,8 +191,8 @@ func (p *process) peakMemory() int64 {
 // that tries to reconnect must not, by chance, take it while the broker is away.
 func fixedPort(t testing.TB) string {
 	t.Helper()
-	for port := 15000 + os.Getpid()%8000; port < 32000; port++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000)))
 		if err == nil {
 			l.Close()
 			return l.Addr().String()

@@ -54,14 +54,17 @@ func TestFetchWaitsForMinBytesUntilMaxWait(t *testing.T) {
 	createTopic(t, addr, "wait", 1)
 	w := dial(t, addr)
 	mustProduce(w, "wait", 0, batch{values: []string{"little"}})
-	for _, minBytes := range []int32{1, 1 << 20} {
+	for _, tt := range []struct {
+		minBytes int32
+		maxWait  time.Duration
+		waits    bool
+	}{{0, 20 * time.Second, false}, {1, 20 * time.Second, false}, {1 << 20, 300 * time.Millisecond, true}} {
 		fetch := fetchRequest("wait", 0, 0)
-		fetch.MinBytes, fetch.MaxWaitMillis = minBytes, 300
+		fetch.MinBytes, fetch.MaxWaitMillis = tt.minBytes, int32(tt.maxWait.Milliseconds())
 		began := time.Now()
 		got := fetched(t, ask[*kmsg.FetchResponse](w, fetch))
-		took := time.Since(began)
-		if waited := took >= 300*time.Millisecond; waited != (minBytes > 1) {
-			t.Errorf("with min bytes of %d the fetch took %s", minBytes, took)
+		if took := time.Since(began); (took >= tt.maxWait) != tt.waits {
+			t.Errorf("with min bytes of %d and max wait of %s the fetch took %s", tt.minBytes, tt.maxWait, took)
 		}
 		wantValues(t, "after the wait", decode(t, got.RecordBatches), []string{"little"})
 	}

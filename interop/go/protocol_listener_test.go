@@ -113,11 +113,11 @@ func produceUntilClosed(w *wire, topic string) error {
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	addr := startInProcess(t, "", map[string]string{"connections.max.idle.ms": "300"}).Addr()
 	w := dial(t, addr)
-	ask[*kmsg.ApiVersionsResponse](w, kmsg.NewPtrApiVersionsRequest())
 	began := time.Now()
+	ask[*kmsg.ApiVersionsResponse](w, kmsg.NewPtrApiVersionsRequest())
 	w.wantClosed()
-	if took := time.Since(began); took < 200*time.Millisecond || took > 20*time.Second {
-		t.Errorf("closed after %s, want 300ms", took)
+	if took := time.Since(began); took < 300*time.Millisecond {
+		t.Errorf("closed after %s, too early", took)
 	}
 }
 
