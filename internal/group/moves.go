@@ -22,7 +22,8 @@ func moves(before *kmsg.GroupMetadataValue, g *group) (list []Move, count, parti
 	old := map[topicPartition]string{}
 	if before != nil {
 		for i := range before.Members {
-			eachAssigned(before.Members[i].Assignment, func(tp topicPartition) { old[tp] = before.Members[i].MemberID })
+			id := g.nowKnownAs(&before.Members[i])
+			eachAssigned(before.Members[i].Assignment, func(tp topicPartition) { old[tp] = id })
 		}
 	}
 	for m := g.members.first; m != nil; m = m.next {
@@ -41,6 +42,17 @@ func moves(before *kmsg.GroupMetadataValue, g *group) (list []Move, count, parti
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	return list[:min(len(list), maxMoves)], len(list), partitions
+}
+
+// nowKnownAs returns the id of a former member: a static one that restarted in
+// between has another, and its partitions have not moved.
+func (g *group) nowKnownAs(e *kmsg.GroupMetadataValueMember) string {
+	if e.InstanceID != nil {
+		if m := g.static[*e.InstanceID]; m != nil {
+			return m.id
+		}
+	}
+	return e.MemberID
 }
 
 func sortedPartitions(m map[topicPartition]string) []topicPartition {

@@ -193,6 +193,9 @@ func (s *scenario) showEntry(e Entry) string {
 		for _, m := range e.Missed {
 			out += fmt.Sprintf("; %s did not come", s.show(m.Member))
 		}
+		if e.MissedN != len(e.Missed) {
+			out += fmt.Sprintf("; %d did not come", e.MissedN)
+		}
 		if e.TriggerN > len(e.Triggers) {
 			out += fmt.Sprintf("; %d triggers in all", e.TriggerN)
 		}

@@ -28,6 +28,8 @@ type conn struct {
 	in     *bufio.Reader
 	idle   atomic.Bool // waiting for a frame to begin
 
+	largest int // frame that was read
+
 	mu      sync.Mutex
 	queue   []*protocol.Response // not yet written, in order
 	room    *sync.Cond           // the queue got shorter, or ended
@@ -83,7 +85,11 @@ func (c *conn) readFrame() (frame, error) {
 	if c.in.Buffered() < int(n) {
 		c.setReadDeadline(frameTimeout)
 	}
-	return c.server.budget.read(c.in, int(n))
+	f, err := c.server.budget.read(c.in, int(n), c.largest)
+	if err == nil {
+		c.largest = max(c.largest, int(n))
+	}
+	return f, err
 }
 
 func (c *conn) setReadDeadline(d time.Duration) {

@@ -15,8 +15,11 @@ const (
 	// freeFrame is the size up to which a frame is not counted.
 	freeFrame = 16 << 10
 	// firstBuffer is what a frame gets before its bytes have arrived. More comes
-	// as they do, so that memory is held only for what a client really sent.
-	firstBuffer = 1 << 20
+	// as they do, so that memory is held only for what a client really sent. A
+	// connection that has sent larger frames before gets up to trustedBuffer at
+	// once, which spares it the copies.
+	firstBuffer   = freeFrame
+	trustedBuffer = 1 << 20
 )
 
 // frame is a request's bytes. It counts against a budget until it is released.
@@ -79,9 +82,10 @@ func (b *budget) give(n int) {
 
 var errBudget = errors.New("too many large requests at the same time")
 
-// read reads a frame of n bytes.
-func (b *budget) read(r *bufio.Reader, n int) (frame, error) {
-	size := min(n, firstBuffer)
+// read reads a frame of n bytes from a connection whose largest frame so far
+// had so many.
+func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
+	size := min(n, max(firstBuffer, min(largest, trustedBuffer)))
 	f := frame{budget: b}
 	if size > freeFrame {
 		b.take(size)

@@ -257,7 +257,7 @@ func TestAHandlersErrorEndsTheConnectionAfterEarlierAnswers(t *testing.T) {
 func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
 	b := newBudget(3 << 20)
 	read := func(n int) (frame, error) {
-		return b.read(bufio.NewReader(bytes.NewReader(make([]byte, n))), n)
+		return b.read(bufio.NewReader(bytes.NewReader(make([]byte, n))), n, 0)
 	}
 	f, err := read(2 << 20)
 	if err != nil || b.free != 1<<20 {
@@ -270,7 +270,7 @@ func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
 	if b.free != 3<<20 {
 		t.Errorf("free %d after release", b.free)
 	}
-	if _, err := b.read(bufio.NewReader(bytes.NewReader(make([]byte, 10))), 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) || b.free != 3<<20 {
+	if _, err := b.read(bufio.NewReader(bytes.NewReader(make([]byte, 10))), 1<<20, 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) || b.free != 3<<20 {
 		t.Errorf("a frame cut short: %v, free %d", err, b.free)
 	}
 }

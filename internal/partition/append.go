@@ -174,8 +174,8 @@ func timestampsOK(b record.Batch, cfg *config.Topic, now time.Time) bool {
 var errNoKey = errors.New("a record without key cannot go to a compacted topic")
 
 func validateKeys(b record.Batch) Appended {
-	err := b.Each(func(r *record.Record) error {
-		if r.Key == nil {
+	err := b.Scan(func(m record.Meta) error {
+		if !m.HasKey {
 			return errNoKey
 		}
 		return nil

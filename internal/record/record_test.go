@@ -224,9 +224,33 @@ func FuzzBatch(f *testing.F) {
 			return
 		}
 		n := 0
+		_ = b.Scan(func(Meta) error { return nil })
 		_ = b.Each(func(*Record) error { n++; return nil })
 		if n > int(b.Count()) {
 			t.Fatalf("%d records, header says %d", n, b.Count())
 		}
 	})
+}
+
+func TestScanTellsWhatEachWould(t *testing.T) {
+	for c := None; c <= ZSTD; c++ {
+		tmpl := PlainTemplate()
+		tmpl.Codec, tmpl.BaseOffset = c, 7
+		recs := sample(20)
+		recs[3].Key = nil
+		b, err := Build(tmpl, recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []Meta
+		for _, r := range collect(t, b) {
+			want = append(want, Meta{Offset: r.Offset, Timestamp: r.Timestamp, HasKey: r.Key != nil})
+		}
+		if err := b.Scan(func(m Meta) error { got = append(got, m); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v", c, got)
+		}
+	}
 }

@@ -77,7 +77,7 @@ func failOnce(seed uint64, k int, failure error) error {
 // TestEveryFailureDuringRecovery lets each operation of a recovery fail once.
 // The next attempt to open must succeed and lose nothing that was promised.
 func TestEveryFailureDuringRecovery(t *testing.T) {
-	stride := 7
+	stride := 11
 	if raceEnabled {
 		stride = 61
 	}

@@ -119,7 +119,7 @@ func (w *world) useRecovered() (err error) {
 // TestPowerLossDuringRecovery stops the recovery from a crash at every
 // operation, crashes again, and demands the same of the next recovery.
 func TestPowerLossDuringRecovery(t *testing.T) {
-	stride := 7
+	stride := 11
 	if raceEnabled {
 		stride = 61
 	}

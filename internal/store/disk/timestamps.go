@@ -39,7 +39,7 @@ func (l *log) offsetForTimestamp(ts int64) (store.TimestampOffset, bool, error) 
 		}
 		hit, ok, err := l.searchSegment(v, func(index []indexEntry) int64 { return int64(entryBeforeTimestamp(index, ts).pos) },
 			func(h record.Batch) bool { return h.LastOffset() >= logStart && h.MaxTimestamp() >= ts },
-			func(r *record.Record) bool { return r.Offset >= logStart && r.Timestamp >= ts })
+			func(r record.Meta) bool { return r.Offset >= logStart && r.Timestamp >= ts })
 		if err != nil || ok {
 			return hit, ok, err
 		}
@@ -71,7 +71,7 @@ func (l *log) maxTimestamp() (store.TimestampOffset, bool, error) {
 	}
 	return l.searchSegment(best, func(index []indexEntry) int64 { return int64(entryBeforeTimestamp(index, top).pos) },
 		func(h record.Batch) bool { return h.LastOffset() >= logStart && h.MaxTimestamp() >= top },
-		func(r *record.Record) bool { return r.Offset >= logStart && r.Timestamp >= top })
+		func(r record.Meta) bool { return r.Offset >= logStart && r.Timestamp >= top })
 }
 
 // maxInSegment returns the largest timestamp at or after logStart.
@@ -97,7 +97,7 @@ func (l *log) maxInSegment(v view, logStart int64) (int64, error) {
 		if err != nil {
 			return err
 		}
-		return b.Each(func(r *record.Record) error {
+		return b.Scan(func(r record.Meta) error {
 			if r.Offset >= logStart {
 				top = max(top, r.Timestamp)
 			}
@@ -109,7 +109,7 @@ func (l *log) maxInSegment(v view, logStart int64) (int64, error) {
 
 // searchSegment returns the first record that wanted accepts, looking only into
 // batches whose header promising accepts.
-func (l *log) searchSegment(v view, from func([]indexEntry) int64, promising func(record.Batch) bool, wanted func(*record.Record) bool) (hit store.TimestampOffset, ok bool, err error) {
+func (l *log) searchSegment(v view, from func([]indexEntry) int64, promising func(record.Batch) bool, wanted func(record.Meta) bool) (hit store.TimestampOffset, ok bool, err error) {
 	f, err := l.acquire(v.seg)
 	if err != nil {
 		return hit, false, l.storageError("read", err)
@@ -138,8 +138,8 @@ func (l *log) searchSegment(v view, from func([]indexEntry) int64, promising fun
 
 // firstRecord finds a record in a batch. A batch that cannot be unpacked
 // counts as a whole: its clients will have to cope with it too.
-func firstRecord(b record.Batch, wanted func(*record.Record) bool) (hit store.TimestampOffset, ok bool) {
-	err := b.Each(func(r *record.Record) error {
+func firstRecord(b record.Batch, wanted func(record.Meta) bool) (hit store.TimestampOffset, ok bool) {
+	err := b.Scan(func(r record.Meta) error {
 		if !wanted(r) {
 			return nil
 		}

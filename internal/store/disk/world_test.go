@@ -247,6 +247,9 @@ func (w *world) compact(tr *track) error {
 	_, end := tr.log.Bounds()
 	tr.compactTo, tr.passes = end, tr.passes+1
 	c := store.Compaction{Now: time.UnixMilli(w.clock), NextOffset: end, DeleteRetention: -time.Hour}
+	// Larger segments are allowed meanwhile, so that several become one.
+	tr.log.SetConfig(store.LogConfig{SegmentBytes: 4 * worldConfig.SegmentBytes, IndexInterval: worldConfig.IndexInterval})
+	defer func() { tr.log.SetConfig(worldConfig) }()
 	if err := tr.log.Compact(context.Background(), c); err != nil {
 		return w.failed(tr, "compact", err)
 	}

@@ -11,7 +11,7 @@ import (
 func (l *log) OffsetForTimestamp(_ context.Context, ts int64) (store.TimestampOffset, bool, error) {
 	var hit store.TimestampOffset
 	found := false
-	err := l.each(func(b record.Batch, r *record.Record) {
+	err := l.each(func(b record.Batch, r record.Meta) {
 		if !found && r.Timestamp >= ts {
 			hit, found = hitAt(b, r), true
 		}
@@ -23,7 +23,7 @@ func (l *log) OffsetForTimestamp(_ context.Context, ts int64) (store.TimestampOf
 func (l *log) MaxTimestamp(context.Context) (store.TimestampOffset, bool, error) {
 	hit := store.TimestampOffset{Timestamp: record.NoTimestamp}
 	found := false
-	err := l.each(func(b record.Batch, r *record.Record) {
+	err := l.each(func(b record.Batch, r record.Meta) {
 		if r.Timestamp > hit.Timestamp {
 			hit, found = hitAt(b, r), true
 		}
@@ -31,19 +31,19 @@ func (l *log) MaxTimestamp(context.Context) (store.TimestampOffset, bool, error)
 	return hit, found, err
 }
 
-func hitAt(b record.Batch, r *record.Record) store.TimestampOffset {
+func hitAt(b record.Batch, r record.Meta) store.TimestampOffset {
 	return store.TimestampOffset{Offset: r.Offset, Timestamp: r.Timestamp, LeaderEpoch: b.LeaderEpoch()}
 }
 
 // each calls fn with every record from the log start on.
-func (l *log) each(fn func(record.Batch, *record.Record)) error {
+func (l *log) each(fn func(record.Batch, record.Meta)) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {
 		return store.ErrClosed
 	}
 	for _, b := range l.batches[l.find(l.logStart):] {
-		err := b.Each(func(r *record.Record) error {
+		err := b.Scan(func(r record.Meta) error {
 			if r.Offset >= l.logStart {
 				fn(b, r)
 			}

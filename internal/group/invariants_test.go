@@ -1,0 +1,84 @@
+package group
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// stableGroup returns a shard with a Stable group of two, one of them static.
+func stableGroup(t *testing.T) *Shard {
+	s := newScenario(t)
+	s.group(&datadriven.TestData{CmdArgs: []datadriven.CmdArg{{Key: "a"}, {Key: "b/i"}}})
+	if err := s.shard.CheckInvariants(); err != nil {
+		t.Fatal(err)
+	}
+	return s.shard
+}
+
+// Invariants that find nothing would make every test pass.
+func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
+	for what, spoil := range map[string]func(g *group, a, b *member){
+		"a member under another id":        func(_ *group, a, _ *member) { a.id = "x" },
+		"a member that is not listed":      func(g *group, a, _ *member) { g.members.byID["x"] = a },
+		"another's instance id":            func(g *group, a, _ *member) { g.static["i"] = a },
+		"a member that is pending":         func(g *group, a, _ *member) { g.pending = map[string]*pending{a.id: {}} },
+		"a join parked in a Stable group":  func(g *group, a, _ *member) { a.join = 1; g.joined = 1 },
+		"a sync parked in a Stable group":  func(_ *group, a, _ *member) { a.sync = 1 },
+		"joins that are miscounted":        func(g *group, _, _ *member) { g.joined = 1 },
+		"protocols that are miscounted":    func(g *group, _, _ *member) { g.supported["range"]++ },
+		"a protocol that is not all's":     func(g *group, _, _ *member) { g.protocol = "sticky" },
+		"no session timer":                 func(_ *group, a, _ *member) { a.timerSeq = 0 },
+		"a session timer that is too late": func(_ *group, a, _ *member) { a.timerAt = a.deadline.Add(time.Second) },
+		"a new member of an old group":     func(_ *group, a, _ *member) { a.isNew = true },
+		"a leader that is no member":       func(g *group, _, _ *member) { g.leader = "x" },
+		"a generation that is not stored":  func(g *group, _, _ *member) { g.generation++ },
+		"an assignment that is not stored": func(_ *group, a, _ *member) { a.assigned = []byte("x") },
+		"no record":                        func(g *group, _, _ *member) { g.hard = nil },
+		"an Empty group with members":      func(g *group, _, _ *member) { g.state = Empty },
+		"a Dead group":                     func(g *group, _, _ *member) { g.state = Dead },
+		"a join phase without a timer":     func(g *group, _, _ *member) { g.state, g.rebalance = PreparingRebalance, &rebalance{} },
+		"a join phase that is over": func(g *group, a, b *member) {
+			g.state, g.previous, g.rebalance, g.joinSeq = PreparingRebalance, Stable, &rebalance{}, 1
+			a.join, b.join, g.joined = 1, 2, 2
+		},
+		"a join phase of which nothing will be told": func(g *group, _, _ *member) { g.state, g.joinSeq = PreparingRebalance, 1 },
+		"a sync phase without a timer":               func(g *group, _, _ *member) { g.state, g.rebalance = CompletingRebalance, &rebalance{} },
+		"nobody waits for who has not synced":        func(g *group, a, _ *member) { g.unsynced = map[string]*member{a.id: a} },
+	} {
+		s := stableGroup(t)
+		g := s.groups["g"]
+		spoil(g, g.members.first, g.members.last)
+		if s.CheckInvariants() == nil {
+			t.Errorf("%s goes unnoticed", what)
+		}
+	}
+}
+
+// A digest that is always the same would too.
+func TestDigestDependsOnAllHardState(t *testing.T) {
+	at := func(o offset) Record { return Record{Group: "g", Topic: "t", Partition: 1, Offset: &o} }
+	seen := map[uint64]int{}
+	for i, log := range [][]Record{
+		nil,
+		{at(offset{at: 5, epoch: -1, expire: -1})},
+		{at(offset{at: 6, epoch: -1, expire: -1})},
+		{at(offset{at: 5, epoch: 2, expire: -1})},
+		{at(offset{at: 5, epoch: -1, expire: -1, commit: 1})},
+		{at(offset{at: 5, epoch: -1, expire: 1})},
+		{at(offset{at: 5, epoch: -1, expire: -1, metadata: "x"})},
+		{{Group: "h", Topic: "t", Partition: 1, Offset: &offset{at: 5, epoch: -1, expire: -1}}},
+		{{Group: "g", Topic: "u", Partition: 1, Offset: &offset{at: 5, epoch: -1, expire: -1}}},
+		{{Group: "g", Topic: "t", Partition: 2, Offset: &offset{at: 5, epoch: -1, expire: -1}}},
+		{emptyGroup("g")},
+		{emptyGroup("g"), at(offset{at: 5, epoch: -1, expire: -1})},
+		{emptyGroup("g"), emptyGroup("h")},
+	} {
+		d := replayed(log, DefaultConfig()).Digest()
+		if before, ok := seen[d]; ok {
+			t.Errorf("logs %d and %d have the same digest", before, i)
+		}
+		seen[d] = i
+	}
+}
