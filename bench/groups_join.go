@@ -62,6 +62,9 @@ func (b *bench) joinRounds(folder string, wanted []*joinMeasure) error {
 		return err
 	}
 	defer closeAll(conns)
+	if err := together(conns, func(_ int, c net.Conn) error { return greet(c) }); err != nil { // to warm up
+		return err
+	}
 	for round := range b.rounds {
 		for _, m := range wanted {
 			if err := b.joinRound(p, m, round, conns); err != nil {
@@ -144,18 +147,23 @@ func (b *bench) meet(m *joinMeasure, times int) error {
 		_, _, err := readFrame(c, nil)
 		return err
 	}
-	s, err := b.spend(p, "", func() error {
-		for range times {
-			if err := together(conns, exchange); err != nil {
+	form := func() error {
+		if err := together(conns, exchange); err != nil {
+			return err
+		}
+		return together(conns, func(i int, c net.Conn) error {
+			if err := exchange(i, c); err != nil {
 				return err
 			}
-			err := together(conns, func(i int, c net.Conn) error {
-				if err := exchange(i, c); err != nil {
-					return err
-				}
-				return exchange(i, c)
-			})
-			if err != nil {
+			return exchange(i, c)
+		})
+	}
+	if err := form(); err != nil { // to warm up
+		return err
+	}
+	s, err := b.spend(p, "", func() error {
+		for range times {
+			if err := form(); err != nil {
 				return err
 			}
 		}

@@ -130,7 +130,7 @@ func (b *bench) heap(p *process, name string) (heapSize, error) {
 		case <-b.ctx.Done():
 			return heapSize{}, b.ctx.Err()
 		case <-p.exited:
-			return heapSize{}, fmt.Errorf("the broker ended: %v\n%s", p.err, p.stderr)
+			return heapSize{}, errors.Join(errors.New("the broker ended"), p.err)
 		case <-time.After(b.rest / 10):
 		}
 	}

@@ -29,8 +29,9 @@ func saramaMember(ctx context.Context, spec memberSpec, out *reporter) error {
 	if err != nil {
 		return err
 	}
+	handler := &saramaHandler{out: out, cooperative: spec.Assignor == "cooperative-sticky"}
 	for ctx.Err() == nil {
-		err := group.Consume(ctx, []string{spec.Topic}, &saramaHandler{out})
+		err := group.Consume(ctx, []string{spec.Topic}, handler)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			out.note("consume: %v", err)
 		}
@@ -39,15 +40,23 @@ func saramaMember(ctx context.Context, spec memberSpec, out *reporter) error {
 }
 
 // saramaHandler reports claims one by one: a cooperative session keeps those
-// that do not move.
-type saramaHandler struct{ out *reporter }
+// that do not move. It also moves on to the next generation, maybe before its
+// claims have started, so that theirs is not known.
+type saramaHandler struct {
+	out         *reporter
+	cooperative bool
+}
 
 func (h *saramaHandler) Setup(sarama.ConsumerGroupSession) error   { return nil }
 func (h *saramaHandler) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 
 func (h *saramaHandler) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	partition := []int32{claim.Partition()}
-	h.out.assigned(session.GenerationID(), partition)
+	generation := session.GenerationID()
+	if h.cooperative {
+		generation = 0
+	}
+	h.out.assigned(generation, partition)
 	defer h.out.revoked(partition)
 	for {
 		select {

@@ -147,7 +147,8 @@ func (r *reporter) report(m memberReport) {
 }
 
 func (r *reporter) assigned(generation int32, partitions []int32) {
-	r.report(memberReport{Event: eventAssigned, Generation: generation, Partitions: partitions})
+	// A client that was thrown out meanwhile says -1.
+	r.report(memberReport{Event: eventAssigned, Generation: max(generation, 0), Partitions: partitions})
 }
 
 func (r *reporter) revoked(partitions []int32) {
