@@ -197,6 +197,14 @@ func (m *committer) commit(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
+	if rand.IntN(10) == 0 {
+		// Some take long over their records. When they commit, others may have
+		// their partitions, and have come further: they must be refused.
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(rand.IntN(500)) * time.Millisecond):
+		}
+	}
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation, req.MemberID = m.group, generation, member
 	topic := kmsg.NewOffsetCommitRequestTopic()
