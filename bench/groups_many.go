@@ -133,9 +133,10 @@ func (b *bench) beatRounds(folder, data string, measures []beatMeasure, sizes []
 			return err
 		}
 	}
-	if last := len(measures) - 1; last > 0 {
-		name := fmt.Sprintf("processor time per heartbeat, %s groups against %s", thousands(sizes[last]), thousands(sizes[0]))
-		b.compare(metric{"groups heartbeat all", name, "times", ratioAim(flat)}, measures[0].cpu, measures[last].cpu)
+	last := len(measures) - 1
+	for i := range last {
+		name := fmt.Sprintf("processor time per heartbeat, %s groups against %s", thousands(sizes[last]), thousands(sizes[i]))
+		b.compare(metric{"groups heartbeat all", name, "times", ratioAim(flat)}, measures[i].cpu, measures[last].cpu)
 	}
 	return nil
 }

@@ -46,13 +46,15 @@ func (w *world) patience() time.Duration {
 	return 10*session + 4*rebalance + time.Minute
 }
 
-// wakeClients decides who is there in the calm phase. With old versions a static
-// leader that came back does not know that it leads, and so does not notice that
-// topics have changed since: all such members join anew.
+// wakeClients decides who is there in the calm phase. A static member that came
+// back takes its place without a rebalance, so nobody notices if it came back
+// with another subscription; and with old versions, one that leads does not know
+// that it does. In Kafka that lasts until something else makes the group
+// rebalance: here all static members join anew.
 func (w *world) wakeClients() {
 	for _, c := range w.clients {
 		c.pausedUntil, c.busyUntil = min(c.pausedUntil, w.now+c.session), 0
-		unaware := c.instance != nil && c.versions.join < 9
+		unaware := c.instance != nil
 		if unaware {
 			c.dirty = true
 		}
