@@ -29,6 +29,8 @@ func TestGroupsDeliverEverythingWhileMembersComeAndGo(t *testing.T) {
 		{"kafka-go", "range"},
 		{"kafka-go", "roundrobin"},
 		{"kafkajs", "roundrobin"},
+		{anyClient, "range"},
+		{anyClient, "roundrobin"},
 	}
 	// The groups mostly wait, so they do so at the same time: t.Parallel would
 	// let through only as many as there are cores.

@@ -35,7 +35,7 @@ func waitFor(t testing.TB, what string, check func() error) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited %s for %s: %v", groupTimeout, what, err)
 		}
-		<-time.After(20 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 	}
 }
 
@@ -64,22 +64,27 @@ func newGroup(t testing.TB, addr, group, topic, client, assignor string, session
 
 func (g *liveGroup) cooperative() bool { return g.spec.Assignor == "cooperative-sticky" }
 
+// anyClient stands for one client after the other. They can be in a group
+// together, since they mean the same by an assignor's name; KafkaJS has names of
+// its own.
+const anyClient = "mixed"
+
+var mixedClients = []string{"franz-go", "librdkafka", "sarama", "kafka-go"}
+
 // join starts a member. Its name is its client id, by which the broker knows it.
 func (g *liveGroup) join(name string) *memberProcess {
 	g.t.Helper()
-	return g.start(name, "", g.spec.Client)
+	return g.joinStatic(name, "")
 }
 
 // joinStatic starts a member with a group instance id.
 func (g *liveGroup) joinStatic(name, instance string) *memberProcess {
 	g.t.Helper()
-	return g.start(name, instance, g.spec.Client)
-}
-
-func (g *liveGroup) start(name, instance, client string) *memberProcess {
-	g.t.Helper()
 	spec := g.spec
-	spec.ClientID, spec.InstanceID, spec.Client = name, instance, client
+	spec.ClientID, spec.InstanceID = name, instance
+	if spec.Client == anyClient {
+		spec.Client = mixedClients[len(g.all)%len(mixedClients)]
+	}
 	m := startMember(g.t, spec, g.delivered)
 	g.all = append(g.all, m)
 	return m
