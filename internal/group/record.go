@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -128,6 +129,11 @@ func decodeGroup(key, value []byte) (Record, error) {
 	}
 	if err := checkMembers(v.Members); err != nil {
 		return Record{}, err
+	}
+	for i := range v.Members {
+		// They point into what was read of the log, all of which they would keep.
+		m := &v.Members[i]
+		m.Subscription, m.Assignment = bytes.Clone(m.Subscription), bytes.Clone(m.Assignment)
 	}
 	r.Meta = &v
 	return r, nil

@@ -17,7 +17,10 @@ var kafkaGoBalancers = map[string]kafka.GroupBalancer{
 }
 
 // kafkaGoMember commits what was reported, from time to time and when a
-// generation ends.
+// generation ends. What comes too late for that the Reader commits in the next
+// generation, even if others own the partitions then and have come further:
+// committed offsets may go backwards for a moment, with any broker. Tests see to
+// it that records come after that (movesOn and finish).
 func kafkaGoMember(ctx context.Context, spec memberSpec, out *reporter) error {
 	log := &kafkaGoLog{out: out}
 	r := kafka.NewReader(kafka.ReaderConfig{
