@@ -201,14 +201,14 @@ func (b *broker) receive(w *world, q *request) {
 	c := b.coordinator
 	switch {
 	case c == nil || c.gone:
-		w.respond(q, errorReply(q.msg, codeNotCoordinator), false)
+		w.respond(q, errorReply(q.msg, codeNotCoordinator), false, 0)
 	case c.loading:
 		w.count("request while loading")
 		code := int16(codeLoadInProgress)
 		if q.ask.key == kmsg.Heartbeat.Int16() {
 			code = 0
 		}
-		w.respond(q, errorReply(q.msg, code), c.zombie)
+		w.respond(q, errorReply(q.msg, code), c.zombie, 0)
 	default:
 		c.submit(q)
 	}

@@ -148,6 +148,12 @@ func (c *client) elsewhere(a answer) bool {
 	return false
 }
 
+// cooperative says that the client keeps its partitions while it joins, which is
+// safe if no other assignor can be selected.
+func (c *client) cooperative() bool {
+	return len(c.protocols) == 1 && c.protocols[0] == cooperativeAssignor
+}
+
 // join begins to join. Unless the assignor is cooperative, partitions are given
 // up first, perhaps with a last commit.
 func (c *client) join(why string) {
@@ -156,7 +162,7 @@ func (c *client) join(why string) {
 	}
 	c.w.tracef("%s: joins (%s)", c.name, why)
 	c.token++
-	if c.phase == stable && c.protocol != cooperativeAssignor {
+	if c.phase == stable && !c.cooperative() {
 		if len(c.position) > 0 && c.w.rand.IntN(2) == 0 {
 			c.commit()
 		}
@@ -182,11 +188,12 @@ func (c *client) joinRequest() kmsg.Request {
 	m.SessionTimeoutMillis, m.RebalanceTimeoutMillis = int32(c.session.Milliseconds()), int32(c.rebalance.Milliseconds())
 	for _, p := range c.protocols {
 		var owned []topicPartition
-		if p == cooperativeAssignor || p == stickyAssignor {
-			owned = c.owned
+		version := min(c.versions.join/2, 3)
+		if p != rangeAssignor {
+			owned, version = c.owned, max(version, 1) // Which is the first that says what one owns.
 		}
 		m.Protocols = append(m.Protocols, kmsg.JoinGroupRequestProtocol{
-			Name: p, Metadata: subscription(min(c.versions.join/2, 3), c.topics, owned, c.ownedIn, c.nonce),
+			Name: p, Metadata: subscription(version, c.topics, owned, c.ownedIn, c.nonce),
 		})
 	}
 	return m
@@ -205,7 +212,7 @@ func (c *client) joined(a answer) {
 		var plan []kmsg.SyncGroupRequestGroupAssignment
 		if c.leads && !r.SkipAssignment {
 			c.planTopics = c.w.topics.version
-			plan = assign(c.protocol, r.Members, c.w.topics.all())
+			plan = c.sloppy(assign(c.protocol, r.Members, c.w.topics.all()))
 		}
 		c.think(func() { c.sendSync(plan) })
 	case codeMemberIDRequired:
@@ -227,6 +234,17 @@ func (c *client) joined(a answer) {
 	default:
 		c.w.violated("%s: JoinGroup is answered with %d", c.name, r.ErrorCode)
 	}
+}
+
+// sloppy leaves members out who get nothing, and makes others up, as leaders may.
+func (c *client) sloppy(plan []kmsg.SyncGroupRequestGroupAssignment) []kmsg.SyncGroupRequestGroupAssignment {
+	if c.w.rand.IntN(2) == 0 {
+		return plan
+	}
+	plan = slices.DeleteFunc(plan, func(a kmsg.SyncGroupRequestGroupAssignment) bool {
+		return len(parseAssignment(a.MemberAssignment)) == 0
+	})
+	return append(plan, kmsg.SyncGroupRequestGroupAssignment{MemberID: "nobody", MemberAssignment: assignment(c.w.topics.all())})
 }
 
 // think takes a moment to sync; a leader with much to assign sometimes more than
@@ -272,7 +290,7 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 		if plan != nil {
 			c.seenTopics = c.planTopics
 		}
-		c.adopt(parseAssignment(r.MemberAssignment), a.stale)
+		c.adopt(parseAssignment(r.MemberAssignment), a)
 	case codeRebalanceInProgress:
 		c.join("sync: rebalance")
 	case codeIllegalGeneration:
@@ -290,13 +308,13 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 
 // adopt takes a new assignment. With a cooperative assignor, who must give up
 // partitions does so and joins again.
-func (c *client) adopt(parts []topicPartition, stale bool) {
+func (c *client) adopt(parts []topicPartition, a answer) {
 	w := c.w
-	now := generation{c.group.id, w.log.ended[c.group.id], c.generation}
-	if last := c.synced; last.life == now.life && last.number > now.number && !stale && !c.stale {
+	now := generation{c.group.id, a.life, c.generation}
+	if last := c.synced; last.life == now.life && last.number > now.number && !a.stale && !c.stale {
 		w.violated("%s: synced generation %d after %d", c.name, now.number, last.number)
 	}
-	c.synced, c.stale = now, stale
+	c.synced, c.stale = now, a.stale
 	before := c.owned
 	c.phase, c.owned, c.ownedIn = stable, parts, c.generation
 	for _, tp := range before {

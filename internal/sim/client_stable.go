@@ -29,10 +29,9 @@ func (c *client) heartbeat() {
 	m := kmsg.NewPtrHeartbeatRequest()
 	m.Version, m.Group, m.MemberID, m.InstanceID, m.Generation = c.versions.heartbeat, c.group.id, c.member, c.instance, c.generation
 	c.beating = true
-	token := c.token
-	c.call(m, noWait, func(a answer) {
+	c.callAsMember(m, func(a answer, current bool) {
 		c.beating = false
-		if token != c.token || c.elsewhere(a) {
+		if c.elsewhere(a) || !current {
 			return
 		}
 		switch code := codeOf(a.msg); code {
@@ -42,6 +41,15 @@ func (c *client) heartbeat() {
 		default:
 			c.w.violated("%s: Heartbeat is answered with %d", c.name, code)
 		}
+	})
+}
+
+// callAsMember sends a request of a member. What an answer says of it is not
+// current any more if it has gone on meanwhile.
+func (c *client) callAsMember(m kmsg.Request, done func(a answer, current bool)) {
+	token, member, generation := c.token, c.member, c.generation
+	c.call(m, noWait, func(a answer) {
+		done(a, token == c.token && member == c.member && generation == c.generation)
 	})
 }
 
@@ -166,10 +174,9 @@ func (c *client) commit() {
 		addCommit(m, tp, pos.at, metadata)
 	}
 	c.committing = true
-	token := c.token
-	c.call(m, noWait, func(a answer) {
+	c.callAsMember(m, func(a answer, current bool) {
 		c.committing = false
-		if token != c.token || c.elsewhere(a) {
+		if c.elsewhere(a) || !current {
 			return
 		}
 		switch code := codeOf(a.msg); code {

@@ -217,7 +217,7 @@ func (c *coordinator) release(replies []held) {
 			c.w.violated("the answer to %s changed after its step", r.request)
 		}
 		c.w.promises.released(c, r)
-		c.w.respond(r.request, r.wire, c.zombie)
+		c.w.respond(r.request, r.wire, c.zombie, r.life)
 	}
 }
 
@@ -226,11 +226,11 @@ func (c *coordinator) resign() {
 	w := c.w
 	for _, e := range c.entries {
 		for i := range e.replies {
-			w.respond(e.replies[i].request, errorReply(e.replies[i].request.msg, codeNotCoordinator), c.zombie)
+			w.respond(e.replies[i].request, errorReply(e.replies[i].request.msg, codeNotCoordinator), c.zombie, 0)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
-		w.respond(c.open[id], errorReply(c.open[id].msg, codeNotCoordinator), c.zombie)
+		w.respond(c.open[id], errorReply(c.open[id].msg, codeNotCoordinator), c.zombie, 0)
 		w.count("parked request answered by NOT_COORDINATOR")
 	}
 	c.leave()

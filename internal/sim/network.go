@@ -46,6 +46,7 @@ type call struct {
 type answer struct {
 	msg   kmsg.Response
 	stale bool // from a broker that had been deposed
+	life  int  // of the group that it is about
 }
 
 // after does something later, unless the peer dies before.
@@ -139,7 +140,7 @@ func (w *world) underWay(arrival time.Duration) {
 }
 
 // respond sends an answer back.
-func (w *world) respond(q *request, wire []byte, stale bool) {
+func (w *world) respond(q *request, wire []byte, stale bool, life int) {
 	if q.call == nil {
 		return
 	}
@@ -157,7 +158,7 @@ func (w *world) respond(q *request, wire []byte, stale bool) {
 		if err := msg.ReadFrom(wire); err != nil {
 			w.violated("the answer to %s cannot be read: %v", q, err)
 		}
-		q.call.end(answer{msg: msg, stale: stale})
+		q.call.end(answer{msg: msg, stale: stale, life: life})
 	})
 }
 
