@@ -22,6 +22,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -43,6 +44,11 @@ var (
 	ErrClosed = errors.New("log is closed")
 	// ErrCorrupt says that stored bytes are not what was written.
 	ErrCorrupt = errors.New("stored data is corrupt")
+	// ErrMoved says that somebody else appended to a shared log first.
+	ErrMoved = errors.New("log has moved on")
+	// ErrUnavailable says that the store cannot be reached for now. It is an
+	// ErrStorage too.
+	ErrUnavailable = fmt.Errorf("%w: the store cannot be reached", ErrStorage)
 	// ErrInvalidBatch says that the bytes given to Append are not exactly one
 	// record batch of format v2.
 	ErrInvalidBatch = errors.New("not one record batch of format v2")
@@ -72,12 +78,27 @@ type Store interface {
 }
 
 // LogConfig is what an engine needs to know of a topic's configuration.
-// Engines without segments ignore the segment fields.
+// Engines without segments ignore the segment fields, engines with one layout
+// the others.
 type LogConfig struct {
 	SegmentBytes  int64         // segment.bytes
 	SegmentAge    time.Duration // segment.ms
 	IndexInterval int64         // index.interval.bytes
+
+	Layout       Layout // muster.redis.layout
+	SequenceBits int    // muster.redis.sequence.bits
+	// Replicas is how many copies, the first one included, Flush waits for.
+	Replicas int // min.insync.replicas
 }
+
+// Layout is how an engine lays out a log, where it has a choice.
+type Layout string
+
+// The layouts.
+const (
+	LayoutLog    Layout = "log"    // batches as they came, dense offsets
+	LayoutStream Layout = "stream" // one stream entry per record, readable by others
+)
 
 // Appended says where a batch went.
 type Appended struct {
@@ -150,6 +171,47 @@ type Log interface {
 	// SetConfig changes the log's configuration.
 	SetConfig(cfg LogConfig)
 	// Close ends this handle cleanly.
+	Close() error
+}
+
+// Pipelined is a Log far away: several appends of it may be under way at once.
+type Pipelined interface {
+	Log
+	// Begin starts an append as Append does it, and calls done with its outcome,
+	// possibly before it returns. Batches are stored in the order in which they
+	// were begun, and done is called in that order; when one fails, all that
+	// were begun after it fail too, and the log must be opened again. The batch
+	// belongs to the caller again when Begin returns. done must not block.
+	Begin(ctx context.Context, batch []byte, done func(Appended, error))
+}
+
+// Refresher is a Log that others than its leader append to.
+type Refresher interface {
+	Log
+	// Refresh looks where the log ends now, and returns that. Bounds says the
+	// same from then on.
+	Refresh(ctx context.Context) (logEnd int64, err error)
+}
+
+// Shared is a Store that several brokers use.
+type Shared interface {
+	Store
+	// OpenShared opens a log that all brokers append to, under no epoch.
+	OpenShared(ctx context.Context, tp TopicPartition) (SharedLog, error)
+}
+
+// SharedLog is a log that all brokers append to.
+type SharedLog interface {
+	// AppendAt appends a batch if the log ends at logEnd, and fails with
+	// ErrMoved if it does not. After any other error the batch may be there or
+	// not.
+	AppendAt(ctx context.Context, logEnd int64, batch []byte) error
+	// Read returns whole batches from an offset on, none at the end. With wait it waits for some, for about that long.
+	Read(ctx context.Context, offset int64, wait time.Duration) (batches []byte, err error)
+	// Start returns the first offset.
+	Start(ctx context.Context) (int64, error)
+	// Compact keeps only the newest record of each key, below nextOffset.
+	Compact(ctx context.Context, nextOffset int64) error
 	Close() error
 }
 
