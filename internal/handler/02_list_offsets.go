@@ -64,6 +64,9 @@ func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic s
 	if first, special := firstVersion[req.Timestamp]; req.Timestamp < 0 && (!special || all.Version < first) {
 		return none, kerr.UnsupportedVersion
 	}
+	if err := p.Refresh(ctx); err != nil {
+		return none, err
+	}
 	limit := p.HighWatermark()
 	if all.IsolationLevel == 1 {
 		limit = p.LastStableOffset()

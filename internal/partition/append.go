@@ -46,6 +46,13 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 		out.LogAppendTime = now.UnixMilli()
 		b.SetLogAppendTime(out.LogAppendTime)
 	}
+	if p.pipelined {
+		p.begin(ctx, b, now.UnixMilli(), &flight{
+			acks: acks, out: out, done: done,
+			producer: b.ProducerID(), epoch: b.ProducerEpoch(), first: b.BaseSequence(), last: b.LastSequence(),
+		})
+		return
+	}
 	end, l, bad := p.appendValid(ctx, b, now.UnixMilli(), &out)
 	if bad != nil {
 		done(refused(bad, ""))
@@ -92,13 +99,9 @@ func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, 
 
 func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, store.Log, error) {
 	if p.failed.Load() {
-		// Records may have been lost that the producer state remembers, so the
-		// sequence is looked at only after the log is open again.
-		if err := p.reopen(ctx); err != nil {
-			return 0, nil, fmt.Errorf("%w: %w", store.ErrStorage, err)
+		if err := p.openAgain(ctx); err != nil {
+			return 0, nil, err
 		}
-		p.failed.Store(false)
-		p.deps.logger.Info("log opened again after a storage failure", "topic", p.topic, "partition", p.index)
 	}
 	l := p.log.Load().Log
 	idempotent := b.ProducerID() >= 0
@@ -126,6 +129,17 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 	}
 	out.BaseOffset = at.BaseOffset
 	return at.LastOffset + 1, l, nil
+}
+
+// openAgain opens a failed log again. Records may have been lost that the
+// producers' state remembers, so no sequence is looked at before.
+func (p *Partition) openAgain(ctx context.Context) error {
+	if err := p.reopen(ctx); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrStorage, err)
+	}
+	p.failed.Store(false)
+	p.deps.logger.Info("log opened again after a storage failure", "topic", p.topic, "partition", p.index)
+	return nil
 }
 
 // syncFailed logs a failed sync and notes that the log must be opened again, unless it was since.

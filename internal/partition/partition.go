@@ -44,6 +44,11 @@ type Partition struct {
 
 	failed atomic.Bool // the log must be opened again before it can append
 
+	// Of a pipelined log.
+	pipelined bool
+	slots     chan struct{} // taken by appends under way
+	flights   []*flight     // those, oldest first
+
 	dirty   atomic.Bool // on the manager's list for the background flush
 	waiters waiters
 }
@@ -74,7 +79,7 @@ func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partit
 // reopen opens the log, also after it failed. What is in it now is durable, so
 // all of it may be seen.
 func (p *Partition) reopen(ctx context.Context) error {
-	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, logConfig(p.cfg.Load()))
+	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, p.logConfig(p.cfg.Load()))
 	if err != nil {
 		return err
 	}
@@ -83,14 +88,26 @@ func (p *Partition) reopen(ctx context.Context) error {
 		return fmt.Errorf("load producers of %s-%d: %w", p.topic, p.index, err)
 	}
 	_, end := l.Bounds()
+	if _, p.pipelined = l.(store.Pipelined); p.pipelined && p.slots == nil {
+		p.slots = make(chan struct{}, maxFlights)
+	}
 	p.producers = producers
 	p.log.Store(&openLog{l})
 	p.highWatermark.Store(end)
 	return nil
 }
 
-func logConfig(c *config.Topic) store.LogConfig {
-	return store.LogConfig{SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, IndexInterval: c.IndexInterval}
+// logConfig says how the log is to be kept. Internal topics need dense offsets
+// and batches that are appended as one.
+func (p *Partition) logConfig(c *config.Topic) store.LogConfig {
+	layout := store.Layout(c.RedisLayout)
+	if metadata.IsInternal(p.topic) {
+		layout = store.LayoutLog
+	}
+	return store.LogConfig{
+		SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, IndexInterval: c.IndexInterval,
+		Layout: layout, SequenceBits: c.SequenceBits, Replicas: c.MinInSync,
+	}
 }
 
 func (p *Partition) id() store.TopicPartition {
@@ -119,12 +136,26 @@ func (p *Partition) LogEndOffset() int64 {
 	return end
 }
 
+// Refresh finds out where a log ends that others append to as well.
+func (p *Partition) Refresh(ctx context.Context) *kerr.Error {
+	l, ok := p.log.Load().Log.(store.Refresher)
+	if !ok {
+		return nil
+	}
+	end, err := l.Refresh(ctx)
+	if err != nil {
+		return p.wireError("refresh", err)
+	}
+	p.advance(end)
+	return nil
+}
+
 // Size returns how many bytes the partition holds.
 func (p *Partition) Size() int64 { return p.log.Load().Size() }
 
 func (p *Partition) setConfig(c *config.Topic) {
 	p.cfg.Store(c)
-	p.log.Load().SetConfig(logConfig(c))
+	p.log.Load().SetConfig(p.logConfig(c))
 }
 
 // advance lets readers see everything up to end, and wakes those who wait.
@@ -174,6 +205,12 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 	case errors.Is(err, store.ErrOffsetOutOfRange):
 		return kerr.OffsetOutOfRange
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrClosed):
+		return kerr.NotLeaderForPartition
+	case errors.Is(err, store.ErrNotReplicated):
+		return kerr.NotEnoughReplicasAfterAppend
+	case errors.Is(err, store.ErrUnavailable):
+		// Clients try again, after a look whether somebody else leads. That the
+		// store is away is said once, by who watches it.
 		return kerr.NotLeaderForPartition
 	}
 	p.deps.logger.Error("storage failed", "topic", p.topic, "partition", p.index, "doing", what, "error", err)

@@ -56,6 +56,11 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 	if out.Err = p.CheckEpoch(f.LeaderEpoch); out.Err != nil {
 		return out
 	}
+	if f.Offset >= p.HighWatermark() {
+		if out.Err = p.Refresh(ctx); out.Err != nil {
+			return out
+		}
+	}
 	l := p.log.Load()
 	start, end := l.Bounds()
 	out.LogStartOffset, out.HighWatermark = start, p.HighWatermark()

@@ -49,6 +49,9 @@ var (
 	// ErrUnavailable says that the store cannot be reached for now. It is an
 	// ErrStorage too.
 	ErrUnavailable = fmt.Errorf("%w: the store cannot be reached", ErrStorage)
+	// ErrNotReplicated says that what was appended is stored, but has fewer
+	// copies than LogConfig.Replicas asks for.
+	ErrNotReplicated = errors.New("not enough replicas have the records")
 	// ErrInvalidBatch says that the bytes given to Append are not exactly one
 	// record batch of format v2.
 	ErrInvalidBatch = errors.New("not one record batch of format v2")
@@ -178,10 +181,12 @@ type Log interface {
 type Pipelined interface {
 	Log
 	// Begin starts an append as Append does it, and calls done with its outcome,
-	// possibly before it returns. Batches are stored in the order in which they
-	// were begun, and done is called in that order; when one fails, all that
-	// were begun after it fail too, and the log must be opened again. The batch
-	// belongs to the caller again when Begin returns. done must not block.
+	// never from within Begin. Batches are stored in the order in which they
+	// were begun, and done is called in that order, holding no lock of the
+	// engine; when one fails, all that were begun after it fail too, and the log
+	// must be opened again. Begin does not wait for appends under way: how many
+	// there are is the caller's concern. The batch belongs to the caller again
+	// when Begin returns.
 	Begin(ctx context.Context, batch []byte, done func(Appended, error))
 }
 

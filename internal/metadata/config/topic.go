@@ -23,6 +23,9 @@ type Topic struct {
 	MaxCompactLag   time.Duration
 	MinDirtyRatio   float64
 	DeleteRetention time.Duration
+	MinInSync       int
+	RedisLayout     string
+	SequenceBits    int
 }
 
 // CheckTopic says whether a topic setting may have a value.
@@ -68,5 +71,8 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 		MaxCompactLag:   millis(num("max.compaction.lag.ms")),
 		MinDirtyRatio:   ratio,
 		DeleteRetention: millis(num("delete.retention.ms")),
+		MinInSync:       int(num("min.insync.replicas")),
+		RedisLayout:     get("muster.redis.layout"),
+		SequenceBits:    int(num("muster.redis.sequence.bits")),
 	}
 }

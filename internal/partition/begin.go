@@ -1,0 +1,162 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// maxFlights is how many appends of a partition may be under way at once.
+const maxFlights = 32
+
+// flight is an append that a pipelined log has under way.
+type flight struct {
+	acks int16
+	out  Appended
+	done func(Appended)
+	// Of the producer, whose id is negative if there is none.
+	producer    int64
+	epoch       int16
+	first, last int32
+	// Who sent the same batch again meanwhile waits for the same outcome.
+	again []func(Appended)
+}
+
+// unknownOffset is the offset of a batch whose append is under way.
+const unknownOffset = -1
+
+// begin starts the append of a validated batch to a pipelined log. Its sequence
+// is checked against the batches under way too: if one of those fails, all after
+// it do, and the producers' state is loaded again with the log.
+func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *flight) {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		f.done(refused(kerr.NotLeaderForPartition, ""))
+		return
+	}
+	p.mu.Lock()
+	l, known, err := p.admit(ctx, b, f)
+	if err == nil && known == nil {
+		if f.producer >= 0 {
+			remember(p.producers, b, now)
+			p.lastBatch(f).BaseOffset = unknownOffset
+		}
+		p.flights = append(p.flights, f)
+		l.Log.(store.Pipelined).Begin(ctx, b, func(at store.Appended, err error) { p.landed(l, f, at, err) })
+	}
+	p.mu.Unlock()
+	if err == nil && known == nil {
+		return
+	}
+	<-p.slots
+	switch {
+	case err != nil:
+		f.done(refused(err, ""))
+	case known.BaseOffset != unknownOffset:
+		f.out.BaseOffset = known.BaseOffset
+		p.finish(l, f, known.LastOffset+1)
+	}
+}
+
+// admit decides under the lock whether a batch may be appended now. It returns
+// the log, or the batch if it was appended before; if that is still under way,
+// the flight joins it.
+func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*openLog, *store.ProducerBatch, *kerr.Error) {
+	if p.closed {
+		return nil, nil, kerr.NotLeaderForPartition
+	}
+	if p.failed.Load() {
+		if err := p.openAgain(ctx); err != nil {
+			return nil, nil, p.wireError("open", err)
+		}
+	}
+	l := p.log.Load()
+	if f.producer < 0 {
+		return l, nil, nil
+	}
+	known, err := checkSequence(p.producers, b)
+	if err != nil || known == nil {
+		return l, nil, err
+	}
+	found := *known // The state may change once the lock is given up.
+	if found.BaseOffset != unknownOffset {
+		return l, &found, nil
+	}
+	i := slices.IndexFunc(p.flights, func(o *flight) bool {
+		return o.producer == f.producer && o.epoch == f.epoch && o.first == f.first
+	})
+	if i < 0 {
+		return nil, nil, kerr.NotLeaderForPartition // It has just failed.
+	}
+	p.flights[i].again = append(p.flights[i].again, f.done)
+	return l, &found, nil
+}
+
+// lastBatch returns what is remembered of the batch that a flight carries, if it
+// still is.
+func (p *Partition) lastBatch(f *flight) *store.ProducerBatch {
+	if x := p.producers[f.producer]; x != nil && x.Epoch == f.epoch {
+		for i := range x.Batches {
+			if x.Batches[i].BaseSequence == f.first && x.Batches[i].LastSequence == f.last {
+				return &x.Batches[i]
+			}
+		}
+	}
+	return nil
+}
+
+// landed takes in the outcome of an append.
+func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) {
+	p.mu.Lock()
+	p.flights = slices.DeleteFunc(p.flights, func(o *flight) bool { return o == f })
+	current := p.log.Load() == l
+	switch {
+	case err != nil && current && !errors.Is(err, store.ErrClosed):
+		p.failed.Store(true)
+	case err == nil && current && f.producer >= 0:
+		if x := p.lastBatch(f); x != nil {
+			x.BaseOffset, x.LastOffset = at.BaseOffset, at.LastOffset
+		}
+	}
+	p.mu.Unlock()
+	<-p.slots
+	if err != nil {
+		wire := p.wireError("append", err)
+		f.each(refused(wire, ""))
+		return
+	}
+	f.out.BaseOffset = at.BaseOffset
+	p.finish(l, f, at.LastOffset+1)
+}
+
+// finish answers once what was appended is as safe as acks wants it.
+func (p *Partition) finish(l *openLog, f *flight, end int64) {
+	f.out.LogStartOffset, _ = l.Bounds()
+	if f.acks != AcksAll {
+		p.advance(end)
+		f.each(f.out)
+		return
+	}
+	l.Flush(func(err error) {
+		if err != nil {
+			f.each(refused(p.wireError("replicate", err), ""))
+			return
+		}
+		p.advance(end)
+		f.each(f.out)
+	})
+}
+
+// each tells everybody who waits.
+func (f *flight) each(out Appended) {
+	f.done(out)
+	for _, done := range f.again {
+		done(out)
+	}
+}
