@@ -84,12 +84,13 @@ func (s *shard) run() {
 	if !s.load(ctx) {
 		return
 	}
+	var due time.Time // for which wake is set
 	for {
 		s.flush(ctx)
-		if at, ok := s.timers.next(); ok {
+		// Most inputs are heartbeats, which change no timer.
+		if at := s.timers.next(); !at.Equal(due) {
+			due = at
 			wake.Reset(at.Sub(s.c.opts.Now()))
-		} else {
-			wake.Reset(time.Hour)
 		}
 		select {
 		case <-s.stop:
@@ -99,6 +100,7 @@ func (s *shard) run() {
 			s.handle(ctx, i)
 			s.drain(ctx)
 		case <-wake.C:
+			due = time.Time{}
 			s.fire()
 		}
 	}
@@ -141,7 +143,11 @@ func (s *shard) fire() {
 
 // step gives the core an event and takes in its effects.
 func (s *shard) step(e group.Event) {
-	fx := s.core.Step(group.Input{Now: s.c.opts.Now(), Fresh: fresh(), Event: e})
+	in := group.Input{Now: s.c.opts.Now(), Event: e}
+	if group.NeedsFresh(e) {
+		in.Fresh = fresh()
+	}
+	fx := s.core.Step(in)
 	for _, t := range fx.Timers {
 		s.timers.set(t)
 	}

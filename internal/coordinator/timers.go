@@ -39,12 +39,12 @@ func (t *timers) set(tm group.Timer) {
 	}
 }
 
-// next returns when the next timer is due.
-func (t *timers) next() (time.Time, bool) {
+// next returns when the next timer is due, the zero time if there is none.
+func (t *timers) next() time.Time {
 	if len(t.heap) == 0 {
-		return time.Time{}, false
+		return time.Time{}
 	}
-	return t.heap[0].At, true
+	return t.heap[0].At
 }
 
 // due takes out a timer whose time has come.

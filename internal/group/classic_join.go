@@ -79,7 +79,7 @@ func (x *step) refuse(g *group, memberID string) {
 func (x *step) joinNew(g *group, r *Request, m *kmsg.JoinGroupRequest) {
 	if m.InstanceID != nil {
 		id := *m.InstanceID + "-" + uuid(x.fresh)
-		if old := g.static[*m.InstanceID]; old != nil {
+		if old := g.members.static(*m.InstanceID); old != nil {
 			x.replaceStatic(g, old, id, r, m)
 			return
 		}
@@ -154,7 +154,7 @@ func rejoins(g *group, mem *member, changed bool) (TriggerKind, bool) {
 // find returns a member, or why the request cannot be its.
 func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
 	if instance != nil {
-		holder := g.static[*instance]
+		holder := g.members.static(*instance)
 		if holder == nil {
 			return nil, kerr.UnknownMemberID
 		}
@@ -171,7 +171,7 @@ func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
 
 // addMember adds a member, parked in JoinGroup.
 func (x *step) addMember(g *group, id string, r *Request, m *kmsg.JoinGroupRequest) {
-	delete(g.pending, id) // Its timer is replaced by the member's.
+	g.forget(id) // Its timer is replaced by the member's.
 	mem := &member{
 		id: id, instance: m.InstanceID, clientID: r.ClientID, host: r.Host,
 		join: r.ID, joinVersion: m.Version, isNew: true, asked: x.now,
@@ -214,7 +214,7 @@ func (x *step) park(g *group, mem *member, r *Request, m *kmsg.JoinGroupRequest)
 // forgetPending removes a pending member, which was refused.
 func (x *step) forgetPending(g *group, id string) {
 	if g.pending[id] != nil {
-		delete(g.pending, id)
+		g.forget(id)
 		x.cancel(sessionKey(g, id))
 	}
 }

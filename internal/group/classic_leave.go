@@ -53,7 +53,7 @@ func (x *step) leaveOne(g *group, m *kmsg.LeaveGroupRequestMember) (*Trigger, *k
 	id := m.MemberID
 	if id == "" && m.InstanceID != nil {
 		// An administrator removes a static member by its instance id.
-		if holder := g.static[*m.InstanceID]; holder != nil {
+		if holder := g.members.static(*m.InstanceID); holder != nil {
 			id = holder.id
 		}
 	}

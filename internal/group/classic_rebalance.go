@@ -24,7 +24,9 @@ func (x *step) prepareRebalance(g *group, why ...Trigger) {
 		x.failSyncs(g, kerr.RebalanceInProgress)
 	}
 	x.cancelSync(g)
-	g.unsynced = nil
+	for m := g.members.first; m != nil; m = m.next {
+		g.sync(m)
+	}
 	initial := g.state == Empty
 	g.beginRebalance(x.now, why)
 	g.to(PreparingRebalance, x.now)
@@ -141,7 +143,6 @@ func (x *step) becomeEmpty(g *group) {
 // members that did not join are members all the same, until the sync timer ends
 // their grace.
 func (x *step) answerJoins(g *group) {
-	g.unsynced = make(map[string]*member, g.members.len())
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join != 0 {
 			x.replyJoin(g, m, m.join, m.joinVersion)
@@ -149,9 +150,9 @@ func (x *step) answerJoins(g *group) {
 		}
 		m.isNew = false
 		x.touch(g, m, m.session)
-		g.unsynced[m.id] = m
+		m.unsynced = true
 	}
-	g.joined = 0
+	g.joined, g.unsynced = 0, g.members.len()
 }
 
 // drop removes a member and answers what it has parked.

@@ -64,7 +64,7 @@ func (x *step) rearm(g *group, m *member, d time.Duration) {
 // sessionFired handles the session timer of a member or of a pending one.
 func (x *step) sessionFired(g *group, e TimerFired) {
 	if p := g.pending[e.Key.Member]; p != nil && p.seq == e.Seq {
-		delete(g.pending, e.Key.Member)
+		g.forget(e.Key.Member)
 		x.expiredComplete(g)
 		return
 	}

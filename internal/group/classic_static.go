@@ -12,10 +12,6 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m 
 	oldLeader := g.leader
 	x.fenceOld(g, mem)
 	x.cancel(sessionKey(g, mem.id))
-	if g.unsynced[mem.id] != nil {
-		delete(g.unsynced, mem.id)
-		g.unsynced[newID] = mem
-	}
 	if g.leader == mem.id {
 		g.leader = newID
 	}

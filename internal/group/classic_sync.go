@@ -62,8 +62,8 @@ func differs(said *string, is string) bool { return said != nil && is != "" && *
 
 // synced notes that a member has asked for its assignment.
 func (x *step) synced(g *group, mem *member) {
-	delete(g.unsynced, mem.id)
-	if len(g.unsynced) == 0 {
+	g.sync(mem)
+	if g.unsynced == 0 {
 		x.cancelSync(g)
 	}
 }
@@ -103,12 +103,12 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 // the group is Stable for the others.
 func (x *step) syncFired(g *group) {
 	g.syncSeq = 0
-	if g.state != CompletingRebalance && g.state != Stable || len(g.unsynced) == 0 {
+	if g.state != CompletingRebalance && g.state != Stable || g.unsynced == 0 {
 		return
 	}
 	var why []Trigger
 	for m := g.members.first; m != nil; m = m.next {
-		if g.unsynced[m.id] != nil {
+		if m.unsynced {
 			why = append(why, trigger(TriggerNoSync, m, nil))
 			x.drop(g, m)
 		}

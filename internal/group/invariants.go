@@ -67,7 +67,7 @@ func (s *Shard) CheckInvariants() error {
 }
 
 func (g *group) check() error {
-	joined, listed := 0, 0
+	joined, unsynced, listed, static := 0, 0, 0, 0
 	supported := map[string]int{}
 	for m := g.members.first; m != nil; m = m.next {
 		listed++
@@ -77,16 +77,27 @@ func (g *group) check() error {
 		if m.join != 0 {
 			joined++
 		}
+		if m.unsynced {
+			unsynced++
+		}
+		if m.instance != nil {
+			static++
+		}
 		for _, p := range m.protocols {
 			supported[p.name]++
 		}
 	}
+	names := slices.Sorted(maps.Keys(supported))
 	switch {
 	case listed != g.members.len():
 		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
+	case g.members.byID != nil && (len(g.members.byID) != listed || len(g.members.byInstance) != static):
+		return fmt.Errorf("%d members listed, %d of them static; found are %d and %d", listed, static, len(g.members.byID), len(g.members.byInstance))
 	case joined != g.joined:
 		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
-	case !maps.Equal(supported, g.supported) && len(supported)+len(g.supported) > 0:
+	case unsynced != g.unsynced:
+		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
+	case len(names) != g.supported.len() || slices.ContainsFunc(names, func(n string) bool { return supported[n] != g.supported.of(n) }):
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
 	case g.hard == nil && len(g.offsets) == 0:
 		return fmt.Errorf("exists without record and offsets")
@@ -98,7 +109,7 @@ func (g *group) checkMember(m *member) error {
 	switch {
 	case g.members.get(m.id) != m:
 		return fmt.Errorf("listed under another id")
-	case m.instance != nil && g.static[*m.instance] != m:
+	case m.instance != nil && g.members.static(*m.instance) != m:
 		return fmt.Errorf("instance id %q is another member's", *m.instance)
 	case g.pending[m.id] != nil:
 		return fmt.Errorf("both pending and a member")
@@ -129,7 +140,7 @@ func (g *group) checkState() error {
 		return fmt.Errorf("waits for joins though everybody is there")
 	case g.state == CompletingRebalance && g.syncSeq == 0:
 		return fmt.Errorf("waits for the leader without a timer")
-	case (g.state == CompletingRebalance || g.state == Stable) && (g.members.len() == 0 || g.supported[g.protocol] != g.members.len()):
+	case (g.state == CompletingRebalance || g.state == Stable) && (g.members.len() == 0 || g.supported.of(g.protocol) != g.members.len()):
 		return fmt.Errorf("protocol %q is not everybody's", g.protocol)
 	case (g.state == PreparingRebalance || g.state == CompletingRebalance) && g.rebalance == nil:
 		return fmt.Errorf("rebalances without an account of it")
@@ -144,8 +155,8 @@ func (g *group) checkRecord() error {
 		return fmt.Errorf("alive without a record")
 	case g.state == Stable && !g.isStored():
 		return fmt.Errorf("stable, but the record says otherwise")
-	case len(g.unsynced) > 0 && (g.syncSeq == 0 || g.state != CompletingRebalance && g.state != Stable):
-		return fmt.Errorf("%d members have not synced, and no timer waits for them", len(g.unsynced))
+	case g.unsynced > 0 && (g.syncSeq == 0 || g.state != CompletingRebalance && g.state != Stable):
+		return fmt.Errorf("%d members have not synced, and no timer waits for them", g.unsynced)
 	}
 	return nil
 }

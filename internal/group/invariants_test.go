@@ -8,7 +8,7 @@ import (
 )
 
 // stableGroup returns a shard with a Stable group of two, one of them static.
-func stableGroup(t *testing.T) *Shard {
+func stableGroup(t testing.TB) *Shard {
 	s := newScenario(t)
 	s.group(&datadriven.TestData{CmdArgs: []datadriven.CmdArg{{Key: "a"}, {Key: "b/i"}}})
 	if err := s.shard.CheckInvariants(); err != nil {
@@ -21,13 +21,15 @@ func stableGroup(t *testing.T) *Shard {
 func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
 	for what, spoil := range map[string]func(g *group, a, b *member){
 		"a member under another id":        func(_ *group, a, _ *member) { a.id = "x" },
-		"a member that is not listed":      func(g *group, a, _ *member) { g.members.byID["x"] = a },
-		"another's instance id":            func(g *group, a, _ *member) { g.static["i"] = a },
+		"a member that is not listed":      func(g *group, _, _ *member) { g.members.count++ },
+		"another's instance id":            func(_ *group, a, b *member) { a.instance = b.instance },
 		"a member that is pending":         func(g *group, a, _ *member) { g.pending = map[string]*pending{a.id: {}} },
 		"a join parked in a Stable group":  func(g *group, a, _ *member) { a.join = 1; g.joined = 1 },
 		"a sync parked in a Stable group":  func(_ *group, a, _ *member) { a.sync = 1 },
 		"joins that are miscounted":        func(g *group, _, _ *member) { g.joined = 1 },
-		"protocols that are miscounted":    func(g *group, _, _ *member) { g.supported["range"]++ },
+		"syncs that are miscounted":        func(g *group, _, _ *member) { g.unsynced, g.syncSeq = 1, 1 },
+		"protocols that nobody supports":   func(g *group, _, _ *member) { g.supported.add("x", 1) },
+		"protocols that are miscounted":    func(g *group, _, _ *member) { g.supported.add("range", 1) },
 		"a protocol that is not all's":     func(g *group, _, _ *member) { g.protocol = "sticky" },
 		"no session timer":                 func(_ *group, a, _ *member) { a.timerSeq = 0 },
 		"a session timer that is too late": func(_ *group, a, _ *member) { a.timerAt = a.deadline.Add(time.Second) },
@@ -45,7 +47,7 @@ func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
 		},
 		"a join phase of which nothing will be told": func(g *group, _, _ *member) { g.state, g.joinSeq = PreparingRebalance, 1 },
 		"a sync phase without a timer":               func(g *group, _, _ *member) { g.state, g.rebalance = CompletingRebalance, &rebalance{} },
-		"nobody waits for who has not synced":        func(g *group, a, _ *member) { g.unsynced = map[string]*member{a.id: a} },
+		"nobody waits for who has not synced":        func(g *group, a, _ *member) { a.unsynced, g.unsynced = true, 1 },
 	} {
 		s := stableGroup(t)
 		g := s.groups["g"]

@@ -48,7 +48,7 @@ func moves(before *kmsg.GroupMetadataValue, g *group) (list []Move, count, parti
 // between has another, and its partitions have not moved.
 func (g *group) nowKnownAs(e *kmsg.GroupMetadataValueMember) string {
 	if e.InstanceID != nil {
-		if m := g.static[*e.InstanceID]; m != nil {
+		if m := g.members.static(*e.InstanceID); m != nil {
 			return m.id
 		}
 	}

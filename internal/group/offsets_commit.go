@@ -75,7 +75,7 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 	if t.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
 		return kerr.UnknownTopicOrPartition
 	}
-	o := offset{at: p.Offset, epoch: p.LeaderEpoch, topicID: t.TopicID, commit: x.now.UnixMilli(), expire: -1}
+	o := offset{at: p.Offset, epoch: p.LeaderEpoch, commit: x.now.UnixMilli(), expire: -1}
 	if p.Metadata != nil {
 		if characters(*p.Metadata) > x.cfg.MaxMetadata {
 			return kerr.OffsetMetadataTooLarge

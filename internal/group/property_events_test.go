@@ -1,7 +1,6 @@
 package group
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -102,10 +101,18 @@ func (w *world) join(t *rapid.T) {
 // restart lets a static member come back without its member id.
 func (w *world) restart(t *rapid.T) {
 	g := w.shard.groups["g"]
-	if g == nil || len(g.static) == 0 {
+	var instances []string
+	if g != nil {
+		for m := g.members.first; m != nil; m = m.next {
+			if m.instance != nil {
+				instances = append(instances, *m.instance)
+			}
+		}
+	}
+	if len(instances) == 0 {
 		t.Skip("no static member")
 	}
-	instance := pick(t, "instance", slices.Sorted(maps.Keys(g.static))...)
+	instance := pick(t, "instance", instances...)
 	w.sendJoin(t, &kmsg.JoinGroupRequest{Version: pick(t, "version", int16(9), 8), Group: "g", InstanceID: &instance})
 }
 

@@ -25,7 +25,6 @@ type offset struct {
 	at       int64
 	epoch    int32
 	metadata string
-	topicID  [16]byte
 	commit   int64 // when, in milliseconds
 	expire   int64 // when it may go, in milliseconds; -1 by the broker's retention
 }

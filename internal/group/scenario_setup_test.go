@@ -129,7 +129,7 @@ func progress(g *group, m *member) string {
 		return " has not joined"
 	case m.sync != 0:
 		return " has synced"
-	case g.unsynced[m.id] != nil:
+	case m.unsynced:
 		return " has not synced"
 	}
 	return ""

@@ -28,7 +28,7 @@ func TestScenarios(t *testing.T) {
 
 // scenario plays clients, clock, log and timers around a shard.
 type scenario struct {
-	t     *testing.T
+	t     testing.TB
 	shard *Shard
 	cfg   Config
 	start time.Time
@@ -52,7 +52,7 @@ type asked struct {
 	req kmsg.Request
 }
 
-func newScenario(t *testing.T) *scenario {
+func newScenario(t testing.TB) *scenario {
 	s := &scenario{t: t}
 	s.restart()
 	return s
@@ -104,7 +104,11 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 func (s *scenario) step(e Event) {
 	s.fresh++
 	before := s.states()
-	fx := s.shard.Step(Input{Now: s.now, Fresh: freshBytes(s.fresh), Event: e})
+	in := Input{Now: s.now, Event: e}
+	if NeedsFresh(e) {
+		in.Fresh = freshBytes(s.fresh)
+	}
+	fx := s.shard.Step(in)
 	if s.failing && len(fx.Records) > 0 {
 		s.failed(fx)
 		return
@@ -241,7 +245,7 @@ func (s *scenario) config(d *datadriven.TestData) {
 	s.step(Configured{Config: s.cfg})
 }
 
-func parseDuration(t *testing.T, v string) time.Duration {
+func parseDuration(t testing.TB, v string) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(v)
 	if err != nil {
@@ -250,7 +254,7 @@ func parseDuration(t *testing.T, v string) time.Duration {
 	return d
 }
 
-func parseInt(t *testing.T, v string) int {
+func parseInt(t testing.TB, v string) int {
 	t.Helper()
 	n, err := strconv.Atoi(v)
 	if err != nil {

@@ -30,8 +30,20 @@ import (
 // Input is one event with the time and randomness to handle it.
 type Input struct {
 	Now   time.Time
-	Fresh [16]byte
+	Fresh [16]byte // used only if NeedsFresh
 	Event Event
+}
+
+// NeedsFresh says whether an event may need fresh random bytes, which are made
+// into the id of a member that joins. Everything else, heartbeats above all, is
+// spared the cost of them.
+func NeedsFresh(e Event) bool {
+	r, ok := e.(Request)
+	if !ok {
+		return false
+	}
+	_, ok = r.Msg.(*kmsg.JoinGroupRequest)
+	return ok
 }
 
 // Event is a Request, TimerFired, TopicsDeleted, Configured or Loaded.

@@ -43,11 +43,10 @@ type group struct {
 	protocol     string // selected; empty if none is
 	leader       string
 	members      memberList
-	static       map[string]*member  // by group instance id
-	pending      map[string]*pending // told their id, not yet joined
-	supported    map[string]int      // protocol name to how many members support it
+	pending      map[string]*pending // told their id, not yet joined; nil if nobody is
+	supported    tally               // how many members support each protocol
 	joined       int                 // members parked in JoinGroup
-	unsynced     map[string]*member  // members of this generation that have not synced
+	unsynced     int                 // members of this generation that have not synced
 	newMember    bool                // somebody joined since the initial delay was last armed
 	delay        time.Duration       // the initial delay as last armed
 	remaining    time.Duration       // by which the initial delay may still be extended
@@ -80,6 +79,7 @@ type member struct {
 	sync        RequestID // parked SyncGroup, 0 if none
 	syncVersion int16
 	isNew       bool      // has not been in a completed join phase
+	unsynced    bool      // has not synced in this generation
 	asked       time.Time // when it joined in this rebalance
 
 	deadline time.Time // to be heard of
@@ -111,25 +111,14 @@ func (g *group) add(m *member, protocolType string) {
 	if g.leader == "" {
 		g.leader = m.id
 	}
-	if m.instance != nil {
-		if g.static == nil {
-			g.static = map[string]*member{}
-		}
-		g.static[*m.instance] = m
-	}
 	g.members.add(m)
 	g.support(m.protocols, 1)
 }
 
 // support counts protocols that a member supports in or out.
 func (g *group) support(protocols []protocol, n int) {
-	if g.supported == nil {
-		g.supported = map[string]int{}
-	}
 	for _, p := range protocols {
-		if g.supported[p.name] += n; g.supported[p.name] == 0 {
-			delete(g.supported, p.name)
-		}
+		g.supported.add(p.name, n)
 	}
 }
 
@@ -137,10 +126,7 @@ func (g *group) support(protocols []protocol, n int) {
 func (g *group) remove(m *member) {
 	g.members.remove(m)
 	g.support(m.protocols, -1)
-	if m.instance != nil && g.static[*m.instance] == m {
-		delete(g.static, *m.instance)
-	}
-	delete(g.unsynced, m.id)
+	g.sync(m)
 	if m.join != 0 {
 		g.joined--
 	}
@@ -152,6 +138,21 @@ func (g *group) remove(m *member) {
 	}
 }
 
+// sync notes that a member need not sync any more.
+func (g *group) sync(m *member) {
+	if m.unsynced {
+		m.unsynced = false
+		g.unsynced--
+	}
+}
+
+// forget notes that somebody is not pending any more.
+func (g *group) forget(id string) {
+	if delete(g.pending, id); len(g.pending) == 0 {
+		g.pending = nil
+	}
+}
+
 // supports says whether somebody with these protocols can be a member: the type
 // must be the group's, and one protocol must be supported by everybody.
 func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestProtocol) bool {
@@ -159,7 +160,7 @@ func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestP
 		return protocolType != "" && len(protocols) > 0
 	}
 	return protocolType == g.protocolType && slices.ContainsFunc(protocols, func(p kmsg.JoinGroupRequestProtocol) bool {
-		return g.supported[p.Name] == g.members.len()
+		return g.supported.of(p.Name) == g.members.len()
 	})
 }
 
@@ -170,7 +171,7 @@ func (g *group) vote() string {
 	var order []string
 	for m := g.members.first; m != nil; m = m.next {
 		for _, p := range m.protocols {
-			if g.supported[p.name] == g.members.len() {
+			if g.supported.of(p.name) == g.members.len() {
 				if votes[p.name]++; votes[p.name] == 1 {
 					order = append(order, p.name)
 				}
@@ -233,49 +234,3 @@ func cloneProtocols(in []kmsg.JoinGroupRequestProtocol) []protocol {
 }
 
 func (s *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(s.groups)) }
-
-// memberList keeps members in the order in which they joined, with O(1) look-up
-// and removal.
-type memberList struct {
-	byID        map[string]*member
-	first, last *member
-}
-
-func (l *memberList) len() int { return len(l.byID) }
-
-func (l *memberList) get(id string) *member { return l.byID[id] }
-
-func (l *memberList) add(m *member) {
-	if l.byID == nil {
-		l.byID = map[string]*member{}
-	}
-	l.byID[m.id] = m
-	m.prev, m.next = l.last, nil
-	if l.last == nil {
-		l.first = m
-	} else {
-		l.last.next = m
-	}
-	l.last = m
-}
-
-func (l *memberList) remove(m *member) {
-	delete(l.byID, m.id)
-	if m.prev == nil {
-		l.first = m.next
-	} else {
-		m.prev.next = m.next
-	}
-	if m.next == nil {
-		l.last = m.prev
-	} else {
-		m.next.prev = m.prev
-	}
-}
-
-// rename gives a member another id, in its place.
-func (l *memberList) rename(m *member, id string) {
-	delete(l.byID, m.id)
-	m.id = id
-	l.byID[id] = m
-}
