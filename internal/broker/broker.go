@@ -148,7 +148,7 @@ func (b *Broker) openStore() (crashed bool, err error) {
 
 // load replays metadata and opens the partitions.
 func (b *Broker) load(ctx context.Context, crashed bool) error {
-	b.manager = partition.NewManager(partition.Options{Store: b.store, Logger: b.logger})
+	b.manager = partition.NewManager(partition.Options{Store: b.store, Self: b.nodeID(), Logger: b.logger})
 	b.openGroups()
 	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack")}
 	for _, e := range b.endpoints {

@@ -37,7 +37,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	s := mem.New()
-	m := partition.NewManager(partition.Options{Store: s, Logger: logger})
+	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: logger})
 	groups := coordinator.New(coordinator.Options{
 		Log: func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger, Config: group.DefaultConfig(),
 	})

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"muster/internal/store"
@@ -11,6 +12,11 @@ import (
 // Run applies retention and compaction, and makes durable in the background
 // what producers did not wait for, until ctx ends.
 func (m *Manager) Run(ctx context.Context) {
+	var shared sync.WaitGroup
+	defer shared.Wait()
+	if m.shared {
+		shared.Go(func() { m.runShared(ctx) })
+	}
 	cfg := m.cfg.Load()
 	retention := time.NewTicker(cfg.Duration("log.retention.check.interval.ms"))
 	defer retention.Stop()

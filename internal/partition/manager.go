@@ -17,18 +17,27 @@ import (
 // Options of a manager.
 type Options struct {
 	Store  store.Store
+	Self   int32 // node id of this broker
 	Now    func() time.Time
 	Logger *slog.Logger
+	// Alive says whether this broker may believe that it still leads what the
+	// image says. Nil for a broker that is alone.
+	Alive func() bool
 }
 
 // Manager holds the partitions that this broker leads, and keeps them as the
 // image says.
 type Manager struct {
-	deps deps
-	cfg  atomic.Pointer[config.Broker]
+	deps   deps
+	self   int32
+	alive  func() bool
+	shared bool // other brokers use the store too
+	cfg    atomic.Pointer[config.Broker]
+	image  atomic.Pointer[metadata.Image]
 
-	mu     sync.RWMutex
-	topics map[string]*topic
+	mu      sync.RWMutex
+	topics  map[string]*topic
+	missing atomic.Bool // a partition that this broker leads could not be opened yet
 
 	dirtyMu sync.Mutex
 	dirty   []*Partition
@@ -45,7 +54,11 @@ func NewManager(opts Options) *Manager {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	m := &Manager{topics: map[string]*topic{}}
+	if opts.Alive == nil {
+		opts.Alive = func() bool { return true }
+	}
+	m := &Manager{topics: map[string]*topic{}, self: opts.Self, alive: opts.Alive}
+	_, m.shared = opts.Store.(store.Shared)
 	m.deps = deps{
 		store: opts.Store, now: opts.Now, logger: opts.Logger,
 		flushAll: func() bool { return m.cfg.Load().Bool("muster.acks.all.flush") },
@@ -57,6 +70,9 @@ func NewManager(opts Options) *Manager {
 
 // Get returns a partition, nil if this broker does not lead it.
 func (m *Manager) Get(name string, index int32) *Partition {
+	if !m.alive() {
+		return nil
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	t := m.topics[name]
@@ -70,6 +86,7 @@ func (m *Manager) Get(name string, index int32) *Partition {
 // image after.
 func (m *Manager) Apply(ctx context.Context, before, after *metadata.Image, topics []string) error {
 	m.cfg.Store(after.Config)
+	m.image.Store(after)
 	var errs []error
 	for _, name := range topics {
 		old, t := before.Topic(name), after.Topic(name)
@@ -83,21 +100,50 @@ func (m *Manager) Apply(ctx context.Context, before, after *metadata.Image, topi
 	return errors.Join(errs...)
 }
 
-// update opens what is new of a topic and passes on changed settings. What a
-// deleted topic of the same name may have left behind goes first.
+// update closes what this broker does not lead any more of a topic, opens what
+// is new, and passes on changed settings.
 func (m *Manager) update(ctx context.Context, t *metadata.Topic, created bool) error {
 	m.mu.RLock()
 	old := m.topics[t.Name]
 	m.mu.RUnlock()
-	next := &topic{id: t.ID}
+	next := &topic{id: t.ID, partitions: make([]*Partition, len(t.Partitions))}
+	known := 0
 	if old != nil {
-		next.partitions = append(next.partitions, old.partitions...)
+		known = copy(next.partitions, old.partitions)
 	}
-	for _, p := range next.partitions {
+	for i, p := range next.partitions {
+		if p == nil {
+			continue
+		}
+		if t.Partitions[i] != (metadata.Partition{Leader: m.self, LeaderEpoch: p.epoch}) {
+			m.resign(ctx, p)
+			next.partitions[i] = nil
+			continue
+		}
 		p.setConfig(&t.Config)
 	}
-	for i := len(next.partitions); i < len(t.Partitions); i++ {
-		if created || old != nil {
+	m.mu.Lock()
+	m.topics[t.Name] = next
+	m.mu.Unlock()
+	if m.shared {
+		m.openMissing(ctx, t)
+		return nil
+	}
+	return m.openNew(ctx, t, next, known, created || old != nil)
+}
+
+// resign gives up a partition that another broker leads now.
+func (m *Manager) resign(ctx context.Context, p *Partition) {
+	if err := p.close(ctx); err != nil {
+		m.deps.logger.Warn("partition not closed cleanly", "topic", p.topic, "partition", p.index, "error", err)
+	}
+}
+
+// openNew opens the partitions from known on, of a store that nobody else uses.
+// What a deleted topic of the same name may have left behind goes first.
+func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, known int, created bool) error {
+	for i := known; i < len(t.Partitions); i++ {
+		if created {
 			tp := store.TopicPartition{Topic: t.Name, Partition: int32(i)}
 			if err := m.deps.store.Delete(ctx, tp); err != nil {
 				return err
@@ -107,15 +153,15 @@ func (m *Manager) update(ctx context.Context, t *metadata.Topic, created bool) e
 		if err != nil {
 			return fmt.Errorf("open partition %s-%d: %w", t.Name, i, err)
 		}
-		next.partitions = append(next.partitions, p)
+		m.mu.Lock()
+		into.partitions[i] = p
+		m.mu.Unlock()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.topics[t.Name] = next
 	return nil
 }
 
-// remove deletes a topic's partitions with their records.
+// remove ends a topic's partitions, and deletes their records if this broker is
+// alone: otherwise whoever deleted the topic does that.
 func (m *Manager) remove(ctx context.Context, name string) error {
 	m.mu.Lock()
 	t := m.topics[name]
@@ -126,15 +172,25 @@ func (m *Manager) remove(ctx context.Context, name string) error {
 	}
 	var errs []error
 	for _, p := range t.partitions {
-		p.abandon()
-		errs = append(errs, m.deps.store.Delete(ctx, p.id()))
+		switch {
+		case p == nil:
+		case m.shared:
+			m.resign(ctx, p)
+		default:
+			p.abandon()
+			errs = append(errs, m.deps.store.Delete(ctx, p.id()))
+		}
 	}
 	return errors.Join(errs...)
 }
 
 // RemoveOrphans deletes logs that no topic of the image has: a crash came
-// between a topic's deletion and that of its logs.
+// between a topic's deletion and that of its logs. In a store that others use,
+// what is not known is theirs.
 func (m *Manager) RemoveOrphans(ctx context.Context, image *metadata.Image) error {
+	if m.shared {
+		return nil
+	}
 	logs, err := m.deps.store.List(ctx)
 	if err != nil {
 		return err
@@ -165,7 +221,11 @@ func (m *Manager) all() []*Partition {
 	defer m.mu.RUnlock()
 	var out []*Partition
 	for _, t := range m.topics {
-		out = append(out, t.partitions...)
+		for _, p := range t.partitions {
+			if p != nil {
+				out = append(out, p)
+			}
+		}
 	}
 	return out
 }

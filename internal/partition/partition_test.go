@@ -32,7 +32,7 @@ type rig struct {
 func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.UnixMilli(1_700_000_000_000)}
-	r.Manager = NewManager(Options{Store: s, Now: func() time.Time { return r.now }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r.Manager = NewManager(Options{Store: s, Self: 1, Now: func() time.Time { return r.now }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	defaults, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -43,3 +43,10 @@ func (ws *waiters) wake() {
 		}
 	}
 }
+
+// any says whether somebody waits.
+func (ws *waiters) any() bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return len(ws.set) > 0
+}

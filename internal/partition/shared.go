@@ -1,0 +1,113 @@
+package partition
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"muster/internal/metadata"
+)
+
+const (
+	// openAtOnce is how many partitions of a store far away are opened, or
+	// looked at, at the same time.
+	openAtOnce = 16
+	// retryOpen is how often partitions are tried again that could not be opened.
+	retryOpen = 300 * time.Millisecond
+	// refreshEvery is how soon somebody who waits for records hears of those
+	// that others added to the log.
+	refreshEvery = 50 * time.Millisecond
+)
+
+// openMissing opens the partitions of a topic that this broker leads and has not
+// opened yet. What fails is tried again later: the store may be away, or the old
+// leader in the way of a newer one than we know of.
+func (m *Manager) openMissing(ctx context.Context, t *metadata.Topic) {
+	var todo []int32
+	m.mu.RLock()
+	if have := m.topics[t.Name]; have != nil && have.id == t.ID {
+		for i, p := range t.Partitions {
+			if p.Leader == m.self && i < len(have.partitions) && have.partitions[i] == nil {
+				todo = append(todo, int32(i))
+			}
+		}
+	}
+	m.mu.RUnlock()
+	inParallel(todo, func(i int32) {
+		p, err := open(ctx, &m.deps, t, i)
+		if err != nil {
+			m.missing.Store(true)
+			m.deps.logger.Debug("partition not opened yet", "topic", t.Name, "partition", i, "error", err)
+			return
+		}
+		if !m.install(t, p) {
+			m.resign(ctx, p)
+		}
+	})
+}
+
+// install makes an opened partition known, unless the image has moved on.
+func (m *Manager) install(t *metadata.Topic, p *Partition) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, have := m.image.Load().Topic(t.Name), m.topics[t.Name]
+	want := metadata.Partition{Leader: m.self, LeaderEpoch: p.epoch}
+	if now == nil || now.ID != t.ID || have == nil || have.id != t.ID || now.Partitions[p.index] != want || have.partitions[p.index] != nil {
+		return false
+	}
+	have.partitions[p.index] = p
+	return true
+}
+
+// openRest tries again what could not be opened.
+func (m *Manager) openRest(ctx context.Context) {
+	if !m.missing.Swap(false) {
+		return
+	}
+	for _, t := range m.image.Load().Topics() {
+		m.openMissing(ctx, t)
+	}
+}
+
+// refresh looks for records that others added to logs that somebody waits for.
+func (m *Manager) refresh(ctx context.Context) {
+	var waited []*Partition
+	for _, p := range m.all() {
+		if p.waiters.any() {
+			waited = append(waited, p)
+		}
+	}
+	inParallel(waited, func(p *Partition) { _ = p.Refresh(ctx) })
+}
+
+// runShared does what a store needs that others use too, until ctx ends.
+func (m *Manager) runShared(ctx context.Context) {
+	reopen := time.NewTicker(retryOpen)
+	defer reopen.Stop()
+	refresh := time.NewTicker(refreshEvery)
+	defer refresh.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-reopen.C:
+			m.openRest(ctx)
+		case <-refresh.C:
+			m.refresh(ctx)
+		}
+	}
+}
+
+// inParallel does something with each of a list, a few at a time.
+func inParallel[T any](list []T, do func(T)) {
+	var running sync.WaitGroup
+	gate := make(chan struct{}, openAtOnce)
+	for _, x := range list {
+		gate <- struct{}{}
+		running.Go(func() {
+			defer func() { <-gate }()
+			do(x)
+		})
+	}
+	running.Wait()
+}
