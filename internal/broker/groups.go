@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"muster/internal/coordinator"
 	"muster/internal/group"
 	"muster/internal/metadata"
@@ -31,7 +33,7 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		b.groups.Configure(groupConfig(after.Config))
 	}
 	if t := after.Topic(metadata.OffsetsTopic); t != nil {
-		b.groups.Start(int32(len(t.Partitions)))
+		b.groups.Lead(b.led(t))
 	}
 	var deleted []string
 	for _, name := range topics {
@@ -43,6 +45,19 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		b.groups.TopicsDeleted(deleted)
 	}
 	return nil
+}
+
+// led returns the leader epochs of the partitions of a topic that this broker
+// leads.
+func (b *Broker) led(t *metadata.Topic) []int32 {
+	out := make([]int32, len(t.Partitions))
+	for i, p := range t.Partitions {
+		out[i] = coordinator.NotLed
+		if p.Leader == b.nodeID() {
+			out[i] = p.LeaderEpoch
+		}
+	}
+	return out
 }
 
 func groupConfig(c *config.Broker) group.Config {
@@ -67,7 +82,12 @@ func (l offsetsLog) part() *partition.Partition { return l.manager.Get(metadata.
 
 // Append implements coordinator.Log.
 func (l offsetsLog) Append(ctx context.Context, batch []byte, done func(error)) {
-	l.part().Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
+	p := l.part()
+	if p == nil {
+		done(kerr.NotLeaderForPartition)
+		return
+	}
+	p.Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
 		if a.Err != nil {
 			done(a.Err)
 			return
@@ -76,12 +96,21 @@ func (l offsetsLog) Append(ctx context.Context, batch []byte, done func(error)) 
 	})
 }
 
-// Start implements coordinator.Log.
-func (l offsetsLog) Start() int64 { return l.part().LogStartOffset() }
+// Start implements coordinator.Log. Where there is no partition, Read says so.
+func (l offsetsLog) Start() int64 {
+	if p := l.part(); p != nil {
+		return p.LogStartOffset()
+	}
+	return 0
+}
 
 // Read implements coordinator.Log.
 func (l offsetsLog) Read(ctx context.Context, offset int64) ([]byte, error) {
-	f := l.part().Read(ctx, partition.Fetch{
+	p := l.part()
+	if p == nil {
+		return nil, kerr.NotLeaderForPartition
+	}
+	f := p.Read(ctx, partition.Fetch{
 		Offset: offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 1 << 20, MinOne: true,
 	})
 	if f.Err != nil {

@@ -51,6 +51,9 @@ type Options struct {
 	Logger  *slog.Logger
 	Config  group.Config
 	Now     func() time.Time
+	// Alive says whether this broker may believe that it still leads what it was
+	// told to. Nil for a broker that is alone.
+	Alive func() bool
 }
 
 // Coordinator runs the shards of this broker.
@@ -59,42 +62,65 @@ type Coordinator struct {
 	config atomic.Pointer[group.Config]
 	shards atomic.Pointer[[]*shard] // nil until there is a __consumer_offsets
 	lastID atomic.Uint64
+	gate   chan struct{} // taken by shards that load
 
 	mu     sync.Mutex
 	closed bool
 }
+
+// loadAtOnce is how many shards load at the same time.
+const loadAtOnce = 4
 
 // New returns a coordinator without shards.
 func New(opts Options) *Coordinator {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Coordinator{opts: opts}
+	if opts.Alive == nil {
+		opts.Alive = func() bool { return true }
+	}
+	c := &Coordinator{opts: opts, gate: make(chan struct{}, loadAtOnce)}
 	c.config.Store(&opts.Config)
 	return c
 }
 
-// Start starts the shards of a __consumer_offsets with so many partitions. It
-// returns at once; the shards load one after the other.
-func (c *Coordinator) Start(partitions int32) {
+// NotLed stands for the leader epoch of a partition that another broker leads.
+const NotLed = -1
+
+// Lead makes this broker the coordinator of the partitions of __consumer_offsets
+// that it leads: epochs are its leader epochs, NotLed where it does not lead. It
+// returns at once; the shards load a few at a time.
+func (c *Coordinator) Lead(epochs []int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.shards.Load() != nil {
+	if c.closed {
 		return
 	}
-	shards := make([]*shard, partitions)
-	gate := make(chan struct{}, 2) // How many load at the same time.
-	for i := range shards {
-		shards[i] = newShard(c, int32(i), gate)
+	var old []*shard
+	if shards := c.shards.Load(); shards != nil {
+		old = *shards
 	}
-	c.shards.Store(&shards)
-	for _, s := range shards {
+	next := make([]*shard, len(epochs))
+	var ended, begun []*shard
+	for i, epoch := range epochs {
+		if i < len(old) && old[i] != nil {
+			if old[i].leaderEpoch == epoch {
+				next[i] = old[i]
+				continue
+			}
+			ended = append(ended, old[i])
+		}
+		if epoch != NotLed {
+			next[i] = newShard(c, int32(i), epoch)
+			begun = append(begun, next[i])
+		}
+	}
+	c.shards.Store(&next)
+	stopAll(ended)
+	for _, s := range begun {
 		go s.run()
 	}
 }
-
-// Started says whether there are shards.
-func (c *Coordinator) Started() bool { return c.shards.Load() != nil }
 
 // Close stops the shards. Who still waits is told that this is not the
 // coordinator any more.
@@ -106,10 +132,18 @@ func (c *Coordinator) Close() {
 	}
 	c.closed = true
 	if shards := c.shards.Load(); shards != nil {
-		for _, s := range *shards {
+		stopAll(*shards)
+	}
+}
+
+func stopAll(shards []*shard) {
+	for _, s := range shards {
+		if s != nil {
 			close(s.stop)
 		}
-		for _, s := range *shards {
+	}
+	for _, s := range shards {
+		if s != nil {
 			<-s.stopped
 		}
 	}
@@ -129,7 +163,9 @@ func (c *Coordinator) TopicsDeleted(topics []string) {
 func (c *Coordinator) broadcast(e group.Event) {
 	if shards := c.shards.Load(); shards != nil {
 		for _, s := range *shards {
-			s.post(item{event: e})
+			if s != nil {
+				s.post(item{event: e})
+			}
 		}
 	}
 }
@@ -150,7 +186,11 @@ func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req k
 	return (*shards)[group.PartitionFor(groupID, int32(len(*shards)))].do(ctx, from, req)
 }
 
+// do has a request handled. A shard that is nil is another broker's.
 func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
+	if s == nil || !s.c.opts.Alive() {
+		return Failed(req, kerr.NotCoordinator)
+	}
 	if err := s.available(req); err != nil {
 		return Failed(req, err)
 	}

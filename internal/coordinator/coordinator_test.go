@@ -101,7 +101,7 @@ func inBubble(t *testing.T, log *gatedLog, test func(t *testing.T, c *Coordinato
 		cfg := group.DefaultConfig()
 		cfg.InitialDelay = 0
 		c := New(Options{Log: func(int32) Log { return log }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Config: cfg})
-		c.Start(1)
+		c.Lead([]int32{0})
 		synctest.Wait()
 		test(t, c)
 		c.Close()
@@ -210,7 +210,7 @@ func TestWhileAShardLoadsRequestsAreToldExceptHeartbeats(t *testing.T) {
 		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != kerr.CoordinatorNotAvailable.Code {
 			t.Errorf("before there is a topic: code %d", code)
 		}
-		c.Start(1)
+		c.Lead([]int32{0})
 		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != kerr.CoordinatorLoadInProgress.Code {
 			t.Errorf("code %d", code)
 		}
@@ -280,7 +280,7 @@ func TestASuccessorKnowsTheMembers(t *testing.T) {
 		id := becomeMember(t, c)
 		c.Close()
 		again := New(c.opts)
-		again.Start(1)
+		again.Lead([]int32{0})
 		synctest.Wait()
 		if code := again.Do(t.Context(), "g", Client{}, beatRequest(id, 1)).(*kmsg.HeartbeatResponse).ErrorCode; code != 0 {
 			t.Errorf("heartbeat in the same generation: code %d", code)

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -33,15 +34,16 @@ func (c *Coordinator) Each(ctx context.Context, from Client, groups []string, pa
 	}, merge)
 }
 
-// All has a request handled by every shard. A coordinator without shards has no
+// All has a request handled by every shard of this broker. A coordinator without shards has no
 // groups, and calls merge with nothing.
 func (c *Coordinator) All(ctx context.Context, from Client, part func() kmsg.Request, merge func(kmsg.Response)) {
 	shards := c.shards.Load()
 	if shards == nil {
 		return
 	}
-	c.fan(len(*shards), func(do func(func() kmsg.Response)) {
-		for _, s := range *shards {
+	led := slices.DeleteFunc(slices.Clone(*shards), func(s *shard) bool { return s == nil })
+	c.fan(len(led), func(do func(func() kmsg.Response)) {
+		for _, s := range led {
 			do(func() kmsg.Response { return s.do(ctx, from, part()) })
 		}
 	}, merge)

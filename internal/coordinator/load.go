@@ -10,25 +10,31 @@ import (
 )
 
 // retryLoad is how long a shard waits after a load that failed.
-const retryLoad = time.Second
+const retryLoad = 200 * time.Millisecond
+
+// retriesBeforeWarning keeps loads that fail for a moment, as when leaders
+// change, out of the log.
+const retriesBeforeWarning = 10
 
 // load makes the shard's state what its log says, and goes on until it has. It
 // returns false if the shard is stopped meanwhile.
 func (s *shard) load(ctx context.Context) bool {
 	s.phase.Store(loading)
-	for {
+	for attempt := 0; ; attempt++ {
 		select {
-		case s.gate <- struct{}{}:
+		case s.c.gate <- struct{}{}:
 		case <-s.stop:
 			return false
 		}
 		err := s.replay(ctx)
-		<-s.gate
+		<-s.c.gate
 		if err == nil {
 			s.phase.Store(active)
 			return true
 		}
-		s.c.opts.Logger.Error("groups could not be loaded; trying again", "shard", s.index, "error", err)
+		if attempt == retriesBeforeWarning {
+			s.c.opts.Logger.Warn("groups could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
+		}
 		select {
 		case <-s.stop:
 			return false

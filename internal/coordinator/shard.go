@@ -22,14 +22,14 @@ const inboxSize = 256
 
 // shard is one partition's groups with the goroutine that owns them.
 type shard struct {
-	c       *Coordinator
-	index   int32
-	log     Log
-	gate    chan struct{}
-	inbox   chan item
-	stop    chan struct{}
-	stopped chan struct{}
-	phase   atomic.Int32
+	c           *Coordinator
+	index       int32
+	leaderEpoch int32
+	log         Log
+	inbox       chan item
+	stop        chan struct{}
+	stopped     chan struct{}
+	phase       atomic.Int32
 
 	// Owned by run.
 	core    *group.Shard
@@ -59,9 +59,9 @@ type item struct {
 	err      error
 }
 
-func newShard(c *Coordinator, index int32, gate chan struct{}) *shard {
+func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
 	return &shard{
-		c: c, index: index, gate: gate, log: c.opts.Log(index),
+		c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index),
 		inbox: make(chan item, inboxSize), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 }

@@ -53,7 +53,7 @@ func newWorld(t testing.TB) *world {
 	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: metadata.OffsetsTopic, Partitions: 3, Replication: 1}}, false); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	groups.Start(3)
+	groups.Lead([]int32{0, 0, 0})
 	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
