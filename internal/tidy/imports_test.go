@@ -55,12 +55,13 @@ var importTable = map[string][]string{
 	"store/storetest": {"record", "store"},
 
 	// Tests in the form of packages.
-	"sim":  {everything},
-	"tidy": {},
+	"redistest": {},
+	"sim":       {everything},
+	"tidy":      {},
 }
 
 // testOnly lists the packages that no other package may import, tests aside.
-var testOnly = []string{"sim", "store/storetest", "tidy"}
+var testOnly = []string{"redistest", "sim", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))
