@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -27,42 +28,64 @@ var (
 // AlterTopic changes settings of a topic: all of them if replace is set, those
 // named otherwise.
 func (c *Controller) AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	image := c.image.Load()
-	old := image.Topic(name)
-	if old == nil {
-		return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+	return c.attempt(ctx, func() error {
+		image := c.image.Load()
+		old := image.Topic(name)
+		if old == nil {
+			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+		}
+		current := func(n string) string { return config.TopicValue(image.Config, old.Set, n) }
+		set, err := apply(topicKind, old.Set, current, changes, replace)
+		if err == nil {
+			err = errors.Join(c.checkReplicas(set), checkLayout(old, set, current))
+		}
+		if err != nil || validateOnly {
+			return err
+		}
+		t := *old
+		t.Set = set
+		edit := image.Edit()
+		edit.PutTopic(t)
+		return c.change(ctx, edit, topicRecord(t, c.shared != nil))
+	})
+}
+
+// fixed are the topic settings that say what the stored records look like.
+var fixed = []string{"muster.redis.layout", "muster.redis.sequence.bits"}
+
+// checkLayout refuses to change how a topic's records are laid out.
+func checkLayout(t *metadata.Topic, set map[string]string, current func(string) string) error {
+	for _, name := range fixed {
+		switch v, ok := set[name]; {
+		case ok && v != current(name):
+			return metadata.Refuse(kerr.InvalidConfig, "%s cannot change once topic %q exists", name, t.Name)
+		case !ok && t.Set[name] != "":
+			set[name] = t.Set[name] // Also if all settings are replaced.
+		}
 	}
-	current := func(n string) string { return config.TopicValue(image.Config, old.Set, n) }
-	set, err := apply(topicKind, old.Set, current, changes, replace)
-	if err != nil || validateOnly {
-		return err
-	}
-	t := *old
-	t.Set = set
-	edit := image.Edit()
-	edit.PutTopic(t)
-	return c.change(ctx, edit, topicRecord(t))
+	return nil
 }
 
 // AlterBroker changes settings of the broker that may change while it runs.
 func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	image := c.image.Load()
-	for _, ch := range changes {
-		if d := config.BrokerDef(ch.Name); d != nil && d.Static {
-			return metadata.Refuse(kerr.InvalidRequest, "broker setting %q is read at start and cannot be altered", ch.Name)
+	return c.attempt(ctx, func() error {
+		image := c.image.Load()
+		for _, ch := range changes {
+			if d := config.BrokerDef(ch.Name); d != nil && d.Static {
+				return metadata.Refuse(kerr.InvalidRequest, "broker setting %q is read at start and cannot be altered", ch.Name)
+			}
 		}
-	}
-	set, err := apply(brokerKind, image.Set, image.Config.Get, changes, replace)
-	if err != nil || validateOnly {
-		return err
-	}
-	edit := image.Edit()
-	edit.SetBrokerConfig(set)
-	return c.change(ctx, edit, configRecord(set))
+		set, err := apply(brokerKind, image.Set, image.Config.Get, changes, replace)
+		if err == nil {
+			err = c.checkReplicas(set)
+		}
+		if err != nil || validateOnly {
+			return err
+		}
+		edit := image.Edit()
+		edit.SetBrokerConfig(set)
+		return c.change(ctx, edit, configRecord(set))
+	})
 }
 
 // apply computes the settings after the changes.

@@ -1,15 +1,21 @@
 // Package cluster keeps the cluster's metadata: it owns the log
 // __cluster_metadata, replays it into an image, and turns every change into
-// records first and into the next image after they are durable.
+// records first and into the next image after they are stored.
 //
-// Changes are made one at a time. Readers take the current image with Image and
-// never wait. With a store on local disk there is one broker, which leads every
-// partition; its leader epoch rises each time it starts after a crash, so that
-// clients notice a log that lost records they had read.
+// Readers take the current image with Image and never wait. Changes are made one
+// at a time. With a store of its own a broker is alone and leads every partition;
+// its leader epoch rises each time it starts after a crash, so that clients
+// notice a log that lost records they had read.
+//
+// In a store that several brokers share, each of them follows the same log, and
+// may append to it as long as it has seen everything before: who was overtaken
+// catches up and tries again. A broker holds a lease with a time limit. Whoever
+// sees that another's has run out appends that fact, together with the new
+// leaders of its partitions, so that all brokers go on from the same records.
 //
 // A record's key says what it is about (cluster, config, topic/<name>,
-// producer-ids), its value is JSON with the whole state of that thing, and a
-// null value removes it. Keys make the log compactable.
+// broker/<id>, deleting/<name>, producer-ids), its value is JSON with the whole
+// state of that thing, and a null value removes it. Keys make the log compactable.
 package cluster
 
 import (
@@ -34,10 +40,12 @@ type Options struct {
 	Store    store.Store
 	Self     metadata.Broker
 	Defaults *config.Broker
-	// Crashed says that the broker's last stop was not clean.
+	// Crashed says that the last stop of a broker alone was not clean.
 	Crashed bool
-	Now     func() time.Time
-	Logger  *slog.Logger
+	// Lease is this broker's, in a store that several share.
+	Lease  Lease
+	Now    func() time.Time
+	Logger *slog.Logger
 	// OnChange is called after every change with the images before and after
 	// and the names of the topics that changed, while no other change is made.
 	// Its error goes to who made the change.
@@ -49,11 +57,21 @@ type Controller struct {
 	opts  Options
 	image atomic.Pointer[metadata.Image]
 
-	mu          sync.Mutex
-	log         store.Log
-	leaderEpoch int32
-	nextID      int64 // first producer id never handed out
-	lastID      int64 // producer ids from nextID to here are reserved in the log
+	mu     sync.Mutex
+	state  state
+	nextID int64 // first producer id that this broker has not handed out
+	lastID int64 // producer ids from nextID to here are this broker's
+
+	log store.Log // of a broker alone
+
+	// Of a store that several brokers share.
+	shared store.SharedLog
+	end    int64        // everything before it has been seen
+	until  atomic.Int64 // how long the lease is good for sure, by clock
+	epoch  time.Time    // where clock begins
+	steady time.Time    // since when the lease has been renewed without fail; zero if it is not
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
 }
 
 // producerIDBlock is how many producer ids one record reserves.
@@ -65,70 +83,29 @@ func Open(ctx context.Context, opts Options) (*Controller, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Controller{opts: opts}
-	if err := c.openLog(ctx); err != nil {
-		return nil, err
+	c := &Controller{opts: opts, stop: func() {}, epoch: time.Now()}
+	c.state = newState(opts.Self.ID)
+	open := c.openAlone
+	if opts.Lease != nil {
+		open = c.openShared
 	}
-	c.compact(ctx)
-	empty := metadata.NewImage("", opts.Self, opts.Defaults)
-	state, err := replay(ctx, c.log, empty)
-	if err != nil {
+	if err := open(ctx); err != nil {
 		return nil, fmt.Errorf("load cluster metadata: %w", err)
 	}
-	c.nextID, c.lastID, c.leaderEpoch = state.nextProducerID, state.nextProducerID, state.leaderEpoch
-	edit := state.edit
-	if err := c.begin(ctx, edit, state.clusterID); err != nil {
-		return nil, err
-	}
-	image := edit.Image()
-	if opts.OnChange != nil {
-		if err := opts.OnChange(ctx, empty, image, edit.Changed()); err != nil {
-			return nil, err
-		}
-	}
-	c.image.Store(image)
 	return c, nil
 }
 
-// compactAbove is the size of the metadata log above which a start compacts it.
-const compactAbove = 4 << 20
-
-// openLog opens the metadata log. A broker alone needs no epochs for it: the
-// lock of the data folder keeps others out.
-func (c *Controller) openLog(ctx context.Context) (err error) {
-	tp := store.TopicPartition{Topic: metadata.ClusterMetadataTopic}
-	c.log, err = c.opts.Store.Open(ctx, tp, 0, store.LogConfig{SegmentBytes: 1 << 20})
-	return err
-}
-
-func (c *Controller) compact(ctx context.Context) {
-	if c.log.Size() < compactAbove {
-		return
-	}
-	_, end := c.log.Bounds()
-	err := c.log.Compact(ctx, store.Compaction{Now: c.opts.Now(), NextOffset: end, MinDirtyRatio: 0.5})
-	if err != nil {
-		c.opts.Logger.Warn("cluster metadata could not be compacted", "error", err)
-	}
-}
-
-// begin writes what a start changes: the cluster id the first time, the leader
-// epoch after a crash.
-func (c *Controller) begin(ctx context.Context, edit *metadata.Edit, clusterID string) error {
-	first := clusterID == ""
-	if first {
-		var id [16]byte
-		_, _ = rand.Read(id[:]) // Never fails, by its documentation.
-		clusterID = base64.RawURLEncoding.EncodeToString(id[:])
-	} else if c.opts.Crashed {
-		c.leaderEpoch++
-	}
-	edit.SetClusterID(clusterID)
-	edit.SetLeaderEpoch(c.leaderEpoch)
-	if !first && !c.opts.Crashed {
+// begin publishes the first image.
+func (c *Controller) begin(ctx context.Context, empty, image *metadata.Image) error {
+	c.image.Store(image)
+	if c.opts.OnChange == nil {
 		return nil
 	}
-	return c.write(ctx, clusterRecord(clusterID, c.leaderEpoch))
+	var names []string
+	for _, t := range image.Topics() {
+		names = append(names, t.Name)
+	}
+	return c.opts.OnChange(ctx, empty, image, names)
 }
 
 // Image returns the current image.
@@ -136,17 +113,43 @@ func (c *Controller) Image() *metadata.Image { return c.image.Load() }
 
 // Close ends the controller. The log stays with its store.
 func (c *Controller) Close() error {
+	c.stop()
+	c.ended.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.shared != nil {
+		return c.shared.Close()
+	}
 	return c.log.Close()
 }
 
-// change makes records durable and then publishes the image that edit makes.
-// The lock is held.
+// attempt makes a change under the lock, and again if another broker changed the
+// metadata first.
+func (c *Controller) attempt(ctx context.Context, change func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		err := change()
+		if !errors.Is(err, store.ErrMoved) {
+			return err
+		}
+		if err := c.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// change stores records and then publishes the image that edit makes. The lock
+// is held.
 func (c *Controller) change(ctx context.Context, edit *metadata.Edit, recs ...record.Record) error {
 	if err := c.write(ctx, recs...); err != nil {
 		return err
 	}
+	return c.publish(ctx, edit)
+}
+
+// publish makes the image current that edit makes.
+func (c *Controller) publish(ctx context.Context, edit *metadata.Edit) error {
 	before, after := c.image.Load(), edit.Image()
 	c.image.Store(after)
 	if c.opts.OnChange != nil {
@@ -155,7 +158,7 @@ func (c *Controller) change(ctx context.Context, edit *metadata.Edit, recs ...re
 	return nil
 }
 
-// write appends records as one batch and waits until they are durable.
+// write appends records as one batch and waits until they are stored.
 func (c *Controller) write(ctx context.Context, recs ...record.Record) error {
 	now := c.opts.Now().UnixMilli()
 	for i := range recs {
@@ -165,36 +168,41 @@ func (c *Controller) write(ctx context.Context, recs ...record.Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.log.Append(ctx, b)
-	if errors.Is(err, store.ErrFailed) {
-		// An earlier failure cut off records that no image has seen.
-		if err = c.openLog(ctx); err == nil {
-			_, err = c.log.Append(ctx, b)
-		}
+	if c.shared != nil {
+		err = c.shared.AppendAt(ctx, c.end, b)
+	} else {
+		err = c.writeAlone(ctx, b)
 	}
 	if err != nil {
 		return fmt.Errorf("write cluster metadata: %w", err)
 	}
-	done := make(chan error, 1)
-	c.log.Flush(func(err error) { done <- err })
-	if err := <-done; err != nil {
-		return fmt.Errorf("write cluster metadata: %w", err)
+	c.end += int64(len(recs))
+	for i := range recs {
+		c.state.note(&recs[i])
 	}
 	return nil
 }
 
 // NextProducerID returns a producer id that was never returned before, also
-// not before a crash.
-func (c *Controller) NextProducerID(ctx context.Context) (int64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.nextID == c.lastID {
-		if err := c.write(ctx, producerIDsRecord(c.lastID+producerIDBlock)); err != nil {
-			return 0, err
+// not before a crash, and not by another broker.
+func (c *Controller) NextProducerID(ctx context.Context) (id int64, err error) {
+	err = c.attempt(ctx, func() error {
+		if c.nextID == c.lastID {
+			from := c.state.nextProducerID
+			if err := c.write(ctx, producerIDsRecord(from+producerIDBlock)); err != nil {
+				return err
+			}
+			c.nextID, c.lastID = from, from+producerIDBlock
 		}
-		c.lastID += producerIDBlock
-	}
-	id := c.nextID
-	c.nextID++
-	return id, nil
+		id = c.nextID
+		c.nextID++
+		return nil
+	})
+	return id, err
+}
+
+func newClusterID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // Never fails, by its documentation.
+	return base64.RawURLEncoding.EncodeToString(id[:])
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"muster/internal/metadata"
@@ -14,10 +15,12 @@ import (
 
 // Keys of the records in __cluster_metadata.
 const (
-	keyCluster     = "cluster"
-	keyConfig      = "config"
-	keyProducerIDs = "producer-ids"
-	keyTopicPrefix = "topic/"
+	keyCluster        = "cluster"
+	keyConfig         = "config"
+	keyProducerIDs    = "producer-ids"
+	keyTopicPrefix    = "topic/"
+	keyBrokerPrefix   = "broker/"
+	keyDeletingPrefix = "deleting/"
 )
 
 type clusterValue struct {
@@ -33,6 +36,28 @@ type topicValue struct {
 	ID         string            `json:"id"`
 	Partitions int               `json:"partitions"`
 	Config     map[string]string `json:"config,omitempty"`
+	// Leaders holds the leader and the leader epoch of each partition. It is
+	// left out by a broker alone, which leads them all.
+	Leaders [][2]int32 `json:"leaders,omitempty"`
+}
+
+type brokerValue struct {
+	Incarnation string          `json:"incarnation"`
+	Rack        string          `json:"rack,omitempty"`
+	Endpoints   []endpointValue `json:"endpoints"`
+}
+
+type endpointValue struct {
+	Listener string `json:"listener"`
+	Host     string `json:"host"`
+	Port     int32  `json:"port"`
+}
+
+// deletingValue says that a topic is gone, and that a broker is deleting its
+// records.
+type deletingValue struct {
+	By         int32 `json:"by"`
+	Partitions int   `json:"partitions"`
 }
 
 func keyed(key string, value any) record.Record {
@@ -42,6 +67,8 @@ func keyed(key string, value any) record.Record {
 	}
 	return record.Record{Key: []byte(key), Value: b}
 }
+
+func tombstone(key string) record.Record { return record.Record{Key: []byte(key)} }
 
 func clusterRecord(id string, leaderEpoch int32) record.Record {
 	return keyed(keyCluster, clusterValue{ClusterID: id, LeaderEpoch: leaderEpoch})
@@ -53,36 +80,59 @@ func producerIDsRecord(next int64) record.Record {
 
 func configRecord(set map[string]string) record.Record { return keyed(keyConfig, set) }
 
-func topicRecord(t metadata.Topic) record.Record {
-	return keyed(keyTopicPrefix+t.Name, topicValue{ID: t.ID.String(), Partitions: len(t.Partitions), Config: t.Set})
+func topicRecord(t metadata.Topic, shared bool) record.Record {
+	v := topicValue{ID: t.ID.String(), Partitions: len(t.Partitions), Config: t.Set}
+	if shared {
+		for _, p := range t.Partitions {
+			v.Leaders = append(v.Leaders, [2]int32{p.Leader, p.LeaderEpoch})
+		}
+	}
+	return keyed(keyTopicPrefix+t.Name, v)
 }
 
-func topicTombstone(name string) record.Record {
-	return record.Record{Key: []byte(keyTopicPrefix + name)}
+func topicTombstone(name string) record.Record { return tombstone(keyTopicPrefix + name) }
+
+func brokerKey(id int32) string { return keyBrokerPrefix + strconv.Itoa(int(id)) }
+
+func brokerRecord(b metadata.Broker) record.Record {
+	v := brokerValue{Incarnation: b.Incarnation, Rack: b.Rack}
+	for _, e := range b.Endpoints {
+		v.Endpoints = append(v.Endpoints, endpointValue(e))
+	}
+	return keyed(brokerKey(b.ID), v)
 }
 
-// replayed is what the log says.
-type replayed struct {
-	edit           *metadata.Edit
+func brokerTombstone(id int32) record.Record { return tombstone(brokerKey(id)) }
+
+func deletingRecord(name string, v deletingValue) record.Record {
+	return keyed(keyDeletingPrefix+name, v)
+}
+
+func deletingTombstone(name string) record.Record { return tombstone(keyDeletingPrefix + name) }
+
+// state is what the log says besides the image.
+type state struct {
 	self           int32
 	clusterID      string
 	leaderEpoch    int32
 	nextProducerID int64
+	deleting       map[string]deletingValue
 }
 
-// replay reads the whole log.
-func replay(ctx context.Context, log store.Log, empty *metadata.Image) (*replayed, error) {
-	state := &replayed{edit: empty.Edit(), self: empty.Brokers[0].ID}
+func newState(self int32) state { return state{self: self, deleting: map[string]deletingValue{}} }
+
+// replay reads a whole log.
+func (s *state) replay(ctx context.Context, log store.Log, edit *metadata.Edit) error {
 	offset, end := log.Bounds()
 	for offset < end {
 		recs, err := log.Read(ctx, store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: 1 << 20, MinOne: true})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b, err := recs.Load()
 		recs.Release()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(b) == 0 {
 			break
@@ -90,35 +140,62 @@ func replay(ctx context.Context, log store.Log, empty *metadata.Image) (*replaye
 		for len(b) > 0 {
 			var batch record.Batch
 			if batch, b, err = record.Next(b); err != nil {
-				return nil, err
+				return err
 			}
-			if err := batch.Each(state.apply); err != nil {
-				return nil, err
+			if err := batch.Each(func(r *record.Record) error { return s.apply(r, edit) }); err != nil {
+				return err
 			}
 			offset = batch.LastOffset() + 1
 		}
 	}
-	return state, nil
+	return nil
 }
 
-func (s *replayed) apply(r *record.Record) error {
+// apply takes in a record.
+func (s *state) apply(r *record.Record, edit *metadata.Edit) error {
+	if err := s.note(r); err != nil {
+		return err
+	}
 	key := string(r.Key)
-	name, isTopic := strings.CutPrefix(key, keyTopicPrefix)
+	kind, name, _ := strings.Cut(key, "/")
 	switch {
-	case isTopic && r.Tombstone():
-		s.edit.RemoveTopic(name)
+	case kind+"/" == keyTopicPrefix && r.Tombstone():
+		edit.RemoveTopic(name)
 		return nil
-	case isTopic:
-		return s.applyTopic(name, r.Value)
+	case kind+"/" == keyTopicPrefix:
+		return s.applyTopic(edit, name, r.Value)
+	case kind+"/" == keyBrokerPrefix:
+		return applyBroker(edit, name, r)
+	case key == keyConfig:
+		var v map[string]string
+		err := json.Unmarshal(r.Value, &v)
+		edit.SetBrokerConfig(v)
+		return err
+	case key == keyCluster:
+		edit.SetClusterID(s.clusterID)
+		return nil
+	case key == keyProducerIDs, kind+"/" == keyDeletingPrefix:
+		return nil
+	}
+	return fmt.Errorf("unknown metadata record %q: it was written by a newer muster", key)
+}
+
+// note takes in what a record says besides the image.
+func (s *state) note(r *record.Record) error {
+	key := string(r.Key)
+	name, isDeleting := strings.CutPrefix(key, keyDeletingPrefix)
+	switch {
+	case isDeleting && r.Tombstone():
+		delete(s.deleting, name)
+	case isDeleting:
+		var v deletingValue
+		err := json.Unmarshal(r.Value, &v)
+		s.deleting[name] = v
+		return err
 	case key == keyCluster:
 		var v clusterValue
 		err := json.Unmarshal(r.Value, &v)
 		s.clusterID, s.leaderEpoch = v.ClusterID, v.LeaderEpoch
-		return err
-	case key == keyConfig:
-		var v map[string]string
-		err := json.Unmarshal(r.Value, &v)
-		s.edit.SetBrokerConfig(v)
 		return err
 	case key == keyProducerIDs:
 		var v producerIDsValue
@@ -126,10 +203,10 @@ func (s *replayed) apply(r *record.Record) error {
 		s.nextProducerID = v.Next
 		return err
 	}
-	return fmt.Errorf("unknown metadata record %q: the data folder was written by a newer muster", key)
+	return nil
 }
 
-func (s *replayed) applyTopic(name string, value []byte) error {
+func (s *state) applyTopic(edit *metadata.Edit, name string, value []byte) error {
 	var v topicValue
 	if err := json.Unmarshal(value, &v); err != nil {
 		return err
@@ -142,9 +219,34 @@ func (s *replayed) applyTopic(name string, value []byte) error {
 		return fmt.Errorf("metadata record of topic %q has %d partitions", name, v.Partitions)
 	}
 	t := metadata.Topic{Name: name, ID: id, Internal: metadata.IsInternal(name), Set: maps.Clone(v.Config)}
-	for range v.Partitions {
-		t.Partitions = append(t.Partitions, metadata.Partition{Leader: s.self})
+	for i := range v.Partitions {
+		p := metadata.Partition{Leader: s.self}
+		if i < len(v.Leaders) {
+			p = metadata.Partition{Leader: v.Leaders[i][0], LeaderEpoch: v.Leaders[i][1]}
+		}
+		t.Partitions = append(t.Partitions, p)
 	}
-	s.edit.PutTopic(t)
+	edit.PutTopic(t)
+	return nil
+}
+
+func applyBroker(edit *metadata.Edit, name string, r *record.Record) error {
+	id, err := strconv.ParseInt(name, 10, 32)
+	if err != nil {
+		return fmt.Errorf("metadata record of broker %q: %w", name, err)
+	}
+	if r.Tombstone() {
+		edit.RemoveBroker(int32(id))
+		return nil
+	}
+	var v brokerValue
+	if err := json.Unmarshal(r.Value, &v); err != nil {
+		return err
+	}
+	b := metadata.Broker{ID: int32(id), Rack: v.Rack, Incarnation: v.Incarnation}
+	for _, e := range v.Endpoints {
+		b.Endpoints = append(b.Endpoints, metadata.Endpoint(e))
+	}
+	edit.PutBroker(b)
 	return nil
 }

@@ -11,7 +11,9 @@ import (
 func FuzzApply(f *testing.F) {
 	for _, r := range []record.Record{
 		clusterRecord("id", 3), producerIDsRecord(1000), configRecord(map[string]string{"num.partitions": "3"}),
-		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2)}), topicTombstone("t"),
+		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2)}, true), topicTombstone("t"),
+		brokerRecord(metadata.Broker{ID: 3, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 1}}}), brokerTombstone(3),
+		deletingRecord("t", deletingValue{By: 1, Partitions: 2}), deletingTombstone("t"),
 	} {
 		f.Add(r.Key, r.Value)
 	}
@@ -20,7 +22,7 @@ func FuzzApply(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		s := &replayed{edit: metadata.NewImage("", metadata.Broker{ID: 1}, defaults).Edit()}
-		_ = s.apply(&record.Record{Key: key, Value: value})
+		s := newState(1)
+		_ = s.apply(&record.Record{Key: key, Value: value}, metadata.NewImage(defaults, metadata.Broker{ID: 1}).Edit())
 	})
 }

@@ -20,34 +20,37 @@ const (
 
 // CreateTopics creates topics, each on its own: the errors are per topic, in
 // the order of the requests. With validateOnly nothing is created.
-func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic, validateOnly bool) ([]*metadata.Topic, []error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	image := c.image.Load()
-	edit := image.Edit()
-	topics, errs := make([]*metadata.Topic, len(reqs)), make([]error, len(reqs))
-	var recs []record.Record
-	for i, req := range reqs {
-		t, err := c.newTopic(edit.Image(), req)
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		edit.PutTopic(t)
-		topics[i] = edit.Image().Topic(t.Name)
-		recs = append(recs, topicRecord(t))
-	}
-	if validateOnly || len(recs) == 0 {
-		return topics, errs
-	}
-	if err := c.change(ctx, edit, recs...); err != nil {
-		for i := range errs {
-			if errs[i] == nil {
+func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic, validateOnly bool) (topics []*metadata.Topic, errs []error) {
+	err := c.attempt(ctx, func() error {
+		edit := c.image.Load().Edit()
+		topics, errs = make([]*metadata.Topic, len(reqs)), make([]error, len(reqs))
+		var recs []record.Record
+		for i, req := range reqs {
+			t, err := c.newTopic(edit.Image(), req)
+			if err != nil {
 				errs[i] = err
+				continue
 			}
+			edit.PutTopic(t)
+			topics[i] = edit.Image().Topic(t.Name)
+			recs = append(recs, topicRecord(t, c.shared != nil))
+		}
+		if validateOnly || len(recs) == 0 {
+			return nil
+		}
+		return c.change(ctx, edit, recs...)
+	})
+	return topics, fill(errs, err)
+}
+
+// fill gives an error to everybody who has none of his own.
+func fill(errs []error, err error) []error {
+	for i := range errs {
+		if errs[i] == nil {
+			errs[i] = err
 		}
 	}
-	return topics, errs
+	return errs
 }
 
 func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t metadata.Topic, err error) {
@@ -57,6 +60,9 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 	if image.Topic(req.Name) != nil || req.Name == metadata.ClusterMetadataTopic {
 		return t, metadata.Refuse(kerr.TopicAlreadyExists, "topic %q already exists", req.Name)
 	}
+	if _, ok := c.state.deleting[req.Name]; ok {
+		return t, metadata.Refuse(kerr.TopicAlreadyExists, "topic %q is still being deleted", req.Name)
+	}
 	n := req.Partitions
 	if n == -1 {
 		n = int32(image.Config.Int("num.partitions"))
@@ -65,7 +71,7 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 		return t, metadata.Refuse(kerr.InvalidPartitions, "a topic has 1 to %d partitions, not %d", maxPartitionsPerTopic, n)
 	}
 	if req.Replication == 0 || req.Replication < -1 || int(req.Replication) > len(image.Brokers) {
-		return t, metadata.Refuse(kerr.InvalidReplicationFactor, "replication factor %d is not possible with %d broker(s)", req.Replication, len(image.Brokers))
+		return t, metadata.Refuse(kerr.InvalidReplicationFactor, "replication factor %d is not possible with %d broker(s)%s", req.Replication, len(image.Brokers), c.onlyOne())
 	}
 	if image.TopicCount() >= maxTopics {
 		return t, metadata.Refuse(kerr.PolicyViolation, "there are %d topics already, which is the limit", maxTopics)
@@ -75,75 +81,81 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 			return t, metadata.Refuse(kerr.InvalidConfig, "%s", err)
 		}
 	}
+	if err := c.checkReplicas(req.Set); err != nil {
+		return t, err
+	}
 	t = metadata.Topic{Name: req.Name, Internal: metadata.IsInternal(req.Name), Set: maps.Clone(req.Set)}
 	_, _ = rand.Read(t.ID[:]) // Never fails, by its documentation.
-	t.Partitions = c.partitions(int(n))
+	if c.shared != nil && !t.Internal {
+		c.pinLayout(image, &t)
+	}
+	t.Partitions = c.partitions(image, t.Name, 0, int(n))
 	return t, nil
 }
 
-func (c *Controller) partitions(n int) []metadata.Partition {
-	out := make([]metadata.Partition, n)
-	for i := range out {
-		out[i] = metadata.Partition{Leader: c.opts.Self.ID, LeaderEpoch: c.leaderEpoch}
+// pinLayout sets on the topic how its records are laid out, since that must not
+// change with the broker's default.
+func (c *Controller) pinLayout(image *metadata.Image, t *metadata.Topic) {
+	if t.Set == nil {
+		t.Set = map[string]string{}
+	}
+	for _, name := range fixed {
+		t.Set[name] = config.TopicValue(image.Config, t.Set, name)
+	}
+}
+
+// onlyOne says, in a message for people, why there cannot be more brokers.
+func (c *Controller) onlyOne() string {
+	if c.shared != nil {
+		return ""
+	}
+	return ": with this store a broker is alone; several brokers share a Redis store (--store redis://…)"
+}
+
+// checkReplicas refuses to wait for replicas that a store does not have.
+func (c *Controller) checkReplicas(set map[string]string) error {
+	if v, ok := set["min.insync.replicas"]; ok && v != "1" && c.shared == nil {
+		return metadata.Refuse(kerr.InvalidConfig, "min.insync.replicas must be 1%s", c.onlyOne())
+	}
+	return nil
+}
+
+// partitions returns the partitions of a topic from one to before another.
+func (c *Controller) partitions(image *metadata.Image, topic string, from, to int) []metadata.Partition {
+	var out []metadata.Partition
+	for i := from; i < to; i++ {
+		p := metadata.Partition{Leader: c.opts.Self.ID, LeaderEpoch: c.state.leaderEpoch}
+		if c.shared != nil {
+			p = metadata.Partition{Leader: leaderOf(image.Brokers, topic, i)}
+		}
+		out = append(out, p)
 	}
 	return out
 }
 
-// DeleteTopics deletes topics; the errors are per topic.
-func (c *Controller) DeleteTopics(ctx context.Context, names []string) []error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	edit := c.image.Load().Edit()
-	errs := make([]error, len(names))
-	var recs []record.Record
-	for i, name := range names {
-		t := edit.Image().Topic(name)
-		switch {
-		case t == nil:
-			errs[i] = metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
-		case t.Internal:
-			errs[i] = metadata.Refuse(kerr.InvalidTopicException, "topic %q is internal and cannot be deleted", name)
-		default:
-			edit.RemoveTopic(name)
-			recs = append(recs, topicTombstone(name))
-		}
-	}
-	if len(recs) == 0 {
-		return errs
-	}
-	if err := c.change(ctx, edit, recs...); err != nil {
-		for i := range errs {
-			if errs[i] == nil {
-				errs[i] = err
-			}
-		}
-	}
-	return errs
-}
-
 // GrowTopic raises a topic's number of partitions.
 func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, validateOnly bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	edit := c.image.Load().Edit()
-	old := edit.Image().Topic(name)
-	if old == nil {
-		return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
-	}
-	have := len(old.Partitions)
-	switch {
-	case int(count) == have:
-		return metadata.Refuse(kerr.InvalidPartitions, "topic %q already has %d partitions", name, have)
-	case int(count) < have:
-		return metadata.Refuse(kerr.InvalidPartitions, "topic %q has %d partitions; their number can only grow, not shrink to %d", name, have, count)
-	case count > maxPartitionsPerTopic:
-		return metadata.Refuse(kerr.InvalidPartitions, "a topic has at most %d partitions, not %d", maxPartitionsPerTopic, count)
-	}
-	if validateOnly {
-		return nil
-	}
-	t := *old
-	t.Partitions = append(append([]metadata.Partition{}, old.Partitions...), c.partitions(int(count)-have)...)
-	edit.PutTopic(t)
-	return c.change(ctx, edit, topicRecord(t))
+	return c.attempt(ctx, func() error {
+		edit := c.image.Load().Edit()
+		old := edit.Image().Topic(name)
+		if old == nil {
+			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+		}
+		have := len(old.Partitions)
+		switch {
+		case int(count) == have:
+			return metadata.Refuse(kerr.InvalidPartitions, "topic %q already has %d partitions", name, have)
+		case int(count) < have:
+			return metadata.Refuse(kerr.InvalidPartitions, "topic %q has %d partitions; their number can only grow, not shrink to %d", name, have, count)
+		case count > maxPartitionsPerTopic:
+			return metadata.Refuse(kerr.InvalidPartitions, "a topic has at most %d partitions, not %d", maxPartitionsPerTopic, count)
+		}
+		if validateOnly {
+			return nil
+		}
+		t := *old
+		t.Partitions = append(append([]metadata.Partition{}, old.Partitions...), c.partitions(edit.Image(), name, have, int(count))...)
+		edit.PutTopic(t)
+		return c.change(ctx, edit, topicRecord(t, c.shared != nil))
+	})
 }

@@ -40,6 +40,8 @@ type Broker struct {
 	ID        int32
 	Rack      string
 	Endpoints []Endpoint
+	// Incarnation tells a broker that was started again from what it was before.
+	Incarnation string
 }
 
 // Endpoint returns the broker's address on a listener.
@@ -82,13 +84,20 @@ type Image struct {
 	byID   map[TopicID]*Topic
 }
 
+// NoBroker is the id of no broker.
+const NoBroker = -1
+
 // NewImage returns an image without topics.
-func NewImage(clusterID string, self Broker, defaults *config.Broker) *Image {
-	return &Image{
-		ClusterID: clusterID, Controller: self.ID, Brokers: []Broker{self},
+func NewImage(defaults *config.Broker, brokers ...Broker) *Image {
+	i := &Image{
+		Controller: NoBroker, Brokers: brokers,
 		Defaults: defaults, Config: defaults, Set: map[string]string{},
 		topics: map[string]*Topic{}, byID: map[TopicID]*Topic{},
 	}
+	if len(brokers) > 0 {
+		i.Controller = brokers[0].ID
+	}
+	return i
 }
 
 // Topic returns the topic of that name, nil if there is none.
@@ -162,6 +171,24 @@ func (e *Edit) SetBrokerConfig(set map[string]string) {
 	e.next.Config = e.next.Defaults.With(set)
 	for _, t := range e.next.topics {
 		e.PutTopic(*t)
+	}
+}
+
+// PutBroker adds or replaces a broker. The one with the lowest id is named as
+// the controller: any broker can change the metadata, but clients want one name.
+func (e *Edit) PutBroker(b Broker) {
+	e.RemoveBroker(b.ID)
+	e.next.Brokers = append(e.next.Brokers, b)
+	slices.SortFunc(e.next.Brokers, func(a, b Broker) int { return int(a.ID) - int(b.ID) })
+	e.next.Controller = e.next.Brokers[0].ID
+}
+
+// RemoveBroker removes a broker if it is there.
+func (e *Edit) RemoveBroker(id int32) {
+	e.next.Brokers = slices.DeleteFunc(slices.Clone(e.next.Brokers), func(b Broker) bool { return b.ID == id })
+	e.next.Controller = NoBroker
+	if len(e.next.Brokers) > 0 {
+		e.next.Controller = e.next.Brokers[0].ID
 	}
 }
 

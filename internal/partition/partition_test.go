@@ -37,7 +37,7 @@ func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty := metadata.NewImage("c", metadata.Broker{ID: 1}, defaults)
+	empty := metadata.NewImage(defaults, metadata.Broker{ID: 1})
 	edit := empty.Edit()
 	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: make([]metadata.Partition, 1), Set: set})
 	r.image = edit.Image()

@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"muster/internal/metadata"
+	"muster/internal/store"
+)
+
+// clock is the time since the controller was made, by a clock that does not
+// jump and that goes on while the process is stopped.
+func (c *Controller) clock() time.Duration { return time.Since(c.epoch) }
+
+// believe notes that a lease was renewed by a request that was sent at asked.
+func (c *Controller) believe(asked time.Duration) {
+	c.until.Store(int64(asked + c.opts.Lease.TTL()))
+}
+
+// Alive says whether this broker may still act as the image says. One whose
+// lease may have run out must not: others may have taken over.
+func (c *Controller) Alive() bool {
+	return c.opts.Lease == nil || int64(c.clock()) < c.until.Load()
+}
+
+// beat renews the lease.
+func (c *Controller) beat(ctx context.Context) {
+	tick := time.NewTicker(min(c.opts.Lease.TTL()/4, c.opts.Defaults.Duration("broker.heartbeat.interval.ms")))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			c.renew(ctx)
+		}
+	}
+}
+
+func (c *Controller) renew(ctx context.Context) {
+	asked := c.clock()
+	ok, err := c.opts.Lease.Renew(ctx)
+	if err == nil && !ok {
+		c.opts.Logger.Warn("this broker was silent for too long; joining again", "node", c.opts.Self.ID)
+		c.unsteady()
+		asked = c.clock()
+		err = c.opts.Lease.Acquire(ctx)
+	}
+	if err == nil {
+		err = c.joinAgain(ctx)
+	}
+	if err != nil {
+		c.unsteady()
+		if ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
+			c.opts.Logger.Warn("the lease of this broker could not be renewed", "node", c.opts.Self.ID, "error", err)
+		}
+		return
+	}
+	c.believe(asked)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.steady.IsZero() {
+		c.steady = time.Now()
+	}
+}
+
+// unsteady notes that the store could not be reached in time, so that others may
+// not have been able to either.
+func (c *Controller) unsteady() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.steady = time.Time{}
+}
+
+// joinAgain registers this broker if the others took it out of the metadata.
+func (c *Controller) joinAgain(ctx context.Context) error {
+	if in := c.image.Load().Broker(c.opts.Self.ID); in != nil && in.Incarnation == c.opts.Self.Incarnation {
+		return nil
+	}
+	return c.attempt(ctx, func() error {
+		if err := c.catchUp(ctx); err != nil {
+			return err
+		}
+		if in := c.image.Load().Broker(c.opts.Self.ID); in != nil && in.Incarnation == c.opts.Self.Incarnation {
+			return nil
+		}
+		edit := c.image.Load().Edit()
+		recs := c.register(edit)
+		c.opts.Logger.Info("joined again", "node", c.opts.Self.ID)
+		return c.change(ctx, edit, recs...)
+	})
+}
+
+// watch looks after the others: whose lease has run out is taken out of the
+// metadata, and topics that they were deleting are deleted.
+func (c *Controller) watch(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if c.isSteady() {
+				err := errors.Join(c.buryDead(ctx), c.finishDeletes(ctx))
+				if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
+					c.opts.Logger.Warn("the other brokers could not be looked after", "error", err)
+				}
+			}
+		}
+	}
+}
+
+// isSteady says whether this broker has been able to renew its lease for as long
+// as a lease lasts, so that others who have not are to blame themselves.
+func (c *Controller) isSteady() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.steady.IsZero() && time.Since(c.steady) >= c.opts.Lease.TTL() && c.Alive()
+}
+
+func (c *Controller) buryDead(ctx context.Context) error {
+	dead, err := c.dead(ctx)
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	return c.attempt(ctx, func() error {
+		var gone []int32
+		image := c.image.Load()
+		for _, b := range dead {
+			if now := image.Broker(b.ID); now != nil && now.Incarnation == b.Incarnation {
+				gone = append(gone, b.ID)
+			}
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		c.opts.Logger.Warn("brokers are gone; their partitions move", "nodes", gone)
+		edit := image.Edit()
+		return c.change(ctx, edit, c.bury(edit, gone)...)
+	})
+}
+
+// dead returns the other brokers whose lease has run out.
+func (c *Controller) dead(ctx context.Context) ([]metadata.Broker, error) {
+	var others []metadata.Broker
+	var ids []int32
+	for _, b := range c.image.Load().Brokers {
+		if b.ID != c.opts.Self.ID {
+			others, ids = append(others, b), append(ids, b.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	live, err := c.opts.Lease.Live(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var dead []metadata.Broker
+	for _, b := range others {
+		if !live[b.ID] {
+			dead = append(dead, b)
+		}
+	}
+	return dead, nil
+}
