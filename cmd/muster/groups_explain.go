@@ -152,7 +152,11 @@ func (e *evidence) explain(name string, limit int) *explainedGroup {
 		out.State, out.ProtocolType, out.Assignor, out.Members, out.TotalLag = g.State, g.ProtocolType, g.Assignor, len(g.Members), g.TotalLag
 	}
 	if s := e.underWay(); s != nil {
-		out.UnderWay = &explainedUnderWay{s.Time, s.reasons(), s.raw}
+		text := s.reasons()
+		if last := e.lastStart(); e.group.State == statePreparing && last.WaitingN > 0 {
+			text = append(text, fmt.Sprintf("At %s it waited for %s to join.", formatTime(last.Time, e.now), last.waiting()))
+		}
+		out.UnderWay = &explainedUnderWay{s.Time, text, s.raw}
 	}
 	settled := e.settled()
 	out.RebalanceCount = len(settled)

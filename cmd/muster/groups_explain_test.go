@@ -132,7 +132,7 @@ func TestGroupsExplainADeletedGroup(t *testing.T) {
 	s.run("groups", "delete", "g", "-y").ok()
 	x, text := s.explained("g", func(x explainedGroup) bool { return x.RebalanceCount == 2 })
 	same(t, "the state", x.State, stateDead)
-	says(t, text, "Group g does not exist any more.", `at 127.0.0.1 left. Reason given: "removed with muster groups members remove".`)
+	says(t, text, "Group g does not exist any more.", `at 127.0.0.1 was removed by client muster at 127.0.0.1. Reason given: "removed with muster groups members remove".`)
 }
 
 func TestGroupsExplainARestartOfAStaticMember(t *testing.T) {

@@ -36,6 +36,20 @@ func (e *evidence) underWay() *journalEntry {
 	return first
 }
 
+// lastStart returns when the rebalance under way last began to wait for joins.
+func (e *evidence) lastStart() *journalEntry {
+	if e.underWay() == nil {
+		return nil
+	}
+	var last *journalEntry
+	for i := range e.entries {
+		if e.entries[i].Kind == entryStarted {
+			last = &e.entries[i]
+		}
+	}
+	return last
+}
+
 // settled returns the rebalances that have come to their end.
 func (e *evidence) settled() []*journalEntry {
 	var out []*journalEntry
@@ -109,9 +123,13 @@ func (e *evidence) stuckRebalance() []finding {
 			"Look at the leader: it may be computing a large assignment, or be unable to reach the broker. It is removed when its rebalance timeout ends (max.poll.interval.ms in the Java client).",
 		}}
 	}
+	waits := "members that have not joined again"
+	if last := e.lastStart(); last != nil && last.WaitingN > 0 {
+		waits += fmt.Sprintf(" (at %s: %s)", formatTime(last.Time, e.now), last.waiting())
+	}
 	return []finding{{
 		"stuck-rebalance",
-		fmt.Sprintf("The group has been in %s %s: it waits for members that have not joined again. Nobody reads meanwhile, unless the assignor is cooperative.", e.group.State, since),
+		fmt.Sprintf("The group has been in %s %s: it waits for %s. Nobody reads meanwhile, unless the assignor is cooperative.", e.group.State, since, waits),
 		"A member that is busy joins again only when it next polls. The group waits for at most the rebalance timeout (max.poll.interval.ms in the Java client, 5 minutes by default): lower it, and process fewer records between polls (max.poll.records).",
 	}}
 }
@@ -119,7 +137,7 @@ func (e *evidence) stuckRebalance() []finding {
 // heartbeatsMissed finds members that were removed for their silence.
 func (e *evidence) heartbeatsMissed() []finding {
 	gone := e.staticGone()
-	expired := slices.DeleteFunc(e.triggers(whyExpired), func(t journalTrigger) bool { return slices.Contains(gone, t) })
+	expired := slices.DeleteFunc(e.triggers(whyExpired), func(t journalTrigger) bool { return t.New || slices.Contains(gone, t) })
 	if len(expired) == 0 {
 		return nil
 	}
@@ -149,11 +167,16 @@ func (e *evidence) pollTimeouts() []finding {
 
 // lateJoins finds members that let the others wait, or came too late.
 func (e *evidence) lateJoins() []finding {
-	var missed []journalTrigger
+	var missed, pending []journalTrigger
 	var slowest *journalEntry
 	for _, entry := range e.settled() {
 		for _, who := range entry.Missed {
-			missed = append(missed, journalTrigger{journalWho: who})
+			switch {
+			case who.Pending:
+				pending = append(pending, journalTrigger{journalWho: who.journalWho})
+			case !who.Kept:
+				missed = append(missed, journalTrigger{journalWho: who.journalWho})
+			}
 		}
 		late := entry.Before > 0 && entry.JoinPhase >= slowJoin && len(entry.Slowest) > 0
 		if late && (slowest == nil || entry.JoinPhase > slowest.JoinPhase) {
@@ -166,6 +189,13 @@ func (e *evidence) lateJoins() []finding {
 			"missed-rebalance",
 			fmt.Sprintf("In the last %s, members did not join again within the rebalance timeout and were removed: %s.", formatDuration(e.since), counted(missed)),
 			"They were busy for longer than that. Raise max.poll.interval.ms (which is the rebalance timeout), or lower max.poll.records.",
+		})
+	}
+	if len(pending) > 0 {
+		out = append(out, finding{
+			"never-joined",
+			fmt.Sprintf("In the last %s, the group waited in vain for clients that were given a member id and did not join with it: %s.", formatDuration(e.since), counted(pending)),
+			"They died or gave up between two requests: look at their logs, and for a process that is restarted over and over.",
 		})
 	}
 	if slowest != nil {

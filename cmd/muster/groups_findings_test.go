@@ -57,7 +57,11 @@ func TestFindings(t *testing.T) {
 	slow := settledEntry(time.Minute, whyJoined, "a")
 	slow.JoinPhase, slow.Slowest = 20*time.Second, []journalLate{{who("b"), 19 * time.Second}}
 	missed := settledEntry(time.Minute, whyJoined, "a")
-	missed.Missed = []journalWho{who("c")}
+	missed.Missed = []journalAbsent{{journalWho: who("c")}, {journalWho: who("d"), Kept: true}}
+	never := settledEntry(time.Minute, whyJoined, "a")
+	never.Missed = []journalAbsent{{journalWho: who("c"), Pending: true}}
+	first := settledEntry(time.Minute, whyExpired, "a")
+	first.Triggers[0].New = true
 	leader, boss := settledEntry(time.Minute, whyLeader, "a"), who("a")
 	leader.SyncPhase, leader.Leader = 12*time.Second, &boss
 	static := settledEntry(time.Minute, whyExpired, "a")
@@ -65,6 +69,11 @@ func TestFindings(t *testing.T) {
 	started := func(ago time.Duration) journalEntry {
 		e := settledEntry(ago, whyJoined, "b")
 		e.Kind = entryStarted
+		return e
+	}
+	waits := func(ago time.Duration) journalEntry {
+		e := started(ago)
+		e.Waiting, e.WaitingN = []journalAbsent{{journalWho: who("b")}, {journalWho: who("c"), Pending: true}}, 2
 		return e
 	}
 	here, lag := "worker-7", int64(7)
@@ -85,6 +94,8 @@ func TestFindings(t *testing.T) {
 		"poll timeout":       {evidenceOf(nil, polled), "poll-interval-exceeded: In the last 1h, 1 member left because the application did not poll in time: a at 10.0.0.1."},
 		"slow joiner":        {evidenceOf(nil, slow), "slow-joiner: At 11:58:59 the whole group waited for b-5f0c7d7e at 10.0.0.1 to join again, for 19s."},
 		"missed":             {evidenceOf(nil, missed), "missed-rebalance: In the last 1h, members did not join again within the rebalance timeout and were removed: c at 10.0.0.1."},
+		"never joined":       {evidenceOf(nil, never), "never-joined: In the last 1h, the group waited in vain for clients that were given a member id and did not join with it: c at 10.0.0.1."},
+		"new and gone":       {evidenceOf(nil, first), ""},
 		"slow leader":        {evidenceOf(nil, leader), "slow-leader: At 11:58:59 the leader, a-5f0c7d7e at 10.0.0.1, took 12s to assign 4 partitions to 2 members."},
 		"no sync":            {evidenceOf(nil, settledEntry(time.Minute, whyNoSync, "a")), "no-sync: In the last 1h, members joined and then did not ask for their assignment: a at 10.0.0.1."},
 		"storm":              {evidenceOf(nil, storm(whyJoined, 5)...), "rebalance-storm: There were 5 rebalances between 11:55:00 and 11:59:00 (joins: 5)."},
@@ -92,6 +103,7 @@ func TestFindings(t *testing.T) {
 		"static gone":        {evidenceOf(stableGroup(memberOf("b", []int32{0, 1, 2, 3}, "orders")), static), "static-member-gone: Static member worker-7 at 10.0.0.1 did not come back within its session timeout (45s) and was removed."},
 		"static back":        {evidenceOf(stableGroup(back), static), "heartbeats-missed: In the last 1h, 1 member missed its heartbeats and was removed: worker-7 at 10.0.0.1."},
 		"stuck":              {evidenceOf(busy, settledEntry(50*time.Minute, whyJoined, "a"), started(45*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again."},
+		"stuck, and on whom": {evidenceOf(busy, waits(45*time.Minute), waits(44*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again (at 11:16:00: b-5f0c7d7e at 10.0.0.1 and c-5f0c7d7e at 10.0.0.1 (not yet a member))."},
 		"stuck on leader":    {evidenceOf(assigning, started(45*time.Second), started(2*time.Second)), "stuck-rebalance: The group has been in CompletingRebalance for 45s: everybody has joined"},
 		"stuck for long":     {evidenceOf(busy), "stuck-rebalance: The group has been in PreparingRebalance for 1h or longer"},
 		"rebalance just now": {evidenceOf(busy, started(2*time.Second)), ""},
@@ -134,6 +146,14 @@ func TestSentences(t *testing.T) {
 	large := settledEntry(0, "", "")
 	large.Triggers, large.TriggerN = []journalTrigger{{Kind: whyMaxSize}}, 1
 	same(t, "a reason that nobody is", large.short(), "max-size")
+	removed, admin := settledEntry(0, whyRemoved, "a"), journalWho{ClientID: "ops", Host: "10.0.0.9"}
+	removed.Triggers[0].By = &admin
+	removed.Missed, removed.MissedN = []journalAbsent{{journalWho: who("b")}, {journalWho: who("c"), Pending: true}, {journalWho: who("d"), Kept: true}}, 7
+	same(t, "who removed it", removed.short(), "removed: a-5f0c7d7e at 10.0.0.1 by client ops at 10.0.0.9; did not come: b-5f0c7d7e at 10.0.0.1, c-5f0c7d7e at 10.0.0.1 (not yet a member), d-5f0c7d7e at 10.0.0.1 and 4 more")
+	first := settledEntry(0, whyExpired, "a")
+	first.Triggers[0].New = true
+	first.Triggers = append(first.Triggers, journalTrigger{Kind: whyRemoved, journalWho: who("b")})
+	first.TriggerN = 2
 	kept := settledEntry(0, whyLeader, "a")
 	kept.MoveN = 0
 	for _, c := range []struct {
@@ -144,6 +164,8 @@ func TestSentences(t *testing.T) {
 		{long, "5 members joined: a-5f0c7d7e at 10.0.0.1, a-5f0c7d7e at 10.0.0.1, a-5f0c7d7e at 10.0.0.1 and 2 more. There were 85 more such events, which the journal has no room for. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{phases, "a-5f0c7d7e at 10.0.0.1 sent no heartbeat for 45s, its session timeout, and was removed. It took 9s: 3s until all members had joined again; c-5f0c7d7e at 10.0.0.1 came last, and 6s until the leader, b-5f0c7d7e at 10.0.0.1, had assigned partitions. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{odd, "a-5f0c7d7e at 10.0.0.1 did something that this version of muster has no words for (eclipse). It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{removed, "a-5f0c7d7e at 10.0.0.1 was removed by client ops at 10.0.0.9. It took 1s until all members had joined again. b-5f0c7d7e at 10.0.0.1 did not join again within the rebalance timeout and was removed. The group also waited for c-5f0c7d7e at 10.0.0.1, which was given a member id and did not join with it. d-5f0c7d7e at 10.0.0.1 did not join again either, but keeps its place for now, being static. 4 more did not join in time; the journal has no room for their names. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{first, "a-5f0c7d7e at 10.0.0.1 joined for the first time, was not heard of for 45s while it waited for the others, and was removed. b-5f0c7d7e at 10.0.0.1 was removed by an administrator. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{large, "The group had more members than group.max.size allows. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{kept, "a-5f0c7d7e at 10.0.0.1, the leader, joined again, as leaders do to assign partitions anew when their topics change. It took 1s until all members had joined again. The group still has 2 members; 4 partitions are assigned, each to the same member as before."},
 	} {

@@ -37,7 +37,7 @@ func TestGroupsHistory(t *testing.T) {
 		says(t, lines[i+1], want)
 	}
 	says(t, lines[1], " 2      0→1  joined: raw-", " at 127.0.0.1")
-	says(t, lines[2], " 2      1→0  left: raw-", ` at 127.0.0.1 "enough"`)
+	says(t, lines[2], " 2      1→0  removed: raw-", ` at 127.0.0.1 by client muster at 127.0.0.1 "enough"`)
 
 	s.history(6, "g", "--all") // The starts, too.
 	r := s.run("groups", "history", "g", "--limit", "1")
@@ -96,7 +96,7 @@ func TestGroupsHistorySurvivesARestart(t *testing.T) {
 	s.run("groups", "members", "remove", "g", "--all").ok()
 	after := s.history(3, "g")
 	same(t, "the first entry", after[1], before[1])
-	says(t, after[2], "left: raw-")
+	says(t, after[2], "removed: raw-")
 }
 
 func TestWithoutStartsKeepsTheStartOfWhatNeverEnded(t *testing.T) {

@@ -33,6 +33,7 @@ const (
 	whyLeft     = "left"
 	whyRemoved  = "removed"
 	whyExpired  = "expired"
+	whyNewGone  = "expired-new" // Expired, in its first JoinGroup.
 	whyNoSync   = "no-sync"
 	whyReplaced = "replaced"
 	whyMaxSize  = "max-size"
@@ -53,6 +54,15 @@ type journalTrigger struct {
 	Reason string        `json:"reason"` // In the client's words.
 	Was    string        `json:"was"`    // The id that a restarted static member had.
 	Silent time.Duration `json:"silentNs"`
+	New    bool          `json:"new"` // It expired in its first JoinGroup.
+	By     *journalWho   `json:"by"`  // Who removed the member.
+}
+
+// journalAbsent is somebody who is waited for, or was in vain.
+type journalAbsent struct {
+	journalWho
+	Pending bool `json:"pending"` // Was given a member id, and has not joined with it.
+	Kept    bool `json:"kept"`    // Is static, and stays a member for now.
 }
 
 // journalLate is a member and how long it let the others wait.
@@ -84,7 +94,10 @@ type journalEntry struct {
 	JoinPhase  time.Duration    `json:"joinNs"`
 	SyncPhase  time.Duration    `json:"syncNs"`
 	Slowest    []journalLate    `json:"slowest"`
-	Missed     []journalWho     `json:"missed"`
+	Missed     []journalAbsent  `json:"missed"`
+	MissedN    int              `json:"missedCount"`
+	Waiting    []journalAbsent  `json:"waiting"`
+	WaitingN   int              `json:"waitingCount"`
 	Leader     *journalWho      `json:"leader"`
 	Before     int              `json:"membersBefore"`
 	After      int              `json:"membersAfter"`

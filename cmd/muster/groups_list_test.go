@@ -168,7 +168,7 @@ func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
 	says(t, s.run("groups", "list").ok(), "billing  PreparingRebalance  consumer        2       1          2\n")
 	says(t, s.run("groups", "describe", "billing").ok(), "A rebalance is under way")
 	_, text := s.explained("billing", func(x explainedGroup) bool { return x.UnderWay != nil })
-	says(t, text, "Group billing is PreparingRebalance: it waits for its 2 members to join. Its total lag is 2.", "A rebalance is under way since", "raw-", "at 127.0.0.1 joined.")
+	says(t, text, "Group billing is PreparingRebalance: it waits for its 2 members to join. Its total lag is 2.", "A rebalance is under way since", "raw-", "at 127.0.0.1 joined.", " it waited for raw-", " to join.")
 }
 
 func TestFormatRanges(t *testing.T) {

@@ -12,10 +12,14 @@ import (
 func (e *journalEntry) byKind() (kinds []string, triggers map[string][]journalTrigger) {
 	triggers = map[string][]journalTrigger{}
 	for _, t := range e.Triggers {
-		if triggers[t.Kind] == nil {
-			kinds = append(kinds, t.Kind)
+		kind := t.Kind
+		if kind == whyExpired && t.New {
+			kind = whyNewGone
 		}
-		triggers[t.Kind] = append(triggers[t.Kind], t)
+		if triggers[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		triggers[kind] = append(triggers[kind], t)
 	}
 	return kinds, triggers
 }
@@ -63,11 +67,15 @@ func (e *journalEntry) reason(kind string, why []journalTrigger) string {
 	case whyLeft:
 		return choose("left", "left")
 	case whyRemoved:
-		return choose("was removed by an administrator", "were removed by an administrator")
+		return choose("was removed by "+removers(why), "were removed by "+removers(why))
 	case whyExpired:
 		return choose(
 			fmt.Sprintf("sent no heartbeat for %s, its session timeout, and was removed", formatDuration(why[0].Silent)),
 			fmt.Sprintf("sent no heartbeat for their session timeout (%s) and were removed", timeouts(why)))
+	case whyNewGone:
+		return choose(
+			fmt.Sprintf("joined for the first time, was not heard of for %s while it waited for the others, and was removed", formatDuration(why[0].Silent)),
+			fmt.Sprintf("joined for the first time, were not heard of (%s) while they waited for the others, and were removed", timeouts(why)))
 	case whyNoSync:
 		return choose("joined but never asked for its assignment, and was removed", "joined but never asked for their assignment, and were removed")
 	case whyReplaced:
@@ -179,20 +187,10 @@ func (e *journalEntry) moved() string {
 	return text + "."
 }
 
-// missedText words who did not join in time.
-func (e *journalEntry) missedText() string {
-	if len(e.Missed) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s did not join again within the rebalance timeout and %s removed.", listOf(e.Missed), verb(len(e.Missed), "was", "were"))
-}
-
 // sentences tells all of a rebalance that has settled.
 func (e *journalEntry) sentences() []string {
 	out := append(e.reasons(), e.phases())
-	if text := e.missedText(); text != "" {
-		out = append(out, text)
-	}
+	out = append(out, e.missedText()...)
 	return append(out, e.outcome())
 }
 
@@ -203,8 +201,11 @@ func (e *journalEntry) short() string {
 	for _, kind := range kinds {
 		why := triggers[kind]
 		text := strings.TrimSuffix(kind+": "+listOf(why), ": ")
-		if kind == whyExpired {
+		switch kind {
+		case whyExpired, whyNewGone:
 			text += ", silent for " + timeouts(why)
+		case whyRemoved:
+			text += " by " + removers(why)
 		}
 		if quotes := quotes(why); quotes != "" {
 			text += " " + quotes
@@ -213,6 +214,12 @@ func (e *journalEntry) short() string {
 	}
 	if more := e.TriggerN - len(e.Triggers); more > 0 {
 		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	if e.WaitingN > 0 {
+		out = append(out, "waits for "+e.waiting())
+	}
+	if e.MissedN > 0 {
+		out = append(out, "did not come: "+listSome(e.Missed, e.MissedN))
 	}
 	return strings.Join(out, "; ")
 }

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -23,7 +25,7 @@ func (x *step) leave(r *Request, m *kmsg.LeaveGroupRequest) {
 	for i := range members {
 		out := kmsg.NewLeaveGroupResponseMember()
 		out.MemberID, out.InstanceID = members[i].MemberID, members[i].InstanceID
-		why, err := x.leaveOne(g, &members[i])
+		why, err := x.leaveOne(g, r, &members[i])
 		if err != nil {
 			out.ErrorCode = err.Code
 		}
@@ -42,7 +44,7 @@ func (x *step) leave(r *Request, m *kmsg.LeaveGroupRequest) {
 }
 
 // leaveOne removes one member. The trigger is nil if it was only pending.
-func (x *step) leaveOne(g *group, m *kmsg.LeaveGroupRequestMember) (*Trigger, *kerr.Error) {
+func (x *step) leaveOne(g *group, r *Request, m *kmsg.LeaveGroupRequestMember) (*Trigger, *kerr.Error) {
 	if g == nil {
 		return nil, kerr.UnknownMemberID
 	}
@@ -61,14 +63,20 @@ func (x *step) leaveOne(g *group, m *kmsg.LeaveGroupRequestMember) (*Trigger, *k
 	if err != nil {
 		return nil, err
 	}
-	kind := TriggerLeft
-	if m.MemberID == "" {
-		kind = TriggerRemoved
+	why := trigger(TriggerLeft, mem, m.Reason)
+	if m.MemberID == "" || !r.isOf(mem) || strings.HasPrefix(why.Reason, adminReason) {
+		why.Kind, why.By = TriggerRemoved, r.who()
 	}
-	why := trigger(kind, mem, m.Reason)
 	x.drop(g, mem)
 	return &why, nil
 }
+
+// adminReason is how Java's AdminClient begins the reason of a removal.
+const adminReason = "member was removed by an admin"
+
+// isOf says whether a request comes from where its member joined. An
+// administrator who removes a member by its id asks from elsewhere.
+func (r *Request) isOf(m *member) bool { return r.ClientID == m.clientID && r.Host == m.host }
 
 // afterLeave goes on without those who left. A pending member that left may
 // have been all that a join phase waited for.

@@ -30,7 +30,7 @@ func (x *step) prepareRebalance(g *group, why ...Trigger) {
 	initial := g.state == Empty
 	g.beginRebalance(x.now, why)
 	g.to(PreparingRebalance, x.now)
-	x.note(g, KindStarted, why...)
+	x.start(g, why)
 	if !initial {
 		x.completeOrWait(g)
 		return
@@ -95,7 +95,7 @@ func (x *step) completeJoin(g *group) {
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join == 0 && m.instance == nil {
-			g.rebalance.missed(m)
+			g.rebalance.gone.add(Absent{Who: m.who()})
 			x.drop(g, m)
 		}
 	}

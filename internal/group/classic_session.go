@@ -64,6 +64,9 @@ func (x *step) rearm(g *group, m *member, d time.Duration) {
 // sessionFired handles the session timer of a member or of a pending one.
 func (x *step) sessionFired(g *group, e TimerFired) {
 	if p := g.pending[e.Key.Member]; p != nil && p.seq == e.Seq {
+		if g.state == PreparingRebalance && g.previous != Empty {
+			g.rebalance.gone.add(p.absent(e.Key.Member))
+		}
 		g.forget(e.Key.Member)
 		x.expiredComplete(g)
 		return
@@ -84,7 +87,7 @@ func (x *step) sessionFired(g *group, e TimerFired) {
 	why := trigger(TriggerExpired, m, nil)
 	why.Silent = m.session
 	if m.isNew {
-		why.Silent = newMemberTimeout
+		why.Silent, why.New = x.now.Sub(m.asked), true
 	}
 	x.drop(g, m)
 	if g.state == PreparingRebalance {

@@ -1,12 +1,6 @@
 package group
 
-import (
-	"cmp"
-	"slices"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
-)
+import "time"
 
 // EntryKind says what a journal entry tells.
 type EntryKind string
@@ -28,7 +22,7 @@ const (
 	TriggerChanged  TriggerKind = "changed"  // a member joined again with another subscription
 	TriggerLeader   TriggerKind = "leader"   // the leader asked for a new assignment
 	TriggerLeft     TriggerKind = "left"     // a member left by itself
-	TriggerRemoved  TriggerKind = "removed"  // somebody removed a static member
+	TriggerRemoved  TriggerKind = "removed"  // somebody else removed a member
 	TriggerExpired  TriggerKind = "expired"  // no heartbeat within the session timeout
 	TriggerNoSync   TriggerKind = "no-sync"  // joined, but never asked for its assignment
 	TriggerReplaced TriggerKind = "replaced" // a static member restarted
@@ -37,7 +31,7 @@ const (
 
 // Who is a member as people know it.
 type Who struct {
-	Member   string `json:"member"`
+	Member   string `json:"member,omitempty"`
 	ClientID string `json:"clientId,omitempty"`
 	Host     string `json:"host,omitempty"`
 	Instance string `json:"instanceId,omitempty"`
@@ -50,6 +44,15 @@ type Trigger struct {
 	Reason string        `json:"reason,omitempty"`   // in the client's words
 	Was    string        `json:"was,omitempty"`      // the id that a restarted static member had
 	Silent time.Duration `json:"silentNs,omitempty"` // the session timeout that passed without a heartbeat
+	New    bool          `json:"new,omitempty"`      // expired in its first JoinGroup, and silent since it sent that
+	By     *Who          `json:"by,omitempty"`       // who removed the member
+}
+
+// Absent is somebody that a join phase waits for, or has waited for in vain.
+type Absent struct {
+	Who
+	Pending bool `json:"pending,omitempty"` // was told a member id, and has not joined with it
+	Kept    bool `json:"kept,omitempty"`    // is static, and stays a member until the time to sync is over
 }
 
 // Late is a member and how long it let the others wait.
@@ -82,8 +85,10 @@ type Entry struct {
 	JoinPhase  time.Duration `json:"joinNs,omitempty"` // waiting for members
 	SyncPhase  time.Duration `json:"syncNs,omitempty"` // waiting for the leader
 	Slowest    []Late        `json:"slowest,omitempty"`
-	Missed     []Who         `json:"missed,omitempty"` // did not join in time, and are out
+	Missed     []Absent      `json:"missed,omitempty"` // did not join in time
 	MissedN    int           `json:"missedCount,omitempty"`
+	Waiting    []Absent      `json:"waiting,omitempty"` // must join before the rebalance that starts can go on
+	WaitingN   int           `json:"waitingCount,omitempty"`
 	Leader     *Who          `json:"leader,omitempty"`
 	Before     int           `json:"membersBefore"`
 	After      int           `json:"membersAfter"`
@@ -100,19 +105,6 @@ const (
 	maxReason   = 255 // characters, as in Kafka's own clients
 )
 
-// rebalance collects what the journal will say of a rebalance.
-type rebalance struct {
-	started  time.Time
-	again    time.Time // when members were last asked to join
-	why      []Trigger
-	whyN     int
-	before   *kmsg.GroupMetadataValue
-	joinedAt time.Time
-	slowest  []Late
-	lost     []Who
-	lostN    int
-}
-
 func (m *member) who() Who {
 	w := Who{Member: m.id, ClientID: m.clientID, Host: m.host}
 	if m.instance != nil {
@@ -120,6 +112,13 @@ func (m *member) who() Who {
 	}
 	return w
 }
+
+func (p *pending) absent(id string) Absent {
+	return Absent{Who: Who{Member: id, ClientID: p.clientID, Host: p.host}, Pending: true}
+}
+
+// who returns who sent a request, a member or not.
+func (r *Request) who() *Who { return &Who{ClientID: r.ClientID, Host: r.Host} }
 
 func trigger(kind TriggerKind, m *member, reason *string) Trigger {
 	t := Trigger{Kind: kind, Who: m.who()}
@@ -138,49 +137,17 @@ func firstCharacters(s string, n int) string {
 	return s
 }
 
-// beginRebalance starts a new account, or goes on with that of a rebalance that
-// had to start over.
-func (g *group) beginRebalance(now time.Time, why []Trigger) {
-	if g.rebalance == nil {
-		g.rebalance = &rebalance{started: now, before: g.hard}
-	}
-	g.rebalance.again = now
-	g.rebalance.add(why...)
-}
-
-func (r *rebalance) add(why ...Trigger) {
-	r.whyN += len(why)
-	if room := maxTriggers - len(r.why); room > 0 {
-		r.why = append(r.why, why[:min(room, len(why))]...)
-	}
-}
-
-// missed notes a member that did not join in time.
-func (r *rebalance) missed(m *member) {
-	if r.lostN++; len(r.lost) < maxTriggers {
-		r.lost = append(r.lost, m.who())
-	}
-}
-
-// joined notes the end of the join phase, and who came last.
-func (r *rebalance) joined(g *group, now time.Time) {
-	r.joinedAt = now
-	var all []Late
-	for m := g.members.first; m != nil; m = m.next {
-		if waited := m.asked.Sub(r.again); m.join != 0 && waited > 0 {
-			all = append(all, Late{Who: m.who(), Waited: waited})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Late) int { return cmp.Compare(b.Waited, a.Waited) })
-	r.slowest = all[:min(len(all), maxSlowest)]
-}
-
 // note writes an entry that is not the end of a rebalance.
 func (x *step) note(g *group, kind EntryKind, why ...Trigger) {
 	e := x.entry(g, kind)
+	e.because(why)
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// because gives an entry its reasons.
+func (e *Entry) because(why []Trigger) {
 	e.TriggerN = len(why)
 	e.Triggers = why[:min(len(why), maxTriggers)]
-	x.out.Journal = append(x.out.Journal, e)
 }
 
 func (x *step) entry(g *group, kind EntryKind) Entry {
@@ -189,29 +156,4 @@ func (x *step) entry(g *group, kind EntryKind) Entry {
 		e.Before = len(g.hard.Members)
 	}
 	return e
-}
-
-// settle writes the entry of a rebalance that has come to its end.
-func (x *step) settle(g *group) {
-	r := g.rebalance
-	if r == nil {
-		return
-	}
-	g.rebalance = nil
-	e := x.entry(g, KindSettled)
-	e.Started, e.Triggers, e.TriggerN = r.started, r.why, r.whyN
-	e.JoinPhase, e.SyncPhase = r.joinedAt.Sub(r.started), x.now.Sub(r.joinedAt)
-	e.Slowest, e.Missed, e.MissedN = r.slowest, r.lost, r.lostN
-	e.Before = 0
-	if r.before != nil {
-		e.Before = len(r.before.Members)
-	}
-	if leader := g.members.get(g.leader); leader != nil {
-		w := leader.who()
-		e.Leader = &w
-	}
-	if g.protocolType == consumerType {
-		e.Moves, e.MoveN, e.PartitionN = moves(r.before, g)
-	}
-	x.out.Journal = append(x.out.Journal, e)
 }

@@ -184,17 +184,23 @@ func (s *scenario) showEntry(e Entry) string {
 		if t.Silent > 0 {
 			out += fmt.Sprintf(" silent for %s", t.Silent)
 		}
+		if t.New {
+			out += " in its first join"
+		}
+		if t.By != nil {
+			out += fmt.Sprintf(" by %s", s.showBy(t.By))
+		}
+	}
+	if e.WaitingN > 0 {
+		out += "; waits for" + s.showAbsent(e.Waiting, e.WaitingN)
 	}
 	if e.Kind == KindSettled {
 		out += fmt.Sprintf("; join phase %s, sync phase %s, members %d to %d", e.JoinPhase, e.SyncPhase, e.Before, e.After)
 		for _, l := range e.Slowest {
 			out += fmt.Sprintf("; %s came after %s", s.show(l.Member), l.Waited)
 		}
-		for _, m := range e.Missed {
-			out += fmt.Sprintf("; %s did not come", s.show(m.Member))
-		}
-		if e.MissedN != len(e.Missed) {
-			out += fmt.Sprintf("; %d did not come", e.MissedN)
+		if e.MissedN > 0 {
+			out += "; did not come:" + s.showAbsent(e.Missed, e.MissedN)
 		}
 		if e.TriggerN > len(e.Triggers) {
 			out += fmt.Sprintf("; %d triggers in all", e.TriggerN)
@@ -207,4 +213,28 @@ func (s *scenario) showEntry(e Entry) string {
 		}
 	}
 	return out
+}
+
+func (s *scenario) showAbsent(list []Absent, count int) (out string) {
+	for _, a := range list {
+		out += " " + s.show(a.Member)
+		if a.Pending {
+			out += " (pending)"
+		}
+		if a.Kept {
+			out += " (static)"
+		}
+	}
+	if count != len(list) {
+		out += fmt.Sprintf(" and %d more", count-len(list))
+	}
+	return out
+}
+
+// showBy shows who did something: a member, or a client at a host.
+func (s *scenario) showBy(w *Who) string {
+	if w.Member != "" {
+		return s.show(w.Member)
+	}
+	return w.ClientID + "@" + w.Host
 }

@@ -35,6 +35,7 @@ type scenario struct {
 	now   time.Time
 	fresh int
 	next  RequestID
+	host  string // where the client is
 
 	names   map[string]string   // variable to member id: $a is the id that a was given last
 	alias   map[string]string   // member id as shown: a#1
@@ -74,6 +75,12 @@ func (s *scenario) restart() {
 func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	s.t = t
 	s.out.Reset()
+	s.host = "10.0.0.1"
+	for _, a := range d.CmdArgs {
+		if a.Key == "host" {
+			s.host = a.Vals[0]
+		}
+	}
 	if cmd, ok := commands[d.Cmd]; ok {
 		cmd(s, d)
 	} else {
@@ -172,7 +179,7 @@ func (s *scenario) request(who string, msg kmsg.Request) {
 	s.next++
 	s.asked[s.next] = asked{who, again}
 	defer s.foresee(who, again)()
-	s.step(Request{ID: s.next, ClientID: clientID(who), Host: "10.0.0.1", Msg: again})
+	s.step(Request{ID: s.next, ClientID: clientID(who), Host: s.host, Msg: again})
 	if _, ok := s.asked[s.next]; ok {
 		fmt.Fprintf(&s.out, "%s waits\n", who)
 	}

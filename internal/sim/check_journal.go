@@ -16,7 +16,10 @@ func (st *stepped) checkJournal(entries []group.Entry) {
 		if !e.Time.Equal(w.clock()) {
 			w.violated("%s: a journal entry of another time: %+v", v, e)
 		}
-		if e.Kind == group.KindSettled {
+		switch e.Kind {
+		case group.KindStarted:
+			st.checkStarted(e)
+		case group.KindSettled:
 			st.checkSettled(e)
 		}
 	}
@@ -32,6 +35,17 @@ func (st *stepped) checkJournal(entries []group.Entry) {
 	}
 	if got[group.KindDeleted] > 0 && v.exists {
 		w.violated("%s: the journal says that it was deleted", v)
+	}
+}
+
+// checkStarted checks that the journal names everybody who is waited for.
+func (st *stepped) checkStarted(e *group.Entry) {
+	v, want := st.v, 0
+	if !st.formed && !v.initial {
+		want = len(v.seats) - v.parkedJoins() + len(v.pending)
+	}
+	if e.WaitingN != want || len(e.Waiting) > want {
+		st.c.w.violated("%s: the journal says that it waits for %d, should be %d: %v", v, e.WaitingN, want, e.Waiting)
 	}
 }
 
