@@ -50,6 +50,8 @@ type Options struct {
 	// and the names of the topics that changed, while no other change is made.
 	// Its error goes to who made the change.
 	OnChange func(ctx context.Context, before, after *metadata.Image, topics []string) error
+	// Opened is called before OnChange is for the first time.
+	Opened func(*Controller)
 }
 
 // Controller changes the cluster's metadata.
@@ -98,6 +100,9 @@ func Open(ctx context.Context, opts Options) (*Controller, error) {
 // begin publishes the first image.
 func (c *Controller) begin(ctx context.Context, empty, image *metadata.Image) error {
 	c.image.Store(image)
+	if c.opts.Opened != nil {
+		c.opts.Opened(c)
+	}
 	if c.opts.OnChange == nil {
 		return nil
 	}

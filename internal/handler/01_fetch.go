@@ -11,11 +11,13 @@ package handler
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/protocol"
@@ -42,6 +44,7 @@ type fetchRead struct {
 	maxWait   time.Duration
 	committed bool
 	byID      bool
+	from      coordinator.Client
 }
 
 func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error) {
@@ -59,6 +62,9 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
 		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
 		maxWait: time.Duration(req.MaxWaitMillis) * time.Millisecond,
+	}
+	if h.opts.Native != nil {
+		f.from = c.client()
 	}
 	f.run(ctx)
 	resp := &protocol.FetchResponse{SessionID: s.id}
@@ -104,17 +110,56 @@ func (f *fetchRead) read(ctx context.Context) bool {
 	image := f.h.opts.Controller.Image()
 	total, enough := 0, len(f.parts) == 0
 	for i := range f.parts {
-		p := &f.parts[i]
-		p.result.Records.Release()
-		spec := p.spec
-		spec.MaxBytes = min(spec.MaxBytes, f.maxBytes-total)
-		spec.MinOne = total == 0
-		spec.Committed = f.committed
-		p.result = f.readPart(ctx, image, p, spec)
-		total += p.result.Records.Len
-		enough = enough || p.result.Err != nil || p.result.Diverging != nil
+		f.parts[i].result.Records.Release()
+		f.parts[i].result = partition.Fetched{}
+	}
+	for i := 0; i < len(f.parts); {
+		n := f.together(i, f.maxBytes-total)
+		f.readSome(ctx, image, f.parts[i:i+n], f.maxBytes-total, total == 0)
+		for ; n > 0; n-- {
+			r := &f.parts[i].result
+			total += r.Records.Len
+			enough = enough || r.Err != nil || r.Diverging != nil
+			i++
+		}
 	}
 	return enough || total >= f.minBytes
+}
+
+// together says how many partitions from one on can be read at the same time
+// without exceeding what is left. Only a store that is far away makes it worth it.
+func (f *fetchRead) together(from, left int) int {
+	n := 1
+	if !f.h.opts.Far {
+		return n
+	}
+	left -= f.parts[from].spec.MaxBytes
+	for from+n < len(f.parts) && n < farReads && left >= f.parts[from+n].spec.MaxBytes {
+		left -= f.parts[from+n].spec.MaxBytes
+		n++
+	}
+	return n
+}
+
+// farReads is how many partitions of a store far away are read at once.
+const farReads = 32
+
+// readSome reads partitions, at the same time if they are several.
+func (f *fetchRead) readSome(ctx context.Context, image *metadata.Image, parts []fetchPart, left int, minOne bool) {
+	one := func(p *fetchPart) {
+		spec := p.spec
+		spec.MaxBytes, spec.MinOne, spec.Committed = min(spec.MaxBytes, left), minOne, f.committed
+		p.result = f.readPart(ctx, image, p, spec)
+	}
+	if len(parts) == 1 {
+		one(&parts[0])
+		return
+	}
+	var reading sync.WaitGroup
+	for i := range parts {
+		reading.Go(func() { one(&parts[i]) })
+	}
+	reading.Wait()
 }
 
 func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetchPart, spec partition.Fetch) partition.Fetched {
@@ -131,6 +176,9 @@ func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetc
 	var err *kerr.Error
 	if p.part, err = f.h.find(image, p.topic, p.index); err != nil {
 		return failed(err)
+	}
+	if n := f.h.opts.Native; n != nil {
+		n.Fetching(f.from, store.TopicPartition{Topic: p.topic, Partition: p.index}, spec.Offset)
 	}
 	return p.part.Read(ctx, spec)
 }

@@ -24,6 +24,7 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 	asked := req.Topics
 	req.Topics = existing(c.image, req)
 	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
+	h.noteCommitted(req, resp)
 	for _, t := range resp.Topics {
 		if answers[t.Topic] == nil {
 			answers[t.Topic] = map[int32]int16{}

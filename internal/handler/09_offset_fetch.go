@@ -46,6 +46,9 @@ func (h *Handler) offsetFetch(ctx context.Context, c *call) (kmsg.Response, erro
 	h.opts.Groups.Each(ctx, c.client(), names, part, func(r kmsg.Response) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.OffsetFetchResponse).Groups...)
 	})
+	for i := range resp.Groups {
+		h.nativePositions(ctx, &resp.Groups[i])
+	}
 	if req.Version >= 10 {
 		for i := range resp.Groups {
 			identifyTopics(c.image, &resp.Groups[i])
@@ -79,6 +82,7 @@ func (h *Handler) offsetFetchOne(ctx context.Context, c *call, req *kmsg.OffsetF
 	one.Version, one.RequireStable = 8, req.RequireStable
 	one.Groups = append(one.Groups, g)
 	got := h.opts.Groups.Do(ctx, req.Group, c.client(), one).(*kmsg.OffsetFetchResponse).Groups[0]
+	h.nativePositions(ctx, &got)
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	resp.ErrorCode = fetchError(got.ErrorCode)
 	for _, t := range got.Topics {

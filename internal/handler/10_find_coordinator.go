@@ -1,5 +1,5 @@
-// FindCoordinator (key 10) tells which broker coordinates a group. Here it is
-// always this one.
+// FindCoordinator (key 10) tells which broker coordinates a group: the leader of
+// its partition of __consumer_offsets.
 //
 //	v0   groups only     v4   several keys
 //	v1   key type        v5   error code of transactions
@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator"
 	"muster/internal/metadata"
 )
 
@@ -53,13 +54,25 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 		h.opts.Logger.Error("the offsets topic could not be created", "error", err)
 		return fail(kerr.CoordinatorNotAvailable, err.Error())
 	}
-	self := c.image.Broker(h.opts.NodeID)
-	e, ok := self.Endpoint(c.origin.Listener)
+	b, e, ok := coordinatorOf(h.opts.Controller.Image(), key, c.origin.Listener)
 	if !ok {
-		return fail(kerr.CoordinatorNotAvailable, "the coordinator has no listener of this name")
+		return fail(kerr.CoordinatorNotAvailable, "the coordinator cannot be reached by this listener now")
 	}
-	out.NodeID, out.Host, out.Port = self.ID, e.Host, e.Port
+	out.NodeID, out.Host, out.Port = b.ID, e.Host, e.Port
 	return out
+}
+
+// coordinatorOf returns the broker that coordinates a group, and where it is.
+func coordinatorOf(image *metadata.Image, groupID, listener string) (b *metadata.Broker, e metadata.Endpoint, ok bool) {
+	t := image.Topic(metadata.OffsetsTopic)
+	if t == nil {
+		return nil, e, false
+	}
+	if b = image.Broker(t.Partitions[coordinator.PartitionFor(groupID, int32(len(t.Partitions)))].Leader); b == nil {
+		return nil, e, false
+	}
+	e, ok = b.Endpoint(listener)
+	return b, e, ok
 }
 
 // ensureOffsetsTopic creates __consumer_offsets when somebody first looks for a

@@ -18,5 +18,7 @@ func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error)
 	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
 		return coordinator.Failed(req, kerr.InconsistentGroupProtocol), nil
 	}
-	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
+	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req)
+	h.noteAssigned(c, req, resp.(*kmsg.SyncGroupResponse))
+	return resp, nil
 }

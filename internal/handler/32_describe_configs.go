@@ -128,6 +128,11 @@ func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRe
 		c.IsDefault = all[0].source == sourceDefault
 		c.ReadOnly = d.Static
 		c.ConfigType = kmsg.ConfigType(d.Type)
+		if d.Type == config.Password {
+			// Kafka's rule: that it is set may be known, what it is may not.
+			c.IsSensitive, c.Value = true, nil
+			all = nil
+		}
 		if req.IncludeDocumentation {
 			c.Documentation = &d.Doc
 		}

@@ -23,5 +23,6 @@ func (h *Handler) deleteGroups(ctx context.Context, c *call) (kmsg.Response, err
 	h.opts.Groups.Each(ctx, c.client(), slices.Compact(req.Groups), part, func(r kmsg.Response) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.DeleteGroupsResponse).Groups...)
 	})
+	h.noteDeleted(ctx, resp)
 	return resp, nil
 }

@@ -46,9 +46,13 @@ type Options struct {
 	Controller   Controller
 	Partitions   Partitions
 	Groups       Groups
+	Native       Native // nil for a store without groups of its own
 	Logger       *slog.Logger
 	Now          func() time.Time
 	SessionSlots int // max.incremental.fetch.session.cache.slots
+	// Far says that the store is across a network, so that partitions are better
+	// read at the same time than one after the other.
+	Far bool
 	// LogDir names the data folder, and Space tells its size and what is free.
 	LogDir string
 	Space  func() (total, usable int64)
