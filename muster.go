@@ -14,6 +14,7 @@ package muster
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 
@@ -27,6 +28,9 @@ type Config struct {
 	// Data is the folder to keep records in, created if need be. Empty keeps
 	// them in memory.
 	Data string
+	// Redis is the URL of a Redis or Valkey to keep records in, such as
+	// redis://127.0.0.1:6379, which any number of brokers may share.
+	Redis string
 	// Properties are further broker settings under Kafka's names, for example
 	// "num.partitions": "6".
 	Properties map[string]string
@@ -50,9 +54,14 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 		}
 		props["listeners"] = "PLAINTEXT://" + cfg.Listen
 	}
-	if cfg.Data != "" {
+	switch {
+	case cfg.Redis != "" && cfg.Data != "":
+		return nil, errors.New("muster: Config.Data and Config.Redis are both set; records are kept in one place")
+	case cfg.Redis != "":
+		props["muster.store"], props["muster.redis.url"] = "redis", cfg.Redis
+	case cfg.Data != "":
 		props["muster.store"], props["log.dir"] = "disk", cfg.Data
-	} else if _, ok := props["muster.store"]; !ok {
+	case props["muster.store"] == "" && props["muster.redis.url"] == "":
 		props["muster.store"] = "mem"
 	}
 	b, err := broker.Open(ctx, broker.Config{Properties: props, Logger: cfg.Logger})

@@ -32,12 +32,16 @@ func serveCommand() *cobra.Command {
 		Long: `Run a broker until it is told to stop (Ctrl-C or SIGTERM).
 
 Without flags it listens on 127.0.0.1:9092 and keeps its records in ./data.
+With --store redis://host it keeps nothing itself: records are in Redis Streams,
+and any number of brokers can share one Redis.
+
 Settings have Kafka's names. They are taken, each overriding the one before,
 from the file given with --config, from environment variables (num.partitions
 is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.`,
 		Example: `  muster serve
   muster serve --listen 0.0.0.0:9092 --data /var/lib/muster
   muster serve --store mem --set num.partitions=6
+  muster serve --store redis://127.0.0.1:6379
   muster serve --config server.properties`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,7 +54,7 @@ is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.`,
 	}
 	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "address to listen on, host:port (default 127.0.0.1:9092)")
 	cmd.Flags().StringVar(&f.data, "data", "", "folder for records (default ./data)")
-	cmd.Flags().StringVar(&f.store, "store", "", "where records are kept: disk or mem (default disk)")
+	cmd.Flags().StringVar(&f.store, "store", "", "where records are kept: disk, mem, or the URL of a Redis (redis://, rediss://, redis+sentinel://, redis+cluster://) (default disk)")
 	cmd.Flags().StringVar(&f.config, "config", "", "file with settings, in the form of server.properties")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "a setting, key=value; may be given again")
 	return cmd
@@ -117,8 +121,8 @@ func (f *serveFlags) apply(props map[string]string) error {
 		props["log.dir"] = f.data
 	}
 	switch {
-	case strings.HasPrefix(f.store, "redis"):
-		return fmt.Errorf("--store %s: the Redis store is not built yet; disk and mem are", f.store)
+	case strings.Contains(f.store, "://"):
+		props["muster.store"], props["muster.redis.url"] = "redis", f.store
 	case f.store != "":
 		props["muster.store"] = f.store
 	}

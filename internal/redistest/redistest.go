@@ -174,9 +174,9 @@ var shared struct {
 	servers map[Kind]*Server
 }
 
-// Main runs a package's tests and then ends the servers that they shared. It
-// is what TestMain calls.
-func Main(m *testing.M) {
+// Main runs a package's tests and then ends the servers that they shared, and
+// does what else there is to clean up. It is what TestMain calls.
+func Main(m *testing.M, clean ...func()) {
 	shared.enabled = true
 	code := m.Run()
 	shared.Lock()
@@ -186,6 +186,9 @@ func Main(m *testing.M) {
 	}
 	for _, dir := range shared.dirs {
 		_ = os.RemoveAll(dir) // It is under the system's folder for such things.
+	}
+	for _, f := range clean {
+		f()
 	}
 	os.Exit(code)
 }

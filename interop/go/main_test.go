@@ -12,28 +12,31 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"muster/internal/redistest"
 )
 
 // musterPath is the muster command, built once for all tests.
 var musterPath string
 
 func TestMain(m *testing.M) {
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "muster-interop-")
+	if err == nil {
+		err = buildMuster(dir)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	redistest.Main(m, func() { _ = os.RemoveAll(dir) })
+}
+
+func buildMuster(dir string) error {
 	musterPath = filepath.Join(dir, "muster")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", musterPath, "./cmd/muster")
 	build.Dir = filepath.Join("..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build muster: %v\n%s", err, out)
-		return 1
+		return fmt.Errorf("build muster: %w\n%s", err, out)
 	}
-	return m.Run()
+	return nil
 }

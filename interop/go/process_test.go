@@ -47,7 +47,7 @@ func serve(t testing.TB, data string, flags ...string) *process {
 	} else if !slices.Contains(flags, "--listen") {
 		flags = append(flags, "--listen", "127.0.0.1:0")
 	}
-	return start(t, exec.Command(musterPath, append([]string{"serve", "--data", data}, flags...)...), listeners)
+	return start(t, exec.Command(musterPath, slices.Concat([]string{"serve"}, storeFlags(t, data), flags)...), listeners)
 }
 
 // start runs a command that becomes a broker, and returns when it listens on as

@@ -1,0 +1,65 @@
+package interop
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"slices"
+	"testing"
+
+	"muster/internal/redistest"
+)
+
+// storeKind is the store that the tests' brokers use: disk, or a kind of Redis
+// (redis, redis-cluster, redis-sentinel). make e2e runs the tests on several.
+var storeKind = func() string {
+	if kind := os.Getenv("INTEROP_STORE"); kind != "" {
+		return kind
+	}
+	return "disk"
+}()
+
+// redisKinds are the deployments that a store can be in.
+var redisKinds = map[string]redistest.Kind{
+	"redis": redistest.KindSingle, "redis-cluster": redistest.KindCluster, "redis-sentinel": redistest.KindSentinel,
+}
+
+// redisProperties are the settings of a broker whose records are in the Redis
+// that all tests share, instead of a data folder. A folder's name stands for
+// what was stored under it. The layout is the one with dense offsets, as on
+// disk, and leases are short, since a test that kills its broker starts it again
+// at once.
+func redisProperties(t testing.TB, data string) map[string]string {
+	t.Helper()
+	kind, ok := redisKinds[storeKind]
+	if !ok {
+		t.Fatalf("INTEROP_STORE=%s is none of disk, redis, redis-cluster, redis-sentinel", storeKind)
+	}
+	sum := sha256.Sum256([]byte(data))
+	return map[string]string{
+		"muster.redis.url": redistest.Shared(t, kind).URL(), "muster.redis.prefix": "interop-" + hex.EncodeToString(sum[:6]),
+		"muster.redis.layout": "log", "node.id": "1",
+		"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200",
+	}
+}
+
+// storeFlags returns the flags of muster serve for the store under test.
+func storeFlags(t testing.TB, data string) []string {
+	t.Helper()
+	if storeKind == "disk" {
+		return []string{"--data", data}
+	}
+	var flags []string
+	for name, value := range redisProperties(t, data) {
+		flags = append(flags, "--set", name+"="+value)
+	}
+	return flags
+}
+
+// onlyOn skips a test that is about other stores.
+func onlyOn(t testing.TB, kinds ...string) {
+	t.Helper()
+	if !slices.Contains(kinds, storeKind) {
+		t.Skipf("this is not about %s", storeKind)
+	}
+}
