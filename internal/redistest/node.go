@@ -100,10 +100,12 @@ func (n *Node) launch() error {
 // awaitReady waits until the server answers, or is gone.
 func (n *Node) awaitReady() error {
 	err := poll(startTimeout, func() error {
-		if _, err := n.Do("PING"); err != nil && n.running() {
-			return err
+		_, err := n.Do("PING")
+		var refusal ErrorReply
+		if errors.As(err, &refusal) && strings.HasPrefix(string(refusal), "NOAUTH") || !n.running() {
+			return nil // It wants a password, so it is there.
 		}
-		return nil
+		return err
 	})
 	if err == nil && !n.running() {
 		err = errors.New("it ended at once")

@@ -33,6 +33,11 @@ func (n *Node) Do(args ...string) (any, error) {
 	return reply(bufio.NewReader(conn))
 }
 
+// ErrorReply is what a server answered instead of doing what it was told.
+type ErrorReply string
+
+func (e ErrorReply) Error() string { return string(e) }
+
 // Text sends a command whose reply is a string.
 func (n *Node) Text(args ...string) (string, error) {
 	v, err := n.Do(args...)
@@ -78,7 +83,7 @@ func reply(r *bufio.Reader) (any, error) {
 	case '+':
 		return rest, nil
 	case '-':
-		return nil, errors.New(rest)
+		return nil, ErrorReply(rest)
 	}
 	n, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {

@@ -1,0 +1,174 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"muster/internal/redistest"
+	"muster/internal/store"
+)
+
+const longLease = time.Minute
+
+func wantLive(t *testing.T, l *Leases, want map[int32]string) {
+	t.Helper()
+	live, err := l.Live(context.Background(), []int32{0, 1, 2, 3, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, value := range live {
+		if want[id] != string(value) {
+			t.Errorf("node id %d is registered with %q, not %q", id, value, want[id])
+		}
+	}
+	if len(live) != len(want) {
+		t.Errorf("%d brokers are registered, not %d", len(live), len(want))
+	}
+}
+
+func TestNodeIDHasOneHolder(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, url string) {
+		ctx, client, prefix := context.Background(), connect(t, url), redistest.Prefix(t)
+		a, b := NewLeases(client, prefix, longLease), NewLeases(client, prefix, longLease)
+		if err := a.Acquire(ctx, 3, []byte("a \x00value")); err != nil {
+			t.Fatal(err)
+		}
+		err := b.Acquire(ctx, 3, []byte("b"))
+		var held *HeldError
+		if !errors.Is(err, ErrHeld) || !errors.As(err, &held) {
+			t.Fatalf("the second broker got %v", err)
+		}
+		if held.ID != 3 || string(held.Value) != "a \x00value" || held.For <= 0 || held.For > longLease || !strings.Contains(err.Error(), `"a \x00value"`) {
+			t.Errorf("the holder is told wrongly: %v", err)
+		}
+		if b.Until() != (time.Time{}) {
+			t.Error("a broker without a node id believes that it is registered")
+		}
+		if err := a.Acquire(ctx, 3, []byte("new")); err != nil {
+			t.Errorf("the holder cannot register again: %v", err)
+		}
+		wantLive(t, b, map[int32]string{3: "new"})
+		if err := b.Acquire(ctx, 7, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantLive(t, a, map[int32]string{3: "new", 7: ""})
+		if err := a.Release(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wantLive(t, a, map[int32]string{7: ""})
+		if err := b.Acquire(ctx, 3, []byte("b")); err != nil {
+			t.Errorf("a released node id cannot be taken: %v", err)
+		}
+	})
+}
+
+func TestLostNodeIDIsNeitherRenewedNorReleased(t *testing.T) {
+	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindSingle).URL()), redistest.Prefix(t)
+	a, b := NewLeases(client, prefix, longLease), NewLeases(client, prefix, longLease)
+	if err := a.Acquire(ctx, 1, []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Do(ctx, client.B().Del().Key(a.key(1)).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := a.Renew(ctx); ok || err != nil {
+		t.Errorf("renewing what is gone: %v, %v", ok, err)
+	}
+	if err := b.Acquire(ctx, 1, []byte("b")); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := a.Renew(ctx); ok || err != nil {
+		t.Errorf("renewing what is another's: %v, %v", ok, err)
+	}
+	if a.Until() != (time.Time{}) {
+		t.Error("a broker that lost its node id believes that it is registered")
+	}
+	if err := a.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantLive(t, a, map[int32]string{1: "b"})
+	if ok, err := b.Renew(ctx); !ok || err != nil {
+		t.Errorf("the holder's renewal: %v, %v", ok, err)
+	}
+}
+
+func TestRegistrationExpiresAfterTheBroker(t *testing.T) {
+	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindSingle).URL()), redistest.Prefix(t)
+	const ttl = 400 * time.Millisecond
+	a, b := NewLeases(client, prefix, ttl), NewLeases(client, prefix, ttl)
+	before := time.Now()
+	if err := a.Acquire(ctx, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	until := a.Until()
+	if until.Before(before.Add(ttl)) || until.After(time.Now().Add(ttl)) {
+		t.Errorf("the belief ends %v after the request", until.Sub(before))
+	}
+	for renewed := 0; renewed < 3; renewed++ {
+		if ok, err := a.Renew(ctx); !ok || err != nil {
+			t.Fatalf("renewing: %v, %v", ok, err)
+		}
+	}
+	if !a.Until().After(until) {
+		t.Error("a renewal does not prolong the belief")
+	}
+	redistest.Eventually(t, "the registration to expire", func() bool { return b.Acquire(ctx, 1, nil) == nil })
+	if now := time.Now(); now.Before(a.Until()) {
+		t.Errorf("another broker was registered %v before the belief ended", a.Until().Sub(now))
+	}
+}
+
+func TestBrokersPickDifferentFreeNodeIDs(t *testing.T) {
+	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindCluster).URL()), redistest.Prefix(t)
+	if err := NewLeases(client, prefix, longLease).Acquire(ctx, 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	const brokers = 70 // More than are looked at in one round trip.
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	seen := make(map[int32]bool)
+	for range brokers {
+		wg.Go(func() {
+			id, err := NewLeases(client, prefix, longLease).AcquireFree(ctx, 1, []byte("x"))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || seen[id] || id == 3 || id < 1 || id > brokers+1 {
+				t.Errorf("picked node id %d, %v", id, err)
+			}
+			seen[id] = true
+		})
+	}
+	wg.Wait()
+}
+
+func TestLeasesSayThatRedisIsAway(t *testing.T) {
+	ctx, s := context.Background(), redistest.Single(t)
+	l := NewLeases(connect(t, s.URL()), "p", longLease)
+	if ok, err := l.Renew(ctx); ok || err == nil {
+		t.Error("renewed what was never acquired")
+	}
+	if err := l.Acquire(ctx, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	until := l.Until()
+	s.Nodes[0].Kill()
+	if ok, err := l.Renew(ctx); ok || !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("renewing: %v, %v", ok, err)
+	}
+	if _, err := l.Live(ctx, []int32{1}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("looking for live brokers: %v", err)
+	}
+	if _, err := l.AcquireFree(ctx, 1, nil); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("acquiring: %v", err)
+	}
+	if l.Until() != until {
+		t.Error("an unanswered renewal changed what the broker may believe")
+	}
+	if err := l.Release(ctx); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("releasing: %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/store"
+)
+
+// passing are the beginnings of error replies that say that a server cannot
+// serve for now: it loads its data, waits for a failover, or has just been
+// replaced as primary.
+var passing = []string{"LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "NOREPLICAS", "BUSY ", "UNBLOCKED", "MOVED", "ASK"}
+
+// attempt wraps an error with what was attempted, as one of the store's
+// errors: ErrUnavailable if the same may succeed later, else ErrStorage.
+func attempt(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", what, err)
+	case isPassing(err):
+		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, err)
+	default:
+		return fmt.Errorf("%s: %w: %w", what, store.ErrStorage, err)
+	}
+}
+
+// isPassing says whether an error is about reaching a server that serves, and
+// not about the command.
+func isPassing(err error) bool {
+	if reply, ok := rueidis.IsRedisErr(err); ok {
+		return slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(reply.Error(), code) })
+	}
+	var certificate *tls.CertificateVerificationError
+	return !rueidis.IsParseErr(err) && !errors.As(err, &certificate)
+}
