@@ -45,7 +45,7 @@ func TestNodeIDHasOneHolder(t *testing.T) {
 		if held.ID != 3 || string(held.Value) != "a \x00value" || held.For <= 0 || held.For > longLease || !strings.Contains(err.Error(), `"a \x00value"`) {
 			t.Errorf("the holder is told wrongly: %v", err)
 		}
-		if b.Until() != (time.Time{}) {
+		if !b.Until().IsZero() {
 			t.Error("a broker without a node id believes that it is registered")
 		}
 		if err := a.Acquire(ctx, 3, []byte("new")); err != nil {
@@ -84,7 +84,7 @@ func TestLostNodeIDIsNeitherRenewedNorReleased(t *testing.T) {
 	if ok, err := a.Renew(ctx); ok || err != nil {
 		t.Errorf("renewing what is another's: %v, %v", ok, err)
 	}
-	if a.Until() != (time.Time{}) {
+	if !a.Until().IsZero() {
 		t.Error("a broker that lost its node id believes that it is registered")
 	}
 	if err := a.Release(ctx); err != nil {
@@ -165,7 +165,7 @@ func TestLeasesSayThatRedisIsAway(t *testing.T) {
 	if _, err := l.AcquireFree(ctx, 1, nil); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("acquiring: %v", err)
 	}
-	if l.Until() != until {
+	if !l.Until().Equal(until) {
 		t.Error("an unanswered renewal changed what the broker may believe")
 	}
 	if err := l.Release(ctx); !errors.Is(err, store.ErrUnavailable) {
