@@ -24,7 +24,7 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 	image := c.image
 	if all := req.Topics == nil || req.Version == 0 && len(req.Topics) == 0; all {
 		for _, t := range image.Topics() {
-			resp.Topics = append(resp.Topics, describeTopic(t, req.IncludeTopicAuthorizedOperations))
+			resp.Topics = append(resp.Topics, describeTopic(image, t, req.IncludeTopicAuthorizedOperations))
 		}
 	}
 	if len(req.Topics) > 0 {
@@ -97,10 +97,10 @@ func (h *Handler) lookUp(image *metadata.Image, asked kmsg.MetadataRequestTopic,
 	if t == nil {
 		return out
 	}
-	return describeTopic(t, req.IncludeTopicAuthorizedOperations)
+	return describeTopic(image, t, req.IncludeTopicAuthorizedOperations)
 }
 
-func describeTopic(t *metadata.Topic, operations bool) kmsg.MetadataResponseTopic {
+func describeTopic(image *metadata.Image, t *metadata.Topic, operations bool) kmsg.MetadataResponseTopic {
 	out := kmsg.NewMetadataResponseTopic()
 	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
 	if operations {
@@ -110,6 +110,10 @@ func describeTopic(t *metadata.Topic, operations bool) kmsg.MetadataResponseTopi
 		part := kmsg.NewMetadataResponseTopicPartition()
 		part.Partition, part.Leader, part.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
 		part.Replicas, part.ISR = []int32{p.Leader}, []int32{p.Leader}
+		if image.Broker(p.Leader) == nil {
+			// Its last leader is gone and nobody has taken over yet.
+			part.ErrorCode, part.Leader, part.ISR = kerr.LeaderNotAvailable.Code, metadata.NoBroker, []int32{}
+		}
 		out.Partitions = append(out.Partitions, part)
 	}
 	return out

@@ -28,7 +28,8 @@ type conn struct {
 	in     *bufio.Reader
 	idle   atomic.Bool // waiting for a frame to begin
 
-	largest int // frame that was read
+	largest  int       // frame that was read
+	deadline time.Time // for reading, as last set
 
 	mu      sync.Mutex
 	queue   []*protocol.Response // not yet written, in order
@@ -92,12 +93,22 @@ func (c *conn) readFrame() (frame, error) {
 	return f, err
 }
 
+// setReadDeadline gives the peer about d to send something. A deadline that is
+// nearly right already is left alone, since setting one is not for nothing.
 func (c *conn) setReadDeadline(d time.Duration) {
 	if d <= 0 {
-		_ = c.net.SetReadDeadline(time.Time{})
+		if !c.deadline.IsZero() {
+			c.deadline = time.Time{}
+			_ = c.net.SetReadDeadline(c.deadline)
+		}
 		return
 	}
-	_ = c.net.SetReadDeadline(time.Now().Add(d))
+	now := time.Now()
+	if left := c.deadline.Sub(now); left <= d && left >= d-d/16 {
+		return
+	}
+	c.deadline = now.Add(d)
+	_ = c.net.SetReadDeadline(c.deadline)
 }
 
 // interruptIdle wakes the connection if it waits for a frame to begin.

@@ -59,9 +59,18 @@ func (resp *Response) Complete(r *Request, body kmsg.Response) {
 	close(resp.ready)
 }
 
-// Pending says whether the response was made by NewPending, so that it may have
-// to be waited for.
-func (resp *Response) Pending() bool { return resp.ready != nil }
+// Pending says whether the response must be waited for.
+func (resp *Response) Pending() bool {
+	if resp.ready == nil {
+		return false
+	}
+	select {
+	case <-resp.ready:
+		return false
+	default:
+		return true
+	}
+}
 
 // Ready returns a channel that is closed when a pending response is complete.
 func (resp *Response) Ready() <-chan struct{} { return resp.ready }

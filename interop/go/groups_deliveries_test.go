@@ -55,6 +55,17 @@ func (d *deliveries) of(partition int32) int {
 	return len(d.seen[partition])
 }
 
+// each returns how many distinct records of each partition were delivered.
+func (d *deliveries) each() []int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]int, groupPartitions)
+	for p := range d.seen {
+		out[p] = len(d.seen[p])
+	}
+	return out
+}
+
 // missing returns the first record that was not delivered, of those before the
 // end offsets.
 func (d *deliveries) missing(ends map[int32]int64) error {

@@ -50,6 +50,12 @@ func serve(t testing.TB, data string, flags ...string) *process {
 	return start(t, exec.Command(musterPath, slices.Concat([]string{"serve"}, storeFlags(t, data), flags)...), listeners)
 }
 
+// startMuster starts a broker with one listener, with these flags alone.
+func startMuster(t testing.TB, flags ...string) *process {
+	t.Helper()
+	return start(t, exec.Command(musterPath, append([]string{"serve"}, flags...)...), 1)
+}
+
 // start runs a command that becomes a broker, and returns when it listens on as
 // many listeners as it should have.
 func start(t testing.TB, cmd *exec.Cmd, listeners int) *process {

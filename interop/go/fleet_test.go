@@ -1,0 +1,97 @@
+package interop
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/redistest"
+)
+
+// fleetTTL is how long a broker of a fleet may be silent.
+const fleetTTL = time.Second
+
+// fleet is several brokers on one Redis.
+type fleet struct {
+	t       testing.TB
+	flags   []string
+	addrs   []string
+	brokers []*process
+	admin   *kadm.Client
+}
+
+// startFleet starts brokers on a Redis, with layout log, whose offsets can be
+// counted.
+func startFleet(t testing.TB, url string, brokers int) *fleet {
+	t.Helper()
+	f := &fleet{t: t, brokers: make([]*process, brokers), flags: append([]string{
+		"--store", url, "--set", "muster.redis.prefix=" + redistest.Prefix(t), "--set", "muster.redis.layout=log",
+		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200",
+	}, groupSettings...)}
+	for i := range brokers {
+		f.addrs = append(f.addrs, fixedPort(t))
+		f.start(i)
+	}
+	f.admin = kadm.NewClient(f.client())
+	f.hasAll()
+	return f
+}
+
+// client returns a client that knows all brokers.
+func (f *fleet) client(opts ...kgo.Opt) *kgo.Client {
+	f.t.Helper()
+	return connect(f.t, f.addrs[0], append([]kgo.Opt{
+		kgo.SeedBrokers(f.addrs...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }),
+	}, opts...)...)
+}
+
+// start starts a broker, also again.
+func (f *fleet) start(i int) {
+	f.t.Helper()
+	f.brokers[i] = startMuster(f.t, append([]string{"--listen", f.addrs[i], "--set", "node.id=" + strconv.Itoa(i+1)}, f.flags...)...)
+}
+
+// hasAll waits until clients are told of all brokers, and of a leader for every
+// partition.
+func (f *fleet) hasAll() {
+	f.t.Helper()
+	waitFor(f.t, "all brokers to be in the metadata", func() error {
+		ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
+		defer cancel()
+		m, err := f.admin.Metadata(ctx)
+		if err != nil {
+			return err
+		}
+		if len(m.Brokers) != len(f.brokers) {
+			return fmt.Errorf("there are %d", len(m.Brokers))
+		}
+		return m.Topics.Error()
+	})
+}
+
+// leader returns the index of the broker that leads a partition.
+func (f *fleet) leader(topic string, partition int32) int {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), groupTimeout)
+	defer cancel()
+	m, err := f.admin.Metadata(ctx, topic)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return int(m.Topics[topic].Partitions[partition].Leader) - 1
+}
+
+// freeze stops a broker without a word for longer than its lease lasts, lets do
+// run meanwhile, and has it go on.
+func (f *fleet) freeze(i int, do func()) {
+	f.t.Helper()
+	f.brokers[i].signal(syscall.SIGSTOP)
+	do()
+	f.brokers[i].signal(syscall.SIGCONT)
+}
