@@ -87,6 +87,7 @@ func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember) *member {
 		rebalance: time.Duration(e.RebalanceTimeoutMillis) * time.Millisecond,
 		protocols: []protocol{{name: g.protocol, metadata: e.Subscription}},
 		assigned:  e.Assignment,
+		loaded:    true,
 	}
 	if e.RebalanceTimeoutMillis < 0 {
 		m.rebalance = m.session // A value of version 0, which does not know it.

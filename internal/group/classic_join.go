@@ -105,50 +105,44 @@ func (x *step) joinKnown(g *group, r *Request, m *kmsg.JoinGroupRequest) {
 		x.addMember(g, m.MemberID, r, m)
 		return
 	}
-	mem, err := g.find(m.MemberID, m.InstanceID)
+	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
 	if err != nil {
 		x.joinError(r, m, m.MemberID, err)
 		return
 	}
-	changed := !mem.matches(m.Protocols)
+	change := g.change(mem, m.Protocols)
 	switch g.state {
 	case PreparingRebalance:
-		if changed {
-			g.rebalance.add(trigger(TriggerChanged, mem, m.Reason))
+		x.park(g, mem, r, m)
+		if change != nil {
+			g.rebalance.add(rejoined(mem, m, change))
+		}
+		x.maybeComplete(g)
+	case CompletingRebalance, Stable:
+		// A leader that joins a Stable group again wants to assign anew: for it
+		// that is the only way to react to new topics and partitions.
+		leads := g.state == Stable && g.leader == mem.id
+		if change == nil && !leads {
+			x.replyJoin(g, mem, r.ID, m.Version)
+			return
 		}
 		x.park(g, mem, r, m)
-		x.maybeComplete(g)
-	case CompletingRebalance:
-		if changed {
-			x.park(g, mem, r, m)
-			x.prepareRebalance(g, trigger(TriggerChanged, mem, m.Reason))
-			return
-		}
-		x.replyJoin(g, mem, r.ID, m.Version)
-	case Stable:
-		// A leader that joins again wants to assign anew: for it that is the
-		// only way to react to new topics and partitions.
-		if kind, ok := rejoins(g, mem, changed); ok {
-			x.park(g, mem, r, m)
-			x.prepareRebalance(g, trigger(kind, mem, m.Reason))
-			return
-		}
-		x.replyJoin(g, mem, r.ID, m.Version)
+		x.prepareRebalance(g, rejoined(mem, m, change))
 	default:
 		x.joinError(r, m, "", kerr.UnknownMemberID)
 	}
 }
 
-// rejoins says whether a member's join of a Stable group starts a rebalance, and
-// why.
-func rejoins(g *group, mem *member, changed bool) (TriggerKind, bool) {
-	switch {
-	case changed:
-		return TriggerChanged, true
-	case g.leader == mem.id:
-		return TriggerLeader, true
+// rejoined is the trigger of a member that joins again, with a change or because
+// it leads.
+func rejoined(mem *member, m *kmsg.JoinGroupRequest, change *Change) Trigger {
+	kind := TriggerChanged
+	if change == nil {
+		kind = TriggerLeader
 	}
-	return "", false
+	why := trigger(kind, mem, m.Reason)
+	why.Change = change
+	return why
 }
 
 // find returns a member, or why the request cannot be its.
@@ -194,6 +188,7 @@ func (m *member) take(req *kmsg.JoinGroupRequest) {
 	if req.Version == 0 {
 		m.rebalance = m.session
 	}
+	m.loaded = false
 }
 
 // park updates a member and parks its join. A join that was parked already is

@@ -59,7 +59,7 @@ func (x *step) leaveOne(g *group, r *Request, m *kmsg.LeaveGroupRequestMember) (
 			id = holder.id
 		}
 	}
-	mem, err := g.find(id, m.InstanceID)
+	mem, err := x.find(g, r, id, m.InstanceID)
 	if err != nil {
 		return nil, err
 	}

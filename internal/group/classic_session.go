@@ -12,13 +12,13 @@ import (
 func (x *step) heartbeat(r *Request, m *kmsg.HeartbeatRequest) {
 	resp := kmsg.NewPtrHeartbeatResponse()
 	resp.Version = m.Version
-	if err := x.beat(m); err != nil {
+	if err := x.beat(r, m); err != nil {
 		resp.ErrorCode = err.Code
 	}
 	x.reply(r.ID, resp)
 }
 
-func (x *step) beat(m *kmsg.HeartbeatRequest) *kerr.Error {
+func (x *step) beat(r *Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	if m.Group == "" {
 		return kerr.InvalidGroupID
 	}
@@ -26,7 +26,7 @@ func (x *step) beat(m *kmsg.HeartbeatRequest) *kerr.Error {
 	if g == nil {
 		return kerr.UnknownMemberID
 	}
-	mem, err := g.find(m.MemberID, m.InstanceID)
+	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:
 		return err

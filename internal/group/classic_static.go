@@ -9,20 +9,26 @@ import (
 // old one (KIP-345): it gets a new id, keeps assignment and leadership, and in a
 // Stable group nobody else notices.
 func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m *kmsg.JoinGroupRequest) {
-	oldLeader := g.leader
-	x.fenceOld(g, mem)
+	oldLeader, stale := g.leader, mem.who()
+	parked := x.fenceOld(g, mem)
 	x.cancel(sessionKey(g, mem.id))
 	if g.leader == mem.id {
 		g.leader = newID
 	}
-	old := mem.id
+	old, change := mem.id, g.change(mem, m.Protocols)
 	g.members.rename(mem, newID)
 	mem.isNew = false // Its client knows its own name, and may come again at any time.
 	x.park(g, mem, r, m)
 	x.rearm(g, mem, mem.session)
+	if mem.fenced != nil {
+		mem.fenced.told = 0
+	}
+	if parked != "" {
+		x.fenced(g, Trigger{Who: stale, Request: parked, Parked: true}, mem)
+	}
 
 	why := trigger(TriggerReplaced, mem, m.Reason)
-	why.Was = old
+	why.Was, why.Change = old, change
 	switch g.state {
 	case Stable:
 		if g.vote() != g.protocol {
@@ -41,17 +47,21 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m 
 	}
 }
 
-// fenceOld answers what the old incarnation has parked.
-func (x *step) fenceOld(g *group, mem *member) {
+// fenceOld answers what the old incarnation has parked, and returns which request
+// that was.
+func (x *step) fenceOld(g *group, mem *member) (parked string) {
 	if mem.join != 0 {
+		parked = kmsg.JoinGroup.Name()
 		x.replyJoinError(mem.join, mem.joinVersion, mem.id, kerr.FencedInstanceID)
 		mem.join = 0
 		g.joined--
 	}
 	if mem.sync != 0 {
+		parked = kmsg.SyncGroup.Name()
 		x.replySyncError(mem.sync, mem.syncVersion, kerr.FencedInstanceID)
 		mem.sync = 0
 	}
+	return parked
 }
 
 // replaceQuietly answers a restarted static member without a rebalance. The new

@@ -9,7 +9,7 @@ import (
 
 // sync handles SyncGroup: members wait for the leader's assignment.
 func (x *step) sync(r *Request, m *kmsg.SyncGroupRequest) {
-	g, mem, err := x.checkSync(m)
+	g, mem, err := x.checkSync(r, m)
 	if err != nil {
 		x.replySyncError(r.ID, m.Version, err)
 		return
@@ -36,7 +36,7 @@ func (x *step) sync(r *Request, m *kmsg.SyncGroupRequest) {
 }
 
 // checkSync finds the group and member that a sync is of.
-func (x *step) checkSync(m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error) {
+func (x *step) checkSync(r *Request, m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error) {
 	if m.Group == "" {
 		return nil, nil, kerr.InvalidGroupID
 	}
@@ -44,7 +44,7 @@ func (x *step) checkSync(m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error
 	if g == nil {
 		return nil, nil, kerr.UnknownMemberID
 	}
-	mem, err := g.find(m.MemberID, m.InstanceID)
+	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:
 		return nil, nil, err

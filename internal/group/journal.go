@@ -10,6 +10,7 @@ const (
 	KindStarted  EntryKind = "rebalance-started"
 	KindSettled  EntryKind = "rebalance-settled"
 	KindReplaced EntryKind = "static-member-replaced" // without a rebalance
+	KindFenced   EntryKind = "static-member-fenced"   // a process whose place another has taken
 	KindDeleted  EntryKind = "group-deleted"
 )
 
@@ -27,6 +28,7 @@ const (
 	TriggerNoSync   TriggerKind = "no-sync"  // joined, but never asked for its assignment
 	TriggerReplaced TriggerKind = "replaced" // a static member restarted
 	TriggerMaxSize  TriggerKind = "max-size" // the group is larger than group.max.size
+	TriggerFenced   TriggerKind = "fenced"   // no trigger: a request was refused
 )
 
 // Who is a member as people know it.
@@ -45,7 +47,11 @@ type Trigger struct {
 	Was    string        `json:"was,omitempty"`      // the id that a restarted static member had
 	Silent time.Duration `json:"silentNs,omitempty"` // the session timeout that passed without a heartbeat
 	New    bool          `json:"new,omitempty"`      // expired in its first JoinGroup, and silent since it sent that
-	By     *Who          `json:"by,omitempty"`       // who removed the member
+	By     *Who          `json:"by,omitempty"`       // who removed the member, or has its place
+	Change *Change       `json:"change,omitempty"`   // what of the member is another than before
+
+	Request string `json:"request,omitempty"` // that was refused
+	Parked  bool   `json:"parked,omitempty"`  // it was, already, when another took the place
 }
 
 // Absent is somebody that a join phase waits for, or has waited for in vain.
@@ -102,6 +108,7 @@ const (
 	maxTriggers = 20
 	maxSlowest  = 5
 	maxMoves    = 100
+	maxNames    = 20  // of topics and protocols
 	maxReason   = 255 // characters, as in Kafka's own clients
 )
 

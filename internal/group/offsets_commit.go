@@ -16,7 +16,7 @@ const commitGroupNotFound = 9
 func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Version = m.Version
-	err := x.checkCommit(m)
+	err := x.checkCommit(r, m)
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		out := kmsg.NewOffsetCommitResponseTopic()
@@ -40,7 +40,7 @@ func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
 
 // checkCommit says whether whoever commits may do so now. A commit also counts
 // as a sign of life.
-func (x *step) checkCommit(m *kmsg.OffsetCommitRequest) *kerr.Error {
+func (x *step) checkCommit(r *Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	if g == nil {
 		switch {
@@ -57,7 +57,7 @@ func (x *step) checkCommit(m *kmsg.OffsetCommitRequest) *kerr.Error {
 	if m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil {
 		return kerr.UnknownMemberID // Somebody else's, and it is in use.
 	}
-	mem, err := g.find(m.MemberID, m.InstanceID)
+	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:
 		return err

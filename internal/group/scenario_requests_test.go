@@ -66,14 +66,31 @@ func (a args) member() string {
 	return a.text("member", a.s.names[a.who()])
 }
 
-// subscription encodes topics as a consumer would; "raw:x" is taken as it is.
+// subscription encodes topics as a consumer would: t+u. Behind ^ may stand the
+// partitions of t that it owns, behind ~ data for its assignor. "raw:x" is taken
+// as it is.
 func subscription(topics string) []byte {
 	if raw, ok := strings.CutPrefix(topics, "raw:"); ok {
 		return []byte(raw)
 	}
 	m := kmsg.NewConsumerMemberMetadata()
+	topics, data, _ := strings.Cut(topics, "~")
+	if data != "" {
+		m.UserData = []byte(data)
+	}
+	topics, owned, ok := strings.Cut(topics, "^")
 	if topics != "" {
 		m.Topics = strings.Split(topics, "+")
+	}
+	if ok {
+		m.Version = 1
+		t := kmsg.NewConsumerMemberMetadataOwnedPartition()
+		t.Topic = m.Topics[0]
+		for p := range strings.SplitSeq(owned, "+") {
+			n, _ := strconv.Atoi(p)
+			t.Partitions = append(t.Partitions, int32(n))
+		}
+		m.OwnedPartitions = append(m.OwnedPartitions, t)
 	}
 	return m.AppendTo(nil)
 }

@@ -187,6 +187,15 @@ func (s *scenario) showEntry(e Entry) string {
 		if t.New {
 			out += " in its first join"
 		}
+		if t.Change != nil {
+			out += showChange(t.Change)
+		}
+		if t.Request != "" {
+			out += " " + t.Request
+		}
+		if t.Parked {
+			out += " (parked)"
+		}
 		if t.By != nil {
 			out += fmt.Sprintf(" by %s", s.showBy(t.By))
 		}
@@ -237,4 +246,31 @@ func (s *scenario) showBy(w *Who) string {
 		return s.show(w.Member)
 	}
 	return w.ClientID + "@" + w.Host
+}
+
+// showChange shows what of a member is another: +u is a topic that it subscribes
+// to now, -t one that it does not any more.
+func showChange(c *Change) string {
+	var out []string
+	for _, t := range c.TopicsAdded {
+		out = append(out, "+"+t)
+	}
+	for _, t := range c.TopicsRemoved {
+		out = append(out, "-"+t)
+	}
+	if more := c.TopicsAddedN + c.TopicsRemovedN - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	if c.Protocols != nil || c.ProtocolsBefore != nil {
+		out = append(out, fmt.Sprintf("%s instead of %s", strings.Join(c.Protocols, "+"), strings.Join(c.ProtocolsBefore, "+")))
+	}
+	for _, x := range []struct {
+		is   bool
+		what string
+	}{{c.Owned, "owns other partitions"}, {c.Other, "other data"}, {c.Forgotten, "other protocols were forgotten"}} {
+		if x.is {
+			out = append(out, x.what)
+		}
+	}
+	return " [" + strings.Join(out, " ") + "]"
 }

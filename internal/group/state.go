@@ -80,12 +80,14 @@ type member struct {
 	syncVersion int16
 	isNew       bool      // has not been in a completed join phase
 	unsynced    bool      // has not synced in this generation
+	loaded      bool      // is as the record has it, since it has not joined again
 	asked       time.Time // when it joined in this rebalance
 
 	deadline time.Time // to be heard of
 	timerAt  time.Time // when the session timer fires, at the deadline or before
 	timerSeq uint64
 
+	fenced     *fencing // nil if nobody was
 	prev, next *member
 }
 

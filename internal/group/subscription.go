@@ -8,30 +8,36 @@ import (
 // errSubscription says that a member's metadata is not a consumer's.
 var errSubscription = errors.New("not a subscription of the consumer protocol")
 
-// subscribedTopics reads the topics out of a subscription. All versions start
-// like version 0: version, then the topics.
+// subscribedTopics reads the topics out of a subscription.
 func subscribedTopics(b []byte) ([]string, error) {
+	topics, _, err := readTopics(b)
+	return topics, err
+}
+
+// readTopics reads the topics, and returns what comes after them. All versions
+// start like version 0: version, then the topics.
+func readTopics(b []byte) ([]string, []byte, error) {
 	if len(b) < 6 {
-		return nil, errSubscription
+		return nil, nil, errSubscription
 	}
 	n := int(int32(binary.BigEndian.Uint32(b[2:])))
 	b = b[6:]
 	if n < 0 || n > len(b)/2 {
-		return nil, errSubscription
+		return nil, nil, errSubscription
 	}
 	topics := make([]string, 0, n)
 	for range n {
 		if len(b) < 2 {
-			return nil, errSubscription
+			return nil, nil, errSubscription
 		}
 		size := int(int16(binary.BigEndian.Uint16(b)))
 		if size < 0 || size > len(b)-2 {
-			return nil, errSubscription
+			return nil, nil, errSubscription
 		}
 		topics = append(topics, string(b[2:2+size]))
 		b = b[2+size:]
 	}
-	return topics, nil
+	return topics, b, nil
 }
 
 // subscribes says whether a member of the group subscribes to the topic. It

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func TestSubscribedTopicsRefusesWhatIsNoSubscription(t *testing.T) {
 func FuzzSubscription(f *testing.F) {
 	f.Add(subscription("t"))
 	f.Add(subscription("t+u"))
+	f.Add(subscription("t^0+1~data"))
 	f.Add([]byte("\x00\x03\x00\x00\x00\x01\x00\x01t"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := subscribedTopics(b)
@@ -60,6 +62,10 @@ func FuzzSubscription(f *testing.F) {
 		m := kmsg.NewConsumerMemberMetadata()
 		if m.ReadFrom(b) == nil && len(m.Topics) > 0 && (err != nil || !slices.Equal(got, m.Topics)) {
 			t.Errorf("%v, %v; it says %v", got, err, m.Topics)
+		}
+		whole, err := readSubscription(b)
+		if m.ReadFrom(b) == nil && len(m.Topics) > 0 && (err != nil || !bytes.Equal(whole.userData, m.UserData)) {
+			t.Errorf("data %q, %v; it says %q", whole.userData, err, m.UserData)
 		}
 	})
 }

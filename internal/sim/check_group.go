@@ -25,7 +25,11 @@ type stepped struct {
 	settled bool // the leader's assignment came
 	learned bool // what the first answer of the generation says
 	replies []held
+	stale   []stale // who is told that another has its place
 }
+
+// stale is a static member's former id.
+type stale struct{ instance, member string }
 
 // reconcile brings a view up to date and compares it with the group.
 func (c *coordinator) reconcile(v *view, why cause, wants *verdict, e *entry) {
@@ -76,6 +80,9 @@ func (st *stepped) intend() {
 		}
 		v.seats = append(v.seats, s)
 	case actReplace:
+		if s.join != nil || s.sync != nil {
+			st.stale = append(st.stale, stale{*s.instance, s.id})
+		}
 		st.supersede(s, codeFencedInstance)
 		id := st.newID()
 		if v.leader == s.id {
@@ -196,6 +203,7 @@ func (st *stepped) depart() {
 			st.c.w.count("new member expired in JoinGroup")
 		}
 		if s.instance != nil {
+			delete(st.c.fenced, place{st.v.id, *s.instance})
 			st.c.w.count("static member gone by " + string(st.wants.act))
 		}
 	}

@@ -1,12 +1,19 @@
 package sim
 
-import "muster/internal/group"
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
+)
 
 // checkJournal checks that the journal tells of a group what happened to it, and
 // nothing else.
 func (st *stepped) checkJournal(entries []group.Entry) {
 	v, w := st.v, st.c.w
 	got := map[group.EntryKind]int{}
+	var fenced []stale
 	for i := range entries {
 		e := &entries[i]
 		if e.Group != v.id {
@@ -21,6 +28,8 @@ func (st *stepped) checkJournal(entries []group.Entry) {
 			st.checkStarted(e)
 		case group.KindSettled:
 			st.checkSettled(e)
+		case group.KindFenced:
+			fenced = append(fenced, stale{e.Triggers[0].Instance, e.Triggers[0].Member})
 		}
 	}
 	want := map[group.EntryKind]bool{
@@ -33,9 +42,68 @@ func (st *stepped) checkJournal(entries []group.Entry) {
 			w.violated("%s: the journal has %d entries %s, should have one %t", v, n, kind, want[kind])
 		}
 	}
+	st.checkFenced(fenced)
 	if got[group.KindDeleted] > 0 && v.exists {
 		w.violated("%s: the journal says that it was deleted", v)
 	}
+}
+
+// rememberedFences is how many member ids a static member is sure to remember.
+const rememberedFences = 8
+
+// checkFenced checks that the journal tells of who is fenced, once for each
+// member id.
+func (st *stepped) checkFenced(got []stale) {
+	w, v := st.c.w, st.v
+	for _, s := range append(st.stale, st.refused()...) {
+		p := place{v.id, s.instance}
+		seen := st.c.fenced[p]
+		if seen == nil {
+			seen = map[string]bool{}
+			st.c.fenced[p] = seen
+		}
+		told := slices.Contains(got, s)
+		if told == seen[s.member] && len(seen) < rememberedFences {
+			w.violated("%s: %s of %s is fenced, told of %t, told of before %t", v, short(s.member), s.instance, told, seen[s.member])
+		}
+		seen[s.member] = true
+		got = slices.DeleteFunc(got, func(other stale) bool { return other == s })
+		w.count("static member fenced")
+	}
+	if len(got) > 0 {
+		w.violated("%s: the journal says that %v are fenced", v, got)
+	}
+}
+
+// refused lists whom the step's request came from in vain, because another has
+// its place.
+func (st *stepped) refused() (out []stale) {
+	q := st.why.request
+	if q == nil || q.ask.group != st.v.id {
+		return nil
+	}
+	for _, h := range st.replies {
+		if h.request != q {
+			continue
+		}
+		fenced := slices.Contains(codes(h.msg), codeFencedInstance)
+		switch m := q.msg.(type) {
+		case *kmsg.OffsetCommitRequest: // It may be of no partition, and then has no error.
+			_, code := commitCode(st.v, m)
+			fenced = code == codeFencedInstance
+		case *kmsg.LeaveGroupRequest:
+			fenced = false
+			for _, e := range h.msg.(*kmsg.LeaveGroupResponse).Members {
+				if e.ErrorCode == codeFencedInstance {
+					out = append(out, stale{*e.InstanceID, e.MemberID})
+				}
+			}
+		}
+		if fenced {
+			out = append(out, stale{*q.ask.instance, q.ask.member})
+		}
+	}
+	return out
 }
 
 // checkStarted checks that the journal names everybody who is waited for.

@@ -37,7 +37,11 @@ type coordinator struct {
 	offsets *offsets // with what is not durable yet
 	views   map[string]*view
 	ended   map[string]int // as the log said when it was loaded
+	fenced  map[place]map[string]bool
 }
+
+// place is a static member's, from which member ids were fenced.
+type place struct{ group, instance string }
 
 // entry is what one step appends, and the replies that wait for it.
 type entry struct {
@@ -72,7 +76,7 @@ type cause struct {
 func newCoordinator(w *world, b *broker, epoch int) *coordinator {
 	return &coordinator{
 		w: w, broker: b, epoch: epoch, loading: true, config: w.plan.config,
-		timers: map[group.TimerKey]uint64{}, open: map[group.RequestID]*request{}, views: map[string]*view{},
+		timers: map[group.TimerKey]uint64{}, open: map[group.RequestID]*request{}, views: map[string]*view{}, fenced: map[place]map[string]bool{},
 	}
 }
 

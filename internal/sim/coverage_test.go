@@ -26,7 +26,7 @@ var enough = Counts{
 	"rebalance started by expire": 600, "rebalance started by synced": 40, "rebalance started by replace": 20,
 	"member gone by expire": 2000, "member gone by joined": 100, "member gone by synced": 40, "member gone by leave": 700, "member gone by refuse": 100,
 	"static member gone by expire": 300, "static member gone by leave": 100, "static member gone by synced": 5,
-	"static member kept without a join": 15, "static member replaced quietly": 400, "static member replaced with a rebalance": 20,
+	"static member kept without a join": 15, "static member fenced": 600, "static member replaced quietly": 400, "static member replaced with a rebalance": 20,
 	"nobody but static members, who are waited for": 1, "new member expired in JoinGroup": 1, "pending member expired": 40,
 	"loaded with more members than allowed": 60, "parked JoinGroup": 10000, "parked SyncGroup": 3000, "parked request answered by an error": 700,
 	"commit acknowledged": 50000, "offset expired": 150, "cooperative revocation": 250, "farewell": 80,

@@ -1,0 +1,123 @@
+package group
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Change is how a member that joined again differs from when it joined before.
+type Change struct {
+	TopicsAdded     []string `json:"topicsAdded,omitempty"`
+	TopicsAddedN    int      `json:"topicsAddedCount,omitempty"`
+	TopicsRemoved   []string `json:"topicsRemoved,omitempty"`
+	TopicsRemovedN  int      `json:"topicsRemovedCount,omitempty"`
+	Protocols       []string `json:"protocols,omitempty"` // if they are others, or in another order
+	ProtocolsBefore []string `json:"protocolsBefore,omitempty"`
+	Owned           bool     `json:"owned,omitempty"`     // it owns other partitions, or since another generation
+	Other           bool     `json:"other,omitempty"`     // what only its assignor understands
+	Forgotten       bool     `json:"forgotten,omitempty"` // we knew only its selected protocol, from the group's record
+}
+
+// change says what a join would change of a member, nil if nothing. It is only
+// for people: that something changed is decided by matches.
+func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *Change {
+	if m.matches(next) {
+		return nil
+	}
+	c := &Change{}
+	same := slices.EqualFunc(m.protocols, next, func(p protocol, q kmsg.JoinGroupRequestProtocol) bool { return p.name == q.Name })
+	switch {
+	case same:
+	case m.loaded:
+		c.Forgotten = true
+	default:
+		for _, p := range m.protocols[:min(len(m.protocols), maxNames)] {
+			c.ProtocolsBefore = append(c.ProtocolsBefore, p.name)
+		}
+		for _, p := range next[:min(len(next), maxNames)] {
+			c.Protocols = append(c.Protocols, p.Name)
+		}
+	}
+	a, b := m.saysOf(g.protocol, next)
+	if g.protocolType == consumerType {
+		c.subscription(a, b)
+	} else {
+		c.Other = !bytes.Equal(a, b)
+	}
+	if same && c.TopicsAddedN+c.TopicsRemovedN == 0 && !c.Owned {
+		c.Other = true // Something is another: perhaps of a protocol that is not selected.
+	}
+	return c
+}
+
+// saysOf returns what a member said and says of the protocol that is selected, or
+// of the first one if it does not have that any more.
+func (m *member) saysOf(selected string, next []kmsg.JoinGroupRequestProtocol) (was, is []byte) {
+	for _, p := range next {
+		if p.Name == selected {
+			return m.metadata(selected), p.Metadata
+		}
+	}
+	if len(m.protocols) == 0 || len(next) == 0 {
+		return nil, nil
+	}
+	return m.protocols[0].metadata, next[0].Metadata
+}
+
+// subscription compares what two joins of a consumer say.
+func (c *Change) subscription(was, is []byte) {
+	a, err := readSubscription(was)
+	b, err2 := readSubscription(is)
+	if err != nil || err2 != nil {
+		c.Other = !bytes.Equal(was, is)
+		return
+	}
+	c.TopicsAdded, c.TopicsAddedN = without(b.topics, a.topics)
+	c.TopicsRemoved, c.TopicsRemovedN = without(a.topics, b.topics)
+	c.Owned = !bytes.Equal(a.rest, b.rest)
+	c.Other = !bytes.Equal(a.userData, b.userData)
+}
+
+// without lists the first of those that are not among the others, and says how
+// many there are.
+func without(names, others []string) (list []string, count int) {
+	known := make(map[string]bool, len(others))
+	for _, name := range others {
+		known[name] = true
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if known[name] {
+			continue
+		}
+		if count++; len(list) < maxNames {
+			list = append(list, name)
+		}
+	}
+	return list, count
+}
+
+// parsedSubscription is a subscription of the consumer protocol.
+type parsedSubscription struct {
+	topics   []string
+	userData []byte
+	rest     []byte // since version 1: owned partitions, their generation, the rack
+}
+
+func readSubscription(b []byte) (s parsedSubscription, err error) {
+	s.topics, b, err = readTopics(b)
+	switch {
+	case err != nil:
+		return s, err
+	case len(b) < 4:
+		return s, errSubscription
+	}
+	n := max(int(int32(binary.BigEndian.Uint32(b))), 0)
+	if n > len(b)-4 {
+		return s, errSubscription
+	}
+	s.userData, s.rest = b[4:4+n], b[4+n:]
+	return s, nil
+}

@@ -1,0 +1,56 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// maxFenced is how many member ids that were fenced a static member remembers.
+const maxFenced = 8
+
+// fencing is the member ids with which somebody else came in a static member's
+// name and was told FENCED_INSTANCE_ID.
+type fencing struct {
+	ids  []string // the latest, so that each is told of once
+	told int      // how many, since the member itself took its place
+}
+
+// fence says whether the journal is to tell of a member id: once, however often
+// it beats, and not of ever new ones that somebody makes up.
+func (m *member) fence(id string) bool {
+	if m.fenced == nil {
+		m.fenced = &fencing{}
+	}
+	f := m.fenced
+	if f.told == maxFenced || slices.Contains(f.ids, id) {
+		return false
+	}
+	f.told++
+	f.ids = append(f.ids[max(len(f.ids)-maxFenced+1, 0):], id)
+	return true
+}
+
+// find returns a member, or why the request cannot be its. A request of a static
+// member whose place was taken is told of in the journal: the process behind it
+// still runs.
+func (x *step) find(g *group, r *Request, memberID string, instance *string) (*member, *kerr.Error) {
+	mem, err := g.find(memberID, instance)
+	if err == kerr.FencedInstanceID {
+		stale := Who{Member: memberID, ClientID: r.ClientID, Host: r.Host, Instance: *instance}
+		x.fenced(g, Trigger{Who: stale, Request: kmsg.NameForKey(r.Msg.Key())}, g.members.static(*instance))
+	}
+	return mem, err
+}
+
+// fenced tells that a request of a stale static member was refused. The holder is
+// who has its place.
+func (x *step) fenced(g *group, stale Trigger, holder *member) {
+	if stale.Member == "" || !holder.fence(stale.Member) {
+		return
+	}
+	by := holder.who()
+	stale.Kind, stale.By = TriggerFenced, &by
+	x.note(g, KindFenced, stale)
+}
