@@ -11,10 +11,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/broker"
 )
 
 // journalTopic is where a muster broker writes what happens to groups, and why:
-// JSON, keyed by group, in one partition.
+// JSON, keyed by group, all of a group's entries in one partition.
 const journalTopic = "__group_journal"
 
 // The kinds of journal entries.
@@ -119,6 +121,7 @@ var errNoJournal = errors.New("the broker has no group journal (topic " + journa
 type journal struct {
 	client *kgo.Client
 	group  string
+	part   int32
 	next   int64 // The offset to read next.
 	end    int64 // The end as it was when the journal was opened.
 }
@@ -134,7 +137,7 @@ func openJournal(ctx context.Context, flags *clientFlags, group string, since ti
 		client.Close()
 		return nil, err
 	}
-	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{journalTopic: {0: kgo.NewOffset().At(j.next)}})
+	client.AddConsumePartitions(map[string]map[int32]kgo.Offset{journalTopic: {j.part: kgo.NewOffset().At(j.next)}})
 	return j, nil
 }
 
@@ -143,14 +146,18 @@ func (j *journal) find(ctx context.Context, since time.Time) error {
 	if err := logs.load(ctx, []string{journalTopic}); err != nil {
 		return err
 	}
-	tp := topicPartition{journalTopic, 0}
+	if len(logs.bounds) == 0 {
+		return errNoJournal
+	}
+	j.part = broker.JournalPartition(j.group, len(logs.bounds))
+	tp := topicPartition{journalTopic, j.part}
 	b, ok := logs.bounds[tp]
 	if !ok {
-		return errNoJournal
+		return fmt.Errorf("partition %d of %s has no leader now", j.part, journalTopic)
 	}
 	j.end = b.end
 	set := kadm.TopicsSet{}
-	set.Add(journalTopic, 0)
+	set.Add(journalTopic, j.part)
 	from, err := listOffsets(ctx, j.client, set, max(since.UnixMilli(), 0))
 	if err != nil {
 		return err

@@ -12,10 +12,12 @@ package broker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"muster/internal/cluster"
@@ -52,8 +54,12 @@ type Broker struct {
 	manager    *partition.Manager
 	groups     *coordinator.Coordinator
 	journal    *journal
+	node       int32
+	redis      *redisSide    // nil unless the store is Redis
+	lease      cluster.Lease // nil for a broker alone
 
-	stop    context.CancelFunc // ends what runs in the background
+	leads   atomic.Pointer[cluster.Controller] // knows whether this broker may lead
+	stop    context.CancelFunc                 // ends what runs in the background
 	running sync.WaitGroup
 	closing sync.Once
 	err     error // of closing
@@ -91,7 +97,7 @@ func (b *Broker) open(ctx context.Context) error {
 	if err := b.listen(); err != nil {
 		return err
 	}
-	crashed, err := b.openStore()
+	crashed, err := b.openStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,7 +107,7 @@ func (b *Broker) open(ctx context.Context) error {
 	front.handler = handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		LogDir:       b.dataFolder(), Space: b.space,
+		LogDir:       b.dataFolder(), Space: b.space, Far: b.lease != nil,
 	})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
@@ -111,15 +117,35 @@ func (b *Broker) open(ctx context.Context) error {
 		e.serve()
 		b.logger.Info("listening", "listener", e.Listener, "address", e.address.String(), "advertised", fmt.Sprintf("%s:%d", e.Host, e.Port))
 	}
-	b.logger.Info("broker is up", "node", b.nodeID(), "cluster", b.controller.Image().ClusterID, "store", b.cfg.Get("muster.store"), "data", b.dataFolder(), "topics", b.controller.Image().TopicCount(), "took", time.Since(began).Round(time.Millisecond))
+	b.logger.Info("broker is up", "node", b.nodeID(), "cluster", b.controller.Image().ClusterID, "store", b.storeName(), "topics", b.controller.Image().TopicCount(), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
-func (b *Broker) nodeID() int32 { return int32(b.cfg.Int("node.id")) }
+func (b *Broker) nodeID() int32 { return b.node }
 
-// dataFolder returns where records are kept; empty for the store in memory.
+// storeKind returns disk, mem or redis. A Redis URL alone says which.
+func (b *Broker) storeKind() string {
+	if b.cfg.Get("muster.redis.url") != "" && !b.cfg.IsSet("muster.store") {
+		return "redis"
+	}
+	return b.cfg.Get("muster.store")
+}
+
+// storeName says where records are kept, for people.
+func (b *Broker) storeName() string {
+	switch b.storeKind() {
+	case "redis":
+		return "redis, keys " + b.cfg.Get("muster.redis.prefix") + ":*"
+	case "mem":
+		return "memory"
+	}
+	return "disk, " + b.dataFolder()
+}
+
+// dataFolder returns where records are kept; empty for a store that is not on
+// disk.
 func (b *Broker) dataFolder() string {
-	if b.cfg.Get("muster.store") == "mem" {
+	if b.storeKind() != "disk" {
 		return ""
 	}
 	if dirs := config.SplitList(b.cfg.Get("log.dirs")); len(dirs) > 0 {
@@ -129,10 +155,14 @@ func (b *Broker) dataFolder() string {
 }
 
 // openStore opens the store, and says whether the last stop was a crash.
-func (b *Broker) openStore() (crashed bool, err error) {
-	if b.cfg.Get("muster.store") == "mem" {
+func (b *Broker) openStore(ctx context.Context) (crashed bool, err error) {
+	b.node = int32(b.cfg.Int("node.id"))
+	switch b.storeKind() {
+	case "mem":
 		b.store = mem.New()
 		return false, nil
+	case "redis":
+		return false, b.openRedis(ctx)
 	}
 	folder := b.dataFolder()
 	s, err := disk.Open(folder, disk.Options{MaxOpenFiles: maxOpenFiles()})
@@ -148,20 +178,28 @@ func (b *Broker) openStore() (crashed bool, err error) {
 
 // load replays metadata and opens the partitions.
 func (b *Broker) load(ctx context.Context, crashed bool) error {
-	b.manager = partition.NewManager(partition.Options{Store: b.store, Self: b.nodeID(), Logger: b.logger})
+	b.manager = partition.NewManager(partition.Options{Store: b.store, Self: b.nodeID(), Logger: b.logger, Alive: b.alive})
 	b.openGroups()
-	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack")}
+	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: rand.Text()}
 	for _, e := range b.endpoints {
 		self.Endpoints = append(self.Endpoints, e.Endpoint)
 	}
-	var err error
-	b.controller, err = cluster.Open(ctx, cluster.Options{
-		Store: b.store, Self: self, Defaults: b.cfg, Crashed: crashed, Logger: b.logger, OnChange: b.changed,
+	c, err := cluster.Open(ctx, cluster.Options{
+		Store: b.store, Self: self, Defaults: b.cfg, Crashed: crashed, Lease: b.lease, Logger: b.logger, OnChange: b.changed,
+		Opened: func(c *cluster.Controller) { b.leads.Store(c) },
 	})
 	if err != nil {
 		return err
 	}
+	b.controller = c
 	return b.manager.RemoveOrphans(ctx, b.controller.Image())
+}
+
+// alive says whether this broker may act as the leader of what the metadata says
+// that it leads.
+func (b *Broker) alive() bool {
+	c := b.leads.Load()
+	return c != nil && c.Alive()
 }
 
 // Addr returns the address of the first listener, as host:port.
@@ -184,6 +222,9 @@ func (b *Broker) Close() error {
 }
 
 func (b *Broker) close() error {
+	if b.controller != nil {
+		b.leave()
+	}
 	if b.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 		defer cancel()
@@ -204,7 +245,20 @@ func (b *Broker) close() error {
 	if b.store != nil {
 		errs = append(errs, b.store.Close())
 	}
+	if b.redis != nil {
+		b.redis.close()
+	}
 	return errors.Join(errs...)
+}
+
+// leave hands partitions and groups to the other brokers while this one still
+// answers, so that clients are sent on to them.
+func (b *Broker) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := b.controller.Leave(ctx); err != nil {
+		b.logger.Warn("could not hand over; the others will notice by themselves", "error", err)
+	}
 }
 
 // front passes requests from the listeners to the handler.

@@ -19,7 +19,7 @@ func (b *Broker) openGroups() {
 	b.journal = newJournal(b)
 	b.groups = coordinator.New(coordinator.Options{
 		Log:     func(i int32) coordinator.Log { return offsetsLog{b.manager, i} },
-		Journal: b.journal.add, Logger: b.logger, Config: groupConfig(b.cfg),
+		Journal: b.journal.add, Logger: b.logger, Config: groupConfig(b.cfg), Alive: b.alive,
 	})
 }
 

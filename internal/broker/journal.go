@@ -3,7 +3,10 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/group"
 	"muster/internal/metadata"
@@ -61,7 +64,7 @@ func (j *journal) write(entries []group.Entry) {
 
 // store appends entries, keyed by group, as JSON.
 func (j *journal) store(ctx context.Context, entries []group.Entry) error {
-	p, err := j.partition(ctx)
+	p, err := j.partition(ctx, entries[0].Group)
 	if err != nil {
 		return err
 	}
@@ -93,16 +96,40 @@ func (j *journal) store(ctx context.Context, entries []group.Entry) error {
 	}
 }
 
-func (j *journal) partition(ctx context.Context) (*partition.Partition, error) {
-	if p := j.b.manager.Get(metadata.JournalTopic, 0); p != nil {
+// partition returns where the entries of a group and its neighbours in the shard
+// go. Where brokers share the work there is a partition for each shard, with the
+// same leader.
+func (j *journal) partition(ctx context.Context, groupID string) (*partition.Partition, error) {
+	t := j.b.controller.Image().Topic(metadata.JournalTopic)
+	if t == nil {
+		if err := j.create(ctx); err != nil {
+			return nil, err
+		}
+		t = j.b.controller.Image().Topic(metadata.JournalTopic)
+	}
+	if p := j.b.manager.Get(t.Name, JournalPartition(groupID, len(t.Partitions))); p != nil {
 		return p, nil
 	}
+	return nil, errors.New("another broker leads the group now")
+}
+
+// JournalPartition returns which of so many partitions of __group_journal has the
+// entries of a group.
+func JournalPartition(groupID string, partitions int) int32 {
+	return group.PartitionFor(groupID, int32(partitions))
+}
+
+func (j *journal) create(ctx context.Context) error {
+	var partitions int32 = 1
+	if offsets := j.b.controller.Image().Topic(metadata.OffsetsTopic); offsets != nil && j.b.lease != nil {
+		partitions = int32(len(offsets.Partitions))
+	}
 	_, errs := j.b.controller.CreateTopics(ctx, []metadata.NewTopic{{
-		Name: metadata.JournalTopic, Partitions: 1, Replication: -1,
+		Name: metadata.JournalTopic, Partitions: partitions, Replication: -1,
 		Set: map[string]string{"retention.ms": j.b.cfg.Get("muster.group.journal.retention.ms"), "max.message.bytes": "8388608"},
 	}}, false)
-	if errs[0] != nil {
-		return nil, errs[0]
+	if errors.Is(errs[0], kerr.TopicAlreadyExists) {
+		return nil
 	}
-	return j.b.manager.Get(metadata.JournalTopic, 0), nil
+	return errs[0]
 }
