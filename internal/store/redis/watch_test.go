@@ -1,0 +1,103 @@
+package redis
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"muster/internal/redistest"
+)
+
+// change is what Watch told.
+type change struct {
+	up      bool
+	err     error
+	downFor time.Duration
+}
+
+// watching runs Watch until the test ends.
+func watching(t *testing.T, url string) <-chan change {
+	t.Helper()
+	client := connect(t, url)
+	ctx, cancel := context.WithCancel(context.Background())
+	changes, done := make(chan change, 100), make(chan struct{})
+	go func() {
+		defer close(done)
+		Watch(ctx, client, 20*time.Millisecond, func(up bool, err error, downFor time.Duration) {
+			changes <- change{up, err, downFor}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		if len(changes) != 0 {
+			t.Errorf("Watch told %d things more than happened", len(changes))
+		}
+	})
+	return changes
+}
+
+func next(t *testing.T, changes <-chan change) change {
+	t.Helper()
+	select {
+	case c := <-changes:
+		return c
+	case <-time.After(30 * time.Second):
+		t.Fatal("Watch tells nothing")
+		return change{}
+	}
+}
+
+// wantDownAndUp breaks Redis and mends it, and demands to be told of both once.
+func wantDownAndUp(t *testing.T, changes <-chan change, breaks, mends func()) {
+	t.Helper()
+	began := time.Now()
+	breaks()
+	if c := next(t, changes); c.up || c.err == nil || c.downFor != 0 {
+		t.Errorf("when Redis went away, Watch told %+v", c)
+	}
+	mends()
+	c := next(t, changes)
+	if !c.up || c.err != nil || c.downFor <= 0 || c.downFor > time.Since(began) {
+		t.Errorf("when Redis came back, Watch told %+v", c)
+	}
+}
+
+func TestWatchTellsOnceThatRedisWentAndCame(t *testing.T) {
+	s := redistest.Single(t)
+	changes := watching(t, s.URL())
+	for range 2 {
+		wantDownAndUp(t, changes, s.Nodes[0].Kill, func() { s.Nodes[0].Start(t) })
+	}
+}
+
+func TestWatchNoticesThatRedisHangs(t *testing.T) {
+	s := redistest.Single(t)
+	changes := watching(t, s.URL())
+	wantDownAndUp(t, changes, s.Nodes[0].Pause, s.Nodes[0].Resume)
+}
+
+func TestWatchTakesAClosedConnectionForNothing(t *testing.T) {
+	s := redistest.Single(t)
+	watching(t, s.URL())
+	for range 5 {
+		if _, err := s.Nodes[0].Do("CLIENT", "KILL", "TYPE", "normal"); err != nil {
+			t.Fatal(err)
+		}
+		pings := s.Nodes[0].Info("commandstats", "cmdstat_ping")
+		redistest.Eventually(t, "a probe", func() bool { return s.Nodes[0].Info("commandstats", "cmdstat_ping") != pings })
+	}
+}
+
+func TestWatchTellsOfAClusterWithoutAPrimary(t *testing.T) {
+	s := redistest.Cluster(t)
+	changes := watching(t, s.URL())
+	s.Nodes[5].Kill() // A replica is not missed.
+	wantDownAndUp(t, changes, s.Nodes[0].Kill, func() {})
+}
+
+func TestWatchTellsOfAFailoverUnderSentinel(t *testing.T) {
+	s := redistest.Sentinel(t)
+	changes := watching(t, s.URL())
+	wantDownAndUp(t, changes, s.Primary(t, "").Kill, func() {})
+}
