@@ -62,7 +62,7 @@ func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *km
 	}
 	var missing []metadata.NewTopic
 	for _, t := range req.Topics {
-		if t.Topic != nil && image.Topic(*t.Topic) == nil && metadata.CheckTopicName(*t.Topic) == nil {
+		if !byID(t) && image.Topic(*t.Topic) == nil && metadata.CheckTopicName(*t.Topic) == nil {
 			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1})
 		}
 	}
@@ -78,21 +78,24 @@ func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *km
 	return h.opts.Controller.Image()
 }
 
+// byID says whether a topic is asked for by its id. Java clients then send an
+// empty name and not null.
+func byID(t kmsg.MetadataRequestTopic) bool { return t.TopicID != [16]byte{} || t.Topic == nil }
+
 // lookUp describes one topic that was asked for.
 func (h *Handler) lookUp(image *metadata.Image, asked kmsg.MetadataRequestTopic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {
 	out := kmsg.NewMetadataResponseTopic()
-	out.Topic, out.TopicID = asked.Topic, asked.TopicID
 	var t *metadata.Topic
 	switch {
-	case asked.Topic != nil:
+	case byID(asked):
+		t = image.TopicByID(asked.TopicID)
+		out.TopicID, out.ErrorCode = asked.TopicID, kerr.UnknownTopicID.Code
+	default:
 		t = image.Topic(*asked.Topic)
-		out.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		out.Topic, out.ErrorCode = asked.Topic, kerr.UnknownTopicOrPartition.Code
 		if metadata.CheckTopicName(*asked.Topic) != nil {
 			out.ErrorCode = kerr.InvalidTopicException.Code
 		}
-	default:
-		t = image.TopicByID(asked.TopicID)
-		out.ErrorCode = kerr.UnknownTopicID.Code
 	}
 	if t == nil {
 		return out

@@ -88,6 +88,8 @@ func describePartitions(t *metadata.Topic, from, next int) kmsg.DescribeTopicPar
 		part := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
 		part.Partition, part.LeaderID, part.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
 		part.Replicas, part.ISR = []int32{p.Leader}, []int32{p.Leader}
+		// There are none, but null is more than the Java client of 4.4 can take.
+		part.EligibleLeaderReplicas, part.LastKnownELR = []int32{}, []int32{}
 		out.Partitions = append(out.Partitions, part)
 	}
 	return out

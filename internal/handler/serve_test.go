@@ -220,6 +220,10 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 		for _, topic := range resp.Topics {
 			for _, p := range topic.Partitions {
 				seen = append(seen, *topic.Topic+strconv.Itoa(int(p.Partition)))
+				if p.EligibleLeaderReplicas == nil || p.LastKnownELR == nil {
+					t.Errorf("%s: eligible leaders %v and %v: Kafka answers with empty lists, not null",
+						*topic.Topic, p.EligibleLeaderReplicas, p.LastKnownELR)
+				}
 			}
 		}
 		if resp.NextCursor == nil {

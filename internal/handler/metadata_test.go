@@ -1,0 +1,36 @@
+package handler_test
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestMetadataFindsATopicByItsID(t *testing.T) {
+	w := newWorld(t)
+	id, empty := w.c.Image().Topic("t").ID, ""
+	for _, tt := range []struct {
+		client string
+		name   *string // what is sent beside the id
+		id     [16]byte
+		want   error
+	}{
+		{"franz-go", nil, id, nil},
+		{"Java", &empty, id, nil},
+		{"Java", &empty, [16]byte{1}, kerr.UnknownTopicID},
+	} {
+		req := kmsg.NewPtrMetadataRequest()
+		req.Version, req.AllowAutoTopicCreation = 12, true
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic, topic.TopicID = tt.name, tt.id
+		req.Topics = append(req.Topics, topic)
+		got := w.request(req).(*kmsg.MetadataResponse).Topics[0]
+		if err := kerr.ErrorForCode(got.ErrorCode); err != tt.want || got.TopicID != tt.id {
+			t.Errorf("%s asks for %x: error %v, topic id %x", tt.client, tt.id, err, got.TopicID)
+		}
+		if known := got.Topic != nil && *got.Topic == "t"; known != (tt.want == nil) {
+			t.Errorf("%s asks for %x: name %v", tt.client, tt.id, got.Topic)
+		}
+	}
+}
