@@ -26,7 +26,17 @@ type explainedGroup struct {
 	RebalanceCount int                  `json:"rebalance_count"`
 	UnderWay       *explainedUnderWay   `json:"under_way"`
 	Rebalances     []explainedRebalance `json:"rebalances"`
+	EventCount     int                  `json:"event_count"`
+	Events         []explainedEvent     `json:"events"`
 	Findings       []finding            `json:"findings"`
+}
+
+// explainedEvent is something other than a rebalance.
+type explainedEvent struct {
+	Time  time.Time       `json:"time"`
+	Kind  string          `json:"kind"`
+	Text  string          `json:"text"`
+	Entry json.RawMessage `json:"entry"`
 }
 
 type explainedUnderWay struct {
@@ -66,7 +76,9 @@ func groupsExplainCommand() *cobra.Command {
 		Short: "Say why a group rebalanced, and what is odd about it",
 		Long: `Say in plain sentences why a group rebalanced lately: who joined, left, went
 silent or changed its subscription, how long the group waited and for whom, and
-which partitions moved. Then what is odd about the group now, and what to change.
+which partitions moved. Then what else happened to it: a process that lost its
+place to another, offsets that were reset or expired. Then what is odd about the
+group now, and what to change.
 
 The past comes from the group journal, which a muster broker keeps in the topic
 ` + journalTopic + `. With other brokers only the second part is known.
@@ -76,8 +88,8 @@ assignor, members, total_lag, text, journal (whether there is one),
 since_seconds, rebalance_count, under_way (started, text, entry; null if no
 rebalance is), rebalances (started, settled, generation, took_seconds,
 join_seconds, sync_seconds, members_before, members_after, partitions_moved,
-partitions, text, entry) and findings (id, text, change). Each entry is what the
-broker wrote to the journal.`,
+partitions, text, entry), event_count, events (time, kind, text, entry) and
+findings (id, text, change). Each entry is what the broker wrote to the journal.`,
 		Example: `  muster groups explain billing
   muster groups explain billing --since 24h --limit 10
   muster groups explain billing --json | jq -r '.findings[].id'`,
@@ -87,7 +99,7 @@ broker wrote to the journal.`,
 	}
 	flags.add(cmd, "print a JSON object")
 	cmd.Flags().StringVar(&flags.since, "since", "1h", "how `long` to look back: 30m, 24h, 7d")
-	cmd.Flags().IntVarP(&flags.limit, "limit", "n", 3, "tell of the latest `N` rebalances; 0 for all")
+	cmd.Flags().IntVarP(&flags.limit, "limit", "n", 3, "tell of the latest `N` rebalances, and of as many other events; 0 for all")
 	return cmd
 }
 
@@ -146,7 +158,7 @@ func (f *explainFlags) gather(cmd *cobra.Command, name string, since time.Durati
 func (e *evidence) explain(name string, limit int) *explainedGroup {
 	out := &explainedGroup{
 		Name: name, State: stateDead, Text: e.describeNow(name), Journal: e.journal, SinceSeconds: e.since.Seconds(),
-		Rebalances: []explainedRebalance{}, Findings: e.findings(),
+		Rebalances: []explainedRebalance{}, Events: []explainedEvent{}, Findings: e.findings(),
 	}
 	if g := e.group; g != nil {
 		out.State, out.ProtocolType, out.Assignor, out.Members, out.TotalLag = g.State, g.ProtocolType, g.Assignor, len(g.Members), g.TotalLag
@@ -170,6 +182,15 @@ func (e *evidence) explain(name string, limit int) *explainedGroup {
 			MembersBefore: s.Before, MembersAfter: s.After, PartitionsMoved: s.MoveN, Partitions: s.PartitionN,
 			Text: s.sentences(), Entry: s.raw,
 		})
+	}
+	for i := range slices.Backward(e.entries) {
+		s := &e.entries[i]
+		if !s.isEvent() {
+			continue
+		}
+		if out.EventCount++; limit == 0 || len(out.Events) < limit {
+			out.Events = append(out.Events, explainedEvent{s.Time, s.Kind, s.sentence(), s.raw})
+		}
 	}
 	return out
 }
@@ -206,6 +227,7 @@ func (x *explainedGroup) format(e *evidence) string {
 		}
 	}
 	x.formatRebalances(&out, e)
+	x.formatEvents(&out, e)
 	fmt.Fprintln(&out)
 	if len(x.Findings) == 0 {
 		fmt.Fprintln(&out, "Nothing looks odd now.")
@@ -241,6 +263,21 @@ func (x *explainedGroup) formatRebalances(out *strings.Builder, e *evidence) {
 	if quiet := e.quietRestarts(); quiet != "" {
 		out.WriteByte('\n')
 		writeWrapped(out, "", quiet)
+	}
+}
+
+// formatEvents words what else happened, the latest first.
+func (x *explainedGroup) formatEvents(out *strings.Builder, e *evidence) {
+	if len(x.Events) == 0 {
+		return
+	}
+	title := "What else happened"
+	if x.EventCount > len(x.Events) {
+		title += fmt.Sprintf(" (%d of %d)", len(x.Events), x.EventCount)
+	}
+	fmt.Fprintf(out, "\n%s:\n", title)
+	for _, event := range x.Events {
+		writeWrapped(out, "  "+formatTime(event.Time, e.now)+"  ", event.Text)
 	}
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -130,9 +132,75 @@ func TestGroupsExplainADeletedGroup(t *testing.T) {
 	s.rawMember("g", patience, "orders").mustJoin()
 	s.run("groups", "members", "remove", "g", "--all").ok()
 	s.run("groups", "delete", "g", "-y").ok()
-	x, text := s.explained("g", func(x explainedGroup) bool { return x.RebalanceCount == 2 })
+	x, text := s.explained("g", func(x explainedGroup) bool { return x.RebalanceCount == 2 && x.EventCount == 1 })
 	same(t, "the state", x.State, stateDead)
-	says(t, text, "Group g does not exist any more.", `at 127.0.0.1 was removed by client muster at 127.0.0.1. Reason given: "removed with muster groups members remove".`)
+	says(t, text, "Group g does not exist any more.", "Client muster at 127.0.0.1 deleted the group.", `at 127.0.0.1 was removed by client muster at 127.0.0.1. Reason given: "removed with muster groups members remove".`)
+}
+
+// beat sends a heartbeat and returns the error that it is answered with.
+func (m *rawMember) beat(t *testing.T) error {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group, req.MemberID, req.InstanceID, req.Generation = m.group, m.id, m.instance, m.gen
+	resp, err := req.RequestWith(t.Context(), m.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kerr.ErrorForCode(resp.ErrorCode)
+}
+
+func TestGroupsExplainTwoProcessesWithOneInstanceID(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.run("topics", "create", "users", "-p", "2").ok()
+	instance := "worker-7"
+	one, two := s.rawMember("g", patience, "orders"), s.rawMember("g", patience, "orders", "users")
+	one.instance, two.instance = &instance, &instance
+	one.mustJoin()
+	two.mustJoin()
+	for range 2 {
+		if err := one.beat(t); !errors.Is(err, kerr.FencedInstanceID) {
+			t.Fatalf("the first process is told %v", err)
+		}
+	}
+	x, text := s.explained("g", func(x explainedGroup) bool {
+		return found(x, "instance-id-taken-twice") && found(x, "subscription-not-taken-up")
+	})
+	says(t, text, "What else happened:", "Static member worker-7-", " was fenced: it still sent Heartbeat after worker-7-",
+		"Static member worker-7 at 127.0.0.1 restarted, and came back subscribed to users as well.",
+		"Two processes have the group.instance.id worker-7, or had for a while:",
+		"By Kafka's rule a static member takes its old place without a rebalance, so nobody has acted on that")
+	same(t, "the number of events", x.EventCount, 2)
+	says(t, s.history(4, "g")[3], " fenced             1 ", "fenced: worker-7-", " sent Heartbeat, but its place has worker-7-")
+
+	s.run("groups", "members", "remove", "g", "--instance-id", instance).ok()
+	two.id = ""
+	two.mustJoin()
+	x, _ = s.explained("g", func(x explainedGroup) bool { return x.RebalanceCount == 3 })
+	if found(x, "subscription-not-taken-up") {
+		t.Errorf("a rebalance took it up, but there is %+v", x.Findings)
+	}
+}
+
+func TestGroupsExplainWhatHappenedToOffsets(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "2").ok()
+	s.run("topics", "create", "users", "-p", "1").ok()
+	s.pipe(records(0, 3, 0)+records(1, 3, 0), "produce", "orders", "--json-lines").ok()
+	s.rawMember("g", patience, "orders").mustJoin()
+	s.run("groups", "members", "remove", "g", "--all").ok()
+	s.run("groups", "reset", "g", "--topic", "orders", "--to-latest", "--execute").ok()
+	s.run("groups", "reset", "g", "--topic", "orders", "--to-earliest", "--execute").ok()
+	s.run("groups", "reset", "g", "--topic", "users", "--to-latest", "--execute").ok()
+	s.run("topics", "delete", "users", "-y").ok()
+	x, text := s.explained("g", func(x explainedGroup) bool { return x.EventCount == 4 })
+	says(t, text, "What else happened (3 of 4):", "The committed offsets of 1 partition of users are gone with their topics.",
+		"Client muster at 127.0.0.1, no member, set the committed offsets of 2 partitions of orders while the group was empty: 2 back, so that records are read again.",
+		"Client muster at 127.0.0.1, no member, set the committed offsets of 1 partition of users while the group was empty.")
+	same(t, "the latest event", x.Events[0].Kind, entryOffsetsDeleted)
+	lines := s.history(7, "g")
+	says(t, lines[4], " offsets ", "reset by client muster at 127.0.0.1; orders: 2 partitions, 2 back")
+	says(t, lines[6], " offsets ", "deleted with its topic; users: 1 partition")
+	says(t, oneLine(s.run("groups", "explain", "g", "--limit", "1").ok()), "What else happened (1 of 4):")
 }
 
 func TestGroupsExplainARestartOfAStaticMember(t *testing.T) {

@@ -32,7 +32,7 @@ func (e *evidence) findings() []finding {
 	for _, find := range []func(*evidence) []finding{
 		(*evidence).stuckRebalance, (*evidence).lagWithoutMembers, (*evidence).stuckPartitions, (*evidence).lostRecords,
 		(*evidence).heartbeatsMissed, (*evidence).pollTimeouts, (*evidence).lateJoins, (*evidence).slowLeader,
-		(*evidence).storm, (*evidence).staticMembers, (*evidence).noSyncs,
+		(*evidence).storm, (*evidence).staticMembers, (*evidence).placesTaken, (*evidence).notTakenUp, (*evidence).noSyncs,
 		(*evidence).subscriptions, (*evidence).idleMembers, (*evidence).ownerless, (*evidence).unreadTopics,
 	} {
 		out = append(out, find(e)...)

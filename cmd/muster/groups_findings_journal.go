@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ func (e *evidence) underWay() *journalEntry {
 	var first *journalEntry
 	for i := range e.entries {
 		switch entry := &e.entries[i]; {
-		case entry.Kind == entrySettled || entry.Kind == entryDeleted:
+		case entry.Kind == entrySettled || entry.Kind == entryDeleted || entry.Kind == entryLoaded:
 			first = nil
 		case entry.Kind == entryStarted && first == nil:
 			first = entry
@@ -289,7 +288,7 @@ func (e *evidence) staticGone() []journalTrigger {
 	return slices.DeleteFunc(e.triggers(whyExpired), func(t journalTrigger) bool { return t.Instance == "" || here[t.Instance] })
 }
 
-// staticMembers finds static members that are gone, or there twice.
+// staticMembers finds static members that are gone.
 func (e *evidence) staticMembers() []finding {
 	var out []finding
 	if gone := e.staticGone(); len(gone) > 0 {
@@ -299,24 +298,6 @@ func (e *evidence) staticMembers() []finding {
 				verb(len(gone), "member", "members"), counted(gone), verb(len(gone), "its", "their"), timeouts(gone), verb(len(gone), "was", "were"), verb(len(gone), "its", "their")),
 			"If it should run, start it. When you take a static member away for good, say so and nobody waits: muster groups members remove " + e.group.Name + " --instance-id " + gone[0].Instance + ".",
 		})
-	}
-	times := map[string][]time.Time{}
-	for i := range e.entries {
-		if e.entries[i].Kind == entryReplaced {
-			for _, t := range e.entries[i].Triggers {
-				times[t.Instance] = append(times[t.Instance], e.entries[i].Time)
-			}
-		}
-	}
-	for _, instance := range slices.Sorted(maps.Keys(times)) {
-		at := times[instance]
-		if n := len(at); n >= replacedTooOften && at[n-1].Sub(at[n-replacedTooOften]) <= stormWindow {
-			out = append(out, finding{
-				"instance-id-taken-twice",
-				fmt.Sprintf("Static member %s was replaced %d times, most recently %s. Two processes may have the same group.instance.id, and push each other out; or it crashes again and again.", instance, n, ago(at[n-1], e.now)),
-				"Give every process a group.instance.id of its own, for example its pod's name in a StatefulSet.",
-			})
-		}
 	}
 	return out
 }

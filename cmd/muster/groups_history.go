@@ -28,8 +28,10 @@ func groupsHistoryCommand() *cobra.Command {
 		Use:   "history NAME",
 		Short: "Show the journal of a group",
 		Long: `Show the journal of a group, the oldest entry first: rebalances, restarts of
-static members, its end. A muster broker keeps the journal in the topic
-` + journalTopic + `, for as long as muster.group.journal.retention.ms says.
+static members and processes that lost their place to another, loads of its
+coordinator, committed offsets that were reset, deleted or expired, its end. A
+muster broker keeps the journal in the topic ` + journalTopic + `, for as long as
+muster.group.journal.retention.ms says.
 
 MEMBERS is the number before and after. MOVED is how many partitions changed
 hands, or lost their owner. TOOK is the time from the first reason to the new
@@ -165,8 +167,14 @@ func (e *journalEntry) row(w io.Writer) {
 		members = fmt.Sprintf("%d→%d", e.Before, e.After)
 	case entryReplaced:
 		what = "replaced"
+	case entryFenced:
+		what = "fenced"
+	case entryLoaded:
+		what, members = "loaded", strconv.Itoa(e.After)
 	case entryDeleted:
 		what = "deleted"
+	case entryOffsetsReset, entryOffsetsDeleted, entryOffsetsExpired:
+		what = "offsets"
 	}
 	fmt.Fprintf(w, historyRow, e.Time.Local().Format(time.DateTime), what, e.Generation, took, moved, members, e.short())
 }

@@ -24,7 +24,20 @@ const (
 	entryStarted  = "rebalance-started"
 	entrySettled  = "rebalance-settled"
 	entryReplaced = "static-member-replaced"
+	entryFenced   = "static-member-fenced"
+	entryLoaded   = "group-loaded"
 	entryDeleted  = "group-deleted"
+
+	entryOffsetsExpired = "offsets-expired"
+	entryOffsetsDeleted = "offsets-deleted"
+	entryOffsetsReset   = "offsets-reset"
+)
+
+// Why offsets or a group are gone.
+const (
+	causeRequest = "request"
+	causeExpired = "expired"
+	causeTopics  = "topics-deleted"
 )
 
 // The reasons for a rebalance.
@@ -39,6 +52,7 @@ const (
 	whyNoSync   = "no-sync"
 	whyReplaced = "replaced"
 	whyMaxSize  = "max-size"
+	whyFenced   = "fenced"
 )
 
 // journalWho is a member.
@@ -57,7 +71,33 @@ type journalTrigger struct {
 	Was    string        `json:"was"`    // The id that a restarted static member had.
 	Silent time.Duration `json:"silentNs"`
 	New    bool          `json:"new"` // It expired in its first JoinGroup.
-	By     *journalWho   `json:"by"`  // Who removed the member.
+	By     *journalWho   `json:"by"`  // Who removed the member, or has its place.
+
+	Change  *journalChange `json:"change"`
+	Request string         `json:"request"` // That was refused.
+	Parked  bool           `json:"parked"`  // It was, already, when another took the place.
+}
+
+// journalChange is what of a member is another than before. The lists may be
+// shorter than the counts beside them.
+type journalChange struct {
+	TopicsAdded     []string `json:"topicsAdded"`
+	TopicsAddedN    int      `json:"topicsAddedCount"`
+	TopicsRemoved   []string `json:"topicsRemoved"`
+	TopicsRemovedN  int      `json:"topicsRemovedCount"`
+	Protocols       []string `json:"protocols"`
+	ProtocolsBefore []string `json:"protocolsBefore"`
+	Owned           bool     `json:"owned"`     // It owns other partitions.
+	Other           bool     `json:"other"`     // What only its assignor understands.
+	Forgotten       bool     `json:"forgotten"` // The coordinator had loaded it, and did not know all.
+}
+
+// topicCount is how many committed offsets of a topic an entry is about.
+type topicCount struct {
+	Topic      string `json:"topic"`
+	Partitions int    `json:"partitions"`
+	Back       int    `json:"back"`
+	Forward    int    `json:"forward"`
 }
 
 // journalAbsent is somebody who is waited for, or was in vain.
@@ -106,6 +146,10 @@ type journalEntry struct {
 	Moves      []journalMove    `json:"moves"`
 	MoveN      int              `json:"moveCount"`
 	PartitionN int              `json:"partitionCount"`
+	Cause      string           `json:"cause"`
+	By         *journalWho      `json:"by"`
+	Topics     []topicCount     `json:"topics"`
+	TopicN     int              `json:"topicCount"`
 
 	raw json.RawMessage // As the broker wrote it.
 }

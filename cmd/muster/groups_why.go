@@ -61,7 +61,7 @@ func (e *journalEntry) reason(kind string, why []journalTrigger) string {
 		}
 		return choose("joined", "joined")
 	case whyChanged:
-		return e.changed(choose)
+		return e.changed(why)
 	case whyLeader:
 		return who + ", the leader, joined again, as leaders do to assign partitions anew when their topics change."
 	case whyLeft:
@@ -77,8 +77,14 @@ func (e *journalEntry) reason(kind string, why []journalTrigger) string {
 			fmt.Sprintf("joined for the first time, was not heard of for %s while it waited for the others, and was removed", formatDuration(why[0].Silent)),
 			fmt.Sprintf("joined for the first time, were not heard of (%s) while they waited for the others, and were removed", timeouts(why)))
 	case whyNoSync:
+		if slices.ContainsFunc(why, func(t journalTrigger) bool { return t.Instance != "" }) { // It may not even have joined.
+			return choose("did not ask for its assignment in time, and was removed", "did not ask for their assignment in time, and were removed")
+		}
 		return choose("joined but never asked for its assignment, and was removed", "joined but never asked for their assignment, and were removed")
 	case whyReplaced:
+		if one && why[0].Change != nil {
+			return who + " is a static member that restarted, came back " + why[0].Change.words(e.Protocol) + ", and could not take its old place quietly."
+		}
 		return choose("is a static member that restarted, and could not take its old place quietly", "are static members that restarted, and could not take their old places quietly")
 	case whyMaxSize:
 		if who == "" { // As it was when the coordinator loaded it.
@@ -87,15 +93,6 @@ func (e *journalEntry) reason(kind string, why []journalTrigger) string {
 		return choose("was left out, since the group has group.max.size members", "were left out, since the group has group.max.size members")
 	}
 	return choose("did something that this version of muster has no words for ("+kind+")", "caused it ("+kind+")")
-}
-
-// changed words a rejoin with other metadata. With a cooperative assignor that
-// is the ordinary second step: what a member owns is part of its metadata.
-func (e *journalEntry) changed(choose func(one, many string) string) string {
-	if strings.Contains(e.Protocol, "cooperative") {
-		return choose("joined again with a changed subscription or, as "+e.Protocol+" has it, after giving up partitions", "joined again with a changed subscription or, as "+e.Protocol+" has it, after giving up partitions")
-	}
-	return choose("joined again with a changed subscription", "joined again with a changed subscription")
 }
 
 // timeouts words the session timeouts of expired members.
@@ -206,6 +203,10 @@ func (e *journalEntry) short() string {
 			text += ", silent for " + timeouts(why)
 		case whyRemoved:
 			text += " by " + removers(why)
+		case whyChanged, whyReplaced:
+			text += why[0].Change.short()
+		case whyFenced:
+			text = why[0].shortFenced()
 		}
 		if quotes := quotes(why); quotes != "" {
 			text += " " + quotes
@@ -214,6 +215,9 @@ func (e *journalEntry) short() string {
 	}
 	if more := e.TriggerN - len(e.Triggers); more > 0 {
 		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	if text := e.shortEvent(); text != "" {
+		out = append(out, text)
 	}
 	if e.WaitingN > 0 {
 		out = append(out, "waits for "+e.waiting())

@@ -92,7 +92,7 @@ func (x *step) deleteGroups(r *Request, m *kmsg.DeleteGroupsRequest) {
 		seen[id] = true
 		out := kmsg.NewDeleteGroupsResponseGroup()
 		out.Group = id
-		if err := x.deleteGroup(id); err != nil {
+		if err := x.deleteGroup(id, r.who()); err != nil {
 			out.ErrorCode = err.Code
 		}
 		resp.Groups = append(resp.Groups, out)
@@ -100,7 +100,7 @@ func (x *step) deleteGroups(r *Request, m *kmsg.DeleteGroupsRequest) {
 	x.reply(r.ID, resp)
 }
 
-func (x *step) deleteGroup(id string) *kerr.Error {
+func (x *step) deleteGroup(id string, by *Who) *kerr.Error {
 	g := x.groups[id]
 	switch {
 	case g == nil:
@@ -112,14 +112,16 @@ func (x *step) deleteGroup(id string) *kerr.Error {
 		x.forgetPending(g, pending)
 	}
 	hadRecord := g.hard != nil
+	var gone offsetCount
 	for topic, partitions := range g.committed() {
 		for _, p := range partitions {
 			x.write(Record{Group: id, Topic: topic, Partition: p})
+			gone.add(topic, 0)
 		}
 	}
 	if hadRecord {
 		x.write(Record{Group: id})
 	}
-	x.note(g, KindDeleted)
+	x.noteCount(g, KindDeleted, gone, CauseRequest, by)
 	return nil
 }

@@ -28,6 +28,7 @@ func (x *step) prepareRebalance(g *group, why ...Trigger) {
 		g.sync(m)
 	}
 	initial := g.state == Empty
+	g.reset = nil
 	g.beginRebalance(x.now, why)
 	g.to(PreparingRebalance, x.now)
 	x.start(g, why)

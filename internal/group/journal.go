@@ -11,7 +11,12 @@ const (
 	KindSettled  EntryKind = "rebalance-settled"
 	KindReplaced EntryKind = "static-member-replaced" // without a rebalance
 	KindFenced   EntryKind = "static-member-fenced"   // a process whose place another has taken
+	KindLoaded   EntryKind = "group-loaded"           // by another broker, or again; only if it has members
 	KindDeleted  EntryKind = "group-deleted"
+
+	KindOffsetsExpired EntryKind = "offsets-expired"
+	KindOffsetsDeleted EntryKind = "offsets-deleted"
+	KindOffsetsReset   EntryKind = "offsets-reset" // committed by somebody who is no member
 )
 
 // TriggerKind says why a rebalance started or went on.
@@ -101,6 +106,10 @@ type Entry struct {
 	Moves      []Move        `json:"moves,omitempty"`
 	MoveN      int           `json:"moveCount,omitempty"`
 	PartitionN int           `json:"partitionCount,omitempty"`
+	Cause      Cause         `json:"cause,omitempty"` // why offsets or the group are gone
+	By         *Who          `json:"by,omitempty"`    // who asked for that
+	Topics     []TopicCount  `json:"topics,omitempty"`
+	TopicN     int           `json:"topicCount,omitempty"`
 }
 
 // How much of a long list the journal keeps.

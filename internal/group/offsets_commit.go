@@ -17,6 +17,11 @@ func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Version = m.Version
 	err := x.checkCommit(r, m)
+	g := x.groups[m.Group]
+	var reset *offsetCount // for the journal, if somebody from outside commits
+	if err == nil && g.outsider(m) {
+		reset = &offsetCount{}
+	}
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		out := kmsg.NewOffsetCommitResponseTopic()
@@ -26,7 +31,7 @@ func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
 			p.Partition = t.Partitions[j].Partition
 			code := err
 			if code == nil {
-				code = x.commitOne(m, t, &t.Partitions[j])
+				code = x.commitOne(m, t, &t.Partitions[j], reset)
 			}
 			if code != nil {
 				p.ErrorCode = code.Code
@@ -34,6 +39,9 @@ func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
 			out.Partitions = append(out.Partitions, p)
 		}
 		resp.Topics = append(resp.Topics, out)
+	}
+	if reset != nil && reset.all > 0 {
+		x.noteReset(g, reset, r.who())
 	}
 	x.reply(r.ID, resp)
 }
@@ -71,7 +79,7 @@ func (x *step) checkCommit(r *Request, m *kmsg.OffsetCommitRequest) *kerr.Error 
 }
 
 // commitOne stores one offset.
-func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition) *kerr.Error {
+func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
 	if t.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
 		return kerr.UnknownTopicOrPartition
 	}
@@ -84,6 +92,9 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 	}
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
 		o.expire = o.commit + m.RetentionTimeMillis
+	}
+	if reset != nil {
+		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.at)
 	}
 	x.write(Record{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Offset: &o})
 	return nil

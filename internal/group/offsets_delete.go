@@ -19,6 +19,8 @@ func (x *step) deleteOffsets(r *Request, m *kmsg.OffsetDeleteRequest) {
 		x.reply(r.ID, resp)
 		return
 	}
+	g := x.groups[m.Group]
+	var gone offsetCount
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		out := kmsg.NewOffsetDeleteResponseTopic()
@@ -29,12 +31,13 @@ func (x *step) deleteOffsets(r *Request, m *kmsg.OffsetDeleteRequest) {
 			if subscribed(t.Topic) {
 				e.ErrorCode = kerr.GroupSubscribedToTopic.Code
 			} else {
-				x.forgetOffset(m.Group, t.Topic, p.Partition)
+				x.forgetOffset(g, t.Topic, p.Partition, &gone)
 			}
 			out.Partitions = append(out.Partitions, e)
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
+	x.noteOffsets(g, KindOffsetsDeleted, gone, CauseRequest, r.who())
 	x.reply(r.ID, resp)
 }
 
@@ -54,17 +57,11 @@ func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool
 	return g.subscribes(), nil
 }
 
-// forgetOffset removes a committed offset if there is one.
-func (x *step) forgetOffset(group, topic string, partition int32) {
-	g := x.groups[group]
-	if g == nil {
-		return
-	}
+// forgetOffset removes a committed offset if there is one, and counts it.
+func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offsetCount) {
 	if _, ok := g.offsets[topic][partition]; ok {
-		x.write(Record{Group: group, Topic: topic, Partition: partition})
-	}
-	if g.state == Dead { // A simple group, which was nothing but its offsets.
-		x.note(g, KindDeleted)
+		x.write(Record{Group: g.id, Topic: topic, Partition: partition})
+		gone.add(topic, 0)
 	}
 }
 
@@ -72,15 +69,14 @@ func (x *step) forgetOffset(group, topic string, partition int32) {
 // by themselves, and their leader joins again.
 func (x *step) topicsDeleted(topics []string) {
 	for _, id := range x.groupIDs() {
+		g := x.groups[id]
+		var gone offsetCount
 		for _, topic := range topics {
-			g := x.groups[id]
-			if g == nil {
-				break
-			}
 			for _, p := range slices.Sorted(maps.Keys(g.offsets[topic])) {
-				x.forgetOffset(id, topic, p)
+				x.forgetOffset(g, topic, p, &gone)
 			}
 		}
+		x.noteOffsets(g, KindOffsetsDeleted, gone, CauseTopics, nil)
 	}
 }
 
@@ -88,10 +84,11 @@ func (x *step) topicsDeleted(topics []string) {
 // offsets (KIP-211).
 func (x *step) sweep() {
 	for _, id := range x.groupIDs() {
-		x.expireOffsets(x.groups[id])
-		if g := x.groups[id]; g != nil && g.state == Empty && len(g.offsets) == 0 && len(g.pending) == 0 {
+		g := x.groups[id]
+		x.noteOffsets(g, KindOffsetsExpired, x.expireOffsets(g), CauseExpired, nil)
+		if g.state == Empty && len(g.offsets) == 0 && len(g.pending) == 0 {
 			x.write(Record{Group: id})
-			x.note(g, KindDeleted)
+			x.noteCount(g, KindDeleted, offsetCount{}, CauseExpired, nil)
 		}
 	}
 	x.arm(TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
@@ -99,7 +96,7 @@ func (x *step) sweep() {
 
 // expireOffsets removes what of a group has expired. What counts depends on who
 // might still need it.
-func (x *step) expireOffsets(g *group) {
+func (x *step) expireOffsets(g *group) (gone offsetCount) {
 	subscribed := func(string) bool { return false }
 	empty := int64(-1)
 	switch {
@@ -109,9 +106,8 @@ func (x *step) expireOffsets(g *group) {
 	case g.state == Stable && g.protocolType == consumerType:
 		subscribed = g.subscribes()
 	default:
-		return
+		return gone
 	}
-	id := g.id
 	for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
 		if subscribed(topic) {
 			continue
@@ -127,8 +123,9 @@ func (x *step) expireOffsets(g *group) {
 				expire = parts[p].expire
 			}
 			if x.now.UnixMilli() >= expire {
-				x.forgetOffset(id, topic, p)
+				x.forgetOffset(g, topic, p, &gone)
 			}
 		}
 	}
+	return gone
 }

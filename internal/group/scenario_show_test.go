@@ -200,6 +200,18 @@ func (s *scenario) showEntry(e Entry) string {
 			out += fmt.Sprintf(" by %s", s.showBy(t.By))
 		}
 	}
+	if e.Cause != "" {
+		out += "; " + string(e.Cause)
+	}
+	if e.By != nil {
+		out += " by " + s.showBy(e.By)
+	}
+	if e.TopicN > 0 {
+		out += showCounts(&e)
+	}
+	if e.Kind == KindLoaded {
+		out += fmt.Sprintf(" with %d members", e.After)
+	}
 	if e.WaitingN > 0 {
 		out += "; waits for" + s.showAbsent(e.Waiting, e.WaitingN)
 	}
@@ -273,4 +285,19 @@ func showChange(c *Change) string {
 		}
 	}
 	return " [" + strings.Join(out, " ") + "]"
+}
+
+// showCounts shows offsets by topic: t:3 are three partitions of t.
+func showCounts(e *Entry) string {
+	out := fmt.Sprintf("; %d partitions:", e.PartitionN)
+	for _, t := range e.Topics {
+		out += fmt.Sprintf(" %s:%d", t.Topic, t.Partitions)
+		if t.Back+t.Forward > 0 {
+			out += fmt.Sprintf("(%d back, %d forward)", t.Back, t.Forward)
+		}
+	}
+	if more := e.TopicN - len(e.Topics); more > 0 {
+		out += fmt.Sprintf(" and %d more topics", more)
+	}
+	return out
 }

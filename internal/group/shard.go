@@ -264,6 +264,9 @@ func (x *step) loaded() {
 		for m := g.members.first; m != nil; m = m.next {
 			x.touch(g, m, m.session)
 		}
+		if g.members.len() > 0 {
+			x.note(g, KindLoaded)
+		}
 		if g.members.len() > x.cfg.MaxSize {
 			x.prepareRebalance(g, Trigger{Kind: TriggerMaxSize})
 		}

@@ -53,6 +53,7 @@ type group struct {
 	joinSeq      uint64              // of the join timer, 0 if none
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
+	reset        *reset              // by whom of outside offsets were last committed since it is Empty
 }
 
 // pending is somebody who was told a member id and has not joined with it yet

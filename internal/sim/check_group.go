@@ -24,6 +24,7 @@ type stepped struct {
 	formed  bool // a generation was
 	settled bool // the leader's assignment came
 	learned bool // what the first answer of the generation says
+	ended   bool // the group is no more
 	replies []held
 	stale   []stale // who is told that another has its place
 }
@@ -44,7 +45,7 @@ func (c *coordinator) reconcile(v *view, why cause, wants *verdict, e *entry) {
 	st.advance(e)
 	st.answer()
 	st.exist(e)
-	st.checkJournal(e.journal)
+	st.checkJournal(e)
 	if v.exists {
 		st.compare()
 		c.checkParked(v)
@@ -348,6 +349,7 @@ func (st *stepped) exist(e *entry) {
 		}
 		w.count("group gone")
 		e.ended = append(e.ended, v.id)
+		st.ended = true
 		st.c.checkParked(v)
 		*v = view{id: v.id, life: v.life + 1, recordTime: -1, pending: map[string]time.Duration{}}
 	}

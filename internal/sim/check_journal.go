@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -10,8 +11,8 @@ import (
 
 // checkJournal checks that the journal tells of a group what happened to it, and
 // nothing else.
-func (st *stepped) checkJournal(entries []group.Entry) {
-	v, w := st.v, st.c.w
+func (st *stepped) checkJournal(step *entry) {
+	v, w, entries := st.v, st.c.w, step.journal
 	got := map[group.EntryKind]int{}
 	var fenced []stale
 	for i := range entries {
@@ -32,19 +33,60 @@ func (st *stepped) checkJournal(entries []group.Entry) {
 			fenced = append(fenced, stale{e.Triggers[0].Instance, e.Triggers[0].Member})
 		}
 	}
+	_, loads := st.why.event.(group.Loaded)
 	want := map[group.EntryKind]bool{
 		group.KindStarted:  st.started,
 		group.KindSettled:  st.settled || st.formed && len(v.seats) == 0,
 		group.KindReplaced: st.quiet,
+		group.KindLoaded:   loads && len(v.seats) > 0,
+		group.KindDeleted:  st.ended,
 	}
-	for _, kind := range []group.EntryKind{group.KindStarted, group.KindSettled, group.KindReplaced} {
+	for _, kind := range slices.Sorted(maps.Keys(want)) {
 		if n := got[kind]; n > 1 || n == 1 != want[kind] {
 			w.violated("%s: the journal has %d entries %s, should have one %t", v, n, kind, want[kind])
 		}
 	}
 	st.checkFenced(fenced)
-	if got[group.KindDeleted] > 0 && v.exists {
-		w.violated("%s: the journal says that it was deleted", v)
+	st.checkOffsets(step)
+}
+
+// checkOffsets checks that the journal tells of all offsets that are gone, and
+// of others only if somebody from outside has committed them.
+func (st *stepped) checkOffsets(step *entry) {
+	v, w := st.v, st.c.w
+	var gone, set int
+	for i, o := range step.writes {
+		switch {
+		case o.key.group != v.id || slices.ContainsFunc(step.writes[:i], func(before offsetWrite) bool { return before.key == o.key && before.val.gone }):
+		case o.val.gone:
+			gone++
+		case o.val.generation < 0:
+			set++
+		}
+	}
+	entries := 0
+	for i := range step.journal {
+		e := &step.journal[i]
+		if e.Group != v.id {
+			continue
+		}
+		switch e.Kind {
+		case group.KindOffsetsDeleted, group.KindOffsetsExpired, group.KindDeleted:
+			gone -= e.PartitionN
+		case group.KindOffsetsReset:
+			if set != e.PartitionN || e.By == nil {
+				w.violated("%s: the journal says that %d offsets were reset by %v, should be %d", v, e.PartitionN, e.By, set)
+			}
+			w.count("offsets reset")
+		default:
+			continue
+		}
+		if entries++; entries > 2 || (e.Cause == group.CauseRequest) != (e.By != nil) {
+			w.violated("%s: the journal says of offsets: %+v", v, e)
+		}
+	}
+	if gone != 0 {
+		w.violated("%s: the journal does not tell of %d offsets that are gone", v, gone)
 	}
 }
 

@@ -29,7 +29,7 @@ var enough = Counts{
 	"static member kept without a join": 15, "static member fenced": 600, "static member replaced quietly": 400, "static member replaced with a rebalance": 20,
 	"nobody but static members, who are waited for": 1, "new member expired in JoinGroup": 1, "pending member expired": 40,
 	"loaded with more members than allowed": 60, "parked JoinGroup": 10000, "parked SyncGroup": 3000, "parked request answered by an error": 700,
-	"commit acknowledged": 50000, "offset expired": 150, "cooperative revocation": 250, "farewell": 80,
+	"commit acknowledged": 50000, "offset expired": 150, "offsets reset": 15, "cooperative revocation": 250, "farewell": 80,
 
 	// What goes wrong.
 	"append failed": 300, "append failed but durable": 150, "append fenced": 300, "slow append": 400,

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// changed words rejoins with another subscription, those with the same change in
+// one sentence.
+func (e *journalEntry) changed(why []journalTrigger) string {
+	var order []string
+	who := map[string][]journalTrigger{}
+	for _, t := range why {
+		text := t.Change.words(e.Protocol)
+		if who[text] == nil {
+			order = append(order, text)
+		}
+		who[text] = append(who[text], t)
+	}
+	var out []string
+	for i, text := range order {
+		if i == namedAtMost {
+			more := 0
+			for _, text := range order[i:] {
+				more += len(who[text])
+			}
+			out = append(out, fmt.Sprintf("%s joined again with other changes.", plural(more, "more member")))
+			break
+		}
+		out = append(out, fmt.Sprintf("%s joined again %s.", listOf(who[text]), text))
+	}
+	return strings.Join(out, " ")
+}
+
+// words says what of a subscription is another, to follow "joined again". What a
+// member owns is part of it with a cooperative assignor, and then the rejoin is
+// the ordinary second step.
+func (c *journalChange) words(assignor string) string {
+	if c == nil {
+		if strings.Contains(assignor, "cooperative") {
+			return "with a changed subscription or, as " + assignor + " has it, after giving up partitions"
+		}
+		return "with a changed subscription"
+	}
+	var out []string
+	added, removed := listNames(c.TopicsAdded, c.TopicsAddedN), listNames(c.TopicsRemoved, c.TopicsRemovedN)
+	switch {
+	case added != "" && removed != "":
+		out = append(out, fmt.Sprintf("subscribed to %s and no longer to %s", added, removed))
+	case added != "":
+		out = append(out, "subscribed to "+added+" as well")
+	case removed != "":
+		out = append(out, "no longer subscribed to "+removed)
+	}
+	if len(c.Protocols) > 0 {
+		out = append(out, fmt.Sprintf("with the assignors %s instead of %s", strings.Join(c.Protocols, ", "), strings.Join(c.ProtocolsBefore, ", ")))
+	}
+	switch {
+	case c.Owned && strings.Contains(assignor, "cooperative"):
+		out = append(out, "after giving up partitions, as "+assignor+" has it")
+	case c.Owned:
+		out = append(out, "owning other partitions")
+	case c.Other && len(out) == 0:
+		out = append(out, "with other data for its assignor")
+	}
+	if c.Forgotten {
+		out = append(out, "with assignors that the coordinator had forgotten when it was loaded")
+	}
+	return strings.Join(out, ", ")
+}
+
+// short words a change in a line of a table.
+func (c *journalChange) short() string {
+	if c == nil {
+		return ""
+	}
+	var out []string
+	for _, t := range c.TopicsAdded {
+		out = append(out, "+"+t)
+	}
+	for _, t := range c.TopicsRemoved {
+		out = append(out, "-"+t)
+	}
+	if more := c.TopicsAddedN + c.TopicsRemovedN - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("%d more topics", more))
+	}
+	if len(c.Protocols) > 0 {
+		out = append(out, "assignors "+strings.Join(c.Protocols, ","))
+	}
+	if c.Owned {
+		out = append(out, "owned partitions")
+	}
+	if c.Forgotten {
+		out = append(out, "forgotten assignors")
+	}
+	if c.Other && len(out) == 0 {
+		out = append(out, "other data")
+	}
+	return " (" + strings.Join(out, " ") + ")"
+}
+
+// listNames words names of which there may be more.
+func listNames(names []string, count int) string {
+	return list(slices.Concat(names, make([]string, max(count-len(names), 0))))
+}

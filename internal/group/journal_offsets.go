@@ -1,0 +1,121 @@
+package group
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Cause says why offsets or a group are gone.
+type Cause string
+
+// The causes.
+const (
+	CauseRequest Cause = "request"        // somebody asked for it
+	CauseExpired Cause = "expired"        // nobody needed it for offsets.retention.minutes
+	CauseTopics  Cause = "topics-deleted" // the topics are gone
+)
+
+// TopicCount is how many committed offsets of a topic an entry is about.
+type TopicCount struct {
+	Topic      string `json:"topic"`
+	Partitions int    `json:"partitions"`
+	Back       int    `json:"back,omitempty"`    // of which the offset is lower than before
+	Forward    int    `json:"forward,omitempty"` // of which it is higher
+}
+
+// offsetCount counts offsets by topic, in the order in which they come.
+type offsetCount struct {
+	topics []TopicCount // the first
+	last   string       // topic
+	names  int          // how many topics
+	all    int          // how many partitions
+	back   int          // how many went back
+	fresh  int          // how many had no offset before
+}
+
+// add counts one more partition, whose offset was moved by so much.
+func (c *offsetCount) add(topic string, moved int64) {
+	c.all++
+	if moved < 0 {
+		c.back++
+	}
+	if c.names == 0 || c.last != topic {
+		c.last = topic
+		if c.names++; c.names <= maxNames {
+			c.topics = append(c.topics, TopicCount{Topic: topic})
+		}
+	}
+	if c.names > maxNames {
+		return
+	}
+	t := &c.topics[len(c.topics)-1]
+	t.Partitions++
+	switch {
+	case moved < 0:
+		t.Back++
+	case moved > 0:
+		t.Forward++
+	}
+}
+
+// move counts a partition whose offset is about to be another.
+func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
+	was, ok := g.offsets[topic][partition]
+	if !ok {
+		c.fresh++
+		was.at = to
+	}
+	c.add(topic, to-was.at)
+}
+
+// noteOffsets tells that committed offsets were changed by somebody who is no
+// member, or are gone.
+func (x *step) noteOffsets(g *group, kind EntryKind, c offsetCount, cause Cause, by *Who) {
+	if c.all > 0 {
+		x.noteCount(g, kind, c, cause, by)
+	}
+	if g.state == Dead { // A simple group, which was nothing but its offsets.
+		x.noteCount(g, KindDeleted, offsetCount{}, cause, by)
+	}
+}
+
+func (x *step) noteCount(g *group, kind EntryKind, c offsetCount, cause Cause, by *Who) {
+	e := x.entry(g, kind)
+	e.Cause, e.By = cause, by
+	e.Topics, e.TopicN, e.PartitionN = c.topics, c.names, c.all
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// outsider says whether a commit is by somebody who is no member, to a group that
+// has none: an administrator who resets offsets, or a consumer that does without
+// groups.
+func (g *group) outsider(m *kmsg.OffsetCommitRequest) bool {
+	return g != nil && g.state == Empty && m.Generation < 0
+}
+
+// resetPause is after how long without commits from outside the next one is told.
+const resetPause = 10 * time.Minute
+
+// reset is the last commit by an outsider.
+type reset struct {
+	by Who
+	at time.Time
+}
+
+// noteReset tells of a commit by an outsider. To a group that has had members
+// that is a reset; but a consumer that does without groups, or a tool that copies
+// offsets from elsewhere, commits all the time. Of the same client it is told
+// again if an offset goes back, if it is the first of a partition, or after a
+// pause. Of a group that never had members, only if an offset goes back.
+func (x *step) noteReset(g *group, c *offsetCount, by *Who) {
+	tell := c.back > 0
+	if g.protocolType != "" {
+		last := g.reset
+		tell = tell || c.fresh > 0 || last == nil || last.by != *by || x.now.Sub(last.at) >= resetPause
+		g.reset = &reset{by: *by, at: x.now}
+	}
+	if tell {
+		x.noteCount(g, KindOffsetsReset, *c, CauseRequest, by)
+	}
+}
