@@ -53,7 +53,7 @@ func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfig
 		if err := h.checkBroker(r.ResourceName); err != nil {
 			return nil, err
 		}
-		return describeDefs(config.BrokerDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return brokerSettings(image, d.Name) }), nil
+		return describeDefs(config.BrokerDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return settingsOfBroker(image, r.ResourceName, d) }), nil
 	}
 	return nil, metadata.Refuse(kerr.InvalidRequest, "there are no settings of resource type %d", r.ResourceType)
 }
@@ -113,6 +113,17 @@ func brokerSettings(image *metadata.Image, name string) []setting {
 		value = image.Defaults.Get(name)
 	}
 	return append(out, setting{name, value, sourceDefault})
+}
+
+// settingsOfBroker does so for all brokers or, given a name, for one. What is
+// altered is always the setting of all brokers, but Kafka's tools show for one
+// broker only what is its own: there it is shown as that.
+func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []setting {
+	settings := brokerSettings(image, d.Name)
+	if broker != "" && settings[0].source == sourceDynamicBroker {
+		settings[0].source = kmsg.ConfigSourceDynamicBrokerConfig
+	}
+	return settings
 }
 
 func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRequest, values func(*config.Def) []setting) []kmsg.DescribeConfigsResponseResourceConfig {

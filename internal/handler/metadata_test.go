@@ -34,3 +34,30 @@ func TestMetadataFindsATopicByItsID(t *testing.T) {
 		}
 	}
 }
+
+func TestAlteredSettingsOfABrokerAreShownAsItsOwn(t *testing.T) {
+	w := newWorld(t)
+	const name = "offset.metadata.max.bytes"
+	value := "5000"
+	alter := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	altered := kmsg.NewIncrementalAlterConfigsRequestResource()
+	altered.ResourceType, altered.ResourceName = kmsg.ConfigResourceTypeBroker, "1"
+	altered.Configs = []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: name, Value: &value}}
+	alter.Resources = append(alter.Resources, altered)
+	if r := w.request(alter).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; r.ErrorCode != 0 {
+		t.Fatal(kerr.ErrorForCode(r.ErrorCode))
+	}
+	for broker, want := range map[string]kmsg.ConfigSource{
+		"1": kmsg.ConfigSourceDynamicBrokerConfig, "": kmsg.ConfigSourceDynamicDefaultBrokerConfig,
+	} {
+		describe := kmsg.NewPtrDescribeConfigsRequest()
+		describe.Version = 4
+		described := kmsg.NewDescribeConfigsRequestResource()
+		described.ResourceType, described.ResourceName, described.ConfigNames = kmsg.ConfigResourceTypeBroker, broker, []string{name}
+		describe.Resources = append(describe.Resources, described)
+		got := w.request(describe).(*kmsg.DescribeConfigsResponse).Resources[0].Configs[0]
+		if *got.Value != value || got.Source != want {
+			t.Errorf("broker %q: value %s, source %s, want %s", broker, *got.Value, got.Source, want)
+		}
+	}
+}
