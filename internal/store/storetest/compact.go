@@ -228,6 +228,12 @@ func testCompactControl(f *fixture) {
 	f.append(record.Record{Timestamp: 1, Key: commit, Value: []byte("a user's")})
 	control := record.PlainTemplate()
 	control.Control, control.Transactional, control.ProducerID, control.ProducerEpoch = true, true, 9, 0
+	if f.h.NoTransactions {
+		_, err := f.log.Append(f.ctx, f.build(control, []record.Record{{Timestamp: 2, Key: commit, Value: []byte{0, 0, 0, 0, 0, 0}}}))
+		f.wantErr(err, store.ErrInvalidBatch)
+		f.verify()
+		return
+	}
 	f.appendBatch(control, record.Record{Timestamp: 2, Key: commit, Value: []byte{0, 0, 0, 0, 0, 0}})
 	if f.h.Slack >= 0 && f.h.Slack <= maxSlack {
 		f.fill()

@@ -32,6 +32,9 @@ type Harness struct {
 	// alone, since the engine drops in units of its own. Negative says that
 	// they may do nothing at all.
 	Slack int64
+	// NoTransactions says that transactional and control batches are refused
+	// with ErrInvalidBatch.
+	NoTransactions bool
 }
 
 // maxSlack is how much a test is willing to append in order to see something

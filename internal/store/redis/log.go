@@ -1,0 +1,189 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// log is a handle of one log, opened under one leader epoch.
+type log struct {
+	store  *Store
+	tp     store.TopicPartition
+	keys   keys
+	layout store.Layout
+	numbering
+	epoch int32
+	owner string // the token without the counter
+
+	maintain sync.Mutex // one trim, retention or compaction at a time
+
+	// sending is held by who talks to the end of the log: the sender of
+	// appends, and compaction when it swaps the stream. It guards tail.
+	sending sync.Mutex
+	tail    tail
+
+	mu       sync.Mutex
+	start    int64
+	next     int64 // the log end offset
+	acked    int64 // the counter of the last append that Redis acknowledged
+	size     int64
+	count    int64 // of entries
+	epochs   []store.EpochStart
+	replicas int
+	// producers is what Redis knows of idempotent producers.
+	producers map[int64]store.Producer
+	ended     bool  // deleted, or its store closed: nothing works
+	closed    bool  // nothing may be changed
+	failed    error // why nothing can be appended
+	queue     []*pending
+	draining  bool
+	idle      *sync.Cond // nobody drains the queue
+
+	warned  sync.Once // about entries that cannot be shown
+	flusher flusher
+	sizes   readSizes
+}
+
+// streamLog is a log that others append to.
+type streamLog struct{ *log }
+
+var (
+	_ store.Pipelined = (*log)(nil)
+	_ store.Pipelined = streamLog{}
+	_ store.Refresher = streamLog{}
+)
+
+// end ends the handle: the log is deleted, or its store closed. What was begun
+// is waited for.
+func (l *log) end() {
+	_ = l.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+// Close implements store.Log.
+func (l *log) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	for l.draining {
+		l.idle.Wait()
+	}
+	l.mu.Unlock()
+	l.flusher.wait()
+	l.store.forget(l)
+	return nil
+}
+
+// mayRead says whether the log can be read.
+func (l *log) mayRead() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// mayChange says whether this handle may try to change the log. Whether it
+// owns it still, only Redis knows.
+func (l *log) mayChange() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || l.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// own runs a script that only the owner of the log may run. Its reply is an
+// array that begins with ok or refused.
+func (l *log) own(ctx context.Context, what, script string, args ...string) ([]reply, error) {
+	if err := l.mayChange(); err != nil {
+		return nil, err
+	}
+	cmd := l.store.eval(script, []string{l.keys.stream, l.keys.meta}, append([]string{l.owner}, args...))
+	r, err := replies(l.store.do(ctx, cmd))
+	if err != nil {
+		return nil, attempt(what+" "+l.keys.stream, err)
+	}
+	if len(r) < 2 {
+		return nil, fmt.Errorf("%w: %s %s: short reply", store.ErrStorage, what, l.keys.stream)
+	}
+	if r[0].text() == "refused" {
+		return nil, l.refusal(r[1].text())
+	}
+	return r[1:], nil
+}
+
+// refusal says why a log whose token is not ours is not.
+func (l *log) refusal(token string) error {
+	if token == "" {
+		return store.ErrClosed // Deleted.
+	}
+	epoch, err := tokenEpoch(token)
+	if err != nil {
+		return err
+	}
+	if epoch > l.epoch {
+		return fmt.Errorf("%w: epoch %d, not %d", store.ErrFenced, epoch, l.epoch)
+	}
+	return store.ErrClosed
+}
+
+func tokenEpoch(token string) (int32, error) {
+	text, _, ok := strings.Cut(token, ".")
+	epoch, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || !ok {
+		return 0, fmt.Errorf("%w: token %q", store.ErrCorrupt, token)
+	}
+	return int32(epoch), nil
+}
+
+// Bounds implements store.Log.
+func (l *log) Bounds() (logStart, logEnd int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.start, l.next
+}
+
+// Size implements store.Log. In the log layout it is what the batches take; in
+// the stream layout it is an estimate, since others add and remove entries.
+func (l *log) Size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.size, 0)
+}
+
+// Epochs implements store.Log.
+func (l *log) Epochs() []store.EpochStart {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.epochs)
+}
+
+// epochAt returns the leader epoch that appended at an offset.
+func epochAt(epochs []store.EpochStart, offset int64) int32 {
+	at := int32(record.NoProducerID)
+	for _, e := range epochs {
+		if e.Start > offset {
+			break
+		}
+		at = e.Epoch
+	}
+	return at
+}
+
+// SetConfig implements store.Log. A log keeps the layout it was made with.
+func (l *log) SetConfig(cfg store.LogConfig) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.replicas = cfg.Replicas
+}

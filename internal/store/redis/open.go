@@ -1,0 +1,237 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"muster/internal/store"
+)
+
+// defaultBits is how many bits of an offset are the sequence of its id.
+const defaultBits = 10
+
+// maxBits leaves room for the time in an offset until the year 2109.
+const maxBits = 21
+
+// found is what Open found in Redis.
+type found struct {
+	incarnation int64
+	lost        bool
+	length      int64
+	lastID      entryID // the last id that the stream gave
+	first, last string  // the ids of the first and last entries, if any
+	time        int64   // of the server, in ms
+	meta        map[string]string
+}
+
+// open takes a log over. It does so in a transaction, though one script would
+// do, because a user who may not use transactions could not append either.
+func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (*log, error) {
+	bits, err := sequenceBits(cfg)
+	if err != nil {
+		return nil, err
+	}
+	layout := cfg.Layout
+	if layout == "" {
+		layout = store.LayoutLog
+	}
+	k := logKeys(s.prefix, tp)
+	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits))}
+	r, err := executed(s.doMulti(ctx,
+		s.client.B().Multi().Build(),
+		s.eval(openScript, []string{k.stream, k.meta, k.rewrite}, args),
+		s.client.B().Hgetall().Key(k.producers).Build(),
+		s.client.B().Exec().Build()))
+	if err != nil {
+		return nil, attempt("take over", err)
+	}
+	if len(r) != 2 {
+		return nil, fmt.Errorf("%w: %d replies", store.ErrStorage, len(r))
+	}
+	if err := r[0].m.Error(); err != nil {
+		return nil, attempt("take over", err)
+	}
+	f, err := parseFound(r[0].list(), epoch)
+	if err != nil {
+		return nil, err
+	}
+	l := &log{store: s, tp: tp, keys: k, epoch: epoch, replicas: cfg.Replicas, owner: fmt.Sprintf("%d.%d.", epoch, f.incarnation)}
+	l.idle = sync.NewCond(&l.mu)
+	if err := l.load(ctx, f, layout); err != nil {
+		return nil, err
+	}
+	if f.lost {
+		s.logger.Warn("stream of a log is gone, and its records with it", "key", k.stream)
+	}
+	states, err := r[1].m.AsStrMap()
+	if err != nil {
+		return nil, attempt("read producers", err)
+	}
+	return l, l.loadProducers(ctx, states, f.time)
+}
+
+func sequenceBits(cfg store.LogConfig) (uint, error) {
+	if cfg.SequenceBits < 0 || cfg.SequenceBits > maxBits {
+		return 0, fmt.Errorf("%w: %d bits for the sequence, not 1 to %d", store.ErrStorage, cfg.SequenceBits, maxBits)
+	}
+	if cfg.SequenceBits == 0 {
+		return defaultBits, nil
+	}
+	return uint(cfg.SequenceBits), nil
+}
+
+// parseFound reads openScript's reply.
+func parseFound(r []reply, epoch int32) (*found, error) {
+	if len(r) == 2 {
+		switch what := r[1].text(); r[0].text() {
+		case "fenced":
+			return nil, fmt.Errorf("%w: %s is after epoch %d", store.ErrFenced, what, epoch)
+		case "type":
+			return nil, fmt.Errorf("%w: the key holds a %s and no stream", store.ErrCorrupt, what)
+		case "token":
+			return nil, fmt.Errorf("%w: token %q", store.ErrCorrupt, what)
+		}
+	}
+	if len(r) != 10 {
+		return nil, fmt.Errorf("%w: reply of %d values", store.ErrStorage, len(r))
+	}
+	f := &found{
+		incarnation: r[1].int(), lost: r[2].int() == 1, length: r[3].int(),
+		first: r[5].text(), last: r[6].text(), time: serverMillis(r[7], r[8]), meta: hash(r[9].list()),
+	}
+	var err error
+	f.lastID, err = parseID(r[4].text())
+	return f, err
+}
+
+// serverMillis reads a reply of TIME.
+func serverMillis(seconds, micros reply) int64 { return seconds.int()*1000 + micros.int()/1000 }
+
+// load fills the handle from what was found.
+func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error) {
+	l.layout = store.Layout(f.meta["layout"])
+	switch l.layout {
+	case store.LayoutStream:
+		bits, err := number(f.meta, "bits")
+		if err != nil || bits < 1 || bits > maxBits {
+			return fmt.Errorf("%w: %q bits", store.ErrCorrupt, f.meta["bits"])
+		}
+		l.bits = uint(bits)
+	case store.LayoutLog:
+	default:
+		return fmt.Errorf("%w: layout %q", store.ErrCorrupt, l.layout)
+	}
+	if l.layout != want {
+		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", l.layout, "configured", want)
+	}
+	if l.size, err = number(f.meta, "size"); err != nil {
+		return err
+	}
+	if l.tail.maxTimestamp, err = number(f.meta, "maxts"); err != nil {
+		return err
+	}
+	if l.tail.ahead, err = number(f.meta, "ahead"); err != nil {
+		return err
+	}
+	if l.epochs, err = parseEpochs(f.meta["epochs"]); err != nil {
+		return err
+	}
+	if err := l.loadBounds(ctx, f); err != nil {
+		return err
+	}
+	l.tail.clock = clock{server: f.time, local: l.store.now()}
+	return l.loadSize(ctx, f)
+}
+
+// loadBounds finds where the log starts and ends. A stream that was there
+// before the log is adopted.
+func (l *log) loadBounds(ctx context.Context, f *found) error {
+	if _, ok := f.meta["start"]; !ok {
+		return l.adopt(ctx, f)
+	}
+	start, err := parseID(f.meta["start"])
+	if err != nil {
+		return err
+	}
+	end, err := parseID(f.meta["end"])
+	if err != nil {
+		return err
+	}
+	if l.layout == store.LayoutLog {
+		l.start, l.next = int64(start.ms), int64(end.ms)
+		return nil
+	}
+	l.start = l.atOrAfter(start)
+	l.next = l.atOrAfter(end)
+	if f.lastID != (entryID{}) && !f.lastID.less(end) {
+		l.next = l.atOrAfter(f.lastID.after())
+	}
+	return nil
+}
+
+// loadSize makes good for entries that others added or removed while nobody
+// counted.
+func (l *log) loadSize(ctx context.Context, f *found) error {
+	counted, err := number(f.meta, "count")
+	if err != nil {
+		return err
+	}
+	l.count = f.length
+	switch {
+	case counted == f.length:
+		return nil
+	case f.length == 0:
+		l.size = 0
+	case counted > 0:
+		l.size = int64(float64(l.size) / float64(counted) * float64(f.length))
+	default:
+		cmd := l.store.client.B().MemoryUsage().Key(l.keys.stream).Build()
+		if l.size, err = l.store.do(ctx, cmd).AsInt64(); err != nil {
+			return attempt("measure", err)
+		}
+	}
+	_, err = l.own(ctx, "measure", setScript, "size", decimal(l.size), "count", decimal(l.count))
+	return err
+}
+
+// clock estimates the server's time, so that ids look like those that the
+// server gives by itself.
+type clock struct {
+	server int64 // the server's time in ms when local was our time
+	local  time.Time
+}
+
+func (c clock) now(local time.Time) int64 {
+	return c.server + max(local.Sub(c.local).Milliseconds(), 0)
+}
+
+// parseEpochs reads the list of epochs: [[epoch, start offset], …].
+func parseEpochs(text string) ([]store.EpochStart, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var pairs [][2]int64
+	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
+		return nil, fmt.Errorf("%w: epochs %q: %w", store.ErrCorrupt, text, err)
+	}
+	var out []store.EpochStart
+	for _, p := range pairs {
+		out = append(out, store.EpochStart{Epoch: int32(p[0]), Start: p[1]})
+	}
+	return out, nil
+}
+
+func formatEpochs(epochs []store.EpochStart) string {
+	b := []byte{'['}
+	for i, e := range epochs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "[%d,%d]", e.Epoch, e.Start)
+	}
+	return string(append(b, ']'))
+}

@@ -1,0 +1,191 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/store"
+)
+
+// A read asks for about as many entries as fit, going by the size of those
+// before. These bound what it asks for when it errs.
+const (
+	maxReadEntries = 2000
+	// maxBlindEntries is for the first read of a log.
+	maxBlindEntries = 100
+)
+
+// readSizes remembers how large the entries are that were read of late.
+type readSizes struct{ average atomic.Int64 }
+
+func (s *readSizes) note(bytes, entries int) {
+	if entries > 0 {
+		s.average.Store(int64(bytes/entries) + 1)
+	}
+}
+
+// entries returns how many entries to ask for.
+func (s *readSizes) entries(bytes int) int64 {
+	average := s.average.Load()
+	if average == 0 {
+		return maxBlindEntries
+	}
+	return min(max(int64(bytes), 0)/average+1, maxReadEntries)
+}
+
+// Read implements store.Log.
+func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, error) {
+	l.mu.Lock()
+	ended, start, next, epochs := l.ended, l.start, l.next, l.epochs
+	l.mu.Unlock()
+	if ended {
+		return store.Records{}, store.ErrClosed
+	}
+	if req.Offset < start || req.Offset > next {
+		return store.Records{}, store.ErrOffsetOutOfRange
+	}
+	req.NextOffset = min(req.NextOffset, next)
+	var into sink
+	if l.layout == store.LayoutLog {
+		into = &batchSink{req: req}
+	} else {
+		into = &recordSink{req: req, log: l, epochs: epochs}
+	}
+	if err := l.readInto(ctx, req, into); err != nil {
+		return store.Records{}, err
+	}
+	out, err := into.bytes()
+	if err != nil || len(out) == 0 {
+		return store.Records{}, err
+	}
+	return store.BytesRecords(out), nil
+}
+
+// sink takes entries in their order.
+type sink interface {
+	// take takes one, or says that it has enough.
+	take(m *rueidis.RedisMessage) (size int, more bool, err error)
+	bytes() ([]byte, error)
+	// room is how many bytes more it can take.
+	room() int
+}
+
+// readInto reads entries until a sink has enough or the log ends.
+func (l *log) readInto(ctx context.Context, req store.ReadRequest, into sink) error {
+	from, to := l.span(req.Offset, req.NextOffset)
+	for !to.less(from) {
+		count := l.sizes.entries(into.room())
+		entries, err := l.fetch(ctx, req.Offset, from, to, count)
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		for i := range entries {
+			size, more, err := into.take(&entries[i])
+			if err != nil {
+				return fmt.Errorf("read %s: %w", l.keys.stream, err)
+			}
+			if !more {
+				l.sizes.note(bytes, i)
+				return nil
+			}
+			bytes += size
+		}
+		l.sizes.note(bytes, len(entries))
+		if int64(len(entries)) < count || into.room() <= 0 {
+			return nil
+		}
+		last, _, err := entryParts(&entries[len(entries)-1])
+		if err != nil {
+			return err
+		}
+		from = last.after()
+	}
+	return nil
+}
+
+// span returns the ids of the entries that hold an offset and those after it,
+// below another offset.
+func (l *log) span(offset, next int64) (from, to entryID) {
+	if next <= 0 || next <= offset {
+		return entryID{ms: 1}, entryID{}
+	}
+	if l.layout == store.LayoutLog {
+		return entryID{ms: uint64(offset) + 1}, entryID{ms: uint64(next)}
+	}
+	return l.id(offset), l.id(next - 1)
+}
+
+// fetch reads entries, and then the log start offset, in this order: if the
+// log was trimmed in between or before, it shows.
+func (l *log) fetch(ctx context.Context, offset int64, from, to entryID, count int64) ([]rueidis.RedisMessage, error) {
+	b := l.store.client.B()
+	results := l.store.doMulti(ctx,
+		b.Xrange().Key(l.keys.stream).Start(from.String()).End(to.String()).Count(count).Build(),
+		b.Hget().Key(l.keys.meta).Field("start").Build())
+	what := "read " + l.keys.stream
+	entries, err := results[0].ToArray()
+	if err != nil {
+		return nil, attempt(what, err)
+	}
+	text, err := results[1].ToString()
+	if rueidis.IsRedisNil(err) {
+		return nil, store.ErrClosed // Deleted.
+	}
+	if err != nil {
+		return nil, attempt(what, err)
+	}
+	if err := l.moveStart(text); err != nil {
+		return nil, err
+	}
+	if start, _ := l.Bounds(); offset < start {
+		return nil, store.ErrOffsetOutOfRange
+	}
+	return entries, nil
+}
+
+// moveStart takes note of a log start offset as the meta hash has it.
+func (l *log) moveStart(text string) error {
+	id, err := parseID(text)
+	if err != nil {
+		return err
+	}
+	start := int64(id.ms)
+	if l.layout == store.LayoutStream {
+		start = l.atOrAfter(id)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.start = max(l.start, start)
+	return nil
+}
+
+// batchSink takes batches as they are.
+type batchSink struct {
+	req store.ReadRequest
+	out []byte
+	n   int
+}
+
+func (s *batchSink) take(m *rueidis.RedisMessage) (int, bool, error) {
+	e, err := decodeBatch(m)
+	if err != nil {
+		return 0, false, err
+	}
+	if e.batch.LastOffset() >= s.req.NextOffset || len(s.out)+len(e.batch) > s.req.MaxBytes && (s.n > 0 || !s.req.MinOne) {
+		return 0, false, nil
+	}
+	if s.n++; s.out == nil {
+		s.out = e.batch
+		return len(e.batch), true, nil
+	}
+	s.out = append(s.out, e.batch...)
+	return len(e.batch), true, nil
+}
+
+func (s *batchSink) bytes() ([]byte, error) { return s.out, nil }
+
+func (s *batchSink) room() int { return s.req.MaxBytes - len(s.out) }

@@ -1,0 +1,224 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/store"
+)
+
+// Options are what a Store can be told.
+type Options struct {
+	Prefix string // of all keys, "muster" if empty
+	Logger *slog.Logger
+	Now    func() time.Time
+	// Timeout is how long one exchange with Redis may take, 5 s if zero.
+	Timeout time.Duration
+}
+
+// DefaultPrefix is the prefix of all keys if none is given.
+const DefaultPrefix = "muster"
+
+// Store is a set of logs in Redis. It may be one of many that share them.
+type Store struct {
+	client  rueidis.Client
+	prefix  string
+	logger  *slog.Logger
+	now     func() time.Time
+	timeout time.Duration
+
+	mu     sync.Mutex
+	closed bool
+	logs   map[*log]struct{} // the handles that are open
+}
+
+var (
+	_ store.Store  = (*Store)(nil)
+	_ store.Shared = (*Store)(nil)
+)
+
+// New returns a store that uses a client, which stays the caller's to close,
+// after the store.
+func New(client rueidis.Client, opts Options) *Store {
+	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, logs: map[*log]struct{}{}}
+	if s.prefix == "" {
+		s.prefix = DefaultPrefix
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.timeout == 0 {
+		s.timeout = 5 * time.Second
+	}
+	return s
+}
+
+// CheckPrefix says whether a prefix can be used. Braces would move the keys of
+// a log to different slots of a cluster.
+func CheckPrefix(prefix string) error {
+	if strings.ContainsAny(prefix, "{}") {
+		return fmt.Errorf("key prefix %q: braces are not allowed", prefix)
+	}
+	return nil
+}
+
+// bounded returns a context for one exchange with Redis.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.timeout)
+}
+
+func (s *Store) do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.client.Do(ctx, cmd)
+}
+
+func (s *Store) doMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	return s.client.DoMulti(ctx, cmds...)
+}
+
+// eval makes a command that runs a script. The text goes along every time:
+// the server knows it by its hash and compiles it only once, and inside of a
+// transaction a script that is not there would be noticed too late.
+func (s *Store) eval(script string, keys, args []string) rueidis.Completed {
+	return s.client.B().Eval().Script(script).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
+}
+
+// Open implements store.Store.
+func (s *Store) Open(ctx context.Context, tp store.TopicPartition, leaderEpoch int32, cfg store.LogConfig) (store.Log, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	l, err := s.open(ctx, tp, leaderEpoch, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", logKeys(s.prefix, tp).stream, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	s.logs[l] = struct{}{}
+	if l.layout == store.LayoutStream {
+		return streamLog{l}, nil
+	}
+	return l, nil
+}
+
+func (s *Store) check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// Delete implements store.Store. Handles elsewhere find that the log's meta
+// key is gone.
+func (s *Store) Delete(ctx context.Context, tp store.TopicPartition) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	k := logKeys(s.prefix, tp)
+	del := s.client.B().Unlink().Key(k.meta, k.stream, k.producers, k.rewrite, k.mark).Build()
+	if err := s.do(ctx, del).Error(); err != nil {
+		return attempt("delete "+k.stream, err)
+	}
+	for _, l := range s.handles(func(l *log) bool { return l.tp == tp }) {
+		l.end()
+	}
+	return nil
+}
+
+// handles returns the open handles that match.
+func (s *Store) handles(match func(*log) bool) []*log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*log
+	for l := range s.logs {
+		if match(l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (s *Store) forget(l *log) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.logs, l)
+}
+
+// List implements store.Store.
+func (s *Store) List(ctx context.Context) ([]store.TopicPartition, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	found := map[store.TopicPartition]struct{}{}
+	for address, node := range s.client.Nodes() {
+		if err := s.scan(ctx, node, found); err != nil {
+			return nil, attempt("list logs at "+address, err)
+		}
+	}
+	out := make([]store.TopicPartition, 0, len(found))
+	for tp := range found {
+		out = append(out, tp)
+	}
+	return out, nil
+}
+
+// scan finds the logs of one server by their meta keys. Replicas hold what
+// their primaries hold, and may be away.
+func (s *Store) scan(ctx context.Context, node rueidis.Client, found map[store.TopicPartition]struct{}) error {
+	if s.client.Mode() != rueidis.ClientModeStandalone {
+		bounded, cancel := s.bounded(ctx)
+		role, err := node.Do(bounded, node.B().Role().Build()).ToArray()
+		cancel()
+		if err != nil {
+			return err
+		}
+		if name, _ := role[0].ToString(); name != "master" {
+			return nil
+		}
+	}
+	pattern := "{" + escapeGlob(s.prefix) + ":*}" + metaSuffix
+	for cursor := uint64(0); ; {
+		bounded, cancel := s.bounded(ctx)
+		page, err := node.Do(bounded, node.B().Scan().Cursor(cursor).Match(pattern).Count(1000).Build()).AsScanEntry()
+		cancel()
+		if err != nil {
+			return err
+		}
+		for _, key := range page.Elements {
+			if tp, ok := parseMetaKey(s.prefix, key); ok {
+				found[tp] = struct{}{}
+			}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// Close implements store.Store. Appends under way are waited for.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	for _, l := range s.handles(func(*log) bool { return true }) {
+		l.end()
+	}
+	return nil
+}
