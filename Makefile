@@ -19,7 +19,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e bench generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e bench bench-kafka generate ci clean fresh setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,10 @@ e2e: setup ## Run real Kafka clients against the broker
 
 bench: ## Run the benchmark (make bench ARGS=-h lists its flags)
 	go run ./bench $(ARGS)
+
+bench-kafka: ## Run the benchmark beside Apache Kafka, and write its part of docs/benchmarks.md (needs Java and Maven)
+	go build $(BUILDFLAGS) -o bin/bench ./bench
+	@exec bin/bench kafka -write docs/benchmarks.md $(ARGS)
 
 generate: ## Regenerate what is generated from the source
 	go generate ./...

@@ -3,18 +3,23 @@ package main
 import (
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// createTopic creates a topic.
-func createTopic(c net.Conn, name string, partitions int) error {
+// createTopic creates a topic, with settings as "name=value".
+func createTopic(c net.Conn, name string, partitions int, set ...string) error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version = 5
 	req.TimeoutMillis = 120_000
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic, t.NumPartitions, t.ReplicationFactor = name, int32(partitions), 1
+	for _, s := range set {
+		key, value, _ := strings.Cut(s, "=")
+		t.Configs = append(t.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: key, Value: &value})
+	}
 	req.Topics = append(req.Topics, t)
 	resp, err := ask(c, req)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestFlagsAreChecked(t *testing.T) {
 }
 
 func TestBadBatchesAreNoticed(t *testing.T) {
-	one, two := newBatch(3, 1), newBatch(2, 2)
+	one, two := newBatch(3, 64, 1), newBatch(2, 64, 2)
 	binary.BigEndian.PutUint64(two, 3) // its base offset
 	both := append(bytes.Clone(one), two...)
 	if next, err := checkBatches(both, 0); err != nil || next != 5 {

@@ -90,12 +90,19 @@ func (b *bench) startGroups(start func(data string, set ...string) (*process, er
 func findCoordinator(c net.Conn) error {
 	req := kmsg.NewPtrFindCoordinatorRequest()
 	req.Version, req.CoordinatorKey = 2, "bench"
-	resp, err := ask(c, req)
-	if err != nil {
-		return err
-	}
-	if err := kerr.ErrorForCode(resp.(*kmsg.FindCoordinatorResponse).ErrorCode); err != nil {
-		return fmt.Errorf("find coordinator: %w", err)
+	for {
+		resp, err := ask(c, req)
+		if err != nil {
+			return err
+		}
+		err = kerr.ErrorForCode(resp.(*kmsg.FindCoordinatorResponse).ErrorCode)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, kerr.CoordinatorNotAvailable) {
+			return fmt.Errorf("find coordinator: %w", err)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	for {
 		list, err := listGroups(c)

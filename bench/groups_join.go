@@ -211,6 +211,14 @@ func form(members []*groupMember) error {
 
 // comeAndGo lets one more member join, and leave when all are assigned.
 func comeAndGo(members []*groupMember, late *groupMember) error {
+	if err := come(members, late); err != nil {
+		return err
+	}
+	return leave(members, late)
+}
+
+// come lets one more member join, until all are assigned.
+func come(members []*groupMember, late *groupMember) error {
 	r := members[0].roster
 	all := append(slices.Clone(members), late)
 	r.expect(len(all))
@@ -228,13 +236,15 @@ func comeAndGo(members []*groupMember, late *groupMember) error {
 		<-begun
 		return members[i].rejoin()
 	})
-	if err == nil {
-		err = checkAssigned(all)
-	}
 	if err != nil {
 		return err
 	}
-	r.expect(len(members))
+	return checkAssigned(all)
+}
+
+// leave lets the late member leave, until all others are assigned.
+func leave(members []*groupMember, late *groupMember) error {
+	members[0].roster.expect(len(members))
 	if err := late.leave(); err != nil {
 		return err
 	}

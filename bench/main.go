@@ -14,6 +14,9 @@
 //	memory   at rest, and with 1,000 connections
 //	groups   how consumer groups grow: joins, heartbeats, commits, memory, load
 //
+// "bench kafka" measures the broker beside Apache Kafka instead, with the same
+// load for both: see kafka.go.
+//
 // It talks to 127.0.0.1 only, needs Linux, and removes what it has written.
 package main
 
@@ -42,10 +45,7 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	o, err := parse(os.Args[1:], os.Stderr)
-	if err == nil {
-		err = run(ctx, o, os.Stdout, os.Stderr)
-	}
+	err := measure(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -54,6 +54,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// measure does what the arguments ask for.
+func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "kafka" {
+		o, err := parseContest(args[1:], stderr)
+		if err != nil {
+			return err
+		}
+		return runContest(ctx, o, stdout, stderr)
+	}
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	return run(ctx, o, stdout, stderr)
 }
 
 // options are the flags, and what has no flag but is less in tests.
@@ -77,11 +93,12 @@ type options struct {
 	rest              time.Duration // given to a process to come to rest
 }
 
-const usage = `Usage: go run ./bench [flags]
+const usage = `Usage: go run ./bench [flags], or go run ./bench kafka [flags]
 
 Measures the broker beside bare Go programs that move the same bytes, in one
 run, and prints medians, spread and ratios. Run it from the root of the
 repository. Progress goes to standard error, the result to standard output.
+"go run ./bench kafka -h" explains the same beside Apache Kafka.
 
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
@@ -122,16 +139,15 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	o.command = command(f)
+	o.command = command("go run ./bench", f)
 	return o, nil
 }
 
 // command returns the command line for the report, without what is only a
 // matter of this machine.
-func command(f *flag.FlagSet) string {
-	out := "go run ./bench"
+func command(out string, f *flag.FlagSet) string {
 	f.Visit(func(g *flag.Flag) {
-		if g.Name == "dir" || g.Name == "broker" || g.Name == "cpuprofile" {
+		if g.Name == "dir" || g.Name == "broker" || g.Name == "cpuprofile" || g.Name == "jars" {
 			return
 		}
 		out += " -" + g.Name

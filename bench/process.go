@@ -22,13 +22,14 @@ const stopTimeout = time.Minute
 
 // process is a program under measurement.
 type process struct {
-	cmd    *exec.Cmd
-	addr   string
-	began  time.Time // just before exec
-	stdin  io.WriteCloser
-	stderr *tail
-	exited chan struct{} // closed when it is gone; then err is set
-	err    error
+	cmd       *exec.Cmd
+	addr      string
+	began     time.Time // just before exec
+	stdin     io.WriteCloser
+	stderr    *tail
+	exited    chan struct{} // closed when it is gone; then err is set
+	err       error
+	status143 bool // it ends with this status when asked to stop, as Java programs do
 }
 
 // start starts a program that will listen on addr. It gets a pipe as standard
@@ -36,6 +37,7 @@ type process struct {
 func (b *bench) start(addr, program string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), addr: addr, stderr: &tail{}, exited: make(chan struct{})}
 	p.cmd.Stderr = p.stderr
+	tie(p.cmd)
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 			return nil, ctx.Err()
 		case <-p.exited:
 			return nil, fmt.Errorf("%s ended before it listened: %w\n%s", filepath.Base(p.cmd.Path), p.err, p.stderr)
-		case <-time.After(100 * time.Microsecond):
+		case <-time.After(max(100*time.Microsecond, time.Since(p.began)/200)): // A start should not be slowed down by those who wait for it.
 		}
 	}
 }
@@ -127,7 +129,7 @@ func (p *process) stop() error {
 		p.kill()
 		return fmt.Errorf("%s still ran %s after SIGTERM", filepath.Base(p.cmd.Path), stopTimeout)
 	}
-	if p.err != nil {
+	if p.err != nil && !(p.status143 && p.cmd.ProcessState.ExitCode() == 143) {
 		return fmt.Errorf("%s: %w\n%s", filepath.Base(p.cmd.Path), p.err, p.stderr)
 	}
 	return nil

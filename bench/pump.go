@@ -16,32 +16,39 @@ const (
 
 // load is a Produce request, encoded once and sent again and again.
 type load struct {
+	shape
 	frame     []byte
-	positions [partitions]int // of the batches in the frame, without its length
+	positions []int // of the batches in the frame, without its length
 	batchSize int
 }
 
-// newLoad encodes the request. Given the same topic and acks the frame has the
-// same layout in every process.
+// newLoad encodes the request that most measures send. Given the same topic and
+// acks the frame has the same layout in every process.
 func newLoad(topic string, acks int16) *load {
+	return shape{partitions, recordSize, batchRecords}.load(topic, acks)
+}
+
+// load encodes a request.
+func (s shape) load(topic string, acks int16) *load {
 	var indexes []int32
 	var batches [][]byte
-	for i := range partitions {
+	for i := range s.partitions {
 		indexes = append(indexes, int32(i))
-		batches = append(batches, newBatch(batchRecords, uint64(i)))
+		batches = append(batches, newBatch(s.records, s.record, uint64(i)))
 	}
 	l := &load{
+		shape:     s,
 		frame:     requestFrame(produceRequest(topic, acks, indexes, func(i int) []byte { return batches[i] }), 0),
 		batchSize: len(batches[0]),
 	}
-	for i, b := range batches {
-		l.positions[i] = bytes.Index(l.frame, b) - 4
+	for _, b := range batches {
+		l.positions = append(l.positions, bytes.Index(l.frame, b)-4)
 	}
 	return l
 }
 
 // bytes is what one request carries in record batches.
-func (l *load) bytes() int { return partitions * l.batchSize }
+func (l *load) bytes() int { return l.partitions * l.batchSize }
 
 // pump sends the request n times over the connections, with several in flight
 // on each, and checks the answers. Their order is checked too if the program

@@ -150,7 +150,7 @@ func (b *bench) fillTopic(p *process, topic string, partitions int) error {
 	for i := range indexes {
 		indexes[i] = int32(i)
 	}
-	batch := newBatch(restartRecords, 1)
+	batch := newBatch(restartRecords, recordSize, 1)
 	return produceOnce(c, produceRequest(topic, 1, indexes, func(int) []byte { return batch }), partitions)
 }
 

@@ -34,14 +34,18 @@ func requestFrame(req kmsg.Request, correlation int32) []byte {
 // setCorrelation changes the correlation id of an encoded request.
 func setCorrelation(frame []byte, id int32) { binary.BigEndian.PutUint32(frame[8:], uint32(id)) }
 
+// shape is how records are laid out: how large they are, how many make a batch,
+// and to how many partitions a request brings a batch each.
+type shape struct{ partitions, record, records int }
+
 // newBatch makes a record batch with records of random bytes.
-func newBatch(records int, seed uint64) []byte {
+func newBatch(records, size int, seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var body []byte
 	for i := range records {
-		value := make([]byte, recordSize)
-		for j := 0; j < len(value); j += 8 {
-			binary.LittleEndian.PutUint64(value[j:], random.Uint64())
+		value := make([]byte, size)
+		for j := range value {
+			value[j] = byte(random.Uint32())
 		}
 		r := kmsg.Record{OffsetDelta: int32(i), Value: value}
 		// The length counts what follows it, so encode once to learn it.

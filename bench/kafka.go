@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// The contest measures muster and Apache Kafka, one after the other, with the
+// load of this program: requests that are encoded once, so that it costs the
+// same for both, and little.
+//
+//	data     produce and fetch, latency, and both with every append on disk
+//	groups   rebalances, heartbeats, offset commits
+//	start    start-up, memory at rest, restart after a kill
+//
+// A round measures everything once on both sides, and who comes first changes
+// from round to round. Only one of the two runs at any time.
+
+// The sides of the contest.
+const (
+	ours   side = "muster"
+	theirs side = "Kafka"
+)
+
+// pageRule has muster answer like Kafka, as soon as the page cache has the
+// records. Otherwise muster answers acks=all, and everything about groups, when
+// the disk has them.
+const pageRule = "muster.acks.all.flush"
+
+// contestOptions are the flags of the contest, and what has no flag but is less
+// in tests.
+type contestOptions struct {
+	*options
+	kafka bool   // measure Kafka too
+	jars  string // folder for Kafka's jars
+	img   string // folder for the charts, "" for img beside the file that is written
+
+	restart    float64       // GB in the topic before the kill
+	budget     time.Duration // that producing may take, whatever the size
+	warm       time.Duration // to work at full speed before anything is measured
+	latency    time.Duration // to measure latency for
+	members    []int         // of the groups that are formed
+	beating    int           // groups that beat
+	starts     int           // on an empty folder, in each round
+	idle       time.Duration // before memory at rest is read
+	timesLimit int           // how often small groups are formed at most
+}
+
+const contestUsage = `Usage: go run ./bench kafka [flags]
+
+Measures the broker and Apache Kafka with the same load, one after the other,
+and prints medians, spread and how many times better the broker is. Run it from
+the root of the repository. It needs Java and Maven. Progress goes to standard
+error, the result to standard output.
+
+Measures (for -only): produce 100 B, 1 partition, acks=1 (1 KB, 12 partitions,
+acks=all), fetch 100 B, 1 partition, latency, durable produce, durable latency,
+memory, group of 10 (100, 1000), heartbeats, commits, durable commits, start-up,
+restart.
+
+`
+
+func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
+	o := &contestOptions{
+		options: &options{group: defaultGroupSizes(), rest: 250 * time.Millisecond},
+		restart: 1, budget: 4 * time.Second, warm: 2500 * time.Millisecond, latency: 15 * time.Second,
+		members: []int{10, 100, 1000}, beating: 100, starts: 2, idle: 3 * time.Second, timesLimit: 50,
+	}
+	o.group.time = 3 * time.Second
+	f := flag.NewFlagSet("bench kafka", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.rounds, "rounds", 3, "rounds of everything, both sides in turn")
+	f.Float64Var(&o.size, "size", 0.3, "`GB` to produce per phase and round; fetch reads six times as much")
+	only := f.String("only", "", "measure only what matches this `regexp`; nothing is written then")
+	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
+	f.StringVar(&o.broker, "broker", "", "`program` to measure instead of building ./cmd/muster")
+	f.BoolVar(&o.embedded, "embedded", false, "measure the package muster inside this program instead of ./cmd/muster")
+	f.StringVar(&o.profiles, "cpuprofile", "", "write processor profiles of the broker to this `folder`; implies -embedded")
+	f.BoolVar(&o.kafka, "kafka", true, "measure Kafka too")
+	f.StringVar(&o.jars, "jars", "bin/kafka", "`folder` that Maven copies Kafka to, once")
+	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
+	f.StringVar(&o.write, "write", "", "also put table and charts into this Markdown `file`, between its bench kafka markers")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "give up after this long")
+	f.Usage = func() {
+		fmt.Fprint(stderr, contestUsage)
+		f.PrintDefaults()
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q; -h explains", f.Arg(0))
+	}
+	if o.rounds < 1 || o.size <= 0 {
+		return nil, errors.New("-rounds and -size must be more than 0")
+	}
+	o.embedded = o.embedded || o.profiles != ""
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	o.command = command("go run ./bench kafka", f)
+	return o, nil
+}
+
+// contest is one run.
+type contest struct {
+	*bench
+	o        *contestOptions
+	subjects []*subject
+	pairs    *pairReport
+	round    int
+}
+
+// subject is one of the two that are measured.
+type subject struct {
+	side  side
+	start func(data string, set ...string) (*process, error)
+}
+
+func runContest(ctx context.Context, o *contestOptions, stdout, stderr io.Writer) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	b := &bench{options: o.options, ctx: ctx, report: newReport(o.command), progress: stderr, began: time.Now()}
+	c := &contest{bench: b, o: o, pairs: &pairReport{report: b.report}}
+	if err := enoughFiles(uint64(slices.Max(o.members) + 1000)); err != nil {
+		return err
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.folder)) }()
+	if err := c.build(); err != nil {
+		return err
+	}
+	err = c.all()
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped before the end: %w", ctx.Err())
+	}
+	if err != nil {
+		return err
+	}
+	if len(c.pairs.rows) == 0 {
+		return fmt.Errorf("-only %s matches nothing; -h lists the measures", o.only)
+	}
+	c.say("done")
+	return c.publish(stdout)
+}
+
+// build builds muster, and gets Kafka.
+func (c *contest) build() error {
+	if err := c.bench.build(); err != nil {
+		return err
+	}
+	c.subjects = []*subject{{ours, c.startBroker}}
+	if !c.o.kafka {
+		return nil
+	}
+	k, err := c.getKafka()
+	if err != nil {
+		return err
+	}
+	c.subjects = append(c.subjects, &subject{theirs, k.start})
+	c.pairs.Kafka = k.version
+	return nil
+}
+
+// all measures everything, again and again.
+func (c *contest) all() error {
+	for c.round = range c.rounds {
+		if err := c.inScratch(c.touch); err != nil {
+			return err
+		}
+		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.startUps, c.killed} {
+			for i := range c.subjects {
+				s := c.subjects[(i+c.round)%len(c.subjects)]
+				err := c.inScratch(func(folder string) error { return measure(s, folder) })
+				if err != nil {
+					return fmt.Errorf("round %d, %s: %w", c.round+1, s.side, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// anyWanted says whether one of the measures was asked for.
+func (c *contest) anyWanted(names ...string) bool { return slices.ContainsFunc(names, c.wanted) }
+
+// publish prints the result, and writes it to the file that was asked for.
+func (c *contest) publish(stdout io.Writer) error {
+	switch {
+	case c.write == "":
+	case c.only.String() != "":
+		c.say("%s is left alone, since not everything was measured", c.write)
+	default:
+		if c.o.img == "" {
+			c.o.img = filepath.Join(filepath.Dir(c.write), "img")
+		}
+		if err := c.pairs.writeMarkdown(c.write, c.o.img); err != nil {
+			return err
+		}
+	}
+	if c.json {
+		return c.pairs.writeJSON(stdout)
+	}
+	return c.pairs.writeTable(stdout)
+}
+
+// session is a broker of one of the sides that runs.
+type session struct {
+	*contest
+	*subject
+	p    *process
+	data string
+}
+
+// open starts a broker.
+func (c *contest) open(s *subject, folder string, set ...string) (*session, error) {
+	x := &session{contest: c, subject: s, data: filepath.Join(folder, "data")}
+	if s.side == ours {
+		set = append(set, pageRule+"=false")
+	}
+	err := os.MkdirAll(folder, 0o755)
+	if err == nil {
+		x.p, err = s.start(x.data, set...)
+	}
+	return x, err
+}
+
+// note notes a value, and tells of it.
+func (x *session) note(m pairMetric, v float64) {
+	if x.wanted(m.group) {
+		x.pairs.add(m, x.side, v)
+		x.say("round %d of %d, %s, %s: %s %s", x.round+1, x.rounds, x.side, m.title(), number(v), m.unit)
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"time"
+)
+
+// rebalancing is a measure with so many members.
+type rebalancing struct {
+	name                   string
+	members                int
+	form, come, leave, cpu pairMetric
+}
+
+func newRebalancing(members int) *rebalancing {
+	name := fmt.Sprintf("group of %d", members)
+	r := &rebalancing{
+		name: name, members: members,
+		form:  pairMetric{group: name, name: "first join to last assignment", unit: "ms", rule: fromCache},
+		come:  pairMetric{group: name, name: "one joins, all others rejoin", unit: "ms", rule: fromCache},
+		leave: pairMetric{group: name, name: "one leaves, all others rejoin", unit: "ms", rule: fromCache},
+		cpu:   pairMetric{group: name, name: "all three, processor time", unit: "CPU-ms", rule: fromCache},
+	}
+	if members == 1000 {
+		r.form.aim, r.come.aim, r.leave.aim = 5, 5, 5
+	}
+	return r
+}
+
+// rate is a measure of how many requests are answered.
+type rate struct {
+	name       string
+	speed, cpu pairMetric
+}
+
+func newRate(name, what, rule string) rate {
+	return rate{
+		name:  name,
+		speed: pairMetric{group: name, name: what, unit: "1/s", rule: rule, more: true},
+		cpu:   pairMetric{group: name, name: what + ", processor time", unit: "CPU-s/million", rule: rule},
+	}
+}
+
+const beatName = "heartbeats"
+
+// coordinator measures consumer groups on one broker.
+func (c *contest) coordinator(s *subject, folder string) error {
+	names := []string{beatName, commitName, durableCommitName}
+	for _, n := range c.o.members {
+		names = append(names, newRebalancing(n).name)
+	}
+	if !c.anyWanted(names...) {
+		return nil
+	}
+	x, err := c.open(s, folder, noDelay)
+	if err != nil {
+		return err
+	}
+	defer x.p.kill()
+	if err := x.coordinatorSteps(); err != nil {
+		return fmt.Errorf("%w\n%s", err, x.p.stderr)
+	}
+	return nil
+}
+
+func (x *session) coordinatorSteps() error {
+	if err := x.withConn(findCoordinator); err != nil {
+		return err
+	}
+	conns, err := x.peers(x.p, x.group.connections)
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	if err := x.newTopic(conns[0], groupTopic, len(conns)); err != nil {
+		return err
+	}
+	if err := x.loaded(conns[0]); err != nil {
+		return err
+	}
+	for _, step := range []func([]net.Conn) error{x.rebalances, x.heartbeats, x.commits} {
+		if err := step(conns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loaded waits until the coordinator answers for each of the groups that commit,
+// and so for most partitions of __consumer_offsets.
+func (x *session) loaded(c net.Conn) error {
+	for _, m := range committings("", "", x.group.connections) {
+		for i := range x.group.connections {
+			err := x.await(func() error { return commit(c, m.group(i), 0, 1) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rebalances forms groups, and lets one more member come and go.
+func (x *session) rebalances([]net.Conn) error {
+	var wanted []*rebalancing
+	for _, n := range x.o.members {
+		if m := newRebalancing(n); x.wanted(m.name) {
+			wanted = append(wanted, m)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	conns, err := x.peers(x.p, wanted[len(wanted)-1].members+1)
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	if err := together(conns, func(_ int, c net.Conn) error { return greet(c) }); err != nil {
+		return err
+	}
+	for i, end := 0, time.Now().Add(2*x.o.warm); time.Now().Before(end); i++ { // to warm up
+		members := newMembers(fmt.Sprintf("warm-%d", i), conns[:min(100, len(conns)-1)])
+		if err := x.await(func() error { return form(members) }); err != nil {
+			return err
+		}
+		if err := comeAndGo(members, &groupMember{conn: conns[len(members)], roster: members[0].roster}); err != nil {
+			return err
+		}
+	}
+	for _, m := range wanted {
+		if err := x.rebalance(m, conns); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// rebalance notes the median over several groups of a size.
+func (x *session) rebalance(m *rebalancing, conns []net.Conn) error {
+	var formed, came, left []float64
+	timed := func(times *[]float64, fn func() error) error {
+		began := time.Now()
+		err := fn()
+		*times = append(*times, millis(time.Since(began)))
+		return err
+	}
+	times := max(3, min(1000/m.members, x.o.timesLimit))
+	before, err := x.p.cpu()
+	if err != nil {
+		return err
+	}
+	err = x.profile(x.p, m.name, func() error {
+		for i := range times {
+			members := newMembers(fmt.Sprintf("%s-%d", m.name, i), conns[:m.members])
+			late := &groupMember{conn: conns[m.members], roster: members[0].roster}
+			if err := timed(&formed, func() error { return form(members) }); err != nil {
+				return err
+			}
+			if err := timed(&came, func() error { return come(members, late) }); err != nil {
+				return err
+			}
+			if err := timed(&left, func() error { return leave(members, late) }); err != nil {
+				return err
+			}
+			if err := checkStable(conns[0], members[0].roster.group, m.members); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	after, err := x.p.cpu()
+	if err != nil {
+		return err
+	}
+	x.note(m.form, median(formed))
+	x.note(m.come, median(came))
+	x.note(m.leave, median(left))
+	x.note(m.cpu, millis(after.sub(before).total())/float64(times))
+	return nil
+}
+
+// heartbeats beats for groups of one member, with one heartbeat in flight on each
+// connection.
+func (x *session) heartbeats([]net.Conn) error {
+	if !x.wanted(beatName) {
+		return nil
+	}
+	crowd, err := x.gather(x.p, x.o.beating)
+	if err != nil {
+		return err
+	}
+	beats, err := x.newBeater(x.p, crowd.frames())
+	if err != nil {
+		return err
+	}
+	defer closeAll(beats.conns)
+	if _, err := beats.beat(x.o.warm); err != nil {
+		return err
+	}
+	return x.count(newRate(beatName, "heartbeats", ""), func() (int, error) { return beats.beat(x.group.time) })
+}
+
+// count runs fn, which sends so many requests, and notes what they cost.
+func (x *session) count(r rate, fn func() (int, error)) error {
+	before, err := x.p.cpu()
+	if err != nil {
+		return err
+	}
+	var n int
+	var took time.Duration
+	began := time.Now()
+	err = x.profile(x.p, r.speed.title(), func() error {
+		n, err = fn()
+		took = time.Since(began)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := x.p.cpu()
+	if x.side == ours {
+		after, err = x.settle(x.p)
+	}
+	if err != nil {
+		return err
+	}
+	x.note(r.speed, float64(n)/took.Seconds())
+	x.note(r.cpu, after.sub(before).total().Seconds()/float64(n)*1e6)
+	return nil
+}

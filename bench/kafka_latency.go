@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"net"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The load of the latency measure: 10,000 records of 1 KB per second. Every
+// millisecond ten are due, in one batch from the next of twelve producers to the
+// partition that it alone writes to. Nobody waits for an answer before the next batch is
+// sent, and the time counts from when a batch was due: a broker that stops for a
+// while is charged for all that should have been sent meanwhile.
+const (
+	paceEvery     = time.Millisecond
+	paceRecords   = 10
+	paceProducers = 12              // and partitions
+	stampAt       = headerSize + 64 // somewhere in a batch's first value: when it was due, and its number
+)
+
+// latencyMeasure is a measure of latency under one rule.
+type latencyMeasure struct {
+	name, topic string
+	rule        string
+}
+
+var (
+	latencyCache = latencyMeasure{"latency", "bench-latency", fromCache}
+	latencyDisk  = latencyMeasure{"durable latency", "bench-latency-disk", onDisk}
+)
+
+// metric is a percentile.
+func (m latencyMeasure) metric(name string, aim float64) pairMetric {
+	return pairMetric{group: m.name, name: name, unit: "ms", rule: m.rule, aim: aim}
+}
+
+// latency measures how long a record takes from the moment it should be sent
+// until a consumer has it.
+func (x *session) latency(m latencyMeasure) error {
+	if !x.wanted(m.name) {
+		return nil
+	}
+	pc, err := x.newPacer(m)
+	if err != nil {
+		return err
+	}
+	defer closeAll(pc.conns)
+	if _, err := pc.run(int(x.o.warm / paceEvery)); err != nil { // to warm up
+		return err
+	}
+	before, err := x.p.cpu()
+	if err != nil {
+		return err
+	}
+	var took []time.Duration
+	began := time.Now()
+	err = x.profile(x.p, m.name, func() error {
+		took, err = pc.run(int(x.o.latency / paceEvery))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	wall := time.Since(began)
+	after, err := x.p.cpu()
+	if err != nil {
+		return err
+	}
+	x.note(m.metric("p50", 0), millis(percentile(took, 0.5)))
+	x.note(m.metric("p99", 2), millis(percentile(took, 0.99)))
+	x.note(m.metric("p99.9", 0), millis(percentile(took, 0.999)))
+	used := pairMetric{group: m.name, name: "processor time", unit: "% of a core", rule: m.rule}
+	x.note(used, 100*after.sub(before).total().Seconds()/wall.Seconds())
+	return x.flush()
+}
+
+// percentile sorts the values and returns the one that a share of them does not
+// exceed.
+func percentile(v []time.Duration, share float64) time.Duration {
+	slices.Sort(v)
+	return v[max(0, int(math.Ceil(share*float64(len(v))))-1)]
+}
+
+// pacer sends batches when they are due, and receives them.
+type pacer struct {
+	topic  string
+	frames [][]byte   // a request to each partition
+	at     int        // where in a frame the batch begins
+	size   int        // of a batch
+	conns  []net.Conn // the producers', and last the consumer's
+	sent   int        // batches, in all runs
+	ends   []int64    // of the partitions, after all runs
+}
+
+func (x *session) newPacer(m latencyMeasure) (*pacer, error) {
+	pc := &pacer{topic: m.topic, ends: make([]int64, paceProducers)}
+	batch := newBatch(paceRecords, recordSize, 1)
+	pc.size = len(batch)
+	for i := range paceProducers {
+		frame := requestFrame(produceRequest(m.topic, -1, []int32{int32(i)}, func(int) []byte { return batch }), 0)
+		pc.at = bytes.Index(frame, batch)
+		pc.frames = append(pc.frames, frame)
+	}
+	var set []string
+	if m.rule == onDisk && x.side == theirs {
+		set = append(set, flushEach)
+	}
+	if err := x.withConn(func(c net.Conn) error { return x.newTopic(c, m.topic, paceProducers, set...) }); err != nil {
+		return nil, err
+	}
+	var err error
+	pc.conns, err = x.connect(x.p, paceProducers+1)
+	return pc, err
+}
+
+// run sends n batches and returns how long each took.
+func (pc *pacer) run(n int) ([]time.Duration, error) {
+	start := time.Now()
+	var took []time.Duration
+	err := together(pc.conns, func(i int, c net.Conn) (err error) {
+		switch i {
+		case paceProducers:
+			took, err = pc.receive(c, n, start)
+		case 0:
+			// The first producer's connection stands for the sender of all.
+			acks := make(chan error, 1)
+			go func() { acks <- pc.acknowledged(c, share(n, i)) }()
+			if err := pc.send(n, start); err != nil {
+				return err
+			}
+			return <-acks
+		default:
+			err = pc.acknowledged(c, share(n, i))
+		}
+		return err
+	})
+	pc.sent += n
+	return took, err
+}
+
+// share is how many of n batches a producer sends.
+func share(n, producer int) int { return (n + paceProducers - 1 - producer) / paceProducers }
+
+// send sends each batch when it is due, or as soon after that as it can.
+func (pc *pacer) send(n int, start time.Time) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for i := range n {
+		due := time.Duration(i) * paceEvery
+		for late := time.Since(start) - due; late < 0; late = time.Since(start) - due {
+			pause(-late)
+		}
+		frame := pc.frames[i%paceProducers]
+		batch := frame[pc.at:][:pc.size]
+		binary.BigEndian.PutUint64(batch[stampAt:], uint64(due))
+		binary.BigEndian.PutUint64(batch[stampAt+8:], uint64(pc.sent+i))
+		binary.BigEndian.PutUint32(batch[17:], crc32.Checksum(batch[21:], castagnoli))
+		setCorrelation(frame, int32(i/paceProducers))
+		if _, err := pc.conns[i%paceProducers].Write(frame); err != nil {
+			return fmt.Errorf("send request: %w", err)
+		}
+	}
+	return nil
+}
+
+// acknowledged reads the answers to a producer.
+func (pc *pacer) acknowledged(c net.Conn, n int) error {
+	var buf []byte
+	check := produced(shape{partitions: 1})
+	for i := range n {
+		id, body, err := readFrame(c, buf)
+		if err != nil {
+			return err
+		}
+		buf = body
+		if id != int32(i) {
+			return fmt.Errorf("answer %d came when %d was due", id, i)
+		}
+		if err := check(body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive fetches until n batches have come.
+func (pc *pacer) receive(c net.Conn, n int, start time.Time) ([]time.Duration, error) {
+	in := bufio.NewReaderSize(c, 64<<10)
+	next := make([]int, paceProducers) // number of the batch that each partition brings next
+	req := fetchRequest(pc.topic, fetchMaxBytes)
+	for i := range next {
+		next[i] = i
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, fetchPartition(int32(i), pc.ends[i], partitionMaxBytes))
+	}
+	took := make([]time.Duration, 0, n)
+	var buf []byte
+	for len(took) < n {
+		if _, err := c.Write(requestFrame(req, 1)); err != nil {
+			return nil, err
+		}
+		_, body, err := readFrame(in, buf)
+		if err != nil {
+			return nil, err
+		}
+		buf = body
+		now := time.Since(start)
+		resp := kmsg.NewPtrFetchResponse()
+		resp.Version = req.Version
+		if err := resp.ReadFrom(body); err != nil {
+			return nil, err
+		}
+		if took, err = pc.take(req, resp, next, now, took); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range req.Topics[0].Partitions {
+		pc.ends[i] = p.FetchOffset
+	}
+	return took, nil
+}
+
+// take checks the batches of an answer, and notes how long each took.
+func (pc *pacer) take(req *kmsg.FetchRequest, resp *kmsg.FetchResponse, next []int, now time.Duration, took []time.Duration) ([]time.Duration, error) {
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil || len(resp.Topics) != 1 {
+		return nil, fmt.Errorf("fetch of %d topics: %w", len(resp.Topics), err)
+	}
+	for i := range resp.Topics[0].Partitions {
+		p := &resp.Topics[0].Partitions[i]
+		if err := kerr.ErrorForCode(p.ErrorCode); err != nil || int(p.Partition) >= len(next) {
+			return nil, fmt.Errorf("fetch of partition %d: %w", p.Partition, err)
+		}
+		asked := &req.Topics[0].Partitions[p.Partition]
+		for b := p.RecordBatches; len(b) >= pc.size; b = b[pc.size:] {
+			var err error
+			if asked.FetchOffset, err = checkBatches(b[:pc.size], asked.FetchOffset); err != nil {
+				return nil, fmt.Errorf("partition %d: %w", p.Partition, err)
+			}
+			due := time.Duration(binary.BigEndian.Uint64(b[stampAt:]))
+			if number := int(binary.BigEndian.Uint64(b[stampAt+8:])); number != pc.sent+next[p.Partition] {
+				return nil, fmt.Errorf("partition %d: batch %d came when %d was due", p.Partition, number, pc.sent+next[p.Partition])
+			}
+			next[p.Partition] += paceProducers
+			if due > now {
+				return nil, errors.New("a record came before it was sent")
+			}
+			took = append(took, now-due)
+		}
+	}
+	return took, nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func tinyContest(dir string) *contestOptions {
+	return &contestOptions{
+		options: &options{
+			rounds: 1, size: 0.001, only: regexp.MustCompile(""), dir: dir, embedded: true, json: true,
+			timeout: 2 * time.Minute, command: "go run ./bench kafka", rest: time.Millisecond,
+			group: groupSizes{connections: 3, makers: 2, time: 20 * time.Millisecond},
+		},
+		restart: 0.002, budget: time.Second, warm: 10 * time.Millisecond, latency: 50 * time.Millisecond,
+		members: []int{2, 5}, beating: 4, starts: 1, idle: time.Millisecond, timesLimit: 2,
+	}
+}
+
+func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc")
+	}
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // else each process waits a second
+	dir := t.TempDir()
+	o := tinyContest(dir)
+	o.write = filepath.Join(t.TempDir(), "doc.md")
+	var stdout, stderr bytes.Buffer
+	if err := runContest(t.Context(), o, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	var result struct{ Rows []pairRow }
+	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, r := range result.Rows {
+		got[r.Group] = true
+		if len(r.Muster) == 0 || len(r.Kafka) > 0 {
+			t.Errorf("%s, %s: %d values of muster, %d of Kafka", r.Group, r.Name, len(r.Muster), len(r.Kafka))
+		}
+	}
+	for _, group := range []string{
+		"produce 100 B, 1 partition, acks=1", "produce 1 KB, 12 partitions, acks=all", "fetch 100 B, 12 partitions",
+		"durable produce 1 KB, 1 partition, acks=all", "latency", "durable latency", "memory under load",
+		"group of 2", "group of 5", "heartbeats", "commits", "durable commits", "start-up", "memory at rest", "restart after kill -9",
+	} {
+		if !got[group] {
+			t.Errorf("no row of %s", group)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	text, err := os.ReadFile(o.write)
+	if err != nil || !strings.Contains(string(text), "![Throughput](img/kafka-throughput.svg)") || !strings.Contains(string(text), "| heartbeats |") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestPartOfAContestIsNotWritten(t *testing.T) {
+	o := tinyContest(t.TempDir())
+	o.only = regexp.MustCompile("^start-up$")
+	o.write = filepath.Join(t.TempDir(), "doc.md")
+	if err := runContest(t.Context(), o, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(o.write); !errors.Is(err, os.ErrNotExist) {
+		t.Error("written:", err)
+	}
+	o.only = regexp.MustCompile("^nonsense$")
+	if err := runContest(t.Context(), o, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "matches nothing") {
+		t.Error(err)
+	}
+}
+
+func TestContestFlagsAreChecked(t *testing.T) {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-size", "0"}, {"-only", "("}, {"extra"}, {"-nonsense"}} {
+		if _, err := parseContest(args, &bytes.Buffer{}); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+	if err := measure(t.Context(), []string{"kafka", "-h"}, io.Discard, io.Discard); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	o, err := parseContest([]string{"-jars", "x", "-rounds", "2"}, &bytes.Buffer{})
+	if err != nil || o.command != "go run ./bench kafka -rounds 2" || !o.kafka {
+		t.Error(o, err)
+	}
+}
+
+func TestTimesBetterCountsUpwardsForBoth(t *testing.T) {
+	r := &pairReport{report: newReport("x")}
+	cost := pairMetric{group: "produce", name: "processor time", unit: "CPU-s/GB", rule: fromCache, aim: 3}
+	speed := pairMetric{group: "produce", name: "throughput", unit: "MB/s", more: true}
+	for _, v := range []float64{1, 2, 4} {
+		r.add(cost, ours, v)
+		r.add(cost, theirs, 8)
+		r.add(speed, ours, 100)
+		r.add(speed, theirs, 100*v)
+	}
+	for i, want := range []string{
+		"produce; processor time; page cache; CPU-s/GB; 2.00 (1.00–4.00); 8.00 (8.00–8.00); 4.00 (2.00–8.00); 3: met",
+		"produce; throughput; ; MB/s; 100 (100–100); 200 (100–400); 0.50 (0.25–1.00); ",
+	} {
+		if got := strings.Join(r.rows[i].cells(), "; "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if got := strings.Join(r.behind(), "; "); got != "produce, throughput (0.50)" {
+		t.Error("behind:", got)
+	}
+	r.rows[0].Aim = 5
+	if got := r.rows[0].verdict(); got != "5: missed" {
+		t.Error(got)
+	}
+}
+
+func TestPercentileIsNotExceededByItsShare(t *testing.T) {
+	var v []time.Duration
+	for i := range 1000 {
+		v = append(v, time.Duration(1000-i))
+	}
+	for share, want := range map[float64]time.Duration{0.5: 500, 0.99: 990, 0.999: 999, 1: 1000} {
+		if got := percentile(v, share); got != want {
+			t.Errorf("%v of 1 to 1000 is %d, want %d", share, got, want)
+		}
+	}
+	if got := percentile(v[:1], 0.999); got != 1 {
+		t.Error(got)
+	}
+}
+
+func TestBatchesFillAJavaProducersBatch(t *testing.T) {
+	for _, s := range contestShapes() {
+		size := len(newBatch(s.records, s.record, 1))
+		if size > contestBatch || size+s.record+20 < contestBatch {
+			t.Errorf("%d records of %d bytes make a batch of %d", s.records, s.record, size)
+		}
+	}
+}
+
+func TestChartsAreXMLAndFitTheirPage(t *testing.T) {
+	r := &pairReport{report: newReport("x")}
+	for i, m := range []pairMetric{
+		{group: "latency", name: "p99 < 1", unit: "ms"}, {group: "latency", name: "p99.9", unit: "ms"},
+		{group: "produce", name: "throughput", unit: "MB/s", more: true}, {group: "memory", name: "at rest", unit: "MB"},
+	} {
+		for _, v := range []float64{0.5, 7, 1234} {
+			r.add(m, ours, v*float64(i))
+			r.add(m, theirs, 10*v)
+		}
+	}
+	charts := r.charts()
+	if len(charts) != 3 {
+		t.Fatalf("%d charts", len(charts))
+	}
+	for _, ch := range charts {
+		if err := xml.Unmarshal([]byte(ch.svg()), new(struct{})); err != nil {
+			t.Errorf("%s: %v", ch.file, err)
+		}
+		s := ch.scale()
+		for _, v := range []float64{0, 0.5, 12340} {
+			if x := s.at(v); x < chartLeft || x > chartRight {
+				t.Errorf("%s: %g is drawn at %g", ch.file, v, x)
+			}
+		}
+		if n := len(s.ticks); n < 4 || n > 12 {
+			t.Errorf("%s: %d numbers on the scale", ch.file, n)
+		}
+	}
+}

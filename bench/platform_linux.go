@@ -1,0 +1,19 @@
+package main
+
+import (
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// tie has a process end when this one does, however that ends.
+func tie(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+
+// pause sleeps to within a tenth of a millisecond, where Go's timers may take
+// one more.
+func pause(d time.Duration) {
+	if d > 0 {
+		left := syscall.NsecToTimespec(d.Nanoseconds())
+		_ = syscall.Nanosleep(&left, nil) // An interrupted one is short, and the caller looks at the clock.
+	}
+}
