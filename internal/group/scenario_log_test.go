@@ -70,7 +70,7 @@ func (s *scenario) load() {
 	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
 		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
 	}
-	s.timers, s.asked = map[TimerKey]Timer{}, map[RequestID]asked{}
+	s.timers, s.stale, s.asked = map[TimerKey]Timer{}, nil, map[RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
 	s.step(Loaded{})
 }

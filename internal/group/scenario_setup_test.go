@@ -166,6 +166,21 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 	}
 }
 
+// stale-timers: all timers that were replaced or cancelled fire all the same, as
+// they may if their firing was under way.
+func (s *scenario) staleTimers(*datadriven.TestData) {
+	if len(s.stale) == 0 {
+		s.t.Error("there are none")
+	}
+	for _, tm := range s.stale {
+		last := s.shard.seq
+		s.step(TimerFired{Key: tm.Key, Seq: tm.Seq})
+		if s.shard.seq != last {
+			s.t.Errorf("stale timer %v has another one armed", tm.Key)
+		}
+	}
+}
+
 // states returns the state of every group.
 func (s *scenario) states() map[string]State {
 	out := map[string]State{}

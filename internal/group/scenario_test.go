@@ -42,6 +42,7 @@ type scenario struct {
 	asked   map[RequestID]asked // who waits for which answer
 	log     []Record            // what is durable
 	timers  map[TimerKey]Timer  // armed
+	stale   []Timer             // replaced or cancelled since
 	journal bool                // whether to show it
 	failing bool                // whether the next append fails
 	out     strings.Builder
@@ -99,7 +100,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 var commands = map[string]func(*scenario, *datadriven.TestData){
-	"new": (*scenario).begin, "group": (*scenario).group, "state": (*scenario).state, "timers": (*scenario).showTimers,
+	"new": (*scenario).begin, "group": (*scenario).group, "state": (*scenario).state, "timers": (*scenario).showTimers, "stale-timers": (*scenario).staleTimers,
 	"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact, "append-fails": (*scenario).appendFails,
 	"join": (*scenario).join, "sync": (*scenario).sync, "heartbeat": (*scenario).heartbeat, "leave": (*scenario).leave,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
@@ -136,6 +137,9 @@ func (s *scenario) step(e Event) {
 	}
 	s.out.WriteString(strings.Join(answers, ""))
 	for _, tm := range fx.Timers {
+		if old, ok := s.timers[tm.Key]; ok {
+			s.stale = append(s.stale, old)
+		}
 		delete(s.timers, tm.Key)
 		if !tm.Cancel {
 			s.timers[tm.Key] = tm
