@@ -119,6 +119,7 @@ func (c *coordinator) step(why cause) {
 	e := &entry{originals: fx.Records, replies: c.match(fx.Replies), journal: fx.Journal}
 	c.record(e)
 	c.check(why, wants, e)
+	c.checkSuccessors(e)
 	for i := range e.replies {
 		e.replies[i].emitted = c.emitted
 	}
