@@ -69,7 +69,7 @@ func (b *bench) data() error {
 // round measures each phase once, on both sides in turn. Who comes first
 // changes from round to round.
 func (b *bench) round(round int, folder string) error {
-	if err := b.touch(folder); err != nil {
+	if err := b.touch(folder, 4.5*b.size); err != nil {
 		return err
 	}
 	r := &dataRound{bench: b, folder: folder, number: round + 1}
@@ -110,12 +110,12 @@ func (b *bench) round(round int, folder string) error {
 // and give it back. On a virtual machine the first use of memory costs several
 // times as much as what is to be measured, for whoever comes first. Reading an
 // empty file fills the page cache without the disk.
-func (b *bench) touch(folder string) error {
+func (b *bench) touch(folder string, gb float64) error {
 	f, err := os.Create(filepath.Join(folder, "touch"))
 	if err != nil {
 		return err
 	}
-	err = f.Truncate(int64(4.5 * b.size * 1e9))
+	err = f.Truncate(int64(gb * 1e9))
 	piece := make([]byte, 1<<20)
 	for err == nil {
 		_, err = f.Read(piece)

@@ -71,7 +71,7 @@ restart.
 func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	o := &contestOptions{
 		options: &options{group: defaultGroupSizes(), rest: 250 * time.Millisecond},
-		restart: 1, budget: 4 * time.Second, warm: 2500 * time.Millisecond, latency: 15 * time.Second,
+		restart: 1, budget: 4 * time.Second, warm: 5 * time.Second, latency: 15 * time.Second,
 		members: []int{10, 100, 1000}, beating: 100, starts: 2, idle: 3 * time.Second, timesLimit: 50,
 	}
 	o.group.time = 3 * time.Second
@@ -173,10 +173,13 @@ func (c *contest) build() error {
 	return nil
 }
 
+// touchSize is how many times the size of a phase a round writes in all.
+const touchSize = 18
+
 // all measures everything, again and again.
 func (c *contest) all() error {
 	for c.round = range c.rounds {
-		if err := c.inScratch(c.touch); err != nil {
+		if err := c.inScratch(func(folder string) error { return c.touch(folder, touchSize*c.size) }); err != nil {
 			return err
 		}
 		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.startUps, c.killed} {

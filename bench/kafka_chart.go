@@ -23,9 +23,9 @@ type chartRow struct {
 
 // Lengths, in pixels.
 const (
-	chartWidth  = 880
-	chartLeft   = 330 // where bars begin
-	chartRight  = 800 // where the longest ends
+	chartWidth  = 940
+	chartLeft   = 390 // where bars begin
+	chartRight  = 860 // where the longest ends
 	chartTop    = 74
 	chartPitch  = 38 // from row to row
 	barHeight   = 12

@@ -37,7 +37,7 @@ func (x *session) commits(conns []net.Conn) error {
 		return nil
 	}
 	plain, durable := committings(commitName, fromCache, len(conns)), committings(durableCommitName, onDisk, len(conns))
-	if _, err := x.commitFor(plain[0], conns, x.o.warm, 0); err != nil { // to warm up
+	if _, err := x.commitFor(plain[0], conns, x.o.warm/2, 0); err != nil { // to warm up
 		return err
 	}
 	for _, m := range slices.Concat(plain, durable) {

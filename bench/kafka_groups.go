@@ -120,7 +120,7 @@ func (x *session) rebalances([]net.Conn) error {
 	if err := together(conns, func(_ int, c net.Conn) error { return greet(c) }); err != nil {
 		return err
 	}
-	for i, end := 0, time.Now().Add(2*x.o.warm); time.Now().Before(end); i++ { // to warm up
+	for i, end := 0, time.Now().Add(x.o.warm); time.Now().Before(end); i++ { // to warm up
 		members := newMembers(fmt.Sprintf("warm-%d", i), conns[:min(100, len(conns)-1)])
 		if err := x.await(func() error { return form(members) }); err != nil {
 			return err
@@ -199,7 +199,7 @@ func (x *session) heartbeats([]net.Conn) error {
 		return err
 	}
 	defer closeAll(beats.conns)
-	if _, err := beats.beat(x.o.warm); err != nil {
+	if _, err := beats.beat(x.o.warm / 2); err != nil {
 		return err
 	}
 	return x.count(newRate(beatName, "heartbeats", ""), func() (int, error) { return beats.beat(x.group.time) })

@@ -56,7 +56,7 @@ func (x *session) latency(m latencyMeasure) error {
 		return err
 	}
 	defer closeAll(pc.conns)
-	if _, err := pc.run(int(x.o.warm / paceEvery)); err != nil { // to warm up
+	if _, err := pc.run(int(x.o.warm / 2 / paceEvery)); err != nil { // to warm up
 		return err
 	}
 	before, err := x.p.cpu()
