@@ -21,7 +21,7 @@ func (l *log) adopt(ctx context.Context, f *found) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"start", l.position(l.start), "end", l.position(l.next)}
+	args := []string{"start", l.position(l.start), "end", l.position(l.next), "maxts", decimal(l.tail.maxTimestamp)}
 	if len(l.epochs) > 0 {
 		args = append(args, "epochs", formatEpochs(l.epochs))
 	}
@@ -74,10 +74,13 @@ func (l *log) adoptBatches(ctx context.Context, f *found) error {
 
 // batchAt reads the batch with an id, and the largest timestamp up to it.
 func (l *log) batchAt(ctx context.Context, id string) (record.Batch, int64, error) {
-	cmd := l.store.client.B().Xrange().Key(l.keys.stream).Start(id).End(id).Build()
-	entries, err := l.store.do(ctx, cmd).ToArray()
+	at, err := parseID(id)
 	if err != nil {
-		return nil, 0, attempt("read", err)
+		return nil, 0, err
+	}
+	entries, err := l.entriesBetween(ctx, at, at, 1)
+	if err != nil {
+		return nil, 0, err
 	}
 	if len(entries) != 1 {
 		return nil, 0, fmt.Errorf("%w: entry %s is gone", store.ErrCorrupt, id)

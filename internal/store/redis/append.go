@@ -55,12 +55,13 @@ func (l *log) Begin(ctx context.Context, batch []byte, done func(store.Appended,
 		err = ctx.Err()
 	}
 	p.err, p.done = err, done
-	if l.enqueue(p) {
-		l.drain()
-	}
+	base, drain := l.enqueue(p)
 	if err == nil {
-		record.Batch(batch).SetBaseOffset(p.base)
+		record.Batch(batch).SetBaseOffset(base)
 		record.Batch(batch).SetLeaderEpoch(l.epoch)
+	}
+	if drain {
+		l.drain()
 	}
 }
 
@@ -121,26 +122,28 @@ func (p *pending) weight() int {
 
 // Flush implements store.Log.
 func (l *log) Flush(done func(error)) {
-	if l.enqueue(&pending{flush: done}) {
+	if _, drain := l.enqueue(&pending{flush: done}); drain {
 		l.drain()
 	}
 }
 
-// enqueue puts something into the queue, and says whether the caller must see
-// to it that the queue is drained.
-func (l *log) enqueue(p *pending) bool {
+// enqueue puts something into the queue. It says which offset an append will
+// get, unless others append too, and whether the caller must see to it that the
+// queue is drained.
+func (l *log) enqueue(p *pending) (base int64, drain bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.err == nil && (l.ended || l.closed) {
 		p.err = store.ErrClosed
 	}
-	p.base = l.next
-	l.queue = append(l.queue, p)
-	if l.draining {
-		return false
+	base = max(l.promised, l.next)
+	if p.sends() {
+		l.promised = base + int64(p.batch.LastOffsetDelta()) + 1
 	}
+	l.queue = append(l.queue, p)
+	drain = !l.draining
 	l.draining = true
-	return true
+	return base, drain
 }
 
 // drain starts to empty the queue. A log with nothing to do has no goroutine,

@@ -23,6 +23,7 @@ type log struct {
 	owner string // the token without the counter
 
 	maintain sync.Mutex // one trim, retention or compaction at a time
+	cleaned  cleaned    // guarded by maintain
 
 	// sending is held by who talks to the end of the log: the sender of
 	// appends, and compaction when it swaps the stream. It guards tail.
@@ -37,12 +38,16 @@ type log struct {
 	count    int64 // of entries
 	epochs   []store.EpochStart
 	replicas int
+	// maxTimestamp and ahead are those of tail, as far as acknowledged.
+	maxTimestamp int64
+	ahead        int64
 	// producers is what Redis knows of idempotent producers.
 	producers map[int64]store.Producer
 	ended     bool  // deleted, or its store closed: nothing works
 	closed    bool  // nothing may be changed
 	failed    error // why nothing can be appended
 	queue     []*pending
+	promised  int64 // the log end offset after all that is in the queue
 	draining  bool
 	idle      *sync.Cond // nobody drains the queue
 

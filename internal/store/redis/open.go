@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"muster/internal/record"
 	"muster/internal/store"
 )
 
@@ -43,7 +44,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits))}
 	r, err := executed(s.doMulti(ctx,
 		s.client.B().Multi().Build(),
-		s.eval(openScript, []string{k.stream, k.meta, k.rewrite}, args),
+		s.eval(openScript, []string{k.stream, k.meta}, args),
 		s.client.B().Hgetall().Key(k.producers).Build(),
 		s.client.B().Exec().Build()))
 	if err != nil {
@@ -131,10 +132,19 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	if l.size, err = number(f.meta, "size"); err != nil {
 		return err
 	}
-	if l.tail.maxTimestamp, err = number(f.meta, "maxts"); err != nil {
-		return err
+	l.tail.maxTimestamp = record.NoTimestamp
+	if _, ok := f.meta["maxts"]; ok {
+		if l.tail.maxTimestamp, err = number(f.meta, "maxts"); err != nil {
+			return err
+		}
 	}
 	if l.tail.ahead, err = number(f.meta, "ahead"); err != nil {
+		return err
+	}
+	if l.cleaned.to, err = number(f.meta, "cleaned"); err != nil {
+		return err
+	}
+	if l.cleaned.bytes, err = number(f.meta, "clean"); err != nil {
 		return err
 	}
 	if l.epochs, err = parseEpochs(f.meta["epochs"]); err != nil {
@@ -143,6 +153,7 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	if err := l.loadBounds(ctx, f); err != nil {
 		return err
 	}
+	l.maxTimestamp, l.ahead = l.tail.maxTimestamp, l.tail.ahead
 	l.tail.clock = clock{server: f.time, local: l.store.now()}
 	return l.loadSize(ctx, f)
 }

@@ -147,6 +147,13 @@ func (l *log) fetch(ctx context.Context, offset int64, from, to entryID, count i
 	return entries, nil
 }
 
+// entriesBetween reads entries, wherever the log starts.
+func (l *log) entriesBetween(ctx context.Context, from, to entryID, count int64) ([]rueidis.RedisMessage, error) {
+	cmd := l.store.client.B().Xrange().Key(l.keys.stream).Start(from.String()).End(to.String()).Count(count).Build()
+	entries, err := l.store.do(ctx, cmd).ToArray()
+	return entries, attempt("read "+l.keys.stream, err)
+}
+
 // moveStart takes note of a log start offset as the meta hash has it.
 func (l *log) moveStart(text string) error {
 	id, err := parseID(text)

@@ -11,7 +11,8 @@ package redis
 //	end     the log end offset; in the stream layout as an id
 //	epochs  the leader epochs that appended: [[epoch, start offset], …]
 //	size    the bytes of all records, count: the entries
-//	cleaned the offset up to which the log was compacted
+//	cleaned the offset up to which the log was compacted, clean: the bytes there
+//	maxts   the largest timestamp that was ever appended (log)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
 //	l, x    what one part of a transaction leaves for the next, see guardScript
 
@@ -26,7 +27,7 @@ end
 
 // openScript takes a log over: from now on the token is ours.
 //
-// Keys: stream, meta, rewrite. Arguments: epoch, layout, bits.
+// Keys: stream, meta. Arguments: epoch, layout, bits.
 const openScript = infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'none' and kind ~= 'stream' then return {'type', kind} end
@@ -55,7 +56,6 @@ end
 if redis.call('HSETNX', KEYS[2], 'layout', ARGV[2]) == 1 then
   redis.call('HSET', KEYS[2], 'bits', ARGV[3])
 end
-redis.call('DEL', KEYS[3])
 local i = redis.call('HINCRBY', KEYS[2], 'i', 1)
 redis.call('HSET', KEYS[2], 'n', ARGV[1] .. '.' .. i .. '.0')
 local f, t = info(), redis.call('TIME')

@@ -274,6 +274,7 @@ func (l *log) commit(tx *transaction) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next, l.acked = tx.next, tx.tail.counter
+	l.maxTimestamp, l.ahead = tx.tail.maxTimestamp, tx.tail.ahead
 	l.size += tx.bytes
 	l.count += tx.entries
 	if tx.newEpochs != nil {

@@ -1,0 +1,228 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// rewriter writes a log of the log layout anew, into a stream of its own that
+// vanishes by itself if nobody completes it. It begins to write only when it
+// must: as long as batches stay or go as a whole, deleting them does it.
+type rewriter struct {
+	store   *Store
+	keys    keys
+	dst     string
+	average int64 // the mean size of an entry
+
+	started bool
+	runs    []run   // what stays as it is, until the rewriter has started
+	dropped []item  // what goes
+	copied  entryID // the last entry looked at
+
+	kept           int64 // bytes
+	droppedBytes   int64
+	droppedEntries int64
+}
+
+// run is a run of neighbouring entries.
+type run struct{ from, to entryID }
+
+// rewriteExpiry is how long an unfinished rewrite stays after its last write.
+const rewriteExpiry = 600
+
+// plan looks at all batches of a log below an offset, and begins to rewrite
+// them if need be. It returns how far it got.
+func (w *rewriter) plan(ctx context.Context, p *pass, start, nextOffset int64) (limit int64, err error) {
+	limit = max(start, p.cleanedTo)
+	err = w.eachBatch(ctx, limit, nextOffset, func(s stored) error {
+		if s.batch.MaxTimestamp() > p.young || len(p.latest) >= maxCompactionKeys {
+			return errFound
+		}
+		limit = s.batch.LastOffset() + 1
+		return p.note(s.batch)
+	})
+	if err != nil {
+		return 0, err
+	}
+	end := start
+	err = w.eachBatch(ctx, start, limit, func(s stored) error {
+		if s.batch.MaxTimestamp() > p.young {
+			return errFound
+		}
+		end = s.batch.LastOffset() + 1
+		kept, err := p.filter(s.batch)
+		if err != nil {
+			return fmt.Errorf("compact %s: entry %s: %w", w.keys.stream, s.id, err)
+		}
+		return w.take(ctx, s, kept)
+	})
+	return max(end, limit), err
+}
+
+// eachBatch reads batches from an offset on, below another. errFound ends it.
+func (w *rewriter) eachBatch(ctx context.Context, offset, next int64, fn func(stored) error) error {
+	from, to := entryID{ms: uint64(offset) + 1}, entryID{ms: uint64(max(next, 0))}
+	count := min(max(1<<20/max(w.average, 1), 1), maxReadEntries)
+	for !to.less(from) {
+		cmd := w.store.client.B().Xrange().Key(w.keys.stream).Start(from.String()).End(to.String()).Count(count).Build()
+		entries, err := w.store.do(ctx, cmd).ToArray()
+		if err != nil {
+			return attempt("compact "+w.keys.stream, err)
+		}
+		for i := range entries {
+			s, err := decodeBatch(&entries[i])
+			if err != nil {
+				return fmt.Errorf("compact %s: %w", w.keys.stream, err)
+			}
+			if err := fn(s); err == errFound {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			from = s.id.after()
+		}
+		if int64(len(entries)) < count {
+			return nil
+		}
+	}
+	return nil
+}
+
+// take decides about one batch: it stays, it goes, or it becomes another.
+func (w *rewriter) take(ctx context.Context, s stored, kept record.Batch) error {
+	w.copied = s.id
+	w.kept += int64(len(kept))
+	w.droppedBytes += int64(len(s.batch) - len(kept))
+	switch {
+	case kept == nil:
+		w.droppedEntries++
+		w.dropped = append(w.dropped, item{id: s.id, size: int64(len(s.batch))})
+		return nil
+	case len(kept) == len(s.batch) && kept.CRC() == s.batch.CRC():
+		if n := len(w.runs); n > 0 && (len(w.dropped) == 0 || w.dropped[len(w.dropped)-1].id.less(w.runs[n-1].to)) {
+			w.runs[n-1].to = s.id
+			return nil
+		}
+		w.runs = append(w.runs, run{s.id, s.id})
+		return nil
+	}
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	b := w.store.client.B()
+	for _, r := range w.store.doMulti(ctx,
+		b.Xadd().Key(w.dst).Id(s.id.String()).FieldValue().FieldValue(fieldBatch, rueidis.BinaryString(kept)).FieldValue(fieldRunningMax, decimal(s.runningMax)).Build(),
+		b.Expire().Key(w.dst).Seconds(rewriteExpiry).Build()) {
+		if err := r.Error(); err != nil {
+			return attempt("compact "+w.keys.stream, err)
+		}
+	}
+	return nil
+}
+
+// flush copies what stays as it is.
+func (w *rewriter) flush(ctx context.Context) error {
+	if !w.started {
+		w.started = true
+		if err := w.store.do(ctx, w.store.client.B().Unlink().Key(w.dst).Build()).Error(); err != nil {
+			return attempt("compact "+w.keys.stream, err)
+		}
+	}
+	for _, r := range w.runs {
+		if err := w.copy(ctx, r.from, r.to.String()); err != nil {
+			return err
+		}
+	}
+	w.runs = nil
+	return nil
+}
+
+// copyRest copies all that came after what was looked at.
+func (w *rewriter) copyRest(ctx context.Context) error {
+	if err := w.flush(ctx); err != nil {
+		return err
+	}
+	return w.copy(ctx, w.copied.after(), "+")
+}
+
+// copy copies entries as they are, within the server.
+func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
+	for {
+		cmd := w.store.eval(copyScript, []string{w.keys.stream, w.dst}, []string{from.String(), to, decimal(scanBatches), decimal(rewriteExpiry)})
+		last, err := w.store.do(ctx, cmd).ToString()
+		if err != nil {
+			return attempt("compact "+w.keys.stream, err)
+		}
+		if last == "" {
+			return nil
+		}
+		id, err := parseID(last)
+		if err != nil {
+			return err
+		}
+		if from = id.after(); w.copied.less(id) {
+			w.copied = id
+		}
+	}
+}
+
+// swap puts the new stream in the place of the old one, if a field of the meta
+// hash is as expected. If it is not, it returns the log's token.
+func (w *rewriter) swap(ctx context.Context, field, expected string, done cleaned) (refused *string, err error) {
+	cmd := w.store.eval(swapScript, []string{w.keys.stream, w.keys.meta, w.dst, w.dst + ".old"},
+		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes)})
+	r, err := replies(w.store.do(ctx, cmd))
+	if err != nil {
+		return nil, attempt("compact "+w.keys.stream, err)
+	}
+	if len(r) != 2 {
+		return nil, fmt.Errorf("%w: compact %s: short reply", store.ErrStorage, w.keys.stream)
+	}
+	if r[0].text() == "refused" {
+		token := r[1].text()
+		return &token, nil
+	}
+	return nil, nil
+}
+
+// Compact implements store.SharedLog. Other brokers may append meanwhile, in
+// which case their batches are copied too before the streams are swapped.
+func (l *sharedLog) Compact(ctx context.Context, nextOffset int64) error {
+	meta, err := l.store.do(ctx, l.store.client.B().Hgetall().Key(l.keys.meta).Build()).AsStrMap()
+	if err != nil {
+		return attempt("compact "+l.keys.stream, err)
+	}
+	start, err := number(meta, "start")
+	if err != nil {
+		return err
+	}
+	to, err := number(meta, "cleaned")
+	if err != nil {
+		return err
+	}
+	w := &rewriter{store: l.store, keys: l.keys, dst: fmt.Sprintf("%s:%d", l.keys.rewrite, l.store.now().UnixNano()), average: 1 << 14}
+	p := &pass{cleanedTo: to, young: maxTimestamp, horizon: l.store.now().Add(-sharedDeleteRetention).UnixMilli(), latest: map[string]int64{}}
+	limit, err := w.plan(ctx, p, start, nextOffset)
+	if err != nil || w.droppedBytes == 0 {
+		return err
+	}
+	for range 10 {
+		end, err := l.store.do(ctx, l.store.client.B().Hget().Key(l.keys.meta).Field("end").Build()).ToString()
+		if err != nil {
+			return attempt("compact "+l.keys.stream, err)
+		}
+		if err := w.copyRest(ctx); err != nil {
+			return err
+		}
+		refused, err := w.swap(ctx, "end", end, cleaned{to: limit, bytes: w.kept})
+		if err != nil || refused == nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: compact %s: others append all the time", store.ErrMoved, l.keys.stream)
+}

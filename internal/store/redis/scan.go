@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// How many entries a script looks at in one go: it holds the server up for
+// about a millisecond.
+const (
+	scanBatches = 64
+	scanEntries = 500
+)
+
+// item is what a scan tells of an entry: of a batch in the log layout, of a
+// record in the stream layout.
+type item struct {
+	id        entryID
+	base      int64
+	last      int64 // offset
+	size      int64
+	timestamp int64 // the largest
+}
+
+// scan calls fn with the entries from one id to another until it says no.
+func (l *log) scan(ctx context.Context, from, to entryID, fn func(item) bool) error {
+	for !to.less(from) {
+		list, err := l.scanPart(ctx, from, to, false)
+		if err != nil {
+			return err
+		}
+		for _, it := range list.items {
+			if !fn(it) {
+				return nil
+			}
+		}
+		if !list.more {
+			return nil
+		}
+		from = list.last.after()
+	}
+	return nil
+}
+
+// scanBack is scan from the last to the first, in the stream layout.
+func (l *log) scanBack(ctx context.Context, from, to entryID, fn func(item) bool) error {
+	for !to.less(from) {
+		list, err := l.scanPart(ctx, from, to, true)
+		if err != nil {
+			return err
+		}
+		for _, it := range list.items {
+			if !fn(it) {
+				return nil
+			}
+		}
+		if !list.more || list.last == (entryID{}) {
+			return nil
+		}
+		to = list.last.before()
+	}
+	return nil
+}
+
+// part is a part of a scan. The last entry may be none of the items, since it
+// may have no offset.
+type part struct {
+	items []item
+	last  entryID
+	more  bool
+}
+
+func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, error) {
+	script, count, args := headersScript, scanBatches, []string{from.String(), to.String()}
+	if l.layout == store.LayoutStream {
+		script, count = statsScript, scanEntries
+	}
+	args = append(args, decimal(int64(count)), "XRANGE")
+	if back {
+		args[0], args[1], args[3] = args[1], args[0], "XREVRANGE"
+	}
+	r, err := replies(l.store.do(ctx, l.store.eval(script, []string{l.keys.stream}, args)))
+	if err != nil {
+		return part{}, attempt("scan "+l.keys.stream, err)
+	}
+	p := part{more: len(r) == 3*count, items: make([]item, 0, len(r)/3)}
+	for ; len(r) >= 3; r = r[3:] {
+		if p.last, err = parseID(r[0].text()); err != nil {
+			return p, err
+		}
+		it, ok, err := l.itemOf(p.last, r[1].int(), r[2].text())
+		if err != nil {
+			return p, fmt.Errorf("scan %s: %w", l.keys.stream, err)
+		}
+		if ok {
+			p.items = append(p.items, it)
+		}
+	}
+	return p, nil
+}
+
+// itemOf makes an item of what a script told: the header of a batch, or the
+// timestamp field of an entry. Entries without an offset are left out.
+func (l *log) itemOf(id entryID, size int64, told string) (item, bool, error) {
+	it := item{id: id, size: size}
+	if l.layout == store.LayoutLog {
+		b := record.Batch(told)
+		if len(b) < record.HeaderSize || b.LastOffset()+1 != int64(id.ms) || b.BaseOffset() < 0 || b.LastOffsetDelta() < 0 {
+			return it, false, fmt.Errorf("%w: entry %s is not a batch that ends there", store.ErrCorrupt, id)
+		}
+		it.base, it.last, it.timestamp = b.BaseOffset(), b.LastOffset(), b.MaxTimestamp()
+		return it, true, nil
+	}
+	offset, ok := l.offset(id)
+	if !ok {
+		l.warnUnnamed(id)
+		return it, false, nil
+	}
+	it.base, it.last = offset, offset
+	if it.timestamp, ok = parseTimestamp(told); !ok {
+		it.timestamp = int64(min(id.ms, maxTimestamp))
+	}
+	return it, true, nil
+}

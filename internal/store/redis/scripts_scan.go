@@ -1,0 +1,165 @@
+package redis
+
+// The scripts that look at entries without moving the records themselves over
+// the network.
+
+// headersScript returns id, size and header of batches (log layout).
+//
+// Keys: stream. Arguments: first id, last id, how many.
+const headersScript = `
+local out = {}
+for _, e in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])) do
+  local b = ''
+  for k = 1, #e[2], 2 do
+    if e[2][k] == 'b' then b = e[2][k + 1] end
+  end
+  out[#out + 1] = e[1]
+  out[#out + 1] = #b
+  out[#out + 1] = string.sub(b, 1, 61)
+end
+return out
+`
+
+// statsFunction is the part that looks at one entry of the stream layout.
+const statsFunction = `
+local function stats(fields)
+  local size, ts, key, value = 16, '', false, 0
+  for k = 1, #fields, 2 do
+    local name, v = fields[k], fields[k + 1]
+    size = size + #name + #v
+    if name == 'timestamp' and ts == '' then ts = v
+    elseif name == 'key' and not key then key = v
+    elseif name == 'value' then value = 1 end
+  end
+  return size, ts, key, value
+end
+`
+
+// statsScript returns id, size and timestamp of entries (stream layout),
+// backwards if asked to.
+//
+// Keys: stream. Arguments: first id, last id, how many, XRANGE or XREVRANGE.
+const statsScript = statsFunction + `
+local out = {}
+for _, e in ipairs(redis.call(ARGV[4], KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])) do
+  local size, ts = stats(e[2])
+  out[#out + 1] = e[1]
+  out[#out + 1] = size
+  out[#out + 1] = ts
+end
+return out
+`
+
+// keysScript returns id, size, timestamp, key and whether there is a value
+// (stream layout).
+//
+// Keys: stream. Arguments: first id, last id, how many.
+const keysScript = statsFunction + `
+local out = {}
+for _, e in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])) do
+  local size, ts, key, value = stats(e[2])
+  out[#out + 1] = e[1]
+  out[#out + 1] = size
+  out[#out + 1] = ts
+  out[#out + 1] = key
+  out[#out + 1] = value
+end
+return out
+`
+
+// searchScript returns the first id, without its sequence, whose entry may
+// have a timestamp of at least what is asked for (log layout): the largest
+// timestamp so far grows from entry to entry.
+//
+// Keys: stream. Arguments: first id, last id, timestamp.
+const searchScript = `
+local lo, hi, ts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+while lo < hi do
+  local mid = math.floor((lo + hi) / 2)
+  local e = redis.call('XRANGE', KEYS[1], string.format('%.0f', mid), '+', 'COUNT', 1)[1]
+  local t
+  if e then
+    for k = 1, #e[2], 2 do
+      if e[2][k] == 't' then t = tonumber(e[2][k + 1]) end
+    end
+  end
+  if not e or not t or t >= ts then hi = mid else lo = tonumber(string.match(e[1], '^%d+')) + 1 end
+end
+return string.format('%.0f', lo)
+`
+
+// trimScript removes entries below an id: with ~ a bounded number of them, in
+// whole nodes of the stream, with = all. It returns how many went, and their
+// bytes: those that it is told, or else an estimate.
+//
+// Keys: stream, meta. Arguments: owner, id, ~ or =, bytes or nothing.
+const trimScript = ownFunction + `
+local gone
+if ARGV[3] == '~' then gone = redis.call('XTRIM', KEYS[1], 'MINID', '~', ARGV[2], 'LIMIT', 5000)
+else gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2]) end
+local m = redis.call('HMGET', KEYS[2], 'size', 'count')
+local size, count = tonumber(m[1]) or 0, tonumber(m[2]) or 0
+local bytes = tonumber(ARGV[4]) or 0
+if ARGV[4] == '' and count > 0 then bytes = math.floor(size * math.min(gone / count, 1)) end
+redis.call('HSET', KEYS[2], 'size', string.format('%.0f', math.max(size - bytes, 0)), 'count', string.format('%.0f', math.max(count - gone, 0)))
+return {'ok', gone, string.format('%.0f', bytes)}
+`
+
+// deleteScript removes entries.
+//
+// Keys: stream, meta. Arguments: owner, their bytes, ids.
+const deleteScript = ownFunction + `
+local gone = redis.call('XDEL', KEYS[1], unpack(ARGV, 3))
+redis.call('HINCRBY', KEYS[2], 'size', 0 - tonumber(ARGV[2]))
+redis.call('HINCRBY', KEYS[2], 'count', 0 - gone)
+return {'ok', gone}
+`
+
+// copyScript copies some entries to another stream and returns the id of the
+// last one.
+//
+// Keys: stream, the other. Arguments: first id, last id, how many, expiry of
+// the other in seconds.
+const copyScript = `
+local last = ''
+for _, e in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])) do
+  redis.call('XADD', KEYS[2], e[1], unpack(e[2]))
+  last = e[1]
+end
+if last ~= '' then redis.call('EXPIRE', KEYS[2], ARGV[4]) end
+return last
+`
+
+// swapScript puts a rewritten stream in the place of the log's. The consumer
+// groups keep their positions, but not what their consumers have pending.
+//
+// Keys: stream, meta, the new stream, a name for the old one. Arguments: field
+// and its expected value, bytes and entries that went, the offset up to which
+// the log is compacted, the bytes there.
+const swapScript = infoFunction + `
+if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'refused', redis.call('HGET', KEYS[2], 'n') or ''} end
+local f = info()
+if redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('XGROUP', 'CREATE', KEYS[3], 'm', '0', 'MKSTREAM')
+  redis.call('XGROUP', 'DESTROY', KEYS[3], 'm')
+end
+redis.call('XSETID', KEYS[3], f['last-generated-id'], 'ENTRIESADDED', f['entries-added'], 'MAXDELETEDID', f['last-generated-id'])
+for _, g in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local h = {}
+  for k = 1, #g, 2 do h[g[k]] = g[k + 1] end
+  local create = {'XGROUP', 'CREATE', KEYS[3], h['name'], h['last-delivered-id']}
+  if h['entries-read'] then
+    create[#create + 1] = 'ENTRIESREAD'
+    create[#create + 1] = h['entries-read']
+  end
+  redis.call(unpack(create))
+end
+redis.call('PERSIST', KEYS[3])
+redis.call('RENAME', KEYS[1], KEYS[4])
+redis.call('RENAME', KEYS[3], KEYS[1])
+redis.call('UNLINK', KEYS[4])
+redis.call('HINCRBY', KEYS[2], 'size', 0 - tonumber(ARGV[3]))
+redis.call('HINCRBY', KEYS[2], 'count', 0 - tonumber(ARGV[4]))
+redis.call('HSET', KEYS[2], 'cleaned', ARGV[5], 'clean', ARGV[6])
+return {'ok', ''}
+`
