@@ -84,15 +84,15 @@ func (r *Request) Open() error {
 	return nil
 }
 
-// Decode decodes the body. Byte slices in the result point into the frame.
+// Decode decodes the body. Byte slices in the result point into the frame. As
+// in Kafka, bytes after the request are ignored: librdkafka 2.16 sends some when
+// it asks for all topics.
 func (r *Request) Decode() (kmsg.Request, error) {
 	rest, err := shapeOf(r.Key, r.Version).walk(r.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s v%d: %w", kmsg.NameForKey(r.Key), r.Version, err)
 	}
-	if len(rest) != 0 {
-		return nil, fmt.Errorf("%s v%d: %w: %d bytes too many", kmsg.NameForKey(r.Key), r.Version, errMalformed, len(rest))
-	}
+	r.Body = r.Body[:len(r.Body)-len(rest)]
 	req := kmsg.RequestForKey(r.Key)
 	req.SetVersion(r.Version)
 	if err := req.ReadFrom(r.Body); err != nil {

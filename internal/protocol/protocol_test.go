@@ -127,6 +127,19 @@ func TestAnArrayLongerThanTheFrameIsRefusedBeforeItIsAllocated(t *testing.T) {
 	}
 }
 
+func TestBytesAfterARequestAreIgnored(t *testing.T) {
+	// Metadata v13 of all topics, as librdkafka 2.16 sends it: the length of the
+	// array, which is one byte here, takes four.
+	r := Request{Key: 3, Version: 13, Body: []byte{0, 0, 0, 0, 1, 0, 0}}
+	req, err := r.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := req.(*kmsg.MetadataRequest); m.Topics != nil || m.AllowAutoTopicCreation {
+		t.Errorf("decoded as %+v", m)
+	}
+}
+
 func TestParseProduceReadsWhatKmsgWrites(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for version := int16(3); version <= 13; version++ {
