@@ -99,7 +99,7 @@ func (s *Server) startCluster(binary, dir string, patience time.Duration, config
 	if err := s.addReplicas(); err != nil {
 		return err
 	}
-	if err := poll(settle, s.clusterSettled); err != nil {
+	if err := Poll(settle, s.clusterSettled); err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {
@@ -135,7 +135,7 @@ func (s *Server) addReplicas() error {
 			return err
 		}
 		// The order is refused until the replica has heard of the primary.
-		if err := poll(settle, func() error {
+		if err := Poll(settle, func() error {
 			_, err := replica.Do("CLUSTER", "REPLICATE", id)
 			return err
 		}); err != nil {
@@ -194,7 +194,7 @@ func (s *Server) startSentinel(binary, dir string, patience time.Duration, confi
 		}
 	}
 	// A sentinel learns about replicas from the primary, every ten seconds.
-	if err := poll(settle, func() error { return inSync(s.Nodes[:1], 2) }); err != nil {
+	if err := Poll(settle, func() error { return inSync(s.Nodes[:1], 2) }); err != nil {
 		return err
 	}
 	for i := range 3 {
@@ -216,7 +216,7 @@ func (s *Server) startSentinel(binary, dir string, patience time.Duration, confi
 			return err
 		}
 	}
-	return poll(settle, s.sentinelsSettled)
+	return Poll(settle, s.sentinelsSettled)
 }
 
 // sentinelsSettled says whether the sentinels know one another and the

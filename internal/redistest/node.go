@@ -29,9 +29,10 @@ type Node struct {
 	args   []string
 	dir    string
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process is gone
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when the process is gone
+	paused bool
 }
 
 // newNode writes a server's configuration into a folder of its own.
@@ -99,7 +100,7 @@ func (n *Node) launch() error {
 
 // awaitReady waits until the server answers, or is gone.
 func (n *Node) awaitReady() error {
-	err := poll(startTimeout, func() error {
+	err := Poll(startTimeout, func() error {
 		_, err := n.Do("PING")
 		var refusal ErrorReply
 		if errors.As(err, &refusal) && strings.HasPrefix(string(refusal), "NOAUTH") || !n.running() {
@@ -130,6 +131,12 @@ func (n *Node) running() bool {
 	}
 }
 
+func (n *Node) isPaused() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.paused
+}
+
 // Kill ends the process as a power cut would, and waits until it is gone.
 func (n *Node) Kill() { n.end(syscall.SIGKILL) }
 
@@ -151,19 +158,20 @@ func (n *Node) end(signal syscall.Signal) {
 		<-done
 	}
 	n.mu.Lock()
-	n.cmd = nil
+	n.cmd, n.paused = nil, false
 	n.mu.Unlock()
 }
 
 // Pause stops the process where it is, without ending its connections.
-func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
+func (n *Node) Pause() { n.signal(syscall.SIGSTOP, true) }
 
 // Resume continues a paused process.
-func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
+func (n *Node) Resume() { n.signal(syscall.SIGCONT, false) }
 
-func (n *Node) signal(signal syscall.Signal) {
+func (n *Node) signal(signal syscall.Signal, paused bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.paused = paused
 	if n.cmd != nil {
 		_ = n.cmd.Process.Signal(signal) // It may have ended by itself.
 	}

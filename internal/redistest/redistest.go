@@ -241,7 +241,7 @@ func Prefix(testing.TB) string {
 // minute.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	if err := poll(30*time.Second, func() error {
+	if err := Poll(30*time.Second, func() error {
 		if condition() {
 			return nil
 		}
@@ -251,8 +251,8 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// poll calls try until it returns no error, or the time is over.
-func poll(limit time.Duration, try func() error) error {
+// Poll calls try until it returns no error, or the time is over.
+func Poll(limit time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)

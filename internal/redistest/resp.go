@@ -14,6 +14,9 @@ import (
 // Do sends one command to this very node over a connection of its own. A reply
 // is a string, an int64, nil, or a []any of these; an error reply is an error.
 func (n *Node) Do(args ...string) (any, error) {
+	if n.isPaused() {
+		return nil, errors.New("the server is paused")
+	}
 	conn, err := net.DialTimeout("tcp", n.Addr(), time.Second)
 	if err != nil {
 		return nil, err

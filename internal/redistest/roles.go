@@ -11,7 +11,7 @@ import (
 func (s *Server) Primary(t testing.TB, key string) *Node {
 	t.Helper()
 	var found *Node
-	if err := poll(settle, func() (err error) {
+	if err := Poll(settle, func() (err error) {
 		found, err = s.primary(key)
 		return err
 	}); err != nil {

@@ -17,13 +17,14 @@ type keys struct {
 	producers string // a hash: the state of each idempotent producer
 	rewrite   string // a stream: what compaction writes, until it takes the place of the log
 	mark      string // written to learn how far replicas are
+	groups    string // a set: the consumer groups that muster made, see native.go
 }
 
 // logKeys names the keys of a log.
 func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
-	return keys{stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w"}
+	return keys{stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w", groups: tag + ":g"}
 }
 
 const metaSuffix = ":m"

@@ -128,28 +128,42 @@ func (l *log) own(ctx context.Context, what, script string, args ...string) ([]r
 	return r[1:], nil
 }
 
-// refusal says why a log whose token is not ours is not.
+// refusal says why a log whose token is not ours is not: a newer epoch has
+// opened it, or the same one again, or it was deleted and perhaps made anew. A
+// token that is older than ours means that Redis forgot what it had told us,
+// which is what a failover does when the new primary is behind.
 func (l *log) refusal(token string) error {
 	if token == "" {
 		return store.ErrClosed // Deleted.
 	}
-	epoch, err := tokenEpoch(token)
+	at, err := parseToken(token)
 	if err != nil {
 		return err
 	}
-	if epoch > l.epoch {
-		return fmt.Errorf("%w: epoch %d, not %d", store.ErrFenced, epoch, l.epoch)
+	ours, err := parseToken(l.token(0))
+	switch {
+	case err != nil:
+		return err
+	case at[0] > ours[0]:
+		return fmt.Errorf("%w: epoch %d, not %d", store.ErrFenced, at[0], ours[0])
+	case at[1] > ours[1]:
+		return store.ErrClosed
 	}
-	return store.ErrClosed
+	return fmt.Errorf("%w: redis is back at %s, after a failover or a restart without persistence", store.ErrFailed, token)
 }
 
-func tokenEpoch(token string) (int32, error) {
-	text, _, ok := strings.Cut(token, ".")
-	epoch, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || !ok {
-		return 0, fmt.Errorf("%w: token %q", store.ErrCorrupt, token)
+// parseToken reads the leader epoch, the incarnation and the counter.
+func parseToken(token string) (parts [3]int64, err error) {
+	texts := strings.Split(token, ".")
+	if len(texts) != len(parts) {
+		return parts, fmt.Errorf("%w: token %q", store.ErrCorrupt, token)
 	}
-	return int32(epoch), nil
+	for i, text := range texts {
+		if parts[i], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return parts, fmt.Errorf("%w: token %q", store.ErrCorrupt, token)
+		}
+	}
+	return parts, nil
 }
 
 // Bounds implements store.Log.

@@ -1,0 +1,302 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"muster/internal/record"
+	"muster/internal/redistest"
+	"muster/internal/store"
+)
+
+// writer appends numbered records to a log, and opens it again whenever it
+// must, as a partition does.
+type writer struct {
+	store *Store
+	tp    store.TopicPartition
+	cfg   store.LogConfig
+	epoch int32
+	log   store.Log
+	next  int
+	acked []int
+	count atomic.Int64 // of acked, for others to see
+}
+
+func newWriter(t *testing.T, url string, cfg store.LogConfig) *writer {
+	t.Helper()
+	client, err := Connect(context.Background(), url, ConnectOptions{DialTimeout: time.Second, CommandTimeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	w := &writer{cfg: cfg, tp: store.TopicPartition{Topic: "orders"}}
+	w.store = New(client, Options{Prefix: redistest.Prefix(t), Timeout: time.Second})
+	t.Cleanup(func() { _ = w.store.Close() })
+	must(t, w.open())
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// key is the key of the log's stream.
+func (w *writer) key() string { return logKeys(w.store.prefix, w.tp).stream }
+
+// open takes the log over, when Redis lets it.
+func (w *writer) open() error {
+	return redistest.Poll(time.Minute, func() (err error) {
+		w.epoch++
+		w.log, err = w.store.Open(context.Background(), w.tp, w.epoch, w.cfg)
+		return err
+	})
+}
+
+// append appends the next record and flushes it.
+func (w *writer) append() error {
+	n := w.next
+	w.next++
+	batch, err := record.Build(record.PlainTemplate(), []record.Record{{Timestamp: time.Now().UnixMilli(), Value: []byte(strconv.Itoa(n))}})
+	if err != nil {
+		return err
+	}
+	if _, err := w.log.Append(context.Background(), batch); err != nil {
+		return fmt.Errorf("append %d: %w", n, err)
+	}
+	if err := flush(w.log); err != nil {
+		return fmt.Errorf("flush %d: %w", n, err)
+	}
+	w.acked = append(w.acked, n)
+	w.count.Add(1)
+	return nil
+}
+
+func flush(l store.Log) error {
+	done := make(chan error, 1)
+	l.Flush(func(err error) { done <- err })
+	return <-done
+}
+
+// appendUntil appends, and opens the log again after errors, until so many more
+// were acknowledged.
+func (w *writer) appendUntil(more int) error {
+	for want := len(w.acked) + more; len(w.acked) < want; {
+		switch err := w.append(); {
+		case err == nil, errors.Is(err, store.ErrNotReplicated):
+		case errors.Is(err, store.ErrStorage), errors.Is(err, store.ErrFailed):
+			if err := w.open(); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// during appends while a test breaks and mends things, and some more after it.
+func (w *writer) during(t *testing.T, breaks func()) {
+	t.Helper()
+	broken, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			if err := w.appendUntil(10); err != nil {
+				done <- err
+				return
+			}
+			select {
+			case <-broken:
+				done <- w.appendUntil(100)
+				return
+			default:
+			}
+		}
+	}()
+	redistest.Eventually(t, "appends", func() bool { return w.count.Load() >= 50 })
+	breaks()
+	close(broken)
+	must(t, <-done)
+}
+
+// wantAll demands that every acknowledged record is there, in order.
+func (w *writer) wantAll(t *testing.T) {
+	t.Helper()
+	found, at := w.read(t), 0
+	for _, value := range found {
+		if at < len(w.acked) && value == strconv.Itoa(w.acked[at]) {
+			at++
+		}
+	}
+	if at < len(w.acked) {
+		t.Errorf("record %d was acknowledged and is not there: %d of %d were found, the log holds %d", w.acked[at], at, len(w.acked), len(found))
+	}
+}
+
+// read returns the values of all records.
+func (w *writer) read(t *testing.T) []string {
+	t.Helper()
+	var values []string
+	offset, end := w.log.Bounds()
+	for offset < end {
+		recs, err := w.log.Read(context.Background(), store.ReadRequest{Offset: offset, NextOffset: math.MaxInt64, MaxBytes: 1 << 20, MinOne: true})
+		must(t, err)
+		text, err := recs.Load()
+		must(t, err)
+		if len(text) == 0 {
+			break
+		}
+		for len(text) > 0 {
+			var batch record.Batch
+			batch, text, err = record.Next(text)
+			must(t, err)
+			must(t, batch.Each(func(r *record.Record) error {
+				values = append(values, string(r.Value))
+				return nil
+			}))
+			offset = batch.LastOffset() + 1
+		}
+		recs.Release()
+	}
+	return values
+}
+
+// deployments are those with replicas.
+var deployments = map[redistest.Kind]func(testing.TB, ...string) *redistest.Server{
+	redistest.KindCluster: redistest.Cluster, redistest.KindSentinel: redistest.Sentinel,
+}
+
+// TestFailoverKeepsWhatReplicasAcknowledged is the promise of acks=all with
+// min.insync.replicas=2.
+func TestFailoverKeepsWhatReplicasAcknowledged(t *testing.T) {
+	for kind, start := range deployments {
+		for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
+			t.Run(fmt.Sprintf("%s-%s", kind, layout), func(t *testing.T) {
+				s := start(t)
+				w := newWriter(t, s.URL(), store.LogConfig{Layout: layout, Replicas: 2})
+				w.during(t, func() {
+					old := s.Primary(t, w.key())
+					old.Kill()
+					if s.Primary(t, w.key()) == old {
+						t.Error("there was no failover")
+					}
+					old.Start(t) // In a cluster the new primary has no other replica.
+				})
+				w.wantAll(t)
+			})
+		}
+	}
+}
+
+// TestPrimaryThatWasAwayAcknowledgesNothing freezes a primary until another
+// one has taken its place. When it wakes up it believes for a while that it is
+// the primary still; what it takes then is lost when it learns better, so it
+// must not be acknowledged.
+func TestPrimaryThatWasAwayAcknowledgesNothing(t *testing.T) {
+	for kind, start := range deployments {
+		t.Run(string(kind), func(t *testing.T) {
+			s := start(t)
+			w := newWriter(t, s.URL(), store.LogConfig{Layout: store.LayoutLog, Replicas: 2})
+			w.during(t, func() {
+				old := s.Primary(t, w.key())
+				old.Pause()
+				if s.Primary(t, w.key()) == old {
+					t.Error("there was no failover")
+				}
+				old.Resume()
+				redistest.Eventually(t, "the old primary to follow", func() bool { return !old.IsPrimary() })
+			})
+			must(t, w.open())
+			w.wantAll(t)
+		})
+	}
+}
+
+func TestFlushWaitsForReplicas(t *testing.T) {
+	for kind, start := range deployments {
+		t.Run(string(kind), func(t *testing.T) {
+			s := start(t)
+			w := newWriter(t, s.URL(), store.LogConfig{Layout: store.LayoutStream, Replicas: 2})
+			must(t, w.appendUntil(5))
+			for _, n := range s.Replicas(s.Primary(t, w.key())) {
+				n.Kill()
+			}
+			if err := w.append(); !errors.Is(err, store.ErrNotReplicated) {
+				t.Errorf("without replicas: %v", err)
+			}
+			w.log.SetConfig(store.LogConfig{Layout: store.LayoutStream, Replicas: 1})
+			if err := w.append(); err != nil {
+				t.Errorf("asking for no replicas: %v", err)
+			}
+			w.wantAll(t)
+		})
+	}
+}
+
+func TestLogComesBackWithRedis(t *testing.T) {
+	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
+		t.Run(string(layout), func(t *testing.T) {
+			s := redistest.Single(t)
+			w := newWriter(t, s.URL(), store.LogConfig{Layout: layout})
+			must(t, w.appendUntil(20))
+			s.Nodes[0].Kill()
+			if err := w.append(); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("append without Redis: %v", err)
+			}
+			if err := w.append(); !errors.Is(err, store.ErrStorage) && !errors.Is(err, store.ErrFailed) {
+				t.Errorf("append after a failed one: %v", err)
+			}
+			request := store.ReadRequest{NextOffset: math.MaxInt64, MaxBytes: 1 << 20, MinOne: true}
+			request.Offset, _ = w.log.Bounds()
+			if _, err := w.log.Read(context.Background(), request); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("read without Redis: %v", err)
+			}
+			if _, err := w.store.Open(context.Background(), w.tp, w.epoch+1, w.cfg); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("open without Redis: %v", err)
+			}
+			s.Nodes[0].Start(t)
+			redistest.Eventually(t, "the old handle to read again", func() bool {
+				_, err := w.log.Read(context.Background(), request)
+				return err == nil
+			})
+			must(t, w.open())
+			must(t, w.appendUntil(20))
+			w.wantAll(t)
+		})
+	}
+}
+
+// TestLogMustBeOpenedAgainWhenRedisForgot puts the log's token back to an
+// earlier one, which is what a failover to a replica that is behind does. The
+// handle must say that it failed and not that it was closed: its owner is to
+// open it again.
+func TestLogMustBeOpenedAgainWhenRedisForgot(t *testing.T) {
+	for _, forget := range []func(token [3]int64) [3]int64{
+		func(token [3]int64) [3]int64 { return [3]int64{token[0], token[1], token[2] - 1} },
+		func(token [3]int64) [3]int64 { return [3]int64{token[0], token[1] - 1, 7} },
+		func(token [3]int64) [3]int64 { return [3]int64{token[0] - 1, token[1] - 1, 7} },
+	} {
+		w := newWriter(t, redistest.Shared(t, redistest.KindSingle).URL(), store.LogConfig{Layout: store.LayoutLog})
+		must(t, w.appendUntil(3))
+		ctx, client, meta := context.Background(), w.store.client, logKeys(w.store.prefix, w.tp).meta
+		text, err := client.Do(ctx, client.B().Hget().Key(meta).Field("n").Build()).ToString()
+		must(t, err)
+		token, err := parseToken(text)
+		must(t, err)
+		token = forget(token)
+		text = fmt.Sprintf("%d.%d.%d", token[0], token[1], token[2])
+		must(t, client.Do(ctx, client.B().Hset().Key(meta).FieldValue().FieldValue("n", text).Build()).Error())
+		if err := w.append(); !errors.Is(err, store.ErrFailed) {
+			t.Errorf("with token %s: %v", text, err)
+		}
+		must(t, w.appendUntil(1))
+	}
+}
