@@ -105,7 +105,7 @@ func (b *Broker) open(ctx context.Context) error {
 		return err
 	}
 	front.handler = handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Native: b.redis.shown(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.dataFolder(), Space: b.space, Far: b.lease != nil,
 	})
@@ -222,9 +222,7 @@ func (b *Broker) Close() error {
 }
 
 func (b *Broker) close() error {
-	if b.controller != nil {
-		b.leave()
-	}
+	b.leave()
 	if b.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 		defer cancel()
@@ -234,6 +232,9 @@ func (b *Broker) close() error {
 		b.groups.Close()
 	}
 	b.stop()
+	if b.redis != nil {
+		b.redis.quiet()
+	}
 	b.running.Wait()
 	var errs []error
 	if b.manager != nil {
@@ -246,7 +247,7 @@ func (b *Broker) close() error {
 		errs = append(errs, b.store.Close())
 	}
 	if b.redis != nil {
-		b.redis.close()
+		b.redis.client.Close()
 	}
 	return errors.Join(errs...)
 }
@@ -256,7 +257,14 @@ func (b *Broker) close() error {
 func (b *Broker) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	if err := b.controller.Leave(ctx); err != nil {
+	var err error
+	switch {
+	case b.controller != nil:
+		err = b.controller.Leave(ctx)
+	case b.lease != nil: // The start failed.
+		err = b.lease.Release(ctx)
+	}
+	if err != nil {
 		b.logger.Warn("could not hand over; the others will notice by themselves", "error", err)
 	}
 }

@@ -3,13 +3,147 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/handler"
+	"muster/internal/store/redis"
 )
 
 // redisSide is what a broker has open of the Redis that its store is in.
-type redisSide struct{}
+type redisSide struct {
+	client rueidis.Client
+	native *native // nil until the store is open
+	stop   context.CancelFunc
+}
 
-func (r *redisSide) close() {}
+// shown returns what shows groups in Redis, or nothing.
+func (r *redisSide) shown() handler.Native {
+	if r == nil {
+		return nil
+	}
+	return r.native
+}
 
-func (b *Broker) openRedis(context.Context) error {
-	return errors.New("the Redis store is not built yet")
+// quiet ends what runs in the background.
+func (r *redisSide) quiet() {
+	r.stop()
+	if r.native != nil {
+		r.native.close()
+	}
+}
+
+// openRedis connects to Redis, takes a node id, and opens the store.
+func (b *Broker) openRedis(ctx context.Context) error {
+	url := b.cfg.Get("muster.redis.url")
+	if url == "" {
+		return errors.New("muster.store=redis needs muster.redis.url, such as redis://127.0.0.1:6379")
+	}
+	if err := redis.CheckPrefix(b.cfg.Get("muster.redis.prefix")); err != nil {
+		return err
+	}
+	client, err := redis.Connect(ctx, url, redis.ConnectOptions{ClientName: "muster"})
+	if err != nil {
+		return err
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	b.redis = &redisSide{client: client, stop: stop}
+	report, err := redis.Inspect(ctx, client)
+	if err != nil {
+		return err
+	}
+	b.logger.Info("connected to Redis", "server", report.String())
+	for _, w := range report.Warnings {
+		b.logger.Warn(w)
+	}
+	if err := b.takeNode(ctx); err != nil {
+		return err
+	}
+	b.store = redis.New(client, redis.Options{Prefix: b.cfg.Get("muster.redis.prefix"), Logger: b.logger})
+	b.redis.native = newNative(b)
+	b.running.Go(func() { b.redis.native.run(background) })
+	b.running.Go(func() { redis.Watch(background, client, watchRedis, b.redisChanged) })
+	return nil
+}
+
+// watchRedis is how often it is looked whether Redis answers.
+const watchRedis = time.Second
+
+// redisChanged says once that Redis is away, and once that it is back.
+func (b *Broker) redisChanged(up bool, err error, downFor time.Duration) {
+	if up {
+		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond))
+		return
+	}
+	b.logger.Error("Redis cannot be reached; requests get errors that clients try again after", "error", err)
+}
+
+// takeNode registers this broker under its node id, or under a free one if the
+// settings name none. A broker that was killed is registered until its lease runs
+// out; its successor waits for that.
+func (b *Broker) takeNode(ctx context.Context) error {
+	l := &lease{
+		Leases: redis.NewLeases(b.redis.client, b.cfg.Get("muster.redis.prefix"), b.cfg.Duration("broker.session.timeout.ms")),
+		ttl:    b.cfg.Duration("broker.session.timeout.ms"), value: []byte(b.whoami()),
+	}
+	b.lease = l
+	if !b.cfg.IsSet("node.id") && !b.cfg.IsSet("broker.id") {
+		id, err := l.AcquireFree(ctx, b.node, l.value)
+		b.node, l.id = id, id
+		return err
+	}
+	l.id = b.node
+	for waited := false; ; waited = true {
+		err := l.Acquire(ctx)
+		var held *redis.HeldError
+		if !errors.As(err, &held) {
+			return err
+		}
+		if waited && held.For > l.ttl/2 {
+			// It was renewed meanwhile.
+			return fmt.Errorf("node.id %d is taken: %w", b.node, err)
+		}
+		b.logger.Info("node id is still registered; waiting for its lease to run out", "node", b.node, "by", string(held.Value), "left", held.For)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(held.For + 10*time.Millisecond):
+		}
+	}
+}
+
+// whoami says who holds a lease, for people.
+func (b *Broker) whoami() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s, process %d, %s", host, os.Getpid(), b.Addr())
+}
+
+// lease is this broker's registration, as the cluster sees it.
+type lease struct {
+	*redis.Leases
+	id    int32
+	ttl   time.Duration
+	value []byte
+}
+
+// TTL implements cluster.Lease.
+func (l *lease) TTL() time.Duration { return l.ttl }
+
+// Acquire implements cluster.Lease.
+func (l *lease) Acquire(ctx context.Context) error { return l.Leases.Acquire(ctx, l.id, l.value) }
+
+// Live implements cluster.Lease.
+func (l *lease) Live(ctx context.Context, ids []int32) (map[int32]bool, error) {
+	found, err := l.Leases.Live(ctx, ids)
+	live := make(map[int32]bool, len(found))
+	for id := range found {
+		live[id] = true
+	}
+	return live, err
 }

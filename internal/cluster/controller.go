@@ -71,7 +71,7 @@ type Controller struct {
 	end    int64        // everything before it has been seen
 	until  atomic.Int64 // how long the lease is good for sure, by clock
 	epoch  time.Time    // where clock begins
-	steady time.Time    // since when the lease has been renewed without fail; zero if it is not
+	steady atomic.Int64 // since when the lease has been renewed without fail, by clock; 0 if it is not
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 }

@@ -38,6 +38,8 @@ func (c *Controller) beat(ctx context.Context) {
 	}
 }
 
+// renew does not wait for changes of the metadata that are being carried out:
+// a broker that is busy with them is alive.
 func (c *Controller) renew(ctx context.Context) {
 	asked := c.clock()
 	ok, err := c.opts.Lease.Renew(ctx)
@@ -58,20 +60,12 @@ func (c *Controller) renew(ctx context.Context) {
 		return
 	}
 	c.believe(asked)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.steady.IsZero() {
-		c.steady = time.Now()
-	}
+	c.steady.CompareAndSwap(0, int64(asked))
 }
 
 // unsteady notes that the store could not be reached in time, so that others may
 // not have been able to either.
-func (c *Controller) unsteady() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.steady = time.Time{}
-}
+func (c *Controller) unsteady() { c.steady.Store(0) }
 
 // joinAgain registers this broker if the others took it out of the metadata.
 func (c *Controller) joinAgain(ctx context.Context) error {
@@ -115,9 +109,8 @@ func (c *Controller) watch(ctx context.Context) {
 // isSteady says whether this broker has been able to renew its lease for as long
 // as a lease lasts, so that others who have not are to blame themselves.
 func (c *Controller) isSteady() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.steady.IsZero() && time.Since(c.steady) >= c.opts.Lease.TTL() && c.Alive()
+	since := c.steady.Load()
+	return since != 0 && int64(c.clock())-since >= int64(c.opts.Lease.TTL()) && c.Alive()
 }
 
 func (c *Controller) buryDead(ctx context.Context) error {

@@ -172,7 +172,9 @@ func (c *Coordinator) broadcast(e group.Event) {
 
 // PartitionFor returns the partition of __consumer_offsets that a group belongs
 // to.
-func PartitionFor(groupID string, partitions int32) int32 { return group.PartitionFor(groupID, partitions) }
+func PartitionFor(groupID string, partitions int32) int32 {
+	return group.PartitionFor(groupID, partitions)
+}
 
 // Client is who a request comes from.
 type Client struct {

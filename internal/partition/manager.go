@@ -111,12 +111,13 @@ func (m *Manager) update(ctx context.Context, t *metadata.Topic, created bool) e
 	if old != nil {
 		known = copy(next.partitions, old.partitions)
 	}
+	var lost []*Partition
 	for i, p := range next.partitions {
 		if p == nil {
 			continue
 		}
 		if t.Partitions[i] != (metadata.Partition{Leader: m.self, LeaderEpoch: p.epoch}) {
-			m.resign(ctx, p)
+			lost = append(lost, p)
 			next.partitions[i] = nil
 			continue
 		}
@@ -125,6 +126,7 @@ func (m *Manager) update(ctx context.Context, t *metadata.Topic, created bool) e
 	m.mu.Lock()
 	m.topics[t.Name] = next
 	m.mu.Unlock()
+	inParallel(lost, func(p *Partition) { m.resign(ctx, p) })
 	if m.shared {
 		m.openMissing(ctx, t)
 		return nil

@@ -92,7 +92,10 @@ func (p *Partition) reopen(ctx context.Context) error {
 		p.slots = make(chan struct{}, maxFlights)
 	}
 	p.producers = producers
-	p.log.Store(&openLog{l})
+	if old := p.log.Swap(&openLog{l}); old != nil && p.pipelined {
+		// Its appends under way need this partition's lock to land.
+		go func() { _ = old.Close() }()
+	}
 	p.highWatermark.Store(end)
 	return nil
 }
@@ -176,8 +179,8 @@ func (p *Partition) advance(end int64) {
 // need not read the log for it.
 func (p *Partition) close(ctx context.Context) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.closed {
+		p.mu.Unlock()
 		return nil
 	}
 	p.closed = true
@@ -187,6 +190,8 @@ func (p *Partition) close(ctx context.Context) error {
 	if len(p.producers) > 0 {
 		err = l.SaveProducers(ctx, p.producerList(), end)
 	}
+	// Appends under way need the lock to land, and Close waits for them.
+	p.mu.Unlock()
 	p.waiters.wake()
 	return errors.Join(err, l.Close())
 }
