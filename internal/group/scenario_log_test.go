@@ -158,6 +158,9 @@ func (s *scenario) showRecord(r Record) string {
 		return fmt.Sprintf("%s generation %d, empty", groupName(r.Group), r.Meta.Generation)
 	}
 	out := fmt.Sprintf("%s generation %d, %s, leader %s", groupName(r.Group), r.Meta.Generation, *r.Meta.Protocol, s.show(*r.Meta.Leader))
+	if since := time.UnixMilli(r.Meta.CurrentStateTimestamp); !since.Equal(s.now) {
+		out += fmt.Sprintf(", since %s", since.Sub(s.start))
+	}
 	for _, m := range r.Meta.Members {
 		out += fmt.Sprintf(", %s%s %s", s.show(m.MemberID), instance(m.InstanceID), showAssignment(m.Assignment))
 	}

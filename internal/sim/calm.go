@@ -120,8 +120,12 @@ func (w *world) unsettledGroup(g *groupPlan) string {
 		return fmt.Sprintf("%s: has %d live members", v, len(members))
 	}
 	for _, c := range members {
-		if v.seat(c.member) == nil || c.phase != stable || c.generation != v.generation {
+		s := v.seat(c.member)
+		if s == nil || c.phase != stable || c.generation != v.generation {
 			return fmt.Sprintf("%s: %s is %s in generation %d, phase %d", v, c.name, short(c.member), c.generation, c.phase)
+		}
+		if w.now-s.heard > s.session/2 { // It pauses, and would expire when all are quiet.
+			return fmt.Sprintf("%s: %s was not heard of lately", v, c.name)
 		}
 	}
 	slices.SortFunc(want, comparePartitions)

@@ -27,6 +27,7 @@ type stepped struct {
 	ended   bool // the group is no more
 	replies []held
 	stale   []stale // who is told that another has its place
+	vacant  []place // of static members that are gone
 }
 
 // stale is a static member's former id.
@@ -204,7 +205,7 @@ func (st *stepped) depart() {
 			st.c.w.count("new member expired in JoinGroup")
 		}
 		if s.instance != nil {
-			delete(st.c.fenced, place{st.v.id, *s.instance})
+			st.vacant = append(st.vacant, place{st.v.id, *s.instance})
 			st.c.w.count("static member gone by " + string(st.wants.act))
 		}
 	}
@@ -257,7 +258,7 @@ func (st *stepped) advance(e *entry) {
 		v.prepared, v.delay, v.another = now, next, false
 	}
 	if st.settled {
-		v.state = stateStable
+		v.state, v.since = stateStable, st.c.w.millis()
 	}
 }
 
@@ -303,7 +304,7 @@ func (st *stepped) form(generation int32) {
 	w.moment(momentFormed)
 	v.state = stateCompleting
 	if len(v.seats) == 0 {
-		v.state, v.leader, v.protocol = stateEmpty, "", ""
+		v.state, v.leader, v.protocol, v.since = stateEmpty, "", "", w.millis()
 		w.count("group became empty")
 		return
 	}
@@ -330,6 +331,9 @@ func (st *stepped) exist(e *entry) {
 		}
 		if v.record = r.Meta != nil; v.record {
 			v.recordTime = r.Meta.CurrentStateTimestamp
+			if v.recordTime != v.since {
+				w.violated("%s: the record says that it is %s since %d, it is since %d", v, v.state, v.recordTime, v.since)
+			}
 		}
 	}
 	hasOffsets := len(st.c.offsets.of(v.id)) > 0
@@ -351,7 +355,7 @@ func (st *stepped) exist(e *entry) {
 		e.ended = append(e.ended, v.id)
 		st.ended = true
 		st.c.checkParked(v)
-		*v = view{id: v.id, life: v.life + 1, recordTime: -1, pending: map[string]time.Duration{}}
+		*v = view{id: v.id, life: v.life + 1, recordTime: -1, since: -1, pending: map[string]time.Duration{}}
 	}
 	v.exists = exists
 }

@@ -115,6 +115,10 @@ func (st *stepped) checkFenced(got []stale) {
 	if len(got) > 0 {
 		w.violated("%s: the journal says that %v are fenced", v, got)
 	}
+	// Only now: one request may be refused for a member and take its holder away.
+	for _, p := range st.vacant {
+		delete(st.c.fenced, p)
+	}
 }
 
 // refused lists whom the step's request came from in vain, because another has

@@ -69,7 +69,8 @@ func (l *offsetsLog) append(e *entry) {
 }
 
 // compact keeps of a prefix the last record of each key, and some of the
-// tombstones among them.
+// tombstones among them, sometimes in another order: with one record of each key
+// it must not matter.
 func (l *offsetsLog) compact() {
 	w := l.w
 	n := w.rand.IntN(len(l.records) + 1)
@@ -87,6 +88,9 @@ func (l *offsetsLog) compact() {
 	w.tracef("log: compacted the first %d of %d records to %d", n, len(l.records), len(kept))
 	if len(kept) < n {
 		w.count("compaction")
+	}
+	if w.rand.IntN(2) == 0 {
+		w.rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	}
 	l.records = append(kept, l.records[n:]...)
 }

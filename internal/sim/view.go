@@ -43,6 +43,7 @@ type view struct {
 	prepared  time.Duration // when the join phase began
 	joinLimit time.Duration // how long it may take
 	formed    time.Duration // when the generation was formed
+	since     int64         // when it became Stable or Empty, in milliseconds; -1 if nobody was ever a member
 	syncLimit time.Duration // how long members have to sync
 }
 
@@ -195,7 +196,7 @@ func (c *coordinator) sortedViews() []*view {
 func (c *coordinator) view(id string) *view {
 	v := c.views[id]
 	if v == nil {
-		v = &view{id: id, life: c.ended[id], recordTime: -1, pending: map[string]time.Duration{}}
+		v = &view{id: id, life: c.ended[id], recordTime: -1, since: -1, pending: map[string]time.Duration{}}
 		c.views[id] = v
 	}
 	return v
@@ -213,6 +214,7 @@ func (c *coordinator) loadViews() {
 		v, meta := c.view(id), c.w.log.groups[id]
 		v.exists, v.record, v.state = true, true, stateEmpty
 		v.recordTime, v.generation, v.protocolType = meta.CurrentStateTimestamp, meta.Generation, meta.ProtocolType
+		v.since = v.recordTime
 		if len(meta.Members) == 0 {
 			continue
 		}
