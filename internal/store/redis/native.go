@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/rueidis"
 
@@ -19,14 +20,20 @@ import (
 // other group was there before, made by a Redis client, and its position is
 // where a Kafka group of that name begins.
 
-// defaultSequenceBits is muster.redis.sequence.bits where a topic does not say.
-const defaultSequenceBits = 10
-
-// Stream names a partition's stream and how offsets stand for its ids.
+// Stream names a partition's stream and how offsets stand for its ids, as the
+// topic's settings say. A stream that was made under other settings keeps its
+// own, and is treated accordingly.
 type Stream struct {
 	store.TopicPartition
 	Layout       store.Layout
 	SequenceBits int
+}
+
+func (s Stream) layout() store.Layout {
+	if s.Layout == store.LayoutLog {
+		return store.LayoutLog
+	}
+	return store.LayoutStream
 }
 
 func (s Stream) numbering() numbering {
@@ -34,7 +41,7 @@ func (s Stream) numbering() numbering {
 	case s.Layout == store.LayoutLog:
 		return numbering{}
 	case s.SequenceBits == 0:
-		return numbering{bits: defaultSequenceBits}
+		return numbering{bits: defaultBits}
 	}
 	return numbering{bits: uint(s.SequenceBits)}
 }
@@ -58,6 +65,20 @@ func (s Stream) offsetAfter(id entryID) int64 {
 	return s.numbering().atOrAfter(id)
 }
 
+// as returns the stream as its meta hash says it is.
+func (s Stream) as(layout, bits string) Stream {
+	switch n, err := strconv.Atoi(bits); store.Layout(layout) {
+	case store.LayoutLog:
+		s.Layout = store.LayoutLog
+	case store.LayoutStream:
+		s.Layout = store.LayoutStream
+		if err == nil && n > 0 && n <= maxBits {
+			s.SequenceBits = n
+		}
+	}
+	return s
+}
+
 // Native makes, moves and removes the consumer groups that Redis people see.
 type Native struct {
 	client rueidis.Client
@@ -67,12 +88,6 @@ type Native struct {
 // NewNative returns the groups of the streams under a prefix.
 func NewNative(client rueidis.Client, prefix string) *Native {
 	return &Native{client: client, prefix: prefix}
-}
-
-// keys returns a partition's stream and its set of groups that are ours.
-func (n *Native) keys(tp store.TopicPartition) (stream, ours string) {
-	stream = logKeys(n.prefix, tp).stream
-	return stream, "{" + stream + "}:g"
 }
 
 // CreateGroup creates a group that stands before an offset. A group that
@@ -97,22 +112,28 @@ type Position struct {
 // one of ours, since those follow the committed offset. What is not there, or
 // is no stream, has no position.
 func (n *Native) Positions(ctx context.Context, streams []Stream, group string) ([]Position, error) {
-	commands := make(rueidis.Commands, 0, 2*len(streams))
+	commands := make(rueidis.Commands, 0, 3*len(streams))
 	for _, s := range streams {
-		stream, ours := n.keys(s.TopicPartition)
+		k := logKeys(n.prefix, s.TopicPartition)
 		commands = append(commands,
-			n.client.B().Sismember().Key(ours).Member(group).Build(),
-			n.client.B().XinfoGroups().Key(stream).Build())
+			n.client.B().Sismember().Key(k.groups).Member(group).Build(),
+			n.client.B().Hmget().Key(k.meta).Field("layout", "bits").Build(),
+			n.client.B().XinfoGroups().Key(k.stream).Build())
 	}
 	positions := make([]Position, len(streams))
 	replies := n.doMulti(ctx, commands)
 	for i, s := range streams {
 		what := fmt.Sprintf("looking for redis group %s of %s-%d", group, s.Topic, s.Partition)
-		ours, err := replies[2*i].AsBool()
+		ours, err := replies[3*i].AsBool()
 		if err != nil {
 			return nil, attempt(what, err)
 		}
-		groups, err := replies[2*i+1].ToArray()
+		meta, err := replies[3*i+1].AsStrSlice()
+		if err != nil {
+			return nil, attempt(what, err)
+		}
+		s = s.as(meta[0], meta[1])
+		groups, err := replies[3*i+2].ToArray()
 		if err != nil && isPassing(err) {
 			return nil, attempt(what, err)
 		}
@@ -139,12 +160,12 @@ func (n *Native) Positions(ctx context.Context, streams []Stream, group string) 
 func (n *Native) DestroyGroups(ctx context.Context, tps []store.TopicPartition, groups []string) error {
 	commands := make(rueidis.Commands, 0, len(tps)*(len(groups)+1))
 	for _, tp := range tps {
-		stream, ours := n.keys(tp)
+		k := logKeys(n.prefix, tp)
 		for _, group := range groups {
-			commands = append(commands, n.client.B().XgroupDestroy().Key(stream).Group(group).Build())
+			commands = append(commands, n.client.B().XgroupDestroy().Key(k.stream).Group(group).Build())
 		}
 		if len(groups) > 0 {
-			commands = append(commands, n.client.B().Srem().Key(ours).Member(groups...).Build())
+			commands = append(commands, n.client.B().Srem().Key(k.groups).Member(groups...).Build())
 		}
 	}
 	for _, reply := range n.doMulti(ctx, commands) {

@@ -44,10 +44,11 @@ type placement struct {
 	offset int64
 }
 
-// placeScript takes the stream and the set of our groups, and: group, id,
-// placeNew or placeAny, how many entries and bytes it may count, and how many
-// ids a millisecond has room for. It returns entries-read, or nothing if there
-// is no stream or nothing to do.
+// placeScript takes the stream, the set of our groups and the meta hash, and:
+// group, id, placeNew or placeAny, how many entries and bytes it may count, how
+// many ids a millisecond has room for, layout and bits. It returns entries-read,
+// or nothing if there is no stream or nothing to do, or the layout and bits that
+// the stream has if they are others.
 const placeScriptText = `
 local key, group, id = KEYS[1], ARGV[1], ARGV[2]
 local budget, budget_bytes, width = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -88,6 +89,8 @@ local function count(after, last, about)
 end
 
 if redis.call('EXISTS', key) == 0 then return false end
+local meta = redis.call('HMGET', KEYS[3], 'layout', 'bits')
+if meta[1] and (meta[1] ~= ARGV[7] or meta[1] == 'stream' and meta[2] ~= ARGV[8]) then return meta end
 local stream = map(redis.call('XINFO', 'STREAM', key))
 local added, length = stream['entries-added'], stream['length']
 local known
@@ -134,23 +137,40 @@ var placeScript = newScript(placeScriptText)
 
 // place puts groups where they are to stand, and returns an error for each.
 func (n *Native) place(ctx context.Context, list []placement, mode string, counted int) []error {
-	calls := make([]scriptCall, len(list))
-	for i, p := range list {
-		stream, ours := n.keys(p.stream.TopicPartition)
-		calls[i] = scriptCall{
-			keys: []string{stream, ours},
-			args: []string{
-				p.group, p.stream.idBefore(p.offset).String(), mode,
-				strconv.Itoa(counted), strconv.Itoa(maxCountedBytes), strconv.FormatUint(p.stream.numbering().perMilli(), 10),
-			},
-		}
-	}
-	errs := make([]error, len(list))
-	for i, reply := range placeScript.each(ctx, n.client, calls) {
-		if err := reply.Error(); err != nil && !rueidis.IsRedisNil(err) {
-			p := list[i]
-			errs[i] = attempt(fmt.Sprintf("moving redis group %s of %s-%d to offset %d", p.group, p.stream.Topic, p.stream.Partition, p.offset), err)
+	errs, others, at := n.placeOnce(ctx, list, mode, counted)
+	if len(others) > 0 {
+		again, _, _ := n.placeOnce(ctx, others, mode, counted)
+		for i, err := range again {
+			errs[at[i]] = err
 		}
 	}
 	return errs
+}
+
+// placeOnce also returns the placements, and where they are in the list, whose
+// streams are not what they were taken for.
+func (n *Native) placeOnce(ctx context.Context, list []placement, mode string, counted int) (errs []error, others []placement, at []int) {
+	calls := make([]scriptCall, len(list))
+	for i, p := range list {
+		k, numbers := logKeys(n.prefix, p.stream.TopicPartition), p.stream.numbering()
+		calls[i] = scriptCall{
+			keys: []string{k.stream, k.groups, k.meta},
+			args: []string{
+				p.group, p.stream.idBefore(p.offset).String(), mode,
+				strconv.Itoa(counted), strconv.Itoa(maxCountedBytes),
+				strconv.FormatUint(numbers.perMilli(), 10), string(p.stream.layout()), strconv.Itoa(int(numbers.bits)),
+			},
+		}
+	}
+	errs = make([]error, len(list))
+	for i, reply := range placeScript.each(ctx, n.client, calls) {
+		p := list[i]
+		if meta, err := reply.AsStrSlice(); err == nil && len(meta) == 2 {
+			p.stream = p.stream.as(meta[0], meta[1])
+			others, at = append(others, p), append(at, i)
+		} else if err := reply.Error(); err != nil && !rueidis.IsRedisNil(err) {
+			errs[i] = attempt(fmt.Sprintf("moving redis group %s of %s-%d to offset %d", p.group, p.stream.Topic, p.stream.Partition, p.offset), err)
+		}
+	}
+	return errs, others, at
 }

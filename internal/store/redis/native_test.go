@@ -28,7 +28,7 @@ func newBench(t *testing.T, url string, layout store.Layout) *bench {
 	client, prefix := connect(t, url), redistest.Prefix(t)
 	b := &bench{t: t, client: client, native: NewNative(client, prefix)}
 	b.stream = Stream{TopicPartition: store.TopicPartition{Topic: "orders", Partition: 3}, Layout: layout}
-	b.key, _ = b.native.keys(b.stream.TopicPartition)
+	b.key = logKeys(prefix, b.stream.TopicPartition).stream
 	return b
 }
 
@@ -117,7 +117,7 @@ func (b *bench) wantPosition(group string, offset int64, ok bool) {
 }
 
 // at returns the offset of a sequence in a millisecond, in layout stream.
-func at(ms, seq int64) int64 { return ms<<defaultSequenceBits | seq }
+func at(ms, seq int64) int64 { return ms<<defaultBits | seq }
 
 func TestOffsetsAndTheIDsOfGroups(t *testing.T) {
 	stream, log := Stream{Layout: store.LayoutStream}, Stream{Layout: store.LayoutLog}
@@ -220,6 +220,25 @@ func TestLagStaysTrueWhateverRedisClientsDo(t *testing.T) {
 	b.want("g", "1009-0", "0")
 }
 
+func TestStreamKeepsTheLayoutItWasMadeWith(t *testing.T) {
+	b, ctx := newBench(t, redistest.Shared(t, redistest.KindCluster).URL(), store.LayoutStream), context.Background()
+	made := []Stream{{Layout: store.LayoutLog}, {Layout: store.LayoutStream, SequenceBits: 4}}
+	for i := range made {
+		made[i].TopicPartition = store.TopicPartition{Topic: "t", Partition: int32(i)}
+		must(t, b.client.Do(ctx, b.client.B().Hset().Key(logKeys(b.native.prefix, made[i].TopicPartition).meta).FieldValue().
+			FieldValue("layout", string(made[i].layout())).FieldValue("bits", "4").Build()).Error())
+		b.stream, b.key = made[i], logKeys(b.native.prefix, made[i].TopicPartition).stream
+		b.add(17, 18, 19)
+		b.stream.Layout, b.stream.SequenceBits = store.LayoutStream, 0 // what the topic's settings say now
+		must(t, b.native.CreateGroup(ctx, b.stream, "g", 18))
+		b.want("g", made[i].idBefore(18).String(), "2")
+		b.move("g", 19)
+		b.want("g", made[i].idBefore(19).String(), "1")
+		b.do("XGROUP", "CREATE", "theirs", made[i].idBefore(18).String())
+		b.wantPosition("theirs", 18, true)
+	}
+}
+
 func TestPendingEntriesOfRedisConsumersAreLeftAlone(t *testing.T) {
 	b := newBench(t, redistest.Shared(t, redistest.KindSingle).URL(), store.LayoutStream)
 	b.add(at(1, 0), at(2, 0), at(3, 0))
@@ -274,7 +293,7 @@ func TestDestroyedGroupsAreGone(t *testing.T) {
 		var tps []store.TopicPartition
 		for p := range int32(20) {
 			b.stream.Partition = p
-			b.key, _ = b.native.keys(b.stream.TopicPartition)
+			b.key = logKeys(b.native.prefix, b.stream.TopicPartition).stream
 			tps = append(tps, b.stream.TopicPartition)
 			if p%3 == 0 {
 				continue // There is no stream.
@@ -292,12 +311,12 @@ func TestDestroyedGroupsAreGone(t *testing.T) {
 			if tp.Partition%3 == 0 {
 				continue
 			}
-			var ours string
-			b.key, ours = b.native.keys(tp)
+			k := logKeys(b.native.prefix, tp)
+			b.key = k.stream
 			if b.group("a") != nil || b.group("b") != nil || b.group("theirs") != nil {
 				t.Errorf("partition %d still has a group that was destroyed", tp.Partition)
 			}
-			members, err := b.client.Do(ctx, b.client.B().Smembers().Key(ours).Build()).AsStrSlice()
+			members, err := b.client.Do(ctx, b.client.B().Smembers().Key(k.groups).Build()).AsStrSlice()
 			if kept := b.group("c") != nil; kept != (tp.Partition%3 == 2) || err != nil || len(members) != map[bool]int{true: 1}[kept] {
 				t.Errorf("partition %d: group c exists: %v, ours are %q, %v", tp.Partition, kept, members, err)
 			}
