@@ -43,6 +43,19 @@ func (h *history) fail(err error) {
 	}
 }
 
+// last returns how many records each partition has at least.
+func (h *history) last() map[int32]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[int32]int{}
+	for p, acked := range h.acked {
+		for offset := range acked {
+			out[p] = max(out[p], int(offset)+1)
+		}
+	}
+	return out
+}
+
 func (h *history) count() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +142,7 @@ func startFleetWriters(t testing.TB, f *fleet, topic string) *fleetWriters {
 	var err error
 	w.rd, err = kafka.NewProducer(&kafka.ConfigMap{
 		"bootstrap.servers": f.addrs[0], "enable.idempotence": true, "delivery.timeout.ms": 120000, "linger.ms": 2,
-		"retry.backoff.ms": 50, "reconnect.backoff.max.ms": 500, "topic.metadata.refresh.fast.interval.ms": 50,
+		"retry.backoff.ms": 50, "reconnect.backoff.max.ms": 200, "topic.metadata.refresh.fast.interval.ms": 50, "socket.timeout.ms": 2000,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +154,7 @@ func startFleetWriters(t testing.TB, f *fleet, topic string) *fleetWriters {
 
 // write writes a record to each partition with each client, again and again.
 func (w *fleetWriters) write(ctx context.Context) {
-	pace := time.NewTicker(5 * writerPace)
+	pace := time.NewTicker(writerPace)
 	defer pace.Stop()
 	for n := 0; ; n++ {
 		select {

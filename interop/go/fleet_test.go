@@ -32,7 +32,7 @@ func startFleet(t testing.TB, url string, brokers int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, brokers: make([]*process, brokers), flags: append([]string{
 		"--store", url, "--set", "muster.redis.prefix=" + redistest.Prefix(t), "--set", "muster.redis.layout=log",
-		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200",
+		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200", "--set", "log.cleaner.backoff.ms=3600000",
 	}, groupSettings...)}
 	for i := range brokers {
 		f.addrs = append(f.addrs, fixedPort(t))
@@ -47,7 +47,7 @@ func startFleet(t testing.TB, url string, brokers int) *fleet {
 func (f *fleet) client(opts ...kgo.Opt) *kgo.Client {
 	f.t.Helper()
 	return connect(f.t, f.addrs[0], append([]kgo.Opt{
-		kgo.SeedBrokers(f.addrs...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }),
+		kgo.SeedBrokers(f.addrs...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.RequestTimeoutOverhead(2 * time.Second),
 	}, opts...)...)
 }
 

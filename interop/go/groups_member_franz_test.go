@@ -42,6 +42,10 @@ func franzMember(ctx context.Context, spec memberSpec, out *reporter) error {
 	if spec.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(spec.InstanceID))
 	}
+	if spec.Brisk {
+		opts = append(opts, kgo.MetadataMinAge(50*time.Millisecond), kgo.RequestTimeoutOverhead(2*time.Second),
+			kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }))
+	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ func librdkafkaMember(ctx context.Context, spec memberSpec, out *reporter) error
 	if spec.InstanceID != "" {
 		config["group.instance.id"] = spec.InstanceID
 	}
+	if spec.Brisk {
+		config["topic.metadata.refresh.fast.interval.ms"], config["socket.timeout.ms"] = 50, 2000
+	}
 	consumer, err := kafka.NewConsumer(&config)
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ type memberSpec struct {
 	SessionMillis   int `json:"sessionMillis"`
 	HeartbeatMillis int `json:"heartbeatMillis"`
 	RebalanceMillis int `json:"rebalanceMillis"`
+
+	// Brisk has a client look for another broker sooner than by default.
+	Brisk bool `json:"brisk,omitempty"`
 }
 
 func (s *memberSpec) session() time.Duration {

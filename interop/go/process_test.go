@@ -92,6 +92,13 @@ var (
 
 // follow reads the log until the process ends, and then waits for it.
 func (p *process) follow(stderr io.Reader, listening chan<- [2]string) {
+	if dir := os.Getenv("INTEROP_LOGS"); dir != "" {
+		// For looking into a failure: all of every broker's log.
+		if f, err := os.CreateTemp(dir, fmt.Sprintf("broker-%d-*.log", p.pid())); err == nil {
+			defer f.Close()
+			stderr = io.TeeReader(stderr, f)
+		}
+	}
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
