@@ -174,11 +174,26 @@ func (c *client) join(why string) {
 
 func (c *client) sendJoin() {
 	token := c.token
-	c.call(c.joinRequest(), max(c.rebalance, c.w.plan.config.InitialDelay)+5*time.Second, func(a answer) {
+	c.call(c.joinRequest(), max(c.patience(), c.w.plan.config.InitialDelay)+5*time.Second, func(a answer) {
 		if token == c.token {
 			c.joined(a)
 		}
 	})
+}
+
+// patience is how long a join phase may take that the client waits for. A join
+// phase lasts as long as the longest rebalance timeout in the group; a client with
+// a shorter one, and too old to be told its id at once, may give up and join again
+// as somebody else for ever (that is what KIP-394 is about), but for the calm
+// phase, in which all wait long enough.
+func (c *client) patience() time.Duration {
+	longest := c.rebalance
+	for _, other := range c.w.clients {
+		if c.w.calm && other.group == c.group {
+			longest = max(longest, other.rebalance)
+		}
+	}
+	return longest
 }
 
 func (c *client) joinRequest() kmsg.Request {
