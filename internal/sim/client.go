@@ -331,6 +331,11 @@ func (c *client) adopt(parts []topicPartition, a answer) {
 	}
 	c.synced, c.stale = now, a.stale
 	before := c.owned
+	if c.generation != c.ownedIn+1 {
+		// It was not told what became of its partitions in a generation between:
+		// another may have had them, and gone on from where this one stands.
+		c.position = map[topicPartition]position{}
+	}
 	c.phase, c.owned, c.ownedIn = stable, parts, c.generation
 	for _, tp := range before {
 		if !slices.Contains(parts, tp) {
