@@ -7,6 +7,9 @@ ARGS ?=
 # Seeds that `make sim` simulates, from SEED on.
 N    ?= 1000
 SEED ?= 1
+# Stores that `make interop` tries, and a regular expression of its rows.
+STORES ?= disk
+ROWS   ?=
 
 # The client tests are a module of their own, so that muster does not depend on
 # other Kafka clients.
@@ -19,7 +22,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e bench bench-kafka generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e interop bench bench-kafka generate ci clean fresh setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +58,10 @@ sim: ## Simulate the group coordinator (make sim N=100000, or SEED=17 N=1 for on
 
 e2e: setup ## Run real Kafka clients against the broker
 	cd $(CLIENTS) && go test -count=1 -shuffle=on ./...
+
+interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES="disk redis")
+	@scripts/setup interop
+	go run ./interop/matrix -stores "$(STORES)" -rows "$(ROWS)" -write docs/clients.md
 
 bench: ## Run the benchmark (make bench ARGS=-h lists its flags)
 	go run ./bench $(ARGS)

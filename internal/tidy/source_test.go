@@ -145,6 +145,7 @@ func tree(t *testing.T) []*source {
 // binaries, the broker's data) and what others maintain is left out.
 func walk(dir string) ([]string, error) {
 	ignored := []string{".git", ".idea", ".vscode", "bin", "data"}
+	installed := []string{"node_modules", "target", ".venv"}
 	var names []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -156,7 +157,7 @@ func walk(dir string) ([]string, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		switch {
-		case d.IsDir() && (slices.Contains(ignored, rel) || d.Name() == "node_modules"):
+		case d.IsDir() && (slices.Contains(ignored, rel) || slices.Contains(installed, d.Name())):
 			return fs.SkipDir
 		case d.Type().IsRegular():
 			names = append(names, rel)

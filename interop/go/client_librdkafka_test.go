@@ -88,7 +88,7 @@ func librdkafkaConsume(ctx context.Context, addr, topic string, c *collector) er
 	defer consumer.Close()
 	var from []kafka.TopicPartition
 	for p := range c.parts {
-		from = append(from, kafka.TopicPartition{Topic: &topic, Partition: int32(p), Offset: 0})
+		from = append(from, kafka.TopicPartition{Topic: &topic, Partition: int32(p), Offset: kafka.OffsetBeginning})
 	}
 	if err := consumer.Assign(from); err != nil {
 		return err

@@ -1,0 +1,163 @@
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.WakeupException;
+
+/** A consumer in a group, with a thread of its own. */
+final class Member implements ConsumerRebalanceListener, AutoCloseable {
+    private final KafkaConsumer<String, String> consumer;
+    private final Thread thread;
+    private final Set<Integer> owned = new TreeSet<>();
+    private final List<String> read = new ArrayList<>();
+    private int assignments;
+    private int revoked;
+    private ConsumerGroupMetadata metadata;
+    private Throwable error;
+    private volatile boolean ending;
+    private volatile boolean vanishing;
+    private volatile Runnable task;
+
+    Member(String group, Object topics, Object... settings) {
+        Map<String, Object> config = Clients.config(
+            "group.id", group, "enable.auto.commit", "true", "auto.commit.interval.ms", 100, "auto.offset.reset", "earliest",
+            "heartbeat.interval.ms", 200, "fetch.max.wait.ms", 100, "metadata.max.age.ms", 1000);
+        config.putAll(Clients.config(settings));
+        consumer = new KafkaConsumer<>(config, new org.apache.kafka.common.serialization.StringDeserializer(),
+            new org.apache.kafka.common.serialization.StringDeserializer());
+        if (topics instanceof Pattern) {
+            consumer.subscribe((Pattern) topics, this);
+        } else {
+            consumer.subscribe(List.of((String) topics), this);
+        }
+        thread = new Thread(this::poll);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void poll() {
+        try {
+            while (!ending) {
+                try {
+                    var records = consumer.poll(Duration.ofMillis(100));
+                    synchronized (this) {
+                        records.forEach(r -> read.add(r.value()));
+                        metadata = consumer.groupMetadata();
+                    }
+                } catch (WakeupException e) {
+                    // There is a task, or this is the end.
+                }
+                Runnable t = task;
+                if (t != null) {
+                    task = null;
+                    t.run();
+                }
+            }
+        } catch (Throwable t) {
+            synchronized (this) {
+                error = t;
+            }
+        } finally {
+            end();
+        }
+    }
+
+    private void end() {
+        if (vanishing) {
+            try {
+                closeWithoutLeaving();
+                return;
+            } catch (ReflectiveOperationException e) {
+                // Before KIP-1092 there was only the setting.
+            }
+        }
+        consumer.close(Duration.ofSeconds(10));
+    }
+
+    private void closeWithoutLeaving() throws ReflectiveOperationException {
+        Class<?> options = Class.forName("org.apache.kafka.clients.consumer.CloseOptions");
+        Class<?> operation = Class.forName("org.apache.kafka.clients.consumer.CloseOptions$GroupMembershipOperation");
+        Object remain = operation.getField("REMAIN_IN_GROUP").get(null);
+        consumer.getClass().getMethod("close", options).invoke(consumer, options.getMethod("groupMembershipOperation", operation).invoke(null, remain));
+    }
+
+    /** Has the thread do something with the consumer. */
+    void run(java.util.function.Consumer<KafkaConsumer<String, String>> what) {
+        task = () -> what.accept(consumer);
+        consumer.wakeup();
+    }
+
+    @Override
+    public synchronized void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+        assignments++;
+        metadata = consumer.groupMetadata();
+        partitions.forEach(p -> owned.add(p.partition()));
+    }
+
+    @Override
+    public synchronized void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+        revoked += partitions.size();
+        partitions.forEach(p -> owned.remove(p.partition()));
+    }
+
+    synchronized Set<Integer> owned() {
+        return new TreeSet<>(owned);
+    }
+
+    synchronized Set<String> read() {
+        return new HashSet<>(read);
+    }
+
+    /** How many records were read, those read twice counted twice. */
+    synchronized int reads() {
+        return read.size();
+    }
+
+    synchronized int assignments() {
+        return assignments;
+    }
+
+    /** How many partitions were taken away so far. */
+    synchronized int revoked() {
+        return revoked;
+    }
+
+    synchronized int generation() {
+        return metadata == null ? -1 : metadata.generationId();
+    }
+
+    synchronized String memberId() {
+        return metadata == null ? "" : metadata.memberId();
+    }
+
+    synchronized Throwable error() {
+        return error;
+    }
+
+    /** Ends without leaving the group, if internal.leave.group.on.close is false where that is a setting. */
+    void vanish() {
+        vanishing = true;
+        close();
+    }
+
+    /** Closes the consumer, which leaves the group if its settings say so. */
+    @Override
+    public void close() {
+        ending = true;
+        consumer.wakeup();
+        try {
+            thread.join(15_000);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+"""confluent-kafka (librdkafka) against the broker that the first argument names."""
+
+import sys
+import threading
+
+import check
+from confluent_kafka import (Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError,
+                             KafkaException, OFFSET_BEGINNING, Producer, TopicPartition, TopicCollection)
+from confluent_kafka.admin import (AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions,
+                                   NewTopic, OffsetSpec, ResourceType)
+
+BROKER = sys.argv[1]
+PREFIX = "confluent-"
+PARTITIONS = 4
+admin = AdminClient({"bootstrap.servers": BROKER})
+
+
+def done(futures):
+    """Waits for all of an admin call, and returns its only result if it has one."""
+    results = [f.result(timeout=30) for f in futures.values()]
+    return results[0] if len(results) == 1 else results
+
+
+def topic(name, partitions=PARTITIONS, **config):
+    done(admin.create_topics([NewTopic(PREFIX + name, partitions, 1, config=config)]))
+    return PREFIX + name
+
+
+def consumer(**settings):
+    config = {"bootstrap.servers": BROKER, "group.id": PREFIX + "none", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+    config.update({k.replace("_", "."): v for k, v in settings.items()})
+    return Consumer(config)
+
+
+def write(name, n, **settings):
+    """Writes records, and returns them and their offsets."""
+    config = {"bootstrap.servers": BROKER, **{k.replace("_", "."): v for k, v in settings.items()}}
+    written, offsets, errors = check.records(n, PARTITIONS), {}, []
+
+    def delivered(i):
+        return lambda error, message: errors.append(error) if error else offsets.update({i: message.offset()})
+
+    p = Producer(config)
+    for i, (partition, key, value, timestamp, headers) in enumerate(written):
+        p.produce(name, value, key, partition, on_delivery=delivered(i), timestamp=timestamp, headers=headers)
+    check.equal(0, p.flush(30), "records not delivered")
+    check.equal([], errors, "errors")
+    return written, offsets
+
+
+def read(c, n):
+    """Reads records of what is assigned."""
+    got = []
+
+    def enough():
+        for m in c.consume(n, 0.1):
+            assert m.error() is None, m.error()
+            got.append((m.partition(), m.key(), m.value(), m.timestamp()[1], m.headers()))
+        return len(got) >= n
+
+    check.until(f"{n} records", enough)
+    return got
+
+
+def round_trip(name, **settings):
+    t = topic(name)
+    written, _ = write(t, 200, **settings)
+    c = consumer()
+    c.assign([TopicPartition(t, p, OFFSET_BEGINNING) for p in range(PARTITIONS)])
+    got = read(c, 200)
+    c.close()
+    check.same(written, got)
+
+
+def seek_and_pause():
+    t = topic("seek")
+    _, offsets = write(t, 40)
+    p0, p1 = TopicPartition(t, 0, OFFSET_BEGINNING), TopicPartition(t, 1, OFFSET_BEGINNING)
+    c = consumer()
+    c.assign([p0, p1])
+    check.equal(20, len(read(c, 20)), "records")
+    c.pause([p0])
+    c.seek(TopicPartition(t, 0, offsets[0]))
+    c.seek(TopicPartition(t, 1, offsets[5]))
+    check.equal(9, len(read(c, 9)), "records of the partition that is not paused")
+    assert c.poll(0.3) is None, "a record of a paused partition"
+    c.resume([p0])
+    check.equal(10, len(read(c, 10)), "records of the partition that was paused")
+    check.equal((offsets[0], offsets[36] + 1), c.get_watermark_offsets(p0), "watermarks")
+    c.close()
+
+
+def times():
+    t = topic("times")
+    written, offsets = write(t, 40)
+    c = consumer()
+    found = c.offsets_for_times([TopicPartition(t, 0, written[8][3] - 1), TopicPartition(t, 1, written[39][3] + 1000)], timeout=30)
+    check.equal(offsets[8], found[0].offset, "the offset of a time")
+    check.equal(-1, found[1].offset, "the offset of a time to come")
+    c.close()
+
+
+def commits():
+    t = topic("commits")
+    _, offsets = write(t, 40)
+    group = PREFIX + "commits"
+    c = consumer(group_id=group)
+    c.assign([TopicPartition(t, 0)])
+    c.commit(offsets=[TopicPartition(t, 0, offsets[8])], asynchronous=False)
+    check.equal(offsets[8], c.committed([TopicPartition(t, 0)], timeout=30)[0].offset, "the committed offset")
+    c.close()
+    c = consumer(group_id=group, enable_auto_commit=True, auto_commit_interval_ms=100)
+    c.subscribe([t])
+    check.equal(38, len(read(c, 38)), "records after the committed offset")
+    c.close()
+    left = done(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]))
+    check.equal({0: offsets[36] + 1, 1: offsets[37] + 1, 2: offsets[38] + 1, 3: offsets[39] + 1},
+                {p.partition: p.offset for p in left.topic_partitions}, "offsets committed automatically")
+
+
+class Member:
+    """A consumer in a group, with a thread of its own."""
+
+    def __init__(self, group, t, assignor, **settings):
+        self.owned, self.read, self.ending = set(), [], False
+        self.consumer = consumer(group_id=group, partition_assignment_strategy=assignor, enable_auto_commit=True,
+                                 auto_commit_interval_ms=100, heartbeat_interval_ms=200, **settings)
+        self.assignments = 0
+        self.cooperative = assignor == "cooperative-sticky"
+        self.consumer.subscribe([t], on_assign=self.assigned, on_revoke=self.revoked)
+        self.thread = threading.Thread(target=self.poll, daemon=True)
+        self.thread.start()
+
+    def assigned(self, c, partitions):
+        self.assignments += 1
+        c.incremental_assign(partitions) if self.cooperative else c.assign(partitions)
+        self.owned = self.owned | {p.partition for p in partitions}
+
+    def revoked(self, c, partitions):
+        c.incremental_unassign(partitions) if self.cooperative else c.unassign()
+        self.owned = self.owned - {p.partition for p in partitions}
+
+    def poll(self):
+        while not self.ending:
+            m = self.consumer.poll(0.1)
+            if m is not None and m.error() is None:
+                self.read.append(m.value())
+        self.consumer.close()
+
+    def close(self):
+        self.ending = True
+        self.thread.join(20)
+
+
+def shared(members):
+    """Waits until each partition has one owner, and each member a fair share."""
+    check.until("the partitions are shared", lambda: (
+        sorted(p for m in members for p in m.owned) == list(range(PARTITIONS))
+        and all(len(m.owned) == PARTITIONS // len(members) for m in members)))
+
+
+def come_and_go(assignor):
+    t = topic("group-" + assignor)
+    a = Member(t, t, assignor)
+    shared([a])
+    b = Member(t, t, assignor)
+    shared([a, b])
+    write(t, 40)
+    check.until("all read", lambda: len(set(a.read + b.read)) == 40)
+    a.close()
+    shared([b])
+    b.close()
+
+
+def static():
+    t = topic("static")
+    a, b = (Member(t, t, "range", group_instance_id=i) for i in "ab")
+    shared([a, b])
+    owned, seen = a.owned, b.assignments
+    a.close()
+    again = Member(t, t, "range", group_instance_id="a")
+    check.until("the member has its partitions back", lambda: again.owned == owned)
+    check.equal(seen, b.assignments, "assignments of the other")
+    again.close()
+    b.close()
+
+
+def admin_topics():
+    t = topic("admin", **{"retention.ms": "3600000"})
+    try:
+        topic("admin")
+        raise AssertionError("a topic was created twice")
+    except KafkaException as e:
+        check.equal(KafkaError.TOPIC_ALREADY_EXISTS, e.args[0].code(), "the error")
+    done(admin.create_partitions([NewPartitions(t, 6)]))
+    check.equal(6, len(admin.list_topics(t, timeout=30).topics[t].partitions), "partitions")
+    description = done(admin.describe_topics(TopicCollection([t])))
+    check.equal(6, len(description.partitions), "partitions described")
+    check.equal(1, len(admin.describe_cluster().result(timeout=30).nodes), "brokers")
+    resource = ConfigResource(ResourceType.TOPIC, t)
+    check.equal("3600000", done(admin.describe_configs([resource]))["retention.ms"].value, "retention.ms")
+    resource.add_incremental_config(ConfigEntry("retention.ms", "7200000", incremental_operation=AlterConfigOpType.SET))
+    done(admin.incremental_alter_configs([resource]))
+    check.equal("7200000", done(admin.describe_configs([ConfigResource(ResourceType.TOPIC, t)]))["retention.ms"].value, "retention.ms as altered")
+    _, offsets = write(t, 40)
+    p = TopicPartition(t, 0)
+    check.equal(offsets[36] + 1, done(admin.list_offsets({p: OffsetSpec.latest()})).offset, "the latest offset")
+    check.equal(offsets[8], done(admin.delete_records([TopicPartition(t, 0, offsets[8])])).low_watermark, "the low watermark")
+    check.equal(offsets[8], done(admin.list_offsets({p: OffsetSpec.earliest()})).offset, "the earliest offset")
+    done(admin.delete_topics([t]))
+    check.until("the topic is gone", lambda: t not in admin.list_topics(timeout=30).topics)
+
+
+def admin_groups():
+    t = topic("admin-groups")
+    m = Member(t, t, "range")
+    shared([m])
+    listed = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}).result(timeout=30).valid
+    assert t in [g.group_id for g in listed], "the group is not listed"
+    described = done(admin.describe_consumer_groups([t]))
+    check.equal((ConsumerGroupState.STABLE, "range", 1), (described.state, described.partition_assignor, len(described.members)), "the group")
+    check.equal(PARTITIONS, len(described.members[0].assignment.topic_partitions), "partitions assigned")
+    m.close()
+    done(admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(t, [TopicPartition(t, 0, 7)])]))
+    left = done(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(t, [TopicPartition(t, 0)])]))
+    check.equal(7, left.topic_partitions[0].offset, "the altered offset")
+    done(admin.delete_consumer_groups([t]))
+    assert t not in [g.group_id for g in admin.list_consumer_groups().result(timeout=30).valid], "the group is still listed"
+
+
+check.version("confluent-kafka")
+for acks in 0, 1, "all":
+    check.run(f"produce: acks={acks}", lambda: round_trip(f"acks-{acks}", acks=acks))
+check.run("produce: idempotent", lambda: round_trip("idempotent", enable_idempotence=True))
+for codec in check.CODECS[1:]:
+    check.run(f"produce: {codec}", lambda: round_trip(codec, compression_type=codec, linger_ms=20))
+check.run("consume: seek, pause and resume", seek_and_pause)
+check.run("consume: offsets for times", times)
+check.run("commit: sync and automatic", commits)
+for assignor in "range", "roundrobin", "cooperative-sticky":
+    check.run(f"group: {assignor}", come_and_go, assignor)
+check.run("group: static members restart without a rebalance", static)
+check.run("admin: topics, partitions, configs, records, offsets", admin_topics)
+check.run("admin: groups and their offsets", admin_groups)
+check.end()
