@@ -96,11 +96,12 @@ func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 		}
 		props[name] = value
 	}
-	return props, f.apply(props)
+	f.apply(props)
+	return props, nil
 }
 
 // apply puts the flags that stand for settings into props.
-func (f *serveFlags) apply(props map[string]string) error {
+func (f *serveFlags) apply(props map[string]string) {
 	if len(f.listen) > 0 {
 		var listeners []string
 		for i, addr := range f.listen {
@@ -126,7 +127,6 @@ func (f *serveFlags) apply(props map[string]string) error {
 	case f.store != "":
 		props["muster.store"] = f.store
 	}
-	return nil
 }
 
 const envPrefix = "MUSTER_"

@@ -183,7 +183,9 @@ func (c *Controller) write(ctx context.Context, recs ...record.Record) error {
 	}
 	c.end += int64(len(recs))
 	for i := range recs {
-		c.state.note(&recs[i])
+		if err := c.state.note(&recs[i]); err != nil {
+			return fmt.Errorf("a metadata record of our own: %w", err)
+		}
 	}
 	return nil
 }
