@@ -21,9 +21,9 @@ func (l *log) adopt(ctx context.Context, f *found) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"start", l.position(l.start), "end", l.position(l.next), "maxts", decimal(l.tail.maxTimestamp)}
-	if len(l.epochs) > 0 {
-		args = append(args, "epochs", formatEpochs(l.epochs))
+	args := []string{"start", l.position(l.start), "end", l.position(l.tail.next), "maxts", decimal(l.tail.maxTimestamp)}
+	if len(l.tail.epochs) > 0 {
+		args = append(args, "epochs", formatEpochs(l.tail.epochs))
 	}
 	_, err = l.own(ctx, "adopt", setScript, args...)
 	return err
@@ -39,8 +39,8 @@ func (l *log) position(offset int64) string {
 }
 
 func (l *log) adoptEntries(f *found) error {
-	l.next = l.atOrAfter(f.lastID.after())
-	l.start = l.next
+	l.tail.next = l.atOrAfter(f.lastID.after())
+	l.start = l.tail.next
 	if f.first == "" {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (l *log) adoptEntries(f *found) error {
 // adoptBatches believes a stream whose first and last entries are what this
 // layout writes.
 func (l *log) adoptBatches(ctx context.Context, f *found) error {
-	l.start, l.next = int64(f.lastID.ms), int64(f.lastID.ms)
+	l.start, l.tail.next = int64(f.lastID.ms), int64(f.lastID.ms)
 	if f.first == "" {
 		return nil
 	}
@@ -64,8 +64,8 @@ func (l *log) adoptBatches(ctx context.Context, f *found) error {
 		if i == 0 {
 			l.start = b.BaseOffset()
 		}
-		if n := len(l.epochs); n == 0 || l.epochs[n-1].Epoch < b.LeaderEpoch() {
-			l.epochs = append(l.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
+		if n := len(l.tail.epochs); n == 0 || l.tail.epochs[n-1].Epoch < b.LeaderEpoch() {
+			l.tail.epochs = append(l.tail.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
 		}
 		l.tail.maxTimestamp = runningMax
 	}

@@ -149,7 +149,7 @@ func (l *log) compactBatches(ctx context.Context, p *pass, nextOffset int64) err
 func (l *log) average() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.size/max(l.count, 1) + 1
+	return l.tail.size/max(l.tail.count, 1) + 1
 }
 
 // swap puts the rewritten stream in the place of the log. Meanwhile nothing is
@@ -158,8 +158,8 @@ func (l *log) swap(ctx context.Context, w *rewriter, limit int64) error {
 	if err := w.copyRest(ctx); err != nil {
 		return err
 	}
-	l.sending.Lock()
-	defer l.sending.Unlock()
+	l.claim()
+	defer l.release()
 	if err := l.mayChange(); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (l *log) swap(ctx context.Context, w *rewriter, limit int64) error {
 		return err
 	}
 	done := cleaned{to: limit, bytes: w.kept}
-	refused, err := w.swap(ctx, "n", l.token(l.tail.counter), done)
+	refused, err := w.swap(ctx, "n", l.token(l.acknowledged()), done)
 	if err != nil {
 		return err
 	}

@@ -46,24 +46,34 @@ func (e entry) size() int64 {
 	return n
 }
 
-// encodeRecord makes an entry of a record. It points to the record's bytes.
-func encodeRecord(r *record.Record) entry {
-	e := make(entry, 0, 6+2*len(r.Headers))
+// encoder makes entries of records, all in one list.
+type encoder struct {
+	words     []string
+	timestamp int64 // of the last record, and its text
+	text      string
+}
+
+// add adds the entry of a record, which points to the record's bytes.
+func (c *encoder) add(r *record.Record) entry {
+	start := len(c.words)
 	if r.Key != nil {
-		e = append(e, fieldKey, rueidis.BinaryString(r.Key))
+		c.words = append(c.words, fieldKey, rueidis.BinaryString(r.Key))
 	}
 	if r.Value != nil {
-		e = append(e, fieldValue, rueidis.BinaryString(r.Value))
+		c.words = append(c.words, fieldValue, rueidis.BinaryString(r.Value))
 	}
-	e = append(e, fieldTimestamp, strconv.FormatInt(r.Timestamp, 10))
+	if c.text == "" || r.Timestamp != c.timestamp {
+		c.timestamp, c.text = r.Timestamp, strconv.FormatInt(r.Timestamp, 10)
+	}
+	c.words = append(c.words, fieldTimestamp, c.text)
 	for _, h := range r.Headers {
 		if h.Value == nil {
-			e = append(e, fieldNullHeader+h.Key, "")
+			c.words = append(c.words, fieldNullHeader+h.Key, "")
 			continue
 		}
-		e = append(e, fieldHeader+h.Key, rueidis.BinaryString(h.Value))
+		c.words = append(c.words, fieldHeader+h.Key, rueidis.BinaryString(h.Value))
 	}
-	return e
+	return c.words[start:]
 }
 
 // decodeRecord makes a record of an entry, whoever wrote it. An entry of a

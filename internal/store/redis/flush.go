@@ -121,5 +121,5 @@ func (l *log) awaitReplicas() error {
 func (l *log) acknowledged() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.acked
+	return l.tail.counter
 }

@@ -17,6 +17,7 @@ type keys struct {
 	producers string // a hash: the state of each idempotent producer
 	rewrite   string // a stream: what compaction writes, until it takes the place of the log
 	mark      string // written to learn how far replicas are
+	held      string // the stream, for the rest of a transaction that is refused
 	groups    string // a set: the consumer groups that muster made, see native.go
 }
 
@@ -24,7 +25,7 @@ type keys struct {
 func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
-	return keys{stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w", groups: tag + ":g"}
+	return keys{stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w", held: tag + ":h", groups: tag + ":g"}
 }
 
 const metaSuffix = ":m"
@@ -58,10 +59,16 @@ func escapeGlob(text string) string {
 type entryID struct{ ms, seq uint64 }
 
 func (id entryID) String() string {
-	b := make([]byte, 0, 24)
+	return string(id.append(make([]byte, 0, idLength)))
+}
+
+// idLength is how long an id is that is not absurd.
+const idLength = 24
+
+func (id entryID) append(b []byte) []byte {
 	b = strconv.AppendUint(b, id.ms, 10)
 	b = append(b, '-')
-	return string(strconv.AppendUint(b, id.seq, 10))
+	return strconv.AppendUint(b, id.seq, 10)
 }
 
 func (id entryID) less(other entryID) bool {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"muster/internal/record"
 	"muster/internal/store"
@@ -25,31 +26,32 @@ type log struct {
 	maintain sync.Mutex // one trim, retention or compaction at a time
 	cleaned  cleaned    // guarded by maintain
 
-	// sending is held by who talks to the end of the log: the sender of
-	// appends, and compaction when it swaps the stream. It guards tail.
-	sending sync.Mutex
-	tail    tail
+	// sending is held by who talks to the end of the log: the sender, while it
+	// has transactions under way, and those who claim it. It guards the next
+	// three.
+	sending  sync.Mutex
+	claimed  atomic.Int32 // how many wait for it
+	clock    clock
+	pace     pace
+	attempts int64 // transactions so far
 
 	mu       sync.Mutex
 	start    int64
-	next     int64 // the log end offset
-	acked    int64 // the counter of the last append that Redis acknowledged
-	size     int64
-	count    int64 // of entries
-	epochs   []store.EpochStart
+	tail     tail // as far as acknowledged
 	replicas int
-	// maxTimestamp and ahead are those of tail, as far as acknowledged.
-	maxTimestamp int64
-	ahead        int64
 	// producers is what Redis knows of idempotent producers.
 	producers map[int64]store.Producer
 	ended     bool  // deleted, or its store closed: nothing works
 	closed    bool  // nothing may be changed
 	failed    error // why nothing can be appended
-	queue     []*pending
-	promised  int64 // the log end offset after all that is in the queue
-	draining  bool
-	idle      *sync.Cond // nobody drains the queue
+
+	queue         []*pending
+	queuedBytes   int64
+	queuedEntries int
+	promised      int64         // the log end offset after all that is in the queue
+	draining      bool          // somebody empties it
+	idle          *sync.Cond    // nobody does
+	kick          chan struct{} // wakes who does
 
 	warned  sync.Once // about entries that cannot be shown
 	flusher flusher
@@ -170,7 +172,7 @@ func parseToken(token string) (parts [3]int64, err error) {
 func (l *log) Bounds() (logStart, logEnd int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.start, l.next
+	return l.start, l.tail.next
 }
 
 // Size implements store.Log. In the log layout it is what the batches take; in
@@ -178,14 +180,14 @@ func (l *log) Bounds() (logStart, logEnd int64) {
 func (l *log) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(l.size, 0)
+	return max(l.tail.size, 0)
 }
 
 // Epochs implements store.Log.
 func (l *log) Epochs() []store.EpochStart {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.epochs)
+	return slices.Clone(l.tail.epochs)
 }
 
 // epochAt returns the leader epoch that appended at an offset.

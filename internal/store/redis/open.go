@@ -53,22 +53,22 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	if len(r) != 2 {
 		return nil, fmt.Errorf("%w: %d replies", store.ErrStorage, len(r))
 	}
-	if err := r[0].m.Error(); err != nil {
+	if err := r[0].Error(); err != nil {
 		return nil, attempt("take over", err)
 	}
-	f, err := parseFound(r[0].list(), epoch)
+	f, err := parseFound(reply{r[0]}.list(), epoch)
 	if err != nil {
 		return nil, err
 	}
 	l := &log{store: s, tp: tp, keys: k, epoch: epoch, replicas: cfg.Replicas, owner: fmt.Sprintf("%d.%d.", epoch, f.incarnation)}
-	l.idle = sync.NewCond(&l.mu)
+	l.idle, l.kick = sync.NewCond(&l.mu), make(chan struct{}, 1)
 	if err := l.load(ctx, f, layout); err != nil {
 		return nil, err
 	}
 	if f.lost {
 		s.logger.Warn("stream of a log is gone, and its records with it", "key", k.stream)
 	}
-	states, err := r[1].m.AsStrMap()
+	states, err := r[1].AsStrMap()
 	if err != nil {
 		return nil, attempt("read producers", err)
 	}
@@ -129,7 +129,7 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	if l.layout != want {
 		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", l.layout, "configured", want)
 	}
-	if l.size, err = number(f.meta, "size"); err != nil {
+	if l.tail.size, err = number(f.meta, "size"); err != nil {
 		return err
 	}
 	l.tail.maxTimestamp = record.NoTimestamp
@@ -147,14 +147,13 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	if l.cleaned.bytes, err = number(f.meta, "clean"); err != nil {
 		return err
 	}
-	if l.epochs, err = parseEpochs(f.meta["epochs"]); err != nil {
+	if l.tail.epochs, err = parseEpochs(f.meta["epochs"]); err != nil {
 		return err
 	}
 	if err := l.loadBounds(ctx, f); err != nil {
 		return err
 	}
-	l.maxTimestamp, l.ahead = l.tail.maxTimestamp, l.tail.ahead
-	l.tail.clock = clock{server: f.time, local: l.store.now()}
+	l.clock = clock{server: f.time, local: l.store.now()}
 	return l.loadSize(ctx, f)
 }
 
@@ -173,13 +172,13 @@ func (l *log) loadBounds(ctx context.Context, f *found) error {
 		return err
 	}
 	if l.layout == store.LayoutLog {
-		l.start, l.next = int64(start.ms), int64(end.ms)
+		l.start, l.tail.next = int64(start.ms), int64(end.ms)
 		return nil
 	}
 	l.start = l.atOrAfter(start)
-	l.next = l.atOrAfter(end)
+	l.tail.next = l.atOrAfter(end)
 	if f.lastID != (entryID{}) && !f.lastID.less(end) {
-		l.next = l.atOrAfter(f.lastID.after())
+		l.tail.next = l.atOrAfter(f.lastID.after())
 	}
 	return nil
 }
@@ -191,21 +190,21 @@ func (l *log) loadSize(ctx context.Context, f *found) error {
 	if err != nil {
 		return err
 	}
-	l.count = f.length
+	l.tail.count = f.length
 	switch {
 	case counted == f.length:
 		return nil
 	case f.length == 0:
-		l.size = 0
+		l.tail.size = 0
 	case counted > 0:
-		l.size = int64(float64(l.size) / float64(counted) * float64(f.length))
+		l.tail.size = int64(float64(l.tail.size) / float64(counted) * float64(f.length))
 	default:
 		cmd := l.store.client.B().MemoryUsage().Key(l.keys.stream).Build()
-		if l.size, err = l.store.do(ctx, cmd).AsInt64(); err != nil {
+		if l.tail.size, err = l.store.do(ctx, cmd).AsInt64(); err != nil {
 			return attempt("measure", err)
 		}
 	}
-	_, err = l.own(ctx, "measure", setScript, "size", decimal(l.size), "count", decimal(l.count))
+	_, err = l.own(ctx, "measure", setScript, "size", decimal(l.tail.size), "count", decimal(l.tail.count))
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"muster/internal/record"
 	"muster/internal/store"
 )
 
@@ -16,24 +15,10 @@ import (
 // partition may forget it earlier.
 const producerExpiry = 7 * 24 * time.Hour
 
-// noteBatch returns the state of a producer after it appended a batch.
-func noteBatch(p store.Producer, b record.Batch) store.Producer {
-	if p.Epoch != b.ProducerEpoch() {
-		p.Batches = nil
-	}
-	p.ID, p.Epoch, p.LastTimestamp = b.ProducerID(), b.ProducerEpoch(), b.MaxTimestamp()
-	first := max(len(p.Batches)+1-store.ProducerBatches, 0)
-	p.Batches = append(slices.Clone(p.Batches[first:]), store.ProducerBatch{
-		BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),
-		BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Timestamp: b.MaxTimestamp(),
-	})
-	return p
-}
-
 // producerArgs are the fields and values that a transaction writes into the
 // hash of producers.
 func (l *log) producerArgs(tx *transaction) []string {
-	now := l.tail.clock.now(l.store.now())
+	now := l.clock.now(l.store.now())
 	var args []string
 	for id, p := range tx.producers {
 		args = append(args, decimal(id), formatProducer(p, now))
@@ -142,7 +127,7 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b store.Producer) int { return int(min(max(a.ID-b.ID, -1), 1)) })
-	return out, l.next, nil
+	return out, l.tail.next, nil
 }
 
 // SaveProducers implements store.Log. There is nothing to save; it only says

@@ -39,7 +39,7 @@ func (s *readSizes) entries(bytes int) int64 {
 // Read implements store.Log.
 func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, error) {
 	l.mu.Lock()
-	ended, start, next, epochs := l.ended, l.start, l.next, l.epochs
+	ended, start, next, epochs := l.ended, l.start, l.tail.next, l.tail.epochs
 	l.mu.Unlock()
 	if ended {
 		return store.Records{}, store.ErrClosed

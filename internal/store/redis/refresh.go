@@ -26,7 +26,7 @@ func (l streamLog) Refresh(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last != (entryID{}) {
-		l.next = max(l.next, l.atOrAfter(last.after()))
+		l.tail.next = max(l.tail.next, l.atOrAfter(last.after()))
 	}
-	return l.next, nil
+	return l.tail.next, nil
 }

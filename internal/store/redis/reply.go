@@ -45,10 +45,10 @@ func replies(r rueidis.RedisResult) ([]reply, error) {
 
 // executed returns the replies of a transaction's commands. If one of them was
 // not even queued, nothing was done, and that is the error.
-func executed(results []rueidis.RedisResult) ([]reply, error) {
+func executed(results []rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 	exec := results[len(results)-1]
 	if exec.Error() == nil {
-		return replies(exec)
+		return exec.ToArray()
 	}
 	for _, r := range results[:len(results)-1] {
 		if err := r.Error(); err != nil {

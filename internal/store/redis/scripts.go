@@ -16,7 +16,6 @@ package redis
 //	cleaned the offset up to which the log was compacted, clean: the bytes there
 //	maxts   the largest timestamp that was ever appended (log)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
-//	l, x    what one part of a transaction leaves for the next, see guardScript
 
 // infoFunction is the part of scripts that looks at the stream itself.
 const infoFunction = `
@@ -67,71 +66,45 @@ local last = f['last-entry'] and f['last-entry'][1] or ''
 return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t[2], redis.call('HGETALL', KEYS[2])}
 `
 
-// guardScript is the first command of an append's transaction. If the token is
-// not the one that the append builds upon, or the stream already has an entry
-// at or above the first one to come, it puts the stream's last id at the very
-// top, so that the XADDs which follow are all refused.
+// appendScript is the first command of an append's transaction; the XADDs
+// follow it. If the token is the one that the append builds upon, and the
+// stream has given no id above the one before the first to come, it writes
+// down that the append is done, which it is at the end of the transaction.
+// Otherwise it moves the stream away, so that the XADDs find nothing to add to,
+// and the last command of the transaction, a RENAMENX, brings it back.
 //
-// Keys: stream, meta. Arguments: token, the id before the first.
-const guardScript = `
-if redis.pcall('HGET', KEYS[2], 'n') == ARGV[1] and not redis.call('XREAD', 'COUNT', 1, 'STREAMS', KEYS[1], ARGV[2]) then
-  redis.call('HSET', KEYS[2], 'l', redis.call('XLEN', KEYS[1]))
-  return 1
-end
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  local r = redis.call('XINFO', 'STREAM', KEYS[1])
-  for k = 1, #r, 2 do
-    if r[k] == 'last-generated-id' then redis.pcall('HSET', KEYS[2], 'x', r[k + 1]) end
-  end
-  redis.call('XSETID', KEYS[1], '18446744073709551615-18446744073709551615')
-end
-return 0
-`
-
-// sealScript is the last command of an append's transaction. It undoes what
-// guardScript did, or counts the entries that arrived and writes down that the
-// append is done.
+// XSETID is how the script asks for the last id, since it refuses to go below
+// the last entry or the last one that was deleted. XINFO would return whole
+// entries. A call from a script costs as much as an XADD or two, so that there
+// are as few as can be.
 //
-// Keys: stream, meta, producers. Arguments: token, next token, entries, first
-// id, last id, bytes, number of meta arguments, meta fields and values,
-// producer ids and states.
-const sealScript = infoFunction + `
-local m = redis.pcall('HMGET', KEYS[2], 'n', 'x', 'l', 'size', 'count')
-local function refused(why, extra)
-  local t, last = redis.call('TIME'), ''
-  if redis.call('EXISTS', KEYS[1]) == 1 then last = info()['last-generated-id'] end
-  return {why, t[1], t[2], m[1] or '', last, extra or ''}
-end
-local function undo(why, extra)
-  for _, e in ipairs(redis.call('XRANGE', KEYS[1], ARGV[4], ARGV[5])) do redis.call('XDEL', KEYS[1], e[1]) end
-  return refused(why, extra)
-end
-if m.err or m[2] or m[1] ~= ARGV[1] then
-  if redis.call('EXISTS', KEYS[1]) == 1 then
-    local f = info()
-    if f['last-generated-id'] == '18446744073709551615-18446744073709551615' then
-      local x = m[2]
-      if not x then
-        x = f['last-entry'] and f['last-entry'][1] or '0-0'
-        if redis.pcall('XSETID', KEYS[1], x).err then x = f['max-deleted-entry-id'] end
-      end
-      redis.call('XSETID', KEYS[1], x)
-    end
+// Keys: stream, meta, producers, held. Arguments: token, the id before the
+// first, whether to return the time, number of meta arguments, meta fields and
+// values, producer ids and states.
+const appendScript = `
+local n, why = redis.pcall('HGET', KEYS[2], 'n'), ''
+if n == ARGV[1] then
+  why = redis.pcall('XSETID', KEYS[1], ARGV[2]).err
+  local meta = 4 + ARGV[4]
+  if not why and #ARGV > meta then
+    local r = redis.pcall('HSET', KEYS[3], unpack(ARGV, meta + 1))
+    if type(r) == 'table' then why = KEYS[3] .. ': ' .. r.err end
   end
-  redis.pcall('HDEL', KEYS[2], 'x')
-  return refused('refused')
+  if not why then
+    redis.call('HSET', KEYS[2], unpack(ARGV, 5, meta))
+    if ARGV[3] == '' then return 1 end
+    local t = redis.call('TIME')
+    return {'ok', t[1], t[2]}
+  end
 end
-if redis.call('XLEN', KEYS[1]) - m[3] ~= tonumber(ARGV[3]) then return undo('short') end
-local meta = tonumber(ARGV[7])
-if #ARGV > 7 + meta then
-  local r = redis.pcall('HSET', KEYS[3], unpack(ARGV, 8 + meta))
-  if type(r) == 'table' then return undo('producers', r.err) end
+local t, last = redis.call('TIME'), ''
+local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
+for k = 1, #r, 2 do
+  if r[k] == 'last-generated-id' then last = r[k + 1] end
 end
-redis.call('HSET', KEYS[2], 'n', ARGV[2],
-  'size', string.format('%.0f', (tonumber(m[4]) or 0) + ARGV[6]), 'count', string.format('%.0f', (tonumber(m[5]) or 0) + ARGV[3]),
-  unpack(ARGV, 8, 7 + meta))
-local t = redis.call('TIME')
-return {'ok', t[1], t[2]}
+redis.pcall('RENAME', KEYS[1], KEYS[4])
+if type(n) == 'table' then n, why = ARGV[1], KEYS[2] .. ': ' .. n.err end
+return {'refused', t[1], t[2], n or '', last, why}
 `
 
 // ownFunction is the part of scripts that only the owner of the log may run.

@@ -39,7 +39,7 @@ func (l *log) MaxTimestamp(ctx context.Context) (store.TimestampOffset, bool, er
 // that.
 func (l *log) searchEntries(ctx context.Context, ts int64) (hit store.TimestampOffset, found bool, err error) {
 	l.mu.Lock()
-	start, next, epochs, ahead := l.start, l.next, l.epochs, l.ahead
+	start, next, epochs, ahead := l.start, l.tail.next, l.tail.epochs, l.tail.ahead
 	l.mu.Unlock()
 	from, to := l.span(start, next)
 	if ts > ahead {
@@ -60,7 +60,7 @@ func (l *log) searchEntries(ctx context.Context, ts int64) (hit store.TimestampO
 // timestamp that is as large as the best.
 func (l *log) maxOfEntries(ctx context.Context) (store.TimestampOffset, bool, error) {
 	l.mu.Lock()
-	start, next, epochs, ahead := l.start, l.next, l.epochs, l.ahead
+	start, next, epochs, ahead := l.start, l.tail.next, l.tail.epochs, l.tail.ahead
 	l.mu.Unlock()
 	best := store.TimestampOffset{Timestamp: record.NoTimestamp}
 	from, to := l.span(start, next)
@@ -138,7 +138,7 @@ func (l *log) searchBatch(ctx context.Context, id entryID, start, ts int64) (hit
 func (l *log) maxOfBatches(ctx context.Context) (store.TimestampOffset, bool, error) {
 	none := store.TimestampOffset{Timestamp: record.NoTimestamp}
 	l.mu.Lock()
-	top, start, next := l.maxTimestamp, l.start, l.next
+	top, start, next := l.tail.maxTimestamp, l.start, l.tail.next
 	l.mu.Unlock()
 	if top == record.NoTimestamp {
 		return none, false, nil

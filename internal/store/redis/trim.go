@@ -74,24 +74,24 @@ func (l *log) trimTo(ctx context.Context, newStart, bytes int64) error {
 func (l *log) shrink(bytes, entries int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.size = max(l.size-bytes, 0)
-	l.count = max(l.count-entries, 0)
+	l.tail.size = max(l.tail.size-bytes, 0)
+	l.tail.count = max(l.tail.count-entries, 0)
 }
 
 // writeStart writes a new log start offset into the meta hash, and the epochs
 // that remain. The sender writes epochs too, and must not do so at this moment.
 func (l *log) writeStart(ctx context.Context, newStart int64) error {
-	l.sending.Lock()
-	defer l.sending.Unlock()
+	l.claim()
+	defer l.release()
 	l.mu.Lock()
-	epochs := trimEpochs(l.epochs, newStart)
+	epochs := trimEpochs(l.tail.epochs, newStart)
 	l.mu.Unlock()
 	if _, err := l.own(ctx, "trim", setScript, "start", l.position(newStart), "epochs", formatEpochs(epochs)); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.start, l.epochs = max(l.start, newStart), epochs
+	l.start, l.tail.epochs = max(l.start, newStart), epochs
 	return nil
 }
 

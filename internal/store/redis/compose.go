@@ -1,0 +1,191 @@
+package redis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// tail is the end of a log, as it is or as a transaction leaves it.
+type tail struct {
+	next    int64 // the log end offset
+	counter int64 // the last part of the token: every attempt has its own
+	size    int64
+	count   int64
+	epochs  []store.EpochStart
+	// maxTimestamp is the largest timestamp ever appended (log layout).
+	maxTimestamp int64
+	// ahead is how far, in ms, the timestamp of a record was ahead of its id at
+	// most (stream layout). It bounds where a search by timestamp must begin.
+	ahead int64
+}
+
+// transaction is a group with its offsets. It builds upon the log as it is, or
+// as an earlier transaction leaves it.
+type transaction struct {
+	group   []*pending
+	entries int64
+	before  entryID // no entry may be after it
+	from    tail
+	to      tail
+	prev    *transaction
+	// producers is the state after it of the producers that it has batches of.
+	producers map[int64]store.Producer
+
+	done    chan struct{} // closed when there are results
+	results results
+	err     error
+}
+
+// compose gives offsets to a group.
+func (l *log) compose(group []*pending, prev *transaction) (*transaction, error) {
+	tx := &transaction{group: group, prev: prev, producers: map[int64]store.Producer{}, done: make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	tx.from = l.tail
+	if prev != nil {
+		tx.from = prev.to
+		// What was trimmed meanwhile counts for both.
+	}
+	tx.to = tx.from
+	var records int64
+	for _, p := range group {
+		if p.sends() {
+			records += int64(p.batch.LastOffsetDelta()) + 1
+			tx.entries += int64(p.weight())
+			tx.to.size += p.bytes
+		}
+	}
+	if records == 0 {
+		return tx, nil
+	}
+	base, err := l.base(tx.from.next, records)
+	if err != nil {
+		return nil, err
+	}
+	l.attempts++
+	tx.to.counter = l.attempts
+	tx.to.count += tx.entries
+	tx.to.epochs = withEpoch(tx.from.epochs, l.epoch, base)
+	tx.to.next = base
+	for _, p := range group {
+		if p.sends() {
+			l.place(tx, p)
+		}
+	}
+	tx.before = entryID{ms: uint64(base)}
+	if l.layout == store.LayoutStream {
+		tx.before = l.id(base).before()
+	}
+	return tx, nil
+}
+
+// place puts a batch at the end of a transaction. The lock is held.
+func (l *log) place(tx *transaction, p *pending) {
+	p.base, p.answered = tx.to.next, false
+	p.batch.SetBaseOffset(p.base)
+	p.batch.SetLeaderEpoch(l.epoch)
+	tx.to.next = p.batch.LastOffset() + 1
+	tx.to.maxTimestamp = max(tx.to.maxTimestamp, p.batch.MaxTimestamp())
+	tx.to.ahead = max(tx.to.ahead, p.latest-int64(l.id(p.base).ms))
+	if p.batch.ProducerID() < 0 || p.batch.Control() {
+		return
+	}
+	id := p.batch.ProducerID()
+	tx.producers[id] = noteBatch(l.producer(tx, id), p.batch)
+}
+
+// producer returns the state of a producer as a transaction finds it. The lock
+// is held.
+func (l *log) producer(tx *transaction, id int64) store.Producer {
+	for ; tx != nil; tx = tx.prev {
+		if p, ok := tx.producers[id]; ok {
+			return p
+		}
+	}
+	return l.producers[id]
+}
+
+// base chooses the offset for the next records. In the stream layout it is the
+// server's time, or what follows the last offset if that is later. The last of
+// them gets no sequence near the end of its millisecond, since the server goes
+// on from there when others append in the same millisecond, and ids with a
+// larger sequence have no offset.
+func (l *log) base(next, records int64) (int64, error) {
+	base := next
+	if l.layout == store.LayoutStream {
+		per := int64(l.perMilli())
+		now := l.clock.now(l.store.now()) + l.pace.margin()
+		base = max(now<<l.bits, base+l.pace.gap())
+		if last := (base + records - 1) & (per - 1); last >= per-per/4 {
+			base += per - last
+		}
+	}
+	if base < 0 || base > math.MaxInt64-records-1 {
+		return 0, fmt.Errorf("%w: %s ends at offset %d, which leaves no room", store.ErrStorage, l.keys.stream, next)
+	}
+	return base, nil
+}
+
+// withEpoch returns the epochs of a log after an append at base.
+func withEpoch(epochs []store.EpochStart, epoch int32, base int64) []store.EpochStart {
+	n := len(epochs)
+	if n > 0 && epochs[n-1].Epoch >= epoch {
+		return epochs
+	}
+	if n > 0 && epochs[n-1].Start == base {
+		n-- // All records of that epoch were trimmed.
+	}
+	return append(epochs[:n:n], store.EpochStart{Epoch: epoch, Start: base})
+}
+
+// noteBatch returns the state of a producer after it appended a batch.
+func noteBatch(p store.Producer, b record.Batch) store.Producer {
+	if p.Epoch != b.ProducerEpoch() {
+		p.Batches = nil
+	}
+	p.ID, p.Epoch, p.LastTimestamp = b.ProducerID(), b.ProducerEpoch(), b.MaxTimestamp()
+	first := max(len(p.Batches)+1-store.ProducerBatches, 0)
+	p.Batches = append(slices.Clone(p.Batches[first:]), store.ProducerBatch{
+		BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),
+		BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Timestamp: b.MaxTimestamp(),
+	})
+	return p
+}
+
+// pace keeps the sender ahead of others who append to the stream. What it
+// chooses is too low if they were faster; then it takes a larger step.
+type pace struct {
+	conflicts int // of late
+	calm      int // transactions since the last
+}
+
+const maxPace = 10
+
+func (p *pace) conflict() {
+	p.conflicts, p.calm = min(p.conflicts+1, maxPace), 0
+}
+
+func (p *pace) success() {
+	if p.calm++; p.calm >= 64 && p.conflicts > 0 {
+		p.conflicts, p.calm = p.conflicts-1, 0
+	}
+}
+
+// gap is how many offsets to leave to others, margin how many ms to be ahead.
+func (p *pace) gap() int64 {
+	if p.conflicts == 0 {
+		return 0
+	}
+	return 16 << p.conflicts
+}
+
+func (p *pace) margin() int64 {
+	if p.conflicts == 0 {
+		return 0
+	}
+	return 1 << (p.conflicts - 1)
+}

@@ -1,0 +1,255 @@
+package redis
+
+import (
+	"errors"
+	"slices"
+
+	"muster/internal/store"
+)
+
+// Appends gather in a queue, and go to Redis in groups, each in one
+// transaction. While one is under way the next one gathers; if that becomes
+// large it is sent too, building upon what the first one will have done. These
+// bound a group, since the server does nothing else while it executes one.
+const (
+	maxGroupBytes   = 512 << 10
+	maxGroupEntries = 1000
+	// A group of that size is sent while another is under way.
+	fullGroupBytes   = 64 << 10
+	fullGroupEntries = 64
+	maxFlight        = 2
+)
+
+// enqueue puts something into the queue. It says which offset an append will
+// get, unless others append too, and whether the caller must see to it that the
+// queue is drained.
+func (l *log) enqueue(p *pending) (base int64, drain bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.err == nil && (l.ended || l.closed) {
+		p.err = store.ErrClosed
+	}
+	base = max(l.promised, l.tail.next)
+	if p.sends() {
+		l.promised = base + int64(p.batch.LastOffsetDelta()) + 1
+	}
+	l.queue = append(l.queue, p)
+	l.queuedBytes += p.bytes
+	l.queuedEntries += p.weight()
+	if l.draining {
+		if l.full() {
+			l.wake()
+		}
+		return base, false
+	}
+	l.draining = true
+	return base, true
+}
+
+// full says whether the queue is worth a transaction of its own while another
+// one is under way. The lock is held.
+func (l *log) full() bool {
+	return l.queuedBytes >= fullGroupBytes || l.queuedEntries >= fullGroupEntries
+}
+
+// wake tells the sender to look at the queue.
+func (l *log) wake() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// drain starts to empty the queue. A log with nothing to do has no goroutine,
+// and what need not wait for Redis is done at once.
+func (l *log) drain() {
+	for {
+		group := l.take(false)
+		if group == nil {
+			if l.rest() {
+				return
+			}
+			continue
+		}
+		if slices.ContainsFunc(group, (*pending).sends) {
+			go l.empty(group)
+			return
+		}
+		l.finish(group, nil)
+	}
+}
+
+// take returns the next group, if there is one, or one that is worth it.
+func (l *log) take(worthy bool) []*pending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if worthy && !l.full() {
+		return nil
+	}
+	n, entries, bytes := 0, 0, int64(0)
+	for n < len(l.queue) {
+		p := l.queue[n]
+		if entries > 0 && (entries+p.weight() > maxGroupEntries || bytes+p.bytes > maxGroupBytes) {
+			break
+		}
+		entries += p.weight()
+		bytes += p.bytes
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	group := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	l.queuedBytes -= bytes
+	l.queuedEntries -= entries
+	return group
+}
+
+// rest ends the draining of an empty queue.
+func (l *log) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > 0 {
+		return false
+	}
+	l.queue, l.draining = nil, false
+	l.idle.Broadcast()
+	return true
+}
+
+// empty sends group after group until nothing is left. It holds the end of the
+// log while transactions are under way.
+func (l *log) empty(group []*pending) {
+	var flight []*transaction
+	for {
+		if group == nil && len(flight) < maxFlight && !(len(flight) > 0 && l.claimed.Load() > 0) {
+			group = l.take(len(flight) > 0)
+		}
+		switch {
+		case group != nil:
+			if len(flight) == 0 {
+				l.sending.Lock()
+			}
+			flight = append(flight, l.dispatch(group, flight))
+			group = nil
+		case len(flight) > 0:
+			select {
+			case <-flight[0].done:
+				flight = l.land(flight)
+			case <-l.kick:
+			}
+			if len(flight) == 0 {
+				l.sending.Unlock()
+			}
+		case l.rest():
+			return
+		}
+	}
+}
+
+// claim waits until no transaction is under way, and keeps it so until release.
+func (l *log) claim() {
+	l.claimed.Add(1)
+	l.sending.Lock()
+	l.claimed.Add(-1)
+}
+
+func (l *log) release() { l.sending.Unlock() }
+
+// dispatch sends a group that builds upon those under way.
+func (l *log) dispatch(group []*pending, flight []*transaction) *transaction {
+	var prev *transaction
+	if len(flight) > 0 {
+		prev = flight[len(flight)-1]
+	}
+	err := l.failure()
+	var tx *transaction
+	if err == nil {
+		tx, err = l.compose(group, prev)
+	}
+	if err != nil {
+		tx = &transaction{group: group, done: make(chan struct{}), err: err}
+		close(tx.done)
+		return tx
+	}
+	l.launch(tx)
+	return tx
+}
+
+// land takes note of the outcome of the first transaction under way. If it was
+// refused for a reason that passes, those after it were refused with it, and
+// all are sent again, one after the other.
+func (l *log) land(flight []*transaction) []*transaction {
+	tx := flight[0]
+	if tx.err == nil {
+		tx.err = l.outcome(tx)
+	}
+	if !errors.Is(tx.err, errTryAgain) {
+		l.settle(tx)
+		return flight[1:]
+	}
+	for _, later := range flight[1:] {
+		<-later.done
+	}
+	for _, again := range flight {
+		again.err = l.failure()
+		if again.err == nil {
+			again.err = l.sendAgain(again)
+		}
+		l.settle(again)
+	}
+	return nil
+}
+
+// settle tells everybody in a group how it went.
+func (l *log) settle(tx *transaction) {
+	if tx.err == nil {
+		l.commit(tx)
+	} else {
+		l.fail(tx.err)
+	}
+	l.finish(tx.group, tx.err)
+}
+
+// finish completes what is in a group, in order.
+func (l *log) finish(group []*pending, err error) {
+	for _, p := range group {
+		var at store.Appended
+		if p.answered {
+			at = store.Appended{BaseOffset: p.base, LastOffset: p.batch.LastOffset()}
+			buffers.free(p.batch)
+			p.batch, p.words = nil, nil
+		}
+		switch {
+		case p.flush != nil:
+			l.flushed(p)
+		case p.err != nil:
+			p.done(store.Appended{}, p.err)
+		case err != nil:
+			p.done(store.Appended{}, err)
+		default:
+			p.done(at, nil)
+		}
+	}
+}
+
+// failure says why nothing can be appended any more.
+func (l *log) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// fail notes that an append failed. What comes after it must not be stored.
+func (l *log) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.failed != nil:
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrClosed):
+		l.failed = err
+	default:
+		l.failed = store.ErrFailed
+	}
+}
