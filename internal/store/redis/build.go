@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/redis/rueidis"
@@ -10,6 +9,39 @@ import (
 	"muster/internal/store"
 )
 
+// batchSink takes batches as they are.
+type batchSink struct {
+	req     store.ReadRequest
+	batches []record.Batch
+	size    int
+}
+
+func (s *batchSink) take(m *rueidis.RedisMessage) (int, bool, error) {
+	e, err := decodeBatch(m)
+	if err != nil {
+		return 0, false, err
+	}
+	if e.batch.LastOffset() >= s.req.NextOffset || s.size+len(e.batch) > s.req.MaxBytes && (s.size > 0 || !s.req.MinOne) {
+		return 0, false, nil
+	}
+	s.batches = append(s.batches, e.batch)
+	s.size += len(e.batch)
+	return len(e.batch), true, nil
+}
+
+func (s *batchSink) bytes() []byte {
+	if len(s.batches) == 1 {
+		return s.batches[0]
+	}
+	out := make([]byte, 0, s.size)
+	for _, b := range s.batches {
+		out = append(out, b...)
+	}
+	return out
+}
+
+func (s *batchSink) room() int { return s.req.MaxBytes - s.size }
+
 // recordSink makes record batches of the entries of the stream layout. A batch
 // goes on until offsets, timestamps or the leader epoch demand a new one.
 type recordSink struct {
@@ -17,14 +49,13 @@ type recordSink struct {
 	log    *log
 	epochs []store.EpochStart
 	out    []byte
-	taken  int // records
+	size   int // of all batches
 
-	recs  []record.Record // of the batch that is being made
-	size  int             // of that batch
-	base  int64
-	epoch int32
-	err   error
-	words entry
+	writer *record.Writer // of the batch that is being made
+	base   int64
+	epoch  int32
+	first  int64 // timestamp
+	words  entry
 }
 
 func (s *recordSink) take(m *rueidis.RedisMessage) (int, bool, error) {
@@ -43,68 +74,50 @@ func (s *recordSink) take(m *rueidis.RedisMessage) (int, bool, error) {
 		s.words = append(s.words, text)
 	}
 	r := decodeRecord(id, s.words)
-	r.Offset = offset
 	epoch := epochAt(s.epochs, offset)
-	size := 0
-	if s.opens(&r, epoch) {
-		size = record.HeaderSize
-	}
-	first := r.Timestamp
-	if size == 0 {
-		first = s.recs[0].Timestamp
+	opens := s.opens(offset, r.Timestamp, epoch)
+	size, first := 0, s.first
+	if opens {
+		size, first = record.HeaderSize, r.Timestamp
+	} else {
 		r.OffsetDelta = int32(offset - s.base)
 	}
-	size += recordSize(&r, first)
-	if len(s.out)+s.size+size > s.req.MaxBytes && (s.taken > 0 || !s.req.MinOne) {
+	size += record.Size(&r, first)
+	if s.size+size > s.req.MaxBytes && (s.size > 0 || !s.req.MinOne) {
 		return 0, false, nil
 	}
-	if size > record.HeaderSize && s.opens(&r, epoch) {
-		if err := s.finish(); err != nil {
-			return 0, false, err
-		}
-		s.base, s.epoch = offset, epoch
+	if opens {
+		s.open(offset, first, epoch)
 	}
-	s.recs = append(s.recs, r)
+	s.writer.Add(&r)
 	s.size += size
-	s.taken++
 	return size, true, nil
 }
 
 // opens says whether a record begins a new batch.
-func (s *recordSink) opens(r *record.Record, epoch int32) bool {
-	if len(s.recs) == 0 {
-		return true
-	}
-	apart := r.Timestamp - s.recs[0].Timestamp
-	return r.Offset-s.base > math.MaxInt32 || epoch != s.epoch || apart > maxTimestamp || apart < -maxTimestamp
+func (s *recordSink) opens(offset, timestamp int64, epoch int32) bool {
+	apart := timestamp - s.first
+	return s.writer == nil || offset-s.base > math.MaxInt32 || epoch != s.epoch || apart > maxTimestamp || apart < -maxTimestamp
 }
 
-// finish completes a batch.
-func (s *recordSink) finish() error {
-	if len(s.recs) == 0 {
-		return nil
+func (s *recordSink) open(offset, timestamp int64, epoch int32) {
+	out := s.bytes()
+	if out == nil {
+		out = make([]byte, 0, min(max(s.req.MaxBytes, 1<<10), 1<<20))
 	}
 	t := record.PlainTemplate()
-	t.BaseOffset, t.LeaderEpoch = s.base, s.epoch
-	b, err := record.Build(t, s.recs)
-	if err != nil {
-		return err
-	}
-	if s.out == nil {
-		s.out = b
-	} else {
-		s.out = append(s.out, b...)
-	}
-	s.recs, s.size = s.recs[:0], 0
-	return nil
+	t.BaseOffset, t.LeaderEpoch = offset, epoch
+	s.writer, s.base, s.first, s.epoch = record.NewWriter(out, t), offset, timestamp, epoch
 }
 
-func (s *recordSink) bytes() ([]byte, error) {
-	err := s.finish()
-	return s.out, err
+func (s *recordSink) bytes() []byte {
+	if s.writer != nil {
+		s.out, s.writer = s.writer.Finish(), nil
+	}
+	return s.out
 }
 
-func (s *recordSink) room() int { return s.req.MaxBytes - len(s.out) - s.size }
+func (s *recordSink) room() int { return s.req.MaxBytes - s.size }
 
 // warnUnnamed says once that there are entries which no offset names.
 func (l *log) warnUnnamed(id entryID) {
@@ -112,26 +125,4 @@ func (l *log) warnUnnamed(id entryID) {
 		l.store.logger.Warn("entries of a stream cannot be shown to Kafka clients: their ids have no offset",
 			"key", l.keys.stream, "id", id.String(), "sequence bits", l.bits)
 	})
-}
-
-// recordSize is how many bytes a record takes in a batch.
-func recordSize(r *record.Record, firstTimestamp int64) int {
-	n := 1 + varintSize(r.Timestamp-firstTimestamp) + varintSize(int64(r.OffsetDelta)) +
-		nullableSize(r.Key) + nullableSize(r.Value) + varintSize(int64(len(r.Headers)))
-	for _, h := range r.Headers {
-		n += varintSize(int64(len(h.Key))) + len(h.Key) + nullableSize(h.Value)
-	}
-	return varintSize(int64(n)) + n
-}
-
-func nullableSize(b []byte) int {
-	if b == nil {
-		return 1
-	}
-	return varintSize(int64(len(b))) + len(b)
-}
-
-func varintSize(n int64) int {
-	var b [binary.MaxVarintLen64]byte
-	return binary.PutVarint(b[:], n)
 }

@@ -57,9 +57,9 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 	if err := l.readInto(ctx, req, into); err != nil {
 		return store.Records{}, err
 	}
-	out, err := into.bytes()
-	if err != nil || len(out) == 0 {
-		return store.Records{}, err
+	out := into.bytes()
+	if len(out) == 0 {
+		return store.Records{}, nil
 	}
 	return store.BytesRecords(out), nil
 }
@@ -68,7 +68,7 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 type sink interface {
 	// take takes one, or says that it has enough.
 	take(m *rueidis.RedisMessage) (size int, more bool, err error)
-	bytes() ([]byte, error)
+	bytes() []byte
 	// room is how many bytes more it can take.
 	room() int
 }
@@ -169,30 +169,3 @@ func (l *log) moveStart(text string) error {
 	l.start = max(l.start, start)
 	return nil
 }
-
-// batchSink takes batches as they are.
-type batchSink struct {
-	req store.ReadRequest
-	out []byte
-	n   int
-}
-
-func (s *batchSink) take(m *rueidis.RedisMessage) (int, bool, error) {
-	e, err := decodeBatch(m)
-	if err != nil {
-		return 0, false, err
-	}
-	if e.batch.LastOffset() >= s.req.NextOffset || len(s.out)+len(e.batch) > s.req.MaxBytes && (s.n > 0 || !s.req.MinOne) {
-		return 0, false, nil
-	}
-	if s.n++; s.out == nil {
-		s.out = e.batch
-		return len(e.batch), true, nil
-	}
-	s.out = append(s.out, e.batch...)
-	return len(e.batch), true, nil
-}
-
-func (s *batchSink) bytes() ([]byte, error) { return s.out, nil }
-
-func (s *batchSink) room() int { return s.req.MaxBytes - len(s.out) }
