@@ -141,7 +141,9 @@ func runContest(ctx context.Context, o *contestOptions, stdout, stderr io.Writer
 	if err := c.build(); err != nil {
 		return err
 	}
+	others := newOthers()
 	err = c.all()
+	c.pairs.Others = others.share()
 	if ctx.Err() != nil {
 		return fmt.Errorf("stopped before the end: %w", ctx.Err())
 	}

@@ -80,6 +80,7 @@ func (x *session) latency(m latencyMeasure) error {
 	x.note(m.metric("p50", 0), millis(percentile(took, 0.5)))
 	x.note(m.metric("p99", 2), millis(percentile(took, 0.99)))
 	x.note(m.metric("p99.9", 0), millis(percentile(took, 0.999)))
+	x.say("the load generator itself was late by %s ms at p50, %s at p99", number(millis(percentile(pc.late, 0.5))), number(millis(percentile(pc.late, 0.99))))
 	used := pairMetric{group: m.name, name: "processor time", unit: "% of a core", rule: m.rule}
 	x.note(used, 100*after.sub(before).total().Seconds()/wall.Seconds())
 	return x.flush()
@@ -95,12 +96,13 @@ func percentile(v []time.Duration, share float64) time.Duration {
 // pacer sends batches when they are due, and receives them.
 type pacer struct {
 	topic  string
-	frames [][]byte   // a request to each partition
-	at     int        // where in a frame the batch begins
-	size   int        // of a batch
-	conns  []net.Conn // the producers', and last the consumer's
-	sent   int        // batches, in all runs
-	ends   []int64    // of the partitions, after all runs
+	frames [][]byte        // a request to each partition
+	at     int             // where in a frame the batch begins
+	size   int             // of a batch
+	conns  []net.Conn      // the producers', and last the consumer's
+	sent   int             // batches, in all runs
+	ends   []int64         // of the partitions, after all runs
+	late   []time.Duration // how long after its time each batch of the last run was sent
 }
 
 func (x *session) newPacer(m latencyMeasure) (*pacer, error) {
@@ -156,11 +158,14 @@ func share(n, producer int) int { return (n + paceProducers - 1 - producer) / pa
 func (pc *pacer) send(n int, start time.Time) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	pc.late = make([]time.Duration, 0, n)
 	for i := range n {
 		due := time.Duration(i) * paceEvery
-		for late := time.Since(start) - due; late < 0; late = time.Since(start) - due {
+		late := time.Since(start) - due
+		for ; late < 0; late = time.Since(start) - due {
 			pause(-late)
 		}
+		pc.late = append(pc.late, late)
 		frame := pc.frames[i%paceProducers]
 		batch := frame[pc.at:][:pc.size]
 		binary.BigEndian.PutUint64(batch[stampAt:], uint64(due))

@@ -41,8 +41,9 @@ type pairRow struct {
 // pairReport collects the rows of a run.
 type pairReport struct {
 	*report
-	Kafka string `json:"kafka,omitempty"` // version
-	rows  []*pairRow
+	Kafka  string `json:"kafka,omitempty"`  // version
+	Others string `json:"others,omitempty"` // how busy other programs kept the machine during the run
+	rows   []*pairRow
 }
 
 func (r *pairReport) find(group, name string) *pairRow {
@@ -118,6 +119,9 @@ func (r *pairReport) behind() []string {
 // setting says where, how and against what the run was made.
 func (r *pairReport) setting() string {
 	out := r.report.setting()
+	if r.Others != "" {
+		out += ", other programs had " + r.Others + " of the processor's time during it"
+	}
 	if r.Kafka != "" {
 		out = "Kafka " + r.Kafka + ", " + out
 	}
