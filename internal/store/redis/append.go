@@ -85,12 +85,28 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 	p := &pending{batch: buffers.copy(batch)}
 	if l.layout == store.LayoutLog {
 		p.bytes = int64(len(batch))
-		return p, nil
+		return p, l.checkSize(p.bytes)
 	}
 	if err := p.split(); err != nil {
 		return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, err)
 	}
-	return p, nil
+	largest := 0
+	for _, word := range p.words {
+		largest = max(largest, len(word))
+	}
+	return p, l.checkSize(int64(largest))
+}
+
+// checkSize refuses values that Redis does not take.
+func (l *log) checkSize(size int64) error {
+	limit := l.store.maxArgument.Load()
+	if limit == 0 {
+		limit = defaultMaxArgument
+	}
+	if size > limit {
+		return fmt.Errorf("%w: a value of %d bytes, and Redis takes %d (its proto-max-bulk-len)", store.ErrInvalidBatch, size, limit)
+	}
+	return nil
 }
 
 var (

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -82,11 +83,11 @@ func (l *log) scanKeys(ctx context.Context, offset, next int64, fn func(keyed) e
 			if !ok {
 				continue
 			}
-			switch err := fn(keyed{item: it, key: r[3].text(), hasKey: !r[3].m.IsNil(), tombstone: r[4].int() == 0}); err {
-			case nil:
-			case errFound:
+			err = fn(keyed{item: it, key: r[3].text(), hasKey: !r[3].m.IsNil(), tombstone: r[4].int() == 0})
+			if errors.Is(err, errFound) {
 				return nil
-			default:
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -2,17 +2,24 @@ package redis
 
 import (
 	"context"
+	"strconv"
 
 	"muster/internal/store"
 )
 
 // Retain implements store.Log. It drops whole batches in the log layout and
-// single records in the stream layout.
+// single records in the stream layout, as many as it must, except that in the
+// stream layout much is dropped at once where an estimate says enough.
 func (l *log) Retain(ctx context.Context, r store.Retention) error {
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
 	if _, err := l.own(ctx, "retain", checkScript); err != nil {
 		return err
+	}
+	if l.layout == store.LayoutStream {
+		if err := l.retainRoughly(ctx, r); err != nil {
+			return err
+		}
 	}
 	start, next := l.Bounds()
 	size, newStart, bytes := l.Size(), start, int64(0)
@@ -32,4 +39,111 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 		return err
 	}
 	return l.trimTo(ctx, newStart, bytes)
+}
+
+// roughly is how many entries are looked at one by one rather than estimated.
+const roughly = 2000
+
+// retainRoughly drops what is surely too old or too much, without looking at
+// every entry, which would cost the server as much as adding it did.
+func (l *log) retainRoughly(ctx context.Context, r store.Retention) error {
+	if r.MaxAge >= 0 {
+		if err := l.retainByID(ctx, r); err != nil {
+			return err
+		}
+	}
+	if r.MaxBytes < 0 {
+		return nil
+	}
+	if err := l.measure(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	size, count := l.tail.size, l.tail.count
+	l.mu.Unlock()
+	if size <= r.MaxBytes || count == 0 {
+		return nil
+	}
+	keep := int64(float64(r.MaxBytes)/(float64(size)/float64(count))) + 1
+	if count-keep < roughly {
+		return nil
+	}
+	return l.shorten(ctx, keep, r.NextOffset)
+}
+
+// retainByID drops entries whose ids are so old that their timestamps must be.
+func (l *log) retainByID(ctx context.Context, r store.Retention) error {
+	l.mu.Lock()
+	start, ahead := l.start, l.tail.ahead
+	l.mu.Unlock()
+	oldest := r.Now.UnixMilli() - r.MaxAge.Milliseconds() - ahead
+	if oldest <= 0 {
+		return nil
+	}
+	_, next := l.Bounds()
+	newStart := min(l.atOrAfter(entryID{ms: uint64(oldest)}), r.NextOffset, next)
+	if newStart <= start {
+		return nil
+	}
+	// The log shall start at a record, unless there is none.
+	from, to := l.span(newStart, next)
+	newStart = min(r.NextOffset, next)
+	err := l.scan(ctx, from, to, func(it item) bool {
+		newStart = min(newStart, it.base)
+		return false
+	})
+	if err != nil || newStart <= start {
+		return err
+	}
+	return l.trimTo(ctx, newStart, 0)
+}
+
+// shorten drops entries from the start until about so many remain, but none at
+// or above an offset. If there are many of those it leaves them to be looked at
+// one by one.
+func (l *log) shorten(ctx context.Context, keep, nextOffset int64) error {
+	_, next := l.Bounds()
+	from, to := l.span(nextOffset, next)
+	var above int64
+	err := l.scan(ctx, from, to, func(item) bool { above++; return above <= roughly })
+	if err != nil || above > roughly {
+		return err
+	}
+	for {
+		r, err := l.own(ctx, "retain", shortenScript, decimal(max(keep, above)))
+		if err != nil || len(r) < 3 || r[0].int() == 0 {
+			return err
+		}
+		freed, _ := strconv.ParseInt(r[1].text(), 10, 64)
+		l.shrink(freed, r[0].int())
+		if err := l.moveStart(r[2].text()); err != nil {
+			return err
+		}
+		start, _ := l.Bounds()
+		if err := l.writeStart(ctx, start); err != nil {
+			return err
+		}
+	}
+}
+
+// measure makes good for entries that others have added or removed: all are
+// taken to be as large as those that were counted.
+func (l *log) measure(ctx context.Context) error {
+	l.claim()
+	defer l.release()
+	length, err := l.store.do(ctx, l.store.client.B().Xlen().Key(l.keys.stream).Build()).AsInt64()
+	if err != nil {
+		return attempt("measure "+l.keys.stream, err)
+	}
+	l.mu.Lock()
+	if l.tail.count == length || l.tail.count == 0 {
+		l.mu.Unlock()
+		return nil
+	}
+	l.tail.size = int64(float64(l.tail.size) / float64(l.tail.count) * float64(length))
+	l.tail.count = length
+	size := l.tail.size
+	l.mu.Unlock()
+	_, err = l.own(ctx, "measure", setScript, "size", decimal(size), "count", decimal(length))
+	return err
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/rueidis"
@@ -79,9 +80,11 @@ func (w *rewriter) eachBatch(ctx context.Context, offset, next int64, fn func(st
 			if err != nil {
 				return fmt.Errorf("compact %s: %w", w.keys.stream, err)
 			}
-			if err := fn(s); err == errFound {
+			err = fn(s)
+			if errors.Is(err, errFound) {
 				return nil
-			} else if err != nil {
+			}
+			if err != nil {
 				return err
 			}
 			from = s.id.after()

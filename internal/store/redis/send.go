@@ -159,7 +159,8 @@ func (l *log) commands(tx *transaction) []rueidis.Completed {
 	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta))}
 	args = append(append(args, meta...), l.producerArgs(tx)...)
 	cmds := make([]rueidis.Completed, 0, tx.entries+4)
-	cmds = append(cmds, b.Multi().Build(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held}, args))
+	// However large it is, it must not take another connection than the others.
+	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held}, args))
 	if l.layout == store.LayoutLog {
 		cmds = l.addBatches(cmds, tx)
 	} else {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -36,6 +38,8 @@ type Store struct {
 	mu     sync.Mutex
 	closed bool
 	logs   map[*log]struct{} // the handles that are open
+
+	maxArgument atomic.Int64 // what Redis takes as one value
 }
 
 var (
@@ -95,11 +99,35 @@ func (s *Store) eval(script string, keys, args []string) rueidis.Completed {
 	return s.client.B().Eval().Script(script).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
+// defaultMaxArgument is proto-max-bulk-len of a server that nobody configured.
+const defaultMaxArgument = 512 << 20
+
+// learnLimit asks once how large a value may be. Redis hangs up on who sends a
+// larger one, and takes everybody else's commands on that connection with it.
+// If it does not tell, it is taken to have the default.
+func (s *Store) learnLimit(ctx context.Context) {
+	if s.maxArgument.Load() != 0 {
+		return
+	}
+	limit := int64(defaultMaxArgument)
+	config, err := s.do(ctx, s.client.B().ConfigGet().Parameter("proto-max-bulk-len").Build()).AsStrMap()
+	if _, answered := rueidis.IsRedisErr(err); err != nil && !answered {
+		return
+	}
+	if err == nil {
+		if n, err := strconv.ParseInt(config["proto-max-bulk-len"], 10, 64); err == nil && n > 0 {
+			limit = n
+		}
+	}
+	s.maxArgument.Store(limit)
+}
+
 // Open implements store.Store.
 func (s *Store) Open(ctx context.Context, tp store.TopicPartition, leaderEpoch int32, cfg store.LogConfig) (store.Log, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	s.learnLimit(ctx)
 	l, err := s.open(ctx, tp, leaderEpoch, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", logKeys(s.prefix, tp).stream, err)
