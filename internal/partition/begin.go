@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -26,6 +27,10 @@ type flight struct {
 	// Who sent the same batch again meanwhile waits for the same outcome.
 	again []func(Appended)
 }
+
+// goneFor is how long a log that is gone is left alone, which is more than it
+// takes to hear of a change of the metadata.
+const goneFor = 2 * time.Second
 
 // unknownOffset is the offset of a batch whose append is under way.
 const unknownOffset = -1
@@ -72,6 +77,9 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*open
 		return nil, nil, kerr.NotLeaderForPartition
 	}
 	if p.failed.Load() {
+		if p.deps.now().Before(p.notBefore) {
+			return nil, nil, kerr.NotLeaderForPartition
+		}
 		if err := p.openAgain(ctx); err != nil {
 			return nil, nil, p.wireError("open", err)
 		}
@@ -117,8 +125,14 @@ func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) 
 	p.flights = slices.DeleteFunc(p.flights, func(o *flight) bool { return o == f })
 	current := p.log.Load() == l
 	switch {
-	case err != nil && current && !errors.Is(err, store.ErrClosed):
+	case err != nil && current:
 		p.failed.Store(true)
+		if errors.Is(err, store.ErrClosed) {
+			// The log is gone. If that is because the topic is, or because
+			// another leads, this partition is closed soon; if Redis lost it, a
+			// new one is begun.
+			p.notBefore = p.deps.now().Add(goneFor)
+		}
 	case err == nil && current && f.producer >= 0:
 		if x := p.lastBatch(f); x != nil {
 			x.BaseOffset, x.LastOffset = at.BaseOffset, at.LastOffset

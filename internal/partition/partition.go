@@ -48,6 +48,7 @@ type Partition struct {
 	pipelined bool
 	slots     chan struct{} // taken by appends under way
 	flights   []*flight     // those, oldest first
+	notBefore time.Time     // when a failed log may be opened again
 
 	dirty   atomic.Bool // on the manager's list for the background flush
 	waiters waiters
