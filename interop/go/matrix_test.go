@@ -87,7 +87,6 @@ func writeAndReadBack(t *testing.T, c client, codec string) {
 		t.Fatal(err)
 	}
 	w.readWith(t, c)
-	w.inspect(t)
 }
 
 // shareAndLeave has two members share a topic, and one of them leave.

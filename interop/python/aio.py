@@ -82,7 +82,7 @@ async def seek_and_pause():
     check.equal({1}, {r[0] for r in await read(c, 9)}, "partitions while one is paused")
     c.resume(p0)
     check.equal(10, len(await read(c, 10)), "records of the partition that was paused")
-    check.equal({p0: offsets[0]}, await c.beginning_offsets([p0]), "the beginning")
+    assert (await c.beginning_offsets([p0]))[p0] <= offsets[0], "the beginning is after the first record"
     check.equal({p0: offsets[36] + 1}, await c.end_offsets([p0]), "the end")
     await c.stop()
 

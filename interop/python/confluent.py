@@ -86,7 +86,8 @@ def seek_and_pause():
     assert c.poll(0.3) is None, "a record of a paused partition"
     c.resume([p0])
     check.equal(10, len(read(c, 10)), "records of the partition that was paused")
-    check.equal((offsets[0], offsets[36] + 1), c.get_watermark_offsets(p0), "watermarks")
+    low, high = c.get_watermark_offsets(p0)
+    assert low <= offsets[0] and high == offsets[36] + 1, f"watermarks {low} and {high}"
     c.close()
 
 

@@ -78,7 +78,7 @@ def seek_and_pause():
     check.equal({1}, {r[0] for r in read(c, 9)}, "partitions while one is paused")
     c.resume(p0)
     check.equal(10, len(read(c, 10)), "records of the partition that was paused")
-    check.equal({p0: offsets[0]}, c.beginning_offsets([p0]), "the beginning")
+    assert c.beginning_offsets([p0])[p0] <= offsets[0], "the beginning is after the first record"
     check.equal({p0: offsets[36] + 1}, c.end_offsets([p0]), "the end")
     c.close()
 

@@ -46,7 +46,7 @@ final class Consuming {
             c.assign(all);
             Map<TopicPartition, Long> begin = c.beginningOffsets(all);
             Map<TopicPartition, Long> end = c.endOffsets(all);
-            Check.equal(written.get(0).offset(), begin.get(p0), "the beginning");
+            Check.that(begin.get(p0) <= written.get(0).offset(), "the beginning is " + begin + ", the first record is " + written.get(0));
             Check.equal(written.get(RECORDS - 1).offset() + 1, end.get(p1), "the end");
             // Record 51 is in partition 1.
             c.pause(List.of(p0));
