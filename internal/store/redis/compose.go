@@ -32,6 +32,7 @@ type transaction struct {
 	from    tail
 	to      tail
 	prev    *transaction
+	acked   int64 // the counter of the last one acknowledged before it was made
 	// producers is the state after it of the producers that it has batches of.
 	producers map[int64]store.Producer
 
@@ -45,10 +46,9 @@ func (l *log) compose(group []*pending, prev *transaction) (*transaction, error)
 	tx := &transaction{group: group, prev: prev, producers: map[int64]store.Producer{}, done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	tx.from = l.tail
+	tx.from, tx.acked = l.tail, l.tail.counter
 	if prev != nil {
 		tx.from = prev.to
-		// What was trimmed meanwhile counts for both.
 	}
 	tx.to = tx.from
 	var records int64

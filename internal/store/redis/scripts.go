@@ -32,7 +32,9 @@ end
 const openScript = infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'none' and kind ~= 'stream' then return {'type', kind} end
-local n = redis.call('HGET', KEYS[2], 'n')
+local m = redis.call('HMGET', KEYS[2], 'n', 'layout')
+local n = m[1]
+if m[2] == 'shared' then return {'type', 'log that brokers share'} end
 if n then
   local epoch = tonumber(string.match(n, '^(-?%d+)%.'))
   if not epoch then return {'token', n} end

@@ -117,7 +117,7 @@ func (l *log) outcome(tx *transaction) error {
 // the last id of its stream, and what Redis said.
 func (l *log) refused(what string, tx *transaction, token, lastID, why string) error {
 	if token != l.token(tx.from.counter) {
-		if strings.HasPrefix(token, l.owner) {
+		if at, err := parseToken(token); err == nil && strings.HasPrefix(token, l.owner) && at[2] >= tx.acked {
 			return errTryAgain // What it builds upon has not arrived.
 		}
 		return l.refusal(token)
