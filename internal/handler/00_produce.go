@@ -38,6 +38,7 @@ type produceCall struct {
 	outcomes []*produceOutcome
 	open     atomic.Int32
 	resp     *protocol.Response
+	settled  chan struct{} // closed at the end; only for acks=0
 	image    *metadata.Image
 }
 
@@ -67,10 +68,15 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 		p.done() // Somebody may still report to it.
 		return nil, err
 	}
-	p.done()
 	if p.acks == 0 {
+		// There is no answer, but what comes next on the connection comes after
+		// it, and a failure must be known by then.
+		p.settled = make(chan struct{})
+		p.done()
+		<-p.settled
 		return nil, p.failure()
 	}
+	p.done()
 	return p.resp, nil
 }
 
@@ -137,6 +143,8 @@ func (p *produceCall) done() {
 	}
 	if p.acks != 0 {
 		p.resp.Complete(&p.request, p.response())
+	} else if p.settled != nil {
+		close(p.settled)
 	}
 }
 

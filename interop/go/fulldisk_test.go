@@ -26,6 +26,7 @@ const (
 // KAFKA_STORAGE_ERROR. Fetch must go on, and when there is room again, so must
 // Produce, with every acknowledged record in place.
 func TestFullDisk(t *testing.T) {
+	onlyOn(t, "disk")
 	if !mayMount(t) {
 		testInNamespace(t)
 		return

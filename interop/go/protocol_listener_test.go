@@ -46,6 +46,7 @@ func TestListenersAdvertiseTheirOwnAddresses(t *testing.T) {
 }
 
 func TestSIGTERMDrains(t *testing.T) {
+	onlyOn(t, "disk") // On Redis a broker that ends sends its clients to the others.
 	b := serve(t, t.TempDir())
 	createTopic(t, b.addr(), "drained", 1)
 	createTopic(t, b.addr(), "other", 1)
