@@ -56,8 +56,12 @@ fuzz: ## Run every fuzz target for T (make fuzz T=1m)
 sim: ## Simulate the group coordinator (make sim N=100000, or SEED=17 N=1 for one seed)
 	go test ./internal/sim -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
 
-e2e: setup ## Run real Kafka clients against the broker
-	cd $(CLIENTS) && go test -count=1 -shuffle=on ./...
+# What of the client tests is not run on Redis.
+NOTREDIS = TestHostileClientsDisturbNobody|TestAFleetLosesBrokersButNoRecordAndNoCommit|TestGroupsDeliverEverythingWhileMembersComeAndGo|TestKillsDuringRebalancesLoseNoCommit
+
+e2e: setup ## Run real Kafka clients against the broker, on disk and on Redis
+	cd $(CLIENTS) && go test -count=1 -shuffle=on -timeout 15m ./...
+	cd $(CLIENTS) && INTEROP_STORE=redis go test -count=1 -shuffle=on -timeout 15m -skip '$(NOTREDIS)' ./...
 
 interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES="disk redis")
 	@scripts/setup interop
