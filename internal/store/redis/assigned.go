@@ -90,10 +90,15 @@ func (a *Assignments) Announce(ctx context.Context, assigned Assigned) error {
 // created by their first commit.
 func (a *Assignments) Listen(ctx context.Context) {
 	for {
-		// It ends with an error, or with none when the client is closed.
-		_ = a.client.Receive(ctx, a.client.B().Subscribe().Channel(a.channel).Build(), func(m rueidis.PubSubMessage) {
+		// It ends with an error, or with none when the client is closed. The
+		// connection is one of its own: Redis gives up on a connection with a
+		// subscription when 32 MB of answers wait to be read on it
+		// (client-output-buffer-limit), and a few fetches are more than that.
+		own, giveBack := a.client.Dedicate()
+		_ = own.Receive(ctx, own.B().Subscribe().Channel(a.channel).Build(), func(m rueidis.PubSubMessage) {
 			a.hear(m.Message)
 		})
+		giveBack()
 		select {
 		case <-ctx.Done():
 			return
