@@ -197,6 +197,9 @@ func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Resp
 	if s == nil || !s.c.opts.Alive() {
 		return Failed(req, kerr.NotCoordinator)
 	}
+	if s.available(req) != nil {
+		s.awaitLoad(ctx)
+	}
 	if err := s.available(req); err != nil {
 		return Failed(req, err)
 	}
@@ -214,6 +217,22 @@ func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Resp
 		return Failed(req, kerr.NotCoordinator)
 	case <-s.stopped:
 		return Failed(req, kerr.NotCoordinator)
+	}
+}
+
+// loadPatience is how long a request waits for a shard that loads for the first
+// time. That is mostly a matter of milliseconds, and a client that is told to try
+// again waits for longer.
+const loadPatience = 500 * time.Millisecond
+
+func (s *shard) awaitLoad(ctx context.Context) {
+	patience := time.NewTimer(loadPatience)
+	defer patience.Stop()
+	select {
+	case <-s.loaded:
+	case <-s.stopped:
+	case <-patience.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -29,6 +29,7 @@ type shard struct {
 	inbox       chan item
 	stop        chan struct{}
 	stopped     chan struct{}
+	loaded      chan struct{} // closed after the first load
 	phase       atomic.Int32
 
 	// Owned by run.
@@ -62,7 +63,7 @@ type item struct {
 func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
 	return &shard{
 		c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index),
-		inbox: make(chan item, inboxSize), stop: make(chan struct{}), stopped: make(chan struct{}),
+		inbox: make(chan item, inboxSize), stop: make(chan struct{}), stopped: make(chan struct{}), loaded: make(chan struct{}),
 	}
 }
 
@@ -84,6 +85,7 @@ func (s *shard) run() {
 	if !s.load(ctx) {
 		return
 	}
+	close(s.loaded)
 	var due time.Time // for which wake is set
 	for {
 		s.flush(ctx)
