@@ -115,12 +115,17 @@ func brokerSettings(image *metadata.Image, name string) []setting {
 	return append(out, setting{name, value, sourceDefault})
 }
 
-// settingsOfBroker does so for all brokers or, given a name, for one. What is
-// altered is always the setting of all brokers, but Kafka's tools show for one
-// broker only what is its own: there it is shown as that.
+// settingsOfBroker does so for one broker or, without a name, for all brokers,
+// of which Kafka tells only what was altered. What is altered is always the
+// setting of all brokers, but Kafka's tools show for one broker only what is its
+// own: there it is shown as that.
 func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []setting {
 	settings := brokerSettings(image, d.Name)
-	if broker != "" && settings[0].source == sourceDynamicBroker {
+	altered := settings[0].source == sourceDynamicBroker
+	switch {
+	case broker == "" && !altered:
+		return nil
+	case broker != "" && altered:
 		settings[0].source = kmsg.ConfigSourceDynamicBrokerConfig
 	}
 	return settings
@@ -134,6 +139,9 @@ func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRe
 			continue
 		}
 		all := values(d)
+		if len(all) == 0 {
+			continue
+		}
 		c := kmsg.NewDescribeConfigsResponseResourceConfig()
 		c.Name, c.Value, c.Source = d.Name, &all[0].value, all[0].source
 		c.IsDefault = all[0].source == sourceDefault

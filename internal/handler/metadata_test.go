@@ -47,17 +47,23 @@ func TestAlteredSettingsOfABrokerAreShownAsItsOwn(t *testing.T) {
 	if r := w.request(alter).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; r.ErrorCode != 0 {
 		t.Fatal(kerr.ErrorForCode(r.ErrorCode))
 	}
-	for broker, want := range map[string]kmsg.ConfigSource{
-		"1": kmsg.ConfigSourceDynamicBrokerConfig, "": kmsg.ConfigSourceDynamicDefaultBrokerConfig,
+	for _, tt := range []struct {
+		broker string
+		names  []string
+		want   kmsg.ConfigSource
+	}{
+		{"1", []string{name}, kmsg.ConfigSourceDynamicBrokerConfig},
+		{"", []string{name}, kmsg.ConfigSourceDynamicDefaultBrokerConfig},
+		{"", nil, kmsg.ConfigSourceDynamicDefaultBrokerConfig}, // All that all brokers have is this one.
 	} {
 		describe := kmsg.NewPtrDescribeConfigsRequest()
 		describe.Version = 4
 		described := kmsg.NewDescribeConfigsRequestResource()
-		described.ResourceType, described.ResourceName, described.ConfigNames = kmsg.ConfigResourceTypeBroker, broker, []string{name}
+		described.ResourceType, described.ResourceName, described.ConfigNames = kmsg.ConfigResourceTypeBroker, tt.broker, tt.names
 		describe.Resources = append(describe.Resources, described)
-		got := w.request(describe).(*kmsg.DescribeConfigsResponse).Resources[0].Configs[0]
-		if *got.Value != value || got.Source != want {
-			t.Errorf("broker %q: value %s, source %s, want %s", broker, *got.Value, got.Source, want)
+		got := w.request(describe).(*kmsg.DescribeConfigsResponse).Resources[0].Configs
+		if len(got) != 1 || *got[0].Value != value || got[0].Source != tt.want {
+			t.Errorf("broker %q: %d settings, value %s, source %s, want %s", tt.broker, len(got), *got[0].Value, got[0].Source, tt.want)
 		}
 	}
 }
