@@ -8,7 +8,7 @@ ARGS ?=
 N    ?= 1000
 SEED ?= 1
 # Stores that `make interop` tries, and a regular expression of its rows.
-STORES ?= disk
+STORES ?= disk redis
 ROWS   ?=
 
 # The client tests are a module of their own, so that muster does not depend on
@@ -63,7 +63,7 @@ e2e: setup ## Run real Kafka clients against the broker, on disk and on Redis
 	cd $(CLIENTS) && go test -count=1 -shuffle=on -timeout 15m ./...
 	cd $(CLIENTS) && INTEROP_STORE=redis go test -count=1 -shuffle=on -timeout 15m -skip '$(NOTREDIS)' ./...
 
-interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES="disk redis")
+interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES=disk ROWS=Java)
 	@scripts/setup interop
 	go run ./interop/matrix -stores "$(STORES)" -rows "$(ROWS)" -write docs/clients.md
 
