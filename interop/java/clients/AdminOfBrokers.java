@@ -39,7 +39,7 @@ final class AdminOfBrokers {
         ConfigResource broker = new ConfigResource(ConfigResource.Type.BROKER, node().idString());
         Check.equal("0", value(broker, "group.initial.rebalance.delay.ms"), "a setting from the command line");
         // What nothing else here depends on, and another one for each version: they run at the same time.
-        String name = Map.of("4", "offsets.retention.minutes", "3", "producer.id.expiration.ms", "2", "log.cleaner.delete.retention.ms")
+        String name = Map.of("4", "log.cleaner.delete.retention.ms", "3", "log.cleaner.max.compaction.lag.ms", "2", "log.retention.bytes")
             .get(Check.version().substring(0, 1));
         String before = value(broker, name);
         AdminOfTopics.alter(broker, OpType.SET, name, "90000000");

@@ -124,13 +124,13 @@ final class Tools {
         Check.run("kafka-configs: brokers", () -> {
             String[] broker = {"--entity-type", "brokers", "--entity-name", "1"};
             prints("group.initial.rebalance.delay.ms=0 ", configs.run(with(broker, "--describe", "--all")));
-            configs.run(with(broker, "--alter", "--add-config", "offset.metadata.max.bytes=5000"));
-            prints("offset.metadata.max.bytes=5000 ", configs.run(with(broker, "--describe")));
-            configs.run(with(broker, "--alter", "--delete-config", "offset.metadata.max.bytes"));
+            configs.run(with(broker, "--alter", "--add-config", "log.index.interval.bytes=5000"));
+            prints("log.index.interval.bytes=5000 ", configs.run(with(broker, "--describe")));
+            configs.run(with(broker, "--alter", "--delete-config", "log.index.interval.bytes"));
             String[] all = {"--entity-type", "brokers", "--entity-default"};
-            configs.run(with(all, "--alter", "--add-config", "offset.metadata.max.bytes=6000"));
-            prints("offset.metadata.max.bytes=6000 ", configs.run(with(all, "--describe")));
-            configs.run(with(all, "--alter", "--delete-config", "offset.metadata.max.bytes"));
+            configs.run(with(all, "--alter", "--add-config", "log.index.interval.bytes=6000"));
+            prints("log.index.interval.bytes=6000 ", configs.run(with(all, "--describe")));
+            configs.run(with(all, "--alter", "--delete-config", "log.index.interval.bytes"));
         });
     }
 
