@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/internal/record"
+	"muster/internal/redistest"
 	"muster/internal/store"
 )
 
@@ -202,5 +203,21 @@ func TestALargeBatch(t *testing.T) {
 				t.Errorf("%d records", len(got))
 			}
 		})
+	}
+}
+
+// TestLogsAreListedWithoutReplicas kills the replicas of a cluster.
+func TestLogsAreListedWithoutReplicas(t *testing.T) {
+	s := redistest.Cluster(t)
+	b := newBedAt(t, s.URL(), inBatches)
+	for b.at.Partition = range int32(20) {
+		b.open(1)
+	}
+	for _, n := range s.Nodes[3:] {
+		n.Kill()
+	}
+	logs, err := b.store.List(b.ctx)
+	if err != nil || len(logs) != 20 {
+		t.Errorf("%d logs, %v", len(logs), err)
 	}
 }

@@ -189,57 +189,6 @@ func (s *Store) forget(l *log) {
 	delete(s.logs, l)
 }
 
-// List implements store.Store.
-func (s *Store) List(ctx context.Context) ([]store.TopicPartition, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	found := map[store.TopicPartition]struct{}{}
-	for address, node := range s.client.Nodes() {
-		if err := s.scan(ctx, node, found); err != nil {
-			return nil, attempt("list logs at "+address, err)
-		}
-	}
-	out := make([]store.TopicPartition, 0, len(found))
-	for tp := range found {
-		out = append(out, tp)
-	}
-	return out, nil
-}
-
-// scan finds the logs of one server by their meta keys. Replicas hold what
-// their primaries hold, and may be away.
-func (s *Store) scan(ctx context.Context, node rueidis.Client, found map[store.TopicPartition]struct{}) error {
-	if s.client.Mode() != rueidis.ClientModeStandalone {
-		bounded, cancel := s.bounded(ctx)
-		role, err := node.Do(bounded, node.B().Role().Build()).ToArray()
-		cancel()
-		if err != nil {
-			return err
-		}
-		if name, _ := role[0].ToString(); name != "master" {
-			return nil
-		}
-	}
-	pattern := "{" + escapeGlob(s.prefix) + ":*}" + metaSuffix
-	for cursor := uint64(0); ; {
-		bounded, cancel := s.bounded(ctx)
-		page, err := node.Do(bounded, node.B().Scan().Cursor(cursor).Match(pattern).Count(1000).Build()).AsScanEntry()
-		cancel()
-		if err != nil {
-			return err
-		}
-		for _, key := range page.Elements {
-			if tp, ok := parseMetaKey(s.prefix, key); ok {
-				found[tp] = struct{}{}
-			}
-		}
-		if cursor = page.Cursor; cursor == 0 {
-			return nil
-		}
-	}
-}
-
 // Close implements store.Store. Appends under way are waited for.
 func (s *Store) Close() error {
 	s.mu.Lock()
