@@ -118,6 +118,13 @@ type contest struct {
 	subjects []*subject
 	pairs    *pairReport
 	round    int
+	noted    []noted // in this turn
+}
+
+// noted is a value of a turn.
+type noted struct {
+	metric pairMetric
+	value  float64
 }
 
 // subject is one of the two that are measured.
@@ -186,15 +193,35 @@ func (c *contest) all() error {
 		}
 		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.startUps, c.killed} {
 			for i := range c.subjects {
-				s := c.subjects[(i+c.round)%len(c.subjects)]
-				err := c.inScratch(func(folder string) error { return measure(s, folder) })
-				if err != nil {
-					return fmt.Errorf("round %d, %s: %w", c.round+1, s.side, err)
+				if err := c.turn(c.subjects[(i+c.round)%len(c.subjects)], measure); err != nil {
+					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// turn measures one side. Kafka may try twice: on a machine that is busy
+// otherwise it may lose touch with its own controller, and give up its
+// partitions for a while. Nothing of the first try counts then. A failure of
+// muster is a failure of the run.
+func (c *contest) turn(s *subject, measure func(s *subject, folder string) error) error {
+	for tries := 1; ; tries++ {
+		c.noted = nil
+		err := c.inScratch(func(folder string) error { return measure(s, folder) })
+		switch {
+		case err == nil:
+			for _, n := range c.noted {
+				c.pairs.add(n.metric, s.side, n.value)
+			}
+			return nil
+		case s.side == ours || tries == 2 || c.ctx.Err() != nil:
+			return fmt.Errorf("round %d, %s: %w", c.round+1, s.side, err)
+		}
+		c.pairs.Again++
+		c.say("round %d of %d, %s tries again: %s", c.round+1, c.rounds, s.side, err)
+	}
 }
 
 // anyWanted says whether one of the measures was asked for.
@@ -244,7 +271,7 @@ func (c *contest) open(s *subject, folder string, set ...string) (*session, erro
 // note notes a value, and tells of it.
 func (x *session) note(m pairMetric, v float64) {
 	if x.wanted(m.group) {
-		x.pairs.add(m, x.side, v)
+		x.noted = append(x.noted, noted{m, v})
 		x.say("round %d of %d, %s, %s: %s %s", x.round+1, x.rounds, x.side, m.title(), number(v), m.unit)
 	}
 }

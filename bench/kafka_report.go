@@ -43,6 +43,7 @@ type pairReport struct {
 	*report
 	Kafka  string `json:"kafka,omitempty"`  // version
 	Others string `json:"others,omitempty"` // how busy other programs kept the machine during the run
+	Again  int    `json:"again,omitempty"`  // turns that Kafka failed and tried again
 	rows   []*pairRow
 }
 
@@ -121,6 +122,9 @@ func (r *pairReport) setting() string {
 	out := r.report.setting()
 	if r.Others != "" {
 		out += ", other programs had " + r.Others + " of the processor's time during it"
+	}
+	if r.Again > 0 {
+		out += fmt.Sprintf(", Kafka failed %s and tried again", count(r.Again, "time"))
 	}
 	if r.Kafka != "" {
 		out = "Kafka " + r.Kafka + ", " + out

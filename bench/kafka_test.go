@@ -180,3 +180,25 @@ func TestChartsAreXMLAndFitTheirPage(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyKafkaTriesAgainAndItsFirstTryDoesNotCount(t *testing.T) {
+	for _, s := range []side{ours, theirs} {
+		b := &bench{options: &options{rounds: 1}, ctx: t.Context(), folder: t.TempDir(), progress: io.Discard}
+		c := &contest{bench: b, pairs: &pairReport{report: newReport("x")}}
+		tries := 0
+		err := c.turn(&subject{side: s}, func(*subject, string) error {
+			tries++
+			c.noted = append(c.noted, noted{pairMetric{group: "x"}, float64(tries)})
+			if tries == 1 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		if s == ours && (err == nil || tries != 1 || len(c.pairs.rows) > 0) {
+			t.Errorf("muster: %d tries, %v", tries, err)
+		}
+		if s == theirs && (err != nil || tries != 2 || len(c.pairs.rows[0].Kafka) != 1 || c.pairs.rows[0].Kafka[0] != 2) {
+			t.Errorf("Kafka: %d tries, %v", tries, err)
+		}
+	}
+}
