@@ -11,13 +11,15 @@ import (
 
 // pending is an append, or a flush, that waits for its turn.
 type pending struct {
-	batch  record.Batch // our copy
-	words  []string     // in the stream layout: the entries one after the other …
-	ends   []int        // … and where each ends
-	bytes  int64
-	latest int64 // the largest timestamp
-	err    error // it is refused, but not before its turn
-	base   int64
+	batch record.Batch // our copy
+	words []string     // in the stream layout: the entries one after the other …
+	ends  []int        // … and where each ends
+	bytes int64
+	// largest is the size of the largest entry, latest the largest timestamp.
+	largest int64
+	latest  int64
+	err     error // it is refused, but not before its turn
+	base    int64
 	// answered says that Redis has read the batch, and nobody else will.
 	answered bool
 
@@ -85,6 +87,7 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 	p := &pending{batch: buffers.copy(batch)}
 	if l.layout == store.LayoutLog {
 		p.bytes = int64(len(batch))
+		p.largest = p.bytes
 		return p, l.checkSize(p.bytes)
 	}
 	if err := p.split(); err != nil {
@@ -136,7 +139,9 @@ func (p *pending) split() error {
 		if int(r.OffsetDelta) != len(p.ends) {
 			return errOffsetDeltas
 		}
-		p.bytes += c.add(r).size()
+		size := c.add(r).size()
+		p.bytes += size
+		p.largest = max(p.largest, size)
 		p.ends = append(p.ends, len(c.words))
 		p.latest = max(p.latest, r.Timestamp)
 		if p.batch.Codec() != record.None && p.bytes > maxUnpacked {

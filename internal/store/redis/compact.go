@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"muster/internal/record"
@@ -24,6 +25,9 @@ func (l *log) Compact(ctx context.Context, c store.Compaction) error {
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
 	if _, err := l.own(ctx, "compact", checkScript); err != nil {
+		return err
+	}
+	if err := l.forgetSometimes(ctx); err != nil {
 		return err
 	}
 	worth, err := l.worthCompacting(ctx, c)
@@ -137,8 +141,8 @@ func (l *log) compactBatches(ctx context.Context, p *pass, nextOffset int64) err
 	if w.started {
 		return l.swap(ctx, w, limit)
 	}
-	for _, gone := range w.dropped {
-		if err := l.remove(ctx, []item{gone}); err != nil {
+	for part := range slices.Chunk(w.dropped, scanEntries) {
+		if err := l.remove(ctx, part); err != nil {
 			return err
 		}
 	}

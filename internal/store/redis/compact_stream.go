@@ -64,12 +64,13 @@ func (l *log) compactEntries(ctx context.Context, p *pass, nextOffset int64) err
 func (l *log) scanKeys(ctx context.Context, offset, next int64, fn func(keyed) error) error {
 	from, to := l.span(offset, next)
 	for !to.less(from) {
-		args := []string{from.String(), to.String(), decimal(scanEntries)}
+		count := entriesIn(scanBytes, l.average())
+		args := []string{from.String(), to.String(), decimal(count)}
 		r, err := replies(l.store.do(ctx, l.store.eval(keysScript, []string{l.keys.stream}, args)))
 		if err != nil {
 			return attempt("scan "+l.keys.stream, err)
 		}
-		more := len(r) == 5*scanEntries
+		more := int64(len(r)) == 5*count
 		for ; len(r) >= 5; r = r[5:] {
 			id, err := parseID(r[0].text())
 			if err != nil {

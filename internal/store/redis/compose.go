@@ -21,6 +21,8 @@ type tail struct {
 	// ahead is how far, in ms, the timestamp of a record was ahead of its id at
 	// most (stream layout). It bounds where a search by timestamp must begin.
 	ahead int64
+	// largest is the size of the largest entry ever appended.
+	largest int64
 }
 
 // transaction is a group with its offsets. It builds upon the log as it is, or
@@ -34,7 +36,7 @@ type transaction struct {
 	prev    *transaction
 	acked   int64 // the counter of the last one acknowledged before it was made
 	// producers is the state after it of the producers that it has batches of.
-	producers map[int64]store.Producer
+	producers map[int64]producer
 
 	done    chan struct{} // closed when there are results
 	results results
@@ -43,7 +45,7 @@ type transaction struct {
 
 // compose gives offsets to a group.
 func (l *log) compose(group []*pending, prev *transaction) (*transaction, error) {
-	tx := &transaction{group: group, prev: prev, producers: map[int64]store.Producer{}, done: make(chan struct{})}
+	tx := &transaction{group: group, prev: prev, producers: map[int64]producer{}, done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tx.from, tx.acked = l.tail, l.tail.counter
@@ -91,11 +93,12 @@ func (l *log) place(tx *transaction, p *pending) {
 	tx.to.next = p.batch.LastOffset() + 1
 	tx.to.maxTimestamp = max(tx.to.maxTimestamp, p.batch.MaxTimestamp())
 	tx.to.ahead = max(tx.to.ahead, p.latest-int64(l.id(p.base).ms))
+	tx.to.largest = max(tx.to.largest, p.largest)
 	if p.batch.ProducerID() < 0 || p.batch.Control() {
 		return
 	}
 	id := p.batch.ProducerID()
-	tx.producers[id] = noteBatch(l.producer(tx, id), p.batch)
+	tx.producers[id] = producer{noteBatch(l.producer(tx, id), p.batch), l.clock.now(l.store.now())}
 }
 
 // producer returns the state of a producer as a transaction finds it. The lock
@@ -103,10 +106,10 @@ func (l *log) place(tx *transaction, p *pending) {
 func (l *log) producer(tx *transaction, id int64) store.Producer {
 	for ; tx != nil; tx = tx.prev {
 		if p, ok := tx.producers[id]; ok {
-			return p
+			return p.Producer
 		}
 	}
-	return l.producers[id]
+	return l.producers[id].Producer
 }
 
 // base chooses the offset for the next records. In the stream layout it is the

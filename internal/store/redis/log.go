@@ -27,20 +27,21 @@ type log struct {
 	cleaned  cleaned    // guarded by maintain
 
 	// sending is held by who talks to the end of the log: the sender, while it
-	// has transactions under way, and those who claim it. It guards the next
-	// three.
+	// has transactions under way, and those who claim it. It guards what
+	// follows.
 	sending  sync.Mutex
 	claimed  atomic.Int32 // how many wait for it
 	clock    clock
 	pace     pace
 	attempts int64 // transactions so far
+	forgot   int64 // when idle producers were forgotten, in ms of the server's time
 
 	mu       sync.Mutex
 	start    int64
 	tail     tail // as far as acknowledged
 	replicas int
 	// producers is what Redis knows of idempotent producers.
-	producers map[int64]store.Producer
+	producers map[int64]producer
 	ended     bool  // deleted, or its store closed: nothing works
 	closed    bool  // nothing may be changed
 	failed    error // why nothing can be appended

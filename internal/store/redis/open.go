@@ -129,8 +129,12 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	if l.layout != want {
 		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", l.layout, "configured", want)
 	}
-	if l.tail.size, err = number(f.meta, "size"); err != nil {
-		return err
+	for field, value := range map[string]*int64{
+		"size": &l.tail.size, "largest": &l.tail.largest, "ahead": &l.tail.ahead, "cleaned": &l.cleaned.to, "clean": &l.cleaned.bytes,
+	} {
+		if *value, err = number(f.meta, field); err != nil {
+			return err
+		}
 	}
 	l.tail.maxTimestamp = record.NoTimestamp
 	if _, ok := f.meta["maxts"]; ok {
@@ -138,21 +142,13 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 			return err
 		}
 	}
-	if l.tail.ahead, err = number(f.meta, "ahead"); err != nil {
-		return err
-	}
-	if l.cleaned.to, err = number(f.meta, "cleaned"); err != nil {
-		return err
-	}
-	if l.cleaned.bytes, err = number(f.meta, "clean"); err != nil {
-		return err
-	}
 	if l.tail.epochs, err = parseEpochs(f.meta["epochs"]); err != nil {
 		return err
 	}
 	if err := l.loadBounds(ctx, f); err != nil {
 		return err
 	}
+	l.forgot = f.time
 	l.clock = clock{server: f.time, local: l.store.now()}
 	return l.loadSize(ctx, f)
 }

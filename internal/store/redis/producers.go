@@ -15,13 +15,19 @@ import (
 // partition may forget it earlier.
 const producerExpiry = 7 * 24 * time.Hour
 
+// producer is what is kept of a producer, and when it last appended, in ms of
+// the server's time.
+type producer struct {
+	store.Producer
+	when int64
+}
+
 // producerArgs are the fields and values that a transaction writes into the
 // hash of producers.
-func (l *log) producerArgs(tx *transaction) []string {
-	now := l.clock.now(l.store.now())
-	var args []string
+func producerArgs(tx *transaction) []string {
+	args := make([]string, 0, 2*len(tx.producers))
 	for id, p := range tx.producers {
-		args = append(args, decimal(id), formatProducer(p, now))
+		args = append(args, decimal(id), formatProducer(p))
 	}
 	return args
 }
@@ -31,8 +37,8 @@ func (l *log) producerArgs(tx *transaction) []string {
 //	<when, ms> <producer epoch> <last timestamp>;<base sequence> <last sequence> <base offset> <last offset> <timestamp>;…
 //
 // with the oldest batch first.
-func formatProducer(p store.Producer, now int64) string {
-	b := fmt.Appendf(nil, "%d %d %d", now, p.Epoch, p.LastTimestamp)
+func formatProducer(p producer) string {
+	b := fmt.Appendf(nil, "%d %d %d", p.when, p.Epoch, p.LastTimestamp)
 	for _, x := range p.Batches {
 		b = append(b, ';')
 		for i, n := range []int64{int64(x.BaseSequence), int64(x.LastSequence), x.BaseOffset, x.LastOffset, x.Timestamp} {
@@ -46,29 +52,29 @@ func formatProducer(p store.Producer, now int64) string {
 }
 
 // parseProducer reads what formatProducer wrote.
-func parseProducer(id, text string) (p store.Producer, when int64, err error) {
+func parseProducer(id, text string) (p producer, err error) {
 	bad := fmt.Errorf("%w: producer %q is %q", store.ErrCorrupt, id, text)
 	if p.ID, err = strconv.ParseInt(id, 10, 64); err != nil {
-		return p, 0, bad
+		return p, bad
 	}
 	head, rest, more := strings.Cut(text, ";")
 	n, ok := numbers(head, 3)
 	if !ok {
-		return p, 0, bad
+		return p, bad
 	}
-	p.Epoch, p.LastTimestamp = int16(n[1]), n[2]
+	p.when, p.Epoch, p.LastTimestamp = n[0], int16(n[1]), n[2]
 	for more {
 		var one string
 		one, rest, more = strings.Cut(rest, ";")
 		x, ok := numbers(one, 5)
 		if !ok {
-			return p, 0, bad
+			return p, bad
 		}
 		p.Batches = append(p.Batches, store.ProducerBatch{
 			BaseSequence: int32(x[0]), LastSequence: int32(x[1]), BaseOffset: x[2], LastOffset: x[3], Timestamp: x[4],
 		})
 	}
-	return p, n[0], nil
+	return p, nil
 }
 
 // numbers parses a list of exactly n numbers.
@@ -91,19 +97,29 @@ func numbers(text string, n int) ([]int64, bool) {
 // loadProducers reads the hash of producers, and forgets those that have been
 // idle for long.
 func (l *log) loadProducers(ctx context.Context, states map[string]string, now int64) error {
-	l.producers = make(map[int64]store.Producer, len(states))
-	var idle []string
+	l.producers = make(map[int64]producer, len(states))
 	for id, text := range states {
-		p, when, err := parseProducer(id, text)
+		p, err := parseProducer(id, text)
 		if err != nil {
 			return err
 		}
-		if when < now-producerExpiry.Milliseconds() {
-			idle = append(idle, id)
-			continue
-		}
 		l.producers[p.ID] = p
 	}
+	return l.forgetIdle(ctx, now)
+}
+
+// forgetIdle forgets the producers that have been idle for long. Appends must
+// not be under way, since one of them may be a producer's that comes back.
+func (l *log) forgetIdle(ctx context.Context, now int64) error {
+	var idle []string
+	l.mu.Lock()
+	for id, p := range l.producers {
+		if p.when < now-producerExpiry.Milliseconds() {
+			idle = append(idle, decimal(id))
+			delete(l.producers, id)
+		}
+	}
+	l.mu.Unlock()
 	for part := range slices.Chunk(idle, 1000) {
 		cmd := l.store.eval(forgetScript, []string{l.keys.stream, l.keys.meta, l.keys.producers}, append([]string{l.owner}, part...))
 		if err := l.store.do(ctx, cmd).Error(); err != nil {
@@ -111,6 +127,18 @@ func (l *log) loadProducers(ctx context.Context, states map[string]string, now i
 		}
 	}
 	return nil
+}
+
+// forgetSometimes forgets idle producers, once an hour.
+func (l *log) forgetSometimes(ctx context.Context) error {
+	l.claim()
+	defer l.release()
+	now := l.clock.now(l.store.now())
+	if now-l.forgot < time.Hour.Milliseconds() {
+		return nil
+	}
+	l.forgot = now
+	return l.forgetIdle(ctx, now)
 }
 
 // Producers implements store.Log. The state is kept with every append, so that
@@ -124,7 +152,7 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 	var out []store.Producer
 	for _, p := range l.producers {
 		p.Batches = slices.Clone(p.Batches)
-		out = append(out, p)
+		out = append(out, p.Producer)
 	}
 	slices.SortFunc(out, func(a, b store.Producer) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	return out, l.tail.next, nil

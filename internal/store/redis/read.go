@@ -11,11 +11,11 @@ import (
 )
 
 // A read asks for about as many entries as fit, going by the size of those
-// before. These bound what it asks for when it errs.
+// that were read before. When it errs, because small ones are followed by large
+// ones, the reply must not become too large all the same.
 const (
 	maxReadEntries = 2000
-	// maxBlindEntries is for the first read of a log.
-	maxBlindEntries = 100
+	maxReplyBytes  = 128 << 20
 )
 
 // readSizes remembers how large the entries are that were read of late.
@@ -28,12 +28,14 @@ func (s *readSizes) note(bytes, entries int) {
 }
 
 // entries returns how many entries to ask for.
-func (s *readSizes) entries(bytes int) int64 {
-	average := s.average.Load()
+func (l *log) entries(bytes int) int64 {
+	average := l.sizes.average.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if average == 0 {
-		return maxBlindEntries
+		average = l.tail.size/max(l.tail.count, 1) + 1
 	}
-	return min(max(int64(bytes), 0)/average+1, maxReadEntries)
+	return min(max(int64(bytes), 0)/average+1, maxReadEntries, max(maxReplyBytes/max(l.tail.largest, 1), 8))
 }
 
 // Read implements store.Log.
@@ -77,7 +79,7 @@ type sink interface {
 func (l *log) readInto(ctx context.Context, req store.ReadRequest, into sink) error {
 	from, to := l.span(req.Offset, req.NextOffset)
 	for !to.less(from) {
-		count := l.sizes.entries(into.room())
+		count := l.entries(into.room())
 		entries, err := l.fetch(ctx, req.Offset, from, to, count)
 		if err != nil {
 			return err

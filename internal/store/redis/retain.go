@@ -16,6 +16,9 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 	if _, err := l.own(ctx, "retain", checkScript); err != nil {
 		return err
 	}
+	if err := l.forgetSometimes(ctx); err != nil {
+		return err
+	}
 	if l.layout == store.LayoutStream {
 		if err := l.retainRoughly(ctx, r); err != nil {
 			return err

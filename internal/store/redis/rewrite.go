@@ -50,25 +50,24 @@ func (w *rewriter) plan(ctx context.Context, p *pass, start, nextOffset int64) (
 	if err != nil {
 		return 0, err
 	}
-	end := start
 	err = w.eachBatch(ctx, start, limit, func(s stored) error {
 		if s.batch.MaxTimestamp() > p.young {
+			limit = s.batch.BaseOffset()
 			return errFound
 		}
-		end = s.batch.LastOffset() + 1
 		kept, err := p.filter(s.batch)
 		if err != nil {
 			return fmt.Errorf("compact %s: entry %s: %w", w.keys.stream, s.id, err)
 		}
 		return w.take(ctx, s, kept)
 	})
-	return max(end, limit), err
+	return limit, err
 }
 
 // eachBatch reads batches from an offset on, below another. errFound ends it.
 func (w *rewriter) eachBatch(ctx context.Context, offset, next int64, fn func(stored) error) error {
 	from, to := entryID{ms: uint64(offset) + 1}, entryID{ms: uint64(max(next, 0))}
-	count := min(max(1<<20/max(w.average, 1), 1), maxReadEntries)
+	count := entriesIn(1<<20, w.average)
 	for !to.less(from) {
 		cmd := w.store.client.B().Xrange().Key(w.keys.stream).Start(from.String()).End(to.String()).Count(count).Build()
 		entries, err := w.store.do(ctx, cmd).ToArray()
@@ -156,7 +155,7 @@ func (w *rewriter) copyRest(ctx context.Context) error {
 // copy copies entries as they are, within the server.
 func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
 	for {
-		cmd := w.store.eval(copyScript, []string{w.keys.stream, w.dst}, []string{from.String(), to, decimal(scanBatches), decimal(rewriteExpiry)})
+		cmd := w.store.eval(copyScript, []string{w.keys.stream, w.dst}, []string{from.String(), to, decimal(entriesIn(scanBytes, w.average)), decimal(rewriteExpiry)})
 		last, err := w.store.do(ctx, cmd).ToString()
 		if err != nil {
 			return attempt("compact "+w.keys.stream, err)

@@ -8,12 +8,18 @@ import (
 	"muster/internal/store"
 )
 
-// How many entries a script looks at in one go: it holds the server up for
-// about a millisecond.
+// How much a script looks at in one go: it holds the server up for about a
+// millisecond.
 const (
-	scanBatches = 64
 	scanEntries = 500
+	scanBytes   = 4 << 20
 )
+
+// entriesIn returns how many entries there are in so many bytes, but not more
+// than a script shall look at.
+func entriesIn(bytes, average int64) int64 {
+	return min(max(bytes/max(average, 1), 1), scanEntries)
+}
 
 // item is what a scan tells of an entry: of a batch in the log layout, of a
 // record in the stream layout.
@@ -74,11 +80,11 @@ type part struct {
 }
 
 func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, error) {
-	script, count, args := headersScript, scanBatches, []string{from.String(), to.String()}
+	script, count := headersScript, entriesIn(scanBytes, l.average())
 	if l.layout == store.LayoutStream {
-		script, count = statsScript, scanEntries
+		script = statsScript
 	}
-	args = append(args, decimal(int64(count)), "XRANGE")
+	args := []string{from.String(), to.String(), decimal(count), "XRANGE"}
 	if back {
 		args[0], args[1], args[3] = args[1], args[0], "XREVRANGE"
 	}
@@ -86,7 +92,7 @@ func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, 
 	if err != nil {
 		return part{}, attempt("scan "+l.keys.stream, err)
 	}
-	p := part{more: len(r) == 3*count, items: make([]item, 0, len(r)/3)}
+	p := part{more: int64(len(r)) == 3*count, items: make([]item, 0, len(r)/3)}
 	for ; len(r) >= 3; r = r[3:] {
 		if p.last, err = parseID(r[0].text()); err != nil {
 			return p, err

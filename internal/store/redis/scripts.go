@@ -12,7 +12,8 @@ package redis
 //	start   the log start offset; in the stream layout as an id
 //	end     the log end offset; in the stream layout as an id
 //	epochs  the leader epochs that appended: [[epoch, start offset], …]
-//	size    the bytes of all records, count: the entries
+//	size    the bytes of all records, count: the entries, largest: the bytes of
+//	        the largest entry ever appended
 //	cleaned the offset up to which the log was compacted, clean: the bytes there
 //	maxts   the largest timestamp that was ever appended (log)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)

@@ -157,7 +157,7 @@ func (l *log) commands(tx *transaction) []rueidis.Completed {
 	b, k := l.store.client.B(), l.keys
 	meta := l.metaArgs(tx)
 	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta))}
-	args = append(append(args, meta...), l.producerArgs(tx)...)
+	args = append(append(args, meta...), producerArgs(tx)...)
 	cmds := make([]rueidis.Completed, 0, tx.entries+4)
 	// However large it is, it must not take another connection than the others.
 	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held}, args))
@@ -226,6 +226,9 @@ func (l *log) metaArgs(tx *transaction) []string {
 	}
 	if to.ahead != tx.from.ahead {
 		args = append(args, "ahead", decimal(to.ahead))
+	}
+	if to.largest != tx.from.largest {
+		args = append(args, "largest", decimal(to.largest))
 	}
 	return args
 }
