@@ -20,6 +20,7 @@ type serveFlags struct {
 	listen []string
 	data   string
 	store  string
+	http   string
 	config string
 	set    []string
 }
@@ -41,7 +42,7 @@ is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.`,
 		Example: `  muster serve
   muster serve --listen 0.0.0.0:9092 --data /var/lib/muster
   muster serve --store mem --set num.partitions=6
-  muster serve --store redis://127.0.0.1:6379
+  muster serve --store redis://127.0.0.1:6379 --http 127.0.0.1:8080
   muster serve --config server.properties`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +56,7 @@ is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.`,
 	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "address to listen on, host:port (default 127.0.0.1:9092)")
 	cmd.Flags().StringVar(&f.data, "data", "", "folder for records (default ./data)")
 	cmd.Flags().StringVar(&f.store, "store", "", "where records are kept: disk, mem, or the URL of a Redis (redis://, rediss://, redis+sentinel://, redis+cluster://) (default disk)")
+	cmd.Flags().StringVar(&f.http, "http", "", "address for HTTP, host:port, where /healthz says whether the broker is well (default none)")
 	cmd.Flags().StringVar(&f.config, "config", "", "file with settings, in the form of server.properties")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "a setting, key=value; may be given again")
 	return cmd
@@ -120,6 +122,9 @@ func (f *serveFlags) apply(props map[string]string) {
 	if f.data != "" {
 		delete(props, "log.dirs")
 		props["log.dir"] = f.data
+	}
+	if f.http != "" {
+		props["muster.http.listener"] = f.http
 	}
 	switch {
 	case strings.Contains(f.store, "://"):

@@ -31,6 +31,7 @@ import (
 	"muster/internal/store"
 	"muster/internal/store/disk"
 	"muster/internal/store/mem"
+	"muster/internal/web"
 )
 
 // drainTimeout is how long Close waits for requests in flight.
@@ -57,8 +58,11 @@ type Broker struct {
 	node       int32
 	redis      *redisSide    // nil unless the store is Redis
 	lease      cluster.Lease // nil for a broker alone
+	http       *web.Server   // nil if there is none
 
 	leads   atomic.Pointer[cluster.Controller] // knows whether this broker may lead
+	up      atomic.Bool                        // requests are answered
+	away    atomic.Pointer[redisAway]          // nil while Redis can be reached
 	stop    context.CancelFunc                 // ends what runs in the background
 	running sync.WaitGroup
 	closing sync.Once
@@ -97,6 +101,9 @@ func (b *Broker) open(ctx context.Context) error {
 	if err := b.listen(); err != nil {
 		return err
 	}
+	if err := b.listenHTTP(); err != nil {
+		return err
+	}
 	crashed, err := b.openStore(ctx)
 	if err != nil {
 		return err
@@ -117,6 +124,7 @@ func (b *Broker) open(ctx context.Context) error {
 		e.serve()
 		b.logger.Info("listening", "listener", e.Listener, "address", e.address.String(), "advertised", fmt.Sprintf("%s:%d", e.Host, e.Port))
 	}
+	b.up.Store(true)
 	b.logger.Info("broker is up", "node", b.nodeID(), "cluster", b.controller.Image().ClusterID, "store", b.storeName(), "topics", b.controller.Image().TopicCount(), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
@@ -222,6 +230,7 @@ func (b *Broker) Close() error {
 }
 
 func (b *Broker) close() error {
+	b.up.Store(false)
 	b.leave()
 	if b.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
@@ -248,6 +257,9 @@ func (b *Broker) close() error {
 	}
 	if b.redis != nil {
 		b.redis.client.Close()
+	}
+	if b.http != nil {
+		b.http.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -75,9 +75,11 @@ const watchRedis = time.Second
 // redisChanged says once that Redis is away, and once that it is back.
 func (b *Broker) redisChanged(up bool, err error, downFor time.Duration) {
 	if up {
+		b.away.Store(nil)
 		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond))
 		return
 	}
+	b.away.Store(&redisAway{since: time.Now().Add(-downFor), err: err})
 	b.logger.Error("Redis cannot be reached; requests get errors that clients try again after", "error", err)
 }
 

@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -73,7 +75,11 @@ func (s *shard) appended(ctx context.Context, i item) {
 		s.tell(done.journal)
 		return
 	}
-	s.c.opts.Logger.Error("group records could not be stored; loading the shard again", "shard", s.index, "error", i.err)
+	level := slog.LevelError
+	if errors.Is(i.err, kerr.NotLeaderForPartition) {
+		level = slog.LevelDebug // Another broker leads now, or the store is away, which is told once.
+	}
+	s.c.opts.Logger.Log(ctx, level, "group records could not be stored; loading the shard again", "shard", s.index, "error", i.err)
 	s.failAll(kerr.NotCoordinator)
 	s.load(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -138,7 +139,11 @@ func (p *Partition) openAgain(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", store.ErrStorage, err)
 	}
 	p.failed.Store(false)
-	p.deps.logger.Info("log opened again after a storage failure", "topic", p.topic, "partition", p.index)
+	level := slog.LevelInfo
+	if _, shared := p.deps.store.(store.Shared); shared {
+		level = slog.LevelDebug // The store was away, which is told once and not by each partition.
+	}
+	p.deps.logger.Log(ctx, level, "log opened again after a storage failure", "topic", p.topic, "partition", p.index)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -27,13 +28,13 @@ type fleet struct {
 }
 
 // startFleet starts brokers on a Redis, with layout log, whose offsets can be
-// counted.
-func startFleet(t testing.TB, url string, brokers int) *fleet {
+// counted, and with further flags.
+func startFleet(t testing.TB, url string, brokers int, flags ...string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, brokers: make([]*process, brokers), flags: append([]string{
 		"--store", url, "--set", "muster.redis.prefix=" + redistest.Prefix(t), "--set", "muster.redis.layout=log",
 		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200", "--set", "log.cleaner.backoff.ms=3600000",
-	}, groupSettings...)}
+	}, slices.Concat(groupSettings, flags)...)}
 	for i := range brokers {
 		f.addrs = append(f.addrs, fixedPort(t))
 		f.start(i)

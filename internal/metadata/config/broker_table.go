@@ -17,6 +17,7 @@ var brokerTable = newTable([]Def{
 	{Name: "listeners", Type: List, Default: "PLAINTEXT://127.0.0.1:9092", Static: true, Doc: "Where to listen: NAME://host:port, comma-separated."},
 	{Name: "advertised.listeners", Type: List, Static: true, Doc: "What clients are told to connect to, per listener name; the listening address if not set."},
 	{Name: "listener.security.protocol.map", Type: List, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL", Static: true, Doc: "The security protocol (PLAINTEXT or SSL) of each listener name."},
+	{Name: "muster.http.listener", Type: String, Static: true, Doc: "Where to answer HTTP requests, host:port: /healthz says whether the broker is well. Empty for nowhere."},
 	{Name: "ssl.keystore.type", Type: String, Default: "PEM", OneOf: []string{"PEM"}, Static: true, Doc: "The form of the key store. Only PEM."},
 	{Name: "ssl.keystore.location", Type: String, Static: true, Doc: "A PEM file with the server's private key and its certificate chain. It is read again when it changes."},
 	{Name: "log.dirs", Type: List, Static: true, Fallbacks: []Fallback{{"log.dir", 1}}, Doc: "The data folder. Only one."},

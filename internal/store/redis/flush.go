@@ -82,6 +82,8 @@ func (l *log) replicate() {
 // acknowledged the appends but a replica that took its place without them, the
 // token is an older one.
 func (l *log) awaitReplicas() error {
+	l.store.waits <- struct{}{}
+	defer func() { <-l.store.waits }()
 	l.mu.Lock()
 	want := int64(l.replicas - 1)
 	l.mu.Unlock()

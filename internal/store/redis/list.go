@@ -40,7 +40,15 @@ func (s *Store) primaries(ctx context.Context) (map[string]rueidis.Client, error
 	if s.client.Mode() != rueidis.ClientModeCluster {
 		return nodes, nil
 	}
-	ranges, err := s.do(ctx, s.client.B().ClusterSlots().Build()).ToArray()
+	var ranges []rueidis.RedisMessage
+	err := rueidis.ErrNoSlot
+	for _, node := range nodes {
+		bounded, cancel := s.bounded(ctx)
+		ranges, err = node.Do(bounded, node.B().ClusterSlots().Build()).ToArray()
+		if cancel(); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

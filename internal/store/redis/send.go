@@ -126,7 +126,7 @@ func (l *log) refused(what string, tx *transaction, token, lastID, why string) e
 	if err != nil {
 		return fmt.Errorf("%w: %s: the stream is gone", store.ErrStorage, what)
 	}
-	if !strings.Contains(why, "smaller than") {
+	if !tx.before.less(last) {
 		return fmt.Errorf("%w: %s: %s", store.ErrStorage, what, why)
 	}
 	if l.layout == store.LayoutLog {
@@ -234,7 +234,8 @@ func (l *log) metaArgs(tx *transaction) []string {
 }
 
 // commit takes a transaction that Redis has executed into the handle. What was
-// trimmed meanwhile is gone from the size.
+// trimmed meanwhile is gone from the size, and what others appended since is in
+// the log end offset if somebody looked.
 func (l *log) commit(tx *transaction) {
 	if tx.entries == 0 {
 		return
@@ -242,9 +243,11 @@ func (l *log) commit(tx *transaction) {
 	l.pace.success()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size, count := l.tail.size+tx.to.size-tx.from.size, l.tail.count+tx.to.count-tx.from.count
+	before := l.tail
 	l.tail = tx.to
-	l.tail.size, l.tail.count = size, count
+	l.tail.size += before.size - tx.from.size
+	l.tail.count += before.count - tx.from.count
+	l.tail.next = max(l.tail.next, before.next)
 	for id, p := range tx.producers {
 		l.producers[id] = p
 	}

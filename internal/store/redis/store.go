@@ -39,8 +39,13 @@ type Store struct {
 	closed bool
 	logs   map[*log]struct{} // the handles that are open
 
-	maxArgument atomic.Int64 // what Redis takes as one value
+	maxArgument atomic.Int64  // what Redis takes as one value
+	waits       chan struct{} // bounds who waits for replicas, each on a connection
 }
+
+// maxWaits is how many logs wait for replicas at a time. A wait is short, and
+// all flushes of a log share one.
+const maxWaits = 16
 
 var (
 	_ store.Store  = (*Store)(nil)
@@ -50,7 +55,7 @@ var (
 // New returns a store that uses a client, which stays the caller's to close,
 // after the store.
 func New(client rueidis.Client, opts Options) *Store {
-	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, logs: map[*log]struct{}{}}
+	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, logs: map[*log]struct{}{}, waits: make(chan struct{}, maxWaits)}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}

@@ -28,7 +28,7 @@ func Watch(ctx context.Context, client rueidis.Client, every time.Duration, noti
 		}
 		began := time.Now()
 		err := probe(ctx, client)
-		if err != nil && since.IsZero() {
+		if err != nil && since.IsZero() && time.Since(began) < probeTimeout {
 			// A connection that was merely closed, by an idle timeout or a
 			// proxy, is made again by the next command.
 			err = probe(ctx, client)

@@ -1,0 +1,54 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"muster/internal/web"
+)
+
+// redisAway says since when and why Redis cannot be reached.
+type redisAway struct {
+	since time.Time
+	err   error
+}
+
+// listenHTTP opens the address for HTTP, if there is to be one, and answers there
+// from now on, also while the broker starts.
+func (b *Broker) listenHTTP() error {
+	addr := b.cfg.Get("muster.http.listener")
+	if addr == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port in use: something already listens on %s; choose another address with --http", addr)
+	}
+	if err != nil {
+		return fmt.Errorf("muster.http.listener: %w", err)
+	}
+	b.http = web.Serve(l, b.health, b.logger)
+	b.logger.Info("answering HTTP", "address", l.Addr().String())
+	return nil
+}
+
+// health says how the broker is.
+func (b *Broker) health() web.Health {
+	h := web.Health{Node: int32(b.cfg.Int("node.id")), Store: b.storeName()}
+	c := b.leads.Load()
+	switch away := b.away.Load(); {
+	case away != nil:
+		h.Problems = append(h.Problems, fmt.Sprintf("Redis cannot be reached since %s: %v", away.since.UTC().Format(time.RFC3339), away.err))
+	case !b.up.Load():
+		h.Problems = append(h.Problems, "the broker starts or stops")
+	case !c.Alive():
+		h.Problems = append(h.Problems, "the other brokers have not heard of this one for broker.session.timeout.ms, so it leads nothing")
+	}
+	if c != nil {
+		h.Node, h.Cluster = b.node, c.Image().ClusterID
+	}
+	return h
+}
