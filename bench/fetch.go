@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -112,9 +113,29 @@ func (f *fetcher) fetch() error {
 
 // answer reads a Fetch answer of version 11 without keeping its records.
 func (f *fetcher) answer(want int) error {
+	before := f.read
+	if err := readFetched(f.in, f.topic, want, f.partition); err != nil {
+		return err
+	}
+	if f.read == before {
+		return errors.New("an answer without records")
+	}
+	return nil
+}
+
+// fetched is what a Fetch answer tells of a partition, before its records.
+type fetched struct {
+	index int32
+	high  int64 // watermark
+	size  int   // of the records, which follow
+}
+
+// readFetched reads a Fetch answer of version 11, for one topic. It has fn read
+// the records of each partition.
+func readFetched(in *bufio.Reader, topic string, want int, fn func(fetched) error) error {
 	// length, correlation id, throttle, error, session, topics, name
-	head := make([]byte, 4+4+4+2+4+4+2+len(f.topic)+4)
-	if _, err := io.ReadFull(f.in, head); err != nil {
+	head := make([]byte, 4+4+4+2+4+4+2+len(topic)+4)
+	if _, err := io.ReadFull(in, head); err != nil {
 		return err
 	}
 	left := int(binary.BigEndian.Uint32(head)) + 4 - len(head)
@@ -122,49 +143,49 @@ func (f *fetcher) answer(want int) error {
 		return err
 	}
 	topics, got := binary.BigEndian.Uint32(head[18:]), int(binary.BigEndian.Uint32(head[len(head)-4:]))
-	if topics != 1 || string(head[24:24+len(f.topic)]) != f.topic || got != want {
+	if topics != 1 || string(head[24:24+len(topic)]) != topic || got != want {
 		return fmt.Errorf("answer for %d topics and %d partitions, asked for 1 and %d", topics, got, want)
 	}
-	before := f.read
 	for range got {
-		n, err := f.partition()
-		if err != nil {
+		// index, error, high watermark, last stable offset, log start offset,
+		// aborted transactions, preferred replica, length of records
+		var head [4 + 2 + 8 + 8 + 8 + 4 + 4 + 4]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
 			return err
 		}
-		left -= n
+		if err := kerr.ErrorForCode(int16(binary.BigEndian.Uint16(head[4:]))); err != nil {
+			return err
+		}
+		p := fetched{int32(binary.BigEndian.Uint32(head[:])), int64(binary.BigEndian.Uint64(head[6:])), int(int32(binary.BigEndian.Uint32(head[38:])))}
+		if p.size < 0 || p.size > partitionMaxBytes {
+			return fmt.Errorf("%d bytes of records for partition %d", p.size, p.index)
+		}
+		if err := fn(p); err != nil {
+			return fmt.Errorf("partition %d: %w", p.index, err)
+		}
+		left -= len(head) + p.size
 	}
-	if left != 0 || f.read == before {
-		return fmt.Errorf("%d bytes of records, %d bytes too many in the answer", f.read-before, left)
+	if left != 0 {
+		return fmt.Errorf("%d bytes too many in the answer", left)
 	}
 	return nil
 }
 
-// partition reads one partition of an answer and returns its length.
-func (f *fetcher) partition() (int, error) {
-	// index, error, high watermark, last stable offset, log start offset,
-	// aborted transactions, preferred replica, length of records
-	var head [4 + 2 + 8 + 8 + 8 + 4 + 4 + 4]byte
-	if _, err := io.ReadFull(f.in, head[:]); err != nil {
-		return 0, err
+// partition reads one partition of an answer.
+func (f *fetcher) partition(p fetched) error {
+	if p.index < 0 || int(p.index) >= len(f.offsets) {
+		return errors.New("not asked for")
 	}
-	index := int32(binary.BigEndian.Uint32(head[:]))
-	if err := kerr.ErrorForCode(int16(binary.BigEndian.Uint16(head[4:]))); err != nil {
-		return 0, err
+	if p.high != f.end {
+		return fmt.Errorf("high watermark %d, expected %d", p.high, f.end)
 	}
-	n := int(int32(binary.BigEndian.Uint32(head[38:])))
-	if index < 0 || int(index) >= len(f.offsets) || n < 0 || n > partitionMaxBytes {
-		return 0, fmt.Errorf("%d bytes of records for partition %d", n, index)
-	}
-	if hw := int64(binary.BigEndian.Uint64(head[6:])); hw != f.end {
-		return 0, fmt.Errorf("high watermark %d of partition %d, expected %d", hw, index, f.end)
-	}
-	if err := f.records(index, n); err != nil {
-		return 0, fmt.Errorf("partition %d: %w", index, err)
+	if err := f.records(p.index, p.size); err != nil {
+		return err
 	}
 	// The last batch may be cut short: a broker need not look where one ends.
-	f.offsets[index] += int64(n / f.batch * f.shape.records)
-	f.read += int64(n / f.batch * f.batch)
-	return len(head) + n, nil
+	f.offsets[p.index] += int64(p.size / f.batch * f.shape.records)
+	f.read += int64(p.size / f.batch * f.batch)
+	return nil
 }
 
 func (f *fetcher) records(index int32, n int) error {

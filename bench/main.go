@@ -13,6 +13,7 @@
 //	         partitions
 //	memory   at rest, and with 1,000 connections
 //	groups   how consumer groups grow: joins, heartbeats, commits, memory, load
+//	redis    with topics in Redis, beside plain XADD and XRANGE on the same server
 //
 // "bench kafka" measures the broker beside Apache Kafka instead, with the same
 // load for both: see kafka.go.
@@ -90,6 +91,7 @@ type options struct {
 	restartPartitions []int
 	memoryConnections int
 	group             groupSizes    // no members: groups are not measured
+	fleets            []int         // how many brokers share a Redis
 	rest              time.Duration // given to a process to come to rest
 }
 
@@ -102,12 +104,13 @@ repository. Progress goes to standard error, the result to standard output.
 
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
-commit, groups memory, groups heartbeat 1 (1000, 100000), groups load.
+commit, groups memory, groups heartbeat 1 (1000, 100000), groups load, redis
+stream (log) 1 KB (100 B) produce (fetch), 1 broker (3 brokers).
 
 `
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, group: defaultGroupSizes(), rest: 250 * time.Millisecond}
+	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, group: defaultGroupSizes(), fleets: []int{1, 3}, rest: 250 * time.Millisecond}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of produce and fetch, broker and bare in turn")
@@ -120,7 +123,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.profiles, "cpuprofile", "", "write processor profiles of the broker to this `folder`; implies -embedded")
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
 	f.StringVar(&o.write, "write", "", "also put the table into this Markdown `file`, between its bench markers")
-	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "give up after this long")
+	f.DurationVar(&o.timeout, "timeout", 25*time.Minute, "give up after this long")
 	f.Usage = func() {
 		fmt.Fprint(stderr, usage)
 		f.PrintDefaults()
@@ -184,7 +187,7 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) (err error) 
 	if err := b.build(); err != nil {
 		return err
 	}
-	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory, b.groups} {
+	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory, b.groups, b.redis} {
 		err := measure()
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped before the end: %w", ctx.Err())

@@ -14,29 +14,38 @@ const (
 	endMarker         = "<!-- bench: end -->\n"
 	beginGroupsMarker = "<!-- bench groups: begin -->\n"
 	endGroupsMarker   = "<!-- bench groups: end -->\n"
+	beginRedisMarker  = "<!-- bench redis: begin -->\n"
+	endRedisMarker    = "<!-- bench redis: end -->\n"
 )
 
-// writeMarkdown puts the tables into a file: one of groups, and one of the rest.
+// writeMarkdown puts the tables into a file: one of groups, one of Redis, and
+// one of the rest.
 // A table that the run has no rows of stays as it is.
 func (r *report) writeMarkdown(name string) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("# Benchmarks\n\n"+beginMarker+endMarker+"\n"+beginGroupsMarker+endGroupsMarker), nil
+		old, err = []byte("# Benchmarks\n\n"+beginMarker+endMarker+"\n"+beginGroupsMarker+endGroupsMarker+"\n"+beginRedisMarker+endRedisMarker), nil
 	}
 	if err != nil {
 		return err
 	}
-	var rows, groups []*row
+	var rows, groups, redis []*row
 	for _, row := range r.rows {
-		if strings.HasPrefix(row.Group, "groups ") {
+		switch kind, _, _ := strings.Cut(row.Group, " "); kind {
+		case "groups":
 			groups = append(groups, row)
-		} else {
+		case "redis":
+			redis = append(redis, row)
+		default:
 			rows = append(rows, row)
 		}
 	}
 	text, err := r.putTable(string(old), beginMarker, endMarker, rows)
 	if err == nil {
 		text, err = r.putTable(text, beginGroupsMarker, endGroupsMarker, groups)
+	}
+	if err == nil {
+		text, err = r.putTable(text, beginRedisMarker, endRedisMarker, redis)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %w", name, err)

@@ -62,7 +62,10 @@ func (b *bench) startBroker(data string, set ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"serve", "--listen", addr, "--data", data}
+	args := []string{"serve", "--listen", addr}
+	if data != "" {
+		args = append(args, "--data", data)
+	}
 	for _, s := range set {
 		args = append(args, "--set", s)
 	}

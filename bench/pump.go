@@ -31,9 +31,17 @@ func newLoad(topic string, acks int16) *load {
 // load encodes a request.
 func (s shape) load(topic string, acks int16) *load {
 	var indexes []int32
-	var batches [][]byte
 	for i := range s.partitions {
 		indexes = append(indexes, int32(i))
+	}
+	return s.loadFor(topic, acks, indexes)
+}
+
+// loadFor encodes a request for some partitions only.
+func (s shape) loadFor(topic string, acks int16, indexes []int32) *load {
+	s.partitions = len(indexes)
+	var batches [][]byte
+	for _, i := range indexes {
 		batches = append(batches, newBatch(s.records, s.record, uint64(i)))
 	}
 	l := &load{

@@ -20,16 +20,19 @@ const (
 )
 
 // aim is what a metric should be at most: a value, or a multiple of the bare
-// program's. Zero is no aim.
+// program's; or the part of the bare program's that it should be at least. Zero
+// is no aim.
 type aim struct {
 	Value float64 `json:"value,omitempty"`
 	Ratio float64 `json:"ratio,omitempty"`
+	Least float64 `json:"least,omitempty"`
 }
 
 var noAim aim
 
 func valueAim(v float64) aim { return aim{Value: v} }
 func ratioAim(r float64) aim { return aim{Ratio: r} }
+func leastAim(r float64) aim { return aim{Least: r} }
 
 // metric is one number of interest.
 type metric struct {
@@ -169,6 +172,8 @@ func (r *row) verdict() string {
 	switch {
 	case r.Aim.Ratio > 0:
 		return fmt.Sprintf("%g times bare: %s", r.Aim.Ratio, met(len(r.Ratio) > 0 && median(r.Ratio) <= r.Aim.Ratio))
+	case r.Aim.Least > 0:
+		return fmt.Sprintf("%g of bare or more: %s", r.Aim.Least, met(len(r.Ratio) > 0 && median(r.Ratio) >= r.Aim.Least))
 	case r.Aim.Value > 0:
 		return fmt.Sprintf("%g %s: %s", r.Aim.Value, r.Unit, met(median(r.Broker) <= r.Aim.Value))
 	}
