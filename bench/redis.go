@@ -237,7 +237,7 @@ func (r *redisSession) leaders(c net.Conn) error {
 // to round.
 func (r *redisSession) steps(round int) error {
 	l := r.load(r.topic(), -1)
-	r.sent = max(int(r.size*0.25e9)/l.bytes(), 2*connections*inFlight)
+	r.sent = max(int(r.size*0.4e9)/l.bytes(), 2*connections*inFlight)
 	put, get := r.metrics("produce", 0.7), r.metrics("fetch", 0.6)
 	raw := newRawRedis(r)
 	both := []func() error{

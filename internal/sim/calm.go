@@ -131,9 +131,24 @@ func (w *world) unsettledGroup(g *groupPlan) string {
 	slices.SortFunc(want, comparePartitions)
 	slices.SortFunc(got, comparePartitions)
 	if !slices.Equal(want, got) {
+		w.mend(v, members)
 		return fmt.Sprintf("%s: members own %v of %v", v, got, want)
 	}
 	return ""
+}
+
+// mend has a group rebalance whose assignment was made for another generation. In
+// Kafka that lasts until something else makes the group rebalance.
+func (w *world) mend(v *view, members []*client) {
+	if !w.strange[v.id] {
+		return
+	}
+	for _, c := range members {
+		if c.member == v.leader {
+			delete(w.strange, v.id)
+			c.join("its assignment was for others")
+		}
+	}
 }
 
 // finish checks that nobody waits for an answer, that nothing is left over, and

@@ -181,6 +181,7 @@ func (st *stepped) lead(s *seat) {
 	st.settled = true
 	st.c.w.moment(momentAssigned)
 	m := st.why.request.msg.(*kmsg.SyncGroupRequest)
+	st.c.w.strange[st.v.id] = st.v.isStrange(m)
 	for _, s := range st.v.seats {
 		s.assigned = nil
 		for _, a := range m.GroupAssignment {
@@ -189,6 +190,18 @@ func (st *stepped) lead(s *seat) {
 			}
 		}
 	}
+}
+
+// isStrange says that an assignment was made for another generation of the same
+// number: a number is given out again if the coordinator was lost before the
+// generation was stored, and the old one's leader may have sent its assignment
+// from a connection that it gave up since. Kafka takes it, and so do we: who is
+// not in it gets nothing.
+func (v *view) isStrange(m *kmsg.SyncGroupRequest) bool {
+	unknown := slices.ContainsFunc(m.GroupAssignment, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return v.seat(a.MemberID) == nil })
+	return unknown && slices.ContainsFunc(v.seats, func(s *seat) bool {
+		return !slices.ContainsFunc(m.GroupAssignment, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return a.MemberID == s.id })
+	})
 }
 
 // depart removes members that must be gone.

@@ -86,7 +86,7 @@ func (c *client) joinWhenReady() {
 	c.waits = true
 	token := c.token
 	c.after(c.busyUntil-c.w.now, func() {
-		if c.waits && token == c.token {
+		if c.waits && token == c.token && !c.w.quiet {
 			c.join("rebalance, at last")
 		}
 	})

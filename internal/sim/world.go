@@ -34,6 +34,7 @@ type world struct {
 	others  []*peer // administrators and simple consumers
 	topics  topics
 
+	strange  map[string]bool // groups whose assignment was made for another generation
 	promises *promises
 	seen     Counts
 	trace    *trace
@@ -43,7 +44,7 @@ type world struct {
 var start = time.Unix(1_700_000_000, 0).UTC()
 
 func newWorld(seed uint64, tr *trace) *world {
-	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0x6d7573746572)), seen: Counts{}, trace: tr}
+	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0x6d7573746572)), seen: Counts{}, strange: map[string]bool{}, trace: tr}
 	w.plan = newPlan(w.rand)
 	w.topics = newTopics(w.plan.topics)
 	w.log = newOffsetsLog(w)

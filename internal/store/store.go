@@ -20,6 +20,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -295,6 +296,12 @@ func FileRecords(f FileSource, pos int64, length int, release func()) Records {
 // BytesRecords makes a run that lies in memory.
 func BytesRecords(b []byte) Records { return Records{Bytes: b, Len: len(b)} }
 
+// HeldRecords makes a run that lies in memory which is used again after
+// release.
+func HeldRecords(b []byte, release func()) Records {
+	return Records{Bytes: b, Len: len(b), release: release}
+}
+
 // Release gives up the run. It must be called once, and Load not after it.
 func (r *Records) Release() {
 	if r.release != nil {
@@ -303,9 +310,13 @@ func (r *Records) Release() {
 	}
 }
 
-// Load returns the run's bytes, reading them from the file if need be.
+// Load returns the run's bytes, which stay after Release, reading them from the
+// file if need be.
 func (r *Records) Load() ([]byte, error) {
-	if r.Bytes != nil || r.Len == 0 {
+	switch {
+	case r.Bytes != nil && r.release != nil:
+		return bytes.Clone(r.Bytes), nil
+	case r.Bytes != nil || r.Len == 0:
 		return r.Bytes, nil
 	}
 	b := make([]byte, r.Len)

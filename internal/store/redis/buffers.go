@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// buffers holds copies of batches until Redis has answered. One that got no
-// answer is left to the garbage collector: the client may still be about to
-// send it.
+// buffers holds copies of batches until Redis has answered, and what was read
+// until it was sent. A batch that got no answer is left to the garbage
+// collector: the client may still be about to send it.
 var buffers bufferPool
 
 // The sizes that are kept, as powers of two. What is larger is rare.
@@ -19,18 +19,21 @@ const (
 type bufferPool [maxBuffer + 1]sync.Pool
 
 // copy returns a copy of b.
-func (p *bufferPool) copy(b []byte) []byte {
-	class := max(bits.Len(uint(max(len(b), 1)-1)), minBuffer)
+func (p *bufferPool) copy(b []byte) []byte { return append(p.get(len(b)), b...) }
+
+// get returns an empty buffer with room for n bytes.
+func (p *bufferPool) get(n int) []byte {
+	class := max(bits.Len(uint(max(n, 1)-1)), minBuffer)
 	if class > maxBuffer {
-		return append([]byte(nil), b...)
+		return make([]byte, 0, n)
 	}
 	if kept, ok := p[class].Get().(*[]byte); ok {
-		return append((*kept)[:0], b...)
+		return (*kept)[:0]
 	}
-	return append(make([]byte, 0, 1<<class), b...)
+	return make([]byte, 0, 1<<class)
 }
 
-// free takes a copy back.
+// free takes a buffer back.
 func (p *bufferPool) free(b []byte) {
 	if class := bits.Len(uint(cap(b))) - 1; class >= minBuffer && class <= maxBuffer && cap(b) == 1<<class {
 		b = b[:0]

@@ -29,15 +29,24 @@ func (s *batchSink) take(m *rueidis.RedisMessage) (int, bool, error) {
 	return len(e.batch), true, nil
 }
 
-func (s *batchSink) bytes() []byte {
+func (s *batchSink) records() store.Records {
 	if len(s.batches) == 1 {
-		return s.batches[0]
+		return store.BytesRecords(s.batches[0])
 	}
-	out := make([]byte, 0, s.size)
+	out := buffers.get(s.size)
 	for _, b := range s.batches {
 		out = append(out, b...)
 	}
-	return out
+	return pooledRecords(out)
+}
+
+// pooledRecords makes a run of a buffer that goes back into the pool.
+func pooledRecords(b []byte) store.Records {
+	if len(b) == 0 {
+		buffers.free(b)
+		return store.Records{}
+	}
+	return store.HeldRecords(b, func() { buffers.free(b) })
 }
 
 func (s *batchSink) room() int { return s.req.MaxBytes - s.size }
@@ -103,12 +112,14 @@ func (s *recordSink) opens(offset, timestamp int64, epoch int32) bool {
 func (s *recordSink) open(offset, timestamp int64, epoch int32) {
 	out := s.bytes()
 	if out == nil {
-		out = make([]byte, 0, min(max(s.req.MaxBytes, 1<<10), 1<<20))
+		out = buffers.get(min(max(s.req.MaxBytes, 1<<10), 1<<20))
 	}
 	t := record.PlainTemplate()
 	t.BaseOffset, t.LeaderEpoch = offset, epoch
 	s.writer, s.base, s.first, s.epoch = record.NewWriter(out, t), offset, timestamp, epoch
 }
+
+func (s *recordSink) records() store.Records { return pooledRecords(s.bytes()) }
 
 func (s *recordSink) bytes() []byte {
 	if s.writer != nil {

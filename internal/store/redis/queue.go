@@ -15,8 +15,8 @@ const (
 	maxGroupBytes   = 512 << 10
 	maxGroupEntries = 1000
 	// A group of that size is sent while another is under way.
-	fullGroupBytes   = 64 << 10
-	fullGroupEntries = 64
+	fullGroupBytes   = 256 << 10
+	fullGroupEntries = 256
 	maxFlight        = 2
 )
 

@@ -59,18 +59,15 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 	if err := l.readInto(ctx, req, into); err != nil {
 		return store.Records{}, err
 	}
-	out := into.bytes()
-	if len(out) == 0 {
-		return store.Records{}, nil
-	}
-	return store.BytesRecords(out), nil
+	return into.records(), nil
 }
 
 // sink takes entries in their order.
 type sink interface {
 	// take takes one, or says that it has enough.
 	take(m *rueidis.RedisMessage) (size int, more bool, err error)
-	bytes() []byte
+	// records returns what it has.
+	records() store.Records
 	// room is how many bytes more it can take.
 	room() int
 }
