@@ -19,6 +19,10 @@ import (
 // its next request is read.
 const maxPending = 256
 
+// maxPendingBytes is how many bytes of them may lie in memory before that. A
+// client that does not read keeps them there.
+const maxPendingBytes = 1 << 20
+
 // conn is one connection.
 type conn struct {
 	server *Server
@@ -32,10 +36,17 @@ type conn struct {
 	deadline time.Time // for reading, as last set
 
 	mu      sync.Mutex
-	queue   []*protocol.Response // not yet written, in order
-	room    *sync.Cond           // the queue got shorter, or ended
-	writing bool                 // a goroutine writes the queue
-	broken  bool                 // a write failed
+	queue   []queued   // not yet written, in order
+	bytes   int        // of the queue, as far as they lie in memory
+	room    *sync.Cond // the queue got shorter, or ended
+	writing bool       // a goroutine writes the queue
+	broken  bool       // a write failed
+}
+
+// queued is a response in the queue, and how much of it is in memory.
+type queued struct {
+	*protocol.Response
+	bytes int
 }
 
 // serve reads and handles frames until the connection ends.
@@ -148,7 +159,7 @@ func (c *conn) logEnd(err error) {
 // connection is no use any more.
 func (c *conn) send(resp *protocol.Response) bool {
 	c.mu.Lock()
-	for len(c.queue) >= maxPending && !c.broken {
+	for (len(c.queue) >= maxPending || c.bytes >= maxPendingBytes) && !c.broken {
 		c.room.Wait()
 	}
 	if c.broken {
@@ -160,7 +171,9 @@ func (c *conn) send(resp *protocol.Response) bool {
 		c.mu.Unlock()
 		return c.write(resp) == nil
 	}
-	c.queue = append(c.queue, resp)
+	q := queued{resp, inMemory(resp)}
+	c.queue = append(c.queue, q)
+	c.bytes += q.bytes
 	start := !c.writing
 	c.writing = true
 	c.mu.Unlock()
@@ -184,10 +197,11 @@ func (c *conn) writeQueue() {
 		if broken {
 			resp.Release()
 		} else {
-			err = c.write(resp)
+			err = c.write(resp.Response)
 		}
 		c.mu.Lock()
 		c.queue = c.queue[1:]
+		c.bytes -= resp.bytes
 		if err != nil {
 			c.broken = true
 			c.tcp.Close() // The reader notices.
@@ -198,6 +212,18 @@ func (c *conn) writeQueue() {
 	c.writing = false
 	c.room.Signal()
 	c.mu.Unlock()
+}
+
+// inMemory is how much memory a response takes, as far as that is known: one that
+// waits for something is small when it comes.
+func inMemory(resp *protocol.Response) (n int) {
+	if resp.Pending() {
+		return 0
+	}
+	for i := range resp.Parts {
+		n += len(resp.Parts[i].Bytes) + len(resp.Parts[i].Records.Bytes)
+	}
+	return n
 }
 
 // finish waits until what is outstanding has been written.

@@ -198,7 +198,67 @@ func TestAnyRecordsSurviveTheRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(got, recs) {
 			t.Fatalf("got %+v want %+v", got, recs)
 		}
+		i := 0
+		err = b.ScanKeys(func(k *Keyed) error {
+			if r := &recs[i]; k.Offset != r.Offset || k.Timestamp != r.Timestamp || k.HasKey != (r.Key != nil) || !bytes.Equal(k.Key, r.Key) || k.Tombstone != r.Tombstone() {
+				t.Fatalf("scanned %+v, want %+v", k, r)
+			}
+			i++
+			return nil
+		})
+		if err != nil || i != len(recs) {
+			t.Fatalf("%d records scanned, of %d: %v", i, len(recs), err)
+		}
 	})
+}
+
+func TestFilterKeepsWhatIsWanted(t *testing.T) {
+	for c := None; c <= ZSTD; c++ {
+		tmpl := PlainTemplate()
+		tmpl.Codec, tmpl.BaseOffset = c, 7
+		b, err := Build(tmpl, sample(20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		even := func(k *Keyed) bool { return k.Offset%2 == 0 }
+		some, err := b.Filter(even)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []Record
+		for _, r := range collect(t, b) {
+			if even(&Keyed{Meta: Meta{Offset: r.Offset}}) {
+				want = append(want, r)
+			}
+		}
+		if got := collect(t, some); !reflect.DeepEqual(got, want) || some.Check() != nil || some.Codec() != c {
+			t.Errorf("%s: got %+v want %+v", c, got, want)
+		}
+		if all, err := b.Filter(func(*Keyed) bool { return true }); err != nil || !bytes.Equal(all, b) {
+			t.Errorf("%s: all of it: %v, %v", c, all, err)
+		}
+		if none, err := b.Filter(func(*Keyed) bool { return false }); err != nil || none != nil {
+			t.Errorf("%s: none of it: %v, %v", c, none, err)
+		}
+	}
+}
+
+func TestLargeKeysAreToldApart(t *testing.T) {
+	recs := sample(3)
+	recs[0].Key = bytes.Repeat([]byte{1}, 3*largeKey)
+	recs[1].Key = bytes.Repeat([]byte{2}, 3*largeKey)
+	recs[2].Key = bytes.Clone(recs[0].Key)
+	b, err := Build(PlainTemplate(), recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	if err := b.ScanKeys(func(k *Keyed) error { keys = append(keys, string(k.Key)); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if keys[0] != keys[2] || keys[0] == keys[1] || len(keys[0]) > largeKey {
+		t.Errorf("%q", keys)
+	}
 }
 
 func FuzzBatch(f *testing.F) {
@@ -225,9 +285,16 @@ func FuzzBatch(f *testing.F) {
 		}
 		n := 0
 		_ = b.Scan(func(Meta) error { return nil })
-		_ = b.Each(func(*Record) error { n++; return nil })
+		each := b.Each(func(*Record) error { n++; return nil })
 		if n > int(b.Count()) {
 			t.Fatalf("%d records, header says %d", n, b.Count())
+		}
+		scanned := 0
+		if err := b.ScanKeys(func(*Keyed) error { scanned++; return nil }); each == nil && (err != nil || scanned != n) {
+			t.Fatalf("%d records scanned, of %d: %v", scanned, n, err)
+		}
+		if _, err := b.Filter(func(k *Keyed) bool { return k.Offset%2 == 0 }); each == nil && err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -3,10 +3,12 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -29,6 +31,17 @@ var scanning = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 // memory: for who must look into batches of clients that may mean ill. It stops
 // at fn's first error.
 func (b Batch) Scan(fn func(Meta) error) error {
+	return b.stream(func(in *scanner) error {
+		m, err := b.scanRecord(in, nil)
+		if err != nil {
+			return err
+		}
+		return fn(m)
+	})
+}
+
+// stream calls one for every record, to read it.
+func (b Batch) stream(one func(*scanner) error) error {
 	scanning <- struct{}{}
 	defer func() { <-scanning }()
 	src, done, err := unpacker(b.Codec(), b[HeaderSize:])
@@ -38,28 +51,97 @@ func (b Batch) Scan(fn func(Meta) error) error {
 	defer done()
 	in := &scanner{r: bufio.NewReaderSize(src, 32<<10)}
 	for i := range b.Count() {
-		m, err := b.scanRecord(in)
-		if err != nil {
+		if err := one(in); err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
-		}
-		if err := fn(m); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-func (b Batch) scanRecord(in *scanner) (m Meta, err error) {
+// Keyed is what ScanKeys tells of a record.
+type Keyed struct {
+	Meta
+	// Key is the record's key, or what stands for it if it is large. It is there
+	// for the call only.
+	Key       []byte
+	Tombstone bool // the record deletes its key
+}
+
+// largeKey is from what size on another key stands for a key.
+const largeKey = 4 << 10
+
+// ScanKeys is Scan with keys.
+func (b Batch) ScanKeys(fn func(*Keyed) error) error {
+	var k Keyed
+	return b.stream(func(in *scanner) error {
+		m, err := b.scanRecord(in, &k)
+		if err != nil {
+			return err
+		}
+		k.Meta = m
+		return fn(&k)
+	})
+}
+
+// Filter returns the batch with the records that keep wants, the batch itself if
+// that is all of them, and nil if it is none. Of the others nothing is held in
+// memory.
+func (b Batch) Filter(keep func(*Keyed) bool) (Batch, error) {
+	var wanted []bool
+	n := 0
+	err := b.ScanKeys(func(k *Keyed) error {
+		wanted = append(wanted, keep(k))
+		if wanted[len(wanted)-1] {
+			n++
+		}
+		return nil
+	})
+	switch {
+	case err != nil || n == 0:
+		return nil, err
+	case n == int(b.Count()):
+		return b, nil
+	}
+	var kept []Record
+	i := 0
+	err = b.stream(func(in *scanner) error {
+		size := in.varint()
+		if i++; size < 0 || !wanted[i-1] {
+			in.skip(size)
+			return in.failed()
+		}
+		body := in.take(size)
+		if in.err != nil {
+			return in.failed()
+		}
+		kept = append(kept, Record{})
+		return b.decodeRecord(body, &kept[len(kept)-1])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Build(TemplateOf(b), kept)
+}
+
+// scanRecord reads one record, with its key if k is not nil.
+func (b Batch) scanRecord(in *scanner, k *Keyed) (m Meta, err error) {
 	size := in.varint()
 	end := in.n + size
 	in.skip(1) // Record attributes.
 	ts, delta, key := in.varint(), in.varint(), in.varint()
-	if in.err == nil && (size < 0 || in.n > end || delta < 0 || delta > int64(b.LastOffsetDelta())) {
+	if in.err == nil && (size < 0 || in.n > end || delta < 0 || delta > int64(b.LastOffsetDelta()) || key > end-in.n) {
 		return m, ErrCorrupt
+	}
+	if k != nil {
+		in.key(key, k)
+		k.Tombstone = in.varint() < 0
+		if in.err == nil && in.n > end {
+			return m, ErrCorrupt
+		}
 	}
 	in.skip(end - in.n)
 	if in.err != nil {
-		return m, fmt.Errorf("%w: %w", ErrCorrupt, in.err)
+		return m, in.failed()
 	}
 	m = Meta{Offset: b.BaseOffset() + delta, Timestamp: b.BaseTimestamp() + ts, HasKey: key >= 0}
 	if b.LogAppendTime() {
@@ -92,6 +174,52 @@ func (s *scanner) varint() int64 {
 		return 0
 	}
 	return v
+}
+
+// failed says what went wrong, if something did.
+func (s *scanner) failed() error {
+	if s.err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, s.err)
+}
+
+// take returns the next bytes. It takes no more memory than there are bytes,
+// however many are asked for.
+func (s *scanner) take(n int64) []byte {
+	var b bytes.Buffer
+	s.copy(&b, n)
+	return b.Bytes()
+}
+
+func (s *scanner) copy(to io.Writer, n int64) {
+	if s.err == nil && s.n+n > MaxDecompressed {
+		s.err = ErrTooLarge
+	}
+	if s.err != nil || n < 0 {
+		return
+	}
+	var done int64
+	done, s.err = io.CopyN(to, s.r, n)
+	s.n += done
+}
+
+// key reads a key of a size, or one that stands for it.
+func (s *scanner) key(n int64, k *Keyed) {
+	k.Key = k.Key[:0]
+	if n > largeKey {
+		sum := sha256.New()
+		s.copy(sum, n)
+		k.Key = sum.Sum(append(k.Key, "sha256:"...))
+		return
+	}
+	if n < 0 || s.err != nil {
+		return
+	}
+	k.Key = slices.Grow(k.Key, int(n))[:n]
+	var done int
+	done, s.err = io.ReadFull(s.r, k.Key)
+	s.n += int64(done)
 }
 
 func (s *scanner) skip(n int64) {

@@ -23,6 +23,8 @@ const (
 	phaseTime = 10 * time.Second
 	// hostileMemory is the most memory that the broker may take.
 	hostileMemory = 600 << 20
+	// What is read from Redis is in memory until it is sent, and is garbage then.
+	hostileHeld = 400 << 20
 	// goodPatience is the longest that the good client may have to wait for one
 	// record to be acknowledged and read back.
 	goodPatience = 10 * time.Second
@@ -32,7 +34,8 @@ const (
 // a good client works on. The good client must not see a single error or lost
 // connection, and the broker must neither end nor take memory without bound.
 func TestHostileClientsDisturbNobody(t *testing.T) {
-	b := serve(t, t.TempDir())
+	// A broker that shares its store must get to say that it is alive.
+	b := serve(t, t.TempDir(), "--set", "broker.session.timeout.ms=20000")
 	createTopic(t, b.addr(), "good", 3)
 	createTopic(t, b.addr(), "prey", 3)
 	createTopic(t, b.addr(), "compacted", 1, "cleanup.policy", "compact")
@@ -58,8 +61,12 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 	if err := a.failure(); err != nil {
 		t.Error(err)
 	}
-	if peak := b.peakMemory(); peak > hostileMemory {
-		t.Errorf("the broker took %d MB of memory, more than %d", peak>>20, hostileMemory>>20)
+	limit := int64(hostileMemory)
+	if storeKind != "disk" {
+		limit += hostileHeld
+	}
+	if peak := b.peakMemory(); peak > limit {
+		t.Errorf("the broker took %d MB of memory, more than %d", peak>>20, limit>>20)
 	}
 	good.work(t.Context(), 10) // With the attackers gone.
 	good.check()

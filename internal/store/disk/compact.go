@@ -97,9 +97,9 @@ func (l *log) latestOffsets(ctx context.Context, closed []*segment) (map[string]
 			if b.Control() {
 				return nil
 			}
-			return b.Each(func(r *record.Record) error {
-				if r.Key != nil {
-					latest[string(r.Key)] = r.Offset
+			return b.ScanKeys(func(k *record.Keyed) error {
+				if k.HasKey {
+					latest[string(k.Key)] = k.Offset
 				}
 				return nil
 			})
@@ -162,14 +162,14 @@ type pass struct {
 
 // keep decides about one record. Records without key cannot be superseded and
 // have no place in a compacted log.
-func (p *pass) keep(r *record.Record) bool {
-	if r.Key == nil {
+func (p *pass) keep(r *record.Keyed) bool {
+	if !r.HasKey {
 		return false
 	}
 	if newest, ok := p.latest[string(r.Key)]; ok && newest > r.Offset {
 		return false
 	}
-	return !r.Tombstone() || r.Offset >= p.cleanedTo || r.Timestamp > p.horizon
+	return !r.Tombstone || r.Offset >= p.cleanedTo || r.Timestamp > p.horizon
 }
 
 // filter returns the batch as it shall remain, nil if nothing of it does.
@@ -177,20 +177,7 @@ func (p *pass) filter(b record.Batch) (record.Batch, error) {
 	if b.Control() {
 		return b, nil
 	}
-	var kept []record.Record
-	err := b.Each(func(r *record.Record) error {
-		if p.keep(r) {
-			kept = append(kept, *r)
-		}
-		return nil
-	})
-	switch {
-	case err != nil || len(kept) == 0:
-		return nil, err
-	case len(kept) == int(b.Count()):
-		return b, nil
-	}
-	return record.Build(record.TemplateOf(b), kept)
+	return b.Filter(p.keep)
 }
 
 // rewrite replaces a group of segments by one. The file becomes the log's when

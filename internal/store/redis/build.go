@@ -29,24 +29,15 @@ func (s *batchSink) take(m *rueidis.RedisMessage) (int, bool, error) {
 	return len(e.batch), true, nil
 }
 
-func (s *batchSink) records() store.Records {
+func (s *batchSink) bytes() ([]byte, bool) {
 	if len(s.batches) == 1 {
-		return store.BytesRecords(s.batches[0])
+		return s.batches[0], false
 	}
 	out := buffers.get(s.size)
 	for _, b := range s.batches {
 		out = append(out, b...)
 	}
-	return pooledRecords(out)
-}
-
-// pooledRecords makes a run of a buffer that goes back into the pool.
-func pooledRecords(b []byte) store.Records {
-	if len(b) == 0 {
-		buffers.free(b)
-		return store.Records{}
-	}
-	return store.HeldRecords(b, func() { buffers.free(b) })
+	return out, true
 }
 
 func (s *batchSink) room() int { return s.req.MaxBytes - s.size }
@@ -110,7 +101,7 @@ func (s *recordSink) opens(offset, timestamp int64, epoch int32) bool {
 }
 
 func (s *recordSink) open(offset, timestamp int64, epoch int32) {
-	out := s.bytes()
+	out := s.finished()
 	if out == nil {
 		out = buffers.get(min(max(s.req.MaxBytes, 1<<10), 1<<20))
 	}
@@ -119,9 +110,9 @@ func (s *recordSink) open(offset, timestamp int64, epoch int32) {
 	s.writer, s.base, s.first, s.epoch = record.NewWriter(out, t), offset, timestamp, epoch
 }
 
-func (s *recordSink) records() store.Records { return pooledRecords(s.bytes()) }
+func (s *recordSink) bytes() ([]byte, bool) { return s.finished(), true }
 
-func (s *recordSink) bytes() []byte {
+func (s *recordSink) finished() []byte {
 	if s.writer != nil {
 		s.out, s.writer = s.writer.Finish(), nil
 	}

@@ -97,20 +97,9 @@ func (p *pass) filter(b record.Batch) (record.Batch, error) {
 	if b.Control() {
 		return b, nil
 	}
-	var kept []record.Record
-	err := b.Each(func(r *record.Record) error {
-		if p.keep(string(r.Key), r.Key != nil, r.Tombstone(), r.Offset, r.Timestamp) {
-			kept = append(kept, *r)
-		}
-		return nil
+	return b.Filter(func(k *record.Keyed) bool {
+		return p.keep(string(k.Key), k.HasKey, k.Tombstone, k.Offset, k.Timestamp)
 	})
-	switch {
-	case err != nil || len(kept) == 0:
-		return nil, err
-	case len(kept) == int(b.Count()):
-		return b, nil
-	}
-	return record.Build(record.TemplateOf(b), kept)
 }
 
 // note takes the keys of a batch into the map.
@@ -118,9 +107,9 @@ func (p *pass) note(b record.Batch) error {
 	if b.Control() {
 		return nil
 	}
-	return b.Each(func(r *record.Record) error {
-		if r.Key != nil {
-			p.latest[string(r.Key)] = r.Offset
+	return b.ScanKeys(func(k *record.Keyed) error {
+		if k.HasKey {
+			p.latest[string(k.Key)] = k.Offset
 		}
 		return nil
 	})

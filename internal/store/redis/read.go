@@ -50,24 +50,35 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 		return store.Records{}, store.ErrOffsetOutOfRange
 	}
 	req.NextOffset = min(req.NextOffset, next)
+	req.MaxBytes = l.store.held.take(req.MaxBytes)
 	var into sink
 	if l.layout == store.LayoutLog {
 		into = &batchSink{req: req}
 	} else {
 		into = &recordSink{req: req, log: l, epochs: epochs}
 	}
-	if err := l.readInto(ctx, req, into); err != nil {
+	err := l.readInto(ctx, req, into)
+	out, ours := into.bytes()
+	l.store.held.add(len(out) - req.MaxBytes)
+	free := func() {
+		l.store.held.add(-len(out))
+		if ours {
+			buffers.free(out)
+		}
+	}
+	if err != nil || len(out) == 0 {
+		free()
 		return store.Records{}, err
 	}
-	return into.records(), nil
+	return store.HeldRecords(out, free), nil
 }
 
 // sink takes entries in their order.
 type sink interface {
 	// take takes one, or says that it has enough.
 	take(m *rueidis.RedisMessage) (size int, more bool, err error)
-	// records returns what it has.
-	records() store.Records
+	// bytes returns what it has, and whether that is a buffer of the pool.
+	bytes() (b []byte, ours bool)
 	// room is how many bytes more it can take.
 	room() int
 }

@@ -39,6 +39,7 @@ type Store struct {
 	closed bool
 	logs   map[*log]struct{} // the handles that are open
 
+	held        heldBytes     // what was read and is not sent yet
 	maxArgument atomic.Int64  // what Redis takes as one value
 	waits       chan struct{} // bounds who waits for replicas, each on a connection
 }
