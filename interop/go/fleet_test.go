@@ -93,6 +93,7 @@ func (f *fleet) leader(topic string, partition int32) int {
 func (f *fleet) freeze(i int, do func()) {
 	f.t.Helper()
 	f.brokers[i].signal(syscall.SIGSTOP)
+	waitFor(f.t, "the broker to stand still", f.brokers[i].stopped)
 	do()
 	f.brokers[i].signal(syscall.SIGCONT)
 }

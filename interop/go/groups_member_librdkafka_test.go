@@ -28,7 +28,8 @@ func librdkafkaMember(ctx context.Context, spec memberSpec, out *reporter) error
 		config["group.instance.id"] = spec.InstanceID
 	}
 	if spec.Brisk {
-		config["topic.metadata.refresh.fast.interval.ms"], config["socket.timeout.ms"] = 50, 2000
+		config["topic.metadata.refresh.fast.interval.ms"], config["fetch.error.backoff.ms"] = 50, 50
+		config["retry.backoff.ms"], config["socket.timeout.ms"] = 50, 2000
 	}
 	consumer, err := kafka.NewConsumer(&config)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -168,6 +169,26 @@ func (p *process) wait() error {
 	case <-time.After(stopTimeout):
 		return fmt.Errorf("still running %s after SIGTERM", stopTimeout)
 	}
+}
+
+// stopped says whether all threads of the process stand still. After a SIGSTOP
+// that takes a moment on a busy machine.
+func (p *process) stopped() error {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid()))
+	if err != nil {
+		return err
+	}
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // A thread that has ended.
+		}
+		// The second field is the name in brackets, the third the state.
+		if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T") {
+			return fmt.Errorf("%s: %.20s", name, state)
+		}
+	}
+	return nil
 }
 
 // running says whether the process lives.
