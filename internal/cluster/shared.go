@@ -82,7 +82,8 @@ func (c *Controller) join(ctx context.Context, image *metadata.Image) (*metadata
 		}
 		image = edit.Image()
 		if start, err := c.shared.Start(ctx); err == nil && c.end-start > compactAfter {
-			if err := c.shared.Compact(ctx, c.end); err != nil {
+			// Another broker may do it at the same time.
+			if err := c.shared.Compact(ctx, c.end); err != nil && !errors.Is(err, store.ErrMoved) {
 				c.opts.Logger.Warn("cluster metadata could not be compacted", "error", err)
 			}
 		}

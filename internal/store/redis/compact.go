@@ -160,7 +160,7 @@ func (l *log) swap(ctx context.Context, w *rewriter, limit int64) error {
 		return err
 	}
 	done := cleaned{to: limit, bytes: w.kept}
-	refused, err := w.swap(ctx, "n", l.token(l.acknowledged()), done)
+	refused, err := w.swap(ctx, "n", l.token(l.acknowledged()), l.cleaned.to, done)
 	if err != nil {
 		return err
 	}

@@ -174,10 +174,12 @@ func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
 }
 
 // swap puts the new stream in the place of the old one, if a field of the meta
-// hash is as expected. If it is not, it returns the log's token.
-func (w *rewriter) swap(ctx context.Context, field, expected string, done cleaned) (refused *string, err error) {
+// hash is as expected. If it is not, it returns the log's token. If somebody else
+// has compacted the log since, what was taken from it may be what they had
+// dropped, and must not be counted as compacted.
+func (w *rewriter) swap(ctx context.Context, field, expected string, was int64, done cleaned) (refused *string, err error) {
 	cmd := w.store.eval(swapScript, []string{w.keys.stream, w.keys.meta, w.dst, w.dst + ".old"},
-		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes)})
+		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes), decimal(was)})
 	r, err := replies(w.store.do(ctx, cmd))
 	if err != nil {
 		return nil, attempt("compact "+w.keys.stream, err)
@@ -185,9 +187,12 @@ func (w *rewriter) swap(ctx context.Context, field, expected string, done cleane
 	if len(r) != 2 {
 		return nil, fmt.Errorf("%w: compact %s: short reply", store.ErrStorage, w.keys.stream)
 	}
-	if r[0].text() == "refused" {
+	switch r[0].text() {
+	case "refused":
 		token := r[1].text()
 		return &token, nil
+	case "compacted":
+		return nil, fmt.Errorf("%w: compact %s: somebody else did", store.ErrMoved, w.keys.stream)
 	}
 	return nil, nil
 }
@@ -221,7 +226,7 @@ func (l *sharedLog) Compact(ctx context.Context, nextOffset int64) error {
 		if err := w.copyRest(ctx); err != nil {
 			return err
 		}
-		refused, err := w.swap(ctx, "end", end, cleaned{to: limit, bytes: w.kept})
+		refused, err := w.swap(ctx, "end", end, to, cleaned{to: limit, bytes: w.kept})
 		if err != nil || refused == nil {
 			return err
 		}

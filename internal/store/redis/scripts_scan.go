@@ -153,9 +153,11 @@ return last
 //
 // Keys: stream, meta, the new stream, a name for the old one. Arguments: field
 // and its expected value, bytes and entries that went, the offset up to which
-// the log is compacted, the bytes there.
+// the log is compacted, the bytes there, and up to which it was when that was
+// looked at.
 const swapScript = infoFunction + `
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'refused', redis.call('HGET', KEYS[2], 'n') or ''} end
+if (redis.call('HGET', KEYS[2], 'cleaned') or '0') ~= ARGV[7] then return {'compacted', ''} end
 local f = info()
 if redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('XGROUP', 'CREATE', KEYS[3], 'm', '0', 'MKSTREAM')
