@@ -7,6 +7,8 @@ ARGS ?=
 # Seeds that `make sim` simulates, from SEED on.
 N    ?= 1000
 SEED ?= 1
+# Stores that `make e2e` tries.
+E2E ?= disk redis redis-cluster redis-sentinel
 # Stores that `make interop` tries, and a regular expression of its rows.
 STORES ?= disk redis
 ROWS   ?=
@@ -56,12 +58,8 @@ fuzz: ## Run every fuzz target for T (make fuzz T=1m)
 sim: ## Simulate the group coordinator (make sim N=100000, or SEED=17 N=1 for one seed)
 	go test ./internal/sim -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
 
-# What of the client tests is not run on Redis.
-NOTREDIS = TestHostileClientsDisturbNobody|TestAFleetLosesBrokersButNoRecordAndNoCommit|TestGroupsDeliverEverythingWhileMembersComeAndGo|TestKillsDuringRebalancesLoseNoCommit
-
-e2e: setup ## Run real Kafka clients against the broker, on disk and on Redis
-	cd $(CLIENTS) && go test -count=1 -shuffle=on -timeout 15m ./...
-	cd $(CLIENTS) && INTEROP_STORE=redis go test -count=1 -shuffle=on -timeout 15m -skip '$(NOTREDIS)' ./...
+e2e: setup ## Run real Kafka clients against the broker, on disk and on each kind of Redis
+	@scripts/e2e $(E2E)
 
 interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES=disk ROWS=Java)
 	@scripts/setup interop

@@ -2,9 +2,7 @@ package interop
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 
 const (
 	fleetTopic  = "fleet"
+	fleetLosses = 30
 	zombieEvery = 5 // one loss in so many is a freeze
 )
 
@@ -42,7 +41,7 @@ func TestAFleetLosesBrokersButNoRecordAndNoCommit(t *testing.T) {
 	}
 	commits := newCommitLog()
 	var took []time.Duration
-	for n := range losses() {
+	for n := range often(fleetLosses) {
 		victim := n % len(f.brokers)
 		stays := f.mustStay(victim, groups)
 		began := time.Now()
@@ -75,14 +74,6 @@ func TestAFleetLosesBrokersButNoRecordAndNoCommit(t *testing.T) {
 	if middle := took[len(took)/2]; middle > fleetTTL+5*time.Second {
 		t.Errorf("consumption went on only after %s in the middle", middle)
 	}
-}
-
-// losses is how many brokers are lost. INTEROP_LOSSES=30 has more of them.
-func losses() int {
-	if n, err := strconv.Atoi(os.Getenv("INTEROP_LOSSES")); err == nil {
-		return n
-	}
-	return 10
 }
 
 // inFlight is more than the records of a partition that can be on their way when

@@ -33,7 +33,7 @@ func startFleet(t testing.TB, url string, brokers int, flags ...string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, brokers: make([]*process, brokers), flags: append([]string{
 		"--store", url, "--set", "muster.redis.prefix=" + redistest.Prefix(t), "--set", "muster.redis.layout=log",
-		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200", "--set", "log.cleaner.backoff.ms=3600000",
+		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200",
 	}, slices.Concat(groupSettings, flags)...)}
 	for i := range brokers {
 		f.addrs = append(f.addrs, fixedPort(t))

@@ -17,9 +17,10 @@ import (
 const groupTimeout = 90 * time.Second
 
 // groupSettings let a group start at once, and have members with short session
-// timeouts.
+// timeouts. The log of groups is not compacted, since tests read it to see which
+// generations there were.
 var groupSettings = []string{
-	"--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100",
+	"--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100", "--set", "log.cleaner.backoff.ms=3600000",
 }
 
 // waitFor waits until a check passes, and fails the test with the check's last

@@ -9,6 +9,7 @@ import (
 
 // TestRedisSession runs the session that docs/redis.md shows.
 func TestRedisSession(t *testing.T) {
+	onlyOn(t, "redis")
 	out, err := exec.Command(filepath.Join("..", "redis", "session.sh"), musterPath).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
