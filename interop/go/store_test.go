@@ -64,7 +64,7 @@ func often(n int) int {
 	case storeKind == "disk" || os.Getenv("INTEROP_OFTEN") != "":
 		return n
 	case storeKind == "redis":
-		return min(n, 15)
+		return min(n, 10)
 	}
 	return min(n, 5)
 }
