@@ -64,9 +64,9 @@ func often(n int) int {
 	case storeKind == "disk" || os.Getenv("INTEROP_OFTEN") != "":
 		return n
 	case storeKind == "redis":
-		return min(n, 10)
+		return min(n, 6)
 	}
-	return min(n, 5)
+	return min(n, 3)
 }
 
 // onlyOn skips a test that is about other stores.
