@@ -62,6 +62,11 @@ func (l *load) bytes() int { return l.partitions * l.batchSize }
 // on each, and checks the answers. Their order is checked too if the program
 // answers in order.
 func (l *load) pump(conns []net.Conn, n int, ordered bool, check func(body []byte) error) error {
+	return spread(conns, n, func(c net.Conn, share int) error { return l.pumpOne(c, share, ordered, check) })
+}
+
+// spread has all connections do their share of something n times.
+func spread(conns []net.Conn, n int, one func(c net.Conn, share int) error) error {
 	errs := make([]error, len(conns))
 	var running sync.WaitGroup
 	for i, c := range conns {
@@ -70,7 +75,7 @@ func (l *load) pump(conns []net.Conn, n int, ordered bool, check func(body []byt
 			share++
 		}
 		running.Go(func() {
-			if err := l.pumpOne(c, share, ordered, check); err != nil {
+			if err := one(c, share); err != nil {
 				errs[i] = err
 				c.Close() // So that both sides of it end.
 			}

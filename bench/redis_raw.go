@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -76,23 +75,7 @@ func (w *rawRedis) produce(m redisMetrics) error {
 }
 
 // pump sends the commands n times, with as much under way as a producer has.
-func (w *rawRedis) pump(conns []net.Conn, n int) error {
-	errs := make([]error, len(conns))
-	var running sync.WaitGroup
-	for i, c := range conns {
-		share := n / len(conns)
-		if i < n%len(conns) {
-			share++
-		}
-		running.Go(func() {
-			if errs[i] = w.pumpOne(c, share); errs[i] != nil {
-				c.Close()
-			}
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
-}
+func (w *rawRedis) pump(conns []net.Conn, n int) error { return spread(conns, n, w.pumpOne) }
 
 func (w *rawRedis) pumpOne(c net.Conn, n int) error {
 	slots, sent, stop := make(chan struct{}, inFlight), make(chan error, 1), make(chan struct{})

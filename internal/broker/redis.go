@@ -79,7 +79,7 @@ func (b *Broker) redisChanged(up bool, err error, downFor time.Duration) {
 		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond))
 		return
 	}
-	b.away.Store(&redisAway{since: time.Now().Add(-downFor), err: err})
+	b.away.Store(&redisAway{since: time.Now(), err: err})
 	b.logger.Error("Redis cannot be reached; requests get errors that clients try again after", "error", err)
 }
 

@@ -197,10 +197,12 @@ func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Resp
 	if s == nil || !s.c.opts.Alive() {
 		return Failed(req, kerr.NotCoordinator)
 	}
-	if s.available(req) != nil {
+	err := s.available(req)
+	if err != nil {
 		s.awaitLoad(ctx)
+		err = s.available(req)
 	}
-	if err := s.available(req); err != nil {
+	if err != nil {
 		return Failed(req, err)
 	}
 	if _, ok := req.(*kmsg.HeartbeatRequest); ok && s.phase.Load() == loading {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -22,10 +23,13 @@ type Meta struct {
 	HasKey    bool
 }
 
-// scanning bounds how many batches are scanned at a time. A small batch may
-// unpack to very much, and who sends such batches must leave some of the
+// scanning bounds how many packed batches are scanned at a time. A small batch
+// may unpack to very much, and who sends such batches must leave some of the
 // processor to others.
 var scanning = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+
+// readers are used again, since most batches are much smaller than a reader.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
 // Scan calls fn with every record in order, without holding any of them in
 // memory: for who must look into batches of clients that may mean ill. It stops
@@ -42,14 +46,19 @@ func (b Batch) Scan(fn func(Meta) error) error {
 
 // stream calls one for every record, to read it.
 func (b Batch) stream(one func(*scanner) error) error {
-	scanning <- struct{}{}
-	defer func() { <-scanning }()
+	if b.Codec() != None {
+		scanning <- struct{}{}
+		defer func() { <-scanning }()
+	}
 	src, done, err := unpacker(b.Codec(), b[HeaderSize:])
 	if err != nil {
 		return fmt.Errorf("%w: unpack %s: %w", ErrCorrupt, b.Codec(), err)
 	}
 	defer done()
-	in := &scanner{r: bufio.NewReaderSize(src, 32<<10)}
+	in := &scanner{r: readers.Get().(*bufio.Reader)}
+	defer readers.Put(in.r)
+	in.r.Reset(src)
+	defer in.r.Reset(nil)
 	for i := range b.Count() {
 		if err := one(in); err != nil {
 			return fmt.Errorf("record %d: %w", i, err)

@@ -31,14 +31,7 @@ func TestAFleetLosesBrokersButNoRecordAndNoCommit(t *testing.T) {
 	f := startFleet(t, redistest.Single(t).URL(), 3)
 	createTopic(t, f.addrs[0], fleetTopic, groupPartitions)
 	w := startFleetWriters(t, f, fleetTopic)
-	var groups []*liveGroup
-	for _, client := range []string{"franz-go", "librdkafka"} {
-		g := newGroup(t, f.addrs[0], "fleet-"+client, fleetTopic, client, "range", 30*time.Second)
-		g.spec.Brisk = true
-		g.settles(g.join("a"), g.join("b"))
-		g.movesOn()
-		groups = append(groups, g)
-	}
+	groups := f.groups("fleet-", fleetTopic)
 	commits := newCommitLog()
 	var took []time.Duration
 	for n := range often(fleetLosses) {

@@ -76,6 +76,20 @@ func (f *fleet) hasAll() {
 	})
 }
 
+// groups starts a group of each of two clients, with two members, which look for
+// another broker soon.
+func (f *fleet) groups(prefix, topic string) (groups []*liveGroup) {
+	f.t.Helper()
+	for _, client := range []string{"franz-go", "librdkafka"} {
+		g := newGroup(f.t, f.addrs[0], prefix+client, topic, client, "range", 30*time.Second)
+		g.spec.Brisk = true
+		g.settles(g.join("a"), g.join("b"))
+		g.movesOn()
+		groups = append(groups, g)
+	}
+	return groups
+}
+
 // leader returns the index of the broker that leads a partition.
 func (f *fleet) leader(topic string, partition int32) int {
 	f.t.Helper()

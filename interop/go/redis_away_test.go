@@ -29,14 +29,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 	createTopic(t, f.addrs[0], "aside", 1)
 	wire := dial(t, broker.addr())
 	w := startFleetWriters(t, f, fleetTopic)
-	var groups []*liveGroup
-	for _, client := range []string{"franz-go", "librdkafka"} {
-		g := newGroup(t, f.addrs[0], "away-"+client, fleetTopic, client, "range", 30*time.Second)
-		g.spec.Brisk = true
-		g.settles(g.join("a"), g.join("b"))
-		g.movesOn()
-		groups = append(groups, g)
-	}
+	groups := f.groups("away-", fleetTopic)
 	wantHealth(t, web, "")
 	node := server.Nodes[0]
 	outages := []struct {

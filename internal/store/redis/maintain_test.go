@@ -221,3 +221,20 @@ func TestLogsAreListedWithoutReplicas(t *testing.T) {
 		t.Errorf("%d logs, %v", len(logs), err)
 	}
 }
+
+// TestSearchCopesWithABatchThatCannotBeUnpacked has a client's batch whose
+// records are garbage. Only those who read it have to know.
+func TestSearchCopesWithABatchThatCannotBeUnpacked(t *testing.T) {
+	b := newBed(t, store.LogConfig{Layout: store.LayoutLog})
+	l := b.open(1)
+	tmpl := record.PlainTemplate()
+	tmpl.Codec = record.Gzip
+	bad, err := record.Build(tmpl, []record.Record{{Timestamp: 1000, Value: []byte("lost")}})
+	must(t, err)
+	copy(bad[record.HeaderSize:], "garbage")
+	b.append(l, bad)
+	hit, found, err := l.OffsetForTimestamp(b.ctx, 500)
+	if err != nil || !found || hit.Offset != 0 || hit.Timestamp != 1000 {
+		t.Errorf("%+v, %t, %v", hit, found, err)
+	}
+}

@@ -127,8 +127,13 @@ func (l *log) searchBatch(ctx context.Context, id entryID, start, ts int64) (hit
 		hit = store.TimestampOffset{Offset: r.Offset, Timestamp: r.Timestamp, LeaderEpoch: s.batch.LeaderEpoch()}
 		return errFound
 	})
-	if errors.Is(err, errFound) {
+	switch {
+	case errors.Is(err, errFound):
 		return hit, true, nil
+	case errors.Is(err, record.ErrCorrupt):
+		// A batch that cannot be unpacked counts as a whole: its clients will have
+		// to cope with it too.
+		return store.TimestampOffset{Offset: max(s.batch.BaseOffset(), start), Timestamp: s.batch.MaxTimestamp(), LeaderEpoch: s.batch.LeaderEpoch()}, true, nil
 	}
 	return hit, false, err
 }
