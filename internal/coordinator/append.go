@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -22,15 +21,16 @@ type batch struct {
 // maxBatchRecords bounds a batch; what is more makes several in a row.
 const maxBatchRecords = 10_000
 
-// flush sends the gathered records on their way, unless others still are.
-func (s *shard) flush(ctx context.Context) {
-	if s.inAir {
-		return
+// depart takes the records that are to go on their way now: none while others
+// still are. They must be sent, for the shard's end waits for that.
+func (s *shard) depart() ([]group.Record, bool) {
+	if s.inAir || s.phase.Load() != active {
+		return nil, false
 	}
 	if len(s.gather.records) == 0 {
 		s.tell(s.gather.journal)
 		s.gather.journal = nil
-		return
+		return nil, false
 	}
 	s.flying, s.gather = s.gather, batch{}
 	if n := len(s.flying.records); n > maxBatchRecords {
@@ -40,17 +40,19 @@ func (s *shard) flush(ctx context.Context) {
 		s.flying = batch{records: s.flying.records[:maxBatchRecords]}
 	}
 	s.inAir = true
-	b, err := encode(s.flying.records, s.c.opts.Now())
-	epoch := s.epoch
+	s.background.Add(1)
+	return s.flying.records, true
+}
+
+// send appends records that departed. It is called without the lock.
+func (s *shard) send(records []group.Record, epoch int) {
+	defer s.background.Done()
+	b, err := encode(records, s.c.opts.Now())
 	if err != nil {
-		s.appended(ctx, item{epoch: epoch, err: err})
+		s.appended(epoch, err)
 		return
 	}
-	s.log.Append(ctx, b, func(err error) {
-		// The callback must not block, and the inbox may be full of those who
-		// wait for this very answer.
-		go s.post(item{appended: true, epoch: epoch, err: err})
-	})
+	s.log.Append(s.ctx, b, func(err error) { s.appended(epoch, err) })
 }
 
 // encode makes a record batch.
@@ -63,25 +65,39 @@ func encode(records []group.Record, now time.Time) (record.Batch, error) {
 	return record.Build(record.PlainTemplate(), recs)
 }
 
-// appended handles the outcome of an append.
-func (s *shard) appended(ctx context.Context, i item) {
-	if i.epoch != s.epoch {
+// appended handles the outcome of an append, and has the next one begin.
+func (s *shard) appended(epoch int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if epoch != s.epoch || s.phase.Load() != active {
 		return
 	}
 	done := s.flying
 	s.flying, s.inAir = batch{}, false
-	if i.err == nil {
-		s.release(done.replies)
-		s.tell(done.journal)
+	if err != nil {
+		s.lost(err)
 		return
 	}
+	s.release(done.replies)
+	s.tell(done.journal)
+	if records, ok := s.depart(); ok {
+		// The log is told not to wait for its caller.
+		go s.send(records, epoch)
+	}
+}
+
+// lost drops the shard's state, which has records that the log does not, and
+// loads it again.
+func (s *shard) lost(err error) {
 	level := slog.LevelError
-	if errors.Is(i.err, kerr.NotLeaderForPartition) {
+	if errors.Is(err, kerr.NotLeaderForPartition) {
 		level = slog.LevelDebug // Another broker leads now, or the store is away, which is told once.
 	}
-	s.c.opts.Logger.Log(ctx, level, "group records could not be stored; loading the shard again", "shard", s.index, "error", i.err)
+	s.c.opts.Logger.Log(s.ctx, level, "group records could not be stored; loading the shard again", "shard", s.index, "error", err)
 	s.failAll(kerr.NotCoordinator)
-	s.load(ctx)
+	s.phase.Store(loading)
+	s.epoch++
+	s.background.Go(func() { s.load() })
 }
 
 func (s *shard) tell(entries []group.Entry) {

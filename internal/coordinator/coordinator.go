@@ -1,14 +1,14 @@
 // Package coordinator is the shell around the pure group coordinator: it gives
 // package group its inputs and carries out its effects.
 //
-// Each partition of __consumer_offsets is a shard with one goroutine, which owns
-// the shard's state. It loads the state by replaying the partition, then takes
-// one input after the other:
+// Each partition of __consumer_offsets is a shard with a lock. It loads its state
+// by replaying the partition; from then on who has an input for it, a connection
+// or a timer, takes the lock and has the core step:
 //
-//	requests ─┐                 ┌─ records → one batch → log
-//	timers   ─┼→ inbox → Step ──┼─ timers  → heap
-//	appended ─┘                 ├─ replies → released once the records are durable
-//	                            └─ journal → __group_journal
+//	requests ─┐          ┌─ records → one batch → log
+//	timers   ─┼→ Step → ─┼─ timers  → heap
+//	appended ─┘          ├─ replies → released once the records are durable
+//	                     └─ journal → __group_journal
 //
 // While a batch is on its way to the disk, the records of further steps gather
 // for the next one (group commit). A reply, also one without records, waits for
@@ -118,7 +118,7 @@ func (c *Coordinator) Lead(epochs []int32) {
 	c.shards.Store(&next)
 	stopAll(ended)
 	for _, s := range begun {
-		go s.run()
+		s.start()
 	}
 }
 
@@ -139,12 +139,12 @@ func (c *Coordinator) Close() {
 func stopAll(shards []*shard) {
 	for _, s := range shards {
 		if s != nil {
-			close(s.stop)
+			s.end()
 		}
 	}
 	for _, s := range shards {
 		if s != nil {
-			<-s.stopped
+			s.background.Wait()
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (c *Coordinator) broadcast(e group.Event) {
 	if shards := c.shards.Load(); shards != nil {
 		for _, s := range *shards {
 			if s != nil {
-				s.post(item{event: e})
+				s.handle(e)
 			}
 		}
 	}
@@ -197,27 +197,24 @@ func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Resp
 	if s == nil || !s.c.opts.Alive() {
 		return Failed(req, kerr.NotCoordinator)
 	}
-	err := s.available(req)
-	if err != nil {
+	if s.phase.Load() != active {
+		if _, ok := req.(*kmsg.HeartbeatRequest); ok && s.phase.Load() == loading {
+			// Kafka's rule: a member is not troubled by a load.
+			return Failed(req, nil)
+		}
 		s.awaitLoad(ctx)
-		err = s.available(req)
+		if s.phase.Load() == loading {
+			return Failed(req, kerr.CoordinatorLoadInProgress)
+		}
 	}
-	if err != nil {
-		return Failed(req, err)
+	resp, later := s.ask(from, req)
+	if resp != nil {
+		return resp
 	}
-	if _, ok := req.(*kmsg.HeartbeatRequest); ok && s.phase.Load() == loading {
-		// Kafka's rule: a member is not troubled by a load.
-		return Failed(req, nil)
-	}
-	w := &waiter{reply: make(chan kmsg.Response, 1), req: req}
-	id := group.RequestID(s.c.lastID.Add(1))
-	s.post(item{waiter: w, id: id, event: group.Request{ID: id, ClientID: from.ID, Host: from.Host, Msg: req}})
 	select {
-	case resp := <-w.reply:
+	case resp := <-later.reply:
 		return resp
 	case <-ctx.Done():
-		return Failed(req, kerr.NotCoordinator)
-	case <-s.stopped:
 		return Failed(req, kerr.NotCoordinator)
 	}
 }
@@ -232,21 +229,10 @@ func (s *shard) awaitLoad(ctx context.Context) {
 	defer patience.Stop()
 	select {
 	case <-s.loaded:
-	case <-s.stopped:
+	case <-s.ctx.Done():
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-}
-
-// available says why a request cannot be handled now.
-func (s *shard) available(req kmsg.Request) *kerr.Error {
-	if s.phase.Load() == active {
-		return nil
-	}
-	if _, ok := req.(*kmsg.HeartbeatRequest); ok {
-		return nil
-	}
-	return kerr.CoordinatorLoadInProgress
 }
 
 func fresh() (b [16]byte) {

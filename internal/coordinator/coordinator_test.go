@@ -26,10 +26,14 @@ type gatedLog struct {
 	pending []func(error)
 	fail    error
 	appends int
+	stuck   chan struct{} // if there is one, appends begin when it is closed
 	slow    time.Duration // of reads
 }
 
 func (l *gatedLog) Append(_ context.Context, batch []byte, done func(error)) {
+	if l.stuck != nil {
+		<-l.stuck
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.appends++
@@ -301,5 +305,49 @@ func TestCloseAnswersWhoIsParked(t *testing.T) {
 		if code := (<-parked).(*kmsg.JoinGroupResponse).ErrorCode; code != kerr.NotCoordinator.Code {
 			t.Errorf("code %d", code)
 		}
+	})
+}
+
+// A successor of a shard reads what this one wrote, so nothing may come after.
+func TestTheEndWaitsForAnAppendThatBegins(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		log.stuck = make(chan struct{})
+		commit := async(t, c, commitRequest(5))
+		ended := make(chan struct{})
+		go func() {
+			c.Close()
+			close(ended)
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("closed while an append begins")
+		default:
+		}
+		close(log.stuck)
+		<-ended
+		if code := commitCode(<-commit); code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d", code)
+		}
+	})
+}
+
+func TestWhatHappensDuringALoadIsHandledAfterIt(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(3))); code != 0 {
+			t.Fatalf("code %d", code)
+		}
+		c.Close()
+		log.slow = time.Second
+		again := New(c.opts)
+		again.Lead([]int32{0})
+		again.TopicsDeleted([]string{"t"})
+		pass(3 * time.Second)
+		if at := fetched(again.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
+			t.Errorf("offset %d of a topic that was deleted during the load", at)
+		}
+		again.Close()
 	})
 }

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -17,63 +16,74 @@ const retryLoad = 200 * time.Millisecond
 const retriesBeforeWarning = 10
 
 // load makes the shard's state what its log says, and goes on until it has. It
-// returns false if the shard is stopped meanwhile.
-func (s *shard) load(ctx context.Context) bool {
-	s.phase.Store(loading)
+// returns false if the shard ends meanwhile.
+func (s *shard) load() bool {
 	for attempt := 0; ; attempt++ {
 		select {
 		case s.c.gate <- struct{}{}:
-		case <-s.stop:
+		case <-s.ctx.Done():
 			return false
 		}
-		err := s.replay(ctx)
+		core, err := s.replay()
 		<-s.c.gate
 		if err == nil {
-			s.phase.Store(active)
-			return true
+			return s.begin(core)
 		}
 		if attempt == retriesBeforeWarning {
 			s.c.opts.Logger.Warn("groups could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
 		}
 		select {
-		case <-s.stop:
+		case <-s.ctx.Done():
 			return false
 		case <-time.After(retryLoad):
 		}
 	}
 }
 
-// replay reads the whole log into a new core.
-func (s *shard) replay(ctx context.Context) error {
-	s.epoch++
-	s.core = group.NewShard(*s.c.config.Load())
-	s.timers, s.waiting = timers{}, map[group.RequestID]*waiter{}
+// begin begins a life of the shard with the state that was loaded.
+func (s *shard) begin(core *group.Shard) bool {
+	s.mu.Lock()
+	defer s.finish()
+	if s.phase.Load() == ended {
+		return false
+	}
+	s.core, s.timers, s.waiting = core, timers{}, map[group.RequestID]*waiter{}
 	s.gather, s.flying, s.inAir = batch{}, batch{}, false
+	s.step(group.Loaded{})
+	for _, e := range s.later {
+		s.step(e)
+	}
+	s.later = nil
+	s.phase.Store(active)
+	return true
+}
+
+// replay reads the whole log into a new core.
+func (s *shard) replay() (*group.Shard, error) {
+	core := group.NewShard(*s.c.config.Load())
 	offset := s.log.Start()
 	for {
-		b, err := s.log.Read(ctx, offset)
+		b, err := s.log.Read(s.ctx, offset)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(b) == 0 {
-			break
+			return core, nil
 		}
 		for len(b) > 0 {
 			var batch record.Batch
 			if batch, b, err = record.Next(b); err != nil {
-				return err
+				return nil, err
 			}
-			if err := s.replayBatch(batch); err != nil {
-				return err
+			if err := s.replayBatch(core, batch); err != nil {
+				return nil, err
 			}
 			offset = batch.LastOffset() + 1
 		}
 	}
-	s.step(group.Loaded{})
-	return nil
 }
 
-func (s *shard) replayBatch(b record.Batch) error {
+func (s *shard) replayBatch(core *group.Shard, b record.Batch) error {
 	if b.Control() {
 		return nil
 	}
@@ -87,7 +97,7 @@ func (s *shard) replayBatch(b record.Batch) error {
 			s.c.opts.Logger.Warn("a group record cannot be read and is left out", "shard", s.index, "offset", r.Offset, "error", err)
 			return nil
 		}
-		s.core.Replay(rec)
+		core.Replay(rec)
 		return nil
 	})
 }

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,131 +16,151 @@ import (
 const (
 	loading int32 = iota
 	active
+	ended
 )
 
-// inboxSize is how many inputs wait for a shard before senders do.
-const inboxSize = 256
-
-// shard is one partition's groups with the goroutine that owns them.
+// shard is one partition's groups. Whoever brings an input takes the lock, has
+// the core step, and carries out the effects; for most requests the answer is
+// there when the lock is given back, and no other goroutine had to be woken.
+// Nothing that may wait for a disk, a network or another lock happens under it.
 type shard struct {
 	c           *Coordinator
 	index       int32
 	leaderEpoch int32
 	log         Log
-	inbox       chan item
-	stop        chan struct{}
-	stopped     chan struct{}
-	loaded      chan struct{} // closed after the first load
-	phase       atomic.Int32
+	ctx         context.Context // of what it starts; ends when the shard does
+	cancel      context.CancelFunc
+	loaded      chan struct{}  // closed after the first load
+	background  sync.WaitGroup // loads, and appends that begin
+	phase       atomic.Int32   // changes under mu
 
-	// Owned by run.
+	mu      sync.Mutex
 	core    *group.Shard
 	epoch   int // how often it was loaded, so that what belongs to an earlier life is ignored
 	timers  timers
+	wake    *time.Timer
+	due     time.Time // for which wake is set
+	asking  *waiter   // whose request the core handles right now
 	waiting map[group.RequestID]*waiter
-	gather  batch // records not yet on their way
-	flying  batch // records on their way to the disk
-	inAir   bool
+	gather  batch         // records not yet on their way
+	flying  batch         // records on their way to the disk
+	inAir   bool          // there are some
+	later   []group.Event // that came while it loaded
 }
 
 // waiter is a request that waits for its answer.
 type waiter struct {
+	id    group.RequestID
 	req   kmsg.Request
-	reply chan kmsg.Response
+	resp  kmsg.Response      // while it is being handled
+	reply chan kmsg.Response // afterwards
 }
 
-// item is something for a shard to handle: an event, or the outcome of an
-// append.
-type item struct {
-	event  group.Event
-	id     group.RequestID
-	waiter *waiter
-
-	appended bool
-	epoch    int
-	err      error
+func (w *waiter) answer(resp kmsg.Response) {
+	if w.reply == nil {
+		w.resp = resp
+		return
+	}
+	w.reply <- resp
 }
 
 func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
-	return &shard{
-		c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index),
-		inbox: make(chan item, inboxSize), stop: make(chan struct{}), stopped: make(chan struct{}), loaded: make(chan struct{}),
-	}
+	s := &shard{c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index), loaded: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
 }
 
-// post hands an item to the shard, unless it has stopped.
-func (s *shard) post(i item) {
-	select {
-	case s.inbox <- i:
-	case <-s.stopped:
-	}
-}
-
-// run is the shard's goroutine.
-func (s *shard) run() {
-	defer close(s.stopped)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	wake := time.NewTimer(time.Hour)
-	defer wake.Stop()
-	if !s.load(ctx) {
-		return
-	}
-	close(s.loaded)
-	var due time.Time // for which wake is set
-	for {
-		s.flush(ctx)
-		// Most inputs are heartbeats, which change no timer.
-		if at := s.timers.next(); !at.Equal(due) {
-			due = at
-			wake.Reset(at.Sub(s.c.opts.Now()))
+// start loads the shard in the background.
+func (s *shard) start() {
+	s.background.Go(func() {
+		if s.load() {
+			close(s.loaded)
 		}
-		select {
-		case <-s.stop:
-			s.failAll(kerr.NotCoordinator)
-			return
-		case i := <-s.inbox:
-			s.handle(ctx, i)
-			s.drain(ctx)
-		case <-wake.C:
-			due = time.Time{}
-			s.fire()
-		}
+	})
+}
+
+// end stops the shard and answers who waits. Nothing is appended once what is in
+// the background has come to an end.
+func (s *shard) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phase.Store(ended)
+	s.cancel()
+	s.failAll(kerr.NotCoordinator)
+	if s.wake != nil {
+		s.wake.Stop()
 	}
 }
 
-// drain handles what else is there already, so that its records share a batch.
-func (s *shard) drain(ctx context.Context) {
-	for range inboxSize {
-		select {
-		case i := <-s.inbox:
-			s.handle(ctx, i)
-		default:
-			return
-		}
+// ask has a request handled. The answer is there at once, or the waiter says
+// where it will be.
+func (s *shard) ask(from Client, req kmsg.Request) (kmsg.Response, *waiter) {
+	w := &waiter{id: group.RequestID(s.c.lastID.Add(1)), req: req}
+	s.mu.Lock()
+	if s.phase.Load() != active {
+		s.mu.Unlock()
+		return Failed(req, kerr.NotCoordinator), nil
 	}
+	s.asking = w
+	s.step(group.Request{ID: w.id, ClientID: from.ID, Host: from.Host, Msg: req})
+	s.asking = nil
+	if w.resp == nil {
+		w.reply = make(chan kmsg.Response, 1)
+		s.waiting[w.id] = w
+	}
+	s.finish()
+	return w.resp, w
 }
 
-func (s *shard) handle(ctx context.Context, i item) {
-	if i.appended {
-		s.appended(ctx, i)
-		return
+// handle has an event handled, after the load if there is one.
+func (s *shard) handle(e group.Event) {
+	s.mu.Lock()
+	switch s.phase.Load() {
+	case active:
+		s.step(e)
+	case loading:
+		s.later = append(s.later, e)
 	}
-	if i.waiter != nil {
-		s.waiting[i.id] = i.waiter
-	}
-	s.step(i.event)
+	s.finish()
 }
 
 // fire fires the timers that are due.
 func (s *shard) fire() {
-	now := s.c.opts.Now()
-	for {
-		t, ok := s.timers.due(now)
-		if !ok {
-			return
+	s.mu.Lock()
+	s.due = time.Time{}
+	if s.phase.Load() == active {
+		now := s.c.opts.Now()
+		for t, ok := s.timers.due(now); ok; t, ok = s.timers.due(now) {
+			s.step(group.TimerFired{Key: t.Key, Seq: t.Seq})
 		}
-		s.step(group.TimerFired{Key: t.Key, Seq: t.Seq})
+	}
+	s.finish()
+}
+
+// finish ends what began with taking the lock: it sets the clock, gives the lock
+// back, and sends records on their way.
+func (s *shard) finish() {
+	// Most inputs are heartbeats, which change no timer.
+	if at := s.timers.next(); !at.Equal(s.due) && s.phase.Load() == active {
+		s.due = at
+		s.setWake(at.Sub(s.c.opts.Now()))
+	}
+	b, ok := s.depart()
+	epoch := s.epoch
+	s.mu.Unlock()
+	if ok {
+		s.send(b, epoch)
+	}
+}
+
+func (s *shard) setWake(in time.Duration) {
+	switch {
+	case s.due.IsZero():
+		s.wake.Stop()
+	case s.wake == nil:
+		s.wake = time.AfterFunc(in, s.fire)
+	default:
+		s.wake.Reset(in)
 	}
 }
 
@@ -170,9 +191,11 @@ func (s *shard) step(e group.Event) {
 // release sends replies to who waits for them.
 func (s *shard) release(replies []group.Reply) {
 	for _, r := range replies {
-		if w := s.waiting[r.ID]; w != nil {
+		if w := s.asking; w != nil && w.id == r.ID {
+			w.answer(r.Msg)
+		} else if w := s.waiting[r.ID]; w != nil {
 			delete(s.waiting, r.ID)
-			w.reply <- r.Msg
+			w.answer(r.Msg)
 		}
 	}
 }
@@ -181,6 +204,6 @@ func (s *shard) release(replies []group.Reply) {
 func (s *shard) failAll(err *kerr.Error) {
 	for id, w := range s.waiting {
 		delete(s.waiting, id)
-		w.reply <- Failed(w.req, err)
+		w.answer(Failed(w.req, err))
 	}
 }

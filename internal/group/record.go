@@ -47,8 +47,9 @@ var ErrUnknownRecord = errors.New("unknown kind of record")
 func (r Record) Encode() (key, value []byte) {
 	if r.Topic != "" {
 		k := kmsg.OffsetCommitKey{Version: offsetKeyVersion, Group: r.Group, Topic: r.Topic, Partition: r.Partition}
+		key = k.AppendTo(make([]byte, 0, 10+len(r.Group)+len(r.Topic)))
 		if r.Offset == nil {
-			return k.AppendTo(nil), nil
+			return key, nil
 		}
 		v := kmsg.NewOffsetCommitValue()
 		v.Version = offsetValueVersion
@@ -57,7 +58,7 @@ func (r Record) Encode() (key, value []byte) {
 		}
 		v.Offset, v.LeaderEpoch, v.Metadata = r.Offset.at, r.Offset.epoch, r.Offset.metadata
 		v.CommitTimestamp, v.ExpireTimestamp = r.Offset.commit, r.Offset.expire
-		return k.AppendTo(nil), v.AppendTo(nil)
+		return key, v.AppendTo(make([]byte, 0, 32+len(v.Metadata)))
 	}
 	k := kmsg.GroupMetadataKey{Version: groupKeyVersion, Group: r.Group}
 	if r.Meta == nil {

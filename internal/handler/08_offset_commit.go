@@ -11,6 +11,7 @@ package handler
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,11 +21,15 @@ import (
 
 func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.OffsetCommitRequest)
-	answers := map[string]map[int32]int16{}
 	asked := req.Topics
-	req.Topics = existing(c.image, req)
+	known, all := existing(c.image, req)
+	req.Topics = known
 	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
 	h.noteCommitted(req, resp)
+	if all {
+		return resp, nil
+	}
+	answers := map[string]map[int32]int16{}
 	for _, t := range resp.Topics {
 		if answers[t.Topic] == nil {
 			answers[t.Topic] = map[int32]int16{}
@@ -64,23 +69,26 @@ func commitTopic(image *metadata.Image, version int16, t *kmsg.OffsetCommitReque
 	return name, kerr.UnknownTopicOrPartition
 }
 
-// existing returns the topics and partitions of the request that exist, by name.
-func existing(image *metadata.Image, req *kmsg.OffsetCommitRequest) []kmsg.OffsetCommitRequestTopic {
-	var out []kmsg.OffsetCommitRequestTopic
+// existing returns the topics and partitions of the request that exist, by name,
+// and whether that is all of them.
+func existing(image *metadata.Image, req *kmsg.OffsetCommitRequest) (known []kmsg.OffsetCommitRequestTopic, all bool) {
+	known, all = make([]kmsg.OffsetCommitRequestTopic, 0, len(req.Topics)), true
 	for _, t := range req.Topics {
 		name, _ := commitTopic(image, req.Version, &t)
 		topic := image.Topic(name)
 		if topic == nil {
+			all = false
 			continue
 		}
-		kept := kmsg.NewOffsetCommitRequestTopic()
-		kept.Topic, kept.TopicID = name, t.TopicID
-		for _, p := range t.Partitions {
-			if p.Partition >= 0 && int(p.Partition) < len(topic.Partitions) {
-				kept.Partitions = append(kept.Partitions, p)
-			}
+		missing := func(p kmsg.OffsetCommitRequestTopicPartition) bool {
+			return p.Partition < 0 || int(p.Partition) >= len(topic.Partitions)
 		}
-		out = append(out, kept)
+		t.Topic = name
+		if slices.ContainsFunc(t.Partitions, missing) {
+			all = false
+			t.Partitions = slices.DeleteFunc(slices.Clone(t.Partitions), missing)
+		}
+		known = append(known, t)
 	}
-	return out
+	return known, all
 }

@@ -32,8 +32,9 @@ type conn struct {
 	in     *bufio.Reader
 	idle   atomic.Bool // waiting for a frame to begin
 
-	largest  int       // frame that was read
-	deadline time.Time // for reading, as last set
+	largest int      // frame that was read
+	reading deadline // of who serves
+	sending deadline // of who writes
 
 	mu      sync.Mutex
 	queue   []queued   // not yet written, in order
@@ -104,22 +105,36 @@ func (c *conn) readFrame() (frame, error) {
 	return f, err
 }
 
-// setReadDeadline gives the peer about d to send something. A deadline that is
-// nearly right already is left alone, since setting one is not for nothing.
-func (c *conn) setReadDeadline(d time.Duration) {
+// deadline is a deadline as it was last set; zero is none.
+type deadline struct{ at time.Time }
+
+// extend makes the deadline about d from now, none if d is not positive, and says
+// whether it changed. One that is nearly right already is left alone, since
+// setting it is not for nothing.
+func (l *deadline) extend(d time.Duration) bool {
 	if d <= 0 {
-		if !c.deadline.IsZero() {
-			c.deadline = time.Time{}
-			_ = c.net.SetReadDeadline(c.deadline)
-		}
-		return
+		changed := !l.at.IsZero()
+		l.at = time.Time{}
+		return changed
 	}
 	now := time.Now()
-	if left := c.deadline.Sub(now); left <= d && left >= d-d/16 {
-		return
+	if left := l.at.Sub(now); left <= d && left >= d-d/16 {
+		return false
 	}
-	c.deadline = now.Add(d)
-	_ = c.net.SetReadDeadline(c.deadline)
+	l.at = now.Add(d)
+	return true
+}
+
+func (c *conn) setReadDeadline(d time.Duration) {
+	if c.reading.extend(d) {
+		_ = c.net.SetReadDeadline(c.reading.at)
+	}
+}
+
+func (c *conn) setWriteDeadline() {
+	if c.sending.extend(writeTimeout) {
+		_ = c.net.SetWriteDeadline(c.sending.at)
+	}
 }
 
 // interruptIdle wakes the connection if it waits for a frame to begin.

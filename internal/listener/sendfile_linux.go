@@ -2,7 +2,6 @@ package listener
 
 import (
 	"io"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +19,7 @@ func (c *conn) sendfile(src uintptr, pos int64, length int) error {
 		return err
 	}
 	for length > 0 {
-		_ = c.tcp.SetWriteDeadline(time.Now().Add(writeTimeout))
+		c.setWriteDeadline()
 		var n int
 		var sendErr error
 		err := raw.Write(func(dst uintptr) bool {

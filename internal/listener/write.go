@@ -3,7 +3,6 @@ package listener
 import (
 	"io"
 	"net"
-	"time"
 
 	"muster/internal/protocol"
 )
@@ -17,7 +16,7 @@ func (c *conn) write(resp *protocol.Response) error {
 		if len(pending) == 0 {
 			return nil
 		}
-		_ = c.net.SetWriteDeadline(time.Now().Add(writeTimeout))
+		c.setWriteDeadline()
 		var err error
 		if len(pending) == 1 {
 			_, err = c.net.Write(pending[0])
@@ -59,7 +58,7 @@ func (c *conn) writeFile(r protocol.Records) error {
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			_ = c.net.SetWriteDeadline(time.Now().Add(writeTimeout))
+			c.setWriteDeadline()
 			if _, err := c.net.Write(buf[:n]); err != nil {
 				return err
 			}

@@ -106,12 +106,7 @@ func isFlexible(key, version int16) bool {
 	if key == KeyProduce {
 		return version >= produceFlexible
 	}
-	req := kmsg.RequestForKey(key)
-	if req == nil {
-		return false
-	}
-	req.SetVersion(version)
-	return req.IsFlexible()
+	return shapeOf(key, version).flexible
 }
 
 // Known says whether kmsg has a schema for the key.

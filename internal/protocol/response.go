@@ -14,6 +14,7 @@ import (
 type Response struct {
 	Parts []Part
 	ready chan struct{} // nil if the response was never pending
+	only  [1]Part       // room for Parts, of which most responses have one
 }
 
 // Records is a run of record batches on its way out.
@@ -27,7 +28,15 @@ type Part struct {
 
 // Encode makes the frame of an answer to r.
 func (r *Request) Encode(resp kmsg.Response) *Response {
-	return &Response{Parts: []Part{{Bytes: r.frame(resp)}}}
+	out := &Response{}
+	out.set(r.frame(resp))
+	return out
+}
+
+// set makes the response one frame of bytes.
+func (resp *Response) set(frame []byte) {
+	resp.only[0].Bytes = frame
+	resp.Parts = resp.only[:]
 }
 
 func (r *Request) frame(resp kmsg.Response) []byte {
@@ -55,7 +64,7 @@ func NewPending() *Response { return &Response{ready: make(chan struct{})} }
 
 // Complete fills in a pending response. It must be called exactly once.
 func (resp *Response) Complete(r *Request, body kmsg.Response) {
-	resp.Parts = []Part{{Bytes: r.frame(body)}}
+	resp.set(r.frame(body))
 	close(resp.ready)
 }
 

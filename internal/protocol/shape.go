@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -55,15 +57,34 @@ var tagged = map[string]bool{
 
 type shapeKey struct{ key, version int16 }
 
-var shapes sync.Map // of shapeKey to *shape
+// shapes has the shapes that were found out. The map is replaced and never
+// changed: there are few shapes, and each request looks for one.
+var (
+	shapes      atomic.Pointer[map[shapeKey]*shape]
+	addingShape sync.Mutex
+)
+
+func knownShapes() map[shapeKey]*shape {
+	if m := shapes.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
 
 func shapeOf(key, version int16) *shape {
 	k := shapeKey{key, version}
-	if s, ok := shapes.Load(k); ok {
-		return s.(*shape)
+	if s := knownShapes()[k]; s != nil {
+		return s
 	}
 	s := probe(key, version)
-	shapes.Store(k, s)
+	addingShape.Lock()
+	defer addingShape.Unlock()
+	next := maps.Clone(knownShapes())
+	if next == nil {
+		next = map[shapeKey]*shape{}
+	}
+	next[k] = s
+	shapes.Store(&next)
 	return s
 }
 
