@@ -2,6 +2,7 @@ package listener
 
 import (
 	"io"
+	"net"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,4 +38,20 @@ func (c *conn) sendfile(src uintptr, pos int64, length int) error {
 		length -= n
 	}
 	return nil
+}
+
+// unsent is how much of what was written may wait in the kernel to be sent. More
+// helps nobody, it only is out of the processor's cache when its turn comes; what
+// the network has under way is not limited.
+const unsent = 128 << 10
+
+// tune sets up a connection that was accepted.
+func tune(tcp *net.TCPConn) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return // The connection is gone, as who reads from it finds out.
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent) // It works without, too.
+	})
 }

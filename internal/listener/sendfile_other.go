@@ -2,8 +2,13 @@
 
 package listener
 
-import "errors"
+import (
+	"errors"
+	"net"
+)
 
 const canSendfile = false
 
 func (*conn) sendfile(uintptr, int64, int) error { return errors.ErrUnsupported }
+
+func tune(*net.TCPConn) {}

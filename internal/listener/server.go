@@ -121,6 +121,7 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 			nc.Close()
 			continue
 		}
+		tune(c.tcp)
 		if tlsConfig != nil {
 			c.net = tls.Server(nc, tlsConfig)
 		}
