@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -52,7 +53,7 @@ func (s *shard) send(records []group.Record, epoch int) {
 		s.appended(epoch, err)
 		return
 	}
-	s.log.Append(s.ctx, b, func(err error) { s.appended(epoch, err) })
+	s.log.Append(context.Background(), b, func(err error) { s.appended(epoch, err) })
 }
 
 // encode makes a record batch.
@@ -80,10 +81,7 @@ func (s *shard) appended(epoch int, err error) {
 	}
 	s.release(done.replies)
 	s.tell(done.journal)
-	if records, ok := s.depart(); ok {
-		// The log is told not to wait for its caller.
-		go s.send(records, epoch)
-	}
+	s.settle()
 }
 
 // lost drops the shard's state, which has records that the log does not, and
@@ -93,7 +91,7 @@ func (s *shard) lost(err error) {
 	if errors.Is(err, kerr.NotLeaderForPartition) {
 		level = slog.LevelDebug // Another broker leads now, or the store is away, which is told once.
 	}
-	s.c.opts.Logger.Log(s.ctx, level, "group records could not be stored; loading the shard again", "shard", s.index, "error", err)
+	s.c.opts.Logger.Log(context.Background(), level, "group records could not be stored; loading the shard again", "shard", s.index, "error", err)
 	s.failAll(kerr.NotCoordinator)
 	s.phase.Store(loading)
 	s.epoch++

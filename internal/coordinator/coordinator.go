@@ -5,10 +5,10 @@
 // by replaying the partition; from then on who has an input for it, a connection
 // or a timer, takes the lock and has the core step:
 //
-//	requests ─┐          ┌─ records → one batch → log
-//	timers   ─┼→ Step → ─┼─ timers  → heap
-//	appended ─┘          ├─ replies → released once the records are durable
-//	                     └─ journal → __group_journal
+//	requests ─┐        ┌─ records → one batch → log
+//	timers   ─┼→ Step ─┼─ timers  → heap
+//	appended ─┘        ├─ replies → released once the records are durable
+//	                   └─ journal → __group_journal
 //
 // While a batch is on its way to the disk, the records of further steps gather
 // for the next one (group commit). A reply, also one without records, waits for
@@ -229,7 +229,7 @@ func (s *shard) awaitLoad(ctx context.Context) {
 	defer patience.Stop()
 	select {
 	case <-s.loaded:
-	case <-s.ctx.Done():
+	case <-s.stop:
 	case <-patience.C:
 	case <-ctx.Done():
 	}

@@ -30,9 +30,12 @@ type gatedLog struct {
 	slow    time.Duration // of reads
 }
 
-func (l *gatedLog) Append(_ context.Context, batch []byte, done func(error)) {
+func (l *gatedLog) Append(ctx context.Context, batch []byte, done func(error)) {
 	if l.stuck != nil {
 		<-l.stuck
+	}
+	if err := ctx.Err(); err != nil {
+		panic("an append that must not be given up: " + err.Error())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

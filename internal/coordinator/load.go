@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -21,7 +22,7 @@ func (s *shard) load() bool {
 	for attempt := 0; ; attempt++ {
 		select {
 		case s.c.gate <- struct{}{}:
-		case <-s.ctx.Done():
+		case <-s.stop:
 			return false
 		}
 		core, err := s.replay()
@@ -33,7 +34,7 @@ func (s *shard) load() bool {
 			s.c.opts.Logger.Warn("groups could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
 		}
 		select {
-		case <-s.ctx.Done():
+		case <-s.stop:
 			return false
 		case <-time.After(retryLoad):
 		}
@@ -63,7 +64,7 @@ func (s *shard) replay() (*group.Shard, error) {
 	core := group.NewShard(*s.c.config.Load())
 	offset := s.log.Start()
 	for {
-		b, err := s.log.Read(s.ctx, offset)
+		b, err := s.log.Read(context.Background(), offset)
 		if err != nil {
 			return nil, err
 		}

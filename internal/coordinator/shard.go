@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,8 +27,7 @@ type shard struct {
 	index       int32
 	leaderEpoch int32
 	log         Log
-	ctx         context.Context // of what it starts; ends when the shard does
-	cancel      context.CancelFunc
+	stop        chan struct{}  // closed when it ends
 	loaded      chan struct{}  // closed after the first load
 	background  sync.WaitGroup // loads, and appends that begin
 	phase       atomic.Int32   // changes under mu
@@ -65,9 +63,10 @@ func (w *waiter) answer(resp kmsg.Response) {
 }
 
 func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
-	s := &shard{c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index), loaded: make(chan struct{})}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
+	return &shard{
+		c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index),
+		stop: make(chan struct{}), loaded: make(chan struct{}),
+	}
 }
 
 // start loads the shard in the background.
@@ -85,7 +84,7 @@ func (s *shard) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.phase.Store(ended)
-	s.cancel()
+	close(s.stop)
 	s.failAll(kerr.NotCoordinator)
 	if s.wake != nil {
 		s.wake.Stop()
@@ -112,16 +111,18 @@ func (s *shard) ask(from Client, req kmsg.Request) (kmsg.Response, *waiter) {
 	return w.resp, w
 }
 
-// handle has an event handled, after the load if there is one.
+// handle has an event handled, after the load if there is one. It does not wait
+// for the log.
 func (s *shard) handle(e group.Event) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch s.phase.Load() {
 	case active:
 		s.step(e)
+		s.settle()
 	case loading:
 		s.later = append(s.later, e)
 	}
-	s.finish()
 }
 
 // fire fires the timers that are due.
@@ -140,16 +141,29 @@ func (s *shard) fire() {
 // finish ends what began with taking the lock: it sets the clock, gives the lock
 // back, and sends records on their way.
 func (s *shard) finish() {
-	// Most inputs are heartbeats, which change no timer.
-	if at := s.timers.next(); !at.Equal(s.due) && s.phase.Load() == active {
-		s.due = at
-		s.setWake(at.Sub(s.c.opts.Now()))
-	}
-	b, ok := s.depart()
+	s.setClock()
+	records, ok := s.depart()
 	epoch := s.epoch
 	s.mu.Unlock()
 	if ok {
-		s.send(b, epoch)
+		s.send(records, epoch)
+	}
+}
+
+// settle is finish for who keeps the lock, or must not wait for the log.
+func (s *shard) settle() {
+	s.setClock()
+	if records, ok := s.depart(); ok {
+		go s.send(records, s.epoch)
+	}
+}
+
+// setClock has the shard woken when the next timer is due. Most inputs are
+// heartbeats, which change no timer.
+func (s *shard) setClock() {
+	if at := s.timers.next(); !at.Equal(s.due) && s.phase.Load() == active {
+		s.due = at
+		s.setWake(at.Sub(s.c.opts.Now()))
 	}
 }
 

@@ -132,7 +132,7 @@ func (c *conn) setReadDeadline(d time.Duration) {
 }
 
 func (c *conn) setWriteDeadline() {
-	if c.sending.extend(writeTimeout) {
+	if c.sending.extend(c.server.opts.IdleTimeout) {
 		_ = c.net.SetWriteDeadline(c.sending.at)
 	}
 }

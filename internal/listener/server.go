@@ -51,12 +51,10 @@ type Options struct {
 	MaxPerHost     int           // max.connections.per.ip
 }
 
-// frameTimeout is how long the rest of a frame may take once it has begun, and
-// writeTimeout how long a client may leave an answer unread.
-const (
-	frameTimeout = 30 * time.Second
-	writeTimeout = 30 * time.Second
-)
+// frameTimeout is how long the rest of a frame may take once it has begun. An
+// answer may be left unread for as long as a connection may be idle: a consumer
+// that reads nothing while it works on what it has is not at fault.
+const frameTimeout = 30 * time.Second
 
 // Server serves connections on any number of listeners.
 type Server struct {

@@ -125,6 +125,8 @@ func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) 
 	p.flights = slices.DeleteFunc(p.flights, func(o *flight) bool { return o == f })
 	current := p.log.Load() == l
 	switch {
+	case errors.Is(err, store.ErrInvalidBatch) && f.producer < 0:
+		// The log is as it was, and no producer's state has to be.
 	case err != nil && current:
 		p.failed.Store(true)
 		if errors.Is(err, store.ErrClosed) {

@@ -67,8 +67,12 @@ func (l *log) Begin(ctx context.Context, batch []byte, done func(store.Appended,
 		record.Batch(batch).SetBaseOffset(base)
 		record.Batch(batch).SetLeaderEpoch(l.epoch)
 	}
-	if drain {
-		l.drain()
+	switch {
+	case !drain:
+	case p.sends():
+		l.drain() // which leaves it to another goroutine
+	default:
+		go l.drain() // for this would call done
 	}
 }
 

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -337,4 +338,41 @@ func TestARedisClientReadsWhileAppendsAreRefused(t *testing.T) {
 	}
 	b.append(owner, b.valued("b"))
 	must(t, <-got)
+}
+
+// A partition begins an append under the lock that done takes.
+func TestBeginNeverCallsDone(t *testing.T) {
+	gaps := record.PlainTemplate()
+	gaps.LastOffsetDelta = 2
+	uneven, err := record.Build(gaps, []record.Record{{}, {OffsetDelta: 2}, {OffsetDelta: 2}})
+	must(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	b := newBed(t, store.LogConfig{Layout: store.LayoutStream})
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		batch []byte
+		want  error
+	}{
+		{"batch that is refused", b.ctx, uneven, store.ErrInvalidBatch},
+		{"context that has ended", ended, b.valued("v"), context.Canceled},
+		{"good batch", b.ctx, b.valued("v"), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := b.open(0)
+			var mu sync.Mutex
+			told := make(chan error, 1)
+			mu.Lock()
+			l.Begin(c.ctx, c.batch, func(_ store.Appended, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				told <- err
+			})
+			mu.Unlock()
+			if err := <-told; !errors.Is(err, c.want) {
+				t.Errorf("told %v", err)
+			}
+		})
+	}
 }
