@@ -207,12 +207,12 @@ func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Resp
 			return Failed(req, kerr.CoordinatorLoadInProgress)
 		}
 	}
-	resp, later := s.ask(from, req)
+	resp, reply := s.ask(from, req)
 	if resp != nil {
 		return resp
 	}
 	select {
-	case resp := <-later.reply:
+	case resp := <-reply:
 		return resp
 	case <-ctx.Done():
 		return Failed(req, kerr.NotCoordinator)

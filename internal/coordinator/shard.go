@@ -38,7 +38,7 @@ type shard struct {
 	timers  timers
 	wake    *time.Timer
 	due     time.Time // for which wake is set
-	asking  *waiter   // whose request the core handles right now
+	asking  question  // the request that the core handles right now
 	waiting map[group.RequestID]*waiter
 	gather  batch         // records not yet on their way
 	flying  batch         // records on their way to the disk
@@ -46,20 +46,17 @@ type shard struct {
 	later   []group.Event // that came while it loaded
 }
 
-// waiter is a request that waits for its answer.
-type waiter struct {
-	id    group.RequestID
-	req   kmsg.Request
-	resp  kmsg.Response      // while it is being handled
-	reply chan kmsg.Response // afterwards
+// question is a request that is being handled, and its answer if there is one at
+// once.
+type question struct {
+	id   group.RequestID
+	resp kmsg.Response
 }
 
-func (w *waiter) answer(resp kmsg.Response) {
-	if w.reply == nil {
-		w.resp = resp
-		return
-	}
-	w.reply <- resp
+// waiter is a request that waits for its answer.
+type waiter struct {
+	req   kmsg.Request
+	reply chan kmsg.Response
 }
 
 func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
@@ -91,24 +88,26 @@ func (s *shard) end() {
 	}
 }
 
-// ask has a request handled. The answer is there at once, or the waiter says
-// where it will be.
-func (s *shard) ask(from Client, req kmsg.Request) (kmsg.Response, *waiter) {
-	w := &waiter{id: group.RequestID(s.c.lastID.Add(1)), req: req}
+// ask has a request handled. The answer is there at once, or will come through
+// the channel.
+func (s *shard) ask(from Client, req kmsg.Request) (kmsg.Response, <-chan kmsg.Response) {
+	id := group.RequestID(s.c.lastID.Add(1))
 	s.mu.Lock()
 	if s.phase.Load() != active {
 		s.mu.Unlock()
 		return Failed(req, kerr.NotCoordinator), nil
 	}
-	s.asking = w
-	s.step(group.Request{ID: w.id, ClientID: from.ID, Host: from.Host, Msg: req})
-	s.asking = nil
-	if w.resp == nil {
-		w.reply = make(chan kmsg.Response, 1)
-		s.waiting[w.id] = w
+	s.asking = question{id: id}
+	s.step(group.Request{ID: id, ClientID: from.ID, Host: from.Host, Msg: req})
+	resp := s.asking.resp
+	s.asking = question{}
+	var reply chan kmsg.Response
+	if resp == nil {
+		reply = make(chan kmsg.Response, 1)
+		s.waiting[id] = &waiter{req, reply}
 	}
 	s.finish()
-	return w.resp, w
+	return resp, reply
 }
 
 // handle has an event handled, after the load if there is one. It does not wait
@@ -205,11 +204,11 @@ func (s *shard) step(e group.Event) {
 // release sends replies to who waits for them.
 func (s *shard) release(replies []group.Reply) {
 	for _, r := range replies {
-		if w := s.asking; w != nil && w.id == r.ID {
-			w.answer(r.Msg)
+		if r.ID == s.asking.id {
+			s.asking.resp = r.Msg
 		} else if w := s.waiting[r.ID]; w != nil {
 			delete(s.waiting, r.ID)
-			w.answer(r.Msg)
+			w.reply <- r.Msg
 		}
 	}
 }
@@ -218,6 +217,6 @@ func (s *shard) release(replies []group.Reply) {
 func (s *shard) failAll(err *kerr.Error) {
 	for id, w := range s.waiting {
 		delete(s.waiting, id)
-		w.answer(Failed(w.req, err))
+		w.reply <- Failed(w.req, err)
 	}
 }

@@ -151,6 +151,7 @@ type Shard struct {
 	cfg    Config
 	groups map[string]*group
 	seq    uint64 // of the last timer armed
+	step   step   // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
@@ -166,7 +167,8 @@ type step struct {
 
 // Step handles one input.
 func (s *Shard) Step(in Input) Effects {
-	x := &step{Shard: s, now: in.Now, fresh: in.Fresh}
+	x := &s.step
+	*x = step{Shard: s, now: in.Now, fresh: in.Fresh}
 	switch e := in.Event.(type) {
 	case Request:
 		x.request(&e)
@@ -179,7 +181,9 @@ func (s *Shard) Step(in Input) Effects {
 	case Loaded:
 		x.loaded()
 	}
-	return x.out
+	out := x.out
+	x.out = Effects{}
+	return out
 }
 
 func (x *step) request(r *Request) {

@@ -40,7 +40,7 @@ func (resp *Response) set(frame []byte) {
 }
 
 func (r *Request) frame(resp kmsg.Response) []byte {
-	b := make([]byte, 0, 256)
+	b := make([]byte, 0, 96) // Most answers are short.
 	b = r.AppendHeader(b, resp.IsFlexible())
 	b = resp.AppendTo(b)
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
