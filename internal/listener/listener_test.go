@@ -211,6 +211,21 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	wantClosed(t, c)
 }
 
+func TestWhoLeavesAnAnswerUnreadIsIdle(t *testing.T) {
+	const more = 64 << 20 // than a socket keeps
+	released := make(chan struct{})
+	_, addr := start(t, Options{IdleTimeout: 50 * time.Millisecond}, func(context.Context, []byte) (*protocol.Response, error) {
+		recs := store.HeldRecords(make([]byte, more), func() { close(released) })
+		return &protocol.Response{Parts: []protocol.Part{{Records: recs}}}, nil
+	})
+	c := dial(t, addr)
+	sendFrame(t, c, []byte("x"))
+	<-released
+	if n, _ := io.Copy(io.Discard, c); n >= more {
+		t.Errorf("%d bytes came", n)
+	}
+}
+
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 	entered := make(chan struct{})
 	s, addr := start(t, Options{}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {

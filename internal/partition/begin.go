@@ -143,8 +143,11 @@ func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) 
 	p.mu.Unlock()
 	<-p.slots
 	if err != nil {
-		wire := p.wireError("append", err)
-		f.each(refused(wire, ""))
+		wire, message := p.wireError("append", err), ""
+		if errors.Is(err, store.ErrInvalidBatch) {
+			message = err.Error()
+		}
+		f.each(refused(wire, message))
 		return
 	}
 	f.out.BaseOffset = at.BaseOffset

@@ -210,6 +210,8 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 	switch {
 	case errors.Is(err, store.ErrOffsetOutOfRange):
 		return kerr.OffsetOutOfRange
+	case errors.Is(err, store.ErrInvalidBatch):
+		return kerr.InvalidRecord
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrClosed):
 		return kerr.NotLeaderForPartition
 	case errors.Is(err, store.ErrNotReplicated):

@@ -54,8 +54,8 @@ var (
 	// copies than LogConfig.Replicas asks for.
 	ErrNotReplicated = errors.New("not enough replicas have the records")
 	// ErrInvalidBatch says that the bytes given to Append are not exactly one
-	// record batch of format v2.
-	ErrInvalidBatch = errors.New("not one record batch of format v2")
+	// record batch of format v2, or are one that the engine has no place for.
+	ErrInvalidBatch = errors.New("not a record batch that can be stored")
 )
 
 // TopicPartition names a log.

@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,34 @@ func TestAcks1IsAnswered(t *testing.T) {
 	p := produced(t, ask[*kmsg.ProduceResponse](w, produceRequest("one", 0, 1, batch{values: []string{"x"}}.encode())))
 	wantCode(t, "acks=1", p.ErrorCode, nil)
 	wantValues(t, "after acks=1", readAll(w, "one", 0), []string{"x"})
+}
+
+// Kafka takes such a batch as it is. A stream has a place for each record, and
+// refuses it; who produces afterwards must not notice.
+func TestABatchWithUnevenOffsetDeltasHarmsNobody(t *testing.T) {
+	addr := onDisk(t)
+	createTopic(t, addr, "uneven", 1, "muster.redis.layout", "stream")
+	w := dial(t, addr)
+	for i, b := range []batch{
+		{values: values("a", 3)},
+		{values: values("b", 3), idempotent: true, producer: newProducerID(w)},
+	} {
+		records := slices.Concat(b.record(0), b.record(2), b.record(2))
+		p := produced(t, ask[*kmsg.ProduceResponse](w, produceRequest("uneven", 0, -1, b.encodeAround(records))))
+		if storeKind == "disk" {
+			wantCode(t, "uneven", p.ErrorCode, nil)
+		} else {
+			wantCode(t, "uneven", p.ErrorCode, kerr.InvalidRecord)
+			if !strings.Contains(text(p.ErrorMessage), "offset deltas") {
+				t.Errorf("the producer is told %q", text(p.ErrorMessage))
+			}
+		}
+		good := fmt.Sprint("good-", i)
+		mustProduce(w, "uneven", 0, batch{values: []string{good}})
+		if all := readAll(w, "uneven", 0); len(all) == 0 || all[len(all)-1].value != good {
+			t.Errorf("read %+v", all)
+		}
+	}
 }
 
 func TestProduceRefusesBadRequests(t *testing.T) {
