@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/broker"
+	journalform "muster/internal/journal"
 )
 
 // journalTopic is where a muster broker writes what happens to groups, and why:
@@ -193,7 +193,7 @@ func (j *journal) find(ctx context.Context, since time.Time) error {
 	if len(logs.bounds) == 0 {
 		return errNoJournal
 	}
-	j.part = broker.JournalPartition(j.group, len(logs.bounds))
+	j.part = journalform.PartitionFor(j.group, int32(len(logs.bounds)))
 	tp := topicPartition{journalTopic, j.part}
 	b, ok := logs.bounds[tp]
 	if !ok {

@@ -54,7 +54,7 @@ type Broker struct {
 	controller *cluster.Controller
 	manager    *partition.Manager
 	groups     *coordinator.Coordinator
-	journal    *journal
+	journal    *journalWriter
 	node       int32
 	redis      *redisSide    // nil unless the store is Redis
 	lease      cluster.Lease // nil for a broker alone

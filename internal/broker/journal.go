@@ -8,7 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
@@ -18,18 +18,18 @@ import (
 // wait for the journal: what does not fit is left out, and said so.
 const journalQueue = 1024
 
-// journal writes what happens to groups to __group_journal, which is created
+// journalWriter writes what happens to groups to __group_journal, which is created
 // when there is something to write.
-type journal struct {
+type journalWriter struct {
 	b     *Broker
-	queue chan []group.Entry
+	queue chan []journal.Entry
 }
 
-func newJournal(b *Broker) *journal {
-	return &journal{b: b, queue: make(chan []group.Entry, journalQueue)}
+func newJournal(b *Broker) *journalWriter {
+	return &journalWriter{b: b, queue: make(chan []journal.Entry, journalQueue)}
 }
 
-func (j *journal) add(entries []group.Entry) {
+func (j *journalWriter) add(entries []journal.Entry) {
 	select {
 	case j.queue <- entries:
 	default:
@@ -38,7 +38,7 @@ func (j *journal) add(entries []group.Entry) {
 }
 
 // run writes until ctx ends, and then what is still there.
-func (j *journal) run(ctx context.Context) {
+func (j *journalWriter) run(ctx context.Context) {
 	for {
 		select {
 		case entries := <-j.queue:
@@ -56,14 +56,14 @@ func (j *journal) run(ctx context.Context) {
 	}
 }
 
-func (j *journal) write(entries []group.Entry) {
+func (j *journalWriter) write(entries []journal.Entry) {
 	if err := j.store(context.Background(), entries); err != nil {
 		j.b.logger.Warn("group journal could not be written", "error", err)
 	}
 }
 
 // store appends entries, keyed by group, as JSON.
-func (j *journal) store(ctx context.Context, entries []group.Entry) error {
+func (j *journalWriter) store(ctx context.Context, entries []journal.Entry) error {
 	p, err := j.partition(ctx, entries[0].Group)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (j *journal) store(ctx context.Context, entries []group.Entry) error {
 // partition returns where the entries of a group and its neighbours in the shard
 // go. Where brokers share the work there is a partition for each shard, with the
 // same leader.
-func (j *journal) partition(ctx context.Context, groupID string) (*partition.Partition, error) {
+func (j *journalWriter) partition(ctx context.Context, groupID string) (*partition.Partition, error) {
 	t := j.b.controller.Image().Topic(metadata.JournalTopic)
 	if t == nil {
 		if err := j.create(ctx); err != nil {
@@ -107,19 +107,13 @@ func (j *journal) partition(ctx context.Context, groupID string) (*partition.Par
 		}
 		t = j.b.controller.Image().Topic(metadata.JournalTopic)
 	}
-	if p := j.b.manager.Get(t.Name, JournalPartition(groupID, len(t.Partitions))); p != nil {
+	if p := j.b.manager.Get(t.Name, journal.PartitionFor(groupID, int32(len(t.Partitions)))); p != nil {
 		return p, nil
 	}
 	return nil, errors.New("another broker leads the group now")
 }
 
-// JournalPartition returns which of so many partitions of __group_journal has the
-// entries of a group.
-func JournalPartition(groupID string, partitions int) int32 {
-	return group.PartitionFor(groupID, int32(partitions))
-}
-
-func (j *journal) create(ctx context.Context) error {
+func (j *journalWriter) create(ctx context.Context) error {
 	var partitions int32 = 1
 	if offsets := j.b.controller.Image().Topic(metadata.OffsetsTopic); offsets != nil && j.b.lease != nil {
 		partitions = int32(len(offsets.Partitions))

@@ -8,19 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Change is how a member that joined again differs from when it joined before.
-type Change struct {
-	TopicsAdded     []string `json:"topicsAdded,omitempty"`
-	TopicsAddedN    int      `json:"topicsAddedCount,omitempty"`
-	TopicsRemoved   []string `json:"topicsRemoved,omitempty"`
-	TopicsRemovedN  int      `json:"topicsRemovedCount,omitempty"`
-	Protocols       []string `json:"protocols,omitempty"` // if they are others, or in another order
-	ProtocolsBefore []string `json:"protocolsBefore,omitempty"`
-	Owned           bool     `json:"owned,omitempty"`     // it owns other partitions, or since another generation
-	Other           bool     `json:"other,omitempty"`     // what only its assignor understands
-	Forgotten       bool     `json:"forgotten,omitempty"` // we knew only its selected protocol, from the group's record
-}
-
 // change says what a join would change of a member, nil if nothing. It is only
 // for people: that something changed is decided by matches.
 func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *Change {
@@ -43,7 +30,7 @@ func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *Change 
 	}
 	a, b := m.saysOf(g.protocol, next)
 	if g.protocolType == consumerType {
-		c.subscription(a, b)
+		compareSubscriptions(c, a, b)
 	} else {
 		c.Other = !bytes.Equal(a, b)
 	}
@@ -67,8 +54,8 @@ func (m *member) saysOf(selected string, next []kmsg.JoinGroupRequestProtocol) (
 	return m.protocols[0].metadata, next[0].Metadata
 }
 
-// subscription compares what two joins of a consumer say.
-func (c *Change) subscription(was, is []byte) {
+// compareSubscriptions compares what two joins of a consumer say.
+func compareSubscriptions(c *Change, was, is []byte) {
 	a, err := readSubscription(was)
 	b, err2 := readSubscription(is)
 	if err != nil || err2 != nil {

@@ -6,24 +6,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Cause says why offsets or a group are gone.
-type Cause string
-
-// The causes.
-const (
-	CauseRequest Cause = "request"        // somebody asked for it
-	CauseExpired Cause = "expired"        // nobody needed it for offsets.retention.minutes
-	CauseTopics  Cause = "topics-deleted" // the topics are gone
-)
-
-// TopicCount is how many committed offsets of a topic an entry is about.
-type TopicCount struct {
-	Topic      string `json:"topic"`
-	Partitions int    `json:"partitions"`
-	Back       int    `json:"back,omitempty"`    // of which the offset is lower than before
-	Forward    int    `json:"forward,omitempty"` // of which it is higher
-}
-
 // offsetCount counts offsets by topic, in the order in which they come.
 type offsetCount struct {
 	topics []TopicCount // the first

@@ -89,7 +89,7 @@ func (r *rebalance) joined(g *group, now time.Time) {
 // start writes the entry of a rebalance that begins.
 func (x *step) start(g *group, why []Trigger) {
 	e := x.entry(g, KindStarted)
-	e.because(why)
+	because(&e, why)
 	if g.previous != Empty { // The initial delay waits for nobody.
 		missing := g.missing()
 		e.Waiting, e.WaitingN = missing.list, missing.n

@@ -18,7 +18,7 @@ const everything = "*"
 var importTable = map[string][]string{
 	// The ways in.
 	".":              {"broker", "metadata/config"},
-	"cmd/muster":     {".", "broker", "metadata/config"},
+	"cmd/muster":     {".", "broker", "journal", "metadata/config"},
 	"bench":          {"."},
 	"interop/go":     {"."},
 	"interop/matrix": {},
@@ -40,8 +40,9 @@ var importTable = map[string][]string{
 	"web":         {"metadata", "metadata/config"},
 
 	// The pure packages.
-	"group":           {"group/assignor", "metadata"},
+	"group":           {"group/assignor", "journal", "metadata"},
 	"group/assignor":  {},
+	"journal":         {},
 	"txn":             {},
 	"record":          {},
 	"metadata":        {"metadata/config"},

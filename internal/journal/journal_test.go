@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func whoIs(name string) Who {
+	return Who{Member: name + "-id", ClientID: name, Host: "10.0.0.1", Instance: name + "-1"}
+}
+
+// entries are one in which every field is set, and one in which none is.
+func entries() []Entry {
+	b := whoIs("b")
+	full := Entry{
+		Time: time.Date(2026, 1, 31, 12, 0, 0, 5, time.UTC), Group: "billing", Kind: KindSettled, State: "Stable", Generation: 7, Protocol: "range",
+		Triggers: []Trigger{{
+			Kind: TriggerExpired, Who: whoIs("a"), Reason: "gone", Was: "a-0", Silent: 45 * time.Second, New: true, By: &b,
+			Change: &Change{
+				TopicsAdded: []string{"orders"}, TopicsAddedN: 1, TopicsRemoved: []string{"users"}, TopicsRemovedN: 2,
+				Protocols: []string{"range"}, ProtocolsBefore: []string{"sticky"}, Owned: true, Other: true, Forgotten: true,
+			},
+			Request: "Heartbeat", Parked: true,
+		}, {Kind: TriggerJoined}},
+		TriggerN: 3, Started: time.Date(2026, 1, 31, 11, 59, 0, 0, time.UTC), JoinPhase: time.Second, SyncPhase: 2 * time.Second,
+		Slowest: []Late{{Who: b, Waited: time.Second}}, Missed: []Absent{{Who: b, Pending: true, Kept: true}}, MissedN: 2,
+		Waiting: []Absent{{}}, WaitingN: 4, Leader: &b, Before: 2, After: 3,
+		Moves: []Move{{Topic: "orders", Partition: 1, From: "a-id", To: "b-id"}, {Topic: "users"}}, MoveN: 5, PartitionN: 8,
+		Cause: CauseTopics, By: &b, Topics: []TopicCount{{Topic: "orders", Partitions: 3, Back: 1, Forward: 2}}, TopicN: 6,
+	}
+	return []Entry{full, {}}
+}
+
+// Other programs read the topic, and journals outlive the broker that wrote
+// them: testdata/entries.json is what is out there.
+func TestEntriesKeepTheirFormOnTheWire(t *testing.T) {
+	golden, err := os.ReadFile("testdata/entries.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written bytes.Buffer
+	for _, e := range entries() {
+		line, err := json.Marshal(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written.Write(append(line, '\n'))
+	}
+	if !bytes.Equal(written.Bytes(), golden) {
+		t.Errorf("entries are written as\n%s\nand not as\n%s", written.Bytes(), golden)
+	}
+	lines := json.NewDecoder(bytes.NewReader(golden))
+	for i, want := range entries() {
+		var got Entry
+		if err := lines.Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("entry %d is read as %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// What kinds are called is part of the form.
+func TestKindsKeepTheirNames(t *testing.T) {
+	for _, c := range []struct{ got, want any }{
+		{[]EntryKind{KindStarted, KindSettled, KindReplaced, KindFenced, KindLoaded, KindDeleted}, []EntryKind{"rebalance-started", "rebalance-settled", "static-member-replaced", "static-member-fenced", "group-loaded", "group-deleted"}},
+		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
+		{[]Cause{CauseRequest, CauseExpired, CauseTopics}, []Cause{"request", "expired", "topics-deleted"}},
+		{
+			[]TriggerKind{TriggerJoined, TriggerChanged, TriggerLeader, TriggerLeft, TriggerRemoved, TriggerExpired, TriggerNoSync, TriggerReplaced, TriggerMaxSize, TriggerFenced},
+			[]TriggerKind{"joined", "changed", "leader", "left", "removed", "expired", "no-sync", "replaced", "max-size", "fenced"},
+		},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%v, want %v", c.got, c.want)
+		}
+	}
+}

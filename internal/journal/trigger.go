@@ -1,0 +1,49 @@
+package journal
+
+import "time"
+
+// Trigger is one reason for a rebalance.
+type Trigger struct {
+	Kind TriggerKind `json:"kind"`
+	Who
+	Reason string        `json:"reason,omitempty"`   // in the client's words
+	Was    string        `json:"was,omitempty"`      // the id that a restarted static member had
+	Silent time.Duration `json:"silentNs,omitempty"` // the session timeout that passed without a heartbeat
+	New    bool          `json:"new,omitempty"`      // expired in its first JoinGroup, and silent since it sent that
+	By     *Who          `json:"by,omitempty"`       // who removed the member, or has its place
+	Change *Change       `json:"change,omitempty"`   // what of the member is another than before
+
+	Request string `json:"request,omitempty"` // that was refused
+	Parked  bool   `json:"parked,omitempty"`  // it was, already, when another took the place
+}
+
+// TriggerKind says why a rebalance started or went on.
+type TriggerKind string
+
+// The triggers.
+const (
+	TriggerJoined   TriggerKind = "joined"   // a new member
+	TriggerChanged  TriggerKind = "changed"  // a member joined again with another subscription
+	TriggerLeader   TriggerKind = "leader"   // the leader asked for a new assignment
+	TriggerLeft     TriggerKind = "left"     // a member left by itself
+	TriggerRemoved  TriggerKind = "removed"  // somebody else removed a member
+	TriggerExpired  TriggerKind = "expired"  // no heartbeat within the session timeout
+	TriggerNoSync   TriggerKind = "no-sync"  // joined, but never asked for its assignment
+	TriggerReplaced TriggerKind = "replaced" // a static member restarted
+	TriggerMaxSize  TriggerKind = "max-size" // the group is larger than group.max.size
+	TriggerFenced   TriggerKind = "fenced"   // no trigger: a request was refused
+)
+
+// Change is how a member that joined again differs from when it joined before.
+// The lists may be shorter than the counts beside them.
+type Change struct {
+	TopicsAdded     []string `json:"topicsAdded,omitempty"`
+	TopicsAddedN    int      `json:"topicsAddedCount,omitempty"`
+	TopicsRemoved   []string `json:"topicsRemoved,omitempty"`
+	TopicsRemovedN  int      `json:"topicsRemovedCount,omitempty"`
+	Protocols       []string `json:"protocols,omitempty"` // if they are others, or in another order
+	ProtocolsBefore []string `json:"protocolsBefore,omitempty"`
+	Owned           bool     `json:"owned,omitempty"`     // it owns other partitions, or since another generation
+	Other           bool     `json:"other,omitempty"`     // what only its assignor understands
+	Forgotten       bool     `json:"forgotten,omitempty"` // only its selected protocol was known, from the group's record
+}
