@@ -22,6 +22,7 @@ import (
 
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
+	"muster/internal/group"
 	"muster/internal/handler"
 	"muster/internal/listener"
 	"muster/internal/metadata"
@@ -54,11 +55,13 @@ type Broker struct {
 	controller *cluster.Controller
 	manager    *partition.Manager
 	groups     *coordinator.Coordinator
-	journal    *journalWriter
-	node       int32
-	redis      *redisSide    // nil unless the store is Redis
-	lease      cluster.Lease // nil for a broker alone
-	http       *web.Server   // nil if there is none
+	// groupConfig is the settings that groups go by.
+	groupConfig atomic.Pointer[group.Config]
+	journal     *journalWriter
+	node        int32
+	redis       *redisSide    // nil unless the store is Redis
+	lease       cluster.Lease // nil for a broker alone
+	http        *web.Server   // nil if there is none
 
 	leads   atomic.Pointer[cluster.Controller] // knows whether this broker may lead
 	up      atomic.Bool                        // requests are answered

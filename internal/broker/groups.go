@@ -11,15 +11,18 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
+	"muster/internal/record"
 )
 
 // openGroups makes the coordinator. Its shards start when there is a topic for
 // them.
 func (b *Broker) openGroups() {
 	b.journal = newJournal(b)
+	b.groupConfig.Store(groupConfig(b.cfg))
 	b.groups = coordinator.New(coordinator.Options{
+		Kind:    group.Kind(func() group.Config { return *b.groupConfig.Load() }),
 		Log:     func(i int32) coordinator.Log { return offsetsLog{b.manager, i} },
-		Journal: b.journal.add, Logger: b.logger, Config: groupConfig(b.cfg), Alive: b.alive,
+		Journal: b.journal.add, Logger: b.logger, Alive: b.alive,
 	})
 }
 
@@ -30,19 +33,13 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		return err
 	}
 	if before.Config != after.Config {
-		b.groups.Configure(groupConfig(after.Config))
+		cfg := groupConfig(after.Config)
+		b.groupConfig.Store(cfg)
+		b.groups.Tell(group.Configured{Config: *cfg})
 	}
+	b.groups.Changed(after, topics)
 	if t := after.Topic(metadata.OffsetsTopic); t != nil {
 		b.groups.Lead(b.led(t))
-	}
-	var deleted []string
-	for _, name := range topics {
-		if before.Topic(name) != nil && after.Topic(name) == nil {
-			deleted = append(deleted, name)
-		}
-	}
-	if len(deleted) > 0 {
-		b.groups.TopicsDeleted(deleted)
 	}
 	return nil
 }
@@ -60,8 +57,8 @@ func (b *Broker) led(t *metadata.Topic) []int32 {
 	return out
 }
 
-func groupConfig(c *config.Broker) group.Config {
-	return group.Config{
+func groupConfig(c *config.Broker) *group.Config {
+	return &group.Config{
 		InitialDelay:     c.Duration("group.initial.rebalance.delay.ms"),
 		MinSession:       c.Duration("group.min.session.timeout.ms"),
 		MaxSession:       c.Duration("group.max.session.timeout.ms"),
@@ -81,19 +78,36 @@ type offsetsLog struct {
 func (l offsetsLog) part() *partition.Partition { return l.manager.Get(metadata.OffsetsTopic, l.index) }
 
 // Append implements coordinator.Log.
-func (l offsetsLog) Append(ctx context.Context, batch []byte, done func(error)) {
+func (l offsetsLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
 	p := l.part()
 	if p == nil {
-		done(kerr.NotLeaderForPartition)
+		done(-1, kerr.NotLeaderForPartition)
 		return
 	}
 	p.Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
 		if a.Err != nil {
-			done(a.Err)
+			done(-1, a.Err)
 			return
 		}
-		done(nil)
+		done(a.BaseOffset, nil)
 	})
+}
+
+// MaxBatch implements coordinator.Log.
+func (l offsetsLog) MaxBatch() int {
+	if p := l.part(); p != nil {
+		return p.MaxBatch() - record.HeaderSize
+	}
+	return 0
+}
+
+// Reopen implements coordinator.Log.
+func (l offsetsLog) Reopen(ctx context.Context) error {
+	p := l.part()
+	if p == nil {
+		return kerr.NotLeaderForPartition
+	}
+	return p.Reopen(ctx)
 }
 
 // Start implements coordinator.Log. Where there is no partition, Read says so.

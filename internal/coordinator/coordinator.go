@@ -1,26 +1,28 @@
-// Package coordinator is the shell around the pure group coordinator: it gives
-// package group its inputs and carries out its effects.
+// Package coordinator is the runtime around a pure core: it gives the core its
+// inputs and carries out its effects. It knows no particular core; package group
+// is the first that it carries.
 //
-// Each partition of __consumer_offsets is a shard with a lock. It loads its state
-// by replaying the partition; from then on who has an input for it, a connection
-// or a timer, takes the lock and has the core step:
+// Each partition of the core's topic is a shard with a lock. It loads its state
+// by replaying the partition; from then on whoever has an input for it, a
+// connection or a timer, takes the lock and has the pump (package pump) step the
+// core:
 //
-//	requests ─┐        ┌─ records → one batch → log
-//	timers   ─┼→ Step ─┼─ timers  → heap
-//	appended ─┘        ├─ replies → released once the records are durable
-//	                   └─ journal → __group_journal
+//	requests ─┐               ┌─ append  → log, one batch at a time
+//	timers   ─┼→ pump → core ─┼─ replies → released once their records are durable
+//	outcomes ─┘               ├─ sends   → other brokers, likewise
+//	                          ├─ tasks   → a goroutine
+//	                          └─ journal → __group_journal
 //
-// While a batch is on its way to the disk, the records of further steps gather
-// for the next one (group commit). A reply, also one without records, waits for
-// all records before it: nobody reads what is not durable. If an append fails,
-// the shard is dropped, everybody who waits is told NOT_COORDINATOR, and it is
-// loaded again.
+// What is decided is decided in the core and in the pump, which are pure; here
+// are the lock, the clock, the goroutines and the log. If an append fails,
+// everybody who waits is told NOT_COORDINATOR, the log is opened again, and a
+// new core loads it to its true end.
 package coordinator
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,14 +30,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/journal"
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
-// Log is a partition of __consumer_offsets.
+// Log is a partition of the core's topic.
 type Log interface {
+	// Reopen ends appends that are under way, so that none of them lands later,
+	// and makes Read go on to the true end of the log.
+	Reopen(ctx context.Context) error
 	// Append appends a batch and calls done, which must not block, when it is
-	// durable or has failed.
-	Append(ctx context.Context, batch []byte, done func(error))
+	// durable or has failed, with the offset of its first record.
+	Append(ctx context.Context, batch []byte, done func(base int64, err error))
+	// MaxBatch is how many bytes of records fit into one batch.
+	MaxBatch() int
 	// Start returns the first offset.
 	Start() int64
 	// Read returns durable batches from an offset on, none at the end.
@@ -44,12 +53,15 @@ type Log interface {
 
 // Options of a coordinator.
 type Options struct {
-	// Log opens a partition of __consumer_offsets.
+	Kind machine.Kind
+	// Log opens a partition of the core's topic.
 	Log func(partition int32) Log
-	// Journal stores what happened to groups.
-	Journal func(entries []group.Entry)
+	// Send has a broker handle a request. Nil if the core never sends.
+	Send func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error)
+	// Journal stores what happened. It is called under a lock, and must neither
+	// block nor keep the slice.
+	Journal func(entries []journal.Entry)
 	Logger  *slog.Logger
-	Config  group.Config
 	Now     func() time.Time
 	// Alive says whether this broker may believe that it still leads what it was
 	// told to. Nil for a broker that is alone.
@@ -59,10 +71,11 @@ type Options struct {
 // Coordinator runs the shards of this broker.
 type Coordinator struct {
 	opts   Options
-	config atomic.Pointer[group.Config]
-	shards atomic.Pointer[[]*shard] // nil until there is a __consumer_offsets
+	image  atomic.Pointer[metadata.Image]
+	shards atomic.Pointer[[]*shard] // nil until there is a topic
 	lastID atomic.Uint64
 	gate   chan struct{} // taken by shards that load
+	tasks  chan struct{} // taken by tasks that run
 
 	mu     sync.Mutex
 	closed bool
@@ -79,17 +92,15 @@ func New(opts Options) *Coordinator {
 	if opts.Alive == nil {
 		opts.Alive = func() bool { return true }
 	}
-	c := &Coordinator{opts: opts, gate: make(chan struct{}, loadAtOnce)}
-	c.config.Store(&opts.Config)
-	return c
+	return &Coordinator{opts: opts, gate: make(chan struct{}, loadAtOnce), tasks: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // NotLed stands for the leader epoch of a partition that another broker leads.
 const NotLed = -1
 
-// Lead makes this broker the coordinator of the partitions of __consumer_offsets
-// that it leads: epochs are its leader epochs, NotLed where it does not lead. It
-// returns at once; the shards load a few at a time.
+// Lead makes this broker the coordinator of the partitions of the topic that it
+// leads: epochs are its leader epochs, NotLed where it does not lead. It returns
+// at once; the shards load a few at a time.
 func (c *Coordinator) Lead(epochs []int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +133,7 @@ func (c *Coordinator) Lead(epochs []int32) {
 	}
 }
 
-// Close stops the shards. Who still waits is told that this is not the
+// Close stops the shards. Whoever still waits is told that this is not the
 // coordinator any more.
 func (c *Coordinator) Close() {
 	c.mu.Lock()
@@ -149,32 +160,29 @@ func stopAll(shards []*shard) {
 	}
 }
 
-// Configure changes the settings.
-func (c *Coordinator) Configure(cfg group.Config) {
-	c.config.Store(&cfg)
-	c.broadcast(group.Configured{Config: cfg})
+// Changed gives the cores a new image, in which these topics are not what they
+// were.
+func (c *Coordinator) Changed(image *metadata.Image, topics []string) {
+	c.image.Store(image)
+	if len(topics) > 0 {
+		c.Tell(machine.TopicsChanged{Topics: topics})
+	}
 }
 
-// TopicsDeleted removes the offsets of topics.
-func (c *Coordinator) TopicsDeleted(topics []string) {
-	c.broadcast(group.TopicsDeleted{Topics: topics})
-}
-
-func (c *Coordinator) broadcast(e group.Event) {
+// Tell has every shard handle an event.
+func (c *Coordinator) Tell(e machine.Event) {
 	if shards := c.shards.Load(); shards != nil {
 		for _, s := range *shards {
 			if s != nil {
-				s.handle(e)
+				s.tell(e)
 			}
 		}
 	}
 }
 
-// PartitionFor returns the partition of __consumer_offsets that a group belongs
-// to.
-func PartitionFor(groupID string, partitions int32) int32 {
-	return group.PartitionFor(groupID, partitions)
-}
+// PartitionFor returns the partition of the core's topic that a group, or a
+// transactional id, belongs to.
+func PartitionFor(id string, partitions int32) int32 { return journal.PartitionFor(id, partitions) }
 
 // Client is who a request comes from.
 type Client struct {
@@ -183,40 +191,36 @@ type Client struct {
 }
 
 // Do has a request about one group handled and returns the answer. It blocks
-// for as long as the group wants the client to wait.
+// for as long as the group wants the client to wait, or until ctx ends.
 func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req kmsg.Request) kmsg.Response {
 	shards := c.shards.Load()
 	if shards == nil {
-		return Failed(req, kerr.CoordinatorNotAvailable)
+		return c.opts.Kind.Fail(req, kerr.CoordinatorNotAvailable)
 	}
-	return (*shards)[group.PartitionFor(groupID, int32(len(*shards)))].do(ctx, from, req)
+	return c.do(ctx, (*shards)[PartitionFor(groupID, int32(len(*shards)))], from, req)
 }
 
 // do has a request handled. A shard that is nil is another broker's.
-func (s *shard) do(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
-	if s == nil || !s.c.opts.Alive() {
-		return Failed(req, kerr.NotCoordinator)
+func (c *Coordinator) do(ctx context.Context, s *shard, from Client, req kmsg.Request) kmsg.Response {
+	kind := &c.opts.Kind
+	if s == nil || !c.opts.Alive() {
+		return kind.Fail(req, kerr.NotCoordinator)
 	}
-	if s.phase.Load() != active {
-		if _, ok := req.(*kmsg.HeartbeatRequest); ok && s.phase.Load() == loading {
-			// Kafka's rule: a member is not troubled by a load.
-			return Failed(req, nil)
+	if s.phase.Load() == loading {
+		if kind.WhileLoading != nil {
+			if resp := kind.WhileLoading(req); resp != nil {
+				return resp
+			}
 		}
 		s.awaitLoad(ctx)
 		if s.phase.Load() == loading {
-			return Failed(req, kerr.CoordinatorLoadInProgress)
+			return kind.Fail(req, kerr.CoordinatorLoadInProgress)
 		}
 	}
-	resp, reply := s.ask(from, req)
-	if resp != nil {
+	if resp := s.ask(ctx, from, req); resp != nil {
 		return resp
 	}
-	select {
-	case resp := <-reply:
-		return resp
-	case <-ctx.Done():
-		return Failed(req, kerr.NotCoordinator)
-	}
+	return kind.Fail(req, kerr.NotCoordinator)
 }
 
 // loadPatience is how long a request waits for a shard that loads for the first
@@ -229,13 +233,8 @@ func (s *shard) awaitLoad(ctx context.Context) {
 	defer patience.Stop()
 	select {
 	case <-s.loaded:
-	case <-s.stop:
+	case <-s.ctx.Done():
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-}
-
-func fresh() (b [16]byte) {
-	_, _ = rand.Read(b[:]) // Never fails, by its documentation.
-	return b
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/journal"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
 	"muster/internal/record"
 )
 
@@ -24,6 +27,10 @@ type gatedLog struct {
 	next    int64
 	held    bool
 	pending []func(error)
+	lost    bool           // what is held and then fails is stored all the same
+	late    []record.Batch // stored when the log is opened again
+	reopens int
+	max     int
 	fail    error
 	appends int
 	stuck   chan struct{} // if there is one, appends begin when it is closed
@@ -31,7 +38,7 @@ type gatedLog struct {
 	slow    time.Duration // of reads
 }
 
-func (l *gatedLog) Append(ctx context.Context, batch []byte, done func(error)) {
+func (l *gatedLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
 	if l.stuck != nil {
 		<-l.stuck
 	}
@@ -42,16 +49,19 @@ func (l *gatedLog) Append(ctx context.Context, batch []byte, done func(error)) {
 	if l.fail != nil {
 		err := l.fail
 		l.fail = nil
-		done(err)
+		done(-1, err)
 		return
 	}
 	b := record.Batch(batch)
 	b.SetBaseOffset(l.next)
 	store := func(err error) {
-		if err == nil {
+		switch {
+		case err == nil:
 			l.data = append(l.data, b...)
+		case l.lost:
+			l.late = append(l.late, b)
 		}
-		done(err)
+		done(b.BaseOffset(), err)
 	}
 	l.next = b.LastOffset() + 1
 	if l.held {
@@ -79,6 +89,20 @@ func (l *gatedLog) set(fn func(*gatedLog)) {
 
 func (l *gatedLog) Start() int64 { return 0 }
 
+func (l *gatedLog) MaxBatch() int { return l.max }
+
+// Reopen shows what is in the log and was not known to be.
+func (l *gatedLog) Reopen(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reopens++
+	for _, b := range l.late {
+		l.data = append(l.data, b...)
+	}
+	l.late = nil
+	return nil
+}
+
 func (l *gatedLog) Read(_ context.Context, offset int64) ([]byte, error) {
 	pass(l.slow)
 	l.mu.Lock()
@@ -104,14 +128,22 @@ func pass(d time.Duration) { <-time.After(d) }
 func inBubble(t *testing.T, log *gatedLog, test func(t *testing.T, c *Coordinator)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := group.DefaultConfig()
-		cfg.InitialDelay = 0
-		c := New(Options{Log: func(int32) Log { return log }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Config: cfg})
+		c := New(options(t, log))
 		c.Lead([]int32{0})
 		synctest.Wait()
 		test(t, c)
 		c.Close()
 	})
+}
+
+// options are those of a coordinator of groups.
+func options(t *testing.T, log *gatedLog) Options {
+	cfg := group.DefaultConfig()
+	cfg.InitialDelay = 0
+	return Options{
+		Kind: group.Kind(func() group.Config { return cfg }),
+		Log:  func(int32) Log { return log }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
 }
 
 func commitRequest(offset int64) *kmsg.OffsetCommitRequest {
@@ -212,7 +244,7 @@ func TestAFailedAppendIsToldAndForgotten(t *testing.T) {
 func TestWhileAShardLoadsRequestsAreToldExceptHeartbeats(t *testing.T) {
 	log := &gatedLog{slow: time.Second}
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Options{Log: func(int32) Log { return log }, Logger: slog.New(slog.DiscardHandler), Config: group.DefaultConfig()})
+		c := New(options(t, log))
 		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != kerr.CoordinatorNotAvailable.Code {
 			t.Errorf("before there is a topic: code %d", code)
 		}
@@ -348,11 +380,175 @@ func TestWhatHappensDuringALoadIsHandledAfterIt(t *testing.T) {
 		log.slow = time.Second
 		again := New(c.opts)
 		again.Lead([]int32{0})
-		again.TopicsDeleted([]string{"t"})
+		again.Changed(emptyImage(t), []string{"t"})
 		pass(3 * time.Second)
 		if at := fetched(again.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
 			t.Errorf("offset %d of a topic that was deleted during the load", at)
 		}
 		again.Close()
+	})
+}
+
+// emptyImage is metadata without topics.
+func emptyImage(t *testing.T) *metadata.Image {
+	t.Helper()
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metadata.NewImage(defaults)
+}
+
+func TestOffsetsOfADeletedTopicGo(t *testing.T) {
+	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
+		c.Do(t.Context(), "g", Client{}, commitRequest(3))
+		c.Changed(emptyImage(t), nil)
+		if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != 3 {
+			t.Errorf("offset %d, though nothing was said of the topic", at)
+		}
+		c.Changed(emptyImage(t), []string{"t"})
+		synctest.Wait()
+		if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
+			t.Errorf("offset %d of a topic that is gone", at)
+		}
+	})
+}
+
+// An append whose outcome nobody heard of may be in the log. What is answered
+// after it must not depend on whether the coordinator has been restarted since.
+func TestAReloadReadsToTheTrueEndOfTheLog(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		c.Do(t.Context(), "g", Client{}, commitRequest(3))
+		log.set(func(l *gatedLog) { l.held, l.lost = true, true })
+		commit := async(t, c, commitRequest(9))
+		log.settle(errors.New("no answer"))
+		synctest.Wait()
+		if code := commitCode(<-commit); code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d", code)
+		}
+		if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != 9 {
+			t.Errorf("offset %d, though 9 is in the log", at)
+		}
+		if log.reopens != 1 {
+			t.Errorf("the log was opened again %d times", log.reopens)
+		}
+	})
+}
+
+func TestANewLeaderEpochEndsTheOldShardAndLoadsAnother(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		becomeMember(t, c)
+		other := c.Do(t.Context(), "g", Client{ID: "d"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+		parked := async(t, c, joinRequest(other))
+		old := (*c.shards.Load())[0]
+		c.Lead([]int32{1})
+		if code := (<-parked).(*kmsg.JoinGroupResponse).ErrorCode; code != kerr.NotCoordinator.Code {
+			t.Errorf("who was parked: code %d", code)
+		}
+		if old.pump.Active() || old.pump.Loading() {
+			t.Error("the old shard lives on")
+		}
+		pass(time.Hour) // Its timers would have expired its members by now.
+		synctest.Wait()
+		if again := (*c.shards.Load())[0]; again == old || !again.pump.Active() {
+			t.Error("no new shard")
+		}
+		if old.wake != nil && old.wake.Stop() {
+			t.Error("the old shard's clock is set")
+		}
+		c.Lead([]int32{NotLed})
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != kerr.NotCoordinator.Code {
+			t.Errorf("of a shard that another broker leads: code %d", code)
+		}
+	})
+}
+
+func TestTheSameLeaderEpochLeavesTheShardAlone(t *testing.T) {
+	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
+		old := (*c.shards.Load())[0]
+		c.Lead([]int32{0})
+		if (*c.shards.Load())[0] != old || !old.pump.Active() {
+			t.Error("the shard was begun anew")
+		}
+	})
+}
+
+func TestTheJournalIsToldOnceRecordsAreDurable(t *testing.T) {
+	log := &gatedLog{}
+	var told []journal.Entry
+	synctest.Test(t, func(t *testing.T) {
+		opts := options(t, log)
+		opts.Journal = func(e []journal.Entry) { told = append(told, e...) }
+		c := New(opts)
+		c.Lead([]int32{0})
+		synctest.Wait()
+		id := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+		joined := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest(id)).(*kmsg.JoinGroupResponse)
+		if len(told) != 1 || told[0].Kind != journal.KindStarted {
+			t.Fatalf("after the join: %+v", told)
+		}
+		log.set(func(l *gatedLog) { l.held = true })
+		sync := kmsg.NewPtrSyncGroupRequest()
+		sync.Version, sync.Group, sync.Generation, sync.MemberID = 3, "g", joined.Generation, id
+		synced := async(t, c, sync)
+		if len(told) != 1 {
+			t.Errorf("told before it is durable: %+v", told[1:])
+		}
+		log.settle(nil)
+		<-synced
+		if len(told) != 2 || told[1].Kind != journal.KindSettled {
+			t.Errorf("after the sync: %+v", told)
+		}
+		c.Close()
+	})
+}
+
+// A client that is gone leaves nothing behind that would keep its request.
+func TestAClientThatGoesAwayIsForgotten(t *testing.T) {
+	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
+		becomeMember(t, c)
+		other := c.Do(t.Context(), "g", Client{ID: "d"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+		ctx, cancel := context.WithCancel(t.Context())
+		answered := make(chan kmsg.Response, 1)
+		go func() { answered <- c.Do(ctx, "g", Client{ID: "d"}, joinRequest(other)) }()
+		synctest.Wait()
+		s := (*c.shards.Load())[0]
+		if len(s.waiting) != 1 {
+			t.Fatalf("%d requests wait", len(s.waiting))
+		}
+		cancel()
+		if code := (<-answered).(*kmsg.JoinGroupResponse).ErrorCode; code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d", code)
+		}
+		if len(s.waiting) != 0 {
+			t.Errorf("%d requests wait", len(s.waiting))
+		}
+	})
+}
+
+// One group that is too large does not trouble the others of its shard.
+func TestAnAssignmentThatIsTooLargeFailsItsGroupAlone(t *testing.T) {
+	log := &gatedLog{max: 500}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		other := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+		joined := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest(other)).(*kmsg.JoinGroupResponse)
+		join := joinRequest("")
+		join.Group = "h"
+		join.MemberID = c.Do(t.Context(), "g", Client{ID: "d"}, join).(*kmsg.JoinGroupResponse).MemberID
+		waiting := async(t, c, join)
+		sync := kmsg.NewPtrSyncGroupRequest()
+		sync.Version, sync.Group, sync.Generation, sync.MemberID = 3, "g", joined.Generation, other
+		sync.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: other, MemberAssignment: make([]byte, 1000)}}
+		if code := c.Do(t.Context(), "g", Client{ID: "c"}, sync).(*kmsg.SyncGroupResponse).ErrorCode; code != kerr.UnknownServerError.Code {
+			t.Errorf("code %d", code)
+		}
+		if code := (<-waiting).(*kmsg.JoinGroupResponse).ErrorCode; code != 0 {
+			t.Errorf("the other group: code %d", code)
+		}
+		if log.reopens > 0 {
+			t.Error("the shard was loaded again")
+		}
 	})
 }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"muster/internal/group"
 )
 
 // Each splits a request about several groups by shard, has the parts handled at
@@ -18,18 +16,18 @@ func (c *Coordinator) Each(ctx context.Context, from Client, groups []string, pa
 	shards := c.shards.Load()
 	if shards == nil {
 		if len(groups) > 0 {
-			merge(Failed(part(groups), kerr.CoordinatorNotAvailable))
+			merge(c.opts.Kind.Fail(part(groups), kerr.CoordinatorNotAvailable))
 		}
 		return
 	}
 	byShard := map[int32][]string{}
 	for _, g := range groups {
-		i := group.PartitionFor(g, int32(len(*shards)))
+		i := PartitionFor(g, int32(len(*shards)))
 		byShard[i] = append(byShard[i], g)
 	}
 	c.fan(len(byShard), func(do func(func() kmsg.Response)) {
 		for i, some := range byShard {
-			do(func() kmsg.Response { return (*shards)[i].do(ctx, from, part(some)) })
+			do(func() kmsg.Response { return c.do(ctx, (*shards)[i], from, part(some)) })
 		}
 	}, merge)
 }
@@ -44,7 +42,7 @@ func (c *Coordinator) All(ctx context.Context, from Client, part func() kmsg.Req
 	led := slices.DeleteFunc(slices.Clone(*shards), func(s *shard) bool { return s == nil })
 	c.fan(len(led), func(do func(func() kmsg.Response)) {
 		for _, s := range led {
-			do(func() kmsg.Response { return s.do(ctx, from, part()) })
+			do(func() kmsg.Response { return c.do(ctx, s, from, part()) })
 		}
 	}, merge)
 }

@@ -1,11 +1,10 @@
 package coordinator
 
 import (
-	"context"
-	"errors"
 	"time"
 
-	"muster/internal/group"
+	"muster/internal/coordinator/pump"
+	"muster/internal/machine"
 	"muster/internal/record"
 )
 
@@ -16,55 +15,54 @@ const retryLoad = 200 * time.Millisecond
 // change, out of the log.
 const retriesBeforeWarning = 10
 
-// load makes the shard's state what its log says, and goes on until it has. It
-// returns false if the shard ends meanwhile.
-func (s *shard) load() bool {
+// load makes a core for a life of the pump by replaying the log, and goes on
+// until it has. It returns false if the shard ends meanwhile.
+func (s *shard) load(life uint64) bool {
 	for attempt := 0; ; attempt++ {
 		select {
 		case s.c.gate <- struct{}{}:
-		case <-s.stop:
+		case <-s.ctx.Done():
 			return false
 		}
-		core, err := s.replay()
+		core, err := s.replay(life)
 		<-s.c.gate
 		if err == nil {
-			return s.begin(core)
+			return s.begin(life, core)
 		}
 		if attempt == retriesBeforeWarning {
-			s.c.opts.Logger.Warn("groups could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
+			s.c.opts.Logger.Warn(s.c.opts.Kind.Name+" could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
 		}
 		select {
-		case <-s.stop:
+		case <-s.ctx.Done():
 			return false
 		case <-time.After(retryLoad):
 		}
 	}
 }
 
-// begin begins a life of the shard with the state that was loaded.
-func (s *shard) begin(core *group.Shard) bool {
-	s.mu.Lock()
-	defer s.finish()
-	if s.phase.Load() == ended {
-		return false
-	}
-	s.core, s.timers, s.waiting = core, timers{}, map[group.RequestID]*waiter{}
-	s.gather, s.flying, s.inAir = batch{}, batch{}, false
-	s.step(group.Loaded{})
-	for _, e := range s.later {
-		s.step(e)
-	}
-	s.later = nil
-	s.phase.Store(active)
-	return true
+// begin begins a life of the shard with the core that was loaded.
+func (s *shard) begin(life uint64, core machine.Core) (begun bool) {
+	s.with(func(p *pump.Pump, in machine.Input) {
+		if begun = p.Begin(life, core, in); begun {
+			s.phase.Store(active)
+		}
+	})
+	return begun
 }
 
-// replay reads the whole log into a new core.
-func (s *shard) replay() (*group.Shard, error) {
-	core := group.NewShard(*s.c.config.Load())
+// replay reads the whole log into a new core. After a life that ended with a
+// failed append, the log is opened again: what it was asked to append may be in
+// it, or may even arrive later.
+func (s *shard) replay(life uint64) (machine.Core, error) {
+	if life > 1 {
+		if err := s.log.Reopen(s.ctx); err != nil {
+			return nil, err
+		}
+	}
+	core := s.c.opts.Kind.New()
 	offset := s.log.Start()
 	for {
-		b, err := s.log.Read(context.Background(), offset)
+		b, err := s.log.Read(s.ctx, offset)
 		if err != nil {
 			return nil, err
 		}
@@ -76,29 +74,16 @@ func (s *shard) replay() (*group.Shard, error) {
 			if batch, b, err = record.Next(b); err != nil {
 				return nil, err
 			}
-			if err := s.replayBatch(core, batch); err != nil {
+			stored, err := pump.Decode(batch, s.c.opts.Kind.Decode, s.unreadable)
+			if err != nil {
 				return nil, err
 			}
+			core.Replay(stored)
 			offset = batch.LastOffset() + 1
 		}
 	}
 }
 
-func (s *shard) replayBatch(core *group.Shard, b record.Batch) error {
-	if b.Control() {
-		return nil
-	}
-	return b.Each(func(r *record.Record) error {
-		rec, err := group.DecodeRecord(r.Key, r.Value)
-		switch {
-		case errors.Is(err, group.ErrUnknownRecord):
-			return nil // Of a newer version, or of another kind of group.
-		case err != nil:
-			// Losing one group is better than losing all of the shard.
-			s.c.opts.Logger.Warn("a group record cannot be read and is left out", "shard", s.index, "offset", r.Offset, "error", err)
-			return nil
-		}
-		core.Replay(rec)
-		return nil
-	})
+func (s *shard) unreadable(offset int64, err error) {
+	s.c.opts.Logger.Warn("a record of "+s.c.opts.Kind.Name+" cannot be read and is left out", "shard", s.index, "offset", offset, "error", err)
 }

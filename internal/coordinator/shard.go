@@ -1,6 +1,11 @@
 package coordinator
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,7 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/coordinator/pump"
+	"muster/internal/machine"
 )
 
 // Phases of a shard's life.
@@ -18,58 +24,50 @@ const (
 	ended
 )
 
-// shard is one partition's groups. Whoever brings an input takes the lock, has
-// the core step, and carries out the effects; for most requests the answer is
-// there when the lock is given back, and no other goroutine had to be woken.
+// shard is one partition. Whoever brings an input takes the lock, has the pump
+// step the core, and carries out what comes of it; for most requests the answer
+// is there when the lock is given back, and no other goroutine had to be woken.
 // Nothing that may wait for a disk, a network or another lock happens under it.
 type shard struct {
 	c           *Coordinator
 	index       int32
 	leaderEpoch int32
 	log         Log
-	stop        chan struct{}  // closed when it ends
+	ctx         context.Context // ends with the shard
+	cancel      context.CancelFunc
 	loaded      chan struct{}  // closed after the first load
-	background  sync.WaitGroup // loads, and appends that begin
-	phase       atomic.Int32   // changes under mu
+	background  sync.WaitGroup // loads, sends, tasks, and appends that begin
+	phase       atomic.Int32   // the pump's, for who does not hold the lock
 
 	mu      sync.Mutex
-	core    *group.Shard
-	epoch   int // how often it was loaded, so that what belongs to an earlier life is ignored
-	timers  timers
+	pump    *pump.Pump
 	wake    *time.Timer
 	due     time.Time // for which wake is set
 	asking  question  // the request that the core handles right now
-	waiting map[group.RequestID]*waiter
-	gather  batch         // records not yet on their way
-	flying  batch         // records on their way to the disk
-	inAir   bool          // there are some
-	later   []group.Event // that came while it loaded
+	waiting map[machine.RequestID]chan kmsg.Response
 }
 
 // question is a request that is being handled, and its answer if there is one at
 // once.
 type question struct {
-	id   group.RequestID
+	id   machine.RequestID
 	resp kmsg.Response
 }
 
-// waiter is a request that waits for its answer.
-type waiter struct {
-	req   kmsg.Request
-	reply chan kmsg.Response
-}
-
 func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
-	return &shard{
+	s := &shard{
 		c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index),
-		stop: make(chan struct{}), loaded: make(chan struct{}),
+		loaded: make(chan struct{}), pump: pump.New(), waiting: map[machine.RequestID]chan kmsg.Response{},
 	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
 }
 
 // start loads the shard in the background.
 func (s *shard) start() {
+	life := s.pump.Life()
 	s.background.Go(func() {
-		if s.load() {
+		if s.load(life) {
 			close(s.loaded)
 		}
 	})
@@ -80,95 +78,206 @@ func (s *shard) start() {
 func (s *shard) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.pump.End()
 	s.phase.Store(ended)
-	close(s.stop)
-	s.failAll(kerr.NotCoordinator)
+	s.cancel()
+	s.failAll()
 	if s.wake != nil {
 		s.wake.Stop()
 	}
 }
 
-// ask has a request handled. The answer is there at once, or will come through
-// the channel.
-func (s *shard) ask(from Client, req kmsg.Request) (kmsg.Response, <-chan kmsg.Response) {
-	id := group.RequestID(s.c.lastID.Add(1))
-	s.mu.Lock()
-	if s.phase.Load() != active {
-		s.mu.Unlock()
-		return Failed(req, kerr.NotCoordinator), nil
+// input returns what a step is given beside its event.
+func (s *shard) input() machine.Input {
+	return machine.Input{Now: s.c.opts.Now(), Image: s.c.image.Load(), MaxBatch: s.log.MaxBatch()}
+}
+
+// ask has a request handled and waits for its answer. It returns nil if the
+// shard cannot answer any more, or ctx ends first.
+func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
+	r := machine.Request{ID: machine.RequestID(s.c.lastID.Add(1)), ClientID: from.ID, Host: from.Host, Msg: req}
+	in := s.input()
+	if s.c.opts.Kind.NeedsFresh(r) {
+		_, _ = rand.Read(in.Fresh[:]) // Never fails, by its documentation.
 	}
-	s.asking = question{id: id}
-	s.step(group.Request{ID: id, ClientID: from.ID, Host: from.Host, Msg: req})
+	s.mu.Lock()
+	s.asking = question{id: r.ID}
+	if !s.pump.Request(in, r) {
+		s.asking = question{}
+		s.mu.Unlock()
+		return nil
+	}
+	todo := s.carryOut()
 	resp := s.asking.resp
 	s.asking = question{}
 	var reply chan kmsg.Response
 	if resp == nil {
 		reply = make(chan kmsg.Response, 1)
-		s.waiting[id] = &waiter{req, reply}
+		s.waiting[r.ID] = reply
 	}
-	s.finish()
-	return resp, reply
+	s.mu.Unlock()
+	todo.run()
+	if resp != nil {
+		return resp
+	}
+	select {
+	case resp := <-reply:
+		return resp
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.waiting, r.ID)
+		return nil
+	}
 }
 
-// handle has an event handled, after the load if there is one. It does not wait
-// for the log.
-func (s *shard) handle(e group.Event) {
+// with gives the pump something under the lock, and carries out what comes of it.
+func (s *shard) with(give func(*pump.Pump, machine.Input)) {
+	in := s.input()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch s.phase.Load() {
-	case active:
-		s.step(e)
-		s.settle()
-	case loading:
-		s.later = append(s.later, e)
-	}
+	give(s.pump, in)
+	todo := s.carryOut()
+	s.mu.Unlock()
+	todo.run()
+}
+
+// tell has an event handled that is about everybody. It does not wait for the
+// log.
+func (s *shard) tell(e machine.Event) {
+	in := s.input()
+	s.mu.Lock()
+	s.pump.Tell(in, e)
+	todo := s.carryOut()
+	s.mu.Unlock()
+	todo.runLater()
 }
 
 // fire fires the timers that are due.
 func (s *shard) fire() {
+	s.with(func(p *pump.Pump, in machine.Input) {
+		s.due = time.Time{}
+		p.Fire(in)
+	})
+}
+
+// appended handles the outcome of an append. It may be called while somebody
+// waits for the log, and does not.
+func (s *shard) appended(life uint64, base int64, err error) {
+	if err != nil {
+		s.logLost(err)
+	}
+	in := s.input()
 	s.mu.Lock()
-	s.due = time.Time{}
-	if s.phase.Load() == active {
-		now := s.c.opts.Now()
-		for t, ok := s.timers.due(now); ok; t, ok = s.timers.due(now) {
-			s.step(group.TimerFired{Key: t.Key, Seq: t.Seq})
+	s.pump.Appended(life, in, base, err != nil)
+	todo := s.carryOut()
+	s.mu.Unlock()
+	todo.runLater()
+}
+
+func (s *shard) logLost(err error) {
+	level := slog.LevelError
+	if errors.Is(err, kerr.NotLeaderForPartition) {
+		level = slog.LevelDebug // Another broker leads now, or the store is away, which is told once.
+	}
+	s.c.opts.Logger.Log(context.Background(), level, "records of "+s.c.opts.Kind.Name+" could not be stored; loading the shard again",
+		"shard", s.index, "error", err)
+}
+
+// todo is what is left to do once the lock is given back.
+type todo struct {
+	s      *shard
+	append *pump.Append
+}
+
+// carryOut does what the pump wants done, all but what may wait.
+func (s *shard) carryOut() todo {
+	out := s.pump.Drain()
+	for _, r := range out.Replies {
+		if r.ID == s.asking.id {
+			s.asking.resp = r.Msg
+		} else if reply := s.waiting[r.ID]; reply != nil {
+			delete(s.waiting, r.ID)
+			reply <- r.Msg
 		}
 	}
-	s.finish()
+	if len(out.Journal) > 0 && s.c.opts.Journal != nil {
+		s.c.opts.Journal(slices.Clone(out.Journal))
+	}
+	life := s.pump.Life()
+	for _, m := range out.Sends {
+		s.background.Go(func() { s.send(life, m) })
+	}
+	for _, t := range out.Tasks {
+		s.background.Go(func() { s.task(life, t) })
+	}
+	if out.Lost {
+		s.failAll()
+		s.phase.Store(loading)
+		s.background.Go(func() { s.load(life) })
+	}
+	s.setClock()
+	if out.Append != nil {
+		s.background.Add(1)
+	}
+	return todo{s, out.Append}
 }
 
-// finish ends what began with taking the lock: it sets the clock, gives the lock
-// back, and sends records on their way.
-func (s *shard) finish() {
-	s.setClock()
-	records, ok := s.depart()
-	epoch := s.epoch
-	s.mu.Unlock()
-	if ok {
-		s.send(records, epoch)
+// run appends what is to be appended. The shard's end waits for that to begin.
+func (t todo) run() {
+	if t.append == nil {
+		return
+	}
+	defer t.s.background.Done()
+	life := t.append.Life
+	b, err := pump.Encode(&t.append.Batch, t.s.c.opts.Now())
+	if err != nil {
+		t.s.appended(life, 0, err)
+		return
+	}
+	t.s.log.Append(context.Background(), b, func(base int64, err error) { t.s.appended(life, base, err) })
+}
+
+// runLater is run for who must not wait.
+func (t todo) runLater() {
+	if t.append != nil {
+		go t.run()
 	}
 }
 
-// settle is finish for who keeps the lock, or must not wait for the log.
-func (s *shard) settle() {
-	s.setClock()
-	if records, ok := s.depart(); ok {
-		go s.send(records, s.epoch)
+// send has another broker handle a request of the core.
+func (s *shard) send(life uint64, m machine.Send) {
+	out := machine.Sent{ID: m.ID}
+	if s.c.opts.Send == nil {
+		out.Err = errors.New("this broker sends nothing to others")
+	} else {
+		out.Msg, out.Err = s.c.opts.Send(s.ctx, m.To, m.Msg)
 	}
+	s.with(func(p *pump.Pump, in machine.Input) { p.Sent(life, in, out) })
+}
+
+// task does work of the core that would hold the lock for too long.
+func (s *shard) task(life uint64, t machine.Task) {
+	select {
+	case s.c.tasks <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	result := t.Run()
+	<-s.c.tasks
+	s.with(func(p *pump.Pump, in machine.Input) { p.TaskDone(life, in, machine.TaskDone{ID: t.ID, Result: result}) })
 }
 
 // setClock has the shard woken when the next timer is due. Most inputs are
 // heartbeats, which change no timer.
 func (s *shard) setClock() {
-	if at := s.timers.next(); !at.Equal(s.due) && s.phase.Load() == active {
-		s.due = at
-		s.setWake(at.Sub(s.c.opts.Now()))
+	at := s.pump.Next()
+	if at.Equal(s.due) {
+		return
 	}
-}
-
-func (s *shard) setWake(in time.Duration) {
+	s.due = at
+	in := at.Sub(s.c.opts.Now())
 	switch {
-	case s.due.IsZero():
+	case at.IsZero():
 		s.wake.Stop()
 	case s.wake == nil:
 		s.wake = time.AfterFunc(in, s.fire)
@@ -177,46 +286,10 @@ func (s *shard) setWake(in time.Duration) {
 	}
 }
 
-// step gives the core an event and takes in its effects.
-func (s *shard) step(e group.Event) {
-	in := group.Input{Now: s.c.opts.Now(), Event: e}
-	if group.NeedsFresh(e) {
-		in.Fresh = fresh()
-	}
-	fx := s.core.Step(in)
-	for _, t := range fx.Timers {
-		s.timers.set(t)
-	}
-	s.gather.records = append(s.gather.records, fx.Records...)
-	switch {
-	case len(s.gather.records) > 0:
-		s.gather.replies = append(s.gather.replies, fx.Replies...)
-	case s.inAir:
-		s.flying.replies = append(s.flying.replies, fx.Replies...)
-	default:
-		s.release(fx.Replies)
-	}
-	if len(fx.Journal) > 0 && s.c.opts.Journal != nil {
-		s.gather.journal = append(s.gather.journal, fx.Journal...)
-	}
-}
-
-// release sends replies to who waits for them.
-func (s *shard) release(replies []group.Reply) {
-	for _, r := range replies {
-		if r.ID == s.asking.id {
-			s.asking.resp = r.Msg
-		} else if w := s.waiting[r.ID]; w != nil {
-			delete(s.waiting, r.ID)
-			w.reply <- r.Msg
-		}
-	}
-}
-
-// failAll answers everybody who waits with an error.
-func (s *shard) failAll(err *kerr.Error) {
-	for id, w := range s.waiting {
+// failAll tells everybody who waits that the shard cannot answer.
+func (s *shard) failAll() {
+	for id, reply := range s.waiting {
 		delete(s.waiting, id)
-		w.reply <- Failed(w.req, err)
+		reply <- nil
 	}
 }

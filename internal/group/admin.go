@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // typeClassic is the type of all groups here.
@@ -16,7 +18,7 @@ const typeClassic = "classic"
 const describeNotFound = 6
 
 // describe handles DescribeGroups.
-func (x *step) describe(r *Request, m *kmsg.DescribeGroupsRequest) {
+func (x *step) describe(r *machine.Request, m *kmsg.DescribeGroupsRequest) {
 	resp := kmsg.NewPtrDescribeGroupsResponse()
 	resp.Version = m.Version
 	for _, id := range m.Groups {
@@ -55,7 +57,7 @@ func (x *step) describeGroup(id string, version int16) kmsg.DescribeGroupsRespon
 }
 
 // list handles ListGroups.
-func (x *step) list(r *Request, m *kmsg.ListGroupsRequest) {
+func (x *step) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 	resp := kmsg.NewPtrListGroupsResponse()
 	resp.Version = m.Version
 	wants := func(filter []string, have string) bool {
@@ -81,7 +83,7 @@ func (x *step) list(r *Request, m *kmsg.ListGroupsRequest) {
 
 // deleteGroups handles DeleteGroups. A group that is named twice is deleted
 // once.
-func (x *step) deleteGroups(r *Request, m *kmsg.DeleteGroupsRequest) {
+func (x *step) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
 	resp := kmsg.NewPtrDeleteGroupsResponse()
 	resp.Version = m.Version
 	seen := map[string]bool{}
@@ -92,7 +94,7 @@ func (x *step) deleteGroups(r *Request, m *kmsg.DeleteGroupsRequest) {
 		seen[id] = true
 		out := kmsg.NewDeleteGroupsResponseGroup()
 		out.Group = id
-		if err := x.deleteGroup(id, r.who()); err != nil {
+		if err := x.deleteGroup(id, by(r)); err != nil {
 			out.ErrorCode = err.Code
 		}
 		resp.Groups = append(resp.Groups, out)
@@ -115,12 +117,12 @@ func (x *step) deleteGroup(id string, by *Who) *kerr.Error {
 	var gone offsetCount
 	for topic, partitions := range g.committed() {
 		for _, p := range partitions {
-			x.write(Record{Group: id, Topic: topic, Partition: p})
+			x.write(&OffsetRecord{Group: id, Topic: topic, Partition: p})
 			gone.add(topic, 0)
 		}
 	}
 	if hadRecord {
-		x.write(Record{Group: id})
+		x.write(&GroupRecord{Group: id})
 	}
 	x.noteCount(g, KindDeleted, gone, CauseRequest, by)
 	return nil

@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // The versions of JoinGroup at which the rules change.
@@ -15,7 +17,7 @@ const (
 )
 
 // join handles JoinGroup. The order of the checks is Kafka's.
-func (x *step) join(r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 	session := time.Duration(m.SessionTimeoutMillis) * time.Millisecond
 	switch {
 	case m.Group == "":
@@ -33,7 +35,12 @@ func (x *step) join(r *Request, m *kmsg.JoinGroupRequest) {
 	case m.MemberID == "" && (g == nil || g.hard == nil):
 		// The group is there from now on, also if this join fails, and if it was
 		// a simple one that loses its offsets.
-		x.write(emptyGroup(m.Group))
+		r0 := emptyGroup(m.Group)
+		if !x.fits(r0) {
+			x.joinError(r, m, m.MemberID, kerr.UnknownServerError)
+			return
+		}
+		x.write(r0)
 		g = x.groups[m.Group]
 		g.since = x.now
 	}
@@ -76,7 +83,7 @@ func (x *step) refuse(g *group, memberID string) {
 }
 
 // joinNew handles a join without member id.
-func (x *step) joinNew(g *group, r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) joinNew(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if m.InstanceID != nil {
 		id := *m.InstanceID + "-" + uuid(x.fresh)
 		if old := g.members.static(*m.InstanceID); old != nil {
@@ -100,7 +107,7 @@ func (x *step) joinNew(g *group, r *Request, m *kmsg.JoinGroupRequest) {
 }
 
 // joinKnown handles a join with a member id.
-func (x *step) joinKnown(g *group, r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) joinKnown(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
 		x.addMember(g, m.MemberID, r, m)
 		return
@@ -164,7 +171,7 @@ func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
 }
 
 // addMember adds a member, parked in JoinGroup.
-func (x *step) addMember(g *group, id string, r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) addMember(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.forget(id) // Its timer is replaced by the member's.
 	mem := &member{
 		id: id, instance: m.InstanceID, clientID: r.ClientID, host: r.Host,
@@ -193,7 +200,7 @@ func (m *member) take(req *kmsg.JoinGroupRequest) {
 
 // park updates a member and parks its join. A join that was parked already is
 // from a connection that its client has given up.
-func (x *step) park(g *group, mem *member, r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) park(g *group, mem *member, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.support(mem.protocols, -1)
 	mem.take(m)
 	g.support(mem.protocols, 1)
@@ -214,8 +221,8 @@ func (x *step) forgetPending(g *group, id string) {
 	}
 }
 
-func sessionKey(g *group, memberID string) TimerKey {
-	return TimerKey{Kind: TimerSession, Group: g.id, Member: memberID}
+func sessionKey(g *group, memberID string) machine.TimerKey {
+	return machine.TimerKey{Kind: TimerSession, ID: g.id, Member: memberID}
 }
 
 // uuid writes random bytes as a version 4 UUID.
@@ -225,11 +232,11 @@ func uuid(b [16]byte) string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-func (x *step) joinError(r *Request, m *kmsg.JoinGroupRequest, memberID string, err *kerr.Error) {
+func (x *step) joinError(r *machine.Request, m *kmsg.JoinGroupRequest, memberID string, err *kerr.Error) {
 	x.replyJoinError(r.ID, m.Version, memberID, err)
 }
 
-func (x *step) replyJoinError(id RequestID, version int16, memberID string, err *kerr.Error) {
+func (x *step) replyJoinError(id machine.RequestID, version int16, memberID string, err *kerr.Error) {
 	resp := kmsg.NewPtrJoinGroupResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
 	resp.Generation, resp.MemberID = -1, memberID
@@ -260,6 +267,6 @@ func (g *group) joinMembers() []kmsg.JoinGroupResponseMember {
 	return out
 }
 
-func (x *step) replyJoin(g *group, mem *member, id RequestID, version int16) {
+func (x *step) replyJoin(g *group, mem *member, id machine.RequestID, version int16) {
 	x.reply(id, g.joinResponse(mem, version))
 }

@@ -5,10 +5,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // leave handles LeaveGroup: of one member up to version 2, of several after it.
-func (x *step) leave(r *Request, m *kmsg.LeaveGroupRequest) {
+func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 	resp := kmsg.NewPtrLeaveGroupResponse()
 	resp.Version = m.Version
 	if m.Group == "" {
@@ -44,7 +46,7 @@ func (x *step) leave(r *Request, m *kmsg.LeaveGroupRequest) {
 }
 
 // leaveOne removes one member. The trigger is nil if it was only pending.
-func (x *step) leaveOne(g *group, r *Request, m *kmsg.LeaveGroupRequestMember) (*Trigger, *kerr.Error) {
+func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*Trigger, *kerr.Error) {
 	if g == nil {
 		return nil, kerr.UnknownMemberID
 	}
@@ -64,8 +66,8 @@ func (x *step) leaveOne(g *group, r *Request, m *kmsg.LeaveGroupRequestMember) (
 		return nil, err
 	}
 	why := trigger(TriggerLeft, mem, m.Reason)
-	if m.MemberID == "" || !r.isOf(mem) || strings.HasPrefix(why.Reason, adminReason) {
-		why.Kind, why.By = TriggerRemoved, r.who()
+	if m.MemberID == "" || !isOf(r, mem) || strings.HasPrefix(why.Reason, adminReason) {
+		why.Kind, why.By = TriggerRemoved, by(r)
 	}
 	x.drop(g, mem)
 	return &why, nil
@@ -76,7 +78,7 @@ const adminReason = "member was removed by an admin"
 
 // isOf says whether a request comes from where its member joined. An
 // administrator who removes a member by its id asks from elsewhere.
-func (r *Request) isOf(m *member) bool { return r.ClientID == m.clientID && r.Host == m.host }
+func isOf(r *machine.Request, m *member) bool { return r.ClientID == m.clientID && r.Host == m.host }
 
 // afterLeave goes on without those who left. A pending member that left may
 // have been all that a join phase waited for.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/machine"
 )
 
 // rebalanceOrComplete reacts to a change of membership: it starts a rebalance,
@@ -32,6 +34,7 @@ func (x *step) prepareRebalance(g *group, why ...Trigger) {
 	g.beginRebalance(x.now, why)
 	g.to(PreparingRebalance, x.now)
 	x.start(g, why)
+	x.unsettled(g)
 	if !initial {
 		x.completeOrWait(g)
 		return
@@ -42,8 +45,8 @@ func (x *step) prepareRebalance(g *group, why ...Trigger) {
 	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.delay))
 }
 
-func joinKey(g *group) TimerKey { return TimerKey{Kind: TimerJoin, Group: g.id} }
-func syncKey(g *group) TimerKey { return TimerKey{Kind: TimerSync, Group: g.id} }
+func joinKey(g *group) machine.TimerKey { return machine.TimerKey{Kind: TimerJoin, ID: g.id} }
+func syncKey(g *group) machine.TimerKey { return machine.TimerKey{Kind: TimerSync, ID: g.id} }
 
 // allJoined says that nobody has to be waited for. Pending members are waited
 // for: they have said that they are coming.
@@ -54,7 +57,7 @@ func (x *step) completeOrWait(g *group) {
 		x.completeJoin(g)
 		return
 	}
-	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.rebalanceTimeout()))
+	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.patience(g.rebalanceTimeout())))
 }
 
 // maybeComplete ends the join phase if everybody is there, except that joins
@@ -137,7 +140,7 @@ func (x *step) becomeEmpty(g *group) {
 	g.protocol, g.leader = "", ""
 	g.to(Empty, x.now)
 	x.settle(g)
-	x.write(g.record())
+	x.store(g, g.record())
 }
 
 // answerJoins tells everybody who is parked of the new generation. Static
@@ -167,4 +170,6 @@ func (x *step) drop(g *group, m *member) {
 	x.cancel(sessionKey(g, m.id))
 	g.remove(m)
 	m.join, m.sync = 0, 0
+	x.leaves(g, m)
+	x.unsettled(g)
 }

@@ -5,11 +5,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // heartbeat handles Heartbeat: a member is heard of, and told if it must join
 // again.
-func (x *step) heartbeat(r *Request, m *kmsg.HeartbeatRequest) {
+func (x *step) heartbeat(r *machine.Request, m *kmsg.HeartbeatRequest) {
 	resp := kmsg.NewPtrHeartbeatResponse()
 	resp.Version = m.Version
 	if err := x.beat(r, m); err != nil {
@@ -18,7 +20,7 @@ func (x *step) heartbeat(r *Request, m *kmsg.HeartbeatRequest) {
 	x.reply(r.ID, resp)
 }
 
-func (x *step) beat(r *Request, m *kmsg.HeartbeatRequest) *kerr.Error {
+func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	if m.Group == "" {
 		return kerr.InvalidGroupID
 	}
@@ -62,7 +64,7 @@ func (x *step) rearm(g *group, m *member, d time.Duration) {
 }
 
 // sessionFired handles the session timer of a member or of a pending one.
-func (x *step) sessionFired(g *group, e TimerFired) {
+func (x *step) sessionFired(g *group, e machine.TimerFired) {
 	if p := g.pending[e.Key.Member]; p != nil && p.seq == e.Seq {
 		if g.state == PreparingRebalance && g.previous != Empty {
 			g.rebalance.gone.add(p.absent(e.Key.Member))

@@ -3,12 +3,18 @@ package group
 import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // replaceStatic lets a new incarnation of a static member take the place of the
 // old one (KIP-345): it gets a new id, keeps assignment and leadership, and in a
 // Stable group nobody else notices.
-func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) replaceStatic(g *group, mem *member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) {
+	if g.state == Stable && !x.fitsReplaced(g, mem, newID, r, m) {
+		x.joinError(r, m, "", kerr.UnknownServerError)
+		return
+	}
 	oldLeader, stale := g.leader, mem.who()
 	parked := x.fenceOld(g, mem)
 	x.cancel(sessionKey(g, mem.id))
@@ -47,6 +53,21 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *Request, m 
 	}
 }
 
+// fitsReplaced says whether the group could still be stored with what the new
+// incarnation says of itself.
+func (x *step) fitsReplaced(g *group, mem *member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) bool {
+	if x.maxBatch <= 0 {
+		return true
+	}
+	size := machine.RecordOverhead + (&GroupRecord{Group: g.id, Value: g.hard}).Size() + len(newID) + len(r.ClientID) + len(r.Host)
+	for i := range m.Protocols {
+		if m.Protocols[i].Name == g.protocol {
+			size += len(m.Protocols[i].Metadata) - len(mem.metadata(g.protocol))
+		}
+	}
+	return size <= x.maxBatch
+}
+
 // fenceOld answers what the old incarnation has parked, and returns which request
 // that was.
 func (x *step) fenceOld(g *group, mem *member) (parked string) {
@@ -66,10 +87,10 @@ func (x *step) fenceOld(g *group, mem *member) (parked string) {
 
 // replaceQuietly answers a restarted static member without a rebalance. The new
 // id is stored before the answer goes out.
-func (x *step) replaceQuietly(g *group, mem *member, oldLeader string, r *Request, m *kmsg.JoinGroupRequest) {
+func (x *step) replaceQuietly(g *group, mem *member, oldLeader string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	mem.join = 0
 	g.joined--
-	x.write(g.record())
+	x.store(g, g.record())
 	resp := g.joinResponse(mem, m.Version)
 	if m.Version >= joinSkipAssignment {
 		resp.SkipAssignment = g.leader == mem.id

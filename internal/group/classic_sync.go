@@ -5,10 +5,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // sync handles SyncGroup: members wait for the leader's assignment.
-func (x *step) sync(r *Request, m *kmsg.SyncGroupRequest) {
+func (x *step) sync(r *machine.Request, m *kmsg.SyncGroupRequest) {
 	g, mem, err := x.checkSync(r, m)
 	if err != nil {
 		x.replySyncError(r.ID, m.Version, err)
@@ -36,7 +38,7 @@ func (x *step) sync(r *Request, m *kmsg.SyncGroupRequest) {
 }
 
 // checkSync finds the group and member that a sync is of.
-func (x *step) checkSync(r *Request, m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error) {
+func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error) {
 	if m.Group == "" {
 		return nil, nil, kerr.InvalidGroupID
 	}
@@ -87,9 +89,15 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 			m.assigned = bytes.Clone(assignments[i].MemberAssignment)
 		}
 	}
+	r := g.record()
+	r.Value.CurrentStateTimestamp = x.now.UnixMilli()
+	if !x.fits(r) {
+		x.tooLarge(g, r)
+		return
+	}
 	g.to(Stable, x.now)
 	x.settle(g)
-	x.write(g.record())
+	x.store(g, r)
 	for m := g.members.first; m != nil; m = m.next {
 		if m.sync != 0 {
 			x.replySync(g, m, m.sync, m.syncVersion)
@@ -97,6 +105,16 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 			x.touch(g, m, m.session)
 		}
 	}
+}
+
+// tooLarge refuses an assignment that cannot be stored, as Kafka does: whoever
+// waits is told, and the group tries again. No other group is concerned.
+func (x *step) tooLarge(g *group, r *GroupRecord) {
+	for m := g.members.first; m != nil; m = m.next {
+		m.assigned = nil
+	}
+	x.failSyncs(g, kerr.UnknownServerError)
+	x.prepareRebalance(g, Trigger{Kind: TriggerTooLarge, Who: g.members.get(g.leader).who(), Bytes: r.Size(), MaxBytes: x.maxBatch})
 }
 
 // syncFired removes members that have not asked for their assignment, also when
@@ -127,14 +145,14 @@ func (x *step) failSyncs(g *group, err *kerr.Error) {
 	}
 }
 
-func (x *step) replySyncError(id RequestID, version int16, err *kerr.Error) {
+func (x *step) replySyncError(id machine.RequestID, version int16, err *kerr.Error) {
 	resp := kmsg.NewPtrSyncGroupResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
 	resp.MemberAssignment = []byte{}
 	x.reply(id, resp)
 }
 
-func (x *step) replySync(g *group, mem *member, id RequestID, version int16) {
+func (x *step) replySync(g *group, mem *member, id machine.RequestID, version int16) {
 	resp := kmsg.NewPtrSyncGroupResponse()
 	resp.Version = version
 	protocolType, protocol := g.protocolType, g.protocol

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"muster/internal/machine"
 )
 
 // committed yields the topics with their partitions that have offsets, in
@@ -30,30 +32,32 @@ func (g *group) pendingIDs() iter.Seq[string] {
 // Digest is a number that two shards share if their hard state is the same.
 func (s *Shard) Digest() uint64 {
 	h := fnv.New64a()
+	put := func(r machine.Record) {
+		key, value := r.Encode()
+		for _, b := range [][]byte{key, value} {
+			_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
+			_, _ = h.Write(b)
+		}
+	}
 	for _, id := range s.groupIDs() {
 		g := s.groups[id]
-		put := func(r Record) {
-			for _, b := range encodePair(r) {
-				_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
-				_, _ = h.Write(b)
-			}
-		}
 		if g.hard != nil {
-			put(Record{Group: id, Meta: g.hard})
+			put(&GroupRecord{id, g.hard})
+		}
+		if g.rebalancing != nil {
+			put(&RebalanceRecord{id, g.rebalancing})
+		}
+		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
+			put(&DepartureRecord{id, m, &Departure{Generation: g.departed[m]}})
 		}
 		for topic, parts := range g.committed() {
 			for _, p := range parts {
 				o := g.offsets[topic][p]
-				put(Record{Group: id, Topic: topic, Partition: p, Offset: &o})
+				put(&OffsetRecord{id, topic, p, &o})
 			}
 		}
 	}
 	return h.Sum64()
-}
-
-func encodePair(r Record) [2][]byte {
-	k, v := r.Encode()
-	return [2][]byte{k, v}
 }
 
 // CheckInvariants says what is wrong with the shard's state, nil if nothing is.
@@ -101,6 +105,8 @@ func (g *group) check() error {
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
 	case g.hard == nil && len(g.offsets) == 0:
 		return fmt.Errorf("exists without record and offsets")
+	case len(g.leaving) > 0 || g.changed:
+		return fmt.Errorf("what a successor must know is not written")
 	}
 	return g.checkState()
 }
@@ -153,6 +159,10 @@ func (g *group) checkRecord() error {
 	switch {
 	case g.hard == nil && (g.state != Empty || len(g.pending) > 0):
 		return fmt.Errorf("alive without a record")
+	case (g.state == Stable || g.state == Empty) && (g.rebalancing != nil || g.departed != nil):
+		return fmt.Errorf("settled, but a record says that it rebalances")
+	case (g.state == PreparingRebalance || g.state == CompletingRebalance) && len(g.hard.Members) > 0 && !g.isUnsettled():
+		return fmt.Errorf("rebalances, and no record says so")
 	case g.state == Stable && !g.isStored():
 		return fmt.Errorf("stable, but the record says otherwise")
 	case g.unsynced > 0 && (g.syncSeq == 0 || g.state != CompletingRebalance && g.state != Stable):

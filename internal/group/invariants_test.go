@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"muster/internal/machine"
 )
 
 // stableGroup returns a shard with a Stable group of two, one of them static.
@@ -60,9 +62,9 @@ func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
 
 // A digest that is always the same would too.
 func TestDigestDependsOnAllHardState(t *testing.T) {
-	at := func(o offset) Record { return Record{Group: "g", Topic: "t", Partition: 1, Offset: &o} }
+	at := func(o offset) machine.Record { return &OffsetRecord{"g", "t", 1, &o} }
 	seen := map[uint64]int{}
-	for i, log := range [][]Record{
+	for i, log := range [][]machine.Record{
 		nil,
 		{at(offset{at: 5, epoch: -1, expire: -1})},
 		{at(offset{at: 6, epoch: -1, expire: -1})},
@@ -70,12 +72,19 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{at(offset{at: 5, epoch: -1, expire: -1, commit: 1})},
 		{at(offset{at: 5, epoch: -1, expire: 1})},
 		{at(offset{at: 5, epoch: -1, expire: -1, metadata: "x"})},
-		{{Group: "h", Topic: "t", Partition: 1, Offset: &offset{at: 5, epoch: -1, expire: -1}}},
-		{{Group: "g", Topic: "u", Partition: 1, Offset: &offset{at: 5, epoch: -1, expire: -1}}},
-		{{Group: "g", Topic: "t", Partition: 2, Offset: &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{"h", "t", 1, &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{"g", "u", 1, &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{"g", "t", 2, &offset{at: 5, epoch: -1, expire: -1}}},
 		{emptyGroup("g")},
 		{emptyGroup("g"), at(offset{at: 5, epoch: -1, expire: -1})},
 		{emptyGroup("g"), emptyGroup("h")},
+		{at(offset{at: 5, epoch: -1, expire: -1, topic: [16]byte{1}})},
+		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1}}},
+		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 2}}},
+		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Loads: 1}}},
+		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 1}}},
+		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
+		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},
 	} {
 		d := replayed(log, DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {

@@ -1,6 +1,9 @@
 package group
 
-import "muster/internal/journal"
+import (
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
 
 // Short names of what the journal is made of.
 type (
@@ -41,6 +44,8 @@ const (
 	TriggerNoSync   = journal.TriggerNoSync
 	TriggerReplaced = journal.TriggerReplaced
 	TriggerMaxSize  = journal.TriggerMaxSize
+	TriggerTooLarge = journal.TriggerTooLarge
+	TriggerResumed  = journal.TriggerResumed
 	TriggerFenced   = journal.TriggerFenced
 )
 
@@ -66,7 +71,7 @@ func (p *pending) absent(id string) Absent {
 }
 
 // who returns who sent a request, a member or not.
-func (r *Request) who() *Who { return &Who{ClientID: r.ClientID, Host: r.Host} }
+func by(r *machine.Request) *Who { return &Who{ClientID: r.ClientID, Host: r.Host} }
 
 func trigger(kind TriggerKind, m *member, reason *string) Trigger {
 	t := Trigger{Kind: kind, Who: m.who()}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // maxFenced is how many member ids that were fenced a static member remembers.
@@ -35,7 +37,7 @@ func (m *member) fence(id string) bool {
 // find returns a member, or why the request cannot be its. A request of a static
 // member whose place was taken is told of in the journal: the process behind it
 // still runs.
-func (x *step) find(g *group, r *Request, memberID string, instance *string) (*member, *kerr.Error) {
+func (x *step) find(g *group, r *machine.Request, memberID string, instance *string) (*member, *kerr.Error) {
 	mem, err := g.find(memberID, instance)
 	if err == kerr.FencedInstanceID {
 		stale := Who{Member: memberID, ClientID: r.ClientID, Host: r.Host, Instance: *instance}

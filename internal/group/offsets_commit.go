@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // commitGroupNotFound is the version of OffsetCommit from which an unknown group
@@ -13,7 +15,7 @@ const commitGroupNotFound = 9
 
 // commit handles OffsetCommit. Topics and partitions that do not exist have been
 // taken out before.
-func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
+func (x *step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Version = m.Version
 	err := x.checkCommit(r, m)
@@ -41,14 +43,14 @@ func (x *step) commit(r *Request, m *kmsg.OffsetCommitRequest) {
 		resp.Topics = append(resp.Topics, out)
 	}
 	if reset != nil && reset.all > 0 {
-		x.noteReset(g, reset, r.who())
+		x.noteReset(g, reset, by(r))
 	}
 	x.reply(r.ID, resp)
 }
 
 // checkCommit says whether whoever commits may do so now. A commit also counts
 // as a sign of life.
-func (x *step) checkCommit(r *Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
+func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	if g == nil {
 		switch {
@@ -93,10 +95,19 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
 		o.expire = o.commit + m.RetentionTimeMillis
 	}
+	if x.image != nil && o.expire == -1 { // A record with an expiry has no place for the id.
+		if topic := x.image.Topic(t.Topic); topic != nil {
+			o.topic = topic.ID
+		}
+	}
+	rec := &OffsetRecord{m.Group, t.Topic, p.Partition, &o}
+	if !x.fits(rec) {
+		return kerr.InvalidCommitOffsetSize
+	}
 	if reset != nil {
 		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.at)
 	}
-	x.write(Record{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Offset: &o})
+	x.write(rec)
 	return nil
 }
 

@@ -6,11 +6,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
 // deleteOffsets handles OffsetDelete: offsets of topics that nobody in the group
 // subscribes to.
-func (x *step) deleteOffsets(r *Request, m *kmsg.OffsetDeleteRequest) {
+func (x *step) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
 	resp := kmsg.NewPtrOffsetDeleteResponse()
 	resp.Version = m.Version
 	subscribed, err := x.checkOffsetDelete(m)
@@ -31,13 +34,14 @@ func (x *step) deleteOffsets(r *Request, m *kmsg.OffsetDeleteRequest) {
 			if subscribed(t.Topic) {
 				e.ErrorCode = kerr.GroupSubscribedToTopic.Code
 			} else {
+				x.keepEmpty(g, t.Topic, p.Partition)
 				x.forgetOffset(g, t.Topic, p.Partition, &gone)
 			}
 			out.Partitions = append(out.Partitions, e)
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
-	x.noteOffsets(g, KindOffsetsDeleted, gone, CauseRequest, r.who())
+	x.noteOffsets(g, KindOffsetsDeleted, gone, CauseRequest, by(r))
 	x.reply(r.ID, resp)
 }
 
@@ -57,26 +61,56 @@ func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool
 	return g.subscribes(), nil
 }
 
+// keepEmpty keeps a simple group, whose last offset is about to go, until the
+// next sweep, as Kafka does.
+func (x *step) keepEmpty(g *group, topic string, partition int32) {
+	if _, ok := g.offsets[topic][partition]; ok && g.hard == nil && len(g.offsets) == 1 && len(g.offsets[topic]) == 1 {
+		x.write(emptyGroup(g.id))
+	}
+}
+
 // forgetOffset removes a committed offset if there is one, and counts it.
 func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offsetCount) {
 	if _, ok := g.offsets[topic][partition]; ok {
-		x.write(Record{Group: g.id, Topic: topic, Partition: partition})
+		x.write(&OffsetRecord{Group: g.id, Topic: topic, Partition: partition})
 		gone.add(topic, 0)
 	}
 }
 
-// topicsDeleted removes the offsets of topics that are gone. Members learn of it
+// topicsChanged removes the offsets of topics that are gone. Members learn of it
 // by themselves, and their leader joins again.
-func (x *step) topicsDeleted(topics []string) {
+func (x *step) topicsChanged(topics []string) {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		var gone offsetCount
 		for _, topic := range topics {
-			for _, p := range slices.Sorted(maps.Keys(g.offsets[topic])) {
-				x.forgetOffset(g, topic, p, &gone)
-			}
+			x.forgetTopic(g, topic, &gone)
 		}
 		x.noteOffsets(g, KindOffsetsDeleted, gone, CauseTopics, nil)
+	}
+}
+
+// forgetDeleted removes the offsets of topics that were deleted while nobody
+// coordinated the group.
+func (x *step) forgetDeleted(g *group) {
+	var gone offsetCount
+	for topic := range g.committed() {
+		x.forgetTopic(g, topic, &gone)
+	}
+	x.noteOffsets(g, KindOffsetsDeleted, gone, CauseTopics, nil)
+}
+
+// forgetTopic removes the offsets of a topic if it does not exist any more, or is
+// another of the same name: its offsets mean nothing there.
+func (x *step) forgetTopic(g *group, topic string, gone *offsetCount) {
+	if x.image == nil {
+		return
+	}
+	now := x.image.Topic(topic)
+	for _, p := range slices.Sorted(maps.Keys(g.offsets[topic])) {
+		if id := g.offsets[topic][p].topic; now == nil || id != (metadata.TopicID{}) && id != now.ID {
+			x.forgetOffset(g, topic, p, gone)
+		}
 	}
 }
 
@@ -87,11 +121,11 @@ func (x *step) sweep() {
 		g := x.groups[id]
 		x.noteOffsets(g, KindOffsetsExpired, x.expireOffsets(g), CauseExpired, nil)
 		if g.state == Empty && len(g.offsets) == 0 && len(g.pending) == 0 {
-			x.write(Record{Group: id})
+			x.write(&GroupRecord{Group: id})
 			x.noteCount(g, KindDeleted, offsetCount{}, CauseExpired, nil)
 		}
 	}
-	x.arm(TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
+	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
 }
 
 // expireOffsets removes what of a group has expired. What counts depends on who

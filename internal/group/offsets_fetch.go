@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // fetchOffsets handles OffsetFetch of one group, in the form of version 8 and
 // later: the shell asks each group's shard and puts older answers together.
 // What is not known has offset -1, and is no error.
-func (x *step) fetchOffsets(r *Request, m *kmsg.OffsetFetchRequest) {
+func (x *step) fetchOffsets(r *machine.Request, m *kmsg.OffsetFetchRequest) {
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	resp.Version = m.Version
 	for i := range m.Groups {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
+
+	"muster/internal/machine"
 )
 
 func pick[T any](t *rapid.T, what string, from ...T) T { return rapid.SampledFrom(from).Draw(t, what) }
@@ -237,7 +239,20 @@ func (w *world) describe(t *rapid.T) {
 	w.request(t, list)
 }
 
-func (w *world) topicsDeleted(t *rapid.T) { w.step(t, TopicsDeleted{Topics: pickTopics(t)}) }
+// topicsChanged deletes topics, creates some, and some again under the same name.
+func (w *world) topicsChanged(t *rapid.T) {
+	topics := pickTopics(t)
+	for _, topic := range topics {
+		w.ids16++
+		if w.topics[topic] != 0 && pick(t, "gone", true, false) {
+			delete(w.topics, topic)
+		} else {
+			w.topics[topic] = w.ids16
+		}
+	}
+	w.image = imageOf(w.topics)
+	w.step(t, machine.TopicsChanged{Topics: topics})
+}
 
 func (w *world) configure(t *rapid.T) {
 	w.cfg.MaxSize = pick(t, "max size", 1<<31-1, 1<<31-1, 3, 2, 1)
@@ -254,12 +269,12 @@ func (w *world) wait(t *rapid.T) {
 // staleTimer fires a timer that was replaced, cancelled or has fired: nothing
 // may come of it.
 func (w *world) staleTimer(t *rapid.T) {
-	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm Timer) bool { return tm.Key.Kind == TimerSweep })
+	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm machine.Timer) bool { return tm.Key.Kind == TimerSweep })
 	if len(old) == 0 {
 		t.Skip("no stale timer")
 	}
 	tm := pick(t, "timer", old...)
-	if fx := w.step(t, TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Records)+len(fx.Replies)+len(fx.Timers)+len(fx.Journal) > 0 {
+	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Journal) > 0 {
 		t.Fatalf("a stale timer %v has effects: %+v", tm, fx)
 	}
 }

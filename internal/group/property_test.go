@@ -10,6 +10,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
 // TestAnySequenceKeepsTheInvariants gives a shard random events. After each one
@@ -24,7 +27,7 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 			"form": w.form, "form again": w.form, "join": w.join, "join again": w.rejoin, "restart": w.restart,
 			"sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave, "commit": w.commit, "fetch": w.fetch,
 			"delete offsets": w.deleteOffsets, "delete groups": w.deleteGroups, "describe": w.describe,
-			"topics deleted": w.topicsDeleted, "configure": w.configure, "wait": w.wait, "stale timer": w.staleTimer,
+			"topics changed": w.topicsChanged, "configure": w.configure, "wait": w.wait, "stale timer": w.staleTimer,
 			"crash": w.crash, "append fails": w.appendFails,
 		})
 		w.calm(t)
@@ -38,18 +41,22 @@ type world struct {
 	twin   *Shard // gets the same inputs, and must do the same
 	now    time.Time
 	fresh  int
-	next   RequestID
-	asked  map[RequestID]kmsg.Request
-	log    []Record
-	timers map[TimerKey]Timer
-	stale  []Timer
+	next   machine.RequestID
+	asked  map[machine.RequestID]kmsg.Request
+	log    []machine.Record
+	timers map[machine.TimerKey]machine.Timer
+	stale  []machine.Timer
 	ids    []string // member ids that somebody was told
 	last   int      // how many records the last step made
 	before map[string]int32
+	topics map[string]byte // with their ids
+	ids16  byte            // the last of them
+	image  *metadata.Image
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), ids: []string{"", "ghost"}}
+	w := &world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), ids: []string{"", "ghost"}, topics: map[string]byte{"t": 1}, ids16: 1}
+	w.image = imageOf(w.topics)
 	w.cfg.OffsetsRetention = time.Hour
 	w.load(t)
 	return w
@@ -58,18 +65,22 @@ func newWorld(t *rapid.T) *world {
 // load makes the shard anew from its log.
 func (w *world) load(t *rapid.T) {
 	w.shard, w.twin = replayed(w.log, w.cfg), replayed(w.log, w.cfg)
-	w.asked, w.timers, w.stale, w.before = map[RequestID]kmsg.Request{}, map[TimerKey]Timer{}, nil, map[string]int32{}
-	w.step(t, Loaded{})
+	w.asked, w.timers, w.stale, w.before = map[machine.RequestID]kmsg.Request{}, map[machine.TimerKey]machine.Timer{}, nil, map[string]int32{}
+	w.step(t, machine.Loaded{})
 }
 
-func (w *world) step(t *rapid.T, e Event) Effects {
+func (w *world) step(t *rapid.T, e machine.Event) machine.Effects {
 	w.fresh++
-	in := Input{Now: w.now, Fresh: freshBytes(w.fresh), Event: e}
+	in := machine.Input{Now: w.now, Fresh: freshBytes(w.fresh), Image: w.image, Event: e}
 	fx, same := w.shard.Step(in), w.twin.Step(in)
 	if !reflect.DeepEqual(fx, same) {
 		t.Fatalf("the same input has two effects: %+v and %+v", fx, same)
 	}
-	w.log, w.last = append(w.log, fx.Records...), len(fx.Records)
+	w.last = 0
+	for _, b := range fx.Batches {
+		w.log = append(w.log, b.Records...)
+		w.last += len(b.Records)
+	}
 	for _, r := range fx.Replies {
 		w.answered(t, r)
 	}
@@ -86,7 +97,7 @@ func (w *world) step(t *rapid.T, e Event) Effects {
 	return fx
 }
 
-func (w *world) answered(t *rapid.T, r Reply) {
+func (w *world) answered(t *rapid.T, r machine.Reply) {
 	req, ok := w.asked[r.ID]
 	if !ok {
 		t.Fatalf("request %d is answered twice, or was never asked", r.ID)
@@ -109,7 +120,7 @@ func (w *world) request(t *rapid.T, msg kmsg.Request) {
 		t.Fatal(err)
 	}
 	w.asked[w.next] = again
-	w.step(t, Request{ID: w.next, ClientID: "c", Host: "h", Msg: again})
+	w.step(t, machine.Request{ID: w.next, ClientID: "c", Host: "h", Msg: again})
 }
 
 func (w *world) check(t *rapid.T) {
@@ -124,7 +135,7 @@ func (w *world) check(t *rapid.T) {
 			t.Fatalf("generation of %q went back from %d to %d", id, w.before[id], g.generation)
 		}
 		for m := g.members.first; m != nil; m = m.next {
-			for _, waits := range []RequestID{m.join, m.sync} {
+			for _, waits := range []machine.RequestID{m.join, m.sync} {
 				if waits != 0 {
 					parked++
 				}
@@ -152,7 +163,7 @@ func (w *world) check(t *rapid.T) {
 }
 
 // armed returns 1 if the shard waits for the timer, which must be armed then.
-func (w *world) armed(t *rapid.T, key TimerKey, seq uint64) int {
+func (w *world) armed(t *rapid.T, key machine.TimerKey, seq uint64) int {
 	if seq == 0 {
 		return 0
 	}
@@ -169,7 +180,7 @@ func (w *world) checkLog(t *rapid.T) {
 	shuffled := slices.Clone(all)
 	r := rand.New(rand.NewPCG(uint64(w.fresh), 0))
 	r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	for what, log := range map[string][]Record{"log": w.log, "compacted": kept, "with tombstones": all, "shuffled": shuffled} {
+	for what, log := range map[string][]machine.Record{"log": w.log, "compacted": kept, "with tombstones": all, "shuffled": shuffled} {
 		if replayed(log, w.cfg).Digest() != live {
 			t.Fatalf("the %s says something else than the shard knows", what)
 		}
@@ -187,7 +198,7 @@ func (w *world) pass(t *rapid.T, d time.Duration) {
 		if n > 1000 {
 			t.Fatalf("timers fire again and again, and time stands still: %v", w.timers)
 		}
-		var due []Timer
+		var due []machine.Timer
 		for _, tm := range w.timers {
 			if !tm.At.After(until) {
 				due = append(due, tm)
@@ -196,7 +207,7 @@ func (w *world) pass(t *rapid.T, d time.Duration) {
 		if len(due) == 0 {
 			break
 		}
-		tm := slices.MinFunc(due, func(a, b Timer) int {
+		tm := slices.MinFunc(due, func(a, b machine.Timer) int {
 			if c := a.At.Compare(b.At); c != 0 {
 				return c
 			}
@@ -213,8 +224,8 @@ func (w *world) pass(t *rapid.T, d time.Duration) {
 	w.now = until
 }
 
-func (w *world) fire(t *rapid.T, tm Timer) {
-	w.step(t, TimerFired{Key: tm.Key, Seq: tm.Seq})
+func (w *world) fire(t *rapid.T, tm machine.Timer) {
+	w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
 	w.stale = append(w.stale, tm)
 }
 

@@ -2,23 +2,47 @@ package group
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
-// Record is a record of __consumer_offsets: of a group, or of an offset that it
-// committed. A nil value is a tombstone.
-type Record struct {
-	Group string
-	// Topic is empty in a group's record.
-	Topic     string
-	Partition int32
-	Meta      *kmsg.GroupMetadataValue
-	Offset    *offset
-}
+// The records of __consumer_offsets, a type for each key. A nil value is a
+// tombstone. The first two are Kafka's; the others are ours, with keys that
+// Kafka's own tools skip.
+type (
+	// OffsetRecord is an offset that a group committed.
+	OffsetRecord struct {
+		Group     string
+		Topic     string
+		Partition int32
+		Value     *offset
+	}
+	// GroupRecord is a generation of a classic group.
+	GroupRecord struct {
+		Group string
+		Value *kmsg.GroupMetadataValue
+	}
+	// RebalanceRecord says that a group has begun to form the generation after
+	// the one that its GroupRecord has.
+	RebalanceRecord struct {
+		Group string
+		Value *Rebalance
+	}
+	// DepartureRecord says that a member of the generation that the GroupRecord
+	// has is a member no more. A record of its own is small; the whole group's,
+	// written again for each of a thousand members that leave, is not.
+	DepartureRecord struct {
+		Group  string
+		Member string
+		Value  *Departure
+	}
+)
 
 // offset is a committed offset.
 type offset struct {
@@ -27,116 +51,242 @@ type offset struct {
 	metadata string
 	commit   int64 // when, in milliseconds
 	expire   int64 // when it may go, in milliseconds; -1 by the broker's retention
+	topic    metadata.TopicID
+}
+
+// Rebalance is a rebalance that is not over.
+type Rebalance struct {
+	Generation int32 // of the GroupRecord that it belongs to
+	Loads      int16 // how often the group was loaded since it began
+}
+
+// Departure is a member that is gone.
+type Departure struct {
+	Generation int32 // of the GroupRecord that it belongs to
 }
 
 // Versions of keys and values that we write.
 const (
-	offsetKeyVersion   = 1
-	groupKeyVersion    = 2
-	groupValueVersion  = 3
-	offsetValueVersion = 3
+	offsetKeyVersion    = 1
+	groupKeyVersion     = 2
+	rebalanceKeyVersion = 1000
+	departureKeyVersion = 1001
+
+	groupValueVersion = 3
 	// offsetValueExpire is the only version with an expiry of its own.
-	offsetValueExpire = 1
+	offsetValueExpire  = 1
+	offsetValuePlain   = 3
+	offsetValueTopicID = 4
+	ourValueVersion    = 0
 )
 
-// ErrUnknownRecord says that a record is of a kind that we do not know, and may
-// be skipped.
-var ErrUnknownRecord = errors.New("unknown kind of record")
-
-// Encode returns the record's key and value; the value of a tombstone is nil.
-func (r Record) Encode() (key, value []byte) {
-	if r.Topic != "" {
-		k := kmsg.OffsetCommitKey{Version: offsetKeyVersion, Group: r.Group, Topic: r.Topic, Partition: r.Partition}
-		key = k.AppendTo(make([]byte, 0, 10+len(r.Group)+len(r.Topic)))
-		if r.Offset == nil {
-			return key, nil
-		}
-		v := kmsg.NewOffsetCommitValue()
-		v.Version = offsetValueVersion
-		if r.Offset.expire != -1 {
-			v.Version = offsetValueExpire
-		}
-		v.Offset, v.LeaderEpoch, v.Metadata = r.Offset.at, r.Offset.epoch, r.Offset.metadata
-		v.CommitTimestamp, v.ExpireTimestamp = r.Offset.commit, r.Offset.expire
-		return key, v.AppendTo(make([]byte, 0, 32+len(v.Metadata)))
+// Encode implements machine.Record.
+func (r *OffsetRecord) Encode() (key, value []byte) {
+	k := kmsg.OffsetCommitKey{Version: offsetKeyVersion, Group: r.Group, Topic: r.Topic, Partition: r.Partition}
+	key = k.AppendTo(make([]byte, 0, 10+len(r.Group)+len(r.Topic)))
+	if r.Value == nil {
+		return key, nil
 	}
+	v := kmsg.NewOffsetCommitValue()
+	switch {
+	case r.Value.expire != -1:
+		v.Version = offsetValueExpire
+	case r.Value.topic != (metadata.TopicID{}):
+		v.Version = offsetValueTopicID
+	default:
+		v.Version = offsetValuePlain
+	}
+	v.Offset, v.LeaderEpoch, v.Metadata = r.Value.at, r.Value.epoch, r.Value.metadata
+	v.CommitTimestamp, v.ExpireTimestamp, v.TopicID = r.Value.commit, r.Value.expire, r.Value.topic
+	return key, v.AppendTo(make([]byte, 0, offsetValueSize+len(v.Metadata)))
+}
+
+// offsetValueSize is what an offset's value takes beside its metadata.
+const offsetValueSize = 56
+
+// Size implements machine.Record.
+func (r *OffsetRecord) Size() int {
+	n := 10 + len(r.Group) + len(r.Topic)
+	if r.Value != nil {
+		n += offsetValueSize + len(r.Value.metadata)
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *GroupRecord) Encode() (key, value []byte) {
 	k := kmsg.GroupMetadataKey{Version: groupKeyVersion, Group: r.Group}
-	if r.Meta == nil {
+	if r.Value == nil {
 		return k.AppendTo(nil), nil
 	}
-	return k.AppendTo(nil), r.Meta.AppendTo(nil)
+	return k.AppendTo(nil), r.Value.AppendTo(make([]byte, 0, r.Size()))
+}
+
+// Size implements machine.Record.
+func (r *GroupRecord) Size() int {
+	n := 4 + len(r.Group)
+	if v := r.Value; v != nil {
+		n += 24 + len(v.ProtocolType) + length(v.Protocol) + length(v.Leader)
+		for i := range v.Members {
+			m := &v.Members[i]
+			n += 24 + len(m.MemberID) + length(m.InstanceID) + len(m.ClientID) + len(m.ClientHost) + len(m.Subscription) + len(m.Assignment)
+		}
+	}
+	return n
+}
+
+func length(s *string) int {
+	if s == nil {
+		return 0
+	}
+	return len(*s)
+}
+
+// Encode implements machine.Record.
+func (r *RebalanceRecord) Encode() (key, value []byte) {
+	key = appendString(binary.BigEndian.AppendUint16(nil, rebalanceKeyVersion), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	value = binary.BigEndian.AppendUint16(nil, ourValueVersion)
+	value = binary.BigEndian.AppendUint32(value, uint32(r.Value.Generation))
+	return key, binary.BigEndian.AppendUint16(value, uint16(r.Value.Loads))
+}
+
+// Size implements machine.Record.
+func (r *RebalanceRecord) Size() int { return 12 + len(r.Group) }
+
+// Encode implements machine.Record.
+func (r *DepartureRecord) Encode() (key, value []byte) {
+	key = appendString(binary.BigEndian.AppendUint16(nil, departureKeyVersion), r.Group)
+	key = appendString(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	return key, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, ourValueVersion), uint32(r.Value.Generation))
+}
+
+// Size implements machine.Record.
+func (r *DepartureRecord) Size() int { return 12 + len(r.Group) + len(r.Member) }
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
 }
 
 // DecodeRecord reads what Encode wrote, also by Kafka.
-func DecodeRecord(key, value []byte) (Record, error) {
+func DecodeRecord(key, value []byte) (machine.Record, error) {
 	if len(key) < 2 {
-		return Record{}, fmt.Errorf("key of %d bytes", len(key))
+		return nil, fmt.Errorf("key of %d bytes", len(key))
 	}
-	switch version := int16(key[0])<<8 | int16(key[1]); version {
+	switch version := binary.BigEndian.Uint16(key); version {
 	case 0, offsetKeyVersion:
 		return decodeOffset(key, value)
 	case groupKeyVersion:
 		return decodeGroup(key, value)
+	case rebalanceKeyVersion, departureKeyVersion:
+		return decodeOurs(version, key[2:], value)
 	default:
-		return Record{}, fmt.Errorf("%w: key version %d", ErrUnknownRecord, version)
+		return nil, fmt.Errorf("%w: key version %d", machine.ErrUnknownRecord, version)
 	}
 }
 
-func decodeOffset(key, value []byte) (Record, error) {
+func decodeOffset(key, value []byte) (machine.Record, error) {
 	var k kmsg.OffsetCommitKey
 	if err := k.ReadFrom(key); err != nil {
-		return Record{}, fmt.Errorf("offset key: %w", err)
+		return nil, fmt.Errorf("offset key: %w", err)
 	}
 	if k.Topic == "" {
-		return Record{}, errors.New("offset key without topic")
+		return nil, errors.New("offset key without topic")
 	}
-	r := Record{Group: k.Group, Topic: k.Topic, Partition: k.Partition}
+	r := &OffsetRecord{Group: k.Group, Topic: k.Topic, Partition: k.Partition}
 	if value == nil {
 		return r, nil
 	}
-	if len(value) < 2 || value[0] != 0 || value[1] > offsetValueVersion {
-		return Record{}, fmt.Errorf("offset value of another version: %.2x", value)
+	if len(value) < 2 || value[0] != 0 || value[1] > offsetValueTopicID {
+		return nil, fmt.Errorf("offset value of another version: %.2x", value)
+	}
+	if value[1] == offsetValueTopicID && !plausibleOffset(value) {
+		return nil, errors.New("offset value claims more fields than it has bytes for")
 	}
 	v := kmsg.NewOffsetCommitValue()
 	if err := v.ReadFrom(value); err != nil {
-		return Record{}, fmt.Errorf("offset value: %w", err)
+		return nil, fmt.Errorf("offset value: %w", err)
 	}
-	r.Offset = &offset{at: v.Offset, epoch: -1, metadata: v.Metadata, commit: v.CommitTimestamp, expire: -1}
+	r.Value = &offset{at: v.Offset, epoch: -1, metadata: v.Metadata, commit: v.CommitTimestamp, expire: -1, topic: v.TopicID}
 	if v.Version >= 3 {
-		r.Offset.epoch = v.LeaderEpoch
+		r.Value.epoch = v.LeaderEpoch
 	}
 	if v.Version == offsetValueExpire {
-		r.Offset.expire = v.ExpireTimestamp
+		r.Value.expire = v.ExpireTimestamp
 	}
 	return r, nil
 }
 
-func decodeGroup(key, value []byte) (Record, error) {
+func decodeGroup(key, value []byte) (machine.Record, error) {
 	var k kmsg.GroupMetadataKey
 	if err := k.ReadFrom(key); err != nil {
-		return Record{}, fmt.Errorf("group key: %w", err)
+		return nil, fmt.Errorf("group key: %w", err)
 	}
-	r := Record{Group: k.Group}
+	r := &GroupRecord{Group: k.Group}
 	if value == nil {
 		return r, nil
 	}
 	if !plausibleGroup(value) {
-		return Record{}, errors.New("group value claims more members than it has bytes for")
+		return nil, errors.New("group value claims more members than it has bytes for")
 	}
 	v := kmsg.NewGroupMetadataValue()
 	if err := v.ReadFrom(value); err != nil {
-		return Record{}, fmt.Errorf("group value: %w", err)
+		return nil, fmt.Errorf("group value: %w", err)
 	}
 	if err := checkMembers(v.Members); err != nil {
-		return Record{}, err
+		return nil, err
 	}
 	for i := range v.Members {
 		// They point into what was read of the log, all of which they would keep.
 		m := &v.Members[i]
 		m.Subscription, m.Assignment = bytes.Clone(m.Subscription), bytes.Clone(m.Assignment)
 	}
-	r.Meta = &v
+	r.Value = &v
 	return r, nil
+}
+
+// decodeOurs reads the records that Kafka does not have.
+func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
+	group, rest, ok := cutString(key)
+	member := ""
+	if ok && version == departureKeyVersion {
+		member, rest, ok = cutString(rest)
+	}
+	if !ok || len(rest) > 0 {
+		return nil, fmt.Errorf("key of version %d that ends too early or too late", version)
+	}
+	if value != nil && (len(value) < 2 || binary.BigEndian.Uint16(value) != ourValueVersion) {
+		return nil, fmt.Errorf("%w: value of another version: %.2x", machine.ErrUnknownRecord, value)
+	}
+	switch {
+	case version == departureKeyVersion && value == nil:
+		return &DepartureRecord{Group: group, Member: member}, nil
+	case version == departureKeyVersion && len(value) >= 6:
+		return &DepartureRecord{group, member, &Departure{Generation: int32(binary.BigEndian.Uint32(value[2:]))}}, nil
+	case version == rebalanceKeyVersion && value == nil:
+		return &RebalanceRecord{Group: group}, nil
+	case version == rebalanceKeyVersion && len(value) >= 8:
+		return &RebalanceRecord{group, &Rebalance{
+			Generation: int32(binary.BigEndian.Uint32(value[2:])), Loads: max(int16(binary.BigEndian.Uint16(value[6:])), 0),
+		}}, nil
+	}
+	return nil, fmt.Errorf("value of %d bytes for a key of version %d", len(value), version)
+}
+
+func cutString(b []byte) (s string, rest []byte, ok bool) {
+	if len(b) < 2 {
+		return "", nil, false
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	if len(b) < 2+n {
+		return "", nil, false
+	}
+	return string(b[2 : 2+n]), b[2+n:], true
 }
 
 // checkMembers refuses members that could not be told apart.
@@ -153,33 +303,4 @@ func checkMembers(members []kmsg.GroupMetadataValueMember) error {
 		}
 	}
 	return nil
-}
-
-// emptyGroup is the record of a group that nobody has joined yet.
-func emptyGroup(id string) Record {
-	v := kmsg.NewGroupMetadataValue()
-	v.Version, v.CurrentStateTimestamp = groupValueVersion, -1
-	return Record{Group: id, Meta: &v}
-}
-
-// record returns the record of the group as it is now.
-func (g *group) record() Record {
-	v := kmsg.NewGroupMetadataValue()
-	v.Version = groupValueVersion
-	v.ProtocolType, v.Generation = g.protocolType, g.generation
-	v.CurrentStateTimestamp = g.since.UnixMilli()
-	if g.members.len() > 0 {
-		protocol, leader := g.protocol, g.leader
-		v.Protocol, v.Leader = &protocol, &leader
-		v.Members = make([]kmsg.GroupMetadataValueMember, 0, g.members.len())
-	}
-	for m := g.members.first; m != nil; m = m.next {
-		e := kmsg.NewGroupMetadataValueMember()
-		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
-		e.RebalanceTimeoutMillis = int32(m.rebalance / time.Millisecond)
-		e.SessionTimeoutMillis = int32(m.session / time.Millisecond)
-		e.Subscription, e.Assignment = m.metadata(g.protocol), m.assigned
-		v.Members = append(v.Members, e)
-	}
-	return Record{Group: g.id, Meta: &v}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // unhex reads bytes that are written in hexadecimal, with spaces, and text in
@@ -44,27 +46,36 @@ func TestRecordsAreInKafkasFormat(t *testing.T) {
 	}}
 	for _, c := range []struct {
 		what, key, value string
-		record           Record
+		record           machine.Record
 	}{
 		{
 			"an offset", "0001 0001 'g' 0001 't' 00000002",
 			"0003 0000000000000005 00000003 0004 'note' 0000000000000007",
-			Record{Group: "g", Topic: "t", Partition: 2, Offset: &offset{at: 5, epoch: 3, metadata: "note", commit: 7, expire: -1}},
+			&OffsetRecord{"g", "t", 2, &offset{at: 5, epoch: 3, metadata: "note", commit: 7, expire: -1}},
 		},
 		{
 			"an offset with its own expiry", "0001 0001 'g' 0001 't' 00000002",
 			"0001 0000000000000005 0004 'note' 0000000000000007 0000000000000009",
-			Record{Group: "g", Topic: "t", Partition: 2, Offset: &offset{at: 5, epoch: -1, metadata: "note", commit: 7, expire: 9}},
+			&OffsetRecord{"g", "t", 2, &offset{at: 5, epoch: -1, metadata: "note", commit: 7, expire: 9}},
 		},
-		{"an offset's tombstone", "0001 0001 'g' 0001 't' 00000002", "", Record{Group: "g", Topic: "t", Partition: 2}},
+		{
+			"an offset of a topic with an id", "0001 0001 'g' 0001 't' 00000002",
+			"0004 0000000000000005 00000003 05 'note' 0000000000000007 01 00 10 00000000000000000000000000000009",
+			&OffsetRecord{"g", "t", 2, &offset{at: 5, epoch: 3, metadata: "note", commit: 7, expire: -1, topic: [16]byte{15: 9}}},
+		},
+		{"an offset's tombstone", "0001 0001 'g' 0001 't' 00000002", "", &OffsetRecord{Group: "g", Topic: "t", Partition: 2}},
 		{
 			"a group", "0002 0001 'g'",
 			"0003 0008 'consumer' 00000005 0005 'range' 0001 'm' 0000000000000007 00000001 " +
 				"0001 'm' 0001 'i' 0001 'c' 0001 'h' 00000009 00000008 00000001 's' 00000001 'a'",
-			Record{Group: "g", Meta: &group},
+			&GroupRecord{"g", &group},
 		},
 		{"an empty group", "0002 0001 'g'", "0003 0000 00000000 ffff ffff ffffffffffffffff 00000000", emptyGroup("g")},
-		{"a group's tombstone", "0002 0001 'g'", "", Record{Group: "g"}},
+		{"a group's tombstone", "0002 0001 'g'", "", &GroupRecord{Group: "g"}},
+		{"a rebalance", "03e8 0001 'g'", "0000 00000005 0002", &RebalanceRecord{"g", &Rebalance{Generation: 5, Loads: 2}}},
+		{"a rebalance's tombstone", "03e8 0001 'g'", "", &RebalanceRecord{Group: "g"}},
+		{"a departure", "03e9 0001 'g' 0001 'm'", "0000 00000005", &DepartureRecord{"g", "m", &Departure{Generation: 5}}},
+		{"a departure's tombstone", "03e9 0001 'g' 0001 'm'", "", &DepartureRecord{Group: "g", Member: "m"}},
 	} {
 		key, value := c.record.Encode()
 		if !bytes.Equal(key, unhex(t, c.key)) || !bytes.Equal(value, unhex(t, c.value)) {
@@ -76,6 +87,9 @@ func TestRecordsAreInKafkasFormat(t *testing.T) {
 		again, err := DecodeRecord(key, value)
 		if err != nil {
 			t.Errorf("%s: %v", c.what, err)
+		}
+		if c.record.Size() < len(key)+len(value) {
+			t.Errorf("%s has %d bytes, and says that it has %d", c.what, len(key)+len(value), c.record.Size())
 		}
 		if k, v := again.Encode(); !bytes.Equal(k, key) || !bytes.Equal(v, value) {
 			t.Errorf("%s is read as %+v", c.what, again)
@@ -95,14 +109,14 @@ func TestRecordsOfOldVersionsAreRead(t *testing.T) {
 		{"0002 0000000000000005 0001 'n' 0000000000000007", offset{at: 5, epoch: -1, metadata: "n", commit: 7, expire: -1}},
 	} {
 		r, err := DecodeRecord(unhex(t, key), unhex(t, c.value))
-		if err != nil || *r.Offset != c.want {
-			t.Errorf("%s is read as %+v, %v", c.value, r.Offset, err)
+		if err != nil || *r.(*OffsetRecord).Value != c.want {
+			t.Errorf("%s is read as %+v, %v", c.value, r, err)
 		}
 	}
 	r, err := DecodeRecord(unhex(t, "0002 0001 'g'"), unhex(t,
 		"0000 0008 'consumer' 00000005 0005 'range' 0001 'm' 00000001 0001 'm' 0001 'c' 0001 'h' 00000008 00000001 's' 00000001 'a'"))
-	if err != nil || len(r.Meta.Members) != 1 || r.Meta.CurrentStateTimestamp != -1 {
-		t.Errorf("version 0 of a group is read as %+v, %v", r.Meta, err)
+	if v := r.(*GroupRecord).Value; err != nil || len(v.Members) != 1 || v.CurrentStateTimestamp != -1 {
+		t.Errorf("version 0 of a group is read as %+v, %v", v, err)
 	}
 }
 
@@ -111,11 +125,11 @@ func TestRecordsOfOldVersionsAreRead(t *testing.T) {
 func TestDecodeRecordKnowsWhatItDoesNotKnow(t *testing.T) {
 	for version := int16(3); version < 30; version++ {
 		key := binary.BigEndian.AppendUint16(nil, uint16(version))
-		if _, err := DecodeRecord(append(key, "whatever"...), []byte("whatever")); !errors.Is(err, ErrUnknownRecord) {
+		if _, err := DecodeRecord(append(key, "whatever"...), []byte("whatever")); !errors.Is(err, machine.ErrUnknownRecord) {
 			t.Errorf("key version %d: %v", version, err)
 		}
 	}
-	if _, err := DecodeRecord(unhex(t, "ffff 0001 'g'"), nil); !errors.Is(err, ErrUnknownRecord) {
+	if _, err := DecodeRecord(unhex(t, "ffff 0001 'g'"), nil); !errors.Is(err, machine.ErrUnknownRecord) {
 		t.Errorf("key version -1: %v", err)
 	}
 }
@@ -128,7 +142,11 @@ func TestDecodeRecordRefusesWhatCannotBe(t *testing.T) {
 		{"a key without a group", "0002", "0003"},
 		{"an offset without a topic", "0001 0001 'g' 0000 00000000", "0003 0000000000000005 00000003 0000 0000000000000007"},
 		{"an offset that ends early", "0001 0001 'g' 0001 't' 00000000", "0003 00000000"},
-		{"an offset of version 4", "0001 0001 'g' 0001 't' 00000000", "0004 0000000000000005 00000003 01 0000000000000007 ffffffff0f"},
+		{"an offset with a billion tagged fields", "0001 0001 'g' 0001 't' 00000000", "0004 0000000000000005 00000003 01 0000000000000007 ffffffff0f"},
+		{"an offset with metadata of a billion bytes", "0001 0001 'g' 0001 't' 00000000", "0004 0000000000000005 00000003 ffffffff0f 0000000000000007 00"},
+		{"an offset of version 5", "0001 0001 'g' 0001 't' 00000000", "0005 0000000000000005 00000003 01 0000000000000007 00"},
+		{"a departure of nobody", "03e9 0001 'g'", "0000 00000005"},
+		{"a rebalance that ends early", "03e8 0001 'g'", "0000 0000"},
 		{"an offset of version -1", "0001 0001 'g' 0001 't' 00000000", "ffff 0000000000000005 0000 0000000000000007"},
 		{"a group of version 4", group, "0004 01 00000000 00 00 ffffffffffffffff ffffffff0f"},
 		{"a group of a billion members", group, "0003 0000 00000000 ffff ffff ffffffffffffffff 3fffffff"},
@@ -137,7 +155,7 @@ func TestDecodeRecordRefusesWhatCannotBe(t *testing.T) {
 		{"two members of one id", group, "0000 0000 00000000 ffff ffff 00000002" +
 			strings.Repeat(" 0001 'm' 0000 0000 00000008 00000000 00000000", 2)},
 	} {
-		if r, err := DecodeRecord(unhex(t, c.key), unhex(t, c.value)); err == nil || errors.Is(err, ErrUnknownRecord) {
+		if r, err := DecodeRecord(unhex(t, c.key), unhex(t, c.value)); err == nil || errors.Is(err, machine.ErrUnknownRecord) {
 			t.Errorf("%s: %+v, %v", c.what, r, err)
 		}
 	}
@@ -157,10 +175,12 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 		group.Members = append(group.Members, m)
 	}
-	for _, r := range []Record{
-		{Group: "g", Meta: &group}, emptyGroup("g"), {Group: "g"}, {Group: "g", Topic: "t", Partition: 1},
-		{Group: "g", Topic: "t", Offset: &offset{at: 1, epoch: 2, metadata: "x", expire: -1}},
-		{Group: "", Topic: "t", Offset: &offset{at: -1, epoch: -1, expire: 5}},
+	for _, r := range []machine.Record{
+		&GroupRecord{"g", &group}, emptyGroup("g"), &GroupRecord{Group: "g"}, &OffsetRecord{Group: "g", Topic: "t", Partition: 1},
+		&OffsetRecord{"g", "t", 0, &offset{at: 1, epoch: 2, metadata: "x", expire: -1}},
+		&OffsetRecord{"g", "t", 0, &offset{at: 1, epoch: 2, metadata: "x", expire: -1, topic: [16]byte{1}}},
+		&OffsetRecord{"", "t", 0, &offset{at: -1, epoch: -1, expire: 5}},
+		&RebalanceRecord{"g", &Rebalance{Generation: 1}}, &DepartureRecord{"g", "m", &Departure{Generation: 1}},
 	} {
 		key, value := r.Encode()
 		f.Add(key, value, value == nil)
@@ -174,11 +194,11 @@ func FuzzDecodeRecord(f *testing.F) {
 			return
 		}
 		s := NewShard(DefaultConfig())
-		s.Replay(r)
-		if got := replayed([]Record{r}, s.cfg).Digest(); got != s.Digest() {
+		s.Replay(machine.Stored{Records: []machine.StoredRecord{{Record: r}}})
+		if got := replayed([]machine.Record{r}, s.cfg).Digest(); got != s.Digest() {
 			t.Error("written and read again, it is another record")
 		}
-		s.Step(Input{Now: time.Unix(1_700_000_000, 0), Event: Loaded{}})
+		s.Step(machine.Input{Now: time.Unix(1_700_000_000, 0), Event: machine.Loaded{}})
 		if err := s.CheckInvariants(); err != nil {
 			t.Error(err)
 		}

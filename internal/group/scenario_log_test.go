@@ -11,29 +11,32 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
 // replayed returns a shard that has read the log.
-func replayed(log []Record, cfg Config) *Shard {
+func replayed(log []machine.Record, cfg Config) *Shard {
 	s := NewShard(cfg)
 	for _, r := range log {
 		again, err := DecodeRecord(r.Encode())
 		if err != nil {
 			panic(fmt.Sprintf("%+v: %v", r, err))
 		}
-		s.Replay(again)
+		s.Replay(machine.Stored{Records: []machine.StoredRecord{{Record: again}}})
 	}
 	return s
 }
 
 // compacted returns the last record of every key, with or without tombstones.
-func compacted(log []Record, tombstones bool) []Record {
+func compacted(log []machine.Record, tombstones bool) []machine.Record {
 	last := map[string]int{}
 	for i, r := range log {
 		key, _ := r.Encode()
 		last[string(key)] = i
 	}
-	var kept []Record
+	var kept []machine.Record
 	for i, r := range log {
 		key, value := r.Encode()
 		if last[string(key)] == i && (value != nil || tombstones) {
@@ -52,9 +55,9 @@ func (s *scenario) appendFails(*datadriven.TestData) { s.failing = true }
 
 // failed does what the shell does when records cannot be written: it drops the
 // shard with all answers that wait, and loads it again.
-func (s *scenario) failed(fx Effects) {
+func (s *scenario) failed(fx machine.Effects) {
 	s.failing = false
-	for _, r := range fx.Records {
+	for _, r := range records(fx) {
 		fmt.Fprintf(&s.out, "not stored: %s\n", s.showRecord(r))
 	}
 	s.load()
@@ -70,16 +73,18 @@ func (s *scenario) load() {
 	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
 		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
 	}
-	s.timers, s.stale, s.asked = map[TimerKey]Timer{}, nil, map[RequestID]asked{}
+	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
-	s.step(Loaded{})
+	s.step(machine.Loaded{})
 }
 
 // replay lists records, one per line of the input, that the log holds from now
 // on instead of what it held:
 //
 //	group g [generation=3] [type=consumer] [protocol=range] [leader=m1] [members=(m1,m2/i2)] [assign=(m1=t:0)] [age=2h] [version=3]
-//	offset g t:0 5 [age=2h] [expires=1h]
+//	offset g t:0 5 [age=2h] [expires=1h] [id=7]
+//	rebalancing g [generation=3] [loads=1]
+//	departed g m1 [generation=3]
 //	tombstone g [t:0]
 func (s *scenario) replay(d *datadriven.TestData) {
 	s.log = nil
@@ -94,32 +99,44 @@ func (s *scenario) replay(d *datadriven.TestData) {
 }
 
 // parseRecord reads a line of the replay command.
-func (s *scenario) parseRecord(a args) Record {
-	r := Record{Group: a.who()}
+func (s *scenario) parseRecord(a args) machine.Record {
+	id, topic, part, isOffset := a.who(), "", int32(0), false
 	if len(a.d.CmdArgs) > 1 {
-		if topic, part, ok := strings.Cut(a.d.CmdArgs[1].Key, ":"); ok {
-			r.Topic, r.Partition = topic, int32(parseInt(s.t, part))
+		var p string
+		if topic, p, isOffset = strings.Cut(a.d.CmdArgs[1].Key, ":"); isOffset {
+			part = int32(parseInt(s.t, p))
 		}
 	}
 	age := parseDuration(s.t, a.text("age", "0s"))
 	switch a.d.Cmd {
 	case "tombstone":
-	case "offset":
-		r.Offset = &offset{at: int64(parseInt(s.t, a.d.CmdArgs[2].Key)), epoch: -1, expire: -1, commit: s.now.Add(-age).UnixMilli()}
-		if a.d.HasArg("expires") {
-			r.Offset.expire = s.now.Add(parseDuration(s.t, a.text("expires", ""))).UnixMilli()
+		if isOffset {
+			return &OffsetRecord{Group: id, Topic: topic, Partition: part}
 		}
+		return &GroupRecord{Group: id}
+	case "offset":
+		o := offset{at: int64(parseInt(s.t, a.d.CmdArgs[2].Key)), epoch: -1, expire: -1, commit: s.now.Add(-age).UnixMilli()}
+		if a.d.HasArg("expires") {
+			o.expire = s.now.Add(parseDuration(s.t, a.text("expires", ""))).UnixMilli()
+		}
+		if a.d.HasArg("id") {
+			o.topic[15] = byte(a.number("id", 0))
+		}
+		return &OffsetRecord{id, topic, part, &o}
 	case "group":
 		v := kmsg.NewGroupMetadataValue()
 		v.Version, v.Generation = int16(a.number("version", groupValueVersion)), int32(a.number("generation", 0))
 		v.ProtocolType, v.Protocol, v.Leader = a.text("type", "consumer"), a.pointer("protocol"), a.pointer("leader")
 		v.CurrentStateTimestamp = s.now.Add(-age).UnixMilli()
 		v.Members = s.parseMembers(a)
-		r.Meta = &v
-	default:
-		s.t.Fatalf("unknown record %q", a.d.Cmd)
+		return &GroupRecord{id, &v}
+	case "rebalancing":
+		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0))}}
+	case "departed":
+		return &DepartureRecord{id, a.d.CmdArgs[1].Key, &Departure{Generation: int32(a.number("generation", 0))}}
 	}
-	return r
+	s.t.Fatalf("unknown record %q", a.d.Cmd)
+	return nil
 }
 
 func (s *scenario) parseMembers(a args) (out []kmsg.GroupMetadataValueMember) {
@@ -142,27 +159,57 @@ func (s *scenario) parseMembers(a args) (out []kmsg.GroupMetadataValueMember) {
 	return out
 }
 
-func (s *scenario) showRecord(r Record) string {
-	switch {
-	case r.Topic != "" && r.Offset == nil:
-		return fmt.Sprintf("%s %s:%d tombstone", groupName(r.Group), r.Topic, r.Partition)
-	case r.Topic != "":
-		out := fmt.Sprintf("%s %s:%d at %d", groupName(r.Group), r.Topic, r.Partition, r.Offset.at)
-		if r.Offset.expire != -1 {
-			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Offset.expire).Sub(s.start))
+func (s *scenario) showRecord(r machine.Record) string {
+	switch r := r.(type) {
+	case *OffsetRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s %s:%d tombstone", groupName(r.Group), r.Topic, r.Partition)
+		}
+		out := fmt.Sprintf("%s %s:%d at %d", groupName(r.Group), r.Topic, r.Partition, r.Value.at)
+		if r.Value.expire != -1 {
+			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Value.expire).Sub(s.start))
+		}
+		if r.Value.topic != (metadata.TopicID{}) {
+			out += fmt.Sprintf(" of topic id %d", r.Value.topic[15])
 		}
 		return out
-	case r.Meta == nil:
-		return groupName(r.Group) + " tombstone"
-	case len(r.Meta.Members) == 0:
-		return fmt.Sprintf("%s generation %d, empty", groupName(r.Group), r.Meta.Generation)
+	case *RebalanceRecord:
+		if r.Value == nil {
+			return groupName(r.Group) + " rebalances no more"
+		}
+		return fmt.Sprintf("%s rebalances after generation %d, loaded %d times", groupName(r.Group), r.Value.Generation, r.Value.Loads)
+	case *DepartureRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s departure of %s tombstone", groupName(r.Group), s.show(r.Member))
+		}
+		return fmt.Sprintf("%s %s has left generation %d", groupName(r.Group), s.show(r.Member), r.Value.Generation)
+	case *GroupRecord:
+		return s.showGroupRecord(r)
 	}
-	out := fmt.Sprintf("%s generation %d, %s, leader %s", groupName(r.Group), r.Meta.Generation, *r.Meta.Protocol, s.show(*r.Meta.Leader))
-	if since := time.UnixMilli(r.Meta.CurrentStateTimestamp); !since.Equal(s.now) {
+	return fmt.Sprintf("%T", r)
+}
+
+func (s *scenario) showGroupRecord(r *GroupRecord) string {
+	switch {
+	case r.Value == nil:
+		return groupName(r.Group) + " tombstone"
+	case len(r.Value.Members) == 0:
+		return fmt.Sprintf("%s generation %d, empty", groupName(r.Group), r.Value.Generation)
+	}
+	out := fmt.Sprintf("%s generation %d, %s, leader %s", groupName(r.Group), r.Value.Generation, *r.Value.Protocol, s.show(*r.Value.Leader))
+	if since := time.UnixMilli(r.Value.CurrentStateTimestamp); !since.Equal(s.now) {
 		out += fmt.Sprintf(", since %s", since.Sub(s.start))
 	}
-	for _, m := range r.Meta.Members {
+	for _, m := range r.Value.Members {
 		out += fmt.Sprintf(", %s%s %s", s.show(m.MemberID), instance(m.InstanceID), showAssignment(m.Assignment))
+	}
+	return out
+}
+
+// records lists all records of a step.
+func records(fx machine.Effects) (out []machine.Record) {
+	for _, b := range fx.Batches {
+		out = append(out, b.Records...)
 	}
 	return out
 }
@@ -184,15 +231,15 @@ func showAssignment(b []byte) string {
 // TestCompactedKeepsTheLastOfEachKey is about the helper: a scenario must not
 // pass because nothing was compacted.
 func TestCompactedKeepsTheLastOfEachKey(t *testing.T) {
-	at := func(topic string, n int64) Record {
-		return Record{Group: "g", Topic: topic, Offset: &offset{at: n, epoch: -1, expire: -1}}
+	at := func(topic string, n int64) machine.Record {
+		return &OffsetRecord{"g", topic, 0, &offset{at: n, epoch: -1, expire: -1}}
 	}
-	gone := Record{Group: "g", Topic: "u"}
-	log := []Record{at("t", 1), at("u", 2), at("t", 3), gone}
-	if got := compacted(log, true); len(got) != 2 || got[0].Offset.at != 3 || got[1].Offset != nil {
+	gone := &OffsetRecord{Group: "g", Topic: "u"}
+	log := []machine.Record{at("t", 1), at("u", 2), at("t", 3), gone}
+	if got := compacted(log, true); len(got) != 2 || got[0] != log[2] || got[1] != gone {
 		t.Errorf("with tombstones: %+v", got)
 	}
-	if got := compacted(log, false); len(got) != 1 || got[0].Offset.at != 3 {
+	if got := compacted(log, false); len(got) != 1 || got[0] != log[2] {
 		t.Errorf("without: %+v", got)
 	}
 }

@@ -1,11 +1,14 @@
 package group
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // args reads the arguments of a command. The first word without value is who
@@ -282,8 +285,36 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 	for _, a := range d.CmdArgs {
 		topics = append(topics, a.Key)
 	}
-	s.step(TopicsDeleted{Topics: topics})
+	before := s.image
+	left := s.shard.committedTo()
+	for _, topic := range topics {
+		delete(left, topic)
+	}
+	s.image = imageOf(left)
+	s.step(machine.TopicsChanged{Topics: topics})
+	s.image = before
 }
+
+// topics t=1 u=2: which topics there are from now on, with their ids. Nobody is
+// told with quietly, as of what happens while nobody coordinates.
+func (s *scenario) setTopics(d *datadriven.TestData) {
+	topics, names := map[string]byte{}, []string{}
+	for _, a := range d.CmdArgs {
+		if a.Key != "quietly" {
+			topics[a.Key] = byte(parseInt(s.t, a.Vals[0]))
+		}
+	}
+	for topic := range s.shard.committedTo() {
+		names = append(names, topic)
+	}
+	s.image = imageOf(topics)
+	if !d.HasArg("quietly") {
+		s.step(machine.TopicsChanged{Topics: slices.Sorted(slices.Values(names))})
+	}
+}
+
+// max-batch 500: how large a record batch may be.
+func (s *scenario) setMaxBatch(d *datadriven.TestData) { s.maxBatch = parseInt(s.t, d.CmdArgs[0].Key) }
 
 // journal on|off
 func (s *scenario) showJournal(d *datadriven.TestData) { s.journal = d.CmdArgs[0].Key == "on" }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"muster/internal/machine"
 )
 
 // new [what it is about]: an empty coordinator at the hour zero.
@@ -139,12 +141,12 @@ func progress(g *group, m *member) string {
 // session timer may fire earlier and be armed again, what counts is when the
 // member is given up.
 func (s *scenario) showTimers(d *datadriven.TestData) {
-	keys := slices.SortedFunc(maps.Keys(s.timers), func(a, b TimerKey) int {
-		return strings.Compare(a.Group+string(a.Kind)+s.show(a.Member), b.Group+string(b.Kind)+s.show(b.Member))
+	keys := slices.SortedFunc(maps.Keys(s.timers), func(a, b machine.TimerKey) int {
+		return strings.Compare(a.ID+a.Kind+s.show(a.Member), b.ID+b.Kind+s.show(b.Member))
 	})
 	for _, key := range keys {
 		at := s.timers[key].At
-		what := string(key.Kind)
+		what := key.Kind
 		switch {
 		case key.Kind == TimerSweep:
 			if !d.HasArg("sweep") {
@@ -152,12 +154,12 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 			}
 		case key.Kind == TimerSession:
 			what = fmt.Sprintf("session of %s", s.show(key.Member))
-			if m := s.shard.groups[key.Group].members.get(key.Member); m != nil {
+			if m := s.shard.groups[key.ID].members.get(key.Member); m != nil {
 				at = m.deadline
 			}
 		}
-		if key.Group != "g" && key.Group != "" {
-			what = key.Group + " " + what
+		if key.ID != "g" && key.ID != "" {
+			what = key.ID + " " + what
 		}
 		fmt.Fprintf(&s.out, "%s ends in %s\n", what, at.Sub(s.now).Round(time.Millisecond))
 	}
@@ -174,7 +176,7 @@ func (s *scenario) staleTimers(*datadriven.TestData) {
 	}
 	for _, tm := range s.stale {
 		last := s.shard.seq
-		s.step(TimerFired{Key: tm.Key, Seq: tm.Seq})
+		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
 		if s.shard.seq != last {
 			s.t.Errorf("stale timer %v has another one armed", tm.Key)
 		}

@@ -11,6 +11,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
 // TestScenarios runs the files in testdata. A scenario is a list of requests and
@@ -34,18 +37,20 @@ type scenario struct {
 	start time.Time
 	now   time.Time
 	fresh int
-	next  RequestID
+	next  machine.RequestID
 	host  string // where the client is
 
-	names   map[string]string   // variable to member id: $a is the id that a was given last
-	alias   map[string]string   // member id as shown: a#1
-	asked   map[RequestID]asked // who waits for which answer
-	log     []Record            // what is durable
-	timers  map[TimerKey]Timer  // armed
-	stale   []Timer             // replaced or cancelled since
-	journal bool                // whether to show it
-	failing bool                // whether the next append fails
-	out     strings.Builder
+	names    map[string]string                  // variable to member id: $a is the id that a was given last
+	alias    map[string]string                  // member id as shown: a#1
+	asked    map[machine.RequestID]asked        // who waits for which answer
+	log      []machine.Record                   // what is durable
+	timers   map[machine.TimerKey]machine.Timer // armed
+	stale    []machine.Timer                    // replaced or cancelled since
+	journal  bool                               // whether to show it
+	image    *metadata.Image                    // nil for no particular one
+	maxBatch int                                // 0 for any size
+	failing  bool                               // whether the next append fails
+	out      strings.Builder
 }
 
 // asked is a request that waits for its answer.
@@ -64,11 +69,11 @@ func newScenario(t testing.TB) *scenario {
 func (s *scenario) restart() {
 	*s = scenario{
 		t: s.t, cfg: DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(),
-		names: map[string]string{}, alias: map[string]string{}, asked: map[RequestID]asked{}, timers: map[TimerKey]Timer{},
+		names: map[string]string{}, alias: map[string]string{}, asked: map[machine.RequestID]asked{}, timers: map[machine.TimerKey]machine.Timer{},
 	}
 	s.now = s.start
 	s.shard = NewShard(s.cfg)
-	s.step(Loaded{})
+	s.step(machine.Loaded{})
 	s.out.Reset()
 }
 
@@ -105,23 +110,23 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 	"join": (*scenario).join, "sync": (*scenario).sync, "heartbeat": (*scenario).heartbeat, "leave": (*scenario).leave,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
 	"describe": (*scenario).describe, "list": (*scenario).list, "delete-groups": (*scenario).deleteGroups,
-	"topics-deleted": (*scenario).topicsDeleted, "journal": (*scenario).showJournal, "replay": (*scenario).replay,
+	"topics-deleted": (*scenario).topicsDeleted, "topics": (*scenario).setTopics, "max-batch": (*scenario).setMaxBatch, "journal": (*scenario).showJournal, "replay": (*scenario).replay,
 }
 
 // step gives the shard an event and writes down the effects.
-func (s *scenario) step(e Event) {
+func (s *scenario) step(e machine.Event) {
 	s.fresh++
 	before := s.states()
-	in := Input{Now: s.now, Event: e}
-	if NeedsFresh(e) {
+	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: s.maxBatch, Event: e}
+	if needsFresh(e) {
 		in.Fresh = freshBytes(s.fresh)
 	}
 	fx := s.shard.Step(in)
-	if s.failing && len(fx.Records) > 0 {
+	if s.failing && len(fx.Batches) > 0 {
 		s.failed(fx)
 		return
 	}
-	s.log = append(s.log, fx.Records...)
+	s.log = append(s.log, records(fx)...)
 	var answers []string
 	for _, r := range fx.Replies {
 		a, ok := s.asked[r.ID]
@@ -132,7 +137,7 @@ func (s *scenario) step(e Event) {
 		delete(s.asked, r.ID)
 		answers = append(answers, fmt.Sprintf("%s ← %s\n", a.who, s.showReply(a.who, s.wire(a.req, r.Msg))))
 	}
-	for _, r := range fx.Records { // After the answers, which give names to ids.
+	for _, r := range records(fx) { // After the answers, which give names to ids.
 		fmt.Fprintf(&s.out, "stored: %s\n", s.showRecord(r))
 	}
 	s.out.WriteString(strings.Join(answers, ""))
@@ -145,7 +150,7 @@ func (s *scenario) step(e Event) {
 			s.timers[tm.Key] = tm
 		}
 	}
-	if _, ok := e.(Loaded); !ok {
+	if _, ok := e.(machine.Loaded); !ok {
 		s.showChanges(before)
 	}
 	if s.journal {
@@ -183,7 +188,7 @@ func (s *scenario) request(who string, msg kmsg.Request) {
 	s.next++
 	s.asked[s.next] = asked{who, again}
 	defer s.foresee(who, again)()
-	s.step(Request{ID: s.next, ClientID: clientID(who), Host: s.host, Msg: again})
+	s.step(machine.Request{ID: s.next, ClientID: clientID(who), Host: s.host, Msg: again})
 	if _, ok := s.asked[s.next]; ok {
 		fmt.Fprintf(&s.out, "%s waits\n", who)
 	}
@@ -202,7 +207,7 @@ func (s *scenario) pass(d time.Duration) {
 		delete(s.timers, tm.Key)
 		s.now = tm.At
 		before := s.out.Len()
-		s.step(TimerFired{Key: tm.Key, Seq: tm.Seq})
+		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
 		if s.out.Len() > before {
 			text := s.out.String()
 			s.out.Reset()
@@ -213,17 +218,17 @@ func (s *scenario) pass(d time.Duration) {
 }
 
 // due returns the first timer that fires until then.
-func (s *scenario) due(until time.Time) (Timer, bool) {
-	var due []Timer
+func (s *scenario) due(until time.Time) (machine.Timer, bool) {
+	var due []machine.Timer
 	for _, tm := range s.timers {
 		if !tm.At.After(until) {
 			due = append(due, tm)
 		}
 	}
 	if len(due) == 0 {
-		return Timer{}, false
+		return machine.Timer{}, false
 	}
-	return slices.MinFunc(due, func(a, b Timer) int {
+	return slices.MinFunc(due, func(a, b machine.Timer) int {
 		if c := a.At.Compare(b.At); c != 0 {
 			return c
 		}

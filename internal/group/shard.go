@@ -7,7 +7,7 @@
 // of randomness here, so that a test, the simulator and a crashed broker's
 // successor all see the same behaviour.
 //
-//	input → Step → Effects{Records, Replies, Timers, Journal}
+//	input → Step → Effects{Batches, Replies, Timers, Journal}
 //
 // Hard state (what GroupMetadata and OffsetCommit records say) changes only in
 // apply, which Step and Replay share: loading a shard is nothing else than
@@ -25,20 +25,24 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
-// Input is one event with the time and randomness to handle it.
-type Input struct {
-	Now   time.Time
-	Fresh [16]byte // used only if NeedsFresh
-	Event Event
+// Kind describes the core to the runtime. config returns the settings of now.
+func Kind(config func() Config) machine.Kind {
+	return machine.Kind{
+		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: DecodeRecord,
+		Fail: failed, NeedsFresh: needsFresh, WhileLoading: whileLoading,
+	}
 }
 
-// NeedsFresh says whether an event may need fresh random bytes, which are made
+// needsFresh says whether an event may need fresh random bytes, which are made
 // into the id of a member that joins. Everything else, heartbeats above all, is
 // spared the cost of them.
-func NeedsFresh(e Event) bool {
-	r, ok := e.(Request)
+func needsFresh(e machine.Event) bool {
+	r, ok := e.(machine.Request)
 	if !ok {
 		return false
 	}
@@ -46,81 +50,28 @@ func NeedsFresh(e Event) bool {
 	return ok
 }
 
-// Event is a Request, TimerFired, TopicsDeleted, Configured or Loaded.
-type Event interface{ event() }
-
-// RequestID names a request until it is answered. It is never zero.
-type RequestID uint64
-
-// Request is a client's request. Byte slices in it may be used again when Step
-// returns.
-type Request struct {
-	ID       RequestID
-	ClientID string
-	Host     string
-	Msg      kmsg.Request
+// whileLoading answers heartbeats: it is Kafka's rule that a member is not
+// troubled by a load.
+func whileLoading(req kmsg.Request) kmsg.Response {
+	if _, ok := req.(*kmsg.HeartbeatRequest); ok {
+		return failed(req, nil)
+	}
+	return nil
 }
-
-// TimerFired says that the time of a timer has come.
-type TimerFired struct {
-	Key TimerKey
-	Seq uint64
-}
-
-// TopicsDeleted says that topics are gone, and with them their offsets.
-type TopicsDeleted struct{ Topics []string }
 
 // Configured changes the settings.
 type Configured struct{ Config Config }
 
-// Loaded says that all records have been replayed.
-type Loaded struct{}
-
-func (Request) event()       {}
-func (TimerFired) event()    {}
-func (TopicsDeleted) event() {}
-func (Configured) event()    {}
-func (Loaded) event()        {}
-
-// Effects is what a step wants done.
-type Effects struct {
-	Records []Record // append atomically, in order
-	Replies []Reply  // release once these and all earlier records are durable
-	Timers  []Timer  // arm or cancel at once
-	Journal []Entry  // what happened and why, for people
-}
-
-// Reply answers a request.
-type Reply struct {
-	ID  RequestID
-	Msg kmsg.Response
-}
-
-// TimerKind says what a timer is for.
-type TimerKind string
+// IsEvent implements machine.Event.
+func (Configured) IsEvent() {}
 
 // The timers. All but the sweep belong to a group, the session's to a member.
 const (
-	TimerSession TimerKind = "session" // a member, or a pending one, must be heard of
-	TimerJoin    TimerKind = "join"    // members must have joined
-	TimerSync    TimerKind = "sync"    // members must have synced
-	TimerSweep   TimerKind = "sweep"   // expired offsets and empty groups go
+	TimerSession = "session" // a member, or a pending one, must be heard of
+	TimerJoin    = "join"    // members must have joined
+	TimerSync    = "sync"    // members must have synced
+	TimerSweep   = "sweep"   // expired offsets and empty groups go
 )
-
-// TimerKey names a timer. There is one of each key at most.
-type TimerKey struct {
-	Kind   TimerKind
-	Group  string
-	Member string
-}
-
-// Timer arms a timer, replacing the one of the same key, or cancels it.
-type Timer struct {
-	Key    TimerKey
-	Seq    uint64 // to be given back when it fires, so that a stale one is ignored
-	At     time.Time
-	Cancel bool
-}
 
 // Config is the settings that the coordinator goes by.
 type Config struct {
@@ -160,33 +111,43 @@ func NewShard(cfg Config) *Shard { return &Shard{cfg: cfg, groups: map[string]*g
 // step is one call of Step.
 type step struct {
 	*Shard
-	now   time.Time
-	fresh [16]byte
-	out   Effects
+	now      time.Time
+	fresh    [16]byte
+	image    *metadata.Image
+	maxBatch int
+	out      machine.Effects
+	records  []machine.Record // what is to be appended
+	changed  []*group         // that may have to tell a successor of a rebalance
 }
 
 // Step handles one input.
-func (s *Shard) Step(in Input) Effects {
+func (s *Shard) Step(in machine.Input) machine.Effects {
 	x := &s.step
-	*x = step{Shard: s, now: in.Now, fresh: in.Fresh}
+	old := x.out
+	*x = step{
+		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: x.records[:0], changed: x.changed[:0],
+		out: machine.Effects{Batches: old.Batches[:0], Replies: old.Replies[:0], Timers: old.Timers[:0], Journal: old.Journal[:0]},
+	}
 	switch e := in.Event.(type) {
-	case Request:
+	case machine.Request:
 		x.request(&e)
-	case TimerFired:
+	case machine.TimerFired:
 		x.timerFired(e)
-	case TopicsDeleted:
-		x.topicsDeleted(e.Topics)
+	case machine.TopicsChanged:
+		x.topicsChanged(e.Topics)
 	case Configured:
 		x.cfg = e.Config
-	case Loaded:
+	case machine.Loaded:
 		x.loaded()
 	}
-	out := x.out
-	x.out = Effects{}
-	return out
+	x.flush()
+	if len(x.records) > 0 {
+		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
+	}
+	return x.out
 }
 
-func (x *step) request(r *Request) {
+func (x *step) request(r *machine.Request) {
 	switch m := r.Msg.(type) {
 	case *kmsg.JoinGroupRequest:
 		x.join(r, m)
@@ -213,34 +174,34 @@ func (x *step) request(r *Request) {
 	}
 }
 
-func (x *step) reply(id RequestID, msg kmsg.Response) {
-	x.out.Replies = append(x.out.Replies, Reply{ID: id, Msg: msg})
+func (x *step) reply(id machine.RequestID, msg kmsg.Response) {
+	x.out.Replies = append(x.out.Replies, machine.Reply{ID: id, Msg: msg})
 }
 
 // write makes a record part of the hard state and has it appended.
-func (x *step) write(r Record) {
-	x.out.Records = append(x.out.Records, r)
+func (x *step) write(r machine.Record) {
+	x.records = append(x.records, r)
 	x.apply(r)
 }
 
 // arm arms a timer and returns its sequence.
-func (x *step) arm(key TimerKey, at time.Time) uint64 {
+func (x *step) arm(key machine.TimerKey, at time.Time) uint64 {
 	x.seq++
-	x.out.Timers = append(x.out.Timers, Timer{Key: key, Seq: x.seq, At: at})
+	x.out.Timers = append(x.out.Timers, machine.Timer{Key: key, Seq: x.seq, At: at})
 	return x.seq
 }
 
-func (x *step) cancel(key TimerKey) {
-	x.out.Timers = append(x.out.Timers, Timer{Key: key, Cancel: true})
+func (x *step) cancel(key machine.TimerKey) {
+	x.out.Timers = append(x.out.Timers, machine.Timer{Key: key, Cancel: true})
 }
 
 // timerFired handles a timer, unless it has been replaced or cancelled since.
-func (x *step) timerFired(e TimerFired) {
+func (x *step) timerFired(e machine.TimerFired) {
 	if e.Key.Kind == TimerSweep {
 		x.sweep()
 		return
 	}
-	g := x.groups[e.Key.Group]
+	g := x.groups[e.Key.ID]
 	if g == nil {
 		return
 	}
@@ -256,24 +217,4 @@ func (x *step) timerFired(e TimerFired) {
 			x.syncFired(g)
 		}
 	}
-}
-
-// loaded brings groups to life after their records were replayed: a group with
-// members is Stable at the generation that was last synced, and its members have
-// their whole session timeout to be heard of.
-func (x *step) loaded() {
-	for _, id := range x.groupIDs() {
-		g := x.groups[id]
-		g.revive(x.now)
-		for m := g.members.first; m != nil; m = m.next {
-			x.touch(g, m, m.session)
-		}
-		if g.members.len() > 0 {
-			x.note(g, KindLoaded)
-		}
-		if g.members.len() > x.cfg.MaxSize {
-			x.prepareRebalance(g, Trigger{Kind: TriggerMaxSize})
-		}
-	}
-	x.arm(TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
 }

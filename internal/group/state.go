@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
 )
 
 // State is a classic group's state.
@@ -31,8 +33,10 @@ type group struct {
 	id string
 
 	// Hard state: what the records say.
-	hard    *kmsg.GroupMetadataValue // nil for a simple group, which only has offsets
-	offsets map[string]map[int32]offset
+	hard        *kmsg.GroupMetadataValue // nil for a simple group, which only has offsets
+	offsets     map[string]map[int32]offset
+	rebalancing *Rebalance       // nil unless it is on its way to another generation than that of hard
+	departed    map[string]int32 // members that hard has and that are gone, with its generation; nil if there are none
 
 	// Soft state. After a load it follows from the hard state.
 	state        State
@@ -53,7 +57,10 @@ type group struct {
 	joinSeq      uint64              // of the join timer, 0 if none
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
-	reset        *reset              // by whom of outside offsets were last committed since it is Empty
+	reset        *reset              // who last committed offsets from outside since it is Empty
+	loads        int16               // how often it was loaded in the middle of this rebalance before
+	leaving      []string            // members that hard has and that are gone, not yet written
+	changed      bool                // the step under way sees to what is to be written
 }
 
 // pending is somebody who was told a member id and has not joined with it yet
@@ -74,10 +81,11 @@ type member struct {
 	session   time.Duration
 	protocols []protocol
 	assigned  []byte
+	stored    string // the id that hard has it under, empty if it has not
 
-	join        RequestID // parked JoinGroup, 0 if none
+	join        machine.RequestID // parked JoinGroup, 0 if none
 	joinVersion int16
-	sync        RequestID // parked SyncGroup, 0 if none
+	sync        machine.RequestID // parked SyncGroup, 0 if none
 	syncVersion int16
 	isNew       bool      // has not been in a completed join phase
 	unsynced    bool      // has not synced in this generation

@@ -127,3 +127,22 @@ func text(b []byte) int {
 	}
 	return 2 + n
 }
+
+// plausibleOffset says whether the count of tagged fields in an offset's value of
+// version 4 can be right.
+func plausibleOffset(b []byte) bool {
+	const beforeText = 2 + 8 + 4 // Version, offset, leader epoch.
+	if len(b) < beforeText {
+		return false
+	}
+	b = b[beforeText:]
+	n, used := binary.Uvarint(b) // Of the metadata's length, plus one.
+	if used <= 0 || n > uint64(len(b)) {
+		return false
+	}
+	if used += max(int(n), 1) - 1 + 8; used >= len(b) { // The timestamp comes after it.
+		return false
+	}
+	fields, size := binary.Uvarint(b[used:])
+	return size > 0 && fields <= uint64(len(b)-used)
+}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"muster/internal/coordinator"
 )
 
 func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.SyncGroupRequest)
 	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
-		return coordinator.Failed(req, kerr.InconsistentGroupProtocol), nil
+		resp := req.ResponseKind().(*kmsg.SyncGroupResponse)
+		resp.ErrorCode, resp.MemberAssignment = kerr.InconsistentGroupProtocol.Code, []byte{}
+		return resp, nil
 	}
 	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req)
 	h.noteAssigned(c, req, resp.(*kmsg.SyncGroupResponse))

@@ -39,7 +39,8 @@ func newWorld(t testing.TB) *world {
 	s := mem.New()
 	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: logger})
 	groups := coordinator.New(coordinator.Options{
-		Log: func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger, Config: group.DefaultConfig(),
+		Kind: group.Kind(group.DefaultConfig),
+		Log:  func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger,
 	})
 	t.Cleanup(groups.Close)
 	self := metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "h", Port: 1}}}
@@ -63,17 +64,21 @@ type memLog struct {
 	index int32
 }
 
-func (l memLog) Append(ctx context.Context, batch []byte, done func(error)) {
+func (l memLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
 	l.get(metadata.OffsetsTopic, l.index).Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
 		if a.Err != nil {
-			done(a.Err)
+			done(-1, a.Err)
 			return
 		}
-		done(nil)
+		done(a.BaseOffset, nil)
 	})
 }
 
 func (l memLog) Start() int64 { return 0 }
+
+func (l memLog) MaxBatch() int { return 1 << 20 }
+
+func (l memLog) Reopen(context.Context) error { return nil }
 
 func (l memLog) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 

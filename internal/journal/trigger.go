@@ -15,6 +15,9 @@ type Trigger struct {
 
 	Request string `json:"request,omitempty"` // that was refused
 	Parked  bool   `json:"parked,omitempty"`  // it was, already, when another took the place
+
+	Bytes    int `json:"bytes,omitempty"`    // that the group's record would have with the assignment that was refused
+	MaxBytes int `json:"maxBytes,omitempty"` // that it may have
 }
 
 // TriggerKind says why a rebalance started or went on.
@@ -22,16 +25,18 @@ type TriggerKind string
 
 // The triggers.
 const (
-	TriggerJoined   TriggerKind = "joined"   // a new member
-	TriggerChanged  TriggerKind = "changed"  // a member joined again with another subscription
-	TriggerLeader   TriggerKind = "leader"   // the leader asked for a new assignment
-	TriggerLeft     TriggerKind = "left"     // a member left by itself
-	TriggerRemoved  TriggerKind = "removed"  // somebody else removed a member
-	TriggerExpired  TriggerKind = "expired"  // no heartbeat within the session timeout
-	TriggerNoSync   TriggerKind = "no-sync"  // joined, but never asked for its assignment
-	TriggerReplaced TriggerKind = "replaced" // a static member restarted
-	TriggerMaxSize  TriggerKind = "max-size" // the group is larger than group.max.size
-	TriggerFenced   TriggerKind = "fenced"   // no trigger: a request was refused
+	TriggerJoined   TriggerKind = "joined"    // a new member
+	TriggerChanged  TriggerKind = "changed"   // a member joined again with another subscription
+	TriggerLeader   TriggerKind = "leader"    // the leader asked for a new assignment
+	TriggerLeft     TriggerKind = "left"      // a member left by itself
+	TriggerRemoved  TriggerKind = "removed"   // somebody else removed a member
+	TriggerExpired  TriggerKind = "expired"   // no heartbeat within the session timeout
+	TriggerNoSync   TriggerKind = "no-sync"   // joined, but never asked for its assignment
+	TriggerReplaced TriggerKind = "replaced"  // a static member restarted
+	TriggerMaxSize  TriggerKind = "max-size"  // the group is larger than group.max.size
+	TriggerTooLarge TriggerKind = "too-large" // the leader's assignment is too large to be stored
+	TriggerResumed  TriggerKind = "resumed"   // the coordinator was lost in the middle of a rebalance
+	TriggerFenced   TriggerKind = "fenced"    // no trigger: a request was refused
 )
 
 // Change is how a member that joined again differs from when it joined before.

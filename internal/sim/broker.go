@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/coordinator/pump"
 )
 
 // broker is a process that may hold the shard.
@@ -26,6 +28,7 @@ func (w *world) planFaults() {
 		w.every(f.crash, func() { w.soon(func() { w.failNext = true }, func() {}) })
 	}
 	w.every(f.outage, w.outage)
+	w.every(f.tailLost, w.loseTail)
 	w.every(f.topics, w.changeTopics)
 	w.every(f.settings, w.changeSettings)
 }
@@ -99,12 +102,12 @@ func (w *world) crash(b *broker) {
 	b.life++
 	w.hangUpAll(b)
 	if c := b.coordinator; c != nil && !c.gone {
-		if c.epoch == w.log.epoch {
-			for n := w.rand.IntN(len(c.entries) + 1); n > 0; n-- {
-				w.log.append(c.entries[0])
-				c.entries = c.entries[1:]
-				w.count("durable but unanswered at a crash")
-			}
+		if f := c.flight; f != nil && !f.over && c.epoch == w.log.epoch && w.rand.IntN(2) == 0 {
+			w.log.append(c, f)
+			w.count("durable but unanswered at a crash")
+		}
+		if c.flight != nil {
+			c.flight.over = true
 		}
 		if len(c.entries) > 0 {
 			w.count("records lost in a crash")
@@ -164,8 +167,15 @@ func (w *world) takeOver() {
 // all older ones.
 func (w *world) startCoordinator(b *broker) *coordinator {
 	w.log.epoch++
-	c := newCoordinator(w, b, w.log.epoch)
-	b.coordinator = c
+	c := newCoordinator(w, b, &shell{pump: pump.New()})
+	c.epoch = w.log.epoch
+	w.begin(c, (*coordinator).load)
+	return c
+}
+
+// begin makes a coordinator the one that leads, and has it loaded after a while.
+func (w *world) begin(c *coordinator, load func(*coordinator)) {
+	c.broker.coordinator, c.shell.current = c, c
 	w.lead = c
 	w.alive = append(slices.DeleteFunc(w.alive, func(c *coordinator) bool { return c.gone }), c)
 	least, most := time.Millisecond, 50*time.Millisecond
@@ -174,10 +184,9 @@ func (w *world) startCoordinator(b *broker) *coordinator {
 	}
 	w.after(w.between(least, most), func() {
 		if !c.gone {
-			c.load()
+			load(c)
 		}
 	})
-	return c
 }
 
 // lookUp is FindCoordinator: the broker that leads, for a while after a takeover

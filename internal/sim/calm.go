@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // settle is the second phase. Nothing goes wrong any more, and every group must
@@ -169,8 +170,11 @@ func (w *world) finish() {
 	if w.plan.farewell {
 		w.sayFarewell()
 	}
-	for len(c.entries) > 0 {
+	for c.flight != nil {
 		w.runUntil(w.now + time.Millisecond)
+	}
+	if len(c.entries)+len(c.held)+len(c.journal) > 0 {
+		w.violated("%d steps, %d answers and %d entries of the journal wait for nothing", len(c.entries), len(c.held), len(c.journal))
 	}
 	w.log.compact()
 	if w.log.replay(c.config).Digest() != c.shard.Digest() {
@@ -180,19 +184,19 @@ func (w *world) finish() {
 
 // checkTimers checks that there is a timer for everybody, and for nobody else.
 func (c *coordinator) checkTimers() {
-	want := map[group.TimerKey]bool{{Kind: group.TimerSweep}: true}
+	want := map[machine.TimerKey]bool{{Kind: group.TimerSweep}: true}
 	for _, v := range c.sortedViews() {
 		for _, s := range v.seats {
-			want[group.TimerKey{Kind: group.TimerSession, Group: v.id, Member: s.id}] = true
+			want[machine.TimerKey{Kind: group.TimerSession, ID: v.id, Member: s.id}] = true
 			if !s.synced {
-				want[group.TimerKey{Kind: group.TimerSync, Group: v.id}] = true
+				want[machine.TimerKey{Kind: group.TimerSync, ID: v.id}] = true
 			}
 		}
 		for id := range v.pending {
-			want[group.TimerKey{Kind: group.TimerSession, Group: v.id, Member: id}] = true
+			want[machine.TimerKey{Kind: group.TimerSession, ID: v.id, Member: id}] = true
 		}
 		if v.state == statePreparing {
-			want[group.TimerKey{Kind: group.TimerJoin, Group: v.id}] = true
+			want[machine.TimerKey{Kind: group.TimerJoin, ID: v.id}] = true
 		}
 	}
 	for k := range want {

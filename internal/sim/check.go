@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // check compares what a step did with what the rules say, and brings the
@@ -38,10 +39,25 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 		c.checkList(why.request.msg.(*kmsg.ListGroupsRequest), resp)
 	}
 	for _, r := range e.originals {
-		if !slices.ContainsFunc(touched, func(v *view) bool { return v.id == r.Group }) {
-			c.w.violated("a record of group %s, which the step is not about", r.Group)
+		if id := groupOf(r); !slices.ContainsFunc(touched, func(v *view) bool { return v.id == id }) {
+			c.w.violated("a record of group %s, which the step is not about", id)
 		}
 	}
+}
+
+// groupOf returns which group a record is about.
+func groupOf(r machine.Record) string {
+	switch r := r.(type) {
+	case *group.OffsetRecord:
+		return r.Group
+	case *group.GroupRecord:
+		return r.Group
+	case *group.RebalanceRecord:
+		return r.Group
+	case *group.DepartureRecord:
+		return r.Group
+	}
+	return ""
 }
 
 // checkAnswer checks the answer to the request that caused the step.
@@ -111,7 +127,7 @@ func codes(msg kmsg.Response) []int16 {
 // touched lists the groups that an event may change.
 func (c *coordinator) touched(why cause) []*view {
 	switch e := why.event.(type) {
-	case group.Request:
+	case machine.Request:
 		if m, ok := why.request.msg.(*kmsg.DeleteGroupsRequest); ok {
 			var out []*view
 			for _, id := range m.Groups {
@@ -125,9 +141,9 @@ func (c *coordinator) touched(why cause) []*view {
 			return []*view{c.view(why.request.ask.group)}
 		}
 		return nil
-	case group.TimerFired:
+	case machine.TimerFired:
 		if e.Key.Kind != group.TimerSweep {
-			return []*view{c.view(e.Key.Group)}
+			return []*view{c.view(e.Key.ID)}
 		}
 	case group.Configured:
 		return nil

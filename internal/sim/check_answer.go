@@ -146,6 +146,7 @@ func (st *stepped) answerSync(q *request, r *kmsg.SyncGroupResponse) {
 	}
 	st.c.checkSync(v, s, q, r)
 	if s.sync == q {
-		s.sync, s.heard = nil, w.now
+		s.sync = nil
+		s.hear(w.now)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // stepped is one group's part of a step, while it is checked.
@@ -74,7 +75,8 @@ func (st *stepped) intend() {
 		m := q.msg.(*kmsg.JoinGroupRequest)
 		v.pending[r.MemberID] = now + time.Duration(m.SessionTimeoutMillis)*time.Millisecond
 	case actAdd:
-		s = &seat{id: st.newID(), instance: q.ask.instance, isNew: true, heard: now}
+		s = &seat{id: st.newID(), instance: q.ask.instance, isNew: true}
+		s.hear(now)
 		s.take(q)
 		v.another = v.another || v.state == statePreparing && v.initial
 		if len(v.seats) == 0 {
@@ -90,7 +92,8 @@ func (st *stepped) intend() {
 		if v.leader == s.id {
 			v.leader = id
 		}
-		s.id, s.isNew, s.heard = id, false, now
+		s.id, s.isNew = id, false
+		s.hear(now)
 		s.take(q)
 		if v.state == stateStable {
 			st.replaceStable(s)
@@ -110,7 +113,7 @@ func (st *stepped) intend() {
 			st.lead(s)
 		}
 	case actTouch, actExtend:
-		s.heard = now
+		s.hear(now)
 	}
 }
 
@@ -232,9 +235,15 @@ func (st *stepped) depart() {
 func (st *stepped) advance(e *entry) {
 	v, now := st.v, st.c.w.now
 	starts := st.wants.starts && (len(st.wants.leaving) > 0 || st.wants.act != actLeave && st.wants.act != actSynced)
-	if _, ok := st.why.event.(group.Loaded); ok && len(v.seats) > st.c.config.MaxSize {
-		starts = true
-		st.c.w.count("loaded with more members than allowed")
+	if _, ok := st.why.event.(machine.Loaded); ok {
+		switch {
+		case v.resumes:
+			starts = true
+			st.c.w.count("loaded in the middle of a rebalance")
+		case len(v.seats) > st.c.config.MaxSize:
+			starts = true
+			st.c.w.count("loaded with more members than allowed")
+		}
 	}
 	if starts && v.state != statePreparing {
 		st.prepare()
@@ -246,8 +255,8 @@ func (st *stepped) advance(e *entry) {
 		}
 	}
 	for _, r := range e.originals {
-		if r.Group == v.id && r.Topic == "" && r.Meta != nil {
-			generation = max(generation, r.Meta.Generation)
+		if r, ok := r.(*group.GroupRecord); ok && r.Group == v.id && r.Value != nil {
+			generation = max(generation, r.Value.Generation)
 		}
 	}
 	if generation != v.generation {
@@ -271,7 +280,7 @@ func (st *stepped) advance(e *entry) {
 		v.prepared, v.delay, v.another = now, next, false
 	}
 	if st.settled {
-		v.state, v.since = stateStable, st.c.w.millis()
+		v.state, v.since, v.loads = stateStable, st.c.w.millis(), 0
 	}
 }
 
@@ -283,14 +292,17 @@ func (st *stepped) prepare() {
 	for _, s := range v.seats {
 		if s.sync != nil {
 			st.gone[s.sync] = codeRebalanceInProgress
-			s.sync, s.heard = nil, now
+			s.sync = nil
+			s.hear(now)
 		}
 	}
 	v.initial = v.state == stateEmpty
-	v.state, v.prepared, v.joinLimit = statePreparing, now, v.longestRebalance()
+	v.state, v.prepared, v.joinLimit = statePreparing, now, v.patience(v.longestRebalance())
 	v.delay, v.another = st.c.config.InitialDelay, false
 	v.remaining = max(v.joinLimit-v.delay, 0)
-	st.c.w.count("rebalance started by " + string(st.wants.act))
+	if st.wants.act != actNone {
+		st.c.w.count("rebalance started by " + string(st.wants.act))
+	}
 }
 
 // form begins a new generation.
@@ -312,18 +324,20 @@ func (st *stepped) form(generation int32) {
 		w.count("generation formed with pending members")
 	}
 	v.generation, v.formed, v.syncLimit, v.initial = generation, now, v.longestRebalance(), false
+	v.resumes = false
 	st.formed = true
 	w.count("generation formed")
 	w.moment(momentFormed)
 	v.state = stateCompleting
 	if len(v.seats) == 0 {
-		v.state, v.leader, v.protocol, v.since = stateEmpty, "", "", w.millis()
+		v.state, v.leader, v.protocol, v.since, v.loads = stateEmpty, "", "", w.millis(), 0
 		w.count("group became empty")
 		return
 	}
 	joined := 0
 	for _, s := range v.seats {
-		s.isNew, s.synced, s.heard = false, false, now
+		s.isNew, s.synced = false, false
+		s.hear(now)
 		if s.join != nil {
 			joined++
 		} else {
@@ -339,11 +353,12 @@ func (st *stepped) form(generation int32) {
 func (st *stepped) exist(e *entry) {
 	v, w := st.v, st.c.w
 	for _, r := range e.originals {
-		if r.Group != v.id || r.Topic != "" {
+		r, ok := r.(*group.GroupRecord)
+		if !ok || r.Group != v.id {
 			continue
 		}
-		if v.record = r.Meta != nil; v.record {
-			v.recordTime = r.Meta.CurrentStateTimestamp
+		if v.record = r.Value != nil; v.record {
+			v.recordTime = r.Value.CurrentStateTimestamp
 			if v.recordTime != v.since {
 				w.violated("%s: the record says that it is %s since %d, it is since %d", v, v.state, v.recordTime, v.since)
 			}

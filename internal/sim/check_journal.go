@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // checkJournal checks that the journal tells of a group what happened to it, and
@@ -33,7 +34,7 @@ func (st *stepped) checkJournal(step *entry) {
 			fenced = append(fenced, stale{e.Triggers[0].Instance, e.Triggers[0].Member})
 		}
 	}
-	_, loads := st.why.event.(group.Loaded)
+	_, loads := st.why.event.(machine.Loaded)
 	want := map[group.EntryKind]bool{
 		group.KindStarted:  st.started,
 		group.KindSettled:  st.settled || st.formed && len(v.seats) == 0,

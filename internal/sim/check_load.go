@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // successor is a broker that would load a group from its record alone. What it
@@ -16,15 +17,15 @@ type successor struct {
 	c     *coordinator
 	v     *view
 	shard *group.Shard
-	timer map[group.TimerKey]time.Time
-	ids   group.RequestID
+	timer map[machine.TimerKey]time.Time
+	ids   machine.RequestID
 }
 
 // checkSuccessors checks the records of groups with members that a step writes.
 func (c *coordinator) checkSuccessors(e *entry) {
 	for i, r := range e.originals {
-		if r.Topic == "" && r.Meta != nil && len(r.Meta.Members) > 0 {
-			s := &successor{c: c, v: c.view(r.Group), timer: map[group.TimerKey]time.Time{}}
+		if r, ok := r.(*group.GroupRecord); ok && r.Value != nil && len(r.Value.Members) > 0 {
+			s := &successor{c: c, v: c.view(r.Group), timer: map[machine.TimerKey]time.Time{}}
 			s.load(e.records[i])
 			s.check()
 		}
@@ -35,12 +36,12 @@ func (s *successor) load(r stored) {
 	cfg := s.c.config
 	cfg.MaxSize = group.DefaultConfig().MaxSize
 	s.shard = group.NewShard(cfg)
-	s.shard.Replay(s.c.w.decode(r))
-	s.step(group.Loaded{})
+	s.shard.Replay(r.replayed(s.c.w))
+	s.step(machine.Loaded{})
 }
 
-func (s *successor) step(e group.Event) group.Effects {
-	fx := s.shard.Step(group.Input{Now: s.c.w.clock(), Event: e})
+func (s *successor) step(e machine.Event) machine.Effects {
+	fx := s.shard.Step(machine.Input{Now: s.c.w.clock(), Event: e})
 	if err := s.shard.CheckInvariants(); err != nil {
 		s.c.w.violated("invariant, after a load: %v", err)
 	}
@@ -53,9 +54,9 @@ func (s *successor) step(e group.Event) group.Effects {
 }
 
 // ask returns the answer to a request, nil if it is parked.
-func (s *successor) ask(msg kmsg.Request) (kmsg.Response, group.Effects) {
+func (s *successor) ask(msg kmsg.Request) (kmsg.Response, machine.Effects) {
 	s.ids++
-	fx := s.step(group.Request{ID: s.ids, ClientID: "successor", Host: "10.0.0.9", Msg: msg})
+	fx := s.step(machine.Request{ID: s.ids, ClientID: "successor", Host: "10.0.0.9", Msg: msg})
 	for _, r := range fx.Replies {
 		if r.ID == s.ids {
 			return r.Msg, fx
@@ -67,7 +68,7 @@ func (s *successor) ask(msg kmsg.Request) (kmsg.Response, group.Effects) {
 func (s *successor) check() {
 	v, w := s.v, s.c.w
 	for _, m := range v.seats {
-		at, ok := s.timer[group.TimerKey{Kind: group.TimerSession, Group: v.id, Member: m.id}]
+		at, ok := s.timer[machine.TimerKey{Kind: group.TimerSession, ID: v.id, Member: m.id}]
 		if want := w.clock().Add(m.session); !ok || !at.Equal(want) {
 			w.violated("%s: after a load the session of %s ends at %s, should be %s", v, short(m.id), at, want)
 		}
@@ -104,7 +105,7 @@ func (s *successor) checkMember(m *seat) {
 	if !ok || r.ErrorCode != 0 || r.Generation != v.generation || r.LeaderID != v.leader || *r.Protocol != v.protocol || *r.ProtocolType != v.protocolType {
 		w.violated("%s: after a load %s joins as before, and is told %+v", v, short(m.id), resp)
 	}
-	if len(fx.Records)+len(fx.Journal) > 0 {
+	if len(fx.Batches)+len(fx.Journal) > 0 {
 		w.violated("%s: after a load %s joins as before, and changes the group", v, short(m.id))
 	}
 }
@@ -133,7 +134,7 @@ func (s *successor) checkLeader(leader *seat) {
 	if resp != nil {
 		w.violated("%s: after a load the leader joins, and is told %+v", v, resp)
 	}
-	at, want := s.timer[group.TimerKey{Kind: group.TimerJoin, Group: v.id}], w.clock().Add(v.longestRebalance())
+	at, want := s.timer[machine.TimerKey{Kind: group.TimerJoin, ID: v.id}], w.clock().Add(v.longestRebalance())
 	if !at.Equal(want) {
 		w.violated("%s: after a load the join phase ends at %s, should be %s", v, at, want)
 	}

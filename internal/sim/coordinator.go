@@ -9,30 +9,49 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator/pump"
 	"muster/internal/group"
+	"muster/internal/journal"
+	"muster/internal/machine"
 )
 
-// coordinator is the model of the shell around a shard: from its load to its
-// end, under one epoch.
+// shell is what runs a pump: here the event heap does what locks, goroutines and
+// clocks do in package coordinator.
+type shell struct {
+	pump    *pump.Pump
+	current *coordinator // of the pump's life
+	gone    bool
+	wakeFor time.Time
+	wakes   int // counts, so that a wake that was set for another time is ignored
+}
+
+// coordinator is one life of a shell's pump, from its load to its end: the shard,
+// and what the checker believes of it.
 type coordinator struct {
 	w       *world
 	broker  *broker
-	epoch   int
+	shell   *shell
+	life    uint64 // of the pump
+	epoch   int    // under which the log was opened
 	config  group.Config
 	loading bool
 	zombie  bool // another has taken over
+	void    bool // the log has lost what it believes in, and all it says may be wrong
 	gone    bool
 
 	shard   *group.Shard
 	replica *group.Shard // what a replay of its records gives, durable or not
-	timers  map[group.TimerKey]uint64
-	open    map[group.RequestID]*request // given to the shard, not answered by it
+	timers  map[machine.TimerKey]machine.Timer
+	open    map[machine.RequestID]*request // given to the shard, not answered by it
+	held    map[machine.RequestID]held     // answered by it, not let out by the pump
+	wire    []byte                         // that the shard's copy of the request is read from
 
-	entries  []*entry      // appended and not yet durable, in order
-	appendAt time.Duration // when the last of them will be
+	flight   *flight       // the append under way
+	appendAt time.Duration // when it arrives
+	entries  []*entry      // of steps whose records are not all in the log
 	emitted  int           // records that steps have asked for
-	durable  int           // how many of them are
-	steps    uint64
+	landed   int           // how many of them are in the log
+	journal  []int         // for each entry of the journal that was not let out: so many records must be in the log
 
 	offsets *offsets // with what is not durable yet
 	views   map[string]*view
@@ -43,15 +62,16 @@ type coordinator struct {
 // place is a static member's, from which member ids were fenced.
 type place struct{ group, instance string }
 
-// entry is what one step appends, and the replies that wait for it.
+// entry is what one step does, as far as the log is concerned.
 type entry struct {
-	originals []group.Record
+	originals []machine.Record
 	records   []stored
 	writes    []offsetWrite
 	ended     []string // groups that are no more
 	replies   []held
-	journal   []group.Entry
-	emitted   int // records up to and with these
+	journal   []journal.Entry
+	landed    int // records that are in the log
+	seq       uint64
 }
 
 // held is a reply on its way out.
@@ -59,25 +79,31 @@ type held struct {
 	request *request
 	msg     kmsg.Response
 	wire    []byte // at the time of its step
-	emitted int    // records that must be durable
+	emitted int    // records that must be in the log
+	seq     uint64 // of the step
 	life    int    // of the group, for the checks
 	stable  bool   // the group was, after the step
 }
 
 // cause is what a step is given.
 type cause struct {
-	event   group.Event
+	event   machine.Event
 	request *request
-	wire    []byte // that the shard's copy of the request is read from
-	timer   *group.TimerKey
+	timer   *machine.TimerKey
 	current bool // the timer is armed, and not a stale one
 }
 
-func newCoordinator(w *world, b *broker, epoch int) *coordinator {
+func newCoordinator(w *world, b *broker, s *shell) *coordinator {
 	return &coordinator{
-		w: w, broker: b, epoch: epoch, loading: true, config: w.plan.config,
-		timers: map[group.TimerKey]uint64{}, open: map[group.RequestID]*request{}, views: map[string]*view{}, fenced: map[place]map[string]bool{},
+		w: w, broker: b, shell: s, life: s.pump.Life(), loading: true, config: w.plan.config,
+		timers: map[machine.TimerKey]machine.Timer{}, open: map[machine.RequestID]*request{}, held: map[machine.RequestID]held{},
+		views: map[string]*view{}, fenced: map[place]map[string]bool{},
 	}
+}
+
+// input is what a step is given beside its event.
+func (w *world) input() machine.Input {
+	return machine.Input{Now: w.clock(), Fresh: w.fresh(), Image: w.topics.image, MaxBatch: w.plan.maxBatch}
 }
 
 // load replays the log, perhaps after a compaction of it.
@@ -93,43 +119,95 @@ func (c *coordinator) load() {
 	w.tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
 	w.count("load")
 	c.loadViews()
-	c.step(cause{event: group.Loaded{}})
+	if !c.shell.pump.Begin(c.life, &watched{c}, w.input()) {
+		w.violated("the pump does not take the core that was loaded for it")
+	}
 	w.promises.checkLoaded(c)
+	c.drain()
+}
+
+// watched is a core that is looked at: the pump steps it, and every step is
+// checked.
+type watched struct{ c *coordinator }
+
+// Replay implements machine.Core.
+func (x *watched) Replay(machine.Stored) {}
+
+// Step implements machine.Core.
+func (x *watched) Step(in machine.Input) machine.Effects {
+	why := cause{event: in.Event}
+	switch e := in.Event.(type) {
+	case machine.Request:
+		why.request = x.c.open[e.ID]
+	case machine.TimerFired:
+		why.timer, why.current = &e.Key, x.c.timers[e.Key].Seq == e.Seq
+		if why.current {
+			delete(x.c.timers, e.Key)
+		}
+	}
+	return x.c.step(in, why)
 }
 
 func (c *coordinator) submit(q *request) {
 	c.open[q.id] = q
-	wire := q.msg.AppendTo(nil)
-	msg := c.w.parse(q.ask.key, q.ask.version, wire)
-	c.step(cause{event: group.Request{ID: q.id, ClientID: q.from, Host: "10.0.0.1", Msg: msg}, request: q, wire: wire})
+	c.wire = q.msg.AppendTo(nil)
+	msg := c.w.parse(q.ask.key, q.ask.version, c.wire)
+	if !c.shell.pump.Request(c.w.input(), machine.Request{ID: q.id, ClientID: q.from, Host: "10.0.0.1", Msg: msg}) {
+		c.w.violated("the pump does not take a request")
+	}
+	c.drain()
 }
 
-// step gives the shard an event, checks what it does with it, and sees to that.
-func (c *coordinator) step(why cause) {
+// tell gives the core an event by way of the pump.
+func (c *coordinator) tell(e machine.Event) {
+	c.shell.pump.Tell(c.w.input(), e)
+	c.drain()
+}
+
+// step gives the shard an event, and checks what it does with it.
+func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	w := c.w
-	c.steps++
-	wants := c.expect(why)
-	fx := c.shard.Step(group.Input{Now: w.clock(), Fresh: w.fresh(), Event: why.event})
-	for i := range why.wire { // The shell uses its buffers again.
-		why.wire[i] = 0xaa
+	if c.gone {
+		w.violated("the pump steps a core that it has dropped")
 	}
+	w.steps++
+	wants := c.expect(why)
+	fx := c.shard.Step(in)
+	// The checks ask the shard itself, which uses its effects again.
+	fx.Batches, fx.Replies = slices.Clone(fx.Batches), slices.Clone(fx.Replies)
+	fx.Timers, fx.Journal = slices.Clone(fx.Timers), slices.Clone(fx.Journal)
+	for i := range c.wire { // The runtime uses its buffers again.
+		c.wire[i] = 0xaa
+	}
+	c.wire = nil
 	if err := c.shard.CheckInvariants(); err != nil {
 		w.violated("invariant: %v", err)
 	}
-	e := &entry{originals: fx.Records, replies: c.match(fx.Replies), journal: fx.Journal}
+	e := &entry{replies: c.match(fx.Replies), journal: fx.Journal, seq: w.steps}
+	for i := range fx.Batches {
+		fx.Batches[i].Records = slices.Clone(fx.Batches[i].Records)
+		e.originals = append(e.originals, fx.Batches[i].Records...)
+	}
 	c.record(e)
 	c.check(why, wants, e)
 	c.checkSuccessors(e)
 	for i := range e.replies {
-		e.replies[i].emitted = c.emitted
+		e.replies[i].emitted, e.replies[i].seq = c.emitted, w.steps
+		c.held[e.replies[i].request.id] = e.replies[i]
+	}
+	for range e.journal {
+		c.journal = append(c.journal, c.emitted)
 	}
 	c.arm(fx.Timers)
 	c.traceStep(why, e)
-	c.enqueue(e)
+	if len(e.records) > 0 {
+		c.entries = append(c.entries, e)
+	}
+	return fx
 }
 
 // match finds the requests that replies are for. Each is answered once.
-func (c *coordinator) match(replies []group.Reply) []held {
+func (c *coordinator) match(replies []machine.Reply) []held {
 	var out []held
 	for _, r := range replies {
 		q := c.open[r.ID]
@@ -150,107 +228,115 @@ func (c *coordinator) record(e *entry) {
 	for _, r := range e.originals {
 		s := encode(r)
 		e.records = append(e.records, s)
-		c.replica.Replay(c.w.decode(s))
+		c.replica.Replay(s.replayed(c.w))
 	}
 	c.emitted += len(e.records)
-	e.emitted = c.emitted
 	if len(e.records) > 0 && c.replica.Digest() != c.shard.Digest() {
 		c.w.violated("replay of the records gives another state than the steps did")
 	}
 }
 
-// enqueue appends records. Replies wait for theirs and for all before them.
-func (c *coordinator) enqueue(e *entry) {
+// drain does what the pump wants done.
+func (c *coordinator) drain() {
 	w := c.w
-	switch {
-	case len(e.records) > 0:
-		c.entries = append(c.entries, e)
-		w.moment(momentAppend)
-		d := w.about(w.plan.append) + 100*time.Microsecond
-		if w.chance(w.faults().appendSlow) {
-			d = w.between(100*time.Millisecond, 3*time.Second)
-			w.count("slow append")
-		}
-		c.appendAt = max(c.appendAt, w.now+d)
-		w.at(c.appendAt, func() { c.appended(e) })
-	case len(c.entries) > 0:
-		last := c.entries[len(c.entries)-1]
-		last.replies = append(last.replies, e.replies...)
-	default:
-		c.release(e.replies)
+	out := c.shell.pump.Drain()
+	for _, r := range out.Replies {
+		c.release(r)
 	}
-}
-
-// appended is the end of an append: it is refused if another broker has taken
-// over, and may fail, also after it was stored.
-func (c *coordinator) appended(e *entry) {
-	w := c.w
-	if c.gone {
+	for range out.Journal {
+		if len(c.journal) == 0 || c.journal[0] > c.landed {
+			w.violated("the journal tells of what is not durable, or twice")
+		}
+		c.journal = c.journal[1:]
+	}
+	if len(out.Sends)+len(out.Tasks) > 0 {
+		w.violated("a group sends something, or wants work done")
+	}
+	if out.Lost {
+		c.lost()
 		return
 	}
-	switch {
-	case c.epoch != w.log.epoch:
-		w.tracef("broker %d: append refused, epoch %d is over", c.broker.id, c.epoch)
-		w.count("append fenced")
-		c.resign()
-	case w.chance(w.faults().appendFails) || w.failNext && !w.calm:
-		w.failNext = false
-		w.count("append failed")
-		if w.rand.IntN(2) == 0 {
-			w.log.append(e)
-			w.count("append failed but durable")
-		}
-		w.tracef("broker %d: append failed", c.broker.id)
-		c.resign()
-		w.startCoordinator(c.broker)
-	default:
-		w.log.append(e)
-		c.entries = c.entries[1:]
-		c.durable = e.emitted
-		c.release(e.replies)
+	if out.Append != nil {
+		c.send(out.Append)
 	}
+	c.setWake()
 }
 
-// release sends replies out.
-func (c *coordinator) release(replies []held) {
-	for i := range replies {
-		r := &replies[i]
-		if r.emitted > c.durable {
-			c.w.violated("%s is answered with %d records not durable", r.request, r.emitted-c.durable)
-		}
-		if !bytes.Equal(r.msg.AppendTo(nil), r.wire) {
-			c.w.violated("the answer to %s changed after its step", r.request)
-		}
-		c.w.promises.released(c, r)
-		c.w.respond(r.request, r.wire, c.zombie, r.life)
+// release sends a reply out that the pump has let go.
+func (c *coordinator) release(r machine.Reply) {
+	h, ok := c.held[r.ID]
+	if !ok {
+		c.w.violated("request %d is answered by the pump, and not by the core, or twice", r.ID)
 	}
+	delete(c.held, r.ID)
+	if h.emitted > c.landed {
+		c.w.violated("%s is answered with %d records not durable", h.request, h.emitted-c.landed)
+	}
+	if !bytes.Equal(r.Msg.AppendTo(nil), h.wire) {
+		c.w.violated("the answer to %s changed after its step", h.request)
+	}
+	if !c.void {
+		c.w.promises.released(c, &h)
+	}
+	c.w.respond(h.request, h.wire, c.zombie, h.life)
 }
 
-// resign drops the shard: everybody who waits is sent elsewhere.
-func (c *coordinator) resign() {
+// lost is the end of a life by an append that failed. A broker that still leads
+// begins another.
+func (c *coordinator) lost() {
 	w := c.w
-	for _, e := range c.entries {
-		for i := range e.replies {
-			w.respond(e.replies[i].request, errorReply(e.replies[i].request.msg, codeNotCoordinator), c.zombie, 0)
+	c.fail()
+	if c.zombie {
+		c.leave()
+		return
+	}
+	w.tracef("broker %d: loads again", c.broker.id)
+	c.gone = true
+	w.begin(newCoordinator(w, c.broker, c.shell), func(next *coordinator) {
+		if next.zombie {
+			return // The log belongs to another; nothing can be read under this epoch.
 		}
+		w.log.epoch++
+		next.epoch = w.log.epoch
+		next.load()
+	})
+}
+
+// fail tells everybody who waits to go elsewhere.
+func (c *coordinator) fail() {
+	w := c.w
+	for _, id := range slices.Sorted(maps.Keys(c.held)) {
+		w.respond(c.held[id].request, errorReply(c.held[id].request.msg, codeNotCoordinator), c.zombie, 0)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
 		w.respond(c.open[id], errorReply(c.open[id].msg, codeNotCoordinator), c.zombie, 0)
 		w.count("parked request answered by NOT_COORDINATOR")
 	}
+	c.open, c.held = nil, nil
+}
+
+// resign ends a coordinator that learns that it is none any more.
+func (c *coordinator) resign() {
+	c.fail()
 	c.leave()
 }
 
-// leave ends the coordinator.
+// leave ends the coordinator and its shell.
 func (c *coordinator) leave() {
-	c.gone = true
-	c.entries, c.open = nil, nil
+	c.gone, c.shell.gone = true, true
+	c.shell.pump.End()
+	c.shell.pump.Drain()
+	c.open, c.held = nil, nil
 }
 
-// arm sets timers. They may fire late, and once more after they were cancelled.
-func (c *coordinator) arm(timers []group.Timer) {
+// arm notes which timers are armed. They may fire once more after they were
+// cancelled.
+func (c *coordinator) arm(timers []machine.Timer) {
 	w := c.w
 	for _, t := range timers {
+		if old, ok := c.timers[t.Key]; ok && w.chance(w.faults().staleTimer) {
+			w.at(old.At.Sub(start), func() { c.fireStale(old) })
+		}
 		if t.Cancel {
 			delete(c.timers, t.Key)
 			continue
@@ -258,26 +344,39 @@ func (c *coordinator) arm(timers []group.Timer) {
 		if t.At.Before(w.clock()) {
 			w.violated("timer %v is armed for the past", t)
 		}
-		c.timers[t.Key] = t.Seq
-		at := t.At.Sub(start) + w.about(time.Millisecond)
-		if w.chance(w.faults().lateTimer) {
-			at += w.between(0, maxLate/2)
-		}
-		w.at(at, func() { c.fire(t) })
+		c.timers[t.Key] = t
 	}
 }
 
-func (c *coordinator) fire(t group.Timer) {
-	current := c.timers[t.Key] == t.Seq
-	if c.gone || !current && !c.w.chance(c.w.faults().staleTimer) {
+func (c *coordinator) fireStale(t machine.Timer) {
+	if c.gone || c.timers[t.Key].Seq == t.Seq {
 		return
 	}
-	if current {
-		delete(c.timers, t.Key)
-	} else {
-		c.w.count("stale timer")
+	c.w.count("stale timer")
+	c.tell(machine.TimerFired{Key: t.Key, Seq: t.Seq})
+}
+
+// setWake has the pump fire its timers when the next is due, or late.
+func (c *coordinator) setWake() {
+	w, s := c.w, c.shell
+	next := s.pump.Next()
+	if next.IsZero() || next.Equal(s.wakeFor) {
+		return
 	}
-	c.step(cause{event: group.TimerFired{Key: t.Key, Seq: t.Seq}, timer: &t.Key, current: current})
+	s.wakeFor = next
+	s.wakes++
+	at, this := next.Sub(start)+w.about(time.Millisecond), s.wakes
+	if w.chance(w.faults().lateTimer) {
+		at += w.between(0, maxLate/2)
+	}
+	w.at(at, func() {
+		if s.gone || s.wakes != this {
+			return
+		}
+		s.wakeFor = time.Time{}
+		s.pump.Fire(w.input())
+		s.current.drain()
+	})
 }
 
 func (w *world) fresh() (b [16]byte) {

@@ -28,17 +28,18 @@ var enough = Counts{
 	"static member gone by expire": 300, "static member gone by leave": 100, "static member gone by synced": 5,
 	"static member kept without a join": 15, "static member fenced": 600, "static member replaced quietly": 400, "static member replaced with a rebalance": 20,
 	"nobody but static members, who are waited for": 1, "new member expired in JoinGroup": 1, "pending member expired": 40,
-	"loaded with more members than allowed": 60, "parked JoinGroup": 10000, "parked SyncGroup": 3000, "parked request answered by an error": 700,
+	"loaded with more members than allowed": 15, "loaded in the middle of a rebalance": 800, "member that had left stays away": 400, "parked JoinGroup": 10000, "parked SyncGroup": 3000, "parked request answered by an error": 700,
 	"commit acknowledged": 50000, "offset expired": 150, "offsets reset": 15, "cooperative revocation": 250, "farewell": 80,
 
 	// What goes wrong.
-	"append failed": 300, "append failed but durable": 150, "append fenced": 300, "slow append": 400,
+	"append failed": 300, "append failed but durable": 100, "append arrived after it had failed": 55, "append answered late": 400,
+	"append fenced": 300, "slow append": 400, "append of a part of what waits": 200, "log lost its tail": 170,
 	"coordinator crash": 300, "records lost in a crash": 60, "durable but unanswered at a crash": 60, "parked requests lost in a crash": 150,
 	"takeover": 400, "load": 1400, "request while loading": 3000, "compaction": 700, "parked request answered by NOT_COORDINATOR": 800,
 	"connection cut": 500, "duplicate request": 800, "slow message": 1000, "request timed out": 200, "request after its connection closed": 30, "stale timer": 1500,
 	"client crashed": 700, "client left": 300, "client paused": 700, "client restarted": 400, "client resubscribed": 400,
 	"client died with a pending member id": 20, "client too busy to join": 300, "slow to sync": 600, "outage": 300,
-	"topic deleted": 250, "topic grown": 250,
+	"topic deleted": 250, "topic grown": 200, "offset of a topic that went while nobody led": 150,
 }
 
 // lacking says what did not happen often enough in a number of seeds. Of what is

@@ -1,19 +1,20 @@
-// Package sim runs the group coordinator's core against simulated clients, a
-// simulated network and simulated brokers that fail, and checks what clients
-// see.
+// Package sim runs the group coordinator against simulated clients, a simulated
+// network and simulated brokers that fail, and checks what clients see.
 //
 // A run is one seed: one source of randomness, one heap of events, one clock
 // that jumps from event to event, no goroutine. The same seed gives the same
 // run, so a failure is replayed by its number.
 //
-//	client ⇄ network ⇄ broker{coordinator{group.Shard}} → log
+//	client ⇄ network ⇄ broker{pump{group.Shard}} → log
 //
-// The coordinator here is a model of the shell in package coordinator: it
-// appends records with a delay, holds replies back until their records are
-// durable, fails, loads again, and is fenced when another broker takes over.
-// Every step of a shard is compared with what the rules of the protocol say must
-// happen (files expect_*.go), and every answer that leaves a broker with what
-// was promised before (files check_*.go).
+// What is simulated is the code: the core, and the pump that stands between it
+// and its log (package coordinator/pump). Only what the runtime adds to them is
+// played here: locks, clocks and goroutines by the event heap, and a log that
+// delays appends, fails, stores what it says has failed, at once or later, loses
+// its tail, and belongs to whoever opened it last. Every step of a shard is
+// compared with what the rules of the protocol say must happen (files
+// expect_*.go), and every answer that leaves a broker with what was promised
+// before (files check_*.go).
 //
 // A run has a chaotic phase, in which which faults happen is itself chosen by
 // the seed, and a calm one, in which every group must come to rest.

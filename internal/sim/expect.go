@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // act is what a request or timer must do to its group.
@@ -49,9 +50,9 @@ func refused(code int16) verdict { return verdict{codes: []int16{code}} }
 // expect applies the rules to an event.
 func (c *coordinator) expect(why cause) verdict {
 	switch e := why.event.(type) {
-	case group.Request:
+	case machine.Request:
 		return c.expectRequest(why.request)
-	case group.TimerFired:
+	case machine.TimerFired:
 		return c.expectTimer(e.Key, why.current)
 	}
 	return verdict{}
@@ -217,11 +218,11 @@ func expectLeave(v *view, m *kmsg.LeaveGroupRequest) verdict {
 
 // expectTimer says what a timer does. One that is not armed any more does
 // nothing, except that a sweep is always in order.
-func (c *coordinator) expectTimer(key group.TimerKey, current bool) verdict {
+func (c *coordinator) expectTimer(key machine.TimerKey, current bool) verdict {
 	if key.Kind == group.TimerSweep {
 		return verdict{act: actSweep}
 	}
-	now, v := c.w.now, c.view(key.Group)
+	now, v := c.w.now, c.view(key.ID)
 	switch {
 	case !current:
 		return verdict{}
@@ -268,7 +269,7 @@ func (c *coordinator) expectTimer(key group.TimerKey, current bool) verdict {
 }
 
 // checkEarly checks that a timer does not fire before its time.
-func (c *coordinator) checkEarly(v *view, key group.TimerKey, until time.Duration) {
+func (c *coordinator) checkEarly(v *view, key machine.TimerKey, until time.Duration) {
 	if c.w.now < until {
 		c.w.violated("%s: timer %v fires %s too early", v, key, until-c.w.now)
 	}
@@ -278,8 +279,14 @@ func (c *coordinator) checkEarly(v *view, key group.TimerKey, until time.Duratio
 const newMemberPatience = 5 * time.Minute
 
 func (s *seat) patience() time.Duration {
-	if s.isNew {
+	switch {
+	case s.isNew:
 		return newMemberPatience
+	case s.limit > 0:
+		return s.limit
 	}
 	return s.session
 }
+
+// hear notes that a member was heard of.
+func (s *seat) hear(now time.Duration) { s.heard, s.limit = now, 0 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 func (c *coordinator) expectCommit(v *view, m *kmsg.OffsetCommitRequest) verdict {
@@ -131,19 +131,18 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 	var out []offsetWrite
 	remove := func(k offsetKey) {
 		if _, ok := c.offsets.get(k); ok {
-			out = append(out, offsetWrite{k, committed{gone: true, seq: c.w.queue.seq}})
+			out = append(out, offsetWrite{k, committed{gone: true, seq: c.w.steps}})
 		}
 	}
 	switch e := why.event.(type) {
-	case group.TopicsDeleted:
-		for _, id := range c.offsets.groups() {
-			for _, k := range c.offsets.of(id) {
-				if slices.Contains(e.Topics, k.topic) {
-					remove(k)
-				}
-			}
-		}
-	case group.TimerFired:
+	case machine.TopicsChanged:
+		c.eachGone(func(k offsetKey) bool { return slices.Contains(e.Topics, k.topic) }, remove)
+	case machine.Loaded:
+		c.eachGone(func(offsetKey) bool { return true }, func(k offsetKey) {
+			remove(k)
+			c.w.count("offset of a topic that went while nobody led")
+		})
+	case machine.TimerFired:
 		if wants.act == actSweep {
 			for _, v := range c.sortedViews() {
 				for _, k := range c.expired(v) {
@@ -152,7 +151,7 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 				}
 			}
 		}
-	case group.Request:
+	case machine.Request:
 		switch m := why.request.msg.(type) {
 		case *kmsg.OffsetCommitRequest:
 			return c.commitsOf(why.request, m, wants)
@@ -175,6 +174,19 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 	return out
 }
 
+// eachGone lists the offsets whose topic is gone, or another of the same name.
+func (c *coordinator) eachGone(which func(offsetKey) bool, do func(offsetKey)) {
+	for _, id := range c.offsets.groups() {
+		for _, k := range c.offsets.of(id) {
+			o, _ := c.offsets.get(k)
+			now := c.w.topics.id(k.topic)
+			if which(k) && (now == 0 || o.topic != 0 && o.topic != now) {
+				do(k)
+			}
+		}
+	}
+}
+
 func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *verdict) []offsetWrite {
 	var out []offsetWrite
 	n := 0
@@ -185,15 +197,15 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 				continue
 			}
 			val := committed{
-				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.queue.seq,
-				generation: m.Generation, who: q.ask.identity(), loose: m.Generation < 0 || p.Partition == roguePartition,
+				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.steps,
+				topic: c.w.topics.id(m.Topics[i].Topic), generation: m.Generation, who: q.ask.identity(), loose: m.Generation < 0 || p.Partition == roguePartition,
 			}
 			if p.Metadata != nil {
 				val.metadata = *p.Metadata
 				val.loose = val.loose || *p.Metadata == looseMark
 			}
 			if m.Version <= 4 && m.RetentionTimeMillis != -1 {
-				val.expire = val.when + m.RetentionTimeMillis
+				val.expire, val.topic = val.when+m.RetentionTimeMillis, 0 // That version of the record has no place for the id.
 			}
 			k := offsetKey{m.Group, m.Topics[i].Topic, p.Partition}
 			c.checkRewind(q, k, val)

@@ -2,44 +2,70 @@ package sim
 
 import (
 	"bytes"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator/pump"
 	"muster/internal/group"
+	"muster/internal/machine"
+	"muster/internal/record"
 )
 
 // stored is a record as the log holds it.
 type stored struct {
+	offset     int64
 	key, value []byte // a nil value is a tombstone
 }
 
 // offsetsLog is the partition of __consumer_offsets, with what it says in other
-// forms: the core's own replay of all that was ever appended, and the groups'
-// last records, read without the core.
+// forms: the core's own replay of all that was ever appended, and what the records
+// say, read without the core.
 type offsetsLog struct {
 	w       *world
-	epoch   int // appends of an older one are refused
+	epoch   int // appends of who opened it under an older one are refused
+	next    int64
 	records []stored
 	replica *group.Shard
-	groups  map[string]*kmsg.GroupMetadataValue
-	offsets *offsets       // what was committed, by the requests
-	ended   map[string]int // how often a group of this id has come to its end
+	said
+	history []said // as it was before the last appends, if the log may lose them
+}
+
+// said is what the records of the log say.
+type said struct {
+	records     int // how many
+	groups      map[string]*kmsg.GroupMetadataValue
+	written     map[string]uint64 // in which step
+	rebalancing map[string]group.Rebalance
+	departed    map[string]map[string]int32
+	offsets     *offsets       // what was committed, by the requests
+	ended       map[string]int // how often a group of this id has come to its end
 }
 
 func newOffsetsLog(w *world) *offsetsLog {
-	return &offsetsLog{
-		w: w, replica: group.NewShard(w.plan.config),
-		groups: map[string]*kmsg.GroupMetadataValue{}, offsets: newOffsets(), ended: map[string]int{},
-	}
+	return &offsetsLog{w: w, replica: group.NewShard(w.plan.config), said: said{
+		groups: map[string]*kmsg.GroupMetadataValue{}, written: map[string]uint64{}, rebalancing: map[string]group.Rebalance{}, departed: map[string]map[string]int32{},
+		offsets: newOffsets(), ended: map[string]int{},
+	}}
 }
 
-func encode(r group.Record) stored {
+func (s *said) clone() said {
+	departed := make(map[string]map[string]int32, len(s.departed))
+	for id, members := range s.departed {
+		departed[id] = maps.Clone(members)
+	}
+	return said{s.records, maps.Clone(s.groups), maps.Clone(s.written), maps.Clone(s.rebalancing), departed, s.offsets.clone(), maps.Clone(s.ended)}
+}
+
+func encode(r machine.Record) stored {
 	k, v := r.Encode()
 	return stored{key: k, value: v}
 }
 
 // decode reads a record back, from bytes that nobody else holds.
-func (w *world) decode(r stored) group.Record {
+func (w *world) decode(r stored) machine.Record {
 	rec, err := group.DecodeRecord(bytes.Clone(r.key), bytes.Clone(r.value))
 	if err != nil {
 		w.violated("a record cannot be read: %v", err)
@@ -47,24 +73,102 @@ func (w *world) decode(r stored) group.Record {
 	return rec
 }
 
-// append makes an entry durable.
-func (l *offsetsLog) append(e *entry) {
-	for i, r := range e.records {
-		if again := encode(e.originals[i]); !bytes.Equal(again.key, r.key) || !bytes.Equal(again.value, r.value) {
-			l.w.violated("a record changed after its step: %v", e.originals[i])
-		}
-		l.records = append(l.records, r)
-		rec := l.w.decode(r)
-		l.replica.Replay(rec)
-		if rec.Topic == "" {
-			if l.groups[rec.Group] = rec.Meta; rec.Meta == nil {
-				delete(l.groups, rec.Group)
-			}
+// replayed is the record as a replay hands it over.
+func (s stored) replayed(w *world) machine.Stored {
+	return machine.Stored{BaseOffset: s.offset, Records: []machine.StoredRecord{{Offset: s.offset, Record: w.decode(s)}}}
+}
+
+// raw is a record as bytes.
+type raw stored
+
+// Encode implements machine.Record.
+func (r raw) Encode() (key, value []byte) { return r.key, r.value }
+
+// Size implements machine.Record.
+func (r raw) Size() int { return len(r.key) + len(r.value) }
+
+// append makes a batch durable, in the form of the real log, and returns its base
+// offset.
+func (l *offsetsLog) append(c *coordinator, f *flight) int64 {
+	w := l.w
+	b, err := pump.Encode(&f.Batch, w.clock())
+	if err != nil {
+		w.violated("a batch cannot be encoded: %v", err)
+	}
+	if w.plan.maxBatch > 0 && len(b)-record.HeaderSize > w.plan.maxBatch {
+		w.violated("a batch of %d bytes of records, allowed are %d", len(b)-record.HeaderSize, w.plan.maxBatch)
+	}
+	base := l.next
+	b.SetBaseOffset(base)
+	got, err := pump.Decode(b, func(k, v []byte) (machine.Record, error) { return raw{key: bytes.Clone(k), value: bytes.Clone(v)}, nil }, nil)
+	if err != nil || len(got.Records) != len(f.Records) {
+		w.violated("a batch of %d records is read as %d: %v", len(f.Records), len(got.Records), err)
+	}
+	if w.plan.faults.tailLost > 0 {
+		l.history = append(l.history, l.said.clone())
+		if len(l.history) > maxHistory {
+			l.history = l.history[1:]
 		}
 	}
-	l.offsets.apply(e.writes)
-	for _, id := range e.ended {
-		l.ended[id]++
+	for _, r := range got.Records {
+		l.land(c, stored{r.Offset, r.Record.(raw).key, r.Record.(raw).value})
+	}
+	l.next = b.LastOffset() + 1
+	return base
+}
+
+// land is one record that is durable from now on. It must be the next that the
+// coordinator's steps have asked for.
+func (l *offsetsLog) land(c *coordinator, r stored) {
+	w := l.w
+	if len(c.entries) == 0 {
+		w.violated("a record is appended that no step has asked for: %v", w.decode(r))
+	}
+	e := c.entries[0]
+	if want := e.records[e.landed]; !bytes.Equal(want.key, r.key) || !bytes.Equal(want.value, r.value) {
+		w.violated("%v is appended, should be %v", w.decode(r), e.originals[e.landed])
+	}
+	l.records = append(l.records, r)
+	l.said.records++
+	l.replica.Replay(r.replayed(w))
+	l.read(w.decode(r), e)
+	e.landed++
+	c.landed++
+	if e.landed == len(e.records) {
+		c.entries = c.entries[1:]
+		for _, id := range e.ended {
+			l.ended[id]++
+		}
+	}
+}
+
+// read takes in what a record says.
+func (l *offsetsLog) read(r machine.Record, e *entry) {
+	switch r := r.(type) {
+	case *group.GroupRecord:
+		if l.groups[r.Group] = r.Value; r.Value == nil {
+			delete(l.groups, r.Group)
+		}
+		l.written[r.Group] = e.seq
+	case *group.RebalanceRecord:
+		if delete(l.rebalancing, r.Group); r.Value != nil {
+			l.rebalancing[r.Group] = *r.Value
+		}
+	case *group.DepartureRecord:
+		if delete(l.departed[r.Group], r.Member); r.Value != nil {
+			if l.departed[r.Group] == nil {
+				l.departed[r.Group] = map[string]int32{}
+			}
+			l.departed[r.Group][r.Member] = r.Value.Generation
+		}
+	case *group.OffsetRecord:
+		k := offsetKey{r.Group, r.Topic, r.Partition}
+		i := slices.IndexFunc(e.writes, func(o offsetWrite) bool { return o.key == k })
+		if i < 0 {
+			l.w.violated("a record of offset %v, which the step does not change", k)
+		}
+		l.offsets.apply(e.writes[i : i+1])
+		e.writes = slices.Delete(slices.Clone(e.writes), i, i+1)
 	}
 }
 
@@ -93,16 +197,59 @@ func (l *offsetsLog) compact() {
 		w.rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	}
 	l.records = append(kept, l.records[n:]...)
+	l.said.records, l.history = len(l.records), nil
 }
 
 // replay makes a shard of the log, and checks that it is what was appended.
 func (l *offsetsLog) replay(cfg group.Config) *group.Shard {
 	s := group.NewShard(cfg)
 	for _, r := range l.records {
-		s.Replay(l.w.decode(r))
+		s.Replay(r.replayed(l.w))
 	}
 	if s.Digest() != l.replica.Digest() {
 		l.w.violated("replay of the log gives another state than what was appended to it")
 	}
 	return s
+}
+
+// noticeLoss is how long it takes until a broker finds that the log is not what
+// it was, if it appends nothing.
+const noticeLoss = 2 * time.Second
+
+// maxHistory is how many appends the log may lose.
+const maxHistory = 5
+
+// loseTail is a log that comes back without its last appends, though it had
+// acknowledged them. Whoever has it open is refused from then on, and begins
+// again; what clients were told since is void.
+func (w *world) loseTail() {
+	l := w.log
+	if len(l.history) == 0 {
+		return
+	}
+	n := 1 + w.rand.IntN(len(l.history))
+	before := l.history[len(l.history)-n]
+	lost := len(l.records) - before.records
+	w.tracef("log: loses its last %d records", lost)
+	w.count("log lost its tail")
+	ended := l.ended
+	l.records, l.history, l.said = l.records[:before.records], nil, before
+	l.replica = group.NewShard(w.plan.config)
+	for _, r := range l.records {
+		l.replica.Replay(r.replayed(w))
+	}
+	w.promises.forget(l, ended)
+	l.epoch++
+	if c := w.lead; !c.gone {
+		c.zombie, c.void = true, true
+		w.deposedAt = w.now
+		w.after(w.about(noticeLoss), func() {
+			if !c.gone {
+				c.resign()
+			}
+			if w.lead == c {
+				w.elect()
+			}
+		})
+	}
 }

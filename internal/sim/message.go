@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // The error codes that the rules speak of.
@@ -28,7 +29,7 @@ const (
 
 // request is a request as it arrived at a broker.
 type request struct {
-	id   group.RequestID
+	id   machine.RequestID
 	from string
 	msg  kmsg.Request
 	call *call // nil if nobody waits for the answer
@@ -223,13 +224,19 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 		w.tracef("broker %d%s: %T%+v current %t", c.broker.id, role, why.event, why.event, why.current)
 	}
 	for _, r := range e.originals {
-		switch {
-		case r.Topic != "":
-			w.tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Offset == nil)
-		case r.Meta == nil:
-			w.tracef("    record %s tombstone", r.Group)
-		default:
-			w.tracef("    record %s generation %d, %d members", r.Group, r.Meta.Generation, len(r.Meta.Members))
+		switch r := r.(type) {
+		case *group.OffsetRecord:
+			w.tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Value == nil)
+		case *group.RebalanceRecord:
+			w.tracef("    record %s rebalance %+v", r.Group, r.Value)
+		case *group.DepartureRecord:
+			w.tracef("    record %s departure of %s %+v", r.Group, short(r.Member), r.Value)
+		case *group.GroupRecord:
+			if r.Value == nil {
+				w.tracef("    record %s tombstone", r.Group)
+				continue
+			}
+			w.tracef("    record %s generation %d, %d members", r.Group, r.Value.Generation, len(r.Value.Members))
 		}
 	}
 	for _, r := range e.replies {

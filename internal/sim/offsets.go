@@ -19,6 +19,7 @@ type committed struct {
 	metadata string
 	when     int64 // of the commit, in milliseconds
 	expire   int64 // -1 if by the broker's retention
+	topic    byte  // the topic's id, 0 if it is not known
 	gone     bool
 	seq      uint64 // of the step that did it
 

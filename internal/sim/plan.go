@@ -19,6 +19,7 @@ type plan struct {
 	faults   faults
 	delay    time.Duration // of a message, on average
 	append   time.Duration // of an append, on average
+	maxBatch int           // bytes of records in a batch, 0 for any number
 	simple   int           // consumers that assign partitions to themselves
 	admins   int
 	farewell bool // at the end everybody leaves and all groups are deleted
@@ -49,6 +50,7 @@ type faults struct {
 	busy                    float64 // of calls to join again or to sync: the client comes late
 	crash, takeover         time.Duration
 	outage                  time.Duration // of all clients of a group
+	tailLost                time.Duration // of the log's last appends
 	client                  time.Duration // of one client's life
 	topics, settings, admin time.Duration
 }
@@ -83,13 +85,16 @@ func newPlan(r *rand.Rand) plan {
 	for i := range 1 + r.IntN(3) {
 		p.groups = append(p.groups, newGroupPlan(r, i))
 	}
+	if r.IntN(2) == 0 {
+		p.maxBatch = 2200 + r.IntN(2000)
+	}
 	p.faults = newFaults(r)
 	for i := range p.groups {
 		if p.groups[i].slow {
 			p.chaos = uniform(r, 6*time.Minute, 9*time.Minute)
 			p.faults.client *= 4
 			p.faults.busy = 0.5
-			p.faults.crash, p.faults.takeover, p.faults.appendFails = 0, 0, 0
+			p.faults.crash, p.faults.takeover, p.faults.appendFails, p.faults.tailLost = 0, 0, 0, 0
 		}
 	}
 	return p
@@ -142,8 +147,16 @@ func newFaults(r *rand.Rand) faults {
 		crash: every(5*time.Second, time.Minute), takeover: every(5*time.Second, time.Minute),
 		client: every(5*time.Second, time.Minute), outage: every(20*time.Second, 2*time.Minute),
 		topics: every(20*time.Second, time.Minute), settings: every(20*time.Second, time.Minute),
-		admin: every(2*time.Second, 15*time.Second),
+		admin: every(2*time.Second, 15*time.Second), tailLost: rarely(r, 15*time.Second, time.Minute),
 	}
+}
+
+// rarely is a mean time between events that most runs are spared.
+func rarely(r *rand.Rand, least, most time.Duration) time.Duration {
+	if r.IntN(4) > 0 {
+		return 0
+	}
+	return uniform(r, least, most)
 }
 
 func uniform(r *rand.Rand, least, most time.Duration) time.Duration {

@@ -13,6 +13,7 @@ type promises struct {
 	acked  map[offsetKey]uint64 // step of the last commit that was acknowledged
 	synced map[generation]*told
 	newest map[generation]int32 // of a group's life: the newest generation anybody was told to have synced
+	left   map[string]bool      // members whose leave was acknowledged
 }
 
 // generation names one of a group, across groups of the same id.
@@ -29,7 +30,7 @@ type told struct {
 }
 
 func newPromises(w *world) *promises {
-	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}}
+	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}, left: map[string]bool{}}
 }
 
 // released checks an answer that leaves a broker.
@@ -44,14 +45,58 @@ func (p *promises) released(c *coordinator, h *held) {
 			p.assigned(c, h, r.MemberAssignment)
 		}
 	case *kmsg.OffsetCommitResponse:
-		p.commitAcked(h.request, r)
+		p.commitAcked(h, r)
+	case *kmsg.LeaveGroupResponse:
+		if !c.zombie {
+			p.leaveAcked(h.request.msg.(*kmsg.LeaveGroupRequest), r)
+		}
+	}
+}
+
+// leaveAcked notes who was told to have left. Nobody may bring it back.
+func (p *promises) leaveAcked(m *kmsg.LeaveGroupRequest, r *kmsg.LeaveGroupResponse) {
+	if m.Version < 3 {
+		if r.ErrorCode == 0 {
+			p.left[m.MemberID] = true
+		}
+		return
+	}
+	for _, e := range r.Members {
+		if e.ErrorCode == 0 && e.MemberID != "" {
+			p.left[e.MemberID] = true
+		}
+	}
+}
+
+// forget takes back what was promised since a state of the log to which it has
+// fallen back. All groups begin another life: numbers may be given out again.
+func (p *promises) forget(l *offsetsLog, ended map[string]int) {
+	for k := range p.acked {
+		p.acked[k] = min(p.acked[k], l.offsets.byKey[k].seq)
+	}
+	clear(p.left)
+	for id := range l.groups {
+		l.ended[id] = 0
+	}
+	for id, n := range ended {
+		l.ended[id] = n
+	}
+	for _, v := range p.w.lead.sortedViews() {
+		l.ended[v.id] = max(l.ended[v.id], v.life)
+	}
+	for id := range l.ended {
+		l.ended[id]++
 	}
 }
 
 // known checks that a member that is told to be one of a Stable group is that
 // also for whoever loads the group next.
 func (p *promises) known(h *held, member string) {
-	meta := p.w.log.groups[h.request.ask.group]
+	id := h.request.ask.group
+	if p.w.log.written[id] > h.seq {
+		return // What was stored since may say otherwise.
+	}
+	meta := p.w.log.groups[id]
 	if meta == nil || !slices.ContainsFunc(meta.Members, func(m kmsg.GroupMetadataValueMember) bool { return m.MemberID == member }) {
 		p.w.violated("%s is answered, but member %s is not durable", h.request, short(member))
 	}
@@ -90,8 +135,10 @@ func (p *promises) assigned(c *coordinator, h *held, assignment []byte) {
 	p.newest[life] = a.generation
 }
 
-// commitAcked checks that an acknowledged commit is the last in the log.
-func (p *promises) commitAcked(q *request, r *kmsg.OffsetCommitResponse) {
+// commitAcked checks that an acknowledged commit is the last in the log, or that
+// there is a later one.
+func (p *promises) commitAcked(h *held, r *kmsg.OffsetCommitResponse) {
+	q := h.request
 	m := q.msg.(*kmsg.OffsetCommitRequest)
 	for i, t := range r.Topics {
 		for j, part := range t.Partitions {
@@ -99,8 +146,8 @@ func (p *promises) commitAcked(q *request, r *kmsg.OffsetCommitResponse) {
 				continue
 			}
 			k := offsetKey{m.Group, t.Topic, part.Partition}
-			stored, ok := p.w.log.offsets.get(k)
-			if !ok || stored.at != m.Topics[i].Partitions[j].Offset {
+			stored := p.w.log.offsets.byKey[k]
+			if stored.seq < h.seq || stored.seq == h.seq && (stored.gone || stored.at != m.Topics[i].Partitions[j].Offset) {
 				p.w.violated("%s is acknowledged, but offset %v is %+v", q, k, stored)
 			}
 			p.acked[k] = stored.seq
@@ -119,5 +166,10 @@ func (p *promises) checkLoaded(c *coordinator) {
 	}
 	for _, v := range c.sortedViews() {
 		c.probeOffsets(v.id)
+		for _, s := range v.seats {
+			if p.left[s.id] {
+				p.w.violated("%s: %s is back, though its leave was acknowledged", v, short(s.id))
+			}
+		}
 	}
 }

@@ -5,17 +5,54 @@ import (
 	"slices"
 
 	"muster/internal/group"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
 )
 
-// topics is the metadata of topics, which clients learn of at once.
+// topics is the metadata of topics, which clients and brokers learn of at once. A
+// topic without partitions does not exist.
 type topics struct {
 	partitions []int
+	ids        []byte
 	version    int // counts changes
+	image      *metadata.Image
+	defaults   *config.Broker
 }
 
-func newTopics(partitions []int) topics { return topics{partitions: slices.Clone(partitions)} }
+func newTopics(partitions []int) topics {
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		panic(err)
+	}
+	t := topics{partitions: slices.Clone(partitions), ids: make([]byte, len(partitions)), defaults: defaults}
+	for i := range partitions {
+		t.ids[i] = byte(i + 1)
+	}
+	t.publish()
+	return t
+}
 
 func topicName(i int) string { return fmt.Sprintf("topic-%c", 'a'+i) }
+
+// publish makes the image anew.
+func (t *topics) publish() {
+	edit := metadata.NewImage(t.defaults).Edit()
+	for i, n := range t.partitions {
+		if n > 0 {
+			edit.PutTopic(metadata.Topic{Name: topicName(i), ID: metadata.TopicID{15: t.ids[i]}, Partitions: make([]metadata.Partition, n)})
+		}
+	}
+	t.image = edit.Image()
+}
+
+// id returns a topic's id, zero if it does not exist.
+func (t *topics) id(name string) byte {
+	if topic := t.image.Topic(name); topic != nil {
+		return topic.ID[15]
+	}
+	return 0
+}
 
 // all lists the partitions of all topics, in order.
 func (t *topics) all() []topicPartition {
@@ -28,22 +65,26 @@ func (t *topics) all() []topicPartition {
 	return out
 }
 
-// changeTopics gives a topic more partitions, or deletes it and creates it
-// again. Leaders notice and join again.
+// changeTopics gives a topic more partitions, deletes it, or creates it again
+// under another id. Leaders notice and join again; a coordinator that is loading
+// sees it when it has loaded.
 func (w *world) changeTopics() {
 	i := w.rand.IntN(len(w.topics.partitions))
-	w.topics.version++
-	if w.rand.IntN(2) == 0 {
-		w.topics.partitions[i] = min(w.topics.partitions[i]+1, 8)
+	t := &w.topics
+	t.version++
+	if t.partitions[i] > 0 && w.rand.IntN(2) == 0 {
+		t.partitions[i] = min(t.partitions[i]+1, 8)
 		w.count("topic grown")
-		return
+	} else {
+		t.ids[i] += byte(len(t.ids))
+		t.partitions[i] = w.rand.IntN(6)
+		w.tracef("%s is deleted, and created again with %d partitions", topicName(i), t.partitions[i])
+		w.count("topic deleted")
 	}
-	w.tracef("%s is deleted and created again", topicName(i))
-	w.count("topic deleted")
-	w.topics.partitions[i] = w.rand.IntN(6)
+	t.publish()
 	for _, c := range w.alive {
-		if !c.gone && !c.loading {
-			c.step(cause{event: group.TopicsDeleted{Topics: []string{topicName(i)}}})
+		if !c.gone {
+			c.tell(machine.TopicsChanged{Topics: []string{topicName(i)}})
 		}
 	}
 }
@@ -68,7 +109,7 @@ func (w *world) configure(cfg group.Config) {
 	for _, c := range w.alive {
 		if !c.gone && !c.loading {
 			c.config = cfg
-			c.step(cause{event: group.Configured{Config: cfg}})
+			c.tell(group.Configured{Config: cfg})
 		}
 	}
 }

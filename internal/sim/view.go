@@ -9,7 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // The states by name, as DescribeGroups tells them.
@@ -45,6 +45,8 @@ type view struct {
 	formed    time.Duration // when the generation was formed
 	since     int64         // when it became Stable or Empty, in milliseconds; -1 if nobody was ever a member
 	syncLimit time.Duration // how long members have to sync
+	resumes   bool          // it was loaded in the middle of a rebalance
+	loads     int16         // how often before in the middle of the same one
 }
 
 // seat is a member.
@@ -57,6 +59,7 @@ type seat struct {
 	assigned  []byte
 	isNew     bool          // has not been in a completed join phase
 	heard     time.Duration // from when its session counts
+	limit     time.Duration // how long that lasts, 0 for as long as it asked for
 	synced    bool          // need not sync in this generation any more
 	join      *request      // parked
 	sync      *request      // parked
@@ -131,6 +134,15 @@ func (v *view) parkedJoins() (n int) {
 		}
 	}
 	return n
+}
+
+// patience is how long somebody is waited for, which each load in the middle of
+// the same rebalance halves.
+func (v *view) patience(d time.Duration) time.Duration {
+	if v.loads == 0 {
+		return d
+	}
+	return max(d>>v.loads, min(d, time.Second))
 }
 
 func (v *view) longestRebalance() (d time.Duration) {
@@ -219,14 +231,28 @@ func (c *coordinator) loadViews() {
 			continue
 		}
 		v.state, v.protocol, v.leader = stateStable, *meta.Protocol, *meta.Leader
+		if r, ok := c.w.log.rebalancing[id]; ok && r.Generation == v.generation {
+			v.resumes, v.loads = true, r.Loads
+		}
 		for i := range meta.Members {
 			m := &meta.Members[i]
+			if left, ok := c.w.log.departed[id][m.MemberID]; ok && left == v.generation {
+				v.resumes = true
+				c.w.count("member that had left stays away")
+				continue
+			}
 			v.seats = append(v.seats, &seat{
 				id: m.MemberID, instance: m.InstanceID, assigned: m.Assignment, heard: c.w.now, synced: true,
 				session:   time.Duration(m.SessionTimeoutMillis) * time.Millisecond,
 				rebalance: time.Duration(m.RebalanceTimeoutMillis) * time.Millisecond,
 				protocols: []kmsg.JoinGroupRequestProtocol{{Name: v.protocol, Metadata: m.Subscription}},
 			})
+		}
+		for _, s := range v.seats {
+			s.limit = v.patience(s.session)
+		}
+		if v.seat(v.leader) == nil && len(v.seats) > 0 {
+			v.leader = v.seats[0].id
 		}
 	}
 }
@@ -235,8 +261,8 @@ func (c *coordinator) loadViews() {
 func (c *coordinator) probe(id string) kmsg.DescribeGroupsResponseGroup {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Version, req.Groups = 6, []string{id}
-	fx := c.shard.Step(group.Input{Now: c.w.clock(), Event: group.Request{ID: 1 << 62, Msg: req}})
-	if len(fx.Records)+len(fx.Timers) > 0 || len(fx.Replies) != 1 {
+	fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
+	if len(fx.Batches)+len(fx.Timers) > 0 || len(fx.Replies) != 1 {
 		c.w.violated("DescribeGroups has effects: %+v", fx)
 	}
 	return fx.Replies[0].Msg.(*kmsg.DescribeGroupsResponse).Groups[0]
@@ -246,7 +272,7 @@ func (c *coordinator) probe(id string) kmsg.DescribeGroupsResponseGroup {
 func (c *coordinator) probeOffsets(id string) {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.Groups = 9, []kmsg.OffsetFetchRequestGroup{{Group: id}}
-	fx := c.shard.Step(group.Input{Now: c.w.clock(), Event: group.Request{ID: 1 << 62, Msg: req}})
+	fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 	resp := fx.Replies[0].Msg.(*kmsg.OffsetFetchResponse)
 	want := c.offsets.of(id)
 	n := c.compareOffsets(id, &resp.Groups[0])

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"muster/internal/group"
+	"muster/internal/machine"
 )
 
 // world is one run.
@@ -26,8 +26,9 @@ type world struct {
 	aim       string // the moment at which something will go wrong
 	aimed     func()
 	failNext  bool // the next append fails
-	ids       group.RequestID
+	ids       machine.RequestID
 
+	steps       uint64        // of all coordinators
 	lastArrival time.Duration // of messages sent in the chaotic phase
 
 	clients []*client

@@ -33,20 +33,22 @@ var importTable = map[string][]string{
 		"auth", "coordinator", "metadata", "metadata/config", "partition", "protocol", "record",
 		"store", // For store.Records and the error values.
 	},
-	"coordinator": {"group", "metadata", "metadata/config", "record", "store", "txn"},
+	"coordinator": {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
 	"partition":   {"metadata", "metadata/config", "record", "store"},
 	"cluster":     {"metadata", "metadata/config", "record", "store"},
 	"auth":        {},
 	"web":         {"metadata", "metadata/config"},
 
 	// The pure packages.
-	"group":           {"group/assignor", "journal", "metadata"},
-	"group/assignor":  {},
-	"journal":         {},
-	"txn":             {},
-	"record":          {},
-	"metadata":        {"metadata/config"},
-	"metadata/config": {},
+	"machine":          {"journal", "metadata"}, // Effects have journal entries, inputs an image.
+	"coordinator/pump": {"journal", "machine", "record"},
+	"group":            {"group/assignor", "journal", "machine", "metadata"},
+	"group/assignor":   {},
+	"journal":          {},
+	"txn":              {"journal", "machine", "metadata"},
+	"record":           {},
+	"metadata":         {"metadata/config"},
+	"metadata/config":  {},
 
 	// The storage engines, which never import one another.
 	"store":           {},

@@ -23,8 +23,10 @@ func TestCoresDoNotIterateOverMaps(t *testing.T) {
 			packages[s.dir()] = append(packages[s.dir()], s)
 		}
 	}
-	if len(packages) == 0 {
-		t.Skip("there is no core yet")
+	for _, name := range core.packages {
+		if _, is := packages["internal/"+name]; is == slices.Contains(plannedCores, name) {
+			t.Errorf("internal/%s exists: %t, and is planned: %t", name, is, !is)
+		}
 	}
 	var patterns []string
 	for dir := range packages {
@@ -38,6 +40,10 @@ func TestCoresDoNotIterateOverMaps(t *testing.T) {
 		report(t, checkMapRange(sources, lookup))
 	}
 }
+
+// plannedCores lists the pure packages that do not exist yet. It only shrinks:
+// a rule about packages that are not there checks nothing.
+var plannedCores = []string{"group/assignor", "txn"}
 
 // exportData asks the go command for the compiled form of all that the
 // packages import, which is much faster than to type-check it from source.

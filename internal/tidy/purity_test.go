@@ -24,7 +24,7 @@ type purity struct {
 // The cores are told the time and given their randomness: the same inputs give
 // the same effects, in the simulator and in replay.
 var core = purity{
-	packages: []string{"group", "group/assignor", "journal", "txn"},
+	packages: []string{"coordinator/pump", "group", "group/assignor", "journal", "machine", "txn"},
 	imports: []string{
 		"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "math/rand", "net", "os", "runtime", "sync", "syscall", "unsafe",
 	},

@@ -1,27 +1,27 @@
-package coordinator
+package pump
 
 import (
 	"container/heap"
 	"time"
 
-	"muster/internal/group"
+	"muster/internal/machine"
 )
 
-// timers is the armed timers of a shard, the next one first.
+// timers is the armed timers of a core, the next one first.
 type timers struct {
 	heap  timerHeap
-	byKey map[group.TimerKey]*armed
+	byKey map[machine.TimerKey]*armed
 }
 
 type armed struct {
-	group.Timer
+	machine.Timer
 	pos int
 }
 
 // set arms, replaces or cancels a timer.
-func (t *timers) set(tm group.Timer) {
+func (t *timers) set(tm machine.Timer) {
 	if t.byKey == nil {
-		t.byKey = map[group.TimerKey]*armed{}
+		t.byKey = map[machine.TimerKey]*armed{}
 	}
 	a := t.byKey[tm.Key]
 	switch {
@@ -48,9 +48,9 @@ func (t *timers) next() time.Time {
 }
 
 // due takes out a timer whose time has come.
-func (t *timers) due(now time.Time) (group.Timer, bool) {
+func (t *timers) due(now time.Time) (machine.Timer, bool) {
 	if len(t.heap) == 0 || t.heap[0].At.After(now) {
-		return group.Timer{}, false
+		return machine.Timer{}, false
 	}
 	a := heap.Pop(&t.heap).(*armed)
 	delete(t.byKey, a.Key)

@@ -1,13 +1,13 @@
-package coordinator
+package group
 
 import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Failed returns the answer that tells a client of an error that is not about
+// failed returns the answer that tells a client of an error that is not about
 // its request but about the coordinator; nil makes it a success.
-func Failed(req kmsg.Request, err *kerr.Error) kmsg.Response {
+func failed(req kmsg.Request, err *kerr.Error) kmsg.Response {
 	var code int16
 	if err != nil {
 		code = err.Code

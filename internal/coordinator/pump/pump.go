@@ -1,0 +1,239 @@
+// Package pump stands between a core and its log, and is as pure as the core:
+// data in, data out, without lock, goroutine or clock. The runtime in package
+// coordinator wraps it for a broker; the simulator runs this very code over a log
+// that fails.
+//
+//	event ─→ core.Step ─┬─ batches ─→ queue ─→ one append under way ─→ durable
+//	                    ├─ replies, sends, journal ─→ held until then
+//	                    └─ timers, tasks ─→ at once
+//
+// While an append is under way, the batches of further steps queue up and are
+// merged into the next one (group commit). What a step lets out, also a reply
+// without records, waits for all records before it: nobody reads what is not
+// durable.
+//
+// A pump has lives. An append that fails ends one: the core has state that the
+// log lacks, so it is dropped with all that waits, and a new core is loaded.
+// What comes from an earlier life (the outcome of an append, an answer, the
+// result of a task) is recognised by its number and ignored.
+package pump
+
+import (
+	"time"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
+
+// phase is where a pump is in its life.
+type phase int8
+
+const (
+	loading phase = iota
+	active
+	ended
+)
+
+// maxRecords bounds an append; what is more makes several in a row.
+const maxRecords = 10_000
+
+// Pump carries one core. The zero value is not ready: see New.
+type Pump struct {
+	core   machine.Core
+	life   uint64
+	phase  phase
+	timers timers
+	later  []machine.Event // that came while it loaded
+
+	queue    []queued // asked for, not yet under way
+	under    *queued  // the append under way, nil if there is none
+	asked    uint64   // records that steps have asked for in this life
+	durable  uint64   // how many of them are durable
+	maxBatch int      // as of the last input
+
+	replies held[machine.Reply]
+	sends   held[machine.Send]
+	journal held[journal.Entry]
+	out     Out
+}
+
+// queued is a batch that waits for its append, or is under way.
+type queued struct {
+	machine.Batch
+	bytes int
+	tags  []tag
+}
+
+// tag is where in a batch the core wants to know the offset of.
+type tag struct {
+	index int
+	tag   uint64
+}
+
+// Out is what is to be done now, by whoever runs the pump.
+type Out struct {
+	Replies []machine.Reply
+	Sends   []machine.Send
+	Tasks   []machine.Task
+	Journal []journal.Entry
+	Append  *Append // nil if nothing is to be appended
+	// Lost says that the life is over: everybody who waits is to be told, and a
+	// core to be loaded for the life that Life returns now.
+	Lost bool
+}
+
+// Append is one record batch to append. Its outcome belongs to Appended.
+type Append struct {
+	Life uint64
+	machine.Batch
+}
+
+// New returns a pump that wants a core to be loaded for its first life.
+func New() *Pump { return &Pump{life: 1} }
+
+// Life returns the number of the current life.
+func (p *Pump) Life() uint64 { return p.life }
+
+// Active says that requests are handled.
+func (p *Pump) Active() bool { return p.phase == active }
+
+// Loading says that a core is to be loaded.
+func (p *Pump) Loading() bool { return p.phase == loading }
+
+// Next returns when Fire is to be called, the zero time for never.
+func (p *Pump) Next() time.Time { return p.timers.next() }
+
+// Drain returns what is to be done. It may be used until the next call of any
+// method.
+func (p *Pump) Drain() Out {
+	p.advance()
+	out := p.out
+	p.out = Out{Replies: out.Replies[:0], Sends: out.Sends[:0], Tasks: out.Tasks[:0], Journal: out.Journal[:0]}
+	return out
+}
+
+// Begin begins a life with a core that has replayed the log, unless the life
+// that it was loaded for is over.
+func (p *Pump) Begin(life uint64, core machine.Core, in machine.Input) bool {
+	if life != p.life || p.phase != loading {
+		return false
+	}
+	p.core, p.phase = core, active
+	p.step(in, machine.Loaded{})
+	for _, e := range p.later {
+		p.step(in, e)
+	}
+	p.later = nil
+	return true
+}
+
+// Request has a request handled; false says that nobody is here to do so.
+func (p *Pump) Request(in machine.Input, r machine.Request) bool {
+	if p.phase != active {
+		return false
+	}
+	p.step(in, r)
+	return true
+}
+
+// Tell has an event handled that is about everybody, after the load if there is
+// one. A load goes by the newest topics in any case.
+func (p *Pump) Tell(in machine.Input, e machine.Event) {
+	switch _, topics := e.(machine.TopicsChanged); {
+	case p.phase == active:
+		p.step(in, e)
+	case p.phase == loading && !topics:
+		p.later = append(p.later, e)
+	}
+}
+
+// Fire has the timers handled whose time has come.
+func (p *Pump) Fire(in machine.Input) {
+	for p.phase == active {
+		t, ok := p.timers.due(in.Now)
+		if !ok {
+			return
+		}
+		p.step(in, machine.TimerFired{Key: t.Key, Seq: t.Seq})
+	}
+}
+
+// Sent has the outcome of a send handled.
+func (p *Pump) Sent(life uint64, in machine.Input, s machine.Sent) { p.result(life, in, s) }
+
+// TaskDone has the result of a task handled.
+func (p *Pump) TaskDone(life uint64, in machine.Input, d machine.TaskDone) { p.result(life, in, d) }
+
+func (p *Pump) result(life uint64, in machine.Input, e machine.Event) {
+	if life == p.life && p.phase == active {
+		p.step(in, e)
+	}
+}
+
+// Appended takes the outcome of an append: where its first record is, or that it
+// failed, which leaves open whether it is stored.
+func (p *Pump) Appended(life uint64, in machine.Input, base int64, failed bool) {
+	if life != p.life || p.phase != active || p.under == nil {
+		return
+	}
+	if failed {
+		p.lose()
+		return
+	}
+	done := p.under
+	p.under, p.maxBatch = nil, in.MaxBatch
+	p.durable += uint64(max(len(done.Records), 1))
+	p.release()
+	for _, t := range done.tags {
+		p.step(in, machine.Appended{Tag: t.tag, Offset: base + int64(t.index)})
+	}
+}
+
+// End ends the pump. Whoever waits is to be told by whoever runs it.
+func (p *Pump) End() {
+	p.drop()
+	p.phase = ended
+}
+
+// lose ends a life whose core has state that the log lacks.
+func (p *Pump) lose() {
+	p.drop()
+	p.phase = loading
+	p.life++
+	p.out.Lost = true
+}
+
+// drop forgets the core and all that waits.
+func (p *Pump) drop() {
+	*p = Pump{life: p.life, later: p.later}
+}
+
+// step gives the core an event and takes in its effects.
+func (p *Pump) step(in machine.Input, e machine.Event) {
+	in.Event = e
+	p.maxBatch = in.MaxBatch
+	fx := p.core.Step(in)
+	for _, t := range fx.Timers {
+		p.timers.set(t)
+	}
+	for i := range fx.Batches {
+		p.enqueue(&fx.Batches[i])
+	}
+	p.out.Tasks = append(p.out.Tasks, fx.Tasks...)
+	if p.asked == p.durable {
+		p.out.Replies = append(p.out.Replies, fx.Replies...)
+		p.out.Sends = append(p.out.Sends, fx.Sends...)
+		p.out.Journal = append(p.out.Journal, fx.Journal...)
+		return
+	}
+	p.replies.hold(p.asked, fx.Replies)
+	p.sends.hold(p.asked, fx.Sends)
+	p.journal.hold(p.asked, fx.Journal)
+}
+
+// release lets out what waited for records that are durable now.
+func (p *Pump) release() {
+	p.out.Replies = p.replies.release(p.durable, p.out.Replies)
+	p.out.Sends = p.sends.release(p.durable, p.out.Sends)
+	p.out.Journal = p.journal.release(p.durable, p.out.Journal)
+}

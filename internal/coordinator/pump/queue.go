@@ -1,0 +1,107 @@
+package pump
+
+import "muster/internal/machine"
+
+// enqueue takes a batch that a step asks for. Plain ones are merged with what
+// waits already.
+func (p *Pump) enqueue(b *machine.Batch) {
+	if len(b.Records) == 0 && b.Control == nil {
+		return
+	}
+	p.asked += uint64(max(len(b.Records), 1))
+	plain := !isWhole(b)
+	if last := len(p.queue) - 1; last < 0 || !plain || isWhole(&p.queue[last].Batch) {
+		p.queue = append(p.queue, queued{Batch: machine.Batch{Whole: !plain, Producer: b.Producer, Control: b.Control}})
+	}
+	q := &p.queue[len(p.queue)-1]
+	if b.Tag != 0 {
+		q.tags = append(q.tags, tag{index: len(q.Records), tag: b.Tag})
+	}
+	q.Records = append(q.Records, b.Records...)
+	q.bytes += b.Size()
+}
+
+func isWhole(b *machine.Batch) bool { return b.Whole || b.Producer != nil || b.Control != nil }
+
+// advance has the next append begin, unless one is under way.
+func (p *Pump) advance() {
+	if p.under != nil || len(p.queue) == 0 {
+		return
+	}
+	next := p.queue[0]
+	n := p.fits(&next)
+	if n < len(next.Records) {
+		next = p.queue[0].split(n)
+	} else {
+		p.queue[0] = queued{}
+		if p.queue = p.queue[1:]; len(p.queue) == 0 {
+			p.queue = nil
+		}
+	}
+	p.under = &next
+	p.out.Append = &Append{Life: p.life, Batch: next.Batch}
+}
+
+// fits returns how many of a batch's records go into one append: all of them,
+// unless it is a plain batch that has grown too large.
+func (p *Pump) fits(q *queued) int {
+	if q.Whole || len(q.Records) <= maxRecords && (p.maxBatch <= 0 || q.bytes <= p.maxBatch) {
+		return len(q.Records)
+	}
+	n, bytes := 0, 0
+	for n < min(len(q.Records), maxRecords) {
+		bytes += machine.RecordOverhead + q.Records[n].Size()
+		if p.maxBatch > 0 && bytes > p.maxBatch {
+			break
+		}
+		n++
+	}
+	return max(n, 1) // A core does not ask for what is too large; the log decides.
+}
+
+// split takes the first n records off a batch, and what belongs to them.
+func (q *queued) split(n int) queued {
+	first := queued{Batch: machine.Batch{Records: q.Records[:n:n]}}
+	q.Records = q.Records[n:]
+	for len(q.tags) > 0 && q.tags[0].index < n {
+		first.tags = append(first.tags, q.tags[0])
+		q.tags = q.tags[1:]
+	}
+	for i := range q.tags {
+		q.tags[i].index -= n
+	}
+	first.bytes = first.Size()
+	q.bytes -= first.bytes
+	return first
+}
+
+// held is things that wait for records to be durable, in the order in which
+// they came.
+type held[T any] struct {
+	items []waits[T]
+	first int // before it they are gone
+}
+
+type waits[T any] struct {
+	until uint64 // so many records must be durable
+	item  T
+}
+
+func (h *held[T]) hold(until uint64, items []T) {
+	for _, item := range items {
+		h.items = append(h.items, waits[T]{until, item})
+	}
+}
+
+// release moves what has waited for long enough to out.
+func (h *held[T]) release(durable uint64, out []T) []T {
+	for h.first < len(h.items) && h.items[h.first].until <= durable {
+		out = append(out, h.items[h.first].item)
+		h.items[h.first] = waits[T]{}
+		h.first++
+	}
+	if h.first == len(h.items) {
+		h.items, h.first = h.items[:0], 0
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package group
+
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+)
+
+// imageOf returns metadata with topics of these ids.
+func imageOf(topics map[string]byte) *metadata.Image {
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		panic(err)
+	}
+	edit := metadata.NewImage(defaults).Edit()
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{15: topics[name]}})
+	}
+	return edit.Image()
+}
+
+// committedTo lists the topics that groups have committed offsets of, under no
+// particular id.
+func (s *Shard) committedTo() map[string]byte {
+	out := map[string]byte{}
+	for _, g := range s.groups {
+		for topic := range g.offsets {
+			out[topic] = 0
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// loaded brings groups to life after their records were replayed: a group with
+// members is Stable at the generation that was last synced, and its members have
+// their whole session timeout to be heard of. One that was rebalancing is so
+// again.
+func (x *step) loaded() {
+	for _, id := range x.groupIDs() {
+		g := x.groups[id]
+		x.forgetDeleted(g)
+		if x.groups[id] != g {
+			continue
+		}
+		resumes := g.isUnsettled()
+		if !resumes {
+			x.forgetUnsettled(g)
+		}
+		if x.groups[id] == g {
+			x.wake(g, resumes)
+		}
+	}
+	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
+}
+
+// wake makes a group that was loaded live.
+func (x *step) wake(g *group, resumes bool) {
+	g.revive(x.now)
+	if resumes && g.rebalancing != nil {
+		g.loads = g.rebalancing.Loads
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		x.touch(g, m, g.patience(m.session))
+	}
+	if g.members.len() > 0 {
+		x.note(g, KindLoaded)
+	}
+	switch {
+	case resumes:
+		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: min(g.loads+1, maxLoads)}})
+		x.prepareRebalance(g, Trigger{Kind: TriggerResumed})
+	case g.members.len() > x.cfg.MaxSize:
+		x.prepareRebalance(g, Trigger{Kind: TriggerMaxSize})
+	}
+}
+
+const (
+	// maxLoads is how often it is counted that a group was loaded in the middle
+	// of one rebalance.
+	maxLoads = 30
+	// minPatience is what is left, at least, of any patience.
+	minPatience = time.Second
+)
+
+// patience is how long somebody is waited for in a rebalance that goes on after
+// a load. Each load begins the wait anew, so a coordinator that is restarted
+// again and again would wait for a member that is dead for ever: every load in
+// the middle of the same rebalance halves it.
+func (g *group) patience(d time.Duration) time.Duration {
+	if g.loads == 0 {
+		return d
+	}
+	return max(d>>g.loads, min(d, minPatience))
+}
+
+// isUnsettled says that the group was rebalancing when its records were written:
+// a rebalance had begun after the generation that they have, or somebody had
+// left it.
+func (g *group) isUnsettled() bool {
+	if g.hard == nil || len(g.hard.Members) == 0 {
+		return false
+	}
+	if g.rebalancing != nil && g.rebalancing.Generation == g.hard.Generation {
+		return true
+	}
+	for i := range g.hard.Members {
+		if g.hasLeft(g.hard.Members[i].MemberID) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *group) hasLeft(id string) bool {
+	generation, ok := g.departed[id]
+	return ok && generation == g.hard.Generation
+}
+
+// forgetUnsettled removes what was noted of a rebalance that is over.
+func (x *step) forgetUnsettled(g *group) {
+	if g.rebalancing != nil {
+		x.write(&RebalanceRecord{Group: g.id})
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
+		x.write(&DepartureRecord{Group: g.id, Member: id})
+	}
+}
+
+// revive makes the soft state follow from the hard state.
+func (g *group) revive(now time.Time) {
+	g.state, g.since = Empty, now
+	v := g.hard
+	if v == nil {
+		return
+	}
+	g.generation, g.protocolType = v.Generation, v.ProtocolType
+	if v.CurrentStateTimestamp >= 0 {
+		g.since = time.UnixMilli(v.CurrentStateTimestamp)
+	}
+	if len(v.Members) == 0 {
+		return
+	}
+	g.state = Stable
+	if v.Protocol != nil {
+		g.protocol = *v.Protocol
+	}
+	for i := range v.Members {
+		if !g.hasLeft(v.Members[i].MemberID) {
+			g.add(g.reviveMember(&v.Members[i]), v.ProtocolType)
+		}
+	}
+	if v.Leader != nil && g.members.get(*v.Leader) != nil {
+		g.leader = *v.Leader
+	}
+}
+
+// reviveMember makes a member of its record. Of the protocols that it supported
+// only the selected one is known.
+func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember) *member {
+	m := &member{
+		id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: e.ClientHost,
+		session:   time.Duration(e.SessionTimeoutMillis) * time.Millisecond,
+		rebalance: time.Duration(e.RebalanceTimeoutMillis) * time.Millisecond,
+		protocols: []protocol{{name: g.protocol, metadata: e.Subscription}},
+		assigned:  e.Assignment,
+		stored:    e.MemberID,
+		loaded:    true,
+	}
+	if e.RebalanceTimeoutMillis < 0 {
+		m.rebalance = m.session // A value of version 0, which does not know it.
+	}
+	return m
+}

@@ -1,0 +1,101 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// emptyGroup is the record of a group that nobody has joined yet.
+func emptyGroup(id string) *GroupRecord {
+	v := kmsg.NewGroupMetadataValue()
+	v.Version, v.CurrentStateTimestamp = groupValueVersion, -1
+	return &GroupRecord{Group: id, Value: &v}
+}
+
+// record returns the record of the group as it is now.
+func (g *group) record() *GroupRecord {
+	v := kmsg.NewGroupMetadataValue()
+	v.Version = groupValueVersion
+	v.ProtocolType, v.Generation = g.protocolType, g.generation
+	v.CurrentStateTimestamp = g.since.UnixMilli()
+	if g.members.len() > 0 {
+		protocol, leader := g.protocol, g.leader
+		v.Protocol, v.Leader = &protocol, &leader
+		v.Members = make([]kmsg.GroupMetadataValueMember, 0, g.members.len())
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		e := kmsg.NewGroupMetadataValueMember()
+		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
+		e.RebalanceTimeoutMillis = int32(m.rebalance / time.Millisecond)
+		e.SessionTimeoutMillis = int32(m.session / time.Millisecond)
+		e.Subscription, e.Assignment = m.metadata(g.protocol), m.assigned
+		v.Members = append(v.Members, e)
+	}
+	return &GroupRecord{Group: g.id, Value: &v}
+}
+
+// fits says whether a record can be stored. What cannot is refused before
+// anything is changed, for the sake of everybody else in the shard.
+func (x *step) fits(r machine.Record) bool {
+	return x.maxBatch <= 0 || machine.RecordOverhead+r.Size() <= x.maxBatch
+}
+
+// store stores the group as it is now. With that a rebalance is over, and so is
+// what was noted of it.
+func (x *step) store(g *group, r *GroupRecord) {
+	x.write(r)
+	if g.rebalancing != nil {
+		x.write(&RebalanceRecord{Group: g.id})
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
+		x.write(&DepartureRecord{Group: g.id, Member: id})
+	}
+	for m := g.members.first; m != nil; m = m.next {
+		m.stored = m.id
+	}
+	g.leaving, g.loads = nil, 0
+}
+
+// leaves notes that a member whom the log knows is one no more.
+func (x *step) leaves(g *group, m *member) {
+	if m.stored != "" {
+		g.leaving = append(g.leaving, m.stored)
+		m.stored = ""
+	}
+}
+
+// unsettled notes that the group is on its way to another generation. What it
+// takes for a successor to go on from there is written at the end of the step,
+// if the step does not get there itself.
+func (x *step) unsettled(g *group) {
+	if !g.changed {
+		g.changed = true
+		x.changed = append(x.changed, g)
+	}
+}
+
+// flush writes that groups are rebalancing, and who is a member no more: a
+// member whose leave was acknowledged must not come back with a successor, which
+// would let it hold its partitions for a whole session timeout. Kafka forgets
+// it.
+func (x *step) flush() {
+	for _, g := range x.changed {
+		g.changed = false
+		if g.state != PreparingRebalance && g.state != CompletingRebalance || g.hard == nil || len(g.hard.Members) == 0 {
+			continue
+		}
+		if g.rebalancing == nil || g.rebalancing.Generation != g.hard.Generation {
+			x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.hard.Generation}})
+		}
+		for _, id := range g.leaving {
+			x.write(&DepartureRecord{g.id, id, &Departure{Generation: g.hard.Generation}})
+		}
+		g.leaving = nil
+	}
+	x.changed = x.changed[:0]
+}

@@ -1,0 +1,199 @@
+// Package machine is the contract between a pure core and the runtime that
+// carries it: what goes into a step, what comes out, and what a log gives back.
+//
+// A core (package group is one) is a deterministic state machine over one
+// partition of an internal topic, its shard. It is told everything: the time,
+// sixteen fresh random bytes, the metadata as of one moment, and one event. It
+// returns data:
+//
+//	Input{Now, Fresh, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Journal}
+//
+// The rules that every core may rely on, and that package pump keeps:
+//
+//   - Batches are appended in the order in which they were asked for, one at a
+//     time. A batch marked Whole is one record batch; the others may be merged
+//     with their neighbours, or split between records.
+//   - Replies, sends and journal entries go out once the batches of their own
+//     step and of all steps before it are durable. Timers and tasks begin at
+//     once: nobody outside sees them.
+//   - There is no rollback. If an append fails, the core is dropped with all that
+//     waits, and a new one replays the log. Answers to sends, results of tasks
+//     and timers of the old one never reach the new one.
+//   - Replay is total: compaction may have removed any record that has a newer
+//     one of the same key, so records come in any order and of unknown things.
+//   - After the last Replay comes a Loaded event, before any other.
+//
+// This package has types only. It knows no core and no runtime.
+package machine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
+	"muster/internal/metadata"
+)
+
+// Core is a shard's state machine. A step's effects may be used until the next
+// step; what they point to is never changed again.
+type Core interface {
+	Step(Input) Effects
+	// Replay applies a batch that was read from the log.
+	Replay(Stored)
+}
+
+// Kind is what a runtime knows of a kind of core beyond its steps.
+type Kind struct {
+	// Name is what the core coordinates, for people: "groups".
+	Name string
+	// New returns a core that knows nothing yet.
+	New func() Core
+	// Decode reads a record; ErrUnknownRecord says that it may be skipped.
+	Decode func(key, value []byte) (Record, error)
+	// Fail is the answer that tells a client of an error that is not about its
+	// request but about the coordinator.
+	Fail func(kmsg.Request, *kerr.Error) kmsg.Response
+	// NeedsFresh says whether an event may need fresh random bytes.
+	NeedsFresh func(Event) bool
+	// WhileLoading is the answer to a request that is not made to wait for a
+	// load; nil for most, which are told that one is in progress.
+	WhileLoading func(kmsg.Request) kmsg.Response
+}
+
+// ErrUnknownRecord says that a record is of a kind that the core does not know,
+// and may be skipped: it is of a newer version, or somebody else's.
+var ErrUnknownRecord = errors.New("unknown kind of record")
+
+// Input is one event with what is needed to handle it.
+type Input struct {
+	Now   time.Time
+	Fresh [16]byte // zero unless NeedsFresh
+	// Image is the metadata as of this moment.
+	Image *metadata.Image
+	// MaxBatch is how many bytes of records fit into one record batch. What does
+	// not fit a core refuses, for the request that asks for it alone, before it
+	// changes anything.
+	MaxBatch int
+	Event    Event
+}
+
+// Event is one of those below, or one that a core defines for itself, such as a
+// change of its settings.
+type Event interface{ IsEvent() }
+
+// RequestID names a request until it is answered. It is never zero.
+type RequestID uint64
+
+// Request is a client's request. Byte slices in it may be used again when Step
+// returns.
+type Request struct {
+	ID       RequestID
+	ClientID string
+	Host     string
+	Msg      kmsg.Request
+}
+
+// TimerFired says that the time of a timer has come.
+type TimerFired struct {
+	Key TimerKey
+	Seq uint64
+}
+
+// TopicsChanged names topics that were created, changed or deleted. The image
+// says what they are now.
+type TopicsChanged struct{ Topics []string }
+
+// Loaded says that all records have been replayed. Topics may have gone since
+// they were written: the core holds what it has against the image.
+type Loaded struct{}
+
+// Appended says that a batch with a tag is durable, and where its first record
+// is.
+type Appended struct {
+	Tag    uint64
+	Offset int64
+}
+
+// Sent is the outcome of a send: an answer, or why there is none.
+type Sent struct {
+	ID  uint64
+	Msg kmsg.Response
+	Err error
+}
+
+// TaskDone is the result of a task.
+type TaskDone struct {
+	ID     uint64
+	Result any
+}
+
+// IsEvent implements Event.
+func (Request) IsEvent() {}
+
+// IsEvent implements Event.
+func (TimerFired) IsEvent() {}
+
+// IsEvent implements Event.
+func (TopicsChanged) IsEvent() {}
+
+// IsEvent implements Event.
+func (Loaded) IsEvent() {}
+
+// IsEvent implements Event.
+func (Appended) IsEvent() {}
+
+// IsEvent implements Event.
+func (Sent) IsEvent() {}
+
+// IsEvent implements Event.
+func (TaskDone) IsEvent() {}
+
+// Effects is what a step wants done.
+type Effects struct {
+	Batches []Batch         // append in order
+	Sends   []Send          // send once all batches so far are durable
+	Tasks   []Task          // begin at once
+	Replies []Reply         // release once all batches so far are durable
+	Timers  []Timer         // arm or cancel at once
+	Journal []journal.Entry // what happened and why, for people, once it is durable
+}
+
+// Reply answers a request.
+type Reply struct {
+	ID  RequestID
+	Msg kmsg.Response
+}
+
+// Send is a request to another broker, or to this one. Its outcome comes back
+// as Sent with the same id, which the core chooses.
+type Send struct {
+	ID  uint64
+	To  int32 // node id
+	Msg kmsg.Request
+}
+
+// Task is work that would hold the shard's lock for too long. Run must be pure
+// and touch nothing that the core changes: it runs on another goroutine. Its
+// result comes back as TaskDone with the same id, which the core chooses.
+type Task struct {
+	ID  uint64
+	Run func() any
+}
+
+// TimerKey names a timer. There is one of each key at most.
+type TimerKey struct {
+	Kind   string // what it is for
+	ID     string // of the group, or whatever the core has many of
+	Member string // of the group, if it is about one
+}
+
+// Timer arms a timer, replacing the one of the same key, or cancels it.
+type Timer struct {
+	Key    TimerKey
+	Seq    uint64 // to be given back when it fires, so that a stale one is ignored
+	At     time.Time
+	Cancel bool
+}

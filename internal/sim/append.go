@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"time"
+
+	"muster/internal/coordinator/pump"
+)
+
+// flight is an append on its way to the log.
+type flight struct {
+	*pump.Append
+	over bool // it has arrived, or never will
+}
+
+// send has a batch appended, which takes a while. There is one at a time.
+func (c *coordinator) send(a *pump.Append) {
+	w := c.w
+	if c.flight != nil {
+		w.violated("a second append begins before the first has ended")
+	}
+	if a.Life != c.life {
+		w.violated("an append of life %d in life %d", a.Life, c.life)
+	}
+	f := &flight{Append: a}
+	c.flight = f
+	w.moment(momentAppend)
+	if len(a.Records) < c.emitted-c.landed {
+		w.count("append of a part of what waits")
+	}
+	d := w.about(w.plan.append) + 100*time.Microsecond
+	if w.chance(w.faults().appendSlow) {
+		d = w.between(100*time.Millisecond, 3*time.Second)
+		w.count("slow append")
+	}
+	c.appendAt = w.now + d
+	w.at(c.appendAt, func() { c.arrive(f) })
+}
+
+// arrive is when the log gets an append: it is refused if the log was opened by
+// another since, and may fail, also after it was stored, and be stored even after
+// it was said to have failed.
+func (c *coordinator) arrive(f *flight) {
+	w := c.w
+	if f.over {
+		return
+	}
+	f.over = true
+	switch {
+	case c.epoch != w.log.epoch:
+		w.tracef("broker %d: append refused, epoch %d is over", c.broker.id, c.epoch)
+		w.count("append fenced")
+		c.outcome(f, 0, true)
+	case w.chance(w.faults().appendFails) || w.failNext && !w.calm:
+		w.failNext = false
+		w.count("append failed")
+		w.tracef("broker %d: append failed", c.broker.id)
+		switch w.rand.IntN(3) {
+		case 0:
+			w.log.append(c, f)
+			w.count("append failed but durable")
+		case 1:
+			w.after(w.between(0, 50*time.Millisecond), func() {
+				if c.epoch == w.log.epoch {
+					w.log.append(c, f)
+					w.count("append arrived after it had failed")
+				}
+			})
+		}
+		c.outcome(f, 0, true)
+	default:
+		base := w.log.append(c, f)
+		if !w.chance(w.faults().appendSlow) {
+			c.outcome(f, base, false)
+			return
+		}
+		w.count("append answered late")
+		w.after(w.between(0, 500*time.Millisecond), func() { c.outcome(f, base, false) })
+	}
+}
+
+// outcome tells the pump what became of an append, whichever life it is in.
+func (c *coordinator) outcome(f *flight, base int64, failed bool) {
+	s := c.shell
+	if s.gone {
+		return
+	}
+	if c.flight == f {
+		c.flight = nil
+	}
+	in := c.w.input()
+	in.MaxBatch /= 8 // As if the setting had been lowered, so that what waits is appended in parts.
+	s.pump.Appended(f.Life, in, base, failed)
+	s.current.drain()
+}
