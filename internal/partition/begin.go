@@ -49,7 +49,7 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *fli
 	l, known, err := p.admit(ctx, b, f)
 	if err == nil && known == nil {
 		if f.producer >= 0 {
-			remember(p.producers, b, now)
+			p.producers.Note(b, now)
 			p.lastBatch(f).BaseOffset = unknownOffset
 		}
 		p.flights = append(p.flights, f)

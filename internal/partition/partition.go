@@ -39,7 +39,7 @@ type Partition struct {
 	highWatermark atomic.Int64
 
 	mu        sync.Mutex // orders appends
-	producers map[int64]*store.Producer
+	producers store.ProducerMap
 	closed    bool
 
 	failed atomic.Bool // the log must be opened again before it can append
@@ -189,7 +189,7 @@ func (p *Partition) close(ctx context.Context) error {
 	_, end := l.Bounds()
 	var err error
 	if len(p.producers) > 0 {
-		err = l.SaveProducers(ctx, p.producerList(), end)
+		err = l.SaveProducers(ctx, p.producers.List(), end)
 	}
 	// Appends under way need the lock to land, and Close waits for them.
 	p.mu.Unlock()

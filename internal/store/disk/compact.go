@@ -13,10 +13,6 @@ import (
 	"muster/internal/store"
 )
 
-// maxCompactionKeys bounds the memory of one pass over a log. If a log has
-// more different keys, the rest waits for the next pass.
-const maxCompactionKeys = 2_000_000
-
 // Compact implements store.Log. Closed segments are written anew without the
 // records that a newer one of the same key makes obsolete, several into one
 // where they have become small.
@@ -34,17 +30,17 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 	if !l.worthCompacting(closed, c) {
 		return nil
 	}
-	latest, end, err := l.latestOffsets(ctx, closed)
+	p := pass{log: l, ctx: ctx, rule: store.NewCompactionPass(c, l.cleaned)}
+	end, err := p.noteKeys(closed)
 	if err != nil {
 		return l.storageError("compact", err)
 	}
-	p := pass{log: l, ctx: ctx, latest: latest, cleanedTo: l.cleanedTo, horizon: c.Now.Add(-c.DeleteRetention).UnixMilli()}
 	for group := range groups(closed[:end], maxSize) {
 		if err := p.rewrite(group); err != nil {
 			return l.storageError("compact", err)
 		}
 	}
-	l.cleanedTo = closed[end-1].sum.next
+	l.cleaned = l.cleaned.After(closed[end-1].sum.next, c)
 	return nil
 }
 
@@ -62,8 +58,7 @@ func (l *log) compactable(c store.Compaction) (closed []*segment, maxSize int64)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, s := range l.segments {
-		recent := c.MinLag > 0 && s.sum.maxTS > c.Now.Add(-c.MinLag).UnixMilli()
-		if !s.closed || s.sum.next > c.NextOffset || recent {
+		if !s.closed || s.sum.next > c.NextOffset || c.Young(s.sum.maxTS) {
 			break
 		}
 		closed = append(closed, s)
@@ -71,47 +66,39 @@ func (l *log) compactable(c store.Compaction) (closed []*segment, maxSize int64)
 	return closed, min(l.cfg.SegmentBytes, math.MaxInt32)
 }
 
-// worthCompacting applies min.cleanable.dirty.ratio and max.compaction.lag.ms.
+// worthCompacting says whether enough of the segments is dirty, or some of it
+// for too long.
 func (l *log) worthCompacting(closed []*segment, c store.Compaction) bool {
 	var total, dirty int64
-	late := false
+	oldest := int64(record.NoTimestamp)
 	for _, s := range closed {
 		total += s.sum.size
-		if s.base >= l.cleanedTo {
-			dirty += s.sum.size
-			late = late || c.MaxLag > 0 && s.sum.maxTS < c.Now.Add(-c.MaxLag).UnixMilli()
-		}
-	}
-	return dirty > 0 && (late || float64(dirty) >= c.MinDirtyRatio*float64(total))
-}
-
-// latestOffsets returns the newest offset of every key in the segments not yet
-// compacted, and how many segments it got through.
-func (l *log) latestOffsets(ctx context.Context, closed []*segment) (map[string]int64, int, error) {
-	latest := map[string]int64{}
-	for i, s := range closed {
-		if s.base < l.cleanedTo {
+		if s.base < l.cleaned.NextOffset() {
 			continue
 		}
-		err := l.eachBatch(ctx, s, func(b record.Batch) error {
-			if b.Control() {
-				return nil
-			}
-			return b.ScanKeys(func(k *record.Keyed) error {
-				if k.HasKey {
-					latest[string(k.Key)] = k.Offset
-				}
-				return nil
-			})
-		})
-		if err != nil {
-			return nil, 0, err
+		if dirty == 0 {
+			oldest = s.sum.maxTS
 		}
-		if len(latest) >= maxCompactionKeys {
-			return latest, i + 1, nil
+		dirty += s.sum.size
+	}
+	return c.Worth(dirty, total, oldest)
+}
+
+// noteKeys shows the pass the keys of the segments not yet compacted, and
+// returns how many segments it got through.
+func (p *pass) noteKeys(closed []*segment) (int, error) {
+	for i, s := range closed {
+		if s.base < p.cleaned.NextOffset() {
+			continue
+		}
+		if err := p.eachBatch(p.ctx, s, p.rule.Note); err != nil {
+			return 0, err
+		}
+		if p.rule.Full() {
+			return i + 1, nil
 		}
 	}
-	return latest, len(closed), nil
+	return len(closed), nil
 }
 
 func (l *log) eachBatch(ctx context.Context, s *segment, fn func(record.Batch) error) error {
@@ -154,30 +141,8 @@ func groups(segments []*segment, maxSize int64) func(func([]*segment) bool) {
 // pass is one compaction of a log.
 type pass struct {
 	*log
-	ctx       context.Context
-	latest    map[string]int64
-	cleanedTo int64 // tombstones below have been seen by an earlier pass
-	horizon   int64 // tombstones older than this may go
-}
-
-// keep decides about one record. Records without key cannot be superseded and
-// have no place in a compacted log.
-func (p *pass) keep(r *record.Keyed) bool {
-	if !r.HasKey {
-		return false
-	}
-	if newest, ok := p.latest[string(r.Key)]; ok && newest > r.Offset {
-		return false
-	}
-	return !r.Tombstone || r.Offset >= p.cleanedTo || r.Timestamp > p.horizon
-}
-
-// filter returns the batch as it shall remain, nil if nothing of it does.
-func (p *pass) filter(b record.Batch) (record.Batch, error) {
-	if b.Control() {
-		return b, nil
-	}
-	return b.Filter(p.keep)
+	ctx  context.Context
+	rule *store.CompactionPass
 }
 
 // rewrite replaces a group of segments by one. The file becomes the log's when
@@ -230,7 +195,7 @@ func (p *pass) writeCleaned(seg *segment, name string, group []*segment) (change
 	interval := p.interval()
 	for _, s := range group {
 		err = p.eachBatch(p.ctx, s, func(b record.Batch) error {
-			kept, err := p.filter(b)
+			kept, err := p.rule.Filter(b)
 			changed = changed || len(kept) != len(b) || kept.CRC() != b.CRC()
 			if err != nil || kept == nil {
 				return err

@@ -27,9 +27,9 @@ type log struct {
 	dir    string
 	loaded atomic.Bool
 
-	halting   atomic.Int32 // how many want maintenance to stop
-	maintain  sync.Mutex
-	cleanedTo int64 // compaction has seen everything below
+	halting  atomic.Int32 // how many want maintenance to stop
+	maintain sync.Mutex
+	cleaned  store.Cleaned
 
 	appendMu sync.Mutex
 	owner    *handle
@@ -133,20 +133,7 @@ func (l *log) publish(b record.Batch) {
 	defer l.mu.Unlock()
 	l.active().note(b, l.cfg.IndexInterval)
 	l.logEnd = b.LastOffset() + 1
-	l.epochs = addEpoch(l.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
-}
-
-// addEpoch takes in where a batch of an epoch begins. An epoch before it that
-// begins there too has no record left since a trim, and is forgotten.
-func addEpoch(epochs []store.EpochStart, e store.EpochStart) []store.EpochStart {
-	n := len(epochs)
-	if n > 0 && epochs[n-1].Epoch >= e.Epoch {
-		return epochs
-	}
-	if n > 0 && epochs[n-1].Start == e.Start {
-		epochs = epochs[:n-1]
-	}
-	return append(epochs, e)
+	l.epochs = store.AddEpoch(l.epochs, b.LeaderEpoch(), b.BaseOffset())
 }
 
 // addSegment creates a segment file, durably, and makes it the active one. If
