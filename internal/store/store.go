@@ -166,7 +166,8 @@ type Log interface {
 	Compact(ctx context.Context, c Compaction) error
 
 	// Producers returns the producer state that the engine keeps, and the
-	// offset from which batches must be read to complete it.
+	// offset from which batches must be read to complete it. Who sent what
+	// Trim, Retain or Compact took away stays known.
 	Producers(ctx context.Context) ([]Producer, int64, error)
 	// SaveProducers offers the engine a snapshot of the producer state as of
 	// nextOffset. It is a hint: engines that know better ignore it.

@@ -35,6 +35,12 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 	if err != nil {
 		return l.storageError("compact", err)
 	}
+	l.appendMu.Lock()
+	err = l.coverProducers(closed[end-1].sum.next)
+	l.appendMu.Unlock()
+	if err != nil {
+		return l.storageError("compact", err)
+	}
 	for group := range groups(closed[:end], maxSize) {
 		if err := p.rewrite(group); err != nil {
 			return l.storageError("compact", err)

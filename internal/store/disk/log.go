@@ -34,12 +34,13 @@ type log struct {
 	appendMu sync.Mutex
 	owner    *handle
 	epoch    int32
-	made     bool // the folder exists
-	dirty    bool // the active segment has no index file that fits it
-	mustRoll bool // a roll has begun and must be completed
-	rewrite  bool // a sync failed while the log was loaded
-	shutDown bool // deleted, or the store is closed
-	replaced bool // the store has another log in its place
+	made     bool  // the folder exists
+	dirty    bool  // the active segment has no index file that fits it
+	mustRoll bool  // a roll has begun and must be completed
+	rewrite  bool  // a sync failed while the log was loaded
+	covered  int64 // producers are known without the batches below this offset
+	shutDown bool  // deleted, or the store is closed
+	replaced bool  // the store has another log in its place
 
 	// syncMu lets one sync at a time at the log, so that a roll cannot take a
 	// segment for durable while a sync of it is failing.

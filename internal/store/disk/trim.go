@@ -35,6 +35,9 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 			return l.storageError("trim", err)
 		}
 	}
+	if err := l.coverProducers(newStart); err != nil {
+		return l.storageError("trim", err)
+	}
 	content := strconv.FormatInt(newStart, 10) + "\n"
 	if err := writeFile(l.store.fs, path.Join(l.dir, startFile), []byte(content), true); err != nil {
 		return l.storageError("trim", err)
@@ -79,7 +82,7 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 		}
 		excess -= s.sum.size
 	}
-	return l.dropFirst(n)
+	return l.dropCovered(n)
 }
 
 func expired(s *segment, r store.Retention) bool {

@@ -245,6 +245,19 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 	return l.producers, max(l.producersNext, l.logStart), nil
 }
 
+// keepProducers takes the batches that begin below an offset into the producer
+// state, since they are about to go.
+func (l *log) keepProducers(next int64) {
+	producers := store.NewProducerMap(l.producers)
+	for _, b := range l.batches {
+		if b.BaseOffset() >= l.producersNext && b.BaseOffset() < next {
+			producers.Note(b, b.MaxTimestamp())
+			l.producersNext = b.LastOffset() + 1
+		}
+	}
+	l.producers = producers.List()
+}
+
 // SaveProducers implements store.Log.
 func (h *handle) SaveProducers(_ context.Context, producers []store.Producer, nextOffset int64) error {
 	h.mu.Lock()

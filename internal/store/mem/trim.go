@@ -26,6 +26,7 @@ func (l *log) trim(newStart int64) {
 	if newStart <= l.logStart {
 		return
 	}
+	l.keepProducers(newStart)
 	l.logStart = newStart
 	n := l.find(newStart)
 	for _, b := range l.batches[:n] {
@@ -85,6 +86,7 @@ func (h *handle) Compact(_ context.Context, c store.Compaction) error {
 		return nil
 	}
 	next := h.batches[end-1].LastOffset() + 1
+	h.keepProducers(next)
 	var kept []record.Batch
 	for _, b := range h.batches[:end] {
 		b, err := pass.Filter(b)
