@@ -77,9 +77,13 @@ func (c Cleaned) After(nextOffset int64, pass Compaction) Cleaned {
 // to have been compacted.
 func (c Cleaned) Before(nextOffset int64) Cleaned {
 	for i, p := range c {
-		if p.NextOffset > nextOffset {
-			return append(c[:i:i], CleanedPass{NextOffset: nextOffset, At: p.At})
+		if p.NextOffset <= nextOffset {
+			continue
 		}
+		if c = c[:i:i]; nextOffset > c.NextOffset() {
+			c = append(c, CleanedPass{NextOffset: nextOffset, At: p.At})
+		}
+		break
 	}
 	return c
 }

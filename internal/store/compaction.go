@@ -14,6 +14,7 @@ type Compaction struct {
 	MaxLag          time.Duration // max.compaction.lag.ms
 	MinDirtyRatio   float64       // min.cleanable.dirty.ratio
 	DeleteRetention time.Duration // delete.retention.ms: how long tombstones stay
+	MaxKeys         int           // how many keys a pass may hold in memory; 0 for the usual
 }
 
 // Worth says whether a log of which so many bytes have not been compacted yet
@@ -47,8 +48,9 @@ const (
 // says of each record from the start of the log on whether it stays.
 type CompactionPass struct {
 	latest  map[string]int64 // the newest offset of every key
-	bytes   int              // of those keys
-	cleaned Cleaned          // by earlier passes
+	maxKeys int
+	bytes   int     // of those keys
+	cleaned Cleaned // by earlier passes
 	// dropBefore is the moment at or before which a tombstone must have become
 	// clean to go now.
 	dropBefore int64
@@ -56,15 +58,19 @@ type CompactionPass struct {
 
 // NewCompactionPass begins a pass over a log that has been cleaned so far.
 func NewCompactionPass(c Compaction, cleaned Cleaned) *CompactionPass {
+	maxKeys := c.MaxKeys
+	if maxKeys <= 0 {
+		maxKeys = maxPassKeys
+	}
 	return &CompactionPass{
-		latest: map[string]int64{}, cleaned: cleaned,
+		latest: map[string]int64{}, maxKeys: maxKeys, cleaned: cleaned,
 		dropBefore: c.Now.Add(-c.DeleteRetention).UnixMilli(),
 	}
 }
 
-// Full says that no more keys may be noted.
+// Full says that no more batches may be noted.
 func (p *CompactionPass) Full() bool {
-	return len(p.latest) >= maxPassKeys || p.bytes >= maxPassBytes
+	return len(p.latest) >= p.maxKeys || p.bytes >= maxPassBytes
 }
 
 // NoteKey takes in the key of a record. Records come in the order of offsets.

@@ -87,6 +87,9 @@ func TestATombstoneGoesItsRetentionAfterThePassThatFirstLeftItClean(t *testing.T
 	cleaned = cleaned.After(6, c(1000*hour))
 	cleaned = cleaned.After(20, c(1010*hour))
 	cleaned = cleaned.After(20, c(1023*hour)) // Went no further.
+	if len(cleaned) != 2 {
+		t.Errorf("passes are %v", cleaned)
+	}
 	for _, x := range []struct {
 		now, offset int64
 		want        bool
@@ -125,8 +128,11 @@ func TestPassesOfCompactionAreFewAndNeverMakeATombstoneGoEarlier(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(again, cleaned) {
 		t.Errorf("%q was read as %v, %v", cleaned, again, err)
 	}
-	if got := cleaned.Before(1999).NextOffset(); got != 1999 {
-		t.Errorf("cut to 1999, the log is clean up to %d", got)
+	for _, cut := range []int64{0, 1, 1998, 1999, 2000, 5000} {
+		short := cleaned.Before(cut)
+		if again, err := ParseCleaned(short.String()); err != nil || short.NextOffset() != min(cut, 2000) || again.NextOffset() != short.NextOffset() {
+			t.Errorf("cut to %d, the log is clean up to %d: %q", cut, short.NextOffset(), short)
+		}
 	}
 }
 

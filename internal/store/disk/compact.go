@@ -20,33 +20,42 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 	l := h.log
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
-	l.appendMu.Lock()
-	err := h.mayChange()
-	l.appendMu.Unlock()
-	if err != nil {
+	if err := h.rollLate(c); err != nil {
 		return err
 	}
 	closed, maxSize := l.compactable(c)
-	if !l.worthCompacting(closed, c) {
-		return nil
+	worth, err := l.worthCompacting(closed, c)
+	if err != nil || !worth {
+		return err
 	}
 	p := pass{log: l, ctx: ctx, rule: store.NewCompactionPass(c, l.cleaned)}
-	end, err := p.noteKeys(closed)
+	next, err := p.run(closed, maxSize)
 	if err != nil {
 		return l.storageError("compact", err)
 	}
+	l.cleaned = l.cleaned.After(next, c)
+	l.writeCleaned()
+	return nil
+}
+
+// rollLate closes the active segment if max.compaction.lag.ms wants its records
+// compacted by now, and nobody may wait for the next append to do it.
+func (h *handle) rollLate(c store.Compaction) error {
+	l := h.log
 	l.appendMu.Lock()
-	err = l.coverProducers(closed[end-1].sum.next)
-	l.appendMu.Unlock()
-	if err != nil {
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil {
+		return err
+	}
+	if len(l.segments) == 0 {
+		return nil
+	}
+	if a := l.active(); a.sum.next > c.NextOffset || !c.Late(a.firstTS) {
+		return nil
+	}
+	if err := l.roll(); err != nil {
 		return l.storageError("compact", err)
 	}
-	for group := range groups(closed[:end], maxSize) {
-		if err := p.rewrite(group); err != nil {
-			return l.storageError("compact", err)
-		}
-	}
-	l.cleaned = l.cleaned.After(closed[end-1].sum.next, c)
 	return nil
 }
 
@@ -74,37 +83,82 @@ func (l *log) compactable(c store.Compaction) (closed []*segment, maxSize int64)
 
 // worthCompacting says whether enough of the segments is dirty, or some of it
 // for too long.
-func (l *log) worthCompacting(closed []*segment, c store.Compaction) bool {
+func (l *log) worthCompacting(closed []*segment, c store.Compaction) (bool, error) {
 	var total, dirty int64
 	oldest := int64(record.NoTimestamp)
 	for _, s := range closed {
 		total += s.sum.size
-		if s.base < l.cleaned.NextOffset() {
+		if s.sum.next <= l.cleaned.NextOffset() {
 			continue
-		}
-		if dirty == 0 {
-			oldest = s.sum.maxTS
 		}
 		dirty += s.sum.size
-	}
-	return c.Worth(dirty, total, oldest)
-}
-
-// noteKeys shows the pass the keys of the segments not yet compacted, and
-// returns how many segments it got through.
-func (p *pass) noteKeys(closed []*segment) (int, error) {
-	for i, s := range closed {
-		if s.base < p.cleaned.NextOffset() {
+		if c.MaxLag <= 0 {
 			continue
 		}
-		if err := p.eachBatch(p.ctx, s, p.rule.Note); err != nil {
-			return 0, err
+		if s.firstTS == record.NoTimestamp {
+			if err := l.readFirstTimestamp(s); err != nil {
+				return false, l.storageError("compact", err)
+			}
 		}
-		if p.rule.Full() {
-			return i + 1, nil
+		if s.firstTS >= 0 && (oldest < 0 || s.firstTS < oldest) {
+			oldest = s.firstTS
 		}
 	}
-	return len(closed), nil
+	return c.Worth(dirty, total, oldest), nil
+}
+
+// noteKeys shows the pass the keys of the records not yet compacted, as many as
+// it takes. It returns the segments with those, and the offset up to which it
+// got.
+func (p *pass) noteKeys(closed []*segment) ([]*segment, int64, error) {
+	next := p.cleaned.NextOffset()
+	for i, s := range closed {
+		if s.sum.next <= next {
+			continue
+		}
+		err := p.eachBatch(p.ctx, s, func(b record.Batch) error {
+			if b.LastOffset() < next {
+				return nil
+			}
+			if p.rule.Full() {
+				return errStop
+			}
+			next = b.LastOffset() + 1
+			return p.rule.Note(b)
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		if p.rule.Full() {
+			return closed[:i+1], next, nil
+		}
+		next = s.sum.next
+	}
+	return closed, next, nil
+}
+
+// run compacts segments, and returns the offset up to which it got.
+func (p *pass) run(closed []*segment, maxSize int64) (int64, error) {
+	segments, next, err := p.noteKeys(closed)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.coverAll(segments); err != nil {
+		return 0, err
+	}
+	for group := range groups(segments, maxSize) {
+		if err := p.rewrite(group); err != nil {
+			return 0, err
+		}
+	}
+	return next, nil
+}
+
+// coverAll saves who sent what is in the segments.
+func (p *pass) coverAll(segments []*segment) error {
+	p.appendMu.Lock()
+	defer p.appendMu.Unlock()
+	return p.coverProducers(segments[len(segments)-1].sum.next)
 }
 
 func (l *log) eachBatch(ctx context.Context, s *segment, fn func(record.Batch) error) error {

@@ -75,6 +75,11 @@ func (l *log) loadFolder(clean bool, limit int64) ([]*segment, error) {
 		}
 	}
 	l.take(segments, logStart)
+	l.cleaned = nil
+	if n := len(segments); n > 0 {
+		// Compaction never touches the active segment.
+		l.cleaned = l.readCleaned().Before(segments[n-1].base)
+	}
 	return segments, nil
 }
 

@@ -147,6 +147,8 @@ func TestCompactionGivesWay(t *testing.T) {
 	<-standing
 	b.reopen()
 	b.must(b.append("meanwhile"))
+	// Retention of other logs comes after that of this one.
+	b.must(b.log.Retain(context.Background(), store.Retention{MaxAge: -1, MaxBytes: 0, NextOffset: 60}))
 	other := b.open(store.TopicPartition{Topic: "other"}, b.st)
 	_, err := other.Append(context.Background(), one("k", "v"))
 	b.must(err)

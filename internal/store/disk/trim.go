@@ -53,10 +53,14 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	return l.dropFirst(n)
 }
 
-// Retain implements store.Log. It drops whole segments.
+// Retain implements store.Log. It drops whole segments. While the log is being
+// compacted it leaves the log for the next time, since the logs of others must
+// not wait for that.
 func (h *handle) Retain(_ context.Context, r store.Retention) error {
 	l := h.log
-	l.maintain.Lock()
+	if !l.maintain.TryLock() {
+		return nil
+	}
 	defer l.maintain.Unlock()
 	l.appendMu.Lock()
 	defer l.appendMu.Unlock()
