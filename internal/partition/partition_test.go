@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"math"
@@ -136,32 +135,6 @@ func TestIdempotentProducerRules(t *testing.T) {
 	r.wantAppend(r.batch(producerAt{9, 0, math.MaxInt32 - 1}, 3), 16)              // Sequences wrap:
 	r.wantAppend(r.batch(producerAt{9, 0, 1}, 1), 19)                              // MaxInt-1, MaxInt, 0, then 1.
 	r.wantAppend(r.batch(producerAt{9, 0, math.MaxInt32 - 1}, 3), 16)              // Also as a duplicate.
-}
-
-func TestProducerStateSurvivesCloseAndCrash(t *testing.T) {
-	for name, reopen := range map[string]func(*rig, *vfs.Mem, store.Store) store.Store{
-		"clean": func(r *rig, fs *vfs.Mem, s store.Store) store.Store {
-			if err := errors.Join(r.Close(context.Background()), s.Close()); err != nil {
-				t.Fatal(err)
-			}
-			return diskStore(t, fs)
-		},
-		"crash": func(_ *rig, fs *vfs.Mem, _ store.Store) store.Store { return diskStore(t, fs.CrashStrict()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			fs := vfs.NewMem()
-			s := diskStore(t, fs)
-			set := map[string]string{"segment.bytes": "16384"}
-			r := newRig(t, s, set)
-			for i := range 600 { // Several segments, so that snapshots come in.
-				r.wantAppend(r.batch(producerAt{int64(i % 3), 0, int32(i / 3)}, 1), int64(i))
-			}
-			r = newRig(t, reopen(r, fs, s), set)
-			r.wantAppend(r.batch(producerAt{2, 0, 199}, 1), 599)
-			r.wantRefused(r.batch(producerAt{2, 0, 201}, 1), kerr.OutOfOrderSequenceNumber)
-			r.wantAppend(r.batch(producerAt{2, 0, 200}, 1), 600)
-		})
-	}
 }
 
 func TestProducersExpire(t *testing.T) {
@@ -314,25 +287,5 @@ func TestDeleteBefore(t *testing.T) {
 		if got != c.want || err != c.err {
 			t.Errorf("DeleteBefore(%d) = %d, %v", c.offset, got, err)
 		}
-	}
-}
-
-func TestRetentionAndBackgroundFlushRunOverAllPartitions(t *testing.T) {
-	fs := vfs.NewMem()
-	r := newRig(t, diskStore(t, fs), map[string]string{"retention.ms": "60000"})
-	if a := r.append(r.batch(plain, 1), 1); a.Err != nil {
-		t.Fatal(a.Err)
-	}
-	before := fs.Ops()
-	r.flushDirty()
-	done := make(chan error, 1)
-	r.part().log.Load().Flush(func(err error) { done <- err })
-	if err := <-done; err != nil || fs.Ops() == before {
-		t.Errorf("nothing was synced: %v", err)
-	}
-	r.now = r.now.Add(time.Hour)
-	r.each(t.Context(), "retention", (*Partition).retain)
-	if got := r.part().LogStartOffset(); got != 1 {
-		t.Errorf("log start %d", got)
 	}
 }

@@ -254,3 +254,18 @@ func TestEpochsAfterTrimAreTheSameAfterReopening(t *testing.T) {
 		t.Errorf("epochs are %s, were %s", got, want)
 	}
 }
+
+func TestRetentionLeavesASegmentOpenThatItMayNotDropYet(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	b.must(b.append("one"))
+	b.must(b.append("two"))
+	r := expireAll
+	r.NextOffset = 1
+	b.must(b.log.Retain(context.Background(), r))
+	if got := b.names(); len(got) != 1 {
+		t.Errorf("files are %v", got)
+	}
+	r.NextOffset = 2
+	b.must(b.log.Retain(context.Background(), r))
+	b.wantValues()
+}

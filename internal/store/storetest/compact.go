@@ -26,6 +26,7 @@ var compactTests = []test{
 	{"ReadingFromAnyOffsetWorksAcrossWhatIsGone", testCompactReadAnywhere},
 	{"CompactionOfPackedBatchesKeepsTheirRecords", testCompactCodecs},
 	{"CompactionSurvivesReopening", testCompactReopen},
+	{"CompactionLeavesALogAloneThatIsHardlyDirty", testCompactHardlyDirty},
 	{"CompactionAndTrimAgree", testCompactTrim},
 }
 
@@ -349,6 +350,19 @@ func testCompactReopen(f *fixture) {
 	}
 	f.appendMany(2)
 	f.verifyCompacted(f.end())
+}
+
+func testCompactHardlyDirty(f *fixture) {
+	for i := range 60 {
+		f.append(rec(fmt.Sprintf("key-%d", i), strings.Repeat("v", 300)))
+	}
+	f.compact(f.end(), 0)
+	for i := range 5 {
+		f.append(rec(fmt.Sprintf("key-%d", i), "superseding"))
+	}
+	want := f.content()
+	f.compactWith(store.Compaction{Now: time.UnixMilli(f.clock), NextOffset: f.end(), MinDirtyRatio: 0.9})
+	f.equal(f.content(), want)
 }
 
 func testCompactTrim(f *fixture) {
