@@ -106,7 +106,7 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 	}
 	l := p.log.Load().Log
 	if b.ProducerID() >= 0 {
-		duplicate, err := checkSequence(p.producers, b)
+		duplicate, err := checkSequence(l, p.producers, b)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -88,7 +88,7 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*open
 	if f.producer < 0 {
 		return l, nil, nil
 	}
-	known, err := checkSequence(p.producers, b)
+	known, err := checkSequence(l, p.producers, b)
 	if err != nil || known == nil {
 		return l, nil, err
 	}

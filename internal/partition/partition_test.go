@@ -119,7 +119,8 @@ func diskStore(t *testing.T, fs vfs.FS) store.Store {
 
 func TestIdempotentProducerRules(t *testing.T) {
 	r := newRig(t, mem.New(), nil)
-	r.wantAppend(r.batch(producerAt{7, 0, 40}, 2), 0) // An unknown producer starts anywhere.
+	r.wantAppend(r.batch(plain, 2), 0)
+	// An unknown producer starts anywhere.
 	for i := range 6 {
 		r.wantAppend(r.batch(producerAt{7, 0, int32(42 + 2*i)}, 2), int64(2+2*i))
 	}
@@ -135,6 +136,22 @@ func TestIdempotentProducerRules(t *testing.T) {
 	r.wantAppend(r.batch(producerAt{9, 0, math.MaxInt32 - 1}, 3), 16)              // Sequences wrap:
 	r.wantAppend(r.batch(producerAt{9, 0, 1}, 1), 19)                              // MaxInt-1, MaxInt, 0, then 1.
 	r.wantAppend(r.batch(producerAt{9, 0, math.MaxInt32 - 1}, 3), 16)              // Also as a duplicate.
+}
+
+// Two batches may be under way to a partition that is being created, and the
+// first be refused because it came too early. If the second were taken, the first
+// could never be appended (KAFKA-15591).
+func TestAPartitionThatWasNeverWrittenTakesOnlySequenceZero(t *testing.T) {
+	r := newRig(t, mem.New(), nil)
+	r.wantRefused(r.batch(producerAt{7, 0, 17}, 1), kerr.OutOfOrderSequenceNumber)
+	r.wantAppend(r.batch(producerAt{7, 0, 0}, 17), 0)
+	r.wantAppend(r.batch(producerAt{7, 0, 17}, 1), 17)
+	r.wantAppend(r.batch(producerAt{8, 0, 3}, 1), 18)
+	// Nothing is left, but there was something: state may have expired with it.
+	if _, err := r.part().DeleteBefore(t.Context(), -1); err != nil {
+		t.Fatal(err)
+	}
+	r.wantAppend(r.batch(producerAt{9, 0, 3}, 1), 19)
 }
 
 func TestProducersExpire(t *testing.T) {

@@ -45,13 +45,18 @@ func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) 
 	return producers, nil
 }
 
-// checkSequence decides whether a batch of an idempotent producer comes next.
-// A batch that was appended before is returned, so that its producer gets the
-// same answer again. A producer that is not known may start anywhere: its state
-// may have expired.
-func checkSequence(producers store.ProducerMap, b record.Batch) (duplicate *store.ProducerBatch, err *kerr.Error) {
+// checkSequence decides whether a batch of an idempotent producer comes next in
+// the log. A batch that was appended before is returned, so that its producer
+// gets the same answer again. A producer that is not known may start anywhere,
+// since its state may have expired; but in a partition that was never written
+// nothing can have, and an earlier batch may be about to be sent again
+// (KAFKA-15591).
+func checkSequence(l store.Log, producers store.ProducerMap, b record.Batch) (duplicate *store.ProducerBatch, err *kerr.Error) {
 	p := producers[b.ProducerID()]
 	if p == nil {
+		if _, end := l.Bounds(); end == 0 && b.BaseSequence() != 0 {
+			return nil, kerr.OutOfOrderSequenceNumber
+		}
 		return nil, nil
 	}
 	switch {
