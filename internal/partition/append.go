@@ -104,9 +104,8 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 		}
 	}
 	l := p.log.Load().Log
-	idempotent := b.ProducerID() >= 0
-	if idempotent {
-		duplicate, err := checkSequence(p.producers, b)
+	if b.ProducerID() >= 0 {
+		duplicate, err := checkSequence(l, p.producers, b)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -121,13 +120,11 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 		return 0, nil, err
 	}
 	if at.Rolled && len(p.producers) > 0 {
-		if err := l.SaveProducers(ctx, p.producerList(), at.BaseOffset); err != nil {
+		if err := l.SaveProducers(ctx, p.producers.List(), at.BaseOffset); err != nil {
 			p.deps.logger.Warn("producer state not saved; a restart will take longer", "topic", p.topic, "partition", p.index, "error", err)
 		}
 	}
-	if idempotent {
-		remember(p.producers, b, now)
-	}
+	p.producers.Note(b, now)
 	out.BaseOffset = at.BaseOffset
 	return at.LastOffset + 1, l, nil
 }

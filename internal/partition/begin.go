@@ -44,7 +44,7 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *fli
 	l, known, err := p.admit(ctx, b, f)
 	if err == nil && known == nil {
 		if f.producer >= 0 {
-			remember(p.producers, b, now)
+			p.producers.Note(b, now)
 			p.lastBatch(f).BaseOffset = unknownOffset
 		}
 		p.flights = append(p.flights, f)
@@ -81,7 +81,7 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*open
 	if f.producer < 0 {
 		return l, nil, nil
 	}
-	known, err := checkSequence(p.producers, b)
+	known, err := checkSequence(l, p.producers, b)
 	if err != nil || known == nil {
 		return l, nil, err
 	}

@@ -10,30 +10,34 @@ import (
 )
 
 // Run applies retention and compaction, and makes durable in the background
-// what producers did not wait for, until ctx ends.
+// what producers did not wait for, until ctx ends. Each has a goroutine of its
+// own, since a compaction may take minutes, and the others must not wait for it.
 func (m *Manager) Run(ctx context.Context) {
-	var shared sync.WaitGroup
-	defer shared.Wait()
+	var running sync.WaitGroup
+	defer running.Wait()
 	if m.shared {
-		shared.Go(func() { m.runShared(ctx) })
+		running.Go(func() { m.runShared(ctx) })
 	}
-	cfg := m.cfg.Load()
-	retention := time.NewTicker(cfg.Duration("log.retention.check.interval.ms"))
-	defer retention.Stop()
-	cleaner := time.NewTicker(cfg.Duration("log.cleaner.backoff.ms"))
-	defer cleaner.Stop()
-	flush := time.NewTicker(cfg.Duration("log.flush.scheduler.interval.ms"))
-	defer flush.Stop()
+	running.Go(func() {
+		m.every(ctx, "log.retention.check.interval.ms", func() { m.each(ctx, "retention", (*Partition).retain) })
+	})
+	running.Go(func() {
+		m.every(ctx, "log.cleaner.backoff.ms", func() { m.each(ctx, "compaction", (*Partition).compact) })
+	})
+	running.Go(func() { m.every(ctx, "log.flush.scheduler.interval.ms", m.flushDirty) })
+}
+
+// every does something again and again, as often as a setting says now, until
+// ctx ends.
+func (m *Manager) every(ctx context.Context, setting string, do func()) {
 	for {
+		wait := time.NewTimer(m.cfg.Load().Duration(setting))
 		select {
 		case <-ctx.Done():
+			wait.Stop()
 			return
-		case <-retention.C:
-			m.each(ctx, "retention", (*Partition).retain)
-		case <-cleaner.C:
-			m.each(ctx, "compaction", (*Partition).compact)
-		case <-flush.C:
-			m.flushDirty()
+		case <-wait.C:
+			do()
 		}
 	}
 }
@@ -82,8 +86,9 @@ func (m *Manager) noteDirty(p *Partition) {
 	m.dirty = append(m.dirty, p)
 }
 
-// flushDirty makes durable what was appended without waiting for it, so that a
-// loss of power takes no more than about one interval of it.
+// flushDirty begins to make durable what was appended without waiting for it, so
+// that a loss of power takes no more of it than came in one interval and in the
+// time that the sync takes.
 func (m *Manager) flushDirty() {
 	m.dirtyMu.Lock()
 	dirty := m.dirty

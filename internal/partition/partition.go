@@ -39,7 +39,7 @@ type Partition struct {
 	highWatermark atomic.Int64
 
 	mu        sync.Mutex // orders appends
-	producers map[int64]*store.Producer
+	producers store.ProducerMap
 	closed    bool
 	used      bool // something was appended since the log was opened, or tried to be
 
@@ -192,7 +192,7 @@ func (p *Partition) close(ctx context.Context) error {
 	_, end := l.Bounds()
 	var err error
 	if len(p.producers) > 0 {
-		err = l.SaveProducers(ctx, p.producerList(), end)
+		err = l.SaveProducers(ctx, p.producers.List(), end)
 	}
 	// Appends under way need the lock to land, and Close waits for them.
 	p.mu.Unlock()

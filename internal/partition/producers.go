@@ -3,7 +3,6 @@ package partition
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -14,15 +13,12 @@ import (
 
 // loadProducers takes the engine's snapshot and completes it from the batches
 // that came after it.
-func loadProducers(ctx context.Context, l store.Log) (map[int64]*store.Producer, error) {
+func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) {
 	list, offset, err := l.Producers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	producers := make(map[int64]*store.Producer, len(list))
-	for i := range list {
-		producers[list[i].ID] = &list[i]
-	}
+	producers := store.NewProducerMap(list)
 	_, end := l.Bounds()
 	for offset < end {
 		recs, err := l.Read(ctx, store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: 1 << 20, MinOne: true})
@@ -43,42 +39,24 @@ func loadProducers(ctx context.Context, l store.Log) (map[int64]*store.Producer,
 				return nil, err
 			}
 			offset = batch.LastOffset() + 1
-			if batch.ProducerID() >= 0 && !batch.Control() {
-				remember(producers, batch, batch.MaxTimestamp())
-			}
+			producers.Note(batch, batch.MaxTimestamp())
 		}
 	}
 	return producers, nil
 }
 
-// remember takes an appended batch into the producer state.
-func remember(producers map[int64]*store.Producer, b record.Batch, now int64) {
+// checkSequence decides whether a batch of an idempotent producer comes next in
+// the log. A batch that was appended before is returned, so that its producer
+// gets the same answer again. A producer that is not known may start anywhere,
+// since its state may have expired; but in a partition that was never written
+// nothing can have, and an earlier batch may be about to be sent again
+// (KAFKA-15591).
+func checkSequence(l store.Log, producers store.ProducerMap, b record.Batch) (duplicate *store.ProducerBatch, err *kerr.Error) {
 	p := producers[b.ProducerID()]
 	if p == nil {
-		p = &store.Producer{ID: b.ProducerID()}
-		producers[p.ID] = p
-	}
-	if p.Epoch != b.ProducerEpoch() {
-		p.Epoch, p.Batches = b.ProducerEpoch(), nil
-	}
-	if len(p.Batches) == store.ProducerBatches {
-		copy(p.Batches, p.Batches[1:])
-		p.Batches = p.Batches[:store.ProducerBatches-1]
-	}
-	p.Batches = append(p.Batches, store.ProducerBatch{
-		BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),
-		BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Timestamp: b.MaxTimestamp(),
-	})
-	p.LastTimestamp = now
-}
-
-// checkSequence decides whether a batch of an idempotent producer comes next.
-// A batch that was appended before is returned, so that its producer gets the
-// same answer again. A producer that is not known may start anywhere: its state
-// may have expired.
-func checkSequence(producers map[int64]*store.Producer, b record.Batch) (duplicate *store.ProducerBatch, err *kerr.Error) {
-	p := producers[b.ProducerID()]
-	if p == nil {
+		if _, end := l.Bounds(); end == 0 && b.BaseSequence() != 0 {
+			return nil, kerr.OutOfOrderSequenceNumber
+		}
 		return nil, nil
 	}
 	switch {
@@ -101,23 +79,11 @@ func checkSequence(producers map[int64]*store.Producer, b record.Batch) (duplica
 	return nil, nil
 }
 
-// producerList copies the producer state, in the order of ids. The partition's
-// lock is held.
-func (p *Partition) producerList() []store.Producer {
-	out := make([]store.Producer, 0, len(p.producers))
-	for _, id := range slices.Sorted(maps.Keys(p.producers)) {
-		x := *p.producers[id]
-		x.Batches = slices.Clone(x.Batches)
-		out = append(out, x)
-	}
-	return out
-}
-
 // Producers returns the producers that the partition remembers.
 func (p *Partition) Producers() []store.Producer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.producerList()
+	return p.producers.List()
 }
 
 // expireProducers forgets producers that have been idle for too long.

@@ -166,7 +166,8 @@ type Log interface {
 	Compact(ctx context.Context, c Compaction) error
 
 	// Producers returns the producer state that the engine keeps, and the
-	// offset from which batches must be read to complete it.
+	// offset from which batches must be read to complete it. Who sent what
+	// Trim, Retain or Compact took away stays known.
 	Producers(ctx context.Context) ([]Producer, int64, error)
 	// SaveProducers offers the engine a snapshot of the producer state as of
 	// nextOffset. It is a hint: engines that know better ignore it.
@@ -234,37 +235,6 @@ type Retention struct {
 	MaxAge     time.Duration // negative: no limit
 	MaxBytes   int64         // negative: no limit
 	NextOffset int64         // nothing at or above it is dropped
-}
-
-// Compaction says how a log is to be compacted.
-type Compaction struct {
-	Now             time.Time
-	NextOffset      int64         // nothing at or above it is touched
-	MinLag          time.Duration // min.compaction.lag.ms
-	MaxLag          time.Duration // max.compaction.lag.ms
-	MinDirtyRatio   float64       // min.cleanable.dirty.ratio
-	DeleteRetention time.Duration // delete.retention.ms: how long tombstones stay
-}
-
-// Producer is what is kept of one idempotent producer in one partition.
-type Producer struct {
-	ID            int64
-	Epoch         int16
-	LastTimestamp int64
-	// Batches holds the last batches, oldest first, at most ProducerBatches.
-	Batches []ProducerBatch
-}
-
-// ProducerBatches is how many batches are remembered of each producer.
-const ProducerBatches = 5
-
-// ProducerBatch is one batch that a producer appended.
-type ProducerBatch struct {
-	BaseSequence int32
-	LastSequence int32
-	BaseOffset   int64
-	LastOffset   int64
-	Timestamp    int64
 }
 
 // FileSource is an open file that records can be sent from without copying

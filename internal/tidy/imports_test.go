@@ -51,7 +51,7 @@ var importTable = map[string][]string{
 	"metadata/config":  {},
 
 	// The storage engines, which never import one another.
-	"store":           {},
+	"store":           {"record"}, // For the rules about batches that all engines share.
 	"store/mem":       {"record", "store"},
 	"store/disk":      {"record", "store", "store/vfs"},
 	"store/redis":     {"record", "store"},

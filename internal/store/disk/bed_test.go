@@ -139,15 +139,21 @@ func one(key, value string) record.Batch {
 	return batch
 }
 
-// wantValues demands that the log holds exactly these values, in order.
-func (b *bed) wantValues(want ...string) {
+// values returns the values in the log, in order.
+func (b *bed) values() (out []string) {
 	b.Helper()
 	content, err := readContent(b.log)
 	b.must(err)
-	var got []string
 	for _, n := range content {
-		got = append(got, n.value)
+		out = append(out, n.value)
 	}
+	return out
+}
+
+// wantValues demands that the log holds exactly these values, in order.
+func (b *bed) wantValues(want ...string) {
+	b.Helper()
+	got := b.values()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		b.Fatalf("log holds %v, want %v", got, want)
 	}

@@ -13,10 +13,6 @@ import (
 	"muster/internal/store"
 )
 
-// maxCompactionKeys bounds the memory of one pass over a log. If a log has
-// more different keys, the rest waits for the next pass.
-const maxCompactionKeys = 2_000_000
-
 // Compact implements store.Log. Closed segments are written anew without the
 // records that a newer one of the same key makes obsolete, several into one
 // where they have become small.
@@ -24,27 +20,42 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 	l := h.log
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
-	l.appendMu.Lock()
-	err := h.mayChange()
-	l.appendMu.Unlock()
-	if err != nil {
+	if err := h.rollLate(c); err != nil {
 		return err
 	}
 	closed, maxSize := l.compactable(c)
-	if !l.worthCompacting(closed, c) {
-		return nil
+	worth, err := l.worthCompacting(closed, c)
+	if err != nil || !worth {
+		return err
 	}
-	latest, end, err := l.latestOffsets(ctx, closed)
+	p := pass{log: l, ctx: ctx, rule: store.NewCompactionPass(c, l.cleaned)}
+	next, err := p.run(closed, maxSize)
 	if err != nil {
 		return l.storageError("compact", err)
 	}
-	p := pass{log: l, ctx: ctx, latest: latest, cleanedTo: l.cleanedTo, horizon: c.Now.Add(-c.DeleteRetention).UnixMilli()}
-	for group := range groups(closed[:end], maxSize) {
-		if err := p.rewrite(group); err != nil {
-			return l.storageError("compact", err)
-		}
+	l.cleaned = l.cleaned.After(next, c)
+	l.writeCleaned()
+	return nil
+}
+
+// rollLate closes the active segment if max.compaction.lag.ms wants its records
+// compacted by now, and nobody may wait for the next append to do it.
+func (h *handle) rollLate(c store.Compaction) error {
+	l := h.log
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil {
+		return err
 	}
-	l.cleanedTo = closed[end-1].sum.next
+	if len(l.segments) == 0 {
+		return nil
+	}
+	if a := l.active(); a.sum.next > c.NextOffset || !c.Late(a.firstTS) {
+		return nil
+	}
+	if err := l.roll(); err != nil {
+		return l.storageError("compact", err)
+	}
 	return nil
 }
 
@@ -62,8 +73,7 @@ func (l *log) compactable(c store.Compaction) (closed []*segment, maxSize int64)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, s := range l.segments {
-		recent := c.MinLag > 0 && s.sum.maxTS > c.Now.Add(-c.MinLag).UnixMilli()
-		if !s.closed || s.sum.next > c.NextOffset || recent {
+		if !s.closed || s.sum.next > c.NextOffset || c.Young(s.sum.maxTS) {
 			break
 		}
 		closed = append(closed, s)
@@ -71,47 +81,84 @@ func (l *log) compactable(c store.Compaction) (closed []*segment, maxSize int64)
 	return closed, min(l.cfg.SegmentBytes, math.MaxInt32)
 }
 
-// worthCompacting applies min.cleanable.dirty.ratio and max.compaction.lag.ms.
-func (l *log) worthCompacting(closed []*segment, c store.Compaction) bool {
+// worthCompacting says whether enough of the segments is dirty, or some of it
+// for too long.
+func (l *log) worthCompacting(closed []*segment, c store.Compaction) (bool, error) {
 	var total, dirty int64
-	late := false
+	oldest := int64(record.NoTimestamp)
 	for _, s := range closed {
 		total += s.sum.size
-		if s.base >= l.cleanedTo {
-			dirty += s.sum.size
-			late = late || c.MaxLag > 0 && s.sum.maxTS < c.Now.Add(-c.MaxLag).UnixMilli()
-		}
-	}
-	return dirty > 0 && (late || float64(dirty) >= c.MinDirtyRatio*float64(total))
-}
-
-// latestOffsets returns the newest offset of every key in the segments not yet
-// compacted, and how many segments it got through.
-func (l *log) latestOffsets(ctx context.Context, closed []*segment) (map[string]int64, int, error) {
-	latest := map[string]int64{}
-	for i, s := range closed {
-		if s.base < l.cleanedTo {
+		if s.sum.next <= l.cleaned.NextOffset() {
 			continue
 		}
-		err := l.eachBatch(ctx, s, func(b record.Batch) error {
-			if b.Control() {
+		dirty += s.sum.size
+		if c.MaxLag <= 0 {
+			continue
+		}
+		if s.firstTS == record.NoTimestamp {
+			if err := l.readFirstTimestamp(s); err != nil {
+				return false, l.storageError("compact", err)
+			}
+		}
+		if s.firstTS >= 0 && (oldest < 0 || s.firstTS < oldest) {
+			oldest = s.firstTS
+		}
+	}
+	return c.Worth(dirty, total, oldest), nil
+}
+
+// noteKeys shows the pass the keys of the records not yet compacted, as many as
+// it takes. It returns the segments with those, and the offset up to which it
+// got.
+func (p *pass) noteKeys(closed []*segment) ([]*segment, int64, error) {
+	next := p.cleaned.NextOffset()
+	for i, s := range closed {
+		if s.sum.next <= next {
+			continue
+		}
+		err := p.eachBatch(p.ctx, s, func(b record.Batch) error {
+			if b.LastOffset() < next {
 				return nil
 			}
-			return b.ScanKeys(func(k *record.Keyed) error {
-				if k.HasKey {
-					latest[string(k.Key)] = k.Offset
-				}
-				return nil
-			})
+			if p.rule.Full() {
+				return errStop
+			}
+			next = b.LastOffset() + 1
+			return p.rule.Note(b)
 		})
 		if err != nil {
 			return nil, 0, err
 		}
-		if len(latest) >= maxCompactionKeys {
-			return latest, i + 1, nil
+		if p.rule.Full() {
+			return closed[:i+1], next, nil
+		}
+		next = s.sum.next
+	}
+	return closed, next, nil
+}
+
+// run compacts segments, and returns the offset up to which it got.
+func (p *pass) run(closed []*segment, maxSize int64) (int64, error) {
+	segments, next, err := p.noteKeys(closed)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.coverAll(segments); err != nil {
+		return 0, err
+	}
+	for group := range groups(segments, maxSize) {
+		if err := p.rewrite(group); err != nil {
+			return 0, err
 		}
 	}
-	return latest, len(closed), nil
+	return next, nil
+}
+
+// coverAll saves who sent what is in the segments.
+func (p *pass) coverAll(segments []*segment) error {
+	p.appendMu.Lock()
+	defer p.appendMu.Unlock()
+	return p.coverProducers(segments[len(segments)-1].sum.next)
 }
 
 func (l *log) eachBatch(ctx context.Context, s *segment, fn func(record.Batch) error) error {
@@ -154,30 +201,8 @@ func groups(segments []*segment, maxSize int64) func(func([]*segment) bool) {
 // pass is one compaction of a log.
 type pass struct {
 	*log
-	ctx       context.Context
-	latest    map[string]int64
-	cleanedTo int64 // tombstones below have been seen by an earlier pass
-	horizon   int64 // tombstones older than this may go
-}
-
-// keep decides about one record. Records without key cannot be superseded and
-// have no place in a compacted log.
-func (p *pass) keep(r *record.Keyed) bool {
-	if !r.HasKey {
-		return false
-	}
-	if newest, ok := p.latest[string(r.Key)]; ok && newest > r.Offset {
-		return false
-	}
-	return !r.Tombstone || r.Offset >= p.cleanedTo || r.Timestamp > p.horizon
-}
-
-// filter returns the batch as it shall remain, nil if nothing of it does.
-func (p *pass) filter(b record.Batch) (record.Batch, error) {
-	if b.Control() {
-		return b, nil
-	}
-	return b.Filter(p.keep)
+	ctx  context.Context
+	rule *store.CompactionPass
 }
 
 // rewrite replaces a group of segments by one. The file becomes the log's when
@@ -230,7 +255,7 @@ func (p *pass) writeCleaned(seg *segment, name string, group []*segment) (change
 	interval := p.interval()
 	for _, s := range group {
 		err = p.eachBatch(p.ctx, s, func(b record.Batch) error {
-			kept, err := p.filter(b)
+			kept, err := p.rule.Filter(b)
 			changed = changed || len(kept) != len(b) || kept.CRC() != b.CRC()
 			if err != nil || kept == nil {
 				return err

@@ -15,11 +15,11 @@ const syncers = 4
 type flushState struct {
 	mu      sync.Mutex
 	waiting []func(error)
-	queued  bool // a syncer has the log, or will
+	queued  bool // a syncer has the log, or it is in the queue
 }
 
-// syncer is the group commit: while a log is being synced, all who ask wait
-// for the next sync together.
+// syncer is the group commit: while a log is being synced or waits for that, all
+// who ask wait for the next sync together. Logs take turns.
 type syncer struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -99,19 +99,15 @@ func (h *handle) Flush(done func(error)) {
 	}
 }
 
-// syncWaiting makes the log durable for those who wait now, and goes on as
-// long as more have come meanwhile.
+// syncWaiting makes the log durable for those who wait now. If more have come
+// meanwhile, the log goes to the back of the queue, lest a busy log keep a
+// syncer for itself while others wait.
 func (l *log) syncWaiting() {
-	for {
-		l.flush.mu.Lock()
-		waiting := l.flush.waiting
-		l.flush.waiting = nil
-		if len(waiting) == 0 {
-			l.flush.queued = false
-			l.flush.mu.Unlock()
-			return
-		}
-		l.flush.mu.Unlock()
+	l.flush.mu.Lock()
+	waiting := l.flush.waiting
+	l.flush.waiting = nil
+	l.flush.mu.Unlock()
+	if len(waiting) > 0 {
 		err := l.syncNow()
 		if err != nil {
 			err = l.storageError("sync", err)
@@ -119,6 +115,13 @@ func (l *log) syncWaiting() {
 		for _, done := range waiting {
 			done(err)
 		}
+	}
+	l.flush.mu.Lock()
+	l.flush.queued = len(l.flush.waiting) > 0
+	again := l.flush.queued
+	l.flush.mu.Unlock()
+	if again && !l.store.sync.push(l) {
+		l.failFlushes(store.ErrClosed)
 	}
 }
 

@@ -75,6 +75,11 @@ func (l *log) loadFolder(clean bool, limit int64) ([]*segment, error) {
 		}
 	}
 	l.take(segments, logStart)
+	l.cleaned = nil
+	if n := len(segments); n > 0 {
+		// Compaction never touches the active segment.
+		l.cleaned = l.readCleaned().Before(segments[n-1].base)
+	}
 	return segments, nil
 }
 
@@ -92,10 +97,10 @@ func (l *log) take(segments []*segment, logStart int64) {
 	l.durableEnd = l.logEnd
 	for _, s := range segments {
 		for _, e := range s.sum.epochs {
-			l.epochs = addEpoch(l.epochs, e)
+			l.epochs = store.AddEpoch(l.epochs, e.Epoch, e.Start)
 		}
 	}
-	l.epochs = trimEpochs(l.epochs, l.logStart)
+	l.epochs = store.TrimEpochs(l.epochs, l.logStart)
 	if n := len(l.epochs); n > 0 {
 		l.epoch = max(l.epoch, l.epochs[n-1].Epoch)
 	}
@@ -291,16 +296,4 @@ func writeAgain(f vfs.File, size int64) error {
 		}
 	}
 	return nil
-}
-
-// trimEpochs forgets epochs that ended before logStart.
-func trimEpochs(epochs []store.EpochStart, logStart int64) []store.EpochStart {
-	for len(epochs) > 1 && epochs[1].Start <= logStart {
-		epochs = epochs[1:]
-	}
-	if len(epochs) > 0 && epochs[0].Start < logStart {
-		epochs = slices.Clone(epochs)
-		epochs[0].Start = logStart
-	}
-	return epochs
 }

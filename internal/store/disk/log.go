@@ -27,19 +27,20 @@ type log struct {
 	dir    string
 	loaded atomic.Bool
 
-	halting   atomic.Int32 // how many want maintenance to stop
-	maintain  sync.Mutex
-	cleanedTo int64 // compaction has seen everything below
+	halting  atomic.Int32 // how many want maintenance to stop
+	maintain sync.Mutex
+	cleaned  store.Cleaned
 
 	appendMu sync.Mutex
 	owner    *handle
 	epoch    int32
-	made     bool // the folder exists
-	dirty    bool // the active segment has no index file that fits it
-	mustRoll bool // a roll has begun and must be completed
-	rewrite  bool // a sync failed while the log was loaded
-	shutDown bool // deleted, or the store is closed
-	replaced bool // the store has another log in its place
+	made     bool  // the folder exists
+	dirty    bool  // the active segment has no index file that fits it
+	mustRoll bool  // a roll has begun and must be completed
+	rewrite  bool  // a sync failed while the log was loaded
+	covered  int64 // producers are known without the batches below this offset
+	shutDown bool  // deleted, or the store is closed
+	replaced bool  // the store has another log in its place
 
 	// syncMu lets one sync at a time at the log, so that a roll cannot take a
 	// segment for durable while a sync of it is failing.
@@ -133,20 +134,7 @@ func (l *log) publish(b record.Batch) {
 	defer l.mu.Unlock()
 	l.active().note(b, l.cfg.IndexInterval)
 	l.logEnd = b.LastOffset() + 1
-	l.epochs = addEpoch(l.epochs, store.EpochStart{Epoch: b.LeaderEpoch(), Start: b.BaseOffset()})
-}
-
-// addEpoch takes in where a batch of an epoch begins. An epoch before it that
-// begins there too has no record left since a trim, and is forgotten.
-func addEpoch(epochs []store.EpochStart, e store.EpochStart) []store.EpochStart {
-	n := len(epochs)
-	if n > 0 && epochs[n-1].Epoch >= e.Epoch {
-		return epochs
-	}
-	if n > 0 && epochs[n-1].Start == e.Start {
-		epochs = epochs[:n-1]
-	}
-	return append(epochs, e)
+	l.epochs = store.AddEpoch(l.epochs, b.LeaderEpoch(), b.BaseOffset())
 }
 
 // addSegment creates a segment file, durably, and makes it the active one. If

@@ -147,6 +147,8 @@ func TestCompactionGivesWay(t *testing.T) {
 	<-standing
 	b.reopen()
 	b.must(b.append("meanwhile"))
+	// Retention of other logs comes after that of this one.
+	b.must(b.log.Retain(context.Background(), store.Retention{MaxAge: -1, MaxBytes: 0, NextOffset: 60}))
 	other := b.open(store.TopicPartition{Topic: "other"}, b.st)
 	_, err := other.Append(context.Background(), one("k", "v"))
 	b.must(err)
@@ -251,4 +253,19 @@ func TestEpochsAfterTrimAreTheSameAfterReopening(t *testing.T) {
 	if got := fmt.Sprint(l.Epochs()); got != want {
 		t.Errorf("epochs are %s, were %s", got, want)
 	}
+}
+
+func TestRetentionLeavesASegmentOpenThatItMayNotDropYet(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	b.must(b.append("one"))
+	b.must(b.append("two"))
+	r := expireAll
+	r.NextOffset = 1
+	b.must(b.log.Retain(context.Background(), r))
+	if got := b.names(); len(got) != 1 {
+		t.Errorf("files are %v", got)
+	}
+	r.NextOffset = 2
+	b.must(b.log.Retain(context.Background(), r))
+	b.wantValues()
 }

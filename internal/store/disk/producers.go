@@ -31,13 +31,23 @@ func (h *handle) SaveProducers(_ context.Context, producers []store.Producer, ne
 	if !l.made {
 		return nil
 	}
-	name := path.Join(l.dir, fmt.Sprintf("%020d%s", nextOffset, snapshotSuffix))
-	if err := writeFile(l.store.fs, name, encodeProducers(producers), true); err != nil {
+	if err := l.writeSnapshot(producers, nextOffset); err != nil {
 		return l.storageError("save producers", err)
 	}
+	return nil
+}
+
+// writeSnapshot writes a snapshot and removes those that are not needed any
+// more. appendMu is held.
+func (l *log) writeSnapshot(producers []store.Producer, nextOffset int64) error {
+	name := path.Join(l.dir, fmt.Sprintf("%020d%s", nextOffset, snapshotSuffix))
+	if err := writeFile(l.store.fs, name, encodeProducers(producers), true); err != nil {
+		return err
+	}
+	l.covered = max(l.covered, nextOffset)
 	offsets, err := l.snapshots()
 	if err != nil {
-		return l.storageError("save producers", err)
+		return err
 	}
 	if extra := len(offsets) - keptSnapshots; extra > 0 {
 		return l.removeSnapshots(offsets[:extra])
@@ -47,15 +57,26 @@ func (h *handle) SaveProducers(_ context.Context, producers []store.Producer, ne
 
 // Producers implements store.Log.
 func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
-	logStart, logEnd := l.Bounds()
 	l.appendMu.Lock()
 	defer l.appendMu.Unlock()
 	if l.shutDown {
 		return nil, 0, store.ErrClosed
 	}
-	offsets, err := l.snapshots()
+	producers, next, err := l.lastSnapshot()
 	if err != nil {
 		return nil, 0, l.storageError("load producers", err)
+	}
+	logStart, _ := l.Bounds()
+	return producers, max(next, logStart), nil
+}
+
+// lastSnapshot reads the newest snapshot that is whole, and of which offset it
+// is. appendMu is held.
+func (l *log) lastSnapshot() ([]store.Producer, int64, error) {
+	_, logEnd := l.Bounds()
+	offsets, err := l.snapshots()
+	if err != nil {
+		return nil, 0, err
 	}
 	for _, o := range slices.Backward(offsets) {
 		if o > logEnd {
@@ -63,13 +84,13 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 		}
 		b, err := readFile(l.store.fs, path.Join(l.dir, fmt.Sprintf("%020d%s", o, snapshotSuffix)), -1)
 		if err != nil {
-			return nil, 0, l.storageError("load producers", err)
+			return nil, 0, err
 		}
 		if producers, err := decodeProducers(b); err == nil {
-			return producers, max(o, logStart), nil
+			return producers, o, nil
 		}
 	}
-	return nil, logStart, nil
+	return nil, 0, nil
 }
 
 // snapshots lists the offsets of the snapshot files in order.
@@ -92,7 +113,7 @@ func (l *log) removeSnapshots(offsets []int64) error {
 	for _, o := range offsets {
 		name := path.Join(l.dir, fmt.Sprintf("%020d%s", o, snapshotSuffix))
 		if err := removeIfThere(l.store.fs, name); err != nil {
-			return l.storageError("remove snapshot", err)
+			return err
 		}
 	}
 	return nil

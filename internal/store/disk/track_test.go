@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"muster/internal/record"
@@ -44,12 +43,23 @@ type track struct {
 	// deleting says that the log is being deleted.
 	deleting bool
 
-	saved      map[int64][][]store.Producer
+	// producers is what a partition knows of them. The batches that they
+	// appended are in acked, and with those that were attempted in attempted.
+	producers  store.ProducerMap
+	attempted  map[produced]bool
+	acked      []produced
 	savedAcked int64
 }
 
+// produced is a batch of a producer at its place in a log.
+type produced struct {
+	id         int64
+	sequence   int32
+	base, last int64
+}
+
 func newTrack(tp store.TopicPartition) *track {
-	return &track{tp: tp, maybe: map[int64][]logged{}, saved: map[int64][][]store.Producer{}}
+	return &track{tp: tp, maybe: map[int64][]logged{}, attempted: map[produced]bool{}}
 }
 
 // readContent reads a whole log, batch by batch.
@@ -109,7 +119,7 @@ func (tr *track) verify(must int64) ([]logged, error) {
 	if err := tr.check(content, must); err != nil {
 		return nil, err
 	}
-	return content, tr.checkProducers()
+	return content, tr.checkProducers(must)
 }
 
 // check demands that nothing in the log is invented, nothing promised is lost,
@@ -165,10 +175,42 @@ func (tr *track) droppable(n logged, content []logged) bool {
 	})
 }
 
-// checkProducers demands that the producer state is one that was saved, no
-// older than the last one acknowledged and no newer than the log.
-func (tr *track) checkProducers() error {
-	got, from, err := tr.log.Producers(context.Background())
+// completeProducers loads the producer state as a partition does: what the log
+// keeps, completed by the batches after that. It returns where those begin.
+func completeProducers(l store.Log) (store.ProducerMap, int64, error) {
+	list, from, err := l.Producers(context.Background())
+	if err != nil {
+		return nil, 0, err
+	}
+	producers := store.NewProducerMap(list)
+	_, end := l.Bounds()
+	for at := from; at < end; {
+		r, err := l.Read(context.Background(), store.ReadRequest{Offset: at, NextOffset: end, MaxBytes: 500, MinOne: true})
+		if err != nil {
+			return nil, 0, fmt.Errorf("read at %d: %w", at, err)
+		}
+		b, err := r.Load()
+		r.Release()
+		if err != nil || len(b) == 0 {
+			return producers, from, err
+		}
+		for len(b) > 0 {
+			var batch record.Batch
+			if batch, b, err = record.Next(b); err != nil {
+				return nil, 0, err
+			}
+			producers.Note(batch, batch.MaxTimestamp())
+			at = batch.LastOffset() + 1
+		}
+	}
+	return producers, from, nil
+}
+
+// checkProducers demands that no producer is forgotten that appended something
+// below must, whether that is still there or not, that no batch was remembered
+// that was not sent, and that the state is no older than what was saved.
+func (tr *track) checkProducers(must int64) error {
+	got, from, err := completeProducers(tr.log)
 	if err != nil {
 		return err
 	}
@@ -182,14 +224,20 @@ func (tr *track) checkProducers() error {
 	if tr.savedAcked <= end && from < tr.savedAcked {
 		return fmt.Errorf("producers as of %d, but they were saved as of %d", from, tr.savedAcked)
 	}
-	known := len(got) == 0 && from == start
-	for at, saved := range tr.saved {
-		for _, ps := range saved {
-			known = known || max(at, start) == from && (reflect.DeepEqual(ps, got) || len(ps)+len(got) == 0)
+	for _, p := range got {
+		for _, x := range p.Batches {
+			if !tr.attempted[produced{p.ID, x.BaseSequence, x.BaseOffset, x.LastOffset}] {
+				return fmt.Errorf("producer %d is known for %+v, which was never appended", p.ID, x)
+			}
 		}
 	}
-	if !known {
-		return fmt.Errorf("producers %+v as of %d were never saved", got, from)
+	for _, a := range tr.acked {
+		if a.id < 0 || a.last >= must {
+			continue
+		}
+		if p := got[a.id]; p == nil || p.Batches[len(p.Batches)-1].BaseOffset < a.base {
+			return fmt.Errorf("%+v is forgotten, known is %+v", a, p)
+		}
 	}
 	return nil
 }
@@ -203,11 +251,7 @@ func (tr *track) adopt(content []logged) {
 	}
 	tr.end, tr.durableEnd, tr.startAcked, tr.startTried = end, end, start, start
 	tr.compactTo, tr.deleting = 0, false
-	for at := range tr.saved {
-		if at > end {
-			delete(tr.saved, at)
-		}
-	}
+	tr.acked = slices.DeleteFunc(slices.Clone(tr.acked), func(a produced) bool { return a.last >= end })
 	if tr.savedAcked > end {
 		tr.savedAcked = 0
 	}
@@ -232,6 +276,6 @@ func (tr *track) checkSearch(content []logged) error {
 // clone copies what is known, for a try that changes it.
 func (tr *track) clone() *track {
 	c := *tr
-	c.certain, c.maybe, c.saved = slices.Clone(tr.certain), maps.Clone(tr.maybe), maps.Clone(tr.saved)
+	c.certain, c.maybe, c.attempted = slices.Clone(tr.certain), maps.Clone(tr.maybe), maps.Clone(tr.attempted)
 	return &c
 }

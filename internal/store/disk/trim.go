@@ -35,13 +35,16 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 			return l.storageError("trim", err)
 		}
 	}
+	if err := l.coverProducers(newStart); err != nil {
+		return l.storageError("trim", err)
+	}
 	content := strconv.FormatInt(newStart, 10) + "\n"
 	if err := writeFile(l.store.fs, path.Join(l.dir, startFile), []byte(content), true); err != nil {
 		return l.storageError("trim", err)
 	}
 	l.mu.Lock()
 	l.logStart = newStart
-	l.epochs = trimEpochs(l.epochs, newStart)
+	l.epochs = store.TrimEpochs(l.epochs, newStart)
 	n := 0
 	for n < len(l.segments)-1 && l.segments[n].sum.next <= newStart {
 		n++
@@ -50,10 +53,14 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	return l.dropFirst(n)
 }
 
-// Retain implements store.Log. It drops whole segments.
+// Retain implements store.Log. It drops whole segments. While the log is being
+// compacted it leaves the log for the next time, since the logs of others must
+// not wait for that.
 func (h *handle) Retain(_ context.Context, r store.Retention) error {
 	l := h.log
-	l.maintain.Lock()
+	if !l.maintain.TryLock() {
+		return nil
+	}
 	defer l.maintain.Unlock()
 	l.appendMu.Lock()
 	defer l.appendMu.Unlock()
@@ -79,7 +86,7 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 		}
 		excess -= s.sum.size
 	}
-	return l.dropFirst(n)
+	return l.dropCovered(n)
 }
 
 func expired(s *segment, r store.Retention) bool {
@@ -104,7 +111,7 @@ func (l *log) dropFirst(n int) error {
 	dropped := l.segments[:n]
 	l.segments = slices.Clone(l.segments[n:])
 	l.logStart = max(l.logStart, l.segments[0].base)
-	l.epochs = trimEpochs(l.epochs, l.logStart)
+	l.epochs = store.TrimEpochs(l.epochs, l.logStart)
 	l.mu.Unlock()
 	for _, s := range dropped {
 		if err := l.removeSegment(s); err != nil {

@@ -132,7 +132,8 @@ func (w *world) openLog(tr *track) (err error) {
 		return err
 	}
 	_, tr.end = tr.log.Bounds()
-	return nil
+	tr.producers, _, err = completeProducers(tr.log)
+	return err
 }
 
 // batch makes a batch of one to three records; some delete their key, and one
@@ -157,7 +158,11 @@ func (w *world) batch(tr *track) (record.Batch, []logged) {
 		}
 		recs, noted = append(recs, r), append(noted, n)
 	}
-	b, err := record.Build(record.PlainTemplate(), recs)
+	tmpl := record.PlainTemplate()
+	if id := w.rng.Int64N(4); id > 0 {
+		tmpl.ProducerID, tmpl.ProducerEpoch, tmpl.BaseSequence = id, 0, int32(w.serial)
+	}
+	b, err := record.Build(tmpl, recs)
 	if err != nil {
 		panic(err)
 	}
@@ -182,10 +187,14 @@ func (w *world) append(tr *track) error {
 	for _, n := range noted {
 		tr.maybe[n.offset] = append(tr.maybe[n.offset], n)
 	}
+	b.SetBaseOffset(tr.end)
+	tr.attempted[produced{b.ProducerID(), b.BaseSequence(), b.BaseOffset(), b.LastOffset()}] = true
 	a, err := tr.log.Append(context.Background(), b)
 	if err != nil {
 		return w.failed(tr, "append", err)
 	}
+	tr.producers.Note(b, b.MaxTimestamp())
+	tr.acked = append(tr.acked, produced{b.ProducerID(), b.BaseSequence(), b.BaseOffset(), b.LastOffset()})
 	if a.BaseOffset != tr.end {
 		return fmt.Errorf("batch appended at %d, log ended at %d", a.BaseOffset, tr.end)
 	}
@@ -265,12 +274,7 @@ func (w *world) compact(tr *track) error {
 }
 
 func (w *world) save(tr *track) error {
-	var ps []store.Producer
-	for range w.rng.IntN(4) {
-		ps = append(ps, store.Producer{ID: w.rng.Int64(), Epoch: 1, LastTimestamp: w.clock, Batches: []store.ProducerBatch{{LastOffset: tr.end - 1}}})
-	}
-	tr.saved[tr.end] = append(tr.saved[tr.end], ps)
-	if err := tr.log.SaveProducers(context.Background(), ps, tr.end); err != nil {
+	if err := tr.log.SaveProducers(context.Background(), tr.producers.List(), tr.end); err != nil {
 		return w.failed(tr, "save producers", err)
 	}
 	tr.savedAcked = tr.end

@@ -100,7 +100,7 @@ type log struct {
 
 	producers     []store.Producer
 	producersNext int64
-	cleanedTo     int64
+	cleaned       store.Cleaned
 }
 
 func (l *log) close() {
@@ -147,13 +147,7 @@ func (h *handle) Append(_ context.Context, batch []byte) (store.Appended, error)
 	h.batches = append(h.batches, b)
 	h.logEnd = b.LastOffset() + 1
 	h.size += int64(len(b))
-	if n := len(h.epochs); n == 0 || h.epochs[n-1].Epoch < h.epoch {
-		if n > 0 && h.epochs[n-1].Start == b.BaseOffset() {
-			// All records of that epoch were trimmed.
-			h.epochs = h.epochs[:n-1]
-		}
-		h.epochs = append(h.epochs, store.EpochStart{Epoch: h.epoch, Start: b.BaseOffset()})
-	}
+	h.epochs = store.AddEpoch(h.epochs, h.epoch, b.BaseOffset())
 	return store.Appended{BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset()}, nil
 }
 
@@ -249,6 +243,19 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 		return nil, 0, store.ErrClosed
 	}
 	return l.producers, max(l.producersNext, l.logStart), nil
+}
+
+// keepProducers takes the batches that begin below an offset into the producer
+// state, since they are about to go.
+func (l *log) keepProducers(next int64) {
+	producers := store.NewProducerMap(l.producers)
+	for _, b := range l.batches {
+		if b.BaseOffset() >= l.producersNext && b.BaseOffset() < next {
+			producers.Note(b, b.MaxTimestamp())
+			l.producersNext = b.LastOffset() + 1
+		}
+	}
+	l.producers = producers.List()
 }
 
 // SaveProducers implements store.Log.

@@ -26,19 +26,14 @@ func (l *log) trim(newStart int64) {
 	if newStart <= l.logStart {
 		return
 	}
+	l.keepProducers(newStart)
 	l.logStart = newStart
 	n := l.find(newStart)
 	for _, b := range l.batches[:n] {
 		l.size -= int64(len(b))
 	}
 	l.batches = slices.Clone(l.batches[n:])
-	for len(l.epochs) > 1 && l.epochs[1].Start <= newStart {
-		l.epochs = l.epochs[1:]
-	}
-	if len(l.epochs) > 0 && l.epochs[0].Start < newStart {
-		l.epochs = slices.Clone(l.epochs)
-		l.epochs[0].Start = newStart
-	}
+	l.epochs = store.TrimEpochs(l.epochs, newStart)
 }
 
 // Retain implements store.Log. It drops whole batches.
@@ -69,72 +64,44 @@ func (h *handle) Compact(_ context.Context, c store.Compaction) error {
 	if err := h.mayChange(); err != nil {
 		return err
 	}
-	end := 0
-	for end < len(h.batches) {
+	pass := store.NewCompactionPass(c, h.cleaned)
+	end, dirty, oldest := 0, int64(0), int64(record.NoTimestamp)
+	for ; end < len(h.batches) && !pass.Full(); end++ {
 		b := h.batches[end]
-		recent := c.MinLag > 0 && b.MaxTimestamp() > c.Now.Add(-c.MinLag).UnixMilli()
-		if b.LastOffset() >= c.NextOffset || recent {
+		if b.LastOffset() >= c.NextOffset || c.Young(b.MaxTimestamp()) {
 			break
 		}
-		end++
-	}
-	latest := map[string]int64{}
-	for _, b := range h.batches[:end] {
-		if b.Control() {
+		if b.LastOffset() < h.cleaned.NextOffset() {
 			continue
 		}
-		err := b.Each(func(r *record.Record) error {
-			if r.Key != nil {
-				latest[string(r.Key)] = r.Offset
-			}
-			return nil
-		})
-		if err != nil {
+		if dirty == 0 {
+			oldest = b.MaxTimestamp()
+		}
+		dirty += int64(len(b))
+		if err := pass.Note(b); err != nil {
 			return err
 		}
 	}
-	kept, err := h.filter(h.batches[:end], latest, c)
-	if err != nil {
-		return err
+	if !c.Worth(dirty, h.size, oldest) {
+		return nil
 	}
-	if end > 0 {
-		h.cleanedTo = h.batches[end-1].LastOffset() + 1
+	next := h.batches[end-1].LastOffset() + 1
+	h.keepProducers(next)
+	var kept []record.Batch
+	for _, b := range h.batches[:end] {
+		b, err := pass.Filter(b)
+		if err != nil {
+			return err
+		}
+		if b != nil {
+			kept = append(kept, b)
+		}
 	}
+	h.cleaned = h.cleaned.After(next, c)
 	h.batches = append(kept, h.batches[end:]...)
 	h.size = 0
 	for _, b := range h.batches {
 		h.size += int64(len(b))
 	}
 	return nil
-}
-
-func (l *log) filter(batches []record.Batch, latest map[string]int64, c store.Compaction) ([]record.Batch, error) {
-	horizon := c.Now.Add(-c.DeleteRetention).UnixMilli()
-	var out []record.Batch
-	for _, b := range batches {
-		var kept []record.Record
-		err := b.Each(func(r *record.Record) error {
-			stale := r.Key == nil || latest[string(r.Key)] > r.Offset
-			if expired := r.Tombstone() && r.Offset < l.cleanedTo && r.Timestamp <= horizon; !stale && !expired {
-				kept = append(kept, *r)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if b.Control() || len(kept) == int(b.Count()) {
-			out = append(out, b)
-			continue
-		}
-		if len(kept) == 0 {
-			continue
-		}
-		nb, err := record.Build(record.TemplateOf(b), kept)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, nb)
-	}
-	return out, nil
 }

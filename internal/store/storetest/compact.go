@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +18,15 @@ var compactTests = []test{
 	{"CompactionTouchesNothingYoungerThanMinLag", testCompactMinLag},
 	{"CompactionAgainAndAgainKeepsTheNewest", testCompactAgain},
 	{"TombstonesStayForTheirTimeAndThenGo", testCompactTombstones},
+	{"ATombstoneStaysForItsTimeAfterItWasFirstCompacted", testCompactOldTombstone},
 	{"ATombstoneOutlivesWhatItDeletes", testCompactTombstoneOutlives},
+	{"CompactionWithLittleMemoryGetsThereInSteps", testCompactInSteps},
 	{"ANullKeySupersedesNothing", testCompactNullKey},
 	{"ControlBatchesSupersedeNothing", testCompactControl},
 	{"ReadingFromAnyOffsetWorksAcrossWhatIsGone", testCompactReadAnywhere},
 	{"CompactionOfPackedBatchesKeepsTheirRecords", testCompactCodecs},
 	{"CompactionSurvivesReopening", testCompactReopen},
+	{"CompactionLeavesALogAloneThatIsHardlyDirty", testCompactHardlyDirty},
 	{"CompactionAndTrimAgree", testCompactTrim},
 }
 
@@ -185,6 +189,65 @@ func testCompactTombstones(f *fixture) {
 	}
 }
 
+// testCompactOldTombstone deletes with a record whose timestamp is long past.
+// Its time begins with the pass that first sees it (KIP-534), not with its
+// timestamp, also for an engine that was opened again.
+func testCompactOldTombstone(f *fixture) {
+	f.needDrops()
+	f.append(rec("gone", "value of gone"))
+	old := tombstone("gone")
+	old.Timestamp = f.clock - 5000*time.Hour.Milliseconds()
+	f.append(old)
+	offset := f.sent[len(f.sent)-1].Offset
+	held := func() bool {
+		return slices.ContainsFunc(f.content(), func(s sent) bool { return s.Offset == offset })
+	}
+	for range 3 {
+		f.fill()
+		f.compact(f.end(), 1000*time.Hour)
+		if !held() {
+			f.Fatal("the tombstone is gone before its time")
+		}
+		if f.h.Reopen != nil {
+			f.reopen()
+		}
+	}
+	f.clock += 900 * time.Hour.Milliseconds()
+	f.fill()
+	f.compact(f.end(), 1000*time.Hour)
+	if !held() {
+		f.Fatal("the tombstone is gone before its time")
+	}
+	f.clock += 200 * time.Hour.Milliseconds()
+	f.fill()
+	f.compact(f.end(), 1000*time.Hour)
+	if held() {
+		f.Error("the tombstone is there after its time")
+	}
+}
+
+// testCompactInSteps compacts with room for so few keys that each pass gets
+// through a few batches only.
+func testCompactInSteps(f *fixture) {
+	f.needDrops()
+	for round := range 3 {
+		for i := range 12 {
+			key := fmt.Sprintf("key-%d", i)
+			f.append(rec(key, fmt.Sprintf("%s in round %d", key, round)), rec("every batch", strings.Repeat("v", 100)))
+		}
+	}
+	next := f.end()
+	f.fill()
+	for range 40 {
+		f.compactWith(store.Compaction{Now: time.UnixMilli(f.clock), NextOffset: f.end(), MaxKeys: 3})
+	}
+	for _, s := range f.content() {
+		if s.Offset < next && !strings.Contains(string(s.Value), "round 2") && string(s.Key) != "every batch" {
+			f.Fatalf("%v was superseded, and is there", s)
+		}
+	}
+}
+
 // testCompactTombstoneOutlives looks for a key that comes back from the dead:
 // its tombstone was dropped before its last value.
 func testCompactTombstoneOutlives(f *fixture) {
@@ -287,6 +350,19 @@ func testCompactReopen(f *fixture) {
 	}
 	f.appendMany(2)
 	f.verifyCompacted(f.end())
+}
+
+func testCompactHardlyDirty(f *fixture) {
+	for i := range 60 {
+		f.append(rec(fmt.Sprintf("key-%d", i), strings.Repeat("v", 300)))
+	}
+	f.compact(f.end(), 0)
+	for i := range 5 {
+		f.append(rec(fmt.Sprintf("key-%d", i), "superseding"))
+	}
+	want := f.content()
+	f.compactWith(store.Compaction{Now: time.UnixMilli(f.clock), NextOffset: f.end(), MinDirtyRatio: 0.9})
+	f.equal(f.content(), want)
 }
 
 func testCompactTrim(f *fixture) {

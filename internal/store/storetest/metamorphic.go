@@ -171,9 +171,10 @@ func (w *twins) trim() {
 	}
 	w.Logf("trim to %d", i)
 	for _, f := range w.both {
+		before, _ := f.log.Bounds()
 		f.must(f.log.Trim(f.ctx, w.offset(f, i)))
-		if start, _ := f.log.Bounds(); start < w.offset(f, i) {
-			f.Fatalf("log starts at %d after trim to %d", start, w.offset(f, i))
+		if start, _ := f.log.Bounds(); start != max(before, w.offset(f, i)) {
+			f.Fatalf("log starts at %d after trim to %d, did at %d", start, w.offset(f, i), before)
 		}
 		f.wantErr(f.log.Trim(f.ctx, f.end()+1), store.ErrOffsetOutOfRange)
 	}
@@ -191,10 +192,18 @@ func (w *twins) retain() {
 	w.Logf("retain %v, %d bytes, all from %d on", age, size, i)
 	for _, f := range w.both {
 		before, _ := f.log.Bounds()
+		bytes, held := f.log.Size(), f.content()
 		next := w.offset(f, i)
 		f.must(f.log.Retain(f.ctx, store.Retention{Now: time.UnixMilli(f.clock), MaxAge: age, MaxBytes: size, NextOffset: next}))
-		if start, _ := f.log.Bounds(); start > max(before, next) {
+		start, _ := f.log.Bounds()
+		if start > max(before, next) {
 			f.Fatalf("log starts at %d, did at %d, and was to keep all from %d on", start, before, next)
+		}
+		large := size >= 0 && f.log.Size() >= min(size, bytes)
+		for _, s := range held {
+			if old := age >= 0 && f.clock-s.Timestamp > age.Milliseconds(); s.Offset < start && !old && !large {
+				f.Fatalf("%v is gone: the log had %d bytes, and has %d", s, bytes, f.log.Size())
+			}
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	"muster/internal/record"
 	"muster/internal/store"
@@ -14,6 +16,9 @@ var producerTests = []test{
 	{"ProducersSurviveReopening", testProducersReopen},
 	{"ProducersAreKnownAfterTrim", testProducersTrim},
 	{"ASnapshotOfNoProducersIsKept", testNoProducers},
+	{"ProducersOfWhatWasTrimmedAreKnown", testProducersOfTrimmed},
+	{"ProducersOfWhatRetentionDroppedAreKnown", testProducersOfRetained},
+	{"ProducersOfWhatCompactionDroppedAreKnown", testProducersOfCompacted},
 }
 
 // producerState is the producer state by producer id.
@@ -134,4 +139,64 @@ func testNoProducers(f *fixture) {
 	f.appendMany(3)
 	f.must(f.log.SaveProducers(f.ctx, nil, f.end()))
 	f.verifyProducers(producerState{})
+}
+
+// verifyProducersAnywhere verifies the producers for this owner of the log, the
+// next, and after the store was opened again.
+func (f *fixture) verifyProducersAnywhere(want producerState) {
+	f.Helper()
+	f.verifyProducers(want)
+	f.setEpoch(f.epoch + 1)
+	f.verifyProducers(want)
+	if f.h.Reopen != nil {
+		f.reopen()
+		f.verifyProducers(want)
+	}
+}
+
+// The next tests save nothing themselves, or not lately: it is the engine that
+// takes batches away, so it is the engine that must remember who sent them.
+
+func testProducersOfTrimmed(f *fixture) {
+	ps := producerState{}
+	f.appendProduced(ps, 3)
+	f.must(f.log.SaveProducers(f.ctx, ps.list(), f.end()))
+	f.appendProduced(ps, 6)
+	at := f.end()
+	f.append(rec("somebody", "else's"), rec("second", "of a batch"))
+	for _, to := range []int64{f.sent[1].Offset, f.sent[8].Offset, f.sent[9].Offset, at, f.sent[len(f.sent)-1].Offset, f.end()} {
+		f.must(f.log.Trim(f.ctx, to))
+		f.verifyProducersAnywhere(ps)
+	}
+	f.appendProduced(ps, 1)
+	f.verifyProducersAnywhere(ps)
+}
+
+func testProducersOfRetained(f *fixture) {
+	ps := producerState{}
+	for range 3 {
+		f.appendProduced(ps, 5)
+		f.clock += time.Hour.Milliseconds()
+		f.retain(time.Minute, -1, f.end())
+		f.verifyProducersAnywhere(ps)
+	}
+	f.appendProduced(ps, 2)
+	for range 20 {
+		f.append(rec("filler", strings.Repeat("f", 500)))
+	}
+	f.retain(-1, 1000, f.end())
+	f.verifyProducersAnywhere(ps)
+}
+
+func testProducersOfCompacted(f *fixture) {
+	ps := producerState{}
+	for range 3 {
+		f.appendProduced(ps, 5)
+		for range 20 {
+			f.append(rec("other", strings.Repeat("f", 500)))
+			f.append(rec(fmt.Sprintf("key-%d", len(f.sent)%5), "superseded"))
+		}
+		f.compact(f.end(), 0)
+		f.verifyProducersAnywhere(ps)
+	}
 }

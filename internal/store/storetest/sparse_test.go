@@ -217,13 +217,24 @@ func (l *sparseLog) Producers(ctx context.Context) ([]store.Producer, int64, err
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	ps, from, err := l.Log.Producers(ctx)
-	return ps, max(l.show(from), l.start), err
+	return translated(ps, l.show), max(l.show(from), l.start), err
 }
 
 func (l *sparseLog) SaveProducers(ctx context.Context, ps []store.Producer, next int64) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.Log.SaveProducers(ctx, ps, l.dense(next))
+	return l.Log.SaveProducers(ctx, translated(ps, l.dense), l.dense(next))
+}
+
+// translated returns producers with other offsets.
+func translated(ps []store.Producer, to func(int64) int64) []store.Producer {
+	out := store.NewProducerMap(ps)
+	for _, p := range out {
+		for i := range p.Batches {
+			p.Batches[i].BaseOffset, p.Batches[i].LastOffset = to(p.Batches[i].BaseOffset), to(p.Batches[i].LastOffset)
+		}
+	}
+	return out.List()
 }
 
 func openSparse(t *testing.T) storetest.Harness {

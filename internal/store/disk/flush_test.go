@@ -1,0 +1,63 @@
+package disk
+
+import (
+	"context"
+	"path"
+	"testing"
+	"time"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// Logs that always have somebody waiting must leave the syncers to others.
+func TestALogIsFlushedThoughOthersAreBusy(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	var logs []store.Log
+	for i := range syncers + 1 {
+		l := b.open(store.TopicPartition{Topic: "busy", Partition: int32(i)}, b.st)
+		_, err := l.Append(context.Background(), one("k", "v"))
+		b.must(err)
+		logs = append(logs, l)
+	}
+	syncing, goOn := make(chan string, 2*syncers+1), make(chan struct{})
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync {
+			syncing <- path.Base(path.Dir(op.Name))
+			<-goOn
+		}
+		return nil
+	})
+	next := func() string {
+		t.Helper()
+		select {
+		case name := <-syncing:
+			return name
+		case <-time.After(10 * time.Second):
+			t.Fatal("nothing is being synced")
+		}
+		return ""
+	}
+	flushed := make(chan error, 2*syncers+1)
+	flush := func(l store.Log) { l.Flush(func(err error) { flushed <- err }) }
+	for _, l := range logs[:syncers] {
+		flush(l)
+		next()
+	}
+	// Every syncer has a log now. More is asked of each, and then a first flush
+	// of another.
+	for _, l := range logs[:syncers] {
+		_, err := l.Append(context.Background(), one("k", "again"))
+		b.must(err)
+		flush(l)
+	}
+	flush(logs[syncers])
+	goOn <- struct{}{}
+	if name := next(); name != "busy-4" {
+		t.Errorf("%s is synced again while busy-4 waits for its first", name)
+	}
+	close(goOn)
+	for range 2*syncers + 1 {
+		b.must(<-flushed)
+	}
+}
