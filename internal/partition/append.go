@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -116,6 +115,7 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 			return duplicate.LastOffset + 1, l, nil
 		}
 	}
+	p.used = true
 	at, err := l.Append(ctx, b)
 	if err != nil {
 		return 0, nil, err
@@ -130,21 +130,6 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 	}
 	out.BaseOffset = at.BaseOffset
 	return at.LastOffset + 1, l, nil
-}
-
-// openAgain opens a failed log again. Records may have been lost that the
-// producers' state remembers, so no sequence is looked at before.
-func (p *Partition) openAgain(ctx context.Context) error {
-	if err := p.reopen(ctx); err != nil {
-		return fmt.Errorf("%w: %w", store.ErrStorage, err)
-	}
-	p.failed.Store(false)
-	level := slog.LevelInfo
-	if _, shared := p.deps.store.(store.Shared); shared {
-		level = slog.LevelDebug // The store was away, which is told once and not by each partition.
-	}
-	p.deps.logger.Log(ctx, level, "log opened again after a storage failure", "topic", p.topic, "partition", p.index)
-	return nil
 }
 
 // syncFailed logs a failed sync and notes that the log must be opened again, unless it was since.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -28,10 +27,6 @@ type flight struct {
 	again []func(Appended)
 }
 
-// goneFor is how long a log that is gone is left alone, which is more than it
-// takes to hear of a change of the metadata.
-const goneFor = 2 * time.Second
-
 // unknownOffset is the offset of a batch whose append is under way.
 const unknownOffset = -1
 
@@ -53,6 +48,7 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *fli
 			p.lastBatch(f).BaseOffset = unknownOffset
 		}
 		p.flights = append(p.flights, f)
+		p.used = true
 		l.Log.(store.Pipelined).Begin(ctx, b, func(at store.Appended, err error) { p.landed(l, f, at, err) })
 	}
 	p.mu.Unlock()
@@ -77,9 +73,6 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*open
 		return nil, nil, kerr.NotLeaderForPartition
 	}
 	if p.failed.Load() {
-		if p.deps.now().Before(p.notBefore) {
-			return nil, nil, kerr.NotLeaderForPartition
-		}
 		if err := p.openAgain(ctx); err != nil {
 			return nil, nil, p.wireError("open", err)
 		}

@@ -41,6 +41,7 @@ type Partition struct {
 	mu        sync.Mutex // orders appends
 	producers map[int64]*store.Producer
 	closed    bool
+	used      bool // something was appended since the log was opened, or tried to be
 
 	failed atomic.Bool // the log must be opened again before it can append
 
@@ -71,34 +72,36 @@ type deps struct {
 func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partition, error) {
 	p := &Partition{topic: t.Name, index: index, epoch: t.Partitions[index].LeaderEpoch, deps: d}
 	p.cfg.Store(&t.Config)
-	if err := p.reopen(ctx); err != nil {
+	end, err := p.openLog(ctx)
+	if err != nil {
 		return nil, err
 	}
+	p.highWatermark.Store(end)
 	return p, nil
 }
 
-// reopen opens the log, also after it failed. What is in it now is durable, so
-// all of it may be seen.
-func (p *Partition) reopen(ctx context.Context) error {
+// openLog opens the log, also in the place of one that is open, and returns
+// where it ends. Whatever the handle before still has under way is stored by
+// now, and thus before that end, or refused by the store.
+func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, p.logConfig(p.cfg.Load()))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	producers, err := loadProducers(ctx, l)
 	if err != nil {
-		return fmt.Errorf("load producers of %s-%d: %w", p.topic, p.index, err)
+		return 0, fmt.Errorf("load producers of %s-%d: %w", p.topic, p.index, err)
 	}
-	_, end := l.Bounds()
+	_, end = l.Bounds()
 	if _, p.pipelined = l.(store.Pipelined); p.pipelined && p.slots == nil {
 		p.slots = make(chan struct{}, maxFlights)
 	}
-	p.producers = producers
+	p.producers, p.used = producers, false
 	if old := p.log.Swap(&openLog{l}); old != nil && p.pipelined {
 		// Its appends under way need this partition's lock to land.
 		go func() { _ = old.Close() }()
 	}
-	p.highWatermark.Store(end)
-	return nil
+	return end, nil
 }
 
 // logConfig says how the log is to be kept. Internal topics need dense offsets

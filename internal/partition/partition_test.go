@@ -39,7 +39,7 @@ func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	}
 	empty := metadata.NewImage(defaults, metadata.Broker{ID: 1})
 	edit := empty.Edit()
-	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: make([]metadata.Partition, 1), Set: set})
+	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: []metadata.Partition{{Leader: 1}}, Set: set})
 	r.image = edit.Image()
 	before := *empty
 	before.ClusterID = "" // As at a start: what the store holds stays.

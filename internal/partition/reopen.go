@@ -1,0 +1,89 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"muster/internal/store"
+)
+
+// goneFor is how long a log that is gone is left alone, which is more than it
+// takes to hear of a change of the metadata.
+const goneFor = 2 * time.Second
+
+// Reopen makes certain what the log holds: when it returns without error, every
+// append that was under way is either below the high watermark, which is the end
+// of the log, or refused for good. Who has lost track of an append calls it
+// before reading the log to its end.
+//
+// A log to which nothing was appended since it was opened holds no doubt, and
+// stays as it is.
+func (p *Partition) Reopen(ctx context.Context) error {
+	end, l, err := p.reopen(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return p.wireError("open", err)
+	}
+	if l == nil {
+		return nil
+	}
+	flushed := make(chan error, 1)
+	l.Flush(func(err error) { flushed <- err })
+	select {
+	case err = <-flushed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err != nil {
+		return p.syncFailed(l, err)
+	}
+	p.advance(end)
+	return nil
+}
+
+// reopen opens the log in the place of the one that is open, if there may be
+// anything in doubt about that one.
+func (p *Partition) reopen(ctx context.Context) (end int64, l store.Log, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return 0, nil, store.ErrClosed
+	case p.failed.Load():
+		err = p.openAgain(ctx)
+		return p.HighWatermark(), p.log.Load().Log, err
+	case !p.used:
+		return 0, nil, nil
+	}
+	end, err = p.openLog(ctx)
+	if err != nil {
+		p.failed.Store(true) // Nobody knows which of the two handles is good.
+		return 0, nil, err
+	}
+	return end, p.log.Load().Log, nil
+}
+
+// openAgain opens a failed log again. Records may have been lost that the
+// producers' state remembers, so no sequence is looked at before. What is in the
+// log now is durable, so all of it may be seen.
+func (p *Partition) openAgain(ctx context.Context) error {
+	if p.deps.now().Before(p.notBefore) {
+		return store.ErrClosed
+	}
+	end, err := p.openLog(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrStorage, err)
+	}
+	p.highWatermark.Store(end)
+	p.failed.Store(false)
+	level := slog.LevelInfo
+	if _, shared := p.deps.store.(store.Shared); shared {
+		level = slog.LevelDebug // The store was away, which is told once and not by each partition.
+	}
+	p.deps.logger.Log(ctx, level, "log opened again after a storage failure", "topic", p.topic, "partition", p.index)
+	return nil
+}
