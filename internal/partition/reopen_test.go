@@ -187,34 +187,41 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 	}
 }
 
-// TestReopenShowsOnlyWhatIsDurable has an append whose sync is under way: Reopen
-// waits for it before it shows the record.
+// TestReopenShowsOnlyWhatIsDurable has appends of whose outcome nobody was told:
+// Reopen makes them durable before it shows them.
 func TestReopenShowsOnlyWhatIsDurable(t *testing.T) {
 	fs := vfs.NewMem()
 	r := newRig(t, diskStore(t, fs), nil)
+	write := func() {
+		r.part().mu.Lock()
+		defer r.part().mu.Unlock()
+		if _, err := r.part().log.Load().Append(t.Context(), r.batch(plain, 1, "written")); err != nil {
+			t.Fatal(err)
+		}
+		r.part().used = true
+	}
+	write()
+	if err := r.part().Reopen(t.Context()); err != nil || r.part().HighWatermark() != 1 {
+		t.Errorf("high watermark %d, %v", r.part().HighWatermark(), err)
+	}
 	fs.SetHook(func(op vfs.Op) error {
 		if op.Kind == vfs.OpDatasync {
 			return errors.New("medium error")
 		}
 		return nil
 	})
-	r.part().mu.Lock()
-	if _, err := r.part().log.Load().Append(t.Context(), r.batch(plain, 1, "written")); err != nil {
-		t.Fatal(err)
-	}
-	r.part().used = true
-	r.part().mu.Unlock()
+	write()
 	if err := r.part().Reopen(t.Context()); !errors.Is(err, kerr.KafkaStorageError) {
 		t.Errorf("with a disk that cannot sync: %v", err)
 	}
-	if hw := r.part().HighWatermark(); hw != 0 {
+	if hw := r.part().HighWatermark(); hw != 1 {
 		t.Errorf("high watermark %d", hw)
 	}
 	fs.SetHook(nil)
 	if err := r.part().Reopen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if hw, end := r.part().HighWatermark(), r.part().LogEndOffset(); hw != end || end != 0 {
+	if hw, end := r.part().HighWatermark(), r.part().LogEndOffset(); hw != end || end != 1 {
 		t.Errorf("high watermark %d, log end %d: what was not synced cannot be trusted", hw, end)
 	}
 }
