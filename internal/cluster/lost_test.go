@@ -313,3 +313,25 @@ func TestAChangeEndsWithItsContext(t *testing.T) {
 		t.Errorf("after %d tries: %v", tries, err)
 	}
 }
+
+// TestABlockOfProducerIDsEndsWithTheRecordThatReservedIt also has a clock that is
+// behind the ids that were given.
+func TestABlockOfProducerIDsEndsWithTheRecordThatReservedIt(t *testing.T) {
+	f := newFleet(t, redistest.Single(t), nil)
+	a := f.join(1)
+	older := f.server.Nodes[0].Snapshot(t)
+	const ahead = 1 << 60
+	a.mu.Lock()
+	a.nextID, a.lastID = ahead-producerIDBlock, ahead
+	a.mu.Unlock()
+	f.create(a, "lost")
+	f.server.Nodes[0].Restore(t, older)
+	redistest.Eventually(t, "the loss to be seen", func() bool { return a.Image().Topic("lost") == nil })
+	var id int64
+	if err := redistest.Poll(time.Minute, func() (err error) {
+		id, err = a.NextProducerID(t.Context())
+		return err
+	}); err != nil || id < ahead {
+		t.Errorf("got %d, %v", id, err)
+	}
+}
