@@ -335,3 +335,27 @@ func TestABlockOfProducerIDsEndsWithTheRecordThatReservedIt(t *testing.T) {
 		t.Errorf("got %d, %v", id, err)
 	}
 }
+
+// TestRaisedEpochsAreInTheMetadataOfAllBrokers raises epochs of partitions that
+// one broker leads; another one may not.
+func TestRaisedEpochsAreInTheMetadataOfAllBrokers(t *testing.T) {
+	f := newFleet(t, redistest.Single(t), nil)
+	a, b := f.join(1), f.join(2)
+	f.create(a, "t")
+	before := f.agreed(a, b).Topic("t").Partitions
+	for i, p := range before {
+		// a asks for all, and gets what is its own.
+		if err := a.RaiseEpoch(t.Context(), "t", int32(i), p.LeaderEpoch, p.LeaderEpoch+10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range f.agreed(a, b).Topic("t").Partitions {
+		want := before[i]
+		if want.Leader == 1 {
+			want.LeaderEpoch += 11
+		}
+		if p != want {
+			t.Errorf("partition %d is led by %+v, want %+v", i, p, want)
+		}
+	}
+}

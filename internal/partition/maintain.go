@@ -14,6 +14,7 @@ import (
 func (m *Manager) Run(ctx context.Context) {
 	var shared sync.WaitGroup
 	defer shared.Wait()
+	shared.Go(func() { m.raises.run(ctx) })
 	if m.shared {
 		shared.Go(func() { m.runShared(ctx) })
 	}
@@ -91,7 +92,7 @@ func (m *Manager) flushDirty() {
 	m.dirtyMu.Unlock()
 	for _, p := range dirty {
 		p.dirty.Store(false)
-		l := p.log.Load().Log
+		l := p.log.Load()
 		l.Flush(func(err error) {
 			if err != nil && !errors.Is(err, store.ErrClosed) {
 				_ = p.syncFailed(l, err)

@@ -62,6 +62,13 @@ var (
 	ErrInvalidBatch = errors.New("not a record batch that can be stored")
 )
 
+// FencedError is an ErrFenced that says by which leader epoch.
+type FencedError struct{ Epoch int32 }
+
+func (e *FencedError) Error() string { return fmt.Sprintf("%v: epoch %d", ErrFenced, e.Epoch) }
+
+func (*FencedError) Unwrap() error { return ErrFenced }
+
 // TopicPartition names a log.
 type TopicPartition struct {
 	Topic     string
@@ -72,7 +79,7 @@ type TopicPartition struct {
 type Store interface {
 	// Open opens the log, creating it if it does not exist, under a leader
 	// epoch. From then on every handle of a lower epoch is fenced. Opening a
-	// lower epoch than the log has seen is refused with ErrFenced. Opening the
+	// lower epoch than the log has seen is refused with a *FencedError. Opening the
 	// epoch of a live handle again ends that handle with ErrClosed.
 	Open(ctx context.Context, tp TopicPartition, leaderEpoch int32, cfg LogConfig) (Log, error)
 	// Delete removes a log with all it holds. The log may be open; its handles
