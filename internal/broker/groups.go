@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,9 +33,7 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 	if before.Config != after.Config {
 		b.groups.Configure(groupConfig(after.Config))
 	}
-	if t := after.Topic(metadata.OffsetsTopic); t != nil {
-		b.groups.Lead(b.led(t))
-	}
+	b.lead(before.Topic(metadata.OffsetsTopic), after.Topic(metadata.OffsetsTopic))
 	var deleted []string
 	for _, name := range topics {
 		if before.Topic(name) != nil && after.Topic(name) == nil {
@@ -45,6 +44,17 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		b.groups.TopicsDeleted(deleted)
 	}
 	return nil
+}
+
+// lead makes this broker the coordinator of what it leads of the groups' topic.
+// What it knows of a topic that is gone, because the store lost it, ends.
+func (b *Broker) lead(old, t *metadata.Topic) {
+	if old != nil && (t == nil || t.ID != old.ID) {
+		b.groups.Lead(slices.Repeat([]int32{coordinator.NotLed}, len(old.Partitions)))
+	}
+	if t != nil {
+		b.groups.Lead(b.led(t))
+	}
 }
 
 // led returns the leader epochs of the partitions of a topic that this broker

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -358,4 +359,26 @@ func TestRaisedEpochsAreInTheMetadataOfAllBrokers(t *testing.T) {
 			t.Errorf("partition %d is led by %+v, want %+v", i, p, want)
 		}
 	}
+}
+
+func TestABrokerSaysThatItCannotFollowTheMetadata(t *testing.T) {
+	f := newFleet(t, redistest.Single(t), nil)
+	a := f.join(1)
+	f.agreed(a)
+	a.mu.Lock()
+	image := a.image.Swap(metadata.NewImage(a.opts.Defaults))
+	if problem := a.Problem(); !strings.Contains(problem, "not registered") {
+		t.Errorf("without this broker in the metadata: %q", problem)
+	}
+	a.image.Store(image)
+	a.mu.Unlock()
+	// Somebody takes the log away, and something else is in its place.
+	if _, err := f.server.Nodes[0].Do("SET", "{fleet:__cluster_metadata:0}:m", "x"); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the broker to say so", func() bool { return strings.Contains(a.Problem(), "cannot be followed") })
+	if _, err := f.server.Nodes[0].Do("FLUSHALL"); err != nil {
+		t.Fatal(err)
+	}
+	f.agreed(a)
 }

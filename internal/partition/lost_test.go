@@ -234,3 +234,25 @@ func TestARaiseThatFailsIsTriedAgain(t *testing.T) {
 		t.Errorf("%v and %v", a, b)
 	}
 }
+
+// TestVerifyFindsALossWithoutAnAppend has readers only.
+func TestVerifyFindsALossWithoutAnAppend(t *testing.T) {
+	server := redistest.Single(t)
+	r := newRig(t, redisStore(t, server, "verify"), map[string]string{"muster.redis.layout": "log"})
+	r.raising()
+	r.wantAppend(r.batch(plain, 1, "kept"), 0)
+	older := server.Nodes[0].Snapshot(t)
+	r.wantAppend(r.batch(plain, 1, "lost"), 1)
+	r.Verify(t.Context())
+	if p := r.part(); p == nil || p.LeaderEpoch() != 0 || p.HighWatermark() != 2 {
+		t.Errorf("nothing is lost, and the partition is %+v", p)
+	}
+	server.Nodes[0].Restore(t, older)
+	redistest.Eventually(t, "a higher epoch", func() bool {
+		r.Verify(t.Context())
+		return r.part() != nil && r.part().LeaderEpoch() == 1
+	})
+	if hw := r.part().HighWatermark(); hw != 1 {
+		t.Errorf("high watermark %d", hw)
+	}
+}
