@@ -161,6 +161,13 @@ func TestABrokerGoesOnWithARedisThatWasEmptied(t *testing.T) {
 		}
 		return err
 	})
+	eventually(t, "the group to be gone", func(ctx context.Context) error {
+		groups, err := adm.ListGroups(ctx)
+		if _, ok := groups["g"]; err == nil && ok {
+			err = errors.New("it is there")
+		}
+		return err
+	})
 	eventually(t, "health", func(context.Context) error {
 		if ok, text := healthy(health); !ok {
 			return errors.New(text)
