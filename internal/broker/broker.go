@@ -189,7 +189,7 @@ func (b *Broker) openStore(ctx context.Context) (crashed bool, err error) {
 
 // load replays metadata and opens the partitions.
 func (b *Broker) load(ctx context.Context, crashed bool) error {
-	b.manager = partition.NewManager(partition.Options{Store: b.store, Self: b.nodeID(), Logger: b.logger, Alive: b.alive})
+	b.manager = partition.NewManager(partition.Options{Store: b.store, Self: b.nodeID(), Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch})
 	b.openGroups()
 	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: rand.Text()}
 	for _, e := range b.endpoints {
@@ -205,6 +205,17 @@ func (b *Broker) load(ctx context.Context, crashed bool) error {
 	b.controller = c
 	return b.manager.RemoveOrphans(ctx, b.controller.Image())
 }
+
+// raiseEpoch gives a partition a higher leader epoch.
+func (b *Broker) raiseEpoch(ctx context.Context, topic string, partition, from, above int32) error {
+	c := b.leads.Load()
+	if c == nil {
+		return errStarting
+	}
+	return c.RaiseEpoch(ctx, topic, partition, from, above)
+}
+
+var errStarting = errors.New("the broker is starting")
 
 // alive says whether this broker may act as the leader of what the metadata says
 // that it leads.

@@ -14,7 +14,10 @@ import (
 	"muster/internal/broker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// What starts Redis servers lives as long as the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("muster/internal/redistest.launcher"))
+}
 
 func start(t *testing.T, props map[string]string) *broker.Broker {
 	t.Helper()

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -38,10 +39,19 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		b.groups.Tell(group.Configured{Config: *cfg})
 	}
 	b.groups.Changed(after, topics)
-	if t := after.Topic(metadata.OffsetsTopic); t != nil {
+	b.lead(before.Topic(metadata.OffsetsTopic), after.Topic(metadata.OffsetsTopic))
+	return nil
+}
+
+// lead makes this broker the coordinator of what it leads of the groups' topic.
+// What it knows of a topic that is gone, because the store lost it, ends.
+func (b *Broker) lead(old, t *metadata.Topic) {
+	if old != nil && (t == nil || t.ID != old.ID) {
+		b.groups.Lead(slices.Repeat([]int32{coordinator.NotLed}, len(old.Partitions)))
+	}
+	if t != nil {
 		b.groups.Lead(b.led(t))
 	}
-	return nil
 }
 
 // led returns the leader epochs of the partitions of a topic that this broker

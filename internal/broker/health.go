@@ -46,6 +46,8 @@ func (b *Broker) health() web.Health {
 		h.Problems = append(h.Problems, "the broker starts or stops")
 	case !c.Alive():
 		h.Problems = append(h.Problems, "the other brokers have not heard of this one for broker.session.timeout.ms, so it leads nothing")
+	case c.Problem() != "":
+		h.Problems = append(h.Problems, c.Problem())
 	}
 	if c != nil {
 		h.Node, h.Cluster = b.node, c.Image().ClusterID

@@ -65,7 +65,9 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	b.store = redis.New(client, redis.Options{Prefix: b.cfg.Get("muster.redis.prefix"), Logger: b.logger})
 	b.redis.native = newNative(b)
 	b.running.Go(func() { b.redis.native.run(background) })
-	b.running.Go(func() { redis.Watch(background, client, watchRedis, b.redisChanged) })
+	b.running.Go(func() {
+		redis.Watch(background, client, watchRedis, func(up bool, err error, downFor time.Duration) { b.redisChanged(background, up, err, downFor) })
+	})
 	return nil
 }
 
@@ -73,10 +75,14 @@ func (b *Broker) openRedis(ctx context.Context) error {
 const watchRedis = time.Second
 
 // redisChanged says once that Redis is away, and once that it is back.
-func (b *Broker) redisChanged(up bool, err error, downFor time.Duration) {
+func (b *Broker) redisChanged(ctx context.Context, up bool, err error, downFor time.Duration) {
 	if up {
 		b.away.Store(nil)
 		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond))
+		if b.up.Load() {
+			// It may have lost something. Appends would find out, readers would not.
+			b.manager.Verify(ctx)
+		}
 		return
 	}
 	b.away.Store(&redisAway{since: time.Now(), err: err})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -192,4 +193,46 @@ func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
 	if want := [][]string{nil, {"a"}, {"b"}, {"a"}}; !reflect.DeepEqual(heard, want) {
 		t.Errorf("heard %v", heard)
 	}
+}
+
+func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
+	s := mem.New()
+	c := open(t, s, false)
+	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 2, Replication: 1}); err != nil {
+		t.Fatal(err)
+	}
+	epochs := func(c *Controller) []int32 {
+		var out []int32
+		for _, p := range c.Image().Topic("a").Partitions {
+			out = append(out, p.LeaderEpoch)
+		}
+		return out
+	}
+	want := func(c *Controller, step string, want ...int32) {
+		t.Helper()
+		if got := epochs(c); !slices.Equal(got, want) {
+			t.Errorf("%s: epochs %v, want %v", step, got, want)
+		}
+	}
+	raise := func(partition, from, above int32) {
+		t.Helper()
+		if err := c.RaiseEpoch(t.Context(), "a", partition, from, above); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raise(1, 0, 0)
+	want(c, "one partition", 0, 1)
+	raise(1, 0, 0)
+	want(c, "it was raised already", 0, 1)
+	raise(0, 0, 0)
+	want(c, "the other one", 2, 1)
+	raise(1, 1, 7)
+	want(c, "above what a log knows", 2, 8)
+	raise(9, 0, 0)
+	raise(-1, 0, 0)
+	if err := c.RaiseEpoch(t.Context(), "a", 0, 2, math.MaxInt32); err == nil {
+		t.Error("raised above all numbers")
+	}
+	want(open(t, s, false), "after a restart", 8, 8)
+	want(open(t, s, true), "after a crash", 9, 9)
 }

@@ -28,7 +28,7 @@ var (
 // AlterTopic changes settings of a topic: all of them if replace is set, those
 // named otherwise.
 func (c *Controller) AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error {
-	return c.attempt(ctx, func() error {
+	return c.durably(ctx, func() error {
 		image := c.image.Load()
 		old := image.Topic(name)
 		if old == nil {
@@ -68,7 +68,7 @@ func checkLayout(t *metadata.Topic, set map[string]string, current func(string) 
 
 // AlterBroker changes settings of the broker that may change while it runs.
 func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error {
-	return c.attempt(ctx, func() error {
+	return c.durably(ctx, func() error {
 		image := c.image.Load()
 		for _, ch := range changes {
 			if d := config.BrokerDef(ch.Name); d != nil && d.Static {

@@ -13,6 +13,11 @@
 // sees that another's has run out appends that fact, together with the new
 // leaders of its partitions, so that all brokers go on from the same records.
 //
+// Such a store may come back with an older state. Each append and each read
+// proves the last batch that was seen, and a broker whose proof fails reads the
+// log again from its start. What no log can tell any more it remembers: leader
+// epochs go on above those that it knew, and producer ids begin at the time.
+//
 // A record's key says what it is about (cluster, config, topic/<name>,
 // broker/<id>, deleting/<name>, producer-ids), its value is JSON with the whole
 // state of that thing, and a null value removes it. Keys make the log compactable.
@@ -25,9 +30,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -68,16 +76,17 @@ type Controller struct {
 
 	// Of a store that several brokers share.
 	shared store.SharedLog
-	end    int64        // everything before it has been seen
-	until  atomic.Int64 // how long the lease is good for sure, by clock
-	epoch  time.Time    // where clock begins
-	steady atomic.Int64 // since when the lease has been renewed without fail, by clock; 0 if it is not
-	stop   context.CancelFunc
-	ended  sync.WaitGroup
+	seen   store.Seen // everything before it has been taken in
+	begun  bool       // OnChange hears of changes
+	// lastClusterID is the cluster id before the store lost it.
+	lastClusterID string
+	doubt         atomic.Pointer[doubt]
+	until         atomic.Int64 // how long the lease is good for sure, by clock
+	epoch         time.Time    // where clock begins
+	steady        atomic.Int64 // since when the lease has been renewed without fail, by clock; 0 if it is not
+	stop          context.CancelFunc
+	ended         sync.WaitGroup
 }
-
-// producerIDBlock is how many producer ids one record reserves.
-const producerIDBlock = 1000
 
 // Open replays the metadata and returns the controller. OnChange is called
 // once, from the empty image to the replayed one.
@@ -100,6 +109,7 @@ func Open(ctx context.Context, opts Options) (*Controller, error) {
 // begin publishes the first image.
 func (c *Controller) begin(ctx context.Context, empty, image *metadata.Image) error {
 	c.image.Store(image)
+	c.begun = true
 	if c.opts.Opened != nil {
 		c.opts.Opened(c)
 	}
@@ -129,19 +139,55 @@ func (c *Controller) Close() error {
 }
 
 // attempt makes a change under the lock, and again if another broker changed the
-// metadata first.
+// metadata first, or if the store has lost some of it.
 func (c *Controller) attempt(ctx context.Context, change func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for {
+	for tries := range endless {
 		err := change()
-		if !errors.Is(err, store.ErrMoved) {
+		switch {
+		case errors.Is(err, store.ErrMoved):
+			err = c.catchUp(ctx)
+		case isLoss(err):
+			err = c.reset(ctx, err)
+		default:
 			return err
 		}
-		if err := c.catchUp(ctx); err != nil {
+		if err != nil {
 			return err
+		}
+		if tries >= atOnce {
+			pause(ctx, retryChange)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
+	return nil
+}
+
+const (
+	// atOnce is how often a change is tried again without a pause: others make
+	// theirs meanwhile, but not for ever.
+	atOnce      = 5
+	retryChange = 20 * time.Millisecond
+	endless     = math.MaxInt
+)
+
+// durably makes a change that somebody relies upon: if min.insync.replicas asks
+// for it, it is answered when replicas have it.
+func (c *Controller) durably(ctx context.Context, change func() error) error {
+	if err := c.attempt(ctx, change); err != nil || c.shared == nil {
+		return err
+	}
+	c.mu.Lock()
+	upTo := c.seen
+	c.mu.Unlock()
+	err := c.shared.Replicate(ctx, upTo, int(c.image.Load().Config.Int("min.insync.replicas")))
+	if errors.Is(err, store.ErrNotReplicated) || isLoss(err) {
+		return metadata.Refuse(kerr.RequestTimedOut, "the change is stored, but may be lost with its server: %s", err)
+	}
+	return err
 }
 
 // change stores records and then publishes the image that edit makes. The lock
@@ -155,12 +201,16 @@ func (c *Controller) change(ctx context.Context, edit *metadata.Edit, recs ...re
 
 // publish makes the image current that edit makes.
 func (c *Controller) publish(ctx context.Context, edit *metadata.Edit) error {
-	before, after := c.image.Load(), edit.Image()
-	c.image.Store(after)
-	if c.opts.OnChange != nil {
-		return c.opts.OnChange(ctx, before, after, edit.Changed())
+	return c.announce(ctx, edit.Image(), edit.Changed())
+}
+
+// announce makes an image current in which some topics changed.
+func (c *Controller) announce(ctx context.Context, after *metadata.Image, topics []string) error {
+	before := c.image.Swap(after)
+	if !c.begun || c.opts.OnChange == nil {
+		return nil
 	}
-	return nil
+	return c.opts.OnChange(ctx, before, after, topics)
 }
 
 // write appends records as one batch and waits until they are stored.
@@ -174,38 +224,20 @@ func (c *Controller) write(ctx context.Context, recs ...record.Record) error {
 		return err
 	}
 	if c.shared != nil {
-		err = c.shared.AppendAt(ctx, c.end, b)
+		err = c.shared.AppendAt(ctx, c.seen, b)
 	} else {
 		err = c.writeAlone(ctx, b)
 	}
 	if err != nil {
 		return fmt.Errorf("write cluster metadata: %w", err)
 	}
-	c.end += int64(len(recs))
+	c.seen = store.Seen{Next: c.seen.Next + int64(len(recs)), CRC: record.Batch(b).CRC()}
 	for i := range recs {
 		if err := c.state.note(&recs[i]); err != nil {
 			return fmt.Errorf("a metadata record of our own: %w", err)
 		}
 	}
 	return nil
-}
-
-// NextProducerID returns a producer id that was never returned before, also
-// not before a crash, and not by another broker.
-func (c *Controller) NextProducerID(ctx context.Context) (id int64, err error) {
-	err = c.attempt(ctx, func() error {
-		if c.nextID == c.lastID {
-			from := c.state.nextProducerID
-			if err := c.write(ctx, producerIDsRecord(from+producerIDBlock)); err != nil {
-				return err
-			}
-			c.nextID, c.lastID = from, from+producerIDBlock
-		}
-		id = c.nextID
-		c.nextID++
-		return nil
-	})
-	return id, err
 }
 
 func newClusterID() string {

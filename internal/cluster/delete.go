@@ -19,7 +19,7 @@ import (
 // that name.
 func (c *Controller) DeleteTopics(ctx context.Context, names []string) (errs []error) {
 	var deleted []string
-	err := c.attempt(ctx, func() error {
+	err := c.durably(ctx, func() error {
 		edit := c.image.Load().Edit()
 		errs, deleted = make([]error, len(names)), nil
 		var recs []record.Record

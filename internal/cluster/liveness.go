@@ -69,14 +69,14 @@ func (c *Controller) unsteady() { c.steady.Store(0) }
 
 // joinAgain registers this broker if the others took it out of the metadata.
 func (c *Controller) joinAgain(ctx context.Context) error {
-	if in := c.image.Load().Broker(c.opts.Self.ID); in != nil && in.Incarnation == c.opts.Self.Incarnation {
+	if c.registered() {
 		return nil
 	}
 	return c.attempt(ctx, func() error {
 		if err := c.catchUp(ctx); err != nil {
 			return err
 		}
-		if in := c.image.Load().Broker(c.opts.Self.ID); in != nil && in.Incarnation == c.opts.Self.Incarnation {
+		if c.registered() {
 			return nil
 		}
 		edit := c.image.Load().Edit()

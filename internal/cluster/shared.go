@@ -29,14 +29,13 @@ type Lease interface {
 }
 
 const (
-	// followWait is how long one look for new records waits for some.
-	followWait = time.Second
-	// retryFollow is the pause after one that failed.
-	retryFollow = 200 * time.Millisecond
 	// watchEvery is how often it is checked who is alive.
 	watchEvery = 250 * time.Millisecond
 	// compactAfter is how many records make a start compact the log.
 	compactAfter = 10_000
+	// keepRecent is how many of the newest records compaction leaves alone, so
+	// that who follows can still prove the last batch it has seen.
+	keepRecent = 1000
 )
 
 // openShared joins the brokers that share the store. The lease is held.
@@ -53,16 +52,12 @@ func (c *Controller) openShared(ctx context.Context) (err error) {
 	if c.shared, err = shared.OpenShared(ctx, store.TopicPartition{Topic: metadata.ClusterMetadataTopic}); err != nil {
 		return err
 	}
-	if c.end, err = c.shared.Start(ctx); err != nil {
-		return err
-	}
 	empty := metadata.NewImage(c.opts.Defaults)
 	c.image.Store(empty)
-	image, err := c.join(ctx, empty)
-	if err != nil {
+	if err := c.attempt(ctx, func() error { return c.join(ctx) }); err != nil {
 		return err
 	}
-	if err := c.begin(ctx, empty, image); err != nil {
+	if err := c.begin(ctx, empty, c.image.Load()); err != nil {
 		return err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -74,126 +69,41 @@ func (c *Controller) openShared(ctx context.Context) (err error) {
 }
 
 // join reads everything there is and adds this broker to it.
-func (c *Controller) join(ctx context.Context, image *metadata.Image) (*metadata.Image, error) {
-	for {
-		edit := image.Edit()
-		if err := c.readInto(ctx, edit); err != nil {
-			return nil, err
-		}
-		image = edit.Image()
-		if start, err := c.shared.Start(ctx); err == nil && c.end-start > compactAfter {
-			// Another broker may do it at the same time.
-			if err := c.shared.Compact(ctx, c.end); err != nil && !errors.Is(err, store.ErrMoved) {
-				c.opts.Logger.Warn("cluster metadata could not be compacted", "error", err)
-			}
-		}
-		next := image.Edit()
-		recs := c.register(next)
-		err := c.write(ctx, recs...)
-		if err == nil {
-			return next.Image(), nil
-		}
-		if !errors.Is(err, store.ErrMoved) {
-			return nil, err
+func (c *Controller) join(ctx context.Context) error {
+	if err := c.catchUp(ctx); err != nil {
+		return err
+	}
+	if c.seen.Next > compactAfter {
+		// Another broker may do it at the same time.
+		if err := c.shared.Compact(ctx, c.seen.Next-keepRecent); err != nil && !errors.Is(err, store.ErrMoved) {
+			c.opts.Logger.Warn("cluster metadata could not be compacted", "error", err)
 		}
 	}
+	edit := c.image.Load().Edit()
+	recs := c.register(edit)
+	return c.change(ctx, edit, recs...)
+}
+
+// clusterID is the id of a cluster that has none: the one that it had, if this
+// broker knows it.
+func (c *Controller) clusterID() string {
+	if c.lastClusterID == "" {
+		return newClusterID()
+	}
+	return c.lastClusterID
 }
 
 // register puts this broker into the metadata.
 func (c *Controller) register(edit *metadata.Edit) []record.Record {
 	var recs []record.Record
 	if edit.Image().ClusterID == "" {
-		id := newClusterID()
+		id := c.clusterID()
 		edit.SetClusterID(id)
 		recs = append(recs, clusterRecord(id, 0))
 	}
 	edit.PutBroker(c.opts.Self)
 	recs = append(recs, brokerRecord(c.opts.Self))
 	return append(recs, assign(edit, c.opts.Self.ID)...)
-}
-
-// readInto applies all records that have not been seen yet.
-func (c *Controller) readInto(ctx context.Context, edit *metadata.Edit) error {
-	for {
-		b, err := c.shared.Read(ctx, c.end, 0)
-		if err != nil {
-			return err
-		}
-		if len(b) == 0 {
-			return nil
-		}
-		if err := c.apply(b, edit); err != nil {
-			return err
-		}
-	}
-}
-
-// apply applies batches, but for what has been seen already.
-func (c *Controller) apply(b []byte, edit *metadata.Edit) error {
-	for len(b) > 0 {
-		var batch record.Batch
-		var err error
-		if batch, b, err = record.Next(b); err != nil {
-			return err
-		}
-		if batch.LastOffset() < c.end {
-			continue
-		}
-		if err := batch.Each(func(r *record.Record) error { return c.state.apply(r, edit) }); err != nil {
-			return err
-		}
-		c.end = batch.LastOffset() + 1
-	}
-	return nil
-}
-
-// catchUp takes in what others appended. The lock is held.
-func (c *Controller) catchUp(ctx context.Context) error {
-	if c.shared == nil {
-		return nil
-	}
-	before := c.end
-	edit := c.image.Load().Edit()
-	if err := c.readInto(ctx, edit); err != nil {
-		return fmt.Errorf("read cluster metadata: %w", err)
-	}
-	if c.end == before {
-		return nil
-	}
-	return c.publish(ctx, edit)
-}
-
-// follow takes in what others append, as it comes.
-func (c *Controller) follow(ctx context.Context) {
-	for ctx.Err() == nil {
-		c.mu.Lock()
-		from := c.end
-		c.mu.Unlock()
-		b, err := c.shared.Read(ctx, from, followWait)
-		if err == nil && len(b) > 0 {
-			err = c.take(ctx, b)
-			if err != nil && ctx.Err() == nil {
-				c.opts.Logger.Error("a change of the cluster metadata could not be carried out", "error", err)
-			}
-		}
-		if err != nil {
-			pause(ctx, retryFollow)
-		}
-	}
-}
-
-func (c *Controller) take(ctx context.Context, b []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before := c.end
-	edit := c.image.Load().Edit()
-	if err := c.apply(b, edit); err != nil {
-		return err
-	}
-	if c.end == before {
-		return nil
-	}
-	return c.publish(ctx, edit)
 }
 
 // Leave hands this broker's partitions to the others, before it ends.
@@ -223,11 +133,4 @@ func (c *Controller) bury(edit *metadata.Edit, ids []int32) []record.Record {
 		recs = append(recs, brokerTombstone(id))
 	}
 	return append(recs, assign(edit, metadata.NoBroker)...)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -21,7 +21,7 @@ const (
 // CreateTopics creates topics, each on its own: the errors are per topic, in
 // the order of the requests. With validateOnly nothing is created.
 func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic, validateOnly bool) (topics []*metadata.Topic, errs []error) {
-	err := c.attempt(ctx, func() error {
+	err := c.durably(ctx, func() error {
 		edit := c.image.Load().Edit()
 		topics, errs = make([]*metadata.Topic, len(reqs)), make([]error, len(reqs))
 		var recs []record.Record
@@ -135,7 +135,7 @@ func (c *Controller) partitions(image *metadata.Image, topic string, from, to in
 
 // GrowTopic raises a topic's number of partitions.
 func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, validateOnly bool) error {
-	return c.attempt(ctx, func() error {
+	return c.durably(ctx, func() error {
 		edit := c.image.Load().Edit()
 		old := edit.Image().Topic(name)
 		if old == nil {

@@ -60,7 +60,7 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 	}
 	out.LogStartOffset, _ = l.Bounds()
 	if acks != AcksAll || !p.deps.flushAll() {
-		p.advance(end)
+		p.show(l, end)
 		if p.dirty.CompareAndSwap(false, true) {
 			p.deps.dirtied(p)
 		}
@@ -72,14 +72,14 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 			done(refused(p.syncFailed(l, err), ""))
 			return
 		}
-		p.advance(end)
+		p.show(l, end)
 		done(out)
 	})
 }
 
 // appendValid appends a validated batch under the lock, or finds that it was
 // appended before. It returns the offset up to which the log must be durable.
-func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, store.Log, *kerr.Error) {
+func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, *openLog, *kerr.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -97,13 +97,13 @@ func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, 
 	return end, l, wire
 }
 
-func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, store.Log, error) {
+func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, *openLog, error) {
 	if p.failed.Load() {
 		if err := p.openAgain(ctx); err != nil {
 			return 0, nil, err
 		}
 	}
-	l := p.log.Load().Log
+	l := p.log.Load()
 	if b.ProducerID() >= 0 {
 		duplicate, err := checkSequence(l, p.producers, b)
 		if err != nil {
@@ -130,8 +130,8 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 }
 
 // syncFailed logs a failed sync and notes that the log must be opened again, unless it was since.
-func (p *Partition) syncFailed(l store.Log, err error) *kerr.Error {
-	if p.log.Load().Log == l && !errors.Is(err, store.ErrClosed) {
+func (p *Partition) syncFailed(l *openLog, err error) *kerr.Error {
+	if p.log.Load() == l && !errors.Is(err, store.ErrClosed) {
 		p.failed.Store(true)
 	}
 	return p.wireError("sync", err)

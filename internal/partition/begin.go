@@ -117,6 +117,9 @@ func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) 
 	p.mu.Lock()
 	p.flights = slices.DeleteFunc(p.flights, func(o *flight) bool { return o == f })
 	current := p.log.Load() == l
+	if err == nil && !current && at.LastOffset >= p.openedAt {
+		err = store.ErrFailed // The store took it, and has lost it since.
+	}
 	switch {
 	case errors.Is(err, store.ErrInvalidBatch) && f.producer < 0:
 		// The log is as it was, and no producer's state has to be.
@@ -151,7 +154,7 @@ func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) 
 func (p *Partition) finish(l *openLog, f *flight, end int64) {
 	f.out.LogStartOffset, _ = l.Bounds()
 	if f.acks != AcksAll {
-		p.advance(end)
+		p.show(l, end)
 		f.each(f.out)
 		return
 	}
@@ -160,7 +163,7 @@ func (p *Partition) finish(l *openLog, f *flight, end int64) {
 			f.each(refused(p.wireError("replicate", err), ""))
 			return
 		}
-		p.advance(end)
+		p.show(l, end)
 		f.each(f.out)
 	})
 }

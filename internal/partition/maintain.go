@@ -15,6 +15,7 @@ import (
 func (m *Manager) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
+	running.Go(func() { m.raises.run(ctx) })
 	if m.shared {
 		running.Go(func() { m.runShared(ctx) })
 	}
@@ -96,7 +97,7 @@ func (m *Manager) flushDirty() {
 	m.dirtyMu.Unlock()
 	for _, p := range dirty {
 		p.dirty.Store(false)
-		l := p.log.Load().Log
+		l := p.log.Load()
 		l.Flush(func(err error) {
 			if err != nil && !errors.Is(err, store.ErrClosed) {
 				_ = p.syncFailed(l, err)

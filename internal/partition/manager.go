@@ -23,6 +23,9 @@ type Options struct {
 	// Alive says whether this broker may believe that it still leads what the
 	// image says. Nil for a broker that is alone.
 	Alive func() bool
+	// Raise gives a partition that this broker leads under an epoch a higher
+	// one, which is above another one too. The manager hears of it by Apply.
+	Raise func(ctx context.Context, topic string, partition, from, above int32) error
 }
 
 // Manager holds the partitions that this broker leads, and keeps them as the
@@ -41,6 +44,8 @@ type Manager struct {
 
 	dirtyMu sync.Mutex
 	dirty   []*Partition
+
+	raises raises
 }
 
 // topic is a topic's partitions, nil where this broker does not lead.
@@ -57,13 +62,17 @@ func NewManager(opts Options) *Manager {
 	if opts.Alive == nil {
 		opts.Alive = func() bool { return true }
 	}
-	m := &Manager{topics: map[string]*topic{}, self: opts.Self, alive: opts.Alive}
+	if opts.Raise == nil {
+		opts.Raise = func(context.Context, string, int32, int32, int32) error { return nil }
+	}
+	m := &Manager{topics: map[string]*topic{}, self: opts.Self, alive: opts.Alive, raises: newRaises(opts.Raise)}
 	_, m.shared = opts.Store.(store.Shared)
 	m.deps = deps{
 		store: opts.Store, now: opts.Now, logger: opts.Logger,
 		flushAll: func() bool { return m.cfg.Load().Bool("muster.acks.all.flush") },
 		expiry:   func() time.Duration { return m.cfg.Load().Duration("producer.id.expiration.ms") },
 		dirtied:  m.noteDirty,
+		raise:    m.raises.want,
 	}
 	return m
 }
@@ -79,7 +88,10 @@ func (m *Manager) Get(name string, index int32) *Partition {
 	if t == nil || index < 0 || int(index) >= len(t.partitions) {
 		return nil
 	}
-	return t.partitions[index]
+	if p := t.partitions[index]; p != nil && !p.cut.Load() {
+		return p
+	}
+	return nil
 }
 
 // Apply opens and closes partitions so that the named topics are as in the
@@ -141,17 +153,24 @@ func (m *Manager) resign(ctx context.Context, p *Partition) {
 	}
 }
 
-// openNew opens the partitions from known on, of a store that nobody else uses.
-// What a deleted topic of the same name may have left behind goes first.
+// openNew opens the partitions that are not, of a store that nobody else uses.
+// What a deleted topic of the same name may have left behind of those from known
+// on goes first. A log that knows a higher epoch is opened when it has a new one.
 func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, known int, created bool) error {
-	for i := known; i < len(t.Partitions); i++ {
-		if created {
+	for i := range t.Partitions {
+		if into.partitions[i] != nil {
+			continue
+		}
+		if created && i >= known {
 			tp := store.TopicPartition{Topic: t.Name, Partition: int32(i)}
 			if err := m.deps.store.Delete(ctx, tp); err != nil {
 				return err
 			}
 		}
 		p, err := open(ctx, &m.deps, t, int32(i))
+		if errors.Is(err, store.ErrFenced) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("open partition %s-%d: %w", t.Name, i, err)
 		}

@@ -35,8 +35,10 @@ type Partition struct {
 
 	cfg atomic.Pointer[config.Topic]
 	log atomic.Pointer[openLog]
-	// highWatermark is the end of what readers may see.
+	// highWatermark is the end of what readers may see. It moves together with
+	// log, under showing: appends of a handle that was replaced move it no more.
 	highWatermark atomic.Int64
+	showing       sync.Mutex
 
 	mu        sync.Mutex // orders appends
 	producers store.ProducerMap
@@ -44,6 +46,10 @@ type Partition struct {
 	used      bool // something was appended since the log was opened, or tried to be
 
 	failed atomic.Bool // the log must be opened again before it can append
+	// cut says that the log lost records that readers were shown. Nothing is
+	// served until this broker leads under a higher epoch.
+	cut      atomic.Bool
+	openedAt int64 // where the log ended when it was opened
 
 	// Of a pipelined log.
 	pipelined bool
@@ -66,6 +72,9 @@ type deps struct {
 	flushAll func() bool          // acks=all waits for the disk
 	dirtied  func(*Partition)     // a partition wants a background flush
 	expiry   func() time.Duration // of idle producers
+	// raise asks for a leader epoch above the one that a partition has, and
+	// above another one.
+	raise func(tp store.TopicPartition, from, above int32)
 }
 
 // open opens a partition's log and loads its producer state.
@@ -76,7 +85,7 @@ func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partit
 	if err != nil {
 		return nil, err
 	}
-	p.highWatermark.Store(end)
+	p.show(p.log.Load(), end)
 	return p, nil
 }
 
@@ -85,6 +94,12 @@ func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partit
 // now, and thus before that end, or refused by the store.
 func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, p.logConfig(p.cfg.Load()))
+	var fenced *store.FencedError
+	if errors.As(err, &fenced) {
+		// Another broker leads, as the metadata will tell, or the metadata has
+		// forgotten epochs that the log knows.
+		p.deps.raise(p.id(), p.epoch, fenced.Epoch)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -96,10 +111,17 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	if _, p.pipelined = l.(store.Pipelined); p.pipelined && p.slots == nil {
 		p.slots = make(chan struct{}, maxFlights)
 	}
-	p.producers, p.used = producers, false
-	if old := p.log.Swap(&openLog{l}); old != nil && p.pipelined {
+	p.producers, p.used, p.openedAt = producers, false, end
+	p.showing.Lock()
+	old := p.log.Swap(&openLog{l})
+	shown := p.highWatermark.Load()
+	p.showing.Unlock()
+	if old != nil && p.pipelined {
 		// Its appends under way need this partition's lock to land.
 		go func() { _ = old.Close() }()
+	}
+	if end < shown {
+		return 0, p.cutBack(shown, end)
 	}
 	return end, nil
 }
@@ -145,15 +167,16 @@ func (p *Partition) LogEndOffset() int64 {
 
 // Refresh finds out where a log ends that others append to as well.
 func (p *Partition) Refresh(ctx context.Context) *kerr.Error {
-	l, ok := p.log.Load().Log.(store.Refresher)
+	l := p.log.Load()
+	r, ok := l.Log.(store.Refresher)
 	if !ok {
 		return nil
 	}
-	end, err := l.Refresh(ctx)
+	end, err := r.Refresh(ctx)
 	if err != nil {
 		return p.wireError("refresh", err)
 	}
-	p.advance(end)
+	p.show(l, end)
 	return nil
 }
 
@@ -165,17 +188,17 @@ func (p *Partition) setConfig(c *config.Topic) {
 	p.log.Load().SetConfig(p.logConfig(c))
 }
 
-// advance lets readers see everything up to end, and wakes those who wait.
-func (p *Partition) advance(end int64) {
-	for {
-		hw := p.highWatermark.Load()
-		if end <= hw {
-			return
-		}
-		if p.highWatermark.CompareAndSwap(hw, end) {
-			p.waiters.wake()
-			return
-		}
+// show lets readers see everything up to end of a log, unless it was opened
+// again since, and wakes those who wait.
+func (p *Partition) show(l *openLog, end int64) {
+	p.showing.Lock()
+	more := p.log.Load() == l && end > p.highWatermark.Load()
+	if more {
+		p.highWatermark.Store(end)
+	}
+	p.showing.Unlock()
+	if more {
+		p.waiters.wake()
 	}
 }
 

@@ -56,6 +56,10 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 	if out.Err = p.CheckEpoch(f.LeaderEpoch); out.Err != nil {
 		return out
 	}
+	if p.cut.Load() {
+		out.Err = kerr.NotLeaderForPartition
+		return out
+	}
 	if f.Offset >= p.HighWatermark() {
 		if out.Err = p.Refresh(ctx); out.Err != nil {
 			return out

@@ -41,13 +41,13 @@ func (p *Partition) Reopen(ctx context.Context) error {
 	if err != nil {
 		return p.syncFailed(l, err)
 	}
-	p.advance(end)
+	p.show(l, end)
 	return nil
 }
 
 // reopen opens the log in the place of the one that is open, if there may be
 // anything in doubt about that one.
-func (p *Partition) reopen(ctx context.Context) (end int64, l store.Log, err error) {
+func (p *Partition) reopen(ctx context.Context) (end int64, l *openLog, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -55,7 +55,7 @@ func (p *Partition) reopen(ctx context.Context) (end int64, l store.Log, err err
 		return 0, nil, store.ErrClosed
 	case p.failed.Load():
 		err = p.openAgain(ctx)
-		return p.HighWatermark(), p.log.Load().Log, err
+		return p.HighWatermark(), p.log.Load(), err
 	case !p.used:
 		return 0, nil, nil
 	}
@@ -64,13 +64,16 @@ func (p *Partition) reopen(ctx context.Context) (end int64, l store.Log, err err
 		p.failed.Store(true) // Nobody knows which of the two handles is good.
 		return 0, nil, err
 	}
-	return end, p.log.Load().Log, nil
+	return end, p.log.Load(), nil
 }
 
 // openAgain opens a failed log again. Records may have been lost that the
 // producers' state remembers, so no sequence is looked at before. What is in the
 // log now is durable, so all of it may be seen.
 func (p *Partition) openAgain(ctx context.Context) error {
+	if p.cut.Load() {
+		return errCut
+	}
 	if p.deps.now().Before(p.notBefore) {
 		return store.ErrClosed
 	}
@@ -78,7 +81,7 @@ func (p *Partition) openAgain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrStorage, err)
 	}
-	p.highWatermark.Store(end)
+	p.show(p.log.Load(), end)
 	p.failed.Store(false)
 	level := slog.LevelInfo
 	if _, shared := p.deps.store.(store.Shared); shared {
@@ -90,3 +93,18 @@ func (p *Partition) openAgain(ctx context.Context) error {
 
 // MaxBatch returns how many bytes a record batch may have.
 func (p *Partition) MaxBatch() int { return int(p.cfg.Load().MaxMessageBytes) }
+
+// errCut says that a log has less than readers were shown.
+var errCut = fmt.Errorf("%w: it lost records, and must be led under a higher epoch", store.ErrFenced)
+
+// cutBack notes that the log has less than readers were shown. Its next records
+// will have offsets that such readers take for seen, and only a higher leader
+// epoch tells them to look where they are (KIP-320). The partition ends, and is
+// opened anew under that epoch.
+func (p *Partition) cutBack(shown, end int64) error {
+	p.deps.logger.Warn("records are lost; the leader epoch rises", "topic", p.topic, "partition", p.index, "epoch", p.epoch, "had", shown, "has", end)
+	p.cut.Store(true)
+	p.deps.raise(p.id(), p.epoch, p.epoch)
+	p.waiters.wake()
+	return errCut
+}

@@ -177,6 +177,19 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				t.Errorf("the log shows %v", got)
 			}
 			p := r.part()
+			p.show(old, 100)
+			if hw := p.HighWatermark(); hw != 2 {
+				t.Errorf("the old handle moved the high watermark to %d", hw)
+			}
+			if p.pipelined {
+				// An append that the store took and lost again, before it was opened.
+				p.slots <- struct{}{}
+				var told Appended
+				p.landed(old, &flight{producer: -1, done: func(a Appended) { told = a }}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
+				if told.Err == nil {
+					t.Error("an append is acknowledged that is not in the log")
+				}
+			}
 			if err := r.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -69,6 +69,17 @@ func (m *Manager) openRest(ctx context.Context) {
 	}
 }
 
+// Verify opens all logs again, to see whether they hold what readers were shown,
+// after a store was away that may have lost something.
+func (m *Manager) Verify(ctx context.Context) {
+	inParallel(m.all(), func(p *Partition) {
+		p.failed.Store(true)
+		if err := p.Reopen(ctx); err != nil {
+			m.deps.logger.Debug("log not opened again yet", "topic", p.topic, "partition", p.index, "error", err)
+		}
+	})
+}
+
 // refresh looks for records that others added to logs that somebody waits for.
 func (m *Manager) refresh(ctx context.Context) {
 	var waited []*Partition

@@ -47,6 +47,10 @@ var (
 	ErrCorrupt = errors.New("stored data is corrupt")
 	// ErrMoved says that somebody else appended to a shared log first.
 	ErrMoved = errors.New("log has moved on")
+	// ErrLost says that a shared log does not hold what was read from it.
+	ErrLost = errors.New("the store has lost the end of the log")
+	// ErrCompacted says that compaction has gone beyond what was read.
+	ErrCompacted = errors.New("log was compacted since it was read")
 	// ErrUnavailable says that the store cannot be reached for now. It is an
 	// ErrStorage too.
 	ErrUnavailable = fmt.Errorf("%w: the store cannot be reached", ErrStorage)
@@ -58,6 +62,13 @@ var (
 	ErrInvalidBatch = errors.New("not a record batch that can be stored")
 )
 
+// FencedError is an ErrFenced that says by which leader epoch.
+type FencedError struct{ Epoch int32 }
+
+func (e *FencedError) Error() string { return fmt.Sprintf("%v: epoch %d", ErrFenced, e.Epoch) }
+
+func (*FencedError) Unwrap() error { return ErrFenced }
+
 // TopicPartition names a log.
 type TopicPartition struct {
 	Topic     string
@@ -68,7 +79,7 @@ type TopicPartition struct {
 type Store interface {
 	// Open opens the log, creating it if it does not exist, under a leader
 	// epoch. From then on every handle of a lower epoch is fenced. Opening a
-	// lower epoch than the log has seen is refused with ErrFenced. Opening the
+	// lower epoch than the log has seen is refused with a *FencedError. Opening the
 	// epoch of a live handle again ends that handle with ErrClosed.
 	Open(ctx context.Context, tp TopicPartition, leaderEpoch int32, cfg LogConfig) (Log, error)
 	// Delete removes a log with all it holds. The log may be open; its handles
@@ -207,16 +218,33 @@ type Shared interface {
 	OpenShared(ctx context.Context, tp TopicPartition) (SharedLog, error)
 }
 
-// SharedLog is a log that all brokers append to.
+// Seen is how far somebody has read a shared log, and what proves it. The zero
+// value is the start.
+type Seen struct {
+	Next int64  // the offset after the last batch
+	CRC  uint32 // of that batch
+}
+
+// SharedLog is a log that all brokers append to. Whoever reads or appends proves
+// the last batch it has seen: a store that came back with an older state may
+// have lost it, and may hold another in its place by now.
+//
+// Where it does not hold that batch, AppendAt, Read and Replicate fail with
+// ErrLost, or with ErrCompacted if compaction may have taken it. Either way the
+// log is to be read again from its start.
 type SharedLog interface {
-	// AppendAt appends a batch if the log ends at logEnd, and fails with
-	// ErrMoved if it does not. After any other error the batch may be there or
-	// not.
-	AppendAt(ctx context.Context, logEnd int64, batch []byte) error
-	// Read returns whole batches from an offset on, none at the end. With wait it waits for some, for about that long.
-	Read(ctx context.Context, offset int64, wait time.Duration) (batches []byte, err error)
-	// Start returns the first offset.
-	Start(ctx context.Context) (int64, error)
+	// AppendAt appends a batch if the log ends there, and fails with ErrMoved if
+	// it goes on. After an error other than these three the batch may be there
+	// or not.
+	AppendAt(ctx context.Context, at Seen, batch []byte) error
+	// Read returns the whole batches that follow, none at the end. With wait it
+	// waits for some, for about that long.
+	Read(ctx context.Context, after Seen, wait time.Duration) (batches []byte, err error)
+	// Replicate returns when the log has so many copies up to there, the first
+	// one included, and fails with ErrNotReplicated if it does not in time.
+	Replicate(ctx context.Context, upTo Seen, replicas int) error
+	// Time is the time of the server that has the log.
+	Time(ctx context.Context) (time.Time, error)
 	// Compact keeps only the newest record of each key, below nextOffset.
 	Compact(ctx context.Context, nextOffset int64) error
 	Close() error

@@ -31,7 +31,7 @@ func (l *log) own(leaderEpoch int32, cfg store.LogConfig) (*handle, error) {
 	}
 	switch {
 	case leaderEpoch < l.epoch:
-		return nil, store.ErrFenced
+		return nil, &store.FencedError{Epoch: l.epoch}
 	case l.failed.Load():
 		return nil, store.ErrFailed
 	}

@@ -41,7 +41,7 @@ func (s *Store) Open(_ context.Context, tp store.TopicPartition, leaderEpoch int
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if leaderEpoch < l.epoch {
-		return nil, store.ErrFenced
+		return nil, &store.FencedError{Epoch: l.epoch}
 	}
 	l.epoch = leaderEpoch
 	l.owner = &handle{log: l, epoch: leaderEpoch}

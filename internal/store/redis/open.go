@@ -90,7 +90,11 @@ func parseFound(r []reply, epoch int32) (*found, error) {
 	if len(r) == 2 {
 		switch what := r[1].text(); r[0].text() {
 		case "fenced":
-			return nil, fmt.Errorf("%w: %s is after epoch %d", store.ErrFenced, what, epoch)
+			token, err := parseToken(what)
+			if err != nil {
+				return nil, err
+			}
+			return nil, &store.FencedError{Epoch: int32(token[0])}
 		case "type":
 			return nil, fmt.Errorf("%w: the key holds a %s and no stream", store.ErrCorrupt, what)
 		case "token":

@@ -2,7 +2,9 @@ package redis
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -35,72 +37,101 @@ func (s *Store) OpenShared(ctx context.Context, tp store.TopicPartition) (store.
 	return l, nil
 }
 
-// run runs a script of the shared log. Its reply has two values at least.
+// run runs a script of the shared log. Its reply has two values at least, of
+// which the first says how it went.
 func (l *sharedLog) run(ctx context.Context, what, script string, args ...string) ([]reply, error) {
 	if err := l.store.check(); err != nil {
 		return nil, err
 	}
+	return l.answer(what, l.store.do(ctx, l.script(script, args)))
+}
+
+func (l *sharedLog) script(script string, args []string) rueidis.Completed {
+	return l.store.eval(script, []string{l.keys.stream, l.keys.meta, l.keys.mark}, args)
+}
+
+// answer reads the reply of a script of the shared log.
+func (l *sharedLog) answer(what string, result rueidis.RedisResult) ([]reply, error) {
 	what += " " + l.keys.stream
-	r, err := replies(l.store.do(ctx, l.store.eval(script, []string{l.keys.stream, l.keys.meta, l.keys.rewrite}, args)))
-	if err != nil {
+	r, err := replies(result)
+	switch {
+	case err != nil:
 		return nil, attempt(what, err)
-	}
-	if len(r) < 2 {
+	case len(r) < 2:
 		return nil, fmt.Errorf("%w: %s: short reply", store.ErrStorage, what)
+	}
+	switch r[0].text() {
+	case "moved":
+		return nil, fmt.Errorf("%w: to %s", store.ErrMoved, r[1].text())
+	case "gone":
+		return nil, fmt.Errorf("%w: %s: it is gone", store.ErrLost, what)
+	case "lost":
+		return nil, fmt.Errorf("%w: %s: it ends at %s", store.ErrLost, what, r[1].text())
+	case "compacted":
+		return nil, fmt.Errorf("%w: %s", store.ErrCompacted, what)
+	case "error":
+		return nil, fmt.Errorf("%w: %s: %s", store.ErrStorage, what, r[1].text())
 	}
 	return r, nil
 }
 
+// proof is what scripts want to know of what was seen.
+func proof(at store.Seen) []string {
+	return []string{decimal(at.Next), string(binary.BigEndian.AppendUint32(nil, at.CRC))}
+}
+
 // AppendAt implements store.SharedLog.
-func (l *sharedLog) AppendAt(ctx context.Context, logEnd int64, batch []byte) error {
+func (l *sharedLog) AppendAt(ctx context.Context, at store.Seen, batch []byte) error {
 	if n, err := record.Peek(batch); err != nil || n != len(batch) {
 		return store.ErrInvalidBatch
 	}
 	b := append(record.Batch(nil), batch...)
-	b.SetBaseOffset(logEnd)
+	b.SetBaseOffset(at.Next)
 	id := entryID{ms: uint64(b.LastOffset()) + 1}
-	r, err := l.run(ctx, "append", appendSharedScript, decimal(logEnd), id.String(), decimal(b.LastOffset()+1), rueidis.BinaryString(b), decimal(b.MaxTimestamp()))
-	if err != nil {
-		return err
+	args := append(proof(at), id.String(), decimal(b.LastOffset()+1), rueidis.BinaryString(b), decimal(b.MaxTimestamp()))
+	_, err := l.run(ctx, "append", appendSharedScript, args...)
+	if err == nil {
+		record.Batch(batch).SetBaseOffset(at.Next)
 	}
-	switch r[0].text() {
-	case "ok":
-		record.Batch(batch).SetBaseOffset(logEnd)
-		return nil
-	case "moved":
-		return fmt.Errorf("%w: to %s", store.ErrMoved, r[1].text())
-	case "gone":
-		return store.ErrClosed
-	}
-	return fmt.Errorf("%w: append %s: %s", store.ErrStorage, l.keys.stream, r[1].text())
+	return err
 }
 
 // sharedReadEntries bounds what one Read of a shared log asks for.
 const sharedReadEntries = 500
 
-// Read implements store.SharedLog.
-func (l *sharedLog) Read(ctx context.Context, offset int64, wait time.Duration) ([]byte, error) {
-	if err := l.store.check(); err != nil {
-		return nil, err
+// Read implements store.SharedLog. Waiting only tells that there is something:
+// what there is and the proof are read in one step.
+func (l *sharedLog) Read(ctx context.Context, after store.Seen, wait time.Duration) ([]byte, error) {
+	b, err := l.read(ctx, after)
+	if err != nil || len(b) > 0 || wait <= 0 {
+		return b, err
 	}
-	after := entryID{ms: uint64(max(offset, 0))}.String()
-	b := l.store.client.B()
-	cmd := b.Xread().Count(sharedReadEntries).Streams().Key(l.keys.stream).Id(after).Build()
-	if wait > 0 {
-		cmd = b.Xread().Count(sharedReadEntries).Block(max(wait.Milliseconds(), 1)).Streams().Key(l.keys.stream).Id(after).Build()
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.store.timeout+max(wait, 0))
+	id := entryID{ms: uint64(max(after.Next, 0))}.String()
+	cmd := l.store.client.B().Xread().Count(1).Block(max(wait.Milliseconds(), 1)).Streams().Key(l.keys.stream).Id(id).Build()
+	bounded, cancel := context.WithTimeout(ctx, l.store.timeout+wait)
 	defer cancel()
-	m, err := l.store.client.Do(ctx, cmd).ToMessage()
+	err = l.store.client.Do(bounded, cmd).Error()
 	if rueidis.IsRedisNil(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, attempt("read "+l.keys.stream, err)
 	}
+	return l.read(ctx, after)
+}
+
+func (l *sharedLog) read(ctx context.Context, after store.Seen) ([]byte, error) {
+	r, err := l.run(ctx, "read", readSharedScript, append(proof(after), strconv.Itoa(sharedReadEntries))...)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := r[1].m.ToArray()
+	if err != nil {
+		return nil, attempt("read "+l.keys.stream, err)
+	}
 	var out []byte
-	for _, e := range readEntries(&m) {
-		s, err := decodeBatch(&e)
+	for i := range entries {
+		s, err := decodeBatch(&entries[i])
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", l.keys.stream, err)
 		}
@@ -109,32 +140,40 @@ func (l *sharedLog) Read(ctx context.Context, offset int64, wait time.Duration) 
 	return out, nil
 }
 
-// readEntries returns the entries in a reply of XREAD of one stream, which is
-// a map or, in the older protocol, a list of pairs.
-func readEntries(m *rueidis.RedisMessage) []rueidis.RedisMessage {
-	if byKey, err := m.AsMap(); err == nil {
-		for _, list := range byKey {
-			entries, _ := list.ToArray()
-			return entries
-		}
+// Replicate implements store.SharedLog. As with other logs, a small write goes
+// before WAIT, which speaks of what its own connection wrote, and looks whether
+// the server has what is to be replicated.
+func (l *sharedLog) Replicate(ctx context.Context, upTo store.Seen, copies int) error {
+	if copies <= 1 {
+		return nil
 	}
-	streams, _ := m.ToArray()
-	for _, one := range streams {
-		if pair, _ := one.ToArray(); len(pair) == 2 {
-			entries, _ := pair[1].ToArray()
-			return entries
-		}
+	if err := l.store.check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*l.store.timeout)
+	defer cancel()
+	results := l.store.client.DoMulti(ctx, l.script(markSharedScript, proof(upTo)),
+		l.store.client.B().Wait().Numreplicas(int64(copies-1)).Timeout(l.store.timeout.Milliseconds()).Build())
+	if _, err := l.answer("replicate", results[0]); err != nil {
+		return err
+	}
+	got, err := results[1].AsInt64()
+	if err != nil {
+		return attempt("replicate "+l.keys.stream, err)
+	}
+	if got < int64(copies-1) {
+		return fmt.Errorf("%w: %s: %d of %d replicas within %v", store.ErrNotReplicated, l.keys.stream, got, copies-1, l.store.timeout)
 	}
 	return nil
 }
 
-// Start implements store.SharedLog.
-func (l *sharedLog) Start(ctx context.Context) (int64, error) {
-	start, err := l.store.do(ctx, l.store.client.B().Hget().Key(l.keys.meta).Field("start").Build()).AsInt64()
-	if rueidis.IsRedisNil(err) {
-		return 0, store.ErrClosed
+// Time implements store.SharedLog.
+func (l *sharedLog) Time(ctx context.Context) (time.Time, error) {
+	r, err := l.run(ctx, "time", `return redis.call('TIME')`)
+	if err != nil {
+		return time.Time{}, err
 	}
-	return start, attempt("read "+l.keys.meta, err)
+	return time.Unix(r[0].int(), r[1].int()*1000), nil
 }
 
 // Close implements store.SharedLog.

@@ -1,0 +1,214 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/broker"
+	"muster/internal/redistest"
+)
+
+// startOnRedis starts a broker that says how it is at the address returned.
+func startOnRedis(t *testing.T, s *redistest.Server) (b *broker.Broker, health string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	health = l.Addr().String()
+	_ = l.Close()
+	b = start(t, map[string]string{
+		"muster.store": "redis", "muster.redis.url": s.URL(), "muster.http.listener": health,
+		"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "200", "num.partitions": "1", "muster.redis.layout": "log",
+	})
+	return b, "http://" + health + "/healthz"
+}
+
+// healthy says whether the broker is, and what it says.
+func healthy(url string) (bool, string) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return false, err.Error()
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode == http.StatusOK, string(text)
+}
+
+// eventually tries something that clients do until it succeeds.
+func eventually(t *testing.T, what string, try func(ctx context.Context) error) {
+	t.Helper()
+	if err := redistest.Poll(time.Minute, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return try(ctx)
+	}); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func leaderEpoch(t *testing.T, c *kgo.Client, topic string) int32 {
+	t.Helper()
+	var epoch int32
+	eventually(t, "metadata", func(ctx context.Context) error {
+		topics, err := kadm.NewClient(c).ListTopics(ctx, topic)
+		if err == nil {
+			err = topics.Error()
+		}
+		epoch = topics[topic].Partitions[0].LeaderEpoch
+		return err
+	})
+	return epoch
+}
+
+// TestAConsumerThatWasAheadOfALossSeesWhatComesAfterIt reads eight records, of
+// which Redis loses three, and produces four that take their places.
+func TestAConsumerThatWasAheadOfALossSeesWhatComesAfterIt(t *testing.T) {
+	s := redistest.Single(t)
+	b, _ := startOnRedis(t, s)
+	producer := client(t, b, kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.MaxProduceRequestsInflightPerBroker(1))
+	produce(t, producer, "t", 0, 5)
+	older := s.Nodes[0].Snapshot(t)
+	produce(t, producer, "t", 5, 3)
+	consumer := client(t, b, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": {0: kgo.NewOffset().At(0)}}), kgo.MetadataMinAge(100*time.Millisecond))
+	for n := 0; n < 8; {
+		fs := consumer.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		n += fs.NumRecords()
+	}
+	old := leaderEpoch(t, producer, "t")
+	s.Nodes[0].Restore(t, older)
+	for i := 8; i < 12; i++ {
+		eventually(t, "produce", func(ctx context.Context) error {
+			return producer.ProduceSync(ctx, &kgo.Record{Topic: "t", Value: fmt.Append(nil, "value ", i)}).FirstErr()
+		})
+	}
+	if now := leaderEpoch(t, producer, "t"); now <= old {
+		t.Errorf("the leader epoch was %d and is %d", old, now)
+	}
+	seen := map[string]bool{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for len(seen) < 4 {
+		fs := consumer.PollFetches(ctx)
+		if ctx.Err() != nil {
+			t.Fatalf("the consumer saw %v", seen)
+		}
+		fs.EachError(func(_ string, _ int32, err error) {
+			if lost := (*kgo.ErrDataLoss)(nil); !errors.As(err, &lost) {
+				t.Errorf("the consumer is told %v", err)
+			}
+		})
+		fs.EachRecord(func(r *kgo.Record) { seen[string(r.Value)] = true })
+	}
+	fetchWithOldEpoch(t, producer, old)
+}
+
+// fetchWithOldEpoch asks as a client does that does not know of the loss.
+func fetchWithOldEpoch(t *testing.T, c *kgo.Client, epoch int32) {
+	t.Helper()
+	req := kmsg.NewPtrListOffsetsRequest()
+	rt := kmsg.NewListOffsetsRequestTopic()
+	rt.Topic = "t"
+	rp := kmsg.NewListOffsetsRequestTopicPartition()
+	rp.CurrentLeaderEpoch, rp.Timestamp = epoch, -1
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(t.Context(), c.Broker(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := resp.Topics[0].Partitions[0].ErrorCode; code != kerr.FencedLeaderEpoch.Code {
+		t.Errorf("under the old epoch: %v", kerr.ErrorForCode(code))
+	}
+}
+
+// TestABrokerGoesOnWithARedisThatWasEmptied has a topic and a group, and then
+// nothing.
+func TestABrokerGoesOnWithARedisThatWasEmptied(t *testing.T) {
+	s := redistest.Single(t)
+	b, health := startOnRedis(t, s)
+	c := client(t, b, kgo.MetadataMinAge(100*time.Millisecond))
+	adm := kadm.NewClient(c)
+	produce(t, c, "t", 0, 5)
+	commit := func(ctx context.Context) error {
+		offsets := kadm.Offsets{}
+		offsets.AddOffset("t", 0, 3, -1)
+		_, err := adm.CommitOffsets(ctx, "g", offsets)
+		return err
+	}
+	eventually(t, "commit", commit)
+	if _, err := s.Nodes[0].Do("FLUSHALL"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the topic to be gone", func(ctx context.Context) error {
+		topics, err := adm.ListTopics(ctx)
+		if err == nil && topics.Has("t") {
+			err = errors.New("it is there")
+		}
+		return err
+	})
+	eventually(t, "the group to be gone", func(ctx context.Context) error {
+		groups, err := adm.ListGroups(ctx)
+		if _, ok := groups["g"]; err == nil && ok {
+			err = errors.New("it is there")
+		}
+		return err
+	})
+	eventually(t, "health", func(context.Context) error {
+		if ok, text := healthy(health); !ok {
+			return errors.New(text)
+		}
+		return nil
+	})
+	eventually(t, "a topic", func(ctx context.Context) error {
+		_, err := adm.CreateTopic(ctx, 1, -1, nil, "t")
+		if errors.Is(err, kerr.TopicAlreadyExists) {
+			err = nil
+		}
+		return err
+	})
+	eventually(t, "produce", func(ctx context.Context) error {
+		return client(t, b, kgo.DisableIdempotentWrite()).ProduceSync(ctx, &kgo.Record{Topic: "t", Value: []byte("first")}).FirstErr()
+	})
+	eventually(t, "commit", commit)
+	eventually(t, "the offset", func(ctx context.Context) error {
+		offsets, err := adm.FetchOffsets(ctx, "g")
+		if at, ok := offsets.Lookup("t", 0); err == nil && (!ok || at.At != 3) {
+			err = fmt.Errorf("%v", offsets)
+		}
+		return err
+	})
+	// It does not spin: what it sends in a second is what it always sends.
+	before := commands(t, s)
+	for begin := time.Now(); time.Since(begin) < time.Second; {
+		if ok, text := healthy(health); !ok {
+			t.Fatal(text)
+		}
+	}
+	if n := commands(t, s) - before; n > 500 {
+		t.Errorf("%d commands in a second in which nobody wanted anything", n)
+	}
+}
+
+// commands is how many commands the server has executed.
+func commands(t *testing.T, s *redistest.Server) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscan(s.Nodes[0].Info("stats", "total_commands_processed"), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
