@@ -37,7 +37,7 @@ func (c *Controller) AlterTopic(ctx context.Context, name string, changes []meta
 		current := func(n string) string { return config.TopicValue(image.Config, old.Set, n) }
 		set, err := apply(topicKind, old.Set, current, changes, replace)
 		if err == nil {
-			err = errors.Join(c.checkReplicas(set), checkLayout(old, set, current))
+			err = errors.Join(c.checkReplicas(set), checkFixed(old, set, current))
 		}
 		if err != nil || validateOnly {
 			return err
@@ -53,10 +53,13 @@ func (c *Controller) AlterTopic(ctx context.Context, name string, changes []meta
 // fixed are the topic settings that say what the stored records look like.
 var fixed = []string{"muster.redis.layout", "muster.redis.sequence.bits"}
 
-// checkLayout refuses to change how a topic's records are laid out.
-func checkLayout(t *metadata.Topic, set map[string]string, current func(string) string) error {
-	for _, name := range fixed {
+// checkFixed refuses to change how a topic's records are laid out, and what an
+// internal topic cannot do without.
+func checkFixed(t *metadata.Topic, set map[string]string, current func(string) string) error {
+	for _, name := range slices.Concat(metadata.FixedSettings(t.Name), fixed) {
 		switch v, ok := set[name]; {
+		case ok && v != current(name) && t.Internal:
+			return metadata.Refuse(kerr.InvalidConfig, "%s cannot change: topic %q is internal, and needs it to be %s", name, t.Name, current(name))
 		case ok && v != current(name):
 			return metadata.Refuse(kerr.InvalidConfig, "%s cannot change once topic %q exists", name, t.Name)
 		case !ok && t.Set[name] != "":

@@ -57,7 +57,14 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 	if err := metadata.CheckTopicName(req.Name); err != nil {
 		return t, metadata.Refuse(kerr.InvalidTopicException, "%s", err)
 	}
-	if image.Topic(req.Name) != nil || req.Name == metadata.ClusterMetadataTopic {
+	if metadata.IsInternal(req.Name) {
+		// However it comes to be created, nobody but muster decides what it is like.
+		name, ok := req.Name, false
+		if req, ok = metadata.NewInternal(image, name, c.shared != nil); !ok {
+			return t, metadata.Refuse(kerr.InvalidTopicException, "the name %q is muster's own", name)
+		}
+	}
+	if image.Topic(req.Name) != nil {
 		return t, metadata.Refuse(kerr.TopicAlreadyExists, "topic %q already exists", req.Name)
 	}
 	if _, ok := c.state.deleting[req.Name]; ok {
@@ -140,6 +147,9 @@ func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, va
 		old := edit.Image().Topic(name)
 		if old == nil {
 			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+		}
+		if old.Internal {
+			return metadata.Refuse(kerr.InvalidTopicException, "topic %q is internal: with more partitions what it holds would not be found again", name)
 		}
 		have := len(old.Partitions)
 		switch {

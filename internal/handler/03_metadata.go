@@ -62,7 +62,7 @@ func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *km
 	}
 	var missing []metadata.NewTopic
 	for _, t := range req.Topics {
-		if !byID(t) && image.Topic(*t.Topic) == nil && metadata.CheckTopicName(*t.Topic) == nil {
+		if !byID(t) && image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) {
 			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1})
 		}
 	}
@@ -76,6 +76,14 @@ func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *km
 		}
 	}
 	return h.opts.Controller.Image()
+}
+
+// createdOnDemand says whether asking for a topic may create it.
+func createdOnDemand(name string) bool {
+	if metadata.IsInternal(name) {
+		return metadata.CreatedOnDemand(name)
+	}
+	return metadata.CheckTopicName(name) == nil
 }
 
 // byID says whether a topic is asked for by its id. Java clients then send an

@@ -76,19 +76,12 @@ func coordinatorOf(image *metadata.Image, groupID, listener string) (b *metadata
 }
 
 // ensureOffsetsTopic creates __consumer_offsets when somebody first looks for a
-// coordinator. A group's record holds all its members, so it may be large.
+// coordinator.
 func (h *Handler) ensureOffsetsTopic(ctx context.Context, image *metadata.Image) error {
 	if image.Topic(metadata.OffsetsTopic) != nil {
 		return nil
 	}
-	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{
-		Name: metadata.OffsetsTopic, Replication: -1,
-		Partitions: int32(image.Config.Int("offsets.topic.num.partitions")),
-		Set: map[string]string{
-			"cleanup.policy": "compact", "segment.bytes": image.Config.Get("offsets.topic.segment.bytes"),
-			"max.message.bytes": "67108864",
-		},
-	}}, false)
+	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.OffsetsTopic}}, false)
 	if code, _ := h.code(errs[0]); code == kerr.TopicAlreadyExists.Code {
 		return nil
 	}

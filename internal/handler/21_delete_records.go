@@ -1,13 +1,18 @@
 // DeleteRecords (key 21) deletes the records before an offset.
 //
 //	v0-1 as ever; v2 flexible
+//
+// Not those of internal topics, as in Kafka: groups would lose their offsets.
 
 package handler
 
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
 )
 
 func (h *Handler) deleteRecords(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -20,6 +25,9 @@ func (h *Handler) deleteRecords(ctx context.Context, c *call) (kmsg.Response, er
 			done := kmsg.NewDeleteRecordsResponseTopicPartition()
 			done.Partition, done.LowWatermark = p.Partition, -1
 			part, err := h.find(c.image, t.Topic, p.Partition)
+			if metadata.IsInternal(t.Topic) {
+				err = kerr.InvalidTopicException
+			}
 			if err == nil {
 				done.LowWatermark, err = part.DeleteBefore(ctx, p.Offset)
 			}

@@ -24,15 +24,35 @@ import (
 
 // world is a handler with real partitions and metadata, without sockets.
 type world struct {
-	t testing.TB
-	h *handler.Handler
-	c *cluster.Controller
+	t      testing.TB
+	h      *handler.Handler
+	c      *cluster.Controller
+	groups *coordinator.Coordinator
 }
 
+// newWorld has a topic t with two partitions, and a coordinator with three.
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	w := emptyWorld(t)
+	w.create(metadata.NewTopic{Name: "t", Partitions: 2, Replication: 1})
+	w.create(metadata.NewTopic{Name: metadata.OffsetsTopic})
+	w.groups.Lead([]int32{0, 0, 0})
+	return w
+}
+
+// create creates a topic as the broker itself does.
+func (w *world) create(topic metadata.NewTopic) {
+	w.t.Helper()
+	if _, errs := w.c.CreateTopics(context.Background(), []metadata.NewTopic{topic}, false); errs[0] != nil {
+		w.t.Fatal(errs[0])
+	}
+}
+
+// emptyWorld has no topics.
+func emptyWorld(t testing.TB) *world {
+	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2"})
+	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +67,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: "t", Partitions: 2, Replication: 1}}, false); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
-	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: metadata.OffsetsTopic, Partitions: 3, Replication: 1}}, false); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
-	groups.Lead([]int32{0, 0, 0})
-	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	return &world{t: t, c: c, groups: groups, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
 // memLog is a partition of __consumer_offsets.
