@@ -16,6 +16,8 @@ import (
 const (
 	maxPartitionsPerTopic = 10_000
 	maxTopics             = 100_000
+	// maxCreatedAtOnce is how many partitions one request may create, as in Kafka.
+	maxCreatedAtOnce = 10_000
 )
 
 // CreateTopics creates topics, each on its own: the errors are per topic, in
@@ -24,6 +26,9 @@ func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic,
 	err := c.attempt(ctx, func() error {
 		edit := c.image.Load().Edit()
 		topics, errs = make([]*metadata.Topic, len(reqs)), make([]error, len(reqs))
+		if err := checkTogether(edit.Image(), reqs); err != nil {
+			return err
+		}
 		var recs []record.Record
 		for i, req := range reqs {
 			t, err := c.newTopic(edit.Image(), req)
@@ -41,6 +46,22 @@ func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic,
 		return c.change(ctx, edit, recs...)
 	})
 	return topics, fill(errs, err)
+}
+
+// checkTogether refuses to create too much at once.
+func checkTogether(image *metadata.Image, reqs []metadata.NewTopic) error {
+	total := int64(0)
+	for i := range reqs {
+		n := int64(reqs[i].Partitions)
+		if n < 0 {
+			n = image.Config.Int("num.partitions")
+		}
+		total += n
+	}
+	if len(reqs) > 1 && total > maxCreatedAtOnce {
+		return metadata.Refuse(kerr.PolicyViolation, "one request may create %d partitions, not %d", maxCreatedAtOnce, total)
+	}
+	return nil
 }
 
 // fill gives an error to everybody who has none of his own.

@@ -29,7 +29,7 @@ func (h *Handler) findCoordinator(ctx context.Context, c *call) (kmsg.Response, 
 	if req.Version < 4 {
 		keys = []string{req.CoordinatorKey}
 	}
-	for _, key := range keys {
+	for _, key := range once(keys, func(key *string) string { return *key }) {
 		resp.Coordinators = append(resp.Coordinators, h.findOne(ctx, c, req, key))
 	}
 	if req.Version < 4 {

@@ -18,7 +18,10 @@ import (
 func (h *Handler) deleteRecords(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DeleteRecordsRequest)
 	resp := req.ResponseKind().(*kmsg.DeleteRecordsResponse)
-	for _, t := range req.Topics {
+	topics, _ := distinct(req.Topics, func(t *kmsg.DeleteRecordsRequestTopic) (string, *[]kmsg.DeleteRecordsRequestTopicPartition) {
+		return t.Topic, &t.Partitions
+	}, func(p *kmsg.DeleteRecordsRequestTopicPartition) int32 { return p.Partition })
+	for _, t := range topics {
 		out := kmsg.NewDeleteRecordsResponseTopic()
 		out.Topic = t.Topic
 		for _, p := range t.Partitions {

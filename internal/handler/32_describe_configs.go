@@ -30,7 +30,7 @@ const (
 func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeConfigsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
-	for _, r := range req.Resources {
+	for _, r := range merged(req.Resources) {
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
 		configs, err := h.describeResource(c.image, &r, req)
@@ -39,6 +39,32 @@ func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, er
 		resp.Resources = append(resp.Resources, out)
 	}
 	return resp, nil
+}
+
+// resource is what settings belong to.
+type resource struct {
+	kind kmsg.ConfigResourceType
+	name string
+}
+
+// merged has each resource once, with all the names of settings that were asked
+// for; none for all of them, as in Kafka.
+func merged(asked []kmsg.DescribeConfigsRequestResource) []kmsg.DescribeConfigsRequestResource {
+	at := map[resource]int{}
+	var out []kmsg.DescribeConfigsRequestResource
+	for _, r := range asked {
+		i, again := at[resource{r.ResourceType, r.ResourceName}]
+		switch {
+		case !again:
+			at[resource{r.ResourceType, r.ResourceName}] = len(out)
+			out = append(out, r)
+		case len(r.ConfigNames) == 0 || len(out[i].ConfigNames) == 0:
+			out[i].ConfigNames = nil
+		default:
+			out[i].ConfigNames = append(out[i].ConfigNames, r.ConfigNames...)
+		}
+	}
+	return out
 }
 
 func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
@@ -135,7 +161,7 @@ func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRe
 	var out []kmsg.DescribeConfigsResponseResourceConfig
 	for i := range defs {
 		d := &defs[i]
-		if names != nil && !slices.Contains(names, d.Name) {
+		if len(names) > 0 && !slices.Contains(names, d.Name) {
 			continue
 		}
 		all := values(d)
