@@ -176,6 +176,11 @@ func (p *produceCall) response() kmsg.Response {
 		if o.result.Err != nil && o.result.Message != "" {
 			out.ErrorMessage = &o.result.Message
 		}
+		for i := range o.result.Records {
+			bad := kmsg.NewProduceResponseTopicPartitionErrorRecord()
+			bad.RelativeOffset, bad.ErrorMessage = o.result.Records[i].Index, &o.result.Records[i].Message
+			out.ErrorRecords = append(out.ErrorRecords, bad)
+		}
 		t := &resp.Topics[len(resp.Topics)-1]
 		t.Partitions = append(t.Partitions, out)
 	}
