@@ -27,6 +27,7 @@ type world struct {
 	t      testing.TB
 	h      *handler.Handler
 	c      *cluster.Controller
+	m      *partition.Manager
 	groups *coordinator.Coordinator
 }
 
@@ -67,7 +68,7 @@ func emptyWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, c: c, groups: groups, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	return &world{t: t, c: c, m: m, groups: groups, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
 // memLog is a partition of __consumer_offsets.
