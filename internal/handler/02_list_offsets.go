@@ -62,15 +62,16 @@ func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, erro
 var noOffset = store.TimestampOffset{Offset: -1, Timestamp: -1, LeaderEpoch: partition.NoEpoch}
 
 func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic string, req *kmsg.ListOffsetsRequestTopicPartition, all *kmsg.ListOffsetsRequest) (store.TimestampOffset, *kerr.Error) {
+	// As in Kafka this comes first, also for what does not exist.
+	if first, special := firstVersion[req.Timestamp]; req.Timestamp < 0 && (!special || all.Version < first) {
+		return noOffset, kerr.UnsupportedVersion
+	}
 	p, err := h.find(image, topic, req.Partition)
 	if err != nil {
 		return noOffset, err
 	}
 	if err := p.CheckEpoch(req.CurrentLeaderEpoch); err != nil {
 		return noOffset, err
-	}
-	if first, special := firstVersion[req.Timestamp]; req.Timestamp < 0 && (!special || all.Version < first) {
-		return noOffset, kerr.UnsupportedVersion
 	}
 	if err := p.Refresh(ctx); err != nil {
 		return noOffset, err

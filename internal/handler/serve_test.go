@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -204,7 +205,7 @@ func TestListOffsetsKnowsAllSpecialTimestamps(t *testing.T) {
 		code     *kerr.Error
 	}{
 		{1, -1, 3, nil}, {1, -2, 0, nil}, {7, -3, 2, nil}, {8, -4, 0, nil}, {9, -5, -1, nil}, {11, -6, -1, nil},
-		{1, 1001, 1, nil}, {1, 5000, -1, nil}, {6, -3, -1, kerr.UnsupportedVersion}, {11, -7, -1, kerr.UnsupportedVersion},
+		{1, 1001, 1, nil}, {1, 5000, -1, nil}, {6, -3, -1, kerr.UnsupportedVersion}, {11, -7, -1, kerr.UnsupportedVersion}, {11, math.MinInt64, -1, kerr.UnsupportedVersion},
 	} {
 		req := kmsg.NewPtrListOffsetsRequest()
 		req.Version = c.version
@@ -218,6 +219,61 @@ func TestListOffsetsKnowsAllSpecialTimestamps(t *testing.T) {
 		if got.Offset != c.want || kerr.TypedErrorForCode(got.ErrorCode) != c.code {
 			t.Errorf("v%d timestamp %d: offset %d, error %d", c.version, c.ts, got.Offset, got.ErrorCode)
 		}
+	}
+}
+
+func TestATimestampThatNobodyKnowsIsRefusedBeforeAllElse(t *testing.T) {
+	w := newWorld(t)
+	for _, version := range []int16{1, 11} {
+		req := &kmsg.ListOffsetsRequest{Version: version, Topics: []kmsg.ListOffsetsRequestTopic{
+			{Topic: "none", Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -7}}},
+			{Topic: "t", Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -7, CurrentLeaderEpoch: 77}}},
+		}}
+		for _, topic := range w.request(req).(*kmsg.ListOffsetsResponse).Topics {
+			if got := topic.Partitions[0].ErrorCode; got != kerr.UnsupportedVersion.Code {
+				t.Errorf("v%d, %s: error %d", version, topic.Topic, got)
+			}
+		}
+	}
+}
+
+func TestACursorThatPointsNowhereIsRefused(t *testing.T) {
+	w := newWorld(t)
+	describe := func(limit int32, names []string, topic string, partition int32) *kmsg.DescribeTopicPartitionsResponse {
+		req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+		req.ResponsePartitionLimit = limit
+		for _, name := range names {
+			req.Topics = append(req.Topics, kmsg.DescribeTopicPartitionsRequestTopic{Topic: name})
+		}
+		if topic != "" {
+			req.Cursor = &kmsg.DescribeTopicPartitionsRequestCursor{Topic: topic, Partition: partition}
+		}
+		return w.request(req).(*kmsg.DescribeTopicPartitionsResponse)
+	}
+	both := []string{"t", metadata.OffsetsTopic}
+	for _, tt := range []struct {
+		cursor    string
+		partition int32
+	}{{"t", -1}, {"a", 0}, {"s", 0}, {"z", 0}} {
+		got := describe(100, both, tt.cursor, tt.partition).Topics
+		if len(got) != 2 || got[0].ErrorCode != kerr.InvalidRequest.Code || got[1].ErrorCode != kerr.InvalidRequest.Code || len(got[0].Partitions) != 0 {
+			t.Errorf("cursor at %s-%d: %+v", tt.cursor, tt.partition, got)
+		}
+	}
+	if got := describe(100, both, "t", 1).Topics; len(got) != 1 || len(got[0].Partitions) != 1 || got[0].Partitions[0].Partition != 1 {
+		t.Errorf("a good cursor: %+v", got)
+	}
+	if got := describe(100, both, "t", 9).Topics; len(got) != 1 || got[0].ErrorCode != 0 || len(got[0].Partitions) != 0 {
+		t.Errorf("a cursor behind the last partition: %+v", got)
+	}
+	if got := describe(100, nil, "s", 0).Topics; len(got) != 1 || got[0].ErrorCode != 0 || *got[0].Topic != "t" {
+		t.Errorf("a cursor between all topics: %+v", got)
+	}
+	if got := describe(100, nil, "s", -1).Topics; len(got) != 0 {
+		t.Errorf("a bad cursor, and all topics: %+v", got)
+	}
+	if got := describe(0, both, "", 0); len(got.Topics) != 1 || len(got.Topics[0].Partitions) != 1 || got.NextCursor == nil {
+		t.Errorf("a limit of none is one of one: %+v", got)
 	}
 }
 
