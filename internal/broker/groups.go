@@ -31,6 +31,7 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 	}
 	if before.Config != after.Config {
 		b.groups.Configure(groupConfig(after.Config))
+		b.server.SetLimits(int(after.Config.Int("max.connections")), int(after.Config.Int("max.connections.per.ip")))
 	}
 	if t := after.Topic(metadata.OffsetsTopic); t != nil {
 		b.groups.Lead(b.led(t))
