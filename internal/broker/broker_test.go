@@ -2,13 +2,17 @@ package broker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
 	"muster/internal/broker"
@@ -118,4 +122,34 @@ func TestTopicsAndRecordsSurviveARestart(t *testing.T) {
 	}
 	produce(t, c, "orders", 10, 10)
 	consume(t, b, "orders", 20)
+}
+
+func TestTheLimitOfConnectionsIsAlteredAtRunTime(t *testing.T) {
+	b := start(t, nil)
+	alter := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	one := "1"
+	alter.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{
+		ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1",
+		Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "max.connections.per.ip", Value: &one}},
+	}}
+	c, err := net.Dial("tcp", b.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, alter, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	second, err := net.Dial("tcp", b.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	_ = second.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := second.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a second connection is not refused: %v", err)
+	}
 }

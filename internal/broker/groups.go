@@ -37,6 +37,7 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		cfg := groupConfig(after.Config)
 		b.groupConfig.Store(cfg)
 		b.groups.Tell(group.Configured{Config: *cfg})
+		b.server.SetLimits(int(after.Config.Int("max.connections")), int(after.Config.Int("max.connections.per.ip")))
 	}
 	b.groups.Changed(after, topics)
 	b.lead(before.Topic(metadata.OffsetsTopic), after.Topic(metadata.OffsetsTopic))

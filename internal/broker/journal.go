@@ -114,14 +114,7 @@ func (j *journalWriter) partition(ctx context.Context, groupID string) (*partiti
 }
 
 func (j *journalWriter) create(ctx context.Context) error {
-	var partitions int32 = 1
-	if offsets := j.b.controller.Image().Topic(metadata.OffsetsTopic); offsets != nil && j.b.lease != nil {
-		partitions = int32(len(offsets.Partitions))
-	}
-	_, errs := j.b.controller.CreateTopics(ctx, []metadata.NewTopic{{
-		Name: metadata.JournalTopic, Partitions: partitions, Replication: -1,
-		Set: map[string]string{"retention.ms": j.b.cfg.Get("muster.group.journal.retention.ms"), "max.message.bytes": "8388608"},
-	}}, false)
+	_, errs := j.b.controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.JournalTopic}}, false)
 	if errors.Is(errs[0], kerr.TopicAlreadyExists) {
 		return nil
 	}

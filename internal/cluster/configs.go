@@ -15,15 +15,23 @@ import (
 
 // kind is what broker and topic settings differ in.
 type kind struct {
-	label string
 	def   func(name string) *config.Def
 	check func(name, value string) error
+	// open says that names which nobody knows are kept, as Kafka does with those
+	// of brokers, where plug-ins may read them.
+	open bool
+	// invalid is the code for a bad value.
+	invalid *kerr.Error
 }
 
 var (
-	topicKind  = kind{"topic", config.TopicDef, config.CheckTopic}
-	brokerKind = kind{"broker", config.BrokerDef, config.CheckBroker}
+	topicKind  = kind{def: config.TopicDef, check: config.CheckTopic, invalid: kerr.InvalidConfig}
+	brokerKind = kind{def: config.BrokerDef, check: config.CheckBroker, invalid: kerr.InvalidRequest, open: true}
 )
+
+// maxAltered bounds what the altered settings of a broker take together, whose
+// names anybody can make up.
+const maxAltered = 256 << 10
 
 // AlterTopic changes settings of a topic: all of them if replace is set, those
 // named otherwise.
@@ -37,7 +45,7 @@ func (c *Controller) AlterTopic(ctx context.Context, name string, changes []meta
 		current := func(n string) string { return config.TopicValue(image.Config, old.Set, n) }
 		set, err := apply(topicKind, old.Set, current, changes, replace)
 		if err == nil {
-			err = errors.Join(c.checkReplicas(set), checkLayout(old, set, current))
+			err = errors.Join(c.checkReplicas(set), checkFixed(old, set, current))
 		}
 		if err != nil || validateOnly {
 			return err
@@ -53,10 +61,13 @@ func (c *Controller) AlterTopic(ctx context.Context, name string, changes []meta
 // fixed are the topic settings that say what the stored records look like.
 var fixed = []string{"muster.redis.layout", "muster.redis.sequence.bits"}
 
-// checkLayout refuses to change how a topic's records are laid out.
-func checkLayout(t *metadata.Topic, set map[string]string, current func(string) string) error {
-	for _, name := range fixed {
+// checkFixed refuses to change how a topic's records are laid out, and what an
+// internal topic cannot do without.
+func checkFixed(t *metadata.Topic, set map[string]string, current func(string) string) error {
+	for _, name := range slices.Concat(metadata.FixedSettings(t.Name), fixed) {
 		switch v, ok := set[name]; {
+		case ok && v != current(name) && t.Internal:
+			return metadata.Refuse(kerr.InvalidConfig, "%s cannot change: topic %q is internal, and needs it to be %s", name, t.Name, current(name))
 		case ok && v != current(name):
 			return metadata.Refuse(kerr.InvalidConfig, "%s cannot change once topic %q exists", name, t.Name)
 		case !ok && t.Set[name] != "":
@@ -71,13 +82,16 @@ func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigC
 	return c.durably(ctx, func() error {
 		image := c.image.Load()
 		for _, ch := range changes {
-			if d := config.BrokerDef(ch.Name); d != nil && d.Static {
+			switch d := config.BrokerDef(ch.Name); {
+			case d == nil && ch.Op != metadata.ConfigDelete:
+				c.opts.Logger.Warn("a broker setting is kept, and has no effect", "reason", config.CheckBroker(ch.Name, ""))
+			case d != nil && d.Static:
 				return metadata.Refuse(kerr.InvalidRequest, "broker setting %q is read at start and cannot be altered", ch.Name)
 			}
 		}
 		set, err := apply(brokerKind, image.Set, image.Config.Get, changes, replace)
 		if err == nil {
-			err = c.checkReplicas(set)
+			err = errors.Join(c.checkReplicas(set), checkSize(set))
 		}
 		if err != nil || validateOnly {
 			return err
@@ -86,6 +100,17 @@ func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigC
 		edit.SetBrokerConfig(set)
 		return c.change(ctx, edit, configRecord(set))
 	})
+}
+
+func checkSize(set map[string]string) error {
+	size := 0
+	for name, value := range set {
+		size += len(name) + len(value)
+	}
+	if size > maxAltered {
+		return metadata.Refuse(kerr.InvalidRequest, "the altered settings would take %d bytes, which is more than %d", size, maxAltered)
+	}
+	return nil
 }
 
 // apply computes the settings after the changes.
@@ -101,8 +126,8 @@ func apply(k kind, old map[string]string, current func(string) string, changes [
 		}
 		seen[ch.Name] = true
 		d := k.def(ch.Name)
-		if d == nil {
-			return nil, metadata.Refuse(kerr.InvalidConfig, "%s", k.check(ch.Name, ""))
+		if d == nil && (!k.open || ch.Name == "") {
+			return nil, metadata.Refuse(k.invalid, "%s", k.check(ch.Name, ""))
 		}
 		if ch.Op == metadata.ConfigDelete {
 			delete(next, ch.Name)
@@ -112,8 +137,10 @@ func apply(k kind, old map[string]string, current func(string) string, changes [
 		if err != nil {
 			return nil, err
 		}
-		if err := k.check(ch.Name, value); err != nil {
-			return nil, metadata.Refuse(kerr.InvalidConfig, "%s", err)
+		if d != nil {
+			if err := d.Check(value); err != nil {
+				return nil, metadata.Refuse(k.invalid, "%s", err)
+			}
 		}
 		next[ch.Name] = value
 	}
@@ -130,7 +157,7 @@ func newValue(d *config.Def, ch metadata.ConfigChange, current func(string) stri
 	if ch.Op != metadata.ConfigAppend && ch.Op != metadata.ConfigSubtract {
 		return "", metadata.Refuse(kerr.InvalidRequest, "unknown operation %d on setting %q", ch.Op, ch.Name)
 	}
-	if d.Type != config.List {
+	if d == nil || d.Type != config.List {
 		return "", metadata.Refuse(kerr.InvalidConfig, "setting %q is not a list", ch.Name)
 	}
 	list := config.SplitList(current(ch.Name))

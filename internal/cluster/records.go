@@ -226,6 +226,7 @@ func (s *state) applyTopic(edit *metadata.Edit, name string, value []byte) error
 		}
 		t.Partitions = append(t.Partitions, p)
 	}
+	metadata.FixSettings(&t)
 	edit.PutTopic(t)
 	return nil
 }

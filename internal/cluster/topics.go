@@ -16,6 +16,8 @@ import (
 const (
 	maxPartitionsPerTopic = 10_000
 	maxTopics             = 100_000
+	// maxCreatedAtOnce is how many partitions one request may create, as in Kafka.
+	maxCreatedAtOnce = 10_000
 )
 
 // CreateTopics creates topics, each on its own: the errors are per topic, in
@@ -24,6 +26,9 @@ func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic,
 	err := c.durably(ctx, func() error {
 		edit := c.image.Load().Edit()
 		topics, errs = make([]*metadata.Topic, len(reqs)), make([]error, len(reqs))
+		if err := checkTogether(edit.Image(), reqs); err != nil {
+			return err
+		}
 		var recs []record.Record
 		for i, req := range reqs {
 			t, err := c.newTopic(edit.Image(), req)
@@ -43,6 +48,22 @@ func (c *Controller) CreateTopics(ctx context.Context, reqs []metadata.NewTopic,
 	return topics, fill(errs, err)
 }
 
+// checkTogether refuses to create too much at once.
+func checkTogether(image *metadata.Image, reqs []metadata.NewTopic) error {
+	total := int64(0)
+	for i := range reqs {
+		n := int64(reqs[i].Partitions)
+		if n < 0 {
+			n = image.Config.Int("num.partitions")
+		}
+		total += n
+	}
+	if len(reqs) > 1 && total > maxCreatedAtOnce {
+		return metadata.Refuse(kerr.PolicyViolation, "one request may create %d partitions, not %d", maxCreatedAtOnce, total)
+	}
+	return nil
+}
+
 // fill gives an error to everybody who has none of his own.
 func fill(errs []error, err error) []error {
 	for i := range errs {
@@ -57,7 +78,14 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 	if err := metadata.CheckTopicName(req.Name); err != nil {
 		return t, metadata.Refuse(kerr.InvalidTopicException, "%s", err)
 	}
-	if image.Topic(req.Name) != nil || req.Name == metadata.ClusterMetadataTopic {
+	if metadata.IsInternal(req.Name) {
+		// However it comes to be created, nobody but muster decides what it is like.
+		name, ok := req.Name, false
+		if req, ok = metadata.NewInternal(image, name, c.shared != nil); !ok {
+			return t, metadata.Refuse(kerr.InvalidTopicException, "the name %q is muster's own", name)
+		}
+	}
+	if image.Topic(req.Name) != nil {
 		return t, metadata.Refuse(kerr.TopicAlreadyExists, "topic %q already exists", req.Name)
 	}
 	if _, ok := c.state.deleting[req.Name]; ok {
@@ -140,6 +168,9 @@ func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, va
 		old := edit.Image().Topic(name)
 		if old == nil {
 			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+		}
+		if old.Internal {
+			return metadata.Refuse(kerr.InvalidTopicException, "topic %q is internal: with more partitions what it holds would not be found again", name)
 		}
 		have := len(old.Partitions)
 		switch {

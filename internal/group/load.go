@@ -137,7 +137,7 @@ func (g *group) revive(now time.Time) {
 // only the selected one is known.
 func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember) *member {
 	m := &member{
-		id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: e.ClientHost,
+		id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: plainHost(e.ClientHost),
 		session:   time.Duration(e.SessionTimeoutMillis) * time.Millisecond,
 		rebalance: time.Duration(e.RebalanceTimeoutMillis) * time.Millisecond,
 		protocols: []protocol{{name: g.protocol, metadata: e.Subscription}},

@@ -30,7 +30,7 @@ func (g *group) record() *GroupRecord {
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		e := kmsg.NewGroupMetadataValueMember()
-		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
+		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, kafkaHost(m.host)
 		e.RebalanceTimeoutMillis = int32(m.rebalance / time.Millisecond)
 		e.SessionTimeoutMillis = int32(m.session / time.Millisecond)
 		e.Subscription, e.Assignment = m.metadata(g.protocol), m.assigned

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -40,6 +41,7 @@ type produceCall struct {
 	resp     *protocol.Response
 	settled  chan struct{} // closed at the end; only for acks=0
 	image    *metadata.Image
+	h        *Handler
 }
 
 type produceOutcome struct {
@@ -48,6 +50,7 @@ type produceOutcome struct {
 	first   bool
 	index   int32
 	result  partition.Appended
+	name    string // of the topic, in every version
 }
 
 func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, error) {
@@ -55,7 +58,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	if err != nil {
 		return nil, err
 	}
-	p := &produceCall{call: c, request: *c.Request, acks: req.Acks, resp: protocol.NewPending(), image: c.image}
+	p := &produceCall{call: c, request: *c.Request, acks: req.Acks, resp: protocol.NewPending(), image: c.image, h: h}
 	p.request.Body = nil
 	p.open.Store(1) // Held by this function until all partitions are begun.
 	for part, ok := req.Next(); ok; part, ok = req.Next() {
@@ -109,6 +112,7 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 		refuse(kerr.InvalidTopicException, fmt.Sprintf("topic %q is internal; clients may not produce to it", name))
 		return
 	}
+	o.name = name
 	part, err := h.find(p.image, name, o.index)
 	if err != nil {
 		refuse(err, "")
@@ -176,8 +180,32 @@ func (p *produceCall) response() kmsg.Response {
 		if o.result.Err != nil && o.result.Message != "" {
 			out.ErrorMessage = &o.result.Message
 		}
+		for i := range o.result.Records {
+			bad := kmsg.NewProduceResponseTopicPartitionErrorRecord()
+			bad.RelativeOffset, bad.ErrorMessage = o.result.Records[i].Index, &o.result.Records[i].Message
+			out.ErrorRecords = append(out.ErrorRecords, bad)
+		}
+		p.addHint(resp, &out, o)
 		t := &resp.Topics[len(resp.Topics)-1]
 		t.Partitions = append(t.Partitions, out)
 	}
 	return resp
+}
+
+// addHint tells who leads a partition instead of this broker, from version 10 on.
+func (p *produceCall) addHint(resp *kmsg.ProduceResponse, out *kmsg.ProduceResponseTopicPartition, o *produceOutcome) {
+	hint, ok := p.h.hint(p.origin.Listener, o.name, o.index, o.result.Err)
+	if !ok || resp.Version < 10 {
+		return
+	}
+	out.CurrentLeader.LeaderID, out.CurrentLeader.LeaderEpoch = hint.Leader, hint.LeaderEpoch
+	if slices.ContainsFunc(resp.Brokers, func(b kmsg.ProduceResponseBroker) bool { return b.NodeID == hint.Leader }) {
+		return
+	}
+	b := kmsg.NewProduceResponseBroker()
+	b.NodeID, b.Host, b.Port = hint.Leader, hint.endpoint.Host, hint.endpoint.Port
+	if hint.broker.Rack != "" {
+		b.Rack = &hint.broker.Rack
+	}
+	resp.Brokers = append(resp.Brokers, b)
 }

@@ -2,7 +2,8 @@
 //
 //	v4   isolation level     v11  rack               v15  replica state
 //	v5   log start offset    v12  flexible, epochs   v16-18 fields for
-//	v7   fetch sessions      v13  topic ids               followers
+//	v7   fetch sessions      v13  topic ids               followers; v16 also
+//	                                                      has leader hints
 //
 // Left out: following replicas, preferred read replicas, aborted transactions
 // (there are none yet).
@@ -11,6 +12,7 @@ package handler
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +46,8 @@ type fetchRead struct {
 	maxWait   time.Duration
 	committed bool
 	byID      bool
+	hints     bool   // the answer has a place for leader hints
+	listener  string // that they are for
 	from      coordinator.Client
 }
 
@@ -58,7 +62,7 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
 	}
 	f := &fetchRead{
-		h: h, parts: s.parts, byID: req.Version >= 13,
+		h: h, parts: s.parts, byID: req.Version >= 13, hints: req.Version >= 16, listener: c.origin.Listener,
 		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
 		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
 		maxWait: time.Duration(req.MaxWaitMillis) * time.Millisecond,
@@ -199,6 +203,21 @@ func (f *fetchRead) add(resp *protocol.FetchResponse, p *fetchPart) {
 	if d := p.result.Diverging; d != nil {
 		out.Diverging = &protocol.DivergingEpoch{Epoch: d.Epoch, EndOffset: d.EndOffset}
 	}
+	if f.hints {
+		f.addHint(resp, &out, p)
+	}
 	p.result.Records = store.Records{} // The response owns them now.
 	resp.Topics[n-1].Partitions = append(resp.Topics[n-1].Partitions, out)
+}
+
+// addHint tells who leads a partition instead of this broker.
+func (f *fetchRead) addHint(resp *protocol.FetchResponse, out *protocol.FetchPartition, p *fetchPart) {
+	hint, ok := f.h.hint(f.listener, p.topic, p.index, p.result.Err)
+	if !ok {
+		return
+	}
+	out.Leader = &protocol.LeaderHint{ID: hint.Leader, Epoch: hint.LeaderEpoch}
+	if !slices.ContainsFunc(resp.Brokers, func(b protocol.FetchBroker) bool { return b.ID == hint.Leader }) {
+		resp.Brokers = append(resp.Brokers, protocol.FetchBroker{ID: hint.Leader, Host: hint.endpoint.Host, Port: hint.endpoint.Port, Rack: hint.broker.Rack})
+	}
 }

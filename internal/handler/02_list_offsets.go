@@ -36,13 +36,19 @@ var firstVersion = map[int64]int16{tsLatest: 1, tsEarliest: 1, tsMax: 7, tsEarli
 func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.ListOffsetsRequest)
 	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
-	for _, t := range req.Topics {
+	topics, repeated := distinct(req.Topics, func(t *kmsg.ListOffsetsRequestTopic) (string, *[]kmsg.ListOffsetsRequestTopicPartition) {
+		return t.Topic, &t.Partitions
+	}, func(p *kmsg.ListOffsetsRequestTopicPartition) int32 { return p.Partition })
+	for _, t := range topics {
 		out := kmsg.NewListOffsetsResponseTopic()
 		out.Topic = t.Topic
 		for _, p := range t.Partitions {
 			found := kmsg.NewListOffsetsResponseTopicPartition()
 			found.Partition = p.Partition
-			at, err := h.listOffset(ctx, c.image, t.Topic, &p, req)
+			at, err := noOffset, kerr.InvalidRequest // Kafka's answer to what is named twice.
+			if !repeated[partitionName{topic: t.Topic, index: p.Partition}] {
+				at, err = h.listOffset(ctx, c.image, t.Topic, &p, req)
+			}
 			found.ErrorCode = errCode(err)
 			found.Offset, found.Timestamp, found.LeaderEpoch = at.Offset, at.Timestamp, at.LeaderEpoch
 			out.Partitions = append(out.Partitions, found)
@@ -52,20 +58,23 @@ func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, erro
 	return resp, nil
 }
 
+// noOffset is the answer where there is none.
+var noOffset = store.TimestampOffset{Offset: -1, Timestamp: -1, LeaderEpoch: partition.NoEpoch}
+
 func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic string, req *kmsg.ListOffsetsRequestTopicPartition, all *kmsg.ListOffsetsRequest) (store.TimestampOffset, *kerr.Error) {
-	none := store.TimestampOffset{Offset: -1, Timestamp: -1, LeaderEpoch: partition.NoEpoch}
+	// As in Kafka this comes first, also for what does not exist.
+	if first, special := firstVersion[req.Timestamp]; req.Timestamp < 0 && (!special || all.Version < first) {
+		return noOffset, kerr.UnsupportedVersion
+	}
 	p, err := h.find(image, topic, req.Partition)
 	if err != nil {
-		return none, err
+		return noOffset, err
 	}
 	if err := p.CheckEpoch(req.CurrentLeaderEpoch); err != nil {
-		return none, err
-	}
-	if first, special := firstVersion[req.Timestamp]; req.Timestamp < 0 && (!special || all.Version < first) {
-		return none, kerr.UnsupportedVersion
+		return noOffset, err
 	}
 	if err := p.Refresh(ctx); err != nil {
-		return none, err
+		return noOffset, err
 	}
 	limit := p.HighWatermark()
 	if all.IsolationLevel == 1 {
@@ -80,14 +89,14 @@ func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic s
 		start := p.LogStartOffset()
 		return store.TimestampOffset{Offset: start, Timestamp: -1, LeaderEpoch: p.EpochAt(start)}, nil
 	case tsLatestTiered, tsPendingUpload:
-		return none, nil
+		return noOffset, nil
 	case tsMax:
 		at, found, err = p.MaxTimestamp(ctx, limit)
 	default:
 		at, found, err = p.OffsetForTimestamp(ctx, req.Timestamp, limit)
 	}
 	if err != nil || !found {
-		return none, err
+		return noOffset, err
 	}
 	return at, nil
 }

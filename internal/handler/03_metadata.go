@@ -27,7 +27,7 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 			resp.Topics = append(resp.Topics, describeTopic(image, t, req.IncludeTopicAuthorizedOperations))
 		}
 	}
-	if len(req.Topics) > 0 {
+	if req.Topics = once(req.Topics, metadataKey); len(req.Topics) > 0 {
 		image = h.autoCreate(ctx, image, req)
 	}
 	for _, t := range req.Topics {
@@ -62,7 +62,7 @@ func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *km
 	}
 	var missing []metadata.NewTopic
 	for _, t := range req.Topics {
-		if !byID(t) && image.Topic(*t.Topic) == nil && metadata.CheckTopicName(*t.Topic) == nil {
+		if !byID(t) && image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) {
 			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1})
 		}
 	}
@@ -78,9 +78,25 @@ func (h *Handler) autoCreate(ctx context.Context, image *metadata.Image, req *km
 	return h.opts.Controller.Image()
 }
 
+// createdOnDemand says whether asking for a topic may create it.
+func createdOnDemand(name string) bool {
+	if metadata.IsInternal(name) {
+		return metadata.CreatedOnDemand(name)
+	}
+	return metadata.CheckTopicName(name) == nil
+}
+
 // byID says whether a topic is asked for by its id. Java clients then send an
 // empty name and not null.
 func byID(t kmsg.MetadataRequestTopic) bool { return t.TopicID != [16]byte{} || t.Topic == nil }
+
+// metadataKey is what a topic is asked for by.
+func metadataKey(t *kmsg.MetadataRequestTopic) string {
+	if byID(*t) {
+		return "id " + string(t.TopicID[:])
+	}
+	return *t.Topic
+}
 
 // lookUp describes one topic that was asked for.
 func (h *Handler) lookUp(image *metadata.Image, asked kmsg.MetadataRequestTopic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {

@@ -21,6 +21,9 @@ import (
 
 func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.OffsetCommitRequest)
+	req.Topics, _ = distinct(req.Topics, func(t *kmsg.OffsetCommitRequestTopic) (string, *[]kmsg.OffsetCommitRequestTopicPartition) {
+		return t.Topic + string(t.TopicID[:]), &t.Partitions
+	}, func(p *kmsg.OffsetCommitRequestTopicPartition) int32 { return p.Partition })
 	asked := req.Topics
 	known, all := existing(c.image, req)
 	req.Topics = known

@@ -31,6 +31,7 @@ func (h *Handler) offsetFetch(ctx context.Context, c *call) (kmsg.Response, erro
 			names = append(names, g.Group)
 		}
 		asked[g.Group] = g
+		distinctTopics(g)
 		if req.Version >= 10 {
 			nameTopics(c.image, g)
 		}
@@ -78,6 +79,7 @@ func (h *Handler) offsetFetchOne(ctx context.Context, c *call, req *kmsg.OffsetF
 	for _, t := range req.Topics {
 		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: t.Topic, Partitions: t.Partitions})
 	}
+	distinctTopics(&g)
 	one := kmsg.NewPtrOffsetFetchRequest()
 	one.Version, one.RequireStable = 8, req.RequireStable
 	one.Groups = append(one.Groups, g)
@@ -114,6 +116,13 @@ func failPartitions(req *kmsg.OffsetFetchRequest, resp *kmsg.OffsetFetchResponse
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
+}
+
+// distinctTopics has each partition told once. Null, for all topics, stays null.
+func distinctTopics(g *kmsg.OffsetFetchRequestGroup) {
+	g.Topics, _ = distinct(g.Topics, func(t *kmsg.OffsetFetchRequestGroupTopic) (string, *[]int32) {
+		return t.Topic + string(t.TopicID[:]), &t.Partitions
+	}, itself)
 }
 
 // nameTopics fills in the names of topics that were asked for by id.

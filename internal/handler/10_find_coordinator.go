@@ -29,7 +29,7 @@ func (h *Handler) findCoordinator(ctx context.Context, c *call) (kmsg.Response, 
 	if req.Version < 4 {
 		keys = []string{req.CoordinatorKey}
 	}
-	for _, key := range keys {
+	for _, key := range once(keys, func(key *string) string { return *key }) {
 		resp.Coordinators = append(resp.Coordinators, h.findOne(ctx, c, req, key))
 	}
 	if req.Version < 4 {
@@ -76,19 +76,12 @@ func coordinatorOf(image *metadata.Image, groupID, listener string) (b *metadata
 }
 
 // ensureOffsetsTopic creates __consumer_offsets when somebody first looks for a
-// coordinator. A group's record holds all its members, so it may be large.
+// coordinator.
 func (h *Handler) ensureOffsetsTopic(ctx context.Context, image *metadata.Image) error {
 	if image.Topic(metadata.OffsetsTopic) != nil {
 		return nil
 	}
-	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{
-		Name: metadata.OffsetsTopic, Replication: -1,
-		Partitions: int32(image.Config.Int("offsets.topic.num.partitions")),
-		Set: map[string]string{
-			"cleanup.policy": "compact", "segment.bytes": image.Config.Get("offsets.topic.segment.bytes"),
-			"max.message.bytes": "67108864",
-		},
-	}}, false)
+	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.OffsetsTopic}}, false)
 	if code, _ := h.code(errs[0]); code == kerr.TopicAlreadyExists.Code {
 		return nil
 	}

@@ -18,6 +18,7 @@ var groupOperations = bits(3, 6, 8)
 func (h *Handler) describeGroups(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeGroupsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+	req.Groups = once(req.Groups, func(id *string) string { return *id })
 	found := map[string]kmsg.DescribeGroupsResponseGroup{}
 	part := func(some []string) kmsg.Request {
 		out := kmsg.NewPtrDescribeGroupsRequest()

@@ -21,15 +21,14 @@ import (
 func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.CreateTopicsRequest)
 	resp := req.ResponseKind().(*kmsg.CreateTopicsResponse)
-	count := map[string]int{}
-	for _, t := range req.Topics {
-		count[t.Topic]++
-	}
+	name := func(t *kmsg.CreateTopicsRequestTopic) string { return t.Topic }
+	repeated := repeatedIn(req.Topics, name)
+	req.Topics = once(req.Topics, name)
 	var asked []metadata.NewTopic
 	var errs []error
 	for i := range req.Topics {
 		nt, err := h.newTopic(&req.Topics[i])
-		if count[nt.Name] > 1 {
+		if repeated[nt.Name] {
 			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", nt.Name)
 		}
 		asked, errs = append(asked, nt), append(errs, err)

@@ -20,17 +20,38 @@ func (h *Handler) deleteTopics(ctx context.Context, c *call) (kmsg.Response, err
 	for _, name := range req.TopicNames {
 		req.Topics = append(req.Topics, kmsg.DeleteTopicsRequestTopic{Topic: &name})
 	}
-	for _, t := range req.Topics {
+	repeated := repeatedIn(req.Topics, deletedKey)
+	var names []string
+	var at []int // where they stand in the answer
+	for _, t := range once(req.Topics, deletedKey) {
 		out := kmsg.NewDeleteTopicsResponseTopic()
 		out.Topic, out.TopicID = t.Topic, t.TopicID
-		out.ErrorCode, out.ErrorMessage = h.code(h.deleteTopic(ctx, c.image, &out, allowed))
+		err := findDeleted(c.image, &out, allowed)
+		if repeated[deletedKey(&t)] {
+			err = metadata.Refuse(kerr.InvalidRequest, "a topic is named more than once in the request")
+		}
+		if out.ErrorCode, out.ErrorMessage = h.code(err); err == nil {
+			names, at = append(names, *out.Topic), append(at, len(resp.Topics))
+		}
 		resp.Topics = append(resp.Topics, out)
+	}
+	for i, err := range h.opts.Controller.DeleteTopics(ctx, names) {
+		out := &resp.Topics[at[i]]
+		out.ErrorCode, out.ErrorMessage = h.code(err)
 	}
 	return resp, nil
 }
 
-// deleteTopic deletes one topic, and fills in its name or id.
-func (h *Handler) deleteTopic(ctx context.Context, image *metadata.Image, out *kmsg.DeleteTopicsResponseTopic, allowed bool) error {
+// deletedKey is what a topic is to be deleted by.
+func deletedKey(t *kmsg.DeleteTopicsRequestTopic) string {
+	if t.Topic == nil {
+		return "id " + string(t.TopicID[:])
+	}
+	return *t.Topic
+}
+
+// findDeleted finds a topic that is to be deleted, and fills in its name and id.
+func findDeleted(image *metadata.Image, out *kmsg.DeleteTopicsResponseTopic, allowed bool) error {
 	var t *metadata.Topic
 	switch {
 	case !allowed:
@@ -45,5 +66,5 @@ func (h *Handler) deleteTopic(ctx context.Context, image *metadata.Image, out *k
 		}
 	}
 	out.Topic, out.TopicID = &t.Name, t.ID
-	return h.opts.Controller.DeleteTopics(ctx, []string{t.Name})[0]
+	return nil
 }

@@ -9,6 +9,7 @@ package handler
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -30,7 +31,7 @@ const (
 func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeConfigsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
-	for _, r := range req.Resources {
+	for _, r := range merged(req.Resources) {
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
 		configs, err := h.describeResource(c.image, &r, req)
@@ -39,6 +40,32 @@ func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, er
 		resp.Resources = append(resp.Resources, out)
 	}
 	return resp, nil
+}
+
+// resource is what settings belong to.
+type resource struct {
+	kind kmsg.ConfigResourceType
+	name string
+}
+
+// merged has each resource once, with all the names of settings that were asked
+// for; none for all of them, as in Kafka.
+func merged(asked []kmsg.DescribeConfigsRequestResource) []kmsg.DescribeConfigsRequestResource {
+	at := map[resource]int{}
+	var out []kmsg.DescribeConfigsRequestResource
+	for _, r := range asked {
+		i, again := at[resource{r.ResourceType, r.ResourceName}]
+		switch {
+		case !again:
+			at[resource{r.ResourceType, r.ResourceName}] = len(out)
+			out = append(out, r)
+		case len(r.ConfigNames) == 0 || len(out[i].ConfigNames) == 0:
+			out[i].ConfigNames = nil
+		default:
+			out[i].ConfigNames = append(out[i].ConfigNames, r.ConfigNames...)
+		}
+	}
+	return out
 }
 
 func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
@@ -53,7 +80,8 @@ func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfig
 		if err := h.checkBroker(r.ResourceName); err != nil {
 			return nil, err
 		}
-		return describeDefs(config.BrokerDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return settingsOfBroker(image, r.ResourceName, d) }), nil
+		out := describeDefs(config.BrokerDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return settingsOfBroker(image, r.ResourceName, d) })
+		return append(out, describeUnknown(image, r, req)...), nil
 	}
 	return nil, metadata.Refuse(kerr.InvalidRequest, "there are no settings of resource type %d", r.ResourceType)
 }
@@ -73,6 +101,12 @@ func (h *Handler) checkBroker(name string) error {
 type setting struct {
 	name, value string
 	source      kmsg.ConfigSource
+	unlisted    bool // it is no synonym
+}
+
+// listed returns those that are told as synonyms.
+func listed(settings []setting) []setting {
+	return slices.DeleteFunc(slices.Clone(settings), func(s setting) bool { return s.unlisted })
 }
 
 // topicSettings lists the values that could be a topic setting's, the one in
@@ -80,10 +114,10 @@ type setting struct {
 func topicSettings(image *metadata.Image, t *metadata.Topic, d *config.Def) []setting {
 	var out []setting
 	if v, ok := t.Set[d.Name]; ok {
-		out = append(out, setting{d.Name, v, sourceTopic})
+		out = append(out, setting{name: d.Name, value: v, source: sourceTopic})
 	}
 	if d.Synonym == "" {
-		return append(out, setting{d.Name, d.Default, sourceDefault})
+		return append(out, setting{name: d.Name, value: d.Default, source: sourceDefault})
 	}
 	return append(out, brokerSettings(image, d.Synonym)...)
 }
@@ -97,22 +131,24 @@ func topicSetting(image *metadata.Image, t *metadata.Topic, d *config.Def) (stri
 func brokerSettings(image *metadata.Image, name string) []setting {
 	var out []setting
 	if v, ok := image.Set[name]; ok {
-		out = append(out, setting{name, v, sourceDynamicBroker})
+		out = append(out, setting{name: name, value: v, source: sourceDynamicBroker})
 	}
 	d := config.BrokerDef(name)
 	if image.Defaults.IsSet(name) {
-		out = append(out, setting{name, image.Defaults.Get(name), sourceStaticBroker})
+		out = append(out, setting{name: name, value: image.Defaults.Get(name), source: sourceStaticBroker})
 	}
 	for _, f := range d.Fallbacks {
 		if image.Defaults.IsSet(f.Name) {
-			out = append(out, setting{f.Name, image.Defaults.Get(name), sourceStaticBroker})
+			out = append(out, setting{name: f.Name, value: image.Defaults.Get(name), source: sourceStaticBroker})
 		}
 	}
 	value := d.Default
 	if len(out) == 0 {
 		value = image.Defaults.Get(name)
 	}
-	return append(out, setting{name, value, sourceDefault})
+	// Of a setting that has coarser ones (log.retention.ms), the default belongs to
+	// one of those, and Kafka does not tell it.
+	return append(out, setting{name: name, value: value, source: sourceDefault, unlisted: len(d.Fallbacks) > 0})
 }
 
 // settingsOfBroker does so for one broker or, without a name, for all brokers,
@@ -131,11 +167,39 @@ func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []set
 	return settings
 }
 
+// wanted says whether a setting was asked for: an empty list asks for all, as in
+// Kafka.
+func wanted(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+
+// describeUnknown describes altered settings of a broker that nobody knows. As in
+// Kafka their values are not told: they might be secrets.
+func describeUnknown(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest) []kmsg.DescribeConfigsResponseResourceConfig {
+	source := kmsg.ConfigSourceDynamicBrokerConfig
+	if r.ResourceName == "" {
+		source = sourceDynamicBroker
+	}
+	var out []kmsg.DescribeConfigsResponseResourceConfig
+	for _, name := range slices.Sorted(maps.Keys(image.Set)) {
+		if config.BrokerDef(name) != nil || !wanted(r.ConfigNames, name) {
+			continue
+		}
+		c := kmsg.NewDescribeConfigsResponseResourceConfig()
+		c.Name, c.Source, c.IsSensitive, c.ReadOnly = name, source, true, true
+		if req.IncludeSynonyms {
+			syn := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
+			syn.Name, syn.Source = name, source
+			c.ConfigSynonyms = append(c.ConfigSynonyms, syn)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
 func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRequest, values func(*config.Def) []setting) []kmsg.DescribeConfigsResponseResourceConfig {
 	var out []kmsg.DescribeConfigsResponseResourceConfig
 	for i := range defs {
 		d := &defs[i]
-		if names != nil && !slices.Contains(names, d.Name) {
+		if !wanted(names, d.Name) {
 			continue
 		}
 		all := values(d)
@@ -156,7 +220,7 @@ func describeDefs(defs []config.Def, names []string, req *kmsg.DescribeConfigsRe
 			c.Documentation = &d.Doc
 		}
 		if req.IncludeSynonyms {
-			for _, s := range all {
+			for _, s := range listed(all) {
 				syn := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
 				syn.Name, syn.Value, syn.Source = s.name, &s.value, s.source
 				c.ConfigSynonyms = append(c.ConfigSynonyms, syn)

@@ -25,7 +25,8 @@ func (h *Handler) describeLogDirs(_ context.Context, c *call) (kmsg.Response, er
 			dir.Topics = append(dir.Topics, h.logDirTopic(t, nil))
 		}
 	}
-	for _, asked := range req.Topics {
+	topics, _ := distinct(req.Topics, func(t *kmsg.DescribeLogDirsRequestTopic) (string, *[]int32) { return t.Topic, &t.Partitions }, itself)
+	for _, asked := range topics {
 		if t := c.image.Topic(asked.Topic); t != nil {
 			dir.Topics = append(dir.Topics, h.logDirTopic(t, asked.Partitions))
 		}

@@ -19,9 +19,15 @@ import (
 func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.CreatePartitionsRequest)
 	resp := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
+	name := func(t *kmsg.CreatePartitionsRequestTopic) string { return t.Topic }
+	repeated := repeatedIn(req.Topics, name)
+	req.Topics = once(req.Topics, name)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		err := h.checkNewPartitions(c.image, t)
+		if repeated[t.Topic] {
+			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", t.Topic)
+		}
 		if err == nil {
 			err = h.opts.Controller.GrowTopic(ctx, t.Topic, t.Count, req.ValidateOnly)
 		}

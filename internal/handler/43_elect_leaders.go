@@ -16,7 +16,8 @@ func (h *Handler) electLeaders(_ context.Context, c *call) (kmsg.Response, error
 	req := c.req.(*kmsg.ElectLeadersRequest)
 	resp := req.ResponseKind().(*kmsg.ElectLeadersResponse)
 	// Without topics all are meant, and those without need are not told.
-	for _, t := range req.Topics {
+	topics, _ := distinct(req.Topics, func(t *kmsg.ElectLeadersRequestTopic) (string, *[]int32) { return t.Topic, &t.Partitions }, itself)
+	for _, t := range topics {
 		out := kmsg.NewElectLeadersResponseTopic()
 		out.Topic = t.Topic
 		for _, index := range t.Partitions {

@@ -15,14 +15,18 @@ import (
 func (h *Handler) incrementalAlterConfigs(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.IncrementalAlterConfigsRequest)
 	resp := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
-	for _, r := range req.Resources {
+	key := func(r *kmsg.IncrementalAlterConfigsRequestResource) resource {
+		return resource{r.ResourceType, r.ResourceName}
+	}
+	repeated := repeatedIn(req.Resources, key)
+	for _, r := range once(req.Resources, key) {
 		var changes []metadata.ConfigChange
 		for _, cfg := range r.Configs {
 			changes = append(changes, metadata.ConfigChange{Name: cfg.Name, Op: metadata.ConfigOp(cfg.Op), Value: cfg.Value})
 		}
 		out := kmsg.NewIncrementalAlterConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
-		out.ErrorCode, out.ErrorMessage = h.code(h.alter(ctx, r.ResourceType, r.ResourceName, changes, false, req.ValidateOnly))
+		out.ErrorCode, out.ErrorMessage = h.code(h.alter(ctx, key(&r), repeated, changes, false, req.ValidateOnly))
 		resp.Resources = append(resp.Resources, out)
 	}
 	return resp, nil

@@ -12,5 +12,8 @@ import (
 
 func (h *Handler) offsetDelete(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.OffsetDeleteRequest)
+	req.Topics, _ = distinct(req.Topics, func(t *kmsg.OffsetDeleteRequestTopic) (string, *[]kmsg.OffsetDeleteRequestTopicPartition) {
+		return t.Topic, &t.Partitions
+	}, func(p *kmsg.OffsetDeleteRequestTopicPartition) int32 { return p.Partition })
 	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
 }

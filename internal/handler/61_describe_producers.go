@@ -13,7 +13,8 @@ import (
 func (h *Handler) describeProducers(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeProducersRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeProducersResponse)
-	for _, t := range req.Topics {
+	topics, _ := distinct(req.Topics, func(t *kmsg.DescribeProducersRequestTopic) (string, *[]int32) { return t.Topic, &t.Partitions }, itself)
+	for _, t := range topics {
 		out := kmsg.NewDescribeProducersResponseTopic()
 		out.Topic = t.Topic
 		for _, index := range t.Partitions {

@@ -21,14 +21,17 @@ const maxDescribed = 2000
 func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeTopicPartitionsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeTopicPartitionsResponse)
-	room := int(req.ResponsePartitionLimit)
-	if room <= 0 || room > maxDescribed {
-		room = maxDescribed
+	room := max(1, min(int(req.ResponsePartitionLimit), maxDescribed))
+	if req.Cursor != nil && !goodCursor(req) {
+		for _, t := range once(req.Topics, func(t *kmsg.DescribeTopicPartitionsRequestTopic) string { return t.Topic }) {
+			resp.Topics = append(resp.Topics, undescribed(t.Topic, kerr.InvalidRequest))
+		}
+		return resp, nil
 	}
 	for _, name := range describedNames(c.image, req) {
 		from := int32(0)
 		if req.Cursor != nil && req.Cursor.Topic == name {
-			from = max(req.Cursor.Partition, 0)
+			from = req.Cursor.Partition
 		}
 		if room == 0 {
 			resp.NextCursor = cursor(name, from)
@@ -36,9 +39,7 @@ func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Resp
 		}
 		t := c.image.Topic(name)
 		if t == nil {
-			out := kmsg.NewDescribeTopicPartitionsResponseTopic()
-			out.Topic, out.ErrorCode = &name, kerr.UnknownTopicOrPartition.Code
-			resp.Topics = append(resp.Topics, out)
+			resp.Topics = append(resp.Topics, undescribed(name, kerr.UnknownTopicOrPartition))
 			continue
 		}
 		next := min(int(from)+room, len(t.Partitions))
@@ -51,6 +52,19 @@ func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Resp
 		}
 	}
 	return resp, nil
+}
+
+// goodCursor says whether a cursor is on one of the topics that are asked for,
+// where it must be unless all are.
+func goodCursor(req *kmsg.DescribeTopicPartitionsRequest) bool {
+	asked := slices.ContainsFunc(req.Topics, func(t kmsg.DescribeTopicPartitionsRequestTopic) bool { return t.Topic == req.Cursor.Topic })
+	return req.Cursor.Partition >= 0 && (asked || len(req.Topics) == 0)
+}
+
+func undescribed(topic string, err *kerr.Error) kmsg.DescribeTopicPartitionsResponseTopic {
+	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
+	out.Topic, out.ErrorCode = &topic, err.Code
+	return out
 }
 
 // describedNames lists what was asked for, all topics if nothing was, in order

@@ -31,17 +31,9 @@ func (h *Handler) noteAssigned(c *call, req *kmsg.SyncGroupRequest, resp *kmsg.S
 	if h.opts.Native == nil || resp.ErrorCode != 0 || len(resp.MemberAssignment) == 0 {
 		return
 	}
-	a := kmsg.NewConsumerMemberAssignment()
-	if a.ReadFrom(resp.MemberAssignment) != nil {
-		return // Of another kind than consumers.
+	if tps, ok := assignedPartitions(c.image, resp.MemberAssignment); ok {
+		h.opts.Native.Assigned(req.Group, c.client(), tps)
 	}
-	var tps []store.TopicPartition
-	for _, t := range a.Topics {
-		for _, p := range t.Partitions {
-			tps = append(tps, store.TopicPartition{Topic: t.Topic, Partition: p})
-		}
-	}
-	h.opts.Native.Assigned(req.Group, c.client(), tps)
 }
 
 // noteCommitted passes on the offsets that were committed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -24,15 +25,36 @@ import (
 
 // world is a handler with real partitions and metadata, without sockets.
 type world struct {
-	t testing.TB
-	h *handler.Handler
-	c *cluster.Controller
+	t      testing.TB
+	h      *handler.Handler
+	c      *cluster.Controller
+	m      *partition.Manager
+	groups *coordinator.Coordinator
 }
 
+// newWorld has a topic t with two partitions, and a coordinator with three.
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	w := emptyWorld(t)
+	w.create(metadata.NewTopic{Name: "t", Partitions: 2, Replication: 1})
+	w.create(metadata.NewTopic{Name: metadata.OffsetsTopic})
+	w.groups.Lead([]int32{0, 0, 0})
+	return w
+}
+
+// create creates a topic as the broker itself does.
+func (w *world) create(topic metadata.NewTopic) {
+	w.t.Helper()
+	if _, errs := w.c.CreateTopics(context.Background(), []metadata.NewTopic{topic}, false); errs[0] != nil {
+		w.t.Fatal(errs[0])
+	}
+}
+
+// emptyWorld has no topics.
+func emptyWorld(t testing.TB) *world {
+	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2"})
+	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,14 +70,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: "t", Partitions: 2, Replication: 1}}, false); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
-	if _, errs := c.CreateTopics(context.Background(), []metadata.NewTopic{{Name: metadata.OffsetsTopic, Partitions: 3, Replication: 1}}, false); errs[0] != nil {
-		t.Fatal(errs[0])
-	}
-	groups.Lead([]int32{0, 0, 0})
-	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	return &world{t: t, c: c, m: m, groups: groups, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
 // memLog is a partition of __consumer_offsets.
@@ -195,7 +210,7 @@ func TestListOffsetsKnowsAllSpecialTimestamps(t *testing.T) {
 		code     *kerr.Error
 	}{
 		{1, -1, 3, nil}, {1, -2, 0, nil}, {7, -3, 2, nil}, {8, -4, 0, nil}, {9, -5, -1, nil}, {11, -6, -1, nil},
-		{1, 1001, 1, nil}, {1, 5000, -1, nil}, {6, -3, -1, kerr.UnsupportedVersion}, {11, -7, -1, kerr.UnsupportedVersion},
+		{1, 1001, 1, nil}, {1, 5000, -1, nil}, {6, -3, -1, kerr.UnsupportedVersion}, {11, -7, -1, kerr.UnsupportedVersion}, {11, math.MinInt64, -1, kerr.UnsupportedVersion},
 	} {
 		req := kmsg.NewPtrListOffsetsRequest()
 		req.Version = c.version
@@ -209,6 +224,61 @@ func TestListOffsetsKnowsAllSpecialTimestamps(t *testing.T) {
 		if got.Offset != c.want || kerr.TypedErrorForCode(got.ErrorCode) != c.code {
 			t.Errorf("v%d timestamp %d: offset %d, error %d", c.version, c.ts, got.Offset, got.ErrorCode)
 		}
+	}
+}
+
+func TestATimestampThatNobodyKnowsIsRefusedBeforeAllElse(t *testing.T) {
+	w := newWorld(t)
+	for _, version := range []int16{1, 11} {
+		req := &kmsg.ListOffsetsRequest{Version: version, Topics: []kmsg.ListOffsetsRequestTopic{
+			{Topic: "none", Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -7}}},
+			{Topic: "t", Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -7, CurrentLeaderEpoch: 77}}},
+		}}
+		for _, topic := range w.request(req).(*kmsg.ListOffsetsResponse).Topics {
+			if got := topic.Partitions[0].ErrorCode; got != kerr.UnsupportedVersion.Code {
+				t.Errorf("v%d, %s: error %d", version, topic.Topic, got)
+			}
+		}
+	}
+}
+
+func TestACursorThatPointsNowhereIsRefused(t *testing.T) {
+	w := newWorld(t)
+	describe := func(limit int32, names []string, topic string, partition int32) *kmsg.DescribeTopicPartitionsResponse {
+		req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+		req.ResponsePartitionLimit = limit
+		for _, name := range names {
+			req.Topics = append(req.Topics, kmsg.DescribeTopicPartitionsRequestTopic{Topic: name})
+		}
+		if topic != "" {
+			req.Cursor = &kmsg.DescribeTopicPartitionsRequestCursor{Topic: topic, Partition: partition}
+		}
+		return w.request(req).(*kmsg.DescribeTopicPartitionsResponse)
+	}
+	both := []string{"t", metadata.OffsetsTopic}
+	for _, tt := range []struct {
+		cursor    string
+		partition int32
+	}{{"t", -1}, {"a", 0}, {"s", 0}, {"z", 0}} {
+		got := describe(100, both, tt.cursor, tt.partition).Topics
+		if len(got) != 2 || got[0].ErrorCode != kerr.InvalidRequest.Code || got[1].ErrorCode != kerr.InvalidRequest.Code || len(got[0].Partitions) != 0 {
+			t.Errorf("cursor at %s-%d: %+v", tt.cursor, tt.partition, got)
+		}
+	}
+	if got := describe(100, both, "t", 1).Topics; len(got) != 1 || len(got[0].Partitions) != 1 || got[0].Partitions[0].Partition != 1 {
+		t.Errorf("a good cursor: %+v", got)
+	}
+	if got := describe(100, both, "t", 9).Topics; len(got) != 1 || got[0].ErrorCode != 0 || len(got[0].Partitions) != 0 {
+		t.Errorf("a cursor behind the last partition: %+v", got)
+	}
+	if got := describe(100, nil, "s", 0).Topics; len(got) != 1 || got[0].ErrorCode != 0 || *got[0].Topic != "t" {
+		t.Errorf("a cursor between all topics: %+v", got)
+	}
+	if got := describe(100, nil, "s", -1).Topics; len(got) != 0 {
+		t.Errorf("a bad cursor, and all topics: %+v", got)
+	}
+	if got := describe(0, both, "", 0); len(got.Topics) != 1 || len(got.Topics[0].Partitions) != 1 || got.NextCursor == nil {
+		t.Errorf("a limit of none is one of one: %+v", got)
 	}
 }
 

@@ -60,6 +60,14 @@ tells clients the same.
 - **Compression by the broker.** Batches are stored as the producer sent them, so
   ` + "`compression.type`" + ` can only be ` + "`producer`" + `.
 
+## Where muster is stricter than Kafka
+
+- **Internal topics** (` + "`__consumer_offsets`" + `, ` + "`__group_journal`" + ` and the other names that
+  muster keeps for itself) can be read by anybody. They cannot be created, deleted or
+  grown by clients, nobody can produce to them or delete their records, and the settings
+  that they need (` + "`cleanup.policy`" + `, ` + "`max.message.bytes`" + ` …) cannot be altered. Kafka
+  allows some of this, and loses offsets by it.
+
 An unsupported version of ApiVersions is answered with a version 0 response and
 error 35, so that the client can try again. An unsupported version of anything
 else, or an unknown key, ends the connection, as in Kafka.

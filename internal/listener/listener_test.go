@@ -203,6 +203,26 @@ func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 	}
 }
 
+func TestLimitsOfConnectionsCanChange(t *testing.T) {
+	s, addr := start(t, Options{}, echo)
+	admitted := func(c net.Conn) {
+		t.Helper()
+		sendFrame(t, c, []byte("x"))
+		readFrame(t, c)
+	}
+	a := dial(t, addr)
+	admitted(a)
+	s.SetLimits(100, 1)
+	wantClosed(t, dial(t, addr))
+	admitted(a)
+	s.SetLimits(100, 2)
+	admitted(dial(t, addr))
+	s.SetLimits(2, 100)
+	wantClosed(t, dial(t, addr))
+	s.SetLimits(3, 100)
+	admitted(dial(t, addr))
+}
+
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	_, addr := start(t, Options{IdleTimeout: 50 * time.Millisecond}, echo)
 	c := dial(t, addr)

@@ -158,6 +158,14 @@ func (s *Server) remove(c *conn) {
 	}
 }
 
+// SetLimits changes how many connections there may be, in all and from one
+// address. Connections above the new limits stay.
+func (s *Server) SetLimits(maxConnections, maxPerHost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opts.MaxConnections, s.opts.MaxPerHost = maxConnections, maxPerHost
+}
+
 // Connections returns how many connections there are.
 func (s *Server) Connections() int {
 	s.mu.Lock()

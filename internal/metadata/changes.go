@@ -23,7 +23,7 @@ func Refuse(code *kerr.Error, format string, args ...any) error {
 	return &Refused{Code: code, Msg: fmt.Sprintf(format, args...)}
 }
 
-// NewTopic asks for a topic.
+// NewTopic asks for a topic. Of an internal one only the name counts.
 type NewTopic struct {
 	Name string
 	// Partitions is how many; -1 for num.partitions.

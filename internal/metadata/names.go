@@ -2,13 +2,6 @@ package metadata
 
 import "fmt"
 
-// The internal topics.
-const (
-	ClusterMetadataTopic = "__cluster_metadata" // what images are replayed from
-	OffsetsTopic         = "__consumer_offsets" // groups and committed offsets
-	JournalTopic         = "__group_journal"    // what happened to groups, and why
-)
-
 const maxTopicName = 249
 
 // CheckTopicName says what is wrong with a topic name, nil if nothing.
@@ -28,14 +21,4 @@ func CheckTopicName(name string) error {
 		}
 	}
 	return nil
-}
-
-// IsInternal says whether a topic is muster's own, so that clients may not
-// produce to it, nor delete it.
-func IsInternal(name string) bool {
-	switch name {
-	case ClusterMetadataTopic, OffsetsTopic, JournalTopic, "__transaction_state":
-		return true
-	}
-	return false
 }

@@ -19,7 +19,8 @@ const AcksAll = -1
 // Appended is the outcome of an append.
 type Appended struct {
 	Err            *kerr.Error
-	Message        string // why, for people
+	Message        string        // why, for people
+	Records        []RecordError // which records are at fault, if some are
 	BaseOffset     int64
 	LogAppendTime  int64 // record.NoTimestamp unless the topic uses it
 	LogStartOffset int64
@@ -38,6 +39,7 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 	cfg := p.cfg.Load()
 	now := p.deps.now()
 	if bad := validate(b, cfg, now); bad.Err != nil {
+		bad.LogStartOffset = p.LogStartOffset()
 		done(bad)
 		return
 	}
@@ -154,38 +156,5 @@ func validate(b record.Batch, cfg *config.Topic, now time.Time) Appended {
 	if b.Transactional() {
 		return refused(kerr.InvalidTxnState, "transactions are not supported yet")
 	}
-	if !cfg.LogAppendTime && !timestampsOK(b, cfg, now) {
-		return refused(kerr.InvalidTimestamp, "a record's timestamp is too far from the broker's clock (message.timestamp.before.max.ms, message.timestamp.after.max.ms)")
-	}
-	if cfg.Compact {
-		return validateKeys(b)
-	}
-	return Appended{}
-}
-
-// timestampsOK applies the bounds on a producer's clock to the batch's header.
-func timestampsOK(b record.Batch, cfg *config.Topic, now time.Time) bool {
-	if b.MaxTimestamp() == record.NoTimestamp {
-		return true
-	}
-	ms := now.UnixMilli()
-	return b.MaxTimestamp()-ms <= cfg.TimestampAfter.Milliseconds() && ms-b.BaseTimestamp() <= cfg.TimestampBefore.Milliseconds()
-}
-
-var errNoKey = errors.New("a record without key cannot go to a compacted topic")
-
-func validateKeys(b record.Batch) Appended {
-	err := b.Scan(func(m record.Meta) error {
-		if !m.HasKey {
-			return errNoKey
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errNoKey):
-		return refused(kerr.InvalidRecord, err.Error())
-	case err != nil:
-		return refused(kerr.CorruptMessage, err.Error())
-	}
-	return Appended{}
+	return validateRecords(b, cfg, now)
 }

@@ -11,6 +11,7 @@ import (
 const (
 	fetchFlexible = 12
 	fetchIDs      = 13
+	fetchBrokers  = 16
 )
 
 // FetchResponse is the answer to Fetch, with records that need not be in
@@ -19,6 +20,15 @@ type FetchResponse struct {
 	ErrorCode int16
 	SessionID int32
 	Topics    []FetchTopic
+	Brokers   []FetchBroker // that leader hints name; from version 16 on
+}
+
+// FetchBroker says where a broker is.
+type FetchBroker struct {
+	ID   int32
+	Host string
+	Port int32
+	Rack string // empty for none
 }
 
 // FetchTopic is one topic of a FetchResponse.
@@ -69,7 +79,7 @@ func (r *Request) EncodeFetch(resp *FetchResponse) (*Response, error) {
 	for i := range resp.Topics {
 		e.topic(&resp.Topics[i])
 	}
-	e.noTags()
+	e.brokers(resp.Brokers)
 	e.cut()
 	binary.BigEndian.PutUint32(e.parts[0].Bytes, uint32(e.size-4))
 	out := &Response{Parts: e.parts}
@@ -121,8 +131,7 @@ func (e *fetchEncoder) topic(t *FetchTopic) {
 	case e.version >= fetchIDs:
 		e.b = append(e.b, t.TopicID[:]...)
 	case e.flexible:
-		e.b = binary.AppendUvarint(e.b, uint64(len(t.Topic))+1)
-		e.b = append(e.b, t.Topic...)
+		e.text(t.Topic)
 	default:
 		e.int16(int16(len(t.Topic)))
 		e.b = append(e.b, t.Topic...)
@@ -207,4 +216,34 @@ func (e *fetchEncoder) partitionTags(p *FetchPartition) {
 		e.int32(p.Leader.Epoch)
 		e.b = append(e.b, 0)
 	}
+}
+
+// brokers writes the tagged fields of the whole: 0 where brokers are.
+func (e *fetchEncoder) brokers(list []FetchBroker) {
+	if len(list) == 0 || e.version < fetchBrokers {
+		e.noTags()
+		return
+	}
+	value := fetchEncoder{flexible: true}
+	value.count(len(list))
+	for _, b := range list {
+		value.int32(b.ID)
+		value.text(b.Host)
+		value.int32(b.Port)
+		if b.Rack == "" {
+			value.count(-1)
+		} else {
+			value.text(b.Rack)
+		}
+		value.noTags()
+	}
+	e.b = append(e.b, 1, 0) // one tag, 0
+	e.b = binary.AppendUvarint(e.b, uint64(len(value.b)))
+	e.b = append(e.b, value.b...)
+}
+
+// text writes a compact string.
+func (e *fetchEncoder) text(s string) {
+	e.b = binary.AppendUvarint(e.b, uint64(len(s))+1)
+	e.b = append(e.b, s...)
 }

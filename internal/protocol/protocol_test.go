@@ -181,7 +181,7 @@ func checkProduce(t *testing.T, want *kmsg.ProduceRequest, r *Request) {
 func TestEncodeFetchIsReadByKmsgInEveryVersion(t *testing.T) {
 	records := bytes.Repeat([]byte("r"), 20<<10)
 	for version := int16(4); version <= 18; version++ {
-		resp := &FetchResponse{SessionID: 7, Topics: []FetchTopic{
+		resp := &FetchResponse{SessionID: 7, Brokers: []FetchBroker{{ID: 1, Host: "h", Port: 9092}, {ID: 2, Host: "i", Port: 9093, Rack: "r"}}, Topics: []FetchTopic{
 			{Topic: "a", TopicID: [16]byte{1}, Partitions: []FetchPartition{
 				{Index: 3, HighWatermark: 10, LastStableOffset: 9, LogStartOffset: 2, Records: store.BytesRecords(records)},
 				{Index: 4, ErrorCode: 1, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1, NoAborted: true},
@@ -243,6 +243,9 @@ func checkFetch(t *testing.T, version int16, frame, records []byte) {
 	}
 	if version >= 12 && (b.DivergingEpoch.Epoch != 3 || b.DivergingEpoch.EndOffset != 44 || b.CurrentLeader.LeaderID != 1 || b.CurrentLeader.LeaderEpoch != 5) {
 		t.Fatalf("v%d: tags %+v", version, b)
+	}
+	if told := len(got.Brokers) == 2 && got.Brokers[0].Port == 9092 && got.Brokers[0].Rack == nil && *got.Brokers[1].Rack == "r"; told != (version >= 16) {
+		t.Fatalf("v%d: brokers %+v", version, got.Brokers)
 	}
 	if again := got.AppendTo(nil); !bytes.Equal(again, frame[head:]) {
 		t.Fatalf("v%d: kmsg writes other bytes", version)

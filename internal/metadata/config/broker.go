@@ -29,13 +29,18 @@ func NewBroker(set map[string]string) (*Broker, error) {
 func CheckBroker(name, value string) error { return brokerTable.check("broker", name, value) }
 
 // With returns the settings with some of them replaced; dynamic settings come
-// this way.
+// this way. They may have been altered when their names meant nothing: a value
+// that is not allowed now is left out.
 func (b *Broker) With(changes map[string]string) *Broker {
 	set := maps.Clone(b.set)
 	if set == nil {
 		set = map[string]string{}
 	}
-	maps.Copy(set, changes)
+	for name, value := range changes {
+		if d := brokerTable.byName[name]; d != nil && !d.Static && d.Check(value) == nil {
+			set[name] = value
+		}
+	}
 	return &Broker{set: set}
 }
 

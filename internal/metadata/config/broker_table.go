@@ -32,8 +32,8 @@ var brokerTable = newTable([]Def{
 	{Name: "muster.acks.all.flush", Type: Boolean, Default: "true", Doc: "Whether acks=all is answered only after the records are on the disk. false is Kafka's own rule: the page cache is enough."},
 	{Name: "socket.request.max.bytes", Type: Int, Default: "104857600", Min: 1024, Max: 1<<31 - 1, Static: true, Doc: "The largest request that is read."},
 	{Name: "connections.max.idle.ms", Type: Long, Default: "600000", Static: true, Doc: "Connections without a request for this long are closed; 0 or less for never."},
-	{Name: "max.connections", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Static: true, Doc: "The most connections at a time."},
-	{Name: "max.connections.per.ip", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Static: true, Doc: "The most connections at a time from one address."},
+	{Name: "max.connections", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most connections at a time."},
+	{Name: "max.connections.per.ip", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most connections at a time from one address."},
 	{Name: "num.partitions", Type: Int, Default: "1", Min: 1, Max: 10000, Doc: "Partitions of a topic that is created without saying how many."},
 	{Name: "default.replication.factor", Type: Short, Default: "1", Min: 1, Max: 1, Doc: "Replicas of a topic that is created without saying how many."},
 	{Name: "auto.create.topics.enable", Type: Boolean, Default: "true", Doc: "Whether asking for a topic that does not exist creates it."},
@@ -42,7 +42,7 @@ var brokerTable = newTable([]Def{
 	{Name: "max.incremental.fetch.session.cache.slots", Type: Int, Default: "1000", Min: 0, Max: 1 << 20, Static: true, Doc: "How many incremental fetch sessions are remembered."},
 	{Name: "producer.id.expiration.ms", Type: Int, Default: "86400000", Min: 1, Max: 1<<31 - 1, Doc: "How long the state of an idle idempotent producer is kept."},
 	{Name: "log.retention.check.interval.ms", Type: Long, Default: "300000", Min: 1, Doc: "How often retention is applied.", Static: true},
-	{Name: "log.cleaner.backoff.ms", Type: Long, Default: "15000", Min: 1, Doc: "How often it is checked whether a log wants compaction.", Static: true},
+	{Name: "log.cleaner.backoff.ms", Type: Long, Default: "15000", Min: 1, Doc: "How often it is checked whether a log wants compaction."},
 	{Name: "log.flush.scheduler.interval.ms", Type: Long, Default: "1000", Min: 1, Static: true, Doc: "How often records written with acks=0 or 1 are put on the disk in the background."},
 
 	{Name: "log.retention.ms", Type: Long, Default: "604800000", Min: -1, Fallbacks: []Fallback{{"log.retention.minutes", minute}, {"log.retention.hours", hour}}, Doc: "Default of retention.ms."},
@@ -78,16 +78,28 @@ var brokerTable = newTable([]Def{
 
 	inert("process.roles"), inert("controller.quorum.voters"), inert("controller.quorum.bootstrap.servers"), inert("controller.listener.names"),
 	inert("inter.broker.listener.name"), inert("security.inter.broker.protocol"), inert("zookeeper.connect"),
-	inert("num.network.threads"), inert("num.io.threads"), inert("num.recovery.threads.per.data.dir"), inert("num.replica.fetchers"),
-	inert("background.threads"), inert("queued.max.requests"), inert("socket.send.buffer.bytes"), inert("socket.receive.buffer.bytes"),
-	inert("log.cleaner.enable"), inert("log.cleaner.threads"), inert("log.cleaner.dedupe.buffer.size"), inert("log.cleaner.io.buffer.size"),
-	inert("log.flush.interval.messages"), inert("log.flush.interval.ms"), inert("log.preallocate"), inert("log.segment.delete.delay.ms"),
-	inert("unclean.leader.election.enable"), inert("auto.leader.rebalance.enable"), inert("replica.lag.time.max.ms"),
+	inert("queued.max.requests"), inert("socket.send.buffer.bytes"), inert("socket.receive.buffer.bytes"), inert("log.cleaner.enable"),
+	inert("auto.leader.rebalance.enable"), inert("replica.lag.time.max.ms"),
 	inert("controlled.shutdown.enable"), inert("metadata.log.dir"), inert("share.coordinator.state.topic.replication.factor"),
 	inert("share.coordinator.state.topic.min.isr"),
+	inertNow("num.network.threads", Int, "3", 1), inertNow("num.io.threads", Int, "8", 1), inertNow("num.recovery.threads.per.data.dir", Int, "2", 1),
+	inertNow("num.replica.fetchers", Int, "1", 1), inertNow("background.threads", Int, "10", 1), inertNow("log.cleaner.threads", Int, "1", 0),
+	inertNow("log.cleaner.dedupe.buffer.size", Long, "134217728", 0), inertNow("log.cleaner.io.buffer.size", Int, "524288", 0),
+	inertNow("log.flush.interval.messages", Long, "9223372036854775807", 1), inertNow("log.flush.interval.ms", Long, "", 0),
+	inertNow("log.segment.delete.delay.ms", Long, "60000", 0), inertNow("log.preallocate", Boolean, "false", 0),
+	inertNow("unclean.leader.election.enable", Boolean, "false", 0),
 	inert("offsets.topic.replication.factor"), inert("transaction.state.log.replication.factor"), inert("transaction.state.log.min.isr"),
 })
 
 func inert(name string) Def {
 	return Def{Name: name, Type: String, Static: true, Inert: true, Doc: "Accepted for Kafka's configuration files; has no effect."}
+}
+
+// inertNow is inert for a setting that Kafka lets one alter at run time.
+func inertNow(name string, t Type, value string, least float64) Def {
+	d := Def{Name: name, Type: t, Default: value, Inert: true, Doc: "Accepted for Kafka's tools; has no effect."}
+	if least > 0 {
+		d.Min, d.Max = least, maxLong
+	}
+	return d
 }

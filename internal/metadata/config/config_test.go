@@ -92,6 +92,18 @@ func TestATopicSettingFallsBackToTheBrokersThenToItsUnits(t *testing.T) {
 	}
 }
 
+func TestAlteredSettingsThatAreNotAllowedHaveNoEffect(t *testing.T) {
+	b := broker(t, map[string]string{"num.partitions": "4"}).With(map[string]string{
+		"num.partitions": "none", "node.id": "77", "no.such.setting": "x", "num.io.threads": "9",
+	})
+	if b.Int("num.partitions") != 4 || b.Int("node.id") != 1 || b.Int("num.io.threads") != 9 {
+		t.Errorf("num.partitions %s, node.id %s, num.io.threads %s", b.Get("num.partitions"), b.Get("node.id"), b.Get("num.io.threads"))
+	}
+	if got := b.Inert(); len(got) != 1 || got[0] != "num.io.threads" {
+		t.Errorf("without effect: %v", got)
+	}
+}
+
 func TestPropertiesFilesAreReadLikeJavas(t *testing.T) {
 	got, err := ParseProperties(strings.NewReader("# comment\n! another\n\n a = 1\nb: two words \nc\tthree\nlisteners=PLAINTEXT://:9092,\\\n   SSL://:9093\nempty=\nlast=x\\"))
 	if err != nil {

@@ -1,0 +1,228 @@
+package handler_test
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/handler"
+	"muster/internal/metadata"
+	"muster/internal/record"
+)
+
+// times is how often the requests below name a thing.
+const times = 10_000
+
+func again[T any](v T) []T {
+	out := make([]T, times)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+// repeating has, for every key that can name a thing, requests that name one
+// thing again and again: by repeating topics, and by repeating partitions.
+func repeating(id [16]byte) []kmsg.Request {
+	big, bigs := "big", again(int32(0))
+	other := func(v int16) *kmsg.MetadataRequest {
+		req := &kmsg.MetadataRequest{Version: v, AllowAutoTopicCreation: true}
+		for i := range times { // By id, with a name beside it that does not count.
+			name := strconv.Itoa(i)
+			req.Topics = append(req.Topics, kmsg.MetadataRequestTopic{Topic: &name, TopicID: id})
+		}
+		return req
+	}
+	return []kmsg.Request{
+		&kmsg.ProduceRequest{Version: 9, Acks: 1, Topics: []kmsg.ProduceRequestTopic{{Topic: big, Partitions: make([]kmsg.ProduceRequestTopicPartition, 1000)}}},
+		&kmsg.ListOffsetsRequest{Version: 9, Topics: []kmsg.ListOffsetsRequestTopic{{Topic: big, Partitions: again(kmsg.ListOffsetsRequestTopicPartition{Timestamp: -1})}}},
+		&kmsg.MetadataRequest{Version: 9, Topics: again(kmsg.MetadataRequestTopic{Topic: &big})},
+		other(12),
+		&kmsg.OffsetFetchRequest{Version: 8, Groups: again(kmsg.OffsetFetchRequestGroup{Group: "g"})},
+		&kmsg.OffsetFetchRequest{Version: 8, Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{{Topic: big, Partitions: bigs}}}}},
+		&kmsg.OffsetFetchRequest{Version: 7, Group: "g", Topics: again(kmsg.OffsetFetchRequestTopic{Topic: big, Partitions: []int32{0}})},
+		&kmsg.FindCoordinatorRequest{Version: 4, CoordinatorKeys: again("g")},
+		&kmsg.LeaveGroupRequest{Version: 4, Group: "g", Members: make([]kmsg.LeaveGroupRequestMember, times)},
+		&kmsg.DescribeGroupsRequest{Version: 5, Groups: again("g")},
+		&kmsg.ListGroupsRequest{Version: 5, StatesFilter: again("Empty"), TypesFilter: again("classic")},
+		&kmsg.CreateTopicsRequest{Version: 7, ValidateOnly: true, Topics: again(kmsg.CreateTopicsRequestTopic{Topic: "new", NumPartitions: 1000, ReplicationFactor: 1})},
+		&kmsg.DeleteTopicsRequest{Version: 6, Topics: again(kmsg.DeleteTopicsRequestTopic{TopicID: id})},
+		&kmsg.DeleteTopicsRequest{Version: 1, TopicNames: again(big)},
+		&kmsg.DeleteRecordsRequest{Version: 2, Topics: []kmsg.DeleteRecordsRequestTopic{{Topic: big, Partitions: make([]kmsg.DeleteRecordsRequestTopicPartition, times)}}},
+		&kmsg.OffsetForLeaderEpochRequest{Version: 4, Topics: []kmsg.OffsetForLeaderEpochRequestTopic{{Topic: big, Partitions: again(kmsg.OffsetForLeaderEpochRequestTopicPartition{CurrentLeaderEpoch: -1})}}},
+		&kmsg.DescribeConfigsRequest{Version: 4, IncludeSynonyms: true, IncludeDocumentation: true, Resources: again(kmsg.DescribeConfigsRequestResource{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: big})},
+		&kmsg.AlterConfigsRequest{Version: 2, Resources: again(kmsg.AlterConfigsRequestResource{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: big})},
+		&kmsg.DescribeLogDirsRequest{Version: 4, Topics: again(kmsg.DescribeLogDirsRequestTopic{Topic: big, Partitions: []int32{0, 1}})},
+		&kmsg.CreatePartitionsRequest{Version: 3, Topics: again(kmsg.CreatePartitionsRequestTopic{Topic: big, Count: 9999})},
+		&kmsg.DeleteGroupsRequest{Version: 2, Groups: again("none")},
+		&kmsg.ElectLeadersRequest{Version: 2, Topics: []kmsg.ElectLeadersRequestTopic{{Topic: big, Partitions: bigs}}},
+		&kmsg.IncrementalAlterConfigsRequest{Version: 1, Resources: again(kmsg.IncrementalAlterConfigsRequestResource{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: big})},
+		&kmsg.ListPartitionReassignmentsRequest{Topics: []kmsg.ListPartitionReassignmentsRequestTopic{{Topic: big, Partitions: bigs}}},
+		&kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: again(kmsg.OffsetCommitRequestTopic{Topic: big, Partitions: make([]kmsg.OffsetCommitRequestTopicPartition, 2)})},
+		&kmsg.OffsetDeleteRequest{Group: "g", Topics: []kmsg.OffsetDeleteRequestTopic{{Topic: big, Partitions: make([]kmsg.OffsetDeleteRequestTopicPartition, times)}}},
+		&kmsg.DescribeProducersRequest{Topics: []kmsg.DescribeProducersRequestTopic{{Topic: big, Partitions: bigs}}},
+		&kmsg.DescribeTopicPartitionsRequest{ResponsePartitionLimit: 2000, Topics: again(kmsg.DescribeTopicPartitionsRequestTopic{Topic: big})},
+	}
+}
+
+// namesNothing lists the keys without a list of things to name, or where naming
+// one twice is an error of its own (members and protocols of a group). What a
+// Fetch names is tested with its sessions.
+var namesNothing = map[int16]bool{1: true, 11: true, 12: true, 14: true, 18: true, 22: true, 60: true}
+
+// linear lists the keys that answer what they are asked as often as they are
+// asked it, with at most a few times the bytes.
+var linear = map[int16]bool{0: true, 13: true, 23: true}
+
+// The answer about one thing, its topic and its group is well below this.
+const onceKnown = 40 << 10
+
+func TestNamingAThingAgainAndAgainTakesNoMoreThanNamingItOnce(t *testing.T) {
+	w := newWorld(t)
+	w.create(metadata.NewTopic{Name: "big", Partitions: 1000, Replication: 1})
+	commit := &kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{{Topic: "big"}}}
+	text := strings.Repeat("x", 4000)
+	commit.Topics[0].Partitions = []kmsg.OffsetCommitRequestTopicPartition{{Metadata: &text}}
+	w.request(commit)
+	for id := range int64(50) {
+		produce := w.produceRequest(9, 0)
+		from := record.PlainTemplate()
+		from.ProducerID, from.ProducerEpoch, from.BaseSequence = id, 0, 0
+		b, err := record.Build(from, []record.Record{{Value: []byte("v")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		produce.Topics[0].Partitions[0].Records = b
+		produce.Topics[0].Topic = "big"
+		w.request(produce)
+	}
+	tested := map[int16]bool{}
+	for _, req := range repeating(w.c.Image().Topic("big").ID) {
+		tested[req.Key()] = true
+		w.fits(req)
+	}
+	for _, e := range handler.Table() {
+		if tested[e.Key] == namesNothing[e.Key] {
+			t.Errorf("%s is tested: %v; it names nothing: %v", e.Name(), tested[e.Key], namesNothing[e.Key])
+		}
+	}
+}
+
+// fits serves a request and holds what that took against the request's size.
+func (w *world) fits(req kmsg.Request) {
+	w.t.Helper()
+	what := kmsg.NameForKey(req.Key()) + " v" + strconv.Itoa(int(req.GetVersion()))
+	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	resp, err := w.h.Serve(w.t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1"}, frame)
+	if err != nil {
+		w.t.Errorf("%s: %v", what, err)
+		return
+	}
+	if resp.Pending() {
+		<-resp.Ready()
+	}
+	runtime.ReadMemStats(&after)
+	size := 0
+	for _, p := range resp.Parts {
+		size += len(p.Bytes) + p.Records.Len
+	}
+	resp.Release()
+	took := int(after.TotalAlloc - before.TotalAlloc)
+	w.t.Logf("%-32s %7d bytes asked, %7d answered, %9d allocated", what, len(frame), size, took)
+	most := onceKnown
+	if linear[req.Key()] {
+		most = 8 * len(frame)
+	}
+	if size > most || took > 64*len(frame)+32*onceKnown {
+		w.t.Errorf("%s: %d bytes were answered with %d, and took %d", what, len(frame), size, took)
+	}
+}
+
+func TestWhatIsNamedTwiceIsRefusedWhereKafkaRefusesIt(t *testing.T) {
+	w := newWorld(t)
+	name := "t"
+	resource := kmsg.ConfigResourceTypeTopic
+	offsets := &kmsg.ListOffsetsRequest{Version: 9, Topics: []kmsg.ListOffsetsRequestTopic{{Topic: name, Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -1}, {Timestamp: -2}, {Partition: 1, Timestamp: -1}}}}}
+	parts := w.request(offsets).(*kmsg.ListOffsetsResponse).Topics[0].Partitions
+	if len(parts) != 2 || parts[0].ErrorCode != kerr.InvalidRequest.Code || parts[0].Offset != -1 || parts[1].ErrorCode != 0 {
+		t.Errorf("ListOffsets: %+v", parts)
+	}
+	codes := map[string][]int16{}
+	for _, r := range w.request(&kmsg.CreateTopicsRequest{Version: 7, Topics: []kmsg.CreateTopicsRequestTopic{{Topic: "n", NumPartitions: 1, ReplicationFactor: 1}, {Topic: "n", NumPartitions: 1, ReplicationFactor: 1}}}).(*kmsg.CreateTopicsResponse).Topics {
+		codes["CreateTopics"] = append(codes["CreateTopics"], r.ErrorCode)
+	}
+	for _, r := range w.request(&kmsg.CreatePartitionsRequest{Version: 3, Topics: []kmsg.CreatePartitionsRequestTopic{{Topic: name, Count: 3}, {Topic: name, Count: 4}}}).(*kmsg.CreatePartitionsResponse).Topics {
+		codes["CreatePartitions"] = append(codes["CreatePartitions"], r.ErrorCode)
+	}
+	for _, r := range w.request(&kmsg.DeleteTopicsRequest{Version: 6, Topics: []kmsg.DeleteTopicsRequestTopic{{Topic: &name}, {Topic: &name}}}).(*kmsg.DeleteTopicsResponse).Topics {
+		codes["DeleteTopics"] = append(codes["DeleteTopics"], r.ErrorCode)
+	}
+	for _, r := range w.request(&kmsg.AlterConfigsRequest{Version: 2, Resources: []kmsg.AlterConfigsRequestResource{{ResourceType: resource, ResourceName: name}, {ResourceType: resource, ResourceName: name}}}).(*kmsg.AlterConfigsResponse).Resources {
+		codes["AlterConfigs"] = append(codes["AlterConfigs"], r.ErrorCode)
+	}
+	for _, r := range w.request(&kmsg.IncrementalAlterConfigsRequest{Version: 1, Resources: []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: resource, ResourceName: name}, {ResourceType: resource, ResourceName: name}}}).(*kmsg.IncrementalAlterConfigsResponse).Resources {
+		codes["IncrementalAlterConfigs"] = append(codes["IncrementalAlterConfigs"], r.ErrorCode)
+	}
+	for _, key := range []string{"CreateTopics", "CreatePartitions", "DeleteTopics", "AlterConfigs", "IncrementalAlterConfigs"} {
+		if got := codes[key]; len(got) != 1 || got[0] != kerr.InvalidRequest.Code {
+			t.Errorf("%s: %v", key, got)
+		}
+	}
+	if topic := w.c.Image().Topic(name); topic == nil || len(topic.Partitions) != 2 {
+		t.Errorf("the topic is %+v", topic)
+	}
+}
+
+func TestOfACommitThatNamesAPartitionTwiceTheLastCounts(t *testing.T) {
+	w := newWorld(t)
+	commit := &kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{
+		{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Offset: 5}, {Partition: 1, Offset: 9}, {Offset: 6}}},
+		{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Offset: 7}}},
+	}}
+	w.request(commit)
+	got := w.request(&kmsg.OffsetFetchRequest{Version: 8, Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}}}).(*kmsg.OffsetFetchResponse).Groups[0].Topics
+	if len(got) != 1 || len(got[0].Partitions) != 2 || got[0].Partitions[0].Offset != 7 || got[0].Partitions[1].Offset != 9 {
+		t.Errorf("committed %+v", got)
+	}
+}
+
+func TestOneRequestCreatesNoMorePartitionsThanKafkaAllows(t *testing.T) {
+	w := newWorld(t)
+	req := &kmsg.CreateTopicsRequest{Version: 7, ValidateOnly: true}
+	for i := range 3 {
+		req.Topics = append(req.Topics, kmsg.CreateTopicsRequestTopic{Topic: "n" + strconv.Itoa(i), NumPartitions: 5000, ReplicationFactor: 1})
+	}
+	for _, r := range w.request(req).(*kmsg.CreateTopicsResponse).Topics {
+		if r.ErrorCode != kerr.PolicyViolation.Code {
+			t.Errorf("%s: error %d", r.Topic, r.ErrorCode)
+		}
+	}
+	req.Topics = req.Topics[:2]
+	for _, r := range w.request(req).(*kmsg.CreateTopicsResponse).Topics {
+		if r.ErrorCode != 0 {
+			t.Errorf("%s: error %d", r.Topic, r.ErrorCode)
+		}
+	}
+}
+
+func TestAFilterOfGroupsIsHeldAgainstWhatCanMatch(t *testing.T) {
+	w := newWorld(t)
+	w.request(&kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{{Topic: "t", Partitions: make([]kmsg.OffsetCommitRequestTopicPartition, 1)}}})
+	for _, tt := range []struct {
+		states, types []string
+		want          int
+	}{
+		{nil, nil, 1}, {[]string{" empty ", "EMPTY", "x"}, []string{"Classic", "y"}, 1}, {[]string{"x", "y"}, nil, 0}, {nil, []string{"x"}, 0}, {[]string{"Stable"}, nil, 0},
+	} {
+		got := w.request(&kmsg.ListGroupsRequest{Version: 5, StatesFilter: tt.states, TypesFilter: tt.types}).(*kmsg.ListGroupsResponse).Groups
+		if len(got) != tt.want {
+			t.Errorf("states %q, types %q: %d groups", tt.states, tt.types, len(got))
+		}
+	}
+}

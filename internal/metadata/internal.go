@@ -1,0 +1,117 @@
+package metadata
+
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/metadata/config"
+)
+
+// The internal topics.
+const (
+	ClusterMetadataTopic = "__cluster_metadata" // what images are replayed from
+	OffsetsTopic         = "__consumer_offsets" // groups and committed offsets
+	JournalTopic         = "__group_journal"    // what happened to groups, and why
+)
+
+// internal is what is decided of a topic that is muster's own. One without
+// partitions is never created: its name is taken by something else, or kept for
+// what is to come.
+type internal struct {
+	partitions func(i *Image, shared bool) int32
+	// onDemand says that asking for the topic's metadata creates it, as in Kafka.
+	onDemand bool
+	// fixed are the settings without which the broker could not write the topic,
+	// or would lose what it needs of it. Nobody can alter them.
+	fixed map[string]string
+	// initial are the settings that it is created with besides.
+	initial func(*config.Broker) map[string]string
+}
+
+// always are the fixed settings of every internal topic: its records come from
+// the broker, which must not be refused by settings that are meant for producers,
+// nor by what the broker settings say for other topics.
+func always(more map[string]string) map[string]string {
+	out := map[string]string{
+		"compression.type":                "producer",
+		"message.timestamp.type":          "CreateTime",
+		"message.timestamp.before.max.ms": "9223372036854775807",
+		"message.timestamp.after.max.ms":  "9223372036854775807",
+		"muster.redis.layout":             "log",
+	}
+	maps.Copy(out, more)
+	return out
+}
+
+var internals = map[string]internal{
+	ClusterMetadataTopic: {},
+	OffsetsTopic: {
+		onDemand:   true,
+		partitions: func(i *Image, _ bool) int32 { return int32(i.Config.Int("offsets.topic.num.partitions")) },
+		// A group's record holds all its members, so it may be large.
+		fixed: always(map[string]string{
+			"cleanup.policy": "compact", "retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": "67108864",
+		}),
+		initial: func(b *config.Broker) map[string]string {
+			return map[string]string{"segment.bytes": b.Get("offsets.topic.segment.bytes")}
+		},
+	},
+	JournalTopic: {
+		partitions: journalPartitions,
+		fixed:      always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),
+		initial: func(b *config.Broker) map[string]string {
+			return map[string]string{"retention.ms": b.Get("muster.group.journal.retention.ms")}
+		},
+	},
+	"__transaction_state": {},
+	"__share_group_state": {},
+	"__group_history":     {},
+	"__audit_log":         {},
+}
+
+// journalPartitions gives the journal a partition for each shard where brokers
+// share the work, so that who leads a shard leads its journal too.
+func journalPartitions(i *Image, shared bool) int32 {
+	if offsets := i.Topic(OffsetsTopic); offsets != nil && shared {
+		return int32(len(offsets.Partitions))
+	}
+	return 1
+}
+
+// IsInternal says whether a topic is muster's own: clients may read it, and
+// nothing else.
+func IsInternal(name string) bool {
+	_, ok := internals[name]
+	return ok
+}
+
+// CreatedOnDemand says whether asking for an internal topic creates it.
+func CreatedOnDemand(name string) bool { return internals[name].onDemand }
+
+// NewInternal returns how an internal topic is created, in a store that brokers
+// share or have alone; false if it never is.
+func NewInternal(i *Image, name string, shared bool) (NewTopic, bool) {
+	spec := internals[name]
+	if spec.partitions == nil {
+		return NewTopic{}, false
+	}
+	set := maps.Clone(spec.fixed)
+	maps.Copy(set, spec.initial(i.Config))
+	return NewTopic{Name: name, Partitions: spec.partitions(i, shared), Replication: -1, Set: set}, true
+}
+
+// FixedSettings lists the settings of an internal topic that cannot be altered.
+func FixedSettings(name string) []string {
+	return slices.Sorted(maps.Keys(internals[name].fixed))
+}
+
+// FixSettings gives a topic that was created by an older muster the settings
+// without which it would not be safe.
+func FixSettings(t *Topic) {
+	if fixed := internals[t.Name].fixed; fixed != nil {
+		if t.Set == nil {
+			t.Set = map[string]string{}
+		}
+		maps.Copy(t.Set, fixed)
+	}
+}
