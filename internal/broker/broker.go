@@ -286,5 +286,5 @@ type front struct{ handler *handler.Handler }
 
 // Handle implements listener.Handler.
 func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
-	return f.handler.Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host}, frame)
+	return f.handler.Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Conn: c}, frame)
 }

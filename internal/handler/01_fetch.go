@@ -35,6 +35,10 @@ type fetchPart struct {
 	result partition.Fetched
 }
 
+// fetchPartSize is about the memory of a fetchPart with what a session or a
+// decoded request has of it.
+const fetchPartSize = 320
+
 // fetchRead is the work of one fetch.
 type fetchRead struct {
 	h         *Handler
@@ -45,7 +49,12 @@ type fetchRead struct {
 	committed bool
 	byID      bool
 	from      coordinator.Client
+	conn      Conn
 }
+
+// longestWait bounds how long a fetch waits, whatever it asks for. Clients ask
+// for less than their request timeout, which is half a minute mostly.
+const longestWait = 5 * time.Minute
 
 func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error) {
 	decoded, err := c.Decode()
@@ -53,6 +62,8 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		return nil, err
 	}
 	req := decoded.(*kmsg.FetchRequest)
+	c.Body = nil // There are no bytes in the request that still lie in the frame.
+	c.origin.Conn.Release()
 	s, code := h.sessions.begin(req)
 	if code != nil {
 		return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
@@ -61,7 +72,8 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		h: h, parts: s.parts, byID: req.Version >= 13,
 		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
 		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
-		maxWait: time.Duration(req.MaxWaitMillis) * time.Millisecond,
+		maxWait: min(time.Duration(req.MaxWaitMillis)*time.Millisecond, longestWait),
+		conn:    c.origin.Conn,
 	}
 	if h.opts.Native != nil {
 		f.from = c.client()
@@ -73,11 +85,17 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 }
 
 // run reads, and if there is too little waits for more, until there is enough,
-// something is wrong, or the time is up.
+// something is wrong, the time is up, or the client has gone. If there is no room
+// for it to wait the answer is what there is.
 func (f *fetchRead) run(ctx context.Context) {
 	if f.read(ctx) || f.maxWait <= 0 {
 		return
 	}
+	parked, done, ok := f.conn.Park(ctx, len(f.parts)*fetchPartSize)
+	if !ok {
+		return
+	}
+	defer done()
 	w := partition.NewWaiter()
 	var watched []*partition.Partition
 	for i := range f.parts {
@@ -99,7 +117,7 @@ func (f *fetchRead) run(ctx context.Context) {
 		case <-w.C:
 		case <-timeout.C:
 			return
-		case <-ctx.Done():
+		case <-parked.Done():
 			return
 		}
 	}

@@ -18,7 +18,7 @@ func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error)
 	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
 		return coordinator.Failed(req, kerr.InconsistentGroupProtocol), nil
 	}
-	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req)
+	resp := h.await(ctx, c, req.Group)
 	h.noteAssigned(c, req, resp.(*kmsg.SyncGroupResponse))
 	return resp, nil
 }

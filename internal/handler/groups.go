@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/coordinator"
@@ -17,4 +18,15 @@ type Groups interface {
 
 func (c *call) client() coordinator.Client {
 	return coordinator.Client{ID: c.ClientID, Host: c.origin.Host}
+}
+
+// await has a request about one group handled that may wait for other members. It
+// waits for as long as its client does.
+func (h *Handler) await(ctx context.Context, c *call, group string) kmsg.Response {
+	parked, done, ok := c.origin.Conn.Park(ctx, c.Size)
+	if !ok {
+		return coordinator.Failed(c.req, kerr.CoordinatorNotAvailable)
+	}
+	defer done()
+	return h.opts.Groups.Do(parked, group, c.client(), c.req)
 }

@@ -76,6 +76,30 @@ func New(opts Options) *Handler {
 type Origin struct {
 	Listener string
 	Host     string
+	Conn     Conn // nil where nobody counts memory and nobody hangs up
+}
+
+// Conn is the connection of the request that is being handled.
+type Conn interface {
+	// Hold counts memory that the request takes besides its frame, until it has
+	// been handled; false says that there is no room for it.
+	Hold(bytes int) bool
+	// Release gives up the frame before the request has been handled.
+	Release()
+	// Park says that the request waits for what other clients do, and what it
+	// keeps meanwhile; false says that there is no room for it to wait. The
+	// context ends when the client hangs up, and done must be called when the
+	// wait is over.
+	Park(ctx context.Context, bytes int) (parked context.Context, done func(), ok bool)
+}
+
+// nobody is the connection of a request that came from none.
+type nobody struct{}
+
+func (nobody) Hold(int) bool { return true }
+func (nobody) Release()      {}
+func (nobody) Park(ctx context.Context, _ int) (context.Context, func(), bool) {
+	return ctx, func() {}, true
 }
 
 // call is one request on its way through a handler.
@@ -89,6 +113,9 @@ type call struct {
 // Serve answers the request in frame. An error ends the connection: the client
 // broke the protocol in a way that has no answer.
 func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*protocol.Response, error) {
+	if origin.Conn == nil {
+		origin.Conn = nobody{}
+	}
 	r, err := protocol.ParseHeader(frame)
 	if err != nil {
 		return nil, err

@@ -24,9 +24,12 @@ import (
 
 // world is a handler with real partitions and metadata, without sockets.
 type world struct {
-	t testing.TB
-	h *handler.Handler
-	c *cluster.Controller
+	t    testing.TB
+	h    *handler.Handler
+	c    *cluster.Controller
+	conn *fakeConn // nil for none
+
+	close func() // ends what runs in the background, at the end of the test at the latest
 }
 
 func newWorld(t testing.TB) *world {
@@ -38,8 +41,10 @@ func newWorld(t testing.TB) *world {
 	}
 	s := mem.New()
 	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: logger})
+	cfg := group.DefaultConfig()
+	cfg.InitialDelay = 0
 	groups := coordinator.New(coordinator.Options{
-		Log: func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger, Config: group.DefaultConfig(),
+		Log: func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger, Config: cfg,
 	})
 	t.Cleanup(groups.Close)
 	self := metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "h", Port: 1}}}
@@ -54,7 +59,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(errs[0])
 	}
 	groups.Lead([]int32{0, 0, 0})
-	return &world{t: t, c: c, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	return &world{t: t, c: c, close: groups.Close, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
 // memLog is a partition of __consumer_offsets.
@@ -81,7 +86,11 @@ func (l memLog) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 func (w *world) request(req kmsg.Request) kmsg.Response {
 	w.t.Helper()
 	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
-	resp, err := w.h.Serve(w.t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1"}, frame)
+	origin := handler.Origin{Listener: "L", Host: "127.0.0.1"}
+	if w.conn != nil {
+		origin.Conn = w.conn
+	}
+	resp, err := w.h.Serve(w.t.Context(), origin, frame)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -31,6 +31,8 @@ type conn struct {
 	net    net.Conn // tcp, or TLS on top of it
 	in     *bufio.Reader
 	idle   atomic.Bool // waiting for a frame to begin
+	gone   atomic.Bool // the client hung up while its request waited
+	frame  frame       // of the request that is being handled
 
 	largest int      // frame that was read
 	reading deadline // of who serves
@@ -56,13 +58,19 @@ func (c *conn) serve() {
 	c.in = bufio.NewReaderSize(c.net, 4096)
 	defer c.tcp.Close()
 	for {
-		f, err := c.readFrame()
-		if err != nil {
+		var err error
+		if c.frame, err = c.readFrame(); err != nil {
 			c.logEnd(err)
 			break
 		}
-		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, f.bytes)
-		f.release()
+		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
+		c.frame.release()
+		if c.gone.Load() && err == nil {
+			if resp != nil {
+				abandon(resp)
+			}
+			break
+		}
 		if err != nil {
 			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
 			break

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// frameBudget bounds the memory of all large frames that are being read or
-	// handled.
+	// frameBudget bounds the memory of all large requests that are being read or
+	// handled: their frames, and what is made of them.
 	frameBudget = 512 << 20
 	// freeFrame is the size up to which a frame is not counted.
 	freeFrame = 16 << 10
@@ -29,10 +29,17 @@ type frame struct {
 	cost   int
 }
 
+// release gives up the frame; a second time it does nothing.
 func (f *frame) release() {
 	buffers.put(f.bytes)
-	f.budget.give(f.cost)
 	f.bytes = nil
+	f.uncount()
+}
+
+// uncount takes the frame out of the budget, though it is kept.
+func (f *frame) uncount() {
+	f.budget.give(f.cost)
+	f.cost = 0
 }
 
 // budget is an amount of memory that frames share. Who finds it used up waits.

@@ -6,7 +6,9 @@
 // JoinGroup) thereby keeps its connection from reading on, as in Kafka. Only a
 // pending response, which Produce gives while it waits for the disk, lets the
 // goroutine go on to the next frame; then a second goroutine writes what
-// becomes ready, until nothing is outstanding.
+// becomes ready, until nothing is outstanding. While a handler waits, the
+// connection is looked at from time to time, and the request ends with its
+// client (Client.Park).
 //
 // What a client can make the broker hold is bounded: by the frame limit, by a
 // budget over all frames that are being read, by a bound on pending responses,
@@ -31,12 +33,14 @@ import (
 type Client struct {
 	Listener string // name of the listener
 	Host     string // the client's address without port
+
+	conn *conn
 }
 
 // Handler serves requests.
 type Handler interface {
 	// Handle serves the request in frame, which it may use, and change, until
-	// it returns. It returns the answer, nil if there is none to send, or an
+	// it returns or releases it. It returns the answer, nil if there is none to send, or an
 	// error that ends the connection.
 	Handle(ctx context.Context, c *Client, frame []byte) (*protocol.Response, error)
 }
@@ -59,7 +63,8 @@ const frameTimeout = 30 * time.Second
 // Server serves connections on any number of listeners.
 type Server struct {
 	opts    Options
-	budget  *budget
+	budget  *budget         // of requests that are read or handled
+	parked  *budget         // of requests that wait
 	ctx     context.Context // ends when the server shuts down
 	stop    context.CancelFunc
 	refused limitedLog
@@ -76,7 +81,7 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, budget: newBudget(frameBudget), ctx: ctx, stop: stop,
+		opts: opts, budget: newBudget(frameBudget), parked: newBudget(parkedBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}
@@ -115,6 +120,7 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 		}
 		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
 		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
+		c.client.conn = c
 		if !s.add(c) {
 			nc.Close()
 			continue
