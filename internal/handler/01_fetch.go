@@ -11,6 +11,7 @@ package handler
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -23,21 +24,6 @@ import (
 	"muster/internal/protocol"
 	"muster/internal/store"
 )
-
-// fetchPart is one partition that a fetch asks for.
-type fetchPart struct {
-	topic   string
-	topicID [16]byte
-	index   int32
-	spec    partition.Fetch
-
-	part   *partition.Partition // found once per attempt
-	result partition.Fetched
-}
-
-// fetchPartSize is about the memory of a fetchPart with what a session or a
-// decoded request has of it.
-const fetchPartSize = 320
 
 // fetchRead is the work of one fetch.
 type fetchRead struct {
@@ -57,16 +43,20 @@ type fetchRead struct {
 const longestWait = 5 * time.Minute
 
 func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error) {
-	decoded, err := c.Decode()
+	decoded, err := c.Decode(c.origin.Conn)
 	if err != nil {
 		return nil, err
 	}
 	req := decoded.(*kmsg.FetchRequest)
 	c.Body = nil // There are no bytes in the request that still lie in the frame.
 	c.origin.Conn.Release()
-	s, code := h.sessions.begin(req)
-	if code != nil {
-		return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
+	s, err := h.sessions.begin(req, c.origin.Conn)
+	if err != nil {
+		var code *kerr.Error
+		if errors.As(err, &code) {
+			return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
+		}
+		return nil, err
 	}
 	f := &fetchRead{
 		h: h, parts: s.parts, byID: req.Version >= 13,

@@ -137,7 +137,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	if e.raw != nil {
 		return e.raw(h, ctx, c)
 	}
-	if c.req, err = r.Decode(); err != nil {
+	if c.req, err = r.Decode(origin.Conn); err != nil {
 		return nil, err
 	}
 	resp, err := e.serve(h, ctx, c)

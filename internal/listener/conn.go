@@ -194,7 +194,7 @@ func (c *conn) send(resp *protocol.Response) bool {
 		c.mu.Unlock()
 		return c.write(resp) == nil
 	}
-	q := queued{resp, inMemory(resp)}
+	q := queued{resp, resp.Memory()}
 	c.queue = append(c.queue, q)
 	c.bytes += q.bytes
 	start := !c.writing
@@ -235,18 +235,6 @@ func (c *conn) writeQueue() {
 	c.writing = false
 	c.room.Signal()
 	c.mu.Unlock()
-}
-
-// inMemory is how much memory a response takes, as far as that is known: one that
-// waits for something is small when it comes.
-func inMemory(resp *protocol.Response) (n int) {
-	if resp.Pending() {
-		return 0
-	}
-	for i := range resp.Parts {
-		n += len(resp.Parts[i].Bytes) + len(resp.Parts[i].Records.Bytes)
-	}
-	return n
 }
 
 // finish waits until what is outstanding has been written.

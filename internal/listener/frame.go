@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+
+	"muster/internal/protocol"
 )
 
 const (
@@ -87,8 +89,6 @@ func (b *budget) give(n int) {
 	b.more.Broadcast()
 }
 
-var errBudget = errors.New("too many large requests at the same time")
-
 // read reads a frame of n bytes from a connection whose largest frame so far
 // had so many.
 func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
@@ -114,7 +114,7 @@ func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
 		}
 		if !f.grow(min(n, 2*at)) {
 			f.release()
-			return frame{}, errBudget
+			return frame{}, protocol.ErrMemory
 		}
 	}
 }

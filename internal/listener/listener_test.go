@@ -284,7 +284,7 @@ func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
 	if err != nil || b.free != 1<<20 {
 		t.Fatalf("free %d, %v", b.free, err)
 	}
-	if _, err := read(2 << 20); !errors.Is(err, errBudget) {
+	if _, err := read(2 << 20); !errors.Is(err, protocol.ErrMemory) {
 		t.Errorf("a second large frame: %v", err)
 	}
 	f.release()

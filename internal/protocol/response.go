@@ -14,6 +14,7 @@ import (
 type Response struct {
 	Parts []Part
 	ready chan struct{} // nil if the response was never pending
+	size  int           // what it takes while it is pending
 	only  [1]Part       // room for Parts, of which most responses have one
 }
 
@@ -61,6 +62,21 @@ func (r *Request) AppendHeader(b []byte, flexible bool) []byte {
 
 // NewPending returns a response that is completed later.
 func NewPending() *Response { return &Response{ready: make(chan struct{})} }
+
+// Weigh says how much memory a pending response takes until it is written.
+func (resp *Response) Weigh(bytes int) { resp.size = bytes }
+
+// Memory returns how much memory the response takes.
+func (resp *Response) Memory() int {
+	if resp.Pending() {
+		return resp.size
+	}
+	n := 0
+	for i := range resp.Parts {
+		n += len(resp.Parts[i].Bytes) + len(resp.Parts[i].Records.Bytes)
+	}
+	return n
+}
 
 // Complete fills in a pending response. It must be called exactly once.
 func (resp *Response) Complete(r *Request, body kmsg.Response) {
