@@ -29,7 +29,9 @@ import (
 type fetchRead struct {
 	h         *Handler
 	parts     []fetchPart
-	maxBytes  int
+	maxBytes  int // at most
+	limit     int // now
+	inMemory  int // of what was read, if the store is far away
 	minBytes  int
 	maxWait   time.Duration
 	committed bool
@@ -71,7 +73,15 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 	f.run(ctx)
 	resp := &protocol.FetchResponse{SessionID: s.id}
 	s.finish(f.parts, func(p *fetchPart) { f.add(resp, p) })
-	return c.EncodeFetch(resp)
+	out, err := c.EncodeFetch(resp)
+	switch {
+	case f.inMemory == 0:
+	case err != nil:
+		h.records.give(f.inMemory)
+	default:
+		out.OnRelease(func() { h.records.give(f.inMemory) })
+	}
+	return out, err
 }
 
 // run reads, and if there is too little waits for more, until there is enough,
@@ -117,13 +127,10 @@ func (f *fetchRead) run(ctx context.Context) {
 func (f *fetchRead) read(ctx context.Context) bool {
 	image := f.h.opts.Controller.Image()
 	total, enough := 0, len(f.parts) == 0
-	for i := range f.parts {
-		f.parts[i].result.Records.Release()
-		f.parts[i].result = partition.Fetched{}
-	}
+	f.again()
 	for i := 0; i < len(f.parts); {
-		n := f.together(i, f.maxBytes-total)
-		f.readSome(ctx, image, f.parts[i:i+n], f.maxBytes-total, total == 0)
+		n := f.together(i, f.limit-total)
+		f.readSome(ctx, image, f.parts[i:i+n], f.limit-total, total == 0)
 		for ; n > 0; n-- {
 			r := &f.parts[i].result
 			total += r.Records.Len
@@ -131,7 +138,25 @@ func (f *fetchRead) read(ctx context.Context) bool {
 			i++
 		}
 	}
-	return enough || total >= f.minBytes
+	if f.h.opts.Far {
+		f.h.records.give(f.limit - total)
+		f.inMemory = total
+	}
+	scarce := f.limit < f.maxBytes && total > 0
+	return enough || scarce || total >= f.minBytes
+}
+
+// again gives up what was read before, and finds out how much may be read now.
+func (f *fetchRead) again() {
+	for i := range f.parts {
+		f.parts[i].result.Records.Release()
+		f.parts[i].result = partition.Fetched{}
+	}
+	f.limit = f.maxBytes
+	if f.h.opts.Far {
+		f.h.records.give(f.inMemory)
+		f.limit = f.h.records.take(f.maxBytes)
+	}
 }
 
 // together says how many partitions from one on can be read at the same time

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -83,4 +84,36 @@ func spec(p *kmsg.FetchRequestTopicPartition) partition.Fetch {
 		Offset: p.FetchOffset, LeaderEpoch: p.CurrentLeaderEpoch,
 		LastFetchedEpoch: p.LastFetchedEpoch, MaxBytes: int(p.PartitionMaxBytes),
 	}
+}
+
+const (
+	// recordBudget is how much memory records of a store far away may take on
+	// their way to clients; those on this machine are sent from where they are.
+	recordBudget = 256 << 20
+	// leastRecords is what a fetch may read however little is free, so that
+	// every client gets on.
+	leastRecords = 1 << 20
+)
+
+// records is the memory that records of a store far away may take. When it
+// becomes scarce, fetches get less than they ask for, as they may.
+type records struct {
+	mu   sync.Mutex
+	free int
+}
+
+// take returns how much a fetch may read. The rest of it is given back when it is
+// known how much that was.
+func (r *records) take(want int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got := min(want, max(r.free/4, leastRecords))
+	r.free -= got
+	return got
+}
+
+func (r *records) give(bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free += bytes
 }

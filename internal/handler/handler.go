@@ -62,6 +62,7 @@ type Options struct {
 type Handler struct {
 	opts     Options
 	sessions *sessions
+	records  records
 }
 
 // New returns a handler.
@@ -69,7 +70,7 @@ func New(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now)}
+	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}}
 }
 
 // Origin is where a request comes from.

@@ -34,6 +34,7 @@ type conn struct {
 	gone   atomic.Bool // the client hung up while its request waited
 	frame  frame       // of the request that is being handled
 
+	unread  unread   // its part in the server's answers
 	largest int      // frame that was read
 	reading deadline // of who serves
 	sending deadline // of who writes
@@ -181,20 +182,22 @@ func (c *conn) logEnd(err error) {
 // send writes a response after all that came before it; false says that the
 // connection is no use any more.
 func (c *conn) send(resp *protocol.Response) bool {
+	q := queued{resp, resp.Memory()}
+	c.count(q.bytes)
 	c.mu.Lock()
 	for (len(c.queue) >= maxPending || c.bytes >= maxPendingBytes) && !c.broken {
 		c.room.Wait()
 	}
 	if c.broken {
 		c.mu.Unlock()
+		c.uncount(q.bytes)
 		abandon(resp)
 		return false
 	}
 	if !c.writing && !resp.Pending() {
 		c.mu.Unlock()
-		return c.write(resp) == nil
+		return c.write(q) == nil
 	}
-	q := queued{resp, resp.Memory()}
 	c.queue = append(c.queue, q)
 	c.bytes += q.bytes
 	start := !c.writing
@@ -218,9 +221,9 @@ func (c *conn) writeQueue() {
 		}
 		var err error
 		if broken {
-			resp.Release()
+			c.release(resp)
 		} else {
-			err = c.write(resp.Response)
+			err = c.write(resp)
 		}
 		c.mu.Lock()
 		c.queue = c.queue[1:]
@@ -235,6 +238,30 @@ func (c *conn) writeQueue() {
 	c.writing = false
 	c.room.Signal()
 	c.mu.Unlock()
+}
+
+// count counts an answer among those of all connections, and cuts off those whose
+// answers have lain for too long if there are too many.
+func (c *conn) count(bytes int) {
+	if bytes <= freeFrame {
+		return
+	}
+	for _, slow := range c.server.answers.add(&c.unread, bytes, time.Now()) {
+		c.server.refused.warn("connection closed: too many answers are unread", "host", slow.client.Host, "listener", slow.client.Listener)
+		slow.tcp.Close()
+	}
+}
+
+func (c *conn) uncount(bytes int) {
+	if bytes > freeFrame {
+		c.server.answers.remove(&c.unread, bytes, time.Now())
+	}
+}
+
+// release gives up a response that was counted.
+func (c *conn) release(resp queued) {
+	resp.Release()
+	c.uncount(resp.bytes)
 }
 
 // finish waits until what is outstanding has been written.

@@ -10,9 +10,10 @@
 // connection is looked at from time to time, and the request ends with its
 // client (Client.Park).
 //
-// What a client can make the broker hold is bounded: by the frame limit, by a
-// budget over all frames that are being read, by a bound on pending responses,
-// and by deadlines for half-sent frames and for clients that do not read.
+// What clients can make the broker hold is bounded: by the frame limit, by budgets
+// of bytes over all connections (for requests that are read or handled, for those
+// that wait, and for answers), by a bound on the answers of one connection, and by
+// deadlines for half-sent frames and for clients that do not read.
 package listener
 
 import (
@@ -63,8 +64,9 @@ const frameTimeout = 30 * time.Second
 // Server serves connections on any number of listeners.
 type Server struct {
 	opts    Options
-	budget  *budget         // of requests that are read or handled
-	parked  *budget         // of requests that wait
+	budget  *budget // of requests that are read or handled
+	parked  *budget // of requests that wait
+	answers *answers
 	ctx     context.Context // ends when the server shuts down
 	stop    context.CancelFunc
 	refused limitedLog
@@ -81,7 +83,7 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, budget: newBudget(frameBudget), parked: newBudget(parkedBudget), ctx: ctx, stop: stop,
+		opts: opts, budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}
@@ -120,7 +122,7 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 		}
 		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
 		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
-		c.client.conn = c
+		c.client.conn, c.unread.conn = c, c
 		if !s.add(c) {
 			nc.Close()
 			continue

@@ -16,6 +16,7 @@ type Response struct {
 	ready chan struct{} // nil if the response was never pending
 	size  int           // what it takes while it is pending
 	only  [1]Part       // room for Parts, of which most responses have one
+	done  func()        // nil, or called by Release
 }
 
 // Records is a run of record batches on its way out.
@@ -100,8 +101,15 @@ func (resp *Response) Pending() bool {
 // Ready returns a channel that is closed when a pending response is complete.
 func (resp *Response) Ready() <-chan struct{} { return resp.ready }
 
-// Release gives up the records of a response that was written or will not be.
+// OnRelease has something done when the response is released.
+func (resp *Response) OnRelease(done func()) { resp.done = done }
+
+// Release gives up the records of a response that was written or will not be. It
+// must be called once.
 func (resp *Response) Release() {
+	if resp.done != nil {
+		resp.done()
+	}
 	for i := range resp.Parts {
 		resp.Parts[i].Records.Release()
 	}
