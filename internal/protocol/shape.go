@@ -331,7 +331,7 @@ func (s *shape) walkArray(b []byte, memory *int) ([]byte, error) {
 	if n*int64(max(s.elem.minSize, 1)) > int64(len(b)) {
 		return nil, errMalformed
 	}
-	*memory += int(max(n, 0)) * s.memory
+	*memory += int(max(n, 0)) * (s.memory + s.memory/8) // The allocator rounds up.
 	var err error
 	for range n {
 		if b, err = s.elem.walk(b, memory); err != nil {
