@@ -28,7 +28,8 @@ const (
 type frame struct {
 	bytes  []byte
 	budget *budget
-	cost   int
+	cost   int // of all
+	held   int // besides the bytes
 }
 
 // release gives up the frame; a second time it does nothing.

@@ -10,6 +10,9 @@ const (
 	// parkedBudget bounds the memory of all large requests that wait for other
 	// clients.
 	parkedBudget = 256 << 20
+	// holdShare is the part of frameBudget that a single request may hold besides
+	// its frame.
+	holdShare = 4
 	// lookEvery is how often a connection whose request waits is looked at. A
 	// consumer's usual wait of half a second is over before the first look, and
 	// thus costs no system call.
@@ -17,15 +20,17 @@ const (
 )
 
 // Hold counts memory that the request takes besides its frame, until it has been
-// handled; false says that there is no room for it among all requests.
+// handled; false says that there is no room for it among all requests, or that it
+// would take too much of that alone.
 func (c *Client) Hold(bytes int) bool {
 	if bytes <= freeFrame {
 		return true
 	}
 	f := &c.conn.frame
-	if !f.budget.takeMore(bytes) {
+	if f.held+bytes > f.budget.total/holdShare || !f.budget.takeMore(bytes) {
 		return false
 	}
+	f.held += bytes
 	f.cost += bytes
 	return true
 }

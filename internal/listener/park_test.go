@@ -157,6 +157,23 @@ func TestARequestThatWaitsLeavesTheBudgetOfThoseThatAreRead(t *testing.T) {
 	}
 }
 
+func TestNoRequestHoldsWhatOthersHave(t *testing.T) {
+	b := newBudget(holdShare << 20)
+	c := &conn{frame: frame{budget: b}}
+	c.client.conn = c
+	b.take(3<<20 + 1)
+	if c.client.Hold(1 << 20) {
+		t.Error("there was room for more than there is")
+	}
+	if !c.client.Hold(1<<20-1) || b.free != 0 {
+		t.Errorf("there was no room, with %d bytes free", b.free)
+	}
+	c.frame.uncount()
+	if b.free != 1<<20-1 {
+		t.Errorf("%d bytes free in the end", b.free)
+	}
+}
+
 func TestWhatARequestHoldsCountsUntilItIsHandled(t *testing.T) {
 	held := make(chan bool, 1)
 	s, addr := startHandler(t, Options{}, clientFunc(func(ctx context.Context, c *Client, frame []byte) (*protocol.Response, error) {
@@ -166,10 +183,10 @@ func TestWhatARequestHoldsCountsUntilItIsHandled(t *testing.T) {
 			held <- c.conn.server.budget.free == c.conn.server.budget.total
 			return resp, err
 		}
-		held <- c.Hold(1<<20) && c.Hold(freeFrame) && !c.Hold(1<<20)
+		held <- c.Hold(1<<20) && c.Hold(freeFrame) && !c.Hold(1<<20) && c.conn.server.budget.free < 3<<20
 		return resp, err
 	}), nil)
-	s.budget = newBudget(2<<20 - 1)
+	s.budget = newBudget(holdShare << 20)
 	c := dial(t, addr)
 	for _, kind := range []string{"h", "r"} {
 		sendFrame(t, c, bytes.Repeat([]byte(kind), 100_000))
