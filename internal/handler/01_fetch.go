@@ -45,7 +45,7 @@ type fetchRead struct {
 const longestWait = 5 * time.Minute
 
 func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error) {
-	decoded, err := c.Decode(c.origin.Conn)
+	decoded, err := c.Decode()
 	if err != nil {
 		return nil, err
 	}

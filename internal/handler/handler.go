@@ -134,11 +134,12 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	if err := r.Open(); err != nil {
 		return nil, err
 	}
+	r.Memory = origin.Conn
 	c := &call{Request: &r, origin: origin, image: h.opts.Controller.Image()}
 	if e.raw != nil {
 		return e.raw(h, ctx, c)
 	}
-	if c.req, err = r.Decode(origin.Conn); err != nil {
+	if c.req, err = r.Decode(); err != nil {
 		return nil, err
 	}
 	resp, err := e.serve(h, ctx, c)

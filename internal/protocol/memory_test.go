@@ -12,11 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// unlimited has room for everything.
-type unlimited struct{}
-
-func (unlimited) Hold(int) bool { return true }
-
 // meter counts, and has room up to a limit.
 type meter struct{ held, limit int }
 
@@ -45,10 +40,10 @@ func checkMemory(t *testing.T, key, version int16, body []byte) {
 	shapeOf(key, version)
 	var m meter
 	var err error
-	r := Request{Key: key, Version: version, Body: body}
+	r := Request{Key: key, Version: version, Body: body, Memory: &m}
 	took := taken(func() any {
 		var req kmsg.Request
-		req, err = r.Decode(&m)
+		req, err = r.Decode()
 		return req
 	})
 	runtime.KeepAlive(body)
@@ -126,10 +121,10 @@ func TestTheMemoryOfManySmallThingsIsCounted(t *testing.T) {
 func TestARequestWithoutRoomIsNotDecoded(t *testing.T) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Version, req.Groups = 5, make([]string, 100_000)
-	r := Request{Key: req.Key(), Version: 5, Body: req.AppendTo(nil)}
+	r := Request{Key: req.Key(), Version: 5, Body: req.AppendTo(nil), Memory: &meter{limit: 1 << 20}}
 	shapeOf(r.Key, r.Version)
 	allocs := testing.AllocsPerRun(1, func() {
-		if _, err := r.Decode(&meter{limit: 1 << 20}); !errors.Is(err, ErrMemory) {
+		if _, err := r.Decode(); !errors.Is(err, ErrMemory) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -38,6 +38,8 @@ type Request struct {
 	Body          []byte
 	// Size is the size of the frame.
 	Size int
+	// Memory counts what the decoded request takes, unless it is nil.
+	Memory Memory
 }
 
 // minHeader is key, version and correlation id.
@@ -102,10 +104,10 @@ const andAnswer = 3
 // Decode decodes the body, if there is room for it in memory. Byte slices in the
 // result point into the frame. As in Kafka, bytes after the request are ignored:
 // librdkafka 2.16 sends some when it asks for all topics.
-func (r *Request) Decode(m Memory) (kmsg.Request, error) {
+func (r *Request) Decode() (kmsg.Request, error) {
 	var memory int
 	rest, err := shapeOf(r.Key, r.Version).walk(r.Body, &memory)
-	if err == nil && !m.Hold(andAnswer*memory) {
+	if err == nil && r.Memory != nil && !r.Memory.Hold(andAnswer*memory) {
 		err = ErrMemory
 	}
 	if err != nil {

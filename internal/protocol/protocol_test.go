@@ -104,7 +104,7 @@ func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
 		if err := r.Open(); err != nil {
 			t.Fatalf("%s v%d: %v", kmsg.NameForKey(key), version, err)
 		}
-		got, err := r.Decode(unlimited{})
+		got, err := r.Decode()
 		if err != nil {
 			t.Fatalf("%s v%d: %v", kmsg.NameForKey(key), version, err)
 		}
@@ -117,12 +117,12 @@ func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
 func TestAnArrayLongerThanTheFrameIsRefusedBeforeItIsAllocated(t *testing.T) {
 	// Metadata v9: a compact array of topics with 2^31 elements.
 	r := Request{Key: 3, Version: 9, Body: []byte{0xff, 0xff, 0xff, 0xff, 0x07, 0, 0, 0, 0}}
-	if _, err := r.Decode(unlimited{}); err == nil {
+	if _, err := r.Decode(); err == nil {
 		t.Error("accepted")
 	}
 	// And a tag count of 2^31 in an otherwise good request.
 	r = Request{Key: 3, Version: 9, Body: []byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x07}}
-	if _, err := r.Decode(unlimited{}); err == nil {
+	if _, err := r.Decode(); err == nil {
 		t.Error("accepted")
 	}
 }
@@ -131,7 +131,7 @@ func TestBytesAfterARequestAreIgnored(t *testing.T) {
 	// Metadata v13 of all topics, as librdkafka 2.16 sends it: the length of the
 	// array, which is one byte here, takes four.
 	r := Request{Key: 3, Version: 13, Body: []byte{0, 0, 0, 0, 1, 0, 0}}
-	req, err := r.Decode(unlimited{})
+	req, err := r.Decode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		if got, err := r.Decode(unlimited{}); err == nil {
+		if got, err := r.Decode(); err == nil {
 			_ = fmt.Sprint(got.Key())
 		}
 	})
