@@ -37,6 +37,10 @@ import (
 // drainTimeout is how long Close waits for requests in flight.
 const drainTimeout = 10 * time.Second
 
+// otherFiles is how many descriptors are for neither connections nor the files of
+// partitions: listeners, the journal, Redis, HTTP.
+const otherFiles = 64
+
 // Config of a broker.
 type Config struct {
 	// Properties are broker settings under Kafka's names.
@@ -97,6 +101,7 @@ func (b *Broker) open(ctx context.Context) error {
 		IdleTimeout:    b.cfg.Duration("connections.max.idle.ms"),
 		MaxConnections: int(b.cfg.Int("max.connections")),
 		MaxPerHost:     int(b.cfg.Int("max.connections.per.ip")),
+		KeepFree:       maxOpenFiles() + otherFiles,
 	})
 	if err := b.listen(); err != nil {
 		return err

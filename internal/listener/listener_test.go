@@ -197,15 +197,21 @@ func TestBadFramesEndTheirConnectionOnly(t *testing.T) {
 }
 
 func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
-	s, addr := start(t, Options{MaxConnections: 2}, echo)
-	a, b := dial(t, addr), dial(t, addr)
-	for _, c := range []net.Conn{a, b} {
-		sendFrame(t, c, []byte("x"))
-		readFrame(t, c)
-	}
-	wantClosed(t, dial(t, addr))
-	if n := s.Connections(); n != 2 {
-		t.Errorf("%d connections", n)
+	for name, opts := range map[string]Options{
+		"max.connections": {MaxConnections: 2}, "max.connections.per.ip": {MaxPerHost: 2}, "descriptors": {KeepFree: maxDescriptors() - 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, addr := start(t, opts, echo)
+			a, b := dial(t, addr), dial(t, addr)
+			for _, c := range []net.Conn{a, b} {
+				sendFrame(t, c, []byte("x"))
+				readFrame(t, c)
+			}
+			wantClosed(t, dial(t, addr))
+			if n := s.Connections(); n != 2 {
+				t.Errorf("%d connections", n)
+			}
+		})
 	}
 }
 

@@ -54,6 +54,8 @@ type Options struct {
 	IdleTimeout    time.Duration // connections.max.idle.ms; zero or less: never
 	MaxConnections int           // max.connections
 	MaxPerHost     int           // max.connections.per.ip
+	// KeepFree is how many of the process's descriptors are not for connections.
+	KeepFree int
 }
 
 // frameTimeout is how long the rest of a frame may take once it has begun. An
@@ -64,6 +66,7 @@ const frameTimeout = 30 * time.Second
 // Server serves connections on any number of listeners.
 type Server struct {
 	opts    Options
+	sockets int     // that there are descriptors for
 	budget  *budget // of requests that are read or handled
 	parked  *budget // of requests that wait
 	answers *answers
@@ -83,7 +86,7 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}
@@ -147,6 +150,9 @@ func (s *Server) add(c *conn) bool {
 		return false
 	case len(s.conns) >= s.opts.MaxConnections:
 		s.refused.warn("connection refused: max.connections reached", "host", c.client.Host, "limit", s.opts.MaxConnections)
+		return false
+	case len(s.conns) >= s.sockets:
+		s.refused.warn("connection refused: the other open files need the rest of what the process may open", "host", c.client.Host, "limit", s.sockets)
 		return false
 	case s.perHost[c.client.Host] >= s.opts.MaxPerHost:
 		s.refused.warn("connection refused: max.connections.per.ip reached", "host", c.client.Host, "limit", s.opts.MaxPerHost)

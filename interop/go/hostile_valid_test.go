@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,32 @@ func waitForDescriptors(t *testing.T, b *process, ok func(int) bool) {
 			t.Fatalf("the broker has %d open files, a minute later", descriptors(t, b))
 		}
 		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// TestConnectionsLeaveDescriptorsToTheStore opens more connections than the broker
+// may have open files. Who is connected can still make topics and write to them,
+// which needs files.
+func TestConnectionsLeaveDescriptorsToTheStore(t *testing.T) {
+	if storeKind != "disk" {
+		t.Skip("only a store on disk needs files")
+	}
+	limited := []string{"-c", `ulimit -n 256 && exec "$0" "$@"`, musterPath, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()}
+	b := start(t, exec.Command("sh", limited...), 1)
+	w := dial(t, b.addr())
+	ask[*kmsg.ApiVersionsResponse](w, kmsg.NewPtrApiVersionsRequest()) // It is accepted.
+	for range 400 {
+		dial(t, b.addr())
+	}
+	create := kmsg.NewPtrCreateTopicsRequest()
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "many", 300, 1
+	create.Version, create.TimeoutMillis = 5, 30_000
+	create.Topics = append(create.Topics, topic)
+	created := ask[*kmsg.CreateTopicsResponse](w, create)
+	wantCode(t, "create a topic", created.Topics[0].ErrorCode, nil)
+	for i := range topic.NumPartitions {
+		mustProduce(w, "many", i, batch{values: []string{"x"}})
 	}
 }
 
