@@ -38,6 +38,10 @@ import (
 // drainTimeout is how long Close waits for requests in flight.
 const drainTimeout = 10 * time.Second
 
+// otherFiles is how many descriptors are for neither connections nor the files of
+// partitions: listeners, the journal, Redis, HTTP.
+const otherFiles = 64
+
 // Config of a broker.
 type Config struct {
 	// Properties are broker settings under Kafka's names.
@@ -100,6 +104,7 @@ func (b *Broker) open(ctx context.Context) error {
 		IdleTimeout:    b.cfg.Duration("connections.max.idle.ms"),
 		MaxConnections: int(b.cfg.Int("max.connections")),
 		MaxPerHost:     int(b.cfg.Int("max.connections.per.ip")),
+		KeepFree:       maxOpenFiles() + otherFiles,
 	})
 	if err := b.listen(); err != nil {
 		return err
@@ -300,5 +305,5 @@ type front struct{ handler *handler.Handler }
 
 // Handle implements listener.Handler.
 func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
-	return f.handler.Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host}, frame)
+	return f.handler.Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Conn: c}, frame)
 }

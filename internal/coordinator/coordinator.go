@@ -200,6 +200,12 @@ func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req k
 	return c.do(ctx, (*shards)[PartitionFor(groupID, int32(len(*shards)))], from, req)
 }
 
+// Fail is the answer that tells a client of an error that is not about its
+// request but about the coordinator.
+func (c *Coordinator) Fail(req kmsg.Request, err *kerr.Error) kmsg.Response {
+	return c.opts.Kind.Fail(req, err)
+}
+
 // do has a request handled. A shard that is nil is another broker's.
 func (c *Coordinator) do(ctx context.Context, s *shard, from Client, req kmsg.Request) kmsg.Response {
 	kind := &c.opts.Kind

@@ -53,6 +53,13 @@ type produceOutcome struct {
 	name    string // of the topic, in every version
 }
 
+// outcomeSize is about the memory of an outcome and its place in the answer, which
+// is counted for so many outcomes at a time.
+const (
+	outcomeSize   = 384
+	countOutcomes = 64
+)
+
 func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, error) {
 	req, err := c.ParseProduce()
 	if err != nil {
@@ -64,10 +71,15 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	for part, ok := req.Next(); ok; part, ok = req.Next() {
 		o := &produceOutcome{topic: part.Topic, topicID: part.TopicID, first: part.First, index: part.Index}
 		p.outcomes = append(p.outcomes, o)
+		if len(p.outcomes)%countOutcomes == 0 && !c.origin.Conn.Hold(countOutcomes*outcomeSize) {
+			err = protocol.ErrMemory
+			break
+		}
 		p.open.Add(1)
 		h.appendTo(ctx, p, o, part.Records)
 	}
-	if err := req.Err(); err != nil {
+	p.resp.Weigh(len(p.outcomes) * outcomeSize)
+	if err = errors.Join(err, req.Err()); err != nil {
 		p.done() // Somebody may still report to it.
 		return nil, err
 	}

@@ -12,6 +12,7 @@ package handler
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -26,22 +27,13 @@ import (
 	"muster/internal/store"
 )
 
-// fetchPart is one partition that a fetch asks for.
-type fetchPart struct {
-	topic   string
-	topicID [16]byte
-	index   int32
-	spec    partition.Fetch
-
-	part   *partition.Partition // found once per attempt
-	result partition.Fetched
-}
-
 // fetchRead is the work of one fetch.
 type fetchRead struct {
 	h         *Handler
 	parts     []fetchPart
-	maxBytes  int
+	maxBytes  int // at most
+	limit     int // now
+	inMemory  int // of what was read, if the store is far away
 	minBytes  int
 	maxWait   time.Duration
 	committed bool
@@ -49,7 +41,12 @@ type fetchRead struct {
 	hints     bool   // the answer has a place for leader hints
 	listener  string // that they are for
 	from      coordinator.Client
+	conn      Conn
 }
+
+// longestWait bounds how long a fetch waits, whatever it asks for. Clients ask
+// for less than their request timeout, which is half a minute mostly.
+const longestWait = 5 * time.Minute
 
 func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error) {
 	decoded, err := c.Decode()
@@ -57,15 +54,22 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		return nil, err
 	}
 	req := decoded.(*kmsg.FetchRequest)
-	s, code := h.sessions.begin(req)
-	if code != nil {
-		return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
+	c.Body = nil // There are no bytes in the request that still lie in the frame.
+	c.origin.Conn.Release()
+	s, err := h.sessions.begin(req, c.origin.Conn)
+	if err != nil {
+		var code *kerr.Error
+		if errors.As(err, &code) {
+			return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
+		}
+		return nil, err
 	}
 	f := &fetchRead{
 		h: h, parts: s.parts, byID: req.Version >= 13, hints: req.Version >= 16, listener: c.origin.Listener,
 		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
 		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
-		maxWait: time.Duration(req.MaxWaitMillis) * time.Millisecond,
+		maxWait: min(time.Duration(req.MaxWaitMillis)*time.Millisecond, longestWait),
+		conn:    c.origin.Conn,
 	}
 	if h.opts.Native != nil {
 		f.from = c.client()
@@ -73,15 +77,29 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 	f.run(ctx)
 	resp := &protocol.FetchResponse{SessionID: s.id}
 	s.finish(f.parts, func(p *fetchPart) { f.add(resp, p) })
-	return c.EncodeFetch(resp)
+	out, err := c.EncodeFetch(resp)
+	switch {
+	case f.inMemory == 0:
+	case err != nil:
+		h.records.give(f.inMemory)
+	default:
+		out.OnRelease(func() { h.records.give(f.inMemory) })
+	}
+	return out, err
 }
 
 // run reads, and if there is too little waits for more, until there is enough,
-// something is wrong, or the time is up.
+// something is wrong, the time is up, or the client has gone. If there is no room
+// for it to wait the answer is what there is.
 func (f *fetchRead) run(ctx context.Context) {
 	if f.read(ctx) || f.maxWait <= 0 {
 		return
 	}
+	parked, done, ok := f.conn.Park(ctx, len(f.parts)*fetchPartSize)
+	if !ok {
+		return
+	}
+	defer done()
 	w := partition.NewWaiter()
 	var watched []*partition.Partition
 	for i := range f.parts {
@@ -103,7 +121,7 @@ func (f *fetchRead) run(ctx context.Context) {
 		case <-w.C:
 		case <-timeout.C:
 			return
-		case <-ctx.Done():
+		case <-parked.Done():
 			return
 		}
 	}
@@ -113,13 +131,10 @@ func (f *fetchRead) run(ctx context.Context) {
 func (f *fetchRead) read(ctx context.Context) bool {
 	image := f.h.opts.Controller.Image()
 	total, enough := 0, len(f.parts) == 0
-	for i := range f.parts {
-		f.parts[i].result.Records.Release()
-		f.parts[i].result = partition.Fetched{}
-	}
+	f.again()
 	for i := 0; i < len(f.parts); {
-		n := f.together(i, f.maxBytes-total)
-		f.readSome(ctx, image, f.parts[i:i+n], f.maxBytes-total, total == 0)
+		n := f.together(i, f.limit-total)
+		f.readSome(ctx, image, f.parts[i:i+n], f.limit-total, total == 0)
 		for ; n > 0; n-- {
 			r := &f.parts[i].result
 			total += r.Records.Len
@@ -127,7 +142,25 @@ func (f *fetchRead) read(ctx context.Context) bool {
 			i++
 		}
 	}
-	return enough || total >= f.minBytes
+	if f.h.opts.Far {
+		f.h.records.give(f.limit - total)
+		f.inMemory = total
+	}
+	scarce := f.limit < f.maxBytes && total > 0
+	return enough || scarce || total >= f.minBytes
+}
+
+// again gives up what was read before, and finds out how much may be read now.
+func (f *fetchRead) again() {
+	for i := range f.parts {
+		f.parts[i].result.Records.Release()
+		f.parts[i].result = partition.Fetched{}
+	}
+	f.limit = f.maxBytes
+	if f.h.opts.Far {
+		f.h.records.give(f.inMemory)
+		f.limit = f.h.records.take(f.maxBytes)
+	}
 }
 
 // together says how many partitions from one on can be read at the same time

@@ -14,5 +14,5 @@ import (
 
 func (h *Handler) joinGroup(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.JoinGroupRequest)
-	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
+	return h.await(ctx, c, req.Group), nil
 }

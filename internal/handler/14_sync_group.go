@@ -14,11 +14,9 @@ import (
 func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.SyncGroupRequest)
 	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
-		resp := req.ResponseKind().(*kmsg.SyncGroupResponse)
-		resp.ErrorCode, resp.MemberAssignment = kerr.InconsistentGroupProtocol.Code, []byte{}
-		return resp, nil
+		return h.opts.Groups.Fail(req, kerr.InconsistentGroupProtocol), nil
 	}
-	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req)
+	resp := h.await(ctx, c, req.Group)
 	h.noteAssigned(c, req, resp.(*kmsg.SyncGroupResponse))
 	return resp, nil
 }

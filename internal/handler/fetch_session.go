@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/partition"
+	"muster/internal/protocol"
 )
 
 // Session epochs with a meaning of their own (KIP-227).
@@ -23,14 +24,25 @@ const (
 // take its place.
 const sessionIdle = 2 * time.Minute
 
+const (
+	// sessionBudget bounds the memory of all sessions. Partitions need not exist
+	// to be part of one.
+	sessionBudget = 128 << 20
+	// sessionPartSize is about the memory of a partition in a session besides
+	// its topic's name.
+	sessionPartSize = 288
+)
+
 // sessions remembers incremental fetch sessions.
 type sessions struct {
-	slots int
-	now   func() time.Time
+	slots  int
+	budget int // of bytes
+	now    func() time.Time
 
-	mu   sync.Mutex
-	byID map[int32]*session
-	used *list.List // of *session, least recently used first
+	mu    sync.Mutex
+	byID  map[int32]*session
+	used  *list.List // of *session, least recently used first
+	bytes int        // of all sessions
 }
 
 // session is what a client and the broker agreed on: which partitions are
@@ -41,6 +53,8 @@ type session struct {
 	byID  bool  // topics are named by id
 	parts map[sessionKey]*list.Element
 	order *list.List // of *sessionPart; a partition with data goes to the end
+	bytes int
+	peak  int // of partitions since parts was made
 	place *list.Element
 	last  time.Time
 }
@@ -60,7 +74,7 @@ type sessionPart struct {
 }
 
 func newSessions(slots int, now func() time.Time) *sessions {
-	return &sessions{slots: slots, now: now, byID: map[int32]*session{}, used: list.New()}
+	return &sessions{slots: slots, budget: sessionBudget, now: now, byID: map[int32]*session{}, used: list.New()}
 }
 
 // fetchTurn is one request's part in a session, or without one.
@@ -72,8 +86,12 @@ type fetchTurn struct {
 	parts       []fetchPart
 }
 
-// begin looks at a request's session fields and returns what it has to read.
-func (s *sessions) begin(req *kmsg.FetchRequest) (*fetchTurn, *kerr.Error) {
+// begin looks at a request's session fields and returns what it has to read. An
+// error is a *kerr.Error for the client, or protocol.ErrMemory.
+func (s *sessions) begin(req *kmsg.FetchRequest, m protocol.Memory) (*fetchTurn, error) {
+	if named := countNamed(req); !m.Hold(named * fetchPartWork) {
+		return nil, protocol.ErrMemory
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if req.Version < 7 || req.SessionEpoch == epochFinal || req.SessionEpoch == epochInitial {
@@ -97,43 +115,29 @@ func (s *sessions) begin(req *kmsg.FetchRequest) (*fetchTurn, *kerr.Error) {
 		return nil, kerr.InvalidFetchSessionEpoch
 	case sess.byID != (req.Version >= 13):
 		return nil, kerr.FetchSessionTopicIDError
+	case !m.Hold(sess.order.Len() * fetchPartWork):
+		return nil, protocol.ErrMemory
 	}
-	sess.update(req)
 	s.touch(sess)
+	s.bytes -= sess.bytes
+	sess.update(req)
+	s.bytes += sess.bytes
+	if !s.makeRoom(0, 0, sess) {
+		s.drop(sess)
+		return nil, kerr.FetchSessionIDNotFound // The client then asks in full.
+	}
 	return &fetchTurn{owner: s, session: sess, id: sess.id, incremental: true, parts: sess.list()}, nil
 }
 
-// requested lists the partitions that a request names.
-func requested(req *kmsg.FetchRequest) []fetchPart {
-	var parts []fetchPart
-	for i := range req.Topics {
-		t := &req.Topics[i]
-		for j := range t.Partitions {
-			parts = append(parts, fetchPart{topic: t.Topic, topicID: t.TopicID, index: t.Partitions[j].Partition, spec: spec(&t.Partitions[j])})
-		}
-	}
-	return parts
-}
-
-func spec(p *kmsg.FetchRequestTopicPartition) partition.Fetch {
-	return partition.Fetch{
-		Offset: p.FetchOffset, LeaderEpoch: p.CurrentLeaderEpoch,
-		LastFetchedEpoch: p.LastFetchedEpoch, MaxBytes: int(p.PartitionMaxBytes),
-	}
-}
-
-// create makes a session if there is room, or if another one is long idle. A
-// client without session fetches in full every time, which is only slower.
+// create makes a session if there is room, or if others are long idle. A client
+// without session fetches in full every time, which is only slower.
 func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart) *session {
-	if len(parts) == 0 {
-		return nil
+	bytes := 0
+	for i := range parts {
+		bytes += partBytes(parts[i].topic)
 	}
-	if len(s.byID) >= s.slots {
-		oldest := s.used.Front()
-		if oldest == nil || s.now().Sub(oldest.Value.(*session).last) < sessionIdle {
-			return nil
-		}
-		s.drop(oldest.Value.(*session))
+	if len(parts) == 0 || !s.makeRoom(1, bytes, nil) {
+		return nil
 	}
 	sess := &session{epoch: 1, byID: req.Version >= 13, parts: map[sessionKey]*list.Element{}, order: list.New()}
 	for sess.id == 0 || s.byID[sess.id] != nil {
@@ -143,15 +147,33 @@ func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart) *session {
 		sess.put(sessionKey{parts[i].topic, parts[i].topicID, parts[i].index}, parts[i].spec)
 	}
 	s.byID[sess.id] = sess
+	s.bytes += sess.bytes
 	sess.place = s.used.PushBack(sess)
 	sess.last = s.now()
 	return sess
 }
 
+// makeRoom drops sessions that are long idle, other than the one given, until so
+// many more sessions and bytes fit in; false says that they do not.
+func (s *sessions) makeRoom(sessions, bytes int, keep *session) bool {
+	for len(s.byID)+sessions > s.slots || s.bytes+bytes > s.budget {
+		oldest := s.used.Front()
+		if oldest == nil || oldest.Value == keep || s.now().Sub(oldest.Value.(*session).last) < sessionIdle {
+			return false
+		}
+		s.drop(oldest.Value.(*session))
+	}
+	return true
+}
+
 func (s *sessions) drop(sess *session) {
 	delete(s.byID, sess.id)
 	s.used.Remove(sess.place)
+	s.bytes -= sess.bytes
 }
+
+// partBytes is the memory of a partition in a session.
+func partBytes(topic string) int { return sessionPartSize + len(topic) }
 
 func (s *sessions) touch(sess *session) {
 	sess.last = s.now()
@@ -177,8 +199,23 @@ func (sess *session) update(req *kmsg.FetchRequest) {
 			if e := sess.parts[key]; e != nil {
 				sess.order.Remove(e)
 				delete(sess.parts, key)
+				sess.bytes -= partBytes(key.topic)
 			}
 		}
+	}
+	sess.shrink()
+}
+
+// shrink makes the map anew when most of what it had was forgotten: a map keeps
+// its memory.
+func (sess *session) shrink() {
+	if sess.peak < fewNamed || len(sess.parts) > sess.peak/4 {
+		return
+	}
+	sess.peak = len(sess.parts)
+	sess.parts = make(map[sessionKey]*list.Element, sess.peak)
+	for e := sess.order.Front(); e != nil; e = e.Next() {
+		sess.parts[e.Value.(*sessionPart).key] = e
 	}
 }
 
@@ -188,6 +225,8 @@ func (sess *session) put(key sessionKey, spec partition.Fetch) {
 		return
 	}
 	sess.parts[key] = sess.order.PushBack(&sessionPart{key: key, spec: spec})
+	sess.bytes += partBytes(key.topic)
+	sess.peak = max(sess.peak, len(sess.parts))
 }
 
 func (sess *session) list() []fetchPart {

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/protocol"
 	"muster/internal/store"
 )
 
@@ -23,6 +25,15 @@ func newSessionRig(t *testing.T, slots int) *sessionRig {
 	r := &sessionRig{t: t, now: time.Unix(1000, 0)}
 	r.s = newSessions(slots, func() time.Time { return r.now })
 	return r
+}
+
+// manyPartitions counts from 0.
+func manyPartitions(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
 }
 
 func fetchRequest(version int16, id, epoch int32, partitions ...int32) *kmsg.FetchRequest {
@@ -43,7 +54,7 @@ func fetchRequest(version int16, id, epoch int32, partitions ...int32) *kmsg.Fet
 
 func (r *sessionRig) begin(req *kmsg.FetchRequest) *fetchTurn {
 	r.t.Helper()
-	turn, err := r.s.begin(req)
+	turn, err := r.s.begin(req, nobody{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -52,7 +63,7 @@ func (r *sessionRig) begin(req *kmsg.FetchRequest) *fetchTurn {
 
 func (r *sessionRig) refused(req *kmsg.FetchRequest, want *kerr.Error) {
 	r.t.Helper()
-	if _, err := r.s.begin(req); !errors.Is(err, want) {
+	if _, err := r.s.begin(req, nobody{}); !errors.Is(err, want) {
 		r.t.Errorf("got %v, want %v", err, want)
 	}
 }
@@ -125,10 +136,7 @@ func TestPartitionsAreAddedAndForgotten(t *testing.T) {
 	r := newSessionRig(t, 10)
 	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1))
 	answer(full, nothing)
-	req := fetchRequest(11, full.id, 1, 2)
-	forgotten := kmsg.NewFetchRequestForgottenTopic()
-	forgotten.Topic, forgotten.Partitions = "t", []int32{0}
-	req.ForgottenTopics = append(req.ForgottenTopics, forgotten)
+	req := forget(fetchRequest(11, full.id, 1, 2), 0)
 	if told := answer(r.begin(req), nothing); !slices.Equal(told, []int32{2}) {
 		t.Errorf("told %v", told)
 	}
@@ -163,4 +171,116 @@ func TestAFullCacheGivesNoSessionUntilOneIsIdle(t *testing.T) {
 		t.Error("the idle session was not replaced")
 	}
 	r.refused(fetchRequest(11, first.id, 1), kerr.FetchSessionIDNotFound)
+}
+
+func TestAPartitionNamedAgainIsReadOnce(t *testing.T) {
+	r := newSessionRig(t, 10)
+	for _, n := range []int{3, 2 * fewNamed} {
+		req := fetchRequest(11, 0, epochFinal, manyPartitions(n)...)
+		again := fetchRequest(11, 0, epochFinal, manyPartitions(n)...).Topics[0]
+		again.Partitions[1].FetchOffset = 7
+		req.Topics = append(req.Topics, again)
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, again.Partitions[2])
+		parts := r.begin(req).parts
+		if len(parts) != n || parts[1].index != 1 || parts[1].spec.Offset != 7 {
+			t.Errorf("%d of %d partitions, the second is %+v", len(parts), n, parts[1])
+		}
+		other := fetchRequest(11, 0, epochFinal, manyPartitions(n)...).Topics[0]
+		other.Topic = "u"
+		req.Topics = append(req.Topics, other)
+		if parts := r.begin(req).parts; len(parts) != 2*n {
+			t.Errorf("%d partitions of two topics with %d each", len(parts), n)
+		}
+	}
+}
+
+func TestSessionsShareABudgetOfBytes(t *testing.T) {
+	r := newSessionRig(t, 10)
+	r.s.budget = 250 * partBytes("t")
+	first := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
+	second := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
+	if first.id == 0 || second.id == 0 {
+		t.Fatal("no session though there is room")
+	}
+	third := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
+	if third.id != 0 || len(third.parts) != 100 {
+		t.Errorf("beyond the budget: session %d, %d partitions", third.id, len(third.parts))
+	}
+	r.now = r.now.Add(sessionIdle)
+	r.begin(fetchRequest(11, second.id, 1))
+	if third = r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...)); third.id == 0 {
+		t.Error("an idle session was not replaced")
+	}
+	r.refused(fetchRequest(11, first.id, 1), kerr.FetchSessionIDNotFound)
+	r.begin(fetchRequest(11, second.id, 2))
+}
+
+func TestASessionThatGrowsBeyondTheBudgetEnds(t *testing.T) {
+	r := newSessionRig(t, 10)
+	r.s.budget = 250 * partBytes("t")
+	idle := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
+	r.now = r.now.Add(sessionIdle)
+	grows := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
+	r.begin(fetchRequest(11, grows.id, 1, manyPartitions(200)...))
+	r.refused(fetchRequest(11, idle.id, 1), kerr.FetchSessionIDNotFound)
+	r.refused(fetchRequest(11, grows.id, 2, manyPartitions(300)...), kerr.FetchSessionIDNotFound)
+	if r.s.bytes != 0 || len(r.s.byID) != 0 {
+		t.Errorf("%d bytes of %d sessions are left", r.s.bytes, len(r.s.byID))
+	}
+}
+
+func forget(req *kmsg.FetchRequest, partitions ...int32) *kmsg.FetchRequest {
+	forgotten := kmsg.NewFetchRequestForgottenTopic()
+	forgotten.Topic, forgotten.Partitions = "t", partitions
+	req.ForgottenTopics = append(req.ForgottenTopics, forgotten)
+	return req
+}
+
+// live returns the memory that is in use.
+func live() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+func TestWhatSessionsKeepIsCountedInTrueBytes(t *testing.T) {
+	r := newSessionRig(t, 10)
+	before := live()
+	id := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100_000)...)).id
+	if kept := live() - before; r.s.bytes < kept || r.s.bytes > 2*kept {
+		t.Errorf("%d bytes counted, %d kept", r.s.bytes, kept)
+	}
+	r.begin(forget(fetchRequest(11, id, 1), manyPartitions(99_999)...))
+	if r.s.bytes != partBytes("t") {
+		t.Errorf("%d bytes counted after all but one were forgotten", r.s.bytes)
+	}
+	if kept := live() - before; kept > 1<<20 {
+		t.Errorf("%d bytes kept after all but one were forgotten", kept)
+	}
+	if parts := r.begin(fetchRequest(11, id, 2)).parts; len(parts) != 1 || parts[0].index != 99_999 {
+		t.Errorf("%d partitions are left", len(parts))
+	}
+	runtime.KeepAlive(r)
+}
+
+// smallMemory has room for so many bytes.
+type smallMemory int
+
+func (m *smallMemory) Hold(n int) bool {
+	*m -= smallMemory(n)
+	return *m >= 0
+}
+
+func TestAFetchOfMorePartitionsThanThereIsRoomForIsNotBegun(t *testing.T) {
+	r := newSessionRig(t, 10)
+	m := smallMemory(50 * fetchPartWork)
+	if _, err := r.s.begin(fetchRequest(11, 0, epochFinal, manyPartitions(51)...), &m); !errors.Is(err, protocol.ErrMemory) {
+		t.Errorf("a full fetch: %v", err)
+	}
+	id := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(51)...)).id
+	m = smallMemory(50 * fetchPartWork)
+	if _, err := r.s.begin(fetchRequest(11, id, 1), &m); !errors.Is(err, protocol.ErrMemory) {
+		t.Errorf("a large session: %v", err)
+	}
 }

@@ -62,6 +62,7 @@ type Options struct {
 type Handler struct {
 	opts     Options
 	sessions *sessions
+	records  records
 }
 
 // New returns a handler.
@@ -69,13 +70,37 @@ func New(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now)}
+	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}}
 }
 
 // Origin is where a request comes from.
 type Origin struct {
 	Listener string
 	Host     string
+	Conn     Conn // nil where nobody counts memory and nobody hangs up
+}
+
+// Conn is the connection of the request that is being handled.
+type Conn interface {
+	// Hold counts memory that the request takes besides its frame, until it has
+	// been handled; false says that there is no room for it.
+	Hold(bytes int) bool
+	// Release gives up the frame before the request has been handled.
+	Release()
+	// Park says that the request waits for what other clients do, and what it
+	// keeps meanwhile; false says that there is no room for it to wait. The
+	// context ends when the client hangs up, and done must be called when the
+	// wait is over.
+	Park(ctx context.Context, bytes int) (parked context.Context, done func(), ok bool)
+}
+
+// nobody is the connection of a request that came from none.
+type nobody struct{}
+
+func (nobody) Hold(int) bool { return true }
+func (nobody) Release()      {}
+func (nobody) Park(ctx context.Context, _ int) (context.Context, func(), bool) {
+	return ctx, func() {}, true
 }
 
 // call is one request on its way through a handler.
@@ -89,6 +114,9 @@ type call struct {
 // Serve answers the request in frame. An error ends the connection: the client
 // broke the protocol in a way that has no answer.
 func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*protocol.Response, error) {
+	if origin.Conn == nil {
+		origin.Conn = nobody{}
+	}
 	r, err := protocol.ParseHeader(frame)
 	if err != nil {
 		return nil, err
@@ -106,6 +134,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	if err := r.Open(); err != nil {
 		return nil, err
 	}
+	r.Memory = origin.Conn
 	c := &call{Request: &r, origin: origin, image: h.opts.Controller.Image()}
 	if e.raw != nil {
 		return e.raw(h, ctx, c)

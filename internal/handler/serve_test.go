@@ -30,6 +30,9 @@ type world struct {
 	c      *cluster.Controller
 	m      *partition.Manager
 	groups *coordinator.Coordinator
+	conn   *fakeConn // nil for none
+
+	close func() // ends what runs in the background, at the end of the test at the latest
 }
 
 // newWorld has a topic t with two partitions, and a coordinator with three.
@@ -60,8 +63,10 @@ func emptyWorld(t testing.TB) *world {
 	}
 	s := mem.New()
 	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: logger})
+	cfg := group.DefaultConfig()
+	cfg.InitialDelay = 0
 	groups := coordinator.New(coordinator.Options{
-		Kind: group.Kind(group.DefaultConfig),
+		Kind: group.Kind(func() group.Config { return cfg }),
 		Log:  func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger,
 	})
 	t.Cleanup(groups.Close)
@@ -70,7 +75,7 @@ func emptyWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, c: c, m: m, groups: groups, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	return &world{t: t, c: c, m: m, groups: groups, close: groups.Close, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
 // memLog is a partition of __consumer_offsets.
@@ -101,7 +106,11 @@ func (l memLog) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 func (w *world) request(req kmsg.Request) kmsg.Response {
 	w.t.Helper()
 	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
-	resp, err := w.h.Serve(w.t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1"}, frame)
+	origin := handler.Origin{Listener: "L", Host: "127.0.0.1"}
+	if w.conn != nil {
+		origin.Conn = w.conn
+	}
+	resp, err := w.h.Serve(w.t.Context(), origin, frame)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -31,7 +31,10 @@ type conn struct {
 	net    net.Conn // tcp, or TLS on top of it
 	in     *bufio.Reader
 	idle   atomic.Bool // waiting for a frame to begin
+	gone   atomic.Bool // the client hung up while its request waited
+	frame  frame       // of the request that is being handled
 
+	unread  unread   // its part in the server's answers
 	largest int      // frame that was read
 	reading deadline // of who serves
 	sending deadline // of who writes
@@ -56,13 +59,19 @@ func (c *conn) serve() {
 	c.in = bufio.NewReaderSize(c.net, 4096)
 	defer c.tcp.Close()
 	for {
-		f, err := c.readFrame()
-		if err != nil {
+		var err error
+		if c.frame, err = c.readFrame(); err != nil {
 			c.logEnd(err)
 			break
 		}
-		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, f.bytes)
-		f.release()
+		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
+		c.frame.release()
+		if c.gone.Load() && err == nil {
+			if resp != nil {
+				abandon(resp)
+			}
+			break
+		}
 		if err != nil {
 			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
 			break
@@ -173,20 +182,22 @@ func (c *conn) logEnd(err error) {
 // send writes a response after all that came before it; false says that the
 // connection is no use any more.
 func (c *conn) send(resp *protocol.Response) bool {
+	q := queued{resp, resp.Memory()}
+	c.count(q.bytes)
 	c.mu.Lock()
 	for (len(c.queue) >= maxPending || c.bytes >= maxPendingBytes) && !c.broken {
 		c.room.Wait()
 	}
 	if c.broken {
 		c.mu.Unlock()
+		c.uncount(q.bytes)
 		abandon(resp)
 		return false
 	}
 	if !c.writing && !resp.Pending() {
 		c.mu.Unlock()
-		return c.write(resp) == nil
+		return c.write(q) == nil
 	}
-	q := queued{resp, inMemory(resp)}
 	c.queue = append(c.queue, q)
 	c.bytes += q.bytes
 	start := !c.writing
@@ -210,9 +221,9 @@ func (c *conn) writeQueue() {
 		}
 		var err error
 		if broken {
-			resp.Release()
+			c.release(resp)
 		} else {
-			err = c.write(resp.Response)
+			err = c.write(resp)
 		}
 		c.mu.Lock()
 		c.queue = c.queue[1:]
@@ -229,16 +240,28 @@ func (c *conn) writeQueue() {
 	c.mu.Unlock()
 }
 
-// inMemory is how much memory a response takes, as far as that is known: one that
-// waits for something is small when it comes.
-func inMemory(resp *protocol.Response) (n int) {
-	if resp.Pending() {
-		return 0
+// count counts an answer among those of all connections, and cuts off those whose
+// answers have lain for too long if there are too many.
+func (c *conn) count(bytes int) {
+	if bytes <= freeFrame {
+		return
 	}
-	for i := range resp.Parts {
-		n += len(resp.Parts[i].Bytes) + len(resp.Parts[i].Records.Bytes)
+	for _, slow := range c.server.answers.add(&c.unread, bytes, time.Now()) {
+		c.server.refused.warn("connection closed: too many answers are unread", "host", slow.client.Host, "listener", slow.client.Listener)
+		slow.tcp.Close()
 	}
-	return n
+}
+
+func (c *conn) uncount(bytes int) {
+	if bytes > freeFrame {
+		c.server.answers.remove(&c.unread, bytes, time.Now())
+	}
+}
+
+// release gives up a response that was counted.
+func (c *conn) release(resp queued) {
+	resp.Release()
+	c.uncount(resp.bytes)
 }
 
 // finish waits until what is outstanding has been written.

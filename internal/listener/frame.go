@@ -6,11 +6,13 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+
+	"muster/internal/protocol"
 )
 
 const (
-	// frameBudget bounds the memory of all large frames that are being read or
-	// handled.
+	// frameBudget bounds the memory of all large requests that are being read or
+	// handled: their frames, and what is made of them.
 	frameBudget = 512 << 20
 	// freeFrame is the size up to which a frame is not counted.
 	freeFrame = 16 << 10
@@ -26,13 +28,21 @@ const (
 type frame struct {
 	bytes  []byte
 	budget *budget
-	cost   int
+	cost   int // of all
+	held   int // besides the bytes
 }
 
+// release gives up the frame; a second time it does nothing.
 func (f *frame) release() {
 	buffers.put(f.bytes)
-	f.budget.give(f.cost)
 	f.bytes = nil
+	f.uncount()
+}
+
+// uncount takes the frame out of the budget, though it is kept.
+func (f *frame) uncount() {
+	f.budget.give(f.cost)
+	f.cost = 0
 }
 
 // budget is an amount of memory that frames share. Who finds it used up waits.
@@ -80,8 +90,6 @@ func (b *budget) give(n int) {
 	b.more.Broadcast()
 }
 
-var errBudget = errors.New("too many large requests at the same time")
-
 // read reads a frame of n bytes from a connection whose largest frame so far
 // had so many.
 func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
@@ -107,7 +115,7 @@ func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
 		}
 		if !f.grow(min(n, 2*at)) {
 			f.release()
-			return frame{}, errBudget
+			return frame{}, protocol.ErrMemory
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -29,7 +30,12 @@ func (f handlerFunc) Handle(ctx context.Context, _ *Client, frame []byte) (*prot
 	return f(ctx, frame)
 }
 
-func start(t *testing.T, opts Options, h handlerFunc) (*Server, string) {
+func start(t testing.TB, opts Options, h handlerFunc) (*Server, string) {
+	t.Helper()
+	return startHandler(t, opts, h, nil)
+}
+
+func startHandler(t testing.TB, opts Options, h Handler, tlsConfig *tls.Config) (*Server, string) {
 	t.Helper()
 	opts.Handler, opts.Logger = h, slog.New(slog.NewTextHandler(t.Output(), nil))
 	if opts.MaxRequest == 0 {
@@ -42,7 +48,7 @@ func start(t *testing.T, opts Options, h handlerFunc) (*Server, string) {
 		opts.MaxPerHost = 100
 	}
 	s := NewServer(opts)
-	addr, serve, err := s.Listen("PLAINTEXT", "127.0.0.1:0", nil)
+	addr, serve, err := s.Listen("PLAINTEXT", "127.0.0.1:0", tlsConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +61,7 @@ func start(t *testing.T, opts Options, h handlerFunc) (*Server, string) {
 	return s, addr.String()
 }
 
-func dial(t *testing.T, addr string) net.Conn {
+func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -68,14 +74,14 @@ func dial(t *testing.T, addr string) net.Conn {
 	return c
 }
 
-func sendFrame(t *testing.T, c net.Conn, body []byte) {
+func sendFrame(t testing.TB, c net.Conn, body []byte) {
 	t.Helper()
 	if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func readFrame(t *testing.T, c io.Reader) []byte {
+func readFrame(t testing.TB, c io.Reader) []byte {
 	t.Helper()
 	var head [4]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {
@@ -191,15 +197,21 @@ func TestBadFramesEndTheirConnectionOnly(t *testing.T) {
 }
 
 func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
-	s, addr := start(t, Options{MaxConnections: 2}, echo)
-	a, b := dial(t, addr), dial(t, addr)
-	for _, c := range []net.Conn{a, b} {
-		sendFrame(t, c, []byte("x"))
-		readFrame(t, c)
-	}
-	wantClosed(t, dial(t, addr))
-	if n := s.Connections(); n != 2 {
-		t.Errorf("%d connections", n)
+	for name, opts := range map[string]Options{
+		"max.connections": {MaxConnections: 2}, "max.connections.per.ip": {MaxPerHost: 2}, "descriptors": {KeepFree: maxDescriptors() - 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, addr := start(t, opts, echo)
+			a, b := dial(t, addr), dial(t, addr)
+			for _, c := range []net.Conn{a, b} {
+				sendFrame(t, c, []byte("x"))
+				readFrame(t, c)
+			}
+			wantClosed(t, dial(t, addr))
+			if n := s.Connections(); n != 2 {
+				t.Errorf("%d connections", n)
+			}
+		})
 	}
 }
 
@@ -298,7 +310,7 @@ func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
 	if err != nil || b.free != 1<<20 {
 		t.Fatalf("free %d, %v", b.free, err)
 	}
-	if _, err := read(2 << 20); !errors.Is(err, errBudget) {
+	if _, err := read(2 << 20); !errors.Is(err, protocol.ErrMemory) {
 		t.Errorf("a second large frame: %v", err)
 	}
 	f.release()

@@ -6,11 +6,14 @@
 // JoinGroup) thereby keeps its connection from reading on, as in Kafka. Only a
 // pending response, which Produce gives while it waits for the disk, lets the
 // goroutine go on to the next frame; then a second goroutine writes what
-// becomes ready, until nothing is outstanding.
+// becomes ready, until nothing is outstanding. While a handler waits, the
+// connection is looked at from time to time, and the request ends with its
+// client (Client.Park).
 //
-// What a client can make the broker hold is bounded: by the frame limit, by a
-// budget over all frames that are being read, by a bound on pending responses,
-// and by deadlines for half-sent frames and for clients that do not read.
+// What clients can make the broker hold is bounded: by the frame limit, by budgets
+// of bytes over all connections (for requests that are read or handled, for those
+// that wait, and for answers), by a bound on the answers of one connection, and by
+// deadlines for half-sent frames and for clients that do not read.
 package listener
 
 import (
@@ -31,12 +34,14 @@ import (
 type Client struct {
 	Listener string // name of the listener
 	Host     string // the client's address without port
+
+	conn *conn
 }
 
 // Handler serves requests.
 type Handler interface {
 	// Handle serves the request in frame, which it may use, and change, until
-	// it returns. It returns the answer, nil if there is none to send, or an
+	// it returns or releases it. It returns the answer, nil if there is none to send, or an
 	// error that ends the connection.
 	Handle(ctx context.Context, c *Client, frame []byte) (*protocol.Response, error)
 }
@@ -49,6 +54,8 @@ type Options struct {
 	IdleTimeout    time.Duration // connections.max.idle.ms; zero or less: never
 	MaxConnections int           // max.connections
 	MaxPerHost     int           // max.connections.per.ip
+	// KeepFree is how many of the process's descriptors are not for connections.
+	KeepFree int
 }
 
 // frameTimeout is how long the rest of a frame may take once it has begun. An
@@ -59,7 +66,10 @@ const frameTimeout = 30 * time.Second
 // Server serves connections on any number of listeners.
 type Server struct {
 	opts    Options
-	budget  *budget
+	sockets int     // that there are descriptors for
+	budget  *budget // of requests that are read or handled
+	parked  *budget // of requests that wait
+	answers *answers
 	ctx     context.Context // ends when the server shuts down
 	stop    context.CancelFunc
 	refused limitedLog
@@ -76,7 +86,7 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, budget: newBudget(frameBudget), ctx: ctx, stop: stop,
+		opts: opts, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}
@@ -115,6 +125,7 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 		}
 		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
 		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
+		c.client.conn, c.unread.conn = c, c
 		if !s.add(c) {
 			nc.Close()
 			continue
@@ -139,6 +150,9 @@ func (s *Server) add(c *conn) bool {
 		return false
 	case len(s.conns) >= s.opts.MaxConnections:
 		s.refused.warn("connection refused: max.connections reached", "host", c.client.Host, "limit", s.opts.MaxConnections)
+		return false
+	case len(s.conns) >= s.sockets:
+		s.refused.warn("connection refused: the other open files need the rest of what the process may open", "host", c.client.Host, "limit", s.sockets)
 		return false
 	case s.perHost[c.client.Host] >= s.opts.MaxPerHost:
 		s.refused.warn("connection refused: max.connections.per.ip reached", "host", c.client.Host, "limit", s.opts.MaxPerHost)

@@ -9,8 +9,8 @@ import (
 
 // write sends a response. Bytes in memory go out together; records in a file
 // are sent from it.
-func (c *conn) write(resp *protocol.Response) error {
-	defer resp.Release()
+func (c *conn) write(resp queued) error {
+	defer c.release(resp)
 	var pending net.Buffers
 	flush := func() error {
 		if len(pending) == 0 {

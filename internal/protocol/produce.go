@@ -174,7 +174,8 @@ func (r *produceReader) tags() {
 	if !r.flexible || r.bad {
 		return
 	}
-	rest, err := walkTags(r.b)
+	var memory int // Tags are not kept.
+	rest, err := walkTags(r.b, &memory)
 	if err != nil {
 		r.fail()
 		return

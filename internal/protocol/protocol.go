@@ -38,6 +38,8 @@ type Request struct {
 	Body          []byte
 	// Size is the size of the frame.
 	Size int
+	// Memory counts what the decoded request takes, unless it is nil.
+	Memory Memory
 }
 
 // minHeader is key, version and correlation id.
@@ -76,7 +78,8 @@ func (r *Request) Open() error {
 	}
 	if isFlexible(r.Key, r.Version) {
 		var err error
-		if b, err = walkTags(b); err != nil {
+		var memory int // Tags are not kept.
+		if b, err = walkTags(b, &memory); err != nil {
 			return ErrHeader
 		}
 	}
@@ -84,11 +87,29 @@ func (r *Request) Open() error {
 	return nil
 }
 
-// Decode decodes the body. Byte slices in the result point into the frame. As
-// in Kafka, bytes after the request are ignored: librdkafka 2.16 sends some when
-// it asks for all topics.
+// Memory is where the memory of requests is counted.
+type Memory interface {
+	// Hold counts memory until the request has been handled; false says that
+	// there is no room for it.
+	Hold(bytes int) bool
+}
+
+// ErrMemory says that there is no room for what a request names.
+var ErrMemory = errors.New("too many large requests at the same time")
+
+// andAnswer is how many times the memory of a decoded request is counted: mostly
+// its answer names the same things again, first as structures, then as bytes.
+const andAnswer = 3
+
+// Decode decodes the body, if there is room for it in memory. Byte slices in the
+// result point into the frame. As in Kafka, bytes after the request are ignored:
+// librdkafka 2.16 sends some when it asks for all topics.
 func (r *Request) Decode() (kmsg.Request, error) {
-	rest, err := shapeOf(r.Key, r.Version).walk(r.Body)
+	var memory int
+	rest, err := shapeOf(r.Key, r.Version).walk(r.Body, &memory)
+	if err == nil && r.Memory != nil && !r.Memory.Hold(andAnswer*memory) {
+		err = ErrMemory
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s v%d: %w", kmsg.NameForKey(r.Key), r.Version, err)
 	}

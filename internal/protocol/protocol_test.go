@@ -77,7 +77,7 @@ func TestShapesCoverExactlyWhatKmsgEncodes(t *testing.T) {
 			fill(rng, reflect.ValueOf(req).Elem(), 0)
 			req.SetVersion(version)
 			body := req.AppendTo(nil)
-			rest, err := shapeOf(key, version).walk(body)
+			rest, err := shapeOf(key, version).walk(body, new(int))
 			if err != nil || len(rest) != 0 {
 				t.Errorf("%s v%d: %d bytes left of %d, %v", kmsg.NameForKey(key), version, len(rest), len(body), err)
 				return

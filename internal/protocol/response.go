@@ -14,7 +14,9 @@ import (
 type Response struct {
 	Parts []Part
 	ready chan struct{} // nil if the response was never pending
+	size  int           // what it takes while it is pending
 	only  [1]Part       // room for Parts, of which most responses have one
+	done  func()        // nil, or called by Release
 }
 
 // Records is a run of record batches on its way out.
@@ -62,6 +64,21 @@ func (r *Request) AppendHeader(b []byte, flexible bool) []byte {
 // NewPending returns a response that is completed later.
 func NewPending() *Response { return &Response{ready: make(chan struct{})} }
 
+// Weigh says how much memory a pending response takes until it is written.
+func (resp *Response) Weigh(bytes int) { resp.size = bytes }
+
+// Memory returns how much memory the response takes.
+func (resp *Response) Memory() int {
+	if resp.Pending() {
+		return resp.size
+	}
+	n := 0
+	for i := range resp.Parts {
+		n += len(resp.Parts[i].Bytes) + len(resp.Parts[i].Records.Bytes)
+	}
+	return n
+}
+
 // Complete fills in a pending response. It must be called exactly once.
 func (resp *Response) Complete(r *Request, body kmsg.Response) {
 	resp.set(r.frame(body))
@@ -84,8 +101,15 @@ func (resp *Response) Pending() bool {
 // Ready returns a channel that is closed when a pending response is complete.
 func (resp *Response) Ready() <-chan struct{} { return resp.ready }
 
-// Release gives up the records of a response that was written or will not be.
+// OnRelease has something done when the response is released.
+func (resp *Response) OnRelease(done func()) { resp.done = done }
+
+// Release gives up the records of a response that was written or will not be. It
+// must be called once.
 func (resp *Response) Release() {
+	if resp.done != nil {
+		resp.done()
+	}
 	for i := range resp.Parts {
 		resp.Parts[i].Records.Release()
 	}

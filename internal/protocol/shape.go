@@ -16,7 +16,8 @@ import (
 // shape is how a request of one key and version is laid out on the wire. It is
 // used to look over a request before kmsg decodes it: kmsg allocates what an
 // array's length claims and loops as often as a tag count claims, which a
-// hostile client could make as large as it likes. The look costs no allocation.
+// hostile client could make as large as it likes. The look costs no allocation,
+// and tells how much memory the decoded request will take.
 //
 // Shapes are not written by hand but found out: the fields of kmsg's structs
 // stand in wire order, and whether a version has a field shows when the field
@@ -30,7 +31,18 @@ type shape struct {
 	// minSize is the smallest encoding, which bounds how many elements of an
 	// array there can be in the bytes that are left.
 	minSize int
+	// memory is the size of the element of an array, or of a nullable structure,
+	// when it is decoded.
+	memory int
 }
+
+// Sizes of decoded things besides the bytes in them: a text, which is allocated
+// by itself, and the map of tagged fields with one of its elements.
+const (
+	textMemory = 16
+	tagsMemory = 352
+	tagMemory  = 96
+)
 
 type kind int8
 
@@ -197,9 +209,9 @@ func (p *prober) indirect(v reflect.Value, before []byte) (shape, bool) {
 		out.kind, out.minSize = text, textMin(out.flexible, false)
 	case v.Kind() == reflect.Pointer && elem.Kind() == reflect.Struct:
 		s := p.structure(v.Elem())
-		out.kind, out.elem, out.minSize = nullable, &s, 1
+		out.kind, out.elem, out.minSize, out.memory = nullable, &s, 1, int(elem.Size())
 	case v.Kind() == reflect.Slice:
-		out.kind, out.minSize = array, textMin(out.flexible, true)
+		out.kind, out.minSize, out.memory = array, textMin(out.flexible, true), int(elem.Size())
 		if there {
 			s := p.element(v.Index(0))
 			out.elem = &s
@@ -225,15 +237,16 @@ func (p *prober) element(v reflect.Value) shape {
 // errMalformed says that a request does not follow its layout.
 var errMalformed = fmt.Errorf("malformed request")
 
-// walk looks over bytes laid out like s and returns what follows them.
-func (s *shape) walk(b []byte) ([]byte, error) {
+// walk looks over bytes laid out like s and returns what follows them. It adds to
+// memory what they take when they are decoded.
+func (s *shape) walk(b []byte, memory *int) ([]byte, error) {
 	switch s.kind {
 	case fixed:
 		return skip(b, s.size)
 	case text:
-		return s.walkText(b)
+		return s.walkText(b, memory)
 	case array:
-		return s.walkArray(b)
+		return s.walkArray(b, memory)
 	case nullable:
 		if len(b) == 0 {
 			return nil, errMalformed
@@ -241,16 +254,17 @@ func (s *shape) walk(b []byte) ([]byte, error) {
 		if int8(b[0]) < 0 {
 			return b[1:], nil
 		}
-		return s.elem.walk(b[1:])
+		*memory += s.memory
+		return s.elem.walk(b[1:], memory)
 	}
 	var err error
 	for i := range s.fields {
-		if b, err = s.fields[i].walk(b); err != nil {
+		if b, err = s.fields[i].walk(b, memory); err != nil {
 			return nil, err
 		}
 	}
 	if s.flexible {
-		return walkTags(b)
+		return walkTags(b, memory)
 	}
 	return b, nil
 }
@@ -273,8 +287,8 @@ func skip(b []byte, n int) ([]byte, error) {
 }
 
 // walkText skips a string or bytes; size 4 says that it is bytes, whose length
-// has four bytes in old versions.
-func (s *shape) walkText(b []byte) ([]byte, error) {
+// has four bytes in old versions, and which stay in the frame.
+func (s *shape) walkText(b []byte, memory *int) ([]byte, error) {
 	var n int
 	switch {
 	case s.flexible:
@@ -294,10 +308,13 @@ func (s *shape) walkText(b []byte) ([]byte, error) {
 		}
 		n, b = int(int16(binary.BigEndian.Uint16(b))), b[2:]
 	}
+	if s.size != 4 && n >= 0 {
+		*memory += textMemory + n
+	}
 	return skip(b, max(n, 0))
 }
 
-func (s *shape) walkArray(b []byte) ([]byte, error) {
+func (s *shape) walkArray(b []byte, memory *int) ([]byte, error) {
 	var n int64
 	if s.flexible {
 		u, w := uvarint(b)
@@ -314,9 +331,10 @@ func (s *shape) walkArray(b []byte) ([]byte, error) {
 	if n*int64(max(s.elem.minSize, 1)) > int64(len(b)) {
 		return nil, errMalformed
 	}
+	*memory += int(max(n, 0)) * (s.memory + s.memory/8) // The allocator rounds up.
 	var err error
 	for range n {
-		if b, err = s.elem.walk(b); err != nil {
+		if b, err = s.elem.walk(b, memory); err != nil {
 			return nil, err
 		}
 	}
@@ -324,12 +342,15 @@ func (s *shape) walkArray(b []byte) ([]byte, error) {
 }
 
 // walkTags skips tagged fields. A tag takes two bytes at least.
-func walkTags(b []byte) ([]byte, error) {
+func walkTags(b []byte, memory *int) ([]byte, error) {
 	count, w := uvarint(b)
 	if w <= 0 || count > uint64(len(b))/2 {
 		return nil, errMalformed
 	}
 	b = b[w:]
+	if count > 0 {
+		*memory += tagsMemory + int(count)*tagMemory
+	}
 	for range count {
 		_, w := uvarint(b)
 		if w <= 0 {

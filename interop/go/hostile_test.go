@@ -184,6 +184,7 @@ func newGoodClient(t *testing.T, addr string) *goodClient {
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"good": from}),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.WithHooks(g), kgo.RecordRetries(0), kgo.AllowIdempotentProduceCancellation(), kgo.RequestRetries(0), kgo.KeepRetryableFetchErrors(),
+		kgo.ConnIdleTimeout(10*time.Minute), // A connection that the client itself closes is not lost.
 	)
 	return g
 }

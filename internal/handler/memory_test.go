@@ -1,0 +1,97 @@
+package handler_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/handler"
+	"muster/internal/protocol"
+	"muster/internal/record"
+)
+
+// refuse sends a request for which there is no room.
+func (w *world) refuse(req kmsg.Request) {
+	w.t.Helper()
+	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+	_, err := w.h.Serve(w.t.Context(), handler.Origin{Listener: "L", Conn: w.conn}, frame)
+	if !errors.Is(err, protocol.ErrMemory) {
+		w.t.Errorf("%s: %v", kmsg.NameForKey(req.Key()), err)
+	}
+}
+
+func TestRequestsThatNameMoreThanThereIsRoomForEndTheirConnection(t *testing.T) {
+	const many = 10_000
+	w := newWorld(t)
+	w.conn = newFakeConn()
+	w.conn.limit = 1 << 20
+	produce := w.produceRequest(9, 0)
+	produce.Topics[0].Partitions = make([]kmsg.ProduceRequestTopicPartition, many)
+	fetch := kmsg.NewPtrFetchRequest()
+	fetch.Version, fetch.SessionEpoch = 12, -1
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic, topic.Partitions = "t", make([]kmsg.FetchRequestTopicPartition, many)
+	fetch.Topics = append(fetch.Topics, topic)
+	groups := kmsg.NewPtrDescribeGroupsRequest()
+	groups.Version, groups.Groups = 5, make([]string, 100*many)
+	for _, req := range []kmsg.Request{produce, fetch, groups} {
+		w.conn.held = 0
+		w.refuse(req)
+	}
+}
+
+// bulk puts so many batches into a partition, of nearly the largest size.
+func (w *world) bulk(batches int) (size int) {
+	b, err := record.Build(record.PlainTemplate(), []record.Record{{Timestamp: 1000, Value: make([]byte, 900_000)}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for range batches {
+		req := w.produceRequest(9, 0)
+		req.Topics[0].Partitions[0].Records = slices.Clone(b)
+		if p := w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions[0]; p.ErrorCode != 0 {
+			w.t.Fatalf("error code %d", p.ErrorCode)
+		}
+	}
+	return len(b)
+}
+
+func TestFetchesFromFarAwayGetLessWhenMemoryIsScarce(t *testing.T) {
+	w := newWorld(t)
+	size := w.bulk(40)
+	const free = 16 << 20
+	w.h.SetFar(free)
+	req := waitingFetch(math.MaxInt32)
+	req.MaxBytes, req.MinBytes = 50<<20, 50<<20
+	req.Topics[0].Partitions[0].PartitionMaxBytes = 50 << 20
+	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
+	var unread []*protocol.Response
+	taken := 0
+	for want := free / 4; want > 0; want = max((free-taken)/4, 1<<20) {
+		resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, slices.Clone(frame))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unread = append(unread, resp)
+		got := resp.Memory()
+		if got < size || got > want+1000 || got < want-size {
+			t.Fatalf("answer %d has %d bytes, with %d free", len(unread), got, free-taken)
+		}
+		taken += got / size * size
+		if left := w.h.FreeRecords(); left != free-taken {
+			t.Fatalf("%d bytes free, want %d", left, free-taken)
+		}
+		if taken > free {
+			break
+		}
+	}
+	for _, resp := range unread {
+		resp.Release()
+	}
+	if left := w.h.FreeRecords(); left != free {
+		t.Errorf("%d bytes free after all answers were written, of %d", left, free)
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package listener
+
+import "math"
+
+// maxDescriptors is how many files and sockets the process may have open: there
+// is no limit to speak of here.
+func maxDescriptors() int { return math.MaxInt }
