@@ -41,7 +41,7 @@ func (l *sharedLog) run(ctx context.Context, what, script string, args ...string
 		return nil, err
 	}
 	what += " " + l.keys.stream
-	r, err := replies(l.store.do(ctx, l.store.eval(script, []string{l.keys.stream, l.keys.meta, l.keys.rewrite}, args)))
+	r, err := replies(l.store.do(ctx, l.store.eval(evenWhenFull+script, []string{l.keys.stream, l.keys.meta, l.keys.rewrite}, args)))
 	if err != nil {
 		return nil, attempt(what, err)
 	}
