@@ -17,6 +17,9 @@ func (m *Manager) Run(ctx context.Context) {
 	if m.shared {
 		shared.Go(func() { m.runShared(ctx) })
 	}
+	if w, ok := m.deps.store.(store.Watcher); ok {
+		shared.Go(func() { m.watch(ctx, w) })
+	}
 	cfg := m.cfg.Load()
 	retention := time.NewTicker(cfg.Duration("log.retention.check.interval.ms"))
 	defer retention.Stop()
