@@ -25,14 +25,17 @@ is max(END - max(COMMITTED, log start offset), 0): the records that are there to
 be read. LAG TIME is the age of the first of them, 0s if there is none. OWNER is
 the member that the partition is assigned to, as in MEMBER, with its id cut short.
 
-What is not known is shown as -. During a rebalance brokers do not tell what
-members are assigned; offsets and lag are shown all the same.
+What is not known is shown as -. A partition without a committed offset has no lag
+and is not in the total: where a consumer begins there depends on its
+auto.offset.reset, and some topics are read and never committed. During a
+rebalance brokers do not tell what members are assigned; offsets and lag are shown
+all the same.
 
 With --json it prints an array of objects with the fields name, state,
 protocol_type, assignor, coordinator (broker, address), members (member_id,
 client_id, host, instance_id, topics, assigned), partitions (topic, partition,
-committed, log_start_offset, log_end_offset, lag, lag_seconds, owner) and
-total_lag. What is unknown is null.`,
+committed, log_start_offset, log_end_offset, lag, lag_seconds, owner), total_lag
+and uncommitted_partitions. What is unknown is null.`,
 		Example: `  muster groups describe billing
   muster groups describe billing --only-with-lag
   muster groups describe billing --json | jq '.[].partitions[] | select(.lag_seconds > 60)'`,
@@ -43,7 +46,7 @@ total_lag. What is unknown is null.`,
 		},
 	}
 	client.add(cmd, "print a JSON array")
-	cmd.Flags().BoolVar(&withLag, "only-with-lag", false, "leave out partitions that have been read to the end")
+	cmd.Flags().BoolVar(&withLag, "only-with-lag", false, "leave out partitions that have been read to the end, or have no committed offset")
 	return cmd
 }
 
@@ -84,11 +87,12 @@ func describeGroups(cmd *cobra.Command, flags *clientFlags, names []string, with
 	return errors.Join(append(failed, err)...)
 }
 
-// keepLagging drops the partitions that have been read to the end.
+// keepLagging drops the partitions that have been read to the end, or have no
+// lag for want of a commit.
 func (g *groupState) keepLagging() {
 	kept := []groupPartition{}
 	for _, p := range g.Partitions {
-		if p.Lag == nil || *p.Lag > 0 {
+		if p.Committed != nil && (p.Lag == nil || *p.Lag > 0) {
 			kept = append(kept, p)
 		}
 	}
@@ -206,20 +210,17 @@ func formatLagTime(seconds *float64) string {
 
 // printGroupNotes says what in the table would mislead without it.
 func printGroupNotes(w io.Writer, g *groupState) {
-	uncommitted, deleted := 0, 0
+	deleted := 0
 	for _, p := range g.Partitions {
-		switch {
-		case p.Committed == nil && p.Lag != nil && *p.Lag > 0:
-			uncommitted++
-		case p.Committed != nil && p.LogStart != nil && *p.Committed < *p.LogStart:
+		if p.Committed != nil && p.LogStart != nil && *p.Committed < *p.LogStart {
 			deleted++
 		}
 	}
 	if g.rebalances() {
 		fmt.Fprintln(w, "\nA rebalance is under way, so the broker does not tell which partitions members have.")
 	}
-	if uncommitted > 0 {
-		fmt.Fprintf(w, "\n%s lag but no commit: the lag counts from the log start. Whether a\nconsumer begins there depends on its auto.offset.reset.\n", plural(uncommitted, "partition")+verb(uncommitted, " has", " have"))
+	if n := g.Uncommitted; n > 0 {
+		fmt.Fprintf(w, "\n%s no committed offset, and %s not in the lag.\n", plural(n, "partition")+verb(n, " has", " have"), verb(n, "is", "are"))
 	}
 	if deleted > 0 {
 		fmt.Fprintf(w, "\n%s a committed offset below the log start: the records between were\ndeleted before the group read them, and are not in the lag.\n", plural(deleted, "partition")+verb(deleted, " has", " have"))

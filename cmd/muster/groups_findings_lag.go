@@ -69,8 +69,8 @@ func (e *evidence) stuckPartitions() []finding {
 		}
 		out = append(out, finding{
 			"stuck-partition",
-			fmt.Sprintf("%s stands out: its next record, offset %d, is %s old, while half of the partitions are at most %s behind. %s", p.name(), p.next(*p.LogStart), formatLagTime(p.LagSeconds), formatLagTime(&usual), owner),
-			fmt.Sprintf("Look in the owner's log for an error at that offset. See the record: muster consume %s --partition %d --from %d --count 1. To skip it, stop the group, then: muster groups reset %s --topic %s:%d --shift-by 1.", p.Topic, p.Partition, p.next(*p.LogStart), e.group.Name, p.Topic, p.Partition),
+			fmt.Sprintf("%s stands out: its next record, offset %d, is %s old, while half of the partitions are at most %s behind. %s", p.name(), p.next(), formatLagTime(p.LagSeconds), formatLagTime(&usual), owner),
+			fmt.Sprintf("Look in the owner's log for an error at that offset. See the record: muster consume %s --partition %d --from %d --count 1. To skip it, stop the group, then: muster groups reset %s --topic %s:%d --shift-by 1.", p.Topic, p.Partition, p.next(), e.group.Name, p.Topic, p.Partition),
 		})
 	}
 	return out

@@ -62,10 +62,16 @@ func (l *groupLoader) addPartitions(g *groupState, fetched kadm.OffsetResponses)
 		if owner, ok := owners[tp]; ok {
 			p.Owner = &owner
 		}
-		if b, ok := l.logs.bounds[tp]; ok {
+		b, ok := l.logs.bounds[tp]
+		if ok {
 			p.setLag(b)
+		}
+		switch {
+		case p.Committed == nil:
+			g.Uncommitted++
+		case p.Lag != nil:
 			total += *p.Lag
-		} else if l.logs.count[tp.topic] > 0 {
+		case l.logs.count[tp.topic] > 0:
 			known = false
 		}
 		g.Partitions = append(g.Partitions, p)
@@ -76,22 +82,23 @@ func (l *groupLoader) addPartitions(g *groupState, fetched kadm.OffsetResponses)
 }
 
 // setLag computes the lag: what is there to read. What was deleted before it
-// was read is not.
+// was read is not. Without a commit there is no lag, as in Kafka's tools: where
+// the group would begin is its consumers' business (auto.offset.reset), and some
+// read topics that they never commit.
 func (p *groupPartition) setLag(b bounds) {
-	lag := max(b.end-p.next(b.start), 0)
-	p.LogStart, p.LogEnd, p.Lag = &b.start, &b.end, &lag
+	p.LogStart, p.LogEnd = &b.start, &b.end
+	if p.Committed == nil {
+		return
+	}
+	lag := max(b.end-p.next(), 0)
+	p.Lag = &lag
 	if lag == 0 {
 		p.LagSeconds = new(float64)
 	}
 }
 
-// next is the offset that the group reads next, given the log start offset.
-func (p *groupPartition) next(start int64) int64 {
-	if p.Committed == nil {
-		return start
-	}
-	return max(*p.Committed, start)
-}
+// next is the offset that the group reads next, for a partition that has a lag.
+func (p *groupPartition) next() int64 { return max(*p.Committed, *p.LogStart) }
 
 func compareTopicPartitions(a, b topicPartition) int {
 	return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
@@ -117,7 +124,7 @@ func (g *groupState) addLagSeconds(ctx context.Context, flags *clientFlags) erro
 	from := map[topicPartition]int64{}
 	for i := range g.Partitions {
 		if p := &g.Partitions[i]; p.Lag != nil && *p.Lag > 0 {
-			from[topicPartition{p.Topic, p.Partition}] = p.next(*p.LogStart)
+			from[topicPartition{p.Topic, p.Partition}] = p.next()
 		}
 	}
 	if len(from) == 0 {

@@ -28,6 +28,7 @@ type listedGroup struct {
 	Members      *int64   `json:"members"`
 	Topics       []string `json:"topics"`
 	TotalLag     *int64   `json:"total_lag"`
+	Uncommitted  *int64   `json:"uncommitted_partitions"`
 	Error        *string  `json:"error"`
 }
 
@@ -53,12 +54,12 @@ func groupsListCommand() *cobra.Command {
 TOTAL LAG is the sum over all partitions of
   max(high watermark - max(committed offset, log start offset), 0)
 that is, of the records that are there to be read. It is told during a rebalance
-too. A partition without a commit counts from its log start if the group reads
-its topic. What the broker does not tell is shown as -.
+too. UNCOMMITTED is how many partitions the group reads without having committed
+an offset; they are not in the lag. What the broker does not tell is shown as -.
 
 With --json it prints an array of objects with the fields name, state,
-protocol_type, assignor, members, topics, total_lag and error; members and
-total_lag are null if unknown, and then error says why.`,
+protocol_type, assignor, members, topics, total_lag, uncommitted_partitions and
+error; what is unknown is null, and then error says why.`,
 		Example: `  muster groups list
   muster groups list '^billing' --only-with-lag
   muster groups list --state PreparingRebalance,CompletingRebalance
@@ -201,17 +202,18 @@ func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
 		out.Error = &text
 		return out
 	}
-	members := int64(len(g.Members))
+	members, uncommitted := int64(len(g.Members)), int64(g.Uncommitted)
 	out.State, out.ProtocolType, out.Assignor = g.State, g.ProtocolType, g.Assignor
 	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.topics()...), g.TotalLag
+	out.Uncommitted = &uncommitted
 	return out
 }
 
 func printGroupList(w io.Writer, groups []listedGroup) error {
-	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG")
+	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG", ">UNCOMMITTED")
 	for _, g := range groups {
 		protocol := (&groupState{ProtocolType: g.ProtocolType, Assignor: g.Assignor}).protocol()
-		t.add(g.Name, g.State, protocol, orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt))
+		t.add(g.Name, g.State, protocol, orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt), orDash(g.Uncommitted, formatInt))
 	}
 	return t.print(w)
 }

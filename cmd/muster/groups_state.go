@@ -34,6 +34,7 @@ type groupState struct {
 	Members      []groupMember     `json:"members"`
 	Partitions   []groupPartition  `json:"partitions"`
 	TotalLag     *int64            `json:"total_lag"`
+	Uncommitted  int               `json:"uncommitted_partitions"` // Nothing of them is in the lag.
 }
 
 type groupCoordinator struct {
@@ -58,7 +59,7 @@ type assignedTopic struct {
 }
 
 // groupPartition is a partition that the group reads, or has read. What is not
-// known is nil.
+// known is nil; so is the lag if nothing is committed.
 type groupPartition struct {
 	Topic      string   `json:"topic"`
 	Partition  int32    `json:"partition"`
