@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/groupview"
 )
 
 func groupsCommand() *cobra.Command {
@@ -60,15 +62,10 @@ func someGroups(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// noGroupError says that there is no group of that name.
-type noGroupError struct{ name string }
-
-func (e *noGroupError) Error() string { return fmt.Sprintf("there is no group %q", e.name) }
-
 // groupError is the error that a broker answered for a group.
 func groupError(name string, err error) error {
 	if errors.Is(err, kerr.GroupIDNotFound) {
-		return &noGroupError{name}
+		return &groupview.NoGroupError{Name: name}
 	}
 	return fmt.Errorf("group %s: %w", name, plain(err))
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"muster/internal/groupview"
+	"muster/internal/words"
 )
 
 func groupsDescribeCommand() *cobra.Command {
@@ -57,26 +60,27 @@ func describeGroups(cmd *cobra.Command, flags *clientFlags, names []string, with
 		return err
 	}
 	defer client.Close()
-	states, errs, err := newGroupLoader(client).load(ctx, names)
+	loader := newGroupLoader(flags, client)
+	states, errs, err := loader.Load(ctx, names)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	groups := []*groupState{}
+	groups := []*groupview.Group{}
 	for _, name := range names {
 		g := states[name]
 		if g == nil {
 			failed = append(failed, errs[name])
 			continue
 		}
-		if err := g.addLagSeconds(ctx, flags); err != nil {
+		if err := loader.AddLagSeconds(ctx, g, time.Now()); err != nil {
 			return err
 		}
 		groups = append(groups, g)
 	}
 	for _, g := range groups {
 		if withLag {
-			g.keepLagging()
+			g.KeepLagging()
 		}
 	}
 	if flags.json {
@@ -87,19 +91,7 @@ func describeGroups(cmd *cobra.Command, flags *clientFlags, names []string, with
 	return errors.Join(append(failed, err)...)
 }
 
-// keepLagging drops the partitions that have been read to the end, or have no
-// lag for want of a commit.
-func (g *groupState) keepLagging() {
-	kept := []groupPartition{}
-	for _, p := range g.Partitions {
-		if p.Committed != nil && (p.Lag == nil || *p.Lag > 0) {
-			kept = append(kept, p)
-		}
-	}
-	g.Partitions = kept
-}
-
-func printGroups(w io.Writer, groups []*groupState, withLag bool) error {
+func printGroups(w io.Writer, groups []*groupview.Group, withLag bool) error {
 	var out strings.Builder
 	for i, g := range groups {
 		if i > 0 {
@@ -115,20 +107,31 @@ func printGroups(w io.Writer, groups []*groupState, withLag bool) error {
 	return err
 }
 
-func printGroupHead(w io.Writer, g *groupState) {
+func printGroupHead(w io.Writer, g *groupview.Group) {
 	coordinator := "-"
 	if c := g.Coordinator; c != nil {
 		coordinator = fmt.Sprintf("broker %d at %s", c.Broker, c.Address)
 	}
 	fmt.Fprintf(w, "Group:        %s\n", g.Name)
 	fmt.Fprintf(w, "State:        %s\n", g.State)
-	fmt.Fprintf(w, "Protocol:     %s\n", g.protocol())
+	fmt.Fprintf(w, "Protocol:     %s\n", formatProtocol(g.ProtocolType, g.Assignor))
 	fmt.Fprintf(w, "Coordinator:  %s\n", coordinator)
 	fmt.Fprintf(w, "Members:      %d\n", len(g.Members))
 	fmt.Fprintf(w, "Total lag:    %s\n", orDash(g.TotalLag, formatInt))
 }
 
-func printMembers(w io.Writer, members []groupMember) error {
+// formatProtocol words the protocol type with the assignor.
+func formatProtocol(protocolType, assignor string) string {
+	switch {
+	case protocolType == "":
+		return "-"
+	case assignor == "":
+		return protocolType
+	}
+	return protocolType + "/" + assignor
+}
+
+func printMembers(w io.Writer, members []groupview.Member) error {
 	if len(members) == 0 {
 		return nil
 	}
@@ -139,13 +142,13 @@ func printMembers(w io.Writer, members []groupMember) error {
 		if m.Instance != nil {
 			instance = *m.Instance
 		}
-		t.add(m.Member, m.ClientID, m.Host, instance, formatAssigned(m.Assigned))
+		t.add(m.ID, m.ClientID, m.Host, instance, formatAssigned(m.Assigned))
 	}
 	return t.print(w)
 }
 
 // formatAssigned words an assignment: orders:0-3,7 users:1.
-func formatAssigned(assigned []assignedTopic) string {
+func formatAssigned(assigned []groupview.Assigned) string {
 	var out []string
 	for _, t := range assigned {
 		if len(t.Partitions) > 0 {
@@ -179,7 +182,7 @@ func formatRanges(numbers []int32) string {
 	return strings.Join(out, ",")
 }
 
-func printGroupPartitions(w io.Writer, g *groupState, withLag bool) error {
+func printGroupPartitions(w io.Writer, g *groupview.Group, withLag bool) error {
 	fmt.Fprintln(w)
 	if len(g.Partitions) == 0 {
 		if withLag {
@@ -189,7 +192,7 @@ func printGroupPartitions(w io.Writer, g *groupState, withLag bool) error {
 		}
 		return nil
 	}
-	names := g.shortNames()
+	names := g.ShortNames()
 	t := newTable("TOPIC", ">PARTITION", ">COMMITTED", ">END", ">LAG", ">LAG TIME", "OWNER")
 	for _, p := range g.Partitions {
 		owner := "-"
@@ -205,24 +208,24 @@ func formatLagTime(seconds *float64) string {
 	if seconds == nil {
 		return "-"
 	}
-	return formatDuration(time.Duration(*seconds * float64(time.Second)).Round(time.Second))
+	return words.Duration(time.Duration(*seconds * float64(time.Second)).Round(time.Second))
 }
 
 // printGroupNotes says what in the table would mislead without it.
-func printGroupNotes(w io.Writer, g *groupState) {
+func printGroupNotes(w io.Writer, g *groupview.Group) {
 	deleted := 0
 	for _, p := range g.Partitions {
 		if p.Committed != nil && p.LogStart != nil && *p.Committed < *p.LogStart {
 			deleted++
 		}
 	}
-	if g.rebalances() {
+	if g.Rebalances() {
 		fmt.Fprintln(w, "\nA rebalance is under way, so the broker does not tell which partitions members have.")
 	}
 	if n := g.Uncommitted; n > 0 {
-		fmt.Fprintf(w, "\n%s no committed offset, and %s not in the lag.\n", plural(n, "partition")+verb(n, " has", " have"), verb(n, "is", "are"))
+		fmt.Fprintf(w, "\n%s no committed offset, and %s not in the lag.\n", words.Plural(n, "partition")+words.Verb(n, " has", " have"), words.Verb(n, "is", "are"))
 	}
 	if deleted > 0 {
-		fmt.Fprintf(w, "\n%s a committed offset below the log start: the records between were\ndeleted before the group read them, and are not in the lag.\n", plural(deleted, "partition")+verb(deleted, " has", " have"))
+		fmt.Fprintf(w, "\n%s a committed offset below the log start: the records between were\ndeleted before the group read them, and are not in the lag.\n", words.Plural(deleted, "partition")+words.Verb(deleted, " has", " have"))
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/groupview"
 )
 
 // groupBatch is how many groups we ask for at a time, so that neither the
@@ -84,7 +86,7 @@ error; what is unknown is null, and then error says why.`,
 	f.BoolVar(&flags.withLag, "only-with-lag", false, "leave out groups that have read everything")
 	f.StringVar(&flags.sort, "sort", "name", "`order`: name, lag or members, the largest first")
 	f.IntVarP(&flags.limit, "limit", "n", 0, "list at most `N` groups; 0 for no limit")
-	completeValues(cmd, "state", stateStable, stateEmpty, statePreparing, stateCompleting)
+	completeValues(cmd, "state", groupview.Stable, groupview.Empty, groupview.Preparing, groupview.Completing)
 	completeValues(cmd, "sort", "name", "lag", "members")
 	return cmd
 }
@@ -105,8 +107,7 @@ func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
 		return err
 	}
 	defer client.Close()
-	loader := newGroupLoader(client)
-	found, err := loader.admin.ListGroups(ctx)
+	found, err := kadm.NewClient(client).ListGroups(ctx)
 	if err != nil {
 		return plain(err)
 	}
@@ -115,7 +116,7 @@ func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
 			delete(found, name)
 		}
 	}
-	groups, left, err := flags.collect(ctx, loader, found)
+	groups, left, err := flags.collect(ctx, newGroupLoader(&flags.clientFlags, client), found)
 	if err != nil {
 		return err
 	}
@@ -150,14 +151,14 @@ func (f *listGroupsFlags) wantsState(state string) bool {
 
 // collect loads groups, a batch at a time, until there are as many as wanted. It
 // says whether the limit left some out.
-func (f *listGroupsFlags) collect(ctx context.Context, loader *groupLoader, found kadm.ListedGroups) (groups []listedGroup, left bool, err error) {
+func (f *listGroupsFlags) collect(ctx context.Context, loader *groupview.Loader, found kadm.ListedGroups) (groups []listedGroup, left bool, err error) {
 	groups = []listedGroup{}
 	inOrder := f.sort == "name"
 	for names := range slices.Chunk(found.Groups(), groupBatch) {
 		if inOrder && f.limit > 0 && len(groups) > f.limit {
 			break
 		}
-		states, failed, err := loader.load(ctx, names)
+		states, failed, err := loader.Load(ctx, names)
 		if err != nil {
 			return nil, false, err
 		}
@@ -191,10 +192,10 @@ func compareKnown(a, b *int64) int {
 	return cmp.Compare(value(b), value(a))
 }
 
-func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
+func newListedGroup(l kadm.ListedGroup, g *groupview.Group, err error) listedGroup {
 	out := listedGroup{Name: l.Group, State: l.State, ProtocolType: l.ProtocolType, Topics: []string{}}
 	if g == nil {
-		var none *noGroupError
+		var none *groupview.NoGroupError
 		if errors.As(err, &none) { // It was there a moment ago.
 			err = fmt.Errorf("group %s cannot be described: its protocol is not the classic one, or it has just been deleted", l.Group)
 		}
@@ -204,7 +205,7 @@ func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
 	}
 	members, uncommitted := int64(len(g.Members)), int64(g.Uncommitted)
 	out.State, out.ProtocolType, out.Assignor = g.State, g.ProtocolType, g.Assignor
-	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.topics()...), g.TotalLag
+	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.Topics()...), g.TotalLag
 	out.Uncommitted = &uncommitted
 	return out
 }
@@ -212,8 +213,7 @@ func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
 func printGroupList(w io.Writer, groups []listedGroup) error {
 	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG", ">UNCOMMITTED")
 	for _, g := range groups {
-		protocol := (&groupState{ProtocolType: g.ProtocolType, Assignor: g.Assignor}).protocol()
-		t.add(g.Name, g.State, protocol, orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt), orDash(g.Uncommitted, formatInt))
+		t.add(g.Name, g.State, formatProtocol(g.ProtocolType, g.Assignor), orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt), orDash(g.Uncommitted, formatInt))
 	}
 	return t.print(w)
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/explain"
+	"muster/internal/groupview"
 )
 
 func TestGroupsListOfNoGroups(t *testing.T) {
@@ -108,7 +111,7 @@ func TestGroupsDescribe(t *testing.T) {
 	}
 	owners := map[string]string{}
 	for _, m := range g.Members {
-		owners[m.Member] = m.ClientID
+		owners[m.ID] = m.ClientID
 		if m.Host != "127.0.0.1" || m.Instance != nil || strings.Join(m.Topics, " ") != "orders" || len(m.Assigned) != 1 {
 			t.Errorf("a member is %+v", m)
 		}
@@ -123,7 +126,7 @@ func TestGroupsDescribe(t *testing.T) {
 	same(t, "the lag in time of partition 1", *p[1].LagSeconds, 0)
 	for _, q := range p {
 		if q.Owner == nil || owners[*q.Owner] == "" {
-			t.Errorf("%s is owned by %v", q.name(), q.Owner)
+			t.Errorf("%s is owned by %v", q.Name(), q.Owner)
 		}
 	}
 
@@ -163,7 +166,7 @@ func TestPartitionsWithoutACommitAreNoLag(t *testing.T) {
 func TestGroupsDescribeOfSeveralAndUnknownGroups(t *testing.T) {
 	s := threeGroups(t)
 	r := s.run("groups", "describe", "simple", "nope", "billing", "--json").fails(exitFailed, `there is no group "nope"`)
-	groups := decode[[]groupState](r)
+	groups := decode[[]groupview.Group](r)
 	if len(groups) != 2 || groups[0].Name != "simple" || groups[1].Name != "billing" || len(groups[0].Partitions) != 1 || len(groups[1].Partitions) != 2 {
 		t.Errorf("describe --json printed %+v", groups)
 	}
@@ -180,7 +183,7 @@ func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
 	second := s.rawMember("billing", patience, "orders")
 	done := background(t, second.join) // It waits for the first, which does not come.
 	defer done()
-	eventually(t, func() error { return wantState(s.describe("billing"), statePreparing) })
+	eventually(t, func() error { return wantState(s.describe("billing"), groupview.Preparing) })
 
 	g := s.describe("billing")
 	if *g.TotalLag != 2 || len(g.Members) != 2 || g.Members[0].Assigned != nil || g.Partitions[0].Owner != nil || *g.Partitions[0].Lag != 2 {
@@ -188,7 +191,7 @@ func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
 	}
 	says(t, s.run("groups", "list").ok(), "billing  PreparingRebalance  consumer        2       1          2            1\n")
 	says(t, s.run("groups", "describe", "billing").ok(), "A rebalance is under way")
-	_, text := s.explained("billing", func(x explainedGroup) bool { return x.UnderWay != nil })
+	_, text := s.explained("billing", func(x explain.Explanation) bool { return x.UnderWay != nil })
 	says(t, text, "Group billing is PreparingRebalance: it waits for its 2 members to join. Its total lag is 2.", "A rebalance is under way since", "raw-", "at 127.0.0.1 joined.", " it waited for raw-", " to join.")
 }
 
@@ -197,16 +200,16 @@ func TestFormatRanges(t *testing.T) {
 		same(t, "the ranges", formatRanges(numbers), want)
 	}
 	same(t, "nothing told", formatAssigned(nil), "-")
-	same(t, "nothing assigned", formatAssigned([]assignedTopic{}), "none")
-	same(t, "two topics", formatAssigned([]assignedTopic{{"a", []int32{0, 1}}, {"b", []int32{3}}}), "a:0-1 b:3")
+	same(t, "nothing assigned", formatAssigned([]groupview.Assigned{}), "none")
+	same(t, "two topics", formatAssigned([]groupview.Assigned{{Topic: "a", Partitions: []int32{0, 1}}, {Topic: "b", Partitions: []int32{3}}}), "a:0-1 b:3")
 }
 
-func TestFormatDuration(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 20 * time.Microsecond: "0s", 200 * time.Millisecond: "200ms", time.Second: "1s", 1500 * time.Millisecond: "1.5s",
-		45 * time.Second: "45s", 61 * time.Second: "1m1s", time.Hour: "1h", 26 * time.Hour: "1d2h", 90 * time.Minute: "1h30m", 7 * 24 * time.Hour: "7d",
-		59*time.Minute + 59*time.Second + 900*time.Millisecond: "1h",
-	} {
-		same(t, d.String(), formatDuration(d), want)
+func TestWriteWrapped(t *testing.T) {
+	var out strings.Builder
+	writeWrapped(&out, "  1. ", strings.Repeat("word ", 30))
+	for i, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+		if len(line) > lineWidth || i > 0 && !strings.HasPrefix(line, "     word") {
+			t.Errorf("line %d is %q", i, line)
+		}
 	}
 }

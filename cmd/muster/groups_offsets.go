@@ -14,60 +14,6 @@ const (
 	atLogStart = -2
 )
 
-// topicLogs knows the partitions of topics and where their logs begin and end.
-// It asks for each topic once, also when a thousand groups read it.
-type topicLogs struct {
-	client *kgo.Client
-	admin  *kadm.Client
-	count  map[string]int // Partitions of a topic, 0 if there is no such topic.
-	bounds map[topicPartition]bounds
-}
-
-func newTopicLogs(client *kgo.Client) *topicLogs {
-	return &topicLogs{client, kadm.NewClient(client), map[string]int{}, map[topicPartition]bounds{}}
-}
-
-// load asks for those topics that are not known yet.
-func (l *topicLogs) load(ctx context.Context, topics []string) error {
-	var missing []string
-	for _, topic := range topics {
-		if _, known := l.count[topic]; !known && topic != "" {
-			l.count[topic] = 0
-			missing = append(missing, topic)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	details, err := l.admin.ListTopicsWithInternal(ctx, missing...)
-	if err != nil {
-		return plain(err)
-	}
-	set := kadm.TopicsSet{}
-	for _, d := range details {
-		if d.Err == nil {
-			l.count[d.Topic] = len(d.Partitions)
-			set.Add(d.Topic, d.Partitions.Numbers()...)
-		}
-	}
-	// First the start and then the end, so that a log never seems to end before
-	// it begins.
-	starts, err := listOffsets(ctx, l.client, set, atLogStart)
-	if err != nil {
-		return err
-	}
-	ends, err := listOffsets(ctx, l.client, set, atLogEnd)
-	if err != nil {
-		return err
-	}
-	for tp, start := range starts {
-		if end, ok := ends[tp]; ok {
-			l.bounds[tp] = bounds{start: start, end: max(end, start)}
-		}
-	}
-	return nil
-}
-
 // listOffsets asks for the offset of a time in partitions, those of internal
 // topics too. A partition that has no answer, or no record of that time or
 // later, is absent: one that has no leader must not hide all others.
@@ -98,7 +44,7 @@ func listOffsets(ctx context.Context, client *kgo.Client, set kadm.TopicsSet, ti
 		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
 			for _, p := range t.Partitions {
 				if p.ErrorCode == 0 && p.Offset >= 0 {
-					out[topicPartition{t.Topic, p.Partition}] = p.Offset
+					out[topicPartition{Topic: t.Topic, Partition: p.Partition}] = p.Offset
 				}
 			}
 		}

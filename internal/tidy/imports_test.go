@@ -18,7 +18,7 @@ const everything = "*"
 var importTable = map[string][]string{
 	// The ways in.
 	".":              {"broker", "metadata/config"},
-	"cmd/muster":     {".", "broker", "journal", "metadata/config"},
+	"cmd/muster":     {".", "broker", "explain", "groupview", "journal", "metadata", "metadata/config", "words"},
 	"bench":          {"."},
 	"interop/go":     {"."},
 	"interop/matrix": {},
@@ -38,6 +38,11 @@ var importTable = map[string][]string{
 	"cluster":     {"metadata", "metadata/config", "record", "store"},
 	"auth":        {},
 	"web":         {"metadata", "metadata/config"},
+
+	// From facts about groups to what people read.
+	"groupview": {},
+	"explain":   {"groupview", "journal", "words"},
+	"words":     {},
 
 	// The pure packages.
 	"group":           {"group/assignor", "journal", "metadata"},
