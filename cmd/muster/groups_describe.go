@@ -25,8 +25,10 @@ that they are assigned, and every partition with its lag.
 
 COMMITTED is the offset that the group reads next. END is the high watermark. LAG
 is max(END - max(COMMITTED, log start offset), 0): the records that are there to
-be read. LAG TIME is the age of the first of them, 0s if there is none. OWNER is
-the member that the partition is assigned to, as in MEMBER, with its id cut short.
+be read. Where offsets have gaps (topics in Redis, in layout stream) a muster
+broker counts them, up to a limit: 100000+ is that many or more. LAG TIME is the
+age of the first of them, 0s if there is none. OWNER is the member that the
+partition is assigned to, as in MEMBER, with its id cut short.
 
 What is not known is shown as -. A partition without a committed offset has no lag
 and is not in the total: where a consumer begins there depends on its
@@ -37,8 +39,9 @@ all the same.
 With --json it prints an array of objects with the fields name, state,
 protocol_type, assignor, coordinator (broker, address), members (member_id,
 client_id, host, instance_id, topics, assigned), partitions (topic, partition,
-committed, log_start_offset, log_end_offset, lag, lag_seconds, owner), total_lag
-and uncommitted_partitions. What is unknown is null.`,
+committed, log_start_offset, log_end_offset, lag, lag_at_least, lag_seconds,
+owner), total_lag, total_lag_at_least and uncommitted_partitions. What is unknown
+is null; lag_at_least and total_lag_at_least are there if they are true.`,
 		Example: `  muster groups describe billing
   muster groups describe billing --only-with-lag
   muster groups describe billing --json | jq '.[].partitions[] | select(.lag_seconds > 60)'`,
@@ -117,7 +120,7 @@ func printGroupHead(w io.Writer, g *groupview.Group) {
 	fmt.Fprintf(w, "Protocol:     %s\n", formatProtocol(g.ProtocolType, g.Assignor))
 	fmt.Fprintf(w, "Coordinator:  %s\n", coordinator)
 	fmt.Fprintf(w, "Members:      %d\n", len(g.Members))
-	fmt.Fprintf(w, "Total lag:    %s\n", orDash(g.TotalLag, formatInt))
+	fmt.Fprintf(w, "Total lag:    %s\n", formatLag(g.TotalLag, g.TotalLagAtLeast))
 }
 
 // formatProtocol words the protocol type with the assignor.
@@ -199,9 +202,17 @@ func printGroupPartitions(w io.Writer, g *groupview.Group, withLag bool) error {
 		if p.Owner != nil {
 			owner = names[*p.Owner]
 		}
-		t.add(p.Topic, p.Partition, orDash(p.Committed, formatInt), orDash(p.LogEnd, formatInt), orDash(p.Lag, formatInt), formatLagTime(p.LagSeconds), owner)
+		t.add(p.Topic, p.Partition, orDash(p.Committed, formatInt), orDash(p.LogEnd, formatInt), formatLag(p.Lag, p.LagAtLeast), formatLagTime(p.LagSeconds), owner)
 	}
 	return t.print(w)
+}
+
+// formatLag words a lag, which may be a least one.
+func formatLag(lag *int64, atLeast bool) string {
+	if atLeast {
+		return orDash(lag, formatInt) + "+"
+	}
+	return orDash(lag, formatInt)
 }
 
 func formatLagTime(seconds *float64) string {

@@ -30,6 +30,7 @@ type listedGroup struct {
 	Members      *int64   `json:"members"`
 	Topics       []string `json:"topics"`
 	TotalLag     *int64   `json:"total_lag"`
+	AtLeast      bool     `json:"total_lag_at_least,omitempty"`
 	Uncommitted  *int64   `json:"uncommitted_partitions"`
 	Error        *string  `json:"error"`
 }
@@ -57,11 +58,13 @@ TOTAL LAG is the sum over all partitions of
   max(high watermark - max(committed offset, log start offset), 0)
 that is, of the records that are there to be read. It is told during a rebalance
 too. UNCOMMITTED is how many partitions the group reads without having committed
-an offset; they are not in the lag. What the broker does not tell is shown as -.
+an offset; they are not in the lag. Records in Redis, in layout stream, are counted
+up to a limit: 100000+ is that many or more. What the broker does not tell is
+shown as -.
 
 With --json it prints an array of objects with the fields name, state,
 protocol_type, assignor, members, topics, total_lag, uncommitted_partitions and
-error; what is unknown is null, and then error says why.`,
+error, and total_lag_at_least if it is true; what is unknown is null, and then error says why.`,
 		Example: `  muster groups list
   muster groups list '^billing' --only-with-lag
   muster groups list --state PreparingRebalance,CompletingRebalance
@@ -206,14 +209,14 @@ func newListedGroup(l kadm.ListedGroup, g *groupview.Group, err error) listedGro
 	members, uncommitted := int64(len(g.Members)), int64(g.Uncommitted)
 	out.State, out.ProtocolType, out.Assignor = g.State, g.ProtocolType, g.Assignor
 	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.Topics()...), g.TotalLag
-	out.Uncommitted = &uncommitted
+	out.AtLeast, out.Uncommitted = g.TotalLagAtLeast, &uncommitted
 	return out
 }
 
 func printGroupList(w io.Writer, groups []listedGroup) error {
 	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG", ">UNCOMMITTED")
 	for _, g := range groups {
-		t.add(g.Name, g.State, formatProtocol(g.ProtocolType, g.Assignor), orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt), orDash(g.Uncommitted, formatInt))
+		t.add(g.Name, g.State, formatProtocol(g.ProtocolType, g.Assignor), orDash(g.Members, formatInt), len(g.Topics), formatLag(g.TotalLag, g.AtLeast), orDash(g.Uncommitted, formatInt))
 	}
 	return t.print(w)
 }

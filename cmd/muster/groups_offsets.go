@@ -4,8 +4,12 @@ import (
 	"context"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/groupview"
+	"muster/internal/protocol"
 )
 
 // The timestamps that stand for the ends of a partition in ListOffsets.
@@ -56,4 +60,52 @@ func listOffsets(ctx context.Context, client *kgo.Client, set kadm.TopicsSet, ti
 		return nil, plain(failed)
 	}
 	return out, nil
+}
+
+// groupOffsets is what a group has committed, or why that is not known.
+type groupOffsets struct {
+	committed map[topicPartition]groupview.Commit
+	err       error
+}
+
+// fetchOffsets asks for all offsets that groups have committed. A muster broker
+// adds how many records are behind them, where offsets do not tell.
+func fetchOffsets(ctx context.Context, client *kgo.Client, names []string) map[string]groupOffsets {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	for _, name := range names {
+		g := kmsg.NewOffsetFetchRequestGroup()
+		g.Group = name
+		protocol.AskBehind(&g.UnknownTags)
+		req.Groups = append(req.Groups, g)
+	}
+	out := map[string]groupOffsets{}
+	for _, shard := range client.RequestSharded(ctx, req) {
+		if shard.Err != nil {
+			for _, g := range shard.Req.(*kmsg.OffsetFetchRequest).Groups {
+				out[g.Group] = groupOffsets{err: shard.Err}
+			}
+			continue
+		}
+		for _, g := range shard.Resp.(*kmsg.OffsetFetchResponse).Groups {
+			out[g.Group] = groupOffsets{committedOf(&g), kerr.ErrorForCode(g.ErrorCode)}
+		}
+	}
+	return out
+}
+
+func committedOf(g *kmsg.OffsetFetchResponseGroup) map[topicPartition]groupview.Commit {
+	out := map[topicPartition]groupview.Commit{}
+	for _, t := range g.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 || p.Offset < 0 {
+				continue
+			}
+			commit := groupview.Commit{Offset: p.Offset}
+			if b := protocol.GetBehind(&p.UnknownTags); b != nil {
+				commit.Behind = &groupview.Count{Records: b.Records, AtLeast: b.AtLeast}
+			}
+			out[topicPartition{Topic: t.Topic, Partition: p.Partition}] = commit
+		}
+	}
+	return out
 }

@@ -40,7 +40,7 @@ func (s *adminSource) Describe(ctx context.Context, names []string) (map[string]
 	if err != nil && len(described) == 0 {
 		return nil, plain(err)
 	}
-	offsets := s.admin.FetchManyOffsets(ctx, names...)
+	offsets := fetchOffsets(ctx, s.client, names)
 	out := map[string]groupview.Description{}
 	for _, name := range names {
 		d, ok := described[name]
@@ -49,20 +49,17 @@ func (s *adminSource) Describe(ctx context.Context, names []string) (map[string]
 			out[name] = groupview.Description{Err: groupError(name, cmp.Or(err, errNoAnswer))}
 		case d.Err != nil:
 			out[name] = groupview.Description{Err: groupError(name, d.Err)}
-		case d.State != groupview.Dead && offsets[name].Err != nil:
-			out[name] = groupview.Description{Err: groupError(name, offsets[name].Err)}
+		case d.State != groupview.Dead && offsets[name].err != nil:
+			out[name] = groupview.Description{Err: groupError(name, offsets[name].err)}
 		default:
-			out[name] = description(&d, offsets[name].Fetched)
+			out[name] = description(&d, offsets[name].committed)
 		}
 	}
 	return out, nil
 }
 
-func description(d *kadm.DescribedGroup, offsets kadm.OffsetResponses) groupview.Description {
-	out := groupview.Description{
-		State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Protocol,
-		Committed: map[topicPartition]groupview.Commit{},
-	}
+func description(d *kadm.DescribedGroup, committed map[topicPartition]groupview.Commit) groupview.Description {
+	out := groupview.Description{State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Protocol, Committed: committed}
 	if c := d.Coordinator; c.Host != "" {
 		out.Coordinator = &groupview.Coordinator{Broker: c.NodeID, Address: c.Host + ":" + strconv.Itoa(int(c.Port))}
 	}
@@ -76,11 +73,6 @@ func description(d *kadm.DescribedGroup, offsets kadm.OffsetResponses) groupview
 		}
 		out.Members = append(out.Members, member)
 	}
-	offsets.Each(func(o kadm.OffsetResponse) {
-		if o.Err == nil && o.At >= 0 {
-			out.Committed[topicPartition{Topic: o.Topic, Partition: o.Partition}] = groupview.Commit{Offset: o.At}
-		}
-	})
 	return out
 }
 

@@ -42,6 +42,7 @@ type Explanation struct {
 	Assignor       string      `json:"assignor"`
 	Members        int         `json:"members"`
 	TotalLag       *int64      `json:"total_lag"`
+	LagAtLeast     bool        `json:"total_lag_at_least,omitempty"`
 	Text           string      `json:"text"`
 	Journal        bool        `json:"journal"`
 	SinceSeconds   float64     `json:"since_seconds"`
@@ -98,7 +99,8 @@ func (e *Evidence) Explain(limit int) *Explanation {
 		QuietRestarts: e.quietRestarts(), Now: e.Now, Since: e.Since,
 	}
 	if g := e.Group; g != nil {
-		out.State, out.ProtocolType, out.Assignor, out.Members, out.TotalLag = g.State, g.ProtocolType, g.Assignor, len(g.Members), g.TotalLag
+		out.State, out.ProtocolType, out.Assignor, out.Members = g.State, g.ProtocolType, g.Assignor, len(g.Members)
+		out.TotalLag, out.LagAtLeast = g.TotalLag, g.TotalLagAtLeast
 	}
 	if s := e.underWay(); s != nil {
 		text := s.reasons()
@@ -163,7 +165,7 @@ func lagText(g *groupview.Group) string {
 	case g.TotalLag == nil:
 		return "-"
 	case g.TotalLagAtLeast:
-		return fmt.Sprintf("more than %d, which is where the broker stopped counting", *g.TotalLag)
+		return fmt.Sprintf("at least %d, which is where the broker stopped counting", *g.TotalLag)
 	}
 	return strconv.FormatInt(*g.TotalLag, 10)
 }

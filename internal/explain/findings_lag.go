@@ -27,7 +27,7 @@ func (e *Evidence) lagWithoutMembers() []Finding {
 	}
 	waiting := words.Plural(int(*g.TotalLag), "record") + words.Verb(int(*g.TotalLag), " waits", " wait")
 	if g.TotalLagAtLeast {
-		waiting = "more than " + waiting
+		waiting = "at least " + waiting
 	}
 	text := fmt.Sprintf("The group has no members, and %s to be read.", waiting)
 	for _, entry := range slices.Backward(e.Entries) {

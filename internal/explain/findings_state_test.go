@@ -68,7 +68,7 @@ func TestAGroupWithLagAndNobodyToReadIt(t *testing.T) {
 	e.Entries = nil
 	e.Group.TotalLagAtLeast = true
 	lag = 100000
-	same(t, "the finding of a count that ended early", e.Findings()[0].Text, "The group has no members, and more than 100000 records wait to be read.")
+	same(t, "the finding of a count that ended early", e.Findings()[0].Text, "The group has no members, and at least 100000 records wait to be read.")
 	lag = 0
 	e.Group.TotalLagAtLeast = false
 	same(t, "without lag", ids(e), "")
