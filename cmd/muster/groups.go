@@ -95,13 +95,12 @@ func completeGroups(flags *clientFlags, limit int) cobra.CompletionFunc {
 	}
 }
 
-// completeTopicFlag completes a flag that takes the name of a topic.
-func completeTopicFlag(cmd *cobra.Command, flags *clientFlags, flag string) {
-	topics := completeTopics(flags, 0)
-	complete := func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return topics(cmd, nil, prefix)
+// completeFlag completes a flag as arguments are.
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	value := func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, nil, prefix)
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag, value); err != nil {
 		panic(err) // The flag is not defined.
 	}
 }

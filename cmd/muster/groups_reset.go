@@ -90,7 +90,7 @@ nothing is committed, new if nothing changes.`,
 	f.BoolVar(&flags.execute, "execute", false, "do it; without this nothing is changed")
 	cmd.MarkFlagsMutuallyExclusive("topic", "all-topics")
 	cmd.MarkFlagsMutuallyExclusive("to-earliest", "to-latest", "to-offset", "to-timestamp", "shift-by")
-	completeTopicFlag(cmd, &flags.clientFlags, "topic")
+	completeFlag(cmd, "topic", completeTopics(&flags.clientFlags, 0))
 	return cmd
 }
 
