@@ -37,7 +37,10 @@ build: ## Build bin/muster
 
 test: setup lint race e2e ## Run everything a change must pass: lint, all tests with the race detector, real clients
 
+# The other modules are not asked whether they are tidy: Go would first download
+# hundreds of modules that only tests of their dependencies need.
 lint: $(LINTER) ## Run go vet and golangci-lint (the first time builds the linter, which takes minutes)
+	@changes=$$(go mod tidy -diff 2>&1) || { echo "$$changes"; echo "go.mod is not tidy: run go mod tidy"; exit 1; }
 	go vet ./...
 	$(LINTER) run ./...
 	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && go vet ./... && $(CURDIR)/$(LINTER) run ./...; fi

@@ -7,7 +7,8 @@
 //	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()))
 //
 // Without further configuration the broker listens on a free port of 127.0.0.1
-// and keeps its records in memory. Any number of brokers can run in a process;
+// and keeps its records in memory, and groups begin as soon as a member joins:
+// group.initial.rebalance.delay.ms is 0 here, not Kafka's 3 s. Any number of brokers can run in a process;
 // they share nothing. Close leaves nothing behind: no goroutine, no port, and
 // of a data folder only what was stored in it.
 package muster
@@ -53,6 +54,9 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 			cfg.Listen = "127.0.0.1:0"
 		}
 		props["listeners"] = "PLAINTEXT://" + cfg.Listen
+	}
+	if _, ok := props["group.initial.rebalance.delay.ms"]; !ok {
+		props["group.initial.rebalance.delay.ms"] = "0"
 	}
 	switch {
 	case cfg.Redis != "" && cfg.Data != "":

@@ -21,6 +21,8 @@ type consumeFlags struct {
 	format     string
 	nullText   string
 	isolation  string
+	group      string
+	commit     bool
 }
 
 func consumeCommand() *cobra.Command {
@@ -32,6 +34,14 @@ func consumeCommand() *cobra.Command {
 have when the command starts, and exit. With --follow it goes on and prints
 records as they arrive, until it is interrupted. It is in no consumer group, and
 commits no offsets. Records of one partition are printed in order.
+
+With --group it joins a consumer group, prints the records of the partitions that
+it is given, and goes on until it is interrupted or has printed --count records;
+then it leaves the group. It begins at the committed offsets, and where there are
+none where --from says: beginning or end. Each assignment and each revocation is a
+line on stderr. It commits nothing, so that the group's offsets stay where they
+are, unless --commit is given: then it commits what it has printed, about once a
+second and before it gives up a partition.
 
 --from says where to start, in each partition:
   beginning      at the log start offset (the default)
@@ -59,7 +69,8 @@ produce --json-lines reads this.`,
   muster consume orders --follow --from end
   muster consume orders --from -10 --format '%p:%o %k=%v\n'
   muster consume orders --from @-1h --json | jq .value
-  muster consume orders --partition 2 --from 100 --count 1`,
+  muster consume orders --partition 2 --from 100 --count 1
+  muster consume orders --group billing --commit`,
 		Args:              someTopics,
 		ValidArgsFunction: completeTopics(&flags.clientFlags, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return consume(cmd, &flags, unique(args)) },
@@ -73,15 +84,21 @@ produce --json-lines reads this.`,
 	f.StringVar(&flags.format, "format", `%v\n`, "how to print a record, a `text` with % fields")
 	f.StringVar(&flags.nullText, "null-value", "", "`text` to print for a key or value that is null")
 	f.StringVar(&flags.isolation, "isolation", "read_uncommitted", "`level`: read_uncommitted, or read_committed to leave out records of open and aborted transactions")
+	f.StringVarP(&flags.group, "group", "g", "", "join the consumer group of that `name`")
+	f.BoolVar(&flags.commit, "commit", false, "commit what was printed, with --group")
 	cmd.MarkFlagsMutuallyExclusive("json", "format")
 	cmd.MarkFlagsMutuallyExclusive("json", "null-value")
 	completeValues(cmd, "from", "beginning", "end")
+	completeFlag(cmd, "group", completeGroups(&flags.clientFlags, 0))
 	completeValues(cmd, "isolation", "read_uncommitted", "read_committed")
 	return cmd
 }
 
 func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
 	start, err := parseFrom(flags.from)
+	if err == nil {
+		err = flags.checkGroup(cmd, start)
+	}
 	if err != nil {
 		return err
 	}
@@ -101,6 +118,9 @@ func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
 	write, err := newRecordWriter(out, flags)
 	if err != nil {
 		return err
+	}
+	if flags.group != "" {
+		return consumeInGroup(cmd, flags, topics, start, isolation, write, out.Flush)
 	}
 	ctx := cmd.Context()
 	client, err := flags.connect(ctx, consumerOptions(isolation)...)

@@ -131,7 +131,7 @@ func listed(l kadm.ListedOffsets, err error) (map[topicPartition]int64, error) {
 			if o.Err != nil {
 				return nil, topicError(o.Topic, o.Err, "")
 			}
-			out[topicPartition{o.Topic, o.Partition}] = o.Offset
+			out[topicPartition{Topic: o.Topic, Partition: o.Partition}] = o.Offset
 		}
 	}
 	return out, nil

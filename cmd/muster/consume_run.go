@@ -9,6 +9,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/groupview"
+	"muster/internal/words"
 )
 
 const (
@@ -18,10 +21,7 @@ const (
 	discoverInterval = 5 * time.Second
 )
 
-type topicPartition struct {
-	topic     string
-	partition int32
-}
+type topicPartition = groupview.TopicPartition
 
 // consumer prints the records of some partitions.
 type consumer struct {
@@ -70,14 +70,14 @@ func (c *consumer) open(ctx context.Context, start from) error {
 		c.ids[d.Topic] = d.ID
 		for _, p := range c.only {
 			if _, ok := d.Partitions[p]; !ok {
-				return fmt.Errorf("topic %s has no partition %d; it has %s", d.Topic, p, plural(len(d.Partitions), "partition"))
+				return fmt.Errorf("topic %s has no partition %d; it has %s", d.Topic, p, words.Plural(len(d.Partitions), "partition"))
 			}
 		}
 		for _, p := range d.Partitions.Sorted() {
 			if len(c.only) > 0 && !slices.Contains(c.only, p.Partition) {
 				continue
 			}
-			tp := topicPartition{d.Topic, p.Partition}
+			tp := topicPartition{Topic: d.Topic, Partition: p.Partition}
 			c.assign(assign, tp, c.startAt(tp, start, all[tp]), all[tp].end)
 		}
 	}
@@ -89,7 +89,7 @@ func (c *consumer) open(ctx context.Context, start from) error {
 func (c *consumer) startAt(tp topicPartition, start from, b bounds) int64 {
 	at := start.resolve(b)
 	if start.kind == fromOffset && start.n != at {
-		c.warn("%s-%d has the offsets %d to %d: starting at %d, not %d", tp.topic, tp.partition, b.start, b.end, at, start.n)
+		c.warn("%s-%d has the offsets %d to %d: starting at %d, not %d", tp.Topic, tp.Partition, b.start, b.end, at, start.n)
 	}
 	return at
 }
@@ -102,10 +102,10 @@ func (c *consumer) assign(assign map[string]map[int32]kgo.Offset, tp topicPartit
 		return
 	}
 	c.pending++
-	if assign[tp.topic] == nil {
-		assign[tp.topic] = map[int32]kgo.Offset{}
+	if assign[tp.Topic] == nil {
+		assign[tp.Topic] = map[int32]kgo.Offset{}
 	}
-	assign[tp.topic][tp.partition] = kgo.NewOffset().At(next)
+	assign[tp.Topic][tp.Partition] = kgo.NewOffset().At(next)
 }
 
 // run prints records until there are no more to print. An interrupt is the
@@ -164,7 +164,7 @@ func (c *consumer) print(fetches kgo.Fetches) (full bool, err error) {
 	}
 	for records := fetches.RecordIter(); !records.Done(); {
 		r := records.Next()
-		tp := topicPartition{r.Topic, r.Partition}
+		tp := topicPartition{Topic: r.Topic, Partition: r.Partition}
 		s := c.reading[tp]
 		if !c.follow && r.Offset >= s.end {
 			c.finish(tp)
@@ -191,7 +191,7 @@ func (c *consumer) finish(tp topicPartition) {
 	if s := c.reading[tp]; !s.done {
 		s.done = true
 		c.pending--
-		c.client.PauseFetchPartitions(map[string][]int32{tp.topic: {tp.partition}})
+		c.client.PauseFetchPartitions(map[string][]int32{tp.Topic: {tp.Partition}})
 	}
 }
 
@@ -215,7 +215,7 @@ func (c *consumer) discover(ctx context.Context) error {
 			return fmt.Errorf("topic %s was deleted and created again", d.Topic)
 		}
 		for _, p := range d.Partitions.Sorted() {
-			tp := topicPartition{d.Topic, p.Partition}
+			tp := topicPartition{Topic: d.Topic, Partition: p.Partition}
 			if c.reading[tp] == nil && len(c.only) == 0 {
 				c.assign(assign, tp, 0, 0)
 			}

@@ -27,7 +27,7 @@ func (c *consumer) skip(ctx context.Context) error {
 		}
 		s.next = max(s.next, starts[tp])
 		for s.next < s.end {
-			next, err := c.nextRecord(ctx, tp, details[tp.topic].ID, details[tp.topic].Partitions[tp.partition].Leader, s.next)
+			next, err := c.nextRecord(ctx, tp, details[tp.Topic].ID, details[tp.Topic].Partitions[tp.Partition].Leader, s.next)
 			if err != nil {
 				return err
 			}
@@ -47,9 +47,9 @@ func (c *consumer) skip(ctx context.Context) error {
 // all that was fetched is to be passed over, the offset after it.
 func (c *consumer) nextRecord(ctx context.Context, tp topicPartition, id [16]byte, leader int32, offset int64) (int64, error) {
 	part := kmsg.NewFetchRequestTopicPartition()
-	part.Partition, part.FetchOffset, part.PartitionMaxBytes = tp.partition, offset, 1<<20
+	part.Partition, part.FetchOffset, part.PartitionMaxBytes = tp.Partition, offset, 1<<20
 	topic := kmsg.NewFetchRequestTopic()
-	topic.Topic, topic.TopicID = tp.topic, id
+	topic.Topic, topic.TopicID = tp.Topic, id
 	topic.Partitions = append(topic.Partitions, part)
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxBytes = 1 << 20
@@ -63,15 +63,15 @@ func (c *consumer) nextRecord(ctx context.Context, tp topicPartition, id [16]byt
 	}
 	resp := answer.(*kmsg.FetchResponse)
 	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return 0, fmt.Errorf("the broker did not answer for %s-%d", tp.topic, tp.partition)
+		return 0, fmt.Errorf("the broker did not answer for %s-%d", tp.Topic, tp.Partition)
 	}
 	opts := kgo.ProcessFetchPartitionOpts{
-		KeepControlRecords: true, Offset: offset, IsolationLevel: c.isolation, Topic: tp.topic, Partition: tp.partition,
+		KeepControlRecords: true, Offset: offset, IsolationLevel: c.isolation, Topic: tp.Topic, Partition: tp.Partition,
 	}
 	fetched, next := kgo.ProcessFetchPartition(opts, &resp.Topics[0].Partitions[0], kgo.DefaultDecompressor(), nil)
 	switch {
 	case fetched.Err != nil:
-		return 0, topicError(tp.topic, fetched.Err, "")
+		return 0, topicError(tp.Topic, fetched.Err, "")
 	case len(fetched.Records) > 0:
 		return fetched.Records[0].Offset, nil
 	}

@@ -259,7 +259,7 @@ func TestConsumeEndsThoughRecordsWereDeletedMeanwhile(t *testing.T) {
 	}
 	// The consumer believes in the offsets 0 to 3, as it did before.
 	assign := map[string]map[int32]kgo.Offset{}
-	c.assign(assign, topicPartition{"a", 0}, 0, 3)
+	c.assign(assign, topicPartition{Topic: "a", Partition: 0}, 0, 3)
 	c.client.AddConsumePartitions(assign)
 	if err := c.run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -276,13 +276,13 @@ func TestNextRecordFindsTheRecordOrTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for offset := range int64(4) {
-		next, err := c.nextRecord(t.Context(), topicPartition{"a", 0}, topics["a"].ID, 1, offset)
+		next, err := c.nextRecord(t.Context(), topicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, offset)
 		if err != nil {
 			t.Fatal(err)
 		}
 		same(t, "the next record", next, offset)
 	}
-	if _, err := c.nextRecord(t.Context(), topicPartition{"a", 0}, topics["a"].ID, 1, 99); err == nil {
+	if _, err := c.nextRecord(t.Context(), topicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, 99); err == nil {
 		t.Error("an offset beyond the end is no error")
 	}
 }

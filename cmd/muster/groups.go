@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/groupview"
 )
 
 func groupsCommand() *cobra.Command {
@@ -60,15 +62,10 @@ func someGroups(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// noGroupError says that there is no group of that name.
-type noGroupError struct{ name string }
-
-func (e *noGroupError) Error() string { return fmt.Sprintf("there is no group %q", e.name) }
-
 // groupError is the error that a broker answered for a group.
 func groupError(name string, err error) error {
 	if errors.Is(err, kerr.GroupIDNotFound) {
-		return &noGroupError{name}
+		return &groupview.NoGroupError{Name: name}
 	}
 	return fmt.Errorf("group %s: %w", name, plain(err))
 }
@@ -98,13 +95,12 @@ func completeGroups(flags *clientFlags, limit int) cobra.CompletionFunc {
 	}
 }
 
-// completeTopicFlag completes a flag that takes the name of a topic.
-func completeTopicFlag(cmd *cobra.Command, flags *clientFlags, flag string) {
-	topics := completeTopics(flags, 0)
-	complete := func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		return topics(cmd, nil, prefix)
+// completeFlag completes a flag as arguments are.
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	value := func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, nil, prefix)
 	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(flag, value); err != nil {
 		panic(err) // The flag is not defined.
 	}
 }

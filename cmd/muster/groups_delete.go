@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/words"
 )
 
 func groupsDeleteCommand() *cobra.Command {
@@ -41,7 +43,7 @@ if there is none).`,
 
 func deleteGroups(cmd *cobra.Command, client *clientFlags, names []string, yes bool) error {
 	if !yes {
-		question := fmt.Sprintf("Delete %s (%s) with all committed offsets?", plural(len(names), "group"), strings.Join(names, ", "))
+		question := fmt.Sprintf("Delete %s (%s) with all committed offsets?", words.Plural(len(names), "group"), strings.Join(names, ", "))
 		if err := confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question, isTerminal(cmd.InOrStdin())); err != nil {
 			return err
 		}
@@ -90,8 +92,8 @@ func nonEmptyError(ctx context.Context, admin *kadm.Client, name string) error {
 		return fmt.Errorf("group %s has members; stop them first", name)
 	}
 	var who []string
-	for _, m := range newGroupState(&d).Members {
+	for _, m := range description(&d, nil).Members {
 		who = append(who, m.String())
 	}
-	return fmt.Errorf("group %s has %s: %s; stop %s first", name, plural(len(who), "member"), list(who), verb(len(who), "it", "them"))
+	return fmt.Errorf("group %s has %s: %s; stop %s first", name, words.Plural(len(who), "member"), words.List(who), words.Verb(len(who), "it", "them"))
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"muster/internal/groupview"
+	"muster/internal/words"
 )
 
 func groupsDescribeCommand() *cobra.Command {
@@ -22,17 +25,23 @@ that they are assigned, and every partition with its lag.
 
 COMMITTED is the offset that the group reads next. END is the high watermark. LAG
 is max(END - max(COMMITTED, log start offset), 0): the records that are there to
-be read. LAG TIME is the age of the first of them, 0s if there is none. OWNER is
-the member that the partition is assigned to, as in MEMBER, with its id cut short.
+be read. Where offsets have gaps (topics in Redis, in layout stream) a muster
+broker counts them, up to a limit: 100000+ is that many or more. LAG TIME is the
+age of the first of them, 0s if there is none. OWNER is the member that the
+partition is assigned to, as in MEMBER, with its id cut short.
 
-What is not known is shown as -. During a rebalance brokers do not tell what
-members are assigned; offsets and lag are shown all the same.
+What is not known is shown as -. A partition without a committed offset has no lag
+and is not in the total: where a consumer begins there depends on its
+auto.offset.reset, and some topics are read and never committed. During a
+rebalance brokers do not tell what members are assigned; offsets and lag are shown
+all the same.
 
 With --json it prints an array of objects with the fields name, state,
 protocol_type, assignor, coordinator (broker, address), members (member_id,
 client_id, host, instance_id, topics, assigned), partitions (topic, partition,
-committed, log_start_offset, log_end_offset, lag, lag_seconds, owner) and
-total_lag. What is unknown is null.`,
+committed, log_start_offset, log_end_offset, lag, lag_at_least, lag_seconds,
+owner), total_lag, total_lag_at_least and uncommitted_partitions. What is unknown
+is null; lag_at_least and total_lag_at_least are there if they are true.`,
 		Example: `  muster groups describe billing
   muster groups describe billing --only-with-lag
   muster groups describe billing --json | jq '.[].partitions[] | select(.lag_seconds > 60)'`,
@@ -43,7 +52,7 @@ total_lag. What is unknown is null.`,
 		},
 	}
 	client.add(cmd, "print a JSON array")
-	cmd.Flags().BoolVar(&withLag, "only-with-lag", false, "leave out partitions that have been read to the end")
+	cmd.Flags().BoolVar(&withLag, "only-with-lag", false, "leave out partitions that have been read to the end, or have no committed offset")
 	return cmd
 }
 
@@ -54,26 +63,27 @@ func describeGroups(cmd *cobra.Command, flags *clientFlags, names []string, with
 		return err
 	}
 	defer client.Close()
-	states, errs, err := newGroupLoader(client).load(ctx, names)
+	loader := newGroupLoader(flags, client)
+	states, errs, err := loader.Load(ctx, names)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	groups := []*groupState{}
+	groups := []*groupview.Group{}
 	for _, name := range names {
 		g := states[name]
 		if g == nil {
 			failed = append(failed, errs[name])
 			continue
 		}
-		if err := g.addLagSeconds(ctx, flags); err != nil {
+		if err := loader.AddLagSeconds(ctx, g, time.Now()); err != nil {
 			return err
 		}
 		groups = append(groups, g)
 	}
 	for _, g := range groups {
 		if withLag {
-			g.keepLagging()
+			g.KeepLagging()
 		}
 	}
 	if flags.json {
@@ -84,18 +94,7 @@ func describeGroups(cmd *cobra.Command, flags *clientFlags, names []string, with
 	return errors.Join(append(failed, err)...)
 }
 
-// keepLagging drops the partitions that have been read to the end.
-func (g *groupState) keepLagging() {
-	kept := []groupPartition{}
-	for _, p := range g.Partitions {
-		if p.Lag == nil || *p.Lag > 0 {
-			kept = append(kept, p)
-		}
-	}
-	g.Partitions = kept
-}
-
-func printGroups(w io.Writer, groups []*groupState, withLag bool) error {
+func printGroups(w io.Writer, groups []*groupview.Group, withLag bool) error {
 	var out strings.Builder
 	for i, g := range groups {
 		if i > 0 {
@@ -111,20 +110,31 @@ func printGroups(w io.Writer, groups []*groupState, withLag bool) error {
 	return err
 }
 
-func printGroupHead(w io.Writer, g *groupState) {
+func printGroupHead(w io.Writer, g *groupview.Group) {
 	coordinator := "-"
 	if c := g.Coordinator; c != nil {
 		coordinator = fmt.Sprintf("broker %d at %s", c.Broker, c.Address)
 	}
 	fmt.Fprintf(w, "Group:        %s\n", g.Name)
 	fmt.Fprintf(w, "State:        %s\n", g.State)
-	fmt.Fprintf(w, "Protocol:     %s\n", g.protocol())
+	fmt.Fprintf(w, "Protocol:     %s\n", formatProtocol(g.ProtocolType, g.Assignor))
 	fmt.Fprintf(w, "Coordinator:  %s\n", coordinator)
 	fmt.Fprintf(w, "Members:      %d\n", len(g.Members))
-	fmt.Fprintf(w, "Total lag:    %s\n", orDash(g.TotalLag, formatInt))
+	fmt.Fprintf(w, "Total lag:    %s\n", formatLag(g.TotalLag, g.TotalLagAtLeast))
 }
 
-func printMembers(w io.Writer, members []groupMember) error {
+// formatProtocol words the protocol type with the assignor.
+func formatProtocol(protocolType, assignor string) string {
+	switch {
+	case protocolType == "":
+		return "-"
+	case assignor == "":
+		return protocolType
+	}
+	return protocolType + "/" + assignor
+}
+
+func printMembers(w io.Writer, members []groupview.Member) error {
 	if len(members) == 0 {
 		return nil
 	}
@@ -135,13 +145,13 @@ func printMembers(w io.Writer, members []groupMember) error {
 		if m.Instance != nil {
 			instance = *m.Instance
 		}
-		t.add(m.Member, m.ClientID, m.Host, instance, formatAssigned(m.Assigned))
+		t.add(m.ID, m.ClientID, m.Host, instance, formatAssigned(m.Assigned))
 	}
 	return t.print(w)
 }
 
 // formatAssigned words an assignment: orders:0-3,7 users:1.
-func formatAssigned(assigned []assignedTopic) string {
+func formatAssigned(assigned []groupview.Assigned) string {
 	var out []string
 	for _, t := range assigned {
 		if len(t.Partitions) > 0 {
@@ -175,7 +185,7 @@ func formatRanges(numbers []int32) string {
 	return strings.Join(out, ",")
 }
 
-func printGroupPartitions(w io.Writer, g *groupState, withLag bool) error {
+func printGroupPartitions(w io.Writer, g *groupview.Group, withLag bool) error {
 	fmt.Fprintln(w)
 	if len(g.Partitions) == 0 {
 		if withLag {
@@ -185,43 +195,48 @@ func printGroupPartitions(w io.Writer, g *groupState, withLag bool) error {
 		}
 		return nil
 	}
-	names := g.shortNames()
+	names := g.ShortNames()
 	t := newTable("TOPIC", ">PARTITION", ">COMMITTED", ">END", ">LAG", ">LAG TIME", "OWNER")
 	for _, p := range g.Partitions {
 		owner := "-"
 		if p.Owner != nil {
 			owner = names[*p.Owner]
 		}
-		t.add(p.Topic, p.Partition, orDash(p.Committed, formatInt), orDash(p.LogEnd, formatInt), orDash(p.Lag, formatInt), formatLagTime(p.LagSeconds), owner)
+		t.add(p.Topic, p.Partition, orDash(p.Committed, formatInt), orDash(p.LogEnd, formatInt), formatLag(p.Lag, p.LagAtLeast), formatLagTime(p.LagSeconds), owner)
 	}
 	return t.print(w)
+}
+
+// formatLag words a lag, which may be a least one.
+func formatLag(lag *int64, atLeast bool) string {
+	if atLeast {
+		return orDash(lag, formatInt) + "+"
+	}
+	return orDash(lag, formatInt)
 }
 
 func formatLagTime(seconds *float64) string {
 	if seconds == nil {
 		return "-"
 	}
-	return formatDuration(time.Duration(*seconds * float64(time.Second)).Round(time.Second))
+	return words.Duration(time.Duration(*seconds * float64(time.Second)).Round(time.Second))
 }
 
 // printGroupNotes says what in the table would mislead without it.
-func printGroupNotes(w io.Writer, g *groupState) {
-	uncommitted, deleted := 0, 0
+func printGroupNotes(w io.Writer, g *groupview.Group) {
+	deleted := 0
 	for _, p := range g.Partitions {
-		switch {
-		case p.Committed == nil && p.Lag != nil && *p.Lag > 0:
-			uncommitted++
-		case p.Committed != nil && p.LogStart != nil && *p.Committed < *p.LogStart:
+		if p.Committed != nil && p.LogStart != nil && *p.Committed < *p.LogStart {
 			deleted++
 		}
 	}
-	if g.rebalances() {
+	if g.Rebalances() {
 		fmt.Fprintln(w, "\nA rebalance is under way, so the broker does not tell which partitions members have.")
 	}
-	if uncommitted > 0 {
-		fmt.Fprintf(w, "\n%s lag but no commit: the lag counts from the log start. Whether a\nconsumer begins there depends on its auto.offset.reset.\n", plural(uncommitted, "partition")+verb(uncommitted, " has", " have"))
+	if n := g.Uncommitted; n > 0 {
+		fmt.Fprintf(w, "\n%s no committed offset, and %s not in the lag.\n", words.Plural(n, "partition")+words.Verb(n, " has", " have"), words.Verb(n, "is", "are"))
 	}
 	if deleted > 0 {
-		fmt.Fprintf(w, "\n%s a committed offset below the log start: the records between were\ndeleted before the group read them, and are not in the lag.\n", plural(deleted, "partition")+verb(deleted, " has", " have"))
+		fmt.Fprintf(w, "\n%s a committed offset below the log start: the records between were\ndeleted before the group read them, and are not in the lag.\n", words.Plural(deleted, "partition")+words.Verb(deleted, " has", " have"))
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/explain"
+	"muster/internal/groupview"
 )
 
 // patience is how long tests wait for what must happen.
@@ -92,24 +95,24 @@ func records(partition, n int, age time.Duration) string {
 }
 
 // describe returns a group.
-func (s *shell) describe(group string) groupState {
+func (s *shell) describe(group string) groupview.Group {
 	s.t.Helper()
 	r := s.run("groups", "describe", group, "--json")
 	r.ok()
-	return decode[[]groupState](r)[0]
+	return decode[[]groupview.Group](r)[0]
 }
 
 // stable waits until a group is Stable with so many members.
-func (s *shell) stable(group string, members int) groupState {
+func (s *shell) stable(group string, members int) groupview.Group {
 	s.t.Helper()
-	var out groupState
+	var out groupview.Group
 	eventually(s.t, func() error {
 		r := s.run("groups", "describe", group, "--json")
 		if r.code != exitOK {
 			return errors.New(r.err)
 		}
-		out = decode[[]groupState](r)[0]
-		if out.State != stateStable || len(out.Members) != members {
+		out = decode[[]groupview.Group](r)[0]
+		if out.State != groupview.Stable || len(out.Members) != members {
 			return fmt.Errorf("group %s is %s with %d members", group, out.State, len(out.Members))
 		}
 		return nil
@@ -118,15 +121,15 @@ func (s *shell) stable(group string, members int) groupState {
 }
 
 // explained waits until explain is what check wants, and returns it in prose too.
-func (s *shell) explained(group string, check func(explainedGroup) bool) (explainedGroup, string) {
+func (s *shell) explained(group string, check func(explain.Explanation) bool) (explain.Explanation, string) {
 	s.t.Helper()
-	var out explainedGroup
+	var out explain.Explanation
 	eventually(s.t, func() error {
 		r := s.run("groups", "explain", group, "--json")
 		if r.code != exitOK {
 			return errors.New(r.err)
 		}
-		if out = decode[explainedGroup](r); !check(out) {
+		if out = decode[explain.Explanation](r); !check(out) {
 			return fmt.Errorf("explain says %s", r.stdout)
 		}
 		return nil
@@ -148,7 +151,7 @@ func says(t *testing.T, text string, wants ...string) {
 }
 
 // found says whether there is a finding of that id.
-func found(x explainedGroup, id string) bool {
+func found(x explain.Explanation, id string) bool {
 	for _, f := range x.Findings {
 		if f.ID == id && f.Text != "" && f.Change != "" {
 			return true
@@ -179,7 +182,7 @@ func (s *shell) rawMember(group string, session time.Duration, topics ...string)
 // partitions to itself.
 func (m *rawMember) join(ctx context.Context) error {
 	req := kmsg.NewPtrJoinGroupRequest()
-	req.Group, req.MemberID, req.InstanceID, req.ProtocolType = m.group, m.id, m.instance, typeConsumer
+	req.Group, req.MemberID, req.InstanceID, req.ProtocolType = m.group, m.id, m.instance, groupview.Consumer
 	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = int32(m.session.Milliseconds()), int32(patience.Milliseconds())
 	subscription := kmsg.NewConsumerMemberMetadata()
 	subscription.Topics = m.topics
@@ -244,7 +247,7 @@ func commit(t *testing.T, client *kgo.Client, group, topic string, offset int64)
 
 func groupName(i int) string { return fmt.Sprintf("g-%04d", i) }
 
-func wantState(g groupState, state string) error {
+func wantState(g groupview.Group, state string) error {
 	if g.State != state {
 		return fmt.Errorf("group %s is %s, not %s", g.Name, g.State, state)
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"muster/internal/explain"
+	"muster/internal/journal"
+	"muster/internal/words"
 )
 
 // historyFlags are the flags of muster groups history.
@@ -75,15 +78,15 @@ func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
 		return err
 	}
 	if !flags.all && !flags.json {
-		entries = withoutStarts(entries)
+		entries = explain.WithoutStarts(entries)
 	}
 	if left := len(entries) - flags.limit; flags.limit > 0 && left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d earlier %s left out; --limit shows more\n", left, verb(left, "entry is", "entries are"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d earlier %s left out; --limit shows more\n", left, words.Verb(left, "entry is", "entries are"))
 		entries = entries[left:]
 	}
 	show := flags.printer(cmd.OutOrStdout())
 	if len(entries) == 0 && !flags.follow {
-		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about a group %q in the last %s; --since looks further back\n", name, formatDuration(since))
+		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about a group %q in the last %s; --since looks further back\n", name, words.Duration(since))
 		return nil
 	}
 	if err := show(entries); err != nil {
@@ -96,7 +99,7 @@ func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
 }
 
 // followJournal shows entries until the user has seen enough.
-func followJournal(ctx context.Context, j *journal, show func([]journalEntry) error) error {
+func followJournal(ctx context.Context, j *journalReader, show func([]explain.Entry) error) error {
 	for {
 		entries, err := j.poll(ctx)
 		if err == nil {
@@ -111,32 +114,14 @@ func followJournal(ctx context.Context, j *journal, show func([]journalEntry) er
 	}
 }
 
-// withoutStarts drops the start of each rebalance that has settled: its end says
-// all that the start does.
-func withoutStarts(entries []journalEntry) []journalEntry {
-	var began time.Time // When the rebalance began whose end comes next.
-	out := make([]journalEntry, 0, len(entries))
-	for i := range slices.Backward(entries) {
-		e := &entries[i]
-		if e.Kind == entrySettled {
-			began = e.Started
-		}
-		if e.Kind != entryStarted || began.IsZero() || e.Time.Before(began) {
-			out = append(out, *e)
-		}
-	}
-	slices.Reverse(out)
-	return out
-}
-
 // historyRow is the form of a line. The widths are fixed, so that lines can be
 // printed as they come; what has no end is last.
 const historyRow = "%-19s  %-8s  %10v  %7s  %5s  %7s  %s\n"
 
 // printer returns a function that shows entries.
-func (f *historyFlags) printer(w io.Writer) func([]journalEntry) error {
+func (f *historyFlags) printer(w io.Writer) func([]explain.Entry) error {
 	titled := false
-	return func(entries []journalEntry) error {
+	return func(entries []explain.Entry) error {
 		var out strings.Builder
 		if !titled && !f.json {
 			fmt.Fprintf(&out, historyRow, "TIME", "WHAT", "GENERATION", "TOOK", "MOVED", "MEMBERS", "WHY")
@@ -144,10 +129,10 @@ func (f *historyFlags) printer(w io.Writer) func([]journalEntry) error {
 		}
 		for i := range entries {
 			if f.json {
-				out.Write(entries[i].raw)
+				out.Write(entries[i].Raw)
 				out.WriteByte('\n')
 			} else {
-				entries[i].row(&out)
+				writeHistoryRow(&out, &entries[i])
 			}
 		}
 		_, err := io.WriteString(w, out.String())
@@ -155,26 +140,26 @@ func (f *historyFlags) printer(w io.Writer) func([]journalEntry) error {
 	}
 }
 
-// row words an entry as a line of the table.
-func (e *journalEntry) row(w io.Writer) {
-	what, took, moved, members := e.Kind, "-", "-", "-"
+// writeHistoryRow words an entry as a line of the table.
+func writeHistoryRow(w io.Writer, e *explain.Entry) {
+	what, took, moved, members := string(e.Kind), "-", "-", "-"
 	switch e.Kind {
-	case entryStarted:
+	case journal.KindStarted:
 		what = "started"
-	case entrySettled:
-		what, took = "settled", formatDuration(e.took())
+	case journal.KindSettled:
+		what, took = "settled", words.Duration(e.Took())
 		moved = strconv.Itoa(e.MoveN)
 		members = fmt.Sprintf("%d→%d", e.Before, e.After)
-	case entryReplaced:
+	case journal.KindReplaced:
 		what = "replaced"
-	case entryFenced:
+	case journal.KindFenced:
 		what = "fenced"
-	case entryLoaded:
+	case journal.KindLoaded:
 		what, members = "loaded", strconv.Itoa(e.After)
-	case entryDeleted:
+	case journal.KindDeleted:
 		what = "deleted"
-	case entryOffsetsReset, entryOffsetsDeleted, entryOffsetsExpired:
+	case journal.KindOffsetsReset, journal.KindOffsetsDeleted, journal.KindOffsetsExpired:
 		what = "offsets"
 	}
-	fmt.Fprintf(w, historyRow, e.Time.Local().Format(time.DateTime), what, e.Generation, took, moved, members, e.short())
+	fmt.Fprintf(w, historyRow, e.Time.Local().Format(time.DateTime), what, e.Generation, took, moved, members, e.Line())
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"muster"
+	"muster/internal/journal"
 )
 
 // history waits until a group's journal has so many lines, and returns them. The
@@ -48,7 +48,7 @@ func TestGroupsHistory(t *testing.T) {
 	says(t, r.err, `the journal says nothing about a group "other" in the last 1d`)
 
 	for _, line := range s.history(5, "g", "--json") {
-		var e journalEntry
+		var e journal.Entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Group != "g" || e.Kind == "" || e.Time.IsZero() {
 			t.Errorf("%s: %v", line, err)
 		}
@@ -99,21 +99,4 @@ func TestGroupsHistorySurvivesARestart(t *testing.T) {
 	after := s.history(4, "g")
 	same(t, "the first entry", after[1], before[1])
 	says(t, after[3], "removed: raw-")
-}
-
-func TestWithoutStartsKeepsTheStartOfWhatNeverEnded(t *testing.T) {
-	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
-	entries := []journalEntry{
-		{Kind: entryStarted, Time: at(1)}, // The broker died.
-		{Kind: entryStarted, Time: at(5)},
-		{Kind: entryStarted, Time: at(6)}, // It had to start over.
-		{Kind: entrySettled, Time: at(7), Started: at(5)},
-		{Kind: entryReplaced, Time: at(8)},
-		{Kind: entryStarted, Time: at(9)}, // It is under way.
-	}
-	var got []string
-	for _, e := range withoutStarts(entries) {
-		got = append(got, fmt.Sprintf("%d:%s", e.Time.Unix(), e.Kind))
-	}
-	same(t, "what is left", strings.Join(got, " "), "1:rebalance-started 7:rebalance-settled 8:static-member-replaced 9:rebalance-started")
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/groupview"
 )
 
 // groupBatch is how many groups we ask for at a time, so that neither the
@@ -28,6 +30,8 @@ type listedGroup struct {
 	Members      *int64   `json:"members"`
 	Topics       []string `json:"topics"`
 	TotalLag     *int64   `json:"total_lag"`
+	AtLeast      bool     `json:"total_lag_at_least,omitempty"`
+	Uncommitted  *int64   `json:"uncommitted_partitions"`
 	Error        *string  `json:"error"`
 }
 
@@ -53,12 +57,14 @@ func groupsListCommand() *cobra.Command {
 TOTAL LAG is the sum over all partitions of
   max(high watermark - max(committed offset, log start offset), 0)
 that is, of the records that are there to be read. It is told during a rebalance
-too. A partition without a commit counts from its log start if the group reads
-its topic. What the broker does not tell is shown as -.
+too. UNCOMMITTED is how many partitions the group reads without having committed
+an offset; they are not in the lag. Records in Redis, in layout stream, are counted
+up to a limit: 100000+ is that many or more. What the broker does not tell is
+shown as -.
 
 With --json it prints an array of objects with the fields name, state,
-protocol_type, assignor, members, topics, total_lag and error; members and
-total_lag are null if unknown, and then error says why.`,
+protocol_type, assignor, members, topics, total_lag, uncommitted_partitions and
+error, and total_lag_at_least if it is true; what is unknown is null, and then error says why.`,
 		Example: `  muster groups list
   muster groups list '^billing' --only-with-lag
   muster groups list --state PreparingRebalance,CompletingRebalance
@@ -83,7 +89,7 @@ total_lag are null if unknown, and then error says why.`,
 	f.BoolVar(&flags.withLag, "only-with-lag", false, "leave out groups that have read everything")
 	f.StringVar(&flags.sort, "sort", "name", "`order`: name, lag or members, the largest first")
 	f.IntVarP(&flags.limit, "limit", "n", 0, "list at most `N` groups; 0 for no limit")
-	completeValues(cmd, "state", stateStable, stateEmpty, statePreparing, stateCompleting)
+	completeValues(cmd, "state", groupview.Stable, groupview.Empty, groupview.Preparing, groupview.Completing)
 	completeValues(cmd, "sort", "name", "lag", "members")
 	return cmd
 }
@@ -104,8 +110,7 @@ func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
 		return err
 	}
 	defer client.Close()
-	loader := newGroupLoader(client)
-	found, err := loader.admin.ListGroups(ctx)
+	found, err := kadm.NewClient(client).ListGroups(ctx)
 	if err != nil {
 		return plain(err)
 	}
@@ -114,7 +119,7 @@ func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
 			delete(found, name)
 		}
 	}
-	groups, left, err := flags.collect(ctx, loader, found)
+	groups, left, err := flags.collect(ctx, newGroupLoader(&flags.clientFlags, client), found)
 	if err != nil {
 		return err
 	}
@@ -149,14 +154,14 @@ func (f *listGroupsFlags) wantsState(state string) bool {
 
 // collect loads groups, a batch at a time, until there are as many as wanted. It
 // says whether the limit left some out.
-func (f *listGroupsFlags) collect(ctx context.Context, loader *groupLoader, found kadm.ListedGroups) (groups []listedGroup, left bool, err error) {
+func (f *listGroupsFlags) collect(ctx context.Context, loader *groupview.Loader, found kadm.ListedGroups) (groups []listedGroup, left bool, err error) {
 	groups = []listedGroup{}
 	inOrder := f.sort == "name"
 	for names := range slices.Chunk(found.Groups(), groupBatch) {
 		if inOrder && f.limit > 0 && len(groups) > f.limit {
 			break
 		}
-		states, failed, err := loader.load(ctx, names)
+		states, failed, err := loader.Load(ctx, names)
 		if err != nil {
 			return nil, false, err
 		}
@@ -190,10 +195,10 @@ func compareKnown(a, b *int64) int {
 	return cmp.Compare(value(b), value(a))
 }
 
-func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
+func newListedGroup(l kadm.ListedGroup, g *groupview.Group, err error) listedGroup {
 	out := listedGroup{Name: l.Group, State: l.State, ProtocolType: l.ProtocolType, Topics: []string{}}
 	if g == nil {
-		var none *noGroupError
+		var none *groupview.NoGroupError
 		if errors.As(err, &none) { // It was there a moment ago.
 			err = fmt.Errorf("group %s cannot be described: its protocol is not the classic one, or it has just been deleted", l.Group)
 		}
@@ -201,17 +206,17 @@ func newListedGroup(l kadm.ListedGroup, g *groupState, err error) listedGroup {
 		out.Error = &text
 		return out
 	}
-	members := int64(len(g.Members))
+	members, uncommitted := int64(len(g.Members)), int64(g.Uncommitted)
 	out.State, out.ProtocolType, out.Assignor = g.State, g.ProtocolType, g.Assignor
-	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.topics()...), g.TotalLag
+	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.Topics()...), g.TotalLag
+	out.AtLeast, out.Uncommitted = g.TotalLagAtLeast, &uncommitted
 	return out
 }
 
 func printGroupList(w io.Writer, groups []listedGroup) error {
-	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG")
+	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG", ">UNCOMMITTED")
 	for _, g := range groups {
-		protocol := (&groupState{ProtocolType: g.ProtocolType, Assignor: g.Assignor}).protocol()
-		t.add(g.Name, g.State, protocol, orDash(g.Members, formatInt), len(g.Topics), orDash(g.TotalLag, formatInt))
+		t.add(g.Name, g.State, formatProtocol(g.ProtocolType, g.Assignor), orDash(g.Members, formatInt), len(g.Topics), formatLag(g.TotalLag, g.AtLeast), orDash(g.Uncommitted, formatInt))
 	}
 	return t.print(w)
 }

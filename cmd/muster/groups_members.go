@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/groupview"
 )
 
 // removeFlags are the flags of muster groups members remove.
@@ -71,18 +73,18 @@ and error (null if there is none).`,
 	f.StringVar(&flags.reason, "reason", "removed with muster groups members remove", "`text` for the group journal, and for the logs of other brokers")
 	cmd.MarkFlagsMutuallyExclusive("all", "instance-id")
 	cmd.MarkFlagsMutuallyExclusive("all", "member")
-	flags.complete(cmd, "instance-id", func(m *groupMember) string {
+	flags.complete(cmd, "instance-id", func(m *groupview.Member) string {
 		if m.Instance == nil {
 			return ""
 		}
 		return *m.Instance
 	})
-	flags.complete(cmd, "member", func(m *groupMember) string { return m.Member })
+	flags.complete(cmd, "member", func(m *groupview.Member) string { return m.ID })
 	return cmd
 }
 
 // complete completes a flag with what value returns for each member.
-func (f *removeFlags) complete(cmd *cobra.Command, flag string, value func(*groupMember) string) {
+func (f *removeFlags) complete(cmd *cobra.Command, flag string, value func(*groupview.Member) string) {
 	complete := func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
@@ -91,7 +93,7 @@ func (f *removeFlags) complete(cmd *cobra.Command, flag string, value func(*grou
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		defer client.Close()
-		g, err := newGroupLoader(client).one(ctx, args[0])
+		g, err := newGroupLoader(&f.clientFlags, client).One(ctx, args[0])
 		if err != nil || g == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -118,12 +120,12 @@ func removeMembers(cmd *cobra.Command, flags *removeFlags, name string) error {
 		return err
 	}
 	defer client.Close()
-	g, err := newGroupLoader(client).one(ctx, name)
+	g, err := newGroupLoader(&flags.clientFlags, client).One(ctx, name)
 	switch {
 	case err != nil:
 		return err
 	case g == nil:
-		return &noGroupError{name}
+		return &groupview.NoGroupError{Name: name}
 	case flags.all && len(g.Members) == 0:
 		fmt.Fprintf(cmd.ErrOrStderr(), "group %s has no members\n", name)
 	}
@@ -152,7 +154,7 @@ func removeMembers(cmd *cobra.Command, flags *removeFlags, name string) error {
 
 // leavers returns the members to remove. A static member is known by its
 // instance id, also when it has just restarted under another member id.
-func (f *removeFlags) leavers(g *groupState) []kmsg.LeaveGroupRequestMember {
+func (f *removeFlags) leavers(g *groupview.Group) []kmsg.LeaveGroupRequestMember {
 	var out []kmsg.LeaveGroupRequestMember
 	add := func(member string, instance *string) {
 		m := kmsg.NewLeaveGroupRequestMember()
@@ -170,7 +172,7 @@ func (f *removeFlags) leavers(g *groupState) []kmsg.LeaveGroupRequestMember {
 			if m.Instance != nil {
 				add("", m.Instance)
 			} else {
-				add(m.Member, nil)
+				add(m.ID, nil)
 			}
 		}
 	}

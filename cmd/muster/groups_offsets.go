@@ -4,8 +4,12 @@ import (
 	"context"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/groupview"
+	"muster/internal/protocol"
 )
 
 // The timestamps that stand for the ends of a partition in ListOffsets.
@@ -13,60 +17,6 @@ const (
 	atLogEnd   = -1
 	atLogStart = -2
 )
-
-// topicLogs knows the partitions of topics and where their logs begin and end.
-// It asks for each topic once, also when a thousand groups read it.
-type topicLogs struct {
-	client *kgo.Client
-	admin  *kadm.Client
-	count  map[string]int // Partitions of a topic, 0 if there is no such topic.
-	bounds map[topicPartition]bounds
-}
-
-func newTopicLogs(client *kgo.Client) *topicLogs {
-	return &topicLogs{client, kadm.NewClient(client), map[string]int{}, map[topicPartition]bounds{}}
-}
-
-// load asks for those topics that are not known yet.
-func (l *topicLogs) load(ctx context.Context, topics []string) error {
-	var missing []string
-	for _, topic := range topics {
-		if _, known := l.count[topic]; !known && topic != "" {
-			l.count[topic] = 0
-			missing = append(missing, topic)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	details, err := l.admin.ListTopicsWithInternal(ctx, missing...)
-	if err != nil {
-		return plain(err)
-	}
-	set := kadm.TopicsSet{}
-	for _, d := range details {
-		if d.Err == nil {
-			l.count[d.Topic] = len(d.Partitions)
-			set.Add(d.Topic, d.Partitions.Numbers()...)
-		}
-	}
-	// First the start and then the end, so that a log never seems to end before
-	// it begins.
-	starts, err := listOffsets(ctx, l.client, set, atLogStart)
-	if err != nil {
-		return err
-	}
-	ends, err := listOffsets(ctx, l.client, set, atLogEnd)
-	if err != nil {
-		return err
-	}
-	for tp, start := range starts {
-		if end, ok := ends[tp]; ok {
-			l.bounds[tp] = bounds{start: start, end: max(end, start)}
-		}
-	}
-	return nil
-}
 
 // listOffsets asks for the offset of a time in partitions, those of internal
 // topics too. A partition that has no answer, or no record of that time or
@@ -98,7 +48,7 @@ func listOffsets(ctx context.Context, client *kgo.Client, set kadm.TopicsSet, ti
 		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
 			for _, p := range t.Partitions {
 				if p.ErrorCode == 0 && p.Offset >= 0 {
-					out[topicPartition{t.Topic, p.Partition}] = p.Offset
+					out[topicPartition{Topic: t.Topic, Partition: p.Partition}] = p.Offset
 				}
 			}
 		}
@@ -110,4 +60,52 @@ func listOffsets(ctx context.Context, client *kgo.Client, set kadm.TopicsSet, ti
 		return nil, plain(failed)
 	}
 	return out, nil
+}
+
+// groupOffsets is what a group has committed, or why that is not known.
+type groupOffsets struct {
+	committed map[topicPartition]groupview.Commit
+	err       error
+}
+
+// fetchOffsets asks for all offsets that groups have committed. A muster broker
+// adds how many records are behind them, where offsets do not tell.
+func fetchOffsets(ctx context.Context, client *kgo.Client, names []string) map[string]groupOffsets {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	for _, name := range names {
+		g := kmsg.NewOffsetFetchRequestGroup()
+		g.Group = name
+		protocol.AskBehind(&g.UnknownTags)
+		req.Groups = append(req.Groups, g)
+	}
+	out := map[string]groupOffsets{}
+	for _, shard := range client.RequestSharded(ctx, req) {
+		if shard.Err != nil {
+			for _, g := range shard.Req.(*kmsg.OffsetFetchRequest).Groups {
+				out[g.Group] = groupOffsets{err: shard.Err}
+			}
+			continue
+		}
+		for _, g := range shard.Resp.(*kmsg.OffsetFetchResponse).Groups {
+			out[g.Group] = groupOffsets{committedOf(&g), kerr.ErrorForCode(g.ErrorCode)}
+		}
+	}
+	return out
+}
+
+func committedOf(g *kmsg.OffsetFetchResponseGroup) map[topicPartition]groupview.Commit {
+	out := map[topicPartition]groupview.Commit{}
+	for _, t := range g.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 || p.Offset < 0 {
+				continue
+			}
+			commit := groupview.Commit{Offset: p.Offset}
+			if b := protocol.GetBehind(&p.UnknownTags); b != nil {
+				commit.Behind = &groupview.Count{Records: b.Records, AtLeast: b.AtLeast}
+			}
+			out[topicPartition{Topic: t.Topic, Partition: p.Partition}] = commit
+		}
+	}
+	return out
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/groupview"
+	"muster/internal/words"
 )
 
 // resetFlags are the flags of muster groups reset.
@@ -87,7 +90,7 @@ nothing is committed, new if nothing changes.`,
 	f.BoolVar(&flags.execute, "execute", false, "do it; without this nothing is changed")
 	cmd.MarkFlagsMutuallyExclusive("topic", "all-topics")
 	cmd.MarkFlagsMutuallyExclusive("to-earliest", "to-latest", "to-offset", "to-timestamp", "shift-by")
-	completeTopicFlag(cmd, &flags.clientFlags, "topic")
+	completeFlag(cmd, "topic", completeTopics(&flags.clientFlags, 0))
 	return cmd
 }
 
@@ -109,8 +112,8 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 		return err
 	}
 	defer client.Close()
-	loader := newGroupLoader(client)
-	g, err := loader.one(ctx, name)
+	loader := newGroupLoader(&flags.clientFlags, client)
+	g, err := loader.One(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -118,7 +121,7 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 	if flags.execute && live != nil {
 		return live
 	}
-	rows, err := planReset(ctx, loader, name, g, scopes, target)
+	rows, err := planReset(ctx, client, loader, name, g, scopes, target)
 	if err != nil {
 		return err
 	}
@@ -136,12 +139,12 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 }
 
 // liveError says that a group has members, who they are, and how to stop them.
-func liveError(g *groupState) error {
-	if g == nil || len(g.Members) == 0 && g.State == stateEmpty {
+func liveError(g *groupview.Group) error {
+	if g == nil || len(g.Members) == 0 && g.State == groupview.Empty {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "group %s is in use (%s): its members would go on from where they are and overwrite the new offsets\n", g.Name, plural(len(g.Members), "member"))
+	fmt.Fprintf(&b, "group %s is in use (%s): its members would go on from where they are and overwrite the new offsets\n", g.Name, words.Plural(len(g.Members), "member"))
 	fmt.Fprintf(&b, "stop these, and run this again when the group is Empty (muster groups list %s):\n", g.Name)
 	for i := range g.Members {
 		if i == 10 {
@@ -149,7 +152,7 @@ func liveError(g *groupState) error {
 			break
 		}
 		m := &g.Members[i]
-		fmt.Fprintf(&b, "  client %s on host %s (member %s)\n", m.ClientID, m.Host, m.Member)
+		fmt.Fprintf(&b, "  client %s on host %s (member %s)\n", m.ClientID, m.Host, m.ID)
 	}
 	fmt.Fprintf(&b, "if they are gone already, do not wait for their sessions to end: muster groups members remove %s --all", g.Name)
 	return errors.New(b.String())
@@ -218,7 +221,7 @@ func tellReset(w io.Writer, name string, fresh, executed bool, live error, rows 
 			changes++
 		}
 	}
-	what := plural(changes, "partition")
+	what := words.Plural(changes, "partition")
 	switch {
 	case err != nil:
 	case executed && changes == 0:

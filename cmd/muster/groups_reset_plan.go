@@ -11,6 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/groupview"
+	"muster/internal/words"
 )
 
 // resetTarget says where offsets go.
@@ -86,44 +90,43 @@ func parseScopes(flags []string) ([]scope, error) {
 
 // planReset works out the new offset of each partition. No scopes stand for all
 // topics of the group, which is nil if there is none.
-func planReset(ctx context.Context, loader *groupLoader, name string, g *groupState, scopes []scope, target resetTarget) ([]resetPartition, error) {
+func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader, name string, g *groupview.Group, scopes []scope, target resetTarget) ([]resetPartition, error) {
 	current := map[topicPartition]*int64{}
 	if g != nil {
 		for _, p := range g.Partitions {
-			current[topicPartition{p.Topic, p.Partition}] = p.Committed
+			current[topicPartition{Topic: p.Topic, Partition: p.Partition}] = p.Committed
 		}
 	}
 	if len(scopes) == 0 && len(current) == 0 {
 		if g == nil {
-			return nil, &noGroupError{name}
+			return nil, &groupview.NoGroupError{Name: name}
 		}
 		return nil, fmt.Errorf("group %s has no committed offsets; name the topics with --topic", name)
 	}
 	set := kadm.TopicsSet{}
 	if len(scopes) == 0 {
 		for tp := range current {
-			set.Add(tp.topic, tp.partition)
+			set.Add(tp.Topic, tp.Partition)
 		}
-	} else if err := addScopes(ctx, loader.logs, scopes, set); err != nil {
+	} else if err := addScopes(ctx, loader, scopes, set); err != nil {
 		return nil, err
 	}
 	var times map[topicPartition]int64
 	if target.kind == resetTime {
 		var err error
-		if times, err = listOffsets(ctx, loader.logs.client, set, target.n); err != nil {
+		if times, err = listOffsets(ctx, client, set, target.n); err != nil {
 			return nil, err
 		}
 	}
 	var rows []resetPartition
 	for _, t := range set.Sorted() {
 		for _, p := range t.Partitions {
-			tp := topicPartition{t.Topic, p}
+			tp := topicPartition{Topic: t.Topic, Partition: p}
 			row := resetPartition{Topic: t.Topic, Partition: p, Current: current[tp]}
-			b, ok := loader.logs.bounds[tp]
-			if b.at = b.end; times != nil {
-				if at, found := times[tp]; found {
-					b.at = at
-				}
+			log, ok := loader.Bounds(tp)
+			b := bounds{start: log.Start, end: log.End, at: log.End}
+			if at, found := times[tp]; found {
+				b.at = at
 			}
 			row.resolve(target, b, ok)
 			rows = append(rows, row)
@@ -133,22 +136,22 @@ func planReset(ctx context.Context, loader *groupLoader, name string, g *groupSt
 }
 
 // addScopes adds the partitions that --topic flags name.
-func addScopes(ctx context.Context, logs *topicLogs, scopes []scope, set kadm.TopicsSet) error {
+func addScopes(ctx context.Context, loader *groupview.Loader, scopes []scope, set kadm.TopicsSet) error {
 	var names []string
 	for _, s := range scopes {
 		names = append(names, s.topic)
 	}
-	if err := logs.load(ctx, names); err != nil {
+	if err := loader.LoadLogs(ctx, names); err != nil {
 		return err
 	}
 	for _, s := range scopes {
-		count := logs.count[s.topic]
+		count := loader.Partitions(s.topic)
 		if count == 0 {
 			return topicError(s.topic, kerr.UnknownTopicOrPartition, "")
 		}
 		for _, p := range s.partitions {
 			if int(p) >= count {
-				return fmt.Errorf("topic %s has no partition %d; it has %s", s.topic, p, plural(count, "partition"))
+				return fmt.Errorf("topic %s has no partition %d; it has %s", s.topic, p, words.Plural(count, "partition"))
 			}
 			set.Add(s.topic, p)
 		}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/explain"
+	"muster/internal/groupview"
 )
 
 // resetShell has a topic with ten records in partition 0, two of them an hour
@@ -25,7 +28,7 @@ func (s *shell) committed(group string) string {
 	s.t.Helper()
 	var out []string
 	for _, p := range s.describe(group).Partitions {
-		out = append(out, p.name()+"="+orDash(p.Committed, formatInt))
+		out = append(out, p.Name()+"="+orDash(p.Committed, formatInt))
 	}
 	return strings.Join(out, " ")
 }
@@ -91,7 +94,7 @@ func TestGroupsResetRefusesAGroupInUse(t *testing.T) {
 	s.member("g", []string{"orders"}, kgo.ClientID("worker"))
 	g := s.stable("g", 1)
 	r := s.run("groups", "reset", "g", "--all-topics", "--to-earliest", "--execute").fails(exitFailed,
-		"group g is in use (1 member)", "stop these, and run this again", "client worker on host 127.0.0.1 (member "+g.Members[0].Member+")", "muster groups members remove g --all")
+		"group g is in use (1 member)", "stop these, and run this again", "client worker on host 127.0.0.1 (member "+g.Members[0].ID+")", "muster groups members remove g --all")
 	same(t, "stdout", r.stdout, "")
 	if g := s.describe("g"); *g.Partitions[0].Committed != 4 {
 		t.Errorf("the offsets are %+v", g.Partitions)
@@ -148,7 +151,7 @@ func TestGroupsMembersRemove(t *testing.T) {
 	remove("g", "--instance-id", "worker-8").fails(exitFailed, `group g has no static member "worker-8"`)
 	remove("g", "--member", "x").fails(exitFailed, `group g has no member "x"`)
 	remove("g", "--instance-id", "worker-7", "--reason", "its host is gone").prints("removed worker-7 from group g\n")
-	_, text := s.explained("g", func(x explainedGroup) bool { return x.State == stateEmpty && x.RebalanceCount == 2 })
+	_, text := s.explained("g", func(x explain.Explanation) bool { return x.State == groupview.Empty && x.RebalanceCount == 2 })
 	says(t, text, `worker-7 at 127.0.0.1 was removed by client muster at 127.0.0.1. Reason given: "its host is gone".`, "The group has no members since then; it had 1.")
 	remove("g", "--all").prints("")
 

@@ -16,7 +16,10 @@ import (
 	"muster"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The thread that starts Redis servers lives as long as the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("muster/internal/redistest.launcher"))
+}
 
 // shell runs command lines against a broker of its own.
 type shell struct {

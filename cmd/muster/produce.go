@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/words"
 )
 
 const (
@@ -112,7 +114,7 @@ func produce(cmd *cobra.Command, flags *produceFlags, topic string) error {
 			err = jsonErr
 		}
 	} else {
-		fmt.Fprintf(cmd.ErrOrStderr(), "produced %s to %s\n", plural(p.produced, "record"), topic)
+		fmt.Fprintf(cmd.ErrOrStderr(), "produced %s to %s\n", words.Plural(p.produced, "record"), topic)
 	}
 	return err
 }

@@ -39,7 +39,10 @@ and any number of brokers can share one Redis.
 
 Settings have Kafka's names. They are taken, each overriding the one before,
 from the file given with --config, from environment variables (num.partitions
-is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.`,
+is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.
+
+The defaults are Kafka's, but for --store mem, which is for tests: there
+group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
 		Example: `  muster serve
   muster serve --listen 0.0.0.0:9092 --data /var/lib/muster
   muster serve --store mem --set num.partitions=6
@@ -108,8 +111,13 @@ func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 		props[name] = value
 	}
 	f.apply(props)
+	if _, given := props[initialDelay]; !given && props["muster.store"] == "mem" {
+		props[initialDelay] = "0" // For tests, which know who will join.
+	}
 	return props, nil
 }
+
+const initialDelay = "group.initial.rebalance.delay.ms"
 
 // apply puts the flags that stand for settings into props.
 func (f *serveFlags) apply(props map[string]string) {

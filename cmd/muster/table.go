@@ -89,10 +89,27 @@ func orDash(n *int64, format func(int64) string) string {
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// plural words a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+// lineWidth is where prose is wrapped.
+const lineWidth = 100
+
+// writeWrapped writes prose in lines, the first after a label and the others
+// indented as far. Words longer than a line stay whole.
+func writeWrapped(out *strings.Builder, label, text string) {
+	width := len(label)
+	out.WriteString(label)
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case width+1+n > lineWidth:
+			out.WriteString("\n" + strings.Repeat(" ", len(label)))
+			width = len(label)
+		default:
+			out.WriteByte(' ')
+			width++
+		}
+		out.WriteString(word)
+		width += n
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	out.WriteByte('\n')
 }

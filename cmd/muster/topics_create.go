@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/words"
 )
 
 // createFlags are the flags of muster topics create.
@@ -100,7 +102,7 @@ func createResult(r kadm.CreateTopicResponse, ifNotExists bool) (createdTopic, e
 
 func tellCreated(cmd *cobra.Command, t createdTopic) {
 	if t.Created {
-		fmt.Fprintf(cmd.OutOrStdout(), "created topic %s with %s\n", t.Name, plural(int(t.Partitions), "partition"))
+		fmt.Fprintf(cmd.OutOrStdout(), "created topic %s with %s\n", t.Name, words.Plural(int(t.Partitions), "partition"))
 	} else {
 		fmt.Fprintf(cmd.OutOrStdout(), "topic %s exists already\n", t.Name)
 	}

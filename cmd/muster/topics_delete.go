@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"muster/internal/words"
 )
 
 func topicsDeleteCommand() *cobra.Command {
@@ -34,7 +36,7 @@ if there is none).`,
 
 func deleteTopics(cmd *cobra.Command, client *clientFlags, names []string, yes bool) error {
 	if !yes {
-		question := fmt.Sprintf("Delete %s (%s) with all records?", plural(len(names), "topic"), strings.Join(names, ", "))
+		question := fmt.Sprintf("Delete %s (%s) with all records?", words.Plural(len(names), "topic"), strings.Join(names, ", "))
 		if err := confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question, isTerminal(cmd.InOrStdin())); err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (b *Broker) open(ctx context.Context) error {
 		return err
 	}
 	front.handler = handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Native: b.redis.shown(), Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.dataFolder(), Space: b.space, Far: b.lease != nil,
 	})

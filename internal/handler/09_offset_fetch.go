@@ -4,7 +4,8 @@
 //	v5   leader epoch            v8   several groups
 //	v6   flexible                v9   member; v10 topic ids
 //
-// The coordinator knows the form of version 8; older ones are translated.
+// The coordinator knows the form of version 8; older ones are translated. From
+// version 8 on a tagged field of our own asks for lag in records (behind.go).
 
 package handler
 
@@ -50,6 +51,7 @@ func (h *Handler) offsetFetch(ctx context.Context, c *call) (kmsg.Response, erro
 	for i := range resp.Groups {
 		h.nativePositions(ctx, &resp.Groups[i])
 	}
+	h.countBehind(ctx, req, resp)
 	if req.Version >= 10 {
 		for i := range resp.Groups {
 			identifyTopics(c.image, &resp.Groups[i])

@@ -46,7 +46,8 @@ type Options struct {
 	Controller   Controller
 	Partitions   Partitions
 	Groups       Groups
-	Native       Native // nil for a store without groups of its own
+	Native       Native  // nil for a store without groups of its own
+	Counter      Counter // nil for a store whose offsets have no gaps
 	Logger       *slog.Logger
 	Now          func() time.Time
 	SessionSlots int // max.incremental.fetch.session.cache.slots

@@ -38,6 +38,15 @@ var format = purity{
 	imports:  []string{"net", "os", "syscall"},
 }
 
+// Reasoning about groups is evidence in, data and sentences out: what shows it to
+// people, asks brokers for it and knows the time is elsewhere.
+var reasoning = purity{
+	packages:   []string{"explain", "words"},
+	imports:    []string{"bufio", "context", "io", "log", "net", "os", "runtime", "sync", "syscall"},
+	others:     []string{},
+	sequential: true,
+}
+
 // impure lists the functions that no pure package may name.
 var impure = map[string][]string{
 	"time": {"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"},
@@ -47,6 +56,7 @@ var impure = map[string][]string{
 func TestPurePackagesStayPure(t *testing.T) {
 	report(t, checkPurity(tree(t), core))
 	report(t, checkPurity(tree(t), format))
+	report(t, checkPurity(tree(t), reasoning))
 }
 
 func checkPurity(sources []*source, rule purity) []string {

@@ -1,10 +1,14 @@
-package main
+package explain
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"muster/internal/groupview"
+	"muster/internal/journal"
+	"muster/internal/words"
 )
 
 // When a rebalance is worth a remark.
@@ -19,16 +23,16 @@ const (
 
 // underWay returns the entry of the rebalance that is under way: the first start
 // after the last end.
-func (e *evidence) underWay() *journalEntry {
-	if e.group == nil || !e.group.rebalances() {
+func (e *Evidence) underWay() *Entry {
+	if e.Group == nil || !e.Group.Rebalances() {
 		return nil
 	}
-	var first *journalEntry
-	for i := range e.entries {
-		switch entry := &e.entries[i]; {
-		case entry.Kind == entrySettled || entry.Kind == entryDeleted || entry.Kind == entryLoaded:
+	var first *Entry
+	for i := range e.Entries {
+		switch entry := &e.Entries[i]; {
+		case entry.Kind == journal.KindSettled || entry.Kind == journal.KindDeleted || entry.Kind == journal.KindLoaded:
 			first = nil
-		case entry.Kind == entryStarted && first == nil:
+		case entry.Kind == journal.KindStarted && first == nil:
 			first = entry
 		}
 	}
@@ -36,25 +40,25 @@ func (e *evidence) underWay() *journalEntry {
 }
 
 // lastStart returns when the rebalance under way last began to wait for joins.
-func (e *evidence) lastStart() *journalEntry {
+func (e *Evidence) lastStart() *Entry {
 	if e.underWay() == nil {
 		return nil
 	}
-	var last *journalEntry
-	for i := range e.entries {
-		if e.entries[i].Kind == entryStarted {
-			last = &e.entries[i]
+	var last *Entry
+	for i := range e.Entries {
+		if e.Entries[i].Kind == journal.KindStarted {
+			last = &e.Entries[i]
 		}
 	}
 	return last
 }
 
 // settled returns the rebalances that have come to their end.
-func (e *evidence) settled() []*journalEntry {
-	var out []*journalEntry
-	for i := range e.entries {
-		if e.entries[i].Kind == entrySettled {
-			out = append(out, &e.entries[i])
+func (e *Evidence) settled() []*Entry {
+	var out []*Entry
+	for i := range e.Entries {
+		if e.Entries[i].Kind == journal.KindSettled {
+			out = append(out, &e.Entries[i])
 		}
 	}
 	return out
@@ -62,8 +66,8 @@ func (e *evidence) settled() []*journalEntry {
 
 // triggers returns the reasons of one kind: of all rebalances that have settled,
 // and of the one under way.
-func (e *evidence) triggers(kind string) []journalTrigger {
-	var out []journalTrigger
+func (e *Evidence) triggers(kind journal.TriggerKind) []journal.Trigger {
+	var out []journal.Trigger
 	entries := e.settled()
 	if now := e.underWay(); now != nil {
 		entries = append(entries, now)
@@ -79,102 +83,102 @@ func (e *evidence) triggers(kind string) []journalTrigger {
 }
 
 // counted words who caused something, and how often if more than once.
-func counted(why []journalTrigger) string {
+func counted(why []journal.Trigger) string {
 	var names []string
 	count := map[string]int{}
 	for _, t := range why {
 		// A process that comes back has another member id.
-		name := t.String()
+		who := name(t.Who)
 		if t.Instance == "" && t.ClientID != "" {
-			name = t.ClientID + " at " + t.Host
+			who = t.ClientID + " at " + t.Host
 		}
-		if count[name]++; count[name] == 1 {
-			names = append(names, name)
-		}
-	}
-	for i, name := range names {
-		if n := count[name]; n > 1 {
-			names[i] = fmt.Sprintf("%s (%d times)", name, n)
+		if count[who]++; count[who] == 1 {
+			names = append(names, who)
 		}
 	}
-	return list(names)
+	for i, who := range names {
+		if n := count[who]; n > 1 {
+			names[i] = fmt.Sprintf("%s (%d times)", who, n)
+		}
+	}
+	return words.List(names)
 }
 
 // stuckRebalance finds a rebalance that does not end.
-func (e *evidence) stuckRebalance() []finding {
-	if e.group == nil || !e.group.rebalances() {
+func (e *Evidence) stuckRebalance() []Finding {
+	if e.Group == nil || !e.Group.Rebalances() {
 		return nil
 	}
 	started := e.underWay()
-	since := "for " + formatDuration(e.since) + " or longer"
+	since := "for " + words.Duration(e.Since) + " or longer"
 	switch {
-	case started != nil && e.now.Sub(started.Time) < stuckRebalanceAge:
+	case started != nil && e.Now.Sub(started.Time) < stuckRebalanceAge:
 		return nil
 	case started != nil:
-		since = "for " + formatDuration(e.now.Sub(started.Time))
-	case !e.journal || len(e.entries) > 0:
+		since = "for " + words.Duration(e.Now.Sub(started.Time))
+	case !e.Journal || len(e.Entries) > 0:
 		return nil // It began just now, or nobody knows when.
 	}
-	if e.group.State == stateCompleting {
-		return []finding{{
+	if e.Group.State == groupview.Completing {
+		return []Finding{{
 			"stuck-rebalance",
-			fmt.Sprintf("The group has been in %s %s: everybody has joined, and its leader has not sent the assignment. Nobody reads meanwhile.", e.group.State, since),
+			fmt.Sprintf("The group has been in %s %s: everybody has joined, and its leader has not sent the assignment. Nobody reads meanwhile.", e.Group.State, since),
 			"Look at the leader: it may be computing a large assignment, or be unable to reach the broker. It is removed when its rebalance timeout ends (max.poll.interval.ms in the Java client).",
 		}}
 	}
 	waits := "members that have not joined again"
 	if last := e.lastStart(); last != nil && last.WaitingN > 0 {
-		waits += fmt.Sprintf(" (at %s: %s)", formatTime(last.Time, e.now), last.waiting())
+		waits += fmt.Sprintf(" (at %s: %s)", words.Time(last.Time, e.Now), last.waiting())
 	}
-	return []finding{{
+	return []Finding{{
 		"stuck-rebalance",
-		fmt.Sprintf("The group has been in %s %s: it waits for %s. Nobody reads meanwhile, unless the assignor is cooperative.", e.group.State, since, waits),
+		fmt.Sprintf("The group has been in %s %s: it waits for %s. Nobody reads meanwhile, unless the assignor is cooperative.", e.Group.State, since, waits),
 		"A member that is busy joins again only when it next polls. The group waits for at most the rebalance timeout (max.poll.interval.ms in the Java client, 5 minutes by default): lower it, and process fewer records between polls (max.poll.records).",
 	}}
 }
 
 // heartbeatsMissed finds members that were removed for their silence.
-func (e *evidence) heartbeatsMissed() []finding {
+func (e *Evidence) heartbeatsMissed() []Finding {
 	gone := e.staticGone()
-	expired := slices.DeleteFunc(e.triggers(whyExpired), func(t journalTrigger) bool { return t.New || slices.Contains(gone, t) })
+	expired := slices.DeleteFunc(e.triggers(journal.TriggerExpired), func(t journal.Trigger) bool { return t.New || slices.Contains(gone, t) })
 	if len(expired) == 0 {
 		return nil
 	}
-	return []finding{{
+	return []Finding{{
 		"heartbeats-missed",
-		fmt.Sprintf("In the last %s, %s heartbeats and %s removed: %s.", formatDuration(e.since), plural(len(expired), "member")+" missed "+verb(len(expired), "its", "their"), verb(len(expired), "was", "were"), counted(expired)),
+		fmt.Sprintf("In the last %s, %s heartbeats and %s removed: %s.", words.Duration(e.Since), words.Plural(len(expired), "member")+" missed "+words.Verb(len(expired), "its", "their"), words.Verb(len(expired), "was", "were"), counted(expired)),
 		fmt.Sprintf("Look there for a crash, a kill without shutdown, a long garbage collection or a broken network. If the process only paused, raise its session.timeout.ms (now %s) above the pause, and keep heartbeat.interval.ms at a third of it.", timeouts(expired)),
 	}}
 }
 
 // pollTimeouts finds members that left because they processed for too long; the
 // client says so when it leaves.
-func (e *evidence) pollTimeouts() []finding {
-	slow := slices.DeleteFunc(e.triggers(whyLeft), func(t journalTrigger) bool {
+func (e *Evidence) pollTimeouts() []Finding {
+	slow := slices.DeleteFunc(e.triggers(journal.TriggerLeft), func(t journal.Trigger) bool {
 		reason := strings.ToLower(t.Reason)
 		return !strings.Contains(reason, "poll timeout") && !strings.Contains(reason, "poll interval") && !strings.Contains(reason, "max.poll.interval")
 	})
 	if len(slow) == 0 {
 		return nil
 	}
-	return []finding{{
+	return []Finding{{
 		"poll-interval-exceeded",
-		fmt.Sprintf("In the last %s, %s because the application did not poll in time: %s.", formatDuration(e.since), plural(len(slow), "member")+" left", counted(slow)),
+		fmt.Sprintf("In the last %s, %s because the application did not poll in time: %s.", words.Duration(e.Since), words.Plural(len(slow), "member")+" left", counted(slow)),
 		"Raise max.poll.interval.ms above the longest time that a batch takes, or lower max.poll.records.",
 	}}
 }
 
 // lateJoins finds members that let the others wait, or came too late.
-func (e *evidence) lateJoins() []finding {
-	var missed, pending []journalTrigger
-	var slowest *journalEntry
+func (e *Evidence) lateJoins() []Finding {
+	var missed, pending []journal.Trigger
+	var slowest *Entry
 	for _, entry := range e.settled() {
 		for _, who := range entry.Missed {
 			switch {
 			case who.Pending:
-				pending = append(pending, journalTrigger{journalWho: who.journalWho})
+				pending = append(pending, journal.Trigger{Who: who.Who})
 			case !who.Kept:
-				missed = append(missed, journalTrigger{journalWho: who.journalWho})
+				missed = append(missed, journal.Trigger{Who: who.Who})
 			}
 		}
 		late := entry.Before > 0 && entry.JoinPhase >= slowJoin && len(entry.Slowest) > 0
@@ -182,25 +186,25 @@ func (e *evidence) lateJoins() []finding {
 			slowest = entry
 		}
 	}
-	var out []finding
+	var out []Finding
 	if len(missed) > 0 {
-		out = append(out, finding{
+		out = append(out, Finding{
 			"missed-rebalance",
-			fmt.Sprintf("In the last %s, members did not join again within the rebalance timeout and were removed: %s.", formatDuration(e.since), counted(missed)),
+			fmt.Sprintf("In the last %s, members did not join again within the rebalance timeout and were removed: %s.", words.Duration(e.Since), counted(missed)),
 			"They were busy for longer than that. Raise max.poll.interval.ms (which is the rebalance timeout), or lower max.poll.records.",
 		})
 	}
 	if len(pending) > 0 {
-		out = append(out, finding{
+		out = append(out, Finding{
 			"never-joined",
-			fmt.Sprintf("In the last %s, the group waited in vain for clients that were given a member id and did not join with it: %s.", formatDuration(e.since), counted(pending)),
+			fmt.Sprintf("In the last %s, the group waited in vain for clients that were given a member id and did not join with it: %s.", words.Duration(e.Since), counted(pending)),
 			"They died or gave up between two requests: look at their logs, and for a process that is restarted over and over.",
 		})
 	}
 	if slowest != nil {
-		out = append(out, finding{
+		out = append(out, Finding{
 			"slow-joiner",
-			fmt.Sprintf("At %s the whole group waited for %s to join again, for %s.", formatTime(slowest.Started, e.now), slowest.Slowest[0], formatDuration(slowest.Slowest[0].Waited)),
+			fmt.Sprintf("At %s the whole group waited for %s to join again, for %s.", words.Time(slowest.Started, e.Now), name(slowest.Slowest[0].Who), words.Duration(slowest.Slowest[0].Waited)),
 			"A member joins again only when it next polls: lower max.poll.records, or process records outside of the poll loop. With the cooperative-sticky assignor the others go on reading meanwhile.",
 		})
 	}
@@ -208,8 +212,8 @@ func (e *evidence) lateJoins() []finding {
 }
 
 // slowLeader finds leaders that take long to assign.
-func (e *evidence) slowLeader() []finding {
-	var worst *journalEntry
+func (e *Evidence) slowLeader() []Finding {
+	var worst *Entry
 	for _, entry := range e.settled() {
 		if entry.SyncPhase >= slowAssign && (worst == nil || entry.SyncPhase > worst.SyncPhase) {
 			worst = entry
@@ -218,17 +222,17 @@ func (e *evidence) slowLeader() []finding {
 	if worst == nil || worst.Leader == nil {
 		return nil
 	}
-	return []finding{{
+	return []Finding{{
 		"slow-leader",
-		fmt.Sprintf("At %s the leader, %s, took %s to assign %s to %s.", formatTime(worst.Started, e.now), worst.Leader, formatDuration(worst.SyncPhase), plural(worst.PartitionN, "partition"), plural(worst.After, "member")),
+		fmt.Sprintf("At %s the leader, %s, took %s to assign %s to %s.", words.Time(worst.Started, e.Now), name(*worst.Leader), words.Duration(worst.SyncPhase), words.Plural(worst.PartitionN, "partition"), words.Plural(worst.After, "member")),
 		"Look at that process: CPU, garbage collection, its assignor. Sticky assignors are slow in large groups of some clients; range is fast.",
 	}}
 }
 
 // storm finds many rebalances in a short time.
-func (e *evidence) storm() []finding {
+func (e *Evidence) storm() []Finding {
 	all := e.settled()
-	var worst []*journalEntry
+	var worst []*Entry
 	for from, to := 0, 0; to < len(all); to++ {
 		for all[to].Time.Sub(all[from].Time) > stormWindow {
 			from++
@@ -240,29 +244,32 @@ func (e *evidence) storm() []finding {
 	if len(worst) < stormCount {
 		return nil
 	}
-	kinds := map[string]int{}
+	kinds := map[journal.TriggerKind]int{}
 	for _, entry := range worst {
 		for _, t := range entry.Triggers {
 			kinds[t.Kind]++
 		}
 	}
 	change := "A rolling deploy does this when members leave and join one by one. Give each a group.instance.id that it keeps over restarts, and a session.timeout.ms longer than a restart: then a restart causes no rebalance. Cooperative-sticky makes each one cheaper."
-	if kinds[whyExpired]*2 >= len(worst) {
+	if kinds[journal.TriggerExpired]*2 >= len(worst) {
 		change = "Most of it is members that miss heartbeats and come back: see above."
 	}
-	return []finding{{
+	return []Finding{{
 		"rebalance-storm",
-		fmt.Sprintf("There were %d rebalances between %s and %s%s.", len(worst), formatTime(worst[0].Time, e.now), formatTime(worst[len(worst)-1].Time, e.now), reasonCounts(kinds)),
+		fmt.Sprintf("There were %d rebalances between %s and %s%s.", len(worst), words.Time(worst[0].Time, e.Now), words.Time(worst[len(worst)-1].Time, e.Now), reasonCounts(kinds)),
 		change,
 	}}
 }
 
 // reasonCounts words how often members came and went.
-func reasonCounts(kinds map[string]int) string {
+func reasonCounts(kinds map[journal.TriggerKind]int) string {
 	var out []string
-	for _, k := range []struct{ kind, word string }{
-		{whyJoined, "joins"}, {whyLeft, "leaves"}, {whyExpired, "missed heartbeats"}, {whyChanged, "changed subscriptions"},
-		{whyLeader, "new assignments by the leader"}, {whyRemoved, "removals"}, {whyReplaced, "restarted static members"},
+	for _, k := range []struct {
+		kind journal.TriggerKind
+		word string
+	}{
+		{journal.TriggerJoined, "joins"}, {journal.TriggerLeft, "leaves"}, {journal.TriggerExpired, "missed heartbeats"}, {journal.TriggerChanged, "changed subscriptions"},
+		{journal.TriggerLeader, "new assignments by the leader"}, {journal.TriggerRemoved, "removals"}, {journal.TriggerReplaced, "restarted static members"},
 	} {
 		if n := kinds[k.kind]; n > 0 {
 			out = append(out, fmt.Sprintf("%s: %d", k.word, n))
@@ -275,42 +282,42 @@ func reasonCounts(kinds map[string]int) string {
 }
 
 // staticGone returns the static members that went silent and have not come back.
-func (e *evidence) staticGone() []journalTrigger {
-	if e.group == nil {
+func (e *Evidence) staticGone() []journal.Trigger {
+	if e.Group == nil {
 		return nil
 	}
 	here := map[string]bool{}
-	for _, m := range e.group.Members {
+	for _, m := range e.Group.Members {
 		if m.Instance != nil {
 			here[*m.Instance] = true
 		}
 	}
-	return slices.DeleteFunc(e.triggers(whyExpired), func(t journalTrigger) bool { return t.Instance == "" || here[t.Instance] })
+	return slices.DeleteFunc(e.triggers(journal.TriggerExpired), func(t journal.Trigger) bool { return t.Instance == "" || here[t.Instance] })
 }
 
 // staticMembers finds static members that are gone.
-func (e *evidence) staticMembers() []finding {
-	var out []finding
+func (e *Evidence) staticMembers() []Finding {
+	var out []Finding
 	if gone := e.staticGone(); len(gone) > 0 {
-		out = append(out, finding{
+		out = append(out, Finding{
 			"static-member-gone",
 			fmt.Sprintf("Static %s %s did not come back within %s session timeout (%s) and %s removed. Until then nobody read %s partitions.",
-				verb(len(gone), "member", "members"), counted(gone), verb(len(gone), "its", "their"), timeouts(gone), verb(len(gone), "was", "were"), verb(len(gone), "its", "their")),
-			"If it should run, start it. When you take a static member away for good, say so and nobody waits: muster groups members remove " + e.group.Name + " --instance-id " + gone[0].Instance + ".",
+				words.Verb(len(gone), "member", "members"), counted(gone), words.Verb(len(gone), "its", "their"), timeouts(gone), words.Verb(len(gone), "was", "were"), words.Verb(len(gone), "its", "their")),
+			"If it should run, start it. When you take a static member away for good, say so and nobody waits: muster groups members remove " + e.Group.Name + " --instance-id " + gone[0].Instance + ".",
 		})
 	}
 	return out
 }
 
 // noSyncs finds members that joined and then vanished.
-func (e *evidence) noSyncs() []finding {
-	why := e.triggers(whyNoSync)
+func (e *Evidence) noSyncs() []Finding {
+	why := e.triggers(journal.TriggerNoSync)
 	if len(why) == 0 {
 		return nil
 	}
-	return []finding{{
+	return []Finding{{
 		"no-sync",
-		fmt.Sprintf("In the last %s, members joined and then did not ask for their assignment: %s.", formatDuration(e.since), counted(why)),
+		fmt.Sprintf("In the last %s, members joined and then did not ask for their assignment: %s.", words.Duration(e.Since), counted(why)),
 		"They died or lost the connection in the middle of a rebalance, or their rebalance timeout is too short for the leader's assignment. Look at their logs.",
 	}}
 }

@@ -1,18 +1,20 @@
-package main
+package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"muster/internal/journal"
+	"muster/internal/words"
 )
 
 // changed words rejoins with another subscription, those with the same change in
 // one sentence.
-func (e *journalEntry) changed(why []journalTrigger) string {
+func (e *Entry) changed(why []journal.Trigger) string {
 	var order []string
-	who := map[string][]journalTrigger{}
+	who := map[string][]journal.Trigger{}
 	for _, t := range why {
-		text := t.Change.words(e.Protocol)
+		text := changeWords(t.Change, e.Protocol)
 		if who[text] == nil {
 			order = append(order, text)
 		}
@@ -20,23 +22,23 @@ func (e *journalEntry) changed(why []journalTrigger) string {
 	}
 	var out []string
 	for i, text := range order {
-		if i == namedAtMost {
+		if i == words.Named {
 			more := 0
 			for _, text := range order[i:] {
 				more += len(who[text])
 			}
-			out = append(out, fmt.Sprintf("%s joined again with other changes.", plural(more, "more member")))
+			out = append(out, fmt.Sprintf("%s joined again with other changes.", words.Plural(more, "more member")))
 			break
 		}
-		out = append(out, fmt.Sprintf("%s joined again %s.", listOf(who[text]), text))
+		out = append(out, fmt.Sprintf("%s joined again %s.", listWho(who[text]), text))
 	}
 	return strings.Join(out, " ")
 }
 
-// words says what of a subscription is another, to follow "joined again". What a
+// changeWords says what of a subscription is another, to follow "joined again". What a
 // member owns is part of it with a cooperative assignor, and then the rejoin is
 // the ordinary second step.
-func (c *journalChange) words(assignor string) string {
+func changeWords(c *journal.Change, assignor string) string {
 	if c == nil {
 		if strings.Contains(assignor, "cooperative") {
 			return "with a changed subscription or, as " + assignor + " has it, after giving up partitions"
@@ -44,7 +46,7 @@ func (c *journalChange) words(assignor string) string {
 		return "with a changed subscription"
 	}
 	var out []string
-	added, removed := listNames(c.TopicsAdded, c.TopicsAddedN), listNames(c.TopicsRemoved, c.TopicsRemovedN)
+	added, removed := words.ListSome(c.TopicsAdded, c.TopicsAddedN), words.ListSome(c.TopicsRemoved, c.TopicsRemovedN)
 	switch {
 	case added != "" && removed != "":
 		out = append(out, fmt.Sprintf("subscribed to %s and no longer to %s", added, removed))
@@ -70,8 +72,8 @@ func (c *journalChange) words(assignor string) string {
 	return strings.Join(out, ", ")
 }
 
-// short words a change in a line of a table.
-func (c *journalChange) short() string {
+// changeLine words a change in a line of a table.
+func changeLine(c *journal.Change) string {
 	if c == nil {
 		return ""
 	}
@@ -98,9 +100,4 @@ func (c *journalChange) short() string {
 		out = append(out, "other data")
 	}
 	return " (" + strings.Join(out, " ") + ")"
-}
-
-// listNames words names of which there may be more.
-func listNames(names []string, count int) string {
-	return list(slices.Concat(names, make([]string, max(count-len(names), 0))))
 }

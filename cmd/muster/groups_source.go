@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/groupview"
+)
+
+var errNoAnswer = errors.New("the broker did not answer")
+
+// ageFetchBytes is how much of a partition is fetched for the sake of one record;
+// a broker sends larger batches too, one at a time.
+const ageFetchBytes = 16 << 10
+
+// adminSource has the facts about groups from a broker, over the Kafka protocol.
+type adminSource struct {
+	flags  *clientFlags
+	client *kgo.Client
+	admin  *kadm.Client
+}
+
+func newGroupLoader(flags *clientFlags, client *kgo.Client) *groupview.Loader {
+	return groupview.NewLoader(&adminSource{flags, client, kadm.NewClient(client)})
+}
+
+// Describe implements groupview.Source.
+func (s *adminSource) Describe(ctx context.Context, names []string) (map[string]groupview.Description, error) {
+	described, err := s.admin.DescribeGroups(ctx, names...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil && len(described) == 0 {
+		return nil, plain(err)
+	}
+	offsets := fetchOffsets(ctx, s.client, names)
+	out := map[string]groupview.Description{}
+	for _, name := range names {
+		d, ok := described[name]
+		switch {
+		case !ok:
+			out[name] = groupview.Description{Err: groupError(name, cmp.Or(err, errNoAnswer))}
+		case d.Err != nil:
+			out[name] = groupview.Description{Err: groupError(name, d.Err)}
+		case d.State != groupview.Dead && offsets[name].err != nil:
+			out[name] = groupview.Description{Err: groupError(name, offsets[name].err)}
+		default:
+			out[name] = description(&d, offsets[name].committed)
+		}
+	}
+	return out, nil
+}
+
+func description(d *kadm.DescribedGroup, committed map[topicPartition]groupview.Commit) groupview.Description {
+	out := groupview.Description{State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Protocol, Committed: committed}
+	if c := d.Coordinator; c.Host != "" {
+		out.Coordinator = &groupview.Coordinator{Broker: c.NodeID, Address: c.Host + ":" + strconv.Itoa(int(c.Port))}
+	}
+	for _, m := range d.Members {
+		member := groupview.Member{ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID}
+		joined, _ := m.Join.AsConsumer()
+		member.Topics = joined.Topics
+		assigned, _ := m.Assigned.AsConsumer()
+		for _, t := range assigned.Topics {
+			member.Assigned = append(member.Assigned, groupview.Assigned{Topic: t.Topic, Partitions: t.Partitions})
+		}
+		out.Members = append(out.Members, member)
+	}
+	return out
+}
+
+// Logs implements groupview.Source.
+func (s *adminSource) Logs(ctx context.Context, topics []string) (map[string]groupview.Log, error) {
+	details, err := s.admin.ListTopicsWithInternal(ctx, topics...)
+	if err != nil {
+		return nil, plain(err)
+	}
+	out, set := map[string]groupview.Log{}, kadm.TopicsSet{}
+	for _, d := range details {
+		if d.Err == nil {
+			out[d.Topic] = groupview.Log{Partitions: len(d.Partitions), Bounds: map[int32]groupview.Bounds{}}
+			set.Add(d.Topic, d.Partitions.Numbers()...)
+		}
+	}
+	// First the start and then the end, so that a log never seems to end before
+	// it begins.
+	starts, err := listOffsets(ctx, s.client, set, atLogStart)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := listOffsets(ctx, s.client, set, atLogEnd)
+	if err != nil {
+		return nil, err
+	}
+	for tp, start := range starts {
+		if end, ok := ends[tp]; ok {
+			out[tp.Topic].Bounds[tp.Partition] = groupview.Bounds{Start: start, End: max(end, start)}
+		}
+	}
+	return out, nil
+}
+
+// FirstTimes implements groupview.Source.
+func (s *adminSource) FirstTimes(ctx context.Context, from map[topicPartition]int64) (map[topicPartition]time.Time, error) {
+	client, err := s.flags.connect(ctx, append(consumerOptions(kgo.ReadUncommitted()), kgo.FetchMaxPartitionBytes(ageFetchBytes))...)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	assign := map[string]map[int32]kgo.Offset{}
+	for tp, offset := range from {
+		if assign[tp.Topic] == nil {
+			assign[tp.Topic] = map[int32]kgo.Offset{}
+		}
+		assign[tp.Topic][tp.Partition] = kgo.NewOffset().At(offset)
+	}
+	client.AddConsumePartitions(assign)
+	out, seen := map[topicPartition]time.Time{}, map[topicPartition]bool{}
+	for len(seen) < len(from) && ctx.Err() == nil {
+		pause := map[string][]int32{}
+		client.PollFetches(ctx).EachPartition(func(p kgo.FetchTopicPartition) {
+			tp := topicPartition{Topic: p.Topic, Partition: p.Partition}
+			if len(p.Records) == 0 || seen[tp] {
+				return
+			}
+			seen[tp] = true
+			pause[p.Topic] = append(pause[p.Topic], p.Partition)
+			if t := p.Records[0].Timestamp; t.UnixMilli() >= 0 {
+				out[tp] = t
+			}
+		})
+		client.PauseFetchPartitions(pause)
+	}
+	return out, nil
+}

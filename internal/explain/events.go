@@ -1,0 +1,155 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"muster/internal/journal"
+	"muster/internal/words"
+)
+
+// isEvent says whether an entry is worth a sentence of its own: rebalances are
+// told at length, and quiet restarts together.
+func (e *Entry) isEvent() bool {
+	switch e.Kind {
+	case journal.KindStarted, journal.KindSettled:
+		return false
+	case journal.KindReplaced:
+		return len(e.Triggers) > 0 && e.Triggers[0].Change != nil
+	}
+	return true
+}
+
+// sentence words an entry that is not about a rebalance.
+func (e *Entry) sentence() string {
+	var t journal.Trigger
+	if len(e.Triggers) > 0 {
+		t = e.Triggers[0]
+	}
+	switch e.Kind {
+	case journal.KindReplaced:
+		return fmt.Sprintf("Static member %s restarted, and came back %s. By Kafka's rule it took its old place without a rebalance, so that its partitions stayed as they were.", name(t.Who), changeWords(t.Change, e.Protocol))
+	case journal.KindFenced:
+		return fenced(&t)
+	case journal.KindLoaded:
+		return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: generation %d goes on with %s, without a rebalance. One that was under way is void.", e.Generation, words.Plural(e.After, "member"))
+	case journal.KindDeleted:
+		return e.deleted()
+	case journal.KindOffsetsExpired:
+		return words.Capital(e.offsets()) + " expired (offsets.retention.minutes)."
+	case journal.KindOffsetsDeleted:
+		if e.By == nil {
+			return words.Capital(e.offsets()) + " are gone with their topics."
+		}
+		return fmt.Sprintf("%s deleted %s.", words.Capital(client(*e.By)), e.offsets())
+	case journal.KindOffsetsReset:
+		return fmt.Sprintf("%s, no member, set %s while the group was empty%s.", words.Capital(e.asker()), e.offsets(), e.directions())
+	}
+	return "The journal has an entry that this version of muster has no words for (" + string(e.Kind) + ")."
+}
+
+// fenced words how a static member lost its place.
+func fenced(t *journal.Trigger) string {
+	if t.Parked {
+		return fmt.Sprintf("Static member %s was fenced while it waited in %s: %s took its place.", member(t.Who), t.Request, holder(t))
+	}
+	return fmt.Sprintf("Static member %s was fenced: it still sent %s after %s had taken its place.", member(t.Who), t.Request, holder(t))
+}
+
+// holder words who has the place of a member that was fenced.
+func holder(t *journal.Trigger) string {
+	if t.By == nil {
+		return "another process"
+	}
+	return member(*t.By)
+}
+
+func fencedLine(t *journal.Trigger) string {
+	return "fenced: " + member(t.Who) + " sent " + t.Request + ", but its place has " + holder(t)
+}
+
+// asker words who asked for it.
+func (e *Entry) asker() string {
+	if e.By == nil {
+		return "somebody"
+	}
+	return client(*e.By)
+}
+
+func (e *Entry) deleted() string {
+	with := ""
+	if e.PartitionN > 0 {
+		with = ", with " + e.offsets()
+	}
+	switch e.Cause {
+	case journal.CauseRequest:
+		return fmt.Sprintf("%s deleted the group%s.", words.Capital(e.asker()), with)
+	case journal.CauseExpired:
+		return "The group was deleted, since it had neither members nor committed offsets any more."
+	case journal.CauseTopics:
+		return "The group was deleted, since its topics were and it had nothing but their offsets."
+	}
+	return "The group was deleted."
+}
+
+// offsets words the committed offsets that an entry is about.
+func (e *Entry) offsets() string {
+	var topics []string
+	for _, t := range e.Topics {
+		topics = append(topics, t.Topic)
+	}
+	return fmt.Sprintf("the committed offsets of %s of %s", words.Plural(e.PartitionN, "partition"), words.ListSome(topics, e.TopicN))
+}
+
+// directions words how many offsets went back or forward, as far as the list
+// goes.
+func (e *Entry) directions() string {
+	back, forward := 0, 0
+	for _, t := range e.Topics {
+		back += t.Back
+		forward += t.Forward
+	}
+	var out []string
+	if back > 0 {
+		out = append(out, fmt.Sprintf("%d back, so that records are read again", back))
+	}
+	if forward > 0 {
+		out = append(out, fmt.Sprintf("%d forward, so that records are skipped", forward))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(out, ", ")
+}
+
+// shortEvent words an entry without triggers in a line of a table.
+func (e *Entry) shortEvent() string {
+	var out []string
+	done, _ := strings.CutPrefix(string(e.Kind), "offsets-")
+	if e.Kind == journal.KindDeleted {
+		done = "deleted"
+	}
+	switch {
+	case e.By != nil:
+		out = append(out, done+" by "+client(*e.By))
+	case e.Cause == journal.CauseExpired:
+		out = append(out, "expired")
+	case e.Cause == journal.CauseTopics:
+		out = append(out, "deleted with "+words.Verb(e.TopicN, "its topic", "their topics"))
+	}
+	for i, t := range e.Topics {
+		if i == words.Named {
+			out = append(out, fmt.Sprintf("%d more topics", e.TopicN-i))
+			break
+		}
+		text := fmt.Sprintf("%s: %s", t.Topic, words.Plural(t.Partitions, "partition"))
+		if t.Back > 0 {
+			text += fmt.Sprintf(", %d back", t.Back)
+		}
+		if t.Forward > 0 {
+			text += fmt.Sprintf(", %d forward", t.Forward)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
