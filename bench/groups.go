@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -58,14 +57,11 @@ func (b *bench) groups() error {
 // enoughFiles checks that as many files may be open. Go's runtime has raised the
 // limit as far as it may, here and in the broker.
 func enoughFiles(want uint64) error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return err
+	limit, err := openFiles()
+	if err == nil && limit < want {
+		err = fmt.Errorf("groups: %d files may be open, which is less than the %d connections need: raise ulimit -n", limit, want)
 	}
-	if limit.Cur < want {
-		return fmt.Errorf("groups: %d files may be open, which is less than the %d connections need: raise ulimit -n", limit.Cur, want)
-	}
-	return nil
+	return err
 }
 
 // startGroups starts a broker with a coordinator.

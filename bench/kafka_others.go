@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -14,7 +13,7 @@ import (
 type others struct{ busy, total, own time.Duration }
 
 func newOthers() others {
-	o := others{own: ownTime(syscall.RUSAGE_SELF) + ownTime(syscall.RUSAGE_CHILDREN)}
+	o := others{own: ownTime()}
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return o
@@ -32,16 +31,6 @@ func newOthers() others {
 		}
 	}
 	return o
-}
-
-// ownTime is the processor time of this program, or of those of its children
-// that have ended.
-func ownTime(who int) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(who, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // share says how much others had since o.

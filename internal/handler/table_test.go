@@ -57,8 +57,6 @@ tells clients the same.
 - **Message formats v0 and v1.** A batch in one of them is refused with
   INVALID_RECORD and a message that says so. Every client since Kafka 0.11 sends v2.
 - **Replication.** There is one broker; replication factor 1 is the only one.
-- **Compression by the broker.** Batches are stored as the producer sent them, so
-  ` + "`compression.type`" + ` can only be ` + "`producer`" + `.
 
 ## Where muster is stricter than Kafka
 

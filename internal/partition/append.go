@@ -43,6 +43,11 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 		done(bad)
 		return
 	}
+	b, bad := p.repack(b, cfg)
+	if bad.Err != nil {
+		done(bad)
+		return
+	}
 	out := Appended{LogAppendTime: record.NoTimestamp}
 	if cfg.LogAppendTime {
 		out.LogAppendTime = now.UnixMilli()
@@ -55,9 +60,9 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 		})
 		return
 	}
-	end, l, bad := p.appendValid(ctx, b, now.UnixMilli(), &out)
-	if bad != nil {
-		done(refused(bad, ""))
+	end, l, err := p.appendValid(ctx, b, now.UnixMilli(), &out)
+	if err != nil {
+		done(refused(err, ""))
 		return
 	}
 	out.LogStartOffset, _ = l.Bounds()

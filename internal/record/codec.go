@@ -35,6 +35,23 @@ func (c Codec) String() string {
 	return names[c]
 }
 
+// ParseCodec returns the codec of a name in compression.type.
+func ParseCodec(name string) (Codec, bool) {
+	switch name {
+	case "uncompressed", "none":
+		return None, true
+	case "gzip":
+		return Gzip, true
+	case "snappy":
+		return Snappy, true
+	case "lz4":
+		return LZ4, true
+	case "zstd":
+		return ZSTD, true
+	}
+	return None, false
+}
+
 // MaxDecompressed bounds what a batch may unpack to, so that a small batch
 // cannot make the broker allocate without bound.
 const MaxDecompressed = 256 << 20

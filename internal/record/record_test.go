@@ -296,6 +296,13 @@ func FuzzBatch(f *testing.F) {
 		if _, err := b.Filter(func(k *Keyed) bool { return k.Offset%2 == 0 }); each == nil && err != nil {
 			t.Fatal(err)
 		}
+		repacked, err := b.Repack(Packing{Codec: (b.Codec() + 1) % (ZSTD + 1), Level: 1}, 16<<20)
+		if each == nil && err != nil && !errors.Is(err, ErrTooLarge) {
+			t.Fatal(err)
+		}
+		if err == nil && repacked.Check() != nil {
+			t.Fatalf("packed anew: %v", repacked.Check())
+		}
 	})
 }
 

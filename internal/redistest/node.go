@@ -162,12 +162,6 @@ func (n *Node) end(signal syscall.Signal) {
 	n.mu.Unlock()
 }
 
-// Pause stops the process where it is, without ending its connections.
-func (n *Node) Pause() { n.signal(syscall.SIGSTOP, true) }
-
-// Resume continues a paused process.
-func (n *Node) Resume() { n.signal(syscall.SIGCONT, false) }
-
 func (n *Node) signal(signal syscall.Signal, paused bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

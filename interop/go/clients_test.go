@@ -62,6 +62,26 @@ func TestEveryClientReadsWhatEveryOtherWrote(t *testing.T) {
 	}
 }
 
+func TestEveryClientReadsWhatTheBrokerCompressed(t *testing.T) {
+	const n = 5000
+	addr := startInProcess(t, "", nil).Addr()
+	for i, codec := range codecs {
+		t.Run(codec, func(t *testing.T) {
+			t.Parallel()
+			setting := codec
+			if codec == "none" {
+				setting = "uncompressed"
+			}
+			w := write(t, addr, franz, codecs[(i+1)%len(codecs)], n, "compression.type", setting)
+			w.codec = codec
+			w.inspect(t)
+			for _, reader := range []client{franz, librdkafka, saramaClient, kafkaGo, kcat} {
+				w.readWith(t, reader)
+			}
+		})
+	}
+}
+
 // written is what a client wrote to a topic of its own.
 type written struct {
 	addr, topic string
@@ -71,11 +91,12 @@ type written struct {
 	began       time.Time
 }
 
-func write(t *testing.T, addr string, c client, codec string, n int) *written {
+// write has a client write to a topic with settings.
+func write(t *testing.T, addr string, c client, codec string, n int, settings ...string) *written {
 	t.Helper()
 	w := &written{addr: addr, by: c, codec: codec, began: time.Now()}
-	w.topic = strings.NewReplacer(" ", "-", "=", "-").Replace(c.name) + "-" + codec
-	createTopic(t, addr, w.topic, clientPartitions)
+	w.topic = strings.NewReplacer(" ", "-", "=", "-").Replace(c.name) + "-" + codec + strings.Join(settings, "-")
+	createTopic(t, addr, w.topic, clientPartitions, settings...)
 	w.recs = generate(codec, n)
 	if c.prepare != nil {
 		c.prepare(w.recs)

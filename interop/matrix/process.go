@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -35,8 +34,7 @@ func (r *row) run(ctx context.Context, p place) (res result) {
 	ownGroup(cmd)
 	res.err = cmd.Run()
 	if cmd.Process != nil {
-		// Whatever it started and left behind.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = killGroup(cmd) // Whatever it started and left behind.
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		res.err = cause
@@ -50,9 +48,9 @@ func (r *row) run(ctx context.Context, p place) (res result) {
 // killed with its context. Ctrl-C does not reach it: only this program decides
 // when it ends.
 func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	setGroup(cmd)
 	if cmd.Cancel != nil {
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.Cancel = func() error { return killGroup(cmd) }
 	}
 	cmd.WaitDelay = 5 * time.Second
 }

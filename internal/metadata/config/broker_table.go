@@ -63,7 +63,10 @@ var brokerTable = newTable([]Def{
 	{Name: "log.message.timestamp.after.max.ms", Type: Long, Default: "3600000", Min: 0, Max: maxLong, Doc: "Default of message.timestamp.after.max.ms."},
 	{Name: "message.max.bytes", Type: Int, Default: "1048588", Min: 0, Max: 1<<31 - 1, Doc: "Default of max.message.bytes."},
 	{Name: "min.insync.replicas", Type: Int, Default: "1", Min: 1, Max: 1<<31 - 1, Doc: "Default of the topic setting of the same name."},
-	{Name: "compression.type", Type: String, Default: "producer", OneOf: []string{"producer"}, Doc: "Batches are kept as the producer compressed them."},
+	{Name: "compression.type", Type: String, Default: "producer", OneOf: compressionTypes, Doc: "Default of the topic setting of the same name."},
+	{Name: "compression.gzip.level", Type: Int, Default: "-1", OneOf: gzipLevels, Doc: "Default of the topic setting of the same name."},
+	{Name: "compression.lz4.level", Type: Int, Default: "9", Min: 1, Max: 17, Doc: "Default of the topic setting of the same name."},
+	{Name: "compression.zstd.level", Type: Int, Default: "3", Min: -131072, Max: 22, Doc: "Default of the topic setting of the same name."},
 
 	{Name: "group.initial.rebalance.delay.ms", Type: Int, Default: "3000", Min: 0, Max: 1<<31 - 1, Doc: "How long the first rebalance of an empty group waits for more members."},
 	{Name: "group.min.session.timeout.ms", Type: Int, Default: "6000", Min: 1, Max: 1<<31 - 1, Doc: "The shortest session timeout that a member may ask for."},

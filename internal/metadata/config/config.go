@@ -98,6 +98,9 @@ func (d *Def) checkInteger(value string) error {
 	if err != nil {
 		return invalid("%s must be a whole number of %d bits, not %q", d.Name, bits, value)
 	}
+	if err := d.checkOneOf(strconv.FormatInt(n, 10)); err != nil {
+		return err
+	}
 	return d.checkBounds(float64(n))
 }
 

@@ -134,3 +134,39 @@ func FuzzParseProperties(f *testing.F) {
 		}
 	})
 }
+
+func TestCompressionSettings(t *testing.T) {
+	b := broker(t, map[string]string{"compression.type": "lz4", "compression.lz4.level": "12"})
+	for _, c := range []struct {
+		set   map[string]string
+		codec string
+		level int
+	}{
+		{nil, "lz4", 12},
+		{map[string]string{"compression.lz4.level": "17"}, "lz4", 17},
+		{map[string]string{"compression.type": "producer"}, "producer", 0},
+		{map[string]string{"compression.type": "uncompressed"}, "uncompressed", 0},
+		{map[string]string{"compression.type": "snappy"}, "snappy", 0},
+		{map[string]string{"compression.type": "gzip"}, "gzip", -1},
+		{map[string]string{"compression.type": "zstd"}, "zstd", 3},
+		{map[string]string{"compression.type": "zstd", "compression.zstd.level": "-7"}, "zstd", -7},
+	} {
+		if got := NewTopic(b, c.set); got.Compression != c.codec || got.CompressLevel != c.level {
+			t.Errorf("%v: %s at %d, want %s at %d", c.set, got.Compression, got.CompressLevel, c.codec, c.level)
+		}
+	}
+	for name, values := range map[string]map[string]bool{
+		"compression.type":       {"none": false, "ZSTD": false, "": false, "snappy": true},
+		"compression.gzip.level": {"-1": true, "0": false, "1": true, "9": true, "10": false, "-2": false, "x": false},
+		"compression.lz4.level":  {"0": false, "1": true, "17": true, "18": false},
+		"compression.zstd.level": {"-131073": false, "-131072": true, "0": true, "22": true, "23": false},
+	} {
+		for value, ok := range values {
+			for _, check := range []func(string, string) error{CheckTopic, CheckBroker} {
+				if err := check(name, value); (err == nil) != ok {
+					t.Errorf("%s=%s: %v", name, value, err)
+				}
+			}
+		}
+	}
+}

@@ -16,6 +16,8 @@ type Topic struct {
 	SegmentAge      time.Duration
 	IndexInterval   int64
 	MaxMessageBytes int64
+	Compression     string // producer, or what batches are to be compressed with
+	CompressLevel   int    // of that codec
 	LogAppendTime   bool
 	TimestampBefore time.Duration
 	TimestampAfter  time.Duration
@@ -64,6 +66,8 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 		SegmentAge:      millis(num("segment.ms")),
 		IndexInterval:   num("index.interval.bytes"),
 		MaxMessageBytes: num("max.message.bytes"),
+		Compression:     get("compression.type"),
+		CompressLevel:   compressLevel(get("compression.type"), num),
 		LogAppendTime:   get("message.timestamp.type") == "LogAppendTime",
 		TimestampBefore: millis(num("message.timestamp.before.max.ms")),
 		TimestampAfter:  millis(num("message.timestamp.after.max.ms")),
@@ -75,4 +79,13 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 		RedisLayout:     get("muster.redis.layout"),
 		SequenceBits:    int(num("muster.redis.sequence.bits")),
 	}
+}
+
+// compressLevel returns the level of a codec, 0 for those that have none.
+func compressLevel(codec string, num func(string) int64) int {
+	name := "compression." + codec + ".level"
+	if topicTable.byName[name] == nil {
+		return 0
+	}
+	return int(num(name))
 }

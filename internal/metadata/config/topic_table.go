@@ -1,9 +1,18 @@
 package config
 
+// compressionTypes are the values of compression.type.
+var compressionTypes = []string{"producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"}
+
+// gzipLevels are the values of compression.gzip.level, which has no 0.
+var gzipLevels = []string{"-1", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+
 // topicTable lists the topic settings.
 var topicTable = newTable([]Def{
 	{Name: "cleanup.policy", Type: List, OneOf: []string{"delete", "compact"}, Synonym: "log.cleanup.policy", Doc: "delete drops old segments, compact keeps the newest record of each key; both may be given."},
-	{Name: "compression.type", Type: String, OneOf: []string{"producer"}, Synonym: "compression.type", Doc: "Batches are kept as the producer compressed them."},
+	{Name: "compression.gzip.level", Type: Int, OneOf: gzipLevels, Synonym: "compression.gzip.level", Doc: "How hard the broker compresses where compression.type is gzip: 1 to 9, or -1 for the usual."},
+	{Name: "compression.lz4.level", Type: Int, Min: 1, Max: 17, Synonym: "compression.lz4.level", Doc: "How hard the broker compresses where compression.type is lz4; 9 is the fast way."},
+	{Name: "compression.type", Type: String, OneOf: compressionTypes, Synonym: "compression.type", Doc: "How record batches are compressed. producer keeps them as they came; a batch that came in another way is compressed anew by the broker."},
+	{Name: "compression.zstd.level", Type: Int, Min: -131072, Max: 22, Synonym: "compression.zstd.level", Doc: "How hard the broker compresses where compression.type is zstd."},
 	{Name: "delete.retention.ms", Type: Long, Min: 0, Max: maxLong, Synonym: "log.cleaner.delete.retention.ms", Doc: "How long tombstones stay in a compacted topic."},
 	{Name: "index.interval.bytes", Type: Int, Min: 0, Max: 1<<31 - 1, Synonym: "log.index.interval.bytes", Doc: "How many bytes lie between two index entries."},
 	{Name: "max.compaction.lag.ms", Type: Long, Min: 1, Synonym: "log.cleaner.max.compaction.lag.ms", Doc: "A record older than this is compacted whatever the dirty ratio."},

@@ -6,8 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrLocked says that the lock is held, by another process or by this one.
@@ -36,34 +34,20 @@ func (osFS) RemoveAll(name string) error                { return os.RemoveAll(na
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 
-func (osFS) SyncDir(name string) error {
-	// O_DIRECTORY, because syncing a file by mistake would pass for a promise
-	// about the folder's entries.
-	d, err := os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func (osFS) SyncDir(name string) error { return syncDir(name) }
 
-// Lock uses flock, which the kernel drops when the process ends in whatever
-// way, so that a stale lock file never keeps a broker from starting.
+// Lock uses a lock that the kernel drops when the process ends in whatever way,
+// so that a stale lock file never keeps a broker from starting.
 func (osFS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, filePerm)
 	if err != nil {
 		return nil, err
 	}
-	err = retryInterrupted(func() error {
-		return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	})
-	if err == nil {
-		return f, nil
+	if err := lock(f); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
-	_ = f.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = ErrLocked
-	}
-	return nil, fmt.Errorf("lock %s: %w", name, err)
+	return f, nil
 }
 
 type osFile struct{ *os.File }
@@ -89,11 +73,3 @@ func (f osFile) Size() (int64, error) {
 // Fd leaves the file's mode alone: only descriptors that can be polled are put
 // in non-blocking mode by package os, and regular files cannot.
 func (f osFile) Fd() (uintptr, bool) { return f.File.Fd(), true }
-
-func retryInterrupted(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
