@@ -226,3 +226,15 @@ func TestAFilterOfGroupsIsHeldAgainstWhatCanMatch(t *testing.T) {
 		}
 	}
 }
+
+func TestACommitForAPartitionThatDoesNotExistIsRefusedForItself(t *testing.T) {
+	w := newWorld(t)
+	req := &kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{
+		{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Partition: -1}, {Partition: 1}, {Partition: 2}}},
+	}}
+	got := w.request(req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions
+	missing := kerr.UnknownTopicOrPartition.Code
+	if len(got) != 3 || got[0].ErrorCode != missing || got[1].ErrorCode != 0 || got[2].ErrorCode != missing {
+		t.Errorf("%+v", got)
+	}
+}
