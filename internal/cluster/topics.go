@@ -80,10 +80,11 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 	}
 	if metadata.IsInternal(req.Name) {
 		// However it comes to be created, nobody but muster decides what it is like.
-		name, ok := req.Name, false
-		if req, ok = metadata.NewInternal(image, name, c.shared != nil); !ok {
-			return t, metadata.Refuse(kerr.InvalidTopicException, "the name %q is muster's own", name)
+		own, ok := metadata.NewInternal(image, req.Name, c.shared != nil)
+		if !ok {
+			return t, metadata.Refuse(kerr.InvalidTopicException, "the name %q is muster's own", req.Name)
 		}
+		req = own
 	}
 	if image.Topic(req.Name) != nil {
 		return t, metadata.Refuse(kerr.TopicAlreadyExists, "topic %q already exists", req.Name)

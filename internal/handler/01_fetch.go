@@ -203,14 +203,12 @@ func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetc
 	failed := func(err *kerr.Error) partition.Fetched {
 		return partition.Fetched{Err: err, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
 	}
-	if f.byID {
-		name, ok := topicName(image, p.topicID)
-		if !ok {
-			return failed(kerr.UnknownTopicID)
-		}
-		p.topic = name
-	}
 	var err *kerr.Error
+	if f.byID {
+		if p.topic, err = fetchedTopic(image, p); err != nil {
+			return failed(err)
+		}
+	}
 	if p.part, err = f.h.find(image, p.topic, p.index); err != nil {
 		return failed(err)
 	}
@@ -218,6 +216,22 @@ func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetc
 		n.Fetching(f.from, store.TopicPartition{Topic: p.topic, Partition: p.index}, spec.Offset)
 	}
 	return p.part.Read(ctx, spec)
+}
+
+// fetchedTopic returns the name of a topic that is named by its id. A session
+// remembers the name, by which Kafka tells whether the topic is gone or another
+// one is in its place: clients then ask for metadata again.
+func fetchedTopic(image *metadata.Image, p *fetchPart) (string, *kerr.Error) {
+	name, ok := topicName(image, p.topicID)
+	switch {
+	case ok:
+		return name, nil
+	case p.topic == "":
+		return "", kerr.UnknownTopicID
+	case image.Topic(p.topic) != nil:
+		return p.topic, kerr.InconsistentTopicID
+	}
+	return p.topic, kerr.UnknownTopicOrPartition
 }
 
 // add puts a partition's result into the response, under its topic. Partitions

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"container/list"
 	"math"
 	"math/rand/v2"
@@ -68,6 +69,7 @@ type sessionKey struct {
 // sessionPart is a partition in a session.
 type sessionPart struct {
 	key                                 sessionKey
+	name                                string // of a topic that is named by id, once it is known
 	spec                                partition.Fetch
 	answered                            bool
 	highWatermark, lastStable, logStart int64
@@ -233,7 +235,7 @@ func (sess *session) list() []fetchPart {
 	parts := make([]fetchPart, 0, sess.order.Len())
 	for e := sess.order.Front(); e != nil; e = e.Next() {
 		p := e.Value.(*sessionPart)
-		parts = append(parts, fetchPart{topic: p.key.topic, topicID: p.key.topicID, index: p.key.index, spec: p.spec})
+		parts = append(parts, fetchPart{topic: cmp.Or(p.key.topic, p.name), topicID: p.key.topicID, index: p.key.index, spec: p.spec})
 	}
 	return parts
 }
@@ -269,6 +271,7 @@ func (sess *session) heard(key sessionKey, p *fetchPart) bool {
 		return true // Forgotten by a later request on the same session.
 	}
 	sp, r := e.Value.(*sessionPart), &p.result
+	sp.name = p.topic
 	news := !sp.answered || r.Err != nil || r.Diverging != nil || r.Records.Len > 0 ||
 		r.HighWatermark != sp.highWatermark || r.LastStableOffset != sp.lastStable || r.LogStartOffset != sp.logStart
 	// An error is told until it is gone.

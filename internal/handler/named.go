@@ -18,6 +18,12 @@ type partitionName struct {
 // last of each counts, as in Kafka, and says which were. A topic's key is its
 // name, or its id.
 func distinct[T, P any](topics []T, of func(*T) (key string, partitions *[]P), index func(*P) int32) (kept []T, repeated map[partitionName]bool) {
+	if len(topics) == 0 {
+		return topics, nil
+	}
+	if _, partitions := of(&topics[0]); len(topics) == 1 && len(*partitions) <= 1 {
+		return topics, nil // As most requests.
+	}
 	seen := map[partitionName]struct{}{}
 	again := func(n partitionName) bool {
 		if _, ok := seen[n]; !ok {
@@ -46,6 +52,9 @@ func itself(index *int32) int32 { return *index }
 
 // once removes what is named again further on.
 func once[T any, K comparable](list []T, key func(*T) K) []T {
+	if len(list) <= 1 {
+		return list
+	}
 	seen := make(map[K]struct{}, len(list))
 	return keepLast(list, func(e *T) bool {
 		k := key(e)

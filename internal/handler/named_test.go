@@ -39,6 +39,8 @@ func repeating(id [16]byte) []kmsg.Request {
 	}
 	return []kmsg.Request{
 		&kmsg.ProduceRequest{Version: 9, Acks: 1, Topics: []kmsg.ProduceRequestTopic{{Topic: big, Partitions: make([]kmsg.ProduceRequestTopicPartition, 1000)}}},
+		&kmsg.FetchRequest{Version: 12, SessionEpoch: -1, MaxBytes: 1 << 20, Topics: []kmsg.FetchRequestTopic{{Topic: big, Partitions: again(kmsg.FetchRequestTopicPartition{PartitionMaxBytes: 1 << 20})}}},
+		&kmsg.FetchRequest{Version: 13, MaxBytes: 1 << 20, Topics: again(kmsg.FetchRequestTopic{TopicID: id, Partitions: make([]kmsg.FetchRequestTopicPartition, 1)})},
 		&kmsg.ListOffsetsRequest{Version: 9, Topics: []kmsg.ListOffsetsRequestTopic{{Topic: big, Partitions: again(kmsg.ListOffsetsRequestTopicPartition{Timestamp: -1})}}},
 		&kmsg.MetadataRequest{Version: 9, Topics: again(kmsg.MetadataRequestTopic{Topic: &big})},
 		other(12),
@@ -70,9 +72,8 @@ func repeating(id [16]byte) []kmsg.Request {
 }
 
 // namesNothing lists the keys without a list of things to name, or where naming
-// one twice is an error of its own (members and protocols of a group). What a
-// Fetch names is tested with its sessions.
-var namesNothing = map[int16]bool{1: true, 11: true, 12: true, 14: true, 18: true, 22: true, 60: true}
+// one twice is an error of its own (members and protocols of a group).
+var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 18: true, 22: true, 60: true}
 
 // linear lists the keys that answer what they are asked as often as they are
 // asked it, with at most a few times the bytes.
@@ -224,5 +225,17 @@ func TestAFilterOfGroupsIsHeldAgainstWhatCanMatch(t *testing.T) {
 		if len(got) != tt.want {
 			t.Errorf("states %q, types %q: %d groups", tt.states, tt.types, len(got))
 		}
+	}
+}
+
+func TestACommitForAPartitionThatDoesNotExistIsRefusedForItself(t *testing.T) {
+	w := newWorld(t)
+	req := &kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{
+		{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Partition: -1}, {Partition: 1}, {Partition: 2}}},
+	}}
+	got := w.request(req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions
+	missing := kerr.UnknownTopicOrPartition.Code
+	if len(got) != 3 || got[0].ErrorCode != missing || got[1].ErrorCode != 0 || got[2].ErrorCode != missing {
+		t.Errorf("%+v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
+	"muster/internal/protocol"
 	"muster/internal/record"
 	"muster/internal/store/mem"
 )
@@ -114,6 +115,12 @@ func (w *world) request(req kmsg.Request) kmsg.Response {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return w.decode(req, resp)
+}
+
+// decode reads the answer to a request.
+func (w *world) decode(req kmsg.Request, resp *protocol.Response) kmsg.Response {
+	w.t.Helper()
 	if resp.Pending() {
 		<-resp.Ready()
 	}

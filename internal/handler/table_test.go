@@ -56,7 +56,9 @@ tells clients the same.
   the table, so clients see that before they try.
 - **Message formats v0 and v1.** A batch in one of them is refused with
   INVALID_RECORD and a message that says so. Every client since Kafka 0.11 sends v2.
-- **Replication.** There is one broker; replication factor 1 is the only one.
+- **Replication.** A partition has one replica, with the broker that leads it. Brokers
+  that share a Redis accept a replication factor up to their number, which changes
+  nothing: what is replicated is what Redis replicates.
 
 ## Where muster is stricter than Kafka
 
