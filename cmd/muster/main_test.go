@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,11 +15,12 @@ import (
 	"go.uber.org/goleak"
 
 	"muster"
+	"muster/internal/redistest"
 )
 
-// The thread that starts Redis servers lives as long as the process.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("muster/internal/redistest.launcher"))
+	// What starts Redis servers lives as long as the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("muster/internal/redistest.launcher"))
 }
 
 // shell runs command lines against a broker of its own.
@@ -248,6 +250,32 @@ func TestInterruptEndsACommandWithCode130(t *testing.T) {
 	code := run(ctx, s.args([]string{"topics", "list"}), strings.NewReader(""), io.Discard, &stderr)
 	same(t, "the exit code", code, exitInterrupted)
 	same(t, "stderr", stderr.String(), "muster: interrupted\n")
+}
+
+// TestABrokerThatIsStoppedWhileItWaitsForItsNodeIDEndsInGoodOrder has another
+// broker of the same node id.
+func TestABrokerThatIsStoppedWhileItWaitsForItsNodeIDEndsInGoodOrder(t *testing.T) {
+	server := redistest.Single(t)
+	if _, err := server.Nodes[0].Do("SET", "{muster:__cluster_metadata:0}:broker:3", "token somebody else", "PX", "60000"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr, written := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"serve", "--store", server.URL(), "--listen", "127.0.0.1:0", "--set", "node.id=3"}, strings.NewReader(""), io.Discard, written)
+		_ = written.Close()
+	}()
+	last := ""
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if last = lines.Text(); strings.Contains(last, "waiting for its lease to run out") {
+			cancel()
+		}
+	}
+	same(t, "the exit code", <-ended, exitOK)
+	if !strings.Contains(last, "stopped before the broker was up") {
+		t.Errorf("its last words are %q", last)
+	}
 }
 
 func TestVersion(t *testing.T) {

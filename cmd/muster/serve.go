@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -76,6 +77,10 @@ const roomForGarbage = 16 << 20
 func serve(ctx context.Context, props map[string]string, stderr io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(stderr, nil))
 	b, err := broker.Open(ctx, broker.Config{Properties: props, Logger: logger})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		logger.Info("stopped before the broker was up")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

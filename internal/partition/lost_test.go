@@ -256,3 +256,22 @@ func TestVerifyFindsALossWithoutAnAppend(t *testing.T) {
 		t.Errorf("high watermark %d", hw)
 	}
 }
+
+// TestAHandOverIsNotAFailure closes a partition that another broker has opened
+// meanwhile, or that this one has opened anew.
+func TestAHandOverIsNotAFailure(t *testing.T) {
+	for epoch, name := range []string{"again", "by the next leader"} {
+		t.Run(name, func(t *testing.T) {
+			s := mem.New()
+			r := newRig(t, s, nil)
+			p := r.part()
+			r.wantAppend(r.batch(producerAt{id: 7}, 1, "a"), 0)
+			if _, err := s.Open(t.Context(), p.id(), int32(epoch), store.LogConfig{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

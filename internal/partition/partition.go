@@ -220,6 +220,9 @@ func (p *Partition) close(ctx context.Context) error {
 	if len(p.producers) > 0 {
 		err = l.SaveProducers(ctx, p.producers.List(), end)
 	}
+	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) {
+		err = nil // Who owns the log now has the producers' state from it.
+	}
 	// Appends under way need the lock to land, and Close waits for them.
 	p.mu.Unlock()
 	p.waiters.wake()

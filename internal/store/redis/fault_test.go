@@ -19,13 +19,15 @@ import (
 )
 
 // writer appends numbered records to a log, and opens it again whenever it
-// must, as a partition does.
+// must, as a partition does: under the same epoch, and under a higher one if it
+// finds less than was acknowledged.
 type writer struct {
 	store *Store
 	tp    store.TopicPartition
 	cfg   store.LogConfig
 	epoch int32
 	log   store.Log
+	shown int64 // the end of what was acknowledged
 	next  int
 	acked []int
 	count atomic.Int64 // of acked, for others to see
@@ -38,7 +40,7 @@ func newWriter(t *testing.T, url string, cfg store.LogConfig) *writer {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	w := &writer{cfg: cfg, tp: store.TopicPartition{Topic: "orders"}}
+	w := &writer{cfg: cfg, epoch: 1, tp: store.TopicPartition{Topic: "orders"}}
 	w.store = New(client, Options{Prefix: redistest.Prefix(t), Timeout: time.Second})
 	t.Cleanup(func() { _ = w.store.Close() })
 	must(t, w.open())
@@ -58,8 +60,15 @@ func (w *writer) key() string { return logKeys(w.store.prefix, w.tp).stream }
 // open takes the log over, when Redis lets it.
 func (w *writer) open() error {
 	return redistest.Poll(time.Minute, func() (err error) {
-		w.epoch++
 		w.log, err = w.store.Open(context.Background(), w.tp, w.epoch, w.cfg)
+		if err != nil {
+			return err
+		}
+		if _, end := w.log.Bounds(); end < w.shown {
+			w.epoch++
+			w.shown = end
+			w.log, err = w.store.Open(context.Background(), w.tp, w.epoch, w.cfg)
+		}
 		return err
 	})
 }
@@ -71,7 +80,7 @@ func (w *writer) append() error { return w.burst(1) }
 // each. It returns the first error; those without are acknowledged all the
 // same.
 func (w *writer) burst(records int) error {
-	appended, flushed := make([]error, records), make([]error, records)
+	appended, flushed, ends := make([]error, records), make([]error, records), make([]int64, records)
 	var wg sync.WaitGroup
 	first := w.next
 	w.next += records
@@ -82,8 +91,8 @@ func (w *writer) burst(records int) error {
 			return err
 		}
 		wg.Add(2)
-		w.log.(store.Pipelined).Begin(context.Background(), batch, func(_ store.Appended, err error) {
-			appended[i] = err
+		w.log.(store.Pipelined).Begin(context.Background(), batch, func(at store.Appended, err error) {
+			appended[i], ends[i] = err, at.LastOffset+1
 			wg.Done()
 		})
 		w.log.Flush(func(err error) {
@@ -97,6 +106,7 @@ func (w *writer) burst(records int) error {
 		switch err := cmp.Or(appended[i], flushed[i]); {
 		case err == nil:
 			w.acked = append(w.acked, first+i)
+			w.shown = max(w.shown, ends[i])
 			w.count.Add(1)
 		case failed == nil:
 			failed = fmt.Errorf("record %d: %w", first+i, err)
@@ -117,7 +127,7 @@ func (w *writer) appendUntil(more int) error {
 		case time.Since(last) > time.Minute:
 			return fmt.Errorf("for a minute: %w", err)
 		case errors.Is(err, store.ErrNotReplicated):
-		case errors.Is(err, store.ErrStorage), errors.Is(err, store.ErrFailed):
+		case errors.Is(err, store.ErrStorage), errors.Is(err, store.ErrFailed), errors.Is(err, store.ErrClosed):
 			if err := w.open(); err != nil {
 				return err
 			}

@@ -4,9 +4,9 @@ package redis
 // slot. The fields of the meta hash:
 //
 //	n       the token of the last append: <leader epoch>.<incarnation>.<counter>
-//	i       the last incarnation: every Open is one. The first is the time in
-//	        microseconds, so that a log which was deleted and made anew does not
-//	        go back
+//	i       the last incarnation: every Open is one. It is the time in
+//	        microseconds, so that a log which was deleted and made anew, or which
+//	        Redis has forgotten the end of, does not go back
 //	layout  log or stream
 //	bits    the bits of the sequence in offsets (stream)
 //	start   the log start offset; in the stream layout as an id
@@ -68,9 +68,10 @@ if redis.call('HSETNX', KEYS[2], 'layout', ARGV[2]) == 1 then
   redis.call('HSET', KEYS[2], 'bits', ARGV[3])
 end
 local f, t = info(), redis.call('TIME')
-redis.call('HSETNX', KEYS[2], 'i', string.format('%.0f', t[1] * 1000000 + t[2]))
-local i = redis.call('HINCRBY', KEYS[2], 'i', 1)
-redis.call('HSET', KEYS[2], 'n', ARGV[1] .. '.' .. string.format('%.0f', i) .. '.0')
+local before = tonumber(redis.call('HGET', KEYS[2], 'i')) or 0
+local i = math.max(before + 1, t[1] * 1000000 + t[2])
+local text = string.format('%.0f', i)
+redis.call('HSET', KEYS[2], 'i', text, 'n', ARGV[1] .. '.' .. text .. '.0')
 local first = f['first-entry'] and f['first-entry'][1] or ''
 local last = f['last-entry'] and f['last-entry'][1] or ''
 return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t[2], redis.call('HGETALL', KEYS[2])}
