@@ -7,6 +7,7 @@ import (
 	"muster/internal/coordinator"
 	"muster/internal/store"
 	"muster/internal/store/redis"
+	shown "muster/internal/store/redis/native"
 )
 
 const (
@@ -21,18 +22,18 @@ const (
 // handler.Native.
 type native struct {
 	b        *Broker
-	groups   *redis.Native
-	mover    *redis.Mover
-	assigned *redis.Assignments
+	groups   *shown.Groups
+	mover    *shown.Mover
+	assigned *shown.Assignments
 	queue    chan func(context.Context)
 }
 
 func newNative(b *Broker) *native {
 	prefix := b.cfg.Get("muster.redis.prefix")
-	groups := redis.NewNative(b.redis.client, prefix)
+	groups := shown.New(b.redis.client, prefix)
 	return &native{
-		b: b, groups: groups, mover: redis.NewMover(groups, redis.MoverOptions{Logger: b.logger}),
-		assigned: redis.NewAssignments(b.redis.client, prefix, b.logger),
+		b: b, groups: groups, mover: shown.NewMover(groups, shown.MoverOptions{Logger: b.logger}),
+		assigned: shown.NewAssignments(b.redis.client, prefix, b.logger),
 		queue:    make(chan func(context.Context), nativeQueue),
 	}
 }
@@ -76,9 +77,9 @@ func (n *native) stream(tp store.TopicPartition) (redis.Stream, bool) {
 
 // Assigned implements handler.Native.
 func (n *native) Assigned(group string, member coordinator.Client, tps []store.TopicPartition) {
-	a := redis.Assigned{Group: group, ClientID: member.ID, Host: member.Host}
+	a := shown.Assigned{Group: group, ClientID: member.ID, Host: member.Host}
 	for _, tp := range tps {
-		a.Partitions = append(a.Partitions, redis.AssignedPartition(tp))
+		a.Partitions = append(a.Partitions, shown.AssignedPartition(tp))
 	}
 	n.later(func(ctx context.Context) { n.failed(n.assigned.Announce(ctx, a)) })
 }

@@ -11,6 +11,8 @@ import (
 
 	"muster/internal/handler"
 	"muster/internal/store/redis"
+	"muster/internal/store/redis/conn"
+	leases "muster/internal/store/redis/lease"
 )
 
 // redisSide is what a broker has open of the Redis that its store is in.
@@ -45,13 +47,13 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	if err := redis.CheckPrefix(b.cfg.Get("muster.redis.prefix")); err != nil {
 		return err
 	}
-	client, err := redis.Connect(ctx, url, redis.ConnectOptions{ClientName: "muster"})
+	client, err := conn.Connect(ctx, url, conn.Options{ClientName: "muster"})
 	if err != nil {
 		return err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.redis = &redisSide{client: client, stop: stop}
-	report, err := redis.Inspect(ctx, client)
+	report, err := conn.Inspect(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	b.redis.native = newNative(b)
 	b.running.Go(func() { b.redis.native.run(background) })
 	b.running.Go(func() {
-		redis.Watch(background, client, watchRedis, func(up bool, err error, downFor time.Duration) { b.redisChanged(background, up, err, downFor) })
+		conn.Watch(background, client, watchRedis, func(up bool, err error, downFor time.Duration) { b.redisChanged(background, up, err, downFor) })
 	})
 	return nil
 }
@@ -94,7 +96,7 @@ func (b *Broker) redisChanged(ctx context.Context, up bool, err error, downFor t
 // out; its successor waits for that.
 func (b *Broker) takeNode(ctx context.Context) error {
 	l := &lease{
-		Leases: redis.NewLeases(b.redis.client, b.cfg.Get("muster.redis.prefix"), b.cfg.Duration("broker.session.timeout.ms")),
+		Leases: leases.New(b.redis.client, b.cfg.Get("muster.redis.prefix"), b.cfg.Duration("broker.session.timeout.ms")),
 		ttl:    b.cfg.Duration("broker.session.timeout.ms"), value: []byte(b.whoami()),
 	}
 	b.lease = l
@@ -106,7 +108,7 @@ func (b *Broker) takeNode(ctx context.Context) error {
 	l.id = b.node
 	for waited := false; ; waited = true {
 		err := l.Acquire(ctx)
-		var held *redis.HeldError
+		var held *leases.HeldError
 		if !errors.As(err, &held) {
 			return err
 		}
@@ -134,7 +136,7 @@ func (b *Broker) whoami() string {
 
 // lease is this broker's registration, as the cluster sees it.
 type lease struct {
-	*redis.Leases
+	*leases.Leases
 	id    int32
 	ttl   time.Duration
 	value []byte

@@ -18,6 +18,7 @@ import (
 	"muster/internal/redistest"
 	"muster/internal/store"
 	"muster/internal/store/redis"
+	"muster/internal/store/redis/conn"
 )
 
 // leases are those of a few brokers that are all well until they say otherwise.
@@ -77,7 +78,7 @@ func newFleet(t *testing.T, server *redistest.Server, set map[string]string) *fl
 // join starts a broker, which ends with the test.
 func (f *fleet) join(id int32) *Controller {
 	f.Helper()
-	client, err := redis.Connect(f.Context(), f.server.URL(), redis.ConnectOptions{DialTimeout: time.Second, CommandTimeout: time.Second})
+	client, err := conn.Connect(f.Context(), f.server.URL(), conn.Options{DialTimeout: time.Second, CommandTimeout: time.Second})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -15,13 +15,14 @@ import (
 	"muster/internal/store"
 	"muster/internal/store/mem"
 	"muster/internal/store/redis"
+	"muster/internal/store/redis/conn"
 	"muster/internal/store/vfs"
 )
 
 // redisStore connects to a server with little patience.
 func redisStore(t *testing.T, s *redistest.Server, prefix string) store.Store {
 	t.Helper()
-	client, err := redis.Connect(t.Context(), s.URL(), redis.ConnectOptions{DialTimeout: time.Second, CommandTimeout: time.Second})
+	client, err := conn.Connect(t.Context(), s.URL(), conn.Options{DialTimeout: time.Second, CommandTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,9 +54,15 @@ var importTable = map[string][]string{
 	"store":           {"record"}, // For the rules about batches that all engines share.
 	"store/mem":       {"record", "store"},
 	"store/disk":      {"record", "store", "store/vfs"},
-	"store/redis":     {"record", "store"},
+	"store/redis":     {"record", "store", "store/redis/conn"},
 	"store/vfs":       {},
 	"store/storetest": {"record", "store"},
+
+	// Beside the engine on Redis: the way there, who is registered, and the
+	// picture of groups, which needs to know the keys of streams.
+	"store/redis/conn":   {"store"},
+	"store/redis/lease":  {"store/redis/conn"},
+	"store/redis/native": {"store", "store/redis", "store/redis/conn"},
 
 	// Tests in the form of packages.
 	"redistest": {},

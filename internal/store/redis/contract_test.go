@@ -10,6 +10,7 @@ import (
 	"muster/internal/redistest"
 	"muster/internal/store"
 	"muster/internal/store/mem"
+	"muster/internal/store/redis/conn"
 	"muster/internal/store/storetest"
 )
 
@@ -22,7 +23,7 @@ func harness(url func(t *testing.T) string, cfg store.LogConfig) func(t *testing
 		open := func(t *testing.T) {
 			t.Helper()
 			var err error
-			if client, err = Connect(context.Background(), at, ConnectOptions{}); err != nil {
+			if client, err = conn.Connect(context.Background(), at, conn.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			s = New(client, Options{Prefix: prefix})

@@ -15,6 +15,7 @@ import (
 	"muster/internal/record"
 	"muster/internal/redistest"
 	"muster/internal/store"
+	"muster/internal/store/redis/conn"
 )
 
 // writer appends numbered records to a log, and opens it again whenever it
@@ -32,7 +33,7 @@ type writer struct {
 
 func newWriter(t *testing.T, url string, cfg store.LogConfig) *writer {
 	t.Helper()
-	client, err := Connect(context.Background(), url, ConnectOptions{DialTimeout: time.Second, CommandTimeout: 2 * time.Second})
+	client, err := conn.Connect(context.Background(), url, conn.Options{DialTimeout: time.Second, CommandTimeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ type keys struct {
 	rewrite   string // a stream: what compaction writes, until it takes the place of the log
 	mark      string // written to learn how far replicas are
 	held      string // the stream, for the rest of a transaction that is refused
-	groups    string // a set: the consumer groups that muster made, see native.go
+	groups    string // a set: the consumer groups that muster made, see package native
 }
 
 // logKeys names the keys of a log.

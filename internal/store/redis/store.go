@@ -1,3 +1,8 @@
+// Package redis keeps partition logs in Redis Streams: it owns their keys, the
+// layouts of their streams, and the scripts that keep appends in order and
+// fenced. It never decides who leads a partition. Beside it, package conn opens
+// and watches the connection, lease registers brokers, and native shows groups
+// to Redis people.
 package redis
 
 import (
@@ -13,6 +18,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"muster/internal/store"
+	"muster/internal/store/redis/conn"
 )
 
 // Options are what a Store can be told.
@@ -80,6 +86,9 @@ func CheckPrefix(prefix string) error {
 	}
 	return nil
 }
+
+// attempt wraps an error with what was attempted.
+func attempt(what string, err error) error { return conn.Attempt(what, err) }
 
 // bounded returns a context for one exchange with Redis.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -1,4 +1,4 @@
-package redis
+package native
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"strconv"
 
 	"github.com/redis/rueidis"
+
+	"muster/internal/store/redis"
+	"muster/internal/store/redis/conn"
 )
 
 // Redis computes a group's lag as the number of entries ever added to the
@@ -39,7 +42,7 @@ const (
 
 // placement is where a group is to stand.
 type placement struct {
-	stream Stream
+	stream redis.Stream
 	group  string
 	offset int64
 }
@@ -136,7 +139,7 @@ return read`
 var placeScript = newScript(placeScriptText)
 
 // place puts groups where they are to stand, and returns an error for each.
-func (n *Native) place(ctx context.Context, list []placement, mode string, counted int) []error {
+func (n *Groups) place(ctx context.Context, list []placement, mode string, counted int) []error {
 	errs, others, at := n.placeOnce(ctx, list, mode, counted)
 	if len(others) > 0 {
 		again, _, _ := n.placeOnce(ctx, others, mode, counted)
@@ -149,16 +152,17 @@ func (n *Native) place(ctx context.Context, list []placement, mode string, count
 
 // placeOnce also returns the placements, and where they are in the list, whose
 // streams are not what they were taken for.
-func (n *Native) placeOnce(ctx context.Context, list []placement, mode string, counted int) (errs []error, others []placement, at []int) {
+func (n *Groups) placeOnce(ctx context.Context, list []placement, mode string, counted int) (errs []error, others []placement, at []int) {
 	calls := make([]scriptCall, len(list))
 	for i, p := range list {
-		k, numbers := logKeys(n.prefix, p.stream.TopicPartition), p.stream.numbering()
+		stream, meta, ours := redis.StreamKeys(n.prefix, p.stream.TopicPartition)
+		layout, bits := p.stream.Kept()
 		calls[i] = scriptCall{
-			keys: []string{k.stream, k.groups, k.meta},
+			keys: []string{stream, ours, meta},
 			args: []string{
-				p.group, p.stream.idBefore(p.offset).String(), mode,
+				p.group, p.stream.IDBefore(p.offset), mode,
 				strconv.Itoa(counted), strconv.Itoa(maxCountedBytes),
-				strconv.FormatUint(numbers.perMilli(), 10), string(p.stream.layout()), strconv.Itoa(int(numbers.bits)),
+				strconv.Itoa(1 << bits), string(layout), strconv.Itoa(bits),
 			},
 		}
 	}
@@ -166,10 +170,10 @@ func (n *Native) placeOnce(ctx context.Context, list []placement, mode string, c
 	for i, reply := range placeScript.each(ctx, n.client, calls) {
 		p := list[i]
 		if meta, err := reply.AsStrSlice(); err == nil && len(meta) == 2 {
-			p.stream = p.stream.as(meta[0], meta[1])
+			p.stream = p.stream.As(meta[0], meta[1])
 			others, at = append(others, p), append(at, i)
 		} else if err := reply.Error(); err != nil && !rueidis.IsRedisNil(err) {
-			errs[i] = attempt(fmt.Sprintf("moving redis group %s of %s-%d to offset %d", p.group, p.stream.Topic, p.stream.Partition, p.offset), err)
+			errs[i] = conn.Attempt(fmt.Sprintf("moving redis group %s of %s-%d to offset %d", p.group, p.stream.Topic, p.stream.Partition, p.offset), err)
 		}
 	}
 	return errs, others, at

@@ -1,6 +1,7 @@
-package redis
+package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"muster/internal/store"
+	"muster/internal/store/redis"
 )
 
 // How much a Mover does at most: how many groups and partitions may wait, how
@@ -32,7 +34,7 @@ type MoverOptions struct {
 // many are waiting, further ones are left out; they are moved by their next
 // commit.
 type Mover struct {
-	native *Native
+	native *Groups
 	every  time.Duration
 	logger *slog.Logger
 
@@ -57,10 +59,10 @@ type moveKey struct {
 }
 
 // NewMover starts a Mover, which must be closed.
-func NewMover(native *Native, opts MoverOptions) *Mover {
+func NewMover(native *Groups, opts MoverOptions) *Mover {
 	m := &Mover{
 		native:  native,
-		every:   orDefault(opts.Every, time.Second),
+		every:   cmp.Or(opts.Every, time.Second),
 		logger:  opts.Logger,
 		waiting: make(map[moveKey]placement),
 		busy:    make(chan struct{}, 1),
@@ -75,7 +77,7 @@ func NewMover(native *Native, opts MoverOptions) *Mover {
 }
 
 // Move has a group moved to a committed offset, soon. It never waits.
-func (m *Mover) Move(s Stream, group string, offset int64) {
+func (m *Mover) Move(s redis.Stream, group string, offset int64) {
 	key := moveKey{s.TopicPartition, group}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,7 +158,7 @@ func (m *Mover) round(ctx context.Context) {
 }
 
 // report logs the first of a row of errors. That Redis is away is told by
-// Watch.
+// conn.Watch.
 func (m *Mover) report(errs []error) {
 	for _, err := range errs {
 		if err == nil || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.Canceled) {

@@ -1,4 +1,4 @@
-package redis
+package conn
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func probe(ctx context.Context, client rueidis.Client) error {
 	if client.Mode() == rueidis.ClientModeCluster {
 		return probeCluster(ctx, client)
 	}
-	return attempt("asking redis whether it is there", client.Do(ctx, client.B().Ping().Build()).Error())
+	return Attempt("asking redis whether it is there", client.Do(ctx, client.B().Ping().Build()).Error())
 }
 
 // probeCluster asks all nodes whether all slots are served. Those that answer
@@ -68,7 +68,7 @@ func probeCluster(ctx context.Context, client rueidis.Client) error {
 	for address, node := range nodes {
 		go func() {
 			text, err := node.Do(ctx, node.B().ClusterInfo().Build()).ToString()
-			if err != nil && !isPassing(err) {
+			if err != nil && !IsPassing(err) {
 				answers <- answer{} // It may not be asked, but it is there.
 			} else if err != nil {
 				answers <- answer{silent: fmt.Errorf("node %s: %w", address, err)}
@@ -88,9 +88,9 @@ func probeCluster(ctx context.Context, client rueidis.Client) error {
 	}
 	switch {
 	case denied != nil:
-		return attempt("asking redis whether it is there", denied)
+		return Attempt("asking redis whether it is there", denied)
 	case !served:
-		return attempt("asking redis whether it is there", cmp.Or(silent, rueidis.ErrNoAddr))
+		return Attempt("asking redis whether it is there", cmp.Or(silent, rueidis.ErrNoAddr))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package redis
+package lease
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func wantLive(t *testing.T, l *Leases, want map[int32]string) {
 func TestNodeIDHasOneHolder(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, url string) {
 		ctx, client, prefix := context.Background(), connect(t, url), redistest.Prefix(t)
-		a, b := NewLeases(client, prefix, longLease), NewLeases(client, prefix, longLease)
+		a, b := New(client, prefix, longLease), New(client, prefix, longLease)
 		if err := a.Acquire(ctx, 3, []byte("a \x00value")); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestNodeIDHasOneHolder(t *testing.T) {
 
 func TestLostNodeIDIsNeitherRenewedNorReleased(t *testing.T) {
 	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindSingle).URL()), redistest.Prefix(t)
-	a, b := NewLeases(client, prefix, longLease), NewLeases(client, prefix, longLease)
+	a, b := New(client, prefix, longLease), New(client, prefix, longLease)
 	if err := a.Acquire(ctx, 1, []byte("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestLostNodeIDIsNeitherRenewedNorReleased(t *testing.T) {
 func TestRegistrationExpiresAfterTheBroker(t *testing.T) {
 	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindSingle).URL()), redistest.Prefix(t)
 	const ttl = 400 * time.Millisecond
-	a, b := NewLeases(client, prefix, ttl), NewLeases(client, prefix, ttl)
+	a, b := New(client, prefix, ttl), New(client, prefix, ttl)
 	before := time.Now()
 	if err := a.Acquire(ctx, 1, nil); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestRegistrationExpiresAfterTheBroker(t *testing.T) {
 
 func TestBrokersPickDifferentFreeNodeIDs(t *testing.T) {
 	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindCluster).URL()), redistest.Prefix(t)
-	if err := NewLeases(client, prefix, longLease).Acquire(ctx, 3, nil); err != nil {
+	if err := New(client, prefix, longLease).Acquire(ctx, 3, nil); err != nil {
 		t.Fatal(err)
 	}
 	const brokers = 70 // More than are looked at in one round trip.
@@ -133,7 +133,7 @@ func TestBrokersPickDifferentFreeNodeIDs(t *testing.T) {
 	seen := make(map[int32]bool)
 	for range brokers {
 		wg.Go(func() {
-			id, err := NewLeases(client, prefix, longLease).AcquireFree(ctx, 1, []byte("x"))
+			id, err := New(client, prefix, longLease).AcquireFree(ctx, 1, []byte("x"))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil || seen[id] || id == 3 || id < 1 || id > brokers+1 {
@@ -147,7 +147,7 @@ func TestBrokersPickDifferentFreeNodeIDs(t *testing.T) {
 
 func TestLeasesSayThatRedisIsAway(t *testing.T) {
 	ctx, s := context.Background(), redistest.Single(t)
-	l := NewLeases(connect(t, s.URL()), "p", longLease)
+	l := New(connect(t, s.URL()), "p", longLease)
 	if ok, err := l.Renew(ctx); ok || err == nil {
 		t.Error("renewed what was never acquired")
 	}

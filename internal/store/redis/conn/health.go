@@ -1,4 +1,4 @@
-package redis
+package conn
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func Inspect(ctx context.Context, client rueidis.Client) (Report, error) {
 			if client.Mode() == rueidis.ClientModeCluster {
 				continue // It may be a replica; a primary that is away shows elsewhere.
 			}
-			return r, attempt("inspecting redis at "+address, err)
+			return r, Attempt("inspecting redis at "+address, err)
 		}
 		if f["role"] == "slave" {
 			continue
@@ -60,7 +60,7 @@ func Inspect(ctx context.Context, client rueidis.Client) (Report, error) {
 		}
 	}
 	if r.Primaries == 0 {
-		return r, attempt("inspecting redis", rueidis.ErrNoAddr)
+		return r, Attempt("inspecting redis", rueidis.ErrNoAddr)
 	}
 	for _, text := range slices.Sorted(maps.Keys(warnings)) {
 		if at := warnings[text]; len(at) < r.Primaries {
@@ -92,7 +92,7 @@ func ask(ctx context.Context, node rueidis.Client) (facts, error) {
 		node.B().ConfigGet().Parameter("maxmemory-policy", "save", "appendfsync", "appendonly").Build())
 	f := make(facts)
 	hello, err := replies[0].AsStrMap()
-	if err != nil && isPassing(err) {
+	if err != nil && IsPassing(err) {
 		return nil, err
 	}
 	f["name"], f["version"], f["role"] = hello["server"], hello["version"], strings.Replace(hello["role"], "replica", "slave", 1)
@@ -102,11 +102,11 @@ func ask(ctx context.Context, node rueidis.Client) (facts, error) {
 		if v := f["valkey_version"]; v != "" {
 			f["name"], f["version"] = "valkey", v
 		}
-	} else if isPassing(err) {
+	} else if IsPassing(err) {
 		return nil, err
 	}
 	config, err := replies[2].AsStrMap()
-	if err != nil && isPassing(err) {
+	if err != nil && IsPassing(err) {
 		return nil, err
 	}
 	maps.Copy(f, config)

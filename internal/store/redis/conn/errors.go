@@ -1,4 +1,4 @@
-package redis
+package conn
 
 import (
 	"context"
@@ -18,24 +18,24 @@ import (
 // replaced as primary.
 var passing = []string{"LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "READONLY", "NOREPLICAS", "BUSY ", "UNBLOCKED", "MOVED", "ASK"}
 
-// attempt wraps an error with what was attempted, as one of the store's
+// Attempt wraps an error with what was attempted, as one of the store's
 // errors: ErrUnavailable if the same may succeed later, else ErrStorage.
-func attempt(what string, err error) error {
+func Attempt(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", what, err)
-	case isPassing(err):
+	case IsPassing(err):
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, err)
 	default:
 		return fmt.Errorf("%s: %w: %w", what, store.ErrStorage, err)
 	}
 }
 
-// isPassing says whether an error is about reaching a server that serves, and
+// IsPassing says whether an error is about reaching a server that serves, and
 // not about the command.
-func isPassing(err error) bool {
+func IsPassing(err error) bool {
 	if reply, ok := rueidis.IsRedisErr(err); ok {
 		return slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(reply.Error(), code) })
 	}

@@ -1,9 +1,8 @@
-package redis
+package native
 
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -12,24 +11,30 @@ import (
 
 	"muster/internal/redistest"
 	"muster/internal/store"
+	"muster/internal/store/redis"
 )
 
 // bench is a stream that a test fills as it likes, and its groups.
 type bench struct {
 	t      *testing.T
 	client rueidis.Client
-	native *Native
-	stream Stream
+	native *Groups
+	stream redis.Stream
 	key    string
 }
 
 func newBench(t *testing.T, url string, layout store.Layout) *bench {
 	t.Helper()
 	client, prefix := connect(t, url), redistest.Prefix(t)
-	b := &bench{t: t, client: client, native: NewNative(client, prefix)}
-	b.stream = Stream{TopicPartition: store.TopicPartition{Topic: "orders", Partition: 3}, Layout: layout}
-	b.key = logKeys(prefix, b.stream.TopicPartition).stream
+	b := &bench{t: t, client: client, native: New(client, prefix)}
+	b.stream = redis.Stream{TopicPartition: store.TopicPartition{Topic: "orders", Partition: 3}, Layout: layout}
+	b.key = streamKey(prefix, b.stream.TopicPartition)
 	return b
+}
+
+func streamKey(prefix string, tp store.TopicPartition) string {
+	key, _, _ := redis.StreamKeys(prefix, tp)
+	return key
 }
 
 // do sends any command about the stream, and returns what it replies.
@@ -51,8 +56,7 @@ func (b *bench) add(offsets ...int64) {
 	b.t.Helper()
 	commands := make(rueidis.Commands, len(offsets))
 	for i, o := range offsets {
-		id := b.stream.idBefore(o + 1)
-		commands[i] = b.client.B().Xadd().Key(b.key).Id(id.String()).FieldValue().FieldValue("v", "x").Build()
+		commands[i] = b.client.B().Xadd().Key(b.key).Id(b.stream.IDBefore(o+1)).FieldValue().FieldValue("v", "x").Build()
 	}
 	for _, r := range b.native.doMulti(context.Background(), commands) {
 		if err := r.Error(); err != nil {
@@ -110,41 +114,14 @@ func (b *bench) want(group, id, lag string) {
 
 func (b *bench) wantPosition(group string, offset int64, ok bool) {
 	b.t.Helper()
-	p, err := b.native.Positions(context.Background(), []Stream{b.stream}, group)
+	p, err := b.native.Positions(context.Background(), []redis.Stream{b.stream}, group)
 	if err != nil || p[0].OK != ok || ok && p[0].Offset != offset {
 		b.t.Errorf("group %s has position %+v, %v, not %d %v", group, p, err, offset, ok)
 	}
 }
 
 // at returns the offset of a sequence in a millisecond, in layout stream.
-func at(ms, seq int64) int64 { return ms<<defaultBits | seq }
-
-func TestOffsetsAndTheIDsOfGroups(t *testing.T) {
-	stream, log := Stream{Layout: store.LayoutStream}, Stream{Layout: store.LayoutLog}
-	wide := Stream{Layout: store.LayoutStream, SequenceBits: 20}
-	for _, c := range []struct {
-		stream Stream
-		offset int64
-		id     string
-	}{
-		{stream, 0, "0-0"}, {stream, at(1, 1), "1-0"}, {stream, at(1, 0), "0-1023"}, {stream, at(1700, 6), "1700-5"}, {wide, 7<<20 | 9, "7-8"},
-		{log, 0, "0-0"}, {log, 1, "1-0"}, {log, 500, "500-0"}, {log, math.MaxInt64, "9223372036854775807-0"},
-	} {
-		if id := c.stream.idBefore(c.offset); id.String() != c.id {
-			t.Errorf("offset %d is after %s, not %s", c.offset, id, c.id)
-		}
-		id, err := parseID(c.id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if offset := c.stream.offsetAfter(id); offset != c.offset {
-			t.Errorf("id %s is before %d, not %d", id, offset, c.offset)
-		}
-	}
-	if offset := stream.offsetAfter(entryID{ms: 1700, seq: math.MaxUint64}); offset != at(1701, 0) {
-		t.Errorf("the last id of a millisecond is before %d, not %d", offset, at(1701, 0))
-	}
-}
+func at(ms, seq int64) int64 { return ms<<10 | seq }
 
 func TestGroupFollowsCommits(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, url string) {
@@ -222,19 +199,20 @@ func TestLagStaysTrueWhateverRedisClientsDo(t *testing.T) {
 
 func TestStreamKeepsTheLayoutItWasMadeWith(t *testing.T) {
 	b, ctx := newBench(t, redistest.Shared(t, redistest.KindCluster).URL(), store.LayoutStream), context.Background()
-	made := []Stream{{Layout: store.LayoutLog}, {Layout: store.LayoutStream, SequenceBits: 4}}
+	made := []redis.Stream{{Layout: store.LayoutLog}, {Layout: store.LayoutStream, SequenceBits: 4}}
 	for i := range made {
 		made[i].TopicPartition = store.TopicPartition{Topic: "t", Partition: int32(i)}
-		must(t, b.client.Do(ctx, b.client.B().Hset().Key(logKeys(b.native.prefix, made[i].TopicPartition).meta).FieldValue().
-			FieldValue("layout", string(made[i].layout())).FieldValue("bits", "4").Build()).Error())
-		b.stream, b.key = made[i], logKeys(b.native.prefix, made[i].TopicPartition).stream
+		key, meta, _ := redis.StreamKeys(b.native.prefix, made[i].TopicPartition)
+		must(t, b.client.Do(ctx, b.client.B().Hset().Key(meta).FieldValue().
+			FieldValue("layout", string(made[i].Layout)).FieldValue("bits", "4").Build()).Error())
+		b.stream, b.key = made[i], key
 		b.add(17, 18, 19)
 		b.stream.Layout, b.stream.SequenceBits = store.LayoutStream, 0 // what the topic's settings say now
 		must(t, b.native.CreateGroup(ctx, b.stream, "g", 18))
-		b.want("g", made[i].idBefore(18).String(), "2")
+		b.want("g", made[i].IDBefore(18), "2")
 		b.move("g", 19)
-		b.want("g", made[i].idBefore(19).String(), "1")
-		b.do("XGROUP", "CREATE", "theirs", made[i].idBefore(18).String())
+		b.want("g", made[i].IDBefore(19), "1")
+		b.do("XGROUP", "CREATE", "theirs", made[i].IDBefore(18))
 		b.wantPosition("theirs", 18, true)
 	}
 }
@@ -264,7 +242,7 @@ func TestRedisGroupGivesAKafkaGroupItsFirstPosition(t *testing.T) {
 			b.add(at(1, 0), at(2, 0), at(3, 0))
 			b.do("XGROUP", "CREATE", "theirs", "0")
 			b.wantPosition("theirs", 0, true)
-			b.do("XGROUP", "SETID", "theirs", b.stream.idBefore(at(2, 1)).String())
+			b.do("XGROUP", "SETID", "theirs", b.stream.IDBefore(at(2, 1)))
 			b.wantPosition("theirs", at(2, 1), true)
 			b.do("XGROUP", "SETID", "theirs", "$")
 			b.wantPosition("theirs", at(3, 1), true)
@@ -280,7 +258,7 @@ func TestRedisGroupGivesAKafkaGroupItsFirstPosition(t *testing.T) {
 			if err := b.native.CreateGroup(ctx, b.stream, "ours", at(2, 1)); err != nil {
 				t.Fatal(err)
 			}
-			b.want("ours", b.stream.idBefore(at(2, 1)).String(), "1")
+			b.want("ours", b.stream.IDBefore(at(2, 1)), "1")
 			b.wantPosition("ours", 0, false)
 			b.wantPosition("other", 0, false)
 		})
@@ -293,7 +271,7 @@ func TestDestroyedGroupsAreGone(t *testing.T) {
 		var tps []store.TopicPartition
 		for p := range int32(20) {
 			b.stream.Partition = p
-			b.key = logKeys(b.native.prefix, b.stream.TopicPartition).stream
+			b.key = streamKey(b.native.prefix, b.stream.TopicPartition)
 			tps = append(tps, b.stream.TopicPartition)
 			if p%3 == 0 {
 				continue // There is no stream.
@@ -311,12 +289,12 @@ func TestDestroyedGroupsAreGone(t *testing.T) {
 			if tp.Partition%3 == 0 {
 				continue
 			}
-			k := logKeys(b.native.prefix, tp)
-			b.key = k.stream
+			key, _, ours := redis.StreamKeys(b.native.prefix, tp)
+			b.key = key
 			if b.group("a") != nil || b.group("b") != nil || b.group("theirs") != nil {
 				t.Errorf("partition %d still has a group that was destroyed", tp.Partition)
 			}
-			members, err := b.client.Do(ctx, b.client.B().Smembers().Key(k.groups).Build()).AsStrSlice()
+			members, err := b.client.Do(ctx, b.client.B().Smembers().Key(ours).Build()).AsStrSlice()
 			if kept := b.group("c") != nil; kept != (tp.Partition%3 == 2) || err != nil || len(members) != map[bool]int{true: 1}[kept] {
 				t.Errorf("partition %d: group c exists: %v, ours are %q, %v", tp.Partition, kept, members, err)
 			}
@@ -345,7 +323,7 @@ func TestEntriesReadIsRightAfterAnyMoves(t *testing.T) {
 				}
 				if random.IntN(10) == 0 {
 					cut := random.IntN(len(offsets))
-					b.do("XTRIM", "MINID", b.stream.idBefore(offsets[cut]+1).String())
+					b.do("XTRIM", "MINID", b.stream.IDBefore(offsets[cut]+1))
 					offsets = offsets[cut:]
 				}
 				target := random.Int64N(next + 2)
@@ -359,7 +337,7 @@ func TestEntriesReadIsRightAfterAnyMoves(t *testing.T) {
 						lag++
 					}
 				}
-				b.want("g", b.stream.idBefore(target).String(), strconv.Itoa(lag))
+				b.want("g", b.stream.IDBefore(target), strconv.Itoa(lag))
 				if t.Failed() {
 					t.Fatalf("at step %d", step)
 				}
@@ -385,16 +363,16 @@ func TestLagOverALongWayIsEstimated(t *testing.T) {
 	}
 	near := entries - 100
 	b.move("g", offsets[near])
-	b.want("g", b.stream.idBefore(offsets[near]).String(), fmt.Sprint(entries-near))
+	b.want("g", b.stream.IDBefore(offsets[near]), fmt.Sprint(entries-near))
 	b.move("g", offsets[3])
-	b.want("g", b.stream.idBefore(offsets[3]).String(), fmt.Sprint(entries-3))
+	b.want("g", b.stream.IDBefore(offsets[3]), fmt.Sprint(entries-3))
 }
 
 func TestCountingSkipsLargeEntries(t *testing.T) {
 	b := newBench(t, redistest.Shared(t, redistest.KindSingle).URL(), store.LayoutLog)
 	large := make([]byte, maxCountedBytes/8)
 	for i := range int64(40) {
-		b.do("XADD", b.stream.idBefore(i+1).String(), "b", string(large))
+		b.do("XADD", b.stream.IDBefore(i+1), "b", string(large))
 	}
 	b.move("g", 20)
 	b.want("g", "20-0", "20")

@@ -1,4 +1,4 @@
-package redis
+package conn
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 // connect opens a client that ends with the test.
 func connect(t testing.TB, url string) rueidis.Client {
 	t.Helper()
-	client, err := Connect(context.Background(), url, ConnectOptions{})
+	client, err := Connect(context.Background(), url, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func ping(client rueidis.Client) error {
 // wantRefused demands that a URL does not connect, for a reason.
 func wantRefused(t *testing.T, url, want string) {
 	t.Helper()
-	client, err := Connect(context.Background(), url, ConnectOptions{})
+	client, err := Connect(context.Background(), url, Options{})
 	if err == nil {
 		client.Close()
 		t.Fatalf("%s: connected", url)
@@ -141,7 +141,7 @@ func TestConnectSaysThatNobodyAnswers(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	for _, url := range []string{"redis://" + address, "redis+cluster://" + address, "redis+sentinel://" + address + "/m"} {
 		wantRefused(t, url, "connecting to redis at "+address)
-		if _, err := Connect(context.Background(), url, ConnectOptions{}); !errors.Is(err, store.ErrUnavailable) {
+		if _, err := Connect(context.Background(), url, Options{}); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v is not ErrUnavailable", url, err)
 		}
 	}
@@ -155,10 +155,10 @@ func TestConnectEndsWithItsContext(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Connect(ctx, "redis://"+l.Addr().String(), ConnectOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Connect(ctx, "redis://"+l.Addr().String(), Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Connect: %v", err)
 	}
-	if _, err := Connect(context.Background(), "redis://"+l.Addr().String(), ConnectOptions{DialTimeout: 50 * time.Millisecond}); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := Connect(context.Background(), "redis://"+l.Addr().String(), Options{DialTimeout: 50 * time.Millisecond}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Connect: %v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestClientComesBackAfterARestart(t *testing.T) {
 
 func TestCommandsFailWhenTheServerHangs(t *testing.T) {
 	s := redistest.Single(t)
-	client, err := Connect(context.Background(), s.URL(), ConnectOptions{CommandTimeout: 200 * time.Millisecond, DialTimeout: 200 * time.Millisecond})
+	client, err := Connect(context.Background(), s.URL(), Options{CommandTimeout: 200 * time.Millisecond, DialTimeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,8 @@
-// Package redis keeps partition logs in Redis Streams. It owns the connection,
-// the keys and their layout, the registration of brokers and the consumer
-// groups that Redis people see. It never decides who leads a partition.
-package redis
+// Package conn is the way to Redis: it reads URLs, opens the client that all
+// others use, looks at what the servers are and how they are configured, notices
+// when they go away and come back, and says which errors pass. It knows nothing
+// of what is kept there.
+package conn
 
 import (
 	"context"
@@ -19,8 +20,8 @@ import (
 	"muster/internal/store"
 )
 
-// ConnectOptions are what Connect can be told beyond the URL.
-type ConnectOptions struct {
+// Options are what Connect can be told beyond the URL.
+type Options struct {
 	// DialTimeout is for one connection with its TLS and AUTH, 3 s if zero.
 	DialTimeout time.Duration
 	// CommandTimeout is how long a command may stay without an answer before
@@ -49,7 +50,7 @@ const (
 //
 // The client never repeats a command by itself. A write that got no answer may
 // have been done, and only its caller knows how to find out.
-func Connect(ctx context.Context, url string, opts ConnectOptions) (rueidis.Client, error) {
+func Connect(ctx context.Context, url string, opts Options) (rueidis.Client, error) {
 	t, err := parseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("redis URL: %w", err)
@@ -97,7 +98,7 @@ func newClient(ctx context.Context, option rueidis.ClientOption) (rueidis.Client
 }
 
 // clientOption says how to reach the target.
-func (t target) clientOption(opts ConnectOptions) (rueidis.ClientOption, error) {
+func (t target) clientOption(opts Options) (rueidis.ClientOption, error) {
 	dialer := net.Dialer{Timeout: orDefault(opts.DialTimeout, 3*time.Second), KeepAlive: keepAlive}
 	option := rueidis.ClientOption{
 		InitAddress:      t.addresses,
@@ -196,7 +197,7 @@ func (t target) explain(err error) error {
 		return fmt.Errorf("redis at %s is a cluster, which has only database 0", at)
 	case errors.Is(err, context.Canceled):
 		return err
-	case isPassing(err):
+	case IsPassing(err):
 		return fmt.Errorf("%w: connecting to redis at %s: %w", store.ErrUnavailable, at, err)
 	}
 	return fmt.Errorf("connecting to redis at %s: %w", at, err)

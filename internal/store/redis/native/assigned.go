@@ -1,4 +1,4 @@
-package redis
+package native
 
 import (
 	"container/list"
@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"muster/internal/store"
+	"muster/internal/store/redis/conn"
 )
 
 // A Fetch does not say which group its consumer is a member of. Brokers learn
@@ -82,7 +83,7 @@ func (a *Assignments) Announce(ctx context.Context, assigned Assigned) error {
 		return err
 	}
 	publish := a.client.B().Publish().Channel(a.channel).Message(rueidis.BinaryString(text)).Build()
-	return attempt("announcing what group "+assigned.Group+" was assigned", a.client.Do(ctx, publish).Error())
+	return conn.Attempt("announcing what group "+assigned.Group+" was assigned", a.client.Do(ctx, publish).Error())
 }
 
 // Listen hears announcements until ctx ends, also after Redis was away. What

@@ -1,4 +1,7 @@
-package redis
+// Package lease registers brokers in Redis under their node ids, for as long as
+// they say that they are alive, and sees who else is registered. What follows
+// from that a broker is gone is for others to decide.
+package lease
 
 import (
 	"context"
@@ -11,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"muster/internal/store/redis/conn"
 )
 
 // A broker's registration is a key that expires unless the broker renews it:
@@ -58,8 +63,8 @@ type Leases struct {
 	until  atomic.Pointer[time.Time]
 }
 
-// NewLeases makes the registration of one incarnation of a broker.
-func NewLeases(client rueidis.Client, prefix string, ttl time.Duration) *Leases {
+// New makes the registration of one incarnation of a broker.
+func New(client rueidis.Client, prefix string, ttl time.Duration) *Leases {
 	return &Leases{client: client, prefix: prefix, ttl: ttl, token: rand.Text(), id: -1}
 }
 
@@ -102,16 +107,16 @@ func (l *Leases) Acquire(ctx context.Context, id int32, value []byte) error {
 	reply, err := acquireScript.Exec(ctx, l.client, []string{l.key(id)},
 		[]string{l.token, rueidis.BinaryString(value), l.millis()}).ToArray()
 	if err != nil {
-		return attempt(what, err)
+		return conn.Attempt(what, err)
 	}
 	if len(reply) == 2 {
 		held, err := reply[0].ToString()
 		if err != nil {
-			return attempt(what, err)
+			return conn.Attempt(what, err)
 		}
 		left, err := reply[1].ToInt64()
 		if err != nil {
-			return attempt(what, err)
+			return conn.Attempt(what, err)
 		}
 		return &HeldError{ID: id, Value: registered(held), For: time.Duration(left) * time.Millisecond}
 	}
@@ -155,7 +160,7 @@ func (l *Leases) Renew(ctx context.Context) (ok bool, err error) {
 	sent := time.Now()
 	n, err := renewScript.Exec(ctx, l.client, []string{l.key(l.id)}, []string{l.token, l.millis()}).ToInt64()
 	if err != nil {
-		return false, attempt("renewing node id "+strconv.Itoa(int(l.id)), err)
+		return false, conn.Attempt("renewing node id "+strconv.Itoa(int(l.id)), err)
 	}
 	if n == 0 {
 		l.until.Store(nil)
@@ -172,7 +177,7 @@ func (l *Leases) Release(ctx context.Context) error {
 	}
 	l.until.Store(nil)
 	if err := releaseScript.Exec(ctx, l.client, []string{l.key(l.id)}, []string{l.token}).Error(); err != nil {
-		return attempt("releasing node id "+strconv.Itoa(int(l.id)), err)
+		return conn.Attempt("releasing node id "+strconv.Itoa(int(l.id)), err)
 	}
 	l.id = -1
 	return nil
@@ -208,7 +213,7 @@ func (l *Leases) Live(ctx context.Context, ids []int32) (map[int32][]byte, error
 	}
 	values, err := l.client.Do(ctx, l.client.B().Mget().Key(keys...).Build()).ToArray()
 	if err != nil {
-		return nil, attempt("looking for live brokers", err)
+		return nil, conn.Attempt("looking for live brokers", err)
 	}
 	for i, value := range values {
 		if value.IsNil() {
@@ -216,7 +221,7 @@ func (l *Leases) Live(ctx context.Context, ids []int32) (map[int32][]byte, error
 		}
 		held, err := value.ToString()
 		if err != nil {
-			return nil, attempt("looking for live brokers", err)
+			return nil, conn.Attempt("looking for live brokers", err)
 		}
 		live[ids[i]] = registered(held)
 	}

@@ -1,4 +1,4 @@
-package redis
+package native
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"muster/internal/redistest"
 	"muster/internal/store"
+	"muster/internal/store/redis"
 )
 
 // calls returns how often a server ran a script.
@@ -45,7 +46,7 @@ func TestMoverMovesAllTheTime(t *testing.T) {
 		b.add(at(1+i, 0))
 		m.Move(b.stream, "g", at(1+i, 1))
 		redistest.Eventually(t, "the group to move", func() bool {
-			return b.group("g")["last-delivered-id"] == b.stream.idBefore(at(1+i, 1)).String()
+			return b.group("g")["last-delivered-id"] == b.stream.IDBefore(at(1+i, 1))
 		})
 	}
 }
@@ -83,7 +84,7 @@ func TestMoverWaitsForRedis(t *testing.T) {
 	m.Move(b.stream, "h", at(2, 1))
 	m.round(context.Background())
 	s.Nodes[0].Start(t)
-	redistest.Eventually(t, "the client to connect again", func() bool { return ping(b.client) == nil })
+	redistest.Eventually(t, "the client to connect again", func() bool { return b.client.Do(context.Background(), b.client.B().Ping().Build()).Error() == nil })
 	m.Close(context.Background())
 	b.want("g", "1-0", "1")
 	b.want("h", "2-0", "0")
@@ -108,11 +109,11 @@ func TestMoverLogsAnErrorOnce(t *testing.T) {
 }
 
 func TestMoverHoldsABoundedNumberOfMoves(t *testing.T) {
-	m := NewMover(NewNative(nil, "p"), MoverOptions{Every: time.Hour})
+	m := NewMover(New(nil, "p"), MoverOptions{Every: time.Hour})
 	for p := range int32(moverLimit + 10) {
-		m.Move(Stream{TopicPartition: store.TopicPartition{Topic: "t", Partition: p}}, "g", 1)
+		m.Move(redis.Stream{TopicPartition: store.TopicPartition{Topic: "t", Partition: p}}, "g", 1)
 	}
-	m.Move(Stream{TopicPartition: store.TopicPartition{Topic: "t"}}, "g", 7)
+	m.Move(redis.Stream{TopicPartition: store.TopicPartition{Topic: "t"}}, "g", 7)
 	if len(m.waiting) != moverLimit {
 		t.Errorf("%d moves wait", len(m.waiting))
 	}

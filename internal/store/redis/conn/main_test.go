@@ -1,0 +1,9 @@
+package conn
+
+import (
+	"testing"
+
+	"muster/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }

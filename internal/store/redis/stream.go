@@ -1,0 +1,78 @@
+package redis
+
+import (
+	"strconv"
+
+	"muster/internal/store"
+)
+
+// Stream names a partition's stream and how offsets stand for its ids, as the
+// topic's settings say. A stream that was made under other settings keeps its
+// own. It is what others than the engine need to know of a log, in order to
+// look at its stream.
+type Stream struct {
+	store.TopicPartition
+	Layout       store.Layout
+	SequenceBits int
+}
+
+// StreamKeys returns the keys of a partition's stream, of its meta hash, and of
+// the set of consumer groups on the stream that muster made.
+func StreamKeys(prefix string, tp store.TopicPartition) (stream, meta, groups string) {
+	k := logKeys(prefix, tp)
+	return k.stream, k.meta, k.groups
+}
+
+// Kept returns the layout, as the meta hash names it, and how many bits of an
+// offset are the sequence of its id, which is none in layout log.
+func (s Stream) Kept() (layout store.Layout, bits int) {
+	switch {
+	case s.Layout == store.LayoutLog:
+		return store.LayoutLog, 0
+	case s.SequenceBits == 0:
+		return store.LayoutStream, defaultBits
+	}
+	return store.LayoutStream, s.SequenceBits
+}
+
+func (s Stream) numbering() numbering {
+	_, bits := s.Kept()
+	return numbering{bits: uint(bits)}
+}
+
+// IDBefore returns the id that a group is at when it has committed an offset:
+// that of the last record before the offset. In layout stream that is
+// arithmetic, whether the record exists or not; in layout log a batch has the
+// offset after its last record for an id.
+func (s Stream) IDBefore(offset int64) string {
+	if s.Layout != store.LayoutLog {
+		offset--
+	}
+	return s.numbering().id(offset).String()
+}
+
+// OffsetAfter returns the offset that follows what a group at an id has read.
+func (s Stream) OffsetAfter(text string) (int64, error) {
+	id, err := parseID(text)
+	if err != nil {
+		return 0, err
+	}
+	if s.Layout != store.LayoutLog && id != (entryID{}) {
+		id = id.after()
+	}
+	return s.numbering().atOrAfter(id), nil
+}
+
+// As returns the stream as its meta hash says it is.
+func (s Stream) As(layout, bits string) Stream {
+	switch n, err := strconv.Atoi(bits); store.Layout(layout) {
+	case store.LayoutLog:
+		s.Layout = store.LayoutLog
+	case store.LayoutStream:
+		s.Layout = store.LayoutStream
+		if err == nil && n > 0 && n <= maxBits {
+			s.SequenceBits = n
+		}
+	}
+	return s
+}
