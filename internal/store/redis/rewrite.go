@@ -24,6 +24,7 @@ type rewriter struct {
 	runs    []run   // what stays as it is, until the rewriter has started
 	dropped []item  // what goes
 	copied  entryID // the last entry looked at
+	written int64   // how many entries the new stream has
 
 	kept           int64 // bytes
 	droppedBytes   int64
@@ -124,6 +125,7 @@ func (w *rewriter) take(ctx context.Context, s stored, kept record.Batch) error 
 			return attempt("compact "+w.keys.stream, err)
 		}
 	}
+	w.written++
 	return nil
 }
 
@@ -156,14 +158,18 @@ func (w *rewriter) copyRest(ctx context.Context) error {
 func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
 	for {
 		cmd := w.store.eval(copyScript, []string{w.keys.stream, w.dst}, []string{from.String(), to, decimal(entriesIn(scanBytes, w.average)), decimal(rewriteExpiry)})
-		last, err := w.store.do(ctx, cmd).ToString()
+		r, err := replies(w.store.do(ctx, cmd))
 		if err != nil {
 			return attempt("compact "+w.keys.stream, err)
 		}
-		if last == "" {
+		if len(r) != 2 {
+			return fmt.Errorf("%w: compact %s: short reply", store.ErrStorage, w.keys.stream)
+		}
+		if r[1].int() == 0 {
 			return nil
 		}
-		id, err := parseID(last)
+		w.written += r[1].int()
+		id, err := parseID(r[0].text())
 		if err != nil {
 			return err
 		}
@@ -179,7 +185,7 @@ func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
 // dropped, and must not be counted as compacted.
 func (w *rewriter) swap(ctx context.Context, field, expected string, was int64, done cleaned) (refused *string, err error) {
 	cmd := w.store.eval(swapScript, []string{w.keys.stream, w.keys.meta, w.dst, w.dst + ".old"},
-		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes), decimal(was)})
+		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes), decimal(was), decimal(w.written)})
 	r, err := replies(w.store.do(ctx, cmd))
 	if err != nil {
 		return nil, attempt("compact "+w.keys.stream, err)
@@ -191,6 +197,8 @@ func (w *rewriter) swap(ctx context.Context, field, expected string, was int64, 
 	case "refused":
 		token := r[1].text()
 		return &token, nil
+	case "partial":
+		return nil, fmt.Errorf("%w: compact %s: the copy at %s has %d of %d entries, so it was deleted or evicted meanwhile", store.ErrStorage, w.keys.stream, w.dst, r[1].int(), w.written)
 	case "compacted":
 		return nil, fmt.Errorf("%w: compact %s: somebody else did", store.ErrMoved, w.keys.stream)
 	}

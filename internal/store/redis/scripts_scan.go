@@ -134,32 +134,39 @@ return {'ok', gone}
 `
 
 // copyScript copies some entries to another stream and returns the id of the
-// last one.
+// last one, and how many they were.
 //
 // Keys: stream, the other. Arguments: first id, last id, how many, expiry of
 // the other in seconds.
 const copyScript = `
-local last = ''
+local last, n = '', 0
 for _, e in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[2], 'COUNT', ARGV[3])) do
   redis.call('XADD', KEYS[2], e[1], unpack(e[2]))
-  last = e[1]
+  last, n = e[1], n + 1
 end
-if last ~= '' then redis.call('EXPIRE', KEYS[2], ARGV[4]) end
-return last
+if n > 0 then redis.call('EXPIRE', KEYS[2], ARGV[4]) end
+return {last, n}
 `
 
-// swapScript puts a rewritten stream in the place of the log's. The consumer
-// groups keep their positions, but not what their consumers have pending.
+// swapScript puts a rewritten stream in the place of the log's, if it has all
+// entries that were written to it: one that expired or was evicted in the midst
+// has only those that were written since. The consumer groups keep their
+// positions, but not what their consumers have pending.
 //
 // Keys: stream, meta, the new stream, a name for the old one. Arguments: field
 // and its expected value, bytes and entries that went, the offset up to which
-// the log is compacted, the bytes there, and up to which it was when that was
-// looked at.
+// the log is compacted, the bytes there, up to which it was when that was
+// looked at, and how many entries were written to the new stream.
 const swapScript = infoFunction + `
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'refused', redis.call('HGET', KEYS[2], 'n') or ''} end
 if (redis.call('HGET', KEYS[2], 'cleaned') or '0') ~= ARGV[7] then return {'compacted', ''} end
+local written = redis.call('XLEN', KEYS[3])
+if written ~= tonumber(ARGV[8]) then
+  redis.call('UNLINK', KEYS[3])
+  return {'partial', written}
+end
 local f = info()
-if redis.call('EXISTS', KEYS[3]) == 0 then
+if written == 0 then
   redis.call('XGROUP', 'CREATE', KEYS[3], 'm', '0', 'MKSTREAM')
   redis.call('XGROUP', 'DESTROY', KEYS[3], 'm')
 end
