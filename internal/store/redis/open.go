@@ -29,8 +29,9 @@ type found struct {
 	meta        map[string]string
 }
 
-// open takes a log over. It does so in a transaction, though one script would
-// do, because a user who may not use transactions could not append either.
+// open takes a log over, and then reads its producers: once the token is ours,
+// nobody else changes them. Redis queues no transaction when it is full, so this
+// is none.
 func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (*log, error) {
 	bits, err := sequenceBits(cfg)
 	if err != nil {
@@ -42,21 +43,12 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	}
 	k := logKeys(s.prefix, tp)
 	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits))}
-	r, err := executed(s.doMulti(ctx,
-		s.client.B().Multi().Build(),
-		s.eval(openScript, []string{k.stream, k.meta}, args),
-		s.client.B().Hgetall().Key(k.producers).Build(),
-		s.client.B().Exec().Build()))
+	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta}, args), s.client.B().Hgetall().Key(k.producers).Build())
+	told, err := replies(r[0])
 	if err != nil {
 		return nil, attempt("take over", err)
 	}
-	if len(r) != 2 {
-		return nil, fmt.Errorf("%w: %d replies", store.ErrStorage, len(r))
-	}
-	if err := r[0].Error(); err != nil {
-		return nil, attempt("take over", err)
-	}
-	f, err := parseFound(reply{r[0]}.list(), epoch)
+	f, err := parseFound(told, epoch)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,13 @@ package redis
 //	maxts   the largest timestamp that was ever appended (log)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
 
+// evenWhenFull is the first line of scripts that may write when Redis has as much
+// as its maxmemory allows. Those are the ones that free memory, and what must
+// happen first: a broker registers, takes logs over, and notes in the metadata
+// that a topic is deleted. What they write is small. A script whose first write
+// is one that frees memory may go on in any case.
+const evenWhenFull = "#!lua flags=allow-oom\n"
+
 // infoFunction is the part of scripts that looks at the stream itself.
 const infoFunction = `
 local function info()
@@ -30,7 +37,7 @@ end
 // openScript takes a log over: from now on the token is ours.
 //
 // Keys: stream, meta. Arguments: epoch, layout, bits.
-const openScript = infoFunction + `
+const openScript = evenWhenFull + infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'none' and kind ~= 'stream' then return {'type', kind} end
 local m = redis.call('HMGET', KEYS[2], 'n', 'layout')
@@ -125,7 +132,7 @@ const checkScript = ownFunction + `return {'ok', n}`
 // setScript writes into the meta hash.
 //
 // Keys: stream, meta. Arguments: owner, meta fields and values.
-const setScript = ownFunction + `
+const setScript = evenWhenFull + ownFunction + `
 redis.call('HSET', KEYS[2], unpack(ARGV, 2))
 return {'ok', n}
 `
@@ -142,7 +149,7 @@ return {'ok', n}
 // and the clock behind it, the stream goes on in the next millisecond.
 //
 // Keys: stream, meta. Arguments: owner, which sequence is large.
-const lastScript = infoFunction + `
+const lastScript = evenWhenFull + infoFunction + `
 local n = redis.call('HGET', KEYS[2], 'n')
 if not n then return '' end
 local last = info()['last-generated-id']

@@ -157,7 +157,7 @@ return {last, n}
 // and its expected value, bytes and entries that went, the offset up to which
 // the log is compacted, the bytes there, up to which it was when that was
 // looked at, and how many entries were written to the new stream.
-const swapScript = infoFunction + `
+const swapScript = evenWhenFull + infoFunction + `
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'refused', redis.call('HGET', KEYS[2], 'n') or ''} end
 if (redis.call('HGET', KEYS[2], 'cleaned') or '0') ~= ARGV[7] then return {'compacted', ''} end
 local written = redis.call('XLEN', KEYS[3])

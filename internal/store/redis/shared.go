@@ -47,7 +47,7 @@ func (l *sharedLog) run(ctx context.Context, what, script string, args ...string
 }
 
 func (l *sharedLog) script(script string, args []string) rueidis.Completed {
-	return l.store.eval(script, []string{l.keys.stream, l.keys.meta, l.keys.mark}, args)
+	return l.store.eval(evenWhenFull+script, []string{l.keys.stream, l.keys.meta, l.keys.mark}, args)
 }
 
 // answer reads the reply of a script of the shared log.

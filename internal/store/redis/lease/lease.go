@@ -73,8 +73,10 @@ func (l *Leases) key(id int32) string {
 }
 
 // acquireScript takes a free key, or one that bears our token, and returns
-// nothing; else it returns what the key holds, and for how long.
-var acquireScript = rueidis.NewLuaScript(`
+// nothing; else it returns what the key holds, and for how long. It does so even
+// when Redis has as much as its maxmemory allows: without brokers nobody would
+// free any.
+var acquireScript = rueidis.NewLuaScript(`#!lua flags=allow-oom
 local held = redis.call('GET', KEYS[1])
 if held and string.sub(held, 1, #ARGV[1]) ~= ARGV[1] then
   return {held, redis.call('PTTL', KEYS[1])}
