@@ -30,6 +30,7 @@ type tail struct {
 type transaction struct {
 	group   []*pending
 	entries int64
+	adds    int     // how many of them have a command of their own
 	before  entryID // no entry may be after it
 	from    tail
 	to      tail

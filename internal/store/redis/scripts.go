@@ -83,38 +83,70 @@ return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t
 // Otherwise it moves the stream away, so that the XADDs find nothing to add to,
 // and the last command of the transaction, a RENAMENX, brings it back.
 //
-// XSETID is how the script asks for the last id, since it refuses to go below
-// the last entry or the last one that was deleted. XINFO would return whole
-// entries. A call from a script costs as much as an XADD or two, so that there
-// are as few as can be.
+// How it finds out about the last id depends. A call from a script costs as much
+// as an XADD or two, so that there are as few as can be.
+//
+//   - In the stream layout the script adds the first entry itself: XADD refuses
+//     what is not above the last id, be the entry that had it deleted or not.
+//   - If that entry has more fields than a script can pass on, it looks, which
+//     makes Redis copy whole entries.
+//   - In the log layout, where entries are large and nobody else adds any, it
+//     sets the last id. XSETID refuses to go below the last entry. Below one that
+//     was deleted it does go, if XTRIM did that, or on Redis 7.0.
 //
 // Keys: stream, meta, producers, held. Arguments: token, the id before the
-// first, whether to return the time, number of meta arguments, meta fields and
-// values, producer ids and states.
+// first, whether to return the time, number of meta arguments, number of words
+// of the first entry or nothing in the log layout, meta fields and values, id,
+// fields and values of the first entry, producer ids and states.
 const appendScript = `
-local n, why = redis.pcall('HGET', KEYS[2], 'n'), ''
+local n, why, last = redis.pcall('HGET', KEYS[2], 'n'), nil, nil
+local words = tonumber(ARGV[5])
+local meta = 5 + ARGV[4]
+local first = meta + (words or 0)
+
+local function last_id()
+  local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
+  for k = 1, #r, 2 do
+    if r[k] == 'last-generated-id' then return r[k + 1] end
+  end
+  return ''
+end
+
+-- Text that sorts as ids do.
+local function sortable(id)
+  local ms, seq = string.match(id, '^(%d+)-(%d+)$')
+  if not ms then return 'none' end
+  return string.rep('0', 20 - #ms) .. ms .. string.rep('0', 20 - #seq) .. seq
+end
+
 if n == ARGV[1] then
-  why = redis.pcall('XSETID', KEYS[1], ARGV[2]).err
-  local meta = 4 + ARGV[4]
-  if not why and #ARGV > meta then
-    local r = redis.pcall('HSET', KEYS[3], unpack(ARGV, meta + 1))
-    if type(r) == 'table' then why = KEYS[3] .. ': ' .. r.err end
+  if not words then
+    why = redis.pcall('XSETID', KEYS[1], ARGV[2]).err
+  elseif words == 0 then
+    if sortable(last_id()) > sortable(ARGV[2]) then why = 'the stream is ahead' end
+  else
+    local r = redis.pcall('XADD', KEYS[1], 'NOMKSTREAM', unpack(ARGV, meta + 1, first))
+    if not r then why = 'the stream is gone' elseif type(r) == 'table' then why = r.err end
+  end
+  if not why and #ARGV > first then
+    local r = redis.pcall('HSET', KEYS[3], unpack(ARGV, first + 1))
+    if type(r) == 'table' then
+      why, last = KEYS[3] .. ': ' .. r.err, ARGV[2]
+      if first > meta then redis.call('XDEL', KEYS[1], ARGV[meta + 1]) end
+    end
   end
   if not why then
-    redis.call('HSET', KEYS[2], unpack(ARGV, 5, meta))
+    redis.call('HSET', KEYS[2], unpack(ARGV, 6, meta))
     if ARGV[3] == '' then return 1 end
     local t = redis.call('TIME')
     return {'ok', t[1], t[2]}
   end
 end
-local t, last = redis.call('TIME'), ''
-local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
-for k = 1, #r, 2 do
-  if r[k] == 'last-generated-id' then last = r[k + 1] end
-end
+local t = redis.call('TIME')
+last = last or last_id()
 redis.pcall('RENAME', KEYS[1], KEYS[4])
 if type(n) == 'table' then n, why = ARGV[1], KEYS[2] .. ': ' .. n.err end
-return {'refused', t[1], t[2], n or '', last, why}
+return {'refused', t[1], t[2], n or '', last, why or ''}
 `
 
 // ownFunction is the part of scripts that only the owner of the log may run.

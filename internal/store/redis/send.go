@@ -90,7 +90,7 @@ func (l *log) outcome(tx *transaction) error {
 	if err != nil {
 		return attempt(what, err)
 	}
-	if int64(len(r)) != tx.entries+2 {
+	if len(r) != tx.adds+2 {
 		return fmt.Errorf("%w: %s: %d replies", store.ErrStorage, what, len(r))
 	}
 	for _, p := range tx.group {
@@ -155,52 +155,70 @@ func (l *log) token(counter int64) string { return l.owner + decimal(counter) }
 // commands makes the commands of a transaction.
 func (l *log) commands(tx *transaction) []rueidis.Completed {
 	b, k := l.store.client.B(), l.keys
-	meta := l.metaArgs(tx)
-	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta))}
-	args = append(append(args, meta...), producerArgs(tx)...)
-	cmds := make([]rueidis.Completed, 0, tx.entries+4)
+	meta, adds := l.metaArgs(tx), l.adds(tx)
+	inScript, words := l.firstInScript(adds)
+	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta)), words}
+	args = append(append(append(args, meta...), inScript...), producerArgs(tx)...)
+	cmds := make([]rueidis.Completed, 0, len(adds)+4)
 	// However large it is, it must not take another connection than the others.
 	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held}, args))
-	if l.layout == store.LayoutLog {
-		cmds = l.addBatches(cmds, tx)
-	} else {
-		cmds = l.addEntries(cmds, tx)
+	if len(inScript) > 0 {
+		adds = adds[1:]
+	}
+	tx.adds = len(adds)
+	for _, a := range adds {
+		cmds = append(cmds, b.Arbitrary("XADD").Keys(k.stream).Args("NOMKSTREAM", a.id).Args(a.words...).Build())
 	}
 	return append(cmds, b.Renamenx().Key(k.held).Newkey(k.stream).Build(), b.Exec().Build())
 }
 
-// addBatches adds an XADD for every batch.
-func (l *log) addBatches(cmds []rueidis.Completed, tx *transaction) []rueidis.Completed {
-	runningMax := tx.from.maxTimestamp
-	for _, p := range tx.group {
-		if !p.sends() {
-			continue
-		}
-		runningMax = max(runningMax, p.batch.MaxTimestamp())
-		id := entryID{ms: uint64(p.batch.LastOffset()) + 1}
-		cmds = append(cmds, l.store.client.B().Arbitrary("XADD").Keys(l.keys.stream).
-			Args("NOMKSTREAM", id.String(), fieldBatch, rueidis.BinaryString(p.batch), fieldRunningMax, decimal(runningMax)).Build())
-	}
-	return cmds
+// add is one XADD.
+type add struct {
+	id    string
+	words entry
 }
 
-// addEntries adds an XADD for every record.
-func (l *log) addEntries(cmds []rueidis.Completed, tx *transaction) []rueidis.Completed {
-	b := l.store.client.B()
+// maxScriptWords is how many words a script passes on in one call; Lua has room
+// for some thousands.
+const maxScriptWords = 2000
+
+// firstInScript returns what appendScript is to add by itself, and how it is told
+// so.
+func (l *log) firstInScript(adds []add) (list []string, words string) {
+	switch first := adds[0]; {
+	case l.layout == store.LayoutLog:
+		return nil, ""
+	case len(first.words) >= maxScriptWords:
+		return nil, "0"
+	default:
+		list = append([]string{first.id}, first.words...)
+		return list, strconv.Itoa(len(list))
+	}
+}
+
+// adds lists what a transaction adds: every batch, or every record.
+func (l *log) adds(tx *transaction) []add {
+	list := make([]add, 0, tx.entries)
+	runningMax := tx.from.maxTimestamp
 	ids := make([]byte, 0, tx.entries*idLength)
 	for _, p := range tx.group {
-		if !p.sends() {
-			continue
-		}
-		start := 0
-		for i, end := range p.ends {
-			n := len(ids)
-			ids = l.id(p.base + int64(i)).append(ids)
-			cmds = append(cmds, b.Arbitrary("XADD").Keys(l.keys.stream).Args("NOMKSTREAM", rueidis.BinaryString(ids[n:])).Args(p.words[start:end]...).Build())
-			start = end
+		switch {
+		case !p.sends():
+		case l.layout == store.LayoutLog:
+			runningMax = max(runningMax, p.batch.MaxTimestamp())
+			id := entryID{ms: uint64(p.batch.LastOffset()) + 1}
+			list = append(list, add{id.String(), entry{fieldBatch, rueidis.BinaryString(p.batch), fieldRunningMax, decimal(runningMax)}})
+		default:
+			start := 0
+			for i, end := range p.ends {
+				n := len(ids)
+				ids = l.id(p.base + int64(i)).append(ids)
+				list = append(list, add{rueidis.BinaryString(ids[n:]), p.words[start:end]})
+				start = end
+			}
 		}
 	}
-	return cmds
+	return list
 }
 
 // clockAge is after how long the server is asked for the time again.
