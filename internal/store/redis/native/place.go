@@ -48,13 +48,17 @@ type placement struct {
 }
 
 // placeScript takes the stream, the set of our groups and the meta hash, and:
-// group, id, placeNew or placeAny, how many entries and bytes it may count, how
-// many ids a millisecond has room for, layout and bits. It returns entries-read,
-// or nothing if there is no stream or nothing to do, or the layout and bits that
-// the stream has if they are others.
+// placeNew or placeAny, how many entries and bytes it may count for each group,
+// how many ids a millisecond has room for, layout and bits; then groups and ids
+// in turn. It returns nothing if there is no stream, the layout and bits that the
+// stream has if they are others, or else an empty list.
+//
+// To look at one group is to look at all groups of the stream. So it does that
+// only if it must, which is when a group is far from both ends of the stream,
+// and then once for all groups that it moves.
 const placeScriptText = `
-local key, group, id = KEYS[1], ARGV[1], ARGV[2]
-local budget, budget_bytes, width = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local key, mode = KEYS[1], ARGV[1]
+local budget, budget_bytes, width = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function map(list)
   local m = {}
@@ -73,10 +77,10 @@ local function upto(a, b)
   return a.ms < b.ms or a.ms == b.ms and a.seq <= b.seq
 end
 
--- Counts the entries after one id and up to another, about so many, or returns
--- nothing if they are too many.
+-- Counts the entries after one id and up to another, about so many. If they are
+-- too many it returns nothing, and whether it tried.
 local function count(after, last, about)
-  if about > 2 * budget then return nil end
+  if about > 2 * budget then return nil, false end
   local n, chunk, bytes, from = 0, 4, 0, '(' .. after
   while true do
     local entries = redis.call('XRANGE', key, from, last, 'COUNT', chunk)
@@ -85,7 +89,7 @@ local function count(after, last, about)
     local size = 1
     for _, text in ipairs(entries[#entries][2]) do size = size + #text end
     bytes = bytes + size * #entries
-    if n >= budget or bytes >= budget_bytes then return nil end
+    if n >= budget or bytes >= budget_bytes then return nil, true end
     from = '(' .. entries[#entries][1]
     chunk = math.max(1, math.min(128, math.floor(65536 / size)))
   end
@@ -93,48 +97,77 @@ end
 
 if redis.call('EXISTS', key) == 0 then return false end
 local meta = redis.call('HMGET', KEYS[3], 'layout', 'bits')
-if meta[1] and (meta[1] ~= ARGV[7] or meta[1] == 'stream' and meta[2] ~= ARGV[8]) then return meta end
+if meta[1] and (meta[1] ~= ARGV[5] or meta[1] == 'stream' and meta[2] ~= ARGV[6]) then return meta end
 local stream = map(redis.call('XINFO', 'STREAM', key))
 local added, length = stream['entries-added'], stream['length']
-local known
-for _, g in ipairs(redis.call('XINFO', 'GROUPS', key)) do
-  local m = map(g)
-  if m['name'] == group then known = m end
-end
-if known and ARGV[3] == 'new' then return false end
 
-local function entries_read()
+-- Where a group stands, or nothing if it is not known how many entries it read.
+local groups
+local function stands(group)
+  if not groups then
+    groups = {}
+    for _, g in ipairs(redis.call('XINFO', 'GROUPS', key)) do
+      local m = map(g)
+      if m['entries-read'] then groups[m['name']] = place(m['last-delivered-id'], m['entries-read']) end
+    end
+  end
+  return groups[group]
+end
+
+local function guess(low, high, at)
+  if high.x <= low.x then return low.read end
+  return low.read + (high.read - low.read) * (at.x - low.x) / (high.x - low.x)
+end
+
+local function entries_read(group, id)
   local at, high = place(id), place(stream['last-generated-id'], added)
   if length == 0 or upto(high, at) then return added end
   local low = place(stream['first-entry'][1], added - length + 1)
   if not upto(low, at) then return added - length end
-  if known and known['entries-read'] then
-    local there = place(known['last-delivered-id'], known['entries-read'])
+  -- From the end it is right whatever was deleted.
+  local n, tried = count(id, '+', added - guess(low, high, at))
+  if n then return added - n end
+  local there = mode == 'any' and stands(group)
+  if there then
     if upto(low, there) and upto(there, at) then low = there
     elseif upto(at, there) and upto(there, high) then high = there end
   end
-  local guess = low.read
-  if high.x > low.x then
-    guess = low.read + (high.read - low.read) * (at.x - low.x) / (high.x - low.x)
+  local about = guess(low, high, at)
+  if not tried then
+    n = count(id, '+', added - about)
+    if n then return added - n end
   end
-  local n = count(id, '+', added - guess) -- From the end it is right whatever was deleted.
-  if n then return added - n end
-  if guess - low.read <= high.read - guess then
-    n = count(low.id, id, guess - low.read)
-    return n and low.read + n or guess
+  if about - low.read <= high.read - about then
+    n = count(low.id, id, about - low.read)
+    return n and low.read + n or about
   end
-  n = count(id, high.id, high.read - guess)
-  return n and high.read - n or guess
+  n = count(id, high.id, high.read - about)
+  return n and high.read - n or about
 end
 
-local read = string.format('%.0f', math.floor(entries_read()))
-if not known then
-  redis.call('XGROUP', 'CREATE', key, group, id, 'ENTRIESREAD', read)
-  redis.call('SADD', KEYS[2], group)
-elseif known['last-delivered-id'] ~= id or tostring(known['entries-read']) ~= read then
-  redis.call('XGROUP', 'SETID', key, group, id, 'ENTRIESREAD', read)
+for i = 7, #ARGV, 2 do
+  local group, id = ARGV[i], ARGV[i + 1]
+  if mode == 'new' then
+    local made = redis.pcall('XGROUP', 'CREATE', key, group, id)
+    if not made.err then
+      redis.call('SADD', KEYS[2], group)
+    elseif string.sub(made.err, 1, 9) ~= 'BUSYGROUP' then
+      return made
+    end
+    if made.err then id = nil end
+  end
+  if id then
+    local read = string.format('%.0f', math.floor(entries_read(group, id)))
+    local moved = redis.pcall('XGROUP', 'SETID', key, group, id, 'ENTRIESREAD', read)
+    if moved.err and string.sub(moved.err, 1, 7) == 'NOGROUP' then
+      redis.call('XGROUP', 'CREATE', key, group, id, 'ENTRIESREAD', read)
+      redis.call('SADD', KEYS[2], group)
+    elseif moved.err then
+      return moved
+    end
+  end
 end
-return read`
+return {}`
 
 var placeScript = newScript(placeScriptText)
 
@@ -150,30 +183,53 @@ func (n *Groups) place(ctx context.Context, list []placement, mode string, count
 	return errs
 }
 
+// callCounted is how many entries one call of placeScript may count, which holds
+// up all others for some milliseconds.
+const callCounted = 2 * maxCounted
+
+// byStream gathers the placements, by where they are in the list, that one call
+// of placeScript does: of one stream, and not too many.
+func byStream(list []placement, counted int) [][]int {
+	most := callCounted / max(counted, 1)
+	var parts [][]int
+	open := make(map[redis.Stream]int, len(list)) // the part of each stream that has room
+	for i, p := range list {
+		at, ok := open[p.stream]
+		if !ok || len(parts[at]) >= most {
+			at = len(parts)
+			open[p.stream], parts = at, append(parts, nil)
+		}
+		parts[at] = append(parts[at], i)
+	}
+	return parts
+}
+
 // placeOnce also returns the placements, and where they are in the list, whose
 // streams are not what they were taken for.
 func (n *Groups) placeOnce(ctx context.Context, list []placement, mode string, counted int) (errs []error, others []placement, at []int) {
-	calls := make([]scriptCall, len(list))
-	for i, p := range list {
-		stream, meta, ours := redis.StreamKeys(n.prefix, p.stream.TopicPartition)
-		layout, bits := p.stream.Kept()
-		calls[i] = scriptCall{
-			keys: []string{stream, ours, meta},
-			args: []string{
-				p.group, p.stream.IDBefore(p.offset), mode,
-				strconv.Itoa(counted), strconv.Itoa(maxCountedBytes),
-				strconv.Itoa(1 << bits), string(layout), strconv.Itoa(bits),
-			},
+	parts := byStream(list, counted)
+	calls := make([]scriptCall, len(parts))
+	for i, part := range parts {
+		s := list[part[0]].stream
+		stream, meta, ours := redis.StreamKeys(n.prefix, s.TopicPartition)
+		layout, bits := s.Kept()
+		args := []string{mode, strconv.Itoa(counted), strconv.Itoa(maxCountedBytes), strconv.Itoa(1 << bits), string(layout), strconv.Itoa(bits)}
+		for _, j := range part {
+			args = append(args, list[j].group, list[j].stream.IDBefore(list[j].offset))
 		}
+		calls[i] = scriptCall{keys: []string{stream, ours, meta}, args: args}
 	}
 	errs = make([]error, len(list))
 	for i, reply := range placeScript.each(ctx, n.client, calls) {
-		p := list[i]
-		if meta, err := reply.AsStrSlice(); err == nil && len(meta) == 2 {
-			p.stream = p.stream.As(meta[0], meta[1])
-			others, at = append(others, p), append(at, i)
-		} else if err := reply.Error(); err != nil && !rueidis.IsRedisNil(err) {
-			errs[i] = conn.Attempt(fmt.Sprintf("moving redis group %s of %s-%d to offset %d", p.group, p.stream.Topic, p.stream.Partition, p.offset), err)
+		meta, err := reply.AsStrSlice()
+		for _, j := range parts[i] {
+			p := list[j]
+			if err == nil && len(meta) == 2 {
+				p.stream = p.stream.As(meta[0], meta[1])
+				others, at = append(others, p), append(at, j)
+			} else if err != nil && !rueidis.IsRedisNil(err) {
+				errs[j] = conn.Attempt(fmt.Sprintf("moving redis group %s of %s-%d to offset %d", p.group, p.stream.Topic, p.stream.Partition, p.offset), err)
+			}
 		}
 	}
 	return errs, others, at
