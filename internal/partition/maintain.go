@@ -19,6 +19,9 @@ func (m *Manager) Run(ctx context.Context) {
 	if m.shared {
 		running.Go(func() { m.runShared(ctx) })
 	}
+	if w, ok := m.deps.store.(store.Watcher); ok {
+		running.Go(func() { m.watch(ctx, w) })
+	}
 	running.Go(func() {
 		m.every(ctx, "log.retention.check.interval.ms", func() { m.each(ctx, "retention", (*Partition).retain) })
 	})

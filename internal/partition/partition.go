@@ -59,6 +59,9 @@ type Partition struct {
 
 	dirty   atomic.Bool // on the manager's list for the background flush
 	waiters waiters
+	// watchedUntil is how long, in Unix nanoseconds, readers need not look for
+	// what others appended.
+	watchedUntil atomic.Int64
 }
 
 // openLog boxes the log, since it is replaced when it must be opened again.

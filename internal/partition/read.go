@@ -60,7 +60,7 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 		out.Err = kerr.NotLeaderForPartition
 		return out
 	}
-	if f.Offset >= p.HighWatermark() {
+	if hw := p.HighWatermark(); f.Offset > hw || f.Offset == hw && !p.watched() {
 		if out.Err = p.Refresh(ctx); out.Err != nil {
 			return out
 		}

@@ -14,9 +14,6 @@ const (
 	openAtOnce = 16
 	// retryOpen is how often partitions are tried again that could not be opened.
 	retryOpen = 300 * time.Millisecond
-	// refreshEvery is how soon somebody who waits for records hears of those
-	// that others added to the log.
-	refreshEvery = 50 * time.Millisecond
 )
 
 // openMissing opens the partitions of a topic that this broker leads and has not
@@ -80,31 +77,16 @@ func (m *Manager) Verify(ctx context.Context) {
 	})
 }
 
-// refresh looks for records that others added to logs that somebody waits for.
-func (m *Manager) refresh(ctx context.Context) {
-	var waited []*Partition
-	for _, p := range m.all() {
-		if p.waiters.any() {
-			waited = append(waited, p)
-		}
-	}
-	inParallel(waited, func(p *Partition) { _ = p.Refresh(ctx) })
-}
-
 // runShared does what a store needs that others use too, until ctx ends.
 func (m *Manager) runShared(ctx context.Context) {
 	reopen := time.NewTicker(retryOpen)
 	defer reopen.Stop()
-	refresh := time.NewTicker(refreshEvery)
-	defer refresh.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-reopen.C:
 			m.openRest(ctx)
-		case <-refresh.C:
-			m.refresh(ctx)
 		}
 	}
 }

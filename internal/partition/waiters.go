@@ -1,6 +1,9 @@
 package partition
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Waiter is somebody, typically a fetch, who waits for any of several
 // partitions to change. It must not be used for a second wait.
@@ -12,8 +15,9 @@ type Waiter struct {
 func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
 
 type waiters struct {
-	mu  sync.Mutex
-	set map[*Waiter]struct{}
+	mu   sync.Mutex
+	set  map[*Waiter]struct{}
+	left time.Time // when the last one left
 }
 
 // Watch wakes w from now on whenever there is more to read.
@@ -31,6 +35,9 @@ func (p *Partition) Unwatch(w *Waiter) {
 	p.waiters.mu.Lock()
 	defer p.waiters.mu.Unlock()
 	delete(p.waiters.set, w)
+	if len(p.waiters.set) == 0 {
+		p.waiters.left = time.Now()
+	}
 }
 
 func (ws *waiters) wake() {
@@ -44,9 +51,10 @@ func (ws *waiters) wake() {
 	}
 }
 
-// any says whether somebody waits.
-func (ws *waiters) any() bool {
+// lately says whether somebody waits, or did a moment ago: a consumer that has
+// nothing to read waits again and again.
+func (ws *waiters) lately(moment time.Duration) bool {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	return len(ws.set) > 0
+	return len(ws.set) > 0 || time.Since(ws.left) < moment
 }

@@ -211,6 +211,14 @@ type Refresher interface {
 	Refresh(ctx context.Context) (logEnd int64, err error)
 }
 
+// Watcher is a Store that looks at many Refreshers at once.
+type Watcher interface {
+	Store
+	// AwaitChange waits until one of some logs has more than Bounds says, for
+	// about that long, and returns which of them may have.
+	AwaitChange(ctx context.Context, logs []Refresher, wait time.Duration) (changed []int, err error)
+}
+
 // Shared is a Store that several brokers use.
 type Shared interface {
 	Store

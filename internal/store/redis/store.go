@@ -55,8 +55,9 @@ type Store struct {
 const maxWaits = 16
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Shared = (*Store)(nil)
+	_ store.Store   = (*Store)(nil)
+	_ store.Shared  = (*Store)(nil)
+	_ store.Watcher = (*Store)(nil)
 )
 
 // New returns a store that uses a client, which stays the caller's to close,

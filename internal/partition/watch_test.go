@@ -1,0 +1,185 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/redistest"
+	"muster/internal/store/redis"
+	"muster/internal/store/redis/conn"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// idle is a manager on Redis whose partitions somebody waits for all the time.
+type idle struct {
+	*Manager
+	t      *testing.T
+	client rueidis.Client
+	prefix string
+	parts  []*Partition
+	waiter *Waiter
+}
+
+func newIdle(t *testing.T, url string, partitions int) *idle {
+	client, err := conn.Connect(t.Context(), url, conn.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	x := &idle{t: t, client: client, prefix: redistest.Prefix(t), waiter: NewWaiter()}
+	s := redis.New(client, redis.Options{Prefix: x.prefix})
+	t.Cleanup(func() { _ = s.Close() })
+	x.Manager = NewManager(Options{Store: s, Self: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := metadata.NewImage(defaults, metadata.Broker{ID: 1}).Edit()
+	led := slices.Repeat([]metadata.Partition{{Leader: 1}}, partitions)
+	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: led, Set: map[string]string{"muster.redis.layout": "stream"}})
+	if err := x.Apply(t.Context(), metadata.NewImage(defaults, metadata.Broker{ID: 1}), edit.Image(), edit.Changed()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range partitions {
+		p := x.Get(testTopic, int32(i))
+		if p == nil {
+			t.Fatalf("partition %d is not open", i)
+		}
+		x.parts = append(x.parts, p)
+		p.Watch(x.waiter)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		x.Run(ctx)
+		close(done)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return x
+}
+
+// add adds an entry as a Redis client does, and waits until it can be read.
+func (x *idle) add(partition int, value string) {
+	x.t.Helper()
+	p := x.parts[partition]
+	from := p.HighWatermark()
+	key := fmt.Sprintf("%s:%s:%d", x.prefix, testTopic, partition)
+	if err := x.client.Do(x.t.Context(), x.client.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("value", value).Build()).Error(); err != nil {
+		x.t.Fatal(err)
+	}
+	select {
+	case <-x.waiter.C:
+	case <-time.After(20 * time.Second):
+		x.t.Fatal("nobody was woken")
+	}
+	f := p.Read(x.t.Context(), Fetch{Offset: from, LeaderEpoch: NoEpoch, LastFetchedEpoch: NoEpoch, MaxBytes: 1 << 20, MinOne: true})
+	defer f.Records.Release()
+	if got, err := f.Records.Load(); f.Err != nil || err != nil || !strings.Contains(string(got), value) {
+		x.t.Fatalf("read %q, %v, %v", got, f.Err, err)
+	}
+}
+
+// poll reads all partitions, as a consumer does that has read everything.
+func (x *idle) poll() {
+	for _, p := range x.parts {
+		if f := p.Read(x.t.Context(), Fetch{Offset: p.HighWatermark(), LeaderEpoch: NoEpoch, LastFetchedEpoch: NoEpoch, MaxBytes: 1 << 20}); f.Err != nil {
+			x.t.Fatal(f.Err)
+		}
+	}
+}
+
+// calls returns how often Redis executed a command.
+func calls(n *redistest.Node, command string) int {
+	text, _, _ := strings.Cut(strings.TrimPrefix(n.Info("commandstats", "cmdstat_"+command), "calls="), ",")
+	count, _ := strconv.Atoi(text)
+	return count
+}
+
+// TestIdleConsumersCostRedisFewCommands has somebody wait for records of 500
+// partitions, and poll all the time.
+func TestIdleConsumersCostRedisFewCommands(t *testing.T) {
+	s := redistest.Single(t)
+	x := newIdle(t, s.URL(), 500)
+	n := s.Nodes[0]
+	turns := func(more int) {
+		t.Helper()
+		want := calls(n, "xread") + more
+		redistest.Eventually(t, "Redis to be looked at", func() bool { x.poll(); return calls(n, "xread") >= want })
+	}
+	turns(2)
+	began, looks, evals := time.Now(), calls(n, "xread"), calls(n, "eval")
+	turns(5)
+	looks = calls(n, "xread") - looks
+	if took := time.Since(began); float64(looks) > 1+30*took.Seconds() {
+		t.Errorf("Redis was looked at %d times in %v", looks, took)
+	}
+	if more := calls(n, "eval") - evals; more > 0 {
+		t.Errorf("%d scripts were run though nothing happened", more)
+	}
+	for _, i := range []int{137, 0, 499} {
+		looks := calls(n, "xread")
+		x.add(i, fmt.Sprint("value ", i))
+		if looks = calls(n, "xread") - looks; looks > 4 {
+			t.Errorf("an entry of a Redis client was seen after %d looks", looks)
+		}
+	}
+	// Who polls needs no look of its own, before or after something happened.
+	evals = calls(n, "eval")
+	turns(3)
+	if more := calls(n, "eval") - evals; more > 0 {
+		t.Errorf("%d scripts were run after that", more)
+	}
+}
+
+func TestEntriesOfRedisClientsAreSeenOnEveryDeployment(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, url string) {
+		x := newIdle(t, url, 12)
+		for i := range 24 {
+			x.add(i%12, fmt.Sprint("value ", i))
+		}
+	})
+}
+
+// TestAKeyThatIsNoStreamKeepsNobodyElseWaiting replaces one of the streams.
+func TestAKeyThatIsNoStreamKeepsNobodyElseWaiting(t *testing.T) {
+	x := newIdle(t, redistest.Shared(t, redistest.KindSingle).URL(), 3)
+	x.add(1, "first")
+	if err := x.client.Do(t.Context(), x.client.B().Set().Key(x.prefix+":"+testTopic+":0").Value("x").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	x.add(1, "second")
+}
+
+// TestAPartitionIsWatchedAMomentLonger has a consumer go and come again.
+func TestAPartitionIsWatchedAMomentLonger(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		p, w := &Partition{}, NewWaiter()
+		want := func(want bool) {
+			t.Helper()
+			if got := p.waiters.lately(watchAfter); got != want {
+				t.Errorf("somebody waited lately: %v", got)
+			}
+		}
+		want(false)
+		p.Watch(w)
+		time.Sleep(time.Hour)
+		want(true)
+		p.Unwatch(w)
+		time.Sleep(watchAfter - 1)
+		want(true)
+		time.Sleep(1)
+		want(false)
+	})
+}
