@@ -260,6 +260,7 @@ func TestABrokerThatIsStoppedWhileItWaitsForItsNodeIDEndsInGoodOrder(t *testing.
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	stderr, written := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {

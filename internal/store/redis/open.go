@@ -172,7 +172,28 @@ func (l *log) loadBounds(ctx context.Context, f *found) error {
 	if f.lastID != (entryID{}) && !f.lastID.less(end) {
 		l.tail.next = l.atOrAfter(f.lastID.after())
 	}
+	if l.start == 0 {
+		return l.begin(ctx, f)
+	}
 	return nil
+}
+
+// begin finds where a log of the stream layout begins that once began at zero: at
+// the first record that was ever appended, or that is there.
+func (l *log) begin(ctx context.Context, f *found) error {
+	l.start = l.tail.next
+	if len(l.tail.epochs) > 0 {
+		l.start = min(l.start, l.tail.epochs[0].Start)
+	}
+	if f.first != "" {
+		first, err := parseID(f.first)
+		if err != nil {
+			return err
+		}
+		l.start = min(l.start, l.atOrAfter(first))
+	}
+	_, err := l.own(ctx, "open", setScript, "start", l.position(l.start))
+	return err
 }
 
 // loadSize makes good for entries that others added or removed while nobody

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/redis/rueidis"
@@ -130,28 +131,34 @@ func (l *log) span(offset, next int64) (from, to entryID) {
 }
 
 // fetch reads entries, and then the log start offset, in this order: if the
-// log was trimmed in between or before, it shows.
+// log was trimmed in between or before, it shows. If somebody else has opened the
+// log since, it may even be another one of that name, and where it starts says
+// nothing.
 func (l *log) fetch(ctx context.Context, offset int64, from, to entryID, count int64) ([]rueidis.RedisMessage, error) {
 	b := l.store.client.B()
 	results := l.store.doMulti(ctx,
 		b.Xrange().Key(l.keys.stream).Start(from.String()).End(to.String()).Count(count).Build(),
-		b.Hget().Key(l.keys.meta).Field("start").Build())
+		b.Hmget().Key(l.keys.meta).Field("start", "n").Build())
 	what := "read " + l.keys.stream
 	entries, err := results[0].ToArray()
 	if err != nil {
 		return nil, attempt(what, err)
 	}
-	text, err := results[1].ToString()
-	if rueidis.IsRedisNil(err) {
-		return nil, store.ErrClosed // Deleted.
-	}
+	meta, err := replies(results[1])
 	if err != nil {
 		return nil, attempt(what, err)
 	}
-	if err := l.moveStart(text); err != nil {
-		return nil, err
+	if len(meta) != 2 || meta[0].m.IsNil() {
+		return nil, store.ErrClosed // Deleted.
 	}
-	if start, _ := l.Bounds(); offset < start {
+	start, err := l.parseStart(meta[0].text())
+	switch ours := strings.HasPrefix(meta[1].text(), l.owner); {
+	case err != nil:
+		return nil, err
+	case offset < start && !ours:
+		return nil, store.ErrClosed
+	}
+	if offset < l.moveStart(start) {
 		return nil, store.ErrOffsetOutOfRange
 	}
 	return entries, nil
@@ -164,18 +171,20 @@ func (l *log) entriesBetween(ctx context.Context, from, to entryID, count int64)
 	return entries, attempt("read "+l.keys.stream, err)
 }
 
-// moveStart takes note of a log start offset as the meta hash has it.
-func (l *log) moveStart(text string) error {
+// parseStart reads the log start offset as the meta hash has it.
+func (l *log) parseStart(text string) (int64, error) {
 	id, err := parseID(text)
-	if err != nil {
-		return err
-	}
-	start := int64(id.ms)
 	if l.layout == store.LayoutStream {
-		start = l.atOrAfter(id)
+		return l.atOrAfter(id), err
 	}
+	return int64(id.ms), err
+}
+
+// moveStart takes note of a log start offset, and returns the one that is known
+// then.
+func (l *log) moveStart(start int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.start = max(l.start, start)
-	return nil
+	return l.start
 }

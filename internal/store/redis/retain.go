@@ -119,11 +119,11 @@ func (l *log) shorten(ctx context.Context, keep, nextOffset int64) error {
 		}
 		freed, _ := strconv.ParseInt(r[1].text(), 10, 64)
 		l.shrink(freed, r[0].int())
-		if err := l.moveStart(r[2].text()); err != nil {
+		start, err := l.parseStart(r[2].text())
+		if err != nil {
 			return err
 		}
-		start, _ := l.Bounds()
-		if err := l.writeStart(ctx, start); err != nil {
+		if err := l.writeStart(ctx, l.moveStart(start)); err != nil {
 			return err
 		}
 	}

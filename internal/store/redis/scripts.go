@@ -36,6 +36,9 @@ end
 
 // openScript takes a log over: from now on the token is ours.
 //
+// A stream that never had an entry begins now, where its first entry will be, and
+// refuses ids below, which nobody would see.
+//
 // Keys: stream, meta. Arguments: epoch, layout, bits.
 const openScript = evenWhenFull + infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -68,6 +71,15 @@ if redis.call('HSETNX', KEYS[2], 'layout', ARGV[2]) == 1 then
   redis.call('HSET', KEYS[2], 'bits', ARGV[3])
 end
 local f, t = info(), redis.call('TIME')
+if f['last-generated-id'] == '0-0' and redis.call('HGET', KEYS[2], 'layout') == 'stream' then
+  local e = redis.call('HGET', KEYS[2], 'end')
+  if not e or e == '0' or e == '0-0' then
+    local ms = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+    f['last-generated-id'] = ms .. '-0'
+    redis.call('XSETID', KEYS[1], ms .. '-0')
+    redis.call('HSET', KEYS[2], 'start', ms .. '-1', 'end', ms .. '-1')
+  end
+end
 local before = tonumber(redis.call('HGET', KEYS[2], 'i')) or 0
 local i = math.max(before + 1, t[1] * 1000000 + t[2])
 local text = string.format('%.0f', i)
