@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,5 +71,49 @@ func TestAGroupGoesOnWhereItCommittedAlsoAfterARestart(t *testing.T) {
 	}
 	if total := lag["g"].Lag.Total(); total != 0 || lag["g"].State != "Stable" {
 		t.Errorf("lag %d, state %s", total, lag["g"].State)
+	}
+}
+
+// What happens to topics reaches the groups: offsets go with their topic, and a
+// topic of the same name begins without any.
+func TestOffsetsGoWithTheirTopic(t *testing.T) {
+	b := start(t, quick)
+	c := client(t, b)
+	produce(t, c, "orders", 0, 10)
+	consumer := groupConsumer(t, b, "g")
+	take(t, consumer, 10)
+	consumer.Close()
+	adm := kadm.NewClient(c)
+	if got, err := adm.FetchOffsets(t.Context(), "g"); err != nil || len(got["orders"]) == 0 {
+		t.Fatalf("committed is %v, %v", got, err)
+	}
+	if _, err := adm.DeleteTopic(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := adm.CreateTopic(t.Context(), 4, 1, nil, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := adm.FetchOffsets(t.Context(), "g"); err != nil || len(got["orders"]) != 0 {
+		t.Errorf("committed is %v, %v", got, err)
+	}
+}
+
+// The journal is written: whoever asks why a group rebalanced finds out.
+func TestWhatHappensToGroupsIsInTheJournal(t *testing.T) {
+	b := start(t, quick)
+	c := client(t, b)
+	produce(t, c, "orders", 0, 10)
+	take(t, groupConsumer(t, b, "g"), 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	reader := client(t, b, kgo.ConsumeTopics("__group_journal"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	for settled := false; !settled; {
+		fs := reader.PollFetches(ctx)
+		if ctx.Err() != nil {
+			t.Fatal("no rebalance of the group is in the journal")
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			settled = settled || string(r.Key) == "g" && strings.Contains(string(r.Value), `"kind":"rebalance-settled"`)
+		})
 	}
 }

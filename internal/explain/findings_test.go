@@ -147,6 +147,10 @@ func TestSentences(t *testing.T) {
 	phases.Slowest = []journal.Late{{Who: who("c"), Waited: 3 * time.Second}}
 	odd := settledEntry(0, "eclipse", "a")
 	large := settledEntry(0, "", "")
+	resumed := settledEntry(0, journal.TriggerResumed, "")
+	resumed.Triggers = []journal.Trigger{{Kind: journal.TriggerResumed}}
+	tooLarge := settledEntry(0, journal.TriggerTooLarge, "a")
+	tooLarge.Triggers[0].Bytes, tooLarge.Triggers[0].MaxBytes = 2_000_000, 1_048_527
 	large.Triggers, large.TriggerN = []journal.Trigger{{Kind: journal.TriggerMaxSize}}, 1
 	same(t, "a reason that nobody is", large.Line(), "max-size")
 	removed, admin := settledEntry(0, journal.TriggerRemoved, "a"), journal.Who{ClientID: "ops", Host: "10.0.0.9"}
@@ -169,6 +173,8 @@ func TestSentences(t *testing.T) {
 		{odd, "a-5f0c7d7e at 10.0.0.1 did something that this version of muster has no words for (eclipse). It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{removed, "a-5f0c7d7e at 10.0.0.1 was removed by client ops at 10.0.0.9. It took 1s until all members had joined again. b-5f0c7d7e at 10.0.0.1 did not join again within the rebalance timeout and was removed. The group also waited for c-5f0c7d7e at 10.0.0.1, which was given a member id and did not join with it. d-5f0c7d7e at 10.0.0.1 did not join again either, but keeps its place for now, being static. 4 more did not join in time; the journal has no room for their names. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{first, "a-5f0c7d7e at 10.0.0.1 joined for the first time, was not heard of for 45s while it waited for the others, and was removed. b-5f0c7d7e at 10.0.0.1 was removed by an administrator. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{resumed, "The coordinator was lost in the middle of a rebalance, and the group begins it again. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
+		{tooLarge, "The assignment by a-5f0c7d7e at 10.0.0.1 could not be stored: the group's record would have 2000000 bytes, and 1048527 fit (max.message.bytes of __consumer_offsets). Fewer members, topics or user data of the assignor make it smaller. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{large, "The group had more members than group.max.size allows. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{kept, "a-5f0c7d7e at 10.0.0.1, the leader, joined again, as leaders do to assign partitions anew when their topics change. It took 1s until all members had joined again. The group still has 2 members; 4 partitions are assigned, each to the same member as before."},
 	} {

@@ -95,6 +95,18 @@ func (e *Entry) reason(kind journal.TriggerKind, why []journal.Trigger) string {
 		}
 		return choose("was left out, since the group has group.max.size members", "were left out, since the group has group.max.size members")
 	}
+	return rare(kind, why, who, choose)
+}
+
+// rare words what seldom happens.
+func rare(kind journal.TriggerKind, why []journal.Trigger, who string, choose func(single, many string) string) string {
+	switch kind {
+	case journal.TriggerResumed:
+		return "The coordinator was lost in the middle of a rebalance, and the group begins it again."
+	case journal.TriggerTooLarge:
+		return fmt.Sprintf("The assignment by %s could not be stored: the group's record would have %d bytes, and %d fit (max.message.bytes of __consumer_offsets). Fewer members, topics or user data of the assignor make it smaller.",
+			who, why[0].Bytes, why[0].MaxBytes)
+	}
 	return choose("did something that this version of muster has no words for ("+string(kind)+")", "caused it ("+string(kind)+")")
 }
 

@@ -1,0 +1,32 @@
+package handler_test
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// From version 5 on a member says which protocol it goes by (KIP-559). Kafka
+// looks at that before it looks for the group.
+func TestSyncGroupWithoutProtocolIsRefusedFromVersion5(t *testing.T) {
+	w := newWorld(t)
+	name, kind := "range", "consumer"
+	for _, c := range []struct {
+		what           string
+		version        int16
+		protocol, kind *string
+		want           *kerr.Error
+	}{
+		{"both", 5, &name, &kind, kerr.UnknownMemberID},
+		{"no name", 5, nil, &kind, kerr.InconsistentGroupProtocol},
+		{"no type", 5, &name, nil, kerr.InconsistentGroupProtocol},
+		{"an older version", 4, nil, nil, kerr.UnknownMemberID},
+	} {
+		req := kmsg.NewPtrSyncGroupRequest()
+		req.Version, req.Group, req.MemberID, req.Protocol, req.ProtocolType = c.version, "g", "m", c.protocol, c.kind
+		if code := w.request(req).(*kmsg.SyncGroupResponse).ErrorCode; code != c.want.Code {
+			t.Errorf("%s: code %d, should be %d", c.what, code, c.want.Code)
+		}
+	}
+}
