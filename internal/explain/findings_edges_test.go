@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -108,4 +109,31 @@ func TestWhatIsJustInOrder(t *testing.T) {
 
 	members := []groupview.Member{memberOf("a", []int32{0, 1}, "orders"), memberOf("b", []int32{2}, "orders"), memberOf("c", []int32{3}, "orders"), memberOf("d", nil, "orders")}
 	says(t, evidenceOf(stableGroup(members...)).Findings()[0].Text, "1 member has nothing to read, though there are 4 partitions for 4 members")
+}
+
+func TestAnAssignmentThatIsTooLarge(t *testing.T) {
+	refused := entryWith(func(e *Entry) {
+		e.Triggers = []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: who("a"), Bytes: 3 << 20, MaxBytes: 1 << 20}}
+	})
+	e := evidenceOf(nil, refused, refused)
+	same(t, "what is found", ids(e), "assignment-too-large ")
+	says(t, e.Findings()[0].Text, "In the last 1h, the leader's assignment was refused 2 times", "3.0 MiB, and 1.0 MiB can be stored")
+	same(t, "the reason", refused.reasons()[0], "The assignment of a-5f0c7d7e at 10.0.0.1, the leader, was refused: with it the group's record would have 3.0 MiB, and 1.0 MiB can be stored.")
+	resumed := entryWith(func(e *Entry) { e.Triggers = []journal.Trigger{{Kind: journal.TriggerResumed}} })
+	same(t, "the reason of one that began anew", resumed.reasons()[0], "The group's coordinator was lost in the middle of a rebalance, which began anew.")
+	same(t, "its line", resumed.Line(), "resumed")
+	same(t, "what is found then", ids(evidenceOf(nil, resumed)), "")
+}
+
+// Every kind that a broker writes has words.
+func TestEveryTriggerHasWords(t *testing.T) {
+	for _, kind := range []journal.TriggerKind{
+		journal.TriggerJoined, journal.TriggerChanged, journal.TriggerLeader, journal.TriggerLeft, journal.TriggerRemoved, journal.TriggerExpired,
+		journal.TriggerNoSync, journal.TriggerReplaced, journal.TriggerMaxSize, journal.TriggerTooLarge, journal.TriggerResumed,
+	} {
+		e := settledEntry(0, kind, "a")
+		if text := e.reasons()[0]; strings.Contains(text, "has no words for") {
+			t.Errorf("%s: %s", kind, text)
+		}
+	}
 }
