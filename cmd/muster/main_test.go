@@ -324,11 +324,3 @@ func TestTableAlignsItsColumns(t *testing.T) {
 	}
 	same(t, "the table", out.String(), "NAME       N  LAST\na          1  x\ngrößer  1000  \n")
 }
-
-func TestFormatSize(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB", 1<<63 - 1: "8.0 EiB",
-	} {
-		same(t, "the size", formatSize(n), want)
-	}
-}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/words"
 )
 
 // maxLine is the longest line that is read, more than any broker takes.
@@ -223,7 +225,7 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(line) > maxLine:
-			return nil, fmt.Errorf("it is longer than %s", formatSize(maxLine))
+			return nil, fmt.Errorf("it is longer than %s", words.Size(maxLine))
 		}
 	}
 }

@@ -65,20 +65,6 @@ func (t *table) print(w io.Writer) error {
 	return err
 }
 
-// formatSize words a number of bytes with three digits or so.
-func formatSize(bytes int64) string {
-	if bytes < 1024 {
-		return strconv.FormatInt(bytes, 10) + " B"
-	}
-	size, unit := float64(bytes)/1024, 0
-	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	for size >= 1023.95 && unit < len(units)-1 {
-		size /= 1024
-		unit++
-	}
-	return fmt.Sprintf("%.1f %s", size, units[unit])
-}
-
 // orDash formats a number that may be unknown.
 func orDash(n *int64, format func(int64) string) string {
 	if n == nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/words"
 )
 
 // describedTopic has the fields of muster topics describe --json.
@@ -164,7 +166,7 @@ func printTopics(w io.Writer, topics []describedTopic, all bool) error {
 		fmt.Fprintf(&out, "Topic id:    %s\n", t.ID)
 		fmt.Fprintf(&out, "Partitions:  %d\n", len(t.Partitions))
 		fmt.Fprintf(&out, "Records:     %s\n", orDash(t.Records, formatInt))
-		fmt.Fprintf(&out, "Size:        %s\n", orDash(t.SizeBytes, formatSize))
+		fmt.Fprintf(&out, "Size:        %s\n", orDash(t.SizeBytes, words.Size))
 		if err := errors.Join(printSettings(&out, t.Settings, all), printPartitions(&out, t.Partitions)); err != nil {
 			return err
 		}
@@ -202,7 +204,7 @@ func printSettings(w io.Writer, settings []setting, all bool) error {
 func printPartitions(w io.Writer, partitions []partitionState) error {
 	t := newTable(">PARTITION", ">LEADER", ">EPOCH", ">LOG START", ">LOG END", ">SIZE")
 	for _, p := range partitions {
-		t.add(p.Partition, p.Leader, p.LeaderEpoch, orDash(p.LogStartOffset, formatInt), orDash(p.LogEndOffset, formatInt), orDash(p.SizeBytes, formatSize))
+		t.add(p.Partition, p.Leader, p.LeaderEpoch, orDash(p.LogStartOffset, formatInt), orDash(p.LogEndOffset, formatInt), orDash(p.SizeBytes, words.Size))
 	}
 	return t.print(w)
 }

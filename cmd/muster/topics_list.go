@@ -6,6 +6,8 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+
+	"muster/internal/words"
 )
 
 // listedTopic has the fields of muster topics list --json.
@@ -85,7 +87,7 @@ func listTopics(cmd *cobra.Command, client *clientFlags, pattern string, interna
 	}
 	t := newTable("NAME", ">PARTITIONS", ">RECORDS", ">SIZE")
 	for _, topic := range topics {
-		t.add(topic.Topic, len(topic.partitions), orDash(topic.records(), formatInt), orDash(topic.size(), formatSize))
+		t.add(topic.Topic, len(topic.partitions), orDash(topic.records(), formatInt), orDash(topic.size(), words.Size))
 	}
 	return t.print(cmd.OutOrStdout())
 }

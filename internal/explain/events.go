@@ -32,7 +32,7 @@ func (e *Entry) sentence() string {
 	case journal.KindFenced:
 		return fenced(&t)
 	case journal.KindLoaded:
-		return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: generation %d goes on with %s, without a rebalance. One that was under way is void.", e.Generation, words.Plural(e.After, "member"))
+		return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: generation %d goes on with %s. A rebalance that was under way begins anew.", e.Generation, words.Plural(e.After, "member"))
 	case journal.KindDeleted:
 		return e.deleted()
 	case journal.KindOffsetsExpired:

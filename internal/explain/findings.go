@@ -24,7 +24,7 @@ func (e *Evidence) Findings() []Finding {
 	for _, find := range []func(*Evidence) []Finding{
 		(*Evidence).stuckRebalance, (*Evidence).lagWithoutMembers, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
 		(*Evidence).heartbeatsMissed, (*Evidence).pollTimeouts, (*Evidence).lateJoins, (*Evidence).slowLeader,
-		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs,
+		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs, (*Evidence).tooLarge,
 		(*Evidence).subscriptions, (*Evidence).idleMembers, (*Evidence).ownerless, (*Evidence).unreadTopics,
 	} {
 		out = append(out, find(e)...)

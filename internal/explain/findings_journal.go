@@ -321,3 +321,18 @@ func (e *Evidence) noSyncs() []Finding {
 		"They died or lost the connection in the middle of a rebalance, or their rebalance timeout is too short for the leader's assignment. Look at their logs.",
 	}}
 }
+
+// tooLarge finds assignments that could not be stored.
+func (e *Evidence) tooLarge() []Finding {
+	why := e.triggers(journal.TriggerTooLarge)
+	if len(why) == 0 {
+		return nil
+	}
+	last := why[len(why)-1]
+	return []Finding{{
+		"assignment-too-large",
+		fmt.Sprintf("In the last %s, the leader's assignment was refused %s, because the group's record would have been too large: %s, and %s can be stored. The group does not get past its rebalance.",
+			words.Duration(e.Since), words.Times(len(why)), words.Size(int64(last.Bytes)), words.Size(int64(last.MaxBytes))),
+		"The record has every member's subscription and assignment: let fewer members subscribe to fewer topics, as several groups, or use an assignor that keeps less in its user data.",
+	}}
+}

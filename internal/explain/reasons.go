@@ -89,6 +89,10 @@ func (e *Entry) reason(kind journal.TriggerKind, why []journal.Trigger) string {
 			return who + " is a static member that restarted, came back " + changeWords(why[0].Change, e.Protocol) + ", and could not take its old place quietly."
 		}
 		return choose("is a static member that restarted, and could not take its old place quietly", "are static members that restarted, and could not take their old places quietly")
+	case journal.TriggerTooLarge:
+		return fmt.Sprintf("The assignment of %s, the leader, was refused: with it the group's record would have %s, and %s can be stored.", who, words.Size(int64(why[0].Bytes)), words.Size(int64(why[0].MaxBytes)))
+	case journal.TriggerResumed:
+		return "The group's coordinator was lost in the middle of a rebalance, which began anew."
 	case journal.TriggerMaxSize:
 		if who == "" { // As it was when the coordinator loaded it.
 			return "The group had more members than group.max.size allows."

@@ -56,7 +56,7 @@ func TestEventsInWords(t *testing.T) {
 	}{
 		{
 			journal.Entry{Kind: journal.KindLoaded, Generation: 5, After: 3},
-			"The group's coordinator was loaded, after a restart or from another broker: generation 5 goes on with 3 members, without a rebalance. One that was under way is void.", "",
+			"The group's coordinator was loaded, after a restart or from another broker: generation 5 goes on with 3 members. A rebalance that was under way begins anew.", "",
 		},
 		{
 			journal.Entry{Kind: journal.KindFenced, Triggers: []journal.Trigger{{Kind: journal.TriggerFenced, Who: b, Request: "Heartbeat", By: &holder}}},

@@ -143,6 +143,18 @@ func TestLagIsWhatIsThereToBeRead(t *testing.T) {
 			"a-0 -/-, a-1 15/5; total 5",
 		},
 		{
+			"of a topic that no member reads any more there is what was committed",
+			Description{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "b", 0)}, Committed: map[TopicPartition]Commit{tp("a", 1): {Offset: 15}}},
+			map[string]Log{"a": log(20, 20), "b": log(20)},
+			"a-1 15/5, b-0 -/- m; total 5",
+		},
+		{
+			"what a member was given is the group's, whatever it subscribes to",
+			Description{State: Stable, ProtocolType: Consumer, Members: []Member{{ID: "m", Assigned: []Assigned{{"a", []int32{1}}}}}},
+			map[string]Log{"a": log(20, 20)},
+			"a-1 -/- m; total 0",
+		},
+		{
 			"a count of records is the lag, whatever the offsets say",
 			Description{State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {15, &Count{Records: 2}}, tp("a", 1): {20, &Count{}}}},
 			map[string]Log{"a": log(1<<50, 1<<50)},

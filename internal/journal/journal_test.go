@@ -13,7 +13,8 @@ func whoIs(name string) Who {
 	return Who{Member: name + "-id", ClientID: name, Host: "10.0.0.1", Instance: name + "-1"}
 }
 
-// entries are one in which every field is set, and one in which none is.
+// entries are one in which nearly every field is set, one in which none is, and one
+// with what an assignment adds that is too large.
 func entries() []Entry {
 	b := whoIs("b")
 	full := Entry{
@@ -32,7 +33,8 @@ func entries() []Entry {
 		Moves: []Move{{Topic: "orders", Partition: 1, From: "a-id", To: "b-id"}, {Topic: "users"}}, MoveN: 5, PartitionN: 8,
 		Cause: CauseTopics, By: &b, Topics: []TopicCount{{Topic: "orders", Partitions: 3, Back: 1, Forward: 2}}, TopicN: 6,
 	}
-	return []Entry{full, {}}
+	refused := Entry{Kind: KindStarted, Triggers: []Trigger{{Kind: TriggerTooLarge, Bytes: 9, MaxBytes: 8}}}
+	return []Entry{full, {}, refused}
 }
 
 // Other programs read the topic, and journals outlive the broker that wrote
@@ -72,8 +74,8 @@ func TestKindsKeepTheirNames(t *testing.T) {
 		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
 		{[]Cause{CauseRequest, CauseExpired, CauseTopics}, []Cause{"request", "expired", "topics-deleted"}},
 		{
-			[]TriggerKind{TriggerJoined, TriggerChanged, TriggerLeader, TriggerLeft, TriggerRemoved, TriggerExpired, TriggerNoSync, TriggerReplaced, TriggerMaxSize, TriggerFenced},
-			[]TriggerKind{"joined", "changed", "leader", "left", "removed", "expired", "no-sync", "replaced", "max-size", "fenced"},
+			[]TriggerKind{TriggerJoined, TriggerChanged, TriggerLeader, TriggerLeft, TriggerRemoved, TriggerExpired, TriggerNoSync, TriggerReplaced, TriggerMaxSize, TriggerFenced, TriggerTooLarge, TriggerResumed},
+			[]TriggerKind{"joined", "changed", "leader", "left", "removed", "expired", "no-sync", "replaced", "max-size", "fenced", "too-large", "resumed"},
 		},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {

@@ -100,6 +100,20 @@ func Duration(d time.Duration) string {
 	return out
 }
 
+// Size words a number of bytes with three digits or so.
+func Size(bytes int64) string {
+	if bytes < 1024 {
+		return strconv.FormatInt(bytes, 10) + " B"
+	}
+	size, unit := float64(bytes)/1024, 0
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	for size >= 1023.95 && unit < len(units)-1 {
+		size /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %s", size, units[unit])
+}
+
 // Time words a point in time, with the date if it is not today.
 func Time(t, now time.Time) string {
 	t = t.Local()

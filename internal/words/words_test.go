@@ -47,3 +47,11 @@ func TestTimes(t *testing.T) {
 	same(t, "just now", Ago(now, now), "just now")
 	same(t, "a while", Ago(now.Add(-90*time.Second), now), "1m30s ago")
 }
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB", 1<<63 - 1: "8.0 EiB",
+	} {
+		same(t, "the size", Size(n), want)
+	}
+}

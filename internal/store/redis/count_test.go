@@ -171,6 +171,14 @@ func TestLargeRecordsAreCounted(t *testing.T) {
 	c := newCounted(t, redistest.KindSingle)
 	c.fill(1, 300, 20_000)
 	c.wantFrom(milli(2), "299")
+	k := logKeys(c.prefix, c.place.TopicPartition)
+	one := counting{Place: c.place, keys: []string{k.stream, k.meta}, bits: defaultBits, after: "1-0"}
+	if err := one.look(context.Background(), c.client, countSlice); err != nil {
+		t.Fatal(err)
+	}
+	if n := one.count.Records; n < 1 || n > 20 { // A quarter of a megabyte, and the rest of what was read with it.
+		t.Errorf("one look at records of 20 kB counted %d of them", n)
+	}
 }
 
 func TestACountWithoutRedisFails(t *testing.T) {
