@@ -3,9 +3,9 @@
 // A log is a folder named <topic>-<partition>. It holds segment files named by
 // their base offset, with record batches byte for byte as clients sent them
 // (only base offset and leader epoch are written), one index file per closed
-// segment, snapshots of producer state, and log-start if records were deleted.
-// Folder and files are made by the first append, so an empty partition costs
-// nothing.
+// segment, snapshots of producer state, log-start if records were deleted, and
+// compacted, which says how far compaction came. Folder and files are made by
+// the first append, so an empty partition costs nothing.
 //
 //	data/.lock              held while a broker has the folder
 //	data/clean-shutdown     there only if the last stop was clean
@@ -13,6 +13,7 @@
 //	              00000000000000000000.index
 //	              00000000000000004711.snapshot
 //	              log-start
+//	              compacted
 //
 // One write at a time goes to a log, at the end of its last (active) segment;
 // a write becomes visible to readers only when it is complete. A segment is
