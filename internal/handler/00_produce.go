@@ -65,7 +65,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	if err != nil {
 		return nil, err
 	}
-	p := &produceCall{call: c, request: *c.Request, acks: req.Acks, resp: protocol.NewPending(), image: c.image, h: h}
+	p := &produceCall{call: c, request: c.Request, acks: req.Acks, resp: protocol.NewPending(), image: c.image, h: h}
 	p.request.Body = nil
 	p.open.Store(1) // Held by this function until all partitions are begun.
 	for part, ok := req.Next(); ok; part, ok = req.Next() {

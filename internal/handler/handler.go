@@ -106,7 +106,7 @@ func (nobody) Park(ctx context.Context, _ int) (context.Context, func(), bool) {
 
 // call is one request on its way through a handler.
 type call struct {
-	*protocol.Request
+	protocol.Request
 	origin Origin
 	req    kmsg.Request // nil for handlers that read the body themselves
 	image  *metadata.Image
@@ -136,18 +136,18 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 		return nil, err
 	}
 	r.Memory = origin.Conn
-	c := &call{Request: &r, origin: origin, image: h.opts.Controller.Image()}
+	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image()}
 	if e.raw != nil {
 		return e.raw(h, ctx, c)
 	}
-	if c.req, err = r.Decode(); err != nil {
+	if c.req, err = c.Decode(); err != nil {
 		return nil, err
 	}
 	resp, err := e.serve(h, ctx, c)
 	if err != nil || resp == nil {
 		return nil, err
 	}
-	return r.Encode(resp), nil
+	return c.Encode(resp), nil
 }
 
 // code returns the wire code of an error, and its text for people.

@@ -95,3 +95,22 @@ func TestFetchesFromFarAwayGetLessWhenMemoryIsScarce(t *testing.T) {
 		t.Errorf("%d bytes free after all answers were written, of %d", left, free)
 	}
 }
+
+func TestAFetchFromFarAwayThatReadsAgainGivesUpWhatItHad(t *testing.T) {
+	w := newWorld(t)
+	w.bulk(1)
+	const free = 16 << 20
+	w.h.SetFar(free)
+	w.conn = newFakeConn()
+	go func() {
+		<-w.conn.parked
+		close(w.conn.hangUp)
+	}()
+	req := waitingFetch(math.MaxInt32)
+	req.MinBytes = 10 << 20 // It reads before it waits, and again when it does.
+	req.Topics[0].Partitions[0].PartitionMaxBytes = 1 << 20
+	w.request(req)
+	if left := w.h.FreeRecords(); left != free {
+		t.Errorf("%d bytes free, want %d", left, free)
+	}
+}

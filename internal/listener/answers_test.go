@@ -47,6 +47,7 @@ func TestTheSlowestReadersAreCutOffForTheAnswersOfOthers(t *testing.T) {
 		t.Errorf("%d bytes and %d connections are left", a.bytes, a.slow.Len())
 	}
 	cut()(a.add(&conns[1].unread, 200, now)) // The first of it is as new as the last.
+	cut(1)(a.add(&conns[0].unread, 1, now.Add(unreadPatience)))
 }
 
 func TestUnreadAnswersDoNotPileUp(t *testing.T) {

@@ -53,7 +53,10 @@ func (c *Client) Park(ctx context.Context, bytes int) (parked context.Context, d
 	}
 	c.conn.frame.uncount()
 	ctx, cancel := context.WithCancel(ctx)
-	w := &watch{conn: c.conn, hungUp: cancel}
+	w := &watch{gone: c.conn.hungUp, hungUp: func() {
+		c.conn.gone.Store(true)
+		cancel()
+	}}
 	w.start()
 	return ctx, func() {
 		w.stop()
@@ -65,8 +68,8 @@ func (c *Client) Park(ctx context.Context, bytes int) (parked context.Context, d
 // watch looks at a connection from time to time. It does not read from it: what
 // the client sends behind the request that waits belongs to who serves.
 type watch struct {
-	conn   *conn
-	hungUp func()
+	gone   func() bool
+	hungUp func() // called once, if that
 
 	mu    sync.Mutex
 	timer *time.Timer // nil after the end
@@ -79,13 +82,12 @@ func (w *watch) start() {
 }
 
 func (w *watch) look() {
-	gone := w.conn.hungUp()
+	gone := w.gone()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.timer == nil:
 	case gone:
-		w.conn.gone.Store(true)
 		w.hungUp()
 	default:
 		w.timer.Reset(lookEvery)

@@ -10,7 +10,9 @@ import (
 	"crypto/x509"
 	"math/big"
 	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"muster/internal/protocol"
@@ -35,6 +37,7 @@ func selfSigned(t *testing.T) *tls.Config {
 // go on or the context ends.
 type parker struct {
 	bytes   int // that a request keeps while it waits
+	served  atomic.Int32
 	parked  chan *conn
 	goOn    chan struct{}
 	ended   chan error
@@ -46,6 +49,7 @@ func newParker() *parker {
 }
 
 func (p *parker) Handle(ctx context.Context, c *Client, frame []byte) (*protocol.Response, error) {
+	p.served.Add(1)
 	if !bytes.HasPrefix(frame, []byte("park")) {
 		return echo(ctx, frame)
 	}
@@ -98,8 +102,34 @@ func TestARequestThatWaitsEndsWithItsClient(t *testing.T) {
 				t.Errorf("%s: the context ended without error", name)
 			}
 			waitFor(t, name+": the connection is closed", func() bool { return s.Connections() == 0 })
+			if n := p.served.Load(); n != 1 {
+				t.Errorf("%s: %d requests of a client that has gone were handled", name, n)
+			}
 		}
 	}
+}
+
+func TestAConnectionIsLookedAtUntilTheWaitIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks, hungUp := 0, make(chan struct{})
+		w := &watch{gone: func() bool { looks++; return looks == 3 }, hungUp: func() { close(hungUp) }}
+		w.start()
+		began := time.Now()
+		<-hungUp
+		if took := time.Since(began); took != 3*lookEvery {
+			t.Errorf("noticed after %s", took)
+		}
+		w.stop()
+
+		looks, w = -100, &watch{gone: w.gone, hungUp: w.hungUp}
+		w.start()
+		time.Sleep(2*lookEvery + lookEvery/2) // In synctest's time.
+		w.stop()
+		time.Sleep(10 * lookEvery)
+		if looks != -98 {
+			t.Errorf("looked %d times in a wait of two and a half intervals", looks+100)
+		}
+	})
 }
 
 func TestRequestsBehindOneThatWaitsAreAnsweredInOrder(t *testing.T) {

@@ -132,3 +132,15 @@ func TestARequestWithoutRoomIsNotDecoded(t *testing.T) {
 		t.Errorf("%v allocations for a request that is refused", allocs)
 	}
 }
+
+func TestAPendingResponseTakesWhatItIsSaidToUntilItIsComplete(t *testing.T) {
+	resp := NewPending()
+	resp.Weigh(1000)
+	if got := resp.Memory(); got != 1000 {
+		t.Errorf("%d bytes while it is pending", got)
+	}
+	resp.Complete(&Request{Key: 12}, kmsg.NewPtrHeartbeatResponse())
+	if got := resp.Memory(); got != len(resp.Parts[0].Bytes) {
+		t.Errorf("%d bytes when it is complete", got)
+	}
+}

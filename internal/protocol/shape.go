@@ -31,8 +31,7 @@ type shape struct {
 	// minSize is the smallest encoding, which bounds how many elements of an
 	// array there can be in the bytes that are left.
 	minSize int
-	// memory is the size of the element of an array, or of a nullable structure,
-	// when it is decoded.
+	// memory is the size of the element of an array when it is decoded.
 	memory int
 }
 
@@ -209,7 +208,7 @@ func (p *prober) indirect(v reflect.Value, before []byte) (shape, bool) {
 		out.kind, out.minSize = text, textMin(out.flexible, false)
 	case v.Kind() == reflect.Pointer && elem.Kind() == reflect.Struct:
 		s := p.structure(v.Elem())
-		out.kind, out.elem, out.minSize, out.memory = nullable, &s, 1, int(elem.Size())
+		out.kind, out.elem, out.minSize = nullable, &s, 1
 	case v.Kind() == reflect.Slice:
 		out.kind, out.minSize, out.memory = array, textMin(out.flexible, true), int(elem.Size())
 		if there {
@@ -254,7 +253,6 @@ func (s *shape) walk(b []byte, memory *int) ([]byte, error) {
 		if int8(b[0]) < 0 {
 			return b[1:], nil
 		}
-		*memory += s.memory
 		return s.elem.walk(b[1:], memory)
 	}
 	var err error
