@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,6 +193,10 @@ func TestABrokerGoesOnWithARedisThatWasEmptied(t *testing.T) {
 		}
 		return err
 	})
+	dirs, err := adm.DescribeBrokerLogDirs(t.Context(), 1, nil)
+	if err != nil || len(dirs) != 1 || !strings.Contains(dirs.Sorted()[0].Dir, "redis") {
+		t.Errorf("log directories %v, %v", dirs, err)
+	}
 	// It does not spin: what it sends in a second is what it always sends.
 	before := commands(t, s)
 	for begin := time.Now(); time.Since(begin) < time.Second; {
