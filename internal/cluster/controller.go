@@ -231,7 +231,7 @@ func (c *Controller) write(ctx context.Context, recs ...record.Record) error {
 	if err != nil {
 		return fmt.Errorf("write cluster metadata: %w", err)
 	}
-	c.seen = store.Seen{Next: c.seen.Next + int64(len(recs)), CRC: record.Batch(b).CRC()}
+	c.seen = store.Seen{Next: c.seen.Next + int64(len(recs)), CRC: b.CRC()}
 	for i := range recs {
 		if err := c.state.note(&recs[i]); err != nil {
 			return fmt.Errorf("a metadata record of our own: %w", err)

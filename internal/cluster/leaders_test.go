@@ -207,7 +207,7 @@ func TestABrokerThatWasStartedAgainGetsHigherEpochs(t *testing.T) {
 	edit.PutTopic(newTopic(edit.Image(), "a", 4))
 	_ = assign(edit, 1)
 	for i, p := range edit.Image().Topic("a").Partitions {
-		if want := int32(2 - p.Leader); p.LeaderEpoch != want {
+		if want := 2 - p.Leader; p.LeaderEpoch != want {
 			t.Errorf("partition %d: %+v", i, p)
 		}
 	}
