@@ -122,7 +122,7 @@ func (b *Broker) open(ctx context.Context) error {
 	front.handler = handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		LogDir:       b.dataFolder(), Space: b.space, Far: b.lease != nil,
+		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil,
 	})
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
@@ -168,6 +168,14 @@ func (b *Broker) dataFolder() string {
 		return dirs[0]
 	}
 	return b.cfg.Get("log.dir")
+}
+
+// logDir names the place of records to clients that ask for log directories.
+func (b *Broker) logDir() string {
+	if folder := b.dataFolder(); folder != "" {
+		return folder
+	}
+	return b.storeName()
 }
 
 // openStore opens the store, and says whether the last stop was a crash.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,6 +193,10 @@ func TestABrokerGoesOnWithARedisThatWasEmptied(t *testing.T) {
 		}
 		return err
 	})
+	dirs, err := adm.DescribeBrokerLogDirs(t.Context(), 1, nil)
+	if err != nil || len(dirs) != 1 || !strings.Contains(dirs.Sorted()[0].Dir, "redis") {
+		t.Errorf("log directories %v, %v", dirs, err)
+	}
 	// It does not spin: what it sends in a second is what it always sends.
 	before := commands(t, s)
 	for begin := time.Now(); time.Since(begin) < time.Second; {
@@ -211,4 +216,52 @@ func commands(t *testing.T, s *redistest.Server) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestACommitIsTheSameBeforeAndAfterARestart freezes Redis while a commit is on
+// its way, for longer than anybody waits for an answer. Whatever became of it,
+// the coordinator must say what one does that reads the log anew.
+func TestACommitIsTheSameBeforeAndAfterARestart(t *testing.T) {
+	s := redistest.Single(t)
+	b, _ := startOnRedis(t, s)
+	c := client(t, b, kgo.MetadataMinAge(100*time.Millisecond))
+	produce(t, c, "t", 0, 10)
+	commit := func(ctx context.Context, c *kgo.Client, at int64) error {
+		offsets := kadm.Offsets{}
+		offsets.AddOffset("t", 0, at, -1)
+		resp, err := kadm.NewClient(c).CommitOffsets(ctx, "g", offsets)
+		if err == nil {
+			err = resp.Error()
+		}
+		return err
+	}
+	committed := func(c *kgo.Client) (at int64) {
+		t.Helper()
+		eventually(t, "the offset", func(ctx context.Context) error {
+			offsets, err := kadm.NewClient(c).FetchOffsets(ctx, "g")
+			if err == nil {
+				err = offsets.Error()
+			}
+			o, _ := offsets.Lookup("t", 0)
+			at = o.At
+			return err
+		})
+		return at
+	}
+	eventually(t, "commit", func(ctx context.Context) error { return commit(ctx, c, 3) })
+	s.Nodes[0].Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+	if err := commit(ctx, c, 7); err == nil {
+		t.Error("committed to a server that stands still")
+	}
+	cancel()
+	s.Nodes[0].Resume()
+	before := committed(c)
+	if err := b.Close(); err != nil {
+		t.Logf("close: %v", err)
+	}
+	again, _ := startOnRedis(t, s)
+	if after := committed(client(t, again)); after != before {
+		t.Errorf("the committed offset is %d, and was %d before the restart", after, before)
+	}
 }

@@ -57,7 +57,7 @@ func TestReplayGivesTheSameImage(t *testing.T) {
 	}
 	steps := []error{
 		c.DeleteTopics(t.Context(), []string{"gone"})[0],
-		c.GrowTopic(t.Context(), "a", 7, false),
+		c.GrowTopic(t.Context(), "a", 7, nil, false),
 		c.AlterTopic(t.Context(), "b", []metadata.ConfigChange{{Name: "cleanup.policy", Op: metadata.ConfigAppend, Value: value("compact")}}, false, false),
 		c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "num.partitions", Value: value("9")}}, false, false),
 	}
@@ -101,8 +101,8 @@ func TestBadTopicsAreRefusedWithKafkasCodes(t *testing.T) {
 	} {
 		wantCode(t, create(t, c, x.req), x.code)
 	}
-	wantCode(t, c.GrowTopic(t.Context(), "there", 1, false), kerr.InvalidPartitions)
-	wantCode(t, c.GrowTopic(t.Context(), "nowhere", 2, false), kerr.UnknownTopicOrPartition)
+	wantCode(t, c.GrowTopic(t.Context(), "there", 1, nil, false), kerr.InvalidPartitions)
+	wantCode(t, c.GrowTopic(t.Context(), "nowhere", 2, nil, false), kerr.UnknownTopicOrPartition)
 	wantCode(t, c.DeleteTopics(t.Context(), []string{"nowhere"})[0], kerr.UnknownTopicOrPartition)
 	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.mss", Value: value("1")}}, false, false), kerr.InvalidConfig)
 	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.ms", Op: metadata.ConfigAppend, Value: value("1")}}, false, false), kerr.InvalidConfig)

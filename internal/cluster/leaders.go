@@ -1,16 +1,17 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 
 	"muster/internal/metadata"
 	"muster/internal/record"
 )
 
-// assign makes the leader of every partition the broker that rendezvous hashing
-// names, and returns the records of the topics that changed. A leader epoch
-// rises with each change, and for the partitions of a broker that was started
-// again. Without brokers everything stays: there is nobody to lead.
+// assign gives every partition a leader among the brokers there are, and returns
+// the records of the topics that changed. A leader epoch rises with each change,
+// and for the partitions of a broker that was started again. Without brokers
+// everything stays: there is nobody to lead.
 func assign(edit *metadata.Edit, restarted int32) []record.Record {
 	brokers := edit.Image().Brokers
 	if len(brokers) == 0 {
@@ -19,8 +20,7 @@ func assign(edit *metadata.Edit, restarted int32) []record.Record {
 	var recs []record.Record
 	for _, t := range edit.Image().Topics() {
 		next := slices.Clone(t.Partitions)
-		for i := range next {
-			leader := leaderOf(brokers, t.Name, i)
+		for i, leader := range leadersOf(edit.Image(), t) {
 			if leader != next[i].Leader || leader == restarted {
 				next[i] = metadata.Partition{Leader: leader, LeaderEpoch: next[i].LeaderEpoch + 1}
 			}
@@ -35,20 +35,141 @@ func assign(edit *metadata.Edit, restarted int32) []record.Record {
 	return recs
 }
 
-// leaderOf names the leader of a partition: the broker with the highest hash of
-// its id and the partition, so that a broker that comes or goes moves no
-// partitions but its own. The journal's partitions go where their groups are.
-func leaderOf(brokers []metadata.Broker, topic string, partition int) int32 {
-	if topic == metadata.JournalTopic {
-		topic = metadata.OffsetsTopic
+// leadersOf names the leaders of a topic's partitions. Those of the journal go
+// where their groups are, whose topic comes first in the order of names.
+func leadersOf(image *metadata.Image, t *metadata.Topic) []int32 {
+	leaders := make([]int32, len(t.Partitions))
+	for i, p := range t.Partitions {
+		leaders[i] = p.Leader
 	}
-	best, bestScore := int32(metadata.NoBroker), uint64(0)
+	if follow(image, t.Name, leaders, 0) {
+		return leaders
+	}
+	s := newSpread(image.Brokers, t.Name, leaders)
+	s.release()
+	s.fill()
+	return leaders
+}
+
+// spreadNew names the leaders of a topic that is to have more partitions than it
+// has, of which none moves. The new ones go to those asked for, or else are
+// shared out.
+func spreadNew(image *metadata.Image, topic string, have []metadata.Partition, count int, asked []int32) []int32 {
+	leaders := slices.Repeat([]int32{metadata.NoBroker}, count)
+	for i, p := range have {
+		leaders[i] = p.Leader
+	}
+	copy(leaders[len(have):], asked)
+	if len(image.Brokers) > 0 && !follow(image, topic, leaders, len(have)) {
+		newSpread(image.Brokers, topic, leaders).fill()
+	}
+	return leaders
+}
+
+// follow makes the leaders of the journal's partitions, from one on, those of the
+// groups that they are about, if there are any.
+func follow(image *metadata.Image, topic string, leaders []int32, from int) bool {
+	groups := image.Topic(metadata.OffsetsTopic)
+	if topic != metadata.JournalTopic || groups == nil {
+		return false
+	}
+	for i := from; i < len(leaders); i++ {
+		leaders[i] = groups.Partitions[i%len(groups.Partitions)].Leader
+	}
+	return true
+}
+
+// spread shares the partitions of a topic out so that no broker leads more than
+// one above another. It moves as few of them as it can: whoever leads goes on as
+// long as that is no more than its share, and what is left goes to the broker
+// with room that has the highest hash of its id and the partition. Who computes
+// it from the same image gets the same result.
+type spread struct {
+	topic   string
+	leaders []int32 // by partition, NoBroker if it has none
+	shares  []share // in the order of brokers
+}
+
+// share is how many partitions a broker leads, and how many it may.
+type share struct {
+	broker    int32
+	has, most int
+}
+
+// newSpread computes the shares. The partitions that are left over after an even
+// division go to brokers that have them already, and else by hash.
+func newSpread(brokers []metadata.Broker, topic string, leaders []int32) *spread {
+	s := &spread{topic: topic, leaders: leaders}
+	order := make([]*share, len(brokers))
+	s.shares = make([]share, len(brokers))
 	for i := range brokers {
-		if score := rendezvous(brokers[i].ID, topic, partition); best == metadata.NoBroker || score > bestScore {
-			best, bestScore = brokers[i].ID, score
+		s.shares[i] = share{broker: brokers[i].ID, most: len(leaders) / len(brokers)}
+		order[i] = &s.shares[i]
+	}
+	for i, leader := range leaders {
+		if at := s.find(leader); at != nil {
+			at.has++
+		} else {
+			leaders[i] = metadata.NoBroker
 		}
 	}
-	return best
+	slices.SortStableFunc(order, func(a, b *share) int {
+		return cmp.Or(b.has-a.has, cmp.Compare(rendezvous(b.broker, topic, -1), rendezvous(a.broker, topic, -1)))
+	})
+	for _, lucky := range order[:len(leaders)%len(brokers)] {
+		lucky.most++
+	}
+	return s
+}
+
+func (s *spread) find(broker int32) *share {
+	i := slices.IndexFunc(s.shares, func(x share) bool { return x.broker == broker })
+	if i < 0 {
+		return nil
+	}
+	return &s.shares[i]
+}
+
+// release takes from each broker what is above its share, of the lowest hash
+// first.
+func (s *spread) release() {
+	for at := range s.shares {
+		x := &s.shares[at]
+		if x.has <= x.most {
+			continue
+		}
+		var led []int
+		for i, leader := range s.leaders {
+			if leader == x.broker {
+				led = append(led, i)
+			}
+		}
+		slices.SortStableFunc(led, func(a, b int) int {
+			return cmp.Compare(rendezvous(x.broker, s.topic, a), rendezvous(x.broker, s.topic, b))
+		})
+		for _, i := range led[:x.has-x.most] {
+			s.leaders[i] = metadata.NoBroker
+		}
+		x.has = x.most
+	}
+}
+
+// fill gives a leader to each partition that has none.
+func (s *spread) fill() {
+	for i, leader := range s.leaders {
+		if leader != metadata.NoBroker {
+			continue
+		}
+		var best *share
+		for at := range s.shares {
+			x := &s.shares[at]
+			if x.has < x.most && (best == nil || rendezvous(x.broker, s.topic, i) > rendezvous(best.broker, s.topic, i)) {
+				best = x
+			}
+		}
+		s.leaders[i] = best.broker
+		best.has++
+	}
 }
 
 // rendezvous hashes by FNV-1a, finished with a mix that spreads small numbers

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -118,7 +119,7 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 	if c.shared != nil && !t.Internal {
 		c.pinLayout(image, &t)
 	}
-	t.Partitions = c.partitions(image, t.Name, 0, int(n))
+	t.Partitions = c.withPartitions(image, t.Name, nil, int(n), req.Leaders)
 	return t, nil
 }
 
@@ -149,21 +150,26 @@ func (c *Controller) checkReplicas(set map[string]string) error {
 	return nil
 }
 
-// partitions returns the partitions of a topic from one to before another.
-func (c *Controller) partitions(image *metadata.Image, topic string, from, to int) []metadata.Partition {
-	var out []metadata.Partition
-	for i := from; i < to; i++ {
+// withPartitions returns the partitions of a topic and more of them, led by who
+// is asked for as long as there are names, and are brokers of that name.
+func (c *Controller) withPartitions(image *metadata.Image, topic string, have []metadata.Partition, count int, leaders []int32) []metadata.Partition {
+	if c.shared != nil {
+		leaders = spreadNew(image, topic, have, count, leaders)
+	}
+	out := slices.Clone(have)
+	for i := len(have); i < count; i++ {
 		p := metadata.Partition{Leader: c.opts.Self.ID, LeaderEpoch: c.state.leaderEpoch}
 		if c.shared != nil {
-			p = metadata.Partition{Leader: leaderOf(image.Brokers, topic, i)}
+			p = metadata.Partition{Leader: leaders[i]}
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-// GrowTopic raises a topic's number of partitions.
-func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, validateOnly bool) error {
+// GrowTopic raises a topic's number of partitions. The new ones are led by who is
+// named, if anybody is.
+func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, leaders []int32, validateOnly bool) error {
 	return c.durably(ctx, func() error {
 		edit := c.image.Load().Edit()
 		old := edit.Image().Topic(name)
@@ -186,7 +192,7 @@ func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, va
 			return nil
 		}
 		t := *old
-		t.Partitions = append(append([]metadata.Partition{}, old.Partitions...), c.partitions(edit.Image(), name, have, int(count))...)
+		t.Partitions = c.withPartitions(edit.Image(), name, old.Partitions, int(count), leaders)
 		edit.PutTopic(t)
 		return c.change(ctx, edit, topicRecord(t, c.shared != nil))
 	})

@@ -3,7 +3,8 @@
 //	v1   validate only      v5   settings in the answer, flexible
 //	v4   -1 for defaults    v7   topic ids in the answer
 //
-// Replica assignments are accepted if they name this broker alone.
+// A replica assignment may name any brokers there are. The first replica of a
+// partition leads it, until brokers come or go and leaders are spread anew.
 
 package handler
 
@@ -27,7 +28,7 @@ func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, err
 	var asked []metadata.NewTopic
 	var errs []error
 	for i := range req.Topics {
-		nt, err := h.newTopic(&req.Topics[i])
+		nt, err := h.newTopic(c.image, &req.Topics[i])
 		if repeated[nt.Name] {
 			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", nt.Name)
 		}
@@ -65,7 +66,7 @@ func (h *Handler) createValid(ctx context.Context, asked []metadata.NewTopic, er
 }
 
 // newTopic reads one topic of the request.
-func (h *Handler) newTopic(t *kmsg.CreateTopicsRequestTopic) (metadata.NewTopic, error) {
+func (h *Handler) newTopic(image *metadata.Image, t *kmsg.CreateTopicsRequestTopic) (metadata.NewTopic, error) {
 	nt := metadata.NewTopic{Name: t.Topic, Partitions: t.NumPartitions, Replication: t.ReplicationFactor, Set: map[string]string{}}
 	for _, cfg := range t.Configs {
 		if cfg.Value == nil {
@@ -83,14 +84,32 @@ func (h *Handler) newTopic(t *kmsg.CreateTopicsRequestTopic) (metadata.NewTopic,
 		return nt, metadata.Refuse(kerr.InvalidRequest, "with a replica assignment, partitions and replication factor must be -1")
 	}
 	nt.Partitions, nt.Replication = int32(len(t.ReplicaAssignment)), 1
-	seen := map[int32]bool{}
+	nt.Leaders = slices.Repeat([]int32{metadata.NoBroker}, len(t.ReplicaAssignment))
 	for _, a := range t.ReplicaAssignment {
-		if !slices.Equal(a.Replicas, []int32{h.opts.NodeID}) || a.Partition < 0 || a.Partition >= nt.Partitions || seen[a.Partition] {
-			return nt, metadata.Refuse(kerr.InvalidReplicaAssignment, "every partition from 0 on needs the one replica %d", h.opts.NodeID)
+		if a.Partition < 0 || a.Partition >= nt.Partitions || nt.Leaders[a.Partition] != metadata.NoBroker {
+			return nt, metadata.Refuse(kerr.InvalidReplicaAssignment, "the assignment must name each partition from 0 on once")
 		}
-		seen[a.Partition] = true
+		leader, err := firstReplica(image, a.Replicas, t.ReplicaAssignment[0].Replicas)
+		if err != nil {
+			return nt, err
+		}
+		nt.Leaders[a.Partition] = leader
 	}
 	return nt, nil
+}
+
+// firstReplica returns the first replica of a partition in an assignment. All of
+// them must be brokers, and as many as another partition has.
+func firstReplica(image *metadata.Image, replicas, other []int32) (int32, error) {
+	if len(replicas) == 0 || len(replicas) != len(other) {
+		return 0, metadata.Refuse(kerr.InvalidReplicaAssignment, "every partition needs the same number of replicas, one at least")
+	}
+	for i, id := range replicas {
+		if image.Broker(id) == nil || slices.Contains(replicas[:i], id) {
+			return 0, metadata.Refuse(kerr.InvalidReplicaAssignment, "replica %d is named twice, or is not a broker", id)
+		}
+	}
+	return replicas[0], nil
 }
 
 func fillCreated(out *kmsg.CreateTopicsResponseTopic, t *metadata.Topic, image *metadata.Image) {

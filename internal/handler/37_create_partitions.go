@@ -2,13 +2,12 @@
 //
 //	v0-1 as ever; v2 flexible; v3 error codes
 //
-// Replica assignments are accepted if they name this broker alone.
+// Replica assignments are those of CreateTopics.
 
 package handler
 
 import (
 	"context"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,12 +23,12 @@ func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response,
 	req.Topics = once(req.Topics, name)
 	for i := range req.Topics {
 		t := &req.Topics[i]
-		err := h.checkNewPartitions(c.image, t)
+		leaders, err := newLeaders(c.image, t)
 		if repeated[t.Topic] {
 			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", t.Topic)
 		}
 		if err == nil {
-			err = h.opts.Controller.GrowTopic(ctx, t.Topic, t.Count, req.ValidateOnly)
+			err = h.opts.Controller.GrowTopic(ctx, t.Topic, t.Count, leaders, req.ValidateOnly)
 		}
 		out := kmsg.NewCreatePartitionsResponseTopic()
 		out.Topic = t.Topic
@@ -39,18 +38,21 @@ func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response,
 	return resp, nil
 }
 
-func (h *Handler) checkNewPartitions(image *metadata.Image, t *kmsg.CreatePartitionsRequestTopic) error {
+// newLeaders reads who is to lead the new partitions, if the request says so.
+func newLeaders(image *metadata.Image, t *kmsg.CreatePartitionsRequestTopic) (leaders []int32, err error) {
 	old := image.Topic(t.Topic)
 	if old == nil || t.Assignment == nil {
-		return nil
+		return nil, nil
 	}
 	if len(t.Assignment) != int(t.Count)-len(old.Partitions) {
-		return metadata.Refuse(kerr.InvalidReplicaAssignment, "the assignment is for %d new partitions, not %d", len(t.Assignment), int(t.Count)-len(old.Partitions))
+		return nil, metadata.Refuse(kerr.InvalidReplicaAssignment, "the assignment is for %d new partitions, not %d", len(t.Assignment), int(t.Count)-len(old.Partitions))
 	}
 	for _, a := range t.Assignment {
-		if !slices.Equal(a.Replicas, []int32{h.opts.NodeID}) {
-			return metadata.Refuse(kerr.InvalidReplicaAssignment, "every partition needs the one replica %d", h.opts.NodeID)
+		leader, err := firstReplica(image, a.Replicas, t.Assignment[0].Replicas)
+		if err != nil {
+			return nil, err
 		}
+		leaders = append(leaders, leader)
 	}
-	return nil
+	return leaders, nil
 }

@@ -29,7 +29,7 @@ type Controller interface {
 	Image() *metadata.Image
 	CreateTopics(ctx context.Context, reqs []metadata.NewTopic, validateOnly bool) ([]*metadata.Topic, []error)
 	DeleteTopics(ctx context.Context, names []string) []error
-	GrowTopic(ctx context.Context, name string, count int32, validateOnly bool) error
+	GrowTopic(ctx context.Context, name string, count int32, leaders []int32, validateOnly bool) error
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	NextProducerID(ctx context.Context) (int64, error)
@@ -54,7 +54,8 @@ type Options struct {
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
 	Far bool
-	// LogDir names the data folder, and Space tells its size and what is free.
+	// LogDir names the data folder, or what there is in its place, and Space tells
+	// its size and what is free.
 	LogDir string
 	Space  func() (total, usable int64)
 }

@@ -30,7 +30,9 @@ type NewTopic struct {
 	Partitions int32
 	// Replication is the replication factor; -1 for the default.
 	Replication int16
-	Set         map[string]string
+	// Leaders names the first leader of each partition, if somebody cares.
+	Leaders []int32
+	Set     map[string]string
 }
 
 // ConfigOp says what an incremental change does to a setting, numbered as in
