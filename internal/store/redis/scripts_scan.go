@@ -151,7 +151,7 @@ return {last, n}
 // swapScript puts a rewritten stream in the place of the log's, if it has all
 // entries that were written to it: one that expired or was evicted in the midst
 // has only those that were written since. The consumer groups keep their
-// positions, but not what their consumers have pending.
+// positions and consumers, but not what those have pending.
 //
 // Keys: stream, meta, the new stream, a name for the old one. Arguments: field
 // and its expected value, bytes and entries that went, the offset up to which
@@ -180,6 +180,11 @@ for _, g in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     create[#create + 1] = h['entries-read']
   end
   redis.call(unpack(create))
+  for _, c in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], h['name'])) do
+    for k = 1, #c, 2 do
+      if c[k] == 'name' then redis.call('XGROUP', 'CREATECONSUMER', KEYS[3], h['name'], c[k + 1]) end
+    end
+  end
 end
 redis.call('PERSIST', KEYS[3])
 redis.call('RENAME', KEYS[1], KEYS[4])
