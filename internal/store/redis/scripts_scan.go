@@ -156,7 +156,8 @@ return {last, n}
 // Keys: stream, meta, the new stream, a name for the old one. Arguments: field
 // and its expected value, bytes and entries that went, the offset up to which
 // the log is compacted, the bytes there, up to which it was when that was
-// looked at, and how many entries were written to the new stream.
+// looked at, how many entries were written to the new stream, and the passes of
+// compaction.
 const swapScript = evenWhenFull + infoFunction + `
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'refused', redis.call('HGET', KEYS[2], 'n') or ''} end
 if (redis.call('HGET', KEYS[2], 'cleaned') or '0') ~= ARGV[7] then return {'compacted', ''} end
@@ -192,6 +193,6 @@ redis.call('RENAME', KEYS[3], KEYS[1])
 redis.call('UNLINK', KEYS[4])
 redis.call('HINCRBY', KEYS[2], 'size', 0 - tonumber(ARGV[3]))
 redis.call('HINCRBY', KEYS[2], 'count', 0 - tonumber(ARGV[4]))
-redis.call('HSET', KEYS[2], 'cleaned', ARGV[5], 'clean', ARGV[6])
+redis.call('HSET', KEYS[2], 'cleaned', ARGV[5], 'clean', ARGV[6], 'passes', ARGV[9])
 return {'ok', ''}
 `
