@@ -109,7 +109,7 @@ func TestTombstonesStayForDeleteRetentionAfterTheyBecameClean(t *testing.T) {
 	for name, cfg := range bothLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
-			began := time.Now()
+			began := time.Now().Add(24 * time.Hour) // so that what is forgotten counts as long ago
 			pass := func(epoch int32, after time.Duration, tombstone bool) {
 				t.Helper()
 				l := b.open(epoch)
