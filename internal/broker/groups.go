@@ -9,6 +9,7 @@ import (
 
 	"muster/internal/coordinator"
 	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
@@ -23,8 +24,17 @@ func (b *Broker) openGroups() {
 	b.groups = coordinator.New(coordinator.Options{
 		Kind:    group.Kind(func() group.Config { return *b.groupConfig.Load() }),
 		Log:     func(i int32) coordinator.Log { return offsetsLog{b.manager, i} },
-		Journal: b.journal.add, Logger: b.logger, Alive: b.alive,
+		Journal: b.happened, Logger: b.logger, Alive: b.alive,
 	})
+}
+
+// happened passes on what happened to a group. It is called under a lock, and
+// nobody waits.
+func (b *Broker) happened(entries []journal.Entry) {
+	b.journal.add(entries)
+	if b.redis != nil && b.redis.native != nil {
+		b.redis.native.happened(entries)
+	}
 }
 
 // changed passes a change of the metadata on: partitions first, then groups,

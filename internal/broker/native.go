@@ -21,26 +21,30 @@ const (
 // native shows Kafka groups as the consumer groups that Redis has. It implements
 // handler.Native.
 type native struct {
-	b        *Broker
-	groups   *shown.Groups
-	mover    *shown.Mover
-	assigned *shown.Assignments
-	queue    chan func(context.Context)
+	b         *Broker
+	groups    *shown.Groups
+	mover     *shown.Mover
+	assigned  *shown.Assignments
+	consumers *shown.Consumers
+	queue     chan func(context.Context)
 }
 
 func newNative(b *Broker) *native {
 	prefix := b.cfg.Get("muster.redis.prefix")
 	groups := shown.New(b.redis.client, prefix)
-	return &native{
+	n := &native{
 		b: b, groups: groups, mover: shown.NewMover(groups, shown.MoverOptions{Logger: b.logger}),
 		assigned: shown.NewAssignments(b.redis.client, prefix, b.logger),
 		queue:    make(chan func(context.Context), nativeQueue),
 	}
+	n.consumers = shown.NewConsumers(groups, shown.ConsumersOptions{Logger: b.logger, Holders: n.holders})
+	return n
 }
 
 // run does what waits until ctx ends.
 func (n *native) run(ctx context.Context) {
 	n.b.running.Go(func() { n.assigned.Listen(ctx) })
+	n.b.running.Go(func() { n.consumers.Run(ctx) })
 	for {
 		select {
 		case <-ctx.Done():

@@ -31,7 +31,7 @@ func (h *Handler) noteAssigned(c *call, req *kmsg.SyncGroupRequest, resp *kmsg.S
 	if h.opts.Native == nil || resp.ErrorCode != 0 || len(resp.MemberAssignment) == 0 {
 		return
 	}
-	if tps, ok := assignedPartitions(c.image, resp.MemberAssignment); ok {
+	if tps, ok := AssignedPartitions(c.image, resp.MemberAssignment); ok {
 		h.opts.Native.Assigned(req.Group, c.client(), tps)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"muster/internal/store"
 )
 
-// assignedPartitions reads the partitions out of a consumer's assignment; false
+// AssignedPartitions reads the partitions out of a consumer's assignment; false
 // says that it is of another kind. The bytes are whatever a client sent: lengths
 // are believed only as far as there are bytes, and what does not exist, or is
 // named again, is left out, so that nobody can make the broker hold more than
 // there are partitions.
-func assignedPartitions(image *metadata.Image, b []byte) ([]store.TopicPartition, bool) {
+func AssignedPartitions(image *metadata.Image, b []byte) ([]store.TopicPartition, bool) {
 	r := assignmentReader{b: b}
 	r.number(2) // version
 	var out []store.TopicPartition

@@ -33,10 +33,10 @@ func TestAnAssignmentIsReadAsFarAsItIsPlausible(t *testing.T) {
 	a.UserData = []byte("mine")
 	good := a.AppendTo(nil)
 	want := []store.TopicPartition{{Topic: "t", Partition: 2}, {Topic: "t", Partition: 0}, {Topic: "t", Partition: 1}}
-	if got, ok := assignedPartitions(image, good); !ok || !slices.Equal(got, want) {
+	if got, ok := AssignedPartitions(image, good); !ok || !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got, ok := assignedPartitions(image, (&kmsg.ConsumerMemberAssignment{}).AppendTo(nil)); !ok || len(got) != 0 {
+	if got, ok := AssignedPartitions(image, (&kmsg.ConsumerMemberAssignment{}).AppendTo(nil)); !ok || len(got) != 0 {
 		t.Errorf("a consumer without partitions: %v, %v", got, ok)
 	}
 	claims := binary.BigEndian.AppendUint32([]byte{0, 0}, 1<<30)
@@ -45,7 +45,7 @@ func TestAnAssignmentIsReadAsFarAsItIsPlausible(t *testing.T) {
 		"a billion partitions": binary.BigEndian.AppendUint32([]byte{0, 0, 0, 0, 0, 1, 0, 1, 't'}, 1<<30),
 		"cut short":            good[:len(good)-14],
 	} {
-		if got, ok := assignedPartitions(image, bad); ok || got != nil {
+		if got, ok := AssignedPartitions(image, bad); ok || got != nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -55,7 +55,7 @@ func TestAnAssignmentThatClaimsMuchTakesNoMemory(t *testing.T) {
 	image := imageOf(t, "t", 3)
 	// A million topics without name and partitions: kmsg would take 64 MB.
 	bad := append(binary.BigEndian.AppendUint32([]byte{0, 0}, 1_000_000), bytes.Repeat([]byte{0}, 6_000_000)...)
-	if n := testing.AllocsPerRun(1, func() { _, _ = assignedPartitions(image, bad) }); n > 10 {
+	if n := testing.AllocsPerRun(1, func() { _, _ = AssignedPartitions(image, bad) }); n > 10 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -66,7 +66,7 @@ func FuzzAssignedPartitions(f *testing.F) {
 	a.Topics = []kmsg.ConsumerMemberAssignmentTopic{{Topic: "t", Partitions: []int32{2, 0}}}
 	f.Add(a.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, _ := assignedPartitions(image, b); len(got) > 3 {
+		if got, _ := AssignedPartitions(image, b); len(got) > 3 {
 			t.Errorf("%v of three partitions", got)
 		}
 	})

@@ -9,14 +9,36 @@ import (
 	"muster/internal/store"
 )
 
-// maxCompactionKeys bounds the memory of one pass over a log. If a log has
-// more different keys, the rest waits for the next pass.
-const maxCompactionKeys = 2_000_000
-
-// cleaned is what is kept of the last compaction.
+// cleaned is what is kept of compaction: the passes so far, and what the last one
+// left.
 type cleaned struct {
-	to    int64 // the offset up to which it went
-	bytes int64 // what it left there
+	to     int64         // the offset up to which it went, as the meta hash has it
+	passes store.Cleaned // the same, and when
+	bytes  int64
+}
+
+// loadCleaned reads it from the meta hash. If the passes are not there, or not
+// those that went so far, all of it counts as compacted now.
+func loadCleaned(meta map[string]string, now int64) (c cleaned, err error) {
+	if c.to, err = number(meta, "cleaned"); err != nil {
+		return c, err
+	}
+	if c.bytes, err = number(meta, "clean"); err != nil {
+		return c, err
+	}
+	if c.passes, err = store.ParseCleaned(meta["passes"]); err != nil || c.passes.NextOffset() != c.to {
+		c.passes = store.Cleaned(nil)
+		if c.to > 0 {
+			c.passes = store.Cleaned{{NextOffset: c.to, At: now}}
+		}
+	}
+	return c, nil
+}
+
+// after returns it after a pass up to an offset that left so many bytes below.
+func (c cleaned) after(to, bytes int64, pass store.Compaction) cleaned {
+	passes := c.passes.After(to, pass)
+	return cleaned{to: passes.NextOffset(), passes: passes, bytes: bytes}
 }
 
 // Compact implements store.Log. In the stream layout superseded records are
@@ -34,22 +56,14 @@ func (l *log) Compact(ctx context.Context, c store.Compaction) error {
 	if err != nil || !worth {
 		return err
 	}
-	p := &pass{cleanedTo: l.cleaned.to, young: youngerThan(c), horizon: c.Now.Add(-c.DeleteRetention).UnixMilli(), latest: map[string]int64{}}
 	if l.layout == store.LayoutLog {
-		return l.compactBatches(ctx, p, c.NextOffset)
+		return l.compactBatches(ctx, c)
 	}
-	return l.compactEntries(ctx, p, c.NextOffset)
+	return l.compactEntries(ctx, c)
 }
 
-// youngerThan returns the timestamp above which records are left alone.
-func youngerThan(c store.Compaction) int64 {
-	if c.MinLag <= 0 {
-		return maxTimestamp
-	}
-	return c.Now.Add(-c.MinLag).UnixMilli()
-}
-
-// worthCompacting applies min.cleanable.dirty.ratio and max.compaction.lag.ms.
+// worthCompacting looks at the records that have not been compacted. The size of
+// a stream is an estimate, so that it may seem to have none.
 func (l *log) worthCompacting(ctx context.Context, c store.Compaction) (bool, error) {
 	start, next := l.Bounds()
 	dirtyFrom := max(start, l.cleaned.to)
@@ -57,7 +71,7 @@ func (l *log) worthCompacting(ctx context.Context, c store.Compaction) (bool, er
 		return false, nil
 	}
 	total := l.Size()
-	if dirty := total - min(l.cleaned.bytes, total); float64(dirty) >= c.MinDirtyRatio*float64(total) {
+	if dirty := total - min(l.cleaned.bytes, total); c.Worth(max(dirty, 1), total, record.NoTimestamp) {
 		return true, nil
 	}
 	if c.MaxLag <= 0 {
@@ -66,76 +80,34 @@ func (l *log) worthCompacting(ctx context.Context, c store.Compaction) (bool, er
 	late := false
 	from, to := l.span(dirtyFrom, min(next, c.NextOffset))
 	err := l.scan(ctx, from, to, func(it item) bool {
-		late = it.timestamp < c.Now.Add(-c.MaxLag).UnixMilli()
+		late = c.Late(it.timestamp)
 		return false
 	})
 	return late, err
-}
-
-// pass is one compaction of a log.
-type pass struct {
-	latest    map[string]int64 // the newest offset of every key not yet compacted
-	cleanedTo int64            // tombstones below have been seen by an earlier pass
-	horizon   int64            // tombstones older than this may go
-	young     int64            // records younger than this stay
-}
-
-// keep decides about one record. Records without key cannot be superseded and
-// have no place in a compacted log.
-func (p *pass) keep(key string, hasKey, tombstone bool, offset, timestamp int64) bool {
-	if !hasKey {
-		return false
-	}
-	if newest, ok := p.latest[key]; ok && newest > offset {
-		return false
-	}
-	return !tombstone || offset >= p.cleanedTo || timestamp > p.horizon
-}
-
-// filter returns the batch as it shall remain, nil if nothing of it does.
-func (p *pass) filter(b record.Batch) (record.Batch, error) {
-	if b.Control() {
-		return b, nil
-	}
-	return b.Filter(func(k *record.Keyed) bool {
-		return p.keep(string(k.Key), k.HasKey, k.Tombstone, k.Offset, k.Timestamp)
-	})
-}
-
-// note takes the keys of a batch into the map.
-func (p *pass) note(b record.Batch) error {
-	if b.Control() {
-		return nil
-	}
-	return b.ScanKeys(func(k *record.Keyed) error {
-		if k.HasKey {
-			p.latest[string(k.Key)] = k.Offset
-		}
-		return nil
-	})
 }
 
 // sharedDeleteRetention is how long tombstones stay in a shared log: a broker
 // that was away for longer reads it from the start.
 const sharedDeleteRetention = 24 * time.Hour
 
-// compactBatches compacts a log of the log layout up to an offset.
-func (l *log) compactBatches(ctx context.Context, p *pass, nextOffset int64) error {
+// compactBatches compacts a log of the log layout.
+func (l *log) compactBatches(ctx context.Context, c store.Compaction) error {
 	start, next := l.Bounds()
 	w := &rewriter{store: l.store, keys: l.keys, dst: l.keys.rewrite + ":" + l.owner, average: l.average()}
-	limit, err := w.plan(ctx, p, start, min(next, nextOffset))
+	limit, err := w.plan(ctx, c, l.cleaned, start, min(next, c.NextOffset))
 	if err != nil {
 		return err
 	}
+	done := l.cleaned.after(limit, w.kept, c)
 	if w.started {
-		return l.swap(ctx, w, limit)
+		return l.swap(ctx, w, done)
 	}
 	for part := range slices.Chunk(w.dropped, scanEntries) {
 		if err := l.remove(ctx, part); err != nil {
 			return err
 		}
 	}
-	return l.writeCleaned(ctx, cleaned{to: limit, bytes: w.kept})
+	return l.writeCleaned(ctx, done)
 }
 
 // average is the mean size of an entry.
@@ -147,7 +119,7 @@ func (l *log) average() int64 {
 
 // swap puts the rewritten stream in the place of the log. Meanwhile nothing is
 // appended.
-func (l *log) swap(ctx context.Context, w *rewriter, limit int64) error {
+func (l *log) swap(ctx context.Context, w *rewriter, done cleaned) error {
 	if err := w.copyRest(ctx); err != nil {
 		return err
 	}
@@ -159,7 +131,6 @@ func (l *log) swap(ctx context.Context, w *rewriter, limit int64) error {
 	if err := w.copyRest(ctx); err != nil {
 		return err
 	}
-	done := cleaned{to: limit, bytes: w.kept}
 	refused, err := w.swap(ctx, "n", l.token(l.acknowledged()), l.cleaned.to, done)
 	if err != nil {
 		return err
@@ -193,7 +164,7 @@ func (l *log) remove(ctx context.Context, gone []item) error {
 
 // writeCleaned remembers how far compaction went.
 func (l *log) writeCleaned(ctx context.Context, c cleaned) error {
-	_, err := l.own(ctx, "compact", setScript, "cleaned", decimal(c.to), "clean", decimal(c.bytes))
+	_, err := l.own(ctx, "compact", setScript, "cleaned", decimal(c.to), "clean", decimal(c.bytes), "passes", c.passes.String())
 	if err == nil {
 		l.cleaned = c
 	}

@@ -4,29 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"muster/internal/record"
+	"muster/internal/store"
 )
 
 // keyed is what compaction must know of a record in the stream layout.
 type keyed struct {
-	item
-	key       string
-	hasKey    bool
-	tombstone bool
+	record.Keyed
+	item item
 }
 
-// compactEntries compacts a log of the stream layout up to an offset.
-func (l *log) compactEntries(ctx context.Context, p *pass, nextOffset int64) error {
+// compactEntries compacts a log of the stream layout.
+func (l *log) compactEntries(ctx context.Context, c store.Compaction) error {
 	start, next := l.Bounds()
-	limit := min(next, nextOffset)
-	end := limit
-	err := l.scanKeys(ctx, max(start, p.cleanedTo), limit, func(k keyed) error {
-		if k.timestamp > p.young || len(p.latest) >= maxCompactionKeys {
-			end = k.base
+	end := min(next, c.NextOffset)
+	pass := store.NewCompactionPass(c, l.cleaned.passes)
+	err := l.scanKeys(ctx, max(start, l.cleaned.to), end, func(k *keyed) error {
+		if c.Young(k.Timestamp) || pass.Full() {
+			end = k.Offset
 			return errFound
 		}
-		if k.hasKey {
-			p.latest[k.key] = k.base
-		}
+		pass.NoteKey(&k.Keyed)
 		return nil
 	})
 	if err != nil {
@@ -34,13 +33,13 @@ func (l *log) compactEntries(ctx context.Context, p *pass, nextOffset int64) err
 	}
 	var kept int64
 	var gone []item
-	err = l.scanKeys(ctx, start, end, func(k keyed) error {
-		if k.timestamp > p.young {
-			end = k.base
+	err = l.scanKeys(ctx, start, end, func(k *keyed) error {
+		if c.Young(k.Timestamp) {
+			end = k.Offset
 			return errFound
 		}
-		if p.keep(k.key, k.hasKey, k.tombstone, k.base, k.timestamp) {
-			kept += k.size
+		if pass.Keep(&k.Keyed) {
+			kept += k.item.size
 			return nil
 		}
 		if gone = append(gone, k.item); len(gone) < scanEntries {
@@ -56,12 +55,12 @@ func (l *log) compactEntries(ctx context.Context, p *pass, nextOffset int64) err
 	if err != nil {
 		return err
 	}
-	return l.writeCleaned(ctx, cleaned{to: end, bytes: kept})
+	return l.writeCleaned(ctx, l.cleaned.after(end, kept, c))
 }
 
 // scanKeys calls fn with every record from an offset up to another. It stops at
 // fn's first error, and errFound is none.
-func (l *log) scanKeys(ctx context.Context, offset, next int64, fn func(keyed) error) error {
+func (l *log) scanKeys(ctx context.Context, offset, next int64, fn func(*keyed) error) error {
 	from, to := l.span(offset, next)
 	for !to.less(from) {
 		count := entriesIn(scanBytes, l.average())
@@ -84,7 +83,10 @@ func (l *log) scanKeys(ctx context.Context, offset, next int64, fn func(keyed) e
 			if !ok {
 				continue
 			}
-			err = fn(keyed{item: it, key: r[3].text(), hasKey: !r[3].m.IsNil(), tombstone: r[4].int() == 0})
+			err = fn(&keyed{item: it, Keyed: record.Keyed{
+				Meta: record.Meta{Offset: it.base, Timestamp: it.timestamp, HasKey: !r[3].m.IsNil()},
+				Key:  bytesOf(r[3].text()), Tombstone: r[4].int() == 0,
+			}})
 			if errors.Is(err, errFound) {
 				return nil
 			}

@@ -102,3 +102,42 @@ func TestCompactionOfASharedLogKeepsItIfItsCopyVanished(t *testing.T) {
 		t.Errorf("%s of 3000 batches are left", n)
 	}
 }
+
+// TestTombstonesStayForDeleteRetentionAfterTheyBecameClean opens the log again
+// between the passes: when each of them was is remembered.
+func TestTombstonesStayForDeleteRetentionAfterTheyBecameClean(t *testing.T) {
+	for name, cfg := range bothLayouts {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, cfg)
+			began := time.Now().Add(24 * time.Hour) // so that what is forgotten counts as long ago
+			pass := func(epoch int32, after time.Duration, tombstone bool) {
+				t.Helper()
+				l := b.open(epoch)
+				b.append(l, b.batchOf(record.Record{Timestamp: 1, Key: fmt.Append(nil, "k", epoch), Value: []byte("v")}))
+				_, end := l.Bounds()
+				must(t, l.Compact(b.ctx, store.Compaction{Now: began.Add(after), NextOffset: end, DeleteRetention: time.Hour}))
+				found := slices.ContainsFunc(b.content(l), func(r record.Record) bool { return string(r.Key) == "gone" })
+				if found != tombstone {
+					t.Errorf("after %v the tombstone is there: %v", after, found)
+				}
+			}
+			b.append(b.open(1), b.batchOf(record.Record{Timestamp: 1, Key: []byte("gone")}))
+			pass(2, 0, true)
+			pass(3, 30*time.Minute, true)
+			pass(4, 59*time.Minute, true)
+			pass(5, 61*time.Minute, false)
+		})
+	}
+}
+
+func TestPassesThatAreNotThereCountAsNow(t *testing.T) {
+	for text, want := range map[string]string{"": "40@7", "nonsense": "40@7", "30@1": "40@7", "30@1 40@2": "30@1 40@2"} {
+		c, err := loadCleaned(map[string]string{"cleaned": "40", "clean": "5", "passes": text}, 7)
+		if err != nil || c.passes.String() != want || c.to != 40 || c.bytes != 5 {
+			t.Errorf("%q is read as %v, %v", text, c, err)
+		}
+	}
+	if c, err := loadCleaned(nil, 7); err != nil || c.to != 0 || len(c.passes) != 0 {
+		t.Errorf("nothing is read as %v, %v", c, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"muster/internal/record"
 	"muster/internal/store"
 )
 
@@ -72,7 +71,7 @@ func (l *log) compose(group []*pending, prev *transaction) (*transaction, error)
 	l.attempts++
 	tx.to.counter = l.attempts
 	tx.to.count += tx.entries
-	tx.to.epochs = withEpoch(tx.from.epochs, l.epoch, base)
+	tx.to.epochs = store.AddEpoch(tx.from.epochs, l.epoch, base)
 	tx.to.next = base
 	for _, p := range group {
 		if p.sends() {
@@ -98,8 +97,10 @@ func (l *log) place(tx *transaction, p *pending) {
 	if p.batch.ProducerID() < 0 || p.batch.Control() {
 		return
 	}
-	id := p.batch.ProducerID()
-	tx.producers[id] = producer{noteBatch(l.producer(tx, id), p.batch), l.clock.now(l.store.now())}
+	state := l.producer(tx, p.batch.ProducerID())
+	state.Batches = slices.Clone(state.Batches) // Others have the state before it.
+	state.Note(p.batch, p.batch.MaxTimestamp())
+	tx.producers[state.ID] = producer{state, l.clock.now(l.store.now())}
 }
 
 // producer returns the state of a producer as a transaction finds it. The lock
@@ -132,32 +133,6 @@ func (l *log) base(next, records int64) (int64, error) {
 		return 0, fmt.Errorf("%w: %s ends at offset %d, which leaves no room", store.ErrStorage, l.keys.stream, next)
 	}
 	return base, nil
-}
-
-// withEpoch returns the epochs of a log after an append at base.
-func withEpoch(epochs []store.EpochStart, epoch int32, base int64) []store.EpochStart {
-	n := len(epochs)
-	if n > 0 && epochs[n-1].Epoch >= epoch {
-		return epochs
-	}
-	if n > 0 && epochs[n-1].Start == base {
-		n-- // All records of that epoch were trimmed.
-	}
-	return append(epochs[:n:n], store.EpochStart{Epoch: epoch, Start: base})
-}
-
-// noteBatch returns the state of a producer after it appended a batch.
-func noteBatch(p store.Producer, b record.Batch) store.Producer {
-	if p.Epoch != b.ProducerEpoch() {
-		p.Batches = nil
-	}
-	p.ID, p.Epoch, p.LastTimestamp = b.ProducerID(), b.ProducerEpoch(), b.MaxTimestamp()
-	first := max(len(p.Batches)+1-store.ProducerBatches, 0)
-	p.Batches = append(slices.Clone(p.Batches[first:]), store.ProducerBatch{
-		BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),
-		BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Timestamp: b.MaxTimestamp(),
-	})
-	return p
 }
 
 // pace keeps the sender ahead of others who append to the stream. What it

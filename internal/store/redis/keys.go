@@ -19,13 +19,17 @@ type keys struct {
 	mark      string // written to learn how far replicas are
 	held      string // the stream, for the rest of a transaction that is refused
 	groups    string // a set: the consumer groups that muster made, see package native
+	consumers string // a hash: the consumer that muster made of each group, see there too
 }
 
 // logKeys names the keys of a log.
 func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
-	return keys{stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w", held: tag + ":h", groups: tag + ":g"}
+	return keys{
+		stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w",
+		held: tag + ":h", groups: tag + ":g", consumers: tag + ":c",
+	}
 }
 
 const metaSuffix = ":m"

@@ -108,6 +108,7 @@ func TestCompactionByRenamingWhileAppending(t *testing.T) {
 	l := b.open(1)
 	b.append(l, b.valued("first"))
 	b.do("XGROUP", "CREATE", b.keys().stream, "readers", "0")
+	b.do("XGROUP", "CREATECONSUMER", b.keys().stream, "readers", "ann")
 	const batches = 300
 	keyed := func(i int) record.Batch {
 		return b.batchOf(
@@ -167,6 +168,9 @@ func TestCompactionByRenamingWhileAppending(t *testing.T) {
 	}
 	if groups := b.do("XINFO", "GROUPS", b.keys().stream); !strings.Contains(groups, "readers") {
 		t.Errorf("groups are %s", groups)
+	}
+	if consumers := b.do("XINFO", "CONSUMERS", b.keys().stream, "readers"); !strings.Contains(consumers, "ann") {
+		t.Errorf("consumers are %s", consumers)
 	}
 	if ttl := b.do("TTL", b.keys().stream); ttl != "-1" {
 		t.Errorf("the stream goes away in %s s", ttl)

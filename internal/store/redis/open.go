@@ -126,11 +126,14 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", l.layout, "configured", want)
 	}
 	for field, value := range map[string]*int64{
-		"size": &l.tail.size, "largest": &l.tail.largest, "ahead": &l.tail.ahead, "cleaned": &l.cleaned.to, "clean": &l.cleaned.bytes,
+		"size": &l.tail.size, "largest": &l.tail.largest, "ahead": &l.tail.ahead,
 	} {
 		if *value, err = number(f.meta, field); err != nil {
 			return err
 		}
+	}
+	if l.cleaned, err = loadCleaned(f.meta, f.time); err != nil {
+		return err
 	}
 	l.tail.maxTimestamp = record.NoTimestamp
 	if _, ok := f.meta["maxts"]; ok {

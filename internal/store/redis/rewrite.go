@@ -39,24 +39,25 @@ const rewriteExpiry = 600
 
 // plan looks at all batches of a log below an offset, and begins to rewrite
 // them if need be. It returns how far it got.
-func (w *rewriter) plan(ctx context.Context, p *pass, start, nextOffset int64) (limit int64, err error) {
-	limit = max(start, p.cleanedTo)
+func (w *rewriter) plan(ctx context.Context, c store.Compaction, so cleaned, start, nextOffset int64) (limit int64, err error) {
+	pass := store.NewCompactionPass(c, so.passes)
+	limit = max(start, so.to)
 	err = w.eachBatch(ctx, limit, nextOffset, func(s stored) error {
-		if s.batch.MaxTimestamp() > p.young || len(p.latest) >= maxCompactionKeys {
+		if c.Young(s.batch.MaxTimestamp()) || pass.Full() {
 			return errFound
 		}
 		limit = s.batch.LastOffset() + 1
-		return p.note(s.batch)
+		return pass.Note(s.batch)
 	})
 	if err != nil {
 		return 0, err
 	}
 	err = w.eachBatch(ctx, start, limit, func(s stored) error {
-		if s.batch.MaxTimestamp() > p.young {
+		if c.Young(s.batch.MaxTimestamp()) {
 			limit = s.batch.BaseOffset()
 			return errFound
 		}
-		kept, err := p.filter(s.batch)
+		kept, err := pass.Filter(s.batch)
 		if err != nil {
 			return fmt.Errorf("compact %s: entry %s: %w", w.keys.stream, s.id, err)
 		}
@@ -185,7 +186,7 @@ func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
 // dropped, and must not be counted as compacted.
 func (w *rewriter) swap(ctx context.Context, field, expected string, was int64, done cleaned) (refused *string, err error) {
 	cmd := w.store.eval(swapScript, []string{w.keys.stream, w.keys.meta, w.dst, w.dst + ".old"},
-		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes), decimal(was), decimal(w.written)})
+		[]string{field, expected, decimal(w.droppedBytes), decimal(w.droppedEntries), decimal(done.to), decimal(done.bytes), decimal(was), decimal(w.written), done.passes.String()})
 	r, err := replies(w.store.do(ctx, cmd))
 	if err != nil {
 		return nil, attempt("compact "+w.keys.stream, err)
@@ -216,13 +217,14 @@ func (l *sharedLog) Compact(ctx context.Context, nextOffset int64) error {
 	if err != nil {
 		return err
 	}
-	to, err := number(meta, "cleaned")
+	now := l.store.now()
+	so, err := loadCleaned(meta, now.UnixMilli())
 	if err != nil {
 		return err
 	}
-	w := &rewriter{store: l.store, keys: l.keys, dst: fmt.Sprintf("%s:%d", l.keys.rewrite, l.store.now().UnixNano()), average: 1 << 14}
-	p := &pass{cleanedTo: to, young: maxTimestamp, horizon: l.store.now().Add(-sharedDeleteRetention).UnixMilli(), latest: map[string]int64{}}
-	limit, err := w.plan(ctx, p, start, nextOffset)
+	c := store.Compaction{Now: now, NextOffset: nextOffset, DeleteRetention: sharedDeleteRetention}
+	w := &rewriter{store: l.store, keys: l.keys, dst: fmt.Sprintf("%s:%d", l.keys.rewrite, now.UnixNano()), average: 1 << 14}
+	limit, err := w.plan(ctx, c, so, start, nextOffset)
 	if err != nil || w.droppedBytes == 0 {
 		return err
 	}
@@ -234,7 +236,7 @@ func (l *sharedLog) Compact(ctx context.Context, nextOffset int64) error {
 		if err := w.copyRest(ctx); err != nil {
 			return err
 		}
-		refused, err := w.swap(ctx, "end", end, to, cleaned{to: limit, bytes: w.kept})
+		refused, err := w.swap(ctx, "end", end, so.to, so.after(limit, w.kept, c))
 		if err != nil || refused == nil {
 			return err
 		}

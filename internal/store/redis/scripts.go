@@ -14,7 +14,8 @@ package redis
 //	epochs  the leader epochs that appended: [[epoch, start offset], …]
 //	size    the bytes of all records, count: the entries, largest: the bytes of
 //	        the largest entry ever appended
-//	cleaned the offset up to which the log was compacted, clean: the bytes there
+//	cleaned the offset up to which the log was compacted, clean: the bytes there,
+//	        passes: how far each pass went, and when (store.Cleaned)
 //	maxts   the largest timestamp that was ever appended (log)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
 

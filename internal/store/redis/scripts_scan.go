@@ -151,12 +151,13 @@ return {last, n}
 // swapScript puts a rewritten stream in the place of the log's, if it has all
 // entries that were written to it: one that expired or was evicted in the midst
 // has only those that were written since. The consumer groups keep their
-// positions, but not what their consumers have pending.
+// positions and consumers, but not what those have pending.
 //
 // Keys: stream, meta, the new stream, a name for the old one. Arguments: field
 // and its expected value, bytes and entries that went, the offset up to which
 // the log is compacted, the bytes there, up to which it was when that was
-// looked at, and how many entries were written to the new stream.
+// looked at, how many entries were written to the new stream, and the passes of
+// compaction.
 const swapScript = evenWhenFull + infoFunction + `
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return {'refused', redis.call('HGET', KEYS[2], 'n') or ''} end
 if (redis.call('HGET', KEYS[2], 'cleaned') or '0') ~= ARGV[7] then return {'compacted', ''} end
@@ -180,6 +181,11 @@ for _, g in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     create[#create + 1] = h['entries-read']
   end
   redis.call(unpack(create))
+  for _, c in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], h['name'])) do
+    for k = 1, #c, 2 do
+      if c[k] == 'name' then redis.call('XGROUP', 'CREATECONSUMER', KEYS[3], h['name'], c[k + 1]) end
+    end
+  end
 end
 redis.call('PERSIST', KEYS[3])
 redis.call('RENAME', KEYS[1], KEYS[4])
@@ -187,6 +193,6 @@ redis.call('RENAME', KEYS[3], KEYS[1])
 redis.call('UNLINK', KEYS[4])
 redis.call('HINCRBY', KEYS[2], 'size', 0 - tonumber(ARGV[3]))
 redis.call('HINCRBY', KEYS[2], 'count', 0 - tonumber(ARGV[4]))
-redis.call('HSET', KEYS[2], 'cleaned', ARGV[5], 'clean', ARGV[6])
+redis.call('HSET', KEYS[2], 'cleaned', ARGV[5], 'clean', ARGV[6], 'passes', ARGV[9])
 return {'ok', ''}
 `

@@ -16,11 +16,18 @@ type Stream struct {
 	SequenceBits int
 }
 
-// StreamKeys returns the keys of a partition's stream, of its meta hash, and of
-// the set of consumer groups on the stream that muster made.
-func StreamKeys(prefix string, tp store.TopicPartition) (stream, meta, groups string) {
+// StreamKeys are the keys of a partition that concern its stream.
+type StreamKeys struct {
+	Stream    string
+	Meta      string // a hash: what is known about the log
+	Groups    string // a set: the consumer groups of the stream that muster made
+	Consumers string // a hash: the consumer that muster made of each group
+}
+
+// KeysOf names the keys of a partition.
+func KeysOf(prefix string, tp store.TopicPartition) StreamKeys {
 	k := logKeys(prefix, tp)
-	return k.stream, k.meta, k.groups
+	return StreamKeys{Stream: k.stream, Meta: k.meta, Groups: k.groups, Consumers: k.consumers}
 }
 
 // Kept returns the layout, as the meta hash names it, and how many bits of an

@@ -84,7 +84,7 @@ func (l *log) writeStart(ctx context.Context, newStart int64) error {
 	l.claim()
 	defer l.release()
 	l.mu.Lock()
-	epochs := trimEpochs(l.tail.epochs, newStart)
+	epochs := store.TrimEpochs(l.tail.epochs, newStart)
 	l.mu.Unlock()
 	if _, err := l.own(ctx, "trim", setScript, "start", l.position(newStart), "epochs", formatEpochs(epochs)); err != nil {
 		return err
@@ -93,15 +93,4 @@ func (l *log) writeStart(ctx context.Context, newStart int64) error {
 	defer l.mu.Unlock()
 	l.start, l.tail.epochs = max(l.start, newStart), epochs
 	return nil
-}
-
-// trimEpochs returns the epochs of a log that starts at an offset.
-func trimEpochs(epochs []store.EpochStart, start int64) []store.EpochStart {
-	for len(epochs) > 1 && epochs[1].Start <= start {
-		epochs = epochs[1:]
-	}
-	if len(epochs) == 0 || epochs[0].Start >= start {
-		return epochs
-	}
-	return append([]store.EpochStart{{Epoch: epochs[0].Epoch, Start: start}}, epochs[1:]...)
 }

@@ -56,11 +56,11 @@ type Position struct {
 func (n *Groups) Positions(ctx context.Context, streams []redis.Stream, group string) ([]Position, error) {
 	commands := make(rueidis.Commands, 0, 3*len(streams))
 	for _, s := range streams {
-		stream, meta, ours := redis.StreamKeys(n.prefix, s.TopicPartition)
+		k := redis.KeysOf(n.prefix, s.TopicPartition)
 		commands = append(commands,
-			n.client.B().Sismember().Key(ours).Member(group).Build(),
-			n.client.B().Hmget().Key(meta).Field("layout", "bits").Build(),
-			n.client.B().XinfoGroups().Key(stream).Build())
+			n.client.B().Sismember().Key(k.Groups).Member(group).Build(),
+			n.client.B().Hmget().Key(k.Meta).Field("layout", "bits").Build(),
+			n.client.B().XinfoGroups().Key(k.Stream).Build())
 	}
 	positions := make([]Position, len(streams))
 	replies := n.doMulti(ctx, commands)
@@ -100,14 +100,16 @@ func (n *Groups) Positions(ctx context.Context, streams []redis.Stream, group st
 // DestroyGroups removes groups from partitions, whoever made them. Where one
 // does not exist there is nothing to remove.
 func (n *Groups) DestroyGroups(ctx context.Context, tps []store.TopicPartition, groups []string) error {
-	commands := make(rueidis.Commands, 0, len(tps)*(len(groups)+1))
+	commands := make(rueidis.Commands, 0, len(tps)*(len(groups)+2))
 	for _, tp := range tps {
-		stream, _, ours := redis.StreamKeys(n.prefix, tp)
+		k := redis.KeysOf(n.prefix, tp)
 		for _, group := range groups {
-			commands = append(commands, n.client.B().XgroupDestroy().Key(stream).Group(group).Build())
+			commands = append(commands, n.client.B().XgroupDestroy().Key(k.Stream).Group(group).Build())
 		}
 		if len(groups) > 0 {
-			commands = append(commands, n.client.B().Srem().Key(ours).Member(groups...).Build())
+			commands = append(commands,
+				n.client.B().Srem().Key(k.Groups).Member(groups...).Build(),
+				n.client.B().Hdel().Key(k.Consumers).Field(groups...).Build())
 		}
 	}
 	for _, reply := range n.doMulti(ctx, commands) {

@@ -32,10 +32,7 @@ func newBench(t *testing.T, url string, layout store.Layout) *bench {
 	return b
 }
 
-func streamKey(prefix string, tp store.TopicPartition) string {
-	key, _, _ := redis.StreamKeys(prefix, tp)
-	return key
-}
+func streamKey(prefix string, tp store.TopicPartition) string { return redis.KeysOf(prefix, tp).Stream }
 
 // do sends any command about the stream, and returns what it replies.
 func (b *bench) do(command string, args ...string) rueidis.RedisResult {
@@ -202,10 +199,10 @@ func TestStreamKeepsTheLayoutItWasMadeWith(t *testing.T) {
 	made := []redis.Stream{{Layout: store.LayoutLog}, {Layout: store.LayoutStream, SequenceBits: 4}}
 	for i := range made {
 		made[i].TopicPartition = store.TopicPartition{Topic: "t", Partition: int32(i)}
-		key, meta, _ := redis.StreamKeys(b.native.prefix, made[i].TopicPartition)
-		must(t, b.client.Do(ctx, b.client.B().Hset().Key(meta).FieldValue().
+		k := redis.KeysOf(b.native.prefix, made[i].TopicPartition)
+		must(t, b.client.Do(ctx, b.client.B().Hset().Key(k.Meta).FieldValue().
 			FieldValue("layout", string(made[i].Layout)).FieldValue("bits", "4").Build()).Error())
-		b.stream, b.key = made[i], key
+		b.stream, b.key = made[i], k.Stream
 		b.add(17, 18, 19)
 		b.stream.Layout, b.stream.SequenceBits = store.LayoutStream, 0 // what the topic's settings say now
 		must(t, b.native.CreateGroup(ctx, b.stream, "g", 18))
@@ -289,12 +286,12 @@ func TestDestroyedGroupsAreGone(t *testing.T) {
 			if tp.Partition%3 == 0 {
 				continue
 			}
-			key, _, ours := redis.StreamKeys(b.native.prefix, tp)
-			b.key = key
+			k := redis.KeysOf(b.native.prefix, tp)
+			b.key = k.Stream
 			if b.group("a") != nil || b.group("b") != nil || b.group("theirs") != nil {
 				t.Errorf("partition %d still has a group that was destroyed", tp.Partition)
 			}
-			members, err := b.client.Do(ctx, b.client.B().Smembers().Key(ours).Build()).AsStrSlice()
+			members, err := b.client.Do(ctx, b.client.B().Smembers().Key(k.Groups).Build()).AsStrSlice()
 			if kept := b.group("c") != nil; kept != (tp.Partition%3 == 2) || err != nil || len(members) != map[bool]int{true: 1}[kept] {
 				t.Errorf("partition %d: group c exists: %v, ours are %q, %v", tp.Partition, kept, members, err)
 			}

@@ -211,13 +211,13 @@ func (n *Groups) placeOnce(ctx context.Context, list []placement, mode string, c
 	calls := make([]scriptCall, len(parts))
 	for i, part := range parts {
 		s := list[part[0]].stream
-		stream, meta, ours := redis.StreamKeys(n.prefix, s.TopicPartition)
+		k := redis.KeysOf(n.prefix, s.TopicPartition)
 		layout, bits := s.Kept()
 		args := []string{mode, strconv.Itoa(counted), strconv.Itoa(maxCountedBytes), strconv.Itoa(1 << bits), string(layout), strconv.Itoa(bits)}
 		for _, j := range part {
 			args = append(args, list[j].group, list[j].stream.IDBefore(list[j].offset))
 		}
-		calls[i] = scriptCall{keys: []string{stream, ours, meta}, args: args}
+		calls[i] = scriptCall{keys: []string{k.Stream, k.Groups, k.Meta}, args: args}
 	}
 	errs = make([]error, len(list))
 	for i, reply := range placeScript.each(ctx, n.client, calls) {
