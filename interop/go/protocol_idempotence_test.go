@@ -81,12 +81,15 @@ func TestSequencesOfUnknownProducersStartAnywhereAndWrap(t *testing.T) {
 	createTopic(t, addr, "wrap", 1)
 	w := dial(t, addr)
 	id := newProducerID(w)
+	// Where nothing was ever written, nobody can have been forgotten (KAFKA-15591).
+	sequenceStep{"not the first of an empty partition", 0, 5, 1, kerr.OutOfOrderSequenceNumber, 0}.run(w, "wrap", id)
+	sequenceStep{"somebody else's", 0, 0, 1, nil, 0}.run(w, "wrap", newProducerID(w))
 	for _, s := range []sequenceStep{
-		{"up to the last but one", 0, math.MaxInt32 - 2, 2, nil, 0},
-		{"across the end", 0, math.MaxInt32, 3, nil, 2},
+		{"up to the last but one", 0, math.MaxInt32 - 2, 2, nil, 1},
+		{"across the end", 0, math.MaxInt32, 3, nil, 3},
 		{"a gap", 0, 3, 1, kerr.OutOfOrderSequenceNumber, 0},
-		{"across the end again", 0, math.MaxInt32, 3, nil, 2},
-		{"after the end", 0, 2, 1, nil, 5},
+		{"across the end again", 0, math.MaxInt32, 3, nil, 3},
+		{"after the end", 0, 2, 1, nil, 6},
 	} {
 		s.run(w, "wrap", id)
 	}
