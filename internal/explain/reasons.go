@@ -89,10 +89,6 @@ func (e *Entry) reason(kind journal.TriggerKind, why []journal.Trigger) string {
 			return who + " is a static member that restarted, came back " + changeWords(why[0].Change, e.Protocol) + ", and could not take its old place quietly."
 		}
 		return choose("is a static member that restarted, and could not take its old place quietly", "are static members that restarted, and could not take their old places quietly")
-	case journal.TriggerTooLarge:
-		return fmt.Sprintf("The assignment of %s, the leader, was refused: with it the group's record would have %s, and %s can be stored.", who, words.Size(int64(why[0].Bytes)), words.Size(int64(why[0].MaxBytes)))
-	case journal.TriggerResumed:
-		return "The group's coordinator was lost in the middle of a rebalance, which began anew."
 	case journal.TriggerMaxSize:
 		if who == "" { // As it was when the coordinator loaded it.
 			return "The group had more members than group.max.size allows."
@@ -108,7 +104,7 @@ func rare(kind journal.TriggerKind, why []journal.Trigger, who string, choose fu
 	case journal.TriggerResumed:
 		return "The coordinator was lost in the middle of a rebalance, and the group begins it again."
 	case journal.TriggerTooLarge:
-		return fmt.Sprintf("The assignment by %s could not be stored: the group's record would have %d bytes, and %d fit (max.message.bytes of __consumer_offsets). Fewer members, topics or user data of the assignor make it smaller.",
+		return fmt.Sprintf("The assignment by %s could not be stored: the group's record would have %d bytes, and %d fit (max.message.bytes of __consumer_offsets).",
 			who, why[0].Bytes, why[0].MaxBytes)
 	}
 	return choose("did something that this version of muster has no words for ("+string(kind)+")", "caused it ("+string(kind)+")")

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -102,7 +103,7 @@ func (x *step) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
 	x.reply(r.ID, resp)
 }
 
-func (x *step) deleteGroup(id string, by *Who) *kerr.Error {
+func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	g := x.groups[id]
 	switch {
 	case g == nil:
@@ -124,6 +125,6 @@ func (x *step) deleteGroup(id string, by *Who) *kerr.Error {
 	if hadRecord {
 		x.write(&GroupRecord{Group: id})
 	}
-	x.noteCount(g, KindDeleted, gone, CauseRequest, by)
+	x.noteCount(g, journal.KindDeleted, gone, journal.CauseRequest, by)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -76,7 +77,7 @@ func (x *step) hasRoom(g *group, memberID string) bool {
 func (x *step) refuse(g *group, memberID string) {
 	x.forgetPending(g, memberID)
 	if mem := g.members.get(memberID); mem != nil {
-		g.rebalance.add(trigger(TriggerMaxSize, mem, nil))
+		g.rebalance.add(trigger(journal.TriggerMaxSize, mem, nil))
 		x.drop(g, mem)
 	}
 	x.maybeComplete(g)
@@ -142,10 +143,10 @@ func (x *step) joinKnown(g *group, r *machine.Request, m *kmsg.JoinGroupRequest)
 
 // rejoined is the trigger of a member that joins again, with a change or because
 // it leads.
-func rejoined(mem *member, m *kmsg.JoinGroupRequest, change *Change) Trigger {
-	kind := TriggerChanged
+func rejoined(mem *member, m *kmsg.JoinGroupRequest, change *journal.Change) journal.Trigger {
+	kind := journal.TriggerChanged
 	if change == nil {
-		kind = TriggerLeader
+		kind = journal.TriggerLeader
 	}
 	why := trigger(kind, mem, m.Reason)
 	why.Change = change
@@ -184,7 +185,7 @@ func (x *step) addMember(g *group, id string, r *machine.Request, m *kmsg.JoinGr
 	g.add(mem, m.ProtocolType)
 	g.joined++
 	x.touch(g, mem, newMemberTimeout)
-	x.rebalanceOrComplete(g, trigger(TriggerJoined, mem, m.Reason))
+	x.rebalanceOrComplete(g, trigger(journal.TriggerJoined, mem, m.Reason))
 }
 
 // take takes over what a join says of the member.

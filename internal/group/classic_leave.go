@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -23,7 +24,7 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 		members = []kmsg.LeaveGroupRequestMember{{MemberID: m.MemberID}}
 	}
 	g := x.groups[m.Group]
-	var left []Trigger
+	var left []journal.Trigger
 	for i := range members {
 		out := kmsg.NewLeaveGroupResponseMember()
 		out.MemberID, out.InstanceID = members[i].MemberID, members[i].InstanceID
@@ -46,7 +47,7 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 }
 
 // leaveOne removes one member. The trigger is nil if it was only pending.
-func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*Trigger, *kerr.Error) {
+func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*journal.Trigger, *kerr.Error) {
 	if g == nil {
 		return nil, kerr.UnknownMemberID
 	}
@@ -65,9 +66,9 @@ func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestM
 	if err != nil {
 		return nil, err
 	}
-	why := trigger(TriggerLeft, mem, m.Reason)
+	why := trigger(journal.TriggerLeft, mem, m.Reason)
 	if m.MemberID == "" || !isOf(r, mem) || strings.HasPrefix(why.Reason, adminReason) {
-		why.Kind, why.By = TriggerRemoved, by(r)
+		why.Kind, why.By = journal.TriggerRemoved, by(r)
 	}
 	x.drop(g, mem)
 	return &why, nil
@@ -82,7 +83,7 @@ func isOf(r *machine.Request, m *member) bool { return r.ClientID == m.clientID 
 
 // afterLeave goes on without those who left. A pending member that left may
 // have been all that a join phase waited for.
-func (x *step) afterLeave(g *group, left []Trigger) {
+func (x *step) afterLeave(g *group, left []journal.Trigger) {
 	if g.state == PreparingRebalance {
 		g.rebalance.add(left...)
 		x.maybeComplete(g)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
 // rebalanceOrComplete reacts to a change of membership: it starts a rebalance,
 // or if one is under way sees whether everybody is there now.
-func (x *step) rebalanceOrComplete(g *group, why Trigger) {
+func (x *step) rebalanceOrComplete(g *group, why journal.Trigger) {
 	if g.state != PreparingRebalance {
 		x.prepareRebalance(g, why)
 		return
@@ -21,7 +22,7 @@ func (x *step) rebalanceOrComplete(g *group, why Trigger) {
 
 // prepareRebalance begins the join phase. From Empty it waits for the initial
 // delay whoever joins; otherwise until everybody has joined again.
-func (x *step) prepareRebalance(g *group, why ...Trigger) {
+func (x *step) prepareRebalance(g *group, why ...journal.Trigger) {
 	if g.state == CompletingRebalance {
 		x.failSyncs(g, kerr.RebalanceInProgress)
 	}
@@ -99,7 +100,7 @@ func (x *step) completeJoin(g *group) {
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join == 0 && m.instance == nil {
-			g.rebalance.gone.add(Absent{Who: m.who()})
+			g.rebalance.gone.add(journal.Absent{Who: m.who()})
 			x.drop(g, m)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -86,7 +87,7 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 		x.rearm(g, m, m.session)
 		return
 	}
-	why := trigger(TriggerExpired, m, nil)
+	why := trigger(journal.TriggerExpired, m, nil)
 	why.Silent = m.session
 	if m.isNew {
 		why.Silent, why.New = x.now.Sub(m.asked), true

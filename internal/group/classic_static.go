@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -30,10 +31,10 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *machine.Req
 		mem.fenced.told = 0
 	}
 	if parked != "" {
-		x.fenced(g, Trigger{Who: stale, Request: parked, Parked: true}, mem)
+		x.fenced(g, journal.Trigger{Who: stale, Request: parked, Parked: true}, mem)
 	}
 
-	why := trigger(TriggerReplaced, mem, m.Reason)
+	why := trigger(journal.TriggerReplaced, mem, m.Reason)
 	why.Was, why.Change = old, change
 	switch g.state {
 	case Stable:
@@ -42,7 +43,7 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *machine.Req
 			return
 		}
 		x.replaceQuietly(g, mem, oldLeader, r, m)
-		x.note(g, KindReplaced, why)
+		x.note(g, journal.KindReplaced, why)
 	case CompletingRebalance:
 		// The leader may have been told the old id already, so that its
 		// assignment would miss the new one.

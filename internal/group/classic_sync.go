@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -114,7 +115,7 @@ func (x *step) tooLarge(g *group, r *GroupRecord) {
 		m.assigned = nil
 	}
 	x.failSyncs(g, kerr.UnknownServerError)
-	x.prepareRebalance(g, Trigger{Kind: TriggerTooLarge, Who: g.members.get(g.leader).who(), Bytes: r.Size(), MaxBytes: x.maxBatch})
+	x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerTooLarge, Who: g.members.get(g.leader).who(), Bytes: r.Size(), MaxBytes: x.maxBatch})
 }
 
 // syncFired removes members that have not asked for their assignment, also when
@@ -124,10 +125,10 @@ func (x *step) syncFired(g *group) {
 	if g.state != CompletingRebalance && g.state != Stable || g.unsynced == 0 {
 		return
 	}
-	var why []Trigger
+	var why []journal.Trigger
 	for m := g.members.first; m != nil; m = m.next {
 		if m.unsynced {
-			why = append(why, trigger(TriggerNoSync, m, nil))
+			why = append(why, trigger(journal.TriggerNoSync, m, nil))
 			x.drop(g, m)
 		}
 	}

@@ -6,15 +6,17 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // change says what a join would change of a member, nil if nothing. It is only
 // for people: that something changed is decided by matches.
-func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *Change {
+func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *journal.Change {
 	if m.matches(next) {
 		return nil
 	}
-	c := &Change{}
+	c := &journal.Change{}
 	same := slices.EqualFunc(m.protocols, next, func(p protocol, q kmsg.JoinGroupRequestProtocol) bool { return p.name == q.Name })
 	switch {
 	case same:
@@ -55,7 +57,7 @@ func (m *member) saysOf(selected string, next []kmsg.JoinGroupRequestProtocol) (
 }
 
 // compareSubscriptions compares what two joins of a consumer say.
-func compareSubscriptions(c *Change, was, is []byte) {
+func compareSubscriptions(c *journal.Change, was, is []byte) {
 	a, err := readSubscription(was)
 	b, err2 := readSubscription(is)
 	if err != nil || err2 != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -40,19 +41,19 @@ func (m *member) fence(id string) bool {
 func (x *step) find(g *group, r *machine.Request, memberID string, instance *string) (*member, *kerr.Error) {
 	mem, err := g.find(memberID, instance)
 	if err == kerr.FencedInstanceID {
-		stale := Who{Member: memberID, ClientID: r.ClientID, Host: r.Host, Instance: *instance}
-		x.fenced(g, Trigger{Who: stale, Request: kmsg.NameForKey(r.Msg.Key())}, g.members.static(*instance))
+		stale := journal.Who{Member: memberID, ClientID: r.ClientID, Host: r.Host, Instance: *instance}
+		x.fenced(g, journal.Trigger{Who: stale, Request: kmsg.NameForKey(r.Msg.Key())}, g.members.static(*instance))
 	}
 	return mem, err
 }
 
 // fenced tells that a request of a stale static member was refused. The holder is
 // who has its place.
-func (x *step) fenced(g *group, stale Trigger, holder *member) {
+func (x *step) fenced(g *group, stale journal.Trigger, holder *member) {
 	if stale.Member == "" || !holder.fence(stale.Member) {
 		return
 	}
 	by := holder.who()
-	stale.Kind, stale.By = TriggerFenced, &by
-	x.note(g, KindFenced, stale)
+	stale.Kind, stale.By = journal.TriggerFenced, &by
+	x.note(g, journal.KindFenced, stale)
 }

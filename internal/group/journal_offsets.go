@@ -4,16 +4,18 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // offsetCount counts offsets by topic, in the order in which they come.
 type offsetCount struct {
-	topics []TopicCount // the first
-	last   string       // topic
-	names  int          // how many topics
-	all    int          // how many partitions
-	back   int          // how many went back
-	fresh  int          // how many had no offset before
+	topics []journal.TopicCount // the first
+	last   string               // topic
+	names  int                  // how many topics
+	all    int                  // how many partitions
+	back   int                  // how many went back
+	fresh  int                  // how many had no offset before
 }
 
 // add counts one more partition, whose offset was moved by so much.
@@ -25,7 +27,7 @@ func (c *offsetCount) add(topic string, moved int64) {
 	if c.names == 0 || c.last != topic {
 		c.last = topic
 		if c.names++; c.names <= maxNames {
-			c.topics = append(c.topics, TopicCount{Topic: topic})
+			c.topics = append(c.topics, journal.TopicCount{Topic: topic})
 		}
 	}
 	if c.names > maxNames {
@@ -53,16 +55,16 @@ func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
 
 // noteOffsets tells that committed offsets were changed by somebody who is no
 // member, or are gone.
-func (x *step) noteOffsets(g *group, kind EntryKind, c offsetCount, cause Cause, by *Who) {
+func (x *step) noteOffsets(g *group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
 	if c.all > 0 {
 		x.noteCount(g, kind, c, cause, by)
 	}
 	if g.state == Dead { // A simple group, which was nothing but its offsets.
-		x.noteCount(g, KindDeleted, offsetCount{}, cause, by)
+		x.noteCount(g, journal.KindDeleted, offsetCount{}, cause, by)
 	}
 }
 
-func (x *step) noteCount(g *group, kind EntryKind, c offsetCount, cause Cause, by *Who) {
+func (x *step) noteCount(g *group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
 	e := x.entry(g, kind)
 	e.Cause, e.By = cause, by
 	e.Topics, e.TopicN, e.PartitionN = c.topics, c.names, c.all
@@ -81,7 +83,7 @@ const resetPause = 10 * time.Minute
 
 // reset is the last commit by an outsider.
 type reset struct {
-	by Who
+	by journal.Who
 	at time.Time
 }
 
@@ -90,7 +92,7 @@ type reset struct {
 // offsets from elsewhere, commits all the time. Of the same client it is told
 // again if an offset goes back, if it is the first of a partition, or after a
 // pause. Of a group that never had members, only if an offset goes back.
-func (x *step) noteReset(g *group, c *offsetCount, by *Who) {
+func (x *step) noteReset(g *group, c *offsetCount, by *journal.Who) {
 	tell := c.back > 0
 	if g.protocolType != "" {
 		last := g.reset
@@ -98,6 +100,6 @@ func (x *step) noteReset(g *group, c *offsetCount, by *Who) {
 		g.reset = &reset{by: *by, at: x.now}
 	}
 	if tell {
-		x.noteCount(g, KindOffsetsReset, *c, CauseRequest, by)
+		x.noteCount(g, journal.KindOffsetsReset, *c, journal.CauseRequest, by)
 	}
 }

@@ -6,24 +6,26 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // rebalance collects what the journal will say of a rebalance.
 type rebalance struct {
 	started  time.Time
 	again    time.Time // when members were last asked to join
-	why      []Trigger
+	why      []journal.Trigger
 	whyN     int
 	before   *kmsg.GroupMetadataValue
 	joinedAt time.Time
-	slowest  []Late
+	slowest  []journal.Late
 	gone     roll // did not join in time, and are out
 	absent   roll // did not join either when the join phase last ended, and may still come
 }
 
 // beginRebalance starts a new account, or goes on with that of a rebalance that
 // had to start over.
-func (g *group) beginRebalance(now time.Time, why []Trigger) {
+func (g *group) beginRebalance(now time.Time, why []journal.Trigger) {
 	if g.rebalance == nil {
 		g.rebalance = &rebalance{started: now, before: g.hard}
 	}
@@ -31,7 +33,7 @@ func (g *group) beginRebalance(now time.Time, why []Trigger) {
 	g.rebalance.add(why...)
 }
 
-func (r *rebalance) add(why ...Trigger) {
+func (r *rebalance) add(why ...journal.Trigger) {
 	r.whyN += len(why)
 	if room := maxTriggers - len(r.why); room > 0 {
 		r.why = append(r.why, why[:min(room, len(why))]...)
@@ -41,11 +43,11 @@ func (r *rebalance) add(why ...Trigger) {
 // roll is a list of those who are not there, as far as there is room, and their
 // number.
 type roll struct {
-	list []Absent
+	list []journal.Absent
 	n    int
 }
 
-func (r *roll) add(a Absent) {
+func (r *roll) add(a journal.Absent) {
 	if r.n++; len(r.list) < maxTriggers {
 		r.list = append(r.list, a)
 	}
@@ -56,7 +58,7 @@ func (r *roll) add(a Absent) {
 func (g *group) missing() (r roll) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join == 0 {
-			r.add(Absent{Who: m.who()})
+			r.add(journal.Absent{Who: m.who()})
 		}
 	}
 	for id := range g.pendingIDs() {
@@ -76,19 +78,19 @@ func (r *rebalance) joined(g *group, now time.Time) {
 		}
 	}
 	r.joinedAt = now
-	var all []Late
+	var all []journal.Late
 	for m := g.members.first; m != nil; m = m.next {
 		if waited := m.asked.Sub(r.again); m.join != 0 && waited > 0 {
-			all = append(all, Late{Who: m.who(), Waited: waited})
+			all = append(all, journal.Late{Who: m.who(), Waited: waited})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Late) int { return cmp.Compare(b.Waited, a.Waited) })
+	slices.SortStableFunc(all, func(a, b journal.Late) int { return cmp.Compare(b.Waited, a.Waited) })
 	r.slowest = all[:min(len(all), maxSlowest)]
 }
 
 // start writes the entry of a rebalance that begins.
-func (x *step) start(g *group, why []Trigger) {
-	e := x.entry(g, KindStarted)
+func (x *step) start(g *group, why []journal.Trigger) {
+	e := x.entry(g, journal.KindStarted)
 	because(&e, why)
 	if g.previous != Empty { // The initial delay waits for nobody.
 		missing := g.missing()
@@ -104,7 +106,7 @@ func (x *step) settle(g *group) {
 		return
 	}
 	g.rebalance = nil
-	e := x.entry(g, KindSettled)
+	e := x.entry(g, journal.KindSettled)
 	e.Started, e.Triggers, e.TriggerN = r.started, r.why, r.whyN
 	e.JoinPhase, e.SyncPhase = r.joinedAt.Sub(r.started), x.now.Sub(r.joinedAt)
 	e.Slowest, e.MissedN = r.slowest, r.gone.n+r.absent.n

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -42,14 +43,14 @@ func (x *step) wake(g *group, resumes bool) {
 		x.touch(g, m, g.patience(m.session))
 	}
 	if g.members.len() > 0 {
-		x.note(g, KindLoaded)
+		x.note(g, journal.KindLoaded)
 	}
 	switch {
 	case resumes:
 		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: min(g.loads+1, maxLoads)}})
-		x.prepareRebalance(g, Trigger{Kind: TriggerResumed})
+		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.members.len() > x.cfg.MaxSize:
-		x.prepareRebalance(g, Trigger{Kind: TriggerMaxSize})
+		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerMaxSize})
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // consumerType is the protocol type of consumers, whose subscriptions and
@@ -18,7 +20,7 @@ type topicPartition struct {
 }
 
 // moves compares who owned which partition with who owns it now.
-func moves(before *kmsg.GroupMetadataValue, g *group) (list []Move, count, partitions int) {
+func moves(before *kmsg.GroupMetadataValue, g *group) (list []journal.Move, count, partitions int) {
 	old := map[topicPartition]string{}
 	if before != nil {
 		for i := range before.Members {
@@ -30,15 +32,15 @@ func moves(before *kmsg.GroupMetadataValue, g *group) (list []Move, count, parti
 		eachAssigned(m.assigned, func(tp topicPartition) {
 			partitions++
 			if from := old[tp]; from != m.id {
-				list = append(list, Move{Topic: tp.topic, Partition: tp.partition, From: from, To: m.id})
+				list = append(list, journal.Move{Topic: tp.topic, Partition: tp.partition, From: from, To: m.id})
 			}
 			delete(old, tp)
 		})
 	}
 	for _, tp := range sortedPartitions(old) {
-		list = append(list, Move{Topic: tp.topic, Partition: tp.partition, From: old[tp]})
+		list = append(list, journal.Move{Topic: tp.topic, Partition: tp.partition, From: old[tp]})
 	}
-	slices.SortStableFunc(list, func(a, b Move) int {
+	slices.SortStableFunc(list, func(a, b journal.Move) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	return list[:min(len(list), maxMoves)], len(list), partitions

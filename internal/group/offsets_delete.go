@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -41,7 +42,7 @@ func (x *step) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
-	x.noteOffsets(g, KindOffsetsDeleted, gone, CauseRequest, by(r))
+	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseRequest, by(r))
 	x.reply(r.ID, resp)
 }
 
@@ -86,7 +87,7 @@ func (x *step) topicsChanged(topics []string) {
 		for _, topic := range topics {
 			x.forgetTopic(g, topic, &gone)
 		}
-		x.noteOffsets(g, KindOffsetsDeleted, gone, CauseTopics, nil)
+		x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 	}
 }
 
@@ -97,7 +98,7 @@ func (x *step) forgetDeleted(g *group) {
 	for topic := range g.committed() {
 		x.forgetTopic(g, topic, &gone)
 	}
-	x.noteOffsets(g, KindOffsetsDeleted, gone, CauseTopics, nil)
+	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 }
 
 // forgetTopic removes the offsets of a topic if it does not exist any more, or is
@@ -119,10 +120,10 @@ func (x *step) forgetTopic(g *group, topic string, gone *offsetCount) {
 func (x *step) sweep() {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
-		x.noteOffsets(g, KindOffsetsExpired, x.expireOffsets(g), CauseExpired, nil)
+		x.noteOffsets(g, journal.KindOffsetsExpired, x.expireOffsets(g), journal.CauseExpired, nil)
 		if g.state == Empty && len(g.offsets) == 0 && len(g.pending) == 0 {
 			x.write(&GroupRecord{Group: id})
-			x.noteCount(g, KindDeleted, offsetCount{}, CauseExpired, nil)
+			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
 		}
 	}
 	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 func (s *scenario) showReply(who string, msg kmsg.Response) string {
@@ -171,7 +173,7 @@ func (s *scenario) showFetch(m *kmsg.OffsetFetchResponse) string {
 	return out
 }
 
-func (s *scenario) showEntry(e Entry) string {
+func (s *scenario) showEntry(e journal.Entry) string {
 	out := fmt.Sprintf("%s in generation %d, now %s", e.Kind, e.Generation, e.State)
 	for _, t := range e.Triggers {
 		out += fmt.Sprintf("; %s %s", t.Kind, s.show(t.Member))
@@ -209,13 +211,13 @@ func (s *scenario) showEntry(e Entry) string {
 	if e.TopicN > 0 {
 		out += showCounts(&e)
 	}
-	if e.Kind == KindLoaded {
+	if e.Kind == journal.KindLoaded {
 		out += fmt.Sprintf(" with %d members", e.After)
 	}
 	if e.WaitingN > 0 {
 		out += "; waits for" + s.showAbsent(e.Waiting, e.WaitingN)
 	}
-	if e.Kind == KindSettled {
+	if e.Kind == journal.KindSettled {
 		out += fmt.Sprintf("; join phase %s, sync phase %s, members %d to %d", e.JoinPhase, e.SyncPhase, e.Before, e.After)
 		for _, l := range e.Slowest {
 			out += fmt.Sprintf("; %s came after %s", s.show(l.Member), l.Waited)
@@ -236,7 +238,7 @@ func (s *scenario) showEntry(e Entry) string {
 	return out
 }
 
-func (s *scenario) showAbsent(list []Absent, count int) (out string) {
+func (s *scenario) showAbsent(list []journal.Absent, count int) (out string) {
 	for _, a := range list {
 		out += " " + s.show(a.Member)
 		if a.Pending {
@@ -253,7 +255,7 @@ func (s *scenario) showAbsent(list []Absent, count int) (out string) {
 }
 
 // showBy shows who did something: a member, or a client at a host.
-func (s *scenario) showBy(w *Who) string {
+func (s *scenario) showBy(w *journal.Who) string {
 	if w.Member != "" {
 		return s.show(w.Member)
 	}
@@ -262,7 +264,7 @@ func (s *scenario) showBy(w *Who) string {
 
 // showChange shows what of a member is another: +u is a topic that it subscribes
 // to now, -t one that it does not any more.
-func showChange(c *Change) string {
+func showChange(c *journal.Change) string {
 	var out []string
 	for _, t := range c.TopicsAdded {
 		out = append(out, "+"+t)
@@ -288,7 +290,7 @@ func showChange(c *Change) string {
 }
 
 // showCounts shows offsets by topic: t:3 are three partitions of t.
-func showCounts(e *Entry) string {
+func showCounts(e *journal.Entry) string {
 	out := fmt.Sprintf("; %d partitions:", e.PartitionN)
 	for _, t := range e.Topics {
 		out += fmt.Sprintf(" %s:%d", t.Topic, t.Partitions)

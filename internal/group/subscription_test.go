@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // All versions of a subscription start like version 0, and what follows does not
@@ -102,12 +104,12 @@ func TestJournalCutsReasons(t *testing.T) {
 		{strings.Repeat("x", 256), strings.Repeat("x", 255)},
 		{strings.Repeat("é", 300), strings.Repeat("é", 255)},
 	} {
-		if got := trigger(TriggerLeft, &member{}, &c.in).Reason; got != c.want {
+		if got := trigger(journal.TriggerLeft, &member{}, &c.in).Reason; got != c.want {
 			t.Errorf("a reason of %d bytes is kept as %d bytes", len(c.in), len(got))
 		}
 	}
 	m := &member{asked: time.Time{}}
-	if got := trigger(TriggerLeft, m, nil).Reason; got != "" {
+	if got := trigger(journal.TriggerLeft, m, nil).Reason; got != "" {
 		t.Errorf("no reason is kept as %q", got)
 	}
 }

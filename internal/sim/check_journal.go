@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -14,7 +14,7 @@ import (
 // nothing else.
 func (st *stepped) checkJournal(step *entry) {
 	v, w, entries := st.v, st.c.w, step.journal
-	got := map[group.EntryKind]int{}
+	got := map[journal.EntryKind]int{}
 	var fenced []stale
 	for i := range entries {
 		e := &entries[i]
@@ -26,21 +26,21 @@ func (st *stepped) checkJournal(step *entry) {
 			w.violated("%s: a journal entry of another time: %+v", v, e)
 		}
 		switch e.Kind {
-		case group.KindStarted:
+		case journal.KindStarted:
 			st.checkStarted(e)
-		case group.KindSettled:
+		case journal.KindSettled:
 			st.checkSettled(e)
-		case group.KindFenced:
+		case journal.KindFenced:
 			fenced = append(fenced, stale{e.Triggers[0].Instance, e.Triggers[0].Member})
 		}
 	}
 	_, loads := st.why.event.(machine.Loaded)
-	want := map[group.EntryKind]bool{
-		group.KindStarted:  st.started,
-		group.KindSettled:  st.settled || st.formed && len(v.seats) == 0,
-		group.KindReplaced: st.quiet,
-		group.KindLoaded:   loads && len(v.seats) > 0,
-		group.KindDeleted:  st.ended,
+	want := map[journal.EntryKind]bool{
+		journal.KindStarted:  st.started,
+		journal.KindSettled:  st.settled || st.formed && len(v.seats) == 0,
+		journal.KindReplaced: st.quiet,
+		journal.KindLoaded:   loads && len(v.seats) > 0,
+		journal.KindDeleted:  st.ended,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(want)) {
 		if n := got[kind]; n > 1 || n == 1 != want[kind] {
@@ -72,9 +72,9 @@ func (st *stepped) checkOffsets(step *entry) {
 			continue
 		}
 		switch e.Kind {
-		case group.KindOffsetsDeleted, group.KindOffsetsExpired, group.KindDeleted:
+		case journal.KindOffsetsDeleted, journal.KindOffsetsExpired, journal.KindDeleted:
 			gone -= e.PartitionN
-		case group.KindOffsetsReset:
+		case journal.KindOffsetsReset:
 			if set != e.PartitionN || e.By == nil {
 				w.violated("%s: the journal says that %d offsets were reset by %v, should be %d", v, e.PartitionN, e.By, set)
 			}
@@ -82,7 +82,7 @@ func (st *stepped) checkOffsets(step *entry) {
 		default:
 			continue
 		}
-		if entries++; entries > 2 || (e.Cause == group.CauseRequest) != (e.By != nil) {
+		if entries++; entries > 2 || (e.Cause == journal.CauseRequest) != (e.By != nil) {
 			w.violated("%s: the journal says of offsets: %+v", v, e)
 		}
 	}
@@ -154,7 +154,7 @@ func (st *stepped) refused() (out []stale) {
 }
 
 // checkStarted checks that the journal names everybody who is waited for.
-func (st *stepped) checkStarted(e *group.Entry) {
+func (st *stepped) checkStarted(e *journal.Entry) {
 	v, want := st.v, 0
 	if !st.formed && !v.initial {
 		want = len(v.seats) - v.parkedJoins() + len(v.pending)
@@ -165,7 +165,7 @@ func (st *stepped) checkStarted(e *group.Entry) {
 }
 
 // checkSettled checks the account of a rebalance.
-func (st *stepped) checkSettled(e *group.Entry) {
+func (st *stepped) checkSettled(e *journal.Entry) {
 	v, w := st.v, st.c.w
 	owned := 0
 	for _, s := range v.seats {
