@@ -124,7 +124,7 @@ func (s *sessions) begin(req *kmsg.FetchRequest, m protocol.Memory) (*fetchTurn,
 	s.bytes -= sess.bytes
 	sess.update(req)
 	s.bytes += sess.bytes
-	if !s.makeRoom(0, 0, sess) {
+	if !s.makeRoom(0, 0) {
 		s.drop(sess)
 		return nil, kerr.FetchSessionIDNotFound // The client then asks in full.
 	}
@@ -138,7 +138,7 @@ func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart) *session {
 	for i := range parts {
 		bytes += partBytes(parts[i].topic)
 	}
-	if len(parts) == 0 || !s.makeRoom(1, bytes, nil) {
+	if len(parts) == 0 || !s.makeRoom(1, bytes) {
 		return nil
 	}
 	sess := &session{epoch: 1, byID: req.Version >= 13, parts: map[sessionKey]*list.Element{}, order: list.New()}
@@ -155,12 +155,12 @@ func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart) *session {
 	return sess
 }
 
-// makeRoom drops sessions that are long idle, other than the one given, until so
-// many more sessions and bytes fit in; false says that they do not.
-func (s *sessions) makeRoom(sessions, bytes int, keep *session) bool {
+// makeRoom drops sessions that are long idle until so many more sessions and bytes
+// fit in; false says that they do not.
+func (s *sessions) makeRoom(sessions, bytes int) bool {
 	for len(s.byID)+sessions > s.slots || s.bytes+bytes > s.budget {
 		oldest := s.used.Front()
-		if oldest == nil || oldest.Value == keep || s.now().Sub(oldest.Value.(*session).last) < sessionIdle {
+		if oldest == nil || s.now().Sub(oldest.Value.(*session).last) < sessionIdle {
 			return false
 		}
 		s.drop(oldest.Value.(*session))

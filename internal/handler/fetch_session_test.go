@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -262,6 +263,16 @@ func TestWhatSessionsKeepIsCountedInTrueBytes(t *testing.T) {
 		t.Errorf("%d partitions are left", len(parts))
 	}
 	runtime.KeepAlive(r)
+}
+
+func TestLongNamesInASessionCount(t *testing.T) {
+	r := newSessionRig(t, 10)
+	req := fetchRequest(11, 0, epochInitial, 0)
+	req.Topics[0].Topic = strings.Repeat("long", 1000)
+	r.begin(req)
+	if r.s.bytes < 4000 {
+		t.Errorf("%d bytes counted", r.s.bytes)
+	}
 }
 
 // smallMemory has room for so many bytes.

@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"muster/internal/handler"
 	"muster/internal/protocol"
 	"muster/internal/record"
+	"muster/internal/store"
 )
 
 // refuse sends a request for which there is no room.
@@ -43,9 +45,9 @@ func TestRequestsThatNameMoreThanThereIsRoomForEndTheirConnection(t *testing.T) 
 	}
 }
 
-// bulk puts so many batches into a partition, of nearly the largest size.
+// bulk puts so many large batches into a partition.
 func (w *world) bulk(batches int) (size int) {
-	b, err := record.Build(record.PlainTemplate(), []record.Record{{Timestamp: 1000, Value: make([]byte, 900_000)}})
+	b, err := record.Build(record.PlainTemplate(), []record.Record{{Timestamp: 1000, Value: make([]byte, 200_000)}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -113,4 +115,47 @@ func TestAFetchFromFarAwayThatReadsAgainGivesUpWhatItHad(t *testing.T) {
 	if left := w.h.FreeRecords(); left != free {
 		t.Errorf("%d bytes free, want %d", left, free)
 	}
+}
+
+// slowStore is a store that makes nothing durable until it is told to.
+type slowStore struct {
+	store.Store
+	flushes chan func() // nil as long as it is not slow
+}
+
+func (s *slowStore) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
+	l, err := s.Store.Open(ctx, tp, epoch, cfg)
+	return slowLog{l, s}, err
+}
+
+type slowLog struct {
+	store.Log
+	store *slowStore
+}
+
+func (l slowLog) Flush(done func(error)) {
+	if l.store.flushes == nil {
+		l.Log.Flush(done)
+		return
+	}
+	l.store.flushes <- func() { l.Log.Flush(done) }
+}
+
+func TestAProduceThatWaitsForTheDiskTakesWhatItNames(t *testing.T) {
+	w := newWorld(t)
+	w.store.flushes = make(chan func(), 1)
+	req := w.produceRequest(9, 0)
+	for i := range 999 {
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, kmsg.ProduceRequestTopicPartition{Partition: int32(10 + i)})
+	}
+	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
+	resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !resp.Pending() || resp.Memory() < 100_000 {
+		t.Errorf("pending: %v, %d bytes", resp.Pending(), resp.Memory())
+	}
+	(<-w.store.flushes)()
+	<-resp.Ready()
 }

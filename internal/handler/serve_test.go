@@ -31,6 +31,7 @@ type world struct {
 	c      *cluster.Controller
 	m      *partition.Manager
 	groups *coordinator.Coordinator
+	store  *slowStore
 	conn   *fakeConn // nil for none
 
 	close func() // ends what runs in the background, at the end of the test at the latest
@@ -62,7 +63,7 @@ func emptyWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mem.New()
+	s := &slowStore{Store: mem.New()}
 	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: logger})
 	cfg := group.DefaultConfig()
 	cfg.InitialDelay = 0
@@ -76,7 +77,7 @@ func emptyWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, c: c, m: m, groups: groups, close: groups.Close, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	return &world{t: t, c: c, m: m, store: s, groups: groups, close: groups.Close, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
 }
 
 // memLog is a partition of __consumer_offsets.
