@@ -111,8 +111,10 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 		return 0, fmt.Errorf("load producers of %s-%d: %w", p.topic, p.index, err)
 	}
 	_, end = l.Bounds()
-	if _, p.pipelined = l.(store.Pipelined); p.pipelined && p.slots == nil {
-		p.slots = make(chan struct{}, maxFlights)
+	if p.log.Load() == nil { // Appends read it without the lock.
+		if _, p.pipelined = l.(store.Pipelined); p.pipelined {
+			p.slots = make(chan struct{}, maxFlights)
+		}
 	}
 	p.producers, p.used, p.openedAt = producers, false, end
 	p.showing.Lock()
