@@ -34,8 +34,12 @@ const (
 	ended
 )
 
-// maxRecords bounds an append; what is more makes several in a row.
-const maxRecords = 10_000
+// maxRecords and maxBytes bound an append of gathered records; what is more makes
+// several in a row.
+const (
+	maxRecords = 10_000
+	maxBytes   = 1 << 20
+)
 
 // Pump carries one core. The zero value is not ready: see New.
 type Pump struct {

@@ -202,13 +202,17 @@ func TestAMarkerIsABatchOfItsOwn(t *testing.T) {
 // before the last part is durable.
 func TestALargeBatchIsSplitAndAnsweredAtItsEnd(t *testing.T) {
 	one := machine.RecordOverhead + note("a").Size()
-	for what, limit := range map[string]int{"by bytes": 2 * one, "by count": 0} {
+	for what, limit := range map[string]int{"by the log's limit": 2 * one, "by count": 0, "by bytes": 64 << 20} {
 		t.Run(what, func(t *testing.T) {
 			b := newBed(t)
 			b.in.MaxBatch = limit
 			names, first := []string{"a", "b", "c", "d", "e"}, 2
-			if limit == 0 {
+			switch limit {
+			case 0:
 				names, first = slices.Repeat(names, maxRecords/4), maxRecords
+			case 64 << 20:
+				large := strings.Repeat("x", maxBytes/2-machine.RecordOverhead-len("value"))
+				names, first = slices.Repeat([]string{large}, 5), 2
 			}
 			out := b.ask(plain(names...))
 			for len(names) > 0 {

@@ -45,18 +45,22 @@ func (p *Pump) advance() {
 // fits returns how many of a batch's records go into one append: all of them,
 // unless it is a plain batch that has grown too large.
 func (p *Pump) fits(q *queued) int {
-	if q.Whole || len(q.Records) <= maxRecords && (p.maxBatch <= 0 || q.bytes <= p.maxBatch) {
+	limit := maxBytes
+	if p.maxBatch > 0 {
+		limit = min(limit, p.maxBatch)
+	}
+	if q.Whole || len(q.Records) <= maxRecords && q.bytes <= limit {
 		return len(q.Records)
 	}
 	n, bytes := 0, 0
 	for n < min(len(q.Records), maxRecords) {
 		bytes += machine.RecordOverhead + q.Records[n].Size()
-		if p.maxBatch > 0 && bytes > p.maxBatch {
+		if bytes > limit {
 			break
 		}
 		n++
 	}
-	return max(n, 1) // A core does not ask for what is too large; the log decides.
+	return max(n, 1) // Larger than what is gathered, but not too large: the core sees to that.
 }
 
 // split takes the first n records off a batch, and what belongs to them.
