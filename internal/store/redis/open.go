@@ -48,7 +48,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	if err != nil {
 		return nil, attempt("take over", err)
 	}
-	f, err := parseFound(told, epoch)
+	f, err := parseFound(told)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func sequenceBits(cfg store.LogConfig) (uint, error) {
 }
 
 // parseFound reads openScript's reply.
-func parseFound(r []reply, epoch int32) (*found, error) {
+func parseFound(r []reply) (*found, error) {
 	if len(r) == 2 {
 		switch what := r[1].text(); r[0].text() {
 		case "fenced":
