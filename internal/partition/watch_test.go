@@ -197,7 +197,7 @@ func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 	cfg.MinInSync = 2
 	p.setConfig(&cfg)
 	log := p.log.Load()
-	append := func(acks int16) *kerr.Error {
+	put := func(acks int16) *kerr.Error {
 		batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: []byte("v")}})
 		if err != nil {
 			t.Fatal(err)
@@ -206,10 +206,10 @@ func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 		p.Append(t.Context(), batch, acks, func(a Appended) { done <- a.Err })
 		return <-done
 	}
-	if err := append(AcksAll); err != kerr.NotEnoughReplicasAfterAppend {
+	if err := put(AcksAll); err != kerr.NotEnoughReplicasAfterAppend {
 		t.Errorf("acks=all was answered with %v", err)
 	}
-	if err := append(1); err != nil {
+	if err := put(1); err != nil {
 		t.Errorf("acks=1 was answered with %v", err)
 	}
 	x.flushDirty()
