@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,10 +13,13 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/record"
 	"muster/internal/redistest"
+	"muster/internal/store"
 	"muster/internal/store/redis"
 	"muster/internal/store/redis/conn"
 )
@@ -39,7 +43,7 @@ func newIdle(t *testing.T, url string, partitions int) *idle {
 	}
 	t.Cleanup(client.Close)
 	x := &idle{t: t, client: client, prefix: redistest.Prefix(t), waiter: NewWaiter()}
-	s := redis.New(client, redis.Options{Prefix: x.prefix})
+	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Second})
 	t.Cleanup(func() { _ = s.Close() })
 	x.Manager = NewManager(Options{Store: s, Self: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	defaults, err := config.NewBroker(nil)
@@ -179,7 +183,42 @@ func TestAPartitionIsWatchedAMomentLonger(t *testing.T) {
 		p.Unwatch(w)
 		time.Sleep(watchAfter - 1)
 		want(true)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want(false)
 	})
+}
+
+// TestAFlushThatReplicasDidNotSeeKeepsTheLog has nobody who could hold a copy:
+// producers are told so, but what was appended is stored, and the log as it was.
+func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
+	x := newIdle(t, redistest.Shared(t, redistest.KindSingle).URL(), 1)
+	p := x.parts[0]
+	cfg := *p.cfg.Load()
+	cfg.MinInSync = 2
+	p.setConfig(&cfg)
+	log := p.log.Load()
+	put := func(acks int16) *kerr.Error {
+		batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: []byte("v")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan *kerr.Error, 1)
+		p.Append(t.Context(), batch, acks, func(a Appended) { done <- a.Err })
+		return <-done
+	}
+	if err := put(AcksAll); err != kerr.NotEnoughReplicasAfterAppend {
+		t.Errorf("acks=all was answered with %v", err)
+	}
+	if err := put(1); err != nil {
+		t.Errorf("acks=1 was answered with %v", err)
+	}
+	x.flushDirty()
+	flushed := make(chan error)
+	log.Flush(func(err error) { flushed <- err }) // which comes after the other one
+	if err := <-flushed; !errors.Is(err, store.ErrNotReplicated) {
+		t.Errorf("flushing: %v", err)
+	}
+	if p.failed.Load() || p.log.Load() != log {
+		t.Error("the log is opened again")
+	}
 }
