@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -105,6 +106,12 @@ func TestIdempotenceSurvivesRestarts(t *testing.T) {
 			id := newProducerID(w)
 			sequenceStep{"first", 0, 0, 3, nil, 0}.run(w, "once", id)
 			sequenceStep{"second", 0, 3, 1, nil, 3}.run(w, "once", id)
+			// The producer stays known though its records go.
+			offsets := kadm.Offsets{}
+			offsets.AddOffset("once", 0, 4, -1)
+			if deleted, err := kadm.NewClient(connect(t, b.addr())).DeleteRecords(t.Context(), offsets); err != nil || deleted.Error() != nil {
+				t.Fatal(err, deleted.Error())
+			}
 
 			b.signal(stop)
 			if err := b.wait(); err != nil && stop == syscall.SIGTERM {
