@@ -105,7 +105,7 @@ func (c *conn) readFrame() (frame, error) {
 		return frame{}, badLength(head, c.server.opts.MaxRequest)
 	}
 	if c.in.Buffered() < int(n) {
-		c.setReadDeadline(frameTimeout)
+		c.setReadDeadline(c.server.rest)
 	}
 	f, err := c.server.budget.read(c.in, int(n), c.largest)
 	if err == nil {

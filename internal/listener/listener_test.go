@@ -243,6 +243,25 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	wantClosed(t, c)
 }
 
+func TestAFrameThatTricklesInEndsItsConnection(t *testing.T) {
+	s, addr := start(t, Options{}, echo) // Idle connections may stay.
+	s.rest = 100 * time.Millisecond
+	slow, idle := dial(t, addr), dial(t, addr)
+	for n := 0; ; n++ {
+		if _, err := slow.Write([]byte{0, 0, 1, 0, 1}[min(n, 4) : min(n, 4)+1]); err != nil {
+			break // Closed, before the 256 bytes were there.
+		}
+		if n > 4+256 {
+			t.Fatal("a frame may take for ever")
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	sendFrame(t, idle, []byte("x"))
+	if got := readFrame(t, idle); string(got) != "x" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestWhoLeavesAnAnswerUnreadIsIdle(t *testing.T) {
 	const more = 64 << 20 // than a socket keeps
 	released := make(chan struct{})

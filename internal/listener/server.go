@@ -66,9 +66,10 @@ const frameTimeout = 30 * time.Second
 // Server serves connections on any number of listeners.
 type Server struct {
 	opts    Options
-	sockets int     // that there are descriptors for
-	budget  *budget // of requests that are read or handled
-	parked  *budget // of requests that wait
+	sockets int           // that there are descriptors for
+	rest    time.Duration // frameTimeout, but for tests
+	budget  *budget       // of requests that are read or handled
+	parked  *budget       // of requests that wait
 	answers *answers
 	ctx     context.Context // ends when the server shuts down
 	stop    context.CancelFunc
@@ -86,7 +87,7 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}
