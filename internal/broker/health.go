@@ -48,6 +48,10 @@ func (b *Broker) health() web.Health {
 		h.Problems = append(h.Problems, "the other brokers have not heard of this one for broker.session.timeout.ms, so it leads nothing")
 	case c.Problem() != "":
 		h.Problems = append(h.Problems, c.Problem())
+	default:
+		if n, one := b.manager.Failed(); n > 0 {
+			h.Problems = append(h.Problems, fmt.Sprintf("the storage of %d partitions has failed, of which one is %s", n, one))
+		}
 	}
 	if c != nil {
 		h.Node, h.Cluster = b.node, c.Image().ClusterID

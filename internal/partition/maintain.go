@@ -18,6 +18,8 @@ func (m *Manager) Run(ctx context.Context) {
 	running.Go(func() { m.raises.run(ctx) })
 	if m.shared {
 		running.Go(func() { m.runShared(ctx) })
+	} else {
+		running.Go(func() { m.runFailed(ctx) })
 	}
 	if w, ok := m.deps.store.(store.Watcher); ok {
 		running.Go(func() { m.watch(ctx, w) })

@@ -99,17 +99,16 @@ func (m *Manager) Get(name string, index int32) *Partition {
 func (m *Manager) Apply(ctx context.Context, before, after *metadata.Image, topics []string) error {
 	m.cfg.Store(after.Config)
 	m.image.Store(after)
-	var errs []error
-	for _, name := range topics {
+	return allOf(topics, func(name string) (err error) {
 		old, t := before.Topic(name), after.Topic(name)
 		if old != nil && (t == nil || t.ID != old.ID) {
-			errs = append(errs, m.remove(ctx, name))
+			err = m.remove(ctx, name)
 		}
 		if t != nil {
-			errs = append(errs, m.update(ctx, t, old == nil && before.ClusterID != ""))
+			err = errors.Join(err, m.update(ctx, t, old == nil && before.ClusterID != ""))
 		}
-	}
-	return errors.Join(errs...)
+		return err
+	})
 }
 
 // update closes what this broker does not lead any more of a topic, opens what
@@ -157,19 +156,21 @@ func (m *Manager) resign(ctx context.Context, p *Partition) {
 // What a deleted topic of the same name may have left behind of those from known
 // on goes first. A log that knows a higher epoch is opened when it has a new one.
 func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, known int, created bool) error {
+	var todo []int32
 	for i := range t.Partitions {
-		if into.partitions[i] != nil {
-			continue
+		if into.partitions[i] == nil {
+			todo = append(todo, int32(i))
 		}
-		if created && i >= known {
-			tp := store.TopicPartition{Topic: t.Name, Partition: int32(i)}
-			if err := m.deps.store.Delete(ctx, tp); err != nil {
+	}
+	return allOf(todo, func(i int32) error {
+		if created && int(i) >= known {
+			if err := m.deps.store.Delete(ctx, store.TopicPartition{Topic: t.Name, Partition: i}); err != nil {
 				return err
 			}
 		}
-		p, err := open(ctx, &m.deps, t, int32(i))
+		p, err := open(ctx, &m.deps, t, i)
 		if errors.Is(err, store.ErrFenced) {
-			continue
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("open partition %s-%d: %w", t.Name, i, err)
@@ -177,8 +178,8 @@ func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, k
 		m.mu.Lock()
 		into.partitions[i] = p
 		m.mu.Unlock()
-	}
-	return nil
+		return nil
+	})
 }
 
 // remove ends a topic's partitions, and deletes their records if this broker is

@@ -144,6 +144,9 @@ func (p *Partition) logConfig(c *config.Topic) store.LogConfig {
 	}
 }
 
+// name is what people call the partition.
+func (p *Partition) name() string { return fmt.Sprintf("%s-%d", p.topic, p.index) }
+
 func (p *Partition) id() store.TopicPartition {
 	return store.TopicPartition{Topic: p.topic, Partition: p.index}
 }

@@ -2,16 +2,12 @@ package partition
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"muster/internal/metadata"
 )
 
 const (
-	// openAtOnce is how many partitions of a store far away are opened, or
-	// looked at, at the same time.
-	openAtOnce = 16
 	// retryOpen is how often partitions are tried again that could not be opened.
 	retryOpen = 300 * time.Millisecond
 )
@@ -89,18 +85,4 @@ func (m *Manager) runShared(ctx context.Context) {
 			m.openRest(ctx)
 		}
 	}
-}
-
-// inParallel does something with each of a list, a few at a time.
-func inParallel[T any](list []T, do func(T)) {
-	var running sync.WaitGroup
-	gate := make(chan struct{}, openAtOnce)
-	for _, x := range list {
-		gate <- struct{}{}
-		running.Go(func() {
-			defer func() { <-gate }()
-			do(x)
-		})
-	}
-	running.Wait()
 }

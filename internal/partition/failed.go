@@ -1,0 +1,46 @@
+package partition
+
+import (
+	"context"
+	"time"
+)
+
+// retryFailed is how often logs that have failed are tried again, whether
+// somebody wants to append to them or not.
+const retryFailed = 3 * time.Second
+
+// Failed says how many partitions cannot be appended to because of their
+// storage, and names one of them.
+func (m *Manager) Failed() (count int, one string) {
+	for _, p := range m.all() {
+		if p.failed.Load() {
+			count++
+			one = p.name()
+		}
+	}
+	return count, one
+}
+
+// runFailed opens logs again that have failed, until ctx ends. For a store that
+// several share, who watches that store does it.
+func (m *Manager) runFailed(ctx context.Context) {
+	tick := time.NewTicker(retryFailed)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			m.mend(ctx)
+		}
+	}
+}
+
+// mend opens logs again that have failed.
+func (m *Manager) mend(ctx context.Context) {
+	for _, p := range m.all() {
+		if p.failed.Load() && !p.cut.Load() {
+			_ = p.Reopen(ctx) // Which says why it could not.
+		}
+	}
+}
