@@ -156,9 +156,13 @@ func (p *pass) run(closed []*segment, maxSize int64) (int64, error) {
 
 // coverAll saves who sent what is in the segments.
 func (p *pass) coverAll(segments []*segment) error {
+	c, err := p.coverBelow(segments[len(segments)-1].sum.next)
+	if err != nil {
+		return err
+	}
 	p.appendMu.Lock()
 	defer p.appendMu.Unlock()
-	return p.coverProducers(segments[len(segments)-1].sum.next)
+	return p.save(c)
 }
 
 func (l *log) eachBatch(ctx context.Context, s *segment, fn func(record.Batch) error) error {

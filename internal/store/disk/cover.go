@@ -17,47 +17,62 @@ type cover struct {
 }
 
 // coverBelow returns the producer state that must be saved before what lies
-// below an offset may go. Nil says that none must. appendMu is held.
+// below an offset may go; nil if that is known already. The headers of a large
+// log take a while to read, so that appends go on meanwhile: maintain is held,
+// which keeps the segments, and appendMu is not.
 func (l *log) coverBelow(next int64) (*cover, error) {
-	if l.covered >= next {
-		return nil, nil
-	}
-	list, from, err := l.lastSnapshot()
-	if err != nil {
+	covered, list, from, err := l.coveredSoFar(next)
+	switch {
+	case err != nil || covered >= next:
 		return nil, err
+	case from >= next:
+		return &cover{next: from}, nil
 	}
-	if from >= next {
-		l.covered = from
-		return nil, nil
-	}
-	to := next
+	c := &cover{next: next}
 	producers := store.NewProducerMap(list)
-	for _, seg := range l.segments {
-		if seg.sum.next <= from || seg.base >= next {
+	for _, v := range l.views() {
+		if v.next <= max(from, covered) || v.seg.base >= next {
 			continue
 		}
-		end, err := l.noteProducers(seg, from, next, producers)
+		end, err := l.noteProducers(v, max(from, covered), next, producers)
 		if err != nil {
 			return nil, err
 		}
-		to = max(to, end)
+		c.next = max(c.next, end)
 	}
-	if len(producers) == 0 {
-		l.covered = to
-		return nil, nil
+	c.producers = producers.List()
+	return c, nil
+}
+
+// coveredSoFar returns up to where producers are known, and if that is below an
+// offset, the last snapshot and its own.
+func (l *log) coveredSoFar(next int64) (covered int64, list []store.Producer, from int64, err error) {
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if l.covered < next {
+		list, from, err = l.lastSnapshot()
 	}
-	return &cover{next: to, producers: producers.List()}, nil
+	return l.covered, list, from, err
+}
+
+// views returns all segments as a reader sees them.
+func (l *log) views() (out []view) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, s := range l.segments {
+		out = append(out, s.view())
+	}
+	return out
 }
 
 // noteProducers takes the batches of a segment from an offset on that begin
 // below another into the producer state. It returns where the last of them ends.
-func (l *log) noteProducers(seg *segment, from, next int64, into store.ProducerMap) (end int64, err error) {
-	f, err := l.acquire(seg)
+func (l *log) noteProducers(v view, from, next int64, into store.ProducerMap) (end int64, err error) {
+	f, err := l.acquire(v.seg)
 	if err != nil {
 		return 0, err
 	}
 	defer l.release(f)
-	v := seg.view()
 	index, err := l.entries(f, v)
 	if err != nil {
 		return 0, err
@@ -67,6 +82,9 @@ func (l *log) noteProducers(seg *segment, from, next int64, into store.ProducerM
 		return 0, err
 	}
 	err = eachHeader(f, pos, v.size, func(_ int64, h record.Batch) error {
+		if l.halting.Load() > 0 {
+			return store.ErrClosed
+		}
 		if h.BaseOffset() >= next {
 			return errStop
 		}
@@ -77,34 +95,22 @@ func (l *log) noteProducers(seg *segment, from, next int64, into store.ProducerM
 	return end, err
 }
 
-// save writes the snapshot. appendMu is held.
+// save writes the snapshot, unless there is nothing to know. appendMu is held.
 func (l *log) save(c *cover) error {
-	if c == nil {
+	switch {
+	case c == nil:
 		return nil
+	case len(c.producers) > 0:
+		return l.writeSnapshot(c.producers, c.next)
 	}
-	return l.writeSnapshot(c.producers, c.next)
-}
-
-// coverProducers saves the producer state that must be known before what lies
-// below an offset may go. appendMu is held.
-func (l *log) coverProducers(next int64) error {
-	c, err := l.coverBelow(next)
-	if err != nil {
-		return err
-	}
-	return l.save(c)
+	l.covered = max(l.covered, c.next)
+	return nil
 }
 
 // dropCovered removes the first n segments once the producers in them are saved.
-// On a full disk there is no room for that until they are gone.
-func (l *log) dropCovered(n int) error {
-	if n == 0 {
-		return nil
-	}
-	c, err := l.coverBelow(l.segments[n].base)
-	if err == nil {
-		err = l.save(c)
-	}
+// On a full disk there is no room for that until they are gone. appendMu is held.
+func (l *log) dropCovered(n int, c *cover) error {
+	err := l.save(c)
 	full := errors.Is(err, syscall.ENOSPC)
 	if err != nil && !full {
 		return l.storageError("save producers", err)

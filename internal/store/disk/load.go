@@ -79,6 +79,8 @@ func (l *log) loadFolder(clean bool, limit int64) ([]*segment, error) {
 	if n := len(segments); n > 0 {
 		// Compaction never touches the active segment.
 		l.cleaned = l.readCleaned().Before(segments[n-1].base)
+		// What was compacted was covered first.
+		l.covered = l.cleaned.NextOffset()
 	}
 	return segments, nil
 }

@@ -18,24 +18,19 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	l := h.log
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
+	if move, err := h.beforeTrim(newStart); err != nil || !move {
+		return err
+	}
+	c, err := l.coverBelow(newStart)
+	if err != nil {
+		return l.storageError("trim", err)
+	}
 	l.appendMu.Lock()
 	defer l.appendMu.Unlock()
 	if err := h.mayChange(); err != nil {
 		return err
 	}
-	logStart, logEnd := l.Bounds()
-	if newStart > logEnd {
-		return store.ErrOffsetOutOfRange
-	}
-	if newStart <= logStart {
-		return nil
-	}
-	if l.active().sum.next <= newStart && l.active().sum.size > 0 {
-		if err := l.roll(); err != nil {
-			return l.storageError("trim", err)
-		}
-	}
-	if err := l.coverProducers(newStart); err != nil {
+	if err := l.save(c); err != nil {
 		return l.storageError("trim", err)
 	}
 	content := strconv.FormatInt(newStart, 10) + "\n"
@@ -53,6 +48,30 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	return l.dropFirst(n)
 }
 
+// beforeTrim says whether the log start offset must move, and closes the active
+// segment if all of it goes.
+func (h *handle) beforeTrim(newStart int64) (move bool, err error) {
+	l := h.log
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil {
+		return false, err
+	}
+	logStart, logEnd := l.Bounds()
+	if newStart > logEnd {
+		return false, store.ErrOffsetOutOfRange
+	}
+	if newStart <= logStart {
+		return false, nil
+	}
+	if l.active().sum.next <= newStart && l.active().sum.size > 0 {
+		if err := l.roll(); err != nil {
+			return false, l.storageError("trim", err)
+		}
+	}
+	return true, nil
+}
+
 // Retain implements store.Log. It drops whole segments. While the log is being
 // compacted it leaves the log for the next time, since the logs of others must
 // not wait for that.
@@ -62,21 +81,37 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 		return nil
 	}
 	defer l.maintain.Unlock()
+	n, next, err := h.beforeRetain(r)
+	if err != nil || n == 0 {
+		return err
+	}
+	c, err := l.coverBelow(next)
+	if err != nil {
+		return l.storageError("retain", err)
+	}
 	l.appendMu.Lock()
 	defer l.appendMu.Unlock()
 	if err := h.mayChange(); err != nil {
 		return err
 	}
-	if len(l.segments) == 0 {
-		return nil
+	return l.dropCovered(n, c)
+}
+
+// beforeRetain says how many segments are to go, and the offset up to which they
+// reach. It closes the active segment if that is among them.
+func (h *handle) beforeRetain(r store.Retention) (n int, next int64, err error) {
+	l := h.log
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil || len(l.segments) == 0 {
+		return 0, 0, err
 	}
 	if a := l.active(); a.sum.size > 0 && a.sum.next <= r.NextOffset && expired(a, r) {
 		if err := l.roll(); err != nil {
-			return l.storageError("retain", err)
+			return 0, 0, l.storageError("retain", err)
 		}
 	}
 	excess := l.Size() - r.MaxBytes
-	n := 0
 	for ; n < len(l.segments)-1; n++ {
 		s := l.segments[n]
 		bySize := r.MaxBytes >= 0 && excess >= s.sum.size
@@ -86,7 +121,7 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 		}
 		excess -= s.sum.size
 	}
-	return l.dropCovered(n)
+	return n, l.segments[n].base, nil
 }
 
 func expired(s *segment, r store.Retention) bool {
