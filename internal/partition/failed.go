@@ -36,11 +36,12 @@ func (m *Manager) runFailed(ctx context.Context) {
 	}
 }
 
-// mend opens logs again that have failed.
+// mend opens logs again that have failed, until one cannot be: that is said by
+// Reopen, once for all of them, which come in no particular order.
 func (m *Manager) mend(ctx context.Context) {
 	for _, p := range m.all() {
-		if p.failed.Load() && !p.cut.Load() {
-			_ = p.Reopen(ctx) // Which says why it could not.
+		if p.failed.Load() && !p.cut.Load() && p.Reopen(ctx) != nil {
+			return
 		}
 	}
 }
