@@ -222,3 +222,46 @@ func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 		t.Error("the log is opened again")
 	}
 }
+
+// busyStore is a store that has something new, or an error, whenever it is asked.
+type busyStore struct {
+	store.Store
+	err   error
+	asked int
+}
+
+func (s *busyStore) AwaitChange(context.Context, []store.Refresher, time.Duration) ([]int, error) {
+	s.asked++
+	return []int{0}, s.err
+}
+
+// busyLog is a log that others append to all the time.
+type busyLog struct {
+	store.Log
+	end int64
+}
+
+func (l *busyLog) Refresh(context.Context) (int64, error) { l.end++; return l.end, nil }
+
+// TestWatchingPausesWhenMuchHappens bounds what a busy stream, or a store that is
+// away, costs.
+func TestWatchingPausesWhenMuchHappens(t *testing.T) {
+	for _, err := range []error{nil, store.ErrUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			p, w := &Partition{}, NewWaiter()
+			p.log.Store(&openLog{&busyLog{}})
+			p.Watch(w)
+			m := &Manager{topics: map[string]*topic{testTopic: {partitions: []*Partition{p}}}}
+			s := &busyStore{err: err}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			m.watch(ctx, s)
+			if most := int(time.Second/watchPause) + 1; s.asked > most || s.asked < most/2 {
+				t.Errorf("with error %v the store was asked %d times in a second", err, s.asked)
+			}
+			if p.HighWatermark() == 0 || p.watched() != (err == nil) {
+				t.Errorf("with error %v the high watermark is %d, and the partition watched: %v", err, p.HighWatermark(), p.watched())
+			}
+		})
+	}
+}
