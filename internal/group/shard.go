@@ -125,8 +125,8 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	x := &s.step
 	old := x.out
 	*x = step{
-		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: x.records[:0], changed: x.changed[:0],
-		out: machine.Effects{Batches: old.Batches[:0], Replies: old.Replies[:0], Timers: old.Timers[:0], Journal: old.Journal[:0]},
+		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records), changed: again(x.changed),
+		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -145,6 +145,18 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 	}
 	return x.out
+}
+
+// keep is for how many things room is kept from step to step. What more a large
+// one needs, such as a load, is given back, together with what it was about.
+const keep = 16
+
+// again empties a list that is used again.
+func again[T any](list []T) []T {
+	if cap(list) > keep {
+		return nil
+	}
+	return list[:0]
 }
 
 func (x *step) request(r *machine.Request) {

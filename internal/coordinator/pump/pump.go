@@ -112,7 +112,7 @@ func (p *Pump) Next() time.Time { return p.timers.next() }
 func (p *Pump) Drain() Out {
 	p.advance()
 	out := p.out
-	p.out = Out{Replies: out.Replies[:0], Sends: out.Sends[:0], Tasks: out.Tasks[:0], Journal: out.Journal[:0]}
+	p.out = Out{Replies: again(out.Replies), Sends: again(out.Sends), Tasks: again(out.Tasks), Journal: again(out.Journal)}
 	return out
 }
 

@@ -104,8 +104,25 @@ func (h *held[T]) release(durable uint64, out []T) []T {
 		h.items[h.first] = waits[T]{}
 		h.first++
 	}
-	if h.first == len(h.items) {
-		h.items, h.first = h.items[:0], 0
+	switch rest := h.items[h.first:]; {
+	case len(rest) == 0:
+		h.items, h.first = again(h.items), 0
+	case h.first > len(rest): // While the log is busy somebody always waits.
+		n := copy(h.items, rest)
+		clear(h.items[n:])
+		h.items, h.first = h.items[:n], 0
 	}
 	return out
+}
+
+// keep is for how many things room is kept from step to step. What more a large
+// one needs, such as a load, is given back, together with what it was about.
+const keep = 16
+
+// again empties a list that is used again.
+func again[T any](list []T) []T {
+	if cap(list) > keep {
+		return nil
+	}
+	return list[:0]
 }
