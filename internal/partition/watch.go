@@ -19,6 +19,9 @@ const (
 	watchFor    = 100 * time.Millisecond
 	watchEach   = watchFor / 1000
 	maxWatchFor = time.Second
+	// watchSlack is how late the next look may come before readers look for
+	// themselves.
+	watchSlack = time.Second
 	// watchAfter is how long a log is watched after somebody waited for it.
 	watchAfter = 2 * time.Second
 )
@@ -51,7 +54,7 @@ func (m *Manager) watchOnce(ctx context.Context, w store.Watcher) bool {
 		return false
 	}
 	wait := min(max(watchFor, time.Duration(len(parts))*watchEach), maxWatchFor)
-	until := time.Now().Add(wait + watchPause)
+	until := time.Now().Add(wait + watchSlack)
 	for _, p := range parts {
 		p.watchedUntil.Store(until.UnixNano())
 	}

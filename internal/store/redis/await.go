@@ -11,8 +11,13 @@ import (
 	"muster/internal/store/redis/conn"
 )
 
-// lookEvery is how often streams are looked at that cannot be waited for.
-const lookEvery = 50 * time.Millisecond
+// Streams that cannot be waited for are looked at again and again: the more there
+// are, the less often, so that Redis is asked about a thousand times a second.
+const (
+	minLook  = 50 * time.Millisecond
+	lookEach = time.Millisecond
+	maxLook  = time.Second
+)
 
 // AwaitChange implements store.Watcher. One XREAD waits for all streams. In a
 // cluster it cannot, since their keys are in different slots: there each has a
@@ -103,7 +108,8 @@ func readKeys(m *rueidis.RedisMessage) map[string]bool {
 
 // lookEach looks at each stream until one has more, or the time is up.
 func (s *Store) lookEach(ctx context.Context, list []watched, wait time.Duration) ([]int, error) {
-	until := time.Now().Add(wait)
+	pace := min(max(minLook, time.Duration(len(list))*lookEach), maxLook)
+	until := time.Now().Add(max(wait, pace))
 	for {
 		cmds := make([]rueidis.Completed, len(list))
 		for i, w := range list {
@@ -118,14 +124,16 @@ func (s *Store) lookEach(ctx context.Context, list []watched, wait time.Duration
 			}
 			changed = append(changed, some...)
 		}
-		pause := min(lookEvery, time.Until(until))
-		if len(changed) > 0 || failed != nil || pause <= 0 {
+		if len(changed) > 0 || failed != nil {
 			return changed, failed
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(pace):
+		}
+		if !time.Now().Before(until) {
+			return nil, nil
 		}
 	}
 }
