@@ -208,7 +208,22 @@ const logAppendTime = 8
 // readAll fetches a partition of uncompressed batches from offset 0 to its end.
 func readAll(w *wire, topic string, partition int32) []storedRecord {
 	w.t.Helper()
-	return readFrom(w, topic, partition, 0)
+	return readFrom(w, topic, partition, logStart(w, topic, partition))
+}
+
+// logStart asks for the first offset of a partition.
+func logStart(w *wire, topic string, partition int32) int64 {
+	w.t.Helper()
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Version, req.ReplicaID = 7, -1
+	p := kmsg.NewListOffsetsRequestTopicPartition()
+	p.Partition, p.Timestamp = partition, -2
+	req.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic, Partitions: []kmsg.ListOffsetsRequestTopicPartition{p}}}
+	got := ask[*kmsg.ListOffsetsResponse](w, req).Topics[0].Partitions[0]
+	if got.ErrorCode != 0 {
+		w.t.Fatalf("start of %s-%d: error code %d", topic, partition, got.ErrorCode)
+	}
+	return got.Offset
 }
 
 // readFrom does the same from another offset.
