@@ -54,7 +54,7 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 		b.SetLogAppendTime(out.LogAppendTime)
 	}
 	if p.pipelined {
-		p.begin(ctx, b, now.UnixMilli(), &flight{
+		p.begin(ctx, b, now.UnixMilli(), &pendingAppend{
 			acks: acks, out: out, done: done,
 			producer: b.ProducerID(), epoch: b.ProducerEpoch(), first: b.BaseSequence(), last: b.LastSequence(),
 		})

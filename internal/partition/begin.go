@@ -11,11 +11,11 @@ import (
 	"muster/internal/store"
 )
 
-// maxFlights is how many appends of a partition may be under way at once.
-const maxFlights = 32
+// maxUnderWay is how many appends of a partition may be under way at once.
+const maxUnderWay = 32
 
-// flight is an append that a pipelined log has under way.
-type flight struct {
+// pendingAppend is an append that a pipelined log has under way.
+type pendingAppend struct {
 	acks int16
 	out  Appended
 	done func(Appended)
@@ -33,7 +33,7 @@ const unknownOffset = -1
 // begin starts the append of a validated batch to a pipelined log. Its sequence
 // is checked against the batches under way too: if one of those fails, all after
 // it do, and the producers' state is loaded again with the log.
-func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *flight) {
+func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *pendingAppend) {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -47,9 +47,9 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *fli
 			p.producers.Note(b, now)
 			p.lastBatch(f).BaseOffset = unknownOffset
 		}
-		p.flights = append(p.flights, f)
+		p.underWay = append(p.underWay, f)
 		p.used = true
-		l.Log.(store.Pipelined).Begin(ctx, b, func(at store.Appended, err error) { p.landed(l, f, at, err) })
+		l.Log.(store.Pipelined).Begin(ctx, b, func(at store.Appended, err error) { p.ended(l, f, at, err) })
 	}
 	p.mu.Unlock()
 	if err == nil && known == nil {
@@ -67,8 +67,8 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *fli
 
 // admit decides under the lock whether a batch may be appended now. It returns
 // the log, or the batch if it was appended before; if that is still under way,
-// the flight joins it.
-func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*openLog, *store.ProducerBatch, *kerr.Error) {
+// the new append joins it.
+func (p *Partition) admit(ctx context.Context, b record.Batch, f *pendingAppend) (*openLog, *store.ProducerBatch, *kerr.Error) {
 	if p.closed {
 		return nil, nil, kerr.NotLeaderForPartition
 	}
@@ -89,19 +89,19 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *flight) (*open
 	if found.BaseOffset != unknownOffset {
 		return l, &found, nil
 	}
-	i := slices.IndexFunc(p.flights, func(o *flight) bool {
+	i := slices.IndexFunc(p.underWay, func(o *pendingAppend) bool {
 		return o.producer == f.producer && o.epoch == f.epoch && o.first == f.first
 	})
 	if i < 0 {
 		return nil, nil, kerr.NotLeaderForPartition // It has just failed.
 	}
-	p.flights[i].again = append(p.flights[i].again, f.done)
+	p.underWay[i].again = append(p.underWay[i].again, f.done)
 	return l, &found, nil
 }
 
-// lastBatch returns what is remembered of the batch that a flight carries, if it
+// lastBatch returns what is remembered of the batch that an append carries, if it
 // still is.
-func (p *Partition) lastBatch(f *flight) *store.ProducerBatch {
+func (p *Partition) lastBatch(f *pendingAppend) *store.ProducerBatch {
 	if x := p.producers[f.producer]; x != nil && x.Epoch == f.epoch {
 		for i := range x.Batches {
 			if x.Batches[i].BaseSequence == f.first && x.Batches[i].LastSequence == f.last {
@@ -112,10 +112,10 @@ func (p *Partition) lastBatch(f *flight) *store.ProducerBatch {
 	return nil
 }
 
-// landed takes in the outcome of an append.
-func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) {
+// ended takes in the outcome of an append.
+func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err error) {
 	p.mu.Lock()
-	p.flights = slices.DeleteFunc(p.flights, func(o *flight) bool { return o == f })
+	p.underWay = slices.DeleteFunc(p.underWay, func(o *pendingAppend) bool { return o == f })
 	current := p.log.Load() == l
 	if err == nil && !current && at.LastOffset >= p.openedAt {
 		err = store.ErrFailed // The store took it, and has lost it since.
@@ -151,7 +151,7 @@ func (p *Partition) landed(l *openLog, f *flight, at store.Appended, err error) 
 }
 
 // finish answers once what was appended is as safe as acks wants it.
-func (p *Partition) finish(l *openLog, f *flight, end int64) {
+func (p *Partition) finish(l *openLog, f *pendingAppend, end int64) {
 	f.out.LogStartOffset, _ = l.Bounds()
 	if f.acks != AcksAll {
 		p.show(l, end)
@@ -169,7 +169,7 @@ func (p *Partition) finish(l *openLog, f *flight, end int64) {
 }
 
 // each tells everybody who waits.
-func (f *flight) each(out Appended) {
+func (f *pendingAppend) each(out Appended) {
 	f.done(out)
 	for _, done := range f.again {
 		done(out)

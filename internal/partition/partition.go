@@ -53,9 +53,9 @@ type Partition struct {
 
 	// Of a pipelined log.
 	pipelined bool
-	slots     chan struct{} // taken by appends under way
-	flights   []*flight     // those, oldest first
-	notBefore time.Time     // when a failed log may be opened again
+	slots     chan struct{}    // taken by appends under way
+	underWay  []*pendingAppend // those, oldest first
+	notBefore time.Time        // when a failed log may be opened again
 
 	dirty   atomic.Bool // on the manager's list for the background flush
 	waiters waiters
@@ -113,7 +113,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	_, end = l.Bounds()
 	if p.log.Load() == nil { // It is the same for all handles, and appends read it without the lock.
 		if _, p.pipelined = l.(store.Pipelined); p.pipelined {
-			p.slots = make(chan struct{}, maxFlights)
+			p.slots = make(chan struct{}, maxUnderWay)
 		}
 	}
 	p.producers, p.used, p.openedAt = producers, false, end
@@ -122,7 +122,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	shown := p.highWatermark.Load()
 	p.showing.Unlock()
 	if old != nil && p.pipelined {
-		// Its appends under way need this partition's lock to land.
+		// Its appends under way need this partition's lock to end.
 		go func() { _ = old.Close() }()
 	}
 	if end < shown {
@@ -228,7 +228,7 @@ func (p *Partition) close(ctx context.Context) error {
 	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) {
 		err = nil // Who owns the log now has the producers' state from it.
 	}
-	// Appends under way need the lock to land, and Close waits for them.
+	// Appends under way need the lock to end, and Close waits for them.
 	p.mu.Unlock()
 	p.waiters.wake()
 	return errors.Join(err, l.Close())

@@ -102,19 +102,19 @@ func TestReopenLeavesNoAppendThatComesLater(t *testing.T) {
 			var all sync.WaitGroup
 			for producer := range producers {
 				all.Go(func() {
-					var flying sync.WaitGroup
+					var pending sync.WaitGroup
 					for i := range each {
 						value := fmt.Sprintf("%d-%d", producer, i)
-						flying.Add(1)
+						pending.Add(1)
 						r.part().Append(t.Context(), r.batch(plain, 1, value), AcksAll, func(a Appended) {
 							if a.Err == nil {
 								acked.Store(value, a.BaseOffset)
 							}
 							appended.Add(1)
-							flying.Done()
+							pending.Done()
 						})
 					}
-					flying.Wait()
+					pending.Wait()
 				})
 			}
 			var shown []string
@@ -186,7 +186,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				// An append that the store took and lost again, before it was opened.
 				p.slots <- struct{}{}
 				var told Appended
-				p.landed(old, &flight{producer: -1, done: func(a Appended) { told = a }}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
+				p.ended(old, &pendingAppend{producer: -1, done: func(a Appended) { told = a }}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
 				if told.Err == nil {
 					t.Error("an append is acknowledged that is not in the log")
 				}

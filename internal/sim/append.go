@@ -6,8 +6,8 @@ import (
 	"muster/internal/coordinator/pump"
 )
 
-// flight is an append on its way to the log.
-type flight struct {
+// pendingAppend is an append on its way to the log.
+type pendingAppend struct {
 	*pump.Append
 	over bool // it has arrived, or never will
 }
@@ -15,16 +15,16 @@ type flight struct {
 // send has a batch appended, which takes a while. There is one at a time.
 func (c *coordinator) send(a *pump.Append) {
 	w := c.w
-	if c.flight != nil {
+	if c.underWay != nil {
 		w.violated("a second append begins before the first has ended")
 	}
 	if a.Life != c.life {
 		w.violated("an append of life %d in life %d", a.Life, c.life)
 	}
-	f := &flight{Append: a}
-	c.flight = f
+	f := &pendingAppend{Append: a}
+	c.underWay = f
 	w.moment(momentAppend)
-	if len(a.Records) < c.emitted-c.landed {
+	if len(a.Records) < c.emitted-c.durable {
 		w.count("append of a part of what waits")
 	}
 	d := w.about(w.plan.append) + 100*time.Microsecond
@@ -39,7 +39,7 @@ func (c *coordinator) send(a *pump.Append) {
 // arrive is when the log gets an append: it is refused if the log was opened by
 // another since, and may fail, also after it was stored, and be stored even after
 // it was said to have failed.
-func (c *coordinator) arrive(f *flight) {
+func (c *coordinator) arrive(f *pendingAppend) {
 	w := c.w
 	if f.over {
 		return
@@ -79,13 +79,13 @@ func (c *coordinator) arrive(f *flight) {
 }
 
 // outcome tells the pump what became of an append, whichever life it is in.
-func (c *coordinator) outcome(f *flight, base int64, failed bool) {
+func (c *coordinator) outcome(f *pendingAppend, base int64, failed bool) {
 	s := c.shell
 	if s.gone {
 		return
 	}
-	if c.flight == f {
-		c.flight = nil
+	if c.underWay == f {
+		c.underWay = nil
 	}
 	in := c.w.input()
 	in.MaxBatch /= 8 // As if the setting had been lowered, so that what waits is appended in parts.

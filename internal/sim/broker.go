@@ -102,12 +102,12 @@ func (w *world) crash(b *broker) {
 	b.life++
 	w.hangUpAll(b)
 	if c := b.coordinator; c != nil && !c.gone {
-		if f := c.flight; f != nil && !f.over && c.epoch == w.log.epoch && w.rand.IntN(2) == 0 {
+		if f := c.underWay; f != nil && !f.over && c.epoch == w.log.epoch && w.rand.IntN(2) == 0 {
 			w.log.append(c, f)
 			w.count("durable but unanswered at a crash")
 		}
-		if c.flight != nil {
-			c.flight.over = true
+		if c.underWay != nil {
+			c.underWay.over = true
 		}
 		if len(c.entries) > 0 {
 			w.count("records lost in a crash")

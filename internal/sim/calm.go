@@ -170,7 +170,7 @@ func (w *world) finish() {
 	if w.plan.farewell {
 		w.sayFarewell()
 	}
-	for c.flight != nil {
+	for c.underWay != nil {
 		w.runUntil(w.now + time.Millisecond)
 	}
 	if len(c.entries)+len(c.held)+len(c.journal) > 0 {

@@ -46,12 +46,12 @@ type coordinator struct {
 	held    map[machine.RequestID]held     // answered by it, not let out by the pump
 	wire    []byte                         // that the shard's copy of the request is read from
 
-	flight   *flight       // the append under way
-	appendAt time.Duration // when it arrives
-	entries  []*entry      // of steps whose records are not all in the log
-	emitted  int           // records that steps have asked for
-	landed   int           // how many of them are in the log
-	journal  []int         // for each entry of the journal that was not let out: so many records must be in the log
+	underWay *pendingAppend // the append under way
+	appendAt time.Duration  // when it arrives
+	entries  []*entry       // of steps whose records are not all in the log
+	emitted  int            // records that steps have asked for
+	durable  int            // how many of them are in the log
+	journal  []int          // for each entry of the journal that was not let out: so many records must be in the log
 
 	offsets *offsets // with what is not durable yet
 	views   map[string]*view
@@ -70,7 +70,7 @@ type entry struct {
 	ended     []string // groups that are no more
 	replies   []held
 	journal   []journal.Entry
-	landed    int // records that are in the log
+	durable   int // records that are in the log
 	seq       uint64
 }
 
@@ -244,7 +244,7 @@ func (c *coordinator) drain() {
 		c.release(r)
 	}
 	for range out.Journal {
-		if len(c.journal) == 0 || c.journal[0] > c.landed {
+		if len(c.journal) == 0 || c.journal[0] > c.durable {
 			w.violated("the journal tells of what is not durable, or twice")
 		}
 		c.journal = c.journal[1:]
@@ -269,8 +269,8 @@ func (c *coordinator) release(r machine.Reply) {
 		c.w.violated("request %d is answered by the pump, and not by the core, or twice", r.ID)
 	}
 	delete(c.held, r.ID)
-	if h.emitted > c.landed {
-		c.w.violated("%s is answered with %d records not durable", h.request, h.emitted-c.landed)
+	if h.emitted > c.durable {
+		c.w.violated("%s is answered with %d records not durable", h.request, h.emitted-c.durable)
 	}
 	if !bytes.Equal(r.Msg.AppendTo(nil), h.wire) {
 		c.w.violated("the answer to %s changed after its step", h.request)

@@ -89,7 +89,7 @@ func (r raw) Size() int { return len(r.key) + len(r.value) }
 
 // append makes a batch durable, in the form of the real log, and returns its base
 // offset.
-func (l *offsetsLog) append(c *coordinator, f *flight) int64 {
+func (l *offsetsLog) append(c *coordinator, f *pendingAppend) int64 {
 	w := l.w
 	b, err := pump.Encode(&f.Batch, w.clock())
 	if err != nil {
@@ -111,30 +111,30 @@ func (l *offsetsLog) append(c *coordinator, f *flight) int64 {
 		}
 	}
 	for _, r := range got.Records {
-		l.land(c, stored{r.Offset, r.Record.(raw).key, r.Record.(raw).value})
+		l.store(c, stored{r.Offset, r.Record.(raw).key, r.Record.(raw).value})
 	}
 	l.next = b.LastOffset() + 1
 	return base
 }
 
-// land is one record that is durable from now on. It must be the next that the
+// store makes one record durable. It must be the next that the
 // coordinator's steps have asked for.
-func (l *offsetsLog) land(c *coordinator, r stored) {
+func (l *offsetsLog) store(c *coordinator, r stored) {
 	w := l.w
 	if len(c.entries) == 0 {
 		w.violated("a record is appended that no step has asked for: %v", w.decode(r))
 	}
 	e := c.entries[0]
-	if want := e.records[e.landed]; !bytes.Equal(want.key, r.key) || !bytes.Equal(want.value, r.value) {
-		w.violated("%v is appended, should be %v", w.decode(r), e.originals[e.landed])
+	if want := e.records[e.durable]; !bytes.Equal(want.key, r.key) || !bytes.Equal(want.value, r.value) {
+		w.violated("%v is appended, should be %v", w.decode(r), e.originals[e.durable])
 	}
 	l.records = append(l.records, r)
 	l.said.records++
 	l.replica.Replay(r.replayed(w))
 	l.read(w.decode(r), e)
-	e.landed++
-	c.landed++
-	if e.landed == len(e.records) {
+	e.durable++
+	c.durable++
+	if e.durable == len(e.records) {
 		c.entries = c.entries[1:]
 		for _, id := range e.ended {
 			l.ended[id]++

@@ -17,7 +17,7 @@ const (
 	// A group of that size is sent while another is under way.
 	fullGroupBytes   = 256 << 10
 	fullGroupEntries = 256
-	maxFlight        = 2
+	maxUnderWay      = 2
 )
 
 // enqueue puts something into the queue. It says which offset an append will
@@ -121,25 +121,25 @@ func (l *log) rest() bool {
 // empty sends group after group until nothing is left. It holds the end of the
 // log while transactions are under way.
 func (l *log) empty(group []*pending) {
-	var flight []*transaction
+	var underWay []*transaction
 	for {
-		if group == nil && len(flight) < maxFlight && !(len(flight) > 0 && l.claimed.Load() > 0) {
-			group = l.take(len(flight) > 0)
+		if group == nil && len(underWay) < maxUnderWay && !(len(underWay) > 0 && l.claimed.Load() > 0) {
+			group = l.take(len(underWay) > 0)
 		}
 		switch {
 		case group != nil:
-			if len(flight) == 0 {
+			if len(underWay) == 0 {
 				l.sending.Lock()
 			}
-			flight = append(flight, l.dispatch(group, flight))
+			underWay = append(underWay, l.dispatch(group, underWay))
 			group = nil
-		case len(flight) > 0:
+		case len(underWay) > 0:
 			select {
-			case <-flight[0].done:
-				flight = l.land(flight)
+			case <-underWay[0].done:
+				underWay = l.endFirst(underWay)
 			case <-l.kick:
 			}
-			if len(flight) == 0 {
+			if len(underWay) == 0 {
 				l.sending.Unlock()
 			}
 		case l.rest():
@@ -158,10 +158,10 @@ func (l *log) claim() {
 func (l *log) release() { l.sending.Unlock() }
 
 // dispatch sends a group that builds upon those under way.
-func (l *log) dispatch(group []*pending, flight []*transaction) *transaction {
+func (l *log) dispatch(group []*pending, underWay []*transaction) *transaction {
 	var prev *transaction
-	if len(flight) > 0 {
-		prev = flight[len(flight)-1]
+	if len(underWay) > 0 {
+		prev = underWay[len(underWay)-1]
 	}
 	err := l.failure()
 	var tx *transaction
@@ -177,22 +177,22 @@ func (l *log) dispatch(group []*pending, flight []*transaction) *transaction {
 	return tx
 }
 
-// land takes note of the outcome of the first transaction under way. If it was
+// endFirst takes note of the outcome of the first transaction under way. If it was
 // refused for a reason that passes, those after it were refused with it, and
 // all are sent again, one after the other.
-func (l *log) land(flight []*transaction) []*transaction {
-	tx := flight[0]
+func (l *log) endFirst(underWay []*transaction) []*transaction {
+	tx := underWay[0]
 	if tx.err == nil {
 		tx.err = l.outcome(tx)
 	}
 	if !errors.Is(tx.err, errTryAgain) {
 		l.settle(tx)
-		return flight[1:]
+		return underWay[1:]
 	}
-	for _, later := range flight[1:] {
+	for _, later := range underWay[1:] {
 		<-later.done
 	}
-	for _, again := range flight {
+	for _, again := range underWay {
 		again.err = l.failure()
 		if again.err == nil {
 			again.err = l.sendAgain(again)
