@@ -1,9 +1,10 @@
-// Package broker puts a broker together: sockets, handlers, partitions,
+// Package broker puts a broker together: sockets, handlers, partitions, groups,
 // metadata and store. The command, the embeddable package and the tests all
 // start this one.
 //
 //	listener → handler → partition → store
-//	                   ↘ cluster   ↗
+//	                   ↘ coordinator → partition
+//	                   ↘ cluster → store
 //
 // Open takes everything the broker needs (ports, data folder) and loads its
 // state; when it returns, requests are answered. Close gives everything back,
@@ -64,7 +65,7 @@ type Broker struct {
 	journal     *journalWriter
 	node        int32
 	redis       *redisSide    // nil unless the store is Redis
-	lease       cluster.Lease // nil for a broker alone
+	lease       cluster.Lease // nil unless brokers share the store
 	http        *web.Server   // nil if there is none
 
 	leads   atomic.Pointer[cluster.Controller] // knows whether this broker may lead

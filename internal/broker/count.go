@@ -14,12 +14,12 @@ import (
 // counted then is counted in part.
 const countTimeout = 5 * time.Second
 
-// recordCounter counts records in Redis. Any broker can, whoever leads the
-// partition: the records of all are in the same Redis. It implements
+// recordCounter counts records in Redis. Any broker can, and not only the
+// partition's leader: the records of all are in the same Redis. It implements
 // handler.Counter.
 type recordCounter struct {
 	b    *Broker
-	turn chan struct{} // who has it counts: one request at a time, since Redis does nothing else meanwhile
+	turn chan struct{} // held by the request that counts: one at a time, since Redis does nothing else meanwhile
 }
 
 // counter returns what counts records, or nothing.

@@ -3,20 +3,20 @@
 // records first and into the next image after they are stored.
 //
 // Readers take the current image with Image and never wait. Changes are made one
-// at a time. With a store of its own a broker is alone and leads every partition;
+// at a time. A broker with a store of its own leads every partition;
 // its leader epoch rises each time it starts after a crash, so that clients
 // notice a log that lost records they had read.
 //
 // In a store that several brokers share, each of them follows the same log, and
-// may append to it as long as it has seen everything before: who was overtaken
-// catches up and tries again. A broker holds a lease with a time limit. Whoever
-// sees that another's has run out appends that fact, together with the new
+// may append to it as long as it has seen everything before: a broker that was
+// overtaken catches up and tries again. A broker holds a lease with a time limit. A
+// broker that sees another's lease run out appends that fact, together with the new
 // leaders of its partitions, so that all brokers go on from the same records.
 //
 // Such a store may come back with an older state. Each append and each read
 // proves the last batch that was seen, and a broker whose proof fails reads the
-// log again from its start. What no log can tell any more it remembers: leader
-// epochs go on above those that it knew, and producer ids begin at the time.
+// log again from its start. It remembers what the log has lost: leader epochs
+// go on above those that it knew, and producer ids begin at the current time.
 //
 // A record's key says what it is about (cluster, config, topic/<name>,
 // broker/<id>, deleting/<name>, producer-ids), its value is JSON with the whole
@@ -56,7 +56,7 @@ type Options struct {
 	Logger *slog.Logger
 	// OnChange is called after every change with the images before and after
 	// and the names of the topics that changed, while no other change is made.
-	// Its error goes to who made the change.
+	// Its error is returned to the caller that made the change.
 	OnChange func(ctx context.Context, before, after *metadata.Image, topics []string) error
 	// Opened is called before OnChange is for the first time.
 	Opened func(*Controller)

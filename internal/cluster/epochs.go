@@ -11,10 +11,10 @@ import (
 )
 
 // RaiseEpoch gives a partition that this broker leads under an epoch a higher
-// one, above another one too. If the metadata says something else by now there is
-// nothing to do: who leads has been decided anew.
+// one, which is also above a second one. If the metadata says something else by
+// now there is nothing to do: the leader has been chosen anew.
 //
-// A broker alone keeps one epoch for all partitions, the highest that any has.
+// A broker with a store of its own keeps one epoch for all partitions, the highest that any has.
 // The others get it when it starts again.
 func (c *Controller) RaiseEpoch(ctx context.Context, topic string, partition, from, above int32) error {
 	return c.attempt(ctx, func() error {

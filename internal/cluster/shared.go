@@ -34,7 +34,7 @@ const (
 	// compactAfter is how many records make a start compact the log.
 	compactAfter = 10_000
 	// keepRecent is how many of the newest records compaction leaves alone, so
-	// that who follows can still prove the last batch it has seen.
+	// that a broker that follows can still prove the last batch it has seen.
 	keepRecent = 1000
 )
 

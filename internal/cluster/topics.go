@@ -65,7 +65,7 @@ func checkTogether(image *metadata.Image, reqs []metadata.NewTopic) error {
 	return nil
 }
 
-// fill gives an error to everybody who has none of his own.
+// fill gives an error to each topic that has none of its own.
 func fill(errs []error, err error) []error {
 	for i := range errs {
 		if errs[i] == nil {
@@ -150,8 +150,8 @@ func (c *Controller) checkReplicas(set map[string]string) error {
 	return nil
 }
 
-// withPartitions returns the partitions of a topic and more of them, led by who
-// is asked for as long as there are names, and are brokers of that name.
+// withPartitions returns the partitions of a topic and more of them, led by the
+// brokers that were asked for, as far as there are any and they exist.
 func (c *Controller) withPartitions(image *metadata.Image, topic string, have []metadata.Partition, count int, leaders []int32) []metadata.Partition {
 	if c.shared != nil {
 		leaders = spreadNew(image, topic, have, count, leaders)
@@ -167,8 +167,8 @@ func (c *Controller) withPartitions(image *metadata.Image, topic string, have []
 	return out
 }
 
-// GrowTopic raises a topic's number of partitions. The new ones are led by who is
-// named, if anybody is.
+// GrowTopic raises a topic's number of partitions. The new ones are led by the
+// brokers that are named, if any are.
 func (c *Controller) GrowTopic(ctx context.Context, name string, count int32, leaders []int32, validateOnly bool) error {
 	return c.durably(ctx, func() error {
 		edit := c.image.Load().Edit()

@@ -1,11 +1,11 @@
 // Package coordinator is the runtime around a pure core: it gives the core its
 // inputs and carries out its effects. It knows no particular core; package group
-// is the first that it carries.
+// is the only one so far.
 //
 // Each partition of the core's topic is a shard with a lock. It loads its state
-// by replaying the partition; from then on whoever has an input for it, a
-// connection or a timer, takes the lock and has the pump (package pump) step the
-// core:
+// by replaying the partition; from then on the
+// goroutine that has an input for it, a connection's or a timer's, takes the lock
+// and has the pump (package pump) step the core:
 //
 //	requests ─┐               ┌─ append  → log, one batch at a time
 //	timers   ─┼→ pump → core ─┼─ replies → released once their records are durable
@@ -13,9 +13,9 @@
 //	                          ├─ tasks   → a goroutine
 //	                          └─ journal → __group_journal
 //
-// What is decided is decided in the core and in the pump, which are pure; here
-// are the lock, the clock, the goroutines and the log. If an append fails,
-// everybody who waits is told NOT_COORDINATOR, the log is opened again, and a
+// All decisions are made in the core and in the pump, which are pure; this
+// package adds the lock, the clock, the goroutines and the log. If an append
+// fails, all requests that wait are answered NOT_COORDINATOR, the log is opened again, and a
 // new core loads it to its true end.
 package coordinator
 
@@ -37,7 +37,7 @@ import (
 
 // Log is a partition of the core's topic.
 type Log interface {
-	// Reopen ends appends that are under way, so that none of them lands later,
+	// Reopen ends appends that are under way, so that none of them is stored later,
 	// and makes Read go on to the true end of the log.
 	Reopen(ctx context.Context) error
 	// Append appends a batch and calls done, which must not block, when it is
@@ -64,7 +64,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Now     func() time.Time
 	// Alive says whether this broker may believe that it still leads what it was
-	// told to. Nil for a broker that is alone.
+	// told to. Nil for a broker with a store of its own.
 	Alive func() bool
 }
 
@@ -133,8 +133,8 @@ func (c *Coordinator) Lead(epochs []int32) {
 	}
 }
 
-// Close stops the shards. Whoever still waits is told that this is not the
-// coordinator any more.
+// Close stops the shards. Requests that still wait are answered that this is not
+// the coordinator any more.
 func (c *Coordinator) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,9 +24,9 @@ const (
 	ended
 )
 
-// shard is one partition. Whoever brings an input takes the lock, has the pump
-// step the core, and carries out what comes of it; for most requests the answer
-// is there when the lock is given back, and no other goroutine had to be woken.
+// shard is one partition. The goroutine that has an input takes the lock, has the
+// pump step the core, and carries out the effects; for most requests the answer is
+// there when the lock is released, and no other goroutine had to be woken.
 // Nothing that may wait for a disk, a network or another lock happens under it.
 type shard struct {
 	c           *Coordinator
@@ -37,7 +37,7 @@ type shard struct {
 	cancel      context.CancelFunc
 	loaded      chan struct{}  // closed after the first load
 	background  sync.WaitGroup // loads, sends, tasks, and appends that begin
-	phase       atomic.Int32   // the pump's, for who does not hold the lock
+	phase       atomic.Int32   // the pump's, for those who do not hold the lock
 
 	mu      sync.Mutex
 	pump    *pump.Pump
@@ -73,8 +73,8 @@ func (s *shard) start() {
 	})
 }
 
-// end stops the shard and answers who waits. Nothing is appended once what is in
-// the background has come to an end.
+// end stops the shard and answers the requests that wait. Nothing is appended once
+// the work in the background has ended.
 func (s *shard) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 	}
 }
 
-// with gives the pump something under the lock, and carries out what comes of it.
+// with gives the pump something under the lock, and carries out the effects.
 func (s *shard) with(give func(*pump.Pump, machine.Input)) {
 	in := s.input()
 	s.mu.Lock()
@@ -183,7 +183,7 @@ func (s *shard) logLost(err error) {
 		"shard", s.index, "error", err)
 }
 
-// todo is what is left to do once the lock is given back.
+// todo is what is left to do once the lock is released.
 type todo struct {
 	s      *shard
 	append *pump.Append
@@ -237,7 +237,7 @@ func (t todo) run() {
 	t.s.log.Append(context.Background(), b, func(base int64, err error) { t.s.appended(life, base, err) })
 }
 
-// runLater is run for who must not wait.
+// runLater is run for a caller that must not wait.
 func (t todo) runLater() {
 	if t.append != nil {
 		go t.run()

@@ -72,8 +72,8 @@ func (x *step) hasRoom(g *group, memberID string) bool {
 	return true
 }
 
-// refuse takes whom there is no room for out of the group, which need not wait
-// for it any longer.
+// refuse takes a member that there is no room for out of the group, which need not
+// wait for it any longer.
 func (x *step) refuse(g *group, memberID string) {
 	x.forgetPending(g, memberID)
 	if mem := g.members.get(memberID); mem != nil {

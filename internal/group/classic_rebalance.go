@@ -20,8 +20,8 @@ func (x *step) rebalanceOrComplete(g *group, why journal.Trigger) {
 	x.maybeComplete(g)
 }
 
-// prepareRebalance begins the join phase. From Empty it waits for the initial
-// delay whoever joins; otherwise until everybody has joined again.
+// prepareRebalance begins the join phase. From Empty it lasts for the
+// initial delay; otherwise until everybody has joined again.
 func (x *step) prepareRebalance(g *group, why ...journal.Trigger) {
 	if g.state == CompletingRebalance {
 		x.failSyncs(g, kerr.RebalanceInProgress)
@@ -91,8 +91,8 @@ func (x *step) joinFired(g *group) {
 // client may have said that its rebalance timeout is nothing.
 const minWaitAgain = time.Second
 
-// completeJoin ends the join phase: who has not joined is out, unless it is
-// static, and the rest form the next generation.
+// completeJoin ends the join phase: members that have not joined are out, unless
+// they are static, and the rest form the next generation.
 func (x *step) completeJoin(g *group) {
 	if g.joinSeq != 0 {
 		g.joinSeq = 0
@@ -145,8 +145,7 @@ func (x *step) becomeEmpty(g *group) {
 }
 
 // answerJoins tells everybody who is parked of the new generation. Static
-// members that did not join are members all the same, until the sync timer ends
-// their grace.
+// members that did not join remain members until the sync timer ends their grace.
 func (x *step) answerJoins(g *group) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join != 0 {

@@ -101,8 +101,8 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 	x.rebalanceOrComplete(g, why)
 }
 
-// expiredComplete ends the join phase if only who has expired was missing, also
-// during the initial delay.
+// expiredComplete ends the join phase if only the member that has expired was
+// missing, even during the initial delay.
 func (x *step) expiredComplete(g *group) {
 	if g.state == PreparingRebalance && g.allJoined() {
 		x.completeJoin(g)

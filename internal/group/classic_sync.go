@@ -59,8 +59,8 @@ func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*group, 
 	return g, mem, nil
 }
 
-// differs says that a client goes by another protocol than its group, if the
-// group goes by one already.
+// differs says that a client names another protocol than its group has, if the
+// group has one already.
 func differs(said *string, is string) bool { return said != nil && is != "" && *said != is }
 
 // synced notes that a member has asked for its assignment.
@@ -108,8 +108,8 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 	}
 }
 
-// tooLarge refuses an assignment that cannot be stored, as Kafka does: whoever
-// waits is told, and the group tries again. No other group is concerned.
+// tooLarge refuses an assignment that cannot be stored, as Kafka does: the
+// members that wait are told, and the group tries again. No other group is affected.
 func (x *step) tooLarge(g *group, r *GroupRecord) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.assigned = nil

@@ -37,7 +37,7 @@ func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *journal
 		c.Other = !bytes.Equal(a, b)
 	}
 	if same && c.TopicsAddedN+c.TopicsRemovedN == 0 && !c.Owned {
-		c.Other = true // Something is another: perhaps of a protocol that is not selected.
+		c.Other = true // Something else differs, perhaps in a protocol that is not selected.
 	}
 	return c
 }

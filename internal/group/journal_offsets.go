@@ -43,7 +43,7 @@ func (c *offsetCount) add(topic string, moved int64) {
 	}
 }
 
-// move counts a partition whose offset is about to be another.
+// move counts a partition whose offset is about to change.
 func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
 	was, ok := g.offsets[topic][partition]
 	if !ok {
@@ -53,7 +53,7 @@ func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
 	c.add(topic, to-was.at)
 }
 
-// noteOffsets tells that committed offsets were changed by somebody who is no
+// noteOffsets tells that committed offsets were changed by a client that is no
 // member, or are gone.
 func (x *step) noteOffsets(g *group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
 	if c.all > 0 {
@@ -71,9 +71,9 @@ func (x *step) noteCount(g *group, kind journal.EntryKind, c offsetCount, cause 
 	x.out.Journal = append(x.out.Journal, e)
 }
 
-// outsider says whether a commit is by somebody who is no member, to a group that
-// has none: an administrator who resets offsets, or a consumer that does without
-// groups.
+// outsider says whether a commit is by a client that is no member, to a group that
+// has no members: an administrator who resets offsets, or a consumer that only
+// stores its offsets there.
 func (g *group) outsider(m *kmsg.OffsetCommitRequest) bool {
 	return g != nil && g.state == Empty && m.Generation < 0
 }

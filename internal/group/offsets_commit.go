@@ -10,7 +10,7 @@ import (
 )
 
 // commitGroupNotFound is the version of OffsetCommit from which an unknown group
-// is told as such; before, as an old generation.
+// is reported as such; before that, as an old generation.
 const commitGroupNotFound = 9
 
 // commit handles OffsetCommit. Topics and partitions that do not exist have been
@@ -48,8 +48,8 @@ func (x *step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	x.reply(r.ID, resp)
 }
 
-// checkCommit says whether whoever commits may do so now. A commit also counts
-// as a sign of life.
+// checkCommit says whether the client may commit now. A commit also counts as a
+// sign of life.
 func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	if g == nil {

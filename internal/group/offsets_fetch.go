@@ -10,7 +10,7 @@ import (
 )
 
 // fetchOffsets handles OffsetFetch of one group, in the form of version 8 and
-// later: the shell asks each group's shard and puts older answers together.
+// later: the handler asks each group's shard and puts older answers together.
 // What is not known has offset -1, and is no error.
 func (x *step) fetchOffsets(r *machine.Request, m *kmsg.OffsetFetchRequest) {
 	resp := kmsg.NewPtrOffsetFetchResponse()

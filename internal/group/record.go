@@ -35,7 +35,7 @@ type (
 		Value *Rebalance
 	}
 	// DepartureRecord says that a member of the generation that the GroupRecord
-	// has is a member no more. A record of its own is small; the whole group's,
+	// has is no longer a member. A record of its own is small; the whole group's,
 	// written again for each of a thousand members that leave, is not.
 	DepartureRecord struct {
 		Group  string

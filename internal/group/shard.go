@@ -2,7 +2,7 @@
 //
 // A Shard holds the groups of one partition of __consumer_offsets. It is told
 // everything: Step takes an input (a request, a timer that fired, the time, and
-// sixteen fresh random bytes) and returns effects, which the shell in package
+// sixteen fresh random bytes) and returns effects, which the runtime in package
 // coordinator carries out. There is no clock, goroutine, channel, lock or source
 // of randomness here, so that a test, the simulator and a crashed broker's
 // successor all see the same behaviour.
@@ -10,13 +10,13 @@
 //	input → Step → Effects{Batches, Replies, Timers, Journal}
 //
 // Hard state (what GroupMetadata and OffsetCommit records say) changes only in
-// apply, which Step and Replay share: loading a shard is nothing else than
+// apply, which Step and Replay share: loading a shard is nothing but
 // applying its records, followed by a Loaded event. Soft state (who is parked in
 // JoinGroup or SyncGroup, pending members, deadlines) dies with the process.
 //
 // Waiting is data: a parked request is its id in soft state. There is no
-// rollback: if the shell cannot append the records of a step, it drops the shard
-// and loads it again.
+// rollback: if the runtime cannot append the records of a step, it drops the
+// shard and loads it again.
 //
 // The rules are Kafka's; the file of each phase names them where they are odd.
 package group
@@ -30,7 +30,7 @@ import (
 	"muster/internal/metadata"
 )
 
-// Kind describes the core to the runtime. config returns the settings of now.
+// Kind describes the core to the runtime. config returns the current settings.
 func Kind(config func() Config) machine.Kind {
 	return machine.Kind{
 		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: DecodeRecord,
@@ -73,7 +73,7 @@ const (
 	TimerSweep   = "sweep"   // expired offsets and empty groups go
 )
 
-// Config is the settings that the coordinator goes by.
+// Config is the settings of the coordinator.
 type Config struct {
 	InitialDelay     time.Duration // group.initial.rebalance.delay.ms
 	MinSession       time.Duration // group.min.session.timeout.ms

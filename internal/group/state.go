@@ -57,7 +57,7 @@ type group struct {
 	joinSeq      uint64              // of the join timer, 0 if none
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
-	reset        *reset              // who last committed offsets from outside since it is Empty
+	reset        *reset              // who last committed offsets from outside since it became Empty
 	loads        int16               // how often it was loaded in the middle of this rebalance before
 	leaving      []string            // members that hard has and that are gone, not yet written
 	changed      bool                // the step under way sees to what is to be written

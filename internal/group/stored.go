@@ -61,7 +61,7 @@ func (x *step) store(g *group, r *GroupRecord) {
 	g.leaving, g.loads = nil, 0
 }
 
-// leaves notes that a member whom the log knows is one no more.
+// leaves notes that a member that the log has is no longer a member.
 func (x *step) leaves(g *group, m *member) {
 	if m.stored != "" {
 		g.leaving = append(g.leaving, m.stored)
@@ -79,7 +79,7 @@ func (x *step) unsettled(g *group) {
 	}
 }
 
-// flush writes that groups are rebalancing, and who is a member no more: a
+// flush writes that groups are rebalancing, and who is no longer a member: a
 // member whose leave was acknowledged must not come back with a successor, which
 // would let it hold its partitions for a whole session timeout. Kafka forgets
 // it.

@@ -3,7 +3,7 @@
 //
 //	Source (the Kafka admin API; the broker itself) → Loader → Group
 //
-// The facts come from a Source, a small interface that whoever has them
+// The facts come from a Source, a small interface that the owner of the facts
 // implements. This package owns what is made of them: which partitions belong to
 // a group, what lag is, and what stays unknown. The results are data, with the
 // names that muster groups --json prints. It explains nothing (that is package

@@ -1,6 +1,6 @@
 // Heartbeat (key 12) tells that a member is there.
 //
-//	v1-2 as ever; v3 group instance id; v4 flexible
+//	v1-2 the original fields; v3 group instance id; v4 flexible
 
 package handler
 

@@ -1,6 +1,6 @@
 // LeaveGroup (key 13) removes members from a group.
 //
-//	v1-2 as ever; v3 several members; v4 flexible; v5 reason
+//	v1-2 the original fields; v3 several members; v4 flexible; v5 reason
 
 package handler
 

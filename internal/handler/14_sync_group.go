@@ -1,6 +1,6 @@
 // SyncGroup (key 14) gives members their assignment.
 //
-//	v1-2 as ever; v3 group instance id; v4 flexible; v5 protocol
+//	v1-2 the original fields; v3 group instance id; v4 flexible; v5 protocol
 
 package handler
 

@@ -1,6 +1,6 @@
 // DescribeGroups (key 15) describes groups and their members.
 //
-//	v1-2 as ever; v3 authorized operations; v4 group instance id; v5 flexible;
+//	v1-2 the original fields; v3 authorized operations; v4 group instance id; v5 flexible;
 //	v6 an unknown group is an error
 
 package handler

@@ -1,6 +1,6 @@
 // ListGroups (key 16) lists groups.
 //
-//	v1-2 as ever; v3 flexible; v4 filter by state; v5 by type
+//	v1-2 the original fields; v3 flexible; v4 filter by state; v5 by type
 
 package handler
 

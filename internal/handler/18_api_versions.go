@@ -1,7 +1,7 @@
 // ApiVersions (key 18) tells a client which versions of which requests the
 // broker serves.
 //
-//	v0-2  as ever; v3 flexible, with the client's software name and version;
+//	v0-2  the original fields; v3 flexible, with the client's software name and version;
 //	v4    features may have a minimum of 0
 //
 // Left out: features. There is nothing yet that a client would have to know.

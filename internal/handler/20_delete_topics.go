@@ -1,6 +1,6 @@
 // DeleteTopics (key 20) deletes topics with their records.
 //
-//	v1-3 as ever; v4 flexible; v5 error message; v6 by id
+//	v1-3 the original fields; v4 flexible; v5 error message; v6 by id
 
 package handler
 

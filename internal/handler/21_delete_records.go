@@ -1,6 +1,6 @@
 // DeleteRecords (key 21) deletes the records before an offset.
 //
-//	v0-1 as ever; v2 flexible
+//	v0-1 the original fields; v2 flexible
 //
 // Not those of internal topics, as in Kafka: groups would lose their offsets.
 

@@ -1,6 +1,6 @@
 // InitProducerId (key 22) gives an idempotent producer its id.
 //
-//	v0-1 as ever; v2 flexible; v3 a producer may name the id it had;
+//	v0-1 the original fields; v2 flexible; v3 a producer may name the id it had;
 //	v4-5 error codes of transactions
 //
 // Left out: transactional ids.

@@ -1,7 +1,7 @@
 // OffsetForLeaderEpoch (key 23) tells where a leader epoch ended, so that a
 // client notices when records it has are not in the log any more.
 //
-//	v0-1 as ever; v2 the client's own epoch is checked; v3 replica; v4 flexible
+//	v0-1 the original fields; v2 the client's own epoch is checked; v3 replica; v4 flexible
 //
 // A partition may be named several times, with an epoch each; an answer has the
 // size of the question.

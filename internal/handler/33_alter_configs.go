@@ -1,6 +1,6 @@
 // AlterConfigs (key 33) replaces all settings of a topic or broker.
 //
-//	v0-1 as ever; v2 flexible
+//	v0-1 the original fields; v2 flexible
 
 package handler
 

@@ -1,6 +1,6 @@
 // DescribeLogDirs (key 35) tells how much room partitions take on disk.
 //
-//	v1 as ever; v2 flexible; v3 top-level error; v4 size of the volume
+//	v1 the original fields; v2 flexible; v3 top-level error; v4 size of the volume
 
 package handler
 

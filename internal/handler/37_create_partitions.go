@@ -1,6 +1,6 @@
 // CreatePartitions (key 37) raises the number of partitions of topics.
 //
-//	v0-1 as ever; v2 flexible; v3 error codes
+//	v0-1 the original fields; v2 flexible; v3 error codes
 //
 // Replica assignments are those of CreateTopics.
 

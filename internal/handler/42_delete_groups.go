@@ -1,6 +1,6 @@
 // DeleteGroups (key 42) deletes groups that have no members.
 //
-//	v0-1 as ever; v2 flexible
+//	v0-1 the original fields; v2 flexible
 
 package handler
 

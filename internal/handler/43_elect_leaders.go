@@ -1,7 +1,7 @@
 // ElectLeaders (key 43) asks for new leaders. A partition here has one replica,
 // which leads it, so there never is anything to elect.
 //
-//	v0 as ever; v1 type of election and top-level error; v2 flexible
+//	v0 the original fields; v1 type of election and top-level error; v2 flexible
 
 package handler
 

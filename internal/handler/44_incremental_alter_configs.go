@@ -1,6 +1,6 @@
 // IncrementalAlterConfigs (key 44) changes some settings of a topic or broker.
 //
-//	v0 as ever; v1 flexible
+//	v0 the original fields; v1 flexible
 
 package handler
 

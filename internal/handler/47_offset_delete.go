@@ -1,6 +1,6 @@
 // OffsetDelete (key 47) forgets how far a group has got in some partitions.
 //
-//	v0 as ever
+//	v0 the original fields
 
 package handler
 

@@ -3,8 +3,8 @@
 // table.go is the one list of keys and versions that muster serves; ApiVersions
 // and docs/compatibility.md derive from it. A handler decodes nothing and
 // decides little: it translates between kmsg's structs and the packages that
-// own the state (partitions, metadata, and later groups), and turns their
-// errors into Kafka's codes.
+// own the state (partitions, metadata, groups), and turns their errors into
+// Kafka's codes.
 package handler
 
 import (

@@ -6,8 +6,8 @@
 // It owns the types and their names in JSON, which are an interface to the
 // outside: any Kafka client can read the topic. It also says which partition the
 // entries of a group are in. It knows nothing of how groups work, decides
-// nothing, and imports no other package of muster, so that whoever writes, stores
-// or reads the journal can use it.
+// nothing, and imports no other package of muster, so that all who write, store
+// or read the journal can use it.
 package journal
 
 import "time"

@@ -11,7 +11,7 @@ type Trigger struct {
 	Silent time.Duration `json:"silentNs,omitempty"` // the session timeout that passed without a heartbeat
 	New    bool          `json:"new,omitempty"`      // expired in its first JoinGroup, and silent since it sent that
 	By     *Who          `json:"by,omitempty"`       // who removed the member, or has its place
-	Change *Change       `json:"change,omitempty"`   // what of the member is another than before
+	Change *Change       `json:"change,omitempty"`   // what is different about the member
 
 	Request string `json:"request,omitempty"` // that was refused
 	Parked  bool   `json:"parked,omitempty"`  // it was, already, when another took the place

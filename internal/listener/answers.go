@@ -16,13 +16,13 @@ const (
 )
 
 // answers counts the large answers that are not yet written. When there are too
-// many, the connections go that have let theirs lie for longest.
+// many, the connections that have left theirs unread for longest are closed.
 type answers struct {
 	budget int
 
 	mu    sync.Mutex
 	bytes int
-	slow  *list.List // of *unread, who made progress last is last
+	slow  *list.List // of *unread, in the order of their last progress
 }
 
 // unread is a connection's part in answers.

@@ -36,8 +36,8 @@ type conn struct {
 
 	unread  unread   // its part in the server's answers
 	largest int      // frame that was read
-	reading deadline // of who serves
-	sending deadline // of who writes
+	reading deadline // of the goroutine that serves
+	sending deadline // of the goroutine that writes
 
 	mu      sync.Mutex
 	queue   []queued   // not yet written, in order
@@ -119,7 +119,7 @@ type deadline struct{ at time.Time }
 
 // extend makes the deadline about d from now, none if d is not positive, and says
 // whether it changed. One that is nearly right already is left alone, since
-// setting it is not for nothing.
+// setting it has a cost.
 func (l *deadline) extend(d time.Duration) bool {
 	if d <= 0 {
 		changed := !l.at.IsZero()
@@ -166,7 +166,7 @@ func badLength(head [4]byte, limit int) error {
 	return fmt.Errorf("request of %d bytes; socket.request.max.bytes is %d", n, limit)
 }
 
-// logEnd logs why a connection ended, unless it is in the way of things.
+// logEnd logs why a connection ended, unless that is normal.
 func (c *conn) logEnd(err error) {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, errDraining), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded):

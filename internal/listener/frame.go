@@ -45,7 +45,7 @@ func (f *frame) uncount() {
 	f.cost = 0
 }
 
-// budget is an amount of memory that frames share. Who finds it used up waits.
+// budget is an amount of memory that frames share. A request that finds it used up waits.
 type budget struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -68,8 +68,8 @@ func (b *budget) take(n int) {
 	b.free -= n
 }
 
-// takeMore is for who has some of the budget already. Waiting would let two of
-// them wait for each other, so it fails instead.
+// takeMore is for a request that has some of the budget already. Waiting would let
+// two of them wait for each other, so it fails instead.
 func (b *budget) takeMore(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -65,11 +65,11 @@ func (c *Client) Park(ctx context.Context, bytes int) (parked context.Context, d
 	}, true
 }
 
-// watch looks at a connection from time to time. It does not read from it: what
-// the client sends behind the request that waits belongs to who serves.
+// watch checks a connection from time to time. It does not read from it: what the
+// client sends after the request that waits is for the goroutine that serves.
 type watch struct {
 	gone   func() bool
-	hungUp func() // called once, if that
+	hungUp func() // called at most once
 
 	mu    sync.Mutex
 	timer *time.Timer // nil after the end

@@ -49,7 +49,7 @@ const unsent = 128 << 10
 func tune(tcp *net.TCPConn) {
 	raw, err := tcp.SyscallConn()
 	if err != nil {
-		return // The connection is gone, as who reads from it finds out.
+		return // The connection is gone, as the next read from it finds out.
 	}
 	_ = raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent) // It works without, too.

@@ -7,8 +7,8 @@
 // pending response, which Produce gives while it waits for the disk, lets the
 // goroutine go on to the next frame; then a second goroutine writes what
 // becomes ready, until nothing is outstanding. While a handler waits, the
-// connection is looked at from time to time, and the request ends with its
-// client (Client.Park).
+// connection is checked from time to time, and the request ends when its client
+// hangs up (Client.Park).
 //
 // What clients can make the broker hold is bounded: by the frame limit, by budgets
 // of bytes over all connections (for requests that are read or handled, for those

@@ -2,8 +2,8 @@
 // their partitions, and the settings of both.
 //
 // An Image never changes; a change makes a new one that shares what stayed the
-// same. Whoever holds an image may read it without a lock for as long as it
-// likes, and two brokers that applied the same changes hold equal images.
+// same. An image can be read without a lock for as long as it is
+// needed, and two brokers that applied the same changes hold equal images.
 package metadata
 
 import (

@@ -11,11 +11,11 @@
 // and its log (package coordinator/pump). Only what the runtime adds to them is
 // played here: locks, clocks and goroutines by the event heap, and a log that
 // delays appends, fails, stores what it says has failed, at once or later, loses
-// its tail, and belongs to whoever opened it last. Every step of a shard is
+// its tail, and belongs to the broker that opened it last. Every step of a shard is
 // compared with what the rules of the protocol say must happen (files
 // expect_*.go), and every answer that leaves a broker with what was promised
 // before (files check_*.go).
 //
-// A run has a chaotic phase, in which which faults happen is itself chosen by
-// the seed, and a calm one, in which every group must come to rest.
+// A run has a chaotic phase, whose kinds of faults are themselves chosen by the
+// seed, and a calm one, in which every group must come to rest.
 package sim

@@ -220,7 +220,7 @@ const noticeLoss = 2 * time.Second
 const maxHistory = 5
 
 // loseTail is a log that comes back without its last appends, though it had
-// acknowledged them. Whoever has it open is refused from then on, and begins
+// acknowledged them. A broker that has it open is refused from then on, and begins
 // again; what clients were told since is void.
 func (w *world) loseTail() {
 	l := w.log

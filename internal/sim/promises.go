@@ -90,7 +90,7 @@ func (p *promises) forget(l *offsetsLog, ended map[string]int) {
 }
 
 // known checks that a member that is told to be one of a Stable group is that
-// also for whoever loads the group next.
+// also after the next load of the group.
 func (p *promises) known(h *held, member string) {
 	id := h.request.ask.group
 	if p.w.log.written[id] > h.seq {

@@ -8,7 +8,7 @@
 //	                    └─ timers, tasks ─→ at once
 //
 // While an append is under way, the batches of further steps queue up and are
-// merged into the next one (group commit). What a step lets out, also a reply
+// merged into the next one (group commit). What a step lets out, even a reply
 // without records, waits for all records before it: nobody reads what is not
 // durable.
 //
@@ -34,8 +34,8 @@ const (
 	ended
 )
 
-// maxRecords and maxBytes bound an append of gathered records; what is more makes
-// several in a row.
+// maxRecords and maxBytes bound an append of records that were queued together;
+// what exceeds them makes several appends in a row.
 const (
 	maxRecords = 10_000
 	maxBytes   = 1 << 20
@@ -74,7 +74,7 @@ type tag struct {
 	tag   uint64
 }
 
-// Out is what is to be done now, by whoever runs the pump.
+// Out is what the runtime is to do now.
 type Out struct {
 	Replies []machine.Reply
 	Sends   []machine.Send
@@ -131,7 +131,7 @@ func (p *Pump) Begin(life uint64, core machine.Core, in machine.Input) bool {
 	return true
 }
 
-// Request has a request handled; false says that nobody is here to do so.
+// Request has a request handled; false says that no core is loaded.
 func (p *Pump) Request(in machine.Input, r machine.Request) bool {
 	if p.phase != active {
 		return false
@@ -193,7 +193,7 @@ func (p *Pump) Appended(life uint64, in machine.Input, base int64, failed bool) 
 	}
 }
 
-// End ends the pump. Whoever waits is to be told by whoever runs it.
+// End ends the pump. It is the runtime that tells those who wait.
 func (p *Pump) End() {
 	p.drop()
 	p.phase = ended

@@ -60,7 +60,7 @@ func (p *Pump) fits(q *queued) int {
 		}
 		n++
 	}
-	return max(n, 1) // Larger than what is gathered, but not too large: the core sees to that.
+	return max(n, 1) // One record above maxBytes, but not too large for the log: the core sees to that.
 }
 
 // split takes the first n records off a batch, and what belongs to them.
