@@ -33,8 +33,8 @@ partition is assigned to, as in MEMBER, with its id cut short.
 What is not known is shown as -. A partition without a committed offset has no lag
 and is not in the total: where a consumer begins there depends on its
 auto.offset.reset, and some topics are read and never committed. During a
-rebalance brokers do not tell what members are assigned; offsets and lag are shown
-all the same.
+rebalance brokers do not tell what members are assigned; offsets and lag are still
+shown.
 
 With --json it prints an array of objects with the fields name, state,
 protocol_type, assignor, coordinator (broker, address), members (member_id,

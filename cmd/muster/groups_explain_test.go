@@ -174,7 +174,7 @@ func TestGroupsExplainTwoProcessesWithOneInstanceID(t *testing.T) {
 		"Two processes have the group.instance.id worker-7, or had for a while:",
 		"By Kafka's rule a static member takes its old place without a rebalance, so nobody has acted on that")
 	same(t, "the number of events", x.EventCount, 2)
-	says(t, s.history(4, "g")[3], " fenced             1 ", "fenced: worker-7-", " sent Heartbeat, but its place has worker-7-")
+	says(t, s.history(4, "g")[3], " fenced             1 ", "fenced: worker-7-", " sent Heartbeat, but worker-7-", " has its place")
 
 	s.run("groups", "members", "remove", "g", "--instance-id", instance).ok()
 	two.id = ""
@@ -198,8 +198,8 @@ func TestGroupsExplainWhatHappenedToOffsets(t *testing.T) {
 	s.run("topics", "delete", "users", "-y").ok()
 	x, text := s.explained("g", func(x explain.Explanation) bool { return x.EventCount == 4 })
 	says(t, text, "What else happened (3 of 4):", "The committed offsets of 1 partition of users are gone with their topics.",
-		"Client muster at 127.0.0.1, no member, set the committed offsets of 2 partitions of orders while the group was empty: 2 back, so that records are read again.",
-		"Client muster at 127.0.0.1, no member, set the committed offsets of 1 partition of users while the group was empty.")
+		"Client muster at 127.0.0.1, which is not a member, set the committed offsets of 2 partitions of orders while the group was empty: 2 back, so that records are read again.",
+		"Client muster at 127.0.0.1, which is not a member, set the committed offsets of 1 partition of users while the group was empty.")
 	same(t, "the latest event", x.Events[0].Kind, journal.KindOffsetsDeleted)
 	lines := s.history(7, "g")
 	says(t, lines[4], " offsets ", "reset by client muster at 127.0.0.1; orders: 2 partitions, 2 back")

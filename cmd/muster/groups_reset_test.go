@@ -152,7 +152,7 @@ func TestGroupsMembersRemove(t *testing.T) {
 	remove("g", "--member", "x").fails(exitFailed, `group g has no member "x"`)
 	remove("g", "--instance-id", "worker-7", "--reason", "its host is gone").prints("removed worker-7 from group g\n")
 	_, text := s.explained("g", func(x explain.Explanation) bool { return x.State == groupview.Empty && x.RebalanceCount == 2 })
-	says(t, text, `worker-7 at 127.0.0.1 was removed by client muster at 127.0.0.1. Reason given: "its host is gone".`, "The group has no members since then; it had 1.")
+	says(t, text, `worker-7 at 127.0.0.1 was removed by client muster at 127.0.0.1. Reason given: "its host is gone".`, "The group has had no members since then; before, it had 1.")
 	remove("g", "--all").prints("")
 
 	dynamic := s.rawMember("g", patience, "orders")

@@ -45,7 +45,8 @@ type partitionState struct {
 }
 
 // records is how many offsets the partition spans. There are as many records,
-// unless compaction removed some or transactions added their markers.
+// unless compaction removed some, transactions added their markers, or offsets have
+// gaps (Redis, in layout stream).
 func (p partitionState) records() *int64 {
 	if p.LogStartOffset == nil || p.LogEndOffset == nil {
 		return nil

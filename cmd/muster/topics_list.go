@@ -31,8 +31,9 @@ func topicsListCommand() *cobra.Command {
 (anywhere in the name; anchor it with ^ and $).
 
 RECORDS is the log end offset minus the log start offset, summed over the
-partitions: the number of records, unless some were compacted away. SIZE is
-what the leaders' logs take. What the broker does not tell is shown as -.
+partitions: the number of records, unless some were compacted away, or offsets
+have gaps (topics in Redis, in layout stream): then it is larger. SIZE is what
+the leaders' logs take. What the broker does not tell is shown as -.
 
 With --json it prints an array of objects with the fields name, id, internal,
 partitions, records and size_bytes; the last two are null if unknown.`,

@@ -35,13 +35,13 @@ func (e *Entry) changed(why []journal.Trigger) string {
 	return strings.Join(out, " ")
 }
 
-// changeWords says what of a subscription is another, to follow "joined again". What a
+// changeWords says what changed in a subscription, to follow "joined again". What a
 // member owns is part of it with a cooperative assignor, and then the rejoin is
 // the ordinary second step.
 func changeWords(c *journal.Change, assignor string) string {
 	if c == nil {
 		if strings.Contains(assignor, "cooperative") {
-			return "with a changed subscription or, as " + assignor + " has it, after giving up partitions"
+			return "with a changed subscription or, as " + assignor + " requires, after giving up partitions"
 		}
 		return "with a changed subscription"
 	}
@@ -60,7 +60,7 @@ func changeWords(c *journal.Change, assignor string) string {
 	}
 	switch {
 	case c.Owned && strings.Contains(assignor, "cooperative"):
-		out = append(out, "after giving up partitions, as "+assignor+" has it")
+		out = append(out, "after giving up partitions, as "+assignor+" requires")
 	case c.Owned:
 		out = append(out, "owning other partitions")
 	case c.Other && len(out) == 0:

@@ -43,7 +43,7 @@ func (e *Entry) sentence() string {
 		}
 		return fmt.Sprintf("%s deleted %s.", words.Capital(client(*e.By)), e.offsets())
 	case journal.KindOffsetsReset:
-		return fmt.Sprintf("%s, no member, set %s while the group was empty%s.", words.Capital(e.asker()), e.offsets(), e.directions())
+		return fmt.Sprintf("%s, which is not a member, set %s while the group was empty%s.", words.Capital(e.asker()), e.offsets(), e.directions())
 	}
 	return "The journal has an entry that this version of muster has no words for (" + string(e.Kind) + ")."
 }
@@ -65,7 +65,7 @@ func holder(t *journal.Trigger) string {
 }
 
 func fencedLine(t *journal.Trigger) string {
-	return "fenced: " + member(t.Who) + " sent " + t.Request + ", but its place has " + holder(t)
+	return "fenced: " + member(t.Who) + " sent " + t.Request + ", but " + holder(t) + " has its place"
 }
 
 // asker words who asked for it.
@@ -87,7 +87,7 @@ func (e *Entry) deleted() string {
 	case journal.CauseExpired:
 		return "The group was deleted, since it had neither members nor committed offsets any more."
 	case journal.CauseTopics:
-		return "The group was deleted, since its topics were and it had nothing but their offsets."
+		return "The group was deleted, because its topics were deleted and it had nothing but their offsets."
 	}
 	return "The group was deleted."
 }

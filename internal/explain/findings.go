@@ -69,7 +69,7 @@ func (e *Evidence) subscriptions() []Finding {
 		out = append(out, Finding{
 			"missing-topic",
 			fmt.Sprintf("Members subscribe to %s, which %s not exist.", words.List(missing), words.Verb(len(missing), "does", "do")),
-			"Look for a slip in the name, or create it: muster topics create " + missing[0] + ".",
+			"Look for a typo in the name, or create it: muster topics create " + missing[0] + ".",
 		})
 	}
 	return out
@@ -111,7 +111,7 @@ func (e *Evidence) idleMembers() []Finding {
 	return []Finding{{
 		"idle-members",
 		fmt.Sprintf("%s nothing to read, though there are %s for %s: %s.", words.Plural(len(idle), "member")+words.Verb(len(idle), " has", " have"), words.Plural(partitions, "partition"), words.Plural(members, "member"), listMembers(idle)),
-		"This is in order during a cooperative rebalance, and if these members subscribe to other topics. If it stays, the group's leader assigns badly: restart it.",
+		"This is normal during a cooperative rebalance, and if these members subscribe to other topics. If it stays, the group's leader assigns badly: restart it.",
 	}}
 }
 
@@ -133,11 +133,11 @@ func (e *Evidence) ownerless() []Finding {
 	return []Finding{{
 		"unassigned-partitions",
 		fmt.Sprintf("Nobody reads %s, though members subscribe to %s.", words.List(names), words.Verb(len(names), "its topic", "their topics")),
-		"This is in order for a moment: during a cooperative rebalance, and until the leader notices new partitions (metadata.max.age.ms). If it stays, restart the leader.",
+		"This is normal for a moment: during a cooperative rebalance, and until the leader notices new partitions (metadata.max.age.ms). If it stays, restart the leader.",
 	}}
 }
 
-// unreadTopics finds topics that the group has offsets of, and reads no more.
+// unreadTopics finds topics that the group has offsets of, and no longer reads.
 func (e *Evidence) unreadTopics() []Finding {
 	if !e.tells() {
 		return nil
@@ -154,7 +154,7 @@ func (e *Evidence) unreadTopics() []Finding {
 		out = append(out, Finding{
 			"unread-topic",
 			fmt.Sprintf("The group has committed offsets of %s, but no member subscribes to it any more. Its lag of %d is part of the total, and only grows.", topic, lag[topic]),
-			"Nothing, if that is meant: the offsets expire after offsets.retention.minutes. Else look at the subscription of the members.",
+			"Nothing, if that is meant: the offsets expire after offsets.retention.minutes. Otherwise look at the subscription of the members.",
 		})
 	}
 	return out

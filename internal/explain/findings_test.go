@@ -167,7 +167,7 @@ func TestSentences(t *testing.T) {
 		e    Entry
 		want string
 	}{
-		{coop, "a-5f0c7d7e at 10.0.0.1 joined again with a changed subscription or, as cooperative-sticky has it, after giving up partitions. It took 1s until all members had joined again. The group still has 2 members; 1 partition changed hands, 3 stayed, and 1 lost its owner, to be assigned in the next rebalance, which follows at once."},
+		{coop, "a-5f0c7d7e at 10.0.0.1 joined again with a changed subscription or, as cooperative-sticky requires, after giving up partitions. It took 1s until all members had joined again. The group still has 2 members; 1 partition changed hands, 3 stayed, and 1 lost its owner, to be assigned in the next rebalance, which follows at once."},
 		{long, "5 members joined: a-5f0c7d7e at 10.0.0.1, a-5f0c7d7e at 10.0.0.1, a-5f0c7d7e at 10.0.0.1 and 2 more. There were 85 more such events, which the journal has no room for. It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{phases, "a-5f0c7d7e at 10.0.0.1 sent no heartbeat for 45s, its session timeout, and was removed. It took 9s: 3s until all members had joined again; c-5f0c7d7e at 10.0.0.1 came last, and 6s until the leader, b-5f0c7d7e at 10.0.0.1, had assigned partitions. The group still has 2 members; 1 of 4 partitions changed hands."},
 		{odd, "a-5f0c7d7e at 10.0.0.1 did something that this version of muster has no words for (eclipse). It took 1s until all members had joined again. The group still has 2 members; 1 of 4 partitions changed hands."},

@@ -158,7 +158,7 @@ func (e *Entry) phases() string {
 // outcome words what a rebalance changed.
 func (e *Entry) outcome() string {
 	if e.After == 0 {
-		return fmt.Sprintf("The group has no members since then; it had %d.", e.Before)
+		return fmt.Sprintf("The group has had no members since then; before, it had %d.", e.Before)
 	}
 	members := fmt.Sprintf("%s became %d", words.Plural(e.Before, "member"), e.After)
 	switch {

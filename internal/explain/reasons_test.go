@@ -16,13 +16,13 @@ func TestChangesInWords(t *testing.T) {
 		short    string
 	}{
 		{nil, "range", "with a changed subscription", ""},
-		{nil, "cooperative-sticky", "with a changed subscription or, as cooperative-sticky has it, after giving up partitions", ""},
+		{nil, "cooperative-sticky", "with a changed subscription or, as cooperative-sticky requires, after giving up partitions", ""},
 		{&journal.Change{TopicsAdded: []string{"u", "v"}, TopicsAddedN: 2}, "range", "subscribed to u and v as well", " (+u +v)"},
 		{&journal.Change{TopicsRemoved: []string{"t"}, TopicsRemovedN: 1}, "range", "no longer subscribed to t", " (-t)"},
 		{&journal.Change{TopicsAdded: []string{"u"}, TopicsAddedN: 1, TopicsRemoved: []string{"t"}, TopicsRemovedN: 1, Other: true}, "range", "subscribed to u and no longer to t", " (+u -t)"},
 		{&journal.Change{TopicsAdded: []string{"a", "b", "c", "d"}, TopicsAddedN: 9}, "range", "subscribed to a, b, c and 6 more as well", " (+a +b +c +d 5 more topics)"},
 		{&journal.Change{Protocols: []string{"sticky", "range"}, ProtocolsBefore: []string{"range"}}, "range", "with the assignors sticky, range instead of range", " (assignors sticky,range)"},
-		{&journal.Change{Owned: true}, "cooperative-sticky", "after giving up partitions, as cooperative-sticky has it", " (owned partitions)"},
+		{&journal.Change{Owned: true}, "cooperative-sticky", "after giving up partitions, as cooperative-sticky requires", " (owned partitions)"},
 		{&journal.Change{Owned: true, Other: true}, "range", "owning other partitions", " (owned partitions)"},
 		{&journal.Change{Other: true}, "sticky", "with other data for its assignor", " (other data)"},
 		{&journal.Change{Forgotten: true}, "range", "with assignors that the coordinator had forgotten when it was loaded", " (forgotten assignors)"},
@@ -61,12 +61,12 @@ func TestEventsInWords(t *testing.T) {
 		{
 			journal.Entry{Kind: journal.KindFenced, Triggers: []journal.Trigger{{Kind: journal.TriggerFenced, Who: b, Request: "Heartbeat", By: &holder}}},
 			"Static member worker-7-5f0c7d7e at 10.0.0.1 was fenced: it still sent Heartbeat after worker-8-5f0c7d7e at 10.0.0.2 (client c) had taken its place.",
-			"fenced: worker-7-5f0c7d7e at 10.0.0.1 sent Heartbeat, but its place has worker-8-5f0c7d7e at 10.0.0.2 (client c)",
+			"fenced: worker-7-5f0c7d7e at 10.0.0.1 sent Heartbeat, but worker-8-5f0c7d7e at 10.0.0.2 (client c) has its place",
 		},
 		{
 			journal.Entry{Kind: journal.KindFenced, Triggers: []journal.Trigger{{Kind: journal.TriggerFenced, Who: b, Request: "JoinGroup", Parked: true}}},
 			"Static member worker-7-5f0c7d7e at 10.0.0.1 was fenced while it waited in JoinGroup: another process took its place.",
-			"fenced: worker-7-5f0c7d7e at 10.0.0.1 sent JoinGroup, but its place has another process",
+			"fenced: worker-7-5f0c7d7e at 10.0.0.1 sent JoinGroup, but another process has its place",
 		},
 		{
 			journal.Entry{Kind: journal.KindReplaced, Triggers: []journal.Trigger{{Kind: journal.TriggerReplaced, Who: b, Change: &journal.Change{TopicsAdded: []string{"u"}, TopicsAddedN: 1}}}},
@@ -75,12 +75,12 @@ func TestEventsInWords(t *testing.T) {
 		},
 		{
 			journal.Entry{Kind: journal.KindOffsetsReset, Cause: journal.CauseRequest, By: admin, Topics: topics, TopicN: 2, PartitionN: 4},
-			"Client ops at 10.0.0.9, no member, set the committed offsets of 4 partitions of t and u while the group was empty: 2 back, so that records are read again, 1 forward, so that records are skipped.",
+			"Client ops at 10.0.0.9, which is not a member, set the committed offsets of 4 partitions of t and u while the group was empty: 2 back, so that records are read again, 1 forward, so that records are skipped.",
 			"reset by client ops at 10.0.0.9; t: 3 partitions, 2 back; u: 1 partition, 1 forward",
 		},
 		{
 			journal.Entry{Kind: journal.KindOffsetsReset, Cause: journal.CauseRequest, By: &journal.Who{}, Topics: topics[:1], TopicN: 9, PartitionN: 1},
-			"A client, no member, set the committed offsets of 1 partition of t", "reset by a client; t: 3 partitions, 2 back",
+			"A client, which is not a member, set the committed offsets of 1 partition of t", "reset by a client; t: 3 partitions, 2 back",
 		},
 		{
 			journal.Entry{Kind: journal.KindOffsetsDeleted, Cause: journal.CauseRequest, By: admin, Topics: topics[:1], TopicN: 1, PartitionN: 3},
@@ -99,7 +99,7 @@ func TestEventsInWords(t *testing.T) {
 			"Client ops at 10.0.0.9 deleted the group, with the committed offsets of 3 partitions of t.", "deleted by client ops at 10.0.0.9; t: 3 partitions",
 		},
 		{journal.Entry{Kind: journal.KindDeleted, Cause: journal.CauseExpired}, "The group was deleted, since it had neither members nor committed offsets any more.", "expired"},
-		{journal.Entry{Kind: journal.KindDeleted, Cause: journal.CauseTopics}, "The group was deleted, since its topics were and it had nothing but their offsets.", "deleted with their topics"},
+		{journal.Entry{Kind: journal.KindDeleted, Cause: journal.CauseTopics}, "The group was deleted, because its topics were deleted and it had nothing but their offsets.", "deleted with their topics"},
 		{journal.Entry{Kind: journal.KindDeleted}, "The group was deleted.", ""},
 		{journal.Entry{Kind: "eclipse"}, "The journal has an entry that this version of muster has no words for (eclipse).", ""},
 	} {
