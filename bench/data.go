@@ -108,7 +108,7 @@ func (b *bench) round(round int, folder string) error {
 
 // touch makes the system use as much memory for files as the round will need,
 // and give it back. On a virtual machine the first use of memory costs several
-// times as much as what is to be measured, for whoever comes first. Reading an
+// times as much as what is to be measured, for the side that comes first. Reading an
 // empty file fills the page cache without the disk.
 func (b *bench) touch(folder string, gb float64) error {
 	f, err := os.Create(filepath.Join(folder, "touch"))

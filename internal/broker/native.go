@@ -70,7 +70,7 @@ func (n *native) later(do func(context.Context)) {
 	}
 }
 
-// stream says how a partition is kept; false if Redis people do not see it.
+// stream says how a partition is kept; false if Redis clients do not see it.
 func (n *native) stream(tp store.TopicPartition) (redis.Stream, bool) {
 	t := n.b.controller.Image().Topic(tp.Topic)
 	if t == nil || t.Internal {

@@ -21,7 +21,7 @@ func (n *native) happened(entries []journal.Entry) {
 }
 
 // holders says which members of a group hold which partitions, by the names that
-// Redis people see. While a group rebalances that is not known.
+// Redis clients see. While a group rebalances that is not known.
 func (n *native) holders(ctx context.Context, group string) (map[store.TopicPartition]string, bool) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = []string{group}

@@ -81,7 +81,7 @@ type Controller struct {
 	// lastClusterID is the cluster id before the store lost it.
 	lastClusterID string
 	doubt         atomic.Pointer[doubt]
-	until         atomic.Int64 // how long the lease is good for sure, by clock
+	until         atomic.Int64 // until when the lease is certainly good, by clock
 	epoch         time.Time    // where clock begins
 	steady        atomic.Int64 // since when the lease has been renewed without fail, by clock; 0 if it is not
 	stop          context.CancelFunc

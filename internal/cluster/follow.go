@@ -53,7 +53,7 @@ func (c *Controller) noteFollowed(ctx context.Context, err error) {
 		c.opts.Logger.Info("the cluster metadata is followed again")
 	case err != nil && d == nil && ctx.Err() == nil:
 		c.doubt.Store(&doubt{since: c.opts.Now(), err: err})
-		if !errors.Is(err, store.ErrUnavailable) { // That the store is away is told by who watches it.
+		if !errors.Is(err, store.ErrUnavailable) { // That the store is away is logged where it is watched.
 			c.opts.Logger.Error("the cluster metadata cannot be followed", "error", err)
 		}
 	}

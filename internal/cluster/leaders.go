@@ -80,10 +80,10 @@ func follow(image *metadata.Image, topic string, leaders []int32, from int) bool
 }
 
 // spread shares the partitions of a topic out so that no broker leads more than
-// one above another. It moves as few of them as it can: whoever leads goes on as
-// long as that is no more than its share, and what is left goes to the broker
-// with room that has the highest hash of its id and the partition. Who computes
-// it from the same image gets the same result.
+// one above another. It moves as few of them as it can: a broker goes on leading what
+// it leads, up to its share, and each partition that is left goes to the broker
+// with room that has the highest hash of its id and the partition. Every broker
+// computes the same result from the same image.
 type spread struct {
 	topic   string
 	leaders []int32 // by partition, NoBroker if it has none

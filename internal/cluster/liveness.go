@@ -99,7 +99,7 @@ func (c *Controller) watch(ctx context.Context) {
 			if c.isSteady() {
 				err := errors.Join(c.buryDead(ctx), c.finishDeletes(ctx))
 				if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
-					c.opts.Logger.Warn("the other brokers could not be looked after", "error", err)
+					c.opts.Logger.Warn("could not check which other brokers are alive", "error", err)
 				}
 			}
 		}
@@ -107,7 +107,8 @@ func (c *Controller) watch(ctx context.Context) {
 }
 
 // isSteady says whether this broker has been able to renew its lease for as long
-// as a lease lasts, so that others who have not are to blame themselves.
+// as a lease lasts. Only then can it conclude that a broker without a lease is gone,
+// and not that the store was away for everybody.
 func (c *Controller) isSteady() bool {
 	since := c.steady.Load()
 	return since != 0 && int64(c.clock())-since >= int64(c.opts.Lease.TTL()) && c.Alive()

@@ -59,7 +59,7 @@ func (c *Controller) reset(ctx context.Context, why error) error {
 
 // replayAgain reads the log from its start, and appends what must not go back.
 func (c *Controller) replayAgain(ctx context.Context, before *metadata.Image, lost bool) (*metadata.Edit, error) {
-	// This makes a log where there is none any more.
+	// This creates the log if the store has lost it.
 	l, err := c.opts.Store.(store.Shared).OpenShared(ctx, store.TopicPartition{Topic: metadata.ClusterMetadataTopic})
 	if err != nil {
 		return nil, err

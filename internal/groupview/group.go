@@ -127,7 +127,7 @@ func (g *Group) Owners() map[TopicPartition]string {
 }
 
 // KeepLagging drops the partitions that have been read to the end, or have no lag
-// for want of a commit.
+// because nothing was committed.
 func (g *Group) KeepLagging() {
 	kept := []Partition{}
 	for _, p := range g.Partitions {

@@ -13,8 +13,8 @@ import (
 // AgeTimeout is how long a loader looks for the first unread records.
 const AgeTimeout = 3 * time.Second
 
-// Loader makes views of groups. It asks for each topic once, also when a thousand
-// groups read it, so that it is for one answer and not to be kept.
+// Loader makes views of groups. It asks for each topic once, even when a thousand
+// groups read it, and remembers the answer: use a new one for each view.
 type Loader struct {
 	source Source
 	logs   map[string]Log // Of every topic that was asked for; empty if there is no such topic.

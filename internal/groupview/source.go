@@ -14,8 +14,8 @@ type Source interface {
 	// Describe returns what is known of groups, by name.
 	Describe(ctx context.Context, names []string) (map[string]Description, error)
 	// Logs returns where the partitions of topics begin and end. A topic that
-	// does not exist is absent. It is asked after Describe: a commit that falls
-	// between the two would else seem to be beyond the end.
+	// does not exist is absent. It is asked after Describe: otherwise a commit
+	// between the two would seem to be beyond the end.
 	Logs(ctx context.Context, topics []string) (map[string]Log, error)
 	// FirstTimes returns the timestamps of the first record at or after an offset
 	// of each partition, as far as they are found before ctx ends.

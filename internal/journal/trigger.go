@@ -46,7 +46,7 @@ type Change struct {
 	TopicsAddedN    int      `json:"topicsAddedCount,omitempty"`
 	TopicsRemoved   []string `json:"topicsRemoved,omitempty"`
 	TopicsRemovedN  int      `json:"topicsRemovedCount,omitempty"`
-	Protocols       []string `json:"protocols,omitempty"` // if they are others, or in another order
+	Protocols       []string `json:"protocols,omitempty"` // if they changed, or are in another order
 	ProtocolsBefore []string `json:"protocolsBefore,omitempty"`
 	Owned           bool     `json:"owned,omitempty"`     // it owns other partitions, or since another generation
 	Other           bool     `json:"other,omitempty"`     // what only its assignor understands

@@ -30,7 +30,8 @@ type NewTopic struct {
 	Partitions int32
 	// Replication is the replication factor; -1 for the default.
 	Replication int16
-	// Leaders names the first leader of each partition, if somebody cares.
+	// Leaders names the first leader of each partition; empty to let the cluster
+	// choose.
 	Leaders []int32
 	Set     map[string]string
 }

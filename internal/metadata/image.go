@@ -2,8 +2,8 @@
 // their partitions, and the settings of both.
 //
 // An Image never changes; a change makes a new one that shares what stayed the
-// same. An image can be read without a lock for as long as it is
-// needed, and two brokers that applied the same changes hold equal images.
+// same. So an image can be read without a lock for as long as it is needed, and two
+// brokers that applied the same changes hold equal images.
 package metadata
 
 import (
@@ -40,7 +40,7 @@ type Broker struct {
 	ID        int32
 	Rack      string
 	Endpoints []Endpoint
-	// Incarnation tells a broker that was started again from what it was before.
+	// Incarnation is another one each time a broker starts.
 	Incarnation string
 }
 
@@ -195,8 +195,8 @@ func (e *Edit) RemoveBroker(id int32) {
 // SetClusterID sets the cluster id.
 func (e *Edit) SetClusterID(id string) { e.next.ClusterID = id }
 
-// SetLeaderEpoch sets the leader epoch of all partitions, which a broker alone
-// raises when it restarts after a crash.
+// SetLeaderEpoch sets the leader epoch of all partitions, which a broker with a
+// store of its own raises when it restarts after a crash.
 func (e *Edit) SetLeaderEpoch(epoch int32) {
 	for _, t := range e.next.topics {
 		c := *t

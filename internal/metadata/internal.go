@@ -14,9 +14,8 @@ const (
 	JournalTopic         = "__group_journal"    // what happened to groups, and why
 )
 
-// internal is what is decided of a topic that is muster's own. One without
-// partitions is never created: its name is taken by something else, or kept for
-// what is to come.
+// internal describes a topic that is muster's own. One without partitions is never
+// created: its name is used for something else, or reserved.
 type internal struct {
 	partitions func(i *Image, shared bool) int32
 	// onDemand says that asking for the topic's metadata creates it, as in Kafka.
@@ -70,7 +69,7 @@ var internals = map[string]internal{
 }
 
 // journalPartitions gives the journal a partition for each shard where brokers
-// share the work, so that who leads a shard leads its journal too.
+// share the work, so that the leader of a shard leads its journal too.
 func journalPartitions(i *Image, shared bool) int32 {
 	if offsets := i.Topic(OffsetsTopic); offsets != nil && shared {
 		return int32(len(offsets.Partitions))
@@ -89,7 +88,7 @@ func IsInternal(name string) bool {
 func CreatedOnDemand(name string) bool { return internals[name].onDemand }
 
 // NewInternal returns how an internal topic is created, in a store that brokers
-// share or have alone; false if it never is.
+// share or in a broker's own; false if it never is.
 func NewInternal(i *Image, name string, shared bool) (NewTopic, bool) {
 	spec := internals[name]
 	if spec.partitions == nil {

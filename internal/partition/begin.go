@@ -23,7 +23,8 @@ type pendingAppend struct {
 	producer    int64
 	epoch       int16
 	first, last int32
-	// Who sent the same batch again meanwhile waits for the same outcome.
+	// again holds the callbacks of those who sent the same batch again meanwhile:
+	// they get the same outcome.
 	again []func(Appended)
 }
 

@@ -22,7 +22,7 @@ func (m *Manager) Failed() (count int, one string) {
 }
 
 // runFailed opens logs again that have failed, until ctx ends. For a store that
-// several share, who watches that store does it.
+// several brokers share, Verify does it when the store is back.
 func (m *Manager) runFailed(ctx context.Context) {
 	tick := time.NewTicker(retryFailed)
 	defer tick.Stop()

@@ -21,7 +21,7 @@ type Options struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 	// Alive says whether this broker may believe that it still leads what the
-	// image says. Nil for a broker that is alone.
+	// image says. Nil for a broker with a store of its own.
 	Alive func() bool
 	// Raise gives a partition that this broker leads under an epoch a higher
 	// one, which is above another one too. The manager hears of it by Apply.
@@ -183,7 +183,7 @@ func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, k
 }
 
 // remove ends a topic's partitions, and deletes their records if this broker is
-// alone: otherwise whoever deleted the topic does that.
+// alone: otherwise the broker that deleted the topic does that.
 func (m *Manager) remove(ctx context.Context, name string) error {
 	m.mu.Lock()
 	t := m.topics[name]

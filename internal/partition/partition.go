@@ -2,12 +2,12 @@
 //
 // It puts on top of a store.Log what engines leave open: which records readers
 // may see (high watermark, last stable offset), whether a batch may be appended
-// (sizes, timestamps, idempotent producers), leader epochs, and who waits for
+// (sizes, timestamps, idempotent producers), leader epochs, and the readers that wait for
 // new records. Manager holds the partitions of this broker and runs retention
 // and compaction over them.
 //
-// Appends go one at a time, under the partition's lock, which is never held
-// while somebody waits for the disk. Reads take no lock of the partition.
+// Appends are put in order under the partition's lock, which is never held while
+// somebody waits for the disk. Reads take no lock of the partition.
 package partition
 
 import (
@@ -36,7 +36,7 @@ type Partition struct {
 	cfg atomic.Pointer[config.Topic]
 	log atomic.Pointer[openLog]
 	// highWatermark is the end of what readers may see. It moves together with
-	// log, under showing: appends of a handle that was replaced move it no more.
+	// log, under showing: appends of a handle that was replaced no longer move it.
 	highWatermark atomic.Int64
 	showing       sync.Mutex
 
@@ -226,7 +226,7 @@ func (p *Partition) close(ctx context.Context) error {
 		err = l.SaveProducers(ctx, p.producers.List(), end)
 	}
 	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) {
-		err = nil // Who owns the log now has the producers' state from it.
+		err = nil // The new owner of the log takes the producers' state from it.
 	}
 	// Appends under way need the lock to end, and Close waits for them.
 	p.mu.Unlock()
@@ -255,7 +255,7 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 		return kerr.NotEnoughReplicasAfterAppend
 	case errors.Is(err, store.ErrUnavailable):
 		// Clients try again, after a look whether somebody else leads. That the
-		// store is away is said once, by who watches it.
+		// store is away is logged once, where it is watched.
 		return kerr.NotLeaderForPartition
 	}
 	p.deps.logger.Error("storage failed", "topic", p.topic, "partition", p.index, "doing", what, "error", err)

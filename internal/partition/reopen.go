@@ -15,11 +15,11 @@ const goneFor = 2 * time.Second
 
 // Reopen makes certain what the log holds: when it returns without error, every
 // append that was under way is either below the high watermark, which is the end
-// of the log, or refused for good. Who has lost track of an append calls it
-// before reading the log to its end.
+// of the log, or refused for good. A caller that does not know the outcome of
+// an append calls it before reading the log to its end.
 //
-// A log to which nothing was appended since it was opened holds no doubt, and
-// stays as it is.
+// A log to which nothing was appended since it was opened leaves no doubt, and
+// stays open as it is.
 func (p *Partition) Reopen(ctx context.Context) error {
 	end, l, err := p.reopen(ctx)
 	if err != nil {

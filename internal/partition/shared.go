@@ -13,8 +13,8 @@ const (
 )
 
 // openMissing opens the partitions of a topic that this broker leads and has not
-// opened yet. What fails is tried again later: the store may be away, or the old
-// leader in the way of a newer one than we know of.
+// opened yet. What fails is tried again later: the store may be away, or another
+// broker may have opened the log under an epoch that this one has not heard of.
 func (m *Manager) openMissing(ctx context.Context, t *metadata.Topic) {
 	var todo []int32
 	m.mu.RLock()

@@ -7,7 +7,7 @@ import (
 	"muster/internal/store"
 )
 
-// Others than this broker append to some logs, and nobody tells it. So the logs
+// Redis clients and other brokers append to some logs without telling this broker. So the logs
 // that somebody waits for are watched, all of them at once: what it costs depends
 // little on how many they are.
 const (

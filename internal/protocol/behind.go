@@ -9,8 +9,8 @@ import (
 // TagBehind is the number of a tagged field of muster's own in OffsetFetch. In a
 // group of the request, empty, it asks to count how many records the group has
 // yet to read, where the difference of offsets does not tell; in a partition of
-// the response it is the answer. Whoever does not know a tag ignores it (KIP-482),
-// so that other brokers and clients need not know of this one. Kafka numbers its
+// the response it is the answer. Unknown tags are ignored (KIP-482), so that
+// other brokers and clients need not know of this one. Kafka numbers its
 // own tags from 0.
 const TagBehind = 28021
 

@@ -9,8 +9,8 @@ import (
 )
 
 // Response is an answer on its way to the socket: frame bytes, and between them
-// records that may lie in a file. A pending response is completed later, by
-// whoever learns the outcome.
+// records that may lie in a file. A pending response is completed later,
+// when the outcome is known.
 type Response struct {
 	Parts []Part
 	ready chan struct{} // nil if the response was never pending

@@ -24,16 +24,16 @@ type Meta struct {
 }
 
 // scanning bounds how many packed batches are scanned at a time. A small batch
-// may unpack to very much, and who sends such batches must leave some of the
-// processor to others.
+// may unpack to very much, and a client that sends such batches must leave some of
+// the processor to others.
 var scanning = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
 // readers are used again, since most batches are much smaller than a reader.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 
 // Scan calls fn with every record in order, without holding any of them in
-// memory: for who must look into batches of clients that may mean ill. It stops
-// at fn's first error.
+// memory: for batches of clients that may be hostile. It stops at fn's first
+// error.
 func (b Batch) Scan(fn func(Meta) error) error {
 	return b.stream(func(in *scanner) error {
 		m, err := b.scanRecord(in, nil)

@@ -140,7 +140,7 @@ func assignRange(subs []subscriber, all []topicPartition) [][]topicPartition {
 }
 
 // assignSticky lets members keep what they own up to their share, and gives the
-// rest to who has least.
+// rest to the members that have least.
 func assignSticky(subs []subscriber, all []topicPartition) [][]topicPartition {
 	out := make([][]topicPartition, len(subs))
 	quota := (len(all) + len(subs) - 1) / len(subs)

@@ -25,7 +25,7 @@ type stepped struct {
 	formed  bool // a generation was
 	settled bool // the leader's assignment came
 	learned bool // what the first answer of the generation says
-	ended   bool // the group is no more
+	ended   bool // the group no longer exists
 	replies []held
 	stale   []stale // who is told that another has its place
 	vacant  []place // of static members that are gone
@@ -198,8 +198,8 @@ func (st *stepped) lead(s *seat) {
 // isStrange says that an assignment was made for another generation of the same
 // number: a number is given out again if the coordinator was lost before the
 // generation was stored, and the old one's leader may have sent its assignment
-// from a connection that it gave up since. Kafka takes it, and so do we: who is
-// not in it gets nothing.
+// from a connection that it gave up since. Kafka takes it, and so do we: members
+// that are not in it get nothing.
 func (v *view) isStrange(m *kmsg.SyncGroupRequest) bool {
 	unknown := slices.ContainsFunc(m.GroupAssignment, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return v.seat(a.MemberID) == nil })
 	return unknown && slices.ContainsFunc(v.seats, func(s *seat) bool {
@@ -284,7 +284,7 @@ func (st *stepped) advance(e *entry) {
 	}
 }
 
-// prepare begins a join phase: who waits for an assignment is told to join
+// prepare begins a join phase: members that wait for an assignment are told to join
 // again.
 func (st *stepped) prepare() {
 	v, now := st.v, st.c.w.now

@@ -94,7 +94,7 @@ func (st *stepped) checkOffsets(step *entry) {
 // rememberedFences is how many member ids a static member is sure to remember.
 const rememberedFences = 8
 
-// checkFenced checks that the journal tells of who is fenced, once for each
+// checkFenced checks that the journal tells who is fenced, once for each
 // member id.
 func (st *stepped) checkFenced(got []stale) {
 	w, v := st.c.w, st.v
@@ -122,7 +122,7 @@ func (st *stepped) checkFenced(got []stale) {
 	}
 }
 
-// refused lists whom the step's request came from in vain, because another has
+// refused lists the senders whose request was refused because another has
 // its place.
 func (st *stepped) refused() (out []stale) {
 	q := st.why.request

@@ -99,7 +99,7 @@ func (c *client) stop() {
 	c.hangUp()
 }
 
-// forget is what a member does that is none any more.
+// forget is what a client does that is no longer a member.
 func (c *client) forget() {
 	c.member, c.generation = "", -1
 	c.lose()
@@ -132,8 +132,8 @@ func (c *client) retry(run func()) {
 	})
 }
 
-// elsewhere handles errors that say that the coordinator is another, or not
-// ready.
+// elsewhere handles errors that say that another broker is the coordinator, or that
+// it is not ready.
 func (c *client) elsewhere(a answer) bool {
 	if a.msg == nil {
 		return true
@@ -321,8 +321,8 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 	}
 }
 
-// adopt takes a new assignment. With a cooperative assignor, who must give up
-// partitions does so and joins again.
+// adopt takes a new assignment. With a cooperative assignor, a member that
+// must give up partitions does so and joins again.
 func (c *client) adopt(parts []topicPartition, a answer) {
 	w := c.w
 	now := generation{c.group.id, a.life, c.generation}

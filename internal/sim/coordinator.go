@@ -67,7 +67,7 @@ type entry struct {
 	originals []machine.Record
 	records   []stored
 	writes    []offsetWrite
-	ended     []string // groups that are no more
+	ended     []string // groups that no longer exist
 	replies   []held
 	journal   []journal.Entry
 	durable   int // records that are in the log
@@ -126,7 +126,7 @@ func (c *coordinator) load() {
 	c.drain()
 }
 
-// watched is a core that is looked at: the pump steps it, and every step is
+// watched is a core under observation: the pump steps it, and every step is
 // checked.
 type watched struct{ c *coordinator }
 
@@ -315,7 +315,7 @@ func (c *coordinator) fail() {
 	c.open, c.held = nil, nil
 }
 
-// resign ends a coordinator that learns that it is none any more.
+// resign ends a coordinator that learns that another broker leads now.
 func (c *coordinator) resign() {
 	c.fail()
 	c.leave()

@@ -25,7 +25,7 @@ type stored struct {
 // say, read without the core.
 type offsetsLog struct {
 	w       *world
-	epoch   int // appends of who opened it under an older one are refused
+	epoch   int // appends of a broker that opened it under an older one are refused
 	next    int64
 	records []stored
 	replica *group.Shard
@@ -117,8 +117,8 @@ func (l *offsetsLog) append(c *coordinator, f *pendingAppend) int64 {
 	return base
 }
 
-// store makes one record durable. It must be the next that the
-// coordinator's steps have asked for.
+// store makes one record durable. It must be the next that the coordinator's steps
+// have asked for.
 func (l *offsetsLog) store(c *coordinator, r stored) {
 	w := l.w
 	if len(c.entries) == 0 {

@@ -53,7 +53,7 @@ func (p *promises) released(c *coordinator, h *held) {
 	}
 }
 
-// leaveAcked notes who was told to have left. Nobody may bring it back.
+// leaveAcked notes whose leave was acknowledged. Nothing may bring that member back.
 func (p *promises) leaveAcked(m *kmsg.LeaveGroupRequest, r *kmsg.LeaveGroupResponse) {
 	if m.Version < 3 {
 		if r.ErrorCode == 0 {
@@ -89,8 +89,8 @@ func (p *promises) forget(l *offsetsLog, ended map[string]int) {
 	}
 }
 
-// known checks that a member that is told to be one of a Stable group is that
-// also after the next load of the group.
+// known checks that a member that is told it belongs to a Stable group still does
+// after the next load of the group.
 func (p *promises) known(h *held, member string) {
 	id := h.request.ask.group
 	if p.w.log.written[id] > h.seq {

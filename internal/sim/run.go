@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Counts says how often what happened.
+// Counts says how often each thing happened.
 type Counts map[string]int
 
 // Failure is a run that broke a rule.

@@ -111,7 +111,7 @@ func (p *CompactionPass) Keep(k *record.Keyed) bool {
 	return !seen || at > p.dropBefore
 }
 
-// Filter returns the batch as it shall remain, nil if nothing of it does.
+// Filter returns what remains of the batch, nil if nothing does.
 func (p *CompactionPass) Filter(b record.Batch) (record.Batch, error) {
 	if b.Control() {
 		return b, nil

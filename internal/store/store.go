@@ -177,8 +177,8 @@ type Log interface {
 	Compact(ctx context.Context, c Compaction) error
 
 	// Producers returns the producer state that the engine keeps, and the
-	// offset from which batches must be read to complete it. Who sent what
-	// Trim, Retain or Compact took away stays known.
+	// offset from which batches must be read to complete it. The producers
+	// of what Trim, Retain or Compact took away stay known.
 	Producers(ctx context.Context) ([]Producer, int64, error)
 	// SaveProducers offers the engine a snapshot of the producer state as of
 	// nextOffset. It is a hint: engines that know better ignore it.
@@ -203,7 +203,7 @@ type Pipelined interface {
 	Begin(ctx context.Context, batch []byte, done func(Appended, error))
 }
 
-// Refresher is a Log that others than its leader append to.
+// Refresher is a Log that not only its leader appends to.
 type Refresher interface {
 	Log
 	// Refresh looks where the log ends now, and returns that. Bounds says the
@@ -233,8 +233,8 @@ type Seen struct {
 	CRC  uint32 // of that batch
 }
 
-// SharedLog is a log that all brokers append to. Whoever reads or appends proves
-// the last batch it has seen: a store that came back with an older state may
+// SharedLog is a log that all brokers append to. A broker that reads or appends
+// proves the last batch it has seen: a store that came back with an older state may
 // have lost it, and may hold another in its place by now.
 //
 // Where it does not hold that batch, AppendAt, Read and Replicate fail with

@@ -1,6 +1,6 @@
 // Package web answers HTTP requests about the broker. So far there is one page,
-// /healthz, for those who want to know whether clients can be sent here. It only
-// reads, and asks the broker by functions, so that it needs no other package.
+// /healthz, for load balancers and others who must know whether to send clients here. It only
+// reads, and asks the broker through functions, so that it needs no other package.
 package web
 
 import (
@@ -63,7 +63,7 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// writeHealth answers 200 if all is well and 503 if not, so that whoever asks
+// writeHealth answers 200 if all is well and 503 if not, so that a client that asks
 // need not read the rest.
 func writeHealth(w http.ResponseWriter, h Health) {
 	code := http.StatusOK

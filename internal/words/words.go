@@ -2,8 +2,8 @@
 // sentences read alike wherever muster speaks to people: in the CLI, in what
 // explain finds, and in a console.
 //
-// It knows nothing of groups or topics, and never asks for the time: who wants
-// "5m ago" says what time it is.
+// It knows nothing of groups or topics, and never asks for the time: a caller
+// that wants "5m ago" says what time it is.
 package words
 
 import (

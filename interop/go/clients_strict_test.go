@@ -16,7 +16,7 @@ import (
 )
 
 // Somebody looks at the offsets topic before any group is there. What a group
-// commits afterwards must be as safe as ever.
+// commits afterwards must be just as safe.
 func TestKcatLookingAtTheOffsetsTopicDoesNoHarm(t *testing.T) {
 	addr := onDisk(t)
 	out, err := exec.CommandContext(t.Context(), "kcat", "-L", "-b", addr, "-t", "__consumer_offsets").CombinedOutput()

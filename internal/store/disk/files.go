@@ -85,7 +85,7 @@ func (c *fileCache) release(of *openFile) {
 	c.shrink(c.max)
 }
 
-// drop forgets a segment's file, because the segment is gone. Who reads from
+// drop forgets a segment's file, because the segment is gone. Readers of
 // it may finish.
 func (c *fileCache) drop(seg *segment) {
 	c.mu.Lock()

@@ -41,7 +41,7 @@ func newSyncer() *syncer {
 	return s
 }
 
-// push hands a log to the syncers; false says that there are none any more.
+// push hands a log to the syncers; false says that they have ended.
 func (s *syncer) push(l *log) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

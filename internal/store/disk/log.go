@@ -19,8 +19,8 @@ import (
 // Four locks, taken in this order: maintain (retention, trim, compaction),
 // appendMu (append and roll, and everything about ownership), syncMu, mu (what
 // readers look at; never held during I/O). The list of segments changes only
-// under both appendMu and mu, so that either lets one look at it. Nobody is
-// called back under any of them.
+// under both appendMu and mu, so that holding either is enough to read it. No
+// callback is called under any of them.
 type log struct {
 	store  *Store
 	tp     store.TopicPartition
@@ -139,7 +139,7 @@ func (l *log) publish(b record.Batch) {
 
 // addSegment creates a segment file, durably, and makes it the active one. If
 // it fails the file may be there or come back after a crash, and then the
-// segment before it counts as closed; so that must take no more batches.
+// segment before it counts as closed; so that one must not take more batches.
 func (l *log) addSegment(base int64) error {
 	if !l.made {
 		if err := l.store.fs.MkdirAll(l.dir); err != nil {

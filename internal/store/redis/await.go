@@ -52,8 +52,8 @@ type watched struct {
 	last entryID
 }
 
-// xread makes a command that returns an entry of each stream that has more. Who
-// waits for none has a connection of its own.
+// xread makes a command that returns an entry of each stream that has more. One
+// that waits has a connection of its own.
 func (s *Store) xread(list []watched, options ...string) rueidis.Completed {
 	keys, ids := make([]string, len(list)), make([]string, len(list))
 	for i, w := range list {
@@ -67,7 +67,7 @@ func (s *Store) xread(list []watched, options ...string) rueidis.Completed {
 }
 
 // grown reads a reply of XREAD. If one of the keys is no stream, or may not be
-// read, all may have changed: whoever looks at each will see.
+// read, all are taken to have changed: a look at each will tell.
 func grown(list []watched, r rueidis.RedisResult) ([]int, error) {
 	m, err := r.ToMessage()
 	switch {

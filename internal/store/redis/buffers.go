@@ -42,9 +42,9 @@ func (p *bufferPool) free(b []byte) {
 	}
 }
 
-// heldBytes counts what was read and not yet sent to who asked. Whoever reads
-// slowly, or not at all, keeps it in memory, so the more there is the less the
-// next one gets; but never so little that it could not go on.
+// heldBytes counts what was read and not yet sent to the client. A client that
+// reads slowly, or not at all, keeps it in memory, so the more there is the less the
+// next read gets; but never so little that it could not go on.
 type heldBytes struct{ atomic.Int64 }
 
 const (

@@ -138,7 +138,7 @@ func (l *log) base(next, records int64) (int64, error) {
 // pace keeps the sender ahead of others who append to the stream. What it
 // chooses is too low if they were faster; then it takes a larger step.
 type pace struct {
-	conflicts int // of late
+	conflicts int // recent ones
 	calm      int // transactions since the last
 }
 

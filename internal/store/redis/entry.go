@@ -217,8 +217,8 @@ func decodeBatch(m *rueidis.RedisMessage) (stored, error) {
 	return s, nil
 }
 
-// checkHeader says whether b is one whole batch. The checksum is left to who
-// reads the records.
+// checkHeader says whether b is one whole batch. The checksum is left to the
+// reader of the records.
 func checkHeader(b record.Batch) error {
 	n, err := record.Peek(b)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // flusher waits for replicas on behalf of all who flush a log: while one wait
-// is under way, the next ones gather and then share one.
+// is under way, further ones queue up and then share the next.
 type flusher struct {
 	mu      sync.Mutex
 	waiting []func(error)

@@ -26,7 +26,7 @@ type log struct {
 	maintain sync.Mutex // one trim, retention or compaction at a time
 	cleaned  cleaned    // guarded by maintain
 
-	// sending is held by who talks to the end of the log: the sender, while it
+	// sending is held by the one that writes to the end of the log: the sender, while it
 	// has transactions under way, and those who claim it. It guards what
 	// follows.
 	sending  sync.Mutex
@@ -52,7 +52,7 @@ type log struct {
 	promised      int64         // the log end offset after all that is in the queue
 	draining      bool          // somebody empties it
 	idle          *sync.Cond    // nobody does
-	kick          chan struct{} // wakes who does
+	kick          chan struct{} // wakes the sender
 
 	warned  sync.Once // about entries that cannot be shown
 	flusher flusher

@@ -199,7 +199,7 @@ func (l *log) begin(ctx context.Context, f *found) error {
 	return err
 }
 
-// loadSize makes good for entries that others added or removed while nobody
+// loadSize accounts for entries that others added or removed while nobody
 // counted.
 func (l *log) loadSize(ctx context.Context, f *found) error {
 	counted, err := number(f.meta, "count")

@@ -7,9 +7,9 @@ import (
 	"muster/internal/store"
 )
 
-// Appends gather in a queue, and go to Redis in groups, each in one
-// transaction. While one is under way the next one gathers; if that becomes
-// large it is sent too, building upon what the first one will have done. These
+// Appends wait in a queue, and go to Redis in groups, each in one transaction.
+// While one is under way the next group forms; if that becomes large it is sent
+// too, building upon what the first one will have done. These
 // bound a group, since the server does nothing else while it executes one.
 const (
 	maxGroupBytes   = 512 << 10

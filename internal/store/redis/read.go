@@ -13,13 +13,13 @@ import (
 
 // A read asks for about as many entries as fit, going by the size of those
 // that were read before. When it errs, because small ones are followed by large
-// ones, the reply must not become too large all the same.
+// ones, the reply must still not become too large.
 const (
 	maxReadEntries = 2000
 	maxReplyBytes  = 128 << 20
 )
 
-// readSizes remembers how large the entries are that were read of late.
+// readSizes remembers how large the entries were that were read recently.
 type readSizes struct{ average atomic.Int64 }
 
 func (s *readSizes) note(bytes, entries int) {

@@ -88,7 +88,7 @@ func (l *log) retainByID(ctx context.Context, r store.Retention) error {
 	if newStart <= start {
 		return nil
 	}
-	// The log shall start at a record, unless there is none.
+	// The log is to start at a record, unless there is none.
 	from, to := l.span(newStart, next)
 	newStart = min(r.NextOffset, next)
 	err := l.scan(ctx, from, to, func(it item) bool {
@@ -129,7 +129,7 @@ func (l *log) shorten(ctx context.Context, keep, nextOffset int64) error {
 	}
 }
 
-// measure makes good for entries that others have added or removed: all are
+// measure accounts for entries that others have added or removed: all are
 // taken to be as large as those that were counted.
 func (l *log) measure(ctx context.Context) error {
 	l.claim()

@@ -16,7 +16,7 @@ const (
 )
 
 // entriesIn returns how many entries there are in so many bytes, but not more
-// than a script shall look at.
+// than a script may look at.
 func entriesIn(bytes, average int64) int64 {
 	return min(max(bytes/max(average, 1), 1), scanEntries)
 }

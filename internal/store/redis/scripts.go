@@ -101,7 +101,7 @@ return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t
 // as an XADD or two, so that there are as few as can be.
 //
 //   - In the stream layout the script adds the first entry itself: XADD refuses
-//     what is not above the last id, be the entry that had it deleted or not.
+//     what is not above the last id, whether the entry that had it was deleted or not.
 //   - If that entry has more fields than a script can pass on, it looks, which
 //     makes Redis copy whole entries.
 //   - In the log layout, where entries are large and nobody else adds any, it

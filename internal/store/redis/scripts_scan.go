@@ -149,8 +149,8 @@ return {last, n}
 `
 
 // swapScript puts a rewritten stream in the place of the log's, if it has all
-// entries that were written to it: one that expired or was evicted in the midst
-// has only those that were written since. The consumer groups keep their
+// entries that were written to it: one that expired or was evicted
+// meanwhile has only those that were written since. The consumer groups keep their
 // positions and consumers, but not what those have pending.
 //
 // Keys: stream, meta, the new stream, a name for the old one. Arguments: field

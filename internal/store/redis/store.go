@@ -2,7 +2,7 @@
 // layouts of their streams, and the scripts that keep appends in order and
 // fenced. It never decides who leads a partition. Beside it, package conn opens
 // and watches the connection, lease registers brokers, and native shows groups
-// to Redis people.
+// to Redis clients.
 package redis
 
 import (
@@ -118,8 +118,8 @@ func (s *Store) eval(script string, keys, args []string) rueidis.Completed {
 // defaultMaxArgument is proto-max-bulk-len of a server that nobody configured.
 const defaultMaxArgument = 512 << 20
 
-// learnLimit asks once how large a value may be. Redis hangs up on who sends a
-// larger one, and takes everybody else's commands on that connection with it.
+// learnLimit asks once how large a value may be. Redis hangs up when it is sent
+// a larger one, and all other commands on that connection fail with it.
 // If it does not tell, it is taken to have the default.
 func (s *Store) learnLimit(ctx context.Context) {
 	if s.maxArgument.Load() != 0 {

@@ -8,8 +8,8 @@ import (
 
 // Stream names a partition's stream and how offsets stand for its ids, as the
 // topic's settings say. A stream that was made under other settings keeps its
-// own. It is what others than the engine need to know of a log, in order to
-// look at its stream.
+// own. It is what other packages need to know of a log to look at its
+// stream.
 type Stream struct {
 	store.TopicPartition
 	Layout       store.Layout

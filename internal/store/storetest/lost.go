@@ -50,7 +50,7 @@ func (f *fixture) mark(h Losing) int64 {
 }
 
 // lose takes what came after a mark, and opens the log under the same epoch, as
-// who finds that it has failed does. It returns where the log ends now.
+// the owner of a log that has failed does. It returns where the log ends now.
 func (f *fixture) lose(h Losing, marked int64) int64 {
 	f.Helper()
 	shown := f.end()

@@ -1,6 +1,6 @@
 // Package conn is the way to Redis: it reads URLs, opens the client that all
 // others use, looks at what the servers are and how they are configured, notices
-// when they go away and come back, and says which errors pass. It knows nothing
+// when they go away and come back, and says which errors are temporary. It knows nothing
 // of what is kept there.
 package conn
 

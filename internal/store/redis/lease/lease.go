@@ -1,6 +1,6 @@
 // Package lease registers brokers in Redis under their node ids, for as long as
-// they say that they are alive, and sees who else is registered. What follows
-// from that a broker is gone is for others to decide.
+// they say that they are alive, and sees who else is registered. It does not
+// decide what happens when a broker is gone.
 package lease
 
 import (
@@ -29,7 +29,7 @@ import (
 // ErrHeld says that another broker holds a node id.
 var ErrHeld = errors.New("node id is held by another broker")
 
-// HeldError is an ErrHeld that says by whom.
+// HeldError is an ErrHeld that says who holds the id.
 type HeldError struct {
 	ID    int32
 	Value []byte        // what the holder registered

@@ -103,7 +103,7 @@ func NewConsumers(groups *Groups, opts ConsumersOptions) *Consumers {
 	return &Consumers{groups: groups, opts: opts, waiting: make(map[string]int), shown: make(map[string][]store.TopicPartition)}
 }
 
-// Changed has it looked, soon, who holds which partitions of a group. It never
+// Changed asks for a look, soon, at who holds which partitions of a group. It never
 // waits.
 func (c *Consumers) Changed(group string) {
 	c.mu.Lock()
@@ -159,7 +159,7 @@ func (c *Consumers) round(ctx context.Context) {
 }
 
 // compare returns what is to be shown of a group: who holds its partitions, and
-// that nobody holds those any more which somebody did.
+// which of them have lost their holder.
 func (c *Consumers) compare(group string, holders map[store.TopicPartition]string) []holder {
 	var list []holder
 	for _, tp := range c.shown[group] {

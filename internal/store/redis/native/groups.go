@@ -1,7 +1,6 @@
-// Package native shows Kafka groups to Redis people, as the consumer groups that
-// Redis has. A Kafka group is shown as a consumer group of the same name on every
+// Package native shows Kafka groups to Redis clients, as consumer groups of Redis. A Kafka group is shown as a consumer group of the same name on every
 // partition's stream that it consumes: XINFO GROUPS tells where it stands and how
-// far it lags. It is a picture. The truth is the committed offset in
+// far it lags. It is only a view. What counts is the committed offset in
 // __consumer_offsets, nothing is delivered through the group, and what a Redis
 // consumer of it has pending is left alone.
 //
@@ -21,7 +20,7 @@ import (
 	"muster/internal/store/redis/conn"
 )
 
-// Groups makes, moves and removes the consumer groups that Redis people see.
+// Groups makes, moves and removes the consumer groups that Redis clients see.
 type Groups struct {
 	client rueidis.Client
 	prefix string
@@ -97,7 +96,8 @@ func (n *Groups) Positions(ctx context.Context, streams []redis.Stream, group st
 	return positions, nil
 }
 
-// DestroyGroups removes groups from partitions, whoever made them. Where one
+// DestroyGroups removes groups from partitions, including those that muster did
+// not make. Where one
 // does not exist there is nothing to remove.
 func (n *Groups) DestroyGroups(ctx context.Context, tps []store.TopicPartition, groups []string) error {
 	commands := make(rueidis.Commands, 0, len(tps)*(len(groups)+2))

@@ -41,8 +41,8 @@ type Mover struct {
 	mu      sync.Mutex
 	waiting map[moveKey]placement
 
-	// busy is held by whoever moves or destroys groups, so that a group which
-	// was destroyed does not come back.
+	// busy is held while groups are moved or destroyed, so that a group which was
+	// destroyed does not come back.
 	busy chan struct{}
 	// failing says that the last round had an error other than that Redis is
 	// away. Only the holder of busy looks at it.

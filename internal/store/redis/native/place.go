@@ -12,8 +12,8 @@ import (
 )
 
 // Redis computes a group's lag as the number of entries ever added to the
-// stream, minus entries-read of the group. Whoever moves a group must say what
-// entries-read is at its new place, and Redis has no command that counts
+// stream, minus entries-read of the group. A command that moves a group must
+// say what entries-read is at its new place, and Redis has no command that counts
 // entries: they have to be read, inside Redis, which holds up all others
 // meanwhile. placeScript therefore counts only a limited number of them, from
 // the nearest place where the number is known:
@@ -187,7 +187,7 @@ func (n *Groups) place(ctx context.Context, list []placement, mode string, count
 // up all others for some milliseconds.
 const callCounted = 2 * maxCounted
 
-// byStream gathers the placements, by where they are in the list, that one call
+// byStream groups the placements, by where they are in the list, that one call
 // of placeScript does: of one stream, and not too many.
 func byStream(list []placement, counted int) [][]int {
 	most := callCounted / max(counted, 1)
