@@ -159,7 +159,7 @@ func walk(dir string) ([]string, error) {
 		switch {
 		case d.IsDir() && (slices.Contains(ignored, rel) || slices.Contains(installed, d.Name())):
 			return fs.SkipDir
-		case d.Type().IsRegular():
+		case d.Type().IsRegular() && rel != ".git": // A file in a linked worktree.
 			names = append(names, rel)
 		}
 		return nil
