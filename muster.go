@@ -9,8 +9,8 @@
 // Without further configuration the broker listens on a free port of 127.0.0.1
 // and keeps its records in memory, and groups begin as soon as a member joins:
 // group.initial.rebalance.delay.ms is 0 here, not Kafka's 3 s. Any number of
-// brokers can run in a process; they share nothing. Close leaves nothing behind: no goroutine, no port, and
-// of a data folder only what was stored in it.
+// brokers can run in a process; they share nothing. Close leaves nothing behind: no
+// goroutine, no port, and of a data folder only what was stored in it.
 package muster
 
 import (
