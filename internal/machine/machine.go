@@ -56,8 +56,9 @@ type Kind struct {
 	// Fail is the answer that tells a client of an error that is not about its
 	// request but about the coordinator.
 	Fail func(kmsg.Request, *kerr.Error) kmsg.Response
-	// NeedsFresh says whether an event may need fresh random bytes.
-	NeedsFresh func(Event) bool
+	// NeedsFresh says whether a request may need fresh random bytes. Other events
+	// have none.
+	NeedsFresh func(kmsg.Request) bool
 	// WhileLoading is the answer to a request that is not made to wait for a
 	// load; nil for most, which are told that one is in progress.
 	WhileLoading func(kmsg.Request) kmsg.Response
@@ -104,7 +105,12 @@ type TimerFired struct {
 
 // TopicsChanged names topics that were created, changed or deleted. The image
 // says what they are now.
-type TopicsChanged struct{ Topics []string }
+type TopicsChanged struct {
+	Topics []string
+	// Gone are those of them that were deleted, also if there is another of the
+	// same name now. That seldom happens, and may concern everybody.
+	Gone []string
+}
 
 // Loaded says that all records have been replayed. Topics may have gone since
 // they were written: the core holds what it has against the image.
