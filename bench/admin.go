@@ -62,35 +62,56 @@ func checkMetadata(c net.Conn, want int) error {
 
 // checkEnds checks the log end offset of every partition of a topic.
 func checkEnds(c net.Conn, topic string, partitions int, want int64) error {
+	all := make([]int32, partitions)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	ends, err := listOffsets(c, topic, all, latest)
+	if err != nil {
+		return err
+	}
+	for i, end := range ends {
+		if end != want {
+			return fmt.Errorf("%s-%d ends at offset %d, expected %d", topic, i, end, want)
+		}
+	}
+	return nil
+}
+
+// The timestamps that ask for the ends of a log.
+const (
+	latest   = -1
+	earliest = -2
+)
+
+// listOffsets asks for an offset of each of some partitions.
+func listOffsets(c net.Conn, topic string, partitions []int32, timestamp int64) (map[int32]int64, error) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.Version = 5
 	req.ReplicaID = -1
 	t := kmsg.NewListOffsetsRequestTopic()
 	t.Topic = topic
-	for i := range partitions {
+	for _, i := range partitions {
 		p := kmsg.NewListOffsetsRequestTopicPartition()
-		p.Partition, p.Timestamp, p.CurrentLeaderEpoch = int32(i), -1, -1
+		p.Partition, p.Timestamp, p.CurrentLeaderEpoch = i, timestamp, -1
 		t.Partitions = append(t.Partitions, p)
 	}
 	req.Topics = append(req.Topics, t)
 	resp, err := ask(c, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n := 0
+	out := map[int32]int64{}
 	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
 		for _, p := range t.Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return fmt.Errorf("offsets of %s-%d: %w", topic, p.Partition, err)
+				return nil, fmt.Errorf("offsets of %s-%d: %w", topic, p.Partition, err)
 			}
-			if p.Offset != want {
-				return fmt.Errorf("%s-%d ends at offset %d, expected %d", topic, p.Partition, p.Offset, want)
-			}
-			n++
+			out[p.Partition] = p.Offset
 		}
 	}
-	if n != partitions {
-		return fmt.Errorf("offsets of %d partitions of %s, not %d", n, topic, partitions)
+	if len(out) != len(partitions) {
+		return nil, fmt.Errorf("offsets of %d partitions of %s, not %d", len(out), topic, len(partitions))
 	}
-	return nil
+	return out, nil
 }

@@ -34,8 +34,12 @@ func newGapReader(c net.Conn, topic string, partitions []int32, want int) *gapRe
 // pass reads all partitions from the beginning to the end.
 func (g *gapReader) pass(verify bool) error {
 	g.at, g.verify = map[int32]*gapPosition{}, verify
-	for _, p := range g.partitions {
-		g.at[p] = &gapPosition{}
+	starts, err := listOffsets(g.conn, g.topic, g.partitions, earliest)
+	if err != nil {
+		return err
+	}
+	for p, start := range starts {
+		g.at[p] = &gapPosition{offset: start}
 	}
 	for {
 		req := fetchRequest(g.topic, fetchMaxBytes)
