@@ -24,8 +24,32 @@ func (b *Broker) openGroups() {
 	b.groups = coordinator.New(coordinator.Options{
 		Kind:    group.Kind(func() group.Config { return *b.groupConfig.Load() }),
 		Log:     func(i int32) coordinator.Log { return offsetsLog{b.manager, i} },
-		Journal: b.happened, Logger: b.logger, Alive: b.alive,
+		Journal: b.happened, Logger: b.logger, Image: b.image, Leads: b.leadsGroups,
 	})
+}
+
+// image returns the newest metadata, nil before there is any.
+func (b *Broker) image() *metadata.Image {
+	if c := b.leads.Load(); c != nil {
+		return c.Image()
+	}
+	return nil
+}
+
+// leadsGroups says whether this broker coordinates a partition of the groups'
+// topic under a leader epoch, by the newest metadata.
+//
+// Offsets are safe because of it. Whoever takes over knows at least what was
+// known when it was made the leader. A topic that was created after that is not
+// among what this broker knew while it was the leader, so it accepts no offsets
+// of it, which its successor would take for those of a topic that was deleted.
+func (b *Broker) leadsGroups(partition, epoch int32) bool {
+	if !b.alive() {
+		return false
+	}
+	t := b.image().Topic(metadata.OffsetsTopic)
+	return t != nil && int(partition) < len(t.Partitions) &&
+		t.Partitions[partition] == metadata.Partition{Leader: b.nodeID(), LeaderEpoch: epoch}
 }
 
 // happened passes on what happened to a group. It is called under a lock, and
@@ -38,20 +62,19 @@ func (b *Broker) happened(entries []journal.Entry) {
 }
 
 // changed passes a change of the metadata on: partitions first, then groups,
-// whose logs must be open.
+// whose logs must be open. What could not be opened concerns whoever made the
+// change; the groups hear of it all the same, and load when they can.
 func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, topics []string) error {
-	if err := b.manager.Apply(ctx, before, after, topics); err != nil {
-		return err
-	}
+	err := b.manager.Apply(ctx, before, after, topics)
 	if before.Config != after.Config {
 		cfg := groupConfig(after.Config)
 		b.groupConfig.Store(cfg)
 		b.groups.Tell(group.Configured{Config: *cfg})
 		b.server.SetLimits(int(after.Config.Int("max.connections")), int(after.Config.Int("max.connections.per.ip")))
 	}
-	b.groups.Changed(after, topics)
+	b.groups.Changed(before, after, topics)
 	b.lead(before.Topic(metadata.OffsetsTopic), after.Topic(metadata.OffsetsTopic))
-	return nil
+	return err
 }
 
 // lead makes this broker the coordinator of what it leads of the groups' topic.

@@ -63,15 +63,18 @@ type Options struct {
 	Journal func(entries []journal.Entry)
 	Logger  *slog.Logger
 	Now     func() time.Time
-	// Alive says whether this broker may believe that it still leads what it was
-	// told to. Nil for a broker with a store of its own.
-	Alive func() bool
+	// Image returns the newest metadata that there is: what a request was held
+	// against, or newer. Nil if the core does without.
+	Image func() *metadata.Image
+	// Leads says whether this broker may believe that it still leads a partition
+	// under a leader epoch, by the newest metadata that there is. Nil for a
+	// coordinator that always may.
+	Leads func(partition, leaderEpoch int32) bool
 }
 
 // Coordinator runs the shards of this broker.
 type Coordinator struct {
 	opts   Options
-	image  atomic.Pointer[metadata.Image]
 	shards atomic.Pointer[[]*shard] // nil until there is a topic
 	lastID atomic.Uint64
 	gate   chan struct{} // taken by shards that load
@@ -89,8 +92,11 @@ func New(opts Options) *Coordinator {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Alive == nil {
-		opts.Alive = func() bool { return true }
+	if opts.Image == nil {
+		opts.Image = func() *metadata.Image { return nil }
+	}
+	if opts.Leads == nil {
+		opts.Leads = func(int32, int32) bool { return true }
 	}
 	return &Coordinator{opts: opts, gate: make(chan struct{}, loadAtOnce), tasks: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
@@ -160,13 +166,18 @@ func stopAll(shards []*shard) {
 	}
 }
 
-// Changed gives the cores a new image, in which these topics are not what they
-// were.
-func (c *Coordinator) Changed(image *metadata.Image, topics []string) {
-	c.image.Store(image)
-	if len(topics) > 0 {
-		c.Tell(machine.TopicsChanged{Topics: topics})
+// Changed tells the cores that these topics are not what they were.
+func (c *Coordinator) Changed(before, after *metadata.Image, topics []string) {
+	if len(topics) == 0 {
+		return
 	}
+	e := machine.TopicsChanged{Topics: topics}
+	for _, name := range topics {
+		if old, t := before.Topic(name), after.Topic(name); old != nil && (t == nil || t.ID != old.ID) {
+			e.Gone = append(e.Gone, name)
+		}
+	}
+	c.Tell(e)
 }
 
 // Tell has every shard handle an event.
@@ -209,7 +220,7 @@ func (c *Coordinator) Fail(req kmsg.Request, err *kerr.Error) kmsg.Response {
 // do has a request handled. A shard that is nil is another broker's.
 func (c *Coordinator) do(ctx context.Context, s *shard, from Client, req kmsg.Request) kmsg.Response {
 	kind := &c.opts.Kind
-	if s == nil || !c.opts.Alive() {
+	if s == nil || !c.opts.Leads(s.index, s.leaderEpoch) {
 		return kind.Fail(req, kerr.NotCoordinator)
 	}
 	if s.phase.Load() == loading {

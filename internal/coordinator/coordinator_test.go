@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,9 +34,11 @@ type gatedLog struct {
 	max     int
 	fail    error
 	appends int
-	stuck   chan struct{} // if there is one, appends begin when it is closed
-	givenUp error         // of contexts that ended before an append
-	slow    time.Duration // of reads
+	stuck   chan struct{}          // if there is one, appends begin when it is closed
+	givenUp error                  // of contexts that ended before an append
+	slow    time.Duration          // of reads
+	asked   atomic.Pointer[func()] // called once when somebody asks for MaxBatch
+	image   atomic.Pointer[metadata.Image]
 }
 
 func (l *gatedLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
@@ -89,7 +92,12 @@ func (l *gatedLog) set(fn func(*gatedLog)) {
 
 func (l *gatedLog) Start() int64 { return 0 }
 
-func (l *gatedLog) MaxBatch() int { return l.max }
+func (l *gatedLog) MaxBatch() int {
+	if asked := l.asked.Swap(nil); asked != nil {
+		(*asked)()
+	}
+	return l.max
+}
 
 // Reopen shows what is in the log and was not known to be.
 func (l *gatedLog) Reopen(context.Context) error {
@@ -143,6 +151,7 @@ func options(t *testing.T, log *gatedLog) Options {
 	return Options{
 		Kind: group.Kind(func() group.Config { return cfg }),
 		Log:  func(int32) Log { return log }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Image: log.image.Load,
 	}
 }
 
@@ -380,7 +389,7 @@ func TestWhatHappensDuringALoadIsHandledAfterIt(t *testing.T) {
 		log.slow = time.Second
 		again := New(c.opts)
 		again.Lead([]int32{0})
-		again.Changed(emptyImage(t), []string{"t"})
+		log.change(again, imageOf(t, 1), imageOf(t, 0))
 		pass(3 * time.Second)
 		if at := fetched(again.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
 			t.Errorf("offset %d of a topic that was deleted during the load", at)
@@ -389,29 +398,87 @@ func TestWhatHappensDuringALoadIsHandledAfterIt(t *testing.T) {
 	})
 }
 
-// emptyImage is metadata without topics.
-func emptyImage(t *testing.T) *metadata.Image {
+// The metadata may change at the last moment of a load. Whoever tells of it finds
+// a shard that is loading, which must not go by what it saw before.
+func TestATopicThatGoesAtTheEndOfALoadIsNoticed(t *testing.T) {
+	log := &gatedLog{}
+	inBubble(t, log, func(t *testing.T, c *Coordinator) {
+		log.image.Store(imageOf(t, 1))
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(3))); code != 0 {
+			t.Fatalf("code %d", code)
+		}
+		c.Close()
+		again := New(c.opts)
+		atLast := func() { log.change(again, imageOf(t, 1), imageOf(t, 0)) }
+		log.asked.Store(&atLast)
+		again.Lead([]int32{0})
+		synctest.Wait()
+		if at := fetched(again.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
+			t.Errorf("offset %d of a topic that was deleted at the end of the load", at)
+		}
+		again.Close()
+	})
+}
+
+// A coordinator that knows by the newest metadata that another one has taken
+// over accepts nothing, also before it has been told to stop.
+func TestWhoeverIsNotTheLeaderAnyMoreAcceptsNothing(t *testing.T) {
+	log, leads := &gatedLog{}, atomic.Int32{}
+	leads.Store(4)
+	opts := options(t, log)
+	opts.Leads = func(partition, epoch int32) bool { return partition == 0 && epoch == leads.Load() }
+	synctest.Test(t, func(t *testing.T) {
+		c := New(opts)
+		defer c.Close()
+		c.Lead([]int32{4})
+		synctest.Wait()
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(1))); code != 0 {
+			t.Errorf("code %d", code)
+		}
+		leads.Store(5)
+		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(2))); code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d from who is not the leader any more", code)
+		}
+	})
+}
+
+// imageOf is metadata with topic t of that id, without any for 0.
+func imageOf(t *testing.T, id byte) *metadata.Image {
 	t.Helper()
 	defaults, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return metadata.NewImage(defaults)
+	edit := metadata.NewImage(defaults).Edit()
+	if id != 0 {
+		edit.PutTopic(metadata.Topic{Name: "t", ID: metadata.TopicID{15: id}})
+	}
+	return edit.Image()
+}
+
+// change publishes an image and tells a coordinator of it.
+func (l *gatedLog) change(c *Coordinator, before, after *metadata.Image) {
+	l.image.Store(after)
+	c.Changed(before, after, []string{"t"})
 }
 
 func TestOffsetsOfADeletedTopicGo(t *testing.T) {
-	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
-		c.Do(t.Context(), "g", Client{}, commitRequest(3))
-		c.Changed(emptyImage(t), nil)
-		if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != 3 {
-			t.Errorf("offset %d, though nothing was said of the topic", at)
-		}
-		c.Changed(emptyImage(t), []string{"t"})
-		synctest.Wait()
-		if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
-			t.Errorf("offset %d of a topic that is gone", at)
-		}
-	})
+	for name, after := range map[string]byte{"deleted": 0, "created again": 2} {
+		log := &gatedLog{}
+		inBubble(t, log, func(t *testing.T, c *Coordinator) {
+			log.change(c, imageOf(t, 0), imageOf(t, 1))
+			c.Do(t.Context(), "g", Client{}, commitRequest(3))
+			log.change(c, imageOf(t, 1), imageOf(t, 1))
+			if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != 3 {
+				t.Errorf("offset %d, though the topic is still there", at)
+			}
+			log.change(c, imageOf(t, 1), imageOf(t, after))
+			synctest.Wait()
+			if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
+				t.Errorf("offset %d of a topic that is %s", at, name)
+			}
+		})
+	}
 }
 
 // An append whose outcome nobody heard of may be in the log. What is answered

@@ -87,9 +87,17 @@ func (s *shard) end() {
 	}
 }
 
-// input returns what a step is given beside its event.
+// input returns what a step is given beside its event, all but the image.
 func (s *shard) input() machine.Input {
-	return machine.Input{Now: s.c.opts.Now(), Image: s.c.image.Load(), MaxBatch: s.log.MaxBatch()}
+	return machine.Input{Now: s.c.opts.Now(), MaxBatch: s.log.MaxBatch()}
+}
+
+// lock takes the lock and adds the image. One that was taken before might be
+// older than what the core has been told of meanwhile, or than what its log says,
+// and what an older image lacks looks as if it had been deleted.
+func (s *shard) lock(in *machine.Input) {
+	s.mu.Lock()
+	in.Image = s.c.opts.Image()
 }
 
 // ask has a request handled and waits for its answer. It returns nil if the
@@ -100,7 +108,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 	if s.c.opts.Kind.NeedsFresh(r) {
 		_, _ = rand.Read(in.Fresh[:]) // Never fails, by its documentation.
 	}
-	s.mu.Lock()
+	s.lock(&in)
 	s.asking = question{id: r.ID}
 	if !s.pump.Request(in, r) {
 		s.asking = question{}
@@ -134,7 +142,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 // with gives the pump something under the lock, and carries out the effects.
 func (s *shard) with(give func(*pump.Pump, machine.Input)) {
 	in := s.input()
-	s.mu.Lock()
+	s.lock(&in)
 	give(s.pump, in)
 	todo := s.carryOut()
 	s.mu.Unlock()
@@ -145,7 +153,7 @@ func (s *shard) with(give func(*pump.Pump, machine.Input)) {
 // log.
 func (s *shard) tell(e machine.Event) {
 	in := s.input()
-	s.mu.Lock()
+	s.lock(&in)
 	s.pump.Tell(in, e)
 	todo := s.carryOut()
 	s.mu.Unlock()
@@ -167,7 +175,7 @@ func (s *shard) appended(life uint64, base int64, err error) {
 		s.logLost(err)
 	}
 	in := s.input()
-	s.mu.Lock()
+	s.lock(&in)
 	s.pump.Appended(life, in, base, err != nil)
 	todo := s.carryOut()
 	s.mu.Unlock()

@@ -78,9 +78,13 @@ func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offse
 	}
 }
 
-// topicsChanged removes the offsets of topics that are gone. Members learn of it
-// by themselves, and their leader joins again.
-func (x *step) topicsChanged(topics []string) {
+// topicsGone removes the offsets of topics that are gone. Members learn of it by
+// themselves, and their leader joins again. It looks at every group, which is why
+// it is not done for topics that are merely new.
+func (x *step) topicsGone(topics []string) {
+	if len(topics) == 0 {
+		return
+	}
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		var gone offsetCount

@@ -251,7 +251,7 @@ func (w *world) topicsChanged(t *rapid.T) {
 		}
 	}
 	w.image = imageOf(w.topics)
-	w.step(t, machine.TopicsChanged{Topics: topics})
+	w.step(t, machine.TopicsChanged{Topics: topics, Gone: topics})
 }
 
 func (w *world) configure(t *rapid.T) {

@@ -291,7 +291,7 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 		delete(left, topic)
 	}
 	s.image = imageOf(left)
-	s.step(machine.TopicsChanged{Topics: topics})
+	s.step(machine.TopicsChanged{Topics: topics, Gone: topics})
 	s.image = before
 }
 
@@ -309,7 +309,8 @@ func (s *scenario) setTopics(d *datadriven.TestData) {
 	}
 	s.image = imageOf(topics)
 	if !d.HasArg("quietly") {
-		s.step(machine.TopicsChanged{Topics: slices.Sorted(slices.Values(names))})
+		slices.Sort(names)
+		s.step(machine.TopicsChanged{Topics: names, Gone: names})
 	}
 }
 

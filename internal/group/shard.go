@@ -134,7 +134,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case machine.TimerFired:
 		x.timerFired(e)
 	case machine.TopicsChanged:
-		x.topicsChanged(e.Topics)
+		x.topicsGone(e.Gone)
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:

@@ -104,7 +104,12 @@ type TimerFired struct {
 
 // TopicsChanged names topics that were created, changed or deleted. The image
 // says what they are now.
-type TopicsChanged struct{ Topics []string }
+type TopicsChanged struct {
+	Topics []string
+	// Gone are those of them that were deleted, also if there is another of the
+	// same name now. That seldom happens, and may concern everybody.
+	Gone []string
+}
 
 // Loaded says that all records have been replayed. Topics may have gone since
 // they were written: the core holds what it has against the image.

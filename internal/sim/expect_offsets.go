@@ -136,7 +136,7 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 	}
 	switch e := why.event.(type) {
 	case machine.TopicsChanged:
-		c.eachGone(func(k offsetKey) bool { return slices.Contains(e.Topics, k.topic) }, remove)
+		c.eachGone(func(k offsetKey) bool { return slices.Contains(e.Gone, k.topic) }, remove)
 	case machine.Loaded:
 		c.eachGone(func(offsetKey) bool { return true }, func(k offsetKey) {
 			remove(k)

@@ -71,11 +71,13 @@ func (t *topics) all() []topicPartition {
 func (w *world) changeTopics() {
 	i := w.rand.IntN(len(w.topics.partitions))
 	t := &w.topics
+	change := machine.TopicsChanged{Topics: []string{topicName(i)}}
 	t.version++
 	if t.partitions[i] > 0 && w.rand.IntN(2) == 0 {
 		t.partitions[i] = min(t.partitions[i]+1, 8)
 		w.count("topic grown")
 	} else {
+		change.Gone = change.Topics
 		t.ids[i] += byte(len(t.ids))
 		t.partitions[i] = w.rand.IntN(6)
 		w.tracef("%s is deleted, and created again with %d partitions", topicName(i), t.partitions[i])
@@ -84,7 +86,7 @@ func (w *world) changeTopics() {
 	t.publish()
 	for _, c := range w.alive {
 		if !c.gone {
-			c.tell(machine.TopicsChanged{Topics: []string{topicName(i)}})
+			c.tell(change)
 		}
 	}
 }
