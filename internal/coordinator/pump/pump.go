@@ -50,7 +50,8 @@ type Pump struct {
 	later  []machine.Event // that came while it loaded
 
 	queue    []queued // asked for, not yet under way
-	under    *queued  // the append under way, nil if there is none
+	under    queued   // the append under way
+	busy     bool     // there is one
 	asked    uint64   // records that steps have asked for in this life
 	durable  uint64   // how many of them are durable
 	maxBatch int      // as of the last input
@@ -177,7 +178,7 @@ func (p *Pump) result(life uint64, in machine.Input, e machine.Event) {
 // Appended takes the outcome of an append: where its first record is, or that it
 // failed, which leaves open whether it is stored.
 func (p *Pump) Appended(life uint64, in machine.Input, base int64, failed bool) {
-	if life != p.life || p.phase != active || p.under == nil {
+	if life != p.life || p.phase != active || !p.busy {
 		return
 	}
 	if failed {
@@ -185,7 +186,7 @@ func (p *Pump) Appended(life uint64, in machine.Input, base int64, failed bool) 
 		return
 	}
 	done := p.under
-	p.under, p.maxBatch = nil, in.MaxBatch
+	p.under, p.busy, p.maxBatch = queued{}, false, in.MaxBatch
 	p.durable += uint64(max(len(done.Records), 1))
 	p.release()
 	for _, t := range done.tags {

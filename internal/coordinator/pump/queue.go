@@ -25,21 +25,22 @@ func isWhole(b *machine.Batch) bool { return b.Whole || b.Producer != nil || b.C
 
 // advance has the next append begin, unless one is under way.
 func (p *Pump) advance() {
-	if p.under != nil || len(p.queue) == 0 {
+	if p.busy || len(p.queue) == 0 {
 		return
 	}
-	next := p.queue[0]
-	n := p.fits(&next)
-	if n < len(next.Records) {
-		next = p.queue[0].split(n)
+	first := &p.queue[0]
+	if n := p.fits(first); n < len(first.Records) {
+		p.under = first.split(n)
 	} else {
-		p.queue[0] = queued{}
-		if p.queue = p.queue[1:]; len(p.queue) == 0 {
-			p.queue = nil
+		p.under, *first = *first, queued{}
+		if len(p.queue) == 1 {
+			p.queue = again(p.queue)
+		} else {
+			p.queue = p.queue[1:]
 		}
 	}
-	p.under = &next
-	p.out.Append = &Append{Life: p.life, Batch: next.Batch}
+	p.busy = true
+	p.out.Append = &Append{Life: p.life, Batch: p.under.Batch}
 }
 
 // fits returns how many of a batch's records go into one append: all of them,
