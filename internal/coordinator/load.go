@@ -24,7 +24,7 @@ func (s *shard) load(life uint64) bool {
 		case <-s.ctx.Done():
 			return false
 		}
-		core, err := s.replay(life)
+		core, err := s.replay()
 		<-s.c.gate
 		if err == nil {
 			return s.begin(life, core)
@@ -50,14 +50,12 @@ func (s *shard) begin(life uint64, core machine.Core) (begun bool) {
 	return begun
 }
 
-// replay reads the whole log into a new core. After a life that ended with a
-// failed append, the log is opened again: what it was asked to append may be in
-// it, or may even arrive later.
-func (s *shard) replay(life uint64) (machine.Core, error) {
-	if life > 1 {
-		if err := s.log.Reopen(s.ctx); err != nil {
-			return nil, err
-		}
+// replay reads the whole log into a new core. The log is opened again first:
+// what a life that is over, or a shard that this one replaces, asked it to append
+// may be in it, or may even arrive later.
+func (s *shard) replay() (machine.Core, error) {
+	if err := s.log.Reopen(s.ctx); err != nil {
+		return nil, err
 	}
 	core := s.c.opts.Kind.New()
 	offset := s.log.Start()
