@@ -59,7 +59,7 @@ func errandOptions(task bool, send func(context.Context, int32, kmsg.Request) (k
 				resp.ErrorCode = err.Code
 				return resp
 			},
-			NeedsFresh: func(machine.Event) bool { return false },
+			NeedsFresh: func(kmsg.Request) bool { return false },
 		},
 		Log: func(int32) Log { return &gatedLog{} }, Logger: slog.New(slog.DiscardHandler), Send: send,
 	}

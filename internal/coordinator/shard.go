@@ -105,7 +105,7 @@ func (s *shard) lock(in *machine.Input) {
 func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
 	r := machine.Request{ID: machine.RequestID(s.c.lastID.Add(1)), ClientID: from.ID, Host: from.Host, Msg: req}
 	in := s.input()
-	if s.c.opts.Kind.NeedsFresh(r) {
+	if s.c.opts.Kind.NeedsFresh(req) {
 		_, _ = rand.Read(in.Fresh[:]) // Never fails, by its documentation.
 	}
 	s.lock(&in)

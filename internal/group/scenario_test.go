@@ -118,7 +118,7 @@ func (s *scenario) step(e machine.Event) {
 	s.fresh++
 	before := s.states()
 	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: s.maxBatch, Event: e}
-	if needsFresh(e) {
+	if r, ok := e.(machine.Request); ok && needsFresh(r.Msg) {
 		in.Fresh = freshBytes(s.fresh)
 	}
 	fx := s.shard.Step(in)

@@ -38,15 +38,11 @@ func Kind(config func() Config) machine.Kind {
 	}
 }
 
-// needsFresh says whether an event may need fresh random bytes, which are made
+// needsFresh says whether a request may need fresh random bytes, which are made
 // into the id of a member that joins. Everything else, heartbeats above all, is
 // spared the cost of them.
-func needsFresh(e machine.Event) bool {
-	r, ok := e.(machine.Request)
-	if !ok {
-		return false
-	}
-	_, ok = r.Msg.(*kmsg.JoinGroupRequest)
+func needsFresh(req kmsg.Request) bool {
+	_, ok := req.(*kmsg.JoinGroupRequest)
 	return ok
 }
 

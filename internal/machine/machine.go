@@ -56,8 +56,9 @@ type Kind struct {
 	// Fail is the answer that tells a client of an error that is not about its
 	// request but about the coordinator.
 	Fail func(kmsg.Request, *kerr.Error) kmsg.Response
-	// NeedsFresh says whether an event may need fresh random bytes.
-	NeedsFresh func(Event) bool
+	// NeedsFresh says whether a request may need fresh random bytes. Other events
+	// have none.
+	NeedsFresh func(kmsg.Request) bool
 	// WhileLoading is the answer to a request that is not made to wait for a
 	// load; nil for most, which are told that one is in progress.
 	WhileLoading func(kmsg.Request) kmsg.Response
