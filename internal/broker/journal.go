@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/journal"
+	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
@@ -68,14 +69,40 @@ func (j *journalWriter) store(ctx context.Context, entries []journal.Entry) erro
 	if err != nil {
 		return err
 	}
-	recs := make([]record.Record, len(entries))
-	for i := range entries {
-		value, err := json.Marshal(&entries[i])
+	for len(entries) > 0 {
+		recs, err := encodeEntries(entries, p.MaxBatch()-record.HeaderSize)
 		if err != nil {
 			return err
 		}
-		recs[i] = record.Record{Key: []byte(entries[i].Group), Value: value, OffsetDelta: int32(i), Timestamp: entries[i].Time.UnixMilli()}
+		if err := j.append(ctx, p, recs); err != nil {
+			return err
+		}
+		entries = entries[len(recs):]
 	}
+	return nil
+}
+
+// encodeEntries makes records of as many entries as fit into a batch, of one at
+// least. A shard that has loaded has one for each of its groups.
+func encodeEntries(entries []journal.Entry, limit int) ([]record.Record, error) {
+	var recs []record.Record
+	size := 0
+	for i := range entries {
+		key := []byte(entries[i].Group)
+		value, err := json.Marshal(&entries[i])
+		if err != nil {
+			return nil, err
+		}
+		if size += machine.RecordOverhead + len(key) + len(value); size > limit && i > 0 {
+			break
+		}
+		recs = append(recs, record.Record{Key: key, Value: value, OffsetDelta: int32(i), Timestamp: entries[i].Time.UnixMilli()})
+	}
+	return recs, nil
+}
+
+// append appends one batch and waits until it is stored.
+func (j *journalWriter) append(ctx context.Context, p *partition.Partition, recs []record.Record) error {
 	batch, err := record.Build(record.PlainTemplate(), recs)
 	if err != nil {
 		return err

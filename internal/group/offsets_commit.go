@@ -95,8 +95,12 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
 		o.expire = o.commit + m.RetentionTimeMillis
 	}
-	if x.image != nil && o.expire == -1 { // A record with an expiry has no place for the id.
-		if topic := x.image.Topic(t.Topic); topic != nil {
+	if x.image != nil {
+		topic := x.image.Topic(t.Topic)
+		if topic == nil { // It was deleted after the request was let in, and nobody would forget the offset.
+			return kerr.UnknownTopicOrPartition
+		}
+		if o.expire == -1 { // A record with an expiry has no place for the id.
 			o.topic = topic.ID
 		}
 	}

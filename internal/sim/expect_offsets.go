@@ -24,6 +24,8 @@ func (c *coordinator) expectCommit(v *view, m *kmsg.OffsetCommitRequest) verdict
 				out.codes = append(out.codes, code)
 			case p.Metadata != nil && len(utf16.Encode([]rune(*p.Metadata))) > c.config.MaxMetadata:
 				out.codes = append(out.codes, codeMetadataTooLarge)
+			case c.w.topics.id(m.Topics[i].Topic) == 0:
+				out.codes = append(out.codes, codeUnknownTopic)
 			default:
 				out.codes = append(out.codes, 0)
 			}

@@ -12,6 +12,7 @@ import (
 
 // The error codes that the rules speak of.
 const (
+	codeUnknownTopic         = 3
 	codeMetadataTooLarge     = 12
 	codeLoadInProgress       = 14
 	codeNotCoordinator       = 16
@@ -161,7 +162,7 @@ func codeOf(msg kmsg.Response) int16 {
 	case *kmsg.OffsetCommitResponse:
 		for _, t := range r.Topics {
 			for _, p := range t.Partitions {
-				if p.ErrorCode != 0 && p.ErrorCode != codeMetadataTooLarge {
+				if p.ErrorCode != 0 && p.ErrorCode != codeMetadataTooLarge && p.ErrorCode != codeUnknownTopic {
 					return p.ErrorCode
 				}
 			}

@@ -1,0 +1,47 @@
+package broker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"muster/internal/journal"
+	"muster/internal/record"
+)
+
+// A shard that has loaded has something to say of each of its groups, at once,
+// which need not fit into one batch.
+func TestTheJournalIsWrittenInBatchesThatFit(t *testing.T) {
+	const limit = 10_000
+	var entries []journal.Entry
+	for i := range 1000 {
+		entries = append(entries, journal.Entry{Group: fmt.Sprint(i), Kind: journal.KindLoaded})
+	}
+	entries[500].Group = strings.Repeat("large", limit)
+	var got []string
+	for rest := entries; len(rest) > 0; {
+		recs, err := encodeEntries(rest, limit)
+		if err != nil || len(recs) == 0 {
+			t.Fatalf("%d records, %v", len(recs), err)
+		}
+		b, err := record.Build(record.PlainTemplate(), recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) > limit+record.HeaderSize && len(recs) > 1 {
+			t.Errorf("a batch of %d records has %d bytes", len(recs), len(b))
+		}
+		for _, r := range recs {
+			got = append(got, string(r.Key))
+		}
+		rest = rest[len(recs):]
+	}
+	for i := range entries {
+		if got[i] != entries[i].Group {
+			t.Fatalf("record %d is of group %.20q", i, got[i])
+		}
+	}
+	if len(got) != len(entries) {
+		t.Errorf("%d records of %d entries", len(got), len(entries))
+	}
+}
