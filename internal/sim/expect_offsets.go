@@ -202,6 +202,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.steps,
 				topic: c.w.topics.id(m.Topics[i].Topic), generation: m.Generation, who: q.ask.identity(), loose: m.Generation < 0 || p.Partition == roguePartition,
 			}
+			val.loose = val.loose || !c.w.promises.owns(m.Group, c.view(m.Group).life, m.Generation, val.who)
 			if p.Metadata != nil {
 				val.metadata = *p.Metadata
 				val.loose = val.loose || *p.Metadata == looseMark

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -75,18 +76,25 @@ func (p *promises) forget(l *offsetsLog, ended map[string]int) {
 		p.acked[k] = min(p.acked[k], l.offsets.byKey[k].seq)
 	}
 	clear(p.left)
-	for id := range l.groups {
-		l.ended[id] = 0
+	l.ended = maps.Clone(ended)
+	for i := range p.w.plan.groups {
+		l.ended[p.w.plan.groups[i].id]++
 	}
-	for id, n := range ended {
-		l.ended[id] = n
+	for g := range p.newest {
+		l.ended[g.group] = max(l.ended[g.group], g.life+1)
 	}
-	for _, v := range p.w.lead.sortedViews() {
-		l.ended[v.id] = max(l.ended[v.id], v.life)
+}
+
+// owns says whether a member was told an assignment of this life of its group. If
+// it was not, it goes by one of a generation of the same number that the log has
+// lost, and knows no better.
+func (p *promises) owns(group string, life int, number int32, who string) bool {
+	t := p.synced[generation{group, life, number}]
+	if t == nil {
+		return false
 	}
-	for id := range l.ended {
-		l.ended[id]++
-	}
+	_, ok := t.assigned[who]
+	return ok
 }
 
 // known checks that a member that is told it belongs to a Stable group still does
