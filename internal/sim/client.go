@@ -42,8 +42,9 @@ type client struct {
 	generation int32
 	protocol   string
 	leads      bool
-	seenTopics int // version of the metadata by which it assigned what it owns
-	planTopics int // by which it is assigning
+	seenTopics int                                    // version of the metadata by which it assigned what it owns
+	plan       []kmsg.SyncGroupRequestGroupAssignment // what it assigned last
+	planTopics int                                    // by which it is assigning
 	owned      []topicPartition
 	ownedIn    int32 // the generation in which it was given them
 	position   map[topicPartition]position
@@ -229,6 +230,7 @@ func (c *client) joined(a answer) {
 			c.planTopics = c.w.topics.version
 			plan = c.sloppy(assign(c.protocol, r.Members, c.w.topics.all()))
 		}
+		c.plan = plan
 		c.think(func() { c.sendSync(plan) })
 	case codeMemberIDRequired:
 		c.member = r.MemberID

@@ -43,6 +43,14 @@ final class Jvm implements AutoCloseable {
         end();
     }
 
+    /** Asks it to end, and kills it if it has not ended after some time. */
+    void stopOrKill(long seconds) throws Exception {
+        process.destroy();
+        if (!process.waitFor(seconds, TimeUnit.SECONDS)) {
+            kill();
+        }
+    }
+
     /** Ends it as kill -9 does. */
     void kill() throws Exception {
         process.destroyForcibly();
