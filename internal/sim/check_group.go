@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -185,7 +184,7 @@ func (st *stepped) lead(s *seat) {
 	st.settled = true
 	st.c.w.moment(momentAssigned)
 	m := st.why.request.msg.(*kmsg.SyncGroupRequest)
-	st.c.w.strange[st.v.id] = st.v.isStrange(m) || st.c.w.isStale(m)
+	st.c.w.strange[st.v.id] = st.v.isStrange(m)
 	for _, s := range st.v.seats {
 		s.assigned = nil
 		for _, a := range m.GroupAssignment {
@@ -206,20 +205,6 @@ func (v *view) isStrange(m *kmsg.SyncGroupRequest) bool {
 	return unknown && slices.ContainsFunc(v.seats, func(s *seat) bool {
 		return !slices.ContainsFunc(m.GroupAssignment, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return a.MemberID == s.id })
 	})
-}
-
-// isStale says that an assignment is not the one that its leader made last. It was
-// made for a generation of the same number that was lost, and comes late; here it
-// names the same members.
-func (w *world) isStale(m *kmsg.SyncGroupRequest) bool {
-	for _, c := range w.clients {
-		if c.member == m.MemberID && c.up {
-			return !slices.EqualFunc(c.plan, m.GroupAssignment, func(a, b kmsg.SyncGroupRequestGroupAssignment) bool {
-				return a.MemberID == b.MemberID && bytes.Equal(a.MemberAssignment, b.MemberAssignment)
-			})
-		}
-	}
-	return false
 }
 
 // depart removes members that must be gone.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -42,9 +43,8 @@ type client struct {
 	generation int32
 	protocol   string
 	leads      bool
-	seenTopics int                                    // version of the metadata by which it assigned what it owns
-	plan       []kmsg.SyncGroupRequestGroupAssignment // what it assigned last
-	planTopics int                                    // by which it is assigning
+	seenTopics int // version of the metadata by which it assigned what it owns
+	planTopics int // by which it is assigning
 	owned      []topicPartition
 	ownedIn    int32 // the generation in which it was given them
 	position   map[topicPartition]position
@@ -230,7 +230,6 @@ func (c *client) joined(a answer) {
 			c.planTopics = c.w.topics.version
 			plan = c.sloppy(assign(c.protocol, r.Members, c.w.topics.all()))
 		}
-		c.plan = plan
 		c.think(func() { c.sendSync(plan) })
 	case codeMemberIDRequired:
 		c.member = r.MemberID
@@ -306,6 +305,7 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 	case 0:
 		if plan != nil {
 			c.seenTopics = c.planTopics
+			c.checkPlan(plan)
 		}
 		c.adopt(parseAssignment(r.MemberAssignment), a)
 	case codeRebalanceInProgress:
@@ -320,6 +320,19 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 		c.fatal(r.ErrorCode)
 	default:
 		c.w.violated("%s: SyncGroup is answered with %d", c.name, r.ErrorCode)
+	}
+}
+
+// checkPlan looks whether the group goes by what this leader has assigned. It may
+// not: the leader's assignment for a generation of the same number, which was lost,
+// came late and was taken for this one's.
+func (c *client) checkPlan(plan []kmsg.SyncGroupRequestGroupAssignment) {
+	for _, s := range c.w.lead.view(c.group.id).seats {
+		i := slices.IndexFunc(plan, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return a.MemberID == s.id })
+		if i >= 0 && !bytes.Equal(plan[i].MemberAssignment, s.assigned) {
+			c.w.strange[c.group.id] = true
+			c.w.count("late assignment of a lost generation")
+		}
 	}
 }
 
