@@ -327,7 +327,11 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 // not: the leader's assignment for a generation of the same number, which was lost,
 // came late and was taken for this one's.
 func (c *client) checkPlan(plan []kmsg.SyncGroupRequestGroupAssignment) {
-	for _, s := range c.w.lead.view(c.group.id).seats {
+	v := c.w.lead.views[c.group.id]
+	if v == nil {
+		return // Nobody has loaded the group yet.
+	}
+	for _, s := range v.seats {
 		i := slices.IndexFunc(plan, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return a.MemberID == s.id })
 		if i >= 0 && !bytes.Equal(plan[i].MemberAssignment, s.assigned) {
 			c.w.strange[c.group.id] = true

@@ -131,15 +131,23 @@ func (l *offsetsLog) store(c *coordinator, r stored) {
 	l.records = append(l.records, r)
 	l.said.records++
 	l.replica.Replay(r.replayed(w))
-	l.read(w.decode(r), e)
+	rec := w.decode(r)
+	l.read(rec, e)
 	e.durable++
 	c.durable++
+	// A step's records may be stored in parts, and the rest be lost.
+	if i := slices.Index(e.ended, groupOf(rec)); i >= 0 && !l.exists(e.ended[i]) {
+		l.ended[e.ended[i]]++
+		e.ended = slices.Delete(e.ended, i, i+1)
+	}
 	if e.durable == len(e.records) {
 		c.entries = c.entries[1:]
-		for _, id := range e.ended {
-			l.ended[id]++
-		}
 	}
+}
+
+// exists says whether a group has a record, or offsets.
+func (l *offsetsLog) exists(id string) bool {
+	return l.groups[id] != nil || len(l.offsets.of(id)) > 0
 }
 
 // read takes in what a record says.
