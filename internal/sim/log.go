@@ -248,8 +248,11 @@ func (w *world) loseTail() {
 	}
 	w.promises.forget(l, ended)
 	l.epoch++
+	for _, c := range w.alive {
+		c.void = true
+	}
 	if c := w.lead; !c.gone {
-		c.zombie, c.void = true, true
+		c.zombie = true
 		w.deposedAt = w.now
 		w.after(w.about(noticeLoss), func() {
 			if !c.gone {
