@@ -43,7 +43,8 @@ type Log interface {
 	// Append appends a batch and calls done, which must not block, when it is
 	// durable or has failed, with the offset of its first record.
 	Append(ctx context.Context, batch []byte, done func(base int64, err error))
-	// MaxBatch is how many bytes of records fit into one batch.
+	// MaxBatch is how many bytes of records fit into one batch. It is asked for
+	// once for each load: the setting is fixed for internal topics.
 	MaxBatch() int
 	// Start returns the first offset.
 	Start() int64

@@ -57,6 +57,7 @@ func (s *shard) replay() (machine.Core, error) {
 	if err := s.log.Reopen(s.ctx); err != nil {
 		return nil, err
 	}
+	s.maxBatch.Store(int64(s.log.MaxBatch()))
 	core := s.c.opts.Kind.New()
 	offset := s.log.Start()
 	for {

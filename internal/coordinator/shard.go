@@ -37,6 +37,7 @@ type shard struct {
 	cancel      context.CancelFunc
 	loaded      chan struct{}  // closed after the first load
 	background  sync.WaitGroup // loads, sends, tasks, and appends that begin
+	maxBatch    atomic.Int64   // of the log, as of the last load: to ask for it takes a lock
 	phase       atomic.Int32   // the pump's, for those who do not hold the lock
 
 	mu      sync.Mutex
@@ -89,7 +90,7 @@ func (s *shard) end() {
 
 // input returns what a step is given beside its event, all but the image.
 func (s *shard) input() machine.Input {
-	return machine.Input{Now: s.c.opts.Now(), MaxBatch: s.log.MaxBatch()}
+	return machine.Input{Now: s.c.opts.Now(), MaxBatch: int(s.maxBatch.Load())}
 }
 
 // lock takes the lock and adds the image. One that was taken before might be
