@@ -212,6 +212,16 @@ func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req k
 	return c.do(ctx, (*shards)[PartitionFor(groupID, int32(len(*shards)))], from, req)
 }
 
+// DoAt has a request handled that is about one partition of the core's topic, such
+// as a transaction marker.
+func (c *Coordinator) DoAt(ctx context.Context, partition int32, from Client, req kmsg.Request) kmsg.Response {
+	shards := c.shards.Load()
+	if shards == nil || partition < 0 || int(partition) >= len(*shards) {
+		return c.opts.Kind.Fail(req, kerr.NotCoordinator)
+	}
+	return c.do(ctx, (*shards)[partition], from, req)
+}
+
 // Fail is the answer that tells a client of an error that is not about its
 // request but about the coordinator.
 func (c *Coordinator) Fail(req kmsg.Request, err *kerr.Error) kmsg.Response {

@@ -43,7 +43,7 @@ func (s *shard) load(life uint64) bool {
 // begin begins a life of the shard with the core that was loaded.
 func (s *shard) begin(life uint64, core machine.Core) (begun bool) {
 	s.with(func(p *pump.Pump, in machine.Input) {
-		if begun = p.Begin(life, core, in); begun {
+		if begun = p.Begin(life, core, s.leaderEpoch, in); begun {
 			s.phase.Store(active)
 		}
 	})

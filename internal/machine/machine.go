@@ -114,7 +114,11 @@ type TopicsChanged struct {
 
 // Loaded says that all records have been replayed. Topics may have gone since
 // they were written: the core holds what it has against the image.
-type Loaded struct{}
+type Loaded struct {
+	// Epoch is the leader epoch of the shard's partition. It grows with each
+	// leader, and also when a store has lost the end of the log.
+	Epoch int32
+}
 
 // Appended says that a batch with a tag is durable, and where its first record
 // is.

@@ -131,7 +131,9 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 			p.deps.logger.Warn("producer state not saved; a restart will take longer", "topic", p.topic, "partition", p.index, "error", err)
 		}
 	}
-	p.producers.Note(b, now)
+	if _, err := p.producers.Note(b, now); err != nil {
+		return 0, nil, err
+	}
 	out.BaseOffset = at.BaseOffset
 	return at.LastOffset + 1, l, nil
 }

@@ -45,7 +45,7 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *pen
 	l, known, err := p.admit(ctx, b, f)
 	if err == nil && known == nil {
 		if f.producer >= 0 {
-			p.producers.Note(b, now)
+			_, _ = p.producers.Note(b, now) // It is no marker.
 			p.lastBatch(f).BaseOffset = unknownOffset
 		}
 		p.underWay = append(p.underWay, f)

@@ -19,6 +19,7 @@ func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) 
 		return nil, err
 	}
 	producers := store.NewProducerMap(list)
+	var aborted []store.Aborted
 	_, end := l.Bounds()
 	for offset < end {
 		recs, err := l.Read(ctx, store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: 1 << 20, MinOne: true})
@@ -39,10 +40,16 @@ func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) 
 				return nil, err
 			}
 			offset = batch.LastOffset() + 1
-			producers.Note(batch, batch.MaxTimestamp())
+			entry, err := producers.Note(batch, batch.MaxTimestamp())
+			if err != nil {
+				return nil, err
+			}
+			if entry != nil {
+				aborted = append(aborted, *entry)
+			}
 		}
 	}
-	return producers, nil
+	return producers, l.NoteAborted(ctx, aborted)
 }
 
 // checkSequence decides whether a batch of an idempotent producer comes next in

@@ -119,7 +119,7 @@ func (c *coordinator) load() {
 	w.tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
 	w.count("load")
 	c.loadViews()
-	if !c.shell.pump.Begin(c.life, &watched{c}, w.input()) {
+	if !c.shell.pump.Begin(c.life, &watched{c}, int32(c.epoch), w.input()) {
 		w.violated("the pump does not take the core that was loaded for it")
 	}
 	w.promises.checkLoaded(c)

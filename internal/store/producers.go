@@ -15,8 +15,23 @@ type Producer struct {
 	ID            int64
 	Epoch         int16
 	LastTimestamp int64
+	// CoordinatorEpoch is that of the last transaction marker, -1 if there was none.
+	CoordinatorEpoch int32
+	// TxnFirst is the first offset of the transaction that is open here, NoTxn if
+	// there is none.
+	TxnFirst int64
 	// Batches holds the last batches, oldest first, at most ProducerBatches.
 	Batches []ProducerBatch
+}
+
+// NoTxn stands for the first offset of a transaction where none is open.
+const NoTxn int64 = -1
+
+// Aborted is a transaction that was aborted in this log.
+type Aborted struct {
+	ProducerID  int64
+	FirstOffset int64 // of its records
+	LastOffset  int64 // of its marker
 }
 
 // ProducerBatch is one batch that a producer appended.
@@ -28,13 +43,22 @@ type ProducerBatch struct {
 	Timestamp    int64
 }
 
+// NewProducer returns a producer of which nothing is known.
+func NewProducer(id int64) *Producer {
+	return &Producer{ID: id, Epoch: -1, CoordinatorEpoch: -1, TxnFirst: NoTxn}
+}
+
 // Note takes in a batch that the producer appended at a time, in milliseconds.
-// A new epoch begins with nothing to compare a retry with.
+// A new epoch begins with nothing to compare a retry with. Batches with negative
+// sequences, as coordinators write them, are not remembered.
 func (p *Producer) Note(b record.Batch, now int64) {
-	if p.Epoch != b.ProducerEpoch() {
-		p.Batches = nil
+	p.enter(b, now)
+	if b.Transactional() && p.TxnFirst == NoTxn {
+		p.TxnFirst = b.BaseOffset()
 	}
-	p.ID, p.Epoch, p.LastTimestamp = b.ProducerID(), b.ProducerEpoch(), now
+	if b.BaseSequence() < 0 {
+		return
+	}
 	if len(p.Batches) == ProducerBatches {
 		copy(p.Batches, p.Batches[1:])
 		p.Batches = p.Batches[:ProducerBatches-1]
@@ -43,6 +67,25 @@ func (p *Producer) Note(b record.Batch, now int64) {
 		BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),
 		BaseOffset: b.BaseOffset(), LastOffset: b.LastOffset(), Timestamp: b.MaxTimestamp(),
 	})
+}
+
+// End takes in a transaction marker that was appended at a time, in milliseconds.
+// It returns the transaction that the marker aborted, nil if it aborted none.
+func (p *Producer) End(b record.Batch, m record.Marker, now int64) *Aborted {
+	p.enter(b, now)
+	first := p.TxnFirst
+	p.CoordinatorEpoch, p.TxnFirst = m.CoordinatorEpoch, NoTxn
+	if m.Commit || first == NoTxn {
+		return nil
+	}
+	return &Aborted{ProducerID: p.ID, FirstOffset: first, LastOffset: b.LastOffset()}
+}
+
+func (p *Producer) enter(b record.Batch, now int64) {
+	if p.Epoch != b.ProducerEpoch() {
+		p.Batches = nil
+	}
+	p.ID, p.Epoch, p.LastTimestamp = b.ProducerID(), b.ProducerEpoch(), now
 }
 
 // ProducerMap is the producers of a partition by their ids.
@@ -58,18 +101,31 @@ func NewProducerMap(list []Producer) ProducerMap {
 	return m
 }
 
-// Note takes in a batch that was appended at a time, in milliseconds. A batch
-// without producer, or with a transaction marker, has no sequence to remember.
-func (m ProducerMap) Note(b record.Batch, now int64) {
-	if b.ProducerID() < 0 || b.Control() {
-		return
+// Note takes in a batch that was appended at a time, in milliseconds, and returns
+// the transaction that it aborted, nil if it aborted none. A batch without
+// producer has nothing to remember.
+func (m ProducerMap) Note(b record.Batch, now int64) (*Aborted, error) {
+	if b.ProducerID() < 0 {
+		return nil, nil
+	}
+	var marker record.Marker
+	if b.Control() {
+		var ok bool
+		var err error
+		if marker, ok, err = b.Marker(); err != nil || !ok {
+			return nil, err
+		}
 	}
 	p := m[b.ProducerID()]
 	if p == nil {
-		p = &Producer{}
+		p = NewProducer(b.ProducerID())
 		m[b.ProducerID()] = p
 	}
+	if b.Control() {
+		return p.End(b, marker, now), nil
+	}
 	p.Note(b, now)
+	return nil, nil
 }
 
 // List returns copies of the producers in the order of their ids.

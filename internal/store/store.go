@@ -184,6 +184,17 @@ type Log interface {
 	// nextOffset. It is a hint: engines that know better ignore it.
 	SaveProducers(ctx context.Context, producers []Producer, nextOffset int64) error
 
+	// Aborted returns the aborted transactions that may have records from an
+	// offset on and below another: those whose first offset is below next and
+	// whose marker is at or above from, in the order of their first offsets.
+	Aborted(ctx context.Context, from, next int64) ([]Aborted, error)
+	// NoteAborted tells of transactions whose abort markers were just appended, or
+	// were found while the producer state was being completed, in the order of
+	// their markers. Engines that keep them atomically with the append ignore it;
+	// any other keeps them at the latest with the next snapshot of the producers,
+	// and forgets at Open what the snapshot does not cover, since it is told again.
+	NoteAborted(ctx context.Context, aborted []Aborted) error
+
 	// SetConfig changes the log's configuration.
 	SetConfig(cfg LogConfig)
 	// Close ends this handle cleanly.

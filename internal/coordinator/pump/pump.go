@@ -117,14 +117,14 @@ func (p *Pump) Drain() Out {
 	return out
 }
 
-// Begin begins a life with a core that has replayed the log, unless the life
-// that it was loaded for is over.
-func (p *Pump) Begin(life uint64, core machine.Core, in machine.Input) bool {
+// Begin begins a life with a core that has replayed the log of a leader epoch,
+// unless the life that it was loaded for is over.
+func (p *Pump) Begin(life uint64, core machine.Core, epoch int32, in machine.Input) bool {
 	if life != p.life || p.phase != loading {
 		return false
 	}
 	p.core, p.phase = core, active
-	p.step(in, machine.Loaded{})
+	p.step(in, machine.Loaded{Epoch: epoch})
 	for _, e := range p.later {
 		p.step(in, e)
 	}

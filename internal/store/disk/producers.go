@@ -181,6 +181,7 @@ func decodeProducers(b []byte) ([]store.Producer, error) {
 		p.ID = int64(binary.BigEndian.Uint64(body))
 		p.Epoch = int16(binary.BigEndian.Uint16(body[8:]))
 		p.LastTimestamp = int64(binary.BigEndian.Uint64(body[10:]))
+		p.CoordinatorEpoch, p.TxnFirst = -1, store.NoTxn
 		k := int(body[18])
 		body = body[producerSize:]
 		if len(body) < k*producerBatchSize {

@@ -101,6 +101,7 @@ type log struct {
 	producers     []store.Producer
 	producersNext int64
 	cleaned       store.Cleaned
+	aborted       []store.Aborted // in the order of their markers
 }
 
 func (l *log) close() {

@@ -111,7 +111,10 @@ func (l *log) producer(tx *transaction, id int64) store.Producer {
 			return p.Producer
 		}
 	}
-	return l.producers[id].Producer
+	if p, ok := l.producers[id]; ok {
+		return p.Producer
+	}
+	return *store.NewProducer(id)
 }
 
 // base chooses the offset for the next records. In the stream layout it is the

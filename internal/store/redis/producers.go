@@ -63,6 +63,7 @@ func parseProducer(id, text string) (p producer, err error) {
 		return p, bad
 	}
 	p.when, p.Epoch, p.LastTimestamp = n[0], int16(n[1]), n[2]
+	p.CoordinatorEpoch, p.TxnFirst = -1, store.NoTxn
 	for more {
 		var one string
 		one, rest, more = strings.Cut(rest, ";")

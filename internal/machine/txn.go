@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Self stands for this broker as the receiver of a send, whichever node id it has.
+const Self int32 = -2
+
+// TxnStart is the start of a transaction, in milliseconds, as brokers tell it to
+// each other in a tagged field of ours: in the coordinator's answer about a
+// partition, and in markers. Below version 2 of transactions (KIP-890) two
+// transactions of one producer may have the same epoch, and only their start tells
+// them apart.
+type TxnStart int64
+
+// NoTxnStart is the start of a transaction that nobody told.
+const NoTxnStart TxnStart = -1
+
+// startTag is the number of the tagged field. Kafka's own count up from zero.
+const startTag = 10_000
+
+// Set writes the start into the tagged fields of a message, in place of any that
+// is there.
+func (s TxnStart) Set(tags *kmsg.Tags) {
+	if s == NoTxnStart {
+		return
+	}
+	tags.Set(startTag, binary.BigEndian.AppendUint64(nil, uint64(s)))
+}
+
+// TxnStartOf reads what Set wrote; NoTxnStart if there is nothing.
+func TxnStartOf(tags *kmsg.Tags) TxnStart {
+	out := NoTxnStart
+	tags.Each(func(tag uint32, b []byte) {
+		if tag == startTag && len(b) == 8 {
+			out = TxnStart(binary.BigEndian.Uint64(b))
+		}
+	})
+	return out
+}
+
+// TxnStartAt is the start of a transaction that began at a time.
+func TxnStartAt(t time.Time) TxnStart { return TxnStart(t.UnixMilli()) }
