@@ -128,13 +128,7 @@ func (l offsetsLog) Append(ctx context.Context, batch []byte, done func(int64, e
 		done(-1, kerr.NotLeaderForPartition)
 		return
 	}
-	p.Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
-		if a.Err != nil {
-			done(-1, a.Err)
-			return
-		}
-		done(a.BaseOffset, nil)
-	})
+	p.AppendOwn(ctx, batch, done)
 }
 
 // MaxBatch implements coordinator.Log.

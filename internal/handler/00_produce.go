@@ -130,7 +130,7 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 		refuse(err, "")
 		return
 	}
-	part.Append(ctx, records, p.acks, report)
+	part.Append(ctx, records, partition.Produce{Acks: p.acks, Version: p.Version}, report)
 }
 
 // checkBatch checks what depends on the request: that there is exactly one

@@ -87,7 +87,7 @@ type memLog struct {
 }
 
 func (l memLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
-	l.get(metadata.OffsetsTopic, l.index).Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
+	l.get(metadata.OffsetsTopic, l.index).Append(ctx, batch, partition.Produce{Acks: partition.AcksAll}, func(a partition.Appended) {
 		if a.Err != nil {
 			done(-1, a.Err)
 			return

@@ -130,7 +130,7 @@ func TestRetentionAndCompactionLeaveWhatIsAboveTheHighWatermarkAlone(t *testing.
 	s := &heldFlushes{Store: mem.New()}
 	r := newRig(t, s, map[string]string{"cleanup.policy": "compact,delete", "retention.ms": "60000", "min.cleanable.dirty.ratio": "0"})
 	for range 2 {
-		r.part().Append(t.Context(), r.batch(plain, 1, "same key"), AcksAll, func(Appended) {})
+		r.part().Append(t.Context(), r.batch(plain, 1, "same key"), Produce{Acks: AcksAll}, func(Appended) {})
 	}
 	size := r.part().Size()
 	s.held[0](nil)
@@ -147,7 +147,7 @@ func TestRetentionAndCompactionLeaveWhatIsAboveTheHighWatermarkAlone(t *testing.
 		t.Errorf("log starts at %d, the high watermark is 1", start)
 	}
 	r.now = r.now.Add(-time.Hour)
-	r.part().Append(t.Context(), r.batch(plain, 1, "same key"), AcksAll, func(Appended) {})
+	r.part().Append(t.Context(), r.batch(plain, 1, "same key"), Produce{Acks: AcksAll}, func(Appended) {})
 	for _, done := range s.held[1:] {
 		done(nil)
 	}
