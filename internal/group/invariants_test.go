@@ -62,7 +62,7 @@ func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
 
 // A digest that is always the same would too.
 func TestDigestDependsOnAllHardState(t *testing.T) {
-	at := func(o offset) machine.Record { return &OffsetRecord{"g", "t", 1, &o} }
+	at := func(o offset) machine.Record { return &OffsetRecord{Group: "g", Topic: "t", Partition: 1, Value: &o} }
 	seen := map[uint64]int{}
 	for i, log := range [][]machine.Record{
 		nil,
@@ -72,9 +72,9 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{at(offset{at: 5, epoch: -1, expire: -1, commit: 1})},
 		{at(offset{at: 5, epoch: -1, expire: 1})},
 		{at(offset{at: 5, epoch: -1, expire: -1, metadata: "x"})},
-		{&OffsetRecord{"h", "t", 1, &offset{at: 5, epoch: -1, expire: -1}}},
-		{&OffsetRecord{"g", "u", 1, &offset{at: 5, epoch: -1, expire: -1}}},
-		{&OffsetRecord{"g", "t", 2, &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{Group: "h", Topic: "t", Partition: 1, Value: &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{Group: "g", Topic: "t", Partition: 2, Value: &offset{at: 5, epoch: -1, expire: -1}}},
 		{emptyGroup("g")},
 		{emptyGroup("g"), at(offset{at: 5, epoch: -1, expire: -1})},
 		{emptyGroup("g"), emptyGroup("h")},
@@ -86,7 +86,7 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},
 	} {
-		d := replayed(log, DefaultConfig()).Digest()
+		d := replayed(plain(log...), DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {
 			t.Errorf("logs %d and %d have the same digest", before, i)
 		}

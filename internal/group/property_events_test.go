@@ -284,7 +284,7 @@ func (w *world) crash(t *rapid.T) {
 		t.Skip("not now")
 	}
 	if rapid.Bool().Draw(t, "compacted") {
-		w.log = compacted(w.log, rapid.Bool().Draw(t, "with tombstones"))
+		w.log = compacted(w.log, rapid.IntRange(0, len(w.log)).Draw(t, "up to"), rapid.Bool().Draw(t, "with tombstones"))
 	}
 	w.load(t)
 }
