@@ -82,6 +82,9 @@ func (s *scenario) markerWhileLoading(d *datadriven.TestData) {
 func (s *scenario) answer(d *datadriven.TestData) {
 	a := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}
 	i := a.number("question", 0)
+	if i >= len(s.sends) {
+		d.Fatalf(s.t, "nobody was asked")
+	}
 	q := s.sends[i]
 	s.sends = append(s.sends[:i:i], s.sends[i+1:]...)
 	if d.HasArg("lost") {
