@@ -21,12 +21,12 @@ func imageOf(topics map[string]byte) *metadata.Image {
 	return edit.Image()
 }
 
-// committedTo lists the topics that groups have committed offsets of, under no
+// committedTo lists the topics that groups have offsets of, under no
 // particular id.
 func (s *Shard) committedTo() map[string]byte {
 	out := map[string]byte{}
 	for _, g := range s.groups {
-		for topic := range g.offsets {
+		for _, topic := range g.topics() {
 			out[topic] = 0
 		}
 	}
