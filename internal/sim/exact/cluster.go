@@ -166,7 +166,7 @@ func (w *world) compactSome() {
 	tp := all[w.rand.IntN(len(all))]
 	b := w.brokers[leaderOf(w.image(), tp)]
 	l := w.store.log(tp)
-	if !metadata.IsInternal(tp.Topic) || !b.up || l.owner == nil {
+	if tp.Topic != stateTopic || !b.up || l.owner == nil {
 		return
 	}
 	before := len(l.raw)

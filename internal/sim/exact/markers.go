@@ -37,6 +37,9 @@ func (b *broker) markers(m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
 				b.w.count("marker received")
 				b.marker(m.Version, mk, store.TopicPartition{Topic: t.Topic, Partition: n}, func(code int16) {
 					rp.ErrorCode = code
+					if code == 0 {
+						b.w.model.acknowledged(store.TopicPartition{Topic: t.Topic, Partition: n}, mk)
+					}
 					b.w.tracef("broker %d: marker of %d/%d on %s-%d, commit %v, coordinator epoch %d: %d", b.id, mk.ProducerID, mk.ProducerEpoch, t.Topic, n, mk.Committed, mk.CoordinatorEpoch, code)
 					done()
 				})

@@ -3,6 +3,7 @@ package exact
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/machine"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -45,6 +46,7 @@ type transaction struct {
 	commit  bool
 	markers int16                         // epoch of its markers
 	closed  map[store.TopicPartition]bool // where it has a marker
+	told    map[store.TopicPartition]bool // where its marker was acknowledged
 	ended   bool
 }
 
@@ -157,7 +159,7 @@ func (m *model) checkData(l *simLog, e *entry) {
 		m.w.violated("%v: data of %d/%d, which has no transaction: %v", l.tp, pid, epoch, t)
 	case !t.parts[l.tp]:
 		m.w.violated("%v: data of %v, to which the partition was not added", l.tp, t)
-	case t.closed[l.tp]:
+	case t.closed[l.tp] || t.told[l.tp]:
 		m.w.violated("%v: data of %v after its marker", l.tp, t)
 	}
 	if o := p.open[pid]; o != nil && o.t != t {
@@ -195,6 +197,25 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 	}
 	if !known {
 		m.w.violated("%v: a marker of %d/%d, commit %v, of no transaction", l.tp, pid, epoch, e.marker.Commit)
+	}
+}
+
+// acknowledged is told that a leader says that a marker is written. It may have
+// found that there is no need, but then nothing of the transaction is open, nor
+// will be.
+func (m *model) acknowledged(tp store.TopicPartition, mk *kmsg.WriteTxnMarkersRequestMarker) {
+	start := int64(machine.TxnStartOf(&mk.UnknownTags))
+	for _, t := range m.id(m.owners[mk.ProducerID]).all {
+		if t.pid != mk.ProducerID || t.start != start || t.markers != mk.ProducerEpoch || !t.decided || t.commit != mk.Committed || !t.parts[tp] {
+			continue
+		}
+		if o := m.part(tp).open[t.pid]; o != nil && o.t == t {
+			m.w.violated("%v: a marker of %v is acknowledged, but it is open", tp, t)
+		}
+		if !t.closed[tp] && !t.told[tp] {
+			m.w.count("marker left unwritten")
+		}
+		t.told[tp] = true
 	}
 }
 

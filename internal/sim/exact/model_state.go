@@ -122,7 +122,7 @@ func (m *model) transition(id string, s *idState, v *kmsg.TxnMetadataValue) {
 func (s *idState) begin(id string, v *kmsg.TxnMetadataValue) {
 	s.cur = &transaction{
 		number: len(s.all), id: id, pid: v.ProducerID, epoch: v.ProducerEpoch, start: v.StartTimestamp,
-		parts: map[store.TopicPartition]bool{}, closed: map[store.TopicPartition]bool{},
+		parts: map[store.TopicPartition]bool{}, closed: map[store.TopicPartition]bool{}, told: map[store.TopicPartition]bool{},
 	}
 	s.all = append(s.all, s.cur)
 }
@@ -169,8 +169,8 @@ func (m *model) complete(t *transaction) {
 		if o := m.part(tp).open[t.pid]; o != nil {
 			m.w.violated("%v is complete, but open in %v", t, tp)
 		}
-		if !t.closed[tp] {
-			m.w.violated("%v is complete without a marker in %v", t, tp)
+		if !t.told[tp] {
+			m.w.violated("%v is complete without an acknowledged marker in %v", t, tp)
 		}
 	}
 	t.ended = true

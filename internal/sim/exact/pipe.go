@@ -50,6 +50,7 @@ func (h *pipe) arrive(ctx context.Context, b []byte) (at store.Appended, err err
 		return h.store(ctx, b)
 	}
 	w.count("append failed")
+	w.tracef("%s-%d: an append fails", l.tp.Topic, l.tp.Partition)
 	h.failed = true
 	switch w.rand.IntN(3) {
 	case 0:
@@ -106,6 +107,7 @@ func (h *pipe) Flush(done func(error)) {
 		h.b.do(h.life, func() {
 			if w.chance(w.faults().appendFails) {
 				w.count("not replicated")
+				w.tracef("%s-%d: not replicated", h.log.tp.Topic, h.log.tp.Partition)
 				done(store.ErrNotReplicated)
 				return
 			}

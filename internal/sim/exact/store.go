@@ -143,6 +143,7 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 		return nil, err
 	}
 	h := &handle{Log: inner, log: l, b: s.b, life: s.life}
+	s.w.tracef("%s-%d: opened by broker %d under epoch %d, ends at %d", tp.Topic, tp.Partition, s.b.id, epoch, l.end())
 	l.owner = h
 	if s.w.plan.pipelined {
 		return &pipe{handle: h}, nil
