@@ -36,7 +36,7 @@ func (b *broker) name() string { return fmt.Sprintf("broker %d", b.id) }
 func (b *broker) do(life int, run func()) {
 	switch {
 	case b.life != life || !b.up:
-	case b.w.now < b.frozenUntil && !b.w.calm:
+	case b.w.now < b.frozenUntil:
 		b.w.at(b.frozenUntil, func() { b.do(life, run) })
 	default:
 		run()

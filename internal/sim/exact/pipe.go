@@ -31,7 +31,12 @@ func (h *pipe) Begin(ctx context.Context, batch []byte, done func(store.Appended
 			w.count("append answered late")
 			h.ends += w.between(0, 500*time.Millisecond)
 		}
-		w.at(h.ends, func() { h.b.do(h.life, func() { done(at, err) }) })
+		w.at(h.ends, func() {
+			h.b.do(h.life, func() {
+				w.tracef("%s-%d: append at %d has ended: %v", h.log.tp.Topic, h.log.tp.Partition, at.BaseOffset, err)
+				done(at, err)
+			})
+		})
 	})
 }
 

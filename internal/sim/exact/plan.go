@@ -18,6 +18,7 @@ type plan struct {
 	delay     time.Duration // of a message, on average
 	append    time.Duration // of an append or a sync, on average
 	input     time.Duration // from one input record to the next
+	sweep     time.Duration // how often coordinators look for transactions that take too long
 	faults    faults
 }
 
@@ -51,6 +52,7 @@ func newPlan(r *rand.Rand) plan {
 		delay:  uniform(r, time.Millisecond, 30*time.Millisecond),
 		append: uniform(r, time.Millisecond, 20*time.Millisecond),
 		input:  uniform(r, 100*time.Millisecond, time.Second),
+		sweep:  uniform(r, time.Second, 10*time.Second),
 	}
 	for range 1 + r.IntN(4) {
 		p.copiers = append(p.copiers, copierPlan{

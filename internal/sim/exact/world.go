@@ -50,13 +50,13 @@ func newWorld(seed uint64, tr *trace) *world {
 	w.model = newModel(w)
 	w.store = newSimStore(w)
 	w.firstImage()
+	w.prefill()
 	for i := range brokerCount {
 		w.brokers = append(w.brokers, &broker{w: w, id: int32(i)})
 	}
 	for _, b := range w.brokers {
 		b.boot()
 	}
-	w.prefill()
 	w.addClients()
 	w.planFaults()
 	return w
