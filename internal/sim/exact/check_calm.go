@@ -118,4 +118,3 @@ func (w *world) describe(c *copier, atRest bool) {
 		}
 	})
 }
-
