@@ -38,8 +38,6 @@ func TestABatchThatOvertookOneWhileTheLogWasNotOpenIsSentAgain(t *testing.T) {
 		r.wantAppend(r.batch(producerAt{7, 0, 0}, 1), 0)
 		r.wantAppend(r.batch(producerAt{8, 0, 0}, 1), 1)
 		r.now = r.now.Add(time.Hour)
-		r = &rig{Manager: r.Manager, t: t, now: r.now, image: r.image}
-		r.deps.now = func() time.Time { return r.now }
 		if err := r.part().Reopen(t.Context()); err != nil {
 			t.Fatal(err)
 		}
