@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -109,7 +110,14 @@ func TestRetentionRunsOverThePartitions(t *testing.T) {
 // heldFlushes is a store whose logs are not durable until the test says so.
 type heldFlushes struct {
 	store.Store
+	mu   sync.Mutex
 	held []func(error)
+}
+
+func (h *heldFlushes) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.held)
 }
 
 func (h *heldFlushes) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
@@ -122,7 +130,11 @@ type heldLog struct {
 	h *heldFlushes
 }
 
-func (l heldLog) Flush(done func(error)) { l.h.held = append(l.h.held, done) }
+func (l heldLog) Flush(done func(error)) {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	l.h.held = append(l.h.held, done)
+}
 
 // What is not below the high watermark may yet vanish, so nothing may be dropped
 // because of it, nor may it be dropped itself.

@@ -41,7 +41,9 @@ type question struct {
 	guard   *guard
 	began   time.Time
 	waiting []*parked // in the order in which they came
-	start   int64     // what the coordinator answered
+	// Once the coordinator has answered that the transaction is there:
+	answered bool
+	start    int64
 }
 
 // guard notices whether the transaction that a coordinator is asked about ends
@@ -87,6 +89,10 @@ func (q *question) verdict() *kerr.Error {
 	return nil
 }
 
+// stale says whether the answer is of no use to another batch. The question may
+// still be there because those that waited are being appended.
+func (q *question) stale() bool { return q.guard.ended || q.answered && q.verdict() != nil }
+
 func (t *terms) start() int64 {
 	if t.asked == nil {
 		return NoStart
@@ -103,7 +109,11 @@ func (qs *questions) add(key questionKey, now time.Time) *question {
 	return q
 }
 
-func (qs *questions) remove(q *question) { delete(qs.asked, q.key) }
+func (qs *questions) remove(q *question) {
+	if qs.asked[q.key] == q {
+		delete(qs.asked, q.key)
+	}
+}
 
 // lose notes that the log was opened again.
 func (qs *questions) lose() {

@@ -86,7 +86,9 @@ func (p *Partition) park(ctx context.Context, b record.Batch, now int64, how Pro
 		}
 	}
 	key := questionKey{b.ProducerID(), b.ProducerEpoch(), how.TransactionalID, r.adds}
-	q = p.questions.asked[key]
+	if q = p.questions.asked[key]; q != nil && q.stale() {
+		q = nil
+	}
 	if q == nil && !p.mustAsk(b) {
 		return nil, false, nil
 	}
@@ -157,7 +159,7 @@ func (p *Partition) answered(q *question, a TxnAnswer) {
 func (p *Partition) release(q *question, start int64) {
 	for {
 		p.mu.Lock()
-		q.start = start
+		q.answered, q.start = true, start
 		if len(q.waiting) == 0 {
 			p.questions.remove(q)
 			p.mu.Unlock()
