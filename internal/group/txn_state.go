@@ -119,7 +119,7 @@ func (t *txns) idle() (out []*producer) {
 
 // topics lists the topics that a group has offsets of, committed or not.
 func (g *group) topics() []string {
-	out := slices.Collect(maps.Keys(g.offsets))
+	out := slices.Sorted(maps.Keys(g.offsets))
 	for _, tp := range g.waiting() {
 		out = append(out, tp.topic)
 	}
