@@ -81,16 +81,22 @@ func (l *log) noteProducers(v view, from, next int64, into store.ProducerMap) (e
 	if err != nil {
 		return 0, err
 	}
-	err = eachHeader(f, pos, v.size, func(_ int64, h record.Batch) error {
+	err = eachHeader(f, pos, v.size, func(pos int64, h record.Batch) error {
 		if l.halting.Load() > 0 {
 			return store.ErrClosed
 		}
 		if h.BaseOffset() >= next {
 			return errStop
 		}
-		into.Note(h, h.MaxTimestamp())
 		end = h.LastOffset() + 1
-		return nil
+		if h.Control() {
+			// What a marker says is not in its header.
+			if h, err = readBatch(f, pos, h); err != nil {
+				return err
+			}
+		}
+		_, err := into.Note(h, h.MaxTimestamp())
+		return err
 	})
 	return end, err
 }
