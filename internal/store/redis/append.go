@@ -14,9 +14,9 @@ type pending struct {
 	batch record.Batch // our copy
 	// marker is what a control batch holds, nil if it ends no transaction.
 	marker *record.Marker
-	words []string     // in the stream layout: the entries one after the other …
-	ends  []int        // … and where each ends
-	bytes int64
+	words  []string // in the stream layout: the entries one after the other …
+	ends   []int    // … and where each ends
+	bytes  int64
 	// largest is the size of the largest entry, latest the largest timestamp.
 	largest int64
 	latest  int64
