@@ -72,10 +72,11 @@ func (w *world) unstable(tp store.TopicPartition) string {
 
 // finish checks what came of it all.
 func (w *world) finish() {
+	w.over = true
 	for _, c := range w.copiers {
 		c.last().dead = true
 	}
-	w.runUntil(w.now + 15*time.Second)
+	w.runUntil(w.now + peerTimeout + time.Second)
 	for _, c := range w.copiers {
 		if w.model.groups.pendingNow(offsetKey{c.group, inputTopic, int32(c.n)}) {
 			w.violated("an offset of %s is pending in the end", c.group)

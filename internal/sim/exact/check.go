@@ -158,6 +158,9 @@ func (m *model) fetched(b *broker, f fetch, got partition.Fetched, bytes []byte)
 // stable computes the last stable offset, and the aborted transactions in the
 // order of their first offsets, from a log's batches.
 func (l *simLog) stable(hw int64) (int64, []store.Aborted) {
+	if s := &l.last; s.hw == hw && s.cuts == l.cuts && s.batches == len(l.raw) {
+		return s.stable, slices.Clone(s.aborted)
+	}
 	firsts := map[int64]int64{}
 	var aborted []store.Aborted
 	for _, e := range l.raw {
@@ -178,5 +181,14 @@ func (l *simLog) stable(hw int64) (int64, []store.Aborted) {
 		out = min(out, first)
 	}
 	slices.SortFunc(aborted, func(a, b store.Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
-	return out, aborted
+	l.last = lastStable{hw: hw, cuts: l.cuts, batches: len(l.raw), stable: out, aborted: aborted}
+	return out, slices.Clone(aborted)
+}
+
+// lastStable is the last result, which readers who find nothing new ask for again
+// and again.
+type lastStable struct {
+	hw, stable    int64
+	cuts, batches int
+	aborted       []store.Aborted
 }

@@ -101,6 +101,9 @@ func (c *copier) disturb() {
 
 // watch starts an instance where the last has ended.
 func (c *copier) watch() {
+	if c.w.over {
+		return
+	}
 	if c.last().dead {
 		c.start()
 	}

@@ -147,13 +147,17 @@ func (x *instance) begin() {
 		x.later(x.begin)
 		return
 	}
-	x.a = &attempt{number: len(w.attempts), c: x.c, from: x.pos, to: x.pos + min(left, 1+w.rand.Int64N(5))}
+	most := int64(5)
+	if w.calm {
+		most = 50 // The rest, quickly.
+	}
+	x.a = &attempt{number: len(w.attempts), c: x.c, from: x.pos, to: x.pos + min(left, 1+w.rand.Int64N(most))}
 	w.attempts = append(w.attempts, x.a)
 	x.unsure, x.sent, x.busy, x.todo = false, false, true, nil
 	for i := x.a.from; i < x.a.to; {
 		p := w.rand.Int32N(w.plan.outputs)
 		var recs []record.Record
-		for n := 1 + w.rand.IntN(2); n > 0 && i < x.a.to; n-- {
+		for n := 1 + w.rand.Int64N(max(2, most/3)); n > 0 && i < x.a.to; n-- {
 			key := strconv.Itoa(x.c.n) + "/" + strconv.FormatInt(i, 10)
 			x.a.keys = append(x.a.keys, key)
 			recs = append(recs, record.Record{

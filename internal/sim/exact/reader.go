@@ -34,11 +34,16 @@ func (r *reader) read() {
 	w, tp := r.w, outputAt(r.partition)
 	f := fetch{tp, partition.Fetch{Offset: r.offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 50 + w.rand.IntN(1000), MinOne: true, Committed: r.committed}}
 	w.send(message{from: "reader", to: leaderOf(w.someImage(), tp), body: f, timeout: time.Second, ordered: true}, func(answer any) {
+		pause := w.between(10*time.Millisecond, time.Second)
 		if got, ok := answer.(fetched); ok && got.Err == nil {
 			r.take(got)
+			if len(got.bytes) > 0 {
+				pause /= 10
+			}
 		}
-		pause := w.between(10*time.Millisecond, 400*time.Millisecond)
-		w.after(pause, r.read)
+		if !w.over {
+			w.after(pause, r.read)
+		}
 	})
 }
 

@@ -39,6 +39,7 @@ type simLog struct {
 	packed  bool // it was compacted, and so cannot lose anything any more
 
 	producers store.ProducerMap // of a pipelined log
+	last      lastStable
 }
 
 // entry is a batch in a log, as it was appended.

@@ -19,7 +19,7 @@ type world struct {
 	queue queue
 	plan  plan
 	calm  bool // nothing goes wrong any more
-	lost  bool // a log has lost its tail: what depends on it is not checked
+	over  bool // all has come to rest
 
 	defaults *config.Broker
 	images   []*metadata.Image // all there ever were; the last is true
