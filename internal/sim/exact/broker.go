@@ -3,6 +3,7 @@ package exact
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -25,6 +26,7 @@ type broker struct {
 	frozenUntil time.Duration
 	version     int // of the image that it knows
 	image       *metadata.Image
+	applied     *metadata.Image // as far as the manager knows it
 	manager     *partition.Manager
 	shells      map[store.TopicPartition]*shell
 }
@@ -47,7 +49,7 @@ func (b *broker) do(life int, run func()) {
 func (b *broker) boot() {
 	w := b.w
 	b.up = true
-	b.version, b.image = -1, metadata.NewImage(w.defaults)
+	b.version, b.applied = -1, metadata.NewImage(w.defaults)
 	b.shells = map[store.TopicPartition]*shell{}
 	life := b.life
 	b.manager = partition.NewManager(partition.Options{
@@ -63,9 +65,8 @@ func (b *broker) learn(version int) {
 	if version <= b.version {
 		return
 	}
-	before, after := b.image, b.w.images[version]
-	b.version, b.image = version, after
-	b.open(before)
+	b.version, b.image = version, b.w.images[version]
+	b.open()
 	b.lead()
 	for _, tp := range b.w.partitions() {
 		if s := b.shells[tp]; s != nil {
@@ -76,23 +77,61 @@ func (b *broker) learn(version int) {
 
 // open opens and closes partitions by the image. What could not be opened is
 // tried again.
-func (b *broker) open(before *metadata.Image) {
-	if err := b.manager.Apply(context.Background(), before, b.image, topicNames); err != nil {
-		b.w.violated("broker %d: %v", b.id, err)
+func (b *broker) open() {
+	missing := false
+	for _, name := range topicNames {
+		missing = b.openTopic(name) || missing
 	}
-	for _, tp := range b.w.partitions() {
-		if leaderOf(b.image, tp) == b.id && b.manager.Get(tp.Topic, tp.Partition) == nil {
-			life, version := b.life, b.version
-			b.w.after(300*time.Millisecond, func() {
-				b.do(life, func() {
-					if b.version == version {
-						b.open(b.image)
-					}
-				})
-			})
-			return
+	if !missing {
+		return
+	}
+	life, version := b.life, b.version
+	b.w.after(300*time.Millisecond, func() {
+		b.do(life, func() {
+			if b.version == version {
+				b.open()
+			}
+		})
+	})
+}
+
+// openTopic opens what is to be opened of a topic, and says whether something could
+// not be. The manager opens several partitions at the same time, in no certain
+// order: so it is told of one after the other.
+func (b *broker) openTopic(name string) (missing bool) {
+	want := b.image.Topic(name)
+	t := *want
+	t.Partitions = slices.Clone(want.Partitions)
+	var todo []int32
+	for i, led := range want.Partitions {
+		if p := b.manager.Get(name, int32(i)); led.Leader == b.id && (p == nil || p.LeaderEpoch() != led.LeaderEpoch) {
+			todo = append(todo, int32(i))
+			t.Partitions[i].Leader = metadata.NoBroker
 		}
 	}
+	b.apply(t)
+	for _, i := range todo {
+		t.Partitions = slices.Clone(t.Partitions)
+		t.Partitions[i] = want.Partitions[i]
+		b.apply(t)
+		missing = missing || b.manager.Get(name, i) == nil
+	}
+	return missing
+}
+
+// apply has the manager do what one topic demands.
+func (b *broker) apply(t metadata.Topic) {
+	edit := b.applied.Edit()
+	edit.PutTopic(t)
+	after := edit.Image()
+	err := b.manager.Apply(context.Background(), b.applied, after, []string{t.Name})
+	if v := b.w.store.found; v != nil {
+		panic(*v)
+	}
+	if err != nil {
+		b.w.violated("broker %d: %v", b.id, err)
+	}
+	b.applied = after
 }
 
 // lead begins and ends shards by the image.

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -37,7 +38,8 @@ func (b *broker) markers(m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
 				b.w.count("marker received")
 				b.marker(m.Version, mk, store.TopicPartition{Topic: t.Topic, Partition: n}, func(code int16) {
 					rp.ErrorCode = code
-					if code == 0 {
+					b.w.count(fmt.Sprintf("marker answered by %d", code))
+					if code == 0 || code == kerr.InvalidProducerEpoch.Code {
 						b.w.model.acknowledged(store.TopicPartition{Topic: t.Topic, Partition: n}, mk)
 					}
 					b.w.tracef("broker %d: marker of %d/%d on %s-%d, commit %v, coordinator epoch %d: %d", b.id, mk.ProducerID, mk.ProducerEpoch, t.Topic, n, mk.Committed, mk.CoordinatorEpoch, code)

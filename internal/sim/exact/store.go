@@ -18,6 +18,8 @@ type simStore struct {
 	logs map[store.TopicPartition]*simLog
 	// atOnce makes syncs end at once, for a caller that waits for one.
 	atOnce bool
+	// found is a rule that was found broken on a goroutine of a manager.
+	found *violation
 }
 
 func newSimStore(w *world) *simStore {
@@ -128,7 +130,16 @@ type nodeStore struct {
 var _ store.Shared = nodeStore{}
 
 // Open implements store.Store.
-func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
+func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (log store.Log, err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case violation:
+			s.found, log, err = &v, nil, store.ErrUnavailable
+		default:
+			panic(v)
+		}
+	}()
 	l := s.log(tp)
 	if epoch < l.epoch {
 		return nil, &store.FencedError{Epoch: l.epoch}
