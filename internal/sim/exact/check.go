@@ -25,7 +25,12 @@ func (m *model) answered(s *shell, c *call, resp kmsg.Response) {
 			if req.ProducerID < 0 {
 				source = fmt.Sprintf("Init %d at %s", m.w.ids, m.w.now)
 			}
+			s := m.id(*req.TransactionalID)
+			s.check(m.w, "Init", pair{req.ProducerID, req.ProducerEpoch})
 			m.give(*req.TransactionalID, pair{r.ProducerID, r.ProducerEpoch}, source)
+			if req.ProducerID < 0 {
+				s.fence = s.order[pair{r.ProducerID, r.ProducerEpoch}]
+			}
 			m.fences[r.ProducerID] = max(m.fences[r.ProducerID], r.ProducerEpoch)
 		}
 	case *kmsg.EndTxnResponse:
@@ -56,8 +61,18 @@ func (m *model) give(id string, p pair, source string) {
 		w.violated("%s is given %d/%d by %s, after epoch %d", id, p.id, p.epoch, source, m.fences[p.id])
 	}
 	m.given[p] = source
+	if s := m.id(id); s.order[p] == 0 {
+		s.order[p] = len(s.order) + 1
+	}
 	if !m.id(id).pairs[p] {
 		w.violated("%s is given %d/%d by %s, which is not durable", id, p.id, p.epoch, source)
+	}
+}
+
+// check: an instance that another has replaced achieves nothing any more.
+func (s *idState) check(w *world, what string, p pair) {
+	if n, ok := s.order[p]; ok && n < s.fence {
+		w.violated("%s of %d/%d succeeds, though another instance has replaced it", what, p.id, p.epoch)
 	}
 }
 
@@ -65,6 +80,7 @@ func (m *model) give(id string, p pair, source string) {
 // so.
 func (m *model) ended(req *kmsg.EndTxnRequest, r *kmsg.EndTxnResponse) {
 	s := m.id(req.TransactionalID)
+	s.check(m.w, "EndTxn", pair{req.ProducerID, req.ProducerEpoch})
 	var t *transaction
 	for _, x := range s.all {
 		if x.pid == req.ProducerID && x.epoch == req.ProducerEpoch {

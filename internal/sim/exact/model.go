@@ -32,6 +32,8 @@ type idState struct {
 	cur   *transaction
 	all   []*transaction
 	pairs map[pair]bool // that were durable at some time
+	order map[pair]int  // in which pairs were given to clients
+	fence int           // pairs below are of instances that another has replaced
 }
 
 // transaction is one, as its coordinator's log has it.
@@ -74,7 +76,7 @@ func newModel(w *world) *model {
 func (m *model) id(id string) *idState {
 	s := m.ids[id]
 	if s == nil {
-		s = &idState{pairs: map[pair]bool{}}
+		s = &idState{pairs: map[pair]bool{}, order: map[pair]int{}}
 		m.ids[id] = s
 	}
 	return s
