@@ -93,7 +93,7 @@ func (s *pipe) opens(r *txnRig, at producerAt, offset int64) {
 	before := len(r.part().underWay)
 	r.part().mu.Unlock()
 	c := r.begin(r.txnBatch(at, 1), oldTxn)
-	r.begun(before+1)
+	r.begun(before + 1)
 	s.next(false)
 	if a := await(r.t, c); a.Err != nil || a.BaseOffset != offset {
 		r.t.Fatalf("%+v", a)
@@ -170,7 +170,9 @@ func TestAMarkerBehindTheFirstBatch(t *testing.T) {
 		t.Errorf("the second transaction is taken for the first: %+v", x)
 	}
 	s.next(false)
-	await(t, done)
+	if err := await(t, done); err != nil {
+		t.Error(err)
+	}
 	r.wantStable(3)
 	s.next(false)
 	if a := await(t, second); a.Err != nil || a.BaseOffset != 3 {
