@@ -30,8 +30,8 @@ type stable struct {
 	// that is not decides nothing: readers would be shown an outcome that a loss
 	// of power takes back.
 	durable int64
-	// loaded is where the log ended when the transactions were loaded from it. They
-	// say nothing of how it was before that.
+	// loaded is where the log ended when the transactions were loaded from it. Which
+	// of their markers are safe is not known before all of it is.
 	loaded int64
 }
 
@@ -64,16 +64,17 @@ func (s *stable) add(t *txn) {
 	s.open[t.producer] = t
 }
 
-// end notes a transaction's marker, and says whether there was a transaction.
-func (s *stable) end(producer, marker int64) bool {
+// end notes a producer's marker, and returns the transaction that it ends, nil if
+// there is none.
+func (s *stable) end(producer, marker int64) *txn {
 	t := s.open[producer]
 	if t == nil {
-		return false
+		return nil
 	}
 	delete(s.open, producer)
 	t.last = marker
 	s.ending = append(s.ending, t)
-	return true
+	return t
 }
 
 // offset returns the last stable offset for a high watermark.
@@ -122,7 +123,7 @@ func (p *Partition) raiseTo(l *openLog, end int64, durable bool) (more, stabler 
 		hw = end
 		p.highWatermark.Store(hw) // Before the last stable offset, which is never above it.
 	}
-	if !more && !safer || hw < p.stable.loaded {
+	if !more && !safer || p.stable.durable < p.stable.loaded {
 		return more, false
 	}
 	// It never goes back: a transaction that begins is above the high watermark.
