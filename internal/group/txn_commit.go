@@ -74,7 +74,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 		resp.Topics = append(resp.Topics, out)
 	}
 	x.appendOpen(batch)
-	if p := x.txns.producers[m.ProducerID]; p != nil && p.open != nil {
+	if p := x.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
 		p.open.id = m.TransactionalID
 	}
 	x.reply(r.ID, resp)

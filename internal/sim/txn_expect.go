@@ -277,7 +277,7 @@ func (st *stepped) fencedInTxn() (out []stale) {
 		return nil
 	}
 	m, ok := st.why.request.msg.(*kmsg.TxnOffsetCommitRequest)
-	if ok && m.Group == st.v.id && slices.Contains(st.wants.codes, kerr.FencedInstanceID.Code) {
+	if ok && m.Group == st.v.id && m.MemberID != "" && slices.Contains(st.wants.codes, kerr.FencedInstanceID.Code) {
 		out = append(out, stale{*m.InstanceID, m.MemberID})
 	}
 	return out
