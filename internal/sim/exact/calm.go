@@ -122,6 +122,7 @@ func (w *world) finish() {
 		}
 	}
 	w.checkCopies()
+	w.checkCompacted()
 	w.checkDigests()
 	w.checkAdmin()
 }

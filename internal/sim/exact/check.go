@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/partition"
+	"muster/internal/record"
 	"muster/internal/store"
 )
 
@@ -163,12 +164,22 @@ func (m *model) fetched(b *broker, f fetch, got partition.Fetched, bytes []byte)
 		m.w.violated("%v: records up to %d are returned, last stable offset is %d", f.tp, end, want)
 	}
 	aborted = slices.DeleteFunc(aborted, func(a store.Aborted) bool { return a.FirstOffset >= end || a.LastOffset < f.Offset })
+	if l.packed {
+		aborted = slices.DeleteFunc(aborted, func(a store.Aborted) bool { return !has(bytes, a) && !slices.Contains(got.Aborted, a) })
+	}
 	if len(bytes) > 0 && !slices.Equal(aborted, got.Aborted) {
 		m.w.violated("%v: aborted transactions from %d to %d are told to be %v, should be %v", f.tp, f.Offset, end, got.Aborted, aborted)
 	}
 	if len(aborted) > 1 {
 		m.w.count("fetch with several aborted transactions")
 	}
+}
+
+// has says whether something of an aborted transaction is among batches.
+func has(bytes []byte, a store.Aborted) bool {
+	return slices.ContainsFunc(batches(bytes), func(b record.Batch) bool {
+		return b.ProducerID() == a.ProducerID && !b.Control() && b.Transactional() && b.Count() > 0 && b.BaseOffset() >= a.FirstOffset && b.LastOffset() < a.LastOffset
+	})
 }
 
 // stable computes the last stable offset, and the aborted transactions in the

@@ -240,31 +240,3 @@ func (m *model) eachRecord(e *entry, do func(key, value []byte, offset int64)) {
 		m.w.violated("a batch cannot be read: %v", err)
 	}
 }
-
-// stable is up to where a log may be compacted: the first offset of what is open.
-func (m *model) stable(l *simLog) int64 {
-	out := int64(0)
-	if l.durable > 0 {
-		out = l.raw[l.durable-1].batch.LastOffset() + 1
-	}
-	first := out
-	for _, o := range m.part(l.tp).open {
-		first = min(first, o.first)
-	}
-	for _, e := range l.raw[l.durable:] {
-		for _, t := range e.closes {
-			first = min(first, firstOf(l, t))
-		}
-	}
-	return first
-}
-
-// firstOf is where a transaction begins in a log.
-func firstOf(l *simLog, t *transaction) int64 {
-	for _, e := range l.raw {
-		if e.of == t {
-			return e.batch.BaseOffset()
-		}
-	}
-	return l.end()
-}
