@@ -2,7 +2,6 @@ package partition
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -87,7 +86,7 @@ func (r *rig) follow(done context.Context, maxBytes int) (out []int64) {
 		case <-w.C:
 		case <-done.Done():
 		case <-time.After(20 * time.Second):
-			r.t.Error(fmt.Sprintf("nobody woke who waits at %d of %d", offset, r.part().LastStableOffset()))
+			r.t.Errorf("nobody woke who waits at %d of %d", offset, r.part().LastStableOffset())
 			return out
 		}
 	}
