@@ -59,6 +59,9 @@ type group struct {
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
 	reset        *reset              // who last committed offsets from outside since it became Empty
+	leaps        bool                // it was loaded, and has formed no generation since
+	leapsFrom    int32               // the generation that was loaded, 0 if none with members was
+	lives        int16               // how many lives before this one have leapt in this rebalance
 	loads        int16               // how often it was loaded in the middle of this rebalance before
 	leaving      []string            // members that hard has and that are gone, not yet written
 	changed      bool                // the step under way sees to what is to be written
