@@ -5,8 +5,7 @@
 //	v7   fetch sessions      v13  topic ids               followers; v16 also
 //	                                                      has leader hints
 //
-// Left out: following replicas, preferred read replicas, aborted transactions
-// (there are none yet).
+// Left out: following replicas, preferred read replicas.
 
 package handler
 
