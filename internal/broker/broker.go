@@ -334,7 +334,9 @@ func (b *Broker) leave() {
 
 // front passes requests from the listeners, and from this broker itself, to the
 // handler.
-type front struct{ handler atomic.Pointer[handler.Handler] }
+type front struct {
+	handler atomic.Pointer[handler.Handler]
+}
 
 // Handle implements listener.Handler.
 func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {

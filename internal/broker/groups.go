@@ -9,6 +9,7 @@ import (
 	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/txn"
 )
 
 // openGroups makes the coordinator. Its shards start when there is a topic for
@@ -38,7 +39,9 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		cfg := groupConfig(after.Config)
 		b.groupConfig.Store(cfg)
 		b.groups.Tell(group.Configured{Config: *cfg})
-		b.transactionConfig.Store(transactionConfig(after.Config))
+		txns := b.transactionSettings(after.Config)
+		b.transactionConfig.Store(txns)
+		b.transactions.Tell(txn.Configured{Config: *txns})
 		b.server.SetLimits(int(after.Config.Int("max.connections")), int(after.Config.Int("max.connections.per.ip")))
 	}
 	for _, c := range []struct {

@@ -61,11 +61,16 @@ func (b *Broker) trusted() (*x509.CertPool, error) {
 
 // openTransactions makes the coordinator of transactions.
 func (b *Broker) openTransactions() {
-	b.transactionConfig.Store(transactionConfig(b.cfg))
+	b.transactionConfig.Store(b.transactionSettings(b.cfg))
 	b.transactions = b.coordinate(metadata.TransactionsTopic, txn.Kind(func() txn.Config { return *b.transactionConfig.Load() }), nil)
 }
 
-func transactionConfig(c *config.Broker) *txn.Config {
-	_ = c
-	return &txn.Config{}
+func (b *Broker) transactionSettings(c *config.Broker) *txn.Config {
+	return &txn.Config{
+		MaxTimeout:     c.Duration("transaction.max.timeout.ms"),
+		SweepInterval:  c.Duration("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+		IDExpiration:   c.Duration("transactional.id.expiration.ms"),
+		ExpireInterval: c.Duration("transaction.remove.expired.transaction.cleanup.interval.ms"),
+		Redis:          b.redis != nil,
+	}
 }
