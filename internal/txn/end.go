@@ -86,13 +86,13 @@ func (v *Value) checkEnd(commit bool, asks pair) *kerr.Error {
 	before, bumped := v.beforeEnd()
 	retry := bumped && asks == before
 	switch {
-	case asks.id != v.Producer.id && !retry:
+	case asks.id != v.Producer.id && (v.Previous == none || asks.id != v.Previous):
 		return kerr.InvalidProducerIDMapping
 	case retry && v.State == complete(commit):
 		return nil
 	case retry:
 		return kerr.InvalidTxnState
-	case asks.epoch != v.Producer.epoch:
+	case asks != v.Producer:
 		return kerr.ProducerFenced
 	case commit && v.State != Ongoing:
 		return kerr.InvalidTxnState

@@ -98,7 +98,10 @@ func (x *step) dispatch(t *txn) {
 // leader returns who leads a partition, negative if nobody does for now, and
 // whether there is such a partition.
 func (x *step) leader(m *marker) (node int32, exists bool) {
-	t := x.topic(m.topic)
+	if x.image == nil {
+		return none, true // Nobody knows yet.
+	}
+	t := x.image.Topic(m.topic)
 	if t == nil || m.partition < 0 || int(m.partition) >= len(t.Partitions) {
 		return none, false
 	}
