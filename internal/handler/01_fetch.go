@@ -103,7 +103,11 @@ func (f *fetchRead) run(ctx context.Context) {
 	var watched []*partition.Partition
 	for i := range f.parts {
 		if p := f.parts[i].part; p != nil {
-			p.Watch(w)
+			if f.committed {
+				p.WatchCommitted(w)
+			} else {
+				p.Watch(w)
+			}
 			watched = append(watched, p)
 		}
 	}

@@ -162,7 +162,7 @@ func TestNobodyIsServedByALogThatLostRecords(t *testing.T) {
 	done := make(chan Appended, 1)
 	var opened *openLog
 	for range 2 {
-		p.Append(t.Context(), r.batch(plain, 1, "later"), AcksAll, func(a Appended) { done <- a })
+		p.Append(t.Context(), r.batch(plain, 1, "later"), Produce{Acks: AcksAll}, func(a Appended) { done <- a })
 		if a := <-done; !errors.Is(a.Err, kerr.NotLeaderForPartition) {
 			t.Errorf("an append is answered %+v", a)
 		}

@@ -26,6 +26,8 @@ type Options struct {
 	// Raise gives a partition that this broker leads under an epoch a higher
 	// one, which is above another one too. The manager hears of it by Apply.
 	Raise func(ctx context.Context, topic string, partition, from, above int32) error
+	// Coordinator is asked about transactions. Nil if there are none.
+	Coordinator TxnCoordinator
 }
 
 // Manager holds the partitions that this broker leads, and keeps them as the
@@ -73,6 +75,8 @@ func NewManager(opts Options) *Manager {
 		expiry:   func() time.Duration { return m.cfg.Load().Duration("producer.id.expiration.ms") },
 		dirtied:  m.noteDirty,
 		raise:    m.raises.want,
+
+		coordinator: opts.Coordinator,
 	}
 	return m
 }

@@ -79,7 +79,7 @@ func (r *rig) batch(p producerAt, n int, values ...string) record.Batch {
 func (r *rig) append(b record.Batch, acks int16) Appended {
 	r.t.Helper()
 	done := make(chan Appended, 1)
-	r.part().Append(r.t.Context(), b, acks, func(a Appended) { done <- a })
+	r.part().Append(r.t.Context(), b, Produce{Acks: acks}, func(a Appended) { done <- a })
 	select {
 	case a := <-done:
 		return a
@@ -143,6 +143,7 @@ func TestIdempotentProducerRules(t *testing.T) {
 // could never be appended (KAFKA-15591).
 func TestAPartitionThatWasNeverWrittenTakesOnlySequenceZero(t *testing.T) {
 	r := newRig(t, mem.New(), nil)
+	r.now = r.now.Add(soon)
 	r.wantRefused(r.batch(producerAt{7, 0, 17}, 1), kerr.OutOfOrderSequenceNumber)
 	r.wantAppend(r.batch(producerAt{7, 0, 0}, 17), 0)
 	r.wantAppend(r.batch(producerAt{7, 0, 17}, 1), 17)
@@ -216,7 +217,7 @@ func TestReadersSeeAcksAllRecordsOnlyOnceTheyAreDurable(t *testing.T) {
 		return nil
 	})
 	done := make(chan Appended, 1)
-	r.part().Append(t.Context(), r.batch(plain, 3), AcksAll, func(a Appended) { done <- a })
+	r.part().Append(t.Context(), r.batch(plain, 3), Produce{Acks: AcksAll}, func(a Appended) { done <- a })
 	if hw, end := r.part().HighWatermark(), r.part().LogEndOffset(); hw != 0 || end != 3 {
 		t.Errorf("before the sync: high watermark %d, log end %d", hw, end)
 	}

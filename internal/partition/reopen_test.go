@@ -106,7 +106,7 @@ func TestReopenLeavesNoAppendThatComesLater(t *testing.T) {
 					for i := range each {
 						value := fmt.Sprintf("%d-%d", producer, i)
 						pending.Add(1)
-						r.part().Append(t.Context(), r.batch(plain, 1, value), AcksAll, func(a Appended) {
+						r.part().Append(t.Context(), r.batch(plain, 1, value), Produce{Acks: AcksAll}, func(a Appended) {
 							if a.Err == nil {
 								acked.Store(value, a.BaseOffset)
 							}
@@ -178,7 +178,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				t.Errorf("the log shows %v", got)
 			}
 			p := r.part()
-			p.show(old, 100)
+			p.show(old, 100, true)
 			if hw := p.HighWatermark(); hw != 2 {
 				t.Errorf("the old handle moved the high watermark to %d", hw)
 			}
@@ -186,7 +186,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				// An append that the store took and lost again, before it was opened.
 				p.slots <- struct{}{}
 				var told Appended
-				p.ended(old, &pendingAppend{producer: -1, done: func(a Appended) { told = a }}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
+				p.ended(old, &pendingAppend{producer: -1, request: request{done: func(a Appended) { told = a }}}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
 				if told.Err == nil {
 					t.Error("an append is acknowledged that is not in the log")
 				}

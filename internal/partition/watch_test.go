@@ -208,7 +208,7 @@ func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan *kerr.Error, 1)
-		p.Append(t.Context(), batch, acks, func(a Appended) { done <- a.Err })
+		p.Append(t.Context(), batch, Produce{Acks: acks}, func(a Appended) { done <- a.Err })
 		return <-done
 	}
 	if err := put(AcksAll); err != kerr.NotEnoughReplicasAfterAppend {
@@ -254,7 +254,7 @@ func TestWatchingPausesWhenMuchHappens(t *testing.T) {
 	for _, err := range []error{nil, store.ErrUnavailable} {
 		synctest.Test(t, func(t *testing.T) {
 			p, w := &Partition{}, NewWaiter()
-			p.log.Store(&openLog{&busyLog{}})
+			p.log.Store(&openLog{Log: &busyLog{}})
 			p.Watch(w)
 			m := &Manager{topics: map[string]*topic{testTopic: {partitions: []*Partition{p}}}}
 			s := &busyStore{err: err}
