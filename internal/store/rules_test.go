@@ -53,8 +53,8 @@ func TestProducersRememberTheirLastBatches(t *testing.T) {
 		last = append(last, ProducerBatch{BaseSequence: int32(2 * i), LastSequence: int32(2*i + 1), BaseOffset: int64(10 * i), LastOffset: int64(10*i + 1), Timestamp: 60})
 	}
 	want := []Producer{
-		{ID: 4, LastTimestamp: 2000, Batches: []ProducerBatch{{LastSequence: 1, BaseOffset: 70, LastOffset: 71, Timestamp: 60}}},
-		{ID: 9, Epoch: 3, LastTimestamp: 1006, Batches: last},
+		{ID: 4, LastTimestamp: 2000, CoordinatorEpoch: -1, TxnFirst: NoTxn, Batches: []ProducerBatch{{LastSequence: 1, BaseOffset: 70, LastOffset: 71, Timestamp: 60}}},
+		{ID: 9, Epoch: 3, LastTimestamp: 1006, CoordinatorEpoch: -1, TxnFirst: NoTxn, Batches: last},
 	}
 	got := m.List()
 	if !reflect.DeepEqual(got, want) {

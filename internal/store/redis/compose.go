@@ -94,12 +94,20 @@ func (l *log) place(tx *transaction, p *pending) {
 	tx.to.maxTimestamp = max(tx.to.maxTimestamp, p.batch.MaxTimestamp())
 	tx.to.ahead = max(tx.to.ahead, p.latest-int64(l.id(p.base).ms))
 	tx.to.largest = max(tx.to.largest, p.largest)
-	if p.batch.ProducerID() < 0 || p.batch.Control() {
-		return
+	if p.batch.ProducerID() >= 0 && (p.marker != nil || !p.batch.Control()) {
+		l.noteProducer(tx, p)
 	}
+}
+
+// noteProducer takes a batch into the state of its producer. The lock is held.
+func (l *log) noteProducer(tx *transaction, p *pending) {
 	state := l.producer(tx, p.batch.ProducerID())
 	state.Batches = slices.Clone(state.Batches) // Others have the state before it.
-	state.Note(p.batch, p.batch.MaxTimestamp())
+	if p.marker != nil {
+		state.End(p.batch, *p.marker, p.batch.MaxTimestamp())
+	} else {
+		state.Note(p.batch, p.batch.MaxTimestamp())
+	}
 	tx.producers[state.ID] = producer{state, l.clock.now(l.store.now())}
 }
 
