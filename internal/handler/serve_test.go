@@ -344,7 +344,7 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 		cursor.Topic, cursor.Partition = resp.NextCursor.Topic, resp.NextCursor.Partition
 		req.Cursor = &cursor
 	}
-	want := []string{"__consumer_offsets0", "__consumer_offsets1", "__consumer_offsets2", "big0", "big1", "big2", "big3", "big4", "t0", "t1"}
+	want := []string{"__consumer_offsets0", "__consumer_offsets1", "__consumer_offsets2", "__transaction_state0", "__transaction_state1", "big0", "big1", "big2", "big3", "big4", "t0", "t1"}
 	if len(seen) != len(want) {
 		t.Fatalf("seen %v", seen)
 	}
