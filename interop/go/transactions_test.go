@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,7 +85,7 @@ func readValues(ctx context.Context, addr, topic string, isolation kgo.Isolation
 	for p := range ends {
 		from[p] = kgo.NewOffset().AtStart()
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addr, ",")...), kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
 	if err != nil {
 		return nil, err
@@ -139,14 +141,37 @@ func endsOf(ctx context.Context, addr, topic string, isolation kgo.IsolationLeve
 	return ends, nil
 }
 
-// wantTopic fails unless a topic has these values, in any order.
+// wantTopic fails unless a topic has these values, in any order, once all its
+// transactions are decided.
 func wantTopic(t testing.TB, addr, topic string, isolation kgo.IsolationLevel, want ...string) {
 	t.Helper()
+	allDecided(t, addr, topic)
 	want = slices.Clone(want)
 	slices.Sort(want)
 	if got := valuesIn(t, addr, topic, isolation); !slices.Equal(got, want) {
 		t.Errorf("%s has %q, want %q", topic, got, want)
 	}
+}
+
+// allDecided waits until no transaction is open in a topic: EndTxn is answered
+// before the markers are written.
+func allDecided(t testing.TB, addr, topic string) {
+	t.Helper()
+	waitFor(t, "the last stable offset to reach the end", func() error {
+		stable, err := endsOf(t.Context(), addr, topic, kgo.ReadCommitted())
+		if err != nil {
+			return err
+		}
+		ends, err := endsOf(t.Context(), addr, topic, kgo.ReadUncommitted())
+		if err == nil && !maps.Equal(stable, ends) {
+			err = fmt.Errorf("it is %v, the end %v", stable, ends)
+		}
+		return err
+	})
+}
+
+func admin(addr string) (*kadm.Client, error) {
+	return kadm.NewOptClient(kgo.SeedBrokers(strings.Split(addr, ",")...))
 }
 
 func TestTransactionsOfFranzGo(t *testing.T) {
@@ -162,8 +187,4 @@ func TestTransactionsOfFranzGo(t *testing.T) {
 			wantTopic(t, b.addr(), "out", kgo.ReadUncommitted(), "a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2")
 		})
 	}
-}
-
-func admin(addr string) (*kadm.Client, error) {
-	return kadm.NewOptClient(kgo.SeedBrokers(addr))
 }
