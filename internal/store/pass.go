@@ -66,7 +66,7 @@ func (p *CompactionPass) Skip(aborted []Aborted) {
 // Protect tells which producers are known, before anything is filtered. The last
 // batch of each stays, if only its header, or the last marker: whoever must learn
 // about producers from the log alone finds their sequences and epochs there.
-func (p *CompactionPass) Protect(producers []Producer) {
+func (p *CompactionPass) Protect(producers ...Producer) {
 	for _, x := range producers {
 		last := lastBatch{epoch: x.Epoch, offset: -1}
 		if n := len(x.Batches); n > 0 {

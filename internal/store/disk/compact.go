@@ -178,7 +178,7 @@ func (p *pass) coverAll(segments []*segment) error {
 	if err != nil {
 		return err
 	}
-	p.rule.Protect(list)
+	p.rule.Protect(list...)
 	expired, err := p.expireAborted(p.rule.Expired)
 	if err != nil || !expired {
 		return err

@@ -92,7 +92,7 @@ func (h *handle) Compact(_ context.Context, c store.Compaction) error {
 	if err := h.keepProducers(next); err != nil {
 		return err
 	}
-	pass.Protect(h.producers)
+	pass.Protect(h.producers...)
 	h.aborted.Remove(pass.Expired)
 	var kept []record.Batch
 	for _, b := range h.batches[:end] {

@@ -37,6 +37,7 @@ type transaction struct {
 	acked   int64 // the counter of the last one acknowledged before it was made
 	// producers is the state after it of the producers that it has batches of.
 	producers map[int64]producer
+	aborted   []store.Aborted // by markers that it has
 
 	done    chan struct{} // closed when there are results
 	results results
@@ -104,7 +105,9 @@ func (l *log) noteProducer(tx *transaction, p *pending) {
 	state := l.producer(tx, p.batch.ProducerID())
 	state.Batches = slices.Clone(state.Batches) // Others have the state before it.
 	if p.marker != nil {
-		state.End(p.batch, *p.marker, p.batch.MaxTimestamp())
+		if a := state.End(p.batch, *p.marker, p.batch.MaxTimestamp()); a != nil {
+			tx.aborted = append(tx.aborted, *a)
+		}
 	} else {
 		state.Note(p.batch, p.batch.MaxTimestamp())
 	}
