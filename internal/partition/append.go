@@ -221,25 +221,17 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, r 
 
 // note takes in a batch that the log has taken.
 func (p *Partition) note(ctx context.Context, l *openLog, b record.Batch, now int64, r *request) error {
-	aborted, err := p.producers.Note(b, now)
-	if err != nil || !b.Transactional() {
+	if _, err := p.producers.Note(b, now); err != nil || !b.Transactional() {
 		return err
-	}
-	if aborted != nil {
-		// Before readers of committed records can see any of it.
-		if err := l.NoteAborted(ctx, []store.Aborted{*aborted}); err != nil {
-			return err
-		}
 	}
 	if !b.Control() {
 		p.begins(b.ProducerID(), b.BaseOffset(), r.start())
 		p.questions.arrived(b.ProducerID())
 		return nil
 	}
-	m, _, err := b.Marker()
-	p.ends(l, b.ProducerID(), b.LastOffset(), m.Commit)
 	p.questions.end(b.ProducerID(), b.ProducerEpoch(), r.marker)
-	return err
+	m, _, err := b.Marker()
+	return errors.Join(err, p.ends(ctx, l, b.ProducerID(), b.LastOffset(), m.Commit))
 }
 
 // syncFailed logs a failed sync and notes that the log must be opened again, unless it was since.

@@ -137,7 +137,9 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			p.notBefore = p.deps.now().Add(goneFor)
 		}
 	case err == nil && current && f.producer >= 0:
-		p.noteEnded(l, f, at)
+		if err = p.noteEnded(l, f, at); err != nil {
+			p.failed.Store(true) // The log has it, and is all that can be trusted.
+		}
 	}
 	p.mu.Unlock()
 	<-p.slots

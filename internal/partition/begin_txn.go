@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -32,15 +33,16 @@ func (p *Partition) noteBegun(b record.Batch, now int64, f *pendingAppend) {
 }
 
 // noteEnded takes in a batch of a producer that the log has taken.
-func (p *Partition) noteEnded(l *openLog, f *pendingAppend, at store.Appended) {
+func (p *Partition) noteEnded(l *openLog, f *pendingAppend, at store.Appended) error {
 	if y := p.lastBatch(f); y != nil {
 		y.BaseOffset, y.LastOffset = at.BaseOffset, at.LastOffset
 	}
 	switch {
 	case !f.transactional:
 	case f.control:
-		p.ends(l, f.producer, at.LastOffset, f.commit)
 		p.questions.ended(f.ending, f.marker)
+		p.questions.arrived(f.producer)
+		return p.ends(context.Background(), l, f.producer, at.LastOffset, f.commit)
 	default:
 		p.begins(f.producer, at.BaseOffset, f.start())
 		p.questions.arrived(f.producer)
@@ -48,6 +50,7 @@ func (p *Partition) noteEnded(l *openLog, f *pendingAppend, at store.Appended) {
 			x.TxnFirst = at.BaseOffset
 		}
 	}
+	return nil
 }
 
 // opensAgain says whether a later transaction of a producer has begun already.

@@ -15,6 +15,7 @@ import (
 // engines are the stores that a partition may have.
 var engines = map[string]func(t *testing.T) store.Store{
 	"mem":   func(*testing.T) store.Store { return mem.New() },
+	"pipe":  func(*testing.T) store.Store { return &pipe{Store: mem.New(), free: true} },
 	"disk":  func(t *testing.T) store.Store { return diskStore(t, vfs.NewMem()) },
 	"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "engine") },
 }
@@ -27,7 +28,7 @@ func onEngines(t *testing.T, test func(t *testing.T, s store.Store)) {
 }
 
 // whole are the engines that keep transactions over a restart.
-var whole = map[string]bool{"mem": true}
+var whole = map[string]bool{"mem": true, "pipe": true}
 
 // onWholeEngines runs a test on each of those.
 func onWholeEngines(t *testing.T, test func(t *testing.T, s store.Store)) {

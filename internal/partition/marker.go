@@ -114,13 +114,17 @@ func (p *Partition) begins(producer, first, start int64) {
 	}
 }
 
-// ends notes that a transaction's marker is stored.
-func (p *Partition) ends(l *openLog, producer, marker int64, commit bool) {
+// ends notes that a transaction's marker is stored. Aborted transactions are listed
+// before readers of committed records can see any of them.
+func (p *Partition) ends(ctx context.Context, l *openLog, producer, marker int64, commit bool) error {
 	p.showing.Lock()
-	defer p.showing.Unlock()
-	if p.stable.end(producer, marker) && !commit {
-		l.aborts.Store(someAborted)
+	t := p.stable.end(producer, marker)
+	p.showing.Unlock()
+	if t == nil || commit {
+		return nil
 	}
+	l.aborts.Store(someAborted)
+	return l.NoteAborted(ctx, []store.Aborted{{ProducerID: producer, FirstOffset: t.first, LastOffset: marker}})
 }
 
 // isStream says that the log is of a layout that has no place for transactions.

@@ -346,7 +346,7 @@ func (m *modelRun) consume() (out []int64) {
 // TestPartitionsAgreeWithTheirRawLogs sends what clients and coordinators may send, right
 // or wrong, and compares with what the log says.
 func TestPartitionsAgreeWithTheirRawLogs(t *testing.T) {
-	for name, runs := range map[string]uint64{"mem": 60, "disk": 30, "redis": 3} {
+	for name, runs := range map[string]uint64{"mem": 60, "pipe": 40, "disk": 30, "redis": 3} {
 		if !whole[name] {
 			continue
 		}

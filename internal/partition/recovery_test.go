@@ -120,7 +120,9 @@ func TestASnapshotHoldsTheProducersAsOfItsOffset(t *testing.T) {
 				if batch, b, err = record.Next(b); err != nil {
 					t.Fatal(err)
 				}
-				want.Note(batch, batch.MaxTimestamp())
+				if _, err := want.Note(batch, batch.MaxTimestamp()); err != nil {
+					t.Fatal(err)
+				}
 				at = batch.LastOffset() + 1
 			}
 			records, err = l.Read(t.Context(), store.ReadRequest{Offset: at, NextOffset: offset, MaxBytes: 1 << 20, MinOne: true})

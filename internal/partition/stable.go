@@ -64,16 +64,17 @@ func (s *stable) add(t *txn) {
 	s.open[t.producer] = t
 }
 
-// end notes a transaction's marker, and says whether there was a transaction.
-func (s *stable) end(producer, marker int64) bool {
+// end notes a producer's marker, and returns the transaction that it ends, nil if
+// there is none.
+func (s *stable) end(producer, marker int64) *txn {
 	t := s.open[producer]
 	if t == nil {
-		return false
+		return nil
 	}
 	delete(s.open, producer)
 	t.last = marker
 	s.ending = append(s.ending, t)
-	return true
+	return t
 }
 
 // offset returns the last stable offset for a high watermark.
