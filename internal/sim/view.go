@@ -275,7 +275,7 @@ func (c *coordinator) probeOffsets(id string) {
 	fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 	resp := fx.Replies[0].Msg.(*kmsg.OffsetFetchResponse)
 	want := c.offsets.of(id)
-	n := c.compareOffsets(id, &resp.Groups[0])
+	n := c.compareOffsets(id, &resp.Groups[0], false)
 	if n != len(want) {
 		c.w.violated("group %s has %d offsets, should have %v", id, n, want)
 	}
@@ -283,7 +283,7 @@ func (c *coordinator) probeOffsets(id string) {
 
 // compareOffsets compares an answer with the model, and says how many offsets
 // it has.
-func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGroup) (n int) {
+func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGroup, stable bool) (n int) {
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		for j := range t.Partitions {
@@ -294,7 +294,12 @@ func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGr
 			if !ok {
 				want = committed{at: -1, epoch: -1}
 			}
-			if p.ErrorCode != 0 || p.Offset != want.at || p.LeaderEpoch != want.epoch || p.Metadata == nil || *p.Metadata != want.metadata {
+			code := int16(0)
+			if stable && c.offsets.waitsFor(k) {
+				want, code = committed{at: -1, epoch: -1}, codeUnstable
+				c.w.count("offset is unstable")
+			}
+			if p.ErrorCode != code || p.Offset != want.at || p.LeaderEpoch != want.epoch || p.Metadata == nil || *p.Metadata != want.metadata {
 				c.w.violated("offset %v is %d (epoch %d, error %d), should be %+v", k, p.Offset, p.LeaderEpoch, p.ErrorCode, want)
 			}
 		}
