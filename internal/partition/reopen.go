@@ -32,7 +32,12 @@ func (p *Partition) Reopen(ctx context.Context) error {
 		return nil
 	}
 	flushed := make(chan error, 1)
-	l.Flush(func(err error) { flushed <- err })
+	l.Flush(func(err error) {
+		if err == nil {
+			p.show(l, end, true) // Also if nobody waits for it any more.
+		}
+		flushed <- err
+	})
 	select {
 	case err = <-flushed:
 	case <-ctx.Done():
@@ -41,7 +46,6 @@ func (p *Partition) Reopen(ctx context.Context) error {
 	if err != nil {
 		return p.syncFailed(l, err)
 	}
-	p.show(l, end, true)
 	return nil
 }
 

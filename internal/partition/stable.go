@@ -30,8 +30,8 @@ type stable struct {
 	// that is not decides nothing: readers would be shown an outcome that a loss
 	// of power takes back.
 	durable int64
-	// loaded is where the log ended when the transactions were loaded from it. They
-	// say nothing of how it was before that.
+	// loaded is where the log ended when the transactions were loaded from it. Which
+	// of their markers are safe is not known before all of it is.
 	loaded int64
 }
 
@@ -123,7 +123,7 @@ func (p *Partition) raiseTo(l *openLog, end int64, durable bool) (more, stabler 
 		hw = end
 		p.highWatermark.Store(hw) // Before the last stable offset, which is never above it.
 	}
-	if !more && !safer || hw < p.stable.loaded {
+	if !more && !safer || p.stable.durable < p.stable.loaded {
 		return more, false
 	}
 	// It never goes back: a transaction that begins is above the high watermark.

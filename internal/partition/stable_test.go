@@ -37,11 +37,12 @@ func TestLSOWithTwoOpen(t *testing.T) {
 func TestLSOWaitsForDurableMarker(t *testing.T) {
 	s := &heldFlushes{Store: mem.New()}
 	r := newTxnRig(t, s, nil)
-	data := oldTxn
-	data.Acks = 1
-	r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1), data, 0)
+	data := r.begin(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn)
+	redistest.Eventually(t, "the data to be appended", func() bool { return s.count() == 1 })
 	done := r.beginMarker(marker(7, 0, true))
-	r.wantStable(0)
+	s.held[0](nil)
+	await(t, data)
+	r.wantStable(0) // The marker is at the high watermark.
 	if a := r.append(r.batch(plain, 1), 1); a.Err != nil {
 		t.Fatal(a.Err)
 	}
@@ -51,7 +52,7 @@ func TestLSOWaitsForDurableMarker(t *testing.T) {
 	r.wantStable(0)
 	waiter := NewWaiter()
 	r.part().WatchCommitted(waiter)
-	s.held[0](nil)
+	s.held[1](nil)
 	if err := await(t, done); err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +108,15 @@ func TestLSOIsNotTakenFromWhatIsNotShown(t *testing.T) {
 	redistest.Eventually(t, "the log to be opened again", func() bool { return r.part().log.Load() != old })
 	r.wantStable(0)
 	redistest.Eventually(t, "the log to be opened again", func() bool { return s.count() == 2 })
+	if a := r.append(r.batch(plain, 1), 1); a.Err != nil || r.part().HighWatermark() != 4 {
+		t.Fatal(a)
+	}
+	r.wantStable(0)
 	s.held[1](nil)
 	if err := await(t, reopened); err != nil {
 		t.Fatal(err)
 	}
-	r.wantStable(3)
+	r.wantStable(4)
 }
 
 func TestOpenTransactionsSurviveARestart(t *testing.T) {
