@@ -115,7 +115,7 @@ func (c *copier) finish(commit bool) {
 		}
 		c.txn.end(commit, false)
 		c.epoch = c.txn.epoch
-		c.after(c.w.about(time.Second), c.next)
+		c.after(c.w.about(2*time.Second), c.next)
 	})
 }
 
