@@ -21,6 +21,7 @@ type shell struct {
 	pump    *pump.Pump
 	current *coordinator // of the pump's life
 	gone    bool
+	soon    bool // an append is about to begin
 	wakeFor time.Time
 	wakes   int // counts, so that a wake that was set for another time is ignored
 }
@@ -256,9 +257,7 @@ func (c *coordinator) drain() {
 		c.lost()
 		return
 	}
-	if out.Append != nil {
-		c.send(out.Append)
-	}
+	c.beginAppend()
 	c.setWake()
 }
 

@@ -3,14 +3,14 @@
 // coordinator wraps it for a broker; the simulator runs this very code over a log
 // that fails.
 //
-//	event ─→ core.Step ─┬─ batches ─→ queue ─→ one append under way ─→ durable
+//	event ─→ core.Step ─┬─ batches ─→ queue ─→ Append, one under way ─→ durable
 //	                    ├─ replies, sends, journal ─→ held until then
 //	                    └─ timers, tasks ─→ at once
 //
 // While an append is under way, the batches of further steps queue up and are
-// merged into the next one (group commit). What a step lets out, even a reply
-// without records, waits for all records before it: nobody reads what is not
-// durable.
+// merged into the next one (group commit). The runtime decides when that one
+// begins. What a step lets out, even a reply without records, waits for all records
+// before it: nobody reads what is not durable.
 //
 // A pump has lives. An append that fails ends one: the core has state that the
 // log lacks, so it is dropped with all that waits, and a new core is loaded.
@@ -81,7 +81,6 @@ type Out struct {
 	Sends   []machine.Send
 	Tasks   []machine.Task
 	Journal []journal.Entry
-	Append  *Append // nil if nothing is to be appended
 	// Lost says that the life is over: everybody who waits is to be told, and a
 	// core to be loaded for the life that Life returns now.
 	Lost bool
@@ -108,10 +107,9 @@ func (p *Pump) Loading() bool { return p.phase == loading }
 // Next returns when Fire is to be called, the zero time for never.
 func (p *Pump) Next() time.Time { return p.timers.next() }
 
-// Drain returns what is to be done. It may be used until the next call of any
-// method.
+// Drain returns what is to be done. It may be used until the pump is given
+// anything else.
 func (p *Pump) Drain() Out {
-	p.advance()
 	out := p.out
 	p.out = Out{Replies: again(out.Replies), Sends: again(out.Sends), Tasks: again(out.Tasks), Journal: again(out.Journal)}
 	return out
