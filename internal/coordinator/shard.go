@@ -192,6 +192,7 @@ func (s *shard) carryOut() {
 		s.phase.Store(loading)
 		s.background.Go(func() { s.load(life) })
 	}
+	s.pump.Forget()
 	s.setClock()
 }
 

@@ -97,5 +97,6 @@ func (x *step) flush() {
 		}
 		g.leaving = nil
 	}
+	clear(x.changed)
 	x.changed = x.changed[:0]
 }

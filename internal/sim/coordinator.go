@@ -134,6 +134,9 @@ type watched struct{ c *coordinator }
 // Replay implements machine.Core.
 func (x *watched) Replay(machine.Stored) {}
 
+// Forget implements machine.Forgetful.
+func (x *watched) Forget() { x.c.shard.Forget() }
+
 // Step implements machine.Core.
 func (x *watched) Step(in machine.Input) machine.Effects {
 	why := cause{event: in.Event}
@@ -253,7 +256,9 @@ func (c *coordinator) drain() {
 	if len(out.Sends)+len(out.Tasks) > 0 {
 		w.violated("a group sends something, or wants work done")
 	}
-	if out.Lost {
+	lost := out.Lost
+	c.shell.pump.Forget()
+	if lost {
 		c.lost()
 		return
 	}
@@ -324,7 +329,6 @@ func (c *coordinator) resign() {
 func (c *coordinator) leave() {
 	c.gone, c.shell.gone = true, true
 	c.shell.pump.End()
-	c.shell.pump.Drain()
 	c.open, c.held = nil, nil
 }
 

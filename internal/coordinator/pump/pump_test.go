@@ -66,7 +66,7 @@ func (b *bed) load() {
 	if !b.pump.Begin(b.pump.Life(), b.core, 1, b.in) {
 		b.t.Fatal("the pump does not take a core")
 	}
-	b.pump.Drain()
+	b.pump.Forget()
 }
 
 // drained is what the pump wants done, and the append that begins then.
@@ -76,11 +76,20 @@ type drained struct {
 }
 
 func (b *bed) drain() drained {
-	d := drained{Out: b.pump.Drain()}
+	d := drained{Out: b.do()}
 	if a, ok := b.pump.Append(); ok {
 		d.append = &a
 	}
 	return d
+}
+
+// do does what the pump wants done, which is to remember it.
+func (b *bed) do() Out {
+	out := b.pump.Drain()
+	out.Replies, out.Sends = slices.Clone(out.Replies), slices.Clone(out.Sends)
+	out.Tasks, out.Journal = slices.Clone(out.Tasks), slices.Clone(out.Journal)
+	b.pump.Forget()
+	return out
 }
 
 // ask has a request handled that asks for these batches, and is answered.
@@ -181,7 +190,7 @@ func TestWhatComesBeforeTheNextAppendBeginsIsPartOfIt(t *testing.T) {
 		b.ids++
 		b.core.next = machine.Effects{Batches: []machine.Batch{plain(name)}, Replies: []machine.Reply{{ID: b.ids}}}
 		b.pump.Request(b.in, machine.Request{ID: b.ids})
-		if out := b.pump.Drain(); len(out.Replies) > 0 {
+		if out := b.do(); len(out.Replies) > 0 {
 			t.Errorf("%v are answered before an append begins", out.Replies)
 		}
 	}
@@ -199,7 +208,7 @@ func TestWhatComesBeforeTheNextAppendBeginsIsPartOfIt(t *testing.T) {
 		t.Error("a second append could begin before the first has ended")
 	}
 	b.pump.Appended(b.pump.Life(), b.in, 0, false)
-	if out := b.pump.Drain(); len(out.Replies) != 2 || !b.pump.Ready() {
+	if out := b.do(); len(out.Replies) != 2 || !b.pump.Ready() {
 		t.Errorf("%v are answered; an append could begin: %v", out.Replies, b.pump.Ready())
 	}
 	step("d")
@@ -337,7 +346,7 @@ func TestWhatComesFromAnEarlierLifeIsIgnored(t *testing.T) {
 	old := b.pump.Life()
 	b.ask(plain("a"))
 	b.pump.Appended(old, b.in, 0, true)
-	b.pump.Drain()
+	b.pump.Forget()
 	if b.pump.Begin(old, &script{}, 1, b.in) {
 		t.Error("takes a core that was loaded for an earlier life")
 	}
@@ -360,7 +369,7 @@ func TestOutcomesReachTheCore(t *testing.T) {
 	b.core.seen = nil
 	b.core.next.Tasks = []machine.Task{{ID: 4}}
 	b.pump.Tell(b.in, machine.TopicsChanged{})
-	if out := b.pump.Drain(); len(out.Tasks) != 1 || out.Tasks[0].ID != 4 {
+	if out := b.do(); len(out.Tasks) != 1 || out.Tasks[0].ID != 4 {
 		t.Errorf("tasks %v", out.Tasks)
 	}
 	b.pump.Sent(b.pump.Life(), b.in, machine.Sent{ID: 3})

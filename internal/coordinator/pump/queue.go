@@ -131,5 +131,6 @@ func again[T any](list []T) []T {
 	if cap(list) > keep {
 		return nil
 	}
+	clear(list)
 	return list[:0]
 }
