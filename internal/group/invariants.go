@@ -97,7 +97,7 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
 	case g.members.byID != nil && (len(g.members.byID) != listed || len(g.members.byInstance) != static):
 		return fmt.Errorf("%d members listed, %d of them static; found are %d and %d", listed, static, len(g.members.byID), len(g.members.byInstance))
-	case joined != g.joined:
+	case joined != int(g.joined):
 		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
 	case unsynced != g.unsynced:
 		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)

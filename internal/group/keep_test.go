@@ -18,7 +18,7 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	for m := g.members.first; m != nil; m = m.next {
 		req.Members = append(req.Members, kmsg.LeaveGroupRequestMember{MemberID: m.id, InstanceID: m.instance})
 	}
-	fx := s.Step(machine.Input{Now: g.since, Image: imageOf(nil), Event: machine.Request{ID: 7, Msg: req}})
+	fx := s.Step(machine.Input{Now: g.members.first.deadline, Image: imageOf(nil), Event: machine.Request{ID: 7, Msg: req}})
 	if len(fx.Batches) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 || len(fx.Journal) == 0 {
 		t.Fatalf("the step has too few effects: %+v", fx)
 	}

@@ -97,12 +97,15 @@ const newMemberTimeout = 5 * time.Minute
 type Shard struct {
 	cfg    Config
 	groups map[string]*group
+	hosts  hosts
 	seq    uint64 // of the last timer armed
 	step   step   // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
-func NewShard(cfg Config) *Shard { return &Shard{cfg: cfg, groups: map[string]*group{}} }
+func NewShard(cfg Config) *Shard {
+	return &Shard{cfg: cfg, groups: map[string]*group{}, hosts: hosts{}}
+}
 
 // step is one call of Step.
 type step struct {
@@ -150,6 +153,7 @@ func (s *Shard) Forget() {
 	x.image = nil
 	clear(x.records)
 	clear(x.out.Batches)
+	clear(x.out.Sends)
 	clear(x.out.Replies)
 	clear(x.out.Timers)
 	clear(x.out.Journal)
