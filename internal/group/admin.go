@@ -118,9 +118,11 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	var gone offsetCount
 	for topic, partitions := range g.committed() {
 		for _, p := range partitions {
-			x.write(&OffsetRecord{Group: id, Topic: topic, Partition: p})
-			gone.add(topic, 0)
+			x.forgetOffset(g, topic, p, &gone)
 		}
+	}
+	for _, tp := range g.waiting() {
+		x.forgetOffset(g, tp.topic, tp.partition, &gone)
 	}
 	if hadRecord {
 		x.write(&GroupRecord{Group: id})

@@ -53,10 +53,11 @@ func (s *Shard) Digest() uint64 {
 		for topic, parts := range g.committed() {
 			for _, p := range parts {
 				o := g.offsets[topic][p]
-				put(&OffsetRecord{id, topic, p, &o})
+				put(&OffsetRecord{Group: id, Topic: topic, Partition: p, Value: &o})
 			}
 		}
 	}
+	s.eachUnstable(put)
 	return h.Sum64()
 }
 
@@ -67,7 +68,7 @@ func (s *Shard) CheckInvariants() error {
 			return fmt.Errorf("group %q (%s, generation %d): %w", id, s.groups[id].state, s.groups[id].generation, err)
 		}
 	}
-	return nil
+	return s.checkTxns()
 }
 
 func (g *group) check() error {
@@ -103,7 +104,7 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
 	case len(names) != g.supported.len() || slices.ContainsFunc(names, func(n string) bool { return supported[n] != g.supported.of(n) }):
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
-	case g.hard == nil && len(g.offsets) == 0:
+	case g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
 		return fmt.Errorf("exists without record and offsets")
 	case len(g.leaving) > 0 || g.changed:
 		return fmt.Errorf("what a successor must know is not written")

@@ -30,6 +30,7 @@ func (x *step) loaded() {
 			x.wake(g, resumes)
 		}
 	}
+	x.txns.loaded(x.now)
 	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
 }
 

@@ -22,6 +22,10 @@ type (
 		Topic     string
 		Partition int32
 		Value     *offset
+		// Start is when the transaction began that the record is part of, zero if
+		// there is none or it is not known. Only the record of an offset that is
+		// not committed yet needs it.
+		Start machine.TxnStart
 	}
 	// GroupRecord is a generation of a classic group.
 	GroupRecord struct {
@@ -91,18 +95,21 @@ func (r *OffsetRecord) Encode() (key, value []byte) {
 	switch {
 	case r.Value.expire != -1:
 		v.Version = offsetValueExpire
-	case r.Value.topic != (metadata.TopicID{}):
+	case r.Value.topic != (metadata.TopicID{}) || r.Start > 0:
 		v.Version = offsetValueTopicID
 	default:
 		v.Version = offsetValuePlain
 	}
 	v.Offset, v.LeaderEpoch, v.Metadata = r.Value.at, r.Value.epoch, r.Value.metadata
 	v.CommitTimestamp, v.ExpireTimestamp, v.TopicID = r.Value.commit, r.Value.expire, r.Value.topic
+	if r.Start > 0 {
+		r.Start.Set(&v.UnknownTags)
+	}
 	return key, v.AppendTo(make([]byte, 0, offsetValueSize+len(v.Metadata)))
 }
 
 // offsetValueSize is what an offset's value takes beside its metadata.
-const offsetValueSize = 56
+const offsetValueSize = 56 + 16
 
 // Size implements machine.Record.
 func (r *OffsetRecord) Size() int {
@@ -219,6 +226,7 @@ func decodeOffset(key, value []byte) (machine.Record, error) {
 	if v.Version == offsetValueExpire {
 		r.Value.expire = v.ExpireTimestamp
 	}
+	r.Start = max(machine.TxnStartOf(&v.UnknownTags), 0)
 	return r, nil
 }
 
