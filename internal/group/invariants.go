@@ -18,7 +18,7 @@ func (g *group) committed() iter.Seq2[string, []int32] {
 	topics := slices.Sorted(maps.Keys(g.offsets))
 	return func(yield func(string, []int32) bool) {
 		for _, t := range topics {
-			if !yield(t, slices.Sorted(maps.Keys(g.offsets[t]))) {
+			if !yield(t, g.offsets[t].partitions()) {
 				return
 			}
 		}
@@ -52,7 +52,7 @@ func (s *Shard) Digest() uint64 {
 		}
 		for topic, parts := range g.committed() {
 			for _, p := range parts {
-				o := g.offsets[topic][p]
+				o, _ := g.offsets[topic].get(p)
 				put(&OffsetRecord{Group: id, Topic: topic, Partition: p, Value: &o})
 			}
 		}

@@ -34,7 +34,7 @@ type group struct {
 
 	// Hard state: what the records say.
 	hard        *kmsg.GroupMetadataValue // nil for a simple group, which only has offsets
-	offsets     map[string]map[int32]offset
+	offsets     map[string]*topicOffsets
 	unstable    map[topicPartition][]unstable // offsets that wait for their transactions to end; nil if there are none
 	rebalancing *Rebalance                    // nil unless it is on its way to another generation than that of hard
 	departed    map[string]int32              // members that hard has and that are gone, with its generation; nil if there are none
