@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -54,7 +55,7 @@ func (p *Partition) putMarker(ctx context.Context, t terms, done func(*kerr.Erro
 
 // mayEnd decides whether a marker may be appended. One that the log has is answered
 // when the log is durable as it is.
-func (p *Partition) mayEnd(l *openLog, t *terms) (known *store.ProducerBatch, err *kerr.Error) {
+func (p *Partition) mayEnd(t *terms) (known *store.ProducerBatch, err *kerr.Error) {
 	written, err := p.checkMarker(t)
 	if err != nil || !written {
 		return nil, err
@@ -63,7 +64,9 @@ func (p *Partition) mayEnd(l *openLog, t *terms) (known *store.ProducerBatch, er
 		// It may be the end of a transaction whose first batch is to come yet.
 		p.questions.end(t.marker.ProducerID, t.marker.ProducerEpoch, t.marker)
 	}
-	_, end := l.Bounds()
+	// Not the end of the log: a batch may be there whose outcome is not known here
+	// yet, and with it a transaction that readers would be shown as decided.
+	end := p.HighWatermark()
 	return &store.ProducerBatch{BaseOffset: max(end-1, 0), LastOffset: end - 1}, nil
 }
 
@@ -98,10 +101,24 @@ func (p *Partition) checkMarker(t *terms) (written bool, err *kerr.Error) {
 // isLate says whether a marker is that of an earlier transaction than the one that
 // is open, which could not have begun before the marker was written.
 func (p *Partition) isLate(m *Marker) bool {
+	start := p.startOf(m.ProducerID)
+	return start != NoStart && m.Start != NoStart && m.Start < start
+}
+
+// startOf returns when a producer's open transaction began, also if its first batch
+// is still under way; NoStart if nobody told.
+func (p *Partition) startOf(producer int64) int64 {
+	for _, f := range slices.Backward(p.underWay) {
+		if f.opens && f.producer == producer {
+			return f.start()
+		}
+	}
 	p.showing.Lock()
 	defer p.showing.Unlock()
-	t := p.stable.open[m.ProducerID]
-	return t != nil && t.start != NoStart && m.Start != NoStart && m.Start < t.start
+	if t := p.stable.open[producer]; t != nil {
+		return t.start
+	}
+	return NoStart
 }
 
 // begins notes that a transaction's first record is stored, unless it is not the

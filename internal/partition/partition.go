@@ -88,7 +88,8 @@ type deps struct {
 	raise func(tp store.TopicPartition, from, above int32)
 	// coordinator is asked about transactions. It is nil where there are none.
 	coordinator TxnCoordinator
-	parked      atomic.Int64 // bytes of batches that wait for its answers
+	parked      atomic.Int64                         // bytes of batches that wait for its answers
+	later       func(after time.Duration, do func()) // on a goroutine of its own
 }
 
 // open opens a partition's log and loads its producer state.

@@ -57,7 +57,7 @@ func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) 
 // producer gets the same answer again.
 func (p *Partition) mayAppend(l *openLog, b record.Batch, t *terms) (known *store.ProducerBatch, err *kerr.Error) {
 	if t.marker != nil {
-		return p.mayEnd(l, t)
+		return p.mayEnd(t)
 	}
 	if t.own {
 		return nil, nil

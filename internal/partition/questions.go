@@ -100,11 +100,11 @@ func (t *terms) start() int64 {
 	return t.asked.start
 }
 
-func (qs *questions) add(key questionKey) *question {
+func (qs *questions) add(key questionKey, now time.Time) *question {
 	if qs.asked == nil {
 		qs.asked = map[questionKey]*question{}
 	}
-	q := &question{key: key, guard: newGuard(false), began: time.Now(), start: NoStart}
+	q := &question{key: key, guard: newGuard(false), began: now, start: NoStart}
 	qs.asked[key] = q
 	return q
 }

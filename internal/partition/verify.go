@@ -97,7 +97,7 @@ func (p *Partition) park(ctx context.Context, b record.Batch, now int64, how Pro
 		return nil, false, kerr.NotEnoughReplicas // Producers try again.
 	}
 	if fresh = q == nil; fresh {
-		q = p.questions.add(key)
+		q = p.questions.add(key, p.deps.now())
 	}
 	q.waiting = append(q.waiting, w)
 	if x := p.producers[key.producer]; x == nil || x.Epoch == key.epoch && len(x.Batches) == 0 {
@@ -130,8 +130,8 @@ func (p *Partition) ask(q *question) {
 // answered takes the coordinator's answer. What waits is appended by a goroutine of
 // its own, since an append may wait for its turn.
 func (p *Partition) answered(q *question, a TxnAnswer) {
-	if a.Err == kerr.ConcurrentTransactions && q.key.add && time.Since(q.began)+askAgain <= askFor {
-		time.AfterFunc(askAgain, func() {
+	if a.Err == kerr.ConcurrentTransactions && q.key.add && p.deps.now().Sub(q.began)+askAgain <= askFor {
+		p.deps.later(askAgain, func() {
 			p.mu.Lock()
 			// What ended before we ask again was the transaction before.
 			q.guard = newGuard(q.guard.lost)
@@ -141,7 +141,7 @@ func (p *Partition) answered(q *question, a TxnAnswer) {
 		return
 	}
 	if a.Err == nil {
-		go p.release(q, a.Start)
+		p.deps.later(0, func() { p.release(q, a.Start) })
 		return
 	}
 	p.mu.Lock()
