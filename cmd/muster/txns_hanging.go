@@ -133,29 +133,33 @@ func openTxns(ctx context.Context, admin *kadm.Client, topic string, partitions 
 	return out, nil
 }
 
-// judge finds out which of the open transactions no coordinator will end: those of
-// a producer that none lists, or lists without that partition.
-func judge(ctx context.Context, admin *kadm.Client, open []openTxn, older time.Duration, now time.Time) error {
+// knownTxns returns what coordinators know of the producers of open transactions.
+func knownTxns(ctx context.Context, admin *kadm.Client, open []openTxn, now time.Time) ([]txnState, error) {
 	var ids []int64
 	for _, t := range open {
-		if now.Sub(t.LastWrite) >= older && !slices.Contains(ids, t.ProducerID) {
-			ids = append(ids, t.ProducerID)
-		}
+		ids = append(ids, t.ProducerID)
 	}
-	if len(ids) == 0 {
-		return nil
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) == 0 {
+		return nil, nil
 	}
 	listed, err := admin.ListTransactions(ctx, ids, nil)
 	if err != nil {
-		return plain(err) // All coordinators must have answered.
+		return nil, plain(err) // All coordinators must have answered.
 	}
-	txns, err := describeTxns(ctx, admin, listed.TransactionalIDs(), now)
+	return describeTxns(ctx, admin, listed.TransactionalIDs(), now)
+}
+
+// judge finds out which of the open transactions no coordinator will end: those of
+// a producer that none lists, or lists without that partition.
+func judge(ctx context.Context, admin *kadm.Client, open []openTxn, older time.Duration, now time.Time) error {
+	txns, err := knownTxns(ctx, admin, open, now)
 	if err != nil {
 		return err
 	}
 	for i := range open {
 		t := &open[i]
-		if t.hangs = slices.Contains(ids, t.ProducerID); !t.hangs {
+		if t.hangs = now.Sub(t.LastWrite) >= older; !t.hangs {
 			continue
 		}
 		for _, x := range txns {
