@@ -2,7 +2,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -25,6 +24,7 @@ final class Copier implements AutoCloseable {
     private final KafkaProducer<String, String> producer;
     private final Thread thread;
     private volatile boolean ending;
+    private volatile boolean joined;
     private int transactions;
     private int copied;
     private int aborted;
@@ -45,6 +45,7 @@ final class Copier implements AutoCloseable {
         try {
             while (!ending) {
                 ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(100));
+                joined = !consumer.assignment().isEmpty();
                 if (!records.isEmpty()) {
                     copy(records);
                 }
@@ -78,11 +79,8 @@ final class Copier implements AutoCloseable {
             producer.commitTransaction();
         } catch (ProducerFencedException e) {
             throw e;
-        } catch (CommitFailedException e) {
-            back(); // The group has another generation.
-            return;
         } catch (KafkaException e) {
-            back();
+            back(); // The group may have another generation. What cannot be aborted fails there.
             return;
         }
         synchronized (this) {
@@ -106,8 +104,15 @@ final class Copier implements AutoCloseable {
         }
     }
 
+    /** Whether it has partitions. */
+    boolean joined() {
+        failed();
+        return joined;
+    }
+
     /** How many records it has copied in transactions that were committed. */
     synchronized int copied() {
+        failed();
         return copied;
     }
 
@@ -115,8 +120,10 @@ final class Copier implements AutoCloseable {
         return aborted;
     }
 
-    synchronized Throwable error() {
-        return error;
+    private synchronized void failed() {
+        if (error != null) {
+            throw new IllegalStateException("a copier failed", error);
+        }
     }
 
     @Override
