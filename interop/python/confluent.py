@@ -210,17 +210,17 @@ def numbers(first, end):
 
 def read_to_end(t, isolation):
     """What a reader gets, by partition and in order."""
-    c = consumer(isolation_level=isolation, enable_partition_eof=True)
+    c = consumer(isolation_level=isolation, enable_partition_eof=True, fetch_wait_max_ms=20)
     c.assign([TopicPartition(t, p, OFFSET_BEGINNING) for p in range(PARTITIONS)])
     got, ends = [[] for _ in range(PARTITIONS)], set()
 
     def at_end():
-        m = c.poll(0.1)
-        if m is not None and m.error() is None:
-            got[m.partition()].append(m.value())
-        elif m is not None:
-            check.equal(KafkaError._PARTITION_EOF, m.error().code(), "the error")
-            ends.add(m.partition())
+        for m in c.consume(1000, 0.05):
+            if m.error() is None:
+                got[m.partition()].append(m.value())
+            else:
+                check.equal(KafkaError._PARTITION_EOF, m.error().code(), "the error")
+                ends.add(m.partition())
         return len(ends) == PARTITIONS
 
     check.until("the ends", at_end)
@@ -279,7 +279,7 @@ class Copier(threading.Thread):
         self.to, self.copied, self.transactions, self.aborted = to, 0, 0, 0
         self.joined, self.ending, self.error = False, False, None
         self.producer = transactional_producer(f"{source}-{name}")
-        self.consumer = consumer(group_id=source, heartbeat_interval_ms=200, isolation_level="read_committed")
+        self.consumer = consumer(group_id=source, heartbeat_interval_ms=200, fetch_wait_max_ms=50, isolation_level="read_committed")
         self.consumer.subscribe([source])
         self.start()
 
@@ -300,8 +300,8 @@ class Copier(threading.Thread):
             for m in messages:
                 assert m.error() is None, m.error()
                 self.producer.produce(self.to, m.value(), partition=m.partition())
-            positions = self.consumer.position(self.consumer.assignment())
-            self.producer.send_offsets_to_transaction(positions, self.consumer.consumer_group_metadata(), 30)
+            offsets = {m.partition(): TopicPartition(m.topic(), m.partition(), m.offset() + 1) for m in messages}
+            self.producer.send_offsets_to_transaction(list(offsets.values()), self.consumer.consumer_group_metadata(), 30)
             self.producer.flush(30)
             self.transactions += 1
             if self.transactions % 3 == 0:
