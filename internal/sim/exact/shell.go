@@ -203,8 +203,9 @@ func (s *shell) failAll() {
 func (s *shell) drain() {
 	w, out := s.b.w, s.pump.Drain()
 	life := s.pump.Life()
-	sends, tasks := slices.Clone(out.Sends), slices.Clone(out.Tasks)
-	for _, r := range slices.Clone(out.Replies) {
+	replies, sends, tasks := slices.Clone(out.Replies), slices.Clone(out.Sends), slices.Clone(out.Tasks)
+	s.pump.Forget()
+	for _, r := range replies {
 		s.answer(r)
 	}
 	for _, m := range sends {
