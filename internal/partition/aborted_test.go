@@ -1,9 +1,12 @@
 package partition
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/record"
 	"muster/internal/store"
@@ -63,6 +66,41 @@ func TestAbortedListSorted(t *testing.T) {
 		_, f := r.fetch(0, true, 1<<20)
 		wantAborted(t, f, want...)
 	})
+}
+
+// TestAbortedAboveTheLSOAreFoundAfterAReopen asks for the first time, of a log that was
+// just opened, while an earlier transaction is open.
+func TestAbortedAboveTheLSOAreFoundAfterAReopen(t *testing.T) {
+	onWholeEngines(t, func(t *testing.T, s store.Store) {
+		r := newTxnRig(t, s, nil)
+		r.wantAppend(r.batch(plain, 1), 0)
+		r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, 1)
+		r.wantProduce(r.txnBatch(producerAt{8, 0, 0}, 1), oldTxn, 2)
+		r.wantMarker(marker(8, 0, false), nil, 1)
+		if err := r.part().Reopen(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, f := r.fetch(0, true, 1<<20)
+		wantAborted(t, f)
+		r.wantMarker(marker(7, 0, true), nil, 1)
+		_, f = r.fetch(0, true, 1<<20)
+		wantAborted(t, f, store.Aborted{ProducerID: 8, FirstOffset: 2, LastOffset: 3})
+	})
+}
+
+// TestAListThatWasCutMeanwhileIsNotUsed deletes records between the read and the list.
+func TestAListThatWasCutMeanwhileIsNotUsed(t *testing.T) {
+	r := newTxnRig(t, mem.New(), nil)
+	r.wantProduce(r.txnBatch(producerAt{8, 0, 0}, 1), oldTxn, 0)
+	r.wantMarker(marker(8, 0, false), nil, 1)
+	p := r.part()
+	f := p.Read(t.Context(), Fetch{LeaderEpoch: NoEpoch, LastFetchedEpoch: NoEpoch, MaxBytes: 1 << 20})
+	if _, err := p.DeleteBefore(t.Context(), -1); err != nil {
+		t.Fatal(err)
+	}
+	if p.addAborted(t.Context(), p.log.Load(), Fetch{Committed: true}, &f); !errors.Is(f.Err, kerr.OffsetOutOfRange) || f.Records.Len != 0 {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestUncommittedListNull(t *testing.T) {

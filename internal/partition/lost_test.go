@@ -42,7 +42,7 @@ func (r *rig) appendUntil(p producerAt, value string) (at int64) {
 			return errors.New("there is no leader")
 		}
 		a := r.append(r.batch(p, 1, value), AcksAll)
-		r.now = r.now.Add(time.Second)
+		r.ahead.Add(int64(time.Second))
 		at = a.BaseOffset
 		if a.Err != nil {
 			return a.Err

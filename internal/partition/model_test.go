@@ -319,28 +319,33 @@ func (m *modelRun) read() {
 func (m *modelRun) consume() (out []int64) {
 	for offset := m.part().LogStartOffset(); offset < m.part().LastStableOffset(); {
 		batches, f := m.fetch(offset, true, 1+m.rng.IntN(1500))
-		aborted := map[int64]bool{}
-		list := f.Aborted
-		from := offset
-		for _, b := range batches {
-			for len(list) > 0 && list[0].FirstOffset <= b.LastOffset() {
-				aborted[list[0].ProducerID] = true
-				list = list[1:]
-			}
-			if b.Control() {
-				if x, _, _ := b.Marker(); !x.Commit {
-					delete(aborted, b.ProducerID())
-				}
-			}
-			for o := b.BaseOffset(); o <= b.LastOffset(); o++ {
-				if o >= from && !b.Control() && !(b.Transactional() && aborted[b.ProducerID()]) {
-					out = append(out, o)
-				}
-			}
-			offset = b.LastOffset() + 1
-		}
+		got, next := kept(batches, f.Aborted)
+		out = append(out, slices.DeleteFunc(got, func(o int64) bool { return o < offset })...)
+		offset = next
 	}
 	return out
+}
+
+// kept are the offsets that a client keeps of what it read.
+func kept(batches []record.Batch, list []store.Aborted) (out []int64, next int64) {
+	aborted := map[int64]bool{}
+	for _, b := range batches {
+		for len(list) > 0 && list[0].FirstOffset <= b.LastOffset() {
+			aborted[list[0].ProducerID] = true
+			list = list[1:]
+		}
+		next = b.LastOffset() + 1
+		if b.Control() {
+			if x, _, _ := b.Marker(); !x.Commit {
+				delete(aborted, b.ProducerID())
+			}
+			continue
+		}
+		for o := b.BaseOffset(); o < next && !(b.Transactional() && aborted[b.ProducerID()]); o++ {
+			out = append(out, o)
+		}
+	}
+	return out, next
 }
 
 // TestPartitionsAgreeWithTheirRawLogs sends what clients and coordinators may send, right

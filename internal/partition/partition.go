@@ -2,8 +2,8 @@
 //
 // It puts on top of a store.Log what engines leave open: which records readers
 // may see (high watermark, last stable offset), whether a batch may be appended
-// (sizes, timestamps, idempotent producers), leader epochs, and the readers that wait for
-// new records. Manager holds the partitions of this broker and runs retention
+// (sizes, timestamps, idempotent producers, transactions), leader epochs, and the
+// readers that wait for new records. Manager holds the partitions of this broker and runs retention
 // and compaction over them.
 //
 // Appends are put in order under the partition's lock, which is never held while

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +26,14 @@ type rig struct {
 	*Manager
 	t     *testing.T
 	now   time.Time
+	ahead atomic.Int64 // of now, where others look at the clock meanwhile
 	image *metadata.Image
 }
 
 func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.UnixMilli(1_700_000_000_000)}
-	r.Manager = NewManager(Options{Store: s, Self: 1, Now: func() time.Time { return r.now }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r.Manager = NewManager(Options{Store: s, Self: 1, Now: func() time.Time { return r.now.Add(time.Duration(r.ahead.Load())) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	defaults, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)
