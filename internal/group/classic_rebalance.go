@@ -110,7 +110,7 @@ func (x *step) completeJoin(g *group) {
 		g.joinSeq = x.arm(joinKey(g), x.now.Add(max(g.rebalanceTimeout(), minWaitAgain)))
 		return
 	}
-	g.generation++
+	x.nextGeneration(g)
 	g.rebalance.joined(g, x.now)
 	if g.members.len() == 0 {
 		x.becomeEmpty(g)

@@ -44,6 +44,9 @@ type group struct {
 	state        State
 	previous     State // the state before this one
 	loads        int16 // how often it was loaded in the middle of this rebalance before
+	lives        int16 // how many lives before this one have leapt in this rebalance
+	leaps        bool  // it was loaded, and has formed no generation since
+	leapsFrom    int32 // the generation that was loaded, 0 if none with members was
 	generation   int32
 	since        int64 // when it came to this state, in milliseconds
 	protocolType string
