@@ -180,14 +180,28 @@ func goesOn(state string) bool { return state == "Ongoing" || strings.HasPrefix(
 func (b *Broker) abortOrphan(ctx context.Context, o orphan) {
 	b.logger.Warn("a transaction is open that no coordinator knows; aborting it",
 		"topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "epoch", o.ProducerEpoch, "offset", o.FirstOffset)
-	done := func(err *kerr.Error) {
-		if err != nil {
-			b.logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
+	if err := b.abort(ctx, o); err != nil {
+		b.logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
+	}
+}
+
+// abort aborts an orphan, and waits until that is durable.
+func (b *Broker) abort(ctx context.Context, o orphan) error {
+	if o.Topic != metadata.OffsetsTopic {
+		done := make(chan *kerr.Error, 1)
+		o.part.AbortOrphan(ctx, o.OpenTxn, func(err *kerr.Error) { done <- err })
+		select {
+		case err := <-done:
+			if err != nil {
+				return err
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	if o.Topic != metadata.OffsetsTopic {
-		o.part.AbortOrphan(ctx, o.OpenTxn, done)
-		return
+	if !slices.ContainsFunc(o.part.OpenTxns(), func(t partition.OpenTxn) bool { return t.FirstOffset == o.FirstOffset }) {
+		return nil // It has ended meanwhile.
 	}
 	m := kmsg.NewWriteTxnMarkersRequestMarker()
 	m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, max(o.CoordinatorEpoch, 0)
@@ -197,7 +211,6 @@ func (b *Broker) abortOrphan(ctx context.Context, o orphan) {
 	m.Topics = append(m.Topics, topic)
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version, req.Markers = 2, append(req.Markers, m)
-	if _, err := b.peers.Do(ctx, machine.Self, req); err != nil {
-		b.logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
-	}
+	_, err := b.peers.Do(ctx, machine.Self, req)
+	return err
 }

@@ -27,6 +27,7 @@ var (
 
 // conn is a connection to a broker. Answers come in any order.
 type conn struct {
+	opts     *Options
 	to       address
 	socket   net.Conn
 	format   *kmsg.RequestFormatter
@@ -47,8 +48,8 @@ type answer struct {
 }
 
 // newConn returns a connection that knows which versions the broker serves.
-func newConn(ctx context.Context, socket net.Conn, to address) (*conn, error) {
-	c := &conn{to: to, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}}
+func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*conn, error) {
+	c := &conn{opts: opts, to: to, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}}
 	go c.read()
 	resp, err := c.roundTrip(ctx, kmsg.NewPtrApiVersionsRequest())
 	if err != nil {
@@ -132,10 +133,10 @@ func (c *conn) write(req kmsg.Request, id int32) error {
 	defer c.writing.Unlock()
 	now := time.Now()
 	// One who has nothing to read from the broker until then has sent nothing.
-	if err := c.socket.SetReadDeadline(now.Add(idleAfter)); err != nil {
+	if err := c.socket.SetReadDeadline(now.Add(c.opts.Idle)); err != nil {
 		return err
 	}
-	if err := c.socket.SetWriteDeadline(now.Add(requestTimeout)); err != nil {
+	if err := c.socket.SetWriteDeadline(now.Add(c.opts.Timeout)); err != nil {
 		return err
 	}
 	_, err := c.socket.Write(frame)

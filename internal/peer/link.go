@@ -118,7 +118,7 @@ func (l *link) open(ctx context.Context, to address) (*conn, error) {
 		}
 		socket = over
 	}
-	return newConn(ctx, socket, to)
+	return newConn(ctx, socket, to, &l.c.opts)
 }
 
 // close ends the connection, and there is none afterwards.

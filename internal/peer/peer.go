@@ -53,8 +53,9 @@ type Options struct {
 	Listener string
 	TLS      *tls.Config
 	Logger   *slog.Logger
-	// Timeout bounds a request, requestTimeout if it is zero.
-	Timeout time.Duration
+	// Timeout bounds a request, and Idle is how long a connection is kept that
+	// nobody uses; requestTimeout and idleAfter if they are zero.
+	Timeout, Idle time.Duration
 }
 
 // Client sends requests to brokers.
@@ -77,6 +78,9 @@ type lane struct {
 func New(opts Options) *Client {
 	if opts.Timeout == 0 {
 		opts.Timeout = requestTimeout
+	}
+	if opts.Idle == 0 {
+		opts.Idle = idleAfter
 	}
 	return &Client{opts: opts, links: map[lane]*link{}, asks: asks{nodes: map[int32]*asking{}}}
 }
