@@ -41,7 +41,8 @@ import (
 // step, or Forget; what they point to is never changed again.
 type Core interface {
 	Step(Input) Effects
-	// Replay applies a batch that was read from the log.
+	// Replay applies a batch that was read from the log. Its list of records is
+	// used again when Replay returns.
 	Replay(Stored)
 }
 
