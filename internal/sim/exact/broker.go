@@ -197,7 +197,7 @@ func (b *broker) restart() {
 }
 
 // receive handles a request, as the handlers do.
-func (b *broker) receive(from string, body any, reply func(any)) {
+func (b *broker) receive(from message, body any, reply func(any)) {
 	ctx := context.Background()
 	switch m := body.(type) {
 	case produce:
@@ -210,7 +210,7 @@ func (b *broker) receive(from string, body any, reply func(any)) {
 	case fetch:
 		b.fetch(m, reply)
 	case *kmsg.WriteTxnMarkersRequest:
-		b.markers(m, reply)
+		b.markers(from, m, reply)
 	case *kmsg.AllocateProducerIDsRequest:
 		resp := m.ResponseKind().(*kmsg.AllocateProducerIDsResponse)
 		resp.ProducerIDStart, resp.ProducerIDLen = b.w.nextPID, 2
@@ -219,7 +219,7 @@ func (b *broker) receive(from string, body any, reply func(any)) {
 	case kmsg.Request:
 		topic, id := coordinated(m)
 		n := int32(len(b.image.Topic(topic).Partitions))
-		b.ask(store.TopicPartition{Topic: topic, Partition: journal.PartitionFor(id, n)}, from, m, func(r kmsg.Response) { reply(r) })
+		b.ask(store.TopicPartition{Topic: topic, Partition: journal.PartitionFor(id, n)}, from.from, m, func(r kmsg.Response) { reply(r) })
 	}
 }
 

@@ -1,10 +1,12 @@
 package exact
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
 
+	"muster/internal/partition"
 	"muster/internal/store"
 )
 
@@ -26,8 +28,26 @@ func (w *world) settle() {
 			w.violated("after %s of calm: %s", patience, why)
 		}
 		w.runUntil(w.now + 500*time.Millisecond)
+		w.checkTimeouts()
 	}
 	w.finish()
+}
+
+// settling is how long brokers may take until all that happened before is over.
+const settling = 25 * time.Second
+
+// checkTimeouts: every transaction that takes too long is aborted by the next sweep.
+func (w *world) checkTimeouts() {
+	for _, c := range w.copiers {
+		v := w.model.id(c.id).value
+		if v == nil || v.State != stateOngoing || w.now < w.plan.chaos+settling {
+			continue
+		}
+		until := time.UnixMilli(v.StartTimestamp).Add(time.Duration(v.TimeoutMillis)*time.Millisecond + w.plan.sweep + time.Second)
+		if w.clock().After(until) {
+			w.violated("%s: %v should have been aborted at %s", c.id, w.model.id(c.id).cur, until.Sub(start))
+		}
+	}
 }
 
 // unsettled says what is not yet as it should be, nothing if all is.
@@ -64,10 +84,24 @@ func (w *world) unstable(tp store.TopicPartition) string {
 	if p == nil {
 		return fmt.Sprintf("%v has no leader", tp)
 	}
+	if p.HighWatermark() < p.LogEndOffset() {
+		w.mend(b, p)
+		return fmt.Sprintf("%v: high watermark is %d of %d", tp, p.HighWatermark(), p.LogEndOffset())
+	}
 	if tp.Topic != stateTopic && p.LastStableOffset() != p.HighWatermark() {
 		return fmt.Sprintf("%v: last stable offset is %d of %d", tp, p.LastStableOffset(), p.HighWatermark())
 	}
 	return ""
+}
+
+// mend opens a log again whose last sync has failed, as managers do every few
+// seconds.
+func (w *world) mend(b *broker, p *partition.Partition) {
+	if failed, _ := b.manager.Failed(); failed > 0 {
+		w.store.atOnce = true
+		_ = p.Reopen(context.Background())
+		w.store.atOnce = false
+	}
 }
 
 // finish checks what came of it all.
@@ -88,6 +122,7 @@ func (w *world) finish() {
 		}
 	}
 	w.checkCopies()
+	w.checkCompacted()
 	w.checkDigests()
 	w.checkAdmin()
 }
@@ -118,6 +153,14 @@ func (w *world) checkCopies() {
 		}
 	}
 	for i, n := range w.inputs {
+		if w.copiers[i].gone {
+			for key, times := range copies {
+				if times > 1 {
+					w.violated("input %s was copied %d times", key, times)
+				}
+			}
+			continue
+		}
 		for j := range n {
 			if key := strconv.Itoa(i) + "/" + strconv.FormatInt(j, 10); copies[key] != 1 {
 				w.violated("input %s was copied %d times", key, copies[key])

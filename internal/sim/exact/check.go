@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/partition"
+	"muster/internal/record"
 	"muster/internal/store"
 )
 
@@ -25,7 +26,12 @@ func (m *model) answered(s *shell, c *call, resp kmsg.Response) {
 			if req.ProducerID < 0 {
 				source = fmt.Sprintf("Init %d at %s", m.w.ids, m.w.now)
 			}
+			s := m.id(*req.TransactionalID)
+			s.check(m.w, "Init", pair{req.ProducerID, req.ProducerEpoch})
 			m.give(*req.TransactionalID, pair{r.ProducerID, r.ProducerEpoch}, source)
+			if req.ProducerID < 0 {
+				s.fence = s.order[pair{r.ProducerID, r.ProducerEpoch}]
+			}
 			m.fences[r.ProducerID] = max(m.fences[r.ProducerID], r.ProducerEpoch)
 		}
 	case *kmsg.EndTxnResponse:
@@ -56,8 +62,18 @@ func (m *model) give(id string, p pair, source string) {
 		w.violated("%s is given %d/%d by %s, after epoch %d", id, p.id, p.epoch, source, m.fences[p.id])
 	}
 	m.given[p] = source
+	if s := m.id(id); s.order[p] == 0 {
+		s.order[p] = len(s.order) + 1
+	}
 	if !m.id(id).pairs[p] {
 		w.violated("%s is given %d/%d by %s, which is not durable", id, p.id, p.epoch, source)
+	}
+}
+
+// check: an instance that another has replaced achieves nothing any more.
+func (s *idState) check(w *world, what string, p pair) {
+	if n, ok := s.order[p]; ok && n < s.fence {
+		w.violated("%s of %d/%d succeeds, though another instance has replaced it", what, p.id, p.epoch)
 	}
 }
 
@@ -65,6 +81,7 @@ func (m *model) give(id string, p pair, source string) {
 // so.
 func (m *model) ended(req *kmsg.EndTxnRequest, r *kmsg.EndTxnResponse) {
 	s := m.id(req.TransactionalID)
+	s.check(m.w, "EndTxn", pair{req.ProducerID, req.ProducerEpoch})
 	var t *transaction
 	for _, x := range s.all {
 		if x.pid == req.ProducerID && x.epoch == req.ProducerEpoch {
@@ -147,12 +164,22 @@ func (m *model) fetched(b *broker, f fetch, got partition.Fetched, bytes []byte)
 		m.w.violated("%v: records up to %d are returned, last stable offset is %d", f.tp, end, want)
 	}
 	aborted = slices.DeleteFunc(aborted, func(a store.Aborted) bool { return a.FirstOffset >= end || a.LastOffset < f.Offset })
+	if l.packed {
+		aborted = slices.DeleteFunc(aborted, func(a store.Aborted) bool { return !has(bytes, a) && !slices.Contains(got.Aborted, a) })
+	}
 	if len(bytes) > 0 && !slices.Equal(aborted, got.Aborted) {
 		m.w.violated("%v: aborted transactions from %d to %d are told to be %v, should be %v", f.tp, f.Offset, end, got.Aborted, aborted)
 	}
 	if len(aborted) > 1 {
 		m.w.count("fetch with several aborted transactions")
 	}
+}
+
+// has says whether something of an aborted transaction is among batches.
+func has(bytes []byte, a store.Aborted) bool {
+	return slices.ContainsFunc(batches(bytes), func(b record.Batch) bool {
+		return b.ProducerID() == a.ProducerID && !b.Control() && b.Transactional() && b.Count() > 0 && b.BaseOffset() >= a.FirstOffset && b.LastOffset() < a.LastOffset
+	})
 }
 
 // stable computes the last stable offset, and the aborted transactions in the

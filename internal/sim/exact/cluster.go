@@ -160,20 +160,28 @@ func (w *world) replace(b *broker) {
 	w.elect(leaders)
 }
 
-// compactSome has a leader compact one of the internal logs.
+// compactSome has a leader compact one of its logs.
 func (w *world) compactSome() {
 	all := w.partitions()
-	tp := all[w.rand.IntN(len(all))]
-	b := w.brokers[leaderOf(w.image(), tp)]
-	l := w.store.log(tp)
-	if tp.Topic != stateTopic || !b.up || l.owner == nil {
+	w.compact(all[w.rand.IntN(len(all))], w.between(0, 10*time.Second))
+}
+
+// compact does what the manager does in the background.
+func (w *world) compact(tp store.TopicPartition, retention time.Duration) {
+	b, l := w.brokers[leaderOf(w.image(), tp)], w.store.log(tp)
+	if !b.up || l.owner == nil || l.owner.b != b || l.owner.life != b.life {
 		return
 	}
-	before := len(l.raw)
-	err := l.owner.Log.Compact(context.Background(), store.Compaction{
-		Now: w.clock(), NextOffset: w.model.stable(l), DeleteRetention: w.between(0, 10*time.Second), MaxLag: time.Millisecond,
-	})
+	p := b.manager.Get(tp.Topic, tp.Partition)
+	if p == nil {
+		return
+	}
+	next := p.LastStableOffset()
+	if want, _ := l.stable(p.HighWatermark()); next > want {
+		w.violated("%v: last stable offset is %d, should be %d", tp, next, want)
+	}
+	err := l.owner.Log.Compact(context.Background(), store.Compaction{Now: w.clock(), NextOffset: next, DeleteRetention: retention, MaxLag: time.Millisecond})
 	l.packed = true
-	w.tracef("%s-%d: compacted below %d of %d batches: %v", tp.Topic, tp.Partition, w.model.stable(l), before, err)
-	w.count("compaction")
+	w.tracef("%s-%d: compacted below %d: %v", tp.Topic, tp.Partition, next, err)
+	w.count("compaction of " + tp.Topic)
 }

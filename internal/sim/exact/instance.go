@@ -62,7 +62,7 @@ func (x *instance) ask(topic string, req kmsg.Request, done func(kmsg.Response))
 	if topic == offsetsTopic {
 		id = x.c.group
 	}
-	m := message{from: x.name, to: x.w.coordinator(x.w.someImage(), topic, id), body: req, timeout: x.w.between(time.Second, 5*time.Second), ordered: !x.tv2}
+	m := message{from: x.name, to: x.w.coordinator(x.w.someImage(), topic, id), body: req, timeout: x.w.patience(), ordered: !x.tv2}
 	x.w.send(m, func(answer any) {
 		x.run(func() {
 			resp, _ := answer.(kmsg.Response)
@@ -194,8 +194,16 @@ func (x *instance) batch(p int32, recs []record.Record) produce {
 	return produce{tp: outputAt(p), batch: b, how: how}
 }
 
-// maxTries is how often a request within a transaction is sent.
+// maxTries is how often a request within a transaction is sent, at most.
 const maxTries = 8
+
+// patience is how long a client waits for an answer.
+func (w *world) patience() time.Duration {
+	if w.rand.IntN(3) == 0 && !w.calm {
+		return w.between(100*time.Millisecond, time.Second)
+	}
+	return w.between(time.Second, 5*time.Second)
+}
 
 // add tells the coordinator which partitions will be written.
 func (x *instance) add(tries int) {
@@ -243,7 +251,7 @@ func (x *instance) outcome(what string, answered bool, code int16, tries int, ag
 	switch {
 	case answered && code == 0:
 		next()
-	case (!answered || retriable(code)) && (tries < maxTries || x.w.calm):
+	case (!answered || retriable(code)) && (tries < x.w.rand.IntN(maxTries) || x.w.calm):
 		x.later(func() { again(tries + 1) })
 	case code == kerr.ProducerFenced.Code || code == kerr.InvalidProducerIDMapping.Code || code == kerr.InvalidProducerEpoch.Code && !x.tv2 && what != "Produce":
 		x.die(what, code)

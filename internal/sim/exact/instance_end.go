@@ -2,7 +2,6 @@ package exact
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -18,7 +17,7 @@ func (x *instance) produce(tries int) {
 		return
 	}
 	m := x.todo[0]
-	msg := message{from: x.name, to: leaderOf(w.someImage(), m.tp), body: m, timeout: w.between(time.Second, 5*time.Second)}
+	msg := message{from: x.name, to: leaderOf(w.someImage(), m.tp), body: m, timeout: w.patience()}
 	w.send(msg, func(answer any) {
 		x.run(func() {
 			got, ok := answer.(partition.Appended)
@@ -71,6 +70,12 @@ func (x *instance) txnOffsets(tries int) {
 	t := kmsg.NewTxnOffsetCommitRequestTopic()
 	t.Topic, t.Partitions = inputTopic, []kmsg.TxnOffsetCommitRequestTopicPartition{p}
 	req.Topics = []kmsg.TxnOffsetCommitRequestTopic{t}
+	if x.a.number%2 == 0 { // Somebody else commits the same offset without a transaction.
+		p.Partition, p.Offset = 0, int64(x.a.number)
+		t := kmsg.NewTxnOffsetCommitRequestTopic()
+		t.Topic, t.Partitions = outputTopic, []kmsg.TxnOffsetCommitRequestTopicPartition{p}
+		req.Topics = append(req.Topics, t)
+	}
 	x.ask(offsetsTopic, req, func(r kmsg.Response) {
 		resp, _ := r.(*kmsg.TxnOffsetCommitResponse)
 		code := int16(0)

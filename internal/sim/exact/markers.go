@@ -3,6 +3,7 @@ package exact
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,7 +16,7 @@ import (
 
 // markers handles WriteTxnMarkers: those for groups go to their shards, the others
 // into the logs. It is answered when all are.
-func (b *broker) markers(m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
+func (b *broker) markers(from message, m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
 	resp := m.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
 	left := 1
 	done := func() {
@@ -36,7 +37,7 @@ func (b *broker) markers(m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
 				rp.Partition = n
 				left++
 				b.w.count("marker received")
-				b.marker(m.Version, mk, store.TopicPartition{Topic: t.Topic, Partition: n}, func(code int16) {
+				b.marker(from, m.Version, mk, store.TopicPartition{Topic: t.Topic, Partition: n}, func(code int16) {
 					rp.ErrorCode = code
 					b.w.count(fmt.Sprintf("marker answered by %d", code))
 					if code == 0 || code == kerr.InvalidProducerEpoch.Code {
@@ -54,13 +55,21 @@ func (b *broker) markers(m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
 }
 
 // marker has one marker written.
-func (b *broker) marker(version int16, mk *kmsg.WriteTxnMarkersRequestMarker, tp store.TopicPartition, done func(int16)) {
+func (b *broker) marker(from message, version int16, mk *kmsg.WriteTxnMarkersRequestMarker, tp store.TopicPartition, done func(int16)) {
 	if tp.Topic == metadata.OffsetsTopic {
 		b.groupMarker(version, mk, tp, done)
 		return
 	}
 	p := b.manager.Get(tp.Topic, tp.Partition)
 	if p == nil {
+		done(kerr.NotLeaderForPartition.Code)
+		return
+	}
+	if mk.TransactionVersion < 2 && b.w.store.log(tp).opened > from.opens {
+		// Below version 2 of transactions a leader that has loaded the log since
+		// does not know when the open one began, and cannot tell that a marker is
+		// of the one before. Kafka never can.
+		b.w.count("marker of before a load")
 		done(kerr.NotLeaderForPartition.Code)
 		return
 	}
@@ -113,10 +122,21 @@ func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 		if answer != nil {
 			out = answerTo(answer.(*kmsg.AddPartitionsToTxnResponse))
 		}
-		a.b.do(a.life, func() {
-			w.tracef("broker %d: %s/%d/%d on %s-%d, add %v: %v", a.b.id, q.TransactionalID, q.ProducerID, q.ProducerEpoch, q.Topic, q.Partition, q.Add, out.Err)
-			done(out)
-		})
+		if w.chance(2 * w.faults().slow) {
+			w.count("slow answer to a leader")
+			w.after(w.between(0, 6*time.Second), func() { a.told(q, out, done) })
+			return
+		}
+		a.told(q, out, done)
+	})
+}
+
+// told gives a leader the answer to its question.
+func (a asker) told(q partition.TxnQuestion, out partition.TxnAnswer, done func(partition.TxnAnswer)) {
+	w := a.b.w
+	a.b.do(a.life, func() {
+		w.tracef("broker %d: %s/%d/%d on %s-%d, add %v: %v", a.b.id, q.TransactionalID, q.ProducerID, q.ProducerEpoch, q.Topic, q.Partition, q.Add, out.Err)
+		done(out)
 	})
 }
 

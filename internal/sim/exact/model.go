@@ -32,6 +32,8 @@ type idState struct {
 	cur   *transaction
 	all   []*transaction
 	pairs map[pair]bool // that were durable at some time
+	order map[pair]int  // in which pairs were given to clients
+	fence int           // pairs below are of instances that another has replaced
 }
 
 // transaction is one, as its coordinator's log has it.
@@ -74,7 +76,7 @@ func newModel(w *world) *model {
 func (m *model) id(id string) *idState {
 	s := m.ids[id]
 	if s == nil {
-		s = &idState{pairs: map[pair]bool{}}
+		s = &idState{pairs: map[pair]bool{}, order: map[pair]int{}}
 		m.ids[id] = s
 	}
 	return s
@@ -237,32 +239,4 @@ func (m *model) eachRecord(e *entry, do func(key, value []byte, offset int64)) {
 	if err != nil {
 		m.w.violated("a batch cannot be read: %v", err)
 	}
-}
-
-// stable is up to where a log may be compacted: the first offset of what is open.
-func (m *model) stable(l *simLog) int64 {
-	out := int64(0)
-	if l.durable > 0 {
-		out = l.raw[l.durable-1].batch.LastOffset() + 1
-	}
-	first := out
-	for _, o := range m.part(l.tp).open {
-		first = min(first, o.first)
-	}
-	for _, e := range l.raw[l.durable:] {
-		for _, t := range e.closes {
-			first = min(first, firstOf(l, t))
-		}
-	}
-	return first
-}
-
-// firstOf is where a transaction begins in a log.
-func firstOf(l *simLog, t *transaction) int64 {
-	for _, e := range l.raw {
-		if e.of == t {
-			return e.batch.BaseOffset()
-		}
-	}
-	return l.end()
 }

@@ -21,6 +21,7 @@ type message struct {
 	// ordered says that it is on a connection that its sender closes when it gives
 	// up: it does not arrive later than that, nor twice.
 	ordered bool
+	opens   int // how often logs had been opened when it was sent
 }
 
 // produce asks a leader to append a batch.
@@ -45,6 +46,7 @@ type fetched struct {
 // send sends a message and calls done once, with the answer, or with nil if none
 // came in time. Messages are lost, late, and arrive twice.
 func (w *world) send(m message, done func(any)) {
+	m.opens = w.store.opens
 	over := false
 	end := func(answer any) {
 		if !over {
@@ -85,7 +87,7 @@ func (w *world) deliver(m message, body any, end func(any)) {
 	}
 	life, answered := b.life, false
 	b.do(life, func() {
-		b.receive(m.from, body, func(answer any) {
+		b.receive(m, body, func(answer any) {
 			if answered {
 				w.violated("broker %d answers %T of %s twice", b.id, body, m.from)
 			}

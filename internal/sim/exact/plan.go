@@ -26,6 +26,7 @@ type plan struct {
 type copierPlan struct {
 	tv2      bool
 	switches bool // each instance chooses its version anew
+	deserts  bool // it ends for good some day
 	worn     bool // its producer epoch is near its end
 	timeout  time.Duration
 	aborts   float64 // share of transactions that it aborts by itself
@@ -56,7 +57,7 @@ func newPlan(r *rand.Rand) plan {
 	}
 	for range 1 + r.IntN(4) {
 		p.copiers = append(p.copiers, copierPlan{
-			tv2: r.IntN(2) == 0, switches: r.IntN(6) == 0, worn: r.IntN(4) == 0,
+			tv2: r.IntN(2) == 0, switches: r.IntN(6) == 0, deserts: r.IntN(5) == 0, worn: r.IntN(4) == 0,
 			timeout: uniform(r, time.Second, 12*time.Second),
 			aborts:  []float64{0, 0.1, 0.5}[r.IntN(3)],
 		})

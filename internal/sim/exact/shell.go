@@ -290,7 +290,14 @@ func (s *shell) send(life uint64, m machine.Send) {
 		w.after(0, func() { done(nil) })
 		return
 	}
-	w.send(message{from: s.b.name(), to: to, body: m.Msg, timeout: peerTimeout}, done)
+	msg := message{from: s.b.name(), to: to, body: m.Msg, timeout: peerTimeout}
+	if _, ok := m.Msg.(*kmsg.WriteTxnMarkersRequest); ok && w.chance(3*w.faults().duplicate) {
+		w.count("marker sent again later")
+		msg.opens = w.store.opens
+		body := packed(m.Msg)
+		w.after(w.between(0, 8*time.Second), func() { w.deliver(msg, body(), func(any) {}) })
+	}
+	w.send(msg, done)
 }
 
 func (s *shell) append(a *pump.Append) {

@@ -18,6 +18,7 @@ type simStore struct {
 	logs map[store.TopicPartition]*simLog
 	// atOnce makes syncs end at once, for a caller that waits for one.
 	atOnce bool
+	opens  int // how often logs were opened
 	// found is a rule that was found broken on a goroutine of a manager.
 	found *violation
 }
@@ -36,6 +37,7 @@ type simLog struct {
 	owner   *handle
 	raw     []*entry
 	durable int  // how many of raw would survive a crash
+	opened  int  // the number of its last open
 	inDoubt bool // what is not durable may be gone when it is opened next
 	cuts    int  // how often it has lost something
 	packed  bool // it was compacted, and so cannot lose anything any more
@@ -149,6 +151,8 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 		return nil, store.ErrUnavailable
 	}
 	l.epoch = epoch
+	s.opens++
+	l.opened = s.opens
 	l.settle()
 	inner, err := l.st.Open(ctx, tp, epoch, cfg)
 	if err != nil {
