@@ -50,6 +50,9 @@ func TestMatrix(t *testing.T) {
 			if _, can := transactors[tt.client]; can {
 				check(t, "transactions: commit and abort", func(t *testing.T) { commitAndAbort(t, tt.client) })
 			}
+			if tt.client == "franz-go" {
+				check(t, "transactions: consume, transform, produce through a rebalance", copyInSessions)
+			}
 		})
 	}
 }
