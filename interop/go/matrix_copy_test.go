@@ -83,7 +83,7 @@ func startCopier(ctx context.Context, t *testing.T, name, from, to string) *copi
 	c := &copier{ended: make(chan struct{})}
 	session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(matrixBroker), kgo.TransactionalID(to+name), kgo.ConsumerGroup(from),
 		kgo.ConsumeTopics(from), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DefaultProduceTopic(to),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(), kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(300*time.Millisecond),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(300*time.Millisecond),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { c.joined.Store(len(m) > 0) }))
 	if err != nil {
 		t.Fatal(err)
