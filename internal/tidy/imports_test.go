@@ -79,11 +79,12 @@ var importTable = map[string][]string{
 	// Tests in the form of packages.
 	"redistest": {},
 	"sim":       {everything},
+	"sim/exact": {everything},
 	"tidy":      {},
 }
 
 // testOnly lists the packages that no other package may import, tests aside.
-var testOnly = []string{"redistest", "sim", "store/storetest", "tidy"}
+var testOnly = []string{"redistest", "sim", "sim/exact", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))
