@@ -1,11 +1,14 @@
 package interop
 
 import (
+	"crypto/tls"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/redistest"
@@ -96,4 +99,56 @@ func (f *fleet) without(victim int) (addrs []string) {
 		}
 	}
 	return addrs
+}
+
+// TestBrokersTalkToEachOtherByTLS has two brokers whose only listener speaks TLS, so
+// that a transaction needs them to trust each other.
+func TestBrokersTalkToEachOtherByTLS(t *testing.T) {
+	onlyOn(t, "redis")
+	keystore := filepath.Join(t.TempDir(), "keystore.pem")
+	pem, pool := newKeystore(t, 1)
+	install(t, keystore, pem)
+	url, prefix := redistest.Single(t).URL(), redistest.Prefix(t)
+	var addrs []string
+	for i := range 2 {
+		addrs = append(addrs, fixedPort(t))
+		startMuster(t, "--store", url, "--set", "muster.redis.prefix="+prefix, "--set", "muster.redis.layout=log", "--set", fmt.Sprintf("node.id=%d", i+1),
+			"--set", "listeners=SSL://"+addrs[i], "--set", "ssl.keystore.location="+keystore)
+	}
+	secure := []kgo.Opt{kgo.SeedBrokers(addrs...), kgo.DialTLSConfig(&tls.Config{RootCAs: pool})}
+	adm := kadm.NewClient(connect(t, addrs[0], secure...))
+	waitFor(t, "both brokers to be in the metadata", func() error {
+		m, err := adm.BrokerMetadata(t.Context())
+		if err == nil && len(m.Brokers) != 2 {
+			err = fmt.Errorf("there are %d", len(m.Brokers))
+		}
+		return err
+	})
+	// With so many partitions and ids both brokers lead and coordinate some.
+	if _, err := adm.CreateTopic(t.Context(), 8, 1, nil, "out"); err != nil {
+		t.Fatal(err)
+	}
+	for id := range 6 {
+		cl := connect(t, addrs[0], append(secure, kgo.TransactionalID(fmt.Sprint(id)), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+		if err := cl.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		for p := range int32(8) {
+			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "out", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(t, "the markers", func() error {
+		stable, err := adm.ListCommittedOffsets(t.Context(), "out")
+		for _, o := range stable["out"] {
+			if o.Offset != 12 {
+				err = fmt.Errorf("partition %d is stable up to %d", o.Partition, o.Offset)
+			}
+		}
+		return err
+	})
 }
