@@ -82,15 +82,14 @@ func unstableShard(t testing.TB) *Shard {
 
 func TestCheckInvariantsFindsWhatIsWrongWithTransactions(t *testing.T) {
 	for what, spoil := range map[string]func(s *Shard){
-		"a producer under another id":               func(s *Shard) { s.txns.producers[1].id = 2 },
-		"an offset that its group does not have":    func(s *Shard) { s.txns.producers[1].open.offsets[offsetKey{group: "h"}] = struct{}{} },
-		"an offset that its producer does not":      func(s *Shard) { clear(s.txns.producers[1].open.offsets) },
-		"a partition that waits for nothing":        func(s *Shard) { s.groups["g"].unstable[topicPartition{"u", 0}] = nil },
-		"questions that are miscounted":             func(s *Shard) { s.txns.parked.bytes++ },
-		"a question that no producer has":           func(s *Shard) { clear(s.txns.parked.byProducer) },
-		"a question that is not there any more":     func(s *Shard) { s.txns.parked.byProducer[3] = []*question{{}} },
-		"a question without a timer":                func(s *Shard) { s.txns.parked.seq = 0 },
-		"a question that should have been given up": func(s *Shard) { s.step.now = s.step.now.Add(time.Hour) },
+		"a producer under another id":            func(s *Shard) { s.txns.producers[1].id = 2 },
+		"an offset that its group does not have": func(s *Shard) { s.txns.producers[1].open.offsets[offsetKey{group: "h"}] = struct{}{} },
+		"an offset that its producer does not":   func(s *Shard) { clear(s.txns.producers[1].open.offsets) },
+		"a partition that waits for nothing":     func(s *Shard) { s.groups["g"].unstable[topicPartition{"u", 0}] = nil },
+		"questions that are miscounted":          func(s *Shard) { s.txns.parked.bytes++ },
+		"a question that no producer has":        func(s *Shard) { clear(s.txns.parked.byProducer) },
+		"a question that is not there any more":  func(s *Shard) { s.txns.parked.byProducer[3] = []*question{{}} },
+		"a question without a timer":             func(s *Shard) { s.txns.parked.seq = 0 },
 	} {
 		s := unstableShard(t)
 		spoil(s)
@@ -122,6 +121,7 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1}}},
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 2}}},
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Loads: 1}}},
+		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Lives: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},

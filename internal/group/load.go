@@ -15,7 +15,8 @@ import (
 // members is Stable at the generation that was last synced, and its members have
 // their whole session timeout to be heard of. One that was rebalancing is so
 // again.
-func (x *step) loaded() {
+func (x *step) loaded(epoch int32) {
+	x.epoch = epoch
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		x.forgetDeleted(g)
@@ -38,7 +39,10 @@ func (x *step) loaded() {
 func (x *step) wake(g *group, resumes bool) {
 	g.revive(x.now, x.hosts)
 	if resumes && g.rebalancing != nil {
-		g.loads = g.rebalancing.Loads
+		g.loads, g.lives = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
+	}
+	if g.members.len() > 0 {
+		g.leaps, g.leapsFrom = true, g.generation
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		x.touch(g, m, g.patience(m.session))
@@ -48,7 +52,7 @@ func (x *step) wake(g *group, resumes bool) {
 	}
 	switch {
 	case resumes:
-		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: min(g.loads+1, maxLoads)}})
+		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.members.len() > x.cfg.MaxSize:
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerMaxSize})

@@ -100,6 +100,7 @@ type Shard struct {
 	groups map[string]*group
 	hosts  hosts
 	txns   txns
+	epoch  int32  // the leader epoch of the partition
 	seq    uint64 // of the last timer armed
 	step   step   // the one under way, here to be used again
 }
@@ -139,7 +140,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:
-		x.loaded()
+		x.loaded(e.Epoch)
 	case machine.Sent:
 		x.answered(e)
 	}

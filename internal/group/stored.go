@@ -92,7 +92,11 @@ func (x *step) flush() {
 			continue
 		}
 		if g.rebalancing == nil || g.rebalancing.Generation != g.hard.Generation {
-			x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.hard.Generation}})
+			r := &Rebalance{Generation: g.hard.Generation}
+			if g.hard.Generation == g.leapsFrom { // Whoever goes on with it must not leap to the same place.
+				r.Lives = 1
+			}
+			x.write(&RebalanceRecord{g.id, r})
 		}
 		for _, id := range g.leaving {
 			x.write(&DepartureRecord{g.id, id, &Departure{Generation: g.hard.Generation}})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"muster/internal/machine"
 )
@@ -167,20 +166,17 @@ func (s *Shard) checkTxns() error {
 	if known != 0 {
 		return fmt.Errorf("groups and producers differ by %d offsets that wait for a transaction", known)
 	}
-	return s.txns.parked.check(s.step.now)
+	return s.txns.parked.check()
 }
 
 // check says what is wrong with the requests that are parked.
-func (k *parked) check(now time.Time) error {
+func (k *parked) check() error {
 	bytes, listed := 0, 0
 	for _, id := range slices.Sorted(maps.Keys(k.byID)) {
 		q := k.byID[id]
 		bytes += q.bytes
 		if !slices.Contains(k.byProducer[q.msg.ProducerID], q) {
 			return fmt.Errorf("question %d is not listed under its producer", id)
-		}
-		if now.After(q.until) {
-			return fmt.Errorf("question %d is open for too long", id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.byProducer)) {

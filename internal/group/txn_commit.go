@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -73,7 +74,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 		resp.Topics = append(resp.Topics, out)
 	}
 	x.appendOpen(batch)
-	if p := x.txns.producers[m.ProducerID]; p != nil && p.open != nil {
+	if p := x.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
 		p.open.id = m.TransactionalID
 	}
 	x.reply(r.ID, resp)
@@ -118,7 +119,9 @@ func (x *step) forgetStale(r *OffsetRecord) {
 	}
 	o, ok := g.offsets[r.Topic].get(r.Partition)
 	if ok && o.topic != (metadata.TopicID{}) && o.topic != r.Value.topic {
-		x.forgetTopic(g, r.Topic, &offsetCount{})
+		var gone offsetCount
+		x.forgetTopic(g, r.Topic, &gone)
+		x.noteCount(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 	}
 }
 
