@@ -156,7 +156,7 @@ func (x *step) answerJoins(g *group) {
 		x.touch(g, m, m.session)
 		m.unsynced = true
 	}
-	g.joined, g.unsynced = 0, g.members.len()
+	g.joined, g.unsynced = 0, int32(g.members.len())
 }
 
 // drop removes a member and answers what it has parked.

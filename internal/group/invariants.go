@@ -100,7 +100,7 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members listed, %d of them static; found are %d and %d", listed, static, len(g.members.byID), len(g.members.byInstance))
 	case joined != int(g.joined):
 		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
-	case unsynced != g.unsynced:
+	case unsynced != int(g.unsynced):
 		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
 	case len(names) != g.supported.len() || slices.ContainsFunc(names, func(n string) bool { return supported[n] != g.supported.of(n) }):
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)

@@ -39,7 +39,7 @@ func (x *step) loaded(epoch int32) {
 func (x *step) wake(g *group, resumes bool) {
 	g.revive(x.now, x.hosts)
 	if resumes && g.rebalancing != nil {
-		g.loads, g.lives = g.rebalancing.Loads, g.rebalancing.Lives
+		g.loads, g.lives = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
 	}
 	if g.members.len() > 0 {
 		g.leaps, g.leapsFrom = true, g.generation
@@ -52,7 +52,7 @@ func (x *step) wake(g *group, resumes bool) {
 	}
 	switch {
 	case resumes:
-		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: min(g.loads+1, maxLoads), Lives: max(g.lives+1, 0)}})
+		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.members.len() > x.cfg.MaxSize:
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerMaxSize})

@@ -43,11 +43,15 @@ type group struct {
 	// groups, so what is small stands together.
 	state        State
 	previous     State // the state before this one
-	loads        int16 // how often it was loaded in the middle of this rebalance before
-	lives        int16 // how many lives before this one have leapt in this rebalance
+	newMember    bool  // somebody joined since the initial delay was last armed
+	changed      bool  // the step under way sees to what is to be written
 	leaps        bool  // it was loaded, and has formed no generation since
+	loads        int8  // how often it was loaded in the middle of this rebalance before
+	lives        int16 // how many lives before this one have leapt in this rebalance
 	leapsFrom    int32 // the generation that was loaded, 0 if none with members was
 	generation   int32
+	joined       int32 // members parked in JoinGroup
+	unsynced     int32 // members of this generation that have not synced
 	since        int64 // when it came to this state, in milliseconds
 	protocolType string
 	protocol     string // selected; empty if none is
@@ -55,10 +59,6 @@ type group struct {
 	members      memberList
 	pending      map[string]*pending // told their id, not yet joined; nil if nobody is
 	supported    tally               // how many members support each protocol
-	unsynced     int                 // members of this generation that have not synced
-	joined       int32               // members parked in JoinGroup
-	newMember    bool                // somebody joined since the initial delay was last armed
-	changed      bool                // the step under way sees to what is to be written
 	delay        time.Duration       // the initial delay as last armed
 	remaining    time.Duration       // by which the initial delay may still be extended
 	joinSeq      uint64              // of the join timer, 0 if none
