@@ -38,7 +38,7 @@ var enough = Counts{
 	"commit acknowledged": 50000, "offset expired": 150, "offsets reset": 15, "cooperative revocation": 250, "farewell": 80,
 
 	// What goes wrong.
-	"append failed": 300, "append failed but durable": 100, "append arrived after it had failed": 55, "append answered late": 400,
+	"append failed": 300, "append failed but durable": 100, "append arrived after it had failed": 55, "append answered late": 400, "append begun a moment later": 20000,
 	"append fenced": 300, "slow append": 400, "append of a part of what waits": 200, "log lost its tail": 170,
 	"coordinator crash": 300, "records lost in a crash": 60, "durable but unanswered at a crash": 60, "parked requests lost in a crash": 150,
 	"takeover": 400, "load": 1400, "request while loading": 3000, "compaction": 700, "parked request answered by NOT_COORDINATOR": 800,
