@@ -48,7 +48,7 @@ func (x *step) describeGroup(id string, version int16) kmsg.DescribeGroupsRespon
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		e := kmsg.NewDescribeGroupsResponseGroupMember()
-		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, kafkaHost(m.host)
+		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
 		if stable {
 			e.ProtocolMetadata, e.MemberAssignment = m.metadata(g.protocol), m.assigned
 		}

@@ -83,20 +83,20 @@ func (g *group) applyDeparture(r *DepartureRecord) {
 }
 
 func (g *group) applyOffset(r *OffsetRecord) {
-	parts := g.offsets[r.Topic]
-	if r.Value == nil {
-		delete(parts, r.Partition)
-		if len(parts) == 0 {
+	t := g.offsets[r.Topic]
+	switch {
+	case r.Value != nil:
+		if t == nil {
+			if g.offsets == nil {
+				g.offsets = map[string]*topicOffsets{}
+			}
+			t = &topicOffsets{parts: map[int32]kept{}}
+			g.offsets[r.Topic] = t
+		}
+		t.put(r.Partition, r.Value)
+	case t != nil:
+		if delete(t.parts, r.Partition); t.len() == 0 {
 			delete(g.offsets, r.Topic)
 		}
-		return
 	}
-	if parts == nil {
-		if g.offsets == nil {
-			g.offsets = map[string]map[int32]offset{}
-		}
-		parts = map[int32]offset{}
-		g.offsets[r.Topic] = parts
-	}
-	parts[r.Partition] = *r.Value
 }

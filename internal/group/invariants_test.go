@@ -121,6 +121,7 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1}}},
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 2}}},
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Loads: 1}}},
+		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Lives: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},

@@ -69,10 +69,10 @@ func (x *step) keepEmpty(g *group, topic string, partition int32) {
 	if len(g.unstable[topicPartition{topic, partition}]) > 0 {
 		left--
 	}
-	_, committed := g.offsets[topic][partition]
+	_, committed := g.offsets[topic].get(partition)
 	switch {
 	case committed && len(g.offsets) == 1:
-		left += len(g.offsets[topic]) - 1
+		left += g.offsets[topic].len() - 1
 	default:
 		left += len(g.offsets)
 	}
@@ -84,7 +84,7 @@ func (x *step) keepEmpty(g *group, topic string, partition int32) {
 // forgetOffset removes a committed offset if there is one, and counts it. Those
 // that wait for their transactions go with it.
 func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offsetCount) {
-	_, committed := g.offsets[topic][partition]
+	_, committed := g.offsets[topic].get(partition)
 	if committed || len(g.unstable[topicPartition{topic, partition}]) > 0 {
 		x.write(&OffsetRecord{Group: g.id, Topic: topic, Partition: partition})
 	}
@@ -127,8 +127,8 @@ func (x *step) forgetTopic(g *group, topic string, gone *offsetCount) {
 		return
 	}
 	now := x.image.Topic(topic)
-	for _, p := range slices.Sorted(maps.Keys(g.offsets[topic])) {
-		if id := g.offsets[topic][p].topic; now == nil || id != (metadata.TopicID{}) && id != now.ID {
+	for _, p := range g.offsets[topic].partitions() {
+		if o, _ := g.offsets[topic].get(p); now == nil || o.topic != (metadata.TopicID{}) && o.topic != now.ID {
 			x.forgetOffset(g, topic, p, gone)
 		}
 	}
@@ -172,15 +172,15 @@ func (x *step) expireOffsets(g *group) (gone offsetCount) {
 		if subscribed(topic) {
 			continue
 		}
-		parts := g.offsets[topic]
-		for _, p := range slices.Sorted(maps.Keys(parts)) {
-			from := parts[p].commit
+		for _, p := range g.offsets[topic].partitions() {
+			o, _ := g.offsets[topic].get(p)
+			from := o.commit
 			if empty >= 0 {
 				from = empty
 			}
 			expire := from + x.cfg.OffsetsRetention.Milliseconds()
-			if parts[p].expire != -1 {
-				expire = parts[p].expire
+			if o.expire != -1 {
+				expire = o.expire
 			}
 			if x.now.UnixMilli() >= expire && len(g.unstable[topicPartition{topic, p}]) == 0 {
 				x.forgetOffset(g, topic, p, &gone)

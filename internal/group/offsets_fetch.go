@@ -29,7 +29,7 @@ func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.O
 	if req.Topics == nil { // All that there are.
 		if g != nil {
 			for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
-				out.Topics = append(out.Topics, g.fetchTopic(topic, slices.Sorted(maps.Keys(g.offsets[topic])), stable))
+				out.Topics = append(out.Topics, g.fetchTopic(topic, g.offsets[topic].partitions(), stable))
 			}
 		}
 		return out
@@ -54,7 +54,7 @@ func (g *group) fetchTopic(topic string, partitions []int32, stable bool) kmsg.O
 		if g != nil {
 			if stable && len(g.unstable[topicPartition{topic, p}]) > 0 {
 				e.ErrorCode = kerr.UnstableOffsetCommit.Code
-			} else if o, ok := g.offsets[topic][p]; ok {
+			} else if o, ok := g.offsets[topic].get(p); ok {
 				e.Offset, e.LeaderEpoch, metadata = o.at, o.epoch, o.metadata
 			}
 		}

@@ -62,6 +62,7 @@ type offset struct {
 type Rebalance struct {
 	Generation int32 // of the GroupRecord that it belongs to
 	Loads      int16 // how often the group was loaded since it began
+	Lives      int16 // how many lives of the shard have given out numbers after a leap, see leap
 }
 
 // Departure is a member that is gone.
@@ -157,11 +158,12 @@ func (r *RebalanceRecord) Encode() (key, value []byte) {
 	}
 	value = binary.BigEndian.AppendUint16(nil, ourValueVersion)
 	value = binary.BigEndian.AppendUint32(value, uint32(r.Value.Generation))
-	return key, binary.BigEndian.AppendUint16(value, uint16(r.Value.Loads))
+	value = binary.BigEndian.AppendUint16(value, uint16(r.Value.Loads))
+	return key, binary.BigEndian.AppendUint16(value, uint16(r.Value.Lives))
 }
 
 // Size implements machine.Record.
-func (r *RebalanceRecord) Size() int { return 12 + len(r.Group) }
+func (r *RebalanceRecord) Size() int { return 14 + len(r.Group) }
 
 // Encode implements machine.Record.
 func (r *DepartureRecord) Encode() (key, value []byte) {
@@ -279,9 +281,12 @@ func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
 	case version == rebalanceKeyVersion && value == nil:
 		return &RebalanceRecord{Group: group}, nil
 	case version == rebalanceKeyVersion && len(value) >= 8:
-		return &RebalanceRecord{group, &Rebalance{
-			Generation: int32(binary.BigEndian.Uint32(value[2:])), Loads: max(int16(binary.BigEndian.Uint16(value[6:])), 0),
-		}}, nil
+		v := &Rebalance{Generation: int32(binary.BigEndian.Uint32(value[2:])), Loads: max(int16(binary.BigEndian.Uint16(value[6:])), 0)}
+		v.Lives = v.Loads // An older muster wrote no more.
+		if len(value) >= 10 {
+			v.Lives = max(int16(binary.BigEndian.Uint16(value[8:])), 0)
+		}
+		return &RebalanceRecord{group, v}, nil
 	}
 	return nil, fmt.Errorf("value of %d bytes for a key of version %d", len(value), version)
 }

@@ -72,7 +72,7 @@ func TestRecordsAreInKafkasFormat(t *testing.T) {
 		},
 		{"an empty group", "0002 0001 'g'", "0003 0000 00000000 ffff ffff ffffffffffffffff 00000000", emptyGroup("g")},
 		{"a group's tombstone", "0002 0001 'g'", "", &GroupRecord{Group: "g"}},
-		{"a rebalance", "03e8 0001 'g'", "0000 00000005 0002", &RebalanceRecord{"g", &Rebalance{Generation: 5, Loads: 2}}},
+		{"a rebalance", "03e8 0001 'g'", "0000 00000005 0002 0003", &RebalanceRecord{"g", &Rebalance{Generation: 5, Loads: 2, Lives: 3}}},
 		{"a rebalance's tombstone", "03e8 0001 'g'", "", &RebalanceRecord{Group: "g"}},
 		{"a departure", "03e9 0001 'g' 0001 'm'", "0000 00000005", &DepartureRecord{"g", "m", &Departure{Generation: 5}}},
 		{"a departure's tombstone", "03e9 0001 'g' 0001 'm'", "", &DepartureRecord{Group: "g", Member: "m"}},

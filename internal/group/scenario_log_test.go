@@ -15,9 +15,12 @@ import (
 	"muster/internal/metadata"
 )
 
-// crash: the broker is gone, with all soft state, and another one loads the
-// shard from its log.
-func (s *scenario) crash(*datadriven.TestData) { s.load() }
+// crash [epoch=1]: the broker is gone, with all soft state, and another one loads
+// the shard from its log, under a leader epoch.
+func (s *scenario) crash(d *datadriven.TestData) {
+	s.epoch = int32(args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}.number("epoch", int(s.epoch)))
+	s.load()
+}
 
 // append-fails: the next records cannot be written.
 func (s *scenario) appendFails(*datadriven.TestData) { s.failing = true }
@@ -45,7 +48,7 @@ func (s *scenario) load() {
 	s.sends = nil
 	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
-	s.step(machine.Loaded{})
+	s.step(machine.Loaded{Epoch: s.epoch})
 }
 
 // replay lists records, one per line of the input, that the log holds from now
@@ -104,7 +107,7 @@ func (s *scenario) parseRecord(a args) machine.Record {
 		v.Members = s.parseMembers(a)
 		return &GroupRecord{id, &v}
 	case "rebalancing":
-		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0))}}
+		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0)), Lives: int16(a.number("lives", 0))}}
 	case "departed":
 		return &DepartureRecord{id, a.d.CmdArgs[1].Key, &Departure{Generation: int32(a.number("generation", 0))}}
 	}

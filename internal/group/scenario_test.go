@@ -50,6 +50,7 @@ type scenario struct {
 	journal  bool                               // whether to show it
 	image    *metadata.Image                    // nil for no particular one
 	maxBatch int                                // 0 for any size
+	epoch    int32                              // of the leader
 	failing  bool                               // whether the next append fails
 	out      strings.Builder
 }

@@ -98,14 +98,16 @@ const newMemberTimeout = 5 * time.Minute
 type Shard struct {
 	cfg    Config
 	groups map[string]*group
+	hosts  hosts
 	txns   txns
+	epoch  int32  // the leader epoch of the partition
 	seq    uint64 // of the last timer armed
 	step   step   // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
 func NewShard(cfg Config) *Shard {
-	return &Shard{cfg: cfg, groups: map[string]*group{}, txns: newTxns()}
+	return &Shard{cfg: cfg, groups: map[string]*group{}, hosts: hosts{}, txns: newTxns()}
 }
 
 // step is one call of Step.
@@ -138,7 +140,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:
-		x.loaded()
+		x.loaded(e.Epoch)
 	case machine.Sent:
 		x.answered(e)
 	}
@@ -147,6 +149,19 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 	}
 	return x.out
+}
+
+// Forget implements machine.Forgetful: what the last step was about is not kept until
+// the next one.
+func (s *Shard) Forget() {
+	x := &s.step
+	x.image = nil
+	clear(x.records)
+	clear(x.out.Batches)
+	clear(x.out.Sends)
+	clear(x.out.Replies)
+	clear(x.out.Timers)
+	clear(x.out.Journal)
 }
 
 // emit asks for the plain records so far to be appended. A batch that is made

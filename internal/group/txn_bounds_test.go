@@ -119,3 +119,28 @@ func TestProducersWithoutATransactionAreForgotten(t *testing.T) {
 		t.Errorf("after a day %d are known, should be the one that is open", n)
 	}
 }
+
+// A transaction's offsets are appended as whole batches, which must not be too
+// large for the log.
+func TestTxnCommitFitsIntoBatches(t *testing.T) {
+	s, in := NewShard(DefaultConfig()), txnInput(1, 1, 10)
+	req := in.Event.(machine.Request).Msg.(*kmsg.TxnOffsetCommitRequest)
+	for i := range int32(9) {
+		p := req.Topics[0].Partitions[0]
+		p.Partition = i + 1
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, p)
+	}
+	in.MaxBatch = 500
+	q := s.Step(in).Sends[0]
+	in.Event = machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), 0, 1)}
+	records := 0
+	for _, b := range s.Step(in).Batches {
+		if b.Size() > in.MaxBatch || b.Producer == nil || !b.Producer.Transactional {
+			t.Errorf("a batch of %d bytes, of producer %+v", b.Size(), b.Producer)
+		}
+		records += len(b.Records)
+	}
+	if records != 10 {
+		t.Errorf("%d records, should be 10", records)
+	}
+}

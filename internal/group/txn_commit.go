@@ -117,7 +117,7 @@ func (x *step) forgetStale(r *OffsetRecord) {
 	if g == nil {
 		return
 	}
-	o, ok := g.offsets[r.Topic][r.Partition]
+	o, ok := g.offsets[r.Topic].get(r.Partition)
 	if ok && o.topic != (metadata.TopicID{}) && o.topic != r.Value.topic {
 		var gone offsetCount
 		x.forgetTopic(g, r.Topic, &gone)

@@ -17,7 +17,7 @@ var engines = map[string]func(t *testing.T) store.Store{
 	"mem":   func(*testing.T) store.Store { return mem.New() },
 	"pipe":  func(*testing.T) store.Store { return &pipe{Store: mem.New(), free: true} },
 	"disk":  func(t *testing.T) store.Store { return diskStore(t, vfs.NewMem()) },
-	"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "engine") },
+	"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "engine", time.Minute) },
 }
 
 // onEngines runs a test on each of them, with dense offsets.

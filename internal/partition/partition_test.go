@@ -85,7 +85,7 @@ func (r *rig) append(b record.Batch, acks int16) Appended {
 	select {
 	case a := <-done:
 		return a
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Fatal("append was never answered")
 	}
 	return Appended{}

@@ -336,7 +336,7 @@ func TestPlainBatchInOpenTransaction(t *testing.T) {
 
 // TestStreamsHaveNoPlaceForTransactions tells so before anybody is asked.
 func TestStreamsHaveNoPlaceForTransactions(t *testing.T) {
-	r := newTxnRig(t, redisStore(t, redistest.Single(t), "streams"), map[string]string{"muster.redis.layout": "stream"})
+	r := newTxnRig(t, redisStore(t, redistest.Single(t), "streams", time.Minute), map[string]string{"muster.redis.layout": "stream"})
 	r.wantNot(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, kerr.UnsupportedForMessageFormat)
 	r.wantMarker(marker(7, 0, true), kerr.UnsupportedForMessageFormat, 0)
 	if r.coord.questions() != 0 {

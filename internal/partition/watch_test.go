@@ -43,7 +43,7 @@ func newIdle(t *testing.T, url string, partitions int) *idle {
 	}
 	t.Cleanup(client.Close)
 	x := &idle{t: t, client: client, prefix: redistest.Prefix(t), waiter: NewWaiter()}
-	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Second})
+	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Minute, ReplicaTimeout: 100 * time.Millisecond})
 	t.Cleanup(func() { _ = s.Close() })
 	x.Manager = NewManager(Options{Store: s, Self: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	defaults, err := config.NewBroker(nil)
@@ -85,7 +85,7 @@ func (x *idle) add(partition int, value string) {
 	}
 	select {
 	case <-x.waiter.C:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		x.t.Fatal("nobody was woken")
 	}
 	f := p.Read(x.t.Context(), Fetch{Offset: from, LeaderEpoch: NoEpoch, LastFetchedEpoch: NoEpoch, MaxBytes: 1 << 20, MinOne: true})

@@ -174,7 +174,7 @@ func (w *world) finish() {
 	if w.plan.farewell {
 		w.sayFarewell()
 	}
-	for c.underWay != nil {
+	for c.underWay != nil || c.shell.soon {
 		w.runUntil(w.now + time.Millisecond)
 	}
 	if len(c.entries)+len(c.held)+len(c.journal) > 0 {

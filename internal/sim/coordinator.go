@@ -21,6 +21,7 @@ type shell struct {
 	pump    *pump.Pump
 	current *coordinator // of the pump's life
 	gone    bool
+	soon    bool // an append is about to begin
 	wakeFor time.Time
 	wakes   int // counts, so that a wake that was set for another time is ignored
 }
@@ -136,6 +137,9 @@ type watched struct{ c *coordinator }
 
 // Replay implements machine.Core.
 func (x *watched) Replay(machine.Stored) {}
+
+// Forget implements machine.Forgetful.
+func (x *watched) Forget() { x.c.shard.Forget() }
 
 // Step implements machine.Core.
 func (x *watched) Step(in machine.Input) machine.Effects {
@@ -264,13 +268,13 @@ func (c *coordinator) drain() {
 	if len(out.Tasks) > 0 {
 		w.violated("a group wants work done")
 	}
-	if out.Lost {
+	lost := out.Lost
+	c.shell.pump.Forget()
+	if lost {
 		c.lost()
 		return
 	}
-	if out.Append != nil {
-		c.send(out.Append)
-	}
+	c.beginAppend()
 	c.setWake()
 }
 
@@ -337,7 +341,6 @@ func (c *coordinator) resign() {
 func (c *coordinator) leave() {
 	c.gone, c.shell.gone = true, true
 	c.shell.pump.End()
-	c.shell.pump.Drain()
 	c.open, c.held = nil, nil
 }
 

@@ -45,6 +45,7 @@ type view struct {
 	formed    time.Duration // when the generation was formed
 	since     int64         // when it became Stable or Empty, in milliseconds; -1 if nobody was ever a member
 	syncLimit time.Duration // how long members have to sync
+	leaps     bool          // it was loaded with members: its next generation leaps
 	resumes   bool          // it was loaded in the middle of a rebalance
 	loads     int16         // how often before in the middle of the same one
 }
@@ -248,6 +249,7 @@ func (c *coordinator) loadViews() {
 				protocols: []kmsg.JoinGroupRequestProtocol{{Name: v.protocol, Metadata: m.Subscription}},
 			})
 		}
+		v.leaps = len(v.seats) > 0
 		for _, s := range v.seats {
 			s.limit = v.patience(s.session)
 		}

@@ -47,6 +47,12 @@ func TestMatrix(t *testing.T) {
 			if tt.static {
 				check(t, "group: static members restart without a rebalance", func(t *testing.T) { restartStatic(t, tt.client) })
 			}
+			if _, can := transactors[tt.client]; can {
+				check(t, "transactions: commit and abort", func(t *testing.T) { commitAndAbort(t, tt.client) })
+			}
+			if tt.client == "franz-go" {
+				check(t, "transactions: consume, transform, produce through a rebalance", copyInSessions)
+			}
 		})
 	}
 }

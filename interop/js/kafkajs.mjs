@@ -1,7 +1,7 @@
 // KafkaJS against the broker that the first argument names.
 
 import kafkajs from 'kafkajs'
-import { assert, broker, end, records, run, same, shared, until, version } from './check.mjs'
+import { assert, broker, end, records, run, same, shared, transactionalTopics, until, version } from './check.mjs'
 
 const { CompressionTypes, ConfigResourceTypes, Kafka, PartitionAssigners, Partitioners, logLevel } = kafkajs
 
@@ -169,6 +169,116 @@ const groups = async () => {
   await admin.deleteGroups([topic])
 }
 
+const transactional = name => {
+  const [setting, value] = transactionalTopics
+  return createTopic(name, setting ? [{ name: setting, value }] : [])
+}
+
+const transactionalProducer = async transactionalId => {
+  const producer = kafka.producer({
+    transactionalId,
+    idempotent: true,
+    maxInFlightRequests: 1,
+    createPartitioner: Partitioners.DefaultPartitioner,
+  })
+  await producer.connect()
+  return producer
+}
+
+// sent sends records in a transaction, and returns them as they are read.
+const sent = async (transaction, topic, n, name) => {
+  const messages = records(n, partitions).map(m => ({ ...m, value: `${name}-${m.value}` }))
+  await transaction.send({ topic, messages: messages.map(m => ({ ...m, timestamp: `${m.timestamp}` })) })
+  return messages
+}
+
+// readOnce demands that a reader gets records, each once and in the order of their
+// partition.
+const readOnce = async (m, written) => {
+  await until('all read', () => m.records.length >= written.length)
+  for (let p = 0; p < partitions; p++) {
+    const of = list => list.filter(r => r.partition === p).map(({ offset, ...record }) => record)
+    assert.deepEqual(of(m.records), of(written))
+  }
+}
+
+// committedAndAborted runs transactions in turns that are committed and aborted.
+// KafkaJS consumers read what is committed, unless they are told otherwise.
+const committedAndAborted = async () => {
+  const topic = await transactional('transactions')
+  const producer = await transactionalProducer(topic)
+  const committed = []
+  const all = []
+  for (let i = 0; i < 5; i++) {
+    const transaction = await producer.transaction()
+    const written = await sent(transaction, topic, 40, i)
+    all.push(...written)
+    if (i % 2) {
+      await transaction.abort()
+    } else {
+      await transaction.commit()
+      committed.push(...written)
+    }
+  }
+  await producer.disconnect()
+  const reader = await Member.join(topic)
+  const any = await Member.join(topic, { groupId: `${topic}-any`, readUncommitted: true })
+  await readOnce(any, all)
+  await readOnce(reader, committed)
+  await Promise.all([reader.leave(), any.leave()])
+}
+
+// withOffsets copies records from a topic to another, in transactions that hold
+// the offsets too. The first one is aborted, and done again.
+const withOffsets = async () => {
+  const from = await createTopic('transactions-from')
+  const to = await transactional('transactions-to')
+  const written = await write(from, 40)
+  const producer = await transactionalProducer(to)
+  let aborted = 0
+  const eachBatch = async ({ batch }) => {
+    const transaction = await producer.transaction()
+    const offset = `${BigInt(batch.lastOffset()) + 1n}`
+    const messages = batch.messages.map(m => ({ ...m, partition: batch.partition, value: `copy-${m.value}` }))
+    await transaction.send({ topic: to, messages })
+    await transaction.sendOffsets({
+      consumerGroupId: from,
+      topics: [{ topic: from, partitions: [{ partition: batch.partition, offset }] }],
+    })
+    if (!aborted++) {
+      await transaction.abort()
+      throw new Error('again')
+    }
+    await transaction.commit()
+  }
+  const settings = { autoCommit: false, eachBatch, eachMessage: undefined, eachBatchAutoResolve: true }
+  const copier = await Member.join(from, { retry: { initialRetryTime: 50 } }, settings)
+  const reader = await Member.join(to)
+  await readOnce(reader, written.map(r => ({ ...r, value: `copy-${r.value}` })))
+  await Promise.all([copier.leave(), reader.leave()])
+  await producer.disconnect()
+  const [committed] = await admin.fetchOffsets({ groupId: from, topics: [from] })
+  const ends = await admin.fetchTopicOffsets(from)
+  const offsets = list => list.map(p => [p.partition, p.offset]).sort()
+  assert.deepEqual(offsets(committed.partitions), offsets(ends))
+}
+
+const fencing = async () => {
+  const topic = await transactional('transactions-fence')
+  const first = await transactionalProducer(topic)
+  const lost = await first.transaction()
+  await sent(lost, topic, 40, 'lost')
+  const second = await transactionalProducer(topic)
+  const transaction = await second.transaction()
+  const written = await sent(transaction, topic, 40, 'kept')
+  await assert.rejects(lost.commit(), /epoch|fenced/i)
+  await transaction.commit()
+  await Promise.all([first.disconnect(), second.disconnect()])
+  const reader = await Member.join(topic)
+  await readOnce(reader, written)
+  await reader.leave()
+}
+
 version('kafkajs')
 await admin.connect()
 for (const [name, acks] of [['0', 0], ['1', 1], ['all', -1]]) {
@@ -180,6 +290,9 @@ await run('consume: seek, pause and resume', seekAndPause)
 await run('consume: offsets for times', times)
 await run('commit: manual', manual)
 await run('group: roundrobin, automatic commits', () => comeAndGo('roundrobin', PartitionAssigners.roundRobin))
+await run('transactions: commit and abort', committedAndAborted)
+await run('transactions: fencing by a second producer', fencing)
+await run('transactions: consume, transform, produce', withOffsets)
 await run('admin: topics, partitions, configs, records, offsets', topics)
 await run('admin: groups and their offsets', groups)
 end()

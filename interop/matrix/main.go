@@ -100,7 +100,7 @@ func (m *matrix) tryStore(ctx context.Context, store string, jobs int) error {
 	for range jobs {
 		working.Go(func() {
 			for i := range next {
-				results[i] = m.rows[i].run(ctx, place{addr: b.addr, dir: dir, goTests: tests})
+				results[i] = m.rows[i].run(ctx, place{addr: b.addr, store: store, dir: dir, goTests: tests})
 				results[i].print(store, m.rows[i].name)
 			}
 		})

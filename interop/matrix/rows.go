@@ -20,6 +20,7 @@ type row struct {
 // place is where a row runs.
 type place struct {
 	addr    string // the broker's address
+	store   string
 	dir     string // a folder for its files, removed in the end
 	goTests string // the tests of interop/go, compiled
 }

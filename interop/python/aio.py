@@ -177,6 +177,53 @@ async def setting(t, name):
     return {entry[0]: entry[1] for entry in answer[0].resources[0][4]}[name]
 
 
+async def read_to_end(t, isolation):
+    """The values that a reader gets, by partition and in order."""
+    c = await consumer(isolation_level=isolation)
+    partitions = [TopicPartition(t, p) for p in range(PARTITIONS)]
+    c.assign(partitions)
+    got, deadline = [[] for _ in partitions], time.monotonic() + check.PATIENCE
+    ends = await c.end_offsets(partitions)
+    while any([await c.position(p) < ends[p] for p in partitions]):
+        for records in (await c.getmany(timeout_ms=50)).values():
+            for r in records:
+                got[r.partition].append(r.value)
+        assert time.monotonic() < deadline, "not at the end"
+    await c.stop()
+    return got
+
+
+async def becomes(want, question, *args):
+    deadline = time.monotonic() + check.PATIENCE
+    while (got := await question(*args)) != want:
+        assert time.monotonic() < deadline, f"after {check.PATIENCE} s still {got}, not {want}"
+        await asyncio.sleep(0.02)
+
+
+async def transactions():
+    """Runs transactions that are committed and aborted in turns, each with an offset."""
+    t = await topic("transactions", **check.TRANSACTIONAL)
+    partition, committed, everything = TopicPartition(t, 0), [[] for _ in range(PARTITIONS)], [[] for _ in range(PARTITIONS)]
+    p = AIOKafkaProducer(bootstrap_servers=BROKER, transactional_id=t, linger_ms=0)
+    await p.start()
+    c = await consumer(group_id=t)
+    for i in range(6):
+        await p.begin_transaction()
+        for n in range(20):
+            value = b"%d of %d" % (n, i)
+            await p.send(t, value, partition=n % PARTITIONS)
+            for kept in (everything, committed) if i % 2 == 0 else (everything,):
+                kept[n % PARTITIONS].append(value)
+        await p.send_offsets_to_transaction({partition: i + 10}, t)
+        await (p.commit_transaction() if i % 2 == 0 else p.abort_transaction())
+        # The coordinator answers a commit before all partitions know of it.
+        await becomes(10 + i - i % 2, c.committed, partition)
+    await p.stop()
+    await c.stop()
+    await becomes(committed, read_to_end, t, "read_committed")
+    check.equal(everything, await read_to_end(t, "read_uncommitted"), "all records")
+
+
 async def admin_topics():
     t = await topic("admin", **{"retention.ms": "3600000"})
     await admin.create_partitions({t: NewPartitions(6)})
@@ -226,6 +273,7 @@ async def main():
     await run("group: roundrobin", come_and_go, "roundrobin", RoundRobinPartitionAssignor)
     await run("group: sticky", come_and_go, "sticky", StickyPartitionAssignor)
     await run("group: static members restart without a rebalance", static)
+    await run("transactions: commit and abort, with offsets", transactions)
     await run("admin: topics, partitions, configs, records", admin_topics)
     await run("admin: groups and their offsets", admin_groups)
     check.end()

@@ -186,6 +186,166 @@ def static():
     b.close()
 
 
+def transactional(name):
+    """Creates a topic that transactions can write to."""
+    return topic(name, **check.TRANSACTIONAL)
+
+
+def transactional_producer(transactional_id):
+    p = Producer({"bootstrap.servers": BROKER, "transactional.id": transactional_id, "linger.ms": 0})
+    p.init_transactions(30)
+    return p
+
+
+def send(p, t, values):
+    """Sends values, in turns to the partitions, and waits until the broker has them."""
+    for i, value in enumerate(values):
+        p.produce(t, value, partition=i % PARTITIONS)
+    check.equal(0, p.flush(30), "records not delivered")
+
+
+def numbers(first, end):
+    return [b"%d" % i for i in range(first, end)]
+
+
+def read_to_end(t, isolation):
+    """What a reader gets, by partition and in order."""
+    c = consumer(isolation_level=isolation, enable_partition_eof=True, fetch_wait_max_ms=20)
+    c.assign([TopicPartition(t, p, OFFSET_BEGINNING) for p in range(PARTITIONS)])
+    got, ends = [[] for _ in range(PARTITIONS)], set()
+
+    def at_end():
+        for m in c.consume(1000, 0.05):
+            if m.error() is None:
+                got[m.partition()].append(m.value())
+            else:
+                check.equal(KafkaError._PARTITION_EOF, m.error().code(), "the error")
+                ends.add(m.partition())
+        return len(ends) == PARTITIONS
+
+    check.until("the ends", at_end)
+    c.close()
+    return got
+
+
+def readers(t, committed, everything):
+    """Demands what readers get: one of committed transactions, another everything."""
+    def turns(values):
+        return [values[p::PARTITIONS] for p in range(PARTITIONS)]
+
+    # The coordinator answers a commit before all partitions know of it.
+    check.until("the committed records", lambda: read_to_end(t, "read_committed") == turns(committed))
+    check.equal(turns(everything), read_to_end(t, "read_uncommitted"), "all records")
+
+
+def commit_and_abort():
+    t = transactional("transactions")
+    p = transactional_producer(t)
+    for i in range(5):
+        p.begin_transaction()
+        send(p, t, numbers(i * 40, i * 40 + 40))
+        p.abort_transaction(30) if i % 2 == 0 else p.commit_transaction(30)
+    p.begin_transaction()
+    send(p, t, numbers(200, 240))
+    committed = numbers(40, 80) + numbers(120, 160)
+    readers(t, committed, numbers(0, 240))
+    p.commit_transaction(30)
+    readers(t, committed + numbers(200, 240), numbers(0, 240))
+
+
+def fencing():
+    t = transactional("transactions-fence")
+    first = transactional_producer(t)
+    first.begin_transaction()
+    send(first, t, numbers(0, 40))
+    second = transactional_producer(t)
+    second.begin_transaction()
+    send(second, t, numbers(40, 80))
+    try:
+        first.commit_transaction(30)
+        raise AssertionError("the first was not fenced")
+    except KafkaException as e:
+        check.equal((True, KafkaError._FENCED), (e.args[0].fatal(), e.args[0].code()), "the error")
+    second.commit_transaction(30)
+    readers(t, numbers(40, 80), numbers(0, 80))
+
+
+class Copier(threading.Thread):
+    """Copies records from a topic to another, a few in each transaction together with the offsets that it has read up
+    to. Every third transaction is aborted and done again."""
+
+    def __init__(self, name, source, to):
+        super().__init__(daemon=True)
+        self.to, self.copied, self.transactions, self.aborted = to, 0, 0, 0
+        self.joined, self.ending, self.error = False, False, None
+        self.producer = transactional_producer(f"{source}-{name}")
+        self.consumer = consumer(group_id=source, heartbeat_interval_ms=200, fetch_wait_max_ms=50, isolation_level="read_committed")
+        self.consumer.subscribe([source])
+        self.start()
+
+    def run(self):
+        try:
+            while not self.ending:
+                messages = self.consumer.consume(5, 0.1)
+                self.joined = bool(self.consumer.assignment())
+                if messages:
+                    self.copy(messages)
+        except BaseException as e:
+            self.error = e
+        self.consumer.close()
+
+    def copy(self, messages):
+        self.producer.begin_transaction()
+        try:
+            for m in messages:
+                assert m.error() is None, m.error()
+                self.producer.produce(self.to, m.value(), partition=m.partition())
+            offsets = {m.partition(): TopicPartition(m.topic(), m.partition(), m.offset() + 1) for m in messages}
+            self.producer.send_offsets_to_transaction(list(offsets.values()), self.consumer.consumer_group_metadata(), 30)
+            self.producer.flush(30)
+            self.transactions += 1
+            if self.transactions % 3 == 0:
+                self.back()
+                return
+            self.producer.commit_transaction(30)
+            self.copied += len(messages)
+        except KafkaException as e:
+            if e.args[0].fatal():
+                raise
+            self.back()
+
+    def count(self):
+        """How many records it has copied in transactions that were committed."""
+        assert self.error is None, self.error
+        return self.copied
+
+    def back(self):
+        """Aborts, and goes back to what is committed."""
+        self.producer.abort_transaction(30)
+        self.aborted += 1
+        for p in self.consumer.committed(self.consumer.assignment(), timeout=30):
+            self.consumer.seek(TopicPartition(p.topic, p.partition, p.offset if p.offset >= 0 else OFFSET_BEGINNING))
+
+
+def copy():
+    source, to = topic("transactions-from"), transactional("transactions-to")
+    p = Producer({"bootstrap.servers": BROKER})
+    send(p, source, numbers(0, 100))
+    a = Copier("a", source, to)
+    check.until("some are copied", lambda: a.count() >= 30)
+    b = Copier("b", source, to)
+    check.until("the second has joined", lambda: b.count() >= 0 and b.joined)
+    send(p, source, numbers(100, 200))
+    check.until("all are copied", lambda: a.count() + b.count() >= 200)
+    for c in a, b:
+        c.ending = True
+        c.join(20)
+    assert a.aborted > 0 and b.count() > 0, f"aborted {a.aborted}, copied by the second {b.count()}"
+    want = [numbers(p, 200)[::PARTITIONS] for p in range(PARTITIONS)]
+    check.until("the records committed", lambda: read_to_end(to, "read_committed") == want)
+    assert sum(map(len, read_to_end(to, "read_uncommitted"))) > 200, "no aborted records are there"
+
+
 def admin_topics():
     t = topic("admin", **{"retention.ms": "3600000"})
     try:
@@ -241,6 +401,9 @@ check.run("commit: sync and automatic", commits)
 for assignor in "range", "roundrobin", "cooperative-sticky":
     check.run(f"group: {assignor}", come_and_go, assignor)
 check.run("group: static members restart without a rebalance", static)
+check.run("transactions: commit and abort", commit_and_abort)
+check.run("transactions: fencing by a second producer", fencing)
+check.run("transactions: consume, transform, produce through a rebalance", copy)
 check.run("admin: topics, partitions, configs, records, offsets", admin_topics)
 check.run("admin: groups and their offsets", admin_groups)
 check.end()

@@ -170,6 +170,49 @@ def static():
     check.equal([], admin.describe_groups([t])[t]["members"], "members")
 
 
+def read_to_end(t, isolation):
+    """The values that a reader gets, by partition and in order."""
+    c = consumer(isolation_level=isolation)
+    partitions = [TopicPartition(t, p) for p in range(PARTITIONS)]
+    c.assign(partitions)
+    got, ends = [[] for _ in partitions], c.end_offsets(partitions)
+
+    def at_end():
+        for records in c.poll(50).values():
+            for r in records:
+                got[r.partition].append(r.value)
+        return all(c.position(p) >= ends[p] for p in partitions)
+
+    check.until("the end", at_end)
+    c.close()
+    return got
+
+
+def transactions():
+    """Runs transactions that are committed and aborted in turns, each with an offset."""
+    t = topic("transactions", **check.TRANSACTIONAL)
+    partition, committed, everything = TopicPartition(t, 0), [[] for _ in range(PARTITIONS)], [[] for _ in range(PARTITIONS)]
+    p = KafkaProducer(bootstrap_servers=BROKER, transactional_id=t, linger_ms=0)
+    p.init_transactions()
+    c = consumer(group_id=t)
+    for i in range(6):
+        p.begin_transaction()
+        for n in range(20):
+            value = b"%d of %d" % (n, i)
+            p.send(t, value, partition=n % PARTITIONS)
+            for kept in (everything, committed) if i % 2 == 0 else (everything,):
+                kept[n % PARTITIONS].append(value)
+        p.send_offsets_to_transaction({partition: OffsetAndMetadata(i + 10, "", -1)}, t)
+        p.flush()
+        p.commit_transaction() if i % 2 == 0 else p.abort_transaction()
+        # The coordinator answers a commit before all partitions know of it.
+        check.until("the offset is committed", lambda: c.committed(partition) == 10 + i - i % 2)
+    p.close()
+    c.close()
+    check.until("the committed records", lambda: read_to_end(t, "read_committed") == committed)
+    check.equal(everything, read_to_end(t, "read_uncommitted"), "all records")
+
+
 def admin_topics():
     t = topic("admin", **{"retention.ms": "3600000"})
     try:
@@ -230,6 +273,7 @@ check.run("group: roundrobin", come_and_go, "roundrobin", RoundRobinPartitionAss
 check.run("group: sticky", come_and_go, "sticky", StickyPartitionAssignor)
 check.run("group: cooperative-sticky", come_and_go, "cooperative-sticky", CooperativeStickyAssignor)
 check.run("group: static members restart without a rebalance", static)
+check.run("transactions: commit and abort, with offsets", transactions)
 check.run("admin: topics, partitions, configs, records, offsets, log dirs", admin_topics)
 check.run("admin: groups and their offsets", admin_groups)
 check.end()

@@ -37,6 +37,7 @@ type shell struct {
 	waiting map[machine.RequestID]*call
 	wakeFor time.Time
 	wakes   int
+	soon    bool // an append is about to begin
 }
 
 // call is a request that a shard has not answered.
@@ -202,8 +203,9 @@ func (s *shell) failAll() {
 func (s *shell) drain() {
 	w, out := s.b.w, s.pump.Drain()
 	life := s.pump.Life()
-	sends, tasks, app := slices.Clone(out.Sends), slices.Clone(out.Tasks), out.Append
-	for _, r := range slices.Clone(out.Replies) {
+	replies, sends, tasks := slices.Clone(out.Replies), slices.Clone(out.Sends), slices.Clone(out.Tasks)
+	s.pump.Forget()
+	for _, r := range replies {
 		s.answer(r)
 	}
 	for _, m := range sends {
@@ -224,8 +226,27 @@ func (s *shell) drain() {
 		s.load()
 	}
 	s.setWake()
-	if app != nil {
-		s.append(app)
+	s.next()
+}
+
+// next has the next append begin, at once or a moment later: that is for the runtime
+// to decide, and what comes meanwhile is part of it.
+func (s *shell) next() {
+	w := s.b.w
+	begin := func() {
+		s.soon = false
+		if a, ok := s.pump.Append(); ok {
+			s.append(&a)
+		}
+	}
+	switch {
+	case s.soon || !s.pump.Ready():
+	case w.rand.IntN(2) == 0:
+		begin()
+	default:
+		s.soon = true
+		w.count("append begun a moment later")
+		w.after(w.about(time.Millisecond), func() { s.do(begin) })
 	}
 }
 

@@ -280,6 +280,41 @@ func damage(t *testing.T, fs *vfs.Mem, n int) {
 	}
 }
 
+// TestCompactionForgetsInAllSnapshots demands that no snapshot lists a transaction
+// whose marker may be gone, and that one is known by then that nobody has told of.
+func TestCompactionForgetsInAllSnapshots(t *testing.T) {
+	b := newBed(t, worldConfig)
+	ctx := context.Background()
+	producers := store.NewProducerMap(nil)
+	for round := range int64(3) {
+		h := &history{of: map[int64]*ended{}, next: map[int64]int32{}}
+		for i := range 21 {
+			if (i/3)%3 == 2 && i%2 == 1 && round == 0 {
+				continue
+			}
+			b.must(h.append(b.log, producers, int64(1+i%3), i))
+			_, end := b.log.Bounds()
+			if i == 9 || i == 20 {
+				b.must(b.log.SaveProducers(ctx, producers.List(), end))
+			}
+		}
+		_, end := b.log.Bounds()
+		b.must(b.log.Compact(ctx, store.Compaction{Now: time.UnixMilli(round * 10_000), NextOffset: h.stable(end), DeleteRetention: time.Second}))
+	}
+	l := b.log.(*handle).log
+	offsets, err := l.snapshots()
+	b.must(err)
+	for _, o := range offsets {
+		content, err := readFile(b.fs, path.Join(l.dir, fmt.Sprintf("%020d%s", o, snapshotSuffix)), -1)
+		b.must(err)
+		_, listed, err := decodeSnapshot(content)
+		b.must(err)
+		if len(listed) > 0 && listed[0].LastOffset < l.cleaned[0].NextOffset {
+			t.Errorf("the snapshot as of %d lists %+v", o, listed[0])
+		}
+	}
+}
+
 func TestSnapshotRestartRebuildsIndex(t *testing.T) {
 	for damaged := range 3 {
 		b := newBed(t, worldConfig)

@@ -65,6 +65,10 @@ func TestMarkersInThePipeline(t *testing.T) {
 		t.Errorf("%s in Redis", n)
 	}
 	l = b.openIn(b.store, 3)
+	must(t, l.Trim(b.ctx, want[100].LastOffset))
+	if n := b.do("ZCARD", b.keys().aborted); n != "50" {
+		t.Errorf("%s in Redis after a trim to a marker", n)
+	}
 	must(t, l.Trim(b.ctx, want[100].LastOffset+1))
 	b.wantAborted(l, want[101:]...)
 	if n := b.do("ZCARD", b.keys().aborted); n != "49" {

@@ -103,6 +103,12 @@ func testAbortedTrimmed(f *fixture) {
 	o.clock += time.Hour.Milliseconds()
 	o.retain(time.Minute, -1, o.end())
 	o.check()
+	start, _ := o.log.Bounds()
+	for _, a := range o.find(0, o.end()) {
+		if a.LastOffset < start {
+			o.Errorf("%+v is kept in a log that starts at %d", a, start)
+		}
+	}
 	o.reopenAll()
 	o.check()
 }
@@ -200,7 +206,9 @@ func testCompactKeepsLast(f *fixture) {
 	o := newOwner(f)
 	o.write(1, true, rec("a", "aborted"), rec("b", "too"))
 	o.finish(1, false, false)
-	o.write(2, false, rec("a", "superseded"), rec("b", "too"))
+	// What is emptied had the largest timestamp, which then is nobody's.
+	late := o.clock + time.Hour.Milliseconds()
+	o.write(2, false, recAt(late, "a", "superseded"), recAt(late, "b", "too"))
 	o.write(-1, false, rec("a", "newer"), rec("b", "newer"))
 	o.padding()
 	for range 3 {

@@ -38,6 +38,7 @@ final class Clients {
         Producing.run();
         Consuming.run();
         Groups.run();
+        Transactions.run();
         AdminOfTopics.run();
         AdminOfGroups.run();
         AdminOfBrokers.run();
@@ -55,8 +56,17 @@ final class Clients {
 
     /** Creates a topic and returns its name. */
     static String topic(String name, int partitions) throws Exception {
-        get(admin.createTopics(List.of(new NewTopic(prefix + name, partitions, (short) 1))).all());
+        return topic(name, partitions, Map.of());
+    }
+
+    private static String topic(String name, int partitions, Map<String, String> settings) throws Exception {
+        get(admin.createTopics(List.of(new NewTopic(prefix + name, partitions, (short) 1).configs(settings))).all());
         return prefix + name;
+    }
+
+    /** Creates a topic that transactions can write to, and returns its name. */
+    static String transactional(String name, int partitions) throws Exception {
+        return topic(name, partitions, Check.transactionalTopics());
     }
 
     /** A configuration of the address and what is given as key, value, key, value. */
@@ -103,8 +113,8 @@ final class Clients {
     }
 
     /** Reads a topic from the beginning to its present end. */
-    static List<ConsumerRecord<String, String>> read(String topic, int partitions) throws Exception {
-        try (KafkaConsumer<String, String> c = consumer()) {
+    static List<ConsumerRecord<String, String>> read(String topic, int partitions, Object... settings) throws Exception {
+        try (KafkaConsumer<String, String> c = consumer(settings)) {
             List<TopicPartition> all = partitions(topic, partitions);
             c.assign(all);
             c.seekToBeginning(all);

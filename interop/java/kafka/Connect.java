@@ -21,7 +21,8 @@ import java.util.stream.IntStream;
 /**
  * Kafka Connect in distributed mode, against the broker that the first argument
  * names: two workers take lines from a file to a topic and from there to another
- * file, and one of them is stopped.
+ * file, and one of them is stopped. Then workers of another group take lines to a
+ * topic exactly once.
  */
 final class Connect {
     private static final ObjectMapper json = new ObjectMapper();
@@ -31,6 +32,7 @@ final class Connect {
 
     private static String bootstrap;
     private static Path folder;
+    /** The workers that run, by address. */
     private static final Map<String, Jvm> workers = new HashMap<>();
 
     public static void main(String[] args) throws Exception {
@@ -44,12 +46,11 @@ final class Connect {
             Check.run("workers: one is stopped, the other takes over", Connect::takeOver);
             Check.run("connectors: offsets shown and reset", Connect::reset);
             Check.run("connectors: delete", Connect::delete);
+            end();
+            Check.run("exactly once: a worker is killed, another takes over, each line comes once", () -> ConnectOnce.run(bootstrap, folder));
         } finally {
-            for (Jvm w : workers.values()) {
-                Check.explain("A worker printed:\n" + w.output());
-                w.close();
-            }
-            for (String f : List.of("in", "out", "worker-1", "worker-2")) {
+            end();
+            for (String f : List.of("in", "out", "worker-1", "worker-2", "worker-3", "worker-4")) {
                 Files.deleteIfExists(folder.resolve(f));
             }
             Files.delete(folder);
@@ -57,21 +58,43 @@ final class Connect {
         Check.end();
     }
 
+    /** Ends the workers that are left. */
+    private static void end() throws Exception {
+        for (Jvm w : workers.values()) {
+            Check.explain("A worker printed:\n" + w.output());
+            w.close();
+        }
+        workers.clear();
+    }
+
     private static void start() throws Exception {
         for (int i = 1; i <= 2; i++) {
-            String address = "127.0.0.1:" + freePort();
-            Path file = folder.resolve("worker-" + i);
-            Files.write(file, List.of(
-                "bootstrap.servers=" + bootstrap, "group.id=connect", "listeners=http://" + address,
-                "key.converter=org.apache.kafka.connect.storage.StringConverter", "value.converter=org.apache.kafka.connect.json.JsonConverter",
-                "value.converter.schemas.enable=false",
-                "config.storage.topic=connect-configs", "config.storage.replication.factor=1",
-                "offset.storage.topic=connect-offsets", "offset.storage.replication.factor=1", "offset.storage.partitions=3",
-                "status.storage.topic=connect-status", "status.storage.replication.factor=1", "status.storage.partitions=2",
-                "offset.flush.interval.ms=500", "scheduled.rebalance.max.delay.ms=0", "heartbeat.interval.ms=500",
-                "consumer.heartbeat.interval.ms=500", "consumer.metadata.max.age.ms=1000", "plugin.discovery=service_load"));
-            workers.put(address, new Jvm("org.apache.kafka.connect.cli.ConnectDistributed", file.toString()));
+            worker(i, "connect");
         }
+        answer();
+    }
+
+    /** Starts a worker of a group and returns its address. */
+    static String worker(int number, String group, String... settings) throws Exception {
+        String address = "127.0.0.1:" + freePort();
+        List<String> all = new ArrayList<>(List.of(
+            "bootstrap.servers=" + bootstrap, "group.id=" + group, "listeners=http://" + address,
+            "key.converter=org.apache.kafka.connect.storage.StringConverter", "value.converter=org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable=false",
+            "config.storage.topic=" + group + "-configs", "config.storage.replication.factor=1",
+            "offset.storage.topic=" + group + "-offsets", "offset.storage.replication.factor=1", "offset.storage.partitions=3",
+            "status.storage.topic=" + group + "-status", "status.storage.replication.factor=1", "status.storage.partitions=2",
+            "offset.flush.interval.ms=500", "scheduled.rebalance.max.delay.ms=0", "heartbeat.interval.ms=500",
+            "consumer.heartbeat.interval.ms=500", "consumer.metadata.max.age.ms=1000", "plugin.discovery=service_load"));
+        all.addAll(List.of(settings));
+        Path file = folder.resolve("worker-" + number);
+        Files.write(file, all);
+        workers.put(address, new Jvm("org.apache.kafka.connect.cli.ConnectDistributed", file.toString()));
+        return address;
+    }
+
+    /** Waits until the workers answer. */
+    static void answer() throws Exception {
         for (String w : workers.keySet()) {
             Check.until("worker " + w + " answers", () -> {
                 try {
@@ -105,7 +128,7 @@ final class Connect {
         return text.isEmpty() ? json.nullNode() : json.readTree(text);
     }
 
-    private static JsonNode call(String method, String path, Object body) throws Exception {
+    static JsonNode call(String method, String path, Object body) throws Exception {
         return call(workers.keySet().iterator().next(), method, path, body);
     }
 
@@ -122,8 +145,13 @@ final class Connect {
             && want.equals(new TreeSet<>(Files.readAllLines(folder.resolve("out")))));
     }
 
+    /** Kills a worker. */
+    static void kill(String worker) throws Exception {
+        workers.remove(worker).close();
+    }
+
     /** Waits until a connector and its one task are in a state, and returns the worker of the task. */
-    private static String state(String connector, String state) throws Exception {
+    static String state(String connector, String state) throws Exception {
         List<String> worker = new ArrayList<>();
         Check.until(connector + " is " + state, () -> {
             JsonNode status = call("GET", "/connectors/" + connector + "/status", null);

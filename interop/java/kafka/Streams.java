@@ -20,7 +20,10 @@ import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Runs WordCount against the broker that the first argument names, kills it in the middle and starts it again. */
+/**
+ * Runs WordCount against the broker that the first argument names, kills it in the
+ * middle and starts it again; and then ExactCount in the same way.
+ */
 final class Streams {
     private static final int PARTITIONS = 2;
     private static final int LINES = 200;
@@ -44,8 +47,9 @@ final class Streams {
             Check.run("word count: repartition and changelog topics", Streams::topics);
             Check.run("word count: commits and ends", Streams::end);
             Check.run("kafka-streams-application-reset: all", () -> reset());
+            ExactlyOnce.run(bootstrap, admin, state.resolve("exactly-once"));
         } catch (Throwable t) {
-            Check.run("word count: set up", () -> {
+            Check.run("set up", () -> {
                 throw t;
             });
         } finally {

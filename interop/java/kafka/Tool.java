@@ -20,9 +20,16 @@ final class Tool {
     private static int status;
 
     private final String main;
+    private final boolean bootstrapFirst;
 
     Tool(String main) {
+        this(main, false);
+    }
+
+    /** A tool with commands may want the broker's address before them. */
+    Tool(String main, boolean bootstrapFirst) {
         this.main = main;
+        this.bootstrapFirst = bootstrapFirst;
     }
 
     /** What a tool's call of exit becomes. */
@@ -53,7 +60,7 @@ final class Tool {
     /** Runs the tool with what it finds on standard input, and returns what it prints. It must exit with 0. */
     String runWith(String input, String... args) throws Exception {
         List<String> all = new ArrayList<>(List.of(args));
-        all.addAll(List.of("--bootstrap-server", bootstrap));
+        all.addAll(bootstrapFirst ? 0 : all.size(), List.of("--bootstrap-server", bootstrap));
         out.reset();
         err.reset();
         status = -1;

@@ -34,19 +34,20 @@ final class Tools {
         verifiable();
         performance();
         others();
+        TransactionsTool.run();
         Check.end();
     }
 
     /** Demands that a pattern is found in what a tool printed, white space of any width being a blank. */
-    private static void prints(String pattern, String printed) {
+    static void prints(String pattern, String printed) {
         Check.that(matches(pattern, printed) > 0, "no " + pattern + " in:\n" + printed);
     }
 
-    private static long matches(String pattern, String printed) {
+    static long matches(String pattern, String printed) {
         return Pattern.compile(pattern, Pattern.MULTILINE).matcher(printed.replaceAll("[ \t]+", " ")).results().count();
     }
 
-    private static void printsNot(String pattern, String printed) {
+    static void printsNot(String pattern, String printed) {
         Check.that(matches(pattern, printed) == 0, pattern + " in:\n" + printed);
     }
 

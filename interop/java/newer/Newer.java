@@ -22,12 +22,13 @@ final class Newer {
 
     private static final Admin admin = Clients.admin;
 
-    static void run() {
+    static void run() throws Exception {
         Check.run("admin: topics by id", Newer::byId);
         Check.run("admin: describe producers", Newer::producers);
         Check.run("admin: the offset of the newest record", Newer::maxTimestamp);
         Check.run("admin: offsets of several groups at once", Newer::severalGroups);
         Check.run("admin: groups by type", Newer::byType);
+        AdminOfTransactions.run();
     }
 
     private static void byId() throws Exception {
