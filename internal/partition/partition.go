@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,7 @@ type Partition struct {
 
 	mu        sync.Mutex // orders appends
 	producers store.ProducerMap
-	endedAt   map[int64]int64 // when the transaction began that a producer's last marker ended, if that is known
+	lastEnds  map[int64]lastEnd // by producer, where it is known
 	questions questions
 	closed    bool
 	used      bool // something was appended since the log was opened, or tried to be
@@ -130,7 +131,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 		}
 	}
 	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
-	p.endedAt = nil
+	maps.DeleteFunc(p.lastEnds, func(_ int64, e lastEnd) bool { return e.marker >= end })
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})

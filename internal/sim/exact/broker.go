@@ -114,6 +114,7 @@ func (b *broker) openTopic(name string) (missing bool) {
 		t.Partitions = slices.Clone(t.Partitions)
 		t.Partitions[i] = want.Partitions[i]
 		b.apply(t)
+		b.w.store.log(store.TopicPartition{Topic: name, Partition: i}).loaded = b.w.store.opens
 		missing = missing || b.manager.Get(name, i) == nil
 	}
 	return missing
