@@ -66,7 +66,7 @@ func (p *Partition) mayEnd(t *terms) (known *store.ProducerBatch, err *kerr.Erro
 	}
 	// Not the end of the log: a batch may be there whose outcome is not known here
 	// yet, and with it a transaction that readers would be shown as decided.
-	end := p.HighWatermark()
+	end := p.noted
 	return &store.ProducerBatch{BaseOffset: max(end-1, 0), LastOffset: end - 1}, nil
 }
 

@@ -55,6 +55,7 @@ type Partition struct {
 	// cut says that the log lost records that readers were shown. Nothing is
 	// served until this broker leads under a higher epoch.
 	cut        atomic.Bool
+	noted      int64     // where the log ends as far as the state of producers goes
 	openedAt   int64     // where the log ended when it was opened
 	openedTime time.Time // when that was
 
@@ -130,7 +131,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 			p.slots = make(chan struct{}, maxUnderWay)
 		}
 	}
-	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
+	p.producers, p.used, p.noted, p.openedAt, p.openedTime = producers, false, end, end, p.deps.now()
 	maps.DeleteFunc(p.lastEnds, func(_ int64, e lastEnd) bool { return e.marker >= end })
 	p.questions.lose()
 	p.showing.Lock()
