@@ -53,27 +53,27 @@ func (m *model) answered(s *shell, c *call, resp kmsg.Response) {
 func (m *model) give(id string, p pair, source string) {
 	w := m.w
 	if p.epoch == math.MaxInt16 {
-		w.violated("%s is given epoch %d", id, p.epoch)
+		w.judge("%s is given epoch %d", id, p.epoch)
 	}
 	if was, ok := m.given[p]; ok && was != source {
-		w.violated("%s is given %d/%d by %s, as it was by %s", id, p.id, p.epoch, source, was)
+		w.judge("%s is given %d/%d by %s, as it was by %s", id, p.id, p.epoch, source, was)
 	}
 	if p.epoch < m.fences[p.id] {
-		w.violated("%s is given %d/%d by %s, after epoch %d", id, p.id, p.epoch, source, m.fences[p.id])
+		w.judge("%s is given %d/%d by %s, after epoch %d", id, p.id, p.epoch, source, m.fences[p.id])
 	}
 	m.given[p] = source
 	if s := m.id(id); s.order[p] == 0 {
 		s.order[p] = len(s.order) + 1
 	}
 	if !m.id(id).pairs[p] {
-		w.violated("%s is given %d/%d by %s, which is not durable", id, p.id, p.epoch, source)
+		w.judge("%s is given %d/%d by %s, which is not durable", id, p.id, p.epoch, source)
 	}
 }
 
 // check: an instance that another has replaced achieves nothing any more.
 func (s *idState) check(w *world, what string, p pair) {
 	if n, ok := s.order[p]; ok && n < s.fence {
-		w.violated("%s of %d/%d succeeds, though another instance has replaced it", what, p.id, p.epoch)
+		w.judge("%s of %d/%d succeeds, though another instance has replaced it", what, p.id, p.epoch)
 	}
 }
 
@@ -89,7 +89,7 @@ func (m *model) ended(req *kmsg.EndTxnRequest, r *kmsg.EndTxnResponse) {
 		}
 	}
 	if t == nil || !t.decided || t.commit != req.Commit {
-		m.w.violated("%s %d/%d is told that its transaction ended, commit %v, but that is %v", req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit, t)
+		m.w.judge("%s %d/%d is told that its transaction ended, commit %v, but that is %v", req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit, t)
 	}
 	if r.Version >= 5 {
 		m.give(req.TransactionalID, pair{r.ProducerID, r.ProducerEpoch}, fmt.Sprintf("EndTxn of %d/%d", req.ProducerID, req.ProducerEpoch))
@@ -126,7 +126,7 @@ func (m *model) added(req *kmsg.AddPartitionsToTxnRequest, r *kmsg.AddPartitions
 		}
 		m.w.count(fmt.Sprintf("partition %s %d", what, code))
 		if code == 0 && (t == nil || t.pid != p.id || t.epoch != p.epoch || !t.parts[tp]) {
-			m.w.violated("%s %d/%d is told that %v is in its transaction, which is %v", id, p.id, p.epoch, tp, t)
+			m.w.judge("%s %d/%d is told that %v is in its transaction, which is %v", id, p.id, p.epoch, tp, t)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (l *simLog) stable(hw int64) (int64, []store.Aborted) {
 				aborted = append(aborted, store.Aborted{ProducerID: pid, FirstOffset: first, LastOffset: base})
 			}
 			delete(firsts, pid)
-		case e.of != nil && !open:
+		case e.batch.Transactional() && e.marker == nil && !open:
 			firsts[pid] = base
 		}
 	}

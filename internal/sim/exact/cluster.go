@@ -143,7 +143,21 @@ func (w *world) planFaults() {
 		w.elect(leaders)
 	})
 	w.every(f.compact, w.compactSome)
+	w.every(f.loss, w.loseState)
+	for _, b := range w.brokers {
+		w.resolveLater(b)
+	}
 	w.every(f.admin, w.administer)
+}
+
+// resolveLater has a broker look for orphans from time to time.
+func (w *world) resolveLater(b *broker) {
+	w.after(w.between(2*time.Second, 8*time.Second), func() {
+		if b.up && !w.over {
+			b.do(b.life, b.resolve)
+		}
+		w.resolveLater(b)
+	})
 }
 
 // replace gives what a broker leads to others.

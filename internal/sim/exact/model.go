@@ -100,7 +100,7 @@ func (m *model) stored(l *simLog, e *entry) {
 	if b.Control() {
 		mk, ok, err := b.Marker()
 		if !ok || err != nil {
-			m.w.violated("%v: a control batch that cannot be read: %v", l.tp, err)
+			m.w.judge("%v: a control batch that cannot be read: %v", l.tp, err)
 		}
 		e.marker = &mk
 		m.w.tracef("%s-%d: marker of %d/%d at %d, commit %v, coordinator epoch %d", l.tp.Topic, l.tp.Partition, b.ProducerID(), b.ProducerEpoch(), b.BaseOffset(), mk.Commit, mk.CoordinatorEpoch)
@@ -123,7 +123,7 @@ func (m *model) apply(l *simLog, e *entry) {
 		for _, t := range e.closes {
 			t.closed[l.tp] = true
 		}
-	case e.of != nil && p.open[pid] == nil:
+	case e.batch.Transactional() && p.open[pid] == nil:
 		p.open[pid] = &open{e.of, e.batch.BaseOffset()}
 	}
 }
@@ -149,23 +149,26 @@ func (m *model) cut(l *simLog) {
 func (m *model) checkData(l *simLog, e *entry) {
 	b, p := e.batch, m.part(l.tp)
 	pid, epoch := b.ProducerID(), b.ProducerEpoch()
+	if m.w.void {
+		return
+	}
 	if epoch < m.fences[pid] {
-		m.w.violated("%v: data of %d/%d, though a producer of epoch %d was initialised", l.tp, pid, epoch, m.fences[pid])
+		m.w.judge("%v: data of %d/%d, though a producer of epoch %d was initialised", l.tp, pid, epoch, m.fences[pid])
 	}
 	if last, ok := p.epochs[pid]; ok && epoch < last {
-		m.w.violated("%v: data of %d/%d after a marker of epoch %d", l.tp, pid, epoch, last)
+		m.w.judge("%v: data of %d/%d after a marker of epoch %d", l.tp, pid, epoch, last)
 	}
 	t := m.id(m.owners[pid]).cur
 	switch {
 	case t == nil || t.pid != pid || t.epoch != epoch:
-		m.w.violated("%v: data of %d/%d, which has no transaction: %v", l.tp, pid, epoch, t)
+		m.w.judge("%v: data of %d/%d, which has no transaction: %v", l.tp, pid, epoch, t)
 	case !t.parts[l.tp]:
-		m.w.violated("%v: data of %v, to which the partition was not added", l.tp, t)
+		m.w.judge("%v: data of %v, to which the partition was not added", l.tp, t)
 	case t.closed[l.tp] || t.told[l.tp]:
-		m.w.violated("%v: data of %v after its marker", l.tp, t)
+		m.w.judge("%v: data of %v after its marker", l.tp, t)
 	}
 	if o := p.open[pid]; o != nil && o.t != t {
-		m.w.violated("%v: data of %v while %v is open", l.tp, t, o.t)
+		m.w.judge("%v: data of %v while %v is open", l.tp, t, o.t)
 	}
 	e.of = t
 }
@@ -175,15 +178,18 @@ func (m *model) checkData(l *simLog, e *entry) {
 func (m *model) checkMarker(l *simLog, e *entry) {
 	b, p := e.batch, m.part(l.tp)
 	pid, epoch := b.ProducerID(), b.ProducerEpoch()
+	if m.w.void {
+		return
+	}
 	if last, ok := p.coords[pid]; ok && e.marker.CoordinatorEpoch < last {
-		m.w.violated("%v: a marker of %d/%d by coordinator epoch %d after one of epoch %d", l.tp, pid, epoch, e.marker.CoordinatorEpoch, last)
+		m.w.judge("%v: a marker of %d/%d by coordinator epoch %d after one of epoch %d", l.tp, pid, epoch, e.marker.CoordinatorEpoch, last)
 	}
 	if last, ok := p.epochs[pid]; ok && epoch < last {
-		m.w.violated("%v: a marker of %d/%d after one of epoch %d", l.tp, pid, epoch, last)
+		m.w.judge("%v: a marker of %d/%d after one of epoch %d", l.tp, pid, epoch, last)
 	}
 	if o := p.open[pid]; o != nil {
 		if !o.t.decided || o.t.commit != e.marker.Commit || o.t.markers != epoch {
-			m.w.violated("%v: a marker of %d/%d, commit %v, ends %v", l.tp, pid, epoch, e.marker.Commit, o.t)
+			m.w.judge("%v: a marker of %d/%d, commit %v, ends %v", l.tp, pid, epoch, e.marker.Commit, o.t)
 		}
 		m.w.count("marker ends a transaction")
 		e.closes = []*transaction{o.t}
@@ -198,7 +204,7 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 		}
 	}
 	if !known {
-		m.w.violated("%v: a marker of %d/%d, commit %v, of no transaction", l.tp, pid, epoch, e.marker.Commit)
+		m.w.judge("%v: a marker of %d/%d, commit %v, of no transaction", l.tp, pid, epoch, e.marker.Commit)
 	}
 }
 
@@ -206,13 +212,16 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 // found that there is no need, but then nothing of the transaction is open, nor
 // will be.
 func (m *model) acknowledged(tp store.TopicPartition, mk *kmsg.WriteTxnMarkersRequestMarker) {
+	if m.w.void {
+		return
+	}
 	start := int64(machine.TxnStartOf(&mk.UnknownTags))
 	for _, t := range m.id(m.owners[mk.ProducerID]).all {
 		if t.pid != mk.ProducerID || t.start != start || t.markers != mk.ProducerEpoch || !t.decided || t.commit != mk.Committed || !t.parts[tp] {
 			continue
 		}
 		if o := m.part(tp).open[t.pid]; o != nil && o.t == t {
-			m.w.violated("%v: a marker of %v is acknowledged, but it is open", tp, t)
+			m.w.judge("%v: a marker of %v is acknowledged, but it is open", tp, t)
 		}
 		if !t.closed[tp] && !t.told[tp] {
 			m.w.count("marker left unwritten")
@@ -237,6 +246,6 @@ func (m *model) eachRecord(e *entry, do func(key, value []byte, offset int64)) {
 		return nil
 	})
 	if err != nil {
-		m.w.violated("a batch cannot be read: %v", err)
+		m.w.judge("a batch cannot be read: %v", err)
 	}
 }

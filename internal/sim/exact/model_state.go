@@ -43,22 +43,26 @@ func (m *model) stateRecord(key, value []byte, _ int64) {
 	w := m.w
 	var k kmsg.TxnMetadataKey
 	if err := k.ReadFrom(key); err != nil {
-		w.violated("a key of %s cannot be read: %v", stateTopic, err)
+		w.judge("a key of %s cannot be read: %v", stateTopic, err)
 	}
 	s := m.id(k.TransactionalID)
 	if value == nil {
 		if !resting(s.value) {
-			w.violated("%s is forgotten in state %s", k.TransactionalID, stateNames[s.value.State])
+			w.judge("%s is forgotten in state %s", k.TransactionalID, stateNames[s.value.State])
 		}
 		s.value = nil
 		return
 	}
 	v := &kmsg.TxnMetadataValue{}
 	if err := v.ReadFrom(value); err != nil {
-		w.violated("a value of %s cannot be read: %v", stateTopic, err)
+		w.judge("a value of %s cannot be read: %v", stateTopic, err)
 	}
 	w.tracef("%s: %s, producer %d/%d, previous %d, next %d, start %d, %v", k.TransactionalID, stateNames[v.State], v.ProducerID, v.ProducerEpoch, v.PreviousProducerID, v.NextProducerID, v.StartTimestamp, v.Topics)
 	w.count("state " + stateNames[v.State])
+	if w.void {
+		s.value, m.owners[v.ProducerID] = v, k.TransactionalID
+		return
+	}
 	m.checkProducer(k.TransactionalID, s.value, v)
 	m.transition(k.TransactionalID, s, v)
 	s.value = v
@@ -72,7 +76,7 @@ func (m *model) stateRecord(key, value []byte, _ int64) {
 func (m *model) checkProducer(id string, prev, v *kmsg.TxnMetadataValue) {
 	w := m.w
 	if owner, ok := m.owners[v.ProducerID]; ok && owner != id {
-		w.violated("producer %d belongs to %s and to %s", v.ProducerID, owner, id)
+		w.judge("producer %d belongs to %s and to %s", v.ProducerID, owner, id)
 	}
 	_, known := m.owners[v.ProducerID]
 	m.owners[v.ProducerID] = id
@@ -80,10 +84,10 @@ func (m *model) checkProducer(id string, prev, v *kmsg.TxnMetadataValue) {
 	case prev == nil:
 	case prev.ProducerID == v.ProducerID:
 		if v.ProducerEpoch < prev.ProducerEpoch || v.ProducerEpoch > prev.ProducerEpoch+1 {
-			w.violated("%s: producer epoch %d after %d", id, v.ProducerEpoch, prev.ProducerEpoch)
+			w.judge("%s: producer epoch %d after %d", id, v.ProducerEpoch, prev.ProducerEpoch)
 		}
 	case known || v.ProducerEpoch != 0:
-		w.violated("%s: producer %d/%d after %d/%d", id, v.ProducerID, v.ProducerEpoch, prev.ProducerID, prev.ProducerEpoch)
+		w.judge("%s: producer %d/%d after %d/%d", id, v.ProducerID, v.ProducerEpoch, prev.ProducerID, prev.ProducerEpoch)
 	default:
 		w.count("producer id rotated")
 	}
@@ -104,7 +108,7 @@ func (m *model) transition(id string, s *idState, v *kmsg.TxnMetadataValue) {
 		if ok = resting(prev) && prev != nil; ok {
 			s.begin(id, v)
 		} else if ok = prev != nil && prev.State == stateOngoing; ok && (v.StartTimestamp != prev.StartTimestamp || v.ProducerEpoch != prev.ProducerEpoch) {
-			w.violated("%s: %v changes start or epoch", id, s.cur)
+			w.judge("%s: %v changes start or epoch", id, s.cur)
 		}
 		m.grow(s.cur, v)
 	case statePrepareCommit, statePrepareAbort:
@@ -115,7 +119,7 @@ func (m *model) transition(id string, s *idState, v *kmsg.TxnMetadataValue) {
 		}
 	}
 	if !ok {
-		w.violated("%s becomes %s after %s", id, stateNames[v.State], from)
+		w.judge("%s becomes %s after %s", id, stateNames[v.State], from)
 	}
 }
 
@@ -137,7 +141,7 @@ func (m *model) grow(t *transaction, v *kmsg.TxnMetadataValue) {
 		}
 	}
 	if has != len(t.parts) || has < had {
-		m.w.violated("%v has %d partitions, had %d", t, has, had)
+		m.w.judge("%v has %d partitions, had %d", t, has, had)
 	}
 }
 
@@ -167,10 +171,10 @@ func (m *model) prepare(id string, s *idState, v *kmsg.TxnMetadataValue) bool {
 func (m *model) complete(t *transaction) {
 	for tp := range t.parts {
 		if o := m.part(tp).open[t.pid]; o != nil {
-			m.w.violated("%v is complete, but open in %v", t, tp)
+			m.w.judge("%v is complete, but open in %v", t, tp)
 		}
 		if !t.told[tp] {
-			m.w.violated("%v is complete without an acknowledged marker in %v", t, tp)
+			m.w.judge("%v is complete without an acknowledged marker in %v", t, tp)
 		}
 	}
 	t.ended = true

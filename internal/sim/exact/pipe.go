@@ -47,9 +47,8 @@ func (h *pipe) arrive(ctx context.Context, b []byte) (at store.Appended, err err
 	switch {
 	case !h.owns() && h.b.life == h.life:
 		w.count("append fenced")
-		_, err = h.Log.Append(ctx, b)
-		return at, err
-	case h.failed, gone && w.rand.IntN(2) == 0:
+		return at, store.ErrFenced
+	case h.failed, gone && !h.owns(), gone && w.rand.IntN(2) == 0:
 		return at, store.ErrFailed
 	case !w.chance(w.faults().appendFails):
 		return h.store(ctx, b)

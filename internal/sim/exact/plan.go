@@ -43,6 +43,7 @@ type faults struct {
 	crash, move, frozen     time.Duration
 	client                  time.Duration // of one client's life
 	compact                 time.Duration
+	loss                    time.Duration // of the end of what coordinators have written
 	admin                   time.Duration
 }
 
@@ -88,8 +89,17 @@ func newFaults(r *rand.Rand) faults {
 		appendFails: share(0.02), appendSlow: share(0.05), lateTimer: share(0.3), stale: share(0.3),
 		crash: every(4*time.Second, 40*time.Second), move: every(2*time.Second, 20*time.Second),
 		client: every(2*time.Second, 20*time.Second), frozen: every(5*time.Second, 30*time.Second),
+		loss:    rarely(r, 10*time.Second, 40*time.Second),
 		compact: every(3*time.Second, 20*time.Second), admin: every(2*time.Second, 15*time.Second),
 	}
+}
+
+// rarely is a mean time between events that most runs are spared.
+func rarely(r *rand.Rand, least, most time.Duration) time.Duration {
+	if r.IntN(10) > 0 {
+		return 0
+	}
+	return uniform(r, least, most)
 }
 
 func uniform(r *rand.Rand, least, most time.Duration) time.Duration {

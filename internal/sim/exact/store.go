@@ -205,11 +205,13 @@ func (h *handle) Append(ctx context.Context, batch []byte) (store.Appended, erro
 		h.failed = w.rand.IntN(2) == 0
 		return store.Appended{}, store.ErrStorage
 	}
+	if !h.owns() {
+		w.count("append fenced")
+		return store.Appended{}, store.ErrFenced
+	}
 	at, err := h.Log.Append(ctx, batch)
 	if err == nil {
 		h.log.keep(batch)
-	} else {
-		w.count("append fenced")
 	}
 	return at, err
 }

@@ -20,6 +20,7 @@ type world struct {
 	plan  plan
 	calm  bool // nothing goes wrong any more
 	over  bool // all has come to rest
+	void  bool // coordinators have lost what they had written, and so what clients were told
 
 	defaults *config.Broker
 	images   []*metadata.Image // all there ever were; the last is true
@@ -123,6 +124,13 @@ type violation struct{ text string }
 
 func (w *world) violated(format string, args ...any) {
 	panic(violation{fmt.Sprintf(format, args...)})
+}
+
+// judge is for rules that hold as long as no log has lost anything.
+func (w *world) judge(format string, args ...any) {
+	if !w.void {
+		w.violated(format, args...)
+	}
 }
 
 func (w *world) tracing() bool { return w.trace != nil }
