@@ -25,6 +25,7 @@ func (p *Partition) noteBegun(b record.Batch, now int64, f *pendingAppend) {
 	switch {
 	case f.opens:
 		p.producers[f.producer].TxnFirst = firstUnderWay
+		p.noteBegin(f.producer, f.epoch, f.start())
 	case f.control:
 		m, _, _ := b.Marker()
 		f.commit = m.Commit

@@ -126,6 +126,21 @@ func (p *Partition) noteEnd(producer int64, m *Marker, offset int64) {
 	p.lastEnds[producer] = lastEnd{m.Start, offset}
 }
 
+// lastBegin is the transaction of a producer whose first batch was under way last.
+// If the log is opened again that batch may be there, though its append failed.
+type lastBegin struct {
+	epoch int16
+	start int64
+}
+
+// noteBegin remembers which transaction a producer begins.
+func (p *Partition) noteBegin(producer int64, epoch int16, start int64) {
+	if p.lastBegins == nil {
+		p.lastBegins = map[int64]lastBegin{}
+	}
+	p.lastBegins[producer] = lastBegin{epoch, start}
+}
+
 // isLate says whether a marker is that of an earlier transaction than the one that
 // is open, which could not have begun before the marker was written. After the log
 // was opened again it may not be known when the open one began, but it was after

@@ -44,12 +44,13 @@ type Partition struct {
 	showing    sync.Mutex
 	stable     stable
 
-	mu        sync.Mutex // orders appends
-	producers store.ProducerMap
-	lastEnds  map[int64]lastEnd // by producer, where it is known
-	questions questions
-	closed    bool
-	used      bool // something was appended since the log was opened, or tried to be
+	mu         sync.Mutex // orders appends
+	producers  store.ProducerMap
+	lastBegins map[int64]lastBegin // likewise, of a pipelined log
+	lastEnds   map[int64]lastEnd   // by producer, where it is known
+	questions  questions
+	closed     bool
+	used       bool // something was appended since the log was opened, or tried to be
 
 	failed atomic.Bool // the log must be opened again before it can append
 	// cut says that the log lost records that readers were shown. Nothing is
@@ -136,7 +137,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})
-	p.stable.load(producers, end, p.openedTime)
+	p.stable.load(producers, p.lastBegins, end, p.openedTime)
 	shown := p.highWatermark.Load()
 	p.showing.Unlock()
 	if old != nil && p.pipelined {

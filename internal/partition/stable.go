@@ -38,7 +38,7 @@ type stable struct {
 // load takes the open transactions from the producers of a log that was just
 // opened. What is known of them beyond that stays known, also of those whose marker
 // was lost before it was durable.
-func (s *stable) load(producers store.ProducerMap, end int64, now time.Time) {
+func (s *stable) load(producers store.ProducerMap, begins map[int64]lastBegin, end int64, now time.Time) {
 	known := map[int64]*txn{}
 	for e := s.all.Front(); e != nil; e = e.Next() {
 		known[e.Value.(*txn).first] = e.Value.(*txn)
@@ -51,6 +51,8 @@ func (s *stable) load(producers store.ProducerMap, end int64, now time.Time) {
 		t := &txn{producer: id, first: x.TxnFirst, last: store.NoTxn, start: NoStart, since: now}
 		if old := known[t.first]; old != nil && old.producer == id {
 			t.start, t.since = old.start, old.since
+		} else if b, ok := begins[id]; ok && b.epoch == x.Epoch {
+			t.start = b.start
 		}
 		open = append(open, t)
 	}

@@ -85,7 +85,7 @@ func (w *world) unstable(tp store.TopicPartition) string {
 		return fmt.Sprintf("%v has no leader", tp)
 	}
 	if p.HighWatermark() < p.LogEndOffset() {
-		w.mend(b, p)
+		w.mend(p)
 		return fmt.Sprintf("%v: high watermark is %d of %d", tp, p.HighWatermark(), p.LogEndOffset())
 	}
 	if tp.Topic != stateTopic && p.LastStableOffset() != p.HighWatermark() {
@@ -95,13 +95,12 @@ func (w *world) unstable(tp store.TopicPartition) string {
 }
 
 // mend opens a log again whose last sync has failed, as managers do every few
-// seconds.
-func (w *world) mend(b *broker, p *partition.Partition) {
-	if failed, _ := b.manager.Failed(); failed > 0 {
-		w.store.atOnce = true
-		_ = p.Reopen(context.Background())
-		w.store.atOnce = false
-	}
+// seconds, or whose last records have too few copies: the next append would show
+// them, but there is none.
+func (w *world) mend(p *partition.Partition) {
+	w.store.atOnce = true
+	_ = p.Reopen(context.Background())
+	w.store.atOnce = false
 }
 
 // finish checks what came of it all.
