@@ -62,10 +62,10 @@ func (t *transaction) begin() {
 }
 
 // end decides a transaction; fence takes an epoch of its own for that in any
-// version. It says whether there is one to decide.
-func (t *transaction) end(commit, fence bool) bool {
+// version.
+func (t *transaction) end(commit, fence bool) {
 	if t.state != txnOngoing {
-		return false
+		return
 	}
 	if t.tv2 || fence {
 		t.epoch++
@@ -75,10 +75,9 @@ func (t *transaction) end(commit, fence bool) bool {
 	t.w.tracef("%s: decides %d/%d, begun at %d, commit %t", t.id, t.producer, t.epoch, t.start, commit)
 	if !t.added {
 		t.complete()
-		return true
+		return
 	}
 	t.send(marker{t.start, t.epoch, commit, t.coordinator}, true)
-	return true
 }
 
 // replaced has another broker coordinate: it sends what was not acknowledged once

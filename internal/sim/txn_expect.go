@@ -153,12 +153,12 @@ func (c *coordinator) txnWrites(m *kmsg.TxnOffsetCommitRequest, wants *verdict) 
 // lostWrite is the end of a transaction whose end was lost.
 func (c *coordinator) lostWrite(id int64) offsetWrite {
 	p := c.offsets.producers[id]
-	c.void1(id, p.start)
+	c.voids(id, p.start)
 	return offsetWrite{txn: &txnWrite{producer: id, epoch: p.epoch, end: true, coordinator: max(p.coordinator, 0), start: p.start, seq: c.w.steps}}
 }
 
-// void1 notes that an answer about a transaction is worthless from now on.
-func (c *coordinator) void1(id, start int64) {
+// voids notes that an answer about a transaction is worthless from now on.
+func (c *coordinator) voids(id, start int64) {
 	for _, a := range c.asked {
 		if a.m.ProducerID == id {
 			a.ended = append(a.ended, start)
@@ -210,7 +210,7 @@ func (c *coordinator) markerWrites(req *kmsg.WriteTxnMarkersRequest, wants *verd
 		out = append(out, c.lostWrite(m.ProducerID))
 	}
 	if m.TransactionVersion < 2 {
-		c.void1(m.ProducerID, markerStart(m))
+		c.voids(m.ProducerID, markerStart(m))
 	}
 	return append(out, offsetWrite{txn: &txnWrite{
 		producer: m.ProducerID, epoch: m.ProducerEpoch, end: true, commit: m.Committed, coordinator: m.CoordinatorEpoch, start: markerStart(m), seq: c.w.steps,
