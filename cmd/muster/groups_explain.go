@@ -103,6 +103,9 @@ func (f *explainFlags) gather(cmd *cobra.Command, name string, since time.Durati
 		if err := loader.AddLagSeconds(ctx, g, time.Now()); err != nil {
 			return nil, err
 		}
+		if e.Held, err = findHeldBack(ctx, client, g, e.Now); err != nil {
+			return nil, err
+		}
 	}
 	return e, nil
 }

@@ -22,8 +22,19 @@ const (
 // topics too. A partition that has no answer, or no record of that time or
 // later, is absent: one that has no leader must not hide all others.
 func listOffsets(ctx context.Context, client *kgo.Client, set kadm.TopicsSet, timestamp int64) (map[topicPartition]int64, error) {
+	return listOffsetsFor(ctx, client, set, timestamp, readUncommitted)
+}
+
+// The isolation levels of a request.
+const (
+	readUncommitted int8 = iota
+	readCommitted
+)
+
+func listOffsetsFor(ctx context.Context, client *kgo.Client, set kadm.TopicsSet, timestamp int64, isolation int8) (map[topicPartition]int64, error) {
 	out := map[topicPartition]int64{}
 	req := kmsg.NewPtrListOffsetsRequest()
+	req.IsolationLevel = isolation
 	for _, t := range set.Sorted() {
 		rt := kmsg.NewListOffsetsRequestTopic()
 		rt.Topic = t.Topic

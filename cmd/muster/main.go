@@ -103,7 +103,7 @@ to any Kafka broker.`,
 	// their usage should not say so.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
-	root.AddCommand(serveCommand(), topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), versionCommand())
+	root.AddCommand(serveCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(), versionCommand())
 	return root
 }
 

@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
 	"muster/internal/group"
@@ -29,10 +31,12 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
+	"muster/internal/peer"
 	"muster/internal/protocol"
 	"muster/internal/store"
 	"muster/internal/store/disk"
 	"muster/internal/store/mem"
+	"muster/internal/txn"
 	"muster/internal/web"
 )
 
@@ -55,11 +59,18 @@ type Broker struct {
 	cfg        *config.Broker
 	logger     *slog.Logger
 	server     *listener.Server
+	front      front
 	endpoints  []endpoint
 	store      store.Store
 	controller *cluster.Controller
 	manager    *partition.Manager
 	groups     *coordinator.Coordinator
+	// transactions is the coordinator of transactions, and peers the way to those
+	// of other brokers.
+	transactions *coordinator.Coordinator
+	peers        *peer.Client
+	// transactionConfig is the settings that transactions go by.
+	transactionConfig atomic.Pointer[txn.Config]
 	// groupConfig is the settings that groups go by.
 	groupConfig atomic.Pointer[group.Config]
 	journal     *journalWriter
@@ -98,7 +109,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 
 func (b *Broker) open(ctx context.Context) error {
 	began := time.Now()
-	front := &front{}
+	front := &b.front
 	b.server = listener.NewServer(listener.Options{
 		Handler: front, Logger: b.logger,
 		MaxRequest:     int(b.cfg.Int("socket.request.max.bytes")),
@@ -120,15 +131,17 @@ func (b *Broker) open(ctx context.Context) error {
 	if err := b.load(ctx, crashed); err != nil {
 		return err
 	}
-	front.handler = handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
+	h := handler.New(handler.Options{
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil,
+		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil,
 	})
+	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	b.running.Go(func() { b.manager.Run(background) })
 	b.running.Go(func() { b.journal.run(background) })
+	b.running.Go(func() { b.resolveOrphans(background) })
 	for _, e := range b.endpoints {
 		e.serve()
 		b.logger.Info("listening", "listener", e.Listener, "address", e.address.String(), "advertised", fmt.Sprintf("%s:%d", e.Host, e.Port))
@@ -203,8 +216,14 @@ func (b *Broker) openStore(ctx context.Context) (crashed bool, err error) {
 
 // load replays metadata and opens the partitions.
 func (b *Broker) load(ctx context.Context, crashed bool) error {
-	b.manager = partition.NewManager(partition.Options{Store: b.store, Self: b.nodeID(), Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch})
+	if err := b.openPeers(); err != nil {
+		return err
+	}
+	b.manager = partition.NewManager(partition.Options{
+		Store: b.store, Self: b.nodeID(), Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch, Coordinator: b.peers,
+	})
 	b.openGroups()
+	b.openTransactions()
 	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: rand.Text()}
 	for _, e := range b.endpoints {
 		self.Endpoints = append(self.Endpoints, e.Endpoint)
@@ -267,6 +286,10 @@ func (b *Broker) close() error {
 	}
 	if b.groups != nil {
 		b.groups.Close()
+		b.transactions.Close()
+	}
+	if b.peers != nil {
+		b.peers.Close()
 	}
 	b.stop()
 	if b.redis != nil {
@@ -309,10 +332,21 @@ func (b *Broker) leave() {
 	}
 }
 
-// front passes requests from the listeners to the handler.
-type front struct{ handler *handler.Handler }
+// front passes requests from the listeners, and from this broker itself, to the
+// handler.
+type front struct {
+	handler atomic.Pointer[handler.Handler]
+}
 
 // Handle implements listener.Handler.
 func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
-	return f.handler.Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Conn: c}, frame)
+	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Conn: c}, frame)
+}
+
+// own answers a request of this broker's own.
+func (f *front) own(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	if h := f.handler.Load(); h != nil {
+		return h.Do(ctx, req)
+	}
+	return nil, errStarting
 }

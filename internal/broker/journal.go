@@ -108,7 +108,7 @@ func (j *journalWriter) append(ctx context.Context, p *partition.Partition, recs
 		return err
 	}
 	done := make(chan error, 1)
-	p.Append(ctx, batch, 1, func(a partition.Appended) {
+	p.Append(ctx, batch, partition.Produce{Acks: 1}, func(a partition.Appended) {
 		if a.Err != nil {
 			done <- a.Err
 			return

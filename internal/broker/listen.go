@@ -19,6 +19,7 @@ type endpoint struct {
 	metadata.Endpoint
 	address net.Addr
 	serve   func()
+	secure  bool // by TLS
 }
 
 // listen opens all listeners. Nothing is served yet, but the ports are ours.
@@ -89,7 +90,7 @@ func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, er
 	if err != nil {
 		return endpoint{}, err
 	}
-	e := endpoint{address: address, serve: serve}
+	e := endpoint{address: address, serve: serve, secure: tlsConfig != nil}
 	e.Endpoint, err = advertise(name, address, advertised)
 	return e, err
 }

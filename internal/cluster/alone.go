@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"muster/internal/metadata"
+	"muster/internal/record"
 	"muster/internal/store"
 )
 
@@ -30,8 +31,12 @@ func (c *Controller) openAlone(ctx context.Context) error {
 	}
 	edit.SetClusterID(c.state.clusterID)
 	edit.SetLeaderEpoch(c.state.leaderEpoch)
+	var recs []record.Record
 	if first || c.opts.Crashed {
-		if err := c.write(ctx, clusterRecord(c.state.clusterID, c.state.leaderEpoch)); err != nil {
+		recs = append(recs, clusterRecord(c.state.clusterID, c.state.leaderEpoch))
+	}
+	if recs = append(recs, shareSecret(edit)...); len(recs) > 0 {
+		if err := c.write(ctx, recs...); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,28 @@ import (
 	"fmt"
 )
 
-// producerIDBlock is how many producer ids one record reserves.
-const producerIDBlock = 1000
+const (
+	// producerIDBlock is how many producer ids one record reserves.
+	producerIDBlock = 1000
+	// producerIDShare is how many of them a shard of transactions gets at a time.
+	producerIDShare = 50
+)
+
+// NextProducerIDs returns a few producer ids, from first on, that were never
+// returned before.
+func (c *Controller) NextProducerIDs(ctx context.Context) (first int64, count int32, err error) {
+	err = c.durably(ctx, func() error {
+		if c.lastID-c.nextID < producerIDShare {
+			if err := c.reserveIDs(ctx); err != nil {
+				return err
+			}
+		}
+		first = c.nextID
+		c.nextID += producerIDShare
+		return nil
+	})
+	return first, producerIDShare, err
+}
 
 // NextProducerID returns a producer id that was never returned before, also
 // not before a crash, and not by another broker.

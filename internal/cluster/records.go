@@ -18,6 +18,7 @@ const (
 	keyCluster        = "cluster"
 	keyConfig         = "config"
 	keyProducerIDs    = "producer-ids"
+	keySecret         = "secret"
 	keyTopicPrefix    = "topic/"
 	keyBrokerPrefix   = "broker/"
 	keyDeletingPrefix = "deleting/"
@@ -30,6 +31,11 @@ type clusterValue struct {
 
 type producerIDsValue struct {
 	Next int64 `json:"next"` // first id not reserved
+}
+
+// secretValue is what brokers know each other by.
+type secretValue struct {
+	Secret string `json:"secret"`
 }
 
 type topicValue struct {
@@ -77,6 +83,8 @@ func clusterRecord(id string, leaderEpoch int32) record.Record {
 func producerIDsRecord(next int64) record.Record {
 	return keyed(keyProducerIDs, producerIDsValue{Next: next})
 }
+
+func secretRecord(secret string) record.Record { return keyed(keySecret, secretValue{Secret: secret}) }
 
 func configRecord(set map[string]string) record.Record { return keyed(keyConfig, set) }
 
@@ -174,6 +182,11 @@ func (s *state) apply(r *record.Record, edit *metadata.Edit) error {
 	case key == keyCluster:
 		edit.SetClusterID(s.clusterID)
 		return nil
+	case key == keySecret:
+		var v secretValue
+		err := json.Unmarshal(r.Value, &v)
+		edit.SetSecret(v.Secret)
+		return err
 	case key == keyProducerIDs, kind+"/" == keyDeletingPrefix:
 		return nil
 	}

@@ -101,6 +101,7 @@ func (c *Controller) register(edit *metadata.Edit) []record.Record {
 		edit.SetClusterID(id)
 		recs = append(recs, clusterRecord(id, 0))
 	}
+	recs = append(recs, shareSecret(edit)...)
 	edit.PutBroker(c.opts.Self)
 	recs = append(recs, brokerRecord(c.opts.Self))
 	return append(recs, assign(edit, c.opts.Self.ID)...)

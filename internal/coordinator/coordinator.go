@@ -1,6 +1,6 @@
 // Package coordinator is the runtime around a pure core: it gives the core its
-// inputs and carries out its effects. It knows no particular core; package group
-// is the only one so far.
+// inputs and carries out its effects. It knows no particular core; packages group
+// and txn are two.
 //
 // Each partition of the core's topic is a shard with a lock. It loads its state
 // by replaying the partition; from then on the

@@ -60,6 +60,7 @@ func (s *shard) replay() (machine.Core, error) {
 	s.maxBatch.Store(int64(s.log.MaxBatch()))
 	core := s.c.opts.Kind.New()
 	offset := s.log.Start()
+	var records []machine.StoredRecord
 	for {
 		b, err := s.log.Read(s.ctx, offset)
 		if err != nil {
@@ -73,11 +74,12 @@ func (s *shard) replay() (machine.Core, error) {
 			if batch, b, err = record.Next(b); err != nil {
 				return nil, err
 			}
-			stored, err := pump.Decode(batch, s.c.opts.Kind.Decode, s.unreadable)
+			stored, err := pump.DecodeInto(records, batch, s.c.opts.Kind.Decode, s.unreadable)
 			if err != nil {
 				return nil, err
 			}
 			core.Replay(stored)
+			records = stored.Records
 			offset = batch.LastOffset() + 1
 		}
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/coordinator/pump"
@@ -45,6 +43,7 @@ type shard struct {
 	wake    *time.Timer
 	due     time.Time // for which wake is set
 	asking  question  // the request that the core handles right now
+	soon    bool      // somebody is about to begin the next append
 	waiting map[machine.RequestID]chan kmsg.Response
 }
 
@@ -116,7 +115,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 		s.mu.Unlock()
 		return nil
 	}
-	todo := s.carryOut()
+	s.carryOut()
 	resp := s.asking.resp
 	s.asking = question{}
 	var reply chan kmsg.Response
@@ -124,8 +123,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 		reply = make(chan kmsg.Response, 1)
 		s.waiting[r.ID] = reply
 	}
-	s.mu.Unlock()
-	todo.run()
+	s.unlock()
 	if resp != nil {
 		return resp
 	}
@@ -145,9 +143,8 @@ func (s *shard) with(give func(*pump.Pump, machine.Input)) {
 	in := s.input()
 	s.lock(&in)
 	give(s.pump, in)
-	todo := s.carryOut()
-	s.mu.Unlock()
-	todo.run()
+	s.carryOut()
+	s.unlock()
 }
 
 // tell has an event handled that is about everybody. It does not wait for the
@@ -156,9 +153,9 @@ func (s *shard) tell(e machine.Event) {
 	in := s.input()
 	s.lock(&in)
 	s.pump.Tell(in, e)
-	todo := s.carryOut()
+	s.carryOut()
+	s.appendSoon()
 	s.mu.Unlock()
-	todo.runLater()
 }
 
 // fire fires the timers that are due.
@@ -169,37 +166,8 @@ func (s *shard) fire() {
 	})
 }
 
-// appended handles the outcome of an append. It may be called while somebody
-// waits for the log, and does not.
-func (s *shard) appended(life uint64, base int64, err error) {
-	if err != nil {
-		s.logLost(err)
-	}
-	in := s.input()
-	s.lock(&in)
-	s.pump.Appended(life, in, base, err != nil)
-	todo := s.carryOut()
-	s.mu.Unlock()
-	todo.runLater()
-}
-
-func (s *shard) logLost(err error) {
-	level := slog.LevelError
-	if errors.Is(err, kerr.NotLeaderForPartition) {
-		level = slog.LevelDebug // Another broker leads now, or the store is away, which is told once.
-	}
-	s.c.opts.Logger.Log(context.Background(), level, "records of "+s.c.opts.Kind.Name+" could not be stored; loading the shard again",
-		"shard", s.index, "error", err)
-}
-
-// todo is what is left to do once the lock is released.
-type todo struct {
-	s      *shard
-	append *pump.Append
-}
-
 // carryOut does what the pump wants done, all but what may wait.
-func (s *shard) carryOut() todo {
+func (s *shard) carryOut() {
 	out := s.pump.Drain()
 	for _, r := range out.Replies {
 		if r.ID == s.asking.id {
@@ -224,33 +192,8 @@ func (s *shard) carryOut() todo {
 		s.phase.Store(loading)
 		s.background.Go(func() { s.load(life) })
 	}
+	s.pump.Forget()
 	s.setClock()
-	if out.Append != nil {
-		s.background.Add(1)
-	}
-	return todo{s, out.Append}
-}
-
-// run appends what is to be appended. The shard's end waits for that to begin.
-func (t todo) run() {
-	if t.append == nil {
-		return
-	}
-	defer t.s.background.Done()
-	life := t.append.Life
-	b, err := pump.Encode(&t.append.Batch, t.s.c.opts.Now())
-	if err != nil {
-		t.s.appended(life, 0, err)
-		return
-	}
-	t.s.log.Append(context.Background(), b, func(base int64, err error) { t.s.appended(life, base, err) })
-}
-
-// runLater is run for a caller that must not wait.
-func (t todo) runLater() {
-	if t.append != nil {
-		go t.run()
-	}
 }
 
 // send has another broker handle a request of the core.

@@ -29,8 +29,10 @@ type Evidence struct {
 	Journal    bool             // Whether the broker keeps one.
 	Entries    []Entry          // What it says, the oldest first.
 	Partitions map[string]int   // Of topics, 0 if there is no such topic.
-	Now        time.Time
-	Since      time.Duration // How far back the entries go.
+	// Held are the partitions that an open transaction holds back.
+	Held  map[groupview.TopicPartition]HeldBack
+	Now   time.Time
+	Since time.Duration // How far back the entries go.
 }
 
 // Explanation is what there is to say of a group. The fields are those of muster

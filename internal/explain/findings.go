@@ -22,7 +22,7 @@ type Finding struct {
 func (e *Evidence) Findings() []Finding {
 	out := []Finding{}
 	for _, find := range []func(*Evidence) []Finding{
-		(*Evidence).stuckRebalance, (*Evidence).lagWithoutMembers, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
+		(*Evidence).stuckRebalance, (*Evidence).lagWithoutMembers, (*Evidence).openTransactions, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
 		(*Evidence).heartbeatsMissed, (*Evidence).pollTimeouts, (*Evidence).lateJoins, (*Evidence).slowLeader,
 		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs, (*Evidence).tooLarge,
 		(*Evidence).subscriptions, (*Evidence).idleMembers, (*Evidence).ownerless, (*Evidence).unreadTopics,

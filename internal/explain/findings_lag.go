@@ -61,6 +61,9 @@ func (e *Evidence) stuckPartitions() []Finding {
 	usual := ages[(len(ages)-1)/2]
 	var stuck []groupview.Partition
 	for _, p := range e.Group.Partitions {
+		if _, held := e.heldBack(&p); held {
+			continue // It is not the consumer that stands still.
+		}
 		if p.Committed != nil && p.LagSeconds != nil && *p.LagSeconds >= max(stuckAge.Seconds(), stuckFactor*usual) {
 			stuck = append(stuck, p)
 		}

@@ -138,3 +138,21 @@ func TestTopicsThatAreReadNoMore(t *testing.T) {
 	g.Partitions[0].Owner = nil
 	same(t, "one that is subscribed, and nobody's", ids(evidenceOf(g)), "unassigned-partitions ")
 }
+
+func TestLagThatIsAnOpenTransactions(t *testing.T) {
+	at := groupview.TopicPartition{Topic: "orders", Partition: 1}
+	group := func(h HeldBack) *Evidence {
+		g := stableGroup(memberOf("a", []int32{0, 1, 2, 3}, "orders"))
+		g.Partitions = []groupview.Partition{behind(0, 0, 0), behind(1, 7, time.Hour), behind(2, 0, 0)}
+		e := evidenceOf(g)
+		e.Held = map[groupview.TopicPartition]HeldBack{at: h}
+		return e
+	}
+	e := group(HeldBack{LastStableOffset: 100, TransactionalID: "pay", ProducerID: 5, Open: time.Minute})
+	same(t, "what is found", ids(e), "open-transaction ")
+	same(t, "the finding", e.Findings()[0].Text, "The transaction of pay, open for 1m, holds back orders-1. The group has read all that is committed there; with isolation.level=read_committed its lag of 7 is not its own.")
+	says(t, e.Findings()[0].Change, "muster txns describe pay", "muster txns abort pay")
+	says(t, group(HeldBack{LastStableOffset: 100, ProducerID: 5}).Findings()[0].Change, "muster txns abort --partition orders-1 --producer-id 5")
+	says(t, group(HeldBack{LastStableOffset: 100, ProducerID: -1}).Findings()[0].Text, "An open transaction holds back orders-1.")
+	same(t, "the group has not come that far", ids(group(HeldBack{LastStableOffset: 101, TransactionalID: "pay"})), "stuck-partition ")
+}

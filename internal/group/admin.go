@@ -48,7 +48,7 @@ func (x *step) describeGroup(id string, version int16) kmsg.DescribeGroupsRespon
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		e := kmsg.NewDescribeGroupsResponseGroupMember()
-		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, kafkaHost(m.host)
+		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
 		if stable {
 			e.ProtocolMetadata, e.MemberAssignment = m.metadata(g.protocol), m.assigned
 		}
@@ -118,9 +118,11 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	var gone offsetCount
 	for topic, partitions := range g.committed() {
 		for _, p := range partitions {
-			x.write(&OffsetRecord{Group: id, Topic: topic, Partition: p})
-			gone.add(topic, 0)
+			x.forgetOffset(g, topic, p, &gone)
 		}
+	}
+	for _, tp := range g.waiting() {
+		x.forgetOffset(g, tp.topic, tp.partition, &gone)
 	}
 	if hadRecord {
 		x.write(&GroupRecord{Group: id})

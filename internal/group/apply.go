@@ -8,8 +8,19 @@ import (
 // removed any others, so a record may come in any order and of a group that is
 // not known; a tombstone of what is not known does nothing.
 func (s *Shard) Replay(b machine.Stored) {
-	for _, r := range b.Records {
-		s.apply(r.Record)
+	transactional := b.Producer != nil && b.Producer.Transactional
+	switch {
+	case b.Control != nil && b.Producer != nil:
+		s.applyMarker(b.Producer, b.Control)
+	case transactional:
+		p := s.applyOpen(b.Producer)
+		for _, r := range b.Records {
+			s.applyPending(p, r.Record)
+		}
+	default:
+		for _, r := range b.Records {
+			s.apply(r.Record)
+		}
 	}
 }
 
@@ -19,6 +30,7 @@ func (s *Shard) apply(r machine.Record) {
 	case *OffsetRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
 			g.applyOffset(r)
+			s.overtake(g, r)
 			s.forgetIfGone(g)
 		}
 	case *GroupRecord:
@@ -51,7 +63,7 @@ func (s *Shard) groupFor(id string, says bool) *group {
 }
 
 func (s *Shard) forgetIfGone(g *group) {
-	if g.hard == nil && len(g.offsets) == 0 && g.rebalancing == nil && len(g.departed) == 0 {
+	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.rebalancing == nil && len(g.departed) == 0 {
 		g.state = Dead
 		delete(s.groups, g.id)
 	}
@@ -71,20 +83,20 @@ func (g *group) applyDeparture(r *DepartureRecord) {
 }
 
 func (g *group) applyOffset(r *OffsetRecord) {
-	parts := g.offsets[r.Topic]
-	if r.Value == nil {
-		delete(parts, r.Partition)
-		if len(parts) == 0 {
+	t := g.offsets[r.Topic]
+	switch {
+	case r.Value != nil:
+		if t == nil {
+			if g.offsets == nil {
+				g.offsets = map[string]*topicOffsets{}
+			}
+			t = &topicOffsets{parts: map[int32]kept{}}
+			g.offsets[r.Topic] = t
+		}
+		t.put(r.Partition, r.Value)
+	case t != nil:
+		if delete(t.parts, r.Partition); t.len() == 0 {
 			delete(g.offsets, r.Topic)
 		}
-		return
 	}
-	if parts == nil {
-		if g.offsets == nil {
-			g.offsets = map[string]map[int32]offset{}
-		}
-		parts = map[int32]offset{}
-		g.offsets[r.Topic] = parts
-	}
-	parts[r.Partition] = *r.Value
 }

@@ -43,7 +43,7 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 		}
 		x.write(r0)
 		g = x.groups[m.Group]
-		g.since = x.now
+		g.since = x.now.UnixMilli()
 	}
 	m.Protocols = distinct(m.Protocols)
 	switch {
@@ -65,7 +65,7 @@ func (x *step) hasRoom(g *group, memberID string) bool {
 	known := g.members.get(memberID)
 	switch g.state {
 	case PreparingRebalance:
-		return known != nil && known.join != 0 || g.joined < x.cfg.MaxSize
+		return known != nil && known.join != 0 || int(g.joined) < x.cfg.MaxSize
 	case CompletingRebalance, Stable:
 		return known != nil || g.members.len() < x.cfg.MaxSize
 	}
@@ -175,7 +175,7 @@ func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
 func (x *step) addMember(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.forget(id) // Its timer is replaced by the member's.
 	mem := &member{
-		id: id, instance: m.InstanceID, clientID: r.ClientID, host: r.Host,
+		id: id, instance: m.InstanceID, clientID: r.ClientID, host: x.hosts.of(r.Host),
 		join: r.ID, joinVersion: m.Version, isNew: true, asked: x.now,
 	}
 	mem.take(m)
@@ -205,7 +205,7 @@ func (x *step) park(g *group, mem *member, r *machine.Request, m *kmsg.JoinGroup
 	g.support(mem.protocols, -1)
 	mem.take(m)
 	g.support(mem.protocols, 1)
-	mem.clientID, mem.host = r.ClientID, r.Host
+	mem.clientID, mem.host = r.ClientID, x.hosts.of(r.Host)
 	if mem.join != 0 {
 		x.replyJoinError(mem.join, mem.joinVersion, mem.id, kerr.RebalanceInProgress)
 	} else {

@@ -79,7 +79,9 @@ const adminReason = "member was removed by an admin"
 
 // isOf says whether a request comes from where its member joined. An
 // administrator who removes a member by its id asks from elsewhere.
-func isOf(r *machine.Request, m *member) bool { return r.ClientID == m.clientID && r.Host == m.host }
+func isOf(r *machine.Request, m *member) bool {
+	return r.ClientID == m.clientID && r.Host == plainHost(m.host)
+}
 
 // afterLeave goes on without those who left. A pending member that left may
 // have been all that a join phase waited for.

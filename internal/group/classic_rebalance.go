@@ -51,7 +51,7 @@ func syncKey(g *group) machine.TimerKey { return machine.TimerKey{Kind: TimerSyn
 
 // allJoined says that nobody has to be waited for. Pending members are waited
 // for: they have said that they are coming.
-func (g *group) allJoined() bool { return g.joined == g.members.len() && len(g.pending) == 0 }
+func (g *group) allJoined() bool { return int(g.joined) == g.members.len() && len(g.pending) == 0 }
 
 func (x *step) completeOrWait(g *group) {
 	if g.allJoined() {
@@ -110,7 +110,7 @@ func (x *step) completeJoin(g *group) {
 		g.joinSeq = x.arm(joinKey(g), x.now.Add(max(g.rebalanceTimeout(), minWaitAgain)))
 		return
 	}
-	g.generation++
+	x.nextGeneration(g)
 	g.rebalance.joined(g, x.now)
 	if g.members.len() == 0 {
 		x.becomeEmpty(g)
@@ -156,7 +156,7 @@ func (x *step) answerJoins(g *group) {
 		x.touch(g, m, m.session)
 		m.unsynced = true
 	}
-	g.joined, g.unsynced = 0, g.members.len()
+	g.joined, g.unsynced = 0, int32(g.members.len())
 }
 
 // drop removes a member and answers what it has parked.

@@ -29,6 +29,10 @@ func failed(req kmsg.Request, err *kerr.Error) kmsg.Response {
 		resp.ErrorCode = code
 	case *kmsg.OffsetCommitResponse:
 		failCommit(req.(*kmsg.OffsetCommitRequest), resp, code)
+	case *kmsg.TxnOffsetCommitResponse:
+		failTxnCommit(req.(*kmsg.TxnOffsetCommitRequest), resp, code)
+	case *kmsg.WriteTxnMarkersResponse:
+		failMarkers(req.(*kmsg.WriteTxnMarkersRequest), resp)
 	case *kmsg.OffsetFetchResponse:
 		for _, g := range req.(*kmsg.OffsetFetchRequest).Groups {
 			e := kmsg.NewOffsetFetchResponseGroup()

@@ -21,14 +21,24 @@ func imageOf(topics map[string]byte) *metadata.Image {
 	return edit.Image()
 }
 
-// committedTo lists the topics that groups have committed offsets of, under no
+// committedTo lists the topics that groups have offsets of, under no
 // particular id.
 func (s *Shard) committedTo() map[string]byte {
 	out := map[string]byte{}
 	for _, g := range s.groups {
-		for topic := range g.offsets {
+		for _, topic := range g.topics() {
 			out[topic] = 0
 		}
 	}
 	return out
+}
+
+// withTransactions adds the topics that transactions need, each with three
+// partitions that the brokers 1 to 3 lead.
+func withTransactions(i *metadata.Image) *metadata.Image {
+	edit := i.Edit()
+	for n, name := range []string{metadata.OffsetsTopic, transactionsTopic} {
+		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{14: byte(n + 1)}, Partitions: []metadata.Partition{{Leader: 1}, {Leader: 2}, {Leader: 3}}})
+	}
+	return edit.Image()
 }

@@ -18,7 +18,7 @@ func (g *group) committed() iter.Seq2[string, []int32] {
 	topics := slices.Sorted(maps.Keys(g.offsets))
 	return func(yield func(string, []int32) bool) {
 		for _, t := range topics {
-			if !yield(t, slices.Sorted(maps.Keys(g.offsets[t]))) {
+			if !yield(t, g.offsets[t].partitions()) {
 				return
 			}
 		}
@@ -52,11 +52,12 @@ func (s *Shard) Digest() uint64 {
 		}
 		for topic, parts := range g.committed() {
 			for _, p := range parts {
-				o := g.offsets[topic][p]
-				put(&OffsetRecord{id, topic, p, &o})
+				o, _ := g.offsets[topic].get(p)
+				put(&OffsetRecord{Group: id, Topic: topic, Partition: p, Value: &o})
 			}
 		}
 	}
+	s.eachUnstable(put)
 	return h.Sum64()
 }
 
@@ -67,7 +68,7 @@ func (s *Shard) CheckInvariants() error {
 			return fmt.Errorf("group %q (%s, generation %d): %w", id, s.groups[id].state, s.groups[id].generation, err)
 		}
 	}
-	return nil
+	return s.checkTxns()
 }
 
 func (g *group) check() error {
@@ -97,13 +98,13 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
 	case g.members.byID != nil && (len(g.members.byID) != listed || len(g.members.byInstance) != static):
 		return fmt.Errorf("%d members listed, %d of them static; found are %d and %d", listed, static, len(g.members.byID), len(g.members.byInstance))
-	case joined != g.joined:
+	case joined != int(g.joined):
 		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
-	case unsynced != g.unsynced:
+	case unsynced != int(g.unsynced):
 		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
 	case len(names) != g.supported.len() || slices.ContainsFunc(names, func(n string) bool { return supported[n] != g.supported.of(n) }):
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
-	case g.hard == nil && len(g.offsets) == 0:
+	case g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
 		return fmt.Errorf("exists without record and offsets")
 	case len(g.leaving) > 0 || g.changed:
 		return fmt.Errorf("what a successor must know is not written")

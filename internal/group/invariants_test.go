@@ -60,9 +60,48 @@ func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// unstableShard returns a shard with a transaction that is open, and a question.
+func unstableShard(t testing.TB) *Shard {
+	s := newScenario(t)
+	for _, c := range []struct {
+		run  func(*datadriven.TestData)
+		args []datadriven.CmdArg
+	}{
+		{s.setTopics, []datadriven.CmdArg{{Key: "t", Vals: []string{"1"}}, {Key: "transactions"}}},
+		{s.txnCommit, []datadriven.CmdArg{{Key: "a"}, {Key: "offsets", Vals: []string{"t:0=5"}}}},
+		{s.answer, nil},
+		{s.txnCommit, []datadriven.CmdArg{{Key: "a"}, {Key: "pid", Vals: []string{"2"}}, {Key: "offsets", Vals: []string{"t:0=5"}}}},
+	} {
+		c.run(&datadriven.TestData{CmdArgs: c.args})
+	}
+	if err := s.shard.CheckInvariants(); err != nil {
+		t.Fatal(err)
+	}
+	return s.shard
+}
+
+func TestCheckInvariantsFindsWhatIsWrongWithTransactions(t *testing.T) {
+	for what, spoil := range map[string]func(s *Shard){
+		"a producer under another id":            func(s *Shard) { s.txns.producers[1].id = 2 },
+		"an offset that its group does not have": func(s *Shard) { s.txns.producers[1].open.offsets[offsetKey{group: "h"}] = struct{}{} },
+		"an offset that its producer does not":   func(s *Shard) { clear(s.txns.producers[1].open.offsets) },
+		"a partition that waits for nothing":     func(s *Shard) { s.groups["g"].unstable[topicPartition{"u", 0}] = nil },
+		"questions that are miscounted":          func(s *Shard) { s.txns.parked.bytes++ },
+		"a question that no producer has":        func(s *Shard) { clear(s.txns.parked.byProducer) },
+		"a question that is not there any more":  func(s *Shard) { s.txns.parked.byProducer[3] = []*question{{}} },
+		"a question without a timer":             func(s *Shard) { s.txns.parked.seq = 0 },
+	} {
+		s := unstableShard(t)
+		spoil(s)
+		if s.CheckInvariants() == nil {
+			t.Errorf("%s goes unnoticed", what)
+		}
+	}
+}
+
 // A digest that is always the same would too.
 func TestDigestDependsOnAllHardState(t *testing.T) {
-	at := func(o offset) machine.Record { return &OffsetRecord{"g", "t", 1, &o} }
+	at := func(o offset) machine.Record { return &OffsetRecord{Group: "g", Topic: "t", Partition: 1, Value: &o} }
 	seen := map[uint64]int{}
 	for i, log := range [][]machine.Record{
 		nil,
@@ -72,9 +111,9 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{at(offset{at: 5, epoch: -1, expire: -1, commit: 1})},
 		{at(offset{at: 5, epoch: -1, expire: 1})},
 		{at(offset{at: 5, epoch: -1, expire: -1, metadata: "x"})},
-		{&OffsetRecord{"h", "t", 1, &offset{at: 5, epoch: -1, expire: -1}}},
-		{&OffsetRecord{"g", "u", 1, &offset{at: 5, epoch: -1, expire: -1}}},
-		{&OffsetRecord{"g", "t", 2, &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{Group: "h", Topic: "t", Partition: 1, Value: &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &offset{at: 5, epoch: -1, expire: -1}}},
+		{&OffsetRecord{Group: "g", Topic: "t", Partition: 2, Value: &offset{at: 5, epoch: -1, expire: -1}}},
 		{emptyGroup("g")},
 		{emptyGroup("g"), at(offset{at: 5, epoch: -1, expire: -1})},
 		{emptyGroup("g"), emptyGroup("h")},
@@ -82,9 +121,41 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1}}},
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 2}}},
 		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Loads: 1}}},
+		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Lives: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},
+	} {
+		d := replayed(plain(log...), DefaultConfig()).Digest()
+		if before, ok := seen[d]; ok {
+			t.Errorf("logs %d and %d have the same digest", before, i)
+		}
+		seen[d] = i
+	}
+}
+
+func TestDigestDependsOnOpenTransactions(t *testing.T) {
+	in := func(id int64, epoch int16, at int64, start machine.TxnStart) machine.Batch {
+		r := &OffsetRecord{Group: "g", Topic: "t", Value: &offset{at: at, epoch: -1, expire: -1}, Start: start}
+		return machine.Batch{Producer: &machine.Producer{ID: id, Epoch: epoch, Transactional: true}, Records: []machine.Record{r}}
+	}
+	end := machine.Batch{Producer: &machine.Producer{ID: 1, Transactional: true}, Control: &machine.Control{Commit: true}}
+	later := plain(&OffsetRecord{Group: "g", Topic: "t", Value: &offset{at: 5, epoch: -1, expire: -1}})[0]
+	gone := plain(&OffsetRecord{Group: "g", Topic: "t"})[0]
+	seen := map[uint64]int{}
+	for i, log := range [][]machine.Batch{
+		nil,
+		{in(1, 0, 5, 0)},
+		{in(1, 1, 5, 0)},
+		{in(2, 0, 5, 0)},
+		{in(1, 0, 6, 0)},
+		{in(1, 0, 5, 1)},
+		{in(1, 0, 5, 0), in(2, 0, 5, 0)},
+		{in(2, 0, 5, 0), in(1, 0, 5, 0)},
+		{in(1, 0, 5, 0), end},
+		{in(1, 0, 5, 0), later},
+		{later, in(1, 0, 5, 0)},
+		{in(1, 0, 5, 0), gone},
 	} {
 		d := replayed(log, DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {

@@ -15,7 +15,7 @@ const (
 )
 
 func (m *member) who() journal.Who {
-	w := journal.Who{Member: m.id, ClientID: m.clientID, Host: m.host}
+	w := journal.Who{Member: m.id, ClientID: m.clientID, Host: plainHost(m.host)}
 	if m.instance != nil {
 		w.Instance = *m.instance
 	}

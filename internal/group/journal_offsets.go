@@ -45,7 +45,7 @@ func (c *offsetCount) add(topic string, moved int64) {
 
 // move counts a partition whose offset is about to change.
 func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
-	was, ok := g.offsets[topic][partition]
+	was, ok := g.offsets[topic].get(partition)
 	if !ok {
 		c.fresh++
 		was.at = to

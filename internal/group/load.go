@@ -15,7 +15,8 @@ import (
 // members is Stable at the generation that was last synced, and its members have
 // their whole session timeout to be heard of. One that was rebalancing is so
 // again.
-func (x *step) loaded() {
+func (x *step) loaded(epoch int32) {
+	x.epoch = epoch
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		x.forgetDeleted(g)
@@ -30,14 +31,18 @@ func (x *step) loaded() {
 			x.wake(g, resumes)
 		}
 	}
+	x.txns.loaded(x.now)
 	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
 }
 
 // wake makes a group that was loaded live.
 func (x *step) wake(g *group, resumes bool) {
-	g.revive(x.now)
+	g.revive(x.now, x.hosts)
 	if resumes && g.rebalancing != nil {
-		g.loads = g.rebalancing.Loads
+		g.loads, g.lives = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
+	}
+	if g.members.len() > 0 {
+		g.leaps, g.leapsFrom = true, g.generation
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		x.touch(g, m, g.patience(m.session))
@@ -47,7 +52,7 @@ func (x *step) wake(g *group, resumes bool) {
 	}
 	switch {
 	case resumes:
-		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: min(g.loads+1, maxLoads)}})
+		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.members.len() > x.cfg.MaxSize:
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerMaxSize})
@@ -107,15 +112,15 @@ func (x *step) forgetUnsettled(g *group) {
 }
 
 // revive makes the soft state follow from the hard state.
-func (g *group) revive(now time.Time) {
-	g.state, g.since = Empty, now
+func (g *group) revive(now time.Time, known hosts) {
+	g.state, g.since = Empty, now.UnixMilli()
 	v := g.hard
 	if v == nil {
 		return
 	}
 	g.generation, g.protocolType = v.Generation, v.ProtocolType
 	if v.CurrentStateTimestamp >= 0 {
-		g.since = time.UnixMilli(v.CurrentStateTimestamp)
+		g.since = v.CurrentStateTimestamp
 	}
 	if len(v.Members) == 0 {
 		return
@@ -126,7 +131,7 @@ func (g *group) revive(now time.Time) {
 	}
 	for i := range v.Members {
 		if !g.hasLeft(v.Members[i].MemberID) {
-			g.add(g.reviveMember(&v.Members[i]), v.ProtocolType)
+			g.add(g.reviveMember(&v.Members[i], known), v.ProtocolType)
 		}
 	}
 	if v.Leader != nil && g.members.get(*v.Leader) != nil {
@@ -136,14 +141,18 @@ func (g *group) revive(now time.Time) {
 
 // reviveMember makes a member of its record. Of the protocols that it supported
 // only the selected one is known.
-func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember) *member {
+func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember, known hosts) *member {
+	host := known.of(plainHost(e.ClientHost))
+	if e.ClientHost == host {
+		e.ClientHost = host // The same text, but shared.
+	}
 	m := &member{
-		id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: plainHost(e.ClientHost),
+		id: e.MemberID, instance: e.InstanceID, clientID: e.ClientID, host: host,
 		session:   time.Duration(e.SessionTimeoutMillis) * time.Millisecond,
 		rebalance: time.Duration(e.RebalanceTimeoutMillis) * time.Millisecond,
 		protocols: []protocol{{name: g.protocol, metadata: e.Subscription}},
 		assigned:  e.Assignment,
-		stored:    e.MemberID,
+		stored:    &e.MemberID,
 		loaded:    true,
 	}
 	if e.RebalanceTimeoutMillis < 0 {

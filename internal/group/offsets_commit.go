@@ -82,36 +82,45 @@ func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *ker
 
 // commitOne stores one offset.
 func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
-	if t.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
-		return kerr.UnknownTopicOrPartition
-	}
 	o := offset{at: p.Offset, epoch: p.LeaderEpoch, commit: x.now.UnixMilli(), expire: -1}
-	if p.Metadata != nil {
-		if characters(*p.Metadata) > x.cfg.MaxMetadata {
-			return kerr.OffsetMetadataTooLarge
-		}
-		o.metadata = *p.Metadata
-	}
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
 		o.expire = o.commit + m.RetentionTimeMillis
 	}
-	if x.image != nil {
-		topic := x.image.Topic(t.Topic)
-		if topic == nil { // It was deleted after the request was let in, and nobody would forget the offset.
-			return kerr.UnknownTopicOrPartition
-		}
-		if o.expire == -1 { // A record with an expiry has no place for the id.
-			o.topic = topic.ID
-		}
-	}
-	rec := &OffsetRecord{m.Group, t.Topic, p.Partition, &o}
-	if !x.fits(rec) {
-		return kerr.InvalidCommitOffsetSize
+	rec := &OffsetRecord{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Value: &o}
+	if err := x.fillOffset(rec, p.Metadata); err != nil {
+		return err
 	}
 	if reset != nil {
 		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.at)
 	}
 	x.write(rec)
+	return nil
+}
+
+// fillOffset adds a client's metadata and the topic's id to the record of an
+// offset, and says whether it can be stored.
+func (x *step) fillOffset(rec *OffsetRecord, metadata *string) *kerr.Error {
+	if rec.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
+		return kerr.UnknownTopicOrPartition
+	}
+	if metadata != nil {
+		if characters(*metadata) > x.cfg.MaxMetadata {
+			return kerr.OffsetMetadataTooLarge
+		}
+		rec.Value.metadata = *metadata
+	}
+	if x.image != nil {
+		topic := x.image.Topic(rec.Topic)
+		if topic == nil { // It was deleted after the request was let in, and nobody would forget the offset.
+			return kerr.UnknownTopicOrPartition
+		}
+		if rec.Value.expire == -1 { // A record with an expiry has no place for the id.
+			rec.Value.topic = topic.ID
+		}
+	}
+	if !x.fits(rec) {
+		return kerr.InvalidCommitOffsetSize
+	}
 	return nil
 }
 

@@ -65,15 +65,30 @@ func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool
 // keepEmpty keeps a simple group, whose last offset is about to go, until the
 // next sweep, as Kafka does.
 func (x *step) keepEmpty(g *group, topic string, partition int32) {
-	if _, ok := g.offsets[topic][partition]; ok && g.hard == nil && len(g.offsets) == 1 && len(g.offsets[topic]) == 1 {
+	left := len(g.unstable)
+	if len(g.unstable[topicPartition{topic, partition}]) > 0 {
+		left--
+	}
+	_, committed := g.offsets[topic].get(partition)
+	switch {
+	case committed && len(g.offsets) == 1:
+		left += g.offsets[topic].len() - 1
+	default:
+		left += len(g.offsets)
+	}
+	if g.hard == nil && left == 0 {
 		x.write(emptyGroup(g.id))
 	}
 }
 
-// forgetOffset removes a committed offset if there is one, and counts it.
+// forgetOffset removes a committed offset if there is one, and counts it. Those
+// that wait for their transactions go with it.
 func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offsetCount) {
-	if _, ok := g.offsets[topic][partition]; ok {
+	_, committed := g.offsets[topic].get(partition)
+	if committed || len(g.unstable[topicPartition{topic, partition}]) > 0 {
 		x.write(&OffsetRecord{Group: g.id, Topic: topic, Partition: partition})
+	}
+	if committed {
 		gone.add(topic, 0)
 	}
 }
@@ -99,7 +114,7 @@ func (x *step) topicsGone(topics []string) {
 // coordinated the group.
 func (x *step) forgetDeleted(g *group) {
 	var gone offsetCount
-	for topic := range g.committed() {
+	for _, topic := range g.topics() {
 		x.forgetTopic(g, topic, &gone)
 	}
 	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
@@ -112,9 +127,14 @@ func (x *step) forgetTopic(g *group, topic string, gone *offsetCount) {
 		return
 	}
 	now := x.image.Topic(topic)
-	for _, p := range slices.Sorted(maps.Keys(g.offsets[topic])) {
-		if id := g.offsets[topic][p].topic; now == nil || id != (metadata.TopicID{}) && id != now.ID {
+	for _, p := range g.offsets[topic].partitions() {
+		if o, _ := g.offsets[topic].get(p); now == nil || o.topic != (metadata.TopicID{}) && o.topic != now.ID {
 			x.forgetOffset(g, topic, p, gone)
+		}
+	}
+	for _, tp := range g.waiting() {
+		if id := g.unstable[tp][0].value.topic; tp.topic == topic && (now == nil || id != (metadata.TopicID{}) && id != now.ID) {
+			x.forgetOffset(g, topic, tp.partition, gone)
 		}
 	}
 }
@@ -125,11 +145,12 @@ func (x *step) sweep() {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		x.noteOffsets(g, journal.KindOffsetsExpired, x.expireOffsets(g), journal.CauseExpired, nil)
-		if g.state == Empty && len(g.offsets) == 0 && len(g.pending) == 0 {
+		if g.state == Empty && len(g.offsets) == 0 && len(g.unstable) == 0 && len(g.pending) == 0 {
 			x.write(&GroupRecord{Group: id})
 			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
 		}
 	}
+	x.txns.sweep(x.now)
 	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
 }
 
@@ -151,17 +172,17 @@ func (x *step) expireOffsets(g *group) (gone offsetCount) {
 		if subscribed(topic) {
 			continue
 		}
-		parts := g.offsets[topic]
-		for _, p := range slices.Sorted(maps.Keys(parts)) {
-			from := parts[p].commit
+		for _, p := range g.offsets[topic].partitions() {
+			o, _ := g.offsets[topic].get(p)
+			from := o.commit
 			if empty >= 0 {
 				from = empty
 			}
 			expire := from + x.cfg.OffsetsRetention.Milliseconds()
-			if parts[p].expire != -1 {
-				expire = parts[p].expire
+			if o.expire != -1 {
+				expire = o.expire
 			}
-			if x.now.UnixMilli() >= expire {
+			if x.now.UnixMilli() >= expire && len(g.unstable[topicPartition{topic, p}]) == 0 {
 				x.forgetOffset(g, topic, p, &gone)
 			}
 		}

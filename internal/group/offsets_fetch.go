@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/machine"
@@ -16,33 +17,34 @@ func (x *step) fetchOffsets(r *machine.Request, m *kmsg.OffsetFetchRequest) {
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	resp.Version = m.Version
 	for i := range m.Groups {
-		resp.Groups = append(resp.Groups, x.fetchGroup(&m.Groups[i]))
+		resp.Groups = append(resp.Groups, x.fetchGroup(&m.Groups[i], m.RequireStable))
 	}
 	x.reply(r.ID, resp)
 }
 
-func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup) kmsg.OffsetFetchResponseGroup {
+func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.OffsetFetchResponseGroup {
 	out := kmsg.NewOffsetFetchResponseGroup()
 	out.Group = req.Group
 	g := x.groups[req.Group]
 	if req.Topics == nil { // All that there are.
 		if g != nil {
 			for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
-				out.Topics = append(out.Topics, g.fetchTopic(topic, slices.Sorted(maps.Keys(g.offsets[topic]))))
+				out.Topics = append(out.Topics, g.fetchTopic(topic, g.offsets[topic].partitions(), stable))
 			}
 		}
 		return out
 	}
 	for i := range req.Topics {
-		t := g.fetchTopic(req.Topics[i].Topic, req.Topics[i].Partitions)
+		t := g.fetchTopic(req.Topics[i].Topic, req.Topics[i].Partitions, stable)
 		t.TopicID = req.Topics[i].TopicID
 		out.Topics = append(out.Topics, t)
 	}
 	return out
 }
 
-// fetchTopic looks up offsets of one topic; g may be nil.
-func (g *group) fetchTopic(topic string, partitions []int32) kmsg.OffsetFetchResponseGroupTopic {
+// fetchTopic looks up offsets of one topic; g may be nil. Whoever wants them
+// stable (KIP-447) is told to ask again while a transaction may still change one.
+func (g *group) fetchTopic(topic string, partitions []int32, stable bool) kmsg.OffsetFetchResponseGroupTopic {
 	out := kmsg.NewOffsetFetchResponseGroupTopic()
 	out.Topic = topic
 	for _, p := range partitions {
@@ -50,7 +52,9 @@ func (g *group) fetchTopic(topic string, partitions []int32) kmsg.OffsetFetchRes
 		metadata := ""
 		e.Partition, e.Offset, e.LeaderEpoch, e.Metadata = p, -1, -1, &metadata
 		if g != nil {
-			if o, ok := g.offsets[topic][p]; ok {
+			if stable && len(g.unstable[topicPartition{topic, p}]) > 0 {
+				e.ErrorCode = kerr.UnstableOffsetCommit.Code
+			} else if o, ok := g.offsets[topic].get(p); ok {
 				e.Offset, e.LeaderEpoch, metadata = o.at, o.epoch, o.metadata
 			}
 		}

@@ -207,7 +207,7 @@ func (w *world) commit(t *rapid.T) {
 
 func (w *world) fetch(t *rapid.T) {
 	req := kmsg.NewPtrOffsetFetchRequest()
-	req.Version = 9
+	req.Version, req.RequireStable = 9, rapid.Bool().Draw(t, "stable")
 	req.Groups = []kmsg.OffsetFetchRequestGroup{{Group: pickGroup(t)}, {Group: "h"}}
 	for _, topic := range pickTopics(t) {
 		req.Groups[0].Topics = append(req.Groups[0].Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, Partitions: []int32{0, 1}})
@@ -250,7 +250,7 @@ func (w *world) topicsChanged(t *rapid.T) {
 			w.topics[topic] = w.ids16
 		}
 	}
-	w.image = imageOf(w.topics)
+	w.image = withTransactions(imageOf(w.topics))
 	w.step(t, machine.TopicsChanged{Topics: topics, Gone: topics})
 }
 
@@ -284,7 +284,7 @@ func (w *world) crash(t *rapid.T) {
 		t.Skip("not now")
 	}
 	if rapid.Bool().Draw(t, "compacted") {
-		w.log = compacted(w.log, rapid.Bool().Draw(t, "with tombstones"))
+		w.log = compacted(w.log, rapid.IntRange(0, len(w.log)).Draw(t, "up to"), rapid.Bool().Draw(t, "with tombstones"))
 	}
 	w.load(t)
 }

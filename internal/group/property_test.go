@@ -18,8 +18,8 @@ import (
 // TestAnySequenceKeepsTheInvariants gives a shard random events. After each one
 // the invariants hold; the log, its compaction, and its compaction in any order
 // say what the shard knows; nobody is answered twice, and whoever waits is parked;
-// the timers are those that the shard waits for. In the end, left alone, the
-// shard answers everybody and forgets everything.
+// the timers are those that the shard waits for. In the end, left alone, and
+// with all transactions ended, the shard answers everybody and forgets everything.
 func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -28,6 +28,7 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 			"sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave, "commit": w.commit, "fetch": w.fetch,
 			"delete offsets": w.deleteOffsets, "delete groups": w.deleteGroups, "describe": w.describe,
 			"topics changed": w.topicsChanged, "configure": w.configure, "wait": w.wait, "stale timer": w.staleTimer,
+			"txn commit": w.txnCommit, "txn commit again": w.txnCommit, "answer": w.answer, "answer again": w.answer, "marker": w.marker,
 			"crash": w.crash, "append fails": w.appendFails,
 		})
 		w.calm(t)
@@ -43,20 +44,22 @@ type world struct {
 	fresh  int
 	next   machine.RequestID
 	asked  map[machine.RequestID]kmsg.Request
-	log    []machine.Record
+	log    []machine.Batch
 	timers map[machine.TimerKey]machine.Timer
 	stale  []machine.Timer
 	ids    []string // member ids that somebody was told
-	last   int      // how many records the last step made
+	last   int      // how many batches the last step made
 	before map[string]int32
 	topics map[string]byte // with their ids
 	ids16  byte            // the last of them
+	sends  []machine.Send  // questions that are not answered
+	start  int64           // of the last transaction
 	image  *metadata.Image
 }
 
 func newWorld(t *rapid.T) *world {
 	w := &world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), ids: []string{"", "ghost"}, topics: map[string]byte{"t": 1}, ids16: 1}
-	w.image = imageOf(w.topics)
+	w.image = withTransactions(imageOf(w.topics))
 	w.cfg.OffsetsRetention = time.Hour
 	w.load(t)
 	return w
@@ -65,6 +68,7 @@ func newWorld(t *rapid.T) *world {
 // load makes the shard anew from its log.
 func (w *world) load(t *rapid.T) {
 	w.shard, w.twin = replayed(w.log, w.cfg), replayed(w.log, w.cfg)
+	w.sends = nil
 	w.asked, w.timers, w.stale, w.before = map[machine.RequestID]kmsg.Request{}, map[machine.TimerKey]machine.Timer{}, nil, map[string]int32{}
 	w.step(t, machine.Loaded{})
 }
@@ -76,11 +80,9 @@ func (w *world) step(t *rapid.T, e machine.Event) machine.Effects {
 	if !reflect.DeepEqual(fx, same) {
 		t.Fatalf("the same input has two effects: %+v and %+v", fx, same)
 	}
-	w.last = 0
-	for _, b := range fx.Batches {
-		w.log = append(w.log, b.Records...)
-		w.last += len(b.Records)
-	}
+	w.log = append(w.log, cloneBatches(fx.Batches)...)
+	w.last = len(fx.Batches)
+	w.sends = append(w.sends, fx.Sends...)
 	for _, r := range fx.Replies {
 		w.answered(t, r)
 	}
@@ -128,7 +130,8 @@ func (w *world) check(t *rapid.T) {
 		t.Fatal(err)
 	}
 	w.checkLog(t)
-	parked, expected := 0, 1 // The sweep.
+	parked, expected := len(w.shard.txns.parked.byID), 1 // The sweep.
+	expected += w.armed(t, machine.TimerKey{Kind: TimerAsk}, w.shard.txns.parked.seq)
 	for _, id := range w.shard.groupIDs() {
 		g := w.shard.groups[id]
 		if g.generation < w.before[id] {
@@ -176,11 +179,17 @@ func (w *world) armed(t *rapid.T, key machine.TimerKey, seq uint64) int {
 // checkLog loads the log as it is, compacted, and compacted in another order.
 func (w *world) checkLog(t *rapid.T) {
 	live := w.shard.Digest()
-	kept, all := compacted(w.log, false), compacted(w.log, true)
-	shuffled := slices.Clone(all)
+	kept, all := compacted(w.log, len(w.log), false), compacted(w.log, len(w.log), true)
 	r := rand.New(rand.NewPCG(uint64(w.fresh), 0))
-	r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	for what, log := range map[string][]machine.Record{"log": w.log, "compacted": kept, "with tombstones": all, "shuffled": shuffled} {
+	prefix := compacted(w.log, r.IntN(len(w.log)+1), false)
+	shuffled := singly(all)
+	// Only what no transaction has to do with may come in any order.
+	n := slices.IndexFunc(shuffled, func(b machine.Batch) bool { return b.Producer != nil })
+	if n < 0 {
+		n = len(shuffled)
+	}
+	r.Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for what, log := range map[string][]machine.Batch{"log": w.log, "compacted": kept, "with tombstones": all, "partly": prefix, "shuffled": shuffled} {
 		if replayed(log, w.cfg).Digest() != live {
 			t.Fatalf("the %s says something else than the shard knows", what)
 		}
@@ -231,6 +240,8 @@ func (w *world) fire(t *rapid.T, tm machine.Timer) {
 
 // calm leaves the shard alone until all sessions and offsets have expired.
 func (w *world) calm(t *rapid.T) {
+	w.pass(t, 12*time.Hour)
+	w.endAll(t)
 	w.pass(t, 12*time.Hour)
 	if len(w.asked) > 0 {
 		t.Fatalf("nobody is there any more, but %d requests were never answered", len(w.asked))

@@ -22,6 +22,10 @@ type (
 		Topic     string
 		Partition int32
 		Value     *offset
+		// Start is when the transaction began that the record is part of, zero if
+		// there is none or it is not known. Only the record of an offset that is
+		// not committed yet needs it.
+		Start machine.TxnStart
 	}
 	// GroupRecord is a generation of a classic group.
 	GroupRecord struct {
@@ -58,6 +62,7 @@ type offset struct {
 type Rebalance struct {
 	Generation int32 // of the GroupRecord that it belongs to
 	Loads      int16 // how often the group was loaded since it began
+	Lives      int16 // how many lives of the shard have given out numbers after a leap, see leap
 }
 
 // Departure is a member that is gone.
@@ -91,18 +96,21 @@ func (r *OffsetRecord) Encode() (key, value []byte) {
 	switch {
 	case r.Value.expire != -1:
 		v.Version = offsetValueExpire
-	case r.Value.topic != (metadata.TopicID{}):
+	case r.Value.topic != (metadata.TopicID{}) || r.Start > 0:
 		v.Version = offsetValueTopicID
 	default:
 		v.Version = offsetValuePlain
 	}
 	v.Offset, v.LeaderEpoch, v.Metadata = r.Value.at, r.Value.epoch, r.Value.metadata
 	v.CommitTimestamp, v.ExpireTimestamp, v.TopicID = r.Value.commit, r.Value.expire, r.Value.topic
+	if r.Start > 0 {
+		r.Start.Set(&v.UnknownTags)
+	}
 	return key, v.AppendTo(make([]byte, 0, offsetValueSize+len(v.Metadata)))
 }
 
 // offsetValueSize is what an offset's value takes beside its metadata.
-const offsetValueSize = 56
+const offsetValueSize = 56 + 16
 
 // Size implements machine.Record.
 func (r *OffsetRecord) Size() int {
@@ -150,11 +158,12 @@ func (r *RebalanceRecord) Encode() (key, value []byte) {
 	}
 	value = binary.BigEndian.AppendUint16(nil, ourValueVersion)
 	value = binary.BigEndian.AppendUint32(value, uint32(r.Value.Generation))
-	return key, binary.BigEndian.AppendUint16(value, uint16(r.Value.Loads))
+	value = binary.BigEndian.AppendUint16(value, uint16(r.Value.Loads))
+	return key, binary.BigEndian.AppendUint16(value, uint16(r.Value.Lives))
 }
 
 // Size implements machine.Record.
-func (r *RebalanceRecord) Size() int { return 12 + len(r.Group) }
+func (r *RebalanceRecord) Size() int { return 14 + len(r.Group) }
 
 // Encode implements machine.Record.
 func (r *DepartureRecord) Encode() (key, value []byte) {
@@ -219,6 +228,7 @@ func decodeOffset(key, value []byte) (machine.Record, error) {
 	if v.Version == offsetValueExpire {
 		r.Value.expire = v.ExpireTimestamp
 	}
+	r.Start = max(machine.TxnStartOf(&v.UnknownTags), 0)
 	return r, nil
 }
 
@@ -271,9 +281,12 @@ func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
 	case version == rebalanceKeyVersion && value == nil:
 		return &RebalanceRecord{Group: group}, nil
 	case version == rebalanceKeyVersion && len(value) >= 8:
-		return &RebalanceRecord{group, &Rebalance{
-			Generation: int32(binary.BigEndian.Uint32(value[2:])), Loads: max(int16(binary.BigEndian.Uint16(value[6:])), 0),
-		}}, nil
+		v := &Rebalance{Generation: int32(binary.BigEndian.Uint32(value[2:])), Loads: max(int16(binary.BigEndian.Uint16(value[6:])), 0)}
+		v.Lives = v.Loads // An older muster wrote no more.
+		if len(value) >= 10 {
+			v.Lives = max(int16(binary.BigEndian.Uint16(value[8:])), 0)
+		}
+		return &RebalanceRecord{group, v}, nil
 	}
 	return nil, fmt.Errorf("value of %d bytes for a key of version %d", len(value), version)
 }

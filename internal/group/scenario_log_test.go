@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
@@ -16,39 +15,12 @@ import (
 	"muster/internal/metadata"
 )
 
-// replayed returns a shard that has read the log.
-func replayed(log []machine.Record, cfg Config) *Shard {
-	s := NewShard(cfg)
-	for _, r := range log {
-		again, err := DecodeRecord(r.Encode())
-		if err != nil {
-			panic(fmt.Sprintf("%+v: %v", r, err))
-		}
-		s.Replay(machine.Stored{Records: []machine.StoredRecord{{Record: again}}})
-	}
-	return s
+// crash [epoch=1]: the broker is gone, with all soft state, and another one loads
+// the shard from its log, under a leader epoch.
+func (s *scenario) crash(d *datadriven.TestData) {
+	s.epoch = int32(args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}.number("epoch", int(s.epoch)))
+	s.load()
 }
-
-// compacted returns the last record of every key, with or without tombstones.
-func compacted(log []machine.Record, tombstones bool) []machine.Record {
-	last := map[string]int{}
-	for i, r := range log {
-		key, _ := r.Encode()
-		last[string(key)] = i
-	}
-	var kept []machine.Record
-	for i, r := range log {
-		key, value := r.Encode()
-		if last[string(key)] == i && (value != nil || tombstones) {
-			kept = append(kept, r)
-		}
-	}
-	return kept
-}
-
-// crash: the broker is gone, with all soft state, and another one loads the
-// shard from its log.
-func (s *scenario) crash(*datadriven.TestData) { s.load() }
 
 // append-fails: the next records cannot be written.
 func (s *scenario) appendFails(*datadriven.TestData) { s.failing = true }
@@ -57,15 +29,15 @@ func (s *scenario) appendFails(*datadriven.TestData) { s.failing = true }
 // shard with all answers that wait, and loads it again.
 func (s *scenario) failed(fx machine.Effects) {
 	s.failing = false
-	for _, r := range records(fx) {
-		fmt.Fprintf(&s.out, "not stored: %s\n", s.showRecord(r))
+	for _, text := range s.showBatches(fx.Batches) {
+		fmt.Fprintf(&s.out, "not stored: %s\n", text)
 	}
 	s.load()
 }
 
 // compact [keep-tombstones]: the log is compacted, and loaded.
 func (s *scenario) compact(d *datadriven.TestData) {
-	s.log = compacted(s.log, d.HasArg("keep-tombstones"))
+	s.log = compacted(s.log, len(s.log), d.HasArg("keep-tombstones"))
 	s.load()
 }
 
@@ -73,9 +45,10 @@ func (s *scenario) load() {
 	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
 		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
 	}
+	s.sends = nil
 	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
-	s.step(machine.Loaded{})
+	s.step(machine.Loaded{Epoch: s.epoch})
 }
 
 // replay lists records, one per line of the input, that the log holds from now
@@ -86,6 +59,9 @@ func (s *scenario) load() {
 //	rebalancing g [generation=3] [loads=1]
 //	departed g m1 [generation=3]
 //	tombstone g [t:0]
+//	commit|abort pid=1 [epoch=0] [coordinator=0]
+//
+// With pid=1 [epoch=0] a record is part of that producer's transaction.
 func (s *scenario) replay(d *datadriven.TestData) {
 	s.log = nil
 	for line := range strings.Lines(d.Input) {
@@ -93,7 +69,7 @@ func (s *scenario) replay(d *datadriven.TestData) {
 		if err != nil || len(fields) == 0 {
 			d.Fatalf(s.t, "%q: %v", line, err)
 		}
-		s.log = append(s.log, s.parseRecord(args{s, &datadriven.TestData{Cmd: kind, CmdArgs: fields}}))
+		s.log = append(s.log, s.parseBatch(args{s, &datadriven.TestData{Cmd: kind, CmdArgs: fields}}))
 	}
 	s.load()
 }
@@ -122,7 +98,7 @@ func (s *scenario) parseRecord(a args) machine.Record {
 		if a.d.HasArg("id") {
 			o.topic[15] = byte(a.number("id", 0))
 		}
-		return &OffsetRecord{id, topic, part, &o}
+		return &OffsetRecord{Group: id, Topic: topic, Partition: part, Value: &o, Start: machine.TxnStart(a.number("start", 0))}
 	case "group":
 		v := kmsg.NewGroupMetadataValue()
 		v.Version, v.Generation = int16(a.number("version", groupValueVersion)), int32(a.number("generation", 0))
@@ -131,7 +107,7 @@ func (s *scenario) parseRecord(a args) machine.Record {
 		v.Members = s.parseMembers(a)
 		return &GroupRecord{id, &v}
 	case "rebalancing":
-		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0))}}
+		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0)), Lives: int16(a.number("lives", 0))}}
 	case "departed":
 		return &DepartureRecord{id, a.d.CmdArgs[1].Key, &Departure{Generation: int32(a.number("generation", 0))}}
 	}
@@ -206,14 +182,6 @@ func (s *scenario) showGroupRecord(r *GroupRecord) string {
 	return out
 }
 
-// records lists all records of a step.
-func records(fx machine.Effects) (out []machine.Record) {
-	for _, b := range fx.Batches {
-		out = append(out, b.Records...)
-	}
-	return out
-}
-
 // groupName makes the empty group id visible.
 func groupName(id string) string {
 	if id == "" {
@@ -226,20 +194,4 @@ func showAssignment(b []byte) string {
 	var parts []string
 	eachAssigned(b, func(tp topicPartition) { parts = append(parts, fmt.Sprintf("%s:%d", tp.topic, tp.partition)) })
 	return "[" + strings.Join(parts, " ") + "]"
-}
-
-// TestCompactedKeepsTheLastOfEachKey is about the helper: a scenario must not
-// pass because nothing was compacted.
-func TestCompactedKeepsTheLastOfEachKey(t *testing.T) {
-	at := func(topic string, n int64) machine.Record {
-		return &OffsetRecord{"g", topic, 0, &offset{at: n, epoch: -1, expire: -1}}
-	}
-	gone := &OffsetRecord{Group: "g", Topic: "u"}
-	log := []machine.Record{at("t", 1), at("u", 2), at("t", 3), gone}
-	if got := compacted(log, true); len(got) != 2 || got[0] != log[2] || got[1] != gone {
-		t.Errorf("with tombstones: %+v", got)
-	}
-	if got := compacted(log, false); len(got) != 1 || got[0] != log[2] {
-		t.Errorf("without: %+v", got)
-	}
 }

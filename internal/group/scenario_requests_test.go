@@ -213,12 +213,12 @@ func (s *scenario) commit(d *datadriven.TestData) {
 	s.request(a.who(), req)
 }
 
-// fetch a [groups=(g,h)] [partitions=(t:0,t:1)]; without partitions, all that
+// fetch a [groups=(g,h)] [partitions=(t:0,t:1)] [stable]; without partitions, all that
 // there are, with () none.
 func (s *scenario) fetch(d *datadriven.TestData) {
 	a := args{s, d}
 	req := kmsg.NewPtrOffsetFetchRequest()
-	req.Version = 9
+	req.Version, req.RequireStable = 9, a.d.HasArg("stable")
 	groups := a.list("groups")
 	if groups == nil {
 		groups = []string{a.text("group", "g")}
@@ -296,18 +296,21 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 }
 
 // topics t=1 u=2: which topics there are from now on, with their ids. Nobody is
-// told with quietly, as of what happens while nobody coordinates.
+// told with quietly, as of what happens while nobody coordinates. With
+// transactions there are coordinators for those.
 func (s *scenario) setTopics(d *datadriven.TestData) {
 	topics, names := map[string]byte{}, []string{}
 	for _, a := range d.CmdArgs {
-		if a.Key != "quietly" {
+		if len(a.Vals) > 0 {
 			topics[a.Key] = byte(parseInt(s.t, a.Vals[0]))
 		}
 	}
 	for topic := range s.shard.committedTo() {
 		names = append(names, topic)
 	}
-	s.image = imageOf(topics)
+	if s.image = imageOf(topics); d.HasArg("transactions") {
+		s.image = withTransactions(s.image)
+	}
 	if !d.HasArg("quietly") {
 		slices.Sort(names)
 		s.step(machine.TopicsChanged{Topics: names, Gone: names})

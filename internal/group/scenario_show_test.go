@@ -88,7 +88,7 @@ func (s *scenario) showAdmin(msg kmsg.Response) string {
 		}
 		return "delete-groups: " + strings.Join(out, ", ")
 	}
-	return fmt.Sprintf("%T", msg)
+	return s.showTxn(msg)
 }
 
 func (s *scenario) showJoin(who string, m *kmsg.JoinGroupResponse) string {

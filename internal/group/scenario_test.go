@@ -43,12 +43,14 @@ type scenario struct {
 	names    map[string]string                  // variable to member id: $a is the id that a was given last
 	alias    map[string]string                  // member id as shown: a#1
 	asked    map[machine.RequestID]asked        // who waits for which answer
-	log      []machine.Record                   // what is durable
+	log      []machine.Batch                    // what is durable
+	sends    []machine.Send                     // questions that are not answered
 	timers   map[machine.TimerKey]machine.Timer // armed
 	stale    []machine.Timer                    // replaced or cancelled since
 	journal  bool                               // whether to show it
 	image    *metadata.Image                    // nil for no particular one
 	maxBatch int                                // 0 for any size
+	epoch    int32                              // of the leader
 	failing  bool                               // whether the next append fails
 	out      strings.Builder
 }
@@ -95,8 +97,10 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	if err := s.shard.CheckInvariants(); err != nil {
 		t.Errorf("%s: %v", d.Pos, err)
 	}
-	if replayed(s.log, s.cfg).Digest() != s.shard.Digest() {
-		t.Errorf("%s: the log does not say what the shard knows", d.Pos)
+	for upTo := range len(s.log) + 1 {
+		if replayed(compacted(s.log, upTo, upTo%2 == 0), s.cfg).Digest() != s.shard.Digest() {
+			t.Errorf("%s: the log, compacted up to %d, does not say what the shard knows", d.Pos, upTo)
+		}
 	}
 	if s.out.Len() == 0 {
 		return "nothing happens\n"
@@ -108,6 +112,7 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 	"new": (*scenario).begin, "group": (*scenario).group, "state": (*scenario).state, "timers": (*scenario).showTimers, "stale-timers": (*scenario).staleTimers,
 	"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact, "append-fails": (*scenario).appendFails,
 	"join": (*scenario).join, "sync": (*scenario).sync, "heartbeat": (*scenario).heartbeat, "leave": (*scenario).leave,
+	"txn-commit": (*scenario).txnCommit, "answer": (*scenario).answer, "marker": (*scenario).marker, "marker-while-loading": (*scenario).markerWhileLoading,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
 	"describe": (*scenario).describe, "list": (*scenario).list, "delete-groups": (*scenario).deleteGroups,
 	"topics-deleted": (*scenario).topicsDeleted, "topics": (*scenario).setTopics, "max-batch": (*scenario).setMaxBatch, "journal": (*scenario).showJournal, "replay": (*scenario).replay,
@@ -126,7 +131,8 @@ func (s *scenario) step(e machine.Event) {
 		s.failed(fx)
 		return
 	}
-	s.log = append(s.log, records(fx)...)
+	s.log = append(s.log, cloneBatches(fx.Batches)...)
+	s.sends = append(s.sends, fx.Sends...)
 	var answers []string
 	for _, r := range fx.Replies {
 		a, ok := s.asked[r.ID]
@@ -137,8 +143,11 @@ func (s *scenario) step(e machine.Event) {
 		delete(s.asked, r.ID)
 		answers = append(answers, fmt.Sprintf("%s ← %s\n", a.who, s.showReply(a.who, s.wire(a.req, r.Msg))))
 	}
-	for _, r := range records(fx) { // After the answers, which give names to ids.
-		fmt.Fprintf(&s.out, "stored: %s\n", s.showRecord(r))
+	for _, text := range s.showBatches(fx.Batches) { // After the answers, which give names to ids.
+		fmt.Fprintf(&s.out, "stored: %s\n", text)
+	}
+	for _, m := range fx.Sends {
+		fmt.Fprintf(&s.out, "asks %s\n", showSend(m))
 	}
 	s.out.WriteString(strings.Join(answers, ""))
 	for _, tm := range fx.Timers {

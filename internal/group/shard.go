@@ -67,6 +67,7 @@ const (
 	TimerJoin    = "join"    // members must have joined
 	TimerSync    = "sync"    // members must have synced
 	TimerSweep   = "sweep"   // expired offsets and empty groups go
+	TimerAsk     = "ask"     // transaction coordinators must have answered
 )
 
 // Config is the settings of the coordinator.
@@ -97,12 +98,17 @@ const newMemberTimeout = 5 * time.Minute
 type Shard struct {
 	cfg    Config
 	groups map[string]*group
+	hosts  hosts
+	txns   txns
+	epoch  int32  // the leader epoch of the partition
 	seq    uint64 // of the last timer armed
 	step   step   // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
-func NewShard(cfg Config) *Shard { return &Shard{cfg: cfg, groups: map[string]*group{}} }
+func NewShard(cfg Config) *Shard {
+	return &Shard{cfg: cfg, groups: map[string]*group{}, hosts: hosts{}, txns: newTxns()}
+}
 
 // step is one call of Step.
 type step struct {
@@ -122,7 +128,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	old := x.out
 	*x = step{
 		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records), changed: again(x.changed),
-		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal)},
+		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -134,13 +140,37 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:
-		x.loaded()
+		x.loaded(e.Epoch)
+	case machine.Sent:
+		x.answered(e)
 	}
 	x.flush()
 	if len(x.records) > 0 {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 	}
 	return x.out
+}
+
+// Forget implements machine.Forgetful: what the last step was about is not kept until
+// the next one.
+func (s *Shard) Forget() {
+	x := &s.step
+	x.image = nil
+	clear(x.records)
+	clear(x.out.Batches)
+	clear(x.out.Sends)
+	clear(x.out.Replies)
+	clear(x.out.Timers)
+	clear(x.out.Journal)
+}
+
+// emit asks for the plain records so far to be appended. A batch that is made
+// apart comes after them.
+func (x *step) emit() {
+	if len(x.records) > 0 {
+		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
+		x.records = nil
+	}
 }
 
 // keep is for how many things room is kept from step to step. What more a large
@@ -167,6 +197,10 @@ func (x *step) request(r *machine.Request) {
 		x.leave(r, m)
 	case *kmsg.OffsetCommitRequest:
 		x.commit(r, m)
+	case *kmsg.TxnOffsetCommitRequest:
+		x.txnCommit(r, m)
+	case *kmsg.WriteTxnMarkersRequest:
+		x.writeMarkers(r, m)
 	case *kmsg.OffsetFetchRequest:
 		x.fetchOffsets(r, m)
 	case *kmsg.OffsetDeleteRequest:
@@ -205,8 +239,12 @@ func (x *step) cancel(key machine.TimerKey) {
 
 // timerFired handles a timer, unless it has been replaced or cancelled since.
 func (x *step) timerFired(e machine.TimerFired) {
-	if e.Key.Kind == TimerSweep {
+	switch e.Key.Kind {
+	case TimerSweep:
 		x.sweep()
+		return
+	case TimerAsk:
+		x.askFired(e)
 		return
 	}
 	g := x.groups[e.Key.ID]

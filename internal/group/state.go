@@ -34,33 +34,38 @@ type group struct {
 
 	// Hard state: what the records say.
 	hard        *kmsg.GroupMetadataValue // nil for a simple group, which only has offsets
-	offsets     map[string]map[int32]offset
-	rebalancing *Rebalance       // nil unless it is on its way to another generation than that of hard
-	departed    map[string]int32 // members that hard has and that are gone, with its generation; nil if there are none
+	offsets     map[string]*topicOffsets
+	unstable    map[topicPartition][]unstable // offsets that wait for their transactions to end; nil if there are none
+	rebalancing *Rebalance                    // nil unless it is on its way to another generation than that of hard
+	departed    map[string]int32              // members that hard has and that are gone, with its generation; nil if there are none
 
-	// Soft state. After a load it follows from the hard state.
+	// Soft state. After a load it follows from the hard state. There are many
+	// groups, so what is small stands together.
 	state        State
 	previous     State // the state before this one
-	since        time.Time
+	newMember    bool  // somebody joined since the initial delay was last armed
+	changed      bool  // the step under way sees to what is to be written
+	leaps        bool  // it was loaded, and has formed no generation since
+	loads        int8  // how often it was loaded in the middle of this rebalance before
+	lives        int16 // how many lives before this one have leapt in this rebalance
+	leapsFrom    int32 // the generation that was loaded, 0 if none with members was
 	generation   int32
+	joined       int32 // members parked in JoinGroup
+	unsynced     int32 // members of this generation that have not synced
+	since        int64 // when it came to this state, in milliseconds
 	protocolType string
 	protocol     string // selected; empty if none is
 	leader       string
 	members      memberList
 	pending      map[string]*pending // told their id, not yet joined; nil if nobody is
 	supported    tally               // how many members support each protocol
-	joined       int                 // members parked in JoinGroup
-	unsynced     int                 // members of this generation that have not synced
-	newMember    bool                // somebody joined since the initial delay was last armed
 	delay        time.Duration       // the initial delay as last armed
 	remaining    time.Duration       // by which the initial delay may still be extended
 	joinSeq      uint64              // of the join timer, 0 if none
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
 	reset        *reset              // who last committed offsets from outside since it became Empty
-	loads        int16               // how often it was loaded in the middle of this rebalance before
 	leaving      []string            // members that hard has and that are gone, not yet written
-	changed      bool                // the step under way sees to what is to be written
 }
 
 // pending is somebody who was told a member id and has not joined with it yet
@@ -76,16 +81,16 @@ type member struct {
 	id        string
 	instance  *string
 	clientID  string
-	host      string
+	host      string // as Kafka writes it
 	rebalance time.Duration
 	session   time.Duration
 	protocols []protocol
 	assigned  []byte
-	stored    string // the id that hard has it under, empty if it has not
+	stored    *string // the id that hard has it under, nil if it has not
 
 	join        machine.RequestID // parked JoinGroup, 0 if none
-	joinVersion int16
 	sync        machine.RequestID // parked SyncGroup, 0 if none
+	joinVersion int16
 	syncVersion int16
 	isNew       bool      // has not been in a completed join phase
 	unsynced    bool      // has not synced in this generation
@@ -111,7 +116,7 @@ func newGroup(id string) *group {
 }
 
 func (g *group) to(s State, now time.Time) {
-	g.previous, g.state, g.since = g.state, s, now
+	g.previous, g.state, g.since = g.state, s, now.UnixMilli()
 }
 
 // add adds a member. The first one leads, and decides the protocol type.

@@ -22,7 +22,7 @@ func (g *group) record() *GroupRecord {
 	v := kmsg.NewGroupMetadataValue()
 	v.Version = groupValueVersion
 	v.ProtocolType, v.Generation = g.protocolType, g.generation
-	v.CurrentStateTimestamp = g.since.UnixMilli()
+	v.CurrentStateTimestamp = g.since
 	if g.members.len() > 0 {
 		protocol, leader := g.protocol, g.leader
 		v.Protocol, v.Leader = &protocol, &leader
@@ -30,7 +30,7 @@ func (g *group) record() *GroupRecord {
 	}
 	for m := g.members.first; m != nil; m = m.next {
 		e := kmsg.NewGroupMetadataValueMember()
-		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, kafkaHost(m.host)
+		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
 		e.RebalanceTimeoutMillis = int32(m.rebalance / time.Millisecond)
 		e.SessionTimeoutMillis = int32(m.session / time.Millisecond)
 		e.Subscription, e.Assignment = m.metadata(g.protocol), m.assigned
@@ -55,17 +55,19 @@ func (x *step) store(g *group, r *GroupRecord) {
 	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
 		x.write(&DepartureRecord{Group: g.id, Member: id})
 	}
+	i := 0
 	for m := g.members.first; m != nil; m = m.next {
-		m.stored = m.id
+		m.stored = &r.Value.Members[i].MemberID
+		i++
 	}
 	g.leaving, g.loads = nil, 0
 }
 
 // leaves notes that a member that the log has is no longer a member.
 func (x *step) leaves(g *group, m *member) {
-	if m.stored != "" {
-		g.leaving = append(g.leaving, m.stored)
-		m.stored = ""
+	if m.stored != nil {
+		g.leaving = append(g.leaving, *m.stored)
+		m.stored = nil
 	}
 }
 
@@ -90,12 +92,17 @@ func (x *step) flush() {
 			continue
 		}
 		if g.rebalancing == nil || g.rebalancing.Generation != g.hard.Generation {
-			x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.hard.Generation}})
+			r := &Rebalance{Generation: g.hard.Generation}
+			if g.hard.Generation == g.leapsFrom { // Whoever goes on with it must not leap to the same place.
+				r.Lives = 1
+			}
+			x.write(&RebalanceRecord{g.id, r})
 		}
 		for _, id := range g.leaving {
 			x.write(&DepartureRecord{g.id, id, &Departure{Generation: g.hard.Generation}})
 		}
 		g.leaving = nil
 	}
+	clear(x.changed)
 	x.changed = x.changed[:0]
 }

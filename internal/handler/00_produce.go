@@ -5,7 +5,11 @@
 //	v7   zstd                     v10  leader hints
 //	v13  topic ids
 //
-// Left out: versions below 3 (older message formats), transactions.
+// From version 12 on a transactional batch adds its partition to the transaction
+// (KIP-890); before, the partition must have been added. Version 11 has
+// TRANSACTION_ABORTABLE.
+//
+// Left out: versions below 3 (older message formats).
 
 package handler
 
@@ -35,7 +39,7 @@ var errAcksZero = errors.New("produce with acks=0 failed")
 type produceCall struct {
 	*call
 	request  protocol.Request // the frame behind call is gone by then
-	acks     int16
+	how      partition.Produce
 	outcomes []*produceOutcome
 	open     atomic.Int32
 	resp     *protocol.Response
@@ -51,6 +55,7 @@ type produceOutcome struct {
 	index   int32
 	result  partition.Appended
 	name    string // of the topic, in every version
+	records []byte // until they are appended
 }
 
 // outcomeSize is about the memory of an outcome and its place in the answer, which
@@ -65,25 +70,30 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	if err != nil {
 		return nil, err
 	}
-	p := &produceCall{call: c, request: c.Request, acks: req.Acks, resp: protocol.NewPending(), image: c.image, h: h}
-	p.request.Body = nil
-	p.open.Store(1) // Held by this function until all partitions are begun.
-	for part, ok := req.Next(); ok; part, ok = req.Next() {
-		o := &produceOutcome{topic: part.Topic, topicID: part.TopicID, first: part.First, index: part.Index}
-		p.outcomes = append(p.outcomes, o)
-		if len(p.outcomes)%countOutcomes == 0 && !c.origin.Conn.Hold(countOutcomes*outcomeSize) {
-			err = protocol.ErrMemory
-			break
-		}
-		p.open.Add(1)
-		h.appendTo(ctx, p, o, part.Records)
+	p := &produceCall{call: c, request: c.Request, resp: protocol.NewPending(), image: c.image, h: h}
+	p.how = partition.Produce{Acks: req.Acks, Version: c.Version}
+	if req.TransactionalID != nil {
+		p.how.TransactionalID = *req.TransactionalID
 	}
-	p.resp.Weigh(len(p.outcomes) * outcomeSize)
-	if err = errors.Join(err, req.Err()); err != nil {
-		p.done() // Somebody may still report to it.
+	p.request.Body = nil
+	for part, ok := req.Next(); ok; part, ok = req.Next() {
+		p.outcomes = append(p.outcomes, &produceOutcome{topic: part.Topic, topicID: part.TopicID, first: part.First, index: part.Index, records: part.Records})
+		if len(p.outcomes)%countOutcomes == 0 && !c.origin.Conn.Hold(countOutcomes*outcomeSize) {
+			return nil, protocol.ErrMemory
+		}
+	}
+	if err := req.Err(); err != nil {
 		return nil, err
 	}
-	if p.acks == 0 {
+	p.resp.Weigh(len(p.outcomes) * outcomeSize)
+	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
+	refused := checkProducers(p.how.TransactionalID, p.outcomes)
+	for _, o := range p.outcomes {
+		records := o.records
+		o.records = nil // They lie in the frame.
+		h.appendTo(ctx, p, o, records, refused)
+	}
+	if p.how.Acks == 0 {
 		// There is no answer, but what comes next on the connection comes after
 		// it, and a failure must be known by then.
 		p.settled = make(chan struct{})
@@ -96,13 +106,17 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 }
 
 // appendTo begins the append of one partition's batch.
-func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcome, records []byte) {
+func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcome, records []byte, refused *kerr.Error) {
 	report := func(a partition.Appended) {
 		o.result = a
 		p.done()
 	}
 	refuse := func(err *kerr.Error, msg string) {
 		report(partition.Appended{Err: err, Message: msg, BaseOffset: -1, LogAppendTime: -1, LogStartOffset: -1})
+	}
+	if refused != nil {
+		refuse(refused, "")
+		return
 	}
 	name := o.topic
 	if p.Version >= 13 {
@@ -112,8 +126,8 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 			return
 		}
 	}
-	if p.acks < -1 || p.acks > 1 {
-		refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks must be -1, 0 or 1, not %d", p.acks))
+	if acks := p.how.Acks; acks < -1 || acks > 1 {
+		refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks must be -1, 0 or 1, not %d", acks))
 		return
 	}
 	if err, msg := checkBatch(records, p.Version); err != nil {
@@ -130,7 +144,36 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 		refuse(err, "")
 		return
 	}
-	part.Append(ctx, records, p.acks, report)
+	if record.Batch(records).Transactional() {
+		if err, msg := h.holds(p.image.Topic(name)); err != nil {
+			refuse(err, msg)
+			return
+		}
+	}
+	part.Append(ctx, records, p.how, report)
+}
+
+// checkProducers checks what depends on all batches of a request together, and
+// returns the error for all of them. Batches that are cut short say nothing; they
+// are refused each for itself.
+func checkProducers(transactionalID string, outcomes []*produceOutcome) *kerr.Error {
+	producer, any := int64(0), false
+	for _, o := range outcomes {
+		if len(o.records) < record.HeaderSize {
+			continue
+		}
+		b := record.Batch(o.records)
+		switch {
+		case !b.Transactional():
+		case transactionalID == "":
+			return kerr.TransactionalIDAuthorizationFailed
+		case any && b.ProducerID() != producer:
+			return kerr.InvalidProducerIDMapping
+		default:
+			producer, any = b.ProducerID(), true
+		}
+	}
+	return nil
 }
 
 // checkBatch checks what depends on the request: that there is exactly one
@@ -157,7 +200,7 @@ func (p *produceCall) done() {
 	if p.open.Add(-1) > 0 {
 		return
 	}
-	if p.acks != 0 {
+	if p.how.Acks != 0 {
 		p.resp.Complete(&p.request, p.response())
 	} else if p.settled != nil {
 		close(p.settled)

@@ -5,8 +5,7 @@
 //	v7   fetch sessions      v13  topic ids               followers; v16 also
 //	                                                      has leader hints
 //
-// Left out: following replicas, preferred read replicas, aborted transactions
-// (there are none yet).
+// Left out: following replicas, preferred read replicas.
 
 package handler
 
@@ -104,7 +103,11 @@ func (f *fetchRead) run(ctx context.Context) {
 	var watched []*partition.Partition
 	for i := range f.parts {
 		if p := f.parts[i].part; p != nil {
-			p.Watch(w)
+			if f.committed {
+				p.WatchCommitted(w)
+			} else {
+				p.Watch(w)
+			}
 			watched = append(watched, p)
 		}
 	}
@@ -245,7 +248,7 @@ func (f *fetchRead) add(resp *protocol.FetchResponse, p *fetchPart) {
 	out := protocol.FetchPartition{
 		Index: p.index, ErrorCode: errCode(p.result.Err),
 		HighWatermark: p.result.HighWatermark, LastStableOffset: p.result.LastStableOffset, LogStartOffset: p.result.LogStartOffset,
-		NoAborted: !f.committed, Records: p.result.Records,
+		NoAborted: !f.committed, Aborted: p.result.Aborted, Records: p.result.Records,
 	}
 	if d := p.result.Diverging; d != nil {
 		out.Diverging = &protocol.DivergingEpoch{Epoch: d.Epoch, EndOffset: d.EndOffset}

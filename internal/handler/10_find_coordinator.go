@@ -1,11 +1,12 @@
-// FindCoordinator (key 10) tells which broker coordinates a group: the leader of
-// its partition of __consumer_offsets.
+// FindCoordinator (key 10) tells which broker coordinates a group, or a
+// transactional id: the leader of its partition of __consumer_offsets, or of
+// __transaction_state.
 //
 //	v0   groups only     v4   several keys
 //	v1   key type        v5   error code of transactions
 //	v3   flexible        v6   share groups
 //
-// Left out: transactions and share groups.
+// Left out: share groups.
 
 package handler
 
@@ -19,8 +20,9 @@ import (
 	"muster/internal/metadata"
 )
 
-// keyGroup is the type of a key that is a group id.
-const keyGroup = 0
+// coordinators are the topics whose leaders coordinate what a key of a type is
+// the id of.
+var coordinators = map[int8]string{0: metadata.OffsetsTopic, 1: metadata.TransactionsTopic}
 
 func (h *Handler) findCoordinator(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.FindCoordinatorRequest)
@@ -47,14 +49,18 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 		out.ErrorCode, out.ErrorMessage = err.Code, &msg
 		return out
 	}
-	if req.CoordinatorType != keyGroup {
-		return fail(kerr.InvalidRequest, "only groups have a coordinator here")
+	topic, ok := coordinators[req.CoordinatorType]
+	if !ok {
+		return fail(kerr.InvalidRequest, "only groups and transactions have a coordinator here")
 	}
-	if err := h.ensureOffsetsTopic(ctx, c.image); err != nil {
-		h.opts.Logger.Error("the offsets topic could not be created", "error", err)
+	if err := h.ensureTopic(ctx, c.image, topic); err != nil {
+		h.opts.Logger.Error("an internal topic could not be created", "topic", topic, "error", err)
 		return fail(kerr.CoordinatorNotAvailable, err.Error())
 	}
-	b, e, ok := coordinatorOf(h.opts.Controller.Image(), key, c.origin.Listener)
+	if topic == metadata.TransactionsTopic {
+		h.lately.note(c.client(), h.opts.Now())
+	}
+	b, e, ok := coordinatorOf(h.opts.Controller.Image(), topic, key, c.origin.Listener)
 	if !ok {
 		return fail(kerr.CoordinatorNotAvailable, "the coordinator cannot be reached by this listener now")
 	}
@@ -62,26 +68,26 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 	return out
 }
 
-// coordinatorOf returns the broker that coordinates a group, and where it is.
-func coordinatorOf(image *metadata.Image, groupID, listener string) (b *metadata.Broker, e metadata.Endpoint, ok bool) {
-	t := image.Topic(metadata.OffsetsTopic)
+// coordinatorOf returns the broker that coordinates a group or a transactional
+// id, and where it is.
+func coordinatorOf(image *metadata.Image, topic, id, listener string) (b *metadata.Broker, e metadata.Endpoint, ok bool) {
+	t := image.Topic(topic)
 	if t == nil {
 		return nil, e, false
 	}
-	if b = image.Broker(t.Partitions[coordinator.PartitionFor(groupID, int32(len(t.Partitions)))].Leader); b == nil {
+	if b = image.Broker(t.Partitions[coordinator.PartitionFor(id, int32(len(t.Partitions)))].Leader); b == nil {
 		return nil, e, false
 	}
 	e, ok = b.Endpoint(listener)
 	return b, e, ok
 }
 
-// ensureOffsetsTopic creates __consumer_offsets when somebody first looks for a
-// coordinator.
-func (h *Handler) ensureOffsetsTopic(ctx context.Context, image *metadata.Image) error {
-	if image.Topic(metadata.OffsetsTopic) != nil {
+// ensureTopic creates an internal topic when somebody first needs it.
+func (h *Handler) ensureTopic(ctx context.Context, image *metadata.Image, name string) error {
+	if image.Topic(name) != nil {
 		return nil
 	}
-	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.OffsetsTopic}}, false)
+	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{Name: name}}, false)
 	if code, _ := h.code(errs[0]); code == kerr.TopicAlreadyExists.Code {
 		return nil
 	}

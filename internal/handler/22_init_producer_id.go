@@ -1,9 +1,10 @@
-// InitProducerId (key 22) gives an idempotent producer its id.
+// InitProducerId (key 22) gives a producer its id. Of a transactional one it also
+// ends what an earlier instance left open, and fences it.
 //
-//	v0-1 the original fields; v2 flexible; v3 a producer may name the id it had;
-//	v4-5 error codes of transactions
+//	v0-1 the original fields; v2 flexible; v3 a producer may name the id it had
+//	     (KIP-360); v4 PRODUCER_FENCED; v5 TRANSACTION_ABORTABLE
 //
-// Left out: transactional ids.
+// Left out: v6, two-phase commit (KIP-939).
 
 package handler
 
@@ -19,11 +20,12 @@ func (h *Handler) initProducerID(ctx context.Context, c *call) (kmsg.Response, e
 	resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 	resp.ProducerID, resp.ProducerEpoch = -1, -1
 	if req.TransactionalID != nil {
-		resp.ErrorCode = kerr.UnsupportedVersion.Code
 		if *req.TransactionalID == "" {
 			resp.ErrorCode = kerr.InvalidRequest.Code
+			return resp, nil
 		}
-		return resp, nil
+		h.lately.note(c.client(), h.opts.Now())
+		return h.awaitFrom(ctx, c, h.opts.Transactions, *req.TransactionalID), nil
 	}
 	// Without a transactional id, a producer that wants a new epoch gets a new
 	// id, which fences nobody.

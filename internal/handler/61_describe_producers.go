@@ -26,7 +26,7 @@ func (h *Handler) describeProducers(_ context.Context, c *call) (kmsg.Response, 
 				for _, x := range p.Producers() {
 					a := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
 					a.ProducerID, a.ProducerEpoch, a.LastTimestamp = x.ID, int32(x.Epoch), x.LastTimestamp
-					a.CoordinatorEpoch, a.CurrentTxnStartOffset = -1, -1
+					a.CoordinatorEpoch, a.CurrentTxnStartOffset = x.CoordinatorEpoch, x.TxnFirst
 					a.LastSequence = -1
 					if n := len(x.Batches); n > 0 {
 						a.LastSequence = x.Batches[n-1].LastSequence

@@ -9,10 +9,13 @@ import (
 	"muster/internal/coordinator"
 )
 
-// Groups is the group coordinator.
-type Groups interface {
-	Do(ctx context.Context, group string, from coordinator.Client, req kmsg.Request) kmsg.Response
-	Each(ctx context.Context, from coordinator.Client, groups []string, part func(groups []string) kmsg.Request, merge func(kmsg.Response))
+// Coordinator is that of groups, or that of transactions. An id is a group id or
+// a transactional id.
+type Coordinator interface {
+	Do(ctx context.Context, id string, from coordinator.Client, req kmsg.Request) kmsg.Response
+	// DoAt has a request handled that is about one partition of the topic.
+	DoAt(ctx context.Context, partition int32, from coordinator.Client, req kmsg.Request) kmsg.Response
+	Each(ctx context.Context, from coordinator.Client, ids []string, part func(ids []string) kmsg.Request, merge func(kmsg.Response))
 	// Fail is the answer that tells of an error of the coordinator.
 	Fail(req kmsg.Request, err *kerr.Error) kmsg.Response
 	All(ctx context.Context, from coordinator.Client, part func() kmsg.Request, merge func(kmsg.Response))
@@ -25,10 +28,15 @@ func (c *call) client() coordinator.Client {
 // await has a request about one group handled that may wait for other members. It
 // waits for as long as its client does.
 func (h *Handler) await(ctx context.Context, c *call, group string) kmsg.Response {
+	return h.awaitFrom(ctx, c, h.opts.Groups, group)
+}
+
+// awaitFrom has a request about one group or transaction handled that may wait.
+func (h *Handler) awaitFrom(ctx context.Context, c *call, from Coordinator, id string) kmsg.Response {
 	parked, done, ok := c.origin.Conn.Park(ctx, c.Size)
 	if !ok {
-		return h.opts.Groups.Fail(c.req, kerr.CoordinatorNotAvailable)
+		return from.Fail(c.req, kerr.CoordinatorNotAvailable)
 	}
 	defer done()
-	return h.opts.Groups.Do(parked, group, c.client(), c.req)
+	return from.Do(parked, id, c.client(), c.req)
 }

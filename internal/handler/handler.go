@@ -33,6 +33,8 @@ type Controller interface {
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	NextProducerID(ctx context.Context) (int64, error)
+	// NextProducerIDs returns several, for transactional producers.
+	NextProducerIDs(ctx context.Context) (first int64, count int32, err error)
 }
 
 // Partitions finds the partitions that this broker leads.
@@ -45,7 +47,8 @@ type Options struct {
 	NodeID       int32
 	Controller   Controller
 	Partitions   Partitions
-	Groups       Groups
+	Groups       Coordinator
+	Transactions Coordinator
 	Native       Native  // nil for a store without groups of its own
 	Counter      Counter // nil for a store whose offsets have no gaps
 	Logger       *slog.Logger
@@ -54,6 +57,9 @@ type Options struct {
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
 	Far bool
+	// Streams says that the store can keep topics as Redis streams, which hold no
+	// transactions.
+	Streams bool
 	// LogDir names the data folder, or what there is in its place, and Space tells
 	// its size and what is free.
 	LogDir string
@@ -65,6 +71,7 @@ type Handler struct {
 	opts     Options
 	sessions *sessions
 	records  records
+	lately   lately
 }
 
 // New returns a handler.
@@ -111,6 +118,7 @@ type call struct {
 	origin Origin
 	req    kmsg.Request // nil for handlers that read the body themselves
 	image  *metadata.Image
+	own    bool // the request is this broker's own
 }
 
 // Serve answers the request in frame. An error ends the connection: the client
@@ -143,6 +151,9 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	}
 	if c.req, err = c.Decode(); err != nil {
 		return nil, err
+	}
+	if e.between && c.fromBroker() {
+		return h.answerLater(ctx, e, c), nil
 	}
 	resp, err := e.serve(h, ctx, c)
 	if err != nil || resp == nil {

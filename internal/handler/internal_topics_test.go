@@ -23,27 +23,32 @@ func (w *world) metadataOf(names ...string) []kmsg.MetadataResponseTopic {
 }
 
 func TestAskingForAnInternalTopicCreatesItAsItMustBe(t *testing.T) {
-	byMetadata, byCoordinator := emptyWorld(t), emptyWorld(t)
-	if got := byMetadata.metadataOf(metadata.OffsetsTopic)[0]; got.ErrorCode != 0 || len(got.Partitions) != 3 || !got.IsInternal {
-		t.Errorf("error %d, %d partitions, internal %v", got.ErrorCode, len(got.Partitions), got.IsInternal)
-	}
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.CoordinatorKey = "g"
-	byCoordinator.request(find)
-	for name, w := range map[string]*world{"Metadata": byMetadata, "FindCoordinator": byCoordinator} {
-		topic := w.c.Image().Topic(metadata.OffsetsTopic)
-		if topic == nil {
-			t.Fatalf("%s created nothing", name)
+	for name, want := range map[string]struct {
+		kind       int8
+		partitions int
+	}{metadata.OffsetsTopic: {0, 3}, metadata.TransactionsTopic: {1, 2}} {
+		byMetadata, byCoordinator := emptyWorld(t), emptyWorld(t)
+		if got := byMetadata.metadataOf(name)[0]; got.ErrorCode != 0 || len(got.Partitions) != want.partitions || !got.IsInternal {
+			t.Errorf("%s: error %d, %d partitions, internal %v", name, got.ErrorCode, len(got.Partitions), got.IsInternal)
 		}
-		if c := topic.Config; !c.Compact || c.Delete || c.MaxMessageBytes != 64<<20 || c.SegmentBytes != 100<<20 || len(topic.Partitions) != 3 {
-			t.Errorf("%s created it with %d partitions and %+v", name, len(topic.Partitions), c)
+		find := kmsg.NewPtrFindCoordinatorRequest()
+		find.Version, find.CoordinatorKey, find.CoordinatorType = 3, "g", want.kind
+		byCoordinator.request(find)
+		for by, w := range map[string]*world{"Metadata": byMetadata, "FindCoordinator": byCoordinator} {
+			topic := w.c.Image().Topic(name)
+			if topic == nil {
+				t.Fatalf("%s did not create %s", by, name)
+			}
+			if c := topic.Config; !c.Compact || c.Delete || c.MaxMessageBytes != 64<<20 || c.SegmentBytes != 100<<20 || len(topic.Partitions) != want.partitions {
+				t.Errorf("%s created %s with %d partitions and %+v", by, name, len(topic.Partitions), c)
+			}
 		}
 	}
 }
 
 func TestNamesThatAreMustersOwnAreNotCreatedByAskingForThem(t *testing.T) {
 	w := emptyWorld(t)
-	for _, name := range []string{"__cluster_metadata", "__group_journal", "__transaction_state", "__share_group_state", "__group_history", "__audit_log"} {
+	for _, name := range []string{"__cluster_metadata", "__group_journal", "__share_group_state", "__group_history", "__audit_log"} {
 		if got := w.metadataOf(name)[0]; got.ErrorCode != kerr.UnknownTopicOrPartition.Code {
 			t.Errorf("%s: error %d", name, got.ErrorCode)
 		}
@@ -70,7 +75,7 @@ func wantRefused(t *testing.T, what string, code int16, message *string, want *k
 func TestInternalTopicsCannotBeDamagedByClients(t *testing.T) {
 	w := newWorld(t)
 	w.create(metadata.NewTopic{Name: metadata.JournalTopic})
-	for _, name := range []string{metadata.OffsetsTopic, metadata.JournalTopic} {
+	for _, name := range []string{metadata.OffsetsTopic, metadata.JournalTopic, metadata.TransactionsTopic} {
 		before := w.c.Image().Topic(name)
 
 		records := kmsg.NewPtrDeleteRecordsRequest()

@@ -67,13 +67,21 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: again(kmsg.OffsetCommitRequestTopic{Topic: big, Partitions: make([]kmsg.OffsetCommitRequestTopicPartition, 2)})},
 		&kmsg.OffsetDeleteRequest{Group: "g", Topics: []kmsg.OffsetDeleteRequestTopic{{Topic: big, Partitions: make([]kmsg.OffsetDeleteRequestTopicPartition, times)}}},
 		&kmsg.DescribeProducersRequest{Topics: []kmsg.DescribeProducersRequestTopic{{Topic: big, Partitions: bigs}}},
+		&kmsg.AddPartitionsToTxnRequest{Version: 3, TransactionalID: "x", Topics: again(kmsg.AddPartitionsToTxnRequestTopic{Topic: big, Partitions: []int32{0, 1}})},
+		&kmsg.AddPartitionsToTxnRequest{Version: 5, Transactions: again(kmsg.AddPartitionsToTxnRequestTransaction{TransactionalID: "x", Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: big, Partitions: []int32{0}}}})},
+		&kmsg.WriteTxnMarkersRequest{Version: 1, Markers: []kmsg.WriteTxnMarkersRequestMarker{{ProducerID: 1, Topics: again(kmsg.WriteTxnMarkersRequestMarkerTopic{Topic: big, Partitions: []int32{0, 1}})}}},
+		&kmsg.WriteTxnMarkersRequest{Version: 1, Markers: []kmsg.WriteTxnMarkersRequestMarker{{ProducerID: 1, Topics: again(kmsg.WriteTxnMarkersRequestMarkerTopic{Topic: metadata.OffsetsTopic, Partitions: []int32{0, 1}})}}},
+		&kmsg.WriteTxnMarkersRequest{Version: 1, Markers: []kmsg.WriteTxnMarkersRequestMarker{{ProducerID: 1, Topics: again(kmsg.WriteTxnMarkersRequestMarkerTopic{Topic: "none", Partitions: []int32{0, 1}})}}},
+		&kmsg.TxnOffsetCommitRequest{Version: 3, TransactionalID: "x", Group: "g", Generation: -1, Topics: again(kmsg.TxnOffsetCommitRequestTopic{Topic: big, Partitions: make([]kmsg.TxnOffsetCommitRequestTopicPartition, 2)})},
+		&kmsg.DescribeTransactionsRequest{TransactionalIDs: again("none")},
+		&kmsg.ListTransactionsRequest{Version: 2, StateFilters: again("none"), ProducerIDFilters: again(int64(5))},
 		&kmsg.DescribeTopicPartitionsRequest{ResponsePartitionLimit: 2000, Topics: again(kmsg.DescribeTopicPartitionsRequestTopic{Topic: big})},
 	}
 }
 
 // namesNothing lists the keys without a list of things to name, or where naming
 // one twice is an error of its own (members and protocols of a group).
-var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 18: true, 22: true, 60: true}
+var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 18: true, 22: true, 25: true, 26: true, 60: true}
 
 // linear lists the keys that answer what they are asked as often as they are
 // asked it, with at most a few times the bytes.

@@ -16,12 +16,15 @@ import (
 	"muster/internal/coordinator"
 	"muster/internal/group"
 	"muster/internal/handler"
+	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
+	"muster/internal/peer"
 	"muster/internal/protocol"
 	"muster/internal/record"
 	"muster/internal/store/mem"
+	"muster/internal/txn"
 )
 
 // world is a handler with real partitions and metadata, without sockets.
@@ -31,19 +34,23 @@ type world struct {
 	c      *cluster.Controller
 	m      *partition.Manager
 	groups *coordinator.Coordinator
+	txns   *coordinator.Coordinator
 	store  *slowStore
+	opts   handler.Options
 	conn   *fakeConn // nil for none
 
 	close func() // ends what runs in the background, at the end of the test at the latest
 }
 
-// newWorld has a topic t with two partitions, and a coordinator with three.
+// newWorld has a topic t with two partitions, and coordinators with three and two.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := emptyWorld(t)
 	w.create(metadata.NewTopic{Name: "t", Partitions: 2, Replication: 1})
 	w.create(metadata.NewTopic{Name: metadata.OffsetsTopic})
+	w.create(metadata.NewTopic{Name: metadata.TransactionsTopic})
 	w.groups.Lead([]int32{0, 0, 0})
+	w.txns.Lead([]int32{0, 0})
 	return w
 }
 
@@ -59,41 +66,53 @@ func (w *world) create(topic metadata.NewTopic) {
 func emptyWorld(t testing.TB) *world {
 	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3"})
+	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &slowStore{Store: mem.New()}
-	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: logger})
+	w := &world{t: t, store: &slowStore{Store: mem.New()}}
+	peers := peer.New(peer.Options{
+		Self: 1, Image: func() *metadata.Image { return w.c.Image() }, Logger: logger,
+		Own: func(ctx context.Context, req kmsg.Request) (kmsg.Response, error) { return w.h.Do(ctx, req) },
+	})
+	w.m = partition.NewManager(partition.Options{Store: w.store, Self: 1, Logger: logger, Coordinator: peers})
 	cfg := group.DefaultConfig()
 	cfg.InitialDelay = 0
-	groups := coordinator.New(coordinator.Options{
-		Kind: group.Kind(func() group.Config { return cfg }),
-		Log:  func(i int32) coordinator.Log { return memLog{m.Get, i} }, Logger: logger,
-	})
-	t.Cleanup(groups.Close)
+	w.groups = w.coordinate(peers, metadata.OffsetsTopic, group.Kind(func() group.Config { return cfg }))
+	w.txns = w.coordinate(peers, metadata.TransactionsTopic, txn.Kind(txn.DefaultConfig))
+	w.close = func() {
+		w.groups.Close()
+		w.txns.Close()
+	}
+	t.Cleanup(w.close)
 	self := metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "h", Port: 1}}}
-	c, err := cluster.Open(context.Background(), cluster.Options{Store: s, Self: self, Defaults: defaults, Logger: logger, OnChange: m.Apply})
+	w.c, err = cluster.Open(context.Background(), cluster.Options{Store: w.store, Self: self, Defaults: defaults, Logger: logger, OnChange: w.m.Apply})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, c: c, m: m, store: s, groups: groups, close: groups.Close, h: handler.New(handler.Options{NodeID: 1, Controller: c, Partitions: m, Groups: groups, Logger: logger, SessionSlots: 10})}
+	w.opts = handler.Options{NodeID: 1, Controller: w.c, Partitions: w.m, Groups: w.groups, Transactions: w.txns, Logger: logger, SessionSlots: 10}
+	w.h = handler.New(w.opts)
+	return w
 }
 
-// memLog is a partition of __consumer_offsets.
+// coordinate makes a coordinator over a topic.
+func (w *world) coordinate(peers *peer.Client, topic string, kind machine.Kind) *coordinator.Coordinator {
+	return coordinator.New(coordinator.Options{
+		Kind: kind, Logger: slog.New(slog.DiscardHandler), Send: peers.Do,
+		Log:   func(i int32) coordinator.Log { return memLog{w.m.Get, topic, i} },
+		Image: func() *metadata.Image { return w.c.Image() },
+	})
+}
+
+// memLog is a partition of an internal topic.
 type memLog struct {
 	get   func(string, int32) *partition.Partition
+	topic string
 	index int32
 }
 
 func (l memLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
-	l.get(metadata.OffsetsTopic, l.index).Append(ctx, batch, partition.AcksAll, func(a partition.Appended) {
-		if a.Err != nil {
-			done(-1, a.Err)
-			return
-		}
-		done(a.BaseOffset, nil)
-	})
+	l.get(l.topic, l.index).AppendOwn(ctx, batch, done)
 }
 
 func (l memLog) Start() int64 { return 0 }
@@ -325,7 +344,7 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 		cursor.Topic, cursor.Partition = resp.NextCursor.Topic, resp.NextCursor.Partition
 		req.Cursor = &cursor
 	}
-	want := []string{"__consumer_offsets0", "__consumer_offsets1", "__consumer_offsets2", "big0", "big1", "big2", "big3", "big4", "t0", "t1"}
+	want := []string{"__consumer_offsets0", "__consumer_offsets1", "__consumer_offsets2", "__transaction_state0", "__transaction_state1", "big0", "big1", "big2", "big3", "big4", "t0", "t1"}
 	if len(seen) != len(want) {
 		t.Fatalf("seen %v", seen)
 	}

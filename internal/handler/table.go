@@ -21,6 +21,10 @@ type Entry struct {
 	// Note says for people what is special.
 	Note string
 
+	// between says that brokers send such requests to each other, several at a
+	// time on one connection. They are answered beside it.
+	between bool
+
 	serve func(*Handler, context.Context, *call) (kmsg.Response, error)
 	raw   func(*Handler, context.Context, *call) (*protocol.Response, error)
 }
@@ -41,7 +45,7 @@ func init() {
 		{Key: 3, Min: 0, Max: 13, serve: (*Handler).metadata},
 		{Key: 8, Min: 2, Max: 10, serve: (*Handler).offsetCommit},
 		{Key: 9, Min: 1, Max: 10, serve: (*Handler).offsetFetch},
-		{Key: 10, Min: 0, Max: 6, serve: (*Handler).findCoordinator, Note: "groups only"},
+		{Key: 10, Min: 0, Max: 6, serve: (*Handler).findCoordinator, Note: "groups and transactions"},
 		{Key: 11, Min: 0, Max: 9, serve: (*Handler).joinGroup},
 		{Key: 12, Min: 0, Max: 4, serve: (*Handler).heartbeat},
 		{Key: 13, Min: 0, Max: 5, serve: (*Handler).leaveGroup},
@@ -52,8 +56,13 @@ func init() {
 		{Key: 19, Min: 0, Max: 7, serve: (*Handler).createTopics},
 		{Key: 20, Min: 0, Max: 6, serve: (*Handler).deleteTopics},
 		{Key: 21, Min: 0, Max: 2, serve: (*Handler).deleteRecords},
-		{Key: 22, Min: 0, Max: 5, serve: (*Handler).initProducerID, Note: "idempotent producers; transactional ids are refused"},
+		{Key: 22, Min: 0, Max: 5, serve: (*Handler).initProducerID},
 		{Key: 23, Min: 0, Max: 4, serve: (*Handler).offsetForLeaderEpoch},
+		{Key: 24, Min: 0, Max: 5, serve: (*Handler).addPartitionsToTxn, between: true, Note: "4 and 5 are for brokers of the cluster only"},
+		{Key: 25, Min: 0, Max: 4, serve: (*Handler).addOffsetsToTxn},
+		{Key: 26, Min: 0, Max: 5, serve: (*Handler).endTxn},
+		{Key: 27, Min: 1, Max: 2, serve: (*Handler).writeTxnMarkers, between: true},
+		{Key: 28, Min: 0, Max: 5, serve: (*Handler).txnOffsetCommit},
 		{Key: 32, Min: 0, Max: 4, serve: (*Handler).describeConfigs, Note: "topics and brokers"},
 		{Key: 33, Min: 0, Max: 2, serve: (*Handler).alterConfigs, Note: "topics and brokers"},
 		{Key: 35, Min: 0, Max: 4, serve: (*Handler).describeLogDirs},
@@ -65,6 +74,8 @@ func init() {
 		{Key: 47, Min: 0, Max: 0, serve: (*Handler).offsetDelete},
 		{Key: 60, Min: 0, Max: 2, serve: (*Handler).describeCluster},
 		{Key: 61, Min: 0, Max: 0, serve: (*Handler).describeProducers},
+		{Key: 65, Min: 0, Max: 0, serve: (*Handler).describeTransactions},
+		{Key: 66, Min: 0, Max: 2, serve: (*Handler).listTransactions},
 		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
 	}
 }

@@ -52,8 +52,10 @@ tells clients the same.
 	b.WriteString(`
 ## Not served
 
-- **Transactions, KIP-848 groups, share groups, ACLs, SASL.** Their keys are not in
+- **KIP-848 groups, share groups, ACLs, SASL.** Their keys are not in
   the table, so clients see that before they try.
+- **Transactions in topics of the Redis layout ` + "`stream`" + `.** Producers get
+  UNSUPPORTED_FOR_MESSAGE_FORMAT there; see [transactions](transactions.md).
 - **Message formats v0 and v1.** A batch in one of them is refused with
   INVALID_RECORD and a message that says so. Every client since Kafka 0.11 sends v2.
 - **Replication.** A partition has one replica, with the broker that leads it. Brokers

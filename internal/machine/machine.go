@@ -38,12 +38,18 @@ import (
 )
 
 // Core is a shard's state machine. A step's effects may be used until the next
-// step; what they point to is never changed again.
+// step, or Forget; what they point to is never changed again.
 type Core interface {
 	Step(Input) Effects
-	// Replay applies a batch that was read from the log.
+	// Replay applies a batch that was read from the log. Its list of records is
+	// used again when Replay returns.
 	Replay(Stored)
 }
+
+// Forgetful is a core that uses the lists of its effects again. Forget is called
+// when the effects of a step have been taken over, and clears them: a shard may rest
+// for hours after somebody asked for everything.
+type Forgetful interface{ Forget() }
 
 // Kind is what a runtime knows of a kind of core beyond its steps.
 type Kind struct {

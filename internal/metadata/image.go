@@ -79,6 +79,9 @@ type Image struct {
 	Defaults *config.Broker
 	Set      map[string]string
 	Config   *config.Broker
+	// Secret is what brokers of the cluster know each other by. It is told to
+	// nobody else.
+	Secret string
 
 	topics map[string]*Topic
 	byID   map[TopicID]*Topic
@@ -194,6 +197,9 @@ func (e *Edit) RemoveBroker(id int32) {
 
 // SetClusterID sets the cluster id.
 func (e *Edit) SetClusterID(id string) { e.next.ClusterID = id }
+
+// SetSecret sets what brokers know each other by.
+func (e *Edit) SetSecret(secret string) { e.next.Secret = secret }
 
 // SetLeaderEpoch sets the leader epoch of all partitions, which a broker with a
 // store of its own raises when it restarts after a crash.

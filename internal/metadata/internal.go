@@ -12,6 +12,8 @@ const (
 	ClusterMetadataTopic = "__cluster_metadata" // what images are replayed from
 	OffsetsTopic         = "__consumer_offsets" // groups and committed offsets
 	JournalTopic         = "__group_journal"    // what happened to groups, and why
+	// TransactionsTopic holds transactional ids and their transactions.
+	TransactionsTopic = "__transaction_state"
 )
 
 // internal describes a topic that is muster's own. One without partitions is never
@@ -62,7 +64,17 @@ var internals = map[string]internal{
 			return map[string]string{"retention.ms": b.Get("muster.group.journal.retention.ms")}
 		},
 	},
-	"__transaction_state": {},
+	TransactionsTopic: {
+		onDemand:   true,
+		partitions: func(i *Image, _ bool) int32 { return int32(i.Config.Int("transaction.state.log.num.partitions")) },
+		// A transaction's record names all its partitions, so it may be large.
+		fixed: always(map[string]string{
+			"cleanup.policy": "compact", "retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": "67108864",
+		}),
+		initial: func(b *config.Broker) map[string]string {
+			return map[string]string{"segment.bytes": b.Get("transaction.state.log.segment.bytes")}
+		},
+	},
 	"__share_group_state": {},
 	"__group_history":     {},
 	"__audit_log":         {},

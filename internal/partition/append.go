@@ -30,11 +30,37 @@ func refused(err *kerr.Error, message string) Appended {
 	return Appended{Err: err, Message: message, BaseOffset: -1, LogAppendTime: record.NoTimestamp, LogStartOffset: -1}
 }
 
+// Produce says how a client wants a batch appended.
+type Produce struct {
+	Acks            int16
+	TransactionalID string // "" for none
+	// Version of the Produce request decides how errors of transactions are told,
+	// and whether the producer relies on us to add the partition to its transaction.
+	Version int16
+}
+
+// terms say what a batch is held to.
+type terms struct {
+	own    bool // written by this broker for itself
+	adds   bool // of a producer whose transactions have an epoch each (KIP-890)
+	asked  *question
+	marker *Marker
+	orphan *OpenTxn
+}
+
+// request is an append that was begun.
+type request struct {
+	terms
+	acks int16
+	out  Appended
+	done func(Appended)
+}
+
 // Append appends what a producer sent for this partition, and calls done, at
 // once or later, when the outcome is what acks asked for. The bytes may be
 // changed, and belong to the caller again when Append returns. done must not
 // block.
-func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done func(Appended)) {
+func (p *Partition) Append(ctx context.Context, batch []byte, how Produce, done func(Appended)) {
 	b := record.Batch(batch)
 	cfg := p.cfg.Load()
 	now := p.deps.now()
@@ -48,54 +74,107 @@ func (p *Partition) Append(ctx context.Context, batch []byte, acks int16, done f
 		done(bad)
 		return
 	}
+	r := request{acks: how.Acks, out: stamp(b, cfg, now), done: done}
+	if b.Transactional() {
+		p.verify(ctx, b, now.UnixMilli(), how, r)
+		return
+	}
+	p.put(ctx, b, now.UnixMilli(), r)
+}
+
+// AppendOwn appends a batch that this broker made for itself, and calls done when
+// it is as durable as acks=all. Nobody is asked about its transaction, and it has
+// no sequence. If it is a marker, it ends a transaction as others do.
+func (p *Partition) AppendOwn(ctx context.Context, batch []byte, done func(base int64, err error)) {
+	b, cfg, now := record.Batch(batch), p.cfg.Load(), p.deps.now()
+	err := checkOwn(b)
+	if err == nil && int64(len(b)) > cfg.MaxMessageBytes {
+		err = kerr.MessageTooLarge
+	}
+	if err != nil {
+		done(-1, err)
+		return
+	}
+	report := func(a Appended) {
+		if a.Err != nil {
+			done(-1, a.Err)
+			return
+		}
+		done(a.BaseOffset, nil)
+	}
+	p.put(ctx, b, now.UnixMilli(), request{terms: terms{own: true}, acks: AcksAll, out: stamp(b, cfg, now), done: report})
+}
+
+// checkOwn looks for mistakes of ours, which must not come into the log.
+func checkOwn(b record.Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	if b.Control() {
+		_, ok, err := b.Marker()
+		if err == nil && !ok {
+			err = kerr.InvalidRecord
+		}
+		return err
+	}
+	return nil
+}
+
+// stamp gives a batch the time of its append if the topic wants that.
+func stamp(b record.Batch, cfg *config.Topic, now time.Time) Appended {
 	out := Appended{LogAppendTime: record.NoTimestamp}
-	if cfg.LogAppendTime {
+	if cfg.LogAppendTime && !b.Control() {
 		out.LogAppendTime = now.UnixMilli()
 		b.SetLogAppendTime(out.LogAppendTime)
 	}
+	return out
+}
+
+// put appends a batch on its terms.
+func (p *Partition) put(ctx context.Context, b record.Batch, now int64, r request) {
 	if p.pipelined {
-		p.begin(ctx, b, now.UnixMilli(), &pendingAppend{
-			acks: acks, out: out, done: done,
+		p.begin(ctx, b, now, &pendingAppend{
+			request: r, transactional: b.Transactional(), control: b.Control(),
 			producer: b.ProducerID(), epoch: b.ProducerEpoch(), first: b.BaseSequence(), last: b.LastSequence(),
 		})
 		return
 	}
-	end, l, err := p.appendValid(ctx, b, now.UnixMilli(), &out)
+	end, l, err := p.appendValid(ctx, b, now, &r)
 	if err != nil {
-		done(refused(err, ""))
+		r.done(refused(err, ""))
 		return
 	}
-	out.LogStartOffset, _ = l.Bounds()
-	if acks != AcksAll || !p.deps.flushAll() {
-		p.show(l, end)
+	r.out.LogStartOffset, _ = l.Bounds()
+	if r.marker == nil && (r.acks != AcksAll || !p.deps.flushAll()) {
+		p.show(l, end, false)
 		if p.dirty.CompareAndSwap(false, true) {
 			p.deps.dirtied(p)
 		}
-		done(out)
+		r.done(r.out)
 		return
 	}
 	l.Flush(func(err error) {
 		if err != nil {
-			done(refused(p.syncFailed(l, err), ""))
+			r.done(refused(p.syncFailed(l, err), ""))
 			return
 		}
-		p.show(l, end)
-		done(out)
+		p.show(l, end, true)
+		r.done(r.out)
 	})
 }
 
 // appendValid appends a validated batch under the lock, or finds that it was
 // appended before. It returns the offset up to which the log must be durable.
-func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, *openLog, *kerr.Error) {
+func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, r *request) (int64, *openLog, *kerr.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return 0, nil, kerr.NotLeaderForPartition
 	}
-	end, l, err := p.tryAppend(ctx, b, now, out)
+	end, l, err := p.tryAppend(ctx, b, now, r)
 	if errors.Is(err, store.ErrFailed) {
 		p.failed.Store(true)
-		end, l, err = p.tryAppend(ctx, b, now, out)
+		end, l, err = p.tryAppend(ctx, b, now, r)
 	}
 	var wire *kerr.Error
 	if err != nil && !errors.As(err, &wire) {
@@ -104,7 +183,7 @@ func (p *Partition) appendValid(ctx context.Context, b record.Batch, now int64, 
 	return end, l, wire
 }
 
-func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, out *Appended) (int64, *openLog, error) {
+func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, r *request) (int64, *openLog, error) {
 	if p.failed.Load() {
 		if err := p.openAgain(ctx); err != nil {
 			return 0, nil, err
@@ -112,13 +191,13 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 	}
 	l := p.log.Load()
 	if b.ProducerID() >= 0 {
-		duplicate, err := checkSequence(l, p.producers, b)
+		known, err := p.mayAppend(l, b, &r.terms)
 		if err != nil {
 			return 0, nil, err
 		}
-		if duplicate != nil {
-			out.BaseOffset = duplicate.BaseOffset
-			return duplicate.LastOffset + 1, l, nil
+		if known != nil {
+			r.out.BaseOffset = known.BaseOffset
+			return known.LastOffset + 1, l, nil
 		}
 	}
 	p.used = true
@@ -131,11 +210,28 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, ou
 			p.deps.logger.Warn("producer state not saved; a restart will take longer", "topic", p.topic, "partition", p.index, "error", err)
 		}
 	}
-	if _, err := p.producers.Note(b, now); err != nil {
+	if err := p.note(ctx, l, b, now, r); err != nil {
+		// The log has it, and the state does not: only the log can be trusted.
+		p.failed.Store(true)
 		return 0, nil, err
 	}
-	out.BaseOffset = at.BaseOffset
+	r.out.BaseOffset = at.BaseOffset
 	return at.LastOffset + 1, l, nil
+}
+
+// note takes in a batch that the log has taken.
+func (p *Partition) note(ctx context.Context, l *openLog, b record.Batch, now int64, r *request) error {
+	if _, err := p.producers.Note(b, now); err != nil || !b.Transactional() {
+		return err
+	}
+	if !b.Control() {
+		p.begins(b.ProducerID(), b.BaseOffset(), r.start())
+		p.questions.arrived(b.ProducerID())
+		return nil
+	}
+	p.questions.end(b.ProducerID(), b.ProducerEpoch(), r.marker)
+	m, _, err := b.Marker()
+	return errors.Join(err, p.ends(ctx, l, b.ProducerID(), b.LastOffset(), m.Commit))
 }
 
 // syncFailed logs a failed sync and notes that the log must be opened again, unless it was since.
@@ -159,9 +255,6 @@ func validate(b record.Batch, cfg *config.Topic, now time.Time) Appended {
 			return refused(kerr.InvalidRecord, err.Error())
 		}
 		return refused(kerr.CorruptMessage, err.Error())
-	}
-	if b.Transactional() {
-		return refused(kerr.InvalidTxnState, "transactions are not supported yet")
 	}
 	return validateRecords(b, cfg, now)
 }

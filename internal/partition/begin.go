@@ -16,13 +16,17 @@ const maxUnderWay = 32
 
 // pendingAppend is an append that a pipelined log has under way.
 type pendingAppend struct {
-	acks int16
-	out  Appended
-	done func(Appended)
+	request
 	// Of the producer, whose id is negative if there is none.
-	producer    int64
-	epoch       int16
-	first, last int32
+	producer      int64
+	epoch         int16
+	first, last   int32
+	transactional bool
+	control       bool // it is a marker …
+	commit        bool
+	opens         bool // … or the first batch of a transaction
+	// ending are the guards of the questions that a marker makes void.
+	ending []*guard
 	// again holds the callbacks of those who sent the same batch again meanwhile:
 	// they get the same outcome.
 	again []func(Appended)
@@ -45,8 +49,7 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *pen
 	l, known, err := p.admit(ctx, b, f)
 	if err == nil && known == nil {
 		if f.producer >= 0 {
-			_, _ = p.producers.Note(b, now) // It is no marker.
-			p.lastBatch(f).BaseOffset = unknownOffset
+			p.noteBegun(b, now, f)
 		}
 		p.underWay = append(p.underWay, f)
 		p.used = true
@@ -82,20 +85,21 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *pendingAppend)
 	if f.producer < 0 {
 		return l, nil, nil
 	}
-	known, err := checkSequence(l, p.producers, b)
+	known, err := p.mayAppend(l, b, &f.terms)
 	if err != nil || known == nil {
 		return l, nil, err
 	}
 	found := *known // The state may change once the lock is given up.
-	if found.BaseOffset != unknownOffset {
-		return l, &found, nil
-	}
 	i := slices.IndexFunc(p.underWay, func(o *pendingAppend) bool {
-		return o.producer == f.producer && o.epoch == f.epoch && o.first == f.first
+		return o.producer == f.producer && o.epoch == f.epoch && o.first == f.first && o.control == f.control
 	})
-	if i < 0 {
+	switch {
+	case found.BaseOffset != unknownOffset && (!f.control || i < 0):
+		return l, &found, nil
+	case i < 0:
 		return nil, nil, kerr.NotLeaderForPartition // It has just failed.
 	}
+	found.BaseOffset = unknownOffset
 	p.underWay[i].again = append(p.underWay[i].again, f.done)
 	return l, &found, nil
 }
@@ -133,8 +137,8 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			p.notBefore = p.deps.now().Add(goneFor)
 		}
 	case err == nil && current && f.producer >= 0:
-		if x := p.lastBatch(f); x != nil {
-			x.BaseOffset, x.LastOffset = at.BaseOffset, at.LastOffset
+		if err = p.noteEnded(l, f, at); err != nil {
+			p.failed.Store(true) // The log has it, and is all that can be trusted.
 		}
 	}
 	p.mu.Unlock()
@@ -155,7 +159,7 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 func (p *Partition) finish(l *openLog, f *pendingAppend, end int64) {
 	f.out.LogStartOffset, _ = l.Bounds()
 	if f.acks != AcksAll {
-		p.show(l, end)
+		p.show(l, end, false)
 		f.each(f.out)
 		return
 	}
@@ -164,7 +168,7 @@ func (p *Partition) finish(l *openLog, f *pendingAppend, end int64) {
 			f.each(refused(p.wireError("replicate", err), ""))
 			return
 		}
-		p.show(l, end)
+		p.show(l, end, true)
 		f.each(f.out)
 	})
 }

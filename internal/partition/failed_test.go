@@ -61,7 +61,7 @@ func (m *meeting) Open(ctx context.Context, tp store.TopicPartition, epoch int32
 		m.mu.Unlock()
 		select {
 		case <-met:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			return nil, fmt.Errorf("%v is opened alone", tp)
 		}
 	} else {

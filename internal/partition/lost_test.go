@@ -42,7 +42,7 @@ func (r *rig) appendUntil(p producerAt, value string) (at int64) {
 			return errors.New("there is no leader")
 		}
 		a := r.append(r.batch(p, 1, value), AcksAll)
-		r.now = r.now.Add(time.Second)
+		r.ahead.Add(int64(time.Second))
 		at = a.BaseOffset
 		if a.Err != nil {
 			return a.Err
@@ -75,12 +75,12 @@ func TestALogThatLostRecordsIsLedUnderAHigherEpoch(t *testing.T) {
 		"older state of Redis": func(t *testing.T) (store.Store, func(), func()) {
 			server := redistest.Single(t)
 			var older redistest.Snapshot
-			s := redisStore(t, server, "lost")
+			s := redisStore(t, server, "lost", 10*time.Second)
 			return s, func() { older = server.Nodes[0].Snapshot(t) }, func() { server.Nodes[0].Restore(t, older) }
 		},
 		"empty Redis": func(t *testing.T) (store.Store, func(), func()) {
 			server := redistest.Single(t)
-			s := redisStore(t, server, "lost")
+			s := redisStore(t, server, "lost", 10*time.Second)
 			return s, func() {}, func() {
 				if _, err := server.Nodes[0].Do("FLUSHALL"); err != nil {
 					t.Fatal(err)
@@ -162,7 +162,7 @@ func TestNobodyIsServedByALogThatLostRecords(t *testing.T) {
 	done := make(chan Appended, 1)
 	var opened *openLog
 	for range 2 {
-		p.Append(t.Context(), r.batch(plain, 1, "later"), AcksAll, func(a Appended) { done <- a })
+		p.Append(t.Context(), r.batch(plain, 1, "later"), Produce{Acks: AcksAll}, func(a Appended) { done <- a })
 		if a := <-done; !errors.Is(a.Err, kerr.NotLeaderForPartition) {
 			t.Errorf("an append is answered %+v", a)
 		}
@@ -196,7 +196,7 @@ func TestALogThatKnowsAHigherEpochIsOpenedAboveIt(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) store.Store{
 		"mem":   func(*testing.T) store.Store { return mem.New() },
 		"disk":  func(t *testing.T) store.Store { return diskStore(t, vfs.NewMem()) },
-		"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "higher") },
+		"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "higher", time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -238,7 +238,7 @@ func TestARaiseThatFailsIsTriedAgain(t *testing.T) {
 // TestVerifyFindsALossWithoutAnAppend has readers only.
 func TestVerifyFindsALossWithoutAnAppend(t *testing.T) {
 	server := redistest.Single(t)
-	r := newRig(t, redisStore(t, server, "verify"), map[string]string{"muster.redis.layout": "log"})
+	r := newRig(t, redisStore(t, server, "verify", 10*time.Second), map[string]string{"muster.redis.layout": "log"})
 	r.raising()
 	r.wantAppend(r.batch(plain, 1, "kept"), 0)
 	older := server.Nodes[0].Snapshot(t)

@@ -80,7 +80,7 @@ func (p *Partition) compact(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	return p.log.Load().Compact(ctx, store.Compaction{
-		Now: now, NextOffset: p.HighWatermark(),
+		Now: now, NextOffset: p.LastStableOffset(),
 		MinLag: cfg.MinCompactLag, MaxLag: cfg.MaxCompactLag,
 		MinDirtyRatio: cfg.MinDirtyRatio, DeleteRetention: cfg.DeleteRetention,
 	})

@@ -26,6 +26,11 @@ type Options struct {
 	// Raise gives a partition that this broker leads under an epoch a higher
 	// one, which is above another one too. The manager hears of it by Apply.
 	Raise func(ctx context.Context, topic string, partition, from, above int32) error
+	// Coordinator is asked about transactions. Nil if there are none.
+	Coordinator TxnCoordinator
+	// Later does something after a while, on a goroutine of its own. Nil for what
+	// everybody but the simulator wants.
+	Later func(after time.Duration, do func())
 }
 
 // Manager holds the partitions that this broker leads, and keeps them as the
@@ -65,6 +70,9 @@ func NewManager(opts Options) *Manager {
 	if opts.Raise == nil {
 		opts.Raise = func(context.Context, string, int32, int32, int32) error { return nil }
 	}
+	if opts.Later == nil {
+		opts.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
+	}
 	m := &Manager{topics: map[string]*topic{}, self: opts.Self, alive: opts.Alive, raises: newRaises(opts.Raise)}
 	_, m.shared = opts.Store.(store.Shared)
 	m.deps = deps{
@@ -73,6 +81,8 @@ func NewManager(opts Options) *Manager {
 		expiry:   func() time.Duration { return m.cfg.Load().Duration("producer.id.expiration.ms") },
 		dirtied:  m.noteDirty,
 		raise:    m.raises.want,
+
+		coordinator: opts.Coordinator, later: opts.Later,
 	}
 	return m
 }

@@ -2,8 +2,8 @@
 //
 // It puts on top of a store.Log what engines leave open: which records readers
 // may see (high watermark, last stable offset), whether a batch may be appended
-// (sizes, timestamps, idempotent producers), leader epochs, and the readers that wait for
-// new records. Manager holds the partitions of this broker and runs retention
+// (sizes, timestamps, idempotent producers, transactions), leader epochs, and the
+// readers that wait for new records. Manager holds the partitions of this broker and runs retention
 // and compaction over them.
 //
 // Appends are put in order under the partition's lock, which is never held while
@@ -38,18 +38,23 @@ type Partition struct {
 	// highWatermark is the end of what readers may see. It moves together with
 	// log, under showing: appends of a handle that was replaced no longer move it.
 	highWatermark atomic.Int64
-	showing       sync.Mutex
+	// lastStable is the last stable offset, but for what was deleted.
+	lastStable atomic.Int64
+	showing    sync.Mutex
+	stable     stable
 
 	mu        sync.Mutex // orders appends
 	producers store.ProducerMap
+	questions questions
 	closed    bool
 	used      bool // something was appended since the log was opened, or tried to be
 
 	failed atomic.Bool // the log must be opened again before it can append
 	// cut says that the log lost records that readers were shown. Nothing is
 	// served until this broker leads under a higher epoch.
-	cut      atomic.Bool
-	openedAt int64 // where the log ended when it was opened
+	cut        atomic.Bool
+	openedAt   int64     // where the log ended when it was opened
+	openedTime time.Time // when that was
 
 	// Of a pipelined log.
 	pipelined bool
@@ -65,7 +70,10 @@ type Partition struct {
 }
 
 // openLog boxes the log, since it is replaced when it must be opened again.
-type openLog struct{ store.Log }
+type openLog struct {
+	store.Log
+	aborts atomic.Int32 // whether it has aborted transactions
+}
 
 // deps is what all partitions of a manager share.
 type deps struct {
@@ -78,6 +86,10 @@ type deps struct {
 	// raise asks for a leader epoch above the one that a partition has, and
 	// above another one.
 	raise func(tp store.TopicPartition, from, above int32)
+	// coordinator is asked about transactions. It is nil where there are none.
+	coordinator TxnCoordinator
+	parked      atomic.Int64                         // bytes of batches that wait for its answers
+	later       func(after time.Duration, do func()) // on a goroutine of its own
 }
 
 // open opens a partition's log and loads its producer state.
@@ -88,7 +100,7 @@ func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partit
 	if err != nil {
 		return nil, err
 	}
-	p.show(p.log.Load(), end)
+	p.show(p.log.Load(), end, true)
 	return p, nil
 }
 
@@ -116,9 +128,11 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 			p.slots = make(chan struct{}, maxUnderWay)
 		}
 	}
-	p.producers, p.used, p.openedAt = producers, false, end
+	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
+	p.questions.lose()
 	p.showing.Lock()
-	old := p.log.Swap(&openLog{l})
+	old := p.log.Swap(&openLog{Log: l})
+	p.stable.load(producers, end, p.openedTime)
 	shown := p.highWatermark.Load()
 	p.showing.Unlock()
 	if old != nil && p.pipelined {
@@ -157,10 +171,6 @@ func (p *Partition) LeaderEpoch() int32 { return p.epoch }
 // HighWatermark returns the end of what readers may see.
 func (p *Partition) HighWatermark() int64 { return p.highWatermark.Load() }
 
-// LastStableOffset returns the end of what readers of committed records may
-// see. Without transactions it is the high watermark.
-func (p *Partition) LastStableOffset() int64 { return p.HighWatermark() }
-
 // LogStartOffset returns the first offset that can be read.
 func (p *Partition) LogStartOffset() int64 {
 	start, _ := p.log.Load().Bounds()
@@ -184,7 +194,7 @@ func (p *Partition) Refresh(ctx context.Context) *kerr.Error {
 	if err != nil {
 		return p.wireError("refresh", err)
 	}
-	p.show(l, end)
+	p.show(l, end, false)
 	return nil
 }
 
@@ -194,20 +204,6 @@ func (p *Partition) Size() int64 { return p.log.Load().Size() }
 func (p *Partition) setConfig(c *config.Topic) {
 	p.cfg.Store(c)
 	p.log.Load().SetConfig(p.logConfig(c))
-}
-
-// show lets readers see everything up to end of a log, unless it was opened
-// again since, and wakes those who wait.
-func (p *Partition) show(l *openLog, end int64) {
-	p.showing.Lock()
-	more := p.log.Load() == l && end > p.highWatermark.Load()
-	if more {
-		p.highWatermark.Store(end)
-	}
-	p.showing.Unlock()
-	if more {
-		p.waiters.wake()
-	}
 }
 
 // close ends the partition, saving its producer state so that the next start
@@ -230,7 +226,7 @@ func (p *Partition) close(ctx context.Context) error {
 	}
 	// Appends under way need the lock to end, and Close waits for them.
 	p.mu.Unlock()
-	p.waiters.wake()
+	p.waiters.wake(true, true)
 	return errors.Join(err, l.Close())
 }
 
@@ -239,7 +235,7 @@ func (p *Partition) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.waiters.wake()
+	p.waiters.wake(true, true)
 }
 
 // wireError translates an engine's error for clients.

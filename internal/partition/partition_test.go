@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +26,14 @@ type rig struct {
 	*Manager
 	t     *testing.T
 	now   time.Time
+	ahead atomic.Int64 // of now, where others look at the clock meanwhile
 	image *metadata.Image
 }
 
 func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.UnixMilli(1_700_000_000_000)}
-	r.Manager = NewManager(Options{Store: s, Self: 1, Now: func() time.Time { return r.now }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	r.Manager = NewManager(Options{Store: s, Self: 1, Now: func() time.Time { return r.now.Add(time.Duration(r.ahead.Load())) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	defaults, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +81,11 @@ func (r *rig) batch(p producerAt, n int, values ...string) record.Batch {
 func (r *rig) append(b record.Batch, acks int16) Appended {
 	r.t.Helper()
 	done := make(chan Appended, 1)
-	r.part().Append(r.t.Context(), b, acks, func(a Appended) { done <- a })
+	r.part().Append(r.t.Context(), b, Produce{Acks: acks}, func(a Appended) { done <- a })
 	select {
 	case a := <-done:
 		return a
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Fatal("append was never answered")
 	}
 	return Appended{}
@@ -143,6 +145,7 @@ func TestIdempotentProducerRules(t *testing.T) {
 // could never be appended (KAFKA-15591).
 func TestAPartitionThatWasNeverWrittenTakesOnlySequenceZero(t *testing.T) {
 	r := newRig(t, mem.New(), nil)
+	r.now = r.now.Add(soon)
 	r.wantRefused(r.batch(producerAt{7, 0, 17}, 1), kerr.OutOfOrderSequenceNumber)
 	r.wantAppend(r.batch(producerAt{7, 0, 0}, 17), 0)
 	r.wantAppend(r.batch(producerAt{7, 0, 17}, 1), 17)
@@ -216,7 +219,7 @@ func TestReadersSeeAcksAllRecordsOnlyOnceTheyAreDurable(t *testing.T) {
 		return nil
 	})
 	done := make(chan Appended, 1)
-	r.part().Append(t.Context(), r.batch(plain, 3), AcksAll, func(a Appended) { done <- a })
+	r.part().Append(t.Context(), r.batch(plain, 3), Produce{Acks: AcksAll}, func(a Appended) { done <- a })
 	if hw, end := r.part().HighWatermark(), r.part().LogEndOffset(); hw != 0 || end != 3 {
 		t.Errorf("before the sync: high watermark %d, log end %d", hw, end)
 	}

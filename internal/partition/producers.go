@@ -52,51 +52,113 @@ func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) 
 	return producers, l.NoteAborted(ctx, aborted)
 }
 
-// checkSequence decides whether a batch of an idempotent producer comes next in
-// the log. A batch that was appended before is returned, so that its producer
-// gets the same answer again. A producer that is not known may start anywhere,
-// since its state may have expired; but in a partition that was never written
-// nothing can have, and an earlier batch may be about to be sent again
-// (KAFKA-15591).
-func checkSequence(l store.Log, producers store.ProducerMap, b record.Batch) (duplicate *store.ProducerBatch, err *kerr.Error) {
-	p := producers[b.ProducerID()]
-	if p == nil {
-		if _, end := l.Bounds(); end == 0 && b.BaseSequence() != 0 {
-			return nil, kerr.OutOfOrderSequenceNumber
-		}
+// mayAppend decides whether a batch with a producer may be appended, in the order
+// of Kafka's checks. A batch that was appended before is returned, so that its
+// producer gets the same answer again.
+func (p *Partition) mayAppend(l *openLog, b record.Batch, t *terms) (known *store.ProducerBatch, err *kerr.Error) {
+	if t.marker != nil {
+		return p.mayEnd(t)
+	}
+	if t.own {
 		return nil, nil
 	}
-	switch {
-	case b.ProducerEpoch() < p.Epoch:
-		return nil, kerr.InvalidProducerEpoch
-	case b.ProducerEpoch() > p.Epoch:
-		if b.BaseSequence() != 0 {
-			return nil, kerr.OutOfOrderSequenceNumber
+	x := p.producers[b.ProducerID()]
+	if x != nil {
+		if b.ProducerEpoch() < x.Epoch {
+			return nil, kerr.InvalidProducerEpoch
 		}
-		return nil, nil
-	}
-	for i := range p.Batches {
-		if x := &p.Batches[i]; x.BaseSequence == b.BaseSequence() && x.LastSequence == b.LastSequence() {
-			return x, nil
+		if known := batchOf(x, b); known != nil {
+			return known, nil
 		}
 	}
-	if n := len(p.Batches); n > 0 && b.BaseSequence() != record.AddSequence(p.Batches[n-1].LastSequence, 1) {
+	if err := checkTxn(x, b, t); err != nil {
+		return nil, err
+	}
+	if !p.inOrder(l, x, b, t) {
+		if p.early(x) {
+			return nil, kerr.NotLeaderForPartition
+		}
 		return nil, kerr.OutOfOrderSequenceNumber
 	}
 	return nil, nil
+}
+
+// batchOf returns the batch that a producer sent before, if it is one of its last.
+func batchOf(x *store.Producer, b record.Batch) *store.ProducerBatch {
+	if x.Epoch != b.ProducerEpoch() {
+		return nil
+	}
+	for i := range x.Batches {
+		if y := &x.Batches[i]; y.BaseSequence == b.BaseSequence() && y.LastSequence == b.LastSequence() {
+			return y
+		}
+	}
+	return nil
+}
+
+// inOrder says whether a batch of an idempotent producer comes next in the log. A
+// new epoch begins at 0. A producer that is not known may start anywhere, since
+// its state may have expired; but in a partition that was never written nothing
+// can have, and an earlier batch may be about to be sent again (KAFKA-15591). Nor
+// can it where each transaction has an epoch of its own, or where the coordinator
+// was asked about an earlier batch.
+func (p *Partition) inOrder(l *openLog, x *store.Producer, b record.Batch, t *terms) bool {
+	first := b.BaseSequence()
+	switch {
+	case x != nil && x.Epoch != b.ProducerEpoch():
+		return first == 0
+	case x != nil && len(x.Batches) > 0:
+		return first == record.AddSequence(x.Batches[len(x.Batches)-1].LastSequence, 1)
+	case first == 0:
+		return true
+	case t.adds || p.questions.lower(b):
+		return false
+	}
+	_, end := l.Bounds()
+	return x != nil || end > 0
+}
+
+// soon is how long after a log was opened batches may overtake earlier ones that
+// were refused because it was not.
+const soon = 5 * time.Second
+
+// early says whether a batch that is out of order may have overtaken another one:
+// the log was opened just now, and its producer has not appended since. Told that
+// it is out of order a producer may begin anew, with all that it has under way,
+// some of which may be in the log.
+func (p *Partition) early(x *store.Producer) bool {
+	if p.deps.now().Sub(p.openedTime) >= soon {
+		return false
+	}
+	if x == nil || len(x.Batches) == 0 {
+		return true
+	}
+	last := x.Batches[len(x.Batches)-1]
+	return last.BaseOffset != unknownOffset && last.BaseOffset < p.openedAt
 }
 
 // Producers returns the producers that the partition remembers.
 func (p *Partition) Producers() []store.Producer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.producers.List()
+	out := p.producers.List()
+	for i := range out {
+		if out[i].TxnFirst == firstUnderWay {
+			out[i].TxnFirst = p.LogEndOffset() // About there it will be.
+		}
+	}
+	return out
 }
 
-// expireProducers forgets producers that have been idle for too long.
+// expireProducers forgets producers that have been idle for too long, unless they
+// have a transaction open: its end is yet to come.
 func (p *Partition) expireProducers(now time.Time) {
-	oldest := now.Add(-p.deps.expiry()).UnixMilli()
+	since := now.Add(-p.deps.expiry())
+	oldest := since.UnixMilli()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.producers, func(_ int64, x *store.Producer) bool { return x.LastTimestamp < oldest })
+	maps.DeleteFunc(p.producers, func(_ int64, x *store.Producer) bool {
+		return x.LastTimestamp < oldest && x.TxnFirst == store.NoTxn
+	})
+	p.questions.expire(since)
 }

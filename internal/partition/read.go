@@ -28,6 +28,10 @@ type Fetched struct {
 	HighWatermark    int64
 	LastStableOffset int64
 	LogStartOffset   int64
+	// Aborted has the aborted transactions whose records may be among these, in the
+	// order of their first offsets. It is set only for Fetch.Committed: other
+	// readers would drop the records.
+	Aborted []store.Aborted
 	// Diverging is set when the client's last records are not in this log.
 	Diverging *EpochEnd
 }
@@ -67,8 +71,9 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 	}
 	l := p.log.Load()
 	start, end := l.Bounds()
-	out.LogStartOffset, out.HighWatermark = start, p.HighWatermark()
-	out.LastStableOffset = out.HighWatermark
+	// In this order none is above the next.
+	out.LogStartOffset, out.LastStableOffset = start, max(start, p.lastStable.Load())
+	out.HighWatermark = p.HighWatermark()
 	// Within the current epoch nothing can diverge.
 	if f.LastFetchedEpoch != NoEpoch && f.LastFetchedEpoch != p.epoch {
 		if e := epochEnd(l.Epochs(), f.LastFetchedEpoch, end); e.Epoch < f.LastFetchedEpoch || e.EndOffset < f.Offset {
@@ -84,7 +89,7 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 	}
 	limit := out.HighWatermark
 	if f.Committed {
-		limit = out.LastStableOffset
+		limit, out.Aborted = out.LastStableOffset, []store.Aborted{}
 	}
 	if f.Offset >= limit || f.MaxBytes <= 0 && !f.MinOne {
 		return out
@@ -95,6 +100,9 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 		return out
 	}
 	out.Records = recs
+	if f.Committed && recs.Len > 0 {
+		p.addAborted(ctx, l, f, &out)
+	}
 	return out
 }
 

@@ -64,6 +64,7 @@ func TestProducerStateSurvivesCloseAndCrash(t *testing.T) {
 			if _, at, err := r.part().log.Load().Producers(t.Context()); err != nil || name == "clean" && at != 600 {
 				t.Errorf("after a clean stop the producers are known as of %d (%v)", at, err)
 			}
+			r.now = r.now.Add(soon)
 			for id := range int64(3) {
 				r.wantAppend(r.batch(producerAt{id, 0, 199}, 1), 597+id)
 				r.wantRefused(r.batch(producerAt{id, 0, 201}, 1), kerr.OutOfOrderSequenceNumber)
@@ -119,7 +120,9 @@ func TestASnapshotHoldsTheProducersAsOfItsOffset(t *testing.T) {
 				if batch, b, err = record.Next(b); err != nil {
 					t.Fatal(err)
 				}
-				want.Note(batch, batch.MaxTimestamp())
+				if _, err := want.Note(batch, batch.MaxTimestamp()); err != nil {
+					t.Fatal(err)
+				}
 				at = batch.LastOffset() + 1
 			}
 			records, err = l.Read(t.Context(), store.ReadRequest{Offset: at, NextOffset: offset, MaxBytes: 1 << 20, MinOne: true})
@@ -167,6 +170,7 @@ func TestProducersOfRecordsThatAreGoneAreKnownAfterACrash(t *testing.T) {
 				t.Fatalf("log starts at %d, nothing of producer 7 was to be left", r.part().LogStartOffset())
 			}
 			r = newRig(t, diskStore(t, fs.CrashKeepAll()), set)
+			r.now = r.now.Add(soon)
 			r.wantAppend(r.batch(producerAt{7, 0, 9}, 1), 9) // A retry, which is answered and not stored again.
 			r.wantRefused(r.batch(producerAt{7, 0, 11}, 1), kerr.OutOfOrderSequenceNumber)
 			r.wantAppend(r.batch(producerAt{7, 0, 10}, 1), 30)

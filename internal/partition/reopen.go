@@ -32,7 +32,12 @@ func (p *Partition) Reopen(ctx context.Context) error {
 		return nil
 	}
 	flushed := make(chan error, 1)
-	l.Flush(func(err error) { flushed <- err })
+	l.Flush(func(err error) {
+		if err == nil {
+			p.show(l, end, true) // Also if nobody waits for it any more.
+		}
+		flushed <- err
+	})
 	select {
 	case err = <-flushed:
 	case <-ctx.Done():
@@ -41,7 +46,6 @@ func (p *Partition) Reopen(ctx context.Context) error {
 	if err != nil {
 		return p.syncFailed(l, err)
 	}
-	p.show(l, end)
 	return nil
 }
 
@@ -81,7 +85,7 @@ func (p *Partition) openAgain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrStorage, err)
 	}
-	p.show(p.log.Load(), end)
+	p.show(p.log.Load(), end, true)
 	p.failed.Store(false)
 	level := slog.LevelInfo
 	if _, shared := p.deps.store.(store.Shared); shared {
@@ -105,6 +109,6 @@ func (p *Partition) cutBack(shown, end int64) error {
 	p.deps.logger.Warn("records are lost; the leader epoch rises", "topic", p.topic, "partition", p.index, "epoch", p.epoch, "had", shown, "has", end)
 	p.cut.Store(true)
 	p.deps.raise(p.id(), p.epoch, p.epoch)
-	p.waiters.wake()
+	p.waiters.wake(true, true)
 	return errCut
 }

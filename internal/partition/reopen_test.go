@@ -19,15 +19,16 @@ import (
 	"muster/internal/store/vfs"
 )
 
-// redisStore connects to a server with little patience.
-func redisStore(t *testing.T, s *redistest.Server, prefix string) store.Store {
+// redisStore connects to a server. Only where it is to stand still is there little
+// patience with it: on a busy machine it may take seconds to answer.
+func redisStore(t *testing.T, s *redistest.Server, prefix string, patience time.Duration) store.Store {
 	t.Helper()
-	client, err := conn.Connect(t.Context(), s.URL(), conn.Options{DialTimeout: time.Second, CommandTimeout: time.Second})
+	client, err := conn.Connect(t.Context(), s.URL(), conn.Options{DialTimeout: patience, CommandTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	st := redis.New(client, redis.Options{Prefix: prefix, Timeout: time.Second})
+	st := redis.New(client, redis.Options{Prefix: prefix, Timeout: patience})
 	t.Cleanup(func() { _ = st.Close() })
 	return st
 }
@@ -66,7 +67,7 @@ func (r *rig) values() (out []string) {
 // Redis goes on: who reads on after Reopen must see it.
 func TestReopenFindsAnAppendThatRedisTookWithoutAnswering(t *testing.T) {
 	server := redistest.Single(t)
-	r := newRig(t, redisStore(t, server, "reopen"), map[string]string{"muster.redis.layout": "log"})
+	r := newRig(t, redisStore(t, server, "reopen", 4*time.Second), map[string]string{"muster.redis.layout": "log"})
 	r.wantAppend(r.batch(plain, 1, "known"), 0)
 	server.Nodes[0].Pause()
 	if a := r.append(r.batch(plain, 1, "unknown"), AcksAll); a.Err == nil {
@@ -92,7 +93,7 @@ func TestReopenLeavesNoAppendThatComesLater(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) store.Store{
 		"mem":   func(*testing.T) store.Store { return mem.New() },
 		"disk":  func(t *testing.T) store.Store { return diskStore(t, vfs.NewMem()) },
-		"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "reopen") },
+		"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "reopen", time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open(t), map[string]string{"muster.redis.layout": "log"})
@@ -106,7 +107,7 @@ func TestReopenLeavesNoAppendThatComesLater(t *testing.T) {
 					for i := range each {
 						value := fmt.Sprintf("%d-%d", producer, i)
 						pending.Add(1)
-						r.part().Append(t.Context(), r.batch(plain, 1, value), AcksAll, func(a Appended) {
+						r.part().Append(t.Context(), r.batch(plain, 1, value), Produce{Acks: AcksAll}, func(a Appended) {
 							if a.Err == nil {
 								acked.Store(value, a.BaseOffset)
 							}
@@ -157,7 +158,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) store.Store{
 		"mem":   func(*testing.T) store.Store { return mem.New() },
 		"disk":  func(t *testing.T) store.Store { return diskStore(t, vfs.NewMem()) },
-		"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "reopen") },
+		"redis": func(t *testing.T) store.Store { return redisStore(t, redistest.Single(t), "reopen", time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, open(t), map[string]string{"muster.redis.layout": "log"})
@@ -178,7 +179,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				t.Errorf("the log shows %v", got)
 			}
 			p := r.part()
-			p.show(old, 100)
+			p.show(old, 100, true)
 			if hw := p.HighWatermark(); hw != 2 {
 				t.Errorf("the old handle moved the high watermark to %d", hw)
 			}
@@ -186,7 +187,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				// An append that the store took and lost again, before it was opened.
 				p.slots <- struct{}{}
 				var told Appended
-				p.ended(old, &pendingAppend{producer: -1, done: func(a Appended) { told = a }}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
+				p.ended(old, &pendingAppend{producer: -1, request: request{done: func(a Appended) { told = a }}}, store.Appended{BaseOffset: 50, LastOffset: 50}, nil)
 				if told.Err == nil {
 					t.Error("an append is acknowledged that is not in the log")
 				}

@@ -16,21 +16,27 @@ func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
 
 type waiters struct {
 	mu   sync.Mutex
-	set  map[*Waiter]struct{}
-	left time.Time // when the last one left
+	set  map[*Waiter]bool // true for readers of committed records
+	left time.Time        // when the last one left
 }
 
 // Watch wakes w from now on whenever there is more to read.
-func (p *Partition) Watch(w *Waiter) {
-	p.waiters.mu.Lock()
-	defer p.waiters.mu.Unlock()
-	if p.waiters.set == nil {
-		p.waiters.set = map[*Waiter]struct{}{}
+func (p *Partition) Watch(w *Waiter) { p.waiters.add(w, false) }
+
+// WatchCommitted wakes w from now on whenever there is more to read for readers of
+// committed records.
+func (p *Partition) WatchCommitted(w *Waiter) { p.waiters.add(w, true) }
+
+func (ws *waiters) add(w *Waiter, committed bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.set == nil {
+		ws.set = map[*Waiter]bool{}
 	}
-	p.waiters.set[w] = struct{}{}
+	ws.set[w] = committed
 }
 
-// Unwatch ends Watch.
+// Unwatch ends Watch and WatchCommitted.
 func (p *Partition) Unwatch(w *Waiter) {
 	p.waiters.mu.Lock()
 	defer p.waiters.mu.Unlock()
@@ -40,10 +46,14 @@ func (p *Partition) Unwatch(w *Waiter) {
 	}
 }
 
-func (ws *waiters) wake() {
+// wake wakes readers because there are more records, more committed ones, or both.
+func (ws *waiters) wake(more, stabler bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for w := range ws.set {
+	for w, committed := range ws.set {
+		if committed && !stabler || !committed && !more {
+			continue
+		}
 		select {
 		case w.C <- struct{}{}:
 		default:

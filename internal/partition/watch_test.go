@@ -43,7 +43,7 @@ func newIdle(t *testing.T, url string, partitions int) *idle {
 	}
 	t.Cleanup(client.Close)
 	x := &idle{t: t, client: client, prefix: redistest.Prefix(t), waiter: NewWaiter()}
-	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Second})
+	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Minute, ReplicaTimeout: 100 * time.Millisecond})
 	t.Cleanup(func() { _ = s.Close() })
 	x.Manager = NewManager(Options{Store: s, Self: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	defaults, err := config.NewBroker(nil)
@@ -85,7 +85,7 @@ func (x *idle) add(partition int, value string) {
 	}
 	select {
 	case <-x.waiter.C:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		x.t.Fatal("nobody was woken")
 	}
 	f := p.Read(x.t.Context(), Fetch{Offset: from, LeaderEpoch: NoEpoch, LastFetchedEpoch: NoEpoch, MaxBytes: 1 << 20, MinOne: true})
@@ -208,7 +208,7 @@ func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan *kerr.Error, 1)
-		p.Append(t.Context(), batch, acks, func(a Appended) { done <- a.Err })
+		p.Append(t.Context(), batch, Produce{Acks: acks}, func(a Appended) { done <- a.Err })
 		return <-done
 	}
 	if err := put(AcksAll); err != kerr.NotEnoughReplicasAfterAppend {
@@ -254,7 +254,7 @@ func TestWatchingPausesWhenMuchHappens(t *testing.T) {
 	for _, err := range []error{nil, store.ErrUnavailable} {
 		synctest.Test(t, func(t *testing.T) {
 			p, w := &Partition{}, NewWaiter()
-			p.log.Store(&openLog{&busyLog{}})
+			p.log.Store(&openLog{Log: &busyLog{}})
 			p.Watch(w)
 			m := &Manager{topics: map[string]*topic{testTopic: {partitions: []*Partition{p}}}}
 			s := &busyStore{err: err}

@@ -48,6 +48,9 @@ type FetchPartition struct {
 	// NoAborted says that the client does not read committed records only, so
 	// that the list of aborted transactions is null rather than empty.
 	NoAborted bool
+	// Aborted are the transactions whose records a client that reads committed
+	// ones is to skip, in the order of their first offsets.
+	Aborted   []store.Aborted
 	Diverging *DivergingEpoch
 	Leader    *LeaderHint
 	Records   store.Records
@@ -151,11 +154,7 @@ func (e *fetchEncoder) partition(p *FetchPartition) {
 	if e.version >= 5 {
 		e.int64(p.LogStartOffset)
 	}
-	if p.NoAborted {
-		e.count(-1)
-	} else {
-		e.count(0)
-	}
+	e.aborted(p)
 	if e.version >= 11 {
 		e.int32(-1) // preferred read replica
 	}
@@ -163,6 +162,20 @@ func (e *fetchEncoder) partition(p *FetchPartition) {
 	e.records(p.Records)
 	if e.flexible {
 		e.partitionTags(p)
+	}
+}
+
+// aborted writes the list of aborted transactions.
+func (e *fetchEncoder) aborted(p *FetchPartition) {
+	if p.NoAborted {
+		e.count(-1)
+		return
+	}
+	e.count(len(p.Aborted))
+	for _, a := range p.Aborted {
+		e.int64(a.ProducerID)
+		e.int64(a.FirstOffset)
+		e.noTags()
 	}
 }
 

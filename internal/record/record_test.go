@@ -328,3 +328,26 @@ func TestScanTellsWhatEachWould(t *testing.T) {
 		}
 	}
 }
+
+func TestEmptiedKeepsAllButTheRecords(t *testing.T) {
+	for codec := None; codec <= ZSTD; codec++ {
+		tmpl := Template{BaseOffset: 7, LeaderEpoch: 3, Codec: codec, Transactional: true, ProducerID: 5, ProducerEpoch: 2, BaseSequence: 9}
+		b, err := Build(tmpl, []Record{{Timestamp: 50, Key: []byte("k")}, {OffsetDelta: 1, Timestamp: 60}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := b.Emptied()
+		if err := e.Check(); err != nil || e.Count() != 0 || len(e) != HeaderSize {
+			t.Errorf("%s: %x (%v)", codec, e, err)
+		}
+		if e.LastOffset() != 8 || e.LastSequence() != 10 || e.ProducerEpoch() != 2 || e.MaxTimestamp() != 60 || !e.Transactional() || e.LeaderEpoch() != 3 {
+			t.Errorf("%s: header %x, was %x", codec, e, b[:HeaderSize])
+		}
+		if err := e.Each(func(*Record) error { return errors.New("a record") }); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+		if err := e.Scan(func(Meta) error { return errors.New("a record") }); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+	}
+}

@@ -8,12 +8,36 @@ import (
 
 // pendingAppend is an append on its way to the log.
 type pendingAppend struct {
-	*pump.Append
+	pump.Append
 	over bool // it has arrived, or never will
 }
 
+// beginAppend has the next append begin, at once or a moment later: that is for the
+// runtime to decide, and what comes meanwhile is part of it.
+func (c *coordinator) beginAppend() {
+	w, s := c.w, c.shell
+	begin := func() {
+		s.soon = false
+		if s.gone {
+			return
+		}
+		if a, ok := s.pump.Append(); ok {
+			s.current.send(a)
+		}
+	}
+	switch {
+	case s.soon || !s.pump.Ready():
+	case w.rand.IntN(2) == 0:
+		begin()
+	default:
+		s.soon = true
+		w.count("append begun a moment later")
+		w.after(w.about(w.plan.append/2), begin)
+	}
+}
+
 // send has a batch appended, which takes a while. There is one at a time.
-func (c *coordinator) send(a *pump.Append) {
+func (c *coordinator) send(a pump.Append) {
 	w := c.w
 	if c.underWay != nil {
 		w.violated("a second append begins before the first has ended")

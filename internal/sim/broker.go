@@ -40,9 +40,10 @@ const (
 	momentAssigned = "assigned" // the leader's assignment is on its way to the log
 	momentReplaced = "replaced" // so is the new id of a static member
 	momentParked   = "parked"   // somebody waits
+	momentMarker   = "marker"   // a marker is on its way to the log
 )
 
-var moments = []string{momentAppend, momentFormed, momentAssigned, momentReplaced, momentParked}
+var moments = []string{momentMarker, momentAppend, momentFormed, momentAssigned, momentReplaced, momentParked}
 
 // soon has a fault happen now, or aims it at one of the moments.
 func (w *world) soon(aimed, now func()) {

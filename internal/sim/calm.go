@@ -87,6 +87,9 @@ func (w *world) unsettled() string {
 	case slices.ContainsFunc(w.alive, func(c *coordinator) bool { return c.zombie && !c.gone }):
 		return "a deposed broker has not noticed"
 	}
+	if why := w.unsettledTxns(); why != "" {
+		return why
+	}
 	for i := range w.plan.groups {
 		if why := w.unsettledGroup(&w.plan.groups[i]); why != "" {
 			return why
@@ -167,10 +170,11 @@ func (w *world) finish() {
 		}
 	}
 	c.checkTimers()
+	c.checkStable()
 	if w.plan.farewell {
 		w.sayFarewell()
 	}
-	for c.underWay != nil {
+	for c.underWay != nil || c.shell.soon {
 		w.runUntil(w.now + time.Millisecond)
 	}
 	if len(c.entries)+len(c.held)+len(c.journal) > 0 {
@@ -205,7 +209,7 @@ func (c *coordinator) checkTimers() {
 		}
 	}
 	for k := range c.timers {
-		if !want[k] {
+		if !want[k] && k.Kind != group.TimerAsk {
 			c.w.violated("timer %v is left over", k)
 		}
 	}

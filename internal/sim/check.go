@@ -16,14 +16,16 @@ import (
 // checker's own view of things up to date.
 func (c *coordinator) check(why cause, wants verdict, e *entry) {
 	reply := c.checkAnswer(why, &wants, e)
+	wants.ends = wants.ends || wants.maybe && len(e.records) > 0
 	e.writes = c.writesOf(why, &wants, reply)
 	c.offsets.apply(e.writes)
+	c.checkGivenUp(why, e)
 	if len(e.writes) > 0 && len(e.records) == 0 {
 		c.w.violated("offsets changed without a record")
 	}
 	if resp, ok := reply.(*kmsg.OffsetFetchResponse); ok {
 		for i := range resp.Groups {
-			c.compareOffsets(resp.Groups[i].Group, &resp.Groups[i])
+			c.compareOffsets(resp.Groups[i].Group, &resp.Groups[i], why.request.msg.(*kmsg.OffsetFetchRequest).RequireStable)
 		}
 	}
 	touched := c.touched(why)
@@ -39,7 +41,7 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 		c.checkList(why.request.msg.(*kmsg.ListGroupsRequest), resp)
 	}
 	for _, r := range e.originals {
-		if id := groupOf(r); !slices.ContainsFunc(touched, func(v *view) bool { return v.id == id }) {
+		if id := groupOf(r); id != "" && !slices.ContainsFunc(touched, func(v *view) bool { return v.id == id }) {
 			c.w.violated("a record of group %s, which the step is not about", id)
 		}
 	}
@@ -99,6 +101,8 @@ func codes(msg kmsg.Response) []int16 {
 				out = append(out, p.ErrorCode)
 			}
 		}
+	case *kmsg.TxnOffsetCommitResponse, *kmsg.WriteTxnMarkersResponse:
+		out = txnCodes(msg)
 	case *kmsg.OffsetDeleteResponse:
 		out = append(out, r.ErrorCode)
 		for _, t := range r.Topics {
@@ -127,7 +131,12 @@ func codes(msg kmsg.Response) []int16 {
 // touched lists the groups that an event may change.
 func (c *coordinator) touched(why cause) []*view {
 	switch e := why.event.(type) {
+	case machine.Sent:
+		return c.viewsOf(why.groups)
 	case machine.Request:
+		if len(why.groups) > 0 {
+			return c.viewsOf(why.groups)
+		}
 		if m, ok := why.request.msg.(*kmsg.DeleteGroupsRequest); ok {
 			var out []*view
 			for _, id := range m.Groups {
@@ -142,6 +151,9 @@ func (c *coordinator) touched(why cause) []*view {
 		}
 		return nil
 	case machine.TimerFired:
+		if e.Key.Kind == group.TimerAsk {
+			return nil
+		}
 		if e.Key.Kind != group.TimerSweep {
 			return []*view{c.view(e.Key.ID)}
 		}

@@ -305,11 +305,15 @@ func (st *stepped) prepare() {
 	}
 }
 
+// generationBlock is how many numbers a leap passes over at most: after a load the
+// first generation is in the next block.
+const generationBlock = 1024
+
 // form begins a new generation.
 func (st *stepped) form(generation int32) {
 	v, w, now := st.v, st.c.w, st.c.w.now
 	switch {
-	case generation != v.generation+1:
+	case !v.leaps && generation != v.generation+1, v.leaps && generation/generationBlock != v.generation/generationBlock+1:
 		w.violated("%s: generation %d comes next", v, generation)
 	case v.state != statePreparing:
 		w.violated("%s: generation %d is formed without a join phase", v, generation)
@@ -324,7 +328,7 @@ func (st *stepped) form(generation int32) {
 		w.count("generation formed with pending members")
 	}
 	v.generation, v.formed, v.syncLimit, v.initial = generation, now, v.longestRebalance(), false
-	v.resumes = false
+	v.resumes, v.leaps = false, false
 	st.formed = true
 	w.count("generation formed")
 	w.moment(momentFormed)
@@ -335,6 +339,7 @@ func (st *stepped) form(generation int32) {
 		return
 	}
 	joined := 0
+	w.promises.given(st.c, v)
 	for _, s := range v.seats {
 		s.isNew, s.synced = false, false
 		s.hear(now)
@@ -364,7 +369,7 @@ func (st *stepped) exist(e *entry) {
 			}
 		}
 	}
-	hasOffsets := len(st.c.offsets.of(v.id)) > 0
+	hasOffsets := len(st.c.offsets.of(v.id)) > 0 || st.c.offsets.waits(v.id)
 	exists := v.record || hasOffsets
 	if st.wants.act == actSweep && exists && !hasOffsets && v.state == stateEmpty && len(v.pending) == 0 {
 		w.violated("%s: a sweep leaves it, though it has no members and no offsets", v)

@@ -40,7 +40,7 @@ func (st *stepped) checkJournal(step *entry) {
 		journal.KindSettled:  st.settled || st.formed && len(v.seats) == 0,
 		journal.KindReplaced: st.quiet,
 		journal.KindLoaded:   loads && len(v.seats) > 0,
-		journal.KindDeleted:  st.ended,
+		journal.KindDeleted:  st.ended && !st.byMarker(), // A marker ends what was never a group.
 	}
 	for _, kind := range slices.Sorted(maps.Keys(want)) {
 		if n := got[kind]; n > 1 || n == 1 != want[kind] {
@@ -58,7 +58,7 @@ func (st *stepped) checkOffsets(step *entry) {
 	var gone, set int
 	for i, o := range step.writes {
 		switch {
-		case o.key.group != v.id || slices.ContainsFunc(step.writes[:i], func(before offsetWrite) bool { return before.key == o.key && before.val.gone }):
+		case o.txn != nil || o.val.waited || o.key.group != v.id || slices.ContainsFunc(step.writes[:i], func(before offsetWrite) bool { return before.key == o.key && before.val.gone }):
 		case o.val.gone:
 			gone++
 		case o.val.generation < 0:
@@ -98,7 +98,7 @@ const rememberedFences = 8
 // member id.
 func (st *stepped) checkFenced(got []stale) {
 	w, v := st.c.w, st.v
-	for _, s := range append(st.stale, st.refused()...) {
+	for _, s := range slices.Concat(st.stale, st.refused(), st.fencedInTxn()) {
 		p := place{v.id, s.instance}
 		seen := st.c.fenced[p]
 		if seen == nil {

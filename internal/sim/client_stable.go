@@ -129,7 +129,7 @@ func (c *client) fetch() {
 }
 
 // fetchRequest asks for some partitions, or for all.
-func fetchRequest(group string, parts []topicPartition) kmsg.Request {
+func fetchRequest(group string, parts []topicPartition) *kmsg.OffsetFetchRequest {
 	m := kmsg.NewPtrOffsetFetchRequest()
 	m.Version = 8
 	g := kmsg.NewOffsetFetchRequestGroup()

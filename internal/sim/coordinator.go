@@ -21,6 +21,7 @@ type shell struct {
 	pump    *pump.Pump
 	current *coordinator // of the pump's life
 	gone    bool
+	soon    bool // an append is about to begin
 	wakeFor time.Time
 	wakes   int // counts, so that a wake that was set for another time is ignored
 }
@@ -57,6 +58,7 @@ type coordinator struct {
 	views   map[string]*view
 	ended   map[string]int // as the log said when it was loaded
 	fenced  map[place]map[string]bool
+	asked   map[uint64]*asked // questions to transaction coordinators that are not answered
 }
 
 // place is a static member's, from which member ids were fenced.
@@ -91,13 +93,15 @@ type cause struct {
 	request *request
 	timer   *machine.TimerKey
 	current bool // the timer is armed, and not a stale one
+	asked   *asked
+	groups  []string // that a marker, or an answer, is about
 }
 
 func newCoordinator(w *world, b *broker, s *shell) *coordinator {
 	return &coordinator{
 		w: w, broker: b, shell: s, life: s.pump.Life(), loading: true, config: w.plan.config,
 		timers: map[machine.TimerKey]machine.Timer{}, open: map[machine.RequestID]*request{}, held: map[machine.RequestID]held{},
-		views: map[string]*view{}, fenced: map[place]map[string]bool{},
+		views: map[string]*view{}, fenced: map[place]map[string]bool{}, asked: map[uint64]*asked{},
 	}
 }
 
@@ -116,6 +120,7 @@ func (c *coordinator) load() {
 	c.config = w.plan.config
 	c.shard, c.replica = w.log.replay(c.config), w.log.replay(c.config)
 	c.offsets = w.log.offsets.clone()
+	c.offsets.loaded()
 	w.tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
 	w.count("load")
 	c.loadViews()
@@ -133,12 +138,20 @@ type watched struct{ c *coordinator }
 // Replay implements machine.Core.
 func (x *watched) Replay(machine.Stored) {}
 
+// Forget implements machine.Forgetful.
+func (x *watched) Forget() { x.c.shard.Forget() }
+
 // Step implements machine.Core.
 func (x *watched) Step(in machine.Input) machine.Effects {
 	why := cause{event: in.Event}
 	switch e := in.Event.(type) {
 	case machine.Request:
 		why.request = x.c.open[e.ID]
+	case machine.Sent:
+		if why.asked = x.c.asked[e.ID]; why.asked != nil {
+			why.request = why.asked.q
+			delete(x.c.asked, e.ID)
+		}
 	case machine.TimerFired:
 		why.timer, why.current = &e.Key, x.c.timers[e.Key].Seq == e.Seq
 		if why.current {
@@ -172,10 +185,11 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	}
 	w.steps++
 	wants := c.expect(why)
+	why.groups = wants.groups
 	fx := c.shard.Step(in)
 	// The checks ask the shard itself, which uses its effects again.
 	fx.Batches, fx.Replies = slices.Clone(fx.Batches), slices.Clone(fx.Replies)
-	fx.Timers, fx.Journal = slices.Clone(fx.Timers), slices.Clone(fx.Journal)
+	fx.Timers, fx.Journal, fx.Sends = slices.Clone(fx.Timers), slices.Clone(fx.Journal), slices.Clone(fx.Sends)
 	for i := range c.wire { // The runtime uses its buffers again.
 		c.wire[i] = 0xaa
 	}
@@ -186,9 +200,10 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	e := &entry{replies: c.match(fx.Replies), journal: fx.Journal, seq: w.steps}
 	for i := range fx.Batches {
 		fx.Batches[i].Records = slices.Clone(fx.Batches[i].Records)
-		e.originals = append(e.originals, fx.Batches[i].Records...)
+		e.take(&fx.Batches[i])
 	}
 	c.record(e)
+	c.checkSends(why, &wants, fx.Sends)
 	c.check(why, wants, e)
 	c.checkSuccessors(e)
 	for i := range e.replies {
@@ -225,9 +240,7 @@ func (c *coordinator) match(replies []machine.Reply) []held {
 
 // record checks that a replay of the records so far gives the same state.
 func (c *coordinator) record(e *entry) {
-	for _, r := range e.originals {
-		s := encode(r)
-		e.records = append(e.records, s)
+	for _, s := range e.records {
 		c.replica.Replay(s.replayed(c.w))
 	}
 	c.emitted += len(e.records)
@@ -249,16 +262,19 @@ func (c *coordinator) drain() {
 		}
 		c.journal = c.journal[1:]
 	}
-	if len(out.Sends)+len(out.Tasks) > 0 {
-		w.violated("a group sends something, or wants work done")
+	for _, m := range out.Sends {
+		w.question(c, m)
 	}
-	if out.Lost {
+	if len(out.Tasks) > 0 {
+		w.violated("a group wants work done")
+	}
+	lost := out.Lost
+	c.shell.pump.Forget()
+	if lost {
 		c.lost()
 		return
 	}
-	if out.Append != nil {
-		c.send(out.Append)
-	}
+	c.beginAppend()
 	c.setWake()
 }
 
@@ -325,7 +341,6 @@ func (c *coordinator) resign() {
 func (c *coordinator) leave() {
 	c.gone, c.shell.gone = true, true
 	c.shell.pump.End()
-	c.shell.pump.Drain()
 	c.open, c.held = nil, nil
 }
 

@@ -19,6 +19,12 @@ var enough = Counts{
 	"OffsetFetch 0": 8000, "OffsetDelete 0": 800, "OffsetDelete 68": 40, "OffsetDelete 69": 100, "OffsetDelete 86": 1000,
 	"DeleteGroups 0": 250, "DeleteGroups 68": 300, "DeleteGroups 69": 120, "DescribeGroups 0": 600, "DescribeGroups 69": 15, "ListGroups 0": 300,
 
+	// Transactions.
+	"TxnOffsetCommit 0": 6000, "TxnOffsetCommit 3": 600, "TxnOffsetCommit 12": 150, "TxnOffsetCommit 22": 60, "TxnOffsetCommit 25": 90, "TxnOffsetCommit 47": 40,
+	"TxnOffsetCommit 48": 30, "TxnOffsetCommit 51": 3, "TxnOffsetCommit 120": 5, "WriteTxnMarkers 0": 4000, "WriteTxnMarkers 47": 200, "WriteTxnMarkers 52": 60,
+	"late marker spares the next transaction": 60, "repeated marker": 150, "transaction whose end was lost": 8, "offset is unstable": 40, "aborted record compacted away": 2000,
+	"compaction up to an open transaction": 10, "offset committed in a transaction": 6000, "question given up": 4, "fault aimed at marker": 20, "transaction coordinator replaced": 150,
+
 	// What groups go through.
 	"generation formed": 5000, "generation synced": 4000, "group became empty": 400, "group gone": 400,
 	"initial delay extended": 400, "join phase ended by its timer": 100, "generation formed with pending members": 25,
@@ -32,7 +38,7 @@ var enough = Counts{
 	"commit acknowledged": 50000, "offset expired": 150, "offsets reset": 15, "cooperative revocation": 250, "farewell": 80,
 
 	// What goes wrong.
-	"append failed": 300, "append failed but durable": 100, "append arrived after it had failed": 55, "append answered late": 400,
+	"append failed": 300, "append failed but durable": 100, "append arrived after it had failed": 55, "append answered late": 400, "append begun a moment later": 20000,
 	"append fenced": 300, "slow append": 400, "append of a part of what waits": 200, "log lost its tail": 170,
 	"coordinator crash": 300, "records lost in a crash": 60, "durable but unanswered at a crash": 60, "parked requests lost in a crash": 150,
 	"takeover": 400, "load": 1400, "request while loading": 3000, "compaction": 700, "parked request answered by NOT_COORDINATOR": 800,

@@ -43,6 +43,12 @@ type verdict struct {
 	parks   bool    // the answer may come later, and then without error
 	starts  bool    // a rebalance must start if none is under way
 	doomed  []string
+	asks    bool     // a transaction coordinator must be asked
+	groups  []string // that a marker, or an answer, is about
+	start   int64    // of the transaction that offsets are part of
+	lost    bool     // a transaction must be aborted whose end was lost
+	ends    bool     // a marker must be written
+	maybe   bool     // it may be
 }
 
 func refused(code int16) verdict { return verdict{codes: []int16{code}} }
@@ -54,6 +60,10 @@ func (c *coordinator) expect(why cause) verdict {
 		return c.expectRequest(why.request)
 	case machine.TimerFired:
 		return c.expectTimer(e.Key, why.current)
+	case machine.Sent:
+		if why.asked != nil {
+			return c.expectAnswered(why.asked, e)
+		}
 	}
 	return verdict{}
 }
@@ -74,6 +84,10 @@ func (c *coordinator) expectRequest(q *request) verdict {
 		return expectLeave(v, m)
 	case *kmsg.OffsetCommitRequest:
 		return c.expectCommit(v, m)
+	case *kmsg.TxnOffsetCommitRequest:
+		return c.expectTxnCommit(m)
+	case *kmsg.WriteTxnMarkersRequest:
+		return c.expectMarker(m)
 	case *kmsg.OffsetDeleteRequest:
 		return expectOffsetDelete(v, m)
 	case *kmsg.DeleteGroupsRequest:
@@ -221,6 +235,9 @@ func expectLeave(v *view, m *kmsg.LeaveGroupRequest) verdict {
 func (c *coordinator) expectTimer(key machine.TimerKey, current bool) verdict {
 	if key.Kind == group.TimerSweep {
 		return verdict{act: actSweep}
+	}
+	if key.Kind == group.TimerAsk {
+		return verdict{}
 	}
 	now, v := c.w.now, c.view(key.ID)
 	switch {

@@ -120,7 +120,7 @@ func (c *coordinator) expired(v *view) []offsetKey {
 		if o.expire != -1 {
 			limit = o.expire
 		}
-		if c.w.millis() >= limit {
+		if c.w.millis() >= limit && !c.offsets.waitsFor(k) {
 			out = append(out, k)
 		}
 	}
@@ -132,8 +132,8 @@ func (c *coordinator) expired(v *view) []offsetKey {
 func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) []offsetWrite {
 	var out []offsetWrite
 	remove := func(k offsetKey) {
-		if _, ok := c.offsets.get(k); ok {
-			out = append(out, offsetWrite{k, committed{gone: true, seq: c.w.steps}})
+		if _, ok := c.offsets.get(k); ok || c.offsets.waitsFor(k) {
+			out = append(out, offsetWrite{key: k, val: committed{gone: true, seq: c.w.steps, pos: c.w.position(), waited: !ok}})
 		}
 	}
 	switch e := why.event.(type) {
@@ -153,10 +153,18 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 				}
 			}
 		}
+	case machine.Sent:
+		if why.asked != nil {
+			return c.txnWrites(why.asked.m, wants)
+		}
 	case machine.Request:
 		switch m := why.request.msg.(type) {
 		case *kmsg.OffsetCommitRequest:
 			return c.commitsOf(why.request, m, wants)
+		case *kmsg.TxnOffsetCommitRequest:
+			return c.txnWrites(m, wants)
+		case *kmsg.WriteTxnMarkersRequest:
+			return c.markerWrites(m, wants)
 		case *kmsg.OffsetDeleteRequest:
 			for i, t := range reply.(*kmsg.OffsetDeleteResponse).Topics {
 				for j, p := range t.Partitions {
@@ -167,7 +175,7 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 			}
 		case *kmsg.DeleteGroupsRequest:
 			for _, id := range wants.doomed {
-				for _, k := range c.offsets.of(id) {
+				for _, k := range c.offsets.all(id) {
 					remove(k)
 				}
 			}
@@ -179,10 +187,9 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 // eachGone lists the offsets whose topic is gone, or another of the same name.
 func (c *coordinator) eachGone(which func(offsetKey) bool, do func(offsetKey)) {
 	for _, id := range c.offsets.groups() {
-		for _, k := range c.offsets.of(id) {
-			o, _ := c.offsets.get(k)
+		for _, k := range c.offsets.all(id) {
 			now := c.w.topics.id(k.topic)
-			if which(k) && (now == 0 || o.topic != 0 && o.topic != now) {
+			if which(k) && (now == 0 || c.offsets.isOfAnother(k, now)) {
 				do(k)
 			}
 		}
@@ -199,7 +206,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 				continue
 			}
 			val := committed{
-				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.steps,
+				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.steps, pos: c.w.position(),
 				topic: c.w.topics.id(m.Topics[i].Topic), generation: m.Generation, who: q.ask.identity(), loose: m.Generation < 0 || p.Partition == roguePartition,
 			}
 			val.loose = val.loose || !c.w.promises.owns(m.Group, c.view(m.Group).life, m.Generation, val.who)
@@ -212,7 +219,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 			}
 			k := offsetKey{m.Group, m.Topics[i].Topic, p.Partition}
 			c.checkRewind(q, k, val)
-			out = append(out, offsetWrite{k, val})
+			out = append(out, offsetWrite{key: k, val: val})
 		}
 	}
 	return out

@@ -18,6 +18,8 @@ import (
 type stored struct {
 	offset     int64
 	key, value []byte // a nil value is a tombstone
+	producer   *machine.Producer
+	control    *machine.Control // it is a marker, and no record
 }
 
 // offsetsLog is the partition of __consumer_offsets, with what it says in other
@@ -75,7 +77,10 @@ func (w *world) decode(r stored) machine.Record {
 
 // replayed is the record as a replay hands it over.
 func (s stored) replayed(w *world) machine.Stored {
-	return machine.Stored{BaseOffset: s.offset, Records: []machine.StoredRecord{{Offset: s.offset, Record: w.decode(s)}}}
+	if s.control != nil {
+		return machine.Stored{BaseOffset: s.offset, Producer: s.producer, Control: s.control}
+	}
+	return machine.Stored{BaseOffset: s.offset, Producer: s.producer, Records: []machine.StoredRecord{{Offset: s.offset, Record: w.decode(s)}}}
 }
 
 // raw is a record as bytes.
@@ -111,7 +116,10 @@ func (l *offsetsLog) append(c *coordinator, f *pendingAppend) int64 {
 		}
 	}
 	for _, r := range got.Records {
-		l.store(c, stored{r.Offset, r.Record.(raw).key, r.Record.(raw).value})
+		l.store(c, stored{r.Offset, r.Record.(raw).key, r.Record.(raw).value, got.Producer, nil})
+	}
+	if got.Control != nil {
+		l.store(c, stored{offset: base, producer: got.Producer, control: got.Control})
 	}
 	l.next = b.LastOffset() + 1
 	return base
@@ -122,24 +130,26 @@ func (l *offsetsLog) append(c *coordinator, f *pendingAppend) int64 {
 func (l *offsetsLog) store(c *coordinator, r stored) {
 	w := l.w
 	if len(c.entries) == 0 {
-		w.violated("a record is appended that no step has asked for: %v", w.decode(r))
+		w.violated("a record is appended that no step has asked for: %v", r)
 	}
 	e := c.entries[0]
-	if want := e.records[e.durable]; !bytes.Equal(want.key, r.key) || !bytes.Equal(want.value, r.value) {
-		w.violated("%v is appended, should be %v", w.decode(r), e.originals[e.durable])
+	if want := e.records[e.durable]; !bytes.Equal(want.key, r.key) || !bytes.Equal(want.value, r.value) || !sameTxn(want, r) {
+		w.violated("%v is appended, should be %v", r, e.originals[e.durable])
 	}
 	l.records = append(l.records, r)
 	l.said.records++
 	l.replica.Replay(r.replayed(w))
-	rec := w.decode(r)
-	l.read(rec, e)
+	l.readStored(r, e)
 	e.durable++
 	c.durable++
 	// A step's records may be stored in parts, and the rest be lost.
-	if i := slices.Index(e.ended, groupOf(rec)); i >= 0 && !l.exists(e.ended[i]) {
-		l.ended[e.ended[i]]++
-		e.ended = slices.Delete(e.ended, i, i+1)
-	}
+	e.ended = slices.DeleteFunc(e.ended, func(id string) bool {
+		if l.exists(id) {
+			return false
+		}
+		l.ended[id]++
+		return true
+	})
 	if e.durable == len(e.records) {
 		c.entries = c.entries[1:]
 	}
@@ -147,7 +157,7 @@ func (l *offsetsLog) store(c *coordinator, r stored) {
 
 // exists says whether a group has a record, or offsets.
 func (l *offsetsLog) exists(id string) bool {
-	return l.groups[id] != nil || len(l.offsets.of(id)) > 0
+	return l.groups[id] != nil || len(l.offsets.of(id)) > 0 || l.offsets.waits(id)
 }
 
 // read takes in what a record says.
@@ -171,41 +181,13 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 		}
 	case *group.OffsetRecord:
 		k := offsetKey{r.Group, r.Topic, r.Partition}
-		i := slices.IndexFunc(e.writes, func(o offsetWrite) bool { return o.key == k })
+		i := slices.IndexFunc(e.writes, func(o offsetWrite) bool { return o.key == k && o.txn == nil })
 		if i < 0 {
 			l.w.violated("a record of offset %v, which the step does not change", k)
 		}
 		l.offsets.apply(e.writes[i : i+1])
 		e.writes = slices.Delete(slices.Clone(e.writes), i, i+1)
 	}
-}
-
-// compact keeps of a prefix the last record of each key, and some of the
-// tombstones among them, sometimes in another order: with one record of each key
-// it must not matter.
-func (l *offsetsLog) compact() {
-	w := l.w
-	n := w.rand.IntN(len(l.records) + 1)
-	keepTombstones := w.rand.Float64()
-	last := make(map[string]int, n)
-	for i := range n {
-		last[string(l.records[i].key)] = i
-	}
-	kept := make([]stored, 0, len(l.records))
-	for i := range n {
-		if last[string(l.records[i].key)] == i && (l.records[i].value != nil || w.chance(keepTombstones)) {
-			kept = append(kept, l.records[i])
-		}
-	}
-	w.tracef("log: compacted the first %d of %d records to %d", n, len(l.records), len(kept))
-	if len(kept) < n {
-		w.count("compaction")
-	}
-	if w.rand.IntN(2) == 0 {
-		w.rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
-	}
-	l.records = append(kept, l.records[n:]...)
-	l.said.records, l.history = len(l.records), nil
 }
 
 // replay makes a shard of the log, and checks that it is what was appended.
@@ -247,6 +229,7 @@ func (w *world) loseTail() {
 		l.replica.Replay(r.replayed(w))
 	}
 	w.promises.forget(l, ended)
+	w.voidTxns()
 	l.epoch++
 	for _, c := range w.alive {
 		c.void = true

@@ -26,6 +26,15 @@ const (
 	codeMaxSize              = 81
 	codeFencedInstance       = 82
 	codeSubscribed           = 86
+	codeNotLeader            = 6
+	codeNotAvailable         = 15
+	codeInvalidEpoch         = 47
+	codeInvalidTxnState      = 48
+	codeConcurrent           = 51
+	codeCoordinatorFenced    = 52
+	codeUnstable             = 88
+	codeProducerFenced       = 90
+	codeAbortable            = 120
 )
 
 // request is a request as it arrived at a broker.
@@ -124,6 +133,10 @@ func errorReply(msg kmsg.Request, code int16) []byte {
 			}
 			r.Topics = append(r.Topics, out)
 		}
+	case *kmsg.TxnOffsetCommitResponse:
+		failTxnCommit(msg.(*kmsg.TxnOffsetCommitRequest), r, code)
+	case *kmsg.WriteTxnMarkersResponse:
+		failMarkers(msg.(*kmsg.WriteTxnMarkersRequest), r)
 	case *kmsg.OffsetFetchResponse:
 		for _, g := range msg.(*kmsg.OffsetFetchRequest).Groups {
 			r.Groups = append(r.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group, ErrorCode: code})
@@ -167,6 +180,8 @@ func codeOf(msg kmsg.Response) int16 {
 				}
 			}
 		}
+	case *kmsg.TxnOffsetCommitResponse, *kmsg.WriteTxnMarkersResponse:
+		return firstTxnCode(r)
 	case *kmsg.OffsetFetchResponse:
 		for _, g := range r.Groups {
 			if g.ErrorCode != 0 {
@@ -228,6 +243,8 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 		switch r := r.(type) {
 		case *group.OffsetRecord:
 			w.tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Value == nil)
+		case markerRecord:
+			w.tracef("    %+v", r)
 		case *group.RebalanceRecord:
 			w.tracef("    record %s rebalance %+v", r.Group, r.Value)
 		case *group.DepartureRecord:

@@ -221,5 +221,8 @@ func (w *world) peers() []*peer {
 	for _, c := range w.clients {
 		out = append(out, &c.peer)
 	}
+	for _, c := range w.copiers {
+		out = append(out, &c.peer, &c.txn.peer)
+	}
 	return append(out, w.others...)
 }

@@ -28,25 +28,51 @@ type committed struct {
 	generation int32
 	who        string
 	loose      bool // may go back, for a reason outside of the coordinator
+
+	pos    uint64 // its record comes after one whose number is lower
+	start  int64  // of the transaction that it was committed in, 0 for none
+	waited bool   // gone, and was never there: it only waited for a transaction
 }
 
 // offsets is a model of committed offsets, changed by what requests ask for and
 // answers confirm, never by looking at records.
-type offsets struct{ byKey map[offsetKey]committed }
+type offsets struct {
+	byKey     map[offsetKey]committed
+	producers map[int64]producer
+}
 
 // offsetWrite is one change of it.
 type offsetWrite struct {
 	key offsetKey
 	val committed
+	txn *txnWrite // nil if it is not about a transaction
 }
 
-func newOffsets() *offsets { return &offsets{byKey: map[offsetKey]committed{}} }
+func newOffsets() *offsets {
+	return &offsets{byKey: map[offsetKey]committed{}, producers: map[int64]producer{}}
+}
 
-func (o *offsets) clone() *offsets { return &offsets{byKey: maps.Clone(o.byKey)} }
+func (o *offsets) clone() *offsets {
+	producers := maps.Clone(o.producers)
+	for id, p := range producers {
+		p.pending = maps.Clone(p.pending)
+		producers[id] = p
+	}
+	return &offsets{byKey: maps.Clone(o.byKey), producers: producers}
+}
 
 func (o *offsets) apply(writes []offsetWrite) {
 	for _, c := range writes {
+		if c.txn != nil {
+			o.applyTxn(c)
+			continue
+		}
 		o.byKey[c.key] = c.val
+		if c.val.gone {
+			for _, p := range o.producers {
+				delete(p.pending, c.key)
+			}
+		}
 	}
 }
 
@@ -68,9 +94,14 @@ func (o *offsets) of(group string) []offsetKey {
 	return keys
 }
 
-// groups lists the groups that have offsets.
+// groups lists the groups that have offsets, committed or not.
 func (o *offsets) groups() []string {
 	set := map[string]bool{}
+	for _, p := range o.producers {
+		for k := range p.pending {
+			set[k.group] = true
+		}
+	}
 	for k, c := range o.byKey {
 		if !c.gone {
 			set[k.group] = true

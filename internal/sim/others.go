@@ -34,7 +34,7 @@ func (p *peer) answered(a answer) {
 func (w *world) simpleStep(p *peer, at *int64) {
 	tp := topicPartition{topicName(0), int32(w.rand.IntN(3))}
 	if w.rand.IntN(3) == 0 {
-		p.call(fetchRequest(p.name, nil), noWait, p.answered)
+		p.call(w.anyFetch(p.name), noWait, p.answered)
 		return
 	}
 	*at += int64(w.rand.IntN(5))
@@ -99,9 +99,16 @@ func (w *world) adminRequest() kmsg.Request {
 	case 5:
 		return w.simpleCommit(w.anyGroup(), w.anyPartition(), int64(w.rand.IntN(20)))
 	case 6:
-		return fetchRequest(w.anyGroup(), nil)
+		return w.anyFetch(w.anyGroup())
 	}
 	return w.removeRequest()
+}
+
+// anyFetch asks for all offsets of a group, perhaps for stable ones.
+func (w *world) anyFetch(group string) kmsg.Request {
+	m := fetchRequest(group, nil)
+	m.RequireStable = w.rand.IntN(2) == 0
+	return m
 }
 
 // removeRequest removes members by instance id, or by an id that is wrong.

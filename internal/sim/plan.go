@@ -22,6 +22,7 @@ type plan struct {
 	maxBatch int           // bytes of records in a batch, 0 for any number
 	simple   int           // consumers that assign partitions to themselves
 	admins   int
+	copiers  int  // clients that commit offsets in transactions
 	farewell bool // at the end everybody leaves and all groups are deleted
 }
 
@@ -53,6 +54,8 @@ type faults struct {
 	tailLost                time.Duration // of the log's last appends
 	client                  time.Duration // of one client's life
 	topics, settings, admin time.Duration
+	txns                    time.Duration // of a copier's life, and of a transaction coordinator's
+	lateMarker              float64       // of markers that come once more
 }
 
 // maxLate is how late a timer fires at most.
@@ -88,6 +91,7 @@ func newPlan(r *rand.Rand) plan {
 	if r.IntN(2) == 0 {
 		p.maxBatch = 2200 + r.IntN(2000)
 	}
+	p.copiers = r.IntN(4)
 	p.faults = newFaults(r)
 	for i := range p.groups {
 		if p.groups[i].slow {
@@ -148,6 +152,7 @@ func newFaults(r *rand.Rand) faults {
 		client: every(5*time.Second, time.Minute), outage: every(20*time.Second, 2*time.Minute),
 		topics: every(20*time.Second, time.Minute), settings: every(20*time.Second, time.Minute),
 		admin: every(2*time.Second, 15*time.Second), tailLost: rarely(r, 15*time.Second, time.Minute),
+		txns: every(2*time.Second, 20*time.Second), lateMarker: share(0.5),
 	}
 }
 

@@ -15,6 +15,26 @@ type promises struct {
 	synced map[generation]*told
 	newest map[generation]int32 // of a group's life: the newest generation anybody was told to have synced
 	left   map[string]bool      // members whose leave was acknowledged
+	gave   map[membership]*coordinator
+}
+
+// membership is a member's of one generation.
+type membership struct {
+	group, member string
+	number        int32
+}
+
+// given checks that no member is given the number of a generation twice: if it has
+// missed the second, it would go on as if it were the first. Not even a log that
+// has lost its tail excuses that.
+func (p *promises) given(c *coordinator, v *view) {
+	for _, s := range v.seats {
+		m := membership{v.id, s.id, v.generation}
+		if other := p.gave[m]; other != nil && other != c {
+			p.w.violated("%s: %s was in another generation %d before", v, short(s.id), v.generation)
+		}
+		p.gave[m] = c
+	}
 }
 
 // generation names one of a group, across groups of the same id.
@@ -31,7 +51,7 @@ type told struct {
 }
 
 func newPromises(w *world) *promises {
-	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}, left: map[string]bool{}}
+	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}, left: map[string]bool{}, gave: map[membership]*coordinator{}}
 }
 
 // released checks an answer that leaves a broker.

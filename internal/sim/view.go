@@ -45,6 +45,7 @@ type view struct {
 	formed    time.Duration // when the generation was formed
 	since     int64         // when it became Stable or Empty, in milliseconds; -1 if nobody was ever a member
 	syncLimit time.Duration // how long members have to sync
+	leaps     bool          // it was loaded with members: its next generation leaps
 	resumes   bool          // it was loaded in the middle of a rebalance
 	loads     int16         // how often before in the middle of the same one
 }
@@ -248,6 +249,7 @@ func (c *coordinator) loadViews() {
 				protocols: []kmsg.JoinGroupRequestProtocol{{Name: v.protocol, Metadata: m.Subscription}},
 			})
 		}
+		v.leaps = len(v.seats) > 0
 		for _, s := range v.seats {
 			s.limit = v.patience(s.session)
 		}
@@ -275,7 +277,7 @@ func (c *coordinator) probeOffsets(id string) {
 	fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 	resp := fx.Replies[0].Msg.(*kmsg.OffsetFetchResponse)
 	want := c.offsets.of(id)
-	n := c.compareOffsets(id, &resp.Groups[0])
+	n := c.compareOffsets(id, &resp.Groups[0], false)
 	if n != len(want) {
 		c.w.violated("group %s has %d offsets, should have %v", id, n, want)
 	}
@@ -283,7 +285,7 @@ func (c *coordinator) probeOffsets(id string) {
 
 // compareOffsets compares an answer with the model, and says how many offsets
 // it has.
-func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGroup) (n int) {
+func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGroup, stable bool) (n int) {
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		for j := range t.Partitions {
@@ -294,7 +296,12 @@ func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGr
 			if !ok {
 				want = committed{at: -1, epoch: -1}
 			}
-			if p.ErrorCode != 0 || p.Offset != want.at || p.LeaderEpoch != want.epoch || p.Metadata == nil || *p.Metadata != want.metadata {
+			code := int16(0)
+			if stable && c.offsets.waitsFor(k) {
+				want, code = committed{at: -1, epoch: -1}, codeUnstable
+				c.w.count("offset is unstable")
+			}
+			if p.ErrorCode != code || p.Offset != want.at || p.LeaderEpoch != want.epoch || p.Metadata == nil || *p.Metadata != want.metadata {
 				c.w.violated("offset %v is %d (epoch %d, error %d), should be %+v", k, p.Offset, p.LeaderEpoch, p.ErrorCode, want)
 			}
 		}

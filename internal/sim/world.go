@@ -35,6 +35,9 @@ type world struct {
 	others  []*peer // administrators and simple consumers
 	topics  topics
 
+	copiers   []*copier // that commit offsets in transactions
+	positions uint64    // of records of offsets, in the order in which steps make them
+
 	strange  map[string]bool // groups whose assignment was made for another generation
 	promises *promises
 	seen     Counts
@@ -58,6 +61,7 @@ func newWorld(seed uint64, tr *trace) *world {
 		w.addClients(&w.plan.groups[i])
 	}
 	w.addOthers()
+	w.addCopiers()
 	w.planFaults()
 	return w
 }

@@ -41,31 +41,38 @@ func produced(t *testing.T, id int64, epoch int16, sequence int32, offset int64)
 	return b
 }
 
+func note(t *testing.T, m ProducerMap, b record.Batch, now int64) {
+	t.Helper()
+	if _, err := m.Note(b, now); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestProducersRememberTheirLastBatches(t *testing.T) {
 	m := NewProducerMap(nil)
 	for i := range 7 {
-		m.Note(produced(t, 9, 3, int32(2*i), int64(10*i)), int64(1000+i))
+		note(t, m, produced(t, 9, 3, int32(2*i), int64(10*i)), int64(1000+i))
 	}
-	m.Note(produced(t, 4, 0, 0, 70), 2000)
-	m.Note(produced(t, record.NoProducerID, -1, -1, 80), 2000)
+	note(t, m, produced(t, 4, 0, 0, 70), 2000)
+	note(t, m, produced(t, record.NoProducerID, -1, -1, 80), 2000)
 	var last []ProducerBatch
 	for i := 2; i < 7; i++ {
 		last = append(last, ProducerBatch{BaseSequence: int32(2 * i), LastSequence: int32(2*i + 1), BaseOffset: int64(10 * i), LastOffset: int64(10*i + 1), Timestamp: 60})
 	}
 	want := []Producer{
-		{ID: 4, LastTimestamp: 2000, Batches: []ProducerBatch{{LastSequence: 1, BaseOffset: 70, LastOffset: 71, Timestamp: 60}}},
-		{ID: 9, Epoch: 3, LastTimestamp: 1006, Batches: last},
+		{ID: 4, LastTimestamp: 2000, CoordinatorEpoch: -1, TxnFirst: NoTxn, Batches: []ProducerBatch{{LastSequence: 1, BaseOffset: 70, LastOffset: 71, Timestamp: 60}}},
+		{ID: 9, Epoch: 3, LastTimestamp: 1006, CoordinatorEpoch: -1, TxnFirst: NoTxn, Batches: last},
 	}
 	got := m.List()
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("producers are\n%+v, want\n%+v", got, want)
 	}
 	again := NewProducerMap(got)
-	again.Note(produced(t, 9, 4, 0, 90), 3000)
+	note(t, again, produced(t, 9, 4, 0, 90), 3000)
 	if p := again[9]; p.Epoch != 4 || len(p.Batches) != 1 {
 		t.Errorf("after a new epoch the producer is %+v", p)
 	}
-	again.Note(produced(t, 4, 0, 2, 92), 3000)
+	note(t, again, produced(t, 4, 0, 2, 92), 3000)
 	if !reflect.DeepEqual(got, want) {
 		t.Error("a list that was given out has changed")
 	}

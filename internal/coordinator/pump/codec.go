@@ -29,7 +29,13 @@ func Encode(b *machine.Batch, now time.Time) (record.Batch, error) {
 // are left out; those that it cannot read too, and told by unreadable, since
 // losing one of them is better than losing all of the shard.
 func Decode(b record.Batch, decode func(key, value []byte) (machine.Record, error), unreadable func(offset int64, err error)) (machine.Stored, error) {
-	out := machine.Stored{BaseOffset: b.BaseOffset()}
+	return DecodeInto(nil, b, decode, unreadable)
+}
+
+// DecodeInto is Decode with a list for the records that is used again: a load reads
+// many batches, one after the other.
+func DecodeInto(list []machine.StoredRecord, b record.Batch, decode func(key, value []byte) (machine.Record, error), unreadable func(offset int64, err error)) (machine.Stored, error) {
+	out := machine.Stored{BaseOffset: b.BaseOffset(), Records: list[:0]}
 	if b.ProducerID() != record.NoProducerID {
 		out.Producer = &machine.Producer{ID: b.ProducerID(), Epoch: b.ProducerEpoch(), Transactional: b.Transactional()}
 	}

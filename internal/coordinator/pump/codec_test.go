@@ -108,3 +108,23 @@ func TestMarkersOfOtherKindsAreLeftOutAndShortOnesRefused(t *testing.T) {
 		}
 	}
 }
+
+// A load reads many batches. The list of the records of one is used for the next.
+func TestTheListOfRecordsIsUsedAgain(t *testing.T) {
+	var list []machine.StoredRecord
+	for i, names := range [][]string{{"a", "b"}, {"c"}, {"d", "e"}} {
+		batch := plain(names...)
+		encoded, err := Encode(&batch, time.Unix(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeInto(list, encoded, decodeNote, nil)
+		if err != nil || len(got.Records) != len(names) || got.Records[0].Record.(note) != note(names[0]) {
+			t.Fatalf("%v, %v", got.Records, err)
+		}
+		if i > 0 && &got.Records[0] != &list[:1][0] {
+			t.Error("another list")
+		}
+		list = got.Records
+	}
+}

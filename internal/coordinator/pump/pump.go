@@ -3,14 +3,14 @@
 // coordinator wraps it for a broker; the simulator runs this very code over a log
 // that fails.
 //
-//	event ─→ core.Step ─┬─ batches ─→ queue ─→ one append under way ─→ durable
+//	event ─→ core.Step ─┬─ batches ─→ queue ─→ Append, one under way ─→ durable
 //	                    ├─ replies, sends, journal ─→ held until then
 //	                    └─ timers, tasks ─→ at once
 //
 // While an append is under way, the batches of further steps queue up and are
-// merged into the next one (group commit). What a step lets out, even a reply
-// without records, waits for all records before it: nobody reads what is not
-// durable.
+// merged into the next one (group commit). The runtime decides when that one
+// begins. What a step lets out, even a reply without records, waits for all records
+// before it: nobody reads what is not durable.
 //
 // A pump has lives. An append that fails ends one: the core has state that the
 // log lacks, so it is dropped with all that waits, and a new core is loaded.
@@ -44,6 +44,7 @@ const (
 // Pump carries one core. The zero value is not ready: see New.
 type Pump struct {
 	core   machine.Core
+	forget func() // the core's, nil if it has none
 	life   uint64
 	phase  phase
 	timers timers
@@ -81,7 +82,6 @@ type Out struct {
 	Sends   []machine.Send
 	Tasks   []machine.Task
 	Journal []journal.Entry
-	Append  *Append // nil if nothing is to be appended
 	// Lost says that the life is over: everybody who waits is to be told, and a
 	// core to be loaded for the life that Life returns now.
 	Lost bool
@@ -108,13 +108,15 @@ func (p *Pump) Loading() bool { return p.phase == loading }
 // Next returns when Fire is to be called, the zero time for never.
 func (p *Pump) Next() time.Time { return p.timers.next() }
 
-// Drain returns what is to be done. It may be used until the next call of any
-// method.
-func (p *Pump) Drain() Out {
-	p.advance()
-	out := p.out
-	p.out = Out{Replies: again(out.Replies), Sends: again(out.Sends), Tasks: again(out.Tasks), Journal: again(out.Journal)}
-	return out
+// Drain returns what is to be done. It may be used until Forget, which must be
+// called before anything else is.
+func (p *Pump) Drain() Out { return p.out }
+
+// Forget lets go of what Drain returned, now that it is done. The answer to somebody
+// who asked for everything would else be kept until the shard has something to do
+// again.
+func (p *Pump) Forget() {
+	p.out = Out{Replies: again(p.out.Replies), Sends: again(p.out.Sends), Tasks: again(p.out.Tasks), Journal: again(p.out.Journal)}
 }
 
 // Begin begins a life with a core that has replayed the log of a leader epoch,
@@ -124,6 +126,9 @@ func (p *Pump) Begin(life uint64, core machine.Core, epoch int32, in machine.Inp
 		return false
 	}
 	p.core, p.phase = core, active
+	if f, ok := core.(machine.Forgetful); ok {
+		p.forget = f.Forget
+	}
 	p.step(in, machine.Loaded{Epoch: epoch})
 	for _, e := range p.later {
 		p.step(in, e)
@@ -229,11 +234,14 @@ func (p *Pump) step(in machine.Input, e machine.Event) {
 		p.out.Replies = append(p.out.Replies, fx.Replies...)
 		p.out.Sends = append(p.out.Sends, fx.Sends...)
 		p.out.Journal = append(p.out.Journal, fx.Journal...)
-		return
+	} else {
+		p.replies.hold(p.asked, fx.Replies)
+		p.sends.hold(p.asked, fx.Sends)
+		p.journal.hold(p.asked, fx.Journal)
 	}
-	p.replies.hold(p.asked, fx.Replies)
-	p.sends.hold(p.asked, fx.Sends)
-	p.journal.hold(p.asked, fx.Journal)
+	if p.forget != nil {
+		p.forget()
+	}
 }
 
 // release lets out what waited for records that are durable now.

@@ -66,11 +66,34 @@ func (b *bed) load() {
 	if !b.pump.Begin(b.pump.Life(), b.core, 1, b.in) {
 		b.t.Fatal("the pump does not take a core")
 	}
-	b.pump.Drain()
+	b.pump.Forget()
+}
+
+// drained is what the pump wants done, and the append that begins then.
+type drained struct {
+	Out
+	append *Append // nil if none does
+}
+
+func (b *bed) drain() drained {
+	d := drained{Out: b.do()}
+	if a, ok := b.pump.Append(); ok {
+		d.append = &a
+	}
+	return d
+}
+
+// do does what the pump wants done, which is to remember it.
+func (b *bed) do() Out {
+	out := b.pump.Drain()
+	out.Replies, out.Sends = slices.Clone(out.Replies), slices.Clone(out.Sends)
+	out.Tasks, out.Journal = slices.Clone(out.Tasks), slices.Clone(out.Journal)
+	b.pump.Forget()
+	return out
 }
 
 // ask has a request handled that asks for these batches, and is answered.
-func (b *bed) ask(batches ...machine.Batch) Out {
+func (b *bed) ask(batches ...machine.Batch) drained {
 	b.ids++
 	b.core.next = machine.Effects{
 		Batches: batches, Replies: []machine.Reply{{ID: b.ids}}, Sends: []machine.Send{{ID: uint64(b.ids)}}, Journal: []journal.Entry{{Group: fmt.Sprint(b.ids)}},
@@ -78,13 +101,13 @@ func (b *bed) ask(batches ...machine.Batch) Out {
 	if !b.pump.Request(b.in, machine.Request{ID: b.ids}) {
 		b.t.Fatal("nobody handles the request")
 	}
-	return b.pump.Drain()
+	return b.drain()
 }
 
 // done ends the append under way.
-func (b *bed) done(base int64) Out {
+func (b *bed) done(base int64) drained {
 	b.pump.Appended(b.pump.Life(), b.in, base, false)
-	return b.pump.Drain()
+	return b.drain()
 }
 
 // plain is a batch of records that may be merged with others.
@@ -97,19 +120,19 @@ func plain(names ...string) machine.Batch {
 }
 
 // appended shows what is to be appended: nothing is empty.
-func appended(o Out) string {
-	if o.Append == nil {
+func appended(o drained) string {
+	if o.append == nil {
 		return ""
 	}
 	var names []string
-	for _, r := range o.Append.Records {
+	for _, r := range o.append.Records {
 		names = append(names, string(r.(note)))
 	}
 	return strings.Join(names, " ")
 }
 
 // released checks who is let out: replies, sends and journal alike.
-func (b *bed) released(o Out, want ...machine.RequestID) {
+func (b *bed) released(o drained, want ...machine.RequestID) {
 	b.t.Helper()
 	var got []machine.RequestID
 	for _, r := range o.Replies {
@@ -123,7 +146,7 @@ func (b *bed) released(o Out, want ...machine.RequestID) {
 	}
 }
 
-func (b *bed) appends(o Out, want string) {
+func (b *bed) appends(o drained, want string) {
 	b.t.Helper()
 	if got := appended(o); got != want {
 		b.t.Errorf("%q is appended, should be %q", got, want)
@@ -159,6 +182,39 @@ func TestPlainBatchesAreMergedWhileAnAppendIsUnderWay(t *testing.T) {
 	b.released(b.done(1), 2, 3)
 }
 
+// The runtime begins an append when it wants to. Until then all that comes is part
+// of it, and nothing is let out.
+func TestWhatComesBeforeTheNextAppendBeginsIsPartOfIt(t *testing.T) {
+	b := newBed(t)
+	step := func(name string) {
+		b.ids++
+		b.core.next = machine.Effects{Batches: []machine.Batch{plain(name)}, Replies: []machine.Reply{{ID: b.ids}}}
+		b.pump.Request(b.in, machine.Request{ID: b.ids})
+		if out := b.do(); len(out.Replies) > 0 {
+			t.Errorf("%v are answered before an append begins", out.Replies)
+		}
+	}
+	if b.pump.Ready() {
+		t.Error("an append of nothing could begin")
+	}
+	step("a")
+	step("b")
+	if !b.pump.Ready() {
+		t.Error("no append could begin")
+	}
+	b.appends(b.drain(), "a b")
+	step("c")
+	if _, ok := b.pump.Append(); ok || b.pump.Ready() {
+		t.Error("a second append could begin before the first has ended")
+	}
+	b.pump.Appended(b.pump.Life(), b.in, 0, false)
+	if out := b.do(); len(out.Replies) != 2 || !b.pump.Ready() {
+		t.Errorf("%v are answered; an append could begin: %v", out.Replies, b.pump.Ready())
+	}
+	step("d")
+	b.appends(b.drain(), "c d")
+}
+
 func TestABatchThatMustBeWholeIsAppendedAlone(t *testing.T) {
 	for what, alone := range map[string]machine.Batch{
 		"whole":    {Records: plain("x", "y").Records, Whole: true},
@@ -173,8 +229,8 @@ func TestABatchThatMustBeWholeIsAppendedAlone(t *testing.T) {
 			b.appends(b.done(0), "b")
 			out := b.done(1)
 			b.appends(out, "x y")
-			if out.Append.Producer != alone.Producer {
-				t.Errorf("appended for producer %+v", out.Append.Producer)
+			if out.append.Producer != alone.Producer {
+				t.Errorf("appended for producer %+v", out.append.Producer)
 			}
 			b.released(out)
 			b.in.MaxBatch = 0
@@ -190,8 +246,8 @@ func TestAMarkerIsABatchOfItsOwn(t *testing.T) {
 	out := b.ask(plain("a"), marker, plain("b"))
 	b.appends(out, "a")
 	out = b.done(0)
-	if out.Append == nil || out.Append.Control != marker.Control || out.Append.Producer != marker.Producer {
-		t.Fatalf("appended is %+v, should be the marker", out.Append)
+	if out.append == nil || out.append.Control != marker.Control || out.append.Producer != marker.Producer {
+		t.Fatalf("appended is %+v, should be the marker", out.append)
 	}
 	b.released(out)
 	b.appends(b.done(1), "b")
@@ -270,7 +326,7 @@ func TestAFailedAppendEndsTheLifeWithAllThatWaits(t *testing.T) {
 	b.ask(plain("a"))
 	b.ask(plain("stale"))
 	b.pump.Appended(life, b.in, 0, true)
-	out := b.pump.Drain()
+	out := b.drain()
 	b.released(out)
 	b.appends(out, "")
 	if !out.Lost || b.pump.Active() || !b.pump.Loading() || b.pump.Life() == life {
@@ -290,7 +346,7 @@ func TestWhatComesFromAnEarlierLifeIsIgnored(t *testing.T) {
 	old := b.pump.Life()
 	b.ask(plain("a"))
 	b.pump.Appended(old, b.in, 0, true)
-	b.pump.Drain()
+	b.pump.Forget()
 	if b.pump.Begin(old, &script{}, 1, b.in) {
 		t.Error("takes a core that was loaded for an earlier life")
 	}
@@ -301,7 +357,7 @@ func TestWhatComesFromAnEarlierLifeIsIgnored(t *testing.T) {
 	b.pump.Sent(old, b.in, machine.Sent{ID: 1})
 	b.pump.TaskDone(old, b.in, machine.TaskDone{ID: 1})
 	b.pump.Appended(old, b.in, 5, true)
-	b.released(b.pump.Drain())
+	b.released(b.drain())
 	if len(b.core.seen) > 0 || !b.pump.Active() {
 		t.Errorf("the core was told %v, active %v", b.core.seen, b.pump.Active())
 	}
@@ -313,7 +369,7 @@ func TestOutcomesReachTheCore(t *testing.T) {
 	b.core.seen = nil
 	b.core.next.Tasks = []machine.Task{{ID: 4}}
 	b.pump.Tell(b.in, machine.TopicsChanged{})
-	if out := b.pump.Drain(); len(out.Tasks) != 1 || out.Tasks[0].ID != 4 {
+	if out := b.do(); len(out.Tasks) != 1 || out.Tasks[0].ID != 4 {
 		t.Errorf("tasks %v", out.Tasks)
 	}
 	b.pump.Sent(b.pump.Life(), b.in, machine.Sent{ID: 3})
@@ -328,8 +384,8 @@ func TestTasksDoNotWaitForRecords(t *testing.T) {
 	b := newBed(t)
 	b.core.next = machine.Effects{Batches: []machine.Batch{plain("a")}, Tasks: []machine.Task{{ID: 1}}}
 	b.pump.Tell(b.in, machine.TopicsChanged{})
-	if out := b.pump.Drain(); len(out.Tasks) != 1 || out.Append == nil {
-		t.Errorf("tasks %v, append %v", out.Tasks, out.Append)
+	if out := b.drain(); len(out.Tasks) != 1 || out.append == nil {
+		t.Errorf("tasks %v, append %v", out.Tasks, out.append)
 	}
 }
 
@@ -382,5 +438,5 @@ func TestAnEndedPumpDoesNothing(t *testing.T) {
 	if b.pump.Request(b.in, machine.Request{}) || b.pump.Begin(life, b.core, 1, b.in) || len(b.core.seen) > 0 {
 		t.Errorf("the core was told %v", b.core.seen)
 	}
-	b.released(b.pump.Drain())
+	b.released(b.drain())
 }

@@ -23,10 +23,16 @@ func (p *Pump) enqueue(b *machine.Batch) {
 
 func isWhole(b *machine.Batch) bool { return b.Whole || b.Producer != nil || b.Control != nil }
 
-// advance has the next append begin, unless one is under way.
-func (p *Pump) advance() {
-	if p.busy || len(p.queue) == 0 {
-		return
+// Ready says that an append could begin. Whoever is told so sees to it that Append
+// is called: nothing else has the queue go on.
+func (p *Pump) Ready() bool { return !p.busy && len(p.queue) > 0 }
+
+// Append begins an append of what waits, unless one is under way. Those who were
+// answered when the one before ended mostly have more to ask for: the later it
+// begins, the more goes into it.
+func (p *Pump) Append() (a Append, ok bool) {
+	if !p.Ready() {
+		return a, false
 	}
 	first := &p.queue[0]
 	if n := p.fits(first); n < len(first.Records) {
@@ -40,7 +46,7 @@ func (p *Pump) advance() {
 		}
 	}
 	p.busy = true
-	p.out.Append = &Append{Life: p.life, Batch: p.under.Batch}
+	return Append{Life: p.life, Batch: p.under.Batch}, true
 }
 
 // fits returns how many of a batch's records go into one append: all of them,
@@ -125,5 +131,6 @@ func again[T any](list []T) []T {
 	if cap(list) > keep {
 		return nil
 	}
+	clear(list)
 	return list[:0]
 }

@@ -16,7 +16,7 @@ func TestWhatIsHeldDoesNotGrowWhileTheLogIsBusy(t *testing.T) {
 	for range 10_000 {
 		b.ask(one)
 		b.pump.Appended(b.pump.Life(), b.in, 0, false)
-		if out := b.pump.Drain(); len(out.Replies) != 1 {
+		if out := b.drain(); len(out.Replies) != 1 {
 			t.Fatalf("%d replies after an append", len(out.Replies))
 		}
 	}
@@ -34,9 +34,8 @@ func TestTheRoomOfALargeStepIsGivenBack(t *testing.T) {
 			Batches: []machine.Batch{{Records: records}}, Journal: make([]journal.Entry, 10_000), Replies: make([]machine.Reply, 10_000),
 		}
 		b.pump.Request(b.in, machine.Request{ID: 1})
-		b.pump.Drain()
-		b.pump.Appended(b.pump.Life(), b.in, 0, false)
-		b.pump.Drain()
+		b.drain()
+		b.done(0)
 		for what, n := range map[string]int{
 			"replies": cap(b.pump.out.Replies), "entries": cap(b.pump.out.Journal),
 			"held replies": cap(b.pump.replies.items), "held entries": cap(b.pump.journal.items),

@@ -28,7 +28,13 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 	if err != nil || !worth {
 		return err
 	}
+	logStart, _ := l.Bounds()
+	aborted, err := l.Aborted(ctx, logStart, c.NextOffset)
+	if err != nil {
+		return err
+	}
 	p := pass{log: l, ctx: ctx, rule: store.NewCompactionPass(c, l.cleaned)}
+	p.rule.Skip(aborted)
 	next, err := p.run(closed, maxSize)
 	if err != nil {
 		return l.storageError("compact", err)
@@ -154,7 +160,10 @@ func (p *pass) run(closed []*segment, maxSize int64) (int64, error) {
 	return next, nil
 }
 
-// coverAll saves who sent what is in the segments.
+// coverAll saves who sent what is in the segments, and has the last batches of
+// those producers stay. An aborted transaction whose marker may go is forgotten
+// before it does, also by older snapshots: no reader may be told of one that
+// never ends.
 func (p *pass) coverAll(segments []*segment) error {
 	c, err := p.coverBelow(segments[len(segments)-1].sum.next)
 	if err != nil {
@@ -162,7 +171,19 @@ func (p *pass) coverAll(segments []*segment) error {
 	}
 	p.appendMu.Lock()
 	defer p.appendMu.Unlock()
-	return p.save(c)
+	if err := p.save(c); err != nil {
+		return err
+	}
+	list, from, err := p.lastSnapshot()
+	if err != nil {
+		return err
+	}
+	p.rule.Protect(list...)
+	expired, err := p.expireAborted(p.rule.Expired)
+	if err != nil || !expired {
+		return err
+	}
+	return p.replaceSnapshots(list, from)
 }
 
 func (l *log) eachBatch(ctx context.Context, s *segment, fn func(record.Batch) error) error {

@@ -14,6 +14,8 @@ import (
 type cover struct {
 	next      int64
 	producers []store.Producer
+	aborted   []store.Aborted // by markers among those batches
+	saved     bool            // a snapshot holds all of it
 }
 
 // coverBelow returns the producer state that must be saved before what lies
@@ -26,7 +28,7 @@ func (l *log) coverBelow(next int64) (*cover, error) {
 	case err != nil || covered >= next:
 		return nil, err
 	case from >= next:
-		return &cover{next: from}, nil
+		return &cover{next: from, producers: list, saved: true}, nil
 	}
 	c := &cover{next: next}
 	producers := store.NewProducerMap(list)
@@ -34,11 +36,9 @@ func (l *log) coverBelow(next int64) (*cover, error) {
 		if v.next <= max(from, covered) || v.seg.base >= next {
 			continue
 		}
-		end, err := l.noteProducers(v, max(from, covered), next, producers)
-		if err != nil {
+		if err := l.noteProducers(v, max(from, covered), c, producers); err != nil {
 			return nil, err
 		}
-		c.next = max(c.next, end)
 	}
 	c.producers = producers.List()
 	return c, nil
@@ -65,42 +65,56 @@ func (l *log) views() (out []view) {
 	return out
 }
 
-// noteProducers takes the batches of a segment from an offset on that begin
-// below another into the producer state. It returns where the last of them ends.
-func (l *log) noteProducers(v view, from, next int64, into store.ProducerMap) (end int64, err error) {
+// noteProducers takes the batches of a segment, from an offset on, that begin
+// below that of a cover into the producer state. The cover then reaches to where
+// the last of them ends.
+func (l *log) noteProducers(v view, from int64, c *cover, into store.ProducerMap) error {
 	f, err := l.acquire(v.seg)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer l.release(f)
 	index, err := l.entries(f, v)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	pos, err := locate(f, v, index, from)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	err = eachHeader(f, pos, v.size, func(_ int64, h record.Batch) error {
+	return eachHeader(f, pos, v.size, func(pos int64, h record.Batch) error {
 		if l.halting.Load() > 0 {
 			return store.ErrClosed
 		}
-		if h.BaseOffset() >= next {
+		if h.BaseOffset() >= c.next {
 			return errStop
 		}
-		into.Note(h, h.MaxTimestamp())
-		end = h.LastOffset() + 1
-		return nil
+		if h.Control() {
+			// What a marker says is not in its header.
+			if h, err = readBatch(f, pos, h); err != nil {
+				return err
+			}
+		}
+		aborted, err := into.Note(h, h.MaxTimestamp())
+		if aborted != nil {
+			c.aborted = append(c.aborted, *aborted)
+		}
+		c.next = max(c.next, h.LastOffset()+1)
+		return err
 	})
-	return end, err
 }
 
-// save writes the snapshot, unless there is nothing to know. appendMu is held.
+// save writes the snapshot, unless there is nothing to know. Whoever appended a
+// marker may be about to tell of it, which is too late once it is covered.
+// appendMu is held.
 func (l *log) save(c *cover) error {
-	switch {
-	case c == nil:
+	if c == nil {
 		return nil
-	case len(c.producers) > 0:
+	}
+	if err := l.addAborted(c.aborted); err != nil {
+		return err
+	}
+	if !c.saved && len(c.producers) > 0 {
 		return l.writeSnapshot(c.producers, c.next)
 	}
 	l.covered = max(l.covered, c.next)

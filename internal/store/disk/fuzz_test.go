@@ -68,13 +68,14 @@ func repairIndex(b []byte) []byte {
 }
 
 func FuzzProducers(f *testing.F) {
-	f.Add(encodeProducers(nil), false)
-	f.Add(encodeProducers([]store.Producer{
+	f.Add(encodeSnapshot(nil, nil), false)
+	f.Add(encodeSnapshot([]store.Producer{
 		{ID: 1, Epoch: 2, LastTimestamp: 3},
 		{ID: -4, Epoch: -5, LastTimestamp: -6, Batches: []store.ProducerBatch{
 			{BaseSequence: 1, LastSequence: 2, BaseOffset: 3, LastOffset: 4, Timestamp: 5}, {BaseOffset: 6, LastOffset: 9, Timestamp: -1},
 		}},
-	}), false)
+		{ID: 7, CoordinatorEpoch: 8, TxnFirst: 9},
+	}, []store.Aborted{{ProducerID: 7, FirstOffset: 8, LastOffset: 9}}), false)
 	f.Add([]byte("MUSP\x00\x00\x00\x02 and more than that"), true)
 	f.Fuzz(func(t *testing.T, b []byte, repair bool) {
 		if repair && len(b) >= 12 {
@@ -82,9 +83,9 @@ func FuzzProducers(f *testing.F) {
 			binary.BigEndian.PutUint32(b, snapshotMagic)
 			binary.BigEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], crcTable))
 		}
-		producers, err := decodeProducers(b)
-		if err == nil && !bytes.Equal(encodeProducers(producers), b) {
-			t.Fatalf("%x decodes as %+v, which encodes otherwise", b, producers)
+		producers, aborted, err := decodeSnapshot(b)
+		if err == nil && binary.BigEndian.Uint32(b) == snapshotMagic && !bytes.Equal(encodeSnapshot(producers, aborted), b) {
+			t.Fatalf("%x decodes as %+v and %+v, which encode otherwise", b, producers, aborted)
 		}
 	})
 }
@@ -193,7 +194,7 @@ func FuzzOpen(f *testing.F) {
 		if err := seg.salvage(bytes.NewReader(b), int64(len(b)), 1); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(b, encodeIndex(seg.sum, seg.index), encodeProducers([]store.Producer{{ID: 1}}), "101", true)
+		f.Add(b, encodeIndex(seg.sum, seg.index), encodeSnapshot([]store.Producer{{ID: 1}}, nil), "101", true)
 		f.Add(b, []byte{}, []byte{}, "7", false)
 	}
 	f.Add([]byte{}, []byte{}, []byte{}, "99999999999999", false)

@@ -54,11 +54,15 @@ type log struct {
 	logStart int64
 	logEnd   int64
 	epochs   []store.EpochStart
+	aborted  store.AbortedList
 	// durableEnd is the log end offset, and durableSize the size of the active
 	// segment, up to which a loss of power does no harm.
 	durableEnd  int64
 	durableSize int64
 	closed      bool // for readers: shut down or replaced
+
+	// abortedLoaded says that aborted holds what the last snapshot does.
+	abortedLoaded atomic.Bool
 
 	flush flushState
 }

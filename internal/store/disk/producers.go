@@ -2,10 +2,8 @@ package disk
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"path"
 	"slices"
@@ -13,11 +11,8 @@ import (
 	"muster/internal/store"
 )
 
-const (
-	snapshotMagic = 0x4d555350 // MUSP
-	// keptSnapshots is how many snapshots stay, in case the newest is torn.
-	keptSnapshots = 2
-)
+// keptSnapshots is how many snapshots stay, in case the newest is torn.
+const keptSnapshots = 2
 
 // SaveProducers implements store.Log. The snapshot is synced, since compaction
 // may remove the batches it was made from.
@@ -37,14 +32,43 @@ func (h *handle) SaveProducers(_ context.Context, producers []store.Producer, ne
 	return nil
 }
 
-// writeSnapshot writes a snapshot and removes those that are not needed any
-// more. appendMu is held.
-func (l *log) writeSnapshot(producers []store.Producer, nextOffset int64) error {
+// putSnapshot writes a snapshot file. appendMu is held.
+func (l *log) putSnapshot(producers []store.Producer, nextOffset int64) error {
+	aborted, err := l.abortedBelow(nextOffset)
+	if err != nil {
+		return err
+	}
 	name := path.Join(l.dir, fmt.Sprintf("%020d%s", nextOffset, snapshotSuffix))
-	if err := writeFile(l.store.fs, name, encodeProducers(producers), true); err != nil {
+	if err := writeFile(l.store.fs, name, encodeSnapshot(producers, aborted), true); err != nil {
 		return err
 	}
 	l.covered = max(l.covered, nextOffset)
+	return nil
+}
+
+// replaceSnapshots writes a snapshot and removes all others, durably. appendMu is
+// held.
+func (l *log) replaceSnapshots(producers []store.Producer, nextOffset int64) error {
+	if err := l.putSnapshot(producers, nextOffset); err != nil {
+		return err
+	}
+	offsets, err := l.snapshots()
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(offsets, func(o int64) bool { return o == nextOffset })
+	if err := l.removeSnapshots(others); err != nil {
+		return err
+	}
+	return l.store.fs.SyncDir(l.dir)
+}
+
+// writeSnapshot writes a snapshot and removes those that are not needed any
+// more. appendMu is held.
+func (l *log) writeSnapshot(producers []store.Producer, nextOffset int64) error {
+	if err := l.putSnapshot(producers, nextOffset); err != nil {
+		return err
+	}
 	offsets, err := l.snapshots()
 	if err != nil {
 		return err
@@ -71,7 +95,8 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 }
 
 // lastSnapshot reads the newest snapshot that is whole, and of which offset it
-// is. appendMu is held.
+// is. The aborted transactions in it become the log's if it has none yet.
+// appendMu is held.
 func (l *log) lastSnapshot() ([]store.Producer, int64, error) {
 	_, logEnd := l.Bounds()
 	offsets, err := l.snapshots()
@@ -86,10 +111,12 @@ func (l *log) lastSnapshot() ([]store.Producer, int64, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if producers, err := decodeProducers(b); err == nil {
+		if producers, aborted, err := decodeSnapshot(b); err == nil {
+			l.takeAborted(aborted)
 			return producers, o, nil
 		}
 	}
+	l.takeAborted(nil)
 	return nil, 0, nil
 }
 
@@ -134,72 +161,4 @@ func (l *log) dropSnapshotsAbove(logEnd int64) error {
 		return err
 	}
 	return l.store.fs.SyncDir(l.dir)
-}
-
-func encodeProducers(producers []store.Producer) []byte {
-	b := binary.BigEndian.AppendUint32(nil, snapshotMagic)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(producers)))
-	for _, p := range producers {
-		b = binary.BigEndian.AppendUint64(b, uint64(p.ID))
-		b = binary.BigEndian.AppendUint16(b, uint16(p.Epoch))
-		b = binary.BigEndian.AppendUint64(b, uint64(p.LastTimestamp))
-		b = append(b, byte(len(p.Batches)))
-		for _, x := range p.Batches {
-			b = binary.BigEndian.AppendUint32(b, uint32(x.BaseSequence))
-			b = binary.BigEndian.AppendUint32(b, uint32(x.LastSequence))
-			b = binary.BigEndian.AppendUint64(b, uint64(x.BaseOffset))
-			b = binary.BigEndian.AppendUint64(b, uint64(x.LastOffset))
-			b = binary.BigEndian.AppendUint64(b, uint64(x.Timestamp))
-		}
-	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crcTable))
-}
-
-var errSnapshot = errors.New("producer snapshot is torn")
-
-const (
-	producerSize      = 19
-	producerBatchSize = 32
-)
-
-func decodeProducers(b []byte) ([]store.Producer, error) {
-	if len(b) < 12 || binary.BigEndian.Uint32(b) != snapshotMagic {
-		return nil, errSnapshot
-	}
-	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
-	n := binary.BigEndian.Uint32(b[4:])
-	if crc32.Checksum(body, crcTable) != sum || int64(n)*producerSize > int64(len(b)) {
-		return nil, errSnapshot
-	}
-	out := make([]store.Producer, n)
-	body = body[8:]
-	for i := range out {
-		if len(body) < producerSize {
-			return nil, errSnapshot
-		}
-		p := &out[i]
-		p.ID = int64(binary.BigEndian.Uint64(body))
-		p.Epoch = int16(binary.BigEndian.Uint16(body[8:]))
-		p.LastTimestamp = int64(binary.BigEndian.Uint64(body[10:]))
-		p.CoordinatorEpoch, p.TxnFirst = -1, store.NoTxn
-		k := int(body[18])
-		body = body[producerSize:]
-		if len(body) < k*producerBatchSize {
-			return nil, errSnapshot
-		}
-		for range k {
-			p.Batches = append(p.Batches, store.ProducerBatch{
-				BaseSequence: int32(binary.BigEndian.Uint32(body)),
-				LastSequence: int32(binary.BigEndian.Uint32(body[4:])),
-				BaseOffset:   int64(binary.BigEndian.Uint64(body[8:])),
-				LastOffset:   int64(binary.BigEndian.Uint64(body[16:])),
-				Timestamp:    int64(binary.BigEndian.Uint64(body[24:])),
-			})
-			body = body[producerBatchSize:]
-		}
-	}
-	if len(body) != 0 {
-		return nil, errSnapshot
-	}
-	return out, nil
 }

@@ -47,18 +47,29 @@ func (l *log) offsetForTimestamp(ts int64) (store.TimestampOffset, bool, error) 
 	return store.TimestampOffset{}, false, nil
 }
 
-// maxTimestamp lets headers tell the batch; only that one is unpacked.
+// maxTimestamp lets headers tell the batch; only that one is unpacked. A batch
+// that compaction has emptied may have told too much; then all headers are read.
 func (l *log) maxTimestamp() (store.TimestampOffset, bool, error) {
 	logStart, views, err := l.snapshot()
 	if err != nil {
 		return store.TimestampOffset{}, false, err
 	}
+	hit, ok, err := l.maxOfViews(views, logStart, false)
+	if ok || err != nil {
+		return hit, ok, err
+	}
+	return l.maxOfViews(views, logStart, true)
+}
+
+// maxOfViews searches segments. Unless it is to be thorough, it believes what is
+// known of them in memory.
+func (l *log) maxOfViews(views []view, logStart int64, thorough bool) (store.TimestampOffset, bool, error) {
 	best, top := view{}, int64(record.NoTimestamp)
 	for _, v := range views {
 		if v.maxTS <= top || v.size == 0 {
 			continue
 		}
-		ts, err := l.maxInSegment(v, logStart)
+		ts, err := l.maxInSegment(v, logStart, thorough)
 		if err != nil {
 			return store.TimestampOffset{}, false, err
 		}
@@ -75,8 +86,8 @@ func (l *log) maxTimestamp() (store.TimestampOffset, bool, error) {
 }
 
 // maxInSegment returns the largest timestamp at or after logStart.
-func (l *log) maxInSegment(v view, logStart int64) (int64, error) {
-	if v.seg.base >= logStart {
+func (l *log) maxInSegment(v view, logStart int64, thorough bool) (int64, error) {
+	if v.seg.base >= logStart && !thorough {
 		return v.maxTS, nil
 	}
 	f, err := l.acquire(v.seg)
@@ -86,11 +97,11 @@ func (l *log) maxInSegment(v view, logStart int64) (int64, error) {
 	defer l.release(f)
 	top := int64(record.NoTimestamp)
 	err = eachHeader(f, 0, v.size, func(pos int64, h record.Batch) error {
-		if h.BaseOffset() >= logStart {
-			top = max(top, h.MaxTimestamp())
+		if h.LastOffset() < logStart || h.Count() == 0 {
 			return nil
 		}
-		if h.LastOffset() < logStart {
+		if h.BaseOffset() >= logStart {
+			top = max(top, h.MaxTimestamp())
 			return nil
 		}
 		b, err := readBatch(f, pos, h)

@@ -183,6 +183,7 @@ func completeProducers(l store.Log) (store.ProducerMap, int64, error) {
 		return nil, 0, err
 	}
 	producers := store.NewProducerMap(list)
+	var aborted []store.Aborted
 	_, end := l.Bounds()
 	for at := from; at < end; {
 		r, err := l.Read(context.Background(), store.ReadRequest{Offset: at, NextOffset: end, MaxBytes: 500, MinOne: true})
@@ -191,19 +192,28 @@ func completeProducers(l store.Log) (store.ProducerMap, int64, error) {
 		}
 		b, err := r.Load()
 		r.Release()
-		if err != nil || len(b) == 0 {
-			return producers, from, err
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(b) == 0 {
+			break
 		}
 		for len(b) > 0 {
 			var batch record.Batch
 			if batch, b, err = record.Next(b); err != nil {
 				return nil, 0, err
 			}
-			producers.Note(batch, batch.MaxTimestamp())
+			entry, err := producers.Note(batch, batch.MaxTimestamp())
+			if err != nil {
+				return nil, 0, err
+			}
+			if entry != nil {
+				aborted = append(aborted, *entry)
+			}
 			at = batch.LastOffset() + 1
 		}
 	}
-	return producers, from, nil
+	return producers, from, l.NoteAborted(context.Background(), aborted)
 }
 
 // checkProducers demands that no producer is forgotten that appended something

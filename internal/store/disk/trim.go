@@ -40,6 +40,7 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	l.mu.Lock()
 	l.logStart = newStart
 	l.epochs = store.TrimEpochs(l.epochs, newStart)
+	l.aborted.Trim(newStart)
 	n := 0
 	for n < len(l.segments)-1 && l.segments[n].sum.next <= newStart {
 		n++
@@ -147,6 +148,7 @@ func (l *log) dropFirst(n int) error {
 	l.segments = slices.Clone(l.segments[n:])
 	l.logStart = max(l.logStart, l.segments[0].base)
 	l.epochs = store.TrimEpochs(l.epochs, l.logStart)
+	l.aborted.Trim(l.logStart)
 	l.mu.Unlock()
 	for _, s := range dropped {
 		if err := l.removeSegment(s); err != nil {

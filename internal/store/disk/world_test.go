@@ -193,7 +193,9 @@ func (w *world) append(tr *track) error {
 	if err != nil {
 		return w.failed(tr, "append", err)
 	}
-	tr.producers.Note(b, b.MaxTimestamp())
+	if _, err := tr.producers.Note(b, b.MaxTimestamp()); err != nil {
+		return err
+	}
 	tr.acked = append(tr.acked, produced{b.ProducerID(), b.BaseSequence(), b.BaseOffset(), b.LastOffset()})
 	if a.BaseOffset != tr.end {
 		return fmt.Errorf("batch appended at %d, log ended at %d", a.BaseOffset, tr.end)

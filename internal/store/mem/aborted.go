@@ -1,9 +1,7 @@
 package mem
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"muster/internal/store"
 )
@@ -15,14 +13,7 @@ func (l *log) Aborted(_ context.Context, from, next int64) ([]store.Aborted, err
 	if l.closed {
 		return nil, store.ErrClosed
 	}
-	var out []store.Aborted
-	for _, a := range l.aborted {
-		if a.FirstOffset < next && a.LastOffset >= from {
-			out = append(out, a)
-		}
-	}
-	slices.SortFunc(out, func(a, b store.Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
-	return out, nil
+	return l.aborted.Find(from, next), nil
 }
 
 // NoteAborted implements store.Log.
@@ -32,10 +23,6 @@ func (h *handle) NoteAborted(_ context.Context, aborted []store.Aborted) error {
 	if err := h.mayChange(); err != nil {
 		return err
 	}
-	for _, a := range aborted {
-		if n := len(h.aborted); n == 0 || a.LastOffset > h.aborted[n-1].LastOffset {
-			h.aborted = append(h.aborted, a)
-		}
-	}
+	h.aborted.Add(aborted...)
 	return nil
 }

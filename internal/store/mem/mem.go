@@ -101,7 +101,7 @@ type log struct {
 	producers     []store.Producer
 	producersNext int64
 	cleaned       store.Cleaned
-	aborted       []store.Aborted // in the order of their markers
+	aborted       store.AbortedList
 }
 
 func (l *log) close() {
@@ -248,15 +248,23 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 
 // keepProducers takes the batches that begin below an offset into the producer
 // state, since they are about to go.
-func (l *log) keepProducers(next int64) {
+func (l *log) keepProducers(next int64) error {
 	producers := store.NewProducerMap(l.producers)
 	for _, b := range l.batches {
-		if b.BaseOffset() >= l.producersNext && b.BaseOffset() < next {
-			producers.Note(b, b.MaxTimestamp())
-			l.producersNext = b.LastOffset() + 1
+		if b.BaseOffset() < l.producersNext || b.BaseOffset() >= next {
+			continue
 		}
+		aborted, err := producers.Note(b, b.MaxTimestamp())
+		if err != nil {
+			return err
+		}
+		if aborted != nil {
+			l.aborted.Add(*aborted) // Its owner may be about to tell of it.
+		}
+		l.producersNext = b.LastOffset() + 1
 	}
 	l.producers = producers.List()
+	return nil
 }
 
 // SaveProducers implements store.Log.

@@ -18,15 +18,17 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	if newStart > h.logEnd {
 		return store.ErrOffsetOutOfRange
 	}
-	h.trim(newStart)
-	return nil
+	return h.trim(newStart)
 }
 
-func (l *log) trim(newStart int64) {
+func (l *log) trim(newStart int64) error {
 	if newStart <= l.logStart {
-		return
+		return nil
 	}
-	l.keepProducers(newStart)
+	if err := l.keepProducers(newStart); err != nil {
+		return err
+	}
+	l.aborted.Trim(newStart)
 	l.logStart = newStart
 	n := l.find(newStart)
 	for _, b := range l.batches[:n] {
@@ -34,6 +36,7 @@ func (l *log) trim(newStart int64) {
 	}
 	l.batches = slices.Clone(l.batches[n:])
 	l.epochs = store.TrimEpochs(l.epochs, newStart)
+	return nil
 }
 
 // Retain implements store.Log. It drops whole batches.
@@ -53,8 +56,7 @@ func (h *handle) Retain(_ context.Context, r store.Retention) error {
 		size -= int64(len(b))
 		newStart = b.LastOffset() + 1
 	}
-	h.trim(newStart)
-	return nil
+	return h.trim(newStart)
 }
 
 // Compact implements store.Log.
@@ -65,6 +67,7 @@ func (h *handle) Compact(_ context.Context, c store.Compaction) error {
 		return err
 	}
 	pass := store.NewCompactionPass(c, h.cleaned)
+	pass.Skip(h.aborted.Find(h.logStart, c.NextOffset))
 	end, dirty, oldest := 0, int64(0), int64(record.NoTimestamp)
 	for ; end < len(h.batches) && !pass.Full(); end++ {
 		b := h.batches[end]
@@ -86,7 +89,11 @@ func (h *handle) Compact(_ context.Context, c store.Compaction) error {
 		return nil
 	}
 	next := h.batches[end-1].LastOffset() + 1
-	h.keepProducers(next)
+	if err := h.keepProducers(next); err != nil {
+		return err
+	}
+	pass.Protect(h.producers...)
+	h.aborted.Remove(pass.Expired)
 	var kept []record.Batch
 	for _, b := range h.batches[:end] {
 		b, err := pass.Filter(b)

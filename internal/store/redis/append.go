@@ -12,9 +12,11 @@ import (
 // pending is an append, or a flush, that waits for its turn.
 type pending struct {
 	batch record.Batch // our copy
-	words []string     // in the stream layout: the entries one after the other …
-	ends  []int        // … and where each ends
-	bytes int64
+	// marker is what a control batch holds, nil if it ends no transaction.
+	marker *record.Marker
+	words  []string // in the stream layout: the entries one after the other …
+	ends   []int    // … and where each ends
+	bytes  int64
 	// largest is the size of the largest entry, latest the largest timestamp.
 	largest int64
 	latest  int64
@@ -92,6 +94,9 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 	if l.layout == store.LayoutLog {
 		p.bytes = int64(len(batch))
 		p.largest = p.bytes
+		if err := p.readMarker(); err != nil {
+			return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, err)
+		}
 		return p, l.checkSize(p.bytes)
 	}
 	if err := p.split(); err != nil {
@@ -102,6 +107,18 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 		largest = max(largest, len(word))
 	}
 	return p, l.checkSize(int64(largest))
+}
+
+// readMarker looks into a control batch.
+func (p *pending) readMarker() error {
+	if !p.batch.Control() {
+		return nil
+	}
+	m, ok, err := p.batch.Marker()
+	if ok {
+		p.marker = &m
+	}
+	return err
 }
 
 // checkSize refuses values that Redis does not take.

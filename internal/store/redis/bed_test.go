@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,9 @@ type bed struct {
 	logged *lines
 }
 
+// patience is for servers that are to answer. On a busy machine that may take long.
+const patience = time.Minute
+
 func newBed(t *testing.T, cfg store.LogConfig) *bed { return newBedAt(t, single(t), cfg) }
 
 func newBedAt(t *testing.T, url string, cfg store.LogConfig) *bed {
@@ -44,6 +48,8 @@ func newBedAt(t *testing.T, url string, cfg store.LogConfig) *bed {
 // newStore makes another store on the same keys.
 func (b *bed) newStore(url string, opts Options) *Store {
 	opts.Prefix, opts.Logger = b.prefix, slog.New(slog.NewTextHandler(b.logged, nil))
+	opts.Timeout = cmp.Or(opts.Timeout, patience)
+	opts.ReplicaTimeout = cmp.Or(opts.ReplicaTimeout, min(opts.Timeout, 5*time.Second))
 	s := New(connect(b.T, url), opts)
 	b.Cleanup(func() { _ = s.Close() })
 	return s

@@ -94,7 +94,19 @@ const sharedDeleteRetention = 24 * time.Hour
 func (l *log) compactBatches(ctx context.Context, c store.Compaction) error {
 	start, next := l.Bounds()
 	w := &rewriter{store: l.store, keys: l.keys, dst: l.keys.rewrite + ":" + l.owner, average: l.average()}
-	limit, err := w.plan(ctx, c, l.cleaned, start, min(next, c.NextOffset))
+	pass := store.NewCompactionPass(c, l.cleaned.passes)
+	l.mu.Lock()
+	pass.Skip(l.aborted.Find(start, c.NextOffset))
+	for _, p := range l.producers {
+		pass.Protect(p.Producer)
+	}
+	l.mu.Unlock()
+	// An entry goes before its marker does: no reader may be told of a transaction
+	// that never ends.
+	if err := l.expireAborted(ctx, pass); err != nil {
+		return err
+	}
+	limit, err := w.plan(ctx, c, pass, l.cleaned, start, min(next, c.NextOffset))
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type transaction struct {
 	acked   int64 // the counter of the last one acknowledged before it was made
 	// producers is the state after it of the producers that it has batches of.
 	producers map[int64]producer
+	aborted   []store.Aborted // by markers that it has
 
 	done    chan struct{} // closed when there are results
 	results results
@@ -94,12 +95,22 @@ func (l *log) place(tx *transaction, p *pending) {
 	tx.to.maxTimestamp = max(tx.to.maxTimestamp, p.batch.MaxTimestamp())
 	tx.to.ahead = max(tx.to.ahead, p.latest-int64(l.id(p.base).ms))
 	tx.to.largest = max(tx.to.largest, p.largest)
-	if p.batch.ProducerID() < 0 || p.batch.Control() {
-		return
+	if p.batch.ProducerID() >= 0 && (p.marker != nil || !p.batch.Control()) {
+		l.noteProducer(tx, p)
 	}
+}
+
+// noteProducer takes a batch into the state of its producer. The lock is held.
+func (l *log) noteProducer(tx *transaction, p *pending) {
 	state := l.producer(tx, p.batch.ProducerID())
 	state.Batches = slices.Clone(state.Batches) // Others have the state before it.
-	state.Note(p.batch, p.batch.MaxTimestamp())
+	if p.marker != nil {
+		if a := state.End(p.batch, *p.marker, p.batch.MaxTimestamp()); a != nil {
+			tx.aborted = append(tx.aborted, *a)
+		}
+	} else {
+		state.Note(p.batch, p.batch.MaxTimestamp())
+	}
 	tx.producers[state.ID] = producer{state, l.clock.now(l.store.now())}
 }
 

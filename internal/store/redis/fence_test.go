@@ -132,7 +132,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Single(t)
 			b := newBedAt(t, s.URL(), cfg)
-			b.store = b.newStore(s.URL(), Options{Timeout: 300 * time.Millisecond})
+			b.store = b.newStore(s.URL(), Options{Timeout: time.Second})
 			produce := func(l store.Log, seq int32) error {
 				tmpl := record.PlainTemplate()
 				tmpl.ProducerID, tmpl.ProducerEpoch, tmpl.BaseSequence = 77, 1, seq
@@ -143,7 +143,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			}
 			l := b.open(1)
 			seq := int32(0)
-			for round := range 6 {
+			for round := range 4 {
 				must(t, produce(l, seq))
 				seq++
 				s.Nodes[0].Pause()

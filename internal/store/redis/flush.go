@@ -88,12 +88,12 @@ func (l *log) awaitReplicas() error {
 	want := int64(l.replicas - 1)
 	l.mu.Unlock()
 	counter := l.acknowledged()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*l.store.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), l.store.timeout+l.store.replica)
 	defer cancel()
 	client, keys := l.store.client, []string{l.keys.stream, l.keys.meta, l.keys.mark}
 	results := client.DoMulti(ctx,
 		l.store.eval(markScript, keys, []string{l.owner}),
-		client.B().Wait().Numreplicas(want).Timeout(l.store.timeout.Milliseconds()).Build())
+		client.B().Wait().Numreplicas(want).Timeout(l.store.replica.Milliseconds()).Build())
 	what := "flush " + l.keys.stream
 	mark, err := replies(results[0])
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *log) awaitReplicas() error {
 		return attempt(what, err)
 	}
 	if got < want {
-		return fmt.Errorf("%w: %s: %d of %d replicas within %v", store.ErrNotReplicated, what, got, want, l.store.timeout.Round(time.Millisecond))
+		return fmt.Errorf("%w: %s: %d of %d replicas within %v", store.ErrNotReplicated, what, got, want, l.store.replica.Round(time.Millisecond))
 	}
 	return nil
 }

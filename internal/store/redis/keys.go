@@ -15,6 +15,7 @@ type keys struct {
 	stream    string // the records
 	meta      string // a hash: what is known about the log
 	producers string // a hash: the state of each idempotent producer
+	aborted   string // a sorted set: the aborted transactions, by the offsets of their markers
 	rewrite   string // a stream: what compaction writes, until it takes the place of the log
 	mark      string // written to learn how far replicas are
 	held      string // the stream, for the rest of a transaction that is refused
@@ -27,7 +28,7 @@ func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
 	return keys{
-		stream: stream, meta: tag + metaSuffix, producers: tag + ":p", rewrite: tag + ":new", mark: tag + ":w",
+		stream: stream, meta: tag + metaSuffix, producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
 		held: tag + ":h", groups: tag + ":g", consumers: tag + ":c",
 	}
 }

@@ -42,6 +42,7 @@ type log struct {
 	replicas int
 	// producers is what Redis knows of idempotent producers.
 	producers map[int64]producer
+	aborted   store.AbortedList
 	ended     bool  // deleted, or its store closed: nothing works
 	closed    bool  // nothing may be changed
 	failed    error // why nothing can be appended
@@ -114,10 +115,15 @@ func (l *log) mayChange() error {
 // own runs a script that only the owner of the log may run. Its reply is an
 // array that begins with ok or refused.
 func (l *log) own(ctx context.Context, what, script string, args ...string) ([]reply, error) {
+	return l.ownKeys(ctx, what, script, []string{l.keys.stream, l.keys.meta}, args)
+}
+
+// ownKeys is own with more keys.
+func (l *log) ownKeys(ctx context.Context, what, script string, keys, args []string) ([]reply, error) {
 	if err := l.mayChange(); err != nil {
 		return nil, err
 	}
-	cmd := l.store.eval(script, []string{l.keys.stream, l.keys.meta}, append([]string{l.owner}, args...))
+	cmd := l.store.eval(script, keys, append([]string{l.owner}, args...))
 	r, err := replies(l.store.do(ctx, cmd))
 	if err != nil {
 		return nil, attempt(what+" "+l.keys.stream, err)

@@ -29,8 +29,8 @@ type found struct {
 	meta        map[string]string
 }
 
-// open takes a log over, and then reads its producers: once the token is ours,
-// nobody else changes them. Redis queues no transaction when it is full, so this
+// open takes a log over, and then reads its producers and aborted transactions:
+// once the token is ours, nobody else changes them. Redis queues no transaction when it is full, so this
 // is none.
 func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (*log, error) {
 	bits, err := sequenceBits(cfg)
@@ -43,7 +43,8 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	}
 	k := logKeys(s.prefix, tp)
 	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits))}
-	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta}, args), s.client.B().Hgetall().Key(k.producers).Build())
+	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta}, args),
+		s.client.B().Hgetall().Key(k.producers).Build(), s.client.B().Zrange().Key(k.aborted).Min("0").Max("-1").Build())
 	told, err := replies(r[0])
 	if err != nil {
 		return nil, attempt("take over", err)
@@ -63,6 +64,13 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	states, err := r[1].AsStrMap()
 	if err != nil {
 		return nil, attempt("read producers", err)
+	}
+	aborted, err := r[2].AsStrSlice()
+	if err != nil {
+		return nil, attempt("read aborted transactions", err)
+	}
+	if err := l.loadAborted(aborted); err != nil {
+		return nil, err
 	}
 	return l, l.loadProducers(ctx, states, f.time)
 }

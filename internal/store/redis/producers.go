@@ -34,11 +34,15 @@ func producerArgs(tx *transaction) []string {
 
 // formatProducer writes the state of a producer as
 //
-//	<when, ms> <producer epoch> <last timestamp>;<base sequence> <last sequence> <base offset> <last offset> <timestamp>;…
+//	<when, ms> <producer epoch> <last timestamp> <coordinator epoch> <first offset of its transaction>;<base sequence> <last sequence> <base offset> <last offset> <timestamp>;…
 //
-// with the oldest batch first.
+// with the oldest batch first. A producer without transactions has the first three
+// numbers only, as brokers wrote and read them that knew no others.
 func formatProducer(p producer) string {
 	b := fmt.Appendf(nil, "%d %d %d", p.when, p.Epoch, p.LastTimestamp)
+	if p.CoordinatorEpoch != -1 || p.TxnFirst != store.NoTxn {
+		b = fmt.Appendf(b, " %d %d", p.CoordinatorEpoch, p.TxnFirst)
+	}
 	for _, x := range p.Batches {
 		b = append(b, ';')
 		for i, n := range []int64{int64(x.BaseSequence), int64(x.LastSequence), x.BaseOffset, x.LastOffset, x.Timestamp} {
@@ -58,12 +62,15 @@ func parseProducer(id, text string) (p producer, err error) {
 		return p, bad
 	}
 	head, rest, more := strings.Cut(text, ";")
-	n, ok := numbers(head, 3)
+	n, ok := numbers(head, 5)
 	if !ok {
-		return p, bad
+		if n, ok = numbers(head, 3); !ok {
+			return p, bad
+		}
+		n = append(n, -1, store.NoTxn)
 	}
 	p.when, p.Epoch, p.LastTimestamp = n[0], int16(n[1]), n[2]
-	p.CoordinatorEpoch, p.TxnFirst = -1, store.NoTxn
+	p.CoordinatorEpoch, p.TxnFirst = int32(n[3]), n[4]
 	for more {
 		var one string
 		one, rest, more = strings.Cut(rest, ";")
@@ -109,13 +116,14 @@ func (l *log) loadProducers(ctx context.Context, states map[string]string, now i
 	return l.forgetIdle(ctx, now)
 }
 
-// forgetIdle forgets the producers that have been idle for long. Appends must
+// forgetIdle forgets the producers that have been idle for long, but none with an
+// open transaction: nobody could end it in the right place. Appends must
 // not be under way, since one of them may be a producer's that comes back.
 func (l *log) forgetIdle(ctx context.Context, now int64) error {
 	var idle []string
 	l.mu.Lock()
 	for id, p := range l.producers {
-		if p.when < now-producerExpiry.Milliseconds() {
+		if p.when < now-producerExpiry.Milliseconds() && p.TxnFirst == store.NoTxn {
 			idle = append(idle, decimal(id))
 			delete(l.producers, id)
 		}

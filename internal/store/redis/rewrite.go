@@ -39,8 +39,7 @@ const rewriteExpiry = 600
 
 // plan looks at all batches of a log below an offset, and begins to rewrite
 // them if need be. It returns how far it got.
-func (w *rewriter) plan(ctx context.Context, c store.Compaction, so cleaned, start, nextOffset int64) (limit int64, err error) {
-	pass := store.NewCompactionPass(c, so.passes)
+func (w *rewriter) plan(ctx context.Context, c store.Compaction, pass *store.CompactionPass, so cleaned, start, nextOffset int64) (limit int64, err error) {
 	limit = max(start, so.to)
 	err = w.eachBatch(ctx, limit, nextOffset, func(s stored) error {
 		if c.Young(s.batch.MaxTimestamp()) || pass.Full() {
@@ -224,7 +223,7 @@ func (l *sharedLog) Compact(ctx context.Context, nextOffset int64) error {
 	}
 	c := store.Compaction{Now: now, NextOffset: nextOffset, DeleteRetention: sharedDeleteRetention}
 	w := &rewriter{store: l.store, keys: l.keys, dst: fmt.Sprintf("%s:%d", l.keys.rewrite, now.UnixNano()), average: 1 << 14}
-	limit, err := w.plan(ctx, c, so, start, nextOffset)
+	limit, err := w.plan(ctx, c, store.NewCompactionPass(c, so.passes), so, start, nextOffset)
 	if err != nil || w.droppedBytes == 0 {
 		return err
 	}

@@ -29,6 +29,7 @@ type item struct {
 	last      int64 // offset
 	size      int64
 	timestamp int64 // the largest
+	empty     bool  // a batch of which compaction has left the header
 }
 
 // scan calls fn with the entries from one id to another until it says no.
@@ -118,6 +119,7 @@ func (l *log) itemOf(id entryID, size int64, told string) (item, bool, error) {
 			return it, false, fmt.Errorf("%w: entry %s is not a batch that ends there", store.ErrCorrupt, id)
 		}
 		it.base, it.last, it.timestamp = b.BaseOffset(), b.LastOffset(), b.MaxTimestamp()
+		it.empty = b.Count() == 0
 		return it, true, nil
 	}
 	offset, ok := l.offset(id)

@@ -108,15 +108,18 @@ return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t
 //     sets the last id. XSETID refuses to go below the last entry. Below one that
 //     was deleted it does go, if XTRIM did that, or on Redis 7.0.
 //
-// Keys: stream, meta, producers, held. Arguments: token, the id before the
-// first, whether to return the time, number of meta arguments, number of words
-// of the first entry or nothing in the log layout, meta fields and values, id,
-// fields and values of the first entry, producer ids and states.
+// Keys: stream, meta, producers, held, aborted. Arguments: token, the id before
+// the first, whether to return the time, number of meta arguments, number of
+// words of the first entry or nothing in the log layout, number of arguments
+// about aborted transactions, meta fields and values, id, fields and values of
+// the first entry, scores and members of aborted transactions, producer ids and
+// states.
 const appendScript = `
 local n, why, last = redis.pcall('HGET', KEYS[2], 'n'), nil, nil
 local words = tonumber(ARGV[5])
-local meta = 5 + ARGV[4]
+local meta = 6 + ARGV[4]
 local first = meta + (words or 0)
+local aborted = first + ARGV[6]
 
 local function last_id()
   local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
@@ -142,15 +145,24 @@ if n == ARGV[1] then
     local r = redis.pcall('XADD', KEYS[1], 'NOMKSTREAM', unpack(ARGV, meta + 1, first))
     if not r then why = 'the stream is gone' elseif type(r) == 'table' then why = r.err end
   end
-  if not why and #ARGV > first then
-    local r = redis.pcall('HSET', KEYS[3], unpack(ARGV, first + 1))
+  local at
+  if not why and aborted > first then
+    local r = redis.pcall('ZADD', KEYS[5], unpack(ARGV, first + 1, aborted))
+    if type(r) == 'table' then why, at = r.err, KEYS[5] end
+  end
+  if not why and #ARGV > aborted then
+    local r = redis.pcall('HSET', KEYS[3], unpack(ARGV, aborted + 1))
     if type(r) == 'table' then
-      why, last = KEYS[3] .. ': ' .. r.err, ARGV[2]
-      if first > meta then redis.call('XDEL', KEYS[1], ARGV[meta + 1]) end
+      why, at = r.err, KEYS[3]
+      for k = first + 2, aborted, 2 do redis.call('ZREM', KEYS[5], ARGV[k]) end
     end
   end
+  if at then
+    why, last = at .. ': ' .. why, ARGV[2]
+    if first > meta then redis.call('XDEL', KEYS[1], ARGV[meta + 1]) end
+  end
   if not why then
-    redis.call('HSET', KEYS[2], unpack(ARGV, 6, meta))
+    redis.call('HSET', KEYS[2], unpack(ARGV, 7, meta))
     if ARGV[3] == '' then return 1 end
     local t = redis.call('TIME')
     return {'ok', t[1], t[2]}
@@ -189,6 +201,21 @@ return {'ok', n}
 const forgetScript = ownFunction + `
 redis.call('HDEL', KEYS[3], unpack(ARGV, 2))
 return {'ok', n}
+`
+
+// trimAbortedScript removes the aborted transactions whose markers are below an
+// offset.
+//
+// Keys: stream, meta, aborted. Arguments: owner, the largest score.
+const trimAbortedScript = ownFunction + `
+return {'ok', redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[2])}
+`
+
+// removeAbortedScript removes aborted transactions.
+//
+// Keys: stream, meta, aborted. Arguments: owner, members.
+const removeAbortedScript = ownFunction + `
+return {'ok', redis.call('ZREM', KEYS[3], unpack(ARGV, 2))}
 `
 
 // lastScript returns the last id that the stream gave. If its sequence is large

@@ -157,11 +157,12 @@ func (l *log) commands(tx *transaction) []rueidis.Completed {
 	b, k := l.store.client.B(), l.keys
 	meta, adds := l.metaArgs(tx), l.adds(tx)
 	inScript, words := l.firstInScript(adds)
-	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta)), words}
-	args = append(append(append(args, meta...), inScript...), producerArgs(tx)...)
+	aborted := abortedArgs(tx)
+	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta)), words, strconv.Itoa(len(aborted))}
+	args = slices.Concat(args, meta, inScript, aborted, producerArgs(tx))
 	cmds := make([]rueidis.Completed, 0, len(adds)+4)
 	// However large it is, it must not take another connection than the others.
-	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held}, args))
+	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held, k.aborted}, args))
 	if len(inScript) > 0 {
 		adds = adds[1:]
 	}
@@ -269,5 +270,6 @@ func (l *log) commit(tx *transaction) {
 	for id, p := range tx.producers {
 		l.producers[id] = p
 	}
+	l.aborted.Add(tx.aborted...)
 	tx.prev, tx.producers = nil, nil
 }

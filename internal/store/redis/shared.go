@@ -150,10 +150,10 @@ func (l *sharedLog) Replicate(ctx context.Context, upTo store.Seen, copies int) 
 	if err := l.store.check(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*l.store.timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.store.timeout+l.store.replica)
 	defer cancel()
 	results := l.store.client.DoMulti(ctx, l.script(markSharedScript, proof(upTo)),
-		l.store.client.B().Wait().Numreplicas(int64(copies-1)).Timeout(l.store.timeout.Milliseconds()).Build())
+		l.store.client.B().Wait().Numreplicas(int64(copies-1)).Timeout(l.store.replica.Milliseconds()).Build())
 	if _, err := l.answer("replicate", results[0]); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (l *sharedLog) Replicate(ctx context.Context, upTo store.Seen, copies int) 
 		return attempt("replicate "+l.keys.stream, err)
 	}
 	if got < int64(copies-1) {
-		return fmt.Errorf("%w: %s: %d of %d replicas within %v", store.ErrNotReplicated, l.keys.stream, got, copies-1, l.store.timeout)
+		return fmt.Errorf("%w: %s: %d of %d replicas within %v", store.ErrNotReplicated, l.keys.stream, got, copies-1, l.store.replica)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (b *bed) wantProof(l store.SharedLog, at store.Seen, want error) {
 func TestSharedLogTellsReadersThatItWentBack(t *testing.T) {
 	s := redistest.Single(t)
 	b := newBedAt(t, s.URL(), store.LogConfig{})
-	l := b.openShared(b.newStore(s.URL(), Options{Timeout: 300 * time.Millisecond}))
+	l := b.openShared(b.newStore(s.URL(), Options{ReplicaTimeout: 100 * time.Millisecond}))
 	var at []store.Seen
 	for i := range 5 {
 		at = append(at, b.appendShared(l, append(at, store.Seen{})[max(i-1, 0)], fmt.Sprint(i)))
@@ -74,7 +74,7 @@ func TestSharedLogTellsReadersThatItWentBack(t *testing.T) {
 // TestSharedLogTellsCompactionFromLoss compacts what a reader has seen last.
 func TestSharedLogTellsCompactionFromLoss(t *testing.T) {
 	b := newBed(t, store.LogConfig{})
-	l := b.openShared(b.newStore(single(t), Options{Timeout: 300 * time.Millisecond}))
+	l := b.openShared(b.newStore(single(t), Options{ReplicaTimeout: 100 * time.Millisecond}))
 	var at []store.Seen
 	for i := range 6 {
 		at = append(at, b.appendShared(l, append(at, store.Seen{})[max(i-1, 0)], fmt.Sprint(i)))
@@ -92,7 +92,7 @@ func TestSharedLogTellsCompactionFromLoss(t *testing.T) {
 func TestSharedLogReplicates(t *testing.T) {
 	s := redistest.Sentinel(t)
 	b := newBedAt(t, s.URL(), store.LogConfig{})
-	st := b.newStore(s.URL(), Options{Timeout: 2 * time.Second})
+	st := b.newStore(s.URL(), Options{ReplicaTimeout: 5 * time.Second})
 	l := b.openShared(st)
 	at := b.appendShared(l, store.Seen{}, "1")
 	must(t, l.Replicate(b.ctx, at, 3))

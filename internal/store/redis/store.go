@@ -6,6 +6,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -28,6 +29,8 @@ type Options struct {
 	Now    func() time.Time
 	// Timeout is how long one exchange with Redis may take, 5 s if zero.
 	Timeout time.Duration
+	// ReplicaTimeout is how long replicas are waited for, Timeout if zero.
+	ReplicaTimeout time.Duration
 }
 
 // DefaultPrefix is the prefix of all keys if none is given.
@@ -40,6 +43,7 @@ type Store struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	timeout time.Duration
+	replica time.Duration // how long replicas are waited for
 
 	mu     sync.Mutex
 	closed bool
@@ -76,6 +80,7 @@ func New(client rueidis.Client, opts Options) *Store {
 	if s.timeout == 0 {
 		s.timeout = 5 * time.Second
 	}
+	s.replica = cmp.Or(opts.ReplicaTimeout, s.timeout)
 	return s
 }
 
@@ -176,7 +181,7 @@ func (s *Store) Delete(ctx context.Context, tp store.TopicPartition) error {
 		return err
 	}
 	k := logKeys(s.prefix, tp)
-	del := s.client.B().Unlink().Key(k.meta, k.stream, k.producers, k.mark, k.groups, k.consumers).Build()
+	del := s.client.B().Unlink().Key(k.meta, k.stream, k.producers, k.aborted, k.mark, k.groups, k.consumers).Build()
 	if err := s.do(ctx, del).Error(); err != nil {
 		return attempt("delete "+k.stream, err)
 	}

@@ -91,7 +91,7 @@ func (l *log) searchBatches(ctx context.Context, ts int64) (store.TimestampOffse
 	for from = (entryID{ms: uint64(at)}); ; {
 		var batch *item
 		err := l.scan(ctx, from, to, func(it item) bool {
-			if it.timestamp >= ts {
+			if it.timestamp >= ts && !it.empty {
 				batch = &it
 			}
 			return batch == nil
@@ -157,9 +157,11 @@ func (l *log) maxOfBatches(ctx context.Context) (store.TimestampOffset, bool, er
 	best, cut := item{timestamp: record.NoTimestamp}, item{timestamp: record.NoTimestamp}
 	from, to := l.span(start, next)
 	err = l.scan(ctx, from, to, func(it item) bool {
-		if it.base < start {
+		switch {
+		case it.empty:
+		case it.base < start:
 			cut = it
-		} else if it.timestamp > best.timestamp {
+		case it.timestamp > best.timestamp:
 			best = it
 		}
 		return true

@@ -62,7 +62,7 @@ func (l *log) trimTo(ctx context.Context, newStart, bytes int64) error {
 		}
 		l.shrink(freed, gone)
 		if mode == "=" {
-			return nil
+			return l.trimAborted(ctx)
 		}
 		if gone == 0 {
 			mode = "="

@@ -29,7 +29,10 @@ func (ps producerState) note(b record.Batch) {
 	if b.ProducerID() < 0 {
 		return
 	}
-	p := ps[b.ProducerID()]
+	p, known := ps[b.ProducerID()]
+	if !known {
+		p = *store.NewProducer(b.ProducerID())
+	}
 	p.ID, p.Epoch, p.LastTimestamp = b.ProducerID(), b.ProducerEpoch(), b.MaxTimestamp()
 	p.Batches = append(slices.Clone(p.Batches), store.ProducerBatch{
 		BaseSequence: b.BaseSequence(), LastSequence: b.LastSequence(),

@@ -51,7 +51,7 @@ type test struct {
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	groups := [][]test{
 		appendTests, readTests, epochTests, trimTests, retainTests, compactTests,
-		timestampTests, producerTests, lifecycleTests, concurrentTests,
+		timestampTests, producerTests, transactionTests, lifecycleTests, concurrentTests,
 	}
 	for _, group := range groups {
 		for _, test := range group {

@@ -20,7 +20,7 @@ func TestUserOfTheDocsMayDoAllThatIsNeeded(t *testing.T) {
 	ctx := context.Background()
 	s := redistest.Single(t, "user muster on >secret ~test-* ~{test-* &test-* +@all -@admin -@dangerous +info +role +config|get")
 	client := connect(t, "redis://muster:secret@"+s.Nodes[0].Addr())
-	useLogs(t, redis.New(client, redis.Options{Prefix: "test-", Timeout: time.Second}))
+	useLogs(t, redis.New(client, redis.Options{Prefix: "test-", ReplicaTimeout: 100 * time.Millisecond}))
 	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
 		groups, stream := New(client, "test-"), redis.Stream{TopicPartition: store.TopicPartition{Topic: string(layout)}, Layout: layout}
 		must(t, groups.CreateGroup(ctx, stream, "g", 0))

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/explain"
+	"muster/internal/groupview"
+)
+
+// findHeldBack finds, among the partitions in which a group has lag, those that an
+// open transaction holds back, and whose it is. A broker without transactions
+// answers with the end of the log, and holds nothing back.
+func findHeldBack(ctx context.Context, client *kgo.Client, g *groupview.Group, now time.Time) (map[topicPartition]explain.HeldBack, error) {
+	lagging := kadm.TopicsSet{}
+	for _, p := range g.Partitions {
+		if p.Lag != nil && *p.Lag > 0 {
+			lagging.Add(p.Topic, p.Partition)
+		}
+	}
+	ends, err := listOffsets(ctx, client, lagging, atLogEnd)
+	if err != nil {
+		return nil, err
+	}
+	stable, err := listOffsetsFor(ctx, client, lagging, atLogEnd, readCommitted)
+	if err != nil {
+		return nil, err
+	}
+	out := map[topicPartition]explain.HeldBack{}
+	for tp, offset := range stable {
+		if offset < ends[tp] {
+			out[tp] = explain.HeldBack{LastStableOffset: offset, ProducerID: -1}
+		}
+	}
+	return out, nameHolders(ctx, kadm.NewClient(client), out, now)
+}
+
+// nameHolders finds whose the transactions are that hold partitions back: those
+// that begin where the stable part ends. What is not told stays unknown.
+func nameHolders(ctx context.Context, admin *kadm.Client, held map[topicPartition]explain.HeldBack, now time.Time) error {
+	var open []openTxn
+	for tp, h := range held {
+		txns, err := openTxns(ctx, admin, tp.Topic, tp.Partition)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		for _, t := range txns {
+			if t.FirstOffset == h.LastStableOffset {
+				open = append(open, t)
+			}
+		}
+	}
+	txns, err := knownTxns(ctx, admin, open, now)
+	if err != nil {
+		return err
+	}
+	for _, t := range open {
+		tp := topicPartition{Topic: t.Topic, Partition: t.Partition}
+		h := held[tp]
+		h.ProducerID = t.ProducerID
+		for _, x := range txns {
+			if x.ProducerID == t.ProducerID && x.Error == nil {
+				h.TransactionalID = x.ID
+				h.Open, _ = x.openFor()
+			}
+		}
+		held[tp] = h
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// abortTxnFlags are the flags of muster txns abort.
+type abortTxnFlags struct {
+	clientFlags
+	partition  string
+	producerID int64
+	yes        bool
+}
+
+func txnsAbortCommand() *cobra.Command {
+	var flags abortTxnFlags
+	cmd := &cobra.Command{
+		Use:   "abort ID | abort --partition TOPIC-N --producer-id P",
+		Short: "Abort a transaction",
+		Long: `Abort the open transaction of a transactional id, and fence its producer: whatever
+it sends from now on is refused, and it must start again. Without an open
+transaction the producer is fenced all the same.
+
+With --partition and --producer-id it ends a hanging transaction, one that a partition
+has and no coordinator knows (muster txns find-hanging finds them): an abort marker
+is written to that partition alone. Where a coordinator still has the transaction this is
+refused, since the partitions would disagree about its outcome.
+
+At a terminal it asks first, unless --yes is given; without a terminal --yes is
+needed.`,
+		Example: `  muster txns abort payments-1
+  muster txns abort --partition orders-0 --producer-id 1700000000000123 --yes`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTxns(&flags.clientFlags),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hanging := cmd.Flags().Changed("partition") || cmd.Flags().Changed("producer-id")
+			switch {
+			case hanging && len(args) > 0:
+				return usagef("give a transactional id, or --partition with --producer-id, not both")
+			case hanging && (flags.partition == "" || flags.producerID < 0):
+				return usagef("--partition and --producer-id go together")
+			case hanging:
+				return abortHanging(cmd, &flags)
+			case len(args) == 0 || args[0] == "":
+				return usagef("give a transactional id, or --partition with --producer-id")
+			}
+			return abortTxn(cmd, &flags, args[0])
+		},
+	}
+	flags.add(cmd, "print a JSON object")
+	cmd.Flags().StringVar(&flags.partition, "partition", "", "partition of a hanging transaction, as `orders-0`")
+	cmd.Flags().Int64Var(&flags.producerID, "producer-id", -1, "producer `id` of a hanging transaction")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (f *abortTxnFlags) confirm(cmd *cobra.Command, question string) error {
+	if f.yes {
+		return nil
+	}
+	return confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question, isTerminal(cmd.InOrStdin()))
+}
+
+func abortTxn(cmd *cobra.Command, flags *abortTxnFlags, id string) error {
+	ctx := cmd.Context()
+	client, err := flags.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	txns, err := describeTxns(ctx, kadm.NewClient(client), []string{id}, time.Now())
+	if err != nil {
+		return err
+	}
+	if txns[0].Error != nil {
+		return errors.New(*txns[0].Error)
+	}
+	if err := flags.confirm(cmd, fmt.Sprintf("%s Abort it, and fence its producer?", txns[0].sentence())); err != nil {
+		return err
+	}
+	fenced, err := fence(ctx, client, id, int32(txns[0].TimeoutMillis))
+	if err != nil {
+		return txnError(id, err)
+	}
+	_, open := txns[0].openFor()
+	if flags.json {
+		return writeJSON(cmd.OutOrStdout(), map[string]any{
+			"transactional_id": id, "aborted": open, "producer_id": fenced.ProducerID, "producer_epoch": fenced.ProducerEpoch,
+		})
+	}
+	did := "no transaction was open"
+	if open {
+		did = "the transaction was aborted"
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "fenced %s: %s, and its producer must start again\n", id, did)
+	return err
+}
+
+// fence takes a transactional id over, which aborts what is open and makes the
+// producer's epoch an old one. While the abort is under way the coordinator says so.
+func fence(ctx context.Context, client *kgo.Client, id string, timeoutMillis int32) (*kmsg.InitProducerIDResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req := kmsg.NewPtrInitProducerIDRequest()
+	req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &id, timeoutMillis, -1, -1
+	for {
+		resp, err := req.RequestWith(ctx, client)
+		if err != nil {
+			return nil, err
+		}
+		if err = kerr.ErrorForCode(resp.ErrorCode); !errors.Is(err, kerr.ConcurrentTransactions) {
+			return resp, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("its transaction is still being ended after %s: %w", requestTimeout, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func abortHanging(cmd *cobra.Command, flags *abortTxnFlags) error {
+	topic, partition, err := parseTopicPartition(flags.partition)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	admin, err := flags.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	open, err := openTxns(ctx, admin, topic, partition)
+	if err != nil {
+		return err
+	}
+	var found *openTxn
+	for i := range open {
+		if open[i].ProducerID == flags.producerID {
+			found = &open[i]
+		}
+	}
+	if found == nil {
+		return fmt.Errorf("producer %d has no transaction open in %s", flags.producerID, flags.partition)
+	}
+	if err := judge(ctx, admin, open, 0, time.Now()); err != nil {
+		return err
+	}
+	if !found.hangs {
+		return fmt.Errorf("the transaction is that of %s, whose coordinator knows it: muster txns abort %s ends it everywhere", found.TransactionalID, found.TransactionalID)
+	}
+	if err := flags.confirm(cmd, fmt.Sprintf("Write an abort marker of producer %d to %s? Its records from offset %d on will not be read.", flags.producerID, flags.partition, found.FirstOffset)); err != nil {
+		return err
+	}
+	if err := writeAbort(ctx, admin, found); err != nil {
+		return fmt.Errorf("%s: %w", flags.partition, plain(err))
+	}
+	if flags.json {
+		return writeJSON(cmd.OutOrStdout(), found)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "aborted the transaction of producer %d in %s\n", flags.producerID, flags.partition)
+	return err
+}
+
+func writeAbort(ctx context.Context, admin *kadm.Client, t *openTxn) error {
+	set := kadm.TopicsSet{}
+	set.Add(t.Topic, t.Partition)
+	answers, err := admin.WriteTxnMarkers(ctx, kadm.TxnMarkers{
+		ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch, CoordinatorEpoch: max(t.CoordinatorEpoch, 0), Topics: set,
+	})
+	if err != nil {
+		return err
+	}
+	answered := false
+	answers.EachPartition(func(p kadm.TxnMarkersPartitionResponse) { answered, err = true, errors.Join(err, p.Err) })
+	if !answered {
+		return errNoAnswer
+	}
+	return err
+}

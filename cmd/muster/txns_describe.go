@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/words"
+)
+
+func txnsDescribeCommand() *cobra.Command {
+	var client clientFlags
+	cmd := &cobra.Command{
+		Use:   "describe ID...",
+		Short: "Describe transactions: what they hold back, since when, and what ends them",
+		Long: `Describe the transactions of transactional ids: state, producer, how long one has
+been open, which partitions it has not ended in yet, and how far it keeps readers of
+committed records from the end of each.
+
+FIRST is the first offset of the transaction in the partition, STABLE the last stable
+offset, END the high watermark, and HELD BACK the difference of the last two: what
+readers with isolation.level=read_committed cannot see yet. A dash is what the broker does not
+tell, or, under FIRST, a partition that nothing was written to so far.
+
+With --json it prints an array of objects with the fields of muster txns list, and for
+each partition topic, partition, first_offset, last_stable_offset and high_watermark.`,
+		Example:           `  muster txns describe payments-1`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeTxns(&client),
+		RunE:              func(cmd *cobra.Command, args []string) error { return describeTxnsFor(cmd, &client, unique(args)) },
+	}
+	client.add(cmd, "print a JSON array")
+	return cmd
+}
+
+func describeTxnsFor(cmd *cobra.Command, client *clientFlags, ids []string) error {
+	ctx := cmd.Context()
+	admin, err := client.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	txns, err := describeTxns(ctx, admin, ids, time.Now())
+	if err != nil {
+		return err
+	}
+	var failed []error
+	shown := []txnState{}
+	for i := range txns {
+		if txns[i].Error != nil {
+			failed = append(failed, errors.New(*txns[i].Error))
+		} else if err := loadHeldBack(ctx, admin, &txns[i]); err != nil {
+			return err
+		}
+		shown = append(shown, txns[i])
+	}
+	if client.json {
+		failed = append(failed, writeJSON(cmd.OutOrStdout(), shown))
+		return errors.Join(failed...)
+	}
+	printed := false
+	for _, t := range shown {
+		if t.Error != nil {
+			continue
+		}
+		if printed {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		printed = true
+		if err := printTxn(cmd.OutOrStdout(), t); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// loadHeldBack asks the partitions of a transaction where it began, and how far it
+// keeps readers of committed records back. What fails stays unknown.
+func loadHeldBack(ctx context.Context, admin *kadm.Client, t *txnState) error {
+	if len(t.Partitions) == 0 {
+		return nil
+	}
+	set := kadm.TopicsSet{}
+	for _, p := range t.Partitions {
+		set.Add(p.Topic, p.Partition)
+	}
+	producers, err := admin.DescribeProducers(ctx, set)
+	if err != nil && len(producers) == 0 {
+		return plain(err)
+	}
+	ends, err := admin.ListEndOffsets(ctx, set.Topics()...)
+	if err != nil && len(ends) == 0 {
+		return plain(err)
+	}
+	stable, err := admin.ListCommittedOffsets(ctx, set.Topics()...)
+	if err != nil && len(stable) == 0 {
+		return plain(err)
+	}
+	for i := range t.Partitions {
+		p := &t.Partitions[i]
+		p.HighWatermark = listedOffset(ends, p.Topic, p.Partition)
+		p.LastStableOffset = listedOffset(stable, p.Topic, p.Partition)
+		if x, ok := producers[p.Topic].Partitions[p.Partition].ActiveProducers[t.ProducerID]; ok && x.CurrentTxnStartOffset >= 0 {
+			p.FirstOffset = &x.CurrentTxnStartOffset
+		}
+	}
+	return nil
+}
+
+func printTxn(w io.Writer, t txnState) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "Transactional id:  %s\n", t.ID)
+	fmt.Fprintf(&out, "State:             %s\n", t.State)
+	fmt.Fprintf(&out, "Producer:          id %d, epoch %d\n", t.ProducerID, t.ProducerEpoch)
+	fmt.Fprintf(&out, "Coordinator:       broker %d\n", t.Coordinator)
+	fmt.Fprintf(&out, "Timeout:           %s\n", words.Duration(time.Duration(t.TimeoutMillis)*time.Millisecond))
+	out.WriteByte('\n')
+	writeWrapped(&out, "", t.sentence())
+	if _, err := io.WriteString(w, out.String()); err != nil || len(t.Partitions) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	table := newTable("PARTITION", ">FIRST", ">STABLE", ">END", ">HELD BACK")
+	for _, p := range t.Partitions {
+		table.add(p.name(), orDash(p.FirstOffset, formatInt), orDash(p.LastStableOffset, formatInt), orDash(p.HighWatermark, formatInt), orDash(p.behind(), formatInt))
+	}
+	return table.print(w)
+}
+
+// sentence says what people want to know: what is held back since when, and what
+// ends it.
+func (t txnState) sentence() string {
+	open, ok := t.openFor()
+	if !ok {
+		return fmt.Sprintf("No transaction of %s is open; it holds nothing back.", t.ID)
+	}
+	text := fmt.Sprintf("Its transaction has been open for %s in %s: %s.",
+		words.Duration(open), words.Plural(len(t.Partitions), "partition"), partitionNames(t.Partitions))
+	if len(t.Partitions) == 0 {
+		text = fmt.Sprintf("Its transaction has been open for %s.", words.Duration(open))
+	}
+	if worst := t.worst(); worst != nil {
+		text += fmt.Sprintf(" Readers of committed records see %s up to offset %d, %s before its end.",
+			worst.name(), *worst.LastStableOffset, words.Plural(int(*worst.behind()), "offset"))
+	}
+	switch t.State {
+	case "PrepareCommit", "PrepareAbort":
+		outcome := "committed"
+		if t.State == "PrepareAbort" {
+			outcome = "aborted"
+		}
+		return text + fmt.Sprintf(" It is decided that it is %s; what is missing are the markers in those partitions, which their leaders are asked for again and again.", outcome)
+	}
+	ends, _ := t.endsIn()
+	if ends == 0 {
+		return text + " Its time is over: the coordinator aborts it within seconds."
+	}
+	return text + fmt.Sprintf(" It ends when its producer commits or aborts it, when another producer takes over the id, by muster txns abort %s, or else by its timeout in %s.", t.ID, words.Duration(ends))
+}
+
+// worst returns the partition in which most is held back, nil if that is not known or
+// nothing is.
+func (t txnState) worst() *txnPartition {
+	var out *txnPartition
+	for i := range t.Partitions {
+		p := &t.Partitions[i]
+		if n := p.behind(); n != nil && *n > 0 && (out == nil || *n > *out.behind()) {
+			out = p
+		}
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muster/internal/words"
+)
+
+// txnBatch is how many transactional ids we ask about at a time.
+const txnBatch = 500
+
+// txnStates are the states that a transactional id may be listed in.
+var txnStates = []string{"Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"}
+
+// listTxnsFlags are the flags of muster txns list.
+type listTxnsFlags struct {
+	clientFlags
+	states []string
+	open   bool
+	longer time.Duration
+}
+
+func txnsListCommand() *cobra.Command {
+	var flags listTxnsFlags
+	cmd := &cobra.Command{
+		Use:     "list [REGEX]",
+		Aliases: []string{"ls"},
+		Short:   "List transactional ids with their state",
+		Long: `List transactional ids: all of them, or those that match a regular expression
+(anywhere in the id; anchor it with ^ and $).
+
+OPEN FOR is how long a transaction has been open, PARTITIONS in how many partitions
+it has not ended yet, and TIMES OUT IN when its coordinator aborts it, unless the
+producer ends it before.
+
+With --json it prints an array of objects with the fields transactional_id, state,
+producer_id, producer_epoch, coordinator, timeout_ms, started_at (null unless a
+transaction is open), partitions and error.`,
+		Example: `  muster txns list
+  muster txns list --open --longer-than 1m
+  muster txns list '^payments-' --state Ongoing --json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listTxns(cmd, &flags, strings.Join(args, ""))
+		},
+	}
+	flags.add(cmd, "print a JSON array")
+	cmd.Flags().StringSliceVar(&flags.states, "state", nil, "`state` to list, as Ongoing or CompleteCommit; more than one with commas")
+	cmd.Flags().BoolVar(&flags.open, "open", false, "only transactions that have begun and not ended")
+	cmd.Flags().DurationVar(&flags.longer, "longer-than", 0, "only transactions that have been open for longer, as 30s or 5m")
+	completeValues(cmd, "state", txnStates...)
+	return cmd
+}
+
+func listTxns(cmd *cobra.Command, flags *listTxnsFlags, filter string) error {
+	match, err := regexp.Compile(filter)
+	if err != nil {
+		return usagef("%q is no regular expression: %s", filter, err)
+	}
+	if err := flags.check(); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	admin, err := flags.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	listed, err := admin.ListTransactions(ctx, nil, flags.states)
+	if err != nil {
+		return plain(err)
+	}
+	ids := slices.DeleteFunc(listed.TransactionalIDs(), func(id string) bool { return !match.MatchString(id) })
+	slices.Sort(ids)
+	txns := []txnState{}
+	for part := range slices.Chunk(ids, txnBatch) {
+		states, err := describeTxns(ctx, admin, part, time.Now())
+		if err != nil {
+			return err
+		}
+		for _, t := range states {
+			if open, ok := t.openFor(); ok && open >= flags.longer || !ok && !flags.open && flags.longer == 0 {
+				txns = append(txns, t)
+			}
+		}
+	}
+	if flags.json {
+		return writeJSON(cmd.OutOrStdout(), txns)
+	}
+	if len(txns) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "there is no such transaction")
+		return nil
+	}
+	return printTxns(cmd.OutOrStdout(), txns)
+}
+
+// check finds slips in states, which brokers take for states without
+// transactions.
+func (f *listTxnsFlags) check() error {
+	for i, s := range f.states {
+		n := slices.IndexFunc(txnStates, func(known string) bool { return strings.EqualFold(known, strings.TrimSpace(s)) })
+		if n < 0 {
+			return usagef("--state is one of %s, not %q", strings.Join(txnStates, ", "), s)
+		}
+		f.states[i] = txnStates[n]
+	}
+	if f.longer < 0 {
+		return usagef("--longer-than cannot be negative")
+	}
+	return nil
+}
+
+func printTxns(w io.Writer, txns []txnState) error {
+	t := newTable("TRANSACTIONAL ID", "STATE", ">PRODUCER", ">EPOCH", ">OPEN FOR", ">PARTITIONS", ">TIMES OUT IN")
+	for _, x := range txns {
+		if x.Error != nil {
+			t.add(x.ID, "?", "-", "-", "-", "-", "-")
+			continue
+		}
+		open, ends := "-", "-"
+		if d, ok := x.openFor(); ok {
+			open = words.Duration(d)
+		}
+		if d, ok := x.endsIn(); ok {
+			ends = words.Duration(d)
+		}
+		t.add(x.ID, x.State, x.ProducerID, x.ProducerEpoch, open, len(x.Partitions), ends)
+	}
+	return t.print(w)
+}

@@ -1,0 +1,216 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/store"
+)
+
+// A store that loses the end of __transaction_state but not of other logs leaves
+// transactions open that no coordinator knows: nobody would ever end them, and
+// whoever reads committed records would stop there. So a leader looks for
+// transactions that are open for longer than any may be, and asks all
+// coordinators. If all answer, and none has a transaction of that producer that
+// goes on in that partition, then it is an orphan, and is aborted.
+
+// orphan is a transaction that may be one.
+type orphan struct {
+	store.TopicPartition
+	partition.OpenTxn
+	part *partition.Partition
+}
+
+// resolveOrphans looks for orphans until ctx ends.
+func (b *Broker) resolveOrphans(ctx context.Context) {
+	every := time.NewTicker(b.cfg.Duration("muster.transaction.orphan.check.interval.ms"))
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		if err := b.resolveOnce(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			b.logger.Warn("transactions are open for longer than they may be, and it is not known whether they still go on", "error", err)
+		}
+	}
+}
+
+// resolveOnce aborts the orphans that there are now.
+func (b *Broker) resolveOnce(ctx context.Context, now time.Time) error {
+	image := b.image()
+	patience := image.Config.Duration("transaction.max.timeout.ms") + image.Config.Duration("muster.transaction.orphan.grace.ms")
+	overdue := b.overdue(image, now.Add(-patience))
+	if len(overdue) == 0 {
+		return nil
+	}
+	known, err := b.knownTransactions(ctx, image, overdue)
+	if err != nil {
+		return err
+	}
+	for _, o := range overdue {
+		if !known[ongoing{o.ProducerID, o.TopicPartition}] {
+			b.abortOrphan(ctx, o)
+		}
+	}
+	return nil
+}
+
+// overdue returns the transactions that have been open since a time or longer, in
+// partitions that this broker leads.
+func (b *Broker) overdue(image *metadata.Image, since time.Time) []orphan {
+	var out []orphan
+	for _, t := range image.Topics() {
+		for i, led := range t.Partitions {
+			if led.Leader != b.nodeID() {
+				continue
+			}
+			p := b.manager.Get(t.Name, int32(i))
+			if p == nil {
+				continue
+			}
+			for _, open := range p.OpenTxns() {
+				if !open.Since.After(since) {
+					out = append(out, orphan{store.TopicPartition{Topic: t.Name, Partition: int32(i)}, open, p})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// ongoing names a transaction in a partition.
+type ongoing struct {
+	producer int64
+	store.TopicPartition
+}
+
+// idsAtOnce is how many producer ids one question is about.
+const idsAtOnce = 1000
+
+// knownTransactions asks all coordinators which transactions of these producers go
+// on, and where. It fails unless all of them know what they are asked.
+func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, overdue []orphan) (map[ongoing]bool, error) {
+	var ids []int64
+	for _, o := range overdue {
+		ids = append(ids, o.ProducerID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var led []metadata.Partition
+	if t := image.Topic(metadata.TransactionsTopic); t != nil {
+		led = t.Partitions
+	}
+	var nodes []int32
+	for _, p := range led {
+		nodes = append(nodes, p.Leader)
+	}
+	slices.Sort(nodes)
+	out := map[ongoing]bool{}
+	for some := range slices.Chunk(ids, idsAtOnce) {
+		for _, node := range slices.Compact(nodes) {
+			if err := b.askOngoing(ctx, node, some, out); err != nil {
+				return nil, fmt.Errorf("ask broker %d: %w", node, err)
+			}
+		}
+	}
+	// What moved meanwhile may have been nobody's when it was asked for.
+	if t := b.image().Topic(metadata.TransactionsTopic); t != nil && !slices.Equal(t.Partitions, led) {
+		return nil, errors.New("coordinators have moved meanwhile")
+	}
+	return out, nil
+}
+
+// askOngoing asks one coordinator, and adds what it says.
+func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, out map[ongoing]bool) error {
+	list := kmsg.NewPtrListTransactionsRequest()
+	list.ProducerIDFilters = producers
+	resp, err := b.peers.Do(ctx, node, list)
+	if err != nil {
+		return err
+	}
+	listed := resp.(*kmsg.ListTransactionsResponse)
+	if err := kerr.ErrorForCode(listed.ErrorCode); err != nil {
+		return err
+	}
+	describe := kmsg.NewPtrDescribeTransactionsRequest()
+	producer := map[string]int64{}
+	for _, t := range listed.TransactionStates {
+		if goesOn(t.TransactionState) {
+			describe.TransactionalIDs = append(describe.TransactionalIDs, t.TransactionalID)
+			producer[t.TransactionalID] = t.ProducerID
+		}
+	}
+	if len(describe.TransactionalIDs) == 0 {
+		return nil
+	}
+	if resp, err = b.peers.Do(ctx, node, describe); err != nil {
+		return err
+	}
+	for _, t := range resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return err
+		}
+		for _, topic := range t.Topics {
+			for _, p := range topic.Partitions {
+				out[ongoing{producer[t.TransactionalID], store.TopicPartition{Topic: topic.Topic, Partition: p}}] = true
+			}
+		}
+	}
+	return nil
+}
+
+// goesOn says whether a transaction in that state will be ended by its
+// coordinator.
+func goesOn(state string) bool { return state == "Ongoing" || strings.HasPrefix(state, "Prepare") }
+
+// abortOrphan aborts a transaction that no coordinator knows. What a group has
+// pending is the group coordinator's to end.
+func (b *Broker) abortOrphan(ctx context.Context, o orphan) {
+	b.logger.Warn("a transaction is open that no coordinator knows; aborting it",
+		"topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "epoch", o.ProducerEpoch, "offset", o.FirstOffset)
+	if err := b.abort(ctx, o); err != nil {
+		b.logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
+	}
+}
+
+// abort aborts an orphan, and waits until that is durable.
+func (b *Broker) abort(ctx context.Context, o orphan) error {
+	if o.Topic != metadata.OffsetsTopic {
+		done := make(chan *kerr.Error, 1)
+		o.part.AbortOrphan(ctx, o.OpenTxn, func(err *kerr.Error) { done <- err })
+		select {
+		case err := <-done:
+			if err != nil {
+				return err
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if !slices.ContainsFunc(o.part.OpenTxns(), func(t partition.OpenTxn) bool { return t.FirstOffset == o.FirstOffset }) {
+		return nil // It has ended meanwhile.
+	}
+	m := kmsg.NewWriteTxnMarkersRequestMarker()
+	m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, max(o.CoordinatorEpoch, 0)
+	machine.TxnStart(o.Start).Set(&m.UnknownTags)
+	topic := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
+	topic.Topic, topic.Partitions = o.Topic, []int32{o.Partition}
+	m.Topics = append(m.Topics, topic)
+	req := kmsg.NewPtrWriteTxnMarkersRequest()
+	req.Version, req.Markers = 2, append(req.Markers, m)
+	_, err := b.peers.Do(ctx, machine.Self, req)
+	return err
+}

@@ -1,0 +1,86 @@
+package broker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/broker"
+	"muster/internal/metadata"
+	"muster/internal/record"
+)
+
+// leaveOrphan has a partition hold a transaction that no coordinator knows, as
+// when the store loses the end of the coordinator's log.
+func leaveOrphan(t *testing.T, b *broker.Broker, topic string, pid int64) {
+	t.Helper()
+	from := record.PlainTemplate()
+	from.ProducerID, from.ProducerEpoch, from.BaseSequence, from.Transactional = pid, 3, -1, true
+	batch, err := record.Build(from, []record.Record{{Key: []byte("k"), Value: []byte("lost")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	b.Partition(topic, 0).AppendOwn(t.Context(), batch, func(_ int64, err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openIn returns the producers of the transactions that are open in a partition.
+func openIn(b *broker.Broker, topic string) (ids []int64) {
+	for _, o := range b.Partition(topic, 0).OpenTxns() {
+		ids = append(ids, o.ProducerID)
+	}
+	return ids
+}
+
+func TestATransactionThatNoCoordinatorKnowsIsAbortedAndOthersAreSpared(t *testing.T) {
+	b := start(t, map[string]string{"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "1"})
+	cl := client(t, b, kgo.TransactionalID("x"), kgo.DefaultProduceTopic("t"))
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	live := openIn(b, "t")
+	leaveOrphan(t, b, "t", 77)
+	later := time.Now().Add(time.Hour)
+
+	if err := b.ResolveOnce(t.Context(), time.Now().Add(19*time.Minute)); err != nil || len(openIn(b, "t")) != 2 {
+		t.Errorf("before its time: %v, open are %v", err, openIn(b, "t"))
+	}
+	undo := b.Deaf()
+	if err := b.ResolveOnce(t.Context(), later); err == nil || len(openIn(b, "t")) != 2 {
+		t.Errorf("while a coordinator cannot be asked: %v, open are %v", err, openIn(b, "t"))
+	}
+	undo()
+	if err := b.ResolveOnce(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	if got := openIn(b, "t"); len(live) != 1 || len(got) != 1 || got[0] != live[0] {
+		t.Errorf("open are %v, want %v", got, live)
+	}
+	if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testing.T) {
+	b := start(t, map[string]string{"transaction.state.log.num.partitions": "1", "offsets.topic.num.partitions": "1"})
+	find := kmsg.NewPtrFindCoordinatorRequest() // Which creates the topic of offsets.
+	find.CoordinatorKey = "g"
+	if _, err := find.RequestWith(t.Context(), client(t, b)); err != nil {
+		t.Fatal(err)
+	}
+	leaveOrphan(t, b, metadata.OffsetsTopic, 77)
+	if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := openIn(b, metadata.OffsetsTopic); len(got) != 0 {
+		t.Errorf("open are %v", got)
+	}
+}

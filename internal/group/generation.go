@@ -1,0 +1,37 @@
+package group
+
+import "math"
+
+// A number of a generation must not be given out twice to the same member. One that
+// has missed the second would take it for the first, commit with it, and be
+// believed: a static member that has not joined again, or a leader whose assignment
+// comes late. But a generation is told to its members before it is stored, and a
+// store may even lose the end of its log. So the first generation that is formed
+// after a load leaps to a number that no life of the shard before has used: over the
+// rest of a block of numbers, and in the next one to a share that depends on the
+// leader epoch, which is another one after such a loss, and on how many lives have
+// leapt in the same rebalance.
+const (
+	generationBlock = 1024
+	generationShare = 16
+	livesPerEpoch   = 4
+)
+
+// nextGeneration gives a generation that is formed its number.
+func (x *step) nextGeneration(g *group) {
+	if !g.leaps {
+		g.generation++
+		return
+	}
+	g.leaps = false
+	g.generation = leap(g.generation, x.epoch, g.lives)
+}
+
+// leap returns the number of the first generation that is formed after a load.
+func leap(generation, epoch int32, lives int16) int32 {
+	if generation > math.MaxInt32-2*generationBlock {
+		return generation + 1
+	}
+	share := (int64(epoch)*livesPerEpoch + int64(lives%livesPerEpoch)) % (generationBlock / generationShare)
+	return (generation/generationBlock+1)*generationBlock + int32(share)*generationShare
+}

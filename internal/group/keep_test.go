@@ -1,0 +1,36 @@
+package group
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// A shard may rest for hours after a step, and keeps nothing of it but the room that
+// its lists have.
+func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
+	s := stableGroup(t)
+	g := s.groups["g"]
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Version, req.Group = 5, "g"
+	for m := g.members.first; m != nil; m = m.next {
+		req.Members = append(req.Members, kmsg.LeaveGroupRequestMember{MemberID: m.id, InstanceID: m.instance})
+	}
+	fx := s.Step(machine.Input{Now: g.members.first.deadline, Image: imageOf(nil), Event: machine.Request{ID: 7, Msg: req}})
+	if len(fx.Batches) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 || len(fx.Journal) == 0 {
+		t.Fatalf("the step has too few effects: %+v", fx)
+	}
+	records := fx.Batches[0].Records
+	if s.step.changed[:1][0] != nil {
+		t.Error("a group is kept that had changed")
+	}
+	s.Forget()
+	if s.step.image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
+		t.Error("an image, a record or an answer is kept")
+	}
+	if fx.Timers[0].Key.ID != "" || fx.Journal[0].Group != "" {
+		t.Error("a timer or an entry of the journal is kept")
+	}
+}

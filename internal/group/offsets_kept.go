@@ -1,0 +1,112 @@
+package group
+
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/metadata"
+)
+
+// topicOffsets is what a group has committed of one topic. There may be millions of
+// offsets, so what nearly all of them have in common is not kept with each of them:
+// the topic's id, an empty text, and that they do not expire by themselves.
+type topicOffsets struct {
+	ids   []metadata.TopicID // see kept.topic; mostly one
+	parts map[int32]kept
+}
+
+// kept is a committed offset in memory.
+type kept struct {
+	at     int64
+	commit int64
+	epoch  int32
+	topic  int32 // which of the ids it was committed under, from 1 on; 0 if it is not known
+	more   *more // nil if there is nothing more
+}
+
+// more is what few offsets have.
+type more struct {
+	metadata string
+	expire   int64
+}
+
+// maxIDs is at how many topic ids those are looked for that no offset has any more. A
+// topic that is deleted and created again has another one.
+const maxIDs = 4
+
+func (t *topicOffsets) len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.parts)
+}
+
+// partitions lists those that have an offset.
+func (t *topicOffsets) partitions() []int32 {
+	if t == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(t.parts))
+}
+
+func (t *topicOffsets) get(partition int32) (o offset, ok bool) {
+	if t == nil {
+		return o, false
+	}
+	k, ok := t.parts[partition]
+	if !ok {
+		return o, false
+	}
+	o = offset{at: k.at, epoch: k.epoch, commit: k.commit, expire: -1}
+	if k.more != nil {
+		o.metadata, o.expire = k.more.metadata, k.more.expire
+	}
+	if k.topic > 0 {
+		o.topic = t.ids[k.topic-1]
+	}
+	return o, true
+}
+
+func (t *topicOffsets) put(partition int32, o *offset) {
+	k := kept{at: o.at, commit: o.commit, epoch: o.epoch, topic: t.index(o.topic)}
+	if o.metadata != "" || o.expire != -1 {
+		k.more = &more{o.metadata, o.expire}
+	}
+	t.parts[partition] = k
+}
+
+// index returns the number of a topic id.
+func (t *topicOffsets) index(id metadata.TopicID) int32 {
+	if id == (metadata.TopicID{}) {
+		return 0
+	}
+	at := slices.Index(t.ids, id)
+	if at < 0 {
+		if len(t.ids) >= maxIDs {
+			t.forgetIDs()
+		}
+		at = len(t.ids)
+		t.ids = append(t.ids, id)
+	}
+	return int32(at) + 1
+}
+
+// forgetIDs forgets the topic ids that no offset has.
+func (t *topicOffsets) forgetIDs() {
+	old := t.ids
+	t.ids = nil
+	for _, p := range t.partitions() {
+		k := t.parts[p]
+		if k.topic == 0 {
+			continue
+		}
+		id := old[k.topic-1]
+		at := slices.Index(t.ids, id)
+		if at < 0 {
+			at = len(t.ids)
+			t.ids = append(t.ids, id)
+		}
+		k.topic = int32(at) + 1
+		t.parts[p] = k
+	}
+}

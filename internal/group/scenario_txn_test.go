@@ -1,0 +1,183 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// producerArgs reads pid=1 [epoch=0].
+func (a args) producer() (id int64, epoch int16) {
+	return int64(a.number("pid", 1)), int16(a.number("epoch", 0))
+}
+
+// txn-commit a [id=x] [pid=1] [epoch=0] [generation=-1] [member=] [instance=i] [offsets=(t:0=5)] [v=3]
+// By default the client names no member.
+func (s *scenario) txnCommit(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrTxnOffsetCommitRequest()
+	req.Version = int16(a.number("v", 3))
+	req.TransactionalID, req.Group, req.MemberID, req.InstanceID = a.text("id", "x"), a.text("group", "g"), a.text("member", ""), a.pointer("instance")
+	req.ProducerID, req.ProducerEpoch = a.producer()
+	req.Generation = int32(a.number("generation", -1))
+	for _, o := range a.list("offsets") {
+		tp, at, _ := strings.Cut(o, "=")
+		topic, part, _ := strings.Cut(tp, ":")
+		at, metadata, ok := strings.Cut(at, "/")
+		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+		p.Partition, p.Offset, p.LeaderEpoch = int32(parseInt(s.t, part)), int64(parseInt(s.t, at)), int32(a.number("leader-epoch", -1))
+		if text, times, repeated := strings.Cut(metadata, "*"); repeated {
+			metadata = strings.Repeat(text, parseInt(s.t, times))
+		}
+		if ok {
+			p.Metadata = &metadata
+		}
+		req.Topics = append(req.Topics, kmsg.TxnOffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{p}})
+	}
+	s.request(a.who(), req)
+}
+
+// markerOf reads commit|abort [pid=1] [epoch=0] [coordinator=0] [tv=0] [start=5].
+func (a args) marker() *kmsg.WriteTxnMarkersRequest {
+	req := kmsg.NewPtrWriteTxnMarkersRequest()
+	req.Version = 2
+	m := kmsg.NewWriteTxnMarkersRequestMarker()
+	m.Committed = a.d.HasArg("commit")
+	m.ProducerID, m.ProducerEpoch = a.producer()
+	m.CoordinatorEpoch, m.TransactionVersion = int32(a.number("coordinator", 0)), int8(a.number("tv", 0))
+	machine.TxnStart(a.number("start", -1)).Set(&m.UnknownTags)
+	m.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: metadata.OffsetsTopic, Partitions: []int32{1}}}
+	req.Markers = append(req.Markers, m)
+	return req
+}
+
+// marker a commit|abort [pid=1] [epoch=0] [coordinator=0] [tv=0] [start=5]
+func (s *scenario) marker(d *datadriven.TestData) {
+	a := args{s, d}
+	s.request(a.who(), a.marker())
+}
+
+// marker-while-loading a commit|abort …: what the runtime answers for a shard that
+// is not loaded.
+func (s *scenario) markerWhileLoading(d *datadriven.TestData) {
+	a := args{s, d}
+	req := a.marker()
+	kind := Kind(func() Config { return s.cfg })
+	if kind.WhileLoading(req) != nil {
+		s.t.Error("answered without waiting for the load")
+	}
+	fmt.Fprintf(&s.out, "%s ← %s\n", a.who(), s.showReply(a.who(), s.wire(req, kind.Fail(req, kerr.CoordinatorLoadInProgress))))
+}
+
+// answer [question] [code=120] [start=5] [lost]: the transaction coordinator
+// answers the question that has waited for longest, or that of this number among
+// those that wait.
+func (s *scenario) answer(d *datadriven.TestData) {
+	a := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}
+	i := a.number("question", 0)
+	if i >= len(s.sends) {
+		d.Fatalf(s.t, "nobody was asked")
+	}
+	q := s.sends[i]
+	s.sends = append(s.sends[:i:i], s.sends[i+1:]...)
+	if d.HasArg("lost") {
+		s.step(machine.Sent{ID: q.ID, Err: errors.New("lost")})
+		return
+	}
+	s.step(machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), int16(a.number("code", 0)), machine.TxnStart(a.number("start", -1)))})
+}
+
+// answerTo is what a coordinator says to a question.
+func answerTo(req *kmsg.AddPartitionsToTxnRequest, code int16, start machine.TxnStart) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
+	q := req.Transactions[0]
+	t := kmsg.NewAddPartitionsToTxnResponseTransaction()
+	t.TransactionalID = q.TransactionalID
+	p := kmsg.NewAddPartitionsToTxnResponseTransactionTopicPartition()
+	p.Partition, p.ErrorCode = q.Topics[0].Partitions[0], code
+	start.Set(&p.UnknownTags)
+	t.Topics = []kmsg.AddPartitionsToTxnResponseTransactionTopic{{Topic: q.Topics[0].Topic, Partitions: []kmsg.AddPartitionsToTxnResponseTransactionTopicPartition{p}}}
+	resp.Transactions = append(resp.Transactions, t)
+	return resp
+}
+
+func showSend(m machine.Send) string {
+	q := m.Msg.(*kmsg.AddPartitionsToTxnRequest).Transactions[0]
+	what := "to add"
+	if q.VerifyOnly {
+		what = "about"
+	}
+	return fmt.Sprintf("broker %d %s %s-%d of %s, producer %d/%d", m.To, what, q.Topics[0].Topic, q.Topics[0].Partitions[0], q.TransactionalID, q.ProducerID, q.ProducerEpoch)
+}
+
+// showBatches shows what is appended, a line for each record.
+func (s *scenario) showBatches(batches []machine.Batch) (out []string) {
+	for _, b := range batches {
+		suffix := ""
+		if p := b.Producer; p != nil {
+			suffix = fmt.Sprintf(" in a transaction of %d/%d", p.ID, p.Epoch)
+		}
+		for _, r := range b.Records {
+			text := s.showRecord(r) + suffix
+			if o, ok := r.(*OffsetRecord); ok && o.Start > 0 {
+				text += fmt.Sprintf(" begun at %d", o.Start)
+			}
+			out = append(out, text)
+		}
+		if b.Control != nil {
+			end := "abort"
+			if b.Control.Commit {
+				end = "commit"
+			}
+			out = append(out, fmt.Sprintf("%s of %d/%d by coordinator %d", end, b.Producer.ID, b.Producer.Epoch, b.Control.CoordinatorEpoch))
+		}
+	}
+	return out
+}
+
+func (s *scenario) showTxn(msg kmsg.Response) string {
+	switch m := msg.(type) {
+	case *kmsg.TxnOffsetCommitResponse:
+		out := "txn-commit:"
+		for _, t := range m.Topics {
+			for _, p := range t.Partitions {
+				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, errorName(p.ErrorCode))
+			}
+		}
+		return out
+	case *kmsg.WriteTxnMarkersResponse:
+		out := "marker:"
+		for _, e := range m.Markers {
+			for _, t := range e.Topics {
+				for _, p := range t.Partitions {
+					out += fmt.Sprintf(" %d on %s-%d %s", e.ProducerID, t.Topic, p.Partition, errorName(p.ErrorCode))
+				}
+			}
+		}
+		return out
+	}
+	return fmt.Sprintf("%T", msg)
+}
+
+// parseBatch reads a line of the replay command.
+func (s *scenario) parseBatch(a args) machine.Batch {
+	var b machine.Batch
+	all := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, a.d.CmdArgs...)}}
+	if a.d.HasArg("pid") {
+		id, epoch := all.producer()
+		b.Producer = &machine.Producer{ID: id, Epoch: epoch, Transactional: true}
+	}
+	if a.d.Cmd == "commit" || a.d.Cmd == "abort" {
+		b.Control = &machine.Control{Commit: a.d.Cmd == "commit", CoordinatorEpoch: int32(all.number("coordinator", 0))}
+		return b
+	}
+	b.Records = []machine.Record{s.parseRecord(a)}
+	return b
+}

@@ -1,0 +1,194 @@
+package group
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"muster/internal/machine"
+)
+
+// applyOpen notes that a producer's transaction has written here.
+func (s *Shard) applyOpen(by *machine.Producer) *producer {
+	p := s.txns.see(by.ID, s.step.now)
+	p.epoch = by.Epoch
+	if p.open == nil {
+		p.open = &openTxn{offsets: map[offsetKey]struct{}{}}
+	}
+	return p
+}
+
+// applyPending applies a record of an open transaction. An offset waits for the
+// transaction's end; whatever else Kafka may once write so counts at once.
+func (s *Shard) applyPending(p *producer, r machine.Record) {
+	o, ok := r.(*OffsetRecord)
+	if !ok || o.Value == nil {
+		s.apply(r)
+		return
+	}
+	g := s.groupFor(o.Group, true)
+	tp := topicPartition{o.Topic, o.Partition}
+	if g.unstable == nil {
+		g.unstable = map[topicPartition][]unstable{}
+	}
+	list := slices.DeleteFunc(g.unstable[tp], func(u unstable) bool { return u.producer == p.id })
+	g.unstable[tp] = append(list, unstable{producer: p.id, value: *o.Value, start: o.Start})
+	p.open.offsets[offsetKey{o.Group, tp}] = struct{}{}
+	if o.Start > 0 {
+		p.open.start = o.Start
+	}
+}
+
+// applyMarker ends a producer's transaction. Nothing depends on the state that
+// groups are in, or else an offset might wait for ever.
+func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer {
+	p := s.txns.see(by.ID, s.step.now)
+	p.epoch, p.coordinatorEpoch, p.ended = by.Epoch, c.CoordinatorEpoch, 0
+	open := p.open
+	if open == nil {
+		return p
+	}
+	p.open, p.ended = nil, open.start
+	for _, key := range open.keys() {
+		g := s.groups[key.group]
+		g.end(p.id, key.topicPartition, c.Commit)
+		s.forgetIfGone(g)
+	}
+	return p
+}
+
+// end makes an offset of a transaction count, or forgets it. It counts only if its
+// record comes after that of the offset that counts now: that is the record which
+// compaction keeps.
+func (g *group) end(id int64, tp topicPartition, commit bool) {
+	list := g.unstable[tp]
+	i := slices.IndexFunc(list, func(u unstable) bool { return u.producer == id })
+	if u := &list[i]; commit && !u.overtaken {
+		g.applyOffset(&OffsetRecord{Group: g.id, Topic: tp.topic, Partition: tp.partition, Value: &u.value})
+		for j := range i {
+			list[j].overtaken = true
+		}
+	}
+	g.keepUnstable(tp, slices.Delete(list, i, i+1))
+}
+
+func (g *group) keepUnstable(tp topicPartition, list []unstable) {
+	if len(list) > 0 {
+		g.unstable[tp] = list
+		return
+	}
+	if delete(g.unstable, tp); len(g.unstable) == 0 {
+		g.unstable = nil
+	}
+}
+
+// overtake is what a plain record does to offsets of the same partition that wait
+// for their transactions: a commit leaves them behind, and a tombstone takes them
+// with it.
+func (s *Shard) overtake(g *group, r *OffsetRecord) {
+	if len(g.unstable) == 0 {
+		return
+	}
+	tp := topicPartition{r.Topic, r.Partition}
+	list := g.unstable[tp]
+	for i := range list {
+		list[i].overtaken = true
+		if r.Value == nil {
+			delete(s.txns.producers[list[i].producer].open.offsets, offsetKey{g.id, tp})
+		}
+	}
+	if r.Value == nil {
+		g.keepUnstable(tp, nil)
+	}
+}
+
+// txnMark stands in the digest for what is known of an open transaction.
+type txnMark struct {
+	machine.Record
+	key, value []byte
+}
+
+// Encode implements machine.Record.
+func (m txnMark) Encode() (key, value []byte) { return m.key, m.value }
+
+// eachUnstable gives put what is known of transactions that are open. Producers
+// that have none may be forgotten any time.
+func (s *Shard) eachUnstable(put func(machine.Record)) {
+	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
+		if p := s.txns.producers[id]; p.open != nil {
+			mark := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint64(nil, uint64(id)), uint16(p.epoch))
+			put(txnMark{key: mark, value: binary.BigEndian.AppendUint64(nil, uint64(p.open.start))})
+		}
+	}
+	for _, id := range s.groupIDs() {
+		g := s.groups[id]
+		for _, tp := range g.waiting() {
+			for _, u := range g.unstable[tp] {
+				mark := binary.BigEndian.AppendUint64(nil, uint64(u.producer))
+				if u.overtaken {
+					mark = append(mark, 1)
+				}
+				put(txnMark{key: mark})
+				put(&OffsetRecord{Group: id, Topic: tp.topic, Partition: tp.partition, Value: &u.value, Start: u.start})
+			}
+		}
+	}
+}
+
+// checkTxns says what is wrong with what is known of transactions.
+func (s *Shard) checkTxns() error {
+	known := 0
+	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
+		p := s.txns.producers[id]
+		if p.id != id {
+			return fmt.Errorf("producer %d is listed as %d", p.id, id)
+		}
+		if p.open == nil {
+			continue
+		}
+		for _, key := range p.open.keys() {
+			g := s.groups[key.group]
+			if g == nil || !slices.ContainsFunc(g.unstable[key.topicPartition], func(u unstable) bool { return u.producer == id }) {
+				return fmt.Errorf("producer %d has an offset of %v that its group does not have", id, key)
+			}
+			known++
+		}
+	}
+	for _, id := range s.groupIDs() {
+		for _, tp := range s.groups[id].waiting() {
+			if len(s.groups[id].unstable[tp]) == 0 {
+				return fmt.Errorf("group %q waits for no transaction on %v", id, tp)
+			}
+			known -= len(s.groups[id].unstable[tp])
+		}
+	}
+	if known != 0 {
+		return fmt.Errorf("groups and producers differ by %d offsets that wait for a transaction", known)
+	}
+	return s.txns.parked.check()
+}
+
+// check says what is wrong with the requests that are parked.
+func (k *parked) check() error {
+	bytes, listed := 0, 0
+	for _, id := range slices.Sorted(maps.Keys(k.byID)) {
+		q := k.byID[id]
+		bytes += q.bytes
+		if !slices.Contains(k.byProducer[q.msg.ProducerID], q) {
+			return fmt.Errorf("question %d is not listed under its producer", id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(k.byProducer)) {
+		listed += len(k.byProducer[id])
+	}
+	switch {
+	case bytes != k.bytes:
+		return fmt.Errorf("%d bytes are parked, counted are %d", bytes, k.bytes)
+	case listed != len(k.byID):
+		return fmt.Errorf("%d questions are open, %d are listed under their producers", len(k.byID), listed)
+	case len(k.byID) > 0 && k.seq == 0:
+		return fmt.Errorf("%d questions are open, and no timer waits for the answers", len(k.byID))
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// txnCommit handles TxnOffsetCommit, versions 0 to 5: offsets that count when the
+// transaction does. Version 2 adds the leader epoch, 3 the member and its
+// generation (KIP-447), 4 knows TRANSACTION_ABORTABLE, and 5 has us add the
+// partition to the transaction (KIP-890). Partitions that do not exist have been
+// taken out before.
+func (x *step) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
+	p := x.txns.producers[m.ProducerID]
+	switch {
+	case m.Group == "":
+		x.replyTxnCommit(r, m, kerr.InvalidGroupID)
+	case m.TransactionalID == "" || m.ProducerID < 0 || m.ProducerEpoch < 0:
+		x.replyTxnCommit(r, m, kerr.InvalidRequest)
+	case p != nil && m.ProducerEpoch < p.epoch:
+		x.replyTxnCommit(r, m, kerr.InvalidProducerEpoch)
+	case p != nil && p.open != nil && p.epoch == m.ProducerEpoch && p.open.id == m.TransactionalID:
+		x.commitInTxn(r, m, p.open.start) // It was asked before.
+	default:
+		if err := x.ask(r, m); err != nil {
+			x.replyTxnCommit(r, m, err)
+		}
+	}
+}
+
+// commitInTxn stores offsets of a transaction that is known to be open, and to
+// have begun at start.
+func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, start machine.TxnStart) {
+	if p := x.txns.producers[m.ProducerID]; p != nil {
+		switch {
+		case m.ProducerEpoch < p.epoch:
+			x.replyTxnCommit(r, m, kerr.InvalidProducerEpoch)
+			return
+		case p.open != nil && m.ProducerEpoch == p.epoch && start > 0 && start < p.open.start:
+			// The answer is about a transaction that is over.
+			x.replyTxnCommit(r, m, refusal(kerr.TransactionAbortable, m.Version))
+			return
+		}
+		x.endLost(p, m.ProducerEpoch, start)
+	}
+	if err := x.checkTxnCommit(r, m); err != nil {
+		x.replyTxnCommit(r, m, err)
+		return
+	}
+	resp := kmsg.NewPtrTxnOffsetCommitResponse()
+	resp.Version = m.Version
+	by := machine.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch, Transactional: true}
+	batch := machine.Batch{Producer: &by}
+	for i := range m.Topics {
+		t := &m.Topics[i]
+		out := kmsg.NewTxnOffsetCommitResponseTopic()
+		out.Topic = t.Topic
+		for j := range t.Partitions {
+			p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+			p.Partition = t.Partitions[j].Partition
+			rec, err := x.pendingRecord(m, t.Topic, &t.Partitions[j], start)
+			if err != nil {
+				p.ErrorCode = err.Code
+			} else {
+				x.forgetStale(rec)
+				batch = x.addTo(batch, rec)
+			}
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	x.appendOpen(batch)
+	if p := x.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
+		p.open.id = m.TransactionalID
+	}
+	x.reply(r.ID, resp)
+}
+
+// checkTxnCommit says whether the client may commit now (KIP-447). Unlike a plain
+// commit it may in the middle of a rebalance, and is no sign of life; and whoever
+// names no member, as clients do up to version 2, is let in.
+func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+	g := x.groups[m.Group]
+	switch {
+	case g == nil && m.Generation >= 0:
+		return kerr.IllegalGeneration
+	case g == nil || m.Generation < 0 && g.state == Empty:
+		return nil
+	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:
+		return nil
+	}
+	if _, err := x.find(g, r, m.MemberID, m.InstanceID); err != nil {
+		return err
+	}
+	if m.Generation != g.generation {
+		return kerr.IllegalGeneration
+	}
+	return nil
+}
+
+// pendingRecord makes the record of one offset.
+func (x *step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*OffsetRecord, *kerr.Error) {
+	o := offset{at: p.Offset, epoch: p.LeaderEpoch, commit: x.now.UnixMilli(), expire: -1}
+	rec := &OffsetRecord{Group: m.Group, Topic: topic, Partition: p.Partition, Value: &o, Start: start}
+	return rec, x.fillOffset(rec, p.Metadata)
+}
+
+// forgetStale removes an offset that belongs to an older topic of the same name,
+// before it is noticed that the topic is gone: what removes it then would take the
+// new one along.
+func (x *step) forgetStale(r *OffsetRecord) {
+	g := x.groups[r.Group]
+	if g == nil {
+		return
+	}
+	o, ok := g.offsets[r.Topic].get(r.Partition)
+	if ok && o.topic != (metadata.TopicID{}) && o.topic != r.Value.topic {
+		var gone offsetCount
+		x.forgetTopic(g, r.Topic, &gone)
+		x.noteCount(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
+	}
+}
+
+// addTo adds a record to a batch, and appends what does not fit into one with it.
+func (x *step) addTo(b machine.Batch, r *OffsetRecord) machine.Batch {
+	if x.maxBatch > 0 && len(b.Records) > 0 && b.Size()+machine.RecordOverhead+r.Size() > x.maxBatch {
+		x.appendOpen(b)
+		b.Records = nil
+	}
+	b.Records = append(b.Records, r)
+	return b
+}
+
+// appendOpen appends records of an open transaction, after all that came before.
+func (x *step) appendOpen(b machine.Batch) {
+	if len(b.Records) == 0 {
+		return
+	}
+	x.emit()
+	x.out.Batches = append(x.out.Batches, b)
+	p := x.applyOpen(b.Producer)
+	for _, r := range b.Records {
+		x.applyPending(p, r)
+	}
+}
+
+// replyTxnCommit answers that nothing was stored.
+func (x *step) replyTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, err *kerr.Error) {
+	resp := kmsg.NewPtrTxnOffsetCommitResponse()
+	resp.Version = m.Version
+	failTxnCommit(m, resp, err.Code)
+	x.reply(r.ID, resp)
+}
+
+// knowsLoading is the version of TxnOffsetCommit from which clients know
+// COORDINATOR_LOAD_IN_PROGRESS.
+const knowsLoading = 2
+
+func failTxnCommit(req *kmsg.TxnOffsetCommitRequest, resp *kmsg.TxnOffsetCommitResponse, code int16) {
+	if code == kerr.CoordinatorLoadInProgress.Code && req.Version < knowsLoading {
+		code = kerr.CoordinatorNotAvailable.Code
+	}
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		out := kmsg.NewTxnOffsetCommitResponseTopic()
+		out.Topic = t.Topic
+		for j := range t.Partitions {
+			p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+			p.Partition, p.ErrorCode = t.Partitions[j].Partition, code
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+}

@@ -1,0 +1,116 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// writeMarkers handles WriteTxnMarkers for this shard's partition of
+// __consumer_offsets, versions 1 and 2. The shard is the only writer of its
+// partition, so that markers come in order with commits. The answer goes out when
+// the marker is durable, and what it decides can be read by then.
+func (x *step) writeMarkers(r *machine.Request, m *kmsg.WriteTxnMarkersRequest) {
+	resp := kmsg.NewPtrWriteTxnMarkersResponse()
+	resp.Version = m.Version
+	for i := range m.Markers {
+		var code int16
+		if err := x.writeMarker(&m.Markers[i]); err != nil {
+			code = err.Code
+		}
+		resp.Markers = append(resp.Markers, markerAnswer(&m.Markers[i], code))
+	}
+	x.reply(r.ID, resp)
+}
+
+// bumpsEpoch is the version of transactions in which each has an epoch of its own
+// (KIP-890): its marker carries the next one.
+const bumpsEpoch = 2
+
+// writeMarker ends a transaction. A marker that has been written already, or is of
+// an earlier transaction than the one that is open, is left out where that is
+// certain.
+func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
+	if m.ProducerID < 0 || m.ProducerEpoch < 0 {
+		return kerr.InvalidRequest
+	}
+	start := max(machine.TxnStartOf(&m.UnknownTags), 0)
+	if p := x.txns.producers[m.ProducerID]; p != nil {
+		if done, err := p.accepts(m, start); done || err != nil {
+			return err
+		}
+		x.endLost(p, p.epoch, start)
+	}
+	x.appendMarker(&machine.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch, Transactional: true},
+		&machine.Control{Commit: m.Committed, CoordinatorEpoch: m.CoordinatorEpoch}, start)
+	if m.TransactionVersion < bumpsEpoch {
+		x.txns.parked.end(m.ProducerID, start)
+	}
+	return nil
+}
+
+// accepts says whether a marker may be written, or need not be any more.
+func (p *producer) accepts(m *kmsg.WriteTxnMarkersRequestMarker, start machine.TxnStart) (done bool, err *kerr.Error) {
+	same := m.ProducerEpoch == p.epoch
+	switch {
+	case m.ProducerEpoch < p.epoch:
+		return false, kerr.InvalidProducerEpoch
+	case m.CoordinatorEpoch < p.coordinatorEpoch:
+		return false, kerr.TransactionCoordinatorFenced
+	case same && m.TransactionVersion >= bumpsEpoch && p.open != nil:
+		return false, kerr.InvalidProducerEpoch // It ended the transaction before this one.
+	case same && m.TransactionVersion >= bumpsEpoch:
+		return true, nil
+	case p.open != nil:
+		return start > 0 && p.open.start > 0 && start < p.open.start, nil
+	}
+	return same && start > 0 && start == p.ended && m.CoordinatorEpoch == p.coordinatorEpoch, nil
+}
+
+// endLost aborts a transaction whose end was lost: its producer's next one is known
+// to have begun, which it can only once all markers are written. It takes a store
+// that has lost the end of its log. Else the offsets of both would share one fate.
+func (x *step) endLost(p *producer, epoch int16, start machine.TxnStart) {
+	if p.open == nil || epoch <= p.epoch && (start <= p.open.start || p.open.start == 0) {
+		return
+	}
+	start = p.open.start
+	x.appendMarker(&machine.Producer{ID: p.id, Epoch: p.epoch, Transactional: true},
+		&machine.Control{CoordinatorEpoch: max(p.coordinatorEpoch, 0)}, start)
+	x.txns.parked.end(p.id, start)
+}
+
+// appendMarker appends a marker, after all that came before, and has it take
+// effect.
+func (x *step) appendMarker(by *machine.Producer, c *machine.Control, start machine.TxnStart) {
+	x.emit()
+	x.out.Batches = append(x.out.Batches, machine.Batch{Producer: by, Control: c})
+	if p := x.applyMarker(by, c); start > 0 {
+		p.ended = start
+	}
+}
+
+func markerAnswer(m *kmsg.WriteTxnMarkersRequestMarker, code int16) kmsg.WriteTxnMarkersResponseMarker {
+	out := kmsg.NewWriteTxnMarkersResponseMarker()
+	out.ProducerID = m.ProducerID
+	for i := range m.Topics {
+		t := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
+		t.Topic = m.Topics[i].Topic
+		for _, p := range m.Topics[i].Partitions {
+			e := kmsg.NewWriteTxnMarkersResponseMarkerTopicPartition()
+			e.Partition, e.ErrorCode = p, code
+			t.Partitions = append(t.Partitions, e)
+		}
+		out.Topics = append(out.Topics, t)
+	}
+	return out
+}
+
+// failMarkers answers that the partition cannot take markers now, which has the
+// transaction coordinator look up its leader again and go on.
+func failMarkers(req *kmsg.WriteTxnMarkersRequest, resp *kmsg.WriteTxnMarkersResponse) {
+	for i := range req.Markers {
+		resp.Markers = append(resp.Markers, markerAnswer(&req.Markers[i], kerr.NotLeaderForPartition.Code))
+	}
+}

@@ -1,0 +1,93 @@
+// AddPartitionsToTxn (key 24) says which partitions a transaction is about to
+// write to.
+//
+//	v0-1 the original fields; v2 PRODUCER_FENCED; v3 flexible
+//	v4   several transactions, and questions whether a partition is in one; sent by
+//	     partition leaders and group coordinators, to nobody else (KIP-890)
+//	v5   TRANSACTION_ABORTABLE
+//
+// Either all partitions are added or none: if one cannot be, the others are told
+// OPERATION_NOT_ATTEMPTED. The coordinator decides that, but for internal topics:
+// what a broker may add of them a client may not.
+
+package handler
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+)
+
+// leastBatched is the first version about several transactions.
+const leastBatched = 4
+
+func (h *Handler) addPartitionsToTxn(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.AddPartitionsToTxnRequest)
+	if req.Version >= leastBatched {
+		return h.addBatched(ctx, c, req), nil
+	}
+	req.Topics, _ = distinct(req.Topics, func(t *kmsg.AddPartitionsToTxnRequestTopic) (string, *[]int32) {
+		return t.Topic, &t.Partitions
+	}, itself)
+	if resp, refused := refuseInternal(req); refused {
+		return resp, nil
+	}
+	return h.awaitFrom(ctx, c, h.opts.Transactions, req.TransactionalID), nil
+}
+
+// refuseInternal says whether a client wants to write to an internal topic, and
+// answers it then.
+func refuseInternal(req *kmsg.AddPartitionsToTxnRequest) (resp *kmsg.AddPartitionsToTxnResponse, refused bool) {
+	resp = req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
+	for _, t := range req.Topics {
+		code := kerr.OperationNotAttempted.Code
+		if metadata.IsInternal(t.Topic) {
+			code, refused = kerr.TopicAuthorizationFailed.Code, true
+		}
+		out := kmsg.NewAddPartitionsToTxnResponseTopic()
+		out.Topic = t.Topic
+		for _, index := range t.Partitions {
+			p := kmsg.NewAddPartitionsToTxnResponseTopicPartition()
+			p.Partition, p.ErrorCode = index, code
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp, refused
+}
+
+// addBatched serves the versions that brokers send.
+func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
+	if !c.fromBroker() {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		return resp
+	}
+	of := map[string]*kmsg.AddPartitionsToTxnRequestTransaction{}
+	var ids []string
+	for i := range req.Transactions {
+		t := &req.Transactions[i]
+		t.Topics, _ = distinct(t.Topics, func(t *kmsg.AddPartitionsToTxnRequestTransactionTopic) (string, *[]int32) {
+			return t.Topic, &t.Partitions
+		}, itself)
+		if of[t.TransactionalID] == nil {
+			ids = append(ids, t.TransactionalID)
+		}
+		of[t.TransactionalID] = t
+	}
+	part := func(some []string) kmsg.Request {
+		out := kmsg.NewPtrAddPartitionsToTxnRequest()
+		out.Version = req.Version
+		for _, id := range some {
+			out.Transactions = append(out.Transactions, *of[id])
+		}
+		return out
+	}
+	h.opts.Transactions.Each(ctx, c.client(), ids, part, func(r kmsg.Response) {
+		resp.Transactions = append(resp.Transactions, r.(*kmsg.AddPartitionsToTxnResponse).Transactions...)
+	})
+	return resp
+}

@@ -1,0 +1,168 @@
+// WriteTxnMarkers (key 27) ends transactions in partitions. Coordinators send it,
+// and the admin tool that aborts a hanging transaction.
+//
+//	v1 flexible; v2 the version of transactions that a marker goes by (KIP-1228)
+//
+// A marker for a partition of __consumer_offsets goes to the group coordinator,
+// which is the only one to write there. Each marker is answered for each partition when
+// it is durable there. When a transaction began, by which a leader tells a late marker
+// from a timely one, is believed of brokers of the cluster only.
+
+package handler
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+)
+
+// markersAtOnce is how many markers of one request are under way at a time.
+const markersAtOnce = 256
+
+func (h *Handler) writeTxnMarkers(ctx context.Context, c *call) (kmsg.Response, error) {
+	req := c.req.(*kmsg.WriteTxnMarkersRequest)
+	ctx, cancel := context.WithTimeout(ctx, betweenTimeout)
+	defer cancel()
+	w := &markerWrite{h: h, c: c, trusted: c.fromBroker(), free: make(chan struct{}, markersAtOnce)}
+	resp := req.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
+	for i := range req.Markers {
+		resp.Markers = append(resp.Markers, w.marker(ctx, &req.Markers[i]))
+	}
+	w.wait(ctx)
+	return resp, nil
+}
+
+// markerWrite is the work of one request.
+type markerWrite struct {
+	h       *Handler
+	c       *call
+	trusted bool
+	free    chan struct{} // has an element for each marker that is under way
+	writing sync.WaitGroup
+
+	mu    sync.Mutex
+	ended bool // the answer is on its way, and no longer changed
+}
+
+// marker begins to write one marker to its partitions.
+func (w *markerWrite) marker(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker) kmsg.WriteTxnMarkersResponseMarker {
+	out := kmsg.NewWriteTxnMarkersResponseMarker()
+	out.ProducerID = m.ProducerID
+	if !w.trusted {
+		m.UnknownTags = kmsg.Tags{}
+	}
+	topics, _ := distinct(m.Topics, func(t *kmsg.WriteTxnMarkersRequestMarkerTopic) (string, *[]int32) {
+		return t.Topic, &t.Partitions
+	}, itself)
+	for _, t := range topics {
+		answer := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
+		answer.Topic = t.Topic
+		answer.Partitions = make([]kmsg.WriteTxnMarkersResponseMarkerTopicPartition, len(t.Partitions))
+		for i, index := range t.Partitions {
+			answer.Partitions[i].Partition = index
+			// Until it is known to be written, and if it never is.
+			answer.Partitions[i].ErrorCode = kerr.RequestTimedOut.Code
+			w.begin(ctx, m, t.Topic, index, &answer.Partitions[i].ErrorCode)
+		}
+		out.Topics = append(out.Topics, answer)
+	}
+	return out
+}
+
+// begin begins to write a marker to one partition. The code is changed when it is
+// done, if somebody still waits for that.
+func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, topic string, index int32, code *int16) {
+	part, err := w.find(topic, index)
+	if err != nil {
+		*code = err.Code
+		return
+	}
+	select {
+	case w.free <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	w.writing.Add(1)
+	done := func(err *kerr.Error) {
+		w.mu.Lock()
+		if !w.ended {
+			*code = errCode(err)
+		}
+		w.mu.Unlock()
+		<-w.free
+		w.writing.Done()
+	}
+	if part == nil {
+		go func() { done(w.toGroups(ctx, m, index)) }()
+		return
+	}
+	part.WriteMarker(ctx, partition.Marker{
+		ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch, Commit: m.Committed,
+		CoordinatorEpoch: m.CoordinatorEpoch, Version: m.TransactionVersion, Start: int64(machine.TxnStartOf(&m.UnknownTags)),
+	}, done)
+}
+
+// find returns the partition that a marker is for; nil, and no error, for one of
+// the groups.
+func (w *markerWrite) find(topic string, index int32) (*partition.Partition, *kerr.Error) {
+	part, err := w.h.find(w.c.image, topic, index)
+	switch {
+	case topic == metadata.OffsetsTopic && err == nil:
+		return nil, nil
+	case metadata.IsInternal(topic) && topic != metadata.OffsetsTopic:
+		return nil, kerr.TopicAuthorizationFailed // Nobody else writes there.
+	}
+	return part, err
+}
+
+// toGroups has the group coordinator write a marker.
+func (w *markerWrite) toGroups(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, index int32) *kerr.Error {
+	one := *m
+	topic := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
+	topic.Topic, topic.Partitions = metadata.OffsetsTopic, []int32{index}
+	one.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{topic}
+	req := kmsg.NewPtrWriteTxnMarkersRequest()
+	req.Version, req.Markers = w.c.req.GetVersion(), []kmsg.WriteTxnMarkersRequestMarker{one}
+	resp := w.h.opts.Groups.DoAt(ctx, index, w.c.client(), req).(*kmsg.WriteTxnMarkersResponse)
+	for _, m := range resp.Markers {
+		for _, t := range m.Topics {
+			for _, p := range t.Partitions {
+				return markerError(p.ErrorCode)
+			}
+		}
+	}
+	return kerr.UnknownServerError
+}
+
+// markerError rewrites the errors of a coordinator: whoever sends markers expects
+// those of a partition, and sends them again.
+func markerError(code int16) *kerr.Error {
+	switch err := kerr.TypedErrorForCode(code); err {
+	case kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator:
+		return kerr.NotLeaderForPartition
+	default:
+		return err
+	}
+}
+
+// wait waits until all markers are written, or ctx ends.
+func (w *markerWrite) wait(ctx context.Context) {
+	all := make(chan struct{})
+	go func() {
+		w.writing.Wait()
+		close(all)
+	}()
+	select {
+	case <-all:
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}

@@ -1,0 +1,93 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/protocol"
+)
+
+// betweenTimeout bounds a request of another broker, which waits no longer.
+const betweenTimeout = 10 * time.Second
+
+// Do answers a request of this broker's own, as those of its coordinators are. The
+// request is not changed, and neither kept.
+func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	mine := kmsg.RequestForKey(req.Key())
+	mine.SetVersion(req.GetVersion())
+	if err := mine.ReadFrom(req.AppendTo(nil)); err != nil {
+		return nil, fmt.Errorf("a request of our own: %w", err)
+	}
+	c := &call{
+		Request: protocol.Request{Key: req.Key(), Version: req.GetVersion(), ClientID: "muster"},
+		origin:  Origin{Conn: nobody{}}, req: mine, image: h.opts.Controller.Image(), own: true,
+	}
+	if req.Key() == kmsg.AllocateProducerIDs.Int16() {
+		return h.allocateProducerIDs(ctx, c)
+	}
+	e := entryFor(req.Key())
+	if e == nil || e.serve == nil {
+		return nil, fmt.Errorf("%s is not for this broker itself", kmsg.NameForKey(req.Key()))
+	}
+	return e.serve(h, ctx, c)
+}
+
+// fromBroker says whether a broker of the cluster sent the request, or this one.
+func (c *call) fromBroker() bool {
+	if c.own {
+		return true
+	}
+	switch r := c.req.(type) {
+	case *kmsg.AddPartitionsToTxnRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	case *kmsg.WriteTxnMarkersRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	}
+	return false
+}
+
+// answerLater answers a request of another broker beside its connection, so that
+// the next one need not wait for it. Nothing in the request may still lie in the
+// frame.
+func (h *Handler) answerLater(ctx context.Context, e *Entry, c *call) *protocol.Response {
+	resp := protocol.NewPending()
+	resp.Weigh(c.Size)
+	c.own, c.Body, c.Memory = true, nil, nil // It was found to be a broker's.
+	c.origin.Conn = nobody{}                 // The frame is gone, and with it what was counted.
+	keepTags(c.req)
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, betweenTimeout)
+		defer cancel()
+		body, err := e.serve(h, ctx, c)
+		if err != nil {
+			h.opts.Logger.Error("a request of another broker failed", "api", e.Name(), "error", err)
+			body = c.req.ResponseKind()
+		}
+		resp.Complete(&c.Request, body)
+	}()
+	return resp
+}
+
+// keepTags has the tagged fields of a request that are read later lie outside of
+// its frame, and drops the others.
+func keepTags(req kmsg.Request) {
+	switch r := req.(type) {
+	case *kmsg.AddPartitionsToTxnRequest:
+		r.UnknownTags = kmsg.Tags{}
+		for i := range r.Transactions {
+			t := &r.Transactions[i]
+			t.UnknownTags = kmsg.Tags{}
+			for j := range t.Topics {
+				t.Topics[j].UnknownTags = kmsg.Tags{}
+			}
+		}
+	case *kmsg.WriteTxnMarkersRequest:
+		r.UnknownTags = kmsg.Tags{}
+		for i := range r.Markers {
+			keepStart(&r.Markers[i].UnknownTags)
+		}
+	}
+}

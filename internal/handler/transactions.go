@@ -1,0 +1,29 @@
+package handler
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/store"
+)
+
+// holds says whether a topic can hold transactions, and if not why.
+func (h *Handler) holds(t *metadata.Topic) (*kerr.Error, string) {
+	if !h.opts.Streams || store.Layout(t.Config.RedisLayout) != store.LayoutStream || metadata.IsInternal(t.Name) {
+		return nil, ""
+	}
+	return kerr.UnsupportedForMessageFormat, fmt.Sprintf(
+		"topic %q is kept as Redis streams, which cannot hold transactions; create it with muster.redis.layout=log", t.Name)
+}
+
+// keepStart keeps the start of a transaction among tagged fields, outside of the
+// frame, and drops the others.
+func keepStart(tags *kmsg.Tags) {
+	start := machine.TxnStartOf(tags)
+	*tags = kmsg.Tags{}
+	start.Set(tags)
+}

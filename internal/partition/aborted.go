@@ -1,0 +1,90 @@
+package partition
+
+import (
+	"context"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// What is known of a log's aborted transactions. Where there are none, which is
+// found out once, readers of committed records cost no more than others.
+const (
+	unknownAborted = iota
+	noneAborted
+	someAborted
+)
+
+// addAborted completes the answer to a reader of committed records.
+func (p *Partition) addAborted(ctx context.Context, l *openLog, f Fetch, out *Fetched) {
+	list, err := p.abortedAmong(ctx, l, f.Offset, out)
+	if start, _ := l.Bounds(); err == nil && start > f.Offset {
+		// The list goes with what is deleted, and may have been cut meanwhile.
+		err = store.ErrOffsetOutOfRange
+	}
+	if err != nil {
+		out.Records.Release()
+		out.Records, out.Err = store.Records{}, p.wireError("list aborted transactions", err)
+		return
+	}
+	if list != nil {
+		out.Aborted = list
+	}
+}
+
+func (p *Partition) abortedAmong(ctx context.Context, l *openLog, offset int64, out *Fetched) ([]store.Aborted, error) {
+	if l.aborts.Load() == unknownAborted {
+		start, end := l.Bounds()
+		all, err := l.Aborted(ctx, start, end)
+		if err != nil {
+			return nil, err
+		}
+		found := int32(noneAborted)
+		if len(all) > 0 {
+			found = someAborted
+		}
+		l.aborts.CompareAndSwap(unknownAborted, found)
+	}
+	if l.aborts.Load() == noneAborted {
+		return nil, nil
+	}
+	next, err := nextOffset(&out.Records)
+	if err != nil {
+		return nil, err
+	}
+	return l.Aborted(ctx, offset, next)
+}
+
+// peekBytes is how much of a file is read at a time to look for headers.
+const peekBytes = 4 << 10
+
+// nextOffset returns the offset after the last record of a run of whole batches. It
+// looks at their headers only.
+func nextOffset(r *store.Records) (next int64, err error) {
+	var window []byte
+	var from int // where the window begins in the run
+	for at := 0; at < r.Len; {
+		head := r.Bytes
+		if head != nil {
+			head = head[at:]
+		} else {
+			if at < from || at+record.HeaderSize > from+len(window) {
+				if window == nil {
+					window = make([]byte, 0, peekBytes)
+				}
+				from, window = at, window[:min(peekBytes, r.Len-at)]
+				if _, err := r.File.ReadAt(window, r.Pos+int64(at)); err != nil {
+					return 0, err
+				}
+			}
+			head = window[at-from:]
+		}
+		if len(head) < record.HeaderSize {
+			return 0, store.ErrCorrupt
+		}
+		b := record.Batch(head)
+		next = b.LastOffset() + 1
+		at += max(b.Size(), record.HeaderSize)
+	}
+	return next, nil
+}

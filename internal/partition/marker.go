@@ -1,0 +1,151 @@
+package partition
+
+import (
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// NoStart is the start of a transaction that nobody told.
+const NoStart int64 = -1
+
+// tv2 is the transaction version from which on each transaction has an epoch of
+// its own (KIP-890).
+const tv2 = 2
+
+// Marker ends a producer's transaction in this partition.
+type Marker struct {
+	ProducerID       int64
+	ProducerEpoch    int16
+	Commit           bool
+	CoordinatorEpoch int32
+	Version          int8  // of the transaction
+	Start            int64 // of the transaction, in milliseconds; NoStart if it is not known
+}
+
+// WriteMarker ends a producer's transaction, and calls done when that is durable,
+// whatever the topic's settings: the coordinator forgets a transaction of which
+// all markers are written.
+func (p *Partition) WriteMarker(ctx context.Context, m Marker, done func(*kerr.Error)) {
+	p.putMarker(ctx, terms{marker: &m}, done)
+}
+
+func (p *Partition) putMarker(ctx context.Context, t terms, done func(*kerr.Error)) {
+	m := t.marker
+	if m.ProducerID < 0 || m.ProducerEpoch < 0 {
+		done(kerr.InvalidRequest)
+		return
+	}
+	if p.isStream() {
+		done(kerr.UnsupportedForMessageFormat)
+		return
+	}
+	now := p.deps.now().UnixMilli()
+	b, err := record.BuildMarker(m.ProducerID, m.ProducerEpoch, record.Marker{Commit: m.Commit, CoordinatorEpoch: m.CoordinatorEpoch}, now)
+	if err != nil {
+		done(p.wireError("build marker", err))
+		return
+	}
+	p.put(ctx, b, now, request{acks: AcksAll, terms: t, done: func(a Appended) { done(a.Err) }})
+}
+
+// mayEnd decides whether a marker may be appended. One that the log has is answered
+// when the log is durable as it is.
+func (p *Partition) mayEnd(t *terms) (known *store.ProducerBatch, err *kerr.Error) {
+	written, err := p.checkMarker(t)
+	if err != nil || !written {
+		return nil, err
+	}
+	if x := p.producers[t.marker.ProducerID]; t.orphan == nil && x.TxnFirst == store.NoTxn {
+		// It may be the end of a transaction whose first batch is to come yet.
+		p.questions.end(t.marker.ProducerID, t.marker.ProducerEpoch, t.marker)
+	}
+	// Not the end of the log: a batch may be there whose outcome is not known here
+	// yet, and with it a transaction that readers would be shown as decided.
+	end := p.HighWatermark()
+	return &store.ProducerBatch{BaseOffset: max(end-1, 0), LastOffset: end - 1}, nil
+}
+
+// checkMarker decides whether a marker is to be written; written says that there
+// is no need, since the log has it, or that it would change nothing.
+func (p *Partition) checkMarker(t *terms) (written bool, err *kerr.Error) {
+	m := t.marker
+	x := p.producers[m.ProducerID]
+	if o := t.orphan; o != nil {
+		return x == nil || x.TxnFirst != o.FirstOffset || x.Epoch != o.ProducerEpoch, nil
+	}
+	if x == nil {
+		return false, nil // There is no data, but from now on the epoch is known.
+	}
+	switch {
+	case m.ProducerEpoch < x.Epoch:
+		return false, kerr.InvalidProducerEpoch
+	case m.CoordinatorEpoch < x.CoordinatorEpoch:
+		return false, kerr.TransactionCoordinatorFenced
+	case m.ProducerEpoch > x.Epoch:
+		return false, nil
+	case x.TxnFirst == store.NoTxn:
+		// A repeat, or the end of a transaction without data here. An epoch of a
+		// coordinator that is newer must become known, to fence the older.
+		return m.Version >= tv2 || m.CoordinatorEpoch == x.CoordinatorEpoch, nil
+	case m.Version >= tv2:
+		return false, kerr.InvalidProducerEpoch // It ended the one before: this one has the epoch that it gave.
+	}
+	return p.isLate(m), nil
+}
+
+// isLate says whether a marker is that of an earlier transaction than the one that
+// is open, which could not have begun before the marker was written.
+func (p *Partition) isLate(m *Marker) bool {
+	start := p.startOf(m.ProducerID)
+	return start != NoStart && m.Start != NoStart && m.Start < start
+}
+
+// startOf returns when a producer's open transaction began, also if its first batch
+// is still under way; NoStart if nobody told.
+func (p *Partition) startOf(producer int64) int64 {
+	for _, f := range slices.Backward(p.underWay) {
+		if f.opens && f.producer == producer {
+			return f.start()
+		}
+	}
+	p.showing.Lock()
+	defer p.showing.Unlock()
+	if t := p.stable.open[producer]; t != nil {
+		return t.start
+	}
+	return NoStart
+}
+
+// begins notes that a transaction's first record is stored, unless it is not the
+// first. The coordinator said when the transaction began, if it was asked.
+func (p *Partition) begins(producer, first, start int64) {
+	p.showing.Lock()
+	defer p.showing.Unlock()
+	if p.stable.open[producer] == nil {
+		p.stable.add(&txn{producer: producer, first: first, last: store.NoTxn, start: start, since: p.deps.now()})
+	}
+}
+
+// ends notes that a transaction's marker is stored. Aborted transactions are listed
+// before readers of committed records can see any of them.
+func (p *Partition) ends(ctx context.Context, l *openLog, producer, marker int64, commit bool) error {
+	p.showing.Lock()
+	t := p.stable.end(producer, marker)
+	p.showing.Unlock()
+	if t == nil || commit {
+		return nil
+	}
+	l.aborts.Store(someAborted)
+	return l.NoteAborted(ctx, []store.Aborted{{ProducerID: producer, FirstOffset: t.first, LastOffset: marker}})
+}
+
+// isStream says that the log is of a layout that has no place for transactions.
+func (p *Partition) isStream() bool {
+	_, ok := p.log.Load().Log.(store.Refresher)
+	return ok
+}

@@ -1,0 +1,150 @@
+package peer
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/partition"
+)
+
+func (w *world) ask(q partition.TxnQuestion) chan partition.TxnAnswer {
+	out := make(chan partition.TxnAnswer, 1)
+	w.Ask(q, func(a partition.TxnAnswer) { out <- a })
+	return out
+}
+
+func about(id string, pid int64, index int32) partition.TxnQuestion {
+	return partition.TxnQuestion{TransactionalID: id, ProducerID: pid, ProducerEpoch: 3, Topic: "t", Partition: index}
+}
+
+// reply answers questions: partition 9 is in no transaction, and each transaction
+// began at its producer id.
+func reply(a arrived) {
+	req := a.Request.(*kmsg.AddPartitionsToTxnRequest)
+	resp := kmsg.NewPtrAddPartitionsToTxnResponse()
+	for _, t := range req.Transactions {
+		out := kmsg.NewAddPartitionsToTxnResponseTransaction()
+		out.TransactionalID = t.TransactionalID
+		for _, topic := range t.Topics {
+			answer := kmsg.NewAddPartitionsToTxnResponseTransactionTopic()
+			answer.Topic = topic.Topic
+			for _, index := range topic.Partitions {
+				p := kmsg.NewAddPartitionsToTxnResponseTransactionTopicPartition()
+				p.Partition = index
+				machine.TxnStart(t.ProducerID).Set(&p.UnknownTags)
+				if index == 9 {
+					p.ErrorCode = kerr.TransactionAbortable.Code
+				}
+				answer.Partitions = append(answer.Partitions, p)
+			}
+			out.Topics = append(out.Topics, answer)
+		}
+		resp.Transactions = append(resp.Transactions, out)
+	}
+	a.answer(resp)
+}
+
+func TestQuestionsThatComeMeanwhileGoOutTogether(t *testing.T) {
+	f := newFake(t)
+	w := newWorld(t, f.broker())
+	var first []arrived
+	var answers []chan partition.TxnAnswer
+	for i := range asksAtOnce {
+		answers = append(answers, w.ask(about(fmt.Sprint(i), int64(i), 0)))
+		first = append(first, <-f.requests)
+	}
+	const more = 100
+	for i := range more {
+		n := asksAtOnce + i
+		answers = append(answers, w.ask(about(fmt.Sprint(n), int64(n), int32(i%10))))
+	}
+	for _, a := range first[1:] {
+		defer reply(a) // Meanwhile there is one way left.
+	}
+	reply(first[0])
+	second := <-f.requests
+	if n := len(second.Request.(*kmsg.AddPartitionsToTxnRequest).Transactions); n != more {
+		t.Errorf("%d questions in one request", n)
+	}
+	reply(second)
+	for i, out := range answers {
+		if i > 0 && i < asksAtOnce {
+			continue
+		}
+		got := <-out
+		wantErr := i >= asksAtOnce && (i-asksAtOnce)%10 == 9
+		if got.Start != int64(i) || (got.Err == kerr.TransactionAbortable) != wantErr || got.Err != nil && !wantErr {
+			t.Errorf("%d: %+v", i, got)
+		}
+	}
+}
+
+func TestPartitionsOfATransactionStandTogetherAndOtherTransactionsOfTheIDApart(t *testing.T) {
+	a := &asking{}
+	add := about("x", 1, 2)
+	add.Add = true
+	for _, q := range []partition.TxnQuestion{about("x", 1, 0), about("x", 1, 1), about("x", 1, 1), about("x", 2, 0), add, about("y", 5, 0)} {
+		a.queue = append(a.queue, question{TxnQuestion: q})
+	}
+	req := buildQuestions(a.take())
+	if len(req.Transactions) != 2 || len(req.Transactions[0].Topics) != 1 || len(req.Transactions[0].Topics[0].Partitions) != 2 || !req.Transactions[0].VerifyOnly {
+		t.Errorf("first %+v", req.Transactions)
+	}
+	req = buildQuestions(a.take())
+	if len(req.Transactions) != 1 || req.Transactions[0].ProducerID != 2 || req.Transactions[0].ProducerEpoch != 3 {
+		t.Errorf("then %+v", req.Transactions)
+	}
+	req = buildQuestions(a.take())
+	if len(req.Transactions) != 1 || req.Transactions[0].VerifyOnly || len(a.take()) != 0 {
+		t.Errorf("last %+v", req.Transactions)
+	}
+}
+
+func TestARequestHoldsNoMoreQuestionsThanItMay(t *testing.T) {
+	a := &asking{}
+	for i := range asksTogether + 1 {
+		a.queue = append(a.queue, question{TxnQuestion: about(fmt.Sprint(i), 1, 0)})
+	}
+	if n, rest := len(a.take()), len(a.take()); n != asksTogether || rest != 1 {
+		t.Errorf("%d, then %d", n, rest)
+	}
+}
+
+func TestAQuestionThatNobodyAnswersFailsForTheNetwork(t *testing.T) {
+	f := newFake(t)
+	w := newWorld(t, f.broker())
+	out := w.ask(about("x", 1, 0))
+	<-f.requests
+	f.hangUp()
+	if got := <-out; got.Err != kerr.NetworkException || got.Start != -1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAQuestionThatIsRefusedOrForgottenFails(t *testing.T) {
+	f := newFake(t)
+	w := newWorld(t, f.broker())
+	for _, want := range []*kerr.Error{kerr.ClusterAuthorizationFailed, kerr.UnknownServerError} {
+		out := w.ask(about("x", 1, 0))
+		resp := kmsg.NewPtrAddPartitionsToTxnResponse()
+		if want != kerr.UnknownServerError {
+			resp.ErrorCode = want.Code
+		}
+		a := <-f.requests
+		a.answer(resp)
+		if got := <-out; got.Err != want {
+			t.Errorf("%+v, want %v", got, want)
+		}
+	}
+}
+
+func TestWithoutATopicThereIsNoCoordinatorToAsk(t *testing.T) {
+	w := newWorld(t)
+	if got := <-w.ask(about("x", 1, 0)); got.Err != kerr.CoordinatorNotAvailable {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,218 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// maxAnswer is the largest answer that is read. Nobody answers a broker with
+// more, and a length may be anything if it is not a broker that answers.
+const maxAnswer = 64 << 20
+
+var (
+	errMoved  = errors.New("the broker has moved")
+	errSilent = errors.New("the broker does not answer")
+	errIdle   = errors.New("nobody uses the connection")
+)
+
+// conn is a connection to a broker. Answers come in any order.
+type conn struct {
+	opts     *Options
+	to       address
+	socket   net.Conn
+	format   *kmsg.RequestFormatter
+	versions map[int16][2]int16 // least and highest of each API key
+
+	writing sync.Mutex // held while a request is written
+
+	mu      sync.Mutex
+	last    int32 // correlation id
+	pending map[int32]chan answer
+	err     error // why it has ended, nil as long as it has not
+}
+
+// answer is the body of an answer with its header, or why there is none.
+type answer struct {
+	body []byte
+	err  error
+}
+
+// newConn returns a connection that knows which versions the broker serves.
+func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*conn, error) {
+	c := &conn{opts: opts, to: to, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}}
+	go c.read()
+	resp, err := c.roundTrip(ctx, kmsg.NewPtrApiVersionsRequest())
+	if err != nil {
+		c.end(err)
+		return nil, err
+	}
+	served := resp.(*kmsg.ApiVersionsResponse)
+	if err := kerr.ErrorForCode(served.ErrorCode); err != nil {
+		c.end(err)
+		return nil, err
+	}
+	c.versions = map[int16][2]int16{}
+	for _, k := range served.ApiKeys {
+		c.versions[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
+	}
+	return c, nil
+}
+
+// do sends a request in a version that the broker serves.
+func (c *conn) do(ctx context.Context, req kmsg.Request, secret string) (kmsg.Response, error) {
+	v, ok := c.versions[req.Key()]
+	if !ok || req.GetVersion() < v[0] {
+		return nil, fmt.Errorf("it does not serve version %d", req.GetVersion())
+	}
+	out, err := prepare(req, min(req.GetVersion(), v[1]), secret)
+	if err != nil {
+		return nil, err
+	}
+	return c.roundTrip(ctx, out)
+}
+
+func (c *conn) roundTrip(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	id, reply, err := c.begin()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.write(req, id); err != nil {
+		c.end(err)
+		return nil, err
+	}
+	select {
+	case a := <-reply:
+		if a.err != nil {
+			return nil, a.err
+		}
+		return decode(req, a.body)
+	case <-ctx.Done():
+		c.forget(id)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			// The broker may be stopped, or gone without a word. What follows would
+			// wait behind this one.
+			c.end(errSilent)
+			return nil, errSilent
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// begin makes room for an answer.
+func (c *conn) begin() (id int32, reply chan answer, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return 0, nil, c.err
+	}
+	c.last++
+	reply = make(chan answer, 1)
+	c.pending[c.last] = reply
+	return c.last, reply, nil
+}
+
+func (c *conn) forget(id int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+}
+
+func (c *conn) write(req kmsg.Request, id int32) error {
+	frame := c.format.AppendRequest(nil, req, id)
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	now := time.Now()
+	// One who has nothing to read from the broker until then has sent nothing.
+	if err := c.socket.SetReadDeadline(now.Add(c.opts.Idle)); err != nil {
+		return err
+	}
+	if err := c.socket.SetWriteDeadline(now.Add(c.opts.Timeout)); err != nil {
+		return err
+	}
+	_, err := c.socket.Write(frame)
+	return err
+}
+
+// read passes answers on until the connection ends.
+func (c *conn) read() {
+	in := bufio.NewReader(c.socket)
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			c.end(ended(err))
+			return
+		}
+		size := int32(binary.BigEndian.Uint32(head[:]))
+		if size < 4 || size > maxAnswer {
+			c.end(fmt.Errorf("an answer of %d bytes", size))
+			return
+		}
+		body := make([]byte, size-4)
+		if _, err := io.ReadFull(in, body); err != nil {
+			c.end(ended(err))
+			return
+		}
+		c.deliver(int32(binary.BigEndian.Uint32(head[4:])), body)
+	}
+}
+
+// ended says why nothing more can be read.
+func ended(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return errIdle
+	}
+	return err
+}
+
+func (c *conn) deliver(id int32, body []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reply := c.pending[id]; reply != nil {
+		delete(c.pending, id)
+		reply <- answer{body: body}
+	}
+}
+
+func (c *conn) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// end closes the connection and tells everybody who waits for an answer.
+func (c *conn) end(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = why
+	_ = c.socket.Close()
+	for id, reply := range c.pending {
+		delete(c.pending, id)
+		reply <- answer{err: why}
+	}
+}
+
+// decode reads the answer to a request.
+func decode(req kmsg.Request, body []byte) (kmsg.Response, error) {
+	resp := req.ResponseKind()
+	if resp.IsFlexible() && req.Key() != kmsg.ApiVersions.Int16() {
+		if len(body) == 0 || body[0] != 0 {
+			return nil, errors.New("an answer with a header that nobody knows")
+		}
+		body = body[1:]
+	}
+	return resp, resp.ReadFrom(body)
+}

@@ -1,0 +1,42 @@
+package peer
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/protocol"
+)
+
+// leastQuestion is the first version of AddPartitionsToTxn that is about several
+// transactions, and for brokers only.
+const leastQuestion = 4
+
+// prepare returns a copy of a request in another version, with the secret where
+// it is asked for.
+func prepare(req kmsg.Request, version int16, secret string) (kmsg.Request, error) {
+	switch r := req.(type) {
+	case *kmsg.AddPartitionsToTxnRequest:
+		if version < leastQuestion {
+			return nil, fmt.Errorf("it serves only version %d", version)
+		}
+		out := *r
+		out.Version, out.UnknownTags = version, kmsg.Tags{}
+		protocol.SetSecret(&out.UnknownTags, secret)
+		return &out, nil
+	case *kmsg.WriteTxnMarkersRequest:
+		out := *r
+		out.Version, out.UnknownTags = version, kmsg.Tags{}
+		protocol.SetSecret(&out.UnknownTags, secret)
+		return &out, nil
+	case *kmsg.DescribeTransactionsRequest:
+		out := *r
+		out.Version = version
+		return &out, nil
+	case *kmsg.ListTransactionsRequest:
+		out := *r
+		out.Version = version
+		return &out, nil
+	}
+	return nil, fmt.Errorf("%s is not for other brokers", kmsg.NameForKey(req.Key()))
+}

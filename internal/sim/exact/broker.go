@@ -1,0 +1,280 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/store"
+)
+
+// broker is a process. What the broker's packages add to its cores and
+// partitions, goroutines, connections and clocks, is played here.
+type broker struct {
+	w           *world
+	id          int32
+	up          bool
+	life        int
+	frozenUntil time.Duration
+	version     int // of the image that it knows
+	image       *metadata.Image
+	applied     *metadata.Image // as far as the manager knows it
+	manager     *partition.Manager
+	shells      map[store.TopicPartition]*shell
+}
+
+func (b *broker) name() string { return fmt.Sprintf("broker %d", b.id) }
+
+// do does something in this broker, after a freeze if there is one, and never in
+// another life.
+func (b *broker) do(life int, run func()) {
+	switch {
+	case b.life != life || !b.up:
+	case b.w.now < b.frozenUntil:
+		b.w.at(b.frozenUntil, func() { b.do(life, run) })
+	default:
+		run()
+	}
+}
+
+// boot starts the broker.
+func (b *broker) boot() {
+	w := b.w
+	b.up = true
+	b.version, b.applied = -1, metadata.NewImage(w.defaults)
+	b.shells = map[store.TopicPartition]*shell{}
+	life := b.life
+	b.manager = partition.NewManager(partition.Options{
+		Store: nodeStore{w.store, b, life}, Self: b.id, Now: w.clock, Logger: w.quiet,
+		Alive: func() bool { return b.life == life }, Coordinator: asker{b, life},
+		Later: func(d time.Duration, do func()) { w.after(d, func() { b.do(life, do) }) },
+	})
+	b.learn(len(w.images) - 1)
+}
+
+// learn takes in an image, unless the broker has heard of a newer one.
+func (b *broker) learn(version int) {
+	if version <= b.version {
+		return
+	}
+	b.version, b.image = version, b.w.images[version]
+	b.open()
+	b.lead()
+	for _, tp := range b.w.partitions() {
+		if s := b.shells[tp]; s != nil {
+			s.tell(machine.TopicsChanged{Topics: topicNames})
+		}
+	}
+}
+
+// open opens and closes partitions by the image. What could not be opened is
+// tried again.
+func (b *broker) open() {
+	missing := false
+	for _, name := range topicNames {
+		missing = b.openTopic(name) || missing
+	}
+	if !missing {
+		return
+	}
+	life, version := b.life, b.version
+	b.w.after(300*time.Millisecond, func() {
+		b.do(life, func() {
+			if b.version == version {
+				b.open()
+			}
+		})
+	})
+}
+
+// openTopic opens what is to be opened of a topic, and says whether something could
+// not be. The manager opens several partitions at the same time, in no certain
+// order: so it is told of one after the other.
+func (b *broker) openTopic(name string) (missing bool) {
+	want := b.image.Topic(name)
+	t := *want
+	t.Partitions = slices.Clone(want.Partitions)
+	var todo []int32
+	for i, led := range want.Partitions {
+		if p := b.manager.Get(name, int32(i)); led.Leader == b.id && (p == nil || p.LeaderEpoch() != led.LeaderEpoch) {
+			todo = append(todo, int32(i))
+			t.Partitions[i].Leader = metadata.NoBroker
+		}
+	}
+	b.apply(t)
+	for _, i := range todo {
+		t.Partitions = slices.Clone(t.Partitions)
+		t.Partitions[i] = want.Partitions[i]
+		b.apply(t)
+		missing = missing || b.manager.Get(name, i) == nil
+	}
+	return missing
+}
+
+// apply has the manager do what one topic demands.
+func (b *broker) apply(t metadata.Topic) {
+	edit := b.applied.Edit()
+	edit.PutTopic(t)
+	after := edit.Image()
+	err := b.manager.Apply(context.Background(), b.applied, after, []string{t.Name})
+	if v := b.w.store.found; v != nil {
+		panic(*v)
+	}
+	if err != nil {
+		b.w.violated("broker %d: %v", b.id, err)
+	}
+	b.applied = after
+}
+
+// lead begins and ends shards by the image.
+func (b *broker) lead() {
+	for _, tp := range b.w.partitions() {
+		if tp.Topic != stateTopic && tp.Topic != offsetsTopic {
+			continue
+		}
+		p := b.image.Topic(tp.Topic).Partitions[tp.Partition]
+		old := b.shells[tp]
+		if old != nil && (p.Leader != b.id || p.LeaderEpoch != old.epoch) {
+			old.end()
+			delete(b.shells, tp)
+			old = nil
+		}
+		if old == nil && p.Leader == b.id {
+			b.shells[tp] = newShell(b, tp, p.LeaderEpoch)
+			b.shells[tp].load()
+		}
+	}
+}
+
+// crash ends the broker. What it has not synced is in doubt. It comes back, or
+// others lead what it led, or both.
+func (b *broker) crash() {
+	w := b.w
+	if !b.up {
+		return
+	}
+	w.tracef("broker %d: crashes", b.id)
+	w.count("broker crashed")
+	b.up = false
+	b.life++
+	for _, tp := range w.partitions() {
+		if l := w.store.log(tp); l.owner != nil && l.owner.b == b {
+			l.inDoubt = true
+		}
+		if s := b.shells[tp]; s != nil {
+			s.gone = true
+		}
+	}
+	if w.rand.IntN(2) == 0 {
+		w.after(w.between(100*time.Millisecond, 2*time.Second), func() { w.replace(b) })
+	}
+	w.after(w.between(200*time.Millisecond, 5*time.Second), b.restart)
+}
+
+// restart boots the broker again. What it still leads it leads under new epochs.
+func (b *broker) restart() {
+	w := b.w
+	if b.up {
+		return
+	}
+	leaders := map[store.TopicPartition]int32{}
+	for _, tp := range w.partitions() {
+		if leaderOf(w.image(), tp) == b.id {
+			leaders[tp] = b.id
+		}
+	}
+	w.elect(leaders)
+	w.tracef("broker %d: starts", b.id)
+	b.boot()
+}
+
+// receive handles a request, as the handlers do.
+func (b *broker) receive(from message, body any, reply func(any)) {
+	ctx := context.Background()
+	switch m := body.(type) {
+	case produce:
+		p := b.manager.Get(m.tp.Topic, m.tp.Partition)
+		if p == nil {
+			reply(partition.Appended{Err: kerr.NotLeaderForPartition})
+			return
+		}
+		p.Append(ctx, m.batch, m.how, func(a partition.Appended) { reply(a) })
+	case fetch:
+		b.fetch(m, reply)
+	case *kmsg.WriteTxnMarkersRequest:
+		b.markers(from, m, reply)
+	case *kmsg.AllocateProducerIDsRequest:
+		resp := m.ResponseKind().(*kmsg.AllocateProducerIDsResponse)
+		resp.ProducerIDStart, resp.ProducerIDLen = b.w.nextPID, 2
+		b.w.nextPID += 2
+		reply(resp)
+	case kmsg.Request:
+		topic, id := coordinated(m)
+		n := int32(len(b.image.Topic(topic).Partitions))
+		b.ask(store.TopicPartition{Topic: topic, Partition: journal.PartitionFor(id, n)}, from.from, m, func(r kmsg.Response) { reply(r) })
+	}
+}
+
+// ask gives a request to a shard.
+func (b *broker) ask(tp store.TopicPartition, from string, m kmsg.Request, reply func(kmsg.Response)) {
+	s := b.shells[tp]
+	if s == nil {
+		reply(b.w.kind(tp.Topic).Fail(m, kerr.NotCoordinator))
+		return
+	}
+	s.request(from, m, reply)
+}
+
+// coordinated says which topic's shards handle a request, and whose.
+func coordinated(m kmsg.Request) (topic, id string) {
+	switch m := m.(type) {
+	case *kmsg.InitProducerIDRequest:
+		return stateTopic, *m.TransactionalID
+	case *kmsg.AddPartitionsToTxnRequest:
+		if m.Version >= 4 {
+			return stateTopic, m.Transactions[0].TransactionalID
+		}
+		return stateTopic, m.TransactionalID
+	case *kmsg.AddOffsetsToTxnRequest:
+		return stateTopic, m.TransactionalID
+	case *kmsg.EndTxnRequest:
+		return stateTopic, m.TransactionalID
+	case *kmsg.DescribeTransactionsRequest:
+		return stateTopic, m.TransactionalIDs[0]
+	case *kmsg.TxnOffsetCommitRequest:
+		return offsetsTopic, m.Group
+	case *kmsg.OffsetFetchRequest:
+		return offsetsTopic, m.Groups[0].Group
+	case *kmsg.OffsetCommitRequest:
+		return offsetsTopic, m.Group
+	}
+	panic(fmt.Sprintf("nobody handles %T", m))
+}
+
+func (b *broker) fetch(m fetch, reply func(any)) {
+	p := b.manager.Get(m.tp.Topic, m.tp.Partition)
+	if p == nil {
+		reply(fetched{Fetched: partition.Fetched{Err: kerr.NotLeaderForPartition}})
+		return
+	}
+	f := p.Read(context.Background(), m.Fetch)
+	if f.Err != nil {
+		reply(fetched{Fetched: f})
+		return
+	}
+	bytes, err := f.Records.Load()
+	f.Records.Release()
+	if err != nil {
+		b.w.violated("records of %v cannot be read: %v", m.tp, err)
+	}
+	b.w.model.fetched(b, m, f, bytes)
+	reply(fetched{f, bytes})
+}

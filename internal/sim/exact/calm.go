@@ -1,0 +1,171 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"muster/internal/partition"
+	"muster/internal/store"
+)
+
+// patience is how long the calm phase may take: transactions of before time out,
+// and messages of before arrive.
+const patience = 3 * time.Minute
+
+// settle is the second phase. Nothing goes wrong any more, and all must end: each
+// input is copied once, no transaction is open, and nothing is unstable.
+func (w *world) settle() {
+	w.tracef("calm from now on")
+	w.calm = true
+	for _, b := range w.brokers {
+		b.restart()
+	}
+	deadline := w.now + patience
+	for why := w.unsettled(); why != ""; why = w.unsettled() {
+		if w.now >= deadline {
+			w.violated("after %s of calm: %s", patience, why)
+		}
+		w.runUntil(w.now + 500*time.Millisecond)
+		w.checkTimeouts()
+	}
+	w.finish()
+}
+
+// settling is how long brokers may take until all that happened before is over.
+const settling = 25 * time.Second
+
+// checkTimeouts: every transaction that takes too long is aborted by the next sweep.
+func (w *world) checkTimeouts() {
+	for _, c := range w.copiers {
+		v := w.model.id(c.id).value
+		if v == nil || v.State != stateOngoing || w.now < w.plan.chaos+settling {
+			continue
+		}
+		until := time.UnixMilli(v.StartTimestamp).Add(time.Duration(v.TimeoutMillis)*time.Millisecond + w.plan.sweep + time.Second)
+		if w.clock().After(until) {
+			w.violated("%s: %v should have been aborted at %s", c.id, w.model.id(c.id).cur, until.Sub(start))
+		}
+	}
+}
+
+// unsettled says what is not yet as it should be, nothing if all is.
+func (w *world) unsettled() string {
+	for _, c := range w.copiers {
+		if !c.done() {
+			k := offsetKey{c.group, inputTopic, int32(c.n)}
+			return fmt.Sprintf("%s has copied %d of %d, busy %v", c.id, w.model.groups.current(k), w.inputs[c.n], c.last().busy)
+		}
+		if v := w.model.id(c.id).value; v != nil && !resting(v) {
+			return fmt.Sprintf("%s is %s", c.id, stateNames[v.State])
+		}
+	}
+	for _, tp := range w.partitions() {
+		if why := w.unstable(tp); why != "" {
+			return why
+		}
+	}
+	for _, r := range w.readers {
+		if end := w.store.log(outputAt(r.partition)).end(); r.offset < end {
+			return fmt.Sprintf("a reader, committed %v, of output %d is at %d of %d", r.committed, r.partition, r.offset, end)
+		}
+	}
+	return ""
+}
+
+// unstable says what is open in a partition.
+func (w *world) unstable(tp store.TopicPartition) string {
+	for _, o := range w.model.part(tp).open {
+		return fmt.Sprintf("%v: %v is open", tp, o.t)
+	}
+	b := w.brokers[leaderOf(w.image(), tp)]
+	p := b.manager.Get(tp.Topic, tp.Partition)
+	if p == nil {
+		return fmt.Sprintf("%v has no leader", tp)
+	}
+	if p.HighWatermark() < p.LogEndOffset() {
+		w.mend(b, p)
+		return fmt.Sprintf("%v: high watermark is %d of %d", tp, p.HighWatermark(), p.LogEndOffset())
+	}
+	if tp.Topic != stateTopic && p.LastStableOffset() != p.HighWatermark() {
+		return fmt.Sprintf("%v: last stable offset is %d of %d", tp, p.LastStableOffset(), p.HighWatermark())
+	}
+	return ""
+}
+
+// mend opens a log again whose last sync has failed, as managers do every few
+// seconds.
+func (w *world) mend(b *broker, p *partition.Partition) {
+	if failed, _ := b.manager.Failed(); failed > 0 {
+		w.store.atOnce = true
+		_ = p.Reopen(context.Background())
+		w.store.atOnce = false
+	}
+}
+
+// finish checks what came of it all.
+func (w *world) finish() {
+	w.over = true
+	for _, c := range w.copiers {
+		c.last().dead = true
+	}
+	w.runUntil(w.now + peerTimeout + time.Second)
+	for _, c := range w.copiers {
+		if w.model.groups.pendingNow(offsetKey{c.group, inputTopic, int32(c.n)}) {
+			w.violated("an offset of %s is pending in the end", c.group)
+		}
+	}
+	for _, tp := range w.partitions() {
+		if s := w.brokers[leaderOf(w.image(), tp)].shells[tp]; s != nil && len(s.waiting) > 0 {
+			w.violated("%v: %d requests were never answered", tp, len(s.waiting))
+		}
+	}
+	w.checkCopies()
+	w.checkCompacted()
+	w.checkDigests()
+	w.checkAdmin()
+}
+
+// checkCopies: each input is in the output once, and each transaction is there
+// with all its records or with none.
+func (w *world) checkCopies() {
+	copies := map[string]int{}
+	whole := map[int]map[string]int{}
+	for _, r := range w.readers {
+		if !r.committed {
+			continue
+		}
+		for _, s := range r.got {
+			if n, err := strconv.Atoi(s.value); err == nil {
+				copies[s.key]++
+				if whole[n] == nil {
+					whole[n] = map[string]int{}
+				}
+				whole[n][s.key]++
+			}
+		}
+	}
+	for _, a := range w.attempts {
+		got := whole[a.number]
+		if len(got) != 0 && len(got) != len(a.keys) || a.committed && len(got) == 0 {
+			w.violated("transaction %d, told to be committed %v, has %d of %d records in the output", a.number, a.committed, len(got), len(a.keys))
+		}
+	}
+	for i, n := range w.inputs {
+		if w.copiers[i].gone {
+			for key, times := range copies {
+				if times > 1 {
+					w.violated("input %s was copied %d times", key, times)
+				}
+			}
+			continue
+		}
+		for j := range n {
+			if key := strconv.Itoa(i) + "/" + strconv.FormatInt(j, 10); copies[key] != 1 {
+				w.violated("input %s was copied %d times", key, copies[key])
+			}
+		}
+		w.seen["input copied"] += int(n)
+	}
+}

@@ -1,0 +1,187 @@
+package exact
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/store"
+)
+
+// The topics of this world.
+const (
+	inputTopic   = "in"
+	outputTopic  = "out"
+	offsetsTopic = metadata.OffsetsTopic
+	stateTopic   = "__transaction_state"
+)
+
+var topicNames = []string{stateTopic, offsetsTopic, inputTopic, outputTopic}
+
+const brokerCount = 3
+
+// firstImage makes the metadata that the run begins with.
+func (w *world) firstImage() {
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		panic(err)
+	}
+	w.defaults = defaults
+	edit := metadata.NewImage(defaults).Edit()
+	edit.SetClusterID("exact")
+	for i := range brokerCount {
+		edit.PutBroker(metadata.Broker{ID: int32(i)})
+	}
+	counts := []int32{w.plan.states, w.plan.offsets, int32(len(w.plan.copiers)), w.plan.outputs}
+	for i, name := range topicNames {
+		t := metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, counts[i]), Internal: metadata.IsInternal(name)}
+		metadata.FixSettings(&t)
+		for p := range t.Partitions {
+			t.Partitions[p] = metadata.Partition{Leader: w.rand.Int32N(brokerCount), LeaderEpoch: 1}
+		}
+		edit.PutTopic(t)
+	}
+	w.images = []*metadata.Image{edit.Image()}
+}
+
+// image is the metadata as it is.
+func (w *world) image() *metadata.Image { return w.images[len(w.images)-1] }
+
+// someImage is the metadata as somebody may believe it to be.
+func (w *world) someImage() *metadata.Image {
+	if w.chance(w.faults().stale) {
+		return w.images[w.rand.IntN(len(w.images))]
+	}
+	return w.image()
+}
+
+// leaderOf is the broker that leads a partition, as an image has it.
+func leaderOf(i *metadata.Image, tp store.TopicPartition) int32 {
+	return i.Topic(tp.Topic).Partitions[tp.Partition].Leader
+}
+
+// leads says whether a broker truly leads a partition under an epoch.
+func (w *world) leads(b *broker, tp store.TopicPartition, epoch int32) bool {
+	return w.image().Topic(tp.Topic).Partitions[tp.Partition] == metadata.Partition{Leader: b.id, LeaderEpoch: epoch}
+}
+
+// partitions lists all partitions, in order.
+func (w *world) partitions() []store.TopicPartition {
+	var out []store.TopicPartition
+	for _, name := range topicNames {
+		for i := range w.image().Topic(name).Partitions {
+			out = append(out, store.TopicPartition{Topic: name, Partition: int32(i)})
+		}
+	}
+	return out
+}
+
+// elect gives partitions a leader and a higher epoch. Brokers hear of it one after
+// the other.
+func (w *world) elect(leaders map[store.TopicPartition]int32) {
+	if len(leaders) == 0 {
+		return
+	}
+	edit := w.image().Edit()
+	for _, name := range topicNames {
+		t := *w.image().Topic(name)
+		t.Partitions = slices.Clone(t.Partitions)
+		for i := range t.Partitions {
+			if id, ok := leaders[store.TopicPartition{Topic: name, Partition: int32(i)}]; ok {
+				t.Partitions[i] = metadata.Partition{Leader: id, LeaderEpoch: t.Partitions[i].LeaderEpoch + 1}
+				w.tracef("%s-%d: broker %d leads in epoch %d", name, i, id, t.Partitions[i].LeaderEpoch)
+			}
+		}
+		edit.PutTopic(t)
+	}
+	w.images = append(w.images, edit.Image())
+	version := len(w.images) - 1
+	for _, b := range w.brokers {
+		if b.up {
+			life := b.life
+			w.after(w.about(300*time.Millisecond), func() { b.do(life, func() { b.learn(version) }) })
+		}
+	}
+}
+
+// someoneUp returns a broker that is up, nil if none is.
+func (w *world) someoneUp() *broker {
+	for _, i := range w.rand.Perm(len(w.brokers)) {
+		if w.brokers[i].up {
+			return w.brokers[i]
+		}
+	}
+	return nil
+}
+
+// planFaults has brokers crash, freeze and take over from one another.
+func (w *world) planFaults() {
+	f := &w.plan.faults
+	w.every(f.crash, func() { w.brokers[w.rand.IntN(len(w.brokers))].crash() })
+	w.every(f.frozen, func() {
+		b := w.brokers[w.rand.IntN(len(w.brokers))]
+		b.frozenUntil = max(b.frozenUntil, w.now+w.between(100*time.Millisecond, 8*time.Second))
+		w.tracef("broker %d: freezes", b.id)
+		w.count("broker frozen")
+		if w.rand.IntN(2) == 0 {
+			w.after(w.between(time.Second, 3*time.Second), func() { w.replace(b) })
+		}
+	})
+	w.every(f.move, func() {
+		all := w.partitions()
+		to := w.someoneUp()
+		if to == nil {
+			return
+		}
+		leaders := map[store.TopicPartition]int32{}
+		for range 1 + w.rand.IntN(2) {
+			leaders[all[w.rand.IntN(len(all))]] = to.id
+		}
+		w.count("leader moved")
+		w.elect(leaders)
+	})
+	w.every(f.compact, w.compactSome)
+	w.every(f.admin, w.administer)
+}
+
+// replace gives what a broker leads to others.
+func (w *world) replace(b *broker) {
+	leaders := map[store.TopicPartition]int32{}
+	for _, tp := range w.partitions() {
+		if leaderOf(w.image(), tp) != b.id {
+			continue
+		}
+		if to := w.someoneUp(); to != nil {
+			leaders[tp] = to.id
+		}
+	}
+	w.elect(leaders)
+}
+
+// compactSome has a leader compact one of its logs.
+func (w *world) compactSome() {
+	all := w.partitions()
+	w.compact(all[w.rand.IntN(len(all))], w.between(0, 10*time.Second))
+}
+
+// compact does what the manager does in the background.
+func (w *world) compact(tp store.TopicPartition, retention time.Duration) {
+	b, l := w.brokers[leaderOf(w.image(), tp)], w.store.log(tp)
+	if !b.up || l.owner == nil || l.owner.b != b || l.owner.life != b.life {
+		return
+	}
+	p := b.manager.Get(tp.Topic, tp.Partition)
+	if p == nil {
+		return
+	}
+	next := p.LastStableOffset()
+	if want, _ := l.stable(p.HighWatermark()); next > want {
+		w.violated("%v: last stable offset is %d, should be %d", tp, next, want)
+	}
+	err := l.owner.Log.Compact(context.Background(), store.Compaction{Now: w.clock(), NextOffset: next, DeleteRetention: retention, MaxLag: time.Millisecond})
+	l.packed = true
+	w.tracef("%s-%d: compacted below %d: %v", tp.Topic, tp.Partition, next, err)
+	w.count("compaction of " + tp.Topic)
+}

@@ -1,0 +1,177 @@
+package exact
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/record"
+)
+
+// attempt is one transaction as the client that makes it sees it.
+type attempt struct {
+	number    int
+	c         *copier
+	from, to  int64 // of the input
+	keys      []string
+	asked     bool // the client has asked for it to be committed
+	committed bool // and was told that it is
+	aborted   bool // it was told that it was aborted
+}
+
+// copier copies an input partition to the output, in transactions that hold its
+// offsets too. Its instances share a transactional id: a new one fences the old.
+type copier struct {
+	w     *world
+	n     int
+	id    string
+	group string
+	plan  copierPlan
+	runs  []*instance
+	gone  bool // it never comes back
+}
+
+func (w *world) addClients() {
+	for i, p := range w.plan.copiers {
+		c := &copier{w: w, n: i, id: fmt.Sprintf("copier-%d", i), group: fmt.Sprintf("group-%d", i), plan: p}
+		w.copiers = append(w.copiers, c)
+		w.inputs = append(w.inputs, 0)
+		c.start()
+		w.every(w.plan.faults.client, c.disturb)
+		if p.deserts {
+			w.after(w.between(0, w.plan.chaos), c.desert)
+		}
+		w.after(time.Second, c.watch)
+	}
+	for i := range w.plan.outputs {
+		for _, committed := range []bool{true, false} {
+			r := &reader{w: w, partition: i, committed: committed}
+			w.readers = append(w.readers, r)
+			r.read()
+		}
+	}
+	w.every(w.plan.input, func() {
+		for i := range w.inputs {
+			if !w.copiers[i].gone {
+				w.inputs[i]++
+			}
+		}
+	})
+	w.every(2*time.Second, w.noise)
+	w.every(2*time.Second, w.commit)
+	w.every(2*time.Second, func() { w.look(w.rand.IntN(2) == 0, func(bool) {}) })
+}
+
+// last is the newest instance, nil if there was none.
+func (c *copier) last() *instance {
+	if len(c.runs) == 0 {
+		return nil
+	}
+	return c.runs[len(c.runs)-1]
+}
+
+// start starts an instance. Others may go on, not knowing.
+func (c *copier) start() {
+	tv2 := c.plan.tv2
+	if c.plan.switches {
+		tv2 = c.w.rand.IntN(2) == 0
+	}
+	x := &instance{w: c.w, c: c, name: fmt.Sprintf("%s/%d", c.id, len(c.runs)), tv2: tv2}
+	c.runs = append(c.runs, x)
+	c.w.tracef("%s: starts, TV2 %v", x.name, tv2)
+	c.w.count("client started")
+	x.init()
+}
+
+// disturb has an instance die, be replaced while it goes on, or pause.
+func (c *copier) disturb() {
+	w, x := c.w, c.last()
+	if c.gone {
+		return
+	}
+	switch w.rand.IntN(3) {
+	case 0:
+		w.tracef("%s: dies", x.name)
+		w.count("client killed")
+		x.dead = true
+		w.after(w.between(0, 5*time.Second), func() {
+			if c.last() == x && !c.gone {
+				c.start()
+			}
+		})
+	case 1:
+		if !x.dead {
+			w.count("zombie made")
+		}
+		c.start()
+	case 2:
+		w.tracef("%s: pauses", x.name)
+		w.count("client paused")
+		x.pausedUntil = w.now + w.between(100*time.Millisecond, c.plan.timeout+8*time.Second)
+	}
+}
+
+// desert is the end of a copier that never comes back. What it has begun times out.
+func (c *copier) desert() {
+	c.w.tracef("%s: is gone for good", c.id)
+	c.w.count("client gone for good")
+	c.gone = true
+	for _, x := range c.runs {
+		if !x.dead && x.busy {
+			c.w.count("client gone in a transaction")
+		}
+		x.dead = true
+	}
+}
+
+// watch starts an instance where the last has ended.
+func (c *copier) watch() {
+	if c.w.over {
+		return
+	}
+	if c.last().dead && !c.gone {
+		c.start()
+	}
+	c.w.after(c.w.between(time.Second, 4*time.Second), c.watch)
+}
+
+// done says whether all input is copied.
+func (c *copier) done() bool {
+	return c.gone || c.w.model.groups.current(offsetKey{c.group, inputTopic, int32(c.n)}) >= c.w.inputs[c.n] && !c.last().busy
+}
+
+// noise appends a record that belongs to no transaction.
+func (w *world) noise() {
+	b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: []byte("noise"), Value: []byte("noise"), Timestamp: w.clock().UnixMilli()}})
+	if err != nil {
+		panic(err)
+	}
+	tp := outputAt(w.rand.Int32N(w.plan.outputs))
+	w.send(message{from: "noise", to: leaderOf(w.someImage(), tp), body: produce{tp: tp, batch: b, how: plainProduce}, timeout: time.Second}, func(any) {})
+}
+
+// commit commits an offset without a transaction.
+func (w *world) commit() {
+	c := w.copiers[w.rand.IntN(len(w.copiers))]
+	p := kmsg.NewOffsetCommitRequestTopicPartition()
+	p.Offset = 1_000_000 + w.rand.Int64N(1_000_000)
+	t := kmsg.NewOffsetCommitRequestTopic()
+	t.Topic, t.Partitions = outputTopic, []kmsg.OffsetCommitRequestTopicPartition{p}
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Version, req.Group, req.Generation, req.Topics = 8, c.group, -1, []kmsg.OffsetCommitRequestTopic{t}
+	w.send(message{from: "commit", to: w.coordinator(w.someImage(), offsetsTopic, c.group), body: req, timeout: time.Second}, func(any) {})
+}
+
+// look looks at the offsets of a group; the model checks what it is told.
+func (w *world) look(stable bool, done func(ok bool)) {
+	c := w.copiers[w.rand.IntN(len(w.copiers))]
+	in, out := kmsg.NewOffsetFetchRequestGroupTopic(), kmsg.NewOffsetFetchRequestGroupTopic()
+	in.Topic, in.Partitions = inputTopic, []int32{int32(c.n)}
+	out.Topic, out.Partitions = outputTopic, []int32{0}
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group, g.Topics = c.group, []kmsg.OffsetFetchRequestGroupTopic{in, out}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Version, req.RequireStable, req.Groups = 8, stable, []kmsg.OffsetFetchRequestGroup{g}
+	w.send(message{from: "look", to: w.coordinator(w.someImage(), offsetsTopic, c.group), body: req, timeout: time.Second}, func(answer any) { done(answer != nil) })
+}

@@ -1,0 +1,21 @@
+// Package exact simulates transactions across partitions: the transaction
+// coordinator, the group coordinator, the partitions and their clients, over a
+// store and a network that fail, and checks that each input is copied to the
+// output exactly once.
+//
+// A run is one seed: one source of randomness, one heap of events, one clock
+// that jumps from event to event. The same seed gives the same run.
+//
+//	copier ⇄ network ⇄ broker{pump{txn.Shard}, pump{group.Shard}, partition.Partition} → store
+//	reader ⇄            ⇅ markers, questions
+//
+// What is simulated is the code: both cores, the pump under them, the partitions
+// with their producer state, and the logs of package store/mem. Only what carries
+// them is played here: the handlers, the requests between brokers, goroutines and
+// clocks, and what makes a store fail.
+//
+// What the logs say is read a second time by a model that shares no code with
+// them. Every batch that enters a log is held against it (model.go), and so is
+// every answer (check.go). In the calm phase that ends each run all transactions
+// must end, and everything must have been copied once (calm.go).
+package exact

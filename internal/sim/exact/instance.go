@@ -1,0 +1,264 @@
+package exact
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/partition"
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// instance is a process that copies. It does what client libraries do: below
+// version 2 of transactions it adds partitions and offsets itself and keeps its
+// epoch; with version 2 leaders do, and each end gives it a new epoch.
+type instance struct {
+	w           *world
+	c           *copier
+	name        string
+	tv2         bool
+	dead        bool
+	busy        bool // it has a transaction
+	pausedUntil time.Duration
+
+	pid    int64
+	epoch  int16
+	known  bool // it has a producer id
+	seqs   map[int32]int32
+	pos    int64 // in the input
+	a      *attempt
+	todo   []produce // batches of the transaction that are not acknowledged
+	unsure bool      // something of the transaction may arrive later still
+	sent   bool      // something was sent that may have begun the transaction
+}
+
+var plainProduce = partition.Produce{Acks: partition.AcksAll, Version: 11}
+
+func outputAt(p int32) store.TopicPartition {
+	return store.TopicPartition{Topic: outputTopic, Partition: p}
+}
+
+// run goes on, after a pause if there is one, unless the instance is dead.
+func (x *instance) run(next func()) {
+	switch {
+	case x.dead:
+	case x.w.now < x.pausedUntil && !x.w.calm:
+		x.w.at(x.pausedUntil, func() { x.run(next) })
+	default:
+		next()
+	}
+}
+
+func (x *instance) later(next func()) {
+	x.w.after(x.w.between(5*time.Millisecond, 150*time.Millisecond), func() { x.run(next) })
+}
+
+// ask sends a request to the coordinator of the transaction or of the group.
+func (x *instance) ask(topic string, req kmsg.Request, done func(kmsg.Response)) {
+	id := x.c.id
+	if topic == offsetsTopic {
+		id = x.c.group
+	}
+	m := message{from: x.name, to: x.w.coordinator(x.w.someImage(), topic, id), body: req, timeout: x.w.patience(), ordered: !x.tv2}
+	x.w.send(m, func(answer any) {
+		x.run(func() {
+			resp, _ := answer.(kmsg.Response)
+			done(resp)
+		})
+	})
+}
+
+// die is the end of an instance that was told that it is fenced, or worse.
+func (x *instance) die(what string, code int16) {
+	x.w.tracef("%s: gives up: %s %d", x.name, what, code)
+	x.w.count("client gave up")
+	x.dead = true
+}
+
+// init asks for a producer id, or for a new epoch of the one that it has.
+func (x *instance) init() {
+	req := kmsg.NewPtrInitProducerIDRequest()
+	req.Version, req.TransactionalID, req.TransactionTimeoutMillis = 4, &x.c.id, int32(x.c.plan.timeout.Milliseconds())
+	if x.tv2 {
+		req.Version = 5
+	}
+	req.ProducerID, req.ProducerEpoch = -1, -1
+	if x.known {
+		req.ProducerID, req.ProducerEpoch = x.pid, x.epoch
+	}
+	x.ask(stateTopic, req, func(r kmsg.Response) {
+		resp, _ := r.(*kmsg.InitProducerIDResponse)
+		switch {
+		case resp == nil || retriable(resp.ErrorCode):
+			x.later(x.init)
+		case resp.ErrorCode != 0:
+			x.die("InitProducerId", resp.ErrorCode)
+		default:
+			x.adopt(resp.ProducerID, resp.ProducerEpoch)
+			x.fetchOffset()
+		}
+	})
+}
+
+// adopt takes a producer id and epoch.
+func (x *instance) adopt(pid int64, epoch int16) {
+	x.w.tracef("%s: is %d/%d", x.name, pid, epoch)
+	x.pid, x.epoch, x.known = pid, epoch, true
+	x.seqs = map[int32]int32{}
+}
+
+func retriable(code int16) bool {
+	switch code {
+	case kerr.ConcurrentTransactions.Code, kerr.CoordinatorLoadInProgress.Code, kerr.CoordinatorNotAvailable.Code, kerr.NotCoordinator.Code,
+		kerr.UnstableOffsetCommit.Code, kerr.NotLeaderForPartition.Code, kerr.NotEnoughReplicas.Code, kerr.NotEnoughReplicasAfterAppend.Code,
+		kerr.KafkaStorageError.Code, kerr.UnknownTopicOrPartition.Code, kerr.RequestTimedOut.Code:
+		return true
+	}
+	return false
+}
+
+// fetchOffset finds out from where to copy on.
+func (x *instance) fetchOffset() {
+	t := kmsg.NewOffsetFetchRequestGroupTopic()
+	t.Topic, t.Partitions = inputTopic, []int32{int32(x.c.n)}
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group, g.Topics = x.c.group, []kmsg.OffsetFetchRequestGroupTopic{t}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Version, req.RequireStable, req.Groups = 8, true, []kmsg.OffsetFetchRequestGroup{g}
+	x.ask(offsetsTopic, req, func(r kmsg.Response) {
+		resp, _ := r.(*kmsg.OffsetFetchResponse)
+		if resp == nil || resp.Groups[0].ErrorCode != 0 || resp.Groups[0].Topics[0].Partitions[0].ErrorCode != 0 {
+			x.later(x.fetchOffset)
+			return
+		}
+		x.pos = max(resp.Groups[0].Topics[0].Partitions[0].Offset, 0)
+		x.begin()
+	})
+}
+
+// begin begins a transaction, if there is anything to copy.
+func (x *instance) begin() {
+	w := x.w
+	left := w.inputs[x.c.n] - x.pos
+	if left <= 0 {
+		x.later(x.begin)
+		return
+	}
+	most := int64(5)
+	if w.calm {
+		most = 50 // The rest, quickly.
+	}
+	x.a = &attempt{number: len(w.attempts), c: x.c, from: x.pos, to: x.pos + min(left, 1+w.rand.Int64N(most))}
+	w.attempts = append(w.attempts, x.a)
+	x.unsure, x.sent, x.busy, x.todo = false, false, true, nil
+	for i := x.a.from; i < x.a.to; {
+		p := w.rand.Int32N(w.plan.outputs)
+		var recs []record.Record
+		for n := 1 + w.rand.Int64N(max(2, most/3)); n > 0 && i < x.a.to; n-- {
+			key := strconv.Itoa(x.c.n) + "/" + strconv.FormatInt(i, 10)
+			x.a.keys = append(x.a.keys, key)
+			recs = append(recs, record.Record{
+				OffsetDelta: int32(len(recs)), Timestamp: w.clock().UnixMilli(), Key: []byte(key), Value: []byte(strconv.Itoa(x.a.number)),
+			})
+			i++
+		}
+		x.todo = append(x.todo, x.batch(p, recs))
+	}
+	w.tracef("%s: begins transaction %d, input %d to %d", x.name, x.a.number, x.a.from, x.a.to)
+	w.count("transaction begun")
+	if x.tv2 {
+		x.produce(0)
+	} else {
+		x.add(0)
+	}
+}
+
+// batch makes a batch of the transaction.
+func (x *instance) batch(p int32, recs []record.Record) produce {
+	t := record.PlainTemplate()
+	t.ProducerID, t.ProducerEpoch, t.Transactional, t.BaseSequence = x.pid, x.epoch, true, x.seqs[p]
+	x.seqs[p] += int32(len(recs))
+	b, err := record.Build(t, recs)
+	if err != nil {
+		panic(err)
+	}
+	how := partition.Produce{Acks: partition.AcksAll, TransactionalID: x.c.id, Version: 11}
+	if x.tv2 {
+		how.Version = 12
+	} else if x.c.n%2 == 0 {
+		how.Version = 10
+	}
+	return produce{tp: outputAt(p), batch: b, how: how}
+}
+
+// maxTries is how often a request within a transaction is sent, at most.
+const maxTries = 8
+
+// patience is how long a client waits for an answer.
+func (w *world) patience() time.Duration {
+	if w.rand.IntN(3) == 0 && !w.calm {
+		return w.between(100*time.Millisecond, time.Second)
+	}
+	return w.between(time.Second, 5*time.Second)
+}
+
+// add tells the coordinator which partitions will be written.
+func (x *instance) add(tries int) {
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch = 3, x.c.id, x.pid, x.epoch
+	t := kmsg.NewAddPartitionsToTxnRequestTopic()
+	t.Topic = outputTopic
+	have := map[int32]bool{}
+	for _, m := range x.todo {
+		if !have[m.tp.Partition] {
+			have[m.tp.Partition] = true
+			t.Partitions = append(t.Partitions, m.tp.Partition)
+		}
+	}
+	req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{t}
+	x.ask(stateTopic, req, func(r kmsg.Response) {
+		resp, _ := r.(*kmsg.AddPartitionsToTxnResponse)
+		code := int16(0)
+		for _, p := range flatten(resp) {
+			code = max(code, p)
+		}
+		x.outcome("AddPartitionsToTxn", resp != nil, code, tries, x.add, func() {
+			x.sent = true
+			x.produce(0)
+		})
+	})
+}
+
+func flatten(r *kmsg.AddPartitionsToTxnResponse) (out []int16) {
+	if r == nil {
+		return nil
+	}
+	for _, t := range r.Topics {
+		for _, p := range t.Partitions {
+			out = append(out, p.ErrorCode)
+		}
+	}
+	return out
+}
+
+// outcome goes on by the answer to a request of the transaction: on, once more, to
+// an abort, or to the end of the instance.
+func (x *instance) outcome(what string, answered bool, code int16, tries int, again func(int), next func()) {
+	x.sent = x.sent || !answered
+	switch {
+	case answered && code == 0:
+		next()
+	case (!answered || retriable(code)) && (tries < x.w.rand.IntN(maxTries) || x.w.calm):
+		x.later(func() { again(tries + 1) })
+	case code == kerr.ProducerFenced.Code || code == kerr.InvalidProducerIDMapping.Code || code == kerr.InvalidProducerEpoch.Code && !x.tv2 && what != "Produce":
+		x.die(what, code)
+	default:
+		x.w.tracef("%s: aborts because of %s %d", x.name, what, code)
+		x.w.count("abort because of an error")
+		x.unsure = true
+		x.end(false)
+	}
+}

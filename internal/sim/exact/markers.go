@@ -1,0 +1,155 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/store"
+)
+
+// markers handles WriteTxnMarkers: those for groups go to their shards, the others
+// into the logs. It is answered when all are.
+func (b *broker) markers(from message, m *kmsg.WriteTxnMarkersRequest, reply func(any)) {
+	resp := m.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
+	left := 1
+	done := func() {
+		if left--; left == 0 {
+			reply(resp)
+		}
+	}
+	for i := range m.Markers {
+		mk := &m.Markers[i]
+		rm := kmsg.NewWriteTxnMarkersResponseMarker()
+		rm.ProducerID = mk.ProducerID
+		for _, t := range mk.Topics {
+			rt := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
+			rt.Topic = t.Topic
+			rt.Partitions = make([]kmsg.WriteTxnMarkersResponseMarkerTopicPartition, len(t.Partitions))
+			for j, n := range t.Partitions {
+				rp := &rt.Partitions[j]
+				rp.Partition = n
+				left++
+				b.w.count("marker received")
+				b.marker(from, m.Version, mk, store.TopicPartition{Topic: t.Topic, Partition: n}, func(code int16) {
+					rp.ErrorCode = code
+					b.w.count(fmt.Sprintf("marker answered by %d", code))
+					if code == 0 || code == kerr.InvalidProducerEpoch.Code {
+						b.w.model.acknowledged(store.TopicPartition{Topic: t.Topic, Partition: n}, mk)
+					}
+					b.w.tracef("broker %d: marker of %d/%d on %s-%d, commit %v, coordinator epoch %d: %d", b.id, mk.ProducerID, mk.ProducerEpoch, t.Topic, n, mk.Committed, mk.CoordinatorEpoch, code)
+					done()
+				})
+			}
+			rm.Topics = append(rm.Topics, rt)
+		}
+		resp.Markers = append(resp.Markers, rm)
+	}
+	done()
+}
+
+// marker has one marker written.
+func (b *broker) marker(from message, version int16, mk *kmsg.WriteTxnMarkersRequestMarker, tp store.TopicPartition, done func(int16)) {
+	if tp.Topic == metadata.OffsetsTopic {
+		b.groupMarker(version, mk, tp, done)
+		return
+	}
+	p := b.manager.Get(tp.Topic, tp.Partition)
+	if p == nil {
+		done(kerr.NotLeaderForPartition.Code)
+		return
+	}
+	if mk.TransactionVersion < 2 && b.w.store.log(tp).opened > from.opens {
+		// Below version 2 of transactions a leader that has loaded the log since
+		// does not know when the open one began, and cannot tell that a marker is
+		// of the one before. Kafka never can.
+		b.w.count("marker of before a load")
+		done(kerr.NotLeaderForPartition.Code)
+		return
+	}
+	p.WriteMarker(context.Background(), partition.Marker{
+		ProducerID: mk.ProducerID, ProducerEpoch: mk.ProducerEpoch, Commit: mk.Committed,
+		CoordinatorEpoch: mk.CoordinatorEpoch, Version: mk.TransactionVersion, Start: int64(machine.TxnStartOf(&mk.UnknownTags)),
+	}, func(err *kerr.Error) { done(code(err)) })
+}
+
+// groupMarker gives a marker to the shard of groups that is the writer of its
+// partition.
+func (b *broker) groupMarker(version int16, mk *kmsg.WriteTxnMarkersRequestMarker, tp store.TopicPartition, done func(int16)) {
+	one := *mk
+	t := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
+	t.Topic, t.Partitions = tp.Topic, []int32{tp.Partition}
+	one.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{t}
+	req := kmsg.NewPtrWriteTxnMarkersRequest()
+	req.Version, req.Markers = version, []kmsg.WriteTxnMarkersRequestMarker{one}
+	b.ask(tp, b.name(), req, func(r kmsg.Response) {
+		done(r.(*kmsg.WriteTxnMarkersResponse).Markers[0].Topics[0].Partitions[0].ErrorCode)
+	})
+}
+
+func code(err *kerr.Error) int16 {
+	if err == nil {
+		return 0
+	}
+	return err.Code
+}
+
+// asker asks the coordinator of a transaction for a leader, as package peer does.
+type asker struct {
+	b    *broker
+	life int
+}
+
+// Ask implements partition.TxnCoordinator.
+func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
+	w := a.b.w
+	t := kmsg.NewAddPartitionsToTxnRequestTransactionTopic()
+	t.Topic, t.Partitions = q.Topic, []int32{q.Partition}
+	x := kmsg.NewAddPartitionsToTxnRequestTransaction()
+	x.TransactionalID, x.ProducerID, x.ProducerEpoch, x.VerifyOnly = q.TransactionalID, q.ProducerID, q.ProducerEpoch, !q.Add
+	x.Topics = []kmsg.AddPartitionsToTxnRequestTransactionTopic{t}
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.Version, req.Transactions = 5, []kmsg.AddPartitionsToTxnRequestTransaction{x}
+	w.count("question of a leader")
+	w.send(message{from: a.b.name(), to: w.coordinator(a.b.image, stateTopic, q.TransactionalID), body: req, timeout: peerTimeout}, func(answer any) {
+		out := partition.TxnAnswer{Err: kerr.NetworkException, Start: -1}
+		if answer != nil {
+			out = answerTo(answer.(*kmsg.AddPartitionsToTxnResponse))
+		}
+		if w.chance(2 * w.faults().slow) {
+			w.count("slow answer to a leader")
+			w.after(w.between(0, 6*time.Second), func() { a.told(q, out, done) })
+			return
+		}
+		a.told(q, out, done)
+	})
+}
+
+// told gives a leader the answer to its question.
+func (a asker) told(q partition.TxnQuestion, out partition.TxnAnswer, done func(partition.TxnAnswer)) {
+	w := a.b.w
+	a.b.do(a.life, func() {
+		w.tracef("broker %d: %s/%d/%d on %s-%d, add %v: %v", a.b.id, q.TransactionalID, q.ProducerID, q.ProducerEpoch, q.Topic, q.Partition, q.Add, out.Err)
+		done(out)
+	})
+}
+
+// answerTo reads the coordinator's answer about one partition.
+func answerTo(r *kmsg.AddPartitionsToTxnResponse) partition.TxnAnswer {
+	out := partition.TxnAnswer{Start: -1}
+	code := r.ErrorCode
+	if code == 0 {
+		p := &r.Transactions[0].Topics[0].Partitions[0]
+		code, out.Start = p.ErrorCode, int64(machine.TxnStartOf(&p.UnknownTags))
+	}
+	if code != 0 {
+		out.Err = kerr.TypedErrorForCode(code)
+	}
+	return out
+}

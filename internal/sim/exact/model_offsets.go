@@ -1,0 +1,133 @@
+package exact
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// offsetKey is what an offset is committed for.
+type offsetKey struct {
+	group, topic string
+	partition    int32
+}
+
+// offsets is what __consumer_offsets says, read without the code of groups.
+type offsets struct {
+	w       *world
+	visible map[offsetKey][]version
+	pending map[int64]map[offsetKey]version
+	ended   map[offsetKey]time.Duration // when it was pending last
+}
+
+// version is a value of an offset.
+type version struct {
+	value int64
+	at    int64         // offset of its record
+	since time.Duration // when it became visible
+}
+
+func newOffsets(w *world) *offsets {
+	return &offsets{w: w, visible: map[offsetKey][]version{}, pending: map[int64]map[offsetKey]version{}, ended: map[offsetKey]time.Duration{}}
+}
+
+func (o *offsets) durable(e *entry) {
+	pid := e.batch.ProducerID()
+	if e.marker != nil {
+		o.end(pid, e.marker.Commit)
+		return
+	}
+	o.w.model.eachRecord(e, func(key, value []byte, offset int64) {
+		var k kmsg.OffsetCommitKey
+		if len(key) < 2 || key[1] > 1 || k.ReadFrom(key) != nil {
+			return
+		}
+		at := offsetKey{k.Group, k.Topic, k.Partition}
+		if value == nil {
+			o.w.violated("the offset of %v is removed", at)
+		}
+		var v kmsg.OffsetCommitValue
+		if err := v.ReadFrom(value); err != nil {
+			o.w.violated("an offset cannot be read: %v", err)
+		}
+		got := version{v.Offset, offset, o.w.now}
+		if !e.batch.Transactional() {
+			o.visible[at] = append(o.visible[at], got)
+			return
+		}
+		if o.pending[pid] == nil {
+			o.pending[pid] = map[offsetKey]version{}
+		}
+		o.pending[pid][at] = got
+	})
+}
+
+// end is a marker: pending offsets become visible, unless a newer one is, or go.
+func (o *offsets) end(pid int64, commit bool) {
+	for k, v := range o.pending[pid] {
+		o.ended[k] = o.w.now
+		n := len(o.visible[k])
+		if commit && (n == 0 || o.visible[k][n-1].at < v.at) {
+			v.since = o.w.now
+			o.visible[k] = append(o.visible[k], v)
+			o.w.count("pending offset became visible")
+		}
+	}
+	delete(o.pending, pid)
+}
+
+// pendingNow says whether an offset is pending.
+func (o *offsets) pendingNow(k offsetKey) bool {
+	for _, p := range o.pending {
+		if _, ok := p[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// current is the visible offset, -1 if there is none.
+func (o *offsets) current(k offsetKey) int64 {
+	if n := len(o.visible[k]); n > 0 {
+		return o.visible[k][n-1].value
+	}
+	return -1
+}
+
+// fetched checks the answer to OffsetFetch: a value that was visible at some time
+// since the request came, or 88 if something was pending at some time since.
+func (o *offsets) fetched(c *call, resp *kmsg.OffsetFetchResponse) {
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				o.check(c, offsetKey{g.Group, t.Topic, p.Partition}, p.Offset, p.ErrorCode)
+			}
+		}
+	}
+}
+
+func (o *offsets) check(c *call, k offsetKey, got int64, code int16) {
+	w := o.w
+	if code == codeUnstable {
+		w.count("unstable offset")
+		if ended, ok := o.ended[k]; !o.pendingNow(k) && (!ok || ended < c.arrived) {
+			w.violated("%v is called unstable, though nothing is pending", k)
+		}
+		return
+	}
+	if code != 0 {
+		return
+	}
+	list := o.visible[k]
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].value == got {
+			return
+		}
+		if list[i].since < c.arrived {
+			w.violated("%v is told to be %d, should be %d", k, got, list[i].value)
+		}
+	}
+	if got != -1 {
+		w.violated("%v is told to be %d, which was never visible", k, got)
+	}
+}

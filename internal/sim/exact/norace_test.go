@@ -1,0 +1,6 @@
+//go:build !race
+
+package exact
+
+// defaultSeeds is how many a test run simulates.
+const defaultSeeds = 1000

@@ -1,0 +1,96 @@
+package exact
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// plan is what the seed decides before the run begins: the cast, the settings
+// and how much goes wrong. Each kind of fault is left out of many runs, because
+// faults can also hide one another.
+type plan struct {
+	chaos     time.Duration // how long the first phase takes
+	pipelined bool          // the store is far away, as Redis is; else it is a disk
+	outputs   int32         // partitions of the output topic
+	states    int32         // of __transaction_state
+	offsets   int32         // of __consumer_offsets
+	copiers   []copierPlan
+	delay     time.Duration // of a message, on average
+	append    time.Duration // of an append or a sync, on average
+	input     time.Duration // from one input record to the next
+	sweep     time.Duration // how often coordinators look for transactions that take too long
+	faults    faults
+}
+
+// copierPlan is a program that copies an input partition.
+type copierPlan struct {
+	tv2      bool
+	switches bool // each instance chooses its version anew
+	deserts  bool // it ends for good some day
+	worn     bool // its producer epoch is near its end
+	timeout  time.Duration
+	aborts   float64 // share of transactions that it aborts by itself
+}
+
+// faults is how often things go wrong: shares of messages and appends, and mean
+// times between events, 0 for never.
+type faults struct {
+	drop, duplicate, slow   float64 // of messages
+	appendFails, appendSlow float64 // of appends and syncs
+	lateTimer               float64
+	stale                   float64 // of look-ups of a leader
+	crash, move, frozen     time.Duration
+	client                  time.Duration // of one client's life
+	compact                 time.Duration
+	admin                   time.Duration
+}
+
+func newPlan(r *rand.Rand) plan {
+	p := plan{
+		chaos:     uniform(r, 20*time.Second, 60*time.Second),
+		pipelined: r.IntN(2) == 0,
+		outputs:   1 + r.Int32N(3), states: 1 + r.Int32N(2), offsets: 1 + r.Int32N(2),
+		delay:  uniform(r, time.Millisecond, 30*time.Millisecond),
+		append: uniform(r, time.Millisecond, 20*time.Millisecond),
+		input:  uniform(r, 100*time.Millisecond, time.Second),
+		sweep:  uniform(r, time.Second, 10*time.Second),
+	}
+	for range 1 + r.IntN(4) {
+		p.copiers = append(p.copiers, copierPlan{
+			tv2: r.IntN(2) == 0, switches: r.IntN(6) == 0, deserts: r.IntN(5) == 0, worn: r.IntN(4) == 0,
+			timeout: uniform(r, time.Second, 12*time.Second),
+			aborts:  []float64{0, 0.1, 0.5}[r.IntN(3)],
+		})
+	}
+	p.faults = newFaults(r)
+	return p
+}
+
+func newFaults(r *rand.Rand) faults {
+	if r.IntN(12) == 0 {
+		return faults{client: 20 * time.Second, admin: 5 * time.Second}
+	}
+	share := func(most float64) float64 {
+		if r.IntN(3) == 0 {
+			return 0
+		}
+		return r.Float64() * most
+	}
+	every := func(least, most time.Duration) time.Duration {
+		if r.IntN(3) == 0 {
+			return 0
+		}
+		return uniform(r, least, most)
+	}
+	return faults{
+		drop: share(0.03), duplicate: share(0.08), slow: share(0.05),
+		appendFails: share(0.02), appendSlow: share(0.05), lateTimer: share(0.3), stale: share(0.3),
+		crash: every(4*time.Second, 40*time.Second), move: every(2*time.Second, 20*time.Second),
+		client: every(2*time.Second, 20*time.Second), frozen: every(5*time.Second, 30*time.Second),
+		compact: every(3*time.Second, 20*time.Second), admin: every(2*time.Second, 15*time.Second),
+	}
+}
+
+func uniform(r *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(r.Int64N(int64(most-least)+1))
+}

@@ -1,0 +1,115 @@
+package exact
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"muster/internal/partition"
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// reader reads an output partition from its start, and gets every record once.
+// One of committed records leaves out what the leader says was aborted, as the
+// plainest of clients do: it takes the list in the order in which it came.
+type reader struct {
+	w         *world
+	partition int32
+	committed bool
+	offset    int64
+	aborted   map[int64]bool
+	ahead     []store.Aborted
+	got       []seen
+}
+
+// seen is a record that a reader was given.
+type seen struct {
+	offset     int64
+	key, value string
+}
+
+// read reads on, for ever.
+func (r *reader) read() {
+	w, tp := r.w, outputAt(r.partition)
+	f := fetch{tp, partition.Fetch{Offset: r.offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 50 + w.rand.IntN(1000), MinOne: true, Committed: r.committed}}
+	w.send(message{from: "reader", to: leaderOf(w.someImage(), tp), body: f, timeout: time.Second, ordered: true}, func(answer any) {
+		pause := w.between(10*time.Millisecond, time.Second)
+		if got, ok := answer.(fetched); ok && got.Err == nil {
+			r.take(got)
+			if len(got.bytes) > 0 {
+				pause /= 10
+			}
+		}
+		if !w.over {
+			w.after(pause, r.read)
+		}
+	})
+}
+
+// batches splits what a leader returns.
+func batches(b []byte) (out []record.Batch) {
+	for len(b) > 0 {
+		batch, rest, err := record.Next(b)
+		if err != nil {
+			panic(violation{"a fetched batch cannot be read: " + err.Error()})
+		}
+		out, b = append(out, batch), rest
+	}
+	return out
+}
+
+func (r *reader) take(f fetched) {
+	r.aborted, r.ahead = map[int64]bool{}, f.Aborted
+	for _, b := range batches(f.bytes) {
+		if b.LastOffset() < r.offset {
+			continue
+		}
+		for len(r.ahead) > 0 && r.ahead[0].FirstOffset <= b.LastOffset() {
+			r.aborted[r.ahead[0].ProducerID] = true
+			r.ahead = r.ahead[1:]
+		}
+		switch {
+		case b.Control():
+			if m, ok, _ := b.Marker(); ok && !m.Commit {
+				delete(r.aborted, b.ProducerID())
+			}
+		case b.Transactional() && r.aborted[b.ProducerID()]:
+			r.w.count("aborted batch left out")
+		default:
+			r.records(b)
+		}
+		r.offset = b.LastOffset() + 1
+	}
+}
+
+// records takes the records of a batch.
+func (r *reader) records(b record.Batch) {
+	err := b.Each(func(rec *record.Record) error {
+		if rec.Offset < r.offset {
+			return nil
+		}
+		s := seen{rec.Offset, string(bytes.Clone(rec.Key)), string(bytes.Clone(rec.Value))}
+		r.got = append(r.got, s)
+		if r.committed {
+			r.check(s)
+		}
+		return nil
+	})
+	if err != nil {
+		r.w.violated("a fetched batch cannot be read: %v", err)
+	}
+}
+
+// check: a committed record is of a transaction that its client wanted committed,
+// and was not told that it was aborted.
+func (r *reader) check(s seen) {
+	n, err := strconv.Atoi(s.value)
+	if err != nil {
+		return
+	}
+	r.w.count("committed record read")
+	if a := r.w.attempts[n]; !a.asked || a.aborted {
+		r.w.violated("%s-%d: a reader is given record %s at %d of transaction %d, asked for %v, aborted %v", outputTopic, r.partition, s.key, s.offset, n, a.asked, a.aborted)
+	}
+}

@@ -1,0 +1,350 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/coordinator/pump"
+	"muster/internal/group"
+	"muster/internal/journal"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/record"
+	"muster/internal/store"
+	"muster/internal/txn"
+)
+
+// peerTimeout is how long brokers wait for one another.
+const peerTimeout = 10 * time.Second
+
+// shell carries the pump of a shard on a broker, as package coordinator does.
+type shell struct {
+	b       *broker
+	tp      store.TopicPartition
+	epoch   int32
+	kind    machine.Kind
+	pump    *pump.Pump
+	core    machine.Core
+	gone    bool
+	waiting map[machine.RequestID]*call
+	wakeFor time.Time
+	wakes   int
+	soon    bool // an append is about to begin
+}
+
+// call is a request that a shard has not answered.
+type call struct {
+	from    string
+	req     kmsg.Request
+	arrived time.Duration
+	reply   func(kmsg.Response)
+}
+
+// kind is what a topic's shards are.
+func (w *world) kind(topic string) machine.Kind {
+	if topic == offsetsTopic {
+		cfg := group.DefaultConfig()
+		return group.Kind(func() group.Config { return cfg })
+	}
+	cfg := w.txnConfig()
+	return txn.Kind(func() txn.Config { return cfg })
+}
+
+// coordinator is the broker that coordinates a group or a transaction, by an
+// image.
+func (w *world) coordinator(i *metadata.Image, topic, id string) int32 {
+	n := int32(len(i.Topic(topic).Partitions))
+	return leaderOf(i, store.TopicPartition{Topic: topic, Partition: journal.PartitionFor(id, n)})
+}
+
+func newShell(b *broker, tp store.TopicPartition, epoch int32) *shell {
+	return &shell{b: b, tp: tp, epoch: epoch, kind: b.w.kind(tp.Topic), pump: pump.New(), waiting: map[machine.RequestID]*call{}}
+}
+
+func (s *shell) input() machine.Input {
+	w := s.b.w
+	in := machine.Input{Now: w.clock(), Image: s.b.image, MaxBatch: 1 << 20}
+	for i := range in.Fresh {
+		in.Fresh[i] = byte(w.rand.Uint32())
+	}
+	return in
+}
+
+// do does something for the shell in its broker.
+func (s *shell) do(run func()) {
+	s.b.do(s.b.life, func() {
+		if !s.gone {
+			run()
+		}
+	})
+}
+
+// load replays the log into a new core, after a while, and goes on until it can.
+func (s *shell) load() {
+	w, life := s.b.w, s.pump.Life()
+	d := w.between(time.Millisecond, 30*time.Millisecond)
+	if !w.calm && w.rand.IntN(4) == 0 {
+		d = w.between(0, 2*time.Second)
+	}
+	b, brokerLife := s.b, s.b.life
+	w.after(d, func() {
+		b.do(brokerLife, func() {
+			if s.gone || s.pump.Life() != life {
+				return
+			}
+			core, err := s.replay()
+			if err != nil {
+				w.tracef("broker %d: %v cannot be loaded: %v", s.b.id, s.tp, err)
+				s.load()
+				return
+			}
+			w.count("load of " + s.tp.Topic)
+			w.tracef("broker %d: loaded %s-%d in epoch %d", s.b.id, s.tp.Topic, s.tp.Partition, s.epoch)
+			s.core = core
+			if !s.pump.Begin(life, core, s.epoch, s.input()) {
+				w.violated("the pump does not take the core that was loaded for it")
+			}
+			s.drain()
+		})
+	})
+}
+
+// replay reads the log into a core.
+func (s *shell) replay() (machine.Core, error) {
+	p := s.b.manager.Get(s.tp.Topic, s.tp.Partition)
+	if p == nil || p.LeaderEpoch() != s.epoch {
+		return nil, kerr.NotLeaderForPartition
+	}
+	ctx := context.Background()
+	s.b.w.store.atOnce = true
+	err := p.Reopen(ctx)
+	s.b.w.store.atOnce = false
+	if err != nil {
+		return nil, err
+	}
+	core := s.kind.New()
+	for offset := p.LogStartOffset(); ; {
+		f := p.Read(ctx, partition.Fetch{Offset: offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 1 << 16, MinOne: true})
+		if f.Err != nil {
+			return nil, f.Err
+		}
+		b, err := f.Records.Load()
+		f.Records.Release()
+		if err != nil || len(b) == 0 {
+			return core, err
+		}
+		for len(b) > 0 {
+			var batch record.Batch
+			if batch, b, err = record.Next(b); err != nil {
+				return nil, err
+			}
+			core.Replay(s.b.w.decoded(s.kind, batch))
+			offset = batch.LastOffset() + 1
+		}
+	}
+}
+
+// decoded reads a batch for a replay.
+func (w *world) decoded(kind machine.Kind, b record.Batch) machine.Stored {
+	out, err := pump.Decode(slices.Clone(b), kind.Decode, func(offset int64, err error) { w.violated("record at %d cannot be read: %v", offset, err) })
+	if err != nil {
+		w.violated("a batch cannot be read: %v", err)
+	}
+	return out
+}
+
+// request gives a request to the core.
+func (s *shell) request(from string, m kmsg.Request, reply func(kmsg.Response)) {
+	w := s.b.w
+	if !s.pump.Active() {
+		w.count("request while loading")
+		reply(s.kind.Fail(m, kerr.CoordinatorLoadInProgress))
+		return
+	}
+	w.ids++
+	id := w.ids
+	s.waiting[id] = &call{from: from, req: packed(m)().(kmsg.Request), arrived: w.now, reply: reply}
+	if !s.pump.Request(s.input(), machine.Request{ID: id, ClientID: from, Host: "10.0.0.1", Msg: m}) {
+		w.violated("the pump does not take a request")
+	}
+	s.drain()
+}
+
+func (s *shell) tell(e machine.Event) {
+	s.pump.Tell(s.input(), e)
+	s.drain()
+}
+
+// end is a shard that this broker leads no more.
+func (s *shell) end() {
+	s.pump.End()
+	s.gone = true
+	s.failAll()
+}
+
+// failAll tells everybody who waits that the shard cannot answer.
+func (s *shell) failAll() {
+	calls := s.waiting
+	s.waiting = map[machine.RequestID]*call{}
+	for _, id := range slices.Sorted(maps.Keys(calls)) {
+		calls[id].reply(s.kind.Fail(calls[id].req, kerr.NotCoordinator))
+	}
+}
+
+// drain does what the pump wants done.
+func (s *shell) drain() {
+	w, out := s.b.w, s.pump.Drain()
+	life := s.pump.Life()
+	replies, sends, tasks := slices.Clone(out.Replies), slices.Clone(out.Sends), slices.Clone(out.Tasks)
+	s.pump.Forget()
+	for _, r := range replies {
+		s.answer(r)
+	}
+	for _, m := range sends {
+		s.send(life, m)
+	}
+	for _, t := range tasks {
+		w.after(w.about(time.Millisecond), func() {
+			s.do(func() {
+				s.pump.TaskDone(life, s.input(), machine.TaskDone{ID: t.ID, Result: t.Run()})
+				s.drain()
+			})
+		})
+	}
+	if out.Lost {
+		w.count("shard lost")
+		w.tracef("broker %d: %s-%d is lost", s.b.id, s.tp.Topic, s.tp.Partition)
+		s.failAll()
+		s.load()
+	}
+	s.setWake()
+	s.next()
+}
+
+// next has the next append begin, at once or a moment later: that is for the runtime
+// to decide, and what comes meanwhile is part of it.
+func (s *shell) next() {
+	w := s.b.w
+	begin := func() {
+		s.soon = false
+		if a, ok := s.pump.Append(); ok {
+			s.append(&a)
+		}
+	}
+	switch {
+	case s.soon || !s.pump.Ready():
+	case w.rand.IntN(2) == 0:
+		begin()
+	default:
+		s.soon = true
+		w.count("append begun a moment later")
+		w.after(w.about(time.Millisecond), func() { s.do(begin) })
+	}
+}
+
+// answer lets a reply out. A broker whose lease is over answers nobody.
+func (s *shell) answer(r machine.Reply) {
+	w := s.b.w
+	c := s.waiting[r.ID]
+	if c == nil {
+		w.violated("%s: request %d is answered that does not wait: %T", s.tp.Topic, r.ID, r.Msg)
+	}
+	delete(s.waiting, r.ID)
+	if !w.leads(s.b, s.tp, s.epoch) {
+		w.count("answer of a deposed coordinator withheld")
+		c.reply(s.kind.Fail(c.req, kerr.NotCoordinator))
+		return
+	}
+	w.model.answered(s, c, r.Msg)
+	c.reply(r.Msg)
+}
+
+func (s *shell) send(life uint64, m machine.Send) {
+	w := s.b.w
+	to := m.To
+	if to == machine.Self {
+		to = s.b.id
+	}
+	w.count(fmt.Sprintf("send of %T", m.Msg)[len("send of *kmsg."):])
+	done := func(answer any) {
+		s.do(func() {
+			out := machine.Sent{ID: m.ID}
+			if answer == nil {
+				out.Err = errors.New("no answer")
+			} else {
+				out.Msg = answer.(kmsg.Response)
+			}
+			s.pump.Sent(life, s.input(), out)
+			s.drain()
+		})
+	}
+	if to < 0 || int(to) >= len(w.brokers) {
+		w.after(0, func() { done(nil) })
+		return
+	}
+	msg := message{from: s.b.name(), to: to, body: m.Msg, timeout: peerTimeout}
+	if _, ok := m.Msg.(*kmsg.WriteTxnMarkersRequest); ok && w.chance(3*w.faults().duplicate) {
+		w.count("marker sent again later")
+		msg.opens = w.store.opens
+		body := packed(m.Msg)
+		w.after(w.between(0, 8*time.Second), func() { w.deliver(msg, body(), func(any) {}) })
+	}
+	w.send(msg, done)
+}
+
+func (s *shell) append(a *pump.Append) {
+	w := s.b.w
+	b, err := pump.Encode(&a.Batch, w.clock())
+	if err != nil {
+		w.violated("a batch cannot be encoded: %v", err)
+	}
+	done := func(base int64, err error) {
+		if s.gone {
+			return
+		}
+		if err != nil {
+			w.tracef("broker %d: append to %s-%d: %v", s.b.id, s.tp.Topic, s.tp.Partition, err)
+		}
+		s.pump.Appended(a.Life, s.input(), base, err != nil)
+		s.drain()
+	}
+	p := s.b.manager.Get(s.tp.Topic, s.tp.Partition)
+	if p == nil {
+		done(-1, kerr.NotLeaderForPartition)
+		return
+	}
+	p.AppendOwn(context.Background(), b, done)
+}
+
+// setWake has the pump fire its timers when the next is due, or late.
+func (s *shell) setWake() {
+	w := s.b.w
+	next := s.pump.Next()
+	if next.IsZero() || next.Equal(s.wakeFor) {
+		return
+	}
+	s.wakeFor = next
+	s.wakes++
+	at, this := next.Sub(start)+w.about(time.Millisecond), s.wakes
+	if w.chance(w.faults().lateTimer) {
+		at += w.between(0, time.Second)
+	}
+	w.at(at, func() {
+		s.do(func() {
+			if s.wakes != this {
+				return
+			}
+			s.wakeFor = time.Time{}
+			s.pump.Fire(s.input())
+			s.drain()
+		})
+	})
+}

@@ -1,0 +1,43 @@
+package txn
+
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/machine"
+)
+
+// sweep aborts transactions that take longer than their client allowed. The time
+// counts from the first partition, and neither a load nor another partition
+// begins it anew.
+func (x *step) sweep() {
+	x.ids.fences = nil
+	for _, id := range slices.Sorted(maps.Keys(x.ongoing)) {
+		x.timeOut(id)
+	}
+	x.sweepSeq = x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
+}
+
+// timeOut aborts a transaction if its time is over. If that takes a producer id
+// that is not in stock, it is looked at again when there is one.
+func (x *step) timeOut(id string) {
+	t := x.txns[id]
+	if t == nil || t.hard.State != Ongoing || t.hard.Start >= x.now.UnixMilli()-int64(t.hard.Timeout) {
+		return
+	}
+	if !x.fence(t, none, nil) {
+		x.ids.fences = append(x.ids.fences, id)
+	}
+}
+
+// expire removes transactional ids that nobody has used for long.
+func (x *step) expire() {
+	before := x.now.Add(-x.cfg.IDExpiration).UnixMilli()
+	for _, id := range x.sortedIDs() {
+		v := x.txns[id].hard
+		if (v.State == Empty || v.State.isComplete()) && v.Updated <= before {
+			x.write(id, nil)
+		}
+	}
+	x.expireSeq = x.arm(machine.TimerKey{Kind: TimerExpire}, x.now.Add(x.cfg.ExpireInterval))
+}
