@@ -26,9 +26,6 @@ const (
 	maxParked   = 8 << 20
 )
 
-// transactionsTopic has the state of transactions.
-const transactionsTopic = "__transaction_state"
-
 // parked is requests that wait for a transaction coordinator.
 type parked struct {
 	byID       map[uint64]*question
@@ -96,11 +93,11 @@ func (x *step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Err
 		return kerr.CoordinatorLoadInProgress
 	}
 	partition := x.partitionOf(metadata.OffsetsTopic, m.Group)
-	state := x.partitionOf(transactionsTopic, m.TransactionalID)
+	state := x.partitionOf(metadata.TransactionsTopic, m.TransactionalID)
 	if partition < 0 || state < 0 {
 		return kerr.CoordinatorNotAvailable
 	}
-	to := x.image.Topic(transactionsTopic).Partitions[state].Leader
+	to := x.image.Topic(metadata.TransactionsTopic).Partitions[state].Leader
 	if to == metadata.NoBroker {
 		return kerr.CoordinatorNotAvailable
 	}
