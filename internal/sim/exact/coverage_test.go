@@ -4,11 +4,41 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 )
 
 // enough is how often things must happen in 1,000 seeds, about a third of how
 // often they do. A simulator in which they do not happen checks nothing.
-var enough = Counts{}
+var enough = Counts{
+	// The protocol, by request and error code.
+	"DescribeTransactions 0": 2000, "DescribeTransactions 105": 10, "DescribeTransactions 14": 40, "DescribeTransactions 16": 20, "EndTxn v4 0": 9000,
+	"EndTxn v4 48": 50, "EndTxn v4 51": 2000, "EndTxn v4 90": 300, "EndTxn v5 0": 10000, "EndTxn v5 48": 20, "EndTxn v5 49": 10, "EndTxn v5 51": 9000,
+	"EndTxn v5 90": 700, "InitProducerID 0": 3000, "InitProducerID 51": 9000, "InitProducerID 90": 30, "Produce v10 0": 10000, "Produce v10 19": 30,
+	"Produce v10 20": 20, "Produce v10 47": 90, "Produce v10 56": 30, "Produce v10 6": 200, "Produce v11 0": 7000, "Produce v11 19": 40,
+	"Produce v11 47": 70, "Produce v11 56": 30, "Produce v11 6": 100, "Produce v12 0": 20000, "Produce v12 19": 400, "Produce v12 20": 60,
+	"Produce v12 47": 300, "Produce v12 51": 1000, "Produce v12 56": 80, "Produce v12 6": 400, "TxnOffsetCommit 0": 10000, "TxnOffsetCommit 14": 90,
+	"TxnOffsetCommit 15": 200, "TxnOffsetCommit 47": 300, "TxnOffsetCommit 48": 30, "TxnOffsetCommit 51": 40, "marker answered by 0": 40000,
+	"marker answered by 20": 50, "marker answered by 47": 1000, "marker answered by 52": 10, "marker answered by 56": 100, "marker answered by 6": 1000,
+	"partition added 0": 30000, "partition added 49": 10, "partition added 51": 4000, "partition added 90": 800, "partition verified 0": 20000,
+	"partition verified 120": 100, "partition verified 51": 40, "partition verified 90": 100,
+
+	// What transactions go through.
+	"abort at random": 4000, "abort because of an error": 3000, "aborted batch left out": 10000, "client asks for a new epoch": 800,
+	"client gave up": 1000, "client gone for good": 200, "client gone in a transaction": 100, "client killed": 800, "client paused": 800,
+	"client started": 3000, "committed record read": 100000, "empty abort": 500, "fetch with several aborted transactions": 4000, "input copied": 60000,
+	"marker ends a transaction": 40000, "marker of before a load": 60, "marker sent again later": 2000, "marker with nothing open": 2000,
+	"pending offset became visible": 20000, "producer id rotated": 100, "question of a leader": 30000, "state CompleteAbort": 7000,
+	"state CompleteCommit": 10000, "state Empty": 4000, "state Ongoing": 40000, "state PrepareAbort": 7000, "state PrepareCommit": 10000,
+	"state lost": 40, "transaction aborted": 5000, "transaction begun": 20000, "transaction committed": 10000, "unstable offset": 1000,
+
+	// What goes wrong.
+	"answer lost": 2000, "answer of a deposed coordinator withheld": 400, "append answered late": 700, "append begun a moment later": 60000,
+	"append failed": 800, "append failed but stored": 100, "append fenced": 200, "append stored after it had failed": 70, "broker crashed": 500,
+	"broker frozen": 500, "compaction of __consumer_offsets": 200, "compaction of __transaction_state": 200, "compaction of in": 200,
+	"compaction of out": 900, "leader moved": 900, "load of __consumer_offsets": 1000, "load of __transaction_state": 2000, "not replicated": 400,
+	"open failed": 50, "request lost": 2000, "request timed out": 20000, "request twice": 3000, "request while loading": 7000, "shard lost": 1000,
+	"slow answer to a leader": 400, "slow append": 2000, "slow message": 7000, "sync failed": 300, "unsynced tail lost": 200, "zombie made": 800,
+}
 
 // lacking says what did not happen often enough in a number of seeds. Of what is
 // rare, a short run proves nothing.
@@ -20,4 +50,15 @@ func lacking(seen Counts, seeds int) []string {
 		}
 	}
 	return out
+}
+
+func TestLackingFindsWhatDidNotHappen(t *testing.T) {
+	if got := lacking(enough, 1000); len(got) > 0 {
+		t.Errorf("enough is not enough: %v", got)
+	}
+	idle := maps.Clone(enough)
+	idle["leader moved"] = 0
+	if got := lacking(idle, 1000); len(got) != 1 {
+		t.Errorf("no leader moved, but lacking is %v", got)
+	}
 }

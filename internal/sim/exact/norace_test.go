@@ -3,4 +3,4 @@
 package exact
 
 // defaultSeeds is how many a test run simulates.
-const defaultSeeds = 1000
+const defaultSeeds = 250
