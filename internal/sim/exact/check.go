@@ -16,7 +16,7 @@ import (
 const codeUnstable = 88
 
 // answered checks what a coordinator says.
-func (m *model) answered(s *shell, c *call, resp kmsg.Response) {
+func (m *model) answered(c *call, resp kmsg.Response) {
 	switch r := resp.(type) {
 	case *kmsg.InitProducerIDResponse:
 		req := c.req.(*kmsg.InitProducerIDRequest)

@@ -263,7 +263,7 @@ func (s *shell) answer(r machine.Reply) {
 		c.reply(s.kind.Fail(c.req, kerr.NotCoordinator))
 		return
 	}
-	w.model.answered(s, c, r.Msg)
+	w.model.answered(c, r.Msg)
 	c.reply(r.Msg)
 }
 

@@ -115,11 +115,10 @@ func (l *simLog) sync(end int64) {
 }
 
 // keep notes a batch that mem has stored.
-func (l *simLog) keep(b []byte) *entry {
+func (l *simLog) keep(b []byte) {
 	e := &entry{batch: bytes.Clone(b)}
 	l.w.model.stored(l, e)
 	l.raw = append(l.raw, e)
-	return e
 }
 
 // nodeStore is the store as one broker sees it in one life.

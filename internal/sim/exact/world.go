@@ -133,8 +133,6 @@ func (w *world) judge(format string, args ...any) {
 	}
 }
 
-func (w *world) tracing() bool { return w.trace != nil }
-
 func (w *world) tracef(format string, args ...any) {
 	if w.trace != nil {
 		w.trace.add(fmt.Sprintf("%12s ", w.now.Round(time.Microsecond)) + fmt.Sprintf(format, args...))
