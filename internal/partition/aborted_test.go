@@ -22,7 +22,7 @@ func wantAborted(t *testing.T, f Fetched, want ...store.Aborted) {
 }
 
 func TestAbortedListRange(t *testing.T) {
-	onWholeEngines(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, nil)
 		r.wantAppend(r.batch(plain, 1), 0)
 		if _, f := r.fetch(0, true, 1<<20); f.Aborted == nil || len(f.Aborted) > 0 {
@@ -53,7 +53,7 @@ func TestAbortedListRange(t *testing.T) {
 }
 
 func TestAbortedListSorted(t *testing.T) {
-	onWholeEngines(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, nil)
 		for i := range int64(5) {
 			r.wantProduce(r.txnBatch(producerAt{20 - i, 0, 0}, 1), oldTxn, i)
@@ -71,7 +71,7 @@ func TestAbortedListSorted(t *testing.T) {
 // TestAbortedAboveTheLSOAreFoundAfterAReopen asks for the first time, of a log that was
 // just opened, while an earlier transaction is open.
 func TestAbortedAboveTheLSOAreFoundAfterAReopen(t *testing.T) {
-	onWholeEngines(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, nil)
 		r.wantAppend(r.batch(plain, 1), 0)
 		r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, 1)
@@ -127,9 +127,6 @@ func TestUncommittedListNull(t *testing.T) {
 // TestSnapshotRestartRebuildsIndex has aborted transactions before and after the
 // last snapshot of the producers.
 func TestSnapshotRestartRebuildsIndex(t *testing.T) {
-	if !whole["disk"] {
-		t.Skip("not yet on disk")
-	}
 	for name, crash := range map[string]func(r *txnRig, fs *vfs.Mem) vfs.FS{
 		"clean": func(r *txnRig, fs *vfs.Mem) vfs.FS {
 			if err := r.Close(r.t.Context()); err != nil {

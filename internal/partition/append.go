@@ -230,6 +230,7 @@ func (p *Partition) note(ctx context.Context, l *openLog, b record.Batch, now in
 		return nil
 	}
 	p.questions.end(b.ProducerID(), b.ProducerEpoch(), r.marker)
+	p.noteStart(b.ProducerID(), r.marker)
 	m, _, err := b.Marker()
 	return errors.Join(err, p.ends(ctx, l, b.ProducerID(), b.LastOffset(), m.Commit))
 }

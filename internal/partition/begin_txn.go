@@ -28,6 +28,7 @@ func (p *Partition) noteBegun(b record.Batch, now int64, f *pendingAppend) {
 	case f.control:
 		m, _, _ := b.Marker()
 		f.commit = m.Commit
+		p.noteStart(f.producer, f.marker)
 		f.ending = p.questions.ending(f.producer, f.epoch, f.marker)
 	}
 }

@@ -16,14 +16,6 @@ var compacted = map[string]string{
 	"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "segment.bytes": "16384", "delete.retention.ms": "60000",
 }
 
-// onCompactors runs a test on the engines whose compaction knows transactions.
-func onCompactors(t *testing.T, test func(t *testing.T, s store.Store)) {
-	if !whole["disk"] {
-		t.Skip("compaction does not know transactions yet")
-	}
-	onWholeEngines(t, test)
-}
-
 // fill rolls the segment, so that what is before may be compacted, and compacts.
 func (r *txnRig) fill() {
 	r.t.Helper()
@@ -67,7 +59,7 @@ func (r *rig) keyed(maxBytes int) (out []string) {
 }
 
 func TestCompactAborted(t *testing.T) {
-	onCompactors(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, compacted)
 		r.wantAppend(r.batch(plain, 1, "key"), 0)
 		r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1, "key"), oldTxn, 1)
@@ -91,7 +83,7 @@ func TestCompactAborted(t *testing.T) {
 // TestCompactKeepsMarkers looks for the marker of each aborted transaction that is
 // listed: clients drop records until they find it.
 func TestCompactKeepsMarkers(t *testing.T) {
-	onCompactors(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, compacted)
 		for i := range int64(3) {
 			r.wantProduce(r.txnBatch(producerAt{7, 0, int32(i)}, 1, "key"), oldTxn, 2*i)
@@ -125,7 +117,7 @@ func TestCompactKeepsMarkers(t *testing.T) {
 // TestCompactionNeverChangesWhatIsCommitted compacts amid random transactions.
 func TestCompactionNeverChangesWhatIsCommitted(t *testing.T) {
 	for seed := range uint64(3) {
-		onCompactors(t, func(t *testing.T, s store.Store) {
+		onEngines(t, func(t *testing.T, s store.Store) {
 			r := newTxnRig(t, s, compacted)
 			rng := rand.New(rand.NewPCG(seed, 2))
 			newest := map[string]int64{}

@@ -13,7 +13,7 @@ import (
 // TestReadersOfCommittedRecordsFollow has producers whose transactions overlap, and
 // readers that are always at the end of what is stable.
 func TestReadersOfCommittedRecordsFollow(t *testing.T) {
-	onWholeEngines(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, map[string]string{"segment.bytes": "16384"})
 		const producers, transactions, readers = 4, 25, 2
 		var writing, reading sync.WaitGroup

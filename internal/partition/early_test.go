@@ -27,18 +27,6 @@ func onEngines(t *testing.T, test func(t *testing.T, s store.Store)) {
 	}
 }
 
-// whole are the engines that keep transactions over a restart.
-var whole = map[string]bool{"mem": true, "pipe": true}
-
-// onWholeEngines runs a test on each of those.
-func onWholeEngines(t *testing.T, test func(t *testing.T, s store.Store)) {
-	for name, open := range engines {
-		if whole[name] {
-			t.Run(name, func(t *testing.T) { test(t, open(t)) })
-		}
-	}
-}
-
 var denseOffsets = map[string]string{"muster.redis.layout": "log"}
 
 // TestABatchThatOvertookOneWhileTheLogWasNotOpenIsSentAgain has a producer with two

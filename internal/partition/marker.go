@@ -90,12 +90,34 @@ func (p *Partition) checkMarker(t *terms) (written bool, err *kerr.Error) {
 		return false, nil
 	case x.TxnFirst == store.NoTxn:
 		// A repeat, or the end of a transaction without data here. An epoch of a
-		// coordinator that is newer must become known, to fence the older.
-		return m.Version >= tv2 || m.CoordinatorEpoch == x.CoordinatorEpoch, nil
+		// coordinator that is newer must become known, to fence the older. Below
+		// TV2 only its start tells a repeat from the end of a transaction whose
+		// data another leader has, of which this one has not heard yet: that one's
+		// append is refused.
+		return m.Version >= tv2 || p.hasEnded(m) && m.CoordinatorEpoch == x.CoordinatorEpoch, nil
 	case m.Version >= tv2:
 		return false, kerr.InvalidProducerEpoch // It ended the one before: this one has the epoch that it gave.
 	}
 	return p.isLate(m), nil
+}
+
+// hasEnded says whether a marker is that of the transaction which ended last. Who
+// does not tell which it means gets the benefit of the doubt.
+func (p *Partition) hasEnded(m *Marker) bool {
+	start, ok := p.endedAt[m.ProducerID]
+	return m.Start == NoStart || ok && start == m.Start
+}
+
+// noteStart remembers which transaction of a producer a marker ends.
+func (p *Partition) noteStart(producer int64, m *Marker) {
+	delete(p.endedAt, producer)
+	if m == nil || m.Start == NoStart {
+		return
+	}
+	if p.endedAt == nil {
+		p.endedAt = map[int64]int64{}
+	}
+	p.endedAt[producer] = m.Start
 }
 
 // isLate says whether a marker is that of an earlier transaction than the one that

@@ -108,7 +108,7 @@ func TestARepeatedMarkerIsAnsweredWhenTheFirstIsDurable(t *testing.T) {
 }
 
 func TestLateMarkerSparesNextTransaction(t *testing.T) {
-	onWholeEngines(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, nil)
 		at := func(start int64) Marker {
 			m := marker(7, 0, false)

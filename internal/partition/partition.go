@@ -45,6 +45,7 @@ type Partition struct {
 
 	mu        sync.Mutex // orders appends
 	producers store.ProducerMap
+	endedAt   map[int64]int64 // when the transaction began that a producer's last marker ended, if that is known
 	questions questions
 	closed    bool
 	used      bool // something was appended since the log was opened, or tried to be
@@ -129,6 +130,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 		}
 	}
 	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
+	p.endedAt = nil
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})

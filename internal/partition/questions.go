@@ -40,6 +40,7 @@ type question struct {
 	key     questionKey
 	guard   *guard
 	began   time.Time
+	asked   int       // how often
 	waiting []*parked // in the order in which they came
 	// Once the coordinator has answered that the transaction is there:
 	answered bool

@@ -120,9 +120,6 @@ func TestLSOIsNotTakenFromWhatIsNotShown(t *testing.T) {
 }
 
 func TestOpenTransactionsSurviveARestart(t *testing.T) {
-	if !whole["disk"] {
-		t.Skip("not yet on disk")
-	}
 	for name, crash := range map[string]func(r *txnRig, fs *vfs.Mem) vfs.FS{
 		"clean": func(r *txnRig, fs *vfs.Mem) vfs.FS {
 			if err := r.Close(r.t.Context()); err != nil {
@@ -177,7 +174,7 @@ func TestListOffsetsIsolation(t *testing.T) {
 }
 
 func TestDeleteRecordsThroughOpen(t *testing.T) {
-	onWholeEngines(t, func(t *testing.T, s store.Store) {
+	onEngines(t, func(t *testing.T, s store.Store) {
 		r := newTxnRig(t, s, nil)
 		r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 3), oldTxn, 0)
 		r.wantAppend(r.batch(plain, 2), 3)

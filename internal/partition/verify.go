@@ -121,6 +121,7 @@ func (p *Partition) mustAsk(b record.Batch) bool {
 }
 
 func (p *Partition) ask(q *question) {
+	q.asked++
 	p.deps.coordinator.Ask(TxnQuestion{
 		TransactionalID: q.key.id, ProducerID: q.key.producer, ProducerEpoch: q.key.epoch,
 		Topic: p.topic, Partition: p.index, Add: q.key.add,
@@ -130,7 +131,7 @@ func (p *Partition) ask(q *question) {
 // answered takes the coordinator's answer. What waits is appended by a goroutine of
 // its own, since an append may wait for its turn.
 func (p *Partition) answered(q *question, a TxnAnswer) {
-	if a.Err == kerr.ConcurrentTransactions && q.key.add && p.deps.now().Sub(q.began)+askAgain <= askFor {
+	if a.Err == kerr.ConcurrentTransactions && q.key.add && q.asked <= int(askFor/askAgain) && p.deps.now().Sub(q.began)+askAgain <= askFor {
 		p.deps.later(askAgain, func() {
 			p.mu.Lock()
 			// What ended before we ask again was the transaction before.

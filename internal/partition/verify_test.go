@@ -343,3 +343,21 @@ func TestStreamsHaveNoPlaceForTransactions(t *testing.T) {
 		t.Error("the coordinator was asked")
 	}
 }
+
+// TestAnAnswerIsNoUseToTheNextTransaction ends a transaction and begins the next while
+// the batches that waited for the answer are still being appended.
+func TestAnAnswerIsNoUseToTheNextTransaction(t *testing.T) {
+	r := newTxnRig(t, mem.New(), nil)
+	next := make(chan (<-chan Appended), 1)
+	r.part().Append(t.Context(), r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, func(Appended) {
+		r.part().WriteMarker(t.Context(), marker(7, 0, true), func(*kerr.Error) {
+			next <- r.begin(r.txnBatch(producerAt{7, 0, 1}, 1), oldTxn)
+		})
+	})
+	if a := await(t, await(t, next)); a.Err != nil || a.BaseOffset != 2 {
+		t.Errorf("%+v", a)
+	}
+	if n := r.coord.questions(); n != 2 {
+		t.Errorf("asked %d times", n)
+	}
+}

@@ -43,7 +43,7 @@ final class ConnectOnce {
         Connect.call("PUT", "/connectors/once/config", connector);
         List<String> got = new ArrayList<>();
         try (KafkaConsumer<String, String> c = new KafkaConsumer<>(
-            Map.of("bootstrap.servers", bootstrap, "auto.offset.reset", "earliest", "isolation.level", "read_committed"),
+            Map.of("bootstrap.servers", bootstrap, "auto.offset.reset", "earliest", "isolation.level", "read_committed", "allow.auto.create.topics", false),
             new StringDeserializer(), new StringDeserializer())) {
             c.assign(List.of(new TopicPartition(TOPIC, 0)));
             read(c, got, LINES / 4);
