@@ -215,8 +215,9 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, r 
 		p.failed.Store(true)
 		return 0, nil, err
 	}
+	p.taken = at.LastOffset + 1
 	r.out.BaseOffset = at.BaseOffset
-	return at.LastOffset + 1, l, nil
+	return p.taken, l, nil
 }
 
 // note takes in a batch that the log has taken.

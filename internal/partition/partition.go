@@ -47,6 +47,7 @@ type Partition struct {
 	producers store.ProducerMap
 	endedAt   map[int64]int64 // when the transaction began that a producer's last marker ended, if that is known
 	questions questions
+	taken     int64 // up to where the batches of the log are taken in here
 	closed    bool
 	used      bool // something was appended since the log was opened, or tried to be
 
@@ -130,7 +131,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 		}
 	}
 	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
-	p.endedAt = nil
+	p.endedAt, p.taken = nil, end
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})
