@@ -132,6 +132,9 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	}
 	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
 	p.endedAt, p.taken = nil, end
+	for _, f := range p.underWay {
+		f.opens = false // Whatever becomes of it, it opens nothing in this log.
+	}
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})

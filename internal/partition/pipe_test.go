@@ -240,3 +240,29 @@ func TestARepeatedMarkerWaitsForItself(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAppendOfALogBeforeIsNoneOfThisOne has an append whose outcome comes after the
+// log was opened again, and after its producer has sent it again.
+func TestAnAppendOfALogBeforeIsNoneOfThisOne(t *testing.T) {
+	s, r := newPipe(t)
+	late := r.begin(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn)
+	r.begun(1)
+	s.mu.Lock()
+	outcome := s.queue[0]
+	s.queue = nil
+	s.mu.Unlock()
+	if err := r.part().Reopen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.opens(r, producerAt{7, 0, 0}, 0)
+	if open := r.part().OpenTxns(); len(open) != 1 || open[0].FirstOffset != 0 {
+		t.Errorf("open: %+v", open)
+	}
+	outcome(true)
+	if a := await(t, late); a.Err == nil {
+		t.Errorf("%+v", a)
+	}
+	if open := r.part().OpenTxns(); len(open) != 1 {
+		t.Errorf("open: %+v", open)
+	}
+}
