@@ -275,10 +275,10 @@ func testCompactDropsMarkers(f *fixture) {
 	for range 4 {
 		for range 5 {
 			t := record.PlainTemplate()
-			t.ProducerID, t.ProducerEpoch, t.Transactional = 1, 0, true
+			t.ProducerID, t.ProducerEpoch, t.Transactional = 3, 0, true
 			offset := o.appendRaw(o.build(t, []record.Record{rec("group", "offset")})).BaseOffset
-			o.pending[1] = append(o.pending[1], offset)
-			last = o.finish(1, true, false).LastOffset
+			o.pending[3] = append(o.pending[3], offset)
+			last = o.finish(3, true, false).LastOffset
 		}
 		o.padding()
 		o.clean(0)
@@ -287,7 +287,7 @@ func testCompactDropsMarkers(f *fixture) {
 		o.check()
 	}
 	// Those of the last pass, and one whose record was there when it began.
-	if got := o.control(1); len(got) > 6 || got[len(got)-1] != last {
+	if got := o.control(3); len(got) > 6 || got[len(got)-1] != last {
 		o.Fatalf("markers at %v", got)
 	}
 	for range 3 {
@@ -298,7 +298,7 @@ func testCompactDropsMarkers(f *fixture) {
 		o.reopenAll()
 		o.check()
 	}
-	if got := o.control(1); len(got) == 0 || got[len(got)-1] != last {
+	if got := o.control(3); len(got) == 0 || got[len(got)-1] != last {
 		o.Fatalf("markers at %v, the last was at %d", got, last)
 	}
 }
