@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -209,4 +210,49 @@ func (c *countReads) ReadAt(b []byte, at int64) (int, error) {
 		return n, fmt.Errorf("read %d of %d", n, len(b))
 	}
 	return len(b), nil
+}
+
+// between does something when somebody looks for the bounds of a log.
+type between struct {
+	store.Store
+	do func()
+}
+
+func (s *between) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
+	l, err := s.Store.Open(ctx, tp, epoch, cfg)
+	return &betweenLog{l, s}, err
+}
+
+type betweenLog struct {
+	store.Log
+	s *between
+}
+
+func (l *betweenLog) Bounds() (start, end int64) {
+	if do := l.s.do; do != nil {
+		l.s.do = nil
+		do()
+	}
+	return l.Log.Bounds()
+}
+
+// TestAReaderOfTheLogBefore reads from a log that is opened again meanwhile: it must
+// not be told of a transaction's end of which that log does not know.
+func TestAReaderOfTheLogBefore(t *testing.T) {
+	s := &between{Store: mem.New()}
+	r := newTxnRig(t, s, nil)
+	r.wantAppend(r.batch(plain, 1), 0)
+	r.fetch(0, true, 1<<20)
+	r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, 1)
+	s.do = func() {
+		if err := r.part().Reopen(t.Context()); err != nil {
+			t.Error(err)
+		}
+		r.wantMarker(marker(7, 0, false), nil, 1)
+		r.wantStable(3)
+	}
+	batches, f := r.fetch(0, true, 1<<20)
+	if len(batches) != 1 {
+		t.Errorf("read %v, aborted are %v", bases(batches), f.Aborted)
+	}
 }

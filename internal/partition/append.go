@@ -145,7 +145,7 @@ func (p *Partition) put(ctx context.Context, b record.Batch, now int64, r reques
 		return
 	}
 	r.out.LogStartOffset, _ = l.Bounds()
-	if r.marker == nil && (r.acks != AcksAll || !p.deps.flushAll()) {
+	if !b.Control() && (r.acks != AcksAll || !p.deps.flushAll()) {
 		p.show(l, end, false)
 		if p.dirty.CompareAndSwap(false, true) {
 			p.deps.dirtied(p)

@@ -90,18 +90,27 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *pendingAppend)
 		return l, nil, err
 	}
 	found := *known // The state may change once the lock is given up.
-	i := slices.IndexFunc(p.underWay, func(o *pendingAppend) bool {
-		return o.producer == f.producer && o.epoch == f.epoch && o.first == f.first && o.control == f.control
-	})
+	o := p.sameUnderWay(f)
 	switch {
-	case found.BaseOffset != unknownOffset && (!f.control || i < 0):
+	case found.BaseOffset != unknownOffset && (!f.control || o == nil):
 		return l, &found, nil
-	case i < 0:
+	case o == nil:
 		return nil, nil, kerr.NotLeaderForPartition // It has just failed.
 	}
 	found.BaseOffset = unknownOffset
-	p.underWay[i].again = append(p.underWay[i].again, f.done)
+	o.again = append(o.again, f.done)
 	return l, &found, nil
+}
+
+// sameUnderWay returns the append under way that carries what another one does, nil
+// if there is none. Of a producer's markers, which all look the same, it is the last.
+func (p *Partition) sameUnderWay(f *pendingAppend) *pendingAppend {
+	for _, o := range slices.Backward(p.underWay) {
+		if o.producer == f.producer && o.epoch == f.epoch && o.first == f.first && o.control == f.control {
+			return o
+		}
+	}
+	return nil
 }
 
 // lastBatch returns what is remembered of the batch that an append carries, if it
@@ -139,7 +148,7 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			// new one is begun.
 			p.notBefore = p.deps.now().Add(goneFor)
 		}
-	case err == nil && current && f.producer >= 0:
+	case err == nil && current:
 		if err = p.noteEnded(l, f, at); err != nil {
 			p.failed.Store(true) // The log has it, and is all that can be trusted.
 		}

@@ -134,6 +134,9 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	}
 	p.producers, p.used, p.noted, p.openedAt, p.openedTime = producers, false, end, end, p.deps.now()
 	maps.DeleteFunc(p.lastEnds, func(_ int64, e lastEnd) bool { return e.marker >= end })
+	for _, f := range p.underWay {
+		f.opens = false // Whatever becomes of it, it opens nothing in this log.
+	}
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})

@@ -211,3 +211,58 @@ func TestAMarkerThatFailsUnderWay(t *testing.T) {
 	}
 	r.wantStable(3)
 }
+
+// TestARepeatedMarkerWaitsForItself has the ends of two transactions under way, and
+// the second is sent again.
+func TestARepeatedMarkerWaitsForItself(t *testing.T) {
+	s, r := newPipe(t)
+	s.opens(r, producerAt{7, 0, 0}, 0)
+	first := r.beginMarker(marker(7, 0, true))
+	more := r.begin(r.txnBatch(producerAt{7, 0, 1}, 1), oldTxn)
+	r.begun(2)
+	second := r.beginMarker(marker(7, 0, true))
+	again := r.beginMarker(marker(7, 0, true))
+	s.next(false)
+	if err := await(t, first); err != nil {
+		t.Error(err)
+	}
+	if len(again) != 0 {
+		t.Error("a marker is acknowledged that is under way")
+	}
+	s.next(false)
+	s.next(true)
+	if a := await(t, more); a.Err != nil {
+		t.Errorf("%+v", a)
+	}
+	for _, c := range []<-chan *kerr.Error{second, again} {
+		if err := await(t, c); err == nil {
+			t.Error("a marker is acknowledged that is not in the log")
+		}
+	}
+}
+
+// TestAnAppendOfALogBeforeIsNoneOfThisOne has an append whose outcome comes after the
+// log was opened again, and after its producer has sent it again.
+func TestAnAppendOfALogBeforeIsNoneOfThisOne(t *testing.T) {
+	s, r := newPipe(t)
+	late := r.begin(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn)
+	r.begun(1)
+	s.mu.Lock()
+	outcome := s.queue[0]
+	s.queue = nil
+	s.mu.Unlock()
+	if err := r.part().Reopen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.opens(r, producerAt{7, 0, 0}, 0)
+	if open := r.part().OpenTxns(); len(open) != 1 || open[0].FirstOffset != 0 {
+		t.Errorf("open: %+v", open)
+	}
+	outcome(true)
+	if a := await(t, late); a.Err == nil {
+		t.Errorf("%+v", a)
+	}
+	if open := r.part().OpenTxns(); len(open) != 1 {
+		t.Errorf("open: %+v", open)
+	}
+}

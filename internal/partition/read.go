@@ -69,10 +69,13 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 			return out
 		}
 	}
+	// Before the log: one that is opened again meanwhile may have aborted transactions
+	// of which the one before does not know.
+	stable := p.lastStable.Load()
 	l := p.log.Load()
 	start, end := l.Bounds()
-	// In this order none is above the next.
-	out.LogStartOffset, out.LastStableOffset = start, max(start, p.lastStable.Load())
+	// None is above the next.
+	out.LogStartOffset, out.LastStableOffset = start, max(start, stable)
 	out.HighWatermark = p.HighWatermark()
 	// Within the current epoch nothing can diverge.
 	if f.LastFetchedEpoch != NoEpoch && f.LastFetchedEpoch != p.epoch {

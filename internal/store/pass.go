@@ -29,7 +29,8 @@ type CompactionPass struct {
 
 	aborted map[int64][]Aborted // of each producer, in the order of offsets
 	live    map[int64]lastBatch
-	open    map[int64]bool // the producers that have a batch since their last marker
+	open    map[int64]bool  // the producers that have a batch since their last marker
+	markers map[int64]int64 // the last marker of each producer that was noted
 }
 
 // lastBatch is what is left of a producer last.
@@ -49,7 +50,7 @@ func NewCompactionPass(c Compaction, cleaned Cleaned) *CompactionPass {
 	return &CompactionPass{
 		latest: map[string]int64{}, maxKeys: maxKeys, cleaned: cleaned,
 		dropBefore: c.Now.Add(-c.DeleteRetention).UnixMilli(),
-		aborted:    map[int64][]Aborted{}, live: map[int64]lastBatch{}, open: map[int64]bool{},
+		aborted:    map[int64][]Aborted{}, live: map[int64]lastBatch{}, open: map[int64]bool{}, markers: map[int64]int64{},
 	}
 }
 
@@ -106,7 +107,14 @@ func (p *CompactionPass) NoteKey(k *record.Keyed) {
 // Note takes in the keys of a batch. Markers and aborted records supersede
 // nothing.
 func (p *CompactionPass) Note(b record.Batch) error {
-	if b.Control() || p.isAborted(b) {
+	switch {
+	case b.Control():
+		_, marker, err := b.Marker()
+		if marker {
+			p.markers[b.ProducerID()] = b.LastOffset()
+		}
+		return err
+	case p.isAborted(b):
 		return nil
 	}
 	return b.ScanKeys(func(k *record.Keyed) error {
@@ -169,9 +177,15 @@ func (p *CompactionPass) filterControl(b record.Batch) (record.Batch, error) {
 	}
 	left := p.open[b.ProducerID()]
 	delete(p.open, b.ProducerID())
-	last, known := p.live[b.ProducerID()]
-	if left || !p.expired(b.LastOffset()) || known && last.offset < 0 && last.epoch == b.ProducerEpoch() {
+	if left || !p.expired(b.LastOffset()) || p.tells(b) {
 		return b, nil
 	}
 	return nil, nil
+}
+
+// tells says whether a marker may be all that tells of its producer. One that was
+// noted after it tells more, and stays: it is not part of the clean log yet.
+func (p *CompactionPass) tells(b record.Batch) bool {
+	last, known := p.live[b.ProducerID()]
+	return known && last.offset < 0 && last.epoch == b.ProducerEpoch() && p.markers[b.ProducerID()] <= b.LastOffset()
 }

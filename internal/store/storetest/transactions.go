@@ -21,6 +21,7 @@ var transactionTests = []test{
 	{"CompactKeepsMarkers", testCompactKeepsMarkers},
 	{"CompactKeepsTheLastBatchOfAProducer", testCompactKeepsLast},
 	{"CompactKeepsTheLastMarkerOfAnEpoch", testCompactKeepsLastMarker},
+	{"CompactDropsTheMarkersBeforeTheLast", testCompactDropsMarkers},
 	{"ThousandsOfAbortedTransactions", testManyAborted},
 	{"TransactionsAgreeWithTheRawLog", func(f *fixture) { newOwner(f).random(1, 120) }},
 	{"TransactionsAgreeWithTheRawLogAgain", func(f *fixture) { newOwner(f).random(2, 120) }},

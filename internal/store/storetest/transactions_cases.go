@@ -267,6 +267,42 @@ func testCompactKeepsLastMarker(f *fixture) {
 	}
 }
 
+// Coordinators write batches without sequences, so that nothing but its markers tells
+// of a producer, which may end transactions for as long as it lives.
+func testCompactDropsMarkers(f *fixture) {
+	o := newOwner(f)
+	var last int64
+	for range 4 {
+		for range 5 {
+			t := record.PlainTemplate()
+			t.ProducerID, t.ProducerEpoch, t.Transactional = 3, 0, true
+			offset := o.appendRaw(o.build(t, []record.Record{rec("group", "offset")})).BaseOffset
+			o.pending[3] = append(o.pending[3], offset)
+			last = o.finish(3, true, false).LastOffset
+		}
+		o.padding()
+		o.clean(0)
+		o.clock += 60_000
+		o.reopenAll()
+		o.check()
+	}
+	// Those of the last pass, and one whose record was there when it began.
+	if got := o.control(3); len(got) > 6 || got[len(got)-1] != last {
+		o.Fatalf("markers at %v", got)
+	}
+	for range 3 {
+		o.write(-1, false, rec("x", "dirt"))
+		o.padding()
+		o.clean(0)
+		o.clock += 60_000
+		o.reopenAll()
+		o.check()
+	}
+	if got := o.control(3); len(got) == 0 || got[len(got)-1] != last {
+		o.Fatalf("markers at %v, the last was at %d", got, last)
+	}
+}
+
 // A fetch must not look at all of them, whatever the engine keeps.
 func testManyAborted(f *fixture) {
 	o := newOwner(f)
