@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -125,7 +127,11 @@ func (a *asking) take() (some []question) {
 func (c *Client) ask(node int32, some []question) {
 	resp, err := c.Do(context.Background(), node, buildQuestions(some))
 	if err != nil {
-		c.opts.Logger.Debug("a coordinator of transactions could not be asked", "node", node, "questions", len(some), "error", err)
+		level := slog.LevelDebug
+		if errors.Is(err, errStranger) {
+			level = slog.LevelWarn // It does not pass by itself if the brokers are of two clusters.
+		}
+		c.opts.Logger.Log(c.ctx, level, "a coordinator of transactions could not be asked", "node", node, "questions", len(some), "error", err)
 		for _, q := range some {
 			q.done(failed(kerr.NetworkException))
 		}
