@@ -125,6 +125,9 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 	if err == nil && !current && at.LastOffset >= p.openedAt {
 		err = store.ErrFailed // The store took it, and has lost it since.
 	}
+	if err == nil && current {
+		p.noted = at.LastOffset + 1
+	}
 	switch {
 	case errors.Is(err, store.ErrInvalidBatch) && f.producer < 0:
 		// The log is as it was, and no producer's state has to be.
