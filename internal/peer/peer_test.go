@@ -197,17 +197,20 @@ func TestABrokerThatCannotBeReachedIsTriedAgainAfterAPause(t *testing.T) {
 
 func TestRequestsToThisBrokerTakeNoNetworkAndHaveALimitToo(t *testing.T) {
 	w := newWorld(t)
-	w.opts.Timeout = short
-	for _, node := range []int32{1, machine.Self} {
-		w.own = func(_ context.Context, req kmsg.Request) (kmsg.Response, error) { return req.ResponseKind(), nil }
-		if _, err := w.Do(t.Context(), node, described("x")); err != nil {
-			t.Error(err)
-		}
-		w.own = func(ctx context.Context, _ kmsg.Request) (kmsg.Response, error) {
+	w.own = func(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+		if req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs[0] == "silent" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		if _, err := w.Do(t.Context(), node, described("x")); !errors.Is(err, context.DeadlineExceeded) {
+		return req.ResponseKind(), nil
+	}
+	for _, node := range []int32{1, machine.Self} {
+		w.opts.Timeout = requestTimeout
+		if _, err := w.Do(t.Context(), node, described("x")); err != nil {
+			t.Error(err)
+		}
+		w.opts.Timeout = short
+		if _, err := w.Do(t.Context(), node, described("silent")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	}
