@@ -35,32 +35,6 @@ type orphan struct {
 	part *partition.Partition
 }
 
-// suspects are the transactions that no coordinator knew when they were asked.
-type suspects struct {
-	found map[suspect]bool
-	by    []metadata.Partition // the coordinators
-}
-
-type suspect struct {
-	ongoing
-	first int64
-}
-
-// confirm returns those of the orphans that were found the time before as well, by
-// the same coordinators, and remembers all for the next time.
-func (s *suspects) confirm(found []orphan, by []metadata.Partition) (again []orphan) {
-	before := *s
-	*s = suspects{found: map[suspect]bool{}, by: by}
-	for _, o := range found {
-		key := suspect{ongoing{o.ProducerID, o.TopicPartition}, o.FirstOffset}
-		s.found[key] = true
-		if before.found[key] && slices.Equal(before.by, by) {
-			again = append(again, o)
-		}
-	}
-	return again
-}
-
 // resolveOrphans looks for orphans until ctx ends.
 func (b *Broker) resolveOrphans(ctx context.Context) {
 	every := time.NewTicker(b.cfg.Duration("muster.transaction.orphan.check.interval.ms"))
@@ -230,6 +204,11 @@ func (b *Broker) abort(ctx context.Context, o orphan) error {
 			return ctx.Err()
 		}
 	}
+	return b.abortOffsets(ctx, o)
+}
+
+// abortOffsets has the group coordinator abort an orphan.
+func (b *Broker) abortOffsets(ctx context.Context, o orphan) error {
 	if !slices.ContainsFunc(o.part.OpenTxns(), func(t partition.OpenTxn) bool { return t.FirstOffset == o.FirstOffset }) {
 		return nil // It has ended meanwhile.
 	}
@@ -241,6 +220,16 @@ func (b *Broker) abort(ctx context.Context, o orphan) error {
 	m.Topics = append(m.Topics, topic)
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version, req.Markers = 2, append(req.Markers, m)
-	_, err := b.peers.Do(ctx, machine.Self, req)
+	resp, err := b.peers.Do(ctx, machine.Self, req)
+	if err != nil {
+		return err
+	}
+	for _, m := range resp.(*kmsg.WriteTxnMarkersResponse).Markers {
+		for _, t := range m.Topics {
+			for _, p := range t.Partitions {
+				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+			}
+		}
+	}
 	return err
 }
