@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -55,15 +56,18 @@ func nameHolders(ctx context.Context, admin *txnAdmin, held map[topicPartition]e
 		}
 	}
 	txns, err := knownTxns(ctx, admin, open, now)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
 		return err
+	case err != nil || slices.ContainsFunc(txns, func(x txnState) bool { return x.Error != nil }):
+		return nil // A coordinator that did not answer may know them.
 	}
 	for _, t := range open {
 		tp := topicPartition{Topic: t.Topic, Partition: t.Partition}
 		h := held[tp]
 		h.ProducerID = t.ProducerID
 		for _, x := range txns {
-			if x.ProducerID == t.ProducerID && x.Error == nil {
+			if x.ProducerID == t.ProducerID && x.holds(t.Topic, t.Partition) {
 				h.TransactionalID = x.ID
 				h.Open, _ = x.openFor()
 			}

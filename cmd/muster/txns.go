@@ -74,6 +74,11 @@ func (p txnPartition) behind() *int64 {
 	return &n
 }
 
+// holds says whether the transaction has not ended in a partition yet.
+func (t txnState) holds(topic string, partition int32) bool {
+	return slices.ContainsFunc(t.Partitions, func(p txnPartition) bool { return p.Topic == topic && p.Partition == partition })
+}
+
 // openFor returns since when the transaction has been open; false if none is.
 func (t txnState) openFor() (time.Duration, bool) {
 	if t.StartedAt == nil || !slices.Contains([]string{"Ongoing", "PrepareCommit", "PrepareAbort"}, t.State) {

@@ -91,18 +91,26 @@ func abortTxn(cmd *cobra.Command, flags *abortTxnFlags, id string) error {
 	if err != nil {
 		return txnError(id, err)
 	}
-	_, open := txns[0].openFor()
+	did, aborted := txns[0].fenced()
 	if flags.json {
 		return writeJSON(cmd.OutOrStdout(), map[string]any{
-			"transactional_id": id, "aborted": open, "producer_id": fenced.ProducerID, "producer_epoch": fenced.ProducerEpoch,
+			"transactional_id": id, "aborted": aborted, "producer_id": fenced.ProducerID, "producer_epoch": fenced.ProducerEpoch,
 		})
-	}
-	did := "no transaction was open"
-	if open {
-		did = "the transaction was aborted"
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "fenced %s: %s, and its producer must start again\n", id, did)
 	return err
+}
+
+// fenced says what becomes of a transaction when its producer is fenced: what is
+// decided stays as it is.
+func (t txnState) fenced() (did string, aborted bool) {
+	switch t.State {
+	case "Ongoing", "PrepareAbort":
+		return "the transaction was aborted", true
+	case "PrepareCommit":
+		return "the transaction had been committed before", false
+	}
+	return "no transaction was open", false
 }
 
 // fence takes a transactional id over, which aborts what is open and makes the

@@ -170,7 +170,7 @@ func judge(ctx context.Context, admin *txnAdmin, open []openTxn, older time.Dura
 				continue
 			}
 			t.TransactionalID = x.ID
-			if slices.ContainsFunc(x.Partitions, func(p txnPartition) bool { return p.Topic == t.Topic && p.Partition == t.Partition }) {
+			if x.holds(t.Topic, t.Partition) {
 				t.hangs = false
 			}
 		}

@@ -91,6 +91,14 @@ func TestTxnsAbortEndsTheTransactionAndFencesItsProducer(t *testing.T) {
 	s.run("txns", "abort", "pay", "--yes").prints("fenced pay: no transaction was open, and its producer must start again\n")
 }
 
+func TestTxnsAbortDoesNotClaimToAbortWhatIsCommitted(t *testing.T) {
+	for state, want := range map[string]bool{"Ongoing": true, "PrepareAbort": true, "PrepareCommit": false, "CompleteCommit": false, "Empty": false} {
+		if did, aborted := (txnState{State: state}).fenced(); aborted != want || strings.Contains(did, "aborted") != want {
+			t.Errorf("%s: %s, %v", state, did, aborted)
+		}
+	}
+}
+
 func TestTxnsAbortLeavesAKnownTransactionToItsCoordinator(t *testing.T) {
 	s := newShell(t)
 	s.run("topics", "create", "orders").ok()

@@ -71,6 +71,7 @@ type Broker struct {
 	peers        *peer.Client
 	// transactionConfig is the settings that transactions go by.
 	transactionConfig atomic.Pointer[txn.Config]
+	suspects          suspects // of resolveOrphans
 	// groupConfig is the settings that groups go by.
 	groupConfig atomic.Pointer[group.Config]
 	journal     *journalWriter

@@ -23,6 +23,10 @@ import (
 // transactions that are open for longer than any may be, and asks all
 // coordinators. If all answer, and none has a transaction of that producer that
 // goes on in that partition, then it is an orphan, and is aborted.
+//
+// They are asked twice, an interval apart. A broker that was made a coordinator
+// a moment ago may not have heard of it, and answers for what it had before; a
+// transaction that is aborted by its word may have been committed.
 
 // orphan is a transaction that may be one.
 type orphan struct {
@@ -55,14 +59,13 @@ func (b *Broker) resolveOnce(ctx context.Context, now time.Time) error {
 	if len(overdue) == 0 {
 		return nil
 	}
-	known, err := b.knownTransactions(ctx, image, overdue)
+	known, by, err := b.knownTransactions(ctx, image, overdue)
 	if err != nil {
 		return err
 	}
-	for _, o := range overdue {
-		if !known[ongoing{o.ProducerID, o.TopicPartition}] {
-			b.abortOrphan(ctx, o)
-		}
+	unknown := slices.DeleteFunc(overdue, func(o orphan) bool { return known[ongoing{o.ProducerID, o.TopicPartition}] })
+	for _, o := range b.suspects.confirm(unknown, by) {
+		b.abortOrphan(ctx, o)
 	}
 	return nil
 }
@@ -100,15 +103,15 @@ type ongoing struct {
 const idsAtOnce = 1000
 
 // knownTransactions asks all coordinators which transactions of these producers go
-// on, and where. It fails unless all of them know what they are asked.
-func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, overdue []orphan) (map[ongoing]bool, error) {
+// on, and where, and returns who they are. It fails unless all of them know what
+// they are asked.
+func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, overdue []orphan) (known map[ongoing]bool, led []metadata.Partition, err error) {
 	var ids []int64
 	for _, o := range overdue {
 		ids = append(ids, o.ProducerID)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	var led []metadata.Partition
 	if t := image.Topic(metadata.TransactionsTopic); t != nil {
 		led = t.Partitions
 	}
@@ -117,19 +120,20 @@ func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, o
 		nodes = append(nodes, p.Leader)
 	}
 	slices.Sort(nodes)
-	out := map[ongoing]bool{}
+	nodes = slices.Compact(nodes)
+	known = map[ongoing]bool{}
 	for some := range slices.Chunk(ids, idsAtOnce) {
-		for _, node := range slices.Compact(nodes) {
-			if err := b.askOngoing(ctx, node, some, out); err != nil {
-				return nil, fmt.Errorf("ask broker %d: %w", node, err)
+		for _, node := range nodes {
+			if err := b.askOngoing(ctx, node, some, known); err != nil {
+				return nil, nil, fmt.Errorf("ask broker %d: %w", node, err)
 			}
 		}
 	}
 	// What moved meanwhile may have been nobody's when it was asked for.
 	if t := b.image().Topic(metadata.TransactionsTopic); t != nil && !slices.Equal(t.Partitions, led) {
-		return nil, errors.New("coordinators have moved meanwhile")
+		return nil, nil, errors.New("coordinators have moved meanwhile")
 	}
-	return out, nil
+	return known, led, nil
 }
 
 // askOngoing asks one coordinator, and adds what it says.
@@ -200,6 +204,11 @@ func (b *Broker) abort(ctx context.Context, o orphan) error {
 			return ctx.Err()
 		}
 	}
+	return b.abortOffsets(ctx, o)
+}
+
+// abortOffsets has the group coordinator abort an orphan.
+func (b *Broker) abortOffsets(ctx context.Context, o orphan) error {
 	if !slices.ContainsFunc(o.part.OpenTxns(), func(t partition.OpenTxn) bool { return t.FirstOffset == o.FirstOffset }) {
 		return nil // It has ended meanwhile.
 	}
@@ -211,6 +220,16 @@ func (b *Broker) abort(ctx context.Context, o orphan) error {
 	m.Topics = append(m.Topics, topic)
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version, req.Markers = 2, append(req.Markers, m)
-	_, err := b.peers.Do(ctx, machine.Self, req)
+	resp, err := b.peers.Do(ctx, machine.Self, req)
+	if err != nil {
+		return err
+	}
+	for _, m := range resp.(*kmsg.WriteTxnMarkersResponse).Markers {
+		for _, t := range m.Topics {
+			for _, p := range t.Partitions {
+				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+			}
+		}
+	}
 	return err
 }

@@ -58,6 +58,9 @@ func TestATransactionThatNoCoordinatorKnowsIsAbortedAndOthersAreSpared(t *testin
 		t.Errorf("while a coordinator cannot be asked: %v, open are %v", err, openIn(b, "t"))
 	}
 	undo()
+	if err := b.ResolveOnce(t.Context(), later); err != nil || len(openIn(b, "t")) != 2 {
+		t.Errorf("when it is found for the first time: %v, open are %v", err, openIn(b, "t"))
+	}
 	if err := b.ResolveOnce(t.Context(), later); err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +80,34 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 		t.Fatal(err)
 	}
 	leaveOrphan(t, b, metadata.OffsetsTopic, 77)
-	if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := openIn(b, metadata.OffsetsTopic); len(got) != 0 {
 		t.Errorf("open are %v", got)
+	}
+}
+
+func TestMoreTransactionsThanOneQuestionHoldsAreResolved(t *testing.T) {
+	b := start(t, map[string]string{"transaction.state.log.num.partitions": "3"})
+	cl := client(t, b, kgo.TransactionalID("x"), kgo.DefaultProduceTopic("t"))
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	for pid := range int64(1001) {
+		leaveOrphan(t, b, "t", pid)
+	}
+	for range 2 {
+		if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := openIn(b, "t"); len(got) != 1 {
+		t.Errorf("%d are open", len(got))
 	}
 }

@@ -84,7 +84,8 @@ func coordinatorOf(image *metadata.Image, topic, id, listener string) (b *metada
 
 // ensureTopic creates an internal topic when somebody first needs it.
 func (h *Handler) ensureTopic(ctx context.Context, image *metadata.Image, name string) error {
-	if image.Topic(name) != nil {
+	// The newest metadata counts: a request may need it for many keys.
+	if image.Topic(name) != nil || h.opts.Controller.Image().Topic(name) != nil {
 		return nil
 	}
 	_, errs := h.opts.Controller.CreateTopics(ctx, []metadata.NewTopic{{Name: name}}, false)

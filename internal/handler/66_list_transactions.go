@@ -11,18 +11,25 @@ import (
 	"cmp"
 	"context"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
 )
 
 // transactionStates are what transactions can be filtered by. A filter by another
 // name is told to the client, and matches nothing.
 var transactionStates = []string{"Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence"}
 
-// maxPattern is how long a pattern may be.
-const maxPattern = 1000
+// maxPattern is how long a pattern may be, and maxSteps how long with its repetitions
+// written out: for each letter of each id as many steps may be taken.
+const (
+	maxPattern = 1000
+	maxSteps   = 2 * maxPattern
+)
 
 // transactionFilter is what a client wants to see.
 type transactionFilter struct {
@@ -44,6 +51,9 @@ func (h *Handler) listTransactions(ctx context.Context, c *call) (kmsg.Response,
 		out.Version, out.DurationFilterMillis = req.Version, req.DurationFilterMillis
 		return out
 	}
+	// What this broker is to coordinate and has not begun to load is loading, too: who
+	// finds a transaction nowhere may abort it.
+	led, answered := h.ledTransactions(c.image), 0
 	h.opts.Transactions.All(ctx, c.client(), part, func(r kmsg.Response) {
 		some := r.(*kmsg.ListTransactionsResponse)
 		for _, t := range some.TransactionStates {
@@ -52,7 +62,11 @@ func (h *Handler) listTransactions(ctx context.Context, c *call) (kmsg.Response,
 			}
 		}
 		resp.ErrorCode = cmp.Or(resp.ErrorCode, some.ErrorCode)
+		answered++
 	})
+	if answered < led {
+		resp.ErrorCode = cmp.Or(resp.ErrorCode, kerr.CoordinatorLoadInProgress.Code)
+	}
 	if resp.ErrorCode != 0 {
 		resp.TransactionStates = nil
 		// A shard that moved away meanwhile is not this broker's.
@@ -64,6 +78,18 @@ func (h *Handler) listTransactions(ctx context.Context, c *call) (kmsg.Response,
 		return cmp.Compare(a.TransactionalID, b.TransactionalID)
 	})
 	return resp, nil
+}
+
+// ledTransactions returns how many partitions of transactions this broker leads.
+func (h *Handler) ledTransactions(image *metadata.Image) (n int) {
+	if t := image.Topic(metadata.TransactionsTopic); t != nil {
+		for _, p := range t.Partitions {
+			if p.Leader == h.opts.NodeID {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func newTransactionFilter(req *kmsg.ListTransactionsRequest) (f transactionFilter, unknown []string, refused *kerr.Error) {
@@ -85,15 +111,31 @@ func newTransactionFilter(req *kmsg.ListTransactionsRequest) (f transactionFilte
 		if len(*p) > maxPattern {
 			return f, unknown, kerr.InvalidRegularExpression
 		}
-		if _, err := regexp.Compile(*p); err != nil { // By itself, or a parenthesis too many would pass.
+		// By itself, or a parenthesis too many would pass.
+		parsed, err := syntax.Parse(*p, syntax.Perl)
+		if err != nil || steps(parsed) > maxSteps {
 			return f, unknown, kerr.InvalidRegularExpression
 		}
-		var err error
 		if f.pattern, err = regexp.Compile(`\A(?:` + *p + `)\z`); err != nil {
 			return f, unknown, kerr.InvalidRegularExpression
 		}
 	}
 	return f, unknown, nil
+}
+
+// steps is about how many steps a pattern has.
+func steps(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += steps(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, maxSteps+1)
 }
 
 func (f *transactionFilter) matches(t *kmsg.ListTransactionsResponseTransactionState) bool {

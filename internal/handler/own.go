@@ -10,8 +10,10 @@ import (
 	"muster/internal/protocol"
 )
 
-// betweenTimeout bounds a request of another broker, which waits no longer.
-const betweenTimeout = 10 * time.Second
+// betweenTimeout bounds a request of another broker. That one waits for 10 s, and takes
+// us for dead then, with all that it has asked on the connection: what can be said
+// by then must be on its way before.
+const betweenTimeout = 8 * time.Second
 
 // Do answers a request of this broker's own, as those of its coordinators are. The
 // request is not changed, and neither kept.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 )
@@ -31,18 +32,19 @@ func TestTransactionsAreFilteredByStateProducerAndPattern(t *testing.T) {
 		want   string
 		code   *kerr.Error
 	}{
-		"all":                 {func(*kmsg.ListTransactionsRequest) {}, "x xy", nil},
-		"a state":             {func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"Ongoing"} }, "x", nil},
-		"no state":            {func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"ongoing", "ongoing"} }, "", nil},
-		"a producer":          {func(r *kmsg.ListTransactionsRequest) { r.ProducerIDFilters = []int64{1, pid} }, "x", nil},
-		"another producer":    {func(r *kmsg.ListTransactionsRequest) { r.ProducerIDFilters = []int64{1} }, "", nil},
-		"a pattern":           {pattern("x.+"), "xy", nil},
-		"the whole id":        {pattern("x"), "x", nil},
-		"alternatives":        {pattern("x|xy"), "x xy", nil},
-		"no pattern":          {pattern(""), "x xy", nil},
-		"a bad pattern":       {pattern("x)|(y"), "", kerr.InvalidRegularExpression},
-		"a long pattern":      {pattern(strings.Repeat("x", 5000)), "", kerr.InvalidRegularExpression},
-		"a pattern too large": {pattern("(((x{1000}){1000}){1000})"), "", kerr.InvalidRegularExpression},
+		"all":                           {func(*kmsg.ListTransactionsRequest) {}, "x xy", nil},
+		"a state":                       {func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"Ongoing"} }, "x", nil},
+		"no state":                      {func(r *kmsg.ListTransactionsRequest) { r.StateFilters = []string{"ongoing", "ongoing"} }, "", nil},
+		"a producer":                    {func(r *kmsg.ListTransactionsRequest) { r.ProducerIDFilters = []int64{1, pid} }, "x", nil},
+		"another producer":              {func(r *kmsg.ListTransactionsRequest) { r.ProducerIDFilters = []int64{1} }, "", nil},
+		"a pattern":                     {pattern("x.+"), "xy", nil},
+		"the whole id":                  {pattern("x"), "x", nil},
+		"alternatives":                  {pattern("x|xy"), "x xy", nil},
+		"no pattern":                    {pattern(""), "x xy", nil},
+		"a bad pattern":                 {pattern("x)|(y"), "", kerr.InvalidRegularExpression},
+		"a long pattern":                {pattern(strings.Repeat("x", 5000)), "", kerr.InvalidRegularExpression},
+		"a pattern that takes too long": {pattern("(?:" + strings.Repeat("x*", 400) + "){1000}"), "", kerr.InvalidRegularExpression},
+		"a pattern too large":           {pattern("(((x{1000}){1000}){1000})"), "", kerr.InvalidRegularExpression},
 	} {
 		resp := list(tt.change)
 		var ids []string
@@ -54,6 +56,19 @@ func TestTransactionsAreFilteredByStateProducerAndPattern(t *testing.T) {
 		}
 		if unknown := resp.UnknownStateFilters; name == "no state" && !slices.Equal(unknown, []string{"ongoing"}) {
 			t.Errorf("unknown states %q", unknown)
+		}
+	}
+}
+
+func TestABrokerThatHasNotTakenUpWhatItCoordinatesDoesNotListIt(t *testing.T) {
+	w, _, _ := begun(t)
+	for name, epochs := range map[string][]int32{"no shard": nil, "one of two": {coordinator.NotLed, 0}} {
+		w.txns.Lead(epochs)
+		req := kmsg.NewPtrListTransactionsRequest()
+		req.Version, req.DurationFilterMillis = 2, -1
+		resp := w.request(req).(*kmsg.ListTransactionsResponse)
+		if resp.ErrorCode != kerr.CoordinatorLoadInProgress.Code || len(resp.TransactionStates) != 0 {
+			t.Errorf("%s: error %d, listed are %+v", name, resp.ErrorCode, resp.TransactionStates)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -35,10 +37,13 @@ type asks struct {
 	nodes map[int32]*asking
 }
 
-// asking is what one node is to be asked.
+// asking is what one node is to be asked. Each transactional id has a queue of its
+// own, so that one about which very much is asked, none of which goes together,
+// keeps nobody else waiting.
 type asking struct {
-	queue   []question
-	running int // goroutines that ask
+	queues  map[string][]question
+	turns   []string // the ids that have a queue, in the order of their turns
+	running int      // goroutines that ask
 }
 
 // Ask asks the coordinator of a transaction about a partition. It implements
@@ -56,7 +61,7 @@ func (c *Client) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 		a = &asking{}
 		c.asks.nodes[node] = a
 	}
-	a.queue = append(a.queue, question{q, done})
+	a.add(question{q, done})
 	if a.running < asksAtOnce {
 		a.running++
 		go c.askAll(node, a)
@@ -97,35 +102,56 @@ func (c *Client) askAll(node int32, a *asking) {
 	}
 }
 
+func (a *asking) add(q question) {
+	if a.queues == nil {
+		a.queues = map[string][]question{}
+	}
+	id := q.TransactionalID
+	if len(a.queues[id]) == 0 {
+		a.turns = append(a.turns, id)
+	}
+	a.queues[id] = append(a.queues[id], q)
+}
+
 // take takes questions that go together in a request. There, a transactional id
 // stands for one transaction: what asks about another of the same id waits.
 func (a *asking) take() (some []question) {
-	type transaction struct {
-		pid   int64
-		epoch int16
-		add   bool
-	}
-	of := map[string]transaction{}
-	var rest []question
-	for _, q := range a.queue {
-		t := transaction{q.ProducerID, q.ProducerEpoch, q.Add}
-		other, ok := of[q.TransactionalID]
-		if ok && other != t || len(some) >= asksTogether {
-			rest = append(rest, q)
+	for n := len(a.turns); n > 0 && len(some) < asksTogether; n-- {
+		id := a.turns[0]
+		a.turns = a.turns[1:]
+		queue := a.queues[id]
+		run := queue[0].alike(queue[:min(len(queue), asksTogether-len(some))])
+		some = append(some, queue[:run]...)
+		if run == len(queue) {
+			delete(a.queues, id)
 			continue
 		}
-		of[q.TransactionalID] = t
-		some = append(some, q)
+		clear(queue[:run])
+		a.queues[id] = queue[run:]
+		a.turns = append(a.turns, id)
 	}
-	a.queue = rest
 	return some
+}
+
+// alike says how many questions, from the first on, are about the same transaction.
+func (q *question) alike(queue []question) int {
+	for i := range queue {
+		if o := &queue[i]; o.ProducerID != q.ProducerID || o.ProducerEpoch != q.ProducerEpoch || o.Add != q.Add {
+			return i
+		}
+	}
+	return len(queue)
 }
 
 // ask sends one request and passes on the answers.
 func (c *Client) ask(node int32, some []question) {
 	resp, err := c.Do(context.Background(), node, buildQuestions(some))
 	if err != nil {
-		c.opts.Logger.Debug("a coordinator of transactions could not be asked", "node", node, "questions", len(some), "error", err)
+		level := slog.LevelDebug
+		if errors.Is(err, errStranger) {
+			level = slog.LevelWarn // It does not pass by itself if the brokers are of two clusters.
+		}
+		c.opts.Logger.Log(c.ctx, level, "a coordinator of transactions could not be asked", "node", node, "questions", len(some), "error", err)
 		for _, q := range some {
 			q.done(failed(kerr.NetworkException))
 		}

@@ -90,7 +90,7 @@ func TestPartitionsOfATransactionStandTogetherAndOtherTransactionsOfTheIDApart(t
 	add := about("x", 1, 2)
 	add.Add = true
 	for _, q := range []partition.TxnQuestion{about("x", 1, 0), about("x", 1, 1), about("x", 1, 1), about("x", 2, 0), add, about("y", 5, 0)} {
-		a.queue = append(a.queue, question{TxnQuestion: q})
+		a.add(question{TxnQuestion: q})
 	}
 	req := buildQuestions(a.take())
 	if len(req.Transactions) != 2 || len(req.Transactions[0].Topics) != 1 || len(req.Transactions[0].Topics[0].Partitions) != 2 || !req.Transactions[0].VerifyOnly {
@@ -109,10 +109,30 @@ func TestPartitionsOfATransactionStandTogetherAndOtherTransactionsOfTheIDApart(t
 func TestARequestHoldsNoMoreQuestionsThanItMay(t *testing.T) {
 	a := &asking{}
 	for i := range asksTogether + 1 {
-		a.queue = append(a.queue, question{TxnQuestion: about(fmt.Sprint(i), 1, 0)})
+		a.add(question{TxnQuestion: about(fmt.Sprint(i), 1, 0)})
 	}
 	if n, rest := len(a.take()), len(a.take()); n != asksTogether || rest != 1 {
 		t.Errorf("%d, then %d", n, rest)
+	}
+}
+
+// A producer may ask about one id with as many producer ids as it likes.
+func TestManyQuestionsThatDoNotGoTogetherKeepNobodyWaiting(t *testing.T) {
+	a := &asking{}
+	const many = 100_000
+	for i := range many {
+		a.add(question{TxnQuestion: about("x", int64(i), 0)})
+	}
+	a.add(question{TxnQuestion: about("y", 1, 0)})
+	if some := a.take(); len(some) != 2 || some[1].TransactionalID != "y" {
+		t.Errorf("first %d questions", len(some))
+	}
+	taken := 1
+	for len(a.take()) > 0 {
+		taken++ // If each looked at all that is left, this would take minutes.
+	}
+	if taken != many || len(a.queues) != 0 {
+		t.Errorf("%d of %d were taken", taken, many)
 	}
 }
 
@@ -130,16 +150,21 @@ func TestAQuestionThatNobodyAnswersFailsForTheNetwork(t *testing.T) {
 func TestAQuestionThatIsRefusedOrForgottenFails(t *testing.T) {
 	f := newFake(t)
 	w := newWorld(t, f.broker())
-	for _, want := range []*kerr.Error{kerr.ClusterAuthorizationFailed, kerr.UnknownServerError} {
+	for _, tt := range []struct {
+		answer int16
+		want   *kerr.Error
+	}{
+		{kerr.ClusterAuthorizationFailed.Code, kerr.NetworkException}, // A producer would give up, and secrets may differ for a moment.
+		{kerr.InvalidRequest.Code, kerr.InvalidRequest},
+		{0, kerr.UnknownServerError},
+	} {
 		out := w.ask(about("x", 1, 0))
 		resp := kmsg.NewPtrAddPartitionsToTxnResponse()
-		if want != kerr.UnknownServerError {
-			resp.ErrorCode = want.Code
-		}
+		resp.ErrorCode = tt.answer
 		a := <-f.requests
 		a.answer(resp)
-		if got := <-out; got.Err != want {
-			t.Errorf("%+v, want %v", got, want)
+		if got := <-out; got.Err != tt.want {
+			t.Errorf("%+v, want %v", got, tt.want)
 		}
 	}
 }

@@ -23,6 +23,9 @@ var (
 	errMoved  = errors.New("the broker has moved")
 	errSilent = errors.New("the broker does not answer")
 	errIdle   = errors.New("nobody uses the connection")
+	// errStranger says that the other has another secret, as it may while the store
+	// that keeps it is put back. Clients must not be told, who would give up.
+	errStranger = errors.New("the broker takes us for a stranger to its cluster")
 )
 
 // conn is a connection to a broker. Answers come in any order.
@@ -78,7 +81,11 @@ func (c *conn) do(ctx context.Context, req kmsg.Request, secret string) (kmsg.Re
 	if err != nil {
 		return nil, err
 	}
-	return c.roundTrip(ctx, out)
+	resp, err := c.roundTrip(ctx, out)
+	if a, ok := resp.(*kmsg.AddPartitionsToTxnResponse); ok && a.ErrorCode == kerr.ClusterAuthorizationFailed.Code {
+		return nil, errStranger
+	}
+	return resp, err
 }
 
 func (c *conn) roundTrip(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {

@@ -63,8 +63,12 @@ type Client struct {
 	opts Options
 	asks asks
 
+	ctx    context.Context // ends when the client is closed
+	cancel context.CancelFunc
+
 	mu     sync.Mutex
 	links  map[lane]*link
+	owned  sync.WaitGroup // requests that this broker itself handles
 	closed bool
 }
 
@@ -82,7 +86,9 @@ func New(opts Options) *Client {
 	if opts.Idle == 0 {
 		opts.Idle = idleAfter
 	}
-	return &Client{opts: opts, links: map[lane]*link{}, asks: asks{nodes: map[int32]*asking{}}}
+	c := &Client{opts: opts, links: map[lane]*link{}, asks: asks{nodes: map[int32]*asking{}}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
 }
 
 var (
@@ -96,30 +102,70 @@ var (
 func (c *Client) Do(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	do := c.other
 	if node == c.opts.Self || node == machine.Self {
-		return c.opts.Own(ctx, req)
+		do = c.own
 	}
+	resp, err := do(ctx, node, req)
+	switch {
+	case err == nil:
+		return resp, nil
+	case c.ctx.Err() != nil:
+		err = errClosed
+	}
+	return nil, fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(req.Key()), node, err)
+}
+
+// other has another broker handle a request.
+func (c *Client) other(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
 	l, err := c.link(lane{node, req.Key()})
 	if err != nil {
 		return nil, err
 	}
-	resp, err := l.do(ctx, req)
-	if err != nil {
-		return nil, fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(req.Key()), node, err)
-	}
-	return resp, nil
+	return l.do(ctx, req)
 }
 
-// Close closes all connections. Requests under way fail.
+// own has this broker handle a request, and waits for it no longer than for others.
+// It may be busy with the end of the very shard that asks, and the handler wait for
+// a lock that whoever ends the shard holds.
+func (c *Client) own(ctx context.Context, _ int32, req kmsg.Request) (kmsg.Response, error) {
+	type outcome struct {
+		resp kmsg.Response
+		err  error
+	}
+	done := make(chan outcome, 1)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, errClosed
+	}
+	c.owned.Go(func() {
+		resp, err := c.opts.Own(ctx, req)
+		done <- outcome{resp, err}
+	})
+	c.mu.Unlock()
+	select {
+	case o := <-done:
+		return o.resp, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close closes all connections. Requests under way fail, and this broker handles
+// none of them any more.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
 	links := c.links
 	c.links = nil
 	c.mu.Unlock()
+	c.cancel()
 	for _, l := range links {
 		l.close()
 	}
+	c.owned.Wait()
 }
 
 func (c *Client) link(to lane) (*link, error) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/machine"
+	"muster/internal/metadata"
 	"muster/internal/protocol"
 )
 
@@ -195,19 +197,68 @@ func TestABrokerThatCannotBeReachedIsTriedAgainAfterAPause(t *testing.T) {
 
 func TestRequestsToThisBrokerTakeNoNetworkAndHaveALimitToo(t *testing.T) {
 	w := newWorld(t)
-	w.opts.Timeout = short
-	for _, node := range []int32{1, machine.Self} {
-		w.own = func(_ context.Context, req kmsg.Request) (kmsg.Response, error) { return req.ResponseKind(), nil }
-		if _, err := w.Do(t.Context(), node, described("x")); err != nil {
-			t.Error(err)
-		}
-		w.own = func(ctx context.Context, _ kmsg.Request) (kmsg.Response, error) {
+	w.own = func(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+		if req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs[0] == "silent" {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		if _, err := w.Do(t.Context(), node, described("x")); !errors.Is(err, context.DeadlineExceeded) {
+		return req.ResponseKind(), nil
+	}
+	for _, node := range []int32{1, machine.Self} {
+		w.opts.Timeout = requestTimeout
+		if _, err := w.Do(t.Context(), node, described("x")); err != nil {
 			t.Error(err)
 		}
+		w.opts.Timeout = short
+		if _, err := w.Do(t.Context(), node, described("silent")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhoAsksThisBrokerDoesNotWaitForAHandlerThatHearsNothing(t *testing.T) {
+	w := newWorld(t)
+	entered, locked := make(chan struct{}), make(chan struct{})
+	w.own = func(context.Context, kmsg.Request) (kmsg.Response, error) {
+		close(entered)
+		<-locked // As a lock does, whatever becomes of the context.
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := make(chan error, 1)
+	go func() {
+		_, err := w.Do(ctx, machine.Self, kmsg.NewPtrAllocateProducerIDsRequest())
+		out <- err
+	}()
+	<-entered
+	cancel()
+	if err := <-out; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(locked)
+	w.Close()
+	if _, err := w.Do(t.Context(), machine.Self, described("x")); !errors.Is(err, errClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAClientIsClosedWhileItWaitsForASilentBroker(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	port := int32(silent.Addr().(*net.TCPAddr).Port)
+	w := newWorld(t, metadata.Broker{ID: 2, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "127.0.0.1", Port: port}}})
+	out := w.send(described("x"))
+	c, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	w.Close()
+	if o := <-out; !errors.Is(o.err, errClosed) {
+		t.Errorf("%+v", o)
 	}
 }
 

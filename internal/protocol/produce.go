@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // produceFlexible is the first version of Produce with compact types.
@@ -144,9 +145,14 @@ func (r *produceReader) length(width int) int {
 	return -1
 }
 
+// text reads a text, which as in Kafka is no longer than older versions can say: a
+// transactional id is kept while its coordinator is asked.
 func (r *produceReader) text() (string, bool) {
 	n := r.length(2)
-	if n < 0 {
+	if n > math.MaxInt16 {
+		r.fail()
+	}
+	if n < 0 || r.bad {
 		return "", false
 	}
 	return string(r.span(n)), true

@@ -3,8 +3,10 @@ package protocol
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -149,6 +151,17 @@ func TestParseProduceReadsWhatKmsgWrites(t *testing.T) {
 			want.Version = version
 			r := Request{Version: version, Body: want.AppendTo(nil)}
 			checkProduce(t, want, &r)
+		}
+	}
+}
+
+func TestATransactionalIDIsNoLongerThanOlderVersionsCanSay(t *testing.T) {
+	for n, good := range map[int]bool{math.MaxInt16: true, math.MaxInt16 + 1: false} {
+		id := strings.Repeat("x", n)
+		req := kmsg.ProduceRequest{Version: 9, TransactionID: &id}
+		r := Request{Version: 9, Body: req.AppendTo(nil)}
+		if got, err := r.ParseProduce(); (err == nil) != good || good && *got.TransactionalID != id {
+			t.Errorf("%d letters: %v", n, err)
 		}
 	}
 }
