@@ -73,11 +73,12 @@ func (k *parked) remove(q *question) {
 // end notes that a producer's transaction was ended.
 func (k *parked) end(producer int64, start machine.TxnStart) {
 	for _, q := range k.byProducer[producer] {
+		note := start
 		if len(q.ended) >= maxEnded {
-			start = 0
+			note = 0
 		}
-		if !slices.Contains(q.ended, start) {
-			q.ended = append(q.ended, start)
+		if !slices.Contains(q.ended, note) {
+			q.ended = append(q.ended, note)
 		}
 	}
 }

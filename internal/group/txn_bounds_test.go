@@ -144,3 +144,23 @@ func TestTxnCommitFitsIntoBatches(t *testing.T) {
 		t.Errorf("%d records, should be 10", records)
 	}
 }
+
+// A question that has seen too many ends to tell them apart does not spoil those that
+// were asked after it.
+func TestEndsAreToldApartForEachQuestion(t *testing.T) {
+	k := newParked()
+	old := &question{id: 1, msg: &kmsg.TxnOffsetCommitRequest{ProducerID: 1}}
+	k.add(old)
+	for start := machine.TxnStart(1); start <= maxEnded; start++ {
+		k.end(1, start)
+	}
+	late := &question{id: 2, msg: &kmsg.TxnOffsetCommitRequest{ProducerID: 1}}
+	k.add(late)
+	k.end(1, 100)
+	if !old.isVoid(101) || len(old.ended) != maxEnded+1 {
+		t.Errorf("after %d ends an answer is believed", len(old.ended))
+	}
+	if !late.isVoid(100) || late.isVoid(101) {
+		t.Errorf("of one end is known %v", late.ended)
+	}
+}
