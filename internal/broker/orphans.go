@@ -117,9 +117,10 @@ func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, o
 		nodes = append(nodes, p.Leader)
 	}
 	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
 	out := map[ongoing]bool{}
 	for some := range slices.Chunk(ids, idsAtOnce) {
-		for _, node := range slices.Compact(nodes) {
+		for _, node := range nodes {
 			if err := b.askOngoing(ctx, node, some, out); err != nil {
 				return nil, fmt.Errorf("ask broker %d: %w", node, err)
 			}
