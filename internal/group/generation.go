@@ -20,17 +20,26 @@ const (
 // nextGeneration gives a generation that is formed its number.
 func (x *step) nextGeneration(g *group) {
 	if !g.leaps {
-		g.generation++
+		g.generation = after(g.generation)
 		return
 	}
 	g.leaps = false
 	g.generation = leap(g.generation, x.epoch, g.lives)
 }
 
+// after returns the number of the next generation. To clients a negative one means
+// that there is none, so after the last it begins again.
+func after(generation int32) int32 {
+	if generation == math.MaxInt32 {
+		return 1
+	}
+	return generation + 1
+}
+
 // leap returns the number of the first generation that is formed after a load.
 func leap(generation, epoch int32, lives int16) int32 {
 	if generation > math.MaxInt32-2*generationBlock {
-		return generation + 1
+		return after(generation)
 	}
 	share := (int64(epoch)*livesPerEpoch + int64(lives%livesPerEpoch)) % (generationBlock / generationShare)
 	return (generation/generationBlock+1)*generationBlock + int32(share)*generationShare

@@ -93,6 +93,9 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 	if reset != nil {
 		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.at)
 	}
+	if g := x.groups[m.Group]; g != nil && len(g.unstable) > 0 {
+		x.forgetStale(rec)
+	}
 	x.write(rec)
 	return nil
 }

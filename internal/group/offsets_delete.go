@@ -2,6 +2,7 @@ package group
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -9,7 +10,6 @@ import (
 
 	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/metadata"
 )
 
 // deleteOffsets handles OffsetDelete: offsets of topics that nobody in the group
@@ -103,8 +103,9 @@ func (x *step) topicsGone(topics []string) {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		var gone offsetCount
+		waiting := g.waiting()
 		for _, topic := range topics {
-			x.forgetTopic(g, topic, &gone)
+			x.forgetTopic(g, topic, waiting, &gone)
 		}
 		x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 	}
@@ -114,26 +115,32 @@ func (x *step) topicsGone(topics []string) {
 // coordinated the group.
 func (x *step) forgetDeleted(g *group) {
 	var gone offsetCount
+	waiting := g.waiting()
 	for _, topic := range g.topics() {
-		x.forgetTopic(g, topic, &gone)
+		x.forgetTopic(g, topic, waiting, &gone)
 	}
 	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 }
 
 // forgetTopic removes the offsets of a topic if it does not exist any more, or is
-// another of the same name: its offsets mean nothing there.
-func (x *step) forgetTopic(g *group, topic string, gone *offsetCount) {
+// another of the same name: its offsets mean nothing there. waiting is what waits for
+// transactions, of all topics, or did when it was listed.
+func (x *step) forgetTopic(g *group, topic string, waiting []topicPartition, gone *offsetCount) {
 	if x.image == nil {
 		return
 	}
 	now := x.image.Topic(topic)
 	for _, p := range g.offsets[topic].partitions() {
-		if o, _ := g.offsets[topic].get(p); now == nil || o.topic != (metadata.TopicID{}) && o.topic != now.ID {
+		if o, _ := g.offsets[topic].get(p); o.isStale(now) {
 			x.forgetOffset(g, topic, p, gone)
 		}
 	}
-	for _, tp := range g.waiting() {
-		if id := g.unstable[tp][0].value.topic; tp.topic == topic && (now == nil || id != (metadata.TopicID{}) && id != now.ID) {
+	first, _ := slices.BinarySearchFunc(waiting, topicPartition{topic, math.MinInt32}, comparePartitions)
+	for _, tp := range waiting[first:] {
+		if tp.topic != topic {
+			break
+		}
+		if list := g.unstable[tp]; len(list) > 0 && list[0].value.isStale(now) {
 			x.forgetOffset(g, topic, tp.partition, gone)
 		}
 	}

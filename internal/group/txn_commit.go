@@ -54,7 +54,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 	resp := kmsg.NewPtrTxnOffsetCommitResponse()
 	resp.Version = m.Version
 	by := machine.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch, Transactional: true}
-	batch := machine.Batch{Producer: &by}
+	batch := openBatch{Batch: machine.Batch{Producer: &by}}
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		out := kmsg.NewTxnOffsetCommitResponseTopic()
@@ -67,13 +67,13 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 				p.ErrorCode = err.Code
 			} else {
 				x.forgetStale(rec)
-				batch = x.addTo(batch, rec)
+				x.addTo(&batch, rec)
 			}
 			out.Partitions = append(out.Partitions, p)
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
-	x.appendOpen(batch)
+	x.appendOpen(batch.Batch)
 	if p := x.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
 		p.open.id = m.TransactionalID
 	}
@@ -109,30 +109,46 @@ func (x *step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *km
 	return rec, x.fillOffset(rec, p.Metadata)
 }
 
-// forgetStale removes an offset that belongs to an older topic of the same name,
-// before it is noticed that the topic is gone: what removes it then would take the
-// new one along.
+// forgetStale removes offsets that belong to an older topic of the same name, before
+// it is noticed that the topic is gone: what removes them then would take the new
+// one along.
 func (x *step) forgetStale(r *OffsetRecord) {
 	g := x.groups[r.Group]
-	if g == nil {
+	if g == nil || x.image == nil {
 		return
 	}
+	now := x.image.Topic(r.Topic)
 	o, ok := g.offsets[r.Topic].get(r.Partition)
-	if ok && o.topic != (metadata.TopicID{}) && o.topic != r.Value.topic {
+	waits := g.unstable[topicPartition{r.Topic, r.Partition}]
+	if ok && o.isStale(now) || len(waits) > 0 && waits[0].value.isStale(now) {
 		var gone offsetCount
-		x.forgetTopic(g, r.Topic, &gone)
-		x.noteCount(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
+		x.forgetTopic(g, r.Topic, g.waiting(), &gone)
+		if gone.all > 0 {
+			x.noteCount(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
+		}
 	}
 }
 
+// isStale says that an offset is of a topic that is gone; now is the topic of the
+// same name, if there is one.
+func (o *offset) isStale(now *metadata.Topic) bool {
+	return now == nil || o.topic != (metadata.TopicID{}) && o.topic != now.ID
+}
+
+// openBatch is records of an open transaction, and how many bytes they take.
+type openBatch struct {
+	machine.Batch
+	bytes int
+}
+
 // addTo adds a record to a batch, and appends what does not fit into one with it.
-func (x *step) addTo(b machine.Batch, r *OffsetRecord) machine.Batch {
-	if x.maxBatch > 0 && len(b.Records) > 0 && b.Size()+machine.RecordOverhead+r.Size() > x.maxBatch {
-		x.appendOpen(b)
-		b.Records = nil
+func (x *step) addTo(b *openBatch, r *OffsetRecord) {
+	size := machine.RecordOverhead + r.Size()
+	if x.maxBatch > 0 && len(b.Records) > 0 && b.bytes+size > x.maxBatch {
+		x.appendOpen(b.Batch)
+		b.Records, b.bytes = nil, 0
 	}
-	b.Records = append(b.Records, r)
-	return b
+	b.Records, b.bytes = append(b.Records, r), b.bytes+size
 }
 
 // appendOpen appends records of an open transaction, after all that came before.

@@ -40,7 +40,7 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 		if done, err := p.accepts(m, start); done || err != nil {
 			return err
 		}
-		x.endLost(p, p.epoch, start)
+		x.endLost(p, p.epoch, p.startOfLater(m, start))
 	}
 	x.appendMarker(&machine.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch, Transactional: true},
 		&machine.Control{Commit: m.Committed, CoordinatorEpoch: m.CoordinatorEpoch}, start)
@@ -63,9 +63,19 @@ func (p *producer) accepts(m *kmsg.WriteTxnMarkersRequestMarker, start machine.T
 	case same && m.TransactionVersion >= bumpsEpoch:
 		return true, nil
 	case p.open != nil:
-		return start > 0 && p.open.start > 0 && start < p.open.start, nil
+		return same && start > 0 && p.open.start > 0 && start < p.open.start, nil
 	}
 	return same && start > 0 && start == p.ended && m.CoordinatorEpoch == p.coordinatorEpoch, nil
+}
+
+// startOfLater is the start of the transaction that a marker ends, such that it is
+// later than that of the open one if and only if the transaction is. A higher epoch
+// with another start is of a later one, even if the clock was behind when that began.
+func (p *producer) startOfLater(m *kmsg.WriteTxnMarkersRequestMarker, start machine.TxnStart) machine.TxnStart {
+	if p.open != nil && m.ProducerEpoch > p.epoch && start > 0 && start < p.open.start {
+		return p.open.start + 1
+	}
+	return start
 }
 
 // endLost aborts a transaction whose end was lost: its producer's next one is known

@@ -131,6 +131,18 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	return x.out
 }
 
+// Forget implements machine.Forgetful: what the last step was about is not kept until
+// the next one.
+func (s *Shard) Forget() {
+	x := &s.step
+	x.image = nil
+	clear(x.records)
+	clear(x.out.Batches)
+	clear(x.out.Sends)
+	clear(x.out.Replies)
+	clear(x.out.Timers)
+}
+
 // keep is for how many things room is kept from step to step. What more a large
 // one needs, such as a load, is given back.
 const keep = 16

@@ -1,0 +1,34 @@
+package txn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// A shard may rest for hours after somebody asked for everything, and keeps nothing
+// of that step but the room that its lists have.
+func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
+	s := NewShard(DefaultConfig())
+	s.Replay(machine.Stored{Records: []machine.StoredRecord{{Record: &Record{TransactionalID: "x", Value: &Value{
+		Producer: pair{1, 5}, Timeout: 1000, State: Ongoing, Topics: []topic{{"t", []int32{0}}}, Previous: none, Next: noPair, Last: none,
+	}}}}})
+	end := kmsg.NewPtrEndTxnRequest()
+	end.Version, end.TransactionalID, end.ProducerID, end.ProducerEpoch = endTV2, "x", 1, 5
+	var core machine.Core = s
+	fx := core.Step(machine.Input{Now: time.Unix(100, 0), Image: imageOf("t=1"), Event: machine.Request{ID: 7, Msg: end}})
+	if len(fx.Batches) == 0 || len(fx.Sends) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 {
+		t.Fatalf("the step has too few effects: %+v", fx)
+	}
+	records := fx.Batches[0].Records
+	core.(machine.Forgetful).Forget()
+	if s.step.image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
+		t.Error("an image, a record or an answer is kept")
+	}
+	if fx.Sends[0].Msg != nil || fx.Timers[0].Key.ID != "" {
+		t.Error("a send or a timer is kept")
+	}
+}
