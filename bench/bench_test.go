@@ -40,7 +40,7 @@ func TestSmallRunMeasuresEverythingAndLeavesNothing(t *testing.T) {
 	o := &options{
 		rounds: 1, tries: 2, size: 0.01, only: regexp.MustCompile(""), dir: dir, embedded: true, json: true,
 		write: filepath.Join(t.TempDir(), "doc.md"), timeout: 2 * time.Minute, command: "go run ./bench",
-		restartPartitions: []int{20}, memoryConnections: 20, rest: 10 * time.Millisecond, fleets: []int{1, 2},
+		restartPartitions: []int{20}, memoryConnections: 20, rest: 10 * time.Millisecond, fleets: []int{1, 2}, txn: tinyTxns(),
 	}
 	var stdout, stderr bytes.Buffer
 	if err := run(t.Context(), o, &stdout, &stderr); err != nil {
@@ -57,7 +57,8 @@ func TestSmallRunMeasuresEverythingAndLeavesNothing(t *testing.T) {
 			t.Errorf("nothing measured: %s, %s", r.Group, r.Name)
 		}
 	}
-	for _, group := range []string{"produce acks=all", "produce acks=1", "fetch", "start-up", "restart 20", "memory", "redis stream 1 KB produce, 1 broker", "redis log 100 B fetch, 2 brokers"} {
+	for _, group := range []string{"produce acks=all", "produce acks=1", "fetch", "start-up", "restart 20", "memory", "redis stream 1 KB produce, 1 broker", "redis log 100 B fetch, 2 brokers",
+		"txns of 100 records, 12 partitions, 2 ids", "txns of 1 record, 1 partition, 1 id", "txns read_committed"} {
 		if !got[group] {
 			t.Errorf("no row of %s", group)
 		}

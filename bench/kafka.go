@@ -19,6 +19,7 @@ import (
 //
 //	data     produce and fetch, latency, and both with every append on disk
 //	groups   rebalances, heartbeats, offset commits
+//	txns     transactions, and reading a topic in which many were aborted
 //	start    start-up, memory at rest, restart after a kill
 //
 // A round measures everything once on both sides, and who comes first changes
@@ -63,14 +64,15 @@ error, the result to standard output.
 
 Measures (for -only): produce 100 B, 1 partition, acks=1 (1 KB, 12 partitions,
 acks=all), fetch 100 B, 1 partition, latency, durable produce, durable latency,
-memory, group of 10 (100, 1000), heartbeats, commits, durable commits, start-up,
-restart.
+memory, group of 10 (100, 1000), heartbeats, commits, durable commits, txns of
+100 records (1 record), 1 partition (12 partitions), 8 ids (1 id), txns
+read_committed (read_uncommitted), start-up, restart.
 
 `
 
 func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	o := &contestOptions{
-		options: &options{group: defaultGroupSizes(), rest: 250 * time.Millisecond},
+		options: &options{group: defaultGroupSizes(), txn: defaultTxnSizes(), rest: 250 * time.Millisecond},
 		restart: 1, budget: 4 * time.Second, warm: 5 * time.Second, latency: 15 * time.Second,
 		members: []int{10, 100, 1000}, beating: 100, starts: 2, idle: 3 * time.Second, timesLimit: 50,
 	}
@@ -79,7 +81,7 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	f.SetOutput(stderr)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of everything, both sides in turn")
 	f.Float64Var(&o.size, "size", 0.3, "`GB` to produce per phase and round; fetch reads six times as much")
-	only := f.String("only", "", "measure only what matches this `regexp`; nothing is written then")
+	only := f.String("only", "", "measure only what matches this `regexp`; of the tables, only one that is complete is written then")
 	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
 	f.StringVar(&o.broker, "broker", "", "`program` to measure instead of building ./cmd/muster")
 	f.BoolVar(&o.embedded, "embedded", false, "measure the package muster inside this program instead of ./cmd/muster")
@@ -87,7 +89,7 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	f.BoolVar(&o.kafka, "kafka", true, "measure Kafka too")
 	f.StringVar(&o.jars, "jars", "bin/kafka", "`folder` that Maven copies Kafka to, once")
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
-	f.StringVar(&o.write, "write", "", "also put table and charts into this Markdown `file`, between its bench kafka markers")
+	f.StringVar(&o.write, "write", "", "also put tables and charts into this Markdown `file`, between its bench kafka markers")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "give up after this long")
 	f.Usage = func() {
 		fmt.Fprint(stderr, contestUsage)
@@ -191,7 +193,7 @@ func (c *contest) all() error {
 		if err := c.inScratch(func(folder string) error { return c.touch(folder, touchSize*c.size) }); err != nil {
 			return err
 		}
-		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.startUps, c.killed} {
+		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.txns, c.startUps, c.killed} {
 			for i := range c.subjects {
 				if err := c.turn(c.subjects[(i+c.round)%len(c.subjects)], measure); err != nil {
 					return err
@@ -229,22 +231,35 @@ func (c *contest) anyWanted(names ...string) bool { return slices.ContainsFunc(n
 
 // publish prints the result, and writes it to the file that was asked for.
 func (c *contest) publish(stdout io.Writer) error {
-	switch {
-	case c.write == "":
-	case c.only.String() != "":
-		c.say("%s is left alone, since not everything was measured", c.write)
-	default:
-		if c.o.img == "" {
-			c.o.img = filepath.Join(filepath.Dir(c.write), "img")
-		}
-		if err := c.pairs.writeMarkdown(c.write, c.o.img); err != nil {
-			return err
-		}
+	if err := c.publishFile(); err != nil {
+		return err
 	}
 	if c.json {
 		return c.pairs.writeJSON(stdout)
 	}
 	return c.pairs.writeTable(stdout)
+}
+
+// publishFile writes the tables that are complete: that of transactions if all of
+// them were asked for, and the other one if nothing was left out.
+func (c *contest) publishFile() error {
+	if c.write == "" {
+		return nil
+	}
+	all := c.only.String() == ""
+	if names := c.txn.names(); all || len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !c.wanted(name) }) {
+		if err := c.pairs.writeTxns(c.write); err != nil {
+			return err
+		}
+	}
+	if !all {
+		c.say("not everything was measured, and the rest of %s is left alone", c.write)
+		return nil
+	}
+	if c.o.img == "" {
+		c.o.img = filepath.Join(filepath.Dir(c.write), "img")
+	}
+	return c.pairs.writeMarkdown(c.write, c.o.img)
 }
 
 // session is a broker of one of the sides that runs.

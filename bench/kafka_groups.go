@@ -207,29 +207,15 @@ func (x *session) heartbeats([]net.Conn) error {
 
 // count runs fn, which sends so many requests, and notes what they cost.
 func (x *session) count(r rate, fn func() (int, error)) error {
-	before, err := x.p.cpu()
-	if err != nil {
-		return err
-	}
 	var n int
-	var took time.Duration
-	began := time.Now()
-	err = x.profile(x.p, r.speed.title(), func() error {
+	s, err := x.cost(r.speed.title(), func() (err error) {
 		n, err = fn()
-		took = time.Since(began)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	after, err := x.p.cpu()
-	if x.side == ours {
-		after, err = x.settle(x.p)
-	}
-	if err != nil {
-		return err
-	}
-	x.note(r.speed, float64(n)/took.Seconds())
-	x.note(r.cpu, after.sub(before).total().Seconds()/float64(n)*1e6)
+	x.note(r.speed, float64(n)/s.wall.Seconds())
+	x.note(r.cpu, s.cpu.Seconds()/float64(n)*1e6)
 	return nil
 }

@@ -11,24 +11,53 @@ import (
 
 // Table and charts stand between these lines.
 const (
-	beginKafkaMarker = "<!-- bench kafka: begin -->\n"
-	endKafkaMarker   = "<!-- bench kafka: end -->\n"
+	beginKafkaMarker     = "<!-- bench kafka: begin -->\n"
+	endKafkaMarker       = "<!-- bench kafka: end -->\n"
+	beginKafkaTxnsMarker = "<!-- bench kafka txns: begin -->\n"
+	endKafkaTxnsMarker   = "<!-- bench kafka txns: end -->\n"
 )
 
-// writeMarkdown puts the table into a file, and the charts beside it.
-func (r *pairReport) writeMarkdown(name, img string) error {
+// part is a report of the rows about transactions, or of all others.
+func (r *pairReport) part(txns bool) *pairReport {
+	out := *r
+	out.rows = nil
+	for _, row := range r.rows {
+		if kind, _, _ := strings.Cut(row.Group, " "); (kind == "txns") == txns {
+			out.rows = append(out.rows, row)
+		}
+	}
+	return &out
+}
+
+// writeTxns puts the table of transactions into a file.
+func (r *pairReport) writeTxns(name string) error {
+	part := r.part(true)
+	if len(part.rows) == 0 {
+		return nil
+	}
+	return replaceBetween(name, beginKafkaTxnsMarker, endKafkaTxnsMarker, part.markdown(""))
+}
+
+// replaceBetween puts a text between two lines of a file.
+func replaceBetween(name, begin, end, text string) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("# Benchmarks\n\n"+beginKafkaMarker+endKafkaMarker), nil
+		old, err = []byte("# Benchmarks\n\n"+beginKafkaMarker+endKafkaMarker+"\n"+beginKafkaTxnsMarker+endKafkaTxnsMarker), nil
 	}
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(old), beginKafkaMarker)
-	_, after, found := strings.Cut(rest, endKafkaMarker)
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, found := strings.Cut(rest, end)
 	if !ok || !found {
-		return fmt.Errorf("%s has no lines %q and %q to put the table between", name, strings.TrimSpace(beginKafkaMarker), strings.TrimSpace(endKafkaMarker))
+		return fmt.Errorf("%s has no lines %q and %q to put the table between", name, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
+	return os.WriteFile(name, []byte(before+begin+text+end+after), 0o644)
+}
+
+// writeMarkdown puts the table of all else into a file, and the charts beside it.
+func (r *pairReport) writeMarkdown(name, img string) error {
+	r = r.part(false)
 	if err := os.MkdirAll(img, 0o755); err != nil {
 		return err
 	}
@@ -43,7 +72,7 @@ func (r *pairReport) writeMarkdown(name, img string) error {
 		}
 		fmt.Fprintf(&images, "![%s](%s/%s)\n\n", ch.title, filepath.ToSlash(folder), ch.file)
 	}
-	return os.WriteFile(name, []byte(before+beginKafkaMarker+r.markdown(images.String())+endKafkaMarker+after), 0o644)
+	return replaceBetween(name, beginKafkaMarker, endKafkaMarker, r.markdown(images.String()))
 }
 
 func (r *pairReport) markdown(images string) string {

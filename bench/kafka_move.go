@@ -131,34 +131,44 @@ func (x *session) fetch(m *moving, f *fetcher) error {
 	})
 }
 
-// move runs fn, which moves some bytes, and notes what it cost. What muster does
-// in the background after its last answer counts, what Kafka does so does not.
+// move runs fn, which moves some bytes, and notes what it cost.
 func (x *session) move(m *moving, fn func() (int64, error)) error {
-	before, err := x.p.cpu()
-	if err != nil {
-		return err
-	}
-	began := time.Now()
 	var n int64
-	var took time.Duration
-	err = x.profile(x.p, m.name, func() error {
+	s, err := x.cost(m.name, func() (err error) {
 		n, err = fn()
-		took = time.Since(began)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	x.note(m.speed, float64(n)/1e6/s.wall.Seconds())
+	x.note(m.cpu, s.cpu.Seconds()/(float64(n)/1e9))
+	return nil
+}
+
+// cost runs fn and returns what it took. What muster does in the background after
+// its last answer counts, what Kafka does so does not.
+func (x *session) cost(profile string, fn func() error) (spent, error) {
+	before, err := x.p.cpu()
+	if err != nil {
+		return spent{}, err
+	}
+	var s spent
+	began := time.Now()
+	err = x.profile(x.p, profile, func() error {
+		err := fn()
+		s.wall = time.Since(began)
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
 	after, err := x.p.cpu()
 	if x.side == ours {
 		after, err = x.settle(x.p)
 	}
-	if err != nil {
-		return err
-	}
-	x.note(m.speed, float64(n)/1e6/took.Seconds())
-	x.note(m.cpu, after.sub(before).total().Seconds()/(float64(n)/1e9))
-	return nil
+	s.cpu = after.sub(before).total()
+	return s, err
 }
 
 // flush puts what was written on disk, so that this is no burden on what is

@@ -21,6 +21,7 @@ func tinyContest(dir string) *contestOptions {
 			rounds: 1, size: 0.001, only: regexp.MustCompile(""), dir: dir, embedded: true, json: true,
 			timeout: 2 * time.Minute, command: "go run ./bench kafka", rest: time.Millisecond,
 			group: groupSizes{connections: 3, makers: 2, time: 20 * time.Millisecond},
+			txn:   tinyTxns(),
 		},
 		restart: 0.002, budget: time.Second, warm: 10 * time.Millisecond, latency: 50 * time.Millisecond,
 		members: []int{2, 5}, beating: 4, starts: 1, idle: time.Millisecond, timesLimit: 2,
@@ -54,6 +55,7 @@ func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
 		"produce 100 B, 1 partition, acks=1", "produce 1 KB, 12 partitions, acks=all", "fetch 100 B, 12 partitions",
 		"durable produce 1 KB, 1 partition, acks=all", "latency", "durable latency", "memory under load",
 		"group of 2", "group of 5", "heartbeats", "commits", "durable commits", "start-up", "memory at rest", "restart after kill -9",
+		"txns of 100 records, 12 partitions, 2 ids", "txns read_committed", "txns read_uncommitted",
 	} {
 		if !got[group] {
 			t.Errorf("no row of %s", group)
@@ -65,6 +67,41 @@ func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
 	text, err := os.ReadFile(o.write)
 	if err != nil || !strings.Contains(string(text), "![Throughput](img/kafka-throughput.svg)") || !strings.Contains(string(text), "| heartbeats |") {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestTransactionsAloneAreWritten(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc")
+	}
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	o := tinyContest(t.TempDir())
+	o.only = regexp.MustCompile("^txns")
+	o.write = filepath.Join(t.TempDir(), "doc.md")
+	old := "x\n" + beginKafkaMarker + "old\n" + endKafkaMarker + "y\n" + beginKafkaTxnsMarker + "old txns\n" + endKafkaTxnsMarker + "z\n"
+	if err := os.WriteFile(o.write, []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	if err := runContest(t.Context(), o, io.Discard, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	text, err := os.ReadFile(o.write)
+	got := string(text)
+	if err != nil || !strings.HasPrefix(got, old[:strings.Index(old, "old txns")]) || strings.Contains(got, "old txns") || !strings.HasSuffix(got, endKafkaTxnsMarker+"z\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, name := range o.txn.names() {
+		if !strings.Contains(got, "| "+name+" |") {
+			t.Errorf("no row of %s", name)
+		}
+	}
+	o.only = regexp.MustCompile("^txns read_committed$")
+	if err := runContest(t.Context(), o, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(o.write); err != nil || string(again) != got {
+		t.Errorf("a part of the table was written: %v\n%s", err, again)
 	}
 }
 

@@ -14,6 +14,7 @@
 //	memory   at rest, and with 1,000 connections
 //	groups   how consumer groups grow: joins, heartbeats, commits, memory, load
 //	redis    with topics in Redis, beside plain XADD and XRANGE on the same server
+//	txns     transactions, beside the same records and reads without them
 //
 // "bench kafka" measures the broker beside Apache Kafka instead, with the same
 // load for both: see kafka.go.
@@ -90,8 +91,9 @@ type options struct {
 
 	restartPartitions []int
 	memoryConnections int
-	group             groupSizes    // no members: groups are not measured
-	fleets            []int         // how many brokers share a Redis
+	group             groupSizes // no members: groups are not measured
+	fleets            []int      // how many brokers share a Redis
+	txn               txnSizes
 	rest              time.Duration // given to a process to come to rest
 }
 
@@ -105,12 +107,14 @@ repository. Progress goes to standard error, the result to standard output.
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
 commit, groups memory, groups heartbeat 1 (1000, 100000), groups load, redis
-stream (log) 1 KB (100 B) produce (fetch), 1 broker (3 brokers).
+stream (log) 1 KB (100 B) produce (fetch), 1 broker (3 brokers), txns of 100
+records (1 record), 1 partition (12 partitions), 8 ids (1 id), txns
+read_committed; of txns, bare is the same broker without transactions.
 
 `
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, group: defaultGroupSizes(), fleets: []int{1, 3}, rest: 250 * time.Millisecond}
+	o := &options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, group: defaultGroupSizes(), fleets: []int{1, 3}, txn: defaultTxnSizes(), rest: 250 * time.Millisecond}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of produce and fetch, broker and bare in turn")
@@ -187,7 +191,7 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) (err error) 
 	if err := b.build(); err != nil {
 		return err
 	}
-	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory, b.groups, b.redis} {
+	for _, measure := range []func() error{b.data, b.startUp, b.restarts, b.memory, b.groups, b.redis, b.txns} {
 		err := measure()
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped before the end: %w", ctx.Err())

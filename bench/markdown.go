@@ -16,26 +16,30 @@ const (
 	endGroupsMarker   = "<!-- bench groups: end -->\n"
 	beginRedisMarker  = "<!-- bench redis: begin -->\n"
 	endRedisMarker    = "<!-- bench redis: end -->\n"
+	beginTxnsMarker   = "<!-- bench txns: begin -->\n"
+	endTxnsMarker     = "<!-- bench txns: end -->\n"
 )
 
-// writeMarkdown puts the tables into a file: one of groups, one of Redis, and
-// one of the rest.
+// writeMarkdown puts the tables into a file: one of groups, one of Redis, one of
+// transactions, and one of the rest.
 // A table that the run has no rows of stays as it is.
 func (r *report) writeMarkdown(name string) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("# Benchmarks\n\n"+beginMarker+endMarker+"\n"+beginGroupsMarker+endGroupsMarker+"\n"+beginRedisMarker+endRedisMarker), nil
+		old, err = []byte("# Benchmarks\n\n"+beginMarker+endMarker+"\n"+beginGroupsMarker+endGroupsMarker+"\n"+beginRedisMarker+endRedisMarker+"\n"+beginTxnsMarker+endTxnsMarker), nil
 	}
 	if err != nil {
 		return err
 	}
-	var rows, groups, redis []*row
+	var rows, groups, redis, txns []*row
 	for _, row := range r.rows {
 		switch kind, _, _ := strings.Cut(row.Group, " "); kind {
 		case "groups":
 			groups = append(groups, row)
 		case "redis":
 			redis = append(redis, row)
+		case "txns":
+			txns = append(txns, row)
 		default:
 			rows = append(rows, row)
 		}
@@ -46,6 +50,9 @@ func (r *report) writeMarkdown(name string) error {
 	}
 	if err == nil {
 		text, err = r.putTable(text, beginRedisMarker, endRedisMarker, redis)
+	}
+	if err == nil {
+		text, err = r.putTable(text, beginTxnsMarker, endTxnsMarker, txns)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %w", name, err)
