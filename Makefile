@@ -60,8 +60,8 @@ race: ## Run the tests of the main module, fuzz corpora included, with the race 
 fuzz: ## Run every fuzz target for T (make fuzz T=1m)
 	@scripts/fuzz $(T)
 
-sim: ## Simulate the group coordinator (make sim N=100000, or SEED=17 N=1 for one seed)
-	go test ./internal/sim -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
+sim: ## Simulate groups, and transactions across partitions (make sim N=100000, or SEED=17 N=1 for one seed)
+	go test -p 1 ./internal/sim ./internal/sim/exact -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
 
 e2e: setup ## Run real Kafka clients against the broker, on disk and on each kind of Redis
 	@scripts/e2e $(E2E)

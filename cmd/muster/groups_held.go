@@ -36,12 +36,12 @@ func findHeldBack(ctx context.Context, client *kgo.Client, g *groupview.Group, n
 			out[tp] = explain.HeldBack{LastStableOffset: offset, ProducerID: -1}
 		}
 	}
-	return out, nameHolders(ctx, kadm.NewClient(client), out, now)
+	return out, nameHolders(ctx, newTxnAdmin(client), out, now)
 }
 
 // nameHolders finds whose the transactions are that hold partitions back: those
 // that begin where the stable part ends. What is not told stays unknown.
-func nameHolders(ctx context.Context, admin *kadm.Client, held map[topicPartition]explain.HeldBack, now time.Time) error {
+func nameHolders(ctx context.Context, admin *txnAdmin, held map[topicPartition]explain.HeldBack, now time.Time) error {
 	var open []openTxn
 	for tp, h := range held {
 		txns, err := openTxns(ctx, admin, tp.Topic, tp.Partition)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 
@@ -43,6 +47,8 @@ type txnState struct {
 	TimeoutMillis int64          `json:"timeout_ms"`
 	StartedAt     *time.Time     `json:"started_at"`
 	Partitions    []txnPartition `json:"partitions"`
+	ClientID      *string        `json:"client_id"`
+	Host          *string        `json:"host"`
 	Error         *string        `json:"error"`
 
 	now time.Time
@@ -83,42 +89,96 @@ func (t txnState) endsIn() (time.Duration, bool) {
 	return max(time.Duration(t.TimeoutMillis)*time.Millisecond-open, 0), ok && t.State == "Ongoing"
 }
 
-// describeTxns asks for the state of transactional ids. Those that fail have an
-// error instead.
-func describeTxns(ctx context.Context, admin *kadm.Client, ids []string, now time.Time) ([]txnState, error) {
+// txnAdmin asks brokers about transactions.
+type txnAdmin struct {
+	*kadm.Client
+	raw *kgo.Client // for what the other does not pass on
+}
+
+func newTxnAdmin(client *kgo.Client) *txnAdmin { return &txnAdmin{kadm.NewClient(client), client} }
+
+// txns is connect for commands about transactions.
+func (f *clientFlags) txns(ctx context.Context) (*txnAdmin, error) {
+	client, err := f.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newTxnAdmin(client), nil
+}
+
+// describe asks for the state of transactional ids. Those that fail have an error
+// instead.
+func (a *txnAdmin) describe(ctx context.Context, ids []string, now time.Time) ([]txnState, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	described, err := admin.DescribeTransactions(ctx, ids...)
-	if err != nil && len(described) == 0 {
-		return nil, plain(err)
+	req := kmsg.NewPtrDescribeTransactionsRequest()
+	req.TransactionalIDs = ids
+	described := map[string]txnState{}
+	var failed error
+	for _, shard := range a.raw.RequestSharded(ctx, req) {
+		if shard.Err != nil {
+			failed = shard.Err
+			continue
+		}
+		for _, d := range shard.Resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
+			described[d.TransactionalID] = newTxnState(&d, shard.Meta.NodeID, now)
+		}
 	}
-	var out []txnState
-	for _, id := range ids {
-		d, ok := described[id]
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if failed != nil && len(described) == 0 {
+		return nil, plain(failed)
+	}
+	out := make([]txnState, len(ids))
+	for i, id := range ids {
+		t, ok := described[id]
 		if !ok {
-			d.Err = errNoAnswer
+			text := txnError(id, cmp.Or(failed, errNoAnswer)).Error()
+			t = txnState{ID: id, Partitions: []txnPartition{}, Error: &text}
 		}
-		t := txnState{
-			ID: id, State: d.State, ProducerID: d.ProducerID, ProducerEpoch: d.ProducerEpoch, Coordinator: d.Coordinator,
-			TimeoutMillis: int64(d.TimeoutMillis), Partitions: []txnPartition{}, now: now,
-		}
-		if d.Err != nil {
-			text := txnError(id, d.Err).Error()
-			t.Error = &text
-		}
-		if d.StartTimestamp > 0 {
-			at := time.UnixMilli(d.StartTimestamp).UTC()
-			t.StartedAt = &at
-		}
-		for _, p := range d.Topics.Sorted() {
-			for _, n := range p.Partitions {
-				t.Partitions = append(t.Partitions, txnPartition{Topic: p.Topic, Partition: n})
-			}
-		}
-		out = append(out, t)
+		out[i] = t
 	}
 	return out, nil
+}
+
+func newTxnState(d *kmsg.DescribeTransactionsResponseTransactionState, coordinator int32, now time.Time) txnState {
+	t := txnState{
+		ID: d.TransactionalID, State: d.State, ProducerID: d.ProducerID, ProducerEpoch: d.ProducerEpoch, Coordinator: coordinator,
+		TimeoutMillis: int64(d.TimeoutMillis), Partitions: []txnPartition{}, now: now,
+	}
+	if err := kerr.ErrorForCode(d.ErrorCode); err != nil {
+		text := txnError(t.ID, err).Error()
+		t.Error = &text
+	}
+	if d.StartTimestamp > 0 {
+		at := time.UnixMilli(d.StartTimestamp).UTC()
+		t.StartedAt = &at
+	}
+	if h := journal.HolderOf(&d.UnknownTags); h.Host != "" {
+		t.ClientID, t.Host = &h.ClientID, &h.Host
+	}
+	for _, topic := range d.Topics {
+		for _, n := range topic.Partitions {
+			t.Partitions = append(t.Partitions, txnPartition{Topic: topic.Topic, Partition: n})
+		}
+	}
+	slices.SortFunc(t.Partitions, func(a, b txnPartition) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return t
+}
+
+// holder words who holds the transaction, as far as that is known.
+func (t txnState) holder() string {
+	switch {
+	case t.Host == nil:
+		return "not known since the coordinator was loaded"
+	case *t.ClientID == "":
+		return "at " + *t.Host
+	}
+	return *t.ClientID + " at " + *t.Host
 }
 
 // txnError is the error that a broker answered for a transactional id.

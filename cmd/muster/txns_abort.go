@@ -72,12 +72,12 @@ func (f *abortTxnFlags) confirm(cmd *cobra.Command, question string) error {
 
 func abortTxn(cmd *cobra.Command, flags *abortTxnFlags, id string) error {
 	ctx := cmd.Context()
-	client, err := flags.connect(ctx)
+	admin, err := flags.txns(ctx)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	txns, err := describeTxns(ctx, kadm.NewClient(client), []string{id}, time.Now())
+	defer admin.Close()
+	txns, err := admin.describe(ctx, []string{id}, time.Now())
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func abortTxn(cmd *cobra.Command, flags *abortTxnFlags, id string) error {
 	if err := flags.confirm(cmd, fmt.Sprintf("%s Abort it, and fence its producer?", txns[0].sentence())); err != nil {
 		return err
 	}
-	fenced, err := fence(ctx, client, id, int32(txns[0].TimeoutMillis))
+	fenced, err := fence(ctx, admin.raw, id, int32(txns[0].TimeoutMillis))
 	if err != nil {
 		return txnError(id, err)
 	}
@@ -134,7 +134,7 @@ func abortHanging(cmd *cobra.Command, flags *abortTxnFlags) error {
 		return err
 	}
 	ctx := cmd.Context()
-	admin, err := flags.admin(ctx)
+	admin, err := flags.txns(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func abortHanging(cmd *cobra.Command, flags *abortTxnFlags) error {
 	return err
 }
 
-func writeAbort(ctx context.Context, admin *kadm.Client, t *openTxn) error {
+func writeAbort(ctx context.Context, admin *txnAdmin, t *openTxn) error {
 	set := kadm.TopicsSet{}
 	set.Add(t.Topic, t.Partition)
 	answers, err := admin.WriteTxnMarkers(ctx, kadm.TxnMarkers{

@@ -41,12 +41,12 @@ each partition topic, partition, first_offset, last_stable_offset and high_water
 
 func describeTxnsFor(cmd *cobra.Command, client *clientFlags, ids []string) error {
 	ctx := cmd.Context()
-	admin, err := client.admin(ctx)
+	admin, err := client.txns(ctx)
 	if err != nil {
 		return err
 	}
 	defer admin.Close()
-	txns, err := describeTxns(ctx, admin, ids, time.Now())
+	txns, err := admin.describe(ctx, ids, time.Now())
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func describeTxnsFor(cmd *cobra.Command, client *clientFlags, ids []string) erro
 
 // loadHeldBack asks the partitions of a transaction where it began, and how far it
 // keeps readers of committed records back. What fails stays unknown.
-func loadHeldBack(ctx context.Context, admin *kadm.Client, t *txnState) error {
+func loadHeldBack(ctx context.Context, admin *txnAdmin, t *txnState) error {
 	if len(t.Partitions) == 0 {
 		return nil
 	}
@@ -118,6 +118,7 @@ func printTxn(w io.Writer, t txnState) error {
 	fmt.Fprintf(&out, "Transactional id:  %s\n", t.ID)
 	fmt.Fprintf(&out, "State:             %s\n", t.State)
 	fmt.Fprintf(&out, "Producer:          id %d, epoch %d\n", t.ProducerID, t.ProducerEpoch)
+	fmt.Fprintf(&out, "Held by:           %s\n", t.holder())
 	fmt.Fprintf(&out, "Coordinator:       broker %d\n", t.Coordinator)
 	fmt.Fprintf(&out, "Timeout:           %s\n", words.Duration(time.Duration(t.TimeoutMillis)*time.Millisecond))
 	out.WriteByte('\n')

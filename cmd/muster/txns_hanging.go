@@ -68,7 +68,7 @@ func findHanging(cmd *cobra.Command, flags *hangingFlags) error {
 		return usagef("--older-than cannot be negative")
 	}
 	ctx := cmd.Context()
-	admin, err := flags.admin(ctx)
+	admin, err := flags.txns(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func findHanging(cmd *cobra.Command, flags *hangingFlags) error {
 }
 
 // openTxns returns the transactions that are open in partitions of a topic.
-func openTxns(ctx context.Context, admin *kadm.Client, topic string, partitions ...int32) ([]openTxn, error) {
+func openTxns(ctx context.Context, admin *txnAdmin, topic string, partitions ...int32) ([]openTxn, error) {
 	set := kadm.TopicsSet{}
 	set.Add(topic, partitions...)
 	described, err := admin.DescribeProducers(ctx, set)
@@ -134,7 +134,7 @@ func openTxns(ctx context.Context, admin *kadm.Client, topic string, partitions 
 }
 
 // knownTxns returns what coordinators know of the producers of open transactions.
-func knownTxns(ctx context.Context, admin *kadm.Client, open []openTxn, now time.Time) ([]txnState, error) {
+func knownTxns(ctx context.Context, admin *txnAdmin, open []openTxn, now time.Time) ([]txnState, error) {
 	var ids []int64
 	for _, t := range open {
 		ids = append(ids, t.ProducerID)
@@ -147,12 +147,12 @@ func knownTxns(ctx context.Context, admin *kadm.Client, open []openTxn, now time
 	if err != nil {
 		return nil, plain(err) // All coordinators must have answered.
 	}
-	return describeTxns(ctx, admin, listed.TransactionalIDs(), now)
+	return admin.describe(ctx, listed.TransactionalIDs(), now)
 }
 
 // judge finds out which of the open transactions no coordinator will end: those of
 // a producer that none lists, or lists without that partition.
-func judge(ctx context.Context, admin *kadm.Client, open []openTxn, older time.Duration, now time.Time) error {
+func judge(ctx context.Context, admin *txnAdmin, open []openTxn, older time.Duration, now time.Time) error {
 	txns, err := knownTxns(ctx, admin, open, now)
 	if err != nil {
 		return err

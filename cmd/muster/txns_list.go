@@ -42,7 +42,8 @@ producer ends it before.
 
 With --json it prints an array of objects with the fields transactional_id, state,
 producer_id, producer_epoch, coordinator, timeout_ms, started_at (null unless a
-transaction is open), partitions and error.`,
+transaction is open), partitions, client_id and host (of the producer; null where the
+broker does not tell) and error.`,
 		Example: `  muster txns list
   muster txns list --open --longer-than 1m
   muster txns list '^payments-' --state Ongoing --json`,
@@ -69,7 +70,7 @@ func listTxns(cmd *cobra.Command, flags *listTxnsFlags, filter string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	admin, err := flags.admin(ctx)
+	admin, err := flags.txns(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func listTxns(cmd *cobra.Command, flags *listTxnsFlags, filter string) error {
 	slices.Sort(ids)
 	txns := []txnState{}
 	for part := range slices.Chunk(ids, txnBatch) {
-		states, err := describeTxns(ctx, admin, part, time.Now())
+		states, err := admin.describe(ctx, part, time.Now())
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 // transaction begins a transaction and writes records to a partition.
 func (s *shell) transaction(id, topic string, partition int32, values ...string) *kgo.Client {
 	s.t.Helper()
-	c := s.client(kgo.TransactionalID(id), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(10*time.Minute))
+	c := s.client(kgo.TransactionalID(id), kgo.ClientID("payer"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(10*time.Minute))
 	if err := c.BeginTransaction(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTxnsListAndDescribe(t *testing.T) {
 	s.run("txns", "list", "(").fails(exitUsage, "no regular expression")
 
 	out := oneLine(s.run("txns", "describe", "pay").ok())
-	says(t, out, "Transactional id: pay", "State: Ongoing", "Timeout: 10m", "Its transaction has been open for",
+	says(t, out, "Transactional id: pay", "State: Ongoing", "Timeout: 10m", "Held by: payer at 127.0.0.1", "Its transaction has been open for",
 		"in 1 partition: orders-1.", "Readers of committed records see orders-1 up to offset 2, 3 offsets before its end.",
 		"by muster txns abort pay, or else by its timeout in", "orders-1 2 2 5 3")
 	says(t, oneLine(s.run("txns", "describe", "done").ok()), "No transaction of done is open; it holds nothing back.")

@@ -37,7 +37,7 @@ func (s *Shard) committedTo() map[string]byte {
 // partitions that the brokers 1 to 3 lead.
 func withTransactions(i *metadata.Image) *metadata.Image {
 	edit := i.Edit()
-	for n, name := range []string{metadata.OffsetsTopic, transactionsTopic} {
+	for n, name := range []string{metadata.OffsetsTopic, metadata.TransactionsTopic} {
 		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{14: byte(n + 1)}, Partitions: []metadata.Partition{{Leader: 1}, {Leader: 2}, {Leader: 3}}})
 	}
 	return edit.Image()

@@ -26,9 +26,6 @@ const (
 	maxParked   = 8 << 20
 )
 
-// transactionsTopic has the state of transactions.
-const transactionsTopic = "__transaction_state"
-
 // parked is requests that wait for a transaction coordinator.
 type parked struct {
 	byID       map[uint64]*question
@@ -49,11 +46,8 @@ type question struct {
 	msg   *kmsg.TxnOffsetCommitRequest
 	bytes int
 	until time.Time
-	ended []machine.TxnStart // of transactions that were ended meanwhile, zero if not known
+	ended bool // a transaction was, meanwhile
 }
-
-// maxEnded is how many ends of one producer's transactions are told apart.
-const maxEnded = 8
 
 func (k *parked) add(q *question) {
 	k.byID[q.id] = q
@@ -70,21 +64,13 @@ func (k *parked) remove(q *question) {
 	}
 }
 
-// end notes that a producer's transaction was ended.
-func (k *parked) end(producer int64, start machine.TxnStart) {
+// end notes that a producer's transaction was ended. What waits was sent before that:
+// if the answer is about the next transaction, the request is none of it, and would
+// put an old offset into it.
+func (k *parked) end(producer int64) {
 	for _, q := range k.byProducer[producer] {
-		if len(q.ended) >= maxEnded {
-			start = 0
-		}
-		if !slices.Contains(q.ended, start) {
-			q.ended = append(q.ended, start)
-		}
+		q.ended = true
 	}
-}
-
-// isVoid says that an answer may be about a transaction that is over.
-func (q *question) isVoid(start machine.TxnStart) bool {
-	return len(q.ended) > 0 && (start <= 0 || slices.Contains(q.ended, start) || slices.Contains(q.ended, 0))
 }
 
 // ask asks the coordinator of a transaction whether the group's partition is part
@@ -96,11 +82,11 @@ func (x *step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Err
 		return kerr.CoordinatorLoadInProgress
 	}
 	partition := x.partitionOf(metadata.OffsetsTopic, m.Group)
-	state := x.partitionOf(transactionsTopic, m.TransactionalID)
+	state := x.partitionOf(metadata.TransactionsTopic, m.TransactionalID)
 	if partition < 0 || state < 0 {
 		return kerr.CoordinatorNotAvailable
 	}
-	to := x.image.Topic(transactionsTopic).Partitions[state].Leader
+	to := x.image.Topic(metadata.TransactionsTopic).Partitions[state].Leader
 	if to == metadata.NoBroker {
 		return kerr.CoordinatorNotAvailable
 	}
@@ -160,7 +146,7 @@ func (x *step) answered(e machine.Sent) {
 	}
 	x.txns.parked.remove(q)
 	start, err := readAnswer(e)
-	if err == nil && q.isVoid(start) {
+	if err == nil && q.ended {
 		err = kerr.TransactionAbortable
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func TestTxnCommitsThatWaitAreBounded(t *testing.T) {
 func TestTxnCommitWithoutALeaderToAskIsRefused(t *testing.T) {
 	in := txnInput(1, 1, 0)
 	edit := in.Image.Edit()
-	edit.PutTopic(metadata.Topic{Name: transactionsTopic, Partitions: []metadata.Partition{{Leader: metadata.NoBroker}}})
+	edit.PutTopic(metadata.Topic{Name: metadata.TransactionsTopic, Partitions: []metadata.Partition{{Leader: metadata.NoBroker}}})
 	in.Image = edit.Image()
 	if code := txnCode(t, NewShard(DefaultConfig()).Step(in)); code != kerr.CoordinatorNotAvailable.Code {
 		t.Errorf("answered with %d", code)

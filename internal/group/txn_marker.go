@@ -45,7 +45,7 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 	x.appendMarker(&machine.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch, Transactional: true},
 		&machine.Control{Commit: m.Committed, CoordinatorEpoch: m.CoordinatorEpoch}, start)
 	if m.TransactionVersion < bumpsEpoch {
-		x.txns.parked.end(m.ProducerID, start)
+		x.txns.parked.end(m.ProducerID)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (x *step) endLost(p *producer, epoch int16, start machine.TxnStart) {
 	start = p.open.start
 	x.appendMarker(&machine.Producer{ID: p.id, Epoch: p.epoch, Transactional: true},
 		&machine.Control{CoordinatorEpoch: max(p.coordinatorEpoch, 0)}, start)
-	x.txns.parked.end(p.id, start)
+	x.txns.parked.end(p.id)
 }
 
 // appendMarker appends a marker, after all that came before, and has it take

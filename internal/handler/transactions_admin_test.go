@@ -116,6 +116,8 @@ func TestAStreamHoldsNoTransactions(t *testing.T) {
 
 func TestATopicThatATransactionalProducerAsksForCanHoldTransactions(t *testing.T) {
 	w := newWorld(t)
+	now := time.Now()
+	w.opts.Now = func() time.Time { return now }
 	w.streams()
 	layout := func(name string) string {
 		w.metadataOf(name)
@@ -128,9 +130,7 @@ func TestATopicThatATransactionalProducerAsksForCanHoldTransactions(t *testing.T
 	if got := layout("after"); got != "log" {
 		t.Errorf("after: %q", got)
 	}
-	later := time.Now().Add(time.Hour)
-	w.opts.Now = func() time.Time { return later }
-	w.streams()
+	now = now.Add(time.Hour)
 	if got := layout("later"); got != "" {
 		t.Errorf("later: %q", got)
 	}

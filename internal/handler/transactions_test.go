@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -340,6 +341,27 @@ func TestOffsetsInATransactionForAPartitionThatDoesNotExistAreRefusedForThemselv
 	fetch := &kmsg.OffsetFetchRequest{Version: 8, RequireStable: true, Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{{Topic: "t", Partitions: []int32{1}}}}}}
 	if got := w.request(fetch).(*kmsg.OffsetFetchResponse).Groups[0].Topics[0].Partitions[0]; got.ErrorCode != kerr.UnstableOffsetCommit.Code {
 		t.Errorf("a stable offset while the transaction is open: %+v", got)
+	}
+}
+
+func TestAMarkerForOffsetsIsTheGroupCoordinatorsToWrite(t *testing.T) {
+	w := newWorld(t)
+	pid, epoch := w.initTxn("x")
+	req := kmsg.NewPtrTxnOffsetCommitRequest()
+	req.Version, req.TransactionalID, req.Group, req.ProducerID, req.ProducerEpoch = 5, "x", "g", pid, epoch
+	req.Topics = []kmsg.TxnOffsetCommitRequestTopic{{Topic: "t", Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{{Offset: 4}}}}
+	if got := w.request(req).(*kmsg.TxnOffsetCommitResponse).Topics[0].Partitions[0]; got.ErrorCode != 0 {
+		t.Fatalf("%+v", got)
+	}
+	commit := markers(pid, epoch, metadata.OffsetsTopic, coordinator.PartitionFor("g", 3))
+	commit.Markers[0].Committed = true
+	if codes := w.marked(commit); !slices.Equal(codes, []int16{0}) {
+		t.Fatalf("%v", codes)
+	}
+	fetch := &kmsg.OffsetFetchRequest{Version: 8, RequireStable: true, Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}}}
+	got := w.request(fetch).(*kmsg.OffsetFetchResponse).Groups[0].Topics
+	if len(got) != 1 || got[0].Partitions[0].Offset != 4 || got[0].Partitions[0].ErrorCode != 0 {
+		t.Errorf("committed are %+v", got)
 	}
 }
 

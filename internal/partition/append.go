@@ -215,9 +215,9 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, r 
 		p.failed.Store(true)
 		return 0, nil, err
 	}
-	p.taken = at.LastOffset + 1
+	p.noted = at.LastOffset + 1
 	r.out.BaseOffset = at.BaseOffset
-	return p.taken, l, nil
+	return p.noted, l, nil
 }
 
 // note takes in a batch that the log has taken.
@@ -231,7 +231,7 @@ func (p *Partition) note(ctx context.Context, l *openLog, b record.Batch, now in
 		return nil
 	}
 	p.questions.end(b.ProducerID(), b.ProducerEpoch(), r.marker)
-	p.noteStart(b.ProducerID(), r.marker)
+	p.noteEnd(b.ProducerID(), r.marker, b.LastOffset())
 	m, _, err := b.Marker()
 	return errors.Join(err, p.ends(ctx, l, b.ProducerID(), b.LastOffset(), m.Commit))
 }

@@ -134,6 +134,9 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 	if err == nil && !current && at.LastOffset >= p.openedAt {
 		err = store.ErrFailed // The store took it, and has lost it since.
 	}
+	if err == nil && current {
+		p.noted = at.LastOffset + 1
+	}
 	switch {
 	case errors.Is(err, store.ErrInvalidBatch) && f.producer < 0:
 		// The log is as it was, and no producer's state has to be.
@@ -145,7 +148,7 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			// new one is begun.
 			p.notBefore = p.deps.now().Add(goneFor)
 		}
-	case err == nil && current:
+	case err == nil && current && f.producer >= 0:
 		if err = p.noteEnded(l, f, at); err != nil {
 			p.failed.Store(true) // The log has it, and is all that can be trusted.
 		}

@@ -28,14 +28,13 @@ func (p *Partition) noteBegun(b record.Batch, now int64, f *pendingAppend) {
 	case f.control:
 		m, _, _ := b.Marker()
 		f.commit = m.Commit
-		p.noteStart(f.producer, f.marker)
+		p.noteEnd(f.producer, f.marker, math.MaxInt64)
 		f.ending = p.questions.ending(f.producer, f.epoch, f.marker)
 	}
 }
 
-// noteEnded takes in a batch that the log has taken.
+// noteEnded takes in a batch of a producer that the log has taken.
 func (p *Partition) noteEnded(l *openLog, f *pendingAppend, at store.Appended) error {
-	p.taken = at.LastOffset + 1
 	if y := p.lastBatch(f); y != nil {
 		y.BaseOffset, y.LastOffset = at.BaseOffset, at.LastOffset
 	}
@@ -43,6 +42,9 @@ func (p *Partition) noteEnded(l *openLog, f *pendingAppend, at store.Appended) e
 	case !f.transactional:
 	case f.control:
 		p.questions.ended(f.ending, f.marker)
+		if e, ok := p.lastEnds[f.producer]; ok && f.marker != nil && e.start == f.marker.Start {
+			p.noteEnd(f.producer, f.marker, at.LastOffset)
+		}
 		p.questions.arrived(f.producer)
 		return p.ends(context.Background(), l, f.producer, at.LastOffset, f.commit)
 	default:

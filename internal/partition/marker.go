@@ -67,7 +67,7 @@ func (p *Partition) mayEnd(t *terms) (known *store.ProducerBatch, err *kerr.Erro
 	// Not the end of the log: a batch may be there whose outcome is not known here
 	// yet, and with it a transaction that readers would be shown as decided. Nor the
 	// high watermark: the marker may be above it, if it was not durable in time.
-	return &store.ProducerBatch{BaseOffset: max(p.taken-1, 0), LastOffset: p.taken - 1}, nil
+	return &store.ProducerBatch{BaseOffset: max(p.noted-1, 0), LastOffset: p.noted - 1}, nil
 }
 
 // checkMarker decides whether a marker is to be written; written says that there
@@ -93,38 +93,46 @@ func (p *Partition) checkMarker(t *terms) (written bool, err *kerr.Error) {
 		// coordinator that is newer must become known, to fence the older. Below
 		// TV2 only its start tells a repeat from the end of a transaction whose
 		// data another leader has, of which this one has not heard yet: that one's
-		// append is refused.
-		return m.Version >= tv2 || p.hasEnded(m) && m.CoordinatorEpoch == x.CoordinatorEpoch, nil
+		// append is refused. Who does not tell it gets the benefit of the doubt.
+		return m.Version >= tv2 || (m.Start == NoStart || p.hasEnded(m)) && m.CoordinatorEpoch == x.CoordinatorEpoch, nil
 	case m.Version >= tv2:
 		return false, kerr.InvalidProducerEpoch // It ended the one before: this one has the epoch that it gave.
 	}
 	return p.isLate(m), nil
 }
 
-// hasEnded says whether a marker is that of the transaction which ended last. Who
-// does not tell which it means gets the benefit of the doubt.
-func (p *Partition) hasEnded(m *Marker) bool {
-	start, ok := p.endedAt[m.ProducerID]
-	return m.Start == NoStart || ok && start == m.Start
+// lastEnd is the transaction of a producer that ended last.
+type lastEnd struct {
+	start  int64 // when it began
+	marker int64 // the offset of its marker, math.MaxInt64 while that is under way
 }
 
-// noteStart remembers which transaction of a producer a marker ends.
-func (p *Partition) noteStart(producer int64, m *Marker) {
-	delete(p.endedAt, producer)
+// hasEnded says whether a marker is that of the transaction which ended last here.
+// Clocks of coordinators differ, so that nothing is said about others.
+func (p *Partition) hasEnded(m *Marker) bool {
+	e, ok := p.lastEnds[m.ProducerID]
+	return ok && m.Start == e.start
+}
+
+// noteEnd remembers which transaction of a producer a marker ends.
+func (p *Partition) noteEnd(producer int64, m *Marker, offset int64) {
+	delete(p.lastEnds, producer)
 	if m == nil || m.Start == NoStart {
 		return
 	}
-	if p.endedAt == nil {
-		p.endedAt = map[int64]int64{}
+	if p.lastEnds == nil {
+		p.lastEnds = map[int64]lastEnd{}
 	}
-	p.endedAt[producer] = m.Start
+	p.lastEnds[producer] = lastEnd{m.Start, offset}
 }
 
 // isLate says whether a marker is that of an earlier transaction than the one that
-// is open, which could not have begun before the marker was written.
+// is open, which could not have begun before the marker was written. After the log
+// was opened again it may not be known when the open one began, but it was after
+// those whose markers are in the log.
 func (p *Partition) isLate(m *Marker) bool {
 	start := p.startOf(m.ProducerID)
-	return start != NoStart && m.Start != NoStart && m.Start < start
+	return start != NoStart && m.Start != NoStart && m.Start < start || start != m.Start && p.hasEnded(m)
 }
 
 // startOf returns when a producer's open transaction began, also if its first batch

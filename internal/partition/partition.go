@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,9 +46,8 @@ type Partition struct {
 
 	mu        sync.Mutex // orders appends
 	producers store.ProducerMap
-	endedAt   map[int64]int64 // when the transaction began that a producer's last marker ended, if that is known
+	lastEnds  map[int64]lastEnd // by producer, where it is known
 	questions questions
-	taken     int64 // up to where the batches of the log are taken in here
 	closed    bool
 	used      bool // something was appended since the log was opened, or tried to be
 
@@ -55,6 +55,7 @@ type Partition struct {
 	// cut says that the log lost records that readers were shown. Nothing is
 	// served until this broker leads under a higher epoch.
 	cut        atomic.Bool
+	noted      int64     // where the log ends as far as the state of producers goes
 	openedAt   int64     // where the log ended when it was opened
 	openedTime time.Time // when that was
 
@@ -130,8 +131,8 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 			p.slots = make(chan struct{}, maxUnderWay)
 		}
 	}
-	p.producers, p.used, p.openedAt, p.openedTime = producers, false, end, p.deps.now()
-	p.endedAt, p.taken = nil, end
+	p.producers, p.used, p.noted, p.openedAt, p.openedTime = producers, false, end, end, p.deps.now()
+	maps.DeleteFunc(p.lastEnds, func(_ int64, e lastEnd) bool { return e.marker >= end })
 	for _, f := range p.underWay {
 		f.opens = false // Whatever becomes of it, it opens nothing in this log.
 	}

@@ -160,6 +160,6 @@ func (p *Partition) expireProducers(now time.Time) {
 	maps.DeleteFunc(p.producers, func(_ int64, x *store.Producer) bool {
 		return x.LastTimestamp < oldest && x.TxnFirst == store.NoTxn
 	})
-	maps.DeleteFunc(p.endedAt, func(id, _ int64) bool { return p.producers[id] == nil })
+	maps.DeleteFunc(p.lastEnds, func(id int64, _ lastEnd) bool { return p.producers[id] == nil })
 	p.questions.expire(since)
 }

@@ -36,15 +36,20 @@ type stable struct {
 }
 
 // load takes the open transactions from the producers of a log that was just
-// opened. What is known of them beyond that stays known.
+// opened. What is known of them beyond that stays known, also of those whose marker
+// was lost before it was durable.
 func (s *stable) load(producers store.ProducerMap, end int64, now time.Time) {
+	known := map[int64]*txn{}
+	for e := s.all.Front(); e != nil; e = e.Next() {
+		known[e.Value.(*txn).first] = e.Value.(*txn)
+	}
 	var open []*txn
 	for id, x := range producers {
 		if x.TxnFirst == store.NoTxn {
 			continue
 		}
 		t := &txn{producer: id, first: x.TxnFirst, last: store.NoTxn, start: NoStart, since: now}
-		if old := s.open[id]; old != nil && old.first == t.first {
+		if old := known[t.first]; old != nil && old.producer == id {
 			t.start, t.since = old.start, old.since
 		}
 		open = append(open, t)

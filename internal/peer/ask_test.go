@@ -62,9 +62,11 @@ func TestQuestionsThatComeMeanwhileGoOutTogether(t *testing.T) {
 		n := asksAtOnce + i
 		answers = append(answers, w.ask(about(fmt.Sprint(n), int64(n), int32(i%10))))
 	}
-	for _, a := range first[1:] {
-		defer reply(a) // Meanwhile there is one way left.
-	}
+	defer func() {
+		for _, a := range first[1:] { // Meanwhile there is one way left.
+			reply(a)
+		}
+	}()
 	reply(first[0])
 	second := <-f.requests
 	if n := len(second.Request.(*kmsg.AddPartitionsToTxnRequest).Transactions); n != more {

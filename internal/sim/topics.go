@@ -43,7 +43,7 @@ func (t *topics) publish() {
 			edit.PutTopic(metadata.Topic{Name: topicName(i), ID: metadata.TopicID{15: t.ids[i]}, Partitions: make([]metadata.Partition, n)})
 		}
 	}
-	for i, name := range []string{metadata.OffsetsTopic, transactionsTopic} {
+	for i, name := range []string{metadata.OffsetsTopic, metadata.TransactionsTopic} {
 		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{14: byte(i + 1)}, Partitions: make([]metadata.Partition, 1)})
 	}
 	t.image = edit.Image()

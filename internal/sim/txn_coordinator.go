@@ -10,9 +10,6 @@ import (
 	"muster/internal/metadata"
 )
 
-// transactionsTopic is where transaction coordinators keep their state.
-const transactionsTopic = "__transaction_state"
-
 // txnState is where a transaction stands at its coordinator.
 type txnState int
 

@@ -2,10 +2,12 @@ package txn
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -34,6 +36,8 @@ func (x *step) describeOne(id string) kmsg.DescribeTransactionsResponseTransacti
 	v := t.hard
 	out.State, out.TimeoutMillis, out.StartTimestamp = v.State.String(), v.Timeout, v.Start
 	out.ProducerID, out.ProducerEpoch = v.Producer.id, v.Producer.epoch
+	clientID, host := x.Holder(id)
+	journal.Holder{ClientID: clientID, Host: strings.TrimPrefix(host, "/")}.Set(&out.UnknownTags)
 	topics := v.Topics
 	if t.ending != nil {
 		topics = t.ending.remaining()

@@ -35,7 +35,7 @@ func fleetCopiesThroughLosses(t *testing.T, opts []kgo.Opt) {
 	f := startFleet(t, redistest.Single(t).URL(), 3, "--set", "transaction.abort.timed.out.transaction.cleanup.interval.ms=100")
 	createTopic(t, f.addrs[0], "in", 2)
 	createTopic(t, f.addrs[0], "out", 2)
-	c := &copier{t: t, addrs: f.addrs, opts: opts}
+	c := &txnCopier{t: t, addrs: f.addrs, opts: opts}
 	cl := f.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	stopA, stopB := c.member("a"), c.member("b")
 	losses := often(fleetCopies)

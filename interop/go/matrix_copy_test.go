@@ -33,9 +33,9 @@ func copyInSessions(t *testing.T) {
 		}
 	}
 	produce(0, copies/2)
-	first := startCopier(ctx, t, "a", from, to)
+	first := startSession(ctx, t, "a", from, to)
 	waitFor(t, "some records to be copied", func() error { return first.atLeast(copies / 10) })
-	second := startCopier(ctx, t, "b", from, to)
+	second := startSession(ctx, t, "b", from, to)
 	waitFor(t, "the second to join", func() error {
 		if !second.joined.Load() {
 			return fmt.Errorf("it has no partition")
@@ -53,7 +53,7 @@ func copyInSessions(t *testing.T) {
 		t.Errorf("copied %v, want %v", got, want)
 	}
 	cancel()
-	for _, c := range []*copier{first, second} {
+	for _, c := range []*copySession{first, second} {
 		if <-c.ended; c.err != nil && ctx.Err() == nil {
 			t.Error(c.err)
 		}
@@ -63,24 +63,24 @@ func copyInSessions(t *testing.T) {
 	}
 }
 
-// copier is one of these sessions.
-type copier struct {
+// copySession is one of these sessions.
+type copySession struct {
 	joined atomic.Bool
 	copied atomic.Int64
 	ended  chan struct{}
 	err    error // once ended is closed
 }
 
-func (c *copier) atLeast(n int64) error {
+func (c *copySession) atLeast(n int64) error {
 	if got := c.copied.Load(); got < n {
 		return fmt.Errorf("%d are", got)
 	}
 	return nil
 }
 
-func startCopier(ctx context.Context, t *testing.T, name, from, to string) *copier {
+func startSession(ctx context.Context, t *testing.T, name, from, to string) *copySession {
 	t.Helper()
-	c := &copier{ended: make(chan struct{})}
+	c := &copySession{ended: make(chan struct{})}
 	session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(matrixBroker), kgo.TransactionalID(to+name), kgo.ConsumerGroup(from),
 		kgo.ConsumeTopics(from), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DefaultProduceTopic(to),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(300*time.Millisecond),
@@ -100,7 +100,7 @@ func startCopier(ctx context.Context, t *testing.T, name, from, to string) *copi
 
 // copy copies what it reads in a transaction, which may be aborted in spite of
 // commit: when there is a rebalance on the way.
-func (c *copier) copy(ctx context.Context, session *kgo.GroupTransactSession, commit bool) error {
+func (c *copySession) copy(ctx context.Context, session *kgo.GroupTransactSession, commit bool) error {
 	fetches := session.PollRecords(ctx, 5)
 	if err := fetches.Err(); err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// copier copies the topic "in" to the topic "out", each record once, with as many
+// txnCopier copies the topic "in" to the topic "out", each record once, with as many
 // members of one group as are started. It is what exactly-once is about: offsets
 // are committed in the transaction that writes what was made of the records.
-type copier struct {
+type txnCopier struct {
 	t       testing.TB
 	addrs   []string
 	opts    []kgo.Opt
@@ -30,7 +30,7 @@ type copier struct {
 
 // member copies until stop is called. It takes a new client when its own is of no
 // use any more, as an application does.
-func (c *copier) member(name string) (stop func()) {
+func (c *txnCopier) member(name string) (stop func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	var done sync.WaitGroup
 	done.Add(1)
@@ -49,7 +49,7 @@ func (c *copier) member(name string) (stop func()) {
 }
 
 // copy runs one client.
-func (c *copier) copy(ctx context.Context, id string) error {
+func (c *txnCopier) copy(ctx context.Context, id string) error {
 	s, err := kgo.NewGroupTransactSession(append([]kgo.Opt{
 		kgo.SeedBrokers(c.addrs...), kgo.TransactionalID(id), kgo.TransactionTimeout(10 * time.Second), kgo.ConsumerGroup("copiers"), kgo.ConsumeTopics("in"),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
@@ -78,7 +78,7 @@ func (c *copier) copy(ctx context.Context, id string) error {
 }
 
 // step copies what was polled, in one transaction.
-func (c *copier) step(ctx context.Context, s *kgo.GroupTransactSession, fetches kgo.Fetches) error {
+func (c *txnCopier) step(ctx context.Context, s *kgo.GroupTransactSession, fetches kgo.Fetches) error {
 	if err := s.Begin(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *copier) step(ctx context.Context, s *kgo.GroupTransactSession, fetches 
 }
 
 // fill writes numbered records to both partitions of "in".
-func (c *copier) fill(cl *kgo.Client, from, next int) {
+func (c *txnCopier) fill(cl *kgo.Client, from, next int) {
 	c.t.Helper()
 	var recs []*kgo.Record
 	for i := from; i < next; i++ {
@@ -126,13 +126,13 @@ func (c *copier) fill(cl *kgo.Client, from, next int) {
 }
 
 // copied returns how many committed records "out" has.
-func (c *copier) copied() (int, error) {
+func (c *txnCopier) copied() (int, error) {
 	values, err := readValues(c.t.Context(), strings.Join(c.addrs, ","), "out", kgo.ReadCommitted())
 	return len(values), err
 }
 
 // finish waits until everything is copied, and fails unless it is there once.
-func (c *copier) finish(n int) {
+func (c *txnCopier) finish(n int) {
 	c.t.Helper()
 	waitFor(c.t, "everything to be copied", func() error {
 		got, err := c.copied()
@@ -174,7 +174,7 @@ func difference(want, got []string) string {
 func TestCopyingThroughRebalancesIsExactlyOnce(t *testing.T) {
 	eachVersion(t, groupSettings, func(t *testing.T, b *process, opts []kgo.Opt) {
 		createTopic(t, b.addr(), "in", 2)
-		c := &copier{t: t, addrs: []string{b.addr()}, opts: opts}
+		c := &txnCopier{t: t, addrs: []string{b.addr()}, opts: opts}
 		cl := connect(t, b.addr(), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		const each, rounds = 200, 5
 		stops := []func(){c.member("a")}

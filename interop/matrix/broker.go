@@ -20,9 +20,12 @@ const (
 	stopTimeout  = 15 * time.Second
 )
 
-// settings let groups start at once, and members with a short session timeout
-// be missed soon.
-var settings = []string{"group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000"}
+// settings let groups start at once, and members with a short session timeout and
+// transactions with a short timeout be missed soon.
+var settings = []string{
+	"group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000",
+	"transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+}
 
 // broker is a `muster serve`, and the Redis behind it if there is one.
 type broker struct {

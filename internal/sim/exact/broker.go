@@ -24,7 +24,8 @@ type broker struct {
 	up          bool
 	life        int
 	frozenUntil time.Duration
-	version     int // of the image that it knows
+	skew        time.Duration // of its clock
+	version     int           // of the image that it knows
 	image       *metadata.Image
 	applied     *metadata.Image // as far as the manager knows it
 	manager     *partition.Manager
@@ -32,6 +33,9 @@ type broker struct {
 }
 
 func (b *broker) name() string { return fmt.Sprintf("broker %d", b.id) }
+
+// clock is the time of day that this broker believes in.
+func (b *broker) clock() time.Time { return b.w.clock().Add(b.skew) }
 
 // do does something in this broker, after a freeze if there is one, and never in
 // another life.
@@ -53,7 +57,7 @@ func (b *broker) boot() {
 	b.shells = map[store.TopicPartition]*shell{}
 	life := b.life
 	b.manager = partition.NewManager(partition.Options{
-		Store: nodeStore{w.store, b, life}, Self: b.id, Now: w.clock, Logger: w.quiet,
+		Store: nodeStore{w.store, b, life}, Self: b.id, Now: b.clock, Logger: w.quiet,
 		Alive: func() bool { return b.life == life }, Coordinator: asker{b, life},
 		Later: func(d time.Duration, do func()) { w.after(d, func() { b.do(life, do) }) },
 	})
@@ -114,6 +118,7 @@ func (b *broker) openTopic(name string) (missing bool) {
 		t.Partitions = slices.Clone(t.Partitions)
 		t.Partitions[i] = want.Partitions[i]
 		b.apply(t)
+		b.w.store.log(store.TopicPartition{Topic: name, Partition: i}).loaded = b.w.store.opens
 		missing = missing || b.manager.Get(name, i) == nil
 	}
 	return missing

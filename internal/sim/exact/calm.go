@@ -43,7 +43,7 @@ func (w *world) checkTimeouts() {
 		if v == nil || v.State != stateOngoing || w.now < w.plan.chaos+settling {
 			continue
 		}
-		until := time.UnixMilli(v.StartTimestamp).Add(time.Duration(v.TimeoutMillis)*time.Millisecond + w.plan.sweep + time.Second)
+		until := time.UnixMilli(v.StartTimestamp).Add(time.Duration(v.TimeoutMillis)*time.Millisecond + w.plan.sweep + time.Second + 2*maxSkew)
 		if w.clock().After(until) {
 			w.violated("%s: %v should have been aborted at %s", c.id, w.model.id(c.id).cur, until.Sub(start))
 		}

@@ -65,8 +65,8 @@ func (b *broker) marker(from message, version int16, mk *kmsg.WriteTxnMarkersReq
 		done(kerr.NotLeaderForPartition.Code)
 		return
 	}
-	if mk.TransactionVersion < 2 && b.w.store.log(tp).opened > from.opens {
-		// Below version 2 of transactions a leader that has loaded the log since
+	if mk.TransactionVersion < 2 && b.w.store.log(tp).loaded > from.opens {
+		// Below version 2 of transactions a leader that is new since
 		// does not know when the open one began, and cannot tell that a marker is
 		// of the one before. Kafka never can.
 		b.w.count("marker of before a load")

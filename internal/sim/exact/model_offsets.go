@@ -108,6 +108,7 @@ func (o *offsets) fetched(c *call, resp *kmsg.OffsetFetchResponse) {
 
 func (o *offsets) check(c *call, k offsetKey, got int64, code int16) {
 	w := o.w
+	w.tracef("%v is told to be %d, error %d; it is %v", k, got, code, o.visible[k])
 	if code == codeUnstable {
 		w.count("unstable offset")
 		if ended, ok := o.ended[k]; !o.pendingNow(k) && (!ok || ended < c.arrived) {

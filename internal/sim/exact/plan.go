@@ -10,6 +10,7 @@ import (
 // faults can also hide one another.
 type plan struct {
 	chaos     time.Duration // how long the first phase takes
+	skewed    bool          // clocks differ
 	pipelined bool          // the store is far away, as Redis is; else it is a disk
 	outputs   int32         // partitions of the output topic
 	states    int32         // of __transaction_state
@@ -48,8 +49,8 @@ type faults struct {
 func newPlan(r *rand.Rand) plan {
 	p := plan{
 		chaos:     uniform(r, 20*time.Second, 60*time.Second),
-		pipelined: r.IntN(2) == 0,
-		outputs:   1 + r.Int32N(3), states: 1 + r.Int32N(2), offsets: 1 + r.Int32N(2),
+		pipelined: r.IntN(2) == 0, skewed: r.IntN(3) == 0,
+		outputs: 1 + r.Int32N(3), states: 1 + r.Int32N(2), offsets: 1 + r.Int32N(2),
 		delay:  uniform(r, time.Millisecond, 30*time.Millisecond),
 		append: uniform(r, time.Millisecond, 20*time.Millisecond),
 		input:  uniform(r, 100*time.Millisecond, time.Second),

@@ -71,7 +71,7 @@ func newShell(b *broker, tp store.TopicPartition, epoch int32) *shell {
 
 func (s *shell) input() machine.Input {
 	w := s.b.w
-	in := machine.Input{Now: w.clock(), Image: s.b.image, MaxBatch: 1 << 20}
+	in := machine.Input{Now: s.b.clock(), Image: s.b.image, MaxBatch: 1 << 20}
 	for i := range in.Fresh {
 		in.Fresh[i] = byte(w.rand.Uint32())
 	}
@@ -302,7 +302,7 @@ func (s *shell) send(life uint64, m machine.Send) {
 
 func (s *shell) append(a *pump.Append) {
 	w := s.b.w
-	b, err := pump.Encode(&a.Batch, w.clock())
+	b, err := pump.Encode(&a.Batch, s.b.clock())
 	if err != nil {
 		w.violated("a batch cannot be encoded: %v", err)
 	}
@@ -333,7 +333,7 @@ func (s *shell) setWake() {
 	}
 	s.wakeFor = next
 	s.wakes++
-	at, this := next.Sub(start)+w.about(time.Millisecond), s.wakes
+	at, this := next.Sub(start)-s.b.skew+w.about(time.Millisecond), s.wakes
 	if w.chance(w.faults().lateTimer) {
 		at += w.between(0, time.Second)
 	}

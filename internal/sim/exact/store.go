@@ -37,7 +37,7 @@ type simLog struct {
 	owner   *handle
 	raw     []*entry
 	durable int  // how many of raw would survive a crash
-	opened  int  // the number of its last open
+	loaded  int  // the number of the last open by which a broker came to lead it
 	inDoubt bool // what is not durable may be gone when it is opened next
 	cuts    int  // how often it has lost something
 	packed  bool // it was compacted, and so cannot lose anything any more
@@ -152,7 +152,6 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	}
 	l.epoch = epoch
 	s.opens++
-	l.opened = s.opens
 	l.settle()
 	inner, err := l.st.Open(ctx, tp, epoch, cfg)
 	if err != nil {

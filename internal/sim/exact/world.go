@@ -38,6 +38,9 @@ type world struct {
 	quiet *slog.Logger
 }
 
+// maxSkew is how wrong clocks are at most.
+const maxSkew = time.Second
+
 // start is the time of day at which runs begin.
 var start = time.Unix(1_700_000_000, 0).UTC()
 
@@ -52,7 +55,11 @@ func newWorld(seed uint64, tr *trace) *world {
 	w.firstImage()
 	w.prefill()
 	for i := range brokerCount {
-		w.brokers = append(w.brokers, &broker{w: w, id: int32(i)})
+		b := &broker{w: w, id: int32(i)}
+		if w.plan.skewed {
+			b.skew = w.between(-maxSkew, maxSkew)
+		}
+		w.brokers = append(w.brokers, b)
 	}
 	for _, b := range w.brokers {
 		b.boot()
