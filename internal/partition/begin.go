@@ -148,7 +148,7 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			// new one is begun.
 			p.notBefore = p.deps.now().Add(goneFor)
 		}
-	case err == nil && current:
+	case err == nil && current && f.producer >= 0:
 		if err = p.noteEnded(l, f, at); err != nil {
 			p.failed.Store(true) // The log has it, and is all that can be trusted.
 		}

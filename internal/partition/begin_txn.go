@@ -34,7 +34,7 @@ func (p *Partition) noteBegun(b record.Batch, now int64, f *pendingAppend) {
 	}
 }
 
-// noteEnded takes in a batch that the log has taken.
+// noteEnded takes in a batch of a producer that the log has taken.
 func (p *Partition) noteEnded(l *openLog, f *pendingAppend, at store.Appended) error {
 	if y := p.lastBatch(f); y != nil {
 		y.BaseOffset, y.LastOffset = at.BaseOffset, at.LastOffset

@@ -65,9 +65,9 @@ func (p *Partition) mayEnd(t *terms) (known *store.ProducerBatch, err *kerr.Erro
 		p.questions.end(t.marker.ProducerID, t.marker.ProducerEpoch, t.marker)
 	}
 	// Not the end of the log: a batch may be there whose outcome is not known here
-	// yet, and with it a transaction that readers would be shown as decided.
-	end := p.noted
-	return &store.ProducerBatch{BaseOffset: max(end-1, 0), LastOffset: end - 1}, nil
+	// yet, and with it a transaction that readers would be shown as decided. Nor the
+	// high watermark: the marker may be above it, if it was not durable in time.
+	return &store.ProducerBatch{BaseOffset: max(p.noted-1, 0), LastOffset: p.noted - 1}, nil
 }
 
 // checkMarker decides whether a marker is to be written; written says that there
