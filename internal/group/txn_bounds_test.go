@@ -133,14 +133,14 @@ func TestTxnCommitFitsIntoBatches(t *testing.T) {
 	in.MaxBatch = 500
 	q := s.Step(in).Sends[0]
 	in.Event = machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), 0, 1)}
-	records := 0
-	for _, b := range s.Step(in).Batches {
+	records, batches := 0, s.Step(in).Batches
+	for _, b := range batches {
 		if b.Size() > in.MaxBatch || b.Producer == nil || !b.Producer.Transactional {
 			t.Errorf("a batch of %d bytes, of producer %+v", b.Size(), b.Producer)
 		}
 		records += len(b.Records)
 	}
-	if records != 10 {
-		t.Errorf("%d records, should be 10", records)
+	if records != 10 || len(batches) != 4 {
+		t.Errorf("%d records in %d batches, should be 10, three to a batch", records, len(batches))
 	}
 }
