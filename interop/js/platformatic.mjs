@@ -2,10 +2,10 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import {
-  Admin, ConfigResourceTypes, Consumer, IncrementalAlterConfigOperationTypes, ListOffsetTimestamps, MessagesStreamModes,
+  Admin, ConfigResourceTypes, Consumer, FetchIsolationLevels, IncrementalAlterConfigOperationTypes, ListOffsetTimestamps, MessagesStreamModes,
   Producer, cooperativeStickyAssigner, roundRobinAssigner, stringDeserializers, stringSerializers,
 } from '@platformatic/kafka'
-import { assert, broker, end, records, run, same, shared, until, version } from './check.mjs'
+import { assert, broker, end, records, run, same, shared, transactionalTopics, until, version } from './check.mjs'
 
 const partitions = 4
 const base = { clientId: 'platformatic', bootstrapBrokers: [broker] }
@@ -114,6 +114,37 @@ const times = async () => {
   assert.equal(found[0], m.records.find(r => r.value === written[20].value).offset)
 }
 
+// transactions runs transactions in turns that are committed and aborted. One is
+// aborted: of what it fetches the client knows one aborted transaction of each
+// producer.
+const transactions = async () => {
+  const [setting, value] = transactionalTopics
+  const topic = await createTopic('transactions', setting ? [{ name: setting, value }] : [])
+  const producer = new Producer({ ...base, serializers: stringSerializers, transactionalId: topic, idempotent: true })
+  const kept = []
+  const all = []
+  for (let i = 0; i < 3; i++) {
+    const messages = records(40, partitions).map(m => ({ ...m, value: `${i}-${m.value}` }))
+    const transaction = await producer.beginTransaction()
+    await transaction.send({ messages: messages.map(m => ({ ...m, topic, timestamp: BigInt(m.timestamp) })) })
+    all.push(...messages)
+    if (i % 2) {
+      await transaction.abort()
+    } else {
+      await transaction.commit()
+      kept.push(...messages)
+    }
+  }
+  await producer.close()
+  for (const [isolationLevel, written] of [[FetchIsolationLevels.READ_COMMITTED, kept], [FetchIsolationLevels.READ_UNCOMMITTED, all]]) {
+    const m = await Member.join(topic, { groupId: `${topic}-${isolationLevel}`, isolationLevel })
+    await until('all read', () => m.records.length >= written.length)
+    await m.leave()
+    assert.equal(m.records.length, written.length)
+    same(m.records, written)
+  }
+}
+
 const topics = async () => {
   const topic = await createTopic('admin', [{ name: 'retention.ms', value: '3600000' }])
   await assert.rejects(createTopic('admin'))
@@ -168,6 +199,7 @@ await run('consume: offsets for times', times)
 await run('commit: manual', manual)
 await run('group: roundrobin, automatic commits', () => comeAndGo('roundrobin', roundRobinAssigner))
 await run('group: cooperative-sticky, automatic commits', () => comeAndGo('cooperative-sticky', cooperativeStickyAssigner))
+await run('transactions: commit and abort', transactions)
 await run('admin: topics, partitions, configs, records, offsets, log dirs', topics)
 await run('admin: groups and their offsets', groups)
 end()
