@@ -3,7 +3,8 @@
 //
 //	v0-1 the original fields; v2 PRODUCER_FENCED; v3 flexible
 //	v4   several transactions, and questions whether a partition is in one; sent by
-//	     partition leaders and group coordinators, to nobody else (KIP-890)
+//	     partition leaders and group coordinators (KIP-890), and by some clients,
+//	     which are served as in v3
 //	v5   TRANSACTION_ABORTABLE
 //
 // Either all partitions are added or none: if one cannot be, the others are told
@@ -61,11 +62,10 @@ func refuseInternal(req *kmsg.AddPartitionsToTxnRequest) (resp *kmsg.AddPartitio
 
 // addBatched serves the versions that brokers send.
 func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
-	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	if !c.fromBroker() {
-		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
-		return resp
+		return h.addForClient(ctx, c, req)
 	}
+	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	of := map[string]*kmsg.AddPartitionsToTxnRequestTransaction{}
 	var ids []string
 	for i := range req.Transactions {
@@ -89,5 +89,45 @@ func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitio
 	h.opts.Transactions.Each(ctx, c.client(), ids, part, func(r kmsg.Response) {
 		resp.Transactions = append(resp.Transactions, r.(*kmsg.AddPartitionsToTxnResponse).Transactions...)
 	})
+	return resp
+}
+
+// addForClient serves a client that uses the brokers' versions, for one transaction:
+// as if it had sent the newest version that is meant for it. What only brokers may ask
+// is refused as Kafka refuses it to those who are none.
+func (h *Handler) addForClient(ctx context.Context, c *call, req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
+	if len(req.Transactions) != 1 || req.Transactions[0].VerifyOnly {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		return resp
+	}
+	t := &req.Transactions[0]
+	one := kmsg.NewPtrAddPartitionsToTxnRequest()
+	one.Version = leastBatched - 1
+	one.TransactionalID, one.ProducerID, one.ProducerEpoch = t.TransactionalID, t.ProducerID, t.ProducerEpoch
+	topics, _ := distinct(t.Topics, func(t *kmsg.AddPartitionsToTxnRequestTransactionTopic) (string, *[]int32) {
+		return t.Topic, &t.Partitions
+	}, itself)
+	for _, topic := range topics {
+		one.Topics = append(one.Topics, kmsg.AddPartitionsToTxnRequestTopic{Topic: topic.Topic, Partitions: topic.Partitions})
+	}
+	answer, refused := refuseInternal(one)
+	if !refused {
+		c.req = one
+		answer = h.awaitFrom(ctx, c, h.opts.Transactions, one.TransactionalID).(*kmsg.AddPartitionsToTxnResponse)
+	}
+	out := kmsg.NewAddPartitionsToTxnResponseTransaction()
+	out.TransactionalID = t.TransactionalID
+	for _, topic := range answer.Topics {
+		rt := kmsg.NewAddPartitionsToTxnResponseTransactionTopic()
+		rt.Topic = topic.Topic
+		for _, p := range topic.Partitions {
+			rp := kmsg.NewAddPartitionsToTxnResponseTransactionTopicPartition()
+			rp.Partition, rp.ErrorCode = p.Partition, p.ErrorCode
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		out.Topics = append(out.Topics, rt)
+	}
+	resp.Transactions = append(resp.Transactions, out)
 	return resp
 }

@@ -6,7 +6,9 @@
 // A marker for a partition of __consumer_offsets goes to the group coordinator,
 // which is the only one to write there. Each marker is answered for each partition when
 // it is durable there. When a transaction began, by which a leader tells a late marker
-// from a timely one, is believed of brokers of the cluster only.
+// from a timely one, is believed of brokers of the cluster only; and nobody else
+// raises the coordinator epoch, since one that is too high would have all markers
+// refused that follow.
 
 package handler
 
@@ -98,32 +100,32 @@ func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestM
 		<-w.free
 		w.writing.Done()
 	}
-	if part == nil {
-		go func() { done(w.toGroups(ctx, m, index)) }()
+	epoch := m.CoordinatorEpoch
+	if !w.trusted {
+		epoch = min(epoch, max(part.CoordinatorEpoch(m.ProducerID), 0))
+	}
+	if topic == metadata.OffsetsTopic {
+		go func() { done(w.toGroups(ctx, m, index, epoch)) }()
 		return
 	}
 	part.WriteMarker(ctx, partition.Marker{
 		ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch, Commit: m.Committed,
-		CoordinatorEpoch: m.CoordinatorEpoch, Version: m.TransactionVersion, Start: int64(machine.TxnStartOf(&m.UnknownTags)),
+		CoordinatorEpoch: epoch, Version: m.TransactionVersion, Start: int64(machine.TxnStartOf(&m.UnknownTags)),
 	}, done)
 }
 
-// find returns the partition that a marker is for; nil, and no error, for one of
-// the groups.
+// find returns the partition that a marker is for.
 func (w *markerWrite) find(topic string, index int32) (*partition.Partition, *kerr.Error) {
-	part, err := w.h.find(w.c.image, topic, index)
-	switch {
-	case topic == metadata.OffsetsTopic && err == nil:
-		return nil, nil
-	case metadata.IsInternal(topic) && topic != metadata.OffsetsTopic:
+	if metadata.IsInternal(topic) && topic != metadata.OffsetsTopic {
 		return nil, kerr.TopicAuthorizationFailed // Nobody else writes there.
 	}
-	return part, err
+	return w.h.find(w.c.image, topic, index)
 }
 
 // toGroups has the group coordinator write a marker.
-func (w *markerWrite) toGroups(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, index int32) *kerr.Error {
+func (w *markerWrite) toGroups(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, index, epoch int32) *kerr.Error {
 	one := *m
+	one.CoordinatorEpoch = epoch
 	topic := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
 	topic.Topic, topic.Partitions = metadata.OffsetsTopic, []int32{index}
 	one.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{topic}

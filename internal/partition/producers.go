@@ -137,6 +137,16 @@ func (p *Partition) early(x *store.Producer) bool {
 	return last.BaseOffset != unknownOffset && last.BaseOffset < p.openedAt
 }
 
+// CoordinatorEpoch returns that of a producer's last marker, -1 if there was none.
+func (p *Partition) CoordinatorEpoch(producer int64) int32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x := p.producers[producer]; x != nil {
+		return x.CoordinatorEpoch
+	}
+	return -1
+}
+
 // Producers returns the producers that the partition remembers.
 func (p *Partition) Producers() []store.Producer {
 	p.mu.Lock()

@@ -1,0 +1,65 @@
+package handler_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
+	"muster/internal/protocol"
+)
+
+func TestNobodyButABrokerRaisesTheCoordinatorEpoch(t *testing.T) {
+	for _, topic := range []string{"t", metadata.OffsetsTopic} {
+		w, pid, epoch := begun(t)
+		stranger := markers(pid, epoch, topic, 0)
+		stranger.Markers[0].CoordinatorEpoch = math.MaxInt32
+		if codes := w.marked(stranger); !slices.Equal(codes, []int16{0}) {
+			t.Fatalf("%s: a stranger's marker: %v", topic, codes)
+		}
+		broker := markers(pid, epoch+1, topic, 0)
+		broker.Markers[0].CoordinatorEpoch = 1
+		protocol.SetSecret(&broker.UnknownTags, w.c.Image().Secret)
+		if codes := w.marked(broker); !slices.Equal(codes, []int16{0}) {
+			t.Errorf("%s: a broker's marker after it: %v", topic, codes)
+		}
+		stale := markers(pid, epoch+2, topic, 0)
+		stale.Markers[0].CoordinatorEpoch = 0
+		if codes := w.marked(stale); !slices.Equal(codes, []int16{kerr.TransactionCoordinatorFenced.Code}) {
+			t.Errorf("%s: a marker of an older epoch: %v", topic, codes)
+		}
+	}
+}
+
+func TestAClientMayAddPartitionsInTheBrokersForm(t *testing.T) {
+	w, pid, epoch := begun(t)
+	add := func(topic string, ids ...string) *kmsg.AddPartitionsToTxnResponse {
+		req := kmsg.NewPtrAddPartitionsToTxnRequest()
+		req.Version = 5
+		for _, id := range ids {
+			req.Transactions = append(req.Transactions, kmsg.AddPartitionsToTxnRequestTransaction{
+				TransactionalID: id, ProducerID: pid, ProducerEpoch: epoch,
+				Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: topic, Partitions: []int32{1, 1}}},
+			})
+		}
+		return w.request(req).(*kmsg.AddPartitionsToTxnResponse)
+	}
+	code := func(got *kmsg.AddPartitionsToTxnResponse) int16 {
+		if got.ErrorCode != 0 || len(got.Transactions) != 1 || got.Transactions[0].TransactionalID != "x" || len(got.Transactions[0].Topics[0].Partitions) != 1 {
+			t.Fatalf("the answer is %+v", got)
+		}
+		return got.Transactions[0].Topics[0].Partitions[0].ErrorCode
+	}
+	if got := code(add("t", "x")); got != 0 {
+		t.Errorf("a partition of its own: %d", got)
+	}
+	if got := code(add(metadata.OffsetsTopic, "x")); got != kerr.TopicAuthorizationFailed.Code {
+		t.Errorf("an internal topic: %d", got)
+	}
+	if got := add("t", "x", "y"); got.ErrorCode != kerr.ClusterAuthorizationFailed.Code {
+		t.Errorf("two transactions: %+v", got)
+	}
+}
