@@ -90,7 +90,7 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	f.StringVar(&o.jars, "jars", "bin/kafka", "`folder` that Maven copies Kafka to, once")
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
 	f.StringVar(&o.write, "write", "", "also put tables and charts into this Markdown `file`, between its bench kafka markers")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "give up after this long")
+	f.DurationVar(&o.timeout, "timeout", 45*time.Minute, "give up after this long")
 	f.Usage = func() {
 		fmt.Fprint(stderr, contestUsage)
 		f.PrintDefaults()

@@ -127,7 +127,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.profiles, "cpuprofile", "", "write processor profiles of the broker to this `folder`; implies -embedded")
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
 	f.StringVar(&o.write, "write", "", "also put the table into this Markdown `file`, between its bench markers")
-	f.DurationVar(&o.timeout, "timeout", 25*time.Minute, "give up after this long")
+	f.DurationVar(&o.timeout, "timeout", 35*time.Minute, "give up after this long")
 	f.Usage = func() {
 		fmt.Fprint(stderr, usage)
 		f.PrintDefaults()

@@ -97,12 +97,12 @@ type txnReader struct {
 	buf       []byte
 }
 
-// withTxnReader runs fn with a reader that has read the topic once already, to
-// warm up.
+// withTxnReader runs fn with a reader that has read the topic for a while
+// already, to warm up.
 func (b *bench) withTxnReader(p *process, end int64, committed bool, fn func(*txnReader) error) error {
 	return b.withProcess(p, func(c net.Conn) error {
 		r := &txnReader{conn: c, committed: committed, end: end, aborted: b.txn.aborted / abortedInRow * abortedInRow}
-		if _, err := r.pass(); err != nil {
+		if _, err := r.readFor(b.txn.warm); err != nil {
 			return err
 		}
 		return fn(r)

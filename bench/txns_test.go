@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 )
@@ -13,7 +14,7 @@ func tinyTxns() txnSizes {
 func TestBatchesAreFollowedToTheLastWholeOne(t *testing.T) {
 	one, two := newBatch(3, 64, 1), newBatch(2, 64, 2)
 	binary.BigEndian.PutUint64(two, 3) // its base offset
-	both := append(one, two...)
+	both := slices.Concat(one, two)
 	for name, c := range map[string]struct {
 		b    []byte
 		from int64
@@ -24,7 +25,7 @@ func TestBatchesAreFollowedToTheLastWholeOne(t *testing.T) {
 		"the second cut short":   {both[:len(both)-1], 0, 3, len(one)},
 		"from within the first":  {both, 2, 5, len(both)},
 		"not the batch":          {both, 3, 0, 0},
-		"a hole":                 {append(newBatch(3, 64, 1), newBatch(3, 64, 1)...), 0, 0, 0},
+		"a hole":                 {slices.Concat(one, one), 0, 0, 0},
 		"nothing":                {nil, 0, 0, 0},
 		"the first one is short": {one[:len(one)-1], 0, 0, 0},
 	} {
