@@ -48,9 +48,12 @@ func (p *Partition) abortedAmong(ctx context.Context, l *openLog, offset int64, 
 	if l.aborts.Load() == noneAborted {
 		return nil, nil
 	}
-	next, err := nextOffset(&out.Records)
-	if err != nil {
-		return nil, err
+	next := out.Records.Next
+	if next == 0 {
+		var err error
+		if next, err = nextOffset(&out.Records); err != nil {
+			return nil, err
+		}
 	}
 	return l.Aborted(ctx, offset, next)
 }

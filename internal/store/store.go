@@ -300,6 +300,9 @@ type Records struct {
 	File  FileSource
 	Pos   int64
 	Len   int
+	// Next is an offset that all records of the run are below, and all after it are
+	// not, if the engine came across it; 0 if it did not.
+	Next int64
 
 	release func()
 }

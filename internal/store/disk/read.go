@@ -111,17 +111,20 @@ func (l *log) readSegment(p readPlan, req store.ReadRequest, seek int64) (recs s
 	if err != nil || pos >= p.view.size {
 		return recs, false, err
 	}
-	end := p.view.size
+	end, next := p.view.size, p.view.next
 	if req.NextOffset < p.view.next {
-		if end, err = locate(f, p.view, index, req.NextOffset); err != nil {
+		next = req.NextOffset
+		if end, err = locate(f, p.view, index, next); err != nil {
 			return recs, true, err
 		}
 	}
-	end, err = fit(f, index, pos, end, req)
+	end, next, err = fit(f, index, pos, end, next, req)
 	if err != nil || end <= pos {
 		return recs, true, err
 	}
-	return store.FileRecords(f, pos, int(end-pos), func() { l.release(f) }), true, nil
+	recs = store.FileRecords(f, pos, int(end-pos), func() { l.release(f) })
+	recs.Next = next
+	return recs, true, nil
 }
 
 // entries returns a segment's index, from its file if the segment is closed.
@@ -169,12 +172,12 @@ func locate(f io.ReaderAt, v view, index []indexEntry, offset int64) (int64, err
 	return found, err
 }
 
-// fit shortens the run from pos to end to what the request allows, at a batch
-// boundary.
-func fit(f io.ReaderAt, index []indexEntry, pos, end int64, req store.ReadRequest) (int64, error) {
+// fit shortens the run from pos to end, which holds what is below next, to what the
+// request allows, at a batch boundary.
+func fit(f io.ReaderAt, index []indexEntry, pos, end, next int64, req store.ReadRequest) (int64, int64, error) {
 	limit := pos + int64(max(req.MaxBytes, 0))
 	if end <= limit {
-		return end, nil
+		return end, next, nil
 	}
 	from := pos
 	if at, ok := lastEntryWithin(index, pos, limit); ok {
@@ -183,12 +186,13 @@ func fit(f io.ReaderAt, index []indexEntry, pos, end int64, req store.ReadReques
 	// From the last indexed batch that fits, walk on to the last one that does.
 	to := from
 	err := eachHeader(f, from, end, func(p int64, h record.Batch) error {
-		next := p + int64(h.Size())
-		if next > limit && (p > pos || !req.MinOne) {
+		after := p + int64(h.Size())
+		if after > limit && (p > pos || !req.MinOne) {
+			next = h.BaseOffset()
 			return errStop
 		}
-		to = next
+		to = after
 		return nil
 	})
-	return to, err
+	return to, next, err
 }

@@ -94,7 +94,9 @@ func testMaxBytes(f *fixture) {
 			if r.Len > max(limit, 0) {
 				f.Fatalf("%d bytes read, %d allowed", r.Len, limit)
 			}
-			for _, b := range f.batchesOf(r) {
+			got := f.batchesOf(r)
+			f.checkNext(r, got)
+			for _, b := range got {
 				if b.LastOffset() < s.Offset {
 					f.Fatalf("batch %d to %d read at %d", b.BaseOffset(), b.LastOffset(), s.Offset)
 				}
@@ -116,10 +118,26 @@ func testMinOne(f *fixture) {
 			f.must(err)
 			n := r.Len
 			got := f.batchesOf(r)
+			f.checkNext(r, got)
 			if len(got) == 0 || len(got) > 1 && n > limit {
 				f.Fatalf("%d batches, %d bytes read at %d, %d allowed", len(got), n, s.Offset, limit)
 			}
 		}
+	}
+}
+
+// checkNext checks where a run is said to end.
+func (f *fixture) checkNext(r store.Records, got []record.Batch) {
+	f.Helper()
+	if len(got) == 0 || r.Next == 0 {
+		return
+	}
+	last := got[len(got)-1].LastOffset()
+	if r.Next <= last {
+		f.Fatalf("a run up to %d is said to end before %d", last, r.Next)
+	}
+	if between := f.read(store.ReadRequest{Offset: last + 1, NextOffset: r.Next, MaxBytes: 1, MinOne: true}); len(between) > 0 {
+		f.Fatalf("a run up to %d is said to end before %d, and %d is between", last, r.Next, between[0].BaseOffset())
 	}
 }
 
