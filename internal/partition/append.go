@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/record"
 	"muster/internal/store"
@@ -130,6 +131,13 @@ func stamp(b record.Batch, cfg *config.Topic, now time.Time) Appended {
 	return out
 }
 
+// mustFlush says whether a batch is to be durable whatever the settings are: a
+// transaction marker, and the decision that it rests on. If only the one survived a
+// loss of power, partitions would disagree about a transaction.
+func (p *Partition) mustFlush(b record.Batch) bool {
+	return b.Control() || p.topic == metadata.TransactionsTopic
+}
+
 // put appends a batch on its terms.
 func (p *Partition) put(ctx context.Context, b record.Batch, now int64, r request) {
 	if p.pipelined {
@@ -145,7 +153,7 @@ func (p *Partition) put(ctx context.Context, b record.Batch, now int64, r reques
 		return
 	}
 	r.out.LogStartOffset, _ = l.Bounds()
-	if !b.Control() && (r.acks != AcksAll || !p.deps.flushAll()) {
+	if !p.mustFlush(b) && (r.acks != AcksAll || !p.deps.flushAll()) {
 		p.show(l, end, false)
 		if p.dirty.CompareAndSwap(false, true) {
 			p.deps.dirtied(p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/metadata"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/mem"
@@ -77,6 +78,24 @@ func TestAnOwnMarkerIsDurable(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	r.wantStable(2)
+}
+
+// TestWhatIsDecidedOfTransactionsIsDurable wants the same of the records that markers rest
+// on.
+func TestWhatIsDecidedOfTransactionsIsDurable(t *testing.T) {
+	s := &heldFlushes{Store: mem.New()}
+	r := newTxnRig(t, s, nil)
+	r.deps.flushAll = func() bool { return false }
+	r.wantOwn(r.batch(plain, 1), 0)
+	r.part().topic = metadata.TransactionsTopic
+	done := r.beginOwn(r.batch(plain, 1))
+	if len(done) > 0 || s.count() != 1 {
+		t.Fatalf("a decision is answered before it is durable; %d flushes", s.count())
+	}
+	s.held[0](nil)
+	if o := await(t, done); o.err != nil || o.base != 1 {
+		t.Errorf("%+v", o)
+	}
 }
 
 type ownOutcome struct {
