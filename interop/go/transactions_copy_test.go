@@ -52,7 +52,7 @@ func (c *txnCopier) member(name string) (stop func()) {
 func (c *txnCopier) copy(ctx context.Context, id string) error {
 	s, err := kgo.NewGroupTransactSession(append([]kgo.Opt{
 		kgo.SeedBrokers(c.addrs...), kgo.TransactionalID(id), kgo.TransactionTimeout(10 * time.Second), kgo.ConsumerGroup("copiers"), kgo.ConsumeTopics("in"),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond), kgo.FetchMaxWait(200 * time.Millisecond),
 		kgo.MetadataMinAge(50 * time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.RequestTimeoutOverhead(2 * time.Second),
 	}, c.opts...)...)
