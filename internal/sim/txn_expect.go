@@ -17,7 +17,7 @@ type asked struct {
 	q     *request
 	m     *kmsg.TxnOffsetCommitRequest
 	at    time.Duration
-	ended []int64 // starts of transactions of the producer that were ended meanwhile by markers before version 2
+	ended bool // a transaction of the producer was ended meanwhile by a marker before version 2, or its end was lost
 }
 
 // all returns the same error for every partition.
@@ -50,9 +50,9 @@ func (c *coordinator) expectAnswered(a *asked, e machine.Sent) verdict {
 		p := &e.Msg.(*kmsg.AddPartitionsToTxnResponse).Transactions[0].Topics[0].Partitions[0]
 		code, start = p.ErrorCode, int64(machine.TxnStartOf(&p.UnknownTags))
 	}
-	if code == 0 && slices.Contains(a.ended, start) {
+	if code == 0 && a.ended {
 		code = codeAbortable
-		c.w.count("answer is about a transaction that is over")
+		c.w.count("answer comes after the end of a transaction")
 	}
 	switch {
 	case code == codeAbortable && a.m.Version < 4:
@@ -153,15 +153,16 @@ func (c *coordinator) txnWrites(m *kmsg.TxnOffsetCommitRequest, wants *verdict) 
 // lostWrite is the end of a transaction whose end was lost.
 func (c *coordinator) lostWrite(id int64) offsetWrite {
 	p := c.offsets.producers[id]
-	c.voids(id, p.start)
+	c.voids(id)
 	return offsetWrite{txn: &txnWrite{producer: id, epoch: p.epoch, end: true, coordinator: max(p.coordinator, 0), start: p.start, seq: c.w.steps}}
 }
 
-// voids notes that an answer about a transaction is worthless from now on.
-func (c *coordinator) voids(id, start int64) {
+// voids notes that answers about a producer's transactions are worthless from now on:
+// who waits for them was there before one of them ended.
+func (c *coordinator) voids(id int64) {
 	for _, a := range c.asked {
 		if a.m.ProducerID == id {
-			a.ended = append(a.ended, start)
+			a.ended = true
 		}
 	}
 }
@@ -182,13 +183,14 @@ func (c *coordinator) expectMarker(req *kmsg.WriteTxnMarkersRequest) verdict {
 		c.w.count("late marker spares the next transaction")
 	case same && tv2:
 		c.w.count("repeated marker")
-	case p.open && start < p.start:
+	case same && p.open && start < p.start:
 		c.w.count("late marker spares the next transaction")
 	case same && !p.open && start == p.ended && m.CoordinatorEpoch == p.coordinator:
 		c.w.count("repeated marker")
 		out.maybe = p.loaded
 	default:
-		out.ends, out.lost = true, p.open && start > p.start
+		// A higher epoch is of a later transaction, even if a clock was behind.
+		out.ends, out.lost = true, p.open && start != p.start
 		out.groups = c.offsets.groupsOf(m.ProducerID)
 		c.w.moment(momentMarker)
 	}
@@ -210,7 +212,7 @@ func (c *coordinator) markerWrites(req *kmsg.WriteTxnMarkersRequest, wants *verd
 		out = append(out, c.lostWrite(m.ProducerID))
 	}
 	if m.TransactionVersion < 2 {
-		c.voids(m.ProducerID, markerStart(m))
+		c.voids(m.ProducerID)
 	}
 	return append(out, offsetWrite{txn: &txnWrite{
 		producer: m.ProducerID, epoch: m.ProducerEpoch, end: true, commit: m.Committed, coordinator: m.CoordinatorEpoch, start: markerStart(m), seq: c.w.steps,
