@@ -226,10 +226,34 @@ func (l *sparseLog) SaveProducers(ctx context.Context, ps []store.Producer, next
 	return l.Log.SaveProducers(ctx, translated(ps, l.dense), l.dense(next))
 }
 
+func (l *sparseLog) Aborted(ctx context.Context, from, next int64) ([]store.Aborted, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	list, err := l.Log.Aborted(ctx, l.dense(from), l.dense(next))
+	return moved(list, l.show), err
+}
+
+func (l *sparseLog) NoteAborted(ctx context.Context, list []store.Aborted) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.Log.NoteAborted(ctx, moved(list, l.dense))
+}
+
+// moved returns aborted transactions with other offsets.
+func moved(list []store.Aborted, to func(int64) int64) (out []store.Aborted) {
+	for _, a := range list {
+		out = append(out, store.Aborted{ProducerID: a.ProducerID, FirstOffset: to(a.FirstOffset), LastOffset: to(a.LastOffset)})
+	}
+	return out
+}
+
 // translated returns producers with other offsets.
 func translated(ps []store.Producer, to func(int64) int64) []store.Producer {
 	out := store.NewProducerMap(ps)
 	for _, p := range out {
+		if p.TxnFirst != store.NoTxn {
+			p.TxnFirst = to(p.TxnFirst)
+		}
 		for i := range p.Batches {
 			p.Batches[i].BaseOffset, p.Batches[i].LastOffset = to(p.Batches[i].BaseOffset), to(p.Batches[i].LastOffset)
 		}
