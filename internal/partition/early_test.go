@@ -53,3 +53,10 @@ func TestABatchThatOvertookOneWhileTheLogWasNotOpenIsSentAgain(t *testing.T) {
 		r.wantRefused(r.batch(producerAt{8, 0, 2}, 1), kerr.OutOfOrderSequenceNumber) // Nothing was overtaken.
 	})
 }
+
+// TestNothingCanHaveOvertakenBeforeALogOfOurOwn has a log that nobody knew of before it
+// was open: what is out of order there is so for good.
+func TestNothingCanHaveOvertakenBeforeALogOfOurOwn(t *testing.T) {
+	r := newRig(t, mem.New(), nil)
+	r.wantRefused(r.batch(producerAt{7, 0, 5}, 1), kerr.OutOfOrderSequenceNumber)
+}

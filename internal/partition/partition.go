@@ -55,10 +55,11 @@ type Partition struct {
 	failed atomic.Bool // the log must be opened again before it can append
 	// cut says that the log lost records that readers were shown. Nothing is
 	// served until this broker leads under a higher epoch.
-	cut        atomic.Bool
-	noted      int64     // where the log ends as far as the state of producers goes
-	openedAt   int64     // where the log ended when it was opened
-	openedTime time.Time // when that was
+	cut         atomic.Bool
+	noted       int64     // where the log ends as far as the state of producers goes
+	openedAt    int64     // where the log ended when it was opened
+	openedTime  time.Time // when that was
+	openedAgain bool      // there was one before
 
 	// Of a pipelined log.
 	pipelined bool
@@ -140,6 +141,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	p.questions.lose()
 	p.showing.Lock()
 	old := p.log.Swap(&openLog{Log: l})
+	p.openedAgain = old != nil
 	p.stable.load(producers, p.lastBegins, end, p.openedTime)
 	shown := p.highWatermark.Load()
 	p.showing.Unlock()

@@ -123,11 +123,13 @@ func (p *Partition) inOrder(l *openLog, x *store.Producer, b record.Batch, t *te
 const soon = 5 * time.Second
 
 // early says whether a batch that is out of order may have overtaken another one:
-// the log was opened just now, and its producer has not appended since. Told that
+// the log was opened just now, and its producer has not appended since. (What is on
+// our own disk is there before anybody knows of it, so only its being opened again
+// counts.) Told that
 // it is out of order a producer may begin anew, with all that it has under way,
 // some of which may be in the log.
 func (p *Partition) early(x *store.Producer) bool {
-	if p.deps.now().Sub(p.openedTime) >= soon {
+	if p.deps.now().Sub(p.openedTime) >= soon || !p.pipelined && !p.openedAgain {
 		return false
 	}
 	if x == nil || len(x.Batches) == 0 {

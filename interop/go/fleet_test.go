@@ -90,16 +90,25 @@ func (f *fleet) groups(prefix, topic string) (groups []*liveGroup) {
 	return groups
 }
 
-// leader returns the index of the broker that leads a partition.
-func (f *fleet) leader(topic string, partition int32) int {
+// leader returns the index of the broker that leads a partition. The broker that is
+// asked may not have heard of the topic yet.
+func (f *fleet) leader(topic string, partition int32) (leader int) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), groupTimeout)
-	defer cancel()
-	m, err := f.admin.Metadata(ctx, topic)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return int(m.Topics[topic].Partitions[partition].Leader) - 1
+	waitFor(f.t, "a leader of "+topic, func() error {
+		ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
+		defer cancel()
+		m, err := f.admin.Metadata(ctx, topic)
+		if err != nil {
+			return err
+		}
+		p, ok := m.Topics[topic].Partitions[partition]
+		if !ok || p.Leader < 1 {
+			return fmt.Errorf("partition %d of %s has leader %d, known: %t", partition, topic, p.Leader, ok)
+		}
+		leader = int(p.Leader) - 1
+		return nil
+	})
+	return leader
 }
 
 // freeze stops a broker without a word for longer than its lease lasts, lets do

@@ -34,8 +34,17 @@ type sequenceStep struct {
 
 func (s sequenceStep) run(w *wire, topic string, producer int64) {
 	w.t.Helper()
-	p := produce(w, topic, 0, batch{
-		values: values(s.name, s.records), idempotent: true, producer: producer, epoch: s.epoch, sequence: s.sequence,
+	var p kmsg.ProduceResponseTopicPartition
+	// A log far away may have been opened a moment ago, and a batch that is out of
+	// order have overtaken one that was refused before that: it is to come again.
+	waitFor(w.t, s.name+" to be decided", func() error {
+		p = produce(w, topic, 0, batch{
+			values: values(s.name, s.records), idempotent: true, producer: producer, epoch: s.epoch, sequence: s.sequence,
+		})
+		if p.ErrorCode == kerr.NotLeaderForPartition.Code && s.want == kerr.OutOfOrderSequenceNumber && storeKind != "disk" {
+			return kerr.NotLeaderForPartition
+		}
+		return nil
 	})
 	wantCode(w.t, s.name, p.ErrorCode, s.want)
 	if want := s.offset; s.want == nil && p.BaseOffset != want {
