@@ -58,10 +58,14 @@ func (c *conn) serve() {
 	c.room = sync.NewCond(&c.mu)
 	c.in = bufio.NewReaderSize(c.net, 4096)
 	defer c.tcp.Close()
+	spoke := false // it has had an answer
 	for {
 		var err error
 		if c.frame, err = c.readFrame(); err != nil {
 			c.logEnd(err)
+			if !spoke && c.server.draining.Load() {
+				resetOnClose(c.tcp)
+			}
 			break
 		}
 		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
@@ -79,9 +83,15 @@ func (c *conn) serve() {
 		if resp != nil && !c.send(resp) {
 			break
 		}
+		spoke = true
 	}
 	c.finish()
 }
+
+// resetOnClose has a connection end with a reset. Clients that see the end of a
+// connection before any answer (franz-go) take it for a broker that wants them to log
+// in, and give up what they wanted to send; after a reset they try again.
+func resetOnClose(c *net.TCPConn) { _ = c.SetLinger(0) }
 
 // errDraining ends a connection because the server shuts down.
 var errDraining = errors.New("broker is shutting down")

@@ -128,6 +128,9 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
 		c.client.conn, c.unread.conn = c, c
 		if !s.add(c) {
+			if s.draining.Load() {
+				resetOnClose(c.tcp)
+			}
 			nc.Close()
 			continue
 		}

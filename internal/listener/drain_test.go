@@ -1,0 +1,26 @@
+package listener
+
+import (
+	"io"
+	"testing"
+	"time"
+)
+
+// Who has had no answer yet must not see an ordinary end: some clients take that for a
+// broker that wants them to log in, and lose what they wanted to send.
+func TestShutdownResetsWhoHasHadNoAnswer(t *testing.T) {
+	s, addr := start(t, Options{}, echo)
+	silent, spoke := dial(t, addr), dial(t, addr)
+	sendFrame(t, spoke, []byte("x"))
+	readFrame(t, spoke)
+	for s.Connections() < 2 {
+		<-time.After(time.Millisecond)
+	}
+	s.Shutdown(t.Context())
+	if _, err := spoke.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("who had an answer sees %v", err)
+	}
+	if _, err := silent.Read(make([]byte, 1)); err == nil || err == io.EOF {
+		t.Errorf("who had none sees %v, want a reset", err)
+	}
+}
