@@ -15,7 +15,7 @@ var enough = Counts{
 	"SyncGroup 0": 7000, "SyncGroup 22": 250, "SyncGroup 25": 300, "SyncGroup 27": 300, "SyncGroup 82": 25,
 	"Heartbeat 0": 30000, "Heartbeat 22": 30, "Heartbeat 25": 200, "Heartbeat 27": 4000, "Heartbeat 82": 150,
 	"LeaveGroup 0": 1400, "LeaveGroup 25": 600, "LeaveGroup 82": 3,
-	"OffsetCommit 0": 50000, "OffsetCommit 12": 1000, "OffsetCommit 22": 30, "OffsetCommit 25": 500, "OffsetCommit 27": 800, "OffsetCommit 82": 100,
+	"OffsetCommit 0": 50000, "OffsetCommit 12": 1000, "OffsetCommit 22": 30, "OffsetCommit 25": 500, "OffsetCommit 27": 800, "OffsetCommit 82": 150,
 	"OffsetFetch 0": 8000, "OffsetDelete 0": 800, "OffsetDelete 68": 40, "OffsetDelete 69": 100, "OffsetDelete 86": 1000,
 	"DeleteGroups 0": 250, "DeleteGroups 68": 300, "DeleteGroups 69": 120, "DescribeGroups 0": 600, "DescribeGroups 69": 15, "ListGroups 0": 300,
 

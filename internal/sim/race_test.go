@@ -4,4 +4,4 @@ package sim
 
 // defaultSeeds is how many a test run simulates. A run has no goroutines, so
 // the race detector has little to find in it.
-const defaultSeeds = 150
+const defaultSeeds = 300

@@ -143,7 +143,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			}
 			l := b.open(1)
 			seq := int32(0)
-			for round := range 4 {
+			for round := range 6 {
 				must(t, produce(l, seq))
 				seq++
 				s.Nodes[0].Pause()
