@@ -27,12 +27,12 @@ func (c *coordinator) beginAppend() {
 	}
 	switch {
 	case s.soon || !s.pump.Ready():
-	case w.rand.IntN(2) == 0:
+	case w.Rand.IntN(2) == 0:
 		begin()
 	default:
 		s.soon = true
-		w.count("append begun a moment later")
-		w.after(w.about(w.plan.append/2), begin)
+		w.Count("append begun a moment later")
+		w.After(w.About(w.plan.append/2), begin)
 	}
 }
 
@@ -40,24 +40,24 @@ func (c *coordinator) beginAppend() {
 func (c *coordinator) send(a pump.Append) {
 	w := c.w
 	if c.underWay != nil {
-		w.violated("a second append begins before the first has ended")
+		w.Violated("a second append begins before the first has ended")
 	}
 	if a.Life != c.life {
-		w.violated("an append of life %d in life %d", a.Life, c.life)
+		w.Violated("an append of life %d in life %d", a.Life, c.life)
 	}
 	f := &pendingAppend{Append: a}
 	c.underWay = f
 	w.moment(momentAppend)
 	if len(a.Records) < c.emitted-c.durable {
-		w.count("append of a part of what waits")
+		w.Count("append of a part of what waits")
 	}
-	d := w.about(w.plan.append) + 100*time.Microsecond
-	if w.chance(w.faults().appendSlow) {
-		d = w.between(100*time.Millisecond, 3*time.Second)
-		w.count("slow append")
+	d := w.About(w.plan.append) + 100*time.Microsecond
+	if w.Chance(w.faults().appendSlow) {
+		d = w.Between(100*time.Millisecond, 3*time.Second)
+		w.Count("slow append")
 	}
-	c.appendAt = w.now + d
-	w.at(c.appendAt, func() { c.arrive(f) })
+	c.appendAt = w.Now + d
+	w.At(c.appendAt, func() { c.arrive(f) })
 }
 
 // arrive is when the log gets an append: it is refused if the log was opened by
@@ -71,34 +71,34 @@ func (c *coordinator) arrive(f *pendingAppend) {
 	f.over = true
 	switch {
 	case c.epoch != w.log.epoch:
-		w.tracef("broker %d: append refused, epoch %d is over", c.broker.id, c.epoch)
-		w.count("append fenced")
+		w.Tracef("broker %d: append refused, epoch %d is over", c.broker.id, c.epoch)
+		w.Count("append fenced")
 		c.outcome(f, 0, true)
-	case w.chance(w.faults().appendFails) || w.failNext && !w.calm:
+	case w.Chance(w.faults().appendFails) || w.failNext && !w.Calm:
 		w.failNext = false
-		w.count("append failed")
-		w.tracef("broker %d: append failed", c.broker.id)
-		switch w.rand.IntN(3) {
+		w.Count("append failed")
+		w.Tracef("broker %d: append failed", c.broker.id)
+		switch w.Rand.IntN(3) {
 		case 0:
 			w.log.append(c, f)
-			w.count("append failed but durable")
+			w.Count("append failed but durable")
 		case 1:
-			w.after(w.between(0, 50*time.Millisecond), func() {
+			w.After(w.Between(0, 50*time.Millisecond), func() {
 				if c.epoch == w.log.epoch {
 					w.log.append(c, f)
-					w.count("append arrived after it had failed")
+					w.Count("append arrived after it had failed")
 				}
 			})
 		}
 		c.outcome(f, 0, true)
 	default:
 		base := w.log.append(c, f)
-		if !w.chance(w.faults().appendSlow) {
+		if !w.Chance(w.faults().appendSlow) {
 			c.outcome(f, base, false)
 			return
 		}
-		w.count("append answered late")
-		w.after(w.between(0, 500*time.Millisecond), func() { c.outcome(f, base, false) })
+		w.Count("append answered late")
+		w.After(w.Between(0, 500*time.Millisecond), func() { c.outcome(f, base, false) })
 	}
 }
 

@@ -20,17 +20,17 @@ type broker struct {
 // planFaults has brokers crash and take over from one another.
 func (w *world) planFaults() {
 	f := &w.plan.faults
-	w.every(f.crash, func() {
-		w.soon(func() { w.crash(w.lead.broker) }, func() { w.crash(w.brokers[w.rand.IntN(len(w.brokers))]) })
+	w.Every(f.crash, func() {
+		w.soon(func() { w.crash(w.lead.broker) }, func() { w.crash(w.brokers[w.Rand.IntN(len(w.brokers))]) })
 	})
-	w.every(f.takeover, func() { w.soon(w.takeOver, w.takeOver) })
+	w.Every(f.takeover, func() { w.soon(w.takeOver, w.takeOver) })
 	if f.appendFails > 0 {
-		w.every(f.crash, func() { w.soon(func() { w.failNext = true }, func() {}) })
+		w.Every(f.crash, func() { w.soon(func() { w.failNext = true }, func() {}) })
 	}
-	w.every(f.outage, w.outage)
-	w.every(f.tailLost, w.loseTail)
-	w.every(f.topics, w.changeTopics)
-	w.every(f.settings, w.changeSettings)
+	w.Every(f.outage, w.outage)
+	w.Every(f.tailLost, w.loseTail)
+	w.Every(f.topics, w.changeTopics)
+	w.Every(f.settings, w.changeSettings)
 }
 
 // The moments at which a fault is likely to do most harm.
@@ -47,23 +47,23 @@ var moments = []string{momentMarker, momentAppend, momentFormed, momentAssigned,
 
 // soon has a fault happen now, or aims it at one of the moments.
 func (w *world) soon(aimed, now func()) {
-	if w.rand.IntN(4) == 0 {
+	if w.Rand.IntN(4) == 0 {
 		now()
 		return
 	}
-	w.aim, w.aimed = moments[w.rand.IntN(len(moments))], aimed
+	w.aim, w.aimed = moments[w.Rand.IntN(len(moments))], aimed
 }
 
 // moment says that one of the moments has come.
 func (w *world) moment(what string) {
-	if w.aim != what || w.calm {
+	if w.aim != what || w.Calm {
 		return
 	}
 	w.aim = ""
-	w.count("fault aimed at " + what)
+	w.Count("fault aimed at " + what)
 	aimed := w.aimed
-	w.after(w.about(w.plan.append)/2, func() {
-		if !w.calm {
+	w.After(w.About(w.plan.append)/2, func() {
+		if !w.Calm {
 			aimed()
 		}
 	})
@@ -72,10 +72,10 @@ func (w *world) moment(what string) {
 // outage takes all clients of a group away at once, makes them pause, or takes
 // one away while the others are too busy to notice.
 func (w *world) outage() {
-	g := &w.plan.groups[w.rand.IntN(len(w.plan.groups))]
-	kind := w.rand.IntN(3)
-	w.tracef("%s: an outage of all its clients", g.id)
-	w.count("outage")
+	g := &w.plan.groups[w.Rand.IntN(len(w.plan.groups))]
+	kind := w.Rand.IntN(3)
+	w.Tracef("%s: an outage of all its clients", g.id)
+	w.Count("outage")
 	first := true
 	for _, c := range w.clients {
 		switch {
@@ -83,10 +83,10 @@ func (w *world) outage() {
 		case kind == 0 && !first:
 			c.work()
 		case kind == 1:
-			c.pausedUntil = w.now + w.between(0, c.session+c.rebalance/2)
+			c.pausedUntil = w.Now + w.Between(0, c.session+c.rebalance/2)
 		default:
 			c.stop()
-			c.startLater(w.between(time.Second, c.session+c.rebalance))
+			c.startLater(w.Between(time.Second, c.session+c.rebalance))
 			first = false
 		}
 	}
@@ -98,30 +98,30 @@ func (w *world) crash(b *broker) {
 	if !b.up {
 		return
 	}
-	w.tracef("broker %d: crashes", b.id)
+	w.Tracef("broker %d: crashes", b.id)
 	b.up = false
 	b.life++
 	w.hangUpAll(b)
 	if c := b.coordinator; c != nil && !c.gone {
-		if f := c.underWay; f != nil && !f.over && c.epoch == w.log.epoch && w.rand.IntN(2) == 0 {
+		if f := c.underWay; f != nil && !f.over && c.epoch == w.log.epoch && w.Rand.IntN(2) == 0 {
 			w.log.append(c, f)
-			w.count("durable but unanswered at a crash")
+			w.Count("durable but unanswered at a crash")
 		}
 		if c.underWay != nil {
 			c.underWay.over = true
 		}
 		if len(c.entries) > 0 {
-			w.count("records lost in a crash")
+			w.Count("records lost in a crash")
 		}
 		if len(c.open) > 0 {
-			w.count("parked requests lost in a crash")
+			w.Count("parked requests lost in a crash")
 		}
 		c.leave()
-		w.count("coordinator crash")
+		w.Count("coordinator crash")
 	}
-	w.after(w.between(100*time.Millisecond, 5*time.Second), func() { b.up = true })
+	w.After(w.Between(100*time.Millisecond, 5*time.Second), func() { b.up = true })
 	if w.lead.broker == b {
-		w.after(w.between(50*time.Millisecond, 3*time.Second), w.elect)
+		w.After(w.Between(50*time.Millisecond, 3*time.Second), w.elect)
 	}
 }
 
@@ -130,31 +130,31 @@ func (w *world) elect() {
 	if !w.lead.gone {
 		return
 	}
-	for _, i := range w.rand.Perm(len(w.brokers)) {
+	for _, i := range w.Rand.Perm(len(w.brokers)) {
 		if w.brokers[i].up {
 			w.startCoordinator(w.brokers[i])
 			return
 		}
 	}
-	w.after(w.between(100*time.Millisecond, time.Second), w.elect)
+	w.After(w.Between(100*time.Millisecond, time.Second), w.elect)
 }
 
 // takeOver lets another broker lead while the old one still believes that it
 // does.
 func (w *world) takeOver() {
-	for _, i := range w.rand.Perm(len(w.brokers)) {
+	for _, i := range w.Rand.Perm(len(w.brokers)) {
 		b := w.brokers[i]
 		if !b.up || b.coordinator != nil && !b.coordinator.gone {
 			continue
 		}
-		w.tracef("broker %d: takes over", b.id)
+		w.Tracef("broker %d: takes over", b.id)
 		if old := w.lead; !old.gone {
 			old.zombie = true
-			w.deposedAt = w.now
-			w.count("takeover")
-			w.after(w.about(2*time.Second), func() {
+			w.deposedAt = w.Now
+			w.Count("takeover")
+			w.After(w.About(2*time.Second), func() {
 				if !old.gone {
-					w.tracef("broker %d: learns that it leads no more", old.broker.id)
+					w.Tracef("broker %d: learns that it leads no more", old.broker.id)
 					old.resign()
 				}
 			})
@@ -180,10 +180,10 @@ func (w *world) begin(c *coordinator, load func(*coordinator)) {
 	w.lead = c
 	w.alive = append(slices.DeleteFunc(w.alive, func(c *coordinator) bool { return c.gone }), c)
 	least, most := time.Millisecond, 50*time.Millisecond
-	if !w.calm && w.rand.IntN(4) == 0 {
+	if !w.Calm && w.Rand.IntN(4) == 0 {
 		most = 3 * time.Second
 	}
-	w.after(w.between(least, most), func() {
+	w.After(w.Between(least, most), func() {
 		if !c.gone {
 			load(c)
 		}
@@ -193,7 +193,7 @@ func (w *world) begin(c *coordinator, load func(*coordinator)) {
 // lookUp is FindCoordinator: the broker that leads, for a while after a takeover
 // perhaps the one that did; nil if none does.
 func (w *world) lookUp() *broker {
-	if w.now-w.deposedAt < 3*time.Second && w.chance(w.faults().staleCoordinator) {
+	if w.Now-w.deposedAt < 3*time.Second && w.Chance(w.faults().staleCoordinator) {
 		for _, c := range w.alive {
 			if c.zombie && !c.gone {
 				return c.broker
@@ -213,7 +213,7 @@ func (b *broker) receive(w *world, q *request) {
 	case c == nil || c.gone:
 		w.respond(q, errorReply(q.msg, codeNotCoordinator), false, 0)
 	case c.loading:
-		w.count("request while loading")
+		w.Count("request while loading")
 		code := int16(codeLoadInProgress)
 		if q.ask.key == kmsg.Heartbeat.Int16() {
 			code = 0

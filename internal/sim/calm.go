@@ -16,8 +16,8 @@ import (
 // come to rest: Stable, with all partitions of what its members subscribe to
 // owned once, or Empty.
 func (w *world) settle() {
-	w.tracef("calm from now on")
-	w.calm = true
+	w.Tracef("calm from now on")
+	w.Calm = true
 	for _, b := range w.brokers {
 		b.up = true
 	}
@@ -26,12 +26,12 @@ func (w *world) settle() {
 	cfg.MaxSize, cfg.InitialDelay = group.DefaultConfig().MaxSize, 3*time.Second
 	w.configure(cfg)
 	w.wakeClients()
-	deadline := w.now + w.patience()
+	deadline := w.Now + w.patience()
 	for why := w.unsettled(); why != ""; why = w.unsettled() {
-		if w.now >= deadline {
-			w.violated("after %s of calm: %s", w.patience(), why)
+		if w.Now >= deadline {
+			w.Violated("after %s of calm: %s", w.patience(), why)
 		}
-		w.runUntil(w.now + 500*time.Millisecond)
+		w.RunUntil(w.Now + 500*time.Millisecond)
 	}
 	w.finish()
 }
@@ -54,7 +54,7 @@ func (w *world) patience() time.Duration {
 // rebalance: here all static members join anew.
 func (w *world) wakeClients() {
 	for _, c := range w.clients {
-		c.pausedUntil, c.busyUntil = min(c.pausedUntil, w.now+c.session), 0
+		c.pausedUntil, c.busyUntil = min(c.pausedUntil, w.Now+c.session), 0
 		unaware := c.instance != nil
 		if unaware {
 			c.dirty = true
@@ -68,7 +68,7 @@ func (w *world) wakeClients() {
 			c.join("calm")
 		case !c.up:
 			c.life++
-			if c.starting = false; w.rand.IntN(2) == 0 {
+			if c.starting = false; w.Rand.IntN(2) == 0 {
 				c.start()
 			}
 		}
@@ -80,9 +80,9 @@ func (w *world) unsettled() string {
 	switch c := w.lead; {
 	case c.gone || c.loading:
 		return "nobody leads"
-	case c.appendAt > w.now+time.Second:
+	case c.appendAt > w.Now+time.Second:
 		return "a slow append is under way"
-	case w.now < w.lastArrival:
+	case w.Now < w.lastArrival:
 		return "messages are under way"
 	case slices.ContainsFunc(w.alive, func(c *coordinator) bool { return c.zombie && !c.gone }):
 		return "a deposed broker has not noticed"
@@ -128,7 +128,7 @@ func (w *world) unsettledGroup(g *groupPlan) string {
 		if s == nil || c.phase != stable || c.generation != v.generation {
 			return fmt.Sprintf("%s: %s is %s in generation %d, phase %d", v, c.name, short(c.member), c.generation, c.phase)
 		}
-		if w.now-s.heard > s.session/2 { // It pauses, and would expire when all are quiet.
+		if w.Now-s.heard > s.session/2 { // It pauses, and would expire when all are quiet.
 			return fmt.Sprintf("%s: %s was not heard of lately", v, c.name)
 		}
 	}
@@ -159,14 +159,14 @@ func (w *world) mend(v *view, members []*client) {
 // that the log still says the same.
 func (w *world) finish() {
 	w.quiet = true
-	w.runUntil(w.now + 2*time.Second)
+	w.RunUntil(w.Now + 2*time.Second)
 	c := w.lead
 	for id, q := range c.open {
-		w.violated("request %d was never answered: %s", id, q)
+		w.Violated("request %d was never answered: %s", id, q)
 	}
 	for _, p := range w.peers() {
-		if p.conn != nil && !p.conn.broken && p.conn.life == p.conn.broker.life && slices.ContainsFunc(p.conn.calls, func(cl *call) bool { return !cl.over && w.now-cl.sent > time.Second }) {
-			w.violated("%s waits for an answer", p.name)
+		if p.conn != nil && !p.conn.broken && p.conn.life == p.conn.broker.life && slices.ContainsFunc(p.conn.calls, func(cl *call) bool { return !cl.over && w.Now-cl.sent > time.Second }) {
+			w.Violated("%s waits for an answer", p.name)
 		}
 	}
 	c.checkTimers()
@@ -175,14 +175,14 @@ func (w *world) finish() {
 		w.sayFarewell()
 	}
 	for c.underWay != nil || c.shell.soon {
-		w.runUntil(w.now + time.Millisecond)
+		w.RunUntil(w.Now + time.Millisecond)
 	}
 	if len(c.entries)+len(c.held)+len(c.journal) > 0 {
-		w.violated("%d steps, %d answers and %d entries of the journal wait for nothing", len(c.entries), len(c.held), len(c.journal))
+		w.Violated("%d steps, %d answers and %d entries of the journal wait for nothing", len(c.entries), len(c.held), len(c.journal))
 	}
 	w.log.compact()
 	if w.log.replay(c.config).Digest() != c.shard.Digest() {
-		w.violated("the log says other things than the shard")
+		w.Violated("the log says other things than the shard")
 	}
 }
 
@@ -205,12 +205,12 @@ func (c *coordinator) checkTimers() {
 	}
 	for k := range want {
 		if _, ok := c.timers[k]; !ok {
-			c.w.violated("there is no timer %v", k)
+			c.w.Violated("there is no timer %v", k)
 		}
 	}
 	for k := range c.timers {
 		if !want[k] && k.Kind != group.TimerAsk {
-			c.w.violated("timer %v is left over", k)
+			c.w.Violated("timer %v is left over", k)
 		}
 	}
 }
@@ -240,9 +240,9 @@ func (w *world) sayFarewell() {
 	m := kmsg.NewPtrDeleteGroupsRequest()
 	m.Version, m.Groups = 2, groups
 	admin.call(m, noWait, func(answer) {})
-	w.runUntil(w.now + 2*time.Second)
+	w.RunUntil(w.Now + 2*time.Second)
 	if w.lead.shard.Digest() != group.NewShard(w.plan.config).Digest() {
-		w.violated("all groups were deleted, but something is left")
+		w.Violated("all groups were deleted, but something is left")
 	}
-	w.count("farewell")
+	w.Count("farewell")
 }

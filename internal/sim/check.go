@@ -21,7 +21,7 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 	c.offsets.apply(e.writes)
 	c.checkGivenUp(why, e)
 	if len(e.writes) > 0 && len(e.records) == 0 {
-		c.w.violated("offsets changed without a record")
+		c.w.Violated("offsets changed without a record")
 	}
 	if resp, ok := reply.(*kmsg.OffsetFetchResponse); ok {
 		for i := range resp.Groups {
@@ -42,7 +42,7 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 	}
 	for _, r := range e.originals {
 		if id := groupOf(r); id != "" && !slices.ContainsFunc(touched, func(v *view) bool { return v.id == id }) {
-			c.w.violated("a record of group %s, which the step is not about", id)
+			c.w.Violated("a record of group %s, which the step is not about", id)
 		}
 	}
 }
@@ -70,18 +70,18 @@ func (c *coordinator) checkAnswer(why cause, wants *verdict, e *entry) kmsg.Resp
 	i := slices.IndexFunc(e.replies, func(h held) bool { return h.request == why.request })
 	if i < 0 {
 		if !wants.parks {
-			c.w.violated("%s is not answered, should be with %v", why.request, wants.codes)
+			c.w.Violated("%s is not answered, should be with %v", why.request, wants.codes)
 		}
-		c.w.count("parked " + kmsg.NameForKey(why.request.ask.key))
+		c.w.Count("parked " + kmsg.NameForKey(why.request.ask.key))
 		c.w.moment(momentParked)
 		return nil
 	}
 	msg := e.replies[i].msg
 	if got := codes(msg); !slices.Equal(got, wants.codes) {
-		c.w.violated("%s is answered with %v, should be with %v", why.request, got, wants.codes)
+		c.w.Violated("%s is answered with %v, should be with %v", why.request, got, wants.codes)
 	}
 	for _, code := range wants.codes {
-		c.w.count(fmt.Sprintf("%s %d", kmsg.NameForKey(msg.Key()), code))
+		c.w.Count(fmt.Sprintf("%s %d", kmsg.NameForKey(msg.Key()), code))
 	}
 	return msg
 }
@@ -175,26 +175,26 @@ func (c *coordinator) checkList(req *kmsg.ListGroupsRequest, resp *kmsg.ListGrou
 		got = append(got, g.Group+" "+g.GroupState+" "+g.ProtocolType)
 	}
 	if !slices.Equal(got, want) {
-		c.w.violated("ListGroups says %v, should say %v", got, want)
+		c.w.Violated("ListGroups says %v, should say %v", got, want)
 	}
 }
 
 // checkTimes checks that nobody is waited for longer than agreed. Timers may be
 // late.
 func (c *coordinator) checkTimes(v *view) {
-	now := c.w.now
+	now := c.w.Now
 	for _, s := range v.seats {
 		parked := s.join != nil || s.sync != nil
 		if (s.isNew || !parked) && now > s.heard+s.patience()+maxLate {
-			c.w.violated("%s: member %s was not heard of for %s", v, short(s.id), now-s.heard)
+			c.w.Violated("%s: member %s was not heard of for %s", v, short(s.id), now-s.heard)
 		}
 		if !s.synced && v.state != statePreparing && now > v.formed+v.syncLimit+maxLate {
-			c.w.violated("%s: member %s has not synced for %s", v, short(s.id), now-v.formed)
+			c.w.Violated("%s: member %s has not synced for %s", v, short(s.id), now-v.formed)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(v.pending)) {
 		if now > v.pending[id]+maxLate {
-			c.w.violated("%s: pending member %s was not heard of", v, short(id))
+			c.w.Violated("%s: pending member %s was not heard of", v, short(id))
 		}
 	}
 	limit := v.joinLimit
@@ -202,7 +202,7 @@ func (c *coordinator) checkTimes(v *view) {
 		limit = v.delay
 	}
 	if v.state == statePreparing && now > v.prepared+limit+maxLate {
-		c.w.violated("%s: its members have waited for %s", v, now-v.prepared)
+		c.w.Violated("%s: its members have waited for %s", v, now-v.prepared)
 	}
 }
 
@@ -217,11 +217,11 @@ func (c *coordinator) checkParked(v *view) {
 			}
 			n++
 			if c.open[q.id] == nil {
-				c.w.violated("%s: %s is not parked any more, and was not answered", v, q)
+				c.w.Violated("%s: %s is not parked any more, and was not answered", v, q)
 			}
 		}
 		if s.join != nil && v.state != statePreparing || s.sync != nil && v.state != stateCompleting {
-			c.w.violated("%s: member %s is parked", v, short(s.id))
+			c.w.Violated("%s: member %s is parked", v, short(s.id))
 		}
 	}
 	open := 0
@@ -231,7 +231,7 @@ func (c *coordinator) checkParked(v *view) {
 		}
 	}
 	if open != n {
-		c.w.violated("%s: %d requests are open, %d are parked", v, open, n)
+		c.w.Violated("%s: %d requests are open, %d are parked", v, open, n)
 	}
 }
 
@@ -239,12 +239,12 @@ func (c *coordinator) checkParked(v *view) {
 func (c *coordinator) checkSync(v *view, s *seat, q *request, r *kmsg.SyncGroupResponse) {
 	switch {
 	case v.state != stateStable:
-		c.w.violated("%s: %s is answered before there is an assignment", v, q)
+		c.w.Violated("%s: %s is answered before there is an assignment", v, q)
 	case q.ask.generation != v.generation:
-		c.w.violated("%s: %s is answered in generation %d", v, q, v.generation)
+		c.w.Violated("%s: %s is answered in generation %d", v, q, v.generation)
 	case !bytes.Equal(r.MemberAssignment, s.assigned):
-		c.w.violated("%s: %s gets %v, the leader assigned %v", v, q, parseAssignment(r.MemberAssignment), parseAssignment(s.assigned))
+		c.w.Violated("%s: %s gets %v, the leader assigned %v", v, q, parseAssignment(r.MemberAssignment), parseAssignment(s.assigned))
 	case r.Protocol == nil || *r.Protocol != v.protocol || *r.ProtocolType != v.protocolType:
-		c.w.violated("%s: %s is told another protocol", v, q)
+		c.w.Violated("%s: %s is told another protocol", v, q)
 	}
 }

@@ -13,10 +13,10 @@ func (st *stepped) answer() {
 		code := codeOf(h.msg)
 		if want, ok := st.gone[h.request]; ok {
 			if code != want {
-				w.violated("%s: %s is answered with %d, should be with %d", v, h.request, code, want)
+				w.Violated("%s: %s is answered with %d, should be with %d", v, h.request, code, want)
 			}
 			delete(st.gone, h.request)
-			w.count("parked request answered by an error")
+			w.Count("parked request answered by an error")
 			continue
 		}
 		switch r := h.msg.(type) {
@@ -27,7 +27,7 @@ func (st *stepped) answer() {
 		}
 	}
 	for q := range st.gone {
-		w.violated("%s: %s will never be answered", v, q)
+		w.Violated("%s: %s will never be answered", v, q)
 	}
 }
 
@@ -35,20 +35,20 @@ func (st *stepped) answerJoin(q *request, r *kmsg.JoinGroupResponse) {
 	v, w := st.v, st.c.w
 	if r.ErrorCode != 0 {
 		if q != st.why.request {
-			w.violated("%s: %s is answered with %d for no reason", v, q, r.ErrorCode)
+			w.Violated("%s: %s is answered with %d for no reason", v, q, r.ErrorCode)
 		}
 		return
 	}
 	s := v.seat(r.MemberID)
 	switch {
 	case s == nil:
-		w.violated("%s: %s is told to be member %s", v, q, short(r.MemberID))
+		w.Violated("%s: %s is told to be member %s", v, q, short(r.MemberID))
 	case s.join == q && !st.formed:
-		w.violated("%s: %s is answered though no generation was formed", v, q)
+		w.Violated("%s: %s is answered though no generation was formed", v, q)
 	case s.join != q && q != st.why.request:
-		w.violated("%s: %s is answered, but was not parked", v, q)
+		w.Violated("%s: %s is answered, but was not parked", v, q)
 	case r.Generation != v.generation:
-		w.violated("%s: %s is told generation %d", v, q, r.Generation)
+		w.Violated("%s: %s is told generation %d", v, q, r.Generation)
 	}
 	if st.formed && s.join == q {
 		s.join = nil
@@ -67,17 +67,17 @@ func (st *stepped) learn(r *kmsg.JoinGroupResponse) {
 	st.learned = true
 	leader := v.seat(r.LeaderID)
 	if leader == nil {
-		w.violated("%s: leader %s is not a member", v, short(r.LeaderID))
+		w.Violated("%s: leader %s is not a member", v, short(r.LeaderID))
 	}
 	if old := v.seat(v.leader); old != nil && old != leader && !st.kept(old) {
-		w.violated("%s: %s leads now, though %s has joined", v, short(r.LeaderID), short(old.id))
+		w.Violated("%s: %s leads now, though %s has joined", v, short(r.LeaderID), short(old.id))
 	}
 	if st.kept(leader) {
-		w.violated("%s: leader %s has not joined", v, short(r.LeaderID))
+		w.Violated("%s: leader %s has not joined", v, short(r.LeaderID))
 	}
 	v.leader = r.LeaderID
 	if winners := v.winners(); !slices.Contains(winners, *r.Protocol) {
-		w.violated("%s: protocol %q is selected, not one of %v", v, *r.Protocol, winners)
+		w.Violated("%s: protocol %q is selected, not one of %v", v, *r.Protocol, winners)
 	}
 	v.protocol = *r.Protocol
 }
@@ -94,40 +94,40 @@ func (st *stepped) kept(s *seat) bool {
 func (st *stepped) checkTold(s *seat, q *request, r *kmsg.JoinGroupResponse) {
 	v, w := st.v, st.c.w
 	if *r.Protocol != v.protocol || r.Version >= 7 && *r.ProtocolType != v.protocolType {
-		w.violated("%s: %s is told protocol %q", v, q, *r.Protocol)
+		w.Violated("%s: %s is told protocol %q", v, q, *r.Protocol)
 	}
 	// A static leader that came back without a rebalance must not assign: it is
 	// told so, or in old versions that its old self leads.
 	quiet := st.wants.act == actReplace && q == st.why.request && !st.formed
 	if quiet && r.Version < 9 {
 		if len(r.Members) > 0 || v.leader == s.id && v.seat(r.LeaderID) != nil {
-			w.violated("%s: %s would assign", v, q)
+			w.Violated("%s: %s would assign", v, q)
 		}
 		return
 	}
 	if r.LeaderID != v.leader {
-		w.violated("%s: %s is told that %s leads", v, q, short(r.LeaderID))
+		w.Violated("%s: %s is told that %s leads", v, q, short(r.LeaderID))
 	}
 	if skip := quiet && v.leader == s.id; r.SkipAssignment != skip {
-		w.violated("%s: %s is told to skip the assignment %t", v, q, r.SkipAssignment)
+		w.Violated("%s: %s is told to skip the assignment %t", v, q, r.SkipAssignment)
 	}
 	if v.leader != s.id {
 		if len(r.Members) > 0 {
-			w.violated("%s: %s does not lead, but is told the members", v, q)
+			w.Violated("%s: %s does not lead, but is told the members", v, q)
 		}
 		return
 	}
 	if len(r.Members) != len(v.seats) {
-		w.violated("%s: the leader is told of %d members", v, len(r.Members))
+		w.Violated("%s: the leader is told of %d members", v, len(r.Members))
 	}
 	for _, m := range r.Members {
 		s := v.seat(m.MemberID)
 		if s == nil {
-			w.violated("%s: the leader is told of %s", v, short(m.MemberID))
+			w.Violated("%s: the leader is told of %s", v, short(m.MemberID))
 		}
 		i := slices.IndexFunc(s.protocols, func(p kmsg.JoinGroupRequestProtocol) bool { return p.Name == v.protocol })
 		if string(s.protocols[i].Metadata) != string(m.ProtocolMetadata) {
-			w.violated("%s: the leader is told other metadata of %s", v, short(m.MemberID))
+			w.Violated("%s: the leader is told other metadata of %s", v, short(m.MemberID))
 		}
 	}
 }
@@ -136,17 +136,17 @@ func (st *stepped) answerSync(q *request, r *kmsg.SyncGroupResponse) {
 	v, w := st.v, st.c.w
 	if r.ErrorCode != 0 {
 		if q != st.why.request {
-			w.violated("%s: %s is answered with %d for no reason", v, q, r.ErrorCode)
+			w.Violated("%s: %s is answered with %d for no reason", v, q, r.ErrorCode)
 		}
 		return
 	}
 	s := v.seat(q.ask.member)
 	if s == nil || s.sync != q && q != st.why.request {
-		w.violated("%s: %s is answered, but was not parked", v, q)
+		w.Violated("%s: %s is answered, but was not parked", v, q)
 	}
 	st.c.checkSync(v, s, q, r)
 	if s.sync == q {
 		s.sync = nil
-		s.hear(w.now)
+		s.hear(w.Now)
 	}
 }

@@ -60,7 +60,7 @@ func (c *coordinator) reconcile(v *view, why cause, wants *verdict, e *entry) {
 
 // intend applies what the request itself asks for.
 func (st *stepped) intend() {
-	v, s, now := st.v, st.wants.seat, st.c.w.now
+	v, s, now := st.v, st.wants.seat, st.c.w.Now
 	q := st.why.request
 	if q != nil && q.ask.group == v.id && !v.exists && q.ask.key == kmsg.JoinGroup.Int16() && q.ask.member == "" {
 		v.state = stateEmpty
@@ -153,7 +153,7 @@ func (st *stepped) newID() string {
 			return m.MemberID
 		}
 	}
-	st.c.w.violated("%s: %s did not become a member", st.v, st.why.request)
+	st.c.w.Violated("%s: %s did not become a member", st.v, st.why.request)
 	return ""
 }
 
@@ -164,15 +164,15 @@ func (st *stepped) replaceStable(s *seat) {
 	quiet := slices.ContainsFunc(st.replies, func(h held) bool { return h.request == st.why.request }) && st.after.State == stateStable
 	stays := slices.Contains(winners, st.v.protocol)
 	if quiet && !stays || !quiet && stays && len(winners) == 1 {
-		st.c.w.violated("%s: a static member comes back, quietly %t, though the protocols are %v", st.v, quiet, winners)
+		st.c.w.Violated("%s: a static member comes back, quietly %t, though the protocols are %v", st.v, quiet, winners)
 	}
 	if quiet {
 		s.join, st.quiet = nil, true
-		st.c.w.count("static member replaced quietly")
+		st.c.w.Count("static member replaced quietly")
 		st.c.w.moment(momentReplaced)
 	} else {
 		st.wants.starts = true
-		st.c.w.count("static member replaced with a rebalance")
+		st.c.w.Count("static member replaced with a rebalance")
 	}
 }
 
@@ -216,33 +216,33 @@ func (st *stepped) depart() {
 		}
 		st.supersede(s, codeUnknownMember)
 		st.v.seats = slices.Delete(st.v.seats, i, i+1)
-		st.c.w.count("member gone by " + string(st.wants.act))
+		st.c.w.Count("member gone by " + string(st.wants.act))
 		if s.isNew && st.wants.act == actExpire {
-			st.c.w.count("new member expired in JoinGroup")
+			st.c.w.Count("new member expired in JoinGroup")
 		}
 		if s.instance != nil {
 			st.vacant = append(st.vacant, place{st.v.id, *s.instance})
-			st.c.w.count("static member gone by " + string(st.wants.act))
+			st.c.w.Count("static member gone by " + string(st.wants.act))
 		}
 	}
 	if len(st.wants.forget) > 0 && st.wants.act == actExpire {
-		st.c.w.count("pending member expired")
+		st.c.w.Count("pending member expired")
 	}
 }
 
 // advance finds out whether a generation was formed, and in which state the
 // group must be.
 func (st *stepped) advance(e *entry) {
-	v, now := st.v, st.c.w.now
+	v, now := st.v, st.c.w.Now
 	starts := st.wants.starts && (len(st.wants.leaving) > 0 || st.wants.act != actLeave && st.wants.act != actSynced)
 	if _, ok := st.why.event.(machine.Loaded); ok {
 		switch {
 		case v.resumes:
 			starts = true
-			st.c.w.count("loaded in the middle of a rebalance")
+			st.c.w.Count("loaded in the middle of a rebalance")
 		case len(v.seats) > st.c.config.MaxSize:
 			starts = true
-			st.c.w.count("loaded with more members than allowed")
+			st.c.w.Count("loaded with more members than allowed")
 		}
 	}
 	if starts && v.state != statePreparing {
@@ -266,15 +266,15 @@ func (st *stepped) advance(e *entry) {
 	switch {
 	case v.state != statePreparing:
 	case v.allJoined() && (!v.initial || st.wants.act == actExpire):
-		st.c.w.violated("%s: everybody is there, but no generation is formed", v)
+		st.c.w.Violated("%s: everybody is there, but no generation is formed", v)
 	case st.wants.act == actJoined:
 		if v.parkedJoins() > 0 || len(v.seats) == 0 {
-			st.c.w.violated("%s: the time to join is over, but no generation is formed", v)
+			st.c.w.Violated("%s: the time to join is over, but no generation is formed", v)
 		}
-		st.c.w.count("nobody but static members, who are waited for")
+		st.c.w.Count("nobody but static members, who are waited for")
 		v.prepared, v.joinLimit, v.initial = now, v.longestRebalance(), false
 	case st.wants.act == actWait:
-		st.c.w.count("initial delay extended")
+		st.c.w.Count("initial delay extended")
 		next := min(st.c.config.InitialDelay, v.remaining)
 		v.remaining = max(v.remaining-v.delay, 0)
 		v.prepared, v.delay, v.another = now, next, false
@@ -287,7 +287,7 @@ func (st *stepped) advance(e *entry) {
 // prepare begins a join phase: members that wait for an assignment are told to join
 // again.
 func (st *stepped) prepare() {
-	v, now := st.v, st.c.w.now
+	v, now := st.v, st.c.w.Now
 	st.started = true
 	for _, s := range v.seats {
 		if s.sync != nil {
@@ -301,7 +301,7 @@ func (st *stepped) prepare() {
 	v.delay, v.another = st.c.config.InitialDelay, false
 	v.remaining = max(v.joinLimit-v.delay, 0)
 	if st.wants.act != actNone {
-		st.c.w.count("rebalance started by " + string(st.wants.act))
+		st.c.w.Count("rebalance started by " + string(st.wants.act))
 	}
 }
 
@@ -311,31 +311,31 @@ const generationBlock = 1024
 
 // form begins a new generation.
 func (st *stepped) form(generation int32) {
-	v, w, now := st.v, st.c.w, st.c.w.now
+	v, w, now := st.v, st.c.w, st.c.w.Now
 	switch {
 	case !v.leaps && generation != v.generation+1, v.leaps && generation/generationBlock != v.generation/generationBlock+1:
-		w.violated("%s: generation %d comes next", v, generation)
+		w.Violated("%s: generation %d comes next", v, generation)
 	case v.state != statePreparing:
-		w.violated("%s: generation %d is formed without a join phase", v, generation)
+		w.Violated("%s: generation %d is formed without a join phase", v, generation)
 	case st.wants.act == actJoined:
 		if slices.ContainsFunc(v.seats, func(s *seat) bool { return s.join == nil }) || len(st.wants.leaving) > 0 {
-			w.count("join phase ended by its timer")
+			w.Count("join phase ended by its timer")
 		}
 	case !v.allJoined() || v.initial && st.wants.act != actExpire:
-		w.violated("%s: generation %d is formed too early", v, generation)
+		w.Violated("%s: generation %d is formed too early", v, generation)
 	}
 	if len(v.pending) > 0 {
-		w.count("generation formed with pending members")
+		w.Count("generation formed with pending members")
 	}
 	v.generation, v.formed, v.syncLimit, v.initial = generation, now, v.longestRebalance(), false
 	v.resumes, v.leaps = false, false
 	st.formed = true
-	w.count("generation formed")
+	w.Count("generation formed")
 	w.moment(momentFormed)
 	v.state = stateCompleting
 	if len(v.seats) == 0 {
 		v.state, v.leader, v.protocol, v.since, v.loads = stateEmpty, "", "", w.millis(), 0
-		w.count("group became empty")
+		w.Count("group became empty")
 		return
 	}
 	joined := 0
@@ -346,11 +346,11 @@ func (st *stepped) form(generation int32) {
 		if s.join != nil {
 			joined++
 		} else {
-			w.count("static member kept without a join")
+			w.Count("static member kept without a join")
 		}
 	}
 	if joined == 0 {
-		w.violated("%s: generation %d is formed though nobody has joined", v, generation)
+		w.Violated("%s: generation %d is formed though nobody has joined", v, generation)
 	}
 }
 
@@ -365,26 +365,26 @@ func (st *stepped) exist(e *entry) {
 		if v.record = r.Value != nil; v.record {
 			v.recordTime = r.Value.CurrentStateTimestamp
 			if v.recordTime != v.since {
-				w.violated("%s: the record says that it is %s since %d, it is since %d", v, v.state, v.recordTime, v.since)
+				w.Violated("%s: the record says that it is %s since %d, it is since %d", v, v.state, v.recordTime, v.since)
 			}
 		}
 	}
 	hasOffsets := len(st.c.offsets.of(v.id)) > 0 || st.c.offsets.waits(v.id)
 	exists := v.record || hasOffsets
 	if st.wants.act == actSweep && exists && !hasOffsets && v.state == stateEmpty && len(v.pending) == 0 {
-		w.violated("%s: a sweep leaves it, though it has no members and no offsets", v)
+		w.Violated("%s: a sweep leaves it, though it has no members and no offsets", v)
 	}
 	if exists != (st.after.ErrorCode == 0) {
-		w.violated("%s: it exists %t, should be %t", v, !exists, exists)
+		w.Violated("%s: it exists %t, should be %t", v, !exists, exists)
 	}
 	switch {
 	case exists && !v.exists && v.state == "":
 		v.state = stateEmpty
 	case !exists && v.exists:
 		if len(v.seats) > 0 || v.state != stateEmpty {
-			w.violated("%s: it vanished", v)
+			w.Violated("%s: it vanished", v)
 		}
-		w.count("group gone")
+		w.Count("group gone")
 		e.ended = append(e.ended, v.id)
 		st.ended = true
 		st.c.checkParked(v)
@@ -397,24 +397,24 @@ func (st *stepped) exist(e *entry) {
 func (st *stepped) compare() {
 	v, w := st.v, st.c.w
 	if st.after.State != v.state {
-		w.violated("%s: it is %s, was %s before", v, st.after.State, st.before)
+		w.Violated("%s: it is %s, was %s before", v, st.after.State, st.before)
 	}
 	if len(st.after.Members) != len(v.seats) {
-		w.violated("%s: it has members %s", v, memberIDs(st.after.Members))
+		w.Violated("%s: it has members %s", v, memberIDs(st.after.Members))
 	}
 	for _, m := range st.after.Members {
 		s := v.seat(m.MemberID)
 		switch {
 		case s == nil:
-			w.violated("%s: %s is a member", v, short(m.MemberID))
+			w.Violated("%s: %s is a member", v, short(m.MemberID))
 		case (s.instance == nil) != (m.InstanceID == nil), s.instance != nil && *s.instance != *m.InstanceID:
-			w.violated("%s: %s has another instance id", v, short(m.MemberID))
+			w.Violated("%s: %s has another instance id", v, short(m.MemberID))
 		case v.state == stateStable && string(m.MemberAssignment) != string(s.assigned):
-			w.violated("%s: %s is assigned %v, should be %v", v, short(m.MemberID), parseAssignment(m.MemberAssignment), parseAssignment(s.assigned))
+			w.Violated("%s: %s is assigned %v, should be %v", v, short(m.MemberID), parseAssignment(m.MemberAssignment), parseAssignment(s.assigned))
 		}
 	}
 	if st.after.ProtocolType != v.protocolType {
-		w.violated("%s: its protocol type is %q, was %q", v, st.after.ProtocolType, v.protocolType)
+		w.Violated("%s: its protocol type is %q, was %q", v, st.after.ProtocolType, v.protocolType)
 	}
 }
 

@@ -22,8 +22,8 @@ func (st *stepped) checkJournal(step *entry) {
 			continue
 		}
 		got[e.Kind]++
-		if !e.Time.Equal(w.clock()) {
-			w.violated("%s: a journal entry of another time: %+v", v, e)
+		if !e.Time.Equal(w.Clock()) {
+			w.Violated("%s: a journal entry of another time: %+v", v, e)
 		}
 		switch e.Kind {
 		case journal.KindStarted:
@@ -44,7 +44,7 @@ func (st *stepped) checkJournal(step *entry) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(want)) {
 		if n := got[kind]; n > 1 || n == 1 != want[kind] {
-			w.violated("%s: the journal has %d entries %s, should have one %t", v, n, kind, want[kind])
+			w.Violated("%s: the journal has %d entries %s, should have one %t", v, n, kind, want[kind])
 		}
 	}
 	st.checkFenced(fenced)
@@ -76,18 +76,18 @@ func (st *stepped) checkOffsets(step *entry) {
 			gone -= e.PartitionN
 		case journal.KindOffsetsReset:
 			if set != e.PartitionN || e.By == nil {
-				w.violated("%s: the journal says that %d offsets were reset by %v, should be %d", v, e.PartitionN, e.By, set)
+				w.Violated("%s: the journal says that %d offsets were reset by %v, should be %d", v, e.PartitionN, e.By, set)
 			}
-			w.count("offsets reset")
+			w.Count("offsets reset")
 		default:
 			continue
 		}
 		if entries++; entries > 2 || (e.Cause == journal.CauseRequest) != (e.By != nil) {
-			w.violated("%s: the journal says of offsets: %+v", v, e)
+			w.Violated("%s: the journal says of offsets: %+v", v, e)
 		}
 	}
 	if gone != 0 {
-		w.violated("%s: the journal does not tell of %d offsets that are gone", v, gone)
+		w.Violated("%s: the journal does not tell of %d offsets that are gone", v, gone)
 	}
 }
 
@@ -107,14 +107,14 @@ func (st *stepped) checkFenced(got []stale) {
 		}
 		told := slices.Contains(got, s)
 		if told == seen[s.member] && len(seen) < rememberedFences {
-			w.violated("%s: %s of %s is fenced, told of %t, told of before %t", v, short(s.member), s.instance, told, seen[s.member])
+			w.Violated("%s: %s of %s is fenced, told of %t, told of before %t", v, short(s.member), s.instance, told, seen[s.member])
 		}
 		seen[s.member] = true
 		got = slices.DeleteFunc(got, func(other stale) bool { return other == s })
-		w.count("static member fenced")
+		w.Count("static member fenced")
 	}
 	if len(got) > 0 {
-		w.violated("%s: the journal says that %v are fenced", v, got)
+		w.Violated("%s: the journal says that %v are fenced", v, got)
 	}
 	// Only now: one request may be refused for a member and take its holder away.
 	for _, p := range st.vacant {
@@ -160,7 +160,7 @@ func (st *stepped) checkStarted(e *journal.Entry) {
 		want = len(v.seats) - v.parkedJoins() + len(v.pending)
 	}
 	if e.WaitingN != want || len(e.Waiting) > want {
-		st.c.w.violated("%s: the journal says that it waits for %d, should be %d: %v", v, e.WaitingN, want, e.Waiting)
+		st.c.w.Violated("%s: the journal says that it waits for %d, should be %d: %v", v, e.WaitingN, want, e.Waiting)
 	}
 }
 
@@ -173,14 +173,14 @@ func (st *stepped) checkSettled(e *journal.Entry) {
 	}
 	switch {
 	case e.After != len(v.seats), e.Generation != v.generation:
-		w.violated("%s: the journal says %d members in generation %d", v, e.After, e.Generation)
+		w.Violated("%s: the journal says %d members in generation %d", v, e.After, e.Generation)
 	case e.TriggerN == 0 || len(e.Triggers) == 0:
-		w.violated("%s: the journal gives no reason for a rebalance", v)
+		w.Violated("%s: the journal gives no reason for a rebalance", v)
 	case e.JoinPhase < 0 || e.SyncPhase < 0 || e.Started.Add(e.JoinPhase+e.SyncPhase) != e.Time:
-		w.violated("%s: the journal's phases are %s from %s, and %s", v, e.JoinPhase, e.Started, e.SyncPhase)
+		w.Violated("%s: the journal's phases are %s from %s, and %s", v, e.JoinPhase, e.Started, e.SyncPhase)
 	case v.protocolType == consumerType && e.PartitionN != owned:
-		w.violated("%s: the journal counts %d partitions of %d", v, e.PartitionN, owned)
+		w.Violated("%s: the journal counts %d partitions of %d", v, e.PartitionN, owned)
 	case len(v.seats) > 0 && (e.Leader == nil || e.Leader.Member != v.leader):
-		w.violated("%s: the journal names another leader", v)
+		w.Violated("%s: the journal names another leader", v)
 	}
 }

@@ -41,9 +41,9 @@ func (s *successor) load(r stored) {
 }
 
 func (s *successor) step(e machine.Event) machine.Effects {
-	fx := s.shard.Step(machine.Input{Now: s.c.w.clock(), Event: e})
+	fx := s.shard.Step(machine.Input{Now: s.c.w.Clock(), Event: e})
 	if err := s.shard.CheckInvariants(); err != nil {
-		s.c.w.violated("invariant, after a load: %v", err)
+		s.c.w.Violated("invariant, after a load: %v", err)
 	}
 	for _, t := range fx.Timers {
 		if s.timer[t.Key] = t.At; t.Cancel {
@@ -69,8 +69,8 @@ func (s *successor) check() {
 	v, w := s.v, s.c.w
 	for _, m := range v.seats {
 		at, ok := s.timer[machine.TimerKey{Kind: group.TimerSession, ID: v.id, Member: m.id}]
-		if want := w.clock().Add(m.session); !ok || !at.Equal(want) {
-			w.violated("%s: after a load the session of %s ends at %s, should be %s", v, short(m.id), at, want)
+		if want := w.Clock().Add(m.session); !ok || !at.Equal(want) {
+			w.Violated("%s: after a load the session of %s ends at %s, should be %s", v, short(m.id), at, want)
 		}
 		s.checkMember(m)
 	}
@@ -88,13 +88,13 @@ func (s *successor) checkMember(m *seat) {
 	sync.ProtocolType, sync.Protocol = &v.protocolType, &v.protocol
 	resp, _ := s.ask(sync)
 	if r, ok := resp.(*kmsg.SyncGroupResponse); !ok || r.ErrorCode != 0 || string(r.MemberAssignment) != string(m.assigned) {
-		w.violated("%s: after a load %s syncs, and is told %+v", v, short(m.id), resp)
+		w.Violated("%s: after a load %s syncs, and is told %+v", v, short(m.id), resp)
 	}
 	if m.instance != nil {
 		beat := kmsg.NewPtrHeartbeatRequest()
 		beat.Version, beat.Group, beat.MemberID, beat.InstanceID, beat.Generation = 4, v.id, m.id+"-stale", m.instance, v.generation
 		if resp, _ := s.ask(beat); codeOf(resp) != codeFencedInstance {
-			w.violated("%s: after a load a stale %s is told %d", v, short(m.id), codeOf(resp))
+			w.Violated("%s: after a load a stale %s is told %d", v, short(m.id), codeOf(resp))
 		}
 	}
 	if m.id == v.leader {
@@ -103,10 +103,10 @@ func (s *successor) checkMember(m *seat) {
 	resp, fx := s.ask(s.rejoin(m))
 	r, ok := resp.(*kmsg.JoinGroupResponse)
 	if !ok || r.ErrorCode != 0 || r.Generation != v.generation || r.LeaderID != v.leader || *r.Protocol != v.protocol || *r.ProtocolType != v.protocolType {
-		w.violated("%s: after a load %s joins as before, and is told %+v", v, short(m.id), resp)
+		w.Violated("%s: after a load %s joins as before, and is told %+v", v, short(m.id), resp)
 	}
 	if len(fx.Batches)+len(fx.Journal) > 0 {
-		w.violated("%s: after a load %s joins as before, and changes the group", v, short(m.id))
+		w.Violated("%s: after a load %s joins as before, and changes the group", v, short(m.id))
 	}
 }
 
@@ -127,15 +127,15 @@ func (s *successor) checkLeader(leader *seat) {
 	resp, _ := s.ask(s.rejoin(leader))
 	if len(v.seats) == 1 {
 		if r, ok := resp.(*kmsg.JoinGroupResponse); !ok || r.ErrorCode != 0 || r.Generation <= v.generation || r.LeaderID != v.leader {
-			w.violated("%s: after a load its only member joins, and is told %+v", v, resp)
+			w.Violated("%s: after a load its only member joins, and is told %+v", v, resp)
 		}
 		return
 	}
 	if resp != nil {
-		w.violated("%s: after a load the leader joins, and is told %+v", v, resp)
+		w.Violated("%s: after a load the leader joins, and is told %+v", v, resp)
 	}
-	at, want := s.timer[machine.TimerKey{Kind: group.TimerJoin, ID: v.id}], w.clock().Add(v.longestRebalance())
+	at, want := s.timer[machine.TimerKey{Kind: group.TimerJoin, ID: v.id}], w.Clock().Add(v.longestRebalance())
 	if !at.Equal(want) {
-		w.violated("%s: after a load the join phase ends at %s, should be %s", v, at, want)
+		w.Violated("%s: after a load the join phase ends at %s, should be %s", v, at, want)
 	}
 }

@@ -67,13 +67,13 @@ func (c *client) start() {
 	if c.up {
 		return
 	}
-	c.w.tracef("%s: starts", c.name)
+	c.w.Tracef("%s: starts", c.name)
 	c.up, c.starting = true, false
 	c.life++
 	c.conn, c.pausedUntil, c.busyUntil = nil, 0, 0
 	c.beating, c.committing = false, false
 	c.unsure = c.dirty && c.instance != nil
-	if c.w.rand.IntN(6) == 0 {
+	if c.w.Rand.IntN(6) == 0 {
 		c.shuffle()
 	}
 	c.forget()
@@ -86,7 +86,7 @@ func (c *client) start() {
 func (c *client) startLater(d time.Duration) {
 	c.starting = true
 	life := c.life
-	c.w.after(d, func() {
+	c.w.After(d, func() {
 		if c.life == life {
 			c.start()
 		}
@@ -95,7 +95,7 @@ func (c *client) startLater(d time.Duration) {
 
 // stop ends the client without a word.
 func (c *client) stop() {
-	c.w.tracef("%s: stops", c.name)
+	c.w.Tracef("%s: stops", c.name)
 	c.up, c.starting = false, false
 	c.hangUp()
 }
@@ -111,22 +111,22 @@ func (c *client) lose() { c.owned, c.position = nil, map[topicPartition]position
 
 // fatal ends a client that cannot go on. Somebody starts it again.
 func (c *client) fatal(code int16) {
-	c.w.count(fmt.Sprintf("client gave up because of %d", code))
+	c.w.Count(fmt.Sprintf("client gave up because of %d", code))
 	c.stop()
-	if c.odd && c.w.calm {
+	if c.odd && c.w.Calm {
 		return
 	}
 	if code == codeMaxSize {
-		c.startLater(c.w.between(10*time.Second, 40*time.Second))
+		c.startLater(c.w.Between(10*time.Second, 40*time.Second))
 		return
 	}
-	c.startLater(c.w.between(time.Second, 10*time.Second))
+	c.startLater(c.w.Between(time.Second, 10*time.Second))
 }
 
 // retry does something again after a while, unless the client has gone on.
 func (c *client) retry(run func()) {
 	token := c.token
-	c.after(c.w.between(20*time.Millisecond, 400*time.Millisecond), func() {
+	c.after(c.w.Between(20*time.Millisecond, 400*time.Millisecond), func() {
 		if token == c.token {
 			run()
 		}
@@ -161,10 +161,10 @@ func (c *client) join(why string) {
 	if c.phase == leaving && c.up && why != "start" {
 		return
 	}
-	c.w.tracef("%s: joins (%s)", c.name, why)
+	c.w.Tracef("%s: joins (%s)", c.name, why)
 	c.token++
 	if c.phase == stable && !c.cooperative() {
-		if len(c.position) > 0 && c.w.rand.IntN(2) == 0 {
+		if len(c.position) > 0 && c.w.Rand.IntN(2) == 0 {
 			c.commit()
 		}
 		c.lose()
@@ -190,7 +190,7 @@ func (c *client) sendJoin() {
 func (c *client) patience() time.Duration {
 	longest := c.rebalance
 	for _, other := range c.w.clients {
-		if c.w.calm && other.group == c.group {
+		if c.w.Calm && other.group == c.group {
 			longest = max(longest, other.rebalance)
 		}
 	}
@@ -233,10 +233,10 @@ func (c *client) joined(a answer) {
 		c.think(func() { c.sendSync(plan) })
 	case codeMemberIDRequired:
 		c.member = r.MemberID
-		if c.w.chance(c.w.faults().rogue / 10) {
-			c.w.count("client died with a pending member id")
+		if c.w.Chance(c.w.faults().rogue / 10) {
+			c.w.Count("client died with a pending member id")
 			c.stop()
-			c.startLater(c.w.between(0, 20*time.Second))
+			c.startLater(c.w.Between(0, 20*time.Second))
 			return
 		}
 		c.sendJoin()
@@ -248,13 +248,13 @@ func (c *client) joined(a answer) {
 	case codeFencedInstance, codeMaxSize, codeInconsistentProtocol:
 		c.fatal(r.ErrorCode)
 	default:
-		c.w.violated("%s: JoinGroup is answered with %d", c.name, r.ErrorCode)
+		c.w.Violated("%s: JoinGroup is answered with %d", c.name, r.ErrorCode)
 	}
 }
 
 // sloppy leaves members out who get nothing, and makes others up, as leaders may.
 func (c *client) sloppy(plan []kmsg.SyncGroupRequestGroupAssignment) []kmsg.SyncGroupRequestGroupAssignment {
-	if c.w.rand.IntN(2) == 0 {
+	if c.w.Rand.IntN(2) == 0 {
 		return plan
 	}
 	plan = slices.DeleteFunc(plan, func(a kmsg.SyncGroupRequestGroupAssignment) bool {
@@ -266,10 +266,10 @@ func (c *client) sloppy(plan []kmsg.SyncGroupRequestGroupAssignment) []kmsg.Sync
 // think takes a moment to sync; a leader with much to assign sometimes more than
 // the others have patience for.
 func (c *client) think(run func()) {
-	d := c.w.about(10 * time.Millisecond)
-	if c.w.chance(c.w.faults().busy) {
-		d = c.w.between(0, c.rebalance*3/2)
-		c.w.count("slow to sync")
+	d := c.w.About(10 * time.Millisecond)
+	if c.w.Chance(c.w.faults().busy) {
+		d = c.w.Between(0, c.rebalance*3/2)
+		c.w.Count("slow to sync")
 	}
 	token := c.token
 	c.after(d, func() {
@@ -277,7 +277,7 @@ func (c *client) think(run func()) {
 			run()
 		}
 	})
-	if c.w.chance(c.w.faults().rogue) {
+	if c.w.Chance(c.w.faults().rogue) {
 		c.after(d/2, c.rogueCommit)
 	}
 }
@@ -319,7 +319,7 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 	case codeFencedInstance, codeInconsistentProtocol:
 		c.fatal(r.ErrorCode)
 	default:
-		c.w.violated("%s: SyncGroup is answered with %d", c.name, r.ErrorCode)
+		c.w.Violated("%s: SyncGroup is answered with %d", c.name, r.ErrorCode)
 	}
 }
 
@@ -335,7 +335,7 @@ func (c *client) checkPlan(plan []kmsg.SyncGroupRequestGroupAssignment) {
 		i := slices.IndexFunc(plan, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return a.MemberID == s.id })
 		if i >= 0 && !bytes.Equal(plan[i].MemberAssignment, s.assigned) {
 			c.w.strange[c.group.id] = true
-			c.w.count("late assignment of a lost generation")
+			c.w.Count("late assignment of a lost generation")
 		}
 	}
 }
@@ -346,7 +346,7 @@ func (c *client) adopt(parts []topicPartition, a answer) {
 	w := c.w
 	now := generation{c.group.id, a.life, c.generation}
 	if last := c.synced; last.life == now.life && last.number > now.number && !a.stale && !c.stale {
-		w.violated("%s: synced generation %d after %d", c.name, now.number, last.number)
+		w.Violated("%s: synced generation %d after %d", c.name, now.number, last.number)
 	}
 	c.synced, c.stale = now, a.stale
 	before := c.owned
@@ -361,10 +361,10 @@ func (c *client) adopt(parts []topicPartition, a answer) {
 			delete(c.position, tp)
 		}
 	}
-	w.tracef("%s: has %v in generation %d", c.name, parts, c.generation)
+	w.Tracef("%s: has %v in generation %d", c.name, parts, c.generation)
 	for _, tp := range before {
 		if !slices.Contains(parts, tp) {
-			w.count("cooperative revocation")
+			w.Count("cooperative revocation")
 			c.join("revoked partitions")
 			return
 		}

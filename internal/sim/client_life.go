@@ -9,17 +9,17 @@ import (
 // planLife has things happen to a client in the chaotic phase.
 func (c *client) planLife() {
 	w := c.w
-	w.every(w.plan.faults.client, func() {
+	w.Every(w.plan.faults.client, func() {
 		if !c.up {
 			return
 		}
-		switch w.rand.IntN(8) {
+		switch w.Rand.IntN(8) {
 		case 0, 1:
-			w.count("client crashed")
+			w.Count("client crashed")
 			c.stop()
-			c.startLater(w.about(c.session))
+			c.startLater(w.About(c.session))
 		case 2:
-			w.count("client crashed for good")
+			w.Count("client crashed for good")
 			c.stop()
 			c.startLater(3*c.session + c.rebalance)
 		case 3, 4:
@@ -37,13 +37,13 @@ func (c *client) planLife() {
 // pause stops the client for a while, as a long garbage collection does. It
 // then goes on as if nothing had happened.
 func (c *client) pause() {
-	d := c.w.about(c.session)
-	if c.w.rand.IntN(4) == 0 {
+	d := c.w.About(c.session)
+	if c.w.Rand.IntN(4) == 0 {
 		d += 2*c.session + c.rebalance
 	}
-	c.w.tracef("%s: pauses for %s", c.name, d)
-	c.w.count("client paused")
-	c.pausedUntil = c.w.now + d
+	c.w.Tracef("%s: pauses for %s", c.name, d)
+	c.w.Count("client paused")
+	c.pausedUntil = c.w.Now + d
 }
 
 // leave ends the client in order. Static members do not take leave.
@@ -53,12 +53,12 @@ func (c *client) leave() {
 		c.restart()
 		return
 	}
-	w.count("client left")
+	w.Count("client left")
 	c.phase = leaving
 	c.token++
 	c.call(c.leaveRequest(), noWait, func(answer) {
 		c.stop()
-		c.startLater(w.about(10 * time.Second))
+		c.startLater(w.About(10 * time.Second))
 	})
 }
 
@@ -75,9 +75,9 @@ func (c *client) leaveRequest() kmsg.Request {
 
 // restart is a quick one, inside of the session timeout.
 func (c *client) restart() {
-	c.w.count("client restarted")
+	c.w.Count("client restarted")
 	c.stop()
-	c.startLater(c.w.between(10*time.Millisecond, 2*time.Second))
+	c.startLater(c.w.Between(10*time.Millisecond, 2*time.Second))
 }
 
 // resubscribe changes what the client wants, and has it join again.
@@ -85,12 +85,12 @@ func (c *client) resubscribe() {
 	if c.phase == leaving {
 		return
 	}
-	c.w.count("client resubscribed")
+	c.w.Count("client resubscribed")
 	c.nonce++
 	if len(c.topics) == 1 {
 		c.topics = []string{topicName(0), topicName(1)}
 	} else {
-		c.topics = []string{topicName(c.w.rand.IntN(2))}
+		c.topics = []string{topicName(c.w.Rand.IntN(2))}
 	}
 	c.dirty = true
 	c.join("subscription changed")

@@ -20,7 +20,7 @@ const staticJoin = 5
 func (w *world) addClients(g *groupPlan) {
 	for i := range g.clients {
 		c := w.addClient(g, i, "")
-		if c.instance != nil && w.chance(g.twins) {
+		if c.instance != nil && w.Chance(g.twins) {
 			// Another process with the same instance id, by mistake.
 			twin := w.addClient(g, i, "-twin")
 			twin.versions, twin.instance, twin.odd = c.versions, c.instance, true
@@ -32,33 +32,33 @@ func (w *world) addClient(g *groupPlan, i int, suffix string) *client {
 	c := &client{
 		peer:  peer{w: w, name: fmt.Sprintf("%s-client-%d%s", g.id, i, suffix)},
 		group: g, protocols: slices.Clone(g.protocols), topics: []string{topicName(0)},
-		versions:  eras[g.oldest+int16(w.rand.IntN(int(g.newest-g.oldest)+1))],
-		session:   w.between(6*time.Second, 15*time.Second).Truncate(time.Millisecond),
-		rebalance: w.between(5*time.Second, 25*time.Second).Truncate(time.Millisecond),
-		early:     w.rand.IntN(2) == 0,
+		versions:  eras[g.oldest+int16(w.Rand.IntN(int(g.newest-g.oldest)+1))],
+		session:   w.Between(6*time.Second, 15*time.Second).Truncate(time.Millisecond),
+		rebalance: w.Between(5*time.Second, 25*time.Second).Truncate(time.Millisecond),
+		early:     w.Rand.IntN(2) == 0,
 	}
 	if g.slow {
-		c.rebalance = w.between(6*time.Minute, 7*time.Minute).Truncate(time.Millisecond)
+		c.rebalance = w.Between(6*time.Minute, 7*time.Minute).Truncate(time.Millisecond)
 	}
-	c.interval = c.session / time.Duration(3+w.rand.IntN(2))
-	if c.versions.join >= staticJoin && w.chance(g.static) {
+	c.interval = c.session / time.Duration(3+w.Rand.IntN(2))
+	if c.versions.join >= staticJoin && w.Chance(g.static) {
 		id := fmt.Sprintf("instance-%d", i)
 		c.instance = &id
 	}
-	if w.rand.IntN(2) == 0 {
+	if w.Rand.IntN(2) == 0 {
 		c.topics = append(c.topics, topicName(1))
 	}
 	c.shuffle()
-	if g.odd && i > 0 && w.rand.IntN(2) == 0 {
+	if g.odd && i > 0 && w.Rand.IntN(2) == 0 {
 		c.odd, c.protocols = true, c.protocols[:1]
 	}
 	w.clients = append(w.clients, c)
-	c.startLater(w.about(3 * time.Second))
+	c.startLater(w.About(3 * time.Second))
 	c.planLife()
 	return c
 }
 
 // shuffle changes which protocols the client likes best.
 func (c *client) shuffle() {
-	c.w.rand.Shuffle(len(c.protocols), func(i, j int) { c.protocols[i], c.protocols[j] = c.protocols[j], c.protocols[i] })
+	c.w.Rand.Shuffle(len(c.protocols), func(i, j int) { c.protocols[i], c.protocols[j] = c.protocols[j], c.protocols[i] })
 }

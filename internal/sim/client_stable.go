@@ -10,7 +10,7 @@ import (
 
 // heartbeats sends them at intervals.
 func (c *client) heartbeats() {
-	c.after(c.w.between(c.interval*8/10, c.interval*11/10), func() {
+	c.after(c.w.Between(c.interval*8/10, c.interval*11/10), func() {
 		c.heartbeats()
 		if c.w.quiet {
 			return
@@ -39,7 +39,7 @@ func (c *client) heartbeat() {
 		case codeRebalanceInProgress, codeIllegalGeneration, codeUnknownMember, codeFencedInstance:
 			c.dismissed(code)
 		default:
-			c.w.violated("%s: Heartbeat is answered with %d", c.name, code)
+			c.w.Violated("%s: Heartbeat is answered with %d", c.name, code)
 		}
 	})
 }
@@ -75,17 +75,17 @@ func (c *client) joinWhenReady() {
 	if c.waits {
 		return
 	}
-	if c.w.chance(c.w.faults().busy) {
+	if c.w.Chance(c.w.faults().busy) {
 		c.work()
 	}
-	if c.busyUntil <= c.w.now {
+	if c.busyUntil <= c.w.Now {
 		c.join("rebalance")
 		return
 	}
-	c.w.count("client too busy to join")
+	c.w.Count("client too busy to join")
 	c.waits = true
 	token := c.token
-	c.after(c.busyUntil-c.w.now, func() {
+	c.after(c.busyUntil-c.w.Now, func() {
 		if c.waits && token == c.token && !c.w.quiet {
 			c.join("rebalance, at last")
 		}
@@ -94,9 +94,9 @@ func (c *client) joinWhenReady() {
 
 // work keeps the client busy, perhaps for longer than its group has patience.
 func (c *client) work() {
-	c.busyUntil = c.w.now + c.w.between(0, c.rebalance/2+20*time.Second)
+	c.busyUntil = c.w.Now + c.w.Between(0, c.rebalance/2+20*time.Second)
 	if c.group.slow {
-		c.busyUntil = c.w.now + c.w.between(0, c.rebalance*3/2)
+		c.busyUntil = c.w.Now + c.w.Between(0, c.rebalance*3/2)
 	}
 }
 
@@ -143,7 +143,7 @@ func fetchRequest(group string, parts []topicPartition) *kmsg.OffsetFetchRequest
 
 // commits goes on in its partitions and commits at intervals.
 func (c *client) commits() {
-	c.after(c.w.between(time.Second, 6*time.Second), func() {
+	c.after(c.w.Between(time.Second, 6*time.Second), func() {
 		c.commits()
 		if c.phase == stable && !c.committing && len(c.position) > 0 && !c.w.quiet {
 			c.commit()
@@ -157,18 +157,18 @@ func (c *client) commit() {
 	m := c.commitRequest()
 	for _, tp := range c.owned {
 		pos, ok := c.position[tp]
-		if !ok || c.w.rand.IntN(4) == 0 {
+		if !ok || c.w.Rand.IntN(4) == 0 {
 			continue
 		}
-		pos.at += int64(c.w.rand.IntN(10))
+		pos.at += int64(c.w.Rand.IntN(10))
 		c.position[tp] = pos
 		metadata := ""
 		switch {
 		case pos.loose:
 			metadata = looseMark
-		case c.w.chance(c.w.faults().oversized):
+		case c.w.Chance(c.w.faults().oversized):
 			metadata = strings.Repeat("é", c.w.plan.config.MaxMetadata+1)
-		case c.w.rand.IntN(3) == 0:
+		case c.w.Rand.IntN(3) == 0:
 			metadata = c.name
 		}
 		addCommit(m, tp, pos.at, metadata)
@@ -186,7 +186,7 @@ func (c *client) commit() {
 		case codeGroupNotFound:
 			c.dismissed(codeUnknownMember)
 		default:
-			c.w.violated("%s: OffsetCommit is answered with %d", c.name, code)
+			c.w.Violated("%s: OffsetCommit is answered with %d", c.name, code)
 		}
 	})
 }
@@ -195,8 +195,8 @@ func (c *client) commitRequest() *kmsg.OffsetCommitRequest {
 	m := kmsg.NewPtrOffsetCommitRequest()
 	m.Version, m.Group, m.MemberID, m.InstanceID, m.Generation = c.versions.commit, c.group.id, c.member, c.instance, c.generation
 	m.RetentionTimeMillis = -1
-	if m.Version <= 4 && c.w.rand.IntN(4) == 0 {
-		m.RetentionTimeMillis = c.w.between(time.Second, 30*time.Second).Milliseconds()
+	if m.Version <= 4 && c.w.Rand.IntN(4) == 0 {
+		m.RetentionTimeMillis = c.w.Between(time.Second, 30*time.Second).Milliseconds()
 	}
 	return m
 }

@@ -10,12 +10,12 @@ import "slices"
 func (l *offsetsLog) compact() {
 	w := l.w
 	fates := l.fates()
-	n := w.rand.IntN(len(l.records) + 1)
+	n := w.Rand.IntN(len(l.records) + 1)
 	if first := slices.Index(fates, fateOpen); first >= 0 && n > first {
 		n = first
-		w.count("compaction up to an open transaction")
+		w.Count("compaction up to an open transaction")
 	}
-	keepTombstones := w.rand.Float64()
+	keepTombstones := w.Rand.Float64()
 	last, lastMarker := make(map[string]int, n), map[int64]int{}
 	for i, r := range l.records[:n] {
 		switch {
@@ -31,26 +31,26 @@ func (l *offsetsLog) compact() {
 	for i, r := range l.records[:n] {
 		switch {
 		case r.control != nil:
-			if left[r.producer.ID] || lastMarker[r.producer.ID] == i || w.chance(keepTombstones) {
+			if left[r.producer.ID] || lastMarker[r.producer.ID] == i || w.Chance(keepTombstones) {
 				kept = append(kept, r)
 				inOrder = true
 			}
 			left[r.producer.ID] = false
-		case fates[i] == fateCounts && last[string(r.key)] == i && (r.value != nil || w.chance(keepTombstones)):
+		case fates[i] == fateCounts && last[string(r.key)] == i && (r.value != nil || w.Chance(keepTombstones)):
 			kept = append(kept, r)
 			if r.producer != nil {
 				left[r.producer.ID] = true
 			}
 		case fates[i] == fateAborted:
-			w.count("aborted record compacted away")
+			w.Count("aborted record compacted away")
 		}
 	}
-	w.tracef("log: compacted the first %d of %d records to %d", n, len(l.records), len(kept))
+	w.Tracef("log: compacted the first %d of %d records to %d", n, len(l.records), len(kept))
 	if len(kept) < n {
-		w.count("compaction")
+		w.Count("compaction")
 	}
-	if !inOrder && w.rand.IntN(2) == 0 {
-		w.rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
+	if !inOrder && w.Rand.IntN(2) == 0 {
+		w.Rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	}
 	l.records = append(kept, l.records[n:]...)
 	l.said.records, l.history = len(l.records), nil

@@ -13,6 +13,7 @@ import (
 	"muster/internal/group"
 	"muster/internal/journal"
 	"muster/internal/machine"
+	"muster/internal/sim/seeds"
 )
 
 // shell is what runs a pump: here the event heap does what locks, goroutines and
@@ -107,13 +108,13 @@ func newCoordinator(w *world, b *broker, s *shell) *coordinator {
 
 // input is what a step is given beside its event.
 func (w *world) input() machine.Input {
-	return machine.Input{Now: w.clock(), Fresh: w.fresh(), Image: w.topics.image, MaxBatch: w.plan.maxBatch}
+	return machine.Input{Now: w.Clock(), Fresh: w.fresh(), Image: w.topics.image, MaxBatch: w.plan.maxBatch}
 }
 
 // load replays the log, perhaps after a compaction of it.
 func (c *coordinator) load() {
 	w := c.w
-	if w.rand.IntN(2) == 0 {
+	if w.Rand.IntN(2) == 0 {
 		w.log.compact()
 	}
 	c.loading = false
@@ -121,11 +122,11 @@ func (c *coordinator) load() {
 	c.shard, c.replica = w.log.replay(c.config), w.log.replay(c.config)
 	c.offsets = w.log.offsets.clone()
 	c.offsets.loaded()
-	w.tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
-	w.count("load")
+	w.Tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
+	w.Count("load")
 	c.loadViews()
 	if !c.shell.pump.Begin(c.life, &watched{c}, int32(c.epoch), w.input()) {
-		w.violated("the pump does not take the core that was loaded for it")
+		w.Violated("the pump does not take the core that was loaded for it")
 	}
 	w.promises.checkLoaded(c)
 	c.drain()
@@ -166,7 +167,7 @@ func (c *coordinator) submit(q *request) {
 	c.wire = q.msg.AppendTo(nil)
 	msg := c.w.parse(q.ask.key, q.ask.version, c.wire)
 	if !c.shell.pump.Request(c.w.input(), machine.Request{ID: q.id, ClientID: q.from, Host: "10.0.0.1", Msg: msg}) {
-		c.w.violated("the pump does not take a request")
+		c.w.Violated("the pump does not take a request")
 	}
 	c.drain()
 }
@@ -181,7 +182,7 @@ func (c *coordinator) tell(e machine.Event) {
 func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	w := c.w
 	if c.gone {
-		w.violated("the pump steps a core that it has dropped")
+		w.Violated("the pump steps a core that it has dropped")
 	}
 	w.steps++
 	wants := c.expect(why)
@@ -195,7 +196,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	}
 	c.wire = nil
 	if err := c.shard.CheckInvariants(); err != nil {
-		w.violated("invariant: %v", err)
+		w.Violated("invariant: %v", err)
 	}
 	e := &entry{replies: c.match(fx.Replies), journal: fx.Journal, seq: w.steps}
 	for i := range fx.Batches {
@@ -227,11 +228,11 @@ func (c *coordinator) match(replies []machine.Reply) []held {
 	for _, r := range replies {
 		q := c.open[r.ID]
 		if q == nil {
-			c.w.violated("request %d is answered that is not open: %s", r.ID, describeReply(r.Msg))
+			c.w.Violated("request %d is answered that is not open: %s", r.ID, describeReply(r.Msg))
 		}
 		delete(c.open, r.ID)
 		if r.Msg.GetVersion() != q.msg.GetVersion() || r.Msg.Key() != q.msg.Key() {
-			c.w.violated("request %s is answered by %T of version %d", q, r.Msg, r.Msg.GetVersion())
+			c.w.Violated("request %s is answered by %T of version %d", q, r.Msg, r.Msg.GetVersion())
 		}
 		out = append(out, held{request: q, msg: r.Msg, wire: r.Msg.AppendTo(nil)})
 	}
@@ -245,7 +246,7 @@ func (c *coordinator) record(e *entry) {
 	}
 	c.emitted += len(e.records)
 	if len(e.records) > 0 && c.replica.Digest() != c.shard.Digest() {
-		c.w.violated("replay of the records gives another state than the steps did")
+		c.w.Violated("replay of the records gives another state than the steps did")
 	}
 }
 
@@ -258,7 +259,7 @@ func (c *coordinator) drain() {
 	}
 	for range out.Journal {
 		if len(c.journal) == 0 || c.journal[0] > c.durable {
-			w.violated("the journal tells of what is not durable, or twice")
+			w.Violated("the journal tells of what is not durable, or twice")
 		}
 		c.journal = c.journal[1:]
 	}
@@ -266,7 +267,7 @@ func (c *coordinator) drain() {
 		w.question(c, m)
 	}
 	if len(out.Tasks) > 0 {
-		w.violated("a group wants work done")
+		w.Violated("a group wants work done")
 	}
 	lost := out.Lost
 	c.shell.pump.Forget()
@@ -282,14 +283,14 @@ func (c *coordinator) drain() {
 func (c *coordinator) release(r machine.Reply) {
 	h, ok := c.held[r.ID]
 	if !ok {
-		c.w.violated("request %d is answered by the pump, and not by the core, or twice", r.ID)
+		c.w.Violated("request %d is answered by the pump, and not by the core, or twice", r.ID)
 	}
 	delete(c.held, r.ID)
 	if h.emitted > c.durable {
-		c.w.violated("%s is answered with %d records not durable", h.request, h.emitted-c.durable)
+		c.w.Violated("%s is answered with %d records not durable", h.request, h.emitted-c.durable)
 	}
 	if !bytes.Equal(r.Msg.AppendTo(nil), h.wire) {
-		c.w.violated("the answer to %s changed after its step", h.request)
+		c.w.Violated("the answer to %s changed after its step", h.request)
 	}
 	if !c.void {
 		c.w.promises.released(c, &h)
@@ -306,7 +307,7 @@ func (c *coordinator) lost() {
 		c.leave()
 		return
 	}
-	w.tracef("broker %d: loads again", c.broker.id)
+	w.Tracef("broker %d: loads again", c.broker.id)
 	c.gone = true
 	w.begin(newCoordinator(w, c.broker, c.shell), func(next *coordinator) {
 		if next.zombie {
@@ -326,7 +327,7 @@ func (c *coordinator) fail() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
 		w.respond(c.open[id], errorReply(c.open[id].msg, codeNotCoordinator), c.zombie, 0)
-		w.count("parked request answered by NOT_COORDINATOR")
+		w.Count("parked request answered by NOT_COORDINATOR")
 	}
 	c.open, c.held = nil, nil
 }
@@ -349,15 +350,15 @@ func (c *coordinator) leave() {
 func (c *coordinator) arm(timers []machine.Timer) {
 	w := c.w
 	for _, t := range timers {
-		if old, ok := c.timers[t.Key]; ok && w.chance(w.faults().staleTimer) {
-			w.at(old.At.Sub(start), func() { c.fireStale(old) })
+		if old, ok := c.timers[t.Key]; ok && w.Chance(w.faults().staleTimer) {
+			w.At(old.At.Sub(seeds.Start), func() { c.fireStale(old) })
 		}
 		if t.Cancel {
 			delete(c.timers, t.Key)
 			continue
 		}
-		if t.At.Before(w.clock()) {
-			w.violated("timer %v is armed for the past", t)
+		if t.At.Before(w.Clock()) {
+			w.Violated("timer %v is armed for the past", t)
 		}
 		c.timers[t.Key] = t
 	}
@@ -367,7 +368,7 @@ func (c *coordinator) fireStale(t machine.Timer) {
 	if c.gone || c.timers[t.Key].Seq == t.Seq {
 		return
 	}
-	c.w.count("stale timer")
+	c.w.Count("stale timer")
 	c.tell(machine.TimerFired{Key: t.Key, Seq: t.Seq})
 }
 
@@ -380,11 +381,11 @@ func (c *coordinator) setWake() {
 	}
 	s.wakeFor = next
 	s.wakes++
-	at, this := next.Sub(start)+w.about(time.Millisecond), s.wakes
-	if w.chance(w.faults().lateTimer) {
-		at += w.between(0, maxLate/2)
+	at, this := next.Sub(seeds.Start)+w.About(time.Millisecond), s.wakes
+	if w.Chance(w.faults().lateTimer) {
+		at += w.Between(0, maxLate/2)
 	}
-	w.at(at, func() {
+	w.At(at, func() {
 		if s.gone || s.wakes != this {
 			return
 		}
@@ -395,7 +396,7 @@ func (c *coordinator) setWake() {
 }
 
 func (w *world) fresh() (b [16]byte) {
-	binary.BigEndian.PutUint64(b[:], w.rand.Uint64())
-	binary.BigEndian.PutUint64(b[8:], w.rand.Uint64())
+	binary.BigEndian.PutUint64(b[:], w.Rand.Uint64())
+	binary.BigEndian.PutUint64(b[8:], w.Rand.Uint64())
 	return b
 }

@@ -1,15 +1,10 @@
 package sim
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"testing"
-)
+import "muster/internal/sim/seeds"
 
 // enough is how often things must happen in 1,000 seeds, about a third of how
 // often they do. A simulator in which they do not happen checks nothing.
-var enough = Counts{
+var enough = seeds.Counts{
 	// The protocol, by request and error code.
 	"JoinGroup 0": 3000, "JoinGroup 23": 30, "JoinGroup 25": 400, "JoinGroup 79": 2000, "JoinGroup 81": 700, "JoinGroup 82": 8,
 	"SyncGroup 0": 7000, "SyncGroup 22": 250, "SyncGroup 25": 300, "SyncGroup 27": 300, "SyncGroup 82": 25,
@@ -46,27 +41,4 @@ var enough = Counts{
 	"client crashed": 700, "client left": 300, "client paused": 700, "client restarted": 400, "client resubscribed": 400,
 	"client died with a pending member id": 20, "client too busy to join": 300, "slow to sync": 600, "outage": 300,
 	"topic deleted": 250, "topic grown": 200, "offset of a topic that went while nobody led": 150,
-}
-
-// lacking says what did not happen often enough in a number of seeds. Of what is
-// rare, a short run proves nothing.
-func lacking(seen Counts, seeds int) []string {
-	var out []string
-	for _, what := range slices.Sorted(maps.Keys(enough)) {
-		if want := enough[what] * seeds / 1000; seen[what] < want {
-			out = append(out, fmt.Sprintf("%q happened %d times in %d seeds, not %d", what, seen[what], seeds, want))
-		}
-	}
-	return out
-}
-
-func TestLackingFindsWhatDidNotHappen(t *testing.T) {
-	if got := lacking(enough, 1000); len(got) > 0 {
-		t.Errorf("enough is not enough: %v", got)
-	}
-	idle := maps.Clone(enough)
-	idle["takeover"] = 0
-	if got := lacking(idle, 1000); len(got) != 1 {
-		t.Errorf("no takeovers, but lacking is %v", got)
-	}
 }

@@ -239,7 +239,7 @@ func (c *coordinator) expectTimer(key machine.TimerKey, current bool) verdict {
 	if key.Kind == group.TimerAsk {
 		return verdict{}
 	}
-	now, v := c.w.now, c.view(key.ID)
+	now, v := c.w.Now, c.view(key.ID)
 	switch {
 	case !current:
 		return verdict{}
@@ -287,8 +287,8 @@ func (c *coordinator) expectTimer(key machine.TimerKey, current bool) verdict {
 
 // checkEarly checks that a timer does not fire before its time.
 func (c *coordinator) checkEarly(v *view, key machine.TimerKey, until time.Duration) {
-	if c.w.now < until {
-		c.w.violated("%s: timer %v fires %s too early", v, key, until-c.w.now)
+	if c.w.Now < until {
+		c.w.Violated("%s: timer %v fires %s too early", v, key, until-c.w.Now)
 	}
 }
 

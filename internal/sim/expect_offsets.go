@@ -142,14 +142,14 @@ func (c *coordinator) writesOf(why cause, wants *verdict, reply kmsg.Response) [
 	case machine.Loaded:
 		c.eachGone(func(offsetKey) bool { return true }, func(k offsetKey) {
 			remove(k)
-			c.w.count("offset of a topic that went while nobody led")
+			c.w.Count("offset of a topic that went while nobody led")
 		})
 	case machine.TimerFired:
 		if wants.act == actSweep {
 			for _, v := range c.sortedViews() {
 				for _, k := range c.expired(v) {
 					remove(k)
-					c.w.count("offset expired")
+					c.w.Count("offset expired")
 				}
 			}
 		}
@@ -234,7 +234,7 @@ func (c *coordinator) checkRewind(q *request, k offsetKey, val committed) {
 		return
 	}
 	if val.at < last.at {
-		c.w.violated("%s takes offset %v back from %d (generation %d, %s) to %d", q, k, last.at, last.generation, last.who, val.at)
+		c.w.Violated("%s takes offset %v back from %d (generation %d, %s) to %d", q, k, last.at, last.generation, last.who, val.at)
 	}
 }
 

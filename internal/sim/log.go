@@ -70,7 +70,7 @@ func encode(r machine.Record) stored {
 func (w *world) decode(r stored) machine.Record {
 	rec, err := group.DecodeRecord(bytes.Clone(r.key), bytes.Clone(r.value))
 	if err != nil {
-		w.violated("a record cannot be read: %v", err)
+		w.Violated("a record cannot be read: %v", err)
 	}
 	return rec
 }
@@ -96,18 +96,18 @@ func (r raw) Size() int { return len(r.key) + len(r.value) }
 // offset.
 func (l *offsetsLog) append(c *coordinator, f *pendingAppend) int64 {
 	w := l.w
-	b, err := pump.Encode(&f.Batch, w.clock())
+	b, err := pump.Encode(&f.Batch, w.Clock())
 	if err != nil {
-		w.violated("a batch cannot be encoded: %v", err)
+		w.Violated("a batch cannot be encoded: %v", err)
 	}
 	if w.plan.maxBatch > 0 && len(b)-record.HeaderSize > w.plan.maxBatch {
-		w.violated("a batch of %d bytes of records, allowed are %d", len(b)-record.HeaderSize, w.plan.maxBatch)
+		w.Violated("a batch of %d bytes of records, allowed are %d", len(b)-record.HeaderSize, w.plan.maxBatch)
 	}
 	base := l.next
 	b.SetBaseOffset(base)
 	got, err := pump.Decode(b, func(k, v []byte) (machine.Record, error) { return raw{key: bytes.Clone(k), value: bytes.Clone(v)}, nil }, nil)
 	if err != nil || len(got.Records) != len(f.Records) {
-		w.violated("a batch of %d records is read as %d: %v", len(f.Records), len(got.Records), err)
+		w.Violated("a batch of %d records is read as %d: %v", len(f.Records), len(got.Records), err)
 	}
 	if w.plan.faults.tailLost > 0 {
 		l.history = append(l.history, l.said.clone())
@@ -130,11 +130,11 @@ func (l *offsetsLog) append(c *coordinator, f *pendingAppend) int64 {
 func (l *offsetsLog) store(c *coordinator, r stored) {
 	w := l.w
 	if len(c.entries) == 0 {
-		w.violated("a record is appended that no step has asked for: %v", r)
+		w.Violated("a record is appended that no step has asked for: %v", r)
 	}
 	e := c.entries[0]
 	if want := e.records[e.durable]; !bytes.Equal(want.key, r.key) || !bytes.Equal(want.value, r.value) || !sameTxn(want, r) {
-		w.violated("%v is appended, should be %v", r, e.originals[e.durable])
+		w.Violated("%v is appended, should be %v", r, e.originals[e.durable])
 	}
 	l.records = append(l.records, r)
 	l.said.records++
@@ -183,7 +183,7 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 		k := offsetKey{r.Group, r.Topic, r.Partition}
 		i := slices.IndexFunc(e.writes, func(o offsetWrite) bool { return o.key == k && o.txn == nil })
 		if i < 0 {
-			l.w.violated("a record of offset %v, which the step does not change", k)
+			l.w.Violated("a record of offset %v, which the step does not change", k)
 		}
 		l.offsets.apply(e.writes[i : i+1])
 		e.writes = slices.Delete(slices.Clone(e.writes), i, i+1)
@@ -197,7 +197,7 @@ func (l *offsetsLog) replay(cfg group.Config) *group.Shard {
 		s.Replay(r.replayed(l.w))
 	}
 	if s.Digest() != l.replica.Digest() {
-		l.w.violated("replay of the log gives another state than what was appended to it")
+		l.w.Violated("replay of the log gives another state than what was appended to it")
 	}
 	return s
 }
@@ -217,11 +217,11 @@ func (w *world) loseTail() {
 	if len(l.history) == 0 {
 		return
 	}
-	n := 1 + w.rand.IntN(len(l.history))
+	n := 1 + w.Rand.IntN(len(l.history))
 	before := l.history[len(l.history)-n]
 	lost := len(l.records) - before.records
-	w.tracef("log: loses its last %d records", lost)
-	w.count("log lost its tail")
+	w.Tracef("log: loses its last %d records", lost)
+	w.Count("log lost its tail")
 	ended := l.ended
 	l.records, l.history, l.said = l.records[:before.records], nil, before
 	l.replica = group.NewShard(w.plan.config)
@@ -236,8 +236,8 @@ func (w *world) loseTail() {
 	}
 	if c := w.lead; !c.gone {
 		c.zombie = true
-		w.deposedAt = w.now
-		w.after(w.about(noticeLoss), func() {
+		w.deposedAt = w.Now
+		w.After(w.About(noticeLoss), func() {
 			if !c.gone {
 				c.resign()
 			}

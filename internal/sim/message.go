@@ -81,7 +81,7 @@ func (w *world) parse(key, version int16, wire []byte) kmsg.Request {
 	msg := kmsg.RequestForKey(key)
 	msg.SetVersion(version)
 	if err := msg.ReadFrom(wire); err != nil {
-		w.violated("the simulator sent what it cannot read: %v", err)
+		w.Violated("the simulator sent what it cannot read: %v", err)
 	}
 	return msg
 }
@@ -226,7 +226,7 @@ func short(id string) string {
 // traceStep writes down what a step did.
 func (c *coordinator) traceStep(why cause, e *entry) {
 	w := c.w
-	if !w.tracing() {
+	if !w.Tracing() {
 		return
 	}
 	role := ""
@@ -235,34 +235,34 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 	}
 	switch {
 	case why.request != nil:
-		w.tracef("broker %d%s: %s", c.broker.id, role, why.request)
+		w.Tracef("broker %d%s: %s", c.broker.id, role, why.request)
 	default:
-		w.tracef("broker %d%s: %T%+v current %t", c.broker.id, role, why.event, why.event, why.current)
+		w.Tracef("broker %d%s: %T%+v current %t", c.broker.id, role, why.event, why.event, why.current)
 	}
 	for _, r := range e.originals {
 		switch r := r.(type) {
 		case *group.OffsetRecord:
-			w.tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Value == nil)
+			w.Tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Value == nil)
 		case markerRecord:
-			w.tracef("    %+v", r)
+			w.Tracef("    %+v", r)
 		case *group.RebalanceRecord:
-			w.tracef("    record %s rebalance %+v", r.Group, r.Value)
+			w.Tracef("    record %s rebalance %+v", r.Group, r.Value)
 		case *group.DepartureRecord:
-			w.tracef("    record %s departure of %s %+v", r.Group, short(r.Member), r.Value)
+			w.Tracef("    record %s departure of %s %+v", r.Group, short(r.Member), r.Value)
 		case *group.GroupRecord:
 			if r.Value == nil {
-				w.tracef("    record %s tombstone", r.Group)
+				w.Tracef("    record %s tombstone", r.Group)
 				continue
 			}
-			w.tracef("    record %s generation %d, %d members", r.Group, r.Value.Generation, len(r.Value.Members))
+			w.Tracef("    record %s generation %d, %d members", r.Group, r.Value.Generation, len(r.Value.Members))
 		}
 	}
 	for _, r := range e.replies {
-		w.tracef("    answer to %s %d: %s", r.request.from, r.request.id, describeReply(r.msg))
+		w.Tracef("    answer to %s %d: %s", r.request.from, r.request.id, describeReply(r.msg))
 	}
 	for _, v := range c.sortedViews() {
 		if v.exists && slices.Contains(c.touched(why), v) {
-			w.tracef("    now %s", v)
+			w.Tracef("    now %s", v)
 		}
 	}
 }

@@ -52,7 +52,7 @@ type answer struct {
 // after does something later, unless the peer dies before.
 func (p *peer) after(d time.Duration, run func()) {
 	life := p.life
-	p.w.after(d, func() { p.run(life, run) })
+	p.w.After(d, func() { p.run(life, run) })
 }
 
 // run does something now, or when a pause is over.
@@ -60,8 +60,8 @@ func (p *peer) run(life int, run func()) {
 	if !p.up || p.life != life {
 		return
 	}
-	if p.w.now < p.pausedUntil {
-		p.w.at(p.pausedUntil, func() { p.run(life, run) })
+	if p.w.Now < p.pausedUntil {
+		p.w.At(p.pausedUntil, func() { p.run(life, run) })
 		return
 	}
 	run()
@@ -80,35 +80,35 @@ func (p *peer) call(msg kmsg.Request, timeout time.Duration, done func(answer)) 
 		})
 		return
 	}
-	cl := &call{conn: p.conn, msg: msg, life: p.life, sent: w.now, done: done}
+	cl := &call{conn: p.conn, msg: msg, life: p.life, sent: w.Now, done: done}
 	cl.conn.send(cl)
-	w.after(timeout, func() {
+	w.After(timeout, func() {
 		if !cl.over {
-			w.count("request timed out")
+			w.Count("request timed out")
 			cl.conn.close()
 		}
 	})
 }
 
 func (w *world) networkDelay() time.Duration {
-	if w.chance(w.faults().slow) {
-		w.count("slow message")
-		return w.between(500*time.Millisecond, 8*time.Second)
+	if w.Chance(w.faults().slow) {
+		w.Count("slow message")
+		return w.Between(500*time.Millisecond, 8*time.Second)
 	}
-	return w.about(w.plan.delay) + 10*time.Microsecond
+	return w.About(w.plan.delay) + 10*time.Microsecond
 }
 
 func (k *conn) send(cl *call) {
 	w := k.peer.w
 	k.calls = append(slices.DeleteFunc(k.calls, func(c *call) bool { return c.over }), cl)
 	key, version, wire, epoch := cl.msg.Key(), cl.msg.GetVersion(), cl.msg.AppendTo(nil), w.log.epoch
-	if w.chance(w.faults().cut) {
+	if w.Chance(w.faults().cut) {
 		k.cut()
 	}
-	k.toBroker = max(k.toBroker, w.now+w.networkDelay())
+	k.toBroker = max(k.toBroker, w.Now+w.networkDelay())
 	w.underWay(k.toBroker)
 	from, b, life := k.peer.name, k.broker, k.life
-	w.at(k.toBroker, func() {
+	w.At(k.toBroker, func() {
 		// After a load, generations may be formed once more. A request of an
 		// earlier one that a closed connection let through would be taken for
 		// one of the new, with Kafka as with us.
@@ -116,15 +116,15 @@ func (k *conn) send(cl *call) {
 			return
 		}
 		if k.closed {
-			w.count("request after its connection closed")
+			w.Count("request after its connection closed")
 		}
 		b.receive(w, w.newRequest(from, key, version, wire, cl))
 	})
-	if w.chance(w.faults().duplicate) {
-		w.count("duplicate request")
-		arrival := w.now + w.networkDelay() + w.about(time.Second)
+	if w.Chance(w.faults().duplicate) {
+		w.Count("duplicate request")
+		arrival := w.Now + w.networkDelay() + w.About(time.Second)
 		w.underWay(arrival)
-		w.at(arrival, func() {
+		w.At(arrival, func() {
 			if w.log.epoch == epoch && b.life == life {
 				b.receive(w, w.newRequest(from, key, version, wire, nil))
 			}
@@ -134,7 +134,7 @@ func (k *conn) send(cl *call) {
 
 // underWay notes when a message of the chaotic phase will have arrived.
 func (w *world) underWay(arrival time.Duration) {
-	if !w.calm {
+	if !w.Calm {
 		w.lastArrival = max(w.lastArrival, arrival)
 	}
 }
@@ -145,18 +145,18 @@ func (w *world) respond(q *request, wire []byte, stale bool, life int) {
 		return
 	}
 	k := q.call.conn
-	if w.chance(w.faults().cut) {
+	if w.Chance(w.faults().cut) {
 		k.cut()
 	}
-	k.toPeer = max(k.toPeer, w.now+w.networkDelay())
+	k.toPeer = max(k.toPeer, w.Now+w.networkDelay())
 	w.underWay(k.toPeer)
-	w.at(k.toPeer, func() {
+	w.At(k.toPeer, func() {
 		if k.closed || k.broken || k.broker.life != k.life || q.call.over {
 			return
 		}
 		msg := q.call.msg.ResponseKind()
 		if err := msg.ReadFrom(wire); err != nil {
-			w.violated("the answer to %s cannot be read: %v", q, err)
+			w.Violated("the answer to %s cannot be read: %v", q, err)
 		}
 		q.call.end(answer{msg: msg, stale: stale, life: life})
 	})
@@ -174,10 +174,10 @@ func (k *conn) cut() {
 	if k.broken {
 		return
 	}
-	w.count("connection cut")
+	w.Count("connection cut")
 	k.broken = true
-	if w.rand.IntN(3) > 0 {
-		w.after(w.about(time.Second), k.close)
+	if w.Rand.IntN(3) > 0 {
+		w.After(w.About(time.Second), k.close)
 	}
 }
 
@@ -187,14 +187,14 @@ func (k *conn) close() {
 		return
 	}
 	w := k.peer.w
-	k.closed, k.leftover = true, w.rand.IntN(2) == 0
+	k.closed, k.leftover = true, w.Rand.IntN(2) == 0
 	if k.peer.conn == k {
 		k.peer.conn = nil
 	}
 	for _, cl := range k.calls {
 		if !cl.over {
 			cl.over = true
-			w.after(time.Millisecond, func() { k.peer.run(cl.life, func() { cl.done(answer{}) }) })
+			w.After(time.Millisecond, func() { k.peer.run(cl.life, func() { cl.done(answer{}) }) })
 		}
 	}
 	k.calls = nil
@@ -211,7 +211,7 @@ func (p *peer) hangUp() {
 func (w *world) hangUpAll(b *broker) {
 	for _, p := range w.peers() {
 		if k := p.conn; k != nil && k.broker == b {
-			w.after(w.about(500*time.Millisecond), k.close)
+			w.After(w.About(500*time.Millisecond), k.close)
 		}
 	}
 }

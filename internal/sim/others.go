@@ -13,12 +13,12 @@ func (w *world) addOthers() {
 		p := &peer{w: w, name: fmt.Sprintf("simple-%d", i), up: true}
 		w.others = append(w.others, p)
 		at := int64(0)
-		w.every(3*time.Second, func() { w.simpleStep(p, &at) })
+		w.Every(3*time.Second, func() { w.simpleStep(p, &at) })
 	}
 	for i := range w.plan.admins {
 		p := &peer{w: w, name: fmt.Sprintf("admin-%d", i), up: true}
 		w.others = append(w.others, p)
-		w.every(w.plan.faults.admin, func() { p.call(w.adminRequest(), noWait, p.answered) })
+		w.Every(w.plan.faults.admin, func() { p.call(w.adminRequest(), noWait, p.answered) })
 	}
 }
 
@@ -32,21 +32,21 @@ func (p *peer) answered(a answer) {
 
 // simpleStep commits or fetches.
 func (w *world) simpleStep(p *peer, at *int64) {
-	tp := topicPartition{topicName(0), int32(w.rand.IntN(3))}
-	if w.rand.IntN(3) == 0 {
+	tp := topicPartition{topicName(0), int32(w.Rand.IntN(3))}
+	if w.Rand.IntN(3) == 0 {
 		p.call(w.anyFetch(p.name), noWait, p.answered)
 		return
 	}
-	*at += int64(w.rand.IntN(5))
+	*at += int64(w.Rand.IntN(5))
 	p.call(w.simpleCommit(p.name, tp, *at), noWait, p.answered)
 }
 
 // simpleCommit is a commit without generation.
 func (w *world) simpleCommit(group string, tp topicPartition, at int64) kmsg.Request {
 	m := kmsg.NewPtrOffsetCommitRequest()
-	m.Version, m.Group, m.Generation, m.RetentionTimeMillis = int16(2+w.rand.IntN(8)), group, -1, -1
-	if m.Version <= 4 && w.rand.IntN(2) == 0 {
-		m.RetentionTimeMillis = w.between(time.Second, 30*time.Second).Milliseconds()
+	m.Version, m.Group, m.Generation, m.RetentionTimeMillis = int16(2+w.Rand.IntN(8)), group, -1, -1
+	if m.Version <= 4 && w.Rand.IntN(2) == 0 {
+		m.RetentionTimeMillis = w.Between(time.Second, 30*time.Second).Milliseconds()
 	}
 	addCommit(m, tp, at, "")
 	return m
@@ -54,7 +54,7 @@ func (w *world) simpleCommit(group string, tp topicPartition, at int64) kmsg.Req
 
 // anyGroup is one of the groups, or one that does not exist.
 func (w *world) anyGroup() string {
-	switch n := w.rand.IntN(8); {
+	switch n := w.Rand.IntN(8); {
 	case n == 0:
 		return "unknown"
 	case n == 1:
@@ -65,30 +65,30 @@ func (w *world) anyGroup() string {
 }
 
 func (w *world) anyPartition() topicPartition {
-	return topicPartition{topicName(w.rand.IntN(2)), int32(w.rand.IntN(6))}
+	return topicPartition{topicName(w.Rand.IntN(2)), int32(w.Rand.IntN(6))}
 }
 
 func (w *world) adminRequest() kmsg.Request {
-	switch w.rand.IntN(8) {
+	switch w.Rand.IntN(8) {
 	case 0:
 		m := kmsg.NewPtrDescribeGroupsRequest()
-		m.Version, m.Groups = int16(w.rand.IntN(7)), []string{w.anyGroup(), w.anyGroup()}
+		m.Version, m.Groups = int16(w.Rand.IntN(7)), []string{w.anyGroup(), w.anyGroup()}
 		return m
 	case 1:
 		m := kmsg.NewPtrListGroupsRequest()
 		m.Version = 5
-		if w.rand.IntN(2) == 0 {
+		if w.Rand.IntN(2) == 0 {
 			m.StatesFilter = []string{stateStable, statePreparing}
 		}
 		return m
 	case 2:
 		m := kmsg.NewPtrDeleteGroupsRequest()
-		m.Version, m.Groups = int16(w.rand.IntN(3)), []string{w.anyGroup(), w.anyGroup()}
+		m.Version, m.Groups = int16(w.Rand.IntN(3)), []string{w.anyGroup(), w.anyGroup()}
 		return m
 	case 3, 4:
 		m := kmsg.NewPtrOffsetDeleteRequest()
 		m.Group = w.anyGroup()
-		for range 1 + w.rand.IntN(6) {
+		for range 1 + w.Rand.IntN(6) {
 			tp := w.anyPartition()
 			t := kmsg.NewOffsetDeleteRequestTopic()
 			t.Topic = tp.topic
@@ -97,7 +97,7 @@ func (w *world) adminRequest() kmsg.Request {
 		}
 		return m
 	case 5:
-		return w.simpleCommit(w.anyGroup(), w.anyPartition(), int64(w.rand.IntN(20)))
+		return w.simpleCommit(w.anyGroup(), w.anyPartition(), int64(w.Rand.IntN(20)))
 	case 6:
 		return w.anyFetch(w.anyGroup())
 	}
@@ -107,23 +107,23 @@ func (w *world) adminRequest() kmsg.Request {
 // anyFetch asks for all offsets of a group, perhaps for stable ones.
 func (w *world) anyFetch(group string) kmsg.Request {
 	m := fetchRequest(group, nil)
-	m.RequireStable = w.rand.IntN(2) == 0
+	m.RequireStable = w.Rand.IntN(2) == 0
 	return m
 }
 
 // removeRequest removes members by instance id, or by an id that is wrong.
 func (w *world) removeRequest() kmsg.Request {
 	m := kmsg.NewPtrLeaveGroupRequest()
-	m.Version, m.Group = int16(3+w.rand.IntN(3)), w.anyGroup()
-	for range 1 + w.rand.IntN(3) {
+	m.Version, m.Group = int16(3+w.Rand.IntN(3)), w.anyGroup()
+	for range 1 + w.Rand.IntN(3) {
 		e := kmsg.NewLeaveGroupRequestMember()
-		if c := w.clients[w.rand.IntN(len(w.clients))]; w.rand.IntN(2) == 0 {
-			id := fmt.Sprintf("instance-%d", w.rand.IntN(5))
+		if c := w.clients[w.Rand.IntN(len(w.clients))]; w.Rand.IntN(2) == 0 {
+			id := fmt.Sprintf("instance-%d", w.Rand.IntN(5))
 			e.InstanceID = &id
-			if w.rand.IntN(4) == 0 {
+			if w.Rand.IntN(4) == 0 {
 				e.MemberID = c.member
 			}
-		} else if w.rand.IntN(2) == 0 {
+		} else if w.Rand.IntN(2) == 0 {
 			e.MemberID = c.member
 		} else {
 			e.MemberID = "nobody"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/internal/group"
+	"muster/internal/sim/seeds"
 )
 
 // plan is what the seed decides before the run begins: the cast, the settings
@@ -69,9 +70,9 @@ var protocolSets = [][]string{
 func newPlan(r *rand.Rand) plan {
 	p := plan{
 		config: group.DefaultConfig(),
-		chaos:  uniform(r, 40*time.Second, 140*time.Second),
-		delay:  uniform(r, time.Millisecond, 40*time.Millisecond),
-		append: uniform(r, time.Millisecond, 20*time.Millisecond),
+		chaos:  seeds.Uniform(r, 40*time.Second, 140*time.Second),
+		delay:  seeds.Uniform(r, time.Millisecond, 40*time.Millisecond),
+		append: seeds.Uniform(r, time.Millisecond, 20*time.Millisecond),
 		topics: []int{1 + r.IntN(6), r.IntN(5)},
 		simple: r.IntN(2), admins: r.IntN(3),
 		farewell: r.IntN(4) == 0,
@@ -81,9 +82,9 @@ func newPlan(r *rand.Rand) plan {
 	if r.IntN(6) == 0 {
 		p.config.MaxSize = 1 + r.IntN(4)
 	}
-	p.config.SweepInterval = uniform(r, 5*time.Second, 40*time.Second)
+	p.config.SweepInterval = seeds.Uniform(r, 5*time.Second, 40*time.Second)
 	if r.IntN(3) == 0 {
-		p.config.OffsetsRetention = uniform(r, 10*time.Second, time.Minute)
+		p.config.OffsetsRetention = seeds.Uniform(r, 10*time.Second, time.Minute)
 	}
 	for i := range 1 + r.IntN(3) {
 		p.groups = append(p.groups, newGroupPlan(r, i))
@@ -95,7 +96,7 @@ func newPlan(r *rand.Rand) plan {
 	p.faults = newFaults(r)
 	for i := range p.groups {
 		if p.groups[i].slow {
-			p.chaos = uniform(r, 6*time.Minute, 9*time.Minute)
+			p.chaos = seeds.Uniform(r, 6*time.Minute, 9*time.Minute)
 			p.faults.client *= 4
 			p.faults.busy = 0.5
 			p.faults.crash, p.faults.takeover, p.faults.appendFails, p.faults.tailLost = 0, 0, 0, 0
@@ -130,40 +131,17 @@ func newFaults(r *rand.Rand) faults {
 	if r.IntN(12) == 0 {
 		return faults{admin: 5 * time.Second, client: 20 * time.Second}
 	}
-	share := func(most float64) float64 {
-		if r.IntN(3) == 0 {
-			return 0
-		}
-		return r.Float64() * most
-	}
-	every := func(least, most time.Duration) time.Duration {
-		if r.IntN(3) == 0 {
-			return 0
-		}
-		return uniform(r, least, most)
-	}
+	d := seeds.Dice{Rand: r}
 	return faults{
-		cut: share(0.01), duplicate: share(0.03), slow: share(0.02),
-		appendFails: share(0.02), appendSlow: share(0.05),
-		lateTimer: share(0.4), staleTimer: share(1),
-		staleCoordinator: share(0.5), oversized: share(0.1), rogue: share(0.5),
-		busy:  share(0.3),
-		crash: every(5*time.Second, time.Minute), takeover: every(5*time.Second, time.Minute),
-		client: every(5*time.Second, time.Minute), outage: every(20*time.Second, 2*time.Minute),
-		topics: every(20*time.Second, time.Minute), settings: every(20*time.Second, time.Minute),
-		admin: every(2*time.Second, 15*time.Second), tailLost: rarely(r, 15*time.Second, time.Minute),
-		txns: every(2*time.Second, 20*time.Second), lateMarker: share(0.5),
+		cut: d.Share(0.01), duplicate: d.Share(0.03), slow: d.Share(0.02),
+		appendFails: d.Share(0.02), appendSlow: d.Share(0.05),
+		lateTimer: d.Share(0.4), staleTimer: d.Share(1),
+		staleCoordinator: d.Share(0.5), oversized: d.Share(0.1), rogue: d.Share(0.5),
+		busy:  d.Share(0.3),
+		crash: d.Every(5*time.Second, time.Minute), takeover: d.Every(5*time.Second, time.Minute),
+		client: d.Every(5*time.Second, time.Minute), outage: d.Every(20*time.Second, 2*time.Minute),
+		topics: d.Every(20*time.Second, time.Minute), settings: d.Every(20*time.Second, time.Minute),
+		admin: d.Every(2*time.Second, 15*time.Second), tailLost: d.OneIn(4, 15*time.Second, time.Minute),
+		txns: d.Every(2*time.Second, 20*time.Second), lateMarker: d.Share(0.5),
 	}
-}
-
-// rarely is a mean time between events that most runs are spared.
-func rarely(r *rand.Rand, least, most time.Duration) time.Duration {
-	if r.IntN(4) > 0 {
-		return 0
-	}
-	return uniform(r, least, most)
-}
-
-func uniform(r *rand.Rand, least, most time.Duration) time.Duration {
-	return least + time.Duration(r.Int64N(int64(most-least)+1))
 }

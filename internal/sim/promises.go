@@ -31,7 +31,7 @@ func (p *promises) given(c *coordinator, v *view) {
 	for _, s := range v.seats {
 		m := membership{v.id, s.id, v.generation}
 		if other := p.gave[m]; other != nil && other != c {
-			p.w.violated("%s: %s was in another generation %d before", v, short(s.id), v.generation)
+			p.w.Violated("%s: %s was in another generation %d before", v, short(s.id), v.generation)
 		}
 		p.gave[m] = c
 	}
@@ -126,7 +126,7 @@ func (p *promises) known(h *held, member string) {
 	}
 	meta := p.w.log.groups[id]
 	if meta == nil || !slices.ContainsFunc(meta.Members, func(m kmsg.GroupMetadataValueMember) bool { return m.MemberID == member }) {
-		p.w.violated("%s is answered, but member %s is not durable", h.request, short(member))
+		p.w.Violated("%s is answered, but member %s is not durable", h.request, short(member))
 	}
 }
 
@@ -139,16 +139,16 @@ func (p *promises) assigned(c *coordinator, h *held, assignment []byte) {
 	if t == nil {
 		t = &told{assigned: map[string]string{}, owner: map[topicPartition]string{}}
 		p.synced[g] = t
-		w.count("generation synced")
+		w.Count("generation synced")
 	}
 	who := a.identity()
 	if before, ok := t.assigned[who]; ok && before != string(assignment) {
-		w.violated("%s in generation %+v is told %v, and was told %v", who, g, parseAssignment(assignment), parseAssignment([]byte(before)))
+		w.Violated("%s in generation %+v is told %v, and was told %v", who, g, parseAssignment(assignment), parseAssignment([]byte(before)))
 	}
 	t.assigned[who] = string(assignment)
 	for _, tp := range parseAssignment(assignment) {
 		if other, ok := t.owner[tp]; ok && other != who {
-			w.violated("%v belongs to %s and to %s in generation %+v", tp, other, who, g)
+			w.Violated("%v belongs to %s and to %s in generation %+v", tp, other, who, g)
 		}
 		t.owner[tp] = who
 	}
@@ -158,7 +158,7 @@ func (p *promises) assigned(c *coordinator, h *held, assignment []byte) {
 	p.known(h, a.member)
 	life := generation{group: a.group, life: h.life}
 	if a.generation < p.newest[life] {
-		w.violated("%s is told generation %d after somebody was told %d", who, a.generation, p.newest[life])
+		w.Violated("%s is told generation %d after somebody was told %d", who, a.generation, p.newest[life])
 	}
 	p.newest[life] = a.generation
 }
@@ -176,10 +176,10 @@ func (p *promises) commitAcked(h *held, r *kmsg.OffsetCommitResponse) {
 			k := offsetKey{m.Group, t.Topic, part.Partition}
 			stored := p.w.log.offsets.byKey[k]
 			if stored.seq < h.seq || stored.seq == h.seq && (stored.gone || stored.at != m.Topics[i].Partitions[j].Offset) {
-				p.w.violated("%s is acknowledged, but offset %v is %+v", q, k, stored)
+				p.w.Violated("%s is acknowledged, but offset %v is %+v", q, k, stored)
 			}
 			p.acked[k] = stored.seq
-			p.w.count("commit acknowledged")
+			p.w.Count("commit acknowledged")
 		}
 	}
 }
@@ -189,14 +189,14 @@ func (p *promises) commitAcked(h *held, r *kmsg.OffsetCommitResponse) {
 func (p *promises) checkLoaded(c *coordinator) {
 	for k, seq := range p.acked {
 		if p.w.log.offsets.byKey[k].seq < seq {
-			p.w.violated("the commit of %v that was acknowledged is lost", k)
+			p.w.Violated("the commit of %v that was acknowledged is lost", k)
 		}
 	}
 	for _, v := range c.sortedViews() {
 		c.probeOffsets(v.id)
 		for _, s := range v.seats {
 			if p.left[s.id] {
-				p.w.violated("%s: %s is back, though its leave was acknowledged", v, short(s.id))
+				p.w.Violated("%s: %s is back, though its leave was acknowledged", v, short(s.id))
 			}
 		}
 	}

@@ -72,19 +72,19 @@ func (t *topics) all() []topicPartition {
 // under another id. Leaders notice and join again; a coordinator that is loading
 // sees it when it has loaded.
 func (w *world) changeTopics() {
-	i := w.rand.IntN(len(w.topics.partitions))
+	i := w.Rand.IntN(len(w.topics.partitions))
 	t := &w.topics
 	change := machine.TopicsChanged{Topics: []string{topicName(i)}}
 	t.version++
-	if t.partitions[i] > 0 && w.rand.IntN(2) == 0 {
+	if t.partitions[i] > 0 && w.Rand.IntN(2) == 0 {
 		t.partitions[i] = min(t.partitions[i]+1, 8)
-		w.count("topic grown")
+		w.Count("topic grown")
 	} else {
 		change.Gone = change.Topics
 		t.ids[i] += byte(len(t.ids))
-		t.partitions[i] = w.rand.IntN(6)
-		w.tracef("%s is deleted, and created again with %d partitions", topicName(i), t.partitions[i])
-		w.count("topic deleted")
+		t.partitions[i] = w.Rand.IntN(6)
+		w.Tracef("%s is deleted, and created again with %d partitions", topicName(i), t.partitions[i])
+		w.Count("topic deleted")
 	}
 	t.publish()
 	for _, c := range w.alive {
@@ -97,20 +97,20 @@ func (w *world) changeTopics() {
 // changeSettings changes the configuration while the brokers run.
 func (w *world) changeSettings() {
 	cfg := w.plan.config
-	switch w.rand.IntN(3) {
+	switch w.Rand.IntN(3) {
 	case 0:
-		cfg.MaxSize = 1 + w.rand.IntN(4)
+		cfg.MaxSize = 1 + w.Rand.IntN(4)
 	case 1:
 		cfg.MaxSize = group.DefaultConfig().MaxSize
 	case 2:
-		cfg.InitialDelay = w.between(0, 3_000_000_000)
+		cfg.InitialDelay = w.Between(0, 3_000_000_000)
 	}
 	w.configure(cfg)
 }
 
 func (w *world) configure(cfg group.Config) {
 	w.plan.config = cfg
-	w.tracef("settings: max size %d, initial delay %s", cfg.MaxSize, cfg.InitialDelay)
+	w.Tracef("settings: max size %d, initial delay %s", cfg.MaxSize, cfg.InitialDelay)
 	for _, c := range w.alive {
 		if !c.gone && !c.loading {
 			c.config = cfg

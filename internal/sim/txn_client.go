@@ -23,14 +23,14 @@ type copier struct {
 
 func (w *world) addCopiers() {
 	for i := range w.plan.copiers {
-		c := &copier{peer: peer{w: w, name: fmt.Sprintf("copier-%d", i), up: true}, version: int16(w.rand.IntN(6))}
+		c := &copier{peer: peer{w: w, name: fmt.Sprintf("copier-%d", i), up: true}, version: int16(w.Rand.IntN(6))}
 		c.txn = transaction{
 			peer: peer{w: w, name: fmt.Sprintf("coordinator-of-%d", i), up: true},
 			id:   fmt.Sprintf("txn-%d", i), producer: int64(i + 1), tv2: c.version >= 5, fates: map[int64]bool{},
 		}
 		w.copiers = append(w.copiers, c)
-		w.after(w.about(3*time.Second), c.next)
-		w.every(w.plan.faults.txns, c.trouble)
+		w.After(w.About(3*time.Second), c.next)
+		w.Every(w.plan.faults.txns, c.trouble)
 	}
 }
 
@@ -40,23 +40,23 @@ func (w *world) copierOf(id string) *copier {
 			return c
 		}
 	}
-	w.violated("a question about %q, which does not exist", id)
+	w.Violated("a question about %q, which does not exist", id)
 	return nil
 }
 
 // trouble is what happens to a copier and to its coordinator.
 func (c *copier) trouble() {
-	switch c.w.rand.IntN(4) {
+	switch c.w.Rand.IntN(4) {
 	case 0:
 		c.txn.replaced()
 	case 1:
-		c.w.count("transaction timed out")
+		c.w.Count("transaction timed out")
 		c.txn.end(false, true)
 	case 2:
 		c.restart()
 	case 3:
-		if c.w.rand.IntN(3) == 0 {
-			c.pausedUntil = c.w.now + c.w.about(5*time.Second)
+		if c.w.Rand.IntN(3) == 0 {
+			c.pausedUntil = c.w.Now + c.w.About(5*time.Second)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (c *copier) trouble() {
 // restart is a new instance, which fences the old one. What that has sent may
 // still arrive.
 func (c *copier) restart() {
-	c.w.count("copier restarted")
+	c.w.Count("copier restarted")
 	c.hangUp()
 	c.life++
 	c.init()
@@ -74,25 +74,25 @@ func (c *copier) restart() {
 func (c *copier) init() {
 	c.txn.end(false, true)
 	if c.txn.state == txnPreparing {
-		c.after(c.w.between(20*time.Millisecond, 100*time.Millisecond), c.init)
+		c.after(c.w.Between(20*time.Millisecond, 100*time.Millisecond), c.init)
 		return
 	}
 	c.txn.epoch++
 	c.epoch = c.txn.epoch
-	c.after(c.w.about(100*time.Millisecond), c.next)
+	c.after(c.w.About(100*time.Millisecond), c.next)
 }
 
 // next begins a transaction.
 func (c *copier) next() {
 	w := c.w
 	c.busy = false
-	if w.calm {
+	if w.Calm {
 		return
 	}
 	c.busy = true
 	if !c.txn.tv2 { // AddOffsetsToTxn.
 		if c.txn.state == txnPreparing {
-			c.after(w.between(20*time.Millisecond, 100*time.Millisecond), c.next)
+			c.after(w.Between(20*time.Millisecond, 100*time.Millisecond), c.next)
 			return
 		}
 		if c.epoch != c.txn.epoch {
@@ -102,20 +102,20 @@ func (c *copier) next() {
 		c.txn.begin()
 		c.txn.added = true
 	}
-	c.left = 1 + w.rand.IntN(3)
+	c.left = 1 + w.Rand.IntN(3)
 	c.commit()
 }
 
 // finish ends the transaction.
 func (c *copier) finish(commit bool) {
-	c.after(c.w.about(50*time.Millisecond), func() {
+	c.after(c.w.About(50*time.Millisecond), func() {
 		if c.epoch != c.txn.epoch { // It was given up by its coordinator.
 			c.init()
 			return
 		}
 		c.txn.end(commit, false)
 		c.epoch = c.txn.epoch
-		c.after(c.w.about(2*time.Second), c.next)
+		c.after(c.w.About(2*time.Second), c.next)
 	})
 }
 
@@ -129,26 +129,26 @@ func (c *copier) commit() {
 	m.Version, m.TransactionalID, m.ProducerID, m.ProducerEpoch = c.version, c.txn.id, c.txn.producer, c.epoch
 	m.Group, m.Generation = "simple-0", -1
 	first := int32(0)
-	if len(w.clients) > 0 && w.rand.IntN(2) == 0 {
+	if len(w.clients) > 0 && w.Rand.IntN(2) == 0 {
 		first = 90 // Members commit to their own.
-		o := w.clients[w.rand.IntN(len(w.clients))]
+		o := w.clients[w.Rand.IntN(len(w.clients))]
 		m.Group = o.group.id
-		if w.rand.IntN(2) == 0 {
+		if w.Rand.IntN(2) == 0 {
 			m.MemberID, m.InstanceID, m.Generation = o.member, o.instance, o.generation
 		}
 	}
-	for range 1 + w.rand.IntN(3) {
+	for range 1 + w.Rand.IntN(3) {
 		c.at++
 		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-		p.Partition, p.Offset = first+int32(w.rand.IntN(3)), c.at
+		p.Partition, p.Offset = first+int32(w.Rand.IntN(3)), c.at
 		text := ""
-		if w.chance(w.faults().oversized) {
+		if w.Chance(w.faults().oversized) {
 			text = strings.Repeat("é", w.plan.config.MaxMetadata+1)
 		} else if c.txn.tv2 && c.txn.state == txnOngoing && c.epoch == c.txn.epoch {
 			text = c.txn.note(c.txn.start)
 		}
 		p.Metadata = &text
-		t := kmsg.TxnOffsetCommitRequestTopic{Topic: topicName(w.rand.IntN(2)), Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{p}}
+		t := kmsg.TxnOffsetCommitRequestTopic{Topic: topicName(w.Rand.IntN(2)), Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{p}}
 		m.Topics = append(m.Topics, t)
 	}
 	c.send(m, 0)
@@ -173,7 +173,7 @@ func (c *copier) committed(m *kmsg.TxnOffsetCommitRequest, tries int, a answer) 
 			c.commit()
 			return
 		}
-		c.finish(w.rand.IntN(3) > 0)
+		c.finish(w.Rand.IntN(3) > 0)
 	case codeNotCoordinator, codeLoadInProgress, codeNotAvailable, codeConcurrent:
 		if a.msg != nil && code != codeConcurrent && code != codeLoadInProgress {
 			c.hangUp()
@@ -182,13 +182,13 @@ func (c *copier) committed(m *kmsg.TxnOffsetCommitRequest, tries int, a answer) 
 			c.finish(false)
 			return
 		}
-		c.after(w.between(20*time.Millisecond, 200*time.Millisecond), func() { c.send(m, tries+1) })
+		c.after(w.Between(20*time.Millisecond, 200*time.Millisecond), func() { c.send(m, tries+1) })
 	case codeIllegalGeneration, codeUnknownMember, codeFencedInstance, codeAbortable, codeInvalidTxnState:
 		c.finish(false)
 	case codeInvalidEpoch:
 		c.init()
 	default:
-		w.violated("%s: TxnOffsetCommit is answered with %d", c.name, code)
+		w.Violated("%s: TxnOffsetCommit is answered with %d", c.name, code)
 	}
 }
 

@@ -52,10 +52,10 @@ func (t *transaction) begin() {
 	if t.state != txnIdle {
 		return
 	}
-	t.state, t.added, t.began = txnOngoing, false, t.w.now
+	t.state, t.added, t.began = txnOngoing, false, t.w.Now
 	t.start = max(t.start+1, t.w.millis())
 	t.acked = map[offsetKey]uint64{}
-	t.w.count("transaction begun")
+	t.w.Count("transaction begun")
 }
 
 // end decides a transaction; fence takes an epoch of its own for that in any
@@ -69,7 +69,7 @@ func (t *transaction) end(commit, fence bool) {
 	}
 	t.fates[t.start] = commit
 	t.state = txnPreparing
-	t.w.tracef("%s: decides %d/%d, begun at %d, commit %t", t.id, t.producer, t.epoch, t.start, commit)
+	t.w.Tracef("%s: decides %d/%d, begun at %d, commit %t", t.id, t.producer, t.epoch, t.start, commit)
 	if !t.added {
 		t.complete()
 		return
@@ -81,7 +81,7 @@ func (t *transaction) end(commit, fence bool) {
 // more, while the old one goes on.
 func (t *transaction) replaced() {
 	t.coordinator++
-	t.w.count("transaction coordinator replaced")
+	t.w.Count("transaction coordinator replaced")
 	if t.state == txnPreparing && t.added {
 		t.send(marker{t.start, t.epoch, t.fates[t.start], t.coordinator}, true)
 	}
@@ -113,17 +113,17 @@ func (t *transaction) sent(m marker, again bool, a answer) {
 		t.acknowledged(m)
 	case codeCoordinatorFenced:
 		if m.coordinator == t.coordinator {
-			w.violated("%s: its marker %+v is fenced", t.id, m)
+			w.Violated("%s: its marker %+v is fenced", t.id, m)
 		}
 	case codeNotLeader:
 		if a.msg != nil {
 			t.hangUp()
 		}
-		if again && (t.state == txnPreparing && t.start == m.start || w.rand.IntN(2) == 0 && !w.calm) {
-			t.after(w.between(5*time.Millisecond, 200*time.Millisecond), func() { t.send(m, true) })
+		if again && (t.state == txnPreparing && t.start == m.start || w.Rand.IntN(2) == 0 && !w.Calm) {
+			t.after(w.Between(5*time.Millisecond, 200*time.Millisecond), func() { t.send(m, true) })
 		}
 	default:
-		w.violated("%s: its marker %+v is answered with %d", t.id, m, code)
+		w.Violated("%s: its marker %+v is answered with %d", t.id, m, code)
 	}
 }
 
@@ -135,10 +135,10 @@ func (t *transaction) acknowledged(m marker) {
 		t.checkVisible()
 		t.complete()
 	}
-	if w.chance(w.faults().lateMarker) {
-		t.after(w.about(5*time.Second), func() {
-			if !w.calm {
-				w.count("marker sent once more")
+	if w.Chance(w.faults().lateMarker) {
+		t.after(w.About(5*time.Second), func() {
+			if !w.Calm {
+				w.Count("marker sent once more")
 				t.send(m, false)
 			}
 		})
@@ -162,9 +162,9 @@ func (t *transaction) checkVisible() {
 	}
 	for k, pos := range t.acked {
 		if got := t.w.log.offsets.byKey[k]; got.pos < pos {
-			t.w.violated("%s: %v was committed in the transaction begun at %d, and is %+v", t.id, k, t.start, got)
+			t.w.Violated("%s: %v was committed in the transaction begun at %d, and is %+v", t.id, k, t.start, got)
 		}
-		t.w.count("offset committed in a transaction")
+		t.w.Count("offset committed in a transaction")
 	}
 }
 
@@ -180,11 +180,11 @@ func (w *world) checkFates(end *txnWrite, pending map[offsetKey]committed) {
 			switch {
 			case val.start <= t.void:
 			case !decided:
-				w.violated("%s: %v of the transaction begun at %d is ended by %+v, before that is decided", t.id, k, val.start, *end)
+				w.Violated("%s: %v of the transaction begun at %d is ended by %+v, before that is decided", t.id, k, val.start, *end)
 			case commit != end.commit:
-				w.violated("%s: %v of the transaction begun at %d is ended by %+v, though commit is %t", t.id, k, val.start, *end, commit)
+				w.Violated("%s: %v of the transaction begun at %d is ended by %+v, though commit is %t", t.id, k, val.start, *end, commit)
 			case t.tv2 && val.epoch >= 0 && val.metadata != "" && val.metadata != t.note(val.start):
-				w.violated("%s: %v was meant for %s, and is part of %s", t.id, k, val.metadata, t.note(val.start))
+				w.Violated("%s: %v was meant for %s, and is part of %s", t.id, k, val.metadata, t.note(val.start))
 			}
 		}
 	}
@@ -196,8 +196,8 @@ func (w *world) question(c *coordinator, s machine.Send) {
 	life := c.life
 	tell := func(out machine.Sent) {
 		back := w.networkDelay()
-		w.underWay(w.now + back)
-		w.after(back, func() {
+		w.underWay(w.Now + back)
+		w.After(back, func() {
 			if !c.shell.gone {
 				c.shell.pump.Sent(life, w.input(), out)
 				c.shell.current.drain()
@@ -205,12 +205,12 @@ func (w *world) question(c *coordinator, s machine.Send) {
 		})
 	}
 	arrival := w.networkDelay()
-	w.underWay(w.now + arrival)
-	w.after(arrival, func() {
+	w.underWay(w.Now + arrival)
+	w.After(arrival, func() {
 		switch {
-		case w.chance(w.faults().cut * 3):
-			w.count("question lost")
-			w.after(w.between(0, 15*time.Second), func() { tell(machine.Sent{ID: s.ID, Err: errors.New("lost")}) })
+		case w.Chance(w.faults().cut * 3):
+			w.Count("question lost")
+			w.After(w.Between(0, 15*time.Second), func() { tell(machine.Sent{ID: s.ID, Err: errors.New("lost")}) })
 		default:
 			w.copierOf(req.Transactions[0].TransactionalID).txn.ask(req, func(code int16, start int64) {
 				tell(machine.Sent{ID: s.ID, Msg: txnAnswer(req, code, start)})
@@ -226,7 +226,7 @@ func (t *transaction) ask(req *kmsg.AddPartitionsToTxnRequest, tell func(code in
 	switch {
 	case q.ProducerEpoch != t.epoch:
 		tell(codeProducerFenced, 0)
-	case t.state == txnPreparing && t.w.rand.IntN(2) == 0:
+	case t.state == txnPreparing && t.w.Rand.IntN(2) == 0:
 		tell(codeConcurrent, 0)
 	case t.state == txnPreparing:
 		over := false
@@ -236,7 +236,7 @@ func (t *transaction) ask(req *kmsg.AddPartitionsToTxnRequest, tell func(code in
 				t.ask(req, tell)
 			}
 		})
-		t.w.after(100*time.Millisecond, func() {
+		t.w.After(100*time.Millisecond, func() {
 			if !over {
 				over = true
 				tell(codeConcurrent, 0)
@@ -273,9 +273,9 @@ func (t *transaction) resolve() {
 		return
 	}
 	if p.start > t.void {
-		t.w.violated("%s: a transaction begun at %d is open in the log, and over", t.id, p.start)
+		t.w.Violated("%s: a transaction begun at %d is open in the log, and over", t.id, p.start)
 	}
-	t.w.count("orphan resolved")
+	t.w.Count("orphan resolved")
 	m := marker{start: p.start, epoch: p.epoch, coordinator: t.coordinator}
 	if t.tv2 {
 		m.epoch++

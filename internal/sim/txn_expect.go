@@ -52,7 +52,7 @@ func (c *coordinator) expectAnswered(a *asked, e machine.Sent) verdict {
 	}
 	if code == 0 && a.ended {
 		code = codeAbortable
-		c.w.count("answer comes after the end of a transaction")
+		c.w.Count("answer comes after the end of a transaction")
 	}
 	switch {
 	case code == codeAbortable && a.m.Version < 4:
@@ -77,7 +77,7 @@ func (c *coordinator) expectStored(m *kmsg.TxnOffsetCommitRequest, start int64) 
 		return all(m, codeInvalidEpoch)
 	}
 	if known && p.open && m.ProducerEpoch == p.epoch && start < p.start {
-		c.w.count("answer is about an earlier transaction")
+		c.w.Count("answer is about an earlier transaction")
 		if m.Version < 4 {
 			return all(m, codeInvalidTxnState)
 		}
@@ -100,7 +100,7 @@ func (c *coordinator) expectStored(m *kmsg.TxnOffsetCommitRequest, start int64) 
 	}
 	out.start = start
 	if out.lost = lost; lost {
-		c.w.count("transaction whose end was lost")
+		c.w.Count("transaction whose end was lost")
 		out.groups = append(out.groups, c.offsets.groupsOf(m.ProducerID)...)
 	}
 	return out
@@ -180,13 +180,13 @@ func (c *coordinator) expectMarker(req *kmsg.WriteTxnMarkersRequest) verdict {
 		out.codes[0] = codeCoordinatorFenced
 	case same && tv2 && p.open:
 		out.codes[0] = codeInvalidEpoch
-		c.w.count("late marker spares the next transaction")
+		c.w.Count("late marker spares the next transaction")
 	case same && tv2:
-		c.w.count("repeated marker")
+		c.w.Count("repeated marker")
 	case same && p.open && start < p.start:
-		c.w.count("late marker spares the next transaction")
+		c.w.Count("late marker spares the next transaction")
 	case same && !p.open && start == p.ended && m.CoordinatorEpoch == p.coordinator:
-		c.w.count("repeated marker")
+		c.w.Count("repeated marker")
 		out.maybe = p.loaded
 	default:
 		// A higher epoch is of a later transaction, even if a clock was behind.
@@ -223,15 +223,15 @@ func (c *coordinator) markerWrites(req *kmsg.WriteTxnMarkersRequest, wants *verd
 // what.
 func (c *coordinator) checkSends(why cause, wants *verdict, sends []machine.Send) {
 	if (len(sends) == 1) != wants.asks || len(sends) > 1 {
-		c.w.violated("%d questions are asked, should be one %t", len(sends), wants.asks)
+		c.w.Violated("%d questions are asked, should be one %t", len(sends), wants.asks)
 	}
 	for _, s := range sends {
 		m := why.request.msg.(*kmsg.TxnOffsetCommitRequest)
 		t := s.Msg.(*kmsg.AddPartitionsToTxnRequest).Transactions[0]
 		if t.TransactionalID != m.TransactionalID || t.ProducerID != m.ProducerID || t.ProducerEpoch != m.ProducerEpoch || t.VerifyOnly != (m.Version < 5) {
-			c.w.violated("%s has %+v asked", why.request, t)
+			c.w.Violated("%s has %+v asked", why.request, t)
 		}
-		c.asked[s.ID] = &asked{q: why.request, m: m, at: c.w.now}
+		c.asked[s.ID] = &asked{q: why.request, m: m, at: c.w.Now}
 	}
 }
 
@@ -245,16 +245,16 @@ func (c *coordinator) checkGivenUp(why cause, e *entry) {
 			if a.q != h.request {
 				continue
 			}
-			if want := int16(codeLoadInProgress); c.w.now < a.at+10*time.Second || codeOf(h.msg) != want && (a.m.Version >= 2 || codeOf(h.msg) != codeNotAvailable) {
-				c.w.violated("%s is given up after %s with %d", h.request, c.w.now-a.at, codeOf(h.msg))
+			if want := int16(codeLoadInProgress); c.w.Now < a.at+10*time.Second || codeOf(h.msg) != want && (a.m.Version >= 2 || codeOf(h.msg) != codeNotAvailable) {
+				c.w.Violated("%s is given up after %s with %d", h.request, c.w.Now-a.at, codeOf(h.msg))
 			}
 			delete(c.asked, id)
-			c.w.count("question given up")
+			c.w.Count("question given up")
 		}
 	}
 	for _, a := range c.asked {
-		if why.current && c.w.now > a.at+10*time.Second+maxLate {
-			c.w.violated("%s is not given up", a.q)
+		if why.current && c.w.Now > a.at+10*time.Second+maxLate {
+			c.w.Violated("%s is not given up", a.q)
 		}
 	}
 }

@@ -186,11 +186,11 @@ func (l *offsetsLog) readStored(r stored, e *entry) {
 		return o.txn != nil && o.txn.producer == r.producer.ID && o.txn.end == (r.control != nil) && o.key == k
 	})
 	if i < 0 {
-		l.w.violated("%v of a transaction of %+v, which the step does not change", k, *r.producer)
+		l.w.Violated("%v of a transaction of %+v, which the step does not change", k, *r.producer)
 	}
 	t := e.writes[i].txn
 	if t.epoch != r.producer.Epoch || t.end && (t.commit != r.control.Commit || t.coordinator != r.control.CoordinatorEpoch) {
-		l.w.violated("%+v %+v is appended, should be %+v", *r.producer, r.control, *t)
+		l.w.Violated("%+v %+v is appended, should be %+v", *r.producer, r.control, *t)
 	}
 	if t.end {
 		l.w.checkFates(t, l.offsets.producers[t.producer].pending)
@@ -204,11 +204,11 @@ func (c *coordinator) checkStable() {
 	for _, v := range c.sortedViews() {
 		req := kmsg.NewPtrOffsetFetchRequest()
 		req.Version, req.RequireStable, req.Groups = 9, true, []kmsg.OffsetFetchRequestGroup{{Group: v.id}}
-		fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
+		fx := c.shard.Step(machine.Input{Now: c.w.Clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 		for _, t := range fx.Replies[0].Msg.(*kmsg.OffsetFetchResponse).Groups[0].Topics {
 			for _, p := range t.Partitions {
 				if p.ErrorCode != 0 {
-					c.w.violated("%s: %s-%d is answered with %d in the calm phase", v, t.Topic, p.Partition, p.ErrorCode)
+					c.w.Violated("%s: %s-%d is answered with %d in the calm phase", v, t.Topic, p.Partition, p.ErrorCode)
 				}
 			}
 		}

@@ -239,11 +239,11 @@ func (c *coordinator) loadViews() {
 			m := &meta.Members[i]
 			if left, ok := c.w.log.departed[id][m.MemberID]; ok && left == v.generation {
 				v.resumes = true
-				c.w.count("member that had left stays away")
+				c.w.Count("member that had left stays away")
 				continue
 			}
 			v.seats = append(v.seats, &seat{
-				id: m.MemberID, instance: m.InstanceID, assigned: m.Assignment, heard: c.w.now, synced: true,
+				id: m.MemberID, instance: m.InstanceID, assigned: m.Assignment, heard: c.w.Now, synced: true,
 				session:   time.Duration(m.SessionTimeoutMillis) * time.Millisecond,
 				rebalance: time.Duration(m.RebalanceTimeoutMillis) * time.Millisecond,
 				protocols: []kmsg.JoinGroupRequestProtocol{{Name: v.protocol, Metadata: m.Subscription}},
@@ -263,9 +263,9 @@ func (c *coordinator) loadViews() {
 func (c *coordinator) probe(id string) kmsg.DescribeGroupsResponseGroup {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Version, req.Groups = 6, []string{id}
-	fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
+	fx := c.shard.Step(machine.Input{Now: c.w.Clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 	if len(fx.Batches)+len(fx.Timers) > 0 || len(fx.Replies) != 1 {
-		c.w.violated("DescribeGroups has effects: %+v", fx)
+		c.w.Violated("DescribeGroups has effects: %+v", fx)
 	}
 	return fx.Replies[0].Msg.(*kmsg.DescribeGroupsResponse).Groups[0]
 }
@@ -274,12 +274,12 @@ func (c *coordinator) probe(id string) kmsg.DescribeGroupsResponseGroup {
 func (c *coordinator) probeOffsets(id string) {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.Groups = 9, []kmsg.OffsetFetchRequestGroup{{Group: id}}
-	fx := c.shard.Step(machine.Input{Now: c.w.clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
+	fx := c.shard.Step(machine.Input{Now: c.w.Clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 	resp := fx.Replies[0].Msg.(*kmsg.OffsetFetchResponse)
 	want := c.offsets.of(id)
 	n := c.compareOffsets(id, &resp.Groups[0], false)
 	if n != len(want) {
-		c.w.violated("group %s has %d offsets, should have %v", id, n, want)
+		c.w.Violated("group %s has %d offsets, should have %v", id, n, want)
 	}
 }
 
@@ -299,10 +299,10 @@ func (c *coordinator) compareOffsets(id string, resp *kmsg.OffsetFetchResponseGr
 			code := int16(0)
 			if stable && c.offsets.waitsFor(k) {
 				want, code = committed{at: -1, epoch: -1}, codeUnstable
-				c.w.count("offset is unstable")
+				c.w.Count("offset is unstable")
 			}
 			if p.ErrorCode != code || p.Offset != want.at || p.LeaderEpoch != want.epoch || p.Metadata == nil || *p.Metadata != want.metadata {
-				c.w.violated("offset %v is %d (epoch %d, error %d), should be %+v", k, p.Offset, p.LeaderEpoch, p.ErrorCode, want)
+				c.w.Violated("offset %v is %d (epoch %d, error %d), should be %+v", k, p.Offset, p.LeaderEpoch, p.ErrorCode, want)
 			}
 		}
 	}

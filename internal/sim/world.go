@@ -1,21 +1,16 @@
 package sim
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"muster/internal/machine"
+	"muster/internal/sim/seeds"
 )
 
 // world is one run.
 type world struct {
-	seed  uint64
-	rand  *rand.Rand
-	now   time.Duration // since the run began
-	queue queue
+	*seeds.World
 	plan  plan
-	calm  bool // nothing goes wrong any more
 	quiet bool // clients do nothing by themselves any more
 
 	log       *offsetsLog
@@ -40,16 +35,22 @@ type world struct {
 
 	strange  map[string]bool // groups whose assignment was made for another generation
 	promises *promises
-	seen     Counts
-	trace    *trace
 }
 
-// start is the time of day at which runs begin.
-var start = time.Unix(1_700_000_000, 0).UTC()
+// salt tells the chance of this simulator from that of others.
+const salt = 0x6d7573746572
 
-func newWorld(seed uint64, tr *trace) *world {
-	w := &world{seed: seed, rand: rand.New(rand.NewPCG(seed, 0x6d7573746572)), seen: Counts{}, strange: map[string]bool{}, trace: tr}
-	w.plan = newPlan(w.rand)
+// Simulate is one run: things go wrong, and then nothing does, and all must come
+// to rest.
+func Simulate(base *seeds.World) {
+	w := newWorld(base)
+	w.RunUntil(w.plan.chaos)
+	w.settle()
+}
+
+func newWorld(base *seeds.World) *world {
+	w := &world{World: base, strange: map[string]bool{}}
+	w.plan = newPlan(w.Rand)
 	w.topics = newTopics(w.plan.topics)
 	w.log = newOffsetsLog(w)
 	w.promises = newPromises(w)
@@ -66,70 +67,13 @@ func newWorld(seed uint64, tr *trace) *world {
 	return w
 }
 
-func (w *world) clock() time.Time { return start.Add(w.now) }
-
 // millis is the time of day as records hold it.
-func (w *world) millis() int64 { return w.clock().UnixMilli() }
-
-func (w *world) at(t time.Duration, run func())    { w.queue.push(max(t, w.now), run) }
-func (w *world) after(d time.Duration, run func()) { w.queue.push(w.now+d, run) }
-
-// runUntil lets events happen up to a time.
-func (w *world) runUntil(t time.Duration) {
-	for len(w.queue.items) > 0 && w.queue.items[0].at <= t {
-		e, _ := w.queue.pop()
-		w.now = e.at
-		e.run()
-	}
-	w.now = t
-}
-
-func (w *world) chance(p float64) bool { return p > 0 && w.rand.Float64() < p }
-
-func (w *world) between(least, most time.Duration) time.Duration {
-	return uniform(w.rand, least, most)
-}
-
-// about returns a duration that is d on average, and sometimes much longer.
-func (w *world) about(d time.Duration) time.Duration {
-	return min(time.Duration(w.rand.ExpFloat64()*float64(d)), 10*d)
-}
+func (w *world) millis() int64 { return w.Clock().UnixMilli() }
 
 // faults returns how much goes wrong now.
 func (w *world) faults() *faults {
-	if w.calm {
+	if w.Calm {
 		return &faults{}
 	}
 	return &w.plan.faults
-}
-
-// every has something happen again and again in the chaotic phase.
-func (w *world) every(mean time.Duration, run func()) {
-	if mean == 0 {
-		return
-	}
-	w.after(w.about(mean)+time.Millisecond, func() {
-		if !w.calm {
-			run()
-			w.every(mean, run)
-		}
-	})
-}
-
-func (w *world) count(what string) { w.seen[what]++ }
-
-// violation is what a checker panics with.
-type violation struct{ text string }
-
-func (w *world) violated(format string, args ...any) {
-	panic(violation{fmt.Sprintf(format, args...)})
-}
-
-// tracing says whether anybody reads the trace; formatting it is slow.
-func (w *world) tracing() bool { return w.trace != nil }
-
-func (w *world) tracef(format string, args ...any) {
-	if w.trace != nil {
-		w.trace.add(fmt.Sprintf("%12s ", w.now.Round(time.Microsecond)) + fmt.Sprintf(format, args...))
-	}
 }

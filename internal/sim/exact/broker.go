@@ -35,15 +35,15 @@ type broker struct {
 func (b *broker) name() string { return fmt.Sprintf("broker %d", b.id) }
 
 // clock is the time of day that this broker believes in.
-func (b *broker) clock() time.Time { return b.w.clock().Add(b.skew) }
+func (b *broker) clock() time.Time { return b.w.Clock().Add(b.skew) }
 
 // do does something in this broker, after a freeze if there is one, and never in
 // another life.
 func (b *broker) do(life int, run func()) {
 	switch {
 	case b.life != life || !b.up:
-	case b.w.now < b.frozenUntil:
-		b.w.at(b.frozenUntil, func() { b.do(life, run) })
+	case b.w.Now < b.frozenUntil:
+		b.w.At(b.frozenUntil, func() { b.do(life, run) })
 	default:
 		run()
 	}
@@ -59,7 +59,7 @@ func (b *broker) boot() {
 	b.manager = partition.NewManager(partition.Options{
 		Store: nodeStore{w.store, b, life}, Self: b.id, Now: b.clock, Logger: w.quiet,
 		Alive: func() bool { return b.life == life }, Coordinator: asker{b, life},
-		Later: func(d time.Duration, do func()) { w.after(d, func() { b.do(life, do) }) },
+		Later: func(d time.Duration, do func()) { w.After(d, func() { b.do(life, do) }) },
 	})
 	b.learn(len(w.images) - 1)
 }
@@ -90,7 +90,7 @@ func (b *broker) open() {
 		return
 	}
 	life, version := b.life, b.version
-	b.w.after(300*time.Millisecond, func() {
+	b.w.After(300*time.Millisecond, func() {
 		b.do(life, func() {
 			if b.version == version {
 				b.open()
@@ -134,7 +134,7 @@ func (b *broker) apply(t metadata.Topic) {
 		panic(*v)
 	}
 	if err != nil {
-		b.w.violated("broker %d: %v", b.id, err)
+		b.w.Violated("broker %d: %v", b.id, err)
 	}
 	b.applied = after
 }
@@ -166,8 +166,8 @@ func (b *broker) crash() {
 	if !b.up {
 		return
 	}
-	w.tracef("broker %d: crashes", b.id)
-	w.count("broker crashed")
+	w.Tracef("broker %d: crashes", b.id)
+	w.Count("broker crashed")
 	b.up = false
 	b.life++
 	for _, tp := range w.partitions() {
@@ -178,10 +178,10 @@ func (b *broker) crash() {
 			s.gone = true
 		}
 	}
-	if w.rand.IntN(2) == 0 {
-		w.after(w.between(100*time.Millisecond, 2*time.Second), func() { w.replace(b) })
+	if w.Rand.IntN(2) == 0 {
+		w.After(w.Between(100*time.Millisecond, 2*time.Second), func() { w.replace(b) })
 	}
-	w.after(w.between(200*time.Millisecond, 5*time.Second), b.restart)
+	w.After(w.Between(200*time.Millisecond, 5*time.Second), b.restart)
 }
 
 // restart boots the broker again. What it still leads it leads under new epochs.
@@ -197,7 +197,7 @@ func (b *broker) restart() {
 		}
 	}
 	w.elect(leaders)
-	w.tracef("broker %d: starts", b.id)
+	w.Tracef("broker %d: starts", b.id)
 	b.boot()
 }
 
@@ -278,7 +278,7 @@ func (b *broker) fetch(m fetch, reply func(any)) {
 	bytes, err := f.Records.Load()
 	f.Records.Release()
 	if err != nil {
-		b.w.violated("records of %v cannot be read: %v", m.tp, err)
+		b.w.Violated("records of %v cannot be read: %v", m.tp, err)
 	}
 	b.w.model.fetched(b, m, f, bytes)
 	reply(fetched{f, bytes})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/partition"
+	"muster/internal/sim/seeds"
 	"muster/internal/store"
 )
 
@@ -17,17 +18,17 @@ const patience = 3 * time.Minute
 // settle is the second phase. Nothing goes wrong any more, and all must end: each
 // input is copied once, no transaction is open, and nothing is unstable.
 func (w *world) settle() {
-	w.tracef("calm from now on")
-	w.calm = true
+	w.Tracef("calm from now on")
+	w.Calm = true
 	for _, b := range w.brokers {
 		b.restart()
 	}
-	deadline := w.now + patience
+	deadline := w.Now + patience
 	for why := w.unsettled(); why != ""; why = w.unsettled() {
-		if w.now >= deadline {
-			w.violated("after %s of calm: %s", patience, why)
+		if w.Now >= deadline {
+			w.Violated("after %s of calm: %s", patience, why)
 		}
-		w.runUntil(w.now + 500*time.Millisecond)
+		w.RunUntil(w.Now + 500*time.Millisecond)
 		w.checkTimeouts()
 	}
 	w.finish()
@@ -40,12 +41,12 @@ const settling = 25 * time.Second
 func (w *world) checkTimeouts() {
 	for _, c := range w.copiers {
 		v := w.model.id(c.id).value
-		if w.void || v == nil || v.State != stateOngoing || w.now < w.plan.chaos+settling {
+		if w.void || v == nil || v.State != stateOngoing || w.Now < w.plan.chaos+settling {
 			continue
 		}
 		until := time.UnixMilli(v.StartTimestamp).Add(time.Duration(v.TimeoutMillis)*time.Millisecond + w.plan.sweep + time.Second + 2*maxSkew)
-		if w.clock().After(until) {
-			w.violated("%s: %v should have been aborted at %s", c.id, w.model.id(c.id).cur, until.Sub(start))
+		if w.Clock().After(until) {
+			w.Violated("%s: %v should have been aborted at %s", c.id, w.model.id(c.id).cur, until.Sub(seeds.Start))
 		}
 	}
 }
@@ -109,15 +110,15 @@ func (w *world) finish() {
 	for _, c := range w.copiers {
 		c.last().dead = true
 	}
-	w.runUntil(w.now + peerTimeout + time.Second)
+	w.RunUntil(w.Now + peerTimeout + time.Second)
 	for _, c := range w.copiers {
 		if w.model.groups.pendingNow(offsetKey{c.group, inputTopic, int32(c.n)}) {
-			w.violated("an offset of %s is pending in the end", c.group)
+			w.Violated("an offset of %s is pending in the end", c.group)
 		}
 	}
 	for _, tp := range w.partitions() {
 		if s := w.brokers[leaderOf(w.image(), tp)].shells[tp]; s != nil && len(s.waiting) > 0 {
-			w.violated("%v: %d requests were never answered", tp, len(s.waiting))
+			w.Violated("%v: %d requests were never answered", tp, len(s.waiting))
 		}
 	}
 	if !w.void {
@@ -150,23 +151,23 @@ func (w *world) checkCopies() {
 	for _, a := range w.attempts {
 		got := whole[a.number]
 		if len(got) != 0 && len(got) != len(a.keys) || a.committed && len(got) == 0 {
-			w.violated("transaction %d, told to be committed %v, has %d of %d records in the output", a.number, a.committed, len(got), len(a.keys))
+			w.Violated("transaction %d, told to be committed %v, has %d of %d records in the output", a.number, a.committed, len(got), len(a.keys))
 		}
 	}
 	for i, n := range w.inputs {
 		if w.copiers[i].gone {
 			for key, times := range copies {
 				if times > 1 {
-					w.violated("input %s was copied %d times", key, times)
+					w.Violated("input %s was copied %d times", key, times)
 				}
 			}
 			continue
 		}
 		for j := range n {
 			if key := strconv.Itoa(i) + "/" + strconv.FormatInt(j, 10); copies[key] != 1 {
-				w.violated("input %s was copied %d times", key, copies[key])
+				w.Violated("input %s was copied %d times", key, copies[key])
 			}
 		}
-		w.seen["input copied"] += int(n)
+		w.Seen["input copied"] += int(n)
 	}
 }

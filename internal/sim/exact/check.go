@@ -20,11 +20,11 @@ func (m *model) answered(c *call, resp kmsg.Response) {
 	switch r := resp.(type) {
 	case *kmsg.InitProducerIDResponse:
 		req := c.req.(*kmsg.InitProducerIDRequest)
-		m.w.count(fmt.Sprintf("InitProducerID %d", r.ErrorCode))
+		m.w.Count(fmt.Sprintf("InitProducerID %d", r.ErrorCode))
 		if r.ErrorCode == 0 {
 			source := fmt.Sprintf("Init with %d/%d", req.ProducerID, req.ProducerEpoch)
 			if req.ProducerID < 0 {
-				source = fmt.Sprintf("Init %d at %s", m.w.ids, m.w.now)
+				source = fmt.Sprintf("Init %d at %s", m.w.ids, m.w.Now)
 			}
 			s := m.id(*req.TransactionalID)
 			s.check(m.w, "Init", pair{req.ProducerID, req.ProducerEpoch})
@@ -35,7 +35,7 @@ func (m *model) answered(c *call, resp kmsg.Response) {
 			m.fences[r.ProducerID] = max(m.fences[r.ProducerID], r.ProducerEpoch)
 		}
 	case *kmsg.EndTxnResponse:
-		m.w.count(fmt.Sprintf("EndTxn v%d %d", r.Version, r.ErrorCode))
+		m.w.Count(fmt.Sprintf("EndTxn v%d %d", r.Version, r.ErrorCode))
 		if r.ErrorCode == 0 {
 			m.ended(c.req.(*kmsg.EndTxnRequest), r)
 		}
@@ -44,7 +44,7 @@ func (m *model) answered(c *call, resp kmsg.Response) {
 	case *kmsg.AddPartitionsToTxnResponse:
 		m.added(c.req.(*kmsg.AddPartitionsToTxnRequest), r)
 	case *kmsg.TxnOffsetCommitResponse:
-		m.w.count(fmt.Sprintf("TxnOffsetCommit %d", r.Topics[0].Partitions[0].ErrorCode))
+		m.w.Count(fmt.Sprintf("TxnOffsetCommit %d", r.Topics[0].Partitions[0].ErrorCode))
 	}
 }
 
@@ -109,7 +109,7 @@ func (m *model) added(req *kmsg.AddPartitionsToTxnRequest, r *kmsg.AddPartitions
 		x := &req.Transactions[0]
 		id, p, verify = x.TransactionalID, pair{x.ProducerID, x.ProducerEpoch}, x.VerifyOnly
 		if r.ErrorCode != 0 {
-			m.w.count(fmt.Sprintf("AddPartitionsToTxn whole %d", r.ErrorCode))
+			m.w.Count(fmt.Sprintf("AddPartitionsToTxn whole %d", r.ErrorCode))
 			return
 		}
 		for _, t := range r.Transactions[0].Topics {
@@ -124,7 +124,7 @@ func (m *model) added(req *kmsg.AddPartitionsToTxnRequest, r *kmsg.AddPartitions
 		if verify {
 			what = "verified"
 		}
-		m.w.count(fmt.Sprintf("partition %s %d", what, code))
+		m.w.Count(fmt.Sprintf("partition %s %d", what, code))
 		if code == 0 && (t == nil || t.pid != p.id || t.epoch != p.epoch || !t.parts[tp]) {
 			m.w.judge("%s %d/%d is told that %v is in its transaction, which is %v", id, p.id, p.epoch, tp, t)
 		}
@@ -141,18 +141,18 @@ func (m *model) fetched(b *broker, f fetch, got partition.Fetched, bytes []byte)
 	p := m.part(f.tp)
 	want, aborted := l.stable(got.HighWatermark)
 	if got.LastStableOffset != want {
-		m.w.violated("%v: last stable offset is %d of %d, should be %d", f.tp, got.LastStableOffset, got.HighWatermark, want)
+		m.w.Violated("%v: last stable offset is %d of %d, should be %d", f.tp, got.LastStableOffset, got.HighWatermark, want)
 	}
 	if want < p.stable {
-		m.w.violated("%v: last stable offset goes back from %d to %d", f.tp, p.stable, want)
+		m.w.Violated("%v: last stable offset goes back from %d to %d", f.tp, p.stable, want)
 	}
 	p.stable = want
 	if l.durable < len(l.raw) && got.HighWatermark > l.raw[l.durable].batch.BaseOffset() {
-		m.w.violated("%v: high watermark %d is above what is durable", f.tp, got.HighWatermark)
+		m.w.Violated("%v: high watermark %d is above what is durable", f.tp, got.HighWatermark)
 	}
 	if !f.Committed {
 		if got.Aborted != nil {
-			m.w.violated("%v: aborted transactions for a reader of everything", f.tp)
+			m.w.Violated("%v: aborted transactions for a reader of everything", f.tp)
 		}
 		return
 	}
@@ -161,17 +161,17 @@ func (m *model) fetched(b *broker, f fetch, got partition.Fetched, bytes []byte)
 		end = e.LastOffset() + 1
 	}
 	if end > want {
-		m.w.violated("%v: records up to %d are returned, last stable offset is %d", f.tp, end, want)
+		m.w.Violated("%v: records up to %d are returned, last stable offset is %d", f.tp, end, want)
 	}
 	aborted = slices.DeleteFunc(aborted, func(a store.Aborted) bool { return a.FirstOffset >= end || a.LastOffset < f.Offset })
 	if l.packed {
 		aborted = slices.DeleteFunc(aborted, func(a store.Aborted) bool { return !has(bytes, a) && !slices.Contains(got.Aborted, a) })
 	}
 	if len(bytes) > 0 && !slices.Equal(aborted, got.Aborted) {
-		m.w.violated("%v: aborted transactions from %d to %d are told to be %v, should be %v", f.tp, f.Offset, end, got.Aborted, aborted)
+		m.w.Violated("%v: aborted transactions from %d to %d are told to be %v, should be %v", f.tp, f.Offset, end, got.Aborted, aborted)
 	}
 	if len(aborted) > 1 {
-		m.w.count("fetch with several aborted transactions")
+		m.w.Count("fetch with several aborted transactions")
 	}
 }
 

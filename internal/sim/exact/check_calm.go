@@ -36,7 +36,7 @@ func (w *world) checkDigests() {
 		want := store.NewProducerMap(nil)
 		for _, e := range l.raw {
 			if _, err := want.Note(e.batch, e.batch.MaxTimestamp()); err != nil {
-				w.violated("%v: %v", tp, err)
+				w.Violated("%v: %v", tp, err)
 			}
 		}
 		list := want.List()
@@ -47,7 +47,7 @@ func (w *world) checkDigests() {
 			live[i].LastTimestamp = 0
 		}
 		if len(live)+len(list) > 0 && !reflect.DeepEqual(live, list) {
-			w.violated("%v: producers are %+v, should be %+v", tp, live, list)
+			w.Violated("%v: producers are %+v, should be %+v", tp, live, list)
 		}
 	}
 }
@@ -56,21 +56,21 @@ func (s *shell) checkDigest() {
 	w := s.b.w
 	live := s.core.(digester)
 	if err := live.CheckInvariants(); err != nil {
-		w.violated("%v: %v", s.tp, err)
+		w.Violated("%v: %v", s.tp, err)
 	}
 	loaded, err := s.replay()
 	if err != nil {
-		w.violated("%v cannot be loaded: %v", s.tp, err)
+		w.Violated("%v cannot be loaded: %v", s.tp, err)
 	}
 	all := s.kind.New().(digester)
 	for _, e := range w.store.log(s.tp).raw {
 		all.Replay(w.decoded(s.kind, e.batch))
 	}
 	if live.Digest() != loaded.(digester).Digest() {
-		w.violated("%v: what is loaded is not what is live", s.tp)
+		w.Violated("%v: what is loaded is not what is live", s.tp)
 	}
 	if live.Digest() != all.Digest() {
-		w.violated("%v: what was appended is not what is live", s.tp)
+		w.Violated("%v: what was appended is not what is live", s.tp)
 	}
 }
 
@@ -82,8 +82,8 @@ func (w *world) checkCompacted() {
 			continue
 		}
 		tp := outputAt(r.partition)
-		for range w.rand.IntN(3) {
-			w.compact(tp, w.between(0, time.Minute))
+		for range w.Rand.IntN(3) {
+			w.compact(tp, w.Between(0, time.Minute))
 		}
 		b, late := w.brokers[leaderOf(w.image(), tp)], &reader{w: w, partition: r.partition, committed: true}
 		for end := w.store.log(tp).end(); late.offset < end; {
@@ -95,7 +95,7 @@ func (w *world) checkCompacted() {
 			}
 		}
 		if want, got := copied(r.got), copied(late.got); !maps.Equal(want, got) {
-			w.violated("%v: a late reader gets %d records, an early one got %d", tp, len(got), len(want))
+			w.Violated("%v: a late reader gets %d records, an early one got %d", tp, len(got), len(want))
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (w *world) checkAdmin() {
 				listed++
 				v := w.model.id(t.TransactionalID).value
 				if v == nil || t.TransactionState != stateNames[v.State] || t.ProducerID != v.ProducerID {
-					w.violated("%s is listed as %s of %d, should be %v", t.TransactionalID, t.TransactionState, t.ProducerID, v)
+					w.Violated("%s is listed as %s of %d, should be %v", t.TransactionalID, t.TransactionState, t.ProducerID, v)
 				}
 			}
 		})
@@ -136,12 +136,12 @@ func (w *world) checkAdmin() {
 		}
 	}
 	if listed != 0 {
-		w.violated("%d more transactional ids are listed than there are", listed)
+		w.Violated("%d more transactional ids are listed than there are", listed)
 	}
 }
 
 // administer has an administrator ask for a transaction.
-func (w *world) administer() { w.describe(w.copiers[w.rand.IntN(len(w.copiers))], false) }
+func (w *world) administer() { w.describe(w.copiers[w.Rand.IntN(len(w.copiers))], false) }
 
 // describe asks what the coordinator knows of a transactional id. At rest that is
 // what the log says.
@@ -155,9 +155,9 @@ func (w *world) describe(c *copier, atRest bool) {
 	}
 	b.ask(tp, "admin", req, func(r kmsg.Response) {
 		t := r.(*kmsg.DescribeTransactionsResponse).TransactionStates[0]
-		w.count(fmt.Sprintf("DescribeTransactions %d", t.ErrorCode))
+		w.Count(fmt.Sprintf("DescribeTransactions %d", t.ErrorCode))
 		if v := w.model.id(c.id).value; atRest && (v == nil || t.State != stateNames[v.State] || t.ProducerID != v.ProducerID || t.ProducerEpoch != v.ProducerEpoch) {
-			w.violated("%s is described as %+v, should be %+v", c.id, t, v)
+			w.Violated("%s is described as %+v, should be %+v", c.id, t, v)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func (w *world) firstImage() {
 		t := metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, counts[i]), Internal: metadata.IsInternal(name)}
 		metadata.FixSettings(&t)
 		for p := range t.Partitions {
-			t.Partitions[p] = metadata.Partition{Leader: w.rand.Int32N(brokerCount), LeaderEpoch: 1}
+			t.Partitions[p] = metadata.Partition{Leader: w.Rand.Int32N(brokerCount), LeaderEpoch: 1}
 		}
 		edit.PutTopic(t)
 	}
@@ -51,8 +51,8 @@ func (w *world) image() *metadata.Image { return w.images[len(w.images)-1] }
 
 // someImage is the metadata as somebody may believe it to be.
 func (w *world) someImage() *metadata.Image {
-	if w.chance(w.faults().stale) {
-		return w.images[w.rand.IntN(len(w.images))]
+	if w.Chance(w.faults().stale) {
+		return w.images[w.Rand.IntN(len(w.images))]
 	}
 	return w.image()
 }
@@ -91,7 +91,7 @@ func (w *world) elect(leaders map[store.TopicPartition]int32) {
 		for i := range t.Partitions {
 			if id, ok := leaders[store.TopicPartition{Topic: name, Partition: int32(i)}]; ok {
 				t.Partitions[i] = metadata.Partition{Leader: id, LeaderEpoch: t.Partitions[i].LeaderEpoch + 1}
-				w.tracef("%s-%d: broker %d leads in epoch %d", name, i, id, t.Partitions[i].LeaderEpoch)
+				w.Tracef("%s-%d: broker %d leads in epoch %d", name, i, id, t.Partitions[i].LeaderEpoch)
 			}
 		}
 		edit.PutTopic(t)
@@ -101,14 +101,14 @@ func (w *world) elect(leaders map[store.TopicPartition]int32) {
 	for _, b := range w.brokers {
 		if b.up {
 			life := b.life
-			w.after(w.about(300*time.Millisecond), func() { b.do(life, func() { b.learn(version) }) })
+			w.After(w.About(300*time.Millisecond), func() { b.do(life, func() { b.learn(version) }) })
 		}
 	}
 }
 
 // someoneUp returns a broker that is up, nil if none is.
 func (w *world) someoneUp() *broker {
-	for _, i := range w.rand.Perm(len(w.brokers)) {
+	for _, i := range w.Rand.Perm(len(w.brokers)) {
 		if w.brokers[i].up {
 			return w.brokers[i]
 		}
@@ -119,40 +119,40 @@ func (w *world) someoneUp() *broker {
 // planFaults has brokers crash, freeze and take over from one another.
 func (w *world) planFaults() {
 	f := &w.plan.faults
-	w.every(f.crash, func() { w.brokers[w.rand.IntN(len(w.brokers))].crash() })
-	w.every(f.frozen, func() {
-		b := w.brokers[w.rand.IntN(len(w.brokers))]
-		b.frozenUntil = max(b.frozenUntil, w.now+w.between(100*time.Millisecond, 8*time.Second))
-		w.tracef("broker %d: freezes", b.id)
-		w.count("broker frozen")
-		if w.rand.IntN(2) == 0 {
-			w.after(w.between(time.Second, 3*time.Second), func() { w.replace(b) })
+	w.Every(f.crash, func() { w.brokers[w.Rand.IntN(len(w.brokers))].crash() })
+	w.Every(f.frozen, func() {
+		b := w.brokers[w.Rand.IntN(len(w.brokers))]
+		b.frozenUntil = max(b.frozenUntil, w.Now+w.Between(100*time.Millisecond, 8*time.Second))
+		w.Tracef("broker %d: freezes", b.id)
+		w.Count("broker frozen")
+		if w.Rand.IntN(2) == 0 {
+			w.After(w.Between(time.Second, 3*time.Second), func() { w.replace(b) })
 		}
 	})
-	w.every(f.move, func() {
+	w.Every(f.move, func() {
 		all := w.partitions()
 		to := w.someoneUp()
 		if to == nil {
 			return
 		}
 		leaders := map[store.TopicPartition]int32{}
-		for range 1 + w.rand.IntN(2) {
-			leaders[all[w.rand.IntN(len(all))]] = to.id
+		for range 1 + w.Rand.IntN(2) {
+			leaders[all[w.Rand.IntN(len(all))]] = to.id
 		}
-		w.count("leader moved")
+		w.Count("leader moved")
 		w.elect(leaders)
 	})
-	w.every(f.compact, w.compactSome)
-	w.every(f.loss, w.loseState)
+	w.Every(f.compact, w.compactSome)
+	w.Every(f.loss, w.loseState)
 	for _, b := range w.brokers {
 		w.resolveLater(b)
 	}
-	w.every(f.admin, w.administer)
+	w.Every(f.admin, w.administer)
 }
 
 // resolveLater has a broker look for orphans from time to time.
 func (w *world) resolveLater(b *broker) {
-	w.after(w.between(2*time.Second, 8*time.Second), func() {
+	w.After(w.Between(2*time.Second, 8*time.Second), func() {
 		if b.up && !w.over {
 			b.do(b.life, b.resolve)
 		}
@@ -177,7 +177,7 @@ func (w *world) replace(b *broker) {
 // compactSome has a leader compact one of its logs.
 func (w *world) compactSome() {
 	all := w.partitions()
-	w.compact(all[w.rand.IntN(len(all))], w.between(0, 10*time.Second))
+	w.compact(all[w.Rand.IntN(len(all))], w.Between(0, 10*time.Second))
 }
 
 // compact does what the manager does in the background.
@@ -192,10 +192,10 @@ func (w *world) compact(tp store.TopicPartition, retention time.Duration) {
 	}
 	next := p.LastStableOffset()
 	if want, _ := l.stable(p.HighWatermark()); next > want {
-		w.violated("%v: last stable offset is %d, should be %d", tp, next, want)
+		w.Violated("%v: last stable offset is %d, should be %d", tp, next, want)
 	}
-	err := l.owner.Log.Compact(context.Background(), store.Compaction{Now: w.clock(), NextOffset: next, DeleteRetention: retention, MaxLag: time.Millisecond})
+	err := l.owner.Log.Compact(context.Background(), store.Compaction{Now: w.Clock(), NextOffset: next, DeleteRetention: retention, MaxLag: time.Millisecond})
 	l.packed = true
-	w.tracef("%s-%d: compacted below %d: %v", tp.Topic, tp.Partition, next, err)
-	w.count("compaction of " + tp.Topic)
+	w.Tracef("%s-%d: compacted below %d: %v", tp.Topic, tp.Partition, next, err)
+	w.Count("compaction of " + tp.Topic)
 }

@@ -38,11 +38,11 @@ func (w *world) addClients() {
 		w.copiers = append(w.copiers, c)
 		w.inputs = append(w.inputs, 0)
 		c.start()
-		w.every(w.plan.faults.client, c.disturb)
+		w.Every(w.plan.faults.client, c.disturb)
 		if p.deserts {
-			w.after(w.between(0, w.plan.chaos), c.desert)
+			w.After(w.Between(0, w.plan.chaos), c.desert)
 		}
-		w.after(time.Second, c.watch)
+		w.After(time.Second, c.watch)
 	}
 	for i := range w.plan.outputs {
 		for _, committed := range []bool{true, false} {
@@ -51,16 +51,16 @@ func (w *world) addClients() {
 			r.read()
 		}
 	}
-	w.every(w.plan.input, func() {
+	w.Every(w.plan.input, func() {
 		for i := range w.inputs {
 			if !w.copiers[i].gone {
 				w.inputs[i]++
 			}
 		}
 	})
-	w.every(2*time.Second, w.noise)
-	w.every(2*time.Second, w.commit)
-	w.every(2*time.Second, func() { w.look(w.rand.IntN(2) == 0, func(bool) {}) })
+	w.Every(2*time.Second, w.noise)
+	w.Every(2*time.Second, w.commit)
+	w.Every(2*time.Second, func() { w.look(w.Rand.IntN(2) == 0, func(bool) {}) })
 }
 
 // last is the newest instance, nil if there was none.
@@ -75,12 +75,12 @@ func (c *copier) last() *instance {
 func (c *copier) start() {
 	tv2 := c.plan.tv2
 	if c.plan.switches {
-		tv2 = c.w.rand.IntN(2) == 0
+		tv2 = c.w.Rand.IntN(2) == 0
 	}
 	x := &instance{w: c.w, c: c, name: fmt.Sprintf("%s/%d", c.id, len(c.runs)), tv2: tv2}
 	c.runs = append(c.runs, x)
-	c.w.tracef("%s: starts, TV2 %v", x.name, tv2)
-	c.w.count("client started")
+	c.w.Tracef("%s: starts, TV2 %v", x.name, tv2)
+	c.w.Count("client started")
 	x.init()
 }
 
@@ -90,36 +90,36 @@ func (c *copier) disturb() {
 	if c.gone {
 		return
 	}
-	switch w.rand.IntN(3) {
+	switch w.Rand.IntN(3) {
 	case 0:
-		w.tracef("%s: dies", x.name)
-		w.count("client killed")
+		w.Tracef("%s: dies", x.name)
+		w.Count("client killed")
 		x.dead = true
-		w.after(w.between(0, 5*time.Second), func() {
+		w.After(w.Between(0, 5*time.Second), func() {
 			if c.last() == x && !c.gone {
 				c.start()
 			}
 		})
 	case 1:
 		if !x.dead {
-			w.count("zombie made")
+			w.Count("zombie made")
 		}
 		c.start()
 	case 2:
-		w.tracef("%s: pauses", x.name)
-		w.count("client paused")
-		x.pausedUntil = w.now + w.between(100*time.Millisecond, c.plan.timeout+8*time.Second)
+		w.Tracef("%s: pauses", x.name)
+		w.Count("client paused")
+		x.pausedUntil = w.Now + w.Between(100*time.Millisecond, c.plan.timeout+8*time.Second)
 	}
 }
 
 // desert is the end of a copier that never comes back. What it has begun times out.
 func (c *copier) desert() {
-	c.w.tracef("%s: is gone for good", c.id)
-	c.w.count("client gone for good")
+	c.w.Tracef("%s: is gone for good", c.id)
+	c.w.Count("client gone for good")
 	c.gone = true
 	for _, x := range c.runs {
 		if !x.dead && x.busy {
-			c.w.count("client gone in a transaction")
+			c.w.Count("client gone in a transaction")
 		}
 		x.dead = true
 	}
@@ -133,7 +133,7 @@ func (c *copier) watch() {
 	if c.last().dead && !c.gone {
 		c.start()
 	}
-	c.w.after(c.w.between(time.Second, 4*time.Second), c.watch)
+	c.w.After(c.w.Between(time.Second, 4*time.Second), c.watch)
 }
 
 // done says whether all input is copied.
@@ -143,19 +143,19 @@ func (c *copier) done() bool {
 
 // noise appends a record that belongs to no transaction.
 func (w *world) noise() {
-	b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: []byte("noise"), Value: []byte("noise"), Timestamp: w.clock().UnixMilli()}})
+	b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: []byte("noise"), Value: []byte("noise"), Timestamp: w.Clock().UnixMilli()}})
 	if err != nil {
 		panic(err)
 	}
-	tp := outputAt(w.rand.Int32N(w.plan.outputs))
+	tp := outputAt(w.Rand.Int32N(w.plan.outputs))
 	w.send(message{from: "noise", to: leaderOf(w.someImage(), tp), body: produce{tp: tp, batch: b, how: plainProduce}, timeout: time.Second}, func(any) {})
 }
 
 // commit commits an offset without a transaction.
 func (w *world) commit() {
-	c := w.copiers[w.rand.IntN(len(w.copiers))]
+	c := w.copiers[w.Rand.IntN(len(w.copiers))]
 	p := kmsg.NewOffsetCommitRequestTopicPartition()
-	p.Offset = 1_000_000 + w.rand.Int64N(1_000_000)
+	p.Offset = 1_000_000 + w.Rand.Int64N(1_000_000)
 	t := kmsg.NewOffsetCommitRequestTopic()
 	t.Topic, t.Partitions = outputTopic, []kmsg.OffsetCommitRequestTopicPartition{p}
 	req := kmsg.NewPtrOffsetCommitRequest()
@@ -165,7 +165,7 @@ func (w *world) commit() {
 
 // look looks at the offsets of a group; the model checks what it is told.
 func (w *world) look(stable bool, done func(ok bool)) {
-	c := w.copiers[w.rand.IntN(len(w.copiers))]
+	c := w.copiers[w.Rand.IntN(len(w.copiers))]
 	in, out := kmsg.NewOffsetFetchRequestGroupTopic(), kmsg.NewOffsetFetchRequestGroupTopic()
 	in.Topic, in.Partitions = inputTopic, []int32{int32(c.n)}
 	out.Topic, out.Partitions = outputTopic, []int32{0}

@@ -1,15 +1,10 @@
 package exact
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"testing"
-)
+import "muster/internal/sim/seeds"
 
 // enough is how often things must happen in 1,000 seeds, about a third of how
 // often they do. A simulator in which they do not happen checks nothing.
-var enough = Counts{
+var enough = seeds.Counts{
 	// The protocol, by request and error code.
 	"DescribeTransactions 0": 2000, "DescribeTransactions 105": 10, "DescribeTransactions 14": 40, "DescribeTransactions 16": 20, "EndTxn v4 0": 9000,
 	"EndTxn v4 48": 50, "EndTxn v4 51": 2000, "EndTxn v4 90": 300, "EndTxn v5 0": 10000, "EndTxn v5 48": 20, "EndTxn v5 49": 10, "EndTxn v5 51": 9000,
@@ -38,27 +33,4 @@ var enough = Counts{
 	"compaction of out": 900, "leader moved": 900, "load of __consumer_offsets": 1000, "load of __transaction_state": 2000, "not replicated": 400,
 	"open failed": 50, "request lost": 2000, "request timed out": 20000, "request twice": 3000, "request while loading": 7000, "shard lost": 1000,
 	"slow answer to a leader": 400, "slow append": 2000, "slow message": 7000, "sync failed": 300, "unsynced tail lost": 200, "zombie made": 800,
-}
-
-// lacking says what did not happen often enough in a number of seeds. Of what is
-// rare, a short run proves nothing.
-func lacking(seen Counts, seeds int) []string {
-	var out []string
-	for _, what := range slices.Sorted(maps.Keys(enough)) {
-		if want := enough[what] * seeds / 1000; seen[what] < want {
-			out = append(out, fmt.Sprintf("%q happened %d times in %d seeds, not %d", what, seen[what], seeds, want))
-		}
-	}
-	return out
-}
-
-func TestLackingFindsWhatDidNotHappen(t *testing.T) {
-	if got := lacking(enough, 1000); len(got) > 0 {
-		t.Errorf("enough is not enough: %v", got)
-	}
-	idle := maps.Clone(enough)
-	idle["leader moved"] = 0
-	if got := lacking(idle, 1000); len(got) != 1 {
-		t.Errorf("no leader moved, but lacking is %v", got)
-	}
 }

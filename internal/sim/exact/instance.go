@@ -45,15 +45,15 @@ func outputAt(p int32) store.TopicPartition {
 func (x *instance) run(next func()) {
 	switch {
 	case x.dead:
-	case x.w.now < x.pausedUntil && !x.w.calm:
-		x.w.at(x.pausedUntil, func() { x.run(next) })
+	case x.w.Now < x.pausedUntil && !x.w.Calm:
+		x.w.At(x.pausedUntil, func() { x.run(next) })
 	default:
 		next()
 	}
 }
 
 func (x *instance) later(next func()) {
-	x.w.after(x.w.between(5*time.Millisecond, 150*time.Millisecond), func() { x.run(next) })
+	x.w.After(x.w.Between(5*time.Millisecond, 150*time.Millisecond), func() { x.run(next) })
 }
 
 // ask sends a request to the coordinator of the transaction or of the group.
@@ -73,8 +73,8 @@ func (x *instance) ask(topic string, req kmsg.Request, done func(kmsg.Response))
 
 // die is the end of an instance that was told that it is fenced, or worse.
 func (x *instance) die(what string, code int16) {
-	x.w.tracef("%s: gives up: %s %d", x.name, what, code)
-	x.w.count("client gave up")
+	x.w.Tracef("%s: gives up: %s %d", x.name, what, code)
+	x.w.Count("client gave up")
 	x.dead = true
 }
 
@@ -105,7 +105,7 @@ func (x *instance) init() {
 
 // adopt takes a producer id and epoch.
 func (x *instance) adopt(pid int64, epoch int16) {
-	x.w.tracef("%s: is %d/%d", x.name, pid, epoch)
+	x.w.Tracef("%s: is %d/%d", x.name, pid, epoch)
 	x.pid, x.epoch, x.known = pid, epoch, true
 	x.seqs = map[int32]int32{}
 }
@@ -148,27 +148,27 @@ func (x *instance) begin() {
 		return
 	}
 	most := int64(5)
-	if w.calm {
+	if w.Calm {
 		most = 50 // The rest, quickly.
 	}
-	x.a = &attempt{number: len(w.attempts), c: x.c, from: x.pos, to: x.pos + min(left, 1+w.rand.Int64N(most))}
+	x.a = &attempt{number: len(w.attempts), c: x.c, from: x.pos, to: x.pos + min(left, 1+w.Rand.Int64N(most))}
 	w.attempts = append(w.attempts, x.a)
 	x.unsure, x.sent, x.busy, x.todo = false, false, true, nil
 	for i := x.a.from; i < x.a.to; {
-		p := w.rand.Int32N(w.plan.outputs)
+		p := w.Rand.Int32N(w.plan.outputs)
 		var recs []record.Record
-		for n := 1 + w.rand.Int64N(max(2, most/3)); n > 0 && i < x.a.to; n-- {
+		for n := 1 + w.Rand.Int64N(max(2, most/3)); n > 0 && i < x.a.to; n-- {
 			key := strconv.Itoa(x.c.n) + "/" + strconv.FormatInt(i, 10)
 			x.a.keys = append(x.a.keys, key)
 			recs = append(recs, record.Record{
-				OffsetDelta: int32(len(recs)), Timestamp: w.clock().UnixMilli(), Key: []byte(key), Value: []byte(strconv.Itoa(x.a.number)),
+				OffsetDelta: int32(len(recs)), Timestamp: w.Clock().UnixMilli(), Key: []byte(key), Value: []byte(strconv.Itoa(x.a.number)),
 			})
 			i++
 		}
 		x.todo = append(x.todo, x.batch(p, recs))
 	}
-	w.tracef("%s: begins transaction %d, input %d to %d", x.name, x.a.number, x.a.from, x.a.to)
-	w.count("transaction begun")
+	w.Tracef("%s: begins transaction %d, input %d to %d", x.name, x.a.number, x.a.from, x.a.to)
+	w.Count("transaction begun")
 	if x.tv2 {
 		x.produce(0)
 	} else {
@@ -199,10 +199,10 @@ const maxTries = 8
 
 // patience is how long a client waits for an answer.
 func (w *world) patience() time.Duration {
-	if w.rand.IntN(3) == 0 && !w.calm {
-		return w.between(100*time.Millisecond, time.Second)
+	if w.Rand.IntN(3) == 0 && !w.Calm {
+		return w.Between(100*time.Millisecond, time.Second)
 	}
-	return w.between(time.Second, 5*time.Second)
+	return w.Between(time.Second, 5*time.Second)
 }
 
 // add tells the coordinator which partitions will be written.
@@ -251,13 +251,13 @@ func (x *instance) outcome(what string, answered bool, code int16, tries int, ag
 	switch {
 	case answered && code == 0:
 		next()
-	case (!answered || retriable(code)) && (tries < x.w.rand.IntN(maxTries) || x.w.calm):
+	case (!answered || retriable(code)) && (tries < x.w.Rand.IntN(maxTries) || x.w.Calm):
 		x.later(func() { again(tries + 1) })
 	case code == kerr.ProducerFenced.Code || code == kerr.InvalidProducerIDMapping.Code || code == kerr.InvalidProducerEpoch.Code && !x.tv2 && what != "Produce":
 		x.die(what, code)
 	default:
-		x.w.tracef("%s: aborts because of %s %d", x.name, what, code)
-		x.w.count("abort because of an error")
+		x.w.Tracef("%s: aborts because of %s %d", x.name, what, code)
+		x.w.Count("abort because of an error")
 		x.unsure = true
 		x.end(false)
 	}

@@ -21,7 +21,7 @@ func (x *instance) produce(tries int) {
 	w.send(msg, func(answer any) {
 		x.run(func() {
 			got, ok := answer.(partition.Appended)
-			w.count(fmt.Sprintf("Produce v%d %d", m.how.Version, code(got.Err)))
+			w.Count(fmt.Sprintf("Produce v%d %d", m.how.Version, code(got.Err)))
 			x.sent = x.sent || ok && got.Err == nil
 			x.outcome("Produce", ok, code(got.Err), tries, x.produce, func() {
 				x.todo = x.todo[1:]
@@ -35,8 +35,8 @@ func (x *instance) produce(tries int) {
 // it.
 func (x *instance) commitOffsets() {
 	switch {
-	case x.w.chance(x.c.plan.aborts) && !x.w.calm:
-		x.w.count("abort at random")
+	case x.w.Chance(x.c.plan.aborts) && !x.w.Calm:
+		x.w.Count("abort at random")
 		x.end(false)
 	case x.tv2:
 		x.txnOffsets(0)
@@ -116,14 +116,14 @@ func (x *instance) end(commit bool) {
 // ended is told the outcome of the transaction.
 func (x *instance) ended(commit bool, resp *kmsg.EndTxnResponse) {
 	w := x.w
-	w.tracef("%s: transaction %d has ended, commit %v", x.name, x.a.number, commit)
+	w.Tracef("%s: transaction %d has ended, commit %v", x.name, x.a.number, commit)
 	x.a.committed, x.a.aborted = commit, !commit
 	x.busy = false
 	if commit {
-		w.count("transaction committed")
+		w.Count("transaction committed")
 		x.pos = x.a.to
 	} else {
-		w.count("transaction aborted")
+		w.Count("transaction aborted")
 	}
 	switch {
 	case x.tv2:
@@ -139,6 +139,6 @@ func (x *instance) ended(commit bool, resp *kmsg.EndTxnResponse) {
 // again asks for a new epoch, so that nothing of before can arrive, and copies on.
 func (x *instance) again() {
 	x.busy = false
-	x.w.count("client asks for a new epoch")
+	x.w.Count("client asks for a new epoch")
 	x.init()
 }

@@ -36,14 +36,14 @@ func (b *broker) markers(from message, m *kmsg.WriteTxnMarkersRequest, reply fun
 				rp := &rt.Partitions[j]
 				rp.Partition = n
 				left++
-				b.w.count("marker received")
+				b.w.Count("marker received")
 				b.marker(from, m.Version, mk, store.TopicPartition{Topic: t.Topic, Partition: n}, func(code int16) {
 					rp.ErrorCode = code
-					b.w.count(fmt.Sprintf("marker answered by %d", code))
+					b.w.Count(fmt.Sprintf("marker answered by %d", code))
 					if code == 0 || code == kerr.InvalidProducerEpoch.Code {
 						b.w.model.acknowledged(store.TopicPartition{Topic: t.Topic, Partition: n}, mk)
 					}
-					b.w.tracef("broker %d: marker of %d/%d on %s-%d, commit %v, coordinator epoch %d: %d", b.id, mk.ProducerID, mk.ProducerEpoch, t.Topic, n, mk.Committed, mk.CoordinatorEpoch, code)
+					b.w.Tracef("broker %d: marker of %d/%d on %s-%d, commit %v, coordinator epoch %d: %d", b.id, mk.ProducerID, mk.ProducerEpoch, t.Topic, n, mk.Committed, mk.CoordinatorEpoch, code)
 					done()
 				})
 			}
@@ -69,7 +69,7 @@ func (b *broker) marker(from message, version int16, mk *kmsg.WriteTxnMarkersReq
 		// Below version 2 of transactions a leader that is new since
 		// does not know when the open one began, and cannot tell that a marker is
 		// of the one before. Kafka never can.
-		b.w.count("marker of before a load")
+		b.w.Count("marker of before a load")
 		done(kerr.NotLeaderForPartition.Code)
 		return
 	}
@@ -116,15 +116,15 @@ func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 	x.Topics = []kmsg.AddPartitionsToTxnRequestTransactionTopic{t}
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.Version, req.Transactions = 5, []kmsg.AddPartitionsToTxnRequestTransaction{x}
-	w.count("question of a leader")
+	w.Count("question of a leader")
 	w.send(message{from: a.b.name(), to: w.coordinator(a.b.image, stateTopic, q.TransactionalID), body: req, timeout: peerTimeout}, func(answer any) {
 		out := partition.TxnAnswer{Err: kerr.NetworkException, Start: -1}
 		if answer != nil {
 			out = answerTo(answer.(*kmsg.AddPartitionsToTxnResponse))
 		}
-		if w.chance(2 * w.faults().slow) {
-			w.count("slow answer to a leader")
-			w.after(w.between(0, 6*time.Second), func() { a.told(q, out, done) })
+		if w.Chance(2 * w.faults().slow) {
+			w.Count("slow answer to a leader")
+			w.After(w.Between(0, 6*time.Second), func() { a.told(q, out, done) })
 			return
 		}
 		a.told(q, out, done)
@@ -135,7 +135,7 @@ func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 func (a asker) told(q partition.TxnQuestion, out partition.TxnAnswer, done func(partition.TxnAnswer)) {
 	w := a.b.w
 	a.b.do(a.life, func() {
-		w.tracef("broker %d: %s/%d/%d on %s-%d, add %v: %v", a.b.id, q.TransactionalID, q.ProducerID, q.ProducerEpoch, q.Topic, q.Partition, q.Add, out.Err)
+		w.Tracef("broker %d: %s/%d/%d on %s-%d, add %v: %v", a.b.id, q.TransactionalID, q.ProducerID, q.ProducerEpoch, q.Topic, q.Partition, q.Add, out.Err)
 		done(out)
 	})
 }

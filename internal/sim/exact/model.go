@@ -103,10 +103,10 @@ func (m *model) stored(l *simLog, e *entry) {
 			m.w.judge("%v: a control batch that cannot be read: %v", l.tp, err)
 		}
 		e.marker = &mk
-		m.w.tracef("%s-%d: marker of %d/%d at %d, commit %v, coordinator epoch %d", l.tp.Topic, l.tp.Partition, b.ProducerID(), b.ProducerEpoch(), b.BaseOffset(), mk.Commit, mk.CoordinatorEpoch)
+		m.w.Tracef("%s-%d: marker of %d/%d at %d, commit %v, coordinator epoch %d", l.tp.Topic, l.tp.Partition, b.ProducerID(), b.ProducerEpoch(), b.BaseOffset(), mk.Commit, mk.CoordinatorEpoch)
 		m.checkMarker(l, e)
 	} else if b.Transactional() {
-		m.w.tracef("%s-%d: data of %d/%d at %d, sequence %d", l.tp.Topic, l.tp.Partition, b.ProducerID(), b.ProducerEpoch(), b.BaseOffset(), b.BaseSequence())
+		m.w.Tracef("%s-%d: data of %d/%d at %d, sequence %d", l.tp.Topic, l.tp.Partition, b.ProducerID(), b.ProducerEpoch(), b.BaseOffset(), b.BaseSequence())
 		m.checkData(l, e)
 	}
 	m.apply(l, e)
@@ -191,11 +191,11 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 		if !o.t.decided || o.t.commit != e.marker.Commit || o.t.markers != epoch {
 			m.w.judge("%v: a marker of %d/%d, commit %v, ends %v", l.tp, pid, epoch, e.marker.Commit, o.t)
 		}
-		m.w.count("marker ends a transaction")
+		m.w.Count("marker ends a transaction")
 		e.closes = []*transaction{o.t}
 		return
 	}
-	m.w.count("marker with nothing open")
+	m.w.Count("marker with nothing open")
 	known := false
 	for _, t := range m.id(m.owners[pid]).all {
 		if t.pid == pid && t.markers == epoch && t.decided && t.commit == e.marker.Commit && t.parts[l.tp] {
@@ -224,7 +224,7 @@ func (m *model) acknowledged(tp store.TopicPartition, mk *kmsg.WriteTxnMarkersRe
 			m.w.judge("%v: a marker of %v is acknowledged, but it is open", tp, t)
 		}
 		if !t.closed[tp] && !t.told[tp] {
-			m.w.count("marker left unwritten")
+			m.w.Count("marker left unwritten")
 		}
 		t.told[tp] = true
 	}

@@ -44,13 +44,13 @@ func (o *offsets) durable(e *entry) {
 		}
 		at := offsetKey{k.Group, k.Topic, k.Partition}
 		if value == nil {
-			o.w.violated("the offset of %v is removed", at)
+			o.w.Violated("the offset of %v is removed", at)
 		}
 		var v kmsg.OffsetCommitValue
 		if err := v.ReadFrom(value); err != nil {
-			o.w.violated("an offset cannot be read: %v", err)
+			o.w.Violated("an offset cannot be read: %v", err)
 		}
-		got := version{v.Offset, offset, o.w.now}
+		got := version{v.Offset, offset, o.w.Now}
 		if !e.batch.Transactional() {
 			o.visible[at] = append(o.visible[at], got)
 			return
@@ -65,12 +65,12 @@ func (o *offsets) durable(e *entry) {
 // end is a marker: pending offsets become visible, unless a newer one is, or go.
 func (o *offsets) end(pid int64, commit bool) {
 	for k, v := range o.pending[pid] {
-		o.ended[k] = o.w.now
+		o.ended[k] = o.w.Now
 		n := len(o.visible[k])
 		if commit && (n == 0 || o.visible[k][n-1].at < v.at) {
-			v.since = o.w.now
+			v.since = o.w.Now
 			o.visible[k] = append(o.visible[k], v)
-			o.w.count("pending offset became visible")
+			o.w.Count("pending offset became visible")
 		}
 	}
 	delete(o.pending, pid)
@@ -108,11 +108,11 @@ func (o *offsets) fetched(c *call, resp *kmsg.OffsetFetchResponse) {
 
 func (o *offsets) check(c *call, k offsetKey, got int64, code int16) {
 	w := o.w
-	w.tracef("%v is told to be %d, error %d; it is %v", k, got, code, o.visible[k])
+	w.Tracef("%v is told to be %d, error %d; it is %v", k, got, code, o.visible[k])
 	if code == codeUnstable {
-		w.count("unstable offset")
+		w.Count("unstable offset")
 		if ended, ok := o.ended[k]; !o.pendingNow(k) && (!ok || ended < c.arrived) {
-			w.violated("%v is called unstable, though nothing is pending", k)
+			w.Violated("%v is called unstable, though nothing is pending", k)
 		}
 		return
 	}
@@ -125,10 +125,10 @@ func (o *offsets) check(c *call, k offsetKey, got int64, code int16) {
 			return
 		}
 		if list[i].since < c.arrived {
-			w.violated("%v is told to be %d, should be %d", k, got, list[i].value)
+			w.Violated("%v is told to be %d, should be %d", k, got, list[i].value)
 		}
 	}
 	if got != -1 {
-		w.violated("%v is told to be %d, which was never visible", k, got)
+		w.Violated("%v is told to be %d, which was never visible", k, got)
 	}
 }

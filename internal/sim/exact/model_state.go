@@ -57,8 +57,8 @@ func (m *model) stateRecord(key, value []byte, _ int64) {
 	if err := v.ReadFrom(value); err != nil {
 		w.judge("a value of %s cannot be read: %v", stateTopic, err)
 	}
-	w.tracef("%s: %s, producer %d/%d, previous %d, next %d, start %d, %v", k.TransactionalID, stateNames[v.State], v.ProducerID, v.ProducerEpoch, v.PreviousProducerID, v.NextProducerID, v.StartTimestamp, v.Topics)
-	w.count("state " + stateNames[v.State])
+	w.Tracef("%s: %s, producer %d/%d, previous %d, next %d, start %d, %v", k.TransactionalID, stateNames[v.State], v.ProducerID, v.ProducerEpoch, v.PreviousProducerID, v.NextProducerID, v.StartTimestamp, v.Topics)
+	w.Count("state " + stateNames[v.State])
 	if w.void {
 		s.value, m.owners[v.ProducerID] = v, k.TransactionalID
 		return
@@ -89,7 +89,7 @@ func (m *model) checkProducer(id string, prev, v *kmsg.TxnMetadataValue) {
 	case known || v.ProducerEpoch != 0:
 		w.judge("%s: producer %d/%d after %d/%d", id, v.ProducerID, v.ProducerEpoch, prev.ProducerID, prev.ProducerEpoch)
 	default:
-		w.count("producer id rotated")
+		w.Count("producer id rotated")
 	}
 }
 
@@ -152,10 +152,10 @@ func (m *model) prepare(id string, s *idState, v *kmsg.TxnMetadataValue) bool {
 	case prev == nil:
 		return false
 	case prev.State == v.State:
-		m.w.count("decision written again")
+		m.w.Count("decision written again")
 		return prev.ProducerID == v.ProducerID && prev.ProducerEpoch == v.ProducerEpoch
 	case resting(prev) && v.State == statePrepareAbort:
-		m.w.count("empty abort")
+		m.w.Count("empty abort")
 		s.begin(id, v)
 		s.cur.pid, s.cur.epoch = prev.ProducerID, prev.ProducerEpoch
 	case prev.State != stateOngoing || v.ProducerID != prev.ProducerID:

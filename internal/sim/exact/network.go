@@ -8,6 +8,7 @@ import (
 	"muster/internal/record"
 
 	"muster/internal/partition"
+	"muster/internal/sim/seeds"
 	"muster/internal/store"
 )
 
@@ -54,26 +55,26 @@ func (w *world) send(m message, done func(any)) {
 			done(answer)
 		}
 	}
-	w.after(m.timeout, func() {
+	w.After(m.timeout, func() {
 		if !over {
-			w.count("request timed out")
+			w.Count("request timed out")
 		}
 		end(nil)
 	})
 	pack := packed(m.body)
-	if !w.chance(w.faults().drop) {
-		w.after(w.networkDelay(), func() {
+	if !w.Chance(w.faults().drop) {
+		w.After(w.networkDelay(), func() {
 			if m.ordered && over {
 				return
 			}
 			w.deliver(m, pack(), end)
 		})
 	} else {
-		w.count("request lost")
+		w.Count("request lost")
 	}
-	if !m.ordered && w.chance(w.faults().duplicate) {
-		w.after(w.networkDelay()+w.about(time.Second), func() {
-			w.count("request twice")
+	if !m.ordered && w.Chance(w.faults().duplicate) {
+		w.After(w.networkDelay()+w.About(time.Second), func() {
+			w.Count("request twice")
 			w.deliver(m, pack(), func(any) {})
 		})
 	}
@@ -89,25 +90,25 @@ func (w *world) deliver(m message, body any, end func(any)) {
 	b.do(life, func() {
 		b.receive(m, body, func(answer any) {
 			if answered {
-				w.violated("broker %d answers %T of %s twice", b.id, body, m.from)
+				w.Violated("broker %d answers %T of %s twice", b.id, body, m.from)
 			}
 			answered = true
-			if w.chance(w.faults().drop) {
-				w.count("answer lost")
+			if w.Chance(w.faults().drop) {
+				w.Count("answer lost")
 				return
 			}
 			back := packedAnswer(body, answer)
-			w.after(w.networkDelay(), func() { end(back) })
+			w.After(w.networkDelay(), func() { end(back) })
 		})
 	})
 }
 
 func (w *world) networkDelay() time.Duration {
-	if w.chance(w.faults().slow) {
-		w.count("slow message")
-		return w.between(200*time.Millisecond, 6*time.Second)
+	if w.Chance(w.faults().slow) {
+		w.Count("slow message")
+		return w.Between(200*time.Millisecond, 6*time.Second)
 	}
-	return w.about(w.plan.delay) + 10*time.Microsecond
+	return w.About(w.plan.delay) + 10*time.Microsecond
 }
 
 // packed returns what makes copies of a request, as the wire does.
@@ -119,7 +120,7 @@ func packed(body any) func() any {
 			out := kmsg.RequestForKey(key)
 			out.SetVersion(version)
 			if err := out.ReadFrom(wire); err != nil {
-				panic(violation{"a request cannot be read: " + err.Error()})
+				panic(seeds.Violation{Text: "a request cannot be read: " + err.Error()})
 			}
 			return out
 		}
@@ -142,7 +143,7 @@ func packedAnswer(body, answer any) any {
 	out := req.ResponseKind()
 	out.SetVersion(req.GetVersion())
 	if err := out.ReadFrom(answer.(kmsg.Response).AppendTo(nil)); err != nil {
-		panic(violation{"an answer cannot be read: " + err.Error()})
+		panic(seeds.Violation{Text: "an answer cannot be read: " + err.Error()})
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func (b *broker) resolve() {
 	if len(overdue) == 0 {
 		return
 	}
-	b.w.count("transaction open for long")
+	b.w.Count("transaction open for long")
 	led := b.image.Topic(stateTopic).Partitions
 	b.askOngoing(b.w.copiers, map[ongoing]bool{}, func(known map[ongoing]bool) {
 		if !slices.Equal(led, b.image.Topic(stateTopic).Partitions) {
@@ -95,8 +95,8 @@ func (b *broker) askOngoing(left []*copier, known map[ongoing]bool, done func(ma
 // abort aborts an orphan.
 func (b *broker) abort(o orphan) {
 	w := b.w
-	w.tracef("broker %d: %d/%d at %d of %v is an orphan", b.id, o.ProducerID, o.ProducerEpoch, o.FirstOffset, o.tp)
-	w.count("orphan aborted")
+	w.Tracef("broker %d: %d/%d at %d of %v is an orphan", b.id, o.ProducerID, o.ProducerEpoch, o.FirstOffset, o.tp)
+	w.Count("orphan aborted")
 	if l := w.store.log(o.tp); l.owner != nil && l.owner.b == b && l.owner.life == b.life {
 		w.model.checkOrphan(o) // The append of a leader that was deposed is refused.
 	}
@@ -117,14 +117,14 @@ func (b *broker) abort(o orphan) {
 func (m *model) checkOrphan(o orphan) {
 	v := m.id(m.owners[o.ProducerID]).value
 	if !m.w.void {
-		m.w.violated("%v: %d/%d is taken for an orphan, though nothing was lost", o.tp, o.ProducerID, o.ProducerEpoch)
+		m.w.Violated("%v: %d/%d is taken for an orphan, though nothing was lost", o.tp, o.ProducerID, o.ProducerEpoch)
 	}
 	if resting(v) || v.ProducerID != o.ProducerID {
 		return
 	}
 	for _, t := range v.Topics {
-		if t.Topic == o.tp.Topic && slices.Contains(t.Partitions, o.tp.Partition) && v.StartTimestamp < m.w.clock().Add(-orphanPatience).UnixMilli() {
-			m.w.violated("%v: %d/%d is taken for an orphan, though its coordinator knows it", o.tp, o.ProducerID, o.ProducerEpoch)
+		if t.Topic == o.tp.Topic && slices.Contains(t.Partitions, o.tp.Partition) && v.StartTimestamp < m.w.Clock().Add(-orphanPatience).UnixMilli() {
+			m.w.Violated("%v: %d/%d is taken for an orphan, though its coordinator knows it", o.tp, o.ProducerID, o.ProducerEpoch)
 		}
 	}
 }
@@ -133,14 +133,14 @@ func (m *model) checkOrphan(o orphan) {
 // batches, though they were durable. From then on nothing is certain but that all
 // comes to rest.
 func (w *world) loseState() {
-	l := w.store.log(store.TopicPartition{Topic: stateTopic, Partition: w.rand.Int32N(w.plan.states)})
+	l := w.store.log(store.TopicPartition{Topic: stateTopic, Partition: w.Rand.Int32N(w.plan.states)})
 	to := w.someoneUp()
 	if l.packed || l.durable < 6 || to == nil {
 		return
 	}
-	w.count("state lost")
+	w.Count("state lost")
 	w.void = true
-	l.durable -= 1 + w.rand.IntN(5)
+	l.durable -= 1 + w.Rand.IntN(5)
 	l.owner = nil
 	l.cut(l.durable)
 	for _, s := range w.model.ids {

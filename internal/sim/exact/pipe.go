@@ -23,17 +23,17 @@ var _ store.Pipelined = (*pipe)(nil)
 func (h *pipe) Begin(ctx context.Context, batch []byte, done func(store.Appended, error)) {
 	w := h.log.w
 	b := bytes.Clone(batch)
-	h.arrives = max(h.arrives, w.now+w.appendDelay())
-	w.at(h.arrives, func() {
+	h.arrives = max(h.arrives, w.Now+w.appendDelay())
+	w.At(h.arrives, func() {
 		at, err := h.arrive(ctx, b)
-		h.ends = max(h.ends, w.now)
-		if w.chance(w.faults().appendSlow) {
-			w.count("append answered late")
-			h.ends += w.between(0, 500*time.Millisecond)
+		h.ends = max(h.ends, w.Now)
+		if w.Chance(w.faults().appendSlow) {
+			w.Count("append answered late")
+			h.ends += w.Between(0, 500*time.Millisecond)
 		}
-		w.at(h.ends, func() {
+		w.At(h.ends, func() {
 			h.b.do(h.life, func() {
-				w.tracef("%s-%d: append at %d has ended: %v", h.log.tp.Topic, h.log.tp.Partition, at.BaseOffset, err)
+				w.Tracef("%s-%d: append at %d has ended: %v", h.log.tp.Topic, h.log.tp.Partition, at.BaseOffset, err)
 				done(at, err)
 			})
 		})
@@ -46,24 +46,24 @@ func (h *pipe) arrive(ctx context.Context, b []byte) (at store.Appended, err err
 	gone := h.b.life != h.life
 	switch {
 	case !h.owns() && h.b.life == h.life:
-		w.count("append fenced")
+		w.Count("append fenced")
 		return at, store.ErrFenced
-	case h.failed, gone && !h.owns(), gone && w.rand.IntN(2) == 0:
+	case h.failed, gone && !h.owns(), gone && w.Rand.IntN(2) == 0:
 		return at, store.ErrFailed
-	case !w.chance(w.faults().appendFails):
+	case !w.Chance(w.faults().appendFails):
 		return h.store(ctx, b)
 	}
-	w.count("append failed")
-	w.tracef("%s-%d: an append fails", l.tp.Topic, l.tp.Partition)
+	w.Count("append failed")
+	w.Tracef("%s-%d: an append fails", l.tp.Topic, l.tp.Partition)
 	h.failed = true
-	switch w.rand.IntN(3) {
+	switch w.Rand.IntN(3) {
 	case 0:
-		w.count("append failed but stored")
+		w.Count("append failed but stored")
 		_, _ = h.store(ctx, b)
 	case 1:
-		w.after(w.between(0, 100*time.Millisecond), func() {
+		w.After(w.Between(0, 100*time.Millisecond), func() {
 			if h.owns() && l.owner == h.handle {
-				w.count("append stored after it had failed")
+				w.Count("append stored after it had failed")
 				_, _ = h.store(ctx, b)
 			}
 		})
@@ -96,7 +96,7 @@ func (h *pipe) remember(ctx context.Context, b record.Batch) {
 		err = h.Log.SaveProducers(ctx, l.producers.List(), l.end())
 	}
 	if err != nil {
-		l.w.violated("%v: producers cannot be kept: %v", l.tp, err)
+		l.w.Violated("%v: producers cannot be kept: %v", l.tp, err)
 	}
 }
 
@@ -107,11 +107,11 @@ func (h *pipe) Flush(done func(error)) {
 		done(nil)
 		return
 	}
-	w.after(50*time.Microsecond, func() {
+	w.After(50*time.Microsecond, func() {
 		h.b.do(h.life, func() {
-			if w.chance(w.faults().appendFails) {
-				w.count("not replicated")
-				w.tracef("%s-%d: not replicated", h.log.tp.Topic, h.log.tp.Partition)
+			if w.Chance(w.faults().appendFails) {
+				w.Count("not replicated")
+				w.Tracef("%s-%d: not replicated", h.log.tp.Topic, h.log.tp.Partition)
 				done(store.ErrNotReplicated)
 				return
 			}

@@ -3,6 +3,8 @@ package exact
 import (
 	"math/rand/v2"
 	"time"
+
+	"muster/internal/sim/seeds"
 )
 
 // plan is what the seed decides before the run begins: the cast, the settings
@@ -49,18 +51,18 @@ type faults struct {
 
 func newPlan(r *rand.Rand) plan {
 	p := plan{
-		chaos:     uniform(r, 20*time.Second, 60*time.Second),
+		chaos:     seeds.Uniform(r, 20*time.Second, 60*time.Second),
 		pipelined: r.IntN(2) == 0, skewed: r.IntN(3) == 0,
 		outputs: 1 + r.Int32N(3), states: 1 + r.Int32N(2), offsets: 1 + r.Int32N(2),
-		delay:  uniform(r, time.Millisecond, 30*time.Millisecond),
-		append: uniform(r, time.Millisecond, 20*time.Millisecond),
-		input:  uniform(r, 100*time.Millisecond, time.Second),
-		sweep:  uniform(r, time.Second, 10*time.Second),
+		delay:  seeds.Uniform(r, time.Millisecond, 30*time.Millisecond),
+		append: seeds.Uniform(r, time.Millisecond, 20*time.Millisecond),
+		input:  seeds.Uniform(r, 100*time.Millisecond, time.Second),
+		sweep:  seeds.Uniform(r, time.Second, 10*time.Second),
 	}
 	for range 1 + r.IntN(4) {
 		p.copiers = append(p.copiers, copierPlan{
 			tv2: r.IntN(2) == 0, switches: r.IntN(6) == 0, deserts: r.IntN(5) == 0, worn: r.IntN(4) == 0,
-			timeout: uniform(r, time.Second, 12*time.Second),
+			timeout: seeds.Uniform(r, time.Second, 12*time.Second),
 			aborts:  []float64{0, 0.1, 0.5}[r.IntN(3)],
 		})
 	}
@@ -72,36 +74,13 @@ func newFaults(r *rand.Rand) faults {
 	if r.IntN(12) == 0 {
 		return faults{client: 20 * time.Second, admin: 5 * time.Second}
 	}
-	share := func(most float64) float64 {
-		if r.IntN(3) == 0 {
-			return 0
-		}
-		return r.Float64() * most
-	}
-	every := func(least, most time.Duration) time.Duration {
-		if r.IntN(3) == 0 {
-			return 0
-		}
-		return uniform(r, least, most)
-	}
+	d := seeds.Dice{Rand: r}
 	return faults{
-		drop: share(0.03), duplicate: share(0.08), slow: share(0.05),
-		appendFails: share(0.02), appendSlow: share(0.05), lateTimer: share(0.3), stale: share(0.3),
-		crash: every(4*time.Second, 40*time.Second), move: every(2*time.Second, 20*time.Second),
-		client: every(2*time.Second, 20*time.Second), frozen: every(5*time.Second, 30*time.Second),
-		loss:    rarely(r, 10*time.Second, 40*time.Second),
-		compact: every(3*time.Second, 20*time.Second), admin: every(2*time.Second, 15*time.Second),
+		drop: d.Share(0.03), duplicate: d.Share(0.08), slow: d.Share(0.05),
+		appendFails: d.Share(0.02), appendSlow: d.Share(0.05), lateTimer: d.Share(0.3), stale: d.Share(0.3),
+		crash: d.Every(4*time.Second, 40*time.Second), move: d.Every(2*time.Second, 20*time.Second),
+		client: d.Every(2*time.Second, 20*time.Second), frozen: d.Every(5*time.Second, 30*time.Second),
+		loss:    d.OneIn(10, 10*time.Second, 40*time.Second),
+		compact: d.Every(3*time.Second, 20*time.Second), admin: d.Every(2*time.Second, 15*time.Second),
 	}
-}
-
-// rarely is a mean time between events that most runs are spared.
-func rarely(r *rand.Rand, least, most time.Duration) time.Duration {
-	if r.IntN(10) > 0 {
-		return 0
-	}
-	return uniform(r, least, most)
-}
-
-func uniform(r *rand.Rand, least, most time.Duration) time.Duration {
-	return least + time.Duration(r.Int64N(int64(most-least)+1))
 }

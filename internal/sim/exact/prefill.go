@@ -9,6 +9,7 @@ import (
 
 	"muster/internal/journal"
 	"muster/internal/record"
+	"muster/internal/sim/seeds"
 	"muster/internal/store"
 	"muster/internal/txn"
 )
@@ -36,9 +37,9 @@ func (w *world) prefill() {
 		k := kmsg.NewTxnMetadataKey()
 		k.TransactionalID = id
 		v := kmsg.NewTxnMetadataValue()
-		v.Version, v.ProducerID, v.ProducerEpoch, v.TimeoutMillis = 1, int64(500+i), int16(32755+w.rand.IntN(12)), 1000
-		v.LastUpdateTimestamp, v.StartTimestamp = start.UnixMilli(), -1
-		b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: k.AppendTo(nil), Value: v.AppendTo(nil), Timestamp: start.UnixMilli()}})
+		v.Version, v.ProducerID, v.ProducerEpoch, v.TimeoutMillis = 1, int64(500+i), int16(32755+w.Rand.IntN(12)), 1000
+		v.LastUpdateTimestamp, v.StartTimestamp = seeds.Start.UnixMilli(), -1
+		b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: k.AppendTo(nil), Value: v.AppendTo(nil), Timestamp: seeds.Start.UnixMilli()}})
 		if err != nil {
 			panic(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"muster/internal/partition"
 	"muster/internal/record"
+	"muster/internal/sim/seeds"
 	"muster/internal/store"
 )
 
@@ -32,9 +33,9 @@ type seen struct {
 // read reads on, for ever.
 func (r *reader) read() {
 	w, tp := r.w, outputAt(r.partition)
-	f := fetch{tp, partition.Fetch{Offset: r.offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 50 + w.rand.IntN(1000), MinOne: true, Committed: r.committed}}
+	f := fetch{tp, partition.Fetch{Offset: r.offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 50 + w.Rand.IntN(1000), MinOne: true, Committed: r.committed}}
 	w.send(message{from: "reader", to: leaderOf(w.someImage(), tp), body: f, timeout: time.Second, ordered: true}, func(answer any) {
-		pause := w.between(10*time.Millisecond, time.Second)
+		pause := w.Between(10*time.Millisecond, time.Second)
 		if got, ok := answer.(fetched); ok && got.Err == nil {
 			r.take(got)
 			if len(got.bytes) > 0 {
@@ -42,7 +43,7 @@ func (r *reader) read() {
 			}
 		}
 		if !w.over {
-			w.after(pause, r.read)
+			w.After(pause, r.read)
 		}
 	})
 }
@@ -52,7 +53,7 @@ func batches(b []byte) (out []record.Batch) {
 	for len(b) > 0 {
 		batch, rest, err := record.Next(b)
 		if err != nil {
-			panic(violation{"a fetched batch cannot be read: " + err.Error()})
+			panic(seeds.Violation{Text: "a fetched batch cannot be read: " + err.Error()})
 		}
 		out, b = append(out, batch), rest
 	}
@@ -75,7 +76,7 @@ func (r *reader) take(f fetched) {
 				delete(r.aborted, b.ProducerID())
 			}
 		case b.Transactional() && r.aborted[b.ProducerID()]:
-			r.w.count("aborted batch left out")
+			r.w.Count("aborted batch left out")
 		default:
 			r.records(b)
 		}
@@ -97,7 +98,7 @@ func (r *reader) records(b record.Batch) {
 		return nil
 	})
 	if err != nil {
-		r.w.violated("a fetched batch cannot be read: %v", err)
+		r.w.Violated("a fetched batch cannot be read: %v", err)
 	}
 }
 
@@ -108,8 +109,8 @@ func (r *reader) check(s seen) {
 	if err != nil {
 		return
 	}
-	r.w.count("committed record read")
+	r.w.Count("committed record read")
 	if a := r.w.attempts[n]; !r.w.void && (!a.asked || a.aborted) {
-		r.w.violated("%s-%d: a reader is given record %s at %d of transaction %d, asked for %v, aborted %v", outputTopic, r.partition, s.key, s.offset, n, a.asked, a.aborted)
+		r.w.Violated("%s-%d: a reader is given record %s at %d of transaction %d, asked for %v, aborted %v", outputTopic, r.partition, s.key, s.offset, n, a.asked, a.aborted)
 	}
 }

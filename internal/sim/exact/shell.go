@@ -18,6 +18,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
+	"muster/internal/sim/seeds"
 	"muster/internal/store"
 	"muster/internal/txn"
 )
@@ -73,7 +74,7 @@ func (s *shell) input() machine.Input {
 	w := s.b.w
 	in := machine.Input{Now: s.b.clock(), Image: s.b.image, MaxBatch: 1 << 20}
 	for i := range in.Fresh {
-		in.Fresh[i] = byte(w.rand.Uint32())
+		in.Fresh[i] = byte(w.Rand.Uint32())
 	}
 	return in
 }
@@ -90,27 +91,27 @@ func (s *shell) do(run func()) {
 // load replays the log into a new core, after a while, and goes on until it can.
 func (s *shell) load() {
 	w, life := s.b.w, s.pump.Life()
-	d := w.between(time.Millisecond, 30*time.Millisecond)
-	if !w.calm && w.rand.IntN(4) == 0 {
-		d = w.between(0, 2*time.Second)
+	d := w.Between(time.Millisecond, 30*time.Millisecond)
+	if !w.Calm && w.Rand.IntN(4) == 0 {
+		d = w.Between(0, 2*time.Second)
 	}
 	b, brokerLife := s.b, s.b.life
-	w.after(d, func() {
+	w.After(d, func() {
 		b.do(brokerLife, func() {
 			if s.gone || s.pump.Life() != life {
 				return
 			}
 			core, err := s.replay()
 			if err != nil {
-				w.tracef("broker %d: %v cannot be loaded: %v", s.b.id, s.tp, err)
+				w.Tracef("broker %d: %v cannot be loaded: %v", s.b.id, s.tp, err)
 				s.load()
 				return
 			}
-			w.count("load of " + s.tp.Topic)
-			w.tracef("broker %d: loaded %s-%d in epoch %d", s.b.id, s.tp.Topic, s.tp.Partition, s.epoch)
+			w.Count("load of " + s.tp.Topic)
+			w.Tracef("broker %d: loaded %s-%d in epoch %d", s.b.id, s.tp.Topic, s.tp.Partition, s.epoch)
 			s.core = core
 			if !s.pump.Begin(life, core, s.epoch, s.input()) {
-				w.violated("the pump does not take the core that was loaded for it")
+				w.Violated("the pump does not take the core that was loaded for it")
 			}
 			s.drain()
 		})
@@ -154,9 +155,9 @@ func (s *shell) replay() (machine.Core, error) {
 
 // decoded reads a batch for a replay.
 func (w *world) decoded(kind machine.Kind, b record.Batch) machine.Stored {
-	out, err := pump.Decode(slices.Clone(b), kind.Decode, func(offset int64, err error) { w.violated("record at %d cannot be read: %v", offset, err) })
+	out, err := pump.Decode(slices.Clone(b), kind.Decode, func(offset int64, err error) { w.Violated("record at %d cannot be read: %v", offset, err) })
 	if err != nil {
-		w.violated("a batch cannot be read: %v", err)
+		w.Violated("a batch cannot be read: %v", err)
 	}
 	return out
 }
@@ -165,15 +166,15 @@ func (w *world) decoded(kind machine.Kind, b record.Batch) machine.Stored {
 func (s *shell) request(from string, m kmsg.Request, reply func(kmsg.Response)) {
 	w := s.b.w
 	if !s.pump.Active() {
-		w.count("request while loading")
+		w.Count("request while loading")
 		reply(s.kind.Fail(m, kerr.CoordinatorLoadInProgress))
 		return
 	}
 	w.ids++
 	id := w.ids
-	s.waiting[id] = &call{from: from, req: packed(m)().(kmsg.Request), arrived: w.now, reply: reply}
+	s.waiting[id] = &call{from: from, req: packed(m)().(kmsg.Request), arrived: w.Now, reply: reply}
 	if !s.pump.Request(s.input(), machine.Request{ID: id, ClientID: from, Host: "10.0.0.1", Msg: m}) {
-		w.violated("the pump does not take a request")
+		w.Violated("the pump does not take a request")
 	}
 	s.drain()
 }
@@ -212,7 +213,7 @@ func (s *shell) drain() {
 		s.send(life, m)
 	}
 	for _, t := range tasks {
-		w.after(w.about(time.Millisecond), func() {
+		w.After(w.About(time.Millisecond), func() {
 			s.do(func() {
 				s.pump.TaskDone(life, s.input(), machine.TaskDone{ID: t.ID, Result: t.Run()})
 				s.drain()
@@ -220,8 +221,8 @@ func (s *shell) drain() {
 		})
 	}
 	if out.Lost {
-		w.count("shard lost")
-		w.tracef("broker %d: %s-%d is lost", s.b.id, s.tp.Topic, s.tp.Partition)
+		w.Count("shard lost")
+		w.Tracef("broker %d: %s-%d is lost", s.b.id, s.tp.Topic, s.tp.Partition)
 		s.failAll()
 		s.load()
 	}
@@ -241,12 +242,12 @@ func (s *shell) next() {
 	}
 	switch {
 	case s.soon || !s.pump.Ready():
-	case w.rand.IntN(2) == 0:
+	case w.Rand.IntN(2) == 0:
 		begin()
 	default:
 		s.soon = true
-		w.count("append begun a moment later")
-		w.after(w.about(time.Millisecond), func() { s.do(begin) })
+		w.Count("append begun a moment later")
+		w.After(w.About(time.Millisecond), func() { s.do(begin) })
 	}
 }
 
@@ -255,11 +256,11 @@ func (s *shell) answer(r machine.Reply) {
 	w := s.b.w
 	c := s.waiting[r.ID]
 	if c == nil {
-		w.violated("%s: request %d is answered that does not wait: %T", s.tp.Topic, r.ID, r.Msg)
+		w.Violated("%s: request %d is answered that does not wait: %T", s.tp.Topic, r.ID, r.Msg)
 	}
 	delete(s.waiting, r.ID)
 	if !w.leads(s.b, s.tp, s.epoch) {
-		w.count("answer of a deposed coordinator withheld")
+		w.Count("answer of a deposed coordinator withheld")
 		c.reply(s.kind.Fail(c.req, kerr.NotCoordinator))
 		return
 	}
@@ -273,7 +274,7 @@ func (s *shell) send(life uint64, m machine.Send) {
 	if to == machine.Self {
 		to = s.b.id
 	}
-	w.count(fmt.Sprintf("send of %T", m.Msg)[len("send of *kmsg."):])
+	w.Count(fmt.Sprintf("send of %T", m.Msg)[len("send of *kmsg."):])
 	done := func(answer any) {
 		s.do(func() {
 			out := machine.Sent{ID: m.ID}
@@ -287,15 +288,15 @@ func (s *shell) send(life uint64, m machine.Send) {
 		})
 	}
 	if to < 0 || int(to) >= len(w.brokers) {
-		w.after(0, func() { done(nil) })
+		w.After(0, func() { done(nil) })
 		return
 	}
 	msg := message{from: s.b.name(), to: to, body: m.Msg, timeout: peerTimeout}
-	if _, ok := m.Msg.(*kmsg.WriteTxnMarkersRequest); ok && w.chance(3*w.faults().duplicate) {
-		w.count("marker sent again later")
+	if _, ok := m.Msg.(*kmsg.WriteTxnMarkersRequest); ok && w.Chance(3*w.faults().duplicate) {
+		w.Count("marker sent again later")
 		msg.opens = w.store.opens
 		body := packed(m.Msg)
-		w.after(w.between(0, 8*time.Second), func() { w.deliver(msg, body(), func(any) {}) })
+		w.After(w.Between(0, 8*time.Second), func() { w.deliver(msg, body(), func(any) {}) })
 	}
 	w.send(msg, done)
 }
@@ -304,14 +305,14 @@ func (s *shell) append(a *pump.Append) {
 	w := s.b.w
 	b, err := pump.Encode(&a.Batch, s.b.clock())
 	if err != nil {
-		w.violated("a batch cannot be encoded: %v", err)
+		w.Violated("a batch cannot be encoded: %v", err)
 	}
 	done := func(base int64, err error) {
 		if s.gone {
 			return
 		}
 		if err != nil {
-			w.tracef("broker %d: append to %s-%d: %v", s.b.id, s.tp.Topic, s.tp.Partition, err)
+			w.Tracef("broker %d: append to %s-%d: %v", s.b.id, s.tp.Topic, s.tp.Partition, err)
 		}
 		s.pump.Appended(a.Life, s.input(), base, err != nil)
 		s.drain()
@@ -333,11 +334,11 @@ func (s *shell) setWake() {
 	}
 	s.wakeFor = next
 	s.wakes++
-	at, this := next.Sub(start)-s.b.skew+w.about(time.Millisecond), s.wakes
-	if w.chance(w.faults().lateTimer) {
-		at += w.between(0, time.Second)
+	at, this := next.Sub(seeds.Start)-s.b.skew+w.About(time.Millisecond), s.wakes
+	if w.Chance(w.faults().lateTimer) {
+		at += w.Between(0, time.Second)
 	}
-	w.at(at, func() {
+	w.At(at, func() {
 		s.do(func() {
 			if s.wakes != this {
 				return

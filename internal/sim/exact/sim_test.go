@@ -1,143 +1,15 @@
 package exact
 
 import (
-	"flag"
-	"fmt"
-	"maps"
-	"runtime"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
+
+	"muster/internal/sim/seeds"
 )
 
-// make sim sets the first two.
-var (
-	firstSeed = flag.Uint64("seed", 1, "the first seed to simulate")
-	seedCount = flag.Uint64("n", 0, "how many seeds to simulate; 0 for as many as a test run should")
-	tailLines = flag.Int("tail", 150, "how many lines of a failed run to show")
-)
-
-// maxFailures is how many failures end a run: more would say the same.
-const maxFailures = 3
-
-// TestSimulation simulates seeds on all processors. Each is a run of its own,
-// without goroutines.
-func TestSimulation(t *testing.T) {
-	b := &batch{t: t, first: *firstSeed, n: *seedCount, seen: Counts{}, began: time.Now()}
-	if b.n == 0 {
-		b.n = defaultSeeds
-	}
-	b.run()
-	t.Logf("%d seeds from %d in %s, %.0f a second", b.done.Load(), b.first, time.Since(b.began).Round(time.Millisecond), b.rate())
-	if *seedCount > 1 {
-		t.Log("what happened:\n" + b.seen.String())
-	}
-	if *seedCount == 0 && !t.Failed() {
-		for _, what := range lacking(b.seen, int(b.n)) {
-			t.Error(what)
-		}
-	}
+func simulator() *seeds.Simulator {
+	return &seeds.Simulator{Salt: salt, Simulate: Simulate, Default: defaultSeeds, Enough: enough}
 }
 
-// batch simulates seeds.
-type batch struct {
-	t        *testing.T
-	first, n uint64
-	next     atomic.Uint64
-	done     atomic.Uint64
-	failures atomic.Int32
-	began    time.Time
+func TestSimulation(t *testing.T) { simulator().Test(t) }
 
-	mu   sync.Mutex
-	seen Counts
-}
-
-func (b *batch) run() {
-	stop := make(chan struct{})
-	defer close(stop)
-	go b.progress(stop)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(b.work)
-	}
-	workers.Wait()
-}
-
-func (b *batch) work() {
-	seen := Counts{}
-	for {
-		i := b.next.Add(1) - 1
-		if i >= b.n || b.failures.Load() >= maxFailures {
-			break
-		}
-		counts, failure := Run(b.first+i, *tailLines)
-		for what, n := range counts {
-			seen[what] += n
-		}
-		if failure != nil {
-			b.failures.Add(1)
-			b.t.Error(failure)
-		}
-		b.done.Add(1)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for what, n := range seen {
-		b.seen[what] += n
-	}
-}
-
-func (b *batch) rate() float64 { return float64(b.done.Load()) / time.Since(b.began).Seconds() }
-
-// progress says how far a long run has come.
-func (b *batch) progress(stop chan struct{}) {
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			if *seedCount > 0 {
-				fmt.Printf("%d of %d seeds, %.0f a second, %d failures\n", b.done.Load(), b.n, b.rate(), b.failures.Load())
-			}
-		}
-	}
-}
-
-// String lists what was seen, in order.
-func (c Counts) String() string {
-	var b strings.Builder
-	for _, what := range slices.Sorted(maps.Keys(c)) {
-		fmt.Fprintf(&b, "%9d %s\n", c[what], what)
-	}
-	return b.String()
-}
-
-// The same seed is the same run, or a failure could not be looked into.
-func TestSameSeedIsSameRun(t *testing.T) {
-	for seed := range uint64(10) {
-		one, two := &trace{keep: 1}, &trace{keep: 1}
-		for _, tr := range []*trace{one, two} {
-			if _, what := run(seed, tr); what != "" {
-				t.Fatalf("seed %d: %s", seed, what)
-			}
-		}
-		if one.hash != two.hash || one.total != two.total {
-			t.Errorf("seed %d: %d events, then %d others", seed, one.total, two.total)
-		}
-	}
-}
-
-// A failure names its seed and how to see it again.
-func TestFailureSaysHowToReplayIt(t *testing.T) {
-	f := &Failure{Seed: 17, What: "a rule is broken", Trace: "what happened"}
-	for _, want := range []string{"what happened", "seed 17", "a rule is broken", "make sim SEED=17 N=1"} {
-		if !strings.Contains(f.Error(), want) {
-			t.Errorf("%q is not in %q", want, f.Error())
-		}
-	}
-}
+func TestSameSeedIsSameRun(t *testing.T) { simulator().TestSame(t, 10) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/record"
+	"muster/internal/sim/seeds"
 	"muster/internal/store"
 	"muster/internal/store/mem"
 )
@@ -20,7 +21,7 @@ type simStore struct {
 	atOnce bool
 	opens  int // how often logs were opened
 	// found is a rule that was found broken on a goroutine of a manager.
-	found *violation
+	found *seeds.Violation
 }
 
 func newSimStore(w *world) *simStore {
@@ -75,8 +76,8 @@ func (l *simLog) end() int64 {
 // if there is doubt about it, and durable from now on otherwise.
 func (l *simLog) settle() {
 	if l.inDoubt && !l.packed && l.durable < len(l.raw) {
-		if n := l.durable + l.w.rand.IntN(len(l.raw)-l.durable+1); n < len(l.raw) {
-			l.w.count("unsynced tail lost")
+		if n := l.durable + l.w.Rand.IntN(len(l.raw)-l.durable+1); n < len(l.raw) {
+			l.w.Count("unsynced tail lost")
 			l.cut(n)
 		}
 	}
@@ -86,7 +87,7 @@ func (l *simLog) settle() {
 
 // cut takes all but the first n batches away.
 func (l *simLog) cut(n int) {
-	l.w.tracef("%s-%d: loses %d batches", l.tp.Topic, l.tp.Partition, len(l.raw)-n)
+	l.w.Tracef("%s-%d: loses %d batches", l.tp.Topic, l.tp.Partition, len(l.raw)-n)
 	l.raw = l.raw[:n]
 	l.cuts++
 	l.durable = min(l.durable, n)
@@ -135,7 +136,7 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
-		case violation:
+		case seeds.Violation:
 			s.found, log, err = &v, nil, store.ErrUnavailable
 		default:
 			panic(v)
@@ -145,8 +146,8 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	if epoch < l.epoch {
 		return nil, &store.FencedError{Epoch: l.epoch}
 	}
-	if s.w.chance(s.w.faults().appendFails) {
-		s.w.count("open failed")
+	if s.w.Chance(s.w.faults().appendFails) {
+		s.w.Count("open failed")
 		return nil, store.ErrUnavailable
 	}
 	l.epoch = epoch
@@ -157,7 +158,7 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 		return nil, err
 	}
 	h := &handle{Log: inner, log: l, b: s.b, life: s.life}
-	s.w.tracef("%s-%d: opened by broker %d under epoch %d, ends at %d", tp.Topic, tp.Partition, s.b.id, epoch, l.end())
+	s.w.Tracef("%s-%d: opened by broker %d under epoch %d, ends at %d", tp.Topic, tp.Partition, s.b.id, epoch, l.end())
 	l.owner = h
 	if s.w.plan.pipelined {
 		return &pipe{handle: h}, nil
@@ -199,13 +200,13 @@ func (h *handle) Append(ctx context.Context, batch []byte) (store.Appended, erro
 	if h.failed {
 		return store.Appended{}, store.ErrFailed
 	}
-	if w.chance(w.faults().appendFails) {
-		w.count("append failed")
-		h.failed = w.rand.IntN(2) == 0
+	if w.Chance(w.faults().appendFails) {
+		w.Count("append failed")
+		h.failed = w.Rand.IntN(2) == 0
 		return store.Appended{}, store.ErrStorage
 	}
 	if !h.owns() {
-		w.count("append fenced")
+		w.Count("append fenced")
 		return store.Appended{}, store.ErrFenced
 	}
 	at, err := h.Log.Append(ctx, batch)
@@ -224,7 +225,7 @@ func (h *handle) Flush(done func(error)) {
 		done(nil)
 		return
 	}
-	w.after(w.appendDelay(), func() {
+	w.After(w.appendDelay(), func() {
 		if h.b.life != h.life {
 			return
 		}
@@ -232,10 +233,10 @@ func (h *handle) Flush(done func(error)) {
 		switch {
 		case l.cuts != cuts:
 			err = store.ErrClosed
-		case !h.owns() && w.rand.IntN(2) == 0:
+		case !h.owns() && w.Rand.IntN(2) == 0:
 			err = store.ErrFenced
-		case h.owns() && (h.failed || w.chance(w.faults().appendFails)):
-			w.count("sync failed")
+		case h.owns() && (h.failed || w.Chance(w.faults().appendFails)):
+			w.Count("sync failed")
 			h.failed, l.inDoubt = true, true
 			err = store.ErrStorage
 		case h.owns():
@@ -250,9 +251,9 @@ func (h *handle) Close() error { return nil }
 
 // appendDelay is how long a store takes for something.
 func (w *world) appendDelay() time.Duration {
-	if w.chance(w.faults().appendSlow) {
-		w.count("slow append")
-		return w.between(50*time.Millisecond, 3*time.Second)
+	if w.Chance(w.faults().appendSlow) {
+		w.Count("slow append")
+		return w.Between(50*time.Millisecond, 3*time.Second)
 	}
-	return w.about(w.plan.append) + 50*time.Microsecond
+	return w.About(w.plan.append) + 50*time.Microsecond
 }

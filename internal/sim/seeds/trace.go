@@ -1,4 +1,4 @@
-package exact
+package seeds
 
 import (
 	"hash/fnv"
