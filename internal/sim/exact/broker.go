@@ -260,6 +260,12 @@ func coordinated(m kmsg.Request) (topic, id string) {
 		return offsetsTopic, m.Groups[0].Group
 	case *kmsg.OffsetCommitRequest:
 		return offsetsTopic, m.Group
+	case *kmsg.JoinGroupRequest:
+		return offsetsTopic, m.Group
+	case *kmsg.SyncGroupRequest:
+		return offsetsTopic, m.Group
+	case *kmsg.HeartbeatRequest:
+		return offsetsTopic, m.Group
 	}
 	panic(fmt.Sprintf("nobody handles %T", m))
 }

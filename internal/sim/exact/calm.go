@@ -39,27 +39,33 @@ const settling = 25 * time.Second
 
 // checkTimeouts: every transaction that takes too long is aborted by the next sweep.
 func (w *world) checkTimeouts() {
-	for _, c := range w.copiers {
-		v := w.model.id(c.id).value
+	for _, id := range w.txnIDs {
+		v := w.model.id(id).value
 		if w.void || v == nil || v.State != stateOngoing || w.Now < w.plan.chaos+settling {
 			continue
 		}
 		until := time.UnixMilli(v.StartTimestamp).Add(time.Duration(v.TimeoutMillis)*time.Millisecond + w.plan.sweep + time.Second + 2*maxSkew)
 		if w.Clock().After(until) {
-			w.Violated("%s: %v should have been aborted at %s", c.id, w.model.id(c.id).cur, until.Sub(seeds.Start))
+			w.Violated("%s: %v should have been aborted at %s", id, w.model.id(id).cur, until.Sub(seeds.Start))
 		}
 	}
 }
 
 // unsettled says what is not yet as it should be, nothing if all is.
 func (w *world) unsettled() string {
-	for _, c := range w.copiers {
-		if !c.done() {
-			k := offsetKey{c.group, inputTopic, int32(c.n)}
-			return fmt.Sprintf("%s has copied %d of %d, busy %v", c.id, w.model.groups.current(k), w.inputs[c.n], c.last().busy)
+	for i, n := range w.inputs {
+		if got := w.model.groups.current(w.inputKey(i)); got < n && !w.deserted(i) {
+			return fmt.Sprintf("input %d is copied up to %d of %d", i, got, n)
 		}
-		if v := w.model.id(c.id).value; v != nil && !resting(v) {
-			return fmt.Sprintf("%s is %s", c.id, stateNames[v.State])
+	}
+	for _, c := range w.copiers {
+		if c.busy() {
+			return fmt.Sprintf("%s has a transaction", c.id)
+		}
+	}
+	for _, id := range w.txnIDs {
+		if v := w.model.id(id).value; !resting(v) {
+			return fmt.Sprintf("%s is %s", id, stateNames[v.State])
 		}
 	}
 	for _, tp := range w.partitions() {
@@ -108,12 +114,14 @@ func (w *world) mend(p *partition.Partition) {
 func (w *world) finish() {
 	w.over = true
 	for _, c := range w.copiers {
-		c.last().dead = true
+		for _, x := range c.runs {
+			x.dead = true
+		}
 	}
 	w.RunUntil(w.Now + peerTimeout + time.Second)
-	for _, c := range w.copiers {
-		if w.model.groups.pendingNow(offsetKey{c.group, inputTopic, int32(c.n)}) {
-			w.Violated("an offset of %s is pending in the end", c.group)
+	for i := range w.inputs {
+		if w.model.groups.pendingNow(w.inputKey(i)) {
+			w.Violated("an offset of input %d is pending in the end", i)
 		}
 	}
 	for _, tp := range w.partitions() {
@@ -155,7 +163,7 @@ func (w *world) checkCopies() {
 		}
 	}
 	for i, n := range w.inputs {
-		if w.copiers[i].gone {
+		if w.deserted(i) {
 			for key, times := range copies {
 				if times > 1 {
 					w.Violated("input %s was copied %d times", key, times)

@@ -45,6 +45,12 @@ func (m *model) answered(c *call, resp kmsg.Response) {
 		m.added(c.req.(*kmsg.AddPartitionsToTxnRequest), r)
 	case *kmsg.TxnOffsetCommitResponse:
 		m.w.Count(fmt.Sprintf("TxnOffsetCommit %d", r.Topics[0].Partitions[0].ErrorCode))
+		m.groups.committed(c, r)
+	case *kmsg.JoinGroupResponse:
+		m.w.Count(fmt.Sprintf("JoinGroup %d", r.ErrorCode))
+	case *kmsg.SyncGroupResponse:
+		m.w.Count(fmt.Sprintf("SyncGroup %d", r.ErrorCode))
+		m.groups.synced(c.req.(*kmsg.SyncGroupRequest), r)
 	}
 }
 

@@ -129,10 +129,10 @@ func (w *world) checkAdmin() {
 			}
 		})
 	}
-	for _, c := range w.copiers {
-		if w.model.id(c.id).value != nil {
+	for _, id := range w.txnIDs {
+		if w.model.id(id).value != nil {
 			listed--
-			w.describe(c, true)
+			w.describe(id, true)
 		}
 	}
 	if listed != 0 {
@@ -141,14 +141,14 @@ func (w *world) checkAdmin() {
 }
 
 // administer has an administrator ask for a transaction.
-func (w *world) administer() { w.describe(w.copiers[w.Rand.IntN(len(w.copiers))], false) }
+func (w *world) administer() { w.describe(w.txnIDs[w.Rand.IntN(len(w.txnIDs))], false) }
 
 // describe asks what the coordinator knows of a transactional id. At rest that is
 // what the log says.
-func (w *world) describe(c *copier, atRest bool) {
+func (w *world) describe(id string, atRest bool) {
 	req := kmsg.NewPtrDescribeTransactionsRequest()
-	req.TransactionalIDs = []string{c.id}
-	tp := store.TopicPartition{Topic: stateTopic, Partition: journal.PartitionFor(c.id, w.plan.states)}
+	req.TransactionalIDs = []string{id}
+	tp := store.TopicPartition{Topic: stateTopic, Partition: journal.PartitionFor(id, w.plan.states)}
 	b := w.brokers[leaderOf(w.image(), tp)]
 	if !b.up || b.shells[tp] == nil {
 		return
@@ -156,8 +156,8 @@ func (w *world) describe(c *copier, atRest bool) {
 	b.ask(tp, "admin", req, func(r kmsg.Response) {
 		t := r.(*kmsg.DescribeTransactionsResponse).TransactionStates[0]
 		w.Count(fmt.Sprintf("DescribeTransactions %d", t.ErrorCode))
-		if v := w.model.id(c.id).value; atRest && (v == nil || t.State != stateNames[v.State] || t.ProducerID != v.ProducerID || t.ProducerEpoch != v.ProducerEpoch) {
-			w.Violated("%s is described as %+v, should be %+v", c.id, t, v)
+		if v := w.model.id(id).value; atRest && (v == nil || t.State != stateNames[v.State] || t.ProducerID != v.ProducerID || t.ProducerEpoch != v.ProducerEpoch) {
+			w.Violated("%s is described as %+v, should be %+v", id, t, v)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (w *world) firstImage() {
 	for i := range brokerCount {
 		edit.PutBroker(metadata.Broker{ID: int32(i)})
 	}
-	counts := []int32{w.plan.states, w.plan.offsets, int32(len(w.plan.copiers)), w.plan.outputs}
+	counts := []int32{w.plan.states, w.plan.offsets, int32(len(w.plan.copiers)) + w.plan.team.shared, w.plan.outputs}
 	for i, name := range topicNames {
 		t := metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, counts[i]), Internal: metadata.IsInternal(name)}
 		metadata.FixSettings(&t)

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -13,36 +14,51 @@ import (
 type attempt struct {
 	number    int
 	c         *copier
-	from, to  int64 // of the input
+	spans     []span
+	place     place // of its client in the team
 	keys      []string
 	asked     bool // the client has asked for it to be committed
 	committed bool // and was told that it is
 	aborted   bool // it was told that it was aborted
 }
 
-// copier copies an input partition to the output, in transactions that hold its
-// offsets too. Its instances share a transactional id: a new one fences the old.
+// span is what a transaction copies of an input partition.
+type span struct {
+	partition int32
+	from, to  int64
+}
+
+// span is what an attempt copies of an input partition, nil if nothing.
+func (a *attempt) span(partition int32) *span {
+	for i := range a.spans {
+		if a.spans[i].partition == partition {
+			return &a.spans[i]
+		}
+	}
+	return nil
+}
+
+// copier copies input to the output, in transactions that hold its offsets too.
+// One that is not in the team has an input partition for itself. Its instances
+// share a transactional id: a new one fences the old.
 type copier struct {
 	w     *world
 	n     int
 	id    string
 	group string
+	team  bool // it shares input with others
 	plan  copierPlan
 	runs  []*instance
 	gone  bool // it never comes back
 }
 
 func (w *world) addClients() {
+	w.inputs = make([]int64, len(w.image().Topic(inputTopic).Partitions))
 	for i, p := range w.plan.copiers {
-		c := &copier{w: w, n: i, id: fmt.Sprintf("copier-%d", i), group: fmt.Sprintf("group-%d", i), plan: p}
-		w.copiers = append(w.copiers, c)
-		w.inputs = append(w.inputs, 0)
-		c.start()
-		w.Every(w.plan.faults.client, c.disturb)
-		if p.deserts {
-			w.After(w.Between(0, w.plan.chaos), c.desert)
-		}
-		w.After(time.Second, c.watch)
+		w.addCopier(&copier{w: w, n: i, id: fmt.Sprintf("copier-%d", i), group: fmt.Sprintf("group-%d", i), plan: p})
+	}
+	for i, p := range w.plan.team.workers {
+		w.addCopier(&copier{w: w, n: i, id: fmt.Sprintf("worker-%d", i), group: teamGroup, team: true, plan: p})
 	}
 	for i := range w.plan.outputs {
 		for _, committed := range []bool{true, false} {
@@ -53,7 +69,7 @@ func (w *world) addClients() {
 	}
 	w.Every(w.plan.input, func() {
 		for i := range w.inputs {
-			if !w.copiers[i].gone {
+			if !w.deserted(i) {
 				w.inputs[i]++
 			}
 		}
@@ -61,6 +77,21 @@ func (w *world) addClients() {
 	w.Every(2*time.Second, w.noise)
 	w.Every(2*time.Second, w.commit)
 	w.Every(2*time.Second, func() { w.look(w.Rand.IntN(2) == 0, func(bool) {}) })
+}
+
+func (w *world) addCopier(c *copier) {
+	w.copiers = append(w.copiers, c)
+	c.start()
+	w.Every(w.plan.faults.client, c.disturb)
+	if c.plan.deserts {
+		w.After(w.Between(0, w.plan.chaos), c.desert)
+	}
+	w.After(time.Second, c.watch)
+}
+
+// deserted says whether nobody will copy the rest of an input partition.
+func (w *world) deserted(partition int) bool {
+	return partition < len(w.plan.copiers) && w.copiers[partition].gone
 }
 
 // last is the newest instance, nil if there was none.
@@ -77,7 +108,18 @@ func (c *copier) start() {
 	if c.plan.switches {
 		tv2 = c.w.Rand.IntN(2) == 0
 	}
-	x := &instance{w: c.w, c: c, name: fmt.Sprintf("%s/%d", c.id, len(c.runs)), tv2: tv2}
+	x := &instance{w: c.w, c: c, id: c.id, name: fmt.Sprintf("%s/%d", c.id, len(c.runs)), tv2: tv2}
+	if c.plan.fresh {
+		x.id = fmt.Sprintf("%s-%d", c.id, len(c.runs))
+	}
+	if !slices.Contains(c.w.txnIDs, x.id) {
+		c.w.txnIDs = append(c.w.txnIDs, x.id)
+	}
+	if c.team {
+		c.enlist(x)
+	} else {
+		x.parts = []int32{int32(c.n)}
+	}
 	c.runs = append(c.runs, x)
 	c.w.Tracef("%s: starts, TV2 %v", x.name, tv2)
 	c.w.Count("client started")
@@ -109,6 +151,9 @@ func (c *copier) disturb() {
 		w.Tracef("%s: pauses", x.name)
 		w.Count("client paused")
 		x.pausedUntil = w.Now + w.Between(100*time.Millisecond, c.plan.timeout+8*time.Second)
+		if c.team && w.Rand.IntN(2) == 0 { // Just so long that others take over.
+			x.pausedUntil = w.Now + w.Between(w.plan.team.session, w.plan.team.session+2*time.Second)
+		}
 	}
 }
 
@@ -136,9 +181,17 @@ func (c *copier) watch() {
 	c.w.After(c.w.Between(time.Second, 4*time.Second), c.watch)
 }
 
-// done says whether all input is copied.
-func (c *copier) done() bool {
-	return c.gone || c.w.model.groups.current(offsetKey{c.group, inputTopic, int32(c.n)}) >= c.w.inputs[c.n] && !c.last().busy
+// busy says whether an instance has a transaction.
+func (c *copier) busy() bool {
+	return slices.ContainsFunc(c.runs, func(x *instance) bool { return x.busy && !x.dead })
+}
+
+// inputKey is what the offset of an input partition is committed for.
+func (w *world) inputKey(partition int) offsetKey {
+	if partition < len(w.plan.copiers) {
+		return offsetKey{w.copiers[partition].group, inputTopic, int32(partition)}
+	}
+	return offsetKey{teamGroup, inputTopic, int32(partition)}
 }
 
 // noise appends a record that belongs to no transaction.
@@ -165,13 +218,13 @@ func (w *world) commit() {
 
 // look looks at the offsets of a group; the model checks what it is told.
 func (w *world) look(stable bool, done func(ok bool)) {
-	c := w.copiers[w.Rand.IntN(len(w.copiers))]
+	k := w.inputKey(w.Rand.IntN(len(w.inputs)))
 	in, out := kmsg.NewOffsetFetchRequestGroupTopic(), kmsg.NewOffsetFetchRequestGroupTopic()
-	in.Topic, in.Partitions = inputTopic, []int32{int32(c.n)}
+	in.Topic, in.Partitions = inputTopic, []int32{k.partition}
 	out.Topic, out.Partitions = outputTopic, []int32{0}
 	g := kmsg.NewOffsetFetchRequestGroup()
-	g.Group, g.Topics = c.group, []kmsg.OffsetFetchRequestGroupTopic{in, out}
+	g.Group, g.Topics = k.group, []kmsg.OffsetFetchRequestGroupTopic{in, out}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.RequireStable, req.Groups = 8, stable, []kmsg.OffsetFetchRequestGroup{g}
-	w.send(message{from: "look", to: w.coordinator(w.someImage(), offsetsTopic, c.group), body: req, timeout: time.Second}, func(answer any) { done(answer != nil) })
+	w.send(message{from: "look", to: w.coordinator(w.someImage(), offsetsTopic, k.group), body: req, timeout: time.Second}, func(answer any) { done(answer != nil) })
 }

@@ -17,6 +17,12 @@ var enough = seeds.Counts{
 	"partition added 0": 30000, "partition added 49": 10, "partition added 51": 4000, "partition added 90": 800, "partition verified 0": 20000,
 	"partition verified 120": 100, "partition verified 51": 40, "partition verified 90": 100,
 
+	// The team: who is in it, who is not any more, and who waits for whom.
+	"Heartbeat 0": 9000, "Heartbeat 22": 8, "Heartbeat 25": 100, "Heartbeat 27": 700, "Heartbeat 82": 40, "JoinGroup 0": 1200, "JoinGroup 25": 50, "JoinGroup 79": 500,
+	"JoinGroup 82": 30, "SyncGroup 0": 1000, "SyncGroup 22": 1, "SyncGroup 25": 20, "SyncGroup 27": 50, "SyncGroup 82": 3, "TxnOffsetCommit 22": 40, "TxnOffsetCommit 25": 20,
+	"TxnOffsetCommit 82": 4, "abort because of a rebalance": 30, "generation of the team": 500, "joins while a transaction goes on": 200,
+	"offsets committed by a member": 2000, "owner parked by 88, team true": 400, "owner parked by 88, team false": 150,
+
 	// What transactions go through.
 	"abort at random": 4000, "abort because of an error": 3000, "aborted batch left out": 10000, "client asks for a new epoch": 800,
 	"client gave up": 1000, "client gone for good": 200, "client gone in a transaction": 100, "client killed": 800, "client paused": 800,

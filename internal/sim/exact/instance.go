@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 type instance struct {
 	w           *world
 	c           *copier
+	id          string // its transactional id
 	name        string
 	tv2         bool
 	dead        bool
@@ -28,7 +30,9 @@ type instance struct {
 	epoch  int16
 	known  bool // it has a producer id
 	seqs   map[int32]int32
-	pos    int64 // in the input
+	parts  []int32         // of the input, that it copies
+	pos    map[int32]int64 // in them
+	member *member         // of the team, nil if it is not
 	a      *attempt
 	todo   []produce // batches of the transaction that are not acknowledged
 	unsure bool      // something of the transaction may arrive later still
@@ -58,7 +62,7 @@ func (x *instance) later(next func()) {
 
 // ask sends a request to the coordinator of the transaction or of the group.
 func (x *instance) ask(topic string, req kmsg.Request, done func(kmsg.Response)) {
-	id := x.c.id
+	id := x.id
 	if topic == offsetsTopic {
 		id = x.c.group
 	}
@@ -81,7 +85,7 @@ func (x *instance) die(what string, code int16) {
 // init asks for a producer id, or for a new epoch of the one that it has.
 func (x *instance) init() {
 	req := kmsg.NewPtrInitProducerIDRequest()
-	req.Version, req.TransactionalID, req.TransactionTimeoutMillis = 4, &x.c.id, int32(x.c.plan.timeout.Milliseconds())
+	req.Version, req.TransactionalID, req.TransactionTimeoutMillis = 4, &x.id, int32(x.c.plan.timeout.Milliseconds())
 	if x.tv2 {
 		req.Version = 5
 	}
@@ -98,9 +102,22 @@ func (x *instance) init() {
 			x.die("InitProducerId", resp.ErrorCode)
 		default:
 			x.adopt(resp.ProducerID, resp.ProducerEpoch)
-			x.fetchOffset()
+			x.resume()
 		}
 	})
+}
+
+// resume goes on after the instance got a producer: as a member of the team first,
+// if it is to be one.
+func (x *instance) resume() {
+	switch m := x.member; {
+	case m == nil || m.synced:
+		x.fetchOffsets()
+	case m.joining:
+		x.later(x.resume)
+	default:
+		x.join()
+	}
 }
 
 // adopt takes a producer id and epoch.
@@ -120,21 +137,41 @@ func retriable(code int16) bool {
 	return false
 }
 
-// fetchOffset finds out from where to copy on.
-func (x *instance) fetchOffset() {
+// fetchOffsets finds out from where to copy on. As long as an offset is pending
+// somebody's transaction may still change it, and it waits.
+func (x *instance) fetchOffsets() {
+	if x.mustJoin() {
+		x.join()
+		return
+	}
+	if x.member != nil {
+		x.member.moved = false
+	}
+	if len(x.parts) == 0 {
+		x.later(x.begin)
+		return
+	}
 	t := kmsg.NewOffsetFetchRequestGroupTopic()
-	t.Topic, t.Partitions = inputTopic, []int32{int32(x.c.n)}
+	t.Topic, t.Partitions = inputTopic, x.parts
 	g := kmsg.NewOffsetFetchRequestGroup()
 	g.Group, g.Topics = x.c.group, []kmsg.OffsetFetchRequestGroupTopic{t}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.RequireStable, req.Groups = 8, true, []kmsg.OffsetFetchRequestGroup{g}
 	x.ask(offsetsTopic, req, func(r kmsg.Response) {
 		resp, _ := r.(*kmsg.OffsetFetchResponse)
-		if resp == nil || resp.Groups[0].ErrorCode != 0 || resp.Groups[0].Topics[0].Partitions[0].ErrorCode != 0 {
-			x.later(x.fetchOffset)
+		if resp == nil || resp.Groups[0].ErrorCode != 0 {
+			x.later(x.fetchOffsets)
 			return
 		}
-		x.pos = max(resp.Groups[0].Topics[0].Partitions[0].Offset, 0)
+		x.pos = map[int32]int64{}
+		for _, p := range resp.Groups[0].Topics[0].Partitions {
+			if p.ErrorCode != 0 {
+				x.w.Count(fmt.Sprintf("owner parked by %d, team %v", p.ErrorCode, x.c.team))
+				x.later(x.fetchOffsets)
+				return
+			}
+			x.pos[p.Partition] = max(p.Offset, 0)
+		}
 		x.begin()
 	})
 }
@@ -142,23 +179,50 @@ func (x *instance) fetchOffset() {
 // begin begins a transaction, if there is anything to copy.
 func (x *instance) begin() {
 	w := x.w
-	left := w.inputs[x.c.n] - x.pos
-	if left <= 0 {
-		x.later(x.begin)
+	if m := x.member; m != nil && (m.joining || m.moved || m.dismissed) {
+		x.resume()
 		return
 	}
 	most := int64(5)
 	if w.Calm {
 		most = 50 // The rest, quickly.
 	}
-	x.a = &attempt{number: len(w.attempts), c: x.c, from: x.pos, to: x.pos + min(left, 1+w.Rand.Int64N(most))}
+	var spans []span
+	for _, p := range x.parts {
+		if left := w.inputs[p] - x.pos[p]; left > 0 {
+			spans = append(spans, span{p, x.pos[p], x.pos[p] + min(left, 1+w.Rand.Int64N(most))})
+		}
+	}
+	if len(spans) == 0 {
+		x.later(x.begin)
+		return
+	}
+	x.a = &attempt{number: len(w.attempts), c: x.c, spans: spans}
+	if x.member != nil {
+		x.a.place = x.member.place()
+	}
 	w.attempts = append(w.attempts, x.a)
 	x.unsure, x.sent, x.busy, x.todo = false, false, true, nil
-	for i := x.a.from; i < x.a.to; {
+	for _, s := range spans {
+		x.copy(s, most)
+	}
+	w.Tracef("%s: begins transaction %d, input %v", x.name, x.a.number, spans)
+	w.Count("transaction begun")
+	if x.tv2 {
+		x.produce(0)
+	} else {
+		x.add(0)
+	}
+}
+
+// copy makes batches of a part of the input.
+func (x *instance) copy(s span, most int64) {
+	w := x.w
+	for i := s.from; i < s.to; {
 		p := w.Rand.Int32N(w.plan.outputs)
 		var recs []record.Record
-		for n := 1 + w.Rand.Int64N(max(2, most/3)); n > 0 && i < x.a.to; n-- {
-			key := strconv.Itoa(x.c.n) + "/" + strconv.FormatInt(i, 10)
+		for n := 1 + w.Rand.Int64N(max(2, most/3)); n > 0 && i < s.to; n-- {
+			key := strconv.Itoa(int(s.partition)) + "/" + strconv.FormatInt(i, 10)
 			x.a.keys = append(x.a.keys, key)
 			recs = append(recs, record.Record{
 				OffsetDelta: int32(len(recs)), Timestamp: w.Clock().UnixMilli(), Key: []byte(key), Value: []byte(strconv.Itoa(x.a.number)),
@@ -166,13 +230,6 @@ func (x *instance) begin() {
 			i++
 		}
 		x.todo = append(x.todo, x.batch(p, recs))
-	}
-	w.Tracef("%s: begins transaction %d, input %d to %d", x.name, x.a.number, x.a.from, x.a.to)
-	w.Count("transaction begun")
-	if x.tv2 {
-		x.produce(0)
-	} else {
-		x.add(0)
 	}
 }
 
@@ -185,7 +242,7 @@ func (x *instance) batch(p int32, recs []record.Record) produce {
 	if err != nil {
 		panic(err)
 	}
-	how := partition.Produce{Acks: partition.AcksAll, TransactionalID: x.c.id, Version: 11}
+	how := partition.Produce{Acks: partition.AcksAll, TransactionalID: x.id, Version: 11}
 	if x.tv2 {
 		how.Version = 12
 	} else if x.c.n%2 == 0 {
@@ -208,7 +265,7 @@ func (w *world) patience() time.Duration {
 // add tells the coordinator which partitions will be written.
 func (x *instance) add(tries int) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
-	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch = 3, x.c.id, x.pid, x.epoch
+	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch = 3, x.id, x.pid, x.epoch
 	t := kmsg.NewAddPartitionsToTxnRequestTopic()
 	t.Topic = outputTopic
 	have := map[int32]bool{}

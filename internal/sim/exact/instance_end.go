@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -38,6 +39,9 @@ func (x *instance) commitOffsets() {
 	case x.w.Chance(x.c.plan.aborts) && !x.w.Calm:
 		x.w.Count("abort at random")
 		x.end(false)
+	case x.mustJoin() && !x.w.Chance(x.w.plan.team.careless):
+		x.w.Count("abort because of a rebalance")
+		x.end(false)
 	case x.tv2:
 		x.txnOffsets(0)
 	default:
@@ -47,7 +51,7 @@ func (x *instance) commitOffsets() {
 
 func (x *instance) addOffsets(tries int) {
 	req := kmsg.NewPtrAddOffsetsToTxnRequest()
-	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = 3, x.c.id, x.pid, x.epoch, x.c.group
+	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = 3, x.id, x.pid, x.epoch, x.c.group
 	x.ask(stateTopic, req, func(r kmsg.Response) {
 		resp, _ := r.(*kmsg.AddOffsetsToTxnResponse)
 		code := int16(0)
@@ -60,17 +64,24 @@ func (x *instance) addOffsets(tries int) {
 
 func (x *instance) txnOffsets(tries int) {
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
-	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = 3, x.c.id, x.pid, x.epoch, x.c.group
+	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = 3, x.id, x.pid, x.epoch, x.c.group
 	if x.tv2 {
 		req.Version = 5
 	}
 	req.Generation = -1
-	p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-	p.Partition, p.Offset = int32(x.c.n), x.a.to
+	if x.member != nil {
+		req.Generation, req.MemberID, req.InstanceID = x.a.place.generation, x.a.place.id, x.a.place.instance
+	}
 	t := kmsg.NewTxnOffsetCommitRequestTopic()
-	t.Topic, t.Partitions = inputTopic, []kmsg.TxnOffsetCommitRequestTopicPartition{p}
+	t.Topic = inputTopic
+	for _, s := range x.a.spans {
+		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+		p.Partition, p.Offset, p.Metadata = s.partition, s.to, kmsg.StringPtr(strconv.Itoa(x.a.number))
+		t.Partitions = append(t.Partitions, p)
+	}
 	req.Topics = []kmsg.TxnOffsetCommitRequestTopic{t}
 	if x.a.number%2 == 0 { // Somebody else commits the same offset without a transaction.
+		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 		p.Partition, p.Offset = 0, int64(x.a.number)
 		t := kmsg.NewTxnOffsetCommitRequestTopic()
 		t.Topic, t.Partitions = outputTopic, []kmsg.TxnOffsetCommitRequestTopicPartition{p}
@@ -81,6 +92,9 @@ func (x *instance) txnOffsets(tries int) {
 		code := int16(0)
 		if resp != nil {
 			code = resp.Topics[0].Partitions[0].ErrorCode
+		}
+		if x.member != nil {
+			x.member.toldIn(x.a.place, code)
 		}
 		x.outcome("TxnOffsetCommit", resp != nil, code, tries, x.txnOffsets, func() { x.end(true) })
 	})
@@ -94,7 +108,7 @@ func (x *instance) end(commit bool) {
 	}
 	x.a.asked = x.a.asked || commit
 	req := kmsg.NewPtrEndTxnRequest()
-	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = 4, x.c.id, x.pid, x.epoch, commit
+	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = 4, x.id, x.pid, x.epoch, commit
 	if x.tv2 {
 		req.Version = 5
 	}
@@ -121,7 +135,9 @@ func (x *instance) ended(commit bool, resp *kmsg.EndTxnResponse) {
 	x.busy = false
 	if commit {
 		w.Count("transaction committed")
-		x.pos = x.a.to
+		for _, s := range x.a.spans {
+			x.pos[s.partition] = s.to
+		}
 	} else {
 		w.Count("transaction aborted")
 	}

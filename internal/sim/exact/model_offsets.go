@@ -1,6 +1,8 @@
 package exact
 
 import (
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -18,13 +20,21 @@ type offsets struct {
 	visible map[offsetKey][]version
 	pending map[int64]map[offsetKey]version
 	ended   map[offsetKey]time.Duration // when it was pending last
+	team    generation                  // the last of the team in which a member got its partitions
+}
+
+// generation is one of a group.
+type generation struct {
+	number int32
+	since  time.Duration
 }
 
 // version is a value of an offset.
 type version struct {
 	value int64
 	at    int64         // offset of its record
-	since time.Duration // when it became visible
+	since time.Duration // when it became visible, or pending
+	of    int           // the attempt that it belongs to, -1 if none
 }
 
 func newOffsets(w *world) *offsets {
@@ -50,7 +60,7 @@ func (o *offsets) durable(e *entry) {
 		if err := v.ReadFrom(value); err != nil {
 			o.w.Violated("an offset cannot be read: %v", err)
 		}
-		got := version{v.Offset, offset, o.w.Now}
+		got := version{v.Offset, offset, o.w.Now, attemptOf(v.Metadata)}
 		if !e.batch.Transactional() {
 			o.visible[at] = append(o.visible[at], got)
 			return
@@ -69,11 +79,56 @@ func (o *offsets) end(pid int64, commit bool) {
 		n := len(o.visible[k])
 		if commit && (n == 0 || o.visible[k][n-1].at < v.at) {
 			v.since = o.w.Now
+			o.checkNext(k, v)
 			o.visible[k] = append(o.visible[k], v)
 			o.w.Count("pending offset became visible")
 		}
 	}
 	delete(o.pending, pid)
+}
+
+// attemptOf reads which attempt an offset belongs to.
+func attemptOf(metadata string) int {
+	if n, err := strconv.Atoi(metadata); err == nil {
+		return n
+	}
+	return -1
+}
+
+// checkNext: a transaction that is committed copied on from where the one before it
+// had come, else something is copied twice or never.
+func (o *offsets) checkNext(k offsetKey, v version) {
+	if k.topic != inputTopic {
+		return
+	}
+	if s := o.w.attempts[v.of].span(k.partition); s.from != max(o.current(k), 0) || s.to != v.value {
+		o.w.judge("%v: transaction %d has copied %v, and all up to %d was copied before", k, v.of, s, o.current(k))
+	}
+}
+
+// synced is told who has got partitions.
+func (o *offsets) synced(req *kmsg.SyncGroupRequest, r *kmsg.SyncGroupResponse) {
+	switch {
+	case r.ErrorCode != 0:
+	case req.Generation < o.team.number:
+		o.w.Violated("%s gets partitions in generation %d after %d", req.MemberID, req.Generation, o.team.number)
+	case req.Generation > o.team.number:
+		o.w.Count("generation of the team")
+		o.team = generation{req.Generation, o.w.Now}
+	}
+}
+
+// committed: offsets of a member are taken only in its generation. One before is
+// over once a member has got its partitions in the next.
+func (o *offsets) committed(c *call, r *kmsg.TxnOffsetCommitResponse) {
+	req := c.req.(*kmsg.TxnOffsetCommitRequest)
+	if r.Topics[0].Partitions[0].ErrorCode != 0 || req.Generation < 0 {
+		return
+	}
+	o.w.Count("offsets committed by a member")
+	if req.Generation < o.team.number && o.team.since < c.arrived {
+		o.w.Violated("%s commits offsets in generation %d, after %d", req.MemberID, req.Generation, o.team.number)
+	}
 }
 
 // pendingNow says whether an offset is pending.
@@ -84,6 +139,18 @@ func (o *offsets) pendingNow(k offsetKey) bool {
 		}
 	}
 	return false
+}
+
+// pendingSince says since when an offset is pending, never if that is later than any
+// time.
+func (o *offsets) pendingSince(k offsetKey) time.Duration {
+	since := time.Duration(math.MaxInt64)
+	for _, p := range o.pending {
+		if v, ok := p[k]; ok {
+			since = min(since, v.since)
+		}
+	}
+	return since
 }
 
 // current is the visible offset, -1 if there is none.
@@ -118,6 +185,9 @@ func (o *offsets) check(c *call, k offsetKey, got int64, code int16) {
 	}
 	if code != 0 {
 		return
+	}
+	if c.req.(*kmsg.OffsetFetchRequest).RequireStable && o.pendingSince(k) < c.arrived {
+		w.Violated("%v is told to be %d, though it is pending", k, got)
 	}
 	list := o.visible[k]
 	for i := len(list) - 1; i >= 0; i-- {

@@ -44,7 +44,7 @@ func (b *broker) resolve() {
 	}
 	b.w.Count("transaction open for long")
 	led := b.image.Topic(stateTopic).Partitions
-	b.askOngoing(b.w.copiers, map[ongoing]bool{}, func(known map[ongoing]bool) {
+	b.askOngoing(b.w.txnIDs, map[ongoing]bool{}, func(known map[ongoing]bool) {
 		if !slices.Equal(led, b.image.Topic(stateTopic).Partitions) {
 			return
 		}
@@ -64,15 +64,15 @@ type ongoing struct {
 
 // askOngoing asks the coordinators of all ids what goes on, one after the other, and
 // goes on only if all of them know.
-func (b *broker) askOngoing(left []*copier, known map[ongoing]bool, done func(map[ongoing]bool)) {
+func (b *broker) askOngoing(left []string, known map[ongoing]bool, done func(map[ongoing]bool)) {
 	if len(left) == 0 {
 		done(known)
 		return
 	}
 	req := kmsg.NewPtrDescribeTransactionsRequest()
-	req.TransactionalIDs = []string{left[0].id}
+	req.TransactionalIDs = []string{left[0]}
 	life := b.life
-	b.w.send(message{from: b.name(), to: b.w.coordinator(b.image, stateTopic, left[0].id), body: req, timeout: peerTimeout}, func(answer any) {
+	b.w.send(message{from: b.name(), to: b.w.coordinator(b.image, stateTopic, left[0]), body: req, timeout: peerTimeout}, func(answer any) {
 		resp, ok := answer.(*kmsg.DescribeTransactionsResponse)
 		if !ok {
 			return

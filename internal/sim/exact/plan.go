@@ -18,6 +18,7 @@ type plan struct {
 	states    int32         // of __transaction_state
 	offsets   int32         // of __consumer_offsets
 	copiers   []copierPlan
+	team      teamPlan
 	delay     time.Duration // of a message, on average
 	append    time.Duration // of an append or a sync, on average
 	input     time.Duration // from one input record to the next
@@ -31,8 +32,21 @@ type copierPlan struct {
 	switches bool // each instance chooses its version anew
 	deserts  bool // it ends for good some day
 	worn     bool // its producer epoch is near its end
+	fresh    bool // each instance has a transactional id of its own
 	timeout  time.Duration
 	aborts   float64 // share of transactions that it aborts by itself
+}
+
+// teamPlan is a group whose members share input partitions.
+type teamPlan struct {
+	workers  []copierPlan
+	shared   int32 // input partitions
+	session  time.Duration
+	rejoin   time.Duration // the rebalance timeout
+	initial  time.Duration // group.initial.rebalance.delay.ms
+	static   bool
+	careless float64 // share of transactions that go on though the group rebalances
+	hasty    float64 // share of rebalances in which members join at once, before their transaction has ended
 }
 
 // faults is how often things go wrong: shares of messages and appends, and mean
@@ -59,15 +73,40 @@ func newPlan(r *rand.Rand) plan {
 		input:  seeds.Uniform(r, 100*time.Millisecond, time.Second),
 		sweep:  seeds.Uniform(r, time.Second, 10*time.Second),
 	}
-	for range 1 + r.IntN(4) {
-		p.copiers = append(p.copiers, copierPlan{
-			tv2: r.IntN(2) == 0, switches: r.IntN(6) == 0, deserts: r.IntN(5) == 0, worn: r.IntN(4) == 0,
-			timeout: seeds.Uniform(r, time.Second, 12*time.Second),
-			aborts:  []float64{0, 0.1, 0.5}[r.IntN(3)],
-		})
+	for range 1 + r.IntN(3) {
+		p.copiers = append(p.copiers, newCopierPlan(r))
+	}
+	if r.IntN(2) == 0 {
+		p.team = newTeamPlan(r)
 	}
 	p.faults = newFaults(r)
 	return p
+}
+
+func newCopierPlan(r *rand.Rand) copierPlan {
+	return copierPlan{
+		tv2: r.IntN(2) == 0, switches: r.IntN(6) == 0, deserts: r.IntN(5) == 0, worn: r.IntN(4) == 0,
+		timeout: seeds.Uniform(r, time.Second, 12*time.Second),
+		aborts:  []float64{0, 0.1, 0.5}[r.IntN(3)],
+	}
+}
+
+func newTeamPlan(r *rand.Rand) teamPlan {
+	t := teamPlan{
+		shared:   1 + r.Int32N(3),
+		session:  seeds.Uniform(r, time.Second, 5*time.Second),
+		rejoin:   seeds.Uniform(r, 2*time.Second, 8*time.Second),
+		initial:  []time.Duration{0, 300 * time.Millisecond}[r.IntN(2)],
+		static:   r.IntN(3) == 0,
+		careless: r.Float64(), hasty: r.Float64(),
+	}
+	for range 1 + r.IntN(3) {
+		c := newCopierPlan(r)
+		c.worn, c.fresh = false, r.IntN(2) == 0
+		c.deserts = c.deserts && len(t.workers) > 0 // Somebody must stay.
+		t.workers = append(t.workers, c)
+	}
+	return t
 }
 
 func newFaults(r *rand.Rand) faults {

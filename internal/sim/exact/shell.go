@@ -53,6 +53,7 @@ type call struct {
 func (w *world) kind(topic string) machine.Kind {
 	if topic == offsetsTopic {
 		cfg := group.DefaultConfig()
+		cfg.MinSession, cfg.InitialDelay = time.Second, w.plan.team.initial
 		return group.Kind(func() group.Config { return cfg })
 	}
 	cfg := w.txnConfig()

@@ -23,6 +23,7 @@ type world struct {
 	store    *simStore
 	model    *model
 	copiers  []*copier
+	txnIDs   []string // all that were ever used
 	readers  []*reader
 	attempts []*attempt
 	ids      machine.RequestID
