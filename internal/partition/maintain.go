@@ -25,7 +25,7 @@ func (m *Manager) Run(ctx context.Context) {
 		running.Go(func() { m.watch(ctx, w) })
 	}
 	running.Go(func() {
-		m.every(ctx, "log.retention.check.interval.ms", func() { m.each(ctx, "retention", (*Partition).retain) })
+		m.every(ctx, "log.retention.check.interval.ms", func() { m.each(ctx, "retention", (*Partition).Retain) })
 	})
 	running.Go(func() {
 		m.every(ctx, "log.cleaner.backoff.ms", func() { m.each(ctx, "compaction", (*Partition).compact) })
@@ -63,7 +63,9 @@ func (m *Manager) each(ctx context.Context, what string, do func(*Partition, con
 	}
 }
 
-func (p *Partition) retain(ctx context.Context, now time.Time) error {
+// Retain forgets idle producers, and deletes what is older than the topic's
+// retention, or too much. The manager has it done from time to time.
+func (p *Partition) Retain(ctx context.Context, now time.Time) error {
 	p.expireProducers(now)
 	cfg := p.cfg.Load()
 	if !cfg.Delete || cfg.RetentionAge < 0 && cfg.RetentionBytes < 0 {

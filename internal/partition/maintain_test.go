@@ -96,12 +96,12 @@ func TestTheBackgroundFlushMakesAcksOneDurable(t *testing.T) {
 func TestRetentionRunsOverThePartitions(t *testing.T) {
 	r := newRig(t, diskStore(t, vfs.NewMem()), map[string]string{"retention.ms": "60000"})
 	r.wantAppend(r.batch(plain, 1), 0)
-	r.each(t.Context(), "retention", (*Partition).retain)
+	r.each(t.Context(), "retention", (*Partition).Retain)
 	if got := r.part().LogStartOffset(); got != 0 {
 		t.Errorf("log start %d, the record is young", got)
 	}
 	r.now = r.now.Add(time.Hour)
-	r.each(t.Context(), "retention", (*Partition).retain)
+	r.each(t.Context(), "retention", (*Partition).Retain)
 	if got := r.part().LogStartOffset(); got != 1 {
 		t.Errorf("log start %d", got)
 	}
@@ -154,7 +154,7 @@ func TestRetentionAndCompactionLeaveWhatIsAboveTheHighWatermarkAlone(t *testing.
 		t.Errorf("compaction left %d bytes of %d: the record that supersedes is not durable", got, size)
 	}
 	r.now = r.now.Add(time.Hour)
-	r.each(t.Context(), "retention", (*Partition).retain)
+	r.each(t.Context(), "retention", (*Partition).Retain)
 	if start := r.part().LogStartOffset(); start != 1 {
 		t.Errorf("log starts at %d, the high watermark is 1", start)
 	}

@@ -141,7 +141,7 @@ func TestProducersOfRecordsThatAreGoneAreKnownAfterACrash(t *testing.T) {
 	for name, take := range map[string]func(*rig){
 		"retention": func(r *rig) {
 			r.now = r.now.Add(time.Hour)
-			r.each(r.t.Context(), "retention", (*Partition).retain)
+			r.each(r.t.Context(), "retention", (*Partition).Retain)
 		},
 		"DeleteRecords of all": func(r *rig) {
 			if _, err := r.part().DeleteBefore(r.t.Context(), -1); err != nil {

@@ -200,7 +200,7 @@ func TestRetentionThroughOpen(t *testing.T) {
 	r := newTxnRig(t, diskStore(t, vfs.NewMem()), map[string]string{"retention.ms": "60000"})
 	r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 3), oldTxn, 0)
 	r.now = r.now.Add(time.Hour)
-	r.each(t.Context(), "retention", (*Partition).retain)
+	r.each(t.Context(), "retention", (*Partition).Retain)
 	if start := r.part().LogStartOffset(); start != 3 {
 		t.Fatalf("log start %d", start)
 	}

@@ -53,7 +53,7 @@ func (b *broker) do(life int, run func()) {
 func (b *broker) boot() {
 	w := b.w
 	b.up = true
-	b.version, b.applied = -1, metadata.NewImage(w.defaults)
+	b.version, b.image, b.applied = -1, nil, metadata.NewImage(w.defaults)
 	b.shells = map[store.TopicPartition]*shell{}
 	life := b.life
 	b.manager = partition.NewManager(partition.Options{
@@ -69,12 +69,17 @@ func (b *broker) learn(version int) {
 	if version <= b.version {
 		return
 	}
+	before := b.image
 	b.version, b.image = version, b.w.images[version]
 	b.open()
 	b.lead()
+	changed := machine.TopicsChanged{Topics: topicNames}
+	if before != nil && before.Topic(sideTopic) != nil && (b.image.Topic(sideTopic) == nil || b.image.Topic(sideTopic).ID != before.Topic(sideTopic).ID) {
+		changed.Gone = []string{sideTopic}
+	}
 	for _, tp := range b.w.partitions() {
 		if s := b.shells[tp]; s != nil {
-			s.tell(machine.TopicsChanged{Topics: topicNames})
+			s.tell(changed)
 		}
 	}
 }
@@ -104,6 +109,12 @@ func (b *broker) open() {
 // order: so it is told of one after the other.
 func (b *broker) openTopic(name string) (missing bool) {
 	want := b.image.Topic(name)
+	if had := b.applied.Topic(name); had != nil && (want == nil || want.ID != had.ID) {
+		b.apply(name, nil)
+	}
+	if want == nil {
+		return false
+	}
 	t := *want
 	t.Partitions = slices.Clone(want.Partitions)
 	var todo []int32
@@ -113,23 +124,27 @@ func (b *broker) openTopic(name string) (missing bool) {
 			t.Partitions[i].Leader = metadata.NoBroker
 		}
 	}
-	b.apply(t)
+	b.apply(name, &t)
 	for _, i := range todo {
 		t.Partitions = slices.Clone(t.Partitions)
 		t.Partitions[i] = want.Partitions[i]
-		b.apply(t)
+		b.apply(name, &t)
 		b.w.store.log(store.TopicPartition{Topic: name, Partition: i}).loaded = b.w.store.opens
 		missing = missing || b.manager.Get(name, i) == nil
 	}
 	return missing
 }
 
-// apply has the manager do what one topic demands.
-func (b *broker) apply(t metadata.Topic) {
+// apply has the manager do what one topic demands, which is gone if it is nil.
+func (b *broker) apply(name string, t *metadata.Topic) {
 	edit := b.applied.Edit()
-	edit.PutTopic(t)
+	if t == nil {
+		edit.RemoveTopic(name)
+	} else {
+		edit.PutTopic(*t)
+	}
 	after := edit.Image()
-	err := b.manager.Apply(context.Background(), b.applied, after, []string{t.Name})
+	err := b.manager.Apply(context.Background(), b.applied, after, []string{name})
 	if v := b.w.store.found; v != nil {
 		panic(*v)
 	}
@@ -222,9 +237,17 @@ func (b *broker) receive(from message, body any, reply func(any)) {
 		b.w.nextPID += 2
 		reply(resp)
 	case kmsg.Request:
+		b.existing(m)
 		topic, id := coordinated(m)
 		n := int32(len(b.image.Topic(topic).Partitions))
 		b.ask(store.TopicPartition{Topic: topic, Partition: journal.PartitionFor(id, n)}, from.from, m, func(r kmsg.Response) { reply(r) })
+	}
+}
+
+// existing leaves topics out of a commit that there are not, as the handler does.
+func (b *broker) existing(m kmsg.Request) {
+	if m, ok := m.(*kmsg.TxnOffsetCommitRequest); ok {
+		m.Topics = slices.DeleteFunc(m.Topics, func(t kmsg.TxnOffsetCommitRequestTopic) bool { return b.image.Topic(t.Topic) == nil })
 	}
 }
 

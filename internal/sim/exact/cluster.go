@@ -3,6 +3,7 @@ package exact
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"muster/internal/metadata"
@@ -14,11 +15,12 @@ import (
 const (
 	inputTopic   = "in"
 	outputTopic  = "out"
+	sideTopic    = "side"
 	offsetsTopic = metadata.OffsetsTopic
 	stateTopic   = "__transaction_state"
 )
 
-var topicNames = []string{stateTopic, offsetsTopic, inputTopic, outputTopic}
+var topicNames = []string{stateTopic, offsetsTopic, inputTopic, outputTopic, sideTopic}
 
 const brokerCount = 3
 
@@ -34,16 +36,25 @@ func (w *world) firstImage() {
 	for i := range brokerCount {
 		edit.PutBroker(metadata.Broker{ID: int32(i)})
 	}
-	counts := []int32{w.plan.states, w.plan.offsets, int32(len(w.plan.copiers)) + w.plan.team.shared, w.plan.outputs}
+	counts := []int32{w.plan.states, w.plan.offsets, int32(len(w.plan.copiers)) + w.plan.team.shared, w.plan.outputs, w.plan.sides}
 	for i, name := range topicNames {
-		t := metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, counts[i]), Internal: metadata.IsInternal(name)}
-		metadata.FixSettings(&t)
-		for p := range t.Partitions {
-			t.Partitions[p] = metadata.Partition{Leader: w.Rand.Int32N(brokerCount), LeaderEpoch: 1}
-		}
-		edit.PutTopic(t)
+		edit.PutTopic(w.newTopic(name, counts[i]))
 	}
 	w.images = []*metadata.Image{edit.Image()}
+}
+
+// newTopic returns a topic that was never there before.
+func (w *world) newTopic(name string, partitions int32) metadata.Topic {
+	w.topics++
+	t := metadata.Topic{Name: name, ID: metadata.TopicID{14: byte(w.topics >> 8), 15: byte(w.topics)}, Internal: metadata.IsInternal(name)}
+	if name == sideTopic && w.plan.retention > 0 {
+		t.Set = map[string]string{"retention.ms": strconv.FormatInt(w.plan.retention.Milliseconds(), 10)}
+	}
+	metadata.FixSettings(&t)
+	for range partitions {
+		t.Partitions = append(t.Partitions, metadata.Partition{Leader: w.Rand.Int32N(brokerCount), LeaderEpoch: w.firstEpoch})
+	}
+	return t
 }
 
 // image is the metadata as it is.
@@ -59,7 +70,10 @@ func (w *world) someImage() *metadata.Image {
 
 // leaderOf is the broker that leads a partition, as an image has it.
 func leaderOf(i *metadata.Image, tp store.TopicPartition) int32 {
-	return i.Topic(tp.Topic).Partitions[tp.Partition].Leader
+	if t := i.Topic(tp.Topic); t != nil {
+		return t.Partitions[tp.Partition].Leader
+	}
+	return metadata.NoBroker
 }
 
 // leads says whether a broker truly leads a partition under an epoch.
@@ -71,21 +85,27 @@ func (w *world) leads(b *broker, tp store.TopicPartition, epoch int32) bool {
 func (w *world) partitions() []store.TopicPartition {
 	var out []store.TopicPartition
 	for _, name := range topicNames {
-		for i := range w.image().Topic(name).Partitions {
+		t := w.image().Topic(name)
+		if t == nil {
+			continue
+		}
+		for i := range t.Partitions {
 			out = append(out, store.TopicPartition{Topic: name, Partition: int32(i)})
 		}
 	}
 	return out
 }
 
-// elect gives partitions a leader and a higher epoch. Brokers hear of it one after
-// the other.
+// elect gives partitions a leader and a higher epoch.
 func (w *world) elect(leaders map[store.TopicPartition]int32) {
 	if len(leaders) == 0 {
 		return
 	}
 	edit := w.image().Edit()
 	for _, name := range topicNames {
+		if w.image().Topic(name) == nil {
+			continue
+		}
 		t := *w.image().Topic(name)
 		t.Partitions = slices.Clone(t.Partitions)
 		for i := range t.Partitions {
@@ -96,7 +116,12 @@ func (w *world) elect(leaders map[store.TopicPartition]int32) {
 		}
 		edit.PutTopic(t)
 	}
-	w.images = append(w.images, edit.Image())
+	w.publish(edit.Image())
+}
+
+// publish makes an image the true one, of which brokers hear one after the other.
+func (w *world) publish(i *metadata.Image) {
+	w.images = append(w.images, i)
 	version := len(w.images) - 1
 	for _, b := range w.brokers {
 		if b.up {
@@ -144,6 +169,9 @@ func (w *world) planFaults() {
 	})
 	w.Every(f.compact, w.compactSome)
 	w.Every(f.loss, w.loseState)
+	w.Every(f.remove, w.removeSide)
+	w.Every(f.trim, w.trimSome)
+	w.Every(5*time.Second, w.retainSome)
 	for _, b := range w.brokers {
 		w.resolveLater(b)
 	}

@@ -16,6 +16,7 @@ type attempt struct {
 	c         *copier
 	spans     []span
 	place     place // of its client in the team
+	aside     bool  // it writes to the side topic too
 	keys      []string
 	asked     bool // the client has asked for it to be committed
 	committed bool // and was told that it is
@@ -60,11 +61,13 @@ func (w *world) addClients() {
 	for i, p := range w.plan.team.workers {
 		w.addCopier(&copier{w: w, n: i, id: fmt.Sprintf("worker-%d", i), group: teamGroup, team: true, plan: p})
 	}
-	for i := range w.plan.outputs {
+	for _, tp := range w.partitions() {
 		for _, committed := range []bool{true, false} {
-			r := &reader{w: w, partition: i, committed: committed}
-			w.readers = append(w.readers, r)
-			r.read()
+			if tp.Topic == outputTopic || tp.Topic == sideTopic {
+				r := &reader{w: w, tp: tp, committed: committed}
+				w.readers = append(w.readers, r)
+				r.read()
+			}
 		}
 	}
 	w.Every(w.plan.input, func() {
@@ -222,8 +225,10 @@ func (w *world) look(stable bool, done func(ok bool)) {
 	in, out := kmsg.NewOffsetFetchRequestGroupTopic(), kmsg.NewOffsetFetchRequestGroupTopic()
 	in.Topic, in.Partitions = inputTopic, []int32{k.partition}
 	out.Topic, out.Partitions = outputTopic, []int32{0}
+	side := kmsg.NewOffsetFetchRequestGroupTopic()
+	side.Topic, side.Partitions = sideTopic, []int32{0}
 	g := kmsg.NewOffsetFetchRequestGroup()
-	g.Group, g.Topics = k.group, []kmsg.OffsetFetchRequestGroupTopic{in, out}
+	g.Group, g.Topics = k.group, []kmsg.OffsetFetchRequestGroupTopic{in, out, side}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.RequireStable, req.Groups = 8, stable, []kmsg.OffsetFetchRequestGroup{g}
 	w.send(message{from: "look", to: w.coordinator(w.someImage(), offsetsTopic, k.group), body: req, timeout: time.Second}, func(answer any) { done(answer != nil) })

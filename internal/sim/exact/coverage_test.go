@@ -23,6 +23,12 @@ var enough = seeds.Counts{
 	"TxnOffsetCommit 82": 4, "abort because of a rebalance": 30, "generation of the team": 500, "joins while a transaction goes on": 200,
 	"offsets committed by a member": 2000, "owner parked by 88, team true": 400, "owner parked by 88, team false": 150,
 
+	// Topics that go, and log start that moves.
+	"DeleteRecords moves log start": 1200, "compaction of side": 100, "log start moves into an aborted transaction": 100,
+	"log start moves over an open transaction": 30, "offset removed with its topic": 300, "partition added 3": 60, "partition added 55": 60,
+	"pending offset removed with its topic": 15, "reader begins anew": 500, "retention moves log start": 30, "topic made anew": 300,
+	"topic removed": 300, "topic removed with a transaction open": 100,
+
 	// What transactions go through.
 	"abort at random": 4000, "abort because of an error": 3000, "aborted batch left out": 10000, "client asks for a new epoch": 800,
 	"client gave up": 1000, "client gone for good": 200, "client gone in a transaction": 100, "client killed": 800, "client paused": 800,

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,7 +30,7 @@ type instance struct {
 	pid    int64
 	epoch  int16
 	known  bool // it has a producer id
-	seqs   map[int32]int32
+	seqs   map[store.TopicPartition]int32
 	parts  []int32         // of the input, that it copies
 	pos    map[int32]int64 // in them
 	member *member         // of the team, nil if it is not
@@ -124,7 +125,7 @@ func (x *instance) resume() {
 func (x *instance) adopt(pid int64, epoch int16) {
 	x.w.Tracef("%s: is %d/%d", x.name, pid, epoch)
 	x.pid, x.epoch, x.known = pid, epoch, true
-	x.seqs = map[int32]int32{}
+	x.seqs = map[store.TopicPartition]int32{}
 }
 
 func retriable(code int16) bool {
@@ -206,6 +207,7 @@ func (x *instance) begin() {
 	for _, s := range spans {
 		x.copy(s, most)
 	}
+	x.copyAside()
 	w.Tracef("%s: begins transaction %d, input %v", x.name, x.a.number, spans)
 	w.Count("transaction begun")
 	if x.tv2 {
@@ -229,15 +231,15 @@ func (x *instance) copy(s span, most int64) {
 			})
 			i++
 		}
-		x.todo = append(x.todo, x.batch(p, recs))
+		x.todo = append(x.todo, x.batch(outputAt(p), recs))
 	}
 }
 
 // batch makes a batch of the transaction.
-func (x *instance) batch(p int32, recs []record.Record) produce {
+func (x *instance) batch(tp store.TopicPartition, recs []record.Record) produce {
 	t := record.PlainTemplate()
-	t.ProducerID, t.ProducerEpoch, t.Transactional, t.BaseSequence = x.pid, x.epoch, true, x.seqs[p]
-	x.seqs[p] += int32(len(recs))
+	t.ProducerID, t.ProducerEpoch, t.Transactional, t.BaseSequence = x.pid, x.epoch, true, x.seqs[tp]
+	x.seqs[tp] += int32(len(recs))
 	b, err := record.Build(t, recs)
 	if err != nil {
 		panic(err)
@@ -248,7 +250,7 @@ func (x *instance) batch(p int32, recs []record.Record) produce {
 	} else if x.c.n%2 == 0 {
 		how.Version = 10
 	}
-	return produce{tp: outputAt(p), batch: b, how: how}
+	return produce{tp: tp, batch: b, how: how}
 }
 
 // maxTries is how often a request within a transaction is sent, at most.
@@ -266,16 +268,18 @@ func (w *world) patience() time.Duration {
 func (x *instance) add(tries int) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch = 3, x.id, x.pid, x.epoch
-	t := kmsg.NewAddPartitionsToTxnRequestTopic()
-	t.Topic = outputTopic
-	have := map[int32]bool{}
-	for _, m := range x.todo {
-		if !have[m.tp.Partition] {
-			have[m.tp.Partition] = true
-			t.Partitions = append(t.Partitions, m.tp.Partition)
+	for _, name := range []string{outputTopic, sideTopic} {
+		t := kmsg.NewAddPartitionsToTxnRequestTopic()
+		t.Topic = name
+		for _, m := range x.todo {
+			if m.tp.Topic == name && !slices.Contains(t.Partitions, m.tp.Partition) {
+				t.Partitions = append(t.Partitions, m.tp.Partition)
+			}
+		}
+		if len(t.Partitions) > 0 {
+			req.Topics = append(req.Topics, t)
 		}
 	}
-	req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{t}
 	x.ask(stateTopic, req, func(r kmsg.Response) {
 		resp, _ := r.(*kmsg.AddPartitionsToTxnResponse)
 		code := int16(0)

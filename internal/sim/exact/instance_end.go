@@ -87,6 +87,13 @@ func (x *instance) txnOffsets(tries int) {
 		t.Topic, t.Partitions = outputTopic, []kmsg.TxnOffsetCommitRequestTopicPartition{p}
 		req.Topics = append(req.Topics, t)
 	}
+	if x.a.aside {
+		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+		p.Partition, p.Offset = 0, int64(x.a.number)
+		t := kmsg.NewTxnOffsetCommitRequestTopic()
+		t.Topic, t.Partitions = sideTopic, []kmsg.TxnOffsetCommitRequestTopicPartition{p}
+		req.Topics = append(req.Topics, t)
+	}
 	x.ask(offsetsTopic, req, func(r kmsg.Response) {
 		resp, _ := r.(*kmsg.TxnOffsetCommitResponse)
 		code := int16(0)

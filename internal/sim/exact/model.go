@@ -1,6 +1,8 @@
 package exact
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/machine"
@@ -50,6 +52,7 @@ type transaction struct {
 	closed  map[store.TopicPartition]bool // where it has a marker
 	told    map[store.TopicPartition]bool // where its marker was acknowledged
 	ended   bool
+	began   time.Duration
 }
 
 // partState is what is open in a log, and which markers it has.
@@ -188,7 +191,7 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 		m.w.judge("%v: a marker of %d/%d after one of epoch %d", l.tp, pid, epoch, last)
 	}
 	if o := p.open[pid]; o != nil {
-		if !o.t.decided || o.t.commit != e.marker.Commit || o.t.markers != epoch {
+		if (!o.t.decided || o.t.commit != e.marker.Commit || o.t.markers != epoch) && !m.torn(o.t, l.tp) {
 			m.w.judge("%v: a marker of %d/%d, commit %v, ends %v", l.tp, pid, epoch, e.marker.Commit, o.t)
 		}
 		m.w.Count("marker ends a transaction")

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
 )
 
 // offsetKey is what an offset is committed for.
@@ -35,6 +37,7 @@ type version struct {
 	at    int64         // offset of its record
 	since time.Duration // when it became visible, or pending
 	of    int           // the attempt that it belongs to, -1 if none
+	topic metadata.TopicID
 }
 
 func newOffsets(w *world) *offsets {
@@ -54,13 +57,14 @@ func (o *offsets) durable(e *entry) {
 		}
 		at := offsetKey{k.Group, k.Topic, k.Partition}
 		if value == nil {
-			o.w.Violated("the offset of %v is removed", at)
+			o.remove(at, offset)
+			return
 		}
 		var v kmsg.OffsetCommitValue
 		if err := v.ReadFrom(value); err != nil {
 			o.w.Violated("an offset cannot be read: %v", err)
 		}
-		got := version{v.Offset, offset, o.w.Now, attemptOf(v.Metadata)}
+		got := version{v.Offset, offset, o.w.Now, attemptOf(v.Metadata), v.TopicID}
 		if !e.batch.Transactional() {
 			o.visible[at] = append(o.visible[at], got)
 			return
@@ -85,6 +89,36 @@ func (o *offsets) end(pid int64, commit bool) {
 		}
 	}
 	delete(o.pending, pid)
+}
+
+// remove is a tombstone: the topic of an offset is gone, and what is pending of it
+// goes too.
+func (o *offsets) remove(k offsetKey, offset int64) {
+	if k.topic != sideTopic {
+		o.w.Violated("the offset of %v is removed", k)
+	}
+	o.w.Count("offset removed with its topic")
+	for _, pending := range o.pending {
+		if _, ok := pending[k]; ok {
+			o.w.Count("pending offset removed with its topic")
+			o.ended[k] = o.w.Now
+			delete(pending, k)
+		}
+	}
+	o.visible[k] = append(o.visible[k], version{value: -1, at: offset, since: o.w.Now, of: -1})
+}
+
+// checkTopics: no offset is left of a topic that is gone.
+func (o *offsets) checkTopics() {
+	for k, list := range o.visible {
+		v := list[len(list)-1]
+		if k.topic == sideTopic && v.value >= 0 && v.topic != o.w.image().Topic(sideTopic).ID {
+			o.w.Violated("%v is %d still, of a topic that is gone", k, v.value)
+		}
+		if o.pendingNow(k) {
+			o.w.Violated("%v is pending in the end", k)
+		}
+	}
 }
 
 // attemptOf reads which attempt an offset belongs to.

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -106,7 +107,7 @@ func (m *model) transition(id string, s *idState, v *kmsg.TxnMetadataValue) {
 		ok = resting(prev)
 	case stateOngoing:
 		if ok = resting(prev) && prev != nil; ok {
-			s.begin(id, v)
+			s.begin(id, v, w.Now)
 		} else if ok = prev != nil && prev.State == stateOngoing; ok && (v.StartTimestamp != prev.StartTimestamp || v.ProducerEpoch != prev.ProducerEpoch) {
 			w.judge("%s: %v changes start or epoch", id, s.cur)
 		}
@@ -123,9 +124,10 @@ func (m *model) transition(id string, s *idState, v *kmsg.TxnMetadataValue) {
 	}
 }
 
-func (s *idState) begin(id string, v *kmsg.TxnMetadataValue) {
+func (s *idState) begin(id string, v *kmsg.TxnMetadataValue, now time.Duration) {
 	s.cur = &transaction{
 		number: len(s.all), id: id, pid: v.ProducerID, epoch: v.ProducerEpoch, start: v.StartTimestamp,
+		began: now,
 		parts: map[store.TopicPartition]bool{}, closed: map[store.TopicPartition]bool{}, told: map[store.TopicPartition]bool{},
 	}
 	s.all = append(s.all, s.cur)
@@ -156,7 +158,7 @@ func (m *model) prepare(id string, s *idState, v *kmsg.TxnMetadataValue) bool {
 		return prev.ProducerID == v.ProducerID && prev.ProducerEpoch == v.ProducerEpoch
 	case resting(prev) && v.State == statePrepareAbort:
 		m.w.Count("empty abort")
-		s.begin(id, v)
+		s.begin(id, v, m.w.Now)
 		s.cur.pid, s.cur.epoch = prev.ProducerID, prev.ProducerEpoch
 	case prev.State != stateOngoing || v.ProducerID != prev.ProducerID:
 		return false
@@ -170,6 +172,9 @@ func (m *model) prepare(id string, s *idState, v *kmsg.TxnMetadataValue) bool {
 // open.
 func (m *model) complete(t *transaction) {
 	for tp := range t.parts {
+		if m.torn(t, tp) {
+			continue
+		}
 		if o := m.part(tp).open[t.pid]; o != nil {
 			m.w.judge("%v is complete, but open in %v", t, tp)
 		}

@@ -116,6 +116,10 @@ func (b *broker) abort(o orphan) {
 // checkOrphan: nothing that its coordinator will end is taken for an orphan.
 func (m *model) checkOrphan(o orphan) {
 	v := m.id(m.owners[o.ProducerID]).value
+	if x := m.part(o.tp).open[o.ProducerID]; x != nil && m.torn(x.t, o.tp) {
+		m.w.Count("orphan in a topic that was made anew")
+		return
+	}
 	if !m.w.void {
 		m.w.Violated("%v: %d/%d is taken for an orphan, though nothing was lost", o.tp, o.ProducerID, o.ProducerEpoch)
 	}

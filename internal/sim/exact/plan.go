@@ -17,6 +17,8 @@ type plan struct {
 	outputs   int32         // partitions of the output topic
 	states    int32         // of __transaction_state
 	offsets   int32         // of __consumer_offsets
+	sides     int32         // of the side topic, which comes and goes
+	retention time.Duration // of the side topic, 0 for ever
 	copiers   []copierPlan
 	team      teamPlan
 	delay     time.Duration // of a message, on average
@@ -59,6 +61,8 @@ type faults struct {
 	crash, move, frozen     time.Duration
 	client                  time.Duration // of one client's life
 	compact                 time.Duration
+	remove                  time.Duration // of the side topic
+	trim                    time.Duration // of a log's start
 	loss                    time.Duration // of the end of what coordinators have written
 	admin                   time.Duration
 }
@@ -72,6 +76,10 @@ func newPlan(r *rand.Rand) plan {
 		append: seeds.Uniform(r, time.Millisecond, 20*time.Millisecond),
 		input:  seeds.Uniform(r, 100*time.Millisecond, time.Second),
 		sweep:  seeds.Uniform(r, time.Second, 10*time.Second),
+		sides:  1 + r.Int32N(2),
+	}
+	if r.IntN(2) == 0 {
+		p.retention = seeds.Uniform(r, 3*time.Second, 20*time.Second)
 	}
 	for range 1 + r.IntN(3) {
 		p.copiers = append(p.copiers, newCopierPlan(r))
@@ -119,7 +127,8 @@ func newFaults(r *rand.Rand) faults {
 		appendFails: d.Share(0.02), appendSlow: d.Share(0.05), lateTimer: d.Share(0.3), stale: d.Share(0.3),
 		crash: d.Every(4*time.Second, 40*time.Second), move: d.Every(2*time.Second, 20*time.Second),
 		client: d.Every(2*time.Second, 20*time.Second), frozen: d.Every(5*time.Second, 30*time.Second),
-		loss:    d.OneIn(10, 10*time.Second, 40*time.Second),
+		loss:   d.OneIn(10, 10*time.Second, 40*time.Second),
+		remove: d.Every(5*time.Second, 20*time.Second), trim: d.Every(time.Second, 10*time.Second),
 		compact: d.Every(3*time.Second, 20*time.Second), admin: d.Every(2*time.Second, 15*time.Second),
 	}
 }

@@ -5,18 +5,22 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/sim/seeds"
 	"muster/internal/store"
 )
 
-// reader reads an output partition from its start, and gets every record once.
+// reader reads a partition of the output, or of the side topic, from its start. Of
+// the output it gets every record once; where log start has moved past it, it goes
+// on there.
 // One of committed records leaves out what the leader says was aborted, as the
 // plainest of clients do: it takes the list in the order in which it came.
 type reader struct {
 	w         *world
-	partition int32
+	tp        store.TopicPartition
 	committed bool
 	offset    int64
 	aborted   map[int64]bool
@@ -32,7 +36,7 @@ type seen struct {
 
 // read reads on, for ever.
 func (r *reader) read() {
-	w, tp := r.w, outputAt(r.partition)
+	w, tp := r.w, r.tp
 	f := fetch{tp, partition.Fetch{Offset: r.offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 50 + w.Rand.IntN(1000), MinOne: true, Committed: r.committed}}
 	w.send(message{from: "reader", to: leaderOf(w.someImage(), tp), body: f, timeout: time.Second, ordered: true}, func(answer any) {
 		pause := w.Between(10*time.Millisecond, time.Second)
@@ -41,11 +45,25 @@ func (r *reader) read() {
 			if len(got.bytes) > 0 {
 				pause /= 10
 			}
+		} else if ok {
+			r.reset(got)
 		}
 		if !w.over {
 			w.After(pause, r.read)
 		}
 	})
+}
+
+// reset goes on at the start of a log that does not have what the reader wants.
+func (r *reader) reset(f fetched) {
+	if f.Err != kerr.OffsetOutOfRange {
+		return
+	}
+	if r.tp.Topic != sideTopic {
+		r.w.Violated("%v: offset %d is out of range", r.tp, r.offset)
+	}
+	r.w.Count("reader begins anew")
+	r.offset = max(f.LogStartOffset, 0)
 }
 
 // batches splits what a leader returns.
@@ -111,6 +129,6 @@ func (r *reader) check(s seen) {
 	}
 	r.w.Count("committed record read")
 	if a := r.w.attempts[n]; !r.w.void && (!a.asked || a.aborted) {
-		r.w.Violated("%s-%d: a reader is given record %s at %d of transaction %d, asked for %v, aborted %v", outputTopic, r.partition, s.key, s.offset, n, a.asked, a.aborted)
+		r.w.Violated("%s-%d: a reader is given record %s at %d of transaction %d, asked for %v, aborted %v", r.tp.Topic, r.tp.Partition, s.key, s.offset, n, a.asked, a.aborted)
 	}
 }

@@ -41,6 +41,7 @@ type simLog struct {
 	loaded  int  // the number of the last open by which a broker came to lead it
 	inDoubt bool // what is not durable may be gone when it is opened next
 	cuts    int  // how often it has lost something
+	start   int64
 	packed  bool // it was compacted, and so cannot lose anything any more
 
 	producers store.ProducerMap // of a pipelined log
@@ -97,6 +98,15 @@ func (l *simLog) cut(n int) {
 		h, err := l.st.Open(ctx, l.tp, e.batch.LeaderEpoch(), store.LogConfig{})
 		if err == nil {
 			_, err = h.Append(ctx, bytes.Clone(e.batch))
+		}
+		if err != nil {
+			panic(fmt.Sprintf("a log cannot be made again: %v", err))
+		}
+	}
+	if l.start > 0 {
+		h, err := l.st.Open(ctx, l.tp, l.epoch, store.LogConfig{})
+		if err == nil {
+			err = h.Trim(ctx, l.start)
 		}
 		if err != nil {
 			panic(fmt.Sprintf("a log cannot be made again: %v", err))
@@ -166,7 +176,8 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	return h, nil
 }
 
-// Delete implements store.Store. No topic goes in this world.
+// Delete implements store.Store. In a store that others use too managers delete
+// nothing: see removeSide.
 func (s nodeStore) Delete(context.Context, store.TopicPartition) error {
 	panic("a log is deleted")
 }

@@ -28,7 +28,13 @@ type world struct {
 	attempts []*attempt
 	ids      machine.RequestID
 	nextPID  int64
-	inputs   []int64 // how many input records there are, of each partition
+	topics   int           // that there ever were
+	removed  time.Duration // when the side topic was removed last
+	// firstEpoch is that under which new topics are led. It is above those of all
+	// that were removed, or a broker that has not heard of that could take the logs
+	// of the next topic for its own.
+	firstEpoch int32
+	inputs     []int64 // how many input records there are, of each partition
 
 	quiet *slog.Logger
 }
@@ -49,7 +55,7 @@ func Simulate(base *seeds.World) {
 
 func newWorld(base *seeds.World) *world {
 	w := &world{
-		World: base, nextPID: 1000,
+		World: base, nextPID: 1000, firstEpoch: 1,
 		quiet: slog.New(slog.DiscardHandler),
 	}
 	w.plan = newPlan(w.Rand)
