@@ -82,6 +82,9 @@ func (b *broker) learn(version int) {
 			s.tell(changed)
 		}
 	}
+	if len(changed.Gone) > 0 {
+		b.checkForgotten()
+	}
 }
 
 // open opens and closes partitions by the image. What could not be opened is

@@ -222,6 +222,13 @@ func (w *world) commit() {
 // look looks at the offsets of a group; the model checks what it is told.
 func (w *world) look(stable bool, done func(ok bool)) {
 	k := w.inputKey(w.Rand.IntN(len(w.inputs)))
+	req := offsetsRequest(k, stable)
+	w.send(message{from: "look", to: w.coordinator(w.someImage(), offsetsTopic, k.group), body: req, timeout: time.Second}, func(answer any) { done(answer != nil) })
+}
+
+// offsetsRequest asks for the offsets of a group: of an input partition, of the output
+// and of the side topic.
+func offsetsRequest(k offsetKey, stable bool) *kmsg.OffsetFetchRequest {
 	in, out := kmsg.NewOffsetFetchRequestGroupTopic(), kmsg.NewOffsetFetchRequestGroupTopic()
 	in.Topic, in.Partitions = inputTopic, []int32{k.partition}
 	out.Topic, out.Partitions = outputTopic, []int32{0}
@@ -231,5 +238,5 @@ func (w *world) look(stable bool, done func(ok bool)) {
 	g.Group, g.Topics = k.group, []kmsg.OffsetFetchRequestGroupTopic{in, out, side}
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.RequireStable, req.Groups = 8, stable, []kmsg.OffsetFetchRequestGroup{g}
-	w.send(message{from: "look", to: w.coordinator(w.someImage(), offsetsTopic, k.group), body: req, timeout: time.Second}, func(answer any) { done(answer != nil) })
+	return req
 }

@@ -24,7 +24,7 @@ var enough = seeds.Counts{
 	"offsets committed by a member": 2000, "owner parked by 88, team true": 400, "owner parked by 88, team false": 150,
 
 	// Topics that go, and log start that moves.
-	"DeleteRecords moves log start": 1200, "compaction of side": 100, "log start moves into an aborted transaction": 100,
+	"DeleteRecords moves log start": 1200, "compaction of side": 100, "coordinator asked for offsets of a topic that is gone": 200, "log start moves into an aborted transaction": 100,
 	"log start moves over an open transaction": 30, "offset removed with its topic": 300, "partition added 3": 60, "partition added 55": 60,
 	"pending offset removed with its topic": 15, "reader begins anew": 500, "retention moves log start": 30, "topic made anew": 300,
 	"topic removed": 300, "topic removed with a transaction open": 100,

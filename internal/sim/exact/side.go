@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/store"
@@ -102,6 +105,29 @@ func (m *model) removed(tp store.TopicPartition) {
 			delete(t.closed, tp)
 			delete(t.told, tp)
 		}
+	}
+}
+
+// checkForgotten: once a coordinator knows that a topic is gone, there is no offset of
+// it, nor any that a transaction might still commit.
+func (b *broker) checkForgotten() {
+	w := b.w
+	for i := range w.inputs {
+		k := w.inputKey(i)
+		s := b.shells[store.TopicPartition{Topic: offsetsTopic, Partition: journal.PartitionFor(k.group, w.plan.offsets)}]
+		if s == nil || !s.pump.Active() {
+			continue
+		}
+		s.request("probe", offsetsRequest(k, true), func(r kmsg.Response) {
+			g := &r.(*kmsg.OffsetFetchResponse).Groups[0]
+			if b.image.Topic(sideTopic) != nil || g.ErrorCode != 0 {
+				return // There is another, or another coordinator.
+			}
+			w.Count("coordinator asked for offsets of a topic that is gone")
+			if p := g.Topics[2].Partitions[0]; p.Offset != -1 || p.ErrorCode != 0 {
+				w.Violated("%s: the offset of a topic that is gone is %d, error %d", k.group, p.Offset, p.ErrorCode)
+			}
+		})
 	}
 }
 
