@@ -120,6 +120,12 @@ func (w *world) finish() {
 		}
 	}
 	w.RunUntil(w.Now + peerTimeout + time.Second)
+	for tries := 0; w.appending(); tries++ {
+		if tries > 5000 {
+			w.Violated("an append never ends")
+		}
+		w.RunUntil(w.Now + time.Millisecond)
+	}
 	w.model.groups.checkTopics()
 	for _, tp := range w.partitions() {
 		if s := w.brokers[leaderOf(w.image(), tp)].shells[tp]; s != nil && len(s.waiting) > 0 {
@@ -132,6 +138,19 @@ func (w *world) finish() {
 	}
 	w.checkDigests()
 	w.checkAdmin()
+}
+
+// appending says whether a coordinator has not heard of an append yet: ids expire at
+// any time.
+func (w *world) appending() bool {
+	for _, b := range w.brokers {
+		for _, s := range b.shells {
+			if s.appends > 0 || s.soon {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkCopies: each input is in the output once, and each transaction is there

@@ -37,7 +37,7 @@ func (m *model) answered(c *call, resp kmsg.Response) {
 	case *kmsg.EndTxnResponse:
 		m.w.Count(fmt.Sprintf("EndTxn v%d %d", r.Version, r.ErrorCode))
 		if r.ErrorCode == 0 {
-			m.ended(c.req.(*kmsg.EndTxnRequest), r)
+			m.ended(c, c.req.(*kmsg.EndTxnRequest), r)
 		}
 	case *kmsg.OffsetFetchResponse:
 		m.groups.fetched(c, r)
@@ -85,8 +85,11 @@ func (s *idState) check(w *world, what string, p pair) {
 
 // ended checks the answer that a transaction has ended: it must have been decided
 // so.
-func (m *model) ended(req *kmsg.EndTxnRequest, r *kmsg.EndTxnResponse) {
+func (m *model) ended(c *call, req *kmsg.EndTxnRequest, r *kmsg.EndTxnResponse) {
 	s := m.id(req.TransactionalID)
+	if s.value == nil && s.gone < c.arrived {
+		m.w.judge("%s is told that its transaction ended, but it has expired", req.TransactionalID)
+	}
 	s.check(m.w, "EndTxn", pair{req.ProducerID, req.ProducerEpoch})
 	var t *transaction
 	for _, x := range s.all {

@@ -26,7 +26,11 @@ const brokerCount = 3
 
 // firstImage makes the metadata that the run begins with.
 func (w *world) firstImage() {
-	defaults, err := config.NewBroker(nil)
+	set := map[string]string{}
+	if d := w.plan.expiry.producers; d > 0 {
+		set["producer.id.expiration.ms"] = strconv.FormatInt(d.Milliseconds(), 10)
+	}
+	defaults, err := config.NewBroker(set)
 	if err != nil {
 		panic(err)
 	}
@@ -171,7 +175,7 @@ func (w *world) planFaults() {
 	w.Every(f.loss, w.loseState)
 	w.Every(f.remove, w.removeSide)
 	w.Every(f.trim, w.trimSome)
-	w.Every(5*time.Second, w.retainSome)
+	w.Every(time.Second, w.retainSome)
 	for _, b := range w.brokers {
 		w.resolveLater(b)
 	}

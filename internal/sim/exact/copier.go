@@ -154,6 +154,9 @@ func (c *copier) disturb() {
 		w.Tracef("%s: pauses", x.name)
 		w.Count("client paused")
 		x.pausedUntil = w.Now + w.Between(100*time.Millisecond, c.plan.timeout+8*time.Second)
+		if d := w.plan.expiry.producers; d > 0 && w.Rand.IntN(3) == 0 {
+			x.pausedUntil = w.Now + w.Between(d, d+8*time.Second)
+		}
 		if c.team && w.Rand.IntN(2) == 0 { // Just so long that others take over.
 			x.pausedUntil = w.Now + w.Between(w.plan.team.session, w.plan.team.session+2*time.Second)
 		}

@@ -7,14 +7,14 @@ import "muster/internal/sim/seeds"
 var enough = seeds.Counts{
 	// The protocol, by request and error code.
 	"DescribeTransactions 0": 2000, "DescribeTransactions 105": 10, "DescribeTransactions 14": 40, "DescribeTransactions 16": 20, "EndTxn v4 0": 9000,
-	"EndTxn v4 48": 50, "EndTxn v4 51": 2000, "EndTxn v4 90": 300, "EndTxn v5 0": 10000, "EndTxn v5 48": 20, "EndTxn v5 49": 10, "EndTxn v5 51": 9000,
+	"EndTxn v4 48": 50, "EndTxn v4 51": 2000, "EndTxn v4 90": 300, "EndTxn v5 0": 10000, "EndTxn v5 48": 20, "EndTxn v5 49": 15, "EndTxn v5 51": 9000,
 	"EndTxn v5 90": 700, "InitProducerID 0": 3000, "InitProducerID 51": 9000, "InitProducerID 90": 30, "Produce v10 0": 10000, "Produce v10 19": 30,
 	"Produce v10 20": 20, "Produce v10 47": 90, "Produce v10 56": 30, "Produce v10 6": 200, "Produce v11 0": 7000, "Produce v11 19": 40,
 	"Produce v11 47": 70, "Produce v11 56": 30, "Produce v11 6": 100, "Produce v12 0": 20000, "Produce v12 19": 400, "Produce v12 20": 60,
 	"Produce v12 47": 300, "Produce v12 51": 1000, "Produce v12 56": 80, "Produce v12 6": 400, "TxnOffsetCommit 0": 10000, "TxnOffsetCommit 14": 90,
 	"TxnOffsetCommit 15": 200, "TxnOffsetCommit 47": 300, "TxnOffsetCommit 48": 30, "TxnOffsetCommit 51": 40, "marker answered by 0": 40000,
 	"marker answered by 20": 50, "marker answered by 47": 1000, "marker answered by 52": 10, "marker answered by 56": 100, "marker answered by 6": 1000,
-	"partition added 0": 30000, "partition added 49": 10, "partition added 51": 4000, "partition added 90": 800, "partition verified 0": 20000,
+	"partition added 0": 30000, "partition added 49": 100, "partition added 51": 4000, "partition added 90": 800, "partition verified 0": 20000,
 	"partition verified 120": 100, "partition verified 51": 40, "partition verified 90": 100,
 
 	// The team: who is in it, who is not any more, and who waits for whom.
@@ -28,6 +28,10 @@ var enough = seeds.Counts{
 	"log start moves over an open transaction": 30, "offset removed with its topic": 300, "partition added 3": 60, "partition added 55": 60,
 	"pending offset removed with its topic": 15, "reader begins anew": 500, "retention moves log start": 30, "topic made anew": 300,
 	"topic removed": 300, "topic removed with a transaction open": 100,
+
+	// What is forgotten after a while, and who comes back then.
+	"producer comes back after it expired in a partition": 20, "producer id expired in a partition": 200, "transactional id expired": 700,
+	"EndTxn v4 49": 15, "Produce v12 49": 40,
 
 	// What transactions go through.
 	"abort at random": 4000, "abort because of an error": 3000, "aborted batch left out": 10000, "client asks for a new epoch": 800,

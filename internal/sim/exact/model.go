@@ -20,6 +20,7 @@ type model struct {
 	given  map[pair]string  // to whom a pair of producer id and epoch was given
 	parts  map[store.TopicPartition]*partState
 	groups *offsets
+	idled  map[idleKey]bool // producers that partitions have forgotten
 }
 
 // pair is what identifies a producer.
@@ -36,6 +37,7 @@ type idState struct {
 	pairs map[pair]bool // that were durable at some time
 	order map[pair]int  // in which pairs were given to clients
 	fence int           // pairs below are of instances that another has replaced
+	gone  time.Duration // when it expired last
 }
 
 // transaction is one, as its coordinator's log has it.
@@ -72,7 +74,7 @@ type open struct {
 func newModel(w *world) *model {
 	return &model{
 		w: w, ids: map[string]*idState{}, owners: map[int64]string{}, fences: map[int64]int16{}, given: map[pair]string{},
-		parts: map[store.TopicPartition]*partState{}, groups: newOffsets(w),
+		parts: map[store.TopicPartition]*partState{}, groups: newOffsets(w), idled: map[idleKey]bool{},
 	}
 }
 
@@ -112,6 +114,7 @@ func (m *model) stored(l *simLog, e *entry) {
 		m.w.Tracef("%s-%d: data of %d/%d at %d, sequence %d", l.tp.Topic, l.tp.Partition, b.ProducerID(), b.ProducerEpoch(), b.BaseOffset(), b.BaseSequence())
 		m.checkData(l, e)
 	}
+	m.cameBack(l, e)
 	m.apply(l, e)
 }
 

@@ -48,10 +48,7 @@ func (m *model) stateRecord(key, value []byte, _ int64) {
 	}
 	s := m.id(k.TransactionalID)
 	if value == nil {
-		if !resting(s.value) {
-			w.judge("%s is forgotten in state %s", k.TransactionalID, stateNames[s.value.State])
-		}
-		s.value = nil
+		m.expired(k.TransactionalID, s)
 		return
 	}
 	v := &kmsg.TxnMetadataValue{}
@@ -82,6 +79,8 @@ func (m *model) checkProducer(id string, prev, v *kmsg.TxnMetadataValue) {
 	_, known := m.owners[v.ProducerID]
 	m.owners[v.ProducerID] = id
 	switch {
+	case prev == nil && known:
+		w.judge("%s begins with producer %d, which there was before", id, v.ProducerID)
 	case prev == nil:
 	case prev.ProducerID == v.ProducerID:
 		if v.ProducerEpoch < prev.ProducerEpoch || v.ProducerEpoch > prev.ProducerEpoch+1 {

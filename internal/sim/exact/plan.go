@@ -21,6 +21,7 @@ type plan struct {
 	retention time.Duration // of the side topic, 0 for ever
 	copiers   []copierPlan
 	team      teamPlan
+	expiry    expiryPlan
 	delay     time.Duration // of a message, on average
 	append    time.Duration // of an append or a sync, on average
 	input     time.Duration // from one input record to the next
@@ -49,6 +50,23 @@ type teamPlan struct {
 	static   bool
 	careless float64 // share of transactions that go on though the group rebalances
 	hasty    float64 // share of rebalances in which members join at once, before their transaction has ended
+}
+
+// expiryPlan is after which time of rest things are forgotten, 0 for never.
+type expiryPlan struct {
+	ids       time.Duration // transactional.id.expiration.ms
+	sweep     time.Duration // how often coordinators look for such ids
+	producers time.Duration // producer.id.expiration.ms
+}
+
+func newExpiryPlan(r *rand.Rand) (e expiryPlan) {
+	if r.IntN(2) == 0 {
+		e.ids, e.sweep = seeds.Uniform(r, time.Second, 10*time.Second), seeds.Uniform(r, time.Second, 4*time.Second)
+	}
+	if r.IntN(4) == 0 {
+		e.producers = seeds.Uniform(r, longestDelay, longestDelay+5*time.Second)
+	}
+	return e
 }
 
 // faults is how often things go wrong: shares of messages and appends, and mean
@@ -88,6 +106,9 @@ func newPlan(r *rand.Rand) plan {
 		p.team = newTeamPlan(r)
 	}
 	p.faults = newFaults(r)
+	if p.expiry = newExpiryPlan(r); p.expiry.producers > 0 {
+		p.chaos += longestDelay
+	}
 	return p
 }
 

@@ -19,6 +19,9 @@ func (w *world) txnConfig() txn.Config {
 	cfg := txn.DefaultConfig()
 	cfg.SweepInterval = w.plan.sweep
 	cfg.MaxTimeout = maxTimeout
+	if e := &w.plan.expiry; e.ids > 0 {
+		cfg.IDExpiration, cfg.ExpireInterval = e.ids, e.sweep
+	}
 	return cfg
 }
 

@@ -39,6 +39,7 @@ type shell struct {
 	wakeFor time.Time
 	wakes   int
 	soon    bool // an append is about to begin
+	appends int  // under way
 }
 
 // call is a request that a shard has not answered.
@@ -308,7 +309,9 @@ func (s *shell) append(a *pump.Append) {
 	if err != nil {
 		w.Violated("a batch cannot be encoded: %v", err)
 	}
+	s.appends++
 	done := func(base int64, err error) {
+		s.appends--
 		if s.gone {
 			return
 		}

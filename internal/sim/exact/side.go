@@ -173,7 +173,9 @@ func (w *world) trimSome() {
 func (w *world) retainSome() {
 	all := w.partitions()
 	if l, p := w.led(all[w.Rand.IntN(len(all))]); p != nil {
+		before := p.Producers()
 		w.moveStart(l, p, "retention", func() error { return p.Retain(context.Background(), l.owner.b.clock()) })
+		w.model.idle(l.tp, before, p.Producers())
 	}
 }
 
