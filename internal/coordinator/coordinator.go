@@ -11,7 +11,7 @@
 //	timers   ─┼→ pump → core ─┼─ replies → released once their records are durable
 //	outcomes ─┘               ├─ sends   → other brokers, likewise
 //	                          ├─ tasks   → a goroutine
-//	                          └─ journal → __group_journal
+//	                          └─ journal → __group_journal, __transaction_journal
 //
 // All decisions are made in the core and in the pump, which are pure; this
 // package adds the lock, the clock, the goroutines and the log. If an append
@@ -62,8 +62,10 @@ type Options struct {
 	// Journal stores what happened. It is called under a lock, and must neither
 	// block nor keep the slice.
 	Journal func(entries []journal.Entry)
-	Logger  *slog.Logger
-	Now     func() time.Time
+	// Txns is Journal for what happened to transactions.
+	Txns   func(entries []journal.Txn)
+	Logger *slog.Logger
+	Now    func() time.Time
 	// Image returns the newest metadata that there is: what a request was held
 	// against, or newer. Nil if the core does without.
 	Image func() *metadata.Image

@@ -6,7 +6,7 @@
 // sixteen fresh random bytes, the metadata as of one moment, and one event. It
 // returns data:
 //
-//	Input{Now, Fresh, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Journal}
+//	Input{Now, Fresh, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Journal, Txns}
 //
 // The rules that every core may rely on, and that package pump keeps:
 //
@@ -175,6 +175,7 @@ type Effects struct {
 	Replies []Reply         // release once all batches so far are durable
 	Timers  []Timer         // arm or cancel at once
 	Journal []journal.Entry // what happened and why, for people, once it is durable
+	Txns    []journal.Txn   // the same of transactions; a core has entries of one kind
 }
 
 // Reply answers a request.
