@@ -15,9 +15,9 @@ import (
 // openGroups makes the coordinator. Its shards start when there is a topic for
 // them.
 func (b *Broker) openGroups() {
-	b.journal = newJournal(b)
+	b.journal = newJournal(b, groupJournal)
 	b.groupConfig.Store(groupConfig(b.cfg))
-	b.groups = b.coordinate(metadata.OffsetsTopic, group.Kind(func() group.Config { return *b.groupConfig.Load() }), b.happened)
+	b.groups = b.coordinate(metadata.OffsetsTopic, group.Kind(func() group.Config { return *b.groupConfig.Load() }), journals{groups: b.happened})
 }
 
 // happened passes on what happened to a group. It is called under a lock, and
