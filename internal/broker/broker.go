@@ -73,6 +73,8 @@ type Broker struct {
 	// transactionConfig is the settings that transactions go by.
 	transactionConfig atomic.Pointer[txn.Config]
 	suspects          suspects // of resolveOrphans
+	// askBroker is how resolveOrphans asks coordinators: by peers.
+	askBroker func(context.Context, int32, kmsg.Request) (kmsg.Response, error)
 	// groupConfig is the settings that groups go by.
 	groupConfig atomic.Pointer[group.Config]
 	journal     *journalWriter[journal.Entry]

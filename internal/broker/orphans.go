@@ -145,7 +145,7 @@ func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, o
 func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, out map[ongoing]bool) error {
 	list := kmsg.NewPtrListTransactionsRequest()
 	list.ProducerIDFilters = producers
-	resp, err := b.peers.Do(ctx, node, list)
+	resp, err := b.askBroker(ctx, node, list)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 	if len(describe.TransactionalIDs) == 0 {
 		return nil
 	}
-	if resp, err = b.peers.Do(ctx, node, describe); err != nil {
+	if resp, err = b.askBroker(ctx, node, describe); err != nil {
 		return err
 	}
 	for _, t := range resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {

@@ -32,6 +32,7 @@ func (b *Broker) openPeers() error {
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	}
 	b.peers = peer.New(opts)
+	b.askBroker = b.peers.Do
 	return nil
 }
 
