@@ -63,9 +63,12 @@ type Options struct {
 	// block nor keep the slice.
 	Journal func(entries []journal.Entry)
 	// Txns is Journal for what happened to transactions.
-	Txns   func(entries []journal.Txn)
-	Logger *slog.Logger
-	Now    func() time.Time
+	Txns func(entries []journal.Txn)
+	// Committed is told of offsets that the ends of transactions have committed, under
+	// the same rules.
+	Committed func(offsets []machine.Committed)
+	Logger    *slog.Logger
+	Now       func() time.Time
 	// Image returns the newest metadata that there is: what a request was held
 	// against, or newer. Nil if the core does without.
 	Image func() *metadata.Image
