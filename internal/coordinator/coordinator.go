@@ -59,13 +59,13 @@ type Options struct {
 	Log func(partition int32) Log
 	// Send has a broker handle a request. Nil if the core never sends.
 	Send func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error)
-	// Journal stores what happened. It is called under a lock, and must neither
-	// block nor keep the slice.
+	// Journal stores what happened. It is called under a lock, and must not block. The
+	// slice is its own.
 	Journal func(entries []journal.Entry)
 	// Txns is Journal for what happened to transactions.
 	Txns func(entries []journal.Txn)
-	// Committed is told of offsets that the ends of transactions have committed, under
-	// the same rules.
+	// Committed is told of offsets that the ends of transactions have committed. It is
+	// called under a lock, and must neither block nor keep the slice.
 	Committed func(offsets []machine.Committed)
 	Logger    *slog.Logger
 	Now       func() time.Time
