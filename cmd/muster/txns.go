@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/explain"
 	"muster/internal/journal"
 	"muster/internal/words"
 )
@@ -24,15 +26,16 @@ func txnsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "txns",
 		Aliases: []string{"txn", "transactions"},
-		Short:   "List, describe and abort transactions, and find those that hang",
+		Short:   "List, describe and abort transactions, find those that hang, and show what happened",
 		Example: `  muster txns list --open
   muster txns describe payments-1        # what does it hold back, and what ends it?
   muster txns abort payments-1
+  muster txns history payments-1         # who fenced it, and when?
   muster txns find-hanging`,
 		Args: subcommandArgs,
 		RunE: help,
 	}
-	cmd.AddCommand(txnsListCommand(), txnsDescribeCommand(), txnsAbortCommand(), txnsFindHangingCommand())
+	cmd.AddCommand(txnsListCommand(), txnsDescribeCommand(), txnsAbortCommand(), txnsFindHangingCommand(), txnsHistoryCommand())
 	return cmd
 }
 
@@ -51,7 +54,11 @@ type txnState struct {
 	Host          *string        `json:"host"`
 	Error         *string        `json:"error"`
 
-	now time.Time
+	// History is the last entries of the journal, of describe only.
+	History []json.RawMessage `json:"history,omitempty"`
+
+	entries []explain.TxnEntry
+	now     time.Time
 }
 
 // txnPartition is a partition that a transaction has not ended in yet.

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // abortTxnFlags are the flags of muster txns abort.
@@ -120,6 +122,7 @@ func fence(ctx context.Context, client *kgo.Client, id string, timeoutMillis int
 	defer cancel()
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &id, timeoutMillis, -1, -1
+	journal.MarkOperator(&req.UnknownTags)
 	for {
 		resp, err := req.RequestWith(ctx, client)
 		if err != nil {

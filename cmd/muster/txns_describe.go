@@ -28,8 +28,11 @@ offset, END the high watermark, and HELD BACK the difference of the last two: wh
 readers with isolation.level=read_committed cannot see yet. A dash is what the broker does not
 tell, or, under FIRST, a partition that nothing was written to so far.
 
-With --json it prints an array of objects with the fields of muster txns list, and for
-each partition topic, partition, first_offset, last_stable_offset and high_watermark.`,
+Below stands what happened lately, if anything did: muster txns history shows more.
+
+With --json it prints an array of objects with the fields of muster txns list, for
+each partition topic, partition, first_offset, last_stable_offset and high_watermark, and
+the last entries of the journal as history.`,
 		Example:           `  muster txns describe payments-1`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeTxns(&client),
@@ -60,6 +63,7 @@ func describeTxnsFor(cmd *cobra.Command, client *clientFlags, ids []string) erro
 		}
 		shown = append(shown, txns[i])
 	}
+	loadHistory(cmd, client, shown)
 	if client.json {
 		failed = append(failed, writeJSON(cmd.OutOrStdout(), shown))
 		return errors.Join(failed...)
@@ -123,15 +127,21 @@ func printTxn(w io.Writer, t txnState) error {
 	fmt.Fprintf(&out, "Timeout:           %s\n", words.Duration(time.Duration(t.TimeoutMillis)*time.Millisecond))
 	out.WriteByte('\n')
 	writeWrapped(&out, "", t.sentence())
-	if _, err := io.WriteString(w, out.String()); err != nil || len(t.Partitions) == 0 {
+	if _, err := io.WriteString(w, out.String()); err != nil {
 		return err
+	}
+	if len(t.Partitions) == 0 {
+		return t.printHistory(w)
 	}
 	fmt.Fprintln(w)
 	table := newTable("PARTITION", ">FIRST", ">STABLE", ">END", ">HELD BACK")
 	for _, p := range t.Partitions {
 		table.add(p.name(), orDash(p.FirstOffset, formatInt), orDash(p.LastStableOffset, formatInt), orDash(p.HighWatermark, formatInt), orDash(p.behind(), formatInt))
 	}
-	return table.print(w)
+	if err := table.print(w); err != nil {
+		return err
+	}
+	return t.printHistory(w)
 }
 
 // sentence says what people want to know: what is held back since when, and what

@@ -27,6 +27,7 @@ import (
 	"muster/internal/coordinator"
 	"muster/internal/group"
 	"muster/internal/handler"
+	"muster/internal/journal"
 	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -72,9 +73,13 @@ type Broker struct {
 	// transactionConfig is the settings that transactions go by.
 	transactionConfig atomic.Pointer[txn.Config]
 	suspects          suspects // of resolveOrphans
+	// askBroker is how resolveOrphans asks coordinators: by peers.
+	askBroker func(context.Context, int32, kmsg.Request) (kmsg.Response, error)
 	// groupConfig is the settings that groups go by.
 	groupConfig atomic.Pointer[group.Config]
-	journal     *journalWriter
+	journal     *journalWriter[journal.Entry]
+	txnJournal  *journalWriter[journal.Txn]
+	marked      marked
 	node        int32
 	redis       *redisSide    // nil unless the store is Redis
 	lease       cluster.Lease // nil unless brokers share the store
@@ -135,13 +140,14 @@ func (b *Broker) open(ctx context.Context) error {
 	h := handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil,
+		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil, Marked: b.marked.add,
 	})
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	b.running.Go(func() { b.manager.Run(background) })
 	b.running.Go(func() { b.journal.run(background) })
+	b.running.Go(func() { b.txnJournal.run(background) })
 	b.running.Go(func() { b.resolveOrphans(background) })
 	for _, e := range b.endpoints {
 		e.serve()

@@ -2,8 +2,12 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/metadata"
 	"muster/internal/partition"
 )
 
@@ -15,6 +19,38 @@ func (b *Broker) ResolveOnce(ctx context.Context, now time.Time) error {
 // Partition returns a partition that the broker leads.
 func (b *Broker) Partition(topic string, index int32) *partition.Partition {
 	return b.manager.Get(topic, index)
+}
+
+// Image returns the metadata that the broker knows.
+func (b *Broker) Image() *metadata.Image { return b.image() }
+
+// NodeID returns the broker's node id.
+func (b *Broker) NodeID() int32 { return b.nodeID() }
+
+// BetweenAsks has something happen before the resolver asks a broker; an error is the
+// outcome.
+func (b *Broker) BetweenAsks(before func(node int32) error) (undo func()) {
+	ask := b.askBroker
+	b.askBroker = func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
+		if err := before(node); err != nil {
+			return nil, err
+		}
+		return ask(ctx, node, req)
+	}
+	return func() { b.askBroker = ask }
+}
+
+// Overdue looks for what is open, and returns how to abort that later, when it may have
+// ended.
+func (b *Broker) Overdue(now time.Time) (abort func(ctx context.Context) error) {
+	found := b.overdue(b.image(), now)
+	return func(ctx context.Context) error {
+		var err error
+		for _, o := range found {
+			err = errors.Join(err, b.abort(ctx, o))
+		}
+		return err
+	}
 }
 
 // Deaf has the broker not answer requests of its own until undo is called.

@@ -7,17 +7,19 @@ import (
 	"muster/internal/coordinator"
 	"muster/internal/group"
 	"muster/internal/journal"
+	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/store"
 	"muster/internal/txn"
 )
 
 // openGroups makes the coordinator. Its shards start when there is a topic for
 // them.
 func (b *Broker) openGroups() {
-	b.journal = newJournal(b)
+	b.journal = newJournal(b, groupJournal)
 	b.groupConfig.Store(groupConfig(b.cfg))
-	b.groups = b.coordinate(metadata.OffsetsTopic, group.Kind(func() group.Config { return *b.groupConfig.Load() }), b.happened)
+	b.groups = b.coordinate(metadata.OffsetsTopic, group.Kind(func() group.Config { return *b.groupConfig.Load() }), journals{groups: b.happened, committed: b.committed})
 }
 
 // happened passes on what happened to a group. It is called under a lock, and
@@ -26,6 +28,17 @@ func (b *Broker) happened(entries []journal.Entry) {
 	b.journal.add(entries)
 	if b.redis != nil && b.redis.native != nil {
 		b.redis.native.happened(entries)
+	}
+}
+
+// committed passes on what the ends of transactions have committed. Like happened, it is
+// called under a lock.
+func (b *Broker) committed(offsets []machine.Committed) {
+	if b.redis == nil || b.redis.native == nil {
+		return
+	}
+	for _, o := range offsets {
+		b.redis.native.Committed(o.Group, store.TopicPartition{Topic: o.Topic, Partition: o.Partition}, o.Offset)
 	}
 }
 

@@ -15,31 +15,53 @@ import (
 	"muster/internal/record"
 )
 
-// journalQueue is how many steps' entries may wait to be written. Groups do not
-// wait for the journal: what does not fit is left out, and said so.
+// journalQueue is how many steps' entries may wait to be written. Nobody
+// waits for the journal: what does not fit is left out, and said so.
 const journalQueue = 1024
 
-// journalWriter writes what happens to groups to __group_journal, which is created
-// when there is something to write.
-type journalWriter struct {
+// journalKind is what a journal is about.
+type journalKind[E any] struct {
+	topic string
+	name  string // for people
+	key   func(*E) string
+	at    func(*E) time.Time
+	// anywhere says that an entry is not lost if another broker leads its partition: any
+	// that this one leads will do.
+	anywhere bool
+}
+
+var groupJournal = journalKind[journal.Entry]{
+	topic: metadata.JournalTopic, name: "group journal",
+	key: func(e *journal.Entry) string { return e.Group }, at: func(e *journal.Entry) time.Time { return e.Time },
+}
+
+var transactionJournal = journalKind[journal.Txn]{
+	topic: metadata.TransactionJournalTopic, name: "transaction journal", anywhere: true,
+	key: func(e *journal.Txn) string { return e.Key }, at: func(e *journal.Txn) time.Time { return e.Time },
+}
+
+// journalWriter writes what happens to groups, or to transactions, to a topic, which
+// is created when there is something to write.
+type journalWriter[E any] struct {
+	journalKind[E]
 	b     *Broker
-	queue chan []journal.Entry
+	queue chan []E
 }
 
-func newJournal(b *Broker) *journalWriter {
-	return &journalWriter{b: b, queue: make(chan []journal.Entry, journalQueue)}
+func newJournal[E any](b *Broker, kind journalKind[E]) *journalWriter[E] {
+	return &journalWriter[E]{journalKind: kind, b: b, queue: make(chan []E, journalQueue)}
 }
 
-func (j *journalWriter) add(entries []journal.Entry) {
+func (j *journalWriter[E]) add(entries []E) {
 	select {
 	case j.queue <- entries:
 	default:
-		j.b.logger.Warn("group journal falls behind; entries left out", "count", len(entries), "group", entries[0].Group)
+		j.b.logger.Warn(j.name+" falls behind; entries left out", "count", len(entries), "first", j.key(&entries[0]))
 	}
 }
 
 // run writes until ctx ends, and then what is still there.
-func (j *journalWriter) run(ctx context.Context) {
+func (j *journalWriter[E]) run(ctx context.Context) {
 	for {
 		select {
 		case entries := <-j.queue:
@@ -57,20 +79,20 @@ func (j *journalWriter) run(ctx context.Context) {
 	}
 }
 
-func (j *journalWriter) write(entries []journal.Entry) {
+func (j *journalWriter[E]) write(entries []E) {
 	if err := j.store(context.Background(), entries); err != nil {
-		j.b.logger.Warn("group journal could not be written", "error", err)
+		j.b.logger.Warn(j.name+" could not be written", "error", err)
 	}
 }
 
-// store appends entries, keyed by group, as JSON.
-func (j *journalWriter) store(ctx context.Context, entries []journal.Entry) error {
-	p, err := j.partition(ctx, entries[0].Group)
+// store appends entries as JSON. Those of a step belong to the same partition.
+func (j *journalWriter[E]) store(ctx context.Context, entries []E) error {
+	p, err := j.partition(ctx, j.key(&entries[0]))
 	if err != nil {
 		return err
 	}
 	for len(entries) > 0 {
-		recs, err := encodeEntries(entries, p.MaxBatch()-record.HeaderSize)
+		recs, err := j.encode(entries, p.MaxBatch()-record.HeaderSize)
 		if err != nil {
 			return err
 		}
@@ -82,13 +104,13 @@ func (j *journalWriter) store(ctx context.Context, entries []journal.Entry) erro
 	return nil
 }
 
-// encodeEntries makes records of as many entries as fit into a batch, of one at
+// encode makes records of as many entries as fit into a batch, of one at
 // least. A shard that has loaded has one for each of its groups.
-func encodeEntries(entries []journal.Entry, limit int) ([]record.Record, error) {
+func (k *journalKind[E]) encode(entries []E, limit int) ([]record.Record, error) {
 	var recs []record.Record
 	size := 0
 	for i := range entries {
-		key := []byte(entries[i].Group)
+		key := []byte(k.key(&entries[i]))
 		value, err := json.Marshal(&entries[i])
 		if err != nil {
 			return nil, err
@@ -96,13 +118,13 @@ func encodeEntries(entries []journal.Entry, limit int) ([]record.Record, error) 
 		if size += machine.RecordOverhead + len(key) + len(value); size > limit && i > 0 {
 			break
 		}
-		recs = append(recs, record.Record{Key: key, Value: value, OffsetDelta: int32(i), Timestamp: entries[i].Time.UnixMilli()})
+		recs = append(recs, record.Record{Key: key, Value: value, OffsetDelta: int32(i), Timestamp: k.at(&entries[i]).UnixMilli()})
 	}
 	return recs, nil
 }
 
 // append appends one batch and waits until it is stored.
-func (j *journalWriter) append(ctx context.Context, p *partition.Partition, recs []record.Record) error {
+func (j *journalWriter[E]) append(ctx context.Context, p *partition.Partition, recs []record.Record) error {
 	batch, err := record.Build(record.PlainTemplate(), recs)
 	if err != nil {
 		return err
@@ -123,25 +145,32 @@ func (j *journalWriter) append(ctx context.Context, p *partition.Partition, recs
 	}
 }
 
-// partition returns where the entries of a group and its neighbours in the shard
-// go. Where brokers share the work there is a partition for each shard, with the
-// same leader.
-func (j *journalWriter) partition(ctx context.Context, groupID string) (*partition.Partition, error) {
-	t := j.b.controller.Image().Topic(metadata.JournalTopic)
+// partition returns where the entries of a group, or of a transactional id, and its
+// neighbours in the shard go. Where brokers share the work there is a partition for each
+// shard, with the same leader.
+func (j *journalWriter[E]) partition(ctx context.Context, key string) (*partition.Partition, error) {
+	t := j.b.controller.Image().Topic(j.topic)
 	if t == nil {
 		if err := j.create(ctx); err != nil {
 			return nil, err
 		}
-		t = j.b.controller.Image().Topic(metadata.JournalTopic)
+		t = j.b.controller.Image().Topic(j.topic)
 	}
-	if p := j.b.manager.Get(t.Name, journal.PartitionFor(groupID, int32(len(t.Partitions)))); p != nil {
+	n := int32(len(t.Partitions))
+	own := journal.PartitionFor(key, n)
+	if p := j.b.manager.Get(t.Name, own); p != nil {
 		return p, nil
 	}
-	return nil, errors.New("another broker leads the group now")
+	for i := int32(1); j.anywhere && i < n; i++ {
+		if p := j.b.manager.Get(t.Name, (own+i)%n); p != nil {
+			return p, nil
+		}
+	}
+	return nil, errors.New("another broker leads its partition now")
 }
 
-func (j *journalWriter) create(ctx context.Context) error {
-	_, errs := j.b.controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.JournalTopic}}, false)
+func (j *journalWriter[E]) create(ctx context.Context) error {
+	_, errs := j.b.controller.CreateTopics(ctx, []metadata.NewTopic{{Name: j.topic}}, false)
 	if errors.Is(errs[0], kerr.TopicAlreadyExists) {
 		return nil
 	}

@@ -20,7 +20,7 @@ func TestTheJournalIsWrittenInBatchesThatFit(t *testing.T) {
 	entries[500].Group = strings.Repeat("large", limit)
 	var got []string
 	for rest := entries; len(rest) > 0; {
-		recs, err := encodeEntries(rest, limit)
+		recs, err := groupJournal.encode(rest, limit)
 		if err != nil || len(recs) == 0 {
 			t.Fatalf("%d records, %v", len(recs), err)
 		}

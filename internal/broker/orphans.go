@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -64,8 +65,12 @@ func (b *Broker) resolveOnce(ctx context.Context, now time.Time) error {
 		return err
 	}
 	unknown := slices.DeleteFunc(overdue, func(o orphan) bool { return known[ongoing{o.ProducerID, o.TopicPartition}] })
+	var told []journal.Txn
 	for _, o := range b.suspects.confirm(unknown, by) {
-		b.abortOrphan(ctx, o)
+		told = append(told, b.abortOrphan(ctx, o, now)...)
+	}
+	if len(told) > 0 {
+		b.txnJournal.add(told)
 	}
 	return nil
 }
@@ -140,7 +145,7 @@ func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, o
 func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, out map[ongoing]bool) error {
 	list := kmsg.NewPtrListTransactionsRequest()
 	list.ProducerIDFilters = producers
-	resp, err := b.peers.Do(ctx, node, list)
+	resp, err := b.askBroker(ctx, node, list)
 	if err != nil {
 		return err
 	}
@@ -159,7 +164,7 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 	if len(describe.TransactionalIDs) == 0 {
 		return nil
 	}
-	if resp, err = b.peers.Do(ctx, node, describe); err != nil {
+	if resp, err = b.askBroker(ctx, node, describe); err != nil {
 		return err
 	}
 	for _, t := range resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
@@ -179,14 +184,16 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 // coordinator.
 func goesOn(state string) bool { return state == "Ongoing" || strings.HasPrefix(state, "Prepare") }
 
-// abortOrphan aborts a transaction that no coordinator knows. What a group has
-// pending is the group coordinator's to end.
-func (b *Broker) abortOrphan(ctx context.Context, o orphan) {
+// abortOrphan aborts a transaction that no coordinator knows, and returns what the
+// journal is to tell of it. What a group has pending is the group coordinator's to end.
+func (b *Broker) abortOrphan(ctx context.Context, o orphan, now time.Time) []journal.Txn {
 	b.logger.Warn("a transaction is open that no coordinator knows; aborting it",
 		"topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "epoch", o.ProducerEpoch, "offset", o.FirstOffset)
 	if err := b.abort(ctx, o); err != nil {
 		b.logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
+		return nil
 	}
+	return []journal.Txn{b.resolved(o, now)}
 }
 
 // abort aborts an orphan, and waits until that is durable.

@@ -1,6 +1,9 @@
 package broker_test
 
 import (
+	"context"
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/broker"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/record"
 )
@@ -69,6 +73,46 @@ func TestATransactionThatNoCoordinatorKnowsIsAbortedAndOthersAreSpared(t *testin
 	}
 	if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 		t.Error(err)
+	}
+	e := awaitEntry(t, b, "77")
+	if e.Kind != journal.TxnResolved || e.Was != (journal.Producer{ID: 77, Epoch: 3}) || e.Broker == nil || e.Open < 30*time.Minute || !slices.Equal(e.Partitions, []string{"t-0"}) {
+		t.Errorf("the journal tells %+v", e)
+	}
+}
+
+// awaitEntry waits until the journal of transactions has an entry of a key.
+func awaitEntry(t *testing.T, b *broker.Broker, key string) (e journal.Txn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	reader := client(t, b, kgo.ConsumeTopics(metadata.TransactionJournalTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	for found := false; !found; {
+		fs := reader.PollFetches(ctx)
+		if ctx.Err() != nil {
+			t.Fatalf("nothing of %q is in the journal", key)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			if string(r.Key) == key && !found {
+				found = true
+				if err := json.Unmarshal(r.Value, &e); err != nil {
+					t.Errorf("%s: %v", r.Value, err)
+				}
+			}
+		})
+	}
+	return e
+}
+
+func TestATransactionThatTimesOutIsInTheJournal(t *testing.T) {
+	b := start(t, map[string]string{"transaction.abort.timed.out.transaction.cleanup.interval.ms": "10"})
+	cl := client(t, b, kgo.TransactionalID("slow"), kgo.ClientID("sleeper"), kgo.DefaultProduceTopic("t"), kgo.TransactionTimeout(50*time.Millisecond))
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}) // On a slow machine its time is up already.
+	e := awaitEntry(t, b, "slow")
+	if e.Kind != journal.TxnTimedOut || e.ID != "slow" || e.Holder == nil || e.Holder.ClientID != "sleeper" || e.Open < 50*time.Millisecond || e.PartitionN != 1 || e.Now == nil || e.Now.Epoch != e.Was.Epoch+1 {
+		t.Errorf("the journal tells %+v", e)
 	}
 }
 

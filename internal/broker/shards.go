@@ -14,14 +14,21 @@ import (
 	"muster/internal/record"
 )
 
+// journals is who is told what happened. A core tells of groups or of transactions.
+type journals struct {
+	groups       func([]journal.Entry)
+	transactions func([]journal.Txn)
+	committed    func([]machine.Committed) // in transactions
+}
+
 // coordinate makes a coordinator whose shards are the partitions of an internal
 // topic. They start when there is a topic for them.
-func (b *Broker) coordinate(topic string, kind machine.Kind, happened func([]journal.Entry)) *coordinator.Coordinator {
+func (b *Broker) coordinate(topic string, kind machine.Kind, to journals) *coordinator.Coordinator {
 	return coordinator.New(coordinator.Options{
 		Kind:    kind,
 		Log:     func(i int32) coordinator.Log { return topicLog{b.manager, topic, i} },
 		Send:    b.peers.Do,
-		Journal: happened, Logger: b.logger, Image: b.image,
+		Journal: to.groups, Txns: to.transactions, Committed: to.committed, Logger: b.logger, Image: b.image,
 		Leads: func(partition, epoch int32) bool { return b.leadsShard(topic, partition, epoch) },
 	})
 }

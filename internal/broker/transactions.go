@@ -32,6 +32,7 @@ func (b *Broker) openPeers() error {
 		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	}
 	b.peers = peer.New(opts)
+	b.askBroker = b.peers.Do
 	return nil
 }
 
@@ -62,7 +63,9 @@ func (b *Broker) trusted() (*x509.CertPool, error) {
 // openTransactions makes the coordinator of transactions.
 func (b *Broker) openTransactions() {
 	b.transactionConfig.Store(b.transactionSettings(b.cfg))
-	b.transactions = b.coordinate(metadata.TransactionsTopic, txn.Kind(func() txn.Config { return *b.transactionConfig.Load() }), nil)
+	b.txnJournal = newJournal(b, transactionJournal)
+	b.marked.tell = b.txnJournal.add
+	b.transactions = b.coordinate(metadata.TransactionsTopic, txn.Kind(func() txn.Config { return *b.transactionConfig.Load() }), journals{transactions: b.txnJournal.add})
 }
 
 func (b *Broker) transactionSettings(c *config.Broker) *txn.Config {

@@ -18,7 +18,7 @@ func assign(edit *metadata.Edit, restarted int32) []record.Record {
 		return nil
 	}
 	var recs []record.Record
-	for _, t := range edit.Image().Topics() {
+	for _, t := range journalsLast(edit.Image().Topics()) {
 		next := slices.Clone(t.Partitions)
 		for i, leader := range leadersOf(edit.Image(), t) {
 			if leader != next[i].Leader || leader == restarted {
@@ -35,8 +35,20 @@ func assign(edit *metadata.Edit, restarted int32) []record.Record {
 	return recs
 }
 
-// leadersOf names the leaders of a topic's partitions. Those of the journal go
-// where their groups are, whose topic comes first in the order of names.
+// journalsLast puts the journals behind the topics that they tell of, whose leaders
+// they take.
+func journalsLast(topics []*metadata.Topic) []*metadata.Topic {
+	isJournal := func(t *metadata.Topic) int {
+		if metadata.JournalOf(t.Name) != "" {
+			return 1
+		}
+		return 0
+	}
+	return slices.SortedStableFunc(slices.Values(topics), func(a, b *metadata.Topic) int { return isJournal(a) - isJournal(b) })
+}
+
+// leadersOf names the leaders of a topic's partitions. Those of a journal go
+// where their groups or transactions are, which comes before.
 func leadersOf(image *metadata.Image, t *metadata.Topic) []int32 {
 	leaders := make([]int32, len(t.Partitions))
 	for i, p := range t.Partitions {
@@ -66,15 +78,15 @@ func spreadNew(image *metadata.Image, topic string, have []metadata.Partition, c
 	return leaders
 }
 
-// follow makes the leaders of the journal's partitions, from one on, those of the
-// groups that they are about, if there are any.
+// follow makes the leaders of a journal's partitions, from one on, those of the
+// groups or transactions that they are about, if there are any.
 func follow(image *metadata.Image, topic string, leaders []int32, from int) bool {
-	groups := image.Topic(metadata.OffsetsTopic)
-	if topic != metadata.JournalTopic || groups == nil {
+	shards := image.Topic(metadata.JournalOf(topic))
+	if shards == nil {
 		return false
 	}
 	for i := from; i < len(leaders); i++ {
-		leaders[i] = groups.Partitions[i%len(groups.Partitions)].Leader
+		leaders[i] = shards.Partitions[i%len(shards.Partitions)].Leader
 	}
 	return true
 }

@@ -153,13 +153,19 @@ func TestFirstPartitionsAreSpread(t *testing.T) {
 	}
 }
 
-func TestTheJournalIsLedWithItsGroups(t *testing.T) {
+func TestAJournalIsLedWithWhatItTellsOf(t *testing.T) {
+	for topic, of := range map[string]string{metadata.JournalTopic: metadata.OffsetsTopic, metadata.TransactionJournalTopic: metadata.TransactionsTopic} {
+		t.Run(topic, func(t *testing.T) { journalIsLedWith(t, topic, of) })
+	}
+}
+
+func journalIsLedWith(t *testing.T, topic, of string) {
 	edit := emptyImage(t).Edit()
 	for id := range int32(3) {
 		edit.PutBroker(metadata.Broker{ID: id})
 	}
-	edit.PutTopic(newTopic(edit.Image(), metadata.OffsetsTopic, 50))
-	edit.PutTopic(newTopic(edit.Image(), metadata.JournalTopic, 50))
+	edit.PutTopic(newTopic(edit.Image(), of, 50))
+	edit.PutTopic(newTopic(edit.Image(), topic, 50))
 	for step, change := range []func(){
 		func() {},
 		func() { edit.RemoveBroker(1) },
@@ -170,7 +176,7 @@ func TestTheJournalIsLedWithItsGroups(t *testing.T) {
 		if recs := assign(edit, metadata.NoBroker); step == 0 && len(recs) > 0 {
 			t.Error("they were not, when they were made")
 		}
-		groups, journal := edit.Image().Topic(metadata.OffsetsTopic), edit.Image().Topic(metadata.JournalTopic)
+		groups, journal := edit.Image().Topic(of), edit.Image().Topic(topic)
 		wantBalance(t, edit.Image(), groups)
 		for i := range groups.Partitions {
 			if groups.Partitions[i].Leader != journal.Partitions[i].Leader {

@@ -11,7 +11,7 @@
 //	timers   ─┼→ pump → core ─┼─ replies → released once their records are durable
 //	outcomes ─┘               ├─ sends   → other brokers, likewise
 //	                          ├─ tasks   → a goroutine
-//	                          └─ journal → __group_journal
+//	                          └─ journal → __group_journal, __transaction_journal
 //
 // All decisions are made in the core and in the pump, which are pure; this
 // package adds the lock, the clock, the goroutines and the log. If an append
@@ -59,11 +59,16 @@ type Options struct {
 	Log func(partition int32) Log
 	// Send has a broker handle a request. Nil if the core never sends.
 	Send func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error)
-	// Journal stores what happened. It is called under a lock, and must neither
-	// block nor keep the slice.
+	// Journal stores what happened. It is called under a lock, and must not block. The
+	// slice is its own.
 	Journal func(entries []journal.Entry)
-	Logger  *slog.Logger
-	Now     func() time.Time
+	// Txns is Journal for what happened to transactions.
+	Txns func(entries []journal.Txn)
+	// Committed is told of offsets that the ends of transactions have committed. It is
+	// called under a lock, and must neither block nor keep the slice.
+	Committed func(offsets []machine.Committed)
+	Logger    *slog.Logger
+	Now       func() time.Time
 	// Image returns the newest metadata that there is: what a request was held
 	// against, or newer. Nil if the core does without.
 	Image func() *metadata.Image

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -98,6 +100,51 @@ func TestSendsAndTasksAreCarriedOutAndTheirOutcomeComesBack(t *testing.T) {
 	}
 	if to[3] != 1 {
 		t.Errorf("sent to %v", to)
+	}
+}
+
+// teller is a core that tells of something with every request, in lists that it uses again.
+type teller struct {
+	fx machine.Effects
+	n  int64
+}
+
+func (c *teller) Replay(machine.Stored) {}
+
+func (c *teller) Step(in machine.Input) machine.Effects {
+	r, ok := in.Event.(machine.Request)
+	if !ok {
+		return machine.Effects{}
+	}
+	c.n++
+	c.fx = machine.Effects{
+		Replies: []machine.Reply{{ID: r.ID, Msg: kmsg.NewPtrHeartbeatResponse()}},
+		Txns:    append(c.fx.Txns[:0], journal.Txn{Was: journal.Producer{ID: c.n}}), Committed: append(c.fx.Committed[:0], machine.Committed{Offset: c.n}),
+	}
+	return c.fx
+}
+
+func TestWhatHappensToTransactionsIsPassedOn(t *testing.T) {
+	var told []journal.Txn
+	var kept [][]journal.Txn
+	var committed []int64
+	opts := errandOptions(false, nil)
+	opts.Kind.New = func() machine.Core { return &teller{} }
+	opts.Txns = func(entries []journal.Txn) { told, kept = append(told, entries...), append(kept, entries) }
+	opts.Committed = func(offsets []machine.Committed) { committed = append(committed, offsets[0].Offset) }
+	c := New(opts)
+	defer c.Close()
+	c.Lead([]int32{0})
+	for range 3 {
+		c.Do(t.Context(), "g", Client{}, kmsg.NewPtrHeartbeatRequest())
+	}
+	if len(told) != 3 || told[2].Was.ID != 3 || !slices.Equal(committed, []int64{1, 2, 3}) {
+		t.Errorf("told are %v and %v", told, committed)
+	}
+	for i, list := range kept { // Whoever is told may keep the list.
+		if len(list) != 1 || list[0].Was.ID != int64(i+1) {
+			t.Errorf("list %d is %+v later", i, list)
+		}
 	}
 }
 

@@ -180,6 +180,12 @@ func (s *shard) carryOut() {
 	if len(out.Journal) > 0 && s.c.opts.Journal != nil {
 		s.c.opts.Journal(slices.Clone(out.Journal))
 	}
+	if len(out.Txns) > 0 && s.c.opts.Txns != nil {
+		s.c.opts.Txns(slices.Clone(out.Txns))
+	}
+	if len(out.Committed) > 0 && s.c.opts.Committed != nil {
+		s.c.opts.Committed(out.Committed)
+	}
 	life := s.pump.Life()
 	for _, m := range out.Sends {
 		s.background.Go(func() { s.send(life, m) })

@@ -121,12 +121,13 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 // step gives the shard an event and writes down the effects.
 func (s *scenario) step(e machine.Event) {
 	s.fresh++
-	before := s.states()
+	before, committed := s.states(), s.shard.committedOffsets()
 	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: s.maxBatch, Event: e}
 	if r, ok := e.(machine.Request); ok && needsFresh(r.Msg) {
 		in.Fresh = freshBytes(s.fresh)
 	}
 	fx := s.shard.Step(in)
+	checkCommitted(s.t, committed, s.shard, e, fx.Committed)
 	if s.failing && len(fx.Batches) > 0 {
 		s.failed(fx)
 		return

@@ -128,7 +128,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	old := x.out
 	*x = step{
 		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records), changed: again(x.changed),
-		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends)},
+		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends), Committed: again(old.Committed)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -162,6 +162,7 @@ func (s *Shard) Forget() {
 	clear(x.out.Replies)
 	clear(x.out.Timers)
 	clear(x.out.Journal)
+	clear(x.out.Committed)
 }
 
 // emit asks for the plain records so far to be appended. A batch that is made

@@ -96,8 +96,27 @@ func (x *step) endLost(p *producer, epoch int16, start machine.TxnStart) {
 func (x *step) appendMarker(by *machine.Producer, c *machine.Control, start machine.TxnStart) {
 	x.emit()
 	x.out.Batches = append(x.out.Batches, machine.Batch{Producer: by, Control: c})
+	if c.Commit {
+		x.tellCommitted(by.ID)
+	}
 	if p := x.applyMarker(by, c); start > 0 {
 		p.ended = start
+	}
+}
+
+// tellCommitted tells which offsets the end of a producer's transaction is about to
+// commit: those that nothing has overtaken.
+func (x *step) tellCommitted(producer int64) {
+	p := x.txns.producers[producer]
+	if p == nil || p.open == nil {
+		return
+	}
+	for _, key := range p.open.keys() {
+		for _, u := range x.groups[key.group].unstable[key.topicPartition] {
+			if u.producer == producer && !u.overtaken {
+				x.out.Committed = append(x.out.Committed, machine.Committed{Group: key.group, Topic: key.topic, Partition: key.partition, Offset: u.value.at})
+			}
+		}
 	}
 }
 

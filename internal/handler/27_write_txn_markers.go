@@ -14,6 +14,7 @@ package handler
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -37,7 +38,42 @@ func (h *Handler) writeTxnMarkers(ctx context.Context, c *call) (kmsg.Response, 
 		resp.Markers = append(resp.Markers, w.marker(ctx, &req.Markers[i]))
 	}
 	w.wait(ctx)
+	if !w.trusted && h.opts.Marked != nil {
+		for i := range req.Markers {
+			w.tell(&req.Markers[i], &resp.Markers[i])
+		}
+	}
 	return resp, nil
+}
+
+// Marked is a transaction that somebody who is no broker ended in partitions.
+type Marked struct {
+	ProducerID    int64
+	ProducerEpoch int16
+	Commit        bool
+	Partitions    []string // the first of them
+	Count         int
+}
+
+// maxMarked is how many partitions are named.
+const maxMarked = 20
+
+// tell tells where a marker was written.
+func (w *markerWrite) tell(m *kmsg.WriteTxnMarkersRequestMarker, answer *kmsg.WriteTxnMarkersResponseMarker) {
+	out := Marked{ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch, Commit: m.Committed}
+	for _, t := range answer.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 {
+				continue
+			}
+			if out.Count++; out.Count <= maxMarked {
+				out.Partitions = append(out.Partitions, fmt.Sprintf("%s-%d", t.Topic, p.Partition))
+			}
+		}
+	}
+	if out.Count > 0 {
+		w.h.opts.Marked(w.c.client(), out)
+	}
 }
 
 // markerWrite is the work of one request.

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/protocol"
@@ -53,6 +54,9 @@ type Options struct {
 	Counter      Counter // nil for a store whose offsets have no gaps
 	Logger       *slog.Logger
 	Now          func() time.Time
+	// Marked is told of transactions that somebody ended in partitions, past their
+	// coordinator. It must not block. Nil if nobody wants to know.
+	Marked       func(from coordinator.Client, m Marked)
 	SessionSlots int // max.incremental.fetch.session.cache.slots
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.

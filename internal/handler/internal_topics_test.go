@@ -48,7 +48,7 @@ func TestAskingForAnInternalTopicCreatesItAsItMustBe(t *testing.T) {
 
 func TestNamesThatAreMustersOwnAreNotCreatedByAskingForThem(t *testing.T) {
 	w := emptyWorld(t)
-	for _, name := range []string{"__cluster_metadata", "__group_journal", "__share_group_state", "__group_history", "__audit_log"} {
+	for _, name := range []string{"__cluster_metadata", "__group_journal", "__transaction_journal", "__share_group_state", "__group_history", "__audit_log"} {
 		if got := w.metadataOf(name)[0]; got.ErrorCode != kerr.UnknownTopicOrPartition.Code {
 			t.Errorf("%s: error %d", name, got.ErrorCode)
 		}
@@ -75,7 +75,8 @@ func wantRefused(t *testing.T, what string, code int16, message *string, want *k
 func TestInternalTopicsCannotBeDamagedByClients(t *testing.T) {
 	w := newWorld(t)
 	w.create(metadata.NewTopic{Name: metadata.JournalTopic})
-	for _, name := range []string{metadata.OffsetsTopic, metadata.JournalTopic, metadata.TransactionsTopic} {
+	w.create(metadata.NewTopic{Name: metadata.TransactionJournalTopic})
+	for _, name := range []string{metadata.OffsetsTopic, metadata.JournalTopic, metadata.TransactionsTopic, metadata.TransactionJournalTopic} {
 		before := w.c.Image().Topic(name)
 
 		records := kmsg.NewPtrDeleteRecordsRequest()

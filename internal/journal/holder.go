@@ -4,10 +4,10 @@ import "github.com/twmb/franz-go/pkg/kmsg"
 
 // Holder is who holds a transaction, as far as its coordinator knows: nobody after a
 // load. Kafka's DescribeTransactions has no place for it, so it stands in tagged fields
-// of ours, which other clients skip.
+// of ours, which other clients skip. The journal of transactions names people by it, too.
 type Holder struct {
-	ClientID string
-	Host     string
+	ClientID string `json:"clientId,omitempty"`
+	Host     string `json:"host,omitempty"`
 }
 
 // The numbers of the tagged fields. Kafka's own count up from zero.

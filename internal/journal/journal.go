@@ -1,11 +1,13 @@
-// Package journal is the form of the group journal: what is written to the topic
-// __group_journal, as JSON and keyed by group, when something happens to a group.
+// Package journal is the form of the journals: what is written to the topic
+// __group_journal, as JSON and keyed by group, when something happens to a group, and
+// to __transaction_journal, keyed by transactional id, when something happens to one.
 //
 //	group (writes entries) → broker (stores them) → __group_journal → explain, the CLI (read them)
+//	txn   (writes entries) → broker (stores them) → __transaction_journal → the same
 //
 // It owns the types and their names in JSON, which are an interface to the
-// outside: any Kafka client can read the topic. It also says which partition the
-// entries of a group are in. It knows nothing of how groups work, decides
+// outside: any Kafka client can read the topics. It also says which partition the
+// entries of a group are in. It knows nothing of how groups and transactions work, decides
 // nothing, and imports no other package of muster, so that all who write, store
 // or read the journal can use it.
 package journal

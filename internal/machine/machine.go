@@ -6,14 +6,14 @@
 // sixteen fresh random bytes, the metadata as of one moment, and one event. It
 // returns data:
 //
-//	Input{Now, Fresh, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Journal}
+//	Input{Now, Fresh, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Journal, Txns, Committed}
 //
 // The rules that every core may rely on, and that package pump keeps:
 //
 //   - Batches are appended in the order in which they were asked for, one at a
 //     time. A batch marked Whole is one record batch; the others may be merged
 //     with their neighbours, or split between records.
-//   - Replies, sends and journal entries go out once the batches of their own
+//   - Replies, sends, journal entries and what was committed go out once the batches of their own
 //     step and of all steps before it are durable. Timers and tasks begin at
 //     once: nobody outside sees them.
 //   - There is no rollback. If an append fails, the core is dropped with all that
@@ -175,6 +175,18 @@ type Effects struct {
 	Replies []Reply         // release once all batches so far are durable
 	Timers  []Timer         // arm or cancel at once
 	Journal []journal.Entry // what happened and why, for people, once it is durable
+	Txns    []journal.Txn   // the same of transactions; a core has entries of one kind
+	// Committed is the offsets that the ends of transactions have committed, once those
+	// are durable. Nobody who asked is told of them in a reply.
+	Committed []Committed
+}
+
+// Committed is an offset that a group has committed.
+type Committed struct {
+	Group     string
+	Topic     string
+	Partition int32
+	Offset    int64
 }
 
 // Reply answers a request.

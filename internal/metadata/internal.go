@@ -14,6 +14,8 @@ const (
 	JournalTopic         = "__group_journal"    // what happened to groups, and why
 	// TransactionsTopic holds transactional ids and their transactions.
 	TransactionsTopic = "__transaction_state"
+	// TransactionJournalTopic tells what happened to transactional ids, and who did it.
+	TransactionJournalTopic = "__transaction_journal"
 )
 
 // internal describes a topic that is muster's own. One without partitions is never
@@ -58,7 +60,7 @@ var internals = map[string]internal{
 		},
 	},
 	JournalTopic: {
-		partitions: journalPartitions,
+		partitions: journalPartitions(OffsetsTopic),
 		fixed:      always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),
 		initial: func(b *config.Broker) map[string]string {
 			return map[string]string{"retention.ms": b.Get("muster.group.journal.retention.ms")}
@@ -75,18 +77,38 @@ var internals = map[string]internal{
 			return map[string]string{"segment.bytes": b.Get("transaction.state.log.segment.bytes")}
 		},
 	},
+	TransactionJournalTopic: {
+		partitions: journalPartitions(TransactionsTopic),
+		fixed:      always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),
+		initial: func(b *config.Broker) map[string]string {
+			return map[string]string{"retention.ms": b.Get("muster.transaction.journal.retention.ms")}
+		},
+	},
 	"__share_group_state": {},
 	"__group_history":     {},
 	"__audit_log":         {},
 }
 
-// journalPartitions gives the journal a partition for each shard where brokers
+// journalPartitions gives a journal a partition for each shard where brokers
 // share the work, so that the leader of a shard leads its journal too.
-func journalPartitions(i *Image, shared bool) int32 {
-	if offsets := i.Topic(OffsetsTopic); offsets != nil && shared {
-		return int32(len(offsets.Partitions))
+func journalPartitions(of string) func(i *Image, shared bool) int32 {
+	return func(i *Image, shared bool) int32 {
+		if shards := i.Topic(of); shards != nil && shared {
+			return int32(len(shards.Partitions))
+		}
+		return 1
 	}
-	return 1
+}
+
+// JournalOf returns the topic that a journal tells of, "" if a topic is no journal.
+func JournalOf(topic string) string {
+	switch topic {
+	case JournalTopic:
+		return OffsetsTopic
+	case TransactionJournalTopic:
+		return TransactionsTopic
+	}
+	return ""
 }
 
 // IsInternal says whether a topic is muster's own: clients may read it, and

@@ -40,8 +40,10 @@ func (x *step) add(q *question, a *addition) result {
 		x.wait(t, q)
 		return result{waits: true}
 	case a.producer.id != t.hard.Producer.id:
+		x.noteRefused(t, q, a.producer)
 		return result{err: kerr.InvalidProducerIDMapping}
 	case a.producer.epoch != t.hard.Producer.epoch:
+		x.noteRefused(t, q, a.producer)
 		return result{err: kerr.ProducerFenced}
 	case t.ending != nil:
 		x.wait(t, q)

@@ -31,8 +31,10 @@ func (x *step) endPlain(q *question, m *kmsg.EndTxnRequest, t *txn, asks pair) {
 	v := t.hard
 	switch {
 	case asks.id != v.Producer.id:
+		x.noteRefused(t, q, asks)
 		x.answerEnd(q, m, kerr.InvalidProducerIDMapping, noPair)
 	case asks.epoch != v.Producer.epoch:
+		x.noteRefused(t, q, asks)
 		x.answerEnd(q, m, kerr.ProducerFenced, noPair)
 	case t.ending != nil:
 		x.answerEnd(q, m, kerr.ConcurrentTransactions, noPair)
@@ -57,6 +59,9 @@ func (x *step) endWithBump(q *question, m *kmsg.EndTxnRequest, t *txn, asks pair
 	if err := v.checkEnd(m.Commit, asks); t.ending != nil || err != nil {
 		if t.ending != nil {
 			err = kerr.ConcurrentTransactions // Before all else: the client knows the next producer already.
+		}
+		if err == kerr.ProducerFenced || err == kerr.InvalidProducerIDMapping {
+			x.noteRefused(t, q, asks)
 		}
 		x.answerEnd(q, m, err, noPair)
 		return

@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
 )
 
 // init handles InitProducerId with a transactional id. Versions below 3 have no
@@ -62,15 +64,16 @@ func (x *step) create(q *question, m *kmsg.InitProducerIDRequest, id string) {
 func (x *step) initAgain(q *question, m *kmsg.InitProducerIDRequest, t *txn) {
 	c := t.hard.claimOf(m)
 	if c == claimStale {
+		x.noteRefused(t, q, pair{m.ProducerID, m.ProducerEpoch})
 		x.answerInit(q, m, kerr.ProducerFenced, noPair)
 		return
 	}
 	if t.hard.State == Ongoing {
-		last := int16(none)
+		last, kind := int16(none), takes(q, m)
 		if c == claimCurrent {
-			last = m.ProducerEpoch // Who is told to try again will do so with what it has.
+			last, kind = m.ProducerEpoch, "" // Who is told to try again will do so with what it has.
 		}
-		if x.fence(t, last, q) {
+		if x.fence(t, last, q, kind) {
 			x.answerInit(q, m, kerr.ConcurrentTransactions, noPair)
 		}
 		return
@@ -91,6 +94,7 @@ func (x *step) initAgain(q *question, m *kmsg.InitProducerIDRequest, t *txn) {
 	}
 	if c == claimNew {
 		v.Last = none // So that whoever had it before never returns.
+		x.noteTaken(t, q, takes(q, m), v.Producer)
 	}
 	x.write(t.id, &v)
 	x.gave(q, m, t)
@@ -128,8 +132,8 @@ func (v *Value) claimOf(m *kmsg.InitProducerIDRequest) claim {
 // fence aborts a transaction with a higher epoch, once: the client that asked for
 // it is told to try again, and is given a higher one still. last is the epoch that
 // may claim the producer again. It returns false if it lacks a producer id; the
-// question then waits for one.
-func (x *step) fence(t *txn, last int16, q *question) bool {
+// question then waits for one. The kind is what the journal tells, if it does.
+func (x *step) fence(t *txn, last int16, q *question, kind journal.TxnKind) bool {
 	next := noPair
 	if t.hard.isUsedUp() {
 		var ok bool
@@ -139,6 +143,7 @@ func (x *step) fence(t *txn, last int16, q *question) bool {
 	}
 	v := t.hard.bumped(next)
 	v.State, v.Updated, v.Last = PrepareAbort, x.now.UnixMilli(), last
+	x.noteFenced(t, q, kind, v.told())
 	x.write(t.id, v)
 	x.sendMarkers(t)
 	return true
@@ -146,7 +151,10 @@ func (x *step) fence(t *txn, last int16, q *question) bool {
 
 // gave answers with the producer that a client has from now on.
 func (x *step) gave(q *question, m *kmsg.InitProducerIDRequest, t *txn) {
-	t.clientID, t.host = q.clientID, q.host
+	t.clientID, t.host, t.operators, t.taker = q.clientID, q.host, takes(q, m) == journal.TxnOperator, nil
+	if t.notes != nil {
+		t.notes.refusals = 0
+	}
 	x.answerInit(q, m, nil, t.hard.Producer)
 }
 

@@ -31,4 +31,13 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	if fx.Sends[0].Msg != nil || fx.Timers[0].Key.ID != "" {
 		t.Error("a send or a timer is kept")
 	}
+	end.Version = endTV2 - 1
+	fx = core.Step(machine.Input{Now: time.Unix(100, 0), Event: machine.Request{ID: 8, ClientID: "c", Msg: end}})
+	if len(fx.Txns) != 1 {
+		t.Fatalf("the end of somebody who was fenced is told of by %+v", fx.Txns)
+	}
+	core.(machine.Forgetful).Forget()
+	if fx.Txns[0].Key != "" {
+		t.Error("an entry of the journal is kept")
+	}
 }

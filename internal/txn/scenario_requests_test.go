@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -82,8 +83,8 @@ func (a args) partitions() (out []topic) {
 	return out
 }
 
-// init a [mine] [id=x] [timeout=60s] [pair=1/5] [v=5]: mine has the client send
-// what it was told last.
+// init a [mine] [id=x] [timeout=60s] [pair=1/5] [v=5] [operator]: mine has the client
+// send what it was told last.
 func (s *scenario) init(a args) {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version = int16(a.number("v", 5))
@@ -97,6 +98,9 @@ func (s *scenario) init(a args) {
 		p = a.pair()
 	}
 	req.ProducerID, req.ProducerEpoch = p.id, p.epoch
+	if a.flag("operator") {
+		journal.MarkOperator(&req.UnknownTags)
+	}
 	s.request(a.who(), req)
 }
 

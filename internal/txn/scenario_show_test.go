@@ -1,12 +1,15 @@
 package txn
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -44,6 +47,44 @@ func (s *scenario) showValue(v *Value) string {
 		out += " start=" + s.since(v.Start)
 	}
 	return out + showTopics(v.Topics)
+}
+
+// showEntry shows an entry of the journal as what it is in JSON, which must say the same.
+func (s *scenario) showEntry(e *journal.Txn) string {
+	text, err := json.Marshal(e)
+	again := journal.Txn{Key: e.Key}
+	if err2 := json.Unmarshal(text, &again); err != nil || err2 != nil || !reflect.DeepEqual(*e, again) {
+		s.t.Errorf("%s: %v, %v", text, err, err2)
+	}
+	if !e.Time.Equal(s.now) || len(text) > 10_000 {
+		s.t.Errorf("an entry of %s at %s, of %d bytes", e.Time, s.now, len(text))
+	}
+	out := fmt.Sprintf("%s %s %d/%d", e.Key, e.Kind, e.Was.ID, e.Was.Epoch)
+	if e.Now != nil {
+		out += fmt.Sprintf(" now=%d/%d", e.Now.ID, e.Now.Epoch)
+	}
+	if e.Holder != nil {
+		out += " holder=" + e.Holder.ClientID + "@" + e.Holder.Host
+	}
+	if e.By != nil {
+		out += " by=" + e.By.ClientID + "@" + e.By.Host
+	}
+	if e.Request != "" {
+		out += " request=" + e.Request
+	}
+	if e.Open != 0 {
+		out += " open=" + e.Open.String()
+	}
+	if e.Idle != 0 {
+		out += " idle=" + e.Idle.String()
+	}
+	if e.PartitionN > 0 {
+		out += fmt.Sprintf(" %d:%v", e.PartitionN, e.Partitions)
+	}
+	if e.LeftOut > 0 {
+		out += fmt.Sprintf(" left-out=%d", e.LeftOut)
+	}
+	return out
 }
 
 func showTopics(list []topic) string {

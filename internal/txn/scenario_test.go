@@ -131,6 +131,9 @@ func (s *scenario) step(e machine.Event) {
 		fmt.Fprintf(&s.out, "stored: %s\n", s.showRecord(r))
 	}
 	s.log = append(s.log, records(fx)...)
+	for _, e := range fx.Txns {
+		fmt.Fprintf(&s.out, "journal: %s\n", s.showEntry(&e))
+	}
 	for _, r := range fx.Replies {
 		s.replied(r)
 	}

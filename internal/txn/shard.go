@@ -111,7 +111,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	old := x.out
 	*x = step{
 		Shard: s, now: in.Now, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records),
-		out: machine.Effects{Batches: again(old.Batches), Sends: again(old.Sends), Replies: again(old.Replies), Timers: again(old.Timers)},
+		out: machine.Effects{Batches: again(old.Batches), Sends: again(old.Sends), Replies: again(old.Replies), Timers: again(old.Timers), Txns: again(old.Txns)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -141,6 +141,7 @@ func (s *Shard) Forget() {
 	clear(x.out.Sends)
 	clear(x.out.Replies)
 	clear(x.out.Timers)
+	clear(x.out.Txns)
 }
 
 // keep is for how many things room is kept from step to step. What more a large

@@ -93,6 +93,9 @@ type txn struct {
 	// Soft state.
 	ending         *ending // nil unless the state is Prepare*
 	clientID, host string  // of the last InitProducerId; empty after a load
+	operators      bool    // those are an operator's, who does nothing with it
+	taker          *taker  // who has fenced the holder and will be given the id
+	notes          *notes  // of the journal; nil if it tells of nothing
 }
 
 // Holder returns who asked for the producer of a transactional id last, as far as

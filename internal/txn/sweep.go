@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -25,7 +26,7 @@ func (x *step) timeOut(id string) {
 	if t == nil || t.hard.State != Ongoing || t.hard.Start >= x.now.UnixMilli()-int64(t.hard.Timeout) {
 		return
 	}
-	if !x.fence(t, none, nil) {
+	if !x.fence(t, none, nil, journal.TxnTimedOut) {
 		x.ids.fences = append(x.ids.fences, id)
 	}
 }
@@ -33,11 +34,18 @@ func (x *step) timeOut(id string) {
 // expire removes transactional ids that nobody has used for long.
 func (x *step) expire() {
 	before := x.now.Add(-x.cfg.IDExpiration).UnixMilli()
+	told, expired := len(x.out.Txns), 0
 	for _, id := range x.sortedIDs() {
 		v := x.txns[id].hard
 		if (v.State == Empty || v.State.isComplete()) && v.Updated <= before {
+			if expired++; expired <= maxExpired {
+				x.noteExpired(x.txns[id])
+			}
 			x.write(id, nil)
 		}
+	}
+	if left := expired - maxExpired; left > 0 {
+		x.out.Txns[told].LeftOut = left
 	}
 	x.expireSeq = x.arm(machine.TimerKey{Kind: TimerExpire}, x.now.Add(x.cfg.ExpireInterval))
 }

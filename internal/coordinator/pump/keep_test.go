@@ -43,7 +43,8 @@ func (c *thrifty) Step(in machine.Input) (fx machine.Effects) {
 	fx = machine.Effects{
 		Replies: c.replies, Sends: []machine.Send{{ID: 1, Msg: kmsg.NewPtrHeartbeatRequest()}},
 		Tasks:   []machine.Task{{ID: 1, Run: func() any { return task }}},
-		Journal: []journal.Entry{{Group: "g"}},
+		Journal: []journal.Entry{{Group: "g"}}, Txns: []journal.Txn{{Key: "x"}},
+		Committed: []machine.Committed{{Group: "g"}},
 	}
 	if c.records {
 		fx.Batches = []machine.Batch{{Records: []machine.Record{c.new()}}}
@@ -72,7 +73,7 @@ func TestNothingIsKeptOfAStepThatIsDone(t *testing.T) {
 				}
 			}
 			// Room for a few is kept, with nothing in it.
-			if p.out.Sends[:1][0].Msg != nil || p.out.Journal[:1][0].Group != "" {
+			if p.out.Sends[:1][0].Msg != nil || p.out.Journal[:1][0].Group != "" || p.out.Txns[:1][0].Key != "" || p.out.Committed[:1][0].Group != "" {
 				t.Error("a send, or an entry of the journal, is kept")
 			}
 			runtime.KeepAlive(p)

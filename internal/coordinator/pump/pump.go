@@ -60,6 +60,8 @@ type Pump struct {
 	replies held[machine.Reply]
 	sends   held[machine.Send]
 	journal held[journal.Entry]
+	txns    held[journal.Txn]
+	commits held[machine.Committed]
 	out     Out
 }
 
@@ -82,6 +84,9 @@ type Out struct {
 	Sends   []machine.Send
 	Tasks   []machine.Task
 	Journal []journal.Entry
+	Txns    []journal.Txn
+	// Committed is offsets that the ends of transactions have committed.
+	Committed []machine.Committed
 	// Lost says that the life is over: everybody who waits is to be told, and a
 	// core to be loaded for the life that Life returns now.
 	Lost bool
@@ -116,7 +121,10 @@ func (p *Pump) Drain() Out { return p.out }
 // who asked for everything would else be kept until the shard has something to do
 // again.
 func (p *Pump) Forget() {
-	p.out = Out{Replies: again(p.out.Replies), Sends: again(p.out.Sends), Tasks: again(p.out.Tasks), Journal: again(p.out.Journal)}
+	p.out = Out{
+		Replies: again(p.out.Replies), Sends: again(p.out.Sends), Tasks: again(p.out.Tasks),
+		Journal: again(p.out.Journal), Txns: again(p.out.Txns), Committed: again(p.out.Committed),
+	}
 }
 
 // Begin begins a life with a core that has replayed the log of a leader epoch,
@@ -234,10 +242,14 @@ func (p *Pump) step(in machine.Input, e machine.Event) {
 		p.out.Replies = append(p.out.Replies, fx.Replies...)
 		p.out.Sends = append(p.out.Sends, fx.Sends...)
 		p.out.Journal = append(p.out.Journal, fx.Journal...)
+		p.out.Txns = append(p.out.Txns, fx.Txns...)
+		p.out.Committed = append(p.out.Committed, fx.Committed...)
 	} else {
 		p.replies.hold(p.asked, fx.Replies)
 		p.sends.hold(p.asked, fx.Sends)
 		p.journal.hold(p.asked, fx.Journal)
+		p.txns.hold(p.asked, fx.Txns)
+		p.commits.hold(p.asked, fx.Committed)
 	}
 	if p.forget != nil {
 		p.forget()
@@ -249,4 +261,6 @@ func (p *Pump) release() {
 	p.out.Replies = p.replies.release(p.durable, p.out.Replies)
 	p.out.Sends = p.sends.release(p.durable, p.out.Sends)
 	p.out.Journal = p.journal.release(p.durable, p.out.Journal)
+	p.out.Txns = p.txns.release(p.durable, p.out.Txns)
+	p.out.Committed = p.commits.release(p.durable, p.out.Committed)
 }

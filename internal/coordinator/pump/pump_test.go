@@ -88,6 +88,7 @@ func (b *bed) do() Out {
 	out := b.pump.Drain()
 	out.Replies, out.Sends = slices.Clone(out.Replies), slices.Clone(out.Sends)
 	out.Tasks, out.Journal = slices.Clone(out.Tasks), slices.Clone(out.Journal)
+	out.Txns, out.Committed = slices.Clone(out.Txns), slices.Clone(out.Committed)
 	b.pump.Forget()
 	return out
 }
@@ -97,6 +98,7 @@ func (b *bed) ask(batches ...machine.Batch) drained {
 	b.ids++
 	b.core.next = machine.Effects{
 		Batches: batches, Replies: []machine.Reply{{ID: b.ids}}, Sends: []machine.Send{{ID: uint64(b.ids)}}, Journal: []journal.Entry{{Group: fmt.Sprint(b.ids)}},
+		Txns: []journal.Txn{{Key: fmt.Sprint(b.ids)}}, Committed: []machine.Committed{{Offset: int64(b.ids)}},
 	}
 	if !b.pump.Request(b.in, machine.Request{ID: b.ids}) {
 		b.t.Fatal("nobody handles the request")
@@ -141,8 +143,8 @@ func (b *bed) released(o drained, want ...machine.RequestID) {
 	if !slices.Equal(got, want) {
 		b.t.Errorf("answered are %v, should be %v", got, want)
 	}
-	if len(o.Sends) != len(want) || len(o.Journal) != len(want) {
-		b.t.Errorf("%d sends and %d journal entries go out, should be those of %v", len(o.Sends), len(o.Journal), want)
+	if len(o.Sends) != len(want) || len(o.Journal) != len(want) || len(o.Txns) != len(want) || len(o.Committed) != len(want) {
+		b.t.Errorf("%d sends, %d and %d journal entries and %d offsets go out, should be those of %v", len(o.Sends), len(o.Journal), len(o.Txns), len(o.Committed), want)
 	}
 }
 
