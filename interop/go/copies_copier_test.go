@@ -118,7 +118,8 @@ func franzCopier(ctx context.Context, spec copierSpec, rng *rand.Rand) error {
 		fetches := s.PollRecords(polling, copierPoll)
 		cancel()
 		if err := fetches.Err(); err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("poll: %w", err)
+			// It joins again, and tries on.
+			fmt.Fprintln(os.Stderr, "poll:", err)
 		}
 		if fetches.NumRecords() == 0 {
 			continue

@@ -12,6 +12,9 @@ import (
 	"github.com/confluentinc/confluent-kafka-go/v2/kafka"
 )
 
+// copierHangs is longer than a transaction can last.
+const copierHangs = 2 * copierTimeout
+
 // rdCopier copies with librdkafka, which leaves more of it to the application.
 type rdCopier struct {
 	spec     copierSpec
@@ -46,6 +49,9 @@ func (c *rdCopier) open() (err error) {
 		all := kafka.ConfigMap{
 			"bootstrap.servers": strings.Join(c.spec.Addrs, ","), "reconnect.backoff.max.ms": 200, "log_level": 0,
 			"topic.metadata.refresh.fast.interval.ms": 50, "retry.backoff.ms": 50, "socket.timeout.ms": 2000,
+		}
+		if debug := os.Getenv("INTEROP_COPIER_DEBUG"); debug != "" {
+			all["debug"], all["log_level"] = debug, 7 // For looking into a failure: librdkafka says then what it does.
 		}
 		for name, value := range more {
 			all[name] = value
@@ -106,6 +112,13 @@ func (c *rdCopier) poll() error {
 // copy copies what was polled in a transaction. If that is aborted, it is polled
 // again.
 func (c *rdCopier) copy() error {
+	// SendOffsetsToTransaction does not return, whatever its timeout, if the coordinator
+	// of the group goes away at the wrong moment (librdkafka issues 5456 and 5511).
+	hangs := time.AfterFunc(copierHangs, func() {
+		fmt.Fprintln(os.Stderr, "librdkafka hangs in a transaction")
+		os.Exit(1)
+	})
+	defer hangs.Stop()
 	if err := c.producer.BeginTransaction(); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
