@@ -67,7 +67,6 @@ e2e: setup ## Run real Kafka clients against the broker, on disk and on each kin
 	@scripts/e2e $(E2E)
 
 copies: N = 200
-copies: E2E = disk redis redis-sentinel
 copies: setup ## Copy in transactions while brokers and Redis primaries are killed (make copies N=200 E2E="disk redis", or SEED=17 N=3 for one round)
 	@for store in $(E2E); do \
 		echo "copies on $$store" && \

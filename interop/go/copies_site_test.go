@@ -1,11 +1,15 @@
 package interop
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"muster/internal/redistest"
 )
@@ -20,7 +24,9 @@ type copySite interface {
 }
 
 var copySites = map[string]func(t *testing.T) copySite{
-	"disk": newDiskSite, "redis": newFleetSite, "redis-sentinel": newFailoverSite,
+	"disk": newDiskSite, "redis": newFleetSite,
+	"redis-sentinel": func(t *testing.T) copySite { return newFailoverSite(t, redistest.Sentinel(t)) },
+	"redis-cluster":  func(t *testing.T) copySite { return newFailoverSite(t, redistest.Cluster(t)) },
 }
 
 // copySettings end transactions soon that are over their time. The internal topics
@@ -83,14 +89,13 @@ func (s fleetSite) lose(t *testing.T, rng *rand.Rand) string {
 }
 
 // failoverSite is three brokers on a Redis with replicas, one of which has what is
-// acknowledged, whose primary is lost.
+// acknowledged. A primary is lost: the only one, or that of a third of a cluster.
 type failoverSite struct {
 	*fleet
 	server *redistest.Server
 }
 
-func newFailoverSite(t *testing.T) copySite {
-	server := redistest.Sentinel(t)
+func newFailoverSite(t *testing.T, server *redistest.Server) copySite {
 	settings := append([]string{"--set", "min.insync.replicas=2"}, copySettings...)
 	return failoverSite{fleet: startFleet(t, server.URL(), 3, settings...), server: server}
 }
@@ -98,17 +103,51 @@ func newFailoverSite(t *testing.T) copySite {
 func (s failoverSite) addresses() []string   { return s.addrs }
 func (s failoverSite) losses(*rand.Rand) int { return 1 }
 
-func (s failoverSite) lose(t *testing.T, _ *rand.Rand) string {
+func (s failoverSite) lose(t *testing.T, rng *rand.Rand) string {
+	s.wantReplicated(t)
 	began := time.Now()
-	old := s.server.Primary(t, "")
+	key := strconv.Itoa(rng.Int())
+	old := s.server.Primary(t, key)
 	old.Kill()
-	next := s.server.Primary(t, "")
+	next := s.server.Primary(t, key)
 	took := time.Since(began)
-	// It would be told so by a sentinel, some seconds later.
 	old.Start(t)
-	if _, err := old.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(next.Port)); err != nil {
-		t.Fatal(err)
+	replicas := 1
+	if s.server.Kind == redistest.KindSentinel {
+		replicas = 2
+		// It would be told so by a sentinel, some seconds later.
+		if _, err := old.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(next.Port)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	s.server.AwaitReplicas(t, next, 2)
+	s.server.AwaitReplicas(t, next, replicas)
 	return fmt.Sprintf("the primary on port %d killed, that on port %d is the next after %s", old.Port, next.Port, took.Round(time.Millisecond))
+}
+
+// wantReplicated fails unless all topics, the internal ones too, are to have two copies
+// of what is acknowledged.
+func (s failoverSite) wantReplicated(t *testing.T) {
+	t.Helper()
+	const setting = "min.insync.replicas"
+	waitFor(t, "the topics' settings", func() error {
+		topics, err := s.admin.ListTopicsWithInternal(t.Context())
+		if err != nil {
+			return err
+		}
+		settings, err := s.admin.DescribeTopicConfigs(t.Context(), topics.Names()...)
+		if err != nil {
+			return err
+		}
+		for _, topic := range append([]string{"__transaction_state", "__consumer_offsets"}, topics.Names()...) {
+			of, err := settings.On(topic, nil)
+			if err = errors.Join(err, of.Err); err != nil {
+				return err
+			}
+			at := slices.IndexFunc(of.Configs, func(c kadm.Config) bool { return c.Key == setting })
+			if at < 0 || of.Configs[at].MaybeValue() != "2" {
+				return fmt.Errorf("%s of %s is not 2", setting, topic)
+			}
+		}
+		return nil
+	})
 }
