@@ -114,35 +114,46 @@ func noneOpen(ctx context.Context, addrs []string, deadline time.Time) error {
 	})
 }
 
-// compare reads what is committed in both topics, and says what is wrong with it.
-func (r *copyRun) compare() error {
-	var want []string
+// wanted is what the output should hold, sorted.
+func (r *copyRun) wanted() (want []string) {
 	for k, n := range r.written {
 		for i := range n {
 			want = append(want, fmt.Sprintf("k%02d/%06d", k, i))
 		}
 	}
+	return want
+}
+
+// compare says what is wrong with what the reader was given all the while, and with
+// what is committed in both topics.
+func (r *copyRun) compare() error {
+	err := r.compareTo("what was read meanwhile", r.reader.finish())
 	for _, topic := range []string{r.in(), r.out()} {
 		var got []string
-		err := awaitCopies(r.t.Context(), time.Now().Add(copyPatience), "the records of "+topic, func(ctx context.Context) (err error) {
+		failed := awaitCopies(r.t.Context(), time.Now().Add(copyPatience), "the records of "+topic, func(ctx context.Context) (err error) {
 			got, err = readValues(ctx, strings.Join(r.addrs, ","), topic, kgo.ReadCommitted())
 			return err
 		})
-		if err != nil {
-			return err
+		if failed == nil {
+			failed = r.compareTo(topic, got)
 		}
-		// Those of a key are in one partition, so that their order is that of reading.
-		slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
-		if slices.Equal(got, want) {
-			continue
-		}
-		sorted := slices.Sorted(slices.Values(got))
-		if slices.Equal(sorted, want) {
-			return fmt.Errorf("%s: every record is there once, but %s", topic, disorder(got))
-		}
-		return fmt.Errorf("%s: %s", topic, difference(want, sorted))
+		err = errors.Join(err, failed)
 	}
-	return nil
+	return err
+}
+
+func (r *copyRun) compareTo(what string, got []string) error {
+	want := r.wanted()
+	// Those of a key are in one partition, so that their order is that of reading.
+	slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	if slices.Equal(got, want) {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(got))
+	if slices.Equal(sorted, want) {
+		return fmt.Errorf("%s: every record is there once, but %s", what, disorder(got))
+	}
+	return fmt.Errorf("%s: %s", what, difference(want, sorted))
 }
 
 func keyOf(value string) string {

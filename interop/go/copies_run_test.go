@@ -34,6 +34,7 @@ type copyRun struct {
 	stop    context.CancelFunc // of feeding, and of killing copiers
 	feeding sync.WaitGroup
 	copiers []*copierSlot
+	reader  *copyReader
 
 	written         [copyKeys]int // records of each key that are in the input; once feeding is over
 	unwritten       error         // the first record that is not
@@ -56,6 +57,7 @@ func startCopyRun(t *testing.T, addrs []string, seed uint64, lane int) *copyRun 
 			return err
 		})
 	}
+	r.reader = startCopyReader(r)
 	ctx, stop := context.WithCancel(t.Context())
 	r.stop = stop
 	for i := range 2 + rng.IntN(2) {
@@ -175,13 +177,13 @@ func (r *copyRun) finish(deadline time.Time) error {
 	for _, c := range r.copiers {
 		c.end()
 	}
-	if err != nil {
-		return errors.Join(err, r.compare())
+	if err == nil {
+		err = r.await(deadline, "the transactions to be over", r.allDecided)
 	}
-	if err := r.await(deadline, "the transactions to be over", r.allDecided); err != nil {
-		return errors.Join(err, r.compare())
+	if err == nil {
+		err = r.await(deadline, "them to be read", func(context.Context) error { return r.reader.has(len(r.wanted())) })
 	}
-	return r.compare()
+	return errors.Join(err, r.compare())
 }
 
 func (r *copyRun) counted() copyCounts {
