@@ -57,6 +57,11 @@ func startCopyRun(t *testing.T, addrs []string, seed uint64, lane int) *copyRun 
 			return err
 		})
 	}
+	// franz-go fails records that wait for a producer id when it cannot get one.
+	waitFor(t, "a producer id", func() error {
+		_, _, err := cl.ProducerID(t.Context())
+		return err
+	})
 	r.reader = startCopyReader(r)
 	ctx, stop := context.WithCancel(t.Context())
 	r.stop = stop
