@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -115,7 +116,7 @@ func copyRound(t *testing.T, site copySite, seed uint64, lanes int) copyCounts {
 	for _, r := range runs {
 		done.Go(func() {
 			if err := r.finish(lost.Add(copyPatience)); err != nil {
-				t.Errorf("run %s, seed %d (%s): %v", r.name, seed, r.what(), err)
+				t.Errorf("run %s, seed %d (%s): %v", r.name, seed, r.what(), errors.Join(err, r.dump()))
 			}
 		})
 	}
