@@ -24,7 +24,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e interop bench bench-kafka generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e copies interop bench bench-kafka generate ci clean fresh setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,13 @@ sim: ## Simulate groups, and transactions across partitions (make sim N=100000, 
 
 e2e: setup ## Run real Kafka clients against the broker, on disk and on each kind of Redis
 	@scripts/e2e $(E2E)
+
+copies: N = 200
+copies: setup ## Copy in transactions while brokers and Redis primaries are killed (make copies N=200 E2E="disk redis", or SEED=17 N=3 for one round)
+	@for store in $(E2E); do \
+		echo "copies on $$store" && \
+		(cd $(CLIENTS) && INTEROP_STORE=$$store go test . -count=1 -timeout 0 -run TestCopiesSurviveKills -v -args -copies $(N) -seed $(SEED)) || exit 1; \
+	done
 
 interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES=disk ROWS=Java)
 	@scripts/setup interop

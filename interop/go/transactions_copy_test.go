@@ -168,7 +168,7 @@ func difference(want, got []string) string {
 			want, got = want[1:], got[1:]
 		}
 	}
-	return fmt.Sprintf("%d missing %.10q, %d too many %.10q", len(missing), missing, len(more), more)
+	return fmt.Sprintf("%d missing %q, %d too many %q", len(missing), missing[:min(10, len(missing))], len(more), more[:min(10, len(more))])
 }
 
 func TestCopyingThroughRebalancesIsExactlyOnce(t *testing.T) {
