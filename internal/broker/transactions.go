@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"slices"
 
 	"muster/internal/metadata"
@@ -25,39 +22,15 @@ func (b *Broker) openPeers() error {
 	}
 	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Logger: b.logger}
 	if b.endpoints[i].secure {
-		roots, err := b.trusted()
+		trust, err := b.newTrust()
 		if err != nil {
 			return err
 		}
-		opts.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+		opts.TLS = trust.config
 	}
 	b.peers = peer.New(opts)
 	b.askBroker = b.peers.Do
 	return nil
-}
-
-// trusted returns the certificates by which this broker knows others: those of the
-// system, those of a trust store, and its own, since brokers often have one from the
-// same hand.
-func (b *Broker) trusted() (*x509.CertPool, error) {
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	for _, setting := range []string{"ssl.keystore.location", "ssl.truststore.location"} {
-		name := b.cfg.Get(setting)
-		if name == "" {
-			continue
-		}
-		pem, err := os.ReadFile(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", setting, err)
-		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: there is no certificate in %s", setting, name)
-		}
-	}
-	return roots, nil
 }
 
 // openTransactions makes the coordinator of transactions.

@@ -60,6 +60,7 @@ func (s *shard) replay() (machine.Core, error) {
 	s.maxBatch.Store(int64(s.log.MaxBatch()))
 	core := s.c.opts.Kind.New()
 	offset := s.log.Start()
+	decode, done := s.reader()
 	var records []machine.StoredRecord
 	for {
 		b, err := s.log.Read(s.ctx, offset)
@@ -74,15 +75,24 @@ func (s *shard) replay() (machine.Core, error) {
 			if batch, b, err = record.Next(b); err != nil {
 				return nil, err
 			}
-			stored, err := pump.DecodeInto(records, batch, s.c.opts.Kind.Decode, s.unreadable)
+			stored, err := pump.DecodeInto(records, batch, decode, s.unreadable)
 			if err != nil {
 				return nil, err
 			}
 			core.Replay(stored)
+			done()
 			records = stored.Records
 			offset = batch.LastOffset() + 1
 		}
 	}
+}
+
+// reader returns what decodes the records of one load.
+func (s *shard) reader() (decode func(key, value []byte) (machine.Record, error), done func()) {
+	if s.c.opts.Kind.Reader == nil {
+		return s.c.opts.Kind.Decode, func() {}
+	}
+	return s.c.opts.Kind.Reader()
 }
 
 func (s *shard) unreadable(offset int64, err error) {

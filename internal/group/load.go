@@ -17,7 +17,11 @@ import (
 // again.
 func (x *step) loaded(epoch int32) {
 	x.epoch = epoch
-	for _, id := range x.groupIDs() {
+	ids := x.groupIDs()
+	// Most have a member, a timer for it, and an entry in the journal.
+	x.out.Timers = slices.Grow(x.out.Timers, len(ids))
+	x.out.Journal = slices.Grow(x.out.Journal, len(ids))
+	for _, id := range ids {
 		g := x.groups[id]
 		x.forgetDeleted(g)
 		if x.groups[id] != g {

@@ -12,10 +12,11 @@ import (
 func replayed(log []machine.Batch, cfg Config) *Shard {
 	s := NewShard(cfg)
 	offset := int64(0)
+	decode, done := Kind(nil).Reader()
 	for _, b := range log {
 		stored := machine.Stored{BaseOffset: offset, Producer: b.Producer, Control: b.Control}
 		for _, r := range b.Records {
-			again, err := DecodeRecord(r.Encode())
+			again, err := decode(r.Encode())
 			if err != nil {
 				panic(fmt.Sprintf("%+v: %v", r, err))
 			}
@@ -26,6 +27,7 @@ func replayed(log []machine.Batch, cfg Config) *Shard {
 			offset++
 		}
 		s.Replay(stored)
+		done()
 	}
 	return s
 }

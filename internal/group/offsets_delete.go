@@ -130,9 +130,11 @@ func (x *step) forgetTopic(g *group, topic string, waiting []topicPartition, gon
 		return
 	}
 	now := x.image.Topic(topic)
-	for _, p := range g.offsets[topic].partitions() {
-		if o, _ := g.offsets[topic].get(p); o.isStale(now) {
-			x.forgetOffset(g, topic, p, gone)
+	if g.offsets[topic].mayBeStale(now) {
+		for _, p := range g.offsets[topic].partitions() {
+			if o, _ := g.offsets[topic].get(p); o.isStale(now) {
+				x.forgetOffset(g, topic, p, gone)
+			}
 		}
 	}
 	first, _ := slices.BinarySearchFunc(waiting, topicPartition{topic, math.MinInt32}, comparePartitions)

@@ -67,6 +67,12 @@ func (t *topicOffsets) get(partition int32) (o offset, ok bool) {
 	return o, true
 }
 
+// mayBeStale says whether there can be an offset of another topic of that name than the
+// one which there is now.
+func (t *topicOffsets) mayBeStale(now *metadata.Topic) bool {
+	return t != nil && (now == nil || slices.ContainsFunc(t.ids, func(id metadata.TopicID) bool { return id != now.ID }))
+}
+
 func (t *topicOffsets) put(partition int32, o *offset) {
 	k := kept{at: o.at, commit: o.commit, epoch: o.epoch, topic: t.index(o.topic)}
 	if o.metadata != "" || o.expire != -1 {

@@ -184,52 +184,8 @@ func appendString(b []byte, s string) []byte {
 
 // DecodeRecord reads what Encode wrote, also by Kafka.
 func DecodeRecord(key, value []byte) (machine.Record, error) {
-	if len(key) < 2 {
-		return nil, fmt.Errorf("key of %d bytes", len(key))
-	}
-	switch version := binary.BigEndian.Uint16(key); version {
-	case 0, offsetKeyVersion:
-		return decodeOffset(key, value)
-	case groupKeyVersion:
-		return decodeGroup(key, value)
-	case rebalanceKeyVersion, departureKeyVersion:
-		return decodeOurs(version, key[2:], value)
-	default:
-		return nil, fmt.Errorf("%w: key version %d", machine.ErrUnknownRecord, version)
-	}
-}
-
-func decodeOffset(key, value []byte) (machine.Record, error) {
-	var k kmsg.OffsetCommitKey
-	if err := k.ReadFrom(key); err != nil {
-		return nil, fmt.Errorf("offset key: %w", err)
-	}
-	if k.Topic == "" {
-		return nil, errors.New("offset key without topic")
-	}
-	r := &OffsetRecord{Group: k.Group, Topic: k.Topic, Partition: k.Partition}
-	if value == nil {
-		return r, nil
-	}
-	if len(value) < 2 || value[0] != 0 || value[1] > offsetValueTopicID {
-		return nil, fmt.Errorf("offset value of another version: %.2x", value)
-	}
-	if value[1] == offsetValueTopicID && !plausibleOffset(value) {
-		return nil, errors.New("offset value claims more fields than it has bytes for")
-	}
-	v := kmsg.NewOffsetCommitValue()
-	if err := v.ReadFrom(value); err != nil {
-		return nil, fmt.Errorf("offset value: %w", err)
-	}
-	r.Value = &offset{at: v.Offset, epoch: -1, metadata: v.Metadata, commit: v.CommitTimestamp, expire: -1, topic: v.TopicID}
-	if v.Version >= 3 {
-		r.Value.epoch = v.LeaderEpoch
-	}
-	if v.Version == offsetValueExpire {
-		r.Value.expire = v.ExpireTimestamp
-	}
-	r.Start = max(machine.TxnStartOf(&v.UnknownTags), 0)
-	return r, nil
+	var r reader
+	return r.decode(key, value)
 }
 
 func decodeGroup(key, value []byte) (machine.Record, error) {
@@ -292,14 +248,8 @@ func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
 }
 
 func cutString(b []byte) (s string, rest []byte, ok bool) {
-	if len(b) < 2 {
-		return "", nil, false
-	}
-	n := int(binary.BigEndian.Uint16(b))
-	if len(b) < 2+n {
-		return "", nil, false
-	}
-	return string(b[2 : 2+n]), b[2+n:], true
+	text, rest, ok := cutText(b)
+	return string(text), rest, ok
 }
 
 // checkMembers refuses members that could not be told apart.

@@ -34,6 +34,10 @@ import (
 func Kind(config func() Config) machine.Kind {
 	return machine.Kind{
 		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: DecodeRecord,
+		Reader: func() (func(key, value []byte) (machine.Record, error), func()) {
+			r := newReader()
+			return r.decode, r.done
+		},
 		Fail: failed, NeedsFresh: needsFresh, WhileLoading: whileLoading,
 	}
 }

@@ -120,6 +120,9 @@ func (t *txns) idle() (out []*producer) {
 // topics lists the topics that a group has offsets of, committed or not.
 func (g *group) topics() []string {
 	out := slices.Sorted(maps.Keys(g.offsets))
+	if len(g.unstable) == 0 {
+		return out
+	}
 	for _, tp := range g.waiting() {
 		out = append(out, tp.topic)
 	}
@@ -129,6 +132,9 @@ func (g *group) topics() []string {
 
 // waiting lists the partitions of which offsets wait for their transactions.
 func (g *group) waiting() []topicPartition {
+	if len(g.unstable) == 0 {
+		return nil // As of nearly all groups.
+	}
 	return slices.SortedFunc(maps.Keys(g.unstable), comparePartitions)
 }
 

@@ -41,8 +41,8 @@ import (
 // step, or Forget; what they point to is never changed again.
 type Core interface {
 	Step(Input) Effects
-	// Replay applies a batch that was read from the log. Its list of records is
-	// used again when Replay returns.
+	// Replay applies a batch that was read from the log. Its list of records, and
+	// records that a Reader made, are used again when Replay returns.
 	Replay(Stored)
 }
 
@@ -59,6 +59,9 @@ type Kind struct {
 	New func() Core
 	// Decode reads a record; ErrUnknownRecord says that it may be skipped.
 	Decode func(key, value []byte) (Record, error)
+	// Reader, if there is one, makes a Decode for one load, which costs less: it may
+	// use a record again once done was called, when Replay has returned.
+	Reader func() (decode func(key, value []byte) (Record, error), done func())
 	// Fail is the answer that tells a client of an error that is not about its
 	// request but about the coordinator.
 	Fail func(kmsg.Request, *kerr.Error) kmsg.Response

@@ -213,7 +213,7 @@ func (p *Partition) tryAppend(ctx context.Context, b record.Batch, now int64, r 
 	if err != nil {
 		return 0, nil, err
 	}
-	if at.Rolled && len(p.producers) > 0 {
+	if at.Rolled && (len(p.producers) > 0 || p.cfg.Load().SegmentBytes > worthRead) {
 		if err := l.SaveProducers(ctx, p.producers.List(), at.BaseOffset); err != nil {
 			p.deps.logger.Warn("producer state not saved; a restart will take longer", "topic", p.topic, "partition", p.index, "error", err)
 		}

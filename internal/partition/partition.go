@@ -46,6 +46,7 @@ type Partition struct {
 
 	mu         sync.Mutex // orders appends
 	producers  store.ProducerMap
+	savedAt    int64               // where the snapshot of them was made that the log was opened with
 	lastBegins map[int64]lastBegin // likewise, of a pipelined log
 	lastEnds   map[int64]lastEnd   // by producer, where it is known
 	questions  questions
@@ -123,7 +124,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	producers, err := loadProducers(ctx, l)
+	producers, saved, err := loadProducers(ctx, l)
 	if err != nil {
 		return 0, fmt.Errorf("load producers of %s-%d: %w", p.topic, p.index, err)
 	}
@@ -133,6 +134,7 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 			p.slots = make(chan struct{}, maxUnderWay)
 		}
 	}
+	p.savedAt = saved
 	p.producers, p.used, p.noted, p.openedAt, p.openedTime = producers, false, end, end, p.deps.now()
 	maps.DeleteFunc(p.lastEnds, func(_ int64, e lastEnd) bool { return e.marker >= end })
 	for _, f := range p.underWay {
@@ -228,7 +230,7 @@ func (p *Partition) close(ctx context.Context) error {
 	l := p.log.Load()
 	_, end := l.Bounds()
 	var err error
-	if len(p.producers) > 0 {
+	if p.worthSaving(l, end) {
 		err = l.SaveProducers(ctx, p.producers.List(), end)
 	}
 	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) {
@@ -238,6 +240,20 @@ func (p *Partition) close(ctx context.Context) error {
 	p.mu.Unlock()
 	p.waiters.wake(true, true)
 	return errors.Join(err, l.Close())
+}
+
+// worthRead is how much of a log may be read at each start to find out that it has no
+// producers. To save that takes a file for each partition, and time at the end.
+const worthRead = 1 << 20
+
+// worthSaving says whether the next start is quicker if the producers are saved now. A
+// store that brokers share has them without that.
+func (p *Partition) worthSaving(l *openLog, end int64) bool {
+	if len(p.producers) > 0 {
+		return true
+	}
+	_, shared := p.deps.store.(store.Shared)
+	return !shared && p.savedAt < end && l.Size() > worthRead
 }
 
 // abandon ends the partition whose log is being deleted.

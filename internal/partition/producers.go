@@ -11,25 +11,30 @@ import (
 	"muster/internal/store"
 )
 
+// loadBytes is how much of a log is read at a time for the producers in it.
+const loadBytes = 256 << 10
+
 // loadProducers takes the engine's snapshot and completes it from the batches
-// that came after it.
-func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) {
-	list, offset, err := l.Producers(ctx)
+// that came after it. It also returns where the snapshot was made.
+func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, int64, error) {
+	list, saved, err := l.Producers(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	producers := store.NewProducerMap(list)
+	offset := saved
 	var aborted []store.Aborted
+	var buf []byte
 	_, end := l.Bounds()
 	for offset < end {
-		recs, err := l.Read(ctx, store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: 1 << 20, MinOne: true})
+		recs, err := l.Read(ctx, store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: loadBytes, MinOne: true})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		b, err := recs.Load()
+		b, err := recs.LoadInto(&buf)
 		recs.Release()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if len(b) == 0 {
 			break
@@ -37,19 +42,19 @@ func loadProducers(ctx context.Context, l store.Log) (store.ProducerMap, error) 
 		for len(b) > 0 {
 			var batch record.Batch
 			if batch, b, err = record.Next(b); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			offset = batch.LastOffset() + 1
 			entry, err := producers.Note(batch, batch.MaxTimestamp())
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			if entry != nil {
 				aborted = append(aborted, *entry)
 			}
 		}
 	}
-	return producers, l.NoteAborted(ctx, aborted)
+	return producers, saved, l.NoteAborted(ctx, aborted)
 }
 
 // mayAppend decides whether a batch with a producer may be appended, in the order

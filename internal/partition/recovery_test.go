@@ -74,6 +74,54 @@ func TestProducerStateSurvivesCloseAndCrash(t *testing.T) {
 	}
 }
 
+// A log whose producers are none is not read to its end at each start to find that out,
+// unless it is small: then a file for it would cost more.
+func TestALargeLogWithoutProducersIsNotReadAtAStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		bytes   int
+		segment string
+		kill    bool
+		reads   bool // more than its last segment
+	}{
+		"large, clean":   {2 * worthRead, "1073741824", false, false},
+		"small, clean":   {worthRead / 2, "1073741824", false, true},
+		"large, killed":  {6 * worthRead, "2097152", true, false},
+		"small segments": {worthRead / 2, "16384", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			s := diskStore(t, fs)
+			set := map[string]string{"segment.bytes": tt.segment}
+			r := newRig(t, s, set)
+			value := strings.Repeat("v", 8<<10)
+			for i := range tt.bytes / (2 * len(value)) {
+				r.wantAppend(r.batch(plain, 1, value), int64(i)) // Key and value are the same.
+			}
+			end := r.part().LogEndOffset()
+			if tt.kill {
+				fs = fs.CrashKeepAll()
+			} else if err := errors.Join(r.Close(context.Background()), s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			last, read := lastSegment(t, fs), 0
+			fs.SetHook(func(op vfs.Op) error {
+				if op.Kind == vfs.OpRead && strings.HasSuffix(op.Name, ".log") && (!tt.kill || path.Base(op.Name) != last) {
+					read += op.Bytes
+				}
+				return nil
+			})
+			r = newRig(t, diskStore(t, fs), set)
+			fs.SetHook(nil)
+			if got := r.part().LogEndOffset(); got != end {
+				t.Errorf("it ends at %d, did at %d", got, end)
+			}
+			if reads := read > worthRead/4; reads != tt.reads {
+				t.Errorf("%d bytes were read", read)
+			}
+		})
+	}
+}
+
 func lastSegment(t *testing.T, fs vfs.FS) (last string) {
 	t.Helper()
 	entries, err := fs.ReadDir("data/" + testTopic + "-0")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -36,7 +37,8 @@ type conn struct {
 	format   *kmsg.RequestFormatter
 	versions map[int16][2]int16 // least and highest of each API key
 
-	writing sync.Mutex // held while a request is written
+	users   atomic.Int32  // requests that are under way on it, or about to be
+	writing chan struct{} // held while a request is written
 
 	mu      sync.Mutex
 	last    int32 // correlation id
@@ -52,7 +54,7 @@ type answer struct {
 
 // newConn returns a connection that knows which versions the broker serves.
 func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*conn, error) {
-	c := &conn{opts: opts, to: to, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}}
+	c := &conn{opts: opts, to: to, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}, writing: make(chan struct{}, 1)}
 	go c.read()
 	resp, err := c.roundTrip(ctx, kmsg.NewPtrApiVersionsRequest())
 	if err != nil {
@@ -93,8 +95,18 @@ func (c *conn) roundTrip(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.write(req, id); err != nil {
-		c.end(err)
+	select {
+	case c.writing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, c.giveUp(ctx, id)
+	}
+	err = c.write(ctx, req, id)
+	<-c.writing
+	if err != nil {
+		c.end(err) // Who knows how much of it is written.
+		if ctx.Err() != nil {
+			err = c.giveUp(ctx, id)
+		}
 		return nil, err
 	}
 	select {
@@ -104,15 +116,20 @@ func (c *conn) roundTrip(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 		}
 		return decode(req, a.body)
 	case <-ctx.Done():
-		c.forget(id)
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			// The broker may be stopped, or gone without a word. What follows would
-			// wait behind this one.
-			c.end(errSilent)
-			return nil, errSilent
-		}
-		return nil, ctx.Err()
+		return nil, c.giveUp(ctx, id)
 	}
+}
+
+// giveUp ends a request whose time is over, or that nobody wants any more.
+func (c *conn) giveUp(ctx context.Context, id int32) error {
+	c.forget(id)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		// The broker may be stopped, or gone without a word. What follows would
+		// wait behind this one.
+		c.end(errSilent)
+		return errSilent
+	}
+	return ctx.Err()
 }
 
 // begin makes room for an answer.
@@ -134,10 +151,9 @@ func (c *conn) forget(id int32) {
 	delete(c.pending, id)
 }
 
-func (c *conn) write(req kmsg.Request, id int32) error {
+// write writes a request, within the time that it has. Its caller holds writing.
+func (c *conn) write(ctx context.Context, req kmsg.Request, id int32) error {
 	frame := c.format.AppendRequest(nil, req, id)
-	c.writing.Lock()
-	defer c.writing.Unlock()
 	now := time.Now()
 	// One who has nothing to read from the broker until then has sent nothing.
 	if err := c.socket.SetReadDeadline(now.Add(c.opts.Idle)); err != nil {
@@ -146,7 +162,15 @@ func (c *conn) write(req kmsg.Request, id int32) error {
 	if err := c.socket.SetWriteDeadline(now.Add(c.opts.Timeout)); err != nil {
 		return err
 	}
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(late)
+		_ = c.socket.SetWriteDeadline(now)
+	})
 	_, err := c.socket.Write(frame)
+	if !stop() {
+		<-late // Or it would cut short whoever writes next.
+	}
 	return err
 }
 

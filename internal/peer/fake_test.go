@@ -33,7 +33,10 @@ type fake struct {
 	listener net.Listener
 	versions map[int16][2]int16
 	requests chan arrived
-	opened   atomic.Int32 // connections
+	opened   atomic.Int32  // connections
+	inOrder  bool          // answers of a connection wait for those before them, as a broker's do
+	limit    int32         // of connections, if it is not zero
+	pause    chan struct{} // if it is not nil, nothing is read after ApiVersions until it is closed
 	closed   chan struct{}
 	running  sync.WaitGroup
 
@@ -41,7 +44,7 @@ type fake struct {
 	conns []net.Conn
 }
 
-func newFake(t *testing.T) *fake {
+func newFake(t *testing.T, set ...func(*fake)) *fake {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,6 +53,9 @@ func newFake(t *testing.T) *fake {
 	f := &fake{
 		t: t, listener: l, requests: make(chan arrived, 1000), closed: make(chan struct{}, 100),
 		versions: map[int16][2]int16{18: {0, 4}, 24: {0, 5}, 27: {1, 2}, 65: {0, 0}, 66: {0, 2}},
+	}
+	for _, s := range set {
+		s(f)
 	}
 	f.running.Go(f.accept)
 	t.Cleanup(f.stop)
@@ -78,7 +84,10 @@ func (f *fake) accept() {
 		if err != nil {
 			return
 		}
-		f.opened.Add(1)
+		if n := f.opened.Add(1); f.limit > 0 && n > f.limit {
+			c.Close()
+			continue
+		}
 		f.mu.Lock()
 		f.conns = append(f.conns, c)
 		f.mu.Unlock()
@@ -89,6 +98,8 @@ func (f *fake) accept() {
 func (f *fake) serve(c net.Conn) {
 	defer func() { f.closed <- struct{}{} }()
 	var writing sync.Mutex
+	before := make(chan struct{})
+	close(before)
 	for {
 		var size [4]byte
 		if _, err := io.ReadFull(c, size[:]); err != nil {
@@ -119,10 +130,28 @@ func (f *fake) serve(c net.Conn) {
 		}
 		if r.Key == protocol.KeyApiVersions {
 			answer(f.apiVersions())
+			if f.pause != nil {
+				<-f.pause
+			}
 			continue
+		}
+		if f.inOrder {
+			answer, before = after(before, answer)
 		}
 		f.requests <- arrived{req, answer}
 	}
+}
+
+// after has an answer wait for another, and tells when it is written.
+func after(before chan struct{}, answer func(kmsg.Response)) (func(kmsg.Response), chan struct{}) {
+	done := make(chan struct{})
+	return func(resp kmsg.Response) {
+		go func() {
+			<-before
+			answer(resp)
+			close(done)
+		}()
+	}, done
 }
 
 func (f *fake) apiVersions() kmsg.Response {

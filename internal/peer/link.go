@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,15 +16,16 @@ const (
 	lastPause  = time.Second
 )
 
-// link is the way to a node for one kind of request. It opens a connection when
-// it needs one.
+// link is the way to a node for one kind of request. It opens connections when it
+// needs them: a broker answers the requests of one in their order, and a request that
+// takes long would hold up those behind it.
 type link struct {
 	c    *Client
 	to   lane
 	free chan struct{} // has an element for each request that may be under way
 	turn chan struct{} // held by whoever looks at what follows
 
-	conn   *conn
+	conns  []*conn
 	pause  time.Duration
 	notYet time.Time // before which nobody tries again
 	closed bool
@@ -49,10 +51,12 @@ func (l *link) do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) 
 	if err != nil {
 		return nil, err
 	}
+	defer conn.users.Add(-1)
 	return conn.do(ctx, req, l.c.secret())
 }
 
-// get returns the connection, a new one if there is none that works.
+// get returns a connection for one request: one that nobody uses, a new one, or that
+// with the fewest users if there are enough.
 func (l *link) get(ctx context.Context) (*conn, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -61,17 +65,42 @@ func (l *link) get(ctx context.Context) (*conn, error) {
 		return nil, ctx.Err()
 	}
 	to, err := l.c.address(l.to.node)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case l.closed:
-		return nil, errClosed
-	case l.conn != nil && l.conn.to == to && !l.conn.ended():
-		return l.conn, nil
-	case l.conn != nil:
-		l.conn.end(errMoved)
-		l.conn = nil
 	}
+	if l.closed {
+		return nil, errClosed
+	}
+	l.conns = slices.DeleteFunc(l.conns, func(c *conn) bool {
+		if c.to != to {
+			c.end(errMoved)
+		}
+		return c.ended()
+	})
+	best := l.leastUsed()
+	if best == nil || best.users.Load() > 0 && len(l.conns) < maxConns && !time.Now().Before(l.notYet) {
+		if best, err = l.another(ctx, to, best); err != nil {
+			return nil, err
+		}
+	}
+	best.users.Add(1)
+	return best, nil
+}
+
+// leastUsed returns the connection with the fewest requests under way, nil if there is
+// none.
+func (l *link) leastUsed() (best *conn) {
+	for _, c := range l.conns {
+		if best == nil || c.users.Load() < best.users.Load() {
+			best = c
+		}
+	}
+	return best
+}
+
+// another opens a connection. If that fails, as it does where the other allows no more
+// of them, the one that there is must do.
+func (l *link) another(ctx context.Context, to address, has *conn) (*conn, error) {
 	if err := wait(ctx, l.notYet); err != nil {
 		return nil, err
 	}
@@ -79,9 +108,12 @@ func (l *link) get(ctx context.Context) (*conn, error) {
 	if err != nil {
 		l.pause = min(max(2*l.pause, firstPause), lastPause)
 		l.notYet = time.Now().Add(l.pause)
+		if has != nil && !has.ended() {
+			return has, nil
+		}
 		return nil, err
 	}
-	l.conn, l.pause = conn, 0
+	l.conns, l.pause = append(l.conns, conn), 0
 	return conn, nil
 }
 
@@ -108,8 +140,8 @@ func (l *link) open(ctx context.Context, to address) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg := l.c.opts.TLS; cfg != nil {
-		cfg = cfg.Clone()
+	if l.c.opts.TLS != nil {
+		cfg := l.c.opts.TLS().Clone()
 		cfg.ServerName = to.host
 		over := tls.Client(socket, cfg)
 		if err := over.HandshakeContext(ctx); err != nil {
@@ -126,7 +158,7 @@ func (l *link) close() {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
 	l.closed = true
-	if l.conn != nil {
-		l.conn.end(errClosed)
+	for _, c := range l.conns {
+		c.end(errClosed)
 	}
 }

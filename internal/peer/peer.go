@@ -2,12 +2,12 @@
 // listener that clients use as well, and to this broker itself without a network.
 //
 //	coordinators ─ Do ──┬─ this broker: its handler, called directly
-//	partitions ─── Ask ─┘  others: a connection for each node and kind of request
+//	partitions ─── Ask ─┘  others: some connections for each node and kind of request
 //
 // A connection is opened when there is something to send and closed when there
 // has been nothing for a while. Requests on it are pipelined, and answered in
-// order; so questions, which are short, do not share one with markers, which wait
-// for disks. A request names the secret of the cluster where that matters
+// order; so each has one for itself, up to maxConns, and questions, which are short,
+// never share one with markers, which wait for disks. A request names the secret of the cluster where that matters
 // (protocol.TagSecret): a broker believes only its like.
 //
 // Nothing here tries a request again: that is for those to decide who know what
@@ -34,9 +34,12 @@ import (
 const (
 	// requestTimeout bounds every request.
 	requestTimeout = 10 * time.Second
-	// maxInFlight is how many requests to a node may be under way on one
-	// connection; more of them wait their turn.
+	// maxInFlight is how many requests of one kind may be under way to a node; more of
+	// them wait their turn.
 	maxInFlight = 128
+	// maxConns is how many connections they have. Only if there are more requests
+	// than that does one wait behind another.
+	maxConns = 16
 	// idleAfter is how long a connection is kept that nobody uses.
 	idleAfter = time.Minute
 )
@@ -49,9 +52,9 @@ type Options struct {
 	// Own has this broker's handler answer a request of its own.
 	Own func(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
 	// Listener is the name of the one by which brokers reach each other, and TLS
-	// how; nil for plain text.
+	// how, asked for each connection; nil for plain text.
 	Listener string
-	TLS      *tls.Config
+	TLS      func() *tls.Config
 	Logger   *slog.Logger
 	// Timeout bounds a request, and Idle is how long a connection is kept that
 	// nobody uses; requestTimeout and idleAfter if they are zero.
@@ -72,7 +75,7 @@ type Client struct {
 	closed bool
 }
 
-// lane is what has a connection of its own: a node and an API key.
+// lane is what has connections of its own: a node and an API key.
 type lane struct {
 	node int32
 	key  int16

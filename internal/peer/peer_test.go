@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -14,7 +18,7 @@ import (
 	"muster/internal/protocol"
 )
 
-func TestRequestsShareAConnectionAndAnswersComeInAnyOrder(t *testing.T) {
+func TestRequestsShareSomeConnectionsAndAnswersComeInAnyOrder(t *testing.T) {
 	f := newFake(t)
 	w := newWorld(t, f.broker())
 	var outcomes []chan outcome
@@ -31,9 +35,116 @@ func TestRequestsShareAConnectionAndAnswersComeInAnyOrder(t *testing.T) {
 	for i, o := range outcomes {
 		wantDescribed(t, <-o, fmt.Sprint(i))
 	}
-	if n := f.opened.Load(); n != 1 {
+	if n := f.opened.Load(); n != maxConns {
 		t.Errorf("%d connections", n)
 	}
+}
+
+// A broker answers the requests of a connection in their order. One of them may be
+// parked, or wait for a disk.
+func TestASlowRequestHoldsUpNoOther(t *testing.T) {
+	f := newFake(t, func(f *fake) { f.inOrder = true })
+	w := newWorld(t, f.broker())
+	var slow []arrived
+	var outcomes []chan outcome
+	for i := range maxConns - 1 {
+		outcomes = append(outcomes, w.send(described(fmt.Sprint("slow ", i))))
+		slow = append(slow, <-f.requests)
+	}
+	for i := range 100 {
+		out := w.send(described(fmt.Sprint(i)))
+		describe(<-f.requests)
+		wantDescribed(t, <-out, fmt.Sprint(i))
+	}
+	for i, a := range slow {
+		describe(a)
+		wantDescribed(t, <-outcomes[i], fmt.Sprint("slow ", i))
+	}
+	for range 100 {
+		out := w.send(described("x"))
+		describe(<-f.requests)
+		wantDescribed(t, <-out, "x")
+	}
+	if n := f.opened.Load(); n != maxConns {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// The other may allow no more connections from here (max.connections.per.ip).
+func TestWhereNoMoreConnectionsAreAllowedThoseThatThereAreMustDo(t *testing.T) {
+	f := newFake(t, func(f *fake) { f.limit = 2 })
+	w := newWorld(t, f.broker())
+	var outcomes []chan outcome
+	var open []arrived
+	for i := range 10 {
+		outcomes = append(outcomes, w.send(described(fmt.Sprint(i))))
+		open = append(open, <-f.requests)
+	}
+	for i, a := range open {
+		describe(a)
+		wantDescribed(t, <-outcomes[i], fmt.Sprint(i))
+	}
+}
+
+// largest is a request that no socket takes if nobody reads from it.
+func largest() *kmsg.DescribeTransactionsRequest {
+	req := described("")
+	for range 1500 {
+		req.TransactionalIDs = append(req.TransactionalIDs, strings.Repeat("x", 16<<10))
+	}
+	return req
+}
+
+func TestARequestIsWrittenWithinItsTime(t *testing.T) {
+	reads := make(chan struct{})
+	f := newFake(t, func(f *fake) { f.pause = reads })
+	defer close(reads)
+	w := newWorld(t, f.broker())
+	w.opts.Timeout = time.Hour // So that it is the caller who ends it.
+	ctx, cancel := context.WithCancel(t.Context())
+	out := make(chan error, 1)
+	go func() {
+		_, err := w.Do(ctx, 2, largest())
+		out <- err
+	}()
+	link, err := w.link(lane{2, 65})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := link.writer(t)
+	if _, err := conn.roundTrip(canceled(t), described("behind it")); !errors.Is(err, context.Canceled) || conn.ended() {
+		t.Errorf("what waits behind it: %v", err)
+	}
+	cancel()
+	if err := <-out; !errors.Is(err, context.Canceled) {
+		t.Errorf("what is being written: %v", err)
+	}
+	if !conn.ended() {
+		t.Error("half a request is written, and the connection goes on")
+	}
+}
+
+// writer returns the connection to which somebody writes.
+func (l *link) writer(t *testing.T) *conn {
+	t.Helper()
+	for t.Context().Err() == nil {
+		l.turn <- struct{}{}
+		conns := slices.Clone(l.conns)
+		<-l.turn
+		for _, c := range conns {
+			if len(c.writing) > 0 {
+				return c
+			}
+		}
+		runtime.Gosched()
+	}
+	return nil
+}
+
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 func TestMarkersDoNotShareAConnectionWithQuestions(t *testing.T) {

@@ -197,3 +197,36 @@ func TestWhenALogIsWorthCompacting(t *testing.T) {
 		t.Error("min.compaction.lag.ms is not applied")
 	}
 }
+
+// source is a file.
+type source struct{ *strings.Reader }
+
+func (source) Fd() (uintptr, bool) { return 0, false }
+
+func TestRunsAreReadOneAfterTheOtherIntoTheSameRoom(t *testing.T) {
+	var buf []byte
+	kept := []byte("the engine's own")
+	for _, tt := range []struct {
+		run  Records
+		want string
+	}{
+		{FileRecords(source{strings.NewReader("0123456789")}, 2, 5, func() {}), "23456"},
+		{BytesRecords(kept), "the engine's own"},
+		{HeldRecords([]byte("abc"), func() {}), "abc"},
+		{Records{}, ""},
+		{FileRecords(source{strings.NewReader("0123456789")}, 0, 10, func() {}), "0123456789"},
+	} {
+		got, err := tt.run.LoadInto(&buf)
+		tt.run.Release()
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%q (%v), want %q", got, err, tt.want)
+		}
+	}
+	if cap(buf) < 10 || string(kept) != "the engine's own" {
+		t.Errorf("room for %d bytes, and %q", cap(buf), kept)
+	}
+	run := FileRecords(source{strings.NewReader("0123456789")}, 0, 10, func() {})
+	if n := testing.AllocsPerRun(100, func() { _, _ = run.LoadInto(&buf) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

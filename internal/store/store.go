@@ -20,7 +20,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -333,13 +332,25 @@ func (r *Records) Release() {
 // Load returns the run's bytes, which stay after Release, reading them from the
 // file if need be.
 func (r *Records) Load() ([]byte, error) {
+	var buf []byte
+	return r.LoadInto(&buf)
+}
+
+// LoadInto is Load for somebody who reads one run after the other, and is done with
+// each before the next: what is read from a file, or from memory that is used again,
+// goes into buf, which grows if it must.
+func (r *Records) LoadInto(buf *[]byte) ([]byte, error) {
 	switch {
-	case r.Bytes != nil && r.release != nil:
-		return bytes.Clone(r.Bytes), nil
-	case r.Bytes != nil || r.Len == 0:
+	case r.Len == 0 || r.Bytes != nil && r.release == nil:
 		return r.Bytes, nil
+	case cap(*buf) < r.Len:
+		*buf = make([]byte, r.Len)
 	}
-	b := make([]byte, r.Len)
+	b := (*buf)[:r.Len]
+	if r.Bytes != nil {
+		copy(b, r.Bytes)
+		return b, nil
+	}
 	if _, err := r.File.ReadAt(b, r.Pos); err != nil {
 		return nil, err
 	}

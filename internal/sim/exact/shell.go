@@ -134,6 +134,10 @@ func (s *shell) replay() (machine.Core, error) {
 		return nil, err
 	}
 	core := s.kind.New()
+	kind, done := s.kind, func() {}
+	if kind.Reader != nil {
+		kind.Decode, done = kind.Reader()
+	}
 	for offset := p.LogStartOffset(); ; {
 		f := p.Read(ctx, partition.Fetch{Offset: offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 1 << 16, MinOne: true})
 		if f.Err != nil {
@@ -149,7 +153,8 @@ func (s *shell) replay() (machine.Core, error) {
 			if batch, b, err = record.Next(b); err != nil {
 				return nil, err
 			}
-			core.Replay(s.b.w.decoded(s.kind, batch))
+			core.Replay(s.b.w.decoded(kind, batch))
+			done()
 			offset = batch.LastOffset() + 1
 		}
 	}

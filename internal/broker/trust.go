@@ -1,0 +1,98 @@
+package broker
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// trust is the certificates by which this broker knows others: those of the system,
+// those of a trust store, and its own, since brokers often have one from the same hand.
+// They are read again when a file changes, as the listener's own is: where all brokers
+// get new ones, one after the other, none has to be restarted.
+type trust struct {
+	files  []trustFile
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	roots   *x509.CertPool
+	checked time.Time
+}
+
+// trustFile is a file of certificates, and how it was when it was read.
+type trustFile struct {
+	setting, name string
+	modified      time.Time
+	size          int64
+}
+
+func (b *Broker) newTrust() (*trust, error) {
+	t := &trust{logger: b.logger, checked: time.Now()}
+	for _, setting := range []string{"ssl.keystore.location", "ssl.truststore.location"} {
+		if name := b.cfg.Get(setting); name != "" {
+			t.files = append(t.files, trustFile{setting: setting, name: name})
+		}
+	}
+	return t, t.load()
+}
+
+// config returns the client's side of TLS for one connection.
+func (t *trust) config() *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.checked) >= recheck {
+		t.checked = now
+		t.refresh()
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}
+}
+
+// refresh reads the files again if one changed. If that fails, what was read before
+// stays.
+func (t *trust) refresh() {
+	if !slices.ContainsFunc(t.files, trustFile.changed) {
+		return
+	}
+	if err := t.load(); err != nil {
+		t.logger.Error("trusted certificates not read again; the old ones stay in use", "error", err)
+		return
+	}
+	t.logger.Info("trusted certificates read again")
+}
+
+// changed says whether the file is another than the one that was read. What cannot be
+// looked at is for load to tell of.
+func (f trustFile) changed() bool {
+	info, err := os.Stat(f.name)
+	return err != nil || !info.ModTime().Equal(f.modified) || info.Size() != f.size
+}
+
+func (t *trust) load() error {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	files := slices.Clone(t.files)
+	for i := range files {
+		f := &files[i]
+		info, err := os.Stat(f.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.setting, err)
+		}
+		pem, err := os.ReadFile(f.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.setting, err)
+		}
+		if !roots.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("%s: there is no certificate in %s", f.setting, f.name)
+		}
+		f.modified, f.size = info.ModTime(), info.Size()
+	}
+	t.roots, t.files = roots, files
+	return nil
+}

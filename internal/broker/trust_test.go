@@ -1,0 +1,77 @@
+package broker
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// certificate makes one that signs itself, also in PEM.
+func certificate(t *testing.T, name string) (*x509.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestTrustedCertificatesAreReadAgainWhenTheirFileChanges(t *testing.T) {
+	before, beforePEM := certificate(t, "before")
+	after, afterPEM := certificate(t, "after, with a longer name")
+	name := filepath.Join(t.TempDir(), "trusted.pem")
+	write := func(text []byte) {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(beforePEM)
+	s := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, logger: slog.New(slog.DiscardHandler)}
+	if err := s.load(); err != nil {
+		t.Fatal(err)
+	}
+	wants := func(step string, trusted, not *x509.Certificate) {
+		t.Helper()
+		s.checked = time.Time{} // As if some time had passed.
+		roots := s.config().RootCAs
+		if _, err := trusted.Verify(x509.VerifyOptions{Roots: roots}); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+		if _, err := not.Verify(x509.VerifyOptions{Roots: roots}); err == nil {
+			t.Errorf("%s: the other certificate is trusted", step)
+		}
+	}
+	wants("at first", before, after)
+	write([]byte("no certificate at all"))
+	wants("a file that makes no sense", before, after)
+	write(afterPEM)
+	wants("another file", after, before)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	wants("no file", after, before)
+	old := s.config().RootCAs
+	write(beforePEM)
+	if s.config().RootCAs != old {
+		t.Error("the file is looked at for each connection")
+	}
+	wants("a file again", before, after)
+}
