@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -85,9 +84,10 @@ func failed(err *kerr.Error) partition.TxnAnswer {
 	return partition.TxnAnswer{Err: err, Start: int64(machine.NoTxnStart)}
 }
 
-// askAll asks a node until nothing is left to ask.
+// askAll asks a node until nothing is left to ask. If an answer takes too long
+// another goroutine goes on in its place.
 func (c *Client) askAll(node int32, a *asking) {
-	for {
+	for goOn := true; goOn; {
 		c.asks.mu.Lock()
 		some := a.take()
 		if len(some) == 0 {
@@ -98,7 +98,15 @@ func (c *Client) askAll(node int32, a *asking) {
 			return
 		}
 		c.asks.mu.Unlock()
-		c.ask(node, some)
+		goOn = false
+		c.send(c.ctx, node, buildQuestions(some), func(resp kmsg.Response, err error, apart bool) {
+			c.answered(node, some, resp, err)
+			if apart {
+				c.askAll(node, a)
+			} else {
+				goOn = true
+			}
+		})
 	}
 }
 
@@ -143,9 +151,8 @@ func (q *question) alike(queue []question) int {
 	return len(queue)
 }
 
-// ask sends one request and passes on the answers.
-func (c *Client) ask(node int32, some []question) {
-	resp, err := c.Do(context.Background(), node, buildQuestions(some))
+// answered passes on the answers to questions.
+func (c *Client) answered(node int32, some []question, resp kmsg.Response, err error) {
 	if err != nil {
 		level := slog.LevelDebug
 		if errors.Is(err, errStranger) {
