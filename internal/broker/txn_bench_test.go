@@ -8,6 +8,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/broker"
@@ -86,10 +87,9 @@ func (c *txnConn) transaction(b *testing.B, partitions int) {
 		topic.Partitions[i].Partition, topic.Partitions[i].Records = int32(i), batch
 	}
 	produce.Topics = []kmsg.ProduceRequestTopic{topic}
-	for _, p := range c.do(b, produce).(*kmsg.ProduceResponse).Topics[0].Partitions {
-		if p.ErrorCode != 0 {
-			b.Fatal("produce: error", p.ErrorCode)
-		}
+	for len(produce.Topics[0].Partitions) > 0 {
+		// The markers of the transaction before may take a while.
+		produce.Topics[0].Partitions = c.concurrent(b, produce, c.do(b, produce).(*kmsg.ProduceResponse))
 	}
 	end := kmsg.NewPtrEndTxnRequest()
 	end.Version, end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = 5, c.id, c.pid, c.epoch, true
@@ -98,6 +98,21 @@ func (c *txnConn) transaction(b *testing.B, partitions int) {
 		b.Fatal("end: error", ended.ErrorCode)
 	}
 	c.pid, c.epoch = ended.ProducerID, ended.ProducerEpoch
+}
+
+// concurrent returns what is to be produced again, because the transaction before has
+// not ended yet.
+func (c *txnConn) concurrent(b *testing.B, req *kmsg.ProduceRequest, resp *kmsg.ProduceResponse) (again []kmsg.ProduceRequestTopicPartition) {
+	for i, p := range resp.Topics[0].Partitions {
+		switch p.ErrorCode {
+		case 0:
+		case kerr.ConcurrentTransactions.Code:
+			again = append(again, req.Topics[0].Partitions[i])
+		default:
+			b.Fatal("produce: error", p.ErrorCode)
+		}
+	}
+	return again
 }
 
 // do sends a request and reads the answer.
