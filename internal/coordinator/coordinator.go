@@ -57,8 +57,10 @@ type Options struct {
 	Kind machine.Kind
 	// Log opens a partition of the core's topic.
 	Log func(partition int32) Log
-	// Send has a broker handle a request. Nil if the core never sends.
-	Send func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error)
+	// Send has a broker handle a request, which belongs to it then, and calls done
+	// once with the answer, when ctx ends at the latest. It may block, also after that.
+	// Nil if the core never sends.
+	Send func(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error))
 	// Journal stores what happened. It is called under a lock, and must not block. The
 	// slice is its own.
 	Journal func(entries []journal.Entry)

@@ -63,7 +63,17 @@ func errandOptions(task bool, send func(context.Context, int32, kmsg.Request) (k
 			},
 			NeedsFresh: func(kmsg.Request) bool { return false },
 		},
-		Log: func(int32) Log { return &gatedLog{} }, Logger: slog.New(slog.DiscardHandler), Send: send,
+		Log: func(int32) Log { return &gatedLog{} }, Logger: slog.New(slog.DiscardHandler), Send: answering(send),
+	}
+}
+
+// answering has done called with what a function returns.
+func answering(send func(context.Context, int32, kmsg.Request) (kmsg.Response, error)) func(context.Context, int32, kmsg.Request, func(kmsg.Response, error)) {
+	if send == nil {
+		return nil
+	}
+	return func(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error)) {
+		done(send(ctx, node, req))
 	}
 }
 
@@ -164,5 +174,26 @@ func TestTheEndGivesUpSends(t *testing.T) {
 		if code := beatCode(<-waiting); code != kerr.NotCoordinator.Code || !ended {
 			t.Errorf("code %d, the send has ended: %v", code, ended)
 		}
+	})
+}
+
+// What a handler does after its outcome is known keeps nobody: it may wait for
+// whoever ends the shard.
+func TestTheEndWaitsForTheOutcomeOfASendOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts, locked := errandOptions(false, nil), make(chan struct{})
+		opts.Send = func(ctx context.Context, _ int32, _ kmsg.Request, done func(kmsg.Response, error)) {
+			context.AfterFunc(ctx, func() { done(nil, ctx.Err()) })
+			<-locked
+		}
+		c := New(opts)
+		c.Lead([]int32{0})
+		synctest.Wait()
+		waiting := async(t, c, kmsg.NewPtrHeartbeatRequest())
+		c.Close()
+		if code := beatCode(<-waiting); code != kerr.NotCoordinator.Code {
+			t.Errorf("code %d", code)
+		}
+		close(locked)
 	})
 }

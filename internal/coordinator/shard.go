@@ -188,7 +188,8 @@ func (s *shard) carryOut() {
 	}
 	life := s.pump.Life()
 	for _, m := range out.Sends {
-		s.background.Go(func() { s.send(life, m) })
+		s.background.Add(1)
+		go s.send(life, m)
 	}
 	for _, t := range out.Tasks {
 		s.background.Go(func() { s.task(life, t) })
@@ -202,15 +203,18 @@ func (s *shard) carryOut() {
 	s.setClock()
 }
 
-// send has another broker handle a request of the core.
+// send has another broker, or this one, handle a request of the core. The shard's
+// end waits for the outcome, not for a handler that goes on after that.
 func (s *shard) send(life uint64, m machine.Send) {
-	out := machine.Sent{ID: m.ID}
-	if s.c.opts.Send == nil {
-		out.Err = errors.New("this broker sends nothing to others")
-	} else {
-		out.Msg, out.Err = s.c.opts.Send(s.ctx, m.To, m.Msg)
+	done := func(resp kmsg.Response, err error) {
+		defer s.background.Done()
+		s.with(func(p *pump.Pump, in machine.Input) { p.Sent(life, in, machine.Sent{ID: m.ID, Msg: resp, Err: err}) })
 	}
-	s.with(func(p *pump.Pump, in machine.Input) { p.Sent(life, in, out) })
+	if s.c.opts.Send == nil {
+		done(nil, errors.New("this broker sends nothing to others"))
+		return
+	}
+	s.c.opts.Send(s.ctx, m.To, m.Msg, done)
 }
 
 // task does work of the core that would hold the lock for too long.

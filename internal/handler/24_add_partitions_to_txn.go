@@ -65,14 +65,17 @@ func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitio
 	if !c.fromBroker() {
 		return h.addForClient(ctx, c, req)
 	}
+	if len(req.Transactions) == 1 {
+		t := &req.Transactions[0]
+		distinctAdded(t)
+		return h.opts.Transactions.Do(ctx, t.TransactionalID, c.client(), req)
+	}
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	of := map[string]*kmsg.AddPartitionsToTxnRequestTransaction{}
 	var ids []string
 	for i := range req.Transactions {
 		t := &req.Transactions[i]
-		t.Topics, _ = distinct(t.Topics, func(t *kmsg.AddPartitionsToTxnRequestTransactionTopic) (string, *[]int32) {
-			return t.Topic, &t.Partitions
-		}, itself)
+		distinctAdded(t)
 		if of[t.TransactionalID] == nil {
 			ids = append(ids, t.TransactionalID)
 		}
@@ -92,6 +95,13 @@ func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitio
 	return resp
 }
 
+// distinctAdded removes what a transaction names twice.
+func distinctAdded(t *kmsg.AddPartitionsToTxnRequestTransaction) {
+	t.Topics, _ = distinct(t.Topics, func(t *kmsg.AddPartitionsToTxnRequestTransactionTopic) (string, *[]int32) {
+		return t.Topic, &t.Partitions
+	}, itself)
+}
+
 // addForClient serves a client that uses the brokers' versions, for one transaction:
 // as if it had sent the newest version that is meant for it. What only brokers may ask
 // is refused as Kafka refuses it to those who are none.
@@ -105,10 +115,8 @@ func (h *Handler) addForClient(ctx context.Context, c *call, req *kmsg.AddPartit
 	one := kmsg.NewPtrAddPartitionsToTxnRequest()
 	one.Version = leastBatched - 1
 	one.TransactionalID, one.ProducerID, one.ProducerEpoch = t.TransactionalID, t.ProducerID, t.ProducerEpoch
-	topics, _ := distinct(t.Topics, func(t *kmsg.AddPartitionsToTxnRequestTransactionTopic) (string, *[]int32) {
-		return t.Topic, &t.Partitions
-	}, itself)
-	for _, topic := range topics {
+	distinctAdded(t)
+	for _, topic := range t.Topics {
 		one.Topics = append(one.Topics, kmsg.AddPartitionsToTxnRequestTopic{Topic: topic.Topic, Partitions: topic.Partitions})
 	}
 	answer, refused := refuseInternal(one)

@@ -95,6 +95,7 @@ func (w *markerWrite) marker(ctx context.Context, m *kmsg.WriteTxnMarkersRequest
 	if !w.trusted {
 		m.UnknownTags = kmsg.Tags{}
 	}
+	start := int64(machine.TxnStartOf(&m.UnknownTags))
 	topics, _ := distinct(m.Topics, func(t *kmsg.WriteTxnMarkersRequestMarkerTopic) (string, *[]int32) {
 		return t.Topic, &t.Partitions
 	}, itself)
@@ -106,7 +107,7 @@ func (w *markerWrite) marker(ctx context.Context, m *kmsg.WriteTxnMarkersRequest
 			answer.Partitions[i].Partition = index
 			// Until it is known to be written, and if it never is.
 			answer.Partitions[i].ErrorCode = kerr.RequestTimedOut.Code
-			w.begin(ctx, m, t.Topic, index, &answer.Partitions[i].ErrorCode)
+			w.begin(ctx, m, start, t.Topic, index, &answer.Partitions[i].ErrorCode)
 		}
 		out.Topics = append(out.Topics, answer)
 	}
@@ -115,7 +116,7 @@ func (w *markerWrite) marker(ctx context.Context, m *kmsg.WriteTxnMarkersRequest
 
 // begin begins to write a marker to one partition. The code is changed when it is
 // done, if somebody still waits for that.
-func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, topic string, index int32, code *int16) {
+func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, start int64, topic string, index int32, code *int16) {
 	part, err := w.find(topic, index)
 	if err != nil {
 		*code = err.Code
@@ -146,7 +147,7 @@ func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestM
 	}
 	part.WriteMarker(ctx, partition.Marker{
 		ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch, Commit: m.Committed,
-		CoordinatorEpoch: epoch, Version: m.TransactionVersion, Start: int64(machine.TxnStartOf(&m.UnknownTags)),
+		CoordinatorEpoch: epoch, Version: m.TransactionVersion, Start: start,
 	}, done)
 }
 

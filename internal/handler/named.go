@@ -21,7 +21,7 @@ func distinct[T, P any](topics []T, of func(*T) (key string, partitions *[]P), i
 	if len(topics) == 0 {
 		return topics, nil
 	}
-	if _, partitions := of(&topics[0]); len(topics) == 1 && len(*partitions) <= 1 {
+	if _, partitions := of(&topics[0]); len(topics) == 1 && isDistinct(*partitions, index) {
 		return topics, nil // As most requests.
 	}
 	seen := map[partitionName]struct{}{}
@@ -45,6 +45,25 @@ func distinct[T, P any](topics []T, of func(*T) (key string, partitions *[]P), i
 		return len(*partitions) == 0
 	})
 	return kept, repeated
+}
+
+// fewDistinct is up to how many partitions it is cheaper to compare them all than to
+// keep a map.
+const fewDistinct = 16
+
+// isDistinct says whether partitions are few, and each is another.
+func isDistinct[P any](partitions []P, index func(*P) int32) bool {
+	if len(partitions) > fewDistinct {
+		return false
+	}
+	for i := range partitions {
+		for j := range partitions[:i] {
+			if index(&partitions[i]) == index(&partitions[j]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // itself is the index of a partition of which nothing but the index is told.

@@ -15,13 +15,19 @@ import (
 // by then must be on its way before.
 const betweenTimeout = 8 * time.Second
 
-// Do answers a request of this broker's own, as those of its coordinators are. The
-// request is not changed, and neither kept.
+// Do answers a request of this broker's own, as those of its coordinators are. What
+// coordinators and leaders ask each other all the time, and make anew for each time,
+// is the handler's from then on; other requests are neither changed nor kept.
 func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
-	mine := kmsg.RequestForKey(req.Key())
-	mine.SetVersion(req.GetVersion())
-	if err := mine.ReadFrom(req.AppendTo(nil)); err != nil {
-		return nil, fmt.Errorf("a request of our own: %w", err)
+	mine := req
+	switch req.(type) {
+	case *kmsg.AddPartitionsToTxnRequest, *kmsg.WriteTxnMarkersRequest:
+	default:
+		mine = kmsg.RequestForKey(req.Key())
+		mine.SetVersion(req.GetVersion())
+		if err := mine.ReadFrom(req.AppendTo(nil)); err != nil {
+			return nil, fmt.Errorf("a request of our own: %w", err)
+		}
 	}
 	c := &call{
 		Request: protocol.Request{Key: req.Key(), Version: req.GetVersion(), ClientID: "muster"},

@@ -98,7 +98,7 @@ func emptyWorld(t testing.TB) *world {
 // coordinate makes a coordinator over a topic.
 func (w *world) coordinate(peers *peer.Client, topic string, kind machine.Kind) *coordinator.Coordinator {
 	return coordinator.New(coordinator.Options{
-		Kind: kind, Logger: slog.New(slog.DiscardHandler), Send: peers.Do,
+		Kind: kind, Logger: slog.New(slog.DiscardHandler), Send: peers.Send,
 		Log:   func(i int32) coordinator.Log { return memLog{w.m.Get, topic, i} },
 		Image: func() *metadata.Image { return w.c.Image() },
 	})

@@ -71,7 +71,7 @@ func NewManager(opts Options) *Manager {
 		opts.Raise = func(context.Context, string, int32, int32, int32) error { return nil }
 	}
 	if opts.Later == nil {
-		opts.Later = func(after time.Duration, do func()) { time.AfterFunc(after, do) }
+		opts.Later = later
 	}
 	m := &Manager{topics: map[string]*topic{}, self: opts.Self, alive: opts.Alive, raises: newRaises(opts.Raise)}
 	_, m.shared = opts.Store.(store.Shared)
@@ -85,6 +85,15 @@ func NewManager(opts Options) *Manager {
 		coordinator: opts.Coordinator, later: opts.Later,
 	}
 	return m
+}
+
+// later does something after a while, or at once, which needs no timer.
+func later(after time.Duration, do func()) {
+	if after <= 0 {
+		go do()
+		return
+	}
+	time.AfterFunc(after, do)
 }
 
 // Get returns a partition, nil if this broker does not lead it.

@@ -92,8 +92,11 @@ func (s *stable) offset(highWatermark int64) int64 {
 		s.all.Remove(s.ending[n].at)
 		n++
 	}
-	clear(s.ending[:n])
-	s.ending = s.ending[n:]
+	if clear(s.ending[:n]); n == len(s.ending) {
+		s.ending = s.ending[:0] // Most transactions end one after the other.
+	} else {
+		s.ending = s.ending[n:]
+	}
 	if first := s.all.Front(); first != nil {
 		return min(highWatermark, first.Value.(*txn).first)
 	}

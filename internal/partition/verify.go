@@ -15,7 +15,8 @@ import (
 // batch comes into the log that no marker will follow (KIP-890).
 type TxnCoordinator interface {
 	// Ask asks whether a partition is in a producer's transaction. It does not
-	// wait: done is called once, from any goroutine, never from within Ask.
+	// wait: done is called once, never from within Ask, and by a goroutine that may
+	// wait for the log.
 	Ask(q TxnQuestion, done func(TxnAnswer))
 }
 
@@ -128,8 +129,9 @@ func (p *Partition) ask(q *question) {
 	}, func(a TxnAnswer) { p.answered(q, a) })
 }
 
-// answered takes the coordinator's answer. What waits is appended by a goroutine of
-// its own, since an append may wait for its turn.
+// answered takes the coordinator's answer, and appends what waits. Where an append
+// waits for its turn, because the store is far away, a goroutine of its own does that:
+// other partitions may have been answered together with this one.
 func (p *Partition) answered(q *question, a TxnAnswer) {
 	if a.Err == kerr.ConcurrentTransactions && q.key.add && q.asked <= int(askFor/askAgain) && p.deps.now().Sub(q.began)+askAgain <= askFor {
 		p.deps.later(askAgain, func() {
@@ -141,8 +143,12 @@ func (p *Partition) answered(q *question, a TxnAnswer) {
 		})
 		return
 	}
-	if a.Err == nil {
+	switch {
+	case a.Err == nil && p.pipelined:
 		p.deps.later(0, func() { p.release(q, a.Start) })
+		return
+	case a.Err == nil:
+		p.release(q, a.Start)
 		return
 	}
 	p.mu.Lock()

@@ -1,9 +1,9 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -47,7 +47,7 @@ type asking struct {
 }
 
 // Ask asks the coordinator of a transaction about a partition. It implements
-// partition.TxnCoordinator: done is called once, and not before Ask returns.
+// partition.TxnCoordinator.
 func (c *Client) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 	node, err := c.coordinatorOf(q.TransactionalID)
 	if err != nil {
@@ -85,21 +85,44 @@ func failed(err *kerr.Error) partition.TxnAnswer {
 	return partition.TxnAnswer{Err: err, Start: int64(machine.NoTxnStart)}
 }
 
-// askAll asks a node until nothing is left to ask.
+// askAll asks a node until nothing is left to ask. If an answer takes too long
+// another goroutine goes on in its place.
 func (c *Client) askAll(node int32, a *asking) {
+	var last told
 	for {
-		c.asks.mu.Lock()
-		some := a.take()
+		some := c.nextAsks(node, a)
+		last.passOn(len(some) == 0)
 		if len(some) == 0 {
-			if a.running--; a.running == 0 {
-				delete(c.asks.nodes, node)
-			}
-			c.asks.mu.Unlock()
 			return
 		}
-		c.asks.mu.Unlock()
-		c.ask(node, some)
+		mine := false
+		c.send(c.ctx, node, buildQuestions(some), func(resp kmsg.Response, err error, apart bool) {
+			out := told{some, c.answers(node, len(some), resp, err)}
+			if apart {
+				out.passOn(false)
+				c.askAll(node, a)
+				return
+			}
+			last, mine = out, true
+		})
+		if !mine {
+			return
+		}
 	}
+}
+
+// nextAsks returns what is to be asked next. If it is nothing the goroutine that
+// asks counts no more.
+func (c *Client) nextAsks(node int32, a *asking) []question {
+	c.asks.mu.Lock()
+	defer c.asks.mu.Unlock()
+	some := a.take()
+	if len(some) == 0 {
+		if a.running--; a.running == 0 {
+			delete(c.asks.nodes, node)
+		}
+	}
+	return some
 }
 
 func (a *asking) add(q question) {
@@ -143,96 +166,101 @@ func (q *question) alike(queue []question) int {
 	return len(queue)
 }
 
-// ask sends one request and passes on the answers.
-func (c *Client) ask(node int32, some []question) {
-	resp, err := c.Do(context.Background(), node, buildQuestions(some))
+// told is questions and their answers.
+type told struct {
+	some    []question
+	answers *kmsg.AddPartitionsToTxnResponse
+}
+
+// passOn passes on the answers. What is done with them may take a while, so each
+// transaction has a goroutine for that, the last one this if it has nothing else to
+// do.
+func (t told) passOn(here bool) {
+	for rest := t.some; len(rest) > 0; {
+		n := rest[0].alike(rest)
+		of := told{rest[:n], t.answers}
+		if rest = rest[n:]; here && len(rest) == 0 {
+			of.tell()
+		} else {
+			go of.tell()
+		}
+	}
+}
+
+func (t told) tell() {
+	for i := range t.some {
+		q := &t.some[i]
+		q.done(answerTo(t.answers, &q.TxnQuestion))
+	}
+}
+
+// answers is what a node answered to some questions, or what stands for it.
+func (c *Client) answers(node int32, questions int, resp kmsg.Response, err error) *kmsg.AddPartitionsToTxnResponse {
 	if err != nil {
 		level := slog.LevelDebug
 		if errors.Is(err, errStranger) {
 			level = slog.LevelWarn // It does not pass by itself if the brokers are of two clusters.
 		}
-		c.opts.Logger.Log(c.ctx, level, "a coordinator of transactions could not be asked", "node", node, "questions", len(some), "error", err)
-		for _, q := range some {
-			q.done(failed(kerr.NetworkException))
-		}
-		return
+		c.opts.Logger.Log(c.ctx, level, "a coordinator of transactions could not be asked", "node", node, "questions", questions, "error", err)
+		return &kmsg.AddPartitionsToTxnResponse{ErrorCode: kerr.NetworkException.Code}
 	}
 	answers, ok := resp.(*kmsg.AddPartitionsToTxnResponse)
 	switch {
 	case !ok:
-		answers = &kmsg.AddPartitionsToTxnResponse{ErrorCode: kerr.UnknownServerError.Code}
+		return &kmsg.AddPartitionsToTxnResponse{ErrorCode: kerr.UnknownServerError.Code}
 	case answers.ErrorCode != 0:
 		c.opts.Logger.Warn("a coordinator of transactions refuses to be asked", "node", node, "error", kerr.ErrorForCode(answers.ErrorCode))
 	}
-	found := index(answers)
-	for _, q := range some {
-		q.done(answerTo(answers.ErrorCode, found, &q.TxnQuestion))
-	}
-}
-
-// place names a partition in a transaction.
-type place struct {
-	id, topic string
-	partition int32
+	return answers
 }
 
 // buildQuestions makes one request, in which each partition of a transaction
-// stands once.
+// stands once. Questions about a transaction follow each other.
 func buildQuestions(some []question) *kmsg.AddPartitionsToTxnRequest {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.Version = askVersion
-	at := map[string]int{}
-	type named struct{ id, topic string }
-	topics := map[named]int{}
-	seen := map[place]bool{}
-	for _, q := range some {
-		i, ok := at[q.TransactionalID]
-		if !ok {
-			i = len(req.Transactions)
-			at[q.TransactionalID] = i
+	for i := range some {
+		q := &some[i]
+		if n := len(req.Transactions); n == 0 || req.Transactions[n-1].TransactionalID != q.TransactionalID {
 			t := kmsg.NewAddPartitionsToTxnRequestTransaction()
 			t.TransactionalID, t.ProducerID, t.ProducerEpoch, t.VerifyOnly = q.TransactionalID, q.ProducerID, q.ProducerEpoch, !q.Add
 			req.Transactions = append(req.Transactions, t)
 		}
-		t := &req.Transactions[i]
-		n := named{q.TransactionalID, q.Topic}
-		j, ok := topics[n]
-		if !ok {
+		t := &req.Transactions[len(req.Transactions)-1]
+		j := slices.IndexFunc(t.Topics, func(t kmsg.AddPartitionsToTxnRequestTransactionTopic) bool { return t.Topic == q.Topic })
+		if j < 0 {
 			j = len(t.Topics)
-			topics[n] = j
 			topic := kmsg.NewAddPartitionsToTxnRequestTransactionTopic()
 			topic.Topic = q.Topic
 			t.Topics = append(t.Topics, topic)
 		}
-		if p := (place{q.TransactionalID, q.Topic, q.Partition}); !seen[p] {
-			seen[p] = true
+		if !slices.Contains(t.Topics[j].Partitions, q.Partition) {
 			t.Topics[j].Partitions = append(t.Topics[j].Partitions, q.Partition)
 		}
 	}
 	return req
 }
 
-func index(resp *kmsg.AddPartitionsToTxnResponse) map[place]*kmsg.AddPartitionsToTxnResponseTransactionTopicPartition {
-	found := map[place]*kmsg.AddPartitionsToTxnResponseTransactionTopicPartition{}
-	for i := range resp.Transactions {
-		t := &resp.Transactions[i]
+// answerTo finds the answer to a question. There are few enough to look through.
+func answerTo(answers *kmsg.AddPartitionsToTxnResponse, q *partition.TxnQuestion) partition.TxnAnswer {
+	if answers.ErrorCode != 0 {
+		return failed(kerr.TypedErrorForCode(answers.ErrorCode))
+	}
+	for i := range answers.Transactions {
+		t := &answers.Transactions[i]
+		if t.TransactionalID != q.TransactionalID {
+			continue
+		}
 		for j := range t.Topics {
+			if t.Topics[j].Topic != q.Topic {
+				continue
+			}
 			for k := range t.Topics[j].Partitions {
-				p := &t.Topics[j].Partitions[k]
-				found[place{t.TransactionalID, t.Topics[j].Topic, p.Partition}] = p
+				if p := &t.Topics[j].Partitions[k]; p.Partition == q.Partition {
+					return partition.TxnAnswer{Err: kerr.TypedErrorForCode(p.ErrorCode), Start: int64(machine.TxnStartOf(&p.UnknownTags))}
+				}
 			}
 		}
 	}
-	return found
-}
-
-func answerTo(whole int16, found map[place]*kmsg.AddPartitionsToTxnResponseTransactionTopicPartition, q *partition.TxnQuestion) partition.TxnAnswer {
-	p := found[place{q.TransactionalID, q.Topic, q.Partition}]
-	switch {
-	case whole != 0:
-		return failed(kerr.TypedErrorForCode(whole))
-	case p == nil:
-		return failed(kerr.UnknownServerError)
-	}
-	return partition.TxnAnswer{Err: kerr.TypedErrorForCode(p.ErrorCode), Start: int64(machine.TxnStartOf(&p.UnknownTags))}
+	return failed(kerr.UnknownServerError)
 }

@@ -1,8 +1,8 @@
 // Package peer sends requests to the other brokers of the cluster, over the
 // listener that clients use as well, and to this broker itself without a network.
 //
-//	coordinators ─ Do ──┬─ this broker: its handler, called directly
-//	partitions ─── Ask ─┘  others: some connections for each node and kind of request
+//	coordinators ─ Send ─┬─ this broker: its handler, called directly
+//	partitions ─── Ask ──┘  others: some connections for each node and kind of request
 //
 // A connection is opened when there is something to send and closed when there
 // has been nothing for a while. Requests on it are pipelined, and answered in
@@ -23,6 +23,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -100,24 +101,62 @@ var (
 	errUnknown = errors.New("no such broker is alive")
 )
 
-// Do has a broker handle a request and returns its answer. The request is not
-// changed.
-func (c *Client) Do(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
+// Do has a broker handle a request and returns its answer.
+func (c *Client) Do(ctx context.Context, node int32, req kmsg.Request) (resp kmsg.Response, err error) {
+	answered := make(chan struct{})
+	go c.Send(ctx, node, req, func(r kmsg.Response, e error) {
+		resp, err = r, e
+		close(answered)
+	})
+	<-answered
+	return resp, err
+}
+
+// Send has a broker handle a request and calls done, once, with its answer: while it
+// waits for that, or when the time is over or ctx has ended. It may go on for longer,
+// so callers have a goroutine for it. The request belongs to whoever handles it.
+func (c *Client) Send(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error)) {
+	c.send(ctx, node, req, func(resp kmsg.Response, err error, _ bool) { done(resp, err) })
+}
+
+// send is Send that tells done whether another goroutine calls it than the one that
+// sends, which is busy still.
+func (c *Client) send(ctx context.Context, node int32, req kmsg.Request, done func(resp kmsg.Response, err error, apart bool)) {
+	theirs := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	do := c.other
-	if node == c.opts.Self || node == machine.Self {
-		do = c.own
+	if theirs != c.ctx {
+		defer context.AfterFunc(c.ctx, cancel)()
 	}
-	resp, err := do(ctx, node, req)
+	if node != c.opts.Self && node != machine.Self {
+		resp, err := c.other(ctx, node, req)
+		done(resp, c.explain(node, req, err), false)
+		return
+	}
+	// This broker may be busy with the end of the very shard that asks, and its
+	// handler wait for a lock that whoever ends the shard holds. So nobody waits for
+	// it for longer than for others.
+	var told atomic.Bool
+	defer context.AfterFunc(ctx, func() {
+		if !told.Swap(true) {
+			done(nil, c.explain(node, req, ctx.Err()), true)
+		}
+	})()
+	resp, err := c.own(ctx, req)
+	if !told.Swap(true) {
+		done(resp, c.explain(node, req, err), false)
+	}
+}
+
+// explain says what an error is about.
+func (c *Client) explain(node int32, req kmsg.Request, err error) error {
 	switch {
 	case err == nil:
-		return resp, nil
+		return nil
 	case c.ctx.Err() != nil:
 		err = errClosed
 	}
-	return nil, fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(req.Key()), node, err)
+	return fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(req.Key()), node, err)
 }
 
 // other has another broker handle a request.
@@ -129,31 +168,17 @@ func (c *Client) other(ctx context.Context, node int32, req kmsg.Request) (kmsg.
 	return l.do(ctx, req)
 }
 
-// own has this broker handle a request, and waits for it no longer than for others.
-// It may be busy with the end of the very shard that asks, and the handler wait for
-// a lock that whoever ends the shard holds.
-func (c *Client) own(ctx context.Context, _ int32, req kmsg.Request) (kmsg.Response, error) {
-	type outcome struct {
-		resp kmsg.Response
-		err  error
-	}
-	done := make(chan outcome, 1)
+// own has this broker handle a request.
+func (c *Client) own(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
 		return nil, errClosed
 	}
-	c.owned.Go(func() {
-		resp, err := c.opts.Own(ctx, req)
-		done <- outcome{resp, err}
-	})
+	c.owned.Add(1)
 	c.mu.Unlock()
-	select {
-	case o := <-done:
-		return o.resp, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	defer c.owned.Done()
+	return c.opts.Own(ctx, req)
 }
 
 // Close closes all connections. Requests under way fail, and this broker handles

@@ -52,10 +52,16 @@ func markersKey(t *txn) machine.TimerKey { return machine.TimerKey{Kind: TimerMa
 
 // sendMarkers has the end of a transaction written to all its partitions.
 func (x *step) sendMarkers(t *txn) {
-	t.ending = &ending{backoff: markerBackoff}
+	n := 0
+	for _, topic := range t.hard.Topics {
+		n += len(topic.partitions)
+	}
+	all := make([]marker, 0, n)
+	t.ending = &ending{backoff: markerBackoff, left: make([]*marker, 0, n)}
 	for _, topic := range t.hard.Topics {
 		for _, p := range topic.partitions {
-			t.ending.left = append(t.ending.left, &marker{topic: topic.name, partition: p})
+			all = append(all, marker{topic: topic.name, partition: p})
+			t.ending.left = append(t.ending.left, &all[len(all)-1])
 		}
 	}
 	x.dispatch(t)
