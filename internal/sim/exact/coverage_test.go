@@ -18,20 +18,20 @@ var enough = seeds.Counts{
 	"partition verified 120": 100, "partition verified 51": 40, "partition verified 90": 100,
 
 	// The team: who is in it, who is not any more, and who waits for whom.
-	"Heartbeat 0": 9000, "Heartbeat 22": 8, "Heartbeat 25": 100, "Heartbeat 27": 700, "Heartbeat 82": 40, "JoinGroup 0": 1200, "JoinGroup 25": 50, "JoinGroup 79": 500,
-	"JoinGroup 82": 30, "SyncGroup 0": 1000, "SyncGroup 22": 1, "SyncGroup 25": 20, "SyncGroup 27": 50, "SyncGroup 82": 3, "TxnOffsetCommit 22": 40, "TxnOffsetCommit 25": 20,
-	"TxnOffsetCommit 82": 4, "abort because of a rebalance": 30, "generation of the team": 500, "joins while a transaction goes on": 200,
-	"offsets committed by a member": 2000, "owner parked by 88, team true": 400, "owner parked by 88, team false": 150,
+	"Heartbeat 0": 10000, "Heartbeat 22": 10, "Heartbeat 25": 200, "Heartbeat 27": 1000, "Heartbeat 82": 100, "JoinGroup 0": 2000, "JoinGroup 25": 100, "JoinGroup 79": 1000,
+	"JoinGroup 82": 90, "SyncGroup 0": 2000, "SyncGroup 22": 3, "SyncGroup 25": 80, "SyncGroup 27": 100, "SyncGroup 82": 10, "TxnOffsetCommit 22": 80, "TxnOffsetCommit 25": 20,
+	"TxnOffsetCommit 82": 10, "abort because of a rebalance": 30, "generation of the team": 900, "joins while a transaction goes on": 400,
+	"offsets committed by a member": 4000, "owner parked by 88, team true": 800, "owner parked by 88, team false": 300,
 
 	// Topics that go, and log start that moves.
-	"DeleteRecords moves log start": 1200, "compaction of side": 100, "coordinator asked for offsets of a topic that is gone": 200, "log start moves into an aborted transaction": 100,
-	"log start moves over an open transaction": 30, "offset removed with its topic": 300, "partition added 3": 60, "partition added 55": 60,
-	"pending offset removed with its topic": 15, "reader begins anew": 500, "retention moves log start": 30, "topic made anew": 300,
-	"topic removed": 300, "topic removed with a transaction open": 100,
+	"DeleteRecords moves log start": 1000, "compaction of side": 100, "coordinator asked for offsets of a topic that is gone": 1000, "log start moves into an aborted transaction": 200,
+	"log start moves over an open transaction": 70, "offset removed with its topic": 500, "partition added 3": 100, "partition added 55": 100,
+	"pending offset removed with its topic": 50, "reader begins anew": 1000, "retention moves log start": 300, "topic made anew": 500,
+	"topic removed": 500, "topic removed with a transaction open": 100,
 
 	// What is forgotten after a while, and who comes back then.
-	"producer comes back after it expired in a partition": 20, "producer id expired in a partition": 200, "transactional id expired": 700,
-	"EndTxn v4 49": 15, "Produce v12 49": 40,
+	"producer comes back after it expired in a partition": 20, "producer id expired in a partition": 300, "transactional id expired": 900,
+	"EndTxn v4 49": 20, "Produce v12 49": 100,
 
 	// What transactions go through.
 	"abort at random": 4000, "abort because of an error": 3000, "aborted batch left out": 10000, "client asks for a new epoch": 800,

@@ -14,6 +14,11 @@
 // them is played here: the handlers, the requests between brokers, goroutines and
 // clocks, and what makes a store fail.
 //
+// Some copiers have an input partition for themselves, others share theirs as
+// members of a group, and are fenced by its generations (team.go). Transactions
+// write to a topic too that goes and comes back under the same name, log start moves
+// through what is open (side.go), and what nobody uses is forgotten (expiry.go).
+//
 // Below version 2 of transactions two things are taken from clients and from the
 // network that would break any broker, Kafka's too: a client's requests to
 // coordinators do not arrive after it has given them up, and a marker does not reach

@@ -116,7 +116,12 @@ func (b *broker) abort(o orphan) {
 // checkOrphan: nothing that its coordinator will end is taken for an orphan.
 func (m *model) checkOrphan(o orphan) {
 	v := m.id(m.owners[o.ProducerID]).value
-	if x := m.part(o.tp).open[o.ProducerID]; x != nil && m.torn(x.t, o.tp) {
+	x := m.part(o.tp).open[o.ProducerID]
+	if x == nil || x.first != o.FirstOffset {
+		m.w.Count("orphan that has ended meanwhile")
+		return // Nothing is written then.
+	}
+	if !m.w.void && m.torn(x.t, o.tp) {
 		m.w.Count("orphan in a topic that was made anew")
 		return
 	}

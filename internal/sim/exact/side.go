@@ -59,7 +59,9 @@ func (w *world) removeSide() {
 	}
 	w.removed = w.Now
 	for _, p := range w.image().Topic(sideTopic).Partitions {
-		w.firstEpoch = max(w.firstEpoch, p.LeaderEpoch+1)
+		if !w.plan.pipelined {
+			w.firstEpoch = max(w.firstEpoch, p.LeaderEpoch+1)
+		}
 	}
 	edit := w.image().Edit()
 	edit.RemoveTopic(sideTopic)
