@@ -21,7 +21,9 @@ type rdCopier struct {
 	rng      *rand.Rand
 	consumer *kafka.Consumer
 	producer *kafka.Producer
-	batch    []*kafka.Message // polled, and still of partitions that are its own
+	batch    []*kafka.Message       // polled, and still of partitions that are its own
+	next     map[int32]kafka.Offset // of the partitions that are its own: what is to be polled
+	failed   error                  // of taking partitions over
 }
 
 func librdkafkaCopier(ctx context.Context, spec copierSpec, rng *rand.Rand) error {
@@ -80,11 +82,44 @@ func (c *rdCopier) open() (err error) {
 		return err
 	}
 	return c.consumer.Subscribe(c.spec.In, func(_ *kafka.Consumer, e kafka.Event) error {
-		if _, ok := e.(kafka.RevokedPartitions); ok {
-			c.batch = nil // Whoever has them next begins at what is committed, also if it is this one.
+		switch e := e.(type) {
+		case kafka.AssignedPartitions:
+			c.failed = c.begin(e.Partitions)
+		case kafka.RevokedPartitions:
+			c.batch, c.next = nil, nil // Whoever has them next begins at what is committed, also if it is this one.
 		}
 		return nil
 	})
+}
+
+// begin takes partitions over, from what is committed on. It notes where that is:
+// after several rebalances in a row librdkafka also returns records that it had
+// fetched before them.
+func (c *rdCopier) begin(partitions []kafka.TopicPartition) error {
+	committed, err := c.consumer.Committed(partitions, int(copierTimeout.Milliseconds()))
+	if err != nil {
+		return fmt.Errorf("committed offsets: %w", err)
+	}
+	c.next = map[int32]kafka.Offset{}
+	for i := range committed {
+		if committed[i].Error != nil {
+			return fmt.Errorf("committed offsets: %w", committed[i].Error)
+		}
+		committed[i].Offset = max(committed[i].Offset, 0) // None is negative.
+		c.next[committed[i].Partition] = committed[i].Offset
+	}
+	return c.consumer.Assign(committed)
+}
+
+// take keeps a record if it is the next one of its partition.
+func (c *rdCopier) take(m *kafka.Message) {
+	p, offset := m.TopicPartition.Partition, m.TopicPartition.Offset
+	if next, ok := c.next[p]; !ok || offset != next {
+		fmt.Fprintf(os.Stderr, "partition %d: record %d is left out, at %d, own: %t\n", p, offset, next, ok)
+		return
+	}
+	c.next[p]++
+	c.batch = append(c.batch, m)
 }
 
 // poll waits for records, and takes those that are there.
@@ -97,16 +132,16 @@ func (c *rdCopier) poll() error {
 				fmt.Fprintln(os.Stderr, "poll:", e.TopicPartition.Error)
 				continue
 			}
-			c.batch = append(c.batch, e)
+			c.take(e)
 		case kafka.Error:
 			if e.IsFatal() {
 				return e
 			}
 		case nil:
-			return nil
+			return c.failed
 		}
 	}
-	return nil
+	return c.failed
 }
 
 // copy copies what was polled in a transaction. If that is aborted, it is polled
@@ -166,7 +201,7 @@ func (c *rdCopier) rewind() error {
 	seen := map[int32]bool{}
 	for _, m := range c.batch {
 		if p := m.TopicPartition.Partition; !seen[p] {
-			seen[p] = true
+			seen[p], c.next[p] = true, m.TopicPartition.Offset
 			if err := c.consumer.Seek(m.TopicPartition, 0); err != nil {
 				return fmt.Errorf("seek: %w", err)
 			}

@@ -95,7 +95,17 @@ type failoverSite struct {
 	server *redistest.Server
 }
 
+// sentinelPatience is long enough that sentinels on a busy machine do not replace a
+// primary that lives: what the other replica acknowledges meanwhile would be lost.
+const sentinelPatience = 5 * time.Second
+
 func newFailoverSite(t *testing.T, server *redistest.Server) copySite {
+	for _, n := range server.Sentinels {
+		_, err := n.Do("SENTINEL", "SET", redistest.MasterName, "down-after-milliseconds", strconv.FormatInt(sentinelPatience.Milliseconds(), 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	settings := append([]string{"--set", "min.insync.replicas=2"}, copySettings...)
 	return failoverSite{fleet: startFleet(t, server.URL(), 3, settings...), server: server}
 }
