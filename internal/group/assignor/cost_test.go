@@ -124,3 +124,26 @@ func TestBalancerWorkGrowsWithItsInput(t *testing.T) {
 		}
 	}
 }
+
+// Range looks at as many subscribers of a topic as get a block, and at each class.
+func TestRangeWorkGrowsWithItsInput(t *testing.T) {
+	for _, n := range []int{250, 1000, 4000} {
+		for name, in := range map[string]*Input{
+			"a topic for each": sized(n, 10000, 10000, allButOne(10000)),
+			"all differ":       sized(n, 1000, 10000, each(1000, 20)),
+		} {
+			order := rangeOrder(in.Members)
+			q := newQueue(newSubscriptions(in, order), order)
+			blocks, read := 0, 0
+			o := newOwners(in)
+			for t := range in.Topics {
+				o.blocks(int32(t), q)
+				read += len(q.choices[t])
+				blocks += min(q.subscribers[t], int(in.Topics[t].Partitions))
+			}
+			if limit := 3*read + 2*blocks*int(math.Log2(float64(n))); q.work > limit {
+				t.Errorf("%d members, %s: work is %d, more than %d", n, name, q.work, limit)
+			}
+		}
+	}
+}

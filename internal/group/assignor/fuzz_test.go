@@ -69,6 +69,9 @@ func fromBytes(data []byte) *Input {
 			member.Instance = string(rune('a'+n)) + member.ID
 		}
 		topics := next(256)
+		if topics%5 == 0 {
+			member.Previous = append(member.Previous, Partitions{Topic: -1, List: []int32{0}})
+		}
 		for t := range in.Topics {
 			if topics>>t&1 == 1 {
 				member.Topics = append(member.Topics, int32(t))
@@ -82,6 +85,9 @@ func fromBytes(data []byte) *Input {
 				}
 				member.Previous = append(member.Previous, part)
 			}
+		}
+		if topics%7 == 0 {
+			member.Previous = append(member.Previous, Partitions{Topic: 99, List: []int32{0}})
 		}
 		in.Members = append(in.Members, member)
 	}

@@ -41,7 +41,8 @@ func generate(seed uint64, s size, kind int) (*Input, *rand.Rand) {
 			in.Topics[t].ID[i] = byte(r.Uint32())
 		}
 	}
-	base, more := choose(r, len(in.Topics), 0.7), choose(r, len(in.Topics), 0.9)
+	more := choose(r, len(in.Topics), 0.9)
+	base := more[:r.IntN(len(more)+1)] // Two lists may begin at one address.
 	for m := range in.Members {
 		in.Members[m] = Member{ID: fmt.Sprintf("m%04d", 2*m)}
 		if r.IntN(4) == 0 {
