@@ -17,6 +17,8 @@ type subscriptions struct {
 	class       []int32   // by member
 	subscribers []int     // by topic: how many members subscribe to it
 	choices     [][]int32 // by topic: the classes that subscribe to it, ascending
+
+	read int // how many topics of members' lists it took
 }
 
 // newSubscriptions sorts members into classes. A class has its members in the
@@ -90,6 +92,7 @@ func (s *subscriptions) classify(members []Member) {
 
 // find returns the class with these topics, and makes it if there is none.
 func (s *subscriptions) find(topics []int32, sums map[uint64]int32) int32 {
+	s.read += len(topics)
 	n := sum(topics)
 	head, ok := sums[n]
 	if !ok {
@@ -113,4 +116,13 @@ func sum(topics []int32) uint64 {
 		n = (n ^ uint64(uint32(t))) * 1099511628211
 	}
 	return n
+}
+
+// inOrder returns the numbers below n.
+func inOrder(n int) []int32 {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	return order
 }

@@ -104,7 +104,8 @@ func TestBalancerWorkGrowsWithItsInput(t *testing.T) {
 			for range 2 { // first, and after joins
 				o := newOwners(in)
 				o.keep()
-				b := newBalancer(o)
+				s := newSubscriptions(in, inOrder(n))
+				b := newBalancer(o, s)
 				built := b.work
 				rounds := b.run()
 				read := len(o.owner)
@@ -145,5 +146,16 @@ func TestRangeWorkGrowsWithItsInput(t *testing.T) {
 				t.Errorf("%d members, %s: work is %d, more than %d", n, name, q.work, limit)
 			}
 		}
+	}
+}
+
+// A list that members share is read once. Others must be read, but are kept once.
+func TestSharedListsAreReadOnce(t *testing.T) {
+	in := sized(1000, 100, 100, allButOne(100))
+	if s := newSubscriptions(in, inOrder(1000)); s.read != 100+99 || len(s.classes) != 2 {
+		t.Errorf("of 2 lists %d topics are read, and there are %d classes", s.read, len(s.classes))
+	}
+	if s := newSubscriptions(clone(in), inOrder(1000)); s.read != 500*(100+99) || len(s.classes) != 2 {
+		t.Errorf("of 1000 lists %d topics are read, and there are %d classes", s.read, len(s.classes))
 	}
 }

@@ -30,9 +30,9 @@ type balancer struct {
 	work int // how many comparisons and partitions it took
 }
 
-func newBalancer(o *owners) *balancer {
+func newBalancer(o *owners, s *subscriptions) *balancer {
 	members := len(o.in.Members)
-	b := &balancer{owners: o, subscriptions: newSubscriptions(o.in, inOrder(members))}
+	b := &balancer{owners: o, subscriptions: s}
 	b.highest = slices.Repeat([]int32{nobody}, members)
 	at := slices.Repeat([]int32{absent}, members)
 	b.ranks = make([]heap, len(b.classes)) // They take over the lists of the classes.

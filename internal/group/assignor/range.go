@@ -59,15 +59,6 @@ func rangeOrder(members []Member) []int32 {
 	return order
 }
 
-// inOrder returns the numbers below n.
-func inOrder(n int) []int32 {
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	return order
-}
-
 // queue has the subscribers of a topic wait in the order of their blocks. It merges
 // the classes only as far as it is asked: a topic with few partitions has blocks
 // for few of its subscribers.

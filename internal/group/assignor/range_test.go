@@ -16,6 +16,7 @@ func TestRangeGivesBlocks(t *testing.T) {
 		{"only subscribers count", "a4 b3", []string{"x: a", "y: a b", "z: b"}, []string{"x: a0 a1", "y: a2 a3 b0 b1", "z: b2"}},
 		{"nobody subscribes", "a4 b1", []string{"x: b", "y:"}, []string{"x: b0", "y:"}},
 		{"a topic without partitions", "a0 b1", []string{"x: a b", "y: a b"}, []string{"x: b0", "y:"}},
+		{"classes take turns", "a6 b1", []string{"u: a", "v: a b", "w: a", "x: a b", "y: a b", "z: a"}, []string{"u: a0", "v: a1 b0", "w: a2", "x: a3", "y: a4", "z: a5"}},
 		{"nothing is sticky", "a4", []string{"x: a | a2 a3", "y: a | a0 a1"}, []string{"x: a0 a1", "y: a2 a3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -108,11 +108,14 @@ func (r *reference) order() []int32 {
 	return topics
 }
 
-func (r *reference) result() [][]Partitions {
-	result := make([][]Partitions, len(r.in.Members))
-	for t, topic := range r.in.Topics {
+func (r *reference) result() [][]Partitions { return ofOwners(r.in, r.owner) }
+
+// ofOwners makes a result of who owns what.
+func ofOwners(in *Input, owner map[place]int) [][]Partitions {
+	result := make([][]Partitions, len(in.Members))
+	for t, topic := range in.Topics {
 		for p := range topic.Partitions {
-			m, given := r.owner[place{int32(t), p}]
+			m, given := owner[place{int32(t), p}]
 			if !given {
 				continue
 			}
@@ -124,4 +127,40 @@ func (r *reference) result() [][]Partitions {
 		}
 	}
 	return result
+}
+
+// rangeByReference is the range assignor in the same way: of each topic a list of
+// its subscribers, static members first, who take what is left in turn.
+func rangeByReference(in *Input) [][]Partitions {
+	subscribers := make([][]int, len(in.Topics))
+	for m, member := range in.Members {
+		for _, t := range member.Topics {
+			subscribers[t] = append(subscribers[t], m)
+		}
+	}
+	owner := make(map[place]int)
+	for t, members := range subscribers {
+		slices.SortFunc(members, func(a, b int) int {
+			x, y := in.Members[a], in.Members[b]
+			switch {
+			case x.Instance != "" && y.Instance == "":
+				return -1
+			case x.Instance == "" && y.Instance != "":
+				return 1
+			}
+			return cmp.Or(cmp.Compare(x.Instance, y.Instance), cmp.Compare(a, b))
+		})
+		p := int32(0)
+		for i, m := range members {
+			n := int(in.Topics[t].Partitions) / len(members)
+			if i < int(in.Topics[t].Partitions)%len(members) {
+				n++
+			}
+			for range n {
+				owner[place{int32(t), p}] = m
+				p++
+			}
+		}
+	}
+	return ofOwners(in, owner)
 }

@@ -1,7 +1,5 @@
 package assignor
 
-import "slices"
-
 // Uniform gives members as equal a number of partitions as their subscriptions
 // allow, and moves no partition that need not move for that.
 //
@@ -15,43 +13,21 @@ import "slices"
 func Uniform(in *Input) [][]Partitions {
 	o := newOwners(in)
 	o.keep()
-	if homogeneous(in.Members) {
-		o.level()
-	} else {
-		newBalancer(o).run()
+	if s := newSubscriptions(in, inOrder(len(in.Members))); len(s.classes) > 1 {
+		newBalancer(o, s).run()
+	} else if len(s.classes) == 1 {
+		o.level(s.classes[0].topics)
 	}
 	return o.result()
-}
-
-// homogeneous tells whether all members subscribe to the same topics.
-func homogeneous(members []Member) bool {
-	for i := 1; i < len(members); i++ {
-		if !sameTopics(members[0].Topics, members[i].Topics) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameTopics compares lists of topics. One list that two members share is not
-// looked at, which matters if a regex has thousands of topics and members.
-func sameTopics(a, b []int32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
 }
 
 // level brings every member of a homogeneous group to its quota, after each has
 // kept what it had. What cannot be divided is an extra partition for some. It goes
 // to members that have it already, because nothing moves then (KAFKA-18688);
 // others pass it on, until there are no more members left than extras.
-func (o *owners) level() {
-	if len(o.in.Members) == 0 {
-		return
-	}
+func (o *owners) level(topics []int32) {
 	partitions := 0
-	for _, t := range o.in.Members[0].Topics {
+	for _, t := range topics {
 		partitions += len(o.of(t))
 	}
 	quota, extras := partitions/len(o.load), partitions%len(o.load)
@@ -65,14 +41,14 @@ func (o *owners) level() {
 		o.release(m, most)
 		room[m] = most - o.load[m]
 	}
-	o.fill(room)
+	o.fill(topics, room)
 }
 
 // fill gives what nobody owns to the members with room, in order. Room is for all
 // of it: the quotas add up to the number of partitions.
-func (o *owners) fill(room []int) {
+func (o *owners) fill(topics []int32, room []int) {
 	m := 0
-	for _, t := range o.in.Members[0].Topics {
+	for _, t := range topics {
 		owner := o.of(t)
 		for p := range owner {
 			if owner[p] != nobody {

@@ -26,6 +26,7 @@ func TestUniformDealsWhatNobodyHad(t *testing.T) {
 		{"fewer partitions than members", "a1", []string{"x: a", "y: a", "z: a"}, []string{"x:", "y:", "z: a0"}},
 		{"a topic grew", "a6", []string{"x: a | a0 a1", "y: a | a2 a3"}, []string{"x: a0 a1 a4", "y: a2 a3 a5"}},
 		{"no topics", "a1", []string{"x:", "y:"}, []string{"x:", "y:"}},
+		{"a topic with fewer partitions than none", "a-1 b2", []string{"x: a b", "y: a b"}, []string{"x: b0", "y: b1"}},
 		{"one member", "a2 b1", []string{"x: a b"}, []string{"x: a0 a1 b0"}},
 		{"a topic that nobody subscribes to", "a3 b2", []string{"x: b", "y: b"}, []string{"x: b0", "y: b1"}},
 	} {
@@ -97,6 +98,8 @@ func TestUniformForgetsTopicsThatItDoesNotKnow(t *testing.T) {
 	}
 	same := unknown(parse(t, "a3 b1", "x: a b | a0 a1 a2 b0", "y: a b"))
 	demand(t, same, Uniform(same), "x: a0 a1", "y: a2 b0")
+	none := unknown(parse(t, "a2", "x: a", "y: a"))
+	demand(t, none, Uniform(none), "x: a0", "y: a1")
 	differ := unknown(parse(t, "a3 b1", "x: a b | a0 a1 a2", "y: a"))
 	demand(t, differ, Uniform(differ), "x: a0 b0", "y: a1 a2")
 }
