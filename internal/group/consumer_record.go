@@ -160,5 +160,5 @@ func consumerKeySize(names ...string) int {
 
 // consumerValue returns the beginning of a value.
 func consumerValue(size int) []byte {
-	return binary.BigEndian.AppendUint16(make([]byte, 0, size), consumerValueVersion)
+	return binary.BigEndian.AppendUint16(room(size), consumerValueVersion)
 }

@@ -53,7 +53,7 @@ func (c *ClassicMember) appendTagged(b []byte) []byte {
 	case c.SessionTimeoutMillis == 0 && len(c.Protocols) == 0:
 		return append(b, 0)
 	}
-	field := appendCount(appendInt32(append(make([]byte, 0, c.size()), present), c.SessionTimeoutMillis), len(c.Protocols))
+	field := appendCount(appendInt32(append(room(c.size()), present), c.SessionTimeoutMillis), len(c.Protocols))
 	for i := range c.Protocols {
 		p := &c.Protocols[i]
 		field = appendCount(appendText(field, p.Name), len(p.Metadata))

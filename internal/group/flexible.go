@@ -34,6 +34,10 @@ func textSize(s string) int {
 	return textOverhead + len(s)
 }
 
+// room returns a buffer for so many bytes. A size that says that something cannot be
+// written is not believed.
+func room(size int) []byte { return make([]byte, 0, min(size, 1<<20)) }
+
 func nullableSize(s *string) int {
 	if s == nil {
 		return 1
@@ -114,7 +118,7 @@ func (f *flexible) fail(err error) {
 
 // take returns the next bytes, which are not a copy; nil if there are too few.
 func (f *flexible) take(n int) []byte {
-	if f.err != nil || n < 0 || n > len(f.b) {
+	if n > len(f.b) {
 		f.fail(errCut)
 		return nil
 	}
@@ -229,7 +233,7 @@ func (f *flexible) int32s(n int) []int32 {
 func (f *flexible) tagged(known func(*flexible)) {
 	for n := f.uvarint(); n > 0 && f.err == nil; n-- {
 		tag := f.uvarint()
-		field := flexible{b: f.take(int(f.uvarint())), err: f.err}
+		field := flexible{b: f.take(int(min(f.uvarint(), math.MaxInt32))), err: f.err}
 		if tag != 0 || known == nil {
 			continue
 		}
