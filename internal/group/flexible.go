@@ -233,7 +233,7 @@ func (f *flexible) int32s(n int) []int32 {
 func (f *flexible) tagged(known func(*flexible)) {
 	for n := f.uvarint(); n > 0 && f.err == nil; n-- {
 		tag := f.uvarint()
-		field := flexible{b: f.take(int(min(f.uvarint(), math.MaxInt32))), err: f.err}
+		field := flexible{b: f.take(int(min(f.uvarint(), math.MaxInt32)))}
 		if tag != 0 || known == nil {
 			continue
 		}
