@@ -52,6 +52,9 @@ func (r *reader) decode(key, value []byte) (machine.Record, error) {
 		return r.offset(key[2:], value)
 	case groupKeyVersion:
 		return decodeGroup(key, value)
+	case consumerEpochKeyVersion, consumerTopicsKeyVersion, consumerMemberKeyVersion, consumerTargetEpochKeyVersion,
+		consumerTargetKeyVersion, consumerCurrentKeyVersion, consumerRegexKeyVersion:
+		return decodeConsumer(version, key[2:], value)
 	case rebalanceKeyVersion, departureKeyVersion:
 		return decodeOurs(version, key[2:], value)
 	default:

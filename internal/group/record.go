@@ -14,7 +14,7 @@ import (
 
 // The records of __consumer_offsets, a type for each key. A nil value is a
 // tombstone. The first two are Kafka's; the others are ours, with keys that
-// Kafka's own tools skip.
+// Kafka's own tools skip. Those of the consumer protocol are in consumer_record.go.
 type (
 	// OffsetRecord is an offset that a group committed.
 	OffsetRecord struct {

@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,9 +70,13 @@ func TestABrokerSettingThatNobodyKnowsIsKeptAsInKafka(t *testing.T) {
 
 func TestBrokerSettingsAreRefusedAsInKafka(t *testing.T) {
 	w := newWorld(t)
+	var much []string // 300 KiB, of which no string is too long for a request
+	for i := range 10 {
+		much = append(much, fmt.Sprintf("no.such.setting.%d", i), strings.Repeat("x", 30<<10))
+	}
 	for name, set := range map[string][]string{
 		"read at start": {"log.dirs", "/x"}, "a bad value": {"num.io.threads", "x"}, "too few": {"num.io.threads", "0"}, "no name": {"", "x"},
-		"more than there is room for": {"no.such.setting", strings.Repeat("x", 300<<10)},
+		"more than there is room for": much,
 	} {
 		if got := w.alterBroker("1", set...); got.ErrorCode != kerr.InvalidRequest.Code || got.ErrorMessage == nil {
 			t.Errorf("%s: error %d", name, got.ErrorCode)

@@ -166,6 +166,28 @@ func TestATransactionalIDIsNoLongerThanOlderVersionsCanSay(t *testing.T) {
 	}
 }
 
+// A group's records, in which a longer name could not be read again, are one reason.
+func TestNoStringIsLongerThanOlderVersionsCanSay(t *testing.T) {
+	for n, good := range map[int]bool{math.MaxInt16: true, math.MaxInt16 + 1: false, math.MaxUint16 + 5: false} {
+		text := strings.Repeat("x", n)
+		commit := kmsg.NewPtrOffsetCommitRequest()
+		commit.Version, commit.Group = 8, text
+		join := kmsg.NewPtrJoinGroupRequest()
+		join.Version, join.InstanceID = 9, &text
+		for _, req := range []kmsg.Request{commit, join} {
+			r := Request{Key: req.Key(), Version: req.GetVersion(), Body: req.AppendTo(nil)}
+			if _, err := r.Decode(); (err == nil) != good {
+				t.Errorf("key %d with %d letters: %v", r.Key, n, err)
+			}
+		}
+		join.InstanceID, join.Protocols = nil, []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte(text)}}
+		r := Request{Key: join.Key(), Version: join.Version, Body: join.AppendTo(nil)}
+		if _, err := r.Decode(); err != nil {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
 func checkProduce(t *testing.T, want *kmsg.ProduceRequest, r *Request) {
 	t.Helper()
 	got, err := r.ParseProduce()

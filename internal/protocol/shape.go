@@ -285,7 +285,9 @@ func skip(b []byte, n int) ([]byte, error) {
 }
 
 // walkText skips a string or bytes; size 4 says that it is bytes, whose length
-// has four bytes in old versions, and which stay in the frame.
+// has four bytes in old versions, and which stay in the frame. By Kafka's rule no
+// string is longer than old versions can say, though newer ones could: records, old
+// answers and other brokers have to say it too.
 func (s *shape) walkText(b []byte, memory *int) ([]byte, error) {
 	var n int
 	switch {
@@ -305,6 +307,9 @@ func (s *shape) walkText(b []byte, memory *int) ([]byte, error) {
 			return nil, errMalformed
 		}
 		n, b = int(int16(binary.BigEndian.Uint16(b))), b[2:]
+	}
+	if s.size != 4 && n > math.MaxInt16 {
+		return nil, errMalformed
 	}
 	if s.size != 4 && n >= 0 {
 		*memory += textMemory + n
