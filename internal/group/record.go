@@ -192,6 +192,9 @@ func DecodeRecord(key, value []byte) (machine.Record, error) {
 		return decodeOffset(key, value)
 	case groupKeyVersion:
 		return decodeGroup(key, value)
+	case consumerEpochKeyVersion, consumerTopicsKeyVersion, consumerMemberKeyVersion, consumerTargetEpochKeyVersion,
+		consumerTargetKeyVersion, consumerCurrentKeyVersion, consumerRegexKeyVersion:
+		return decodeConsumer(version, key[2:], value)
 	case rebalanceKeyVersion, departureKeyVersion:
 		return decodeOurs(version, key[2:], value)
 	default:

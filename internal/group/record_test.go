@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,11 @@ func TestRecordsOfOldVersionsAreRead(t *testing.T) {
 // Kinds of records that we do not know are skipped: those of other group types,
 // and of later versions.
 func TestDecodeRecordKnowsWhatItDoesNotKnow(t *testing.T) {
+	known := []int16{3, 4, 5, 6, 7, 8, 16}
 	for version := int16(3); version < 30; version++ {
+		if slices.Contains(known, version) {
+			continue
+		}
 		key := binary.BigEndian.AppendUint16(nil, uint16(version))
 		if _, err := DecodeRecord(append(key, "whatever"...), []byte("whatever")); !errors.Is(err, machine.ErrUnknownRecord) {
 			t.Errorf("key version %d: %v", version, err)

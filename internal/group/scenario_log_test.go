@@ -45,7 +45,7 @@ func (s *scenario) load() {
 	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
 		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
 	}
-	s.sends = nil
+	s.sends, s.tasks = nil, nil
 	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
 	s.step(machine.Loaded{Epoch: s.epoch})
@@ -162,7 +162,7 @@ func (s *scenario) showRecord(r machine.Record) string {
 	case *GroupRecord:
 		return s.showGroupRecord(r)
 	}
-	return fmt.Sprintf("%T", r)
+	return s.showConsumerRecord(r)
 }
 
 func (s *scenario) showGroupRecord(r *GroupRecord) string {

@@ -300,15 +300,19 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 // transactions there are coordinators for those.
 func (s *scenario) setTopics(d *datadriven.TestData) {
 	topics, names := map[string]byte{}, []string{}
+	partitions := map[string]int{}
 	for _, a := range d.CmdArgs {
 		if len(a.Vals) > 0 {
-			topics[a.Key] = byte(parseInt(s.t, a.Vals[0]))
+			id, n, counted := strings.Cut(a.Vals[0], ":")
+			if topics[a.Key] = byte(parseInt(s.t, id)); counted {
+				partitions[a.Key] = parseInt(s.t, n)
+			}
 		}
 	}
 	for topic := range s.shard.committedTo() {
 		names = append(names, topic)
 	}
-	if s.image = imageOf(topics); d.HasArg("transactions") {
+	if s.image = withPartitions(imageOf(topics), partitions); d.HasArg("transactions") {
 		s.image = withTransactions(s.image)
 	}
 	if !d.HasArg("quietly") {

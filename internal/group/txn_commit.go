@@ -88,6 +88,8 @@ func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest
 	switch {
 	case g == nil && m.Generation >= 0:
 		return kerr.IllegalGeneration
+	case g != nil && g.consumer != nil:
+		return x.checkConsumerTxnCommit(g.consumer, m)
 	case g == nil || m.Generation < 0 && g.state == Empty:
 		return nil
 	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:

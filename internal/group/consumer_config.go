@@ -1,0 +1,34 @@
+package group
+
+import "time"
+
+// ConsumerConfig is the settings of consumer groups.
+type ConsumerConfig struct {
+	ConsumerSettings
+	MaxSize   int      // group.consumer.max.size
+	Assignors []string // group.consumer.assignors, the default first
+	// Groups has the settings of groups that have their own.
+	Groups map[string]ConsumerSettings
+}
+
+// ConsumerSettings are those that a group may have for itself.
+type ConsumerSettings struct {
+	Session   time.Duration // group.consumer.session.timeout.ms
+	Heartbeat time.Duration // group.consumer.heartbeat.interval.ms
+	Interval  time.Duration // group.consumer.assignment.interval.ms
+}
+
+// of returns the settings of a group.
+func (c *ConsumerConfig) of(group string) ConsumerSettings {
+	if own, ok := c.Groups[group]; ok {
+		return own
+	}
+	return c.ConsumerSettings
+}
+
+func defaultConsumerConfig() ConsumerConfig {
+	return ConsumerConfig{
+		ConsumerSettings: ConsumerSettings{Session: 45 * time.Second, Heartbeat: 5 * time.Second, Interval: time.Second},
+		MaxSize:          1<<31 - 1, Assignors: []string{assignorUniform, assignorRange},
+	}
+}
