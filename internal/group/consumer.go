@@ -34,9 +34,10 @@ type consumer struct {
 	present   int                        // members that have joined
 
 	// Soft state.
-	seen *metadata.Image // which the hash was last compared with, nil for none
-	run  *run            // of the assignor, nil if none is under way
-	scan scan            // of the topics for regular expressions
+	seen     *metadata.Image // which the hash was last compared with, nil for none
+	run      *run            // of the assignor, nil if none is under way
+	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
+	scan     scan            // of the topics for regular expressions
 }
 
 // firstEpoch is the epoch of a group in which nothing has happened, and of its
@@ -82,6 +83,9 @@ const (
 	memberUnrevoked  memberState = 1 // has yet to let go of partitions
 	memberUnreleased memberState = 2 // waits for others to let go
 )
+
+// isKnown says whether it is one of these. A newer version may have others.
+func (s memberState) isKnown() bool { return s >= memberStable && s <= memberUnreleased }
 
 // The epochs by which a member says that it leaves.
 const (

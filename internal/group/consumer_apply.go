@@ -148,10 +148,12 @@ func (c *consumer) applyCurrent(id string, v *ConsumerCurrent) {
 	})
 }
 
-// own notes that a member holds partitions, or does not any more.
+// own notes that a member holds partitions, or does not any more. While a log is
+// read it may seem that two hold one: then that member counts which is further on.
 func (c *consumer) own(m *consumerMember, list []heldPart, holds bool) {
 	for _, p := range list {
-		switch {
+		switch owner := c.owners[p.part]; {
+		case holds && owner != nil && owner.now().epoch > m.current.epoch:
 		case holds:
 			c.owners[p.part] = m
 		case c.owners[p.part] == m:

@@ -97,7 +97,7 @@ func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 // consumerBeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
 // may be refused is, before anything is written.
 func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
-	if m.MemberID == "" {
+	if blank(m.MemberID) {
 		m.MemberID = base64.RawURLEncoding.EncodeToString(x.fresh[:])
 	}
 	place, err := x.consumerPlace(m)
@@ -105,20 +105,27 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 		return err
 	}
 	says := place.says(r, m, x.hosts)
-	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) {
+	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
+	}
+	if place.known != nil {
+		x.overtakeBeat(x.groups[m.Group], place.known)
 	}
 	x.leaveClassic(m.Group)
 	if place.replaces != nil {
 		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID)
 	}
+	x.from = len(x.records)
 	g, mem, ch := x.subscribe(m.Group, m.MemberID, says)
+	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
+		ch.topics, ch.bumps = true, true
+	}
 	x.bump(g, ch)
 	x.refresh(g)
 	b := beatOf(r, m)
 	b.unsubscribed = ch.topics
-	if x.retarget(g) { // It does not take long: a client need not wait for its next heartbeat to learn what comes of it.
-		g.consumer.run.waits = append(g.consumer.run.waits, b)
+	if x.retarget(g) {
+		x.parkBeat(g, mem, b)
 		return nil
 	}
 	x.answerBeat(g, mem, b)
@@ -161,12 +168,18 @@ func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
 	before := mem.now()
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
+	now := mem.now()
+	x.tell(g, mem, b, b.full || !samePlaces(before.assigned, now.assigned))
+}
+
+// tell answers a heartbeat: where its member is, and perhaps what it has.
+func (x *step) tell(g *group, mem *consumerMember, b beat, parts bool) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version = b.version
 	now := mem.now()
 	resp.MemberID, resp.MemberEpoch = &mem.id, now.epoch
 	resp.HeartbeatIntervalMillis = int32(x.cfg.Consumer.of(g.id).Heartbeat.Milliseconds())
-	if b.full || !samePlaces(before.assigned, now.assigned) {
+	if parts {
 		resp.Assignment = assignmentOf(now.assigned)
 	}
 	x.reply(b.id, resp)

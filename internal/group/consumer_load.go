@@ -15,11 +15,36 @@ func (x *step) wakeConsumers(g *group) {
 	for _, mem := range slices.Clone(c.members) {
 		if mem.says == nil { // What is left of a member that is gone.
 			x.removeConsumer(g, mem)
-			continue
 		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		x.forgetPatterns(g, p)
+	}
+	x.settleOwners(g)
+	for _, mem := range c.members {
 		x.touchConsumer(g, mem)
 		if mem.now().state == memberUnrevoked {
 			x.giveTimeToRevoke(g, mem)
+		}
+	}
+}
+
+// settleOwners sees to it that every partition has one owner. Where two members say
+// that they hold it, which no broker should have let happen, the one that is not as
+// far on is fenced.
+func (x *step) settleOwners(g *group) {
+	c := g.consumer
+	clear(c.owners)
+	for _, mem := range c.members {
+		now := mem.now()
+		c.own(mem, now.assigned, true)
+		c.own(mem, now.pending, true)
+	}
+	for _, mem := range slices.Clone(c.members) {
+		now := mem.now()
+		others := func(p heldPart) bool { return c.owners[p.part] != mem }
+		if slices.ContainsFunc(now.assigned, others) || slices.ContainsFunc(now.pending, others) {
+			x.fence(g, mem)
 		}
 	}
 }

@@ -23,9 +23,11 @@ func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, er
 	}
 	joins := m.MemberEpoch == epochJoin
 	p.known = c.member(m.MemberID)
+	full := p.known == nil && c.present >= x.cfg.Consumer.MaxSize
 	if m.InstanceID != nil {
 		holder := c.instances[*m.InstanceID]
 		switch {
+		case full && (!joins || holder == nil || holder.now().epoch != epochLeaveStatic): // Who takes a place takes no more room.
 		case holder == nil && !joins:
 			return p, refused(kerr.UnknownMemberID, "Instance "+*m.InstanceID+" is not a member of the group.")
 		case holder == nil || holder.id == m.MemberID:
@@ -41,10 +43,10 @@ func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, er
 	switch {
 	case p.known != nil:
 		return p, p.known.checkEpoch(m)
+	case full:
+		return p, refused(kerr.GroupMaxSizeReached, "The consumer group has reached its maximum capacity.")
 	case !joins:
 		return p, refused(kerr.UnknownMemberID, "Member "+m.MemberID+" is not a member of group "+m.Group+".")
-	case c.present >= x.cfg.Consumer.MaxSize:
-		return p, refused(kerr.GroupMaxSizeReached, "The consumer group has reached its maximum capacity.")
 	}
 	return p, nil
 }
@@ -70,6 +72,8 @@ func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest) (*consumer, *c
 func (mem *consumerMember) checkEpoch(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	now := mem.now()
 	switch {
+	case !now.state.isKnown() && (m.Topics == nil || len(m.Topics) > 0): // A newer version left it there. From nothing it can go on.
+		return refused(kerr.FencedMemberEpoch, "The consumer group member is in an unknown state. The member must abandon all its partitions and rejoin.")
 	case m.MemberEpoch == epochJoin || m.MemberEpoch == now.epoch:
 		return nil
 	case m.MemberEpoch > now.epoch:
@@ -124,14 +128,22 @@ func sortedNames(names []string) []string {
 }
 
 // takeOver gives the place of a static member that has left to another with the same
-// instance id: what it had, and is to have.
+// instance id: what it had, and is to have. That is one batch: were only its
+// beginning stored, nobody would have what the old one had, and no other epoch would
+// say that it is to be shared.
 func (x *step) takeOver(g *group, old *consumerMember, id string) {
 	says, target, current := old.says, old.target, old.now()
+	x.emit()
 	x.removeConsumer(g, old)
 	x.write(&ConsumerMemberRecord{g.id, id, says})
 	x.write(targetRecord(g.id, id, target))
 	current.epoch, current.previous = epochJoin, epochJoin
 	x.write(currentRecord(g.id, id, &current))
+	whole := machine.Batch{Records: x.records, Whole: true}
+	if x.maxBatch <= 0 || whole.Size() <= x.maxBatch {
+		x.records = nil
+		x.out.Batches = append(x.out.Batches, whole)
+	}
 }
 
 // change is what a heartbeat changes of its member.
@@ -218,22 +230,26 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 	}
 	x.write(currentRecord(g.id, mem.id, &next))
 	x.stopRevoking(g, mem)
+	x.unpark(g, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
 }
 
 // fence removes a member, and has the others share what it had.
 func (x *step) fence(g *group, mem *consumerMember) {
 	c := g.consumer
 	pattern := mem.pattern()
+	x.from = len(x.records)
 	x.removeConsumer(g, mem)
 	x.forgetPatterns(g, pattern)
 	x.raise(g, c.topicsHash(x.image))
-	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done.
-		x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: x.now.UnixMilli()}})
+	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
+		x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
+		x.dropRun(c)
 	}
 }
 
 // removeConsumer removes a member's records.
 func (x *step) removeConsumer(g *group, mem *consumerMember) {
+	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
 	x.stopRevoking(g, mem)
 	if mem.timerSeq != 0 {
 		x.cancel(memberTimer(TimerSession, g, mem))

@@ -12,6 +12,9 @@ import (
 // commitEpoch is the version of OffsetCommit from which clients know of epochs.
 const commitEpoch = 9
 
+// txnCommitEpoch is the same of TxnOffsetCommit.
+const txnCommitEpoch = 6
+
 // checkConsumerCommit says whether somebody may commit offsets to a consumer group
 // now. A member that has not heard of its latest epoch may for what it has had since
 // the one it knows, or longer (KIP-1251): all or nothing.
@@ -36,8 +39,8 @@ func (x *step) checkConsumerCommit(c *consumer, m *kmsg.OffsetCommitRequest) *ke
 	return mem.checkCommitEpoch(m.Generation, had)
 }
 
-// checkConsumerTxnCommit is the same for offsets in a transaction. Clients do not know
-// the newer errors there.
+// checkConsumerTxnCommit is the same for offsets in a transaction. Older clients do not
+// know the newer errors there.
 func (x *step) checkConsumerTxnCommit(c *consumer, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	if m.Generation < 0 && (c.present == 0 || m.MemberID == "" && m.InstanceID == nil) {
 		return nil
@@ -53,10 +56,11 @@ func (x *step) checkConsumerTxnCommit(c *consumer, m *kmsg.TxnOffsetCommitReques
 			})
 		})
 	}
-	if err := mem.checkCommitEpoch(m.Generation, had); err != nil {
+	err := mem.checkCommitEpoch(m.Generation, had)
+	if err != nil && m.Version < txnCommitEpoch {
 		return kerr.IllegalGeneration
 	}
-	return nil
+	return err
 }
 
 // checkCommitEpoch compares the epoch that a commit names with the member's.

@@ -15,12 +15,12 @@ func (x *step) reconcile(g *group, mem *consumerMember, b beat) {
 	if now.epoch < 0 { // A static member is back.
 		now.epoch, now.previous = epochJoin, epochJoin
 	}
-	if b.unsubscribed && now.state != memberUnreleased {
-		x.dropUnsubscribed(c, mem, &now)
-	}
 	switch {
 	case now.state == memberUnrevoked && b.stillOwns(now.pending):
-	case now.state == memberStable && now.epoch == c.targetEpoch && mem.current != nil:
+		if b.unsubscribed {
+			x.dropUnsubscribed(c, mem, &now)
+		}
+	case now.state == memberStable && now.epoch == c.targetEpoch && mem.current != nil && !b.unsubscribed:
 	default:
 		x.advance(c, mem, &now, b)
 	}
@@ -29,8 +29,8 @@ func (x *step) reconcile(g *group, mem *consumerMember, b beat) {
 	}
 }
 
-// dropUnsubscribed takes what a member does not subscribe to any more away from it,
-// without waiting for a new target.
+// dropUnsubscribed has a member that is letting go of partitions let go of those too
+// that it does not subscribe to any more, without waiting for a new target.
 func (x *step) dropUnsubscribed(c *consumer, mem *consumerMember, now *consumerNow) {
 	wants := c.wants(mem, x.image)
 	kept := make([]heldPart, 0, len(now.assigned))
@@ -43,7 +43,7 @@ func (x *step) dropUnsubscribed(c *consumer, mem *consumerMember, now *consumerN
 		}
 	}
 	if len(dropped) > 0 {
-		now.state, now.assigned, now.pending = memberUnrevoked, kept, merged(now.pending, dropped)
+		now.assigned, now.pending = kept, merged(now.pending, dropped)
 	}
 }
 

@@ -44,7 +44,7 @@ func (x *step) refresh(g *group) {
 	}
 	if !c.scan.last.IsZero() {
 		since := x.now.Sub(c.scan.last)
-		if since < scanPause || since < scanAgain && c.scan.image == x.image && c.isResolved() {
+		if since <= scanPause || since < scanAgain && c.scan.image == x.image && c.isResolved() {
 			return
 		}
 	}
@@ -95,6 +95,7 @@ func (x *step) scanDone(s *scanned) {
 	c := g.consumer
 	c.scan = scan{last: x.now, image: s.image}
 	changed := false
+	x.from = len(x.records)
 	for _, p := range slices.Sorted(maps.Keys(s.matches)) {
 		if c.patterns[p] == 0 {
 			continue
@@ -102,8 +103,11 @@ func (x *step) scanDone(s *scanned) {
 		if old := c.regexes[p]; old != nil && slices.Equal(old.topics, s.matches[p]) {
 			continue
 		}
-		changed = true
-		x.write(&ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}})
+		r := &ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
+		if x.fits(r) { // If not, it matches what it did before.
+			changed = true
+			x.write(r)
+		}
 	}
 	x.bump(g, change{bumps: changed})
 }

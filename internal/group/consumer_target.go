@@ -30,9 +30,13 @@ func (x *step) bump(g *group, ch change) {
 	}
 }
 
-// raise gives the group another epoch.
+// raise gives the group another epoch. Its record comes before those of what is the
+// reason for it: if only the beginning of a step's records is stored, there is an
+// epoch too many, and not a change that nobody makes a target for.
 func (x *step) raise(g *group, hash int64) {
-	x.write(&ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: g.consumer.epoch + 1, Hash: hash}})
+	r := &ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: g.consumer.epoch + 1, Hash: hash}}
+	x.records = slices.Insert(x.records, x.from, machine.Record(r))
+	x.apply(r)
 	if g.consumer.oldTopics {
 		x.write(&ConsumerTopicsRecord{Group: g.id})
 	}
@@ -82,7 +86,7 @@ type run struct {
 	epoch    int32 // of the group when it began
 	assignor string
 	in       *assignor.Input
-	waits    []beat // heartbeats that are answered when it is done
+	parked   *beat // the heartbeat that has begun it, until it is answered
 }
 
 // atOnce is up to how many members and partitions the assignor is run in the step
@@ -95,7 +99,7 @@ func (x *step) retarget(g *group) (later bool) {
 	c := g.consumer
 	interval := x.cfg.Consumer.of(g.id).Interval.Milliseconds()
 	switch {
-	case c.targetEpoch >= c.epoch || c.run != nil:
+	case c.targetEpoch >= c.epoch || c.run != nil || c.tooLarge == c.epoch:
 		return false
 	case c.hasTarget && interval > 0 && x.now.UnixMilli() < c.targetAt+interval && x.now.UnixMilli() >= c.targetAt:
 		return false
@@ -165,36 +169,52 @@ func (x *step) taskDone(e machine.TaskDone) {
 	delete(x.runs, e.ID)
 	g := x.groups[r.group]
 	if g == nil || g.consumer == nil || g.consumer.run != r {
-		for _, b := range r.waits {
-			x.beatError(b.id, b.version, refused(kerr.UnknownMemberID, "The group is gone."))
+		if r.parked != nil {
+			x.beatError(r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
 		}
 		return
 	}
 	g.consumer.run = nil
 	x.install(g, r, e.Result.([][]assignor.Partitions))
-	for _, b := range r.waits {
-		if mem := g.consumer.member(b.member); mem != nil {
-			x.answerBeat(g, mem, b)
-		} else {
-			x.beatError(b.id, b.version, refused(kerr.UnknownMemberID, "Member "+b.member+" is not a member of group "+g.id+"."))
-		}
+	if b := r.parked; b != nil {
+		x.answerBeat(g, g.consumer.member(b.member), *b)
 	}
 }
 
 // install makes what the assignor says the target. Only what differs is written.
-// Members may have come and gone since it began.
+// Members may have come and gone since it began. If what a member is to have is too
+// much for one record, everybody keeps what they have: in the next epoch it may be
+// less.
 func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
+	c := g.consumer
+	var records []machine.Record
 	for i := range r.in.Members {
-		mem := g.consumer.member(r.in.Members[i].ID)
+		mem := r.heir(c, i)
 		if mem == nil {
 			continue
 		}
 		target := r.target(result[i])
+		if !x.fitsHeld(g.id, mem.id, target) {
+			c.tooLarge = r.epoch
+			return
+		}
 		if !mem.stored || !slices.Equal(mem.target, target) {
-			x.write(targetRecord(g.id, mem.id, target))
+			records = append(records, targetRecord(g.id, mem.id, target))
 		}
 	}
+	for _, rec := range records {
+		x.write(rec)
+	}
 	x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: r.epoch, Timestamp: x.now.UnixMilli()}})
+}
+
+// heir is whom the assignor's result for a member is for: the member, or whoever has
+// taken its place since it began, which is no reason for another epoch.
+func (r *run) heir(c *consumer, i int) *consumerMember {
+	if mem := c.member(r.in.Members[i].ID); mem != nil {
+		return mem
+	}
+	return c.instances[r.in.Members[i].Instance]
 }
 
 // target turns what the assignor says of a member into partitions.

@@ -32,6 +32,17 @@ func withPartitions(image *metadata.Image, counts map[string]int) *metadata.Imag
 	return edit.Image()
 }
 
+// asInternal makes topics the broker's own.
+func asInternal(image *metadata.Image, names []string) *metadata.Image {
+	edit := image.Edit()
+	for _, name := range names {
+		t := *image.Topic(name)
+		t.Internal = true
+		edit.PutTopic(t)
+	}
+	return edit.Image()
+}
+
 // committedTo lists the topics that groups have offsets of, under no
 // particular id.
 func (s *Shard) committedTo() map[string]byte {

@@ -111,6 +111,7 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 		}
 		return out
 	}
+	s.learn(who, *m.MemberID)
 	last := s.told[who]
 	last.epoch = max(m.MemberEpoch, 0)
 	out := fmt.Sprintf("beat: OK epoch=%d", m.MemberEpoch)
@@ -119,13 +120,11 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 	}
 	if m.Assignment != nil {
 		last.assigned = m.Assignment.Topics
-		var parts []string
+		var parts []OwnedPartitions
 		for _, t := range m.Assignment.Topics {
-			for _, p := range t.Partitions {
-				parts = append(parts, fmt.Sprintf("%s:%d", s.topicName(t.TopicID), p))
-			}
+			parts = append(parts, OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions})
 		}
-		out += " [" + strings.Join(parts, " ") + "]"
+		out += " " + s.showOwned(parts)
 	}
 	if m.MemberEpoch < 0 {
 		last = told{}
@@ -135,23 +134,48 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 }
 
 func (s *scenario) showParts(topics []TopicPartitions) string {
+	var parts []OwnedPartitions
+	for _, t := range topics {
+		parts = append(parts, OwnedPartitions{Topic: t.Topic, Partitions: t.Partitions})
+	}
+	return s.showOwned(parts)
+}
+
+// showOwned shows partitions, with the epoch in which they were given if that is
+// told. Of many in a row the first and the last are shown.
+func (s *scenario) showOwned(topics []OwnedPartitions) string {
+	const many = 8
 	var parts []string
 	for _, t := range topics {
-		for _, p := range t.Partitions {
-			parts = append(parts, fmt.Sprintf("%s:%d", s.topicName(t.Topic), p))
+		since := func(i int) string {
+			if len(t.Epochs) == 0 {
+				return ""
+			}
+			return fmt.Sprintf("@%d", t.Epochs[i])
+		}
+		for i := 0; i < len(t.Partitions); {
+			n := 1
+			for i+n < len(t.Partitions) && t.Partitions[i+n] == t.Partitions[i]+int32(n) && since(i+n) == since(i) {
+				n++
+			}
+			if n > many {
+				parts = append(parts, fmt.Sprintf("%s:%d..%d%s", s.topicName(t.Topic), t.Partitions[i], t.Partitions[i+n-1], since(i)))
+				i += n
+				continue
+			}
+			parts = append(parts, fmt.Sprintf("%s:%d%s", s.topicName(t.Topic), t.Partitions[i], since(i)))
+			i++
 		}
 	}
 	return "[" + strings.Join(parts, " ") + "]"
 }
 
-func (s *scenario) showOwned(topics []OwnedPartitions) string {
-	var parts []string
-	for _, t := range topics {
-		for i, p := range t.Partitions {
-			parts = append(parts, fmt.Sprintf("%s:%d@%d", s.topicName(t.Topic), p, t.Epochs[i]))
-		}
+// showState shows the state of a member.
+func showState(state int8) string {
+	if !memberState(state).isKnown() {
+		return fmt.Sprintf("in the unknown state %d", state)
 	}
-	return "[" + strings.Join(parts, " ") + "]"
+	return []string{"stable", "unrevoked", "unreleased"}[state]
 }
 
 // showConsumerRecord shows a record of a consumer group.
@@ -189,7 +213,7 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 			return fmt.Sprintf("%s %s tombstone", groupName(r.Group), r.Member)
 		}
 		out := fmt.Sprintf("%s %s in epoch %d after %d, %s, has %s", groupName(r.Group), r.Member, r.Value.Epoch, r.Value.Previous,
-			[]string{"stable", "unrevoked", "unreleased"}[r.Value.State], s.showOwned(r.Value.Assigned))
+			showState(r.Value.State), s.showOwned(r.Value.Assigned))
 		if len(r.Value.Pending) > 0 {
 			out += ", lets go of " + s.showOwned(r.Value.Pending)
 		}
@@ -266,7 +290,7 @@ func (s *scenario) showConsumerState(g *group) {
 	for _, m := range c.members {
 		now := m.now()
 		rec := currentRecord(g.id, m.id, &now).Value
-		fmt.Fprintf(&s.out, "  %s%s in epoch %d has %s", m.id, instance(m.says.Instance), now.epoch, s.showOwned(rec.Assigned))
+		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", m.id, instance(m.says.Instance), now.epoch, showState(rec.State), s.showOwned(rec.Assigned))
 		if len(rec.Pending) > 0 {
 			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
 		}

@@ -54,6 +54,7 @@ type scenario struct {
 	maxBatch int                                // 0 for any size
 	epoch    int32                              // of the leader
 	failing  bool                               // whether the next append fails
+	torn     int                                // after how many records
 	out      strings.Builder
 }
 
@@ -268,6 +269,8 @@ func (s *scenario) config(d *datadriven.TestData) {
 			s.cfg.Consumer.Session = parseDuration(s.t, v)
 		case "consumer-max-size":
 			s.cfg.Consumer.MaxSize = parseInt(s.t, v)
+		case "assignors":
+			s.cfg.Consumer.Assignors = a.Vals
 		case "interval":
 			s.cfg.Consumer.Interval = parseDuration(s.t, v)
 		case "retention":

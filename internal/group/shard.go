@@ -46,7 +46,7 @@ func needsFresh(req kmsg.Request) bool {
 	case *kmsg.JoinGroupRequest:
 		return true
 	case *kmsg.ConsumerGroupHeartbeatRequest:
-		return m.MemberID == ""
+		return blank(m.MemberID)
 	}
 	return false
 }
@@ -127,6 +127,7 @@ type step struct {
 	maxBatch int
 	out      machine.Effects
 	records  []machine.Record // what is to be appended
+	from     int              // where among them those begin that a group's epoch must come before
 	changed  []*group         // that may have to tell a successor of a rebalance
 }
 
@@ -182,6 +183,7 @@ func (x *step) emit() {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 		x.records = nil
 	}
+	x.from = 0
 }
 
 // keep is for how many things room is kept from step to step. What more a large

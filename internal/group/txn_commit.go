@@ -86,6 +86,8 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	switch {
+	case g == nil && m.Generation >= 0 && m.Version >= txnCommitEpoch:
+		return kerr.GroupIDNotFound
 	case g == nil && m.Generation >= 0:
 		return kerr.IllegalGeneration
 	case g != nil && g.consumer != nil:
