@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/fnv"
 	"maps"
@@ -105,7 +106,7 @@ func (x *step) retarget(g *group) (later bool) {
 		return false
 	}
 	r := &run{group: g.id, epoch: c.epoch, assignor: x.chosenAssignor(c), in: c.input(x.image)}
-	if r.size() <= atOnce {
+	if r.size() <= cmp.Or(x.cfg.Consumer.atOnce, atOnce) {
 		x.install(g, r, r.assign())
 		return false
 	}
