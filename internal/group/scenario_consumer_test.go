@@ -195,10 +195,7 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 		if r.Value == nil {
 			return fmt.Sprintf("%s member %s tombstone", groupName(r.Group), r.Member)
 		}
-		out := fmt.Sprintf("%s member %s%s wants %s", groupName(r.Group), r.Member, instance(r.Value.Instance), strings.Join(r.Value.Topics, "+"))
-		if r.Value.Regex != nil {
-			out += " /" + *r.Value.Regex + "/"
-		}
+		out := fmt.Sprintf("%s member %s%s wants %s", groupName(r.Group), r.Member, instance(r.Value.Instance), showWants(r.Value.Topics, r.Value.Regex))
 		if r.Value.Assignor != nil {
 			out += " by " + *r.Value.Assignor
 		}
@@ -229,6 +226,21 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 	return fmt.Sprintf("%T", r)
 }
 
+// showWants shows what a member subscribes to.
+func showWants(topics []string, regex *string) string {
+	var out []string
+	if len(topics) > 0 {
+		out = append(out, strings.Join(topics, "+"))
+	}
+	if regex != nil {
+		out = append(out, "/"+*regex+"/")
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, " ")
+}
+
 // describeConsumers a [groups=(g,h)] [v=1]
 func (s *scenario) consumerDescribe(d *datadriven.TestData) {
 	a := args{s, d}
@@ -250,10 +262,7 @@ func (s *scenario) showConsumers(m *kmsg.ConsumerGroupDescribeResponse) string {
 		text := fmt.Sprintf("%s is %s, epoch %d, target %d, by %s", groupName(g.Group), g.State, g.Epoch, g.AssignmentEpoch, g.AssignorName)
 		for _, e := range g.Members {
 			text += fmt.Sprintf("\n     %s%s in epoch %d, client %s at %s, type %d, wants %s", e.MemberID, instance(e.InstanceID), e.MemberEpoch, e.ClientID, e.ClientHost,
-				e.MemberType, strings.Join(e.SubscribedTopics, "+"))
-			if e.SubscribedTopicRegex != nil {
-				text += " /" + *e.SubscribedTopicRegex + "/"
-			}
+				e.MemberType, showWants(e.SubscribedTopics, e.SubscribedTopicRegex))
 			text += ", has " + showDescribed(e.Assignment) + " of " + showDescribed(e.TargetAssignment)
 		}
 		out = append(out, text)
