@@ -224,6 +224,9 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 
 func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 	now := mem.now()
+	if now.epoch == epochLeaveStatic {
+		return
+	}
 	next := consumerNow{epoch: epochLeaveStatic, previous: now.epoch, assigned: make([]heldPart, len(now.assigned))}
 	for i, p := range now.assigned {
 		next.assigned[i].part = p.part

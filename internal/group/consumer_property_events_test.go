@@ -142,7 +142,9 @@ func (w *consumers) stranger(t *rapid.T) {
 	}
 	before := w.shard.Digest()
 	id := w.request(t, req)
-	fx := w.shard.Step(machine.Input{Now: w.now, Image: w.image, Event: machine.Request{ID: id, Msg: w.asked[id]}})
+	in := machine.Input{Now: w.now, Image: w.image, Event: machine.Request{ID: id, Msg: w.asked[id]}}
+	fx := w.shard.Step(in)
+	w.twin.Step(in)
 	if len(fx.Replies) != 1 || fx.Replies[0].Msg.(*kmsg.ConsumerGroupHeartbeatResponse).ErrorCode == 0 || len(fx.Batches)+len(fx.Timers)+len(fx.Tasks) > 0 || w.shard.Digest() != before {
 		t.Fatalf("%+v has effects %+v", req, fx)
 	}

@@ -178,6 +178,8 @@ func (x *step) taskDone(e machine.TaskDone) {
 	g.consumer.run = nil
 	x.install(g, r, e.Result.([][]assignor.Partitions))
 	if b := r.parked; b != nil {
+		x.from = len(x.records)
+		x.bump(g, change{}) // Topics may have changed meanwhile.
 		x.answerBeat(g, g.consumer.member(b.member), *b)
 	}
 }

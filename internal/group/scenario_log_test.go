@@ -47,17 +47,16 @@ func (s *scenario) failed(fx machine.Effects) {
 // what is not. What is one record batch is stored or not.
 func tornAfter(batches []machine.Batch, n int) (stored, lost []machine.Batch) {
 	for _, b := range cloneBatches(batches) {
-		whole := b.Whole || b.Producer != nil
+		size := max(len(b.Records), 1)
 		switch {
-		case n >= len(b.Records):
+		case n >= size:
 			stored = append(stored, b)
-		case n <= 0 || whole:
+		case n <= 0 || b.Whole || b.Producer != nil:
 			lost, n = append(lost, b), 0
-			continue
 		default:
 			stored, lost = append(stored, machine.Batch{Records: b.Records[:n]}), append(lost, machine.Batch{Records: b.Records[n:]})
 		}
-		n -= len(b.Records)
+		n -= size
 	}
 	return stored, lost
 }

@@ -58,7 +58,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		out := kmsg.NewTxnOffsetCommitResponseTopic()
-		out.Topic = t.Topic
+		out.Topic, out.TopicID = t.Topic, t.TopicID
 		for j := range t.Partitions {
 			p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
 			p.Partition = t.Partitions[j].Partition
@@ -187,7 +187,7 @@ func failTxnCommit(req *kmsg.TxnOffsetCommitRequest, resp *kmsg.TxnOffsetCommitR
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		out := kmsg.NewTxnOffsetCommitResponseTopic()
-		out.Topic = t.Topic
+		out.Topic, out.TopicID = t.Topic, t.TopicID
 		for j := range t.Partitions {
 			p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
 			p.Partition, p.ErrorCode = t.Partitions[j].Partition, code
