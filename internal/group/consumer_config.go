@@ -29,9 +29,12 @@ func (c *ConsumerConfig) of(group string) ConsumerSettings {
 	return c.ConsumerSettings
 }
 
+// Assignors returns the assignors that there are, the default first.
+func Assignors() []string { return []string{assignorUniform, assignorRange} }
+
 func defaultConsumerConfig() ConsumerConfig {
 	return ConsumerConfig{
 		ConsumerSettings: ConsumerSettings{Session: 45 * time.Second, Heartbeat: 5 * time.Second, Interval: time.Second},
-		MaxSize:          1<<31 - 1, Assignors: []string{assignorUniform, assignorRange},
+		MaxSize:          1<<31 - 1, Assignors: Assignors(),
 	}
 }

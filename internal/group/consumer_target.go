@@ -48,7 +48,7 @@ func (c *consumer) subscribed(image *metadata.Image) []*metadata.Topic {
 	if image == nil {
 		return nil
 	}
-	names := slices.Collect(maps.Keys(c.names))
+	names := slices.Sorted(maps.Keys(c.names))
 	for _, r := range slices.Sorted(maps.Keys(c.patterns)) {
 		if c.regexes[r] != nil {
 			names = append(names, c.regexes[r].topics...)

@@ -19,8 +19,8 @@
 //	uniform.go  sizes that differ by one at most, and few moves
 //	hetero.go   uniform, where members subscribe to different topics
 //	owners.go   who owns which partition, while that is being decided
-//	classes.go  members with the same topics, and who of them has the least
-//	heap.go     the order of members by what they have
+//	classes.go  members with the same topics, which are looked at together
+//	heap.go     the first of many, while their order changes
 //
 // Time and memory grow with the partitions, the members, and the lists of topics
 // that differ from one another; never with members times partitions.
@@ -48,9 +48,9 @@ type Member struct {
 	// and should if they can: a list that many have is looked at once.
 	Topics []int32
 	// Previous is the last target, ascending by topic. What it has of a topic that
-	// the member no longer subscribes to, of a partition that does not exist or
-	// that an earlier member has too, counts for nothing. A static member has
-	// that of the member it replaced.
+	// the member does not subscribe to (whatever its index), of a partition that
+	// does not exist or that an earlier member has too, counts for nothing. A
+	// static member has that of the member it replaced.
 	Previous []Partitions
 }
 

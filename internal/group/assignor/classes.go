@@ -1,51 +1,108 @@
 package assignor
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // class is a set of members that subscribe to the same topics. Most groups whose
 // members differ have few classes: two, while the subscription is being changed.
 type class struct {
 	topics  []int32
-	members heap // the one with the least partitions first
+	members []int32
+	next    int32 // another class whose topics have the same sum, or -1
 }
 
-// newClasses sorts members into classes, and returns the class of each member. The
-// members of a class are ascending, until their order is that of their load.
-func newClasses(members []Member) (classes []class, of []int32) {
-	order, sums := make([]int32, len(members)), make([]uint64, len(members))
-	for m := range members {
-		order[m] = int32(m)
-		if m > 0 && sameTopics(members[m-1].Topics, members[m].Topics) {
-			sums[m] = sums[m-1]
-			continue
-		}
-		sums[m] = sum(members[m].Topics)
+// subscriptions says who subscribes to which topic, class by class: to say it
+// member by member would take a list of members times topics.
+type subscriptions struct {
+	classes     []class
+	class       []int32   // by member
+	subscribers []int     // by topic: how many members subscribe to it
+	choices     [][]int32 // by topic: the classes that subscribe to it, ascending
+}
+
+// newSubscriptions sorts members into classes. A class has its members in the
+// order given.
+func newSubscriptions(in *Input, order []int32) *subscriptions {
+	s := &subscriptions{subscribers: make([]int, len(in.Topics))}
+	s.classify(in.Members)
+	sizes := make([]int, len(s.classes))
+	for _, c := range s.class {
+		sizes[c]++
 	}
-	// The sums only spare comparisons: lists with the same sum are compared.
-	slices.SortFunc(order, func(a, b int32) int {
-		x, y := members[a].Topics, members[b].Topics
-		if c := cmp.Or(cmp.Compare(sums[a], sums[b]), cmp.Compare(len(x), len(y))); c != 0 {
+	rows := split(sizes)
+	for _, m := range order {
+		c := s.class[m]
+		rows[c] = append(rows[c], m)
+	}
+	subscribed := make([]int, len(in.Topics)) // by how many classes
+	for i := range s.classes {
+		s.classes[i].members = rows[i]
+		for _, t := range s.classes[i].topics {
+			subscribed[t]++
+			s.subscribers[t] += len(rows[i])
+		}
+	}
+	s.choices = split(subscribed)
+	for i := range s.classes {
+		for _, t := range s.classes[i].topics {
+			s.choices[t] = append(s.choices[t], int32(i))
+		}
+	}
+	return s
+}
+
+// split returns empty lists with room for so many numbers each, in one piece of
+// memory.
+func split(sizes []int) [][]int32 {
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	rows, left := make([][]int32, len(sizes)), make([]int32, total)
+	for i, n := range sizes {
+		rows[i], left = left[:0:n], left[n:]
+	}
+	return rows
+}
+
+// classify finds the class of each member. Lists that members share are known by
+// their address, and read once. Others are found by a sum, and then compared.
+func (s *subscriptions) classify(members []Member) {
+	type shared struct {
+		first *int32
+		count int
+	}
+	known, sums := make(map[shared]int32), make(map[uint64]int32)
+	s.class = make([]int32, len(members))
+	for m := range members {
+		topics := members[m].Topics
+		var key shared
+		if len(topics) > 0 {
+			key = shared{&topics[0], len(topics)}
+		}
+		c, ok := known[key]
+		if !ok {
+			c = s.find(topics, sums)
+			known[key] = c
+		}
+		s.class[m] = c
+	}
+}
+
+// find returns the class with these topics, and makes it if there is none.
+func (s *subscriptions) find(topics []int32, sums map[uint64]int32) int32 {
+	n := sum(topics)
+	head, ok := sums[n]
+	if !ok {
+		head = -1
+	}
+	for c := head; c >= 0; c = s.classes[c].next {
+		if slices.Equal(s.classes[c].topics, topics) {
 			return c
 		}
-		if !sameTopics(x, y) {
-			return slices.Compare(x, y)
-		}
-		return cmp.Compare(a, b)
-	})
-	of = make([]int32, len(members))
-	for from := 0; from < len(order); {
-		next, topics := from, members[order[from]].Topics
-		for next < len(order) && sameTopics(topics, members[order[next]].Topics) {
-			of[order[next]] = int32(len(classes))
-			next++
-		}
-		classes = append(classes, class{topics: topics, members: heap{items: order[from:next:next]}})
-		from = next
 	}
-	return classes, of
+	s.classes = append(s.classes, class{topics: topics, next: head})
+	sums[n] = int32(len(s.classes) - 1)
+	return sums[n]
 }
 
 // sum is a number that differs for most lists that differ (FNV-1a, in steps of a

@@ -24,10 +24,14 @@ const (
 	kinds
 )
 
-// generate makes a group without previous targets. A seed is a group.
+// generate makes a group without previous targets. A seed is a group, and the first
+// is as large as it may be.
 func generate(seed uint64, s size, kind int) (*Input, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, uint64(kind)))
-	in := &Input{Topics: make([]Topic, 1+r.IntN(s.topics)), Members: make([]Member, 1+r.IntN(s.members))}
+	in := &Input{Topics: make([]Topic, s.topics), Members: make([]Member, s.members)}
+	if seed > 0 {
+		in = &Input{Topics: make([]Topic, 1+r.IntN(s.topics)), Members: make([]Member, 1+r.IntN(s.members))}
+	}
 	left := s.partitions
 	for t := range in.Topics {
 		n := r.IntN(1 + min(left, 2*s.partitions/len(in.Topics)))
@@ -37,7 +41,8 @@ func generate(seed uint64, s size, kind int) (*Input, *rand.Rand) {
 			in.Topics[t].ID[i] = byte(r.Uint32())
 		}
 	}
-	base, more := choose(r, len(in.Topics), 0.7), choose(r, len(in.Topics), 0.9)
+	more := choose(r, len(in.Topics), 0.9)
+	base := more[:r.IntN(len(more)+1)] // Two lists may begin at one address.
 	for m := range in.Members {
 		in.Members[m] = Member{ID: fmt.Sprintf("m%04d", 2*m)}
 		if r.IntN(4) == 0 {

@@ -17,10 +17,8 @@ const maxRounds = 16
 // smallest load is at hand, and to find it costs little however many there are.
 type balancer struct {
 	*owners
-	classes     []class
-	class       []int32   // by member
-	subscribers []int     // by topic: how many members
-	choices     [][]int32 // by topic: the classes that subscribe to it
+	*subscriptions
+	ranks []heap // by class: its members, the least loaded first
 
 	// About the topic at hand.
 	takers  heap    // its classes, the one of the least loaded member first
@@ -33,40 +31,20 @@ type balancer struct {
 }
 
 func newBalancer(o *owners) *balancer {
-	b := &balancer{owners: o, highest: slices.Repeat([]int32{nobody}, len(o.load))}
-	b.classes, b.class = newClasses(o.in.Members)
-	b.index()
-	at := slices.Repeat([]int32{absent}, len(o.load))
-	for i := range b.classes {
-		h := &b.classes[i].members
-		h.at, h.before, h.work = at, b.lessLoaded, &b.work
-		h.reset(h.items)
+	members := len(o.in.Members)
+	b := &balancer{owners: o, subscriptions: newSubscriptions(o.in, inOrder(members))}
+	b.highest = slices.Repeat([]int32{nobody}, members)
+	at := slices.Repeat([]int32{absent}, members)
+	b.ranks = make([]heap, len(b.classes)) // They take over the lists of the classes.
+	for c := range b.ranks {
+		b.ranks[c] = heap{items: b.classes[c].members, at: at, work: &b.work, before: b.lessLoaded}
+		b.ranks[c].reset(b.classes[c].members)
 	}
 	b.takers = heap{at: slices.Repeat([]int32{absent}, len(b.classes)), work: &b.work, before: func(x, y int32) bool {
-		return b.lessLoaded(b.classes[x].members.first(), b.classes[y].members.first())
+		return b.lessLoaded(b.ranks[x].first(), b.ranks[y].first())
 	}}
-	b.givers = heap{at: slices.Repeat([]int32{absent}, len(o.load)), work: &b.work, before: func(x, y int32) bool { return b.lessLoaded(y, x) }}
+	b.givers = heap{at: slices.Repeat([]int32{absent}, members), work: &b.work, before: func(x, y int32) bool { return b.lessLoaded(y, x) }}
 	return b
-}
-
-// index finds the classes that subscribe to each topic.
-func (b *balancer) index() {
-	b.subscribers, b.choices = make([]int, len(b.in.Topics)), make([][]int32, len(b.in.Topics))
-	total := make([]int, len(b.in.Topics))
-	for i := range b.classes {
-		for _, t := range b.classes[i].topics {
-			total[t]++
-			b.subscribers[t] += len(b.classes[i].members.items)
-		}
-	}
-	for t, n := range total {
-		b.choices[t] = make([]int32, 0, n)
-	}
-	for i := range b.classes {
-		for _, t := range b.classes[i].topics {
-			b.choices[t] = append(b.choices[t], int32(i))
-		}
-	}
 }
 
 // lessLoaded is the order of members: by load, and then by id.
@@ -175,12 +153,12 @@ func (b *balancer) balance(topic int32) (moved bool) {
 }
 
 // taker returns the least loaded subscriber of the topic at hand.
-func (b *balancer) taker() int32 { return b.classes[b.takers.first()].members.first() }
+func (b *balancer) taker() int32 { return b.ranks[b.takers.first()].first() }
 
 // add changes what a subscriber of the topic at hand has.
 func (b *balancer) add(m int32, n int) {
 	b.load[m] += n
-	b.classes[b.class[m]].members.fix(m)
+	b.ranks[b.class[m]].fix(m)
 	b.takers.fix(b.class[m])
 	b.givers.fix(m)
 }

@@ -37,12 +37,16 @@ func isPartition(in *Input, result [][]Partitions) error {
 	if len(result) != len(in.Members) {
 		return fmt.Errorf("%d members have %d targets", len(in.Members), len(result))
 	}
-	want := make(map[place]bool)
+	subscribed := make([]bool, len(in.Topics))
 	for _, m := range in.Members {
 		for _, t := range m.Topics {
-			for p := range in.Topics[t].Partitions {
-				want[place{t, p}] = true
-			}
+			subscribed[t] = true
+		}
+	}
+	want := make(map[place]bool)
+	for t, is := range subscribed {
+		for p := int32(0); is && p < in.Topics[t].Partitions; p++ {
+			want[place{int32(t), p}] = true
 		}
 	}
 	for m, all := range result {

@@ -1,6 +1,9 @@
 package assignor
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 type uniformCase struct {
 	name, topics string
@@ -83,4 +86,17 @@ func TestUniformForgetsWhatAMemberMayNotKeep(t *testing.T) {
 	} {
 		c.run(t)
 	}
+}
+
+// A target may be from a time when there were other topics.
+func TestUniformForgetsTopicsThatItDoesNotKnow(t *testing.T) {
+	unknown := func(in *Input) *Input {
+		old := func(topic int32) []Partitions { return []Partitions{{Topic: topic, List: []int32{0, 1}}} }
+		in.Members[0].Previous = slices.Concat(old(-1), in.Members[0].Previous, old(7))
+		return in
+	}
+	same := unknown(parse(t, "a3 b1", "x: a b | a0 a1 a2 b0", "y: a b"))
+	demand(t, same, Uniform(same), "x: a0 a1", "y: a2 b0")
+	differ := unknown(parse(t, "a3 b1", "x: a b | a0 a1 a2", "y: a"))
+	demand(t, differ, Uniform(differ), "x: a0 b0", "y: a1 a2")
 }
