@@ -80,5 +80,5 @@ func TestCompletionOffersGroups(t *testing.T) {
 	same(t, "--instance-id", complete("groups", "members", "remove", "-b", s.broker, "billing", "--instance-id", ""), "worker-7\n:4\n")
 	same(t, "--member", complete("groups", "members", "remove", "-b", s.broker, "billing", "--member", "w"), static.id+"\n:4\n")
 	same(t, "--topic", complete("groups", "reset", "-b", s.broker, "billing", "--topic", "o"), "orders\n:4\n")
-	same(t, "--state", complete("groups", "list", "--state", ""), "Stable\nEmpty\nPreparingRebalance\nCompletingRebalance\n:4\n")
+	same(t, "--state", complete("groups", "list", "--state", ""), "Stable\nEmpty\nPreparingRebalance\nCompletingRebalance\nAssigning\nReconciling\n:4\n")
 }

@@ -36,9 +36,13 @@ auto.offset.reset, and some topics are read and never committed. During a
 rebalance brokers do not tell what members are assigned; offsets and lag are still
 shown.
 
-With --json it prints an array of objects with the fields name, state,
-protocol_type, assignor, coordinator (broker, address), members (member_id,
-client_id, host, instance_id, topics, assigned), partitions (topic, partition,
+Members of a consumer group (KIP-848) come to the group's epoch one by one: EPOCH is
+where a member is, PARTITIONS what it may use now, TARGET what it is to have.
+
+With --json it prints an array of objects with the fields name, type, state,
+protocol_type, assignor, epoch and target_epoch (of consumer groups), coordinator
+(broker, address), members (member_id, client_id, host, instance_id, topics,
+assigned; of consumer groups also pattern, epoch, target, classic), partitions (topic, partition,
 committed, log_start_offset, log_end_offset, lag, lag_at_least, lag_seconds,
 owner), total_lag, total_lag_at_least and uncommitted_partitions. What is unknown
 is null; lag_at_least and total_lag_at_least are there if they are true.`,
@@ -116,8 +120,12 @@ func printGroupHead(w io.Writer, g *groupview.Group) {
 		coordinator = fmt.Sprintf("broker %d at %s", c.Broker, c.Address)
 	}
 	fmt.Fprintf(w, "Group:        %s\n", g.Name)
+	fmt.Fprintf(w, "Type:         %s\n", g.Type)
 	fmt.Fprintf(w, "State:        %s\n", g.State)
 	fmt.Fprintf(w, "Protocol:     %s\n", formatProtocol(g.ProtocolType, g.Assignor))
+	if g.Epoch != nil && g.TargetEpoch != nil {
+		fmt.Fprintf(w, "Epoch:        %d, target assignment of epoch %d\n", *g.Epoch, *g.TargetEpoch)
+	}
 	fmt.Fprintf(w, "Coordinator:  %s\n", coordinator)
 	fmt.Fprintf(w, "Members:      %d\n", len(g.Members))
 	fmt.Fprintf(w, "Total lag:    %s\n", formatLag(g.TotalLag, g.TotalLagAtLeast))
@@ -139,15 +147,39 @@ func printMembers(w io.Writer, members []groupview.Member) error {
 		return nil
 	}
 	fmt.Fprintln(w)
+	if members[0].Epoch != nil {
+		return printConsumers(w, members)
+	}
 	t := newTable("MEMBER", "CLIENT", "HOST", "INSTANCE", "PARTITIONS")
 	for _, m := range members {
-		instance := "-"
-		if m.Instance != nil {
-			instance = *m.Instance
-		}
-		t.add(m.ID, m.ClientID, m.Host, instance, formatAssigned(m.Assigned))
+		t.add(m.ID, m.ClientID, m.Host, instanceOf(&m), formatAssigned(m.Assigned))
 	}
 	return t.print(w)
+}
+
+// printConsumers shows members of a consumer group, with where they are and what they
+// are to have.
+func printConsumers(w io.Writer, members []groupview.Member) error {
+	t := newTable("MEMBER", "CLIENT", "HOST", "INSTANCE", ">EPOCH", "PROTOCOL", "PARTITIONS", "TARGET")
+	for _, m := range members {
+		protocol := groupview.TypeConsumer
+		if m.Classic {
+			protocol = groupview.TypeClassic
+		}
+		target := formatAssigned(m.Target)
+		if target == formatAssigned(m.Assigned) {
+			target = "the same"
+		}
+		t.add(m.ID, m.ClientID, m.Host, instanceOf(&m), *m.Epoch, protocol, formatAssigned(m.Assigned), target)
+	}
+	return t.print(w)
+}
+
+func instanceOf(m *groupview.Member) string {
+	if m.Instance == nil {
+		return "-"
+	}
+	return *m.Instance
 }
 
 // formatAssigned words an assignment: orders:0-3,7 users:1.
@@ -230,7 +262,7 @@ func printGroupNotes(w io.Writer, g *groupview.Group) {
 			deleted++
 		}
 	}
-	if g.Rebalances() {
+	if g.Rebalances() && !g.Tells() {
 		fmt.Fprintln(w, "\nA rebalance is under way, so the broker does not tell which partitions members have.")
 	}
 	if n := g.Uncommitted; n > 0 {

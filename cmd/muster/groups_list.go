@@ -24,6 +24,7 @@ const groupBatch = 500
 // not tell is null.
 type listedGroup struct {
 	Name         string   `json:"name"`
+	Type         *string  `json:"type"`
 	State        string   `json:"state"`
 	ProtocolType string   `json:"protocol_type"`
 	Assignor     string   `json:"assignor"`
@@ -62,8 +63,7 @@ an offset; they are not in the lag. Records in Redis, in layout stream, are coun
 up to a limit: 100000+ is that many or more. What the broker does not tell is
 shown as -.
 
-With --json it prints an array of objects with the fields name, state,
-protocol_type, assignor, members, topics, total_lag, uncommitted_partitions and
+With --json it prints an array of objects with the fields name, type, state, protocol_type, assignor, members, topics, total_lag, uncommitted_partitions and
 error, and total_lag_at_least if it is true; what is unknown is null, and then error says why.`,
 		Example: `  muster groups list
   muster groups list '^billing' --only-with-lag
@@ -85,11 +85,11 @@ error, and total_lag_at_least if it is true; what is unknown is null, and then e
 	flags.add(cmd, "print a JSON array")
 	f := cmd.Flags()
 	f.StringVar(&flags.filter, "filter", "", "`regex` that names must match")
-	f.StringSliceVar(&flags.states, "state", nil, "`state` to list: Empty, PreparingRebalance, CompletingRebalance or Stable; more than one with commas")
+	f.StringSliceVar(&flags.states, "state", nil, "`state` to list: Empty, PreparingRebalance, CompletingRebalance or Stable; of consumer groups also Assigning or Reconciling; more than one with commas")
 	f.BoolVar(&flags.withLag, "only-with-lag", false, "leave out groups that have read everything")
 	f.StringVar(&flags.sort, "sort", "name", "`order`: name, lag or members, the largest first")
 	f.IntVarP(&flags.limit, "limit", "n", 0, "list at most `N` groups; 0 for no limit")
-	completeValues(cmd, "state", groupview.Stable, groupview.Empty, groupview.Preparing, groupview.Completing)
+	completeValues(cmd, "state", groupview.Stable, groupview.Empty, groupview.Preparing, groupview.Completing, groupview.Assigning, groupview.Reconciling)
 	completeValues(cmd, "sort", "name", "lag", "members")
 	return cmd
 }
@@ -200,13 +200,14 @@ func newListedGroup(l kadm.ListedGroup, g *groupview.Group, err error) listedGro
 	if g == nil {
 		var none *groupview.NoGroupError
 		if errors.As(err, &none) { // It was there a moment ago.
-			err = fmt.Errorf("group %s cannot be described: its protocol is not the classic one, or it has just been deleted", l.Group)
+			err = fmt.Errorf("group %s cannot be described: its protocol is neither the classic one nor that of consumer groups, or it has just been deleted", l.Group)
 		}
 		text := err.Error()
 		out.Error = &text
 		return out
 	}
 	members, uncommitted := int64(len(g.Members)), int64(g.Uncommitted)
+	out.Type = &g.Type
 	out.State, out.ProtocolType, out.Assignor = g.State, g.ProtocolType, g.Assignor
 	out.Members, out.Topics, out.TotalLag = &members, append(out.Topics, g.Topics()...), g.TotalLag
 	out.AtLeast, out.Uncommitted = g.TotalLagAtLeast, &uncommitted
@@ -214,9 +215,9 @@ func newListedGroup(l kadm.ListedGroup, g *groupview.Group, err error) listedGro
 }
 
 func printGroupList(w io.Writer, groups []listedGroup) error {
-	t := newTable("GROUP", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG", ">UNCOMMITTED")
+	t := newTable("GROUP", "TYPE", "STATE", "PROTOCOL", ">MEMBERS", ">TOPICS", ">TOTAL LAG", ">UNCOMMITTED")
 	for _, g := range groups {
-		t.add(g.Name, g.State, formatProtocol(g.ProtocolType, g.Assignor), orDash(g.Members, formatInt), len(g.Topics), formatLag(g.TotalLag, g.AtLeast), orDash(g.Uncommitted, formatInt))
+		t.add(g.Name, orDash(g.Type, func(s string) string { return s }), g.State, formatProtocol(g.ProtocolType, g.Assignor), orDash(g.Members, formatInt), len(g.Topics), formatLag(g.TotalLag, g.AtLeast), orDash(g.Uncommitted, formatInt))
 	}
 	return t.print(w)
 }

@@ -42,16 +42,36 @@ func threeGroups(t *testing.T) *shell {
 
 func TestGroupsList(t *testing.T) {
 	s := threeGroups(t)
-	s.run("groups", "list").prints(`GROUP    STATE   PROTOCOL        MEMBERS  TOPICS  TOTAL LAG  UNCOMMITTED
-audit    Stable  consumer/range        1       1          0            0
-billing  Empty   consumer              0       1          5            0
-simple   Empty   -                     0       1          0            0
+	s.run("groups", "list").prints(`GROUP    TYPE     STATE   PROTOCOL        MEMBERS  TOPICS  TOTAL LAG  UNCOMMITTED
+audit    classic  Stable  consumer/range        1       1          0            0
+billing  classic  Empty   consumer              0       1          5            0
+simple   classic  Empty   -                     0       1          0            0
 `)
 	groups := decode[[]listedGroup](s.run("groups", "list", "--json"))
 	g := groups[1]
 	if g.Name != "billing" || g.State != "Empty" || g.ProtocolType != "consumer" || *g.Members != 0 || *g.TotalLag != 5 || g.Error != nil || strings.Join(g.Topics, " ") != "orders" {
 		t.Errorf("list --json has %+v", g)
 	}
+}
+
+// Members of a consumer group are shown with where they are, also while it reconciles.
+func TestGroupsOfTheConsumerProtocol(t *testing.T) {
+	s := newGroupShell(t)
+	s.run("topics", "create", "orders", "-p", "4").ok()
+	s.pipe(records(0, 3, 0), "produce", "orders", "--json-lines").ok()
+	first := s.member("next", []string{"orders"}, kgo.ServerSideBalancer(), kgo.ClientID("first"))
+	s.take(first, 3)
+	says(t, s.run("groups", "list").ok(), "next   consumer  Stable  consumer/range        1       1")
+	out := s.run("groups", "describe", "next").ok()
+	says(t, out, "Type:         consumer\n", "State:        Stable\n", "Epoch:        2, target assignment of epoch 2\n", "orders:0-3", "the same")
+
+	s.member("next", []string{"orders"}, kgo.ServerSideBalancer(), kgo.ClientID("second"))
+	eventually(t, func() error { return wantState(s.describe("next"), groupview.Reconciling) })
+	g := s.describe("next")
+	if len(g.Members) != 2 || g.Members[0].Epoch == nil || g.Members[0].Assigned == nil || g.TotalLag == nil {
+		t.Errorf("while it reconciles the group is %+v", g)
+	}
+	says(t, s.run("groups", "explain", "next").ok(), "Group next is ")
 }
 
 func TestGroupsListFilters(t *testing.T) {
@@ -189,7 +209,7 @@ func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
 	if *g.TotalLag != 2 || len(g.Members) != 2 || g.Members[0].Assigned != nil || g.Partitions[0].Owner != nil || *g.Partitions[0].Lag != 2 {
 		t.Errorf("during the rebalance the group is %+v", g)
 	}
-	says(t, s.run("groups", "list").ok(), "billing  PreparingRebalance  consumer        2       1          2            1\n")
+	says(t, s.run("groups", "list").ok(), "billing  classic  PreparingRebalance  consumer        2       1          2            1\n")
 	says(t, s.run("groups", "describe", "billing").ok(), "A rebalance is under way")
 	_, text := s.explained("billing", func(x explain.Explanation) bool { return x.UnderWay != nil })
 	says(t, text, "Group billing is PreparingRebalance: it waits for its 2 members to join. Its total lag is 2.", "A rebalance is under way since", "raw-", "at 127.0.0.1 joined.", " it waited for raw-", " to join.")

@@ -66,7 +66,7 @@ func (t *table) print(w io.Writer) error {
 }
 
 // orDash formats a number that may be unknown.
-func orDash(n *int64, format func(int64) string) string {
+func orDash[T any](n *T, format func(T) string) string {
 	if n == nil {
 		return "-"
 	}

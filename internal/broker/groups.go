@@ -76,5 +76,13 @@ func groupConfig(c *config.Broker) *group.Config {
 		OffsetsRetention: time.Duration(c.Int("offsets.retention.minutes")) * time.Minute,
 		SweepInterval:    c.Duration("offsets.retention.check.interval.ms"),
 		MaxMetadata:      int(c.Int("offset.metadata.max.bytes")),
+		Consumer: group.ConsumerConfig{
+			ConsumerSettings: group.ConsumerSettings{
+				Session:   c.Duration("group.consumer.session.timeout.ms"),
+				Heartbeat: c.Duration("group.consumer.heartbeat.interval.ms"),
+				Interval:  c.Duration("group.consumer.assignment.interval.ms"),
+			},
+			MaxSize: int(c.Int("group.consumer.max.size")), Assignors: group.Assignors(),
+		},
 	}
 }

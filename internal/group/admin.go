@@ -11,7 +11,7 @@ import (
 	"muster/internal/machine"
 )
 
-// typeClassic is the type of all groups here.
+// typeClassic is the type of groups of the classic protocol.
 const typeClassic = "classic"
 
 // describeNotFound is the version of DescribeGroups from which an unknown group
@@ -32,11 +32,14 @@ func (x *step) describeGroup(id string, version int16) kmsg.DescribeGroupsRespon
 	out := kmsg.NewDescribeGroupsResponseGroup()
 	out.Group = id
 	g := x.groups[id]
-	if g == nil {
+	if g == nil || g.consumer != nil {
 		out.State = Dead.String()
 		if version >= describeNotFound {
 			out.ErrorCode = kerr.GroupIDNotFound.Code
 			msg := "Group " + id + " not found."
+			if g != nil {
+				msg = "Group " + id + " is not a classic group."
+			}
 			out.ErrorMessage = &msg
 		}
 		return out
@@ -68,16 +71,17 @@ func (x *step) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 	for i, f := range m.StatesFilter {
 		states[i] = strings.TrimSpace(f)
 	}
-	if wants(m.TypesFilter, typeClassic) {
-		for _, id := range x.groupIDs() {
-			g := x.groups[id]
-			if !wants(states, g.state.String()) {
-				continue
-			}
-			e := kmsg.NewListGroupsResponseGroup()
-			e.Group, e.ProtocolType, e.GroupState, e.GroupType = id, g.protocolType, g.state.String(), typeClassic
-			resp.Groups = append(resp.Groups, e)
+	for _, id := range x.groupIDs() {
+		g := x.groups[id]
+		if !wants(m.TypesFilter, g.kind()) || !wants(states, g.stateName()) {
+			continue
 		}
+		e := kmsg.NewListGroupsResponseGroup()
+		e.Group, e.ProtocolType, e.GroupState, e.GroupType = id, g.protocolType, g.stateName(), g.kind()
+		if g.consumer != nil {
+			e.ProtocolType = consumerType
+		}
+		resp.Groups = append(resp.Groups, e)
 	}
 	x.reply(r.ID, resp)
 }
@@ -108,7 +112,7 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	switch {
 	case g == nil:
 		return kerr.GroupIDNotFound
-	case g.state != Empty:
+	case !g.isEmpty():
 		return kerr.NonEmptyGroup
 	}
 	for pending := range g.pendingIDs() {
@@ -124,6 +128,7 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	for _, tp := range g.waiting() {
 		x.forgetOffset(g, tp.topic, tp.partition, &gone)
 	}
+	x.forgetConsumers(g)
 	if hadRecord {
 		x.write(&GroupRecord{Group: id})
 	}

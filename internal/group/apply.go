@@ -48,6 +48,8 @@ func (s *Shard) apply(r machine.Record) {
 			g.applyDeparture(r)
 			s.forgetIfGone(g)
 		}
+	default:
+		s.applyConsumerRecord(r)
 	}
 }
 
@@ -63,7 +65,7 @@ func (s *Shard) groupFor(id string, says bool) *group {
 }
 
 func (s *Shard) forgetIfGone(g *group) {
-	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.rebalancing == nil && len(g.departed) == 0 {
+	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.consumer == nil && g.rebalancing == nil && len(g.departed) == 0 {
 		g.state = Dead
 		delete(s.groups, g.id)
 	}

@@ -41,9 +41,9 @@ func (x *step) prepareRebalance(g *group, why ...journal.Trigger) {
 		return
 	}
 	g.newMember = false
-	g.delay = x.cfg.InitialDelay
-	g.remaining = max(g.rebalanceTimeout()-g.delay, 0)
-	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.delay))
+	g.rebalance.delay = x.cfg.InitialDelay
+	g.rebalance.remaining = max(g.rebalanceTimeout()-g.rebalance.delay, 0)
+	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.rebalance.delay))
 }
 
 func joinKey(g *group) machine.TimerKey { return machine.TimerKey{Kind: TimerJoin, ID: g.id} }
@@ -76,11 +76,11 @@ func (x *step) joinFired(g *group) {
 	if g.state != PreparingRebalance {
 		return
 	}
-	if g.previous == Empty && g.newMember && g.remaining > 0 {
+	if g.previous == Empty && g.newMember && g.rebalance.remaining > 0 {
 		g.newMember = false
-		delay := min(x.cfg.InitialDelay, g.remaining)
-		g.remaining = max(g.remaining-g.delay, 0)
-		g.delay = delay
+		delay := min(x.cfg.InitialDelay, g.rebalance.remaining)
+		g.rebalance.remaining = max(g.rebalance.remaining-g.rebalance.delay, 0)
+		g.rebalance.delay = delay
 		g.joinSeq = x.arm(joinKey(g), x.now.Add(delay))
 		return
 	}

@@ -39,6 +39,14 @@ func failed(req kmsg.Request, err *kerr.Error) kmsg.Response {
 			e.Group, e.ErrorCode = g.Group, code
 			resp.Groups = append(resp.Groups, e)
 		}
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		resp.ErrorCode = code
+	case *kmsg.ConsumerGroupDescribeResponse:
+		for _, g := range req.(*kmsg.ConsumerGroupDescribeRequest).Groups {
+			e := kmsg.NewConsumerGroupDescribeResponseGroup()
+			e.Group, e.ErrorCode = g, code
+			resp.Groups = append(resp.Groups, e)
+		}
 	case *kmsg.DescribeGroupsResponse:
 		for _, g := range req.(*kmsg.DescribeGroupsRequest).Groups {
 			e := kmsg.NewDescribeGroupsResponseGroup()

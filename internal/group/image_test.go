@@ -21,6 +21,28 @@ func imageOf(topics map[string]byte) *metadata.Image {
 	return edit.Image()
 }
 
+// withPartitions gives topics so many partitions.
+func withPartitions(image *metadata.Image, counts map[string]int) *metadata.Image {
+	edit := image.Edit()
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		t := *image.Topic(name)
+		t.Partitions = make([]metadata.Partition, counts[name])
+		edit.PutTopic(t)
+	}
+	return edit.Image()
+}
+
+// asInternal makes topics the broker's own.
+func asInternal(image *metadata.Image, names []string) *metadata.Image {
+	edit := image.Edit()
+	for _, name := range names {
+		t := *image.Topic(name)
+		t.Internal = true
+		edit.PutTopic(t)
+	}
+	return edit.Image()
+}
+
 // committedTo lists the topics that groups have offsets of, under no
 // particular id.
 func (s *Shard) committedTo() map[string]byte {

@@ -50,6 +50,7 @@ func (s *Shard) Digest() uint64 {
 		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
 			put(&DepartureRecord{id, m, &Departure{Generation: g.departed[m]}})
 		}
+		g.eachConsumer(put)
 		for topic, parts := range g.committed() {
 			for _, p := range parts {
 				o, _ := g.offsets[topic].get(p)
@@ -104,10 +105,13 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
 	case len(names) != g.supported.len() || slices.ContainsFunc(names, func(n string) bool { return supported[n] != g.supported.of(n) }):
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
-	case g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
+	case g.hard == nil && g.consumer == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
 		return fmt.Errorf("exists without record and offsets")
 	case len(g.leaving) > 0 || g.changed:
 		return fmt.Errorf("what a successor must know is not written")
+	}
+	if g.consumer != nil {
+		return g.checkConsumers()
 	}
 	return g.checkState()
 }

@@ -75,7 +75,7 @@ func (x *step) noteCount(g *group, kind journal.EntryKind, c offsetCount, cause 
 // has no members: an administrator who resets offsets, or a consumer that only
 // stores its offsets there.
 func (g *group) outsider(m *kmsg.OffsetCommitRequest) bool {
-	return g != nil && g.state == Empty && m.Generation < 0
+	return g != nil && g.isEmpty() && m.Generation < 0
 }
 
 // resetPause is after how long without commits from outside the next one is told.

@@ -12,15 +12,17 @@ import (
 
 // rebalance collects what the journal will say of a rebalance.
 type rebalance struct {
-	started  time.Time
-	again    time.Time // when members were last asked to join
-	why      []journal.Trigger
-	whyN     int
-	before   *kmsg.GroupMetadataValue
-	joinedAt time.Time
-	slowest  []journal.Late
-	gone     roll // did not join in time, and are out
-	absent   roll // did not join either when the join phase last ended, and may still come
+	delay     time.Duration // the initial delay as last armed
+	remaining time.Duration // by which the initial delay may still be extended
+	started   time.Time
+	again     time.Time // when members were last asked to join
+	why       []journal.Trigger
+	whyN      int
+	before    *kmsg.GroupMetadataValue
+	joinedAt  time.Time
+	slowest   []journal.Late
+	gone      roll // did not join in time, and are out
+	absent    roll // did not join either when the join phase last ended, and may still come
 }
 
 // beginRebalance starts a new account, or goes on with that of a rebalance that

@@ -27,6 +27,10 @@ func (x *step) loaded(epoch int32) {
 		if x.groups[id] != g {
 			continue
 		}
+		if g.consumer != nil {
+			x.wakeConsumers(g)
+			continue
+		}
 		resumes := g.isUnsettled()
 		if !resumes {
 			x.forgetUnsettled(g)

@@ -61,6 +61,9 @@ func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *ker
 		}
 		return kerr.IllegalGeneration
 	}
+	if g.consumer != nil {
+		return x.checkConsumerCommit(g.consumer, m)
+	}
 	if m.Generation < 0 && g.state == Empty {
 		return nil
 	}

@@ -54,6 +54,8 @@ func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool
 	switch {
 	case g == nil:
 		return nil, kerr.GroupIDNotFound
+	case g.consumer != nil:
+		return g.consumer.subscribes(), nil
 	case g.state == Empty:
 		return func(string) bool { return false }, nil
 	case g.protocolType != consumerType:
@@ -76,7 +78,7 @@ func (x *step) keepEmpty(g *group, topic string, partition int32) {
 	default:
 		left += len(g.offsets)
 	}
-	if g.hard == nil && left == 0 {
+	if g.hard == nil && g.consumer == nil && left == 0 {
 		x.write(emptyGroup(g.id))
 	}
 }
@@ -154,8 +156,12 @@ func (x *step) sweep() {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		x.noteOffsets(g, journal.KindOffsetsExpired, x.expireOffsets(g), journal.CauseExpired, nil)
-		if g.state == Empty && len(g.offsets) == 0 && len(g.unstable) == 0 && len(g.pending) == 0 {
-			x.write(&GroupRecord{Group: id})
+		if g.isEmpty() && len(g.offsets) == 0 && len(g.unstable) == 0 && len(g.pending) == 0 {
+			if g.consumer != nil {
+				x.forgetConsumers(g)
+			} else {
+				x.write(&GroupRecord{Group: id})
+			}
 			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
 		}
 	}
@@ -169,6 +175,8 @@ func (x *step) expireOffsets(g *group) (gone offsetCount) {
 	subscribed := func(string) bool { return false }
 	empty := int64(-1)
 	switch {
+	case g.consumer != nil:
+		subscribed = g.consumer.subscribes()
 	case g.state == Empty && g.protocolType != "":
 		empty = g.hard.CurrentStateTimestamp // From when the last member left, if that is known.
 	case g.state == Empty: // A simple group: from each commit.

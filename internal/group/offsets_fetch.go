@@ -26,6 +26,10 @@ func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.O
 	out := kmsg.NewOffsetFetchResponseGroup()
 	out.Group = req.Group
 	g := x.groups[req.Group]
+	if err := g.checkConsumerFetch(req); err != nil {
+		out.ErrorCode = err.Code
+		return out
+	}
 	if req.Topics == nil { // All that there are.
 		if g != nil {
 			for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {

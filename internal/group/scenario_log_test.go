@@ -22,17 +22,43 @@ func (s *scenario) crash(d *datadriven.TestData) {
 	s.load()
 }
 
-// append-fails: the next records cannot be written.
-func (s *scenario) appendFails(*datadriven.TestData) { s.failing = true }
+// append-fails [after=2]: the next records cannot be written, or only the first two.
+func (s *scenario) appendFails(d *datadriven.TestData) {
+	s.failing = true
+	s.torn = args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}.number("after", 0)
+}
 
 // failed does what the shell does when records cannot be written: it drops the
 // shard with all answers that wait, and loads it again.
 func (s *scenario) failed(fx machine.Effects) {
 	s.failing = false
-	for _, text := range s.showBatches(fx.Batches) {
+	stored, lost := tornAfter(fx.Batches, s.torn)
+	for _, text := range s.showBatches(stored) {
+		fmt.Fprintf(&s.out, "stored: %s\n", text)
+	}
+	for _, text := range s.showBatches(lost) {
 		fmt.Fprintf(&s.out, "not stored: %s\n", text)
 	}
+	s.log = append(s.log, stored...)
 	s.load()
+}
+
+// tornAfter returns what is stored of batches if the log fails after n records, and
+// what is not. What is one record batch is stored or not.
+func tornAfter(batches []machine.Batch, n int) (stored, lost []machine.Batch) {
+	for _, b := range cloneBatches(batches) {
+		size := max(len(b.Records), 1)
+		switch {
+		case n >= size:
+			stored = append(stored, b)
+		case n <= 0 || b.Whole || b.Producer != nil:
+			lost, n = append(lost, b), 0
+		default:
+			stored, lost = append(stored, machine.Batch{Records: b.Records[:n]}), append(lost, machine.Batch{Records: b.Records[n:]})
+		}
+		n -= size
+	}
+	return stored, lost
 }
 
 // compact [keep-tombstones]: the log is compacted, and loaded.
@@ -45,7 +71,7 @@ func (s *scenario) load() {
 	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
 		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
 	}
-	s.sends = nil
+	s.sends, s.tasks = nil, nil
 	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
 	s.step(machine.Loaded{Epoch: s.epoch})
@@ -60,6 +86,12 @@ func (s *scenario) load() {
 //	departed g m1 [generation=3]
 //	tombstone g [t:0]
 //	commit|abort pid=1 [epoch=0] [coordinator=0]
+//	consumer-epoch g 5; consumer-target-epoch g 5 [age=2s]
+//	consumer-member g a [instance=i] [topics=(t)] [regex=t.*] [timeout=60s]
+//	consumer-target g a [parts=(t:0+1)]
+//	consumer-current g a [epoch=5] [previous=4] [state=0] [parts=(t:0+1@3)] [pending=(t:2)]
+//	consumer-regex g t.* [topics=(t,u)]; consumer-topics g
+//	any of these with gone: its tombstone
 //
 // With pid=1 [epoch=0] a record is part of that producer's transaction.
 func (s *scenario) replay(d *datadriven.TestData) {
@@ -111,8 +143,7 @@ func (s *scenario) parseRecord(a args) machine.Record {
 	case "departed":
 		return &DepartureRecord{id, a.d.CmdArgs[1].Key, &Departure{Generation: int32(a.number("generation", 0))}}
 	}
-	s.t.Fatalf("unknown record %q", a.d.Cmd)
-	return nil
+	return s.parseConsumerRecord(a)
 }
 
 func (s *scenario) parseMembers(a args) (out []kmsg.GroupMetadataValueMember) {
@@ -162,7 +193,7 @@ func (s *scenario) showRecord(r machine.Record) string {
 	case *GroupRecord:
 		return s.showGroupRecord(r)
 	}
-	return fmt.Sprintf("%T", r)
+	return s.showConsumerRecord(r)
 }
 
 func (s *scenario) showGroupRecord(r *GroupRecord) string {

@@ -213,8 +213,8 @@ func (s *scenario) commit(d *datadriven.TestData) {
 	s.request(a.who(), req)
 }
 
-// fetch a [groups=(g,h)] [partitions=(t:0,t:1)] [stable]; without partitions, all that
-// there are, with () none.
+// fetch a [groups=(g,h)] [partitions=(t:0,t:1)] [stable] [member=a] [epoch=2]; without
+// partitions, all that there are, with () none; without epoch, by nobody in particular.
 func (s *scenario) fetch(d *datadriven.TestData) {
 	a := args{s, d}
 	req := kmsg.NewPtrOffsetFetchRequest()
@@ -225,7 +225,7 @@ func (s *scenario) fetch(d *datadriven.TestData) {
 	}
 	for _, id := range groups {
 		g := kmsg.NewOffsetFetchRequestGroup()
-		g.Group = id
+		g.Group, g.MemberID, g.MemberEpoch = id, a.pointer("member"), int32(a.number("epoch", -1))
 		if partitions := a.list("partitions"); partitions != nil {
 			g.Topics = []kmsg.OffsetFetchRequestGroupTopic{}
 			for _, tp := range partitions {
@@ -295,20 +295,29 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 	s.image = before
 }
 
-// topics t=1 u=2: which topics there are from now on, with their ids. Nobody is
+// topics t=1 u=2:4 v=3:1:internal: which topics there are from now on, with their ids,
+// how many partitions they have, and whether they are the broker's own. Nobody is
 // told with quietly, as of what happens while nobody coordinates. With
 // transactions there are coordinators for those.
 func (s *scenario) setTopics(d *datadriven.TestData) {
 	topics, names := map[string]byte{}, []string{}
+	partitions, internal := map[string]int{}, []string{}
 	for _, a := range d.CmdArgs {
 		if len(a.Vals) > 0 {
-			topics[a.Key] = byte(parseInt(s.t, a.Vals[0]))
+			id, n, counted := strings.Cut(a.Vals[0], ":")
+			n, ours := strings.CutSuffix(n, ":internal")
+			if topics[a.Key] = byte(parseInt(s.t, id)); counted {
+				partitions[a.Key] = parseInt(s.t, n)
+			}
+			if ours {
+				internal = append(internal, a.Key)
+			}
 		}
 	}
 	for topic := range s.shard.committedTo() {
 		names = append(names, topic)
 	}
-	if s.image = imageOf(topics); d.HasArg("transactions") {
+	if s.image = asInternal(withPartitions(imageOf(topics), partitions), internal); d.HasArg("transactions") {
 		s.image = withTransactions(s.image)
 	}
 	if !d.HasArg("quietly") {

@@ -100,6 +100,10 @@ func (s *scenario) describeState(id string) {
 		fmt.Fprintf(&s.out, "%s does not exist\n", groupName(id))
 		return
 	}
+	if g.consumer != nil {
+		s.showConsumerState(g)
+		return
+	}
 	fmt.Fprintf(&s.out, "%s is %s in generation %d", groupName(id), g.state, g.generation)
 	for _, v := range [...][2]string{{"type", g.protocolType}, {"protocol", g.protocol}, {"leader", s.shown(g.leader)}} {
 		if v[1] != "" {
@@ -156,7 +160,11 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 			what = fmt.Sprintf("session of %s", s.show(key.Member))
 			if m := s.shard.groups[key.ID].members.get(key.Member); m != nil {
 				at = m.deadline
+			} else if c := s.shard.groups[key.ID].consumer; c != nil {
+				at = c.member(key.Member).deadline
 			}
+		case key.Kind == TimerRevoke:
+			what = fmt.Sprintf("patience with %s", s.show(key.Member))
 		}
 		if key.ID != "g" && key.ID != "" {
 			what = key.ID + " " + what

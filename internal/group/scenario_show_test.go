@@ -22,6 +22,10 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 			s.t.Error("no protocol, though the version has a place for it")
 		}
 		return "sync: OK " + showAssignment(m.MemberAssignment)
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		return s.showBeat(who, m)
+	case *kmsg.ConsumerGroupDescribeResponse:
+		return s.showConsumers(m)
 	case *kmsg.HeartbeatResponse:
 		return "heartbeat: " + errorName(m.ErrorCode)
 	case *kmsg.LeaveGroupResponse:

@@ -45,6 +45,8 @@ type scenario struct {
 	asked    map[machine.RequestID]asked        // who waits for which answer
 	log      []machine.Batch                    // what is durable
 	sends    []machine.Send                     // questions that are not answered
+	tasks    []machine.Task                     // that are not done
+	told     map[string]told                    // what clients of the consumer protocol know
 	timers   map[machine.TimerKey]machine.Timer // armed
 	stale    []machine.Timer                    // replaced or cancelled since
 	journal  bool                               // whether to show it
@@ -52,6 +54,7 @@ type scenario struct {
 	maxBatch int                                // 0 for any size
 	epoch    int32                              // of the leader
 	failing  bool                               // whether the next append fails
+	torn     int                                // after how many records
 	out      strings.Builder
 }
 
@@ -71,7 +74,7 @@ func newScenario(t testing.TB) *scenario {
 func (s *scenario) restart() {
 	*s = scenario{
 		t: s.t, cfg: DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(),
-		names: map[string]string{}, alias: map[string]string{}, asked: map[machine.RequestID]asked{}, timers: map[machine.TimerKey]machine.Timer{},
+		names: map[string]string{}, alias: map[string]string{}, asked: map[machine.RequestID]asked{}, told: map[string]told{}, timers: map[machine.TimerKey]machine.Timer{},
 	}
 	s.now = s.start
 	s.shard = NewShard(s.cfg)
@@ -115,6 +118,7 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 	"txn-commit": (*scenario).txnCommit, "answer": (*scenario).answer, "marker": (*scenario).marker, "marker-while-loading": (*scenario).markerWhileLoading,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
 	"describe": (*scenario).describe, "list": (*scenario).list, "delete-groups": (*scenario).deleteGroups,
+	"beat": (*scenario).beat, "describe-consumers": (*scenario).consumerDescribe, "tasks": (*scenario).runTasks,
 	"topics-deleted": (*scenario).topicsDeleted, "topics": (*scenario).setTopics, "max-batch": (*scenario).setMaxBatch, "journal": (*scenario).showJournal, "replay": (*scenario).replay,
 }
 
@@ -134,6 +138,7 @@ func (s *scenario) step(e machine.Event) {
 	}
 	s.log = append(s.log, cloneBatches(fx.Batches)...)
 	s.sends = append(s.sends, fx.Sends...)
+	s.tasks = append(s.tasks, fx.Tasks...)
 	var answers []string
 	for _, r := range fx.Replies {
 		a, ok := s.asked[r.ID]
@@ -146,6 +151,9 @@ func (s *scenario) step(e machine.Event) {
 	}
 	for _, text := range s.showBatches(fx.Batches) { // After the answers, which give names to ids.
 		fmt.Fprintf(&s.out, "stored: %s\n", text)
+	}
+	if len(fx.Tasks) > 0 {
+		s.out.WriteString("a task begins\n")
 	}
 	for _, m := range fx.Sends {
 		fmt.Fprintf(&s.out, "asks %s\n", showSend(m))
@@ -258,6 +266,14 @@ func (s *scenario) config(d *datadriven.TestData) {
 			s.cfg.MaxSession = parseDuration(s.t, v)
 		case "max-size":
 			s.cfg.MaxSize = parseInt(s.t, v)
+		case "consumer-session":
+			s.cfg.Consumer.Session = parseDuration(s.t, v)
+		case "consumer-max-size":
+			s.cfg.Consumer.MaxSize = parseInt(s.t, v)
+		case "assignors":
+			s.cfg.Consumer.Assignors = a.Vals
+		case "interval":
+			s.cfg.Consumer.Interval = parseDuration(s.t, v)
 		case "retention":
 			s.cfg.OffsetsRetention = parseDuration(s.t, v)
 		case "sweep":

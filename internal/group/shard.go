@@ -46,8 +46,13 @@ func Kind(config func() Config) machine.Kind {
 // into the id of a member that joins. Everything else, heartbeats above all, is
 // spared the cost of them.
 func needsFresh(req kmsg.Request) bool {
-	_, ok := req.(*kmsg.JoinGroupRequest)
-	return ok
+	switch m := req.(type) {
+	case *kmsg.JoinGroupRequest:
+		return true
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		return blank(m.MemberID)
+	}
+	return false
 }
 
 // whileLoading answers heartbeats: it is Kafka's rule that a member is not
@@ -72,6 +77,7 @@ const (
 	TimerSync    = "sync"    // members must have synced
 	TimerSweep   = "sweep"   // expired offsets and empty groups go
 	TimerAsk     = "ask"     // transaction coordinators must have answered
+	TimerRevoke  = "revoke"  // a member of a consumer group must have let go of partitions
 )
 
 // Config is the settings of the coordinator.
@@ -83,13 +89,14 @@ type Config struct {
 	OffsetsRetention time.Duration // offsets.retention.minutes
 	SweepInterval    time.Duration // offsets.retention.check.interval.ms
 	MaxMetadata      int           // offset.metadata.max.bytes
+	Consumer         ConsumerConfig
 }
 
 // DefaultConfig returns Kafka's defaults.
 func DefaultConfig() Config {
 	return Config{
 		InitialDelay: 3 * time.Second, MinSession: 6 * time.Second, MaxSession: 30 * time.Minute,
-		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096,
+		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096, Consumer: defaultConsumerConfig(),
 	}
 }
 
@@ -104,14 +111,15 @@ type Shard struct {
 	groups map[string]*group
 	hosts  hosts
 	txns   txns
-	epoch  int32  // the leader epoch of the partition
-	seq    uint64 // of the last timer armed
-	step   step   // the one under way, here to be used again
+	runs   map[uint64]*run // of assignors that are under way
+	epoch  int32           // the leader epoch of the partition
+	seq    uint64          // of the last timer armed
+	step   step            // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
 func NewShard(cfg Config) *Shard {
-	return &Shard{cfg: cfg, groups: map[string]*group{}, hosts: hosts{}, txns: newTxns()}
+	return &Shard{cfg: cfg, groups: map[string]*group{}, hosts: hosts{}, txns: newTxns(), runs: map[uint64]*run{}}
 }
 
 // step is one call of Step.
@@ -123,6 +131,7 @@ type step struct {
 	maxBatch int
 	out      machine.Effects
 	records  []machine.Record // what is to be appended
+	from     int              // where among them those begin that a group's epoch must come before
 	changed  []*group         // that may have to tell a successor of a rebalance
 }
 
@@ -132,7 +141,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	old := x.out
 	*x = step{
 		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records), changed: again(x.changed),
-		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends), Committed: again(old.Committed)},
+		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends), Committed: again(old.Committed), Tasks: again(old.Tasks)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -147,6 +156,8 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.loaded(e.Epoch)
 	case machine.Sent:
 		x.answered(e)
+	case machine.TaskDone:
+		x.taskDone(e)
 	}
 	x.flush()
 	if len(x.records) > 0 {
@@ -167,6 +178,7 @@ func (s *Shard) Forget() {
 	clear(x.out.Timers)
 	clear(x.out.Journal)
 	clear(x.out.Committed)
+	clear(x.out.Tasks)
 }
 
 // emit asks for the plain records so far to be appended. A batch that is made
@@ -176,6 +188,7 @@ func (x *step) emit() {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 		x.records = nil
 	}
+	x.from = 0
 }
 
 // keep is for how many things room is kept from step to step. What more a large
@@ -210,6 +223,10 @@ func (x *step) request(r *machine.Request) {
 		x.fetchOffsets(r, m)
 	case *kmsg.OffsetDeleteRequest:
 		x.deleteOffsets(r, m)
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		x.consumerHeartbeat(r, m)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		x.consumerDescribe(r, m)
 	case *kmsg.DescribeGroupsRequest:
 		x.describe(r, m)
 	case *kmsg.ListGroupsRequest:
@@ -253,7 +270,11 @@ func (x *step) timerFired(e machine.TimerFired) {
 		return
 	}
 	g := x.groups[e.Key.ID]
-	if g == nil {
+	switch {
+	case g == nil:
+		return
+	case g.consumer != nil:
+		x.consumerFired(g, e)
 		return
 	}
 	switch e.Key.Kind {

@@ -37,6 +37,7 @@ type group struct {
 	offsets     map[string]*topicOffsets
 	unstable    map[topicPartition][]unstable // offsets that wait for their transactions to end; nil if there are none
 	rebalancing *Rebalance                    // nil unless it is on its way to another generation than that of hard
+	consumer    *consumer                     // nil unless it is of the consumer protocol
 	departed    map[string]int32              // members that hard has and that are gone, with its generation; nil if there are none
 
 	// Soft state. After a load it follows from the hard state. There are many
@@ -59,8 +60,6 @@ type group struct {
 	members      memberList
 	pending      map[string]*pending // told their id, not yet joined; nil if nobody is
 	supported    tally               // how many members support each protocol
-	delay        time.Duration       // the initial delay as last armed
-	remaining    time.Duration       // by which the initial delay may still be extended
 	joinSeq      uint64              // of the join timer, 0 if none
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
@@ -113,6 +112,30 @@ type protocol struct {
 
 func newGroup(id string) *group {
 	return &group{id: id, previous: Empty}
+}
+
+// isEmpty says that nobody is a member.
+func (g *group) isEmpty() bool {
+	if g.consumer != nil {
+		return g.consumer.present == 0
+	}
+	return g.state == Empty
+}
+
+// kind returns Kafka's name of the group's type.
+func (g *group) kind() string {
+	if g.consumer != nil {
+		return typeConsumer
+	}
+	return typeClassic
+}
+
+// stateName returns Kafka's name of the group's state.
+func (g *group) stateName() string {
+	if g.consumer != nil {
+		return g.consumer.state()
+	}
+	return g.state.String()
 }
 
 func (g *group) to(s State, now time.Time) {

@@ -58,7 +58,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		out := kmsg.NewTxnOffsetCommitResponseTopic()
-		out.Topic = t.Topic
+		out.Topic, out.TopicID = t.Topic, t.TopicID
 		for j := range t.Partitions {
 			p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
 			p.Partition = t.Partitions[j].Partition
@@ -86,8 +86,12 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	switch {
+	case g == nil && m.Generation >= 0 && m.Version >= txnCommitEpoch:
+		return kerr.GroupIDNotFound
 	case g == nil && m.Generation >= 0:
 		return kerr.IllegalGeneration
+	case g != nil && g.consumer != nil:
+		return x.checkConsumerTxnCommit(g.consumer, m)
 	case g == nil || m.Generation < 0 && g.state == Empty:
 		return nil
 	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:
@@ -183,7 +187,7 @@ func failTxnCommit(req *kmsg.TxnOffsetCommitRequest, resp *kmsg.TxnOffsetCommitR
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		out := kmsg.NewTxnOffsetCommitResponseTopic()
-		out.Topic = t.Topic
+		out.Topic, out.TopicID = t.Topic, t.TopicID
 		for j := range t.Partitions {
 			p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
 			p.Partition, p.ErrorCode = t.Partitions[j].Partition, code

@@ -30,16 +30,25 @@ const (
 	Preparing  = "PreparingRebalance"
 	Completing = "CompletingRebalance"
 
+	Assigning   = "Assigning" // Of consumer groups.
+	Reconciling = "Reconciling"
+
 	Consumer = "consumer" // The protocol type.
+
+	TypeClassic  = "classic" // Types of groups.
+	TypeConsumer = "consumer"
 )
 
 // Group is a group at one moment. The fields are those of muster groups describe
 // --json; what is not known is null.
 type Group struct {
 	Name            string       `json:"name"`
+	Type            string       `json:"type"`
 	State           string       `json:"state"`
 	ProtocolType    string       `json:"protocol_type"`
 	Assignor        string       `json:"assignor"`
+	Epoch           *int32       `json:"epoch,omitempty"`        // Of a consumer group.
+	TargetEpoch     *int32       `json:"target_epoch,omitempty"` // Likewise: which epoch members are on their way to.
 	Coordinator     *Coordinator `json:"coordinator"`
 	Members         []Member     `json:"members"`
 	Partitions      []Partition  `json:"partitions"` // By topic and number.
@@ -63,6 +72,12 @@ type Member struct {
 	Instance *string    `json:"instance_id"`
 	Topics   []string   `json:"topics"`
 	Assigned []Assigned `json:"assigned"`
+
+	// Of members of consumer groups.
+	Pattern *string    `json:"pattern,omitempty"` // The regular expression that it subscribes to.
+	Epoch   *int32     `json:"epoch,omitempty"`
+	Target  []Assigned `json:"target,omitempty"`  // What it is to have.
+	Classic bool       `json:"classic,omitempty"` // It uses the classic protocol.
 }
 
 // Assigned is the partitions of a topic that a member has.
@@ -85,11 +100,16 @@ type Partition struct {
 }
 
 // Tells says whether the broker tells what members read: it does when the group
-// is Stable, and we understand it when they are consumers.
-func (g *Group) Tells() bool { return g.State == Stable && g.ProtocolType == Consumer }
+// is Stable, and we understand it when they are consumers. Of a consumer group it
+// always does.
+func (g *Group) Tells() bool {
+	return g.Type == TypeConsumer || g.State == Stable && g.ProtocolType == Consumer
+}
 
 // Rebalances says whether a rebalance is under way.
-func (g *Group) Rebalances() bool { return g.State == Preparing || g.State == Completing }
+func (g *Group) Rebalances() bool {
+	return g.State == Preparing || g.State == Completing || g.State == Assigning || g.State == Reconciling
+}
 
 // Topics returns the topics of the group's partitions.
 func (g *Group) Topics() []string {

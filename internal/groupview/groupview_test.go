@@ -335,7 +335,7 @@ func TestGroupsInJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the group", string(got), `{"name":"g","state":"Stable","protocol_type":"consumer","assignor":"","coordinator":null,`+
+	same(t, "the group", string(got), `{"name":"g","type":"classic","state":"Stable","protocol_type":"consumer","assignor":"","coordinator":null,`+
 		`"members":[{"member_id":"m","client_id":"m","host":"10.0.0.1","instance_id":null,"topics":["a"],"assigned":[{"topic":"a","partitions":[0]}]}],`+
 		`"partitions":[{"topic":"a","partition":0,"committed":15,"log_start_offset":10,"log_end_offset":20,"lag":5,"lag_seconds":null,"owner":"m"}],`+
 		`"total_lag":5,"uncommitted_partitions":0}`)

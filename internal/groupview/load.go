@@ -118,7 +118,8 @@ func (l *Loader) Bounds(tp TopicPartition) (Bounds, bool) {
 
 func newGroup(name string, d *Description) *Group {
 	g := &Group{
-		Name: name, State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Assignor, Coordinator: d.Coordinator,
+		Name: name, Type: cmp.Or(d.Type, TypeClassic), State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Assignor,
+		Epoch: d.Epoch, TargetEpoch: d.TargetEpoch, Coordinator: d.Coordinator,
 		Members: []Member{}, Partitions: []Partition{},
 	}
 	for _, m := range d.Members {

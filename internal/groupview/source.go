@@ -25,9 +25,12 @@ type Source interface {
 // Description is what a source knows of a group. If Err is not nil, it is why
 // nothing else is known: a NoGroupError if there is no such group.
 type Description struct {
+	Type         string // TypeClassic, TypeConsumer
 	State        string
 	ProtocolType string
 	Assignor     string
+	Epoch        *int32 // of a consumer group
+	TargetEpoch  *int32 // likewise
 	Coordinator  *Coordinator
 	Members      []Member
 	Committed    map[TopicPartition]Commit

@@ -4,9 +4,10 @@
 //	v0-2  the original fields; v3 flexible, with the client's software name and version;
 //	v4    features may have a minimum of 0
 //
-// The one feature is transaction.version 2 (KIP-890): clients that know it add
-// partitions to transactions by producing to them. It is told from version 3 on, and
-// that the broker could do with version 0 as well from version 4 on.
+// The features are transaction.version 2 (KIP-890): clients that know it add partitions
+// to transactions by producing to them; and group.version 1 (KIP-848): there are
+// consumer groups. They are told from version 3 on, and that the broker could do
+// without them from version 4 on.
 
 package handler
 
@@ -33,23 +34,32 @@ func (h *Handler) apiVersions(_ context.Context, c *call) (kmsg.Response, error)
 		resp.ApiKeys = append(resp.ApiKeys, apiKey(&table[i]))
 	}
 	if req.Version >= 3 {
-		f := kmsg.NewApiVersionsResponseFinalizedFeature()
-		f.Name, f.MinVersionLevel, f.MaxVersionLevel = transactionVersion, transactionLevel, transactionLevel
-		resp.FinalizedFeatures, resp.FinalizedFeaturesEpoch = append(resp.FinalizedFeatures, f), 0
+		resp.FinalizedFeaturesEpoch = 0
+		for _, have := range features {
+			f := kmsg.NewApiVersionsResponseFinalizedFeature()
+			f.Name, f.MinVersionLevel, f.MaxVersionLevel = have.name, have.level, have.level
+			resp.FinalizedFeatures = append(resp.FinalizedFeatures, f)
+		}
 	}
 	if req.Version >= 4 {
-		f := kmsg.NewApiVersionsResponseSupportedFeature()
-		f.Name, f.MinVersion, f.MaxVersion = transactionVersion, 0, transactionLevel
-		resp.SupportedFeatures = append(resp.SupportedFeatures, f)
+		for _, have := range features {
+			f := kmsg.NewApiVersionsResponseSupportedFeature()
+			f.Name, f.MinVersion, f.MaxVersion = have.name, 0, have.level
+			resp.SupportedFeatures = append(resp.SupportedFeatures, f)
+		}
 	}
 	return resp, nil
 }
 
-// The feature that decides how clients use transactions, and its level.
-const (
-	transactionVersion = "transaction.version"
-	transactionLevel   = 2
-)
+// features are those that clients ask for before they use something, with the level
+// that is in force.
+var features = []struct {
+	name  string
+	level int16
+}{
+	{"group.version", 1},
+	{"transaction.version", 2},
+}
 
 // unsupportedApiVersions answers a version of ApiVersions that we do not know,
 // in the form that every client can read, so that it can try again with one

@@ -75,6 +75,9 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.TxnOffsetCommitRequest{Version: 3, TransactionalID: "x", Group: "g", Generation: -1, Topics: again(kmsg.TxnOffsetCommitRequestTopic{Topic: big, Partitions: make([]kmsg.TxnOffsetCommitRequestTopicPartition, 2)})},
 		&kmsg.DescribeTransactionsRequest{TransactionalIDs: again("none")},
 		&kmsg.ListTransactionsRequest{Version: 2, StateFilters: again("none"), ProducerIDFilters: again(int64(5))},
+		&kmsg.ConsumerGroupHeartbeatRequest{Version: 1, Group: "new", MemberID: "m", RebalanceTimeoutMillis: 1, SubscribedTopicNames: again(big), Topics: []kmsg.ConsumerGroupHeartbeatRequestTopic{}},
+		&kmsg.ConsumerGroupHeartbeatRequest{Version: 1, Group: "new", MemberID: "m", MemberEpoch: 2, RebalanceTimeoutMillis: -1, Topics: again(kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: id, Partitions: []int32{0, 1}})},
+		&kmsg.ConsumerGroupDescribeRequest{Version: 1, Groups: again("g")},
 		&kmsg.DescribeTopicPartitionsRequest{ResponsePartitionLimit: 2000, Topics: again(kmsg.DescribeTopicPartitionsRequestTopic{Topic: big})},
 	}
 }

@@ -76,6 +76,8 @@ func init() {
 		{Key: 61, Min: 0, Max: 0, serve: (*Handler).describeProducers},
 		{Key: 65, Min: 0, Max: 0, serve: (*Handler).describeTransactions},
 		{Key: 66, Min: 0, Max: 2, serve: (*Handler).listTransactions},
+		{Key: 68, Min: 0, Max: 1, serve: (*Handler).consumerGroupHeartbeat},
+		{Key: 69, Min: 0, Max: 1, serve: (*Handler).consumerGroupDescribe},
 		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
 	}
 }

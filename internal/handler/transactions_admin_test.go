@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,18 +94,24 @@ func TestTransactionsAreDescribed(t *testing.T) {
 	}
 }
 
-func TestClientsAreToldOfTheSecondVersionOfTransactions(t *testing.T) {
+func TestClientsAreToldWhichFeaturesThereAre(t *testing.T) {
 	w := newWorld(t)
 	for version := range int16(5) {
 		req := kmsg.NewPtrApiVersionsRequest()
 		req.Version, req.ClientSoftwareName, req.ClientSoftwareVersion = version, "x", "1"
 		resp := w.request(req).(*kmsg.ApiVersionsResponse)
-		has := len(resp.FinalizedFeatures) == 1 && resp.FinalizedFeatures[0].Name == "transaction.version" &&
-			resp.FinalizedFeatures[0].MaxVersionLevel == 2 && resp.FinalizedFeaturesEpoch >= 0
-		if has != (version >= 3) {
+		has, supported := map[string]int16{}, map[string]int16{}
+		for _, f := range resp.FinalizedFeatures {
+			has[f.Name] = f.MaxVersionLevel
+		}
+		for _, f := range resp.SupportedFeatures {
+			supported[f.Name] = f.MaxVersion
+		}
+		want, none := map[string]int16{"group.version": 1, "transaction.version": 2}, map[string]int16{}
+		if version < 3 && !maps.Equal(has, none) || version >= 3 && (!maps.Equal(has, want) || resp.FinalizedFeaturesEpoch < 0) {
 			t.Errorf("v%d: %+v, epoch %d", version, resp.FinalizedFeatures, resp.FinalizedFeaturesEpoch)
 		}
-		if supported := len(resp.SupportedFeatures) == 1 && resp.SupportedFeatures[0].MaxVersion == 2; supported != (version >= 4) {
+		if version < 4 && !maps.Equal(supported, none) || version >= 4 && !maps.Equal(supported, want) {
 			t.Errorf("v%d: supported %+v", version, resp.SupportedFeatures)
 		}
 	}

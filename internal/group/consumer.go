@@ -1,0 +1,166 @@
+package group
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/metadata"
+)
+
+// consumer is what a group of the consumer protocol has beyond its offsets
+// (KIP-848). There is no generation: the group has an epoch, which rises with each
+// change of who wants what; the target assignment has the epoch that it was made
+// for; and each member comes to that epoch by itself, heartbeat by heartbeat.
+type consumer struct {
+	// Hard state: what the records say.
+	epoch       int32 // firstEpoch if there is no record
+	hash        int64 // of the topics that are subscribed to
+	targetEpoch int32 // firstEpoch if there is no record
+	targetAt    int64 // when the target was made, in milliseconds
+	hasEpoch    bool
+	hasTarget   bool
+	oldTopics   bool              // there is a record of an older Kafka that nobody needs
+	members     []*consumerMember // in the order of their ids
+	regexes     map[string]*regex // that were resolved, by pattern
+
+	// What follows from the hard state.
+	instances map[string]*consumerMember // by group instance id
+	owners    map[part]*consumerMember   // who holds a partition, or has yet to let go of it
+	names     map[string]int             // how many members subscribe to a topic by name
+	patterns  map[string]int             // how many members have a regex
+	present   int                        // members that have joined
+
+	// Soft state.
+	seen     *metadata.Image // which the hash was last compared with, nil for none
+	run      *run            // of the assignor, nil if none is under way
+	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
+	scan     scan            // of the topics for regular expressions
+}
+
+// firstEpoch is the epoch of a group in which nothing has happened, and of its
+// target, which is empty.
+const firstEpoch = 1
+
+// regex is what a pattern matched when it was last resolved.
+type regex struct {
+	topics  []string // sorted
+	version int64
+	at      int64 // in milliseconds
+}
+
+// consumerMember is a member of a consumer group.
+type consumerMember struct {
+	id      string
+	says    *ConsumerMember // record 5, nil if there is none
+	target  []part          // record 7
+	stored  bool            // there is a record 7
+	current *consumerNow    // record 8, nil if there is none
+
+	deadline  time.Time // to be heard of
+	timerAt   time.Time // when the session timer fires, at the deadline or before
+	timerSeq  uint64
+	revokeSeq uint64 // of the timer by which it must have let go, 0 if none
+	revokeIn  int32  // the epoch in which that was armed
+}
+
+// consumerNow is where a member has got to.
+type consumerNow struct {
+	epoch    int32
+	previous int32
+	state    memberState
+	assigned []heldPart
+	pending  []heldPart // to be let go of
+}
+
+// memberState is the state of a member of a consumer group, by Kafka's numbers.
+type memberState int8
+
+const (
+	memberStable     memberState = 0
+	memberUnrevoked  memberState = 1 // has yet to let go of partitions
+	memberUnreleased memberState = 2 // waits for others to let go
+)
+
+// isKnown says whether it is one of these. A newer version may have others.
+func (s memberState) isKnown() bool { return s >= memberStable && s <= memberUnreleased }
+
+// The epochs by which a member says that it leaves.
+const (
+	epochJoin        = 0
+	epochLeave       = -1
+	epochLeaveStatic = -2
+)
+
+func newConsumer() *consumer {
+	return &consumer{
+		epoch: firstEpoch, targetEpoch: firstEpoch, regexes: map[string]*regex{}, instances: map[string]*consumerMember{},
+		owners: map[part]*consumerMember{}, names: map[string]int{}, patterns: map[string]int{},
+	}
+}
+
+// isGone says that no record is left.
+func (c *consumer) isGone() bool {
+	return !c.hasEpoch && !c.hasTarget && !c.oldTopics && len(c.members) == 0 && len(c.regexes) == 0
+}
+
+// now is where the member has got to; a new one is nowhere.
+func (m *consumerMember) now() consumerNow {
+	if m.current == nil {
+		return consumerNow{}
+	}
+	return *m.current
+}
+
+// find returns where a member is, or would be, among the members.
+func (c *consumer) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(c.members, id, func(m *consumerMember, id string) int { return strings.Compare(m.id, id) })
+}
+
+// member returns a member that has joined, nil if there is none of that id.
+func (c *consumer) member(id string) *consumerMember {
+	if i, ok := c.find(id); ok && c.members[i].says != nil {
+		return c.members[i]
+	}
+	return nil
+}
+
+// The states of a consumer group.
+const (
+	consumerEmpty       = "Empty"
+	consumerAssigning   = "Assigning"
+	consumerReconciling = "Reconciling"
+	consumerStable      = "Stable"
+)
+
+// state returns Kafka's name of the group's state.
+func (c *consumer) state() string {
+	switch {
+	case c.present == 0:
+		return consumerEmpty
+	case c.epoch > c.targetEpoch:
+		return consumerAssigning
+	}
+	for _, m := range c.members {
+		if m.says != nil && !m.settled(c) {
+			return consumerReconciling
+		}
+	}
+	return consumerStable
+}
+
+// settled says whether a member has all that it is to have.
+func (m *consumerMember) settled(c *consumer) bool {
+	now := m.now()
+	return now.state == memberStable && now.epoch == c.targetEpoch
+}
+
+// consumerError is an error that is told to a client with a reason.
+type consumerError struct {
+	*kerr.Error
+	reason string
+}
+
+func refused(err *kerr.Error, reason string) *consumerError { return &consumerError{err, reason} }

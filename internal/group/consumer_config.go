@@ -1,0 +1,40 @@
+package group
+
+import "time"
+
+// ConsumerConfig is the settings of consumer groups.
+type ConsumerConfig struct {
+	ConsumerSettings
+	MaxSize   int      // group.consumer.max.size
+	Assignors []string // group.consumer.assignors, the default first
+	// Groups has the settings of groups that have their own.
+	Groups map[string]ConsumerSettings
+	// atOnce is up to how many members and partitions the assignor is run in the step
+	// itself, atOnce if it is zero. Tests have a smaller one.
+	atOnce int
+}
+
+// ConsumerSettings are those that a group may have for itself.
+type ConsumerSettings struct {
+	Session   time.Duration // group.consumer.session.timeout.ms
+	Heartbeat time.Duration // group.consumer.heartbeat.interval.ms
+	Interval  time.Duration // group.consumer.assignment.interval.ms
+}
+
+// of returns the settings of a group.
+func (c *ConsumerConfig) of(group string) ConsumerSettings {
+	if own, ok := c.Groups[group]; ok {
+		return own
+	}
+	return c.ConsumerSettings
+}
+
+// Assignors returns the assignors that there are, the default first.
+func Assignors() []string { return []string{assignorUniform, assignorRange} }
+
+func defaultConsumerConfig() ConsumerConfig {
+	return ConsumerConfig{
+		ConsumerSettings: ConsumerSettings{Session: 45 * time.Second, Heartbeat: 5 * time.Second, Interval: time.Second},
+		MaxSize:          1<<31 - 1, Assignors: Assignors(),
+	}
+}

@@ -1,0 +1,95 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// typeConsumer is the type of groups of the consumer protocol.
+const typeConsumer = "consumer"
+
+// consumerDescribe handles ConsumerGroupDescribe.
+func (x *step) consumerDescribe(r *machine.Request, m *kmsg.ConsumerGroupDescribeRequest) {
+	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
+	resp.Version = m.Version
+	for _, id := range m.Groups {
+		resp.Groups = append(resp.Groups, x.describeConsumers(id))
+	}
+	x.reply(r.ID, resp)
+}
+
+func (x *step) describeConsumers(id string) kmsg.ConsumerGroupDescribeResponseGroup {
+	out := kmsg.NewConsumerGroupDescribeResponseGroup()
+	out.Group = id
+	fail := func(err *kerr.Error, reason string) kmsg.ConsumerGroupDescribeResponseGroup {
+		out.ErrorCode, out.ErrorMessage = err.Code, &reason
+		return out
+	}
+	g := x.groups[id]
+	switch {
+	case id == "":
+		return fail(kerr.InvalidGroupID, "The group id is empty.")
+	case g == nil:
+		return fail(kerr.GroupIDNotFound, "Group "+id+" not found.")
+	case g.consumer == nil:
+		return fail(kerr.GroupIDNotFound, "Group "+id+" is not a consumer group.")
+	}
+	c := g.consumer
+	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = c.state(), c.epoch, c.targetEpoch, x.chosenAssignor(c)
+	for _, mem := range c.members {
+		if mem.says != nil {
+			out.Members = append(out.Members, x.describeConsumer(mem))
+		}
+	}
+	return out
+}
+
+// The types of members in ConsumerGroupDescribe.
+const (
+	memberTypeClassic  = 0
+	memberTypeConsumer = 1
+)
+
+func (x *step) describeConsumer(mem *consumerMember) kmsg.ConsumerGroupDescribeResponseGroupMember {
+	out := kmsg.NewConsumerGroupDescribeResponseGroupMember()
+	says, now := mem.says, mem.now()
+	out.MemberID, out.InstanceID, out.RackID = mem.id, says.Instance, says.Rack
+	out.MemberEpoch, out.ClientID, out.ClientHost = now.epoch, says.ClientID, says.Host
+	out.SubscribedTopics, out.SubscribedTopicRegex = says.Topics, says.Regex
+	if out.MemberType = memberTypeConsumer; says.Classic != nil {
+		out.MemberType = memberTypeClassic
+	}
+	var held describedParts
+	for _, p := range now.assigned {
+		held.add(x.image, p.part)
+	}
+	out.Assignment.TopicPartitions = held.list
+	var target describedParts
+	for _, p := range mem.target {
+		target.add(x.image, p)
+	}
+	out.TargetAssignment.TopicPartitions = target.list
+	return out
+}
+
+// describedParts is partitions with the names of their topics, of those that exist.
+type describedParts struct {
+	list []kmsg.AssignmentTopicPartition
+	last metadata.TopicID
+}
+
+func (d *describedParts) add(image *metadata.Image, p part) {
+	if len(d.list) == 0 || d.last != p.topic {
+		if image == nil || image.TopicByID(p.topic) == nil {
+			return
+		}
+		t := kmsg.NewAssignmentTopicPartition()
+		t.TopicID, t.Topic = p.topic, image.TopicByID(p.topic).Name
+		d.list, d.last = append(d.list, t), p.topic
+	}
+	t := &d.list[len(d.list)-1]
+	t.Partitions = append(t.Partitions, p.n)
+}

@@ -1,0 +1,201 @@
+package group
+
+import (
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// beatOwnID is the version of ConsumerGroupHeartbeat from which the client makes
+// its member id itself.
+const beatOwnID = 1
+
+// consumerHeartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
+// it wants and what it has let go of, is told what it may have, and leaves.
+func (x *step) consumerHeartbeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
+	err := x.checkBeat(m)
+	if err == nil {
+		switch m.MemberEpoch {
+		case epochLeave, epochLeaveStatic:
+			err = x.consumerLeave(r, m)
+		default:
+			err = x.consumerBeat(r, m)
+		}
+	}
+	if err != nil {
+		x.beatError(r.ID, m.Version, err)
+	}
+}
+
+func (x *step) beatError(id machine.RequestID, version int16, err *consumerError) {
+	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	resp.Version, resp.ErrorCode = version, err.Code
+	if err.reason != "" {
+		resp.ErrorMessage = &err.reason
+	}
+	x.reply(id, resp)
+}
+
+// checkBeat checks what can be told from the request alone. A text of blanks counts
+// as an empty one.
+func (x *step) checkBeat(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	invalid := func(reason string) *consumerError { return refused(kerr.InvalidRequest, reason) }
+	switch {
+	case blank(m.Group):
+		return invalid("GroupId can't be empty.")
+	case blank(m.MemberID) && (m.Version >= beatOwnID || m.MemberEpoch != epochJoin):
+		return invalid("MemberId can't be empty.")
+	case m.InstanceID != nil && blank(*m.InstanceID):
+		return invalid("InstanceId can't be empty.")
+	case m.RackID != nil && blank(*m.RackID):
+		return invalid("RackId can't be empty.")
+	case m.MemberEpoch < epochLeaveStatic:
+		return invalid("MemberEpoch is invalid.")
+	case m.MemberEpoch == epochLeaveStatic && m.InstanceID == nil:
+		return invalid("InstanceId can't be null.")
+	}
+	if m.MemberEpoch < epochJoin {
+		return nil
+	}
+	return x.checkWants(m)
+}
+
+// checkWants checks what a member that does not leave says of itself.
+func (x *step) checkWants(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	if m.MemberEpoch == epochJoin {
+		switch {
+		case m.RebalanceTimeoutMillis == -1:
+			return refused(kerr.InvalidRequest, "RebalanceTimeoutMs must be provided in first request.")
+		case m.Topics == nil || len(m.Topics) > 0:
+			return refused(kerr.InvalidRequest, "TopicPartitions must be empty when (re-)joining.")
+		case m.SubscribedTopicNames == nil && m.SubscribedTopicRegex == nil:
+			return refused(kerr.InvalidRequest, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+		}
+	}
+	if a := m.ServerAssignor; a != nil && !slices.Contains(x.cfg.Consumer.Assignors, *a) {
+		return refused(kerr.UnsupportedAssignor, "ServerAssignor "+*a+" is not supported. Supported assignors: "+strings.Join(x.cfg.Consumer.Assignors, ", ")+".")
+	}
+	if p := m.SubscribedTopicRegex; p != nil && *p != "" {
+		if _, err := regexp.Compile(*p); err != nil { // By itself: what is anchored might be whole though half of it is not.
+			return refused(kerr.InvalidRegularExpression, "SubscribedTopicRegex `"+*p+"` is not a valid regular expression: "+err.Error()+".")
+		}
+	}
+	return nil
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// anchored is a pattern that matches whole names only.
+func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
+
+// consumerBeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
+// may be refused is, before anything is written.
+func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	if blank(m.MemberID) {
+		m.MemberID = base64.RawURLEncoding.EncodeToString(x.fresh[:])
+	}
+	place, err := x.consumerPlace(m)
+	if err != nil {
+		return err
+	}
+	says := place.says(r, m, x.hosts)
+	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
+		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
+	}
+	if place.known != nil {
+		x.overtakeBeat(x.groups[m.Group], place.known)
+	}
+	x.leaveClassic(m.Group)
+	if place.replaces != nil {
+		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID)
+	}
+	x.from = len(x.records)
+	g, mem, ch := x.subscribe(m.Group, m.MemberID, says)
+	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
+		ch.topics, ch.bumps = true, true
+	}
+	x.bump(g, ch)
+	x.refresh(g)
+	b := beatOf(r, m)
+	b.unsubscribed = ch.topics
+	if x.retarget(g) {
+		x.parkBeat(g, mem, b)
+		return nil
+	}
+	x.answerBeat(g, mem, b)
+	return nil
+}
+
+// beat is what is left of a heartbeat once its member is subscribed.
+type beat struct {
+	id      machine.RequestID
+	version int16
+	member  string
+	full    bool   // the client wants to be told everything
+	owned   []part // what the client has, sorted
+	tells   bool   // it says what it has
+	// unsubscribed says that it subscribes to other topics since this heartbeat.
+	unsubscribed bool
+}
+
+func beatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) beat {
+	b := beat{id: r.ID, version: m.Version, member: m.MemberID, tells: m.Topics != nil, owned: ownedParts(m.Topics)}
+	b.full = m.MemberEpoch == epochJoin ||
+		m.RebalanceTimeoutMillis != -1 && (m.SubscribedTopicNames != nil || m.SubscribedTopicRegex != nil) && m.Topics != nil
+	return b
+}
+
+// ownedParts lists what a client says that it has.
+func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
+	var out []part
+	for i := range topics {
+		for _, n := range topics[i].Partitions {
+			out = append(out, part{topics[i].TopicID, n})
+		}
+	}
+	slices.SortFunc(out, compareParts)
+	return slices.Compact(out)
+}
+
+// answerBeat brings a member forward, and tells it where it is.
+func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
+	before := mem.now()
+	x.reconcile(g, mem, b)
+	x.touchConsumer(g, mem)
+	now := mem.now()
+	x.tell(g, mem, b, b.full || !samePlaces(before.assigned, now.assigned))
+}
+
+// tell answers a heartbeat: where its member is, and perhaps what it has.
+func (x *step) tell(g *group, mem *consumerMember, b beat, parts bool) {
+	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	resp.Version = b.version
+	now := mem.now()
+	resp.MemberID, resp.MemberEpoch = &mem.id, now.epoch
+	resp.HeartbeatIntervalMillis = int32(x.cfg.Consumer.of(g.id).Heartbeat.Milliseconds())
+	if parts {
+		resp.Assignment = assignmentOf(now.assigned)
+	}
+	x.reply(b.id, resp)
+}
+
+// assignmentOf is what a member may use now, all of it.
+func assignmentOf(list []heldPart) *kmsg.ConsumerGroupHeartbeatResponseAssignment {
+	out := kmsg.NewConsumerGroupHeartbeatResponseAssignment()
+	for i, p := range list {
+		if i == 0 || p.topic != list[i-1].topic {
+			t := kmsg.NewConsumerGroupHeartbeatResponseAssignmentTopic()
+			t.TopicID = p.topic
+			out.Topics = append(out.Topics, t)
+		}
+		t := &out.Topics[len(out.Topics)-1]
+		t.Partitions = append(t.Partitions, p.n)
+	}
+	return &out
+}

@@ -1,0 +1,120 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// checkConsumers says what is wrong with a consumer group.
+func (g *group) checkConsumers() error {
+	c := g.consumer
+	switch {
+	case g.hard != nil || g.members.len() > 0:
+		return errors.New("is both a classic and a consumer group")
+	case c.targetEpoch > c.epoch:
+		return fmt.Errorf("target epoch %d is above the group's, %d", c.targetEpoch, c.epoch)
+	}
+	held, targets := map[part]string{}, map[part]string{}
+	for i, m := range c.members {
+		if i > 0 && c.members[i-1].id >= m.id {
+			return errors.New("members are not in order")
+		}
+		if err := c.checkMember(m, held); err != nil {
+			return fmt.Errorf("member %q: %w", m.id, err)
+		}
+		if err := c.checkTarget(m, targets); err != nil {
+			return fmt.Errorf("member %q: %w", m.id, err)
+		}
+	}
+	if len(held) != len(c.owners) {
+		return fmt.Errorf("%d partitions are held, %d have an owner", len(held), len(c.owners))
+	}
+	return c.checkCounts()
+}
+
+func (c *consumer) checkMember(m *consumerMember, held map[part]string) error {
+	now := m.now()
+	switch {
+	case m.says == nil:
+		return errors.New("has records and has not joined")
+	case now.epoch > c.targetEpoch:
+		return fmt.Errorf("is in epoch %d, the target in %d", now.epoch, c.targetEpoch)
+	case now.epoch < 0 && (now.epoch != epochLeaveStatic || m.says.Instance == nil || len(now.pending) > 0):
+		return errors.New("has left as only a static member does, without anything to let go of")
+	case m.timerSeq == 0 || m.timerAt.After(m.deadline):
+		return errors.New("nobody waits for its next heartbeat")
+	case (now.state == memberUnrevoked) != (m.revokeSeq != 0):
+		return errors.New("a timer runs and it has nothing to let go of, or none runs and it has")
+	case now.state.isKnown() && (now.state == memberUnrevoked) != (len(now.pending) > 0):
+		return errors.New("its state says something else than what it has to let go of")
+	case m.says.Instance != nil && c.instances[*m.says.Instance] != m:
+		return errors.New("another member has its instance id")
+	}
+	for _, list := range [][]heldPart{now.assigned, now.pending} {
+		for _, p := range list {
+			if other, ok := held[p.part]; ok {
+				return fmt.Errorf("partition %d of %x is %q's as well", p.n, p.topic, other)
+			}
+			if held[p.part] = m.id; c.owners[p.part] != m {
+				return fmt.Errorf("partition %d of %x is held by nobody", p.n, p.topic)
+			}
+			if p.since > max(now.epoch, 0) {
+				return fmt.Errorf("partition %d of %x was given to it in epoch %d, which is to come", p.n, p.topic, p.since)
+			}
+		}
+	}
+	return nil
+}
+
+// checkTarget says what is wrong with what a member is to have. Targets are made for
+// all members at once; when they are as new as the group, no two of them overlap, and
+// who is stable has what of its target it subscribes to. What the topics are was last
+// looked at with a heartbeat; before the first there is nothing to compare with.
+func (c *consumer) checkTarget(m *consumerMember, targets map[part]string) error {
+	if c.targetEpoch < c.epoch {
+		return nil
+	}
+	for _, p := range m.target {
+		if other, ok := targets[p]; ok {
+			return fmt.Errorf("partition %d of %x is to be %q's as well", p.n, p.topic, other)
+		}
+		targets[p] = m.id
+	}
+	now := m.now()
+	if now.epoch != c.targetEpoch || now.state != memberStable || c.seen == nil {
+		return nil
+	}
+	_, surplus, missing := split(now.assigned, c.wanted(m, c.seen))
+	if len(surplus) > 0 || len(missing) > 0 {
+		return fmt.Errorf("is stable with %d partitions too many and %d too few", len(surplus), len(missing))
+	}
+	return nil
+}
+
+// checkCounts compares what is counted with what there is.
+func (c *consumer) checkCounts() error {
+	again := newConsumer()
+	for _, m := range c.members {
+		again.count(m, 1)
+	}
+	switch {
+	case again.present != c.present:
+		return fmt.Errorf("%d members, counted are %d", again.present, c.present)
+	case !maps.Equal(again.names, c.names):
+		return fmt.Errorf("topics %v, counted are %v", again.names, c.names)
+	case !maps.Equal(again.patterns, c.patterns):
+		return fmt.Errorf("patterns %v, counted are %v", again.patterns, c.patterns)
+	case !maps.Equal(again.instances, c.instances):
+		return fmt.Errorf("%d static members, known are %d", len(again.instances), len(c.instances))
+	case c.run != nil && c.run.parked != nil && c.member(c.run.parked.member) == nil:
+		return fmt.Errorf("a heartbeat waits whose member is gone")
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		if c.patterns[p] == 0 {
+			return fmt.Errorf("it is known what %q matches, which nobody subscribes to", p)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package group
+
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/machine"
+)
+
+// wakeConsumers makes a consumer group live after a load: everybody has a whole
+// session timeout to be heard of, and whoever has to let go of something a whole
+// rebalance timeout for that. The topics are looked at with the first heartbeat.
+func (x *step) wakeConsumers(g *group) {
+	c := g.consumer
+	for _, mem := range slices.Clone(c.members) {
+		if mem.says == nil { // What is left of a member that is gone.
+			x.removeConsumer(g, mem)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		x.forgetPatterns(g, p)
+	}
+	x.settleOwners(g)
+	for _, mem := range c.members {
+		x.touchConsumer(g, mem)
+		if mem.now().state == memberUnrevoked {
+			x.giveTimeToRevoke(g, mem)
+		}
+	}
+}
+
+// settleOwners sees to it that every partition has one owner. Where two members say
+// that they hold it, which no broker should have let happen, the one that is not as
+// far on is fenced.
+func (x *step) settleOwners(g *group) {
+	c := g.consumer
+	clear(c.owners)
+	for _, mem := range c.members {
+		now := mem.now()
+		c.own(mem, now.assigned, true)
+		c.own(mem, now.pending, true)
+	}
+	for _, mem := range slices.Clone(c.members) {
+		now := mem.now()
+		others := func(p heldPart) bool { return c.owners[p.part] != mem }
+		if slices.ContainsFunc(now.assigned, others) || slices.ContainsFunc(now.pending, others) {
+			x.fence(g, mem)
+		}
+	}
+}
+
+// leaveClassic turns an empty classic group into one that has only offsets, which
+// a consumer group takes over.
+func (x *step) leaveClassic(id string) {
+	g := x.groups[id]
+	if g == nil || g.consumer != nil {
+		return
+	}
+	for pending := range g.pendingIDs() {
+		x.forgetPending(g, pending)
+	}
+	x.forgetUnsettled(g)
+	if g.hard != nil {
+		x.write(&GroupRecord{Group: id})
+	}
+	g.protocolType, g.generation = "", 0
+}
+
+// eachConsumer gives all records of a consumer group, in Kafka's order.
+func (g *group) eachConsumer(put func(machine.Record)) {
+	c := g.consumer
+	if c == nil {
+		return
+	}
+	for _, m := range c.members {
+		if m.says != nil {
+			put(&ConsumerMemberRecord{g.id, m.id, m.says})
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		r := c.regexes[p]
+		put(&ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: r.topics, Version: r.version, Timestamp: r.at}})
+	}
+	if c.hasEpoch {
+		put(&ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: c.epoch, Hash: c.hash}})
+	}
+	if c.oldTopics {
+		put(&ConsumerTopicsRecord{g.id, true})
+	}
+	for _, m := range c.members {
+		if m.stored {
+			put(targetRecord(g.id, m.id, m.target))
+		}
+	}
+	if c.hasTarget {
+		put(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.targetEpoch, Timestamp: c.targetAt}})
+	}
+	for _, m := range c.members {
+		if m.current != nil {
+			put(currentRecord(g.id, m.id, m.current))
+		}
+	}
+}
+
+// forgetConsumers removes a consumer group without members, all but its offsets.
+func (x *step) forgetConsumers(g *group) {
+	c := g.consumer
+	if c == nil {
+		return
+	}
+	var gone []machine.Record
+	if c.hasTarget {
+		gone = append(gone, &ConsumerTargetEpochRecord{Group: g.id})
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		gone = append(gone, &ConsumerRegexRecord{Group: g.id, Regex: p})
+	}
+	if c.oldTopics {
+		gone = append(gone, &ConsumerTopicsRecord{Group: g.id})
+	}
+	if c.hasEpoch {
+		gone = append(gone, &ConsumerEpochRecord{Group: g.id})
+	}
+	for _, r := range gone {
+		x.write(r)
+	}
+}

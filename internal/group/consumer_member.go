@@ -1,0 +1,270 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// place is whose place in the group a heartbeat takes.
+type place struct {
+	known    *consumerMember // nil for a new member
+	replaces *consumerMember // a static member that has left, nil for none
+}
+
+// consumerPlace says whose heartbeat it is, or why nobody's.
+func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, err *consumerError) {
+	c, err := x.consumersOf(m)
+	if c == nil || err != nil {
+		return p, err
+	}
+	joins := m.MemberEpoch == epochJoin
+	p.known = c.member(m.MemberID)
+	full := p.known == nil && c.present >= x.cfg.Consumer.MaxSize
+	if m.InstanceID != nil {
+		holder := c.instances[*m.InstanceID]
+		switch {
+		case full && (!joins || holder == nil || holder.now().epoch != epochLeaveStatic): // Who takes a place takes no more room.
+		case holder == nil && !joins:
+			return p, refused(kerr.UnknownMemberID, "Instance "+*m.InstanceID+" is not a member of the group.")
+		case holder == nil || holder.id == m.MemberID:
+		case !joins:
+			return p, refused(kerr.FencedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+holder.id+".")
+		case holder.now().epoch != epochLeaveStatic:
+			return p, refused(kerr.UnreleasedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+holder.id+", which has not left.")
+		default:
+			p.replaces = holder
+			return p, nil
+		}
+	}
+	switch {
+	case p.known != nil:
+		return p, p.known.checkEpoch(m)
+	case full:
+		return p, refused(kerr.GroupMaxSizeReached, "The consumer group has reached its maximum capacity.")
+	case !joins:
+		return p, refused(kerr.UnknownMemberID, "Member "+m.MemberID+" is not a member of group "+m.Group+".")
+	}
+	return p, nil
+}
+
+// consumersOf returns the group that a heartbeat is for, nil if the heartbeat makes
+// it: of nothing, of offsets alone, or of a classic group that is empty.
+func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest) (*consumer, *consumerError) {
+	g := x.groups[m.Group]
+	switch {
+	case g != nil && g.consumer != nil:
+		return g.consumer, nil
+	case m.MemberEpoch != epochJoin:
+		return nil, refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
+	case g != nil && g.state != Empty:
+		return nil, refused(kerr.GroupIDNotFound, "Group "+m.Group+" is not a consumer group.")
+	}
+	return nil, nil
+}
+
+// checkEpoch says whether a member may go on from the epoch that it names. The one
+// before its own is as good if the answer that told it of its own was lost: then it
+// has nothing that it should not have.
+func (mem *consumerMember) checkEpoch(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	now := mem.now()
+	switch {
+	case !now.state.isKnown() && (m.Topics == nil || len(m.Topics) > 0): // A newer version left it there. From nothing it can go on.
+		return refused(kerr.FencedMemberEpoch, "The consumer group member is in an unknown state. The member must abandon all its partitions and rejoin.")
+	case m.MemberEpoch == epochJoin || m.MemberEpoch == now.epoch:
+		return nil
+	case m.MemberEpoch > now.epoch:
+		return refused(kerr.FencedMemberEpoch, "The consumer group member has a greater member epoch than the one known by the group coordinator. The member must abandon all its partitions and rejoin.")
+	case m.MemberEpoch == now.previous && m.Topics != nil && now.has(ownedParts(m.Topics)):
+		return nil
+	}
+	return refused(kerr.FencedMemberEpoch, "The consumer group member has a smaller member epoch than the one known by the group coordinator. The member must abandon all its partitions and rejoin.")
+}
+
+// has says whether all of these are assigned.
+func (n *consumerNow) has(list []part) bool {
+	return !slices.ContainsFunc(list, func(p part) bool { return !holds(n.assigned, p) })
+}
+
+// says is what the member says of itself with this heartbeat. What it does not
+// mention stays as it was.
+func (p place) says(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, known hosts) *ConsumerMember {
+	v := &ConsumerMember{}
+	switch {
+	case p.replaces != nil:
+		*v = *p.replaces.says
+	case p.known != nil:
+		*v = *p.known.says
+	}
+	v.ClientID, v.Host, v.Classic = r.ClientID, known.of(r.Host), nil
+	if m.InstanceID != nil {
+		v.Instance = m.InstanceID
+	}
+	if m.RackID != nil {
+		v.Rack = m.RackID
+	}
+	if m.RebalanceTimeoutMillis != -1 {
+		v.RebalanceTimeoutMillis = m.RebalanceTimeoutMillis
+	}
+	if m.ServerAssignor != nil {
+		v.Assignor = m.ServerAssignor
+	}
+	if m.SubscribedTopicNames != nil {
+		v.Topics = sortedNames(m.SubscribedTopicNames)
+	}
+	if p := m.SubscribedTopicRegex; p != nil {
+		if v.Regex = p; *p == "" {
+			v.Regex = nil
+		}
+	}
+	return v
+}
+
+func sortedNames(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
+
+// takeOver gives the place of a static member that has left to another with the same
+// instance id: what it had, and is to have. That is one batch: were only its
+// beginning stored, nobody would have what the old one had, and no other epoch would
+// say that it is to be shared.
+func (x *step) takeOver(g *group, old *consumerMember, id string) {
+	says, target, current := old.says, old.target, old.now()
+	x.emit()
+	x.removeConsumer(g, old)
+	x.write(&ConsumerMemberRecord{g.id, id, says})
+	x.write(targetRecord(g.id, id, target))
+	current.epoch, current.previous = epochJoin, epochJoin
+	x.write(currentRecord(g.id, id, &current))
+	whole := machine.Batch{Records: x.records, Whole: true}
+	if x.maxBatch <= 0 || whole.Size() <= x.maxBatch {
+		x.records = nil
+		x.out.Batches = append(x.out.Batches, whole)
+	}
+}
+
+// change is what a heartbeat changes of its member.
+type change struct {
+	topics bool // what it subscribes to
+	bumps  bool // so that the group has another epoch
+}
+
+// subscribe notes what a member says of itself. A new one is a member with that.
+func (x *step) subscribe(id, memberID string, says *ConsumerMember) (*group, *consumerMember, change) {
+	was := &ConsumerMember{}
+	if g := x.groups[id]; g != nil && g.consumer != nil {
+		if mem := g.consumer.member(memberID); mem != nil {
+			was = mem.says
+		}
+	}
+	if !was.same(says) {
+		x.write(&ConsumerMemberRecord{id, memberID, says})
+	}
+	g := x.groups[id]
+	mem := g.consumer.member(memberID)
+	names, pattern := !slices.Equal(was.Topics, says.Topics), orEmpty(was.Regex) != orEmpty(says.Regex)
+	ch := change{topics: names || pattern, bumps: names}
+	if pattern {
+		x.forgetPatterns(g, orEmpty(was.Regex))
+		_, resolved := g.consumer.regexes[mem.pattern()]
+		ch.bumps = ch.bumps || mem.pattern() == "" || resolved
+	}
+	return g, mem, ch
+}
+
+// same says whether nothing differs that is stored.
+func (v *ConsumerMember) same(w *ConsumerMember) bool {
+	return equal(v.Instance, w.Instance) && equal(v.Rack, w.Rack) && v.ClientID == w.ClientID && v.Host == w.Host &&
+		slices.Equal(v.Topics, w.Topics) && equal(v.Regex, w.Regex) && v.RebalanceTimeoutMillis == w.RebalanceTimeoutMillis &&
+		equal(v.Assignor, w.Assignor) && (v.Classic == nil) == (w.Classic == nil)
+}
+
+// orEmpty is a text, "" if there is none.
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func equal(a, b *string) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// consumerLeave handles a heartbeat by which a member leaves. A static one may leave
+// for a while: nobody else gets what it has until its session is over.
+func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	g := x.groups[m.Group]
+	if g == nil || g.consumer == nil {
+		return refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
+	}
+	mem := g.consumer.member(m.MemberID)
+	if m.InstanceID != nil {
+		switch mem = g.consumer.instances[*m.InstanceID]; {
+		case mem != nil && mem.id != m.MemberID:
+			return refused(kerr.FencedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+mem.id+".")
+		}
+	}
+	if mem == nil {
+		return refused(kerr.UnknownMemberID, "Member "+m.MemberID+" is not a member of group "+m.Group+".")
+	}
+	if m.MemberEpoch == epochLeaveStatic {
+		x.leaveForAWhile(g, mem)
+	} else {
+		x.fence(g, mem)
+	}
+	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	resp.Version, resp.MemberID, resp.MemberEpoch = m.Version, &m.MemberID, m.MemberEpoch
+	x.reply(r.ID, resp)
+	return nil
+}
+
+func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
+	now := mem.now()
+	if now.epoch == epochLeaveStatic {
+		return
+	}
+	next := consumerNow{epoch: epochLeaveStatic, previous: now.epoch, assigned: make([]heldPart, len(now.assigned))}
+	for i, p := range now.assigned {
+		next.assigned[i].part = p.part
+	}
+	x.write(currentRecord(g.id, mem.id, &next))
+	x.stopRevoking(g, mem)
+	x.unpark(g, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
+}
+
+// fence removes a member, and has the others share what it had.
+func (x *step) fence(g *group, mem *consumerMember) {
+	c := g.consumer
+	pattern := mem.pattern()
+	x.from = len(x.records)
+	x.removeConsumer(g, mem)
+	x.forgetPatterns(g, pattern)
+	x.raise(g, c.topicsHash(x.image))
+	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
+		x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
+		x.dropRun(c)
+	}
+}
+
+// removeConsumer removes a member's records.
+func (x *step) removeConsumer(g *group, mem *consumerMember) {
+	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
+	x.stopRevoking(g, mem)
+	if mem.timerSeq != 0 {
+		x.cancel(memberTimer(TimerSession, g, mem))
+		mem.timerSeq = 0
+	}
+	if mem.current != nil {
+		x.write(&ConsumerCurrentRecord{Group: g.id, Member: mem.id})
+	}
+	if mem.stored {
+		x.write(&ConsumerTargetRecord{Group: g.id, Member: mem.id})
+	}
+	if mem.says != nil {
+		x.write(&ConsumerMemberRecord{Group: g.id, Member: mem.id})
+	}
+}

@@ -1,0 +1,120 @@
+package group
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// Patterns are matched against the names of all topics, which takes long where there
+// are many: so that is a task, for all patterns of a group together. Until it is done
+// a pattern matches nothing.
+
+// scan is what is known of the last look at the topics.
+type scan struct {
+	id    uint64          // of the one under way, 0 if there is none
+	last  time.Time       // when it was done, zero if never since the load
+	image *metadata.Image // which it looked at
+}
+
+const (
+	// scanPause is how long a group rests between two looks at the topics.
+	scanPause = 10 * time.Second
+	// scanAgain is when a look is taken though nothing seems to have changed.
+	scanAgain = 10 * time.Minute
+)
+
+// scanned is what patterns match.
+type scanned struct {
+	id      uint64
+	group   string
+	image   *metadata.Image
+	matches map[string][]string // sorted
+}
+
+// refresh has the group's patterns resolved, if it is time to.
+func (x *step) refresh(g *group) {
+	c := g.consumer
+	if len(c.patterns) == 0 || c.scan.id != 0 || x.image == nil {
+		return
+	}
+	if !c.scan.last.IsZero() {
+		since := x.now.Sub(c.scan.last)
+		if since <= scanPause || since < scanAgain && c.scan.image == x.image && c.isResolved() {
+			return
+		}
+	}
+	x.seq++
+	c.scan.id = x.seq
+	s := &scanned{id: x.seq, group: g.id, image: x.image, matches: map[string][]string{}}
+	for _, p := range slices.Sorted(maps.Keys(c.patterns)) {
+		s.matches[p] = nil
+	}
+	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: s.id, Run: func() any { return s.match() }})
+}
+
+func (c *consumer) isResolved() bool {
+	for _, p := range slices.Sorted(maps.Keys(c.patterns)) {
+		if c.regexes[p] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// match finds the topics. It reads nothing but the image, which never changes.
+// Topics of the broker's own are not for everybody who says ".*".
+func (s *scanned) match() *scanned {
+	topics := s.image.Topics()
+	for _, pattern := range slices.Sorted(maps.Keys(s.matches)) {
+		re, err := regexp.Compile(anchored(pattern))
+		if err != nil { // It was compiled when the member came with it.
+			continue
+		}
+		found := []string{}
+		for _, t := range topics {
+			if !t.Internal && re.MatchString(t.Name) {
+				found = append(found, t.Name)
+			}
+		}
+		s.matches[pattern] = found
+	}
+	return s
+}
+
+// scanDone takes what patterns match. What nobody asks for any more is left out.
+func (x *step) scanDone(s *scanned) {
+	g := x.groups[s.group]
+	if g == nil || g.consumer == nil || g.consumer.scan.id != s.id {
+		return
+	}
+	c := g.consumer
+	c.scan = scan{last: x.now, image: s.image}
+	changed := false
+	x.from = len(x.records)
+	for _, p := range slices.Sorted(maps.Keys(s.matches)) {
+		if c.patterns[p] == 0 {
+			continue
+		}
+		if old := c.regexes[p]; old != nil && slices.Equal(old.topics, s.matches[p]) {
+			continue
+		}
+		r := &ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
+		if x.fits(r) { // If not, it matches what it did before.
+			changed = true
+			x.write(r)
+		}
+	}
+	x.bump(g, change{bumps: changed})
+}
+
+// forgetPatterns removes what was found for a pattern that nobody has any more.
+func (x *step) forgetPatterns(g *group, pattern string) {
+	if c := g.consumer; pattern != "" && c.patterns[pattern] == 0 && c.regexes[pattern] != nil {
+		x.write(&ConsumerRegexRecord{Group: g.id, Regex: pattern})
+	}
+}

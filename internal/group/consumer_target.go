@@ -1,0 +1,292 @@
+package group
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/group/assignor"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// bump gives the group another epoch if a member subscribes to other topics, or if
+// they are not what they were. They are looked at when there is another image of the
+// cluster than the last time.
+func (x *step) bump(g *group, ch change) {
+	c := g.consumer
+	if ch.bumps || c.seen != x.image || x.image == nil {
+		hash := c.topicsHash(x.image)
+		if ch.bumps || hash != c.hash {
+			x.raise(g, hash)
+		}
+		c.seen = x.image
+	}
+	if !c.hasEpoch { // The group is there, though nobody wants anything of it yet.
+		x.write(&ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: c.epoch}})
+	}
+}
+
+// raise gives the group another epoch. Its record comes before those of what is the
+// reason for it: if only the beginning of a step's records is stored, there is an
+// epoch too many, and not a change that nobody makes a target for.
+func (x *step) raise(g *group, hash int64) {
+	r := &ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: g.consumer.epoch + 1, Hash: hash}}
+	x.records = slices.Insert(x.records, x.from, machine.Record(r))
+	x.apply(r)
+	if g.consumer.oldTopics {
+		x.write(&ConsumerTopicsRecord{Group: g.id})
+	}
+}
+
+// subscribed lists the topics that members subscribe to and that exist, by name.
+func (c *consumer) subscribed(image *metadata.Image) []*metadata.Topic {
+	if image == nil {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(c.names))
+	for _, r := range slices.Sorted(maps.Keys(c.patterns)) {
+		if c.regexes[r] != nil {
+			names = append(names, c.regexes[r].topics...)
+		}
+	}
+	slices.Sort(names)
+	var out []*metadata.Topic
+	for _, name := range slices.Compact(names) {
+		if t := image.Topic(name); t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// topicsHash is a number that changes when the topics that are subscribed to do.
+func (c *consumer) topicsHash(image *metadata.Image) int64 {
+	topics := c.subscribed(image)
+	if len(topics) == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, t := range topics {
+		_, _ = h.Write(t.ID[:])
+		_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(t.Partitions))))
+		_, _ = h.Write([]byte(t.Name))
+		_, _ = h.Write([]byte{0})
+	}
+	return int64(h.Sum64())
+}
+
+// run is a run of the assignor.
+type run struct {
+	id       uint64
+	group    string
+	epoch    int32 // of the group when it began
+	assignor string
+	in       *assignor.Input
+	parked   *beat // the heartbeat that has begun it, until it is answered
+}
+
+// atOnce is up to how many members and partitions the assignor is run in the step
+// itself. More might hold up everybody else in the shard.
+const atOnce = 1000
+
+// retarget makes a new target, if it is time to. It says whether that is under way
+// elsewhere.
+func (x *step) retarget(g *group) (later bool) {
+	c := g.consumer
+	interval := x.cfg.Consumer.of(g.id).Interval.Milliseconds()
+	switch {
+	case c.targetEpoch >= c.epoch || c.run != nil || c.tooLarge == c.epoch:
+		return false
+	case c.hasTarget && interval > 0 && x.now.UnixMilli() < c.targetAt+interval && x.now.UnixMilli() >= c.targetAt:
+		return false
+	}
+	r := &run{group: g.id, epoch: c.epoch, assignor: x.chosenAssignor(c), in: c.input(x.image)}
+	if r.size() <= cmp.Or(x.cfg.Consumer.atOnce, atOnce) {
+		x.install(g, r, r.assign())
+		return false
+	}
+	x.seq++
+	r.id = x.seq
+	c.run, x.runs[r.id] = r, r
+	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: r.id, Run: func() any { return r.assign() }})
+	return true
+}
+
+func (r *run) size() int {
+	n := len(r.in.Members)
+	for _, t := range r.in.Topics {
+		n += int(t.Partitions)
+	}
+	return n
+}
+
+// assign runs the assignor. It reads nothing but the input.
+func (r *run) assign() [][]assignor.Partitions {
+	if r.assignor == assignorRange {
+		return assignor.Range(r.in)
+	}
+	return assignor.Uniform(r.in)
+}
+
+// The assignors.
+const (
+	assignorRange   = "range"
+	assignorUniform = "uniform"
+)
+
+// chosenAssignor is what most members ask for; among equals, and if nobody asks, the
+// first of those that the broker has.
+func (x *step) chosenAssignor(c *consumer) string {
+	votes := map[string]int{}
+	for _, m := range c.members {
+		if m.says != nil && m.says.Assignor != nil {
+			votes[*m.says.Assignor]++
+		}
+	}
+	best := x.cfg.Consumer.Assignors[0]
+	for _, name := range x.cfg.Consumer.Assignors {
+		if votes[name] > votes[best] {
+			best = name
+		}
+	}
+	return best
+}
+
+// taskDone takes the result of a task.
+func (x *step) taskDone(e machine.TaskDone) {
+	if found, ok := e.Result.(*scanned); ok {
+		x.scanDone(found)
+		return
+	}
+	r := x.runs[e.ID]
+	if r == nil {
+		return
+	}
+	delete(x.runs, e.ID)
+	g := x.groups[r.group]
+	if g == nil || g.consumer == nil || g.consumer.run != r {
+		if r.parked != nil {
+			x.beatError(r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
+		}
+		return
+	}
+	g.consumer.run = nil
+	x.install(g, r, e.Result.([][]assignor.Partitions))
+	if b := r.parked; b != nil {
+		x.from = len(x.records)
+		x.bump(g, change{}) // Topics may have changed meanwhile.
+		x.answerBeat(g, g.consumer.member(b.member), *b)
+	}
+}
+
+// install makes what the assignor says the target. Only what differs is written.
+// Members may have come and gone since it began. If what a member is to have is too
+// much for one record, everybody keeps what they have: in the next epoch it may be
+// less.
+func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
+	c := g.consumer
+	var records []machine.Record
+	for i := range r.in.Members {
+		mem := r.heir(c, i)
+		if mem == nil {
+			continue
+		}
+		target := r.target(result[i])
+		if !x.fitsHeld(g.id, mem.id, target) {
+			c.tooLarge = r.epoch
+			return
+		}
+		if !mem.stored || !slices.Equal(mem.target, target) {
+			records = append(records, targetRecord(g.id, mem.id, target))
+		}
+	}
+	for _, rec := range records {
+		x.write(rec)
+	}
+	x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: r.epoch, Timestamp: x.now.UnixMilli()}})
+}
+
+// heir is whom the assignor's result for a member is for: the member, or whoever has
+// taken its place since it began, which is no reason for another epoch.
+func (r *run) heir(c *consumer, i int) *consumerMember {
+	if mem := c.member(r.in.Members[i].ID); mem != nil {
+		return mem
+	}
+	return c.instances[r.in.Members[i].Instance]
+}
+
+// target turns what the assignor says of a member into partitions.
+func (r *run) target(list []assignor.Partitions) []part {
+	var out []part
+	for _, t := range list {
+		for _, n := range t.List {
+			out = append(out, part{r.in.Topics[t.Topic].ID, n})
+		}
+	}
+	slices.SortFunc(out, compareParts)
+	return out
+}
+
+// input is what the assignor needs to know, none of which changes.
+func (c *consumer) input(image *metadata.Image) *assignor.Input {
+	in := &assignor.Input{}
+	index, byID := map[string]int32{}, map[metadata.TopicID]int32{}
+	for i, t := range c.subscribed(image) {
+		in.Topics = append(in.Topics, assignor.Topic{ID: t.ID, Name: t.Name, Partitions: int32(len(t.Partitions))})
+		index[t.Name], byID[t.ID] = int32(i), int32(i)
+	}
+	var last *consumerMember
+	for _, m := range c.members {
+		if m.says == nil {
+			continue
+		}
+		e := assignor.Member{ID: m.id, Instance: orEmpty(m.says.Instance), Previous: previous(m.target, byID)}
+		if last != nil && last.pattern() == m.pattern() && slices.Equal(last.says.Topics, m.says.Topics) {
+			e.Topics = in.Members[len(in.Members)-1].Topics
+		} else {
+			e.Topics = c.topicsOf(m, index)
+		}
+		last = m
+		in.Members = append(in.Members, e)
+	}
+	return in
+}
+
+// topicsOf lists the topics that a member subscribes to, by their index.
+func (c *consumer) topicsOf(m *consumerMember, index map[string]int32) []int32 {
+	names := m.says.Topics
+	if r := c.regexes[m.pattern()]; r != nil {
+		names = append(slices.Clone(names), r.topics...)
+	}
+	var out []int32
+	for _, name := range names {
+		if i, ok := index[name]; ok {
+			out = append(out, i)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// previous is what a member was to have before.
+func previous(target []part, index map[metadata.TopicID]int32) []assignor.Partitions {
+	var out []assignor.Partitions
+	for _, p := range target {
+		i, ok := index[p.topic]
+		if !ok {
+			continue
+		}
+		if len(out) == 0 || out[len(out)-1].Topic != i {
+			out = append(out, assignor.Partitions{Topic: i})
+		}
+		last := &out[len(out)-1]
+		last.List = append(last.List, p.n)
+	}
+	slices.SortFunc(out, func(a, b assignor.Partitions) int { return int(a.Topic - b.Topic) })
+	return out
+}

@@ -1,0 +1,311 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// told is what a client of the consumer protocol was last told.
+type told struct {
+	epoch    int32
+	assigned []kmsg.ConsumerGroupHeartbeatResponseAssignmentTopic
+}
+
+// beat a [epoch=2] [topics=(t,u)] [regex=t.*] [owned=(t:0+1)] [ack] [instance=i]
+// [rack=r] [assignor=range] [timeout=60s] [group=g] [member=a] [v=1]
+//
+// ConsumerGroupHeartbeat. The client's name is its member id. It says which epoch it was
+// last told, and nothing else unless it is asked to; ack is that it has what it was told.
+// With epoch=0, or the first time, it joins, by default topic t.
+func (s *scenario) beat(d *datadriven.TestData) {
+	a := args{s, d}
+	last := s.told[a.who()]
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Version = int16(a.number("v", 1))
+	req.Group, req.MemberID, req.InstanceID, req.RackID = a.text("group", "g"), a.text("member", a.who()), a.pointer("instance"), a.pointer("rack")
+	req.MemberEpoch = int32(a.number("epoch", int(last.epoch)))
+	req.SubscribedTopicNames, req.SubscribedTopicRegex, req.ServerAssignor = a.list("topics"), a.pointer("regex"), a.pointer("assignor")
+	req.RebalanceTimeoutMillis = -1
+	if a.d.HasArg("timeout") {
+		req.RebalanceTimeoutMillis = a.millis("timeout", "")
+	}
+	switch {
+	case a.d.HasArg("ack"):
+		req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+		for _, t := range last.assigned {
+			req.Topics = append(req.Topics, kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: t.TopicID, Partitions: t.Partitions})
+		}
+	case a.text("owned", "null") != "null":
+		req.Topics = s.parseOwned(a.list("owned"))
+	}
+	if req.MemberEpoch == epochJoin {
+		if !a.d.HasArg("timeout") {
+			req.RebalanceTimeoutMillis = a.millis("timeout", "60s")
+		}
+		if req.SubscribedTopicNames == nil && req.SubscribedTopicRegex == nil && a.text("topics", "") != "null" {
+			req.SubscribedTopicNames = []string{"t"}
+		}
+		if req.Topics == nil && a.text("owned", "") != "null" {
+			req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+		}
+	}
+	if slices.Equal(req.SubscribedTopicNames, []string{"null"}) {
+		req.SubscribedTopicNames = nil
+	}
+	s.request(a.who(), req)
+}
+
+// parseOwned reads t:0+1,u:0 as what a client says that it has.
+func (s *scenario) parseOwned(list []string) []kmsg.ConsumerGroupHeartbeatRequestTopic {
+	out := []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+	for _, v := range list {
+		topic, parts, ok := strings.Cut(v, ":")
+		if !ok {
+			continue
+		}
+		t := kmsg.NewConsumerGroupHeartbeatRequestTopic()
+		t.TopicID = s.topicID(topic)
+		for p := range strings.SplitSeq(parts, "+") {
+			t.Partitions = append(t.Partitions, int32(parseInt(s.t, p)))
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func (s *scenario) topicID(name string) metadata.TopicID {
+	if s.image != nil {
+		if t := s.image.Topic(name); t != nil {
+			return t.ID
+		}
+	}
+	return metadata.TopicID{15: 0xff}
+}
+
+// topicName shows a topic by its name, or by its id if it is gone.
+func (s *scenario) topicName(id metadata.TopicID) string {
+	if s.image != nil {
+		if t := s.image.TopicByID(id); t != nil {
+			return t.Name
+		}
+	}
+	return fmt.Sprintf("id%d", id[15])
+}
+
+func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) string {
+	if m.ErrorCode != 0 {
+		out := "beat: " + errorName(m.ErrorCode)
+		if m.ErrorMessage != nil {
+			out += fmt.Sprintf(" %q", *m.ErrorMessage)
+		}
+		if m.MemberID != nil || m.MemberEpoch != 0 || m.HeartbeatIntervalMillis != 0 || m.Assignment != nil {
+			s.t.Errorf("a refused heartbeat says more than why: %+v", m)
+		}
+		return out
+	}
+	s.learn(who, *m.MemberID)
+	last := s.told[who]
+	last.epoch = max(m.MemberEpoch, 0)
+	out := fmt.Sprintf("beat: OK epoch=%d", m.MemberEpoch)
+	if *m.MemberID != who {
+		out += " member=" + *m.MemberID
+	}
+	if m.Assignment != nil {
+		last.assigned = m.Assignment.Topics
+		var parts []OwnedPartitions
+		for _, t := range m.Assignment.Topics {
+			parts = append(parts, OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions})
+		}
+		out += " " + s.showOwned(parts)
+	}
+	if m.MemberEpoch < 0 {
+		last = told{}
+	}
+	s.told[who] = last
+	return out
+}
+
+func (s *scenario) showParts(topics []TopicPartitions) string {
+	var parts []OwnedPartitions
+	for _, t := range topics {
+		parts = append(parts, OwnedPartitions{Topic: t.Topic, Partitions: t.Partitions})
+	}
+	return s.showOwned(parts)
+}
+
+// showOwned shows partitions, with the epoch in which they were given if that is
+// told. Of many in a row the first and the last are shown.
+func (s *scenario) showOwned(topics []OwnedPartitions) string {
+	const many = 8
+	var parts []string
+	for _, t := range topics {
+		since := func(i int) string {
+			if len(t.Epochs) == 0 {
+				return ""
+			}
+			return fmt.Sprintf("@%d", t.Epochs[i])
+		}
+		for i := 0; i < len(t.Partitions); {
+			n := 1
+			for i+n < len(t.Partitions) && t.Partitions[i+n] == t.Partitions[i]+int32(n) && since(i+n) == since(i) {
+				n++
+			}
+			if n > many {
+				parts = append(parts, fmt.Sprintf("%s:%d..%d%s", s.topicName(t.Topic), t.Partitions[i], t.Partitions[i+n-1], since(i)))
+				i += n
+				continue
+			}
+			parts = append(parts, fmt.Sprintf("%s:%d%s", s.topicName(t.Topic), t.Partitions[i], since(i)))
+			i++
+		}
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// showState shows the state of a member.
+func showState(state int8) string {
+	if !memberState(state).isKnown() {
+		return fmt.Sprintf("in the unknown state %d", state)
+	}
+	return []string{"stable", "unrevoked", "unreleased"}[state]
+}
+
+// showConsumerRecord shows a record of a consumer group.
+func (s *scenario) showConsumerRecord(r machine.Record) string {
+	switch r := r.(type) {
+	case *ConsumerEpochRecord:
+		if r.Value == nil {
+			return groupName(r.Group) + " epoch tombstone"
+		}
+		return fmt.Sprintf("%s epoch %d", groupName(r.Group), r.Value.Epoch)
+	case *ConsumerTargetEpochRecord:
+		if r.Value == nil {
+			return groupName(r.Group) + " target tombstone"
+		}
+		return fmt.Sprintf("%s target epoch %d", groupName(r.Group), r.Value.Epoch)
+	case *ConsumerMemberRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s member %s tombstone", groupName(r.Group), r.Member)
+		}
+		out := fmt.Sprintf("%s member %s%s wants %s", groupName(r.Group), r.Member, instance(r.Value.Instance), showWants(r.Value.Topics, r.Value.Regex))
+		if r.Value.Assignor != nil {
+			out += " by " + *r.Value.Assignor
+		}
+		return out
+	case *ConsumerTargetRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s target of %s tombstone", groupName(r.Group), r.Member)
+		}
+		return fmt.Sprintf("%s target of %s %s", groupName(r.Group), r.Member, s.showParts(r.Value.Assigned))
+	case *ConsumerCurrentRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s %s tombstone", groupName(r.Group), r.Member)
+		}
+		out := fmt.Sprintf("%s %s in epoch %d after %d, %s, has %s", groupName(r.Group), r.Member, r.Value.Epoch, r.Value.Previous,
+			showState(r.Value.State), s.showOwned(r.Value.Assigned))
+		if len(r.Value.Pending) > 0 {
+			out += ", lets go of " + s.showOwned(r.Value.Pending)
+		}
+		return out
+	case *ConsumerRegexRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s /%s/ tombstone", groupName(r.Group), r.Regex)
+		}
+		return fmt.Sprintf("%s /%s/ matches %s", groupName(r.Group), r.Regex, strings.Join(r.Value.Topics, "+"))
+	case *ConsumerTopicsRecord:
+		return groupName(r.Group) + " topics of an older Kafka"
+	}
+	return fmt.Sprintf("%T", r)
+}
+
+// showWants shows what a member subscribes to.
+func showWants(topics []string, regex *string) string {
+	var out []string
+	if len(topics) > 0 {
+		out = append(out, strings.Join(topics, "+"))
+	}
+	if regex != nil {
+		out = append(out, "/"+*regex+"/")
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, " ")
+}
+
+// describeConsumers a [groups=(g,h)] [v=1]
+func (s *scenario) consumerDescribe(d *datadriven.TestData) {
+	a := args{s, d}
+	req := kmsg.NewPtrConsumerGroupDescribeRequest()
+	req.Version = int16(a.number("v", 1))
+	if req.Groups = a.list("groups"); req.Groups == nil {
+		req.Groups = []string{"g"}
+	}
+	s.request(a.who(), req)
+}
+
+func (s *scenario) showConsumers(m *kmsg.ConsumerGroupDescribeResponse) string {
+	var out []string
+	for _, g := range m.Groups {
+		if g.ErrorCode != 0 {
+			out = append(out, fmt.Sprintf("%s %s %q", groupName(g.Group), errorName(g.ErrorCode), *g.ErrorMessage))
+			continue
+		}
+		text := fmt.Sprintf("%s is %s, epoch %d, target %d, by %s", groupName(g.Group), g.State, g.Epoch, g.AssignmentEpoch, g.AssignorName)
+		for _, e := range g.Members {
+			text += fmt.Sprintf("\n     %s%s in epoch %d, client %s at %s, type %d, wants %s", e.MemberID, instance(e.InstanceID), e.MemberEpoch, e.ClientID, e.ClientHost,
+				e.MemberType, showWants(e.SubscribedTopics, e.SubscribedTopicRegex))
+			text += ", has " + showDescribed(e.Assignment) + " of " + showDescribed(e.TargetAssignment)
+		}
+		out = append(out, text)
+	}
+	return "describe-consumers: " + strings.Join(out, "\n   ")
+}
+
+func showDescribed(a kmsg.Assignment) string {
+	var parts []string
+	for _, t := range a.TopicPartitions {
+		for _, p := range t.Partitions {
+			parts = append(parts, fmt.Sprintf("%s:%d", t.Topic, p))
+		}
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// tasks: those that are under way are done, in order.
+func (s *scenario) runTasks(*datadriven.TestData) {
+	if len(s.tasks) == 0 {
+		s.t.Error("there are none")
+	}
+	for len(s.tasks) > 0 {
+		t := s.tasks[0]
+		s.tasks = s.tasks[1:]
+		s.step(machine.TaskDone{ID: t.ID, Result: t.Run()})
+	}
+}
+
+// showConsumerState shows a consumer group as it is.
+func (s *scenario) showConsumerState(g *group) {
+	c := g.consumer
+	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(g.id), c.state(), c.epoch, c.targetEpoch)
+	for _, m := range c.members {
+		now := m.now()
+		rec := currentRecord(g.id, m.id, &now).Value
+		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", m.id, instance(m.says.Instance), now.epoch, showState(rec.State), s.showOwned(rec.Assigned))
+		if len(rec.Pending) > 0 {
+			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
+		}
+		fmt.Fprintf(&s.out, ", target %s\n", s.showParts(targetRecord(g.id, m.id, m.target).Value.Assigned))
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		fmt.Fprintf(&s.out, "  /%s/ matches %s\n", p, strings.Join(c.regexes[p].topics, "+"))
+	}
+}
