@@ -73,10 +73,13 @@ func (b *broker) marker(from message, version int16, mk *kmsg.WriteTxnMarkersReq
 		done(kerr.NotLeaderForPartition.Code)
 		return
 	}
+	start := int64(machine.TxnStartOf(&mk.UnknownTags))
+	b.w.model.sending = start
 	p.WriteMarker(context.Background(), partition.Marker{
 		ProducerID: mk.ProducerID, ProducerEpoch: mk.ProducerEpoch, Commit: mk.Committed,
-		CoordinatorEpoch: mk.CoordinatorEpoch, Version: mk.TransactionVersion, Start: int64(machine.TxnStartOf(&mk.UnknownTags)),
+		CoordinatorEpoch: mk.CoordinatorEpoch, Version: mk.TransactionVersion, Start: start,
 	}, func(err *kerr.Error) { done(code(err)) })
+	b.w.model.sending = noStart
 }
 
 // groupMarker gives a marker to the shard of groups that is the writer of its

@@ -21,7 +21,12 @@ type model struct {
 	parts  map[store.TopicPartition]*partState
 	groups *offsets
 	idled  map[idleKey]bool // producers that partitions have forgotten
+	// sending is when the transaction began whose marker a leader is given right now.
+	sending int64
 }
+
+// noStart stands for a start that is not known.
+const noStart = -1
 
 // pair is what identifies a producer.
 type pair struct {
@@ -74,7 +79,7 @@ type open struct {
 func newModel(w *world) *model {
 	return &model{
 		w: w, ids: map[string]*idState{}, owners: map[int64]string{}, fences: map[int64]int16{}, given: map[pair]string{},
-		parts: map[store.TopicPartition]*partState{}, groups: newOffsets(w), idled: map[idleKey]bool{},
+		parts: map[store.TopicPartition]*partState{}, groups: newOffsets(w), idled: map[idleKey]bool{}, sending: noStart,
 	}
 }
 
@@ -204,6 +209,11 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 	m.w.Count("marker with nothing open")
 	known := false
 	for _, t := range m.id(m.owners[pid]).all {
+		// Below version 2 of transactions the log does not say which of them it is: a
+		// late one of an earlier transaction may be stored when the next is decided.
+		if e.start != noStart && e.start != t.start {
+			continue
+		}
 		if t.pid == pid && t.markers == epoch && t.decided && t.commit == e.marker.Commit && t.parts[l.tp] {
 			known = true
 			e.closes = append(e.closes, t)

@@ -22,10 +22,10 @@ var _ store.Pipelined = (*pipe)(nil)
 // Begin implements store.Pipelined.
 func (h *pipe) Begin(ctx context.Context, batch []byte, done func(store.Appended, error)) {
 	w := h.log.w
-	b := bytes.Clone(batch)
+	b, start := bytes.Clone(batch), w.model.sending
 	h.arrives = max(h.arrives, w.Now+w.appendDelay())
 	w.At(h.arrives, func() {
-		at, err := h.arrive(ctx, b)
+		at, err := h.arrive(ctx, b, start)
 		h.ends = max(h.ends, w.Now)
 		if w.Chance(w.faults().appendSlow) {
 			w.Count("append answered late")
@@ -41,7 +41,7 @@ func (h *pipe) Begin(ctx context.Context, batch []byte, done func(store.Appended
 }
 
 // arrive is when the store gets an append.
-func (h *pipe) arrive(ctx context.Context, b []byte) (at store.Appended, err error) {
+func (h *pipe) arrive(ctx context.Context, b []byte, start int64) (at store.Appended, err error) {
 	l, w := h.log, h.log.w
 	gone := h.b.life != h.life
 	switch {
@@ -51,7 +51,7 @@ func (h *pipe) arrive(ctx context.Context, b []byte) (at store.Appended, err err
 	case h.failed, gone && !h.owns(), gone && w.Rand.IntN(2) == 0:
 		return at, store.ErrFailed
 	case !w.Chance(w.faults().appendFails):
-		return h.store(ctx, b)
+		return h.store(ctx, b, start)
 	}
 	w.Count("append failed")
 	w.Tracef("%s-%d: an append fails", l.tp.Topic, l.tp.Partition)
@@ -59,22 +59,22 @@ func (h *pipe) arrive(ctx context.Context, b []byte) (at store.Appended, err err
 	switch w.Rand.IntN(3) {
 	case 0:
 		w.Count("append failed but stored")
-		_, _ = h.store(ctx, b)
+		_, _ = h.store(ctx, b, start)
 	case 1:
 		w.After(w.Between(0, 100*time.Millisecond), func() {
 			if h.owns() && l.owner == h.handle {
 				w.Count("append stored after it had failed")
-				_, _ = h.store(ctx, b)
+				_, _ = h.store(ctx, b, start)
 			}
 		})
 	}
 	return at, store.ErrUnavailable
 }
 
-func (h *pipe) store(ctx context.Context, b []byte) (store.Appended, error) {
+func (h *pipe) store(ctx context.Context, b []byte, start int64) (store.Appended, error) {
 	at, err := h.Log.Append(ctx, b)
 	if err == nil {
-		h.log.keep(b)
+		h.log.keep(b, start)
 		h.log.sync(h.log.end())
 		h.remember(ctx, b)
 	}

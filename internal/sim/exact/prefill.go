@@ -54,7 +54,7 @@ func (w *world) prefill() {
 		if err != nil {
 			panic(err)
 		}
-		l.keep(b)
+		l.keep(b, noStart)
 		l.sync(l.end())
 	}
 }

@@ -52,6 +52,7 @@ type simLog struct {
 type entry struct {
 	batch   record.Batch
 	marker  *record.Marker
+	start   int64          // of the transaction that a marker was sent for, if that is known
 	of      *transaction   // that data belongs to
 	closes  []*transaction // that a marker ends
 	durable bool
@@ -126,8 +127,8 @@ func (l *simLog) sync(end int64) {
 }
 
 // keep notes a batch that mem has stored.
-func (l *simLog) keep(b []byte) {
-	e := &entry{batch: bytes.Clone(b)}
+func (l *simLog) keep(b []byte, start int64) {
+	e := &entry{batch: bytes.Clone(b), start: start}
 	l.w.model.stored(l, e)
 	l.raw = append(l.raw, e)
 }
@@ -223,7 +224,7 @@ func (h *handle) Append(ctx context.Context, batch []byte) (store.Appended, erro
 	}
 	at, err := h.Log.Append(ctx, batch)
 	if err == nil {
-		h.log.keep(batch)
+		h.log.keep(batch, h.log.w.model.sending)
 	}
 	return at, err
 }
