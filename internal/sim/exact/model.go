@@ -202,15 +202,19 @@ func (m *model) checkMarker(l *simLog, e *entry) {
 		return
 	}
 	m.w.Count("marker with nothing open")
-	known := false
 	for _, t := range m.id(m.owners[pid]).all {
 		if t.pid == pid && t.markers == epoch && t.decided && t.commit == e.marker.Commit && t.parts[l.tp] {
-			known = true
 			e.closes = append(e.closes, t)
 		}
 	}
-	if !known {
+	switch len(e.closes) {
+	case 0:
 		m.w.judge("%v: a marker of %d/%d, commit %v, of no transaction", l.tp, pid, epoch, e.marker.Commit)
+	case 1:
+	default:
+		// Below version 2 of transactions it may be a late one of any of them, and
+		// data of the last may be on its way behind it.
+		e.closes = nil
 	}
 }
 
