@@ -57,6 +57,7 @@ type log struct {
 
 	warned  sync.Once // about entries that cannot be shown
 	flusher flusher
+	keeper  keeper
 	sizes   readSizes
 }
 
@@ -86,6 +87,7 @@ func (l *log) Close() error {
 		l.idle.Wait()
 	}
 	l.mu.Unlock()
+	l.stopKeeping()
 	l.flusher.wait()
 	l.store.forget(l)
 	return nil

@@ -206,9 +206,11 @@ return {'ok', n}
 // trimAbortedScript removes the aborted transactions whose markers are below an
 // offset.
 //
-// Keys: stream, meta, aborted. Arguments: owner, the largest score.
+// Keys: stream, meta, aborted. Arguments: owner, up to which score they go, and from
+// which on.
 const trimAbortedScript = ownFunction + `
-return {'ok', redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[2])}
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[2])
+return {'ok', redis.call('ZREMRANGEBYSCORE', KEYS[3], ARGV[3], '+inf')}
 `
 
 // removeAbortedScript removes aborted transactions.
@@ -218,22 +220,21 @@ const removeAbortedScript = ownFunction + `
 return {'ok', redis.call('ZREM', KEYS[3], unpack(ARGV, 2))}
 `
 
-// lastScript returns the last id that the stream gave. If its sequence is large
-// and the clock behind it, the stream goes on in the next millisecond.
+// lastScript returns the last id that the stream gave, and the time. If the sequence of
+// the id is large and the clock behind it, the stream goes on in the next millisecond.
 //
 // Keys: stream, meta. Arguments: owner, which sequence is large.
 const lastScript = evenWhenFull + infoFunction + `
 local n = redis.call('HGET', KEYS[2], 'n')
-if not n then return '' end
-local last = info()['last-generated-id']
+if not n then return {} end
+local last, t = info()['last-generated-id'], redis.call('TIME')
 local ms, seq = string.match(last, '^(%d+)-(%d+)$')
 if tonumber(seq) >= tonumber(ARGV[2]) and string.sub(n, 1, #ARGV[1]) == ARGV[1] then
-  local t = redis.call('TIME')
   if tonumber(ms) >= t[1] * 1000 + math.floor(t[2] / 1000) and tonumber(ms) < 2 ^ 53 then
     redis.call('XSETID', KEYS[1], string.format('%.0f-0', ms + 1))
   end
 end
-return last
+return {last, t[1], t[2]}
 `
 
 // markScript writes something, so that WAIT has something to wait for, and
