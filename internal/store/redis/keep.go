@@ -30,16 +30,13 @@ const (
 	// keepLong is for a clock that is behind by more than our ids are ever ahead.
 	keepLong = 50 * time.Millisecond
 	longer   = 2 * time.Second
-	// keepFrom is how many ids a millisecond must have: with fewer nobody could look in
-	// time.
-	keepFrom = 64
 )
 
 // keep starts a keeper if the id of an offset is ahead of the server's time, in ms. The
 // lock is held.
 func (l *log) keep(last, now int64) {
 	k := &l.keeper
-	if l.perMilli() < keepFrom || k.running || l.closed || l.ended || int64(l.id(last).ms) <= now {
+	if k.running || l.closed || l.ended || int64(l.id(last).ms) <= now {
 		return
 	}
 	var ctx context.Context
