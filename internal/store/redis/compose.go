@@ -139,11 +139,7 @@ func (l *log) base(next, records int64) (int64, error) {
 		per := int64(l.perMilli())
 		now := l.clock.now(l.store.now()) + l.pace.margin()
 		base = max(now<<l.bits, base+l.pace.gap())
-		limit := per - per/4
-		if l.pace.margin() > 0 {
-			limit = max(per/4, 1) // They will, for as long as the ids are ahead of the clock.
-		}
-		if last := (base + records - 1) & (per - 1); last >= limit {
+		if last := (base + records - 1) & (per - 1); last >= per-per/4 {
 			base += per - last
 		}
 	}

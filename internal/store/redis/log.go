@@ -57,7 +57,6 @@ type log struct {
 
 	warned  sync.Once // about entries that cannot be shown
 	flusher flusher
-	keeper  keeper
 	sizes   readSizes
 }
 
@@ -87,7 +86,6 @@ func (l *log) Close() error {
 		l.idle.Wait()
 	}
 	l.mu.Unlock()
-	l.stopKeeping()
 	l.flusher.wait()
 	l.store.forget(l)
 	return nil

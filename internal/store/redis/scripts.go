@@ -220,21 +220,22 @@ const removeAbortedScript = ownFunction + `
 return {'ok', redis.call('ZREM', KEYS[3], unpack(ARGV, 2))}
 `
 
-// lastScript returns the last id that the stream gave, and the time. If the sequence of
-// the id is large and the clock behind it, the stream goes on in the next millisecond.
+// lastScript returns the last id that the stream gave. If its sequence is large
+// and the clock behind it, the stream goes on in the next millisecond.
 //
 // Keys: stream, meta. Arguments: owner, which sequence is large.
 const lastScript = evenWhenFull + infoFunction + `
 local n = redis.call('HGET', KEYS[2], 'n')
-if not n then return {} end
-local last, t = info()['last-generated-id'], redis.call('TIME')
+if not n then return '' end
+local last = info()['last-generated-id']
 local ms, seq = string.match(last, '^(%d+)-(%d+)$')
 if tonumber(seq) >= tonumber(ARGV[2]) and string.sub(n, 1, #ARGV[1]) == ARGV[1] then
+  local t = redis.call('TIME')
   if tonumber(ms) >= t[1] * 1000 + math.floor(t[2] / 1000) and tonumber(ms) < 2 ^ 53 then
     redis.call('XSETID', KEYS[1], string.format('%.0f-0', ms + 1))
   end
 end
-return {last, t[1], t[2]}
+return last
 `
 
 // markScript writes something, so that WAIT has something to wait for, and

@@ -267,9 +267,6 @@ func (l *log) commit(tx *transaction) {
 	l.tail.size += before.size - tx.from.size
 	l.tail.count += before.count - tx.from.count
 	l.tail.next = max(l.tail.next, before.next)
-	if l.layout == store.LayoutStream {
-		l.keep(tx.to.next-1, l.clock.now(l.store.now()))
-	}
 	for id, p := range tx.producers {
 		l.producers[id] = p
 	}

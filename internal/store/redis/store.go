@@ -160,9 +160,6 @@ func (s *Store) Open(ctx context.Context, tp store.TopicPartition, leaderEpoch i
 	}
 	s.logs[l] = struct{}{}
 	if l.layout == store.LayoutStream {
-		l.mu.Lock()
-		l.keep(l.tail.next-1, l.clock.now(s.now()))
-		l.mu.Unlock()
 		return streamLog{l}, nil
 	}
 	return l, nil
