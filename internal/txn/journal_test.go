@@ -55,6 +55,9 @@ func TestTheJournalOfAnIDIsBounded(t *testing.T) {
 	if fx := take(101); len(fx) != 1 || fx[0].LeftOut != 0 {
 		t.Errorf("after that: %+v", fx)
 	}
+	for i := range maxNoted {
+		take(200 + i)
+	}
 	at = at.Add(-time.Hour)
 	if fx := take(102); len(fx) != 1 {
 		t.Errorf("when the clock was set back: %+v", fx)

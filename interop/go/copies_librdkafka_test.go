@@ -92,9 +92,9 @@ func (c *rdCopier) open() (err error) {
 	})
 }
 
-// begin takes partitions over, from what is committed on. It notes where that is:
-// after several rebalances in a row librdkafka also returns records that it had
-// fetched before them.
+// begin takes partitions over, from what is committed on. It notes where that is,
+// since librdkafka was seen to return records that it had fetched two rebalances
+// earlier, and then those from the offset on where it was to begin.
 func (c *rdCopier) begin(partitions []kafka.TopicPartition) error {
 	committed, err := c.consumer.Committed(partitions, int(copierTimeout.Milliseconds()))
 	if err != nil {

@@ -133,7 +133,11 @@ func (b *broker) openTopic(name string) (missing bool) {
 		t.Partitions[i] = want.Partitions[i]
 		b.apply(name, &t)
 		b.w.store.log(store.TopicPartition{Topic: name, Partition: i}).loaded = b.w.store.opens
-		missing = missing || b.manager.Get(name, i) == nil
+		if b.manager.Get(name, i) == nil {
+			missing = true
+			t.Partitions = slices.Clone(t.Partitions)
+			t.Partitions[i].Leader = metadata.NoBroker // Else it would be tried again beside the next one.
+		}
 	}
 	return missing
 }

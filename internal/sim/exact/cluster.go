@@ -82,8 +82,7 @@ func leaderOf(i *metadata.Image, tp store.TopicPartition) int32 {
 
 // leads says whether a broker truly leads a partition under an epoch.
 func (w *world) leads(b *broker, tp store.TopicPartition, epoch int32) bool {
-	t := w.image().Topic(tp.Topic)
-	return t != nil && t.Partitions[tp.Partition] == metadata.Partition{Leader: b.id, LeaderEpoch: epoch}
+	return w.image().Topic(tp.Topic).Partitions[tp.Partition] == metadata.Partition{Leader: b.id, LeaderEpoch: epoch}
 }
 
 // partitions lists all partitions, in order.
@@ -134,25 +133,6 @@ func (w *world) publish(i *metadata.Image) {
 			w.After(w.About(300*time.Millisecond), func() { b.do(life, func() { b.learn(version) }) })
 		}
 	}
-}
-
-// raise gives a leader an epoch above the one that its log knows, as managers ask for
-// and controllers do.
-func (w *world) raise(b *broker, tp store.TopicPartition, epoch int32) {
-	w.After(w.About(300*time.Millisecond), func() {
-		above := w.store.log(tp).epoch
-		if !w.leads(b, tp, epoch) || above <= epoch {
-			return
-		}
-		w.Count("leader epoch raised")
-		w.Tracef("%v: broker %d leads above epoch %d", tp, b.id, above)
-		t := *w.image().Topic(tp.Topic)
-		t.Partitions = slices.Clone(t.Partitions)
-		t.Partitions[tp.Partition].LeaderEpoch = above + 1
-		edit := w.image().Edit()
-		edit.PutTopic(t)
-		w.publish(edit.Image())
-	})
 }
 
 // someoneUp returns a broker that is up, nil if none is.

@@ -22,7 +22,8 @@
 // Below version 2 of transactions two things are taken from clients and from the
 // network that would break any broker, Kafka's too: a client's requests to
 // coordinators do not arrive after it has given them up, and a marker does not reach
-// a leader that is new since it was sent.
+// a leader that is new since it was sent. And a topic that is made anew is led under
+// higher epochs than the one before it: see world.firstEpoch.
 //
 // What the logs say is read a second time by a model that shares no code with
 // them. Every batch that enters a log is held against it (model.go), and so is

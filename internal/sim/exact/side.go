@@ -59,9 +59,7 @@ func (w *world) removeSide() {
 	}
 	w.removed = w.Now
 	for _, p := range w.image().Topic(sideTopic).Partitions {
-		if !w.plan.pipelined {
-			w.firstEpoch = max(w.firstEpoch, p.LeaderEpoch+1)
-		}
+		w.firstEpoch = max(w.firstEpoch, p.LeaderEpoch+1)
 	}
 	edit := w.image().Edit()
 	edit.RemoveTopic(sideTopic)

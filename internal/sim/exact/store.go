@@ -155,7 +155,6 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	}()
 	l := s.log(tp)
 	if epoch < l.epoch {
-		s.w.raise(s.b, tp, epoch)
 		return nil, &store.FencedError{Epoch: l.epoch}
 	}
 	if s.w.Chance(s.w.faults().appendFails) {

@@ -30,10 +30,9 @@ type world struct {
 	nextPID  int64
 	topics   int           // that there ever were
 	removed  time.Duration // when the side topic was removed last
-	// firstEpoch is that under which new topics are led. A broker that has not heard
-	// that a topic was removed may take the logs of the next for its own, and fence its
-	// leader, which gets a higher epoch then. On a disk nobody else is there to do
-	// that: it is above those of all that were removed.
+	// firstEpoch is that under which new topics are led. It is above those of all
+	// that were removed, or a broker that has not heard of that could take the logs
+	// of the next topic for its own.
 	firstEpoch int32
 	inputs     []int64 // how many input records there are, of each partition
 

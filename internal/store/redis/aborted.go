@@ -51,20 +51,26 @@ func abortedArgs(tx *transaction) []string {
 	return args
 }
 
-// loadAborted takes in the members of the sorted set. A trim that nobody
-// completed may have left some.
-func (l *log) loadAborted(members []string) error {
+// loadAborted takes in the members of the sorted set. A trim that nobody completed may
+// have left some below the log start offset. Those at the end or above are of an
+// earlier life of the log, whose other keys somebody deleted by hand: a marker is in the
+// log together with its transaction. They must go before the log grows past them.
+func (l *log) loadAborted(ctx context.Context, members []string) error {
 	list := make([]store.Aborted, 0, len(members))
 	for _, m := range members {
 		a, err := parseAborted(m)
 		if err != nil {
 			return err
 		}
-		list = append(list, a)
+		if a.LastOffset >= l.start && a.LastOffset < l.tail.next {
+			list = append(list, a)
+		}
 	}
 	l.aborted.Add(list...)
-	l.aborted.Trim(l.start)
-	return nil
+	if len(list) == len(members) {
+		return nil
+	}
+	return l.changeAborted(ctx, trimAbortedScript, "("+decimal(l.start), decimal(l.tail.next))
 }
 
 // trimAborted forgets the transactions whose markers are below the log start
@@ -78,7 +84,7 @@ func (l *log) trimAborted(ctx context.Context) error {
 	if !some {
 		return nil
 	}
-	return l.changeAborted(ctx, trimAbortedScript, "("+decimal(start))
+	return l.changeAborted(ctx, trimAbortedScript, "("+decimal(start), "+inf")
 }
 
 // expireAborted forgets the transactions whose markers compaction may remove.

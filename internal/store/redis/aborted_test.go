@@ -161,3 +161,34 @@ func TestProducersOfOldBrokersAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Somebody may delete the keys of a log by hand, and forget one. What it says of a log
+// that is no more must not be believed of the next, however long that becomes.
+func TestAbortedTransactionsOfAnEarlierLifeAreNotBelieved(t *testing.T) {
+	for name, deleted := range map[string]func(keys) []string{
+		"the stream":            func(k keys) []string { return []string{k.stream} },
+		"all but the set":       func(k keys) []string { return []string{k.stream, k.meta, k.producers} },
+		"the stream and a trim": func(k keys) []string { return []string{k.stream, k.producers} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, inBatches)
+			l := b.open(1)
+			for i := range 3 {
+				b.append(l, b.transactional(7, int32(i)))
+				b.append(l, b.marker(7, false))
+			}
+			must(t, l.Close())
+			b.do(append([]string{"DEL"}, deleted(b.keys())...)...)
+			l = b.open(2)
+			b.wantAborted(l)
+			for range 10 {
+				b.append(l, b.valued("a committed record"))
+			}
+			at := b.append(l, b.transactional(8, 0))
+			b.append(l, b.marker(8, false))
+			want := store.Aborted{ProducerID: 8, FirstOffset: at.BaseOffset, LastOffset: at.BaseOffset + 1}
+			b.wantAborted(l, want)
+			b.wantAborted(b.open(3), want)
+		})
+	}
+}

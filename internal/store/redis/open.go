@@ -69,7 +69,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	if err != nil {
 		return nil, attempt("read aborted transactions", err)
 	}
-	if err := l.loadAborted(aborted); err != nil {
+	if err := l.loadAborted(ctx, aborted); err != nil {
 		return nil, err
 	}
 	return l, l.loadProducers(ctx, states, f.time)

@@ -206,9 +206,11 @@ return {'ok', n}
 // trimAbortedScript removes the aborted transactions whose markers are below an
 // offset.
 //
-// Keys: stream, meta, aborted. Arguments: owner, the largest score.
+// Keys: stream, meta, aborted. Arguments: owner, up to which score they go, and from
+// which on.
 const trimAbortedScript = ownFunction + `
-return {'ok', redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[2])}
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[2])
+return {'ok', redis.call('ZREMRANGEBYSCORE', KEYS[3], ARGV[3], '+inf')}
 `
 
 // removeAbortedScript removes aborted transactions.
