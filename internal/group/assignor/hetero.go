@@ -77,14 +77,14 @@ func (b *balancer) run() (rounds int) {
 	return rounds
 }
 
-// order returns the topics that have subscribers and partitions, in the order in
-// which they are gone through: first those with the most partitions for each
-// subscriber, and then those with the fewest subscribers. What comes later has more
-// choice, and evens out what came before.
+// order returns the topics that have subscribers, in the order in which they are
+// gone through: first those with the most partitions for each subscriber, and then
+// those with the fewest subscribers. What comes later has more choice, and evens out
+// what came before.
 func (b *balancer) order() []int32 {
 	var topics []int32
 	for t := range b.in.Topics {
-		if b.subscribers[t] > 0 && len(b.of(int32(t))) > 0 {
+		if b.subscribers[t] > 0 {
 			topics = append(topics, int32(t))
 		}
 	}
@@ -93,7 +93,6 @@ func (b *balancer) order() []int32 {
 			cmp.Compare(len(b.of(y))*b.subscribers[x], len(b.of(x))*b.subscribers[y]),
 			cmp.Compare(b.subscribers[x], b.subscribers[y]),
 			bytes.Compare(b.in.Topics[x].ID[:], b.in.Topics[y].ID[:]),
-			cmp.Compare(x, y),
 		)
 	})
 	return topics

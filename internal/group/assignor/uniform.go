@@ -1,7 +1,8 @@
 package assignor
 
 // Uniform gives members as equal a number of partitions as their subscriptions
-// allow, and moves no partition that need not move for that.
+// allow, and moves few partitions for that: as few as can be in a homogeneous
+// group, and none in any group that is balanced.
 //
 // Kafka calls a group homogeneous if each topic is named by all members, or all
 // have one regex and nobody names a topic. Here it is homogeneous if all members
