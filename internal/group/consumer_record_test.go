@@ -151,6 +151,27 @@ func TestAStringThatIsTooLongIsNeitherReadNorWritten(t *testing.T) {
 	}
 }
 
+func TestNothingIsReadAfterAnError(t *testing.T) {
+	f := flexible{b: []byte("\x01\x02\x03")}
+	f.int32()
+	if n, s := f.int8(), f.texts(); n != 0 || s != nil || !errors.Is(f.end(), errCut) {
+		t.Errorf("read %d and %q, %v", n, s, f.end())
+	}
+}
+
+// The bytes are those of a batch, which is large, and its buffer is used again.
+func TestARecordKeepsNothingOfTheBytesThatItWasReadFrom(t *testing.T) {
+	for _, c := range kafkaRecords {
+		key, value := unhex(t, c.key), unhex(t, c.value)
+		r, err := DecodeRecord(key, value)
+		clear(key)
+		clear(value)
+		if err != nil || !reflect.DeepEqual(r, c.record) {
+			t.Errorf("%s has become %+v, %v", c.what, r, err)
+		}
+	}
+}
+
 // random records, of which any field may have any value.
 func randomConsumerRecord(rng *rand.Rand) machine.Record {
 	text := func() string { return strings.Repeat("é", rng.IntN(4)*rng.IntN(60)) }

@@ -58,8 +58,8 @@ func appendCount(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64
 // appendSize appends how long a tagged field is, to which one is not added.
 func appendSize(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
-// uvarintSize returns how many bytes a number takes.
-func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
+// uvarintSize returns how many bytes a number takes that is not zero.
+func uvarintSize(n uint64) int { return (bits.Len64(n) + 6) / 7 }
 
 func appendText(b []byte, s string) []byte { return append(appendCount(b, len(s)), s...) }
 
