@@ -107,11 +107,11 @@ func (c *consumer) isGone() bool {
 }
 
 // now is where the member has got to; a new one is nowhere.
-func (m *consumerMember) now() consumerNow {
-	if m.current == nil {
+func (mem *consumerMember) now() consumerNow {
+	if mem.current == nil {
 		return consumerNow{}
 	}
-	return *m.current
+	return *mem.current
 }
 
 // find returns where a member is, or would be, among the members.
@@ -152,8 +152,8 @@ func (c *consumer) state() string {
 }
 
 // settled says whether a member has all that it is to have.
-func (m *consumerMember) settled(c *consumer) bool {
-	now := m.now()
+func (mem *consumerMember) settled(c *consumer) bool {
+	now := mem.now()
 	return now.state == memberStable && now.epoch == c.targetEpoch
 }
 

@@ -126,11 +126,11 @@ func tally1(counts map[string]int, name string, n int) {
 }
 
 // pattern is the member's regular expression, "" for none.
-func (m *consumerMember) pattern() string {
-	if m.says == nil || m.says.Regex == nil {
+func (mem *consumerMember) pattern() string {
+	if mem.says == nil || mem.says.Regex == nil {
 		return ""
 	}
-	return *m.says.Regex
+	return *mem.says.Regex
 }
 
 // applyCurrent notes where a member has got to.

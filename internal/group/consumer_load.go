@@ -18,9 +18,13 @@ func (x *step) wakeConsumers(g *group) {
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
-		x.forgetPatterns(g, p)
+		if g.consumer != nil {
+			x.forgetPatterns(g, p)
+		}
 	}
-	x.settleOwners(g)
+	if g.consumer != nil {
+		x.settleOwners(g)
+	}
 	for _, mem := range c.members {
 		x.touchConsumer(g, mem)
 		if mem.now().state == memberUnrevoked {

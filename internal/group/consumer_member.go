@@ -242,6 +242,10 @@ func (x *step) fence(g *group, mem *consumerMember) {
 	pattern := mem.pattern()
 	x.from = len(x.records)
 	x.removeConsumer(g, mem)
+	if g.consumer == nil { // There was no other record: a load has found no more.
+		x.dropRun(c)
+		return
+	}
 	x.forgetPatterns(g, pattern)
 	x.raise(g, c.topicsHash(x.image))
 	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.

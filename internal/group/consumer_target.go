@@ -27,17 +27,22 @@ func (x *step) bump(g *group, ch change) {
 		c.seen = x.image
 	}
 	if !c.hasEpoch { // The group is there, though nobody wants anything of it yet.
-		x.write(&ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: c.epoch}})
+		x.writeEpoch(g, &ConsumerEpoch{Epoch: c.epoch})
 	}
 }
 
-// raise gives the group another epoch. Its record comes before those of what is the
+// writeEpoch stores the group's epoch. The record comes before those of what is the
 // reason for it: if only the beginning of a step's records is stored, there is an
 // epoch too many, and not a change that nobody makes a target for.
-func (x *step) raise(g *group, hash int64) {
-	r := &ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: g.consumer.epoch + 1, Hash: hash}}
+func (x *step) writeEpoch(g *group, epoch *ConsumerEpoch) {
+	r := &ConsumerEpochRecord{g.id, epoch}
 	x.records = slices.Insert(x.records, x.from, machine.Record(r))
 	x.apply(r)
+}
+
+// raise gives the group another epoch.
+func (x *step) raise(g *group, hash int64) {
+	x.writeEpoch(g, &ConsumerEpoch{Epoch: g.consumer.epoch + 1, Hash: hash})
 	if g.consumer.oldTopics {
 		x.write(&ConsumerTopicsRecord{Group: g.id})
 	}
