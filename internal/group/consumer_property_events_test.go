@@ -293,6 +293,10 @@ func (w *consumers) staleTimer(t *rapid.T) {
 	if len(old) == 0 {
 		t.Skip("no stale timer")
 	}
+	revoke := slices.DeleteFunc(slices.Clone(old), func(tm machine.Timer) bool { return tm.Key.Kind != TimerRevoke })
+	if len(revoke) > 0 && rapid.Bool().Draw(t, "to let go") {
+		old = revoke
+	}
 	tm := pick(t, "timer", old...)
 	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Journal) > 0 {
 		t.Fatalf("a stale timer %v has effects: %+v", tm, fx)
