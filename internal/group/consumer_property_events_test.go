@@ -176,17 +176,20 @@ func (w *consumers) member(c *client) *consumerMember {
 // commit has a client commit, as of any epoch. Nothing is stored of a partition that
 // the member was given later than that.
 func (w *consumers) commit(t *rapid.T) {
-	c := w.pickClient(t, func(*client) bool { return true })
+	c := w.pickClient(t, func(c *client) bool { return c.joined })
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Version, req.Group, req.MemberID = 9, "g", c.id
 	req.Generation = c.epoch
 	if rapid.Bool().Draw(t, "of another epoch") {
-		req.Generation = rapid.Int32Range(-1, 12).Draw(t, "epoch")
+		req.Generation = c.epoch + rapid.Int32Range(-3, 1).Draw(t, "epoch")
 	}
 	for topic, n := range map[string]int32{"t": rapid.Int32Range(0, 3).Draw(t, "of t"), "u": rapid.Int32Range(0, 3).Draw(t, "of u")} {
 		p := kmsg.NewOffsetCommitRequestTopicPartition()
 		p.Partition = n
 		req.Topics = append(req.Topics, kmsg.OffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}})
+	}
+	if rapid.Bool().Draw(t, "of one topic") {
+		req.Topics = slices.DeleteFunc(req.Topics, func(o kmsg.OffsetCommitRequestTopic) bool { return o.Topic != "t" })
 	}
 	slices.SortFunc(req.Topics, func(a, b kmsg.OffsetCommitRequestTopic) int { return int(a.Topic[0]) - int(b.Topic[0]) })
 	m := w.member(c)
@@ -289,6 +292,10 @@ func (w *consumers) staleTimer(t *rapid.T) {
 	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm machine.Timer) bool { return tm.Key.Kind == TimerSweep })
 	if len(old) == 0 {
 		t.Skip("no stale timer")
+	}
+	revoke := slices.DeleteFunc(slices.Clone(old), func(tm machine.Timer) bool { return tm.Key.Kind != TimerRevoke })
+	if len(revoke) > 0 && rapid.Bool().Draw(t, "to let go") {
+		old = revoke
 	}
 	tm := pick(t, "timer", old...)
 	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Journal) > 0 {
