@@ -172,7 +172,7 @@ func TestPartitionsWithoutACommitAreNoLag(t *testing.T) {
 	if *g.TotalLag != 0 || g.Uncommitted != 2 {
 		t.Errorf("the group is %+v", g)
 	}
-	says(t, s.run("groups", "list").ok(), "table  Stable  consumer/range        1       1          0            2\n")
+	says(t, s.run("groups", "list").ok(), "table  classic  Stable  consumer/range        1       1          0            2\n")
 	same(t, "list --only-with-lag", s.run("groups", "list", "--only-with-lag").ok(), "")
 	out := s.run("groups", "describe", "table", "--only-with-lag").ok()
 	says(t, out, "No partition has lag.", "2 partitions have no committed offset")

@@ -260,33 +260,6 @@ func TestConsumerRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// As long as there are no groups of the consumer protocol here, their records
-// change nothing, whatever they are beside.
-func TestConsumerRecordsChangeNoClassicGroup(t *testing.T) {
-	base := stableGroup(t)
-	for _, in := range []string{"g", "other"} {
-		for _, c := range kafkaRecords {
-			for _, producer := range []*machine.Producer{nil, {ID: 5, Transactional: true}} {
-				key, value := unhex(t, c.key), unhex(t, c.value)
-				_, rest, _ := cutString(key[2:])
-				r, err := DecodeRecord(append(appendString(key[:2:2], in), rest...), value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				commit := machine.Stored{Producer: producer, Control: &machine.Control{Commit: true}}
-				want := stableGroup(t)
-				base.Replay(machine.Stored{Producer: producer, Records: []machine.StoredRecord{{Record: r}}})
-				if producer != nil {
-					base.Replay(commit)
-				}
-				if got := base.Digest(); got != want.Digest() || len(base.groups) != 1 {
-					t.Fatalf("%s of %s, producer %v: the shard is another", c.what, in, producer)
-				}
-			}
-		}
-	}
-}
-
 // Whatever the log holds: no panic, little memory, and what can be read is read
 // again when it is written again.
 func FuzzDecodeConsumerRecord(f *testing.F) {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,7 +42,14 @@ func (s *scenario) txnCommit(d *datadriven.TestData) {
 		}
 		req.Topics = append(req.Topics, kmsg.TxnOffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{p}})
 	}
+	p := s.shard.txns.producers[req.ProducerID]
 	s.request(a.who(), req)
+	// The coordinator of a transaction that is open here says again what it said.
+	if p != nil && p.open != nil && p.epoch == req.ProducerEpoch && p.open.id == req.TransactionalID && len(s.sends) > 0 && !d.HasArg("unanswered") {
+		last := s.sends[len(s.sends)-1]
+		s.sends = s.sends[:len(s.sends)-1]
+		s.step(machine.Sent{ID: last.ID, Msg: answerTo(last.Msg.(*kmsg.AddPartitionsToTxnRequest), 0, cmp.Or(p.open.start, machine.NoTxnStart))})
+	}
 }
 
 // markerOf reads commit|abort [pid=1] [epoch=0] [coordinator=0] [tv=0] [start=5].

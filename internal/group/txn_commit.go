@@ -23,8 +23,10 @@ func (x *step) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
 		x.replyTxnCommit(r, m, kerr.InvalidRequest)
 	case p != nil && m.ProducerEpoch < p.epoch:
 		x.replyTxnCommit(r, m, kerr.InvalidProducerEpoch)
-	case p != nil && p.open != nil && p.epoch == m.ProducerEpoch && p.open.id == m.TransactionalID:
-		x.commitInTxn(r, m, p.open.start) // It was asked before.
+	case p != nil && p.open != nil && p.epoch == m.ProducerEpoch && p.open.id == m.TransactionalID && m.Version >= addsItself:
+		// It was asked before. Older clients do not change their epoch: what is open may
+		// be a transaction whose end was lost.
+		x.commitInTxn(r, m, p.open.start)
 	default:
 		if err := x.ask(r, m); err != nil {
 			x.replyTxnCommit(r, m, err)

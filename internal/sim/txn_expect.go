@@ -37,7 +37,7 @@ func (c *coordinator) expectTxnCommit(m *kmsg.TxnOffsetCommitRequest) verdict {
 	switch {
 	case known && m.ProducerEpoch < p.epoch:
 		return all(m, codeInvalidEpoch)
-	case known && p.open && p.epoch == m.ProducerEpoch && p.id == m.TransactionalID:
+	case known && p.open && p.epoch == m.ProducerEpoch && p.id == m.TransactionalID && m.Version >= 5:
 		return c.expectStored(m, p.start)
 	}
 	return verdict{parks: true, asks: true, groups: []string{m.Group}}

@@ -21,7 +21,7 @@ var enough = seeds.Counts{
 	"Heartbeat 0": 10000, "Heartbeat 22": 10, "Heartbeat 25": 200, "Heartbeat 27": 1000, "Heartbeat 82": 100, "JoinGroup 0": 2000, "JoinGroup 25": 100, "JoinGroup 79": 1000,
 	"JoinGroup 82": 90, "SyncGroup 0": 2000, "SyncGroup 22": 3, "SyncGroup 25": 80, "SyncGroup 27": 100, "SyncGroup 82": 10, "TxnOffsetCommit 22": 80, "TxnOffsetCommit 25": 20,
 	"TxnOffsetCommit 82": 10, "abort because of a rebalance": 30, "generation of the team": 900, "joins while a transaction goes on": 400,
-	"offsets committed by a member": 4000, "owner parked by 88, team true": 800, "owner parked by 88, team false": 300,
+	"offsets committed by a member": 4000, "owner parked by 88": 25,
 
 	// Topics that go, and log start that moves.
 	"DeleteRecords moves log start": 1000, "compaction of side": 100, "coordinator asked for offsets of a topic that is gone": 1000, "log start moves into an aborted transaction": 200,

@@ -34,10 +34,12 @@ type instance struct {
 	parts  []int32         // of the input, that it copies
 	pos    map[int32]int64 // in them
 	member *member         // of the team, nil if it is not
-	a      *attempt
-	todo   []produce // batches of the transaction that are not acknowledged
-	unsure bool      // something of the transaction may arrive later still
-	sent   bool      // something was sent that may have begun the transaction
+	// unstable says that it waits for offsets that a transaction may still change.
+	unstable bool
+	a        *attempt
+	todo     []produce // batches of the transaction that are not acknowledged
+	unsure   bool      // something of the transaction may arrive later still
+	sent     bool      // something was sent that may have begun the transaction
 }
 
 var plainProduce = partition.Produce{Acks: partition.AcksAll, Version: 11}
@@ -167,12 +169,16 @@ func (x *instance) fetchOffsets() {
 		x.pos = map[int32]int64{}
 		for _, p := range resp.Groups[0].Topics[0].Partitions {
 			if p.ErrorCode != 0 {
-				x.w.Count(fmt.Sprintf("owner parked by %d, team %v", p.ErrorCode, x.c.team))
+				if !x.unstable {
+					x.w.Count(fmt.Sprintf("owner parked by %d", p.ErrorCode))
+				}
+				x.unstable = true
 				x.later(x.fetchOffsets)
 				return
 			}
 			x.pos[p.Partition] = max(p.Offset, 0)
 		}
+		x.unstable = false
 		x.begin()
 	})
 }
