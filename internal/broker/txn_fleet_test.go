@@ -43,6 +43,13 @@ func twoIn(shard int32) (one, other string) {
 	}
 }
 
+// findAgain has a client find its coordinators after a loss, by offsets that it commits
+// until that is done: it tries neither to produce nor to end a transaction for as long.
+func findAgain(t *testing.T, c *kgo.Client, id string) {
+	t.Helper()
+	eventually(t, "commit offsets of "+id, func(ctx context.Context) error { return commitIn(ctx, c, id) })
+}
+
 // TestCoordinatorMovesInPrepare has a coordinator go that has decided how two transactions
 // end, and has told no partition. The next one tells them, and says the same.
 func TestCoordinatorMovesInPrepare(t *testing.T) {
@@ -109,6 +116,8 @@ func leaderMovesWithOpen(t *testing.T, opts []kgo.Opt) {
 		return err
 	})
 	wantOpen(t, "after the move", others, true, aborted, committed)
+	findAgain(t, committed, yes)
+	findAgain(t, aborted, no)
 	for _, producer := range []*kgo.Client{committed, aborted} {
 		for i := range int32(3) {
 			r := &kgo.Record{Topic: "t", Partition: i, Value: []byte("x later")}
@@ -170,8 +179,7 @@ func markerDuplicatedDelayed(t *testing.T, opts []kgo.Opt) {
 	coordinator, others := leaderOf(t, brokers, metadata.TransactionsTopic, 0)
 	lose(t, coordinator, others)
 	wantState(t, others[0], id, "CompleteAbort")
-	// The client finds the other coordinator by a request of its own: it gives up to produce if it does not.
-	eventually(t, "commit offsets", func(ctx context.Context) error { return commitIn(ctx, c, id) })
+	findAgain(t, c, id)
 	write(t, c, id)
 	resend(t, others, all)
 	wantOpen(t, "after markers of the coordinator before", others, true, c)
@@ -180,6 +188,46 @@ func markerDuplicatedDelayed(t *testing.T, opts []kgo.Opt) {
 	resend(t, others, all)
 	wantCommitted(t, others[0], map[string]int{id: 6})
 	wantStable(t, others[0], map[string]int64{id: 1})
+}
+
+// TestMarkersOfThePastAfterMoves sends the markers of a coordinator again that is gone, to
+// leaders that have only the log to know by that they are late: their successor has ended
+// another transaction since, or the producer has a higher epoch.
+func TestMarkersOfThePastAfterMoves(t *testing.T) {
+	for name, opts := range versions {
+		t.Run(name, func(t *testing.T) { markersOfThePast(t, opts) })
+	}
+}
+
+func markersOfThePast(t *testing.T, opts []kgo.Opt) {
+	p := newPost(false)
+	_, brokers := fleet(t, 3, p.through)
+	opts = brisk(brokers, opts)
+	one, other := twoIn(0)
+	same := begin(t, brokers[0], one, opts...)
+	commitAll(t, []*kgo.Client{same, begin(t, brokers[0], other, opts...)})
+	wantState(t, brokers[0], one, "CompleteCommit")
+	wantState(t, brokers[0], other, "CompleteCommit")
+	past := p.seen()
+	coordinator, others := leaderOf(t, brokers, metadata.TransactionsTopic, 0)
+	lose(t, coordinator, others)
+	findAgain(t, same, one)
+	write(t, same, one)
+	commitAll(t, []*kgo.Client{same})
+	wantState(t, others[0], one, "CompleteCommit")
+
+	write(t, same, one)
+	higher := begin(t, others[0], other, opts...)
+	// Each leads some of t, and this one the offsets of a group as well.
+	leader, rest := leaderOf(t, others, metadata.OffsetsTopic, journal.PartitionFor(one, 3))
+	lose(t, leader, rest)
+	resend(t, rest, past)
+	wantOpen(t, "after markers of the past", rest, true, same, higher)
+	findAgain(t, same, one)
+	findAgain(t, higher, other)
+	commitAll(t, []*kgo.Client{same, higher})
+	wantCommitted(t, rest[0], map[string]int{one: 9, other: 6})
+	wantStable(t, rest[0], map[string]int64{one: 1, other: 1})
 }
 
 // resend has the leaders of partitions handle markers twice, as if they came from a

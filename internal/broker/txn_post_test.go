@@ -22,6 +22,7 @@ type post struct {
 	holding bool
 	changed chan struct{} // closed when holding changes
 	copies  []*kmsg.WriteTxnMarkersRequest
+	losing  int // that many requests lose all markers but the first
 }
 
 func newPost(holding bool) *post { return &post{holding: holding, changed: make(chan struct{})} }
@@ -97,7 +98,10 @@ func (p *post) deliver(ctx context.Context, send broker.Send, node int32, m *kms
 		return nil, err
 	}
 	all := m.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
-	for _, one := range apart(m) {
+	for i, one := range apart(m) {
+		if i > 0 && p.loses() {
+			break
+		}
 		var resp kmsg.Response
 		var err error
 		answered := make(chan struct{})
@@ -112,6 +116,14 @@ func (p *post) deliver(ctx context.Context, send broker.Send, node int32, m *kms
 		all.Markers = append(all.Markers, resp.(*kmsg.WriteTxnMarkersResponse).Markers...)
 	}
 	return all, nil
+}
+
+// loses says whether the rest of a request gets lost.
+func (p *post) loses() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.losing--
+	return p.losing >= 0
 }
 
 // apart makes a request for each partition of a request.

@@ -60,8 +60,9 @@ func TestKillAtEachDurabilityStep(t *testing.T) {
 }
 
 func killAtEachStep(t *testing.T, opts []kgo.Opt, commit bool) {
-	fs, taken := vfs.NewMem(), &crashes{}
-	b := onDisk(t, fs, newPost(false))
+	fs, taken, p := vfs.NewMem(), &crashes{}, newPost(false)
+	p.losing = 1 // So that it takes several requests.
+	b := onDisk(t, fs, p)
 	produce(t, client(t, b), "t", 0, 1)
 	c := begin(t, b, "x0", opts...)
 	pid, epoch, err := c.ProducerID(t.Context())
