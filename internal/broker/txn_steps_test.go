@@ -93,16 +93,29 @@ func killAtEachStep(t *testing.T, opts []kgo.Opt, commit bool) {
 			t.Errorf("image %d, power %v: EndTxn was answered, and forgotten", i, im.power)
 		}
 	}
-	prepared := ended("Prepare", commit)
 	for at, seen := range steps {
-		want := []string{"Ongoing 4", prepared + " 4", prepared + " 3", prepared + " 2", prepared + " 1", prepared + " 0"}
-		if !at.power { // Complete need not be flushed.
-			want = append(want, ended("Complete", commit)+" 0")
+		wantSteps(t, fmt.Sprintf("power cut %v", at.power), seen, commit, !at.power)
+	}
+}
+
+// wantSteps wants a transaction in four partitions to have ended step by step, and in no other
+// order: decided, then told to one partition after the other, then forgotten. That it
+// is over need not be flushed.
+func wantSteps(t *testing.T, what string, seen map[string]bool, commit, over bool) {
+	t.Helper()
+	prepared, last := ended("Prepare", commit), ended("Complete", commit)+" 0"
+	want := map[string]bool{"Ongoing 4": true, last: over}
+	for left := range 5 {
+		want[fmt.Sprint(prepared, " ", left)] = true
+	}
+	for step, must := range want {
+		if must && !seen[step] {
+			t.Errorf("%s: there was no crash at %q, only at %v", what, step, seen)
 		}
-		for _, step := range want {
-			if !seen[step] {
-				t.Errorf("with power cut %v there was no crash at %q, only at %v", at.power, step, seen)
-			}
+	}
+	for step := range seen {
+		if _, ok := want[step]; !ok {
+			t.Errorf("%s: a crash at %q, which must not be", what, step)
 		}
 	}
 }
