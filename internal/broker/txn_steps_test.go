@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -27,6 +28,7 @@ func onDisk(t *testing.T, fs *vfs.Mem, p *post) *broker.Broker {
 type image struct {
 	fs    *vfs.Mem
 	power bool // was cut: what was not flushed is gone
+	sent  int  // requests with markers that had been sent before
 }
 
 // crashes keeps what a crash before each operation on the disk would leave.
@@ -41,10 +43,14 @@ func (c *crashes) count() int {
 	return len(c.images)
 }
 
-func (c *crashes) take(fs *vfs.Mem) {
+func (c *crashes) take(fs *vfs.Mem, p *post) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.images = append(c.images, image{fs.CrashStrict(), true}, image{fs.CrashKeepAll(), false})
+	for range 100 {
+		runtime.Gosched() // So that those go on who do not wait for this operation.
+	}
+	sent := len(p.seen())
+	c.images = append(c.images, image{fs.CrashStrict(), true, sent}, image{fs.CrashKeepAll(), false, sent})
 }
 
 // TestKillAtEachDurabilityStep ends a transaction in three partitions and the offsets of a
@@ -71,26 +77,26 @@ func killAtEachStep(t *testing.T, opts []kgo.Opt, commit bool) {
 	}
 	fs.SetHook(func(op vfs.Op) error {
 		if !op.Kind.ReadOnly() {
-			taken.take(fs)
+			taken.take(fs, p)
 		}
 		return nil
 	})
 	if err := c.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)); err != nil {
 		t.Fatal(err)
 	}
-	taken.take(fs)
+	taken.take(fs, p)
 	answered := taken.count() - 2
 	wantState(t, b, "x0", ended("Complete", commit))
 	fs.SetHook(nil)
-	taken.take(fs)
+	taken.take(fs, p)
 	end := kmsg.NewPtrEndTxnRequest()
 	end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = "x0", pid, epoch, commit
 	steps := map[image]map[string]bool{{power: true}: {}, {}: {}}
 	for i, im := range taken.images {
 		step := restart(t, fmt.Sprintf("image %d, power %v", i, im.power), im, end, opts)
 		steps[image{power: im.power}][step] = true
-		if step == "Ongoing 4" && i >= answered {
-			t.Errorf("image %d, power %v: EndTxn was answered, and forgotten", i, im.power)
+		if step == "Ongoing 4" && (i >= answered || im.sent > 0) {
+			t.Errorf("image %d, power %v: EndTxn was answered %v, and %d requests with markers sent, before it was decided", i, im.power, i >= answered, im.sent)
 		}
 	}
 	for at, seen := range steps {
