@@ -53,7 +53,14 @@ type Config struct {
 	// Properties are broker settings under Kafka's names.
 	Properties map[string]string
 	Logger     *slog.Logger
+
+	// Tests keep records on a disk that crashes, and hold up what coordinators send.
+	disk disk.Options
+	via  func(send) send
 }
+
+// send is how coordinators have brokers handle requests (peer.Client.Send).
+type send = func(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error))
 
 // Broker is a running broker.
 type Broker struct {
@@ -70,6 +77,9 @@ type Broker struct {
 	// of other brokers.
 	transactions *coordinator.Coordinator
 	peers        *peer.Client
+	send         send
+	via          func(send) send // nil but in tests
+	disk         disk.Options
 	// transactionConfig is the settings that transactions go by.
 	transactionConfig atomic.Pointer[txn.Config]
 	suspects          suspects // of resolveOrphans
@@ -103,7 +113,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}}
+	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via}
 	if inert := cfg.Inert(); len(inert) > 0 {
 		b.logger.Info("settings without effect here", "names", inert)
 	}
@@ -210,7 +220,8 @@ func (b *Broker) openStore(ctx context.Context) (crashed bool, err error) {
 		return false, b.openRedis(ctx)
 	}
 	folder := b.dataFolder()
-	s, err := disk.Open(folder, disk.Options{MaxOpenFiles: maxOpenFiles()})
+	b.disk.MaxOpenFiles = maxOpenFiles()
+	s, err := disk.Open(folder, b.disk)
 	switch {
 	case errors.Is(err, disk.ErrLocked):
 		return false, fmt.Errorf("data folder %s is in use by another broker", folder)

@@ -23,13 +23,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("muster/internal/redistest.launcher"))
 }
 
-func start(t *testing.T, props map[string]string) *broker.Broker {
+func start(t *testing.T, props map[string]string, more ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
 	for k, v := range props {
 		all[k] = v
 	}
-	b, err := broker.Open(t.Context(), broker.Config{Properties: all, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	c := broker.Config{Properties: all, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	for _, change := range more {
+		change(&c)
+	}
+	b, err := broker.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

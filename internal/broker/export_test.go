@@ -9,7 +9,22 @@ import (
 
 	"muster/internal/metadata"
 	"muster/internal/partition"
+	"muster/internal/store/vfs"
 )
+
+// Send is how coordinators have brokers handle requests.
+type Send = send
+
+// On has the broker keep its records on a file system.
+func (c *Config) On(fs vfs.FS) { c.disk.FS = fs }
+
+// Via has everything that coordinators send go another way.
+func (c *Config) Via(way func(Send) Send) { c.via = way }
+
+// Ask has a broker handle a request that comes from this one.
+func (b *Broker) Ask(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
+	return b.peers.Do(ctx, node, req)
+}
 
 // ResolveOnce aborts orphans as if it were a certain time.
 func (b *Broker) ResolveOnce(ctx context.Context, now time.Time) error {

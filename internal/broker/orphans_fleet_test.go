@@ -24,21 +24,21 @@ import (
 const stateShards = 5
 
 // join starts another broker of a fleet.
-func join(t *testing.T, s *redistest.Server) *broker.Broker {
+func join(t *testing.T, s *redistest.Server, more ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	return start(t, map[string]string{
 		"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.layout": "log", "num.partitions": "3",
 		"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": fmt.Sprint(stateShards),
-	})
+	}, more...)
 }
 
 // fleet starts brokers that share a Redis, with a topic t of which each leads a partition.
-func fleet(t *testing.T, n int) (*redistest.Server, []*broker.Broker) {
+func fleet(t *testing.T, n int, more ...func(*broker.Config)) (*redistest.Server, []*broker.Broker) {
 	t.Helper()
 	s := redistest.Single(t)
 	var brokers []*broker.Broker
 	for range n {
-		brokers = append(brokers, join(t, s))
+		brokers = append(brokers, join(t, s, more...))
 	}
 	produce(t, client(t, brokers[0]), "t", 0, 1)
 	eventually(t, "leaders", func(context.Context) error {
@@ -83,12 +83,17 @@ func write(t *testing.T, c *kgo.Client, id string) {
 	eventually(t, "commit offsets", func(ctx context.Context) error { return commitIn(ctx, c, id) })
 }
 
-// commitIn commits an offset within a transaction.
+// commitIn commits an offset within the transaction of a client.
 func commitIn(ctx context.Context, c *kgo.Client, id string) error {
 	pid, epoch, err := c.ProducerID(ctx)
 	if err != nil {
 		return err
 	}
+	return commitAs(ctx, c, id, pid, epoch, 1)
+}
+
+// commitAs commits an offset within the transaction of a producer.
+func commitAs(ctx context.Context, c *kgo.Client, id string, pid int64, epoch int16, at int64) error {
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()
 	add.TransactionalID, add.Group, add.ProducerID, add.ProducerEpoch = id, id, pid, epoch
 	added, err := add.RequestWith(ctx, c)
@@ -103,7 +108,7 @@ func commitIn(ctx context.Context, c *kgo.Client, id string) error {
 	topic := kmsg.NewTxnOffsetCommitRequestTopic()
 	topic.Topic = "t"
 	p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-	p.Offset = 1
+	p.Offset = at
 	topic.Partitions = append(topic.Partitions, p)
 	req.Topics = append(req.Topics, topic)
 	resp, err := req.RequestWith(ctx, c)

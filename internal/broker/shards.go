@@ -27,7 +27,7 @@ func (b *Broker) coordinate(topic string, kind machine.Kind, to journals) *coord
 	return coordinator.New(coordinator.Options{
 		Kind:    kind,
 		Log:     func(i int32) coordinator.Log { return topicLog{b.manager, topic, i} },
-		Send:    b.peers.Send,
+		Send:    b.send,
 		Journal: to.groups, Txns: to.transactions, Committed: to.committed, Logger: b.logger, Image: b.image,
 		Leads: func(partition, epoch int32) bool { return b.leadsShard(topic, partition, epoch) },
 	})

@@ -29,7 +29,10 @@ func (b *Broker) openPeers() error {
 		opts.TLS = trust.config
 	}
 	b.peers = peer.New(opts)
-	b.askBroker = b.peers.Do
+	b.askBroker, b.send = b.peers.Do, b.peers.Send
+	if b.via != nil {
+		b.send = b.via(b.send)
+	}
 	return nil
 }
 
