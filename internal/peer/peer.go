@@ -7,8 +7,8 @@
 // A connection is opened when there is something to send and closed when there
 // has been nothing for a while. Requests on it are pipelined, and answered in
 // order; so each has one for itself, up to maxConns, and questions, which are short,
-// never share one with markers, which wait for disks. A request names the secret of the cluster where that matters
-// (protocol.TagSecret): a broker believes only its like.
+// never share one with markers, which wait for disks. A request names the secret of the
+// cluster where that matters (protocol.TagSecret): a broker believes only its like.
 //
 // Nothing here tries a request again: that is for those to decide who know what
 // it means. Each request ends within a time limit, however silent the other is.
