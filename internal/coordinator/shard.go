@@ -41,7 +41,7 @@ type shard struct {
 	mu      sync.Mutex
 	pump    *pump.Pump
 	wake    *time.Timer
-	due     time.Time // for which wake is set; zero if it is not
+	due     time.Time // for which wake is set
 	asking  question  // the request that the core handles right now
 	soon    bool      // somebody is about to begin the next append
 	waiting map[machine.RequestID]chan kmsg.Response
@@ -229,18 +229,21 @@ func (s *shard) task(life uint64, t machine.Task) {
 	s.with(func(p *pump.Pump, in machine.Input) { p.TaskDone(life, in, machine.TaskDone{ID: t.ID, Result: result}) })
 }
 
-// setClock has the shard woken when the next timer is due, or before: a timer that is
-// put off, as most are, is looked for when it would have been due.
+// setClock has the shard woken when the next timer is due. Most inputs are
+// heartbeats, which change no timer.
 func (s *shard) setClock() {
 	at := s.pump.Next()
-	if at.IsZero() || !s.due.IsZero() && !at.Before(s.due) {
+	if at.Equal(s.due) {
 		return
 	}
 	s.due = at
 	in := at.Sub(s.c.opts.Now())
-	if s.wake == nil {
+	switch {
+	case at.IsZero():
+		s.wake.Stop()
+	case s.wake == nil:
 		s.wake = time.AfterFunc(in, s.fire)
-	} else {
+	default:
 		s.wake.Reset(in)
 	}
 }

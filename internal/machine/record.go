@@ -30,9 +30,6 @@ type Batch struct {
 	// Control makes the batch a transaction marker of the producer. It has no
 	// other records.
 	Control *Control
-	// Lazy says that nobody waits for the records, and that nothing is lost but work
-	// if they are not stored: they may wait a while for others to be appended with.
-	Lazy bool
 	// Tag, if it is not zero, has the core told by Appended where the first
 	// record is once it is durable.
 	Tag uint64

@@ -161,16 +161,14 @@ func (e *ending) nextDispatch() time.Time {
 	return at
 }
 
-// complete ends a transaction for good, and lets those go on who wait for it. Nobody
-// waits for its record: if it is lost the markers are sent again, and change nothing.
-// So it mostly goes into the log together with the begin of the next transaction.
+// complete ends a transaction for good, and lets those go on who wait for it.
 func (x *step) complete(t *txn) {
 	e := t.ending
 	t.ending = nil
 	if e.timer != 0 {
 		x.cancel(markersKey(t))
 	}
-	x.writeLazily(t.id, t.hard.completed(x.now))
+	x.write(t.id, t.hard.completed(x.now))
 	x.goOn(t, e)
 }
 

@@ -103,7 +103,6 @@ type step struct {
 	maxBatch int
 	out      machine.Effects
 	records  []machine.Record // what is to be appended
-	urgent   bool             // somebody waits for some of it
 }
 
 // Step handles one input.
@@ -127,7 +126,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.loaded(e.Epoch)
 	}
 	if len(x.records) > 0 {
-		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records, Lazy: !x.urgent})
+		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 	}
 	return x.out
 }
@@ -194,12 +193,6 @@ func (x *step) reply(id machine.RequestID, msg kmsg.Response) {
 
 // write makes a record part of the hard state and has it appended.
 func (x *step) write(id string, v *Value) {
-	x.urgent = true
-	x.writeLazily(id, v)
-}
-
-// writeLazily is write for what would be found out again if it were lost.
-func (x *step) writeLazily(id string, v *Value) {
 	r := &Record{TransactionalID: id, Value: v}
 	x.records = append(x.records, r)
 	x.apply(r)

@@ -9,7 +9,7 @@
 //
 // While an append is under way, the batches of further steps queue up and are
 // merged into the next one (group commit). The runtime decides when that one
-// begins, and a batch that is lazy waits a while for others. What a step lets out, even a reply without records, waits for all records
+// begins. What a step lets out, even a reply without records, waits for all records
 // before it: nobody reads what is not durable.
 //
 // A pump has lives. An append that fails ends one: the core has state that the
@@ -41,10 +41,6 @@ const (
 	maxBytes   = 1 << 20
 )
 
-// lazyFor is how long records wait that nobody waits for. What a busy client asks for
-// next comes sooner.
-const lazyFor = 20 * time.Millisecond
-
 // Pump carries one core. The zero value is not ready: see New.
 type Pump struct {
 	core   machine.Core
@@ -54,13 +50,12 @@ type Pump struct {
 	timers timers
 	later  []machine.Event // that came while it loaded
 
-	queue    []queued  // asked for, not yet under way
-	under    queued    // the append under way
-	busy     bool      // there is one
-	asked    uint64    // records that steps have asked for in this life
-	durable  uint64    // how many of them are durable
-	maxBatch int       // as of the last input
-	lazyBy   time.Time // when lazy ones in the queue have waited for long enough; zero if there are none
+	queue    []queued // asked for, not yet under way
+	under    queued   // the append under way
+	busy     bool     // there is one
+	asked    uint64   // records that steps have asked for in this life
+	durable  uint64   // how many of them are durable
+	maxBatch int      // as of the last input
 
 	replies held[machine.Reply]
 	sends   held[machine.Send]
@@ -116,13 +111,7 @@ func (p *Pump) Active() bool { return p.phase == active }
 func (p *Pump) Loading() bool { return p.phase == loading }
 
 // Next returns when Fire is to be called, the zero time for never.
-func (p *Pump) Next() time.Time {
-	at := p.timers.next()
-	if at.IsZero() || !p.lazyBy.IsZero() && p.lazyBy.Before(at) {
-		return p.lazyBy
-	}
-	return at
-}
+func (p *Pump) Next() time.Time { return p.timers.next() }
 
 // Drain returns what is to be done. It may be used until Forget, which must be
 // called before anything else is.
@@ -176,10 +165,8 @@ func (p *Pump) Tell(in machine.Input, e machine.Event) {
 	}
 }
 
-// Fire has the timers handled whose time has come, and has lazy batches wait no
-// longer.
+// Fire has the timers handled whose time has come.
 func (p *Pump) Fire(in machine.Input) {
-	p.hurry(in.Now)
 	for p.phase == active {
 		t, ok := p.timers.due(in.Now)
 		if !ok {
@@ -248,7 +235,7 @@ func (p *Pump) step(in machine.Input, e machine.Event) {
 		p.timers.set(t)
 	}
 	for i := range fx.Batches {
-		p.enqueue(&fx.Batches[i], in.Now)
+		p.enqueue(&fx.Batches[i])
 	}
 	p.out.Tasks = append(p.out.Tasks, fx.Tasks...)
 	if p.asked == p.durable {

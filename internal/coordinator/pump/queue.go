@@ -1,26 +1,19 @@
 package pump
 
-import (
-	"time"
-
-	"muster/internal/machine"
-)
+import "muster/internal/machine"
 
 // enqueue takes a batch that a step asks for. Plain ones are merged with what
 // waits already.
-func (p *Pump) enqueue(b *machine.Batch, now time.Time) {
+func (p *Pump) enqueue(b *machine.Batch) {
 	if len(b.Records) == 0 && b.Control == nil {
 		return
 	}
 	p.asked += uint64(max(len(b.Records), 1))
 	plain := !isWhole(b)
 	if last := len(p.queue) - 1; last < 0 || !plain || isWhole(&p.queue[last].Batch) {
-		p.queue = append(p.queue, queued{Batch: machine.Batch{Whole: !plain, Producer: b.Producer, Control: b.Control, Lazy: true}})
+		p.queue = append(p.queue, queued{Batch: machine.Batch{Whole: !plain, Producer: b.Producer, Control: b.Control}})
 	}
 	q := &p.queue[len(p.queue)-1]
-	if q.Lazy = q.Lazy && b.Lazy; q.Lazy && p.lazyBy.IsZero() {
-		p.lazyBy = now.Add(lazyFor)
-	}
 	if b.Tag != 0 {
 		q.tags = append(q.tags, tag{index: len(q.Records), tag: b.Tag})
 	}
@@ -32,24 +25,7 @@ func isWhole(b *machine.Batch) bool { return b.Whole || b.Producer != nil || b.C
 
 // Ready says that an append could begin. Whoever is told so sees to it that Append
 // is called: nothing else has the queue go on.
-func (p *Pump) Ready() bool { return !p.busy && len(p.queue) > 0 && !p.canWait() }
-
-// canWait says that what is in the queue is of no use to anybody yet: all of it is
-// lazy, and nothing is held until it is durable.
-func (p *Pump) canWait() bool {
-	return len(p.queue) == 1 && p.queue[0].Lazy && p.replies.none() && p.sends.none() && p.journal.none()
-}
-
-// hurry has lazy batches wait no longer, if their time has come.
-func (p *Pump) hurry(now time.Time) {
-	if p.lazyBy.IsZero() || p.lazyBy.After(now) {
-		return
-	}
-	p.lazyBy = time.Time{}
-	for i := range p.queue {
-		p.queue[i].Lazy = false
-	}
-}
+func (p *Pump) Ready() bool { return !p.busy && len(p.queue) > 0 }
 
 // Append begins an append of what waits, unless one is under way. Those who were
 // answered when the one before ended mostly have more to ask for: the later it
@@ -68,9 +44,6 @@ func (p *Pump) Append() (a Append, ok bool) {
 		} else {
 			p.queue = p.queue[1:]
 		}
-	}
-	if len(p.queue) == 0 {
-		p.lazyBy = time.Time{}
 	}
 	p.busy = true
 	return Append{Life: p.life, Batch: p.under.Batch}, true
@@ -130,9 +103,6 @@ func (h *held[T]) hold(until uint64, items []T) {
 		h.items = append(h.items, waits[T]{until, item})
 	}
 }
-
-// none says that nothing waits.
-func (h *held[T]) none() bool { return h.first == len(h.items) }
 
 // release moves what has waited for long enough to out.
 func (h *held[T]) release(durable uint64, out []T) []T {
