@@ -223,6 +223,12 @@ func short(id string) string {
 	return id
 }
 
+func isSent(e machine.Event) bool {
+	_, ok := e.(machine.Sent)
+	return ok
+}
+
+
 // traceStep writes down what a step did.
 func (c *coordinator) traceStep(why cause, e *entry) {
 	w := c.w
@@ -236,6 +242,8 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 	switch {
 	case why.request != nil:
 		w.Tracef("broker %d%s: %s", c.broker.id, role, why.request)
+	case isSent(why.event):
+		w.Tracef("broker %d%s: an answer that nobody waits for any more", c.broker.id, role)
 	default:
 		w.Tracef("broker %d%s: %T%+v current %t", c.broker.id, role, why.event, why.event, why.current)
 	}
