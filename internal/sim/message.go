@@ -228,7 +228,6 @@ func isSent(e machine.Event) bool {
 	return ok
 }
 
-
 // traceStep writes down what a step did.
 func (c *coordinator) traceStep(why cause, e *entry) {
 	w := c.w
