@@ -163,7 +163,7 @@ func (m *model) checkData(l *simLog, e *entry) {
 	if m.w.void {
 		return
 	}
-	if epoch < m.fences[pid] {
+	if epoch < m.fences[pid] && m.w.image().Topic(l.tp.Topic) != nil { // Nobody sees what is appended to a topic that is gone.
 		m.w.judge("%v: data of %d/%d, though a producer of epoch %d was initialised", l.tp, pid, epoch, m.fences[pid])
 	}
 	if last, ok := p.epochs[pid]; ok && epoch < last {

@@ -128,8 +128,8 @@ func (m *model) checkOrphan(o orphan) {
 	if !m.w.void {
 		m.w.Violated("%v: %d/%d is taken for an orphan, though nothing was lost", o.tp, o.ProducerID, o.ProducerEpoch)
 	}
-	if resting(v) || v.ProducerID != o.ProducerID {
-		return
+	if resting(v) || v.ProducerID != o.ProducerID || v.State == statePrepareAbort {
+		return // What is aborted either way may be anybody's.
 	}
 	for _, t := range v.Topics {
 		if t.Topic == o.tp.Topic && slices.Contains(t.Partitions, o.tp.Partition) && v.StartTimestamp < m.w.Clock().Add(-orphanPatience).UnixMilli() {

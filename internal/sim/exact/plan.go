@@ -109,6 +109,9 @@ func newPlan(r *rand.Rand) plan {
 	if p.expiry = newExpiryPlan(r); p.expiry.producers > 0 {
 		p.chaos += longestDelay
 	}
+	if p.expiry.ids > 0 { // An id that expires while its owner waits for a rebalance is never used.
+		p.expiry.ids = max(p.expiry.ids, p.team.session+p.team.rejoin)
+	}
 	return p
 }
 
