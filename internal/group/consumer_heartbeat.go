@@ -2,7 +2,6 @@ package group
 
 import (
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -82,7 +81,7 @@ func (x *step) checkWants(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError 
 		return refused(kerr.UnsupportedAssignor, "ServerAssignor "+*a+" is not supported. Supported assignors: "+strings.Join(x.cfg.Consumer.Assignors, ", ")+".")
 	}
 	if p := m.SubscribedTopicRegex; p != nil && *p != "" {
-		if _, err := regexp.Compile(*p); err != nil { // By itself: what is anchored might be whole though half of it is not.
+		if err := checkPattern(*p); err != nil {
 			return refused(kerr.InvalidRegularExpression, "SubscribedTopicRegex `"+*p+"` is not a valid regular expression: "+err.Error()+".")
 		}
 	}
