@@ -340,3 +340,18 @@ func TestGroupsInJSON(t *testing.T) {
 		`"partitions":[{"topic":"a","partition":0,"committed":15,"log_start_offset":10,"log_end_offset":20,"lag":5,"lag_seconds":null,"owner":"m"}],`+
 		`"total_lag":5,"uncommitted_partitions":0}`)
 }
+
+// Of a consumer group the broker tells who has what in every state; Assigning and
+// Reconciling are its rebalance.
+func TestConsumerGroupsTellWhoHasWhatWhileTheyReconcile(t *testing.T) {
+	for state, rebalances := range map[string]bool{Stable: false, Empty: false, Assigning: true, Reconciling: true} {
+		d := Description{Type: TypeConsumer, State: state, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0)}}
+		g := loadOne(t, &facts{groups: map[string]Description{"g": d}, logs: map[string]Log{"a": log(20)}}, "g")
+		if owners := g.Owners(); owners[tp("a", 0)] != "m" || g.Partitions[0].Owner == nil {
+			t.Errorf("%s: owners are %v", state, owners)
+		}
+		if g.Rebalances() != rebalances {
+			t.Errorf("%s: rebalances is %t", state, g.Rebalances())
+		}
+	}
+}
