@@ -191,10 +191,19 @@ func (c *client) patience() time.Duration {
 	longest := c.rebalance
 	for _, other := range c.w.clients {
 		if c.w.Calm && other.group == c.group {
-			longest = max(longest, other.rebalance)
+			longest = max(longest, other.joinPhase())
 		}
 	}
 	return longest
+}
+
+// joinPhase is how long the group waits for this client: version 0 has no
+// rebalance timeout, and its session timeout stands for it.
+func (c *client) joinPhase() time.Duration {
+	if c.versions.join == 0 {
+		return c.session
+	}
+	return c.rebalance
 }
 
 func (c *client) joinRequest() kmsg.Request {
