@@ -166,12 +166,20 @@ func TestSettingsOfGroupsAreBoundedInNumberAndBytes(t *testing.T) {
 	c.image.Store(edit.Image())
 	wantCode(t, c.AlterGroup(t.Context(), "one more", with(session, "50000"), false, false), kerr.PolicyViolation)
 	wantCode(t, c.AlterGroup(t.Context(), "one more", with(session, "50000"), false, true), kerr.PolicyViolation)
+	alterGroup(t, c, "never there", session, "")
 	alterGroup(t, c, "0", heartbeat, "6000")
 	alterGroup(t, c, "1", session, "")
 	alterGroup(t, c, "one more", session, "50000")
 	if n := c.Image().GroupSettings.Len(); n != maxGroups {
 		t.Errorf("%d groups", n)
 	}
+
+	// With a limit that was lowered since, what takes no more than before may change.
+	edit = c.Image().Edit()
+	edit.SetGroup("beyond", map[string]string{session: strings.Repeat(" ", maxGroupBytes) + "50000"})
+	c.image.Store(edit.Image())
+	wantCode(t, c.AlterGroup(t.Context(), "one more", with(heartbeat, "6000"), false, false), kerr.PolicyViolation)
+	alterGroup(t, c, "0", heartbeat, "7000")
 
 	edit = emptyImage(t).Edit()
 	long := strings.Repeat("g", maxGroupName-8)

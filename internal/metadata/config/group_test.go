@@ -79,7 +79,7 @@ func TestGroupSettingsInUseAreWithinTheBrokersBounds(t *testing.T) {
 		{map[string]string{"group.consumer.max.session.timeout.ms": "48000", "group.consumer.max.heartbeat.interval.ms": "9000", "group.consumer.max.assignment.interval.ms": "2000"}, set, Group{48 * time.Second, 9 * time.Second, 2 * time.Second}},
 		{map[string]string{"group.consumer.max.session.timeout.ms": "40000"}, set, Group{45 * time.Second, 10 * time.Second, 3 * time.Second}},
 		{map[string]string{"group.consumer.min.session.timeout.ms": "55000", "group.consumer.session.timeout.ms": "55000", "group.consumer.heartbeat.interval.ms": "12000", "group.consumer.min.heartbeat.interval.ms": "12000", "group.consumer.min.assignment.interval.ms": "4000", "group.consumer.assignment.interval.ms": "5000"}, set, Group{55 * time.Second, 12 * time.Second, 4 * time.Second}},
-		{nil, map[string]string{consumerSession: "long", consumerHeartbeat: "0", "consumer.of.a.newer.version": "1"}, Group{45 * time.Second, 5 * time.Second, time.Second}},
+		{map[string]string{"group.consumer.session.timeout.ms": "50000", "group.consumer.heartbeat.interval.ms": "6000"}, map[string]string{consumerSession: "long", consumerHeartbeat: "0", "consumer.of.a.newer.version": "1"}, Group{50 * time.Second, 6 * time.Second, time.Second}},
 	} {
 		if got := NewGroup(broker(t, tt.broker), tt.set); got != tt.want {
 			t.Errorf("%v with broker %v: %v, want %v", tt.set, tt.broker, got, tt.want)
