@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store/vfs"
@@ -38,6 +39,9 @@ func (b *Broker) Partition(topic string, index int32) *partition.Partition {
 
 // Image returns the metadata that the broker knows.
 func (b *Broker) Image() *metadata.Image { return b.image() }
+
+// GroupConfig returns the settings of groups.
+func (b *Broker) GroupConfig() group.Config { return *b.groupConfig.Load() }
 
 // NodeID returns the broker's node id.
 func (b *Broker) NodeID() int32 { return b.nodeID() }

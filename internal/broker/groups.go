@@ -18,7 +18,7 @@ import (
 // them.
 func (b *Broker) openGroups() {
 	b.journal = newJournal(b, groupJournal)
-	b.groupConfig.Store(groupConfig(b.cfg))
+	b.groupConfig.Store(groupConfig(b.cfg, nil))
 	b.groups = b.coordinate(metadata.OffsetsTopic, group.Kind(func() group.Config { return *b.groupConfig.Load() }), journals{groups: b.happened, committed: b.committed})
 }
 
@@ -48,10 +48,12 @@ func (b *Broker) committed(offsets []machine.Committed) {
 // can.
 func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, topics []string) error {
 	err := b.manager.Apply(ctx, before, after, topics)
-	if before.Config != after.Config {
-		cfg := groupConfig(after.Config)
+	if before.Config != after.Config || before.GroupSettings != after.GroupSettings {
+		cfg := groupConfig(after.Config, after.GroupSettings)
 		b.groupConfig.Store(cfg)
 		b.groups.Tell(group.Configured{Config: *cfg})
+	}
+	if before.Config != after.Config {
 		txns := b.transactionSettings(after.Config)
 		b.transactionConfig.Store(txns)
 		b.transactions.Tell(txn.Configured{Config: *txns})
@@ -67,7 +69,7 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 	return err
 }
 
-func groupConfig(c *config.Broker) *group.Config {
+func groupConfig(c *config.Broker, own *metadata.GroupSettings) *group.Config {
 	return &group.Config{
 		InitialDelay:     c.Duration("group.initial.rebalance.delay.ms"),
 		MinSession:       c.Duration("group.min.session.timeout.ms"),
@@ -77,13 +79,23 @@ func groupConfig(c *config.Broker) *group.Config {
 		SweepInterval:    c.Duration("offsets.retention.check.interval.ms"),
 		MaxMetadata:      int(c.Int("offset.metadata.max.bytes")),
 		Consumer: group.ConsumerConfig{
-			ConsumerSettings: group.ConsumerSettings{
-				Session:   c.Duration("group.consumer.session.timeout.ms"),
-				Heartbeat: c.Duration("group.consumer.heartbeat.interval.ms"),
-				Interval:  c.Duration("group.consumer.assignment.interval.ms"),
-			},
+			ConsumerSettings: consumerSettings(c, nil), Groups: ownSettings(c, own),
 			MaxSize: int(c.Int("group.consumer.max.size")), Assignors: group.Assignors(),
 			Migration: group.MigrationPolicy(c.Get("group.consumer.migration.policy")),
 		},
 	}
+}
+
+// consumerSettings is what a consumer group with these settings of its own has.
+func consumerSettings(c *config.Broker, set map[string]string) group.ConsumerSettings {
+	g := config.NewGroup(c, set)
+	return group.ConsumerSettings{Session: g.ConsumerSession, Heartbeat: g.ConsumerHeartbeat, Interval: g.ConsumerInterval}
+}
+
+func ownSettings(c *config.Broker, own *metadata.GroupSettings) map[string]group.ConsumerSettings {
+	out := make(map[string]group.ConsumerSettings, own.Len())
+	for _, id := range own.Groups() {
+		out[id] = consumerSettings(c, own.Of(id))
+	}
+	return out
 }

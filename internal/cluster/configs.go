@@ -13,7 +13,7 @@ import (
 	"muster/internal/metadata/config"
 )
 
-// kind is what broker and topic settings differ in.
+// kind is what settings of brokers, topics and groups differ in.
 type kind struct {
 	def   func(name string) *config.Def
 	check func(name, value string) error
@@ -26,6 +26,7 @@ type kind struct {
 
 var (
 	topicKind  = kind{def: config.TopicDef, check: config.CheckTopic, invalid: kerr.InvalidConfig}
+	groupKind  = kind{def: config.GroupDef, check: config.CheckGroup, invalid: kerr.InvalidConfig}
 	brokerKind = kind{def: config.BrokerDef, check: config.CheckBroker, invalid: kerr.InvalidRequest, open: true}
 )
 

@@ -19,7 +19,7 @@
 // go on above those that it knew, and producer ids begin at the current time.
 //
 // A record's key says what it is about (cluster, config, topic/<name>,
-// broker/<id>, deleting/<name>, producer-ids, secret), its value is JSON with the whole
+// broker/<id>, group/<name>, deleting/<name>, producer-ids, secret), its value is JSON with the whole
 // state of that thing, and a null value removes it. Keys make the log compactable.
 package cluster
 

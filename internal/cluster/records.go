@@ -22,6 +22,7 @@ const (
 	keyTopicPrefix    = "topic/"
 	keyBrokerPrefix   = "broker/"
 	keyDeletingPrefix = "deleting/"
+	keyGroupPrefix    = "group/"
 )
 
 type clusterValue struct {
@@ -87,6 +88,13 @@ func producerIDsRecord(next int64) record.Record {
 func secretRecord(secret string) record.Record { return keyed(keySecret, secretValue{Secret: secret}) }
 
 func configRecord(set map[string]string) record.Record { return keyed(keyConfig, set) }
+
+func groupRecord(group string, set map[string]string) record.Record {
+	if len(set) == 0 {
+		return tombstone(keyGroupPrefix + group)
+	}
+	return keyed(keyGroupPrefix+group, set)
+}
 
 func topicRecord(t metadata.Topic, shared bool) record.Record {
 	v := topicValue{ID: t.ID.String(), Partitions: len(t.Partitions), Config: t.Set}
@@ -174,6 +182,8 @@ func (s *state) apply(r *record.Record, edit *metadata.Edit) error {
 		return s.applyTopic(edit, name, r.Value)
 	case kind+"/" == keyBrokerPrefix:
 		return applyBroker(edit, name, r)
+	case kind+"/" == keyGroupPrefix:
+		return applyGroup(edit, name, r)
 	case key == keyConfig:
 		var v map[string]string
 		err := json.Unmarshal(r.Value, &v)
@@ -241,6 +251,17 @@ func (s *state) applyTopic(edit *metadata.Edit, name string, value []byte) error
 	}
 	metadata.FixSettings(&t)
 	edit.PutTopic(t)
+	return nil
+}
+
+func applyGroup(edit *metadata.Edit, group string, r *record.Record) error {
+	var set map[string]string
+	if !r.Tombstone() {
+		if err := json.Unmarshal(r.Value, &set); err != nil {
+			return err
+		}
+	}
+	edit.SetGroup(group, set)
 	return nil
 }
 

@@ -14,6 +14,7 @@ func FuzzApply(f *testing.F) {
 		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2)}, true), topicTombstone("t"),
 		brokerRecord(metadata.Broker{ID: 3, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 1}}}), brokerTombstone(3),
 		deletingRecord("t", deletingValue{By: 1, Partitions: 2}), deletingTombstone("t"),
+		groupRecord("g/h", map[string]string{"consumer.heartbeat.interval.ms": "6000"}), groupRecord("g", nil),
 	} {
 		f.Add(r.Key, r.Value)
 	}

@@ -116,6 +116,9 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 	last := s.told[who]
 	last.epoch = max(m.MemberEpoch, 0)
 	out := fmt.Sprintf("beat: OK epoch=%d", m.MemberEpoch)
+	if every := time.Duration(m.HeartbeatIntervalMillis) * time.Millisecond; m.MemberEpoch >= 0 && every != defaultConsumerConfig().Heartbeat {
+		out += fmt.Sprintf(" every %s", every)
+	}
 	if *m.MemberID != who {
 		out += " member=" + *m.MemberID
 	}
@@ -325,4 +328,33 @@ func (s *scenario) showConsumerState(g *group) {
 	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
 		fmt.Fprintf(&s.out, "  /%s/ matches %s\n", p, strings.Join(c.regexes[p].topics, "+"))
 	}
+}
+
+// settings g [session=60s] [heartbeat=10s] [interval=0s]
+//
+// The group has settings of its own; what is left out is as for all groups. Without any
+// it has none.
+func (s *scenario) settings(d *datadriven.TestData) {
+	own, id := s.cfg.Consumer.ConsumerSettings, d.CmdArgs[0].Key
+	groups := maps.Clone(s.cfg.Consumer.Groups)
+	if groups == nil {
+		groups = map[string]ConsumerSettings{}
+	}
+	for _, a := range d.CmdArgs[1:] {
+		switch v := parseDuration(s.t, a.Vals[0]); a.Key {
+		case "session":
+			own.Session = v
+		case "heartbeat":
+			own.Heartbeat = v
+		case "interval":
+			own.Interval = v
+		default:
+			d.Fatalf(s.t, "unknown setting %q", a.Key)
+		}
+	}
+	if groups[id] = own; len(d.CmdArgs) == 1 {
+		delete(groups, id)
+	}
+	s.cfg.Consumer.Groups = groups
+	s.step(Configured{Config: s.cfg})
 }

@@ -113,7 +113,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 
 var commands = map[string]func(*scenario, *datadriven.TestData){
 	"new": (*scenario).begin, "group": (*scenario).group, "state": (*scenario).state, "timers": (*scenario).showTimers, "stale-timers": (*scenario).staleTimers,
-	"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact, "append-fails": (*scenario).appendFails,
+	"config": (*scenario).config, "settings": (*scenario).settings, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact, "append-fails": (*scenario).appendFails,
 	"join": (*scenario).join, "sync": (*scenario).sync, "heartbeat": (*scenario).heartbeat, "leave": (*scenario).leave,
 	"txn-commit": (*scenario).txnCommit, "answer": (*scenario).answer, "marker": (*scenario).marker, "marker-while-loading": (*scenario).markerWhileLoading,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,

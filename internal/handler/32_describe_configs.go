@@ -1,9 +1,9 @@
-// DescribeConfigs (key 32) tells the settings of topics and brokers.
+// DescribeConfigs (key 32) tells the settings of topics, brokers and groups.
 //
 //	v1   synonyms and sources    v3   types and documentation
 //	v4   flexible
 //
-// Left out: loggers, client metrics and groups, which have no settings here.
+// Left out: loggers and client metrics, which have no settings here.
 
 package handler
 
@@ -23,6 +23,7 @@ import (
 // Where a value comes from.
 const (
 	sourceTopic         = kmsg.ConfigSourceDynamicTopicConfig
+	sourceGroup         = kmsg.ConfigSourceGroupConfig
 	sourceDynamicBroker = kmsg.ConfigSourceDynamicDefaultBrokerConfig
 	sourceStaticBroker  = kmsg.ConfigSourceStaticBrokerConfig
 	sourceDefault       = kmsg.ConfigSourceDefaultConfig
@@ -31,10 +32,14 @@ const (
 func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeConfigsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+	groups := 0
 	for _, r := range merged(req.Resources) {
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
-		configs, err := h.describeResource(c.image, &r, req)
+		if r.ResourceType == kmsg.ConfigResourceTypeGroupConfig {
+			groups++
+		}
+		configs, err := h.describeResource(c.image, &r, req, groups)
 		out.ErrorCode, out.ErrorMessage = h.code(err)
 		out.Configs = configs
 		resp.Resources = append(resp.Resources, out)
@@ -68,7 +73,7 @@ func merged(asked []kmsg.DescribeConfigsRequestResource) []kmsg.DescribeConfigsR
 	return out
 }
 
-func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest, groups int) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
 	switch r.ResourceType {
 	case kmsg.ConfigResourceTypeTopic:
 		t := image.Topic(r.ResourceName)
@@ -82,6 +87,8 @@ func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfig
 		}
 		out := describeDefs(config.BrokerDefs(), r.ConfigNames, req, func(d *config.Def) []setting { return settingsOfBroker(image, r.ResourceName, d) })
 		return append(out, describeUnknown(image, r, req)...), nil
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return describeGroup(image, r, req, groups)
 	}
 	return nil, metadata.Refuse(kerr.InvalidRequest, "there are no settings of resource type %d", r.ResourceType)
 }

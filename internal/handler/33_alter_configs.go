@@ -1,4 +1,4 @@
-// AlterConfigs (key 33) replaces all settings of a topic or broker.
+// AlterConfigs (key 33) replaces all settings of a topic, broker or group.
 //
 //	v0-1 the original fields; v2 flexible
 
@@ -39,6 +39,8 @@ func (h *Handler) alter(ctx context.Context, r resource, repeated map[resource]b
 	switch r.kind {
 	case kmsg.ConfigResourceTypeTopic:
 		return h.opts.Controller.AlterTopic(ctx, r.name, changes, replace, validateOnly)
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return h.opts.Controller.AlterGroup(ctx, r.name, changes, replace, validateOnly)
 	case kmsg.ConfigResourceTypeBroker:
 		if err := h.checkBroker(r.name); err != nil {
 			return err

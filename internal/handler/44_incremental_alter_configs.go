@@ -1,4 +1,4 @@
-// IncrementalAlterConfigs (key 44) changes some settings of a topic or broker.
+// IncrementalAlterConfigs (key 44) changes some settings of a topic, broker or group.
 //
 //	v0 the original fields; v1 flexible
 

@@ -32,6 +32,7 @@ type Controller interface {
 	DeleteTopics(ctx context.Context, names []string) []error
 	GrowTopic(ctx context.Context, name string, count int32, leaders []int32, validateOnly bool) error
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
+	AlterGroup(ctx context.Context, group string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	NextProducerID(ctx context.Context) (int64, error)
 	// NextProducerIDs returns several, for transactional producers.

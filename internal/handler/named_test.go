@@ -78,6 +78,8 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.ConsumerGroupHeartbeatRequest{Version: 1, Group: "new", MemberID: "m", RebalanceTimeoutMillis: 1, SubscribedTopicNames: again(big), Topics: []kmsg.ConsumerGroupHeartbeatRequestTopic{}},
 		&kmsg.ConsumerGroupHeartbeatRequest{Version: 1, Group: "new", MemberID: "m", MemberEpoch: 2, RebalanceTimeoutMillis: -1, Topics: again(kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: id, Partitions: []int32{0, 1}})},
 		&kmsg.ConsumerGroupDescribeRequest{Version: 1, Groups: again("g")},
+		&kmsg.DescribeConfigsRequest{Version: 4, Resources: again(kmsg.DescribeConfigsRequestResource{ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: "g"})},
+		&kmsg.ListConfigResourcesRequest{Version: 1, ResourceTypes: again(int8(kmsg.ConfigResourceTypeTopic))},
 		&kmsg.DescribeTopicPartitionsRequest{ResponsePartitionLimit: 2000, Topics: again(kmsg.DescribeTopicPartitionsRequestTopic{Topic: big})},
 	}
 }

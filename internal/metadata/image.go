@@ -1,5 +1,5 @@
 // Package metadata is the image of the cluster: its brokers, its topics with
-// their partitions, and the settings of both.
+// their partitions, the settings of both, and those of groups.
 //
 // An Image never changes; a change makes a new one that shares what stayed the
 // same. So an image can be read without a lock for as long as it is needed, and two
@@ -79,6 +79,8 @@ type Image struct {
 	Defaults *config.Broker
 	Set      map[string]string
 	Config   *config.Broker
+	// GroupSettings are those of groups that have their own, nil if none has.
+	GroupSettings *GroupSettings
 	// Secret is what brokers of the cluster know each other by. It is told to
 	// nobody else.
 	Secret string
@@ -132,6 +134,8 @@ func (i *Image) Broker(id int32) *Broker {
 type Edit struct {
 	next    *Image
 	changed map[string]struct{}
+	// ownGroups says that the settings of groups are this edit's to change.
+	ownGroups bool
 }
 
 // Edit starts a change.

@@ -1,6 +1,6 @@
 // Package config knows every setting: its Kafka name, type, default and bounds.
 //
-// There is one table for the broker and one for topics. Settings are kept as
+// There is one table for the broker, one for topics and one for groups. Settings are kept as
 // text under Kafka's names, as DescribeConfigs shows them; Broker and Topic
 // give them typed. A topic setting that is not set falls back to the broker
 // setting that Kafka names as its synonym, then to the default. Unknown names

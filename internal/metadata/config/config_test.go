@@ -17,7 +17,7 @@ func broker(t *testing.T, set map[string]string) *Broker {
 }
 
 func TestEveryDefaultIsAllowed(t *testing.T) {
-	for _, defs := range [][]Def{BrokerDefs(), TopicDefs()} {
+	for _, defs := range [][]Def{BrokerDefs(), TopicDefs(), GroupDefs()} {
 		for _, d := range defs {
 			if d.Default != "" {
 				if err := d.Check(d.Default); err != nil {

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Group holds the settings of one group that are in use, typed and complete.
+type Group struct {
+	ConsumerSession   time.Duration
+	ConsumerHeartbeat time.Duration
+	ConsumerInterval  time.Duration
+}
+
+const (
+	consumerSession   = "consumer.session.timeout.ms"
+	consumerHeartbeat = "consumer.heartbeat.interval.ms"
+	consumerInterval  = "consumer.assignment.interval.ms"
+	// groupPrefix is what the broker setting has before the name that a group's has.
+	groupPrefix = "group."
+)
+
+// groupTable lists the settings that a group may have for itself. The broker has each
+// of them too, with "group." before its name, and its bounds with "min." and "max."
+// before the last part.
+var groupTable = newTable([]Def{
+	ofGroup(consumerSession, 1, "How long a member of the group may be silent."),
+	ofGroup(consumerHeartbeat, 1, "How often a member of the group is to be heard of."),
+	ofGroup(consumerInterval, 0, "How long the group rests between two assignments."),
+})
+
+func ofGroup(name string, least float64, doc string) Def {
+	return Def{Name: name, Type: Int, Min: least, Max: 1<<31 - 1, Synonym: groupPrefix + name, Doc: doc}
+}
+
+// GroupDef returns the definition of a group setting, nil if there is none.
+func GroupDef(name string) *Def { return groupTable.byName[name] }
+
+// GroupDefs lists the group settings in the order of their names.
+func GroupDefs() []Def { return groupTable.defs }
+
+// CheckGroup says whether a group setting may have a value, as far as that does not
+// depend on the broker's bounds.
+func CheckGroup(name, value string) error { return groupTable.check("group", name, value) }
+
+// CheckGroupSet says whether a group may have these settings, each of which CheckGroup
+// allows, with a broker that has those.
+func CheckGroupSet(b *Broker, set map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		d, n := groupTable.byName[name], integer(set[name])
+		switch low, high := d.boundsIn(b); {
+		case n < low:
+			return invalid("%s must be at least %d, which is %s, not %d", name, low, d.bound("min"), n)
+		case n > high:
+			return invalid("%s must be at most %d, which is %s, not %d", name, high, d.bound("max"), n)
+		}
+	}
+	_, session := set[consumerSession]
+	_, heartbeat := set[consumerHeartbeat]
+	if g := NewGroup(b, set); (session || heartbeat) && g.ConsumerSession <= g.ConsumerHeartbeat {
+		return invalid("%s must be greater than %s: %d is not greater than %d",
+			consumerSession, consumerHeartbeat, g.ConsumerSession.Milliseconds(), g.ConsumerHeartbeat.Milliseconds())
+	}
+	return nil
+}
+
+// bound names the broker setting that bounds a group setting.
+func (d *Def) bound(which string) string {
+	protocol, rest, _ := strings.Cut(d.Name, ".")
+	return groupPrefix + protocol + "." + which + "." + rest
+}
+
+// boundsIn returns the bounds of a group setting. What the broker has for groups
+// without settings of their own is within them, whatever they are.
+func (d *Def) boundsIn(b *Broker) (low, high int64) {
+	own := b.Int(d.Synonym)
+	return min(b.Int(d.bound("min")), own), max(b.Int(d.bound("max")), own)
+}
+
+// GroupValue returns the value that a group setting has.
+func GroupValue(b *Broker, set map[string]string, name string) string {
+	if v, ok := set[name]; ok {
+		return v
+	}
+	return b.Get(groupTable.byName[name].Synonym)
+}
+
+// NewGroup makes the settings that are in use of those that are set on a group. The
+// broker's bounds may have changed since: what is beyond them is the bound. A value
+// that is not allowed any more counts as not set.
+func NewGroup(b *Broker, set map[string]string) Group {
+	get := func(name string) time.Duration {
+		d := groupTable.byName[name]
+		v, ok := set[name]
+		if !ok || d.Check(v) != nil {
+			return b.Duration(d.Synonym)
+		}
+		low, high := d.boundsIn(b)
+		return millis(max(low, min(integer(v), high)))
+	}
+	return Group{ConsumerSession: get(consumerSession), ConsumerHeartbeat: get(consumerHeartbeat), ConsumerInterval: get(consumerInterval)}
+}
