@@ -118,7 +118,7 @@ func TestTheFormOfARecord(t *testing.T) {
 	if got := string(r.Value()); got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
-	if got := r.ID(); got != "VmyPNa4QwvKc17d8DVEu-w" {
+	if got := r.ID(); got != "ZrTELNbZ7lZJGH6tGcv7Lw" {
 		t.Errorf("id %s", got)
 	}
 	for _, bad := range []string{
