@@ -241,14 +241,14 @@ func TestAnEditThatChangesNothingIsTheSameIndex(t *testing.T) {
 // Prefixes that nest deeply are climbed in jumps, not one by one.
 func TestDeepPrefixesAreClimbedInJumps(t *testing.T) {
 	edit := New(Policy{}).Edit()
-	const depth = 1 << 12
+	const depth = 1 << 9
 	for n := range depth {
 		r := ruleOf(t, "allow alice read group x*")
 		r.Name = strings.Repeat("a", n+1)
 		edit.Add(r)
 	}
 	own := edit.Index().own["User:alice"][Group]
-	for _, at := range []int{0, 1, 2, 3, 1000, depth - 1} {
+	for _, at := range []int{0, 1, 2, 3, 300, depth - 1} {
 		name := strings.Repeat("a", at+1) + "b"
 		if got := own.longest(name); got != int32(at) {
 			t.Fatalf("the longest prefix of %d letters is at %d", at+2, got)
