@@ -44,6 +44,7 @@ var importTable = map[string][]string{
 	"cluster":     {"metadata", "metadata/config", "record", "store"},
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
+	"auth/sasl":   {}, // Users and settings are handed to it.
 	"web":         {"metadata", "metadata/config"},
 
 	// From facts about groups to what people read.

@@ -1,0 +1,155 @@
+package sasl
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/sasl"
+	franzoauth "github.com/twmb/franz-go/pkg/sasl/oauth"
+	franzplain "github.com/twmb/franz-go/pkg/sasl/plain"
+	franzscram "github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// allMechanisms is a server with every mechanism, and alice in all of them.
+func allMechanisms(t *testing.T, clock *testClock) (*Server, string) {
+	users := newUsers()
+	for _, h := range []Hash{SHA256, SHA512} {
+		users.set(t, h, "alice", "pw")
+		users.set(t, h, "bob", "pw")
+	}
+	directory := NewDirectory(users, []byte("s"))
+	i := newIssuer(t, public("rsa", rsaKey()))
+	server := &Server{
+		Mechanisms: []Mechanism{
+			NewScram(SHA256, directory, rand.Reader), NewScram(SHA512, directory, rand.Reader),
+			NewPlain(directory, NewLimiter(1), []byte("m"), 10), NewOAuthBearer(i.verifier(t, clock)),
+		},
+		MaxReauth: map[string]time.Duration{ScramSHA512: time.Minute, OAuthBearer: time.Hour},
+		Now:       clock.now,
+	}
+	return server, sign(t, jose.RS256, "rsa", rsaKey(), goodClaims(clock))
+}
+
+// through lets a client log in on a connection and returns the last outcome.
+func through(t *testing.T, c *Connection, version int16, client sasl.Mechanism) Outcome {
+	t.Helper()
+	if ruling := c.Arrives(handshake); ruling != Proceed {
+		t.Fatal(ruling)
+	}
+	if err, _ := c.Handshake(version, client.Name()); err != nil {
+		t.Fatal(err)
+	}
+	session, message, err := client.Authenticate(context.Background(), "host:9092")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if c.Raw() != (version == 0) {
+			t.Fatalf("raw: %t", c.Raw())
+		}
+		if version > 0 {
+			if ruling := c.Arrives(authenticate); ruling != Proceed {
+				t.Fatal(ruling)
+			}
+		}
+		outcome := c.Authenticate(context.Background(), message)
+		if outcome.Error != nil {
+			return outcome
+		}
+		_, message, err = session.Challenge(outcome.Answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if outcome.Done {
+			return outcome
+		}
+	}
+}
+
+func TestConnectionsLogInAndAgain(t *testing.T) {
+	clock := newClock()
+	server, token := allMechanisms(t, clock)
+	for version := range int16(2) {
+		for _, c := range []struct {
+			client   sasl.Mechanism
+			lifetime time.Duration
+		}{
+			{franzscram.Auth{User: "alice", Pass: "pw"}.AsSha256Mechanism(), 0},
+			{franzscram.Auth{User: "alice", Pass: "pw"}.AsSha512Mechanism(), time.Minute},
+			{franzplain.Auth{User: "alice", Pass: "pw"}.AsMechanism(), 0},
+			{franzoauth.Auth{Token: token}.AsMechanism(), 10 * time.Minute},
+		} {
+			connection := server.Connect()
+			if ruling := connection.Arrives(versions); ruling != Proceed {
+				t.Fatal(ruling)
+			}
+			for range 2 {
+				outcome := through(t, connection, version, c.client)
+				if !outcome.Done || connection.Principal() != "alice" || outcome.Lifetime != c.lifetime {
+					t.Fatalf("%s, version %d: %+v", c.client.Name(), version, outcome)
+				}
+				if connection.exchange != nil {
+					t.Error("the exchange is kept after the login")
+				}
+				if ruling := connection.Arrives(produce); ruling != Proceed {
+					t.Fatal(ruling)
+				}
+			}
+		}
+	}
+}
+
+func TestConnectionsEnd(t *testing.T) {
+	clock := newClock()
+	server, token := allMechanisms(t, clock)
+	connection := server.Connect()
+	if err, names := connection.Handshake(1, "GSSAPI"); err != kerr.UnsupportedSaslMechanism || !slices.Equal(names, []string{ScramSHA256, ScramSHA512, Plain, OAuthBearer}) {
+		t.Errorf("%v, %v", err, names)
+	}
+
+	connection = server.Connect()
+	outcome := connection.Authenticate(context.Background(), []byte("\x00alice\x00pw"))
+	if outcome.Error != kerr.IllegalSaslState || connection.Principal() != "" {
+		t.Errorf("a token without a handshake: %+v", outcome)
+	}
+
+	connection = server.Connect()
+	outcome = through(t, connection, 1, franzplain.Auth{User: "alice", Pass: "no"}.AsMechanism())
+	if outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != "Authentication failed: Invalid username or password" || connection.Principal() != "" {
+		t.Errorf("a wrong password: %+v", outcome)
+	}
+	if ruling := connection.Arrives(produce); ruling != Close {
+		t.Errorf("after a wrong password: %s", ruling)
+	}
+	if outcome = connection.Authenticate(context.Background(), []byte("\x00alice\x00pw")); outcome.Error == nil || outcome.Done {
+		t.Errorf("a second try: %+v", outcome)
+	}
+
+	connection = server.Connect()
+	through(t, connection, 1, franzoauth.Auth{Token: token}.AsMechanism())
+	clock.move(11 * time.Minute)
+	if !connection.Expired() {
+		t.Error("the session outlives the token")
+	}
+	if ruling := connection.Arrives(produce); ruling != Close {
+		t.Errorf("after the end of the token: %s", ruling)
+	}
+
+	connection = server.Connect()
+	through(t, connection, 1, franzplain.Auth{User: "alice", Pass: "pw"}.AsMechanism())
+	outcome = through(t, connection, 1, franzplain.Auth{User: "bob", Pass: "pw"}.AsMechanism())
+	if outcome.Error != kerr.SaslAuthenticationFailed || connection.Principal() != "alice" {
+		t.Errorf("another user: %+v", outcome)
+	}
+	connection = server.Connect()
+	through(t, connection, 1, franzplain.Auth{User: "alice", Pass: "pw"}.AsMechanism())
+	outcome = through(t, connection, 1, franzscram.Auth{User: "alice", Pass: "pw"}.AsSha256Mechanism())
+	if outcome.Error != kerr.SaslAuthenticationFailed {
+		t.Errorf("another mechanism: %+v", outcome)
+	}
+}

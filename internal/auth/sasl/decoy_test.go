@@ -1,0 +1,224 @@
+package sasl
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"math/big"
+	"strings"
+	"testing"
+
+	client "github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// A name that does not exist must not be told from one that does by what the
+// broker sends, nor by what it does.
+func TestScramUnknownNamesLookAndCostLikeWrongPasswords(t *testing.T) {
+	for _, h := range []Hash{SHA256, SHA512} {
+		for name, salts := range map[string]func() []byte{
+			"Kafka's tools": func() []byte { return []byte("1omfro7zwmumr3umxudzyj6scf") },
+			"kadm":          func() []byte { s := make([]byte, 24); _, _ = rand.Read(s); return s },
+			"librdkafka":    func() []byte { s := make([]byte, 64); _, _ = rand.Read(s); return s },
+		} {
+			users := newUsers()
+			users.setSalted(t, h, "alice", "pw", salts(), 8192)
+			users.setSalted(t, h, "bobby", "pw", salts(), 8192)
+			directory, work := counted(users)
+			server := NewScram(h, directory, rand.Reader)
+			attempt := func(user string) (sent int, cost [2]int64, err error) {
+				work.take()
+				_, sent, err = login(t, franz(h, client.Auth{User: user, Pass: "wrong"}), server)
+				return sent, work.take(), err
+			}
+			sent, cost, err := attempt("alice")
+			wantFailure(t, err, "", errInvalid)
+			for _, unknown := range []string{"alicf", "bobbz", "carol", "admin"} {
+				s, c, err := attempt(unknown)
+				wantFailure(t, err, "", errInvalid)
+				if s != sent || c != cost {
+					t.Errorf("%s, salts of %s: %d bytes, work %v; a wrong password: %d, %v", unknown, name, s, c, sent, cost)
+				}
+			}
+		}
+	}
+}
+
+func TestInventedSaltsStayTheSame(t *testing.T) {
+	users := newUsers()
+	one := NewDirectory(users, []byte("secret"))
+	c, known := one.find(SHA256, "nobody")
+	if known {
+		t.Fatal("nobody is known")
+	}
+	if again, _ := NewDirectory(users, []byte("secret")).find(SHA256, "nobody"); !bytes.Equal(again.Salt, c.Salt) {
+		t.Error("the same name has another salt on another broker")
+	}
+	for what, other := range map[string]Credential{
+		"another name":   one.invent(SHA256, "nobodz"),
+		"another hash":   one.invent(SHA512, "nobody"),
+		"another secret": NewDirectory(users, []byte("secreu")).invent(SHA256, "nobody"),
+	} {
+		if bytes.Equal(other.Salt, c.Salt) {
+			t.Errorf("%s has the same salt", what)
+		}
+	}
+	if !isSaltText(c.Salt) || c.Iterations != MinIterations {
+		t.Errorf("without users a salt is %q with %d iterations", c.Salt, c.Iterations)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of 26 digits a number below 2^130 begins with 1 and a digit up to o: any other
+// salt would give itself away.
+func TestInventedTextsAreSaltsThatKafkasToolsCouldMake(t *testing.T) {
+	bits := make([]byte, maxSalt)
+	for length := minSaltText; length <= maxSaltText; length++ {
+		for range 200 {
+			_, _ = rand.Read(bits)
+			text := textOf(bits, length)
+			number, ok := new(big.Int).SetString(string(text), 36)
+			if !ok || len(text) != length || number.BitLen() > saltBits || text[0] == '0' {
+				t.Fatalf("%q of length %d", text, length)
+			}
+		}
+	}
+}
+
+func TestInventedSaltsLookLikeThoseOfUsers(t *testing.T) {
+	users := newUsers()
+	users.setSalted(t, SHA256, "a", "pw", bytes.Repeat([]byte{0xfe}, 24), 8192)
+	users.setSalted(t, SHA256, "b", "pw", bytes.Repeat([]byte{0xfe}, 64), 4096)
+	d := NewDirectory(users, []byte("secret"))
+	seen := make(map[[2]int]int)
+	for i := range 200 {
+		c := d.invent(SHA256, strings.Repeat("n", i+1))
+		seen[[2]int{len(c.Salt), c.Iterations}]++
+	}
+	if len(seen) != 2 || seen[[2]int{24, 8192}] < 50 || seen[[2]int{64, 4096}] < 50 {
+		t.Errorf("salt length and iterations: %v", seen)
+	}
+}
+
+// Nobody logs in with an invented credential, even if its keys became known.
+func TestInventedCredentialsLogNobodyIn(t *testing.T) {
+	users := newUsers()
+	d := NewDirectory(users, []byte("secret"))
+	invented, err := FromPassword(SHA256, "pw", []byte("salt"), MinIterations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := honest("nobody", "pw")
+	e := &scramExchange{scram: &scram{hash: SHA256, directory: d, random: rand.Reader}}
+	if _, err := e.Next(context.Background(), []byte(c.header+c.bare)); err != nil {
+		t.Fatal(err)
+	}
+	e.credential = invented
+	e.challenge = "r=" + e.nonce + ",s=c2FsdA==,i=4096"
+	_, err = e.Next(context.Background(), c.final(t, []byte(e.challenge)))
+	wantFailure(t, err, "", errInvalid)
+}
+
+// A stored credential that no request of ours could have made is no credential.
+func TestStoredCredentialsOutOfBoundsLogNobodyIn(t *testing.T) {
+	for what, spoil := range map[string]func(*Credential){
+		"few iterations":  func(c *Credential) { c.Iterations = MinIterations - 1 },
+		"many iterations": func(c *Credential) { c.Iterations = MaxIterations + 1 },
+		"another hash":    func(c *Credential) { c.Hash = SHA512; c.StoredKey = make([]byte, 64); c.ServerKey = make([]byte, 64) },
+		"no stored key":   func(c *Credential) { c.StoredKey = nil },
+		"no server key":   func(c *Credential) { c.ServerKey = nil },
+		"no salt":         func(c *Credential) { c.Salt = nil },
+	} {
+		users := newUsers()
+		users.set(t, SHA256, "alice", "pw")
+		c := users.credentials[SHA256]["alice"]
+		spoil(&c)
+		users.credentials[SHA256]["alice"] = c
+		found, known := NewDirectory(users, []byte("secret")).find(SHA256, "alice")
+		if known {
+			t.Errorf("%s: found", what)
+		}
+		if err := found.Check(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestCredentialBounds(t *testing.T) {
+	salted := make([]byte, 32)
+	salt := []byte("salt")
+	for _, c := range []struct {
+		hash       Hash
+		salt       []byte
+		salted     []byte
+		iterations int
+		want       error
+	}{
+		{SHA256, salt, salted, 4096, nil},
+		{SHA256, salt, salted, 16384, nil},
+		{SHA256, salt, salted, 4095, ErrIterations},
+		{SHA256, salt, salted, 16385, ErrIterations},
+		{SHA256, salt, salted, -1, ErrIterations},
+		{SHA512, salt, make([]byte, 64), 4096, nil},
+		{SHA512, salt, salted, 4096, ErrKey},
+		{SHA256, salt, salted[:31], 4096, ErrKey},
+		{SHA256, salt, nil, 4096, ErrKey},
+		{SHA256, nil, salted, 4096, ErrSalt},
+		{SHA256, make([]byte, 256), salted, 4096, nil},
+		{SHA256, make([]byte, 257), salted, 4096, ErrSalt},
+		{0, salt, salted, 4096, ErrHash},
+		{3, salt, salted, 4096, ErrHash},
+	} {
+		if _, err := FromSalted(c.hash, c.salt, c.salted, c.iterations); err != c.want {
+			t.Errorf("hash %d, salt of %d, key of %d, %d iterations: %v, not %v", c.hash, len(c.salt), len(c.salted), c.iterations, err, c.want)
+		}
+	}
+	if _, err := FromPassword(SHA256, "pw", salt, 1<<30); err != ErrIterations {
+		t.Error("a password is derived with too many iterations:", err)
+	}
+}
+
+// What AlterUserScramCredentials carries gives the same credential as the
+// password itself.
+func TestSaltedPasswordsMakeTheCredentialOfThePassword(t *testing.T) {
+	salt := []byte("0123456789")
+	salted, err := derive(standard, SHA512, "pw", salt, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := FromSalted(SHA512, salt, salted, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := newUsers()
+	users.credentials[SHA512] = map[string]Credential{"alice": one}
+	users.names[SHA512] = []string{"alice"}
+	server := NewScram(SHA512, NewDirectory(users, nil), rand.Reader)
+	wantLogin(t, franz(SHA512, client.Auth{User: "alice", Pass: "pw"}), server, "alice")
+	salt[0] = 'x'
+	if one.Salt[0] == 'x' {
+		t.Error("the credential shares its salt with the request")
+	}
+}
+
+func TestNewSaltsAreAsKafkasToolsMakeThem(t *testing.T) {
+	salt, err := NewSalt(bytes.NewReader(bytes.Repeat([]byte{0xff}, saltBytes)))
+	if err != nil || string(salt) != "1omfro7zwmumr3umxudzyj6scf" {
+		t.Errorf("130 bits that are set: %q, %v", salt, err)
+	}
+	seen := make(map[string]bool)
+	for range 100 {
+		salt, err := NewSalt(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !isSaltText(salt) || seen[string(salt)] {
+			t.Fatalf("salt %q", salt)
+		}
+		seen[string(salt)] = true
+	}
+	if _, err := NewSalt(bytes.NewReader(nil)); err == nil {
+		t.Error("a salt without randomness")
+	}
+}

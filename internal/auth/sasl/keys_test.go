@@ -1,0 +1,216 @@
+package sasl
+
+import (
+	"context"
+	"crypto/elliptic"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Whatever key ids clients invent, the issuer is asked once a minute.
+func TestUnknownKeysInAStormAreFetchedOnceAMinute(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("rsa", rsaKey()))
+	v := i.verifier(t, clock)
+	if _, err := v.Verify(context.Background(), sign(t, jose.RS256, "rsa", rsaKey(), goodClaims(clock))); err != nil {
+		t.Fatal(err)
+	}
+	storm := func() {
+		var all sync.WaitGroup
+		for n := range 200 {
+			all.Go(func() {
+				_, err := v.Keys.find(context.Background(), fmt.Sprintf("invented %d", n), jose.RS256)
+				if err == nil {
+					t.Error("found")
+				}
+			})
+		}
+		all.Wait()
+	}
+	storm()
+	clock.move(unknownInterval - 1)
+	storm()
+	if n := i.fetched(); n != 1 {
+		t.Fatalf("%d fetches in the first minute", n)
+	}
+	clock.move(1)
+	storm()
+	storm()
+	if n := i.fetched(); n != 2 {
+		t.Errorf("%d fetches at the end of the minute", n)
+	}
+}
+
+func TestNewKeysOfTheIssuerAreFound(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("old", rsaKey()))
+	v := i.verifier(t, clock)
+	find := func(id string) error {
+		_, err := v.Keys.find(context.Background(), id, jose.RS256)
+		return err
+	}
+	if err := find("old"); err != nil {
+		t.Fatal(err)
+	}
+	i.set(func(i *issuer) { i.keys = []jose.JSONWebKey{public("new", otherKey())} })
+	if err := find("new"); err == nil {
+		t.Error("found within the minute")
+	}
+	clock.move(unknownInterval)
+	if err := find("new"); err != nil {
+		t.Error(err)
+	}
+	if err := find("old"); err == nil {
+		t.Error("a key that the issuer took back still counts")
+	}
+}
+
+// Old keys are fetched again after a while even if nobody misses one, because
+// the issuer may have taken one back. Logins do not wait for that.
+func TestKeysAreRefreshed(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("old", rsaKey()))
+	v := i.verifier(t, clock)
+	find := func() error {
+		_, err := v.Keys.find(context.Background(), "old", jose.RS256)
+		return err
+	}
+	if err := find(); err != nil {
+		t.Fatal(err)
+	}
+	clock.move(time.Hour - 1)
+	if err := find(); err != nil || i.fetched() != 1 {
+		t.Fatal(err, i.fetched())
+	}
+	hold := make(chan struct{})
+	i.set(func(i *issuer) { i.keys, i.hold = []jose.JSONWebKey{public("new", otherKey())}, hold })
+	clock.move(1)
+	for range 3 {
+		if err := find(); err != nil {
+			t.Fatal("a login waits for the refresh, or fails:", err)
+		}
+	}
+	v.Keys.mu.Lock()
+	running := v.Keys.fetches
+	v.Keys.mu.Unlock()
+	close(hold)
+	<-running
+	if err := find(); err == nil {
+		t.Error("a key that the issuer took back still counts")
+	}
+	if n := i.fetched(); n != 2 {
+		t.Errorf("%d fetches", n)
+	}
+}
+
+func TestOldKeysStayWhileTheIssuerIsAway(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("old", rsaKey()))
+	v := i.verifier(t, clock)
+	find := func(id string) error {
+		_, err := v.Keys.find(context.Background(), id, jose.RS256)
+		return err
+	}
+	if err := find("old"); err != nil {
+		t.Fatal(err)
+	}
+	i.set(func(i *issuer) { i.status = http.StatusServiceUnavailable })
+	clock.move(unknownInterval)
+	if err := find("new"); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("an unknown key while the issuer is away: %v", err)
+	}
+	if err := find("old"); err != nil {
+		t.Error(err)
+	}
+	clock.move(emptyInterval)
+	if _ = find("new"); i.fetched() != 2 {
+		t.Errorf("%d fetches: a failed one is repeated within the minute", i.fetched())
+	}
+}
+
+func TestAnIssuerThatIsAwayAtFirstIsAskedAgainSoon(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("key", rsaKey()))
+	i.set(func(i *issuer) { i.status = http.StatusNotFound })
+	v := i.verifier(t, clock)
+	for range 5 {
+		if _, err := v.Keys.find(context.Background(), "key", jose.RS256); err == nil {
+			t.Fatal("found")
+		}
+	}
+	if n := i.fetched(); n != 1 {
+		t.Errorf("%d fetches at once", n)
+	}
+	i.set(func(i *issuer) { i.status = http.StatusOK })
+	clock.move(emptyInterval)
+	if _, err := v.Keys.find(context.Background(), "key", jose.RS256); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that hangs up does not end the fetch that others wait for.
+func TestAFetchOutlivesTheLoginThatBeganIt(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("key", rsaKey()))
+	hold := make(chan struct{})
+	i.set(func(i *issuer) { i.hold = hold })
+	v := i.verifier(t, clock)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := v.Keys.find(ctx, "key", jose.RS256); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	second := make(chan error)
+	go func() {
+		_, err := v.Keys.find(context.Background(), "key", jose.RS256)
+		second <- err
+	}()
+	close(hold)
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if n := i.fetched(); n != 1 {
+		t.Errorf("%d fetches", n)
+	}
+}
+
+func TestKeySetsMayHoldMoreThanWeUnderstand(t *testing.T) {
+	good, err := json.Marshal(public("good", newEC(t, elliptic.P256())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := parseKeySet([]byte(`{"keys":[{"kty":"quantum"},{"kty":"RSA","n":"AQ"},7,null,{"kty":"oct","k":"AAAA"},` + string(good) + `],"more":1}`))
+	if err != nil || len(known) != 1 || known[0].KeyID != "good" {
+		t.Errorf("%v, %v", known, err)
+	}
+	for _, bad := range []string{"", "[]", "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "<html>"} {
+		if known, err := parseKeySet([]byte(bad)); err == nil {
+			t.Errorf("%s: %v", bad, known)
+		}
+	}
+}
+
+func TestKeySetsAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	for size, fits := range map[int]bool{maxKeySet: true, maxKeySet + 1: false} {
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := FetchFile(path)(context.Background()); (err == nil) != fits {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	if _, err := FetchFile(path + "x")(context.Background()); err == nil {
+		t.Error("a file that is not there")
+	}
+}

@@ -1,0 +1,297 @@
+package sasl
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	produce      = int16(kmsg.Produce)
+	metadata     = int16(kmsg.Metadata)
+	handshake    = int16(kmsg.SASLHandshake)
+	authenticate = int16(kmsg.SASLAuthenticate)
+	versions     = int16(kmsg.ApiVersions)
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func newTestOrder() *Order {
+	return NewOrder([]string{Plain, ScramSHA256}, map[string]time.Duration{ScramSHA256: time.Hour})
+}
+
+// begun returns an order in the middle of its first login.
+func begun(t *testing.T, mechanism string) *Order {
+	t.Helper()
+	o := newTestOrder()
+	if ruling := o.Arrives(start, handshake); ruling != Proceed {
+		t.Fatal(ruling)
+	}
+	if err := o.Handshake(start, 1, mechanism); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func loggedIn(t *testing.T, mechanism string) *Order {
+	t.Helper()
+	o := begun(t, mechanism)
+	if outcome := o.Stepped(start, Step{Done: true, Principal: "alice"}, nil); !outcome.Done || outcome.Error != nil {
+		t.Fatal(outcome)
+	}
+	return o
+}
+
+func TestRequestsInEveryPhase(t *testing.T) {
+	fresh := func(*testing.T) *Order { return newTestOrder() }
+	during := func(t *testing.T) *Order { return begun(t, Plain) }
+	after := func(t *testing.T) *Order { return loggedIn(t, Plain) }
+	for _, c := range []struct {
+		phase  string
+		order  func(*testing.T) *Order
+		key    int16
+		ruling Ruling
+	}{
+		{"before", fresh, versions, Proceed},
+		{"before", fresh, handshake, Proceed},
+		{"before", fresh, authenticate, RefuseAndClose},
+		{"before", fresh, metadata, Close},
+		{"before", fresh, produce, Close},
+		{"before", fresh, -1, Close},
+		{"before", fresh, 9999, Close},
+		{"during", during, authenticate, Proceed},
+		{"during", during, handshake, RefuseAndClose},
+		{"during", during, versions, RefuseAndClose},
+		{"during", during, metadata, Close},
+		{"during", during, produce, Close},
+		{"after", after, produce, Proceed},
+		{"after", after, metadata, Proceed},
+		{"after", after, versions, Proceed},
+		{"after", after, handshake, Proceed},
+		{"after", after, authenticate, Refuse},
+	} {
+		o := c.order(t)
+		if ruling := o.Arrives(start, c.key); ruling != c.ruling {
+			t.Errorf("%s the login, key %d: %s, not %s", c.phase, c.key, ruling, c.ruling)
+		}
+		closed := c.ruling == Close || c.ruling == RefuseAndClose
+		if again := o.Arrives(start, handshake); closed && again != Close {
+			t.Errorf("%s the login, after key %d: %s, though the connection closes", c.phase, c.key, again)
+		}
+	}
+}
+
+func TestVersionRequestsBeforeTheHandshakeAreBounded(t *testing.T) {
+	o := newTestOrder()
+	for range maxVersionRequests {
+		if ruling := o.Arrives(start, versions); ruling != Proceed {
+			t.Fatal(ruling)
+		}
+	}
+	if ruling := o.Arrives(start, versions); ruling != Close {
+		t.Errorf("one more: %s", ruling)
+	}
+}
+
+func TestHandshakeNamesAMechanismThatIsEnabled(t *testing.T) {
+	for _, mechanism := range []string{"", "GSSAPI", "plain", ScramSHA512} {
+		o := newTestOrder()
+		if err := o.Handshake(start, 1, mechanism); err != kerr.UnsupportedSaslMechanism {
+			t.Errorf("%q: %v", mechanism, err)
+		}
+		if ruling := o.Arrives(start, handshake); ruling != Close {
+			t.Errorf("%q: then %s", mechanism, ruling)
+		}
+	}
+	o := begun(t, Plain)
+	if err := o.Handshake(start, 1, Plain); err != kerr.IllegalSaslState {
+		t.Errorf("a second handshake: %v", err)
+	}
+}
+
+func TestTokensWithoutAHandshakeAreIllegal(t *testing.T) {
+	for what, o := range map[string]*Order{"before": newTestOrder(), "after": loggedIn(t, Plain)} {
+		outcome, ready := o.Ready()
+		if ready || outcome.Error != kerr.IllegalSaslState {
+			t.Errorf("%s: %v", what, outcome.Error)
+		}
+	}
+}
+
+// Kafka still serves version 0 of the handshake: its tokens have no header.
+func TestHandshakeOfVersion0MakesTokensRaw(t *testing.T) {
+	for version, raw := range map[int16]bool{0: true, 1: false} {
+		o := newTestOrder()
+		if o.Raw() {
+			t.Error("raw before the handshake")
+		}
+		if err := o.Handshake(start, version, Plain); err != nil {
+			t.Fatal(err)
+		}
+		if o.Raw() != raw {
+			t.Errorf("version %d: raw %t", version, o.Raw())
+		}
+		o.Stepped(start, Step{Done: true, Principal: "alice"}, nil)
+		if o.Raw() {
+			t.Errorf("version %d: raw after the login", version)
+		}
+	}
+}
+
+func TestFailuresTellTheClientOnlyWhatTheyMay(t *testing.T) {
+	for _, c := range []struct {
+		order *Order
+		err   error
+		want  string
+	}{
+		{begun(t, Plain), &Failure{Text: "as it is", Reason: errInvalid}, "as it is"},
+		{begun(t, Plain), &Failure{Reason: errors.New("no such user")}, "Authentication failed during authentication due to invalid credentials with SASL mechanism PLAIN"},
+		{begun(t, ScramSHA256), errors.New("disk on fire"), "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-256"},
+	} {
+		outcome := c.order.Stepped(start, Step{}, c.err)
+		if outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != c.want || outcome.Done || outcome.Reason == nil {
+			t.Errorf("%+v", outcome)
+		}
+		if ruling := c.order.Arrives(start, authenticate); ruling != Close {
+			t.Errorf("another try: %s", ruling)
+		}
+		if c.order.Principal() != "" {
+			t.Error("a principal without a login")
+		}
+	}
+	o := begun(t, Plain)
+	if outcome := o.Stepped(start, Step{Done: true}, nil); outcome.Error == nil || outcome.Done {
+		t.Error("a login without a name")
+	}
+}
+
+func TestSessionsEndWithTheCredentialOrAsTheListenerSays(t *testing.T) {
+	for _, c := range []struct {
+		mechanism string
+		expires   time.Duration // Of the credential; 0: never.
+		want      time.Duration // 0: no end.
+		ended     bool          // At once.
+	}{
+		{Plain, 0, 0, false},
+		{Plain, time.Minute, time.Minute, false},
+		{ScramSHA256, 0, time.Hour, false},
+		{ScramSHA256, time.Minute, time.Minute, false},
+		{ScramSHA256, 2 * time.Hour, time.Hour, false},
+		{Plain, -time.Minute, 0, true},
+	} {
+		o := begun(t, c.mechanism)
+		step := Step{Done: true, Principal: "alice"}
+		if c.expires != 0 {
+			step.Expires = start.Add(c.expires)
+		}
+		outcome := o.Stepped(start, step, nil)
+		if outcome.Lifetime != c.want {
+			t.Errorf("%+v: %s", c, outcome.Lifetime)
+		}
+		if o.Expired(start) != c.ended {
+			t.Errorf("%+v: ended at once: %t", c, !c.ended)
+		}
+		if c.want == 0 {
+			continue
+		}
+		if ruling := o.Arrives(start.Add(c.want), produce); ruling != Proceed {
+			t.Errorf("%+v: at the end: %s", c, ruling)
+		}
+		late := start.Add(c.want + 1)
+		if !o.Expired(late) {
+			t.Errorf("%+v: does not end", c)
+		}
+		if ruling := o.Arrives(late, produce); ruling != Close {
+			t.Errorf("%+v: after the end: %s", c, ruling)
+		}
+	}
+}
+
+// KIP-368: the same mechanism and the same principal, and no more than once a
+// second; then the session begins anew.
+func TestLoggingInAgain(t *testing.T) {
+	o := loggedIn(t, ScramSHA256)
+	late := start.Add(2 * time.Hour)
+	if ruling := o.Arrives(late, handshake); ruling != Proceed {
+		t.Fatalf("a session that ended may not go on: %s", ruling)
+	}
+	if err := o.Handshake(late, 1, ScramSHA256); err != nil {
+		t.Fatal(err)
+	}
+	if ruling := o.Arrives(late, authenticate); ruling != Proceed {
+		t.Fatal(ruling)
+	}
+	if o.Principal() != "alice" {
+		t.Error("requests under way lose their principal")
+	}
+	if _, ready := o.Ready(); !ready {
+		t.Fatal("not ready")
+	}
+	if outcome := o.Stepped(late, Step{Done: true, Principal: "alice"}, nil); !outcome.Done || outcome.Lifetime != time.Hour {
+		t.Fatalf("%+v", outcome)
+	}
+	if ruling := o.Arrives(late.Add(time.Hour), produce); ruling != Proceed {
+		t.Errorf("in the new session: %s", ruling)
+	}
+	if ruling := o.Arrives(late.Add(time.Second-1), handshake); ruling != Refuse {
+		t.Errorf("a second login within a second: %s", ruling)
+	}
+	if ruling := o.Arrives(late.Add(time.Second), handshake); ruling != Proceed {
+		t.Errorf("a second login after a second: %s", ruling)
+	}
+}
+
+func TestLoggingInAgainRequestsOfOthersWait(t *testing.T) {
+	o := loggedIn(t, Plain)
+	o.Arrives(start, handshake)
+	if err := o.Handshake(start, 1, Plain); err != nil {
+		t.Fatal(err)
+	}
+	if ruling := o.Arrives(start, produce); ruling != Close {
+		t.Errorf("a Produce between handshake and token: %s", ruling)
+	}
+}
+
+func TestLoggingInAgainAsAnotherFails(t *testing.T) {
+	again := func(mechanism string) *Order {
+		o := loggedIn(t, Plain)
+		o.Arrives(start, handshake)
+		if err := o.Handshake(start, 1, mechanism); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	o := again(ScramSHA256)
+	outcome, ready := o.Ready()
+	if ready || outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != "SASL mechanism 'SCRAM-SHA-256' requested by client is not supported for re-authentication of mechanism 'PLAIN'" {
+		t.Errorf("another mechanism: %+v", outcome)
+	}
+	if ruling := o.Arrives(start, produce); ruling != Close {
+		t.Errorf("then: %s", ruling)
+	}
+
+	o = again(Plain)
+	outcome = o.Stepped(start, Step{Done: true, Principal: "bob"}, nil)
+	if outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != "Cannot change principals during re-authentication from User.alice: User.bob" || outcome.Done {
+		t.Errorf("another principal: %+v", outcome)
+	}
+	if o.Principal() != "alice" || o.Arrives(start, produce) != Close {
+		t.Error("the connection goes on")
+	}
+
+	outcome = again(Plain).Stepped(start, Step{}, &Failure{Reason: errInvalid})
+	if outcome.Message != "Authentication failed during re-authentication due to invalid credentials with SASL mechanism PLAIN" {
+		t.Errorf("a wrong password: %+v", outcome)
+	}
+
+	o = loggedIn(t, Plain)
+	if err := o.Handshake(start, 1, "GSSAPI"); err != kerr.UnsupportedSaslMechanism {
+		t.Error(err)
+	}
+	if ruling := o.Arrives(start, produce); ruling != Close {
+		t.Errorf("after a mechanism that we do not have: %s", ruling)
+	}
+}
