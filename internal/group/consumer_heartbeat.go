@@ -107,9 +107,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
-	if place.known != nil {
-		x.overtakeBeat(x.groups[m.Group], place.known)
-	}
+	overtaken := place.known != nil && x.overtakeBeat(x.groups[m.Group], place.known)
 	x.leaveClassic(m.Group)
 	if place.replaces != nil {
 		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID)
@@ -122,7 +120,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	x.bump(g, ch)
 	x.refresh(g)
 	b := beatOf(r, m)
-	b.unsubscribed = ch.topics
+	b.unsubscribed = ch.topics || overtaken
 	if x.retarget(g) {
 		x.parkBeat(g, mem, b)
 		return nil
