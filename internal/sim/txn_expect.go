@@ -111,6 +111,8 @@ func txnCommitCode(v *view, m *kmsg.TxnOffsetCommitRequest) int16 {
 	switch {
 	case !v.exists && m.Generation >= 0:
 		return codeIllegalGeneration
+	case v.hasConsumers():
+		return consumerTxnCode(v, m)
 	case !v.exists || m.Generation < 0 && v.state == stateEmpty:
 		return 0
 	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:
