@@ -45,7 +45,7 @@ func (w *world) addConsumers(g *consumerPlan) {
 	for i := range g.clients {
 		c := &consumer{
 			peer: peer{w: w, name: fmt.Sprintf("%s-client-%d", g.id, i)}, group: g,
-			rebalance: w.Between(3*time.Second, 20*time.Second).Truncate(time.Millisecond),
+			rebalance: w.Between(2*time.Second, 15*time.Second).Truncate(time.Millisecond),
 		}
 		if w.Chance(g.static) {
 			id := fmt.Sprintf("instance-%d", i)
@@ -259,7 +259,7 @@ func (c *consumer) come() {
 	c.busy = true
 	d := c.w.About(20 * time.Millisecond)
 	if c.w.Chance(c.w.faults().busy) {
-		d = c.w.Between(0, c.rebalance*3/2)
+		d = c.w.Between(0, c.rebalance*2)
 		c.w.Count("slow to let go")
 	}
 	if c.w.Rand.IntN(2) == 0 {

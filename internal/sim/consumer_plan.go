@@ -31,6 +31,10 @@ func newConsumersPlan(r *rand.Rand) plan {
 	}
 	p.chaos = seeds.Uniform(r, 30*time.Second, 90*time.Second)
 	p.faults = newFaults(r)
+	if d := (seeds.Dice{Rand: r}); p.faults.topics > 0 {
+		p.faults.busy, p.faults.client = d.Share(0.8), seeds.Uniform(r, 6*time.Second, 40*time.Second)
+		p.faults.topics = seeds.Uniform(r, 8*time.Second, 40*time.Second)
+	}
 	p.config.Consumer.ConsumerSettings = group.ConsumerSettings{
 		Session:   seeds.Uniform(r, 5*time.Second, 15*time.Second).Truncate(time.Millisecond),
 		Heartbeat: seeds.Uniform(r, 700*time.Millisecond, 2*time.Second).Truncate(time.Millisecond),

@@ -24,11 +24,10 @@ func (p *promises) beatAnswered(c *coordinator, h *held, r *kmsg.ConsumerGroupHe
 		return
 	}
 	who := memberOf{m.Group, m.MemberID}
-	if m, ok := w.log.rosters[who.group].clone().members[who.member]; !ok || m.written <= h.seq {
-		p.checkDurable(h, r, &m, ok)
-	} else {
-		return // It has got on since.
+	if p.gone[who] > h.seq || w.log.written8(who) > h.seq {
+		return // It is no member any more, or has got on since.
 	}
+	p.checkDurable(h, r)
 	if r.MemberEpoch < p.epochs[who] {
 		w.Violated("%s: %s is told epoch %d after %d (3)", who.group, who.member, r.MemberEpoch, p.epochs[who])
 	}
@@ -48,17 +47,27 @@ func (p *promises) beatAnswered(c *coordinator, h *held, r *kmsg.ConsumerGroupHe
 }
 
 // checkDurable checks that what a member is told is what the log says.
-func (p *promises) checkDurable(h *held, r *kmsg.ConsumerGroupHeartbeatResponse, m *rosterMember, known bool) {
+func (p *promises) checkDurable(h *held, r *kmsg.ConsumerGroupHeartbeatResponse) {
+	var m rosterMember
+	if all := p.w.log.rosters[h.request.ask.group]; all != nil {
+		m = all.members[h.request.ask.member]
+	}
 	switch {
-	case !known:
-		if h.seq > p.gone[memberOf{h.request.ask.group, h.request.ask.member}] {
-			p.w.Violated("%s is answered, and its member is not durable (4)", h.request)
-		}
-	case m.epoch() != r.MemberEpoch && m.epoch() != -2:
+	case m.says == nil:
+		p.w.Violated("%s is answered, and its member is not durable (4)", h.request)
+	case m.epoch() != r.MemberEpoch:
 		p.w.Violated("%s is told epoch %d, durable is %d (4)", h.request, r.MemberEpoch, m.epoch())
 	case r.Assignment != nil && !slices.Equal(answeredParts(r.Assignment), sortedParts(m.assigned)):
 		p.w.Violated("%s is told to have %v, durable is %v (4)", h.request, answeredParts(r.Assignment), sortedParts(m.assigned))
 	}
+}
+
+// written8 is the step that has last written where a member has got to.
+func (l *offsetsLog) written8(who memberOf) uint64 {
+	if l.rosters[who.group] == nil {
+		return 0
+	}
+	return l.rosters[who.group].members[who.member].written
 }
 
 // stored notes that a record of a consumer group is durable: who is a member no more
