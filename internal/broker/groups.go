@@ -83,6 +83,7 @@ func groupConfig(c *config.Broker) *group.Config {
 				Interval:  c.Duration("group.consumer.assignment.interval.ms"),
 			},
 			MaxSize: int(c.Int("group.consumer.max.size")), Assignors: group.Assignors(),
+			Migration: group.MigrationPolicy(c.Get("group.consumer.migration.policy")),
 		},
 	}
 }

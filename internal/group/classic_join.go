@@ -29,11 +29,11 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 		return
 	}
 	g := x.groups[m.Group]
+	if g != nil && g.consumer != nil && !g.isEmpty() {
+		x.joinMixed(g, r, m)
+		return
+	}
 	if g != nil && g.consumer != nil && m.MemberID == "" {
-		if !g.isEmpty() {
-			x.joinError(r, m, m.MemberID, kerr.InconsistentGroupProtocol)
-			return
-		}
 		x.forgetConsumers(g)
 		g = x.groups[m.Group]
 	}

@@ -23,12 +23,12 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 	if m.Version < 3 {
 		members = []kmsg.LeaveGroupRequestMember{{MemberID: m.MemberID}}
 	}
-	g := x.groups[m.Group]
 	var left []journal.Trigger
 	for i := range members {
 		out := kmsg.NewLeaveGroupResponseMember()
 		out.MemberID, out.InstanceID = members[i].MemberID, members[i].InstanceID
-		why, err := x.leaveOne(g, r, &members[i])
+		// A consumer group may become a classic one with this, which is another.
+		why, err := x.leaveOne(x.groups[m.Group], r, &members[i])
 		if err != nil {
 			out.ErrorCode = err.Code
 		}
@@ -40,7 +40,7 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 	if m.Version < 3 {
 		resp.ErrorCode, resp.Members = resp.Members[0].ErrorCode, nil
 	}
-	if g != nil {
+	if g := x.groups[m.Group]; g != nil {
 		x.afterLeave(g, left)
 	}
 	x.reply(r.ID, resp)
@@ -50,6 +50,9 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*journal.Trigger, *kerr.Error) {
 	if g == nil {
 		return nil, kerr.UnknownMemberID
+	}
+	if g.consumer != nil {
+		return nil, x.leaveMixed(g, m)
 	}
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
 		x.forgetPending(g, m.MemberID)

@@ -29,6 +29,9 @@ func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	if g == nil {
 		return kerr.UnknownMemberID
 	}
+	if g.consumer != nil {
+		return x.beatMixed(g, m)
+	}
 	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:

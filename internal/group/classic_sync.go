@@ -12,6 +12,10 @@ import (
 
 // sync handles SyncGroup: members wait for the leader's assignment.
 func (x *step) sync(r *machine.Request, m *kmsg.SyncGroupRequest) {
+	if g := x.groups[m.Group]; g != nil && g.consumer != nil && m.Group != "" {
+		x.syncMixed(g, r, m)
+		return
+	}
 	g, mem, err := x.checkSync(r, m)
 	if err != nil {
 		x.replySyncError(r.ID, m.Version, err)

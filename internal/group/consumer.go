@@ -32,6 +32,8 @@ type consumer struct {
 	names     map[string]int             // how many members subscribe to a topic by name
 	patterns  map[string]int             // how many members have a regex
 	present   int                        // members that have joined
+	classic   int                        // those of them that use the classic protocol
+	supported tally                      // how many of these support each protocol
 
 	// Soft state.
 	seen     *metadata.Image // which the hash was last compared with, nil for none
@@ -64,6 +66,8 @@ type consumerMember struct {
 	timerSeq  uint64
 	revokeSeq uint64 // of the timer by which it must have let go, 0 if none
 	revokeIn  int32  // the epoch in which that was armed
+	joinSeq   uint64 // of the timer by which one of the classic protocol must have joined again, 0 if none
+	syncSeq   uint64 // of the timer by which it must have asked for its assignment, 0 if none
 }
 
 // consumerNow is where a member has got to.

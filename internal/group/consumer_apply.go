@@ -102,6 +102,12 @@ func (c *consumer) applyMember(id string, says *ConsumerMember) {
 // count counts a member with its subscription in or out.
 func (c *consumer) count(m *consumerMember, n int) {
 	c.present += n
+	if classic := m.says.Classic; classic != nil {
+		c.classic += n
+		for i := range classic.Protocols {
+			c.supported.add(classic.Protocols[i].Name, n)
+		}
+	}
 	for _, name := range m.says.Topics {
 		tally1(c.names, name, n)
 	}

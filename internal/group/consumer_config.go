@@ -5,8 +5,9 @@ import "time"
 // ConsumerConfig is the settings of consumer groups.
 type ConsumerConfig struct {
 	ConsumerSettings
-	MaxSize   int      // group.consumer.max.size
-	Assignors []string // group.consumer.assignors, the default first
+	MaxSize   int             // group.consumer.max.size
+	Assignors []string        // group.consumer.assignors, the default first
+	Migration MigrationPolicy // group.consumer.migration.policy
 	// Groups has the settings of groups that have their own.
 	Groups map[string]ConsumerSettings
 	// AtOnce is up to how many members and partitions the assignor is run in the step
@@ -35,6 +36,6 @@ func Assignors() []string { return []string{assignorUniform, assignorRange} }
 func defaultConsumerConfig() ConsumerConfig {
 	return ConsumerConfig{
 		ConsumerSettings: ConsumerSettings{Session: 45 * time.Second, Heartbeat: 5 * time.Second, Interval: time.Second},
-		MaxSize:          1<<31 - 1, Assignors: Assignors(),
+		MaxSize:          1<<31 - 1, Assignors: Assignors(), Migration: MigrateBoth,
 	}
 }

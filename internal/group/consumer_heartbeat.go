@@ -108,12 +108,18 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
 	overtaken := place.known != nil && x.overtakeBeat(x.groups[m.Group], place.known)
+	upgrades := place.upgrade != nil
+	if upgrades {
+		place = x.upgrade(x.groups[m.Group], place)
+	}
 	x.leaveClassic(m.Group)
 	if place.replaces != nil {
 		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID)
 	}
 	x.from = len(x.records)
 	g, mem, ch := x.subscribe(m.Group, m.MemberID, says)
+	x.suit(g, mem)
+	ch.bumps = ch.bumps || upgrades
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}

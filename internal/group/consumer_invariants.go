@@ -45,7 +45,9 @@ func (c *consumer) checkMember(m *consumerMember, held map[part]string) error {
 		return errors.New("has left as only a static member does, without anything to let go of")
 	case m.timerSeq == 0 || m.timerAt.After(m.deadline):
 		return errors.New("nobody waits for its next heartbeat")
-	case (now.state == memberUnrevoked) != (m.revokeSeq != 0):
+	case m.says.Classic == nil && (m.joinSeq != 0 || m.syncSeq != 0):
+		return errors.New("is waited for to join or sync, and does neither")
+	case (now.state == memberUnrevoked && m.says.Classic == nil) != (m.revokeSeq != 0):
 		return errors.New("a timer runs and it has nothing to let go of, or none runs and it has")
 	case now.state.isKnown() && (now.state == memberUnrevoked) != (len(now.pending) > 0):
 		return errors.New("its state says something else than what it has to let go of")
@@ -102,6 +104,8 @@ func (c *consumer) checkCounts() error {
 	switch {
 	case again.present != c.present:
 		return fmt.Errorf("%d members, counted are %d", again.present, c.present)
+	case again.classic != c.classic || !again.supportsLike(c):
+		return fmt.Errorf("%d members of the classic protocol with %v, counted are %d with %v", again.classic, again.supported, c.classic, c.supported)
 	case !maps.Equal(again.names, c.names):
 		return fmt.Errorf("topics %v, counted are %v", again.names, c.names)
 	case !maps.Equal(again.patterns, c.patterns):
@@ -117,4 +121,19 @@ func (c *consumer) checkCounts() error {
 		}
 	}
 	return nil
+}
+
+// supportsLike says whether two count the protocols of their members alike.
+func (c *consumer) supportsLike(other *consumer) bool {
+	for _, m := range other.members {
+		if m.says == nil || m.says.Classic == nil {
+			continue
+		}
+		for _, p := range m.says.Classic.Protocols {
+			if c.supported.of(p.Name) != other.supported.of(p.Name) {
+				return false
+			}
+		}
+	}
+	return c.supported.len() == other.supported.len()
 }

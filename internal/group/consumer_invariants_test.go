@@ -58,6 +58,10 @@ func TestCheckInvariantsFindsWhatIsWrongWithConsumers(t *testing.T) {
 		"topics that are miscounted":         func(c *consumer, _, _, _ *consumerMember) { c.names["t"]++ },
 		"patterns that are miscounted":       func(c *consumer, _, _, _ *consumerMember) { c.patterns["x"]++ },
 		"a pattern of nobody":                func(c *consumer, _, _, _ *consumerMember) { c.regexes["y"] = &regex{} },
+		"who has no protocols to join with":  func(_ *consumer, a, _, _ *consumerMember) { a.joinSeq = 7 },
+		"who does not sync":                  func(_ *consumer, a, _, _ *consumerMember) { a.syncSeq = 7 },
+		"classic members miscounted":         func(c *consumer, _, _, _ *consumerMember) { c.classic++ },
+		"protocols of nobody":                func(c *consumer, _, _, _ *consumerMember) { c.supported.add("x", 1) },
 		"a heartbeat of nobody that waits":   func(c *consumer, _, _, _ *consumerMember) { c.run = &run{parked: &beat{member: "y"}} },
 	} {
 		s := reconciling(t)

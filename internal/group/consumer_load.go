@@ -27,7 +27,7 @@ func (x *step) wakeConsumers(g *group) {
 	}
 	for _, mem := range c.members {
 		x.touchConsumer(g, mem)
-		if mem.now().state == memberUnrevoked {
+		if mem.now().state == memberUnrevoked && mem.says.Classic == nil {
 			x.giveTimeToRevoke(g, mem)
 		}
 	}
@@ -48,7 +48,7 @@ func (x *step) settleOwners(g *group) {
 		now := mem.now()
 		others := func(p heldPart) bool { return c.owners[p.part] != mem }
 		if slices.ContainsFunc(now.assigned, others) || slices.ContainsFunc(now.pending, others) {
-			x.fence(g, mem)
+			x.evict(g, mem)
 		}
 	}
 }

@@ -12,12 +12,15 @@ import (
 // place is whose place in the group a heartbeat takes.
 type place struct {
 	known    *consumerMember // nil for a new member
-	replaces *consumerMember // a static member that has left, nil for none
+	replaces *consumerMember // a static member that has left, or uses the classic protocol; nil for none
+	// upgrade is the records that make a consumer group of a classic one, in which the
+	// place then is; nil if it is one.
+	upgrade []machine.Record
 }
 
 // consumerPlace says whose heartbeat it is, or why nobody's.
 func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, err *consumerError) {
-	c, err := x.consumersOf(m)
+	c, err := x.consumersOf(m, &p)
 	if c == nil || err != nil {
 		return p, err
 	}
@@ -27,13 +30,13 @@ func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, er
 	if m.InstanceID != nil {
 		holder := c.instances[*m.InstanceID]
 		switch {
-		case full && (!joins || holder == nil || holder.now().epoch != epochLeaveStatic): // Who takes a place takes no more room.
+		case full && (!joins || holder == nil || !holder.gives()): // Who takes a place takes no more room.
 		case holder == nil && !joins:
 			return p, refused(kerr.UnknownMemberID, "Instance "+*m.InstanceID+" is not a member of the group.")
 		case holder == nil || holder.id == m.MemberID:
 		case !joins:
 			return p, refused(kerr.FencedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+holder.id+".")
-		case holder.now().epoch != epochLeaveStatic:
+		case !holder.gives():
 			return p, refused(kerr.UnreleasedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+holder.id+", which has not left.")
 		default:
 			p.replaces = holder
@@ -51,9 +54,16 @@ func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, er
 	return p, nil
 }
 
+// gives says whether somebody else may come for a static member's place: if it has
+// left for a while, or uses the classic protocol, where the last to come has it.
+func (mem *consumerMember) gives() bool {
+	return mem.now().epoch == epochLeaveStatic || mem.says.Classic != nil
+}
+
 // consumersOf returns the group that a heartbeat is for, nil if the heartbeat makes
-// it: of nothing, of offsets alone, or of a classic group that is empty.
-func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest) (*consumer, *consumerError) {
+// it: of nothing, of offsets alone, or of a classic group that is empty. Of one that has
+// members it is as it will be.
+func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*consumer, *consumerError) {
 	g := x.groups[m.Group]
 	switch {
 	case g != nil && g.consumer != nil:
@@ -61,7 +71,7 @@ func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest) (*consumer, *c
 	case m.MemberEpoch != epochJoin:
 		return nil, refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
 	case g != nil && g.state != Empty:
-		return nil, refused(kerr.GroupIDNotFound, "Group "+m.Group+" is not a consumer group.")
+		return x.upgraded(g, p)
 	}
 	return nil, nil
 }
@@ -179,7 +189,7 @@ func (x *step) subscribe(id, memberID string, says *ConsumerMember) (*group, *co
 func (v *ConsumerMember) same(w *ConsumerMember) bool {
 	return equal(v.Instance, w.Instance) && equal(v.Rack, w.Rack) && v.ClientID == w.ClientID && v.Host == w.Host &&
 		slices.Equal(v.Topics, w.Topics) && equal(v.Regex, w.Regex) && v.RebalanceTimeoutMillis == w.RebalanceTimeoutMillis &&
-		equal(v.Assignor, w.Assignor) && (v.Classic == nil) == (w.Classic == nil)
+		equal(v.Assignor, w.Assignor) && v.Classic.same(w.Classic)
 }
 
 // orEmpty is a text, "" if there is none.
@@ -238,6 +248,16 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 
 // fence removes a member, and has the others share what it had.
 func (x *step) fence(g *group, mem *consumerMember) {
+	if to := x.classicOf(g, mem); to != nil {
+		why := goneFor(mem, x.sessionOf(g, mem))
+		x.prepareRebalance(x.downgrade(g, to, false), why)
+		return
+	}
+	x.evict(g, mem)
+}
+
+// evict is the same in a group that stays one of the consumer protocol.
+func (x *step) evict(g *group, mem *consumerMember) {
 	c := g.consumer
 	pattern := mem.pattern()
 	x.from = len(x.records)
@@ -257,11 +277,7 @@ func (x *step) fence(g *group, mem *consumerMember) {
 // removeConsumer removes a member's records.
 func (x *step) removeConsumer(g *group, mem *consumerMember) {
 	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
-	x.stopRevoking(g, mem)
-	if mem.timerSeq != 0 {
-		x.cancel(memberTimer(TimerSession, g, mem))
-		mem.timerSeq = 0
-	}
+	x.stopWaiting(g, mem)
 	if mem.current != nil {
 		x.write(&ConsumerCurrentRecord{Group: g.id, Member: mem.id})
 	}

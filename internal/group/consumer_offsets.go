@@ -102,6 +102,8 @@ func (g *group) checkConsumerFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Erro
 	switch {
 	case mem == nil:
 		return kerr.UnknownMemberID
+	case mem.now().epoch != req.MemberEpoch && mem.says.Classic != nil:
+		return kerr.IllegalGeneration
 	case mem.now().epoch != req.MemberEpoch:
 		return kerr.StaleMemberEpoch
 	}

@@ -35,14 +35,15 @@ func TestAnySequenceOfConsumersKeepsTheInvariants(t *testing.T) {
 // consumers is what is around a shard with a consumer group.
 type consumers struct {
 	world
-	clients []*client
-	tasks   []machine.Task
-	counts  map[string]int // partitions of topics
-	tear1   int            // after how many records the next append fails, -1 if it does not
-	epochs  [2]int32       // of the group and its target before
-	members map[string]int32
-	group   *consumer
-	records int // of the last step
+	clients  []*client
+	classics []*classicClient
+	tasks    []machine.Task
+	counts   map[string]int // partitions of topics
+	tear1    int            // after how many records the next append fails, -1 if it does not
+	epochs   [2]int32       // of the group and its target before
+	members  map[string]int32
+	group    *consumer
+	records  int // of the last step
 }
 
 // client is a client as it sees itself.
@@ -83,12 +84,18 @@ func (w *consumers) load(t *rapid.T) {
 			c.flight, c.resends = 0, true
 		}
 	}
+	for _, c := range w.classics {
+		if c.flight != 0 {
+			c.flight, c.loses, c.phase = 0, false, phaseJoins
+		}
+	}
 	w.step(t, machine.Loaded{})
 }
 
 func (w *consumers) step(t *rapid.T, e machine.Event) machine.Effects {
 	w.fresh++
 	in := machine.Input{Now: w.now, Fresh: freshBytes(w.fresh), Image: w.image, Event: e}
+	offsets := w.shard.committedOffsets()
 	fx, same := w.shard.Step(in), w.twin.Step(in)
 	if len(fx.Tasks) != len(same.Tasks) || !reflect.DeepEqual(withoutTasks(fx), withoutTasks(same)) {
 		t.Fatalf("the same input has two effects: %+v and %+v", fx, same)
@@ -118,6 +125,7 @@ func (w *consumers) step(t *rapid.T, e machine.Event) machine.Effects {
 	for _, r := range fx.Replies {
 		w.answered(t, r)
 	}
+	w.checkOffsets(t, e, offsets)
 	w.check(t)
 	return fx
 }
@@ -152,6 +160,11 @@ func (w *consumers) answered(t *rapid.T, r machine.Reply) {
 	resp := req.ResponseKind()
 	if err := resp.ReadFrom(r.Msg.AppendTo(nil)); err != nil || r.Msg.GetVersion() != req.GetVersion() {
 		t.Fatalf("answer of version %d to version %d: %v", r.Msg.GetVersion(), req.GetVersion(), err)
+	}
+	for _, c := range w.classics {
+		if c.flight == r.ID {
+			w.hearClassic(c, resp)
+		}
 	}
 	m, ok := resp.(*kmsg.ConsumerGroupHeartbeatResponse)
 	if !ok {
@@ -201,10 +214,15 @@ func (w *consumers) check(t *rapid.T) {
 	if g == nil || g.consumer == nil {
 		w.group = nil
 		clear(w.members)
+		if g != nil {
+			n, timers := w.checkClassic(t, g)
+			parked, expected = parked+n, expected+timers
+		}
 	} else {
 		c := g.consumer
 		for _, m := range c.members {
 			expected += w.armed(t, memberTimer(TimerSession, g, m), m.timerSeq) + w.armed(t, memberTimer(TimerRevoke, g, m), m.revokeSeq)
+			expected += w.armed(t, memberTimer(TimerJoin, g, m), m.joinSeq) + w.armed(t, memberTimer(TimerSync, g, m), m.syncSeq)
 		}
 		if c.run != nil && c.run.parked != nil {
 			parked++
@@ -258,6 +276,7 @@ func (w *consumers) checkClients(t *rapid.T, c *consumer) {
 			}
 		}
 	}
+	w.checkClassics(t, c, works)
 }
 
 // settle has nobody want anything new. Before long everybody has what they are to
@@ -274,6 +293,7 @@ func (w *consumers) settle(t *rapid.T) {
 	}
 	g := w.shard.groups["g"]
 	if g == nil || g.consumer == nil || g.consumer.present == 0 {
+		w.settleClassics(t, g)
 		return
 	}
 	c := g.consumer
@@ -289,6 +309,7 @@ func (w *consumers) settle(t *rapid.T) {
 			}
 		}
 	}
+	w.settleClassics(t, g)
 	for _, topic := range c.subscribed(w.image) {
 		for n := range topic.Partitions {
 			if c.owners[part{topic.ID, int32(n)}] == nil {
@@ -307,6 +328,7 @@ func (w *consumers) round(t *rapid.T) {
 		}
 	}
 	w.runTasks(t)
+	w.allAct(t)
 }
 
 func (w *consumers) runTasks(t *rapid.T) {

@@ -121,7 +121,7 @@ func (n *consumerNow) same(o *consumerNow) bool {
 // has its rebalance timeout for that, from now on.
 func (x *step) storeCurrent(g *group, mem *consumerMember, now *consumerNow) {
 	x.write(currentRecord(g.id, mem.id, now))
-	if now.state != memberUnrevoked {
+	if now.state != memberUnrevoked || mem.says.Classic != nil { // A classic member must join again, and has that long for it.
 		x.stopRevoking(g, mem)
 		return
 	}
@@ -159,7 +159,7 @@ func (x *step) revokeFired(g *group, e machine.TimerFired) {
 
 // touchConsumer gives a member another session timeout to be heard of, as touch does.
 func (x *step) touchConsumer(g *group, mem *consumerMember) {
-	mem.deadline = x.now.Add(x.cfg.Consumer.of(g.id).Session)
+	mem.deadline = x.now.Add(x.sessionOf(g, mem))
 	if mem.timerSeq == 0 || mem.deadline.Before(mem.timerAt) {
 		mem.timerAt = mem.deadline
 		mem.timerSeq = x.arm(memberTimer(TimerSession, g, mem), mem.timerAt)
@@ -187,5 +187,7 @@ func (x *step) consumerFired(g *group, e machine.TimerFired) {
 		x.consumerSilent(g, e)
 	case TimerRevoke:
 		x.revokeFired(g, e)
+	case TimerJoin, TimerSync:
+		x.classicFired(g, e)
 	}
 }

@@ -32,6 +32,13 @@ func (s *scenario) parseConsumerRecord(a args) machine.Record {
 		}
 		v := &ConsumerMember{Instance: a.pointer("instance"), ClientID: "loaded", Host: "/10.0.0.2", Topics: a.list("topics"), Regex: a.pointer("regex")}
 		v.RebalanceTimeoutMillis = a.millis("timeout", "60s")
+		if protocols := a.list("classic"); protocols != nil {
+			v.Classic = &ClassicMember{SessionTimeoutMillis: a.millis("session", "10s")}
+			for _, p := range protocols {
+				name, topics, _ := strings.Cut(p, ":")
+				v.Classic.Protocols = append(v.Classic.Protocols, ClassicProtocol{name, subscription(topics)})
+			}
+		}
 		return &ConsumerMemberRecord{id, second(), v}
 	case "consumer-target":
 		if gone {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -193,23 +194,26 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 		return fmt.Sprintf("%s target epoch %d", groupName(r.Group), r.Value.Epoch)
 	case *ConsumerMemberRecord:
 		if r.Value == nil {
-			return fmt.Sprintf("%s member %s tombstone", groupName(r.Group), r.Member)
+			return fmt.Sprintf("%s member %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
-		out := fmt.Sprintf("%s member %s%s wants %s", groupName(r.Group), r.Member, instance(r.Value.Instance), showWants(r.Value.Topics, r.Value.Regex))
+		out := fmt.Sprintf("%s member %s%s wants %s", groupName(r.Group), s.show(r.Member), instance(r.Value.Instance), showWants(r.Value.Topics, r.Value.Regex))
 		if r.Value.Assignor != nil {
 			out += " by " + *r.Value.Assignor
+		}
+		if c := r.Value.Classic; c != nil {
+			out += ", classic" + showClassic(c)
 		}
 		return out
 	case *ConsumerTargetRecord:
 		if r.Value == nil {
-			return fmt.Sprintf("%s target of %s tombstone", groupName(r.Group), r.Member)
+			return fmt.Sprintf("%s target of %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
-		return fmt.Sprintf("%s target of %s %s", groupName(r.Group), r.Member, s.showParts(r.Value.Assigned))
+		return fmt.Sprintf("%s target of %s %s", groupName(r.Group), s.show(r.Member), s.showParts(r.Value.Assigned))
 	case *ConsumerCurrentRecord:
 		if r.Value == nil {
-			return fmt.Sprintf("%s %s tombstone", groupName(r.Group), r.Member)
+			return fmt.Sprintf("%s %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
-		out := fmt.Sprintf("%s %s in epoch %d after %d, %s, has %s", groupName(r.Group), r.Member, r.Value.Epoch, r.Value.Previous,
+		out := fmt.Sprintf("%s %s in epoch %d after %d, %s, has %s", groupName(r.Group), s.show(r.Member), r.Value.Epoch, r.Value.Previous,
 			showState(r.Value.State), s.showOwned(r.Value.Assigned))
 		if len(r.Value.Pending) > 0 {
 			out += ", lets go of " + s.showOwned(r.Value.Pending)
@@ -224,6 +228,19 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 		return groupName(r.Group) + " topics of an older Kafka"
 	}
 	return fmt.Sprintf("%T", r)
+}
+
+// showClassic shows what is known of a member of the classic protocol.
+func showClassic(c *ClassicMember) (out string) {
+	for _, p := range c.Protocols {
+		out += " " + p.Name
+		if w, err := readWants(p.Metadata); err == nil && len(w.owned) > 0 {
+			for _, tp := range w.owned {
+				out += fmt.Sprintf("^%s:%d", tp.topic, tp.partition)
+			}
+		}
+	}
+	return out + fmt.Sprintf(" session %s", time.Duration(c.SessionTimeoutMillis)*time.Millisecond)
 }
 
 // showWants shows what a member subscribes to.
@@ -261,7 +278,7 @@ func (s *scenario) showConsumers(m *kmsg.ConsumerGroupDescribeResponse) string {
 		}
 		text := fmt.Sprintf("%s is %s, epoch %d, target %d, by %s", groupName(g.Group), g.State, g.Epoch, g.AssignmentEpoch, g.AssignorName)
 		for _, e := range g.Members {
-			text += fmt.Sprintf("\n     %s%s in epoch %d, client %s at %s, type %d, wants %s", e.MemberID, instance(e.InstanceID), e.MemberEpoch, e.ClientID, e.ClientHost,
+			text += fmt.Sprintf("\n     %s%s in epoch %d, client %s at %s, type %d, wants %s", s.show(e.MemberID), instance(e.InstanceID), e.MemberEpoch, e.ClientID, e.ClientHost,
 				e.MemberType, showWants(e.SubscribedTopics, e.SubscribedTopicRegex))
 			text += ", has " + showDescribed(e.Assignment) + " of " + showDescribed(e.TargetAssignment)
 		}
@@ -299,7 +316,7 @@ func (s *scenario) showConsumerState(g *group) {
 	for _, m := range c.members {
 		now := m.now()
 		rec := currentRecord(g.id, m.id, &now).Value
-		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", m.id, instance(m.says.Instance), now.epoch, showState(rec.State), s.showOwned(rec.Assigned))
+		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.id), instance(m.says.Instance), now.epoch, showState(rec.State), s.showOwned(rec.Assigned))
 		if len(rec.Pending) > 0 {
 			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
 		}

@@ -87,7 +87,7 @@ func (s *scenario) load() {
 //	tombstone g [t:0]
 //	commit|abort pid=1 [epoch=0] [coordinator=0]
 //	consumer-epoch g 5; consumer-target-epoch g 5 [age=2s]
-//	consumer-member g a [instance=i] [topics=(t)] [regex=t.*] [timeout=60s]
+//	consumer-member g a [instance=i] [topics=(t)] [regex=t.*] [timeout=60s] [classic=(range:t)] [session=10s]
 //	consumer-target g a [parts=(t:0+1)]
 //	consumer-current g a [epoch=5] [previous=4] [state=0] [parts=(t:0+1@3)] [pending=(t:2)]
 //	consumer-regex g t.* [topics=(t,u)]; consumer-topics g

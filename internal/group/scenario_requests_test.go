@@ -98,9 +98,17 @@ func subscription(topics string) []byte {
 	return m.AppendTo(nil)
 }
 
-// assignment encodes t:0+1 as a consumer's assignment.
+// assignment encodes t:0+1 as a consumer's assignment. Behind ~ may stand data of the
+// assignor. "raw:x" is taken as it is.
 func assignment(v string) []byte {
+	if raw, ok := strings.CutPrefix(v, "raw:"); ok {
+		return []byte(raw)
+	}
 	m := kmsg.NewConsumerMemberAssignment()
+	v, data, _ := strings.Cut(v, "~")
+	if data != "" {
+		m.UserData = []byte(data)
+	}
 	if topic, parts, ok := strings.Cut(v, ":"); ok {
 		t := kmsg.NewConsumerMemberAssignmentTopic()
 		t.Topic = topic

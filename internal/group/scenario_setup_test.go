@@ -163,6 +163,8 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 			} else if c := s.shard.groups[key.ID].consumer; c != nil {
 				at = c.member(key.Member).deadline
 			}
+		case key.Member != "" && (key.Kind == TimerJoin || key.Kind == TimerSync):
+			what = fmt.Sprintf("%s of %s", key.Kind, s.show(key.Member))
 		case key.Kind == TimerRevoke:
 			what = fmt.Sprintf("patience with %s", s.show(key.Member))
 		}
@@ -191,11 +193,17 @@ func (s *scenario) staleTimers(*datadriven.TestData) {
 	}
 }
 
+// stateOf is the state of a classic group, or that it is a consumer group.
+type stateOf struct {
+	State
+	consumer bool
+}
+
 // states returns the state of every group.
-func (s *scenario) states() map[string]State {
-	out := map[string]State{}
+func (s *scenario) states() map[string]stateOf {
+	out := map[string]stateOf{}
 	for id, g := range s.shard.groups {
-		out[id] = g.state
+		out[id] = stateOf{g.state, g.consumer != nil}
 	}
 	return out
 }
@@ -210,16 +218,23 @@ var predecessors = map[State][]State{
 
 // showChanges tells which groups are in another state now, and checks that they
 // came into it from one that they may come from.
-func (s *scenario) showChanges(before map[string]State) {
+func (s *scenario) showChanges(before map[string]stateOf) {
 	after := s.states()
 	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if before[id] == after[id] { // A group that was not there was Empty.
+		if before[id] == after[id] || before[id].State == Empty && after[id].State == Empty { // A group that was not there was Empty.
 			continue
+		}
+		if after[id].consumer {
+			fmt.Fprintf(&s.out, "%s becomes a consumer group\n", groupName(id))
+			continue
+		}
+		if before[id].consumer {
+			fmt.Fprintf(&s.out, "%s becomes a classic group\n", groupName(id))
 		}
 		if g := s.shard.groups[id]; !slices.Contains(predecessors[g.state], g.previous) {
 			s.t.Errorf("%s became %s after %s", id, g.state, g.previous)
 		}
-		fmt.Fprintf(&s.out, "%s becomes %s\n", groupName(id), after[id])
+		fmt.Fprintf(&s.out, "%s becomes %s\n", groupName(id), after[id].State)
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if _, exists := after[id]; !exists {

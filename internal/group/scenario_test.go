@@ -270,6 +270,8 @@ func (s *scenario) config(d *datadriven.TestData) {
 			s.cfg.Consumer.Session = parseDuration(s.t, v)
 		case "consumer-max-size":
 			s.cfg.Consumer.MaxSize = parseInt(s.t, v)
+		case "migration":
+			s.cfg.Consumer.Migration = MigrationPolicy(v)
 		case "assignors":
 			s.cfg.Consumer.Assignors = a.Vals
 		case "interval":

@@ -110,7 +110,7 @@ func (b *beaten) checkGone(wants *verdict) {
 		m := b.before.members[id]
 		b.gone = append(b.gone, id)
 		leaves := b.q != nil && b.q.MemberEpoch == -1 && b.actor == id
-		expires := (wants.act == actExpire || wants.act == actRevoke) && slices.Contains(wants.forget, id)
+		expires := (wants.act == actExpire || wants.act == actRevoke || wants.act == actLeave) && slices.Contains(wants.forget, id)
 		takes := b.q != nil && b.q.MemberEpoch == 0 && m.epoch() == -2 && b.q.InstanceID != nil && m.says.Instance != nil && *b.q.InstanceID == *m.says.Instance
 		_, loads := b.why.event.(machine.Loaded)
 		switch {
@@ -120,6 +120,8 @@ func (b *beaten) checkGone(wants *verdict) {
 			w.moment(momentReplaced)
 		case leaves:
 			w.Count("consumer gone by leave")
+		case expires && wants.act == actLeave:
+			w.Count("consumer removed by an administrator")
 		case expires && wants.act == actRevoke:
 			w.Count("fenced by the rebalance timeout")
 			w.moment(momentFencing)
@@ -138,7 +140,7 @@ func (b *beaten) checkGone(wants *verdict) {
 		delete(v.revoking, id)
 	}
 	for _, id := range wants.forget {
-		if _, ok := b.after.members[id]; ok && (wants.act == actExpire || wants.act == actRevoke) {
+		if _, ok := b.after.members[id]; ok {
 			w.Violated("%s: the time of %s is over (%s), and it is still a member", v.id, id, wants.act)
 		}
 	}

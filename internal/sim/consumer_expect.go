@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -100,6 +101,32 @@ func (m *rosterMember) epochCode(q *kmsg.ConsumerGroupHeartbeatRequest) int16 {
 		}
 	}
 	return 0
+}
+
+// expectConsumersLeave says what becomes of a LeaveGroup by which an administrator
+// removes members of a consumer group.
+func expectConsumersLeave(v *view, m *kmsg.LeaveGroupRequest) verdict {
+	out := verdict{act: actLeave, codes: []int16{0}}
+	for _, e := range m.Members {
+		id, code := e.MemberID, int16(0)
+		if e.InstanceID != nil {
+			id = v.roster.static(*e.InstanceID)
+			if slices.Contains(out.forget, id) {
+				id = ""
+			}
+		}
+		_, known := v.roster.members[id]
+		switch {
+		case e.InstanceID != nil && id != "" && e.MemberID != "" && e.MemberID != id:
+			code = codeFencedInstance
+		case !known || slices.Contains(out.forget, id):
+			code = codeUnknownMember
+		default:
+			out.forget = append(out.forget, id)
+		}
+		out.codes = append(out.codes, code)
+	}
+	return out
 }
 
 func (c *coordinator) expectFetch(m *kmsg.OffsetFetchRequest) verdict {

@@ -116,3 +116,15 @@ func (w *world) sentTwice(p *peer) {
 		}
 	}
 }
+
+// removeConsumer names somebody for an administrator to remove: a static member by its
+// instance id, perhaps with the id of a member that it is not, or any other by its own.
+func (w *world) removeConsumer(e *kmsg.LeaveGroupRequestMember) {
+	c := w.anyConsumer()
+	if e.InstanceID = c.instance; c.instance == nil || w.Rand.IntN(2) == 0 {
+		e.MemberID = c.member
+	}
+	if w.Rand.IntN(4) == 0 {
+		e.MemberID = "nobody"
+	}
+}

@@ -81,6 +81,9 @@ func (c *coordinator) expectRequest(q *request) verdict {
 	case *kmsg.HeartbeatRequest:
 		return expectHeartbeat(v, m)
 	case *kmsg.LeaveGroupRequest:
+		if v.hasConsumers() {
+			return expectConsumersLeave(v, m)
+		}
 		return expectLeave(v, m)
 	case *kmsg.OffsetCommitRequest:
 		return c.expectCommit(v, m)

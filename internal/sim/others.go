@@ -134,7 +134,7 @@ func (w *world) removeRequest() kmsg.Request {
 	for range 1 + w.Rand.IntN(3) {
 		e := kmsg.NewLeaveGroupRequestMember()
 		if len(w.clients) == 0 {
-			e.MemberID = w.anyConsumer().member
+			w.removeConsumer(&e)
 		} else if c := w.clients[w.Rand.IntN(len(w.clients))]; w.Rand.IntN(2) == 0 {
 			id := fmt.Sprintf("instance-%d", w.Rand.IntN(5))
 			e.InstanceID = &id

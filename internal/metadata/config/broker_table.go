@@ -78,6 +78,7 @@ var brokerTable = newTable([]Def{
 	{Name: "group.consumer.heartbeat.interval.ms", Type: Int, Default: "5000", Min: 1, Max: 1<<31 - 1, Doc: "How often a member of a consumer group is to be heard of."},
 	{Name: "group.consumer.assignment.interval.ms", Type: Int, Default: "1000", Min: 0, Max: 15000, Doc: "How long a consumer group rests between two assignments, so that members who come together are assigned together."},
 	{Name: "group.consumer.max.size", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most members that a consumer group may have."},
+	{Name: "group.consumer.migration.policy", Type: String, Default: "bidirectional", OneOf: []string{"bidirectional", "upgrade", "downgrade", "disabled"}, Doc: "Whether groups with members go over from the classic to the consumer protocol when a member of that joins (upgrade), and back when the last one leaves (downgrade)."},
 	{Name: "offsets.retention.minutes", Type: Int, Default: "10080", Min: 1, Max: 1<<31 - 1, Doc: "How long committed offsets are kept once nobody uses them."},
 	{Name: "offsets.retention.check.interval.ms", Type: Long, Default: "600000", Min: 1, Doc: "How often expired offsets and empty groups are removed."},
 	{Name: "offset.metadata.max.bytes", Type: Int, Default: "4096", Min: 0, Max: 1<<31 - 1, Doc: "The longest text that may be committed with an offset."},

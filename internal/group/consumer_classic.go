@@ -1,0 +1,213 @@
+package group
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+)
+
+// findMixed returns the member of the classic protocol that a request is of.
+func (c *consumer) findMixed(id string, instance *string, generation int32) (*consumerMember, *kerr.Error) {
+	mem := c.member(id)
+	if instance != nil {
+		if mem = c.instances[*instance]; mem != nil && mem.id != id {
+			return nil, kerr.FencedInstanceID
+		}
+	}
+	switch {
+	case mem == nil || mem.says.Classic == nil:
+		return nil, kerr.UnknownMemberID
+	case generation != mem.now().epoch:
+		return nil, kerr.IllegalGeneration
+	}
+	return mem, nil
+}
+
+// syncMixed handles SyncGroup of a member of the classic protocol in a consumer group.
+func (x *step) syncMixed(g *group, r *machine.Request, m *kmsg.SyncGroupRequest) {
+	mem, err := g.consumer.findMixed(m.MemberID, m.InstanceID, m.Generation)
+	if err == nil && (differs(m.ProtocolType, consumerType) || differs(m.Protocol, mem.says.Classic.first().Name)) {
+		err = kerr.InconsistentGroupProtocol
+	}
+	if err != nil {
+		x.replySyncError(r.ID, m.Version, err)
+		return
+	}
+	now := mem.now()
+	if g.consumer.targetEpoch > now.epoch && now.state != memberUnrevoked {
+		// Who has to let go of something has joined for that, and is told with its next heartbeat.
+		x.waitForJoin(g, mem)
+		x.replySyncError(r.ID, m.Version, kerr.RebalanceInProgress)
+		return
+	}
+	x.stopSyncTimer(g, mem)
+	x.touchConsumer(g, mem)
+	resp := kmsg.NewPtrSyncGroupResponse()
+	protocolType, protocol := consumerType, mem.says.Classic.first()
+	resp.Version, resp.ProtocolType, resp.Protocol = m.Version, &protocolType, &protocol.Name
+	resp.MemberAssignment = assignmentBytes(x.image, placesOf(now.assigned), protocol.Metadata)
+	x.reply(r.ID, resp)
+}
+
+func placesOf(list []heldPart) []part {
+	out := make([]part, len(list))
+	for i := range list {
+		out[i] = list[i].part
+	}
+	return out
+}
+
+// maxAssignmentVersion is the newest version of assignments.
+const maxAssignmentVersion = 3
+
+// assignmentBytes writes partitions as a client of the classic protocol reads them: by
+// their topics' names, in the version of its subscription.
+func assignmentBytes(image *metadata.Image, list []part, subscription []byte) []byte {
+	a := kmsg.NewConsumerMemberAssignment()
+	if len(subscription) >= 2 {
+		a.Version = min(max(int16(binary.BigEndian.Uint16(subscription)), 0), maxAssignmentVersion)
+	}
+	for i, p := range list {
+		if i == 0 || p.topic != list[i-1].topic {
+			t := kmsg.NewConsumerMemberAssignmentTopic()
+			if image != nil && image.TopicByID(p.topic) != nil {
+				t.Topic = image.TopicByID(p.topic).Name
+			}
+			a.Topics = append(a.Topics, t)
+		}
+		t := &a.Topics[len(a.Topics)-1]
+		t.Partitions = append(t.Partitions, p.n)
+	}
+	known := a.Topics[:0]
+	for _, t := range a.Topics {
+		if t.Topic != "" { // One that is gone is nothing to work on.
+			known = append(known, t)
+		}
+	}
+	a.Topics = known
+	return a.AppendTo(nil)
+}
+
+// beatMixed handles Heartbeat of a member of the classic protocol in a consumer group.
+// It is told to join again if its target is newer, if it has to let go of something, or
+// if what it waits for is free now. As any heartbeat it has the group look at its topics,
+// and make a target if that is due: nobody else might come for it.
+func (x *step) beatMixed(g *group, m *kmsg.HeartbeatRequest) *kerr.Error {
+	mem, err := g.consumer.findMixed(m.MemberID, m.InstanceID, m.Generation)
+	if err != nil {
+		return err
+	}
+	x.touchConsumer(g, mem)
+	x.from = len(x.records)
+	x.bump(g, change{})
+	x.refresh(g)
+	x.retarget(g)
+	now := mem.now()
+	if now.epoch < g.consumer.targetEpoch || now.state == memberUnrevoked || now.state == memberUnreleased && !x.isWaiting(g.consumer, mem) {
+		x.waitForJoin(g, mem)
+		return kerr.RebalanceInProgress
+	}
+	return nil
+}
+
+// isWaiting says whether somebody else still has a partition that a member is to have.
+func (x *step) isWaiting(c *consumer, mem *consumerMember) bool {
+	for _, p := range c.wanted(mem, x.image) {
+		if owner := c.owners[p]; owner != nil && owner != mem {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveMixed handles what LeaveGroup says of one member of a consumer group, of either
+// protocol.
+func (x *step) leaveMixed(g *group, m *kmsg.LeaveGroupRequestMember) *kerr.Error {
+	mem := g.consumer.member(m.MemberID)
+	if m.InstanceID != nil {
+		// An administrator names no member id.
+		if mem = g.consumer.instances[*m.InstanceID]; mem != nil && m.MemberID != "" && mem.id != m.MemberID {
+			return kerr.FencedInstanceID
+		}
+	}
+	if mem == nil {
+		return kerr.UnknownMemberID
+	}
+	x.fence(g, mem)
+	return nil
+}
+
+// sessionOf is how long a member may be silent: in the classic protocol it says so
+// itself.
+func (x *step) sessionOf(g *group, mem *consumerMember) time.Duration {
+	if mem.says != nil && mem.says.Classic != nil && mem.says.Classic.SessionTimeoutMillis > 0 {
+		return time.Duration(mem.says.Classic.SessionTimeoutMillis) * time.Millisecond
+	}
+	return x.cfg.Consumer.of(g.id).Session
+}
+
+// waitForJoin gives a member its rebalance timeout to join again, from when it was first
+// told to.
+func (x *step) waitForJoin(g *group, mem *consumerMember) {
+	if mem.joinSeq == 0 {
+		mem.joinSeq = x.arm(memberTimer(TimerJoin, g, mem), x.now.Add(mem.rebalanceTimeout()))
+	}
+}
+
+func (x *step) stopJoinTimer(g *group, mem *consumerMember) {
+	if mem.joinSeq != 0 {
+		mem.joinSeq = 0
+		x.cancel(memberTimer(TimerJoin, g, mem))
+	}
+}
+
+func (x *step) stopSyncTimer(g *group, mem *consumerMember) {
+	if mem.syncSeq != 0 {
+		mem.syncSeq = 0
+		x.cancel(memberTimer(TimerSync, g, mem))
+	}
+}
+
+// classicFired fences a member that has not joined again, or not asked for its
+// assignment, in time.
+func (x *step) classicFired(g *group, e machine.TimerFired) {
+	mem := g.consumer.member(e.Key.Member)
+	switch {
+	case mem == nil:
+	case e.Key.Kind == TimerJoin && mem.joinSeq == e.Seq:
+		mem.joinSeq = 0
+		x.fence(g, mem)
+	case e.Key.Kind == TimerSync && mem.syncSeq == e.Seq:
+		mem.syncSeq = 0
+		x.fence(g, mem)
+	}
+}
+
+// suit lets the timers of a member be those of the protocol that it uses now.
+func (x *step) suit(g *group, mem *consumerMember) {
+	if mem.says.Classic != nil {
+		x.stopRevoking(g, mem)
+		return
+	}
+	x.stopJoinTimer(g, mem)
+	x.stopSyncTimer(g, mem)
+	if mem.now().state == memberUnrevoked && mem.revokeSeq == 0 {
+		x.giveTimeToRevoke(g, mem)
+	}
+}
+
+// stopWaiting cancels all timers of a member.
+func (x *step) stopWaiting(g *group, mem *consumerMember) {
+	x.stopRevoking(g, mem)
+	x.stopJoinTimer(g, mem)
+	x.stopSyncTimer(g, mem)
+	if mem.timerSeq != 0 {
+		x.cancel(memberTimer(TimerSession, g, mem))
+		mem.timerSeq = 0
+	}
+}

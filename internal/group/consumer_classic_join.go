@@ -1,0 +1,171 @@
+package group
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+// Members of the classic protocol in a consumer group do not wait for each other: each
+// joins when it is told to, is answered at once, and asks for what it has with
+// SyncGroup. Nobody leads, since the coordinator assigns. Their generation is their
+// member epoch, and what a subscription says that a member owns is what a heartbeat of
+// the consumer protocol would say.
+
+// joinMixed handles JoinGroup of a consumer group that has members.
+func (x *step) joinMixed(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
+	m.Protocols = distinct(m.Protocols)
+	w, err := x.checkJoinMixed(g, m)
+	if err != nil {
+		id := m.MemberID
+		if err == kerr.GroupMaxSizeReached {
+			id = ""
+		}
+		x.joinError(r, m, id, err)
+		return
+	}
+	if m.MemberID == "" && m.InstanceID == nil && m.Version >= joinKnownID {
+		// Whoever comes with it is let in: there is no join phase that would wait.
+		x.joinError(r, m, r.ClientID+"-"+uuid(x.fresh), kerr.MemberIDRequired)
+		return
+	}
+	id, p, err := x.mixedPlace(g.consumer, r, m)
+	if err != nil {
+		x.joinError(r, m, m.MemberID, err)
+		return
+	}
+	says := p.saysClassic(r, m, w, x.hosts)
+	if !x.fits(&ConsumerMemberRecord{g.id, id, says}) || !x.fitsHeir(p.replaces, g.id, id) {
+		x.joinError(r, m, m.MemberID, kerr.UnknownServerError)
+		return
+	}
+	x.admit(g, r, m, id, p, says, w)
+}
+
+// checkJoinMixed says whether somebody of the classic protocol may join, and what it
+// wants.
+func (x *step) checkJoinMixed(g *group, m *kmsg.JoinGroupRequest) (w wants, err *kerr.Error) {
+	c := g.consumer
+	replaces := m.MemberID == "" && m.InstanceID != nil && c.instances[*m.InstanceID] != nil
+	switch {
+	case x.cfg.Consumer.Migration.disabled():
+		return w, kerr.InconsistentGroupProtocol
+	case !replaces && c.member(m.MemberID) == nil && c.present >= x.cfg.Consumer.MaxSize:
+		return w, kerr.GroupMaxSizeReached
+	case m.ProtocolType != consumerType || !c.supports(m.Protocols):
+		return w, kerr.InconsistentGroupProtocol
+	}
+	w, bad := readWants(m.Protocols[0].Metadata)
+	if bad != nil {
+		return w, kerr.InconsistentGroupProtocol
+	}
+	return w, nil
+}
+
+// supports says whether all members of the classic protocol have one of these.
+func (c *consumer) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
+	for i := range protocols {
+		if c.supported.of(protocols[i].Name) == c.classic {
+			return true
+		}
+	}
+	return false
+}
+
+// mixedPlace says whose place somebody of the classic protocol takes. Without a member
+// id a static one always has that of whoever has its instance id.
+func (x *step) mixedPlace(c *consumer, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
+	var holder *consumerMember
+	if m.InstanceID != nil {
+		holder = c.instances[*m.InstanceID]
+	}
+	switch {
+	case m.MemberID == "" && m.InstanceID != nil:
+		return *m.InstanceID + "-" + uuid(x.fresh), place{replaces: holder}, nil
+	case m.MemberID == "":
+		return r.ClientID + "-" + uuid(x.fresh), p, nil
+	case m.InstanceID != nil && holder == nil:
+		return "", p, kerr.UnknownMemberID
+	case m.InstanceID != nil && holder.id != m.MemberID:
+		return "", p, kerr.FencedInstanceID
+	}
+	return m.MemberID, place{known: c.member(m.MemberID)}, nil
+}
+
+// saysClassic is what a member of the classic protocol says of itself. It names all
+// topics, so a regular expression that its predecessor had is none of its own.
+func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants, known hosts) *ConsumerMember {
+	v := &ConsumerMember{Instance: m.InstanceID, Rack: w.rack, ClientID: r.ClientID, Host: known.of(r.Host), Topics: sortedNames(w.topics)}
+	was := p.known
+	if p.replaces != nil {
+		was = p.replaces
+	}
+	if was != nil {
+		v.Assignor = was.says.Assignor
+		if v.Rack == nil {
+			v.Rack = was.says.Rack
+		}
+		if v.Instance == nil {
+			v.Instance = was.says.Instance
+		}
+	}
+	v.RebalanceTimeoutMillis = m.RebalanceTimeoutMillis
+	if m.Version == 0 {
+		v.RebalanceTimeoutMillis = m.SessionTimeoutMillis
+	}
+	v.Classic = &ClassicMember{SessionTimeoutMillis: m.SessionTimeoutMillis}
+	for i := range m.Protocols {
+		v.Classic.Protocols = append(v.Classic.Protocols, ClassicProtocol{m.Protocols[i].Name, bytes.Clone(m.Protocols[i].Metadata)})
+	}
+	return v
+}
+
+// admit lets a member of the classic protocol join, or join again.
+func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *ConsumerMember, w wants) {
+	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
+	if p.replaces != nil {
+		x.takeOver(g, p.replaces, id)
+	}
+	epoch := g.consumer.epoch
+	x.from = len(x.records)
+	g, mem, ch := x.subscribe(g.id, id, says)
+	x.suit(g, mem)
+	x.bump(g, ch)
+	x.refresh(g)
+	x.retarget(g) // If that is done elsewhere, the member is told to join again.
+	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
+	if to := x.classicOf(g, nil); to != nil {
+		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable
+		x.joinDowngraded(x.downgrade(g, to, quiet), id, r, m, quiet)
+		return
+	}
+	x.stopJoinTimer(g, mem)
+	x.touchConsumer(g, mem)
+	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
+	x.replyJoinMixed(r, m, id, mem.now().epoch, mem.says.Classic.first().Name)
+}
+
+// replyJoinMixed tells a member of the classic protocol where it is.
+func (x *step) replyJoinMixed(r *machine.Request, m *kmsg.JoinGroupRequest, id string, generation int32, protocol string) {
+	resp := kmsg.NewPtrJoinGroupResponse()
+	protocolType := consumerType
+	resp.Version, resp.Generation, resp.MemberID = m.Version, generation, id
+	resp.ProtocolType, resp.Protocol = &protocolType, &protocol
+	x.reply(r.ID, resp)
+}
+
+// first is the protocol by which a member goes: here everybody may have another.
+func (c *ClassicMember) first() ClassicProtocol {
+	if len(c.Protocols) == 0 {
+		return ClassicProtocol{}
+	}
+	return c.Protocols[0]
+}
+
+func (mem *consumerMember) rebalanceTimeout() time.Duration {
+	return time.Duration(mem.says.RebalanceTimeoutMillis) * time.Millisecond
+}

@@ -1,0 +1,160 @@
+package group
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
+
+// A consumer group in which nobody uses the consumer protocol any more becomes a classic
+// one: its members do not know that it ever was another. Its generation is the group's
+// epoch, and offsets stay. Everybody is assigned what they have: Kafka takes the target,
+// but what somebody was yet to let go of would be another's then, should the group be
+// upgraded again before all have joined. They get what they should in the rebalance; if
+// there is none, it is the same.
+
+// downgraded is the classic group that a consumer group becomes.
+type downgraded struct {
+	*group
+	records []machine.Record // the last says that it rebalances
+}
+
+// classicOf returns the classic group that a consumer group becomes without a member,
+// who may be nil for nobody, or nil if it stays what it is: somebody uses the consumer
+// protocol, nobody is left, there are too many for a classic group, or the policy says so.
+func (x *step) classicOf(g *group, gone *consumerMember) *downgraded {
+	c := g.consumer
+	left, classic := c.present, c.classic
+	if gone != nil {
+		if left--; gone.says.Classic != nil {
+			classic--
+		}
+	}
+	if !x.cfg.Consumer.Migration.downgrades() || left == 0 || left != classic || left > x.cfg.MaxSize {
+		return nil
+	}
+	to := newGroup(g.id)
+	for _, mem := range c.members {
+		if mem != gone && mem.says != nil {
+			to.add(mem.asClassic(), consumerType)
+		}
+	}
+	if to.protocol = to.vote(); to.protocol == "" {
+		return nil
+	}
+	for m := to.members.first; m != nil; m = m.next {
+		now := c.member(m.id).now()
+		m.assigned = assignmentBytes(x.image, placesOf(merged(now.assigned, now.pending)), m.metadata(to.protocol))
+	}
+	to.generation = c.epoch
+	to.previous, to.state, to.since = CompletingRebalance, Stable, x.now.UnixMilli()
+	out := &downgraded{to, append(g.consumerTombstones(), to.record())}
+	out.records = append(out.records, &RebalanceRecord{g.id, &Rebalance{Generation: to.generation}})
+	if x.maxBatch > 0 && (&machine.Batch{Records: out.records, Whole: true}).Size() > x.maxBatch {
+		return nil
+	}
+	return out
+}
+
+// asClassic is a member of the classic protocol as a classic group knows it.
+func (mem *consumerMember) asClassic() *member {
+	says := mem.says
+	m := &member{
+		id: mem.id, instance: says.Instance, clientID: says.ClientID, host: says.Host,
+		rebalance: mem.rebalanceTimeout(), session: time.Duration(says.Classic.SessionTimeoutMillis) * time.Millisecond,
+	}
+	for _, p := range says.Classic.Protocols {
+		m.protocols = append(m.protocols, protocol{p.Name, p.Metadata})
+	}
+	return m
+}
+
+// consumerTombstones removes everything of a consumer group but its offsets, in the
+// order in which Kafka does.
+func (g *group) consumerTombstones() (out []machine.Record) {
+	c := g.consumer
+	for _, m := range c.members {
+		if m.current != nil {
+			out = append(out, &ConsumerCurrentRecord{Group: g.id, Member: m.id})
+		}
+	}
+	for _, m := range c.members {
+		if m.stored {
+			out = append(out, &ConsumerTargetRecord{Group: g.id, Member: m.id})
+		}
+	}
+	if c.hasTarget {
+		out = append(out, &ConsumerTargetEpochRecord{Group: g.id})
+	}
+	for _, m := range c.members {
+		if m.says != nil {
+			out = append(out, &ConsumerMemberRecord{Group: g.id, Member: m.id})
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+		out = append(out, &ConsumerRegexRecord{Group: g.id, Regex: p})
+	}
+	if c.oldTopics {
+		out = append(out, &ConsumerTopicsRecord{Group: g.id})
+	}
+	if c.hasEpoch {
+		out = append(out, &ConsumerEpochRecord{Group: g.id})
+	}
+	return out
+}
+
+// downgrade makes a classic group of a consumer group, and returns it. It is Stable; if
+// it is not to be left alone, who calls has it rebalance. That it does is in the same
+// batch: else it might be loaded without, and nobody would get what the member had that
+// is gone.
+func (x *step) downgrade(g *group, to *downgraded, quiet bool) *group {
+	c := g.consumer
+	for _, mem := range c.members {
+		x.stopWaiting(g, mem)
+	}
+	x.dropRun(c)
+	if quiet {
+		to.records = to.records[:len(to.records)-1]
+	}
+	x.writeWhole(to.records)
+	g = x.groups[g.id]
+	hard, offsets, unstable, rebalancing := g.hard, g.offsets, g.unstable, g.rebalancing
+	*g = *to.group
+	g.hard, g.offsets, g.unstable, g.rebalancing = hard, offsets, unstable, rebalancing
+	i := 0
+	for m := g.members.first; m != nil; m = m.next {
+		m.stored = &hard.Members[i].MemberID
+		i++
+		x.rearm(g, m, m.session)
+	}
+	return g
+}
+
+// joinDowngraded answers the member whose join was the reason. If nothing is to change
+// for anybody there is no rebalance, and it gets what its predecessor was to have.
+func (x *step) joinDowngraded(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
+	if quiet {
+		x.replyJoinMixed(r, m, id, g.generation, g.protocol)
+		return
+	}
+	mem := g.members.get(id)
+	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now
+	g.joined++
+	x.prepareRebalance(g, trigger(journal.TriggerReplaced, mem, m.Reason))
+}
+
+// goneFor is why a member was removed: it left, or was silent for so long.
+func goneFor(mem *consumerMember, silent time.Duration) journal.Trigger {
+	t := journal.Trigger{Kind: journal.TriggerLeft, Who: journal.Who{
+		Member: mem.id, ClientID: mem.says.ClientID, Host: plainHost(mem.says.Host), Instance: orEmpty(mem.says.Instance),
+	}}
+	if mem.timerSeq == 0 {
+		t.Kind, t.Silent = journal.TriggerExpired, silent
+	}
+	return t
+}

@@ -1,0 +1,191 @@
+package group
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/machine"
+)
+
+// A classic group whose members are consumers becomes a consumer group when somebody of
+// the consumer protocol joins it, without anybody having to stop: its members stay, with
+// what they were assigned last, and go on with the classic protocol among the others
+// (see consumer_classic.go). The group's epoch is its generation.
+
+// migrants lists the members of a classic group in the order of their ids.
+func (g *group) migrants() []Migrant {
+	out := make([]Migrant, 0, g.members.len())
+	for m := g.members.first; m != nil; m = m.next {
+		out = append(out, Migrant{m.id, m.subscription(g.protocol), m.assigned})
+	}
+	slices.SortFunc(out, func(a, b Migrant) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// subscription is what a member says of the protocol that is selected. In a group's
+// first join phase none is, and in a later one the member may have others: then it is
+// what it says of its first. Kafka knows no answer to the former.
+func (m *member) subscription(selected string) []byte {
+	if b := m.metadata(selected); b != nil || len(m.protocols) == 0 {
+		return b
+	}
+	return m.protocols[0].metadata
+}
+
+// upgraded is the consumer group that a classic one becomes, or why it cannot.
+func (x *step) upgraded(g *group, p *place) (*consumer, *consumerError) {
+	cannot := func(reason string) *consumerError {
+		return refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.id+" to consumer group because "+reason+".")
+	}
+	cfg := &x.cfg.Consumer
+	if list := groupObstacles(cfg.Migration, cfg.MaxSize, g.protocolType, g.members.len()); len(list) > 0 {
+		return nil, cannot(list[0].Reason)
+	}
+	members := g.migrants()
+	if list := UpgradeObstacles(cfg.Migration, cfg.MaxSize, g.protocolType, members); len(list) > 0 {
+		return nil, cannot(list[0].Reason)
+	}
+	p.upgrade = x.upgradeRecords(g, members)
+	fits := x.maxBatch <= 0 || (&machine.Batch{Records: p.upgrade, Whole: true}).Size() <= x.maxBatch
+	preview := &Shard{groups: map[string]*group{}}
+	for _, r := range p.upgrade {
+		if t, ok := r.(*ConsumerTargetRecord); ok {
+			fits = fits && x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
+		}
+		preview.apply(r)
+	}
+	if !fits {
+		return nil, cannot("what is to be stored of it does not fit into one record batch")
+	}
+	return preview.groups[g.id].consumer, nil
+}
+
+// upgradeRecords is what it takes, in the order in which Kafka writes it. That the
+// target was made at no known time has the next one made at once.
+func (x *step) upgradeRecords(g *group, members []Migrant) []machine.Record {
+	epoch := max(g.generation, firstEpoch) // There is none yet in its first join phase.
+	out := g.unsettledTombstones()
+	if g.hard != nil {
+		out = append(out, &GroupRecord{Group: g.id})
+	}
+	targets := make([][]part, len(members))
+	for i := range members {
+		out = append(out, &ConsumerMemberRecord{g.id, members[i].ID, g.members.get(members[i].ID).asConsumer(members[i].Subscription)})
+		var list []topicPartition
+		eachAssigned(members[i].Assignment, func(tp topicPartition) { list = append(list, tp) })
+		targets[i] = partsNamed(x.image, list)
+	}
+	out = append(out, &ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: epoch}})
+	for i := range members {
+		out = append(out, targetRecord(g.id, members[i].ID, targets[i]))
+	}
+	out = append(out, &ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: epoch}})
+	for i := range members {
+		now := consumerNow{epoch: epoch, previous: epoch}
+		for _, p := range targets[i] {
+			now.assigned = append(now.assigned, heldPart{p, epoch})
+		}
+		out = append(out, currentRecord(g.id, members[i].ID, &now))
+	}
+	return out
+}
+
+// unsettledTombstones removes what was noted of a rebalance.
+func (g *group) unsettledTombstones() (out []machine.Record) {
+	if g.rebalancing != nil {
+		out = append(out, &RebalanceRecord{Group: g.id})
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
+		out = append(out, &DepartureRecord{Group: g.id, Member: id})
+	}
+	return out
+}
+
+// asConsumer is what a member of a classic group says of itself in a consumer group.
+func (m *member) asConsumer(subscription []byte) *ConsumerMember {
+	w, _ := readWants(subscription) // It was read before.
+	v := &ConsumerMember{
+		Instance: m.instance, Rack: w.rack, ClientID: m.clientID, Host: m.host, Topics: sortedNames(w.topics),
+		RebalanceTimeoutMillis: int32(m.rebalance / time.Millisecond),
+		Classic:                &ClassicMember{SessionTimeoutMillis: int32(m.session / time.Millisecond)},
+	}
+	for _, p := range m.protocols {
+		v.Classic.Protocols = append(v.Classic.Protocols, ClassicProtocol{p.name, p.metadata})
+	}
+	return v
+}
+
+// upgrade makes a consumer group of a classic one, and says where in it the place is.
+// That is one batch: were only its beginning stored, some members would have lost what
+// they have, and would not know.
+func (x *step) upgrade(g *group, p place) place {
+	x.disband(g)
+	x.writeWhole(p.upgrade)
+	g = x.groups[g.id]
+	for _, mem := range g.consumer.members {
+		x.touchConsumer(g, mem)
+	}
+	again := func(mem *consumerMember) *consumerMember {
+		if mem == nil {
+			return nil
+		}
+		return g.consumer.member(mem.id)
+	}
+	return place{known: again(p.known), replaces: again(p.replaces)}
+}
+
+// disband ends a classic group that goes on as a consumer group: whoever waits is told
+// to join again, which it then does there, and nothing is left of the classic one.
+func (x *step) disband(g *group) {
+	for m := g.members.first; m != nil; m = m.next {
+		if m.join != 0 {
+			x.replyJoinError(m.join, m.joinVersion, m.id, kerr.RebalanceInProgress)
+		}
+		if m.sync != 0 {
+			x.replySyncError(m.sync, m.syncVersion, kerr.RebalanceInProgress)
+		}
+		x.cancel(sessionKey(g, m.id))
+	}
+	for id := range g.pendingIDs() {
+		x.forgetPending(g, id)
+	}
+	if g.joinSeq != 0 {
+		x.cancel(joinKey(g))
+	}
+	x.cancelSync(g)
+	next := group{
+		id: g.id, hard: g.hard, offsets: g.offsets, unstable: g.unstable, rebalancing: g.rebalancing, departed: g.departed,
+		since: x.now.UnixMilli(), changed: g.changed,
+	}
+	*g = next
+}
+
+// writeWhole makes records part of the hard state, and has them appended as one batch.
+func (x *step) writeWhole(records []machine.Record) {
+	x.emit()
+	for _, r := range records {
+		x.apply(r)
+	}
+	x.out.Batches = append(x.out.Batches, machine.Batch{Records: records, Whole: true})
+}
+
+// sortedParts sorts a list of partitions, each of which is in it once then.
+func sortedParts(list []part) []part {
+	slices.SortFunc(list, compareParts)
+	return slices.Compact(list)
+}
+
+// same says whether two members of the classic protocol have said the same.
+func (c *ClassicMember) same(d *ClassicMember) bool {
+	if c == nil || d == nil {
+		return c == d
+	}
+	return c.SessionTimeoutMillis == d.SessionTimeoutMillis && slices.EqualFunc(c.Protocols, d.Protocols, func(p, q ClassicProtocol) bool {
+		return cmp.Or(strings.Compare(p.Name, q.Name), slices.Compare(p.Metadata, q.Metadata)) == 0
+	})
+}
