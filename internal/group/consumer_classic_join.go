@@ -126,9 +126,7 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants
 
 // admit lets a member of the classic protocol join, or join again.
 func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *ConsumerMember, w wants) {
-	if p.known != nil {
-		x.overtakeBeat(g, p.known)
-	}
+	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
 	if p.replaces != nil {
 		x.takeOver(g, p.replaces, id)
 	}
@@ -139,7 +137,7 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.bump(g, ch)
 	x.refresh(g)
 	x.retarget(g) // If that is done elsewhere, the member is told to join again.
-	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics})
+	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
 	if to := x.classicOf(g, nil); to != nil {
 		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable
 		x.joinDowngraded(x.downgrade(g, to, quiet), id, r, m, quiet)

@@ -10,9 +10,9 @@ type ConsumerConfig struct {
 	Migration MigrationPolicy // group.consumer.migration.policy
 	// Groups has the settings of groups that have their own.
 	Groups map[string]ConsumerSettings
-	// atOnce is up to how many members and partitions the assignor is run in the step
-	// itself, atOnce if it is zero. Tests have a smaller one.
-	atOnce int
+	// AtOnce is up to how many members and partitions the assignor is run in the step
+	// itself, zero for as many as a step has time for. Tests have a smaller one.
+	AtOnce int
 }
 
 // ConsumerSettings are those that a group may have for itself.

@@ -107,9 +107,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
-	if place.known != nil {
-		x.overtakeBeat(x.groups[m.Group], place.known)
-	}
+	overtaken := place.known != nil && x.overtakeBeat(x.groups[m.Group], place.known)
 	upgrades := place.upgrade != nil
 	if upgrades {
 		place = x.upgrade(x.groups[m.Group], place)
@@ -128,7 +126,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	x.bump(g, ch)
 	x.refresh(g)
 	b := beatOf(r, m)
-	b.unsubscribed = ch.topics
+	b.unsubscribed = ch.topics || overtaken
 	if x.retarget(g) {
 		x.parkBeat(g, mem, b)
 		return nil

@@ -36,14 +36,18 @@ func (x *step) unpark(g *group, mem *consumerMember, err *consumerError) {
 }
 
 // overtakeBeat answers a heartbeat that waits when the member's next one comes, as one
-// that changes nothing: its client has not waited for the answer.
-func (x *step) overtakeBeat(g *group, mem *consumerMember) {
+// that changes nothing: its client has not waited for the answer. It says whether the
+// member subscribes to other topics since that one, which the next must see to.
+func (x *step) overtakeBeat(g *group, mem *consumerMember) (unsubscribed bool) {
 	if g == nil {
-		return
+		return false
 	}
-	if b := g.consumer.takeParked(mem); b != nil {
-		x.tell(g, mem, *b, b.full)
+	b := g.consumer.takeParked(mem)
+	if b == nil {
+		return false
 	}
+	x.tell(g, mem, *b, b.full)
+	return b.unsubscribed
 }
 
 // dropRun forgets a run of the assignor, whose result nobody needs.

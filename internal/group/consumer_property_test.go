@@ -66,7 +66,7 @@ func newConsumers(t *rapid.T) *consumers {
 	w := &consumers{counts: map[string]int{"t": 3, "u": 2}, tear1: -1, members: map[string]int32{}}
 	w.world = world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), topics: map[string]byte{"t": 1, "u": 2}, ids16: 2}
 	w.cfg.OffsetsRetention = time.Hour
-	w.cfg.Consumer.atOnce = pick(t, "at once", 0, 0, 1)
+	w.cfg.Consumer.AtOnce = pick(t, "at once", 0, 0, 1)
 	for _, c := range []*client{{id: "a"}, {id: "b"}, {id: "c", instance: &i}, {id: "d", instance: &i}, {id: "e", instance: &j}} {
 		c.has, c.topics = map[part]bool{}, []string{"t"}
 		w.clients = append(w.clients, c)

@@ -111,7 +111,7 @@ func (x *step) retarget(g *group) (later bool) {
 		return false
 	}
 	r := &run{group: g.id, epoch: c.epoch, assignor: x.chosenAssignor(c), in: c.input(x.image)}
-	if r.size() <= cmp.Or(x.cfg.Consumer.atOnce, atOnce) {
+	if r.size() <= cmp.Or(x.cfg.Consumer.AtOnce, atOnce) {
 		x.install(g, r, r.assign())
 		return false
 	}

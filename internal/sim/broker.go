@@ -51,7 +51,11 @@ func (w *world) soon(aimed, now func()) {
 		now()
 		return
 	}
-	w.aim, w.aimed = moments[w.Rand.IntN(len(moments))], aimed
+	list := moments
+	if len(w.plan.consumers) > 0 {
+		list = consumerMoments
+	}
+	w.aim, w.aimed = list[w.Rand.IntN(len(list))], aimed
 }
 
 // moment says that one of the moments has come.
@@ -72,6 +76,9 @@ func (w *world) moment(what string) {
 // outage takes all clients of a group away at once, makes them pause, or takes
 // one away while the others are too busy to notice.
 func (w *world) outage() {
+	if len(w.plan.groups) == 0 {
+		return
+	}
 	g := &w.plan.groups[w.Rand.IntN(len(w.plan.groups))]
 	kind := w.Rand.IntN(3)
 	w.Tracef("%s: an outage of all its clients", g.id)

@@ -24,8 +24,10 @@ func (w *world) settle() {
 	w.elect()
 	cfg := w.plan.config
 	cfg.MaxSize, cfg.InitialDelay = group.DefaultConfig().MaxSize, 3*time.Second
+	cfg.Consumer.MaxSize = group.DefaultConfig().Consumer.MaxSize
 	w.configure(cfg)
 	w.wakeClients()
+	w.wakeConsumers()
 	deadline := w.Now + w.patience()
 	for why := w.unsettled(); why != ""; why = w.unsettled() {
 		if w.Now >= deadline {
@@ -43,6 +45,9 @@ func (w *world) patience() time.Duration {
 	var session, rebalance time.Duration
 	for _, c := range w.clients {
 		session, rebalance = max(session, c.session), max(rebalance, c.rebalance)
+	}
+	for _, c := range w.consumers {
+		session, rebalance = max(session, w.plan.config.Consumer.Session), max(rebalance, c.rebalance)
 	}
 	return 10*session + 4*rebalance + time.Minute
 }
@@ -92,6 +97,11 @@ func (w *world) unsettled() string {
 	}
 	for i := range w.plan.groups {
 		if why := w.unsettledGroup(&w.plan.groups[i]); why != "" {
+			return why
+		}
+	}
+	for i := range w.plan.consumers {
+		if why := w.unsettledConsumers(&w.plan.consumers[i]); why != "" {
 			return why
 		}
 	}
@@ -190,6 +200,9 @@ func (w *world) finish() {
 func (c *coordinator) checkTimers() {
 	want := map[machine.TimerKey]bool{{Kind: group.TimerSweep}: true}
 	for _, v := range c.sortedViews() {
+		for _, k := range v.consumerTimers() {
+			want[k] = true
+		}
 		for _, s := range v.seats {
 			want[machine.TimerKey{Kind: group.TimerSession, ID: v.id, Member: s.id}] = true
 			if !s.synced {
@@ -236,6 +249,9 @@ func (w *world) sayFarewell() {
 		}
 		groups = append(groups, v.id)
 		admin.call(m, noWait, func(answer) {})
+		for _, q := range v.leaveRequests() {
+			admin.call(q, noWait, func(answer) {})
+		}
 	}
 	m := kmsg.NewPtrDeleteGroupsRequest()
 	m.Version, m.Groups = 2, groups

@@ -30,7 +30,11 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 	}
 	touched := c.touched(why)
 	for _, v := range touched {
-		c.reconcile(v, why, &wants, e)
+		if isConsumers(v.id) {
+			c.checkConsumers(v, why, &wants, e)
+		} else {
+			c.reconcile(v, why, &wants, e)
+		}
 	}
 	for i := range e.replies {
 		if v := c.views[e.replies[i].request.ask.group]; v != nil {
@@ -59,7 +63,7 @@ func groupOf(r machine.Record) string {
 	case *group.DepartureRecord:
 		return r.Group
 	}
-	return ""
+	return consumerGroupOf(r)
 }
 
 // checkAnswer checks the answer to the request that caused the step.
@@ -122,6 +126,10 @@ func codes(msg kmsg.Response) []int16 {
 		for _, g := range r.Groups {
 			out = append(out, g.ErrorCode)
 		}
+	case *kmsg.ConsumerGroupDescribeResponse:
+		for _, g := range r.Groups {
+			out = append(out, g.ErrorCode)
+		}
 	default:
 		out = append(out, codeOf(msg))
 	}
@@ -133,6 +141,8 @@ func (c *coordinator) touched(why cause) []*view {
 	switch e := why.event.(type) {
 	case machine.Sent:
 		return c.viewsOf(why.groups)
+	case machine.TaskDone:
+		return c.viewsOf(c.tasksOf(e.ID))
 	case machine.Request:
 		if len(why.groups) > 0 {
 			return c.viewsOf(why.groups)

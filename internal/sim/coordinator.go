@@ -59,6 +59,7 @@ type coordinator struct {
 	views   map[string]*view
 	ended   map[string]int // as the log said when it was loaded
 	fenced  map[place]map[string]bool
+	tasks   map[uint64]*task  // under way
 	asked   map[uint64]*asked // questions to transaction coordinators that are not answered
 }
 
@@ -86,6 +87,7 @@ type held struct {
 	seq     uint64 // of the step
 	life    int    // of the group, for the checks
 	stable  bool   // the group was, after the step
+	old     bool   // the member's next heartbeat came before the answer to this one
 }
 
 // cause is what a step is given.
@@ -102,7 +104,7 @@ func newCoordinator(w *world, b *broker, s *shell) *coordinator {
 	return &coordinator{
 		w: w, broker: b, shell: s, life: s.pump.Life(), loading: true, config: w.plan.config,
 		timers: map[machine.TimerKey]machine.Timer{}, open: map[machine.RequestID]*request{}, held: map[machine.RequestID]held{},
-		views: map[string]*view{}, fenced: map[place]map[string]bool{}, asked: map[uint64]*asked{},
+		views: map[string]*view{}, fenced: map[place]map[string]bool{}, asked: map[uint64]*asked{}, tasks: map[uint64]*task{},
 	}
 }
 
@@ -190,7 +192,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	fx := c.shard.Step(in)
 	// The checks ask the shard itself, which uses its effects again.
 	fx.Batches, fx.Replies = slices.Clone(fx.Batches), slices.Clone(fx.Replies)
-	fx.Timers, fx.Journal, fx.Sends = slices.Clone(fx.Timers), slices.Clone(fx.Journal), slices.Clone(fx.Sends)
+	fx.Timers, fx.Journal, fx.Sends, fx.Tasks = slices.Clone(fx.Timers), slices.Clone(fx.Journal), slices.Clone(fx.Sends), slices.Clone(fx.Tasks)
 	for i := range c.wire { // The runtime uses its buffers again.
 		c.wire[i] = 0xaa
 	}
@@ -205,6 +207,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	}
 	c.record(e)
 	c.checkSends(why, &wants, fx.Sends)
+	c.takeTasks(why, fx.Tasks)
 	c.check(why, wants, e)
 	c.checkSuccessors(e)
 	for i := range e.replies {
@@ -215,6 +218,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 		c.journal = append(c.journal, c.emitted)
 	}
 	c.arm(fx.Timers)
+	c.checkConsumerTimers(why)
 	c.traceStep(why, e)
 	if len(e.records) > 0 {
 		c.entries = append(c.entries, e)
@@ -266,8 +270,8 @@ func (c *coordinator) drain() {
 	for _, m := range out.Sends {
 		w.question(c, m)
 	}
-	if len(out.Tasks) > 0 {
-		w.Violated("a group wants work done")
+	for _, t := range out.Tasks {
+		c.runTask(t)
 	}
 	lost := out.Lost
 	c.shell.pump.Forget()

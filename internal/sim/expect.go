@@ -81,6 +81,9 @@ func (c *coordinator) expectRequest(q *request) verdict {
 	case *kmsg.HeartbeatRequest:
 		return expectHeartbeat(v, m)
 	case *kmsg.LeaveGroupRequest:
+		if v.hasConsumers() {
+			return expectConsumersLeave(v, m)
+		}
 		return expectLeave(v, m)
 	case *kmsg.OffsetCommitRequest:
 		return c.expectCommit(v, m)
@@ -96,13 +99,17 @@ func (c *coordinator) expectRequest(q *request) verdict {
 		var out verdict
 		for _, id := range m.Groups {
 			out.codes = append(out.codes, 0)
-			if m.Version >= 6 && !c.view(id).exists {
+			if v := c.view(id); m.Version >= 6 && (!v.exists || v.hasConsumers()) {
 				out.codes[len(out.codes)-1] = codeGroupNotFound
 			}
 		}
 		return out
 	case *kmsg.OffsetFetchRequest:
-		return verdict{codes: make([]int16, len(m.Groups))}
+		return c.expectFetch(m)
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		return c.expectBeat(v, m)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		return c.expectConsumerDescribe(m)
 	}
 	return refused(0)
 }
@@ -243,6 +250,8 @@ func (c *coordinator) expectTimer(key machine.TimerKey, current bool) verdict {
 	switch {
 	case !current:
 		return verdict{}
+	case isConsumers(key.ID):
+		return c.expectConsumerTimer(v, key)
 	case key.Kind == group.TimerSession:
 		if until, ok := v.pending[key.Member]; ok {
 			c.checkEarly(v, key, until)

@@ -44,6 +44,8 @@ func commitCode(v *view, m *kmsg.OffsetCommitRequest) (*seat, int16) {
 		return nil, codeGroupNotFound
 	case !v.exists:
 		return nil, codeIllegalGeneration
+	case v.hasConsumers():
+		return nil, consumerCommitCode(v, m)
 	case m.Generation < 0 && v.state == stateEmpty:
 		return nil, 0
 	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:
@@ -107,6 +109,10 @@ func (c *coordinator) expired(v *view) []offsetKey {
 		o, _ := c.offsets.get(k)
 		from := o.when
 		switch {
+		case v.hasConsumers():
+			if v.subscribes(k.topic) {
+				continue
+			}
 		case v.state == stateEmpty && v.protocolType != "":
 			if v.recordTime >= 0 {
 				from = v.recordTime
@@ -209,7 +215,11 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.steps, pos: c.w.position(),
 				topic: c.w.topics.id(m.Topics[i].Topic), generation: m.Generation, who: q.ask.identity(), loose: m.Generation < 0 || p.Partition == roguePartition,
 			}
-			val.loose = val.loose || !c.w.promises.owns(m.Group, c.view(m.Group).life, m.Generation, val.who)
+			if isConsumers(m.Group) {
+				val.loose = val.loose || !c.view(m.Group).holdsNamed(c.w, m.MemberID, m.Topics[i].Topic, p.Partition)
+			} else {
+				val.loose = val.loose || !c.w.promises.owns(m.Group, c.view(m.Group).life, m.Generation, val.who)
+			}
 			if p.Metadata != nil {
 				val.metadata = *p.Metadata
 				val.loose = val.loose || *p.Metadata == looseMark
@@ -230,7 +240,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 // overtake itself, over two connections.
 func (c *coordinator) checkRewind(q *request, k offsetKey, val committed) {
 	last, ok := c.offsets.get(k)
-	if !ok || val.loose || last.loose || last.generation == val.generation && last.who == val.who {
+	if !ok || val.loose || last.loose || last.who == val.who && (last.generation == val.generation || isConsumers(k.group)) {
 		return
 	}
 	if val.at < last.at {

@@ -42,14 +42,15 @@ type said struct {
 	written     map[string]uint64 // in which step
 	rebalancing map[string]group.Rebalance
 	departed    map[string]map[string]int32
-	offsets     *offsets       // what was committed, by the requests
-	ended       map[string]int // how often a group of this id has come to its end
+	rosters     map[string]*roster // of consumer groups
+	offsets     *offsets           // what was committed, by the requests
+	ended       map[string]int     // how often a group of this id has come to its end
 }
 
 func newOffsetsLog(w *world) *offsetsLog {
 	return &offsetsLog{w: w, replica: group.NewShard(w.plan.config), said: said{
 		groups: map[string]*kmsg.GroupMetadataValue{}, written: map[string]uint64{}, rebalancing: map[string]group.Rebalance{}, departed: map[string]map[string]int32{},
-		offsets: newOffsets(), ended: map[string]int{},
+		rosters: map[string]*roster{}, offsets: newOffsets(), ended: map[string]int{},
 	}}
 }
 
@@ -58,7 +59,7 @@ func (s *said) clone() said {
 	for id, members := range s.departed {
 		departed[id] = maps.Clone(members)
 	}
-	return said{s.records, maps.Clone(s.groups), maps.Clone(s.written), maps.Clone(s.rebalancing), departed, s.offsets.clone(), maps.Clone(s.ended)}
+	return said{s.records, maps.Clone(s.groups), maps.Clone(s.written), maps.Clone(s.rebalancing), departed, cloneRosters(s.rosters), s.offsets.clone(), maps.Clone(s.ended)}
 }
 
 func encode(r machine.Record) stored {
@@ -157,7 +158,7 @@ func (l *offsetsLog) store(c *coordinator, r stored) {
 
 // exists says whether a group has a record, or offsets.
 func (l *offsetsLog) exists(id string) bool {
-	return l.groups[id] != nil || len(l.offsets.of(id)) > 0 || l.offsets.waits(id)
+	return l.groups[id] != nil || !l.rosters[id].isGone() || len(l.offsets.of(id)) > 0 || l.offsets.waits(id)
 }
 
 // read takes in what a record says.
@@ -187,6 +188,10 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 		}
 		l.offsets.apply(e.writes[i : i+1])
 		e.writes = slices.Delete(slices.Clone(e.writes), i, i+1)
+	default:
+		if applyRoster(l.rosters, r, e.seq) {
+			l.w.promises.stored(r, e.seq)
+		}
 	}
 }
 

@@ -35,6 +35,10 @@ const (
 	codeUnstable             = 88
 	codeProducerFenced       = 90
 	codeAbortable            = 120
+	codeUnsupported          = 35
+	codeFencedEpoch          = 110
+	codeUnreleased           = 111
+	codeStaleEpoch           = 113
 )
 
 // request is a request as it arrived at a broker.
@@ -101,6 +105,8 @@ func askOf(msg kmsg.Request) ask {
 		a.group, a.member, a.instance, a.generation = m.Group, m.MemberID, m.InstanceID, m.Generation
 	case *kmsg.OffsetDeleteRequest:
 		a.group = m.Group
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		a.group, a.member, a.instance, a.generation = m.Group, m.MemberID, m.InstanceID, m.MemberEpoch
 	}
 	return a
 }
@@ -143,6 +149,12 @@ func errorReply(msg kmsg.Request, code int16) []byte {
 		}
 	case *kmsg.OffsetDeleteResponse:
 		r.ErrorCode = code
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		r.ErrorCode = code
+	case *kmsg.ConsumerGroupDescribeResponse:
+		for _, g := range msg.(*kmsg.ConsumerGroupDescribeRequest).Groups {
+			r.Groups = append(r.Groups, kmsg.ConsumerGroupDescribeResponseGroup{Group: g, ErrorCode: code})
+		}
 	case *kmsg.ListGroupsResponse:
 		r.ErrorCode = code
 	case *kmsg.DescribeGroupsResponse:
@@ -170,6 +182,14 @@ func codeOf(msg kmsg.Response) int16 {
 		return r.ErrorCode
 	case *kmsg.OffsetDeleteResponse:
 		return r.ErrorCode
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		return r.ErrorCode
+	case *kmsg.ConsumerGroupDescribeResponse:
+		for _, g := range r.Groups {
+			if g.ErrorCode != 0 {
+				return g.ErrorCode
+			}
+		}
 	case *kmsg.ListGroupsResponse:
 		return r.ErrorCode
 	case *kmsg.OffsetCommitResponse:
@@ -211,6 +231,8 @@ func describeReply(msg kmsg.Response) string {
 		s += fmt.Sprintf(" generation %d member %s leader %s of %d", r.Generation, short(r.MemberID), short(r.LeaderID), len(r.Members))
 	case *kmsg.SyncGroupResponse:
 		s += fmt.Sprintf(" %v", parseAssignment(r.MemberAssignment))
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		s += describeBeat(r)
 	}
 	return s
 }
@@ -262,6 +284,8 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 				continue
 			}
 			w.Tracef("    record %s generation %d, %d members", r.Group, r.Value.Generation, len(r.Value.Members))
+		default:
+			w.Tracef("    record %s", describeConsumerRecord(r))
 		}
 	}
 	for _, r := range e.replies {

@@ -127,6 +127,7 @@ func (k *conn) send(cl *call) {
 		w.At(arrival, func() {
 			if w.log.epoch == epoch && b.life == life {
 				b.receive(w, w.newRequest(from, key, version, wire, nil))
+				w.sentTwice(k.peer)
 			}
 		})
 	}
@@ -219,6 +220,9 @@ func (w *world) hangUpAll(b *broker) {
 func (w *world) peers() []*peer {
 	var out []*peer
 	for _, c := range w.clients {
+		out = append(out, &c.peer)
+	}
+	for _, c := range w.consumers {
 		out = append(out, &c.peer)
 	}
 	for _, c := range w.copiers {

@@ -3,4 +3,7 @@
 package sim
 
 // defaultSeeds is how many a test run simulates.
-const defaultSeeds = 1000
+const (
+	defaultSeeds  = 1000
+	consumerSeeds = 300
+)

@@ -60,7 +60,8 @@ func (w *world) anyGroup() string {
 	case n == 1:
 		return "simple-0"
 	default:
-		return w.plan.groups[n%len(w.plan.groups)].id
+		ids := w.groupIDs()
+		return ids[n%len(ids)]
 	}
 }
 
@@ -68,7 +69,22 @@ func (w *world) anyPartition() topicPartition {
 	return topicPartition{topicName(w.Rand.IntN(2)), int32(w.Rand.IntN(6))}
 }
 
+func (w *world) groupIDs() (out []string) {
+	for i := range w.plan.groups {
+		out = append(out, w.plan.groups[i].id)
+	}
+	for i := range w.plan.consumers {
+		out = append(out, w.plan.consumers[i].id)
+	}
+	return out
+}
+
 func (w *world) adminRequest() kmsg.Request {
+	if len(w.plan.consumers) > 0 && w.Rand.IntN(8) == 0 {
+		m := kmsg.NewPtrConsumerGroupDescribeRequest()
+		m.Version, m.Groups = 1, []string{w.anyGroup(), w.anyGroup()}
+		return m
+	}
 	switch w.Rand.IntN(8) {
 	case 0:
 		m := kmsg.NewPtrDescribeGroupsRequest()
@@ -117,7 +133,9 @@ func (w *world) removeRequest() kmsg.Request {
 	m.Version, m.Group = int16(3+w.Rand.IntN(3)), w.anyGroup()
 	for range 1 + w.Rand.IntN(3) {
 		e := kmsg.NewLeaveGroupRequestMember()
-		if c := w.clients[w.Rand.IntN(len(w.clients))]; w.Rand.IntN(2) == 0 {
+		if len(w.clients) == 0 {
+			w.removeConsumer(&e)
+		} else if c := w.clients[w.Rand.IntN(len(w.clients))]; w.Rand.IntN(2) == 0 {
 			id := fmt.Sprintf("instance-%d", w.Rand.IntN(5))
 			e.InstanceID = &id
 			if w.Rand.IntN(4) == 0 {

@@ -13,18 +13,19 @@ import (
 // and how much goes wrong. Each kind of fault is left out of many runs, because
 // faults can also hide one another.
 type plan struct {
-	config   group.Config
-	chaos    time.Duration // how long the first phase takes
-	groups   []groupPlan
-	topics   []int // partitions of each topic at the start
-	faults   faults
-	delay    time.Duration // of a message, on average
-	append   time.Duration // of an append, on average
-	maxBatch int           // bytes of records in a batch, 0 for any number
-	simple   int           // consumers that assign partitions to themselves
-	admins   int
-	copiers  int  // clients that commit offsets in transactions
-	farewell bool // at the end everybody leaves and all groups are deleted
+	config    group.Config
+	chaos     time.Duration // how long the first phase takes
+	groups    []groupPlan
+	consumers []consumerPlan
+	topics    []int // partitions of each topic at the start
+	faults    faults
+	delay     time.Duration // of a message, on average
+	append    time.Duration // of an append, on average
+	maxBatch  int           // bytes of records in a batch, 0 for any number
+	simple    int           // consumers that assign partitions to themselves
+	admins    int
+	copiers   int  // clients that commit offsets in transactions
+	farewell  bool // at the end everybody leaves and all groups are deleted
 }
 
 // groupPlan is a group and its clients.

@@ -16,6 +16,9 @@ type promises struct {
 	newest map[generation]int32 // of a group's life: the newest generation anybody was told to have synced
 	left   map[string]bool      // members whose leave was acknowledged
 	gave   map[membership]*coordinator
+	held   map[string]map[part]string // of consumer groups: who was told to have a partition, and has not let go of it
+	gone   map[memberOf]uint64        // the step that removed a member
+	epochs map[memberOf]int32         // the last that a member was told
 }
 
 // membership is a member's of one generation.
@@ -51,7 +54,8 @@ type told struct {
 }
 
 func newPromises(w *world) *promises {
-	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}, left: map[string]bool{}, gave: map[membership]*coordinator{}}
+	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}, left: map[string]bool{}, gave: map[membership]*coordinator{},
+		held: map[string]map[part]string{}, gone: map[memberOf]uint64{}, epochs: map[memberOf]int32{}}
 }
 
 // released checks an answer that leaves a broker.
@@ -67,6 +71,8 @@ func (p *promises) released(c *coordinator, h *held) {
 		}
 	case *kmsg.OffsetCommitResponse:
 		p.commitAcked(h, r)
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		p.beatAnswered(c, h, r)
 	case *kmsg.LeaveGroupResponse:
 		if !c.zombie {
 			p.leaveAcked(h.request.msg.(*kmsg.LeaveGroupRequest), r)
@@ -96,6 +102,8 @@ func (p *promises) forget(l *offsetsLog, ended map[string]int) {
 		p.acked[k] = min(p.acked[k], l.offsets.byKey[k].seq)
 	}
 	clear(p.left)
+	clear(p.held)
+	clear(p.epochs)
 	l.ended = maps.Clone(ended)
 	for i := range p.w.plan.groups {
 		l.ended[p.w.plan.groups[i].id]++

@@ -12,4 +12,14 @@ func simulator() *seeds.Simulator {
 
 func TestSimulation(t *testing.T) { simulator().Test(t) }
 
+// consumers has groups of the consumer protocol. It has a salt of its own, so that the
+// same seed is another run.
+func consumers() *seeds.Simulator {
+	return &seeds.Simulator{Salt: salt + 1, Simulate: SimulateConsumers, Default: consumerSeeds, Enough: enoughOfConsumers}
+}
+
+func TestSimulationOfConsumers(t *testing.T) { consumers().Test(t) }
+
+func TestSameSeedIsSameRunOfConsumers(t *testing.T) { consumers().TestSame(t, 20) }
+
 func TestSameSeedIsSameRun(t *testing.T) { simulator().TestSame(t, 20) }

@@ -105,6 +105,9 @@ func (w *world) changeSettings() {
 	case 2:
 		cfg.InitialDelay = w.Between(0, 3_000_000_000)
 	}
+	if len(w.plan.consumers) > 0 {
+		changeConsumerSettings(w.Rand, &cfg)
+	}
 	w.configure(cfg)
 }
 

@@ -129,7 +129,10 @@ func (c *copier) commit() {
 	m.Version, m.TransactionalID, m.ProducerID, m.ProducerEpoch = c.version, c.txn.id, c.txn.producer, c.epoch
 	m.Group, m.Generation = "simple-0", -1
 	first := int32(0)
-	if len(w.clients) > 0 && w.Rand.IntN(2) == 0 {
+	if len(w.consumers) > 0 && w.Rand.IntN(2) == 0 {
+		first = 90
+		w.anyConsumer().lend(m)
+	} else if len(w.clients) > 0 && w.Rand.IntN(2) == 0 {
 		first = 90 // Members commit to their own.
 		o := w.clients[w.Rand.IntN(len(w.clients))]
 		m.Group = o.group.id

@@ -84,7 +84,11 @@ func (c *coordinator) expectStored(m *kmsg.TxnOffsetCommitRequest, start int64) 
 		return all(m, codeAbortable)
 	}
 	lost := known && p.open && (m.ProducerEpoch > p.epoch || start > p.start)
-	out := all(m, txnCommitCode(c.view(m.Group), m))
+	v := c.view(m.Group)
+	if lost && c.endsWith(v, m.ProducerID) { // The end of that transaction is the end of the group.
+		v = &view{}
+	}
+	out := all(m, txnCommitCode(v, m))
 	n := 0
 	for _, t := range m.Topics {
 		for _, part := range t.Partitions {
@@ -106,11 +110,29 @@ func (c *coordinator) expectStored(m *kmsg.TxnOffsetCommitRequest, start int64) 
 	return out
 }
 
+// endsWith says whether there is nothing of a group but offsets that wait for one
+// producer.
+func (c *coordinator) endsWith(v *view, producer int64) bool {
+	if v.record || v.hasConsumers() || len(c.offsets.of(v.id)) > 0 {
+		return false
+	}
+	for id, p := range c.offsets.producers {
+		for k := range p.pending {
+			if k.group == v.id && id != producer {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // txnCommitCode is KIP-447.
 func txnCommitCode(v *view, m *kmsg.TxnOffsetCommitRequest) int16 {
 	switch {
 	case !v.exists && m.Generation >= 0:
 		return codeIllegalGeneration
+	case v.hasConsumers():
+		return consumerTxnCode(v, m)
 	case !v.exists || m.Generation < 0 && v.state == stateEmpty:
 		return 0
 	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:

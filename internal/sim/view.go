@@ -23,18 +23,19 @@ const (
 // view is what the checker believes of a group at one coordinator. It follows
 // from the requests, the rules and the answers; DescribeGroups must agree.
 type view struct {
-	id           string
-	life         int // how often a group of this id has ended
-	exists       bool
-	record       bool  // there is a group record
-	recordTime   int64 // its timestamp, -1 if none
-	state        string
-	generation   int32
-	protocolType string
-	protocol     string
-	leader       string
-	seats        []*seat
-	pending      map[string]time.Duration // member id to when it may be forgotten
+	*consumerView // of a consumer group, else nil
+	id            string
+	life          int // how often a group of this id has ended
+	exists        bool
+	record        bool  // there is a group record
+	recordTime    int64 // its timestamp, -1 if none
+	state         string
+	generation    int32
+	protocolType  string
+	protocol      string
+	leader        string
+	seats         []*seat
+	pending       map[string]time.Duration // member id to when it may be forgotten
 
 	initial   bool          // it waits for the initial delay
 	delay     time.Duration // that delay as last begun
@@ -189,6 +190,9 @@ func (v *view) winners() []string {
 // subscribes says whether a member may want the topic, by the protocol that is
 // selected. A member whose subscription is not known may.
 func (v *view) subscribes(topic string) bool {
+	if v.hasConsumers() {
+		return v.roster.subscribes(topic)
+	}
 	return slices.ContainsFunc(v.seats, func(s *seat) bool {
 		i := slices.IndexFunc(s.protocols, func(p kmsg.JoinGroupRequestProtocol) bool { return p.Name == v.protocol })
 		if i < 0 {
@@ -210,6 +214,9 @@ func (c *coordinator) view(id string) *view {
 	v := c.views[id]
 	if v == nil {
 		v = &view{id: id, life: c.ended[id], recordTime: -1, since: -1, pending: map[string]time.Duration{}}
+		if isConsumers(id) {
+			v.consumerView = newConsumerView(&c.w.topics)
+		}
 		c.views[id] = v
 	}
 	return v
@@ -223,6 +230,7 @@ func (c *coordinator) loadViews() {
 		v := c.view(id)
 		v.exists, v.state = true, stateEmpty
 	}
+	c.loadConsumers()
 	for _, id := range slices.Sorted(maps.Keys(c.w.log.groups)) {
 		v, meta := c.view(id), c.w.log.groups[id]
 		v.exists, v.record, v.state = true, true, stateEmpty
@@ -273,7 +281,7 @@ func (c *coordinator) probe(id string) kmsg.DescribeGroupsResponseGroup {
 // probeOffsets compares all offsets of a group with the model.
 func (c *coordinator) probeOffsets(id string) {
 	req := kmsg.NewPtrOffsetFetchRequest()
-	req.Version, req.Groups = 9, []kmsg.OffsetFetchRequestGroup{{Group: id}}
+	req.Version, req.Groups = 9, []kmsg.OffsetFetchRequestGroup{{Group: id, MemberEpoch: -1}}
 	fx := c.shard.Step(machine.Input{Now: c.w.Clock(), Event: machine.Request{ID: 1 << 62, Msg: req}})
 	resp := fx.Replies[0].Msg.(*kmsg.OffsetFetchResponse)
 	want := c.offsets.of(id)

@@ -30,8 +30,9 @@ type world struct {
 	others  []*peer // administrators and simple consumers
 	topics  topics
 
-	copiers   []*copier // that commit offsets in transactions
-	positions uint64    // of records of offsets, in the order in which steps make them
+	consumers []*consumer // clients of the consumer protocol
+	copiers   []*copier   // that commit offsets in transactions
+	positions uint64      // of records of offsets, in the order in which steps make them
 
 	strange  map[string]bool // groups whose assignment was made for another generation
 	promises *promises
@@ -43,14 +44,16 @@ const salt = 0x6d7573746572
 // Simulate is one run: things go wrong, and then nothing does, and all must come
 // to rest.
 func Simulate(base *seeds.World) {
-	w := newWorld(base)
+	run(newWorld(base, newPlan(base.Rand)))
+}
+
+func run(w *world) {
 	w.RunUntil(w.plan.chaos)
 	w.settle()
 }
 
-func newWorld(base *seeds.World) *world {
-	w := &world{World: base, strange: map[string]bool{}}
-	w.plan = newPlan(w.Rand)
+func newWorld(base *seeds.World, p plan) *world {
+	w := &world{World: base, plan: p, strange: map[string]bool{}}
 	w.topics = newTopics(w.plan.topics)
 	w.log = newOffsetsLog(w)
 	w.promises = newPromises(w)
@@ -60,6 +63,9 @@ func newWorld(base *seeds.World) *world {
 	w.lead = w.startCoordinator(w.brokers[0])
 	for i := range w.plan.groups {
 		w.addClients(&w.plan.groups[i])
+	}
+	for i := range w.plan.consumers {
+		w.addConsumers(&w.plan.consumers[i])
 	}
 	w.addOthers()
 	w.addCopiers()
