@@ -41,16 +41,19 @@ var copySettings = []string{
 type diskSite struct {
 	broker     *process
 	data, addr string
+	settings   []string
 }
 
-func newDiskSite(t *testing.T) copySite {
-	s := &diskSite{data: t.TempDir(), addr: fixedPort(t)}
+func newDiskSite(t *testing.T) copySite { return startDiskSite(t, copySettings...) }
+
+func startDiskSite(t *testing.T, settings ...string) *diskSite {
+	s := &diskSite{data: t.TempDir(), addr: fixedPort(t), settings: settings}
 	s.start(t)
 	return s
 }
 
 func (s *diskSite) start(t *testing.T) {
-	s.broker = serve(t, s.data, append([]string{"--listen", s.addr}, copySettings...)...)
+	s.broker = serve(t, s.data, append([]string{"--listen", s.addr}, s.settings...)...)
 }
 
 func (s *diskSite) addresses() []string       { return []string{s.addr} }
