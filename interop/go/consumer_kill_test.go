@@ -61,10 +61,11 @@ func reconcileRound(t *testing.T, site copySite, seed uint64, losses int, states
 	s := g.stream()
 	began := time.Now()
 	for range losses {
+		lose := c.loss(t, site)
 		what := c.change()
 		state := c.moment(what)
 		states[state]++
-		lost := site.lose(t, rng)
+		lost := lose()
 		if rng.IntN(4) == 0 { // Before the group has got over it.
 			<-time.After(time.Duration(rng.IntN(1000)) * time.Millisecond)
 			lost += ", " + site.lose(t, rng)
@@ -89,6 +90,16 @@ type reconcilers struct {
 	rng     *rand.Rand
 	members []*memberProcess // those that stay
 	count   int
+}
+
+// loss returns what loses a broker: of several mostly the one that coordinates the
+// group.
+func (c *reconcilers) loss(t *testing.T, site copySite) func() string {
+	if f, several := site.(fleetSite); several && c.rng.IntN(4) > 0 {
+		coordinator := f.leader("__consumer_offsets", offsetsPartition(c.spec.Group, 50))
+		return func() string { return "coordinator, " + f.loseBroker(c.rng, coordinator) }
+	}
+	return func() string { return site.lose(t, c.rng) }
 }
 
 func (c *reconcilers) comes() {

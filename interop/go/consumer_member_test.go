@@ -67,6 +67,11 @@ func franzConsumer(ctx context.Context, spec memberSpec, out *reporter) error {
 			if errors.As(e.Err, &lost) {
 				return fmt.Errorf("%s-%d: %w", e.Topic, e.Partition, e.Err)
 			}
+			if errors.Is(e.Err, kerr.UnknownTopicID) {
+				// It was deleted and created again: franz-go reads the new one only
+				// once it has been told to forget the old one.
+				cl.PurgeTopicsFromConsuming(e.Topic)
+			}
 			out.note("fetch: %v", e.Err)
 		}
 	}

@@ -75,10 +75,13 @@ func newFleetSite(t *testing.T) copySite {
 func (s fleetSite) addresses() []string       { return s.addrs }
 func (s fleetSite) losses(rng *rand.Rand) int { return 2 + rng.IntN(2) }
 
-// lose kills a broker, and starts it again at once or when others have taken over; or
-// it freezes it for longer than its lease lasts.
-func (s fleetSite) lose(t *testing.T, rng *rand.Rand) string {
-	victim := rng.IntN(len(s.brokers))
+func (s fleetSite) lose(_ *testing.T, rng *rand.Rand) string {
+	return s.loseBroker(rng, rng.IntN(len(s.brokers)))
+}
+
+// loseBroker kills a broker, and starts it again at once or when others have taken
+// over; or it freezes it for longer than its lease lasts.
+func (s fleetSite) loseBroker(rng *rand.Rand, victim int) string {
 	away := time.Duration(rng.IntN(2000)) * time.Millisecond
 	if rng.IntN(4) == 0 {
 		away += fleetTTL
