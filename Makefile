@@ -24,7 +24,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e copies interop bench bench-kafka generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e copies reconciles interop bench bench-kafka generate ci clean fresh setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,14 @@ copies: setup ## Copy in transactions while brokers and Redis primaries are kill
 	@for store in $(E2E); do \
 		echo "copies on $$store" && \
 		(cd $(CLIENTS) && INTEROP_STORE=$$store go test . -count=1 -timeout 0 -run TestCopiesSurviveKills -v -args -copies $(N) -seed $(SEED)) || exit 1; \
+	done
+
+reconciles: N = 100
+reconciles: E2E = disk redis
+reconciles: setup ## Kill brokers while consumer groups reconcile (make reconciles N=100 E2E="disk redis", or SEED=17 N=5 for one group)
+	@for store in $(E2E); do \
+		echo "reconciliations on $$store" && \
+		(cd $(CLIENTS) && INTEROP_STORE=$$store go test . -count=1 -timeout 0 -run TestReconciliationsSurviveKills -v -args -reconciles $(N) -reconcile-seed $(SEED)) || exit 1; \
 	done
 
 interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES=disk ROWS=Java)

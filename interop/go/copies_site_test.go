@@ -41,16 +41,19 @@ var copySettings = []string{
 type diskSite struct {
 	broker     *process
 	data, addr string
+	settings   []string
 }
 
-func newDiskSite(t *testing.T) copySite {
-	s := &diskSite{data: t.TempDir(), addr: fixedPort(t)}
+func newDiskSite(t *testing.T) copySite { return startDiskSite(t, copySettings...) }
+
+func startDiskSite(t *testing.T, settings ...string) *diskSite {
+	s := &diskSite{data: t.TempDir(), addr: fixedPort(t), settings: settings}
 	s.start(t)
 	return s
 }
 
 func (s *diskSite) start(t *testing.T) {
-	s.broker = serve(t, s.data, append([]string{"--listen", s.addr}, copySettings...)...)
+	s.broker = serve(t, s.data, append([]string{"--listen", s.addr}, s.settings...)...)
 }
 
 func (s *diskSite) addresses() []string       { return []string{s.addr} }
@@ -72,10 +75,13 @@ func newFleetSite(t *testing.T) copySite {
 func (s fleetSite) addresses() []string       { return s.addrs }
 func (s fleetSite) losses(rng *rand.Rand) int { return 2 + rng.IntN(2) }
 
-// lose kills a broker, and starts it again at once or when others have taken over; or
-// it freezes it for longer than its lease lasts.
-func (s fleetSite) lose(t *testing.T, rng *rand.Rand) string {
-	victim := rng.IntN(len(s.brokers))
+func (s fleetSite) lose(_ *testing.T, rng *rand.Rand) string {
+	return s.loseBroker(rng, rng.IntN(len(s.brokers)))
+}
+
+// loseBroker kills a broker, and starts it again at once or when others have taken
+// over; or it freezes it for longer than its lease lasts.
+func (s fleetSite) loseBroker(rng *rand.Rand, victim int) string {
 	away := time.Duration(rng.IntN(2000)) * time.Millisecond
 	if rng.IntN(4) == 0 {
 		away += fleetTTL

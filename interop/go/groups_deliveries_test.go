@@ -29,13 +29,16 @@ func newDeliveries() *deliveries {
 	return d
 }
 
-func (d *deliveries) add(partition int32, offsets []int64) {
+func (d *deliveries) hear(_ *memberProcess, r memberReport) {
+	if r.Event != eventRecords {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, o := range offsets {
+	for _, o := range r.Offsets {
 		d.total++
-		if !d.seen[partition][o] {
-			d.seen[partition][o] = true
+		if !d.seen[r.Partition][o] {
+			d.seen[r.Partition][o] = true
 			d.unique++
 		}
 	}

@@ -37,6 +37,12 @@ type memberSpec struct {
 
 	// Brisk has a client look for another broker sooner than by default.
 	Brisk bool `json:"brisk,omitempty"`
+
+	// Consumer has it join a consumer group (KIP-848), whose assignor is one of the
+	// broker's, and report by topic. Addr may then name several brokers. With a
+	// pattern it reads the topics that match it, instead of one.
+	Consumer bool   `json:"consumer,omitempty"`
+	Pattern  string `json:"pattern,omitempty"`
 }
 
 func (s *memberSpec) session() time.Duration {
@@ -64,6 +70,8 @@ type memberReport struct {
 	// For assigned (what came), revoked and lost (what went). The generation is
 	// 0 where the client does not tell.
 	Generation int32   `json:"generation,omitempty"`
+	Topic      string  `json:"topic,omitempty"` // consumer groups only
+	At         int64   `json:"at,omitempty"`    // when it was so, in nanoseconds; consumer groups only
 	Partitions []int32 `json:"partitions,omitempty"`
 	// For records.
 	Partition int32   `json:"partition,omitempty"`
@@ -122,6 +130,9 @@ func runMember(text string) int {
 		}
 	}()
 	run := memberClients[spec.Client]
+	if spec.Consumer {
+		run = consumerClients[spec.Client]
+	}
 	if run == nil {
 		out.failed(fmt.Errorf("no client %q", spec.Client))
 		return 1

@@ -32,9 +32,14 @@ type memberProcess struct {
 	notes      logTail
 }
 
-// startMember starts a member. What it reads goes to the deliveries. It is
-// killed at the end of the test if it still runs then.
-func startMember(t testing.TB, spec memberSpec, to *deliveries) *memberProcess {
+// audience is told all that members report, in the order of each.
+type audience interface {
+	hear(from *memberProcess, r memberReport)
+}
+
+// startMember starts a member. It is killed at the end of the test if it still runs
+// then.
+func startMember(t testing.TB, spec memberSpec, to audience) *memberProcess {
 	t.Helper()
 	m := &memberProcess{t: t, spec: spec, stderr: &logTail{}, exited: make(chan struct{}), owned: map[int32]bool{}}
 	m.cmd = memberCommand(t, spec)
@@ -91,7 +96,7 @@ func memberCommand(t testing.TB, spec memberSpec) *exec.Cmd {
 }
 
 // listen takes in what the member says until it ends.
-func (m *memberProcess) listen(stdout io.Reader, to *deliveries) {
+func (m *memberProcess) listen(stdout io.Reader, to audience) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -100,11 +105,10 @@ func (m *memberProcess) listen(stdout io.Reader, to *deliveries) {
 			m.stderr.add(lines.Text())
 			continue
 		}
-		if r.Event == eventRecords {
-			to.add(r.Partition, r.Offsets)
-			continue
+		to.hear(m, r)
+		if r.Event != eventRecords {
+			m.heard(r)
 		}
-		m.heard(r)
 	}
 	_, _ = io.Copy(io.Discard, stdout)
 }

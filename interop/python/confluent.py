@@ -186,6 +186,172 @@ def static():
     b.close()
 
 
+class Group:
+    """A consumer group (KIP-848): what its members have, as they see it, what was written, and what they have read."""
+
+    def __init__(self, name, assignor):
+        self.name, self.assignor, self.topics = PREFIX + name, assignor, {}
+        self.lock, self.owners, self.wrong, self.read, self.written, self.members = threading.Lock(), {}, [], set(), {}, []
+
+    def topic(self, name, partitions):
+        done(admin.create_topics([NewTopic(name, partitions, 1)]))
+        self.topics[name] = partitions
+        return name
+
+    def join(self, name, subscription, **settings):
+        self.members.append(Owner(self, name, subscription, **settings))
+        return self.members[-1]
+
+    def settles(self, *members):
+        """Waits until these members are the group, have everything, and know it."""
+        everything = {(t, p) for t, n in self.topics.items() for p in range(n)}
+
+        def settled():
+            with self.lock:
+                owners = dict(self.owners)
+            if any(o not in members for o in owners.values()) or owners.keys() != everything:
+                return False
+            d = done(admin.describe_consumer_groups([self.name]))
+            given = [(p.topic, p.partition) for m in d.members for p in m.assignment.topic_partitions]
+            return d.state == ConsumerGroupState.STABLE and len(d.members) == len(members) and sorted(given) == sorted(everything)
+
+        check.until(f"the group has settled with {len(members)} members", settled)
+        check.equal([], self.wrong, "partitions with two owners")
+        check.equal(self.assignor, done(admin.describe_consumer_groups([self.name])).partition_assignor, "the assignor")
+
+    def reads(self):
+        """Writes records, and waits until all that were ever written are read, and their ends committed."""
+        p = Producer({"bootstrap.servers": BROKER})
+
+        def delivered(error, m):
+            self.wrong.append(error) if error else self.written.setdefault((m.topic(), m.partition()), []).append(m.offset())
+
+        for t, n in self.topics.items():
+            for i in range(20 * n):
+                p.produce(t, b"%d" % i, partition=i % n, on_delivery=delivered)
+        check.equal(0, p.flush(30), "records not delivered")
+        check.until("all read", lambda: all((t, n, o) in self.read for (t, n), all_of in self.written.items() for o in all_of))
+        ends = {at: max(offsets) + 1 for at, offsets in self.written.items()}
+
+        def committed():
+            left = done(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.name)]))
+            return {(p.topic, p.partition): p.offset for p in left.topic_partitions if (p.topic, p.partition) in ends} == ends
+
+        check.until("the ends are committed", committed)
+
+    def deletes(self, name):
+        done(admin.delete_topics([name]))
+        del self.topics[name]
+
+    def forget(self, name):
+        self.read = {r for r in self.read if r[0] != name}
+        self.written = {at: offsets for at, offsets in self.written.items() if at[0] != name}
+
+    def close(self):
+        for m in self.members:
+            m.close()
+        check.equal([], self.wrong, "partitions with two owners")
+
+
+class Owner(threading.Thread):
+    """A member of a consumer group, with a thread of its own."""
+
+    def __init__(self, group, name, subscription, **settings):
+        super().__init__(daemon=True, name=name)
+        self.group, self.ending, self.changes = group, False, 0
+        self.consumer = consumer(group_id=group.name, group_protocol="consumer", group_remote_assignor=group.assignor, client_id=name,
+                                 enable_auto_commit=True, auto_commit_interval_ms=100, topic_metadata_refresh_interval_ms=1000, **settings)
+        self.consumer.subscribe([subscription], on_assign=self.assigned, on_revoke=self.gone, on_lost=self.gone)
+        self.start()
+
+    def assigned(self, c, partitions):
+        self.changes += 1
+        with self.group.lock:
+            for p in partitions:
+                other = self.group.owners.setdefault((p.topic, p.partition), self)
+                if other is not self:
+                    self.group.wrong.append(f"{p} came to {self.name} while {other.name} had it")
+        c.incremental_assign(partitions)
+
+    def gone(self, c, partitions):
+        self.changes += 1
+        c.incremental_unassign(partitions)
+        with self.group.lock:
+            for p in partitions:
+                if self.group.owners.get((p.topic, p.partition)) is self:
+                    del self.group.owners[(p.topic, p.partition)]
+
+    def owned(self):
+        with self.group.lock:
+            return {at for at, o in self.group.owners.items() if o is self}
+
+    def run(self):
+        while not self.ending:
+            m = self.consumer.poll(0.1)
+            if m is not None and m.error() is None:
+                self.group.read.add((m.topic(), m.partition(), m.offset()))
+        self.consumer.close()
+
+    def close(self):
+        self.ending = True
+        self.join(20)
+
+
+def consumers_come_and_go(assignor):
+    g = Group("consumer-" + assignor, assignor)
+    t = g.topic(g.name, 6)
+    a, b = g.join("a", t), g.join("b", t)
+    g.settles(a, b)
+    g.reads()
+    c = g.join("c", t)
+    g.settles(a, b, c)
+    b.close()
+    g.settles(a, c)
+    g.reads()
+    d = g.join("d", t)
+    c.close()
+    g.settles(a, d)
+    g.reads()
+    g.close()
+
+
+def consumers_restart(assignor):
+    g = Group("consumer-static-" + assignor, assignor)
+    t = g.topic(g.name, 6)
+    a, b = (g.join(i, t, group_instance_id=i) for i in "ab")
+    g.settles(a, b)
+    g.reads()
+    owned, changes = a.owned(), b.changes
+    a.close()
+    again = g.join("a2", t, group_instance_id="a")
+    g.settles(again, b)
+    g.reads()
+    check.equal((owned, changes), (again.owned(), b.changes), "what the member has, and what the other noticed")
+    g.close()
+
+
+def consumers_follow_topics(assignor):
+    g = Group("consumer-topics-" + assignor, assignor)
+    first, second = g.topic(g.name + ".1", 4), g.name + ".2"
+    a, b = (g.join(i, "^" + g.name + r"\..*") for i in "ab")
+    g.settles(a, b)
+    g.reads()
+    g.topic(second, 3)
+    g.settles(a, b)
+    g.reads()
+    done(admin.create_partitions([NewPartitions(first, 6)]))
+    g.topics[first] = 6
+    g.settles(a, b)
+    g.reads()
+    g.deletes(second)
+    g.settles(a, b)
+    g.forget(second)
+    g.topic(second, 2)
+    g.settles(a, b)
+    g.reads()
+    g.close()
+
+
 def transactional(name):
     """Creates a topic that transactions can write to."""
     return topic(name, **check.TRANSACTIONAL)
@@ -401,6 +567,10 @@ check.run("commit: sync and automatic", commits)
 for assignor in "range", "roundrobin", "cooperative-sticky":
     check.run(f"group: {assignor}", come_and_go, assignor)
 check.run("group: static members restart without a rebalance", static)
+for assignor in "uniform", "range":
+    check.run(f"consumer group: {assignor}, members join and leave", consumers_come_and_go, assignor)
+    check.run(f"consumer group: {assignor}, static members restart without a rebalance", consumers_restart, assignor)
+    check.run(f"consumer group: {assignor}, topics by pattern that grow, vanish and come back", consumers_follow_topics, assignor)
 check.run("transactions: commit and abort", commit_and_abort)
 check.run("transactions: fencing by a second producer", fencing)
 check.run("transactions: consume, transform, produce through a rebalance", copy)

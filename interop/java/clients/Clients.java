@@ -42,10 +42,12 @@ final class Clients {
         AdminOfTopics.run();
         AdminOfGroups.run();
         AdminOfBrokers.run();
-        try {
-            Class.forName("Newer").getDeclaredMethod("run").invoke(null);
-        } catch (ClassNotFoundException e) {
-            // These clients are too old for what is in there.
+        for (String newer : List.of("Newer", "ConsumerGroups")) {
+            try {
+                Class.forName(newer).getDeclaredMethod("run").invoke(null);
+            } catch (ClassNotFoundException e) {
+                // These clients are too old for what is in there.
+            }
         }
         Check.end();
     }

@@ -1,0 +1,360 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// consumerSettings have members of consumer groups heard of often, and missed
+// soon: with this protocol it is the broker that says.
+var consumerSettings = []string{
+	"--set", "group.consumer.heartbeat.interval.ms=200", "--set", "group.consumer.session.timeout.ms=6000",
+	"--set", "group.consumer.assignment.interval.ms=100",
+}
+
+// consumerGroup is a group of real clients that speak the consumer group protocol.
+type consumerGroup struct {
+	t      testing.TB
+	addrs  []string
+	cl     *kgo.Client
+	admin  *kadm.Client
+	spec   memberSpec       // what all members have in common
+	topics map[string]int32 // partitions of those that it is to read
+	ledger *ledger
+}
+
+// newConsumerGroup prepares a group, and creates its topic.
+func newConsumerGroup(t testing.TB, addrs []string, name, client, assignor string, partitions int32) *consumerGroup {
+	t.Helper()
+	cl := connect(t, addrs[0], append(impatient(), kgo.SeedBrokers(addrs...), kgo.RequestTimeoutOverhead(2*time.Second))...)
+	g := &consumerGroup{
+		t: t, addrs: addrs, cl: cl, admin: kadm.NewClient(cl), topics: map[string]int32{}, ledger: newLedger(),
+		spec: memberSpec{
+			Consumer: true, Client: client, Addr: strings.Join(addrs, ","), Group: name, Topic: name, Assignor: assignor, RebalanceMillis: 60_000,
+		},
+	}
+	g.create(name, partitions)
+	return g
+}
+
+// producer returns a client that writes, and that knows the topics as they are now.
+func (g *consumerGroup) producer() *kgo.Client {
+	g.t.Helper()
+	cl := connect(g.t, g.addrs[0], append(impatient(), kgo.SeedBrokers(g.addrs...), kgo.RequestTimeoutOverhead(2*time.Second),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	// franz-go fails records that wait for a producer id when it cannot get one.
+	waitFor(g.t, "a producer id", func() error {
+		_, _, err := cl.ProducerID(g.t.Context())
+		return err
+	})
+	return cl
+}
+
+// create creates a topic that the group is to read.
+func (g *consumerGroup) create(topic string, partitions int32) {
+	g.t.Helper()
+	waitFor(g.t, "topic "+topic, func() error {
+		_, err := g.admin.CreateTopic(g.t.Context(), partitions, 1, nil, topic)
+		return err
+	})
+	g.topics[topic] = partitions
+}
+
+// join starts a member. Its name is its client id.
+func (g *consumerGroup) join(name string) *memberProcess {
+	g.t.Helper()
+	return g.joinStatic(name, "")
+}
+
+// joinStatic starts a member with a group instance id.
+func (g *consumerGroup) joinStatic(name, instance string) *memberProcess {
+	g.t.Helper()
+	spec := g.spec
+	spec.ClientID, spec.InstanceID = name, instance
+	return startMember(g.t, spec, g.ledger)
+}
+
+// crash ends a member without a word.
+func (g *consumerGroup) crash(m *memberProcess) {
+	g.ledger.silence(m)
+	m.crash()
+	g.ledger.silence(m)
+}
+
+// stall stops a member.
+func (g *consumerGroup) stall(m *memberProcess) {
+	g.ledger.silence(m)
+	m.stall()
+	g.ledger.silence(m)
+}
+
+// describe returns the group as ConsumerGroupDescribe shows it.
+func (g *consumerGroup) describe() (kadm.DescribedConsumerGroup, error) {
+	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
+	defer cancel()
+	groups, err := g.admin.DescribeConsumerGroups(ctx, g.spec.Group)
+	if err != nil {
+		return kadm.DescribedConsumerGroup{}, err
+	}
+	d := groups[g.spec.Group]
+	return d, d.Err
+}
+
+// settles waits until the group is Stable with exactly these members, who have all
+// partitions and know it. No partition may have had two owners on the way. It
+// returns who has what.
+func (g *consumerGroup) settles(members ...*memberProcess) map[string][]slot {
+	g.t.Helper()
+	var owners map[string][]slot
+	waitFor(g.t, g.spec.Group+" to settle", func() (err error) {
+		owners, err = g.settled(members)
+		return err
+	})
+	if err := g.ledger.twice(); err != nil {
+		g.t.Fatal(err)
+	}
+	return owners
+}
+
+func (g *consumerGroup) settled(members []*memberProcess) (map[string][]slot, error) {
+	for _, m := range members {
+		if err := m.trouble(); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	d, err := g.describe()
+	if err != nil {
+		return nil, err
+	}
+	owners := map[string][]slot{}
+	for i := range d.Members {
+		m := &d.Members[i]
+		owned := slots(m.Assignment)
+		if target := slots(m.TargetAssignment); !slices.Equal(owned, target) {
+			return nil, fmt.Errorf("member %s has %v and is to have %v", m.ClientID, owned, target)
+		}
+		owners[m.ClientID] = owned
+	}
+	if d.State != "Stable" || len(d.Members) != len(members) || len(owners) != len(members) {
+		return nil, fmt.Errorf("the group is %s with members %v, want %d", d.State, slices.Sorted(maps.Keys(owners)), len(members))
+	}
+	if d.AssignorName != g.spec.Assignor {
+		return nil, fmt.Errorf("the assignor is %q", d.AssignorName)
+	}
+	var all []slot
+	for _, m := range members {
+		owned, ok := owners[m.spec.ClientID]
+		if said := g.ledger.owned(m); !ok || !slices.Equal(said, owned) {
+			return nil, fmt.Errorf("member %s thinks that it has %v, the broker thinks %v, known: %t", m.spec.ClientID, said, owned, ok)
+		}
+		all = append(all, owned...)
+	}
+	slices.SortFunc(all, slotOrder)
+	if want := g.slots(); !slices.Equal(all, want) {
+		return nil, fmt.Errorf("all members together have %v, want %v", all, want)
+	}
+	return owners, nil
+}
+
+// slots returns the partitions that the group is to read.
+func (g *consumerGroup) slots() []slot {
+	var all []slot
+	for topic, n := range g.topics {
+		for p := range n {
+			all = append(all, slot{topic, p})
+		}
+	}
+	slices.SortFunc(all, slotOrder)
+	return all
+}
+
+func slots(of kadm.TopicsSet) []slot {
+	var out []slot
+	for topic, partitions := range of {
+		for p := range partitions {
+			out = append(out, slot{topic, p})
+		}
+	}
+	slices.SortFunc(out, slotOrder)
+	return out
+}
+
+// isEmpty waits until the group has no members.
+func (g *consumerGroup) isEmpty() {
+	g.t.Helper()
+	waitFor(g.t, g.spec.Group+" to become Empty", func() error {
+		d, err := g.describe()
+		if err == nil && d.State != "Empty" {
+			err = fmt.Errorf("the group is %s with %d members", d.State, len(d.Members))
+		}
+		return err
+	})
+}
+
+// write writes a record to a partition.
+func (g *consumerGroup) write(cl *kgo.Client, s slot, done func(error)) {
+	r := &kgo.Record{Topic: s.topic, Partition: s.partition, Value: []byte(filler[:60])}
+	cl.Produce(context.Background(), r, func(r *kgo.Record, err error) {
+		if err == nil {
+			g.ledger.wrote(s, r.Offset)
+		}
+		done(err)
+	})
+}
+
+// reads writes some records to each partition, and waits until all that were ever
+// written are read, and their ends committed.
+func (g *consumerGroup) reads() {
+	g.t.Helper()
+	cl := g.producer()
+	defer cl.Close()
+	for range 20 {
+		for _, s := range g.slots() {
+			g.write(cl, s, func(err error) {
+				if err != nil {
+					g.t.Errorf("write to %s-%d: %v", s.topic, s.partition, err)
+				}
+			})
+		}
+	}
+	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
+	defer cancel()
+	if err := cl.Flush(ctx); err != nil {
+		g.t.Fatal(err)
+	}
+	g.hasRead()
+}
+
+// hasRead waits until everything is read, and the ends are committed.
+func (g *consumerGroup) hasRead() {
+	g.t.Helper()
+	waitFor(g.t, g.spec.Group+" to read everything", g.ledger.missing)
+	waitFor(g.t, g.spec.Group+" to commit everything", func() error {
+		committed, err := g.committed()
+		if err != nil {
+			return err
+		}
+		for topic := range g.topics {
+			ends, err := endOffsets(g.t.Context(), g.cl, topic)
+			if err != nil {
+				return err
+			}
+			for p, end := range ends {
+				if got := committed[slot{topic, p}]; got != end {
+					return fmt.Errorf("%s-%d: committed %d, the end is %d", topic, p, got, end)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// committed returns the committed offsets.
+func (g *consumerGroup) committed() (map[slot]int64, error) {
+	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
+	defer cancel()
+	fetched, err := g.admin.FetchOffsets(ctx, g.spec.Group)
+	if err == nil {
+		err = fetched.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	committed := map[slot]int64{}
+	fetched.Each(func(o kadm.OffsetResponse) { committed[slot{o.Topic, o.Partition}] = o.At })
+	return committed, nil
+}
+
+// stream writes records to all partitions in turn, and looks whether committed
+// offsets go back.
+type stream struct {
+	g       *consumerGroup
+	cl      *kgo.Client
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	errs []error
+}
+
+func (g *consumerGroup) stream() *stream {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &stream{g: g, cl: g.producer(), stop: stop}
+	all := g.slots()
+	s.running.Go(func() {
+		pace := time.NewTicker(writerPace)
+		defer pace.Stop()
+		for n := 0; n < writerLimit; n++ {
+			if n%writerBurst == 0 {
+				select {
+				case <-ctx.Done():
+					return
+				case <-pace.C:
+				}
+			}
+			g.write(s.cl, all[n%len(all)], s.note)
+		}
+	})
+	s.running.Go(func() { s.watch(ctx) })
+	g.t.Cleanup(func() {
+		stop()
+		s.running.Wait()
+	})
+	return s
+}
+
+func (s *stream) note(err error) {
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.errs = append(s.errs, err)
+	}
+}
+
+// watch looks at what is committed, again and again.
+func (s *stream) watch(ctx context.Context) {
+	last := map[slot]int64{}
+	for ctx.Err() == nil {
+		committed, err := s.g.committed()
+		for at, was := range last {
+			if now := committed[at]; err == nil && now < was {
+				s.note(fmt.Errorf("%s-%d: offset %d was committed, and now %d is", at.topic, at.partition, was, now))
+			}
+		}
+		if err == nil {
+			last = committed
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// finish stops writing, and waits until all is read and committed.
+func (s *stream) finish() {
+	s.g.t.Helper()
+	s.stop()
+	s.running.Wait()
+	ctx, cancel := context.WithTimeout(s.g.t.Context(), groupTimeout)
+	defer cancel()
+	if err := s.cl.Flush(ctx); err != nil {
+		s.g.t.Fatal(err)
+	}
+	s.g.reads()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(s.errs...); err != nil {
+		s.g.t.Fatal(err)
+	}
+}
