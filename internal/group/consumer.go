@@ -118,6 +118,14 @@ func (mem *consumerMember) now() consumerNow {
 	return *mem.current
 }
 
+// places is what is assigned to a member that has got there, nothing if it is nowhere.
+func (n *consumerNow) places() []heldPart {
+	if n == nil {
+		return nil
+	}
+	return n.assigned
+}
+
 // find returns where a member is, or would be, among the members.
 func (c *consumer) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(c.members, id, func(m *consumerMember, id string) int { return strings.Compare(m.id, id) })

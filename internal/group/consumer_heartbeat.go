@@ -103,6 +103,13 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if err != nil {
 		return err
 	}
+	if place.saysNothingNew(r, m) {
+		g := x.groups[m.Group]
+		x.overtakeBeat(g, place.known)
+		x.from = len(x.records)
+		x.proceed(g, place.known, change{}, r, m)
+		return nil
+	}
 	says := place.says(r, m, x.hosts)
 	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
@@ -123,16 +130,21 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}
+	x.proceed(g, mem, ch, r, m)
+	return nil
+}
+
+// proceed goes on with a heartbeat once it is known what its member wants.
+func (x *step) proceed(g *group, mem *consumerMember, ch change, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
 	x.bump(g, ch)
 	x.refresh(g)
 	b := beatOf(r, m)
 	b.unsubscribed = ch.topics || overtaken
 	if x.retarget(g) {
 		x.parkBeat(g, mem, b)
-		return nil
+		return
 	}
 	x.answerBeat(g, mem, b)
-	return nil
 }
 
 // beat is what is left of a heartbeat once its member is subscribed.
@@ -168,22 +180,23 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 
 // answerBeat brings a member forward, and tells it where it is.
 func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
-	before := mem.now()
+	before := mem.current
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
-	now := mem.now()
-	x.tell(g, mem, b, b.full || !samePlaces(before.assigned, now.assigned))
+	x.tell(g, mem, b, b.full || mem.current != before && !samePlaces(before.places(), mem.current.places()))
 }
 
 // tell answers a heartbeat: where its member is, and perhaps what it has.
 func (x *step) tell(g *group, mem *consumerMember, b beat, parts bool) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version = b.version
-	now := mem.now()
-	resp.MemberID, resp.MemberEpoch = &mem.id, now.epoch
+	resp.MemberID = &mem.id
+	if mem.current != nil {
+		resp.MemberEpoch = mem.current.epoch
+	}
 	resp.HeartbeatIntervalMillis = int32(x.cfg.Consumer.of(g.id).Heartbeat.Milliseconds())
 	if parts {
-		resp.Assignment = assignmentOf(now.assigned)
+		resp.Assignment = assignmentOf(mem.current.places())
 	}
 	x.reply(b.id, resp)
 }

@@ -99,6 +99,17 @@ func (n *consumerNow) has(list []part) bool {
 	return !slices.ContainsFunc(list, func(p part) bool { return !holds(n.assigned, p) })
 }
 
+// saysNothingNew says whether a heartbeat tells nothing of its member that is not known
+// already, as all but a few do. Then nothing of it need be copied or compared.
+func (p place) saysNothingNew(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) bool {
+	if p.known == nil || p.replaces != nil {
+		return false
+	}
+	was := p.known.says
+	return m.RackID == nil && m.RebalanceTimeoutMillis == -1 && m.ServerAssignor == nil && m.SubscribedTopicNames == nil && m.SubscribedTopicRegex == nil &&
+		(m.InstanceID == nil || equal(m.InstanceID, was.Instance)) && was.Classic == nil && was.ClientID == r.ClientID && isHost(was.Host, r.Host)
+}
+
 // says is what the member says of itself with this heartbeat. What it does not
 // mention stays as it was.
 func (p place) says(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, known hosts) *ConsumerMember {

@@ -11,18 +11,20 @@ import (
 // reconcile brings a member nearer to its target: first it lets go of what it is not
 // to have any more, and says so; then it gets what others have let go of.
 func (x *step) reconcile(g *group, mem *consumerMember, b beat) {
-	c, now := g.consumer, mem.now()
+	c := g.consumer
+	if at := mem.current; at != nil && at.state == memberStable && at.epoch == c.targetEpoch && !b.unsubscribed {
+		return
+	}
+	now := mem.now()
 	if now.epoch < 0 { // A static member is back.
 		now.epoch, now.previous = epochJoin, epochJoin
 	}
+	holdsOn := now.state == memberUnrevoked && b.stillOwns(now.pending)
 	switch {
-	case now.state == memberUnrevoked && b.stillOwns(now.pending):
-		if b.unsubscribed {
-			x.dropUnsubscribed(c, mem, &now)
-		}
-	case now.state == memberStable && now.epoch == c.targetEpoch && mem.current != nil && !b.unsubscribed:
-	default:
+	case !holdsOn:
 		x.advance(c, mem, &now, b)
+	case b.unsubscribed:
+		x.dropUnsubscribed(c, mem, &now)
 	}
 	if mem.current == nil || !now.same(mem.current) {
 		x.storeCurrent(g, mem, &now)

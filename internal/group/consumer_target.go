@@ -103,11 +103,11 @@ const atOnce = 1000
 // elsewhere.
 func (x *step) retarget(g *group) (later bool) {
 	c := g.consumer
-	interval := x.cfg.Consumer.of(g.id).Interval.Milliseconds()
-	switch {
-	case c.targetEpoch >= c.epoch || c.run != nil || c.tooLarge == c.epoch:
+	if c.targetEpoch >= c.epoch || c.run != nil || c.tooLarge == c.epoch {
 		return false
-	case c.hasTarget && interval > 0 && x.now.UnixMilli() < c.targetAt+interval && x.now.UnixMilli() >= c.targetAt:
+	}
+	interval := x.cfg.Consumer.of(g.id).Interval.Milliseconds()
+	if c.hasTarget && interval > 0 && x.now.UnixMilli() < c.targetAt+interval && x.now.UnixMilli() >= c.targetAt {
 		return false
 	}
 	r := &run{group: g.id, epoch: c.epoch, assignor: x.chosenAssignor(c), in: c.input(x.image)}

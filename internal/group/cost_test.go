@@ -3,6 +3,7 @@ package group
 import (
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/machine"
@@ -36,8 +37,55 @@ func TestHeartbeatCostsItsAnswer(t *testing.T) {
 	}
 }
 
-func BenchmarkHeartbeat(b *testing.B) {
+// consumerBeats is the same for a consumer group, whose members have nothing new to say.
+func consumerBeats(t testing.TB) (*Shard, func() machine.Effects) {
+	s := newScenario(t)
+	s.host = "10.0.0.1"
+	for _, line := range []string{"topics t=1:8", "config interval=0s", "beat a", "beat b", "beat a", "beat a owned=(t:0+1+2+3)", "beat b"} {
+		cmd, args, err := datadriven.ParseLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
+	}
+	mem := s.shard.groups["g"].consumer.member("a")
+	if now := mem.now(); !mem.settled(s.shard.groups["g"].consumer) || len(now.assigned) != 4 {
+		t.Fatalf("the member is not settled: %+v", now)
+	}
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.RebalanceTimeoutMillis = 1, "g", "a", mem.now().epoch, -1
+	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: 1 << 20, Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
+	return s.shard, func() machine.Effects { return s.shard.Step(in) }
+}
+
+// An idle heartbeat of a consumer group is as frequent, and is to cost no more: nothing
+// is copied of what its member said when it joined.
+func TestIdleConsumerHeartbeatCostsItsAnswer(t *testing.T) {
+	_, beat := consumerBeats(t)
+	fx := beat()
+	if len(fx.Replies) != 1 || fx.Replies[0].Msg.(*kmsg.ConsumerGroupHeartbeatResponse).ErrorCode != 0 {
+		t.Fatalf("the answer is %+v", fx.Replies)
+	}
+	if len(fx.Batches)+len(fx.Timers)+len(fx.Journal)+len(fx.Tasks) > 0 {
+		t.Errorf("a heartbeat has effects: %+v", fx)
+	}
+	_, classic := beats(t)
+	most := testing.AllocsPerRun(1000, func() { classic() })
+	if n := testing.AllocsPerRun(1000, func() { beat() }); n > most {
+		t.Errorf("a heartbeat allocates %v times, a classic one %v times", n, most)
+	}
+}
+
+func BenchmarkHeartbeatClassic(b *testing.B) {
 	_, beat := beats(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		beat()
+	}
+}
+
+func BenchmarkHeartbeatConsumer(b *testing.B) {
+	_, beat := consumerBeats(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		beat()

@@ -11,6 +11,12 @@ func kafkaHost(host string) string { return "/" + host }
 // plainHost takes the slash away. Records of an older muster have none.
 func plainHost(host string) string { return strings.TrimPrefix(host, "/") }
 
+// isHost says whether that is how Kafka writes a host.
+func isHost(written, plain string) bool {
+	rest, ok := strings.CutPrefix(written, "/")
+	return ok && rest == plain
+}
+
 // maxHosts bounds how many hosts are shared. Where there are more, some members
 // have a copy of their own.
 const maxHosts = 1000
