@@ -105,9 +105,10 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	}
 	if place.saysNothingNew(r, m) {
 		g := x.groups[m.Group]
-		x.overtakeBeat(g, place.known)
+		b := beatOf(r, m)
+		b.unsubscribed = x.overtakeBeat(g, place.known)
 		x.from = len(x.records)
-		x.proceed(g, place.known, change{}, r, m)
+		x.proceed(g, place.known, change{}, b)
 		return nil
 	}
 	says := place.says(r, m, x.hosts)
@@ -130,16 +131,16 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}
-	x.proceed(g, mem, ch, r, m)
+	b := beatOf(r, m)
+	b.unsubscribed = ch.topics || overtaken
+	x.proceed(g, mem, ch, b)
 	return nil
 }
 
 // proceed goes on with a heartbeat once it is known what its member wants.
-func (x *step) proceed(g *group, mem *consumerMember, ch change, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
+func (x *step) proceed(g *group, mem *consumerMember, ch change, b beat) {
 	x.bump(g, ch)
 	x.refresh(g)
-	b := beatOf(r, m)
-	b.unsubscribed = ch.topics || overtaken
 	if x.retarget(g) {
 		x.parkBeat(g, mem, b)
 		return
