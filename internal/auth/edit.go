@@ -27,7 +27,7 @@ func (e *Edit) Remove(r Rule) { e.changes[r.ID()] = change{rule: r} }
 // RemoveID removes the rule with that id if it is there.
 func (e *Edit) RemoveID(id string) {
 	if i, ok := e.base.position(id); ok {
-		e.changes[id] = change{rule: e.base.rules[i].rule}
+		e.changes[id] = change{rule: *e.base.rules[i].rule}
 		return
 	}
 	delete(e.changes, id)
@@ -78,7 +78,7 @@ func (e *Edit) mergeRules() ([]stored, []change) {
 			old = old[1:]
 		}
 		if c.add {
-			out = append(out, stored{id: id, rule: c.rule})
+			out = append(out, stored{id: id, rule: &c.rule})
 		}
 		if c.add != found {
 			changes = append(changes, c)

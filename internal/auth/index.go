@@ -24,10 +24,10 @@ type Index struct {
 	named tables               // the patterns of all rules, whomever they name
 }
 
-// stored is a rule with its id.
+// stored is a rule with its id. It is small, because each edit copies them all.
 type stored struct {
 	id   string
-	rule Rule
+	rule *Rule
 }
 
 // tables has a table for each resource type.
@@ -72,8 +72,8 @@ func (x *Index) position(id string) (int, bool) {
 func (x *Index) Rules(f Filter) []Rule {
 	var out []Rule
 	for i := range x.rules {
-		if f.Matches(x.rules[i].rule) {
-			out = append(out, x.rules[i].rule)
+		if r := *x.rules[i].rule; f.Matches(r) {
+			out = append(out, r)
 		}
 	}
 	slices.SortFunc(out, compare)

@@ -91,6 +91,12 @@ func TestPrecedenceAndImplication(t *testing.T) {
 			"alice read topic a 10.0.0.1": true, "alice read topic a 10.0.0.2": false, "alice write topic a 10.0.0.1": true, "alice write topic a 10.0.0.2": false,
 			"alice read topic pq 10.0.0.1": false, "alice read topic pq 10.0.0.2": true,
 		}},
+		{"hosts of prefixes within prefixes", []string{
+			"deny alice read topic a* 10.0.0.1", "allow alice read topic ab*", "deny alice write topic abc* 10.0.0.1", "allow alice write topic abcd*", "allow alice read topic abcde* 10.0.0.2",
+		}, asked{
+			"alice read topic abcdef 10.0.0.1": false, "alice read topic abcdef 10.0.0.2": true, "alice write topic abcd 10.0.0.1": false, "alice write topic abcd 10.0.0.2": true,
+			"alice read topic ab 10.0.0.1": false, "alice read topic ab 10.0.0.2": true, "alice read topic abcdef": true,
+		}},
 		{"super users", []string{"deny root all topic *"}, asked{"root read topic a": true, "root alter cluster kafka-cluster": true}},
 		{"nobody is a super user by rules for everyone", []string{"allow * read topic a"}, asked{"ANONYMOUS read topic a": true, "ANONYMOUS write topic a": false}},
 	} {
@@ -106,6 +112,52 @@ func TestPrecedenceAndImplication(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each rule of the list decides as long as it is there, and the next one then.
+func TestTheRuleMostAboutTheRequestIsNamed(t *testing.T) {
+	for _, permission := range []string{"allow", "deny"} {
+		for asked, texts := range map[string][]string{
+			"alice describe topic orders 10.0.0.1": {
+				"alice describe topic orders 10.0.0.1", "alice all topic orders 10.0.0.1", "alice describe topic orders", "alice all topic orders",
+				"alice describe topic orde* 10.0.0.1", "alice all topic orde*", "alice describe topic or* 10.0.0.1", "alice describe topic or*",
+				"alice describe topic * 10.0.0.1", "alice all topic *",
+				"* describe topic orders 10.0.0.1", "* describe topic orders", "* all topic orders", "* describe topic o*", "* all topic *",
+			},
+			"alice read topic orders": {"alice read topic orders", "alice all topic orders", "* read topic orders"},
+		} {
+			x := New(Policy{})
+			for _, text := range texts {
+				edit := x.Edit()
+				edit.Add(ruleOf(t, permission+" "+text))
+				x = edit.Index()
+			}
+			if permission == "deny" {
+				edit := x.Edit()
+				edit.Add(ruleOf(t, "allow alice all topic orders"))
+				x = edit.Index()
+			}
+			for _, text := range texts {
+				want := Decision{Allowed: permission == "allow", Reason: ByRule, Rule: ruleOf(t, permission+" "+text)}
+				if got := x.Decide(ask(t, asked)); got != want {
+					t.Errorf("%s: %+v, not %+v", asked, got, want)
+				}
+				edit := x.Edit()
+				edit.Remove(want.Rule)
+				x = edit.Index()
+			}
+		}
+	}
+	x := rules(t, Policy{}, "allow alice all topic a", "allow alice alter topic a", "allow alice read topic a")
+	for _, want := range []Operation{All, Read, Alter} {
+		got := x.Decide(ask(t, "alice describe topic a"))
+		if got.Rule.Operation != want {
+			t.Errorf("%+v, not %v", got, want)
+		}
+		edit := x.Edit()
+		edit.Remove(got.Rule)
+		x = edit.Index()
 	}
 }
 
@@ -146,6 +198,8 @@ func TestAnyOfATypeIsHiddenByDenials(t *testing.T) {
 		{"a rule for all topics, for somebody else, everyone allowed", true, "allow bob write topic *", false},
 		{"the same name denied", false, "allow alice write topic a; deny * write topic a", false},
 		{"another name denied", false, "allow alice write topic a; deny * write topic b", true},
+		{"the same name denied to the user", false, "allow * write topic a; deny alice write topic a", false},
+		{"all topics, but not those that begin with an asterisk", false, "allow alice write topic *; deny alice write topic **", true},
 		{"a prefix of it denied", false, "allow alice write topic abc; deny alice write topic ab*", false},
 		{"the prefix itself denied", false, "allow alice write topic ab*; deny alice write topic ab*", false},
 		{"a part of the prefix denied", false, "allow alice write topic ab*; deny alice write topic a*", false},
@@ -204,6 +258,41 @@ func TestNobodyMayDoWhatIsNoOperation(t *testing.T) {
 		if x.Allows(Request{Principal: user, Operation: Read, Type: 99, Name: "a"}) || x.AnyOf(user, "", Read, -1) || x.Decide(Request{Principal: user, Type: 99}).Allowed {
 			t.Errorf("%s may use what is no resource", user)
 		}
+	}
+}
+
+// What one rule says goes with it, and nothing that its neighbours say.
+func TestARuleThatIsRemovedTakesOnlyItself(t *testing.T) {
+	for _, name := range []string{"a", "a*", "*"} {
+		texts := []string{
+			"alice read topic " + name, "alice write topic " + name, "alice read topic " + name + " 10.0.0.1", "alice write topic " + name + " 10.0.0.1",
+			"alice read topic " + name + " 10.0.0.2", "alice alter topic " + name + " 10.0.0.2",
+		}
+		for gone := range texts {
+			x := New(Policy{})
+			for _, text := range texts {
+				edit := x.Edit()
+				edit.Add(ruleOf(t, "allow "+text))
+				x = edit.Index()
+			}
+			edit := x.Edit()
+			edit.Remove(ruleOf(t, "allow "+texts[gone]))
+			x = edit.Index()
+			for i, text := range texts {
+				r := ruleOf(t, "allow "+text)
+				q := Request{Principal: r.Principal, Host: r.Host, Operation: r.Operation, Type: r.Type, Name: "a"}
+				byAll := strings.Contains(text, "10.0.0.1") // A rule for all hosts allows it too.
+				if got, want := x.Allows(q), i != gone || byAll || i == 4; got != want {
+					t.Errorf("%q without %q: %q is %t", name, texts[gone], text, got)
+				}
+			}
+		}
+	}
+	x := rules(t, Policy{}, "allow alice read topic a", "allow alice read topic a 10.0.0.1")
+	edit := x.Edit()
+	edit.Remove(ruleOf(t, "allow alice read topic a 10.0.0.1"))
+	if n := edit.Index().own["User:alice"][Topic].literal[0]; len(n.hosts) != 0 {
+		t.Errorf("a host without rules is left: %+v", n)
 	}
 }
 

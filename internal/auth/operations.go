@@ -15,8 +15,8 @@ func Set(ops ...Operation) (s Operations) {
 	return s
 }
 
-// bit is the set of one operation, empty for what is none.
-func bit(op Operation) Operations { return Operations(1) << uint8(op) & everything }
+// bit is the set of one operation.
+func bit(op Operation) Operations { return Operations(1) << uint8(op) }
 
 // Has says whether an operation is in the set.
 func (s Operations) Has(op Operation) bool { return s&bit(op) != 0 }

@@ -9,14 +9,17 @@ import (
 
 var (
 	genName = rapid.OneOf(
-		rapid.StringOfN(rapid.RuneFrom([]rune("ab*")), 1, 5, -1),
+		rapid.StringOfN(rapid.RuneFrom([]rune("ab*")), 1, 3, -1),
 		rapid.SampledFrom([]string{"*", "a", "aaaaaaaaaaaaaaaa", "aaaaaaaab", "b"}),
 	)
 	genHost      = rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "::1"})
 	genPrincipal = rapid.SampledFrom([]Principal{"User:p", "User:q", "User:*", "User:ANONYMOUS"})
-	genOperation = rapid.Custom(func(t *rapid.T) Operation {
-		return Operation(rapid.IntRange(int(All), int(operations)-1).Draw(t, "op"))
-	})
+	genOperation = rapid.OneOf(
+		rapid.SampledFrom([]Operation{All, Read, Write, Describe, DescribeConfigs}),
+		rapid.SampledFrom([]Operation{
+			All, Read, Write, Create, Delete, Alter, Describe, ClusterAction, DescribeConfigs, AlterConfigs, IdempotentWrite, TwoPhaseCommit,
+		}),
+	)
 	genType = rapid.SampledFrom([]ResourceType{Topic, Topic, Topic, Group})
 	genRule = rapid.Custom(func(t *rapid.T) Rule {
 		return Rule{

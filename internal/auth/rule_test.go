@@ -23,6 +23,7 @@ func TestNonsenseIsNoRule(t *testing.T) {
 		{"as it is", func(*Rule) {}, ""},
 		{"resource type any", func(r *Rule) { r.Type = AnyResource }, "Invalid resourceType ANY"},
 		{"resource type nobody knows", func(r *Rule) { r.Type = 99 }, "Invalid resourceType UNKNOWN"},
+		{"the first resource type that there is not", func(r *Rule) { r.Type = 8 }, "Invalid resourceType UNKNOWN"},
 		{"resource type 0", func(r *Rule) { r.Type = 0 }, "Invalid resourceType UNKNOWN"},
 		{"resource type below", func(r *Rule) { r.Type = -1 }, "Invalid resourceType UNKNOWN"},
 		{"delegation token", func(r *Rule) { r.Type = 6 }, "no delegation tokens"},

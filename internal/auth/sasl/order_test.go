@@ -244,6 +244,21 @@ func TestLoggingInAgain(t *testing.T) {
 	}
 }
 
+// The end of one session is not that of the next.
+func TestLoggingInAgainWithACredentialThatDoesNotEnd(t *testing.T) {
+	o := begun(t, Plain)
+	o.Stepped(start, Step{Done: true, Principal: "alice", Expires: start.Add(time.Minute)}, nil)
+	if err := o.Handshake(start, 1, Plain); err != nil {
+		t.Fatal(err)
+	}
+	if outcome := o.Stepped(start, Step{Done: true, Principal: "alice"}, nil); outcome.Lifetime != 0 {
+		t.Errorf("the session lasts %s", outcome.Lifetime)
+	}
+	if ruling := o.Arrives(start.Add(time.Hour), produce); ruling != Proceed {
+		t.Errorf("after the end of the first session: %s", ruling)
+	}
+}
+
 func TestLoggingInAgainRequestsOfOthersWait(t *testing.T) {
 	o := loggedIn(t, Plain)
 	o.Arrives(start, handshake)
