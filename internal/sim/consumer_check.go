@@ -39,6 +39,7 @@ func (c *coordinator) checkConsumers(v *view, why cause, wants *verdict, e *entr
 			v.record = r.Value != nil
 		}
 	}
+	b.countPatterns(e)
 	b.findActor(wants, e)
 	b.checkGone(wants)
 	b.checkHolders()

@@ -26,6 +26,17 @@ func newConsumerView(t *topics) *consumerView {
 // offsets.
 func (v *view) hasConsumers() bool { return v.consumerView != nil && !v.roster.isGone() }
 
+// consumer returns a member, nil if there is none.
+func (v *view) consumer(id string) *rosterMember {
+	if !v.hasConsumers() {
+		return nil
+	}
+	if m, ok := v.roster.members[id]; ok {
+		return &m
+	}
+	return nil
+}
+
 // loadConsumers derives the views of consumer groups from their records.
 func (c *coordinator) loadConsumers() {
 	for id, r := range c.w.log.rosters {
@@ -36,6 +47,9 @@ func (c *coordinator) loadConsumers() {
 		v.exists, v.roster, v.state, v.protocolType = true, r.clone(), r.state(), consumerType
 		for member := range r.members {
 			v.heard[member], v.revoking[member] = c.w.Now, c.w.Now
+		}
+		if v.state != stateStable && v.state != stateEmpty {
+			c.w.Count("consumer group loaded while it is " + v.state)
 		}
 	}
 }

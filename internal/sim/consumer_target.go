@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group"
 	"muster/internal/group/assignor"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -15,6 +16,7 @@ import (
 // task is work of a group that was begun and is not done.
 type task struct {
 	group string
+	begun time.Duration
 	wants map[string]map[part]bool // of the assignor: what each instance, or member, is to have; nil of others
 	epoch int32
 }
@@ -34,7 +36,7 @@ func (c *coordinator) takeTasks(why cause, tasks []machine.Task) {
 		if why.request == nil {
 			c.w.Violated("work is wanted that no request asks for")
 		}
-		c.tasks[t.ID] = &task{group: why.request.ask.group}
+		c.tasks[t.ID] = &task{group: why.request.ask.group, begun: c.w.Now}
 	}
 }
 
@@ -59,6 +61,23 @@ func (c *coordinator) runTask(t machine.Task) {
 		delete(c.tasks, t.ID)
 		c.shell.current.drain()
 	})
+}
+
+// countPatterns counts patterns that were resolved, and those that came late.
+func (b *beaten) countPatterns(e *entry) {
+	done, ok := b.why.event.(machine.TaskDone)
+	if !ok || !slices.ContainsFunc(e.originals, func(r machine.Record) bool { return isPattern(r) }) {
+		return
+	}
+	b.c.w.Count("pattern resolved")
+	if b.c.w.Now-b.c.tasks[done.ID].begun > time.Second {
+		b.c.w.Count("pattern resolved late")
+	}
+}
+
+func isPattern(r machine.Record) bool {
+	_, ok := r.(*group.ConsumerRegexRecord)
+	return ok
 }
 
 // assign is what each instance, or member, is to have by what the records say.

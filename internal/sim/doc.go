@@ -16,6 +16,12 @@
 // expect_*.go), and every answer that leaves a broker with what was promised
 // before (files check_*.go).
 //
+// Groups of the consumer protocol (files consumer_*.go) have runs of their own, in the
+// same world, with a classic group beside them in some. Their checker reads the
+// records of each step without the core, and holds them against the invariants of the
+// protocol; what clients are told to have is followed from answer to answer, until they
+// say that they have let go of it or are fenced.
+//
 // A run has a chaotic phase, whose kinds of faults are themselves chosen by the
 // seed, and a calm one, in which every group must come to rest.
 package sim

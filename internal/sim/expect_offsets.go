@@ -13,6 +13,9 @@ import (
 func (c *coordinator) expectCommit(v *view, m *kmsg.OffsetCommitRequest) verdict {
 	s, code := commitCode(v, m)
 	out := verdict{seat: s}
+	if member := v.consumer(m.MemberID); code == 0 && member != nil && m.Generation >= 0 && m.Generation < member.epoch() {
+		c.w.Count("commit of an older epoch taken")
+	}
 	if code == 0 && s != nil {
 		out.act = actTouch
 	}

@@ -5,5 +5,5 @@ package sim
 // defaultSeeds is how many a test run simulates.
 const (
 	defaultSeeds  = 1000
-	consumerSeeds = 300
+	consumerSeeds = 150
 )

@@ -6,5 +6,5 @@ package sim
 // the race detector has little to find in it.
 const (
 	defaultSeeds  = 300
-	consumerSeeds = 100
+	consumerSeeds = 40
 )
