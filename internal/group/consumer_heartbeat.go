@@ -103,6 +103,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if err != nil {
 		return err
 	}
+	place.remember()
 	says := place.says(r, m, x.hosts)
 	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
@@ -119,6 +120,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}
+	x.blameBeat(g, mem, place, ch)
 	x.bump(g, ch)
 	x.refresh(g)
 	b := beatOf(r, m)
@@ -164,9 +166,10 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 
 // answerBeat brings a member forward, and tells it where it is.
 func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
-	before := mem.now()
+	before, told := mem.now(), mem.told
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
+	x.noteProgress(g, mem, &before, told)
 	now := mem.now()
 	x.tell(g, mem, b, b.full || !samePlaces(before.assigned, now.assigned))
 }

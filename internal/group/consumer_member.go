@@ -13,6 +13,8 @@ import (
 type place struct {
 	known    *consumerMember // nil for a new member
 	replaces *consumerMember // a static member that has left, nil for none
+	was      *ConsumerMember // what whoever has the place says of itself until now, nil for a new member
+	returns  bool            // a static member that has left is back under its own id
 }
 
 // consumerPlace says whose heartbeat it is, or why nobody's.
@@ -214,6 +216,7 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 	if m.MemberEpoch == epochLeaveStatic {
 		x.leaveForAWhile(g, mem)
 	} else {
+		x.blameLeave(r, mem)
 		x.fence(g, mem)
 	}
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
@@ -244,13 +247,15 @@ func (x *step) fence(g *group, mem *consumerMember) {
 	x.removeConsumer(g, mem)
 	if g.consumer == nil { // There was no other record: a load has found no more.
 		x.dropRun(c)
+		x.why = nil
 		return
 	}
 	x.forgetPatterns(g, pattern)
-	x.raise(g, c.topicsHash(x.image))
+	x.raise(g, x.topicsNow(c))
 	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
 		x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
 		x.dropRun(c)
+		x.noteSettled(g)
 	}
 }
 
