@@ -1,6 +1,8 @@
 package group
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -42,7 +44,7 @@ func (x *step) describeConsumers(id string) kmsg.ConsumerGroupDescribeResponseGr
 	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = c.state(), c.epoch, c.targetEpoch, x.chosenAssignor(c)
 	for _, mem := range c.members {
 		if mem.says != nil {
-			out.Members = append(out.Members, x.describeConsumer(c, mem))
+			out.Members = append(out.Members, x.describeConsumer(c, mem, x.cfg.Consumer.of(id).Session))
 		}
 	}
 	return out
@@ -54,7 +56,7 @@ const (
 	memberTypeConsumer = 1
 )
 
-func (x *step) describeConsumer(c *consumer, mem *consumerMember) kmsg.ConsumerGroupDescribeResponseGroupMember {
+func (x *step) describeConsumer(c *consumer, mem *consumerMember, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
 	out := kmsg.NewConsumerGroupDescribeResponseGroupMember()
 	says, now := mem.says, mem.now()
 	out.MemberID, out.InstanceID, out.RackID = mem.id, says.Instance, says.Rack
@@ -73,7 +75,7 @@ func (x *step) describeConsumer(c *consumer, mem *consumerMember) kmsg.ConsumerG
 		target.add(x.image, p)
 	}
 	out.TargetAssignment.TopicPartitions = target.list
-	x.standing(c, mem).Set(&out.UnknownTags)
+	x.standing(c, mem, session).Set(&out.UnknownTags)
 	return out
 }
 
@@ -97,7 +99,7 @@ func (d *describedParts) add(image *metadata.Image, p part) {
 }
 
 // standing is what Kafka's answer has no place for.
-func (x *step) standing(c *consumer, mem *consumerMember) *journal.Standing {
+func (x *step) standing(c *consumer, mem *consumerMember, session time.Duration) *journal.Standing {
 	s, now := &journal.Standing{Assignor: orEmpty(mem.says.Assignor)}, mem.now()
 	if r := c.regexes[mem.pattern()]; r != nil {
 		n := len(r.topics)
@@ -111,6 +113,7 @@ func (x *step) standing(c *consumer, mem *consumerMember) *journal.Standing {
 		}
 		d := &differences{image: x.image}
 		s.Revoking, s.Since, s.Until = d.told(parts), mem.told, mem.revokeBy
+		s.Heard, s.Session = mem.deadline.Add(-session), mem.deadline
 	case memberUnreleased:
 		s.Waits, s.Since = true, mem.told
 	}

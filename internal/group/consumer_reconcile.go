@@ -182,7 +182,11 @@ func (x *step) consumerSilent(g *group, e machine.TimerFired) {
 		mem.timerSeq = x.arm(e.Key, mem.deadline)
 	default:
 		mem.timerSeq = 0
-		x.blameMember(journal.TriggerExpired, mem, func(t *journal.Trigger) { t.Silent = x.cfg.Consumer.of(g.id).Session })
+		x.blameMember(journal.TriggerExpired, mem, func(t *journal.Trigger) {
+			if t.Silent = x.cfg.Consumer.of(g.id).Session; mem.now().state == memberUnrevoked {
+				t.Revoke = x.unrevoked(g.consumer, mem)
+			}
+		})
 		x.fence(g, mem)
 	}
 }

@@ -183,7 +183,7 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 	fx := w.shard.Step(machine.Input{Now: w.now, Image: w.image, Event: machine.Request{ID: 99, Msg: req}})
 	members := fx.Replies[0].Msg.(*kmsg.ConsumerGroupDescribeResponse).Groups[0].Members
 	a, b := journal.StandingOf(&members[0].UnknownTags), journal.StandingOf(&members[1].UnknownTags)
-	if a == nil || len(a.Revoking) != 1 || a.Revoking[0].Topic != "orders" || fmt.Sprint(a.Revoking[0].Partitions) != "[2 3]" || !a.Since.Equal(told) || !a.Until.Equal(told.Add(time.Minute)) || a.Waits {
+	if a == nil || len(a.Revoking) != 1 || a.Revoking[0].Topic != "orders" || fmt.Sprint(a.Revoking[0].Partitions) != "[2 3]" || !a.Since.Equal(told) || !a.Until.Equal(told.Add(time.Minute)) || !a.Heard.Equal(told) || !a.Session.Equal(told.Add(45*time.Second)) || a.Waits {
 		t.Errorf("a stands at %+v", a)
 	}
 	if b == nil || !b.Waits || !b.Since.Equal(told.Add(-5*time.Second)) || b.Revoking != nil || b.Matches != nil {
@@ -195,7 +195,7 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 	says.Assignor, says.Regex = &range1, &pattern
 	mem.says = &says
 	w.shard.groups["g"].consumer.regexes[pattern] = &regex{}
-	if s := w.shard.step.standing(w.shard.groups["g"].consumer, mem); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
+	if s := w.shard.step.standing(w.shard.groups["g"].consumer, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
 		t.Errorf("b asks for %+v", s)
 	}
 }

@@ -91,7 +91,7 @@ func (x *step) topicsNow(c *consumer) int64 {
 	}
 	if last := c.story.looked; last != nil {
 		if changed := last.changes(next); len(changed) > 0 {
-			x.blame(journal.Trigger{Kind: journal.TriggerTopics, Topics: changed[:min(len(changed), maxNames)], TopicN: len(changed)})
+			x.blame(journal.Trigger{Kind: journal.TriggerTopics, Topics: &journal.TopicChanges{List: changed[:min(len(changed), maxNames)], N: len(changed)}})
 			c.story.before = last
 		}
 	}

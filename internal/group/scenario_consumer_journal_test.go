@@ -103,11 +103,13 @@ func (s *scenario) showConsumerTrigger(t *journal.Trigger) string {
 	if t.Revoke != nil {
 		out += fmt.Sprintf(" held%s, told %s before", showRevoke(t.Revoke), t.Revoke.Held)
 	}
-	for _, c := range t.Topics {
-		out += fmt.Sprintf(" %s %s %d→%d", c.Topic, c.Kind, c.Before, c.After)
-	}
-	if more := t.TopicN - len(t.Topics); more > 0 {
-		out += fmt.Sprintf(" and %d more topics", more)
+	if t.Topics != nil {
+		for _, c := range t.Topics.List {
+			out += fmt.Sprintf(" %s %s %d→%d", c.Topic, c.Kind, c.Before, c.After)
+		}
+		if more := t.Topics.N - len(t.Topics.List); more > 0 {
+			out += fmt.Sprintf(" and %d more topics", more)
+		}
 	}
 	if t.MaxBytes > 0 {
 		out += fmt.Sprintf(" more than %d bytes", t.MaxBytes)

@@ -33,6 +33,12 @@ type Parts struct {
 	Partitions []int32 `json:"partitions"`
 }
 
+// TopicChanges is what happened to topics. The list may be shorter than the count.
+type TopicChanges struct {
+	List []TopicChange `json:"list,omitempty"`
+	N    int           `json:"count,omitempty"`
+}
+
 // TopicChange is what happened to a topic that members subscribe to.
 type TopicChange struct {
 	Topic  string          `json:"topic"`
@@ -62,6 +68,8 @@ type Standing struct {
 	Waits    bool      `json:"waits,omitempty"`    // for others to let go
 	Since    time.Time `json:"since,omitzero"`     // it was told, or waits
 	Until    time.Time `json:"until,omitzero"`     // it must have let go
+	Heard    time.Time `json:"heard,omitzero"`     // when its last heartbeat came, if it is to let go
+	Session  time.Time `json:"session,omitzero"`   // when the next one must have come
 }
 
 // standingTag is the number of the tagged field.

@@ -49,7 +49,7 @@ func consumerEntry() Entry {
 		Triggers: []Trigger{
 			{Kind: TriggerNotRevoked, Who: a, Had: 4, Revoke: &revoke},
 			{Kind: TriggerRegex, Who: b, Change: &Change{Regex: "o.*", RegexBefore: "p.*"}},
-			{Kind: TriggerTopics, Topics: []TopicChange{{Topic: "orders", Kind: TopicGrown, Before: 2, After: 4}}, TopicN: 2},
+			{Kind: TriggerTopics, Topics: &TopicChanges{List: []TopicChange{{Topic: "orders", Kind: TopicGrown, Before: 2, After: 4}}, N: 2}},
 		},
 		TriggerN: 3, Shares: []Share{{Who: b, Before: 0, After: 2}}, ShareN: 2, Revokes: []Revoke{revoke}, RevokeN: 1,
 		Held: []Late{{Who: a, Waited: time.Second}},
@@ -113,11 +113,12 @@ func TestStandingsKeepTheirFormOnTheWire(t *testing.T) {
 	want := Standing{
 		Assignor: "range", Matches: &none, Revoking: []Parts{{Topic: "orders", Partitions: []int32{1}}}, Waits: true,
 		Since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Until: time.Date(2026, 1, 31, 12, 1, 0, 0, time.UTC),
+		Heard: time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC), Session: time.Date(2026, 1, 31, 12, 0, 46, 0, time.UTC),
 	}
 	var tags kmsg.Tags
 	want.Set(&tags)
 	tags.Each(func(tag uint32, b []byte) {
-		if got := fmt.Sprintf("%d %s", tag, b); got != `10004 {"assignor":"range","matches":0,"revoking":[{"topic":"orders","partitions":[1]}],"waits":true,"since":"2026-01-31T12:00:00Z","until":"2026-01-31T12:01:00Z"}` {
+		if got := fmt.Sprintf("%d %s", tag, b); got != `10004 {"assignor":"range","matches":0,"revoking":[{"topic":"orders","partitions":[1]}],"waits":true,"since":"2026-01-31T12:00:00Z","until":"2026-01-31T12:01:00Z","heard":"2026-01-31T12:00:01Z","session":"2026-01-31T12:00:46Z"}` {
 			t.Errorf("it is written as %s", got)
 		}
 	})

@@ -21,8 +21,7 @@ type Trigger struct {
 
 	Had    int           `json:"had,omitempty"`    // partitions of a member of a consumer group that is gone
 	Revoke *Revoke       `json:"revoke,omitempty"` // what a member of a consumer group has not let go of
-	Topics []TopicChange `json:"topics,omitempty"` // what happened to topics
-	TopicN int           `json:"topicCount,omitempty"`
+	Topics *TopicChanges `json:"topics,omitempty"` // what happened to topics
 }
 
 // TriggerKind says why a rebalance started or went on.
