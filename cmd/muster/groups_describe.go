@@ -42,7 +42,8 @@ where a member is, PARTITIONS what it may use now, TARGET what it is to have.
 With --json it prints an array of objects with the fields name, type, state,
 protocol_type, assignor, epoch and target_epoch (of consumer groups), coordinator
 (broker, address), members (member_id, client_id, host, instance_id, topics,
-assigned; of consumer groups also pattern, epoch, target, classic), partitions (topic, partition,
+assigned; of consumer groups also pattern, epoch, target, classic, and from a muster
+broker assignor, matches, revoking, waits, since, until, heard, session), partitions (topic, partition,
 committed, log_start_offset, log_end_offset, lag, lag_at_least, lag_seconds,
 owner), total_lag, total_lag_at_least and uncommitted_partitions. What is unknown
 is null; lag_at_least and total_lag_at_least are there if they are true.`,
@@ -170,7 +171,11 @@ func printConsumers(w io.Writer, members []groupview.Member) error {
 		if target == formatAssigned(m.Assigned) {
 			target = "the same"
 		}
-		t.add(m.ID, m.ClientID, m.Host, instanceOf(&m), *m.Epoch, protocol, formatAssigned(m.Assigned), target)
+		has := formatAssigned(m.Assigned)
+		if len(m.Revoking) > 0 {
+			has += " (gives up " + formatAssigned(m.Revoking) + ")"
+		}
+		t.add(m.ID, m.ClientID, m.Host, instanceOf(&m), *m.Epoch, protocol, has, target)
 	}
 	return t.print(w)
 }

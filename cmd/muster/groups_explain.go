@@ -28,17 +28,19 @@ func groupsExplainCommand() *cobra.Command {
 		Short: "Say why a group rebalanced, and what is odd about it",
 		Long: `Say in plain sentences why a group rebalanced lately: who joined, left, went
 silent or changed its subscription, how long the group waited and for whom, and
-which partitions moved. Then what else happened to it: a process that lost its
+which partitions moved. Of a group of the consumer protocol (KIP-848) it says why its
+epoch rose, who has not given up partitions that others wait for, since when, and when
+the broker ends that. Then what else happened to it: a process that lost its
 place to another, offsets that were reset or expired. Then what is odd about the
 group now, and what to change.
 
 The past comes from the group journal, which a muster broker keeps in the topic
 ` + journalTopic + `. With other brokers only the second part is known.
 
-With --json it prints one object with the fields name, state, protocol_type,
+With --json it prints one object with the fields name, type, state, protocol_type,
 assignor, members, total_lag, text, journal (whether there is one),
 since_seconds, rebalance_count, under_way (started, text, entry; null if no
-rebalance is), rebalances (started, settled, generation, took_seconds,
+rebalance is), rebalances (started, settled, generation, type, took_seconds,
 join_seconds, sync_seconds, members_before, members_after, partitions_moved,
 partitions, text, entry), event_count, events (time, kind, text, entry) and
 findings (id, text, change). Each entry is what the broker wrote to the journal.`,
@@ -149,7 +151,11 @@ func formatRebalances(out *strings.Builder, x *explain.Explanation) {
 		fmt.Fprintf(out, "It rebalanced %s in the last %s:\n", words.Times(x.RebalanceCount), since)
 	}
 	for _, r := range x.Rebalances {
-		fmt.Fprintf(out, "\n%s, %s (generation %d)\n", words.Time(r.Started, x.Now), words.Ago(r.Started, x.Now), r.Generation)
+		counter := "generation"
+		if r.Type == groupview.TypeConsumer {
+			counter = "epoch"
+		}
+		fmt.Fprintf(out, "\n%s, %s (%s %d)\n", words.Time(r.Started, x.Now), words.Ago(r.Started, x.Now), counter, r.Generation)
 		for _, line := range r.Text {
 			writeWrapped(out, "  ", line)
 		}

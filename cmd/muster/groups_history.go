@@ -39,7 +39,8 @@ muster.group.journal.retention.ms says.
 MEMBERS is the number before and after. MOVED is how many partitions changed
 hands, or lost their owner. TOOK is the time from the first reason to the new
 assignment. The start of a rebalance is shown only if its end is not in the
-journal, or with --all.
+journal, or with --all. GENERATION is the group epoch of a consumer group (KIP-848),
+whose starts are epoch (it rose) and target (the broker shared out the partitions).
 
 With --json it prints the entries as the broker wrote them, one object per line.`,
 		Example: `  muster groups history billing
@@ -150,6 +151,12 @@ func writeHistoryRow(w io.Writer, e *explain.Entry) {
 		what, took = "settled", words.Duration(e.Took())
 		moved = strconv.Itoa(e.MoveN)
 		members = fmt.Sprintf("%d→%d", e.Before, e.After)
+	case journal.KindEpoch:
+		what, members = "epoch", fmt.Sprintf("%d→%d", e.Before, e.After)
+	case journal.KindTarget:
+		what, moved = "target", strconv.Itoa(e.MoveN)
+	case journal.KindUpgraded, journal.KindDowngraded:
+		what, members = strings.TrimPrefix(string(e.Kind), "group-"), strconv.Itoa(e.Before)
 	case journal.KindReplaced:
 		what = "replaced"
 	case journal.KindFenced:

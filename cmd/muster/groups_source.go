@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/groupview"
@@ -52,7 +50,8 @@ func (s *adminSource) Describe(ctx context.Context, names []string) (map[string]
 		case consumer && offsets[name].err != nil:
 			out[name] = groupview.Description{Err: groupError(name, offsets[name].err)}
 		case consumer:
-			out[name] = consumerDescription(&c, offsets[name].committed)
+			c.Committed = offsets[name].committed
+			out[name] = c
 		case !ok:
 			out[name] = groupview.Description{Err: groupError(name, cmp.Or(err, errNoAnswer))}
 		case d.Err != nil:
@@ -64,46 +63,6 @@ func (s *adminSource) Describe(ctx context.Context, names []string) (map[string]
 		}
 	}
 	return out, nil
-}
-
-// describeConsumers asks for those groups that are none of the classic protocol.
-func (s *adminSource) describeConsumers(ctx context.Context, described kadm.DescribedGroups) map[string]kadm.DescribedConsumerGroup {
-	var names []string
-	for name, d := range described {
-		if errors.Is(d.Err, kerr.GroupIDNotFound) || d.Err == nil && d.State == groupview.Dead {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	// A broker that has no such groups does not know the request either.
-	found, _ := s.admin.DescribeConsumerGroups(ctx, names...)
-	maps.DeleteFunc(found, func(_ string, d kadm.DescribedConsumerGroup) bool { return d.Err != nil })
-	return found
-}
-
-func consumerDescription(d *kadm.DescribedConsumerGroup, committed map[topicPartition]groupview.Commit) groupview.Description {
-	out := groupview.Description{
-		Type: groupview.TypeConsumer, State: d.State, ProtocolType: groupview.Consumer, Assignor: d.AssignorName,
-		Epoch: &d.Epoch, TargetEpoch: &d.AssignmentEpoch, Coordinator: coordinatorOf(d.Coordinator), Committed: committed,
-	}
-	for _, m := range d.Members {
-		out.Members = append(out.Members, groupview.Member{
-			ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID,
-			Topics: m.SubscribedTopics, Pattern: m.SubscribedTopicRegex, Epoch: &m.MemberEpoch, Classic: m.MemberType == 0,
-			Assigned: assignedOf(m.Assignment), Target: assignedOf(m.TargetAssignment),
-		})
-	}
-	return out
-}
-
-func assignedOf(set kadm.TopicsSet) []groupview.Assigned {
-	out := []groupview.Assigned{}
-	for _, t := range set.Sorted() {
-		out = append(out, groupview.Assigned{Topic: t.Topic, Partitions: t.Partitions})
-	}
-	return out
 }
 
 func coordinatorOf(b kadm.BrokerDetail) *groupview.Coordinator {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -86,6 +87,9 @@ func changeLine(c *journal.Change) string {
 	}
 	if more := c.TopicsAddedN + c.TopicsRemovedN - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("%d more topics", more))
+	}
+	if c.Regex != c.RegexBefore {
+		out = append(out, "regex "+cmp.Or(c.Regex, "none"))
 	}
 	if len(c.Protocols) > 0 {
 		out = append(out, "assignors "+strings.Join(c.Protocols, ","))

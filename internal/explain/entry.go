@@ -28,6 +28,13 @@ const expiredNew journal.TriggerKind = "expired-new"
 // Took is how long a rebalance lasted, once it has settled.
 func (e *Entry) Took() time.Duration { return e.Time.Sub(e.Started) }
 
+// isStart says whether a rebalance begins with the entry, or goes on: members must join,
+// or a consumer group has another epoch.
+func (e *Entry) isStart() bool { return e.Kind == journal.KindStarted || e.Kind == journal.KindEpoch }
+
+// isConsumer says whether the group was one of the consumer protocol.
+func (e *Entry) isConsumer() bool { return e.Type == journal.TypeConsumer }
+
 // WithoutStarts drops the start of each rebalance that has settled: its end says
 // all that the start does.
 func WithoutStarts(entries []Entry) []Entry {
@@ -38,7 +45,7 @@ func WithoutStarts(entries []Entry) []Entry {
 		if e.Kind == journal.KindSettled {
 			began = e.Started
 		}
-		if e.Kind != journal.KindStarted || began.IsZero() || e.Time.Before(began) {
+		if !e.isStart() && e.Kind != journal.KindTarget || began.IsZero() || e.Time.Before(began) {
 			out = append(out, *e)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // told at length, and quiet restarts together.
 func (e *Entry) isEvent() bool {
 	switch e.Kind {
-	case journal.KindStarted, journal.KindSettled:
+	case journal.KindStarted, journal.KindSettled, journal.KindEpoch, journal.KindTarget:
 		return false
 	case journal.KindReplaced:
 		return len(e.Triggers) > 0 && e.Triggers[0].Change != nil
@@ -31,7 +31,12 @@ func (e *Entry) sentence() string {
 		return fmt.Sprintf("Static member %s restarted, and came back %s. By Kafka's rule it took its old place without a rebalance, so that its partitions stayed as they were.", name(t.Who), changeWords(t.Change, e.Protocol))
 	case journal.KindFenced:
 		return fenced(&t)
+	case journal.KindUpgraded, journal.KindDowngraded:
+		return e.migrated()
 	case journal.KindLoaded:
+		if e.isConsumer() {
+			return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: group epoch %d goes on with %s, each from where it was.", e.Generation, words.Plural(e.After, "member"))
+		}
 		return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: generation %d goes on with %s. A rebalance that was under way begins anew.", e.Generation, words.Plural(e.After, "member"))
 	case journal.KindDeleted:
 		return e.deleted()

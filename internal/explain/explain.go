@@ -39,6 +39,7 @@ type Evidence struct {
 // groups explain --json.
 type Explanation struct {
 	Name           string      `json:"name"`
+	Type           string      `json:"type,omitempty"`
 	State          string      `json:"state"` // Dead if there is no such group any more.
 	ProtocolType   string      `json:"protocol_type"`
 	Assignor       string      `json:"assignor"`
@@ -80,7 +81,8 @@ type UnderWay struct {
 type Rebalance struct {
 	Started         time.Time       `json:"started"`
 	Settled         time.Time       `json:"settled"`
-	Generation      int32           `json:"generation"`
+	Generation      int32           `json:"generation"`     // The group epoch of a consumer group.
+	Type            string          `json:"type,omitempty"` // That the group was of, if not classic.
 	TookSeconds     float64         `json:"took_seconds"`
 	JoinSeconds     float64         `json:"join_seconds"`
 	SyncSeconds     float64         `json:"sync_seconds"`
@@ -101,11 +103,12 @@ func (e *Evidence) Explain(limit int) *Explanation {
 		QuietRestarts: e.quietRestarts(), Now: e.Now, Since: e.Since,
 	}
 	if g := e.Group; g != nil {
+		out.Type = g.Type
 		out.State, out.ProtocolType, out.Assignor, out.Members = g.State, g.ProtocolType, g.Assignor, len(g.Members)
 		out.TotalLag, out.LagAtLeast = g.TotalLag, g.TotalLagAtLeast
 	}
 	if s := e.underWay(); s != nil {
-		text := s.reasons()
+		text := e.underWayText(s)
 		if last := e.lastStart(); e.Group.State == groupview.Preparing && last.WaitingN > 0 {
 			text = append(text, fmt.Sprintf("At %s it waited for %s to join.", words.Time(last.Time, e.Now), last.waiting()))
 		}
@@ -117,7 +120,11 @@ func (e *Evidence) Explain(limit int) *Explanation {
 		if limit > 0 && len(out.Rebalances) == limit {
 			break
 		}
-		out.Rebalances = append(out.Rebalances, s.rebalance())
+		r := s.rebalance()
+		if s.isConsumer() {
+			r.Type, r.Text = s.Type, e.consumerStory(s)
+		}
+		out.Rebalances = append(out.Rebalances, r)
 	}
 	for i := range slices.Backward(e.Entries) {
 		s := &e.Entries[i]
@@ -150,6 +157,8 @@ func (e *Evidence) describeNow() string {
 	switch {
 	case g.State == groupview.Preparing:
 		return fmt.Sprintf("Group %s is %s: it waits for its %s to join.%s", e.Name, g.State, members, lag)
+	case g.Type == groupview.TypeConsumer && g.Rebalances() && len(g.Members) > 0:
+		return fmt.Sprintf("Group %s is %s: %s%s", e.Name, g.State, e.progress(), lag)
 	case g.State == groupview.Completing:
 		return fmt.Sprintf("Group %s is %s: its %s wait for the leader to assign partitions.%s", e.Name, g.State, members, lag)
 	case len(g.Members) == 0:

@@ -22,9 +22,10 @@ type Finding struct {
 func (e *Evidence) Findings() []Finding {
 	out := []Finding{}
 	for _, find := range []func(*Evidence) []Finding{
-		(*Evidence).stuckRebalance, (*Evidence).lagWithoutMembers, (*Evidence).openTransactions, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
-		(*Evidence).heartbeatsMissed, (*Evidence).pollTimeouts, (*Evidence).lateJoins, (*Evidence).slowLeader,
-		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs, (*Evidence).tooLarge,
+		(*Evidence).stuckRebalance, (*Evidence).unacknowledged, (*Evidence).stuckConsumers, (*Evidence).lagWithoutMembers, (*Evidence).openTransactions, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
+		(*Evidence).heartbeatsMissed, (*Evidence).pollTimeouts, (*Evidence).lateJoins, (*Evidence).slowLeader, (*Evidence).revocationTimeouts,
+		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs, (*Evidence).tooLarge, (*Evidence).targetTooLarge,
+		(*Evidence).emptyPatterns, (*Evidence).lonelyAssignors, (*Evidence).mixedProtocols, (*Evidence).awayMembers,
 		(*Evidence).subscriptions, (*Evidence).idleMembers, (*Evidence).ownerless, (*Evidence).unreadTopics,
 	} {
 		out = append(out, find(e)...)
@@ -45,7 +46,7 @@ func (e *Evidence) subscriptions() []Finding {
 	bySet := map[string][]*groupview.Member{}
 	for i := range e.Group.Members {
 		m := &e.Group.Members[i]
-		key := strings.Join(m.Topics, ", ")
+		key := wanted(m)
 		bySet[key] = append(bySet[key], m)
 	}
 	if len(bySet) > 1 {
@@ -77,7 +78,7 @@ func (e *Evidence) subscriptions() []Finding {
 
 // idleMembers finds members that have nothing to do.
 func (e *Evidence) idleMembers() []Finding {
-	if !e.tells() {
+	if !e.tells() || e.Group.Rebalances() { // Members may yet be given something.
 		return nil
 	}
 	var idle []*groupview.Member
@@ -105,19 +106,19 @@ func (e *Evidence) idleMembers() []Finding {
 		return []Finding{{
 			"idle-members",
 			fmt.Sprintf("%s nothing to read, though there are %s for %s: %s. The range assignor shares out each topic by itself, and the first members get most.", words.Plural(len(idle), "member")+words.Verb(len(idle), " has", " have"), words.Plural(partitions, "partition"), words.Plural(members, "member"), listMembers(idle)),
-			"Use another assignor: cooperative-sticky, sticky or roundrobin.",
+			e.otherAssignor(),
 		}}
 	}
 	return []Finding{{
 		"idle-members",
 		fmt.Sprintf("%s nothing to read, though there are %s for %s: %s.", words.Plural(len(idle), "member")+words.Verb(len(idle), " has", " have"), words.Plural(partitions, "partition"), words.Plural(members, "member"), listMembers(idle)),
-		"This is normal during a cooperative rebalance, and if these members subscribe to other topics. If it stays, the group's leader assigns badly: restart it.",
+		e.idleChange(),
 	}}
 }
 
 // ownerless finds partitions that should be read and are not.
 func (e *Evidence) ownerless() []Finding {
-	if !e.tells() {
+	if !e.tells() || e.Group.Rebalances() { // Consumer groups are on their way, and tell who holds them up.
 		return nil
 	}
 	subscribed := e.Group.Subscribed()
@@ -133,7 +134,7 @@ func (e *Evidence) ownerless() []Finding {
 	return []Finding{{
 		"unassigned-partitions",
 		fmt.Sprintf("Nobody reads %s, though members subscribe to %s.", words.List(names), words.Verb(len(names), "its topic", "their topics")),
-		"This is normal for a moment: during a cooperative rebalance, and until the leader notices new partitions (metadata.max.age.ms). If it stays, restart the leader.",
+		e.ownerlessChange(),
 	}}
 }
 

@@ -31,8 +31,10 @@ func (e *Evidence) underWay() *Entry {
 	for i := range e.Entries {
 		switch entry := &e.Entries[i]; {
 		case entry.Kind == journal.KindSettled || entry.Kind == journal.KindDeleted || entry.Kind == journal.KindLoaded:
-			first = nil
-		case entry.Kind == journal.KindStarted && first == nil:
+			if first = nil; entry.resumes() {
+				first = entry
+			}
+		case entry.isStart() && first == nil:
 			first = entry
 		}
 	}
@@ -46,7 +48,7 @@ func (e *Evidence) lastStart() *Entry {
 	}
 	var last *Entry
 	for i := range e.Entries {
-		if e.Entries[i].Kind == journal.KindStarted {
+		if e.Entries[i].isStart() {
 			last = &e.Entries[i]
 		}
 	}
@@ -69,8 +71,10 @@ func (e *Evidence) settled() []*Entry {
 func (e *Evidence) triggers(kind journal.TriggerKind) []journal.Trigger {
 	var out []journal.Trigger
 	entries := e.settled()
-	if now := e.underWay(); now != nil {
+	if now := e.underWay(); now != nil && !now.isConsumer() {
 		entries = append(entries, now)
+	} else if now != nil {
+		entries = append(entries, e.risen()...)
 	}
 	for _, entry := range entries {
 		for _, t := range entry.Triggers {
@@ -106,7 +110,7 @@ func counted(why []journal.Trigger) string {
 
 // stuckRebalance finds a rebalance that does not end.
 func (e *Evidence) stuckRebalance() []Finding {
-	if e.Group == nil || !e.Group.Rebalances() {
+	if e.Group == nil || !e.Group.Rebalances() || e.isConsumer() {
 		return nil
 	}
 	started := e.underWay()
@@ -147,7 +151,7 @@ func (e *Evidence) heartbeatsMissed() []Finding {
 	return []Finding{{
 		"heartbeats-missed",
 		fmt.Sprintf("In the last %s, %s heartbeats and %s removed: %s.", words.Duration(e.Since), words.Plural(len(expired), "member")+" missed "+words.Verb(len(expired), "its", "their"), words.Verb(len(expired), "was", "were"), counted(expired)),
-		fmt.Sprintf("Look there for a crash, a kill without shutdown, a long garbage collection or a broken network. If the process only paused, raise its session.timeout.ms (now %s) above the pause, and keep heartbeat.interval.ms at a third of it.", timeouts(expired)),
+		"Look there for a crash, a kill without shutdown, a long garbage collection or a broken network. " + e.raiseSession(timeouts(expired)),
 	}}
 }
 
@@ -229,8 +233,19 @@ func (e *Evidence) slowLeader() []Finding {
 	}}
 }
 
+// raiseSession words which setting to raise if a process only pauses.
+func (e *Evidence) raiseSession(now string) string {
+	if e.wasConsumer() {
+		return fmt.Sprintf("If the process only paused, raise the session timeout above the pause. In the consumer protocol it is the broker's: group.consumer.session.timeout.ms (now %s).", now)
+	}
+	return fmt.Sprintf("If the process only paused, raise its session.timeout.ms (now %s) above the pause, and keep heartbeat.interval.ms at a third of it.", now)
+}
+
 // storm finds many rebalances in a short time.
 func (e *Evidence) storm() []Finding {
+	if e.wasConsumer() {
+		return e.flapping()
+	}
 	all := e.settled()
 	var worst []*Entry
 	for from, to := 0, 0; to < len(all); to++ {
@@ -270,6 +285,7 @@ func reasonCounts(kinds map[journal.TriggerKind]int) string {
 	}{
 		{journal.TriggerJoined, "joins"}, {journal.TriggerLeft, "leaves"}, {journal.TriggerExpired, "missed heartbeats"}, {journal.TriggerChanged, "changed subscriptions"},
 		{journal.TriggerLeader, "new assignments by the leader"}, {journal.TriggerRemoved, "removals"}, {journal.TriggerReplaced, "restarted static members"},
+		{journal.TriggerNotRevoked, "partitions not given up in time"}, {journal.TriggerTopics, "changed topics"}, {journal.TriggerRegex, "other matches of a regular expression"},
 	} {
 		if n := kinds[k.kind]; n > 0 {
 			out = append(out, fmt.Sprintf("%s: %d", k.word, n))

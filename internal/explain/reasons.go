@@ -57,6 +57,9 @@ func (e *Entry) reason(kind journal.TriggerKind, why []journal.Trigger) string {
 		}
 		return several(many)
 	}
+	if text := e.consumerReason(kind, why, choose); text != "" {
+		return text
+	}
 	switch kind {
 	case journal.TriggerJoined:
 		if e.Before == 0 {
@@ -179,6 +182,8 @@ func (e *Entry) moved() string {
 		}
 	}
 	switch {
+	case e.isConsumer() && e.Before > 0 && e.MoveN > 0:
+		return fmt.Sprintf("%d of %s %s a new owner.", e.MoveN, words.Plural(e.PartitionN, "partition"), words.Verb(e.MoveN, "has", "have"))
 	case e.PartitionN == 0 && e.MoveN == 0:
 		return "no partitions are assigned."
 	case e.MoveN == 0:
@@ -220,6 +225,8 @@ func (e *Entry) Line() string {
 			text += " by " + removers(why)
 		case journal.TriggerChanged, journal.TriggerReplaced:
 			text += changeLine(why[0].Change)
+		case journal.TriggerRegex, journal.TriggerTopics, journal.TriggerNotRevoked:
+			text = consumerLine(kind, why)
 		case journal.TriggerFenced:
 			text = fencedLine(&why[0])
 		}
@@ -234,6 +241,7 @@ func (e *Entry) Line() string {
 	if text := e.shortEvent(); text != "" {
 		out = append(out, text)
 	}
+	out = append(out, e.holdupLine()...)
 	if e.WaitingN > 0 {
 		out = append(out, "waits for "+e.waiting())
 	}

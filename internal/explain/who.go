@@ -19,7 +19,7 @@ func each[T any](things []T, word func(T) string) []string {
 
 // name words a member: by its group instance id if it is static.
 func name(w journal.Who) string {
-	out := groupview.ShortMember(w.Member)
+	out := groupview.MemberOf(w.ClientID, w.Member)
 	if w.Instance != "" {
 		out = w.Instance
 	}

@@ -52,7 +52,7 @@ func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestM
 		return nil, kerr.UnknownMemberID
 	}
 	if g.consumer != nil {
-		return nil, x.leaveMixed(g, m)
+		return nil, x.leaveMixed(g, r, m)
 	}
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
 		x.forgetPending(g, m.MemberID)

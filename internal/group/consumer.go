@@ -40,6 +40,7 @@ type consumer struct {
 	run      *run            // of the assignor, nil if none is under way
 	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
 	scan     scan            // of the topics for regular expressions
+	story    story           // for the journal
 }
 
 // firstEpoch is the epoch of a group in which nothing has happened, and of its
@@ -64,10 +65,12 @@ type consumerMember struct {
 	deadline  time.Time // to be heard of
 	timerAt   time.Time // when the session timer fires, at the deadline or before
 	timerSeq  uint64
-	revokeSeq uint64 // of the timer by which it must have let go, 0 if none
-	revokeIn  int32  // the epoch in which that was armed
-	joinSeq   uint64 // of the timer by which one of the classic protocol must have joined again, 0 if none
-	syncSeq   uint64 // of the timer by which it must have asked for its assignment, 0 if none
+	revokeSeq uint64    // of the timer by which it must have let go, 0 if none
+	revokeIn  int32     // the epoch in which that was armed
+	revokeBy  time.Time // when that fires
+	joinSeq   uint64    // of the timer by which one of the classic protocol must have joined again, 0 if none
+	syncSeq   uint64    // of the timer by which it must have asked for its assignment, 0 if none
+	told      time.Time // since when it is to let go of something, or waits for others to
 }
 
 // consumerNow is where a member has got to.

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -127,7 +128,7 @@ func (x *step) isWaiting(c *consumer, mem *consumerMember) bool {
 
 // leaveMixed handles what LeaveGroup says of one member of a consumer group, of either
 // protocol.
-func (x *step) leaveMixed(g *group, m *kmsg.LeaveGroupRequestMember) *kerr.Error {
+func (x *step) leaveMixed(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) *kerr.Error {
 	mem := g.consumer.member(m.MemberID)
 	if m.InstanceID != nil {
 		// An administrator names no member id.
@@ -138,6 +139,7 @@ func (x *step) leaveMixed(g *group, m *kmsg.LeaveGroupRequestMember) *kerr.Error
 	if mem == nil {
 		return kerr.UnknownMemberID
 	}
+	x.blameLeave(r, mem)
 	x.fence(g, mem)
 	return nil
 }
@@ -181,9 +183,11 @@ func (x *step) classicFired(g *group, e machine.TimerFired) {
 	case mem == nil:
 	case e.Key.Kind == TimerJoin && mem.joinSeq == e.Seq:
 		mem.joinSeq = 0
+		x.blameMember(journal.TriggerNoJoin, mem, nil)
 		x.fence(g, mem)
 	case e.Key.Kind == TimerSync && mem.syncSeq == e.Seq:
 		mem.syncSeq = 0
+		x.blameMember(journal.TriggerNoSync, mem, nil)
 		x.fence(g, mem)
 	}
 }

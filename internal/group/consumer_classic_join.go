@@ -127,6 +127,7 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants
 // admit lets a member of the classic protocol join, or join again.
 func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *ConsumerMember, w wants) {
 	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
+	p.remember()
 	if p.replaces != nil {
 		x.takeOver(g, p.replaces, id)
 	}
@@ -134,15 +135,21 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.from = len(x.records)
 	g, mem, ch := x.subscribe(g.id, id, says)
 	x.suit(g, mem)
+	x.blameBeat(g, mem, p, ch)
 	x.bump(g, ch)
 	x.refresh(g)
 	x.retarget(g) // If that is done elsewhere, the member is told to join again.
+	was, told := mem.now(), mem.told
 	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
 	if to := x.classicOf(g, nil); to != nil {
 		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable
-		x.joinDowngraded(x.downgrade(g, to, quiet), id, r, m, quiet)
+		members := g.consumer.present
+		g = x.downgrade(g, to, quiet)
+		x.noteDowngraded(g, by(r), members)
+		x.joinDowngraded(g, id, r, m, quiet)
 		return
 	}
+	x.noteProgress(g, mem, &was, told)
 	x.stopJoinTimer(g, mem)
 	x.touchConsumer(g, mem)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))

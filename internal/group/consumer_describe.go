@@ -1,9 +1,12 @@
 package group
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -41,7 +44,7 @@ func (x *step) describeConsumers(id string) kmsg.ConsumerGroupDescribeResponseGr
 	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = c.state(), c.epoch, c.targetEpoch, x.chosenAssignor(c)
 	for _, mem := range c.members {
 		if mem.says != nil {
-			out.Members = append(out.Members, x.describeConsumer(mem))
+			out.Members = append(out.Members, x.describeConsumer(c, mem, x.cfg.Consumer.of(id).Session))
 		}
 	}
 	return out
@@ -53,7 +56,7 @@ const (
 	memberTypeConsumer = 1
 )
 
-func (x *step) describeConsumer(mem *consumerMember) kmsg.ConsumerGroupDescribeResponseGroupMember {
+func (x *step) describeConsumer(c *consumer, mem *consumerMember, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
 	out := kmsg.NewConsumerGroupDescribeResponseGroupMember()
 	says, now := mem.says, mem.now()
 	out.MemberID, out.InstanceID, out.RackID = mem.id, says.Instance, says.Rack
@@ -72,6 +75,7 @@ func (x *step) describeConsumer(mem *consumerMember) kmsg.ConsumerGroupDescribeR
 		target.add(x.image, p)
 	}
 	out.TargetAssignment.TopicPartitions = target.list
+	x.standing(c, mem, session).Set(&out.UnknownTags)
 	return out
 }
 
@@ -92,4 +96,26 @@ func (d *describedParts) add(image *metadata.Image, p part) {
 	}
 	t := &d.list[len(d.list)-1]
 	t.Partitions = append(t.Partitions, p.n)
+}
+
+// standing is what Kafka's answer has no place for.
+func (x *step) standing(c *consumer, mem *consumerMember, session time.Duration) *journal.Standing {
+	s, now := &journal.Standing{Assignor: orEmpty(mem.says.Assignor)}, mem.now()
+	if r := c.regexes[mem.pattern()]; r != nil {
+		n := len(r.topics)
+		s.Matches = &n
+	}
+	switch now.state {
+	case memberUnrevoked:
+		var parts []part
+		for _, p := range now.pending {
+			parts = append(parts, p.part)
+		}
+		d := &differences{image: x.image}
+		s.Revoking, s.Since, s.Until = d.told(parts), mem.told, mem.revokeBy
+		s.Heard, s.Session = mem.deadline.Add(-session), mem.deadline
+	case memberUnreleased:
+		s.Waits, s.Since = true, mem.told
+	}
+	return s
 }

@@ -147,14 +147,3 @@ func (x *step) joinDowngraded(g *group, id string, r *machine.Request, m *kmsg.J
 	g.joined++
 	x.prepareRebalance(g, trigger(journal.TriggerReplaced, mem, m.Reason))
 }
-
-// goneFor is why a member was removed: it left, or was silent for so long.
-func goneFor(mem *consumerMember, silent time.Duration) journal.Trigger {
-	t := journal.Trigger{Kind: journal.TriggerLeft, Who: journal.Who{
-		Member: mem.id, ClientID: mem.says.ClientID, Host: plainHost(mem.says.Host), Instance: orEmpty(mem.says.Instance),
-	}}
-	if mem.timerSeq == 0 {
-		t.Kind, t.Silent = journal.TriggerExpired, silent
-	}
-	return t
-}

@@ -118,8 +118,9 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	overtaken := place.known != nil && x.overtakeBeat(x.groups[m.Group], place.known)
 	upgrades := place.upgrade != nil
 	if upgrades {
-		place = x.upgrade(x.groups[m.Group], place)
+		place = x.upgrade(x.groups[m.Group], place, by(r))
 	}
+	place.remember()
 	x.leaveClassic(m.Group)
 	if place.replaces != nil {
 		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID)
@@ -131,6 +132,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}
+	x.blameBeat(g, mem, place, ch)
 	b := beatOf(r, m)
 	b.unsubscribed = ch.topics || overtaken
 	x.proceed(g, mem, ch, b)
@@ -181,9 +183,10 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 
 // answerBeat brings a member forward, and tells it where it is.
 func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
-	before := mem.current
+	before, was, told := mem.current, mem.now(), mem.told
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
+	x.noteProgress(g, mem, &was, told)
 	x.tell(g, mem, b, b.full || mem.current != before && !samePlaces(before.places(), mem.current.places()))
 }
 

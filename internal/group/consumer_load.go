@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -22,7 +23,7 @@ func (x *step) wakeConsumers(g *group) {
 			x.forgetPatterns(g, p)
 		}
 	}
-	if g.consumer != nil {
+	if c.story.counted = c.present; g.consumer != nil {
 		x.settleOwners(g)
 	}
 	for _, mem := range c.members {
@@ -30,7 +31,9 @@ func (x *step) wakeConsumers(g *group) {
 		if mem.now().state == memberUnrevoked && mem.says.Classic == nil {
 			x.giveTimeToRevoke(g, mem)
 		}
+		mem.told = x.now
 	}
+	x.noteLoaded(g)
 }
 
 // settleOwners sees to it that every partition has one owner. Where two members say
@@ -48,6 +51,7 @@ func (x *step) settleOwners(g *group) {
 		now := mem.now()
 		others := func(p heldPart) bool { return c.owners[p.part] != mem }
 		if slices.ContainsFunc(now.assigned, others) || slices.ContainsFunc(now.pending, others) {
+			x.blameMember(journal.TriggerConflict, mem, nil)
 			x.evict(g, mem)
 		}
 	}

@@ -16,6 +16,8 @@ type place struct {
 	// upgrade is the records that make a consumer group of a classic one, in which the
 	// place then is; nil if it is one.
 	upgrade []machine.Record
+	was     *ConsumerMember // what whoever has the place says of itself until now, nil for a new member
+	returns bool            // a static member that has left is back under its own id
 }
 
 // consumerPlace says whose heartbeat it is, or why nobody's.
@@ -235,6 +237,7 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 	if m.MemberEpoch == epochLeaveStatic {
 		x.leaveForAWhile(g, mem)
 	} else {
+		x.blameLeave(r, mem)
 		x.fence(g, mem)
 	}
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
@@ -260,8 +263,11 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 // fence removes a member, and has the others share what it had.
 func (x *step) fence(g *group, mem *consumerMember) {
 	if to := x.classicOf(g, mem); to != nil {
-		why := goneFor(mem, x.sessionOf(g, mem))
-		x.prepareRebalance(x.downgrade(g, to, false), why)
+		why, who, members := x.why, mem.who(), g.consumer.present
+		x.why = nil
+		g = x.downgrade(g, to, false)
+		x.noteDowngraded(g, &who, members)
+		x.prepareRebalance(g, why...)
 		return
 	}
 	x.evict(g, mem)
@@ -275,13 +281,15 @@ func (x *step) evict(g *group, mem *consumerMember) {
 	x.removeConsumer(g, mem)
 	if g.consumer == nil { // There was no other record: a load has found no more.
 		x.dropRun(c)
+		x.why = nil
 		return
 	}
 	x.forgetPatterns(g, pattern)
-	x.raise(g, c.topicsHash(x.image))
+	x.raise(g, x.topicsNow(c))
 	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
 		x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
 		x.dropRun(c)
+		x.noteSettled(g)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -122,6 +123,9 @@ func (n *consumerNow) same(o *consumerNow) bool {
 // storeCurrent stores where a member has got to. Whoever has to let go of something
 // has its rebalance timeout for that, from now on.
 func (x *step) storeCurrent(g *group, mem *consumerMember, now *consumerNow) {
+	if mem.now().state != now.state {
+		mem.told = x.now
+	}
 	x.write(currentRecord(g.id, mem.id, now))
 	if now.state != memberUnrevoked || mem.says.Classic != nil { // A classic member must join again, and has that long for it.
 		x.stopRevoking(g, mem)
@@ -133,7 +137,8 @@ func (x *step) storeCurrent(g *group, mem *consumerMember, now *consumerNow) {
 func (x *step) giveTimeToRevoke(g *group, mem *consumerMember) {
 	patience := time.Duration(mem.says.RebalanceTimeoutMillis) * time.Millisecond
 	mem.revokeIn = mem.now().epoch
-	mem.revokeSeq = x.arm(memberTimer(TimerRevoke, g, mem), x.now.Add(patience))
+	mem.revokeBy = x.now.Add(patience)
+	mem.revokeSeq = x.arm(memberTimer(TimerRevoke, g, mem), mem.revokeBy)
 }
 
 func (x *step) stopRevoking(g *group, mem *consumerMember) {
@@ -155,6 +160,7 @@ func (x *step) revokeFired(g *group, e machine.TimerFired) {
 	}
 	mem.revokeSeq = 0
 	if mem.revokeIn == mem.now().epoch {
+		x.blameMember(journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke = x.unrevoked(g.consumer, mem) })
 		x.fence(g, mem)
 	}
 }
@@ -178,6 +184,11 @@ func (x *step) consumerSilent(g *group, e machine.TimerFired) {
 		mem.timerSeq = x.arm(e.Key, mem.deadline)
 	default:
 		mem.timerSeq = 0
+		x.blameMember(journal.TriggerExpired, mem, func(t *journal.Trigger) {
+			if t.Silent = x.sessionOf(g, mem); mem.now().state == memberUnrevoked {
+				t.Revoke = x.unrevoked(g.consumer, mem)
+			}
+		})
 		x.fence(g, mem)
 	}
 }

@@ -106,6 +106,7 @@ func (x *step) scanDone(s *scanned) {
 		r := &ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
 		if x.fits(r) { // If not, it matches what it did before.
 			changed = true
+			x.blamePattern(c, p, s.matches[p])
 			x.write(r)
 		}
 	}

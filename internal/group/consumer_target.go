@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/fnv"
-	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/group/assignor"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -20,12 +20,16 @@ import (
 func (x *step) bump(g *group, ch change) {
 	c := g.consumer
 	if ch.bumps || c.seen != x.image || x.image == nil {
-		hash := c.topicsHash(x.image)
+		hash := x.topicsNow(c)
+		if hash != c.hash && len(x.why) == 0 { // It was looked at by another broker last.
+			x.blame(journal.Trigger{Kind: journal.TriggerTopics})
+		}
 		if ch.bumps || hash != c.hash {
 			x.raise(g, hash)
 		}
 		c.seen = x.image
 	}
+	x.keepReasons(g)
 	if !c.hasEpoch { // The group is there, though nobody wants anything of it yet.
 		x.writeEpoch(g, &ConsumerEpoch{Epoch: c.epoch})
 	}
@@ -46,32 +50,16 @@ func (x *step) raise(g *group, hash int64) {
 	if g.consumer.oldTopics {
 		x.write(&ConsumerTopicsRecord{Group: g.id})
 	}
+	x.noteEpoch(g)
 }
 
 // subscribed lists the topics that members subscribe to and that exist, by name.
 func (c *consumer) subscribed(image *metadata.Image) []*metadata.Topic {
-	if image == nil {
-		return nil
-	}
-	names := slices.Sorted(maps.Keys(c.names))
-	for _, r := range slices.Sorted(maps.Keys(c.patterns)) {
-		if c.regexes[r] != nil {
-			names = append(names, c.regexes[r].topics...)
-		}
-	}
-	slices.Sort(names)
-	var out []*metadata.Topic
-	for _, name := range slices.Compact(names) {
-		if t := image.Topic(name); t != nil {
-			out = append(out, t)
-		}
-	}
-	return out
+	return c.lookAt(image).topics
 }
 
-// topicsHash is a number that changes when the topics that are subscribed to do.
-func (c *consumer) topicsHash(image *metadata.Image) int64 {
-	topics := c.subscribed(image)
+// topicsHash is a number that changes when the topics do.
+func topicsHash(topics []*metadata.Topic) int64 {
 	if len(topics) == 0 {
 		return 0
 	}
@@ -204,6 +192,7 @@ func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
 		target := r.target(result[i])
 		if !x.fitsHeld(g.id, mem.id, target) {
 			c.tooLarge = r.epoch
+			x.noteTooLarge(g, r, mem)
 			return
 		}
 		if !mem.stored || !slices.Equal(mem.target, target) {
@@ -214,6 +203,7 @@ func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
 		x.write(rec)
 	}
 	x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: r.epoch, Timestamp: x.now.UnixMilli()}})
+	x.noteTarget(g, r)
 }
 
 // heir is whom the assignor's result for a member is for: the member, or whoever has

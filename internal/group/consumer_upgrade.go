@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -123,13 +124,14 @@ func (m *member) asConsumer(subscription []byte) *ConsumerMember {
 // upgrade makes a consumer group of a classic one, and says where in it the place is.
 // That is one batch: were only its beginning stored, some members would have lost what
 // they have, and would not know.
-func (x *step) upgrade(g *group, p place) place {
+func (x *step) upgrade(g *group, p place, by *journal.Who) place {
 	x.disband(g)
 	x.writeWhole(p.upgrade)
 	g = x.groups[g.id]
 	for _, mem := range g.consumer.members {
 		x.touchConsumer(g, mem)
 	}
+	x.noteUpgraded(g, by, g.consumer.present)
 	again := func(mem *consumerMember) *consumerMember {
 		if mem == nil {
 			return nil

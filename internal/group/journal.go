@@ -60,6 +60,9 @@ func because(e *journal.Entry, why []journal.Trigger) {
 }
 
 func (x *step) entry(g *group, kind journal.EntryKind) journal.Entry {
+	if g.consumer != nil {
+		return x.consumerEntry(g, kind)
+	}
 	e := journal.Entry{Time: x.now, Group: g.id, Kind: kind, State: g.stateName(), Generation: g.generation, Protocol: g.protocol, After: g.members.len()}
 	if g.hard != nil {
 		e.Before = len(g.hard.Members)

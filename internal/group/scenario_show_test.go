@@ -178,6 +178,9 @@ func (s *scenario) showFetch(m *kmsg.OffsetFetchResponse) string {
 }
 
 func (s *scenario) showEntry(e journal.Entry) string {
+	if e.Type == journal.TypeConsumer && e.TopicN == 0 {
+		return s.showConsumerEntry(&e)
+	}
 	out := fmt.Sprintf("%s in generation %d, now %s", e.Kind, e.Generation, e.State)
 	for _, t := range e.Triggers {
 		out += fmt.Sprintf("; %s %s", t.Kind, s.show(t.Member))

@@ -26,6 +26,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -130,9 +131,10 @@ type step struct {
 	image    *metadata.Image
 	maxBatch int
 	out      machine.Effects
-	records  []machine.Record // what is to be appended
-	from     int              // where among them those begin that a group's epoch must come before
-	changed  []*group         // that may have to tell a successor of a rebalance
+	records  []machine.Record  // what is to be appended
+	from     int               // where among them those begin that a group's epoch must come before
+	changed  []*group          // that may have to tell a successor of a rebalance
+	why      []journal.Trigger // why a consumer group will have another epoch
 }
 
 // Step handles one input.

@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The states and the protocol type that matter here, in Kafka's words.
@@ -78,6 +79,16 @@ type Member struct {
 	Epoch   *int32     `json:"epoch,omitempty"`
 	Target  []Assigned `json:"target,omitempty"`  // What it is to have.
 	Classic bool       `json:"classic,omitempty"` // It uses the classic protocol.
+
+	// What only a muster broker tells of them.
+	Assignor *string    `json:"assignor,omitempty"` // That it asks for.
+	Matches  *int       `json:"matches,omitempty"`  // How many topics its regular expression matches.
+	Revoking []Assigned `json:"revoking,omitempty"` // What it was told to give up, and has not.
+	Waits    bool       `json:"waits,omitempty"`    // It waits for others to give up partitions.
+	Since    *time.Time `json:"since,omitempty"`    // When it was told, or since when it waits.
+	Until    *time.Time `json:"until,omitempty"`    // When it is removed unless it has given them up.
+	Heard    *time.Time `json:"heard,omitempty"`    // When its last heartbeat came, if it is to give up something.
+	Session  *time.Time `json:"session,omitempty"`  // When it is removed unless another one has come.
 }
 
 // Assigned is the partitions of a topic that a member has.
@@ -122,12 +133,19 @@ func (g *Group) Topics() []string {
 	return out
 }
 
-// Subscribed returns the topics that members subscribe to.
+// Subscribed returns the topics that members subscribe to. Of those that a regular
+// expression matches we are told when they are assigned.
 func (g *Group) Subscribed() []string {
 	set := map[string]bool{}
 	for _, m := range g.Members {
 		for _, topic := range m.Topics {
 			set[topic] = true
+		}
+		if m.Pattern == nil {
+			continue
+		}
+		for _, t := range slices.Concat(m.Assigned, m.Target) {
+			set[t.Topic] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
@@ -172,7 +190,7 @@ func (m *Member) Name() string {
 	if m.Instance != nil {
 		return *m.Instance
 	}
-	return ShortMember(m.ID)
+	return MemberOf(m.ClientID, m.ID)
 }
 
 func (m *Member) String() string { return m.Name() + " at " + m.Host }
@@ -214,6 +232,29 @@ func ShortMember(id string) string {
 		return id
 	}
 	return id[:cut+8]
+}
+
+// opaque is how long a member id is, at least, that a client of the consumer protocol
+// made: a UUID, in one notation or another. shownID is how much of it tells it from the
+// others.
+const (
+	opaque  = 20
+	shownID = 8
+)
+
+// MemberOf words a member by its client id and the part of its member id that tells it
+// from the others. In the classic protocol the member id begins with the client id; in
+// the consumer protocol nobody could tell from the member id whose it is.
+func MemberOf(clientID, id string) string {
+	if clientID == "" || len(id) < opaque || strings.HasPrefix(id, clientID) {
+		return ShortMember(id)
+	}
+	for i := range id {
+		if i >= shownID {
+			return clientID + "-" + id[:i]
+		}
+	}
+	return clientID + "-" + id
 }
 
 // Name words a partition.

@@ -43,7 +43,20 @@ type Entry struct {
 	By         *Who          `json:"by,omitempty"`    // who asked for that
 	Topics     []TopicCount  `json:"topics,omitempty"`
 	TopicN     int           `json:"topicCount,omitempty"`
+
+	// Of groups of the consumer protocol, whose Generation is the group epoch.
+	Type           string   `json:"type,omitempty"`           // TypeConsumer, else empty
+	TargetEpoch    int32    `json:"targetEpoch,omitempty"`    // that the target assignment is of
+	ProtocolBefore string   `json:"protocolBefore,omitempty"` // the assignor of the target before, if it was another
+	Shares         []Share  `json:"shares,omitempty"`         // members that are to have more or less than they have
+	ShareN         int      `json:"shareCount,omitempty"`
+	Revokes        []Revoke `json:"revokes,omitempty"` // members that must let go of partitions, which others wait for
+	RevokeN        int      `json:"revokeCount,omitempty"`
+	Held           []Late   `json:"held,omitempty"` // who let go last, and how long after the target was made
 }
+
+// TypeConsumer is the type of groups of the consumer protocol (KIP-848).
+const TypeConsumer = "consumer"
 
 // EntryKind says what a journal entry tells.
 type EntryKind string
@@ -56,6 +69,13 @@ const (
 	KindFenced   EntryKind = "static-member-fenced"   // a process whose place another has taken
 	KindLoaded   EntryKind = "group-loaded"           // by another broker, or again; only if it has members
 	KindDeleted  EntryKind = "group-deleted"
+
+	// Of groups of the consumer protocol. That everybody has what they are to have is
+	// a KindSettled.
+	KindEpoch      EntryKind = "group-epoch-raised"
+	KindTarget     EntryKind = "target-assigned"
+	KindUpgraded   EntryKind = "group-upgraded"   // from the classic protocol
+	KindDowngraded EntryKind = "group-downgraded" // to the classic protocol
 
 	KindOffsetsExpired EntryKind = "offsets-expired"
 	KindOffsetsDeleted EntryKind = "offsets-deleted"

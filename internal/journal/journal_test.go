@@ -3,10 +3,13 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func whoIs(name string) Who {
@@ -34,7 +37,23 @@ func entries() []Entry {
 		Cause: CauseTopics, By: &b, Topics: []TopicCount{{Topic: "orders", Partitions: 3, Back: 1, Forward: 2}}, TopicN: 6,
 	}
 	refused := Entry{Kind: KindStarted, Triggers: []Trigger{{Kind: TriggerTooLarge, Bytes: 9, MaxBytes: 8}}}
-	return []Entry{full, {}, refused}
+	return []Entry{full, {}, refused, consumerEntry()}
+}
+
+// consumerEntry is one in which all is set that only consumer groups have.
+func consumerEntry() Entry {
+	a, b := whoIs("a"), whoIs("b")
+	revoke := Revoke{Who: a, Parts: []Parts{{Topic: "orders", Partitions: []int32{2, 3}}}, PartN: 2, For: []Who{b}, ForN: 1, Timeout: time.Minute, Held: time.Second}
+	return Entry{
+		Group: "billing", Kind: KindTarget, State: "Reconciling", Generation: 3, Type: TypeConsumer, TargetEpoch: 3, Protocol: "range", ProtocolBefore: "uniform",
+		Triggers: []Trigger{
+			{Kind: TriggerNotRevoked, Who: a, Had: 4, Revoke: &revoke},
+			{Kind: TriggerRegex, Who: b, Change: &Change{Regex: "o.*", RegexBefore: "p.*"}},
+			{Kind: TriggerTopics, Topics: &TopicChanges{List: []TopicChange{{Topic: "orders", Kind: TopicGrown, Before: 2, After: 4}}, N: 2}},
+		},
+		TriggerN: 3, Shares: []Share{{Who: b, Before: 0, After: 2}}, ShareN: 2, Revokes: []Revoke{revoke}, RevokeN: 1,
+		Held: []Late{{Who: a, Waited: time.Second}},
+	}
 }
 
 // Other programs read the topic, and journals outlive the broker that wrote
@@ -72,6 +91,9 @@ func TestKindsKeepTheirNames(t *testing.T) {
 	for _, c := range []struct{ got, want any }{
 		{[]EntryKind{KindStarted, KindSettled, KindReplaced, KindFenced, KindLoaded, KindDeleted}, []EntryKind{"rebalance-started", "rebalance-settled", "static-member-replaced", "static-member-fenced", "group-loaded", "group-deleted"}},
 		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
+		{[]EntryKind{KindEpoch, KindTarget, KindUpgraded, KindDowngraded}, []EntryKind{"group-epoch-raised", "target-assigned", "group-upgraded", "group-downgraded"}},
+		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict"}},
+		{[]TopicChangeKind{TopicCreated, TopicGrown, TopicDeleted, TopicRecreated}, []TopicChangeKind{"created", "grown", "deleted", "recreated"}},
 		{[]Cause{CauseRequest, CauseExpired, CauseTopics}, []Cause{"request", "expired", "topics-deleted"}},
 		{
 			[]TriggerKind{TriggerJoined, TriggerChanged, TriggerLeader, TriggerLeft, TriggerRemoved, TriggerExpired, TriggerNoSync, TriggerReplaced, TriggerMaxSize, TriggerFenced, TriggerTooLarge, TriggerResumed},
@@ -81,5 +103,31 @@ func TestKindsKeepTheirNames(t *testing.T) {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("%v, want %v", c.got, c.want)
 		}
+	}
+}
+
+// A member's standing goes through the tagged fields as it is; one that has nothing to
+// say takes no room.
+func TestStandingsKeepTheirFormOnTheWire(t *testing.T) {
+	none := 0
+	want := Standing{
+		Assignor: "range", Matches: &none, Revoking: []Parts{{Topic: "orders", Partitions: []int32{1}}}, Waits: true,
+		Since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Until: time.Date(2026, 1, 31, 12, 1, 0, 0, time.UTC),
+		Heard: time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC), Session: time.Date(2026, 1, 31, 12, 0, 46, 0, time.UTC),
+	}
+	var tags kmsg.Tags
+	want.Set(&tags)
+	tags.Each(func(tag uint32, b []byte) {
+		if got := fmt.Sprintf("%d %s", tag, b); got != `10004 {"assignor":"range","matches":0,"revoking":[{"topic":"orders","partitions":[1]}],"waits":true,"since":"2026-01-31T12:00:00Z","until":"2026-01-31T12:01:00Z","heard":"2026-01-31T12:00:01Z","session":"2026-01-31T12:00:46Z"}` {
+			t.Errorf("it is written as %s", got)
+		}
+	})
+	if got := StandingOf(&tags); got == nil || !reflect.DeepEqual(*got, want) {
+		t.Errorf("it is read as %+v", got)
+	}
+	var empty kmsg.Tags
+	(&Standing{}).Set(&empty)
+	if empty.Len() > 0 || StandingOf(&empty) != nil {
+		t.Error("nothing to say takes room")
 	}
 }

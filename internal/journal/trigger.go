@@ -18,6 +18,10 @@ type Trigger struct {
 
 	Bytes    int `json:"bytes,omitempty"`    // that the group's record would have with the assignment that was refused
 	MaxBytes int `json:"maxBytes,omitempty"` // that it may have
+
+	Had    int           `json:"had,omitempty"`    // partitions of a member of a consumer group that is gone
+	Revoke *Revoke       `json:"revoke,omitempty"` // what a member of a consumer group has not let go of
+	Topics *TopicChanges `json:"topics,omitempty"` // what happened to topics
 }
 
 // TriggerKind says why a rebalance started or went on.
@@ -37,6 +41,13 @@ const (
 	TriggerTooLarge TriggerKind = "too-large" // the leader's assignment is too large to be stored
 	TriggerResumed  TriggerKind = "resumed"   // the coordinator was lost in the middle of a rebalance
 	TriggerFenced   TriggerKind = "fenced"    // no trigger: a request was refused
+
+	// Of groups of the consumer protocol only.
+	TriggerNotRevoked TriggerKind = "not-revoked" // did not let go of partitions within its rebalance timeout
+	TriggerRegex      TriggerKind = "regex"       // a regular expression matches other topics
+	TriggerTopics     TriggerKind = "topics"      // topics that members subscribe to are not what they were
+	TriggerNoJoin     TriggerKind = "no-join"     // of the classic protocol in such a group: was told to join again, and did not
+	TriggerConflict   TriggerKind = "conflict"    // a load found that two members had the same partition
 )
 
 // Change is how a member that joined again differs from when it joined before.
@@ -51,4 +62,8 @@ type Change struct {
 	Owned           bool     `json:"owned,omitempty"`     // it owns other partitions, or since another generation
 	Other           bool     `json:"other,omitempty"`     // what only its assignor understands
 	Forgotten       bool     `json:"forgotten,omitempty"` // only its selected protocol was known, from the group's record
+
+	// Of members of consumer groups, and of what a regular expression matches.
+	Regex       string `json:"regex,omitempty"`
+	RegexBefore string `json:"regexBefore,omitempty"` // if it was another
 }

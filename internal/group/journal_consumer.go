@@ -1,0 +1,270 @@
+package group
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
+
+// Of a consumer group the journal tells why its epoch rose, what the target that was
+// made then takes from whom and gives to whom, and when everybody has what they are to
+// have. A heartbeat that does none of these writes nothing, so a group that is at rest
+// adds nothing to the journal.
+
+// story is what the journal needs to know of a consumer group. It is soft.
+type story struct {
+	early    []journal.Trigger // reasons for an epoch that has not come yet
+	earlyN   int
+	looked   *look     // the topics when they were last looked at, nil for never since the load
+	before   *look     // what they were before they changed, nil if they have not since the group settled
+	assignor string    // of the last target, "" if that is not known
+	counted  int       // members when the group was last told of
+	under    *underWay // nil if everybody has what they are to have
+}
+
+// underWay is what the journal will say of members that are on their way to what they
+// are to have.
+type underWay struct {
+	started  time.Time
+	targeted time.Time // when the last target was made
+	why      []journal.Trigger
+	whyN     int
+	before   int // members
+	moved    int // partitions that members were given
+	held     []journal.Late
+	slowest  []journal.Late
+	next     int // the member to be looked at next: those before it have what they are to have
+}
+
+// maxWho is how many characters of a name the journal keeps. A client makes its member
+// id itself, however long.
+const maxWho = 128
+
+func (mem *consumerMember) name() string { return firstCharacters(mem.id, maxWho) }
+
+func (mem *consumerMember) who() journal.Who {
+	w := journal.Who{Member: mem.name()}
+	if says := mem.says; says != nil {
+		w.ClientID, w.Host = firstCharacters(says.ClientID, maxWho), plainHost(says.Host)
+		w.Instance = firstCharacters(orEmpty(says.Instance), maxWho)
+	}
+	return w
+}
+
+// blame says why the group will have another epoch. The next one of this step has it
+// as a reason.
+func (x *step) blame(why ...journal.Trigger) { x.why = append(x.why, why...) }
+
+// blameMember is blame of what a member did, or what was done to it.
+func (x *step) blameMember(kind journal.TriggerKind, mem *consumerMember, add func(*journal.Trigger)) {
+	t := journal.Trigger{Kind: kind, Who: mem.who()}
+	if kind != journal.TriggerJoined { // It is gone.
+		now := mem.now()
+		t.Had = len(now.assigned) + len(now.pending)
+	}
+	if add != nil {
+		add(&t)
+	}
+	x.blame(t)
+}
+
+// noteEpoch tells that the group has another epoch, and why.
+func (x *step) noteEpoch(g *group) {
+	x.keepReasons(g)
+	s := &g.consumer.story
+	why, n := s.early, s.earlyN
+	s.early, s.earlyN = nil, 0
+	if s.under == nil {
+		s.under = &underWay{started: x.now, targeted: x.now, before: s.counted}
+	}
+	u := s.under
+	u.whyN += n
+	u.why = append(u.why, why[:min(len(why), maxTriggers-len(u.why))]...)
+	e := x.entry(g, journal.KindEpoch)
+	e.Before, e.Triggers, e.TriggerN = s.counted, why, n
+	s.counted = g.consumer.present
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// keepReasons keeps the reasons of this step for the next epoch, which may come later:
+// what a member subscribes to by a pattern is found out beside.
+func (x *step) keepReasons(g *group) {
+	s := &g.consumer.story
+	s.earlyN += len(x.why)
+	s.early = append(s.early, x.why[:min(len(x.why), maxTriggers-len(s.early))]...)
+	x.why = nil
+}
+
+// noteProgress notes how far a heartbeat has brought a member, for what the journal
+// will say when everybody has got there: from where it was before, since when.
+func (x *step) noteProgress(g *group, mem *consumerMember, before *consumerNow, told time.Time) {
+	u := g.consumer.story.under
+	if u == nil {
+		return
+	}
+	now := mem.now()
+	for _, p := range now.assigned {
+		if !holds(before.assigned, p.part) && !holds(before.pending, p.part) {
+			u.moved++
+		}
+	}
+	if before.state == memberUnrevoked && now.state != memberUnrevoked {
+		u.held = late(u.held, mem, x.now.Sub(told))
+	}
+	if mem.settled(g.consumer) && (before.state != memberStable || before.epoch != now.epoch) {
+		u.slowest = late(u.slowest, mem, x.now.Sub(u.targeted))
+	}
+	x.noteSettled(g)
+}
+
+// late puts a member where it belongs in a list of those who took longest.
+func late(list []journal.Late, mem *consumerMember, took time.Duration) []journal.Late {
+	if took <= 0 || len(list) == maxSlowest && list[maxSlowest-1].Waited >= took {
+		return list
+	}
+	list = append(list, journal.Late{Who: mem.who(), Waited: took})
+	slices.SortStableFunc(list, func(a, b journal.Late) int { return cmp.Compare(b.Waited, a.Waited) })
+	return list[:min(len(list), maxSlowest)]
+}
+
+// noteSettled tells that everybody has what they are to have, or is gone, once that is
+// so.
+func (x *step) noteSettled(g *group) {
+	c := g.consumer
+	u := c.story.under
+	if u == nil || !c.hasSettled(u) {
+		return
+	}
+	c.story.under, c.story.before, c.story.counted = nil, nil, c.present
+	e := x.entry(g, journal.KindSettled)
+	e.Started, e.Triggers, e.TriggerN = u.started, u.why, u.whyN
+	e.Held, e.Slowest = u.held, u.slowest
+	e.Before, e.MoveN, e.PartitionN = u.before, u.moved, len(c.owners)
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// hasSettled says whether everybody has what they are to have. It is asked with each
+// heartbeat until then, so it goes on where it was: who has got there stays there,
+// until there is another target.
+func (c *consumer) hasSettled(u *underWay) bool {
+	if c.present == 0 || c.epoch > c.targetEpoch {
+		return c.present == 0
+	}
+	for range c.members {
+		if u.next >= len(c.members) {
+			u.next = 0
+		}
+		if m := c.members[u.next]; m.says != nil && !m.settled(c) {
+			return false
+		}
+		u.next++
+	}
+	return true
+}
+
+// noteLoaded tells that a group with members was loaded. If they are on their way to
+// what they are to have, they go on, and the journal begins a new account of that.
+func (x *step) noteLoaded(g *group) {
+	c := g.consumer
+	if c == nil || c.present == 0 {
+		return
+	}
+	e := x.entry(g, journal.KindLoaded)
+	if e.State != consumerStable && c.story.under == nil {
+		why := journal.Trigger{Kind: journal.TriggerResumed}
+		c.story.under = &underWay{started: x.now, targeted: x.now, before: c.present, why: []journal.Trigger{why}, whyN: 1}
+		because(&e, c.story.under.why)
+		d := x.differences(c, nil)
+		e.Revokes, e.RevokeN = d.revokes()
+	}
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// noteUpgraded tells that a classic group with so many members has become a consumer
+// group, for whom that was done. The group is one already.
+func (x *step) noteUpgraded(g *group, by *journal.Who, members int) {
+	e := x.entry(g, journal.KindUpgraded)
+	e.By, e.Before = by, members
+	g.consumer.story.counted = members
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// noteDowngraded tells that a consumer group with so many members has become a classic
+// group, since the last member of the consumer protocol is gone, or another took its
+// place. The group is a classic one already.
+func (x *step) noteDowngraded(g *group, by *journal.Who, members int) {
+	e := x.entry(g, journal.KindDowngraded)
+	e.By, e.Before = by, members
+	x.out.Journal = append(x.out.Journal, e)
+}
+
+// consumerEntry is what all entries of a consumer group have in common.
+func (x *step) consumerEntry(g *group, kind journal.EntryKind) journal.Entry {
+	c := g.consumer
+	return journal.Entry{
+		Time: x.now, Group: g.id, Kind: kind, Type: journal.TypeConsumer, State: c.state(),
+		Generation: c.epoch, TargetEpoch: c.targetEpoch, Protocol: x.chosenAssignor(c), Before: c.present, After: c.present,
+	}
+}
+
+// blameLeave says who left, or who removed whom: a request that comes from elsewhere
+// than the member is somebody else's.
+func (x *step) blameLeave(r *machine.Request, mem *consumerMember) {
+	x.blameMember(journal.TriggerLeft, mem, func(t *journal.Trigger) {
+		if r.ClientID != mem.says.ClientID || r.Host != plainHost(mem.says.Host) {
+			t.Kind, t.By = journal.TriggerRemoved, by(r)
+		}
+	})
+}
+
+// blameBeat says what a heartbeat changes of its member, as far as others may have to
+// do with it: it is new, or subscribes to something else. A static member that took
+// its place again without that is told of at once.
+func (x *step) blameBeat(g *group, mem *consumerMember, p place, ch change) {
+	was := p.known
+	switch {
+	case p.replaces != nil:
+		was = p.replaces
+	case was == nil:
+		x.blameMember(journal.TriggerJoined, mem, nil)
+		return
+	}
+	t := journal.Trigger{Kind: journal.TriggerChanged, Who: mem.who(), Change: p.change(mem.says)}
+	if p.replaces != nil || p.returns {
+		t.Kind, t.Was = journal.TriggerReplaced, was.name()
+	}
+	switch {
+	case ch.topics:
+		x.blame(t)
+	case t.Kind == journal.TriggerReplaced:
+		x.note(g, journal.KindReplaced, t)
+	}
+}
+
+// change is what differs in what a member subscribes to, nil if nothing does.
+func (p place) change(says *ConsumerMember) *journal.Change {
+	c := &journal.Change{}
+	c.TopicsAdded, c.TopicsAddedN = without(says.Topics, p.was.Topics)
+	c.TopicsRemoved, c.TopicsRemovedN = without(p.was.Topics, says.Topics)
+	if a, b := orEmpty(p.was.Regex), orEmpty(says.Regex); a != b {
+		c.RegexBefore, c.Regex = firstCharacters(a, maxReason), firstCharacters(b, maxReason)
+	}
+	if c.TopicsAddedN+c.TopicsRemovedN == 0 && c.Regex == c.RegexBefore {
+		return nil
+	}
+	return c
+}
+
+// remember notes what the journal compares with, before the heartbeat changes it.
+func (p *place) remember() {
+	holder := p.known
+	if p.replaces != nil {
+		holder = p.replaces
+	}
+	if holder != nil {
+		p.was, p.returns = holder.says, holder.now().epoch == epochLeaveStatic
+	}
+}
