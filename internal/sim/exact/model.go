@@ -160,10 +160,10 @@ func (m *model) cut(l *simLog) {
 func (m *model) checkData(l *simLog, e *entry) {
 	b, p := e.batch, m.part(l.tp)
 	pid, epoch := b.ProducerID(), b.ProducerEpoch()
-	if m.w.void {
+	if m.w.void || m.w.image().Topic(l.tp.Topic) == nil { // Nobody sees what is appended to a topic that is gone.
 		return
 	}
-	if epoch < m.fences[pid] && m.w.image().Topic(l.tp.Topic) != nil { // Nobody sees what is appended to a topic that is gone.
+	if epoch < m.fences[pid] {
 		m.w.judge("%v: data of %d/%d, though a producer of epoch %d was initialised", l.tp, pid, epoch, m.fences[pid])
 	}
 	if last, ok := p.epochs[pid]; ok && epoch < last {
