@@ -90,12 +90,10 @@ func mostAbout(s Operations, permission Permission, op Operation) Operation {
 	switch {
 	case s.Has(op):
 		return op
-	case s.Has(All):
-		return All
 	case s == 0:
 		return UnknownOperation
 	}
-	return Operation(bits.TrailingZeros32(uint32(s)))
+	return Operation(bits.TrailingZeros32(uint32(s))) // ALL is the lowest.
 }
 
 // AnyOf says whether somebody may do something with any resource of a type, which

@@ -85,7 +85,7 @@ public class Goldens {
         name(tlv(0x31, attr(UID, 12, "u1"), attr(CN, 12, "alice")));
         for (String t : new String[] {MAIL, "2.5.4.4", "2.5.4.5", "2.5.4.12", "2.5.4.13", "2.5.4.42", "2.5.4.46", "2.5.4.17", "2.5.4.97", "1.3.6.1.4.1.311.60.2.1.3", "1.2.3.4.268435456"})
             name(one(t, "value"), one(CN, "x"));
-        for (int tag : new int[] {12, 18, 19, 20, 21, 22, 26, 27, 28, 30, 4, 2, 3, 5, 23})
+        for (int tag : new int[] {12, 18, 19, 20, 21, 22, 26, 27, 28, 30, 4, 2, 3, 5, 23, 0x2c, 0x33, 0x8c, 0x4c, 0xac})
             name(tlv(0x31, attr(CN, tag, "abc")));
         name(tlv(0x31, attr(CN, 30, "abc", StandardCharsets.UTF_16BE)));
         name(tlv(0x31, tlv(0x30, oid(CN), tlv(0x30, tlv(12, "x".getBytes())))));
@@ -126,6 +126,7 @@ public class Goldens {
             "RULE:^CN=(a)?(.*)$/$1-$2/", "RULE:^CN=(?<who>.*)$/${who}!/", "RULE:^CN=(?:a|b)(.*)$/$1/", "RULE:CN=([^/]*)\\/(.*)/$2/", "RULE:a/b/,DEFAULT", "RULE://x/", "RULE:^CN=(\\w+)\\s*,.*$/$1/", "RULE:^CN=([\\w.-]+).*/$1/",
             "RULE:\\QCN=a.b\\E.*/lit/", "RULE:^CN=(.{2,3}),.*$/$1/", "RULE:^CN=\\x41(.*)$/$1/", "RULE:^CN=(\\p{Lu}+).*$/$1/", "RULE:^CN=([\\p{L}]+).*$/$1/L", "RULE:[A-Z]*=?.*?/y/", "RULE:(CN=)?(.*?)/<$1$2>/", "RULE:\\bCN\\b.*/w/", "RULE:^CN=(.*),?.*$/$1/U",
             "RULE:^CN=(.*)$//,DEFAULT", ",DEFAULT,", "RULE:^CN=(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.).*$/$11-$1/", "RULE:^CN=(.)(.*)$/$01$10/", "RULE:^CN=(.*)$/$1/,RULE:.+/other/", "RULE:^CN=(.*)$/$1$/", "RULE:^CN=.*$/$1/",
+            "RULE:^CN=(\\w)\\s(\\w).*$/$1-$2/", "RULE:^CN=(\\w)[-\\s]+(\\w).*$/$1-$2/", "RULE:^CN=\\S+$/x/",
             // Rules that are none.
             "", "FOO", "RULE:a", "RULE:a/b", "RULE:a/b/X", "RULE:a/b/LU", "RULE:a/b/L/", "DEFAULT/L", "default", "DEFAULT RULE:a/b/", "RULE:a/b/ DEFAULT", "RULE:(/b/", "RULE:[/b/", "rule:a/b/",
         };
