@@ -236,7 +236,7 @@ func FetchFile(path string) Fetch {
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // It was only read.
 		return readKeySet(file)
 	}
 }
