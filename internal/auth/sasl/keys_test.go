@@ -199,7 +199,7 @@ func TestKeySetsMayHoldMoreThanWeUnderstand(t *testing.T) {
 	if err != nil || len(known) != 1 || known[0].KeyID != "good" {
 		t.Errorf("%v, %v", known, err)
 	}
-	long := base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, maxRSA/8+1))
+	long := base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 4096/8+1))
 	for _, bad := range []string{"", "[]", `{"keys":[{"kty":"RSA","e":"AQAB","n":"` + long + `"}]}`, "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "<html>"} {
 		if known, err := parseKeySet([]byte(bad)); err == nil {
 			t.Errorf("%s: %v", bad, known)
