@@ -88,6 +88,11 @@ func TestInventedTextsAreSaltsThatKafkasToolsCouldMake(t *testing.T) {
 
 func TestInventedSaltsLookLikeThoseOfUsers(t *testing.T) {
 	users := newUsers()
+	users.set(t, SHA512, "a", "pw")
+	model := users.credentials[SHA512]["a"].Salt
+	if salt := NewDirectory(users, nil).invent(SHA512, "nobody").Salt; !isSaltText(salt) || len(salt) != len(model) {
+		t.Errorf("%q, where a user has %q", salt, model)
+	}
 	users.setSalted(t, SHA256, "a", "pw", bytes.Repeat([]byte{0xfe}, 24), 8192)
 	users.setSalted(t, SHA256, "b", "pw", bytes.Repeat([]byte{0xfe}, 64), 4096)
 	d := NewDirectory(users, []byte("secret"))

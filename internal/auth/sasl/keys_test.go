@@ -1,8 +1,10 @@
 package sasl
 
 import (
+	"bytes"
 	"context"
 	"crypto/elliptic"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,6 +106,9 @@ func TestKeysAreRefreshed(t *testing.T) {
 	running := v.Keys.fetches
 	v.Keys.mu.Unlock()
 	close(hold)
+	if running == nil {
+		t.Fatal("nothing is fetched")
+	}
 	<-running
 	if err := find(); err == nil {
 		t.Error("a key that the issuer took back still counts")
@@ -170,6 +175,7 @@ func TestAFetchOutlivesTheLoginThatBeganIt(t *testing.T) {
 	if _, err := v.Keys.find(ctx, "key", jose.RS256); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
+	clock.move(time.Hour) // However long it takes, there is one at a time.
 	second := make(chan error)
 	go func() {
 		_, err := v.Keys.find(context.Background(), "key", jose.RS256)
@@ -193,7 +199,8 @@ func TestKeySetsMayHoldMoreThanWeUnderstand(t *testing.T) {
 	if err != nil || len(known) != 1 || known[0].KeyID != "good" {
 		t.Errorf("%v, %v", known, err)
 	}
-	for _, bad := range []string{"", "[]", "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "<html>"} {
+	long := base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 4096/8+1))
+	for _, bad := range []string{"", "[]", `{"keys":[{"kty":"RSA","e":"AQAB","n":"` + long + `"}]}`, "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "<html>"} {
 		if known, err := parseKeySet([]byte(bad)); err == nil {
 			t.Errorf("%s: %v", bad, known)
 		}

@@ -92,7 +92,13 @@ func TestBearerMessages(t *testing.T) {
 			t.Errorf("%q: %+v, %v", c.message, got, err)
 		}
 	}
-	pairs := strings.Repeat("x=y\x01", maxPairs)
+	var pairs string
+	for i := range maxPairs {
+		pairs += strings.Repeat("x", i+1) + "=y\x01"
+	}
+	if m, err := parseBearer([]byte("n,,\x01auth=Bearer t\x01" + pairs[len("x=y\x01"):] + "\x01")); err != nil || len(m.extensions) != maxPairs-1 {
+		t.Errorf("as many pairs as may be: %d, %v", len(m.extensions), err)
+	}
 	for _, message := range []string{
 		"", "\x01", "n", "n,", "n,,", "n,,\x01", "n,,\x01\x01", "n,,auth=Bearer t\x01\x01", "p=tls-unique,,\x01auth=Bearer t\x01\x01",
 		"n,,\x01auth=Bearer t\x01", "n,,\x01auth=Bearer t", "n,,\x01auth=Bearer t\x01\x01x", "n,,\x01auth=Bearer t\x01\x01\x01",

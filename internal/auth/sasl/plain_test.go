@@ -264,6 +264,9 @@ func TestPlainTakesUsersOfAJAASLineBesideStoredOnes(t *testing.T) {
 			t.Errorf("%s logs in with %s", name, password)
 		}
 	}
+	if _, ok := line.Credential(SHA512, "alice"); ok {
+		t.Error("a credential of another hash")
+	}
 	for number := range uint64(8) {
 		model, ok := Both(line, stored).Model(SHA256, number)
 		if !ok || model.Check() != nil {
@@ -271,6 +274,9 @@ func TestPlainTakesUsersOfAJAASLineBesideStoredOnes(t *testing.T) {
 		}
 		if _, ok := Both(line, stored).Model(SHA512, number); !ok {
 			t.Errorf("no model for %d with the other hash", number)
+		}
+		if _, ok := Both(line, newUsers()).Model(SHA256, number); !ok {
+			t.Errorf("no model for %d if only the line has users", number)
 		}
 	}
 }

@@ -216,6 +216,8 @@ func TestScramRefusesReplayedMessages(t *testing.T) {
 
 	_, err = server.Start().Next(ctx, final)
 	wantFailure(t, err, "", errMessage)
+	_, err = server.Start().Next(ctx, []byte("n,,n=alice,r="+strings.Repeat("x", maxScram)))
+	wantFailure(t, err, "", errTooLong)
 	bad := server.Start()
 	_, err = bad.Next(ctx, []byte("n,,n=alice"))
 	wantFailure(t, err, "", errMessage)
@@ -252,6 +254,14 @@ func TestScramRefusesTruncatedAndChangedMessages(t *testing.T) {
 		attempt("a truncated second message", same, func(b []byte) []byte { return b[:min(i, len(b)-1)] })
 		attempt("a changed second message", same, func(b []byte) []byte { b[i%len(b)] ^= 1; return b })
 	}
+	attempt("a longer proof", same, func(b []byte) []byte {
+		start := bytes.LastIndex(b, []byte(",p=")) + len(",p=")
+		proof, err := base64.StdEncoding.DecodeString(string(b[start:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.StdEncoding.AppendEncode(b[:start], append(proof, 0))
+	})
 	attempt("something after the proof", same, func(b []byte) []byte { return append(b, '=') })
 	attempt("a line end after the proof", same, func(b []byte) []byte { return append(b, '\n') })
 }

@@ -106,6 +106,17 @@ func TestTokensWithAWrongSignatureAreRefused(t *testing.T) {
 	}
 }
 
+// That no shared key is ever picked is a second wall; this is the first.
+func TestOnlyAlgorithmsWithAPrivateKeyAreAccepted(t *testing.T) {
+	for _, algorithm := range algorithms {
+		switch algorithm[:2] {
+		case "RS", "PS", "ES":
+		default:
+			t.Errorf("%s is accepted", algorithm)
+		}
+	}
+}
+
 func TestClaimsAreHeldAgainstTheSettings(t *testing.T) {
 	clock := newClock()
 	now := clock.now().Unix()
@@ -140,9 +151,11 @@ func TestClaimsAreHeldAgainstTheSettings(t *testing.T) {
 		{"no exp", standard, map[string]any{"exp": nil}, ""},
 		{"exp as text", standard, map[string]any{"exp": "9999999999"}, ""},
 		{"exp beyond all time", standard, map[string]any{"exp": 1e300}, ""},
+		{"exp in milliseconds", standard, map[string]any{"exp": now * 1000}, ""},
 		{"exp below zero", standard, map[string]any{"exp": -5}, ""},
 		{"exp with a fraction", standard, map[string]any{"exp": float64(now) + 1.5}, "alice"},
 		{"no iat", standard, map[string]any{"iat": nil}, ""},
+		{"iat below zero", standard, map[string]any{"iat": -5}, ""},
 		{"not yet", standard, map[string]any{"nbf": now + 31}, ""},
 		{"not yet, within the skew", standard, map[string]any{"nbf": now + 30}, "alice"},
 		{"a beginning that is text", standard, map[string]any{"nbf": "soon"}, ""},
