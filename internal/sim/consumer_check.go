@@ -23,14 +23,26 @@ type beaten struct {
 	overtakes     bool                                 // the next heartbeat came before the answer to one that waited
 	gone          []string                             // members that are no more
 	heir          map[string]string                    // of a static member that has left: who took its place
-	granted       map[part]bool                        // partitions that the actor was given
 }
 
-// checkConsumers holds a step against the rules of the consumer protocol (part 5 of
-// the notes on the new groups, 1 to 10; 11 is checked in the calm phase, and 12 with
-// every step and load, for all groups).
+// The invariants of the consumer protocol. Violations name them by number.
+//
+//	 1  no partition is in what two members have, or have yet to let go of
+//	 2  what a member has was in a target of its own
+//	 3  member epoch ≤ target epoch ≤ group epoch, and none goes back
+//	 4  what a member is told to have is durable
+//	 5  nothing is given to a member before its owner has said that it has let go of it, or was fenced
+//	 6  a stable member has what of its target it subscribes to
+//	 7  who has to let go has a timer
+//	 8  there is one member of an instance id
+//	 9  a target is what the assignor says of its input, and a partition of all that is subscribed to
+//	10  a commit of an epoch before a partition was given is not stored (see consumerCommitCode)
+//	11  left alone, the group is soon Stable (see unsettledConsumers)
+//	12  what was stored, compacted or not, says what the shard knows (see record and replay)
+
+// checkConsumers holds a step against the rules of the consumer protocol.
 func (c *coordinator) checkConsumers(v *view, why cause, wants *verdict, e *entry) {
-	b := &beaten{c: c, v: v, why: why, before: v.roster, after: v.roster.clone(), heir: map[string]string{}, granted: map[part]bool{}}
+	b := &beaten{c: c, v: v, why: why, before: v.roster, after: v.roster.clone(), heir: map[string]string{}}
 	for _, r := range e.originals {
 		if consumerGroupOf(r) == v.id {
 			b.after.apply(r, e.seq)
@@ -263,7 +275,6 @@ func (b *beaten) checkGrants() {
 					w.Violated("%s: %s is given %v, which is %s's (5)", b.v.id, id, p, other)
 				}
 			}
-			b.granted[p] = true
 			w.Count("partition given")
 			w.moment(momentGranted)
 		}

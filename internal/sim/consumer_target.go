@@ -272,7 +272,7 @@ func (b *beaten) checkAnswer() {
 		was = b.before.members[old]
 	}
 	r := b.answer
-	if r.MemberID == nil || *r.MemberID != b.actor || r.MemberEpoch != now.epoch() || r.HeartbeatIntervalMillis != int32(b.c.config.Consumer.Heartbeat.Milliseconds()) {
+	if r.MemberID == nil || *r.MemberID != b.actor || r.MemberEpoch != now.epoch() || int64(r.HeartbeatIntervalMillis) != b.c.config.Consumer.Heartbeat.Milliseconds() {
 		w.Violated("%s: %s is told %+v", v.id, b.actor, r)
 	}
 	changed := !maps.EqualFunc(was.assigned, now.assigned, func(int32, int32) bool { return true })

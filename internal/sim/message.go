@@ -250,6 +250,11 @@ func isSent(e machine.Event) bool {
 	return ok
 }
 
+func isTaskDone(e machine.Event) bool {
+	_, ok := e.(machine.TaskDone)
+	return ok
+}
+
 // traceStep writes down what a step did.
 func (c *coordinator) traceStep(why cause, e *entry) {
 	w := c.w
@@ -263,6 +268,8 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 	switch {
 	case why.request != nil:
 		w.Tracef("broker %d%s: %s", c.broker.id, role, why.request)
+	case isTaskDone(why.event):
+		w.Tracef("broker %d%s: a task is done", c.broker.id, role)
 	case isSent(why.event):
 		w.Tracef("broker %d%s: an answer that nobody waits for any more", c.broker.id, role)
 	default:
