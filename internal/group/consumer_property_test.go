@@ -293,7 +293,6 @@ func (w *consumers) settle(t *rapid.T) {
 	}
 	g := w.shard.groups["g"]
 	if g == nil || g.consumer == nil || g.consumer.present == 0 {
-		w.settleClassics(t, g)
 		return
 	}
 	c := g.consumer
@@ -309,7 +308,6 @@ func (w *consumers) settle(t *rapid.T) {
 			}
 		}
 	}
-	w.settleClassics(t, g)
 	for _, topic := range c.subscribed(w.image) {
 		for n := range topic.Partitions {
 			if c.owners[part{topic.ID, int32(n)}] == nil {
