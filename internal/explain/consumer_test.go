@@ -106,7 +106,9 @@ func TestTheStoryOfAConsumerGroup(t *testing.T) {
 	settled := consumerEntry(journal.KindSettled, 8*time.Second, trigger(journal.TriggerJoined, "b"))
 	settled.Started = at(20 * time.Second)
 	settled.Held, settled.Slowest = []journal.Late{{Who: who("a"), Waited: 11 * time.Second}}, []journal.Late{{Who: who("b"), Waited: 12 * time.Second}}
-	x := evidenceOf(stableGroup(), epoch, target, settled).Explain(0)
+	earlier := consumerEntry(journal.KindTarget, time.Minute) // Of another rebalance.
+	earlier.Shares = []journal.Share{{Who: who("z"), Before: 1, After: 2}}
+	x := evidenceOf(stableGroup(), earlier, epoch, target, settled).Explain(0)
 	r := x.Rebalances[0]
 	same(t, "the type", r.Type, "consumer")
 	same(t, "the events", x.EventCount, 0)
@@ -180,6 +182,11 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	}
 	same(t, "who holds up whom", told(), "b-5f0c7d7e at 10.0.0.1 joined. d-5f0c7d7e at 10.0.0.1 left. "+aHoldsUpB+
 		" If nothing changes it is removed from the group at 12:00:40 (in 40s), when its rebalance timeout ends, and the others get its partitions.")
+
+	// What a may have back nobody else waits for.
+	g.Members[0].Target[0].Partitions, g.Members[1].Target[0].Partitions = []int32{0, 2, 3}, nil
+	says(t, told(), "a at 10.0.0.1 has not given up orders-2 and orders-3. It was told")
+	g.Members[0].Target[0].Partitions, g.Members[1].Target[0].Partitions = []int32{0}, []int32{2, 3}
 
 	a := &g.Members[0]
 	heard, session := at(12*time.Second), at(-33*time.Second)

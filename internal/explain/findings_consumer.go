@@ -34,10 +34,18 @@ func (e *Evidence) unacknowledged() []Finding {
 		}
 		out = append(out, Finding{
 			"revocation-not-acknowledged", e.holdupText(h) + " Everybody else goes on reading what they have.",
-			fmt.Sprintf("Look at %s: a client gives up partitions when its application next polls, so it is probably busy with a batch, or stuck in it. Process fewer records between polls (max.poll.records). How long the others wait at most is its rebalance timeout, which is max.poll.interval.ms in the Java client. To have them go on now, stop it.", h.member),
+			e.lookAt(h.member) + " Process fewer records between polls (max.poll.records). How long the others wait at most is its rebalance timeout, which is max.poll.interval.ms in the Java client. To have them go on now, stop it.",
 		})
 	}
 	return out
+}
+
+// lookAt words what a member is probably doing that does not give up partitions.
+func (e *Evidence) lookAt(m *groupview.Member) string {
+	if m.Heard != nil && e.Now.Sub(*m.Heard) >= slowHeartbeat {
+		return fmt.Sprintf("Look at %s: without heartbeats the process may have crashed or be paused, or its client waits for the application to give up partitions.", m)
+	}
+	return fmt.Sprintf("Look at %s: a client gives up partitions when its application next polls, so it is probably busy with a batch, or stuck in it.", m)
 }
 
 // stuckConsumers finds a consumer group that does not settle, though nobody is known to
