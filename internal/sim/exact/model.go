@@ -160,7 +160,11 @@ func (m *model) cut(l *simLog) {
 func (m *model) checkData(l *simLog, e *entry) {
 	b, p := e.batch, m.part(l.tp)
 	pid, epoch := b.ProducerID(), b.ProducerEpoch()
-	if m.w.void || m.w.image().Topic(l.tp.Topic) == nil { // Nobody sees what is appended to a topic that is gone.
+	if m.w.void {
+		return
+	}
+	t := m.id(m.owners[pid]).cur
+	if e.of = t; t != nil && m.w.image().Topic(l.tp.Topic) == nil { // Nobody sees what is appended to a topic that is gone.
 		return
 	}
 	if epoch < m.fences[pid] {
@@ -169,7 +173,6 @@ func (m *model) checkData(l *simLog, e *entry) {
 	if last, ok := p.epochs[pid]; ok && epoch < last {
 		m.w.judge("%v: data of %d/%d after a marker of epoch %d", l.tp, pid, epoch, last)
 	}
-	t := m.id(m.owners[pid]).cur
 	switch {
 	case t == nil || t.pid != pid || t.epoch != epoch:
 		m.w.judge("%v: data of %d/%d, which has no transaction: %v", l.tp, pid, epoch, t)
@@ -181,7 +184,6 @@ func (m *model) checkData(l *simLog, e *entry) {
 	if o := p.open[pid]; o != nil && o.t != t {
 		m.w.judge("%v: data of %v while %v is open", l.tp, t, o.t)
 	}
-	e.of = t
 }
 
 // checkMarker: a marker says what was decided, and comes from a coordinator that
