@@ -45,3 +45,23 @@ func TxnStartOf(tags *kmsg.Tags) TxnStart {
 
 // TxnStartAt is the start of a transaction that began at a time.
 func TxnStartAt(t time.Time) TxnStart { return TxnStart(t.UnixMilli()) }
+
+// TopicID tells a topic from others of the same name, before and after. A broker that
+// asks about a partition for a transaction sends it along.
+type TopicID [16]byte
+
+// topicTag is the number of the tagged field.
+const topicTag = 10_005
+
+// Set writes the id into the tagged fields of a message.
+func (id TopicID) Set(tags *kmsg.Tags) { tags.Set(topicTag, id[:]) }
+
+// TopicIDOf reads what Set wrote; zero if there is nothing.
+func TopicIDOf(tags *kmsg.Tags) (id TopicID) {
+	tags.Each(func(tag uint32, b []byte) {
+		if tag == topicTag && len(b) == len(id) {
+			copy(id[:], b)
+		}
+	})
+	return id
+}

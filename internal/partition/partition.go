@@ -29,10 +29,11 @@ import (
 
 // Partition is one partition that this broker leads.
 type Partition struct {
-	topic string
-	index int32
-	epoch int32 // leader epoch
-	deps  *deps
+	topic   string
+	topicID metadata.TopicID
+	index   int32
+	epoch   int32 // leader epoch
+	deps    *deps
 
 	cfg atomic.Pointer[config.Topic]
 	log atomic.Pointer[openLog]
@@ -100,7 +101,7 @@ type deps struct {
 
 // open opens a partition's log and loads its producer state.
 func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partition, error) {
-	p := &Partition{topic: t.Name, index: index, epoch: t.Partitions[index].LeaderEpoch, deps: d}
+	p := &Partition{topic: t.Name, topicID: t.ID, index: index, epoch: t.Partitions[index].LeaderEpoch, deps: d}
 	p.cfg.Store(&t.Config)
 	end, err := p.openLog(ctx)
 	if err != nil {

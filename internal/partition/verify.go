@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/metadata"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -26,6 +27,7 @@ type TxnQuestion struct {
 	ProducerID      int64
 	ProducerEpoch   int16
 	Topic           string
+	TopicID         metadata.TopicID // tells it from one of the same name before or after
 	Partition       int32
 	Add             bool // the partition to the transaction, instead of only looking
 }
@@ -125,7 +127,7 @@ func (p *Partition) ask(q *question) {
 	q.asked++
 	p.deps.coordinator.Ask(TxnQuestion{
 		TransactionalID: q.key.id, ProducerID: q.key.producer, ProducerEpoch: q.key.epoch,
-		Topic: p.topic, Partition: p.index, Add: q.key.add,
+		Topic: p.topic, TopicID: p.topicID, Partition: p.index, Add: q.key.add,
 	}, func(a TxnAnswer) { p.answered(q, a) })
 }
 

@@ -227,11 +227,14 @@ func buildQuestions(some []question) *kmsg.AddPartitionsToTxnRequest {
 			req.Transactions = append(req.Transactions, t)
 		}
 		t := &req.Transactions[len(req.Transactions)-1]
-		j := slices.IndexFunc(t.Topics, func(t kmsg.AddPartitionsToTxnRequestTransactionTopic) bool { return t.Topic == q.Topic })
+		j := slices.IndexFunc(t.Topics, func(t kmsg.AddPartitionsToTxnRequestTransactionTopic) bool {
+			return t.Topic == q.Topic && machine.TopicIDOf(&t.UnknownTags) == machine.TopicID(q.TopicID)
+		})
 		if j < 0 {
 			j = len(t.Topics)
 			topic := kmsg.NewAddPartitionsToTxnRequestTransactionTopic()
 			topic.Topic = q.Topic
+			machine.TopicID(q.TopicID).Set(&topic.UnknownTags)
 			t.Topics = append(t.Topics, topic)
 		}
 		if !slices.Contains(t.Topics[j].Partitions, q.Partition) {

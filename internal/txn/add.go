@@ -19,6 +19,7 @@ type addition struct {
 	verify   bool // asks only
 	version  int16
 	topics   []topic
+	ids      []machine.TopicID // of the topics, as a broker knows them that asks; empty for a client
 }
 
 // result is what became of an addition.
@@ -135,14 +136,18 @@ func (x *step) topic(name string) *metadata.Topic {
 // checkPartitions says what is wrong with partitions: all of them must be such
 // that a transaction can be ended there, or none is added. codes is nil if nothing
 // is wrong.
-func (x *step) checkPartitions(asked []topic) (codes []int16) {
+func (x *step) checkPartitions(a *addition) (codes []int16) {
+	asked := a.topics
 	n, wrong := 0, false
 	for _, t := range asked {
 		n += len(t.partitions)
 	}
 	codes = make([]int16, 0, n)
-	for _, t := range asked {
+	for i, t := range asked {
 		found := x.topic(t.name)
+		if a.isAnother(i, found) {
+			found = nil
+		}
 		for _, p := range t.partitions {
 			code := kerr.OperationNotAttempted.Code
 			if err := x.checkPartition(found, t.name, p); err != nil {
@@ -155,6 +160,15 @@ func (x *step) checkPartitions(asked []topic) (codes []int16) {
 		return nil
 	}
 	return codes
+}
+
+// isAnother says whether the broker that asks means another topic of the same name
+// than is known here: one of the two has not heard yet that it was deleted and made
+// again. Were it let through, and should the deletion be heard of before the
+// transaction ends, the partition would get no marker, as one that is gone.
+func (a *addition) isAnother(i int, found *metadata.Topic) bool {
+	var nobodys machine.TopicID
+	return found != nil && i < len(a.ids) && a.ids[i] != nobodys && a.ids[i] != machine.TopicID(found.ID)
 }
 
 func (x *step) checkPartition(t *metadata.Topic, name string, partition int32) *kerr.Error {

@@ -42,7 +42,7 @@ func (x *step) addPartitions(q *question, m *kmsg.AddPartitionsToTxnRequest) {
 		x.answerPartitions(q, m, result{err: kerr.InvalidRequest})
 		return
 	}
-	if codes := x.checkPartitions(a.topics); codes != nil {
+	if codes := x.checkPartitions(&a); codes != nil {
 		x.answerPartitions(q, m, result{codes: codes, start: machine.NoTxnStart})
 		return
 	}
@@ -62,9 +62,10 @@ func additionOf(q *question, m *kmsg.AddPartitionsToTxnRequest) addition {
 		return a
 	}
 	t := &m.Transactions[q.index]
-	a := addition{id: t.TransactionalID, producer: pair{t.ProducerID, t.ProducerEpoch}, verify: t.VerifyOnly, version: tv2, topics: make([]topic, len(t.Topics))}
+	a := addition{id: t.TransactionalID, producer: pair{t.ProducerID, t.ProducerEpoch}, verify: t.VerifyOnly, version: tv2, topics: make([]topic, len(t.Topics)), ids: make([]machine.TopicID, len(t.Topics))}
 	for i := range t.Topics {
 		a.topics[i] = topic{t.Topics[i].Topic, t.Topics[i].Partitions}
+		a.ids[i] = machine.TopicIDOf(&t.Topics[i].UnknownTags)
 	}
 	return a
 }

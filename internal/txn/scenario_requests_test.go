@@ -104,8 +104,8 @@ func (s *scenario) init(a args) {
 	s.request(a.who(), req)
 }
 
-// add a t:0 t:1 [id=x] [pair=1/5] [v=3] [verify]: from version 4 on as a broker
-// sends it.
+// add a t:0 t:1 [id=x] [pair=1/5] [v=3] [verify] [topic-id=7]: from version 4 on as a
+// broker sends it, which may know a topic by another id.
 func (s *scenario) add(a args) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.Version = int16(a.number("v", 3))
@@ -126,7 +126,11 @@ func transactionOf(a args) kmsg.AddPartitionsToTxnRequestTransaction {
 	p := a.pair()
 	out := kmsg.AddPartitionsToTxnRequestTransaction{TransactionalID: a.id(), ProducerID: p.id, ProducerEpoch: p.epoch, VerifyOnly: a.flag("verify")}
 	for _, t := range a.partitions() {
-		out.Topics = append(out.Topics, kmsg.AddPartitionsToTxnRequestTransactionTopic{Topic: t.name, Partitions: t.partitions})
+		topic := kmsg.AddPartitionsToTxnRequestTransactionTopic{Topic: t.name, Partitions: t.partitions}
+		if id := a.number("topic-id", 0); id != 0 {
+			machine.TopicID{15: byte(id)}.Set(&topic.UnknownTags)
+		}
+		out.Topics = append(out.Topics, topic)
 	}
 	return out
 }

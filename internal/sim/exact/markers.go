@@ -114,6 +114,7 @@ func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 	w := a.b.w
 	t := kmsg.NewAddPartitionsToTxnRequestTransactionTopic()
 	t.Topic, t.Partitions = q.Topic, []int32{q.Partition}
+	machine.TopicID(q.TopicID).Set(&t.UnknownTags)
 	x := kmsg.NewAddPartitionsToTxnRequestTransaction()
 	x.TransactionalID, x.ProducerID, x.ProducerEpoch, x.VerifyOnly = q.TransactionalID, q.ProducerID, q.ProducerEpoch, !q.Add
 	x.Topics = []kmsg.AddPartitionsToTxnRequestTransactionTopic{t}
