@@ -103,6 +103,8 @@ func (b *broker) abort(o orphan) {
 	p := b.manager.Get(o.tp.Topic, o.tp.Partition)
 	switch {
 	case p == nil:
+	case o.tp.Topic == offsetsTopic && !slices.ContainsFunc(p.OpenTxns(), func(t partition.OpenTxn) bool { return t.FirstOffset == o.FirstOffset }):
+		// It has ended meanwhile.
 	case o.tp.Topic == offsetsTopic:
 		m := kmsg.NewWriteTxnMarkersRequestMarker()
 		m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, max(o.CoordinatorEpoch, 0)
