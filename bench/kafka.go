@@ -64,7 +64,8 @@ error, the result to standard output.
 
 Measures (for -only): produce 100 B, 1 partition, acks=1 (1 KB, 12 partitions,
 acks=all), fetch 100 B, 1 partition, latency, durable produce, durable latency,
-memory, group of 10 (100, 1000), heartbeats, commits, durable commits, txns of
+memory, group of 10 (100, 1000), heartbeats, commits, durable commits, consumer
+group of 10 (100, 1000), consumer heartbeats, txns of
 100 records (1 record), 1 partition (12 partitions), 8 ids (1 id), txns
 read_committed (read_uncommitted), start-up, restart.
 
@@ -193,7 +194,7 @@ func (c *contest) all() error {
 		if err := c.inScratch(func(folder string) error { return c.touch(folder, touchSize*c.size) }); err != nil {
 			return err
 		}
-		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.txns, c.startUps, c.killed} {
+		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.consumers, c.txns, c.startUps, c.killed} {
 			for i := range c.subjects {
 				if err := c.turn(c.subjects[(i+c.round)%len(c.subjects)], measure); err != nil {
 					return err

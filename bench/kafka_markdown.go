@@ -110,7 +110,7 @@ func (r *pairReport) charts() []*chart {
 			continue
 		case strings.Contains(row.Group, "latency"):
 			i = 2
-		case strings.HasPrefix(row.Group, "group of"):
+		case strings.HasPrefix(row.Group, "group of"), strings.HasPrefix(row.Group, "consumer group of"):
 			i = 3
 		default:
 			i = 5

@@ -54,7 +54,8 @@ func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
 	for _, group := range []string{
 		"produce 100 B, 1 partition, acks=1", "produce 1 KB, 12 partitions, acks=all", "fetch 100 B, 12 partitions",
 		"durable produce 1 KB, 1 partition, acks=all", "latency", "durable latency", "memory under load",
-		"group of 2", "group of 5", "heartbeats", "commits", "durable commits", "start-up", "memory at rest", "restart after kill -9",
+		"group of 2", "group of 5", "heartbeats", "commits", "durable commits",
+		"consumer group of 2", "consumer group of 5", "consumer heartbeats", "start-up", "memory at rest", "restart after kill -9",
 		"txns of 100 records, 12 partitions, 2 ids", "txns read_committed", "txns read_uncommitted",
 	} {
 		if !got[group] {

@@ -131,7 +131,7 @@ func (c *reconcilers) change() string {
 	case c.rng.IntN(3) == 0:
 		c.crash(c.goes())
 		return crashes
-	case c.rng.IntN(3) == 0:
+	case c.rng.IntN(4) == 0:
 		c.leaves(c.goes())
 		c.comes()
 		return "one leaves and one joins"

@@ -80,16 +80,24 @@ func (l *ledger) read(from *memberProcess, s slot, offsets []int64) {
 		if t == nil {
 			continue // It was on its way when the partition went.
 		}
-		if t.next > 0 && l.skipped == nil {
-			for missed := t.next; missed < o; missed++ {
-				if l.written[s][missed] {
-					l.skipped = fmt.Errorf("%s-%d: member %s reads offset %d after offset %d, and not %d", s.topic, s.partition, from.spec.ClientID, o, t.next-1, missed)
-					break
-				}
-			}
+		if missed, ok := l.between(s, t.next, o); ok && t.next > 0 && l.skipped == nil {
+			l.skipped = fmt.Errorf("%s-%d: member %s reads offset %d after offset %d, and not %d", s.topic, s.partition, from.spec.ClientID, o, t.next-1, missed)
 		}
 		t.next = o + 1
 	}
+}
+
+// between finds a record from an offset on, before another. Offsets may have gaps.
+func (l *ledger) between(s slot, from, before int64) (int64, bool) {
+	if from >= before {
+		return 0, false
+	}
+	for o := range l.written[s] {
+		if o >= from && o < before {
+			return o, true
+		}
+	}
+	return 0, false
 }
 
 // wrote notes a record that is acknowledged.

@@ -47,6 +47,9 @@ func TestMatrix(t *testing.T) {
 			if tt.static {
 				check(t, "group: static members restart without a rebalance", func(t *testing.T) { restartStatic(t, tt.client) })
 			}
+			if _, can := consumerClients[tt.client]; can {
+				checkConsumers(t, tt.client)
+			}
 			if _, can := transactors[tt.client]; can {
 				check(t, "transactions: commit and abort", func(t *testing.T) { commitAndAbort(t, tt.client) })
 			}
@@ -54,6 +57,25 @@ func TestMatrix(t *testing.T) {
 				check(t, "transactions: consume, transform, produce through a rebalance", copyInSessions)
 			}
 		})
+	}
+}
+
+// checkConsumers has a client speak the consumer group protocol.
+func checkConsumers(t *testing.T, client string) {
+	tests := []struct {
+		name, topic string
+		f           func(t *testing.T, addrs []string, name, client, assignor string)
+	}{
+		{"members join, leave, crash and stall", "flow", consumersComeAndGo},
+		{"static members restart without a rebalance", "static", consumersRestart},
+		{"topics by pattern that grow, vanish and come back", "topics", consumersFollowTopics},
+	}
+	for _, assignor := range []string{"uniform", "range"} {
+		for _, tt := range tests {
+			check(t, "consumer group: "+assignor+", "+tt.name, func(t *testing.T) {
+				tt.f(t, []string{matrixBroker}, strings.Join([]string{"go-consumer", tt.topic, client, assignor}, "-"), client, assignor)
+			})
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ final class Tools {
         configs();
         offsets();
         groups();
+        ConsumerGroupTools.run();
         verifiable();
         performance();
         others();
@@ -147,7 +148,7 @@ final class Tools {
         });
     }
 
-    private static String[] with(String[] some, String... more) {
+    static String[] with(String[] some, String... more) {
         String[] all = Arrays.copyOf(some, some.length + more.length);
         System.arraycopy(more, 0, all, some.length, more.length);
         return all;

@@ -125,8 +125,7 @@ final class ConsumerGroups {
     private static void comeAndGo(String assignor) throws Exception {
         with("consumer-" + assignor, g -> {
             String topic = g.topic("consumer-" + assignor, PARTITIONS);
-            Object[] impatient = {"max.poll.interval.ms", 5000};
-            Owner a = g.join("a", topic, assignor, impatient);
+            Owner a = g.join("a", topic, assignor);
             Owner b = g.join("b", topic, assignor);
             g.settles(a, b);
             g.reads();
@@ -139,13 +138,14 @@ final class ConsumerGroups {
                 write(g, p, topic);
                 g.settles(a, c);
                 c.crash();
-                Owner d = g.join("d", topic, assignor);
+                // It is thrown out by itself when it does not poll for so long.
+                Owner d = g.join("d", topic, assignor, "max.poll.interval.ms", 10_000);
                 write(g, p, topic);
                 g.settles(a, d);
-                a.stall();
-                g.settles(d);
+                d.stall();
+                g.settles(a);
                 write(g, p, topic);
-                a.resume();
+                d.resume();
                 g.settles(a, d);
             }
             g.reads();
