@@ -161,12 +161,22 @@ func (x *step) takeOver(g *group, old *consumerMember, id string) {
 	x.write(&ConsumerMemberRecord{g.id, id, says})
 	x.write(targetRecord(g.id, id, target))
 	current.epoch, current.previous = epochJoin, epochJoin
+	current.assigned, current.pending = sinceEver(current.assigned), sinceEver(current.pending)
 	x.write(currentRecord(g.id, id, &current))
 	whole := machine.Batch{Records: x.records, Whole: true}
 	if x.maxBatch <= 0 || whole.Size() <= x.maxBatch {
 		x.records = nil
 		x.out.Batches = append(x.out.Batches, whole)
 	}
+}
+
+// sinceEver is partitions whose member is at the beginning: none was given to it later.
+func sinceEver(list []heldPart) []heldPart {
+	var out []heldPart
+	for _, p := range list {
+		out = append(out, heldPart{part: p.part})
+	}
+	return out
 }
 
 // change is what a heartbeat changes of its member.
