@@ -21,6 +21,8 @@ import (
 
 const testTopic = "t"
 
+var testTopicID = metadata.TopicID{15: 9}
+
 // rig is a manager with one topic of one partition.
 type rig struct {
 	*Manager
@@ -40,7 +42,7 @@ func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	}
 	empty := metadata.NewImage(defaults, metadata.Broker{ID: 1})
 	edit := empty.Edit()
-	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: []metadata.Partition{{Leader: 1}}, Set: set})
+	edit.PutTopic(metadata.Topic{Name: testTopic, ID: testTopicID, Partitions: []metadata.Partition{{Leader: 1}}, Set: set})
 	r.image = edit.Image()
 	before := *empty
 	before.ClusterID = "" // As at a start: what the store holds stays.

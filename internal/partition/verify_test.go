@@ -20,7 +20,7 @@ func TestTheCoordinatorIsAskedOncePerTransaction(t *testing.T) {
 		for i := range 3 {
 			r.wantProduce(r.txnBatch(producerAt{7, 4, int32(i)}, 1), oldTxn, int64(i))
 		}
-		want := TxnQuestion{TransactionalID: "x", ProducerID: 7, ProducerEpoch: 4, Topic: testTopic}
+		want := TxnQuestion{TransactionalID: "x", ProducerID: 7, ProducerEpoch: 4, Topic: testTopic, TopicID: testTopicID}
 		if len(r.coord.asked) != 1 || r.coord.asked[0] != want {
 			t.Fatalf("asked: %+v", r.coord.asked)
 		}

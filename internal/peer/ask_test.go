@@ -175,3 +175,18 @@ func TestWithoutATopicThereIsNoCoordinatorToAsk(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A question goes out under the topic's id; two topics of one name, of which one was
+// made after the other, are not the same.
+func TestQuestionsNameTheTopicByItsID(t *testing.T) {
+	some := []question{}
+	for i, id := range []byte{1, 2, 1} {
+		q := about("x", 7, int32(i))
+		q.TopicID[15] = id
+		some = append(some, question{TxnQuestion: q})
+	}
+	topics := buildQuestions(some).Transactions[0].Topics
+	if len(topics) != 2 || machine.TopicIDOf(&topics[0].UnknownTags) != (machine.TopicID{15: 1}) || machine.TopicIDOf(&topics[1].UnknownTags) != (machine.TopicID{15: 2}) {
+		t.Errorf("asked about %+v", topics)
+	}
+}
