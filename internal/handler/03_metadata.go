@@ -11,12 +11,19 @@ package handler
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/metadata"
 )
+
+// errNoBrokers closes the connection of whoever asks for the brokers when there are
+// none: this one has signed off, and is about to stop, or was taken for dead and has yet
+// to join again. A client that were told so would forget the only broker that it knows:
+// librdkafka then looks for no other for minutes.
+var errNoBrokers = errors.New("no broker is there to be told of: this one is leaving, or has yet to join again")
 
 func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.MetadataRequest)
@@ -32,6 +39,9 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 	}
 	for _, t := range req.Topics {
 		resp.Topics = append(resp.Topics, h.lookUp(image, t, req))
+	}
+	if len(image.Brokers) == 0 {
+		return nil, errNoBrokers
 	}
 	for i := range image.Brokers {
 		b := &image.Brokers[i]

@@ -20,6 +20,9 @@ func (h *Handler) describeCluster(_ context.Context, c *call) (kmsg.Response, er
 		resp.ErrorCode = kerr.UnsupportedEndpointType.Code
 		return resp, nil
 	}
+	if len(c.image.Brokers) == 0 {
+		return nil, errNoBrokers
+	}
 	for i := range c.image.Brokers {
 		b := &c.image.Brokers[i]
 		e, ok := b.Endpoint(c.origin.Listener)

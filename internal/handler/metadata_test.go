@@ -1,10 +1,13 @@
 package handler_test
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/handler"
 )
 
 func TestMetadataFindsATopicByItsID(t *testing.T) {
@@ -64,6 +67,21 @@ func TestAlteredSettingsOfABrokerAreShownAsItsOwn(t *testing.T) {
 		got := w.request(describe).(*kmsg.DescribeConfigsResponse).Resources[0].Configs
 		if len(got) != 1 || *got[0].Value != value || got[0].Source != tt.want {
 			t.Errorf("broker %q: %d settings, value %s, source %s, want %s", tt.broker, len(got), *got[0].Value, got[0].Source, tt.want)
+		}
+	}
+}
+
+// A broker that has signed off and is about to stop must not say that there are no
+// brokers: a client would forget the only one that it knows. It hangs up instead.
+func TestNobodyIsToldThatThereAreNoBrokers(t *testing.T) {
+	w := newWorld(t)
+	edit := w.c.Image().Edit()
+	edit.RemoveBroker(1)
+	w.h = handler.New(handler.Options{NodeID: 1, Controller: &fleet{w.c, edit.Image()}, Partitions: w.m, Groups: w.groups, Logger: slog.New(slog.DiscardHandler)})
+	for _, req := range []kmsg.Request{kmsg.NewPtrMetadataRequest(), kmsg.NewPtrDescribeClusterRequest()} {
+		frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
+		if _, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1"}, frame); err == nil {
+			t.Errorf("%T is answered", req)
 		}
 	}
 }
