@@ -138,10 +138,10 @@ final class Tools {
             String[] group = {"--entity-type", "groups", "--entity-name", "tools-settings"};
             configs.run(with(group, "--alter", "--add-config", "consumer.heartbeat.interval.ms=6000,consumer.session.timeout.ms=50000"));
             String described = configs.run(with(group, "--describe"));
-            prints("consumer.heartbeat.interval.ms=6000 .*GROUP_CONFIG:consumer.heartbeat.interval.ms=6000, DEFAULT_CONFIG:group.consumer.heartbeat.interval.ms=5000", described);
+            prints("consumer.heartbeat.interval.ms=6000 .*GROUP_CONFIG:consumer.heartbeat.interval.ms=6000, .*DEFAULT_CONFIG:group.consumer.heartbeat.interval.ms=5000", described);
             prints("consumer.session.timeout.ms=50000 ", described);
             printsNot("consumer.assignment.interval.ms", described);
-            prints("consumer.assignment.interval.ms=1000 ", configs.run(with(group, "--describe", "--all")));
+            prints("consumer.assignment.interval.ms=100 ", configs.run(with(group, "--describe", "--all")));
             prints("group tools-settings", configs.run("--entity-type", "groups", "--describe"));
             configs.run(with(group, "--alter", "--delete-config", "consumer.heartbeat.interval.ms,consumer.session.timeout.ms"));
             printsNot("tools-settings", configs.run("--entity-type", "groups", "--describe"));
