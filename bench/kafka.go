@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -122,6 +123,7 @@ type contest struct {
 	pairs    *pairReport
 	round    int
 	noted    []noted // in this turn
+	short    bool    // something was left out
 }
 
 // noted is a value of a turn.
@@ -228,6 +230,17 @@ func (c *contest) turn(s *subject, measure func(s *subject, folder string) error
 }
 
 // anyWanted says whether one of the measures was asked for.
+// wanted says whether a measure is asked for, and notes if one is not that the large
+// table should have. Transactions have a table of their own, and rows of the consumer
+// protocol are there or not.
+func (c *contest) wanted(name string) bool {
+	wanted := c.bench.wanted(name)
+	if !wanted && !strings.HasPrefix(name, "txns ") && !strings.HasPrefix(name, "consumer ") {
+		c.short = true
+	}
+	return wanted
+}
+
 func (c *contest) anyWanted(names ...string) bool { return slices.ContainsFunc(names, c.wanted) }
 
 // publish prints the result, and writes it to the file that was asked for.
@@ -242,18 +255,17 @@ func (c *contest) publish(stdout io.Writer) error {
 }
 
 // publishFile writes the tables that are complete: that of transactions if all of
-// them were asked for, and the other one if nothing was left out.
+// them were asked for, and the other one if nothing of it was left out.
 func (c *contest) publishFile() error {
 	if c.write == "" {
 		return nil
 	}
-	all := c.only.String() == ""
-	if names := c.txn.names(); all || len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !c.wanted(name) }) {
+	if names := c.txn.names(); len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !c.wanted(name) }) {
 		if err := c.pairs.writeTxns(c.write); err != nil {
 			return err
 		}
 	}
-	if !all {
+	if c.short {
 		c.say("not everything was measured, and the rest of %s is left alone", c.write)
 		return nil
 	}
