@@ -21,13 +21,16 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /** Runs ExactCount, kills it in the middle of its transactions, and starts it again. */
 final class ExactlyOnce {
     private static final int PARTITIONS = 2;
-    private static final int WORDS = 2000;
+    /** How many words there are at least before and after the kill, and how many come at a time while it is waited for. */
+    private static final int WORDS = 1000;
+    private static final int MORE = 10;
     private static final List<String> DIFFERENT = List.of("ant", "bee", "cat", "dog", "eel");
 
     private ExactlyOnce() {}
 
     private static String bootstrap;
     private static Jvm application;
+    private static int written;
     /** The counts of each word, in the order in which they are read. */
     private static final Map<String, List<Long>> counts = new TreeMap<>();
 
@@ -35,17 +38,21 @@ final class ExactlyOnce {
         bootstrap = address;
         admin.createTopics(List.of(new NewTopic(ExactCount.WORDS, PARTITIONS, (short) 1),
             new NewTopic(ExactCount.COUNTS, PARTITIONS, (short) 1).configs(Check.transactionalTopics()))).all().get(30, TimeUnit.SECONDS);
-        try (KafkaConsumer<String, Long> c = results("read_committed")) {
+        try (KafkaConsumer<String, Long> c = results("read_committed"); KafkaConsumer<String, Long> any = results("read_uncommitted")) {
             Check.run("exactly once: starts", () -> {
-                write(0, WORDS / 2);
+                write(WORDS);
                 application = new Jvm("ExactCount", bootstrap, state.resolve("1").toString());
-                Check.until("some words counted and more on the way", () -> read(c) > WORDS / 10 && open(c));
+                // Words keep coming: an application that has counted them all opens no transaction again.
+                Check.until("some words counted and more on the way", () -> {
+                    write(MORE);
+                    return read(c) > WORDS / 5 && open(c, any);
+                });
             });
             Check.run("exactly once: killed and started again without its state, each word counted once", () -> {
                 application.close();
-                write(WORDS / 2, WORDS);
+                write(WORDS);
                 application = new Jvm("ExactCount", bootstrap, state.resolve("2").toString());
-                Check.until("all words counted", () -> read(c) >= WORDS);
+                Check.until("all words counted", () -> read(c) >= written);
                 application.stop();
                 read(c);
                 exact();
@@ -72,12 +79,13 @@ final class ExactlyOnce {
         return counts.values().stream().mapToInt(List::size).sum();
     }
 
-    private static void write(int from, int next) throws Exception {
+    /** Writes that many words, as many of each in each round: MORE is a multiple of their number. */
+    private static void write(int words) throws Exception {
         try (KafkaProducer<String, String> p = new KafkaProducer<>(Map.of("bootstrap.servers", bootstrap, "linger.ms", 5),
             new StringSerializer(), new StringSerializer())) {
             List<Future<RecordMetadata>> sent = new ArrayList<>();
-            for (int i = from; i < next; i++) {
-                sent.add(p.send(new ProducerRecord<>(ExactCount.WORDS, i % PARTITIONS, null, DIFFERENT.get(i % DIFFERENT.size()))));
+            for (int end = written + words; written < end; written++) {
+                sent.add(p.send(new ProducerRecord<>(ExactCount.WORDS, written % PARTITIONS, null, DIFFERENT.get(written % DIFFERENT.size()))));
             }
             for (Future<RecordMetadata> f : sent) {
                 f.get(30, TimeUnit.SECONDS);
@@ -87,16 +95,15 @@ final class ExactlyOnce {
 
     /** Each word has all counts from 1 on, in order. */
     private static void exact() {
-        List<Long> want = LongStream.rangeClosed(1, WORDS / DIFFERENT.size()).boxed().toList();
+        List<Long> want = LongStream.rangeClosed(1, written / DIFFERENT.size()).boxed().toList();
         for (String word : DIFFERENT) {
             Check.equal(want, counts.get(word), "the counts of " + word);
         }
     }
 
-    /** Whether a transaction is open. */
-    private static boolean open(KafkaConsumer<String, Long> c) {
-        try (KafkaConsumer<String, Long> any = results("read_uncommitted")) {
-            return !any.endOffsets(any.assignment()).equals(c.endOffsets(c.assignment()));
-        }
+    /** Whether a transaction is open: what was written some time ago is not committed now. */
+    private static boolean open(KafkaConsumer<String, Long> committed, KafkaConsumer<String, Long> any) {
+        Map<TopicPartition, Long> ends = any.endOffsets(any.assignment());
+        return committed.endOffsets(committed.assignment()).entrySet().stream().anyMatch(e -> e.getValue() < ends.get(e.getKey()));
     }
 }
