@@ -46,7 +46,7 @@ func (b *bench) groups() error {
 	if err := enoughFiles(uint64(slices.Max(b.group.members) + 1000)); err != nil {
 		return err
 	}
-	for _, measure := range []func() error{b.joins, b.commits, b.manyGroups, b.consumerBeats} {
+	for _, measure := range []func() error{b.joins, b.commits, b.manyGroups, b.consumerBeats, b.consumerGrowth} {
 		if err := measure(); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func TestSmallRunMeasuresGroupsAndLeavesNothing(t *testing.T) {
 	for _, group := range []string{
 		"groups join 3", "groups join 100", "groups join 120", "groups join all", "groups commit", "groups memory",
 		"groups heartbeat 1", "groups heartbeat 20", "groups load",
-		"groups heartbeat consumer",
+		"groups heartbeat consumer", "groups settle 12", "groups settle 120", "groups settle all",
 	} {
 		if !got[group] {
 			t.Errorf("no row of %s", group)
