@@ -47,7 +47,7 @@ func TestMatrix(t *testing.T) {
 			if tt.static {
 				check(t, "group: static members restart without a rebalance", func(t *testing.T) { restartStatic(t, tt.client) })
 			}
-			if _, can := consumerClients[tt.client]; can {
+			if consumerClients[tt.client] {
 				checkConsumers(t, tt.client)
 			}
 			if _, can := transactors[tt.client]; can {
