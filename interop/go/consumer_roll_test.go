@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/redistest"
 )
@@ -177,9 +179,20 @@ func (r *rollingGroup) kills(joins *memberProcess) {
 // view describes the group by its protocol of the moment.
 func (r *rollingGroup) view() (groupView, error) {
 	r.t.Helper()
-	v, err := r.consumerView()
+	g := &r.clientGroup
+	if r.lossy {
+		// A client that knows nothing yet: franz-go remembers, for these requests, a
+		// coordinator that it cannot connect to.
+		cl, err := kgo.NewClient(kgo.SeedBrokers(r.addrs...))
+		if err != nil {
+			return groupView{}, err
+		}
+		defer cl.Close()
+		g = &clientGroup{t: r.t, admin: kadm.NewClient(cl), spec: r.spec}
+	}
+	v, err := g.consumerView()
 	if errors.Is(err, kerr.GroupIDNotFound) {
-		return r.classicView()
+		return g.classicView()
 	}
 	return v, err
 }
