@@ -21,6 +21,9 @@ const (
 	rollingStall, rollingKill = 2, 3
 )
 
+// rollingOrder is the order in which members are restarted.
+var rollingOrder = []int{1, 2, 3, 4, 5, 0}
+
 // rollingSettings have members of consumer groups heard of often, but not missed:
 // nobody is to be thrown out however slow the machine is.
 var rollingSettings = []string{
@@ -60,12 +63,11 @@ func TestRunningGroupsRollToTheOtherProtocolAndBack(t *testing.T) {
 	r.settles("classic", rollingMembers)
 	s := r.stream()
 	r.readsOn(r.ledger.open(nil))
-	order := []int{1, 2, 3, 4, 5, 0}
-	for n, i := range order {
+	for n, i := range rollingOrder {
 		r.restart(i, true)
 		r.settles("consumer", rollingMembers-1-n)
 	}
-	for n, i := range order {
+	for n, i := range rollingOrder {
 		r.restart(i, false)
 		if n < rollingMembers-1 {
 			r.settles("consumer", n+1)
@@ -114,6 +116,9 @@ func (r *rollingGroup) restart(i int, consumer bool) {
 	r.step = fmt.Sprintf("%s becomes consumer=%t", r.members[i].spec.ClientID, consumer)
 	r.since, r.lossy = time.Now().UnixNano(), false
 	r.members[i].leave()
+	if consumer && i == rollingOrder[0] {
+		r.settlesWithout(i)
+	}
 	if i == rollingStall {
 		r.stalls(i, consumer)
 		return
@@ -122,6 +127,21 @@ func (r *rollingGroup) restart(i int, consumer bool) {
 	if i == rollingKill && r.brokers != nil {
 		r.kills(r.members[i])
 	}
+}
+
+// settlesWithout waits until the classic group has got over the loss of a member. When
+// it is upgraded in its join phase, whoever waits there is told that there is a rebalance,
+// as Kafka tells it, and franz-go takes that for a reason to let go of everything.
+func (r *rollingGroup) settlesWithout(i int) {
+	r.t.Helper()
+	others := slices.Delete(slices.Clone(r.members), i, i+1)
+	waitFor(r.t, r.step+": the others to settle", func() error {
+		v, err := r.view()
+		if err != nil {
+			return err
+		}
+		return r.settled(v, others, r.ledger.owned, r.slots())
+	})
 }
 
 // stalls starts a member while one of the classic protocol stalls, so that the group
