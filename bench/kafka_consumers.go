@@ -11,18 +11,8 @@ const consumerBeatName = "consumer heartbeats"
 
 // newConsuming is a measure of a consumer group of so many members.
 func newConsuming(members int) *rebalancing {
-	name := fmt.Sprintf("consumer group of %d", members)
-	r := &rebalancing{
-		name: name, members: members,
-		form:  pairMetric{group: name, name: "first heartbeat to all settled", unit: "ms", rule: fromCache},
-		come:  pairMetric{group: name, name: "one joins, to all settled", unit: "ms", rule: fromCache},
-		leave: pairMetric{group: name, name: "one leaves, to all settled", unit: "ms", rule: fromCache},
-		cpu:   pairMetric{group: name, name: "all three, processor time", unit: "CPU-ms", rule: fromCache},
-	}
-	if members == 1000 {
-		r.form.aim, r.come.aim, r.leave.aim = 3, 3, 3
-	}
-	return r
+	return rebalancingOf(fmt.Sprintf("consumer group of %d", members), members, 3,
+		"first heartbeat to all settled", "one joins, to all settled", "one leaves, to all settled")
 }
 
 // consumers measures groups of the consumer protocol (KIP-848) on one broker, whose
@@ -66,8 +56,7 @@ func newConsumers(group, topic string, conns []net.Conn) []*consumerMember {
 	return members
 }
 
-// consuming notes the median over several groups of a size, after one that does not
-// count.
+// consuming measures several groups of a size, after one that does not count.
 func (x *session) consuming(m *rebalancing) error {
 	conns, err := x.peers(x.p, m.members+1)
 	if err != nil {
@@ -82,43 +71,13 @@ func (x *session) consuming(m *rebalancing) error {
 	if err := x.newTopic(conns[0], topic, partitions); err != nil {
 		return err
 	}
-	one := func(i int) (took [3]float64, err error) {
-		all := newConsumers(fmt.Sprintf("%s-%d", topic, i), topic, conns)
-		return consumersComeAndGo(all, partitions)
+	one := func(i int) ([3]float64, error) {
+		return consumersComeAndGo(newConsumers(fmt.Sprintf("%s-%d", topic, i), topic, conns), partitions)
 	}
-	if err := x.await(func() error { _, err := one(0); return err }); err != nil { // to warm up
+	if err := x.await(func() error { _, err := one(-1); return err }); err != nil { // to warm up
 		return err
 	}
-	times := max(3, min(300/m.members, x.o.timesLimit))
-	var took [3][]float64
-	before, err := x.p.cpu()
-	if err != nil {
-		return err
-	}
-	err = x.profile(x.p, m.name, func() error {
-		for i := range times {
-			t, err := one(i + 1)
-			if err != nil {
-				return err
-			}
-			for j := range took {
-				took[j] = append(took[j], t[j])
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	after, err := x.p.cpu()
-	if err != nil {
-		return err
-	}
-	x.note(m.form, median(took[0]))
-	x.note(m.come, median(took[1]))
-	x.note(m.leave, median(took[2]))
-	x.note(m.cpu, millis(after.sub(before).total())/float64(times))
-	return nil
+	return x.repeat(m, max(3, min(300/m.members, x.o.timesLimit)), one)
 }
 
 // consumersComeAndGo forms a group of all members but the last, has that join and
@@ -161,16 +120,7 @@ func (x *session) consumerBeats() error {
 	if err != nil {
 		return err
 	}
-	beats, err := x.newBeater(x.p, frames)
-	if err != nil {
-		return err
-	}
-	defer closeAll(beats.conns)
-	beats.flexible = true
-	if _, err := beats.beat(x.o.warm / 2); err != nil {
-		return err
-	}
-	return x.count(newRate(consumerBeatName, "heartbeats of the consumer protocol", ""), func() (int, error) { return beats.beat(x.group.time) })
+	return x.beats(newRate(consumerBeatName, "heartbeats of the consumer protocol", ""), frames, true)
 }
 
 // consumerFrames makes consumer groups of one member each, and returns the heartbeat

@@ -14,16 +14,22 @@ type rebalancing struct {
 }
 
 func newRebalancing(members int) *rebalancing {
-	name := fmt.Sprintf("group of %d", members)
+	return rebalancingOf(fmt.Sprintf("group of %d", members), members, 5,
+		"first join to last assignment", "one joins, all others rejoin", "one leaves, all others rejoin")
+}
+
+// rebalancingOf makes a measure of a group that forms, gets a member, and loses it. The
+// aim is for a group of 1,000.
+func rebalancingOf(name string, members int, aim float64, form, come, leave string) *rebalancing {
+	metric := func(what, unit string) pairMetric {
+		return pairMetric{group: name, name: what, unit: unit, rule: fromCache}
+	}
 	r := &rebalancing{
 		name: name, members: members,
-		form:  pairMetric{group: name, name: "first join to last assignment", unit: "ms", rule: fromCache},
-		come:  pairMetric{group: name, name: "one joins, all others rejoin", unit: "ms", rule: fromCache},
-		leave: pairMetric{group: name, name: "one leaves, all others rejoin", unit: "ms", rule: fromCache},
-		cpu:   pairMetric{group: name, name: "all three, processor time", unit: "CPU-ms", rule: fromCache},
+		form: metric(form, "ms"), come: metric(come, "ms"), leave: metric(leave, "ms"), cpu: metric("all three, processor time", "CPU-ms"),
 	}
 	if members == 1000 {
-		r.form.aim, r.come.aim, r.leave.aim = 5, 5, 5
+		r.form.aim, r.come.aim, r.leave.aim = aim, aim, aim
 	}
 	return r
 }
@@ -137,35 +143,42 @@ func (x *session) rebalances([]net.Conn) error {
 	return nil
 }
 
-// rebalance notes the median over several groups of a size.
+// rebalance measures several groups of a size.
 func (x *session) rebalance(m *rebalancing, conns []net.Conn) error {
-	var formed, came, left []float64
-	timed := func(times *[]float64, fn func() error) error {
-		began := time.Now()
-		err := fn()
-		*times = append(*times, millis(time.Since(began)))
-		return err
-	}
-	times := max(3, min(1000/m.members, x.o.timesLimit))
+	return x.repeat(m, max(3, min(1000/m.members, x.o.timesLimit)), func(i int) (took [3]float64, err error) {
+		members := newMembers(fmt.Sprintf("%s-%d", m.name, i), conns[:m.members])
+		late := &groupMember{conn: conns[m.members], roster: members[0].roster}
+		for j, step := range []func() error{
+			func() error { return form(members) },
+			func() error { return come(members, late) },
+			func() error { return leave(members, late) },
+		} {
+			began := time.Now()
+			if err := step(); err != nil {
+				return took, err
+			}
+			took[j] = millis(time.Since(began))
+		}
+		return took, checkStable(conns[0], members[0].roster.group, m.members)
+	})
+}
+
+// repeat notes the medians over some groups of a size: of how long each took to form, to
+// get a member and to lose it.
+func (x *session) repeat(m *rebalancing, times int, one func(i int) (took [3]float64, err error)) error {
+	var took [3][]float64
 	before, err := x.p.cpu()
 	if err != nil {
 		return err
 	}
 	err = x.profile(x.p, m.name, func() error {
 		for i := range times {
-			members := newMembers(fmt.Sprintf("%s-%d", m.name, i), conns[:m.members])
-			late := &groupMember{conn: conns[m.members], roster: members[0].roster}
-			if err := timed(&formed, func() error { return form(members) }); err != nil {
+			t, err := one(i)
+			if err != nil {
 				return err
 			}
-			if err := timed(&came, func() error { return come(members, late) }); err != nil {
-				return err
-			}
-			if err := timed(&left, func() error { return leave(members, late) }); err != nil {
-				return err
-			}
-			if err := checkStable(conns[0], members[0].roster.group, m.members); err != nil {
-				return err
+			for j := range took {
+				took[j] = append(took[j], t[j])
 			}
 		}
 		return nil
@@ -177,9 +190,9 @@ func (x *session) rebalance(m *rebalancing, conns []net.Conn) error {
 	if err != nil {
 		return err
 	}
-	x.note(m.form, median(formed))
-	x.note(m.come, median(came))
-	x.note(m.leave, median(left))
+	x.note(m.form, median(took[0]))
+	x.note(m.come, median(took[1]))
+	x.note(m.leave, median(took[2]))
 	x.note(m.cpu, millis(after.sub(before).total())/float64(times))
 	return nil
 }
@@ -194,15 +207,21 @@ func (x *session) heartbeats([]net.Conn) error {
 	if err != nil {
 		return err
 	}
-	beats, err := x.newBeater(x.p, crowd.frames())
+	return x.beats(newRate(beatName, "heartbeats", ""), crowd.frames(), false)
+}
+
+// beats sends heartbeats, of a flexible version or not, again and again.
+func (x *session) beats(r rate, frames [][]byte, flexible bool) error {
+	beats, err := x.newBeater(x.p, frames)
 	if err != nil {
 		return err
 	}
 	defer closeAll(beats.conns)
+	beats.flexible = flexible
 	if _, err := beats.beat(x.o.warm / 2); err != nil {
 		return err
 	}
-	return x.count(newRate(beatName, "heartbeats", ""), func() (int, error) { return beats.beat(x.group.time) })
+	return x.count(r, func() (int, error) { return beats.beat(x.group.time) })
 }
 
 // count runs fn, which sends so many requests, and notes what they cost.

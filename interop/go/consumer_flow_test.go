@@ -87,7 +87,7 @@ func consumersRestart(t *testing.T, addrs []string, name, client, assignor strin
 	g := newConsumerGroup(t, addrs, name, client, assignor, groupPartitions)
 	members := []*memberProcess{g.joinStatic("a", "i-a"), g.joinStatic("b", "i-b"), g.joinStatic("c", "i-c")}
 	before := g.settles(members...)
-	first, err := g.describe()
+	first, err := g.view()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +105,8 @@ func consumersRestart(t *testing.T, addrs []string, name, client, assignor strin
 			t.Errorf("member %s restarted, and others noticed", m.spec.ClientID)
 		}
 	}
-	if d, err := g.describe(); err != nil || d.Epoch != first.Epoch {
-		t.Errorf("the group's epoch was %d and is %d, error %v", first.Epoch, d.Epoch, err)
+	if v, err := g.view(); err != nil || v.epoch != first.epoch {
+		t.Errorf("the group's epoch was %d and is %d, error %v", first.epoch, v.epoch, err)
 	}
 	// One that does not come back is missed.
 	g.crash(members[0])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,11 +23,8 @@ var consumerSettings = []string{
 
 // consumerGroup is a group of real clients that speak the consumer group protocol.
 type consumerGroup struct {
-	t      testing.TB
+	clientGroup
 	addrs  []string
-	cl     *kgo.Client
-	admin  *kadm.Client
-	spec   memberSpec       // what all members have in common
 	topics map[string]int32 // partitions of those that it is to read
 	ledger *ledger
 }
@@ -37,12 +33,13 @@ type consumerGroup struct {
 func newConsumerGroup(t testing.TB, addrs []string, name, client, assignor string, partitions int32) *consumerGroup {
 	t.Helper()
 	cl := connect(t, addrs[0], append(impatient(), kgo.SeedBrokers(addrs...), kgo.RequestTimeoutOverhead(2*time.Second))...)
-	g := &consumerGroup{
-		t: t, addrs: addrs, cl: cl, admin: kadm.NewClient(cl), topics: map[string]int32{}, ledger: newLedger(),
+	l := newLedger()
+	g := &consumerGroup{addrs: addrs, topics: map[string]int32{}, ledger: l, clientGroup: clientGroup{
+		t: t, cl: cl, admin: kadm.NewClient(cl), to: l,
 		spec: memberSpec{
-			Consumer: true, Client: client, Addr: strings.Join(addrs, ","), Group: name, Topic: name, Assignor: assignor, RebalanceMillis: 60_000,
+			Consumer: true, Client: client, Addr: strings.Join(addrs, ","), Group: name, Topic: name, Assignor: assignor, RebalanceMillis: 60_000, Brisk: true,
 		},
-	}
+	}}
 	g.create(name, partitions)
 	return g
 }
@@ -70,20 +67,6 @@ func (g *consumerGroup) create(topic string, partitions int32) {
 	g.topics[topic] = partitions
 }
 
-// join starts a member. Its name is its client id.
-func (g *consumerGroup) join(name string) *memberProcess {
-	g.t.Helper()
-	return g.joinStatic(name, "")
-}
-
-// joinStatic starts a member with a group instance id.
-func (g *consumerGroup) joinStatic(name, instance string) *memberProcess {
-	g.t.Helper()
-	spec := g.spec
-	spec.ClientID, spec.InstanceID = name, instance
-	return startMember(g.t, spec, g.ledger)
-}
-
 // crash ends a member without a word.
 func (g *consumerGroup) crash(m *memberProcess) {
 	g.ledger.silence(m)
@@ -98,81 +81,35 @@ func (g *consumerGroup) stall(m *memberProcess) {
 	g.ledger.silence(m)
 }
 
-// describe returns the group as ConsumerGroupDescribe shows it.
-func (g *consumerGroup) describe() (kadm.DescribedConsumerGroup, error) {
-	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
-	defer cancel()
-	groups, err := g.admin.DescribeConsumerGroups(ctx, g.spec.Group)
-	if err != nil {
-		return kadm.DescribedConsumerGroup{}, err
-	}
-	d := groups[g.spec.Group]
-	return d, d.Err
-}
-
 // settles waits until the group is Stable with exactly these members, who have all
 // partitions and know it. No partition may have had two owners on the way. It
 // returns who has what.
 func (g *consumerGroup) settles(members ...*memberProcess) map[string][]slot {
 	g.t.Helper()
-	var owners map[string][]slot
+	var v groupView
 	waitFor(g.t, g.spec.Group+" to settle", func() (err error) {
-		owners, err = g.settled(members)
-		return err
+		if v, err = g.view(); err != nil {
+			return err
+		}
+		if err := g.settled(v, members, g.ledger.owned, g.slots()); err != nil {
+			return err
+		}
+		if v.assignor != g.spec.Assignor {
+			return fmt.Errorf("the assignor is %q", v.assignor)
+		}
+		return nil
 	})
 	if err := g.ledger.twice(); err != nil {
 		g.t.Fatal(err)
 	}
-	return owners
-}
-
-func (g *consumerGroup) settled(members []*memberProcess) (map[string][]slot, error) {
-	for _, m := range members {
-		if err := m.trouble(); err != nil {
-			g.t.Fatal(err)
-		}
-	}
-	d, err := g.describe()
-	if err != nil {
-		return nil, err
-	}
-	owners := map[string][]slot{}
-	for i := range d.Members {
-		m := &d.Members[i]
-		owned := slots(m.Assignment)
-		if target := slots(m.TargetAssignment); !slices.Equal(owned, target) {
-			return nil, fmt.Errorf("member %s has %v and is to have %v", m.ClientID, owned, target)
-		}
-		owners[m.ClientID] = owned
-	}
-	if d.State != "Stable" || len(d.Members) != len(members) || len(owners) != len(members) {
-		return nil, fmt.Errorf("the group is %s with members %v, want %d", d.State, slices.Sorted(maps.Keys(owners)), len(members))
-	}
-	if d.AssignorName != g.spec.Assignor {
-		return nil, fmt.Errorf("the assignor is %q", d.AssignorName)
-	}
-	var all []slot
-	for _, m := range members {
-		owned, ok := owners[m.spec.ClientID]
-		if said := g.ledger.owned(m); !ok || !slices.Equal(said, owned) {
-			return nil, fmt.Errorf("member %s thinks that it has %v, the broker thinks %v, known: %t", m.spec.ClientID, said, owned, ok)
-		}
-		all = append(all, owned...)
-	}
-	slices.SortFunc(all, slotOrder)
-	if want := g.slots(); !slices.Equal(all, want) {
-		return nil, fmt.Errorf("all members together have %v, want %v", all, want)
-	}
-	return owners, nil
+	return v.owners
 }
 
 // slots returns the partitions that the group is to read.
 func (g *consumerGroup) slots() []slot {
 	var all []slot
 	for topic, n := range g.topics {
-		for p := range n {
-			all = append(all, slot{topic, p})
-		}
+		all = append(all, slotsOf(topic, n)...)
 	}
 	slices.SortFunc(all, slotOrder)
 	return all
@@ -187,18 +124,6 @@ func slots(of kadm.TopicsSet) []slot {
 	}
 	slices.SortFunc(out, slotOrder)
 	return out
-}
-
-// isEmpty waits until the group has no members.
-func (g *consumerGroup) isEmpty() {
-	g.t.Helper()
-	waitFor(g.t, g.spec.Group+" to become Empty", func() error {
-		d, err := g.describe()
-		if err == nil && d.State != "Empty" {
-			err = fmt.Errorf("the group is %s with %d members", d.State, len(d.Members))
-		}
-		return err
-	})
 }
 
 // write writes a record to a partition.
@@ -240,7 +165,7 @@ func (g *consumerGroup) hasRead() {
 	g.t.Helper()
 	waitFor(g.t, g.spec.Group+" to read everything", g.ledger.missing)
 	waitFor(g.t, g.spec.Group+" to commit everything", func() error {
-		committed, err := g.committed()
+		committed, err := g.commitments()
 		if err != nil {
 			return err
 		}
@@ -257,22 +182,6 @@ func (g *consumerGroup) hasRead() {
 		}
 		return nil
 	})
-}
-
-// committed returns the committed offsets.
-func (g *consumerGroup) committed() (map[slot]int64, error) {
-	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
-	defer cancel()
-	fetched, err := g.admin.FetchOffsets(ctx, g.spec.Group)
-	if err == nil {
-		err = fetched.Error()
-	}
-	if err != nil {
-		return nil, err
-	}
-	committed := map[slot]int64{}
-	fetched.Each(func(o kadm.OffsetResponse) { committed[slot{o.Topic, o.Partition}] = o.At })
-	return committed, nil
 }
 
 // stream writes records to all partitions in turn, and looks whether committed
@@ -325,7 +234,7 @@ func (s *stream) note(err error) {
 func (s *stream) watch(ctx context.Context) {
 	last := map[slot]int64{}
 	for ctx.Err() == nil {
-		committed, err := s.g.committed()
+		committed, err := s.g.commitments()
 		for at, was := range last {
 			if now := committed[at]; err == nil && now < was {
 				s.note(fmt.Errorf("%s-%d: offset %d was committed, and now %d is", at.topic, at.partition, was, now))

@@ -158,8 +158,8 @@ func (c *reconcilers) moment(what string) string {
 		patience = 10 * time.Second
 	}
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if d, err := c.describe(); err == nil {
-			if last = d.State; last == "Assigning" || last == "Reconciling" {
+		if v, err := c.view(); err == nil {
+			if last = v.state; last == "Assigning" || last == "Reconciling" {
 				break
 			}
 		}

@@ -15,7 +15,7 @@ type slot struct {
 	partition int32
 }
 
-// ledger is what the members of a consumer group said: who had which partition
+// ledger is what the members of a group said: who had which partition
 // when, and what they read. Times are those of the members, not those at which the
 // test heard of it: reports of different processes come in any order.
 type ledger struct {
@@ -31,7 +31,11 @@ type ledger struct {
 type tenure struct {
 	of       *memberProcess
 	from, to int64 // to is 0 while it lasts
+	lost     bool  // it ended because the member was thrown out, or thought so
 	next     int64 // offset, once a record was read; else 0
+	reads    int
+	heard    int64 // when records were last read
+	pause    int64 // the longest time between two reads
 }
 
 func newLedger() *ledger {
@@ -50,11 +54,11 @@ func (l *ledger) hear(from *memberProcess, r memberReport) {
 	case eventRevoked, eventLost:
 		for _, p := range r.Partitions {
 			if t := l.current(slot{r.Topic, p}, from); t != nil {
-				t.to = r.At
+				t.to, t.lost = r.At, r.Event == eventLost
 			}
 		}
 	case eventRecords:
-		l.read(from, slot{r.Topic, r.Partition}, r.Offsets)
+		l.read(from, slot{r.Topic, r.Partition}, r.Offsets, r.At)
 	}
 }
 
@@ -70,11 +74,17 @@ func (l *ledger) current(s slot, of *memberProcess) *tenure {
 
 // read notes records. A member may go back to what is committed, but never
 // ahead over what is there.
-func (l *ledger) read(from *memberProcess, s slot, offsets []int64) {
+func (l *ledger) read(from *memberProcess, s slot, offsets []int64, at int64) {
 	if l.seen[s] == nil {
 		l.seen[s] = map[int64]bool{}
 	}
 	t := l.current(s, from)
+	if t != nil {
+		if t.heard > 0 {
+			t.pause = max(t.pause, at-t.heard)
+		}
+		t.heard, t.reads = at, t.reads+len(offsets)
+	}
 	for _, o := range offsets {
 		l.seen[s][o] = true
 		if t == nil {
@@ -139,6 +149,15 @@ func (l *ledger) owned(of *memberProcess) []slot {
 		}
 	}
 	slices.SortFunc(out, slotOrder)
+	return out
+}
+
+// slotsOf returns the partitions of a topic.
+func slotsOf(topic string, n int32) []slot {
+	var out []slot
+	for p := range n {
+		out = append(out, slot{topic, p})
+	}
 	return out
 }
 

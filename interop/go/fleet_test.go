@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"syscall"
@@ -15,8 +16,14 @@ import (
 	"muster/internal/redistest"
 )
 
-// fleetTTL is how long a broker of a fleet may be silent.
-const fleetTTL = time.Second
+// fleetTTL is how long a broker of a fleet may be silent. INTEROP_LEASE=10s is for a
+// machine that is so busy that brokers are for longer.
+var fleetTTL = func() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("INTEROP_LEASE")); err == nil {
+		return d
+	}
+	return time.Second
+}()
 
 // fleet is several brokers on one Redis.
 type fleet struct {

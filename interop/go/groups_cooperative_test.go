@@ -60,18 +60,6 @@ func TestCooperativeGroupsKeepReadingWhatDoesNotMove(t *testing.T) {
 	}
 }
 
-// becomes waits for a state.
-func (g *liveGroup) becomes(state string) {
-	g.t.Helper()
-	waitFor(g.t, g.spec.Group+" to be "+state, func() error {
-		d, err := g.describe()
-		if err == nil && d.State != state {
-			err = fmt.Errorf("the group is %s", d.State)
-		}
-		return err
-	})
-}
-
 // readsOn waits until each of the partitions has delivered so many more records
 // that a member has had ten heartbeats, each of which tells it to join again.
 func (g *liveGroup) readsOn(partitions ...int32) {

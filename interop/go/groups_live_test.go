@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // groupTimeout bounds one wait for a group or a client. It is long because
@@ -40,152 +38,46 @@ func waitFor(t testing.TB, what string, check func() error) {
 	}
 }
 
-// liveGroup is a group of real clients on a topic of groupPartitions partitions.
+// liveGroup is a group of classic members on a topic of groupPartitions partitions.
 type liveGroup struct {
-	t         testing.TB
-	cl        *kgo.Client
-	admin     *kadm.Client
-	spec      memberSpec // what all members have in common
+	clientGroup
 	delivered *deliveries
-	all       []*memberProcess // everyone who ever joined
 }
 
 // newGroup prepares a group; the topic must be there.
 func newGroup(t testing.TB, addr, group, topic, client, assignor string, session time.Duration) *liveGroup {
 	t.Helper()
-	cl := connect(t, addr)
-	return &liveGroup{
-		t: t, cl: cl, admin: kadm.NewClient(cl), delivered: newDeliveries(),
+	cl, delivered := connect(t, addr), newDeliveries()
+	return &liveGroup{delivered: delivered, clientGroup: clientGroup{
+		t: t, cl: cl, admin: kadm.NewClient(cl), to: delivered,
 		spec: memberSpec{
 			Client: client, Addr: addr, Group: group, Topic: topic, Assignor: assignor,
 			SessionMillis: int(session.Milliseconds()), HeartbeatMillis: 200, RebalanceMillis: int(max(session, 30*time.Second).Milliseconds()),
 		},
-	}
+	}}
 }
 
 func (g *liveGroup) cooperative() bool { return g.spec.Assignor == "cooperative-sticky" }
-
-// anyClient stands for one client after the other. They can be in a group
-// together, since they mean the same by an assignor's name; KafkaJS has names of
-// its own.
-const anyClient = "mixed"
-
-var mixedClients = []string{"franz-go", "librdkafka", "sarama", "kafka-go"}
-
-// join starts a member. Its name is its client id, by which the broker knows it.
-func (g *liveGroup) join(name string) *memberProcess {
-	g.t.Helper()
-	return g.joinStatic(name, "")
-}
-
-// joinStatic starts a member with a group instance id.
-func (g *liveGroup) joinStatic(name, instance string) *memberProcess {
-	g.t.Helper()
-	spec := g.spec
-	spec.ClientID, spec.InstanceID = name, instance
-	if spec.Client == anyClient {
-		spec.Client = mixedClients[len(g.all)%len(mixedClients)]
-	}
-	m := startMember(g.t, spec, g.delivered)
-	g.all = append(g.all, m)
-	return m
-}
-
-// describe returns the group as DescribeGroups shows it.
-func (g *liveGroup) describe() (kadm.DescribedGroup, error) {
-	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
-	defer cancel()
-	groups, err := g.admin.DescribeGroups(ctx, g.spec.Group)
-	if err != nil {
-		return kadm.DescribedGroup{}, err
-	}
-	d := groups[g.spec.Group]
-	return d, d.Err
-}
-
-// owners returns the assignment of a Stable group by client id, and fails the
-// test if two members have the same partition.
-func (g *liveGroup) owners(d kadm.DescribedGroup) map[string][]int32 {
-	g.t.Helper()
-	owners := map[string][]int32{}
-	by := map[int32]string{}
-	for i := range d.Members {
-		m := &d.Members[i]
-		owners[m.ClientID] = nil
-		assigned, ok := m.Assigned.AsConsumer()
-		if !ok {
-			continue
-		}
-		for _, t := range assigned.Topics {
-			for _, p := range t.Partitions {
-				if other, taken := by[p]; taken {
-					g.t.Errorf("%s: partition %d is assigned to %s and to %s", g.spec.Group, p, other, m.ClientID)
-				}
-				by[p] = m.ClientID
-				owners[m.ClientID] = append(owners[m.ClientID], p)
-			}
-		}
-		slices.Sort(owners[m.ClientID])
-	}
-	return owners
-}
 
 // settles waits until the group is Stable with exactly these members, every
 // partition has an owner, and the members know. It returns who owns what.
 func (g *liveGroup) settles(members ...*memberProcess) map[string][]int32 {
 	g.t.Helper()
-	var owners map[string][]int32
+	var v groupView
 	waitFor(g.t, g.spec.Group+" to settle", func() (err error) {
-		owners, err = g.settled(members)
-		return err
+		if v, err = g.view(); err != nil {
+			return err
+		}
+		return g.settled(v, members, (*memberProcess).owns, slotsOf(g.spec.Topic, groupPartitions))
 	})
+	owners := map[string][]int32{}
+	for name, owned := range v.owners {
+		owners[name] = nil
+		for _, s := range owned {
+			owners[name] = append(owners[name], s.partition)
+		}
+	}
 	return owners
-}
-
-func (g *liveGroup) settled(members []*memberProcess) (map[string][]int32, error) {
-	for _, m := range members {
-		if err := m.trouble(); err != nil {
-			g.t.Fatal(err)
-		}
-	}
-	d, err := g.describe()
-	if err != nil {
-		return nil, err
-	}
-	if d.State != "Stable" {
-		return nil, fmt.Errorf("the group is %s with %d members", d.State, len(d.Members))
-	}
-	owners := g.owners(d)
-	if len(d.Members) != len(members) || len(owners) != len(members) {
-		return nil, fmt.Errorf("the group has members %v, want %d", slices.Sorted(maps.Keys(owners)), len(members))
-	}
-	partitions := 0
-	for _, m := range members {
-		owned, ok := owners[m.spec.ClientID]
-		if !ok {
-			return nil, fmt.Errorf("the group has members %v, without %s", slices.Sorted(maps.Keys(owners)), m.spec.ClientID)
-		}
-		if got := m.owns(); !slices.Equal(got, owned) {
-			return nil, fmt.Errorf("member %s thinks that it owns %v, the broker thinks %v", m.spec.ClientID, got, owned)
-		}
-		partitions += len(owned)
-	}
-	if partitions != groupPartitions {
-		return nil, fmt.Errorf("%d of %d partitions have an owner: %v", partitions, groupPartitions, owners)
-	}
-	return owners, nil
-}
-
-// isEmpty waits until the group has no members.
-func (g *liveGroup) isEmpty() {
-	g.t.Helper()
-	waitFor(g.t, g.spec.Group+" to become Empty", func() error {
-		d, err := g.describe()
-		if err == nil && d.State != "Empty" {
-			err = fmt.Errorf("the group is %s with %d members", d.State, len(d.Members))
-		}
-		return err
-	})
 }
 
 // movesOn waits until the committed offset of each partition has passed what is
@@ -231,22 +123,17 @@ func (g *liveGroup) commits(ends map[int32]int64) {
 	})
 }
 
-// committed returns the committed offsets.
+// committed returns the committed offsets of the topic.
 func (g *liveGroup) committed() (map[int32]int64, error) {
-	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
-	defer cancel()
-	fetched, err := g.admin.FetchOffsets(ctx, g.spec.Group)
-	if err == nil {
-		err = fetched.Error()
-	}
+	all, err := g.commitments()
 	if err != nil {
 		return nil, err
 	}
 	committed := map[int32]int64{}
-	fetched.Each(func(o kadm.OffsetResponse) {
-		if o.Topic == g.spec.Topic {
-			committed[o.Partition] = o.At
+	for s, offset := range all {
+		if s.topic == g.spec.Topic {
+			committed[s.partition] = offset
 		}
-	})
+	}
 	return committed, nil
 }

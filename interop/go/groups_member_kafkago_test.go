@@ -22,7 +22,7 @@ var kafkaGoBalancers = map[string]kafka.GroupBalancer{
 // committed offsets may go backwards for a moment, with any broker. Tests see to
 // it that records come after that (movesOn and finish).
 func kafkaGoMember(ctx context.Context, spec memberSpec, out *reporter) error {
-	log := &kafkaGoLog{out: out}
+	log := &kafkaGoLog{out: out, topic: spec.Topic}
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: []string{spec.Addr}, GroupID: spec.Group, Topic: spec.Topic,
 		Dialer:         &kafka.Dialer{ClientID: spec.ClientID, Timeout: 10 * time.Second},
@@ -45,7 +45,7 @@ func kafkaGoMember(ctx context.Context, spec memberSpec, out *reporter) error {
 			out.note("fetch: %v", err)
 			continue
 		}
-		out.record(int32(m.Partition), m.Offset)
+		out.records(m.Topic, int32(m.Partition), m.Offset)
 		if err := r.CommitMessages(ctx, m); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("commit: %w", err)
 		}
@@ -56,6 +56,7 @@ func kafkaGoMember(ctx context.Context, spec memberSpec, out *reporter) error {
 // else.
 type kafkaGoLog struct {
 	out        *reporter
+	topic      string
 	mu         sync.Mutex
 	generation int32
 	owned      []int32
@@ -75,8 +76,8 @@ func (l *kafkaGoLog) Printf(format string, args ...any) {
 			p, _ := strconv.Atoi(m[1])
 			l.owned = append(l.owned, int32(p))
 		}
-		l.out.assigned(l.generation, l.owned)
+		l.out.partitions(eventAssigned, l.generation, map[string][]int32{l.topic: l.owned})
 	case strings.HasPrefix(format, "stopped commit"):
-		l.out.revoked(l.owned)
+		l.out.partitions(eventRevoked, 0, map[string][]int32{l.topic: l.owned})
 	}
 }

@@ -13,38 +13,24 @@ import (
 // librdkafkaMember stores the offset of what was reported; librdkafka commits
 // what is stored, from time to time and when partitions are revoked.
 func librdkafkaMember(ctx context.Context, spec memberSpec, out *reporter) error {
-	config := kafka.ConfigMap{
-		"bootstrap.servers": spec.Addr, "client.id": spec.ClientID,
-		"group.id": spec.Group, "partition.assignment.strategy": spec.Assignor,
-		"session.timeout.ms": spec.SessionMillis, "heartbeat.interval.ms": spec.HeartbeatMillis,
-		// This is what it sends as its rebalance timeout.
-		"max.poll.interval.ms": spec.RebalanceMillis,
-		"auto.offset.reset":    "earliest", "fetch.wait.max.ms": int(memberMaxWait.Milliseconds()),
-		"enable.auto.offset.store": false, "auto.commit.interval.ms": int(memberCommits.Milliseconds()),
-		"reconnect.backoff.max.ms": 200, "statistics.interval.ms": 500,
-		"log_level": 0, // It reports every lost connection.
-	}
-	if spec.InstanceID != "" {
-		config["group.instance.id"] = spec.InstanceID
-	}
-	if spec.Brisk {
-		config["topic.metadata.refresh.fast.interval.ms"], config["fetch.error.backoff.ms"] = 50, 50
-		config["retry.backoff.ms"], config["socket.timeout.ms"] = 50, 2000
-	}
-	consumer, err := kafka.NewConsumer(&config)
+	consumer, err := kafka.NewConsumer(librdkafkaConfig(spec))
 	if err != nil {
 		return err
 	}
-	err = consumer.SubscribeTopics([]string{spec.Topic}, func(c *kafka.Consumer, e kafka.Event) error {
+	topic := spec.Topic
+	if spec.Pattern != "" {
+		topic = spec.Pattern
+	}
+	err = consumer.SubscribeTopics([]string{topic}, func(c *kafka.Consumer, e kafka.Event) error {
 		switch e := e.(type) {
 		case kafka.AssignedPartitions:
-			out.assigned(librdkafkaGeneration(c), librdkafkaPartitions(e.Partitions))
+			out.partitions(eventAssigned, librdkafkaGeneration(c), librdkafkaByTopic(e.Partitions))
 		case kafka.RevokedPartitions:
+			event := eventRevoked
 			if c.AssignmentLost() {
-				out.lost(librdkafkaPartitions(e.Partitions))
-			} else {
-				out.revoked(librdkafkaPartitions(e.Partitions))
+				event = eventLost
 			}
+			out.partitions(event, 0, librdkafkaByTopic(e.Partitions))
 		}
 		return nil // confluent-kafka-go then does what the event says.
 	})
@@ -52,34 +38,72 @@ func librdkafkaMember(ctx context.Context, spec memberSpec, out *reporter) error
 		return err
 	}
 	for ctx.Err() == nil {
-		switch e := consumer.Poll(50).(type) {
-		case *kafka.Message:
-			if e.TopicPartition.Error != nil {
-				out.note("fetch: %v", e.TopicPartition.Error)
-				continue
-			}
-			out.record(e.TopicPartition.Partition, int64(e.TopicPartition.Offset))
-			if _, err := consumer.StoreMessage(e); err != nil {
-				out.note("store an offset: %v", err) // The partition was revoked meanwhile.
-			}
-		case *kafka.Stats:
-			out.report(memberReport{Event: eventHeartbeats, Count: librdkafkaHeartbeats(e.String())})
-		case kafka.Error:
-			if e.IsFatal() {
-				return e
-			}
-			out.note("%v", e)
+		if err := librdkafkaPoll(consumer, out); err != nil {
+			return err
 		}
 	}
 	return consumer.Close() // It leaves the group.
 }
 
-func librdkafkaPartitions(of []kafka.TopicPartition) []int32 {
-	partitions := make([]int32, len(of))
-	for i := range of {
-		partitions[i] = of[i].Partition
+func librdkafkaConfig(spec memberSpec) *kafka.ConfigMap {
+	config := kafka.ConfigMap{
+		"bootstrap.servers": spec.Addr, "client.id": spec.ClientID, "group.id": spec.Group,
+		// This is what it sends as its rebalance timeout.
+		"max.poll.interval.ms": spec.RebalanceMillis,
+		"auto.offset.reset":    "earliest", "fetch.wait.max.ms": int(memberMaxWait.Milliseconds()),
+		"enable.auto.offset.store": false, "auto.commit.interval.ms": int(memberCommits.Milliseconds()),
+		"reconnect.backoff.max.ms": 200, "statistics.interval.ms": 500,
+		"log_level": 0, // It reports every lost connection.
 	}
-	return partitions
+	if spec.Consumer {
+		config["group.protocol"], config["group.remote.assignor"] = "consumer", spec.Assignor
+		config["topic.metadata.refresh.interval.ms"] = 1000
+	} else {
+		config["partition.assignment.strategy"] = spec.Assignor
+		config["session.timeout.ms"], config["heartbeat.interval.ms"] = spec.SessionMillis, spec.HeartbeatMillis
+		if spec.Brisk {
+			config["socket.timeout.ms"] = 2000
+		}
+	}
+	if spec.InstanceID != "" {
+		config["group.instance.id"] = spec.InstanceID
+	}
+	if spec.Brisk {
+		config["topic.metadata.refresh.fast.interval.ms"], config["fetch.error.backoff.ms"], config["retry.backoff.ms"] = 50, 50, 50
+	}
+	return &config
+}
+
+// librdkafkaPoll takes in one event; an error is one that the client does not get
+// over.
+func librdkafkaPoll(consumer *kafka.Consumer, out *reporter) error {
+	switch e := consumer.Poll(50).(type) {
+	case *kafka.Message:
+		if e.TopicPartition.Error != nil {
+			out.note("fetch: %v", e.TopicPartition.Error)
+			return nil
+		}
+		out.records(*e.TopicPartition.Topic, e.TopicPartition.Partition, int64(e.TopicPartition.Offset))
+		if _, err := consumer.StoreMessage(e); err != nil {
+			out.note("store an offset: %v", err) // The partition was revoked meanwhile.
+		}
+	case *kafka.Stats:
+		out.report(memberReport{Event: eventHeartbeats, Count: librdkafkaHeartbeats(e.String())})
+	case kafka.Error:
+		if e.IsFatal() {
+			return e
+		}
+		out.note("%v", e)
+	}
+	return nil
+}
+
+func librdkafkaByTopic(of []kafka.TopicPartition) map[string][]int32 {
+	topics := map[string][]int32{}
+	for i := range of {
+		topics[*of[i].Topic] = append(topics[*of[i].Topic], of[i].Partition)
+	}
+	return topics
 }
 
 // librdkafkaGeneration finds the generation in the group metadata, which is

@@ -51,20 +51,20 @@ func (h *saramaHandler) Setup(sarama.ConsumerGroupSession) error   { return nil 
 func (h *saramaHandler) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 
 func (h *saramaHandler) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
-	partition := []int32{claim.Partition()}
+	partition := map[string][]int32{claim.Topic(): {claim.Partition()}}
 	generation := session.GenerationID()
 	if h.cooperative {
 		generation = 0
 	}
-	h.out.assigned(generation, partition)
-	defer h.out.revoked(partition)
+	h.out.partitions(eventAssigned, generation, partition)
+	defer h.out.partitions(eventRevoked, 0, partition)
 	for {
 		select {
 		case m, ok := <-claim.Messages():
 			if !ok {
 				return nil
 			}
-			h.out.record(m.Partition, m.Offset)
+			h.out.records(m.Topic, m.Partition, m.Offset)
 			session.MarkMessage(m, "")
 		case <-session.Context().Done():
 			return nil

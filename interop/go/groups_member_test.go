@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,9 +40,9 @@ type memberSpec struct {
 	// Brisk has a client look for another broker sooner than by default.
 	Brisk bool `json:"brisk,omitempty"`
 
-	// Consumer has it join a consumer group (KIP-848), whose assignor is one of the
-	// broker's, and report by topic. Addr may then name several brokers. With a
-	// pattern it reads the topics that match it, instead of one.
+	// Consumer has it join by the consumer group protocol (KIP-848), whose assignor is
+	// one of the broker's. Clients that can may also be given several addresses, and a
+	// pattern: then they read the topics that match it, instead of one.
 	Consumer bool   `json:"consumer,omitempty"`
 	Pattern  string `json:"pattern,omitempty"`
 }
@@ -70,8 +72,8 @@ type memberReport struct {
 	// For assigned (what came), revoked and lost (what went). The generation is
 	// 0 where the client does not tell.
 	Generation int32   `json:"generation,omitempty"`
-	Topic      string  `json:"topic,omitempty"` // consumer groups only
-	At         int64   `json:"at,omitempty"`    // when it was so, in nanoseconds; consumer groups only
+	Topic      string  `json:"topic,omitempty"`
+	At         int64   `json:"at,omitempty"` // when it was so, in nanoseconds
 	Partitions []int32 `json:"partitions,omitempty"`
 	// For records.
 	Partition int32   `json:"partition,omitempty"`
@@ -100,6 +102,9 @@ var memberClients = map[string]func(context.Context, memberSpec, *reporter) erro
 	"sarama":     saramaMember,
 	"kafka-go":   kafkaGoMember,
 }
+
+// consumerClients are those that speak the consumer group protocol (KIP-848) too.
+var consumerClients = map[string]bool{"franz-go": true, "librdkafka": true}
 
 // A member is not a test: it must not come as far as TestMain, which builds the
 // broker.
@@ -130,10 +135,7 @@ func runMember(text string) int {
 		}
 	}()
 	run := memberClients[spec.Client]
-	if spec.Consumer {
-		run = consumerClients[spec.Client]
-	}
-	if run == nil {
+	if run == nil || spec.Consumer && !consumerClients[spec.Client] {
 		out.failed(fmt.Errorf("no client %q", spec.Client))
 		return 1
 	}
@@ -160,21 +162,23 @@ func (r *reporter) report(m memberReport) {
 	}
 }
 
-func (r *reporter) assigned(generation int32, partitions []int32) {
+// partitions reports an event of partitions by topic. When some come a member says so
+// once they are its own, and when they go before it lets the broker know: what two say
+// they have at the same time, they have at the same time.
+func (r *reporter) partitions(event string, generation int32, partitions map[string][]int32) {
 	// A client that was thrown out meanwhile says -1.
-	r.report(memberReport{Event: eventAssigned, Generation: max(generation, 0), Partitions: partitions})
+	m := memberReport{Event: event, Generation: max(generation, 0), At: time.Now().UnixNano()}
+	if len(partitions) == 0 {
+		r.report(m) // It took part in a rebalance all the same.
+	}
+	for _, m.Topic = range slices.Sorted(maps.Keys(partitions)) {
+		m.Partitions = partitions[m.Topic]
+		r.report(m)
+	}
 }
 
-func (r *reporter) revoked(partitions []int32) {
-	r.report(memberReport{Event: eventRevoked, Partitions: partitions})
-}
-
-func (r *reporter) lost(partitions []int32) {
-	r.report(memberReport{Event: eventLost, Partitions: partitions})
-}
-
-func (r *reporter) record(partition int32, offsets ...int64) {
-	r.report(memberReport{Event: eventRecords, Partition: partition, Offsets: offsets})
+func (r *reporter) records(topic string, partition int32, offsets ...int64) {
+	r.report(memberReport{Event: eventRecords, Topic: topic, Partition: partition, Offsets: offsets, At: time.Now().UnixNano()})
 }
 
 func (r *reporter) failed(err error) {

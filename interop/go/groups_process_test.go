@@ -138,15 +138,15 @@ func (m *memberProcess) heard(r memberReport) {
 	}
 }
 
-// owns returns the partitions that the member says it has.
-func (m *memberProcess) owns() []int32 {
+// owns returns the partitions that the member says it has, of its topic.
+func (m *memberProcess) owns() []slot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var owned []int32
+	var owned []slot
 	for p := range m.owned {
-		owned = append(owned, p)
+		owned = append(owned, slot{m.spec.Topic, p})
 	}
-	slices.Sort(owned)
+	slices.SortFunc(owned, slotOrder)
 	return owned
 }
 

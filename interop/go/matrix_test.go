@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -36,6 +37,9 @@ func TestMatrix(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.client, func(t *testing.T) {
+			if consumerClients[tt.client] {
+				defer startConsumerChecks(t, tt.client)()
+			}
 			for _, c := range tt.producers {
 				for _, codec := range codecs {
 					check(t, producing(c)+": "+codec, func(t *testing.T) { writeAndReadBack(t, c, codec) })
@@ -47,9 +51,6 @@ func TestMatrix(t *testing.T) {
 			if tt.static {
 				check(t, "group: static members restart without a rebalance", func(t *testing.T) { restartStatic(t, tt.client) })
 			}
-			if _, can := consumerClients[tt.client]; can {
-				checkConsumers(t, tt.client)
-			}
 			if _, can := transactors[tt.client]; can {
 				check(t, "transactions: commit and abort", func(t *testing.T) { commitAndAbort(t, tt.client) })
 			}
@@ -60,8 +61,11 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// checkConsumers has a client speak the consumer group protocol.
-func checkConsumers(t *testing.T, client string) {
+// startConsumerChecks has a client speak the consumer group protocol. All these checks
+// run at the same time, and beside the others, since they mostly wait: for members
+// that are to be missed, and for patterns to be looked at again. It returns what waits
+// for them and says which passed, in the order in which they stand here.
+func startConsumerChecks(t *testing.T, client string) (wait func()) {
 	tests := []struct {
 		name, topic string
 		f           func(t *testing.T, addrs []string, name, client, assignor string)
@@ -70,11 +74,26 @@ func checkConsumers(t *testing.T, client string) {
 		{"static members restart without a rebalance", "static", consumersRestart},
 		{"topics by pattern that grow, vanish and come back", "topics", consumersFollowTopics},
 	}
+	var running sync.WaitGroup
+	var names []string
+	passed := map[string]*bool{}
 	for _, assignor := range []string{"uniform", "range"} {
 		for _, tt := range tests {
-			check(t, "consumer group: "+assignor+", "+tt.name, func(t *testing.T) {
-				tt.f(t, []string{matrixBroker}, strings.Join([]string{"go-consumer", tt.topic, client, assignor}, "-"), client, assignor)
+			name, ok := "consumer group: "+assignor+", "+tt.name, new(bool)
+			names, passed[name] = append(names, name), ok
+			running.Go(func() {
+				*ok = t.Run(name, func(t *testing.T) {
+					tt.f(t, []string{matrixBroker}, strings.Join([]string{"go-consumer", tt.topic, client, assignor}, "-"), client, assignor)
+				})
 			})
+		}
+	}
+	return func() {
+		running.Wait()
+		for _, name := range names {
+			if *passed[name] {
+				fmt.Println("ok", name)
+			}
 		}
 	}
 }

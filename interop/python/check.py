@@ -2,6 +2,7 @@
 a line "version V", a line "ok GROUP: NAME" for each check that passed, and an exit
 code other than 0 if one did not."""
 
+import concurrent.futures
 import importlib.metadata
 import os
 import sys
@@ -32,6 +33,19 @@ def failed(name):
     failures.append(name)
     print("FAILED", name, flush=True)
     traceback.print_exc(file=sys.stdout)
+
+
+def start(checks):
+    """Starts checks, (name, body, arguments), that run at the same time, and returns
+    what waits for them and says what came of them, in their order."""
+    pool = concurrent.futures.ThreadPoolExecutor(len(checks))
+    results = [(name, pool.submit(body, *args)) for name, body, *args in checks]
+
+    def wait():
+        for name, result in results:
+            run(name, result.result)
+
+    return wait
 
 
 def end():

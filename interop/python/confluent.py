@@ -556,6 +556,16 @@ def admin_groups():
 
 
 check.version("confluent-kafka")
+# These mostly wait: for members to settle, and for patterns to be looked at again.
+consumer_groups = check.start([
+    (f"consumer group: {assignor}, {name}", body, assignor)
+    for assignor in ("uniform", "range")
+    for name, body in (
+        ("members join and leave", consumers_come_and_go),
+        ("static members restart without a rebalance", consumers_restart),
+        ("topics by pattern that grow, vanish and come back", consumers_follow_topics),
+    )
+])
 for acks in 0, 1, "all":
     check.run(f"produce: acks={acks}", lambda: round_trip(f"acks-{acks}", acks=acks))
 check.run("produce: idempotent", lambda: round_trip("idempotent", enable_idempotence=True))
@@ -567,13 +577,10 @@ check.run("commit: sync and automatic", commits)
 for assignor in "range", "roundrobin", "cooperative-sticky":
     check.run(f"group: {assignor}", come_and_go, assignor)
 check.run("group: static members restart without a rebalance", static)
-for assignor in "uniform", "range":
-    check.run(f"consumer group: {assignor}, members join and leave", consumers_come_and_go, assignor)
-    check.run(f"consumer group: {assignor}, static members restart without a rebalance", consumers_restart, assignor)
-    check.run(f"consumer group: {assignor}, topics by pattern that grow, vanish and come back", consumers_follow_topics, assignor)
 check.run("transactions: commit and abort", commit_and_abort)
 check.run("transactions: fencing by a second producer", fencing)
 check.run("transactions: consume, transform, produce through a rebalance", copy)
 check.run("admin: topics, partitions, configs, records, offsets", admin_topics)
 check.run("admin: groups and their offsets", admin_groups)
+consumer_groups()
 check.end()

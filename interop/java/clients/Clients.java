@@ -35,6 +35,7 @@ final class Clients {
         bootstrap = args[0];
         prefix = "java-" + Check.version().replace('.', '-') + "-";
         admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
+        Object consumerGroups = newer("ConsumerGroups", "start");
         Producing.run();
         Consuming.run();
         Groups.run();
@@ -42,14 +43,20 @@ final class Clients {
         AdminOfTopics.run();
         AdminOfGroups.run();
         AdminOfBrokers.run();
-        for (String newer : List.of("Newer", "ConsumerGroups")) {
-            try {
-                Class.forName(newer).getDeclaredMethod("run").invoke(null);
-            } catch (ClassNotFoundException e) {
-                // These clients are too old for what is in there.
-            }
+        newer("Newer", "run");
+        if (consumerGroups != null) {
+            ((Runnable) consumerGroups).run();
         }
         Check.end();
+    }
+
+    /** Calls a method of a class that is there if these clients are new enough for what is in it. */
+    private static Object newer(String name, String method) throws ReflectiveOperationException {
+        try {
+            return Class.forName(name).getDeclaredMethod(method).invoke(null);
+        } catch (ClassNotFoundException e) {
+            return null;
+        }
     }
 
     static <T> T get(KafkaFuture<T> future) throws Exception {

@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.BiConsumer;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -15,27 +17,49 @@ import org.apache.kafka.common.errors.WakeupException;
 
 /** A consumer in a group, with a thread of its own. */
 final class Member implements ConsumerRebalanceListener, AutoCloseable {
+    /** Is how a member subscribes that does not name topics, and has no pattern of its own. */
+    interface Subscription extends BiConsumer<KafkaConsumer<String, String>, ConsumerRebalanceListener> {}
+
+    private final Book book;
+    private final String name;
     private final KafkaConsumer<String, String> consumer;
     private final Thread thread;
-    private final Set<Integer> owned = new TreeSet<>();
     private final List<String> read = new ArrayList<>();
     private int assignments;
+    private int revocations;
     private int revoked;
     private ConsumerGroupMetadata metadata;
     private Throwable error;
     private volatile boolean ending;
     private volatile boolean vanishing;
+    private volatile CountDownLatch stalled;
     private volatile Runnable task;
 
     Member(String group, Object topics, Object... settings) {
+        this(new Book(), group, topics, settings);
+    }
+
+    /** A member whose group has a book. Topics are a name, a list of names, a pattern, or a Subscription. */
+    Member(Book book, String group, Object topics, Object... settings) {
+        this.book = book;
         Map<String, Object> config = Clients.config(
             "group.id", group, "enable.auto.commit", "true", "auto.commit.interval.ms", 100, "auto.offset.reset", "earliest",
-            "heartbeat.interval.ms", 200, "fetch.max.wait.ms", 100, "metadata.max.age.ms", 1000);
+            "fetch.max.wait.ms", 100, "metadata.max.age.ms", 1000);
         config.putAll(Clients.config(settings));
+        if (!config.containsKey("group.protocol")) {
+            config.put("heartbeat.interval.ms", 200); // With the other protocol it is the broker that says.
+        }
+        name = "member " + config.get("client.id");
         consumer = new KafkaConsumer<>(config, new org.apache.kafka.common.serialization.StringDeserializer(),
             new org.apache.kafka.common.serialization.StringDeserializer());
-        if (topics instanceof Pattern) {
+        if (topics instanceof Subscription) {
+            ((Subscription) topics).accept(consumer, this);
+        } else if (topics instanceof Pattern) {
             consumer.subscribe((Pattern) topics, this);
+        } else if (topics instanceof List) {
+            List<String> names = new ArrayList<>();
+            ((List<?>) topics).forEach(t -> names.add((String) t));
+            consumer.subscribe(names, this);
         } else {
             consumer.subscribe(List.of((String) topics), this);
         }
@@ -47,10 +71,17 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     private void poll() {
         try {
             while (!ending) {
+                CountDownLatch until = stalled;
+                if (until != null) {
+                    until.await();
+                }
                 try {
                     var records = consumer.poll(Duration.ofMillis(100));
                     synchronized (this) {
-                        records.forEach(r -> read.add(r.value()));
+                        records.forEach(r -> {
+                            read.add(r.value());
+                            book.read(new TopicPartition(r.topic(), r.partition()), r.offset());
+                        });
                         metadata = consumer.groupMetadata();
                     }
                 } catch (WakeupException e) {
@@ -100,17 +131,20 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     public synchronized void onPartitionsAssigned(Collection<TopicPartition> partitions) {
         assignments++;
         metadata = consumer.groupMetadata();
-        partitions.forEach(p -> owned.add(p.partition()));
+        book.take(this, partitions);
     }
 
     @Override
     public synchronized void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+        revocations++;
         revoked += partitions.size();
-        partitions.forEach(p -> owned.remove(p.partition()));
+        book.drop(this, partitions);
     }
 
-    synchronized Set<Integer> owned() {
-        return new TreeSet<>(owned);
+    Set<Integer> owned() {
+        Set<Integer> owned = new TreeSet<>();
+        book.of(this).forEach(p -> owned.add(p.partition()));
+        return owned;
     }
 
     synchronized Set<String> read() {
@@ -124,6 +158,11 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
 
     synchronized int assignments() {
         return assignments;
+    }
+
+    /** How often partitions came or went. */
+    synchronized int changes() {
+        return assignments + revocations;
     }
 
     /** How many partitions were taken away so far. */
@@ -143,9 +182,22 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
         return error;
     }
 
+    /** Has it poll no more. Its heartbeats go on until max.poll.interval.ms is over, and then it leaves. */
+    void stall() {
+        book.dropAll(this);
+        stalled = new CountDownLatch(1);
+    }
+
+    void resume() {
+        CountDownLatch until = stalled;
+        stalled = null;
+        until.countDown();
+    }
+
     /** Ends without leaving the group, if internal.leave.group.on.close is false where that is a setting. */
     void vanish() {
         vanishing = true;
+        book.dropAll(this);
         close();
     }
 
@@ -159,5 +211,10 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    @Override
+    public String toString() {
+        return name;
     }
 }

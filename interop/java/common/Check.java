@@ -3,10 +3,12 @@ import java.io.InputStream;
 import java.io.PrintStream;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
 /**
@@ -50,14 +52,39 @@ final class Check {
     }
 
     static void run(String name, Body body) {
+        report(name, outcome(body));
+    }
+
+    /** Starts checks that run at the same time, and returns what waits for them and says what came of them, in their order. */
+    static Runnable start(Map<String, Body> checks) {
+        Map<String, CompletableFuture<Throwable>> outcomes = new LinkedHashMap<>();
+        checks.forEach((name, body) -> {
+            CompletableFuture<Throwable> result = new CompletableFuture<>();
+            Thread thread = new Thread(() -> result.complete(outcome(body)), name);
+            thread.setDaemon(true);
+            thread.start();
+            outcomes.put(name, result);
+        });
+        return () -> outcomes.forEach((name, result) -> report(name, result.join()));
+    }
+
+    private static Throwable outcome(Body body) {
         try {
             body.run();
-            out.println("ok " + name);
+            return null;
         } catch (Throwable t) {
-            failed++;
-            out.println("FAILED " + name);
-            t.printStackTrace(out);
+            return t;
         }
+    }
+
+    private static void report(String name, Throwable problem) {
+        if (problem == null) {
+            out.println("ok " + name);
+            return;
+        }
+        failed++;
+        out.println("FAILED " + name);
+        problem.printStackTrace(out);
     }
 
     /** Says more about what failed, if something did. */

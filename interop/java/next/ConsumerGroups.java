@@ -1,6 +1,7 @@
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -19,22 +20,25 @@ final class ConsumerGroups {
     private static final int RECORDS = 120;
 
     private final String group;
-    private final Owner.Book book = new Owner.Book();
+    private final Book book = new Book();
     private final Map<String, Integer> topics = new HashMap<>();
     private final List<RecordMetadata> written = new ArrayList<>();
-    private final List<Owner> all = new ArrayList<>();
+    private final List<Member> all = new ArrayList<>();
 
     private ConsumerGroups(String group) {
         this.group = group;
     }
 
-    static void run() {
+    /** Starts all checks at the same time, since they mostly wait, and returns what says how they ended. */
+    static Runnable start() {
+        Map<String, Check.Body> checks = new LinkedHashMap<>();
         for (String assignor : new String[] {"uniform", "range"}) {
-            Check.run("consumer group: " + assignor + ", members join, leave, crash and stall", () -> comeAndGo(assignor));
-            Check.run("consumer group: " + assignor + ", static members restart without a rebalance", () -> restart(assignor));
-            Check.run("consumer group: " + assignor + ", topics by pattern, new ones and new partitions", () -> follow(assignor));
-            Check.run("consumer group: " + assignor + ", a topic that vanishes and comes back", () -> vanish(assignor));
+            checks.put("consumer group: " + assignor + ", members join, leave, crash and stall", () -> comeAndGo(assignor));
+            checks.put("consumer group: " + assignor + ", static members restart without a rebalance", () -> restart(assignor));
+            checks.put("consumer group: " + assignor + ", topics by pattern, new ones and new partitions", () -> follow(assignor));
+            checks.put("consumer group: " + assignor + ", a topic that vanishes and comes back", () -> vanish(assignor));
         }
+        return Check.start(checks);
     }
 
     private interface Body {
@@ -48,7 +52,7 @@ final class ConsumerGroups {
             body.run(g);
             g.book.check();
         } finally {
-            g.all.forEach(Owner::close);
+            g.all.forEach(Member::close);
         }
     }
 
@@ -58,12 +62,13 @@ final class ConsumerGroups {
         return topic;
     }
 
-    private Owner join(String name, Object topic, String assignor, Object... settings) {
-        List<Object> more = new ArrayList<>(List.of("group.remote.assignor", assignor));
+    private Member join(String name, Object topic, String assignor, Object... settings) {
+        List<Object> more = new ArrayList<>(List.of(
+            "group.protocol", "consumer", "group.remote.assignor", assignor, "client.id", name, "allow.auto.create.topics", "false"));
         more.addAll(List.of(settings));
-        Owner o = new Owner(name, book, group, topic, more.toArray());
-        all.add(o);
-        return o;
+        Member m = new Member(book, group, topic, more.toArray());
+        all.add(m);
+        return m;
     }
 
     /** Writes records to all partitions of all topics, and waits until all are read and their ends committed. */
@@ -90,10 +95,13 @@ final class ConsumerGroups {
     }
 
     /** Waits until the group is stable with these members, who have everything, and know it. */
-    private void settles(Owner... members) throws Exception {
+    private void settles(Member... members) throws Exception {
         settles(() -> {
-            for (Owner o : members) {
-                if (o.epoch() <= 0) {
+            for (Member m : members) {
+                if (m.error() != null) {
+                    throw new IllegalStateException(m + " failed", m.error());
+                }
+                if (m.generation() <= 0) {
                     return false; // The group may not be there yet.
                 }
             }
@@ -102,9 +110,10 @@ final class ConsumerGroups {
             topics.forEach((t, n) -> everything.addAll(Clients.partitions(t, n)));
             Set<TopicPartition> have = new HashSet<>();
             int sum = 0;
-            for (Owner o : members) {
-                have.addAll(o.owned());
-                sum += o.owned().size();
+            for (Member m : members) {
+                Set<TopicPartition> owned = book.of(m);
+                have.addAll(owned);
+                sum += owned.size();
             }
             return d.groupState() == GroupState.STABLE && d.members().size() == members.length && sum == have.size() && have.equals(everything);
         });
@@ -117,7 +126,7 @@ final class ConsumerGroups {
             Check.until("the group to settle", settled);
         } catch (AssertionError e) {
             StringBuilder has = new StringBuilder(describe().toString());
-            all.forEach(o -> has.append("\n").append(o.owned()));
+            all.forEach(m -> has.append("\n").append(m).append(" has ").append(book.of(m)));
             throw new AssertionError(has.toString(), e);
         }
     }
@@ -125,11 +134,11 @@ final class ConsumerGroups {
     private static void comeAndGo(String assignor) throws Exception {
         with("consumer-" + assignor, g -> {
             String topic = g.topic("consumer-" + assignor, PARTITIONS);
-            Owner a = g.join("a", topic, assignor);
-            Owner b = g.join("b", topic, assignor);
+            Member a = g.join("a", topic, assignor);
+            Member b = g.join("b", topic, assignor);
             g.settles(a, b);
             g.reads();
-            Owner c = g.join("c", topic, assignor);
+            Member c = g.join("c", topic, assignor);
             g.settles(a, b, c);
             Check.equal(assignor, g.describe().partitionAssignor(), "the assignor");
             // Some are written while members come and go.
@@ -137,9 +146,9 @@ final class ConsumerGroups {
                 b.close();
                 write(g, p, topic);
                 g.settles(a, c);
-                c.crash();
+                c.vanish();
                 // It is thrown out by itself when it does not poll for so long.
-                Owner d = g.join("d", topic, assignor, "max.poll.interval.ms", 10_000);
+                Member d = g.join("d", topic, assignor, "max.poll.interval.ms", 10_000);
                 write(g, p, topic);
                 g.settles(a, d);
                 d.stall();
@@ -161,22 +170,22 @@ final class ConsumerGroups {
     private static void restart(String assignor) throws Exception {
         with("consumer-static-" + assignor, g -> {
             String topic = g.topic("consumer-static-" + assignor, PARTITIONS);
-            Owner a = g.join("a", topic, assignor, "group.instance.id", "a");
-            Owner b = g.join("b", topic, assignor, "group.instance.id", "b");
+            Member a = g.join("a", topic, assignor, "group.instance.id", "a");
+            Member b = g.join("b", topic, assignor, "group.instance.id", "b");
             g.settles(a, b);
             g.reads();
-            Set<TopicPartition> owned = a.owned();
-            int epoch = b.epoch();
+            Set<TopicPartition> owned = g.book.of(a);
+            int epoch = b.generation();
             int changes = b.changes();
             a.close();
-            Owner again = g.join("a2", topic, assignor, "group.instance.id", "a");
+            Member again = g.join("a2", topic, assignor, "group.instance.id", "a");
             g.settles(again, b);
             g.reads();
-            Check.equal(owned, again.owned(), "what the member has that came back");
-            Check.equal(epoch, again.epoch(), "its epoch");
-            Check.equal(epoch, b.epoch(), "the epoch of the other");
+            Check.equal(owned, g.book.of(again), "what the member has that came back");
+            Check.equal(epoch, again.generation(), "its epoch");
+            Check.equal(epoch, b.generation(), "the epoch of the other");
             Check.equal(changes, b.changes(), "how often partitions came to the other, or went");
-            again.crash();
+            again.vanish();
             g.settles(b);
             g.reads();
         });
@@ -185,9 +194,9 @@ final class ConsumerGroups {
     private static void follow(String assignor) throws Exception {
         with("consumer-topics-" + assignor, g -> {
             String first = g.topic("consumer-topics-" + assignor + ".1", 4);
-            SubscriptionPattern pattern = new SubscriptionPattern(g.group + "\\..*");
-            Owner a = g.join("a", pattern, assignor);
-            Owner b = g.join("b", pattern, assignor);
+            Member.Subscription pattern = (c, listener) -> c.subscribe(new SubscriptionPattern(g.group + "\\..*"), listener);
+            Member a = g.join("a", pattern, assignor);
+            Member b = g.join("b", pattern, assignor);
             g.settles(a, b);
             g.reads();
             String second = g.topic("consumer-topics-" + assignor + ".2", 3);
@@ -205,8 +214,8 @@ final class ConsumerGroups {
         with("consumer-vanish-" + assignor, g -> {
             String stays = g.topic("consumer-vanish-" + assignor + ".1", 4);
             String goes = g.topic("consumer-vanish-" + assignor + ".2", 3);
-            Owner a = g.join("a", List.of(stays, goes), assignor);
-            Owner b = g.join("b", List.of(stays, goes), assignor);
+            Member a = g.join("a", List.of(stays, goes), assignor);
+            Member b = g.join("b", List.of(stays, goes), assignor);
             g.settles(a, b);
             g.reads();
             Clients.get(Clients.admin.deleteTopics(List.of(goes)).all());
