@@ -35,7 +35,9 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 		}
 	}
 	if req.Topics = once(req.Topics, metadataKey); len(req.Topics) > 0 {
-		image = h.autoCreate(ctx, c, req)
+		counted := h.mutations(c, true)
+		image = h.autoCreate(ctx, c, req, counted)
+		counted.settle(c, resp)
 	}
 	for _, t := range req.Topics {
 		resp.Topics = append(resp.Topics, h.lookUp(image, t, req))
@@ -66,14 +68,15 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 
 // autoCreate creates the topics that were asked for by name and do not exist,
 // if broker and client want that. It returns the image to answer from.
-func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataRequest) *metadata.Image {
+// Over the quota of changes none are created, and the client asks again later.
+func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataRequest, counted *mutations) *metadata.Image {
 	image := c.image
 	if !image.Config.Bool("auto.create.topics.enable") || req.Version >= 4 && !req.AllowAutoTopicCreation {
 		return image
 	}
 	var missing []metadata.NewTopic
 	for _, t := range req.Topics {
-		if !byID(t) && image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) {
+		if !byID(t) && image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) && counted.allow(newPartitions(image, -1)) == nil {
 			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1, Set: h.layoutFor(c)})
 		}
 	}
