@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -34,6 +35,12 @@ type Controller interface {
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterGroup(ctx context.Context, group string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
+	// AlterUsers, CreateRules, DeleteRules and AlterQuotas answer each change by itself,
+	// in their order.
+	AlterUsers(ctx context.Context, changes []metadata.UserChange) []error
+	CreateRules(ctx context.Context, rules []auth.Rule) []error
+	DeleteRules(ctx context.Context, filters []auth.Filter) ([][]auth.Rule, []error)
+	AlterQuotas(ctx context.Context, changes []metadata.QuotaChange, validateOnly bool) []error
 	NextProducerID(ctx context.Context) (int64, error)
 	// NextProducerIDs returns several, for transactional producers.
 	NextProducerIDs(ctx context.Context) (first int64, count int32, err error)

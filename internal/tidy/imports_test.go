@@ -34,7 +34,9 @@ var importTable = map[string][]string{
 	"listener": {"protocol"},
 	"protocol": {"store"}, // Response bodies carry store.Records.
 	"handler": {
-		"auth", "coordinator",
+		"auth",
+		"auth/sasl", // What is kept of a salted password is computed in one place.
+		"coordinator",
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config", "partition", "protocol",
 		"quota", // To count what clients take; whose quota it is says metadata.
@@ -43,7 +45,7 @@ var importTable = map[string][]string{
 	},
 	"coordinator": {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
 	"partition":   {"metadata", "metadata/config", "record", "store"},
-	"cluster":     {"metadata", "metadata/config", "record", "store"},
+	"cluster":     {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
 	"auth/sasl":   {}, // Users and settings are handed to it.
@@ -63,7 +65,7 @@ var importTable = map[string][]string{
 	"journal":          {},
 	"txn":              {"journal", "machine", "metadata"},
 	"record":           {},
-	"metadata":         {"metadata/config"},
+	"metadata":         {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
 	"metadata/config":  {},
 
 	// The storage engines, which never import one another.
