@@ -99,7 +99,16 @@ func New(opts Options) *Handler {
 type Origin struct {
 	Listener string
 	Host     string
-	Conn     Conn // nil where nobody counts memory and nobody hangs up
+	// Principal is who sent it, as of when it came: a connection may log in again while
+	// requests are on their way. Empty is auth.Anonymous.
+	Principal auth.Principal
+	// Broker says that the connection has logged in as a broker of the cluster.
+	Broker bool
+	// Session is the connection's login, nil where nobody logs in. Illegal says that the
+	// request comes when that does not allow it, and is to be told so.
+	Session Session
+	Illegal bool
+	Conn    Conn // nil where nobody counts memory and nobody hangs up
 }
 
 // Conn is the connection of the request that is being handled.

@@ -7,7 +7,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/quota"
 )
@@ -128,7 +127,7 @@ func (s *share) room(want int) (n int, wait time.Duration) {
 }
 
 // user is who has sent the request, as quotas name users.
-func (c *call) user() string { return auth.Anonymous.Name() }
+func (c *call) user() string { return c.principal().Name() }
 
 // throttle has a request's connection not be read for a time, and returns what the
 // answer says of it (KIP-219).
