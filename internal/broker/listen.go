@@ -83,7 +83,7 @@ func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, er
 	default:
 		return endpoint{}, fmt.Errorf("listener %q: security protocol %q is not supported; PLAINTEXT and SSL are", name, protocol)
 	}
-	address, serve, err := b.server.Listen(name, addr, tlsConfig)
+	address, serve, err := b.server.Listen(name, addr, tlsConfig, nil)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return endpoint{}, fmt.Errorf("port in use: something already listens on %s (another broker?); choose another address with --listen", addr)
 	}
