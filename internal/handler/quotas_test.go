@@ -17,7 +17,8 @@ import (
 // limited is a world with quotas, and a clock that a test moves.
 type limited struct {
 	*world
-	now time.Time
+	now  time.Time
+	last *fakeConn // of the last request; nothing waits on it
 }
 
 func newLimited(t *testing.T) *limited {
@@ -60,7 +61,8 @@ func (w *limited) askFrom(origin handler.Origin, client string, req kmsg.Request
 	w.t.Helper()
 	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID(client)).AppendRequest(nil, req, 7)[4:]
 	conn := newFakeConn()
-	origin.Conn = conn
+	conn.full = true
+	origin.Conn, w.last = conn, conn
 	out, err := w.h.Serve(w.t.Context(), origin, frame)
 	if err != nil {
 		w.t.Fatal(err)
@@ -210,7 +212,12 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 		t.Fatalf("a first fetch over the quota: %d bytes, session %d of %d, waits %s", records(resp), resp.SessionID, w.h.Sessions(), wait)
 	}
 	w.now = w.now.Add(wait)
-	resp, wait = fetch(limitedFetch(0, 0))
+	patient := limitedFetch(0, 0)
+	patient.MaxWaitMillis = 60_000 // For more than it may have.
+	resp, wait = fetch(patient)
+	if len(w.last.parked) != 0 {
+		t.Error("a fetch waits for more than it may have")
+	}
 	if records(resp) != 10*one || wait != 0 || resp.SessionID == 0 {
 		t.Fatalf("after the wait: %d bytes, session %d, waits %s", records(resp), resp.SessionID, wait)
 	}
