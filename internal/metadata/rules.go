@@ -32,6 +32,9 @@ func authorization(b *config.Broker) (bool, *auth.Index) {
 func policy(b *config.Broker) (p auth.Policy, err error) {
 	p.AllowEveryone = setting(b, allowEveryoneSetting) == "true"
 	p.SuperUsers, err = auth.ParseSuperUsers(setting(b, superUsersSetting))
+	if name, _, ok := b.BootstrapUser(); ok {
+		p.SuperUsers = append(p.SuperUsers, auth.User(name))
+	}
 	return p, err
 }
 
