@@ -37,3 +37,6 @@ func (h *Handler) SetBuckets(n int) {
 
 // Sessions returns how many fetch sessions there are.
 func (h *Handler) Sessions() int { return len(h.sessions.byID) }
+
+// QuotaLimit is what a quota means for a kind.
+var QuotaLimit = quotaLimit

@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/quota"
 	"muster/internal/record"
 )
 
@@ -193,6 +196,7 @@ func records(resp *kmsg.FetchResponse) (n int) {
 
 func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 	w := newLimited(t)
+	w.store.held = new(atomic.Int32)
 	for range 20 {
 		w.request(w.produceRequest(9, 0))
 	}
@@ -224,7 +228,7 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 	// What the answer has besides records counts too, so something is owed.
 	session := resp.SessionID
 	resp, wait = fetch(limitedFetch(session, 1))
-	if len(resp.Topics) != 0 || resp.SessionID != session || wait == 0 || wait > time.Second {
+	if len(resp.Topics) != 0 || resp.SessionID != session || wait == 0 || wait > time.Second/2 {
 		t.Fatalf("the next fetch of the session: %d topics, session %d, waits %s", len(resp.Topics), resp.SessionID, wait)
 	}
 	if other, _, muted := w.ask("bob", "app", limitedFetch(0, -1)); muted == 0 || records(other.(*kmsg.FetchResponse)) != 0 {
@@ -235,6 +239,28 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 	next.Topics[0].Partitions[0].FetchOffset = 30
 	if resp, wait = fetch(next); records(resp) != 10*one || wait != 0 {
 		t.Errorf("the session goes on with %d bytes, waits %s", records(resp), wait)
+	}
+	if n := w.store.held.Load(); n != 0 {
+		t.Errorf("%d reads were never given up", n)
+	}
+}
+
+func TestChangesHaveWindowsOfTheirOwn(t *testing.T) {
+	cfg, err := config.NewBroker(map[string]string{
+		"quota.window.num": "3", "quota.window.size.seconds": "2", "controller.quota.window.num": "5", "controller.quota.window.size.seconds": "4",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := &metadata.Image{Config: cfg}
+	for kind, want := range map[quota.Kind]quota.Limit{
+		quota.Produced:  {PerSecond: 7, Windows: 3, Window: 2 * time.Second},
+		quota.Fetched:   {PerSecond: 7, Windows: 3, Window: 2 * time.Second},
+		quota.Mutations: {PerSecond: 7, Windows: 5, Window: 4 * time.Second, Full: true},
+	} {
+		if got := handler.QuotaLimit(image, kind, 7); got != want {
+			t.Errorf("%v: %+v, want %+v", kind, got, want)
+		}
 	}
 }
 

@@ -46,7 +46,6 @@ func (l Limit) sane() Limit {
 	if !(l.PerSecond > 0) { // Also what is not a number.
 		l.PerSecond = 0
 	}
-	l.PerSecond = min(l.PerSecond, math.MaxInt64) // Also the infinite, by which nothing can be told.
 	return l
 }
 
@@ -141,19 +140,20 @@ func (b *Bucket) Room(now time.Time) float64 {
 	return max(b.level, b.limit.window())
 }
 
+// rounding is the part of a second whose worth may be missing: who has waited as told
+// shall not wait again because sums of fractions are not exact.
+const rounding = 1e-6
+
 // until returns how long it takes until there is so much: whole milliseconds,
 // since that is what clients are told, and enough of them.
 func (b *Bucket) until(level float64) time.Duration {
 	missing := level - b.level
-	switch {
-	case missing <= 0:
+	if missing <= b.limit.PerSecond*rounding {
 		return 0
-	case b.limit.PerSecond == 0:
-		return Longest
 	}
-	millis := math.Ceil(missing / b.limit.PerSecond * 1000)
+	millis := math.Ceil(missing / b.limit.PerSecond * 1000) // Infinite without a rate.
 	if millis >= float64(Longest/time.Millisecond) {
 		return Longest
 	}
-	return max(time.Duration(millis), 1) * time.Millisecond
+	return time.Duration(millis) * time.Millisecond
 }

@@ -55,6 +55,7 @@ func TestABucketHoldsWhatTheSumsOverAllWindowsLeave(t *testing.T) {
 			Full:      rapid.Bool().Draw(t, "full"),
 		}
 		b, m, now := NewBucket(l, began), naive{limit: l}, began
+		near := func(a, b float64) bool { return near(a, b) || math.Abs(a-b) <= 2*rounding*l.PerSecond }
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "passed")))
 			n := rapid.Float64Range(0, 3*l.most()).Draw(t, "n")
@@ -116,6 +117,16 @@ func TestWhoWaitsAsToldGetsWhatItWants(t *testing.T) {
 	})
 }
 
+func TestRoundingMakesNobodyWaitTwice(t *testing.T) {
+	l := limit(2.562500000000014)
+	b := NewBucket(l, began)
+	b.Take(256.2500000000014, began)
+	wait := b.TakeIfThere(2.75, began)
+	if again := b.TakeIfThere(2.75, began.Add(wait)); again != 0 {
+		t.Errorf("after %v it has to wait %v more", wait, again)
+	}
+}
+
 // Clients that take whenever they are let stay at the rate from the first byte on, but
 // for what each of them may owe at the end.
 func TestClientsThatTakeAllTheyCanStayAtTheRate(t *testing.T) {
@@ -167,6 +178,11 @@ func TestABucketFillsWhileNobodyTakes(t *testing.T) {
 			t.Errorf("after %v: %v, want %v", c.after, got, c.want)
 		}
 	}
+	for after, want := range map[time.Duration]float64{0: 100, time.Second / 2: 100, 5 * time.Second: 500} {
+		if got := NewBucket(limit(100), began).Room(began.Add(after)); got != want {
+			t.Errorf("after %v there is room for %v, want %v", after, got, want)
+		}
+	}
 	full := limit(100)
 	full.Full = true
 	if got := NewBucket(full, began).Level(began); got != 1100 {
@@ -187,6 +203,10 @@ func TestARaisedQuotaForgivesMostOfADebt(t *testing.T) {
 	if wait := b.Owing(began); wait != 11*time.Second {
 		t.Errorf("after the raise it waits %v", wait)
 	}
+	b = NewBucket(limit(100), began)
+	if b.Alter(limit(1000), began.Add(5*time.Second)); b.Level(began.Add(5*time.Second)) != 500 {
+		t.Errorf("what was saved before the raise is now %v", b.Level(began.Add(5*time.Second)))
+	}
 	b = NewBucket(limit(1000), began)
 	b.Alter(limit(10), began.Add(11*time.Second))
 	if got := b.Level(began.Add(11 * time.Second)); got != 110 {
@@ -204,7 +224,9 @@ func TestLimitsThatAreNoNumbersLetNothingThrough(t *testing.T) {
 		}
 	}
 	b := NewBucket(limit(math.Inf(1)), began)
-	b.Level(began.Add(time.Second))
+	if wait := b.TakeIfThere(1e12, began.Add(time.Second)); wait != 0 {
+		t.Errorf("an infinite rate has one wait %v", wait)
+	}
 	if wait := b.Take(1e12, began.Add(time.Second)); wait != 0 {
 		t.Errorf("an infinite rate has one wait %v", wait)
 	}
