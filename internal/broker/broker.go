@@ -58,6 +58,9 @@ type Config struct {
 	// Tests keep records on a disk that crashes, and hold up what coordinators send.
 	disk disk.Options
 	via  func(send) send
+	// They also have a clock of their own for what clients may take in a time.
+	now   func() time.Time
+	after func(time.Duration) <-chan time.Time
 }
 
 // send is how coordinators have brokers handle requests (peer.Client.Send).
@@ -69,6 +72,7 @@ type Broker struct {
 	logger     *slog.Logger
 	server     *listener.Server
 	front      front
+	arrivals   *arrivals
 	endpoints  []endpoint
 	store      store.Store
 	controller *cluster.Controller
@@ -118,17 +122,21 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.now == nil {
+		c.now = time.Now
+	}
 	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via}
+	b.arrivals = newArrivals(b.image, c.now)
 	if inert := cfg.Inert(); len(inert) > 0 {
 		b.logger.Info("settings without effect here", "names", inert)
 	}
-	if err := b.open(ctx); err != nil {
+	if err := b.open(ctx, c); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *Broker) open(ctx context.Context) error {
+func (b *Broker) open(ctx context.Context, c Config) error {
 	began := time.Now()
 	front := &b.front
 	b.server = listener.NewServer(listener.Options{
@@ -138,8 +146,12 @@ func (b *Broker) open(ctx context.Context) error {
 		MaxConnections: int(b.cfg.Int("max.connections")),
 		MaxPerHost:     int(b.cfg.Int("max.connections.per.ip")),
 		KeepFree:       maxOpenFiles() + otherFiles,
+		Arrivals:       b.arrivals, After: c.after,
 	})
 	if err := b.listen(); err != nil {
+		return err
+	}
+	if err := b.limitArrivals(); err != nil {
 		return err
 	}
 	if err := b.listenHTTP(); err != nil {
@@ -156,6 +168,7 @@ func (b *Broker) open(ctx context.Context) error {
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil, Marked: b.marked.add,
+		Now: c.now,
 	})
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))

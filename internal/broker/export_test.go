@@ -26,6 +26,17 @@ func (c *Config) On(fs vfs.FS) { c.disk.FS = fs }
 // Via has everything that coordinators send go another way.
 func (c *Config) Via(way func(Send) Send) { c.via = way }
 
+// Clock has the broker take the time for what clients may take from elsewhere, and wait
+// elsewhere until they may go on.
+func (c *Config) Clock(now func() time.Time, after func(time.Duration) <-chan time.Time) {
+	c.now, c.after = now, after
+}
+
+// AlterQuotas changes quotas.
+func (b *Broker) AlterQuotas(ctx context.Context, changes ...metadata.QuotaChange) error {
+	return errors.Join(b.controller.AlterQuotas(ctx, changes, false)...)
+}
+
 // Ask has a broker handle a request that comes from this one.
 func (b *Broker) Ask(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
 	return b.peers.Do(ctx, node, req)

@@ -58,6 +58,9 @@ func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, top
 		b.transactionConfig.Store(txns)
 		b.transactions.Tell(txn.Configured{Config: *txns})
 		b.server.SetLimits(int(after.Config.Int("max.connections")), int(after.Config.Int("max.connections.per.ip")))
+		if err := b.limitAddresses(after.Config); err != nil {
+			b.logger.Warn("a setting has no effect", "error", err)
+		}
 	}
 	for _, c := range []struct {
 		*coordinator.Coordinator

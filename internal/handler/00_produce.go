@@ -27,6 +27,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/protocol"
+	"muster/internal/quota"
 	"muster/internal/record"
 )
 
@@ -45,6 +46,7 @@ type produceCall struct {
 	open     atomic.Int32
 	resp     *protocol.Response
 	settled  chan struct{} // closed at the end; only for acks=0
+	throttle int32         // milliseconds for which the connection is not read
 	image    *metadata.Image
 	h        *Handler
 }
@@ -86,6 +88,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	if err := req.Err(); err != nil {
 		return nil, err
 	}
+	p.throttle = c.throttle(h.share(c, quota.Produced).take(c.Size))
 	p.resp.Weigh(len(p.outcomes) * outcomeSize)
 	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
 	refused := c.checkProducers(p.how.TransactionalID, p.outcomes)
@@ -224,7 +227,7 @@ func (p *produceCall) failure() error {
 
 func (p *produceCall) response() kmsg.Response {
 	resp := kmsg.NewPtrProduceResponse()
-	resp.Version = p.request.Version
+	resp.Version, resp.ThrottleMillis = p.request.Version, p.throttle
 	for _, o := range p.outcomes {
 		if o.first {
 			t := kmsg.NewProduceResponseTopic()

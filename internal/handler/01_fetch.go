@@ -24,6 +24,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/protocol"
+	"muster/internal/quota"
 	"muster/internal/store"
 )
 
@@ -75,10 +76,17 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 	if h.opts.Native != nil {
 		f.from = c.client()
 	}
-	f.run(ctx)
+	share := h.share(c, quota.Fetched)
+	if wait := f.runWithin(ctx, share); wait > 0 {
+		return c.EncodeFetch(&protocol.FetchResponse{ThrottleMillis: c.throttle(wait), SessionID: s.withdraw()})
+	}
 	resp := &protocol.FetchResponse{SessionID: s.id}
+	granted := f.bytes(share)
 	s.finish(f.parts, func(p *fetchPart) { f.add(resp, p) })
 	out, err := c.EncodeFetch(resp)
+	if share != nil && err == nil {
+		share.take(out.Size() - granted)
+	}
 	switch {
 	case f.inMemory == 0:
 	case err != nil:
@@ -158,13 +166,9 @@ func (f *fetchRead) read(ctx context.Context) bool {
 
 // again gives up what was read before, and finds out how much may be read now.
 func (f *fetchRead) again() {
-	for i := range f.parts {
-		f.parts[i].result.Records.Release()
-		f.parts[i].result = partition.Fetched{}
-	}
+	f.drop()
 	f.limit = f.maxBytes
 	if f.h.opts.Far {
-		f.h.records.give(f.inMemory)
 		f.limit = f.h.records.take(f.maxBytes)
 	}
 }

@@ -38,7 +38,9 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 		}
 	}
 	if req.Topics = once(req.Topics, metadataKey); len(req.Topics) > 0 {
-		image = h.autoCreate(ctx, c, req)
+		counted := h.mutations(c, true)
+		image = h.autoCreate(ctx, c, req, counted)
+		counted.settle(c, resp)
 	}
 	for _, t := range req.Topics {
 		resp.Topics = append(resp.Topics, c.lookUp(image, t, req))
@@ -69,8 +71,8 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 
 // autoCreate creates the topics that were asked for by name and do not exist,
 // if broker and client want that and the client may. It returns the image to answer
-// from.
-func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataRequest) *metadata.Image {
+// from. Over the quota of changes none are created, and the client asks again later.
+func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataRequest, counted *mutations) *metadata.Image {
 	image := c.image
 	if !c.creates(req) {
 		return image
@@ -78,7 +80,8 @@ func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataReq
 	var missing []metadata.NewTopic
 	for _, t := range req.Topics {
 		if !byID(t) && c.may(auth.Describe, auth.Topic, *t.Topic) &&
-			image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) && c.mayCreate(*t.Topic) {
+			image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) && c.mayCreate(*t.Topic) &&
+			counted.allow(newPartitions(image, -1)) == nil {
 			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1, Set: h.layoutFor(c)})
 		}
 	}

@@ -1,7 +1,8 @@
 // CreateTopics (key 19) creates topics.
 //
 //	v1   validate only      v5   settings in the answer, flexible
-//	v4   -1 for defaults    v7   topic ids in the answer
+//	v4   -1 for defaults    v6   THROTTLING_QUOTA_EXCEEDED
+//	                        v7   topic ids in the answer
 //
 // A replica assignment may name any brokers there are. The first replica of a
 // partition leads it, until brokers come or go and leaders are spread anew.
@@ -38,6 +39,10 @@ func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, err
 		}
 		asked, errs = append(asked, nt), append(errs, err)
 	}
+	counted := h.mutations(c, req.Version >= 6)
+	if !req.ValidateOnly {
+		counted.allowNew(c.image, asked, errs)
+	}
 	created := h.createValid(ctx, asked, errs, req.ValidateOnly)
 	for i, nt := range asked {
 		out := kmsg.NewCreateTopicsResponseTopic()
@@ -48,6 +53,7 @@ func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, err
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
+	counted.settle(c, resp)
 	return resp, nil
 }
 

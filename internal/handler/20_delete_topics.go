@@ -1,6 +1,7 @@
 // DeleteTopics (key 20) deletes topics with their records.
 //
-//	v1-3 the original fields; v4 flexible; v5 error message; v6 by id
+//	v1-3 the original fields; v4 flexible; v6 by id
+//	v5   error message, THROTTLING_QUOTA_EXCEEDED
 
 package handler
 
@@ -22,6 +23,7 @@ func (h *Handler) deleteTopics(ctx context.Context, c *call) (kmsg.Response, err
 		req.Topics = append(req.Topics, kmsg.DeleteTopicsRequestTopic{Topic: &name})
 	}
 	repeated := repeatedIn(req.Topics, deletedKey)
+	counted := h.mutations(c, req.Version >= 5)
 	var names []string
 	var at []int // where they stand in the answer
 	for _, t := range once(req.Topics, deletedKey) {
@@ -30,6 +32,9 @@ func (h *Handler) deleteTopics(ctx context.Context, c *call) (kmsg.Response, err
 		err := c.findDeleted(&out, allowed)
 		if repeated[deletedKey(&t)] {
 			err = metadata.Refuse(kerr.InvalidRequest, "a topic is named more than once in the request")
+		}
+		if err == nil {
+			err = counted.allow(partitionsOf(c.image, *out.Topic))
 		}
 		if out.ErrorCode, out.ErrorMessage = h.code(err); err == nil {
 			names, at = append(names, *out.Topic), append(at, len(resp.Topics))
@@ -40,6 +45,7 @@ func (h *Handler) deleteTopics(ctx context.Context, c *call) (kmsg.Response, err
 		out := &resp.Topics[at[i]]
 		out.ErrorCode, out.ErrorMessage = h.code(err)
 	}
+	counted.settle(c, resp)
 	return resp, nil
 }
 

@@ -1,6 +1,6 @@
 // CreatePartitions (key 37) raises the number of partitions of topics.
 //
-//	v0-1 the original fields; v2 flexible; v3 error codes
+//	v0-1 the original fields; v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED
 //
 // Replica assignments are those of CreateTopics.
 
@@ -21,6 +21,7 @@ func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response,
 	resp := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
 	name := func(t *kmsg.CreatePartitionsRequestTopic) string { return t.Topic }
 	repeated := repeatedIn(req.Topics, name)
+	counted := h.mutations(c, req.Version >= 3)
 	req.Topics = once(req.Topics, name)
 	for i := range req.Topics {
 		t := &req.Topics[i]
@@ -31,6 +32,9 @@ func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response,
 		if repeated[t.Topic] {
 			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", t.Topic)
 		}
+		if old := partitionsOf(c.image, t.Topic); err == nil && old > 0 && !req.ValidateOnly {
+			err = counted.allow(int(t.Count) - old)
+		}
 		if err == nil {
 			err = h.opts.Controller.GrowTopic(ctx, t.Topic, t.Count, leaders, req.ValidateOnly)
 		}
@@ -39,6 +43,7 @@ func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response,
 		out.ErrorCode, out.ErrorMessage = h.code(err)
 		resp.Topics = append(resp.Topics, out)
 	}
+	counted.settle(c, resp)
 	return resp, nil
 }
 

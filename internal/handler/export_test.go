@@ -1,5 +1,7 @@
 package handler
 
+import "muster/internal/quota"
+
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -27,3 +29,14 @@ func FromBroker(origin Origin, req kmsg.Request, secret string) bool {
 	c := &call{origin: origin, req: req, image: &metadata.Image{Secret: secret}}
 	return c.fromBroker()
 }
+
+// SetBuckets bounds how many clients are remembered for their quotas.
+func (h *Handler) SetBuckets(n int) {
+	h.limits.known, h.limits.made = quota.NewBook(n, bucketBytes), quota.NewBook(n, bucketBytes)
+}
+
+// Sessions returns how many fetch sessions there are.
+func (h *Handler) Sessions() int { return len(h.sessions.byID) }
+
+// QuotaLimit is what a quota means for a kind.
+var QuotaLimit = quotaLimit

@@ -88,6 +88,7 @@ type Handler struct {
 	records  records
 	lately   lately
 	denials  denials
+	limits   *limits
 }
 
 // New returns a handler.
@@ -95,7 +96,7 @@ func New(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}}
+	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits()}
 }
 
 // Origin is where a request comes from.
@@ -126,13 +127,16 @@ type Conn interface {
 	// context ends when the client hangs up, and done must be called when the
 	// wait is over.
 	Park(ctx context.Context, bytes int) (parked context.Context, done func(), ok bool)
+	// Mute has the connection not be read for a time after the request.
+	Mute(d time.Duration)
 }
 
 // nobody is the connection of a request that came from none.
 type nobody struct{}
 
-func (nobody) Hold(int) bool { return true }
-func (nobody) Release()      {}
+func (nobody) Hold(int) bool      { return true }
+func (nobody) Release()           {}
+func (nobody) Mute(time.Duration) {}
 func (nobody) Park(ctx context.Context, _ int) (context.Context, func(), bool) {
 	return ctx, func() {}, true
 }

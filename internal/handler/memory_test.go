@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -120,7 +121,8 @@ func TestAFetchFromFarAwayThatReadsAgainGivesUpWhatItHad(t *testing.T) {
 // slowStore is a store that makes nothing durable until it is told to.
 type slowStore struct {
 	store.Store
-	flushes chan func() // nil as long as it is not slow
+	flushes chan func()   // nil as long as it is not slow
+	held    *atomic.Int32 // counts reads that are not given up, unless it is nil
 }
 
 func (s *slowStore) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
@@ -131,6 +133,17 @@ func (s *slowStore) Open(ctx context.Context, tp store.TopicPartition, epoch int
 type slowLog struct {
 	store.Log
 	store *slowStore
+}
+
+func (l slowLog) Read(ctx context.Context, req store.ReadRequest) (store.Records, error) {
+	r, err := l.Log.Read(ctx, req)
+	if l.store.held == nil || r.Len == 0 {
+		return r, err
+	}
+	l.store.held.Add(1)
+	held := store.HeldRecords(r.Bytes, func() { l.store.held.Add(-1) })
+	held.Next = r.Next
+	return held, err
 }
 
 func (l slowLog) Flush(done func(error)) {

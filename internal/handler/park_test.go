@@ -17,7 +17,8 @@ type fakeConn struct {
 	limit    int  // of what may be held; zero for none
 	held     int
 	released bool
-	parked   chan int // receives how much each request keeps that waits
+	muted    time.Duration // in all
+	parked   chan int      // receives how much each request keeps that waits
 	hangUp   chan struct{}
 	over     chan struct{} // receives when a wait is over
 }
@@ -32,6 +33,8 @@ func (c *fakeConn) Hold(n int) bool {
 }
 
 func (c *fakeConn) Release() { c.released = true }
+
+func (c *fakeConn) Mute(d time.Duration) { c.muted += d }
 
 func (c *fakeConn) Park(ctx context.Context, n int) (context.Context, func(), bool) {
 	c.parked <- n

@@ -31,9 +31,10 @@ type conn struct {
 	tcp    *net.TCPConn
 	net    net.Conn // tcp, or TLS on top of it
 	in     *bufio.Reader
-	idle   atomic.Bool // waiting for a frame to begin
-	gone   atomic.Bool // the client hung up while its request waited
-	frame  frame       // of the request that is being handled
+	idle   atomic.Bool   // waiting for a frame to begin
+	gone   atomic.Bool   // the client hung up while its request waited
+	frame  frame         // of the request that is being handled
+	mute   time.Duration // for how long not to read on after it
 
 	unread  unread   // its part in the server's answers
 	largest int      // frame that was read
@@ -91,6 +92,9 @@ func (c *conn) serve() {
 			break
 		}
 		spoke = true
+		if c.mute > 0 && !c.stayMute() {
+			break
+		}
 	}
 	c.finish()
 }

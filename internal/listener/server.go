@@ -58,6 +58,11 @@ type Options struct {
 	MaxPerHost     int           // max.connections.per.ip
 	// KeepFree is how many of the process's descriptors are not for connections.
 	KeepFree int
+	// Arrivals limits how often connections begin; nil for as often as they like.
+	Arrivals Arrivals
+	// After is how the server waits until connections may go on: time.After if it
+	// is nil.
+	After func(time.Duration) <-chan time.Time
 }
 
 // frameTimeout is how long the rest of a frame may take once it has begun. An
@@ -76,11 +81,14 @@ type Server struct {
 	ctx     context.Context // ends when the server shuts down
 	stop    context.CancelFunc
 	refused limitedLog
+	after   func(time.Duration) <-chan time.Time
 
 	mu        sync.Mutex
 	listeners []net.Listener
 	conns     map[*conn]struct{}
 	perHost   map[string]int
+	overrides map[string]int // of MaxPerHost
+	held      int            // connections that are not served, and not yet closed
 	draining  atomic.Bool
 	running   sync.WaitGroup
 }
@@ -88,10 +96,14 @@ type Server struct {
 // NewServer returns a server that listens nowhere yet.
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
+	after := opts.After
+	if after == nil {
+		after = time.After
+	}
 	return &Server{
 		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
-		refused: limitedLog{logger: opts.Logger},
-		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
+		refused: limitedLog{logger: opts.Logger}, after: after,
+		conns: map[*conn]struct{}{}, perHost: map[string]int{},
 	}
 }
 
@@ -128,6 +140,9 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config, gate
 			continue
 		}
 		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
+		if !s.arrived(name, host, nc.(*net.TCPConn)) {
+			continue
+		}
 		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc, gate: gate}
 		c.client.conn, c.unread.conn = c, c
 		if !s.add(c) {
@@ -158,11 +173,11 @@ func (s *Server) add(c *conn) bool {
 	case len(s.conns) >= s.opts.MaxConnections:
 		s.refused.warn("connection refused: max.connections reached", "host", c.client.Host, "limit", s.opts.MaxConnections)
 		return false
-	case len(s.conns) >= s.sockets:
+	case len(s.conns)+s.held >= s.sockets:
 		s.refused.warn("connection refused: the other open files need the rest of what the process may open", "host", c.client.Host, "limit", s.sockets)
 		return false
-	case s.perHost[c.client.Host] >= s.opts.MaxPerHost:
-		s.refused.warn("connection refused: max.connections.per.ip reached", "host", c.client.Host, "limit", s.opts.MaxPerHost)
+	case s.perHost[c.client.Host] >= s.perHostLimit(c.client.Host):
+		s.refused.warn("connection refused: max.connections.per.ip reached", "host", c.client.Host, "limit", s.perHostLimit(c.client.Host))
 		return false
 	}
 	s.conns[c] = struct{}{}

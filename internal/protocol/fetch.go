@@ -17,10 +17,11 @@ const (
 // FetchResponse is the answer to Fetch, with records that need not be in
 // memory.
 type FetchResponse struct {
-	ErrorCode int16
-	SessionID int32
-	Topics    []FetchTopic
-	Brokers   []FetchBroker // that leader hints name; from version 16 on
+	ThrottleMillis int32
+	ErrorCode      int16
+	SessionID      int32
+	Topics         []FetchTopic
+	Brokers        []FetchBroker // that leader hints name; from version 16 on
 }
 
 // FetchBroker says where a broker is.
@@ -73,7 +74,7 @@ type LeaderHint struct {
 func (r *Request) EncodeFetch(resp *FetchResponse) (*Response, error) {
 	e := fetchEncoder{version: r.Version, flexible: r.Version >= fetchFlexible}
 	e.b = r.AppendHeader(make([]byte, 0, 512), e.flexible)
-	e.int32(0) // throttle
+	e.int32(resp.ThrottleMillis)
 	if e.version >= 7 {
 		e.int16(resp.ErrorCode)
 		e.int32(resp.SessionID)

@@ -93,6 +93,18 @@ func (resp *Response) Memory() int {
 	return n
 }
 
+// Size returns how large the frame of a response is that is not pending.
+func (resp *Response) Size() (n int) {
+	for i := range resp.Parts {
+		if p := &resp.Parts[i]; p.Bytes != nil {
+			n += len(p.Bytes)
+		} else {
+			n += p.Records.Len
+		}
+	}
+	return n
+}
+
 // Complete fills in a pending response. It must be called exactly once.
 func (resp *Response) Complete(r *Request, body kmsg.Response) {
 	resp.set(r.frame(body))

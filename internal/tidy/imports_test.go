@@ -38,7 +38,9 @@ var importTable = map[string][]string{
 		"auth/sasl", // What is kept of a salted password is computed in one place.
 		"coordinator",
 		"machine", // For the start of a transaction in markers.
-		"metadata", "metadata/config", "partition", "protocol", "record",
+		"metadata", "metadata/config", "partition", "protocol",
+		"quota", // To count what clients take; whose quota it is says metadata.
+		"record",
 		"store", // For store.Records and the error values.
 	},
 	"coordinator": {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
@@ -47,6 +49,7 @@ var importTable = map[string][]string{
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
 	"auth/sasl":   {}, // Users and settings are handed to it.
+	"quota":       {}, // Limits, names and the time are handed to it.
 	"web":         {"metadata", "metadata/config"},
 
 	// From facts about groups to what people read.

@@ -47,10 +47,10 @@ var reasoning = purity{
 	sequential: true,
 }
 
-// Who may do what is a question to rules and nothing else. Addresses are only
+// Who may do what, and how much, is a question to rules and nothing else. Addresses are only
 // parsed, which net/netip does without a network.
 var deciding = purity{
-	packages: []string{"auth"},
+	packages: []string{"auth", "quota"},
 	imports: []string{
 		"bufio", "context", "crypto/rand", "crypto/tls", "hash/maphash", "io", "log", "math/rand", "net/http", "os", "runtime", "sync", "syscall", "unsafe",
 	},
