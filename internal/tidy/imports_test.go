@@ -19,7 +19,10 @@ var importTable = map[string][]string{
 	// The ways in.
 	".": {"broker", "metadata/config"},
 	"cmd/muster": {
-		".", "broker", "explain", "groupview", "journal", "metadata", "metadata/config",
+		".",
+		"audit", // To read the audit log.
+		"auth",  // For muster acls why, which asks the rules as a broker does.
+		"broker", "explain", "groupview", "journal", "metadata", "metadata/config",
 		"protocol", // For the tagged field that asks for lag in records.
 		"words",
 	},
@@ -34,6 +37,7 @@ var importTable = map[string][]string{
 	"listener": {"protocol"},
 	"protocol": {"store"}, // Response bodies carry store.Records.
 	"handler": {
+		"audit", // It tells what requests change.
 		"auth", "coordinator",
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config", "partition", "protocol", "record",
@@ -44,6 +48,7 @@ var importTable = map[string][]string{
 	"cluster":     {"metadata", "metadata/config", "record", "store"},
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
+	"audit":       {"words"}, // Entries put themselves into words, for the CLI and a console.
 	"auth/sasl":   {}, // Users and settings are handed to it.
 	"web":         {"metadata", "metadata/config"},
 
