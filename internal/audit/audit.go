@@ -63,6 +63,8 @@ const (
 	TypeCluster = "cluster"
 	TypeUser    = "user"
 	TypeQuota   = "quota"
+	// TypeProducer is a producer by its id, where nobody knows its transactional id.
+	TypeProducer = "producer"
 )
 
 // Via is the way that somebody came.
@@ -88,11 +90,14 @@ const (
 	GroupDeleted    Kind = "group-deleted"
 	OffsetsDeleted  Kind = "offsets-deleted"
 	OffsetsSet      Kind = "offsets-set" // by somebody who is no member of the group
-	RuleAdded       Kind = "acl-added"
-	RuleRemoved     Kind = "acl-removed"
-	UserSet         Kind = "user-set"
-	UserDeleted     Kind = "user-deleted"
-	QuotaChanged    Kind = "quota-changed"
+	// TransactionEnded is that somebody wrote the end of a transaction to its partitions,
+	// past the coordinator.
+	TransactionEnded Kind = "transaction-ended"
+	RuleAdded        Kind = "acl-added"
+	RuleRemoved      Kind = "acl-removed"
+	UserSet          Kind = "user-set"
+	UserDeleted      Kind = "user-deleted"
+	QuotaChanged     Kind = "quota-changed"
 )
 
 // Kinds returns all kinds, in the order of the documents.
@@ -100,7 +105,7 @@ func Kinds() []Kind {
 	return []Kind{
 		Login, LoginFailed, Denied,
 		TopicCreated, TopicDeleted, PartitionsAdded, RecordsDeleted, SettingsChanged,
-		GroupDeleted, OffsetsDeleted, OffsetsSet, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged,
+		GroupDeleted, OffsetsDeleted, OffsetsSet, TransactionEnded, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged,
 	}
 }
 
@@ -110,7 +115,7 @@ func Kinds() []Kind {
 // records every half a minute.
 func (k Kind) Counted() bool {
 	switch k {
-	case Login, LoginFailed, Denied, OffsetsSet, RecordsDeleted:
+	case Login, LoginFailed, Denied, OffsetsSet, RecordsDeleted, TransactionEnded:
 		return true
 	}
 	return false

@@ -120,7 +120,7 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 
 func TestChangesAreNeverCountedTogether(t *testing.T) {
 	c := NewCounter()
-	counted := map[Kind]bool{Login: true, LoginFailed: true, Denied: true, OffsetsSet: true, RecordsDeleted: true}
+	counted := map[Kind]bool{Login: true, LoginFailed: true, Denied: true, OffsetsSet: true, RecordsDeleted: true, TransactionEnded: true}
 	for _, kind := range Kinds() {
 		e := Entry{Time: noon, Kind: kind, Resources: []Resource{{Type: TypeTopic, Name: "t"}}}
 		if !c.Add(e) {

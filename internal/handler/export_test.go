@@ -8,3 +8,6 @@ func (h *Handler) SetFar(records int) {
 
 // FreeRecords returns how much memory records may still take.
 func (h *Handler) FreeRecords() int { return h.records.free }
+
+// Audits says whether the audit is told what requests of a key change.
+func Audits(key int16) bool { return changes[key] != nil }

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -57,7 +58,10 @@ type Options struct {
 	Now          func() time.Time
 	// Marked is told of transactions that somebody ended in partitions, past their
 	// coordinator. It must not block. Nil if nobody wants to know.
-	Marked       func(from coordinator.Client, m Marked)
+	Marked func(from coordinator.Client, m Marked)
+	// Audit is told what requests have changed, and by whom. It must not block. Nil if
+	// nobody wants to know.
+	Audit        func(audit.Entry)
 	SessionSlots int // max.incremental.fetch.session.cache.slots
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
@@ -164,6 +168,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	if err != nil || resp == nil {
 		return nil, err
 	}
+	h.tellChanges(c, resp)
 	return c.Encode(resp), nil
 }
 
