@@ -41,6 +41,13 @@ func (e *Edit) Index() *Index {
 		return e.base
 	}
 	next.rules, next.own = rules, maps.Clone(e.base.own)
+	for _, c := range changes {
+		if c.add {
+			next.size += c.rule.Size()
+		} else {
+			next.size -= c.rule.Size()
+		}
+	}
 
 	slices.SortFunc(changes, func(a, b change) int {
 		return cmp.Or(strings.Compare(string(a.rule.Principal), string(b.rule.Principal)), byPattern(a, b))

@@ -20,6 +20,7 @@ type Index struct {
 	allowEveryone bool
 
 	rules []stored             // in the order of ids
+	size  int                  // bytes of their strings
 	own   map[Principal]tables // the rules that name a principal
 	named tables               // the patterns of all rules, whomever they name
 }
@@ -56,6 +57,9 @@ func (x *Index) Policy() Policy {
 
 // Len returns how many rules there are.
 func (x *Index) Len() int { return len(x.rules) }
+
+// Size returns how many bytes the strings of all rules take.
+func (x *Index) Size() int { return x.size }
 
 // Has says whether a rule is there.
 func (x *Index) Has(r Rule) bool {

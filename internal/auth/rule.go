@@ -76,6 +76,9 @@ func (r Rule) Check() (Rule, error) {
 	return r, nil
 }
 
+// Size returns how many bytes the strings of the rule take.
+func (r Rule) Size() int { return len(r.Name) + len(r.Principal) + len(r.Host) }
+
 func shorten(s string) string {
 	const most = 200
 	if len(s) > most {

@@ -107,12 +107,16 @@ type Broker struct {
 
 // Open starts a broker.
 func Open(ctx context.Context, c Config) (*Broker, error) {
-	cfg, err := config.NewBroker(c.Properties)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	set, err := resolve(c.Properties, c.Logger)
 	if err != nil {
 		return nil, err
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+	cfg, err := config.NewBroker(set)
+	if err != nil {
+		return nil, err
 	}
 	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via}
 	if inert := cfg.Inert(); len(inert) > 0 {

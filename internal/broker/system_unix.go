@@ -2,7 +2,11 @@
 
 package broker
 
-import "golang.org/x/sys/unix"
+import (
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
 
 // maxOpenFiles leaves half of the descriptors that the process may have to
 // connections.
@@ -23,3 +27,6 @@ func (b *Broker) space() (total, usable int64) {
 	block := int64(st.Bsize) //nolint:unconvert // Its type is not the same on all systems.
 	return int64(st.Blocks) * block, int64(st.Bavail) * block
 }
+
+// isWorldReadable says whether everybody on the machine can read a file.
+func isWorldReadable(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o004 != 0 }

@@ -1,6 +1,10 @@
 package broker
 
-import "golang.org/x/sys/windows"
+import (
+	"io/fs"
+
+	"golang.org/x/sys/windows"
+)
 
 // maxOpenFiles is what the broker may keep open of its files. Windows sets no
 // limit that could be asked for.
@@ -21,3 +25,7 @@ func (b *Broker) space() (total, usable int64) {
 	}
 	return int64(size), int64(free)
 }
+
+// isWorldReadable says whether everybody on the machine can read a file; that does not show
+// in the mode of a file here.
+func isWorldReadable(fs.FileInfo) bool { return false }

@@ -84,6 +84,8 @@ func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigC
 		image := c.image.Load()
 		for _, ch := range changes {
 			switch d := config.BrokerDef(ch.Name); {
+			case config.IsOfListener(ch.Name):
+				return metadata.Refuse(kerr.InvalidRequest, "setting %q of a listener is read at start and cannot be altered", ch.Name)
 			case d == nil && ch.Op != metadata.ConfigDelete:
 				c.opts.Logger.Warn("a broker setting is kept, and has no effect", "reason", config.CheckBroker(ch.Name, ""))
 			case d != nil && d.Static:

@@ -19,8 +19,9 @@
 // go on above those that it knew, and producer ids begin at the current time.
 //
 // A record's key says what it is about (cluster, config, topic/<name>,
-// broker/<id>, group/<name>, deleting/<name>, producer-ids, secret), its value is JSON with the whole
-// state of that thing, and a null value removes it. Keys make the log compactable.
+// broker/<id>, group/<name>, user/<name>, acl/<id>, quota/<entity>, deleting/<name>,
+// producer-ids, secret), its value is JSON with the whole state of that thing, and
+// a null value removes it. Keys make the log compactable.
 package cluster
 
 import (
@@ -93,6 +94,9 @@ type Controller struct {
 func Open(ctx context.Context, opts Options) (*Controller, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if err := metadata.CheckPolicy(opts.Defaults); err != nil {
+		return nil, err
 	}
 	c := &Controller{opts: opts, stop: func() {}, epoch: time.Now()}
 	c.state = newState(opts.Self.ID)

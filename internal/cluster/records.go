@@ -23,6 +23,9 @@ const (
 	keyBrokerPrefix   = "broker/"
 	keyDeletingPrefix = "deleting/"
 	keyGroupPrefix    = "group/"
+	keyUserPrefix     = "user/"
+	keyRulePrefix     = "acl/"
+	keyQuotaPrefix    = "quota/"
 )
 
 type clusterValue struct {
@@ -184,6 +187,12 @@ func (s *state) apply(r *record.Record, edit *metadata.Edit) error {
 		return applyBroker(edit, name, r)
 	case kind+"/" == keyGroupPrefix:
 		return applyGroup(edit, name, r)
+	case kind+"/" == keyUserPrefix:
+		return applyUser(edit, name, r)
+	case kind+"/" == keyRulePrefix:
+		return applyRule(edit, name, r)
+	case kind+"/" == keyQuotaPrefix:
+		return applyQuotas(edit, name, r)
 	case key == keyConfig:
 		var v map[string]string
 		err := json.Unmarshal(r.Value, &v)

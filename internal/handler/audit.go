@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"strings"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/audit"
@@ -56,9 +54,9 @@ func (h *Handler) tell(c *call, e audit.Entry) {
 		return // Nothing came of it.
 	}
 	e.Time, e.Via, e.Broker = h.opts.Now().UTC(), audit.ViaKafka, h.opts.NodeID
-	e.Host, e.ClientID = strings.TrimPrefix(c.origin.Host, "/"), c.ClientID
+	e.Host, e.ClientID = c.host(), c.ClientID
 	if e.Principal == "" {
-		e.Principal = "User:ANONYMOUS"
+		e.Principal = string(c.principal())
 	}
 	if e.Request == "" {
 		e.Request = kmsg.NameForKey(c.Key)

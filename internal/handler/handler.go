@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/audit"
+	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -35,6 +36,12 @@ type Controller interface {
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterGroup(ctx context.Context, group string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
+	// AlterUsers, CreateRules, DeleteRules and AlterQuotas answer each change by itself,
+	// in their order.
+	AlterUsers(ctx context.Context, changes []metadata.UserChange) []error
+	CreateRules(ctx context.Context, rules []auth.Rule) []error
+	DeleteRules(ctx context.Context, filters []auth.Filter) ([][]auth.Rule, []error)
+	AlterQuotas(ctx context.Context, changes []metadata.QuotaChange, validateOnly bool) []error
 	NextProducerID(ctx context.Context) (int64, error)
 	// NextProducerIDs returns several, for transactional producers.
 	NextProducerIDs(ctx context.Context) (first int64, count int32, err error)
@@ -95,7 +102,16 @@ func New(opts Options) *Handler {
 type Origin struct {
 	Listener string
 	Host     string
-	Conn     Conn // nil where nobody counts memory and nobody hangs up
+	// Principal is who sent it, as of when it came: a connection may log in again while
+	// requests are on their way. Empty is auth.Anonymous.
+	Principal auth.Principal
+	// Broker says that the connection has logged in as a broker of the cluster.
+	Broker bool
+	// Session is the connection's login, nil where nobody logs in. Illegal says that the
+	// request comes when that does not allow it, and is to be told so.
+	Session Session
+	Illegal bool
+	Conn    Conn // nil where nobody counts memory and nobody hangs up
 }
 
 // Conn is the connection of the request that is being handled.

@@ -86,7 +86,7 @@ func repeating(id [16]byte) []kmsg.Request {
 
 // namesNothing lists the keys without a list of things to name, or where naming
 // one twice is an error of its own (members and protocols of a group).
-var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 18: true, 22: true, 25: true, 26: true, 60: true}
+var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 17: true, 18: true, 22: true, 25: true, 26: true, 36: true, 60: true}
 
 // linear lists the keys that answer what they are asked as often as they are
 // asked it, with at most a few times the bytes.

@@ -45,13 +45,17 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 
 // fromBroker says whether a broker of the cluster sent the request, or this one.
 func (c *call) fromBroker() bool {
-	if c.own {
+	if c.own || c.origin.Broker {
 		return true
 	}
 	switch r := c.req.(type) {
 	case *kmsg.AddPartitionsToTxnRequest:
 		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
 	case *kmsg.WriteTxnMarkersRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	case *kmsg.DescribeTransactionsRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	case *kmsg.ListTransactionsRequest:
 		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
 	}
 	return false

@@ -34,6 +34,8 @@ import (
 type Client struct {
 	Listener string // name of the listener
 	Host     string // the client's address without port
+	// Session is what the listener's gate has made of the connection, nil where there is none.
+	Session Session
 
 	conn *conn
 }
@@ -93,9 +95,10 @@ func NewServer(opts Options) *Server {
 	}
 }
 
-// Listen opens a listener under a name, with TLS if a configuration is given,
-// and returns the address it has. Serve must follow.
-func (s *Server) Listen(name, addr string, tlsConfig *tls.Config) (net.Addr, func(), error) {
+// Listen opens a listener under a name, with TLS if a configuration is given, and
+// with a gate if clients are to say who they are, and returns the address it has.
+// Serve must follow.
+func (s *Server) Listen(name, addr string, tlsConfig *tls.Config, gate Gate) (net.Addr, func(), error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen on %s: %w", addr, err)
@@ -103,12 +106,12 @@ func (s *Server) Listen(name, addr string, tlsConfig *tls.Config) (net.Addr, fun
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
-	serve := func() { s.running.Go(func() { s.accept(name, l, tlsConfig) }) }
+	serve := func() { s.running.Go(func() { s.accept(name, l, tlsConfig, gate) }) }
 	return l.Addr(), serve, nil
 }
 
 // accept takes connections until the listener is closed.
-func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
+func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config, gate Gate) {
 	for {
 		nc, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -125,7 +128,7 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 			continue
 		}
 		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
-		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
+		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc, gate: gate}
 		c.client.conn, c.unread.conn = c, c
 		if !s.add(c) {
 			if s.draining.Load() {

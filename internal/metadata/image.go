@@ -1,5 +1,6 @@
 // Package metadata is the image of the cluster: its brokers, its topics with
-// their partitions, the settings of both, and those of groups.
+// their partitions, the settings of both, and those of groups; its users, what
+// they may do, and how much of it.
 //
 // An Image never changes; a change makes a new one that shares what stayed the
 // same. So an image can be read without a lock for as long as it is needed, and two
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster/internal/auth"
 	"muster/internal/metadata/config"
 )
 
@@ -81,12 +83,19 @@ type Image struct {
 	Config   *config.Broker
 	// GroupSettings are those of groups that have their own, nil if none has.
 	GroupSettings *GroupSettings
+	// Users are those that can log in by a password, nil if there are none.
+	Users *Users
+	// Rules say who may do what, if Authorizes; never nil.
+	Rules *auth.Index
+	// Quotas are the limits of clients, nil if none has any.
+	Quotas *Quotas
 	// Secret is what brokers of the cluster know each other by. It is told to
 	// nobody else.
 	Secret string
 
-	topics map[string]*Topic
-	byID   map[TopicID]*Topic
+	topics     map[string]*Topic
+	byID       map[TopicID]*Topic
+	authorizes bool
 }
 
 // NoBroker is the id of no broker.
@@ -102,6 +111,7 @@ func NewImage(defaults *config.Broker, brokers ...Broker) *Image {
 	if len(brokers) > 0 {
 		i.Controller = brokers[0].ID
 	}
+	i.authorizes, i.Rules = authorization(defaults)
 	return i
 }
 
@@ -136,6 +146,10 @@ type Edit struct {
 	changed map[string]struct{}
 	// ownGroups says that the settings of groups are this edit's to change.
 	ownGroups bool
+	// ownUsers and ownQuotas say the same of those.
+	ownUsers, ownQuotas bool
+	// rules are changes of rules that the image does not have yet; nil if there are none.
+	rules *auth.Edit
 }
 
 // Edit starts a change.
@@ -146,7 +160,12 @@ func (i *Image) Edit() *Edit {
 }
 
 // Image returns the changed image.
-func (e *Edit) Image() *Image { return e.next }
+func (e *Edit) Image() *Image {
+	if e.rules != nil { // All at once: an index is made anew for each edit of it.
+		e.next.Rules, e.rules = e.rules.Index(), nil
+	}
+	return e.next
+}
 
 // Changed returns the names of the topics that were put or removed.
 func (e *Edit) Changed() []string { return slices.Sorted(maps.Keys(e.changed)) }

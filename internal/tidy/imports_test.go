@@ -20,8 +20,9 @@ var importTable = map[string][]string{
 	".": {"broker", "metadata/config"},
 	"cmd/muster": {
 		".",
-		"audit", // To read the audit log.
-		"auth",  // For muster acls why, which asks the rules as a broker does.
+		"audit",     // To read the audit log.
+		"auth",      // For muster acls why, which asks the rules as a broker does.
+		"auth/sasl", // For the JAAS lines in the files that Kafka's tools take.
 		"broker", "explain", "groupview", "journal", "metadata", "metadata/config",
 		"protocol", // For the tagged field that asks for lag in records.
 		"words",
@@ -38,18 +39,20 @@ var importTable = map[string][]string{
 	"protocol": {"store"}, // Response bodies carry store.Records.
 	"handler": {
 		"audit", // It tells what requests change.
-		"auth", "coordinator",
+		"auth",
+		"auth/sasl", // What is kept of a salted password is computed in one place.
+		"coordinator",
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config", "partition", "protocol", "record",
 		"store", // For store.Records and the error values.
 	},
 	"coordinator": {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
 	"partition":   {"metadata", "metadata/config", "record", "store"},
-	"cluster":     {"metadata", "metadata/config", "record", "store"},
+	"cluster":     {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
 	"audit":       {"words"}, // Entries put themselves into words, for the CLI and a console.
-	"auth/sasl":   {}, // Users and settings are handed to it.
+	"auth/sasl":   {},        // Users and settings are handed to it.
 	"web":         {"metadata", "metadata/config"},
 
 	// From facts about groups to what people read.
@@ -65,7 +68,7 @@ var importTable = map[string][]string{
 	"journal":          {},
 	"txn":              {"journal", "machine", "metadata"},
 	"record":           {},
-	"metadata":         {"metadata/config"},
+	"metadata":         {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
 	"metadata/config":  {},
 
 	// The storage engines, which never import one another.

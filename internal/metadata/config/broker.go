@@ -13,12 +13,16 @@ type Broker struct{ set map[string]string }
 
 // NewBroker checks the settings and makes a Broker of them.
 func NewBroker(set map[string]string) (*Broker, error) {
+	b := &Broker{set: maps.Clone(set)}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if err := CheckBroker(name, set[name]); err != nil {
+		check := CheckBroker
+		if IsOfListener(name) {
+			check = b.checkListeners
+		}
+		if err := check(name, set[name]); err != nil {
 			return nil, err
 		}
 	}
-	b := &Broker{set: maps.Clone(set)}
 	if dirs := SplitList(b.Get("log.dirs")); len(dirs) > 1 {
 		return nil, invalid("log.dirs must name one folder, not %d", len(dirs))
 	}
@@ -101,7 +105,11 @@ func (b *Broker) Duration(name string) time.Duration { return millis(b.Int(name)
 func (b *Broker) Inert() []string {
 	var out []string
 	for name := range b.set {
-		if brokerTable.byName[name].Inert {
+		def := brokerTable.byName[name]
+		if def == nil {
+			def, _ = ofListener(name, b.listenerNames())
+		}
+		if def.Inert {
 			out = append(out, name)
 		}
 	}

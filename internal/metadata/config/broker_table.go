@@ -9,19 +9,16 @@ const (
 	hour   = 60 * minute
 )
 
-// brokerTable lists the broker settings.
-var brokerTable = newTable([]Def{
+// brokerTable lists the broker settings; those about security are in securityDefs.
+var brokerTable = newTable(append([]Def{
 	{Name: "node.id", Type: Int, Default: "1", Min: 0, Max: 1<<31 - 1, Static: true, Fallbacks: []Fallback{{"broker.id", 1}}, Doc: "The number of this broker."},
 	{Name: "broker.id", Type: Int, Default: "1", Static: true, Doc: "Older name of node.id."},
 	{Name: "broker.rack", Type: String, Static: true, Doc: "The rack that Metadata reports for this broker."},
 	{Name: "listeners", Type: List, Default: "PLAINTEXT://127.0.0.1:9092", Static: true, Doc: "Where to listen: NAME://host:port, comma-separated."},
 	{Name: "advertised.listeners", Type: List, Static: true, Doc: "What clients are told to connect to, per listener name; the listening address if not set."},
-	{Name: "listener.security.protocol.map", Type: List, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL", Static: true, Doc: "The security protocol (PLAINTEXT or SSL) of each listener name."},
+	{Name: "listener.security.protocol.map", Type: List, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL", Static: true, Doc: "The security protocol (PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL) of each listener name."},
 	{Name: "inter.broker.listener.name", Type: String, Static: true, Doc: "The listener by which brokers that share a store talk to each other; the first if not set."},
 	{Name: "muster.http.listener", Type: String, Static: true, Doc: "Where to answer HTTP requests, host:port: /healthz says whether the broker is well. Empty for nowhere."},
-	{Name: "ssl.keystore.type", Type: String, Default: "PEM", OneOf: []string{"PEM"}, Static: true, Doc: "The form of the key store. Only PEM."},
-	{Name: "ssl.keystore.location", Type: String, Static: true, Doc: "A PEM file with the server's private key and its certificate chain. It is read again when it changes."},
-	{Name: "ssl.truststore.location", Type: String, Static: true, Doc: "A PEM file with the certificates that this broker trusts when it talks to another by TLS, besides those of the system and of its own key store."},
 	{Name: "log.dirs", Type: List, Static: true, Fallbacks: []Fallback{{"log.dir", 1}}, Doc: "The data folder. Only one."},
 	{Name: "log.dir", Type: String, Default: "./data", Static: true, Doc: "The data folder."},
 	{Name: "muster.store", Type: String, Default: "disk", OneOf: []string{"disk", "mem", "redis"}, Static: true, Doc: "Where records are kept: disk, mem or redis."},
@@ -117,7 +114,7 @@ var brokerTable = newTable([]Def{
 	inertNow("log.segment.delete.delay.ms", Long, "60000", 0), inertNow("log.preallocate", Boolean, "false", 0),
 	inertNow("unclean.leader.election.enable", Boolean, "false", 0),
 	inert("offsets.topic.replication.factor"), inert("transaction.state.log.replication.factor"), inert("transaction.state.log.min.isr"),
-})
+}, securityDefs...))
 
 func inert(name string) Def {
 	return Def{Name: name, Type: String, Static: true, Inert: true, Doc: "Accepted for Kafka's configuration files; has no effect."}

@@ -48,6 +48,8 @@ type Def struct {
 	Fallbacks []Fallback
 	// Static settings are read at start and cannot be altered.
 	Static bool
+	// Scope says for what else than the broker it can be set.
+	Scope Scope
 	// Inert settings are Kafka's and accepted, but mean nothing here.
 	Inert bool
 }

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAListenerAndAMechanismOnItHaveSettingsOfTheirOwn(t *testing.T) {
+	b := broker(t, map[string]string{
+		"listeners":                 "INSIDE://:1,OUTSIDE://:2",
+		"connections.max.reauth.ms": "1000",
+		"listener.name.outside.connections.max.reauth.ms":               "2000",
+		"listener.name.outside.scram-sha-256.connections.max.reauth.ms": "3000",
+		"listener.name.inside.ssl.client.auth":                          "required",
+	})
+	for _, c := range []struct {
+		listener, mechanism string
+		want                time.Duration
+	}{
+		{"INSIDE", "", time.Second},
+		{"INSIDE", "PLAIN", time.Second},
+		{"OUTSIDE", "", 2 * time.Second},
+		{"OUTSIDE", "PLAIN", 2 * time.Second},
+		{"OUTSIDE", "SCRAM-SHA-256", 3 * time.Second},
+	} {
+		if got := b.Of(c.listener, c.mechanism).Duration("connections.max.reauth.ms"); got != c.want {
+			t.Errorf("%s %s: %v, want %v", c.listener, c.mechanism, got, c.want)
+		}
+	}
+	if got := b.Of("INSIDE", "").Get("ssl.client.auth"); got != "required" {
+		t.Errorf("inside: ssl.client.auth is %s", got)
+	}
+	if got := b.Of("OUTSIDE", "").Get("ssl.client.auth"); got != "none" {
+		t.Errorf("outside: ssl.client.auth is %s", got)
+	}
+}
+
+func TestSettingsOfListenersAreChecked(t *testing.T) {
+	for name, want := range map[string]string{
+		"listener.name.other.ssl.client.auth":             "no listener's name",
+		"listener.name.PLAINTEXT.ssl.client.auth":         "no listener's name",
+		"listener.name.plaintext.ssl.client.aut":          `did you mean "ssl.client.auth"`,
+		"listener.name.plaintext.ssl.client.auth":         "must be one of none",
+		"listener.name.plaintext.node.id":                 "cannot be set for that alone",
+		"listener.name.plaintext.plain.ssl.client.auth":   "cannot be set for that alone",
+		"listener.name.plaintext.gssapi.sasl.jaas.config": "unknown",
+	} {
+		_, err := NewBroker(map[string]string{name: "x"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSettingsOfListenersWithoutEffectAreTold(t *testing.T) {
+	name := "listener.name.plaintext.sasl.mechanism.inter.broker.protocol"
+	b := broker(t, map[string]string{name: "PLAIN", "listener.name.plaintext.ssl.client.auth": "none"})
+	if got := b.Inert(); !slices.Equal(got, []string{name}) {
+		t.Errorf("without effect: %v", got)
+	}
+}
+
+func TestSecretsAreKnownByTheirNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"muster.redis.url": true, "sasl.jaas.config": true, "muster.bootstrap.user": true, "node.id": false, "no.such.setting": false,
+		"listener.name.a.sasl.jaas.config": true, "listener.name.a.plain.sasl.jaas.config": true, "listener.name.a.ssl.client.auth": false,
+	} {
+		if IsSecret(name) != want {
+			t.Errorf("%s: secret is %v", name, !want)
+		}
+	}
+}

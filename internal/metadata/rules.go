@@ -1,0 +1,56 @@
+package metadata
+
+import (
+	"muster/internal/auth"
+	"muster/internal/metadata/config"
+)
+
+// The broker settings that decide whether there are rights and who has all of them.
+const (
+	authorizerSetting    = "authorizer.class.name"
+	superUsersSetting    = "super.users"
+	allowEveryoneSetting = "allow.everyone.if.no.acl.found"
+)
+
+// Authorizes says whether rules count: whether authorizer.class.name is set.
+func (i *Image) Authorizes() bool { return i.authorizes }
+
+// CheckPolicy says what is wrong with the settings about rights.
+func CheckPolicy(b *config.Broker) error {
+	_, err := policy(b)
+	return err
+}
+
+// authorization returns whether rules count, and an index without rules. The settings
+// are read at start and cannot be altered.
+func authorization(b *config.Broker) (bool, *auth.Index) {
+	// Who could not be read is no super user. The broker does not start then.
+	p, _ := policy(b)
+	return setting(b, authorizerSetting) != "", auth.New(p)
+}
+
+func policy(b *config.Broker) (p auth.Policy, err error) {
+	p.AllowEveryone = setting(b, allowEveryoneSetting) == "true"
+	p.SuperUsers, err = auth.ParseSuperUsers(setting(b, superUsersSetting))
+	return p, err
+}
+
+func setting(b *config.Broker, name string) string {
+	if config.BrokerDef(name) == nil {
+		return ""
+	}
+	return b.Get(name)
+}
+
+// AddRule adds a rule that its Check returned. One that is there stays.
+func (e *Edit) AddRule(r auth.Rule) { e.editRules().Add(r) }
+
+// RemoveRule removes the rule with that id if it is there.
+func (e *Edit) RemoveRule(id string) { e.editRules().RemoveID(id) }
+
+func (e *Edit) editRules() *auth.Edit {
+	if e.rules == nil {
+		e.rules = e.next.Rules.Edit()
+	}
+	return e.rules
+}
