@@ -113,11 +113,11 @@ func checkQuota(ch metadata.QuotaChange) error {
 		keys = addressQuotaKeys
 	}
 	for _, key := range slices.Sorted(maps.Keys(ch.Set)) {
-		if slices.Contains(ch.Remove, key) {
-			return metadata.Refuse(kerr.InvalidRequest, "Duplicate quota key %s", shorten(key))
-		}
 		if err := checkQuotaValue(keys, key, ch.Set[key]); err != nil {
 			return err
+		}
+		if slices.Contains(ch.Remove, key) {
+			return metadata.Refuse(kerr.InvalidRequest, "Duplicate quota key %s", key)
 		}
 	}
 	return nil

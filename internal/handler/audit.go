@@ -29,8 +29,8 @@ var changes = map[int16]func(*call, kmsg.Response) []change{
 	42: deletedGroups,
 	44: alteredSomeConfigs,
 	47: deletedOffsets,
-	49: alteredQuotas,
-	51: alteredUsers,
+	49: quotasChanged,
+	51: usersChanged,
 }
 
 // tellChanges tells the audit what a request has changed. Whether somebody may was

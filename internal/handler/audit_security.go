@@ -45,8 +45,8 @@ func ruleResource(r auth.Rule) audit.Resource {
 	return audit.Resource{Type: strings.ToLower(r.Type.String()), Name: r.Name, Detail: r.String()}
 }
 
-// alteredUsers tells whose passwords were set or deleted, and never what they are.
-func alteredUsers(c *call, resp kmsg.Response) []change {
+// usersChanged tells whose passwords were set or deleted, and never what they are.
+func usersChanged(c *call, resp kmsg.Response) []change {
 	req := c.req.(*kmsg.AlterUserSCRAMCredentialsRequest)
 	done := map[string]bool{}
 	for _, r := range resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results {
@@ -76,7 +76,7 @@ func scramName(mechanism int8) string {
 	return "mechanism " + strconv.Itoa(int(mechanism))
 }
 
-func alteredQuotas(c *call, resp kmsg.Response) []change {
+func quotasChanged(c *call, resp kmsg.Response) []change {
 	req := c.req.(*kmsg.AlterClientQuotasRequest)
 	if req.ValidateOnly {
 		return nil
@@ -94,13 +94,13 @@ func alteredQuotas(c *call, resp kmsg.Response) []change {
 				ops.addf("%s=%s", op.Key, strconv.FormatFloat(op.Value, 'f', -1, 64))
 			}
 		}
-		out = append(out, audit.Resource{Type: audit.TypeQuota, Name: quotaEntity(req.Entries[i].Entity), Detail: ops.String()})
+		out = append(out, audit.Resource{Type: audit.TypeQuota, Name: quotaFor(req.Entries[i].Entity), Detail: ops.String()})
 	}
 	return []change{{audit.QuotaChanged, out}}
 }
 
-// quotaEntity words whom a quota is for.
-func quotaEntity(parts []kmsg.AlterClientQuotasRequestEntryEntity) string {
+// quotaFor words whom a quota is for.
+func quotaFor(parts []kmsg.AlterClientQuotasRequestEntryEntity) string {
 	var out some
 	for _, p := range parts {
 		if p.Name == nil {

@@ -52,7 +52,7 @@ tells clients the same.
 	b.WriteString(`
 ## Not served
 
-- **Share groups, streams groups, ACLs.** Their keys are not in
+- **Share groups, streams groups.** Their keys are not in
   the table, so clients see that before they try.
 - **Transactions in topics of the Redis layout ` + "`stream`" + `.** Producers get
   UNSUPPORTED_FOR_MESSAGE_FORMAT there; see [transactions](transactions.md).

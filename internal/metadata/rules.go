@@ -26,20 +26,13 @@ func CheckPolicy(b *config.Broker) error {
 func authorization(b *config.Broker) (bool, *auth.Index) {
 	// Who could not be read is no super user. The broker does not start then.
 	p, _ := policy(b)
-	return setting(b, authorizerSetting) != "", auth.New(p)
+	return b.Get(authorizerSetting) != "", auth.New(p)
 }
 
 func policy(b *config.Broker) (p auth.Policy, err error) {
-	p.AllowEveryone = setting(b, allowEveryoneSetting) == "true"
-	p.SuperUsers, err = auth.ParseSuperUsers(setting(b, superUsersSetting))
+	p.AllowEveryone = b.Bool(allowEveryoneSetting)
+	p.SuperUsers, err = auth.ParseSuperUsers(b.Get(superUsersSetting))
 	return p, err
-}
-
-func setting(b *config.Broker, name string) string {
-	if config.BrokerDef(name) == nil {
-		return ""
-	}
-	return b.Get(name)
 }
 
 // AddRule adds a rule that its Check returned. One that is there stays.
