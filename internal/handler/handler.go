@@ -66,6 +66,9 @@ type Options struct {
 	// Marked is told of transactions that somebody ended in partitions, past their
 	// coordinator. It must not block. Nil if nobody wants to know.
 	Marked func(from coordinator.Client, m Marked)
+	// Denied is told of each request that was denied something, once for each
+	// resource. It must not block. Nil if nobody wants to know.
+	Denied func(auth.Request)
 	// Audit is told what requests have changed, and by whom. It must not block. Nil if
 	// nobody wants to know.
 	Audit        func(audit.Entry)
@@ -88,6 +91,7 @@ type Handler struct {
 	sessions *sessions
 	records  records
 	lately   lately
+	denials  denials
 }
 
 // New returns a handler.
@@ -144,6 +148,8 @@ type call struct {
 	req    kmsg.Request // nil for handlers that read the body themselves
 	image  *metadata.Image
 	own    bool // the request is this broker's own
+	h      *Handler
+	rights rights
 }
 
 // Serve answers the request in frame. An error ends the connection: the client
@@ -170,7 +176,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 		return nil, err
 	}
 	r.Memory = origin.Conn
-	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image()}
+	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image(), h: h}
 	if e.raw != nil {
 		return e.raw(h, ctx, c)
 	}

@@ -31,7 +31,7 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 	}
 	c := &call{
 		Request: protocol.Request{Key: req.Key(), Version: req.GetVersion(), ClientID: "muster"},
-		origin:  Origin{Conn: nobody{}}, req: mine, image: h.opts.Controller.Image(), own: true,
+		origin:  Origin{Conn: nobody{}}, req: mine, image: h.opts.Controller.Image(), own: true, h: h,
 	}
 	if req.Key() == kmsg.AllocateProducerIDs.Int16() {
 		return h.allocateProducerIDs(ctx, c)

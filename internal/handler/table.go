@@ -3,9 +3,11 @@ package handler
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/protocol"
 )
 
@@ -31,6 +33,16 @@ type Entry struct {
 
 // Name returns the API's name.
 func (e *Entry) Name() string { return kmsg.NameForKey(e.Key) }
+
+// Needs says which rights requests need where there is an authorizer.
+func (e *Entry) Needs() string {
+	list, _ := auth.Needs(e.Key)
+	var out []string
+	for _, need := range list {
+		out = append(out, need.String())
+	}
+	return strings.Join(out, "; ")
+}
 
 func (e *Entry) serveMin() int16 { return max(e.Min, e.ServedFrom) }
 
