@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
 )
@@ -113,32 +113,31 @@ func askRules(ctx context.Context, client *kgo.Client, q auth.Request) (whyResul
 
 // describePolicy asks a broker for the settings that decide besides the rules.
 func describePolicy(ctx context.Context, client *kgo.Client) (policy auth.Policy, err error) {
-	req := kmsg.NewPtrDescribeConfigsRequest()
-	res := kmsg.NewDescribeConfigsRequestResource()
-	res.ResourceType = kmsg.ConfigResourceTypeBroker
-	brokers := client.DiscoveredBrokers()
-	if len(brokers) == 0 {
-		return policy, errNoAnswer
-	}
-	res.ResourceName = fmt.Sprint(brokers[0].NodeID())
-	res.ConfigNames = []string{"super.users", "allow.everyone.if.no.acl.found"}
-	req.Resources = append(req.Resources, res)
-	resp, err := req.RequestWith(ctx, client)
+	admin := kadm.NewClient(client)
+	brokers, err := admin.ListBrokers(ctx)
 	if err != nil {
 		return policy, plain(err)
 	}
-	for _, r := range resp.Resources {
-		if r.ErrorCode != 0 {
-			return policy, brokerError(r.ErrorCode, r.ErrorMessage)
+	ids := brokers.NodeIDs()
+	if len(ids) == 0 {
+		return policy, errNoAnswer
+	}
+	described, err := admin.DescribeBrokerConfigs(ctx, ids[0])
+	if err != nil {
+		return policy, plain(err)
+	}
+	for _, r := range described {
+		if r.Err != nil {
+			return policy, plain(r.Err)
 		}
 		for _, c := range r.Configs {
 			switch {
 			case c.Value == nil:
-			case c.Name == "super.users":
+			case c.Key == "super.users":
 				if policy.SuperUsers, err = auth.ParseSuperUsers(*c.Value); err != nil {
 					return policy, err
 				}
-			case c.Name == "allow.everyone.if.no.acl.found":
+			case c.Key == "allow.everyone.if.no.acl.found":
 				policy.AllowEveryone = *c.Value == "true"
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
+	saslplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 	"golang.org/x/term"
 
@@ -154,7 +154,7 @@ func (id *identity) options() ([]kgo.Opt, error) {
 	}
 	switch id.mechanism {
 	case mechanismPlain:
-		opts = append(opts, kgo.SASL(plain.Auth{User: id.user, Pass: id.password}.AsMechanism()))
+		opts = append(opts, kgo.SASL(saslplain.Auth{User: id.user, Pass: id.password}.AsMechanism()))
 	case mechanismScram256:
 		opts = append(opts, kgo.SASL(scram.Auth{User: id.user, Pass: id.password}.AsSha256Mechanism()))
 	case mechanismScram512:

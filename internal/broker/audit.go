@@ -2,10 +2,12 @@ package broker
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"muster/internal/audit"
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -30,15 +32,44 @@ type auditLog struct {
 func (b *Broker) openAudit() {
 	if b.cfg.Bool("muster.audit.enable") {
 		b.audit = &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
+		for _, e := range b.endpoints {
+			if e.gate != nil {
+				e.gate.told = b.audit.login
+			}
+		}
 	}
 }
 
-// hook returns what is told of all that happens, nil for no log.
-func (a *auditLog) hook() func(audit.Entry) {
+// hooks returns what the handler tells of changes and denials; nil for no log.
+func (a *auditLog) hooks() (changed func(audit.Entry), denied func(auth.Request)) {
 	if a == nil {
-		return nil
+		return nil, nil
 	}
-	return a.tell
+	return a.tell, a.denied
+}
+
+// denied tells that somebody may not do something.
+func (a *auditLog) denied(q auth.Request) {
+	a.tell(audit.Entry{
+		Time: time.Now().UTC(), Kind: audit.Denied, Via: audit.ViaKafka, Broker: a.b.nodeID(),
+		Principal: string(q.Principal), Host: q.Host, Operation: q.Operation.String(),
+		Resources: []audit.Resource{{Type: strings.ToLower(q.Type.String()), Name: q.Name}},
+	}.Bounded())
+}
+
+// login tells of a login. Brokers of the cluster come and go without it.
+func (a *auditLog) login(l attempt) {
+	if l.principal == peerPrincipal || l.mechanism == peerMechanism {
+		return
+	}
+	e := audit.Entry{
+		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.b.nodeID(),
+		Principal: string(l.principal), Host: l.host, Mechanism: l.mechanism,
+	}
+	if l.err != nil {
+		e.Kind, e.Reason = audit.LoginFailed, l.err.Error()
+	}
+	a.tell(e.Bounded())
 }
 
 // tell takes an entry, which is bounded.

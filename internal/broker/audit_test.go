@@ -18,11 +18,21 @@ import (
 )
 
 // awaitAudit reads the audit log from its beginning until an entry of a kind that pleases.
-func awaitAudit(t *testing.T, b *broker.Broker, pleases func(audit.Entry) bool) (all []audit.Entry) {
+func awaitAudit(t *testing.T, b *broker.Broker, pleases func(audit.Entry) bool) []audit.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	return awaitAuditBy(t, client(t, b), pleases)
+}
+
+// awaitAuditBy does so as somebody.
+func awaitAuditBy(t *testing.T, who *kgo.Client, pleases func(audit.Entry) bool) (all []audit.Entry) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	reader := client(t, b, kgo.ConsumeTopics(metadata.AuditTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(10*time.Millisecond))
+	reader, err := kgo.NewClient(append(who.Opts(), kgo.ConsumeTopics(metadata.AuditTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(10*time.Millisecond))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
 	for found := false; !found; {
 		fs := reader.PollFetches(ctx)
 		if ctx.Err() != nil {

@@ -154,11 +154,12 @@ func (b *Broker) open(ctx context.Context) error {
 		return err
 	}
 	b.openAudit()
+	changed, denied := b.audit.hooks()
 	h := handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil, Marked: b.marked.add,
-		Audit: b.audit.hook(),
+		Audit: changed, Denied: denied,
 	})
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -50,16 +50,11 @@ func (h *Handler) tellChanges(c *call, resp kmsg.Response) {
 
 // tell tells the audit of something, and says who did it.
 func (h *Handler) tell(c *call, e audit.Entry) {
-	if h.opts.Audit == nil || len(e.Resources) == 0 && !e.Kind.Counted() {
-		return // Nothing came of it.
+	if h.opts.Audit == nil || c.own || c.origin.Broker || len(e.Resources) == 0 {
+		return // Nothing came of it, or brokers did it.
 	}
 	e.Time, e.Via, e.Broker = h.opts.Now().UTC(), audit.ViaKafka, h.opts.NodeID
 	e.Host, e.ClientID = c.host(), c.ClientID
-	if e.Principal == "" {
-		e.Principal = string(c.principal())
-	}
-	if e.Request == "" {
-		e.Request = kmsg.NameForKey(c.Key)
-	}
+	e.Principal, e.Request = string(c.principal()), kmsg.NameForKey(c.Key)
 	h.opts.Audit(e.Bounded())
 }
