@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/term"
@@ -34,6 +35,9 @@ const (
 type clientFlags struct {
 	brokers []string
 	json    bool
+	login   loginFlags
+	// named says that somebody has named the brokers, which a file does not override.
+	named func() bool
 }
 
 // add defines the flags on a command. jsonUsage says what --json does there.
@@ -44,10 +48,22 @@ func (f *clientFlags) add(cmd *cobra.Command, jsonUsage string) {
 	}
 	cmd.Flags().StringSliceVarP(&f.brokers, "broker", "b", brokers, "broker to connect to, `host:port`; more than one with commas; also from $"+brokerEnv)
 	cmd.Flags().BoolVar(&f.json, "json", false, jsonUsage)
+	f.login.add(cmd)
+	f.named = func() bool { return cmd.Flags().Changed("broker") || os.Getenv(brokerEnv) != "" }
 }
 
 // connect returns a client once a broker has answered.
 func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	if isTerminal(os.Stdin) {
+		f.login.terminal = os.Stdin
+	}
+	login, brokers, err := f.login.options()
+	if err != nil {
+		return nil, err
+	}
+	if brokers != "" && !f.named() {
+		f.brokers = strings.Split(brokers, ",")
+	}
 	for i, b := range f.brokers {
 		f.brokers[i] = strings.TrimSpace(b)
 	}
@@ -61,7 +77,7 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 		kgo.RequestTimeoutOverhead(connectTimeout),
 		kgo.RetryTimeout(requestTimeout),
 		kgo.DisableClientMetrics(),
-	}, opts...)
+	}, append(login, opts...)...)
 	client, err := kgo.NewClient(all...)
 	if err != nil {
 		return nil, usagef("%s", err)
@@ -75,13 +91,23 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		hint := ""
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			hint = "; start one with: muster serve"
-		}
-		return nil, fmt.Errorf("no broker answers at %s: %s%s", strings.Join(f.brokers, ", "), dialCause(err), hint)
+		return nil, f.connectError(err)
 	}
 	return client, nil
+}
+
+// connectError says why no broker has answered.
+func (f *clientFlags) connectError(err error) error {
+	at := strings.Join(f.brokers, ", ")
+	var code *kerr.Error
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+		errors.As(err, &code)
+		return fmt.Errorf("the broker at %s refuses the login: %w", at, plain(code))
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no broker answers at %s: %s; start one with: muster serve", at, dialCause(err))
+	}
+	return fmt.Errorf("no broker answers at %s: %s", at, dialCause(err))
 }
 
 // findBroker returns the first broker that answers, or else the error of the

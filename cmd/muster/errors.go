@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -55,11 +57,16 @@ func plain(err error) error {
 	switch {
 	case errors.As(err, &shards) && len(shards.Errs) > 0:
 		return plain(shards.Errs[0].Err)
+	case errors.Is(err, kerr.SecurityDisabled):
+		return errNoRules
 	case errors.As(err, &code):
 		return fmt.Errorf("%s (%w)", strings.TrimSuffix(code.Description, "."), codeOnly{code})
 	}
 	return err
 }
+
+// errNoRules is SECURITY_DISABLED with what to do about it.
+var errNoRules = fmt.Errorf("the broker has no rules, and everybody may do everything; to have some, start it with authorizer.class.name=muster (%w)", codeOnly{kerr.SecurityDisabled})
 
 // codeOnly prints a Kafka error as its name, and still is that error.
 type codeOnly struct{ code *kerr.Error }
@@ -76,12 +83,16 @@ func dialCause(err error) string {
 	switch {
 	case errors.As(err, &dns):
 		return dns.Error()
-	case errors.As(err, &errno):
+	case errors.As(err, &errno) && !errors.Is(err, syscall.ECONNRESET):
 		return errno.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer within " + connectTimeout.String()
-	case errors.Is(err, io.EOF):
-		return "the connection was closed; is that a Kafka port?"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "nobody that is trusted has signed its certificate; --tls-ca names a file with those to trust"
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return "it does not speak TLS"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return "the connection was closed; is that a Kafka port? It may want TLS (--tls) or a login (--user)"
 	}
 	return err.Error()
 }

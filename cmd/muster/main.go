@@ -9,6 +9,7 @@
 //	muster topics list|describe|create|alter|delete
 //	muster produce TOPIC
 //	muster consume TOPIC...
+//	muster users|acls|quotas|audit
 //
 // Results go to stdout, in tables for people or with --json for programs.
 // Everything said about the work goes to stderr. The exit code is 0 when all
@@ -103,7 +104,8 @@ to any Kafka broker.`,
 	// their usage should not say so.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
-	root.AddCommand(serveCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(), versionCommand())
+	root.AddCommand(serveCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
+		usersCommand(), aclsCommand(), quotasCommand(), auditCommand(), versionCommand())
 	return root
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main() // For tests that run commands as processes.
+	}
 	// What starts Redis servers lives as long as the process.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("muster/internal/redistest.launcher"))
 }
@@ -157,6 +161,8 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	for _, line := range []string{
 		"topics", "topics list", "topics describe", "topics create", "topics alter", "topics delete",
 		"produce", "consume", "version", "completion", "serve",
+		"users", "users list", "users create", "users set-password", "users delete", "acls", "acls list", "acls add", "acls remove", "acls why",
+		"quotas", "quotas list", "quotas set", "quotas remove", "audit",
 	} {
 		out := s.run(append(strings.Fields(line), "--help")...).ok()
 		if !strings.Contains(out, "Examples:\n  muster "+line) && !strings.Contains(out, "muster "+line+" ") {
@@ -199,6 +205,26 @@ func TestWrongCommandLinesExitWithCode2(t *testing.T) {
 		"consume a --count -1":                    "cannot be negative",
 		"consume a --json --format %v":            "none of the others can be",
 		"version x":                               "unknown command",
+		"acls add alice read":                     "give USER OPERATION TYPE [NAME]",
+		"acls add alice eat topic a":              `"eat" is no operation`,
+		"acls add alice read table a":             `"table" is no type of resource`,
+		"acls add alice read topic":               "give the name of a topic",
+		"acls add alice read cluster a":           "there is one cluster",
+		"acls add alice write group g":            "write is nothing that can be done with a group; there are read, delete, describe",
+		"acls why alice read,write topic a":       "give one operation, not 2",
+		"users create":                            "give the name of one user",
+		"users create a":                          "give the password on stdin",
+		"users create a --new-password secret":    "takes '${env:NAME}' or '${file:/path}', and no password",
+		"users create a --iterations 1":           "--iterations is 4096 to 16384",
+		"users delete a":                          "add --yes",
+		"quotas set producer_byte_rate=1":         "say whom the quota is for",
+		"quotas set user=a":                       "say which quota",
+		"quotas set user=a producer_byte_rate=x":  "is no rate",
+		"quotas set user= producer_byte_rate=1":   "has no name",
+		"quotas remove user=a x=1":                "in the form name",
+		"audit --kind x":                          `--kind has no "x"`,
+		"topics list --user a":                    "--user needs a password",
+		"topics list --sasl-mechanism PLAIN":      "--sasl-mechanism needs --user",
 		"completion tcsh":                         `muster completion has no command "tcsh"`,
 	} {
 		r := s.run(strings.Fields(line)...).fails(exitUsage, want, "--help' for its usage.")

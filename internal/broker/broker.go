@@ -95,6 +95,7 @@ type Broker struct {
 	journal     *journalWriter[journal.Entry]
 	txnJournal  *journalWriter[journal.Txn]
 	marked      marked
+	audit       *auditLog // nil if there is none
 	node        int32
 	redis       *redisSide    // nil unless the store is Redis
 	lease       cluster.Lease // nil unless brokers share the store
@@ -164,11 +165,14 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	if err := b.load(ctx, crashed); err != nil {
 		return err
 	}
+	b.openAudit()
+	changed, denied := b.audit.hooks()
 	h := handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil, Marked: b.marked.add,
-		Now: c.now,
+		Now:   c.now,
+		Audit: changed, Denied: denied,
 	})
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -182,6 +186,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.running.Go(func() { b.manager.Run(background) })
 	b.running.Go(func() { b.journal.run(background) })
 	b.running.Go(func() { b.txnJournal.run(background) })
+	b.running.Go(func() { b.audit.run(background) })
 	b.running.Go(func() { b.resolveOrphans(background) })
 	for _, e := range b.endpoints {
 		e.serve()

@@ -53,10 +53,18 @@ func newJournal[E any](b *Broker, kind journalKind[E]) *journalWriter[E] {
 }
 
 func (j *journalWriter[E]) add(entries []E) {
+	if !j.offer(entries) {
+		j.b.logger.Warn(j.name+" falls behind; entries left out", "count", len(entries), "first", j.key(&entries[0]))
+	}
+}
+
+// offer queues entries if there is room.
+func (j *journalWriter[E]) offer(entries []E) bool {
 	select {
 	case j.queue <- entries:
+		return true
 	default:
-		j.b.logger.Warn(j.name+" falls behind; entries left out", "count", len(entries), "first", j.key(&entries[0]))
+		return false
 	}
 }
 

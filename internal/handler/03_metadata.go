@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/metadata"
 )
@@ -90,6 +91,9 @@ func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataReq
 	}
 	_, errs := h.opts.Controller.CreateTopics(ctx, missing, false)
 	for i, err := range errs {
+		if err == nil {
+			h.tell(c, audit.Entry{Kind: audit.TopicCreated, Resources: []audit.Resource{{Type: audit.TypeTopic, Name: missing[i].Name, Detail: "on demand"}}})
+		}
 		if code, _ := h.code(err); code != 0 && code != kerr.TopicAlreadyExists.Code {
 			h.opts.Logger.Warn("topic could not be created automatically", "topic", missing[i].Name, "error", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
@@ -67,7 +68,10 @@ type Options struct {
 	Marked func(from coordinator.Client, m Marked)
 	// Denied is told of each request that was denied something, once for each
 	// resource. It must not block. Nil if nobody wants to know.
-	Denied       func(auth.Request)
+	Denied func(auth.Request)
+	// Audit is told what requests have changed, and by whom. It must not block. Nil if
+	// nobody wants to know.
+	Audit        func(audit.Entry)
 	SessionSlots int // max.incremental.fetch.session.cache.slots
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
@@ -190,6 +194,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	if err != nil || resp == nil {
 		return nil, err
 	}
+	h.tellChanges(c, resp)
 	return c.Encode(resp), nil
 }
 

@@ -16,7 +16,14 @@ const (
 	TransactionsTopic = "__transaction_state"
 	// TransactionJournalTopic tells what happened to transactional ids, and who did it.
 	TransactionJournalTopic = "__transaction_journal"
+	// AuditTopic tells who logged in, who was denied what, and who changed what.
+	AuditTopic = "__audit_log"
 )
+
+// auditPartitions is how many partitions the audit log has where brokers share the
+// store: leaders are spread, so that each of up to so many brokers leads one, and
+// writes what it sees there.
+const auditPartitions = 16
 
 // internal describes a topic that is muster's own. One without partitions is never
 // created: its name is used for something else, or reserved.
@@ -86,7 +93,21 @@ var internals = map[string]internal{
 	},
 	"__share_group_state": {},
 	"__group_history":     {},
-	"__audit_log":         {},
+	AuditTopic: {
+		partitions: func(_ *Image, shared bool) int32 {
+			if shared {
+				return auditPartitions
+			}
+			return 1
+		},
+		fixed: always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),
+		// Somebody who is let in can change things all day, so its size is bounded too.
+		initial: func(b *config.Broker) map[string]string {
+			return map[string]string{
+				"retention.ms": b.Get("muster.audit.retention.ms"), "retention.bytes": "268435456", "segment.bytes": "16777216",
+			}
+		},
+	},
 }
 
 // journalPartitions gives a journal a partition for each shard where brokers

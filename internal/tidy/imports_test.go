@@ -19,7 +19,11 @@ var importTable = map[string][]string{
 	// The ways in.
 	".": {"broker", "metadata/config"},
 	"cmd/muster": {
-		".", "broker", "explain", "groupview", "journal", "metadata", "metadata/config",
+		".",
+		"audit",     // To read the audit log.
+		"auth",      // For muster acls why, which asks the rules as a broker does.
+		"auth/sasl", // For the JAAS lines in the files that Kafka's tools take.
+		"broker", "explain", "groupview", "journal", "metadata", "metadata/config",
 		"protocol", // For the tagged field that asks for lag in records.
 		"words",
 	},
@@ -34,6 +38,7 @@ var importTable = map[string][]string{
 	"listener": {"protocol"},
 	"protocol": {"store"}, // Response bodies carry store.Records.
 	"handler": {
+		"audit", // It tells what requests change.
 		"auth",
 		"auth/sasl", // What is kept of a salted password is computed in one place.
 		"coordinator",
@@ -48,8 +53,9 @@ var importTable = map[string][]string{
 	"cluster":     {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
-	"auth/sasl":   {}, // Users and settings are handed to it.
-	"quota":       {}, // Limits, names and the time are handed to it.
+	"auth/sasl":   {},        // Users and settings are handed to it.
+	"quota":       {},        // Limits, names and the time are handed to it.
+	"audit":       {"words"}, // Entries put themselves into words, for the CLI and a console.
 	"web":         {"metadata", "metadata/config"},
 
 	// From facts about groups to what people read.

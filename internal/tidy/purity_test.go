@@ -41,7 +41,7 @@ var format = purity{
 // Reasoning about groups is evidence in, data and sentences out: what shows it to
 // people, asks brokers for it and knows the time is elsewhere.
 var reasoning = purity{
-	packages:   []string{"explain", "words"},
+	packages:   []string{"audit", "explain", "words"},
 	imports:    []string{"bufio", "context", "io", "log", "net", "os", "runtime", "sync", "syscall"},
 	others:     []string{},
 	sequential: true,

@@ -96,6 +96,8 @@ var brokerTable = newTable(append([]Def{
 	{Name: "transaction.state.log.num.partitions", Type: Int, Default: "50", Min: 1, Max: 10000, Static: true, Doc: "Partitions of __transaction_state when it is created."},
 	{Name: "transaction.state.log.segment.bytes", Type: Int, Default: "104857600", Min: 1 << 14, Max: 1<<31 - 1, Static: true, Doc: "segment.bytes of __transaction_state when it is created."},
 	{Name: "muster.transaction.journal.retention.ms", Type: Long, Default: "604800000", Min: -1, Static: true, Doc: "retention.ms of __transaction_journal when it is created: how long muster txns history looks back."},
+	{Name: "muster.audit.enable", Type: Boolean, Default: "true", Static: true, Doc: "Whether logins, denials and changes are written to __audit_log, with who did it."},
+	{Name: "muster.audit.retention.ms", Type: Long, Default: "2592000000", Min: -1, Static: true, Doc: "retention.ms of __audit_log when it is created: how long muster audit looks back."},
 	{Name: "muster.transaction.orphan.grace.ms", Type: Long, Default: "300000", Min: 1, Doc: "How much longer than transaction.max.timeout.ms a transaction may be open in a partition before its leader asks all coordinators for it, and aborts it if none knows it."},
 	{Name: "muster.transaction.orphan.check.interval.ms", Type: Long, Default: "60000", Min: 1, Static: true, Doc: "How often partitions are searched for such transactions."},
 

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func quotasCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "quotas",
+		Aliases: []string{"quota"},
+		Short:   "Limit how much users, clients and addresses may do",
+		Long: `Limit how much users, clients and addresses may do. A quota is for user=NAME, for
+client-id=NAME, for both together, or for ip=ADDRESS. A bare user, client-id or ip is
+the quota of all that have none of their own.
+
+The quotas are producer_byte_rate and consumer_byte_rate (bytes in a second),
+controller_mutation_rate (partitions created and deleted in a second), request_percentage,
+and connection_creation_rate (connections in a second, for ip only).`,
+		Example: `  muster quotas set user=alice producer_byte_rate=10MiB
+  muster quotas set client-id consumer_byte_rate=1048576
+  muster quotas list
+  muster quotas remove user=alice producer_byte_rate`,
+		Args: subcommandArgs,
+		RunE: help,
+	}
+	cmd.AddCommand(quotasListCommand(), quotasSetCommand(), quotasRemoveCommand())
+	return cmd
+}
+
+// quotaKeys are the quotas there are, for completion: the broker has the last word.
+var quotaKeys = []string{"producer_byte_rate", "consumer_byte_rate", "controller_mutation_rate", "request_percentage", "connection_creation_rate"}
+
+var entityTypes = []string{"user", "client-id", "ip"}
+
+// quotaState is a quota as list shows it. A name that is null is the default of its type.
+type quotaState struct {
+	Entity map[string]*string `json:"entity"`
+	Values map[string]float64 `json:"values"`
+}
+
+// entity words whom a quota is for, in the form of arguments.
+func (q quotaState) entity() string {
+	var parts []string
+	for _, kind := range entityTypes {
+		switch name, ok := q.Entity[kind]; {
+		case ok && name == nil:
+			parts = append(parts, kind)
+		case ok:
+			parts = append(parts, kind+"="+*name)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func quotasListCommand() *cobra.Command {
+	var client clientFlags
+	cmd := &cobra.Command{
+		Use:     "list [ENTITY...]",
+		Aliases: []string{"ls"},
+		Short:   "List quotas",
+		Long: `List the quotas. With user=NAME, client-id=NAME or ip=ADDRESS only those that name it; a
+bare user, client-id or ip stands for the defaults.
+
+With --json it prints an array of objects with the fields entity, in which a name that is
+null is the default, and values.`,
+		Example: `  muster quotas list
+  muster quotas list user=alice`,
+		ValidArgsFunction: completeQuota(&client, false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return listQuotas(cmd, &client, args) },
+	}
+	client.add(cmd, "print a JSON array")
+	return cmd
+}
+
+func listQuotas(cmd *cobra.Command, flags *clientFlags, args []string) error {
+	q, keys, err := parseQuota(args, false)
+	if err != nil {
+		return err
+	}
+	if len(keys) > 0 {
+		return usagef("%q is none of user, client-id and ip", keys[0])
+	}
+	client, err := flags.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	req := kmsg.NewPtrDescribeClientQuotasRequest()
+	for _, kind := range entityTypes {
+		if name, ok := q.Entity[kind]; ok {
+			c := kmsg.NewDescribeClientQuotasRequestComponent()
+			c.EntityType, c.Match = kind, name
+			if name == nil {
+				c.MatchType = kmsg.QuotasMatchTypeDefault
+			}
+			req.Components = append(req.Components, c)
+		}
+	}
+	resp, err := req.RequestWith(cmd.Context(), client)
+	if err != nil {
+		return plain(err)
+	}
+	if resp.ErrorCode != 0 {
+		return brokerError(resp.ErrorCode, resp.ErrorMessage)
+	}
+	return printQuotas(cmd, flags, resp)
+}
+
+func printQuotas(cmd *cobra.Command, flags *clientFlags, resp *kmsg.DescribeClientQuotasResponse) error {
+	quotas := []quotaState{}
+	for _, e := range resp.Entries {
+		q := quotaState{map[string]*string{}, map[string]float64{}}
+		for _, part := range e.Entity {
+			q.Entity[part.Type] = part.Name
+		}
+		for _, v := range e.Values {
+			q.Values[v.Key] = v.Value
+		}
+		quotas = append(quotas, q)
+	}
+	slices.SortFunc(quotas, func(a, b quotaState) int { return strings.Compare(a.entity(), b.entity()) })
+	if flags.json {
+		return writeJSON(cmd.OutOrStdout(), quotas)
+	}
+	if len(quotas) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "there are no such quotas; set one with: muster quotas set user=NAME producer_byte_rate=1MiB")
+		return nil
+	}
+	t := newTable("FOR", "QUOTA", ">VALUE")
+	for _, q := range quotas {
+		var keys []string
+		for key := range q.Values {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			t.add(q.entity(), key, strconv.FormatFloat(q.Values[key], 'f', -1, 64))
+		}
+	}
+	return t.print(cmd.OutOrStdout())
+}
+
+// parseQuota splits arguments into whom a quota is for and what it is.
+func parseQuota(args []string, values bool) (q quotaState, keys []string, err error) {
+	q = quotaState{map[string]*string{}, map[string]float64{}}
+	for _, arg := range args {
+		name, value, given := strings.Cut(arg, "=")
+		if slices.Contains(entityTypes, name) {
+			if _, twice := q.Entity[name]; twice {
+				return q, nil, usagef("%s is given twice", name)
+			}
+			q.Entity[name] = nil
+			if given && value == "" {
+				return q, nil, usagef("%s= has no name; a bare %s is the default of all", name, name)
+			}
+			if given {
+				q.Entity[name] = &value
+			}
+			continue
+		}
+		if values != given {
+			return q, nil, usagef("%q is none of user, client-id and ip, and no quota in the form %s", arg, map[bool]string{true: "name=value", false: "name"}[values])
+		}
+		if slices.Contains(keys, name) {
+			return q, nil, usagef("%s is given twice", name)
+		}
+		keys = append(keys, name)
+		if values {
+			if q.Values[name], err = parseRate(value); err != nil {
+				return q, nil, err
+			}
+		}
+	}
+	return q, keys, nil
+}
+
+// parseRate reads a number, which may have a unit of bytes.
+func parseRate(text string) (float64, error) {
+	number, factor := text, 1.0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			number, factor = n, math.Pow(1024, float64(i+1))
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, usagef("%q is no rate; write a number, for bytes also as 512KiB, 10MiB or 1GiB", text)
+	}
+	return v * factor, nil
+}
+
+// alterQuota changes one quota.
+func alterQuota(cmd *cobra.Command, client *kgo.Client, q quotaState, ops []kmsg.AlterClientQuotasRequestEntryOp) error {
+	req := kmsg.NewPtrAlterClientQuotasRequest()
+	e := kmsg.NewAlterClientQuotasRequestEntry()
+	for _, kind := range entityTypes {
+		if name, ok := q.Entity[kind]; ok {
+			part := kmsg.NewAlterClientQuotasRequestEntryEntity()
+			part.Type, part.Name = kind, name
+			e.Entity = append(e.Entity, part)
+		}
+	}
+	e.Ops = ops
+	req.Entries = append(req.Entries, e)
+	resp, err := req.RequestWith(cmd.Context(), client)
+	if err != nil {
+		return plain(err)
+	}
+	if len(resp.Entries) != 1 {
+		return errNoAnswer
+	}
+	if r := resp.Entries[0]; r.ErrorCode != 0 {
+		return brokerError(r.ErrorCode, r.ErrorMessage)
+	}
+	return nil
+}
+
+var errNoEntity = errors.New("say whom the quota is for: user=NAME, client-id=NAME or ip=ADDRESS; a bare user, client-id or ip is the default of all")

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func usersCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "users",
+		Short: "List, create and delete users, and set their passwords",
+		Long: `List, create and delete the users that log in with a password (SASL), and set their
+passwords. What they may do is said by muster acls.
+
+A password never stands on a command line, and never reaches the broker: what is sent
+and kept is what SCRAM (RFC 5802) makes of it, with a salt.`,
+		Example: `  muster users create alice
+  muster users list
+  muster users set-password alice`,
+		Args: subcommandArgs,
+		RunE: help,
+	}
+	cmd.AddCommand(usersListCommand(), usersCreateCommand(), usersSetPasswordCommand(), usersDeleteCommand())
+	return cmd
+}
+
+// scram is a mechanism of SCRAM, by its number on the wire.
+type scramHash int8
+
+var scramNames = map[scramHash]string{1: mechanismScram256, 2: mechanismScram512}
+
+func (h scramHash) String() string {
+	if name := scramNames[h]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("mechanism %d", int8(h))
+}
+
+// storedUser is a user as list shows it.
+type storedUser struct {
+	Name       string             `json:"name"`
+	Mechanisms []storedCredential `json:"mechanisms"`
+}
+
+type storedCredential struct {
+	Mechanism  string `json:"mechanism"`
+	Iterations int32  `json:"iterations"`
+	hash       scramHash
+}
+
+func usersListCommand() *cobra.Command {
+	var client clientFlags
+	cmd := &cobra.Command{
+		Use:     "list [NAME...]",
+		Aliases: []string{"ls"},
+		Short:   "List users",
+		Long: `List the users that have a password, with the mechanisms by which they can log in. All of
+them can also log in by PLAIN, where the broker's sasl.enabled.mechanisms has it. Users
+that log in by a token or a certificate are not known to the broker, and not in the list.
+
+With --json it prints an array of objects with the fields name and mechanisms.`,
+		Example: `  muster users list
+  muster users list alice --json`,
+		ValidArgsFunction: completeUsers(&client),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listUsers(cmd, &client, unique(args))
+		},
+	}
+	client.add(cmd, "print a JSON array")
+	return cmd
+}
+
+func listUsers(cmd *cobra.Command, flags *clientFlags, names []string) error {
+	client, err := flags.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	users, missing, err := describeUsers(cmd.Context(), client, names)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, name := range missing {
+		failed = append(failed, fmt.Errorf("there is no user %q", name))
+	}
+	switch {
+	case flags.json:
+		failed = append(failed, writeJSON(cmd.OutOrStdout(), append([]storedUser{}, users...)))
+	case len(users) == 0 && len(missing) == 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), "there are no users yet; create one with: muster users create NAME")
+	case len(users) > 0:
+		t := newTable("USER", "MECHANISM", ">ITERATIONS")
+		for _, u := range users {
+			for _, m := range u.Mechanisms {
+				t.add(u.Name, m.Mechanism, m.Iterations)
+			}
+		}
+		failed = append(failed, t.print(cmd.OutOrStdout()))
+	}
+	return errors.Join(failed...)
+}
+
+// describeUsers asks for users by name, or for all. Those that do not exist are missing.
+func describeUsers(ctx context.Context, client *kgo.Client, names []string) (users []storedUser, missing []string, err error) {
+	req := kmsg.NewPtrDescribeUserSCRAMCredentialsRequest()
+	for _, name := range names {
+		u := kmsg.NewDescribeUserSCRAMCredentialsRequestUser()
+		u.Name = name
+		req.Users = append(req.Users, u)
+	}
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return nil, nil, plain(err)
+	}
+	if resp.ErrorCode != 0 {
+		return nil, nil, brokerError(resp.ErrorCode, resp.ErrorMessage)
+	}
+	for _, r := range resp.Results {
+		switch {
+		case r.ErrorCode == kerr.ResourceNotFound.Code:
+			missing = append(missing, r.User)
+			continue
+		case r.ErrorCode != 0:
+			return nil, nil, brokerError(r.ErrorCode, r.ErrorMessage)
+		}
+		u := storedUser{Name: r.User, Mechanisms: []storedCredential{}}
+		for _, c := range r.CredentialInfos {
+			u.Mechanisms = append(u.Mechanisms, storedCredential{scramHash(c.Mechanism).String(), c.Iterations, scramHash(c.Mechanism)})
+		}
+		users = append(users, u)
+	}
+	slices.SortFunc(users, func(a, b storedUser) int { return strings.Compare(a.Name, b.Name) })
+	return users, missing, nil
+}
+
+// completeUsers completes arguments that are names of users.
+func completeUsers(flags *clientFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		client, err := flags.connect(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer client.Close()
+		users, _, _ := describeUsers(ctx, client, nil) // Without an answer there is nothing to offer.
+		var names []string
+		for _, u := range users {
+			if strings.HasPrefix(u.Name, prefix) && !slices.Contains(args, u.Name) {
+				names = append(names, u.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,211 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+func TestTheJSONFormIsWhatIsDocumented(t *testing.T) {
+	e := Entry{
+		Time: noon, Kind: Denied, Principal: "User:alice", Host: "10.0.0.1", ClientID: "app", Via: ViaKafka, Request: "Fetch", Broker: 1,
+		Operation: "READ", Resources: []Resource{{Type: "topic", Name: "orders"}}, ResourceN: 1, Count: 7, Since: noon.Add(-time.Minute), LeftOut: 2,
+	}
+	const want = `{"time":"2026-01-31T12:00:00Z","kind":"denied","principal":"User:alice","host":"10.0.0.1","clientId":"app","via":"kafka","request":"Fetch","broker":1,` +
+		`"operation":"READ","resources":[{"type":"topic","name":"orders"}],"resourceCount":1,"count":7,"since":"2026-01-31T11:59:00Z","leftOut":2}`
+	text, err := json.Marshal(&e)
+	if err != nil || string(text) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, text, want)
+	}
+	var back Entry
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, e) {
+		t.Errorf("%v: %+v comes back as %+v", err, e, back)
+	}
+	text, _ = json.Marshal(&Entry{Time: noon, Kind: Login, Via: ViaKafka})
+	if want := `{"time":"2026-01-31T12:00:00Z","kind":"login","via":"kafka","broker":0}`; string(text) != want {
+		t.Errorf("an entry with little in it is %s", text)
+	}
+}
+
+func TestEntriesAreBounded(t *testing.T) {
+	long := strings.Repeat("ö", 1000)
+	e := Entry{Principal: long, Host: long, ClientID: "a\xffb", Request: long, Operation: long, Mechanism: long, Reason: long}
+	for range 1000 {
+		e.Resources = append(e.Resources, Resource{Type: long, Name: long, Detail: long})
+	}
+	b := e.Bounded()
+	if len(b.Resources) != maxResources || b.ResourceN != 1000 || b.ClientID != "a\uFFFDb" {
+		t.Errorf("%d of %d resources, client id %q", len(b.Resources), b.ResourceN, b.ClientID)
+	}
+	r := b.Resources[maxResources-1]
+	for i, s := range []string{b.Principal, b.Host, b.Request, b.Operation, b.Mechanism, b.Reason, r.Type, r.Name, r.Detail} {
+		if len(s) > maxText+len("…") || !utf8.ValidString(s) || !strings.HasSuffix(s, "ö…") {
+			t.Errorf("text %d has %d bytes: %q", i, len(s), s)
+		}
+	}
+	if text, _ := json.Marshal(&b); len(text) > 32<<10 {
+		t.Errorf("a bounded entry has %d bytes", len(text))
+	}
+	if again := b.Bounded(); again.ResourceN != 1000 {
+		t.Errorf("bounded again, it counts %d resources", again.ResourceN)
+	}
+}
+
+// denial is one of topic number n for somebody.
+func denial(who string, n int, at time.Time) Entry {
+	return Entry{
+		Time: at, Kind: Denied, Principal: who, Host: "h", Via: ViaKafka, Operation: "READ", Broker: 3,
+		Resources: []Resource{{Type: TypeTopic, Name: fmt.Sprint("t", n)}}, ResourceN: 1,
+	}
+}
+
+func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
+	c := NewCounter()
+	if !c.Add(denial("a", 1, noon)) {
+		t.Fatal("the first is not told at once")
+	}
+	for i := range 500 {
+		if c.Add(denial("a", 1, noon.Add(time.Duration(i)*time.Millisecond))) {
+			t.Fatalf("number %d is told too", i)
+		}
+	}
+	// Another topic, another person, another operation and another host are other things.
+	other := denial("a", 1, noon)
+	other.Operation = "WRITE"
+	far := denial("a", 1, noon)
+	far.Host = "elsewhere"
+	for _, e := range []Entry{denial("a", 2, noon), denial("b", 1, noon), other, far} {
+		if !c.Add(e) {
+			t.Errorf("%+v is not told", e)
+		}
+	}
+	// Another client id and another request are not.
+	same := denial("a", 1, noon.Add(time.Second))
+	same.ClientID, same.Request = "x", "Metadata"
+	if c.Add(same) {
+		t.Error("another client id is told apart")
+	}
+	if due := c.Due(noon.Add(window-1), false); due != nil {
+		t.Errorf("before the minute is over: %+v", due)
+	}
+	due := c.Due(noon.Add(window), false)
+	if len(due) != 1 || due[0].Count != 501 || due[0].Since != noon || due[0].Time != noon.Add(time.Second) || due[0].name() != "t1" {
+		t.Fatalf("after a minute: %+v", due)
+	}
+	// It goes on, so it is counted on, and only that.
+	if c.Add(denial("a", 1, noon.Add(90*time.Second))) {
+		t.Error("what goes on is told at once again")
+	}
+	if due := c.Due(noon.Add(2*window-1), false); due != nil {
+		t.Errorf("before the second minute is over: %+v", due)
+	}
+	if due := c.Due(noon.Add(2*window), false); len(due) != 1 || due[0].Count != 1 || due[0].Since != noon.Add(window) {
+		t.Errorf("after two minutes: %+v", due)
+	}
+	// It was quiet for a minute, so the next one is a first one.
+	if due := c.Due(noon.Add(3*window), false); due != nil || len(c.kept) != 0 {
+		t.Errorf("after a quiet minute: %+v, and %d are kept", due, len(c.kept))
+	}
+	if !c.Add(denial("a", 1, noon.Add(3*window))) {
+		t.Error("after a quiet minute the next one is not told")
+	}
+}
+
+func TestChangesAreNeverCountedTogether(t *testing.T) {
+	c := NewCounter()
+	counted := map[Kind]bool{Login: true, LoginFailed: true, Denied: true, OffsetsSet: true, RecordsDeleted: true, TransactionEnded: true}
+	for _, kind := range Kinds() {
+		e := Entry{Time: noon, Kind: kind, Resources: []Resource{{Type: TypeTopic, Name: "t"}}}
+		if !c.Add(e) {
+			t.Errorf("the first %s is not told", kind)
+		}
+		if again := c.Add(e); again == counted[kind] {
+			t.Errorf("the second %s is told: %v", kind, again)
+		}
+	}
+}
+
+func TestNamesThatSomebodyMakesUpTakeNoMoreThanTheirPlace(t *testing.T) {
+	c := NewCounter()
+	told := 0
+	for i := range 20 * maxKept {
+		if c.Add(denial("a", i, noon)) {
+			told++
+		}
+	}
+	if told != maxKept || len(c.kept) != maxKept {
+		t.Errorf("%d of them are told, %d kept", told, len(c.kept))
+	}
+	due := c.Due(noon.Add(window), false)
+	if len(due) != 1 || due[0].Count != 19*maxKept || due[0].Kind != Denied || due[0].Broker != 3 || due[0].Principal != "" || due[0].Resources != nil {
+		t.Errorf("what found no place is told by %+v", due)
+	}
+	if len(c.kept) != 0 || len(c.others) != 0 {
+		t.Errorf("%d and %d are kept", len(c.kept), len(c.others))
+	}
+}
+
+func TestWhatIsCountedIsToldWhenTheBrokerStops(t *testing.T) {
+	c := NewCounter()
+	for range 3 {
+		c.Add(denial("b", 1, noon))
+		c.Add(denial("a", 1, noon))
+	}
+	due := c.Due(noon, true)
+	if len(due) != 2 || due[0].Principal != "a" || due[0].Count != 2 || due[1].Principal != "b" {
+		t.Errorf("at the end: %+v", due)
+	}
+}
+
+func TestAClockThatIsSetBackDoesNotSilenceTheLog(t *testing.T) {
+	c := NewCounter()
+	c.Add(denial("a", 1, noon))
+	c.Add(denial("a", 1, noon))
+	if due := c.Due(noon.Add(-time.Hour), false); len(due) != 1 || due[0].Count != 1 {
+		t.Errorf("an hour before: %+v", due)
+	}
+}
+
+func TestLinesSayWhoDidWhat(t *testing.T) {
+	orders := []Resource{{Type: TypeTopic, Name: "orders", Detail: "3 partitions"}}
+	for _, c := range []struct {
+		e    Entry
+		want string
+	}{
+		{
+			Entry{Kind: TopicCreated, Principal: "User:alice", Host: "10.0.0.1", ClientID: "app", Request: "CreateTopics", Resources: orders},
+			"User:alice at 10.0.0.1 (app) created topic orders (3 partitions) by CreateTopics",
+		},
+		{
+			Entry{Time: noon, Kind: Denied, Principal: "User:bob", Host: "h", Operation: "READ", Request: "Fetch", Resources: []Resource{{Type: "transactional_id", Name: "x"}}, Count: 12, Since: noon.Add(-time.Minute)},
+			"User:bob at h was denied READ on transactional id x by Fetch; 12 times in 1m",
+		},
+		{
+			Entry{Kind: LoginFailed, Principal: "User:eve", Host: "h", Request: "SaslAuthenticate", Mechanism: "PLAIN", Reason: "wrong password", LeftOut: 1},
+			"User:eve at h failed to log in by PLAIN: wrong password (1 entry before this one is missing)",
+		},
+		{Entry{Kind: Denied, Count: 2, Time: noon, Since: noon}, "more clients than can be named: denied; 2 times in 1s"},
+		{Entry{Kind: "later", Host: "h"}, "somebody at h later"},
+		{Entry{Kind: Login, Principal: "User:a\nb", Host: "h\x1b[2J", Mechanism: "X"}, `"User:a\nb" at "h\x1b[2J" logged in by X`},
+		{
+			Entry{Kind: TopicDeleted, Principal: "User:a", Resources: slices.Repeat([]Resource{{Type: TypeTopic, Name: "a"}}, 4), ResourceN: 9},
+			"User:a deleted topic a, topic a, topic a and 6 more",
+		},
+	} {
+		if got := c.e.Line(); got != c.want {
+			t.Errorf("it says\n%s\nwant\n%s", got, c.want)
+		}
+	}
+	for _, k := range Kinds() {
+		if did[k] == "" {
+			t.Errorf("%s has no words", k)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package broker
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"muster/internal/audit"
+	"muster/internal/auth"
+	"muster/internal/metadata"
+)
+
+// auditTick is how often the audit log looks whether what was counted is due.
+const auditTick = time.Second
+
+var auditJournal = journalKind[audit.Entry]{
+	topic: metadata.AuditTopic, name: "audit log", anywhere: true,
+	key: func(e *audit.Entry) string { return e.Principal }, at: func(e *audit.Entry) time.Time { return e.Time },
+}
+
+// auditLog writes what people did to a topic. Requests do not wait for it: what does
+// not fit is left out, and the next entry says how much that was.
+type auditLog struct {
+	*journalWriter[audit.Entry]
+
+	mu      sync.Mutex
+	counter *audit.Counter
+	leftOut int
+}
+
+func (b *Broker) openAudit() {
+	if b.cfg.Bool("muster.audit.enable") {
+		b.audit = &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
+		for _, e := range b.endpoints {
+			if e.gate != nil {
+				e.gate.told = b.audit.login
+			}
+		}
+	}
+}
+
+// hooks returns what the handler tells of changes and denials; nil for no log.
+func (a *auditLog) hooks() (changed func(audit.Entry), denied func(auth.Request)) {
+	if a == nil {
+		return nil, nil
+	}
+	return a.tell, a.denied
+}
+
+// denied tells that somebody may not do something.
+func (a *auditLog) denied(q auth.Request) {
+	a.tell(audit.Entry{
+		Time: time.Now().UTC(), Kind: audit.Denied, Via: audit.ViaKafka, Broker: a.b.nodeID(),
+		Principal: string(q.Principal), Host: q.Host, Operation: q.Operation.String(),
+		Resources: []audit.Resource{{Type: strings.ToLower(q.Type.String()), Name: q.Name}},
+	}.Bounded())
+}
+
+// login tells of a login. Brokers of the cluster come and go without it.
+func (a *auditLog) login(l attempt) {
+	if l.principal == peerPrincipal || l.mechanism == peerMechanism {
+		return
+	}
+	e := audit.Entry{
+		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.b.nodeID(),
+		Principal: string(l.principal), Host: l.host, Mechanism: l.mechanism,
+	}
+	if l.err != nil {
+		e.Kind, e.Reason = audit.LoginFailed, l.err.Error()
+	}
+	a.tell(e.Bounded())
+}
+
+// tell takes an entry, which is bounded.
+func (a *auditLog) tell(e audit.Entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.counter.Add(e) {
+		a.put(e)
+	}
+}
+
+// put queues an entry. The lock is held.
+func (a *auditLog) put(e audit.Entry) {
+	e.LeftOut = a.leftOut
+	if !a.offer([]audit.Entry{e}) {
+		a.leftOut++
+		return
+	}
+	a.leftOut = 0
+}
+
+// due queues the entries of what was counted.
+func (a *auditLog) due(now time.Time, all bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.counter.Due(now, all) {
+		a.put(e)
+	}
+}
+
+// run writes until ctx ends, and then what is still there.
+func (a *auditLog) run(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	tick := time.NewTicker(auditTick)
+	defer tick.Stop()
+	for {
+		select {
+		case entries := <-a.queue:
+			a.write(entries)
+		case <-tick.C:
+			a.due(time.Now(), false)
+		case <-ctx.Done():
+			a.drain()
+			a.due(time.Now(), true)
+			a.drain()
+			return
+		}
+	}
+}
+
+// drain writes what is queued. A store that fails now will not be back before the
+// broker is gone.
+func (a *auditLog) drain() {
+	for {
+		select {
+		case entries := <-a.queue:
+			if !a.write(entries) {
+				a.b.logger.Warn("audit log left out entries", "count", len(a.queue))
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// write stores entries. Those that cannot be stored are in the broker's own log, so that
+// they are not lost without a trace.
+func (a *auditLog) write(entries []audit.Entry) bool {
+	err := a.store(context.Background(), entries)
+	if err == nil {
+		return true
+	}
+	a.mu.Lock()
+	a.leftOut += len(entries)
+	a.mu.Unlock()
+	for i := range entries {
+		a.b.logger.Warn("audit log could not be written", "error", err, "entry", entries[i].Line())
+	}
+	return false
+}
