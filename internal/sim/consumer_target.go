@@ -264,7 +264,7 @@ func (r *roster) allNames() map[string]bool {
 // be.
 func (b *beaten) checkAnswer() {
 	w, v := b.c.w, b.v
-	if b.answer == nil || b.request.MemberEpoch < 0 {
+	if b.answer == nil || b.request.MemberEpoch < 0 || b.down != nil {
 		return
 	}
 	now, was := b.after.members[b.actor], b.before.members[b.actor]
@@ -276,13 +276,13 @@ func (b *beaten) checkAnswer() {
 		w.Violated("%s: %s is told %+v", v.id, b.actor, r)
 	}
 	changed := !maps.EqualFunc(was.assigned, now.assigned, func(int32, int32) bool { return true })
-	if r.Assignment == nil && (changed || isFull(b.request)) {
+	if r.Assignment == nil && !b.classic && (changed || isFull(b.request)) {
 		w.Violated("%s: %s is not told what it has", v.id, b.actor)
 	}
 	if r.Assignment != nil && !slices.Equal(answeredParts(r.Assignment), sortedParts(now.assigned)) {
 		w.Violated("%s: %s is told to have %v, has %v", v.id, b.actor, answeredParts(r.Assignment), sortedParts(now.assigned))
 	}
-	wanted := b.wanted(&now)
+	wanted := b.after.wanted(&now, w.topics.image)
 	switch now.state() {
 	case memberUnrevoked:
 		if b.request.Topics != nil && was.state() == memberUnrevoked && maps.Equal(was.pending, now.pending) && !slices.ContainsFunc(sortedParts(now.pending), func(p part) bool { return owns(b.request, p) }) {
@@ -303,10 +303,10 @@ func isFull(m *kmsg.ConsumerGroupHeartbeatRequest) bool {
 }
 
 // wanted is what of its target a member subscribes to.
-func (b *beaten) wanted(m *rosterMember) []part {
-	names := b.after.names(m)
+func (r *roster) wanted(m *rosterMember, image *metadata.Image) []part {
+	names := r.names(m)
 	return slices.DeleteFunc(sortedParts(m.target), func(p part) bool {
-		t := b.c.w.topics.image.TopicByID(p.topic)
+		t := image.TopicByID(p.topic)
 		return t == nil || !slices.Contains(names, t.Name)
 	})
 }
