@@ -83,10 +83,9 @@ func (w *world) unsettledMixed(g *groupPlan) string {
 	}
 	for _, s := range w.slots {
 		if c := s.classic; c.group == g && (c.up || c.starting) {
-			if members++; true {
-				if why := w.unsettledClassic(v, c); why != "" {
-					return why
-				}
+			members++
+			if why := w.unsettledClassic(v, c); why != "" {
+				return why
 			}
 			got = append(got, c.owned...)
 			want = append(want, slices.DeleteFunc(w.topics.all(), func(tp topicPartition) bool { return !slices.Contains(c.topics, tp.topic) })...)

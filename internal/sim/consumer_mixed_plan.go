@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,9 @@ func (w *world) addSlots() {
 	for i, c := range w.clients {
 		s := &slot{classic: c, consumer: w.consumers[i]}
 		w.slots = append(w.slots, s)
+		if w.Rand.IntN(2) == 0 { // It is the same program, most of the time.
+			s.consumer.names, s.consumer.regex = slices.Clone(c.topics), ""
+		}
 		switch w.Rand.IntN(8) {
 		case 0:
 		case 1, 2, 3:
