@@ -56,6 +56,7 @@ func (c *coordinator) checkConsumers(v *view, why cause, wants *verdict, e *entr
 	b.checkGrants()
 	b.checkInstances()
 	b.checkTargets()
+	b.checkSparing(e)
 	b.checkAnswer()
 	b.checkNothing(wants)
 	b.note()

@@ -72,7 +72,7 @@ func (c *consumer) choose() {
 	w := c.w
 	c.regex, c.names = "", nil
 	if w.Chance(c.group.regex) {
-		c.regex = []string{"topic-.*", "topic-b", ".*-a|other", "nothing"}[w.Rand.IntN(4)]
+		c.regex = []string{"topic-.*", "topic-b", ".*-a|other", "topic-|opic-b"}[w.Rand.IntN(4)]
 	}
 	if c.regex == "" || w.Rand.IntN(4) == 0 {
 		c.names = [][]string{{topicName(0)}, {topicName(0), topicName(1)}, {topicName(1)}}[w.Rand.IntN(3)]

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -65,6 +66,11 @@ func (c *coordinator) runTask(t machine.Task) {
 
 // countPatterns counts patterns that were resolved, and those that came late.
 func (b *beaten) countPatterns(e *entry) {
+	for _, r := range e.originals {
+		if r, ok := r.(*group.ConsumerRegexRecord); ok && r.Value != nil {
+			b.checkPattern(r)
+		}
+	}
 	done, ok := b.why.event.(machine.TaskDone)
 	if !ok || !slices.ContainsFunc(e.originals, func(r machine.Record) bool { return isPattern(r) }) {
 		return
@@ -72,6 +78,29 @@ func (b *beaten) countPatterns(e *entry) {
 	b.c.w.Count("pattern resolved")
 	if b.c.w.Now-b.c.tasks[done.ID].begun > time.Second {
 		b.c.w.Count("pattern resolved late")
+	}
+}
+
+// checkPattern checks that a pattern matches whole names only.
+func (b *beaten) checkPattern(r *group.ConsumerRegexRecord) {
+	whole := regexp.MustCompile("^(?:" + r.Regex + ")$")
+	for _, name := range r.Value.Topics {
+		if !whole.MatchString(name) {
+			b.c.w.Violated("%s: %q is said to match %s", b.v.id, r.Regex, name)
+		}
+	}
+}
+
+// checkSparing checks that nothing is written of members whose target is what it was.
+func (b *beaten) checkSparing(e *entry) {
+	for _, r := range e.originals {
+		r, ok := r.(*group.ConsumerTargetRecord)
+		if !ok || r.Group != b.v.id || r.Value == nil || b.up {
+			continue
+		}
+		if was := b.before.members[r.Member]; was.stored && maps.Equal(was.target, partsOf(r.Value.Assigned)) {
+			b.c.w.Violated("%s: the target of %s is what it was, and is written again", b.v.id, r.Member)
+		}
 	}
 }
 
