@@ -55,6 +55,9 @@ func (w *world) soon(aimed, now func()) {
 	if len(w.plan.consumers) > 0 {
 		list = consumerMoments
 	}
+	if len(w.slots) > 0 {
+		list = mixedMoments
+	}
 	w.aim, w.aimed = list[w.Rand.IntN(len(list))], aimed
 }
 

@@ -25,6 +25,7 @@ func (w *world) settle() {
 	cfg := w.plan.config
 	cfg.MaxSize, cfg.InitialDelay = group.DefaultConfig().MaxSize, 3*time.Second
 	cfg.Consumer.MaxSize = group.DefaultConfig().Consumer.MaxSize
+	w.calmSlots(&cfg)
 	w.configure(cfg)
 	w.wakeClients()
 	w.wakeConsumers()
@@ -94,6 +95,14 @@ func (w *world) unsettled() string {
 	}
 	if why := w.unsettledTxns(); why != "" {
 		return why
+	}
+	for _, g := range w.mixedGroups() {
+		if why := w.unsettledMixed(g); why != "" {
+			return why
+		}
+	}
+	if w.plan.roll > 0 {
+		return ""
 	}
 	for i := range w.plan.groups {
 		if why := w.unsettledGroup(&w.plan.groups[i]); why != "" {

@@ -15,6 +15,7 @@ import (
 // check compares what a step did with what the rules say, and brings the
 // checker's own view of things up to date.
 func (c *coordinator) check(why cause, wants verdict, e *entry) {
+	c.foresee(why, &wants, e)
 	reply := c.checkAnswer(why, &wants, e)
 	wants.ends = wants.ends || wants.maybe && len(e.records) > 0
 	e.writes = c.writesOf(why, &wants, reply)
@@ -30,15 +31,20 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 	}
 	touched := c.touched(why)
 	for _, v := range touched {
-		if isConsumers(v.id) {
+		switch {
+		case v.isOfConsumers() && wants.becomes != typeClassic || wants.becomes == typeConsumer && why.request.ask.group == v.id:
 			c.checkConsumers(v, why, &wants, e)
-		} else {
+		default:
+			c.checkForgotten(v, e)
 			c.reconcile(v, why, &wants, e)
 		}
 	}
 	for i := range e.replies {
 		if v := c.views[e.replies[i].request.ask.group]; v != nil {
-			e.replies[i].life, e.replies[i].stable = v.life, v.state == stateStable
+			e.replies[i].life, e.replies[i].stable, e.replies[i].mixed = v.life, v.state == stateStable, isMixed(v.id) && v.hasConsumers()
+			if isMixed(v.id) && !v.hasConsumers() {
+				e.replies[i].former = v.former
+			}
 		}
 	}
 	if resp, ok := reply.(*kmsg.ListGroupsResponse); ok {

@@ -362,6 +362,9 @@ func (st *stepped) exist(e *entry) {
 		if !ok || r.Group != v.id {
 			continue
 		}
+		if r.Value != nil && !v.record && isMixed(v.id) {
+			v.life++ // As the log counts it.
+		}
 		if v.record = r.Value != nil; v.record {
 			v.recordTime = r.Value.CurrentStateTimestamp
 			if v.recordTime != v.since {
@@ -388,7 +391,7 @@ func (st *stepped) exist(e *entry) {
 		e.ended = append(e.ended, v.id)
 		st.ended = true
 		st.c.checkParked(v)
-		*v = view{id: v.id, life: v.life + 1, recordTime: -1, since: -1, pending: map[string]time.Duration{}}
+		*v = *st.c.newView(v.id, v.life+1)
 	}
 	v.exists = exists
 }

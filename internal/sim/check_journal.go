@@ -42,6 +42,9 @@ func (st *stepped) checkJournal(step *entry) {
 		journal.KindLoaded:   loads && len(v.seats) > 0,
 		journal.KindDeleted:  st.ended && !st.byMarker(), // A marker ends what was never a group.
 	}
+	if v.converted { // Who has replaced whom is told of the consumer group that it was.
+		delete(want, journal.KindReplaced)
+	}
 	for _, kind := range slices.Sorted(maps.Keys(want)) {
 		if n := got[kind]; n > 1 || n == 1 != want[kind] {
 			w.Violated("%s: the journal has %d entries %s, should have one %t", v, n, kind, want[kind])

@@ -33,6 +33,7 @@ type client struct {
 	topics    []string
 	nonce     byte // part of the subscription
 	starting  bool // somebody will start it
+	benched   bool // it stays away, for it uses the other protocol
 	dirty     bool // changed its subscription, and has not synced since
 	unsure    bool // and came back since: the coordinator may not have noticed
 	early     bool // beats before it has synced
@@ -64,7 +65,7 @@ type position struct {
 
 // start begins a new life of the client.
 func (c *client) start() {
-	if c.up {
+	if c.starting = c.starting && !c.benched; c.up || c.benched {
 		return
 	}
 	c.w.Tracef("%s: starts", c.name)

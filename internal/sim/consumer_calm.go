@@ -18,14 +18,8 @@ func (w *world) unsettledConsumers(g *consumerPlan) string {
 			continue
 		}
 		members++
-		m, ok := v.roster.members[c.member]
-		switch {
-		case !ok || c.epoch != v.roster.epoch:
-			return fmt.Sprintf("%s: %s is in epoch %d of %d", g.id, c.name, c.epoch, v.roster.epoch)
-		case !c.hasAll() || !slices.Equal(c.told, sortedParts(m.assigned)):
-			return fmt.Sprintf("%s: %s has %s, was told %s, is to have %s", g.id, c.name, describeParts(sortedParts(c.owned)), describeParts(c.told), describeParts(sortedParts(m.assigned)))
-		case w.Now-v.heard[c.member] > w.plan.config.Consumer.Session/2:
-			return fmt.Sprintf("%s: %s was not heard of lately", g.id, c.name)
+		if why := w.unsettledConsumer(v, c); why != "" {
+			return why
 		}
 		got = append(got, c.told...)
 		for _, p := range c.wanted() {
@@ -44,6 +38,20 @@ func (w *world) unsettledConsumers(g *consumerPlan) string {
 	slices.SortFunc(got, compareParts)
 	if !slices.Equal(want, got) {
 		return fmt.Sprintf("%s: its members have %s of %s", g.id, describeParts(got), describeParts(want))
+	}
+	return ""
+}
+
+// unsettledConsumer says what of a member is not yet as it must be.
+func (w *world) unsettledConsumer(v *view, c *consumer) string {
+	m, ok := v.roster.members[c.member]
+	switch {
+	case !ok || c.epoch != v.roster.epoch:
+		return fmt.Sprintf("%s: %s is in epoch %d of %d", v.id, c.name, c.epoch, v.roster.epoch)
+	case !c.hasAll() || !slices.Equal(c.told, sortedParts(m.assigned)):
+		return fmt.Sprintf("%s: %s has %s, was told %s, is to have %s", v.id, c.name, describeParts(sortedParts(c.owned)), describeParts(c.told), describeParts(sortedParts(m.assigned)))
+	case w.Now-v.heard[c.member] > w.plan.config.Consumer.Session/2:
+		return fmt.Sprintf("%s: %s was not heard of lately", v.id, c.name)
 	}
 	return ""
 }

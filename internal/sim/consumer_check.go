@@ -23,6 +23,9 @@ type beaten struct {
 	overtakes     bool                                 // the next heartbeat came before the answer to one that waited
 	gone          []string                             // members that are no more
 	heir          map[string]string                    // of a static member that has left: who took its place
+	classic       bool                                 // the actor uses the classic protocol
+	up            bool                                 // it was a classic group with members before
+	down          *group.GroupRecord                   // it is a classic group after it, nil if not
 }
 
 // The invariants of the consumer protocol. Violations name them by number.
@@ -42,24 +45,18 @@ type beaten struct {
 
 // checkConsumers holds a step against the rules of the consumer protocol.
 func (c *coordinator) checkConsumers(v *view, why cause, wants *verdict, e *entry) {
-	b := &beaten{c: c, v: v, why: why, before: v.roster, after: v.roster.clone(), heir: map[string]string{}}
-	for _, r := range e.originals {
-		if consumerGroupOf(r) == v.id {
-			b.after.apply(r, e.seq)
-		}
-		if r, ok := r.(*group.GroupRecord); ok && r.Group == v.id {
-			v.record = r.Value != nil
-		}
-	}
+	b := c.newBeaten(v, why, wants, e)
 	b.countPatterns(e)
 	b.findActor(wants, e)
 	b.checkGone(wants)
+	b.checkDirection(wants)
 	b.checkHolders()
 	b.checkEpochs()
 	b.checkReleases()
 	b.checkGrants()
 	b.checkInstances()
 	b.checkTargets()
+	b.checkSparing(e)
 	b.checkAnswer()
 	b.checkNothing(wants)
 	b.note()
@@ -68,6 +65,11 @@ func (c *coordinator) checkConsumers(v *view, why cause, wants *verdict, e *entr
 		c.w.promises.letGo(b.request, &now)
 	}
 	v.roster = b.after
+	b.noteClassic(wants, e)
+	if b.down != nil {
+		b.becomeClassic(wants, e)
+		return
+	}
 	b.exist(wants, e)
 	if len(e.records) > 0 {
 		c.probeOffsets(v.id)
@@ -81,6 +83,9 @@ func (b *beaten) findActor(wants *verdict, e *entry) {
 	if q := b.why.request; q != nil && q.ask.group == b.v.id && len(wants.codes) == 1 && wants.codes[0] == 0 {
 		if m, ok := q.msg.(*kmsg.ConsumerGroupHeartbeatRequest); ok {
 			b.q, b.actor = m, m.MemberID
+		}
+		if m, ok := q.msg.(*kmsg.JoinGroupRequest); ok && wants.act == actMixedJoin {
+			b.joinAsBeat(m, e)
 		}
 	}
 	for i := range e.replies {
@@ -124,7 +129,7 @@ func (b *beaten) checkGone(wants *verdict) {
 		b.gone = append(b.gone, id)
 		leaves := b.q != nil && b.q.MemberEpoch == -1 && b.actor == id
 		expires := (wants.act == actExpire || wants.act == actRevoke || wants.act == actLeave) && slices.Contains(wants.forget, id)
-		takes := b.q != nil && b.q.MemberEpoch == 0 && m.epoch() == -2 && b.q.InstanceID != nil && m.says.Instance != nil && *b.q.InstanceID == *m.says.Instance
+		takes := b.q != nil && b.q.MemberEpoch == 0 && (m.epoch() == -2 || m.isClassic() || b.classic) && b.q.InstanceID != nil && m.says.Instance != nil && *b.q.InstanceID == *m.says.Instance
 		_, loads := b.why.event.(machine.Loaded)
 		switch {
 		case takes:
@@ -146,7 +151,7 @@ func (b *beaten) checkGone(wants *verdict) {
 		default:
 			w.Violated("%s: %s is a member no more, for no reason", v.id, id)
 		}
-		if !takes && b.after.hasEpoch && b.after.epoch <= b.before.epoch && !(loads && m.says == nil) {
+		if !takes && b.down == nil && b.after.hasEpoch && b.after.epoch <= b.before.epoch && !(loads && m.says == nil) {
 			w.Violated("%s: %s is a member no more, and the group has no other epoch than %d", v.id, id, b.after.epoch)
 		}
 		delete(v.heard, id)
@@ -368,8 +373,7 @@ func (b *beaten) exist(wants *verdict, e *entry) {
 	if v.exists && !exists {
 		c.w.Count("consumer group gone")
 		e.ended = append(e.ended, v.id)
-		life := v.life + 1
-		*v = view{id: v.id, life: life, recordTime: -1, since: -1, pending: map[string]time.Duration{}, consumerView: newConsumerView(&c.w.topics)}
+		*v = *c.newView(v.id, v.life+1)
 	}
 	v.exists = exists
 }
@@ -405,7 +409,7 @@ func (c *coordinator) checkConsumerTimers(why cause) {
 		return
 	}
 	for _, v := range c.touched(why) {
-		if v.consumerView == nil {
+		if !v.isOfConsumers() {
 			continue
 		}
 		want := v.consumerTimers()

@@ -22,6 +22,7 @@ type consumer struct {
 	assignor  *string
 	rebalance time.Duration
 	starting  bool // somebody will start it
+	benched   bool // it stays away, for it uses the other protocol
 
 	member   string
 	epoch    int32
@@ -47,6 +48,9 @@ func (w *world) addConsumers(g *consumerPlan) {
 			peer: peer{w: w, name: fmt.Sprintf("%s-client-%d", g.id, i)}, group: g,
 			rebalance: w.Between(2*time.Second, 15*time.Second).Truncate(time.Millisecond),
 		}
+		if isMixed(g.id) {
+			c.name = fmt.Sprintf("%s-consumer-%d", g.id, i)
+		}
 		if w.Chance(g.static) {
 			id := fmt.Sprintf("instance-%d", i)
 			c.instance = &id
@@ -68,7 +72,7 @@ func (c *consumer) choose() {
 	w := c.w
 	c.regex, c.names = "", nil
 	if w.Chance(c.group.regex) {
-		c.regex = []string{"topic-.*", "topic-b", ".*-a|other", "nothing"}[w.Rand.IntN(4)]
+		c.regex = []string{"topic-.*", "topic-b", ".*-a|other", "topic-|opic-b"}[w.Rand.IntN(4)]
 	}
 	if c.regex == "" || w.Rand.IntN(4) == 0 {
 		c.names = [][]string{{topicName(0)}, {topicName(0), topicName(1)}, {topicName(1)}}[w.Rand.IntN(3)]
@@ -77,7 +81,7 @@ func (c *consumer) choose() {
 
 // start begins a new life of the client, under a new member id.
 func (c *consumer) start() {
-	if c.up {
+	if c.starting = c.starting && !c.benched; c.up || c.benched {
 		return
 	}
 	id := c.w.fresh()

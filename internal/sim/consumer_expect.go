@@ -16,10 +16,13 @@ type consumerView struct {
 	roster   *roster                  // with what is not durable yet
 	heard    map[string]time.Duration // when a member was
 	revoking map[string]time.Duration // since when a member has been told to let go of something
+	joinBy   map[string]time.Duration // when a member of the classic protocol must have joined again
+	syncBy   map[string]time.Duration // when it must have asked for what it has
 }
 
 func newConsumerView(t *topics) *consumerView {
-	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}}
+	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{},
+		joinBy: map[string]time.Duration{}, syncBy: map[string]time.Duration{}}
 }
 
 // hasConsumers says that there is a consumer group, be it empty, and not only
@@ -57,13 +60,22 @@ func (c *coordinator) loadConsumers() {
 // expectBeat has Kafka's checks in Kafka's order.
 func (c *coordinator) expectBeat(v *view, m *kmsg.ConsumerGroupHeartbeatRequest) verdict {
 	code := c.beatCode(v, m)
-	return verdict{codes: []int16{code}, parks: code == 0 && m.MemberEpoch >= 0 && c.config.Consumer.AtOnce > 0}
+	out := verdict{codes: []int16{code}, parks: code == 0 && m.MemberEpoch >= 0 && c.config.Consumer.AtOnce > 0}
+	if isMixed(v.id) && code == 0 && !v.hasConsumers() {
+		if out.becomes = typeConsumer; v.isRunning() && c.w.plan.maxBatch > 0 {
+			out.or = codeGroupNotFound
+		}
+	}
+	return out
 }
 
 func (c *coordinator) beatCode(v *view, m *kmsg.ConsumerGroupHeartbeatRequest) int16 {
 	joins, leaves := m.MemberEpoch == 0, m.MemberEpoch < 0
 	if !v.hasConsumers() {
-		if joins {
+		switch {
+		case joins && v.isRunning():
+			return c.upgradeCode(v, m)
+		case joins:
 			return 0
 		}
 		return codeGroupNotFound
@@ -73,7 +85,7 @@ func (c *coordinator) beatCode(v *view, m *kmsg.ConsumerGroupHeartbeatRequest) i
 	if m.InstanceID != nil {
 		id := v.roster.static(*m.InstanceID)
 		holder := v.roster.members[id]
-		left := id != "" && holder.epoch() == -2
+		left := id != "" && (holder.epoch() == -2 || holder.isClassic())
 		switch {
 		case joins && left:
 			return 0
@@ -120,8 +132,13 @@ func (m *rosterMember) epochCode(q *kmsg.ConsumerGroupHeartbeatRequest) int16 {
 // expectConsumersLeave says what becomes of a LeaveGroup by which an administrator
 // removes members of a consumer group.
 func expectConsumersLeave(v *view, m *kmsg.LeaveGroupRequest) verdict {
-	out := verdict{act: actLeave, codes: []int16{0}}
-	for _, e := range m.Members {
+	out, members := verdict{act: actLeave}, m.Members
+	if m.Version < 3 {
+		members = []kmsg.LeaveGroupRequestMember{{MemberID: m.MemberID}}
+	} else {
+		out.codes = append(out.codes, 0)
+	}
+	for _, e := range members {
 		id, code := e.MemberID, int16(0)
 		if e.InstanceID != nil {
 			id = v.roster.static(*e.InstanceID)
@@ -150,9 +167,12 @@ func (c *coordinator) expectFetch(m *kmsg.OffsetFetchRequest) verdict {
 		if !v.hasConsumers() || g.MemberID == nil && g.MemberEpoch < 0 {
 			continue
 		}
-		if member, ok := v.roster.members[*g.MemberID]; !ok {
+		switch member, ok := v.roster.members[*g.MemberID]; {
+		case !ok:
 			out.codes[i] = codeUnknownMember
-		} else if member.epoch() != g.MemberEpoch {
+		case member.epoch() != g.MemberEpoch && member.isClassic():
+			out.codes[i] = codeIllegalGeneration
+		case member.epoch() != g.MemberEpoch:
 			out.codes[i] = codeStaleEpoch
 		}
 	}
@@ -180,10 +200,8 @@ func consumerCommitCode(v *view, m *kmsg.OffsetCommitRequest) int16 {
 		return 0
 	case !ok:
 		return codeUnknownMember
-	case m.Version < 9:
+	case m.Version < 9 && !member.isClassic():
 		return codeUnsupported
-	case m.Generation == member.epoch():
-		return 0
 	}
 	var list []topicPartition
 	for _, t := range m.Topics {
@@ -191,10 +209,13 @@ func consumerCommitCode(v *view, m *kmsg.OffsetCommitRequest) int16 {
 			list = append(list, topicPartition{t.Topic, p.Partition})
 		}
 	}
-	if !v.hadAll(&member, list, m.Generation) {
-		return codeStaleEpoch
+	switch {
+	case v.inOrder(&member, list, m.Generation):
+		return 0
+	case member.isClassic():
+		return codeIllegalGeneration
 	}
-	return 0
+	return codeStaleEpoch
 }
 
 // consumerTxnCode is the same for offsets in a transaction.
@@ -205,8 +226,6 @@ func consumerTxnCode(v *view, m *kmsg.TxnOffsetCommitRequest) int16 {
 		return 0
 	case !ok:
 		return codeUnknownMember
-	case m.Generation == member.epoch():
-		return 0
 	}
 	var list []topicPartition
 	for _, t := range m.Topics {
@@ -214,10 +233,15 @@ func consumerTxnCode(v *view, m *kmsg.TxnOffsetCommitRequest) int16 {
 			list = append(list, topicPartition{t.Topic, p.Partition})
 		}
 	}
-	if !v.hadAll(&member, list, m.Generation) {
+	if !v.inOrder(&member, list, m.Generation) {
 		return codeIllegalGeneration
 	}
 	return 0
+}
+
+// inOrder says whether a member may commit offsets of these in an epoch.
+func (v *view) inOrder(m *rosterMember, list []topicPartition, epoch int32) bool {
+	return epoch == m.epoch() || v.hadAll(m, list, epoch)
 }
 
 // hadAll says whether a member has had all of these since an epoch, or longer.
@@ -253,7 +277,19 @@ func (c *coordinator) expectConsumerTimer(v *view, key machine.TimerKey) verdict
 	m, ok := v.roster.members[key.Member]
 	switch {
 	case !ok:
-	case key.Kind == group.TimerSession && c.w.Now >= v.heard[key.Member]+c.config.Consumer.Session:
+	case key.Kind == group.TimerSession && c.w.Now >= v.heard[key.Member]+c.sessionOf(&m):
+		return verdict{act: actExpire, forget: []string{key.Member}}
+	case key.Kind == group.TimerJoin || key.Kind == group.TimerSync:
+		until := v.joinBy
+		if key.Kind == group.TimerSync {
+			until = v.syncBy
+		}
+		at, ok := until[key.Member]
+		if !ok {
+			c.w.Violated("%s: %s has a timer that nobody should have armed: %v", v, key.Member, key)
+		}
+		c.checkEarly(v, key, at)
+		c.w.Count("fenced because it has not come to " + key.Kind)
 		return verdict{act: actExpire, forget: []string{key.Member}}
 	case key.Kind == group.TimerRevoke:
 		if m.state() != memberUnrevoked {
@@ -276,8 +312,14 @@ func (v *view) consumerTimers() (out []machine.TimerKey) {
 	for _, id := range v.roster.ids() {
 		m := v.roster.members[id]
 		out = append(out, machine.TimerKey{Kind: group.TimerSession, ID: v.id, Member: id})
-		if m.state() == memberUnrevoked {
+		if m.state() == memberUnrevoked && !m.isClassic() {
 			out = append(out, machine.TimerKey{Kind: group.TimerRevoke, ID: v.id, Member: id})
+		}
+		if _, ok := v.joinBy[id]; ok {
+			out = append(out, machine.TimerKey{Kind: group.TimerJoin, ID: v.id, Member: id})
+		}
+		if _, ok := v.syncBy[id]; ok {
+			out = append(out, machine.TimerKey{Kind: group.TimerSync, ID: v.id, Member: id})
 		}
 	}
 	return out
@@ -289,6 +331,12 @@ func (v *view) leaveRequests() (out []kmsg.Request) {
 		return nil
 	}
 	for _, id := range v.roster.ids() {
+		if isMixed(v.id) {
+			m := kmsg.NewPtrLeaveGroupRequest()
+			m.Version, m.Group, m.MemberID = 2, v.id, id
+			out = append(out, m)
+			continue
+		}
 		m := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 		m.Version, m.Group, m.MemberID, m.MemberEpoch, m.RebalanceTimeoutMillis = 1, v.id, id, -1, -1
 		m.InstanceID = v.roster.members[id].says.Instance

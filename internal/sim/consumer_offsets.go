@@ -117,7 +117,7 @@ func (c *consumer) commit(parts []part, delay time.Duration) {
 				return
 			}
 			switch code := codeOf(a.msg); code {
-			case 0, codeStaleEpoch, codeUnknownMember, codeGroupNotFound, codeLoadInProgress, codeUnsupported:
+			case 0, codeStaleEpoch, codeUnknownMember, codeFencedInstance, codeGroupNotFound, codeLoadInProgress, codeUnsupported:
 			case codeNotCoordinator:
 				c.hangUp()
 			default:

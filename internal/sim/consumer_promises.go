@@ -36,13 +36,7 @@ func (p *promises) beatAnswered(c *coordinator, h *held, r *kmsg.ConsumerGroupHe
 		return
 	}
 	for _, tp := range answeredParts(r.Assignment) {
-		if p.held[who.group] == nil {
-			p.held[who.group] = map[part]string{}
-		}
-		if other, ok := p.held[who.group][tp]; ok && other != who.member {
-			w.Violated("%s: %s is told to have %v, and %s was and has not let go of it (5)", who.group, who.member, tp, other)
-		}
-		p.held[who.group][tp] = who.member
+		p.tell(who, tp)
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -65,6 +66,11 @@ func (c *coordinator) runTask(t machine.Task) {
 
 // countPatterns counts patterns that were resolved, and those that came late.
 func (b *beaten) countPatterns(e *entry) {
+	for _, r := range e.originals {
+		if r, ok := r.(*group.ConsumerRegexRecord); ok && r.Value != nil {
+			b.checkPattern(r)
+		}
+	}
 	done, ok := b.why.event.(machine.TaskDone)
 	if !ok || !slices.ContainsFunc(e.originals, func(r machine.Record) bool { return isPattern(r) }) {
 		return
@@ -72,6 +78,29 @@ func (b *beaten) countPatterns(e *entry) {
 	b.c.w.Count("pattern resolved")
 	if b.c.w.Now-b.c.tasks[done.ID].begun > time.Second {
 		b.c.w.Count("pattern resolved late")
+	}
+}
+
+// checkPattern checks that a pattern matches whole names only.
+func (b *beaten) checkPattern(r *group.ConsumerRegexRecord) {
+	whole := regexp.MustCompile("^(?:" + r.Regex + ")$")
+	for _, name := range r.Value.Topics {
+		if !whole.MatchString(name) {
+			b.c.w.Violated("%s: %q is said to match %s", b.v.id, r.Regex, name)
+		}
+	}
+}
+
+// checkSparing checks that nothing is written of members whose target is what it was.
+func (b *beaten) checkSparing(e *entry) {
+	for _, r := range e.originals {
+		r, ok := r.(*group.ConsumerTargetRecord)
+		if !ok || r.Group != b.v.id || r.Value == nil || b.up {
+			continue
+		}
+		if was := b.before.members[r.Member]; was.stored && maps.Equal(was.target, partsOf(r.Value.Assigned)) {
+			b.c.w.Violated("%s: the target of %s is what it was, and is written again", b.v.id, r.Member)
+		}
 	}
 }
 
@@ -264,7 +293,7 @@ func (r *roster) allNames() map[string]bool {
 // be.
 func (b *beaten) checkAnswer() {
 	w, v := b.c.w, b.v
-	if b.answer == nil || b.request.MemberEpoch < 0 {
+	if b.answer == nil || b.request.MemberEpoch < 0 || b.down != nil {
 		return
 	}
 	now, was := b.after.members[b.actor], b.before.members[b.actor]
@@ -276,13 +305,13 @@ func (b *beaten) checkAnswer() {
 		w.Violated("%s: %s is told %+v", v.id, b.actor, r)
 	}
 	changed := !maps.EqualFunc(was.assigned, now.assigned, func(int32, int32) bool { return true })
-	if r.Assignment == nil && (changed || isFull(b.request)) {
+	if r.Assignment == nil && !b.classic && (changed || isFull(b.request)) {
 		w.Violated("%s: %s is not told what it has", v.id, b.actor)
 	}
 	if r.Assignment != nil && !slices.Equal(answeredParts(r.Assignment), sortedParts(now.assigned)) {
 		w.Violated("%s: %s is told to have %v, has %v", v.id, b.actor, answeredParts(r.Assignment), sortedParts(now.assigned))
 	}
-	wanted := b.wanted(&now)
+	wanted := b.after.wanted(&now, w.topics.image)
 	switch now.state() {
 	case memberUnrevoked:
 		if b.request.Topics != nil && was.state() == memberUnrevoked && maps.Equal(was.pending, now.pending) && !slices.ContainsFunc(sortedParts(now.pending), func(p part) bool { return owns(b.request, p) }) {
@@ -303,10 +332,10 @@ func isFull(m *kmsg.ConsumerGroupHeartbeatRequest) bool {
 }
 
 // wanted is what of its target a member subscribes to.
-func (b *beaten) wanted(m *rosterMember) []part {
-	names := b.after.names(m)
+func (r *roster) wanted(m *rosterMember, image *metadata.Image) []part {
+	names := r.names(m)
 	return slices.DeleteFunc(sortedParts(m.target), func(p part) bool {
-		t := b.c.w.topics.image.TopicByID(p.topic)
+		t := image.TopicByID(p.topic)
 		return t == nil || !slices.Contains(names, t.Name)
 	})
 }

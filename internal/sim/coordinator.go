@@ -82,12 +82,14 @@ type entry struct {
 type held struct {
 	request *request
 	msg     kmsg.Response
-	wire    []byte // at the time of its step
-	emitted int    // records that must be in the log
-	seq     uint64 // of the step
-	life    int    // of the group, for the checks
-	stable  bool   // the group was, after the step
-	old     bool   // the member's next heartbeat came before the answer to this one
+	wire    []byte       // at the time of its step
+	emitted int          // records that must be in the log
+	seq     uint64       // of the step
+	life    int          // of the group, for the checks
+	stable  bool         // the group was, after the step
+	former  *coordinator // of a classic group that was a consumer group once: who has formed its generation, nil if unknown
+	mixed   bool         // it was a consumer group in which others use the classic protocol
+	old     bool         // the member's next heartbeat came before the answer to this one
 }
 
 // cause is what a step is given.

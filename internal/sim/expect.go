@@ -49,6 +49,8 @@ type verdict struct {
 	lost    bool     // a transaction must be aborted whose end was lost
 	ends    bool     // a marker must be written
 	maybe   bool     // it may be
+	becomes string   // what kind of group it is with this, "" if what it was
+	or      int16    // the error that it may be refused with instead, 0 for none
 }
 
 func refused(code int16) verdict { return verdict{codes: []int16{code}} }
@@ -75,10 +77,19 @@ func (c *coordinator) expectRequest(q *request) verdict {
 	}
 	switch m := q.msg.(type) {
 	case *kmsg.JoinGroupRequest:
+		if v.hasConsumers() {
+			return c.expectMixedJoin(v, m)
+		}
 		return c.expectJoin(v, m)
 	case *kmsg.SyncGroupRequest:
+		if v.hasConsumers() {
+			return expectMixedSync(v, m)
+		}
 		return expectSync(v, m)
 	case *kmsg.HeartbeatRequest:
+		if v.hasConsumers() {
+			return expectMixedBeat(v, m)
+		}
 		return expectHeartbeat(v, m)
 	case *kmsg.LeaveGroupRequest:
 		if v.hasConsumers() {
@@ -250,7 +261,7 @@ func (c *coordinator) expectTimer(key machine.TimerKey, current bool) verdict {
 	switch {
 	case !current:
 		return verdict{}
-	case isConsumers(key.ID):
+	case v.isOfConsumers():
 		return c.expectConsumerTimer(v, key)
 	case key.Kind == group.TimerSession:
 		if until, ok := v.pending[key.Member]; ok {

@@ -218,7 +218,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 				at: p.Offset, epoch: p.LeaderEpoch, when: c.w.millis(), expire: -1, seq: c.w.steps, pos: c.w.position(),
 				topic: c.w.topics.id(m.Topics[i].Topic), generation: m.Generation, who: q.ask.identity(), loose: m.Generation < 0 || p.Partition == roguePartition,
 			}
-			if isConsumers(m.Group) {
+			if c.view(m.Group).isOfConsumers() {
 				val.loose = val.loose || !c.view(m.Group).holdsNamed(c.w, m.MemberID, m.Topics[i].Topic, p.Partition)
 			} else {
 				val.loose = val.loose || !c.w.promises.owns(m.Group, c.view(m.Group).life, m.Generation, val.who)
@@ -243,7 +243,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 // overtake itself, over two connections.
 func (c *coordinator) checkRewind(q *request, k offsetKey, val committed) {
 	last, ok := c.offsets.get(k)
-	if !ok || val.loose || last.loose || last.who == val.who && (last.generation == val.generation || isConsumers(k.group)) {
+	if !ok || val.loose || last.loose || last.who == val.who && (last.generation == val.generation || isConsumers(k.group) || isMixed(k.group)) {
 		return
 	}
 	if val.at < last.at {

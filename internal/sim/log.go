@@ -165,6 +165,9 @@ func (l *offsetsLog) exists(id string) bool {
 func (l *offsetsLog) read(r machine.Record, e *entry) {
 	switch r := r.(type) {
 	case *group.GroupRecord:
+		if r.Value != nil && l.groups[r.Group] == nil && isMixed(r.Group) {
+			l.ended[r.Group]++ // A classic group begins, whose generations are not those of before.
+		}
 		if l.groups[r.Group] = r.Value; r.Value == nil {
 			delete(l.groups, r.Group)
 		}
@@ -189,7 +192,12 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 		l.offsets.apply(e.writes[i : i+1])
 		e.writes = slices.Delete(slices.Clone(e.writes), i, i+1)
 	default:
+		id := consumerGroupOf(r)
+		begins := isMixed(id) && l.rosters[id].isGone()
 		if applyRoster(l.rosters, r, e.seq) {
+			if begins && !l.rosters[id].isGone() {
+				l.ended[id]++ // A consumer group begins, whose epochs are not the generations of before.
+			}
 			l.w.promises.stored(r, e.seq)
 		}
 	}

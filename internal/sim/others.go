@@ -131,6 +131,10 @@ func (w *world) anyFetch(group string) kmsg.Request {
 func (w *world) removeRequest() kmsg.Request {
 	m := kmsg.NewPtrLeaveGroupRequest()
 	m.Version, m.Group = int16(3+w.Rand.IntN(3)), w.anyGroup()
+	if len(w.slots) > 0 {
+		w.removeSlot(m)
+		return m
+	}
 	for range 1 + w.Rand.IntN(3) {
 		e := kmsg.NewLeaveGroupRequestMember()
 		if len(w.clients) == 0 {

@@ -17,7 +17,8 @@ type plan struct {
 	chaos     time.Duration // how long the first phase takes
 	groups    []groupPlan
 	consumers []consumerPlan
-	topics    []int // partitions of each topic at the start
+	roll      time.Duration // of clients from one protocol to the other, on average; 0 if none do
+	topics    []int         // partitions of each topic at the start
 	faults    faults
 	delay     time.Duration // of a message, on average
 	append    time.Duration // of an append, on average

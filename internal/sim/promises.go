@@ -31,6 +31,9 @@ type membership struct {
 // missed the second, it would go on as if it were the first. Not even a log that
 // has lost its tail excuses that.
 func (p *promises) given(c *coordinator, v *view) {
+	if v.former = c; isMixed(v.id) {
+		return // Nobody is told of it before the group is stored as a classic one: see formedTwice.
+	}
 	for _, s := range v.seats {
 		m := membership{v.id, s.id, v.generation}
 		if other := p.gave[m]; other != nil && other != c {
@@ -62,11 +65,18 @@ func newPromises(w *world) *promises {
 func (p *promises) released(c *coordinator, h *held) {
 	switch r := h.msg.(type) {
 	case *kmsg.JoinGroupResponse:
-		if r.ErrorCode == 0 && h.stable && !c.zombie {
+		if r.ErrorCode == 0 && h.stable && !h.mixed && !c.zombie {
 			p.known(h, r.MemberID)
 		}
+		if r.ErrorCode == 0 && h.former != nil {
+			p.formedTwice(h, r)
+		}
 	case *kmsg.SyncGroupResponse:
-		if r.ErrorCode == 0 {
+		switch {
+		case r.ErrorCode != 0:
+		case h.mixed:
+			p.mixedSynced(c, h, r)
+		default:
 			p.assigned(c, h, r.MemberAssignment)
 		}
 	case *kmsg.OffsetCommitResponse:
@@ -203,7 +213,7 @@ func (p *promises) checkLoaded(c *coordinator) {
 	for _, v := range c.sortedViews() {
 		c.probeOffsets(v.id)
 		for _, s := range v.seats {
-			if p.left[s.id] {
+			if p.left[s.id] && !isMixed(v.id) { // There, a join that comes late makes it a member again.
 				p.w.Violated("%s: %s is back, though its leave was acknowledged", v, short(s.id))
 			}
 		}

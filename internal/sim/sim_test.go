@@ -20,6 +20,15 @@ func consumers() *seeds.Simulator {
 
 func TestSimulationOfConsumers(t *testing.T) { consumers().Test(t) }
 
+// migrations has groups whose clients go over from one protocol to the other.
+func migrations() *seeds.Simulator {
+	return &seeds.Simulator{Salt: salt + 2, Simulate: SimulateMigration, Default: migrationSeeds, Enough: enoughOfMigrations}
+}
+
+func TestSimulationOfMigrations(t *testing.T) { migrations().Test(t) }
+
+func TestSameSeedIsSameRunOfMigrations(t *testing.T) { migrations().TestSame(t, 20) }
+
 func TestSameSeedIsSameRunOfConsumers(t *testing.T) { consumers().TestSame(t, 20) }
 
 func TestSameSeedIsSameRun(t *testing.T) { simulator().TestSame(t, 20) }

@@ -108,6 +108,9 @@ func (w *world) changeSettings() {
 	if len(w.plan.consumers) > 0 {
 		changeConsumerSettings(w.Rand, &cfg)
 	}
+	if len(w.slots) > 0 {
+		cfg.Consumer.Migration = anyPolicy(w.Rand)
+	}
 	w.configure(cfg)
 }
 

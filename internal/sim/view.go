@@ -49,6 +49,8 @@ type view struct {
 	leaps     bool          // it was loaded with members: its next generation leaps
 	resumes   bool          // it was loaded in the middle of a rebalance
 	loads     int16         // how often before in the middle of the same one
+	former    *coordinator  // who has formed its generation, nil if that was before a load
+	converted bool          // it was a consumer group before the last step that is about it
 }
 
 // seat is a member.
@@ -213,11 +215,17 @@ func (c *coordinator) sortedViews() []*view {
 func (c *coordinator) view(id string) *view {
 	v := c.views[id]
 	if v == nil {
-		v = &view{id: id, life: c.ended[id], recordTime: -1, since: -1, pending: map[string]time.Duration{}}
-		if isConsumers(id) {
-			v.consumerView = newConsumerView(&c.w.topics)
-		}
+		v = c.newView(id, c.ended[id])
 		c.views[id] = v
+	}
+	return v
+}
+
+// newView is of a group that does not exist.
+func (c *coordinator) newView(id string, life int) *view {
+	v := &view{id: id, life: life, recordTime: -1, since: -1, pending: map[string]time.Duration{}}
+	if isConsumers(id) || isMixed(id) {
+		v.consumerView = newConsumerView(&c.w.topics)
 	}
 	return v
 }

@@ -31,6 +31,8 @@ type world struct {
 	topics  topics
 
 	consumers []*consumer // clients of the consumer protocol
+	slots     []*slot     // of clients that change their protocol
+	back      bool        // they go back to the classic protocol
 	copiers   []*copier   // that commit offsets in transactions
 	positions uint64      // of records of offsets, in the order in which steps make them
 
@@ -67,6 +69,7 @@ func newWorld(base *seeds.World, p plan) *world {
 	for i := range w.plan.consumers {
 		w.addConsumers(&w.plan.consumers[i])
 	}
+	w.addSlots()
 	w.addOthers()
 	w.addCopiers()
 	w.planFaults()
