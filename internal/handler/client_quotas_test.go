@@ -25,7 +25,7 @@ func entity(s string) (out []kmsg.AlterClientQuotasRequestEntryEntity) {
 	return out
 }
 
-func quota(of, key string, value float64) kmsg.AlterClientQuotasRequestEntry {
+func limit(of, key string, value float64) kmsg.AlterClientQuotasRequestEntry {
 	return kmsg.AlterClientQuotasRequestEntry{Entity: entity(of), Ops: []kmsg.AlterClientQuotasRequestEntryOp{{Key: key, Value: value}}}
 }
 
@@ -83,8 +83,8 @@ func TestQuotasAreDescribedByKafkasFilters(t *testing.T) {
 	w := emptyWorld(t)
 	const rate = metadata.ProducerByteRate
 	w.setQuotas(
-		quota("user=a", rate, 1), quota("user=", rate, 2), quota("user=a client-id=c", rate, 3), quota("user=a client-id=", rate, 4),
-		quota("client-id=c", rate, 5), quota("client-id=", rate, 6), quota("ip=0:0:0:0:0:0:0:1", metadata.ConnectionCreationRate, 7), quota("ip=", metadata.ConnectionCreationRate, 8),
+		limit("user=a", rate, 1), limit("user=", rate, 2), limit("user=a client-id=c", rate, 3), limit("user=a client-id=", rate, 4),
+		limit("client-id=c", rate, 5), limit("client-id=", rate, 6), limit("ip=0:0:0:0:0:0:0:1", metadata.ConnectionCreationRate, 7), limit("ip=", metadata.ConnectionCreationRate, 8),
 	)
 	const all = "ip= connection_creation_rate=8; ip=::1 connection_creation_rate=7; client-id= producer_byte_rate=6; client-id=c producer_byte_rate=5; " +
 		"user= producer_byte_rate=2; user=a producer_byte_rate=1; user=a client-id= producer_byte_rate=4; user=a client-id=c producer_byte_rate=3"
@@ -161,20 +161,20 @@ func TestBadFiltersOfQuotasAreRefused(t *testing.T) {
 func TestQuotasAreAlteredEntryByEntry(t *testing.T) {
 	w := emptyWorld(t)
 	empty := ""
-	noName := quota("user=a", metadata.ProducerByteRate, 1)
+	noName := limit("user=a", metadata.ProducerByteRate, 1)
 	noName.Entity[0].Name = &empty
-	twice := quota("user=d", metadata.ProducerByteRate, 1)
+	twice := limit("user=d", metadata.ProducerByteRate, 1)
 	twice.Ops = append(twice.Ops, kmsg.AlterClientQuotasRequestEntryOp{Key: metadata.ProducerByteRate, Remove: true})
-	endless := quota("user=e", metadata.ProducerByteRate, 1)
+	endless := limit("user=e", metadata.ProducerByteRate, 1)
 	for i := range 10_000 {
 		endless.Ops = append(endless.Ops, kmsg.AlterClientQuotasRequestEntryOp{Key: fmt.Sprint(i), Value: 1})
 	}
 	for v := int16(0); v <= 1; v++ {
 		req := &kmsg.AlterClientQuotasRequest{Version: v, Entries: []kmsg.AlterClientQuotasRequestEntry{
-			quota("group=a", metadata.ProducerByteRate, 1), quota("", metadata.ProducerByteRate, 1), noName, twice, endless,
-			quota("user=a user=b", metadata.ProducerByteRate, 1), quota("user=a ip=::1", metadata.ProducerByteRate, 1), quota("ip=host", metadata.ConnectionCreationRate, 1),
-			quota("user=a", "what", 1), quota("user=b", metadata.ProducerByteRate, math.NaN()), quota("user=c", metadata.ProducerByteRate, -1), quota("client-id=c", metadata.ConnectionCreationRate, 1),
-			quota("user=good", metadata.ProducerByteRate, 5),
+			limit("group=a", metadata.ProducerByteRate, 1), limit("", metadata.ProducerByteRate, 1), noName, twice, endless,
+			limit("user=a user=b", metadata.ProducerByteRate, 1), limit("user=a ip=::1", metadata.ProducerByteRate, 1), limit("ip=host", metadata.ConnectionCreationRate, 1),
+			limit("user=a", "what", 1), limit("user=b", metadata.ProducerByteRate, math.NaN()), limit("user=c", metadata.ProducerByteRate, -1), limit("client-id=c", metadata.ConnectionCreationRate, 1),
+			limit("user=good", metadata.ProducerByteRate, 5),
 		}}
 		got := w.alterQuotas(req)
 		for i, e := range got[:len(got)-1] {
@@ -189,11 +189,11 @@ func TestQuotasAreAlteredEntryByEntry(t *testing.T) {
 			t.Errorf("v%d: %d entities", v, n)
 		}
 		// Only to be checked, and then removed.
-		req.Entries, req.ValidateOnly = []kmsg.AlterClientQuotasRequestEntry{quota("user=other", metadata.ProducerByteRate, 5)}, true
+		req.Entries, req.ValidateOnly = []kmsg.AlterClientQuotasRequestEntry{limit("user=other", metadata.ProducerByteRate, 5)}, true
 		if got := w.alterQuotas(req); got[0].ErrorCode != 0 || w.c.Image().Quotas.Len() != 1 {
 			t.Errorf("v%d: %+v, %d entities", v, got, w.c.Image().Quotas.Len())
 		}
-		gone := quota("user=good", metadata.ProducerByteRate, 0)
+		gone := limit("user=good", metadata.ProducerByteRate, 0)
 		gone.Ops[0].Remove = true
 		w.setQuotas(gone)
 		if w.c.Image().Quotas != nil {
@@ -207,13 +207,13 @@ func TestThousandsOfQuotasInARequest(t *testing.T) {
 	w := emptyWorld(t)
 	var entries []kmsg.AlterClientQuotasRequestEntry
 	for i := range many {
-		entries = append(entries, quota(fmt.Sprint("user=", i), metadata.ProducerByteRate, 1))
+		entries = append(entries, limit(fmt.Sprint("user=", i), metadata.ProducerByteRate, 1))
 	}
 	w.setQuotas(entries...)
 	if got := w.request(&kmsg.DescribeClientQuotasRequest{Version: 1}).(*kmsg.DescribeClientQuotasResponse); len(got.Entries) != many {
 		t.Errorf("%d entries", len(got.Entries))
 	}
-	if got := w.alterQuotas(&kmsg.AlterClientQuotasRequest{Version: 1, Entries: []kmsg.AlterClientQuotasRequestEntry{quota("user=more", metadata.ProducerByteRate, 1)}}); got[0].ErrorCode != kerr.PolicyViolation.Code {
+	if got := w.alterQuotas(&kmsg.AlterClientQuotasRequest{Version: 1, Entries: []kmsg.AlterClientQuotasRequestEntry{limit("user=more", metadata.ProducerByteRate, 1)}}); got[0].ErrorCode != kerr.PolicyViolation.Code {
 		t.Errorf("one more: %+v", got)
 	}
 	for i, e := range w.alterQuotas(&kmsg.AlterClientQuotasRequest{Version: 1, Entries: make([]kmsg.AlterClientQuotasRequestEntry, 200_000)}) {
