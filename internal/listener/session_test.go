@@ -27,27 +27,29 @@ func (d *door) Enter(_ *Client, state *tls.ConnectionState) (Session, error) {
 }
 
 // host answers "last" as the last answer of a connection; any other lifts the limit.
-type host struct{}
+type host struct{ budgets chan *budget }
 
-func (host) Handle(_ context.Context, c *Client, frame []byte) (*protocol.Response, error) {
+func (h host) Handle(_ context.Context, c *Client, frame []byte) (*protocol.Response, error) {
 	resp := protocol.Bare(frame)
 	if string(frame) == "last" {
 		resp.EndAfter(errors.New("the test says so"))
 	}
+	h.budgets <- c.conn.frame.budget
 	c.Session.(*guest).limit = 0
 	return resp, nil
 }
 
-func startGate(t *testing.T, d *door) string {
+func startGate(t *testing.T, d *door) (*Server, host, string) {
 	t.Helper()
-	s := NewServer(Options{Handler: host{}, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
+	h := host{make(chan *budget, 10)}
+	s := NewServer(Options{Handler: h, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
 	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	serve()
 	t.Cleanup(func() { s.Shutdown(context.Background()) })
-	return addr.String()
+	return s, h, addr.String()
 }
 
 // ended says whether the server has ended the connection.
@@ -58,7 +60,7 @@ func ended(c io.Reader) bool {
 
 func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
 	d := &door{entered: make(chan *tls.ConnectionState, 10)}
-	addr := startGate(t, d)
+	s, h, addr := startGate(t, d)
 	c := dial(t, addr)
 	sendFrame(t, c, make([]byte, 101))
 	if !ended(c) {
@@ -69,6 +71,11 @@ func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
 		sendFrame(t, c, make([]byte, size))
 		if _, err := io.ReadFull(c, make([]byte, 4+size)); err != nil {
 			t.Fatalf("%d bytes: %v", size, err)
+		}
+	}
+	for i, want := range []*budget{s.strangers, s.budget, s.budget} {
+		if got := <-h.budgets; got != want {
+			t.Errorf("frame %d counts against another budget", i)
 		}
 	}
 	sendFrame(t, c, make([]byte, 1001))
@@ -87,7 +94,8 @@ func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
 
 func TestWhoTheGateRefusesIsNotServed(t *testing.T) {
 	d := &door{err: errors.New("not you"), entered: make(chan *tls.ConnectionState, 10)}
-	c := dial(t, startGate(t, d))
+	_, _, addr := startGate(t, d)
+	c := dial(t, addr)
 	if !ended(c) {
 		t.Error("a connection that the gate refuses is served")
 	}
