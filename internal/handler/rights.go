@@ -103,8 +103,9 @@ func (r *rights) learn(k known) *known {
 	if r.more == nil || len(r.more) >= maxKnown {
 		r.more = map[guarded]*known{}
 	}
-	r.more[k.guarded] = &k
-	return &k
+	kept := k // So that only this one is made on the heap.
+	r.more[k.guarded] = &kept
+	return &kept
 }
 
 // sees says the same as may, of one resource among many that are listed: a denial
