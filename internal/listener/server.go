@@ -77,11 +77,13 @@ type Server struct {
 	rest    time.Duration // frameTimeout, but for tests
 	budget  *budget       // of requests that are read or handled
 	parked  *budget       // of requests that wait
-	answers *answers
-	ctx     context.Context // ends when the server shuts down
-	stop    context.CancelFunc
-	refused limitedLog
-	after   func(time.Duration) <-chan time.Time
+	// strangers is the budget of requests from those who have yet to log in.
+	strangers *budget
+	answers   *answers
+	ctx       context.Context // ends when the server shuts down
+	stop      context.CancelFunc
+	refused   limitedLog
+	after     func(time.Duration) <-chan time.Time
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -101,7 +103,7 @@ func NewServer(opts Options) *Server {
 		after = time.After
 	}
 	return &Server{
-		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
 		conns: map[*conn]struct{}{}, perHost: map[string]int{},
 	}
