@@ -45,10 +45,14 @@ func (c *Controller) openAlone(ctx context.Context) error {
 
 // openLog opens the metadata log. A broker alone needs no epochs for it: the
 // lock of the data folder keeps others out.
-func (c *Controller) openLog(ctx context.Context) (err error) {
+func (c *Controller) openLog(ctx context.Context) error {
 	tp := store.TopicPartition{Topic: metadata.ClusterMetadataTopic}
-	c.log, err = c.opts.Store.Open(ctx, tp, 0, store.LogConfig{SegmentBytes: 1 << 20})
-	return err
+	log, err := c.opts.Store.Open(ctx, tp, 0, store.LogConfig{SegmentBytes: 1 << 20})
+	if err != nil {
+		return err // The one that failed stays, so that the next change tries again.
+	}
+	c.log = log
+	return nil
 }
 
 func (c *Controller) compact(ctx context.Context) {

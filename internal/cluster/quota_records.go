@@ -53,7 +53,7 @@ func parseQuotaEntity(s string) (e metadata.QuotaEntity, err error) {
 			e.IP = name
 		}
 	}
-	if quotaKeyOf(e) != keyQuotaPrefix+s {
+	if e == (metadata.QuotaEntity{}) || quotaKeyOf(e) != keyQuotaPrefix+s {
 		return e, fmt.Errorf("metadata record of quotas of %q, which is nobody", s)
 	}
 	return e, nil

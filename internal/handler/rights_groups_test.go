@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -210,10 +211,13 @@ func TestGroupsAreDescribedListedAndDeletedEachForItself(t *testing.T) {
 	}
 	w.may(alice, auth.Delete, auth.Group, "mine")
 	describe := kmsg.NewPtrDescribeGroupsRequest()
-	describe.Version, describe.Groups = 5, []string{"theirs", "mine"}
+	describe.Version, describe.Groups, describe.IncludeAuthorizedOperations = 5, []string{"theirs", "mine"}, true
 	got := w.as(alice, describe).(*kmsg.DescribeGroupsResponse).Groups
 	if got[0].Group != "theirs" || got[0].ErrorCode != groupDenied || got[0].State != "" || got[1].Group != "mine" || got[1].ErrorCode != 0 || got[1].State != "Empty" {
 		t.Errorf("described %+v", got)
+	}
+	if got[0].AuthorizedOperations != -1<<31 {
+		t.Errorf("operations %b are told of a group that may not be described", got[0].AuthorizedOperations)
 	}
 	list := kmsg.NewPtrListGroupsRequest()
 	if got := w.as(alice, list).(*kmsg.ListGroupsResponse); got.ErrorCode != 0 || len(got.Groups) != 1 || got.Groups[0].Group != "mine" {
@@ -270,6 +274,28 @@ func TestAConsumerGroupIsDescribedToWhoMaySeeItsTopics(t *testing.T) {
 	w.may(alice, auth.Describe, auth.Topic, "t")
 	if got := w.as(alice, req).(*kmsg.ConsumerGroupDescribeResponse).Groups[0]; got.ErrorCode != 0 || len(got.Members) != 1 {
 		t.Errorf("with the topic: %+v", got)
+	}
+}
+
+func TestAConsumerGroupThatHasATopicByAPatternIsHiddenToo(t *testing.T) {
+	w := newGuardedWorld(t)
+	pattern := "t"
+	beat := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	beat.Version, beat.Group, beat.MemberID, beat.RebalanceTimeoutMillis = 1, "g", "m", 1000
+	beat.SubscribedTopicRegex, beat.Topics = &pattern, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+	for assigned := false; !assigned; runtime.Gosched() {
+		got := w.as(root, beat).(*kmsg.ConsumerGroupHeartbeatResponse)
+		if got.ErrorCode != 0 {
+			t.Fatalf("%+v", got)
+		}
+		assigned = got.Assignment != nil && len(got.Assignment.Topics) > 0
+		beat.MemberEpoch = got.MemberEpoch
+	}
+	w.may(alice, auth.Describe, auth.Group, "g")
+	req := kmsg.NewPtrConsumerGroupDescribeRequest()
+	req.Groups = []string{"g"}
+	if got := w.as(alice, req).(*kmsg.ConsumerGroupDescribeResponse).Groups[0]; got.ErrorCode != topicDenied || len(got.Members) > 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/handler"
+	"muster/internal/metadata"
 	"muster/internal/protocol"
 )
 
@@ -157,6 +158,47 @@ func TestATopicIsNotCreatedForWhoMayNot(t *testing.T) {
 	}
 }
 
+func TestTheNameOfATopicKnownByItsIDIsToldToWhoMaySeeIt(t *testing.T) {
+	w := newGuardedWorld(t)
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version, req.Topics = 6, []kmsg.DeleteTopicsRequestTopic{{TopicID: w.c.Image().Topic("t").ID}}
+	if got := w.as(alice, req).(*kmsg.DeleteTopicsResponse).Topics[0]; got.ErrorCode != topicDenied || got.Topic != nil {
+		t.Errorf("who may not see it: %+v", got)
+	}
+	w.may(alice, auth.Describe, auth.Topic, "t")
+	if got := w.as(alice, req).(*kmsg.DeleteTopicsResponse).Topics[0]; got.ErrorCode != topicDenied || got.Topic == nil || *got.Topic != "t" {
+		t.Errorf("who may see it: %+v", got)
+	}
+	if w.c.Image().Topic("t") == nil {
+		t.Error("the topic is gone")
+	}
+}
+
+func TestOfManyTopicsEachHasItsRight(t *testing.T) {
+	w := newGuardedWorld(t)
+	req := w.produceRequest(9)
+	req.Topics = nil
+	for i := range 20 {
+		name := fmt.Sprint("many-", i)
+		w.create(metadata.NewTopic{Name: name, Partitions: 1, Replication: 1})
+		if i%3 == 0 {
+			w.may(alice, auth.Write, auth.Topic, name)
+		}
+		for range 2 { // The second time from memory.
+			req.Topics = append(req.Topics, kmsg.ProduceRequestTopic{Topic: name, Partitions: []kmsg.ProduceRequestTopicPartition{{Records: batch(t, 1)}}})
+		}
+	}
+	for i, topic := range w.as(alice, req).(*kmsg.ProduceResponse).Topics {
+		want := topicDenied
+		if i/2%3 == 0 {
+			want = 0
+		}
+		if got := topic.Partitions[0].ErrorCode; got != want {
+			t.Errorf("%s: error %d", topic.Topic, got)
+		}
+	}
+}
+
 func TestOperationsThatAreToldAreThoseThatAreAllowed(t *testing.T) {
 	w := newGuardedWorld(t)
 	w.may(alice, auth.Read, auth.Topic, "t")
@@ -233,6 +275,10 @@ func TestADenialIsLoggedOnceAMinuteWithWhatWouldAllowIt(t *testing.T) {
 	*now = now.Add(1)
 	if n := ask(); n != 2 {
 		t.Errorf("after the minute: %d lines", n)
+	}
+	elsewhere := handler.Origin{Listener: "L", Host: "10.0.0.1", Principal: alice}
+	if w.from(elsewhere, w.produceRequest(9, 0)); strings.Count(log.String(), "\n") != 2 {
+		t.Errorf("from another host: %s", log)
 	}
 	if w.as(bob, w.produceRequest(9, 0)); strings.Count(log.String(), "\n") != 3 {
 		t.Errorf("somebody else: %s", log)

@@ -117,7 +117,8 @@ type walked struct {
 	who     auth.Principal
 	names   names
 	given   []auth.Right
-	lacks   int // the line of needs of which it has nothing; hasAll and hasNone
+	lacks   int  // the line of needs of which it has nothing; hasAll and hasNone
+	rest    bool // it has every other right there is
 }
 
 const (
@@ -129,13 +130,13 @@ func (c *walked) String() string {
 	s := fmt.Sprintf("%s v%d %s", kmsg.NameForKey(c.key), c.version, c.what)
 	if c.lacks >= 0 {
 		list, _ := auth.Needs(c.key)
-		return fmt.Sprintf("%s with %v, without %v", s, c.given, list[c.lacks].AnyOf)
+		return fmt.Sprintf("%s with %v (all others %t), without %v", s, c.given, c.rest, list[c.lacks].AnyOf)
 	}
 	return fmt.Sprintf("%s with %v", s, c.given)
 }
 
 // walk lists the requests of all versions, each with all ways to have what it needs,
-// with all but one, and with nothing.
+// with all of that but one, with all that there is but one, and with nothing.
 func walk() (all []*walked) {
 	ps := probes()
 	for i := range ps {
@@ -158,6 +159,8 @@ func walk() (all []*walked) {
 				add(hasAll, hasAll, 0)
 				for _, need := range p.needs {
 					add(need, hasNone, 0)
+					add(need, hasNone, 0)
+					all[len(all)-1].rest = true
 					for alternative := 1; alternative < len(list[need].AnyOf); alternative++ {
 						add(hasAll, need, alternative)
 					}
@@ -183,6 +186,10 @@ func (c *walked) rules() (out []auth.Rule) {
 	edit := auth.New(auth.Policy{}).Edit()
 	for _, r := range c.given {
 		out = append(out, rule(c.who, auth.Allow, r.Operation, r.Type, c.names.of(r.Type)))
+		edit.Add(out[len(out)-1])
+	}
+	for t := auth.Topic; c.rest && t <= auth.TransactionalID; t++ {
+		out = append(out, rule(c.who, auth.Allow, auth.All, t, c.names.of(t)))
 		edit.Add(out[len(out)-1])
 	}
 	list, _ := auth.Needs(c.key)

@@ -100,6 +100,9 @@ func (u *Users) Size() int {
 // String says how many there are, so that no credential is printed by mistake.
 func (u *Users) String() string { return strconv.Itoa(u.Len()) + " users" }
 
+// GoString does as well.
+func (u *Users) GoString() string { return u.String() }
+
 // With returns how many users there would be, and what they would take, if one of them
 // had these credentials.
 func (u *Users) With(name string, credentials []Credential) (users, bytes int) {

@@ -1,0 +1,174 @@
+package handler_test
+
+import (
+	"bytes"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth/sasl"
+)
+
+const testPassword = "correct horse"
+
+// upsert sets a user's password as a client does.
+func upsert(t *testing.T, name string, mechanism int8) kmsg.AlterUserSCRAMCredentialsRequestUpsertion {
+	t.Helper()
+	salt := []byte("the salt of " + name)
+	digest, size := sha256.New, sha256.Size
+	if mechanism == 2 {
+		digest, size = sha512.New, sha512.Size
+	}
+	salted, err := pbkdf2.Key(func() hash.Hash { return digest() }, testPassword, salt, 4096, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kmsg.AlterUserSCRAMCredentialsRequestUpsertion{Name: name, Mechanism: mechanism, Iterations: 4096, Salt: salt, SaltedPassword: salted}
+}
+
+// alterUsers returns the errors by user.
+func (w *world) alterUsers(req *kmsg.AlterUserSCRAMCredentialsRequest) map[string]*kerr.Error {
+	w.t.Helper()
+	got := map[string]*kerr.Error{}
+	for _, r := range w.request(req).(*kmsg.AlterUserSCRAMCredentialsResponse).Results {
+		if _, again := got[r.User]; again || (r.ErrorCode == 0) != (r.ErrorMessage == nil) {
+			w.t.Errorf("%+v", r)
+		}
+		got[r.User] = kerr.TypedErrorForCode(r.ErrorCode)
+	}
+	return got
+}
+
+func (w *world) describeUsers(names ...string) *kmsg.DescribeUserSCRAMCredentialsResponse {
+	w.t.Helper()
+	req := &kmsg.DescribeUserSCRAMCredentialsRequest{}
+	for _, name := range names {
+		req.Users = append(req.Users, kmsg.DescribeUserSCRAMCredentialsRequestUser{Name: name})
+	}
+	return w.request(req).(*kmsg.DescribeUserSCRAMCredentialsResponse)
+}
+
+func TestAUserThatWasSetCanLogInAndNothingElseIsTold(t *testing.T) {
+	w := emptyWorld(t)
+	for mechanism := int8(1); mechanism <= 2; mechanism++ {
+		up := upsert(t, "alice", mechanism)
+		if got := w.alterUsers(&kmsg.AlterUserSCRAMCredentialsRequest{Upsertions: []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{up}}); len(got) != 1 || got["alice"] != nil {
+			t.Fatalf("%v", got)
+		}
+		kept, ok := w.c.Image().Users.Credential("alice", mechanism)
+		want, err := sasl.FromPassword(sasl.Hash(mechanism), testPassword, up.Salt, 4096)
+		if err != nil || !ok || !bytes.Equal(kept.StoredKey, want.StoredKey) || !bytes.Equal(kept.ServerKey, want.ServerKey) || !bytes.Equal(kept.Salt, up.Salt) || kept.Iterations != 4096 {
+			t.Errorf("mechanism %d: what is kept is not what the password gives (%v)", mechanism, err)
+		}
+	}
+	for _, resp := range []*kmsg.DescribeUserSCRAMCredentialsResponse{w.describeUsers(), w.describeUsers("alice"), w.request(&kmsg.DescribeUserSCRAMCredentialsRequest{Users: []kmsg.DescribeUserSCRAMCredentialsRequestUser{}}).(*kmsg.DescribeUserSCRAMCredentialsResponse)} {
+		if len(resp.Results) != 1 || resp.Results[0].User != "alice" || len(resp.Results[0].CredentialInfos) != 2 || resp.Results[0].ErrorCode != 0 {
+			t.Fatalf("%+v", resp)
+		}
+		for i, info := range resp.Results[0].CredentialInfos {
+			if info.Mechanism != int8(i+1) || info.Iterations != 4096 {
+				t.Errorf("%+v", info)
+			}
+		}
+		raw := resp.AppendTo(nil)
+		for _, c := range w.c.Image().Users.Credentials("alice") {
+			for _, secret := range [][]byte{c.Salt, c.StoredKey, c.ServerKey, upsert(t, "alice", c.Hash).SaltedPassword} {
+				if bytes.Contains(raw, secret) {
+					t.Error("the answer has a secret")
+				}
+			}
+		}
+	}
+}
+
+func TestUsersAreAlteredAndDescribedWithKafkasErrors(t *testing.T) {
+	w := emptyWorld(t)
+	change := func(u kmsg.AlterUserSCRAMCredentialsRequestUpsertion, f func(*kmsg.AlterUserSCRAMCredentialsRequestUpsertion)) kmsg.AlterUserSCRAMCredentialsRequestUpsertion {
+		f(&u)
+		return u
+	}
+	type up = kmsg.AlterUserSCRAMCredentialsRequestUpsertion
+	got := w.alterUsers(&kmsg.AlterUserSCRAMCredentialsRequest{
+		Deletions: []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "nobody", Mechanism: 1}, {Name: "unknown mechanism", Mechanism: 0}},
+		Upsertions: []up{
+			upsert(t, "good", 1), upsert(t, "", 1), upsert(t, "mechanism", 3), upsert(t, "both", 1), upsert(t, "both", 2), upsert(t, "nobody", 1),
+			change(upsert(t, "few", 1), func(u *up) { u.Iterations = 4095 }), change(upsert(t, "many", 1), func(u *up) { u.Iterations = 16385 }),
+			change(upsert(t, "negative", 1), func(u *up) { u.Iterations = -4096 }),
+			change(upsert(t, "no salt", 1), func(u *up) { u.Salt = nil }), change(upsert(t, "long salt", 1), func(u *up) { u.Salt = make([]byte, 100_000) }),
+			change(upsert(t, "no password", 1), func(u *up) { u.SaltedPassword = nil }), change(upsert(t, "other length", 1), func(u *up) { u.SaltedPassword = make([]byte, 64) }),
+		},
+	})
+	for name, want := range map[string]*kerr.Error{
+		"nobody": kerr.ResourceNotFound, "unknown mechanism": kerr.UnsupportedSaslMechanism, "good": nil, "": kerr.UnacceptableCredential, "mechanism": kerr.UnsupportedSaslMechanism,
+		"both": kerr.DuplicateResource, "few": kerr.UnacceptableCredential, "many": kerr.UnacceptableCredential, "negative": kerr.UnacceptableCredential,
+		"no salt": kerr.UnacceptableCredential, "long salt": kerr.UnacceptableCredential, "no password": kerr.UnacceptableCredential, "other length": kerr.UnacceptableCredential,
+	} {
+		if is, ok := got[name]; !ok || is != want {
+			t.Errorf("%q: %v, want %v", name, is, want)
+		}
+	}
+	if names := w.c.Image().Users.Names(); !slices.Equal(names, []string{"good"}) {
+		t.Errorf("users %q", names)
+	}
+	resp := w.describeUsers("nobody", "good", "twice", "good", "twice", "only good")
+	for _, r := range resp.Results {
+		want := map[string]*kerr.Error{"nobody": kerr.ResourceNotFound, "only good": kerr.ResourceNotFound, "good": kerr.DuplicateResource, "twice": kerr.DuplicateResource}[r.User]
+		if kerr.TypedErrorForCode(r.ErrorCode) != want || r.ErrorMessage == nil || len(r.CredentialInfos) != 0 {
+			t.Errorf("%+v, want %v", r, want)
+		}
+	}
+	if len(resp.Results) != 4 || resp.ErrorCode != 0 {
+		t.Errorf("%+v", resp)
+	}
+	if got := w.alterUsers(&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "good", Mechanism: 1}}}); got["good"] != nil || w.c.Image().Users != nil {
+		t.Errorf("%v", got)
+	}
+	if resp := w.describeUsers(); len(resp.Results) != 0 || resp.ErrorCode != 0 {
+		t.Errorf("%+v", resp)
+	}
+}
+
+func TestThousandsOfUsersInARequest(t *testing.T) {
+	const many = 10_000
+	w := emptyWorld(t)
+	one := upsert(t, "", 1)
+	req := &kmsg.AlterUserSCRAMCredentialsRequest{}
+	var names []string
+	for i := range many {
+		one.Name = fmt.Sprint(i)
+		req.Upsertions = append(req.Upsertions, one)
+		names = append(names, one.Name)
+	}
+	for name, err := range w.alterUsers(req) {
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	for _, resp := range []*kmsg.DescribeUserSCRAMCredentialsResponse{w.describeUsers(), w.describeUsers(names...)} {
+		if len(resp.Results) != many || resp.Results[many-1].ErrorCode != 0 {
+			t.Errorf("%d users", len(resp.Results))
+		}
+	}
+	if got := w.describeUsers(make([]string, 200_000)...); got.ErrorCode != kerr.InvalidRequest.Code || len(got.Results) != 0 {
+		t.Errorf("%d results", len(got.Results))
+	}
+	long := strings.Repeat("n", 30_000)
+	if got := w.describeUsers(long); len(*got.Results[0].ErrorMessage) > 300 {
+		t.Error("the answer has the name a second time")
+	}
+	req.Upsertions = make([]kmsg.AlterUserSCRAMCredentialsRequestUpsertion, 200_000)
+	if got := w.request(req).(*kmsg.AlterUserSCRAMCredentialsResponse); len(got.Results) != 1 || got.Results[0].ErrorCode != kerr.InvalidRequest.Code {
+		t.Errorf("%d results", len(got.Results))
+	}
+	if w.c.Image().Users.Len() != many {
+		t.Error("users are gone")
+	}
+}
