@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,10 @@ func TestGroupsOfTheConsumerProtocol(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "4").ok()
 	s.pipe(records(0, 3, 0), "produce", "orders", "--json-lines").ok()
-	first := s.member("next", []string{"orders"}, kgo.ServerSideBalancer(), kgo.ClientID("first"))
+	seen := make(chan struct{}) // Until then the first member gives nothing back.
+	defer close(seen)
+	first := s.member("next", []string{"orders"}, kgo.ServerSideBalancer(), kgo.ClientID("first"),
+		kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) { <-seen }))
 	s.take(first, 3)
 	says(t, s.run("groups", "list").ok(), "next   consumer  Stable  consumer/range        1       1")
 	out := s.run("groups", "describe", "next").ok()
