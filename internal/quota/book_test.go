@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,13 +71,7 @@ func TestABookStaysWithinItsBounds(t *testing.T) {
 			name := strings.Repeat(fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "name"), ","), rapid.SampledFrom([]int{1, 1, 1, 2000}).Draw(t, "times"))
 			now = now.Add(time.Second)
 			b.Bucket(client(name), limit(1e9), now)
-			kept := order[:0]
-			for _, n := range order {
-				if n != name {
-					kept = append(kept, n)
-				}
-			}
-			order = append(kept, name)
+			order = append(slices.DeleteFunc(order, func(n string) bool { return n == name }), name)
 			size := 0
 			for e := b.used.Front(); e != nil; e = e.Next() {
 				size += e.Value.(*page).key.size()
