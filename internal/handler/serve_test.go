@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
 	"muster/internal/group"
@@ -106,6 +107,7 @@ func worldWith(t testing.TB, settings map[string]string) *world {
 		t.Fatal(err)
 	}
 	w.opts = handler.Options{NodeID: 1, Controller: w.c, Partitions: w.m, Groups: w.groups, Transactions: w.txns, Logger: logger, SessionSlots: 10}
+	w.opts.Audit = func(audit.Entry) {} // So that all tests run what it takes to tell it.
 	w.h = handler.New(w.opts)
 	return w
 }
