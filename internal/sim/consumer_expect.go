@@ -16,10 +16,11 @@ type consumerView struct {
 	roster   *roster                  // with what is not durable yet
 	heard    map[string]time.Duration // when a member was
 	revoking map[string]time.Duration // since when a member has been told to let go of something
+	greeted  map[string]bool          // members of which a heartbeat was taken since the load
 }
 
 func newConsumerView(t *topics) *consumerView {
-	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}}
+	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}, greeted: map[string]bool{}}
 }
 
 // hasConsumers says that there is a consumer group, be it empty, and not only
@@ -96,7 +97,23 @@ func (c *coordinator) beatCode(v *view, m *kmsg.ConsumerGroupHeartbeatRequest) i
 	case !isKnown || leaves || joins:
 		return 0
 	}
-	return known.epochCode(m)
+	if code := known.epochCode(m); code != 0 || !known.isAhead(m) || v.greeted[m.MemberID] {
+		return code
+	}
+	return codeFencedEpoch
+}
+
+// isAhead says whether a client has something that its member has not, in the epoch in
+// which it is: the log has lost that.
+func (m *rosterMember) isAhead(q *kmsg.ConsumerGroupHeartbeatRequest) bool {
+	for _, t := range q.Topics {
+		for _, n := range t.Partitions {
+			if _, has := m.since(part{t.TopicID, n}); !has && q.MemberEpoch == m.epoch() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // epochCode says whether a member may go on from the epoch that it names.
