@@ -20,7 +20,8 @@ var importTable = map[string][]string{
 	".": {"broker", "metadata/config"},
 	"cmd/muster": {
 		".", "broker", "explain", "groupview", "journal", "metadata", "metadata/config",
-		"protocol", // For the tagged field that asks for lag in records.
+		"migration", // For what the broker would say of an upgrade.
+		"protocol",  // For the tagged field that asks for lag in records.
 		"words",
 	},
 	"bench":          {"."},
@@ -55,8 +56,9 @@ var importTable = map[string][]string{
 	// The pure packages.
 	"machine":          {"journal", "metadata"}, // Effects have journal entries, inputs an image.
 	"coordinator/pump": {"journal", "machine", "record"},
-	"group":            {"group/assignor", "journal", "machine", "metadata"},
+	"group":            {"group/assignor", "journal", "machine", "metadata", "migration"},
 	"group/assignor":   {},
+	"migration":        {},
 	"journal":          {},
 	"txn":              {"journal", "machine", "metadata"},
 	"record":           {},
