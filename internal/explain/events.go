@@ -55,6 +55,9 @@ func (e *Entry) sentence() string {
 
 // fenced words how a static member lost its place.
 func fenced(t *journal.Trigger) string {
+	if t.Kind == journal.TriggerUnreleased {
+		return fmt.Sprintf("%s came with the group.instance.id %s, and was refused: %s has it and has not left.", member(t.Who), t.Instance, holder(t))
+	}
 	if t.Parked {
 		return fmt.Sprintf("Static member %s was fenced while it waited in %s: %s took its place.", member(t.Who), t.Request, holder(t))
 	}
@@ -70,6 +73,9 @@ func holder(t *journal.Trigger) string {
 }
 
 func fencedLine(t *journal.Trigger) string {
+	if t.Kind == journal.TriggerUnreleased {
+		return "refused: " + member(t.Who) + " came with the instance id " + t.Instance + ", which " + holder(t) + " has and has not left"
+	}
 	return "fenced: " + member(t.Who) + " sent " + t.Request + ", but " + holder(t) + " has its place"
 }
 

@@ -53,6 +53,10 @@ func (e *Evidence) placesTaken() []Finding {
 func (x *takeovers) text(instance string, now time.Time) string {
 	n := len(x.times)
 	switch {
+	case x.fenced != nil && x.fenced.Triggers[0].Kind == journal.TriggerUnreleased:
+		t := &x.fenced.Triggers[0]
+		return fmt.Sprintf("Two processes have the group.instance.id %s: %s came with it %s, while %s had it. It was told UNRELEASED_INSTANCE_ID, at which clients stop.",
+			instance, member(t.Who), words.Ago(x.fenced.Time, now), holder(t))
 	case x.fenced != nil:
 		t := &x.fenced.Triggers[0]
 		return fmt.Sprintf("Two processes have the group.instance.id %s, or had for a while: %s still sent %s %s, after %s had taken its place. It was told FENCED_INSTANCE_ID, at which clients stop.",

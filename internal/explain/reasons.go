@@ -227,7 +227,7 @@ func (e *Entry) Line() string {
 			text += changeLine(why[0].Change)
 		case journal.TriggerRegex, journal.TriggerTopics, journal.TriggerNotRevoked:
 			text = consumerLine(kind, why)
-		case journal.TriggerFenced:
+		case journal.TriggerFenced, journal.TriggerUnreleased:
 			text = fencedLine(&why[0])
 		}
 		if quotes := quotes(why); quotes != "" {

@@ -64,6 +64,11 @@ func TestEventsInWords(t *testing.T) {
 			"fenced: worker-7-5f0c7d7e at 10.0.0.1 sent Heartbeat, but worker-8-5f0c7d7e at 10.0.0.2 (client c) has its place",
 		},
 		{
+			journal.Entry{Kind: journal.KindFenced, Triggers: []journal.Trigger{{Kind: journal.TriggerUnreleased, Who: journal.Who{Member: "m", Host: "10.0.0.1", Instance: "i"}, By: &holder}}},
+			"m at 10.0.0.1 came with the group.instance.id i, and was refused: worker-8-5f0c7d7e at 10.0.0.2 (client c) has it and has not left.",
+			"refused: m at 10.0.0.1 came with the instance id i, which worker-8-5f0c7d7e at 10.0.0.2 (client c) has and has not left",
+		},
+		{
 			journal.Entry{Kind: journal.KindFenced, Triggers: []journal.Trigger{{Kind: journal.TriggerFenced, Who: b, Request: "JoinGroup", Parked: true}}},
 			"Static member worker-7-5f0c7d7e at 10.0.0.1 was fenced while it waited in JoinGroup: another process took its place.",
 			"fenced: worker-7-5f0c7d7e at 10.0.0.1 sent JoinGroup, but another process has its place",
@@ -139,6 +144,13 @@ func TestStaticFindings(t *testing.T) {
 		t.Fatalf("found %+v", got)
 	}
 	says(t, got[0].Text, "Two processes have the group.instance.id worker-7, or had for a while: worker-7-5f0c7d7e at 10.0.0.1 (client worker-7) still sent Heartbeat 1m ago, after worker-8-5f0c7d7e at 10.0.0.1 (client worker-8) had taken its place.")
+
+	unreleased := fenced
+	unreleased.Triggers = []journal.Trigger{{Kind: journal.TriggerUnreleased, Who: old, Request: "ConsumerGroupHeartbeat", By: &holder}}
+	if got = evidenceOf(nil, Entry{Entry: unreleased}).Findings(); len(got) != 1 || got[0].ID != "instance-id-taken-twice" {
+		t.Fatalf("found %+v", got)
+	}
+	says(t, got[0].Text, "Two processes have the group.instance.id worker-7: worker-7-5f0c7d7e at 10.0.0.1 (client worker-7) came with it 1m ago, while worker-8-5f0c7d7e at 10.0.0.1 (client worker-8) had it. It was told UNRELEASED_INSTANCE_ID")
 
 	got = evidenceOf(group, Entry{Entry: back}).Findings()
 	if len(got) != 1 || got[0].ID != "subscription-not-taken-up" {

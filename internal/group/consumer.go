@@ -41,6 +41,10 @@ type consumer struct {
 	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
 	scan     scan            // of the topics for regular expressions
 	story    story           // for the journal
+	leaps    bool            // it was loaded, and has had no other epoch since
+	unheard  int             // members that were loaded and not heard of since
+	changes  uint64          // how often the hard state has changed
+	stays    *stays          // why it could not become a classic group, nil if that was not tried
 }
 
 // firstEpoch is the epoch of a group in which nothing has happened, and of its
@@ -71,6 +75,9 @@ type consumerMember struct {
 	joinSeq   uint64    // of the timer by which one of the classic protocol must have joined again, 0 if none
 	syncSeq   uint64    // of the timer by which it must have asked for its assignment, 0 if none
 	told      time.Time // since when it is to let go of something, or waits for others to
+	unheard   bool      // it was loaded, and not heard of since
+	untold    bool      // it was loaded, and not told what it has since
+	refused   *fencing  // who else came in its name, nil if nobody
 }
 
 // consumerNow is where a member has got to.

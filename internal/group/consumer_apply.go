@@ -18,6 +18,7 @@ func (s *Shard) applyConsumer(id string, positive bool, change func(*consumer)) 
 		g.consumer = newConsumer()
 	}
 	change(g.consumer)
+	g.consumer.changes++
 	if g.consumer.isGone() {
 		g.consumer = nil
 	}

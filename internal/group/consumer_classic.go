@@ -116,10 +116,11 @@ func (x *step) beatMixed(g *group, m *kmsg.HeartbeatRequest) *kerr.Error {
 	return nil
 }
 
-// isWaiting says whether somebody else still has a partition that a member is to have.
+// isWaiting says whether somebody else still has, or may have, a partition that a member
+// is to have.
 func (x *step) isWaiting(c *consumer, mem *consumerMember) bool {
 	for _, p := range c.wanted(mem, x.image) {
-		if owner := c.owners[p]; owner != nil && owner != mem {
+		if !c.isFree(p, mem) {
 			return true
 		}
 	}

@@ -52,7 +52,7 @@ func (x *step) checkJoinMixed(g *group, m *kmsg.JoinGroupRequest) (w wants, err 
 	c := g.consumer
 	replaces := m.MemberID == "" && m.InstanceID != nil && c.instances[*m.InstanceID] != nil
 	switch {
-	case x.cfg.Consumer.Migration.disabled():
+	case x.cfg.Consumer.Migration.Disabled():
 		return w, kerr.InconsistentGroupProtocol
 	case !replaces && c.member(m.MemberID) == nil && c.present >= x.cfg.Consumer.MaxSize:
 		return w, kerr.GroupMaxSizeReached
@@ -140,6 +140,7 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.refresh(g)
 	x.retarget(g) // If that is done elsewhere, the member is told to join again.
 	was, told := mem.now(), mem.told
+	g.consumer.heard(mem)
 	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
 	if to := x.classicOf(g, nil); to != nil {
 		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/migration"
 )
 
 func TestReadWantsReadsAllVersions(t *testing.T) {
@@ -78,13 +80,16 @@ func TestReadWantsRefusesWhatIsCutShort(t *testing.T) {
 }
 
 func TestUpgradeObstaclesListsThemAll(t *testing.T) {
-	fine := Migrant{ID: "a", Subscription: subscription("t"), Assignment: assignment("t:0+1")}
-	members := []Migrant{
-		fine, {ID: "b", Subscription: []byte("x")}, {ID: "c", Subscription: subscription("t")}, {ID: "d", Subscription: subscription("t"), Assignment: []byte("x")},
-		{ID: "e", Subscription: subscription("t"), Assignment: assignment("t:2~x")}, {ID: "f", Subscription: subscription("t"), Assignment: assignment("t:1")},
+	fine := migrant{id: "a", subscription: subscription("t"), assignment: assignment("t:0+1")}
+	members := []migrant{
+		fine, {id: "b", subscription: []byte("x")}, {id: "c", subscription: subscription("t")}, {id: "d", subscription: subscription("t"), assignment: []byte("x")},
+		{id: "e", subscription: subscription("t"), assignment: assignment("t:2~x")}, {id: "f", subscription: subscription("t"), assignment: assignment("t:1")},
+	}
+	obstacles := func(policy MigrationPolicy, maxSize int, protocolType string, members []migrant) []migration.Obstacle {
+		return upgradeObstacles(migration.Group{ProtocolType: protocolType, Members: len(members), Policy: policy, MaxSize: maxSize}, members)
 	}
 	var who []string
-	for _, o := range UpgradeObstacles(MigrateDowngrade, 2, consumerType, members) {
+	for _, o := range obstacles(MigrateDowngrade, 2, consumerType, members) {
 		if o.Reason == "" {
 			t.Errorf("no reason in %+v", o)
 		}
@@ -93,15 +98,15 @@ func TestUpgradeObstaclesListsThemAll(t *testing.T) {
 	if want := []string{"", "", "b", "d", "e", "f"}; !slices.Equal(who, want) {
 		t.Errorf("obstacles are %q, not %q", who, want)
 	}
-	if list := UpgradeObstacles(MigrateBoth, 10, "connect", members); len(list) != 1 || list[0].Member != "" {
+	if list := obstacles(MigrateBoth, 10, "connect", members); len(list) != 1 || list[0].Member != "" {
 		t.Errorf("of another type: %+v", list)
 	}
 	for _, policy := range []MigrationPolicy{MigrateBoth, MigrateUpgrade} {
-		if list := UpgradeObstacles(policy, 1, consumerType, []Migrant{fine}); len(list) > 0 {
+		if list := obstacles(policy, 1, consumerType, []migrant{fine}); len(list) > 0 {
 			t.Errorf("%s: %+v", policy, list)
 		}
 	}
-	if twice := (Migrant{ID: "a", Subscription: subscription("t"), Assignment: assignment("t:0+0")}); len(UpgradeObstacles(MigrateBoth, 1, consumerType, []Migrant{twice})) > 0 {
+	if twice := (migrant{id: "a", subscription: subscription("t"), assignment: assignment("t:0+0")}); len(obstacles(MigrateBoth, 1, consumerType, []migrant{twice})) > 0 {
 		t.Error("a partition that one member has twice is an obstacle")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"muster/internal/journal"
 	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
 // A consumer group in which nobody uses the consumer protocol any more becomes a classic
@@ -35,9 +36,35 @@ func (x *step) classicOf(g *group, gone *consumerMember) *downgraded {
 			classic--
 		}
 	}
-	if !x.cfg.Consumer.Migration.downgrades() || left == 0 || left != classic || left > x.cfg.MaxSize {
+	if !x.cfg.Consumer.Migration.Downgrades() || left == 0 || left != classic || left > x.cfg.MaxSize {
 		return nil
 	}
+	now := stays{changes: c.changes, maxBatch: x.maxBatch, image: x.image, gone: gone}
+	if c.stays != nil && *c.stays == now {
+		return nil
+	}
+	to := x.asClassicGroup(g, gone)
+	if c.stays = nil; to == nil {
+		known := now
+		c.stays = &known
+	}
+	return to
+}
+
+// stays is with what a consumer group could not become a classic one though all its
+// members are of the classic protocol: they support no protocol in common, or it is too
+// large for a record. To find that out takes all that is known of all members, and they
+// join again and again: until something of this is different the answer is the same.
+type stays struct {
+	changes  uint64
+	maxBatch int
+	image    *metadata.Image
+	gone     *consumerMember
+}
+
+// asClassicGroup makes the classic group that a consumer group becomes, nil if it cannot.
+func (x *step) asClassicGroup(g *group, gone *consumerMember) *downgraded {
+	c := g.consumer
 	to := newGroup(g.id)
 	for _, mem := range c.members {
 		if mem != gone && mem.says != nil {
@@ -52,9 +79,13 @@ func (x *step) classicOf(g *group, gone *consumerMember) *downgraded {
 		m.assigned = assignmentBytes(x.image, placesOf(merged(now.assigned, now.pending)), m.metadata(to.protocol))
 	}
 	to.generation = c.epoch
+	rebalances := &Rebalance{Generation: to.generation}
+	if c.leaps { // The next generation must leap as the next epoch would.
+		to.leaps, to.leapsFrom, rebalances.Lives = true, to.generation, 1
+	}
 	to.previous, to.state, to.since = CompletingRebalance, Stable, x.now.UnixMilli()
 	out := &downgraded{to, append(g.consumerTombstones(), to.record())}
-	out.records = append(out.records, &RebalanceRecord{g.id, &Rebalance{Generation: to.generation}})
+	out.records = append(out.records, &RebalanceRecord{g.id, rebalances})
 	if x.maxBatch > 0 && (&machine.Batch{Records: out.records, Whole: true}).Size() > x.maxBatch {
 		return nil
 	}

@@ -101,6 +101,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	}
 	place, err := x.consumerPlace(m)
 	if err != nil {
+		x.noteRefused(r, m, err)
 		return err
 	}
 	if place.saysNothingNew(r, m) {
@@ -184,10 +185,12 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 // answerBeat brings a member forward, and tells it where it is.
 func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
 	before, was, told := mem.current, mem.now(), mem.told
+	g.consumer.heard(mem)
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
 	x.noteProgress(g, mem, &was, told)
-	x.tell(g, mem, b, b.full || mem.current != before && !samePlaces(before.places(), mem.current.places()))
+	x.tell(g, mem, b, b.full || mem.untold || mem.current != before && !samePlaces(before.places(), mem.current.places()))
+	mem.untold = false
 }
 
 // tell answers a heartbeat: where its member is, and perhaps what it has.

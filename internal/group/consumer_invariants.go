@@ -99,13 +99,17 @@ func (c *consumer) checkTarget(m *consumerMember, targets map[part]string) error
 func (c *consumer) checkCounts() error {
 	again := newConsumer()
 	for _, m := range c.members {
-		again.count(m, 1)
+		if again.count(m, 1); m.unheard {
+			again.unheard++
+		}
 	}
 	switch {
 	case again.present != c.present:
 		return fmt.Errorf("%d members, counted are %d", again.present, c.present)
 	case again.classic != c.classic || !again.supportsLike(c):
 		return fmt.Errorf("%d members of the classic protocol with %v, counted are %d with %v", again.classic, again.supported, c.classic, c.supported)
+	case again.unheard != c.unheard:
+		return fmt.Errorf("%d members were not heard of since the load, counted are %d", again.unheard, c.unheard)
 	case !maps.Equal(again.names, c.names):
 		return fmt.Errorf("topics %v, counted are %v", again.names, c.names)
 	case !maps.Equal(again.patterns, c.patterns):

@@ -10,7 +10,8 @@ import (
 
 // wakeConsumers makes a consumer group live after a load: everybody has a whole
 // session timeout to be heard of, and whoever has to let go of something a whole
-// rebalance timeout for that. The topics are looked at with the first heartbeat.
+// rebalance timeout for that. The topics are looked at with the first heartbeat. What
+// clients know may be newer than what is stored: see consumer_leap.go.
 func (x *step) wakeConsumers(g *group) {
 	c := g.consumer
 	for _, mem := range slices.Clone(c.members) {
@@ -23,11 +24,12 @@ func (x *step) wakeConsumers(g *group) {
 			x.forgetPatterns(g, p)
 		}
 	}
+	c.afterLoad()
 	if c.story.counted = c.present; g.consumer != nil {
 		x.settleOwners(g)
 	}
 	for _, mem := range c.members {
-		x.touchConsumer(g, mem)
+		x.waitForBeat(g, mem)
 		if mem.now().state == memberUnrevoked && mem.says.Classic == nil {
 			x.giveTimeToRevoke(g, mem)
 		}

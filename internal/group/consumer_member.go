@@ -86,6 +86,8 @@ func (mem *consumerMember) checkEpoch(m *kmsg.ConsumerGroupHeartbeatRequest) *co
 	switch {
 	case !now.state.isKnown() && (m.Topics == nil || len(m.Topics) > 0): // A newer version left it there. From nothing it can go on.
 		return refused(kerr.FencedMemberEpoch, "The consumer group member is in an unknown state. The member must abandon all its partitions and rejoin.")
+	case m.MemberEpoch == now.epoch && mem.isAhead(m):
+		return fencedAhead()
 	case m.MemberEpoch == epochJoin || m.MemberEpoch == now.epoch:
 		return nil
 	case m.MemberEpoch > now.epoch:
@@ -266,6 +268,7 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 		next.assigned[i].part = p.part
 	}
 	x.write(currentRecord(g.id, mem.id, &next))
+	g.consumer.heard(mem)
 	x.stopRevoking(g, mem)
 	x.unpark(g, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
 }
@@ -307,6 +310,7 @@ func (x *step) evict(g *group, mem *consumerMember) {
 func (x *step) removeConsumer(g *group, mem *consumerMember) {
 	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
 	x.stopWaiting(g, mem)
+	g.consumer.heard(mem)
 	if mem.current != nil {
 		x.write(&ConsumerCurrentRecord{Group: g.id, Member: mem.id})
 	}

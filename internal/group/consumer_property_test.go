@@ -44,6 +44,7 @@ type consumers struct {
 	members  map[string]int32
 	group    *consumer
 	records  int // of the last step
+	losses   int // how often the end of the log was lost
 }
 
 // client is a client as it sees itself.
@@ -59,6 +60,7 @@ type client struct {
 	loses    bool              // it will not hear the answer to that
 	resends  bool              // it must say everything anew
 	joined   bool
+	heard    bool // it was answered since the last load
 }
 
 func newConsumers(t *rapid.T) *consumers {
@@ -89,7 +91,7 @@ func (w *consumers) load(t *rapid.T) {
 			c.flight, c.loses, c.phase = 0, false, phaseJoins
 		}
 	}
-	w.step(t, machine.Loaded{})
+	w.step(t, machine.Loaded{Epoch: int32(w.losses)})
 }
 
 func (w *consumers) step(t *rapid.T, e machine.Event) machine.Effects {
@@ -183,11 +185,11 @@ func (c *client) hear(m *kmsg.ConsumerGroupHeartbeatResponse) {
 	c.flight = 0
 	switch {
 	case c.loses:
-		c.resends = true
+		c.loses, c.resends = false, true
 	case m.ErrorCode != 0:
 		c.forget()
 	case m.MemberEpoch >= 0:
-		if c.epoch = m.MemberEpoch; m.Assignment != nil {
+		if c.epoch, c.heard = m.MemberEpoch, true; m.Assignment != nil {
 			c.told = nil
 			for _, t := range m.Assignment.Topics {
 				for _, n := range t.Partitions {
@@ -263,7 +265,7 @@ func (w *consumers) checkEpochs(t *rapid.T, c *consumer) {
 func (w *consumers) checkClients(t *rapid.T, c *consumer) {
 	works := map[part]string{}
 	for _, cl := range w.clients {
-		if m := c.member(cl.id); m == nil || m.current == nil || m.now().epoch == epochLeaveStatic {
+		if m := c.member(cl.id); m == nil || m.current == nil || m.now().epoch == epochLeaveStatic || w.losses > 0 && !cl.heard {
 			continue
 		}
 		for p := range cl.has {
@@ -293,6 +295,7 @@ func (w *consumers) settle(t *rapid.T) {
 	}
 	g := w.shard.groups["g"]
 	if g == nil || g.consumer == nil || g.consumer.present == 0 {
+		w.settleClassics(t, g)
 		return
 	}
 	c := g.consumer
@@ -308,6 +311,7 @@ func (w *consumers) settle(t *rapid.T) {
 			}
 		}
 	}
+	w.settleClassics(t, g)
 	for _, topic := range c.subscribed(w.image) {
 		for n := range topic.Partitions {
 			if c.owners[part{topic.ID, int32(n)}] == nil {

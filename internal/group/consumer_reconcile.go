@@ -60,8 +60,7 @@ func (x *step) advance(c *consumer, mem *consumerMember, now *consumerNow, b bea
 	var granted []heldPart
 	now.state, now.pending = memberStable, nil
 	for _, p := range missing {
-		// What it was letting go of itself it may have back.
-		if owner := c.owners[p]; owner == nil || owner == mem {
+		if c.isFree(p, mem) {
 			granted = append(granted, heldPart{p, c.targetEpoch})
 		} else {
 			now.state = memberUnreleased
@@ -165,8 +164,14 @@ func (x *step) revokeFired(g *group, e machine.TimerFired) {
 	}
 }
 
-// touchConsumer gives a member another session timeout to be heard of, as touch does.
+// touchConsumer notes that a member was heard of.
 func (x *step) touchConsumer(g *group, mem *consumerMember) {
+	g.consumer.heard(mem)
+	x.waitForBeat(g, mem)
+}
+
+// waitForBeat gives a member another session timeout to be heard of, as touch does.
+func (x *step) waitForBeat(g *group, mem *consumerMember) {
 	mem.deadline = x.now.Add(x.sessionOf(g, mem))
 	if mem.timerSeq == 0 || mem.deadline.Before(mem.timerAt) {
 		mem.timerAt = mem.deadline

@@ -19,7 +19,7 @@ import (
 // cluster than the last time.
 func (x *step) bump(g *group, ch change) {
 	c := g.consumer
-	if ch.bumps || c.seen != x.image || x.image == nil {
+	if ch.bumps = ch.bumps || x.renews(c); ch.bumps || c.seen != x.image || x.image == nil {
 		hash := x.topicsNow(c)
 		if hash != c.hash && len(x.why) == 0 { // It was looked at by another broker last.
 			x.blame(journal.Trigger{Kind: journal.TriggerTopics})
@@ -46,7 +46,7 @@ func (x *step) writeEpoch(g *group, epoch *ConsumerEpoch) {
 
 // raise gives the group another epoch.
 func (x *step) raise(g *group, hash int64) {
-	x.writeEpoch(g, &ConsumerEpoch{Epoch: g.consumer.epoch + 1, Hash: hash})
+	x.writeEpoch(g, &ConsumerEpoch{Epoch: x.nextEpoch(g.consumer), Hash: hash})
 	if g.consumer.oldTopics {
 		x.write(&ConsumerTopicsRecord{Group: g.id})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"muster/internal/journal"
 	"muster/internal/machine"
+	"muster/internal/migration"
 )
 
 // A classic group whose members are consumers becomes a consumer group when somebody of
@@ -19,12 +20,12 @@ import (
 // (see consumer_classic.go). The group's epoch is its generation.
 
 // migrants lists the members of a classic group in the order of their ids.
-func (g *group) migrants() []Migrant {
-	out := make([]Migrant, 0, g.members.len())
+func (g *group) migrants() []migrant {
+	out := make([]migrant, 0, g.members.len())
 	for m := g.members.first; m != nil; m = m.next {
-		out = append(out, Migrant{m.id, m.subscription(g.protocol), m.assigned})
+		out = append(out, migrant{m.id, m.subscription(g.protocol), m.assigned})
 	}
-	slices.SortFunc(out, func(a, b Migrant) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b migrant) int { return strings.Compare(a.id, b.id) })
 	return out
 }
 
@@ -44,31 +45,33 @@ func (x *step) upgraded(g *group, p *place) (*consumer, *consumerError) {
 		return refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.id+" to consumer group because "+reason+".")
 	}
 	cfg := &x.cfg.Consumer
-	if list := groupObstacles(cfg.Migration, cfg.MaxSize, g.protocolType, g.members.len()); len(list) > 0 {
+	what := migration.Group{ProtocolType: g.protocolType, Members: g.members.len(), Policy: cfg.Migration, MaxSize: cfg.MaxSize}
+	if list := migration.OfGroup(what); len(list) > 0 {
 		return nil, cannot(list[0].Reason)
+	}
+	if reason := x.refusedBefore(g); reason != "" {
+		return nil, cannot(reason)
 	}
 	members := g.migrants()
-	if list := UpgradeObstacles(cfg.Migration, cfg.MaxSize, g.protocolType, members); len(list) > 0 {
+	if list := upgradeObstacles(what, members); len(list) > 0 {
+		g.refusal = g.refusedFor(list[0])
 		return nil, cannot(list[0].Reason)
 	}
-	p.upgrade = x.upgradeRecords(g, members)
-	fits := x.maxBatch <= 0 || (&machine.Batch{Records: p.upgrade, Whole: true}).Size() <= x.maxBatch
+	if p.upgrade = x.upgradeRecords(g, members); !x.fitsUpgraded(g, p.upgrade) {
+		now := x.largeNow(g)
+		g.refusal = &noUpgrade{reason: "what is to be stored of it does not fit into one record batch", large: &now}
+		return nil, cannot(g.refusal.reason)
+	}
 	preview := &Shard{groups: map[string]*group{}}
 	for _, r := range p.upgrade {
-		if t, ok := r.(*ConsumerTargetRecord); ok {
-			fits = fits && x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
-		}
 		preview.apply(r)
-	}
-	if !fits {
-		return nil, cannot("what is to be stored of it does not fit into one record batch")
 	}
 	return preview.groups[g.id].consumer, nil
 }
 
 // upgradeRecords is what it takes, in the order in which Kafka writes it. That the
 // target was made at no known time has the next one made at once.
-func (x *step) upgradeRecords(g *group, members []Migrant) []machine.Record {
+func (x *step) upgradeRecords(g *group, members []migrant) []machine.Record {
 	epoch := max(g.generation, firstEpoch) // There is none yet in its first join phase.
 	out := g.unsettledTombstones()
 	if g.hard != nil {
@@ -76,14 +79,14 @@ func (x *step) upgradeRecords(g *group, members []Migrant) []machine.Record {
 	}
 	targets := make([][]part, len(members))
 	for i := range members {
-		out = append(out, &ConsumerMemberRecord{g.id, members[i].ID, g.members.get(members[i].ID).asConsumer(members[i].Subscription)})
+		out = append(out, &ConsumerMemberRecord{g.id, members[i].id, g.members.get(members[i].id).asConsumer(members[i].subscription)})
 		var list []topicPartition
-		eachAssigned(members[i].Assignment, func(tp topicPartition) { list = append(list, tp) })
+		eachAssigned(members[i].assignment, func(tp topicPartition) { list = append(list, tp) })
 		targets[i] = partsNamed(x.image, list)
 	}
 	out = append(out, &ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: epoch}})
 	for i := range members {
-		out = append(out, targetRecord(g.id, members[i].ID, targets[i]))
+		out = append(out, targetRecord(g.id, members[i].id, targets[i]))
 	}
 	out = append(out, &ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: epoch}})
 	for i := range members {
@@ -91,7 +94,7 @@ func (x *step) upgradeRecords(g *group, members []Migrant) []machine.Record {
 		for _, p := range targets[i] {
 			now.assigned = append(now.assigned, heldPart{p, epoch})
 		}
-		out = append(out, currentRecord(g.id, members[i].ID, &now))
+		out = append(out, currentRecord(g.id, members[i].id, &now))
 	}
 	return out
 }
@@ -125,9 +128,11 @@ func (m *member) asConsumer(subscription []byte) *ConsumerMember {
 // That is one batch: were only its beginning stored, some members would have lost what
 // they have, and would not know.
 func (x *step) upgrade(g *group, p place, by *journal.Who) place {
+	leaps := g.leaps
 	x.disband(g)
 	x.writeWhole(p.upgrade)
 	g = x.groups[g.id]
+	g.consumer.leaps = leaps
 	for _, mem := range g.consumer.members {
 		x.touchConsumer(g, mem)
 	}

@@ -26,7 +26,10 @@ func (m *member) fence(id string) bool {
 	if m.fenced == nil {
 		m.fenced = &fencing{}
 	}
-	f := m.fenced
+	return m.fenced.isNew(id)
+}
+
+func (f *fencing) isNew(id string) bool {
 	if f.told == maxFenced || slices.Contains(f.ids, id) {
 		return false
 	}

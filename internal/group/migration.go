@@ -1,93 +1,133 @@
 package group
 
 import (
-	"fmt"
-	"strconv"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/migration"
 )
 
 // MigrationPolicy says in which directions groups that have members go over from one
-// protocol to the other: group.consumer.migration.policy. Empty ones always do.
-type MigrationPolicy string
+// protocol to the other: group.consumer.migration.policy.
+type MigrationPolicy = migration.Policy
 
 // The policies.
 const (
-	MigrateBoth      MigrationPolicy = "bidirectional"
-	MigrateUpgrade   MigrationPolicy = "upgrade"
-	MigrateDowngrade MigrationPolicy = "downgrade"
-	MigrateNever     MigrationPolicy = "disabled"
+	MigrateBoth      = migration.Both
+	MigrateUpgrade   = migration.Upgrade
+	MigrateDowngrade = migration.Downgrade
+	MigrateNever     = migration.Never
 )
 
-func (p MigrationPolicy) upgrades() bool   { return p == MigrateBoth || p == MigrateUpgrade }
-func (p MigrationPolicy) downgrades() bool { return p == MigrateBoth || p == MigrateDowngrade }
-func (p MigrationPolicy) disabled() bool   { return p == MigrateNever || p == "" }
-
-// Migrant is what decides whether a member of a classic group can go on in a consumer
+// migrant is what decides whether a member of a classic group can go on in a consumer
 // group: what it subscribes to, and what it was assigned, in the bytes of its protocol.
-type Migrant struct {
-	ID           string
-	Subscription []byte
-	Assignment   []byte // empty if it was not assigned anything yet
+type migrant struct {
+	id           string
+	subscription []byte
+	assignment   []byte // empty if it was not assigned anything yet
 }
 
-// Obstacle is why a classic group cannot become a consumer group while it has members.
-type Obstacle struct {
-	Member string // "" if it is about the group
-	Reason string // what comes after "because"
-}
-
-// UpgradeObstacles says what stands in the way of a classic group that is to become a
+// upgradeObstacles says what stands in the way of a classic group that is to become a
 // consumer group while it has members, all of it. If nothing does, a member of the
 // consumer protocol may join it.
-func UpgradeObstacles(policy MigrationPolicy, maxSize int, protocolType string, members []Migrant) []Obstacle {
-	out := groupObstacles(policy, maxSize, protocolType, len(members))
-	if protocolType != consumerType {
+func upgradeObstacles(g migration.Group, members []migrant) []migration.Obstacle {
+	out := migration.OfGroup(g)
+	if g.ProtocolType != consumerType {
 		return out // What its members say means something else.
 	}
-	owners := map[topicPartition]string{}
+	read := make([]migration.Member, len(members))
 	for i := range members {
-		if o := members[i].obstacle(owners); o != "" {
-			out = append(out, Obstacle{members[i].ID, o})
+		read[i] = members[i].read()
+	}
+	return append(out, migration.OfMembers(read)...)
+}
+
+// read reads what a member says.
+func (m *migrant) read() migration.Member {
+	out := migration.Member{ID: m.id}
+	_, err := readWants(m.subscription)
+	out.UnreadableSubscription = err != nil
+	if len(m.assignment) == 0 {
+		return out
+	}
+	a, ok := parseAssignment(m.assignment)
+	if out.UnreadableAssignment = !ok; !ok {
+		return out
+	}
+	out.UserData = len(a.UserData) > 0
+	for _, t := range a.Topics {
+		for _, n := range t.Partitions {
+			out.Assigned = append(out.Assigned, migration.Partition{Topic: t.Topic, Number: n})
 		}
 	}
 	return out
 }
 
-// groupObstacles is what can be told without a look at the members.
-func groupObstacles(policy MigrationPolicy, maxSize int, protocolType string, members int) (out []Obstacle) {
-	if !policy.upgrades() {
-		out = append(out, Obstacle{Reason: "group.consumer.migration.policy is " + string(policy)})
-	}
-	if protocolType != consumerType {
-		out = append(out, Obstacle{Reason: "its protocol type is " + strconv.Quote(protocolType) + ", not that of consumers"})
-	}
-	if members > maxSize {
-		out = append(out, Obstacle{Reason: fmt.Sprintf("it has %d members, and group.consumer.max.size is %d", members, maxSize)})
-	}
-	return out
+// noUpgrade is why a classic group could not become a consumer group, and what of the group
+// that follows from. To find it out takes what all members say and were assigned, and
+// whoever is refused comes again and again: as long as this is as it was, so is the
+// answer.
+type noUpgrade struct {
+	reason  string
+	because []migrant // what the members say that stand in the way
+	large   *tooLarge // nil if that is not the reason
 }
 
-// obstacle says why a member cannot be one of a consumer group, "" if it can. A
-// partition has one owner there.
-func (m *Migrant) obstacle(owners map[topicPartition]string) string {
-	if _, err := readWants(m.Subscription); err != nil {
-		return "the subscription of member " + m.ID + " cannot be read"
+// tooLarge is when a group was too large for a record batch. In the middle of a join phase
+// members may come to say less, which is seen when that is over.
+type tooLarge struct {
+	hard     *kmsg.GroupMetadataValue
+	state    State
+	members  int
+	image    *metadata.Image
+	maxBatch int
+}
+
+func (x *step) largeNow(g *group) tooLarge {
+	return tooLarge{g.hard, g.state, g.members.len(), x.image, x.maxBatch}
+}
+
+// refusedFor makes a refusal of what stands in the way.
+func (g *group) refusedFor(o migration.Obstacle) *noUpgrade {
+	r := &noUpgrade{reason: o.Reason}
+	for _, id := range []string{o.Member, o.Other} {
+		if m := g.members.get(id); m != nil {
+			r.because = append(r.because, migrant{m.id, m.subscription(g.protocol), m.assigned})
+		}
 	}
-	if len(m.Assignment) == 0 {
+	return r
+}
+
+// refusedBefore is why the group could not become a consumer group when that was last tried,
+// "" if it may be able to since.
+func (x *step) refusedBefore(g *group) string {
+	r := g.refusal
+	if r == nil || r.large != nil && *r.large != x.largeNow(g) || slices.ContainsFunc(r.because, func(m migrant) bool { return !m.isAsItWas(g) }) {
+		g.refusal = nil
 		return ""
 	}
-	a, ok := parseAssignment(m.Assignment)
-	switch {
-	case !ok:
-		return "the assignment of member " + m.ID + " cannot be read"
-	case len(a.UserData) > 0:
-		return "the assignment of member " + m.ID + " has data of a custom assignor, which would be lost"
+	return r.reason
+}
+
+// isAsItWas says whether a member says what it said: the very same bytes, which are never
+// changed, only replaced.
+func (m *migrant) isAsItWas(g *group) bool {
+	now := g.members.get(m.id)
+	return now != nil && identical(now.subscription(g.protocol), m.subscription) && identical(now.assigned, m.assignment)
+}
+
+func identical(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// fitsUpgraded says whether a consumer group that a classic one becomes can be stored.
+func (x *step) fitsUpgraded(g *group, records []machine.Record) bool {
+	if x.maxBatch > 0 && (&machine.Batch{Records: records, Whole: true}).Size() > x.maxBatch {
+		return false
 	}
-	twice := ""
-	eachAssigned(m.Assignment, func(tp topicPartition) {
-		if other, ok := owners[tp]; ok && other != m.ID && twice == "" {
-			twice = fmt.Sprintf("partition %d of topic %s is assigned to member %s and to member %s", tp.partition, tp.topic, other, m.ID)
-		}
-		owners[tp] = m.ID
+	return !slices.ContainsFunc(records, func(r machine.Record) bool {
+		t, ok := r.(*ConsumerTargetRecord)
+		return ok && !x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
 	})
-	return twice
 }

@@ -15,10 +15,18 @@ import (
 	"muster/internal/metadata"
 )
 
-// crash [epoch=1]: the broker is gone, with all soft state, and another one loads
-// the shard from its log, under a leader epoch.
+// crash [epoch=1] [loses=2]: the broker is gone, with all soft state, and another one
+// loads the shard from its log, under a leader epoch. The log may have lost its last
+// batches.
 func (s *scenario) crash(d *datadriven.TestData) {
-	s.epoch = int32(args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}.number("epoch", int(s.epoch)))
+	a := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}
+	s.epoch = int32(a.number("epoch", int(s.epoch)))
+	for _, b := range s.log[max(len(s.log)-a.number("loses", 0), 0):] {
+		for _, text := range s.showBatches([]machine.Batch{b}) {
+			fmt.Fprintf(&s.out, "lost: %s\n", text)
+		}
+	}
+	s.log = s.log[:max(len(s.log)-a.number("loses", 0), 0)]
 	s.load()
 }
 

@@ -65,6 +65,7 @@ type group struct {
 	rebalance    *rebalance          // what the journal will say of the one under way
 	reset        *reset              // who last committed offsets from outside since it became Empty
 	leaving      []string            // members that hard has and that are gone, not yet written
+	refusal      *noUpgrade          // why it could not become a consumer group, nil if that was not tried
 }
 
 // pending is somebody who was told a member id and has not joined with it yet

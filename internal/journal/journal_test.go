@@ -92,7 +92,7 @@ func TestKindsKeepTheirNames(t *testing.T) {
 		{[]EntryKind{KindStarted, KindSettled, KindReplaced, KindFenced, KindLoaded, KindDeleted}, []EntryKind{"rebalance-started", "rebalance-settled", "static-member-replaced", "static-member-fenced", "group-loaded", "group-deleted"}},
 		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
 		{[]EntryKind{KindEpoch, KindTarget, KindUpgraded, KindDowngraded}, []EntryKind{"group-epoch-raised", "target-assigned", "group-upgraded", "group-downgraded"}},
-		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict"}},
+		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict, TriggerUnreleased}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict", "unreleased"}},
 		{[]TopicChangeKind{TopicCreated, TopicGrown, TopicDeleted, TopicRecreated}, []TopicChangeKind{"created", "grown", "deleted", "recreated"}},
 		{[]Cause{CauseRequest, CauseExpired, CauseTopics}, []Cause{"request", "expired", "topics-deleted"}},
 		{

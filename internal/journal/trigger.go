@@ -48,6 +48,7 @@ const (
 	TriggerTopics     TriggerKind = "topics"      // topics that members subscribe to are not what they were
 	TriggerNoJoin     TriggerKind = "no-join"     // of the classic protocol in such a group: was told to join again, and did not
 	TriggerConflict   TriggerKind = "conflict"    // a load found that two members had the same partition
+	TriggerUnreleased TriggerKind = "unreleased"  // no trigger: somebody came with the instance id of a member that has not left, and was refused
 )
 
 // Change is how a member that joined again differs from when it joined before.

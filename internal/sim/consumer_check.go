@@ -112,7 +112,7 @@ func (b *beaten) findActor(wants *verdict, e *entry) {
 		}
 	}
 	if b.q != nil && b.q.MemberEpoch >= 0 || b.request != nil && b.request.MemberEpoch >= 0 {
-		b.v.heard[b.actor] = b.c.w.Now
+		b.v.heard[b.actor], b.v.greeted[b.actor] = b.c.w.Now, true
 	}
 }
 

@@ -16,13 +16,17 @@ type consumerView struct {
 	roster   *roster                  // with what is not durable yet
 	heard    map[string]time.Duration // when a member was
 	revoking map[string]time.Duration // since when a member has been told to let go of something
+	greeted  map[string]bool          // members of which a heartbeat was taken since the load
 	joinBy   map[string]time.Duration // when a member of the classic protocol must have joined again
 	syncBy   map[string]time.Duration // when it must have asked for what it has
+	jumps    bool                     // it was loaded, and has had no other epoch since: the next leaps
 }
 
 func newConsumerView(t *topics) *consumerView {
-	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{},
-		joinBy: map[string]time.Duration{}, syncBy: map[string]time.Duration{}}
+	return &consumerView{
+		topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}, greeted: map[string]bool{},
+		joinBy: map[string]time.Duration{}, syncBy: map[string]time.Duration{},
+	}
 }
 
 // hasConsumers says that there is a consumer group, be it empty, and not only
@@ -47,7 +51,7 @@ func (c *coordinator) loadConsumers() {
 			continue
 		}
 		v := c.view(id)
-		v.exists, v.roster, v.state, v.protocolType = true, r.clone(), r.state(), consumerType
+		v.exists, v.roster, v.state, v.protocolType, v.jumps = true, r.clone(), r.state(), consumerType, true
 		for member := range r.members {
 			v.heard[member], v.revoking[member] = c.w.Now, c.w.Now
 		}
@@ -108,7 +112,23 @@ func (c *coordinator) beatCode(v *view, m *kmsg.ConsumerGroupHeartbeatRequest) i
 	case !isKnown || leaves || joins:
 		return 0
 	}
-	return known.epochCode(m)
+	if code := known.epochCode(m); code != 0 || !known.isAhead(m) || v.greeted[m.MemberID] {
+		return code
+	}
+	return codeFencedEpoch
+}
+
+// isAhead says whether a client has something that its member has not, in the epoch in
+// which it is: the log has lost that.
+func (m *rosterMember) isAhead(q *kmsg.ConsumerGroupHeartbeatRequest) bool {
+	for _, t := range q.Topics {
+		for _, n := range t.Partitions {
+			if _, has := m.since(part{t.TopicID, n}); !has && q.MemberEpoch == m.epoch() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // epochCode says whether a member may go on from the epoch that it names.

@@ -94,6 +94,9 @@ func (b *beaten) disband(e *entry) {
 	}
 	fresh := c.newView(v.id, v.life+1)
 	fresh.exists, fresh.record = v.exists, v.record
+	for _, s := range v.seats { // There is nothing that was lost of them.
+		fresh.greeted[s.id] = true
+	}
 	*v = *fresh
 	c.forgetFenced(v.id)
 }
@@ -197,6 +200,7 @@ func (b *beaten) checkTold(r *kmsg.JoinGroupResponse) {
 // what they are told to have.
 func (b *beaten) noteClassic(wants *verdict, e *entry) {
 	v, w := b.v, b.c.w
+	v.jumps = v.jumps && b.after.epoch == b.before.epoch
 	for _, id := range b.gone {
 		delete(v.joinBy, id)
 		delete(v.syncBy, id)
@@ -229,7 +233,7 @@ func (b *beaten) noteClassic(wants *verdict, e *entry) {
 		w.Count("member of the classic protocol is told what it has")
 	}
 	if wants.act == actMixedBeat || code == 0 {
-		v.heard[id] = w.Now
+		v.heard[id], v.greeted[id] = w.Now, true
 	}
 }
 

@@ -61,7 +61,7 @@ func (b *beaten) becomeClassic(wants *verdict, e *entry) {
 	fresh := c.newView(v.id, v.life)
 	fresh.exists, fresh.converted, fresh.state = true, true, stateStable
 	fresh.generation, fresh.protocolType, fresh.since = meta.Generation, meta.ProtocolType, meta.CurrentStateTimestamp
-	fresh.protocol, fresh.leader = *meta.Protocol, *meta.Leader
+	fresh.protocol, fresh.leader, fresh.leaps = *meta.Protocol, *meta.Leader, v.jumps
 	for i := range meta.Members {
 		fresh.seats = append(fresh.seats, b.seatOf(&meta.Members[i]))
 	}

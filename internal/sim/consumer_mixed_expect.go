@@ -152,8 +152,7 @@ func (c *coordinator) foresee(why cause, wants *verdict, e *entry) {
 	}
 	if wants.act == actMixedBeat {
 		v := c.view(why.request.ask.group)
-		after := v.roster.after(v.id, e)
-		if after.mustJoin(c.w, why.request.ask.member) {
+		if v.mustJoin(v.roster.after(v.id, e), c.w, why.request.ask.member) {
 			wants.codes[0] = codeRebalanceInProgress
 		}
 	}
@@ -177,7 +176,7 @@ func (r *roster) after(id string, e *entry) *roster {
 
 // mustJoin says whether a member of the classic protocol is told to join again: its
 // target is newer, it has to let go of something, or what it waits for is free.
-func (r *roster) mustJoin(w *world, id string) bool {
+func (v *view) mustJoin(r *roster, w *world, id string) bool {
 	m := r.members[id]
 	switch {
 	case m.epoch() < r.target || m.state() == memberUnrevoked:
@@ -185,15 +184,22 @@ func (r *roster) mustJoin(w *world, id string) bool {
 	case m.state() != memberUnreleased:
 		return false
 	}
-	for _, p := range r.wanted(&m, w.topics.image) {
-		for other := range r.members {
-			o := r.members[other]
-			if _, has := o.since(p); has && other != id {
-				return false
-			}
+	return !slices.ContainsFunc(r.wanted(&m, w.topics.image), func(p part) bool {
+		_, mine := m.since(p)
+		return !mine && v.isTaken(r, p, id)
+	})
+}
+
+// isTaken says whether somebody else has a partition, or may have it: nothing was heard
+// of it since the load.
+func (v *view) isTaken(r *roster, p part, id string) bool {
+	for other := range r.members {
+		o := r.members[other]
+		if _, has := o.since(p); other != id && (has || !v.greeted[other] && o.epoch() != -2) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // sessionOf is how long a member may be silent.

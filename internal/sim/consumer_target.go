@@ -360,7 +360,8 @@ func (b *beaten) hasWanted(m *rosterMember, wanted []part) bool {
 
 func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// checkWaits checks that a member waits only for what others have.
+// checkWaits checks that a member waits only for what others have, or may have: who was
+// not heard of since the load may know of something that the log has lost.
 func (b *beaten) checkWaits(now *rosterMember, wanted []part) {
 	waits := false
 	for _, p := range wanted {
@@ -371,7 +372,7 @@ func (b *beaten) checkWaits(now *rosterMember, wanted []part) {
 		if !slices.ContainsFunc(b.after.ids(), func(id string) bool {
 			m := b.after.members[id]
 			_, has := m.since(p)
-			return has
+			return has || !b.v.greeted[id] && m.epoch() != -2
 		}) {
 			b.c.w.Violated("%s: %s waits for %v, which nobody has", b.v.id, b.actor, p)
 		}

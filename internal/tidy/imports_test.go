@@ -24,7 +24,8 @@ var importTable = map[string][]string{
 		"auth",      // For muster acls why, which asks the rules as a broker does.
 		"auth/sasl", // For the JAAS lines in the files that Kafka's tools take.
 		"broker", "explain", "groupview", "journal", "metadata", "metadata/config",
-		"protocol", // For the tagged field that asks for lag in records.
+		"migration", // For what the broker would say of an upgrade.
+		"protocol",  // For the tagged field that asks for lag in records.
 		"words",
 	},
 	"bench":          {"."},
@@ -66,8 +67,9 @@ var importTable = map[string][]string{
 	// The pure packages.
 	"machine":          {"journal", "metadata"}, // Effects have journal entries, inputs an image.
 	"coordinator/pump": {"journal", "machine", "record"},
-	"group":            {"group/assignor", "journal", "machine", "metadata"},
+	"group":            {"group/assignor", "journal", "machine", "metadata", "migration"},
 	"group/assignor":   {},
+	"migration":        {},
 	"journal":          {},
 	"txn":              {"journal", "machine", "metadata"},
 	"record":           {},

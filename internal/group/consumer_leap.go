@@ -1,0 +1,89 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
+)
+
+// An epoch must not be given out twice with another meaning, as little as the number of
+// a generation (see generation.go). It is stored before anybody is told of it; but a
+// store may lose the end of its log, and a client may be further on then than what is
+// known of its member. So after a load
+//
+//   - the first epoch of a group leaps, and so do the target that is made for it and the
+//     members that come to it;
+//   - a target that was due is not made for the epoch that the log has, for which there
+//     may have been another: it has an epoch of its own;
+//   - who was told a later epoch than its member has is fenced, as ever; who says that it
+//     has what its member has not is fenced as well; and everybody else is told with the
+//     first answer what they have, whether or not that is news to them;
+//   - nobody is given a partition that seems to be free until all members were heard of,
+//     or given up: one of them may have it, and learns only then that it must not.
+
+// afterLoad notes that a group was loaded.
+func (c *consumer) afterLoad() {
+	c.leaps = true
+	for _, mem := range c.members {
+		if mem.untold = true; mem.now().epoch != epochLeaveStatic { // Who is away has nothing.
+			mem.unheard = true
+			c.unheard++
+		}
+	}
+}
+
+// heard notes that a member was heard of since the load, or is one no more.
+func (c *consumer) heard(mem *consumerMember) {
+	if mem.unheard {
+		mem.unheard = false
+		c.unheard--
+	}
+}
+
+// isFree says whether a member may be given a partition now. What it was letting go of
+// itself it may have back.
+func (c *consumer) isFree(p part, mem *consumerMember) bool {
+	owner := c.owners[p]
+	return owner == mem || owner == nil && c.unheard == 0
+}
+
+// nextEpoch is the epoch that a group has next.
+func (x *step) nextEpoch(c *consumer) int32 {
+	if !c.leaps {
+		return c.epoch + 1
+	}
+	c.leaps = false
+	return leap(c.epoch, x.epoch, 0)
+}
+
+// renews says whether a group must have another epoch since it was loaded before there
+// was a target for the one that it has.
+func (x *step) renews(c *consumer) bool {
+	if !c.leaps || c.targetEpoch >= c.epoch {
+		return false
+	}
+	if len(x.why) == 0 {
+		x.blame(journal.Trigger{Kind: journal.TriggerResumed})
+	}
+	return true
+}
+
+// isAhead says whether the client of a member that was loaded has something of which
+// nothing is stored any more.
+func (mem *consumerMember) isAhead(m *kmsg.ConsumerGroupHeartbeatRequest) bool {
+	if !mem.unheard || m.Topics == nil {
+		return false
+	}
+	now := mem.now()
+	for _, p := range ownedParts(m.Topics) {
+		if !holds(now.assigned, p) && !holds(now.pending, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func fencedAhead() *consumerError {
+	return refused(kerr.FencedMemberEpoch, "The consumer group member has partitions that the group coordinator does not know it has. The member must abandon all its partitions and rejoin.")
+}

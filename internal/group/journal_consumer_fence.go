@@ -1,0 +1,40 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
+
+// noteRefused tells of a heartbeat that was refused since another has its instance id:
+// two processes run that are one to the group. Each of them is told of once, however
+// often it comes.
+func (x *step) noteRefused(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, err *consumerError) {
+	kind := journal.TriggerUnreleased
+	switch err.Error {
+	case kerr.UnreleasedInstanceID:
+	case kerr.FencedInstanceID:
+		kind = journal.TriggerFenced
+	default:
+		return
+	}
+	g := x.groups[m.Group]
+	if g == nil || g.consumer == nil {
+		return
+	}
+	holder := g.consumer.instances[*m.InstanceID]
+	if holder.refused == nil {
+		holder.refused = &fencing{}
+	}
+	name := firstCharacters(m.MemberID, maxWho)
+	if !holder.refused.isNew(name) {
+		return
+	}
+	by := holder.who()
+	x.note(g, journal.KindFenced, journal.Trigger{
+		Kind: kind, By: &by, Request: kmsg.NameForKey(m.Key()),
+		Who: journal.Who{Member: name, ClientID: firstCharacters(r.ClientID, maxWho), Host: plainHost(r.Host), Instance: firstCharacters(*m.InstanceID, maxWho)},
+	})
+}
