@@ -24,7 +24,7 @@ const (
 // transactions with a short timeout be missed soon. In consumer groups it is the broker
 // that says how often members are heard of, and when they are missed.
 var settings = []string{
-	"group.consumer.heartbeat.interval.ms=200", "group.consumer.session.timeout.ms=6000", "group.consumer.assignment.interval.ms=100",
+	"group.consumer.heartbeat.interval.ms=200", "group.consumer.session.timeout.ms=10000", "group.consumer.assignment.interval.ms=100",
 	"group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000",
 	"transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
 }
