@@ -44,10 +44,8 @@ func TestALargeFrameIsReadOnlyAfterTheLogin(t *testing.T) {
 	large := &kmsg.SASLAuthenticateRequest{Version: 2, SASLAuthBytes: make([]byte, 512<<10)}
 	w := connect(t, b)
 	w.handshake("PLAIN")
-	frame := kmsg.NewRequestFormatter().AppendRequest(nil, large, 7)
-	if _, err := w.Write(frame[:100]); err != nil { // The length is enough.
-		t.Fatal(err)
-	}
+	// The end may come before all of it is written.
+	_, _ = w.Write(kmsg.NewRequestFormatter().AppendRequest(nil, large, 7))
 	w.wantEnd("a frame above the limit")
 
 	w = connect(t, b)
@@ -143,7 +141,7 @@ func TestReplayedAndTruncatedMessagesAreRefused(t *testing.T) {
 	for name, change := range map[string]func(own string) string{
 		"of another connection": func(string) string { return final },
 		"cut":                   func(own string) string { return own[:len(own)-4] },
-		"without proof":         func(own string) string { return own[:strings.Index(own, ",p=")] },
+		"without proof":         func(own string) string { before, _, _ := strings.Cut(own, ",p="); return before },
 		"empty":                 func(string) string { return "" },
 		"of NULs":               func(string) string { return strings.Repeat("\x00", 200_000) },
 	} {
