@@ -124,7 +124,7 @@ func (c *conn) readFrame() (frame, error) {
 	if c.in.Buffered() < int(n) {
 		c.setReadDeadline(c.server.rest)
 	}
-	f, err := c.server.budget.read(c.in, int(n), c.largest)
+	f, err := c.memory().read(c.in, int(n), c.largest)
 	if err == nil {
 		c.largest = max(c.largest, int(n))
 	}

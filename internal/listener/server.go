@@ -72,10 +72,12 @@ type Server struct {
 	rest    time.Duration // frameTimeout, but for tests
 	budget  *budget       // of requests that are read or handled
 	parked  *budget       // of requests that wait
-	answers *answers
-	ctx     context.Context // ends when the server shuts down
-	stop    context.CancelFunc
-	refused limitedLog
+	// strangers is the budget of requests from those who have yet to log in.
+	strangers *budget
+	answers   *answers
+	ctx       context.Context // ends when the server shuts down
+	stop      context.CancelFunc
+	refused   limitedLog
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -89,7 +91,7 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}

@@ -20,6 +20,18 @@ type Session interface {
 	Limit() int
 }
 
+// strangerBudget bounds the memory of large requests from clients that have yet to log in.
+// They have one of their own, so that they cannot keep those waiting who have.
+const strangerBudget = 32 << 20
+
+// memory returns the budget that the next frame counts against.
+func (c *conn) memory() *budget {
+	if c.client.Session != nil && c.client.Session.Limit() > 0 {
+		return c.server.strangers
+	}
+	return c.server.budget
+}
+
 // enter passes the gate. The handshake must be as prompt as the rest of a frame.
 func (c *conn) enter() error {
 	var state *tls.ConnectionState
