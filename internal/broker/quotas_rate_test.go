@@ -73,7 +73,7 @@ func quotaBroker(t *testing.T) *broker.Broker {
 func TestMeasuredQuotaOfProducers(t *testing.T) {
 	b := quotaBroker(t)
 	measured(t, kmsg.Produce, func(ctx context.Context, id string, m *meter) {
-		c := client(t, b, kgo.ClientID(id), kgo.WithHooks(m), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(128<<10))
+		c := client(t, b, kgo.ClientID(id), kgo.WithHooks(m), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(64<<10))
 		for n := 0; ctx.Err() == nil; n++ {
 			if n%100 == 0 {
 				pace(id)
