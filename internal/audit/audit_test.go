@@ -96,7 +96,7 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 		t.Errorf("before the minute is over: %+v", due)
 	}
 	due := c.Due(noon.Add(window), false)
-	if len(due) != 1 || due[0].Count != 501 || due[0].Since != noon || due[0].Time != noon.Add(time.Second) || due[0].name() != "t1" {
+	if len(due) != 1 || due[0].Count != 501 || !due[0].Since.Equal(noon) || !due[0].Time.Equal(noon.Add(time.Second)) || due[0].name() != "t1" {
 		t.Fatalf("after a minute: %+v", due)
 	}
 	// It goes on, so it is counted on, and only that.
@@ -106,7 +106,7 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 	if due := c.Due(noon.Add(2*window-1), false); due != nil {
 		t.Errorf("before the second minute is over: %+v", due)
 	}
-	if due := c.Due(noon.Add(2*window), false); len(due) != 1 || due[0].Count != 1 || due[0].Since != noon.Add(window) {
+	if due := c.Due(noon.Add(2*window), false); len(due) != 1 || due[0].Count != 1 || !due[0].Since.Equal(noon.Add(window)) {
 		t.Errorf("after two minutes: %+v", due)
 	}
 	// It was quiet for a minute, so the next one is a first one.

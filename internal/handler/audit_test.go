@@ -204,3 +204,41 @@ func TestEveryKeyThatChangesSomethingIsAudited(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatBrokersOfTheClusterAskForIsNotAudited(t *testing.T) {
+	w, got := audited(t)
+	frame := kmsg.NewRequestFormatter().AppendRequest(nil, deletes("t"), 7)[4:]
+	if _, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1", Broker: true}, frame); err != nil {
+		t.Fatal(err)
+	}
+	if w.c.Image().Topic("t") != nil || len(got()) != 0 {
+		t.Errorf("topic t is there: %v, or the audit was told", w.c.Image().Topic("t") != nil)
+	}
+}
+
+func TestWhatMembersCommitIsNotAudited(t *testing.T) {
+	w, got := audited(t)
+	join := kmsg.NewPtrJoinGroupRequest()
+	join.Version, join.Group, join.SessionTimeoutMillis, join.RebalanceTimeoutMillis, join.ProtocolType = 1, "g", 10000, 10000, "consumer"
+	join.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte{}}}
+	joined := w.request(join).(*kmsg.JoinGroupResponse)
+	sync := kmsg.NewPtrSyncGroupRequest()
+	sync.Version, sync.Group, sync.MemberID, sync.Generation = 1, "g", joined.MemberID, joined.Generation
+	w.request(sync)
+	resp := w.request(commits(8, joined.MemberID, joined.Generation, committed("t", [16]byte{}, 0, 7))).(*kmsg.OffsetCommitResponse)
+	if code := resp.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		t.Fatalf("the member's commit: error %d", code)
+	}
+	if entries := got(); len(entries) != 0 {
+		t.Errorf("the audit is told %s", summary(entries))
+	}
+}
+
+func TestTopicsThatAreCreatedOnDemandAreAudited(t *testing.T) {
+	w, got := audited(t)
+	w.metadataOf("wanted", "t", "a/b")
+	w.metadataOf("wanted")
+	if got := summary(got()); got != "topic-created topic wanted (on demand)" {
+		t.Errorf("the audit is told %q", got)
+	}
+}
