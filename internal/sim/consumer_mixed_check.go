@@ -30,6 +30,9 @@ func (c *coordinator) newBeaten(v *view, why cause, wants *verdict, e *entry) *b
 			v.record = r.Value != nil
 		}
 	}
+	if b.up {
+		b.checkWholeUpgrade(e)
+	}
 	if b.down == nil {
 		return b
 	}

@@ -70,7 +70,8 @@ func (b *beaten) becomeClassic(wants *verdict, e *entry) {
 	if !slices.Contains(v.winners(), v.protocol) {
 		w.Violated("%s: it becomes a classic group with a protocol that is not one of %v", v, v.winners())
 	}
-	if b.classic && b.after.epoch == b.before.epoch && b.after.state() == stateStable {
+	quiet := b.classic && b.after.epoch == b.before.epoch && b.after.state() == stateStable
+	if b.checkWhole(e, !quiet); quiet {
 		b.quietly()
 		return
 	}
@@ -81,6 +82,45 @@ func (b *beaten) becomeClassic(wants *verdict, e *entry) {
 	w.Count("online downgrade")
 	c.reconcile(v, b.why, &next, e)
 	v.converted = true
+}
+
+// inOneBatch says whether records are stored together or not at all.
+func (e *entry) inOneBatch(from, to int) bool {
+	return !slices.ContainsFunc(e.ends, func(end int) bool { return from < end && end <= to })
+}
+
+// checkWhole checks that a group goes over in one batch: its end as what it was, its
+// beginning as what it is, and that it rebalances, if it does.
+func (b *beaten) checkWhole(e *entry, rebalances bool) {
+	i := slices.Index(e.originals, machine.Record(b.down))
+	_, cut := downgradeIn(b.v.id, e.originals)
+	if rebalances {
+		if i++; i == len(e.originals) {
+			b.c.w.Violated("%s: it becomes a classic group, and it is not stored that it rebalances", b.v.id)
+		}
+		if r, ok := e.originals[i].(*group.RebalanceRecord); !ok || r.Value == nil || r.Value.Generation != b.down.Value.Generation {
+			b.c.w.Violated("%s: it becomes a classic group, and it is not stored that it rebalances", b.v.id)
+		}
+	}
+	if !e.inOneBatch(cut, i) {
+		b.c.w.Violated("%s: a part of it may become a classic group", b.v.id)
+	}
+}
+
+// checkWholeUpgrade is the same of a classic group that becomes a consumer group.
+func (b *beaten) checkWholeUpgrade(e *entry) {
+	first, last := -1, -1
+	for i, r := range e.originals {
+		if r, ok := r.(*group.GroupRecord); ok && r.Group == b.v.id {
+			first = i
+		}
+		if r, ok := r.(*group.ConsumerCurrentRecord); ok && r.Group == b.v.id && r.Value != nil && r.Value.Epoch == r.Value.Previous && r.Value.Epoch > 0 {
+			last = i
+		}
+	}
+	if first >= 0 && last >= 0 && !e.inOneBatch(first, last) {
+		b.c.w.Violated("%s: a part of it may become a consumer group", b.v.id)
+	}
 }
 
 // seatOf is a member as a classic group knows it.

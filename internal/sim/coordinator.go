@@ -70,6 +70,7 @@ type place struct{ group, instance string }
 type entry struct {
 	originals []machine.Record
 	records   []stored
+	ends      []int // of its batches, among the originals
 	writes    []offsetWrite
 	ended     []string // groups that no longer exist
 	replies   []held

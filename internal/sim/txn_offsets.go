@@ -162,6 +162,7 @@ func (e *entry) take(b *machine.Batch) {
 		e.originals = append(e.originals, markerRecord{*b.Producer, *b.Control})
 		e.records = append(e.records, stored{producer: b.Producer, control: b.Control})
 	}
+	e.ends = append(e.ends, len(e.originals))
 }
 
 // sameTxn says whether two records are of the same transaction, or two markers the
