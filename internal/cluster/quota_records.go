@@ -64,9 +64,6 @@ func parseQuotaName(s string) (metadata.QuotaName, error) {
 		return metadata.Default(), nil
 	}
 	name, err := url.PathUnescape(s)
-	if err == nil && name == "" {
-		err = fmt.Errorf("metadata record of quotas with an empty name")
-	}
 	return metadata.Some(name), err
 }
 

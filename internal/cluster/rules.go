@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -38,13 +39,14 @@ func (c *Controller) CreateRules(ctx context.Context, rules []auth.Rule) (errs [
 				errs[i] = refused(err)
 				continue
 			}
-			if id := r.ID(); image.Rules.Has(r) || added[id] {
+			id := r.ID()
+			if image.Rules.Has(r) || added[id] {
 				continue
-			} else if errs[i] = checkRuleRoom(image.Rules.Len()+len(added)+1, size+r.Size()); errs[i] != nil {
-				continue
-			} else {
-				added[id] = true
 			}
+			if errs[i] = checkRuleRoom(image.Rules.Len()+len(added)+1, size+r.Size()); errs[i] != nil {
+				continue
+			}
+			added[id] = true
 			size += r.Size()
 			edit.AddRule(r)
 			recs = append(recs, ruleRecord(r))
@@ -69,7 +71,8 @@ func checkRuleRoom(rules, bytes int) error {
 
 // refused gives an error about a rule or filter the form that all errors of changes have.
 func refused(err error) error {
-	if r, ok := err.(*auth.Refused); ok {
+	var r *auth.Refused
+	if errors.As(err, &r) {
 		return &metadata.Refused{Code: r.Code, Msg: r.Msg}
 	}
 	return err

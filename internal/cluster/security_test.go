@@ -203,6 +203,7 @@ func TestRecordsOfUsersRulesAndQuotasHaveThisForm(t *testing.T) {
 		{rule, "acl/" + allow("alice", "orders").ID() + ` {"type":"TOPIC","pattern":"LITERAL","name":"orders","principal":"User:alice","host":"*","operation":"READ","permission":"ALLOW"}`},
 		{quotasRecord(metadata.QuotaEntity{User: metadata.Some("a/b"), ClientID: metadata.Default()}, map[string]float64{"producer_byte_rate": 1048576, "request_percentage": 12.5}), `quota/users/a%2Fb/clients/<default> {"producer_byte_rate":1048576,"request_percentage":12.5}`},
 		{quotasRecord(metadata.QuotaEntity{User: metadata.Some("<default>")}, map[string]float64{"producer_byte_rate": 1}), `quota/users/%3Cdefault%3E {"producer_byte_rate":1}`},
+		{userRecord("a", nil), `user/a `},
 		{quotasRecord(metadata.QuotaEntity{ClientID: metadata.Some("c")}, nil), `quota/clients/c `},
 		{quotasRecord(metadata.QuotaEntity{IP: metadata.Some("::1")}, map[string]float64{"connection_creation_rate": 3}), `quota/ips/::1 {"connection_creation_rate":3}`},
 	} {
@@ -482,6 +483,7 @@ func TestUsersRulesAndQuotasAreBoundedInBytes(t *testing.T) {
 func TestDeletedRulesAreNamedByEachFilterThatMeansThem(t *testing.T) {
 	c := open(t, mem.New(), false)
 	ok(t, c.CreateRules(t.Context(), []auth.Rule{allow("a", "t"), allow("b", "t"), allow("a", "u")}))
+	_, end := c.log.Bounds()
 	principal, bad := "User:a", auth.Filter{}
 	deleted, errs := c.DeleteRules(t.Context(), []auth.Filter{
 		{Type: auth.Topic, Pattern: auth.AnyPattern, Principal: &principal, Operation: auth.AnyOperation, Permission: auth.AnyPermission},
@@ -497,6 +499,9 @@ func TestDeletedRulesAreNamedByEachFilterThatMeansThem(t *testing.T) {
 	}
 	if left := c.Image().Rules.Rules(anyRule); !slices.Equal(left, []auth.Rule{allow("b", "t")}) {
 		t.Errorf("left: %v", left)
+	}
+	if _, now := c.log.Bounds(); now != end+2 {
+		t.Errorf("two rules are gone by %d records", now-end)
 	}
 }
 
@@ -534,6 +539,16 @@ func TestARequestToDeleteRulesIsBounded(t *testing.T) {
 	if c.Image().Rules.Len() != 0 {
 		t.Errorf("%d rules are left", c.Image().Rules.Len())
 	}
+	long := emptyImage(t).Edit()
+	for i := range 250 {
+		long.AddRule(allow("a", strings.Repeat("n", 30_000)+fmt.Sprint(i)))
+	}
+	few := edit
+	edit = long
+	if served, named := count(slices.Repeat([]auth.Filter{anyRule}, 10)); served != 2 || named != 2*250 {
+		t.Errorf("%d filters named %d rules of 30 KB", served, named)
+	}
+	edit = few
 	var exact []auth.Filter
 	for i := range many {
 		exact = append(exact, exactly(allow("a", fmt.Sprint(i))))

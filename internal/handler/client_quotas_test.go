@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -65,9 +66,9 @@ func described(resp *kmsg.DescribeClientQuotasResponse) string {
 	for _, e := range resp.Entries {
 		var parts []string
 		for _, n := range e.Entity {
-			name := ""
+			name := "" // Null is the default, and no name is empty.
 			if n.Name != nil {
-				name = *n.Name
+				name = cmp.Or(*n.Name, "empty")
 			}
 			parts = append(parts, n.Type+"="+name)
 		}
@@ -164,10 +165,10 @@ func TestQuotasAreAlteredEntryByEntry(t *testing.T) {
 	noName := limit("user=a", metadata.ProducerByteRate, 1)
 	noName.Entity[0].Name = &empty
 	twice := limit("user=d", metadata.ProducerByteRate, 1)
-	twice.Ops = append(twice.Ops, kmsg.AlterClientQuotasRequestEntryOp{Key: metadata.ProducerByteRate, Remove: true})
+	twice.Ops = append(twice.Ops, kmsg.AlterClientQuotasRequestEntryOp{Key: metadata.ProducerByteRate, Value: 2})
 	endless := limit("user=e", metadata.ProducerByteRate, 1)
 	for i := range 10_000 {
-		endless.Ops = append(endless.Ops, kmsg.AlterClientQuotasRequestEntryOp{Key: fmt.Sprint(i), Value: 1})
+		endless.Ops = append(endless.Ops, kmsg.AlterClientQuotasRequestEntryOp{Key: fmt.Sprint(i), Remove: true})
 	}
 	for v := int16(0); v <= 1; v++ {
 		req := &kmsg.AlterClientQuotasRequest{Version: v, Entries: []kmsg.AlterClientQuotasRequestEntry{
