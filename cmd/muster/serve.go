@@ -55,6 +55,7 @@ group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
 			if err != nil {
 				return err
 			}
+			f.warnOfSecrets(cmd.ErrOrStderr())
 			return serve(cmd.Context(), props, cmd.ErrOrStderr())
 		},
 	}

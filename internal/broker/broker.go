@@ -23,6 +23,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
 	"muster/internal/group"
@@ -159,6 +160,12 @@ func (b *Broker) open(ctx context.Context) error {
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
+	if err := b.makeFirstUser(ctx); err != nil {
+		return err
+	}
+	if err := b.openGates(background); err != nil {
+		return err
+	}
 	b.running.Go(func() { b.manager.Run(background) })
 	b.running.Go(func() { b.journal.run(background) })
 	b.running.Go(func() { b.txnJournal.run(background) })
@@ -362,7 +369,10 @@ type front struct {
 
 // Handle implements listener.Handler.
 func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
-	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Conn: c}, frame)
+	if c.Session != nil {
+		return c.Session.(*session).handle(ctx, f.handler.Load(), c, frame)
+	}
+	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Principal: auth.Anonymous, Conn: c}, frame)
 }
 
 // own answers a request of this broker's own.

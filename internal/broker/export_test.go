@@ -2,14 +2,18 @@ package broker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
+	"muster/internal/auth/sasl"
 	"muster/internal/group"
 	"muster/internal/metadata"
 	"muster/internal/partition"
+	"muster/internal/peer"
 	"muster/internal/store/vfs"
 )
 
@@ -76,4 +80,50 @@ func (b *Broker) Overdue(now time.Time) (abort func(ctx context.Context) error) 
 func (b *Broker) Deaf() (undo func()) {
 	h := b.front.handler.Swap(nil)
 	return func() { b.front.handler.Store(h) }
+}
+
+// SetPassword gives a user a password for SCRAM with a hash.
+func (b *Broker) SetPassword(ctx context.Context, name, password string, h sasl.Hash) error {
+	salt, err := sasl.NewSalt(rand.Reader)
+	if err != nil {
+		return err
+	}
+	c, err := sasl.FromPassword(h, password, salt, sasl.MinIterations)
+	if err != nil {
+		return err
+	}
+	set := &metadata.Credential{Hash: int8(h), Salt: c.Salt, Iterations: c.Iterations, StoredKey: c.StoredKey, ServerKey: c.ServerKey}
+	return errors.Join(b.controller.AlterUsers(ctx, []metadata.UserChange{{Name: name, Hash: int8(h), Set: set}})...)
+}
+
+// Attempt is a login that ended.
+type Attempt struct {
+	Mechanism string
+	Principal auth.Principal
+	Again     bool
+	Err       error
+}
+
+// Attempts returns the logins that end from now on. It is called before anybody connects.
+func (b *Broker) Attempts() <-chan Attempt {
+	attempts := make(chan Attempt, 1000)
+	for _, e := range b.endpoints {
+		if e.gate != nil {
+			e.gate.told = func(a attempt) { attempts <- Attempt{a.mechanism, a.principal, a.again, a.err} }
+		}
+	}
+	return attempts
+}
+
+// AskAsBroker asks a broker as another one of a cluster with some secret does.
+func (b *Broker) AskAsBroker(ctx context.Context, secret string, req kmsg.Request) (kmsg.Response, error) {
+	e := b.endpoints[0]
+	c := peer.New(peer.Options{
+		Self: b.nodeID() + 1, Image: b.image, Listener: e.Listener, Logger: b.logger,
+		Login: func() peer.Login {
+			return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(secret)}
+		},
+	})
+	defer c.Close()
+	return c.Do(ctx, b.nodeID(), req)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -19,7 +20,9 @@ type endpoint struct {
 	metadata.Endpoint
 	address net.Addr
 	serve   func()
-	secure  bool // by TLS
+	secure  bool  // by TLS
+	login   bool  // by SASL
+	gate    *gate // nil where nobody says who they are
 }
 
 // listen opens all listeners. Nothing is served yet, but the ports are ours.
@@ -72,25 +75,36 @@ func parsePairs(setting, value, sep string) (map[string]string, error) {
 func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, error) {
 	var tlsConfig *tls.Config
 	switch protocol {
-	case "PLAINTEXT":
-	case "SSL":
+	case "PLAINTEXT", "SASL_PLAINTEXT":
+	case "SSL", "SASL_SSL":
 		var err error
-		if tlsConfig, err = b.tlsConfig(); err != nil {
-			return endpoint{}, err
+		if tlsConfig, err = b.tlsConfig(name, protocol); err != nil {
+			return endpoint{}, fmt.Errorf("listener %q: %w", name, err)
 		}
 	case "":
 		return endpoint{}, fmt.Errorf("listener %q: listener.security.protocol.map does not say which protocol it speaks", name)
 	default:
-		return endpoint{}, fmt.Errorf("listener %q: security protocol %q is not supported; PLAINTEXT and SSL are", name, protocol)
+		return endpoint{}, fmt.Errorf("listener %q: security protocol %q is not supported; PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL are", name, protocol)
 	}
-	address, serve, err := b.server.Listen(name, addr, tlsConfig)
+	g, err := b.newGate(name, protocol)
+	if err != nil {
+		return endpoint{}, err
+	}
+	var passed listener.Gate // A nil of our own type would be a gate.
+	if g != nil {
+		passed = g
+	}
+	address, serve, err := b.server.Listen(name, addr, tlsConfig, passed)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return endpoint{}, fmt.Errorf("port in use: something already listens on %s (another broker?); choose another address with --listen", addr)
 	}
 	if err != nil {
 		return endpoint{}, err
 	}
-	e := endpoint{address: address, serve: serve, secure: tlsConfig != nil}
+	if protocol == "SASL_PLAINTEXT" && !address.(*net.TCPAddr).IP.IsLoopback() {
+		b.logger.Warn("clients of other machines log in over plain text: what they send can be read on the way, with PLAIN and OAUTHBEARER also passwords and tokens; SASL_SSL hides it", "listener", name, "address", address.String())
+	}
+	e := endpoint{address: address, serve: serve, secure: tlsConfig != nil, login: strings.HasPrefix(protocol, "SASL_"), gate: g}
 	e.Endpoint, err = advertise(name, address, advertised)
 	return e, err
 }

@@ -6,13 +6,57 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
 
-// tlsConfig returns the server's side of TLS.
-func (b *Broker) tlsConfig() (*tls.Config, error) {
-	name := b.cfg.Get("ssl.keystore.location")
+// tlsConfig returns a listener's side of TLS.
+func (b *Broker) tlsConfig(listener, protocol string) (*tls.Config, error) {
+	k, err := b.newKeystore(listener)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate}
+	wanted := b.cfg.Of(listener, "").Get("ssl.client.auth")
+	if protocol == "SASL_SSL" && !b.cfg.IsSet("listener.name."+strings.ToLower(listener)+".ssl.client.auth") {
+		wanted = "none" // Kafka's rule (KIP-684): there the setting must name the listener.
+	}
+	switch wanted {
+	case "requested":
+		cfg.ClientAuth = tls.VerifyClientCertIfGiven
+	case "required":
+		cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	default:
+		return cfg, nil
+	}
+	return b.knowClients(listener, cfg)
+}
+
+// knowClients has clients be known by their certificates. What issued them is read again
+// when its file changes, so no session is resumed that began when another one counted.
+func (b *Broker) knowClients(listener string, cfg *tls.Config) (*tls.Config, error) {
+	name := b.cfg.Of(listener, "").Get("ssl.truststore.location")
+	if name == "" {
+		return nil, errors.New("ssl.client.auth needs ssl.truststore.location, a PEM file with the certificates of those who issue the clients'")
+	}
+	t := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, alone: true, logger: b.logger, checked: time.Now()}
+	if err := t.load(); err != nil {
+		return nil, err
+	}
+	cfg.SessionTicketsDisabled = true
+	base := cfg.Clone()
+	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		now := base.Clone()
+		now.ClientCAs = t.config().RootCAs
+		return now, nil
+	}
+	return cfg, nil
+}
+
+// newKeystore reads the certificate of a listener.
+func (b *Broker) newKeystore(listener string) (*keystore, error) {
+	name := b.cfg.Of(listener, "").Get("ssl.keystore.location")
 	if name == "" {
 		return nil, errors.New("a listener with SSL needs ssl.keystore.location, a PEM file with private key and certificate chain")
 	}
@@ -20,7 +64,7 @@ func (b *Broker) tlsConfig() (*tls.Config, error) {
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("ssl.keystore.location: %w", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate}, nil
+	return k, nil
 }
 
 // keystore is the server's certificate, read again when its file changes, so

@@ -22,11 +22,19 @@ func (b *Broker) openPeers() error {
 	}
 	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Logger: b.logger}
 	if b.endpoints[i].secure {
-		trust, err := b.newTrust()
+		trust, err := b.newTrust(name)
 		if err != nil {
 			return err
 		}
+		if trust.own, err = b.newKeystore(name); err != nil {
+			return err
+		}
 		opts.TLS = trust.config
+	}
+	if b.endpoints[i].login {
+		opts.Login = func() peer.Login {
+			return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(b.secret())}
+		}
 	}
 	b.peers = peer.New(opts)
 	b.askBroker, b.send = b.peers.Do, b.peers.Send

@@ -17,6 +17,8 @@ import (
 // get new ones, one after the other, none has to be restarted.
 type trust struct {
 	files  []trustFile
+	alone  bool      // those of the files only: clients are not known by what the system trusts
+	own    *keystore // what this broker shows to others who ask, nil for nothing
 	logger *slog.Logger
 
 	mu      sync.Mutex
@@ -31,10 +33,10 @@ type trustFile struct {
 	size          int64
 }
 
-func (b *Broker) newTrust() (*trust, error) {
+func (b *Broker) newTrust(listener string) (*trust, error) {
 	t := &trust{logger: b.logger, checked: time.Now()}
 	for _, setting := range []string{"ssl.keystore.location", "ssl.truststore.location"} {
-		if name := b.cfg.Get(setting); name != "" {
+		if name := b.cfg.Of(listener, "").Get(setting); name != "" {
 			t.files = append(t.files, trustFile{setting: setting, name: name})
 		}
 	}
@@ -49,7 +51,11 @@ func (t *trust) config() *tls.Config {
 		t.checked = now
 		t.refresh()
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}
+	if t.own != nil {
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.own.certificate(nil) }
+	}
+	return cfg
 }
 
 // refresh reads the files again if one changed. If that fails, what was read before
@@ -73,9 +79,9 @@ func (f trustFile) changed() bool {
 }
 
 func (t *trust) load() error {
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
+	roots := x509.NewCertPool()
+	if system, err := x509.SystemCertPool(); err == nil && !t.alone {
+		roots = system
 	}
 	files := slices.Clone(t.files)
 	for i := range files {

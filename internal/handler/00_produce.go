@@ -23,6 +23,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/protocol"
@@ -87,7 +88,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	}
 	p.resp.Weigh(len(p.outcomes) * outcomeSize)
 	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
-	refused := checkProducers(p.how.TransactionalID, p.outcomes)
+	refused := c.checkProducers(p.how.TransactionalID, p.outcomes)
 	for _, o := range p.outcomes {
 		records := o.records
 		o.records = nil // They lie in the frame.
@@ -126,6 +127,10 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 			return
 		}
 	}
+	if !p.may(auth.Write, auth.Topic, name) {
+		refuse(kerr.TopicAuthorizationFailed, "")
+		return
+	}
 	if acks := p.how.Acks; acks < -1 || acks > 1 {
 		refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks must be -1, 0 or 1, not %d", acks))
 		return
@@ -156,7 +161,7 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 // checkProducers checks what depends on all batches of a request together, and
 // returns the error for all of them. Batches that are cut short say nothing; they
 // are refused each for itself.
-func checkProducers(transactionalID string, outcomes []*produceOutcome) *kerr.Error {
+func (c *call) checkProducers(transactionalID string, outcomes []*produceOutcome) *kerr.Error {
 	producer, any := int64(0), false
 	for _, o := range outcomes {
 		if len(o.records) < record.HeaderSize {
@@ -165,7 +170,7 @@ func checkProducers(transactionalID string, outcomes []*produceOutcome) *kerr.Er
 		b := record.Batch(o.records)
 		switch {
 		case !b.Transactional():
-		case transactionalID == "":
+		case transactionalID == "" || !c.may(auth.Write, auth.TransactionalID, transactionalID):
 			return kerr.TransactionalIDAuthorizationFailed
 		case any && b.ProducerID() != producer:
 			return kerr.InvalidProducerIDMapping

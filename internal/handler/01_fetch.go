@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -29,6 +30,7 @@ import (
 // fetchRead is the work of one fetch.
 type fetchRead struct {
 	h         *Handler
+	c         *call
 	parts     []fetchPart
 	maxBytes  int // at most
 	limit     int // now
@@ -55,7 +57,7 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 	req := decoded.(*kmsg.FetchRequest)
 	c.Body = nil // There are no bytes in the request that still lie in the frame.
 	c.origin.Conn.Release()
-	s, err := h.sessions.begin(req, c.origin.Conn)
+	s, err := h.sessions.begin(req, c.origin.Conn, c.principal())
 	if err != nil {
 		var code *kerr.Error
 		if errors.As(err, &code) {
@@ -64,7 +66,7 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		return nil, err
 	}
 	f := &fetchRead{
-		h: h, parts: s.parts, byID: req.Version >= 13, hints: req.Version >= 16, listener: c.origin.Listener,
+		h: h, c: c, parts: s.parts, byID: req.Version >= 13, hints: req.Version >= 16, listener: c.origin.Listener,
 		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
 		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
 		maxWait: min(time.Duration(req.MaxWaitMillis)*time.Millisecond, longestWait),
@@ -135,6 +137,7 @@ func (f *fetchRead) read(ctx context.Context) bool {
 	image := f.h.opts.Controller.Image()
 	total, enough := 0, len(f.parts) == 0
 	f.again()
+	f.look(image)
 	for i := 0; i < len(f.parts); {
 		n := f.together(i, f.limit-total)
 		f.readSome(ctx, image, f.parts[i:i+n], f.limit-total, total == 0)
@@ -203,22 +206,36 @@ func (f *fetchRead) readSome(ctx context.Context, image *metadata.Image, parts [
 }
 
 func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetchPart, spec partition.Fetch) partition.Fetched {
-	failed := func(err *kerr.Error) partition.Fetched {
+	err := p.refused
+	if err == nil {
+		p.part, err = f.h.find(image, p.topic, p.index)
+	}
+	if err != nil {
 		return partition.Fetched{Err: err, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
-	}
-	var err *kerr.Error
-	if f.byID {
-		if p.topic, err = fetchedTopic(image, p); err != nil {
-			return failed(err)
-		}
-	}
-	if p.part, err = f.h.find(image, p.topic, p.index); err != nil {
-		return failed(err)
 	}
 	if n := f.h.opts.Native; n != nil {
 		n.Fetching(f.from, store.TopicPartition{Topic: p.topic, Partition: p.index}, spec.Offset)
 	}
 	return p.part.Read(ctx, spec)
+}
+
+// look finds out which topics the partitions are of, and whether they may be read. It
+// goes by the newest rules each time: who loses a right reads no more from then on, in
+// a session, and in a fetch that waits.
+func (f *fetchRead) look(image *metadata.Image) {
+	f.c.image = image
+	for i := range f.parts {
+		p := &f.parts[i]
+		p.refused = nil
+		if f.byID {
+			if p.topic, p.refused = fetchedTopic(image, p); p.topic == "" {
+				continue
+			}
+		}
+		if !f.c.may(auth.Read, auth.Topic, p.topic) {
+			p.refused = kerr.TopicAuthorizationFailed
+		}
+	}
 }
 
 // fetchedTopic returns the name of a topic that is named by its id. A session

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
@@ -42,11 +43,14 @@ func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, erro
 	for _, t := range topics {
 		out := kmsg.NewListOffsetsResponseTopic()
 		out.Topic = t.Topic
+		allowed := c.may(auth.Describe, auth.Topic, t.Topic)
 		for _, p := range t.Partitions {
 			found := kmsg.NewListOffsetsResponseTopicPartition()
 			found.Partition = p.Partition
 			at, err := noOffset, kerr.InvalidRequest // Kafka's answer to what is named twice.
-			if !repeated[partitionName{topic: t.Topic, index: p.Partition}] {
+			if !allowed {
+				err = kerr.TopicAuthorizationFailed
+			} else if !repeated[partitionName{topic: t.Topic, index: p.Partition}] {
 				at, err = h.listOffset(ctx, c.image, t.Topic, &p, req)
 			}
 			found.ErrorCode = errCode(err)

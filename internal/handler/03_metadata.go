@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -31,14 +32,16 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 	image := c.image
 	if all := req.Topics == nil || req.Version == 0 && len(req.Topics) == 0; all {
 		for _, t := range image.Topics() {
-			resp.Topics = append(resp.Topics, describeTopic(image, t, req.IncludeTopicAuthorizedOperations))
+			if c.sees(auth.Describe, auth.Topic, t.Name) {
+				resp.Topics = append(resp.Topics, c.describeTopic(image, t, req.IncludeTopicAuthorizedOperations))
+			}
 		}
 	}
 	if req.Topics = once(req.Topics, metadataKey); len(req.Topics) > 0 {
 		image = h.autoCreate(ctx, c, req)
 	}
 	for _, t := range req.Topics {
-		resp.Topics = append(resp.Topics, h.lookUp(image, t, req))
+		resp.Topics = append(resp.Topics, c.lookUp(image, t, req))
 	}
 	if len(image.Brokers) == 0 {
 		return nil, errNoBrokers
@@ -59,21 +62,23 @@ func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) 
 	resp.ClusterID = &image.ClusterID
 	resp.ControllerID = image.Controller
 	if req.IncludeClusterAuthorizedOperations {
-		resp.AuthorizedOperations = clusterOperations
+		resp.AuthorizedOperations = c.clusterOperations()
 	}
 	return resp, nil
 }
 
 // autoCreate creates the topics that were asked for by name and do not exist,
-// if broker and client want that. It returns the image to answer from.
+// if broker and client want that and the client may. It returns the image to answer
+// from.
 func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataRequest) *metadata.Image {
 	image := c.image
-	if !image.Config.Bool("auto.create.topics.enable") || req.Version >= 4 && !req.AllowAutoTopicCreation {
+	if !c.creates(req) {
 		return image
 	}
 	var missing []metadata.NewTopic
 	for _, t := range req.Topics {
-		if !byID(t) && image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) {
+		if !byID(t) && c.may(auth.Describe, auth.Topic, *t.Topic) &&
+			image.Topic(*t.Topic) == nil && createdOnDemand(*t.Topic) && c.mayCreate(*t.Topic) {
 			missing = append(missing, metadata.NewTopic{Name: *t.Topic, Partitions: -1, Replication: -1, Set: h.layoutFor(c)})
 		}
 	}
@@ -87,6 +92,11 @@ func (h *Handler) autoCreate(ctx context.Context, c *call, req *kmsg.MetadataReq
 		}
 	}
 	return h.opts.Controller.Image()
+}
+
+// creates says whether a request creates topics that are not there.
+func (c *call) creates(req *kmsg.MetadataRequest) bool {
+	return c.image.Config.Bool("auto.create.topics.enable") && (req.Version < 4 || req.AllowAutoTopicCreation)
 }
 
 // createdOnDemand says whether asking for a topic may create it.
@@ -109,32 +119,40 @@ func metadataKey(t *kmsg.MetadataRequestTopic) string {
 	return *t.Topic
 }
 
-// lookUp describes one topic that was asked for.
-func (h *Handler) lookUp(image *metadata.Image, asked kmsg.MetadataRequestTopic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {
+// lookUp describes one topic that was asked for. Whether there is a topic that the
+// client may not see is not told; ids are no secret, as in Kafka, but the name is.
+func (c *call) lookUp(image *metadata.Image, asked kmsg.MetadataRequestTopic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {
 	out := kmsg.NewMetadataResponseTopic()
 	var t *metadata.Topic
 	switch {
 	case byID(asked):
 		t = image.TopicByID(asked.TopicID)
 		out.TopicID, out.ErrorCode = asked.TopicID, kerr.UnknownTopicID.Code
+		if t != nil && !c.may(auth.Describe, auth.Topic, t.Name) {
+			t, out.ErrorCode = nil, kerr.TopicAuthorizationFailed.Code
+		}
+	case !c.may(auth.Describe, auth.Topic, *asked.Topic):
+		out.Topic, out.ErrorCode = asked.Topic, kerr.TopicAuthorizationFailed.Code
 	default:
 		t = image.Topic(*asked.Topic)
 		out.Topic, out.ErrorCode = asked.Topic, kerr.UnknownTopicOrPartition.Code
-		if metadata.CheckTopicName(*asked.Topic) != nil {
+		if t == nil && c.creates(req) && !c.mayCreate(*asked.Topic) {
+			out.ErrorCode = kerr.TopicAuthorizationFailed.Code
+		} else if metadata.CheckTopicName(*asked.Topic) != nil {
 			out.ErrorCode = kerr.InvalidTopicException.Code
 		}
 	}
 	if t == nil {
 		return out
 	}
-	return describeTopic(image, t, req.IncludeTopicAuthorizedOperations)
+	return c.describeTopic(image, t, req.IncludeTopicAuthorizedOperations)
 }
 
-func describeTopic(image *metadata.Image, t *metadata.Topic, operations bool) kmsg.MetadataResponseTopic {
+func (c *call) describeTopic(image *metadata.Image, t *metadata.Topic, operations bool) kmsg.MetadataResponseTopic {
 	out := kmsg.NewMetadataResponseTopic()
 	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
 	if operations {
-		out.AuthorizedOperations = topicOperations
+		out.AuthorizedOperations = c.operations(auth.Topic, t.Name)
 	}
 	for i, p := range t.Partitions {
 		part := kmsg.NewMetadataResponseTopicPartition()
@@ -147,18 +165,4 @@ func describeTopic(image *metadata.Image, t *metadata.Topic, operations bool) km
 		out.Partitions = append(out.Partitions, part)
 	}
 	return out
-}
-
-// Operations that everybody may do as long as there are no ACLs, as bits.
-var (
-	topicOperations   = bits(3, 4, 5, 6, 7, 8, 10, 11)
-	clusterOperations = bits(5, 7, 8, 9, 10, 11, 12)
-)
-
-func bits(ops ...uint) int32 {
-	var mask int32
-	for _, op := range ops {
-		mask |= 1 << op
-	}
-	return mask
 }

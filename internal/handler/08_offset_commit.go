@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/metadata"
+	"muster/internal/auth"
 )
 
 func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -24,11 +24,17 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 	req.Topics, _ = distinct(req.Topics, func(t *kmsg.OffsetCommitRequestTopic) (string, *[]kmsg.OffsetCommitRequestTopicPartition) {
 		return t.Topic + string(t.TopicID[:]), &t.Partitions
 	}, func(p *kmsg.OffsetCommitRequestTopicPartition) int32 { return p.Partition })
+	if !c.may(auth.Read, auth.Group, req.Group) {
+		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
+	}
 	asked := req.Topics
-	known, all := existing(c.image, req)
+	known, all := c.existing(req)
 	req.Topics = known
-	resp := h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
-	h.noteCommitted(req, resp)
+	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+	if all || len(known) > 0 {
+		resp = h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
+		h.noteCommitted(req, resp)
+	}
 	if all {
 		return resp, nil
 	}
@@ -43,7 +49,7 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 	}
 	resp.Topics = nil
 	for _, t := range asked {
-		name, missing := commitTopic(c.image, req.Version, &t)
+		name, missing := c.commitTopic(req.Version, &t)
 		out := kmsg.NewOffsetCommitResponseTopic()
 		out.Topic, out.TopicID = t.Topic, t.TopicID
 		for _, p := range t.Partitions {
@@ -60,25 +66,28 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 }
 
 // commitTopic returns the name of a topic, and the error for what does not
-// exist of it.
-func commitTopic(image *metadata.Image, version int16, t *kmsg.OffsetCommitRequestTopic) (string, *kerr.Error) {
-	if version < 10 {
-		return t.Topic, kerr.UnknownTopicOrPartition
+// exist of it. A topic that the client may not read has no name.
+func (c *call) commitTopic(version int16, t *kmsg.OffsetCommitRequestTopic) (string, *kerr.Error) {
+	name := t.Topic
+	if version >= 10 {
+		var ok bool
+		if name, ok = topicName(c.image, t.TopicID); !ok {
+			return "", kerr.UnknownTopicID
+		}
 	}
-	name, ok := topicName(image, t.TopicID)
-	if !ok {
-		return "", kerr.UnknownTopicID
+	if !c.may(auth.Read, auth.Topic, name) {
+		return "", kerr.TopicAuthorizationFailed
 	}
 	return name, kerr.UnknownTopicOrPartition
 }
 
-// existing returns the topics and partitions of the request that exist, by name,
-// and whether that is all of them.
-func existing(image *metadata.Image, req *kmsg.OffsetCommitRequest) (known []kmsg.OffsetCommitRequestTopic, all bool) {
+// existing returns the topics and partitions of the request that exist and may be
+// read, by name, and whether that is all of them.
+func (c *call) existing(req *kmsg.OffsetCommitRequest) (known []kmsg.OffsetCommitRequestTopic, all bool) {
 	known, all = make([]kmsg.OffsetCommitRequestTopic, 0, len(req.Topics)), true
 	for _, t := range req.Topics {
-		name, _ := commitTopic(image, req.Version, &t)
-		topic := image.Topic(name)
+		name, _ := c.commitTopic(req.Version, &t)
+		topic := c.image.Topic(name)
 		if topic == nil {
 			all = false
 			continue

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -24,7 +25,15 @@ func (h *Handler) offsetFetch(ctx context.Context, c *call) (kmsg.Response, erro
 		return h.offsetFetchOne(ctx, c, req), nil
 	}
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+	resp.Groups = h.offsetsOf(ctx, c, req)
+	return resp, nil
+}
+
+// offsetsOf answers a request in the form of version 8 or above.
+func (h *Handler) offsetsOf(ctx context.Context, c *call, req *kmsg.OffsetFetchRequest) []kmsg.OffsetFetchResponseGroup {
+	resp := kmsg.NewPtrOffsetFetchResponse()
 	asked := map[string]*kmsg.OffsetFetchRequestGroup{}
+	hidden := map[string][]kmsg.OffsetFetchResponseGroupTopic{}
 	var names []string
 	for i := range req.Groups {
 		g := &req.Groups[i]
@@ -36,6 +45,7 @@ func (h *Handler) offsetFetch(ctx context.Context, c *call) (kmsg.Response, erro
 		if req.Version >= 10 {
 			nameTopics(c.image, g)
 		}
+		hidden[g.Group] = c.hideTopics(g, req.Version >= 10)
 	}
 	part := func(some []string) kmsg.Request {
 		out := kmsg.NewPtrOffsetFetchRequest()
@@ -45,22 +55,27 @@ func (h *Handler) offsetFetch(ctx context.Context, c *call) (kmsg.Response, erro
 		}
 		return out
 	}
+	names, denied := c.split(auth.Describe, auth.Group, names)
 	h.opts.Groups.Each(ctx, c.client(), names, part, func(r kmsg.Response) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.OffsetFetchResponse).Groups...)
 	})
 	for i := range resp.Groups {
+		if asked[resp.Groups[i].Group].Topics == nil {
+			c.omitTopics(&resp.Groups[i])
+		}
 		h.nativePositions(ctx, &resp.Groups[i])
 	}
 	h.countBehind(ctx, req, resp)
-	if req.Version >= 10 {
-		for i := range resp.Groups {
-			identifyTopics(c.image, &resp.Groups[i])
+	for i := range resp.Groups {
+		g := &resp.Groups[i]
+		if req.Version >= 10 {
+			identifyTopics(c.image, g)
+		}
+		if g.ErrorCode = fetchError(g.ErrorCode); g.ErrorCode == 0 {
+			g.Topics = append(g.Topics, hidden[g.Group]...)
 		}
 	}
-	for i := range resp.Groups {
-		resp.Groups[i].ErrorCode = fetchError(resp.Groups[i].ErrorCode)
-	}
-	return resp, nil
+	return append(resp.Groups, deniedOffsets(denied)...)
 }
 
 // fetchError rewrites an error that older consumers do not expect here.
@@ -81,14 +96,12 @@ func (h *Handler) offsetFetchOne(ctx context.Context, c *call, req *kmsg.OffsetF
 	for _, t := range req.Topics {
 		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: t.Topic, Partitions: t.Partitions})
 	}
-	distinctTopics(&g)
 	one := kmsg.NewPtrOffsetFetchRequest()
 	one.Version, one.RequireStable = 8, req.RequireStable
 	one.Groups = append(one.Groups, g)
-	got := h.opts.Groups.Do(ctx, req.Group, c.client(), one).(*kmsg.OffsetFetchResponse).Groups[0]
-	h.nativePositions(ctx, &got)
+	got := h.offsetsOf(ctx, c, one)[0]
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
-	resp.ErrorCode = fetchError(got.ErrorCode)
+	resp.ErrorCode = got.ErrorCode
 	for _, t := range got.Topics {
 		out := kmsg.NewOffsetFetchResponseTopic()
 		out.Topic = t.Topic

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 )
@@ -49,6 +50,9 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 		out.ErrorCode, out.ErrorMessage = err.Code, &msg
 		return out
 	}
+	if err := c.mayFind(req.CoordinatorType, key); err != nil {
+		return fail(err, err.Description)
+	}
 	topic, ok := coordinators[req.CoordinatorType]
 	if !ok {
 		return fail(kerr.InvalidRequest, "only groups and transactions have a coordinator here")
@@ -66,6 +70,25 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 	}
 	out.NodeID, out.Host, out.Port = b.ID, e.Host, e.Port
 	return out
+}
+
+// mayFind says whether the client may know who coordinates something.
+func (c *call) mayFind(kind int8, key string) *kerr.Error {
+	const shareGroup = 2
+	op, t := auth.Describe, auth.Group
+	switch kind {
+	case 0:
+	case 1:
+		t = auth.TransactionalID
+	case shareGroup:
+		op, t, key = auth.ClusterAction, auth.Cluster, auth.ClusterName
+	default:
+		return nil // There is no such thing.
+	}
+	if c.may(op, t, key) {
+		return nil
+	}
+	return t.Denied()
 }
 
 // coordinatorOf returns the broker that coordinates a group or a transactional

@@ -9,10 +9,15 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.SyncGroupRequest)
+	if !c.may(auth.Read, auth.Group, req.Group) {
+		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
+	}
 	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
 		return h.opts.Groups.Fail(req, kerr.InconsistentGroupProtocol), nil
 	}

@@ -8,12 +8,11 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-)
 
-// groupOperations are what everybody may do with a group as long as there are
-// no ACLs.
-var groupOperations = bits(3, 6, 8)
+	"muster/internal/auth"
+)
 
 func (h *Handler) describeGroups(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeGroupsRequest)
@@ -25,15 +24,21 @@ func (h *Handler) describeGroups(ctx context.Context, c *call) (kmsg.Response, e
 		out.Version, out.Groups = req.Version, some
 		return out
 	}
-	h.opts.Groups.Each(ctx, c.client(), req.Groups, part, func(r kmsg.Response) {
+	allowed, denied := c.split(auth.Describe, auth.Group, req.Groups)
+	for _, id := range denied {
+		g := kmsg.NewDescribeGroupsResponseGroup()
+		g.Group, g.ErrorCode = id, kerr.GroupAuthorizationFailed.Code
+		found[id] = g
+	}
+	h.opts.Groups.Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
 		for _, g := range r.(*kmsg.DescribeGroupsResponse).Groups {
 			found[g.Group] = g
 		}
 	})
 	for _, id := range req.Groups {
 		g := found[id]
-		if req.IncludeAuthorizedOperations {
-			g.AuthorizedOperations = groupOperations
+		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
+			g.AuthorizedOperations = c.operations(auth.Group, id)
 		}
 		resp.Groups = append(resp.Groups, g)
 	}

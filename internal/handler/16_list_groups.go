@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 // What groups can be filtered by, in lower case. Names that Kafka has and muster
@@ -47,6 +49,9 @@ func (h *Handler) listGroups(ctx context.Context, c *call) (kmsg.Response, error
 			resp.ErrorCode = part.ErrorCode
 		}
 	})
+	if !c.seesCluster(auth.Describe) {
+		resp.Groups = slices.DeleteFunc(resp.Groups, func(g kmsg.ListGroupsResponseGroup) bool { return !c.sees(auth.Describe, auth.Group, g.Group) })
+	}
 	slices.SortFunc(resp.Groups, func(a, b kmsg.ListGroupsResponseGroup) int { return cmp.Compare(a.Group, b.Group) })
 	return resp, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -29,6 +30,9 @@ func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, err
 	var errs []error
 	for i := range req.Topics {
 		nt, err := h.newTopic(c.image, &req.Topics[i])
+		if !c.mayCreate(nt.Name) {
+			err = kerr.TopicAuthorizationFailed // And no more is said of it.
+		}
 		if repeated[nt.Name] {
 			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", nt.Name)
 		}
@@ -40,7 +44,7 @@ func (h *Handler) createTopics(ctx context.Context, c *call) (kmsg.Response, err
 		out.Topic = nt.Name
 		out.ErrorCode, out.ErrorMessage = h.code(errs[i])
 		if errs[i] == nil {
-			fillCreated(&out, created[i], h.opts.Controller.Image())
+			c.fillCreated(&out, created[i], h.opts.Controller.Image())
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
@@ -112,8 +116,15 @@ func firstReplica(image *metadata.Image, replicas, other []int32) (int32, error)
 	return replicas[0], nil
 }
 
-func fillCreated(out *kmsg.CreateTopicsResponseTopic, t *metadata.Topic, image *metadata.Image) {
-	out.TopicID, out.NumPartitions, out.ReplicationFactor = t.ID, int32(len(t.Partitions)), 1
+// fillCreated tells what a topic was created with, to those who may know.
+func (c *call) fillCreated(out *kmsg.CreateTopicsResponseTopic, t *metadata.Topic, image *metadata.Image) {
+	out.TopicID = t.ID
+	if !c.sees(auth.DescribeConfigs, auth.Topic, t.Name) {
+		out.NumPartitions, out.ReplicationFactor = -1, -1
+		out.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code
+		return
+	}
+	out.NumPartitions, out.ReplicationFactor = int32(len(t.Partitions)), 1
 	for _, d := range config.TopicDefs() {
 		cfg := kmsg.NewCreateTopicsResponseTopicConfig()
 		value, source := topicSetting(image, t, &d)

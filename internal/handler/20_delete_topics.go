@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -26,7 +27,7 @@ func (h *Handler) deleteTopics(ctx context.Context, c *call) (kmsg.Response, err
 	for _, t := range once(req.Topics, deletedKey) {
 		out := kmsg.NewDeleteTopicsResponseTopic()
 		out.Topic, out.TopicID = t.Topic, t.TopicID
-		err := findDeleted(c.image, &out, allowed)
+		err := c.findDeleted(&out, allowed)
 		if repeated[deletedKey(&t)] {
 			err = metadata.Refuse(kerr.InvalidRequest, "a topic is named more than once in the request")
 		}
@@ -50,21 +51,31 @@ func deletedKey(t *kmsg.DeleteTopicsRequestTopic) string {
 	return *t.Topic
 }
 
-// findDeleted finds a topic that is to be deleted, and fills in its name and id.
-func findDeleted(image *metadata.Image, out *kmsg.DeleteTopicsResponseTopic, allowed bool) error {
+// findDeleted finds a topic that is to be deleted, and fills in its name and id. The
+// name of one that is known by its id is told to those who may see it.
+func (c *call) findDeleted(out *kmsg.DeleteTopicsResponseTopic, allowed bool) error {
 	var t *metadata.Topic
 	switch {
 	case !allowed:
 		return metadata.Refuse(kerr.TopicDeletionDisabled, "delete.topic.enable is false")
 	case out.Topic != nil:
-		if t = image.Topic(*out.Topic); t == nil {
+		if !c.may(auth.Delete, auth.Topic, *out.Topic) {
+			return kerr.TopicAuthorizationFailed
+		}
+		if t = c.image.Topic(*out.Topic); t == nil {
 			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", *out.Topic)
 		}
 	default:
-		if t = image.TopicByID(out.TopicID); t == nil {
+		if t = c.image.TopicByID(out.TopicID); t == nil {
 			return metadata.Refuse(kerr.UnknownTopicID, "there is no topic with id %s", metadata.TopicID(out.TopicID))
+		}
+		if !c.may(auth.Describe, auth.Topic, t.Name) {
+			return kerr.TopicAuthorizationFailed
 		}
 	}
 	out.Topic, out.TopicID = &t.Name, t.ID
+	if !c.may(auth.Delete, auth.Topic, t.Name) {
+		return kerr.TopicAuthorizationFailed
+	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -24,12 +25,16 @@ func (h *Handler) deleteRecords(ctx context.Context, c *call) (kmsg.Response, er
 	for _, t := range topics {
 		out := kmsg.NewDeleteRecordsResponseTopic()
 		out.Topic = t.Topic
+		allowed := c.may(auth.Delete, auth.Topic, t.Topic)
 		for _, p := range t.Partitions {
 			done := kmsg.NewDeleteRecordsResponseTopicPartition()
 			done.Partition, done.LowWatermark = p.Partition, -1
 			part, err := h.find(c.image, t.Topic, p.Partition)
 			if metadata.IsInternal(t.Topic) {
 				err = kerr.InvalidTopicException
+			}
+			if !allowed {
+				err = kerr.TopicAuthorizationFailed
 			}
 			if err == nil {
 				done.LowWatermark, err = part.DeleteBefore(ctx, p.Offset)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) initProducerID(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -20,12 +22,20 @@ func (h *Handler) initProducerID(ctx context.Context, c *call) (kmsg.Response, e
 	resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 	resp.ProducerID, resp.ProducerEpoch = -1, -1
 	if req.TransactionalID != nil {
+		if !c.may(auth.Write, auth.TransactionalID, *req.TransactionalID) {
+			resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+			return resp, nil
+		}
 		if *req.TransactionalID == "" {
 			resp.ErrorCode = kerr.InvalidRequest.Code
 			return resp, nil
 		}
 		h.lately.note(c.client(), h.opts.Now())
 		return h.awaitFrom(ctx, c, h.opts.Transactions, *req.TransactionalID), nil
+	}
+	if !c.mayProduce() {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		return resp, nil
 	}
 	// Without a transactional id, a producer that wants a new epoch gets a new
 	// id, which fences nobody.

@@ -11,7 +11,10 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) offsetForLeaderEpoch(_ context.Context, c *call) (kmsg.Response, error) {
@@ -20,10 +23,14 @@ func (h *Handler) offsetForLeaderEpoch(_ context.Context, c *call) (kmsg.Respons
 	for _, t := range req.Topics {
 		out := kmsg.NewOffsetForLeaderEpochResponseTopic()
 		out.Topic = t.Topic
+		allowed := c.may(auth.Describe, auth.Topic, t.Topic)
 		for _, p := range t.Partitions {
 			found := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
 			found.Partition, found.LeaderEpoch, found.EndOffset = p.Partition, -1, -1
 			part, err := h.find(c.image, t.Topic, p.Partition)
+			if !allowed {
+				err = kerr.TopicAuthorizationFailed
+			}
 			if err == nil && req.Version >= 2 {
 				err = part.CheckEpoch(p.CurrentLeaderEpoch)
 			}

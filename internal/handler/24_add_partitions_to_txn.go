@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -33,19 +34,23 @@ func (h *Handler) addPartitionsToTxn(ctx context.Context, c *call) (kmsg.Respons
 	req.Topics, _ = distinct(req.Topics, func(t *kmsg.AddPartitionsToTxnRequestTopic) (string, *[]int32) {
 		return t.Topic, &t.Partitions
 	}, itself)
-	if resp, refused := refuseInternal(req); refused {
+	if !c.may(auth.Write, auth.TransactionalID, req.TransactionalID) {
+		return h.opts.Transactions.Fail(req, kerr.TransactionalIDAuthorizationFailed), nil
+	}
+	if resp, refused := c.refuseAdded(req); refused {
 		return resp, nil
 	}
 	return h.awaitFrom(ctx, c, h.opts.Transactions, req.TransactionalID), nil
 }
 
-// refuseInternal says whether a client wants to write to an internal topic, and
-// answers it then.
-func refuseInternal(req *kmsg.AddPartitionsToTxnRequest) (resp *kmsg.AddPartitionsToTxnResponse, refused bool) {
+// refuseAdded says whether a client wants to write to an internal topic, or to one that
+// it may not write to, and answers it then. With the brokers' versions come the brokers'
+// rights.
+func (c *call) refuseAdded(req *kmsg.AddPartitionsToTxnRequest) (resp *kmsg.AddPartitionsToTxnResponse, refused bool) {
 	resp = req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	for _, t := range req.Topics {
 		code := kerr.OperationNotAttempted.Code
-		if metadata.IsInternal(t.Topic) {
+		if metadata.IsInternal(t.Topic) || c.Version < leastBatched && !c.may(auth.Write, auth.Topic, t.Topic) {
 			code, refused = kerr.TopicAuthorizationFailed.Code, true
 		}
 		out := kmsg.NewAddPartitionsToTxnResponseTopic()
@@ -107,7 +112,7 @@ func distinctAdded(t *kmsg.AddPartitionsToTxnRequestTransaction) {
 // is refused as Kafka refuses it to those who are none.
 func (h *Handler) addForClient(ctx context.Context, c *call, req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
-	if len(req.Transactions) != 1 || req.Transactions[0].VerifyOnly {
+	if !c.mayCluster(auth.ClusterAction) || len(req.Transactions) != 1 || req.Transactions[0].VerifyOnly {
 		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
 		return resp
 	}
@@ -119,7 +124,7 @@ func (h *Handler) addForClient(ctx context.Context, c *call, req *kmsg.AddPartit
 	for _, topic := range t.Topics {
 		one.Topics = append(one.Topics, kmsg.AddPartitionsToTxnRequestTopic{Topic: topic.Topic, Partitions: topic.Partitions})
 	}
-	answer, refused := refuseInternal(one)
+	answer, refused := c.refuseAdded(one)
 	if !refused {
 		c.req = one
 		answer = h.awaitFrom(ctx, c, h.opts.Transactions, one.TransactionalID).(*kmsg.AddPartitionsToTxnResponse)

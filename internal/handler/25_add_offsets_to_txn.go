@@ -12,11 +12,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
 func (h *Handler) addOffsetsToTxn(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.AddOffsetsToTxnRequest)
+	switch {
+	case !c.may(auth.Write, auth.TransactionalID, req.TransactionalID):
+		return h.opts.Transactions.Fail(req, kerr.TransactionalIDAuthorizationFailed), nil
+	case !c.may(auth.Read, auth.Group, req.Group):
+		return h.opts.Transactions.Fail(req, kerr.GroupAuthorizationFailed), nil
+	}
 	// It is added as a partition of the offsets topic, which must exist for that.
 	if err := h.ensureTopic(ctx, c.image, metadata.OffsetsTopic); err != nil {
 		h.opts.Logger.Error("an internal topic could not be created", "topic", metadata.OffsetsTopic, "error", err)

@@ -9,9 +9,16 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) endTxn(ctx context.Context, c *call) (kmsg.Response, error) {
-	return h.opts.Transactions.Do(ctx, c.req.(*kmsg.EndTxnRequest).TransactionalID, c.client(), c.req), nil
+	req := c.req.(*kmsg.EndTxnRequest)
+	if !c.may(auth.Write, auth.TransactionalID, req.TransactionalID) {
+		return h.opts.Transactions.Fail(req, kerr.TransactionalIDAuthorizationFailed), nil
+	}
+	return h.opts.Transactions.Do(ctx, req.TransactionalID, c.client(), req), nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -30,9 +31,13 @@ const markersAtOnce = 256
 
 func (h *Handler) writeTxnMarkers(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.WriteTxnMarkersRequest)
+	trusted := c.fromBroker()
+	if !trusted && !c.seesCluster(auth.Alter) && !c.mayCluster(auth.ClusterAction) {
+		return deniedMarkers(req), nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, betweenTimeout)
 	defer cancel()
-	w := &markerWrite{h: h, c: c, trusted: c.fromBroker(), free: make(chan struct{}, markersAtOnce)}
+	w := &markerWrite{h: h, c: c, trusted: trusted, free: make(chan struct{}, markersAtOnce)}
 	resp := req.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
 	for i := range req.Markers {
 		resp.Markers = append(resp.Markers, w.marker(ctx, &req.Markers[i]))
@@ -44,6 +49,27 @@ func (h *Handler) writeTxnMarkers(ctx context.Context, c *call) (kmsg.Response, 
 		}
 	}
 	return resp, nil
+}
+
+// deniedMarkers tells who may not write markers so, for each partition.
+func deniedMarkers(req *kmsg.WriteTxnMarkersRequest) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
+	for _, m := range req.Markers {
+		out := kmsg.NewWriteTxnMarkersResponseMarker()
+		out.ProducerID = m.ProducerID
+		for _, t := range m.Topics {
+			topic := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
+			topic.Topic = t.Topic
+			for _, index := range t.Partitions {
+				p := kmsg.NewWriteTxnMarkersResponseMarkerTopicPartition()
+				p.Partition, p.ErrorCode = index, kerr.ClusterAuthorizationFailed.Code
+				topic.Partitions = append(topic.Partitions, p)
+			}
+			out.Topics = append(out.Topics, topic)
+		}
+		resp.Markers = append(resp.Markers, out)
+	}
+	return resp
 }
 
 // Marked is a transaction that somebody who is no broker ended in partitions.

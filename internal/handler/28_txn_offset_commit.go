@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/metadata"
+	"muster/internal/auth"
 )
 
 func (h *Handler) txnOffsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -25,10 +25,19 @@ func (h *Handler) txnOffsetCommit(ctx context.Context, c *call) (kmsg.Response, 
 	req.Topics, _ = distinct(req.Topics, func(t *kmsg.TxnOffsetCommitRequestTopic) (string, *[]kmsg.TxnOffsetCommitRequestTopicPartition) {
 		return t.Topic, &t.Partitions
 	}, func(p *kmsg.TxnOffsetCommitRequestTopicPartition) int32 { return p.Partition })
+	switch {
+	case !c.may(auth.Write, auth.TransactionalID, req.TransactionalID):
+		return h.opts.Groups.Fail(req, kerr.TransactionalIDAuthorizationFailed), nil
+	case !c.may(auth.Read, auth.Group, req.Group):
+		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
+	}
 	asked := req.Topics
-	known, all := existingInTxn(c.image, asked)
+	known, all := c.existingInTxn(asked)
 	req.Topics = known
-	resp := h.awaitFrom(ctx, c, h.opts.Groups, req.Group).(*kmsg.TxnOffsetCommitResponse)
+	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
+	if all || len(known) > 0 {
+		resp = h.awaitFrom(ctx, c, h.opts.Groups, req.Group).(*kmsg.TxnOffsetCommitResponse)
+	}
 	if all {
 		return resp, nil
 	}
@@ -42,9 +51,13 @@ func (h *Handler) txnOffsetCommit(ctx context.Context, c *call) (kmsg.Response, 
 	for _, t := range asked {
 		out := kmsg.NewTxnOffsetCommitResponseTopic()
 		out.Topic = t.Topic
+		missing := kerr.UnknownTopicOrPartition
+		if !c.may(auth.Read, auth.Topic, t.Topic) {
+			missing = kerr.TopicAuthorizationFailed
+		}
 		for _, p := range t.Partitions {
 			e := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-			e.Partition, e.ErrorCode = p.Partition, kerr.UnknownTopicOrPartition.Code
+			e.Partition, e.ErrorCode = p.Partition, missing.Code
 			if code, ok := answers[partitionName{topic: t.Topic, index: p.Partition}]; ok {
 				e.ErrorCode = code
 			}
@@ -55,13 +68,13 @@ func (h *Handler) txnOffsetCommit(ctx context.Context, c *call) (kmsg.Response, 
 	return resp, nil
 }
 
-// existingInTxn returns the topics and partitions that exist, and whether that is
-// all of them.
-func existingInTxn(image *metadata.Image, topics []kmsg.TxnOffsetCommitRequestTopic) (known []kmsg.TxnOffsetCommitRequestTopic, all bool) {
+// existingInTxn returns the topics and partitions that exist and may be read, and
+// whether that is all of them.
+func (c *call) existingInTxn(topics []kmsg.TxnOffsetCommitRequestTopic) (known []kmsg.TxnOffsetCommitRequestTopic, all bool) {
 	known, all = make([]kmsg.TxnOffsetCommitRequestTopic, 0, len(topics)), true
 	for _, t := range topics {
-		topic := image.Topic(t.Topic)
-		if topic == nil {
+		topic := c.image.Topic(t.Topic)
+		if topic == nil || !c.may(auth.Read, auth.Topic, t.Topic) {
 			all = false
 			continue
 		}

@@ -16,7 +16,10 @@ import (
 func (h *Handler) describeACLs(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeACLsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeACLsResponse)
-	err := checkRules(c.image, 1)
+	err := c.needsCluster(auth.Describe)
+	if err == nil {
+		err = checkRules(c.image, 1)
+	}
 	var filter auth.Filter
 	if err == nil {
 		filter, err = auth.Filter{

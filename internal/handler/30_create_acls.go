@@ -15,6 +15,9 @@ import (
 
 func (h *Handler) createACLs(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.CreateACLsRequest)
+	if err := c.needsCluster(auth.Alter); err != nil {
+		return h.refuseCreateACLs(req, err), nil
+	}
 	if err := checkRules(c.image, len(req.Creations)); err != nil {
 		return h.refuseCreateACLs(req, err), nil
 	}

@@ -15,6 +15,9 @@ import (
 
 func (h *Handler) deleteACLs(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DeleteACLsRequest)
+	if err := c.needsCluster(auth.Alter); err != nil {
+		return h.refuseDeleteACLs(req, err), nil
+	}
 	if err := checkRules(c.image, len(req.Filters)); err != nil {
 		return h.refuseDeleteACLs(req, err), nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -39,7 +40,7 @@ func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, er
 		if r.ResourceType == kmsg.ConfigResourceTypeGroupConfig {
 			groups++
 		}
-		configs, err := h.describeResource(c.image, &r, req, groups)
+		configs, err := h.describeResource(c, &r, req, groups)
 		out.ErrorCode, out.ErrorMessage = h.code(err)
 		out.Configs = configs
 		resp.Resources = append(resp.Resources, out)
@@ -51,6 +52,22 @@ func (h *Handler) describeConfigs(_ context.Context, c *call) (kmsg.Response, er
 type resource struct {
 	kind kmsg.ConfigResourceType
 	name string
+}
+
+// mayConfigure says whether the client may see or alter the settings of a resource.
+// Whatever is neither a topic nor a group belongs to the cluster.
+func (c *call) mayConfigure(op auth.Operation, r resource) error {
+	t, name := auth.Cluster, auth.ClusterName
+	switch r.kind {
+	case kmsg.ConfigResourceTypeTopic:
+		t, name = auth.Topic, r.name
+	case kmsg.ConfigResourceTypeGroupConfig:
+		t, name = auth.Group, r.name
+	}
+	if c.may(op, t, name) {
+		return nil
+	}
+	return t.Denied()
 }
 
 // merged has each resource once, with all the names of settings that were asked
@@ -73,7 +90,11 @@ func merged(asked []kmsg.DescribeConfigsRequestResource) []kmsg.DescribeConfigsR
 	return out
 }
 
-func (h *Handler) describeResource(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest, groups int) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+func (h *Handler) describeResource(c *call, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest, groups int) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	if err := c.mayConfigure(auth.DescribeConfigs, resource{r.ResourceType, r.ResourceName}); err != nil {
+		return nil, err
+	}
+	image := c.image
 	switch r.ResourceType {
 	case kmsg.ConfigResourceTypeTopic:
 		t := image.Topic(r.ResourceName)

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -25,16 +26,20 @@ func (h *Handler) alterConfigs(ctx context.Context, c *call) (kmsg.Response, err
 		}
 		out := kmsg.NewAlterConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
-		out.ErrorCode, out.ErrorMessage = h.code(h.alter(ctx, key(&r), repeated, changes, true, req.ValidateOnly))
+		out.ErrorCode, out.ErrorMessage = h.code(h.alter(ctx, c, key(&r), repeated, changes, true, req.ValidateOnly))
 		resp.Resources = append(resp.Resources, out)
 	}
 	return resp, nil
 }
 
-// alter changes the settings of a resource, unless it is named repeatedly.
-func (h *Handler) alter(ctx context.Context, r resource, repeated map[resource]bool, changes []metadata.ConfigChange, replace, validateOnly bool) error {
+// alter changes the settings of a resource, unless it is named repeatedly or the client
+// may not.
+func (h *Handler) alter(ctx context.Context, c *call, r resource, repeated map[resource]bool, changes []metadata.ConfigChange, replace, validateOnly bool) error {
 	if repeated[r] {
 		return metadata.Refuse(kerr.InvalidRequest, "each resource must appear at most once in the request")
+	}
+	if err := c.mayConfigure(auth.AlterConfigs, r); err != nil {
+		return err
 	}
 	switch r.kind {
 	case kmsg.ConfigResourceTypeTopic:

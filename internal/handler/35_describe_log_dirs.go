@@ -7,14 +7,20 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
 func (h *Handler) describeLogDirs(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeLogDirsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeLogDirsResponse)
+	if !c.mayCluster(auth.Describe) {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code // Below version 3 there is no place for it.
+		return resp, nil
+	}
 	dir := kmsg.NewDescribeLogDirsResponseDir()
 	dir.Dir = h.opts.LogDir
 	if h.opts.Space != nil {

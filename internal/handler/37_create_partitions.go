@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -24,6 +25,9 @@ func (h *Handler) createPartitions(ctx context.Context, c *call) (kmsg.Response,
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		leaders, err := newLeaders(c.image, t)
+		if !c.may(auth.Alter, auth.Topic, t.Topic) {
+			err = kerr.TopicAuthorizationFailed
+		}
 		if repeated[t.Topic] {
 			err = metadata.Refuse(kerr.InvalidRequest, "topic %q is named more than once in the request", t.Topic)
 		}

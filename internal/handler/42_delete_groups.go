@@ -8,7 +8,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) deleteGroups(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -20,9 +23,15 @@ func (h *Handler) deleteGroups(ctx context.Context, c *call) (kmsg.Response, err
 		return out
 	}
 	slices.Sort(req.Groups)
-	h.opts.Groups.Each(ctx, c.client(), slices.Compact(req.Groups), part, func(r kmsg.Response) {
+	allowed, denied := c.split(auth.Delete, auth.Group, slices.Compact(req.Groups))
+	h.opts.Groups.Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.DeleteGroupsResponse).Groups...)
 	})
+	for _, id := range denied {
+		g := kmsg.NewDeleteGroupsResponseGroup()
+		g.Group, g.ErrorCode = id, kerr.GroupAuthorizationFailed.Code
+		resp.Groups = append(resp.Groups, g)
+	}
 	h.noteDeleted(ctx, resp)
 	return resp, nil
 }

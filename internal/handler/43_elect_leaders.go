@@ -10,11 +10,17 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) electLeaders(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.ElectLeadersRequest)
 	resp := req.ResponseKind().(*kmsg.ElectLeadersResponse)
+	allowed := c.mayCluster(auth.Alter)
+	if !allowed {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+	}
 	// Without topics all are meant, and those without need are not told.
 	topics, _ := distinct(req.Topics, func(t *kmsg.ElectLeadersRequestTopic) (string, *[]int32) { return t.Topic, &t.Partitions }, itself)
 	for _, t := range topics {
@@ -25,6 +31,9 @@ func (h *Handler) electLeaders(_ context.Context, c *call) (kmsg.Response, error
 			part.Partition, part.ErrorCode = index, kerr.ElectionNotNeeded.Code
 			if _, err := h.find(c.image, t.Topic, index); err != nil {
 				part.ErrorCode = err.Code
+			}
+			if !allowed {
+				part.ErrorCode = kerr.ClusterAuthorizationFailed.Code
 			}
 			out.Partitions = append(out.Partitions, part)
 		}

@@ -26,7 +26,7 @@ func (h *Handler) incrementalAlterConfigs(ctx context.Context, c *call) (kmsg.Re
 		}
 		out := kmsg.NewIncrementalAlterConfigsResponseResource()
 		out.ResourceType, out.ResourceName = r.ResourceType, r.ResourceName
-		out.ErrorCode, out.ErrorMessage = h.code(h.alter(ctx, key(&r), repeated, changes, false, req.ValidateOnly))
+		out.ErrorCode, out.ErrorMessage = h.code(h.alter(ctx, c, key(&r), repeated, changes, false, req.ValidateOnly))
 		resp.Resources = append(resp.Resources, out)
 	}
 	return resp, nil

@@ -8,9 +8,16 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) listPartitionReassignments(_ context.Context, c *call) (kmsg.Response, error) {
-	return c.req.ResponseKind(), nil
+	resp := c.req.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
+	if !c.mayCluster(auth.Describe) {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+	}
+	return resp, nil
 }

@@ -43,6 +43,9 @@ func (h *Handler) describeClientQuotas(_ context.Context, c *call) (kmsg.Respons
 	req := c.req.(*kmsg.DescribeClientQuotasRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeClientQuotasResponse)
 	filter, err := newQuotaFilter(req)
+	if denied := c.needsCluster(auth.DescribeConfigs); denied != nil {
+		err = denied
+	}
 	if resp.ErrorCode, resp.ErrorMessage = h.code(err); err != nil {
 		return resp, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -18,6 +19,9 @@ const maxQuotaOps = 100
 
 func (h *Handler) alterClientQuotas(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.AlterClientQuotasRequest)
+	if err := c.needsCluster(auth.AlterConfigs); err != nil {
+		return h.refuseAlterClientQuotas(req, err), nil
+	}
 	if err := checkTogether(len(req.Entries)); err != nil {
 		return h.refuseAlterClientQuotas(req, err), nil
 	}

@@ -11,13 +11,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
 func (h *Handler) describeUserSCRAMCredentials(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeUserSCRAMCredentialsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeUserSCRAMCredentialsResponse)
-	if err := checkTogether(len(req.Users)); err != nil {
+	err := c.needsCluster(auth.Describe)
+	if err == nil {
+		err = checkTogether(len(req.Users))
+	}
+	if err != nil {
 		resp.ErrorCode, resp.ErrorMessage = h.code(err)
 		return resp, nil
 	}

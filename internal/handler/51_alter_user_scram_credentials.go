@@ -10,12 +10,16 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/metadata"
 )
 
 func (h *Handler) alterUserSCRAMCredentials(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.AlterUserSCRAMCredentialsRequest)
+	if err := c.needsCluster(auth.Alter); err != nil {
+		return h.refuseAlterUserSCRAMCredentials(req, err), nil
+	}
 	if err := checkTogether(len(req.Deletions) + len(req.Upsertions)); err != nil {
 		return h.refuseAlterUserSCRAMCredentials(req, err), nil
 	}

@@ -37,7 +37,7 @@ func (h *Handler) describeCluster(_ context.Context, c *call) (kmsg.Response, er
 		resp.Brokers = append(resp.Brokers, out)
 	}
 	if req.IncludeClusterAuthorizedOperations {
-		resp.ClusterAuthorizedOperations = clusterOperations
+		resp.ClusterAuthorizedOperations = c.clusterOperations()
 	}
 	return resp, nil
 }

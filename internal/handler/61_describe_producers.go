@@ -7,7 +7,10 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) describeProducers(_ context.Context, c *call) (kmsg.Response, error) {
@@ -17,10 +20,14 @@ func (h *Handler) describeProducers(_ context.Context, c *call) (kmsg.Response, 
 	for _, t := range topics {
 		out := kmsg.NewDescribeProducersResponseTopic()
 		out.Topic = t.Topic
+		allowed := c.may(auth.Read, auth.Topic, t.Topic)
 		for _, index := range t.Partitions {
 			part := kmsg.NewDescribeProducersResponseTopicPartition()
 			part.Partition = index
 			p, err := h.find(c.image, t.Topic, index)
+			if !allowed {
+				err = kerr.TopicAuthorizationFailed
+			}
 			part.ErrorCode = errCode(err)
 			if err == nil {
 				for _, x := range p.Producers() {

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -57,7 +58,7 @@ func (h *Handler) listTransactions(ctx context.Context, c *call) (kmsg.Response,
 	h.opts.Transactions.All(ctx, c.client(), part, func(r kmsg.Response) {
 		some := r.(*kmsg.ListTransactionsResponse)
 		for _, t := range some.TransactionStates {
-			if filter.matches(&t) {
+			if filter.matches(&t) && c.sees(auth.Describe, auth.TransactionalID, t.TransactionalID) {
 				resp.TransactionStates = append(resp.TransactionStates, t)
 			}
 		}

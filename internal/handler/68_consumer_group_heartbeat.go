@@ -8,10 +8,21 @@ package handler
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 func (h *Handler) consumerGroupHeartbeat(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.ConsumerGroupHeartbeatRequest)
+	if !c.may(auth.Read, auth.Group, req.Group) {
+		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
+	}
+	for _, topic := range req.SubscribedTopicNames {
+		if !c.may(auth.Describe, auth.Topic, topic) {
+			return h.opts.Groups.Fail(req, kerr.TopicAuthorizationFailed), nil
+		}
+	}
 	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
 )
 
 // listable are the types of version 1, in the order in which Kafka answers them.
@@ -26,6 +28,10 @@ var listable = []kmsg.ConfigResourceType{
 func (h *Handler) listConfigResources(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.ListConfigResourcesRequest)
 	resp := req.ResponseKind().(*kmsg.ListConfigResourcesResponse)
+	if !c.mayCluster(auth.DescribeConfigs) {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		return resp, nil
+	}
 	if req.Version == 0 {
 		return resp, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 )
 
@@ -28,7 +29,7 @@ func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Resp
 		}
 		return resp, nil
 	}
-	for _, name := range describedNames(c.image, req) {
+	for _, name := range c.describedNames(req) {
 		from := int32(0)
 		if req.Cursor != nil && req.Cursor.Topic == name {
 			from = req.Cursor.Partition
@@ -37,13 +38,17 @@ func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Resp
 			resp.NextCursor = cursor(name, from)
 			break
 		}
+		if !c.may(auth.Describe, auth.Topic, name) {
+			resp.Topics = append(resp.Topics, undescribed(name, kerr.TopicAuthorizationFailed))
+			continue
+		}
 		t := c.image.Topic(name)
 		if t == nil {
 			resp.Topics = append(resp.Topics, undescribed(name, kerr.UnknownTopicOrPartition))
 			continue
 		}
 		next := min(int(from)+room, len(t.Partitions))
-		out := describePartitions(t, int(from), next)
+		out := c.describePartitions(t, int(from), next)
 		room -= len(out.Partitions)
 		resp.Topics = append(resp.Topics, out)
 		if next < len(t.Partitions) {
@@ -67,16 +72,18 @@ func undescribed(topic string, err *kerr.Error) kmsg.DescribeTopicPartitionsResp
 	return out
 }
 
-// describedNames lists what was asked for, all topics if nothing was, in order
-// and from the cursor on.
-func describedNames(image *metadata.Image, req *kmsg.DescribeTopicPartitionsRequest) []string {
+// describedNames lists what was asked for, all topics that the client may see if
+// nothing was, in order and from the cursor on.
+func (c *call) describedNames(req *kmsg.DescribeTopicPartitionsRequest) []string {
 	var names []string
 	for _, t := range req.Topics {
 		names = append(names, t.Topic)
 	}
 	if len(req.Topics) == 0 {
-		for _, t := range image.Topics() {
-			names = append(names, t.Name)
+		for _, t := range c.image.Topics() {
+			if c.sees(auth.Describe, auth.Topic, t.Name) {
+				names = append(names, t.Name)
+			}
 		}
 	}
 	slices.Sort(names)
@@ -93,10 +100,10 @@ func cursor(topic string, partition int32) *kmsg.DescribeTopicPartitionsResponse
 	return &c
 }
 
-func describePartitions(t *metadata.Topic, from, next int) kmsg.DescribeTopicPartitionsResponseTopic {
+func (c *call) describePartitions(t *metadata.Topic, from, next int) kmsg.DescribeTopicPartitionsResponseTopic {
 	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
 	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
-	out.AuthorizedOperations = topicOperations
+	out.AuthorizedOperations = c.operations(auth.Topic, t.Name)
 	for i := from; i < next; i++ {
 		p := t.Partitions[i]
 		part := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/partition"
@@ -17,8 +18,9 @@ type fetchPart struct {
 	index   int32
 	spec    partition.Fetch
 
-	part   *partition.Partition // found once per attempt
-	result partition.Fetched
+	refused *kerr.Error          // why it is not read, found out once per attempt
+	part    *partition.Partition // found once per attempt
+	result  partition.Fetched
 }
 
 // fetchPartSize is the memory of a fetchPart, and fetchPartWork about what it takes

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/partition"
 	"muster/internal/protocol"
 )
@@ -50,6 +51,7 @@ type sessions struct {
 // fetched from where, and what the client last heard of each.
 type session struct {
 	id    int32
+	owner auth.Principal
 	epoch int32 // that the next request must have
 	byID  bool  // topics are named by id
 	parts map[sessionKey]*list.Element
@@ -89,27 +91,31 @@ type fetchTurn struct {
 }
 
 // begin looks at a request's session fields and returns what it has to read. An
-// error is a *kerr.Error for the client, or protocol.ErrMemory.
-func (s *sessions) begin(req *kmsg.FetchRequest, m protocol.Memory) (*fetchTurn, error) {
+// error is a *kerr.Error for the client, or protocol.ErrMemory. A session is only its
+// owner's: whoever guessed its id would learn names of topics.
+func (s *sessions) begin(req *kmsg.FetchRequest, m protocol.Memory, owner auth.Principal) (*fetchTurn, error) {
 	if named := countNamed(req); !m.Hold(named * fetchPartWork) {
 		return nil, protocol.ErrMemory
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	sess := s.byID[req.SessionID]
+	if sess != nil && sess.owner != owner {
+		sess = nil
+	}
 	if req.Version < 7 || req.SessionEpoch == epochFinal || req.SessionEpoch == epochInitial {
-		if old := s.byID[req.SessionID]; old != nil {
-			s.drop(old)
+		if sess != nil {
+			s.drop(sess)
 		}
 		turn := &fetchTurn{owner: s, parts: requested(req)}
 		if req.Version >= 7 && req.SessionEpoch == epochInitial {
 			turn.session = s.create(req, turn.parts)
 			if turn.session != nil {
-				turn.id = turn.session.id
+				turn.id, turn.session.owner = turn.session.id, owner
 			}
 		}
 		return turn, nil
 	}
-	sess := s.byID[req.SessionID]
 	switch {
 	case sess == nil:
 		return nil, kerr.FetchSessionIDNotFound

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/protocol"
 	"muster/internal/store"
 )
@@ -55,7 +56,7 @@ func fetchRequest(version int16, id, epoch int32, partitions ...int32) *kmsg.Fet
 
 func (r *sessionRig) begin(req *kmsg.FetchRequest) *fetchTurn {
 	r.t.Helper()
-	turn, err := r.s.begin(req, nobody{})
+	turn, err := r.s.begin(req, nobody{}, auth.Anonymous)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func (r *sessionRig) begin(req *kmsg.FetchRequest) *fetchTurn {
 
 func (r *sessionRig) refused(req *kmsg.FetchRequest, want *kerr.Error) {
 	r.t.Helper()
-	if _, err := r.s.begin(req, nobody{}); !errors.Is(err, want) {
+	if _, err := r.s.begin(req, nobody{}, auth.Anonymous); !errors.Is(err, want) {
 		r.t.Errorf("got %v, want %v", err, want)
 	}
 }
@@ -286,12 +287,12 @@ func (m *smallMemory) Hold(n int) bool {
 func TestAFetchOfMorePartitionsThanThereIsRoomForIsNotBegun(t *testing.T) {
 	r := newSessionRig(t, 10)
 	m := smallMemory(50 * fetchPartWork)
-	if _, err := r.s.begin(fetchRequest(11, 0, epochFinal, manyPartitions(51)...), &m); !errors.Is(err, protocol.ErrMemory) {
+	if _, err := r.s.begin(fetchRequest(11, 0, epochFinal, manyPartitions(51)...), &m, auth.Anonymous); !errors.Is(err, protocol.ErrMemory) {
 		t.Errorf("a full fetch: %v", err)
 	}
 	id := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(51)...)).id
 	m = smallMemory(50 * fetchPartWork)
-	if _, err := r.s.begin(fetchRequest(11, id, 1), &m); !errors.Is(err, protocol.ErrMemory) {
+	if _, err := r.s.begin(fetchRequest(11, id, 1), &m, auth.Anonymous); !errors.Is(err, protocol.ErrMemory) {
 		t.Errorf("a large session: %v", err)
 	}
 }

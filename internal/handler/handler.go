@@ -64,7 +64,10 @@ type Options struct {
 	Now          func() time.Time
 	// Marked is told of transactions that somebody ended in partitions, past their
 	// coordinator. It must not block. Nil if nobody wants to know.
-	Marked       func(from coordinator.Client, m Marked)
+	Marked func(from coordinator.Client, m Marked)
+	// Denied is told of each request that was denied something, once for each
+	// resource. It must not block. Nil if nobody wants to know.
+	Denied       func(auth.Request)
 	SessionSlots int // max.incremental.fetch.session.cache.slots
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
@@ -84,6 +87,7 @@ type Handler struct {
 	sessions *sessions
 	records  records
 	lately   lately
+	denials  denials
 }
 
 // New returns a handler.
@@ -98,7 +102,16 @@ func New(opts Options) *Handler {
 type Origin struct {
 	Listener string
 	Host     string
-	Conn     Conn // nil where nobody counts memory and nobody hangs up
+	// Principal is who sent it, as of when it came: a connection may log in again while
+	// requests are on their way. Empty is auth.Anonymous.
+	Principal auth.Principal
+	// Broker says that the connection has logged in as a broker of the cluster.
+	Broker bool
+	// Session is the connection's login, nil where nobody logs in. Illegal says that the
+	// request comes when that does not allow it, and is to be told so.
+	Session Session
+	Illegal bool
+	Conn    Conn // nil where nobody counts memory and nobody hangs up
 }
 
 // Conn is the connection of the request that is being handled.
@@ -131,6 +144,8 @@ type call struct {
 	req    kmsg.Request // nil for handlers that read the body themselves
 	image  *metadata.Image
 	own    bool // the request is this broker's own
+	h      *Handler
+	rights rights
 }
 
 // Serve answers the request in frame. An error ends the connection: the client
@@ -157,7 +172,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 		return nil, err
 	}
 	r.Memory = origin.Conn
-	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image()}
+	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image(), h: h}
 	if e.raw != nil {
 		return e.raw(h, ctx, c)
 	}

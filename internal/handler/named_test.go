@@ -81,16 +81,23 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.DescribeConfigsRequest{Version: 4, Resources: again(kmsg.DescribeConfigsRequestResource{ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: "g"})},
 		&kmsg.ListConfigResourcesRequest{Version: 1, ResourceTypes: again(int8(kmsg.ConfigResourceTypeTopic))},
 		&kmsg.DescribeTopicPartitionsRequest{ResponsePartitionLimit: 2000, Topics: again(kmsg.DescribeTopicPartitionsRequestTopic{Topic: big})},
+		&kmsg.CreateACLsRequest{Version: 3, Creations: again(kmsg.CreateACLsRequestCreation{ResourceType: 2, ResourceName: big, ResourcePatternType: 3, Principal: "User:u", Host: "*", Operation: 3, PermissionType: 3})},
+		&kmsg.DeleteACLsRequest{Version: 3, Filters: again(kmsg.DeleteACLsRequestFilter{ResourceType: 2, ResourceName: &big, ResourcePatternType: 3, Operation: 3, PermissionType: 3})},
+		&kmsg.DescribeClientQuotasRequest{Version: 1, Components: again(kmsg.DescribeClientQuotasRequestComponent{EntityType: "user", MatchType: 2})},
+		&kmsg.AlterClientQuotasRequest{Version: 1, Entries: again(kmsg.AlterClientQuotasRequestEntry{
+			Entity: []kmsg.AlterClientQuotasRequestEntryEntity{{Type: "user", Name: &big}}, Ops: []kmsg.AlterClientQuotasRequestEntryOp{{Key: "producer_byte_rate", Value: 1}}})},
+		&kmsg.DescribeUserSCRAMCredentialsRequest{Users: again(kmsg.DescribeUserSCRAMCredentialsRequestUser{Name: "u"})},
+		&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: again(kmsg.AlterUserSCRAMCredentialsRequestDeletion{Name: "u", Mechanism: 1})},
 	}
 }
 
 // namesNothing lists the keys without a list of things to name, or where naming
 // one twice is an error of its own (members and protocols of a group).
-var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 18: true, 22: true, 25: true, 26: true, 60: true}
+var namesNothing = map[int16]bool{11: true, 12: true, 14: true, 17: true, 18: true, 22: true, 25: true, 26: true, 29: true, 36: true, 60: true}
 
 // linear lists the keys that answer what they are asked as often as they are
 // asked it, with at most a few times the bytes.
-var linear = map[int16]bool{0: true, 13: true, 23: true}
+var linear = map[int16]bool{0: true, 13: true, 23: true, 30: true, 31: true, 49: true}
 
 // The answer about one thing, its topic and its group is well below this.
 const onceKnown = 40 << 10

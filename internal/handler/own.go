@@ -31,7 +31,7 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 	}
 	c := &call{
 		Request: protocol.Request{Key: req.Key(), Version: req.GetVersion(), ClientID: "muster"},
-		origin:  Origin{Conn: nobody{}}, req: mine, image: h.opts.Controller.Image(), own: true,
+		origin:  Origin{Conn: nobody{}}, req: mine, image: h.opts.Controller.Image(), own: true, h: h,
 	}
 	if req.Key() == kmsg.AllocateProducerIDs.Int16() {
 		return h.allocateProducerIDs(ctx, c)
@@ -45,13 +45,17 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 
 // fromBroker says whether a broker of the cluster sent the request, or this one.
 func (c *call) fromBroker() bool {
-	if c.own {
+	if c.own || c.origin.Broker {
 		return true
 	}
 	switch r := c.req.(type) {
 	case *kmsg.AddPartitionsToTxnRequest:
 		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
 	case *kmsg.WriteTxnMarkersRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	case *kmsg.DescribeTransactionsRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	case *kmsg.ListTransactionsRequest:
 		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
 	}
 	return false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -46,12 +47,18 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := emptyWorld(t)
+	w.fillWorld()
+	return w
+}
+
+// fillWorld creates those.
+func (w *world) fillWorld() {
+	w.t.Helper()
 	w.create(metadata.NewTopic{Name: "t", Partitions: 2, Replication: 1})
 	w.create(metadata.NewTopic{Name: metadata.OffsetsTopic})
 	w.create(metadata.NewTopic{Name: metadata.TransactionsTopic})
 	w.groups.Lead([]int32{0, 0, 0})
 	w.txns.Lead([]int32{0, 0})
-	return w
 }
 
 // create creates a topic as the broker itself does.
@@ -65,8 +72,16 @@ func (w *world) create(topic metadata.NewTopic) {
 // emptyWorld has no topics.
 func emptyWorld(t testing.TB) *world {
 	t.Helper()
+	return worldWith(t, nil)
+}
+
+// worldWith is an empty one with some settings.
+func worldWith(t testing.TB, settings map[string]string) *world {
+	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	defaults, err := config.NewBroker(map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "2"})
+	all := map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "2"}
+	maps.Copy(all, settings)
+	defaults, err := config.NewBroker(all)
 	if err != nil {
 		t.Fatal(err)
 	}

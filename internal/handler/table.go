@@ -3,9 +3,11 @@ package handler
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/protocol"
 )
 
@@ -32,6 +34,16 @@ type Entry struct {
 // Name returns the API's name.
 func (e *Entry) Name() string { return kmsg.NameForKey(e.Key) }
 
+// Needs says which rights requests need where there is an authorizer.
+func (e *Entry) Needs() string {
+	list, _ := auth.Needs(e.Key)
+	var out []string
+	for _, need := range list {
+		out = append(out, need.String())
+	}
+	return strings.Join(out, "; ")
+}
+
 func (e *Entry) serveMin() int16 { return max(e.Min, e.ServedFrom) }
 
 var table []Entry
@@ -52,6 +64,7 @@ func init() {
 		{Key: 14, Min: 0, Max: 5, serve: (*Handler).syncGroup},
 		{Key: 15, Min: 0, Max: 6, serve: (*Handler).describeGroups},
 		{Key: 16, Min: 0, Max: 5, serve: (*Handler).listGroups},
+		{Key: 17, Min: 0, Max: 1, serve: (*Handler).saslHandshake},
 		{Key: 18, Min: 0, Max: 4, serve: (*Handler).apiVersions},
 		{Key: 19, Min: 0, Max: 7, serve: (*Handler).createTopics},
 		{Key: 20, Min: 0, Max: 6, serve: (*Handler).deleteTopics},
@@ -69,6 +82,7 @@ func init() {
 		{Key: 32, Min: 0, Max: 4, serve: (*Handler).describeConfigs, Note: "topics, brokers and groups"},
 		{Key: 33, Min: 0, Max: 2, serve: (*Handler).alterConfigs, Note: "topics, brokers and groups"},
 		{Key: 35, Min: 0, Max: 4, serve: (*Handler).describeLogDirs},
+		{Key: 36, Min: 0, Max: 2, serve: (*Handler).saslAuthenticate, Note: "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"},
 		{Key: 37, Min: 0, Max: 3, serve: (*Handler).createPartitions},
 		{Key: 42, Min: 0, Max: 2, serve: (*Handler).deleteGroups},
 		{Key: 43, Min: 0, Max: 2, serve: (*Handler).electLeaders, Note: "the leader is always the only replica"},

@@ -39,20 +39,23 @@ muster speaks the Kafka protocol. This table is generated from the handler table
 (` + "`internal/handler/table.go`" + `, ` + "`make generate`" + `) and checked by the tests; ApiVersions
 tells clients the same.
 
-| key | API | versions | notes |
-|----:|-----|----------|-------|
+The rights are those that a client needs where there is an authorizer, with the error
+code that it gets without. "Else left out" means that the answer has no trace of it.
+
+| key | API | versions | rights | notes |
+|----:|-----|----------|--------|-------|
 `)
 	for _, e := range table {
 		versions := fmt.Sprintf("%d–%d", e.Min, e.Max)
 		if e.serveMin() > e.Min {
 			versions += fmt.Sprintf(" (served from %d)", e.serveMin())
 		}
-		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", e.Key, e.Name(), versions, e.Note)
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", e.Key, e.Name(), versions, e.Needs(), e.Note)
 	}
 	b.WriteString(`
 ## Not served
 
-- **Share groups, streams groups, SASL.** Their keys are not in
+- **Share groups, streams groups.** Their keys are not in
   the table, so clients see that before they try.
 - **Transactions in topics of the Redis layout ` + "`stream`" + `.** Producers get
   UNSUPPORTED_FOR_MESSAGE_FORMAT there; see [transactions](transactions.md).
@@ -65,7 +68,7 @@ tells clients the same.
 ## Where muster is stricter than Kafka
 
 - **Internal topics** (` + "`__consumer_offsets`" + `, ` + "`__group_journal`" + ` and the other names that
-  muster keeps for itself) can be read by anybody. They cannot be created, deleted or
+  muster keeps for itself) can be read by anybody who may read topics of their names. They cannot be created, deleted or
   grown by clients, nobody can produce to them or delete their records, and the settings
   that they need (` + "`cleanup.policy`" + `, ` + "`max.message.bytes`" + ` …) cannot be altered. Kafka
   allows some of this, and loses offsets by it.

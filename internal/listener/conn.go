@@ -27,6 +27,7 @@ const maxPendingBytes = 1 << 20
 type conn struct {
 	server *Server
 	client Client
+	gate   Gate // nil where nobody says who they are
 	tcp    *net.TCPConn
 	net    net.Conn // tcp, or TLS on top of it
 	in     *bufio.Reader
@@ -58,6 +59,12 @@ func (c *conn) serve() {
 	c.room = sync.NewCond(&c.mu)
 	c.in = bufio.NewReaderSize(c.net, 4096)
 	defer c.tcp.Close()
+	if c.gate != nil {
+		if err := c.enter(); err != nil {
+			c.logEnd(err)
+			return
+		}
+	}
 	spoke := false // it has had an answer
 	for {
 		var err error
@@ -80,7 +87,7 @@ func (c *conn) serve() {
 			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
 			break
 		}
-		if resp != nil && !c.send(resp) {
+		if resp != nil && (!c.send(resp) || c.ends(resp)) {
 			break
 		}
 		spoke = true
@@ -111,13 +118,13 @@ func (c *conn) readFrame() (frame, error) {
 		return frame{}, err
 	}
 	n := int32(binary.BigEndian.Uint32(head[:]))
-	if n < 0 || int(n) > c.server.opts.MaxRequest {
-		return frame{}, badLength(head, c.server.opts.MaxRequest)
+	if limit := c.limit(); n < 0 || int(n) > limit {
+		return frame{}, badLength(head, limit)
 	}
 	if c.in.Buffered() < int(n) {
 		c.setReadDeadline(c.server.rest)
 	}
-	f, err := c.server.budget.read(c.in, int(n), c.largest)
+	f, err := c.memory().read(c.in, int(n), c.largest)
 	if err == nil {
 		c.largest = max(c.largest, int(n))
 	}
@@ -173,7 +180,7 @@ func badLength(head [4]byte, limit int) error {
 	case string(head[:]) == "GET " || string(head[:]) == "POST":
 		return fmt.Errorf("the client speaks HTTP, but this is a Kafka listener")
 	}
-	return fmt.Errorf("request of %d bytes; socket.request.max.bytes is %d", n, limit)
+	return fmt.Errorf("request of %d bytes; %d are read at most (socket.request.max.bytes and, before a login, sasl.server.max.receive.size)", n, limit)
 }
 
 // logEnd logs why a connection ended, unless that is normal.

@@ -48,7 +48,7 @@ func startHandler(t testing.TB, opts Options, h Handler, tlsConfig *tls.Config) 
 		opts.MaxPerHost = 100
 	}
 	s := NewServer(opts)
-	addr, serve, err := s.Listen("PLAINTEXT", "127.0.0.1:0", tlsConfig)
+	addr, serve, err := s.Listen("PLAINTEXT", "127.0.0.1:0", tlsConfig, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,8 @@ import (
 type Client struct {
 	Listener string // name of the listener
 	Host     string // the client's address without port
+	// Session is what the listener's gate has made of the connection, nil where there is none.
+	Session Session
 
 	conn *conn
 }
@@ -70,10 +72,12 @@ type Server struct {
 	rest    time.Duration // frameTimeout, but for tests
 	budget  *budget       // of requests that are read or handled
 	parked  *budget       // of requests that wait
-	answers *answers
-	ctx     context.Context // ends when the server shuts down
-	stop    context.CancelFunc
-	refused limitedLog
+	// strangers is the budget of requests from those who have yet to log in.
+	strangers *budget
+	answers   *answers
+	ctx       context.Context // ends when the server shuts down
+	stop      context.CancelFunc
+	refused   limitedLog
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -87,15 +91,16 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Server{
-		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger},
 		conns:   map[*conn]struct{}{}, perHost: map[string]int{},
 	}
 }
 
-// Listen opens a listener under a name, with TLS if a configuration is given,
-// and returns the address it has. Serve must follow.
-func (s *Server) Listen(name, addr string, tlsConfig *tls.Config) (net.Addr, func(), error) {
+// Listen opens a listener under a name, with TLS if a configuration is given, and
+// with a gate if clients are to say who they are, and returns the address it has.
+// Serve must follow.
+func (s *Server) Listen(name, addr string, tlsConfig *tls.Config, gate Gate) (net.Addr, func(), error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen on %s: %w", addr, err)
@@ -103,12 +108,12 @@ func (s *Server) Listen(name, addr string, tlsConfig *tls.Config) (net.Addr, fun
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
-	serve := func() { s.running.Go(func() { s.accept(name, l, tlsConfig) }) }
+	serve := func() { s.running.Go(func() { s.accept(name, l, tlsConfig, gate) }) }
 	return l.Addr(), serve, nil
 }
 
 // accept takes connections until the listener is closed.
-func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
+func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config, gate Gate) {
 	for {
 		nc, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -125,7 +130,7 @@ func (s *Server) accept(name string, l net.Listener, tlsConfig *tls.Config) {
 			continue
 		}
 		host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
-		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc}
+		c := &conn{server: s, client: Client{Listener: name, Host: host}, tcp: nc.(*net.TCPConn), net: nc, gate: gate}
 		c.client.conn, c.unread.conn = c, c
 		if !s.add(c) {
 			if s.draining.Load() {

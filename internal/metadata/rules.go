@@ -32,6 +32,9 @@ func authorization(b *config.Broker) (bool, *auth.Index) {
 func policy(b *config.Broker) (p auth.Policy, err error) {
 	p.AllowEveryone = b.Bool(allowEveryoneSetting)
 	p.SuperUsers, err = auth.ParseSuperUsers(b.Get(superUsersSetting))
+	if name, _, ok := b.BootstrapUser(); ok {
+		p.SuperUsers = append(p.SuperUsers, auth.User(name))
+	}
 	return p, err
 }
 

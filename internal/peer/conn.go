@@ -70,6 +70,12 @@ func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*
 	for _, k := range served.ApiKeys {
 		c.versions[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
 	}
+	if opts.Login != nil {
+		if err := c.login(ctx, opts.Login()); err != nil {
+			c.end(err)
+			return nil, fmt.Errorf("log in: %w", err)
+		}
+	}
 	return c, nil
 }
 

@@ -56,7 +56,10 @@ type Options struct {
 	// how, asked for each connection; nil for plain text.
 	Listener string
 	TLS      func() *tls.Config
-	Logger   *slog.Logger
+	// Login is how this broker logs in there, asked for each connection; nil where nobody
+	// does.
+	Login  func() Login
+	Logger *slog.Logger
 	// Timeout bounds a request, and Idle is how long a connection is kept that
 	// nobody uses; requestTimeout and idleAfter if they are zero.
 	Timeout, Idle time.Duration

@@ -13,7 +13,8 @@ import (
 const leastQuestion = 4
 
 // prepare returns a copy of a request in another version, with the secret where
-// it is asked for.
+// it is asked for. The last two are open to clients too, by rules that brokers need not
+// have.
 func prepare(req kmsg.Request, version int16, secret string) (kmsg.Request, error) {
 	switch r := req.(type) {
 	case *kmsg.AddPartitionsToTxnRequest:
@@ -31,11 +32,13 @@ func prepare(req kmsg.Request, version int16, secret string) (kmsg.Request, erro
 		return &out, nil
 	case *kmsg.DescribeTransactionsRequest:
 		out := *r
-		out.Version = version
+		out.Version, out.UnknownTags = version, kmsg.Tags{}
+		protocol.SetSecret(&out.UnknownTags, secret)
 		return &out, nil
 	case *kmsg.ListTransactionsRequest:
 		out := *r
-		out.Version = version
+		out.Version, out.UnknownTags = version, kmsg.Tags{}
+		protocol.SetSecret(&out.UnknownTags, secret)
 		return &out, nil
 	}
 	return nil, fmt.Errorf("%s is not for other brokers", kmsg.NameForKey(req.Key()))

@@ -17,6 +17,20 @@ type Response struct {
 	size  int           // what it takes while it is pending
 	only  [1]Part       // room for Parts, of which most responses have one
 	done  func()        // nil, or called by Release
+	last  error         // nil, or why the connection ends after it
+}
+
+// EndAfter says that the connection ends when the response has been written, and why.
+func (resp *Response) EndAfter(reason error) { resp.last = reason }
+
+// Ends returns why the connection ends after the response, nil if it does not.
+func (resp *Response) Ends() error { return resp.last }
+
+// Bare makes a frame of bytes alone, as those of a login before there was a request for it.
+func Bare(body []byte) *Response {
+	resp := &Response{}
+	resp.set(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	return resp
 }
 
 // Records is a run of record batches on its way out.

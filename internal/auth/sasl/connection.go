@@ -2,7 +2,6 @@ package sasl
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -12,23 +11,40 @@ import (
 type Server struct {
 	// Mechanisms are those enabled, in the order in which clients see them.
 	Mechanisms []Mechanism
+	// Unlisted mechanisms are enabled too, for those who know of them: clients that pick one
+	// of a list must not pick these.
+	Unlisted []Mechanism
 	// MaxReauth is connections.max.reauth.ms by mechanism; 0 or none: for ever.
 	MaxReauth map[string]time.Duration
 	Now       func() time.Time
 }
 
-// Names lists the enabled mechanisms.
-func (s *Server) Names() []string {
-	names := make([]string, len(s.Mechanisms))
-	for i, m := range s.Mechanisms {
+// Names lists the enabled mechanisms, as clients see them.
+func (s *Server) Names() []string { return namesOf(s.Mechanisms) }
+
+func namesOf(mechanisms []Mechanism) []string {
+	names := make([]string, len(mechanisms))
+	for i, m := range mechanisms {
 		names[i] = m.Name()
 	}
 	return names
 }
 
+// named returns an enabled mechanism.
+func (s *Server) named(name string) Mechanism {
+	for _, list := range [][]Mechanism{s.Mechanisms, s.Unlisted} {
+		for _, m := range list {
+			if m.Name() == name {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
 // Connect begins the state of a connection.
 func (s *Server) Connect() *Connection {
-	return &Connection{server: s, order: NewOrder(s.Names(), s.MaxReauth)}
+	return &Connection{server: s, order: NewOrder(append(s.Names(), namesOf(s.Unlisted)...), s.MaxReauth)}
 }
 
 // A Connection is the SASL side of one connection. Only the goroutine that
@@ -62,8 +78,7 @@ func (c *Connection) Handshake(version int16, mechanism string) (*kerr.Error, []
 	if err := c.order.Handshake(c.server.Now(), version, mechanism); err != nil {
 		return err, names
 	}
-	i := slices.Index(names, mechanism)
-	c.exchange = c.server.Mechanisms[i].Start()
+	c.exchange = c.server.named(mechanism).Start()
 	return nil, names
 }
 

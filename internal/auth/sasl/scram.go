@@ -21,6 +21,7 @@ var (
 
 // scram is SCRAM-SHA-256 or SCRAM-SHA-512 (RFC 5802, RFC 7677).
 type scram struct {
+	name      string
 	hash      Hash
 	directory *Directory
 	random    io.Reader
@@ -29,10 +30,15 @@ type scram struct {
 // NewScram makes the SCRAM mechanism with a hash. Random is read by many
 // connections at once.
 func NewScram(h Hash, directory *Directory, random io.Reader) Mechanism {
-	return &scram{hash: h, directory: directory, random: random}
+	return NewScramNamed(h.Mechanism(), h, directory, random)
 }
 
-func (s *scram) Name() string { return s.hash.Mechanism() }
+// NewScramNamed makes it under another name, for those who know of it.
+func NewScramNamed(name string, h Hash, directory *Directory, random io.Reader) Mechanism {
+	return &scram{name: name, hash: h, directory: directory, random: random}
+}
+
+func (s *scram) Name() string { return s.name }
 
 func (s *scram) Start() Exchange { return &scramExchange{scram: s} }
 

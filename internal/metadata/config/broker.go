@@ -26,7 +26,18 @@ func NewBroker(set map[string]string) (*Broker, error) {
 	if dirs := SplitList(b.Get("log.dirs")); len(dirs) > 1 {
 		return nil, invalid("log.dirs must name one folder, not %d", len(dirs))
 	}
+	if _, _, ok := b.BootstrapUser(); !ok && b.Get(bootstrapUser) != "" {
+		return nil, invalid("%s must be name:password", bootstrapUser)
+	}
 	return b, nil
+}
+
+const bootstrapUser = "muster.bootstrap.user"
+
+// BootstrapUser returns the first user, if one is set.
+func (b *Broker) BootstrapUser() (name, password string, ok bool) {
+	name, password, _ = strings.Cut(b.Get(bootstrapUser), ":")
+	return name, password, name != "" && password != ""
 }
 
 // CheckBroker says whether a broker setting may have a value.

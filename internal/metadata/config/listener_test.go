@@ -72,3 +72,19 @@ func TestSecretsAreKnownByTheirNames(t *testing.T) {
 		}
 	}
 }
+
+func TestTheFirstUserHasANameAndAPassword(t *testing.T) {
+	b := broker(t, map[string]string{"muster.bootstrap.user": "ann:a:b"})
+	if name, password, ok := b.BootstrapUser(); name != "ann" || password != "a:b" || !ok {
+		t.Errorf("%q, %q, %v", name, password, ok)
+	}
+	if _, _, ok := broker(t, nil).BootstrapUser(); ok {
+		t.Error("there is one without the setting")
+	}
+	for _, value := range []string{"ann", "ann:", ":pw"} {
+		_, err := NewBroker(map[string]string{"muster.bootstrap.user": value})
+		if err == nil || strings.Contains(err.Error(), value) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}

@@ -45,7 +45,7 @@ var securityDefs = []Def{
 	{Name: "ssl.client.auth", Type: String, Default: "none", OneOf: []string{"none", "requested", "required"}, Static: true, Scope: Listener, Doc: "Whether clients show a certificate on listeners with SSL or SASL_SSL. With SSL it says who they are."},
 	{Name: "ssl.principal.mapping.rules", Type: String, Default: "DEFAULT", Static: true, Scope: Listener, Doc: "How the name of a client's certificate becomes that of a user: rules between commas, of which the first that matches decides."},
 
-	{Name: "muster.bootstrap.user", Type: Password, Static: true, Doc: "The first user, name:password, who may do everything. It is there while there are no other users with SCRAM credentials."},
+	{Name: "muster.bootstrap.user", Type: Password, Static: true, Doc: "The first user, name:password, who may do everything. It is made when the broker starts and there are no users."},
 	{Name: "authorizer.class.name", Type: Class, OneOf: authorizers, Static: true, Doc: "If set, rules (ACLs) decide who may do what. Kafka's own names are accepted, and muster."},
 	{Name: "super.users", Type: String, Static: true, Doc: "Who may do everything, whatever the rules say: principals like User:admin, between semicolons."},
 	{Name: "allow.everyone.if.no.acl.found", Type: Boolean, Default: "false", Static: true, Doc: "Whether everybody may do everything with what no rule is about."},

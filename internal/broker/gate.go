@@ -1,0 +1,86 @@
+package broker
+
+import (
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"muster/internal/auth"
+	"muster/internal/auth/sasl"
+	"muster/internal/listener"
+	"muster/internal/metadata/config"
+)
+
+// gate is a listener's way in: by SASL, or by the certificate of TLS. It is made when the
+// listener is opened, and gets its mechanisms when the users are known, before anybody comes.
+type gate struct {
+	name       string
+	mechanisms []string      // that clients may use; none without SASL
+	mapping    *auth.Mapping // of the names of certificates; nil if nobody has to show one
+	limit      int           // sasl.server.max.receive.size
+	delay      time.Duration // connection.failed.authentication.delay.ms
+	server     *sasl.Server  // nil without SASL
+	// told hears of every login that ended. It must not block. Nil if nobody wants to know.
+	told func(attempt)
+}
+
+// attempt is a login that succeeded or failed.
+type attempt struct {
+	host, listener, mechanism string
+	principal                 auth.Principal // empty if it failed
+	again                     bool           // the connection had logged in before
+	err                       error          // nil if it succeeded
+}
+
+// newGate returns the gate of a listener, nil if everybody may come in unknown.
+func (b *Broker) newGate(name, protocol string) (*gate, error) {
+	of := b.cfg.Of(name, "")
+	g := &gate{name: name, limit: int(of.Int("sasl.server.max.receive.size")), delay: b.cfg.Duration("connection.failed.authentication.delay.ms")}
+	switch protocol {
+	case "SASL_PLAINTEXT", "SASL_SSL":
+		g.mechanisms = config.SplitList(of.Get("sasl.enabled.mechanisms"))
+		if len(g.mechanisms) == 0 {
+			return nil, fmt.Errorf("listener %q: sasl.enabled.mechanisms names none", name)
+		}
+		return g, b.checkMechanisms(g)
+	case "SSL":
+		if of.Get("ssl.client.auth") == "none" {
+			return nil, nil
+		}
+		var err error
+		if g.mapping, err = auth.ParseMapping(of.Get("ssl.principal.mapping.rules")); err != nil {
+			return nil, fmt.Errorf("listener %q: ssl.principal.mapping.rules: %w", name, err)
+		}
+		return g, nil
+	}
+	return nil, nil
+}
+
+// Enter implements listener.Gate.
+func (g *gate) Enter(client *listener.Client, state *tls.ConnectionState) (listener.Session, error) {
+	if g.server != nil {
+		return &session{gate: g, host: client.Host, conn: g.server.Connect()}, nil
+	}
+	principal, err := g.certified(state)
+	if err != nil {
+		return nil, err
+	}
+	return &session{gate: g, host: client.Host, principal: principal}, nil
+}
+
+// certified returns who a client is by its certificate. TLS has found that to be of somebody
+// whom we trust; it may have shown none only where that is allowed.
+func (g *gate) certified(state *tls.ConnectionState) (auth.Principal, error) {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return auth.Anonymous, nil
+	}
+	name, err := auth.SubjectName(state.PeerCertificates[0].RawSubject)
+	if err != nil {
+		return "", fmt.Errorf("the name in a client's certificate: %w", err)
+	}
+	principal, err := g.mapping.Principal(name)
+	if err != nil {
+		return "", fmt.Errorf("ssl.principal.mapping.rules: %w", err)
+	}
+	return principal, nil
+}

@@ -1,0 +1,34 @@
+package broker
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"testing"
+
+	"muster/internal/auth"
+)
+
+func TestThePrincipalOfACertificateIsMadeByTheRules(t *testing.T) {
+	mapping, err := auth.ParseMapping("RULE:^CN=(.*?),.*$/$1/U,DEFAULT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, _ := certificate(t, "ann")
+	g := &gate{mapping: mapping}
+	for _, c := range []struct {
+		state *tls.ConnectionState
+		want  auth.Principal
+	}{
+		{nil, auth.Anonymous},
+		{&tls.ConnectionState{}, auth.Anonymous},
+		{&tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}, "User:CN=ann"},
+	} {
+		if got, err := g.certified(c.state); err != nil || got != c.want {
+			t.Errorf("%v (%v), want %v", got, err, c.want)
+		}
+	}
+	cert.RawSubject = []byte("no name")
+	if got, err := g.certified(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}); err == nil {
+		t.Errorf("a name that cannot be read is %v", got)
+	}
+}

@@ -1,0 +1,208 @@
+package broker_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	fsasl "github.com/twmb/franz-go/pkg/sasl"
+	foauth "github.com/twmb/franz-go/pkg/sasl/oauth"
+	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
+	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"muster/internal/auth/sasl"
+	"muster/internal/broker"
+)
+
+// tokens issues tokens, whose keys are in a file.
+type tokens struct {
+	t      *testing.T
+	signer jose.Signer
+	url    string
+}
+
+func newTokens(t *testing.T) *tokens {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "keys.json")
+	if err := os.WriteFile(name, set, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &tokens{t, signer, "file://" + name}
+}
+
+func (k *tokens) issue(subject, audience string, lasts time.Duration) string {
+	k.t.Helper()
+	claims := fmt.Sprintf(`{"sub":%q,"aud":%q,"iat":%d,"exp":%d}`, subject, audience, time.Now().Unix(), time.Now().Add(lasts).Unix())
+	signed, err := k.signer.Sign([]byte(claims))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return token
+}
+
+func (k *tokens) login(token string) fsasl.Mechanism { return foauth.Auth{Token: token}.AsMechanism() }
+
+// try sends a request as a client that logs in, and returns the error.
+func try(t *testing.T, b *broker.Broker, login fsasl.Mechanism, secure *tls.Config) error {
+	t.Helper()
+	opts := []kgo.Opt{kgo.RequestRetries(0), kgo.RetryTimeout(time.Nanosecond)}
+	if login != nil {
+		opts = append(opts, kgo.SASL(login))
+	}
+	if secure != nil {
+		opts = append(opts, kgo.DialTLSConfig(secure))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	c := client(t, b, opts...)
+	defer c.Close()
+	_, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, c)
+	return err
+}
+
+func TestClientsLogInByEachMechanismOverPlainTextAndTLS(t *testing.T) {
+	issuer, a := newTokens(t), newAuthority(t)
+	keystore, _ := a.files()
+	scram := fscram.Auth{User: "ann", Pass: "anns"}
+	wrong := fscram.Auth{User: "ann", Pass: "jims"}
+	good := map[string]fsasl.Mechanism{
+		"PLAIN, a user of the cluster":  fplain.Auth{User: "ann", Pass: "anns"}.AsMechanism(),
+		"PLAIN, a user of the settings": fplain.Auth{User: "jim", Pass: "jims"}.AsMechanism(),
+		"SCRAM-SHA-256":                 scram.AsSha256Mechanism(),
+		"SCRAM-SHA-512":                 scram.AsSha512Mechanism(),
+		"OAUTHBEARER":                   issuer.login(issuer.issue("ann", "kafka", time.Hour)),
+	}
+	bad := map[string]fsasl.Mechanism{
+		"PLAIN":                          fplain.Auth{User: "ann", Pass: "jims"}.AsMechanism(),
+		"SCRAM-SHA-256":                  wrong.AsSha256Mechanism(),
+		"SCRAM-SHA-512":                  wrong.AsSha512Mechanism(),
+		"SCRAM, a user of the settings":  fscram.Auth{User: "jim", Pass: "jims"}.AsSha256Mechanism(),
+		"OAUTHBEARER, another audience":  issuer.login(issuer.issue("ann", "web", time.Hour)),
+		"OAUTHBEARER, of another issuer": newTokens(t).login(newTokens(t).issue("ann", "kafka", time.Hour)),
+	}
+	for _, protocol := range []string{"SASL_PLAINTEXT", "SASL_SSL"} {
+		b := startSASL(t, map[string]string{
+			"listeners": "IN://127.0.0.1:0", "listener.security.protocol.map": "IN:" + protocol, "ssl.keystore.location": keystore,
+			"sasl.enabled.mechanisms":                 "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+			"sasl.oauthbearer.jwks.endpoint.url":      issuer.url,
+			"sasl.oauthbearer.expected.audience":      "kafka",
+			"listener.name.in.plain.sasl.jaas.config": `a.PlainLoginModule required user_jim="jims";`,
+		})
+		var secure *tls.Config
+		if protocol == "SASL_SSL" {
+			secure = a.trusts()
+		}
+		for name, login := range good {
+			if err := try(t, b, login, secure); err != nil {
+				t.Errorf("%s, %s: %v", protocol, name, err)
+			}
+		}
+		for name, login := range bad {
+			// franz-go gives up a token at the reason, and does not wait for the code.
+			err := try(t, b, login, secure)
+			if err == nil || login.Name() != "OAUTHBEARER" && !errors.Is(err, kerr.SaslAuthenticationFailed) {
+				t.Errorf("%s, %s: %v", protocol, name, err)
+			}
+		}
+		if err := try(t, b, nil, secure); err == nil {
+			t.Errorf("%s: a client that does not log in is served", protocol)
+		}
+	}
+}
+
+func TestAChangedPasswordCountsForTheNextLogin(t *testing.T) {
+	b := startSASL(t, nil)
+	old := fplain.Auth{User: "ann", Pass: "anns"}.AsMechanism()
+	c := client(t, b, kgo.SASL(old))
+	produce(t, c, "orders", 0, 10)
+	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
+		if err := b.SetPassword(t.Context(), "ann", "another", h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	produce(t, c, "orders", 10, 10) // Sessions go on, as in Kafka.
+	if err := try(t, b, old, nil); !errors.Is(err, kerr.SaslAuthenticationFailed) {
+		t.Errorf("the old password: %v", err)
+	}
+	for _, login := range []fsasl.Mechanism{fplain.Auth{User: "ann", Pass: "another"}.AsMechanism(), fscram.Auth{User: "ann", Pass: "another"}.AsSha512Mechanism()} {
+		if err := try(t, b, login, nil); err != nil {
+			t.Errorf("the new password, %s: %v", login.Name(), err)
+		}
+	}
+}
+
+func TestTheFirstUserIsMadeOnceAndMayDoEverything(t *testing.T) {
+	t.Setenv("MUSTER_TEST_PW", "sesame:open")
+	props := map[string]string{
+		"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "muster.store": "disk", "log.dir": t.TempDir(), "muster.bootstrap.user": "root:${env:MUSTER_TEST_PW}",
+	}
+	login := fscram.Auth{User: "root", Pass: "sesame:open"}
+	for range 2 { // The second time there is a user.
+		b := start(t, props)
+		for _, m := range []fsasl.Mechanism{login.AsSha256Mechanism(), login.AsSha512Mechanism()} {
+			if err := try(t, b, m, nil); err != nil {
+				t.Errorf("%s: %v", m.Name(), err)
+			}
+		}
+		if !b.Image().Rules.IsSuper("User:root") || b.Image().Users.Len() != 1 {
+			t.Errorf("super: %v; %v", b.Image().Rules.IsSuper("User:root"), b.Image().Users)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("MUSTER_TEST_PW", "changed")
+	}
+}
+
+func TestACertificateSaysWhoAClientIs(t *testing.T) {
+	a, foreign := newAuthority(t), newAuthority(t)
+	keystore, truststore := a.files()
+	for _, wanted := range []string{"required", "requested"} {
+		b := start(t, map[string]string{
+			"listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": keystore, "ssl.truststore.location": truststore,
+			"listener.name.ssl.ssl.client.auth": wanted, "ssl.principal.mapping.rules": "RULE:^CN=(good|odd).*$/$1/",
+		})
+		for name, c := range map[string]struct {
+			secure *tls.Config
+			ok     bool
+		}{
+			"one of ours":         {a.trusts(a.issue("good")), true},
+			"one without a name":  {a.trusts(a.issue("bad")), false}, // No rule makes a user of it.
+			"one of another hand": {a.trusts(foreign.issue("good")), false},
+			"none":                {a.trusts(), wanted == "requested"},
+		} {
+			if err := try(t, b, nil, c.secure); (err == nil) != c.ok {
+				t.Errorf("%s, %s: %v", wanted, name, err)
+			}
+		}
+	}
+}

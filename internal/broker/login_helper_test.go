@@ -1,0 +1,225 @@
+package broker_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/binary"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth/sasl"
+	"muster/internal/broker"
+)
+
+// authority issues certificates.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	last int64
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t}
+	a.cert, a.key = a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return a
+}
+
+func (a *authority) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.last++
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.last), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cert, key
+}
+
+// issue makes a certificate for 127.0.0.1, and for a client of that name.
+func (a *authority) issue(name string) tls.Certificate {
+	cert, key := a.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: name, Organization: []string{"Muster"}}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
+}
+
+// files writes the key store of a server and the trust store of the authority.
+func (a *authority) files() (keystore, truststore string) {
+	a.t.Helper()
+	server := a.issue("broker")
+	private, err := x509.MarshalPKCS8PrivateKey(server.PrivateKey)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	folder := a.t.TempDir()
+	keystore, truststore = filepath.Join(folder, "key.pem"), filepath.Join(folder, "trust.pem")
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	for name, text := range map[string][]byte{
+		keystore:   append(key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})...),
+		truststore: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}),
+	} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	return keystore, truststore
+}
+
+// trusts returns a client's side of TLS, with certificates to show.
+func (a *authority) trusts(own ...tls.Certificate) *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	return &tls.Config{RootCAs: roots, Certificates: own, ServerName: "127.0.0.1"}
+}
+
+// startSASL starts a broker where clients log in, with the user ann.
+func startSASL(t *testing.T, props map[string]string) *broker.Broker {
+	t.Helper()
+	all := map[string]string{
+		"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+		"listener.name.sasl_plaintext.plain.sasl.jaas.config": `org.apache.kafka.common.security.plain.PlainLoginModule required user_jim="jims";`,
+	}
+	if props["listeners"] != "" {
+		delete(all, "listener.name.sasl_plaintext.plain.sasl.jaas.config")
+	}
+	for k, v := range props {
+		all[k] = v
+	}
+	b := start(t, all)
+	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
+		if err := b.SetPassword(t.Context(), "ann", "anns", h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// wire is a connection on which a test says every byte.
+type wire struct {
+	t *testing.T
+	net.Conn
+}
+
+func connect(t *testing.T, b *broker.Broker) *wire {
+	t.Helper()
+	c, err := net.Dial("tcp", b.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &wire{t, c}
+}
+
+func (w *wire) send(req kmsg.Request) {
+	w.t.Helper()
+	if _, err := w.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// frame reads a frame; nil if the connection ends.
+func (w *wire) frame() []byte {
+	w.t.Helper()
+	var size [4]byte
+	if _, err := io.ReadFull(w, size[:]); err != nil {
+		if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			w.t.Fatal(err)
+		}
+		return nil
+	}
+	body := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(w, body); err != nil {
+		w.t.Fatal(err)
+	}
+	return body
+}
+
+// ask sends a request and returns the answer, nil if the connection ended instead.
+func (w *wire) ask(req kmsg.Request) kmsg.Response {
+	w.t.Helper()
+	w.send(req)
+	body := w.frame()
+	if body == nil {
+		return nil
+	}
+	resp := req.ResponseKind()
+	skip := 4
+	if resp.IsFlexible() && req.Key() != kmsg.ApiVersions.Int16() {
+		skip++
+	}
+	if err := resp.ReadFrom(body[skip:]); err != nil {
+		w.t.Fatal(err)
+	}
+	return resp
+}
+
+func (w *wire) wantEnd(after string) {
+	w.t.Helper()
+	if got := w.frame(); got != nil {
+		w.t.Errorf("%s: the connection goes on with %q", after, got)
+	}
+}
+
+func (w *wire) handshake(mechanism string) *kmsg.SASLHandshakeResponse {
+	w.t.Helper()
+	resp := w.ask(&kmsg.SASLHandshakeRequest{Version: 1, Mechanism: mechanism})
+	if resp == nil {
+		w.t.Fatal("the connection ended at the handshake")
+	}
+	return resp.(*kmsg.SASLHandshakeResponse)
+}
+
+func (w *wire) token(token string) *kmsg.SASLAuthenticateResponse {
+	w.t.Helper()
+	resp := w.ask(&kmsg.SASLAuthenticateRequest{Version: 2, SASLAuthBytes: []byte(token)})
+	if resp == nil {
+		w.t.Fatal("the connection ended at a token")
+	}
+	return resp.(*kmsg.SASLAuthenticateResponse)
+}
+
+// works says whether the connection serves requests.
+func (w *wire) works() bool {
+	w.t.Helper()
+	return w.ask(&kmsg.MetadataRequest{Version: 5}) != nil
+}
+
+// plain is the token of a login by PLAIN.
+func plain(name, password string) string { return "\x00" + name + "\x00" + password }
+
+// sameAnswers says whether two answers are the same bytes.
+func sameAnswers(a, b *kmsg.SASLAuthenticateResponse) bool {
+	a.Version, b.Version = 2, 2
+	return bytes.Equal(a.AppendTo(nil), b.AppendTo(nil))
+}

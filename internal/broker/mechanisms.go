@@ -1,0 +1,166 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+
+	"muster/internal/auth/sasl"
+	"muster/internal/metadata/config"
+)
+
+// rememberPasswords is about how many passwords that were right PLAIN remembers, so that
+// clients who log in often do not cost a derivation each time.
+const rememberPasswords = 10_000
+
+// openGates gives the gates their mechanisms. Users and secret are known by now. With ctx
+// ends what fetches the keys of issuers.
+func (b *Broker) openGates(ctx context.Context) error {
+	users := &imageUsers{users: func() users { return b.image().Users }}
+	// Deriving a password takes milliseconds: half of the processors are always left for
+	// those who have logged in.
+	limiter := sasl.NewLimiter(max(runtime.GOMAXPROCS(0)/2, 1))
+	peers := sasl.NewScramNamed(peerMechanism, sasl.SHA256, sasl.NewDirectory(&peerUsers{secret: b.secret}, derived(b.secret(), "names of brokers")), rand.Reader)
+	for _, e := range b.endpoints {
+		g := e.gate
+		if g == nil || len(g.mechanisms) == 0 {
+			continue
+		}
+		server := &sasl.Server{MaxReauth: map[string]time.Duration{}, Now: time.Now, Unlisted: []sasl.Mechanism{peers}}
+		for _, name := range g.mechanisms {
+			m, err := b.mechanism(ctx, g.name, name, users, limiter)
+			if err != nil {
+				return fmt.Errorf("listener %q: %w", g.name, err)
+			}
+			server.Mechanisms = append(server.Mechanisms, m)
+			server.MaxReauth[name] = b.cfg.Of(g.name, name).Duration("connections.max.reauth.ms")
+		}
+		g.server = server
+	}
+	return nil
+}
+
+// mechanism makes a mechanism of a listener. What is invented for names that do not exist
+// follows from the secret of the cluster, so that all its brokers invent the same.
+func (b *Broker) mechanism(ctx context.Context, listener, name string, users sasl.Users, limiter sasl.Limiter) (sasl.Mechanism, error) {
+	invented := derived(b.secret(), "users that do not exist")
+	switch name {
+	case sasl.ScramSHA256:
+		return sasl.NewScram(sasl.SHA256, sasl.NewDirectory(users, invented), rand.Reader), nil
+	case sasl.ScramSHA512:
+		return sasl.NewScram(sasl.SHA512, sasl.NewDirectory(users, invented), rand.Reader), nil
+	case sasl.Plain:
+		passwords, err := b.jaasPasswords(listener)
+		if err != nil {
+			return nil, err
+		}
+		if len(passwords) > 0 {
+			own, err := sasl.UsersOf(passwords, rand.Reader)
+			if err != nil {
+				return nil, err
+			}
+			users = sasl.Both(own, users)
+		}
+		return sasl.NewPlain(sasl.NewDirectory(users, invented), limiter, []byte(rand.Text()), rememberPasswords), nil
+	case sasl.OAuthBearer:
+		verifier, err := b.verifier(ctx, listener)
+		return sasl.NewOAuthBearer(verifier), err
+	}
+	return nil, fmt.Errorf("there is no mechanism %s", name)
+}
+
+// checkMechanisms says what is wrong with the settings of a listener's mechanisms, before
+// anything else is opened.
+func (b *Broker) checkMechanisms(g *gate) error {
+	for _, name := range g.mechanisms {
+		var err error
+		switch name {
+		case sasl.Plain:
+			_, err = b.jaasPasswords(g.name)
+		case sasl.OAuthBearer:
+			_, err = b.keyURL(g.name)
+		}
+		if err != nil {
+			return fmt.Errorf("listener %q: %w", g.name, err)
+		}
+	}
+	return nil
+}
+
+// jaasPasswords returns the users that the settings of a listener name for PLAIN.
+func (b *Broker) jaasPasswords(listener string) (map[string]string, error) {
+	modules, err := sasl.ParseJAAS(b.cfg.Of(listener, sasl.Plain).Get("sasl.jaas.config"))
+	if err != nil {
+		return nil, fmt.Errorf("sasl.jaas.config: %w", err)
+	}
+	passwords := map[string]string{}
+	for _, m := range modules {
+		if !strings.HasSuffix(m.Name, ".PlainLoginModule") {
+			continue // Kafka's own users, and Kerberos, have modules without passwords.
+		}
+		for name, password := range m.Passwords() {
+			if password == "" {
+				return nil, errors.New("sasl.jaas.config: a user has an empty password")
+			}
+			passwords[name] = password
+		}
+	}
+	return passwords, nil
+}
+
+// verifier makes what accepts tokens, by Kafka's settings.
+func (b *Broker) verifier(ctx context.Context, listener string) (*sasl.Verifier, error) {
+	of := b.cfg.Of(listener, sasl.OAuthBearer)
+	from, err := b.keyURL(listener)
+	if err != nil {
+		return nil, err
+	}
+	fetch := sasl.FetchFile(from.Path)
+	if from.Scheme != "file" {
+		trust, err := b.newTrust(listener)
+		if err != nil {
+			return nil, err
+		}
+		// A fetch an hour needs no connection that stays.
+		transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust.config(), DisableKeepAlives: true}
+		fetch = sasl.FetchHTTP(&http.Client{Transport: transport}, from.String())
+	}
+	return &sasl.Verifier{
+		Keys:         sasl.NewKeys(ctx, fetch, of.Duration("sasl.oauthbearer.jwks.endpoint.refresh.ms"), time.Now),
+		Issuer:       of.Get("sasl.oauthbearer.expected.issuer"),
+		Audiences:    config.SplitList(of.Get("sasl.oauthbearer.expected.audience")),
+		SubjectClaim: of.Get("sasl.oauthbearer.sub.claim.name"),
+		ScopeClaim:   of.Get("sasl.oauthbearer.scope.claim.name"),
+		Skew:         time.Duration(of.Int("sasl.oauthbearer.clock.skew.seconds")) * time.Second,
+		Now:          time.Now,
+	}, nil
+}
+
+// keyURL returns where the keys of tokens are.
+func (b *Broker) keyURL(listener string) (*url.URL, error) {
+	const setting = "sasl.oauthbearer.jwks.endpoint.url"
+	text := b.cfg.Of(listener, sasl.OAuthBearer).Get(setting)
+	if text == "" {
+		return nil, fmt.Errorf("OAUTHBEARER needs %s", setting)
+	}
+	from, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no URL", setting)
+	}
+	switch from.Scheme {
+	case "file":
+		return from, nil
+	case "http":
+		b.logger.Warn("the keys of tokens are fetched in plain text: whoever can change them can log in as anybody", "listener", listener)
+		return from, nil
+	case "https":
+		return from, nil
+	}
+	return nil, fmt.Errorf("%s must begin with https://, http:// or file://", setting)
+}

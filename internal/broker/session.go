@@ -1,0 +1,149 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
+	"muster/internal/auth/sasl"
+	"muster/internal/handler"
+	"muster/internal/listener"
+	"muster/internal/protocol"
+)
+
+// session is who a connection is. The goroutine that serves the connection has it alone, so
+// it needs no lock; a request that goes on beside it took the principal along.
+type session struct {
+	gate      *gate
+	host      string
+	conn      *sasl.Connection // nil where the certificate says it all
+	attempted string           // the mechanism of the login under way
+	principal auth.Principal   // empty before the first login
+	broker    bool             // another broker of the cluster
+	ended     error            // why the connection ends after the next answer
+}
+
+// Limit implements listener.Session.
+func (s *session) Limit() int {
+	if s.principal == "" {
+		return s.gate.limit
+	}
+	return 0
+}
+
+var errIllegal = errors.New("a request that does not belong into a login")
+
+// maxBareToken is how much of a bare token is kept: more than any mechanism takes.
+const maxBareToken = 128 << 10
+
+// handle lets a request through to the handler, if it may come now.
+func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Client, frame []byte) (*protocol.Response, error) {
+	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Broker: s.broker, Conn: c}
+	if s.conn == nil {
+		return h.Serve(ctx, origin, frame)
+	}
+	if s.conn.Raw() {
+		return s.bare(ctx, c, frame)
+	}
+	r, err := protocol.ParseHeader(frame)
+	if err != nil {
+		return nil, err
+	}
+	switch s.conn.Arrives(r.Key) {
+	case sasl.Close:
+		return nil, s.refuse(r.Key)
+	case sasl.Refuse:
+		origin.Illegal = true
+	case sasl.RefuseAndClose:
+		origin.Illegal, s.ended = true, errIllegal
+	}
+	origin.Session = s
+	resp, err := h.Serve(ctx, origin, frame)
+	if resp != nil && s.ended != nil {
+		resp.EndAfter(s.ended)
+	}
+	return resp, err
+}
+
+// refuse says why a request ends the connection.
+func (s *session) refuse(key int16) error {
+	if s.principal != "" && s.conn.Expired() {
+		return errors.New("the session has ended, and the client has not logged in again")
+	}
+	return fmt.Errorf("%s before the login is over", kmsg.NameForKey(key))
+}
+
+// bare takes a step of a login that comes without a request. One that fails has no answer.
+func (s *session) bare(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
+	token := bytes.Clone(frame[:min(len(frame), maxBareToken)])
+	c.Release()
+	outcome := s.step(ctx, token)
+	if outcome.Error != nil {
+		return nil, s.ended
+	}
+	return protocol.Bare(outcome.Answer), nil
+}
+
+// Handshake implements handler.Session.
+func (s *session) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
+	s.attempted = mechanism
+	err, enabled := s.conn.Handshake(version, mechanism)
+	if err != nil {
+		s.ended = fmt.Errorf("a login by a mechanism that is not enabled: %w", err)
+	}
+	return err, enabled
+}
+
+// Authenticate implements handler.Session.
+func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login {
+	outcome := s.step(ctx, token)
+	return handler.Login{Error: outcome.Error, Message: outcome.Message, Answer: outcome.Answer, Lifetime: outcome.Lifetime}
+}
+
+// step takes a step of a login. A failure is told only after a while, so that passwords
+// cannot be tried as fast as a client can send them. Only this connection waits.
+func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
+	again := s.principal != ""
+	outcome := s.conn.Authenticate(ctx, token)
+	switch {
+	case outcome.Error != nil:
+		s.ended = fmt.Errorf("a login by %s failed: %w", s.attempted, outcome.Reason)
+		s.tell(again, outcome.Reason)
+		wait(ctx, s.gate.delay)
+	case outcome.Done:
+		s.principal, s.broker = auth.User(s.conn.Principal()), s.attempted == peerMechanism
+		if s.broker {
+			s.principal = peerPrincipal
+		}
+		s.tell(again, nil)
+	}
+	return outcome
+}
+
+// tell tells of a login whoever wants to know.
+func (s *session) tell(again bool, err error) {
+	if s.gate.told == nil {
+		return
+	}
+	a := attempt{host: s.host, listener: s.gate.name, mechanism: s.attempted, again: again, err: err}
+	if err == nil {
+		a.principal = s.principal
+	}
+	s.gate.told(a)
+}
+
+// wait waits, unless the broker closes.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

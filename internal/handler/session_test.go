@@ -1,0 +1,130 @@
+package handler_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/handler"
+	"muster/internal/protocol"
+)
+
+// fakeSession answers as the test says, and remembers what it was asked.
+type fakeSession struct {
+	err     *kerr.Error
+	login   handler.Login
+	asked   string
+	version int16
+	token   []byte
+	conn    *fakeConn
+}
+
+func (s *fakeSession) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
+	s.version, s.asked = version, mechanism
+	return s.err, []string{"A", "B"}
+}
+
+func (s *fakeSession) Authenticate(_ context.Context, token []byte) handler.Login {
+	s.token = token
+	if !s.conn.released {
+		panic("the frame is kept while a login may wait")
+	}
+	return s.login
+}
+
+// from sends a request from an origin.
+func (w *world) from(origin handler.Origin, req kmsg.Request) kmsg.Response {
+	w.t.Helper()
+	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
+	resp, err := w.h.Serve(w.t.Context(), origin, frame)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.decode(req, resp)
+}
+
+func TestALoginGoesToTheSessionOfItsConnection(t *testing.T) {
+	w := newWorld(t)
+	for version := int16(0); version <= 1; version++ {
+		s := &fakeSession{err: kerr.UnsupportedSaslMechanism}
+		got := w.from(handler.Origin{Listener: "L", Session: s}, &kmsg.SASLHandshakeRequest{Version: version, Mechanism: "C"}).(*kmsg.SASLHandshakeResponse)
+		if s.asked != "C" || s.version != version || got.ErrorCode != 33 || !slices.Equal(got.SupportedMechanisms, []string{"A", "B"}) {
+			t.Errorf("v%d: asked for %s in v%d, answered %+v", version, s.asked, s.version, got)
+		}
+	}
+	for version := int16(0); version <= 2; version++ {
+		s := &fakeSession{login: handler.Login{Answer: []byte("welcome"), Lifetime: 7 * time.Second}, conn: newFakeConn()}
+		origin := handler.Origin{Listener: "L", Session: s, Conn: s.conn}
+		got := w.from(origin, &kmsg.SASLAuthenticateRequest{Version: version, SASLAuthBytes: []byte("it is me")}).(*kmsg.SASLAuthenticateResponse)
+		if string(s.token) != "it is me" || got.ErrorCode != 0 || got.ErrorMessage != nil || string(got.SASLAuthBytes) != "welcome" {
+			t.Errorf("v%d: token %q, answered %+v", version, s.token, got)
+		}
+		if version >= 1 && got.SessionLifetimeMillis != 7000 {
+			t.Errorf("v%d: the session lasts %d ms", version, got.SessionLifetimeMillis)
+		}
+		s.login = handler.Login{Error: kerr.SaslAuthenticationFailed, Message: "no"}
+		got = w.from(origin, &kmsg.SASLAuthenticateRequest{Version: version, SASLAuthBytes: bytes.Repeat([]byte("x"), 1<<20)}).(*kmsg.SASLAuthenticateResponse)
+		if got.ErrorCode != 58 || got.ErrorMessage == nil || *got.ErrorMessage != "no" || len(s.token) != 128<<10 {
+			t.Errorf("v%d: %d bytes of the token kept, answered %+v", version, len(s.token), got)
+		}
+	}
+}
+
+func TestALoginWhereThereIsNoneOrNotNowIsIllegal(t *testing.T) {
+	w := newWorld(t)
+	for _, origin := range []handler.Origin{{Listener: "L"}, {Listener: "L", Session: &fakeSession{}, Illegal: true}} {
+		if got := w.from(origin, &kmsg.SASLHandshakeRequest{Version: 1}).(*kmsg.SASLHandshakeResponse); got.ErrorCode != 34 || len(got.SupportedMechanisms) != 0 {
+			t.Errorf("%+v", got)
+		}
+		if got := w.from(origin, &kmsg.SASLAuthenticateRequest{Version: 2}).(*kmsg.SASLAuthenticateResponse); got.ErrorCode != 34 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := w.from(handler.Origin{Listener: "L", Illegal: true}, &kmsg.ApiVersionsRequest{}).(*kmsg.ApiVersionsResponse); got.ErrorCode != 34 || len(got.ApiKeys) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhoSendsARequestIsToldInTheFormOfRules(t *testing.T) {
+	for _, c := range []struct {
+		origin          handler.Origin
+		principal, host string
+	}{
+		{handler.Origin{Host: "10.0.0.1"}, "User:ANONYMOUS", "10.0.0.1"},
+		{handler.Origin{Host: "fe80::1%eth0", Principal: "User:ann"}, "User:ann", "fe80::1"},
+		{handler.Origin{Host: "::ffff:10.0.0.1"}, "User:ANONYMOUS", "10.0.0.1"},
+		{handler.Origin{Host: "2001:DB8::0"}, "User:ANONYMOUS", "2001:db8::"},
+	} {
+		if principal, host := handler.Who(c.origin); principal != c.principal || host != c.host {
+			t.Errorf("%+v: %s from %s", c.origin, principal, host)
+		}
+	}
+}
+
+func TestABrokerIsKnownByItsLoginOrByTheSecretOfTheCluster(t *testing.T) {
+	tagged := func(secret string) []kmsg.Request {
+		add, mark, describe, list := &kmsg.AddPartitionsToTxnRequest{}, &kmsg.WriteTxnMarkersRequest{}, &kmsg.DescribeTransactionsRequest{}, &kmsg.ListTransactionsRequest{}
+		for _, tags := range []*kmsg.Tags{&add.UnknownTags, &mark.UnknownTags, &describe.UnknownTags, &list.UnknownTags} {
+			protocol.SetSecret(tags, secret)
+		}
+		return []kmsg.Request{add, mark, describe, list}
+	}
+	for _, req := range tagged("right") {
+		if !handler.FromBroker(handler.Origin{}, req, "right") {
+			t.Errorf("%T with the secret is taken for a stranger's", req)
+		}
+	}
+	for _, req := range tagged("wrong") {
+		if handler.FromBroker(handler.Origin{}, req, "right") {
+			t.Errorf("%T with another secret is taken for a broker's", req)
+		}
+		if !handler.FromBroker(handler.Origin{Broker: true}, req, "right") {
+			t.Errorf("%T of a broker that has logged in is taken for a stranger's", req)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package listener
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+
+	"muster/internal/protocol"
+)
+
+// door lets connections in under names, with a limit until their first frame.
+type door struct {
+	err     error
+	entered chan *tls.ConnectionState
+}
+
+type guest struct{ limit int }
+
+func (g *guest) Limit() int { return g.limit }
+
+func (d *door) Enter(_ *Client, state *tls.ConnectionState) (Session, error) {
+	d.entered <- state
+	return &guest{limit: 100}, d.err
+}
+
+// host answers "last" as the last answer of a connection; any other lifts the limit.
+type host struct{ budgets chan *budget }
+
+func (h host) Handle(_ context.Context, c *Client, frame []byte) (*protocol.Response, error) {
+	resp := protocol.Bare(frame)
+	if string(frame) == "last" {
+		resp.EndAfter(errors.New("the test says so"))
+	}
+	h.budgets <- c.conn.frame.budget
+	c.Session.(*guest).limit = 0
+	return resp, nil
+}
+
+func startGate(t *testing.T, d *door) (*Server, host, string) {
+	t.Helper()
+	h := host{make(chan *budget, 10)}
+	s := NewServer(Options{Handler: h, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
+	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve()
+	t.Cleanup(func() { s.Shutdown(context.Background()) })
+	return s, h, addr.String()
+}
+
+// ended says whether the server has ended the connection.
+func ended(c io.Reader) bool {
+	n, err := c.Read(make([]byte, 1))
+	return n == 0 && err != nil
+}
+
+func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
+	d := &door{entered: make(chan *tls.ConnectionState, 10)}
+	s, h, addr := startGate(t, d)
+	c := dial(t, addr)
+	sendFrame(t, c, make([]byte, 101))
+	if !ended(c) {
+		t.Error("a frame above the limit of the session is answered")
+	}
+	c = dial(t, addr)
+	for _, size := range []int{100, 101, 1000} { // The first one lifts the limit.
+		sendFrame(t, c, make([]byte, size))
+		if _, err := io.ReadFull(c, make([]byte, 4+size)); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+	}
+	for i, want := range []*budget{s.strangers, s.budget, s.budget} {
+		if got := <-h.budgets; got != want {
+			t.Errorf("frame %d counts against another budget", i)
+		}
+	}
+	sendFrame(t, c, make([]byte, 1001))
+	if !ended(c) {
+		t.Error("a frame above the limit of all is answered")
+	}
+	c = dial(t, addr)
+	sendFrame(t, c, []byte("last"))
+	if _, err := io.ReadFull(c, make([]byte, 8)); err != nil {
+		t.Fatalf("the last answer: %v", err)
+	}
+	if !ended(c) {
+		t.Error("the connection goes on after its last answer")
+	}
+}
+
+func TestWhoTheGateRefusesIsNotServed(t *testing.T) {
+	d := &door{err: errors.New("not you"), entered: make(chan *tls.ConnectionState, 10)}
+	_, _, addr := startGate(t, d)
+	c := dial(t, addr)
+	if !ended(c) {
+		t.Error("a connection that the gate refuses is served")
+	}
+	if state := <-d.entered; state != nil {
+		t.Errorf("without TLS there is %+v", state)
+	}
+}

@@ -1,0 +1,51 @@
+package peer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// Login is how a broker logs in to another: by SCRAM, whatever the mechanism is called, so
+// that the password is not sent, and the other has to know it too.
+type Login struct{ Mechanism, Name, Password string }
+
+var errLoginLong = errors.New("the login does not end")
+
+// login logs in. The steps are two; another broker that asks for more is none.
+func (c *conn) login(ctx context.Context, l Login) error {
+	begin := kmsg.NewPtrSASLHandshakeRequest()
+	begin.Version, begin.Mechanism = 1, l.Mechanism
+	resp, err := c.roundTrip(ctx, begin)
+	if err != nil {
+		return err
+	}
+	if err := kerr.ErrorForCode(resp.(*kmsg.SASLHandshakeResponse).ErrorCode); err != nil {
+		return err
+	}
+	mechanism := scram.Auth{User: l.Name, Pass: l.Password}.AsSha256Mechanism()
+	exchange, message, err := mechanism.Authenticate(ctx, c.to.hostPort)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		step := kmsg.NewPtrSASLAuthenticateRequest()
+		step.Version, step.SASLAuthBytes = 2, message
+		resp, err := c.roundTrip(ctx, step)
+		if err != nil {
+			return err
+		}
+		answer := resp.(*kmsg.SASLAuthenticateResponse)
+		if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
+			return err
+		}
+		var done bool
+		if done, message, err = exchange.Challenge(answer.SASLAuthBytes); err != nil || done {
+			return err
+		}
+	}
+	return errLoginLong
+}
