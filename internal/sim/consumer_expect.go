@@ -17,10 +17,11 @@ type consumerView struct {
 	heard    map[string]time.Duration // when a member was
 	revoking map[string]time.Duration // since when a member has been told to let go of something
 	greeted  map[string]bool          // members of which a heartbeat was taken since the load
+	rewants  map[string]bool          // members that have subscribed to something else since the load
 }
 
 func newConsumerView(t *topics) *consumerView {
-	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}, greeted: map[string]bool{}}
+	return &consumerView{topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}, greeted: map[string]bool{}, rewants: map[string]bool{}}
 }
 
 // hasConsumers says that there is a consumer group, be it empty, and not only
