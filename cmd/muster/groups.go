@@ -27,7 +27,7 @@ func groupsCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		groupsListCommand(), groupsDescribeCommand(), groupsExplainCommand(), groupsHistoryCommand(),
-		groupsResetCommand(), groupsDeleteCommand(), groupsMembersCommand(),
+		groupsResetCommand(), groupsDeleteCommand(), groupsMembersCommand(), groupsMigrateCommand(),
 	)
 	return cmd
 }

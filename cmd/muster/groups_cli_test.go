@@ -10,7 +10,7 @@ func TestGroupsCommandsHaveHelpWithExamples(t *testing.T) {
 	says(t, s.run().ok(), "groups ")
 	for _, line := range []string{
 		"groups", "groups list", "groups describe", "groups explain", "groups history", "groups reset", "groups delete",
-		"groups members", "groups members remove",
+		"groups members", "groups members remove", "groups migrate",
 	} {
 		says(t, s.run(append(strings.Fields(line), "--help")...).ok(), "Examples:\n  muster "+line)
 	}
@@ -41,6 +41,8 @@ func TestWrongGroupsCommandLinesExitWithCode2(t *testing.T) {
 		"groups reset a --to-latest --topic :1":                 "--topic takes",
 		"groups reset a --to-latest --topic t:1 --topic t:2":    "--topic names t twice",
 		"groups delete a":                                       "add --yes",
+		"groups migrate a":                                      "give --dry-run",
+		"groups migrate --dry-run":                              "give the name of one group, not 0",
 		"groups members remove a":                               "give the id of a member",
 		"groups members remove a --all --member x":              "none of the others can be",
 		"groups members remove a --instance-id=":                "give the id of a member",
@@ -54,7 +56,7 @@ func TestGroupsCommandsSayThatNoBrokerAnswers(t *testing.T) {
 	s := &shell{t, freeAddress(t)}
 	for _, line := range []string{
 		"groups list", "groups describe a", "groups explain a", "groups history a", "groups reset a --all-topics --to-latest",
-		"groups delete a -y", "groups members remove a --all",
+		"groups delete a -y", "groups members remove a --all", "groups migrate a --dry-run",
 	} {
 		s.run(strings.Fields(line)...).fails(exitFailed, "no broker answers at "+s.broker)
 	}

@@ -328,6 +328,9 @@ func (b *beaten) note() {
 	w := b.c.w
 	for _, id := range b.after.ids() {
 		now, was := b.after.members[id], b.before.members[id]
+		if was.says == nil || !slices.Equal(was.says.Topics, now.says.Topics) || !sameText(was.says.Regex, now.says.Regex) {
+			b.v.rewants[id] = true
+		}
 		if now.current == was.current {
 			continue
 		}

@@ -17,6 +17,7 @@ type consumerView struct {
 	heard    map[string]time.Duration // when a member was
 	revoking map[string]time.Duration // since when a member has been told to let go of something
 	greeted  map[string]bool          // members of which a heartbeat was taken since the load
+	rewants  map[string]bool          // members that have subscribed to something else since the load
 	joinBy   map[string]time.Duration // when a member of the classic protocol must have joined again
 	syncBy   map[string]time.Duration // when it must have asked for what it has
 	jumps    bool                     // it was loaded, and has had no other epoch since: the next leaps
@@ -24,7 +25,7 @@ type consumerView struct {
 
 func newConsumerView(t *topics) *consumerView {
 	return &consumerView{
-		topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}, greeted: map[string]bool{},
+		topics: t, roster: newRoster(), heard: map[string]time.Duration{}, revoking: map[string]time.Duration{}, greeted: map[string]bool{}, rewants: map[string]bool{},
 		joinBy: map[string]time.Duration{}, syncBy: map[string]time.Duration{},
 	}
 }

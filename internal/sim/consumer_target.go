@@ -349,8 +349,10 @@ func (b *beaten) hasWanted(m *rosterMember, wanted []part) bool {
 	}
 	// Who unsubscribes must let go at once. If its coordinator is lost before, it need
 	// not until there is a target, as with Kafka.
+	// A heartbeat that overtakes another sees to it if that other one unsubscribed.
 	was := b.before.members[b.actor]
-	if !b.overtakes && was.says != nil && slices.Equal(was.says.Topics, m.says.Topics) && sameText(was.says.Regex, m.says.Regex) {
+	same := was.says != nil && slices.Equal(was.says.Topics, m.says.Topics) && sameText(was.says.Regex, m.says.Regex)
+	if same && (!b.overtakes || !b.v.rewants[b.actor]) {
 		return true
 	}
 	return !slices.ContainsFunc(sortedParts(m.assigned), func(p part) bool {
