@@ -88,16 +88,11 @@ func (g *consumerGroup) settles(members ...*memberProcess) map[string][]slot {
 	g.t.Helper()
 	var v groupView
 	waitFor(g.t, g.spec.Group+" to settle", func() (err error) {
-		if v, err = g.view(); err != nil {
-			return err
+		v, err = g.settled(g.view, members, g.ledger.owned, g.slots())
+		if err == nil && v.assignor != g.spec.Assignor {
+			err = fmt.Errorf("the assignor is %q", v.assignor)
 		}
-		if err := g.settled(v, members, g.ledger.owned, g.slots()); err != nil {
-			return err
-		}
-		if v.assignor != g.spec.Assignor {
-			return fmt.Errorf("the assignor is %q", v.assignor)
-		}
-		return nil
+		return err
 	})
 	if err := g.ledger.twice(); err != nil {
 		g.t.Fatal(err)

@@ -136,11 +136,8 @@ func (r *rollingGroup) settlesWithout(i int) {
 	r.t.Helper()
 	others := slices.Delete(slices.Clone(r.members), i, i+1)
 	waitFor(r.t, r.step+": the others to settle", func() error {
-		v, err := r.view()
-		if err != nil {
-			return err
-		}
-		return r.settled(v, others, r.ledger.owned, r.slots())
+		_, err := r.settled(r.view, others, r.ledger.owned, r.slots())
+		return err
 	})
 }
 
@@ -185,11 +182,8 @@ func (r *rollingGroup) kills(joins *memberProcess) {
 	r.brokers.brokers[victim].kill()
 	r.lossy = true
 	waitFor(r.t, "the group to settle without its coordinator", func() error {
-		v, err := r.view()
-		if err != nil {
-			return err
-		}
-		return r.settled(v, r.members, r.ledger.owned, r.slots())
+		_, err := r.settled(r.view, r.members, r.ledger.owned, r.slots())
+		return err
 	})
 	r.readsOn(r.ledger.open(nil))
 	r.brokers.start(victim)
@@ -222,14 +216,11 @@ func (r *rollingGroup) view() (groupView, error) {
 func (r *rollingGroup) settles(kind string, classic int) {
 	r.t.Helper()
 	waitFor(r.t, r.step+": the group to settle", func() error {
-		v, err := r.view()
-		if err != nil {
-			return err
+		v, err := r.settled(r.view, r.members, r.ledger.owned, r.slots())
+		if err == nil && (v.consumer != (kind == "consumer") || v.classic != classic) {
+			err = fmt.Errorf("a consumer group: %t, with %d classic members", v.consumer, v.classic)
 		}
-		if v.consumer != (kind == "consumer") || v.classic != classic {
-			return fmt.Errorf("a consumer group: %t, with %d classic members", v.consumer, v.classic)
-		}
-		return r.settled(v, r.members, r.ledger.owned, r.slots())
+		return err
 	})
 	if r.since == 0 {
 		return // Nobody writes yet.

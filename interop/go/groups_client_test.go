@@ -144,15 +144,23 @@ func (g *clientGroup) checkOwners(v groupView) {
 	}
 }
 
-// settled says what keeps the group from being Stable with exactly these members,
-// who have everything, and know it.
-func (g *clientGroup) settled(v groupView, members []*memberProcess, said func(*memberProcess) []slot, everything []slot) error {
+// settled describes the group, and says what keeps it from being Stable with exactly
+// these members, who have everything, and know it.
+func (g *clientGroup) settled(view func() (groupView, error), members []*memberProcess, said func(*memberProcess) []slot, everything []slot) (groupView, error) {
 	g.t.Helper()
 	for _, m := range members {
 		if err := m.trouble(); err != nil {
 			g.t.Fatal(err)
 		}
 	}
+	v, err := view()
+	if err != nil {
+		return v, err
+	}
+	return v, v.settled(members, said, everything)
+}
+
+func (v *groupView) settled(members []*memberProcess, said func(*memberProcess) []slot, everything []slot) error {
 	if v.moving != nil {
 		return v.moving
 	}

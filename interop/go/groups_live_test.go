@@ -65,10 +65,8 @@ func (g *liveGroup) settles(members ...*memberProcess) map[string][]int32 {
 	g.t.Helper()
 	var v groupView
 	waitFor(g.t, g.spec.Group+" to settle", func() (err error) {
-		if v, err = g.view(); err != nil {
-			return err
-		}
-		return g.settled(v, members, (*memberProcess).owns, slotsOf(g.spec.Topic, groupPartitions))
+		v, err = g.settled(g.view, members, (*memberProcess).owns, slotsOf(g.spec.Topic, groupPartitions))
+		return err
 	})
 	owners := map[string][]int32{}
 	for name, owned := range v.owners {
