@@ -185,8 +185,8 @@ func (c *client) commit() {
 			c.dismissed(code)
 		case codeGroupNotFound:
 			c.dismissed(codeUnknownMember)
-		case codeStaleEpoch:
-			c.takenForAnother()
+		case codeStaleEpoch, codeUnsupported:
+			c.takenForAnother(code)
 		default:
 			c.w.Violated("%s: OffsetCommit is answered with %d", c.name, code)
 		}

@@ -89,11 +89,11 @@ func (b *beaten) disband(e *entry) {
 		b.up = true
 		c.w.Count("online upgrade in state " + v.state)
 		c.w.moment(momentUpgraded)
-		if !c.void && !c.zombie {
-			c.w.promises.upgraded(v.id, b.before)
-		}
 	} else if v.record {
 		c.w.Count("offline upgrade")
+	}
+	if !c.void && !c.zombie {
+		c.w.promises.upgraded(v.id, b.before)
 	}
 	fresh := c.newView(v.id, v.life+1)
 	fresh.exists, fresh.record = v.exists, v.record
