@@ -45,8 +45,11 @@ func (c *Controller) openShared(ctx context.Context) (err error) {
 		return errors.New("the store is not one that brokers can share")
 	}
 	asked := c.clock()
-	if ok, err := c.opts.Lease.Renew(ctx); err != nil || !ok {
+	switch ok, err := c.opts.Lease.Renew(ctx); {
+	case err != nil:
 		return fmt.Errorf("the lease of node %d was lost while starting: %w", c.opts.Self.ID, err)
+	case !ok:
+		return fmt.Errorf("the lease of node %d was lost while starting: it ended, or another broker has it", c.opts.Self.ID)
 	}
 	c.believe(asked)
 	if c.shared, err = shared.OpenShared(ctx, store.TopicPartition{Topic: metadata.ClusterMetadataTopic}); err != nil {
