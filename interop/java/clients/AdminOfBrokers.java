@@ -3,11 +3,22 @@ import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.ScramCredentialInfo;
+import org.apache.kafka.clients.admin.ScramMechanism;
+import org.apache.kafka.clients.admin.UserScramCredentialDeletion;
+import org.apache.kafka.clients.admin.UserScramCredentialUpsertion;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionReplica;
+import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.ResourceNotFoundException;
+import org.apache.kafka.common.errors.SecurityDisabledException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
+import org.apache.kafka.common.quota.ClientQuotaAlteration;
+import org.apache.kafka.common.quota.ClientQuotaEntity;
+import org.apache.kafka.common.quota.ClientQuotaFilter;
+import org.apache.kafka.common.quota.ClientQuotaFilterComponent;
 
 /** The Admin client over brokers, and what we do not serve. */
 final class AdminOfBrokers {
@@ -19,6 +30,9 @@ final class AdminOfBrokers {
         Check.run("admin: describe the cluster", AdminOfBrokers::cluster);
         Check.run("admin: configs of brokers", AdminOfBrokers::configs);
         Check.run("admin: describe log dirs", AdminOfBrokers::logDirs);
+        Check.run("admin: users and their SCRAM credentials", AdminOfBrokers::users);
+        Check.run("admin: quotas", AdminOfBrokers::quotas);
+        Check.run("admin: rules, without an authorizer", AdminOfBrokers::rules);
         Check.run("admin: what is not served", AdminOfBrokers::unserved);
     }
 
@@ -67,9 +81,33 @@ final class AdminOfBrokers {
 
     /** A client learns from ApiVersions what is not there, and says so at once. */
     private static void unserved() {
-        Check.fails(UnsupportedVersionException.class, "describing ACLs",
-            () -> Clients.get(admin.describeAcls(org.apache.kafka.common.acl.AclBindingFilter.ANY).values()));
-        Check.fails(UnsupportedVersionException.class, "describing quotas",
-            () -> Clients.get(admin.describeClientQuotas(org.apache.kafka.common.quota.ClientQuotaFilter.all()).entities()));
+        Check.fails(UnsupportedVersionException.class, "describing delegation tokens",
+            () -> Clients.get(admin.describeDelegationToken().delegationTokens()));
+    }
+
+    /** The broker of the matrix has no authorizer. */
+    private static void rules() {
+        Check.fails(SecurityDisabledException.class, "describing ACLs",
+            () -> Clients.get(admin.describeAcls(AclBindingFilter.ANY).values()));
+    }
+
+    private static void users() throws Exception {
+        String name = "user-of-" + Check.version();
+        ScramCredentialInfo info = new ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192);
+        Clients.get(admin.alterUserScramCredentials(List.of(new UserScramCredentialUpsertion(name, info, "secret"))).all());
+        Check.equal(List.of(info), Clients.get(admin.describeUserScramCredentials(List.of(name)).description(name)).credentialInfos(), "the credentials");
+        Clients.get(admin.alterUserScramCredentials(List.of(new UserScramCredentialDeletion(name, info.mechanism()))).all());
+        Check.fails(ResourceNotFoundException.class, "describing a user that is gone",
+            () -> Clients.get(admin.describeUserScramCredentials(List.of(name)).description(name)));
+    }
+
+    private static void quotas() throws Exception {
+        ClientQuotaEntity entity = new ClientQuotaEntity(Map.of(ClientQuotaEntity.USER, "user-of-" + Check.version()));
+        ClientQuotaFilter filter = ClientQuotaFilter.containsOnly(
+            List.of(ClientQuotaFilterComponent.ofEntity(ClientQuotaEntity.USER, "user-of-" + Check.version())));
+        Clients.get(admin.alterClientQuotas(List.of(new ClientQuotaAlteration(entity, List.of(new ClientQuotaAlteration.Op("producer_byte_rate", 1e6))))).all());
+        Check.equal(Map.of(entity, Map.of("producer_byte_rate", 1e6)), Clients.get(admin.describeClientQuotas(filter).entities()), "the quotas");
+        Clients.get(admin.alterClientQuotas(List.of(new ClientQuotaAlteration(entity, List.of(new ClientQuotaAlteration.Op("producer_byte_rate", null))))).all());
+        Check.equal(Map.of(), Clients.get(admin.describeClientQuotas(filter).entities()), "the quotas after they were removed");
     }
 }
