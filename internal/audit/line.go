@@ -16,7 +16,7 @@ var did = map[Kind]string{
 	TopicCreated: "created", TopicDeleted: "deleted", PartitionsAdded: "added partitions to", RecordsDeleted: "deleted records of",
 	SettingsChanged: "changed settings of", GroupDeleted: "deleted", OffsetsDeleted: "deleted committed offsets of",
 	OffsetsSet: "set committed offsets of", TransactionEnded: "ended the transaction of", RuleAdded: "added a rule for", RuleRemoved: "removed a rule for",
-	UserSet: "set the password of", UserDeleted: "deleted the password of", QuotaChanged: "changed the quota of",
+	UserSet: "set the password of", UserDeleted: "deleted the password of", QuotaChanged: "changed",
 }
 
 // Line tells the entry in one line, without its time.
