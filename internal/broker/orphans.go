@@ -220,7 +220,7 @@ func (b *Broker) abortOffsets(ctx context.Context, o orphan) error {
 		return nil // It has ended meanwhile.
 	}
 	m := kmsg.NewWriteTxnMarkersRequestMarker()
-	m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, max(o.CoordinatorEpoch, 0)
+	m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, -1 // No coordinator says so.
 	machine.TxnStart(o.Start).Set(&m.UnknownTags)
 	topic := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
 	topic.Topic, topic.Partitions = o.Topic, []int32{o.Partition}

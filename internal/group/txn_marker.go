@@ -35,6 +35,9 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 	if m.ProducerID < 0 || m.ProducerEpoch < 0 {
 		return kerr.InvalidRequest
 	}
+	if m.CoordinatorEpoch < 0 {
+		m = x.ownWord(m)
+	}
 	start := max(machine.TxnStartOf(&m.UnknownTags), 0)
 	if p := x.txns.producers[m.ProducerID]; p != nil {
 		if done, err := p.accepts(m, start); done || err != nil {
@@ -48,6 +51,19 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 		x.txns.parked.end(m.ProducerID)
 	}
 	return nil
+}
+
+// ownWord is the marker of a transaction that no coordinator knows, by which this
+// broker ends it itself. It goes under the epoch of the coordinator that was last heard
+// of: the partition, which found the transaction, may have forgotten that with its idle
+// producers.
+func (x *step) ownWord(m *kmsg.WriteTxnMarkersRequestMarker) *kmsg.WriteTxnMarkersRequestMarker {
+	own := *m
+	own.CoordinatorEpoch = 0
+	if p := x.txns.producers[m.ProducerID]; p != nil {
+		own.CoordinatorEpoch = max(p.coordinatorEpoch, 0)
+	}
+	return &own
 }
 
 // accepts says whether a marker may be written, or need not be any more.

@@ -165,7 +165,7 @@ func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestM
 	}
 	epoch := m.CoordinatorEpoch
 	if !w.trusted {
-		epoch = min(epoch, max(part.CoordinatorEpoch(m.ProducerID), 0))
+		epoch = max(min(epoch, part.CoordinatorEpoch(m.ProducerID)), 0) // Below is only for ourselves.
 	}
 	if topic == metadata.OffsetsTopic {
 		go func() { done(w.toGroups(ctx, m, index, epoch)) }()

@@ -107,7 +107,7 @@ func (b *broker) abort(o orphan) {
 		// It has ended meanwhile.
 	case o.tp.Topic == offsetsTopic:
 		m := kmsg.NewWriteTxnMarkersRequestMarker()
-		m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, max(o.CoordinatorEpoch, 0)
+		m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch = o.ProducerID, o.ProducerEpoch, -1
 		machine.TxnStart(o.Start).Set(&m.UnknownTags)
 		b.groupMarker(2, &m, o.tp, func(int16) {})
 	default:
