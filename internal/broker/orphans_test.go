@@ -12,6 +12,7 @@ import (
 
 	"muster/internal/broker"
 	"muster/internal/journal"
+	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/record"
 )
@@ -123,6 +124,24 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 	if _, err := find.RequestWith(t.Context(), client(t, b)); err != nil {
 		t.Fatal(err)
 	}
+	// The partition forgets who ended the producer's last transaction, the group
+	// coordinator does not.
+	last := kmsg.NewPtrWriteTxnMarkersRequest()
+	last.Version = 1
+	last.Markers = []kmsg.WriteTxnMarkersRequestMarker{{
+		ProducerID: 77, ProducerEpoch: 2, CoordinatorEpoch: 5,
+		Topics: []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: metadata.OffsetsTopic, Partitions: []int32{0}}},
+	}}
+	if _, err := b.Ask(t.Context(), machine.Self, last); err != nil {
+		t.Fatal(err)
+	}
+	part := b.Partition(metadata.OffsetsTopic, 0)
+	if got := part.CoordinatorEpoch(77); got != 5 {
+		t.Fatalf("the last transaction was ended under the epoch %d", got)
+	}
+	if err := part.Retain(t.Context(), time.Now().Add(48*time.Hour)); err != nil || part.CoordinatorEpoch(77) != -1 {
+		t.Fatalf("the partition still knows the epoch %d, %v", part.CoordinatorEpoch(77), err)
+	}
 	leaveOrphan(t, b, metadata.OffsetsTopic, 77)
 	for range 2 {
 		if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
@@ -131,6 +150,9 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 	}
 	if got := openIn(b, metadata.OffsetsTopic); len(got) != 0 {
 		t.Errorf("open are %v", got)
+	}
+	if got := part.CoordinatorEpoch(77); got != 5 {
+		t.Errorf("it was aborted under the epoch %d", got)
 	}
 }
 

@@ -26,10 +26,12 @@ func TestNobodyButABrokerRaisesTheCoordinatorEpoch(t *testing.T) {
 		if codes := w.marked(broker); !slices.Equal(codes, []int16{0}) {
 			t.Errorf("%s: a broker's marker after it: %v", topic, codes)
 		}
-		stale := markers(pid, epoch+2, topic, 0)
-		stale.Markers[0].CoordinatorEpoch = 0
-		if codes := w.marked(stale); !slices.Equal(codes, []int16{kerr.TransactionCoordinatorFenced.Code}) {
-			t.Errorf("%s: a marker of an older epoch: %v", topic, codes)
+		for _, older := range []int32{0, -1, math.MinInt32} { // Below 0 is a broker's word to itself.
+			stale := markers(pid, epoch+2, topic, 0)
+			stale.Markers[0].CoordinatorEpoch = older
+			if codes := w.marked(stale); !slices.Equal(codes, []int16{kerr.TransactionCoordinatorFenced.Code}) {
+				t.Errorf("%s: a marker of epoch %d: %v", topic, older, codes)
+			}
 		}
 	}
 }
