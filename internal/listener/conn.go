@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"muster/internal/protocol"
 )
 
@@ -66,7 +68,7 @@ func (c *conn) serve() {
 			return
 		}
 	}
-	spoke := false // it has had an answer
+	spoke := false // it has had an answer that counts
 	for {
 		var err error
 		if c.frame, err = c.readFrame(); err != nil {
@@ -76,6 +78,7 @@ func (c *conn) serve() {
 			}
 			break
 		}
+		counts := !asksVersions(c.frame.bytes)
 		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
 		c.frame.release()
 		if c.gone.Load() && err == nil {
@@ -91,7 +94,7 @@ func (c *conn) serve() {
 		if resp != nil && (!c.send(resp) || c.ends(resp)) {
 			break
 		}
-		spoke = true
+		spoke = spoke || counts
 		if c.mute > 0 && !c.stayMute() {
 			break
 		}
@@ -101,8 +104,14 @@ func (c *conn) serve() {
 
 // resetOnClose has a connection end with a reset. Clients that see the end of a
 // connection before any answer (franz-go) take it for a broker that wants them to log
-// in, and give up what they wanted to send; after a reset they try again.
+// in, and give up what they wanted to send; after a reset they try again. That the
+// broker told its versions does not count as an answer for them.
 func resetOnClose(c *net.TCPConn) { _ = c.SetLinger(0) }
+
+// asksVersions says whether a request is an ApiVersions request.
+func asksVersions(request []byte) bool {
+	return len(request) >= 2 && binary.BigEndian.Uint16(request) == uint16(kmsg.ApiVersions)
+}
 
 // errDraining ends a connection because the server shuts down.
 var errDraining = errors.New("broker is shutting down")
