@@ -92,9 +92,7 @@ func (b *beaten) disband(e *entry) {
 	} else if v.record {
 		c.w.Count("offline upgrade")
 	}
-	if !c.void && !c.zombie {
-		c.w.promises.upgraded(v.id, b.before)
-	}
+	e.upgraded = c.w.promises.upgrades(v.id, b.before)
 	fresh := c.newView(v.id, v.life+1)
 	fresh.exists, fresh.record = v.exists, v.record
 	for _, s := range v.seats { // There is nothing that was lost of them.

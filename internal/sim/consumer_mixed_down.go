@@ -171,15 +171,26 @@ func (b *beaten) checkDown() {
 	}
 }
 
-// upgraded notes what members of a classic group have that becomes a consumer group.
-func (p *promises) upgraded(id string, r *roster) {
+// upgrades is what members of a classic group have that becomes a consumer group. That
+// counts once it is stored: if it never is, neither did they have it. Who lets go of
+// something until then has let go of it.
+func (p *promises) upgrades(id string, r *roster) map[string]map[part]string {
 	held := map[part]string{}
 	for member, m := range r.members {
 		for tp := range m.assigned {
 			held[tp] = member
 		}
 	}
-	p.held[id] = held
+	p.coming[id] = held
+	return map[string]map[part]string{id: held}
+}
+
+// upgraded notes that it is stored that a group has become a consumer group.
+func (p *promises) upgraded(e *entry, id string) {
+	if held, ok := e.upgraded[id]; ok {
+		p.held[id] = held
+		delete(e.upgraded, id)
+	}
 }
 
 // mixedSynced checks what a member of the classic protocol is told to have in a consumer

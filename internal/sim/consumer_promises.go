@@ -85,9 +85,11 @@ func (p *promises) letGo(m *kmsg.ConsumerGroupHeartbeatRequest, now *rosterMembe
 	if m.Topics == nil && m.MemberEpoch > 0 {
 		return
 	}
-	for tp, member := range p.held[m.Group] {
-		if member == m.MemberID && (m.MemberEpoch < 0 || !owns(m, tp) && !holdsPart(now.assigned, tp)) {
-			delete(p.held[m.Group], tp)
+	for _, held := range []map[part]string{p.held[m.Group], p.coming[m.Group]} {
+		for tp, member := range held {
+			if member == m.MemberID && (m.MemberEpoch < 0 || !owns(m, tp) && !holdsPart(now.assigned, tp)) {
+				delete(held, tp)
+			}
 		}
 	}
 }

@@ -72,7 +72,8 @@ type entry struct {
 	records   []stored
 	ends      []int // of its batches, among the originals
 	writes    []offsetWrite
-	ended     []string // groups that no longer exist
+	ended     []string                   // groups that no longer exist
+	upgraded  map[string]map[part]string // of groups that become consumer groups: what their members have
 	replies   []held
 	journal   []journal.Entry
 	durable   int // records that are in the log

@@ -198,6 +198,7 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 			if begins && !l.rosters[id].isGone() {
 				l.ended[id]++ // A consumer group begins, whose epochs are not the generations of before.
 			}
+			l.w.promises.upgraded(e, id)
 			l.w.promises.stored(r, e.seq)
 		}
 	}
