@@ -213,7 +213,7 @@ func (p *promises) mixedSynced(c *coordinator, h *held, r *kmsg.SyncGroupRespons
 		if _, ok := m.assigned[tp]; !ok {
 			continue // Its topic is another since.
 		}
-		p.tell(who, tp)
+		p.tell(who, tp, h.seq)
 	}
 }
 
@@ -227,8 +227,14 @@ func (p *promises) formedTwice(h *held, r *kmsg.JoinGroupResponse) {
 	p.gave[m] = h.former
 }
 
-// tell notes that a member is told to have a partition, which nobody else may have.
-func (p *promises) tell(who memberOf, tp part) {
+// tell notes that a member is told by a step to have a partition, which nobody else may
+// have. If the answer took so long to be let out that its client has said meanwhile that
+// it does not have it, nobody waits for that answer any more.
+func (p *promises) tell(who memberOf, tp part, seq uint64) {
+	if last := p.said[who]; seq < last.seq && last.lacks(tp) {
+		p.w.Count("told of a partition after it had let go of it")
+		return
+	}
 	if p.held[who.group] == nil {
 		p.held[who.group] = map[part]string{}
 	}

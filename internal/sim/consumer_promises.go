@@ -36,7 +36,7 @@ func (p *promises) beatAnswered(c *coordinator, h *held, r *kmsg.ConsumerGroupHe
 		return
 	}
 	for _, tp := range answeredParts(r.Assignment) {
-		p.tell(who, tp)
+		p.tell(who, tp, h.seq)
 	}
 }
 
@@ -79,15 +79,30 @@ func (p *promises) stored(r machine.Record, seq uint64) {
 	}
 }
 
+// saying is what a client has said last with a heartbeat that was taken.
+type saying struct {
+	seq uint64 // of the step
+	m   *kmsg.ConsumerGroupHeartbeatRequest
+	now *rosterMember // its member after it
+}
+
+// lacks says whether the client does not have a partition any more, and is not told
+// again that it has.
+func (s *saying) lacks(tp part) bool {
+	return s.m.MemberEpoch < 0 || !owns(s.m, tp) && !holdsPart(s.now.assigned, tp)
+}
+
 // letGo notes what a client has let go of, as it says with a heartbeat that is
 // taken.
 func (p *promises) letGo(m *kmsg.ConsumerGroupHeartbeatRequest, now *rosterMember) {
 	if m.Topics == nil && m.MemberEpoch > 0 {
 		return
 	}
+	last := saying{p.w.steps, m, now}
+	p.said[memberOf{m.Group, m.MemberID}] = last
 	for _, held := range []map[part]string{p.held[m.Group], p.coming[m.Group]} {
 		for tp, member := range held {
-			if member == m.MemberID && (m.MemberEpoch < 0 || !owns(m, tp) && !holdsPart(now.assigned, tp)) {
+			if member == m.MemberID && last.lacks(tp) {
 				delete(held, tp)
 			}
 		}

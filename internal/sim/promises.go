@@ -18,6 +18,7 @@ type promises struct {
 	gave   map[membership]*coordinator
 	held   map[string]map[part]string // of consumer groups: who was told to have a partition, and has not let go of it
 	coming map[string]map[part]string // likewise of groups that become consumer groups, which may not be stored yet
+	said   map[memberOf]saying        // what a member has said last of what it has
 	gone   map[memberOf]uint64        // the step that removed a member
 	epochs map[memberOf]int32         // the last that a member was told
 }
@@ -59,7 +60,7 @@ type told struct {
 
 func newPromises(w *world) *promises {
 	return &promises{w: w, acked: map[offsetKey]uint64{}, synced: map[generation]*told{}, newest: map[generation]int32{}, left: map[string]bool{}, gave: map[membership]*coordinator{},
-		held: map[string]map[part]string{}, coming: map[string]map[part]string{}, gone: map[memberOf]uint64{}, epochs: map[memberOf]int32{}}
+		held: map[string]map[part]string{}, coming: map[string]map[part]string{}, said: map[memberOf]saying{}, gone: map[memberOf]uint64{}, epochs: map[memberOf]int32{}}
 }
 
 // released checks an answer that leaves a broker.
