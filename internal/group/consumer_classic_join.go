@@ -128,12 +128,12 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants
 func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *ConsumerMember, w wants) {
 	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
 	p.remember()
-	if p.replaces != nil {
-		x.takeOver(g, p.replaces, id)
-	}
 	epoch := g.consumer.epoch
 	x.from = len(x.records)
-	g, mem, ch := x.subscribe(g.id, id, says)
+	if p.replaces != nil {
+		x.takeOver(g, p.replaces, id, says)
+	}
+	g, mem, ch := x.subscribe(g.id, id, p, says)
 	x.suit(g, mem)
 	x.blameBeat(g, mem, p, ch)
 	x.bump(g, ch)

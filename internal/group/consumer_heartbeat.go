@@ -123,11 +123,11 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	}
 	place.remember()
 	x.leaveClassic(m.Group)
-	if place.replaces != nil {
-		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID)
-	}
 	x.from = len(x.records)
-	g, mem, ch := x.subscribe(m.Group, m.MemberID, says)
+	if place.replaces != nil {
+		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID, says)
+	}
+	g, mem, ch := x.subscribe(m.Group, m.MemberID, place, says)
 	x.suit(g, mem)
 	ch.bumps = ch.bumps || upgrades
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.

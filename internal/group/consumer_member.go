@@ -152,56 +152,27 @@ func sortedNames(names []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// takeOver gives the place of a static member that has left to another with the same
-// instance id: what it had, and is to have. That is one batch: were only its
-// beginning stored, nobody would have what the old one had, and no other epoch would
-// say that it is to be shared.
-func (x *step) takeOver(g *group, old *consumerMember, id string) {
-	says, target, current := old.says, old.target, old.now()
-	x.emit()
-	x.removeConsumer(g, old)
-	x.write(&ConsumerMemberRecord{g.id, id, says})
-	x.write(targetRecord(g.id, id, target))
-	current.epoch, current.previous = epochJoin, epochJoin
-	current.assigned, current.pending = sinceEver(current.assigned), sinceEver(current.pending)
-	x.write(currentRecord(g.id, id, &current))
-	whole := machine.Batch{Records: x.records, Whole: true}
-	if x.maxBatch <= 0 || whole.Size() <= x.maxBatch {
-		x.records = nil
-		x.out.Batches = append(x.out.Batches, whole)
-	}
-}
-
-// sinceEver is partitions whose member is at the beginning: none was given to it later.
-func sinceEver(list []heldPart) []heldPart {
-	var out []heldPart
-	for _, p := range list {
-		out = append(out, heldPart{part: p.part})
-	}
-	return out
-}
-
 // change is what a heartbeat changes of its member.
 type change struct {
 	topics bool // what it subscribes to
 	bumps  bool // so that the group has another epoch
+	heir   bool // it has the place of another since
 }
 
-// subscribe notes what a member says of itself. A new one is a member with that.
-func (x *step) subscribe(id, memberID string, says *ConsumerMember) (*group, *consumerMember, change) {
+// subscribe notes what a member says of itself. A new one is a member with that; who has
+// taken the place of another is one already, and is compared with that.
+func (x *step) subscribe(id, memberID string, p place, says *ConsumerMember) (*group, *consumerMember, change) {
 	was := &ConsumerMember{}
-	if g := x.groups[id]; g != nil && g.consumer != nil {
-		if mem := g.consumer.member(memberID); mem != nil {
-			was = mem.says
-		}
+	if p.was != nil {
+		was = p.was
 	}
-	if !was.same(says) {
+	if p.replaces == nil && !was.same(says) {
 		x.write(&ConsumerMemberRecord{id, memberID, says})
 	}
 	g := x.groups[id]
 	mem := g.consumer.member(memberID)
 	names, pattern := !slices.Equal(was.Topics, says.Topics), orEmpty(was.Regex) != orEmpty(says.Regex)
-	ch := change{topics: names || pattern, bumps: names}
+	ch := change{topics: names || pattern, bumps: names, heir: p.replaces != nil}
 	if pattern {
 		x.forgetPatterns(g, orEmpty(was.Regex))
 		_, resolved := g.consumer.regexes[mem.pattern()]

@@ -86,13 +86,3 @@ func (x *step) fitsHeld(group, member string, list []part) bool {
 	}
 	return n <= x.maxBatch
 }
-
-// fitsHeir says whether what a member that has left had, and was to have, can be stored
-// under another member id; nil is nobody.
-func (x *step) fitsHeir(old *consumerMember, group, id string) bool {
-	if old == nil {
-		return true
-	}
-	now := old.now()
-	return x.fits(targetRecord(group, id, old.target)) && x.fits(currentRecord(group, id, &now))
-}

@@ -33,6 +33,9 @@ func (x *step) bump(g *group, ch change) {
 	if !c.hasEpoch { // The group is there, though nobody wants anything of it yet.
 		x.writeEpoch(g, &ConsumerEpoch{Epoch: c.epoch})
 	}
+	if ch.heir {
+		x.emitHeir()
+	}
 }
 
 // writeEpoch stores the group's epoch. The record comes before those of what is the

@@ -185,8 +185,6 @@ func (c *client) commit() {
 			c.dismissed(code)
 		case codeGroupNotFound:
 			c.dismissed(codeUnknownMember)
-		case codeStaleEpoch, codeUnsupported:
-			c.takenForAnother(code)
 		default:
 			c.w.Violated("%s: OffsetCommit is answered with %d", c.name, code)
 		}

@@ -49,6 +49,7 @@ func (c *coordinator) checkConsumers(v *view, why cause, wants *verdict, e *entr
 	b.countPatterns(e)
 	b.findActor(wants, e)
 	b.checkGone(wants)
+	b.checkHeirs(e)
 	b.checkDirection(wants)
 	b.checkHolders()
 	b.checkEpochs()

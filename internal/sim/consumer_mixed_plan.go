@@ -171,14 +171,3 @@ func (w *world) removeSlot(m *kmsg.LeaveGroupRequest) {
 	m.Group = s.classic.group.id
 	m.Members = append(m.Members, e)
 }
-
-// takenForAnother is what becomes of a static member of the classic protocol whose place
-// was one of the consumer protocol, if the log has lost that it has another protocol, and
-// has not lost that the place is its own.
-func (c *client) takenForAnother(code int16) {
-	if !isMixed(c.group.id) || c.instance == nil || c.w.plan.faults.tailLost == 0 {
-		c.w.Violated("%s: OffsetCommit is answered with %d", c.name, code)
-	}
-	c.w.Count("member taken for one of the consumer protocol")
-	c.dismissed(codeUnknownMember)
-}
