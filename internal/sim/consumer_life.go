@@ -110,7 +110,9 @@ func (w *world) wakeConsumers() {
 }
 
 // sentTwice is why a client says everything with its next heartbeat: what comes twice
-// was sent again after a connection had broken, and who has noticed that does so.
+// was sent again after a connection had broken, and who has noticed that does so. What
+// arrives after its connection was closed may come after all that was said since, and
+// nobody hears the answer, which may be the only one that says what a member was given.
 func (w *world) sentTwice(p *peer) {
 	for _, c := range w.consumers {
 		if &c.peer == p {
