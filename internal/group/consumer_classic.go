@@ -32,8 +32,12 @@ func (c *consumer) findMixed(id string, instance *string, generation int32) (*co
 // syncMixed handles SyncGroup of a member of the classic protocol in a consumer group.
 func (x *step) syncMixed(g *group, r *machine.Request, m *kmsg.SyncGroupRequest) {
 	mem, err := g.consumer.findMixed(m.MemberID, m.InstanceID, m.Generation)
-	if err == nil && (differs(m.ProtocolType, consumerType) || differs(m.Protocol, mem.says.Classic.first().Name)) {
-		err = kerr.InconsistentGroupProtocol
+	var protocol ClassicProtocol
+	if err == nil {
+		var ok bool
+		if protocol, ok = mem.says.Classic.named(m.Protocol); !ok || differs(m.ProtocolType, consumerType) {
+			err = kerr.InconsistentGroupProtocol
+		}
 	}
 	if err != nil {
 		x.replySyncError(r.ID, m.Version, err)
@@ -49,7 +53,7 @@ func (x *step) syncMixed(g *group, r *machine.Request, m *kmsg.SyncGroupRequest)
 	x.stopSyncTimer(g, mem)
 	x.touchConsumer(g, mem)
 	resp := kmsg.NewPtrSyncGroupResponse()
-	protocolType, protocol := consumerType, mem.says.Classic.first()
+	protocolType := consumerType
 	resp.Version, resp.ProtocolType, resp.Protocol = m.Version, &protocolType, &protocol.Name
 	resp.MemberAssignment = assignmentBytes(x.image, placesOf(now.assigned), protocol.Metadata)
 	x.reply(r.ID, resp)

@@ -2,6 +2,7 @@ package group
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -176,4 +177,19 @@ func (c *ClassicMember) first() ClassicProtocol {
 
 func (mem *consumerMember) rebalanceTimeout() time.Duration {
 	return time.Duration(mem.says.RebalanceTimeoutMillis) * time.Millisecond
+}
+
+// named is the protocol that a member names with SyncGroup, the first if it names none.
+// Whose join was answered before the group was upgraded names the one that was selected
+// then, which may be any of its own. Kafka takes the first alone, and its answer to such a
+// member ends the client.
+func (c *ClassicMember) named(name *string) (p ClassicProtocol, ok bool) {
+	if name == nil {
+		return c.first(), true
+	}
+	i := slices.IndexFunc(c.Protocols, func(p ClassicProtocol) bool { return p.Name == *name })
+	if i < 0 {
+		return p, false
+	}
+	return c.Protocols[i], true
 }

@@ -186,6 +186,7 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
 	before, was, told := mem.current, mem.now(), mem.told
 	g.consumer.heard(mem)
+	b.unsubscribed = b.unsubscribed || x.mayHaveUnsubscribed(mem)
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
 	x.noteProgress(g, mem, &was, told)

@@ -87,3 +87,9 @@ func (mem *consumerMember) isAhead(m *kmsg.ConsumerGroupHeartbeatRequest) bool {
 func fencedAhead() *consumerError {
 	return refused(kerr.FencedMemberEpoch, "The consumer group member has partitions that the group coordinator does not know it has. The member must abandon all its partitions and rejoin.")
 }
+
+// mayHaveUnsubscribed says whether a member was loaded and has not been told since what it
+// has. Of a step that changed what it subscribes to, only the beginning may have been
+// stored: what it wants now, and not what it is to let go of for that. To go over to a
+// pattern that is not resolved yet is no reason for another epoch, in which that would show.
+func (x *step) mayHaveUnsubscribed(mem *consumerMember) bool { return mem.untold && x.image != nil }

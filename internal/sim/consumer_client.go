@@ -23,6 +23,7 @@ type consumer struct {
 	rebalance time.Duration
 	starting  bool // somebody will start it
 	benched   bool // it stays away, for it uses the other protocol
+	unsaid    bool // the log has lost what it subscribes to, since it became the member that it is
 
 	member   string
 	epoch    int32
@@ -87,7 +88,7 @@ func (c *consumer) start() {
 	id := c.w.fresh()
 	c.member = base64.RawURLEncoding.EncodeToString(id[:])
 	c.w.Tracef("%s: starts as %s", c.name, c.member)
-	c.up, c.starting, c.leaving = true, false, false
+	c.up, c.starting, c.leaving, c.unsaid = true, false, false, false
 	c.life++
 	c.conn, c.pausedUntil = nil, 0
 	c.beating, c.committing = false, false
@@ -181,7 +182,7 @@ func (c *consumer) beatRequest() *kmsg.ConsumerGroupHeartbeatRequest {
 	m := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	m.Version, m.Group, m.MemberID, m.InstanceID, m.MemberEpoch = 1, c.group.id, c.member, c.instance, c.epoch
 	m.RebalanceTimeoutMillis = -1
-	if c.full || c.epoch == 0 {
+	if c.full || c.epoch == 0 || c.unsaid && c.w.Calm {
 		c.wants, c.tells = true, true
 		m.RebalanceTimeoutMillis, m.ServerAssignor = int32(c.rebalance.Milliseconds()), c.assignor
 	}

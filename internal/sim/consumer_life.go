@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group"
 )
 
 // planLife has things happen to a client in the chaotic phase.
@@ -108,7 +110,9 @@ func (w *world) wakeConsumers() {
 }
 
 // sentTwice is why a client says everything with its next heartbeat: what comes twice
-// was sent again after a connection had broken, and who has noticed that does so.
+// was sent again after a connection had broken, and who has noticed that does so. What
+// arrives after its connection was closed may come after all that was said since, and
+// nobody hears the answer, which may be the only one that says what a member was given.
 func (w *world) sentTwice(p *peer) {
 	for _, c := range w.consumers {
 		if &c.peer == p {
@@ -126,5 +130,27 @@ func (w *world) removeConsumer(e *kmsg.LeaveGroupRequestMember) {
 	}
 	if w.Rand.IntN(4) == 0 {
 		e.MemberID = "nobody"
+	}
+}
+
+// unsay notes whose subscriptions the log loses. A client says what it subscribes to when
+// that changes, and after an error; who was in the same epoch before and after, and never
+// heard of an error, says no more of it, and no coordinator can know. So there is nothing
+// to be asked of the group before it says everything again, as it does in the calm phase.
+func (w *world) unsay(lost []stored) {
+	for _, s := range lost {
+		if s.control != nil {
+			continue
+		}
+		r, ok := w.decode(s).(*group.ConsumerMemberRecord)
+		if !ok || r.Value == nil {
+			continue
+		}
+		for _, c := range w.consumers {
+			if c.up && c.member == r.Member {
+				c.unsaid = true
+				w.Count("subscription lost with the end of the log")
+			}
+		}
 	}
 }

@@ -128,7 +128,7 @@ func expectMixedSync(v *view, q *kmsg.SyncGroupRequest) verdict {
 	switch {
 	case code != 0:
 		return refused(code)
-	case q.Version >= 5 && (*q.ProtocolType != consumerType || *q.Protocol != m.says.Classic.Protocols[0].Name):
+	case q.Version >= 5 && (*q.ProtocolType != consumerType || !m.supports(*q.Protocol)):
 		return refused(codeInconsistentProtocol)
 	case v.roster.target > m.epoch() && m.state() != memberUnrevoked:
 		return verdict{act: actMixedSync, codes: []int16{codeRebalanceInProgress}}

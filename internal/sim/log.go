@@ -237,6 +237,7 @@ func (w *world) loseTail() {
 	w.Tracef("log: loses its last %d records", lost)
 	w.Count("log lost its tail")
 	ended := l.ended
+	w.unsay(l.records[before.records:])
 	l.records, l.history, l.said = l.records[:before.records], nil, before
 	l.replica = group.NewShard(w.plan.config)
 	for _, r := range l.records {

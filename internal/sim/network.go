@@ -119,6 +119,9 @@ func (k *conn) send(cl *call) {
 			w.Count("request after its connection closed")
 		}
 		b.receive(w, w.newRequest(from, key, version, wire, cl))
+		if k.closed {
+			w.sentTwice(k.peer)
+		}
 	})
 	if w.Chance(w.faults().duplicate) {
 		w.Count("duplicate request")
