@@ -2,14 +2,11 @@ package group
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"maps"
 	"slices"
-
-	"muster/internal/machine"
+	"strings"
 )
 
 // committed yields the topics with their partitions that have offsets, in
@@ -29,52 +26,34 @@ func (g *group) pendingIDs() iter.Seq[string] {
 	return slices.Values(slices.Sorted(maps.Keys(g.pending)))
 }
 
-// Digest is a number that two shards share if their hard state is the same.
-func (s *Shard) Digest() uint64 {
-	h := fnv.New64a()
-	put := func(r machine.Record) {
-		key, value := r.Encode()
-		for _, b := range [][]byte{key, value} {
-			_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
-			_, _ = h.Write(b)
-		}
-	}
-	for _, id := range s.groupIDs() {
-		g := s.groups[id]
-		if g.hard != nil {
-			put(&GroupRecord{id, g.hard})
-		}
-		if g.rebalancing != nil {
-			put(&RebalanceRecord{id, g.rebalancing})
-		}
-		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
-			put(&DepartureRecord{id, m, &Departure{Generation: g.departed[m]}})
-		}
-		g.eachConsumer(put)
-		for topic, parts := range g.committed() {
-			for _, p := range parts {
-				o, _ := g.offsets[topic].get(p)
-				put(&OffsetRecord{Group: id, Topic: topic, Partition: p, Value: &o})
-			}
-		}
-	}
-	s.eachUnstable(put)
-	return h.Sum64()
-}
-
 // CheckInvariants says what is wrong with the shard's state, nil if nothing is.
 func (s *Shard) CheckInvariants() error {
-	for _, id := range s.groupIDs() {
-		if err := s.groups[id].check(); err != nil {
-			return fmt.Errorf("group %q (%s, generation %d): %w", id, s.groups[id].state, s.groups[id].generation, err)
+	var wrong faults
+	for id, g := range s.groups {
+		if err := g.check(); err != nil {
+			wrong.add("group %q (%s, generation %d): %w", id, g.state, g.generation, err)
 		}
 	}
-	return s.checkTxns()
+	s.checkTxns(&wrong)
+	return wrong.first()
+}
+
+// faults is what is wrong. The simulators look after every step, so what they look at
+// is not put in order: of all that is wrong the same is told each time.
+type faults []error
+
+func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
+
+func (f faults) first() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return slices.MinFunc(f, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
 func (g *group) check() error {
 	joined, unsynced, listed, static := 0, 0, 0, 0
-	supported := map[string]int{}
+	var supported map[string]int
 	for m := g.members.first; m != nil; m = m.next {
 		listed++
 		if err := g.checkMember(m); err != nil {
@@ -89,11 +68,13 @@ func (g *group) check() error {
 		if m.instance != nil {
 			static++
 		}
+		if supported == nil {
+			supported = map[string]int{}
+		}
 		for _, p := range m.protocols {
 			supported[p.name]++
 		}
 	}
-	names := slices.Sorted(maps.Keys(supported))
 	switch {
 	case listed != g.members.len():
 		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
@@ -103,7 +84,7 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
 	case unsynced != int(g.unsynced):
 		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
-	case len(names) != g.supported.len() || slices.ContainsFunc(names, func(n string) bool { return supported[n] != g.supported.of(n) }):
+	case !g.supported.are(supported):
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
 	case g.hard == nil && g.consumer == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
 		return fmt.Errorf("exists without record and offsets")

@@ -61,3 +61,13 @@ func (t *tally) add(name string, n int) {
 
 // len is how many names are counted.
 func (t *tally) len() int { return len(t.few) + len(t.many) }
+
+// are says whether these are the names, so often each.
+func (t *tally) are(counts map[string]int) bool {
+	for name, n := range counts {
+		if t.of(name) != n {
+			return false
+		}
+	}
+	return t.len() == len(counts)
+}

@@ -1,9 +1,6 @@
 package group
 
 import (
-	"encoding/binary"
-	"fmt"
-	"maps"
 	"slices"
 
 	"muster/internal/machine"
@@ -103,92 +100,56 @@ func (s *Shard) overtake(g *group, r *OffsetRecord) {
 	}
 }
 
-// txnMark stands in the digest for what is known of an open transaction.
-type txnMark struct {
-	machine.Record
-	key, value []byte
-}
-
-// Encode implements machine.Record.
-func (m txnMark) Encode() (key, value []byte) { return m.key, m.value }
-
-// eachUnstable gives put what is known of transactions that are open. Producers
-// that have none may be forgotten any time.
-func (s *Shard) eachUnstable(put func(machine.Record)) {
-	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
-		if p := s.txns.producers[id]; p.open != nil {
-			mark := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint64(nil, uint64(id)), uint16(p.epoch))
-			put(txnMark{key: mark, value: binary.BigEndian.AppendUint64(nil, uint64(p.open.start))})
-		}
-	}
-	for _, id := range s.groupIDs() {
-		g := s.groups[id]
-		for _, tp := range g.waiting() {
-			for _, u := range g.unstable[tp] {
-				mark := binary.BigEndian.AppendUint64(nil, uint64(u.producer))
-				if u.overtaken {
-					mark = append(mark, 1)
-				}
-				put(txnMark{key: mark})
-				put(&OffsetRecord{Group: id, Topic: tp.topic, Partition: tp.partition, Value: &u.value, Start: u.start})
-			}
-		}
-	}
-}
-
-// checkTxns says what is wrong with what is known of transactions.
-func (s *Shard) checkTxns() error {
+// checkTxns finds what is wrong with what is known of transactions.
+func (s *Shard) checkTxns(wrong *faults) {
 	known := 0
-	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
-		p := s.txns.producers[id]
+	for id, p := range s.txns.producers {
 		if p.id != id {
-			return fmt.Errorf("producer %d is listed as %d", p.id, id)
+			wrong.add("producer %d is listed as %d", p.id, id)
 		}
 		if p.open == nil {
 			continue
 		}
-		for _, key := range p.open.keys() {
+		for key := range p.open.offsets {
 			g := s.groups[key.group]
 			if g == nil || !slices.ContainsFunc(g.unstable[key.topicPartition], func(u unstable) bool { return u.producer == id }) {
-				return fmt.Errorf("producer %d has an offset of %v that its group does not have", id, key)
+				wrong.add("producer %d has an offset of %v that its group does not have", id, key)
 			}
 			known++
 		}
 	}
-	for _, id := range s.groupIDs() {
-		for _, tp := range s.groups[id].waiting() {
-			if len(s.groups[id].unstable[tp]) == 0 {
-				return fmt.Errorf("group %q waits for no transaction on %v", id, tp)
+	for id, g := range s.groups {
+		for tp, list := range g.unstable {
+			if len(list) == 0 {
+				wrong.add("group %q waits for no transaction on %v", id, tp)
 			}
-			known -= len(s.groups[id].unstable[tp])
+			known -= len(list)
 		}
 	}
 	if known != 0 {
-		return fmt.Errorf("groups and producers differ by %d offsets that wait for a transaction", known)
+		wrong.add("groups and producers differ by %d offsets that wait for a transaction", known)
 	}
-	return s.txns.parked.check()
+	s.txns.parked.check(wrong)
 }
 
-// check says what is wrong with the requests that are parked.
-func (k *parked) check() error {
+// check finds what is wrong with the requests that are parked.
+func (k *parked) check(wrong *faults) {
 	bytes, listed := 0, 0
-	for _, id := range slices.Sorted(maps.Keys(k.byID)) {
-		q := k.byID[id]
+	for id, q := range k.byID {
 		bytes += q.bytes
 		if !slices.Contains(k.byProducer[q.msg.ProducerID], q) {
-			return fmt.Errorf("question %d is not listed under its producer", id)
+			wrong.add("question %d is not listed under its producer", id)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(k.byProducer)) {
-		listed += len(k.byProducer[id])
+	for _, list := range k.byProducer {
+		listed += len(list)
 	}
 	switch {
 	case bytes != k.bytes:
-		return fmt.Errorf("%d bytes are parked, counted are %d", bytes, k.bytes)
+		wrong.add("%d bytes are parked, counted are %d", bytes, k.bytes)
 	case listed != len(k.byID):
-		return fmt.Errorf("%d questions are open, %d are listed under their producers", len(k.byID), listed)
+		wrong.add("%d questions are open, %d are listed under their producers", len(k.byID), listed)
 	case len(k.byID) > 0 && k.seq == 0:
-		return fmt.Errorf("%d questions are open, and no timer waits for the answers", len(k.byID))
+		wrong.add("%d questions are open, and no timer waits for the answers", len(k.byID))
 	}
-	return nil
 }

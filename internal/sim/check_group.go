@@ -372,7 +372,7 @@ func (st *stepped) exist(e *entry) {
 			}
 		}
 	}
-	hasOffsets := len(st.c.offsets.of(v.id)) > 0 || st.c.offsets.waits(v.id)
+	hasOffsets := st.c.offsets.has(v.id) || st.c.offsets.waits(v.id)
 	exists := v.record || hasOffsets
 	if st.wants.act == actSweep && exists && !hasOffsets && v.state == stateEmpty && len(v.pending) == 0 {
 		w.Violated("%s: a sweep leaves it, though it has no members and no offsets", v)

@@ -190,10 +190,10 @@ func (b *beaten) checkHolders() {
 	for _, id := range b.after.ids() {
 		m := b.after.members[id]
 		for _, set := range []map[part]int32{m.assigned, m.pending} {
-			for _, p := range sortedParts(set) {
-				if other, ok := holder[p]; ok {
-					b.c.w.Violated("%s: partition %v is %s's and %s's (1)", b.v.id, p, other, id)
-				}
+			for _, p := range partsThat(set, func(p part) bool { return holder[p] != "" }) {
+				b.c.w.Violated("%s: partition %v is %s's and %s's (1)", b.v.id, p, holder[p], id)
+			}
+			for p := range set {
 				holder[p] = id
 			}
 		}
@@ -226,10 +226,7 @@ func (b *beaten) checkReleases() {
 		}
 		left := b.q != nil && b.q.MemberEpoch == -2 && b.actor == id
 		for _, set := range []map[part]int32{was.assigned, was.pending} {
-			for _, p := range sortedParts(set) {
-				if _, has := now.since(p); has {
-					continue
-				}
+			for _, p := range partsThat(set, func(p part) bool { _, has := now.since(p); return !has }) {
 				switch {
 				case left && !holdsPart(was.assigned, p):
 				case id != b.actor || b.request == nil:
@@ -260,10 +257,7 @@ func (b *beaten) checkGrants() {
 		if old, ok := b.heir[id]; ok {
 			was = b.before.members[old]
 		}
-		for _, p := range sortedParts(now.assigned) {
-			if _, had := was.assigned[p]; had {
-				continue
-			}
+		for _, p := range partsThat(now.assigned, func(p part) bool { return !holdsPart(was.assigned, p) }) {
 			switch {
 			case !now.target[p]:
 				w.Violated("%s: %s is given %v, which it is not to have (2)", b.v.id, id, p)
@@ -365,7 +359,7 @@ func (b *beaten) note() {
 // exist decides whether the group still exists, and in which state.
 func (b *beaten) exist(wants *verdict, e *entry) {
 	v, c := b.v, b.c
-	hasOffsets := len(c.offsets.of(v.id)) > 0 || c.offsets.waits(v.id)
+	hasOffsets := c.offsets.has(v.id) || c.offsets.waits(v.id)
 	exists := v.record || hasOffsets || !b.after.isGone()
 	v.state, v.protocolType = stateEmpty, ""
 	if !b.after.isGone() {

@@ -170,11 +170,33 @@ func heldOf(topics []group.OwnedPartitions) map[part]int32 {
 }
 
 func sortedParts[V any](set map[part]V) []part {
-	return slices.SortedFunc(maps.Keys(set), compareParts)
+	return partsThat(set, func(part) bool { return true })
+}
+
+// partsThat lists some of the partitions in order, most often none.
+func partsThat[V any](set map[part]V, which func(part) bool) []part {
+	var out []part
+	for p := range set {
+		if which(p) {
+			if out == nil {
+				out = make([]part, 0, len(set))
+			}
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, compareParts)
+	return out
 }
 
 // ids lists the members in order.
-func (r *roster) ids() []string { return slices.Sorted(maps.Keys(r.members)) }
+func (r *roster) ids() []string {
+	out := make([]string, 0, len(r.members))
+	for id := range r.members {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
 
 // static is who holds an instance id, "" if nobody does.
 func (r *roster) static(instance string) string {

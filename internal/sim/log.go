@@ -158,7 +158,7 @@ func (l *offsetsLog) store(c *coordinator, r stored) {
 
 // exists says whether a group has a record, or offsets.
 func (l *offsetsLog) exists(id string) bool {
-	return l.groups[id] != nil || !l.rosters[id].isGone() || len(l.offsets.of(id)) > 0 || l.offsets.waits(id)
+	return l.groups[id] != nil || !l.rosters[id].isGone() || l.offsets.has(id) || l.offsets.waits(id)
 }
 
 // read takes in what a record says.

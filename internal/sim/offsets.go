@@ -94,6 +94,26 @@ func (o *offsets) of(group string) []offsetKey {
 	return keys
 }
 
+// count is how many offsets a group has.
+func (o *offsets) count(group string) (n int) {
+	for k, c := range o.byKey {
+		if k.group == group && !c.gone {
+			n++
+		}
+	}
+	return n
+}
+
+// has says whether a group has offsets.
+func (o *offsets) has(group string) bool {
+	for k, c := range o.byKey {
+		if k.group == group && !c.gone {
+			return true
+		}
+	}
+	return false
+}
+
 // groups lists the groups that have offsets, committed or not.
 func (o *offsets) groups() []string {
 	set := map[string]bool{}

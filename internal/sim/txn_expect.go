@@ -113,7 +113,7 @@ func (c *coordinator) expectStored(m *kmsg.TxnOffsetCommitRequest, start int64) 
 // endsWith says whether there is nothing of a group but offsets that wait for one
 // producer.
 func (c *coordinator) endsWith(v *view, producer int64) bool {
-	if v.record || v.hasConsumers() || len(c.offsets.of(v.id)) > 0 {
+	if v.record || v.hasConsumers() || c.offsets.has(v.id) {
 		return false
 	}
 	for id, p := range c.offsets.producers {

@@ -192,41 +192,46 @@ func has(bytes []byte, a store.Aborted) bool {
 }
 
 // stable computes the last stable offset, and the aborted transactions in the
-// order of their first offsets, from a log's batches.
+// order of their first offsets, from a log's batches. What is above the high
+// watermark does not count for either. Readers ask again and again, so what was read
+// of the log is not read again unless the log has lost something.
 func (l *simLog) stable(hw int64) (int64, []store.Aborted) {
-	if s := &l.last; s.hw == hw && s.cuts == l.cuts && s.batches == len(l.raw) && s.start == l.start {
-		return s.stable, slices.Clone(s.aborted)
+	s := &l.last
+	if s.firsts == nil || s.cuts != l.cuts || hw < s.hw {
+		*s = lastStable{cuts: l.cuts, firsts: map[int64]int64{}}
 	}
-	firsts := map[int64]int64{}
-	var aborted []store.Aborted
-	for _, e := range l.raw {
-		pid, base := e.batch.ProducerID(), e.batch.BaseOffset()
-		first, open := firsts[pid]
-		switch {
-		case e.marker != nil && base < hw:
-			if open && !e.marker.Commit {
-				aborted = append(aborted, store.Aborted{ProducerID: pid, FirstOffset: first, LastOffset: base})
-			}
-			delete(firsts, pid)
-		case e.batch.Transactional() && e.marker == nil && !open:
-			firsts[pid] = base
-		}
+	s.hw = hw
+	for ; s.read < len(l.raw) && l.raw[s.read].batch.BaseOffset() < hw; s.read++ {
+		s.take(l.raw[s.read])
 	}
 	out := hw
-	for _, first := range firsts {
+	for _, first := range s.firsts {
 		out = min(out, first)
 	}
-	out = max(out, l.start)
-	slices.SortFunc(aborted, func(a, b store.Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
-	l.last = lastStable{hw: hw, cuts: l.cuts, batches: len(l.raw), stable: out, start: l.start, aborted: aborted}
-	return out, slices.Clone(aborted)
+	return max(out, l.start), slices.Clone(s.aborted)
 }
 
-// lastStable is the last result, which readers who find nothing new ask for again
-// and again.
+// lastStable is how far a log was read for its last stable offset, and what was open
+// and aborted there.
 type lastStable struct {
-	hw, stable    int64
-	start         int64
-	cuts, batches int
-	aborted       []store.Aborted
+	hw      int64
+	cuts    int
+	read    int             // batches
+	firsts  map[int64]int64 // of the transactions that are open, by producer
+	aborted []store.Aborted
+}
+
+func (s *lastStable) take(e *entry) {
+	pid, base := e.batch.ProducerID(), e.batch.BaseOffset()
+	first, open := s.firsts[pid]
+	switch {
+	case e.marker != nil:
+		if open && !e.marker.Commit {
+			s.aborted = append(s.aborted, store.Aborted{ProducerID: pid, FirstOffset: first, LastOffset: base})
+			slices.SortFunc(s.aborted, func(a, b store.Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
+		}
+		delete(s.firsts, pid)
+	case e.batch.Transactional() && !open:
+		s.firsts[pid] = base
+	}
 }

@@ -23,7 +23,7 @@ const (
 	maxFailures = 3
 	// gcPercent is for many short lives of worlds, all of which is garbage soon: it
 	// is collected less often than in programs that must be small.
-	gcPercent = 800
+	gcPercent = 2000
 )
 
 // Test simulates seeds on all processors. Each is a run of its own, without

@@ -1,0 +1,115 @@
+package group
+
+import "muster/internal/machine"
+
+// Digest is a number that two shards share if their hard state is the same. It is
+// asked for after every step of a simulation, so nothing is put in order for it: what
+// is added up does not depend on that. What there is most of is not encoded either.
+func (s *Shard) Digest() uint64 {
+	d := digest{buf: make([]byte, 0, 1024)}
+	for id, g := range s.groups {
+		if g.hard != nil {
+			d.buf = g.hard.AppendTo(d.buf[:0])
+			d.add(stirText(stirText(kindGroup, id), d.buf))
+		}
+		if g.rebalancing != nil {
+			d.put(&RebalanceRecord{id, g.rebalancing})
+		}
+		for m, generation := range g.departed {
+			d.put(&DepartureRecord{id, m, &Departure{Generation: generation}})
+		}
+		g.eachConsumer(d.put)
+		d.putOffsets(g)
+		d.putUnstable(g)
+	}
+	for id, p := range s.txns.producers {
+		if p.open != nil { // Those without may be forgotten any time.
+			d.add(stir(stir(stir(kindTxn, uint64(id)), uint64(p.epoch)), uint64(p.open.start)))
+		}
+	}
+	return d.sum
+}
+
+// digest adds up a number for each thing that is known.
+type digest struct {
+	sum uint64
+	buf []byte
+}
+
+// The numbers of different kinds of things begin with these.
+const (
+	kindRecord = iota + 1
+	kindGroup
+	kindOffset
+	kindUnstable
+	kindTxn
+)
+
+// add stirs a number twice more, so that what its last words have made of it is not
+// made good by another's.
+func (d *digest) add(h uint64) { d.sum += stir(stir(h, 0), 0) }
+
+func (d *digest) put(r machine.Record) {
+	key, value := r.Encode()
+	d.add(stirText(stirText(kindRecord, key), value))
+}
+
+// putOffsets adds what a group has committed.
+func (d *digest) putOffsets(g *group) {
+	if len(g.offsets) == 0 {
+		return
+	}
+	ofGroup := stirText(kindOffset, g.id)
+	for topic, t := range g.offsets {
+		ofTopic := stirText(ofGroup, topic)
+		for p := range t.parts {
+			o, _ := t.get(p)
+			d.add(o.stir(stir(ofTopic, uint64(p)), 0))
+		}
+	}
+}
+
+// putUnstable adds what waits for transactions, in the order of its records.
+func (d *digest) putUnstable(g *group) {
+	for tp, list := range g.unstable {
+		h := stir(stirText(stirText(stir(kindUnstable, uint64(len(list))), g.id), tp.topic), uint64(tp.partition))
+		for i := range list {
+			u, overtaken := &list[i], uint64(0)
+			if u.overtaken {
+				overtaken = 1
+			}
+			h = u.value.stir(stir(stir(h, uint64(u.producer)), overtaken), max(u.start, 0))
+		}
+		d.add(h)
+	}
+}
+
+// stir makes part of a number what a record would say of the offset, and one that
+// says when it expires says neither epoch nor topic nor transaction.
+func (o *offset) stir(h uint64, start machine.TxnStart) uint64 {
+	h = stir(stir(stir(h, uint64(o.at)), uint64(o.commit)), uint64(o.expire))
+	if o.expire == -1 {
+		h = stirText(stir(stir(h, uint64(o.epoch)), uint64(start)), o.topic[:])
+	}
+	return stirText(h, o.metadata)
+}
+
+// stirText makes a text part of a number, so that none can be taken for two others.
+func stirText[T string | []byte](h uint64, text T) uint64 {
+	h = stir(h, uint64(len(text)))
+	for len(text) >= 8 {
+		h = stir(h, uint64(text[0])|uint64(text[1])<<8|uint64(text[2])<<16|uint64(text[3])<<24|
+			uint64(text[4])<<32|uint64(text[5])<<40|uint64(text[6])<<48|uint64(text[7])<<56)
+		text = text[8:]
+	}
+	for i := range len(text) {
+		h = stir(h, uint64(text[i]))
+	}
+	return h
+}
+
+// stir makes a word part of a number. No two words give the same.
+func stir(h, word uint64) uint64 {
+	h = (h ^ word) * 0x9e3779b97f4a7c15
+	return h ^ h>>32
+}
