@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -69,10 +70,11 @@ type fleet struct {
 	server *redistest.Server
 	set    map[string]string
 	leases *leases
+	log    io.Writer
 }
 
 func newFleet(t *testing.T, server *redistest.Server, set map[string]string) *fleet {
-	return &fleet{T: t, server: server, set: set, leases: &leases{held: map[int32]bool{}}}
+	return &fleet{T: t, server: server, set: set, leases: &leases{held: map[int32]bool{}}, log: t.Output()}
 }
 
 // join starts a broker, which ends with the test.
@@ -91,7 +93,7 @@ func (f *fleet) join(id int32) *Controller {
 	}
 	c, err := Open(f.Context(), Options{
 		Store: s, Self: metadata.Broker{ID: id, Incarnation: fmt.Sprint(id, time.Now().UnixNano())}, Defaults: defaults,
-		Lease: testLease{f.leases, id}, Logger: slog.New(slog.NewTextHandler(f.Output(), nil)).With("node", id),
+		Lease: testLease{f.leases, id}, Logger: slog.New(slog.NewTextHandler(f.log, nil)).With("node", id),
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -52,7 +52,10 @@ func (c *Controller) reset(ctx context.Context, why error) error {
 		}
 	}
 	if len(gone) > 0 {
-		c.opts.Logger.Warn("topics are gone with the end of the cluster metadata", "count", len(gone), "first", gone[:min(len(gone), 20)])
+		c.opts.Logger.Warn("topics are gone with the end of the cluster metadata", "count", len(gone), "first", gone[:min(len(gone), maxTold)])
+	}
+	if lost {
+		c.tellLost(before, after)
 	}
 	return c.announce(ctx, after, slices.Sorted(maps.Keys(names)))
 }

@@ -207,6 +207,8 @@ func PartitionFor(id string, partitions int32) int32 { return journal.PartitionF
 type Client struct {
 	ID   string
 	Host string
+	// Asker is who logged in, where that matters to a core.
+	Asker metadata.Asker
 }
 
 // Do has a request about one group handled and returns the answer. It blocks

@@ -103,7 +103,7 @@ func (s *shard) lock(in *machine.Input) {
 // ask has a request handled and waits for its answer. It returns nil if the
 // shard cannot answer any more, or ctx ends first.
 func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
-	r := machine.Request{ID: machine.RequestID(s.c.lastID.Add(1)), ClientID: from.ID, Host: from.Host, Msg: req}
+	r := machine.Request{ID: machine.RequestID(s.c.lastID.Add(1)), ClientID: from.ID, Host: from.Host, Asker: from.Asker, Msg: req}
 	in := s.input()
 	if s.c.opts.Kind.NeedsFresh(req) {
 		_, _ = rand.Read(in.Fresh[:]) // Never fails, by its documentation.

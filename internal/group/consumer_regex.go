@@ -13,6 +13,10 @@ import (
 // Patterns are matched against the names of all topics, which takes long where there
 // are many: so that is a task, for all patterns of a group together. Until it is done
 // a pattern matches nothing.
+//
+// A pattern matches topics that the member may know of whose request asked for the
+// look, as in Kafka: else anybody with a group would learn of all topics by ".*". What
+// was found counts for all members with that pattern, until somebody asks again.
 
 // scan is what is known of the last look at the topics.
 type scan struct {
@@ -33,6 +37,7 @@ type scanned struct {
 	id      uint64
 	group   string
 	image   *metadata.Image
+	asker   metadata.Asker
 	matches map[string][]string // sorted
 }
 
@@ -50,7 +55,7 @@ func (x *step) refresh(g *group) {
 	}
 	x.seq++
 	c.scan.id = x.seq
-	s := &scanned{id: x.seq, group: g.id, image: x.image, matches: map[string][]string{}}
+	s := &scanned{id: x.seq, group: g.id, image: x.image, asker: x.asker, matches: map[string][]string{}}
 	for _, p := range slices.Sorted(maps.Keys(c.patterns)) {
 		s.matches[p] = nil
 	}
@@ -67,9 +72,8 @@ func (c *consumer) isResolved() bool {
 }
 
 // match finds the topics. It reads nothing but the image, which never changes.
-// Topics of the broker's own are not for everybody who says ".*".
 func (s *scanned) match() *scanned {
-	topics := s.image.Topics()
+	topics := s.shown()
 	for _, pattern := range slices.Sorted(maps.Keys(s.matches)) {
 		re, err := regexp.Compile(anchored(pattern))
 		if err != nil { // It was compiled when the member came with it.
@@ -77,13 +81,25 @@ func (s *scanned) match() *scanned {
 		}
 		found := []string{}
 		for _, t := range topics {
-			if !t.Internal && re.MatchString(t.Name) {
-				found = append(found, t.Name)
+			if re.MatchString(t) {
+				found = append(found, t)
 			}
 		}
 		s.matches[pattern] = found
 	}
 	return s
+}
+
+// shown returns the topics that patterns may match, by name. Those of the broker's own
+// are not for everybody who says ".*".
+func (s *scanned) shown() []string {
+	var names []string
+	for _, t := range s.image.Topics() {
+		if !t.Internal && s.image.Shows(t.Name, s.asker) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // scanDone takes what patterns match. What nobody asks for any more is left out.

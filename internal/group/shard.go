@@ -129,6 +129,7 @@ type step struct {
 	now      time.Time
 	fresh    [16]byte
 	image    *metadata.Image
+	asker    metadata.Asker // of the request, if it is one
 	maxBatch int
 	out      machine.Effects
 	records  []machine.Record  // what is to be appended
@@ -147,6 +148,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
+		x.asker = e.Asker
 		x.request(&e)
 	case machine.TimerFired:
 		x.timerFired(e)
@@ -172,7 +174,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 // the next one.
 func (s *Shard) Forget() {
 	x := &s.step
-	x.image = nil
+	x.image, x.asker = nil, metadata.Asker{}
 	clear(x.records)
 	clear(x.out.Batches)
 	clear(x.out.Sends)

@@ -21,8 +21,20 @@ type Coordinator interface {
 	All(ctx context.Context, from coordinator.Client, part func() kmsg.Request, merge func(kmsg.Response))
 }
 
+// client is where a request comes from, whoever logged in.
 func (c *call) client() coordinator.Client {
 	return coordinator.Client{ID: c.ClientID, Host: c.origin.Host}
+}
+
+// asks is client together with who logged in, for coordinators that look for things
+// which not everybody may know of.
+func (c *call) asks() coordinator.Client {
+	from := c.client()
+	from.Asker.Principal = c.principal()
+	if c.rules() != nil {
+		from.Asker.Host = c.rights.host // Else no rule is asked.
+	}
+	return from
 }
 
 // await has a request about one group handled that may wait for other members. It
@@ -38,5 +50,5 @@ func (h *Handler) awaitFrom(ctx context.Context, c *call, from Coordinator, id s
 		return from.Fail(c.req, kerr.CoordinatorNotAvailable)
 	}
 	defer done()
-	return from.Do(parked, id, c.client(), c.req)
+	return from.Do(parked, id, c.asks(), c.req)
 }

@@ -103,6 +103,7 @@ type Request struct {
 	ID       RequestID
 	ClientID string
 	Host     string
+	Asker    metadata.Asker
 	Msg      kmsg.Request
 }
 

@@ -15,6 +15,18 @@ const (
 // Authorizes says whether rules count: whether authorizer.class.name is set.
 func (i *Image) Authorizes() bool { return i.authorizes }
 
+// Asker is who asks for something, as rules name them. The zero one is nobody.
+type Asker struct {
+	Principal auth.Principal
+	// Host is in the form of auth.Host.
+	Host string
+}
+
+// Shows says whether somebody may know that a topic is there.
+func (i *Image) Shows(topic string, to Asker) bool {
+	return !i.authorizes || i.Rules.Rights(to.Principal, to.Host, auth.Topic, topic).Has(auth.Describe)
+}
+
 // CheckPolicy says what is wrong with the settings about rights.
 func CheckPolicy(b *config.Broker) error {
 	_, err := policy(b)

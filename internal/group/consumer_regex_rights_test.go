@@ -1,0 +1,87 @@
+package group
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/auth"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+)
+
+// guardedImage has the topics mine, theirs and yours. Ann may know of mine, and of yours
+// from one host.
+func guardedImage(t *testing.T) *metadata.Image {
+	t.Helper()
+	defaults, err := config.NewBroker(map[string]string{"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := metadata.NewImage(defaults).Edit()
+	for i, name := range []string{"mine", "theirs", "yours"} {
+		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, 1)})
+	}
+	mine := auth.Rule{Type: auth.Topic, Pattern: auth.Literal, Name: "mine", Principal: auth.User("ann"), Host: auth.AnyHost, Operation: auth.Read, Permission: auth.Allow}
+	yours := mine
+	yours.Name, yours.Host = "yours", "10.0.0.1"
+	edit.AddRule(mine)
+	edit.AddRule(yours)
+	return edit.Image()
+}
+
+// found has somebody join with a pattern, and returns what it is found to match.
+func found(t *testing.T, image *metadata.Image, who metadata.Asker) []string {
+	t.Helper()
+	now := time.Unix(1_700_000_000, 0)
+	s := NewShard(DefaultConfig())
+	step := func(e machine.Event) machine.Effects {
+		return s.Step(machine.Input{Now: now, Image: image, MaxBatch: 1 << 20, Event: e})
+	}
+	step(machine.Loaded{Epoch: 1})
+	pattern := ".*"
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Version, req.Group, req.MemberID, req.RebalanceTimeoutMillis = 1, "g", "m", 60_000
+	req.SubscribedTopicRegex, req.Topics = &pattern, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+	tasks := slices.Clone(step(machine.Request{ID: 1, Host: "10.0.0.1", Asker: who, Msg: req}).Tasks)
+	for _, task := range tasks {
+		step(machine.TaskDone{ID: task.ID, Result: task.Run()})
+	}
+	if r := s.groups["g"].consumer.regexes[pattern]; r != nil {
+		return r.topics
+	}
+	t.Fatal("the pattern was not resolved")
+	return nil
+}
+
+// Whoever may use a group could learn of all topics by a pattern.
+func TestAPatternMatchesWhatTheMemberMayKnowOf(t *testing.T) {
+	image := guardedImage(t)
+	for who, want := range map[metadata.Asker][]string{
+		{Principal: auth.User("ann"), Host: "10.0.0.2"}: {"mine"},
+		{Principal: auth.User("ann"), Host: "10.0.0.1"}: {"mine", "yours"},
+		{Principal: auth.User("bob"), Host: "10.0.0.1"}: {},
+		{}: {},
+	} {
+		if got := found(t, image, who); !slices.Equal(got, want) {
+			t.Errorf("%+v finds %q, want %q", who, got, want)
+		}
+	}
+	if got := found(t, imageOf(map[string]byte{"mine": 1, "theirs": 2}), metadata.Asker{}); len(got) != 2 {
+		t.Errorf("without rights anybody finds %q, want both topics", got)
+	}
+}
+
+func TestAShardForgetsWhoAsked(t *testing.T) {
+	s := NewShard(DefaultConfig())
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group = "g"
+	s.Step(machine.Input{Now: time.Unix(100, 0), Image: guardedImage(t), Event: machine.Request{ID: 1, Asker: metadata.Asker{Principal: auth.User("ann")}, Msg: req}})
+	s.Forget()
+	if s.step.asker != (metadata.Asker{}) {
+		t.Errorf("%+v is kept", s.step.asker)
+	}
+}
