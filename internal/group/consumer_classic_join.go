@@ -155,16 +155,16 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.stopJoinTimer(g, mem)
 	x.touchConsumer(g, mem)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
-	x.replyJoinMixed(r, m, id, mem.now().epoch, mem.says.Classic.first().Name)
+	x.replyJoinMixed(r.ID, m.Version, id, mem.now().epoch, mem.says.Classic.first().Name)
 }
 
 // replyJoinMixed tells a member of the classic protocol where it is.
-func (x *step) replyJoinMixed(r *machine.Request, m *kmsg.JoinGroupRequest, id string, generation int32, protocol string) {
+func (x *step) replyJoinMixed(to machine.RequestID, version int16, id string, generation int32, protocol string) {
 	resp := kmsg.NewPtrJoinGroupResponse()
 	protocolType := consumerType
-	resp.Version, resp.Generation, resp.MemberID = m.Version, generation, id
+	resp.Version, resp.Generation, resp.MemberID = version, generation, id
 	resp.ProtocolType, resp.Protocol = &protocolType, &protocol
-	x.reply(r.ID, resp)
+	x.reply(to, resp)
 }
 
 // first is the protocol by which a member goes: here everybody may have another.

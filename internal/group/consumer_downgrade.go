@@ -170,7 +170,7 @@ func (x *step) downgrade(g *group, to *downgraded, quiet bool) *group {
 // for anybody there is no rebalance, and it gets what its predecessor was to have.
 func (x *step) joinDowngraded(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
 	if quiet {
-		x.replyJoinMixed(r, m, id, g.generation, g.protocol)
+		x.replyJoinMixed(r.ID, m.Version, id, g.generation, g.protocol)
 		return
 	}
 	mem := g.members.get(id)

@@ -129,12 +129,15 @@ func (m *member) asConsumer(subscription []byte) *ConsumerMember {
 // they have, and would not know.
 func (x *step) upgrade(g *group, p place, by *journal.Who) place {
 	leaps := g.leaps
-	x.disband(g)
+	parked := x.disband(g, p)
 	x.writeWhole(p.upgrade)
 	g = x.groups[g.id]
 	g.consumer.leaps = leaps
 	for _, mem := range g.consumer.members {
 		x.touchConsumer(g, mem)
+	}
+	for _, j := range parked {
+		x.answerParked(g, j)
 	}
 	x.noteUpgraded(g, by, g.consumer.present)
 	again := func(mem *consumerMember) *consumerMember {
@@ -146,12 +149,23 @@ func (x *step) upgrade(g *group, p place, by *journal.Who) place {
 	return place{known: again(p.known), replaces: again(p.replaces)}
 }
 
-// disband ends a classic group that goes on as a consumer group: whoever waits is told
-// to join again, which it then does there, and nothing is left of the classic one.
-func (x *step) disband(g *group) {
+// parkedJoin is a JoinGroup that waits for the end of a join phase.
+type parkedJoin struct {
+	id      machine.RequestID
+	version int16
+	member  string
+}
+
+// disband ends a classic group that goes on as a consumer group, and nothing is left of
+// it. Who waits to join has joined the consumer group, unless its place is taken with the
+// upgrade; who waits for its assignment is told to join again, which it then does there.
+func (x *step) disband(g *group, p place) (parked []parkedJoin) {
 	for m := g.members.first; m != nil; m = m.next {
-		if m.join != 0 {
+		switch {
+		case m.join != 0 && p.takes(m.id):
 			x.replyJoinError(m.join, m.joinVersion, m.id, kerr.RebalanceInProgress)
+		case m.join != 0:
+			parked = append(parked, parkedJoin{m.join, m.joinVersion, m.id})
 		}
 		if m.sync != 0 {
 			x.replySyncError(m.sync, m.syncVersion, kerr.RebalanceInProgress)
@@ -170,6 +184,22 @@ func (x *step) disband(g *group) {
 		since: x.now.UnixMilli(), changed: g.changed,
 	}
 	*g = next
+	return parked
+}
+
+// takes says whether a heartbeat takes the place of a member of the classic protocol.
+func (p place) takes(id string) bool {
+	return p.known != nil && p.known.id == id || p.replaces != nil && p.replaces.id == id
+}
+
+// answerParked answers a join that waited when the group was upgraded: its member is in the
+// epoch that is the generation, with what it had. That the newcomer is a reason for another
+// target it learns with SyncGroup. Kafka says REBALANCE_IN_PROGRESS to the join, and there
+// are clients that let go of everything then.
+func (x *step) answerParked(g *group, j parkedJoin) {
+	mem := g.consumer.member(j.member)
+	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
+	x.replyJoinMixed(j.id, j.version, mem.id, mem.now().epoch, mem.says.Classic.first().Name)
 }
 
 // writeWhole makes records part of the hard state, and has them appended as one batch.

@@ -19,7 +19,7 @@ var enoughOfConsumers = seeds.Counts{
 	"static member left for a while": 160, "static member taken over": 100, "commit of an older epoch taken": 20, "pattern resolved": 200, "pattern resolved late": 10,
 
 	// What goes wrong.
-	"consumer group loaded while it is Reconciling": 60, "consumer group loaded while it is Assigning": 20, "load": 1300, "log lost its tail": 90, "compaction": 650,
+	"consumer group loaded while it is Reconciling": 60, "consumer group loaded while it is Assigning": 20, "load": 1300, "log lost its tail": 90, "subscription lost with the end of the log": 5, "compaction": 650,
 	"records lost in a crash": 70, "durable but unanswered at a crash": 40, "append failed": 400, "append fenced": 300, "takeover": 280, "coordinator crash": 200, "request while loading": 4500,
 	"connection cut": 450, "duplicate request": 700, "request after its connection closed": 100, "request timed out": 350, "stale timer": 450, "slow task": 170, "slow to let go": 250,
 	"fault aimed at granted": 45, "fault aimed at released": 25, "fault aimed at revoking": 40, "fault aimed at fencing": 45,

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -68,17 +69,23 @@ func isTombstone(r machine.Record) bool {
 	return value == nil
 }
 
-// disband is the end of a classic group that goes on as a consumer group: who waits is
-// told to join again, and its members have what they were assigned last.
+// disband is the end of a classic group that goes on as a consumer group: who waits to
+// join has joined, who waits for its assignment is told to join again, and its members have
+// what they were assigned last.
 func (b *beaten) disband(e *entry) {
 	v, c := b.v, b.c
+	syncBy := map[string]time.Duration{}
 	for _, s := range v.seats {
 		for _, q := range []*request{s.join, s.sync} {
 			if q == nil {
 				continue
 			}
 			i := slices.IndexFunc(e.replies, func(h held) bool { return h.request == q })
-			if i < 0 || codeOf(e.replies[i].msg) != codeRebalanceInProgress {
+			switch {
+			case i >= 0 && q == s.join && !b.isReplaced(s):
+				b.checkJoined(s, e.replies[i].msg.(*kmsg.JoinGroupResponse))
+				syncBy[s.id] = c.w.Now + s.rebalance
+			case i < 0 || codeOf(e.replies[i].msg) != codeRebalanceInProgress:
 				c.w.Violated("%s: it becomes a consumer group, and %s is not told to join again", v, q)
 			}
 		}
@@ -98,8 +105,25 @@ func (b *beaten) disband(e *entry) {
 	for _, s := range v.seats { // There is nothing that was lost of them.
 		fresh.greeted[s.id] = true
 	}
+	fresh.syncBy = syncBy
 	*v = *fresh
 	c.forgetFenced(v.id)
+}
+
+// isReplaced says whether the newcomer takes the place of a member of the classic group.
+func (b *beaten) isReplaced(s *seat) bool {
+	m, ok := b.why.request.msg.(*kmsg.ConsumerGroupHeartbeatRequest)
+	return ok && (m.MemberID == s.id || m.InstanceID != nil && s.instance != nil && *m.InstanceID == *s.instance)
+}
+
+// checkJoined checks what a member is told whose join waited when the group went over: it
+// is where it was, and goes by its own first protocol.
+func (b *beaten) checkJoined(s *seat, r *kmsg.JoinGroupResponse) {
+	if r.ErrorCode != 0 || r.Generation != max(b.v.generation, 1) || r.MemberID != s.id || r.LeaderID != "" || len(r.Members) > 0 || r.SkipAssignment ||
+		r.Protocol == nil || *r.Protocol != s.protocols[0].Name {
+		b.c.w.Violated("%s: it becomes a consumer group, and %s is told %+v", b.v, short(s.id), r)
+	}
+	b.c.w.Count("join answered when its group was upgraded")
 }
 
 // forgetFenced forgets who was told that another has its place: so does the group.
