@@ -18,7 +18,7 @@ import (
 // admin, who may do everything.
 func newSecureShell(t *testing.T) *shell {
 	t.Helper()
-	s := newShell(t, "listeners", "SASL_PLAINTEXT://127.0.0.1:0", "muster.bootstrap.user", "admin:top secret", "super.users", "User:admin", "authorizer.class.name", "muster",
+	s := newShell(t, "listeners", "SASL_PLAINTEXT://127.0.0.1:0", "muster.bootstrap.user", "admin:top secret", "authorizer.class.name", "muster",
 		"sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512", "connection.failed.authentication.delay.ms", "0")
 	t.Setenv(userEnv, "admin")
 	t.Setenv(passwordFileEnv, file(t, "admin.pw", "top secret\n"))
@@ -99,7 +99,7 @@ func TestRulesAreAddedListedExplainedAndRemoved(t *testing.T) {
 	}
 	says(t, s.run("acls", "list").ok(), "TYPE   NAME        PATTERN   USER        OPERATION  PERMISSION  HOST\n", "topic  app.        prefixed  User:alice  all        allow       *\n")
 	s.run("acls", "list", "group", "--json").prints("[]\n")
-	says(t, s.run("acls", "why", "admin", "alter", "cluster").ok(), "User:admin may ALTER the cluster from any host")
+	says(t, s.run("acls", "why", "admin", "alter", "cluster").ok(), "User:admin may ALTER the cluster from any host: a super user may do everything.")
 	s.run(append([]string{"acls", "list"}, alice...)...).fails(exitFailed, "CLUSTER_AUTHORIZATION_FAILED")
 }
 

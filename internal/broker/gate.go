@@ -2,7 +2,9 @@ package broker
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"muster/internal/auth"
@@ -61,12 +63,34 @@ func (g *gate) Enter(client *listener.Client, state *tls.ConnectionState) (liste
 	if g.server != nil {
 		return &session{gate: g, host: client.Host, conn: g.server.Connect()}, nil
 	}
+	s := &session{gate: g, host: client.Host, attempted: byCertificate}
 	principal, err := g.certified(state)
 	if err != nil {
+		s.tell(false, err)
 		return nil, err
 	}
-	return &session{gate: g, host: client.Host, principal: principal}, nil
+	if s.principal = principal; principal != auth.Anonymous {
+		s.tell(false, nil)
+	}
+	return s, nil
 }
+
+// byCertificate is what the audit log has for a mechanism where a certificate says who
+// somebody is.
+const byCertificate = "TLS"
+
+// Failed implements listener.Gate. Only where a certificate is the login, and was what
+// failed, is it one that failed: others of TLS's failures are of networks, of programs that
+// look for open ports, and of clients that do not trust this broker.
+func (g *gate) Failed(client *listener.Client, err error) {
+	var refused *tls.CertificateVerificationError
+	if g.mapping != nil && (errors.As(err, &refused) || strings.Contains(err.Error(), noCertificate)) {
+		(&session{gate: g, host: client.Host, attempted: byCertificate}).tell(false, err)
+	}
+}
+
+// noCertificate is in the error of package tls for a client that shows none. It has no type.
+const noCertificate = "client didn't provide a certificate"
 
 // certified returns who a client is by its certificate. TLS has found that to be of somebody
 // whom we trust; it may have shown none only where that is allowed.

@@ -191,6 +191,8 @@ func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []set
 		return nil
 	case broker != "" && altered:
 		settings[0].source = kmsg.ConfigSourceDynamicBrokerConfig
+	case d.Name == superUsers:
+		return withAllSuperUsers(image, settings)
 	}
 	return settings
 }

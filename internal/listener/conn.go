@@ -91,8 +91,13 @@ func (c *conn) serve() {
 			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
 			break
 		}
-		if resp != nil && (!c.send(resp) || c.ends(resp)) {
+		if resp != nil && !c.send(resp) {
 			break
+		}
+		if resp != nil && c.ends(resp) {
+			c.finish()
+			c.linger()
+			return
 		}
 		spoke = spoke || counts
 		if c.mute > 0 && !c.stayMute() {

@@ -72,11 +72,12 @@ const frameTimeout = 30 * time.Second
 
 // Server serves connections on any number of listeners.
 type Server struct {
-	opts    Options
-	sockets int           // that there are descriptors for
-	rest    time.Duration // frameTimeout, but for tests
-	budget  *budget       // of requests that are read or handled
-	parked  *budget       // of requests that wait
+	opts     Options
+	sockets  int           // that there are descriptors for
+	rest     time.Duration // frameTimeout, but for tests
+	patience time.Duration // lingerTime, but for tests
+	budget   *budget       // of requests that are read or handled
+	parked   *budget       // of requests that wait
 	// strangers is the budget of requests from those who have yet to log in.
 	strangers *budget
 	answers   *answers
@@ -103,7 +104,7 @@ func NewServer(opts Options) *Server {
 		after = time.After
 	}
 	return &Server{
-		opts: opts, rest: frameTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, patience: lingerTime, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
 		conns: map[*conn]struct{}{}, perHost: map[string]int{},
 	}

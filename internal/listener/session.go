@@ -11,6 +11,8 @@ type Gate interface {
 	// Enter begins a session, after the handshake of TLS if there is one. An error ends
 	// the connection.
 	Enter(client *Client, state *tls.ConnectionState) (Session, error)
+	// Failed hears of a handshake of TLS that failed, which ends the connection.
+	Failed(client *Client, err error)
 }
 
 // Session is who a connection is, as far as is known. Only the goroutine that serves the
@@ -38,6 +40,7 @@ func (c *conn) enter() error {
 	if over, ok := c.net.(*tls.Conn); ok {
 		c.setReadDeadline(c.server.rest)
 		if err := over.HandshakeContext(c.server.ctx); err != nil {
+			c.gate.Failed(&c.client, err)
 			return err
 		}
 		now := over.ConnectionState()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"muster/internal/protocol"
@@ -16,7 +17,10 @@ import (
 type door struct {
 	err     error
 	entered chan *tls.ConnectionState
+	failed  atomic.Int32
 }
+
+func (d *door) Failed(*Client, error) { d.failed.Add(1) }
 
 type guest struct{ limit int }
 
