@@ -1,13 +1,19 @@
 package group
 
-import "muster/internal/machine"
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/machine"
+)
 
 // Digest is a number that two shards share if their hard state is the same. It is
-// asked for after every step of a simulation, so nothing is put in order for it: what
-// is added up does not depend on that. What there is most of is not encoded either.
+// asked for after every step of a simulation, so what there is most of is not encoded
+// for it.
 func (s *Shard) Digest() uint64 {
 	d := digest{buf: make([]byte, 0, 1024)}
-	for id, g := range s.groups {
+	for _, id := range s.groupIDs() {
+		g := s.groups[id]
 		if g.hard != nil {
 			d.buf = g.hard.AppendTo(d.buf[:0])
 			d.add(stirText(stirText(kindGroup, id), d.buf))
@@ -15,15 +21,15 @@ func (s *Shard) Digest() uint64 {
 		if g.rebalancing != nil {
 			d.put(&RebalanceRecord{id, g.rebalancing})
 		}
-		for m, generation := range g.departed {
-			d.put(&DepartureRecord{id, m, &Departure{Generation: generation}})
+		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
+			d.put(&DepartureRecord{id, m, &Departure{Generation: g.departed[m]}})
 		}
 		g.eachConsumer(d.put)
 		d.putOffsets(g)
 		d.putUnstable(g)
 	}
-	for id, p := range s.txns.producers {
-		if p.open != nil { // Those without may be forgotten any time.
+	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
+		if p := s.txns.producers[id]; p.open != nil { // Those without may be forgotten any time.
 			d.add(stir(stir(stir(kindTxn, uint64(id)), uint64(p.epoch)), uint64(p.open.start)))
 		}
 	}
@@ -60,10 +66,10 @@ func (d *digest) putOffsets(g *group) {
 		return
 	}
 	ofGroup := stirText(kindOffset, g.id)
-	for topic, t := range g.offsets {
+	for topic, parts := range g.committed() {
 		ofTopic := stirText(ofGroup, topic)
-		for p := range t.parts {
-			o, _ := t.get(p)
+		for _, p := range parts {
+			o, _ := g.offsets[topic].get(p)
 			d.add(o.stir(stir(ofTopic, uint64(p)), 0))
 		}
 	}
@@ -71,7 +77,8 @@ func (d *digest) putOffsets(g *group) {
 
 // putUnstable adds what waits for transactions, in the order of its records.
 func (d *digest) putUnstable(g *group) {
-	for tp, list := range g.unstable {
+	for _, tp := range g.waiting() {
+		list := g.unstable[tp]
 		h := stir(stirText(stirText(stir(kindUnstable, uint64(len(list))), g.id), tp.topic), uint64(tp.partition))
 		for i := range list {
 			u, overtaken := &list[i], uint64(0)

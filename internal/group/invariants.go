@@ -29,7 +29,8 @@ func (g *group) pendingIDs() iter.Seq[string] {
 // CheckInvariants says what is wrong with the shard's state, nil if nothing is.
 func (s *Shard) CheckInvariants() error {
 	var wrong faults
-	for id, g := range s.groups {
+	for _, id := range s.groupIDs() {
+		g := s.groups[id]
 		if err := g.check(); err != nil {
 			wrong.add("group %q (%s, generation %d): %w", id, g.state, g.generation, err)
 		}
@@ -38,8 +39,7 @@ func (s *Shard) CheckInvariants() error {
 	return wrong.first()
 }
 
-// faults is what is wrong. The simulators look after every step, so what they look at
-// is not put in order: of all that is wrong the same is told each time.
+// faults is what is wrong, of which the same is told each time.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }

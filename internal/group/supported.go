@@ -1,6 +1,9 @@
 package group
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // smallTally is up to how many names a tally is a list.
 const smallTally = 8
@@ -64,8 +67,8 @@ func (t *tally) len() int { return len(t.few) + len(t.many) }
 
 // are says whether these are the names, so often each.
 func (t *tally) are(counts map[string]int) bool {
-	for name, n := range counts {
-		if t.of(name) != n {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if t.of(name) != counts[name] {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"maps"
 	"slices"
 
 	"muster/internal/machine"
@@ -103,14 +104,15 @@ func (s *Shard) overtake(g *group, r *OffsetRecord) {
 // checkTxns finds what is wrong with what is known of transactions.
 func (s *Shard) checkTxns(wrong *faults) {
 	known := 0
-	for id, p := range s.txns.producers {
+	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
+		p := s.txns.producers[id]
 		if p.id != id {
 			wrong.add("producer %d is listed as %d", p.id, id)
 		}
 		if p.open == nil {
 			continue
 		}
-		for key := range p.open.offsets {
+		for _, key := range p.open.keys() {
 			g := s.groups[key.group]
 			if g == nil || !slices.ContainsFunc(g.unstable[key.topicPartition], func(u unstable) bool { return u.producer == id }) {
 				wrong.add("producer %d has an offset of %v that its group does not have", id, key)
@@ -118,8 +120,10 @@ func (s *Shard) checkTxns(wrong *faults) {
 			known++
 		}
 	}
-	for id, g := range s.groups {
-		for tp, list := range g.unstable {
+	for _, id := range s.groupIDs() {
+		g := s.groups[id]
+		for _, tp := range g.waiting() {
+			list := g.unstable[tp]
 			if len(list) == 0 {
 				wrong.add("group %q waits for no transaction on %v", id, tp)
 			}
@@ -135,14 +139,15 @@ func (s *Shard) checkTxns(wrong *faults) {
 // check finds what is wrong with the requests that are parked.
 func (k *parked) check(wrong *faults) {
 	bytes, listed := 0, 0
-	for id, q := range k.byID {
+	for _, id := range slices.Sorted(maps.Keys(k.byID)) {
+		q := k.byID[id]
 		bytes += q.bytes
 		if !slices.Contains(k.byProducer[q.msg.ProducerID], q) {
 			wrong.add("question %d is not listed under its producer", id)
 		}
 	}
-	for _, list := range k.byProducer {
-		listed += len(list)
+	for _, id := range slices.Sorted(maps.Keys(k.byProducer)) {
+		listed += len(k.byProducer[id])
 	}
 	switch {
 	case bytes != k.bytes:
