@@ -80,8 +80,9 @@ func librdkafkaSeen(a *account, h librdkafkaHandle, seen *librdkafkaCounts, even
 		}
 		return seen.take(a, e.String())
 	case kafka.Error:
-		// It tries again by itself. Only a login that fails is worth an end.
-		if e.Code() == kafka.ErrAuthentication && !a.patient.Load() || strings.Contains(e.Error(), "SSL alert") {
+		// It tries again by itself. Only who does not come in, or may not what it wants, ends.
+		refused := e.Code() == kafka.ErrAuthentication && !a.patient.Load() || strings.Contains(e.Error(), "SSL alert")
+		if refused || e.Code() == kafka.ErrGroupAuthorizationFailed || e.Code() == kafka.ErrClusterAuthorizationFailed {
 			return e
 		}
 	}

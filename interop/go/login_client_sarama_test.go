@@ -29,6 +29,7 @@ func saramaLoginConfig(a *account) (*sarama.Config, error) {
 	cfg.Consumer.Offsets.AutoCommit.Interval = 200 * time.Millisecond
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Group.Heartbeat.Interval = 200 * time.Millisecond
+	cfg.Consumer.Group.Rebalance.Retry.Backoff = 100 * time.Millisecond
 	cfg.Metadata.Retry.Max = 1
 	cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, saramaDialer{a}
 	if a.trust != "" {
