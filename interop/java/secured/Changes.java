@@ -1,8 +1,8 @@
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -127,27 +127,30 @@ final class Changes {
         });
     }
 
-    /** Writes and reads while both clients log in again and again on the connections that they have. */
+    /**
+     * Writes and reads while both clients log in again and again on the connections that they have. On a slow machine
+     * one may be late, be cut off and read something twice.
+     */
     private static void stream(String name, Map<String, Object> login) throws Exception {
         String topic = Secured.topic(Secured.admin, name);
         try (KafkaProducer<String, String> p = Secured.producer(login); KafkaConsumer<String, String> c = Secured.consumer(login, "group.id", topic)) {
             c.subscribe(List.of(topic));
-            List<String> read = new ArrayList<>();
-            TreeSet<String> written = new TreeSet<>();
-            Check.until("both have logged in again, twice", () -> {
+            Set<String> read = new TreeSet<>();
+            Set<String> written = new TreeSet<>();
+            // Once is enough for older clients: it takes seconds.
+            int times = Check.version().startsWith("4") ? 2 : 1;
+            Check.until("both have logged in again", () -> {
                 String value = "v" + written.size();
                 Secured.send(p, topic, value);
                 written.add(value);
                 c.poll(Duration.ofMillis(10)).forEach(r -> read.add(r.value()));
-                return again(p.metrics()) >= 2 && again(c.metrics()) >= 4;
+                return again(p.metrics()) >= times && again(c.metrics()) >= 2 * times;
             });
             Check.until("all records read", () -> {
                 c.poll(Duration.ofMillis(100)).forEach(r -> read.add(r.value()));
-                return read.size() >= written.size();
+                return read.containsAll(written);
             });
-            c.commitSync();
-            Check.equal(written.size(), read.size(), "records read");
-            Check.equal(written, new TreeSet<>(read), "records read");
+            Check.equal(written, read, "records read");
             for (var metrics : List.of(p.metrics(), c.metrics())) {
                 Check.equal(0L, Secured.count(metrics, "failed-reauthentication-total"), "logins that failed");
             }
