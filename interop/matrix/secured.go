@@ -14,7 +14,7 @@ import (
 //	MUSTER_MATRIX_SASL_PLAINTEXT  addresses of its listeners
 //	MUSTER_MATRIX_SASL_SSL
 //	MUSTER_MATRIX_SSL             where clients show a certificate
-//	MUSTER_MATRIX_SHORT           as SASL_PLAINTEXT, but a login by SCRAM lasts for 2 seconds
+//	MUSTER_MATRIX_SHORT           as SASL_PLAINTEXT, but a login lasts for 4 seconds
 //	MUSTER_MATRIX_CA              the certificate of the authority that clients trust
 //	MUSTER_MATRIX_CERTIFICATE     key and certificate of the user carol, both in one file
 //	MUSTER_MATRIX_STRANGER        those of another carol, by an authority that nobody trusts
@@ -71,7 +71,7 @@ func (s *secured) settings(server string) string {
 		"listener.name.ssl.ssl.client.auth=required",
 		`listener.name.ssl.ssl.principal.mapping.rules=RULE:^CN=([^,]+),O=Muster$/$1/L,DEFAULT`,
 		"sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-		"listener.name.short.connections.max.reauth.ms=2000",
+		"listener.name.short.connections.max.reauth.ms=4000",
 		"sasl.oauthbearer.jwks.endpoint.url=" + s.issuer.url + "/keys",
 		"sasl.oauthbearer.expected.issuer=" + s.issuer.url,
 		"sasl.oauthbearer.expected.audience=muster",
