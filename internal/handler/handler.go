@@ -198,7 +198,8 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	return c.Encode(resp), nil
 }
 
-// code returns the wire code of an error, and its text for people.
+// code returns the wire code of an error, and its text for people if it says more than the
+// code does: for that clients have words of their own.
 func (h *Handler) code(err error) (int16, *string) {
 	if err == nil {
 		return 0, nil
@@ -210,6 +211,9 @@ func (h *Handler) code(err error) (int16, *string) {
 	}
 	var wire *kerr.Error
 	if errors.As(err, &wire) {
+		if err == error(wire) {
+			return wire.Code, nil
+		}
 		return wire.Code, &msg
 	}
 	if errors.Is(err, store.ErrStorage) || errors.Is(err, store.ErrFailed) {

@@ -31,24 +31,31 @@ var settings = []string{
 
 // broker is a `muster serve`, and the Redis behind it if there is one.
 type broker struct {
-	addr   string
+	addr   string            // of the first listener
+	addrs  map[string]string // of each listener
 	logs   tail
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process is gone
 	redis  *exec.Cmd
 }
 
-// startBroker starts a broker with a store that is empty, and returns when it
-// listens.
+// startBroker starts a broker that asks nobody who they are, with a store that is empty,
+// and returns when it listens.
 func startBroker(ctx context.Context, store, dir string) (*broker, error) {
-	b := &broker{exited: make(chan struct{})}
+	return launch(ctx, store, dir, 1, "--listen", "127.0.0.1:0")
+}
+
+// launch starts a broker with a store that is empty, whose data are in a folder, and returns
+// when it listens on as many listeners as more arguments say that there are.
+func launch(ctx context.Context, store, dir string, listeners int, more ...string) (*broker, error) {
+	b := &broker{addrs: map[string]string{}, exited: make(chan struct{})}
 	if store == "redis" {
 		var err error
 		if b.redis, store, err = startRedis(ctx, dir); err != nil {
 			return nil, err
 		}
 	}
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--store", store, "--data", filepath.Join(dir, "data")}
+	args := append([]string{"serve", "--store", store, "--data", filepath.Join(dir, "data")}, more...)
 	for _, s := range settings {
 		args = append(args, "--set", s)
 	}
@@ -62,10 +69,10 @@ func startBroker(ctx context.Context, store, dir string) (*broker, error) {
 		b.stopRedis()
 		return nil, err
 	}
-	listening := make(chan string, 1)
-	go b.follow(stderr, listening)
+	listening := make(chan struct{})
+	go b.follow(stderr, listeners, listening)
 	select {
-	case b.addr = <-listening:
+	case <-listening:
 		return b, nil
 	case <-b.exited:
 		err = fmt.Errorf("the broker ended before it listened:\n%s", &b.logs)
@@ -78,19 +85,24 @@ func startBroker(ctx context.Context, store, dir string) (*broker, error) {
 	return nil, err
 }
 
-var listeningLine = regexp.MustCompile(`msg="?listening"?.*\baddress=(\S+)`)
+var listeningLine = regexp.MustCompile(`msg="?listening"? listener=(\S+) address=(\S+)`)
 
-// follow reads the broker's log until it ends, and tells where it listens.
-func (b *broker) follow(stderr io.Reader, listening chan<- string) {
+// follow reads the broker's log until it ends, and closes a channel when all listeners are
+// open. Nobody reads the addresses before that.
+func (b *broker) follow(stderr io.Reader, listeners int, listening chan<- struct{}) {
 	defer close(b.exited)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		b.logs.add(lines.Text())
-		if m := listeningLine.FindStringSubmatch(lines.Text()); m != nil {
-			select {
-			case listening <- m[1]:
-			default: // It was told.
-			}
+		m := listeningLine.FindStringSubmatch(lines.Text())
+		if m == nil || len(b.addrs) == listeners {
+			continue
+		}
+		if b.addr == "" {
+			b.addr = m[2]
+		}
+		if b.addrs[m[1]] = m[2]; len(b.addrs) == listeners {
+			close(listening)
 		}
 	}
 	if err := b.cmd.Wait(); err != nil {

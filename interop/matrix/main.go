@@ -21,7 +21,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,6 +94,13 @@ func (m *matrix) tryStore(ctx context.Context, store string, jobs int) error {
 		return err
 	}
 	defer b.stop()
+	p := place{addr: b.addr, store: store, dir: dir, goTests: tests}
+	if slices.ContainsFunc(m.rows, func(r row) bool { return r.secured }) {
+		if p.secured, err = startSecured(ctx, store, filepath.Join(dir, "secured")); err != nil {
+			return err
+		}
+		defer p.secured.stop()
+	}
 	fmt.Printf("%d rows with a broker on %s, store %s\n", len(m.rows), b.addr, store)
 	began := time.Now()
 	results := make([]result, len(m.rows))
@@ -100,7 +109,7 @@ func (m *matrix) tryStore(ctx context.Context, store string, jobs int) error {
 	for range jobs {
 		working.Go(func() {
 			for i := range next {
-				results[i] = m.rows[i].run(ctx, place{addr: b.addr, store: store, dir: dir, goTests: tests})
+				results[i] = m.rows[i].run(ctx, p)
 				results[i].print(store, m.rows[i].name)
 			}
 		})
@@ -127,6 +136,9 @@ func (m *matrix) tryStore(ctx context.Context, store string, jobs int) error {
 	fmt.Printf("%d of %d rows passed with store %s, in %s\n", len(m.rows)-failed, len(m.rows), store, time.Since(began).Round(time.Second))
 	if failed > 0 {
 		fmt.Printf("the end of the broker's log:\n%s\n", b.logs.String())
+		if p.secured != nil {
+			fmt.Printf("and of that where clients log in:\n%s\n", p.secured.logs.String())
+		}
 	}
 	return nil
 }

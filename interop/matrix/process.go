@@ -31,6 +31,9 @@ func (r *row) run(ctx context.Context, p place) (res result) {
 		}
 	}
 	args, env := r.command(p)
+	if r.secured {
+		env = append(env, p.secured.env()...)
+	}
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+p.dir, "MUSTER_MATRIX_TRANSACTIONAL="+transactional[p.store])...)

@@ -15,14 +15,16 @@ type row struct {
 	// command returns the program, its arguments, and what is added to its
 	// environment.
 	command func(place) (args, env []string)
+	secured bool // it talks to the broker where clients log in
 }
 
 // place is where a row runs.
 type place struct {
 	addr    string // the broker's address
 	store   string
-	dir     string // a folder for its files, removed in the end
-	goTests string // the tests of interop/go, compiled
+	dir     string   // a folder for its files, removed in the end
+	goTests string   // the tests of interop/go, compiled
+	secured *secured // nil if no row that runs needs it
 }
 
 func rows() []row {
@@ -31,18 +33,32 @@ func rows() []row {
 		java("Java kafka-clients 3", "clients-3", "Clients"),
 		java("Java kafka-clients 2", "clients-2", "Clients"),
 		java("Kafka's command line tools", "kafka", "Tools"),
+		loggedIn(java("Java kafka-clients, logged in 4", "clients-4", "Secured")),
+		loggedIn(java("Java kafka-clients, logged in 3", "clients-3", "Secured")),
+		loggedIn(java("Java kafka-clients, logged in 2", "clients-2", "Secured")),
+		loggedIn(java("Kafka's command line tools, logged in", "kafka", "SecuredTools")),
 		java("Kafka Streams", "kafka", "Streams"),
 		java("Kafka Connect", "kafka", "Connect"),
 		python("Python confluent-kafka", "confluent.py"),
+		loggedIn(python("Python confluent-kafka, logged in", "confluent_login.py")),
 		python("Python kafka-python", "kafka_python.py"),
+		loggedIn(python("Python kafka-python, logged in", "kafka_python_login.py")),
 		python("Python aiokafka", "aio.py"),
 		node("Node.js KafkaJS", "kafkajs.mjs"),
+		loggedIn(node("Node.js KafkaJS, logged in", "kafkajs_login.mjs")),
 		node("Node.js @platformatic/kafka", "platformatic.mjs"),
 		golang("Go franz-go", "franz-go", "github.com/twmb/franz-go"),
 		golang("Go sarama", "sarama", "github.com/IBM/sarama"),
 		golang("Go kafka-go", "kafka-go", "github.com/segmentio/kafka-go"),
 		golang("Go confluent-kafka-go", "librdkafka", "github.com/confluentinc/confluent-kafka-go/v2"),
 	}
+}
+
+// loggedIn is a row that talks to the broker where clients log in, of which its environment
+// tells (secured.go).
+func loggedIn(r row) row {
+	r.secured = true
+	return r
 }
 
 // java is a class of interop/java, with the jars of a profile.

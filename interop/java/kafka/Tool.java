@@ -77,6 +77,11 @@ final class Tool {
         return out.text();
     }
 
+    /** What the last tool wrote to standard error. */
+    static String errors() {
+        return err.text();
+    }
+
     String run(String... args) throws Exception {
         return runWith("", args);
     }
