@@ -211,7 +211,7 @@ func (h *Handler) code(err error) (int16, *string) {
 	}
 	var wire *kerr.Error
 	if errors.As(err, &wire) {
-		if err == error(wire) {
+		if msg == wire.Error() {
 			return wire.Code, nil
 		}
 		return wire.Code, &msg
