@@ -48,7 +48,7 @@ func franzMechanism(a *account) sasl.Mechanism {
 // franzLoginClient connects, and asks the broker something, so that it is known at once
 // whether the client may come in.
 func franzLoginClient(ctx context.Context, a *account, opts ...kgo.Opt) (*kgo.Client, error) {
-	opts = append(opts, kgo.SeedBrokers(a.addr), kgo.WithHooks(franzSeen{a}), kgo.FetchMaxWait(500*time.Millisecond))
+	opts = append(opts, kgo.SeedBrokers(a.addr), kgo.WithHooks(franzSeen{a}), kgo.FetchMaxWait(500*time.Millisecond), kgo.DialTimeout(clientTimeout))
 	if a.mechanism != "" {
 		opts = append(opts, kgo.SASL(seenMechanism{franzMechanism(a), a}))
 	}

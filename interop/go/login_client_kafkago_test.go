@@ -31,7 +31,7 @@ func kafkaGoMechanism(a *account) (sasl.Mechanism, error) {
 }
 
 func kafkaGoLoginProduce(ctx context.Context, a *account, topic string, next func() (string, bool)) (err error) {
-	transport := &kafka.Transport{}
+	transport := &kafka.Transport{DialTimeout: clientTimeout} // By default it gives a login five seconds.
 	defer transport.CloseIdleConnections()
 	if transport.SASL, err = kafkaGoMechanism(a); err != nil {
 		return err
