@@ -1,0 +1,175 @@
+package broker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	fsasl "github.com/twmb/franz-go/pkg/sasl"
+	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
+	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"muster/internal/broker"
+	"muster/internal/redistest"
+)
+
+// guesses returns a wrong login, each another one: of a user, of names that do not exist,
+// and of names that would fill the memory of whoever kept them.
+func guesses(i int) fsasl.Mechanism {
+	name := "ann"
+	switch i % 3 {
+	case 1:
+		name = fmt.Sprint("nobody-", i)
+	case 2:
+		name = fmt.Sprint(i, strings.Repeat("x", 10_000))
+	}
+	password := fmt.Sprint("wrong-", i)
+	if i%4 == 0 { // It costs the client as much as it costs the broker.
+		return fscram.Auth{User: name, Pass: password}.AsSha256Mechanism()
+	}
+	return fplain.Auth{User: name, Pass: password}.AsMechanism()
+}
+
+// guess has some connections try wrong passwords, one after the other each, until ctx
+// ends. As the broker waits a tenth of a second with each refusal, 100 of them try a
+// thousand in a second, if the machine can.
+func guess(ctx context.Context, t *testing.T, addr string, connections int) (tried *atomic.Int64, wait func()) {
+	tried = &atomic.Int64{}
+	var all sync.WaitGroup
+	for range connections {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := wrongLogin(addr, guesses(int(tried.Add(1)))); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return tried, all.Wait
+}
+
+// heap is what is in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // What pools keep is gone with the second.
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// work has clients that have logged in go on, and others log in; all of it succeeds.
+func work(t *testing.T, b *broker.Broker, clients []*kgo.Client, logins []fsasl.Mechanism, round int) {
+	t.Helper()
+	for i, c := range clients {
+		produce(t, c, fmt.Sprint("orders-", i), 2*round, 2)
+	}
+	for _, login := range logins {
+		if err := rightLogin(b.Addr(), login); err != nil {
+			t.Errorf("round %d: a good login by %s: %v", round, login.Name(), err)
+		}
+	}
+}
+
+func TestAThousandWrongPasswordsDisturbNobodyAndLeaveNothing(t *testing.T) {
+	b := startSASL(t, nil)
+	logins := []fsasl.Mechanism{
+		fplain.Auth{User: "ann", Pass: "anns"}.AsMechanism(), fplain.Auth{User: "jim", Pass: "jims"}.AsMechanism(),
+		fscram.Auth{User: "ann", Pass: "anns"}.AsSha256Mechanism(), fscram.Auth{User: "ann", Pass: "anns"}.AsSha512Mechanism(),
+	}
+	var clients []*kgo.Client
+	for _, login := range logins {
+		clients = append(clients, client(t, b, kgo.SASL(login)))
+	}
+	work(t, b, clients, logins, 0)
+	before, routines := heap(), runtime.NumGoroutine()
+
+	const attackers = 100
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tried, wait := guess(ctx, t, b.Addr(), attackers)
+	round, most := 1, 0
+	for ; tried.Load() < 1000 && !t.Failed(); round++ {
+		work(t, b, clients, logins, round)
+		most = max(most, runtime.NumGoroutine())
+	}
+	cancel()
+	wait()
+	t.Logf("%d wrong passwords in %d rounds, %d goroutines", tried.Load(), round, most)
+	// One of each attacker, one of its connection; the rest is for clients that come and go.
+	if most > routines+3*attackers {
+		t.Errorf("%d goroutines, %d before", most, routines)
+	}
+	redistest.Eventually(t, "the goroutines to be gone", func() bool { return runtime.NumGoroutine() <= routines+20 })
+	// Of the names alone there were more than 3 MB.
+	after := heap()
+	if t.Logf("%d KB are in use, %d KB before", after>>10, before>>10); after > before+3<<20 {
+		t.Error("they were kept")
+	}
+	work(t, b, clients, logins, round)
+}
+
+// Nobody learns who exists: neither by what is sent nor by how much work it is. The least
+// time of many tries is what the work takes, whatever else the machine does.
+func TestAUserThatDoesNotExistCostsAsMuchAsAWrongPassword(t *testing.T) {
+	b := startSASL(t, map[string]string{"connection.failed.authentication.delay.ms": "0"})
+	wrong := map[string]func(name string) fsasl.Mechanism{
+		"PLAIN":         func(name string) fsasl.Mechanism { return fplain.Auth{User: name, Pass: "wrong"}.AsMechanism() },
+		"SCRAM-SHA-256": func(name string) fsasl.Mechanism { return fscram.Auth{User: name, Pass: "wrong"}.AsSha256Mechanism() },
+		"SCRAM-SHA-512": func(name string) fsasl.Mechanism { return fscram.Auth{User: name, Pass: "wrong"}.AsSha512Mechanism() },
+	}
+	for mechanism, login := range wrong {
+		least := map[string]time.Duration{"ann": time.Hour, "abe": time.Hour}
+		said := map[string]string{}
+		for range 40 {
+			for _, name := range []string{"ann", "abe"} {
+				begun := time.Now()
+				s, err := wrongLogin(b.Addr(), login(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				least[name] = min(least[name], time.Since(begun))
+				said[name] = fmt.Sprintf("%d answers of %d bytes", s.frames, s.bytes)
+			}
+		}
+		if said["ann"] != said["abe"] {
+			t.Errorf("%s: %s for a user, %s for nobody", mechanism, said["ann"], said["abe"])
+		}
+		if ratio := float64(least["ann"]) / float64(least["abe"]); ratio < 0.5 || ratio > 2 {
+			t.Errorf("%s: %v for a user, %v for nobody", mechanism, least["ann"], least["abe"])
+		}
+	}
+}
+
+// A client that sends on before it knows that it is refused is told why all the same.
+func TestAFailedLoginIsToldToWhoSentMore(t *testing.T) {
+	b := startSASL(t, nil)
+	format := kmsg.NewRequestFormatter()
+	more := bytes.Repeat(format.AppendRequest(nil, &kmsg.MetadataRequest{Version: 5}, 8), 1000)
+	token := format.AppendRequest(nil, &kmsg.SASLAuthenticateRequest{Version: 2, SASLAuthBytes: []byte(plain("ann", "wrong"))}, 7)
+	for code, shakes := range map[byte]bool{58: true, 34: false} {
+		w := connect(t, b)
+		if shakes {
+			w.handshake("PLAIN")
+		}
+		if _, err := w.Write(slices.Concat(token, more)); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.frame(); len(got) < 7 || got[6] != code { // After the correlation id, and no tags.
+			t.Errorf("the answer is %q, want code %d", got, code)
+		}
+		if _, err := w.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("the connection ends by %v", err)
+		}
+	}
+}
