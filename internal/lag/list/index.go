@@ -34,14 +34,26 @@ func Build(groups []Summary) *Index {
 		}
 	}
 	x.orders[ByName] = names
-	r := newRadix(len(groups))
-	for by := ByName + 1; by < sorts; by++ {
-		for i := range groups {
-			r.values[i] = groups[i].value(by)
-		}
-		x.orders[by] = r.sort()
-	}
+	x.sort()
 	return x
+}
+
+// sort makes all orders but that of names. Summaries are large, so they are visited
+// once for all orders.
+func (x *Index) sort() {
+	var values [sorts][]uint64
+	for by := range values {
+		values[by] = make([]uint64, len(x.groups))
+	}
+	for i := range x.groups {
+		for by := ByName + 1; by < sorts; by++ {
+			values[by][i] = x.groups[i].value(by)
+		}
+	}
+	aux := make([]int32, len(x.groups))
+	for by := ByName + 1; by < sorts; by++ {
+		x.orders[by] = radixSort(values[by], aux)
+	}
 }
 
 // Len is how many groups there are.
@@ -66,44 +78,37 @@ func (x *Index) Reading(topic string) []*Summary {
 	return out
 }
 
-// radix sorts numbers, and leaves equal ones in the order in which they were: names
-// need not be compared. It is several times faster than to compare a hundred thousand
-// groups, and the orders are made anew every ten seconds.
-type radix struct {
-	values     []uint64
-	order, aux []int32
-}
-
-func newRadix(n int) *radix {
-	return &radix{values: make([]uint64, n), order: make([]int32, n), aux: make([]int32, n)}
-}
-
-// sort returns the places of values in their order, byte by byte from the last. Bytes
-// that are the same in all are skipped, which most are.
-func (r *radix) sort() []int32 {
-	order, aux := r.order, r.aux
+// radixSort returns the places of values in their order, and leaves equal ones in the
+// order in which they were, so that names need not be compared. It is several times
+// faster than to compare a hundred thousand groups, and the orders are made anew every
+// ten seconds. It goes byte by byte from the last; bytes that are the same in all are
+// skipped, which most are.
+func radixSort(values []uint64, aux []int32) []int32 {
+	order := make([]int32, len(values))
+	sorted := order
 	differ := uint64(0)
-	for i, v := range r.values {
+	for i, v := range values {
 		order[i] = int32(i)
-		differ |= v ^ r.values[0]
+		differ |= v ^ values[0]
 	}
 	for shift := 0; shift < 64; shift += 8 {
 		if differ>>shift&0xff == 0 {
 			continue
 		}
 		var starts [257]int32
-		for _, v := range r.values {
+		for _, v := range values {
 			starts[v>>shift&0xff+1]++
 		}
 		for i := range 256 {
 			starts[i+1] += starts[i]
 		}
 		for _, at := range order {
-			digit := r.values[at] >> shift & 0xff
+			digit := values[at] >> shift & 0xff
 			aux[starts[digit]] = at
 			starts[digit]++
 		}
 		order, aux = aux, order
 	}
-	return slices.Clone(order)
+	copy(sorted, order) // It may be in aux, which others use.
+	return sorted
 }

@@ -56,35 +56,46 @@ func (x *Index) Find(q *Query) (*Page, error) {
 	order := x.orders[q.Sort]
 	from := 0
 	page := &Page{Groups: make([]*Summary, 0, limit), Matched: -1, Total: len(x.groups)}
-	if q.After == "" {
-		page.Matched = 0
-	} else {
+	if q.After != "" {
 		value, name, err := q.cursor()
 		if err != nil {
 			return nil, err
 		}
 		from = x.after(q, value, name)
 	}
-	text := strings.ToLower(q.Text)
-	for i := from; i < len(order); i++ {
+	matches, matched := x.matching(q)
+	if q.After == "" {
+		page.Matched = matched
+	}
+	for i := from; i < len(order) && page.Next == ""; i++ {
 		at := x.at(q, i)
-		if !x.matches(q, text, at) {
-			continue
-		}
-		if page.Matched >= 0 {
-			page.Matched++
-		}
 		switch {
+		case matches != nil && !matches[at]:
 		case len(page.Groups) < limit:
 			page.Groups = append(page.Groups, &x.groups[at])
-		case page.Next == "":
+		default:
 			page.Next = q.next(page.Groups[limit-1])
-		}
-		if page.Next != "" && page.Matched < 0 {
-			break
 		}
 	}
 	return page, nil
+}
+
+// matching says which groups the filters let pass, and how many; nil is all. Groups are
+// visited as they lie in memory: in the order of the list that takes several times as
+// long.
+func (x *Index) matching(q *Query) ([]bool, int) {
+	if q.Text == "" && len(q.States)+len(q.Types)+len(q.Findings) == 0 && !q.Found && q.Topic == "" {
+		return nil, len(x.groups)
+	}
+	out, n := make([]bool, len(x.groups)), 0
+	text := strings.ToLower(q.Text)
+	for i := range x.groups {
+		if x.matches(q, text, i) {
+			out[i] = true
+			n++
+		}
+	}
+	return out, n
 }
 
 // at returns the group at a place of the order that was asked for.
@@ -111,7 +122,7 @@ func (x *Index) after(q *Query, value uint64, name string) int {
 	return i
 }
 
-func (x *Index) matches(q *Query, text string, at int32) bool {
+func (x *Index) matches(q *Query, text string, at int) bool {
 	s := &x.groups[at]
 	has := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
 	if !has(q.States, s.State) || !has(q.Types, s.Type) || q.Found && len(s.Findings) == 0 {
