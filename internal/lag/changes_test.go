@@ -37,6 +37,9 @@ func TestChangesAreWhatHasMoved(t *testing.T) {
 	}; !reflect.DeepEqual(got.Groups, want) {
 		t.Errorf("%+v, want %+v", got.Groups, want)
 	}
+	if got := w.tracker.Changes(since.Add(10*time.Second), false, every); len(got.Groups) != 2 || len(got.Groups[0].Topics) != 1 {
+		t.Errorf("since the very pass: %+v", got)
+	}
 	if got := w.tracker.Changes(w.now.Add(time.Hour), false, every); len(got.Groups) != 0 {
 		t.Errorf("of the future: %+v", got)
 	}

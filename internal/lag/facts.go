@@ -90,13 +90,12 @@ func (l *log) set(facts Log, pass uint32, now tick) {
 	}
 	fresh := l.pass == 0 || facts.End < l.End
 	l.grown = 0
-	if !fresh && !l.Offline {
+	if !fresh {
 		l.grown = max(facts.Added-l.Added, 0)
 	}
 	l.Log, l.pass, l.seenAt = facts, pass, now
 	if fresh {
-		l.began = pass
-		l.table.points = l.table.points[:0]
+		l.began = pass // Its table begins anew by itself.
 	}
 }
 

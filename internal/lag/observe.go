@@ -20,7 +20,7 @@ func (t *Tracker) observe(g *group, p *position, f *Position) {
 	t.count(g, p, f, c, known)
 	next := Next(f.Committed, l.Bounds)
 	left := next < l.End && (c.Records > 0 || !known)
-	if next != p.next || moved == appeared || !left {
+	if next != p.next || moved == appeared {
 		p.dated = false
 	}
 	p.committed, p.next, p.lag, p.known, p.approximate = f.Committed, next, c.Records, known, c.Approximate

@@ -48,7 +48,6 @@ func (r *partitionRing) add(now tick, committed, age int64) {
 	i := slot % partitionPoints
 	first := r.slot == 0
 	r.slot = slot
-	r.committed[i], r.age[i] = noOffset, gap // What was there before is too old to keep others from fitting.
 	units := committed >> r.unit
 	if first {
 		r.base = units - min(units, noOffset/2)

@@ -41,10 +41,24 @@ func TestTableBoundsWhenRecordsWereAppended(t *testing.T) {
 				checkWindows(t, &table, &truth, now)
 			}
 		}
+		if first := table.points[0].at; first+7*day+20*minute < now {
+			t.Errorf("the first point is %d hours old", (now-first)/hour)
+		}
 		if most := fullTable + 2*growth; len(table.points) > most || cap(table.points) > most+3*growth {
 			t.Errorf("%d points, and room for %d", len(table.points), cap(table.points))
 		}
 	}
+}
+
+// widest is how wide a window may be, by its age.
+func widest(age tick) tick {
+	switch {
+	case age < 36_000:
+		return 100 // 10 s
+	case age < 864_000:
+		return 600
+	}
+	return 6000
 }
 
 // checkWindows holds the table against the truth.
@@ -62,7 +76,7 @@ func checkWindows(t *testing.T, table *table, truth *appends, now tick) {
 			t.Fatalf("offset %d was appended at %d, and is said to be older than %d", offset, at, to.at)
 		case !older && (at <= from.at || at > to.at):
 			t.Fatalf("offset %d was appended at %d, not in %d…%d", offset, at, from.at, to.at)
-		case !older && to.at-from.at > max(spacing(now-from.at), step):
+		case !older && to.at-from.at > widest(now-from.at):
 			t.Fatalf("offset %d, %d ticks old: the window %d…%d is too wide", offset, age, from.at, to.at)
 		}
 	}

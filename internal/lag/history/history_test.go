@@ -178,6 +178,8 @@ func TestBadRecordsAreRefused(t *testing.T) {
 		"bytes after the last position":   {append(bytes.Clone(good), 0), ErrInvalid},
 		"a group twice":                   {append(bytes.Clone(good), good[3:]...), ErrInvalid},
 		"a partition beyond all":          {append(bytes.Clone(good[:13]), 0xff, 0xff, 0xff, 0xff, 8, 0), ErrInvalid},
+		"a partition beyond all, later":   {append(append(change(12, 2)[:15:15], 0xff, 0xff, 0xff, 0xff, 7), 0), ErrInvalid},
+		"a topic without positions":       {append(bytes.Clone(good[:12]), 0), ErrInvalid},
 		"a number without end":            {append(bytes.Clone(good[:3]), bytes.Repeat([]byte{0xff}, 20)...), ErrInvalid},
 		"a topic twice":                   {append(append(change(8, 2), 1, 0), 1, 0, 10), ErrInvalid},
 		"names that come to too much":     {bomb(), ErrTooLong},
