@@ -23,7 +23,7 @@ func TestTableBoundsWhenRecordsWereAppended(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, uint64(passes)))
 		var table table
 		var truth appends
-		now := tick(hour)
+		now := hour
 		resting := 0
 		for pass := range passes {
 			from := now

@@ -130,7 +130,11 @@ func sortedKeys[V any](m map[key]V) []key {
 func (w *world) pass() {
 	w.tracker.Begin(w.now)
 	for _, k := range sortedKeys(w.logs) {
-		w.tracker.Log(w.logs[k].Log)
+		facts := w.logs[k].Log
+		if facts.Offline {
+			facts.Bounds, facts.Added = Bounds{}, 0
+		}
+		w.tracker.Log(facts)
 	}
 	for name, g := range w.groups {
 		facts := Group{Name: name, Members: g.members}

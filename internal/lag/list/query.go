@@ -70,7 +70,7 @@ func (x *Index) Find(q *Query) (*Page, error) {
 	for i := from; i < len(order) && page.Next == ""; i++ {
 		at := x.at(q, i)
 		switch {
-		case matches != nil && !matches[at]:
+		case len(matches) > 0 && !matches[at]:
 		case len(page.Groups) < limit:
 			page.Groups = append(page.Groups, &x.groups[at])
 		default:
