@@ -17,7 +17,7 @@ func TestPartitionWithoutALeaderIsTheSameLogAfterwards(t *testing.T) {
 		w.step()
 		w.pass()
 	}
-	if got := w.of("g"); w.asked != 0 || got.Verdicts[NotFetching] != 1 || got.Seconds < 390 {
+	if got := w.of("g"); w.asked != 0 || got.Verdicts[NotFetching] != 1 || got.Seconds < 390 || got.Rates.Produced > 1 {
 		t.Errorf("asked %d times, %+v", w.asked, got)
 	}
 	offline := w.tracker.now - 19*step
