@@ -60,9 +60,12 @@ var importTable = map[string][]string{
 	"web":         {"metadata", "metadata/config"},
 
 	// From facts about groups to what people read.
-	"groupview": {},
-	"explain":   {"groupview", "journal", "words"},
-	"words":     {},
+	"groupview":   {},
+	"explain":     {"groupview", "journal", "words"},
+	"words":       {},
+	"lag":         {"lag/history"}, // It says which positions have changed, in the form that is written.
+	"lag/history": {},
+	"lag/list":    {},
 
 	// The pure packages.
 	"machine":          {"journal", "metadata"}, // Effects have journal entries, inputs an image.

@@ -1,0 +1,107 @@
+package lag
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Log is a partition as its leader sees it. Logs are handed in before groups: a commit
+// in between is at most beyond the end, and the lag 0.
+type Log struct {
+	Topic     string
+	Partition int32
+	Offline   bool // It has no leader, so nothing of the rest is known.
+	Bounds
+	LastStable int64 // What readers of committed records may read up to; None if that is not known.
+	Added      int64 // How many records were ever appended. Where offsets are dense, that is End.
+	TimeBits   uint8 // Of layout stream: by how many bits an offset is shifted to be a time in milliseconds.
+	Retention
+}
+
+// Owner says whether a member has a partition.
+type Owner uint8
+
+// OwnerUnknown is while the group rebalances, and if its members are no consumers.
+const (
+	OwnerUnknown Owner = iota
+	OwnerNone
+	OwnerMember
+)
+
+// Position is where a group is in a partition.
+type Position struct {
+	Topic       string
+	Partition   int32
+	Committed   int64     // None if it has not committed.
+	CommittedAt time.Time // When it last did, be it the same offset; zero if that is not known.
+	Behind      *Count    // The number of records from there on, which layout stream needs.
+	Owner       Owner
+	Fetched     time.Time // When its owner last fetched it, by client id and host; zero for never.
+}
+
+// Group is a group as its coordinator sees it.
+type Group struct {
+	Name      string
+	Members   int
+	Positions []Position // In order of topic and partition. Those it would read, too.
+}
+
+func (p *Position) compare(q *Position) int {
+	return cmp.Or(cmp.Compare(p.Topic, q.Topic), cmp.Compare(p.Partition, q.Partition))
+}
+
+// inOrder sorts positions that are not, and leaves out what is there twice.
+func inOrder(ps []Position) []Position {
+	for i := 1; i < len(ps); i++ {
+		if ps[i-1].compare(&ps[i]) >= 0 {
+			ps = slices.Clone(ps)
+			slices.SortStableFunc(ps, func(a, b Position) int { return a.compare(&b) })
+			return slices.CompactFunc(ps, func(a, b Position) bool { return a.compare(&b) == 0 })
+		}
+	}
+	return ps
+}
+
+// key names a partition.
+type key struct {
+	topic     string
+	partition int32
+}
+
+// log is what is kept of a partition.
+type log struct {
+	Log
+	table   table
+	counted int    // Points that are in the tracker's bytes.
+	pass    uint32 // In which it was last seen.
+	seenAt  tick
+	began   uint32 // The pass in which it was first seen, or was another log than before.
+	grown   int64  // How many records were appended since the last pass.
+	users   int    // Positions in it.
+	dropped bool
+}
+
+// set takes in what is known now. A log that ends before where it ended is another
+// one of the same name.
+func (l *log) set(facts Log, pass uint32, now tick) {
+	if facts.Offline { // What was known stays, to be compared later.
+		facts.Bounds, facts.Added = l.Bounds, l.Added
+	}
+	fresh := l.pass == 0 || facts.End < l.End
+	l.grown = 0
+	if !fresh {
+		l.grown = max(facts.Added-l.Added, 0)
+	}
+	l.Log, l.pass, l.seenAt = facts, pass, now
+	if fresh {
+		l.began = pass // Its table begins anew by itself.
+	}
+}
+
+// behind is the lag of a committed offset, if it is known. A difference of offsets is
+// no number of records in layout stream.
+func (l *log) behind(committed int64, counted *Count) (Count, bool) {
+	c := Of(committed, l.Bounds, counted)
+	return c, counted != nil || l.TimeBits == 0 || c.Records == 0
+}

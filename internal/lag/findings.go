@@ -1,0 +1,32 @@
+package lag
+
+import "time"
+
+const (
+	// catchesLate is how far behind a group must be before it matters that it does
+	// not catch up: one that keeps up always has a few records to read.
+	catchesLate = 5 * time.Minute
+	// overtakenSoon is when it matters that retention will overtake a group.
+	overtakenSoon = 24 * time.Hour
+)
+
+// Findings returns the ids of what is wrong with a group, worst first. Those that
+// package explain knows too have its ids.
+func (g *GroupLag) Findings() []string {
+	var out []string
+	for _, f := range [...]struct {
+		id    string
+		found bool
+	}{
+		{"stuck-partition", g.Stuck > 0},
+		{"lag-without-members", g.Members == 0 && g.Lag > 0},
+		{"retention-overtakes", g.OvertakenIn < overtakenSoon.Seconds()},
+		{"not-catching-up", g.CatchUp == NotCatching && g.Members > 0 && g.Seconds >= catchesLate.Seconds()},
+		{"offsets-rewound", g.Verdicts[Rewound] > 0},
+	} {
+		if f.found {
+			out = append(out, f.id)
+		}
+	}
+	return out
+}

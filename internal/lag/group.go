@@ -1,0 +1,170 @@
+package lag
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// group is what is kept of a group.
+type group struct {
+	GroupLag
+	positions []*position // In order of topic and partition.
+	meter     meter
+	ring      *groupRing
+	pass      uint32
+	seenAt    tick
+}
+
+// position is what is kept of a group and a partition that it has committed.
+type position struct {
+	log       *log
+	ring      *partitionRing
+	committed int64
+	next      int64 // What it reads next.
+	lag       int64
+	first     int64 // When that record was appended, in milliseconds since 1970.
+	progress
+	known       bool // The lag is.
+	approximate bool // The lag is.
+	dated       bool // The time is; if not, it was then or earlier.
+	verdict     Verdict
+}
+
+// age is how old the first unread record is, in milliseconds.
+func (p *position) age(nowMillis int64) int64 {
+	if p.lag == 0 {
+		return 0
+	}
+	return max(nowMillis-p.first, 0)
+}
+
+// Group takes in a group.
+func (t *Tracker) Group(facts Group) {
+	facts.Positions = inOrder(facts.Positions)
+	g := t.groups[facts.Name]
+	first := g == nil
+	if first {
+		g = &group{GroupLag: GroupLag{Name: facts.Name}}
+		t.groups[facts.Name] = g
+		t.all = append(t.all, g)
+		t.unsorted = true
+		t.bytes += groupSize + int64(len(facts.Name))
+	}
+	before := g.Total
+	g.pass, g.seenAt = t.pass, t.now
+	g.GroupLag = GroupLag{Name: g.Name, Members: facts.Members}
+	t.match(g, facts.Positions)
+	i := 0
+	for j := range facts.Positions {
+		f := &facts.Positions[j]
+		if f.Committed < 0 {
+			g.Uncommitted++
+			continue
+		}
+		t.observe(g, g.positions[i], f)
+		i++
+	}
+	t.summarize(g)
+	if !first && before.Lag != g.Lag {
+		t.groupMoved(g, t.now)
+	}
+	if g.ring != nil {
+		g.ring.add(t.now, g.Lag, int64(g.Seconds*1000))
+	}
+}
+
+// match makes the positions of a group those that have a committed offset.
+func (t *Tracker) match(g *group, facts []Position) {
+	same, i := true, 0
+	for j := range facts {
+		if f := &facts[j]; f.Committed >= 0 {
+			same = same && i < len(g.positions) && g.positions[i].is(f)
+			i++
+		}
+	}
+	if same && i == len(g.positions) {
+		return
+	}
+	before := g.positions
+	t.bytes -= int64(cap(before)) * placeSize
+	g.positions = make([]*position, 0, i)
+	for j := range facts {
+		f := &facts[j]
+		if f.Committed < 0 {
+			continue
+		}
+		for len(before) > 0 && before[0].compare(f) < 0 {
+			t.dropPosition(before[0])
+			before = before[1:]
+		}
+		if len(before) > 0 && before[0].is(f) {
+			g.positions, before = append(g.positions, before[0]), before[1:]
+			continue
+		}
+		g.positions = append(g.positions, t.newPosition(f))
+	}
+	for _, p := range before {
+		t.dropPosition(p)
+	}
+	t.bytes += int64(cap(g.positions)) * placeSize
+}
+
+func (p *position) compare(f *Position) int {
+	return cmp.Or(cmp.Compare(p.log.Topic, f.Topic), cmp.Compare(p.log.Partition, f.Partition))
+}
+
+func (p *position) is(f *Position) bool {
+	return p.log.Partition == f.Partition && p.log.Topic == f.Topic
+}
+
+func (t *Tracker) newPosition(f *Position) *position {
+	p := &position{}
+	t.read(p, t.log(f.Topic, f.Partition))
+	t.bytes += positionSize
+	return p
+}
+
+// read makes a position one of a log, which has a table from then on.
+func (t *Tracker) read(p *position, l *log) {
+	p.log = l
+	l.users++
+	if l.users == 1 {
+		t.note(l)
+	}
+}
+
+func (t *Tracker) dropPosition(p *position) {
+	t.dropPartitionRing(p)
+	t.bytes -= positionSize
+	p.log.users--
+	if p.log.users == 0 && !p.log.dropped {
+		p.log.table = table{}
+		t.recount(p.log)
+	}
+}
+
+func (t *Tracker) dropGroup(g *group) {
+	for _, p := range g.positions {
+		t.dropPosition(p)
+	}
+	t.dropGroupRing(g)
+	delete(t.groups, g.Name)
+	t.bytes -= groupSize + int64(len(g.Name)) + int64(cap(g.positions))*placeSize
+}
+
+// Forget drops a group that was deleted: another of its name has no part in its past.
+func (t *Tracker) Forget(name string) {
+	if g := t.groups[name]; g != nil {
+		t.dropGroup(g)
+		t.all = slices.DeleteFunc(t.all, func(other *group) bool { return other == g })
+	}
+}
+
+// ago is how long ago something was: negative for never.
+func (t *Tracker) ago(at time.Time) time.Duration {
+	if at.IsZero() {
+		return -1
+	}
+	return max(t.time(t.now).Sub(at), 0)
+}
