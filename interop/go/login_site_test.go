@@ -35,7 +35,7 @@ const (
 
 // briefSession is how long a login lasts on the listener where it does not last. franz-go
 // logs in again a second before the end, and brokers let nobody do so more than once a second.
-const briefSession = 4 * time.Second
+const briefSession = 6 * time.Second
 
 const adminPassword = "sesame"
 
