@@ -3,7 +3,9 @@ package interop
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -59,7 +61,7 @@ func saramaLoginConfig(a *account) (*sarama.Config, error) {
 	return cfg, nil
 }
 
-func saramaLoginProduce(_ context.Context, a *account, topic string, next func() (string, bool)) error {
+func saramaLoginProduce(ctx context.Context, a *account, topic string, next func() (string, bool)) error {
 	cfg, err := saramaLoginConfig(a)
 	if err != nil {
 		return err
@@ -68,13 +70,13 @@ func saramaLoginProduce(_ context.Context, a *account, topic string, next func()
 	if err != nil {
 		return err
 	}
-	for value, more := next(); more; value, more = next() {
+	for value, more := next(); more && ctx.Err() == nil; value, more = next() {
 		if _, _, err := p.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder(value)}); err != nil {
 			_ = p.Close() // The first error counts.
 			return err
 		}
 	}
-	return p.Close()
+	return errors.Join(p.Close(), ctx.Err())
 }
 
 func saramaLoginConsume(ctx context.Context, a *account, topic, group string, got func(string) bool) error {
@@ -90,7 +92,9 @@ func saramaLoginConsume(ctx context.Context, a *account, topic, group string, go
 	defer cancel(nil)
 	go func() {
 		for err := range g.Errors() {
-			cancel(err)
+			if !a.patient.Load() || !connectionLost(err) {
+				cancel(err)
+			}
 		}
 	}()
 	h := &saramaLoginHandler{got: got}
@@ -103,6 +107,13 @@ func saramaLoginConsume(ctx context.Context, a *account, topic, group string, go
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// connectionLost says whether an error is that a connection has ended, as it does when its
+// session has, and the client was too late to log in again. sarama then connects anew.
+func connectionLost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, sarama.ErrNotConnected)
 }
 
 // saramaLoginHandler reads the only partition.
