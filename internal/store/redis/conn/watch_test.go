@@ -48,33 +48,36 @@ func next(t *testing.T, changes <-chan change) change {
 	}
 }
 
-// wantDownAndUp breaks Redis and mends it, and demands to be told of both once.
-func wantDownAndUp(t *testing.T, changes <-chan change, breaks, mends func()) {
+// wantDownAndUp breaks Redis and mends it, and demands to be told of both once. It was
+// there at some time after before: the look that finds it gone may have begun when it
+// was there still. It returns a time at which it was gone.
+func wantDownAndUp(t *testing.T, changes <-chan change, before time.Time, breaks, mends func()) time.Time {
 	t.Helper()
-	began := time.Now()
 	breaks()
 	if c := next(t, changes); c.up || c.err == nil || c.downFor != 0 {
 		t.Errorf("when Redis went away, Watch told %+v", c)
 	}
+	gone := time.Now()
 	mends()
 	c := next(t, changes)
-	if !c.up || c.err != nil || c.downFor <= 0 || c.downFor > time.Since(began) {
+	if !c.up || c.err != nil || c.downFor <= 0 || c.downFor > time.Since(before) {
 		t.Errorf("when Redis came back, Watch told %+v", c)
 	}
+	return gone
 }
 
 func TestWatchTellsOnceThatRedisWentAndCame(t *testing.T) {
 	s := redistest.Single(t)
-	changes := watching(t, s.URL())
+	before, changes := time.Now(), watching(t, s.URL())
 	for range 2 {
-		wantDownAndUp(t, changes, s.Nodes[0].Kill, func() { s.Nodes[0].Start(t) })
+		before = wantDownAndUp(t, changes, before, s.Nodes[0].Kill, func() { s.Nodes[0].Start(t) })
 	}
 }
 
 func TestWatchNoticesThatRedisHangs(t *testing.T) {
 	s := redistest.Single(t)
-	changes := watching(t, s.URL())
-	wantDownAndUp(t, changes, s.Nodes[0].Pause, s.Nodes[0].Resume)
+	before, changes := time.Now(), watching(t, s.URL())
+	wantDownAndUp(t, changes, before, s.Nodes[0].Pause, s.Nodes[0].Resume)
 }
 
 func TestWatchTakesAClosedConnectionForNothing(t *testing.T) {
@@ -91,13 +94,13 @@ func TestWatchTakesAClosedConnectionForNothing(t *testing.T) {
 
 func TestWatchTellsOfAClusterWithoutAPrimary(t *testing.T) {
 	s := redistest.Cluster(t)
-	changes := watching(t, s.URL())
+	before, changes := time.Now(), watching(t, s.URL())
 	s.Nodes[5].Kill() // A replica is not missed.
-	wantDownAndUp(t, changes, s.Nodes[0].Kill, func() {})
+	wantDownAndUp(t, changes, before, s.Nodes[0].Kill, func() {})
 }
 
 func TestWatchTellsOfAFailoverUnderSentinel(t *testing.T) {
 	s := redistest.Sentinel(t)
-	changes := watching(t, s.URL())
-	wantDownAndUp(t, changes, s.Primary(t, "").Kill, func() {})
+	before, changes := time.Now(), watching(t, s.URL())
+	wantDownAndUp(t, changes, before, s.Primary(t, "").Kill, func() {})
 }
