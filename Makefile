@@ -95,7 +95,7 @@ bench-kafka: ## Run the benchmark beside Apache Kafka, and write its part of doc
 generate: ## Regenerate what is generated from the source
 	go generate ./...
 
-ci: fresh test fuzz ## Run test and a short fuzz, and check that generated files are up to date
+ci: setup fresh test fuzz ## Run test and a short fuzz, and check that generated files are up to date
 
 clean: ## Remove what was built (not ./data)
 	rm -rf bin

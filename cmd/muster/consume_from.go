@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/words"
 )
 
 // from is a parsed --from flag.
@@ -48,24 +50,11 @@ func parseFrom(text string) (from, error) {
 
 // parseTime parses a point in time as people write it on a command line.
 func parseTime(text string, now time.Time) (time.Time, error) {
-	if ago, ok := strings.CutPrefix(text, "-"); ok {
-		if days, ok := strings.CutSuffix(ago, "d"); ok {
-			if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-				return now.AddDate(0, 0, -int(n)), nil
-			}
-		}
-		if d, err := time.ParseDuration(ago); err == nil && d >= 0 {
-			return now.Add(-d), nil
-		}
-	} else if millis, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.UnixMilli(millis), nil
+	t, ok := words.ParseTime(text, now)
+	if !ok {
+		return t, usagef("%q is no time: %s", text, words.TimeForms)
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usagef("%q is no time: give RFC 3339 (2026-01-31T08:00:00Z), a date, milliseconds since 1970, or how long ago (-1h)", text)
+	return t, nil
 }
 
 // bounds are the offsets of a partition that --from is about.

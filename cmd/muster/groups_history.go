@@ -144,6 +144,7 @@ func (f *historyFlags) printer(w io.Writer) func([]explain.Entry) error {
 // writeHistoryRow words an entry as a line of the table.
 func writeHistoryRow(w io.Writer, e *explain.Entry) {
 	what, took, moved, members := string(e.Kind), "-", "-", "-"
+	var generation any = e.Generation
 	switch e.Kind {
 	case journal.KindStarted:
 		what = "started"
@@ -167,6 +168,8 @@ func writeHistoryRow(w io.Writer, e *explain.Entry) {
 		what = "deleted"
 	case journal.KindOffsetsReset, journal.KindOffsetsDeleted, journal.KindOffsetsExpired:
 		what = "offsets"
+	case journal.KindSuspected:
+		what, generation = "suspect", "-"
 	}
-	fmt.Fprintf(w, historyRow, e.Time.Local().Format(time.DateTime), what, e.Generation, took, moved, members, e.Line())
+	fmt.Fprintf(w, historyRow, e.Time.Local().Format(time.DateTime), what, generation, took, moved, members, e.Line())
 }

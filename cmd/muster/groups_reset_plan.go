@@ -17,43 +17,27 @@ import (
 	"muster/internal/words"
 )
 
-// resetTarget says where offsets go.
-type resetTarget struct {
-	kind resetKind
-	n    int64 // The offset, the number of offsets, or the time in milliseconds.
-}
-
-type resetKind int
-
-const (
-	resetEarliest resetKind = iota
-	resetLatest
-	resetOffset
-	resetTime
-	resetShift
-)
-
 // target returns what the flags ask for; cobra has seen to it that they ask for
 // one thing.
-func (f *resetFlags) target(cmd *cobra.Command) (resetTarget, error) {
+func (f *resetFlags) target(cmd *cobra.Command) (groupview.ResetTarget, error) {
 	given := cmd.Flags().Changed
 	switch {
 	case given("to-offset"):
 		if f.toOffset < 0 {
-			return resetTarget{}, usagef("--to-offset cannot be negative; --shift-by moves back")
+			return groupview.ResetTarget{}, usagef("--to-offset cannot be negative; --shift-by moves back")
 		}
-		return resetTarget{resetOffset, f.toOffset}, nil
+		return groupview.ResetTarget{Kind: groupview.ResetOffset, N: f.toOffset}, nil
 	case given("to-timestamp"):
 		t, err := parseTime(f.toTime, time.Now())
-		return resetTarget{resetTime, max(t.UnixMilli(), 0)}, err
+		return groupview.ResetTarget{Kind: groupview.ResetTime, N: max(t.UnixMilli(), 0)}, err
 	case given("shift-by"):
-		return resetTarget{resetShift, f.shiftBy}, nil
+		return groupview.ResetTarget{Kind: groupview.ResetShift, N: f.shiftBy}, nil
 	case f.toLatest:
-		return resetTarget{kind: resetLatest}, nil
+		return groupview.ResetTarget{Kind: groupview.ResetEnd}, nil
 	case f.toEarliest:
-		return resetTarget{kind: resetEarliest}, nil
+		return groupview.ResetTarget{Kind: groupview.ResetBeginning}, nil
 	}
-	return resetTarget{}, usagef("say where to: --to-earliest, --to-latest, --to-offset, --to-timestamp or --shift-by")
+	return groupview.ResetTarget{}, usagef("say where to: --to-earliest, --to-latest, --to-offset, --to-timestamp or --shift-by")
 }
 
 // scope is a --topic flag: a topic, or some of its partitions.
@@ -90,7 +74,7 @@ func parseScopes(flags []string) ([]scope, error) {
 
 // planReset works out the new offset of each partition. No scopes stand for all
 // topics of the group, which is nil if there is none.
-func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader, name string, g *groupview.Group, scopes []scope, target resetTarget) ([]resetPartition, error) {
+func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader, name string, g *groupview.Group, scopes []scope, target groupview.ResetTarget) ([]resetPartition, error) {
 	current := map[topicPartition]*int64{}
 	if g != nil {
 		for _, p := range g.Partitions {
@@ -112,9 +96,9 @@ func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader
 		return nil, err
 	}
 	var times map[topicPartition]int64
-	if target.kind == resetTime {
+	if target.Kind == groupview.ResetTime {
 		var err error
-		if times, err = listOffsets(ctx, client, set, target.n); err != nil {
+		if times, err = listOffsets(ctx, client, set, target.N); err != nil {
 			return nil, err
 		}
 	}
@@ -123,12 +107,7 @@ func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader
 		for _, p := range t.Partitions {
 			tp := topicPartition{Topic: t.Topic, Partition: p}
 			row := resetPartition{Topic: t.Topic, Partition: p, Current: current[tp]}
-			log, ok := loader.Bounds(tp)
-			b := bounds{start: log.Start, end: log.End, at: log.End}
-			if at, found := times[tp]; found {
-				b.at = at
-			}
-			row.resolve(target, b, ok)
+			row.resolve(target, loader, tp, times)
 			rows = append(rows, row)
 		}
 	}
@@ -164,39 +143,22 @@ func addScopes(ctx context.Context, loader *groupview.Loader, scopes []scope, se
 	return nil
 }
 
-// resolve fills in the new offset, which lies within the log.
-func (r *resetPartition) resolve(target resetTarget, b bounds, known bool) {
-	if !known {
-		r.Note = "left alone: the partition does not exist or has no leader"
-		return
+// resolve fills in the new offset.
+func (r *resetPartition) resolve(target groupview.ResetTarget, loader *groupview.Loader, tp topicPartition, times map[topicPartition]int64) {
+	var log *groupview.Bounds
+	at := int64(0)
+	if b, ok := loader.Bounds(tp); ok {
+		log, at = &b, b.End
 	}
-	want := b.start
-	switch target.kind {
-	case resetEarliest:
-	case resetLatest:
-		want = b.end
-	case resetOffset:
-		want = target.n
-	case resetTime:
-		if want = b.at; want == b.end {
-			r.Note = "no record is that young"
-		}
-	case resetShift:
-		if r.Current == nil {
-			r.Note = "left alone: nothing is committed that could be shifted"
-			return
-		}
-		want = *r.Current + target.n
+	if found, ok := times[tp]; ok {
+		at = found
 	}
-	switch {
-	case want < b.start:
-		r.Note = fmt.Sprintf("%d is before the log start", want)
-	case want > b.end:
-		r.Note = fmt.Sprintf("%d is beyond the end", want)
+	step := target.Step(r.Current, log, at)
+	r.New, r.Note = step.To, step.Note
+	if step.To != nil {
+		lag := log.End - *step.To
+		r.LagAfter = &lag
 	}
-	at := min(max(want, b.start), b.end)
-	lag := b.end - at
-	r.New, r.LagAfter = &at, &lag
 }
 
 // changes says whether the committed offset becomes another one.

@@ -44,6 +44,9 @@ type loginFlags struct {
 
 	// terminal is where a password is asked for, nil if nobody is there.
 	terminal *os.File
+
+	known   *identity // Once it is.
+	brokers string    // That the file names.
 }
 
 // add defines the flags on a command. There is none for the password itself: command
@@ -71,7 +74,21 @@ type identity struct {
 // options returns the options of a client that logs in as the flags say, and the
 // brokers that the file names.
 func (l *loginFlags) options() (opts []kgo.Opt, brokers string, err error) {
-	id := &identity{}
+	id, brokers, err := l.identity()
+	if err != nil {
+		return nil, "", err
+	}
+	opts, err = id.options()
+	return opts, brokers, err
+}
+
+// identity returns who a command is as the flags say, and the brokers that the file names.
+// A password is asked for once.
+func (l *loginFlags) identity() (id *identity, brokers string, err error) {
+	if l.known != nil {
+		return l.known, l.brokers, nil
+	}
+	id = &identity{}
 	if l.commandConfig != "" {
 		props, err := readClientProperties(l.commandConfig)
 		if err != nil {
@@ -85,8 +102,8 @@ func (l *loginFlags) options() (opts []kgo.Opt, brokers string, err error) {
 	if err := l.apply(id); err != nil {
 		return nil, "", err
 	}
-	opts, err = id.options()
-	return opts, brokers, err
+	l.known, l.brokers = id, brokers
+	return id, brokers, nil
 }
 
 // apply lets the flags override what a file says.

@@ -6,6 +6,8 @@
 // each lives in a file of its own name.
 //
 //	muster serve
+//	muster demo
+//	muster top
 //	muster topics list|describe|create|alter|delete
 //	muster produce TOPIC
 //	muster consume TOPIC...
@@ -104,7 +106,7 @@ to any Kafka broker.`,
 	// their usage should not say so.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
-	root.AddCommand(serveCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
+	root.AddCommand(serveCommand(), demoCommand(), topCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
 		usersCommand(), aclsCommand(), quotasCommand(), auditCommand(), versionCommand())
 	return root
 }

@@ -35,6 +35,7 @@ func serveCommand() *cobra.Command {
 		Long: `Run a broker until it is told to stop (Ctrl-C or SIGTERM).
 
 Without flags it listens on 127.0.0.1:9092 and keeps its records in ./data.
+On 127.0.0.1:9021 it answers HTTP (/healthz, /api/v1), if nothing else has that port.
 With --store redis://host it keeps nothing itself: records are in Redis Streams,
 and any number of brokers can share one Redis.
 
@@ -48,6 +49,7 @@ group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
   muster serve --listen 0.0.0.0:9092 --data /var/lib/muster
   muster serve --store mem --set num.partitions=6
   muster serve --store redis://127.0.0.1:6379 --http 127.0.0.1:8080
+  muster serve --http https://0.0.0.0:9021 --set muster.http.ssl.keystore.location=console.pem
   muster serve --config server.properties`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,11 +64,19 @@ group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
 	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "address to listen on, host:port (default 127.0.0.1:9092)")
 	cmd.Flags().StringVar(&f.data, "data", "", "folder for records (default ./data)")
 	cmd.Flags().StringVar(&f.store, "store", "", "where records are kept: disk, mem, or the URL of a Redis (redis://, rediss://, redis+sentinel://, redis+cluster://) (default disk)")
-	cmd.Flags().StringVar(&f.http, "http", "", "address for HTTP, host:port, where /healthz says whether the broker is well (default none)")
+	cmd.Flags().StringVar(&f.http, "http", "", "address for HTTP, host:port, or off (default 127.0.0.1:9021 if that is free); https://host:port for TLS, with the PEM file that muster.http.ssl.keystore.location names")
 	cmd.Flags().StringVar(&f.config, "config", "", "file with settings, in the form of server.properties")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "a setting, key=value; may be given again")
 	return cmd
 }
+
+const (
+	// defaultHTTP is where a broker answers HTTP unless it is told otherwise. If it is
+	// taken, as by another broker on this machine, the broker starts without.
+	defaultHTTP = "127.0.0.1:9021"
+	// httpOff as the address says that it is to answer none.
+	httpOff = "off"
+)
 
 // roomForGarbage is the size of an allocation that is never touched, so that it
 // takes no memory, but which the garbage collector counts. It would run for every
@@ -77,7 +87,7 @@ const roomForGarbage = 16 << 20
 // serve runs a broker until ctx ends.
 func serve(ctx context.Context, props map[string]string, stderr io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(stderr, nil))
-	b, err := broker.Open(ctx, broker.Config{Properties: props, Logger: logger})
+	b, err := broker.Open(ctx, broker.Config{Properties: props, Logger: logger, HTTP: defaultHTTP})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		logger.Info("stopped before the broker was up")
 		return nil
@@ -146,7 +156,11 @@ func (f *serveFlags) apply(props map[string]string) {
 		delete(props, "log.dirs")
 		props["log.dir"] = f.data
 	}
-	if f.http != "" {
+	switch f.http {
+	case "":
+	case httpOff:
+		props["muster.http.listener"] = ""
+	default:
 		props["muster.http.listener"] = f.http
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/journal"
+	"muster/internal/words"
 )
 
 // abortTxnFlags are the flags of muster txns abort.
@@ -167,7 +168,7 @@ func abortHanging(cmd *cobra.Command, flags *abortTxnFlags) error {
 		return err
 	}
 	if !found.hangs {
-		return fmt.Errorf("the transaction is that of %s, whose coordinator knows it: muster txns abort %s ends it everywhere", found.TransactionalID, found.TransactionalID)
+		return fmt.Errorf("the transaction is that of %s, whose coordinator knows it: %s ends it everywhere", found.TransactionalID, words.Command("txns abort", found.TransactionalID))
 	}
 	if err := flags.confirm(cmd, fmt.Sprintf("Write an abort marker of producer %d to %s? Its records from offset %d on will not be read.", flags.producerID, flags.partition, found.FirstOffset)); err != nil {
 		return err

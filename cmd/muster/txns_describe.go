@@ -172,7 +172,7 @@ func (t txnState) sentence() string {
 	if ends == 0 {
 		return text + " Its time is over: the coordinator aborts it within seconds."
 	}
-	return text + fmt.Sprintf(" It ends when its producer commits or aborts it, when another producer takes over the id, by muster txns abort %s, or else by its timeout in %s.", t.ID, words.Duration(ends))
+	return text + fmt.Sprintf(" It ends when its producer commits or aborts it, when another producer takes over the id, by %s, or else by its timeout in %s.", words.Command("txns abort", t.ID), words.Duration(ends))
 }
 
 // worst returns the partition in which most is held back, nil if that is not known or

@@ -80,6 +80,7 @@ type Kind string
 const (
 	Login       Kind = "login"
 	LoginFailed Kind = "login-failed"
+	Logout      Kind = "logout" // of those who come over HTTP; others only hang up
 	Denied      Kind = "denied"
 
 	TopicCreated    Kind = "topic-created"
@@ -89,7 +90,10 @@ const (
 	SettingsChanged Kind = "settings-changed"
 	GroupDeleted    Kind = "group-deleted"
 	OffsetsDeleted  Kind = "offsets-deleted"
-	OffsetsSet      Kind = "offsets-set" // by somebody who is no member of the group
+	OffsetsSet      Kind = "offsets-set"    // by somebody who is no member of the group
+	MemberRemoved   Kind = "member-removed" // by a person, over HTTP
+	// RecordProduced is that a person has produced a record, over HTTP.
+	RecordProduced Kind = "record-produced"
 	// TransactionEnded is that somebody wrote the end of a transaction to its partitions,
 	// past the coordinator.
 	TransactionEnded Kind = "transaction-ended"
@@ -103,9 +107,9 @@ const (
 // Kinds returns all kinds, in the order of the documents.
 func Kinds() []Kind {
 	return []Kind{
-		Login, LoginFailed, Denied,
+		Login, LoginFailed, Logout, Denied,
 		TopicCreated, TopicDeleted, PartitionsAdded, RecordsDeleted, SettingsChanged,
-		GroupDeleted, OffsetsDeleted, OffsetsSet, TransactionEnded, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged,
+		GroupDeleted, OffsetsDeleted, OffsetsSet, MemberRemoved, RecordProduced, TransactionEnded, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged,
 	}
 }
 
@@ -115,10 +119,16 @@ func Kinds() []Kind {
 // records every half a minute.
 func (k Kind) Counted() bool {
 	switch k {
-	case Login, LoginFailed, Denied, OffsetsSet, RecordsDeleted, TransactionEnded:
+	case Login, LoginFailed, Logout, Denied, OffsetsSet, RecordsDeleted, RecordProduced, TransactionEnded:
 		return true
 	}
 	return false
+}
+
+// Counted says whether an entry is only counted if the same was told just now. What a
+// person does over HTTP to a group or a topic is told each time.
+func (e *Entry) Counted() bool {
+	return e.Kind.Counted() && (e.Via != ViaHTTP || e.Kind != OffsetsSet && e.Kind != RecordsDeleted)
 }
 
 const (

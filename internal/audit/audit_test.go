@@ -120,7 +120,7 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 
 func TestChangesAreNeverCountedTogether(t *testing.T) {
 	c := NewCounter()
-	counted := map[Kind]bool{Login: true, LoginFailed: true, Denied: true, OffsetsSet: true, RecordsDeleted: true, TransactionEnded: true}
+	counted := map[Kind]bool{Login: true, LoginFailed: true, Logout: true, Denied: true, OffsetsSet: true, RecordsDeleted: true, RecordProduced: true, TransactionEnded: true}
 	for _, kind := range Kinds() {
 		e := Entry{Time: noon, Kind: kind, Resources: []Resource{{Type: TypeTopic, Name: "t"}}}
 		if !c.Add(e) {
@@ -128,6 +128,19 @@ func TestChangesAreNeverCountedTogether(t *testing.T) {
 		}
 		if again := c.Add(e); again == counted[kind] {
 			t.Errorf("the second %s is told: %v", kind, again)
+		}
+	}
+}
+
+func TestWhatAPersonDoesOverHTTPIsToldEachTime(t *testing.T) {
+	c := NewCounter()
+	for kind, want := range map[Kind]bool{OffsetsSet: true, RecordsDeleted: true, Denied: false, RecordProduced: false} {
+		e := Entry{Time: noon, Kind: kind, Via: ViaHTTP, Resources: []Resource{{Type: TypeGroup, Name: "g"}}}
+		if !c.Add(e) {
+			t.Errorf("the first %s is not told", kind)
+		}
+		if c.Add(e) != want {
+			t.Errorf("the second %s is told: %t", kind, !want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func NewCounter() *Counter {
 // Add takes an entry that is bounded, and says whether it is to be written. What is not
 // comes back in Due.
 func (c *Counter) Add(e Entry) bool {
-	if !e.Kind.Counted() {
+	if !e.Counted() {
 		return true
 	}
 	key := sameAs(&e)

@@ -8,6 +8,7 @@
 //	filter.go     which rules DescribeAcls and DeleteAcls mean
 //	index.go      all rules, made to be asked for rights
 //	edit.go       the next index, which shares with the last what stayed the same
+//	memo.go       the last answers of an index to a connection
 //	decide.go     which rule decides; whether any resource of a type is allowed
 //	table.go      the patterns of one principal, in order
 //	why.go        a decision in one sentence, and the command that would change it
@@ -16,7 +17,7 @@
 //	mapping.go    ssl.principal.mapping.rules; expression.go its regular expressions, casing.go L and U
 //
 // An Index never changes, so connections read it without a lock and may remember
-// its answers for as long as it is the newest.
+// its answers for as long as it is the newest, which is what a Memo does.
 //
 //	DENY of a matching rule            no
 //	ALLOW of a matching rule           yes

@@ -40,6 +40,7 @@ func (e *Edit) Index() *Index {
 	if len(changes) == 0 {
 		return e.base
 	}
+	next.version = &version{}
 	next.rules, next.own = rules, maps.Clone(e.base.own)
 	for _, c := range changes {
 		if c.add {

@@ -16,6 +16,7 @@ type Policy struct {
 
 // Index holds all rules in a form that can be asked. It never changes.
 type Index struct {
+	version       *version // no other index has it
 	super         map[Principal]struct{}
 	allowEveryone bool
 
@@ -42,6 +43,7 @@ func New(policy Policy) *Index {
 // WithPolicy returns an index with the same rules and another policy.
 func (x *Index) WithPolicy(policy Policy) *Index {
 	next := *x
+	next.version = &version{}
 	next.allowEveryone = policy.AllowEveryone
 	next.super = make(map[Principal]struct{}, len(policy.SuperUsers))
 	for _, p := range policy.SuperUsers {

@@ -31,6 +31,9 @@ type arrivals struct {
 	// spared is the listener of brokers among themselves, if clients have others:
 	// they come however many clients do.
 	spared string
+	// waits is told for how long connections have to wait. It must not block. Nil if
+	// nobody wants to know.
+	waits func(quota.Kind, time.Duration)
 
 	mu   sync.Mutex
 	from *quota.Book
@@ -58,7 +61,7 @@ func (a *arrivals) From(host string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	return a.from.Bucket(quota.Key{Kind: quota.Connections, HasName: true, Name: host}, arrivalLimit(image, rate), now).TakeIfThere(1, now)
+	return a.told(a.from.Bucket(quota.Key{Kind: quota.Connections, HasName: true, Name: host}, arrivalLimit(image, rate), now).TakeIfThere(1, now))
 }
 
 // On implements listener.Arrivals.
@@ -78,7 +81,15 @@ func (a *arrivals) On(listener string) time.Duration {
 		a.all = quota.NewBucket(limit, now)
 	}
 	a.all.Alter(limit, now)
-	return a.all.Take(1, now)
+	return a.told(a.all.Take(1, now))
+}
+
+// told tells of a wait whoever wants to know, and returns it.
+func (a *arrivals) told(wait time.Duration) time.Duration {
+	if wait > 0 && a.waits != nil {
+		a.waits(quota.Connections, wait)
+	}
+	return wait
 }
 
 // arrivalLimit is a limit of connections in a second. Clients come all at once after a

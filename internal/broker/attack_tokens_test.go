@@ -2,12 +2,8 @@ package broker_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,26 +17,27 @@ import (
 	fsasl "github.com/twmb/franz-go/pkg/sasl"
 
 	"muster/internal/broker"
+	"muster/internal/logintest"
 )
 
 // issuer publishes its key over HTTP, and counts who asks for it.
 type issuer struct {
-	t       *testing.T
-	key     *ecdsa.PrivateKey
+	t *testing.T
+	*logintest.Issuer
 	url     string
 	fetches atomic.Int64
 }
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made, err := logintest.NewIssuer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &issuer{t: t, key: key}
+	i := &issuer{t: t, Issuer: made}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		i.fetches.Add(1)
-		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}})
+		_, _ = w.Write(i.KeySet)
 	}))
 	t.Cleanup(s.Close)
 	i.url = s.URL
@@ -49,16 +46,15 @@ func newIssuer(t *testing.T) *issuer {
 
 // sign makes a token for ann, under an id of the key.
 func (i *issuer) sign(algorithm jose.SignatureAlgorithm, key any, id string, ends time.Time) string {
+	return i.signFor("kafka", algorithm, key, id, ends)
+}
+
+// signFor makes one for an audience.
+func (i *issuer) signFor(audience string, algorithm jose.SignatureAlgorithm, key any, id string, ends time.Time) string {
 	i.t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: key, KeyID: id}}, nil)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	signed, err := signer.Sign(fmt.Appendf(nil, `{"sub":"ann","aud":"kafka","iat":%d,"exp":%d}`, ends.Add(-time.Hour).Unix(), ends.Unix()))
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
+	claims := logintest.ClaimsOf("ann", audience, ends)
+	claims["iat"] = ends.Add(-time.Hour).Unix()
+	token, err := logintest.Sign(algorithm, key, id, claims)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -99,11 +95,11 @@ func TestForgedTokensLogNobodyIn(t *testing.T) {
 	i := newIssuer(t)
 	b := i.start()
 	soon := time.Now().Add(time.Hour)
-	good := i.sign(jose.ES256, i.key, "k", soon)
+	good := i.sign(jose.ES256, i.Key, "k", soon)
 	if code, err := bearer(b, good); code != 0 || err != nil {
 		t.Fatalf("a good token: %d, %v", code, err)
 	}
-	public, err := x509.MarshalPKIXPublicKey(i.key.Public())
+	public, err := x509.MarshalPKIXPublicKey(i.Key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +109,9 @@ func TestForgedTokensLogNobodyIn(t *testing.T) {
 		"of no algorithm":             none + "." + parts[1] + ".",
 		"of none, with a signature":   none + "." + parts[1] + "." + parts[2],
 		"signed with the public key":  i.sign(jose.HS256, public, "k", soon),
-		"of another key, by its name": i.sign(jose.ES256, newIssuer(t).key, "k", soon),
-		"that has ended":              i.sign(jose.ES256, i.key, "k", time.Now().Add(-time.Hour)),
+		"of another key, by its name": i.sign(jose.ES256, newIssuer(t).Key, "k", soon),
+		"for another audience":        i.signFor("web", jose.ES256, i.Key, "k", soon),
+		"that has ended":              i.sign(jose.ES256, i.Key, "k", time.Now().Add(-time.Hour)),
 		"cut":                         good[:len(good)-8],
 		"without a signature":         parts[0] + "." + parts[1] + ".",
 		"of nothing":                  "..",
@@ -133,12 +130,12 @@ func TestInventedKeysDoNotStormTheIssuer(t *testing.T) {
 	i := newIssuer(t)
 	b := i.start()
 	begun, soon := time.Now(), time.Now().Add(time.Hour)
-	good := i.sign(jose.ES256, i.key, "k", soon)
+	good := i.sign(jose.ES256, i.Key, "k", soon)
 	var all sync.WaitGroup
 	for c := range 20 {
 		var tokens []string
 		for n := range 20 {
-			tokens = append(tokens, i.sign(jose.ES256, i.key, fmt.Sprint("invented-", c, "-", n), soon))
+			tokens = append(tokens, i.sign(jose.ES256, i.Key, fmt.Sprint("invented-", c, "-", n), soon))
 		}
 		all.Go(func() {
 			for _, token := range tokens {

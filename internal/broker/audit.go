@@ -148,6 +148,7 @@ func (a *auditLog) write(entries []audit.Entry) bool {
 	a.mu.Lock()
 	a.leftOut += len(entries)
 	a.mu.Unlock()
+	a.b.meters.JournalDropped.Add(uint64(len(entries)))
 	for i := range entries {
 		a.b.logger.Warn("audit log could not be written", "error", err, "entry", entries[i].Line())
 	}

@@ -32,14 +32,18 @@ import (
 	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/meter"
 	"muster/internal/partition"
 	"muster/internal/peer"
 	"muster/internal/protocol"
+	"muster/internal/status"
 	"muster/internal/store"
 	"muster/internal/store/disk"
 	"muster/internal/store/mem"
 	"muster/internal/txn"
 	"muster/internal/web"
+	"muster/internal/web/fleet"
+	"muster/internal/web/metrics"
 )
 
 // drainTimeout is how long Close waits for requests in flight.
@@ -54,6 +58,9 @@ type Config struct {
 	// Properties are broker settings under Kafka's names.
 	Properties map[string]string
 	Logger     *slog.Logger
+	// HTTP is where to answer HTTP if muster.http.listener is not set; empty for
+	// nowhere. If something else listens there, the broker starts without.
+	HTTP string
 
 	// Tests keep records on a disk that crashes, and hold up what coordinators send.
 	disk disk.Options
@@ -61,6 +68,9 @@ type Config struct {
 	// They also have a clock of their own for what clients may take in a time.
 	now   func() time.Time
 	after func(time.Duration) <-chan time.Time
+	// ages is the clock of partitions and coordinators, which write times down. One of a
+	// test must go on by itself, since they wait for real.
+	ages func() time.Time
 }
 
 // send is how coordinators have brokers handle requests (peer.Client.Send).
@@ -84,6 +94,7 @@ type Broker struct {
 	peers        *peer.Client
 	send         send
 	via          func(send) send // nil but in tests
+	ages         func() time.Time
 	disk         disk.Options
 	// transactionConfig is the settings that transactions go by.
 	transactionConfig atomic.Pointer[txn.Config]
@@ -100,6 +111,17 @@ type Broker struct {
 	redis       *redisSide    // nil unless the store is Redis
 	lease       cluster.Lease // nil unless brokers share the store
 	http        *web.Server   // nil if there is none
+	httpGate    *httpGate     // nil if there is none
+	fleet       *fleet.Fleet  // nil if there is no HTTP, or there are no other brokers
+	incarnation string
+	advertised  string       // where other brokers reach it over HTTP; empty if nowhere
+	httpSecure  bool         // it is reached by TLS
+	changes     groupChanges // for those who watch groups over HTTP
+	watch       *status.Watch
+	watched     *watched
+	meters      *meter.Meters
+	metrics     *metrics.Metrics
+	stopping    atomic.Bool // the broker closes
 
 	leads   atomic.Pointer[cluster.Controller] // knows whether this broker may lead
 	up      atomic.Bool                        // requests are answered
@@ -126,8 +148,9 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via}
+	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via, ages: c.ages, meters: meter.New(), incarnation: rand.Text()}
 	b.arrivals = newArrivals(b.image, c.now)
+	b.arrivals.waits = b.throttled
 	if inert := cfg.Inert(); len(inert) > 0 {
 		b.logger.Info("settings without effect here", "names", inert)
 	}
@@ -147,7 +170,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 		MaxConnections: int(b.cfg.Int("max.connections")),
 		MaxPerHost:     int(b.cfg.Int("max.connections.per.ip")),
 		KeepFree:       maxOpenFiles() + otherFiles,
-		Arrivals:       b.arrivals, After: c.after,
+		Arrivals:       b.arrivals, After: c.after, Meter: &b.meters.Requests,
 	})
 	if err := b.listen(); err != nil {
 		return err
@@ -155,24 +178,31 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	if err := b.limitArrivals(); err != nil {
 		return err
 	}
-	if err := b.listenHTTP(); err != nil {
+	if err := b.openMetrics(); err != nil {
+		return err
+	}
+	if err := b.listenHTTP(c.HTTP); err != nil {
 		return err
 	}
 	crashed, err := b.openStore(ctx)
 	if err != nil {
 		return err
 	}
+	b.openStatus(c.now)
 	if err := b.load(ctx, crashed); err != nil {
 		return err
 	}
+	b.watched.counter = b.redis.counter()
 	b.openAudit()
 	changed, denied := b.audit.hooks()
+	b.countLogins()
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.redis.counter(), Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil, Marked: b.marked.add,
 		Now:   c.now,
-		Audit: changed, Denied: denied,
+		Audit: changed, Denied: b.countDenials(denied),
+		Topics: &b.meters.Topics, Throttled: b.throttled,
 	})
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -183,11 +213,15 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	if err := b.openGates(background); err != nil {
 		return err
 	}
+	if err := b.openHTTPGate(background); err != nil {
+		return err
+	}
 	b.running.Go(func() { b.manager.Run(background) })
 	b.running.Go(func() { b.journal.run(background) })
 	b.running.Go(func() { b.txnJournal.run(background) })
 	b.running.Go(func() { b.audit.run(background) })
 	b.running.Go(func() { b.resolveOrphans(background) })
+	b.running.Go(func() { b.watch.Run(background) })
 	for _, e := range b.endpoints {
 		e.serve()
 		b.logger.Info("listening", "listener", e.Listener, "address", e.address.String(), "advertised", fmt.Sprintf("%s:%d", e.Host, e.Port))
@@ -249,7 +283,7 @@ func (b *Broker) openStore(ctx context.Context) (crashed bool, err error) {
 		return false, b.openRedis(ctx)
 	}
 	folder := b.dataFolder()
-	b.disk.MaxOpenFiles = maxOpenFiles()
+	b.disk.MaxOpenFiles, b.disk.Flushed = maxOpenFiles(), b.meters.Flushes.Observe
 	s, err := disk.Open(folder, b.disk)
 	switch {
 	case errors.Is(err, disk.ErrLocked):
@@ -267,11 +301,11 @@ func (b *Broker) load(ctx context.Context, crashed bool) error {
 		return err
 	}
 	b.manager = partition.NewManager(partition.Options{
-		Store: b.store, Self: b.nodeID(), Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch, Coordinator: b.peers,
+		Store: b.store, Self: b.nodeID(), Now: b.ages, Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch, Coordinator: b.peers,
 	})
 	b.openGroups()
 	b.openTransactions()
-	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: rand.Text()}
+	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: b.incarnation, HTTP: b.httpURL()}
 	for _, e := range b.endpoints {
 		self.Endpoints = append(self.Endpoints, e.Endpoint)
 	}
@@ -325,6 +359,10 @@ func (b *Broker) Close() error {
 
 func (b *Broker) close() error {
 	b.up.Store(false)
+	b.stopping.Store(true)
+	if b.http != nil {
+		b.http.Drain()
+	}
 	b.leave()
 	if b.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
@@ -359,6 +397,9 @@ func (b *Broker) close() error {
 	if b.http != nil {
 		b.http.Close()
 	}
+	if b.fleet != nil {
+		b.fleet.Close()
+	}
 	return errors.Join(errs...)
 }
 
@@ -390,7 +431,7 @@ func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*
 	if c.Session != nil {
 		return c.Session.(*session).handle(ctx, f.handler.Load(), c, frame)
 	}
-	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Principal: auth.Anonymous, Conn: c}, frame)
+	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Principal: auth.Anonymous, Conn: c, Number: c.Number}, frame)
 }
 
 // own answers a request of this broker's own.

@@ -32,6 +32,10 @@ func (c *Config) Clock(now func() time.Time, after func(time.Duration) <-chan ti
 	c.now, c.after = now, after
 }
 
+// Everywhere has the broker take all times that it writes down or compares from a clock
+// that goes on by itself, and may jump ahead besides.
+func (c *Config) Everywhere(now func() time.Time) { c.now, c.ages = now, now }
+
 // AlterQuotas changes quotas.
 func (b *Broker) AlterQuotas(ctx context.Context, changes ...metadata.QuotaChange) error {
 	return errors.Join(b.controller.AlterQuotas(ctx, changes, false)...)
@@ -138,3 +142,6 @@ func (b *Broker) AskAsBroker(ctx context.Context, secret string, req kmsg.Reques
 	defer c.Close()
 	return c.Do(ctx, b.nodeID(), req)
 }
+
+// ParseAdvertised reads where a broker is reached over HTTP.
+var ParseAdvertised = parseAdvertised

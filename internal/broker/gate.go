@@ -17,11 +17,12 @@ import (
 // listener is opened, and gets its mechanisms when the users are known, before anybody comes.
 type gate struct {
 	name       string
-	mechanisms []string      // that clients may use; none without SASL
-	mapping    *auth.Mapping // of the names of certificates; nil if nobody has to show one
-	limit      int           // sasl.server.max.receive.size
-	delay      time.Duration // connection.failed.authentication.delay.ms
-	server     *sasl.Server  // nil without SASL
+	mechanisms []string       // that clients may use; none without SASL
+	mapping    *auth.Mapping  // of the names of certificates; nil if nobody has to show one
+	limit      int            // sasl.server.max.receive.size
+	delay      time.Duration  // connection.failed.authentication.delay.ms
+	server     *sasl.Server   // nil without SASL
+	tokens     *sasl.Verifier // of OAUTHBEARER; nil without
 	// told hears of every login that ended. It must not block. Nil if nobody wants to know.
 	told func(attempt)
 }

@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"syscall"
 	"time"
 
 	"muster/internal/web"
@@ -14,25 +11,6 @@ import (
 type redisAway struct {
 	since time.Time
 	err   error
-}
-
-// listenHTTP opens the address for HTTP, if there is to be one, and answers there
-// from now on, also while the broker starts.
-func (b *Broker) listenHTTP() error {
-	addr := b.cfg.Get("muster.http.listener")
-	if addr == "" {
-		return nil
-	}
-	l, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("port in use: something already listens on %s; choose another address with --http", addr)
-	}
-	if err != nil {
-		return fmt.Errorf("muster.http.listener: %w", err)
-	}
-	b.http = web.Serve(l, b.health, b.logger)
-	b.logger.Info("answering HTTP", "address", l.Addr().String())
-	return nil
 }
 
 // health says how the broker is.

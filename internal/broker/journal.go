@@ -64,6 +64,7 @@ func (j *journalWriter[E]) offer(entries []E) bool {
 	case j.queue <- entries:
 		return true
 	default:
+		j.b.meters.JournalDropped.Add(uint64(len(entries)))
 		return false
 	}
 }
@@ -89,6 +90,7 @@ func (j *journalWriter[E]) run(ctx context.Context) {
 
 func (j *journalWriter[E]) write(entries []E) {
 	if err := j.store(context.Background(), entries); err != nil {
+		j.b.meters.JournalDropped.Add(uint64(len(entries)))
 		j.b.logger.Warn(j.name+" could not be written", "error", err)
 	}
 }

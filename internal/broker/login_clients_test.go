@@ -2,19 +2,13 @@ package broker_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,44 +19,32 @@ import (
 
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
+	"muster/internal/logintest"
 )
 
 // tokens issues tokens, whose keys are in a file.
 type tokens struct {
-	t      *testing.T
-	signer jose.Signer
-	url    string
+	t *testing.T
+	*logintest.Issuer
+	url string
 }
 
 func newTokens(t *testing.T) *tokens {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}})
+	i, err := logintest.NewIssuer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "keys.json")
-	if err := os.WriteFile(name, set, 0o600); err != nil {
+	if err := os.WriteFile(name, i.KeySet, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &tokens{t, signer, "file://" + name}
+	return &tokens{t, i, "file://" + name}
 }
 
 func (k *tokens) issue(subject, audience string, lasts time.Duration) string {
 	k.t.Helper()
-	claims := fmt.Sprintf(`{"sub":%q,"aud":%q,"iat":%d,"exp":%d}`, subject, audience, time.Now().Unix(), time.Now().Add(lasts).Unix())
-	signed, err := k.signer.Sign([]byte(claims))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
+	token, err := k.Token(logintest.ClaimsOf(subject, audience, time.Now().Add(lasts)))
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -2,16 +2,9 @@ package broker_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/binary"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,70 +15,44 @@ import (
 
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
+	"muster/internal/logintest"
 )
 
 // authority issues certificates.
 type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	last int64
+	t *testing.T
+	*logintest.Authority
 }
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	a := &authority{t: t}
-	a.cert, a.key = a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	return a
-}
-
-func (a *authority) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	a, err := logintest.NewAuthority()
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
-	a.last++
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.last), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
+	return &authority{t, a}
 }
 
 // issue makes a certificate for 127.0.0.1, and for a client of that name.
 func (a *authority) issue(name string) tls.Certificate {
-	cert, key := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name, Organization: []string{"Muster"}}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
+	a.t.Helper()
+	c, err := a.Issue(name)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
 }
 
 // files writes the key store of a server and the trust store of the authority.
 func (a *authority) files() (keystore, truststore string) {
 	a.t.Helper()
-	server := a.issue("broker")
-	private, err := x509.MarshalPKCS8PrivateKey(server.PrivateKey)
+	server, err := a.IssuePEM("broker")
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	folder := a.t.TempDir()
 	keystore, truststore = filepath.Join(folder, "key.pem"), filepath.Join(folder, "trust.pem")
-	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	for name, text := range map[string][]byte{
-		keystore:   append(key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})...),
-		truststore: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}),
-	} {
+	for name, text := range map[string][]byte{keystore: server, truststore: a.PEM()} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			a.t.Fatal(err)
 		}
@@ -95,9 +62,7 @@ func (a *authority) files() (keystore, truststore string) {
 
 // trusts returns a client's side of TLS, with certificates to show.
 func (a *authority) trusts(own ...tls.Certificate) *tls.Config {
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
-	return &tls.Config{RootCAs: roots, Certificates: own, ServerName: "127.0.0.1"}
+	return &tls.Config{RootCAs: a.Pool(), Certificates: own, ServerName: "127.0.0.1"}
 }
 
 // startSASL starts a broker where clients log in, with the user ann.

@@ -34,7 +34,7 @@ func (b *Broker) openGates(ctx context.Context) error {
 		}
 		server := &sasl.Server{MaxReauth: map[string]time.Duration{}, Now: time.Now, Unlisted: []sasl.Mechanism{peers}}
 		for _, name := range g.mechanisms {
-			m, err := b.mechanism(ctx, g.name, name, users, limiter)
+			m, err := b.mechanism(ctx, g, name, users, limiter)
 			if err != nil {
 				return fmt.Errorf("listener %q: %w", g.name, err)
 			}
@@ -48,7 +48,7 @@ func (b *Broker) openGates(ctx context.Context) error {
 
 // mechanism makes a mechanism of a listener. What is invented for names that do not exist
 // follows from the secret of the cluster, so that all its brokers invent the same.
-func (b *Broker) mechanism(ctx context.Context, listener, name string, users sasl.Users, limiter sasl.Limiter) (sasl.Mechanism, error) {
+func (b *Broker) mechanism(ctx context.Context, g *gate, name string, users sasl.Users, limiter sasl.Limiter) (sasl.Mechanism, error) {
 	invented := derived(b.secret(), "users that do not exist")
 	switch name {
 	case sasl.ScramSHA256:
@@ -56,7 +56,7 @@ func (b *Broker) mechanism(ctx context.Context, listener, name string, users sas
 	case sasl.ScramSHA512:
 		return sasl.NewScram(sasl.SHA512, sasl.NewDirectory(users, invented), rand.Reader), nil
 	case sasl.Plain:
-		passwords, err := b.jaasPasswords(listener)
+		passwords, err := b.jaasPasswords(g.name)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +69,9 @@ func (b *Broker) mechanism(ctx context.Context, listener, name string, users sas
 		}
 		return sasl.NewPlain(sasl.NewDirectory(users, invented), limiter, []byte(rand.Text()), rememberPasswords), nil
 	case sasl.OAuthBearer:
-		verifier, err := b.verifier(ctx, listener)
-		return sasl.NewOAuthBearer(verifier), err
+		var err error
+		g.tokens, err = b.verifier(ctx, g.name)
+		return sasl.NewOAuthBearer(g.tokens), err
 	}
 	return nil, fmt.Errorf("there is no mechanism %s", name)
 }

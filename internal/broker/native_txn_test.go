@@ -16,7 +16,12 @@ import (
 // shownLag returns how far Redis shows a group to be behind, -1 if it does not.
 func shownLag(t *testing.T, s *redistest.Server, group string) int64 {
 	t.Helper()
-	list, err := s.Nodes[0].Do("XINFO", "GROUPS", "muster:orders:0")
+	return shownLagOf(t, s.Nodes[0], "muster:orders:0", group)
+}
+
+func shownLagOf(t *testing.T, node *redistest.Node, key, group string) int64 {
+	t.Helper()
+	list, err := node.Do("XINFO", "GROUPS", key)
 	if err != nil {
 		t.Fatal(err)
 	}

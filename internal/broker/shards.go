@@ -26,11 +26,21 @@ type journals struct {
 func (b *Broker) coordinate(topic string, kind machine.Kind, to journals) *coordinator.Coordinator {
 	return coordinator.New(coordinator.Options{
 		Kind:    kind,
-		Log:     func(i int32) coordinator.Log { return topicLog{b.manager, topic, i} },
+		Log:     func(i int32) coordinator.Log { return b.shardLog(topic, i) },
 		Send:    b.send,
-		Journal: to.groups, Txns: to.transactions, Committed: to.committed, Logger: b.logger, Image: b.image,
+		Journal: to.groups, Txns: to.transactions, Committed: to.committed, Logger: b.logger, Now: b.ages, Image: b.image,
 		Leads: func(partition, epoch int32) bool { return b.leadsShard(topic, partition, epoch) },
 	})
+}
+
+// shardLog returns a partition of an internal topic as its coordinator sees it. What is
+// appended of groups is marked for the watch.
+func (b *Broker) shardLog(topic string, i int32) coordinator.Log {
+	l := topicLog{manager: b.manager, topic: topic, index: i}
+	if topic == metadata.OffsetsTopic {
+		l.marks = b.watched.marks.begin(i)
+	}
+	return l
 }
 
 // image returns the newest metadata, nil before there is any.
@@ -86,6 +96,7 @@ type topicLog struct {
 	manager *partition.Manager
 	topic   string
 	index   int32
+	marks   *marks // nil if nobody looks
 }
 
 func (l topicLog) part() *partition.Partition { return l.manager.Get(l.topic, l.index) }
@@ -96,6 +107,9 @@ func (l topicLog) Append(ctx context.Context, batch []byte, done func(int64, err
 	if p == nil {
 		done(-1, kerr.NotLeaderForPartition)
 		return
+	}
+	if l.marks != nil {
+		l.marks.batch(batch)
 	}
 	p.AppendOwn(ctx, batch, done)
 }

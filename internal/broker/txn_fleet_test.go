@@ -30,6 +30,7 @@ func brisk(brokers []*broker.Broker, opts []kgo.Opt) []kgo.Opt {
 	return append([]kgo.Opt{
 		kgo.SeedBrokers(addrs...), kgo.MetadataMinAge(20 * time.Millisecond), kgo.MetadataMaxAge(200 * time.Millisecond),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
+		kgo.UnknownTopicRetries(-1), // With such a backoff a broker that hears of the topic a moment later would be given up.
 	}, opts...)
 }
 

@@ -55,6 +55,7 @@ type brokerValue struct {
 	Incarnation string          `json:"incarnation"`
 	Rack        string          `json:"rack,omitempty"`
 	Endpoints   []endpointValue `json:"endpoints"`
+	HTTP        string          `json:"http,omitempty"`
 }
 
 type endpointValue struct {
@@ -114,7 +115,7 @@ func topicTombstone(name string) record.Record { return tombstone(keyTopicPrefix
 func brokerKey(id int32) string { return keyBrokerPrefix + strconv.Itoa(int(id)) }
 
 func brokerRecord(b metadata.Broker) record.Record {
-	v := brokerValue{Incarnation: b.Incarnation, Rack: b.Rack}
+	v := brokerValue{Incarnation: b.Incarnation, Rack: b.Rack, HTTP: b.HTTP}
 	for _, e := range b.Endpoints {
 		v.Endpoints = append(v.Endpoints, endpointValue(e))
 	}
@@ -287,7 +288,7 @@ func applyBroker(edit *metadata.Edit, name string, r *record.Record) error {
 	if err := json.Unmarshal(r.Value, &v); err != nil {
 		return err
 	}
-	b := metadata.Broker{ID: int32(id), Rack: v.Rack, Incarnation: v.Incarnation}
+	b := metadata.Broker{ID: int32(id), Rack: v.Rack, Incarnation: v.Incarnation, HTTP: v.HTTP}
 	for _, e := range v.Endpoints {
 		b.Endpoints = append(b.Endpoints, metadata.Endpoint(e))
 	}

@@ -47,6 +47,8 @@ func (e *Entry) sentence() string {
 			return words.Capital(e.offsets()) + " are gone with their topics."
 		}
 		return fmt.Sprintf("%s deleted %s.", words.Capital(client(*e.By)), e.offsets())
+	case journal.KindSuspected:
+		return e.suspected()
 	case journal.KindOffsetsReset:
 		return fmt.Sprintf("%s, which is not a member, set %s while the group was empty%s.", words.Capital(e.asker()), e.offsets(), e.directions())
 	}
@@ -161,6 +163,9 @@ func (e *Entry) shortEvent() string {
 			text += fmt.Sprintf(", %d forward", t.Forward)
 		}
 		out = append(out, text)
+	}
+	if e.Kind == journal.KindSuspected {
+		out = append(out, e.suspected())
 	}
 	return strings.Join(out, "; ")
 }

@@ -30,9 +30,11 @@ type Evidence struct {
 	Entries    []Entry          // What it says, the oldest first.
 	Partitions map[string]int   // Of topics, 0 if there is no such topic.
 	// Held are the partitions that an open transaction holds back.
-	Held  map[groupview.TopicPartition]HeldBack
-	Now   time.Time
-	Since time.Duration // How far back the entries go.
+	Held map[groupview.TopicPartition]HeldBack
+	// Watched is what the group's own broker knows of its lag over time, nil elsewhere.
+	Watched *Watched
+	Now     time.Time
+	Since   time.Duration // How far back the entries go.
 }
 
 // Explanation is what there is to say of a group. The fields are those of muster

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"muster/internal/groupview"
@@ -22,7 +23,8 @@ type Finding struct {
 func (e *Evidence) Findings() []Finding {
 	out := []Finding{}
 	for _, find := range []func(*Evidence) []Finding{
-		(*Evidence).stuckRebalance, (*Evidence).unacknowledged, (*Evidence).stuckConsumers, (*Evidence).lagWithoutMembers, (*Evidence).openTransactions, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
+		(*Evidence).stuckRebalance, (*Evidence).unacknowledged, (*Evidence).stuckConsumers, (*Evidence).poisonSuspects, (*Evidence).lagWithoutMembers, (*Evidence).openTransactions, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
+		(*Evidence).retentionOvertakes, (*Evidence).notCatchingUp, (*Evidence).offsetsRewound,
 		(*Evidence).heartbeatsMissed, (*Evidence).pollTimeouts, (*Evidence).lateJoins, (*Evidence).slowLeader, (*Evidence).revocationTimeouts,
 		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs, (*Evidence).tooLarge, (*Evidence).targetTooLarge,
 		(*Evidence).emptyPatterns, (*Evidence).lonelyAssignors, (*Evidence).mixedProtocols, (*Evidence).awayMembers,
@@ -70,7 +72,7 @@ func (e *Evidence) subscriptions() []Finding {
 		out = append(out, Finding{
 			"missing-topic",
 			fmt.Sprintf("Members subscribe to %s, which %s not exist.", words.List(missing), words.Verb(len(missing), "does", "do")),
-			"Look for a typo in the name, or create it: muster topics create " + missing[0] + ".",
+			"Look for a typo in the name, or create it: " + words.Command("topics create", missing[0]) + ".",
 		})
 	}
 	return out
@@ -100,7 +102,7 @@ func (e *Evidence) idleMembers() []Finding {
 		return []Finding{{
 			"idle-members",
 			fmt.Sprintf("The group has %s for %s of %s, so %s nothing to read: %s.", words.Plural(members, "member"), words.Plural(partitions, "partition"), words.List(topics), words.Plural(len(idle), "member")+words.Verb(len(idle), " has", " have"), listMembers(idle)),
-			fmt.Sprintf("Run at most %s, or add partitions: muster topics alter %s --partitions %d.", words.Plural(partitions, "member"), topics[0], members),
+			fmt.Sprintf("Run at most %s, or add partitions: %s.", words.Plural(partitions, "member"), words.Command("topics alter", topics[0], "--partitions", strconv.Itoa(members))),
 		}}
 	case e.Group.Assignor == "range":
 		return []Finding{{

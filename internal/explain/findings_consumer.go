@@ -304,7 +304,7 @@ func (e *Evidence) otherAssignor() string {
 // enough for all.
 func (e *Evidence) idleChange() string {
 	if e.isConsumer() {
-		return "This is normal if these members subscribe to other topics. See what each subscribes to and is to have: muster groups describe " + e.Group.Name + "."
+		return "This is normal if these members subscribe to other topics. See what each subscribes to and is to have: " + words.Command("groups describe", e.Group.Name) + "."
 	}
 	return "This is normal during a cooperative rebalance, and if these members subscribe to other topics. If it stays, the group's leader assigns badly: restart it."
 }

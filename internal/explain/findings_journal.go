@@ -86,8 +86,8 @@ func (e *Evidence) triggers(kind journal.TriggerKind) []journal.Trigger {
 	return out
 }
 
-// counted words who caused something, and how often if more than once.
-func counted(why []journal.Trigger) string {
+// culprits names who caused something, and how often if more than once.
+func culprits(why []journal.Trigger) []string {
 	var names []string
 	count := map[string]int{}
 	for _, t := range why {
@@ -105,8 +105,11 @@ func counted(why []journal.Trigger) string {
 			names[i] = fmt.Sprintf("%s (%d times)", who, n)
 		}
 	}
-	return words.List(names)
+	return names
 }
+
+// counted words culprits.
+func counted(why []journal.Trigger) string { return words.List(culprits(why)) }
 
 // stuckRebalance finds a rebalance that does not end.
 func (e *Evidence) stuckRebalance() []Finding {
@@ -143,8 +146,8 @@ func (e *Evidence) stuckRebalance() []Finding {
 
 // heartbeatsMissed finds members that were removed for their silence.
 func (e *Evidence) heartbeatsMissed() []Finding {
-	gone := e.staticGone()
-	expired := slices.DeleteFunc(e.triggers(journal.TriggerExpired), func(t journal.Trigger) bool { return t.New || slices.Contains(gone, t) })
+	gone := e.gone()
+	expired := slices.DeleteFunc(e.triggers(journal.TriggerExpired), func(t journal.Trigger) bool { return t.New || gone(t) })
 	if len(expired) == 0 {
 		return nil
 	}
@@ -297,10 +300,10 @@ func reasonCounts(kinds map[journal.TriggerKind]int) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// staticGone returns the static members that went silent and have not come back.
-func (e *Evidence) staticGone() []journal.Trigger {
+// gone returns what says whether somebody is a static member that has not come back.
+func (e *Evidence) gone() func(journal.Trigger) bool {
 	if e.Group == nil {
-		return nil
+		return func(journal.Trigger) bool { return false }
 	}
 	here := map[string]bool{}
 	for _, m := range e.Group.Members {
@@ -308,18 +311,26 @@ func (e *Evidence) staticGone() []journal.Trigger {
 			here[*m.Instance] = true
 		}
 	}
-	return slices.DeleteFunc(e.triggers(journal.TriggerExpired), func(t journal.Trigger) bool { return t.Instance == "" || here[t.Instance] })
+	return func(t journal.Trigger) bool { return t.Instance != "" && !here[t.Instance] }
+}
+
+// staticGone returns the static members that went silent and have not come back.
+func (e *Evidence) staticGone() []journal.Trigger {
+	gone := e.gone()
+	return slices.DeleteFunc(e.triggers(journal.TriggerExpired), func(t journal.Trigger) bool { return !gone(t) })
 }
 
 // staticMembers finds static members that are gone.
 func (e *Evidence) staticMembers() []Finding {
 	var out []Finding
 	if gone := e.staticGone(); len(gone) > 0 {
+		who := culprits(gone) // One of them may have gone more than once.
+		n := len(who)
 		out = append(out, Finding{
 			"static-member-gone",
 			fmt.Sprintf("Static %s %s did not come back within %s session timeout (%s) and %s removed. Until then nobody read %s partitions.",
-				words.Verb(len(gone), "member", "members"), counted(gone), words.Verb(len(gone), "its", "their"), timeouts(gone), words.Verb(len(gone), "was", "were"), words.Verb(len(gone), "its", "their")),
-			"If it should run, start it. When you take a static member away for good, say so and nobody waits: muster groups members remove " + e.Group.Name + " --instance-id " + gone[0].Instance + ".",
+				words.Verb(n, "member", "members"), words.List(who), words.Verb(n, "its", "their"), timeouts(gone), words.Verb(n, "was", "were"), words.Verb(n, "its", "their")),
+			"If it should run, start it. When you take a static member away for good, say so and nobody waits: " + words.Command("groups members remove", e.Group.Name, "--instance-id", gone[0].Instance) + ".",
 		})
 	}
 	return out

@@ -19,10 +19,14 @@ const (
 	stuckFactor = 10
 )
 
-// lagWithoutMembers finds a group that nobody runs.
+// lagWithoutMembers finds a group that nobody runs. Whoever assigns partitions by itself, as
+// Flink and Spark do, is no member: a broker that watches the group sees its commits.
 func (e *Evidence) lagWithoutMembers() []Finding {
 	g := e.Group
 	if g == nil || g.State != groupview.Empty || g.TotalLag == nil || *g.TotalLag == 0 {
+		return nil
+	}
+	if e.Watched != nil && e.Watched.ReadOutside {
 		return nil
 	}
 	waiting := words.Plural(int(*g.TotalLag), "record") + words.Verb(int(*g.TotalLag), " waits", " wait")
@@ -38,13 +42,17 @@ func (e *Evidence) lagWithoutMembers() []Finding {
 	}
 	return []Finding{{
 		"lag-without-members", text,
-		"Start its consumers. If the group is not needed any more: muster groups delete " + g.Name + ".",
+		"Start its consumers. If the group is not needed any more: " + words.Command("groups delete", g.Name) + ".",
 	}}
 }
 
 // stuckPartitions finds partitions that stand still while the others get on. One
-// look cannot see an offset move, but it sees how old the next record is.
+// look cannot see an offset move, but it sees how old the next record is. A broker that
+// watches the group has seen more.
 func (e *Evidence) stuckPartitions() []Finding {
+	if e.Watched != nil {
+		return e.stoodStill()
+	}
 	if e.Group == nil || len(e.Group.Members) == 0 {
 		return nil
 	}
@@ -81,10 +89,17 @@ func (e *Evidence) stuckPartitions() []Finding {
 		out = append(out, Finding{
 			"stuck-partition",
 			fmt.Sprintf("%s stands out: its next record, offset %d, is %s old, while half of the partitions are at most %s behind. %s", p.Name(), p.Next(), age(*p.LagSeconds), age(usual), owner),
-			fmt.Sprintf("Look in the owner's log for an error at that offset. See the record: muster consume %s --partition %d --from %d --count 1. To skip it, stop the group, then: muster groups reset %s --topic %s:%d --shift-by 1.", p.Topic, p.Partition, p.Next(), e.Group.Name, p.Topic, p.Partition),
+			"Look in the owner's log for an error at that offset. " + seeAndSkip(e.Group.Name, p.Topic, p.Partition, p.Next()),
 		})
 	}
 	return out
+}
+
+// seeAndSkip words how to look at a record, and how to go on behind it.
+func seeAndSkip(group, topic string, partition int32, next int64) string {
+	see := words.Command("consume", topic, "--partition", fmt.Sprint(partition), "--from", fmt.Sprint(next), "--count", "1")
+	skip := words.Command("groups reset", group, "--topic", fmt.Sprintf("%s:%d", topic, partition), "--shift-by", "1")
+	return fmt.Sprintf("See the record: %s. To skip it, stop the group, then: %s.", see, skip)
 }
 
 // lostRecords finds committed offsets outside of the log.
@@ -116,7 +131,7 @@ func (e *Evidence) lostRecords() []Finding {
 		out = append(out, Finding{
 			"offsets-beyond-log-end",
 			"Committed offsets are beyond the end of the log: " + words.List(beyond) + ". The topic was probably deleted and created again.",
-			"The consumer goes where its auto.offset.reset says, or ignores new records up to that offset. Stop the group, then: muster groups reset " + e.Group.Name + " --all-topics --to-earliest.",
+			"The consumer goes where its auto.offset.reset says, or ignores new records up to that offset. Stop the group, then: " + words.Command("groups reset", e.Group.Name, "--all-topics", "--to-earliest") + ".",
 		})
 	}
 	return out

@@ -154,5 +154,10 @@ func TestLagThatIsAnOpenTransactions(t *testing.T) {
 	says(t, e.Findings()[0].Change, "muster txns describe pay", "muster txns abort pay")
 	says(t, group(HeldBack{LastStableOffset: 100, ProducerID: 5}).Findings()[0].Change, "muster txns abort --partition orders-1 --producer-id 5")
 	says(t, group(HeldBack{LastStableOffset: 100, ProducerID: -1}).Findings()[0].Text, "An open transaction holds back orders-1.")
+	secret := HeldBack{LastStableOffset: 100, TransactionalID: "pay", ProducerID: 5, Open: time.Minute}
+	secret.Hide()
+	hidden := group(secret).Findings()[0]
+	same(t, "of one that is hidden", hidden.Text, "A transaction, open for 1m, of a transactional id that you may not describe holds back orders-1. The group has read all that is committed there; with isolation.level=read_committed its lag of 7 is not its own.")
+	same(t, "what to do about one that is hidden", hidden.Change, "Ask somebody who may see what ends it: muster txns list.")
 	same(t, "the group has not come that far", ids(group(HeldBack{LastStableOffset: 101, TransactionalID: "pay"})), "stuck-partition ")
 }

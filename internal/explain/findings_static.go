@@ -99,7 +99,7 @@ func (e *Evidence) notTakenUp() []Finding {
 		out = append(out, Finding{
 			"subscription-not-taken-up",
 			fmt.Sprintf("Static member %s restarted and came back %s. By Kafka's rule a static member takes its old place without a rebalance, so nobody has acted on that: it still has the partitions that it had before.", name(t.Who), changeWords(t.Change, "")),
-			fmt.Sprintf("Make the group rebalance: muster groups members remove %s --instance-id %s; the process joins again by itself.", e.Group.Name, *m.Instance),
+			fmt.Sprintf("Make the group rebalance: %s; the process joins again by itself.", words.Command("groups members remove", e.Group.Name, "--instance-id", *m.Instance)),
 		})
 	}
 	return out

@@ -14,9 +14,13 @@ import (
 type HeldBack struct {
 	LastStableOffset int64
 	TransactionalID  string // "" if no coordinator knows the transaction
+	Hidden           bool   // One knows it, and whoever asks may not know whose it is.
 	ProducerID       int64  // -1 if it is not known
 	Open             time.Duration
 }
+
+// Hide takes out whose the transaction is.
+func (h *HeldBack) Hide() { h.TransactionalID, h.Hidden = "", true }
 
 // heldBack says whether a group has read a partition as far as a reader of
 // committed records can.
@@ -57,9 +61,12 @@ func (e *Evidence) openTransactions() []Finding {
 	for _, c := range causes {
 		who, change := "An open transaction", "Look for it: muster txns find-hanging."
 		switch {
+		case c.held.Hidden:
+			who = fmt.Sprintf("A transaction, open for %s, of a transactional id that you may not describe", words.Duration(c.held.Open))
+			change = "Ask somebody who may see what ends it: muster txns list."
 		case c.held.TransactionalID != "":
 			who = fmt.Sprintf("The transaction of %s, open for %s,", c.held.TransactionalID, words.Duration(c.held.Open))
-			change = fmt.Sprintf("See what ends it: muster txns describe %s. To end it now: muster txns abort %s.", c.held.TransactionalID, c.held.TransactionalID)
+			change = fmt.Sprintf("See what ends it: %s. To end it now: %s.", words.Command("txns describe", c.held.TransactionalID), words.Command("txns abort", c.held.TransactionalID))
 		case c.held.ProducerID >= 0:
 			who = fmt.Sprintf("A transaction of producer %d, which no coordinator knows,", c.held.ProducerID)
 			change = fmt.Sprintf("End it: muster txns abort --partition %s --producer-id %d.", c.partitions[0], c.held.ProducerID)

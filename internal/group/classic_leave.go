@@ -72,6 +72,8 @@ func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestM
 	why := trigger(journal.TriggerLeft, mem, m.Reason)
 	if m.MemberID == "" || !isOf(r, mem) || strings.HasPrefix(why.Reason, adminReason) {
 		why.Kind, why.By = journal.TriggerRemoved, by(r)
+	} else {
+		why.At = x.atClassic(g, mem)
 	}
 	x.drop(g, mem)
 	return &why, nil

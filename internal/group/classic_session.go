@@ -91,7 +91,7 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 		return
 	}
 	why := trigger(journal.TriggerExpired, m, nil)
-	why.Silent = m.session
+	why.Silent, why.At = m.session, x.atClassic(g, m)
 	if m.isNew {
 		why.Silent, why.New = x.now.Sub(m.asked), true
 	}

@@ -144,7 +144,7 @@ func (x *step) leaveMixed(g *group, r *machine.Request, m *kmsg.LeaveGroupReques
 	if mem == nil {
 		return kerr.UnknownMemberID
 	}
-	x.blameLeave(r, mem)
+	x.blameLeave(g, r, mem)
 	x.fence(g, mem)
 	return nil
 }

@@ -143,8 +143,8 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	was, told := mem.now(), mem.told
 	g.consumer.heard(mem)
 	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
-	if to := x.classicOf(g, nil); to != nil {
-		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable
+	if to := x.classicOf(g, nil, id); to != nil {
+		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable && m.Version >= joinSkipAssignment
 		members := g.consumer.present
 		g = x.downgrade(g, to, quiet)
 		x.noteDowngraded(g, by(r), members)

@@ -28,7 +28,8 @@ type downgraded struct {
 // classicOf returns the classic group that a consumer group becomes without a member,
 // who may be nil for nobody, or nil if it stays what it is: somebody uses the consumer
 // protocol, nobody is left, there are too many for a classic group, or the policy says so.
-func (x *step) classicOf(g *group, gone *consumerMember) *downgraded {
+// Whoever has just joined leads it, if anybody has.
+func (x *step) classicOf(g *group, gone *consumerMember, joins string) *downgraded {
 	c := g.consumer
 	left, classic := c.present, c.classic
 	if gone != nil {
@@ -43,7 +44,7 @@ func (x *step) classicOf(g *group, gone *consumerMember) *downgraded {
 	if c.stays != nil && *c.stays == now {
 		return nil
 	}
-	to := x.asClassicGroup(g, gone)
+	to := x.asClassicGroup(g, gone, joins)
 	if c.stays = nil; to == nil {
 		known := now
 		c.stays = &known
@@ -63,13 +64,16 @@ type stays struct {
 }
 
 // asClassicGroup makes the classic group that a consumer group becomes, nil if it cannot.
-func (x *step) asClassicGroup(g *group, gone *consumerMember) *downgraded {
+func (x *step) asClassicGroup(g *group, gone *consumerMember, joins string) *downgraded {
 	c := g.consumer
 	to := newGroup(g.id)
 	for _, mem := range c.members {
 		if mem != gone && mem.says != nil {
 			to.add(mem.asClassic(), consumerType)
 		}
+	}
+	if joins != "" {
+		to.leader = joins
 	}
 	if to.protocol = to.vote(); to.protocol == "" {
 		return nil
@@ -167,13 +171,18 @@ func (x *step) downgrade(g *group, to *downgraded, quiet bool) *group {
 }
 
 // joinDowngraded answers the member whose join was the reason. If nothing is to change
-// for anybody there is no rebalance, and it gets what its predecessor was to have.
+// for anybody there is no rebalance, and it gets what its predecessor was to have. It is
+// told that it leads: in a consumer group nobody does, and nobody else would see to it that
+// the group rebalances when its topics change. Versions that cannot be told to leave the
+// assignment alone have a rebalance. Kafka tells nobody.
 func (x *step) joinDowngraded(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
+	mem := g.members.get(id)
 	if quiet {
-		x.replyJoinMixed(r.ID, m.Version, id, g.generation, g.protocol)
+		resp := g.joinResponse(mem, m.Version)
+		resp.SkipAssignment = true
+		x.reply(r.ID, resp)
 		return
 	}
-	mem := g.members.get(id)
 	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now
 	g.joined++
 	x.prepareRebalance(g, trigger(journal.TriggerReplaced, mem, m.Reason))

@@ -200,7 +200,7 @@ func (x *step) tell(g *group, mem *consumerMember, b beat, parts bool) {
 	resp.Version = b.version
 	resp.MemberID = &mem.id
 	if mem.current != nil {
-		resp.MemberEpoch = mem.current.epoch
+		resp.MemberEpoch = max(mem.current.epoch, epochJoin) // Below that it had left.
 	}
 	resp.HeartbeatIntervalMillis = int32(x.cfg.Consumer.of(g.id).Heartbeat.Milliseconds())
 	if parts {

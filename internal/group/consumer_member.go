@@ -220,7 +220,7 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 	if m.MemberEpoch == epochLeaveStatic {
 		x.leaveForAWhile(g, mem)
 	} else {
-		x.blameLeave(r, mem)
+		x.blameLeave(g, r, mem)
 		x.fence(g, mem)
 	}
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
@@ -246,7 +246,7 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 
 // fence removes a member, and has the others share what it had.
 func (x *step) fence(g *group, mem *consumerMember) {
-	if to := x.classicOf(g, mem); to != nil {
+	if to := x.classicOf(g, mem, ""); to != nil {
 		why, who, members := x.why, mem.who(), g.consumer.present
 		x.why = nil
 		g = x.downgrade(g, to, false)

@@ -36,7 +36,8 @@ func (x *step) unpark(g *group, mem *consumerMember, err *consumerError) {
 }
 
 // overtakeBeat answers a heartbeat that waits when the member's next one comes, as one
-// that changes nothing: its client has not waited for the answer. It says whether the
+// that changes nothing: its client has not waited for the answer. One that joins is told
+// of no partitions: it is in no epoch yet in which it could have any. It says whether the
 // member subscribes to other topics since that one, which the next must see to.
 func (x *step) overtakeBeat(g *group, mem *consumerMember) (unsubscribed bool) {
 	if g == nil {
@@ -46,7 +47,7 @@ func (x *step) overtakeBeat(g *group, mem *consumerMember) (unsubscribed bool) {
 	if b == nil {
 		return false
 	}
-	x.tell(g, mem, *b, b.full)
+	x.tell(g, mem, *b, b.full && mem.now().epoch > epochJoin)
 	return b.unsubscribed
 }
 

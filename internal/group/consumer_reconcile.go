@@ -159,7 +159,7 @@ func (x *step) revokeFired(g *group, e machine.TimerFired) {
 	}
 	mem.revokeSeq = 0
 	if mem.revokeIn == mem.now().epoch {
-		x.blameMember(journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke = x.unrevoked(g.consumer, mem) })
+		x.blameMember(journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke, t.At = x.unrevoked(g.consumer, mem), x.atConsumer(g, mem) })
 		x.fence(g, mem)
 	}
 }
@@ -190,6 +190,7 @@ func (x *step) consumerSilent(g *group, e machine.TimerFired) {
 	default:
 		mem.timerSeq = 0
 		x.blameMember(journal.TriggerExpired, mem, func(t *journal.Trigger) {
+			t.At = x.atConsumer(g, mem)
 			if t.Silent = x.sessionOf(g, mem); mem.now().state == memberUnrevoked {
 				t.Revoke = x.unrevoked(g.consumer, mem)
 			}

@@ -82,7 +82,11 @@ func (x *step) noteEpoch(g *group) {
 	}
 	u := s.under
 	u.whyN += n
+	from := len(u.why)
 	u.why = append(u.why, why[:min(len(why), maxTriggers-len(u.why))]...)
+	for i := from; i < len(u.why); i++ {
+		u.why[i].At = nil // This entry tells of it; once is enough.
+	}
 	e := x.entry(g, journal.KindEpoch)
 	e.Before, e.Triggers, e.TriggerN = s.counted, why, n
 	s.counted = g.consumer.present
@@ -212,11 +216,13 @@ func (x *step) consumerEntry(g *group, kind journal.EntryKind) journal.Entry {
 
 // blameLeave says who left, or who removed whom: a request that comes from elsewhere
 // than the member is somebody else's.
-func (x *step) blameLeave(r *machine.Request, mem *consumerMember) {
+func (x *step) blameLeave(g *group, r *machine.Request, mem *consumerMember) {
 	x.blameMember(journal.TriggerLeft, mem, func(t *journal.Trigger) {
 		if r.ClientID != mem.says.ClientID || r.Host != plainHost(mem.says.Host) {
 			t.Kind, t.By = journal.TriggerRemoved, by(r)
+			return
 		}
+		t.At = x.atConsumer(g, mem)
 	})
 }
 

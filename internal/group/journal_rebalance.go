@@ -18,6 +18,7 @@ type rebalance struct {
 	again     time.Time // when members were last asked to join
 	why       []journal.Trigger
 	whyN      int
+	atN       int // partitions that why names
 	before    *kmsg.GroupMetadataValue
 	joinedAt  time.Time
 	slowest   []journal.Late
@@ -32,13 +33,20 @@ func (g *group) beginRebalance(now time.Time, why []journal.Trigger) {
 		g.rebalance = &rebalance{started: now, before: g.hard}
 	}
 	g.rebalance.again = now
-	g.rebalance.add(why...)
+	told := slices.Clone(why)
+	for i := range told {
+		told[i].At = nil // The entry of the start tells of it; once is enough.
+	}
+	g.rebalance.add(told...)
 }
 
 func (r *rebalance) add(why ...journal.Trigger) {
 	r.whyN += len(why)
-	if room := maxTriggers - len(r.why); room > 0 {
-		r.why = append(r.why, why[:min(room, len(why))]...)
+	for _, t := range why[:min(maxTriggers-len(r.why), len(why))] {
+		if r.atN += len(t.At); r.atN > maxAt {
+			t.At = nil
+		}
+		r.why = append(r.why, t)
 	}
 }
 

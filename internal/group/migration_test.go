@@ -106,24 +106,24 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	}
 	x := &step{Shard: s.shard, now: s.now, image: s.image, maxBatch: 10}
 	x.cfg.Consumer.Migration = MigrateBoth
-	if x.classicOf(g, nil) != nil || g.consumer.stays == nil {
+	if x.classicOf(g, nil, "") != nil || g.consumer.stays == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")
 	}
-	if n := testing.AllocsPerRun(100, func() { x.classicOf(g, nil) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { x.classicOf(g, nil, "") }); n > 0 {
 		t.Errorf("it allocates %v times to find out what is known", n)
 	}
 	known := g.consumer.stays
-	if x.classicOf(g, g.consumer.members[0]) != nil || g.consumer.stays == known {
+	if x.classicOf(g, g.consumer.members[0], "") != nil || g.consumer.stays == known {
 		t.Error("without a member it is another question")
 	}
-	x.classicOf(g, nil)
+	x.classicOf(g, nil, "")
 	known = g.consumer.stays
 	x.apply(&ConsumerTargetRecord{Group: g.id, Member: "a"})
-	if x.classicOf(g, nil); g.consumer.stays == known {
+	if x.classicOf(g, nil, ""); g.consumer.stays == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}
 	x.maxBatch = 0
-	if x.classicOf(g, nil) == nil || g.consumer.stays != nil {
+	if x.classicOf(g, nil, "") == nil || g.consumer.stays != nil {
 		t.Error("with room for it there is no classic group")
 	}
 }

@@ -114,7 +114,7 @@ func (s *scenario) showConsumerTrigger(t *journal.Trigger) string {
 	if t.MaxBytes > 0 {
 		out += fmt.Sprintf(" more than %d bytes", t.MaxBytes)
 	}
-	return out
+	return out + showAt(t.At)
 }
 
 func orNobody(id string) string {

@@ -208,6 +208,7 @@ func (s *scenario) showEntry(e journal.Entry) string {
 		if t.By != nil {
 			out += fmt.Sprintf(" by %s", s.showBy(t.By))
 		}
+		out += showAt(t.At)
 	}
 	if e.Cause != "" {
 		out += "; " + string(e.Cause)
@@ -307,6 +308,18 @@ func showCounts(e *journal.Entry) string {
 	}
 	if more := e.TopicN - len(e.Topics); more > 0 {
 		out += fmt.Sprintf(" and %d more topics", more)
+	}
+	return out
+}
+
+// showAt shows where a member was that is gone: t:0@5 is partition 0 with 5 committed.
+func showAt(list []journal.Position) string {
+	out := ""
+	for _, p := range list {
+		out += fmt.Sprintf(" %s:%d@%d", p.Topic, p.Partition, p.Committed)
+	}
+	if out != "" {
+		out = " at" + out
 	}
 	return out
 }

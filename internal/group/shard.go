@@ -136,6 +136,7 @@ type step struct {
 	from     int               // where among them those begin that a group's epoch must come before
 	changed  []*group          // that may have to tell a successor of a rebalance
 	why      []journal.Trigger // why a consumer group will have another epoch
+	atN      int               // partitions of members that are gone
 }
 
 // Step handles one input.

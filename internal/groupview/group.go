@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"muster/internal/lag"
 )
 
 // The states and the protocol type that matter here, in Kafka's words.
@@ -261,4 +263,4 @@ func MemberOf(clientID, id string) string {
 func (p *Partition) Name() string { return fmt.Sprintf("%s-%d", p.Topic, p.Partition) }
 
 // Next is the offset that the group reads next, of a partition that has a lag.
-func (p *Partition) Next() int64 { return max(*p.Committed, *p.LogStart) }
+func (p *Partition) Next() int64 { return lag.Next(*p.Committed, lag.Bounds{Start: *p.LogStart}) }

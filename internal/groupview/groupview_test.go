@@ -355,3 +355,18 @@ func TestConsumerGroupsTellWhoHasWhatWhileTheyReconcile(t *testing.T) {
 		}
 	}
 }
+
+// A count is taken a moment before or after the bounds. If these say that nothing is left,
+// nothing is.
+func TestBoundsAreRightWhereACountIsOld(t *testing.T) {
+	for _, c := range []struct {
+		committed, want int64
+		atLeast         bool
+	}{{100, 0, false}, {120, 0, false}, {99, 7, true}} {
+		p := Partition{Committed: &c.committed}
+		p.setLag(Bounds{10, 100}, &Count{Records: 7, AtLeast: true})
+		if *p.Lag != c.want || p.LagAtLeast != c.atLeast || (p.LagSeconds != nil) != (c.want == 0) {
+			t.Errorf("committed %d: lag %d, at least %t", c.committed, *p.Lag, p.LagAtLeast)
+		}
+	}
+}

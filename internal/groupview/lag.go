@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"muster/internal/lag"
 )
 
 // addPartitions fills in the partitions of a group with their lag. Those without
@@ -76,12 +78,13 @@ func (p *Partition) setLag(b Bounds, counted *Count) {
 	if p.Committed == nil {
 		return
 	}
-	lag := max(b.End-p.Next(), 0)
+	var records *lag.Count
 	if counted != nil {
-		lag, p.LagAtLeast = counted.Records, counted.AtLeast
+		records = &lag.Count{Records: counted.Records, Approximate: counted.AtLeast}
 	}
-	p.Lag = &lag
-	if lag == 0 {
+	left := lag.Of(*p.Committed, lag.Bounds(b), records)
+	p.Lag, p.LagAtLeast = &left.Records, left.Approximate
+	if left.Records == 0 {
 		p.LagSeconds = new(float64)
 	}
 }

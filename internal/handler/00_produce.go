@@ -59,6 +59,7 @@ type produceOutcome struct {
 	result  partition.Appended
 	name    string // of the topic, in every version
 	records []byte // until they are appended
+	counted producedBatch
 }
 
 // outcomeSize is about the memory of an outcome and its place in the answer, which
@@ -88,7 +89,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	if err := req.Err(); err != nil {
 		return nil, err
 	}
-	p.throttle = c.throttle(h.share(c, quota.Produced).take(c.Size))
+	p.throttle = c.throttle(quota.Produced, h.share(c, quota.Produced).take(c.Size))
 	p.resp.Weigh(len(p.outcomes) * outcomeSize)
 	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
 	refused := c.checkProducers(p.how.TransactionalID, p.outcomes)
@@ -113,6 +114,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcome, records []byte, refused *kerr.Error) {
 	report := func(a partition.Appended) {
 		o.result = a
+		o.count(p.origin.Number)
 		p.done()
 	}
 	refuse := func(err *kerr.Error, msg string) {
@@ -130,6 +132,7 @@ func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcom
 			return
 		}
 	}
+	h.countProduced(p.image, name, records, o)
 	if !p.may(auth.Write, auth.Topic, name) {
 		refuse(kerr.TopicAuthorizationFailed, "")
 		return

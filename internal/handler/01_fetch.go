@@ -44,6 +44,7 @@ type fetchRead struct {
 	listener  string // that they are for
 	from      coordinator.Client
 	conn      Conn
+	fetcher   fetcher
 }
 
 // longestWait bounds how long a fetch waits, whatever it asks for. Clients ask
@@ -71,17 +72,18 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 		maxBytes: min(int(req.MaxBytes), int(c.image.Config.Int("fetch.max.bytes"))),
 		minBytes: int(req.MinBytes), committed: req.IsolationLevel == 1,
 		maxWait: min(time.Duration(req.MaxWaitMillis)*time.Millisecond, longestWait),
-		conn:    c.origin.Conn,
+		conn:    c.origin.Conn, fetcher: h.fetched.by(c.ClientID, c.origin.Host),
 	}
 	if h.opts.Native != nil {
 		f.from = c.client()
 	}
 	share := h.share(c, quota.Fetched)
 	if wait := f.runWithin(ctx, share); wait > 0 {
-		return c.EncodeFetch(&protocol.FetchResponse{ThrottleMillis: c.throttle(wait), SessionID: s.withdraw()})
+		return c.EncodeFetch(&protocol.FetchResponse{ThrottleMillis: c.throttle(quota.Fetched, wait), SessionID: s.withdraw()})
 	}
 	resp := &protocol.FetchResponse{SessionID: s.id}
 	granted := f.bytes(share)
+	f.count()
 	s.finish(f.parts, func(p *fetchPart) { f.add(resp, p) })
 	out, err := c.EncodeFetch(resp)
 	if share != nil && err == nil {
@@ -217,6 +219,7 @@ func (f *fetchRead) readPart(ctx context.Context, image *metadata.Image, p *fetc
 	if err != nil {
 		return partition.Fetched{Err: err, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1}
 	}
+	f.fetcher.note(p.topic, p.index)
 	if n := f.h.opts.Native; n != nil {
 		n.Fetching(f.from, store.TopicPartition{Topic: p.topic, Partition: p.index}, spec.Offset)
 	}

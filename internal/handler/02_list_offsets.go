@@ -18,6 +18,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/partition"
+	"muster/internal/protocol"
 	"muster/internal/store"
 )
 
@@ -40,6 +41,7 @@ func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, erro
 	topics, repeated := distinct(req.Topics, func(t *kmsg.ListOffsetsRequestTopic) (string, *[]kmsg.ListOffsetsRequestTopicPartition) {
 		return t.Topic, &t.Partitions
 	}, func(p *kmsg.ListOffsetsRequestTopicPartition) int32 { return p.Partition })
+	fromBroker := c.fromBroker()
 	for _, t := range topics {
 		out := kmsg.NewListOffsetsResponseTopic()
 		out.Topic = t.Topic
@@ -55,6 +57,9 @@ func (h *Handler) listOffsets(ctx context.Context, c *call) (kmsg.Response, erro
 			}
 			found.ErrorCode = errCode(err)
 			found.Offset, found.Timestamp, found.LeaderEpoch = at.Offset, at.Timestamp, at.LeaderEpoch
+			if err == nil && fromBroker {
+				h.addBounds(t.Topic, &p, &found)
+			}
 			out.Partitions = append(out.Partitions, found)
 		}
 		resp.Topics = append(resp.Topics, out)
@@ -103,4 +108,19 @@ func (h *Handler) listOffset(ctx context.Context, image *metadata.Image, topic s
 		return noOffset, err
 	}
 	return at, nil
+}
+
+// addBounds adds what a coordinator wants to know of a partition beyond the offset, if it
+// asks.
+func (h *Handler) addBounds(topic string, req *kmsg.ListOffsetsRequestTopicPartition, out *kmsg.ListOffsetsResponseTopicPartition) {
+	readers, asks := protocol.AsksBounds(&req.UnknownTags)
+	p := h.opts.Partitions.Get(topic, req.Partition)
+	if !asks || p == nil {
+		return
+	}
+	b := protocol.Bounds{Start: p.LogStartOffset(), LastStable: p.LastStableOffset(), Bytes: p.Size()}
+	for _, r := range readers {
+		b.Fetched = append(b.Fetched, h.fetched.ago(r.ClientID, r.Host, topic, req.Partition))
+	}
+	protocol.SetBounds(&out.UnknownTags, b)
 }

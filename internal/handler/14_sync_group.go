@@ -15,11 +15,11 @@ import (
 
 func (h *Handler) syncGroup(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.SyncGroupRequest)
+	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
+		return h.opts.Groups.Fail(req, kerr.InconsistentGroupProtocol), nil // Before all else, as in Kafka.
+	}
 	if !c.may(auth.Read, auth.Group, req.Group) {
 		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
-	}
-	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
-		return h.opts.Groups.Fail(req, kerr.InconsistentGroupProtocol), nil
 	}
 	resp := h.await(ctx, c, req.Group)
 	h.noteAssigned(c, req, resp.(*kmsg.SyncGroupResponse))

@@ -1,6 +1,8 @@
 package handler
 
 import (
+	"cmp"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/audit"
@@ -18,6 +20,7 @@ type change struct {
 // none either.
 var changes = map[int16]func(*call, kmsg.Response) []change{
 	8:  committedByNobody,
+	13: removedMembers,
 	19: createdTopics,
 	20: deletedTopics,
 	21: deletedRecords,
@@ -53,7 +56,7 @@ func (h *Handler) tell(c *call, e audit.Entry) {
 	if h.opts.Audit == nil || c.own || c.origin.Broker || len(e.Resources) == 0 {
 		return // Nothing came of it, or brokers did it.
 	}
-	e.Time, e.Via, e.Broker = h.opts.Now().UTC(), audit.ViaKafka, h.opts.NodeID
+	e.Time, e.Via, e.Broker = h.opts.Now().UTC(), cmp.Or(c.origin.Via, audit.ViaKafka), h.opts.NodeID
 	e.Host, e.ClientID = c.host(), c.ClientID
 	e.Principal, e.Request = string(c.principal()), kmsg.NameForKey(c.Key)
 	h.opts.Audit(e.Bounded())

@@ -18,6 +18,26 @@ func deletedGroups(_ *call, resp kmsg.Response) []change {
 	return []change{{audit.GroupDeleted, out}}
 }
 
+// removedMembers tells of members that a person has removed. Whoever leaves by the Kafka
+// protocol is most often the member itself, as all do when they end.
+func removedMembers(c *call, resp kmsg.Response) []change {
+	answer := resp.(*kmsg.LeaveGroupResponse)
+	if c.origin.Via == "" || answer.ErrorCode != 0 {
+		return nil
+	}
+	var who some
+	for _, m := range answer.Members {
+		switch {
+		case m.ErrorCode != 0:
+		case m.InstanceID != nil:
+			who.addf("instance %s", *m.InstanceID)
+		default:
+			who.addf("member %s", m.MemberID)
+		}
+	}
+	return ofGroup(audit.MemberRemoved, c.req.(*kmsg.LeaveGroupRequest).Group, &who)
+}
+
 func deletedOffsets(c *call, resp kmsg.Response) []change {
 	answer := resp.(*kmsg.OffsetDeleteResponse)
 	if answer.ErrorCode != 0 {

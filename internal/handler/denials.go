@@ -30,11 +30,19 @@ type loggedDenial struct {
 	at time.Time
 }
 
-// denied notes that somebody may not do something.
-func (h *Handler) denied(rules *auth.Index, q auth.Request) {
-	if h.opts.Denied != nil {
-		h.opts.Denied(q)
+// denied notes that the client may not do something.
+func (c *call) denied(rules *auth.Index, q auth.Request) {
+	switch {
+	case c.origin.Denied != nil:
+		c.origin.Denied(q)
+	case c.h.opts.Denied != nil:
+		c.h.opts.Denied(q)
 	}
+	c.h.logDenial(rules, q)
+}
+
+// logDenial logs a denial with the command that would allow it.
+func (h *Handler) logDenial(rules *auth.Index, q auth.Request) {
 	more, ok := h.denials.admit(q, h.opts.Now())
 	if !ok {
 		return

@@ -21,8 +21,10 @@ import (
 	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
+	"muster/internal/meter"
 	"muster/internal/partition"
 	"muster/internal/protocol"
+	"muster/internal/quota"
 	"muster/internal/store"
 )
 
@@ -71,7 +73,13 @@ type Options struct {
 	Denied func(auth.Request)
 	// Audit is told what requests have changed, and by whom. It must not block. Nil if
 	// nobody wants to know.
-	Audit        func(audit.Entry)
+	Audit func(audit.Entry)
+	// Topics counts what is produced to topics and fetched from them; nil for nobody
+	// who wants to know.
+	Topics *meter.Topics
+	// Throttled is told for how long a client has to wait, and of which kind the quota
+	// is. It must not block. Nil if nobody wants to know.
+	Throttled    func(kind quota.Kind, wait time.Duration)
 	SessionSlots int // max.incremental.fetch.session.cache.slots
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
@@ -93,6 +101,7 @@ type Handler struct {
 	lately   lately
 	denials  denials
 	limits   *limits
+	fetched  *fetched
 }
 
 // New returns a handler.
@@ -100,7 +109,7 @@ func New(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits()}
+	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits(), fetched: newFetched(opts.Now)}
 }
 
 // Origin is where a request comes from.
@@ -116,7 +125,13 @@ type Origin struct {
 	// request comes when that does not allow it, and is to be told so.
 	Session Session
 	Illegal bool
-	Conn    Conn // nil where nobody counts memory and nobody hangs up
+	// Via is the way that it came, empty for the Kafka protocol, and Denied is told what
+	// it was denied in place of the one of the options.
+	Via    audit.Via
+	Denied func(auth.Request)
+	// Number is that of the connection. It says where to count, and means nothing else.
+	Number uint32
+	Conn   Conn // nil where nobody counts memory and nobody hangs up
 }
 
 // Conn is the connection of the request that is being handled.
@@ -133,6 +148,9 @@ type Conn interface {
 	Park(ctx context.Context, bytes int) (parked context.Context, done func(), ok bool)
 	// Mute has the connection not be read for a time after the request.
 	Mute(d time.Duration)
+	// Place is where something is kept from one request of the connection to the next,
+	// which come one at a time; nil if there is no such place.
+	Place() *any
 }
 
 // nobody is the connection of a request that came from none.
@@ -141,6 +159,7 @@ type nobody struct{}
 func (nobody) Hold(int) bool      { return true }
 func (nobody) Release()           {}
 func (nobody) Mute(time.Duration) {}
+func (nobody) Place() *any        { return nil }
 func (nobody) Park(ctx context.Context, _ int) (context.Context, func(), bool) {
 	return ctx, func() {}, true
 }

@@ -57,6 +57,8 @@ func (c *call) fromBroker() bool {
 		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
 	case *kmsg.ListTransactionsRequest:
 		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	case *kmsg.ListOffsetsRequest:
+		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
 	}
 	return false
 }

@@ -21,6 +21,7 @@ type fakeConn struct {
 	parked   chan int      // receives how much each request keeps that waits
 	hangUp   chan struct{}
 	over     chan struct{} // receives when a wait is over
+	place    any
 }
 
 func newFakeConn() *fakeConn {
@@ -33,6 +34,8 @@ func (c *fakeConn) Hold(n int) bool {
 }
 
 func (c *fakeConn) Release() { c.released = true }
+
+func (c *fakeConn) Place() *any { return &c.place }
 
 func (c *fakeConn) Mute(d time.Duration) { c.muted += d }
 

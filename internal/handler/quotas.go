@@ -131,9 +131,12 @@ func (c *call) user() string { return c.principal().Name() }
 
 // throttle has a request's connection not be read for a time, and returns what the
 // answer says of it (KIP-219).
-func (c *call) throttle(wait time.Duration) (millis int32) {
+func (c *call) throttle(kind quota.Kind, wait time.Duration) (millis int32) {
 	if wait > 0 {
 		c.origin.Conn.Mute(wait)
+		if c.h.opts.Throttled != nil {
+			c.h.opts.Throttled(kind, wait)
+		}
 	}
 	return int32(wait / time.Millisecond)
 }
@@ -209,6 +212,6 @@ func partitionsOf(image *metadata.Image, topic string) int {
 // settle has the client wait, if it has to, and tells it so.
 func (m *mutations) settle(c *call, resp kmsg.SetThrottleResponse) {
 	if m != nil {
-		resp.SetThrottle(c.throttle(m.wait))
+		resp.SetThrottle(c.throttle(quota.Mutations, m.wait))
 	}
 }

@@ -12,111 +12,72 @@ import (
 // both against what the handlers do. Where there is no authorizer, and for super
 // users and brokers of the cluster, everything is allowed.
 
-// fewKnown is how many resources a request is about mostly, and maxKnown how many are
-// remembered, so that a request with a million names does not take more than its own
-// memory.
-const (
-	fewKnown = 4
-	maxKnown = 1000
-)
+// maxTold is how many denials of a request are remembered, so that a request with a
+// million names does not take more than its own memory.
+const maxTold = 1000
 
-// rights is what is known so far of the rights of a request's client, so that the
-// rules are asked once for each resource, and not for each partition of it.
+// rights is what is known of the rights of a request's client.
 type rights struct {
 	image *metadata.Image // of which rules is known
 	rules *auth.Index     // nil if everything is allowed
-	who   auth.Principal
-	host  string
-	few   [fewKnown]known
-	count int // of few
-	more  map[guarded]*known
-}
-
-// guarded is a resource that rules are about.
-type guarded struct {
-	kind auth.ResourceType
-	name string
-}
-
-// known is what a client may do with a resource.
-type known struct {
-	guarded
-	may  auth.Operations
-	told auth.Operations // which denials have been noted
+	host  string          // as rules have it; only if there are rules
+	memo  *auth.Memo      // only if there are rules
+	told  map[auth.Request]struct{}
 }
 
 // rules returns the rules to ask, nil if everything is allowed. They are those of the
 // call's image, which requests that wait take anew.
 func (c *call) rules() *auth.Index {
-	if c.rights.image == c.image {
-		return c.rights.rules
+	r := &c.rights
+	if r.image == c.image {
+		return r.rules
 	}
-	var rules *auth.Index
+	r.image, r.rules = c.image, nil
 	if c.image.Authorizes() && !c.image.Rules.IsSuper(c.principal()) && !c.fromBroker() {
-		rules = c.image.Rules
+		r.rules = c.image.Rules
+		if r.memo == nil {
+			m := c.remembered()
+			r.host, r.memo = m.hostOf(c), &m.rights
+		}
 	}
-	if rules != c.rights.rules {
-		c.rights = rights{rules: rules, who: c.principal(), host: c.host()}
-	}
-	c.rights.image = c.image
-	return rules
+	return r.rules
 }
 
 // may says whether the client may do something with a resource. A denial is noted,
 // once for each request.
 func (c *call) may(op auth.Operation, t auth.ResourceType, name string) bool {
 	rules := c.rules()
-	if rules == nil {
+	if rules == nil || c.rights.memo.Rights(rules, c.principal(), c.rights.host, t, name).Has(op) {
 		return true
 	}
-	k := c.rights.of(guarded{t, name})
-	if k == nil {
-		k = c.rights.learn(known{guarded: guarded{t, name}, may: rules.Rights(c.rights.who, c.rights.host, t, name)})
-	}
-	if k.may.Has(op) {
-		return true
-	}
-	if !k.told.Has(op) {
-		k.told |= auth.Set(op)
-		c.h.denied(rules, c.rights.request(op, t, name))
+	if q := c.asked(op, t, name); c.rights.tell(q) {
+		c.denied(rules, q)
 	}
 	return false
 }
 
-// of returns what is known of a resource, nil if nothing is.
-func (r *rights) of(g guarded) *known {
-	for i := range r.few[:r.count] {
-		if r.few[i].guarded == g {
-			return &r.few[i]
-		}
+// tell says whether a denial is to be noted, because it was not yet.
+func (r *rights) tell(q auth.Request) bool {
+	if _, told := r.told[q]; told {
+		return false
 	}
-	return r.more[g]
-}
-
-// learn remembers what a client may do.
-func (r *rights) learn(k known) *known {
-	if r.count < fewKnown {
-		r.few[r.count] = k
-		r.count++
-		return &r.few[r.count-1]
+	if r.told == nil || len(r.told) >= maxTold {
+		r.told = map[auth.Request]struct{}{}
 	}
-	if r.more == nil || len(r.more) >= maxKnown {
-		r.more = map[guarded]*known{}
-	}
-	kept := k // So that only this one is made on the heap.
-	r.more[k.guarded] = &kept
-	return &kept
+	r.told[q] = struct{}{}
+	return true
 }
 
 // sees says the same as may, of one resource among many that are listed: a denial
 // only leaves something out, and is not noted.
 func (c *call) sees(op auth.Operation, t auth.ResourceType, name string) bool {
 	rules := c.rules()
-	return rules == nil || rules.Allows(c.rights.request(op, t, name))
+	return rules == nil || rules.Allows(c.asked(op, t, name))
 }
 
-func (r *rights) request(op auth.Operation, t auth.ResourceType, name string) auth.Request {
-	return auth.Request{Principal: r.who, Host: r.host, Operation: op, Type: t, Name: name}
+// asked is the question to the rules; there must be some.
+func (c *call) asked(op auth.Operation, t auth.ResourceType, name string) auth.Request {
+	return auth.Request{Principal: c.principal(), Host: c.rights.host, Operation: op, Type: t, Name: name}
 }
 
 // mayCluster says whether the client may do something with the cluster.
@@ -147,7 +108,7 @@ func (c *call) mayCreate(topic string) bool {
 // lacks (KIP-679).
 func (c *call) mayProduce() bool {
 	rules := c.rules()
-	return rules == nil || rules.AnyOf(c.rights.who, c.rights.host, auth.Write, auth.Topic) || c.mayCluster(auth.IdempotentWrite)
+	return rules == nil || rules.AnyOf(c.principal(), c.rights.host, auth.Write, auth.Topic) || c.mayCluster(auth.IdempotentWrite)
 }
 
 // split parts names by what the client may do with them.
@@ -168,7 +129,7 @@ func (c *call) split(op auth.Operation, t auth.ResourceType, names []string) (al
 // operations returns what the client may do with a resource, as the wire has it.
 func (c *call) operations(t auth.ResourceType, name string) int32 {
 	if rules := c.rules(); rules != nil {
-		return rules.AuthorizedOperations(c.rights.who, c.rights.host, t, name)
+		return rules.AuthorizedOperations(c.principal(), c.rights.host, t, name)
 	}
 	return int32(t.Operations())
 }

@@ -176,7 +176,11 @@ func groupProbes() []probe {
 		{key: 11, needs: []int{0}, edit: on(func(_ names, r *kmsg.JoinGroupRequest) {
 			r.ProtocolType, r.SessionTimeoutMillis, r.RebalanceTimeoutMillis, r.Protocols[0].Name = "consumer", 10_000, 10_000, "range"
 		})},
-		{key: 12, needs: []int{0}}, {key: 13, needs: []int{0}}, {key: 14, needs: []int{0}},
+		{key: 12, needs: []int{0}}, {key: 13, needs: []int{0}},
+		{key: 14, needs: []int{0}, edit: on(func(_ names, r *kmsg.SyncGroupRequest) {
+			name, kind := "range", "consumer"
+			r.Protocol, r.ProtocolType = &name, &kind
+		})},
 		{key: 15, needs: []int{0}, setup: commits},
 		{key: 16, needs: []int{0}, setup: commits, edit: on(func(_ names, r *kmsg.ListGroupsRequest) {})},
 		{key: 42, needs: []int{0}, setup: commits},

@@ -30,3 +30,20 @@ func TestSyncGroupWithoutProtocolIsRefusedFromVersion5(t *testing.T) {
 		}
 	}
 }
+
+// Kafka looks at it before it asks for rights, too, and notes no denial then.
+func TestSyncGroupWithoutProtocolIsRefusedToWhoMayNotReadTheGroup(t *testing.T) {
+	w, _, _, counted := denialLog(t)
+	name, kind := "range", "consumer"
+	req := kmsg.NewPtrSyncGroupRequest()
+	req.Version, req.Group, req.MemberID, req.ProtocolType = 5, "g", "m", &kind
+	for want, protocol := range map[*kerr.Error]*string{kerr.InconsistentGroupProtocol: nil, kerr.GroupAuthorizationFailed: &name} {
+		req.Protocol = protocol
+		if code := w.as(alice, req).(*kmsg.SyncGroupResponse).ErrorCode; code != want.Code {
+			t.Errorf("code %d, should be %d", code, want.Code)
+		}
+	}
+	if len(*counted) != 1 {
+		t.Errorf("%v are counted as denied", *counted)
+	}
+}

@@ -53,6 +53,10 @@ type Entry struct {
 	Revokes        []Revoke `json:"revokes,omitempty"` // members that must let go of partitions, which others wait for
 	RevokeN        int      `json:"revokeCount,omitempty"`
 	Held           []Late   `json:"held,omitempty"` // who let go last, and how long after the target was made
+
+	// Of KindSuspected. The list may be shorter than the count.
+	Suspects []Suspect `json:"suspects,omitempty"`
+	SuspectN int       `json:"suspectCount,omitempty"`
 }
 
 // TypeConsumer is the type of groups of the consumer protocol (KIP-848).
@@ -80,6 +84,9 @@ const (
 	KindOffsetsExpired EntryKind = "offsets-expired"
 	KindOffsetsDeleted EntryKind = "offsets-deleted"
 	KindOffsetsReset   EntryKind = "offsets-reset" // committed by somebody who is no member
+
+	// KindSuspected is told by who watches groups, and does not know the generation.
+	KindSuspected EntryKind = "poison-suspected" // members died one after the other at the same committed offset
 )
 
 // Cause says why offsets or a group are gone.
@@ -128,4 +135,14 @@ type TopicCount struct {
 	Partitions int    `json:"partitions"`
 	Back       int    `json:"back,omitempty"`    // of which the offset is lower than before
 	Forward    int    `json:"forward,omitempty"` // of which it is higher
+}
+
+// Suspect is a partition with a record that may kill who reads it. Offsets are strings, since
+// JavaScript's numbers are too small.
+type Suspect struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Committed int64  `json:"committed,string"`
+	End       int64  `json:"end,string"` // the high watermark then
+	Deaths    int    `json:"deaths"`     // members
 }

@@ -37,7 +37,8 @@ func entries() []Entry {
 		Cause: CauseTopics, By: &b, Topics: []TopicCount{{Topic: "orders", Partitions: 3, Back: 1, Forward: 2}}, TopicN: 6,
 	}
 	refused := Entry{Kind: KindStarted, Triggers: []Trigger{{Kind: TriggerTooLarge, Bytes: 9, MaxBytes: 8}}}
-	return []Entry{full, {}, refused, consumerEntry()}
+	suspected := Entry{Group: "billing", Kind: KindSuspected, State: "Stable", Suspects: []Suspect{{Topic: "orders", Partition: 3, Committed: 4711, End: 5210, Deaths: 3}}, SuspectN: 2}
+	return []Entry{full, {}, refused, consumerEntry(), suspected}
 }
 
 // consumerEntry is one in which all is set that only consumer groups have.
@@ -91,6 +92,7 @@ func TestKindsKeepTheirNames(t *testing.T) {
 	for _, c := range []struct{ got, want any }{
 		{[]EntryKind{KindStarted, KindSettled, KindReplaced, KindFenced, KindLoaded, KindDeleted}, []EntryKind{"rebalance-started", "rebalance-settled", "static-member-replaced", "static-member-fenced", "group-loaded", "group-deleted"}},
 		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
+		{[]EntryKind{KindSuspected}, []EntryKind{"poison-suspected"}},
 		{[]EntryKind{KindEpoch, KindTarget, KindUpgraded, KindDowngraded}, []EntryKind{"group-epoch-raised", "target-assigned", "group-upgraded", "group-downgraded"}},
 		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict, TriggerUnreleased}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict", "unreleased"}},
 		{[]TopicChangeKind{TopicCreated, TopicGrown, TopicDeleted, TopicRecreated}, []TopicChangeKind{"created", "grown", "deleted", "recreated"}},

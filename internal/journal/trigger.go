@@ -22,6 +22,18 @@ type Trigger struct {
 	Had    int           `json:"had,omitempty"`    // partitions of a member of a consumer group that is gone
 	Revoke *Revoke       `json:"revoke,omitempty"` // what a member of a consumer group has not let go of
 	Topics *TopicChanges `json:"topics,omitempty"` // what happened to topics
+
+	// At is where a member was that left by itself or was not heard of any more: what it
+	// had, and what was committed of that then. It is for who watches groups in the same
+	// process, and not in the journal.
+	At []Position `json:"-"`
+}
+
+// Position is a partition and what is committed of it.
+type Position struct {
+	Topic     string
+	Partition int32
+	Committed int64
 }
 
 // TriggerKind says why a rebalance started or went on.

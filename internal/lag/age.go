@@ -26,11 +26,11 @@ func (t *Tracker) appended(l *log, offset int64) (millis int64, known bool) {
 		if t.asked >= t.maxAsked {
 			return latest, false
 		}
-		t.asked++
 		at, ok := t.records.FirstTime(l.Topic, l.Partition, offset)
 		if !ok {
-			return latest, false
+			return latest, false // Of what others lead it is each time so, and costs nothing.
 		}
+		t.asked++
 		if older {
 			return min(at, latest), true
 		}

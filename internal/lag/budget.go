@@ -7,6 +7,7 @@ const (
 	groupSize         = 320 + mapPlace
 	logSize           = 176 + mapPlace
 	positionSize      = 80
+	deathsSize        = 48
 	pointSize         = 12
 	groupRingSize     = 2304
 	partitionRingSize = 448

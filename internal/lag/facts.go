@@ -10,6 +10,7 @@ import (
 // in between is at most beyond the end, and the lag 0.
 type Log struct {
 	Topic     string
+	ID        [16]byte // Of the topic: one that was deleted and created again has another.
 	Partition int32
 	Offline   bool // It has no leader, so nothing of the rest is known.
 	Bounds
@@ -45,6 +46,7 @@ type Group struct {
 	Name      string
 	Members   int
 	Positions []Position // In order of topic and partition. Those it would read, too.
+	Deaths    []Death    // Of members, since the last pass.
 }
 
 func (p *Position) compare(q *Position) int {
@@ -77,25 +79,29 @@ type log struct {
 	pass    uint32 // In which it was last seen.
 	seenAt  tick
 	began   uint32 // The pass in which it was first seen, or was another log than before.
+	moved   uint32 // The pass in which it was last another than in the pass before.
 	grown   int64  // How many records were appended since the last pass.
-	users   int    // Positions in it.
+	users   int32  // Positions in it.
 	dropped bool
 }
 
-// set takes in what is known now. A log that ends before where it ended is another
-// one of the same name.
+// set takes in what is known now. A log of another topic, or that ends before where it
+// ended, is another one of the same name.
 func (l *log) set(facts Log, pass uint32, now tick) {
 	if facts.Offline { // What was known stays, to be compared later.
 		facts.Bounds, facts.Added = l.Bounds, l.Added
 	}
-	fresh := l.pass == 0 || facts.End < l.End
+	fresh := l.pass == 0 || facts.ID != l.ID || facts.End < l.End
 	l.grown = 0
 	if !fresh {
 		l.grown = max(facts.Added-l.Added, 0)
 	}
+	if fresh || facts != l.Log {
+		l.moved = pass
+	}
 	l.Log, l.pass, l.seenAt = facts, pass, now
 	if fresh {
-		l.began = pass // Its table begins anew by itself.
+		l.began, l.table.points = pass, l.table.points[:0]
 	}
 }
 

@@ -18,10 +18,12 @@ func (g *GroupLag) Findings() []string {
 		id    string
 		found bool
 	}{
+		{"poison-suspect", g.Poison > 0},
+		{"members-keep-dying", g.Dying},
 		{"stuck-partition", g.Stuck > 0},
-		{"lag-without-members", g.Members == 0 && g.Lag > 0},
+		{"lag-without-members", g.Members == 0 && g.Lag > 0 && !g.ReadOutside},
 		{"retention-overtakes", g.OvertakenIn < overtakenSoon.Seconds()},
-		{"not-catching-up", g.CatchUp == NotCatching && g.Members > 0 && g.Seconds >= catchesLate.Seconds()},
+		{"not-catching-up", g.CatchUp == NotCatching && g.Members > 0 && g.Seconds >= catchesLate.Seconds() && !g.Held},
 		{"offsets-rewound", g.Verdicts[Rewound] > 0},
 	} {
 		if f.found {

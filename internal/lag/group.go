@@ -2,7 +2,7 @@ package lag
 
 import (
 	"cmp"
-	"slices"
+	"math"
 	"time"
 )
 
@@ -12,19 +12,25 @@ type group struct {
 	positions []*position // In order of topic and partition.
 	meter     meter
 	ring      *groupRing
-	pass      uint32
+	pass      uint32 // dropped if it is no group any more.
 	seenAt    tick
 }
+
+// dropped stands for the pass of a group that was dropped: who still knows it looks for
+// another one.
+const dropped = math.MaxUint32 - 1
 
 // position is what is kept of a group and a partition that it has committed.
 type position struct {
 	log       *log
 	ring      *partitionRing
+	deaths    *deaths // nil if nobody died there.
 	committed int64
 	next      int64 // What it reads next.
 	lag       int64
 	first     int64 // When that record was appended, in milliseconds since 1970.
 	progress
+	outside     tick // When the group had no members, and went on. 0 for never.
 	known       bool // The lag is.
 	approximate bool // The lag is.
 	dated       bool // The time is; if not, it was then or earlier.
@@ -39,6 +45,11 @@ func (p *position) age(nowMillis int64) int64 {
 	return max(nowMillis-p.first, 0)
 }
 
+// readOutside says whether somebody who is no member goes on reading, at the pace that is usual.
+func (p *position) readOutside(now tick) bool {
+	return p.outside != 0 && now-p.outside < p.patience()
+}
+
 // Group takes in a group.
 func (t *Tracker) Group(facts Group) {
 	facts.Positions = inOrder(facts.Positions)
@@ -51,7 +62,7 @@ func (t *Tracker) Group(facts Group) {
 		t.unsorted = true
 		t.bytes += groupSize + int64(len(facts.Name))
 	}
-	before := g.Total
+	before, empty := g.Lag, g.Members == 0 && facts.Members == 0
 	g.pass, g.seenAt = t.pass, t.now
 	g.GroupLag = GroupLag{Name: g.Name, Members: facts.Members}
 	t.match(g, facts.Positions)
@@ -62,13 +73,23 @@ func (t *Tracker) Group(facts Group) {
 			g.Uncommitted++
 			continue
 		}
-		t.observe(g, g.positions[i], f)
+		if p := g.positions[i]; t.observe(g, p, f) == advanced && empty {
+			p.outside = t.now // The last commit of a member that left is not, since it was there a pass ago.
+		}
 		i++
 	}
+	for j := range facts.Deaths {
+		t.died(g, &facts.Deaths[j])
+	}
 	t.summarize(g)
-	if !first && before.Lag != g.Lag {
+	if !first && before != g.Lag {
 		t.groupMoved(g, t.now)
 	}
+	t.drawGroup(g)
+}
+
+// drawGroup adds to the ring of a group.
+func (t *Tracker) drawGroup(g *group) {
 	if g.ring != nil {
 		g.ring.add(t.now, g.Lag, int64(g.Seconds*1000))
 	}
@@ -135,6 +156,7 @@ func (t *Tracker) read(p *position, l *log) {
 }
 
 func (t *Tracker) dropPosition(p *position) {
+	t.forgive(p)
 	t.dropPartitionRing(p)
 	t.bytes -= positionSize
 	p.log.users--
@@ -145,19 +167,23 @@ func (t *Tracker) dropPosition(p *position) {
 }
 
 func (t *Tracker) dropGroup(g *group) {
+	if g.pass == dropped {
+		return
+	}
 	for _, p := range g.positions {
 		t.dropPosition(p)
 	}
 	t.dropGroupRing(g)
+	g.pass = dropped
 	delete(t.groups, g.Name)
 	t.bytes -= groupSize + int64(len(g.Name)) + int64(cap(g.positions))*placeSize
 }
 
-// Forget drops a group that was deleted: another of its name has no part in its past.
+// Forget drops a group that was deleted: another of its name has no part in its past. It
+// stays in the list until End, which looks at all groups once, however many were deleted.
 func (t *Tracker) Forget(name string) {
 	if g := t.groups[name]; g != nil {
 		t.dropGroup(g)
-		t.all = slices.DeleteFunc(t.all, func(other *group) bool { return other == g })
 	}
 }
 

@@ -1,7 +1,8 @@
 package lag
 
-// observe takes in where a group is in a partition that it has committed.
-func (t *Tracker) observe(g *group, p *position, f *Position) {
+// observe takes in where a group is in a partition that it has committed, and says what
+// became of the committed offset, if the log is known.
+func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 	if p.log.dropped {
 		p.log.users--
 		t.read(p, t.log(f.Topic, f.Partition))
@@ -9,17 +10,28 @@ func (t *Tracker) observe(g *group, p *position, f *Position) {
 	}
 	l := p.log
 	if l.pass != t.pass || l.Offline {
+		if l.pass != t.pass || f.Committed != p.committed {
+			t.forgive(p)
+		}
 		// Without a log there is no such topic any more, and nothing to read.
 		p.known, p.lag, p.verdict = false, 0, Fine
+		if l.began == t.pass {
+			p.changed = 0 // What was committed before was of another log.
+		}
+		p.unseen(f.Committed, t.now)
 		g.Unknown = g.Unknown || l.pass == t.pass
-		return
+		return stayed
 	}
 	g.Total.Partitions++
+	g.Sparse = g.Sparse || l.TimeBits > 0
 	c, known := l.behind(f.Committed, f.Behind)
 	moved := p.movement(f.Committed, t.pass)
 	t.count(g, p, f, c, known)
 	next := Next(f.Committed, l.Bounds)
 	left := next < l.End && (c.Records > 0 || !known)
+	if moved != stayed || !left || p.deaths.stale(t.now) {
+		t.forgive(p)
+	}
 	if next != p.next || moved == appeared {
 		p.dated = false
 	}
@@ -35,9 +47,22 @@ func (t *Tracker) observe(g *group, p *position, f *Position) {
 	p.observe(t.now, moved, left)
 	t.draw(p, moved)
 	p.verdict = p.judge(reading{
-		now: t.now, members: g.Members > 0, held: l.LastStable >= 0 && next >= l.LastStable,
+		now: t.now, members: g.Members > 0, held: p.heldBack(),
 		owner: f.Owner, fetched: t.ago(f.Fetched), committed: t.ago(f.CommittedAt),
 	})
+	return moved
+}
+
+// unseen takes in a committed offset of a partition that nobody can look at. How much was
+// consumed is not known then, but when the group last moved is.
+func (p *position) unseen(committed int64, now tick) {
+	if p.changed != 0 && committed != p.committed {
+		p.changed = now
+		if committed < p.committed {
+			p.rewound = now
+		}
+	}
+	p.committed = committed
 }
 
 // movement says what became of the committed offset since the last pass.
@@ -55,21 +80,29 @@ func (p *position) movement(committed int64, pass uint32) movement {
 
 // count counts what was produced and consumed since the last pass. What was deleted
 // unread was not consumed. Where offsets are not dense, what was consumed is what was
-// produced, less what the lag has grown by.
+// produced, less what the lag has grown by. Nobody may know how many were produced there:
+// then it is at least what the lag has grown by, so that what is consumed beyond what is
+// produced is right, by which it is told whether the group catches up. To what was
+// approximate there is no difference. Nor is anything counted after a pass that could not look
+// at the partition: what was produced meanwhile would count, and what was consumed would not.
 func (t *Tracker) count(g *group, p *position, f *Position, c Count, known bool) {
-	if p.changed == 0 || p.log.began == t.pass {
+	if p.changed == 0 || p.log.began == t.pass || !p.known {
 		return
 	}
 	var consumed int64
+	produced := p.log.grown
 	switch {
-	case f.Committed <= p.committed:
+	case f.Committed < p.committed:
 	case p.log.TimeBits == 0:
 		consumed = min(f.Committed, p.log.End) - max(p.committed, p.log.Start)
-	case known && p.known:
-		consumed = p.log.grown - (c.Records - p.lag)
+	case known && !p.approximate:
+		consumed = produced - (c.Records - p.lag)
+		produced += max(-consumed, 0)
 	}
-	g.consumed = sum(g.consumed, max(consumed, 0))
-	g.produced = sum(g.produced, p.log.grown)
+	if f.Committed > p.committed {
+		g.consumed = sum(g.consumed, max(consumed, 0))
+	}
+	g.produced = sum(g.produced, produced)
 }
 
 // draw adds to the ring of a partition.

@@ -11,6 +11,9 @@ import (
 // may be loading.
 const forgetAfter = 10 * minute
 
+// restorable is how old what is restored may be.
+const restorable = 7 * 24 * time.Hour
+
 // Limits bound what a tracker takes.
 type Limits struct {
 	Bytes int64 // muster.group.history.max.bytes
@@ -27,14 +30,18 @@ type Tracker struct {
 	now       tick
 	nowMillis int64
 	pass      uint32
+	ended     uint32 // The last pass that has.
+	newMinute bool   // This pass is the first of a minute.
 	asked     int
 	points    int // How many a table may have.
 
 	logs     map[key]*log
 	allLogs  []*log
 	groups   map[string]*group
-	all      []*group // In order of name.
+	all      []*group // In order of name. Some may be dropped, until the pass ends.
 	unsorted bool
+
+	suspected []Suspicion // Not told yet.
 }
 
 // NewTracker returns a tracker that has seen nothing.
@@ -50,17 +57,22 @@ func NewTracker(limits Limits, records Records) *Tracker {
 // times is wrong, and is forgotten.
 func (t *Tracker) Begin(now time.Time) {
 	if t.pass > 0 && now.Before(t.time(t.now).Add(-time.Hour)) {
+		for _, g := range t.all {
+			g.pass = dropped
+		}
 		*t = *NewTracker(Limits{t.max, t.maxAsked}, t.records)
 	}
 	if t.pass == 0 {
 		// The points of all levels begin with a whole minute of people's clocks, and
-		// no time is 0, which means never.
-		t.start = now.Truncate(time.Hour).Add(-time.Hour)
+		// no time is 0, which means never. What __group_history remembers is later.
+		t.start = now.Truncate(time.Hour).Add(-restorable - time.Hour)
 	}
 	t.pass++
 	t.asked = 0
+	before := t.now / minute
 	t.now = max(t.now, tick(clamp(int64(now.Sub(t.start)/tenth), 0, math.MaxUint32)))
 	t.nowMillis = t.millis(t.now)
+	t.newMinute = t.now/minute != before
 }
 
 // tenth is a tick.
@@ -111,7 +123,8 @@ func (t *Tracker) recount(l *log) {
 // End ends a pass: what was not seen for long is forgotten, and what does not fit is
 // evicted.
 func (t *Tracker) End() {
-	t.all = keep(t.all, func(g *group) bool { return t.now-g.seenAt < forgetAfter }, t.dropGroup)
+	t.ended = t.pass
+	t.all = keep(t.all, func(g *group) bool { return g.pass != dropped && t.now-g.seenAt < forgetAfter }, t.dropGroup)
 	if t.unsorted {
 		slices.SortFunc(t.all, func(a, b *group) int { return cmp.Compare(a.Name, b.Name) })
 		t.unsorted = false
@@ -146,6 +159,10 @@ func (t *Tracker) dropLog(l *log) {
 	l.dropped = true
 	t.bytes -= logSize + int64(len(l.Topic)) + int64(l.counted)*pointSize
 }
+
+// seen says whether the last pass has seen a group. While a pass is under way it may not
+// have come to a group yet, and what the pass before has seen stands.
+func (t *Tracker) seen(g *group) bool { return g.pass == t.pass || g.pass == t.ended }
 
 // Bytes is what the tracker takes.
 func (t *Tracker) Bytes() int64 { return t.bytes }

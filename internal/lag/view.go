@@ -15,8 +15,13 @@ type GroupLag struct {
 	Total
 	Seconds        float64 // The age of the oldest first unread record, 0 without lag.
 	SecondsAtLeast bool    // It may be older.
+	Held           bool    // Open transactions keep readers from all that is old enough to say that the group does not catch up.
+	ReadOutside    bool    // There is lag, and somebody who is no member reads and commits: one that assigns partitions by itself.
+	Sparse         bool    // Offsets of a partition are not dense, so Rates lack what was read as fast as it came.
 	Rates          Rates
 	CatchUp        CatchUp
+	Dying          bool             // Members die in several partitions, and it gets on in none.
+	Poison         int32            // Partitions with a record that may kill who reads it; 0 if it is Dying.
 	CatchUpTime    time.Duration    // If it is Catching.
 	Verdicts       [Rewound + 1]int // How many partitions have each.
 	Stuck          int              // Partitions that stand still though the group has members.
@@ -29,16 +34,25 @@ type GroupLag struct {
 // summarize computes what is said of the whole group.
 func (t *Tracker) summarize(g *group) {
 	g.Margin, g.OvertakenIn = math.Inf(1), math.Inf(1)
+	suspects := 0
+	var own float64 // The age of what no transaction holds back.
 	for _, p := range g.positions {
+		g.ReadOutside = g.ReadOutside || g.Lag > 0 && p.readOutside(t.now)
 		g.Verdicts[p.verdict]++
 		if p.verdict.Stuck() {
 			g.Stuck++
+		}
+		if p.deaths.suspects() > 0 {
+			suspects++
 		}
 		if !p.known || p.lag == 0 {
 			continue
 		}
 		age := float64(p.age(t.nowMillis)) / 1000
 		g.Seconds = max(g.Seconds, age)
+		if !p.heldBack() {
+			own = max(own, age)
+		}
 		g.SecondsAtLeast = g.SecondsAtLeast || !p.dated
 		if left, limited := p.log.margin(age); limited {
 			g.Margin = min(g.Margin, max(left, 0))
@@ -49,9 +63,17 @@ func (t *Tracker) summarize(g *group) {
 			}
 		}
 	}
-	g.meter.add(t.now, g.consumed, g.produced)
+	if suspects > 0 {
+		t.blame(g, suspects)
+	}
+	g.Held = g.Seconds >= catchesLate.Seconds() && own < catchesLate.Seconds()
+	if g.Approximate {
+		g.meter = meter{} // Nobody can tell what was consumed, so it is watched anew afterwards.
+	} else {
+		g.meter.add(t.now, g.consumed, g.produced)
+	}
 	g.Rates = g.meter.rates(t.now)
-	if g.Unknown {
+	if g.Unknown || g.Approximate {
 		g.CatchUp = Unknown
 		return
 	}
@@ -62,7 +84,7 @@ func (t *Tracker) summarize(g *group) {
 func (t *Tracker) Groups() iter.Seq[*GroupLag] {
 	return func(yield func(*GroupLag) bool) {
 		for _, g := range t.all {
-			if g.pass == t.pass && !yield(&g.GroupLag) {
+			if t.seen(g) && !yield(&g.GroupLag) {
 				return
 			}
 		}
@@ -72,7 +94,7 @@ func (t *Tracker) Groups() iter.Seq[*GroupLag] {
 // Of returns a group, if the last pass has seen it.
 func (t *Tracker) Of(name string) (GroupLag, bool) {
 	g := t.groups[name]
-	if g == nil || g.pass != t.pass {
+	if g == nil || !t.seen(g) {
 		return GroupLag{}, false
 	}
 	return g.GroupLag, true
@@ -90,6 +112,7 @@ type PartitionLag struct {
 	Seconds        float64
 	SecondsAtLeast bool
 	Verdict        Verdict
+	Deaths         int     // How many members died at the committed offset, one after the other, if a record is suspected.
 	Margin         float64 // As in GroupLag.
 	OvertakenIn    float64
 }
@@ -97,14 +120,14 @@ type PartitionLag struct {
 // Partitions returns the partitions that a group has committed, by topic and number.
 func (t *Tracker) Partitions(name string) []PartitionLag {
 	g := t.groups[name]
-	if g == nil || g.pass != t.pass {
+	if g == nil || !t.seen(g) {
 		return nil
 	}
 	out := make([]PartitionLag, len(g.positions))
 	for i, p := range g.positions {
 		out[i] = PartitionLag{
 			Topic: p.log.Topic, Partition: p.log.Partition, Committed: p.committed, Known: p.known,
-			Verdict: p.verdict, Margin: math.Inf(1), OvertakenIn: math.Inf(1),
+			Verdict: p.verdict, Deaths: p.deaths.suspects(), Margin: math.Inf(1), OvertakenIn: math.Inf(1),
 		}
 		if !p.known {
 			continue
@@ -127,7 +150,7 @@ func (t *Tracker) Partitions(name string) []PartitionLag {
 
 // History returns the lag of a group over time: level 0 is points of 10 s, 1 of two
 // minutes, 2 of 16 minutes. Without points the lag has not changed since it is watched,
-// or there was no room.
+// or there was no room; see Past.
 func (t *Tracker) History(name string, level int) []Point {
 	g := t.groups[name]
 	if g == nil || g.ring == nil || level < 0 || level >= levels {

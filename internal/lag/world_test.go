@@ -35,6 +35,7 @@ type worldGroup struct {
 	fetched   map[key]time.Time
 	owner     Owner
 	uncounted bool // Records could not be counted.
+	deaths    []Death
 }
 
 func newWorld(t testing.TB, bytes int64) *world {
@@ -136,18 +137,27 @@ func (w *world) pass() {
 		}
 		w.tracker.Log(facts)
 	}
-	for name, g := range w.groups {
-		facts := Group{Name: name, Members: g.members}
-		for _, k := range sortedKeys(g.committed) {
-			p := Position{Topic: k.topic, Partition: k.partition, Committed: g.committed[k], CommittedAt: g.at[k], Owner: g.owner, Fetched: g.fetched[k]}
-			if l := w.logs[k]; l != nil && l.TimeBits > 0 && !g.uncounted {
-				p.Behind = &Count{Records: int64(len(l.unread(p.Committed)))}
-			}
-			facts.Positions = append(facts.Positions, p)
-		}
-		w.tracker.Group(facts)
+	for name := range w.groups {
+		w.tracker.Group(w.facts(name))
 	}
 	w.tracker.End()
+	for _, g := range w.groups {
+		g.deaths = nil
+	}
+}
+
+// facts is what a coordinator sees of a group.
+func (w *world) facts(name string) Group {
+	g := w.groups[name]
+	facts := Group{Name: name, Members: g.members, Deaths: g.deaths}
+	for _, k := range sortedKeys(g.committed) {
+		p := Position{Topic: k.topic, Partition: k.partition, Committed: g.committed[k], CommittedAt: g.at[k], Owner: g.owner, Fetched: g.fetched[k]}
+		if l := w.logs[k]; l != nil && l.TimeBits > 0 && !g.uncounted {
+			p.Behind = &Count{Records: int64(len(l.unread(p.Committed)))}
+		}
+		facts.Positions = append(facts.Positions, p)
+	}
+	return facts
 }
 
 // step goes on by an interval.

@@ -55,6 +55,7 @@ type conn struct {
 type queued struct {
 	*protocol.Response
 	bytes int
+	asked asked
 }
 
 // serve reads and handles frames until the connection ends.
@@ -78,7 +79,7 @@ func (c *conn) serve() {
 			}
 			break
 		}
-		counts := !asksVersions(c.frame.bytes)
+		counts, asked := !asksVersions(c.frame.bytes), c.begin(c.frame.bytes)
 		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
 		c.frame.release()
 		if c.gone.Load() && err == nil {
@@ -91,7 +92,9 @@ func (c *conn) serve() {
 			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
 			break
 		}
-		if resp != nil && !c.send(resp) {
+		if resp == nil {
+			c.answered(asked)
+		} else if !c.send(resp, asked) {
 			break
 		}
 		if resp != nil && c.ends(resp) {
@@ -152,9 +155,9 @@ func (c *conn) readFrame() (frame, error) {
 // deadline is a deadline as it was last set; zero is none.
 type deadline struct{ at time.Time }
 
-// extend makes the deadline about d from now, none if d is not positive, and says
-// whether it changed. One that is nearly right already is left alone, since
-// setting it has a cost.
+// extend makes the deadline d from now or up to a sixteenth later, none if d is not
+// positive, and says whether it changed. One that is still far enough away is left
+// alone, since setting it has a cost.
 func (l *deadline) extend(d time.Duration) bool {
 	if d <= 0 {
 		changed := !l.at.IsZero()
@@ -162,10 +165,11 @@ func (l *deadline) extend(d time.Duration) bool {
 		return changed
 	}
 	now := time.Now()
-	if left := l.at.Sub(now); left <= d && left >= d-d/16 {
+	latest := d + d/16
+	if left := l.at.Sub(now); left >= d && left <= latest {
 		return false
 	}
-	l.at = now.Add(d)
+	l.at = now.Add(latest)
 	return true
 }
 
@@ -216,8 +220,8 @@ func (c *conn) logEnd(err error) {
 
 // send writes a response after all that came before it; false says that the
 // connection is no use any more.
-func (c *conn) send(resp *protocol.Response) bool {
-	q := queued{resp, resp.Memory()}
+func (c *conn) send(resp *protocol.Response, a asked) bool {
+	q := queued{resp, resp.Memory(), a}
 	c.count(q.bytes)
 	c.mu.Lock()
 	for (len(c.queue) >= maxPending || c.bytes >= maxPendingBytes) && !c.broken {

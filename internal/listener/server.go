@@ -34,10 +34,12 @@ import (
 type Client struct {
 	Listener string // name of the listener
 	Host     string // the client's address without port
+	Number   uint32 // of the connection, in the order in which they came
 	// Session is what the listener's gate has made of the connection, nil where there is none.
 	Session Session
 
-	conn *conn
+	place any
+	conn  *conn
 }
 
 // Handler serves requests.
@@ -60,6 +62,8 @@ type Options struct {
 	KeepFree int
 	// Arrivals limits how often connections begin; nil for as often as they like.
 	Arrivals Arrivals
+	// Meter hears of requests that were answered; nil if nobody wants to know.
+	Meter Meter
 	// After is how the server waits until connections may go on: time.After if it
 	// is nil.
 	After func(time.Duration) <-chan time.Time
@@ -90,6 +94,8 @@ type Server struct {
 	listeners []net.Listener
 	conns     map[*conn]struct{}
 	perHost   map[string]int
+	perName   map[string]int // connections by the name of their listener
+	number    uint32         // of the last connection
 	overrides map[string]int // of MaxPerHost
 	held      int            // connections that are not served, and not yet closed
 	draining  atomic.Bool
@@ -106,7 +112,7 @@ func NewServer(opts Options) *Server {
 	return &Server{
 		opts: opts, rest: frameTimeout, patience: lingerTime, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
-		conns: map[*conn]struct{}{}, perHost: map[string]int{},
+		conns: map[*conn]struct{}{}, perHost: map[string]int{}, perName: map[string]int{},
 	}
 }
 
@@ -120,6 +126,7 @@ func (s *Server) Listen(name, addr string, tlsConfig *tls.Config, gate Gate) (ne
 	}
 	s.mu.Lock()
 	s.listeners = append(s.listeners, l)
+	s.perName[name] = 0
 	s.mu.Unlock()
 	serve := func() { s.running.Go(func() { s.accept(name, l, tlsConfig, gate) }) }
 	return l.Addr(), serve, nil
@@ -185,6 +192,9 @@ func (s *Server) add(c *conn) bool {
 	}
 	s.conns[c] = struct{}{}
 	s.perHost[c.client.Host]++
+	s.perName[c.client.Listener]++
+	s.number++
+	c.client.Number = s.number
 	return true
 }
 
@@ -192,6 +202,7 @@ func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	s.perName[c.client.Listener]--
 	if s.perHost[c.client.Host]--; s.perHost[c.client.Host] == 0 {
 		delete(s.perHost, c.client.Host)
 	}

@@ -11,6 +11,7 @@ import (
 // are sent from it.
 func (c *conn) write(resp queued) error {
 	defer c.release(resp)
+	defer c.answered(resp.asked)
 	var pending net.Buffers
 	flush := func() error {
 		if len(pending) == 0 {

@@ -42,6 +42,9 @@ type Broker struct {
 	ID        int32
 	Rack      string
 	Endpoints []Endpoint
+	// HTTP is where other brokers reach its HTTP API, as http://host:port; empty if
+	// they do not, and of brokers of versions that did not tell.
+	HTTP string
 	// Incarnation is another one each time a broker starts.
 	Incarnation string
 }

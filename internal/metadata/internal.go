@@ -3,6 +3,7 @@ package metadata
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"muster/internal/metadata/config"
 )
@@ -12,6 +13,9 @@ const (
 	ClusterMetadataTopic = "__cluster_metadata" // what images are replayed from
 	OffsetsTopic         = "__consumer_offsets" // groups and committed offsets
 	JournalTopic         = "__group_journal"    // what happened to groups, and why
+	// HistoryTopic has where groups were, so that what is known of their lag over time
+	// survives a restart.
+	HistoryTopic = "__group_history"
 	// TransactionsTopic holds transactional ids and their transactions.
 	TransactionsTopic = "__transaction_state"
 	// TransactionJournalTopic tells what happened to transactional ids, and who did it.
@@ -36,7 +40,16 @@ type internal struct {
 	fixed map[string]string
 	// initial are the settings that it is created with besides.
 	initial func(*config.Broker) map[string]string
+	// together is how many bytes all its partitions may have; 0 if that is not limited.
+	together int64
 }
+
+// segmentsKept is in how many segments the least of a topic lies whose size is limited:
+// whole segments are deleted.
+const (
+	segmentsKept = 16
+	leastSegment = 1 << 20
+)
 
 // always are the fixed settings of every internal topic: its records come from
 // the broker, which must not be refused by settings that are meant for producers,
@@ -92,7 +105,14 @@ var internals = map[string]internal{
 		},
 	},
 	"__share_group_state": {},
-	"__group_history":     {},
+	HistoryTopic: {
+		partitions: journalPartitions(OffsetsTopic),
+		fixed:      always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),
+		initial: func(*config.Broker) map[string]string {
+			return map[string]string{"retention.ms": "604800000"}
+		},
+		together: 256 << 20,
+	},
 	AuditTopic: {
 		partitions: func(_ *Image, shared bool) int32 {
 			if shared {
@@ -124,7 +144,7 @@ func journalPartitions(of string) func(i *Image, shared bool) int32 {
 // JournalOf returns the topic that a journal tells of, "" if a topic is no journal.
 func JournalOf(topic string) string {
 	switch topic {
-	case JournalTopic:
+	case JournalTopic, HistoryTopic:
 		return OffsetsTopic
 	case TransactionJournalTopic:
 		return TransactionsTopic
@@ -151,7 +171,13 @@ func NewInternal(i *Image, name string, shared bool) (NewTopic, bool) {
 	}
 	set := maps.Clone(spec.fixed)
 	maps.Copy(set, spec.initial(i.Config))
-	return NewTopic{Name: name, Partitions: spec.partitions(i, shared), Replication: -1, Set: set}, true
+	partitions := spec.partitions(i, shared)
+	if spec.together > 0 {
+		each := spec.together / int64(partitions)
+		set["retention.bytes"] = strconv.FormatInt(each, 10)
+		set["segment.bytes"] = strconv.FormatInt(max(each/segmentsKept, leastSegment), 10)
+	}
+	return NewTopic{Name: name, Partitions: partitions, Replication: -1, Set: set}, true
 }
 
 // FixedSettings lists the settings of an internal topic that cannot be altered.

@@ -12,8 +12,11 @@ import (
 // transactions, and for brokers only.
 const leastQuestion = 4
 
+// leastBounds is the first version of ListOffsets that has tagged fields.
+const leastBounds = 6
+
 // prepare returns a copy of a request in another version, with the secret where
-// it is asked for. The last two are open to clients too, by rules that brokers need not
+// it is asked for. The last three are open to clients too, by rules that brokers need not
 // have.
 func prepare(req kmsg.Request, version int16, secret string) (kmsg.Request, error) {
 	switch r := req.(type) {
@@ -36,6 +39,14 @@ func prepare(req kmsg.Request, version int16, secret string) (kmsg.Request, erro
 		protocol.SetSecret(&out.UnknownTags, secret)
 		return &out, nil
 	case *kmsg.ListTransactionsRequest:
+		out := *r
+		out.Version, out.UnknownTags = version, kmsg.Tags{}
+		protocol.SetSecret(&out.UnknownTags, secret)
+		return &out, nil
+	case *kmsg.ListOffsetsRequest:
+		if version < leastBounds {
+			return nil, fmt.Errorf("it serves only version %d", version)
+		}
 		out := *r
 		out.Version, out.UnknownTags = version, kmsg.Tags{}
 		protocol.SetSecret(&out.UnknownTags, secret)

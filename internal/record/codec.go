@@ -59,13 +59,15 @@ const MaxDecompressed = 256 << 20
 // ErrTooLarge says that a batch unpacks to more than MaxDecompressed.
 var ErrTooLarge = errors.New("record batch unpacks to too many bytes")
 
-var zstdDecoders = sync.Pool{New: func() any {
+var zstdDecoders = sync.Pool{New: newDecoder}
+
+func newDecoder() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxDecompressed))
 	if err != nil {
 		panic("zstd decoder options are fixed: " + err.Error())
 	}
 	return d
-}}
+}
 
 // decompress unpacks src.
 func decompress(c Codec, src []byte) ([]byte, error) {
@@ -110,6 +112,10 @@ var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
 const xerialHeader = 16
 
+// snappyGrows is how many times its size snappy unpacks to at most: an element of three
+// bytes yields 64.
+const snappyGrows = 64
+
 func decodeSnappy(src []byte) ([]byte, error) {
 	if !bytes.HasPrefix(src, xerialMagic) || len(src) < xerialHeader {
 		return snappyBlock(nil, src)
@@ -138,9 +144,8 @@ func snappyBlock(dst, block []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A snappy element of three bytes yields at most 64, so a larger claim is a
-	// lie; believing it would allocate what the sender likes.
-	if n > MaxDecompressed-len(dst) || n > 64*len(block) {
+	// A larger claim is a lie; believing it would allocate what the sender likes.
+	if n > MaxDecompressed-len(dst) || n > snappyGrows*len(block) {
 		return nil, ErrTooLarge
 	}
 	plain, err := snappy.Decode(nil, block)

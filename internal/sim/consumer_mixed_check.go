@@ -210,7 +210,8 @@ func (b *beaten) joinAsBeat(m *kmsg.JoinGroupRequest, e *entry) {
 }
 
 // checkTold checks what a member of the classic protocol is told when it joins: nobody
-// leads, and it goes by its own first protocol.
+// leads, and it goes by its own first protocol. If the group becomes a classic one without
+// a rebalance, it leads: nobody else would see that topics change.
 func (b *beaten) checkTold(r *kmsg.JoinGroupResponse) {
 	m := b.after.members[r.MemberID]
 	switch {
@@ -218,6 +219,8 @@ func (b *beaten) checkTold(r *kmsg.JoinGroupResponse) {
 		b.c.w.Violated("%s: %s has joined, and is no member of the classic protocol", b.v.id, short(r.MemberID))
 	case b.down == nil && (r.LeaderID != "" || len(r.Members) > 0 || r.SkipAssignment || r.Protocol == nil || *r.Protocol != m.says.Classic.Protocols[0].Name):
 		b.c.w.Violated("%s: %s is told %+v", b.v.id, short(r.MemberID), r)
+	case b.down != nil && b.isQuiet() && (r.LeaderID != r.MemberID || *b.down.Value.Leader != r.MemberID || len(r.Members) != len(b.after.members) || !r.SkipAssignment):
+		b.c.w.Violated("%s: %s is not told that it leads: %+v", b.v.id, short(r.MemberID), r)
 	}
 }
 

@@ -11,7 +11,7 @@ var enoughOfMigrations = seeds.Counts{
 
 	// What groups and members go through.
 	"online upgrade in state Stable": 80, "online upgrade in state PreparingRebalance": 60, "online upgrade in state CompletingRebalance": 20, "offline upgrade": 50, "join answered when its group was upgraded": 55,
-	"online downgrade": 160, "online downgrade without a rebalance": 7, "offline downgrade": 50, "rebalance started by downgrade": 150, "settled as a mixed group": 200,
+	"online downgrade": 160, "online downgrade without a rebalance": 6, "offline downgrade": 50, "rebalance started by downgrade": 150, "settled as a mixed group": 200,
 	"member of the classic protocol joins a consumer group": 2000, "member of the classic protocol is told what it has": 1500,
 	"fenced because it has not come to join": 15, "fenced because it has not come to sync": 12, "fenced by the session timeout": 900,
 	"static member taken over": 120, "static member left for a while": 60, "generation formed": 700, "partition given": 3500, "partition let go of": 900,

@@ -70,7 +70,7 @@ func (b *beaten) becomeClassic(wants *verdict, e *entry) {
 	if !slices.Contains(v.winners(), v.protocol) {
 		w.Violated("%s: it becomes a classic group with a protocol that is not one of %v", v, v.winners())
 	}
-	quiet := b.classic && b.after.epoch == b.before.epoch && b.after.state() == stateStable
+	quiet := b.isQuiet()
 	if b.checkWhole(e, !quiet); quiet {
 		b.quietly()
 		return
@@ -135,6 +135,12 @@ func (b *beaten) seatOf(e *kmsg.GroupMetadataValueMember) *seat {
 		s.protocols = append(s.protocols, kmsg.JoinGroupRequestProtocol{Name: p.Name, Metadata: p.Metadata})
 	}
 	return s
+}
+
+// isQuiet says whether a consumer group becomes a classic one by a join that changes
+// nothing else for anybody. Who joins must be able to lead without assigning anything.
+func (b *beaten) isQuiet() bool {
+	return b.classic && b.after.epoch == b.before.epoch && b.after.state() == stateStable && b.why.request.msg.GetVersion() >= 9
 }
 
 // quietly is a static member of the classic protocol that has replaced the last one of

@@ -120,6 +120,10 @@ func (c *consumer) commit(parts []part, delay time.Duration) {
 			case 0, codeStaleEpoch, codeUnknownMember, codeFencedInstance, codeGroupNotFound, codeLoadInProgress, codeUnsupported:
 			case codeNotCoordinator:
 				c.hangUp()
+			case codeIllegalGeneration: // This is how a group that is gone is named before version 9.
+				if m.Version >= 9 {
+					w.Violated("%s: OffsetCommit is answered with %d in version %d", c.name, code, m.Version)
+				}
 			default:
 				w.Violated("%s: OffsetCommit is answered with %d", c.name, code)
 			}

@@ -169,7 +169,8 @@ type Log interface {
 	// is a no-op; beyond the end is ErrOffsetOutOfRange.
 	Trim(ctx context.Context, newStart int64) error
 	// Retain applies retention by time and size. It may keep more than asked,
-	// since engines drop in units of their own.
+	// since engines drop in units of their own. The log then starts right after
+	// the last record that went.
 	Retain(ctx context.Context, r Retention) error
 	// Compact keeps, of the records with the same key, only the newest. It may
 	// leave recent records alone.

@@ -23,17 +23,21 @@ var importTable = map[string][]string{
 		"audit",     // To read the audit log.
 		"auth",      // For muster acls why, which asks the rules as a broker does.
 		"auth/sasl", // For the JAAS lines in the files that Kafka's tools take.
-		"broker", "explain", "groupview", "journal", "metadata", "metadata/config",
+		"broker",
+		"demo", // For muster demo.
+		"explain", "groupview", "journal", "metadata", "metadata/config",
 		"migration", // For what the broker would say of an upgrade.
 		"protocol",  // For the tagged field that asks for lag in records.
+		"web",       // For the types of the answers that muster top shows.
 		"words",
 	},
 	"bench":          {"."},
 	"interop/go":     {"."},
-	"interop/matrix": {},
+	"interop/matrix": {"logintest"}, // Its clients log in by certificates and tokens.
 
 	// The one package that knows all others.
 	"broker": {everything},
+	"demo":   {"broker"}, // It is clients of one; what they do is seen from outside.
 
 	// From the socket to the state.
 	"listener": {"protocol"},
@@ -44,7 +48,9 @@ var importTable = map[string][]string{
 		"auth/sasl", // What is kept of a salted password is computed in one place.
 		"coordinator",
 		"machine", // For the start of a transaction in markers.
-		"metadata", "metadata/config", "partition", "protocol",
+		"metadata", "metadata/config",
+		"meter", // It counts what goes to topics and comes from them.
+		"partition", "protocol",
 		"quota", // To count what clients take; whose quota it is says metadata.
 		"record",
 		"store", // For store.Records and the error values.
@@ -55,17 +61,30 @@ var importTable = map[string][]string{
 	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":        {},
 	"auth/sasl":   {},        // Users and settings are handed to it.
+	"meter":       {},        // Who counts says what.
 	"quota":       {},        // Limits, names and the time are handed to it.
 	"audit":       {"words"}, // Entries put themselves into words, for the CLI and a console.
-	"web":         {"metadata", "metadata/config"},
+	"web": {
+		"auth", "explain", "groupview", "journal", "lag", "lag/list",
+		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
+		"search", // What records somebody looks for is read from the query.
+		"status", "words",
+		"web/console", // It is served beside the API that it asks.
+		"web/fleet",   // Other brokers, which know the rest of an answer.
+	},
+	"search":      {}, // Partitions are handed to it.
+	"web/console": {},
+	"web/fleet":   {},
+	"web/metrics": {"lag", "lag/list", "meter", "status"}, // What was seen of groups, and what was counted.
 
 	// From facts about groups to what people read.
-	"groupview":   {},
-	"explain":     {"groupview", "journal", "words"},
+	"groupview":   {"lag"},                                  // What lag is stands in one place.
+	"explain":     {"groupview", "journal", "lag", "words"}, // It puts into words what lag has found.
 	"words":       {},
 	"lag":         {"lag/history"}, // It says which positions have changed, in the form that is written.
 	"lag/history": {},
 	"lag/list":    {},
+	"status":      {"lag", "lag/history", "lag/list", "metadata"}, // It makes the passes that the tracker wants; facts are handed to it.
 
 	// The pure packages.
 	"machine":          {"journal", "metadata"}, // Effects have journal entries, inputs an image.
@@ -94,6 +113,7 @@ var importTable = map[string][]string{
 	"store/redis/native": {"store", "store/redis", "store/redis/conn"},
 
 	// Tests in the form of packages.
+	"logintest": {},
 	"redistest": {},
 	"sim":       {everything, "sim/seeds"},
 	"sim/exact": {everything, "sim/seeds"},
@@ -103,7 +123,7 @@ var importTable = map[string][]string{
 
 // testOnly lists the packages that no other package may import, tests aside, and
 // those that the table names one of them for.
-var testOnly = []string{"redistest", "sim", "sim/exact", "sim/seeds", "store/storetest", "tidy"}
+var testOnly = []string{"logintest", "redistest", "sim", "sim/exact", "sim/seeds", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))

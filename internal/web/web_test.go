@@ -2,36 +2,25 @@ package web
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
 
 func TestHealthz(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var problems atomic.Pointer[[]string]
 	problems.Store(new([]string))
-	s := Serve(l, func() Health { return Health{Node: 3, Store: "memory", Problems: *problems.Load()} }, slog.New(slog.DiscardHandler))
-	defer s.Close()
+	s := serve(t, newFake(t), func(o *Options) {
+		o.Health = func() Health { return Health{Node: 3, Store: "memory", Problems: *problems.Load()} }
+	})
 	get := func(method, path string) (int, Health) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.Addr().String()+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
+		resp, body := s.do(method, path)
 		var h Health
 		if resp.Header.Get("Content-Type") == "application/json" {
-			if err := json.NewDecoder(resp.Body).Decode(&h); err != nil {
+			if err := json.Unmarshal([]byte(body), &h); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -52,12 +41,20 @@ func TestHealthz(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+func TestMetricsAreMountedAndWantNoLogin(t *testing.T) {
+	f := newFake(t)
+	f.users = map[string]string{"ann": "anns"}
+	s := serve(t, f, func(o *Options) {
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
+	})
+	if resp, body := s.do(http.MethodGet, "/metrics"); resp.StatusCode != http.StatusOK || body != "up 1\n" {
+		t.Errorf("metrics: %d %q", resp.StatusCode, body)
 	}
-	s := Serve(l, func() Health { return Health{} }, slog.New(slog.DiscardHandler))
+	s.fails("/metrics", http.StatusForbidden, host("evil.example.org"))
+}
+
+func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
+	s := serve(t, newFake(t))
 	c, err := net.Dial("tcp", s.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -66,5 +63,28 @@ func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
 	s.Close()
 	if _, err := net.Dial("tcp", s.Addr().String()); err == nil {
 		t.Error("it still listens")
+	}
+}
+
+func TestNothingIsReadBeforeTheBrokerIsReadyOrWhenItStops(t *testing.T) {
+	f := newFake(t)
+	f.notReady = errStarting
+	s := serve(t, f)
+	if p := s.fails(Prefix+"/groups", http.StatusServiceUnavailable); p.Message != errStarting.Error() {
+		t.Errorf("%+v", p)
+	}
+	f.notReady = nil
+	s.Drain()
+	s.fails(Prefix+"/groups", http.StatusServiceUnavailable)
+	if resp, _ := s.do(http.MethodGet, "/healthz"); resp.StatusCode != http.StatusOK {
+		t.Errorf("/healthz while it stops: %d", resp.StatusCode)
+	}
+}
+
+func TestTheDocumentIsServed(t *testing.T) {
+	s := serve(t, newFake(t))
+	resp, body := s.do(http.MethodGet, Prefix+"/openapi.json")
+	if resp.StatusCode != http.StatusOK || !strings.Contains(body, `"/api/v1/groups/{group}/explain"`) {
+		t.Errorf("it is %d %.100s", resp.StatusCode, body)
 	}
 }

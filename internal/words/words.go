@@ -29,6 +29,9 @@ func List(names []string) string {
 
 // ListSome is List of names that are the first of so many.
 func ListSome(names []string, count int) string {
+	if n := len(names); 0 < n && n < Named && n < count {
+		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", count-n)
+	}
 	all := make([]string, max(count, len(names)))
 	copy(all, names)
 	return List(all)

@@ -29,6 +29,7 @@ func TestLists(t *testing.T) {
 	same(t, "three", List([]string{"a", "b", "c"}), "a, b and c")
 	same(t, "five", List([]string{"a", "b", "c", "d", "e"}), "a, b, c and 2 more")
 	same(t, "some of nine", ListSome([]string{"a", "b", "c", "d"}, 9), "a, b, c and 6 more")
+	same(t, "one of nine", ListSome([]string{"a"}, 9), "a and 8 more")
 	same(t, "more than counted", ListSome([]string{"a", "b"}, 0), "a and b")
 }
 

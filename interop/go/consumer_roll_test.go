@@ -129,9 +129,9 @@ func (r *rollingGroup) restart(i int, consumer bool) {
 	}
 }
 
-// settlesWithout waits until the classic group has got over the loss of a member. When
-// it is upgraded in its join phase, whoever waits there is told that there is a rebalance,
-// as Kafka tells it, and franz-go takes that for a reason to let go of everything.
+// settlesWithout waits until the classic group has got over the loss of a member: what its
+// members plan for that would be undone by the upgrade, and partitions go and come back.
+// What becomes of those who wait in a join phase then is in consumer_parked_test.go.
 func (r *rollingGroup) settlesWithout(i int) {
 	r.t.Helper()
 	others := slices.Delete(slices.Clone(r.members), i, i+1)

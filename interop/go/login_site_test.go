@@ -1,27 +1,20 @@
 package interop
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"muster/internal/logintest"
 )
 
 // Listeners of a site: clients log in by SASL in plain text and under TLS, or are known by
@@ -49,7 +42,7 @@ type site struct {
 	trust   string // the certificate of the authority, in a PEM file
 	keys    map[string]string
 	admin   *kadm.Client
-	signs   *authority
+	signs   *logintest.Authority
 }
 
 // newSite starts a broker with all listeners. The user admin may do everything.
@@ -57,8 +50,8 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	a, dir := newAuthority(t), t.TempDir()
 	s := &site{t: t, issuer: newIssuer(t), signs: a, trust: filepath.Join(dir, "trust.pem"), foreign: filepath.Join(dir, "foreign.pem"), keys: map[string]string{}}
-	install(t, s.trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
-	install(t, s.foreign, newAuthority(t).issue("ann"))
+	install(t, s.trust, a.PEM())
+	install(t, s.foreign, keystore(t, newAuthority(t), "ann"))
 	password := filepath.Join(dir, "password")
 	install(t, password, []byte(adminPassword))
 	var listeners, protocols []string
@@ -136,100 +129,51 @@ func (s *site) certificate(name string) string {
 	s.t.Helper()
 	if s.keys[name] == "" {
 		s.keys[name] = filepath.Join(filepath.Dir(s.trust), name+".pem")
-		install(s.t, s.keys[name], s.signs.issue(name))
+		install(s.t, s.keys[name], keystore(s.t, s.signs, name))
 	}
 	return s.keys[name]
 }
 
-// authority issues certificates.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	last int64
-}
-
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t *testing.T) *logintest.Authority {
 	t.Helper()
-	a := &authority{t: t}
-	a.cert, a.key = a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
+	a, err := logintest.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
 }
 
-func (a *authority) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// keystore issues a certificate for a name, with its key.
+func keystore(t *testing.T, by *logintest.Authority, name string) []byte {
+	t.Helper()
+	text, err := by.IssuePEM(name)
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
-	a.last++
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.last), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
-}
-
-// issue makes a certificate for 127.0.0.1, and for a client of that name.
-func (a *authority) issue(name string) []byte {
-	cert, key := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name, Organization: []string{"Muster"}}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	return append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})...)
+	return text
 }
 
 // issuer issues tokens, whose keys are in a file.
 type issuer struct {
-	signer jose.Signer
-	url    string
+	*logintest.Issuer
+	url string
 }
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}})
+	i, err := logintest.NewIssuer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "keys.json")
-	install(t, name, set)
-	return &issuer{signer: signer, url: "file://" + name}
+	install(t, name, i.KeySet)
+	return &issuer{i, "file://" + name}
 }
 
 // token issues a token for a user, and says when it ends.
 func (i *issuer) token(user, audience string, lasts time.Duration) (string, time.Time, error) {
-	now := time.Now()
-	ends := now.Add(lasts)
-	claims := fmt.Sprintf(`{"sub":%q,"aud":%q,"iat":%d,"exp":%.3f}`, user, audience, now.Unix(), float64(ends.UnixMilli())/1000)
-	signed, err := i.signer.Sign([]byte(claims))
-	if err != nil {
-		return "", ends, err
-	}
-	token, err := signed.CompactSerialize()
+	ends := time.Now().Add(lasts)
+	token, err := i.Token(logintest.ClaimsOf(user, audience, ends))
 	return token, ends, err
 }
 

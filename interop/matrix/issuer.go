@@ -1,16 +1,12 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
+	"muster/internal/logintest"
 )
 
 // issuer gives out tokens for OAUTHBEARER, over HTTP on this machine:
@@ -22,31 +18,24 @@ import (
 // for client id and any secret, or just with ?sub=name. Without "for", it lasts for an hour.
 // With ?aud=other it is not for this broker.
 type issuer struct {
+	*logintest.Issuer
 	url    string
 	server *http.Server
-	signer jose.Signer
-	keys   []byte
 }
 
 func startIssuer() (*issuer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made, err := logintest.NewIssuer()
 	if err != nil {
 		return nil, err
 	}
-	i := &issuer{}
-	if i.signer, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil); err != nil {
-		return nil, err
-	}
-	if i.keys, err = json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Use: "sig"}}}); err != nil {
-		return nil, err
-	}
+	i := &issuer{Issuer: made}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	i.url = "http://" + l.Addr().String()
 	routes := http.NewServeMux()
-	routes.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) { answer(w, i.keys) })
+	routes.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) { answer(w, i.KeySet) })
 	routes.HandleFunc("/token", i.token)
 	i.server = &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = i.server.Serve(l) }()
@@ -87,12 +76,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 // issue makes a token. Times of tokens are whole seconds, so it may last a second longer.
 func (i *issuer) issue(subject, audience string, lasts time.Duration) (string, error) {
 	now := time.Now()
-	claims := fmt.Sprintf(`{"iss":%q,"sub":%q,"aud":%q,"iat":%d,"exp":%d}`, i.url, subject, audience, now.Unix(), now.Add(lasts).Unix()+1)
-	signed, err := i.signer.Sign([]byte(claims))
-	if err != nil {
-		return "", err
-	}
-	return signed.CompactSerialize()
+	return i.Token(logintest.Claims{"iss": i.url, "sub": subject, "aud": audience, "iat": now.Unix(), "exp": now.Add(lasts).Unix() + 1})
 }
 
 func answer(w http.ResponseWriter, text []byte) {

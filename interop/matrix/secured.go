@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"muster/internal/logintest"
 )
 
 // secured is a broker where clients log in and rules say what each may do. Rows learn of it
@@ -89,23 +91,23 @@ func (s *secured) writeCertificates(dir string) (string, error) {
 	for _, name := range []string{"CA", "CERTIFICATE", "STRANGER"} {
 		s.files[name] = filepath.Join(dir, strings.ToLower(name)+".pem")
 	}
-	trusted, err := newAuthority()
+	trusted, err := logintest.NewAuthority()
 	if err != nil {
 		return "", err
 	}
-	stranger, err := newAuthority()
+	stranger, err := logintest.NewAuthority()
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(s.files["CA"], trusted.certificate(), 0o600); err != nil {
+	if err := os.WriteFile(s.files["CA"], trusted.PEM(), 0o600); err != nil {
 		return "", err
 	}
-	for file, by := range map[string]*authority{server: trusted, s.files["CERTIFICATE"]: trusted, s.files["STRANGER"]: stranger} {
+	for file, by := range map[string]*logintest.Authority{server: trusted, s.files["CERTIFICATE"]: trusted, s.files["STRANGER"]: stranger} {
 		name := "Carol"
 		if file == server {
 			name = "broker"
 		}
-		text, err := by.issue(name)
+		text, err := by.IssuePEM(name)
 		if err == nil {
 			err = os.WriteFile(file, text, 0o600)
 		}

@@ -1,7 +1,12 @@
 """confluent-kafka (librdkafka) against the broker that the first argument names."""
 
+import json
+import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 
 import check
 from confluent_kafka import (Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError,
@@ -191,24 +196,69 @@ class Group:
 
     def __init__(self, name, assignor):
         self.name, self.assignor, self.topics = PREFIX + name, assignor, {}
-        self.lock, self.owners, self.wrong, self.read, self.written, self.members = threading.Lock(), {}, [], set(), {}, []
+        self.lock, self.wrong, self.read, self.written, self.members = threading.Lock(), [], set(), {}, []
+        self.tenures = {}  # by partition: who had it, since when, and until when, None for now
 
     def topic(self, name, partitions):
         done(admin.create_topics([NewTopic(name, partitions, 1)]))
         self.topics[name] = partitions
         return name
 
-    def join(self, name, subscription, **settings):
-        self.members.append(Owner(self, name, subscription, **settings))
+    def join(self, name, subscription, kind=None, **settings):
+        self.members.append((kind or Owner)(self, name, subscription, **settings))
         return self.members[-1]
+
+    def begins(self, *names, subscription, **settings):
+        """Has members join, each when the one before has its partitions. librdkafka can say, a moment after it was given its
+        first partitions and before it has told the application, that it has none; another gets them then, and it takes them
+        nevertheless."""
+        joined = []
+        for name in names:
+            joined.append(self.join(name, subscription, **{k: v(name) for k, v in settings.items()}))
+            self.settles(*joined)
+        return joined
+
+    def settings(self, name, **settings):
+        """What its members have in common."""
+        return dict(group_id=self.name, group_protocol="consumer", group_remote_assignor=self.assignor, client_id=name,
+                    enable_auto_commit=True, auto_commit_interval_ms=100, topic_metadata_refresh_interval_ms=1000, **settings)
+
+    def came(self, member, partitions, at):
+        with self.lock:
+            for p in partitions:
+                self.tenures.setdefault(p, []).append([member, at, None])
+
+    def went(self, member, partitions, at):
+        with self.lock:
+            for p in partitions:
+                for tenure in self.tenures.get(p, []):
+                    if tenure[0] is member and tenure[2] is None:
+                        tenure[2] = at
+
+    def silence(self, member):
+        """Notes that a member cannot say any more that it has nothing."""
+        self.went(member, list(self.tenures), time.time_ns())
+
+    def owners(self):
+        with self.lock:
+            return {p: t[0] for p, tenures in self.tenures.items() for t in tenures if t[2] is None}
+
+    def twice(self):
+        """The partitions that two members had at the same time, by their own clocks: they speak in any order."""
+        wrong = []
+        with self.lock:
+            for p, tenures in self.tenures.items():
+                ordered = sorted(tenures, key=lambda t: t[1])
+                wrong += [f"{p} came to {b[0].name} while {a[0].name} had it" for a, b in zip(ordered, ordered[1:])
+                          if a[0] is not b[0] and (a[2] is None or a[2] > b[1])]
+        return wrong
 
     def settles(self, *members):
         """Waits until these members are the group, have everything, and know it."""
         everything = {(t, p) for t, n in self.topics.items() for p in range(n)}
 
         def settled():
-            with self.lock:
-                owners = dict(self.owners)
+            owners = self.owners()
             if any(o not in members for o in owners.values()) or owners.keys() != everything:
                 return False
             d = done(admin.describe_consumer_groups([self.name]))
@@ -216,7 +266,7 @@ class Group:
             return d.state == ConsumerGroupState.STABLE and len(d.members) == len(members) and sorted(given) == sorted(everything)
 
         check.until(f"the group has settled with {len(members)} members", settled)
-        check.equal([], self.wrong, "partitions with two owners")
+        check.equal([], self.twice(), "partitions with two owners")
         check.equal(self.assignor, done(admin.describe_consumer_groups([self.name])).partition_assignor, "the assignor")
 
     def reads(self):
@@ -230,6 +280,7 @@ class Group:
             for i in range(20 * n):
                 p.produce(t, b"%d" % i, partition=i % n, on_delivery=delivered)
         check.equal(0, p.flush(30), "records not delivered")
+        check.equal([], self.wrong, "errors")
         check.until("all read", lambda: all((t, n, o) in self.read for (t, n), all_of in self.written.items() for o in all_of))
         ends = {at: max(offsets) + 1 for at, offsets in self.written.items()}
 
@@ -250,7 +301,7 @@ class Group:
     def close(self):
         for m in self.members:
             m.close()
-        check.equal([], self.wrong, "partitions with two owners")
+        check.equal([], self.twice(), "partitions with two owners")
 
 
 class Owner(threading.Thread):
@@ -259,31 +310,23 @@ class Owner(threading.Thread):
     def __init__(self, group, name, subscription, **settings):
         super().__init__(daemon=True, name=name)
         self.group, self.ending, self.changes = group, False, 0
-        self.consumer = consumer(group_id=group.name, group_protocol="consumer", group_remote_assignor=group.assignor, client_id=name,
-                                 enable_auto_commit=True, auto_commit_interval_ms=100, topic_metadata_refresh_interval_ms=1000, **settings)
+        self.consumer = consumer(**group.settings(name, **settings))
         self.consumer.subscribe([subscription], on_assign=self.assigned, on_revoke=self.gone, on_lost=self.gone)
         self.start()
 
     def assigned(self, c, partitions):
         self.changes += 1
-        with self.group.lock:
-            for p in partitions:
-                other = self.group.owners.setdefault((p.topic, p.partition), self)
-                if other is not self:
-                    self.group.wrong.append(f"{p} came to {self.name} while {other.name} had it")
+        self.group.came(self, [(p.topic, p.partition) for p in partitions], time.time_ns())
         c.incremental_assign(partitions)
 
     def gone(self, c, partitions):
         self.changes += 1
+        # Before the broker knows: another may have them at once then.
+        self.group.went(self, [(p.topic, p.partition) for p in partitions], time.time_ns())
         c.incremental_unassign(partitions)
-        with self.group.lock:
-            for p in partitions:
-                if self.group.owners.get((p.topic, p.partition)) is self:
-                    del self.group.owners[(p.topic, p.partition)]
 
     def owned(self):
-        with self.group.lock:
-            return {at for at, o in self.group.owners.items() if o is self}
+        return {p for p, owner in self.group.owners().items() if owner is self}
 
     def run(self):
         while not self.ending:
@@ -297,20 +340,73 @@ class Owner(threading.Thread):
         self.join(20)
 
 
+class Process(threading.Thread):
+    """A member of a consumer group that is a process of its own (confluent_member.py). The thread listens to it."""
+
+    def __init__(self, group, name, subscription, **settings):
+        super().__init__(daemon=True, name=name)
+        self.group = group
+        config = {k.replace("_", "."): v for k, v in group.settings(name, **settings).items()}
+        config |= {"bootstrap.servers": BROKER, "auto.offset.reset": "earliest"}
+        program = os.path.join(os.path.dirname(__file__), "confluent_member.py")
+        self.process = subprocess.Popen([sys.executable, program, json.dumps(config), subscription],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.start()
+
+    def run(self):
+        for line in self.process.stdout:
+            said = json.loads(line)
+            partitions = [tuple(p) for p in said["partitions"]]
+            if said["event"] == "read":
+                self.group.read.update(partitions)
+            elif said["event"] == "came":
+                self.group.came(self, partitions, said["at"])
+            else:
+                self.group.went(self, partitions, said["at"])
+
+    def crash(self):
+        """Ends it without a word to the broker."""
+        self.group.silence(self)
+        self.process.kill()
+        self.close()
+        self.group.silence(self)
+
+    def stall(self):
+        self.group.silence(self)
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self):
+        self.process.stdin.close()
+        self.join(20)
+        self.process.wait(20)
+
+
 def consumers_come_and_go(assignor):
     g = Group("consumer-" + assignor, assignor)
     t = g.topic(g.name, 6)
-    a, b = g.join("a", t), g.join("b", t)
-    g.settles(a, b)
+    a, b = g.begins("a", "b", subscription=t)
     g.reads()
     c = g.join("c", t)
     g.settles(a, b, c)
     b.close()
     g.settles(a, c)
     g.reads()
-    d = g.join("d", t)
+    d = g.join("d", t, Process)
     c.close()
     g.settles(a, d)
+    g.reads()
+    d.crash()
+    e = g.join("e", t, Process)
+    g.settles(a, e)
+    g.reads()
+    e.stall()
+    g.settles(a)
+    g.reads()
+    e.resume()
+    g.settles(a, e)
     g.reads()
     g.close()
 
@@ -318,8 +414,7 @@ def consumers_come_and_go(assignor):
 def consumers_restart(assignor):
     g = Group("consumer-static-" + assignor, assignor)
     t = g.topic(g.name, 6)
-    a, b = (g.join(i, t, group_instance_id=i) for i in "ab")
-    g.settles(a, b)
+    a, b = g.begins("a", "b", subscription=t, group_instance_id=str)
     g.reads()
     owned, changes = a.owned(), b.changes
     a.close()
@@ -333,8 +428,7 @@ def consumers_restart(assignor):
 def consumers_follow_topics(assignor):
     g = Group("consumer-topics-" + assignor, assignor)
     first, second = g.topic(g.name + ".1", 4), g.name + ".2"
-    a, b = (g.join(i, "^" + g.name + r"\..*") for i in "ab")
-    g.settles(a, b)
+    a, b = g.begins("a", "b", subscription="^" + g.name + r"\..*")
     g.reads()
     g.topic(second, 3)
     g.settles(a, b)
@@ -561,7 +655,7 @@ consumer_groups = check.start([
     (f"consumer group: {assignor}, {name}", body, assignor)
     for assignor in ("uniform", "range")
     for name, body in (
-        ("members join and leave", consumers_come_and_go),
+        ("members join, leave, crash and stall", consumers_come_and_go),
         ("static members restart without a rebalance", consumers_restart),
         ("topics by pattern that grow, vanish and come back", consumers_follow_topics),
     )

@@ -121,11 +121,31 @@ def tokens_end():
     p.close()
 
 
+def password_changes():
+    """Whoever is logged in goes on, as with Kafka; who comes with the old password does not get in."""
+    user = PREFIX + "-bea"
+    name, config = PREFIX + "-password", settings("SASL_SSL", "SCRAM-SHA-256", user=user)
+    topic(name, config)
+    p, c = KafkaProducer(**config), reader(name, config)
+    s = login.Stream(lambda value: p.send(name, value).get(check.PATIENCE), lambda: [r.value for r in poll(c)], c.close)
+    s.flows()
+    login.muster("users", "set-password", user, given="another")
+    s.flows()
+    fails(KafkaTimeoutError, "the old password", KafkaProducer, bootstrap_timeout_ms=2000, **config)
+    later = KafkaConsumer(**dict(config, sasl_plain_password="another"))
+    check.until("the new password", lambda: name in later.topics())
+    later.close()
+    s.flows()
+    s.end()
+    p.close()
+
+
 logging.getLogger("kafka").setLevel(logging.CRITICAL)  # It tells of every connection that ends.
 check.version("kafka-python")
-login.prepare({USER: PREFIX, PREFIX + "-nobody": None})
+login.prepare({USER: PREFIX, PREFIX + "-bea": PREFIX, PREFIX + "-nobody": None})
 checks = [(what, round_trip, f"{PREFIX}-{i}", listener, mechanism) for i, (what, listener, mechanism) in enumerate(login.ways())]
 checks += login.refusals(refused)
-checks += [("rights: topic, group and transactional id denied", denied), ("in mid-stream: tokens end", tokens_end)]
+checks += [("rights: topic, group and transactional id denied", denied), ("in mid-stream: tokens end", tokens_end),
+           ("in mid-stream: the password changes", password_changes)]
 check.start(checks)()
 check.end()

@@ -228,3 +228,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestADeletedGroupIsTold(t *testing.T) {
+	deleted, live := DeletedGroup("a"), Group{Name: "b", Topics: []Topic{{Name: "t", Positions: []Position{{Committed: Gone}}}}}
+	encoded := Encode(&Record{Time: 1, Groups: []Group{deleted, live}})
+	r, err := Decode(encoded[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Groups[0].Deleted() || r.Groups[1].Deleted() || (&Group{}).Deleted() {
+		t.Errorf("%+v", r.Groups)
+	}
+}

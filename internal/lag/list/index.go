@@ -6,54 +6,107 @@ import (
 	"strings"
 )
 
-// Index is the groups of one moment. It never changes.
+// Index is the groups of one moment. What it says never changes.
 type Index struct {
-	groups []Summary // In order of name.
-	folded []string  // Their names in lower case.
+	groups []*Summary // In order of name.
+
+	// An index is made every ten seconds, and mostly nobody looks: what only some
+	// questions need is made by the first of them.
+	need   [sorts]func() // Sees to it that there is an order.
 	orders [sorts][]int32
-	topics map[string][]int32
+	index  func()             // Sees to it that there is topics.
+	topics map[string][]int32 // Which groups read a topic.
+	fold   func()             // Sees to it that there is folded.
+	folded []string           // The names in lower case.
 }
 
-// Build makes an index of summaries, which become its own. It is fastest if they are in
-// order of name. Of two with one name the first counts.
-func Build(groups []Summary) *Index {
-	byName := func(a, b Summary) int { return cmp.Compare(a.Name, b.Name) }
-	if !slices.IsSortedFunc(groups, byName) {
-		slices.SortStableFunc(groups, byName)
+// Once returns a function that calls f when it is first called, and which many may call at
+// once, as sync.OnceFunc does. This package has no locks.
+type Once func(f func()) func()
+
+// atOnce is the Once of an index that one goroutine at a time reads.
+func atOnce(f func()) func() {
+	done := false
+	return func() {
+		if !done {
+			f()
+			done = true
+		}
 	}
-	groups = slices.CompactFunc(groups, func(a, b Summary) bool { return a.Name == b.Name })
-	x := &Index{groups: groups, folded: make([]string, len(groups)), topics: map[string][]int32{}}
-	names := make([]int32, len(groups))
+}
+
+// Build makes an index of summaries, which become its own, with all that it needs, so that
+// many may read it. Of two with one name the first counts.
+func Build(groups []Summary) *Index {
+	all := make([]*Summary, len(groups))
 	for i := range groups {
-		names[i] = int32(i)
-		x.folded[i] = strings.ToLower(groups[i].Name)
-		for j, topic := range groups[i].Topics {
-			if !slices.Contains(groups[i].Topics[:j], topic) {
+		all[i] = &groups[i]
+	}
+	byName := func(a, b *Summary) int { return cmp.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(all, byName) {
+		slices.SortStableFunc(all, byName)
+	}
+	x := Of(slices.CompactFunc(all, func(a, b *Summary) bool { return a.Name == b.Name }), atOnce)
+	for _, need := range x.need {
+		need()
+	}
+	x.index()
+	x.fold()
+	for i := range x.need { // From now on nobody writes.
+		x.need[i] = func() {}
+	}
+	x.index, x.fold = x.need[0], x.need[0]
+	return x
+}
+
+// Of makes an index of summaries in order of name, each name once, which nobody changes
+// from then on. Indexes may share them.
+func Of(groups []*Summary, once Once) *Index {
+	x := &Index{groups: groups}
+	x.index, x.fold = once(x.findTopics), once(x.foldNames)
+	for by := range sorts {
+		x.need[by] = once(func() { x.sort(by) })
+	}
+	return x
+}
+
+// findTopics finds out which groups read a topic.
+func (x *Index) findTopics() {
+	x.topics = map[string][]int32{}
+	for i, g := range x.groups {
+		for j, topic := range g.Topics {
+			if !slices.Contains(g.Topics[:j], topic) {
 				x.topics[topic] = append(x.topics[topic], int32(i))
 			}
 		}
 	}
-	x.orders[ByName] = names
-	x.sort()
-	return x
 }
 
-// sort makes all orders but that of names. Summaries are large, so they are visited
-// once for all orders.
-func (x *Index) sort() {
-	var values [sorts][]uint64
-	for by := range values {
-		values[by] = make([]uint64, len(x.groups))
+func (x *Index) foldNames() {
+	x.folded = make([]string, len(x.groups))
+	for i, g := range x.groups {
+		x.folded[i] = strings.ToLower(g.Name)
 	}
-	for i := range x.groups {
-		for by := ByName + 1; by < sorts; by++ {
-			values[by][i] = x.groups[i].value(by)
-		}
+}
+
+func (x *Index) sort(by Sort) {
+	values := make([]uint64, len(x.groups))
+	for i, g := range x.groups {
+		values[i] = g.value(by)
 	}
-	aux := make([]int32, len(x.groups))
-	for by := ByName + 1; by < sorts; by++ {
-		x.orders[by] = radixSort(values[by], aux)
-	}
+	x.orders[by] = radixSort(values, make([]int32, len(x.groups)))
+}
+
+// order returns the places of the groups in an order.
+func (x *Index) order(by Sort) []int32 {
+	x.need[by]()
+	return x.orders[by]
+}
+
+// reading returns the places of the groups that read a topic.
+func (x *Index) reading(topic string) []int32 {
+	x.index()
+	return x.topics[topic]
 }
 
 // Len is how many groups there are.
@@ -61,28 +114,31 @@ func (x *Index) Len() int { return len(x.groups) }
 
 // Get returns a group.
 func (x *Index) Get(name string) (*Summary, bool) {
-	i, found := slices.BinarySearchFunc(x.groups, name, func(s Summary, name string) int { return cmp.Compare(s.Name, name) })
+	i, found := slices.BinarySearchFunc(x.groups, name, func(s *Summary, name string) int { return cmp.Compare(s.Name, name) })
 	if !found {
 		return nil, false
 	}
-	return &x.groups[i], true
+	return x.groups[i], true
 }
 
 // Reading returns the groups that read a topic, or have committed offsets of it, in
 // order of name.
 func (x *Index) Reading(topic string) []*Summary {
-	out := make([]*Summary, len(x.topics[topic]))
-	for i, at := range x.topics[topic] {
-		out[i] = &x.groups[at]
+	places := x.reading(topic)
+	out := make([]*Summary, len(places))
+	for i, at := range places {
+		out[i] = x.groups[at]
 	}
 	return out
 }
 
+// CountReading is how many groups Reading returns.
+func (x *Index) CountReading(topic string) int { return len(x.reading(topic)) }
+
 // radixSort returns the places of values in their order, and leaves equal ones in the
 // order in which they were, so that names need not be compared. It is several times
-// faster than to compare a hundred thousand groups, and the orders are made anew every
-// ten seconds. It goes byte by byte from the last; bytes that are the same in all are
-// skipped, which most are.
+// faster than to compare a hundred thousand groups, and somebody waits for it. It goes
+// byte by byte from the last; bytes that are the same in all are skipped, which most are.
 func radixSort(values []uint64, aux []int32) []int32 {
 	order := make([]int32, len(values))
 	sorted := order

@@ -27,6 +27,7 @@ type Query struct {
 	Findings []string
 	Found    bool // Only groups with findings.
 	Topic    string
+	Sees     func(name string) bool // Says which groups may be shown; nil for all.
 	Sort     Sort
 	Reverse  bool
 	Limit    int    // 0 is DefaultLimit.
@@ -38,7 +39,7 @@ type Page struct {
 	Groups  []*Summary // They are the index's: do not change them.
 	Next    string     // The cursor of the next page; empty if this is the last.
 	Matched int        // How many groups the filters let pass. Only of the first page, else -1.
-	Total   int        // How many groups there are.
+	Total   int        // How many groups there are; -1 if not all may be shown.
 }
 
 // What is wrong with a query.
@@ -53,9 +54,12 @@ func (x *Index) Find(q *Query) (*Page, error) {
 	if limit < 0 || limit > MaxLimit || q.Sort >= sorts || len(q.Text) > MaxText || max(len(q.States), len(q.Types), len(q.Findings)) > MaxValues {
 		return nil, ErrQuery
 	}
-	order := x.orders[q.Sort]
+	order := x.order(q.Sort)
 	from := 0
 	page := &Page{Groups: make([]*Summary, 0, limit), Matched: -1, Total: len(x.groups)}
+	if q.Sees != nil {
+		page.Total = -1
+	}
 	if q.After != "" {
 		value, name, err := q.cursor()
 		if err != nil {
@@ -68,11 +72,14 @@ func (x *Index) Find(q *Query) (*Page, error) {
 		page.Matched = matched
 	}
 	for i := from; i < len(order) && page.Next == ""; i++ {
-		at := x.at(q, i)
+		at := order[i]
+		if q.Reverse {
+			at = order[len(order)-1-i]
+		}
 		switch {
 		case len(matches) > 0 && !matches[at]:
 		case len(page.Groups) < limit:
-			page.Groups = append(page.Groups, &x.groups[at])
+			page.Groups = append(page.Groups, x.groups[at])
 		default:
 			page.Next = q.next(page.Groups[limit-1])
 		}
@@ -84,13 +91,16 @@ func (x *Index) Find(q *Query) (*Page, error) {
 // visited as they lie in memory: in the order of the list that takes several times as
 // long.
 func (x *Index) matching(q *Query) ([]bool, int) {
-	if q.Text == "" && len(q.States)+len(q.Types)+len(q.Findings) == 0 && !q.Found && q.Topic == "" {
+	if q.Text == "" && len(q.States)+len(q.Types)+len(q.Findings) == 0 && !q.Found && q.Topic == "" && q.Sees == nil {
 		return nil, len(x.groups)
 	}
 	out, n := make([]bool, len(x.groups)), 0
+	if q.Text != "" {
+		x.fold()
+	}
 	text := strings.ToLower(q.Text)
 	for i := range x.groups {
-		if x.matches(q, text, i) {
+		if (text == "" || strings.Contains(x.folded[i], text)) && x.matches(q, i) {
 			out[i] = true
 			n++
 		}
@@ -98,18 +108,10 @@ func (x *Index) matching(q *Query) ([]bool, int) {
 	return out, n
 }
 
-// at returns the group at a place of the order that was asked for.
-func (x *Index) at(q *Query, place int) int32 {
-	if q.Reverse {
-		place = len(x.groups) - 1 - place
-	}
-	return x.orders[q.Sort][place]
-}
-
 // after returns the first place after a sort value and name.
 func (x *Index) after(q *Query, value uint64, name string) int {
-	i, _ := slices.BinarySearchFunc(x.orders[q.Sort], 0, func(at int32, _ int) int {
-		s := &x.groups[at]
+	i, _ := slices.BinarySearchFunc(x.order(q.Sort), 0, func(at int32, _ int) int {
+		s := x.groups[at]
 		c := cmp.Or(cmp.Compare(s.value(q.Sort), value), cmp.Compare(s.Name, name))
 		if c == 0 && !q.Reverse {
 			return -1 // It was on the page before.
@@ -122,8 +124,8 @@ func (x *Index) after(q *Query, value uint64, name string) int {
 	return i
 }
 
-func (x *Index) matches(q *Query, text string, at int) bool {
-	s := &x.groups[at]
+func (x *Index) matches(q *Query, at int) bool {
+	s := x.groups[at]
 	has := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
 	if !has(q.States, s.State) || !has(q.Types, s.Type) || q.Found && len(s.Findings) == 0 {
 		return false
@@ -134,7 +136,7 @@ func (x *Index) matches(q *Query, text string, at int) bool {
 	if len(q.Findings) > 0 && !slices.ContainsFunc(s.Findings, func(id string) bool { return slices.Contains(q.Findings, id) }) {
 		return false
 	}
-	return text == "" || strings.Contains(x.folded[at], text)
+	return q.Sees == nil || q.Sees(s.Name)
 }
 
 // next is the cursor after a group: what the list is sorted by, its value and its name.

@@ -25,6 +25,8 @@ type Summary struct {
 	Lag            int64
 	LagUnknown     bool // A part of the lag is not known.
 	LagApproximate bool
+	Poison         int32         // Partitions with a record that may kill who reads it.
+	Offsets        int32         // Committed ones. Partitions are those of them whose topic and leader are there.
 	Seconds        float64       // Lag in seconds.
 	CatchUp        time.Duration // How long it takes to catch up: 0 if there is no lag, negative if it does not or nobody knows.
 	Stuck          int           // Partitions.

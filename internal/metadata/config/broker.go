@@ -9,7 +9,11 @@ import (
 )
 
 // Broker holds the broker settings that were set. It is immutable.
-type Broker struct{ set map[string]string }
+type Broker struct {
+	set map[string]string
+	// found are defaults that depend on where the broker runs.
+	found map[string]string
+}
 
 // NewBroker checks the settings and makes a Broker of them.
 func NewBroker(set map[string]string) (*Broker, error) {
@@ -56,7 +60,18 @@ func (b *Broker) With(changes map[string]string) *Broker {
 			set[name] = value
 		}
 	}
-	return &Broker{set: set}
+	return &Broker{set: set, found: b.found}
+}
+
+// Found returns the settings with another default for one of them, which was found out
+// when the broker started.
+func (b *Broker) Found(name, value string) *Broker {
+	found := maps.Clone(b.found)
+	if found == nil {
+		found = map[string]string{}
+	}
+	found[name] = value
+	return &Broker{set: b.set, found: found}
 }
 
 // BrokerDef returns the definition of a broker setting, nil if there is none.
@@ -74,6 +89,9 @@ func (b *Broker) IsSet(name string) bool {
 // Get returns a setting's value: as set, or of its fallbacks, or the default.
 func (b *Broker) Get(name string) string {
 	if v, ok := b.set[name]; ok {
+		return v
+	}
+	if v, ok := b.found[name]; ok {
 		return v
 	}
 	d := brokerTable.byName[name]

@@ -18,7 +18,15 @@ var brokerTable = newTable(append([]Def{
 	{Name: "advertised.listeners", Type: List, Static: true, Doc: "What clients are told to connect to, per listener name; the listening address if not set."},
 	{Name: "listener.security.protocol.map", Type: List, Default: "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL", Static: true, Doc: "The security protocol (PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL) of each listener name."},
 	{Name: "inter.broker.listener.name", Type: String, Static: true, Doc: "The listener by which brokers that share a store talk to each other; the first if not set."},
-	{Name: "muster.http.listener", Type: String, Static: true, Doc: "Where to answer HTTP requests, host:port: /healthz says whether the broker is well. Empty for nowhere."},
+	{Name: "muster.http.listener", Type: String, Static: true, Doc: "Where to answer HTTP requests, host:port, with https:// before it for TLS: /healthz says whether the broker is well, /api/v1 how its groups are. Empty for nowhere. If it is not set, muster serve answers at 127.0.0.1:9021 if nothing else does."},
+	{Name: "muster.http.advertised", Type: String, Static: true, Doc: "Where other brokers, and the command, reach the HTTP address: host:port or a URL. Empty for nowhere: then other brokers do not tell of this one's groups. If it is not set, the address that it listens on, or the host of the first advertised listener if that is all addresses."},
+	{Name: "muster.http.allowed.hosts", Type: List, Static: true, Doc: "Names by which browsers and programs may reach the HTTP address, besides localhost, addresses and the machine's own name; * for any."},
+	{Name: "muster.http.ssl.keystore.location", Type: String, Static: true, Doc: "A PEM file with private key and certificate chain for https; that of ssl.keystore.location if not set. It is read again when it changes."},
+	{Name: "muster.http.oidc.issuer", Type: String, Static: true, Doc: "The OpenID Connect issuer at which people can log in to the console, https://…"},
+	{Name: "muster.http.oidc.client.id", Type: String, Static: true, Doc: "As whom the broker is known to the OpenID Connect issuer."},
+	{Name: "muster.http.oidc.client.secret", Type: Password, Static: true, Doc: "What it shows there; nothing if it is a public client."},
+	{Name: "muster.http.oidc.principal.claim", Type: String, Default: "sub", Static: true, Doc: "The claim of the OpenID Connect token that holds the name of the user."},
+	{Name: "muster.http.anonymous", Type: String, Default: "reads", OneOf: []string{"reads", "full"}, Static: true, Doc: "What people of other machines may do over HTTP while there are no users to log in as: only read, and not what is in records (reads), or everything (full)."},
 	{Name: "log.dirs", Type: List, Static: true, Fallbacks: []Fallback{{"log.dir", 1}}, Doc: "The data folder. Only one."},
 	{Name: "log.dir", Type: String, Default: "./data", Static: true, Doc: "The data folder."},
 	{Name: "muster.store", Type: String, Default: "disk", OneOf: []string{"disk", "mem", "redis"}, Static: true, Doc: "Where records are kept: disk, mem or redis."},
@@ -88,6 +96,7 @@ var brokerTable = newTable(append([]Def{
 	{Name: "offsets.topic.num.partitions", Type: Int, Default: "50", Min: 1, Max: 10000, Static: true, Doc: "Partitions of __consumer_offsets when it is created."},
 	{Name: "offsets.topic.segment.bytes", Type: Int, Default: "104857600", Min: 1 << 14, Max: 1<<31 - 1, Static: true, Doc: "segment.bytes of __consumer_offsets when it is created."},
 	{Name: "muster.group.journal.retention.ms", Type: Long, Default: "604800000", Min: -1, Static: true, Doc: "retention.ms of __group_journal when it is created: how long muster groups explain and history look back."},
+	{Name: "muster.group.history.max.bytes", Type: Long, Default: "134217728", Min: 0, Static: true, Doc: "How much memory the history of lag takes. What rests longest is forgotten first, partitions before groups."},
 
 	{Name: "transactional.id.expiration.ms", Type: Int, Default: "604800000", Min: 1, Max: 1<<31 - 1, Doc: "How long a transactional id is kept that nobody uses."},
 	{Name: "transaction.max.timeout.ms", Type: Int, Default: "900000", Min: 1, Max: 1<<31 - 1, Doc: "The longest timeout of transactions that a producer may ask for."},
@@ -114,7 +123,7 @@ var brokerTable = newTable(append([]Def{
 	inertNow("log.segment.delete.delay.ms", Long, "60000", 0), inertNow("log.preallocate", Boolean, "false", 0),
 	inertNow("unclean.leader.election.enable", Boolean, "false", 0),
 	inert("offsets.topic.replication.factor"), inert("transaction.state.log.replication.factor"), inert("transaction.state.log.min.isr"),
-}, securityDefs...))
+}, append(securityDefs, metricsDefs...)...))
 
 func inert(name string) Def {
 	return Def{Name: name, Type: String, Static: true, Inert: true, Doc: "Accepted for Kafka's configuration files; has no effect."}

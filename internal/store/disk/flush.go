@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"muster/internal/store"
 )
@@ -158,10 +159,14 @@ func (l *log) syncActive() error {
 		return err
 	}
 	defer l.release(f)
+	began := time.Now()
 	if err := f.Datasync(); err != nil {
 		l.doubtful = true
 		l.failed.Store(true)
 		return err
+	}
+	if l.store.flushed != nil {
+		l.store.flushed(time.Since(began))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"io/fs"
 	"path"
 	"testing"
 	"time"
@@ -59,5 +60,40 @@ func TestALogIsFlushedThoughOthersAreBusy(t *testing.T) {
 	close(goOn)
 	for range 2*syncers + 1 {
 		b.must(<-flushed)
+	}
+}
+
+func TestHowLongAFlushTookIsTold(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	b.must(b.st.Close())
+	told := 0
+	var err error
+	b.st, err = Open(worldRoot, Options{FS: b.fs, Flushed: func(took time.Duration) {
+		if took >= 0 {
+			told++
+		}
+	}})
+	b.must(err)
+	b.reopen()
+	flush := func() error {
+		done := make(chan error, 1)
+		b.log.Flush(func(err error) { done <- err })
+		return <-done
+	}
+	b.must(flush()) // There is nothing to flush.
+	b.must(b.append("v"))
+	b.must(flush())
+	if told != 1 {
+		t.Errorf("told of %d flushes", told)
+	}
+	b.must(b.append("w"))
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync {
+			return fs.ErrInvalid
+		}
+		return nil
+	})
+	if flush() == nil || told != 1 {
+		t.Errorf("told of %d flushes, of which one failed", told)
 	}
 }

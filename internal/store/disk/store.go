@@ -32,6 +32,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -51,6 +52,9 @@ type Options struct {
 	FS vfs.FS
 	// MaxOpenFiles bounds how many segment files stay open.
 	MaxOpenFiles int
+	// Flushed hears how long it took to make a log durable. It must not block. Nil if
+	// nobody wants to know.
+	Flushed func(took time.Duration)
 }
 
 // Store is a folder of logs.
@@ -60,6 +64,8 @@ type Store struct {
 	lock  io.Closer
 	files *fileCache
 	sync  *syncer
+	// flushed is told how long flushes took; nil if nobody wants to know.
+	flushed func(time.Duration)
 	// clean says that the last stop was clean, so that active segments need no
 	// scan.
 	clean bool
@@ -97,7 +103,7 @@ func Open(root string, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		fs: opts.FS, root: root, lock: lock, closers: 16,
-		files: newFileCache(opts.MaxOpenFiles), sync: newSyncer(),
+		files: newFileCache(opts.MaxOpenFiles), sync: newSyncer(), flushed: opts.Flushed,
 		logs: map[store.TopicPartition]*log{},
 	}
 	if err := s.start(); err != nil {

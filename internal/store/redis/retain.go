@@ -88,17 +88,25 @@ func (l *log) retainByID(ctx context.Context, r store.Retention) error {
 	if newStart <= start {
 		return nil
 	}
-	// The log is to start at a record, unless there is none.
-	from, to := l.span(newStart, next)
-	newStart = min(r.NextOffset, next)
-	err := l.scan(ctx, from, to, func(it item) bool {
-		newStart = min(newStart, it.base)
-		return false
-	})
-	if err != nil || newStart <= start {
+	// The log is to start after the last record that goes, and not at the first that
+	// stays: whoever has read all that goes is in between, and has lost nothing.
+	last, found, err := l.lastIn(ctx, start, newStart)
+	if err != nil || !found {
 		return err
 	}
-	return l.trimTo(ctx, newStart, 0)
+	return l.trimTo(ctx, l.atOrAfter(last.after()), 0)
+}
+
+// lastIn returns the id of the last entry from an offset on and below another.
+func (l *log) lastIn(ctx context.Context, offset, next int64) (id entryID, found bool, err error) {
+	from, to := l.span(offset, next)
+	cmd := l.store.client.B().Xrevrange().Key(l.keys.stream).End(to.String()).Start(from.String()).Count(1).Build()
+	entries, err := l.store.do(ctx, cmd).ToArray()
+	if err != nil || len(entries) == 0 {
+		return entryID{}, false, attempt("read "+l.keys.stream, err)
+	}
+	id, _, err = entryParts(&entries[0])
+	return id, true, err
 }
 
 // shorten drops entries from the start until about so many remain, but none at
@@ -113,7 +121,7 @@ func (l *log) shorten(ctx context.Context, keep, nextOffset int64) error {
 		return err
 	}
 	for {
-		r, err := l.own(ctx, "retain", shortenScript, decimal(max(keep, above)))
+		r, err := l.own(ctx, "retain", shortenScript, decimal(max(keep, above)+1))
 		if err != nil || len(r) < 3 || r[0].int() == 0 {
 			return err
 		}

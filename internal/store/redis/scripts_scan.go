@@ -106,21 +106,28 @@ return {'ok', gone, string.format('%.0f', bytes)}
 `
 
 // shortenScript removes a bounded number of entries from the start, in whole
-// nodes of the stream, as long as more than a given number remain. The log then
-// starts at the first of them. It returns how many went, an estimate of their
-// bytes, and where the log starts.
+// nodes of the stream, as long as so many remain. Which was the last of them
+// nobody tells, so one more goes, and the log starts after that one: if it started at
+// the first that remains, whoever has read all that went would be outside of it. It
+// returns how many went, an estimate of their bytes, and where the log starts.
 //
-// Keys: stream, meta. Arguments: owner, how many remain.
+// Keys: stream, meta. Arguments: owner, how many remain before one more goes.
 const shortenScript = ownFunction + `
 local gone = redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[2], 'LIMIT', 5000)
 local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 if gone == 0 or not first then return {'ok', 0, '0', ''} end
+local start = first[1]
+local ms, seq = string.match(start, '^(%d+)-(%d+)$')
+if #seq < 16 then -- Otherwise it has no offset, and Lua cannot count so far.
+  start = ms .. '-' .. string.format('%.0f', seq + 1)
+  gone = gone + redis.call('XTRIM', KEYS[1], 'MINID', start)
+end
 local m = redis.call('HMGET', KEYS[2], 'size', 'count')
 local size, count = tonumber(m[1]) or 0, tonumber(m[2]) or 0
 local bytes = 0
 if count > 0 then bytes = math.floor(size * math.min(gone / count, 1)) end
-redis.call('HSET', KEYS[2], 'start', first[1], 'size', string.format('%.0f', size - bytes), 'count', string.format('%.0f', math.max(count - gone, 0)))
-return {'ok', gone, string.format('%.0f', bytes), first[1]}
+redis.call('HSET', KEYS[2], 'start', start, 'size', string.format('%.0f', size - bytes), 'count', string.format('%.0f', math.max(count - gone, 0)))
+return {'ok', gone, string.format('%.0f', bytes), start}
 `
 
 // deleteScript removes entries.

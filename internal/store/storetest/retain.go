@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"runtime"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ var retainTests = []test{
 	{"RetentionBySizeKeepsThatMuch", testRetainSizeKeeps},
 	{"RetentionBySizeDropsTheRest", testRetainSizeDrops},
 	{"RetentionSurvivesReopening", testRetainReopen},
+	{"ARecordThatComesLaterDoesNotMoveTheLogStart", testRetainThenAppend},
 }
 
 // retain applies retention and demands that the records from the new start on
@@ -152,4 +154,25 @@ func testRetainReopen(f *fixture) {
 	f.verify()
 	f.appendMany(1)
 	f.verify()
+}
+
+// testRetainThenAppend has a log whose only record is too old, and then another. Offsets may
+// be made of the clock, so that there is a gap between the two. Who has read the first is
+// there, and has lost nothing.
+func testRetainThenAppend(f *fixture) {
+	f.clock = time.Now().UnixMilli()
+	f.append(recAt(f.clock, "old", "read by all"))
+	f.clock += 10
+	for time.Now().UnixMilli() <= f.clock {
+		runtime.Gosched()
+	}
+	before, _ := f.log.Bounds()
+	start := f.retain(0, -1, f.end())
+	if read := f.sent[0].Offset + 1; start != before && start != read {
+		f.Errorf("the log starts at %d, and what went ended at %d", start, read)
+	}
+	f.append(recAt(time.Now().UnixMilli(), "new", "read by none"))
+	if after := f.retain(0, -1, f.end()); after != start {
+		f.Errorf("the log starts at %d, and did at %d, though nothing went", after, start)
+	}
 }

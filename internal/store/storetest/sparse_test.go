@@ -201,7 +201,7 @@ func (l *sparseLog) Retain(ctx context.Context, r store.Retention) error {
 	before, _ := l.Log.Bounds()
 	err := l.Log.Retain(ctx, r)
 	if after, _ := l.Log.Bounds(); after > before {
-		l.start = l.show(after)
+		l.start = l.shown[after-1] + 1
 	}
 	return err
 }

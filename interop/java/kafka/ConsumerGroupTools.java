@@ -64,11 +64,15 @@ final class ConsumerGroupTools {
         Check.run("kafka-consumer-groups, consumer group: describe state", () -> {
             Tools.prints(group + " 127.0.0.1:\\d+ \\(1\\) range Stable 1", groups.run("--describe", "--state", "--group", group));
             Tools.prints(group + " 127.0.0.1:\\d+ \\(1\\) range Stable \\d+ \\d+ 1", groups.run("--describe", "--state", "--verbose", "--group", group));
+            Tools.prints(group + " 127.0.0.1:\\d+ \\(1\\) range Stable 1", groups.run("--describe", "--state", "--all-groups"));
         });
         Check.run("kafka-groups: consumer groups", () -> {
             Tools.prints("^" + group + " Consumer consumer", allGroups.run("--list"));
             Tools.prints("^" + group + " Consumer consumer", allGroups.run("--list", "--group-type", "consumer"));
+            Tools.prints("^" + group + " Consumer consumer", allGroups.run("--list", "--consumer"));
+            Tools.prints("^" + group + " Consumer consumer", allGroups.run("--list", "--protocol", "consumer"));
             Tools.printsNot("^" + group + " ", allGroups.run("--list", "--group-type", "classic"));
+            Tools.printsNot("^" + group + " ", allGroups.run("--list", "--share"));
         });
     }
 }

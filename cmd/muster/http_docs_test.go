@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const httpDoc = "../../docs/http.md"
+
+// TestTheCommandsOfTheHTTPDocumentWork runs them as they stand there, but for the ports.
+func TestTheCommandsOfTheHTTPDocumentWork(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\n" + asMain + "=1 exec '" + program + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "muster"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	kafka, web := freeAddress(t), freeAddress(t)
+	shell := func(line string) *exec.Cmd {
+		line = strings.ReplaceAll(strings.ReplaceAll(line, "curl ", "curl --fail-with-body "), defaultHTTP, web)
+		c := exec.CommandContext(t.Context(), "sh", "-c", line)
+		c.Dir = t.TempDir()
+		c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), brokerEnv+"="+kafka, "MUSTER_LISTENERS=PLAINTEXT://"+kafka, "MUSTER_HTTP_LISTENER="+web)
+		return c
+	}
+	commands := docCommands(t, httpDoc)
+	if len(commands) < 10 {
+		t.Fatalf("the document has %d commands", len(commands))
+	}
+	for _, line := range commands {
+		if background, ok := strings.CutSuffix(line, "&"); ok && !strings.HasPrefix(line, "curl") {
+			runBroker(t, shell("exec "+background), kafka)
+			continue
+		}
+		out, err := shell(line).Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		if asJSON := strings.HasPrefix(line, "curl") && !strings.Contains(line, "csv"); asJSON && !areJSON(out) {
+			t.Errorf("%s printed %s", line, out)
+		}
+	}
+}
+
+// areJSON says whether something is JSON, one document after the other.
+func areJSON(out []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(out))
+	for n := 0; ; n++ {
+		var any json.RawMessage
+		switch err := d.Decode(&any); {
+		case errors.Is(err, io.EOF):
+			return n > 0
+		case err != nil:
+			return false
+		}
+	}
+}
+
+func TestHelpTellsOfTLSOverHTTP(t *testing.T) {
+	out := (&shell{t: t}).run("serve", "--help").ok()
+	says(t, out, "https://host:port for TLS", "muster.http.ssl.keystore.location")
+}
+
+func TestHTTPCanBeTurnedOff(t *testing.T) {
+	for flag, want := range map[string]string{"off": "", "127.0.0.1:8080": "127.0.0.1:8080", "https://0.0.0.0:9021": "https://0.0.0.0:9021"} {
+		props, err := (&serveFlags{http: flag}).properties(nil)
+		if got, set := props["muster.http.listener"]; err != nil || !set || got != want {
+			t.Errorf("--http %s: %q, %t, %v", flag, got, set, err)
+		}
+	}
+	if props, err := (&serveFlags{}).properties(nil); err != nil || len(props) != 0 {
+		t.Errorf("without the flag: %v, %v", props, err)
+	}
+}

@@ -1,0 +1,6 @@
+package broker
+
+import "net/http"
+
+// MetricsHandler answers /metrics.
+func (b *Broker) MetricsHandler() http.Handler { return b.metricsHandler() }

@@ -1,0 +1,90 @@
+package broker_test
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/broker"
+	"muster/internal/redistest"
+)
+
+// advertisedBy returns what DescribeConfigs shows.
+func advertisedBy(t *testing.T, b *broker.Broker) string {
+	t.Helper()
+	all, err := kadm.NewClient(client(t, b)).DescribeBrokerConfigs(t.Context(), b.NodeID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all[0].Configs {
+		if strings.Contains(c.MaybeValue(), b.Image().Secret) {
+			t.Errorf("%s has the secret of the cluster", c.Key)
+		}
+		if c.Key == "muster.http.advertised" {
+			return c.MaybeValue()
+		}
+	}
+	return "not there"
+}
+
+func TestABrokerTellsWhereItsHTTPAddressIs(t *testing.T) {
+	b := startHTTP(t, nil)
+	_, port, err := net.SplitHostPort(b.HTTPAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := advertisedBy(t, b); got != "http://127.0.0.1:"+port {
+		t.Errorf("it tells %q", got)
+	}
+	wild := startHTTP(t, map[string]string{"muster.http.listener": "0.0.0.0:0", "advertised.listeners": "PLAINTEXT://localhost:0"})
+	if got := advertisedBy(t, wild); !strings.HasPrefix(got, "http://localhost:") {
+		t.Errorf("of all addresses it tells %q", got)
+	}
+	if got := advertisedBy(t, start(t, nil)); got != "" {
+		t.Errorf("without HTTP it tells %q", got)
+	}
+}
+
+func TestWhereABrokerIsReachedMustBeAnAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "kafka-1": "http://kafka-1:9021", "kafka-1:80": "http://kafka-1:80", "[::1]:80": "http://[::1]:80",
+		"https://proxy": "https://proxy", "https://proxy:8443/": "https://proxy:8443",
+	} {
+		if got, err := broker.ParseAdvertised(text, "http", 9021); got != want || err != nil {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"ftp://x", "http://x/path", "http://x?y", "http://u:p@x", "x:0", "x:99999", "http://", ":80", "x:y"} {
+		if got, err := broker.ParseAdvertised(text, "http", 9021); err == nil {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+	_, err := broker.Open(t.Context(), broker.Config{
+		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0", "muster.http.advertised": "ftp://x"},
+		Logger:     slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), "muster.http.advertised") {
+		t.Error(errors.Join(errors.New("it starts"), err))
+	}
+}
+
+// Brokers of one machine that share a Redis reach each other: one has the port that all
+// want, the others take free ones.
+func TestABrokerOfAFleetTakesAnotherPortIfTheDefaultIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	b := join(t, redistest.Single(t), func(c *broker.Config) { c.HTTP = taken.Addr().String() })
+	if b.HTTPAddr() == "" || b.HTTPAddr() == taken.Addr().String() {
+		t.Errorf("it answers at %q", b.HTTPAddr())
+	}
+	if in := b.Image().Broker(b.NodeID()); in.HTTP != "http://"+b.HTTPAddr() {
+		t.Errorf("it is registered at %q", in.HTTP)
+	}
+}

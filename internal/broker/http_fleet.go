@@ -1,0 +1,150 @@
+package broker
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster/internal/web/fleet"
+)
+
+// advertisedSetting is the setting of where others reach the HTTP address.
+const advertisedSetting = "muster.http.advertised"
+
+// listenAnywhere listens at the host of an address, at whatever port is free.
+func listenAnywhere(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, "0"))
+}
+
+// advertiseHTTP finds out where other brokers and the command reach the HTTP address. It
+// is what the setting says, with the port that is listened on if it names none; else the
+// address itself. For that of this machine only, these are the brokers of this machine.
+// All addresses have no name, so there it is that of the first Kafka listener, which
+// clients know.
+func (b *Broker) advertiseHTTP(listening *net.TCPAddr) error {
+	if b.cfg.IsSet(advertisedSetting) {
+		u, err := parseAdvertised(b.cfg.Get(advertisedSetting), b.httpScheme(), listening.Port)
+		if err != nil {
+			return err
+		}
+		b.advertised = u
+		return nil
+	}
+	host := listening.IP.String()
+	if listening.IP.IsUnspecified() {
+		host = b.endpoints[0].Host
+	}
+	b.advertised = b.httpScheme() + "://" + net.JoinHostPort(host, strconv.Itoa(listening.Port))
+	b.cfg = b.cfg.Found(advertisedSetting, b.advertised)
+	return nil
+}
+
+func (b *Broker) httpScheme() string {
+	if b.httpSecure {
+		return "https"
+	}
+	return "http"
+}
+
+// parseAdvertised reads host:port or a host alone, which are reached as it is listened,
+// or a URL of a proxy. Empty is nothing.
+func parseAdvertised(text, scheme string, port int) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	whole := text
+	if !strings.Contains(text, "://") {
+		whole = scheme + "://" + text
+	}
+	u, err := url.Parse(whole)
+	wrong := fmt.Errorf("%s: %q is neither host:port nor http://host:port or https://host:port", advertisedSetting, text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", wrong
+	}
+	if u.Port() == "" && whole != text {
+		u.Host = net.JoinHostPort(u.Hostname(), strconv.Itoa(port))
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return "", wrong
+		}
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// httpURL is where other brokers reach this one's HTTP API; empty if they do not.
+func (b *Broker) httpURL() string { return b.advertised }
+
+// advertisedHosts is the name under which others ask this broker, which it has to know.
+func (b *Broker) advertisedHosts() []string {
+	u, err := url.Parse(b.advertised)
+	if err != nil || u.Hostname() == "" {
+		return nil
+	}
+	return []string{u.Hostname()}
+}
+
+// openFleet makes the way to the HTTP API of other brokers, if there can be any. Nothing
+// is sent until somebody asks.
+func (b *Broker) openFleet() {
+	if b.storeKind() != "redis" {
+		return
+	}
+	b.fleet = fleet.New(fleet.Options{
+		Self:   func() fleet.Target { return fleet.Target{Node: b.nodeID(), Incarnation: b.incarnation} },
+		Others: b.otherBrokers,
+		Key:    b.fleetKey,
+		TLS:    b.fleetTLS,
+	})
+}
+
+// fleetTLS is how other brokers' certificates are known: by what the system trusts, and
+// by the files that name those of this broker, since theirs are often from the same hand.
+// It is read for each connection, of which there are few.
+func (b *Broker) fleetTLS() *tls.Config {
+	t := &trust{logger: b.logger, checked: time.Now()}
+	for _, setting := range []string{"muster.http.ssl.keystore.location", "ssl.keystore.location", "ssl.truststore.location"} {
+		if name := b.cfg.Get(setting); name != "" {
+			t.files = append(t.files, trustFile{setting: setting, name: name})
+		}
+	}
+	if err := t.load(); err != nil {
+		b.logger.Warn("certificates of other brokers cannot be checked by these files", "error", err)
+		return &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return t.config()
+}
+
+// otherBrokers are those of the newest metadata.
+func (b *Broker) otherBrokers() []fleet.Target {
+	image := b.image()
+	if image == nil {
+		return nil
+	}
+	var out []fleet.Target
+	for i := range image.Brokers {
+		if o := &image.Brokers[i]; o.ID != b.nodeID() {
+			out = append(out, fleet.Target{Node: o.ID, Incarnation: o.Incarnation, URL: o.HTTP})
+		}
+	}
+	return out
+}
+
+// fleetKey follows from the secret of the cluster as the newest metadata has it: if the
+// store has lost that, another one is made when the brokers join again, and all go on
+// with the new one.
+func (b *Broker) fleetKey() []byte {
+	secret := b.secret()
+	if secret == "" {
+		return nil
+	}
+	return derived(secret, "questions of brokers over HTTP")
+}

@@ -1,0 +1,142 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"strings"
+	"time"
+
+	"muster/internal/audit"
+	"muster/internal/auth"
+	"muster/internal/auth/sasl"
+	"muster/internal/web"
+)
+
+// httpGate says who people are that come over HTTP, and what they may do. Its users are
+// those of the Kafka listeners. It implements web.Gate.
+type httpGate struct {
+	b     *Broker
+	plain sasl.Mechanism
+	users *sasl.Directory
+	// tokens accept those of issuers, of all listeners that do.
+	tokens []*sasl.Verifier
+	issuer *oidcIssuer   // nil for none
+	delay  time.Duration // connection.failed.authentication.delay.ms
+	// always says that people log in though the cluster has no users: a setting names
+	// some, or all who come by a Kafka listener have to log in.
+	always bool
+}
+
+// openHTTPGate gives the gate its users, which are known by now.
+func (b *Broker) openHTTPGate(ctx context.Context) error {
+	g := b.httpGate
+	if g == nil {
+		return nil
+	}
+	g.delay = b.cfg.Duration("connection.failed.authentication.delay.ms")
+	var err error
+	if g.issuer, err = b.openOIDC(ctx); err != nil {
+		return err
+	}
+	g.always = g.issuer != nil
+	passwords := map[string]string{}
+	for _, e := range b.endpoints {
+		g.always = g.always || e.login || e.gate != nil && b.cfg.Of(e.gate.name, "").Get("ssl.client.auth") == "required"
+		if e.gate == nil {
+			continue
+		}
+		own, err := b.jaasPasswords(e.gate.name)
+		if err != nil {
+			return err
+		}
+		maps.Copy(passwords, own)
+		if e.gate.tokens != nil {
+			g.tokens = append(g.tokens, e.gate.tokens)
+		}
+	}
+	var users sasl.Users = &imageUsers{users: func() users { return b.image().Users }}
+	if len(passwords) > 0 {
+		own, err := sasl.UsersOf(passwords, rand.Reader)
+		if err != nil {
+			return err
+		}
+		users = sasl.Both(own, users)
+	}
+	g.users = sasl.NewDirectory(users, derived(b.secret(), "users that do not exist"))
+	g.plain = sasl.NewPlain(g.users, newLoginQueue(), []byte(rand.Text()), rememberPasswords)
+	return nil
+}
+
+// Issuer implements web.Gate.
+func (g *httpGate) Issuer() web.Issuer {
+	if g.issuer == nil {
+		return nil
+	}
+	return g.issuer
+}
+
+// WantsLogin implements web.Gate.
+func (g *httpGate) WantsLogin() bool { return g.always || g.b.image().Users.Len() > 0 }
+
+// May implements web.Gate.
+func (g *httpGate) May(q auth.Request) (allowed bool, command string) {
+	allowed, command = g.b.front.handler.Load().Allowed(q)
+	if !allowed {
+		g.tellDenied(q)
+	}
+	return allowed, command
+}
+
+func (g *httpGate) tellDenied(q auth.Request) {
+	g.tell(audit.Entry{
+		Kind: audit.Denied, Principal: string(q.Principal), Host: q.Host, Operation: q.Operation.String(),
+		Resources: []audit.Resource{{Type: strings.ToLower(q.Type.String()), Name: q.Name}},
+	})
+}
+
+// Sees implements web.Gate.
+func (g *httpGate) Sees(q auth.Request) bool { return g.b.front.handler.Load().Sees(q) }
+
+// maxLogins is how many passwords may wait to be derived.
+const maxLogins = 8
+
+// loginQueue has passwords derived one at a time, so that those who guess them take no
+// more than a processor. Few may wait: who logged in lately is remembered, and does not.
+type loginQueue struct {
+	waiting chan struct{}
+	turn    chan struct{}
+}
+
+func newLoginQueue() *loginQueue {
+	return &loginQueue{make(chan struct{}, maxLogins), make(chan struct{}, 1)}
+}
+
+// loginFresh is the key under which a context has where to note that a password was
+// derived.
+type loginFresh struct{}
+
+// Acquire implements sasl.Limiter.
+func (q *loginQueue) Acquire(ctx context.Context) error {
+	select {
+	case q.waiting <- struct{}{}:
+	default:
+		return web.ErrLoginBusy
+	}
+	select {
+	case q.turn <- struct{}{}:
+	case <-ctx.Done():
+		<-q.waiting
+		return ctx.Err()
+	}
+	if fresh, ok := ctx.Value(loginFresh{}).(*bool); ok {
+		*fresh = true
+	}
+	return nil
+}
+
+// Release implements sasl.Limiter.
+func (q *loginQueue) Release() {
+	<-q.turn
+	<-q.waiting
+}

@@ -1,0 +1,100 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"muster/internal/audit"
+	"muster/internal/auth"
+	"muster/internal/auth/sasl"
+	"muster/internal/web"
+)
+
+// Login implements web.Gate.
+func (g *httpGate) Login(ctx context.Context, a web.Attempt) (web.Identity, error) {
+	if a.Token != "" {
+		return g.byToken(ctx, a)
+	}
+	return g.byPassword(ctx, a)
+}
+
+// byPassword says who somebody is by a password. Those who send it with every request are
+// told of only if it had to be derived: others are remembered, and come all the time.
+func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity, error) {
+	// Taken before the password is looked at: if that changes meanwhile, the proof is
+	// worth nothing, and not one of a password that nobody has shown.
+	proof, known := g.users.Proof(a.Name)
+	if !known {
+		proof = "of nobody"
+	}
+	fresh := a.Way != web.WayBasic
+	step, err := g.plain.Start().Next(context.WithValue(ctx, loginFresh{}, &fresh), []byte("\x00"+a.Name+"\x00"+a.Password))
+	var failure *sasl.Failure
+	switch {
+	case errors.As(err, &failure):
+		return web.Identity{}, g.refuse(ctx, a, failure, web.ErrLogin)
+	case err != nil:
+		return web.Identity{}, err
+	}
+	who := auth.User(step.Principal)
+	if fresh {
+		g.tellLogin(audit.Login, who, a)
+	}
+	return web.Identity{Principal: who, Proof: proof}, nil
+}
+
+// byToken says who somebody is by a token, if an issuer of one of the Kafka listeners has
+// made it.
+func (g *httpGate) byToken(ctx context.Context, a web.Attempt) (web.Identity, error) {
+	err := errors.New("no listener accepts tokens")
+	for _, v := range g.tokens {
+		var token sasl.Token
+		if token, err = v.Verify(ctx, a.Token); err == nil {
+			who := auth.User(token.Subject)
+			g.tellLogin(audit.Login, who, a)
+			return web.Identity{Principal: who, Ends: token.Ends}, nil
+		}
+		if ctx.Err() != nil {
+			return web.Identity{}, ctx.Err()
+		}
+	}
+	return web.Identity{}, g.refuse(ctx, a, err, web.ErrToken)
+}
+
+// refuse tells of a login that failed, and has whoever tried wait.
+func (g *httpGate) refuse(ctx context.Context, a web.Attempt, why, answer error) error {
+	g.tell(audit.Entry{Kind: audit.LoginFailed, Host: a.Host, Reason: why.Error(), Mechanism: mechanismOf(a.Way)})
+	wait(ctx, g.delay)
+	return answer
+}
+
+// Holds implements web.Gate.
+func (g *httpGate) Holds(id web.Identity) bool {
+	if id.Proof == "" {
+		return true // It is of an issuer, whose word counts until it ends.
+	}
+	proof, known := g.users.Proof(strings.TrimPrefix(string(id.Principal), string(auth.User(""))))
+	return known && proof == id.Proof
+}
+
+// LoggedOut implements web.Gate.
+func (g *httpGate) LoggedOut(id web.Identity, host string) {
+	g.tellLogin(audit.Logout, id.Principal, web.Attempt{Way: web.WayCookie, Host: host})
+}
+
+// mechanismOf is what the audit log has for the mechanism of logins over HTTP.
+func mechanismOf(way string) string { return strings.ToUpper(way) }
+
+func (g *httpGate) tellLogin(kind audit.Kind, who auth.Principal, a web.Attempt) {
+	g.tell(audit.Entry{Kind: kind, Principal: string(who), Host: a.Host, Mechanism: mechanismOf(a.Way)})
+}
+
+func (g *httpGate) tell(e audit.Entry) {
+	if g.b.audit == nil {
+		return
+	}
+	e.Time, e.Via, e.Broker = time.Now().UTC(), audit.ViaHTTP, g.b.nodeID()
+	g.b.audit.tell(e.Bounded())
+}

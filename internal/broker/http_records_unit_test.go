@@ -1,0 +1,74 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/partition"
+	"muster/internal/record"
+	"muster/internal/search"
+	"muster/internal/store/mem"
+)
+
+// A partition that this broker leads and has not opened yet is not with another one: who
+// asks is told to try again.
+func TestPartitionsThatAreAboutToBeOpenedAreNotElsewhere(t *testing.T) {
+	topic := &metadata.Topic{Partitions: []metadata.Partition{{Leader: 1}, {Leader: 2}, {Leader: metadata.NoBroker}}}
+	for i, want := range []int32{metadata.NoBroker, 2, metadata.NoBroker} {
+		if got := elsewhere(topic, int32(i), 1); got.Partition != int32(i) || got.Broker != want {
+			t.Errorf("partition %d: %+v", i, got)
+		}
+	}
+}
+
+// onePartition opens a partition in memory.
+func onePartition(t *testing.T) *partition.Partition {
+	t.Helper()
+	m := partition.NewManager(partition.Options{Store: mem.New(), Self: 1, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	defaults, err := config.NewBroker(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := metadata.NewImage(defaults, metadata.Broker{ID: 1})
+	edit := before.Edit()
+	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}}})
+	if err := m.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {
+		t.Fatal(err)
+	}
+	return m.Get("orders", 0)
+}
+
+// What a batch takes in memory to be unpacked is taken from what all searches have together.
+func TestSearchesPayForWhatTheyUnpack(t *testing.T) {
+	p := onePartition(t)
+	for codec := record.None; codec <= record.ZSTD; codec++ {
+		tpl := record.PlainTemplate()
+		tpl.Codec = codec
+		b, err := record.Build(tpl, []record.Record{{Value: []byte("v"), Timestamp: time.Now().UnixMilli()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		appended := make(chan partition.Appended, 1)
+		p.Append(t.Context(), b, partition.Produce{Acks: partition.AcksAll}, func(a partition.Appended) { appended <- a })
+		at := <-appended
+		if at.Err != nil {
+			t.Fatal(at.Err)
+		}
+		l := &recordLog{p: p, memory: newBudget(searchMemory)}
+		var held int64
+		if _, err := l.Read(t.Context(), at.BaseOffset, 1, func(*search.Record) bool {
+			held = searchMemory - l.memory.free
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if want := int64(len(b)) + b.WalkMemory(); held != want || l.memory.free != searchMemory {
+			t.Errorf("%v: %d bytes were taken, want %d; %d are left", codec, held, want, l.memory.free)
+		}
+	}
+}

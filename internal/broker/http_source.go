@@ -1,0 +1,298 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/groupview"
+	"muster/internal/journal"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/protocol"
+	"muster/internal/record"
+	"muster/internal/web"
+)
+
+// groupSource has the facts about groups from this broker's own handlers, by the requests
+// that muster groups sends: so the API and the command say the same. Rights are the
+// caller's to check.
+type groupSource struct{ b *Broker }
+
+// Describe implements groupview.Source.
+func (s *groupSource) Describe(ctx context.Context, names []string) (map[string]groupview.Description, error) {
+	classic, err := s.classic(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	offsets, err := s.offsets(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]groupview.Description{}
+	var others []string
+	for i := range classic {
+		g := &classic[i]
+		switch err := kerr.ErrorForCode(g.ErrorCode); {
+		case errors.Is(err, kerr.GroupIDNotFound) || err == nil && g.State == groupview.Dead:
+			others = append(others, g.Group)
+		case err != nil:
+			out[g.Group] = groupview.Description{Err: s.groupError(g.Group, err)}
+		default:
+			out[g.Group] = s.describe(g, offsets[g.Group])
+		}
+	}
+	return out, s.consumers(ctx, others, offsets, out)
+}
+
+func (s *groupSource) classic(ctx context.Context, names []string) ([]kmsg.DescribeGroupsResponseGroup, error) {
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Version, req.Groups = 5, names
+	resp, err := s.b.front.own(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return resp.(*kmsg.DescribeGroupsResponse).Groups, nil
+}
+
+func (s *groupSource) describe(g *kmsg.DescribeGroupsResponseGroup, committed map[groupview.TopicPartition]groupview.Commit) groupview.Description {
+	out := groupview.Description{
+		Type: groupview.TypeClassic, State: g.State, ProtocolType: g.ProtocolType, Assignor: g.Protocol, Coordinator: s.coordinator(), Committed: committed,
+	}
+	for i := range g.Members {
+		m := &g.Members[i]
+		member := groupview.Member{ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID}
+		if g.ProtocolType == groupview.Consumer {
+			readAssignment(&member, m.ProtocolMetadata, m.MemberAssignment)
+		}
+		out.Members = append(out.Members, member)
+	}
+	slices.SortFunc(out.Members, func(a, b groupview.Member) int {
+		return cmp.Or(cmp.Compare(place(&a), place(&b)), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// place is where a member stands among the others: static members first, by their
+// instance ids, as muster groups shows them.
+func place(m *groupview.Member) string {
+	if m.Instance == nil {
+		return "1"
+	}
+	return "0" + *m.Instance
+}
+
+// readAssignment reads what a consumer subscribes to and has. What cannot be read stays
+// unknown: it comes from clients.
+func readAssignment(m *groupview.Member, subscription, assignment []byte) {
+	var joined kmsg.ConsumerMemberMetadata
+	if joined.ReadFrom(subscription) == nil {
+		m.Topics = joined.Topics
+	}
+	var assigned kmsg.ConsumerMemberAssignment
+	if assigned.ReadFrom(assignment) != nil {
+		return
+	}
+	for _, t := range assigned.Topics {
+		m.Assigned = append(m.Assigned, groupview.Assigned{Topic: t.Topic, Partitions: t.Partitions})
+	}
+}
+
+// consumers describes those groups that are none of the classic protocol.
+func (s *groupSource) consumers(ctx context.Context, names []string, offsets map[string]map[groupview.TopicPartition]groupview.Commit, out map[string]groupview.Description) error {
+	if len(names) == 0 {
+		return nil
+	}
+	req := kmsg.NewPtrConsumerGroupDescribeRequest()
+	req.Version, req.Groups = 1, names
+	resp, err := s.b.front.own(ctx, req)
+	if err != nil {
+		return err
+	}
+	groups := resp.(*kmsg.ConsumerGroupDescribeResponse).Groups
+	for i := range groups {
+		g := &groups[i]
+		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
+			out[g.Group] = groupview.Description{Err: s.groupError(g.Group, err)}
+			continue
+		}
+		d := groupview.Description{
+			Type: groupview.TypeConsumer, State: g.State, ProtocolType: groupview.Consumer, Assignor: g.AssignorName,
+			Epoch: &g.Epoch, TargetEpoch: &g.AssignmentEpoch, Coordinator: s.coordinator(), Committed: offsets[g.Group],
+		}
+		for j := range g.Members {
+			d.Members = append(d.Members, consumerMember(&g.Members[j]))
+		}
+		slices.SortFunc(d.Members, func(a, b groupview.Member) int { return cmp.Compare(a.ID, b.ID) })
+		out[g.Group] = d
+	}
+	return nil
+}
+
+func consumerMember(m *kmsg.ConsumerGroupDescribeResponseGroupMember) groupview.Member {
+	out := groupview.Member{
+		ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID,
+		Topics: m.SubscribedTopics, Pattern: m.SubscribedTopicRegex, Epoch: &m.MemberEpoch, Classic: m.MemberType == 0,
+		Assigned: assignedOf(m.Assignment), Target: assignedOf(m.TargetAssignment),
+	}
+	at := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	if st := journal.StandingOf(&m.UnknownTags); st != nil {
+		if st.Assignor != "" {
+			out.Assignor = &st.Assignor
+		}
+		out.Matches, out.Waits = st.Matches, st.Waits
+		for _, p := range st.Revoking {
+			out.Revoking = append(out.Revoking, groupview.Assigned{Topic: p.Topic, Partitions: p.Partitions})
+		}
+		out.Since, out.Until, out.Heard, out.Session = at(st.Since), at(st.Until), at(st.Heard), at(st.Session)
+	}
+	return out
+}
+
+func assignedOf(a kmsg.Assignment) []groupview.Assigned {
+	out := []groupview.Assigned{}
+	for _, t := range a.TopicPartitions {
+		partitions := slices.Sorted(slices.Values(t.Partitions))
+		out = append(out, groupview.Assigned{Topic: t.Topic, Partitions: partitions})
+	}
+	slices.SortFunc(out, func(a, b groupview.Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
+	return out
+}
+
+// offsets returns what groups have committed. Groups that have an error there have it
+// when they are described, too.
+func (s *groupSource) offsets(ctx context.Context, names []string) (map[string]map[groupview.TopicPartition]groupview.Commit, error) {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Version = 8
+	for _, name := range names {
+		g := kmsg.NewOffsetFetchRequestGroup()
+		g.Group = name
+		protocol.AskBehind(&g.UnknownTags)
+		req.Groups = append(req.Groups, g)
+	}
+	resp, err := s.b.front.own(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[groupview.TopicPartition]groupview.Commit{}
+	for _, g := range resp.(*kmsg.OffsetFetchResponse).Groups {
+		of := map[groupview.TopicPartition]groupview.Commit{}
+		for _, t := range g.Topics {
+			for i := range t.Partitions {
+				p := &t.Partitions[i]
+				if p.ErrorCode != 0 || p.Offset < 0 {
+					continue
+				}
+				commit := groupview.Commit{Offset: p.Offset}
+				if b := protocol.GetBehind(&p.UnknownTags); b != nil {
+					commit.Behind = &groupview.Count{Records: b.Records, AtLeast: b.AtLeast}
+				}
+				of[groupview.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = commit
+			}
+		}
+		out[g.Group] = of
+	}
+	return out, nil
+}
+
+// coordinator is this broker.
+func (s *groupSource) coordinator() *groupview.Coordinator {
+	e := s.b.endpoints[0]
+	return &groupview.Coordinator{Broker: s.b.nodeID(), Address: net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
+}
+
+// groupError says why nothing is known of a group.
+func (s *groupSource) groupError(name string, err error) error {
+	switch {
+	case errors.Is(err, kerr.GroupIDNotFound):
+		return &groupview.NoGroupError{Name: name}
+	case errors.Is(err, kerr.NotCoordinator), errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.CoordinatorLoadInProgress):
+		t := s.b.image().Topic(metadata.OffsetsTopic)
+		if t == nil {
+			return &groupview.NoGroupError{Name: name} // There never was one.
+		}
+		leader := t.Partitions[journal.PartitionFor(name, int32(len(t.Partitions)))].Leader
+		if leader == s.b.nodeID() {
+			leader = metadata.NoBroker // It is about to be loaded.
+		}
+		return &web.ElsewhereError{What: fmt.Sprintf("group %q", name), Broker: leader}
+	}
+	return fmt.Errorf("group %s: %w", name, err)
+}
+
+// Logs implements groupview.Source. Partitions that another broker leads have no bounds.
+func (s *groupSource) Logs(ctx context.Context, topics []string) (map[string]groupview.Log, error) {
+	image := s.b.image()
+	out := map[string]groupview.Log{}
+	for _, name := range topics {
+		t := image.Topic(name)
+		if t == nil {
+			continue
+		}
+		log := groupview.Log{Partitions: len(t.Partitions), Bounds: map[int32]groupview.Bounds{}}
+		for i := range t.Partitions {
+			p := s.b.manager.Get(name, int32(i))
+			if p == nil || p.Refresh(ctx) != nil {
+				continue
+			}
+			start := p.LogStartOffset() // First, so that a log never seems to end before it begins.
+			log.Bounds[int32(i)] = groupview.Bounds{Start: start, End: max(p.HighWatermark(), start)}
+		}
+		out[name] = log
+	}
+	return out, ctx.Err()
+}
+
+// ageBytes is how much of a partition is read for the sake of one record; a larger batch
+// is read, too.
+const ageBytes = 16 << 10
+
+// FirstTimes implements groupview.Source.
+func (s *groupSource) FirstTimes(ctx context.Context, from map[groupview.TopicPartition]int64) (map[groupview.TopicPartition]time.Time, error) {
+	out := map[groupview.TopicPartition]time.Time{}
+	for tp, at := range from {
+		if ctx.Err() != nil {
+			break
+		}
+		p := s.b.manager.Get(tp.Topic, tp.Partition)
+		if p == nil {
+			continue
+		}
+		if t, ok := firstTime(ctx, p, at); ok {
+			out[tp] = t
+		}
+	}
+	return out, nil
+}
+
+// errFound ends a search.
+var errFound = errors.New("found")
+
+// firstTime returns the timestamp of the first record at or after an offset. Clients wrote
+// the batch, and may have packed very much into it.
+func firstTime(ctx context.Context, p *partition.Partition, from int64) (at time.Time, found bool) {
+	_, err := eachBatch(ctx, p, from, ageBytes, func(b record.Batch) error {
+		return b.Scan(func(m record.Meta) error {
+			if m.Offset < from {
+				return nil
+			}
+			at, found = time.UnixMilli(m.Timestamp), m.Timestamp >= 0
+			return errFound
+		})
+	})
+	return at, found && errors.Is(err, errFound)
+}

@@ -1,0 +1,287 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"muster/internal/audit"
+	"muster/internal/broker"
+	"muster/internal/web"
+)
+
+// startHTTP starts a broker that answers HTTP.
+func startHTTP(t *testing.T, props map[string]string) *broker.Broker {
+	t.Helper()
+	all := map[string]string{"muster.http.listener": "127.0.0.1:0", "num.partitions": "2", "group.initial.rebalance.delay.ms": "0"}
+	for k, v := range props {
+		all[k] = v
+	}
+	return start(t, all)
+}
+
+// ask sends a request to a broker's API.
+func ask(t *testing.T, b *broker.Broker, path string, change ...func(*http.Request)) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+web.Prefix+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range change {
+		c(req)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// tried reads an answer that may not be there yet: a coordinator loads, a leader changes.
+func tried[A any](t *testing.T, b *broker.Broker, path string, change ...func(*http.Request)) (out A, err error) {
+	t.Helper()
+	code, body := ask(t, b, path, change...)
+	if err := json.Unmarshal([]byte(body), &out); code != http.StatusOK || err != nil {
+		return out, fmt.Errorf("%s: %d %s", path, code, body)
+	}
+	return out, nil
+}
+
+// answer reads an answer that must be there.
+func answer[A any](t *testing.T, b *broker.Broker, path string, change ...func(*http.Request)) A {
+	t.Helper()
+	out, err := tried[A](t, b, path, change...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func basic(name, password string) func(*http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(name, password) }
+}
+
+// readAll has a group read records of orders, and commit what it has read.
+func readAll(t *testing.T, b *broker.Broker, group string, records int, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	c := client(t, b, append(opts, kgo.ConsumerGroup(group), kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.ClientID("reader"))...)
+	for seen := 0; seen < records; {
+		fs := c.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		seen += fs.NumRecords()
+	}
+	if err := c.CommitUncommittedOffsets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestTheAPITellsOfAGroup(t *testing.T) {
+	b := startHTTP(t, nil)
+	c := client(t, b)
+	produce(t, c, "orders", 0, 50)
+	readAll(t, b, "billing", 50)
+	produce(t, c, "orders", 50, 7)
+
+	g := answer[web.GroupDetail](t, b, "/groups/billing")
+	if g.State != "Stable" || g.Type != "classic" || len(g.Members) != 1 || g.Members[0].ClientID != "reader" || len(g.Partitions) != 2 || *g.TotalLag != 7 || g.Coordinator.Address != b.Addr() {
+		t.Errorf("the group is %+v", g)
+	}
+	var sum int64
+	for _, p := range g.Partitions {
+		sum += int64(*p.LogEnd)
+		if *p.Owner != g.Members[0].ID || int64(*p.LogEnd)-int64(*p.Committed) != *p.Lag || *p.LogStart != 0 {
+			t.Errorf("the partition is %+v", p)
+		}
+	}
+	if sum != 57 {
+		t.Errorf("the partitions end at %d in sum", sum)
+	}
+	x := answer[web.Explanation](t, b, "/groups/billing/explain")
+	if !strings.Contains(x.Text, "2 partitions are assigned to 1 member") || !strings.Contains(x.Text, "Its total lag is 7.") {
+		t.Errorf("it explains %+v", x)
+	}
+	if code, body := ask(t, b, "/groups/nobody"); code != http.StatusNotFound || !strings.Contains(body, `"not_found"`) {
+		t.Errorf("of no group: %d %s", code, body)
+	}
+}
+
+func TestTheAPITellsTheJournal(t *testing.T) {
+	b := startHTTP(t, nil)
+	produce(t, client(t, b), "orders", 0, 10)
+	if j := answer[web.Journal](t, b, "/groups/billing/journal"); len(j.Entries) != 0 {
+		t.Errorf("before the first rebalance: %+v", j)
+	}
+	readAll(t, b, "billing", 10)
+	var j web.Journal
+	eventually(t, "the journal", func(context.Context) (err error) { // Nobody waits for it.
+		if j, err = tried[web.Journal](t, b, "/groups/billing/journal?all=true"); err == nil && (len(j.Entries) == 0 || j.Entries[len(j.Entries)-1].Kind != "rebalance-settled") {
+			err = fmt.Errorf("the journal is %+v", j)
+		}
+		return err
+	})
+	if !j.Kept || j.Partly || len(j.Incomplete) != 0 || !strings.Contains(string(j.Entries[0].Entry), `"clientId"`) {
+		t.Errorf("the journal is %+v", j)
+	}
+	if all := answer[web.Journal](t, b, "/journal?member=reader&kind=rebalance-settled"); len(all.Entries) != 1 || all.Entries[0].Group != "billing" {
+		t.Errorf("found is %+v", all)
+	}
+	if one := answer[web.Journal](t, b, "/journal?limit=1"); len(one.Entries) != 1 || !one.Entries[0].Time.Equal(j.Entries[len(j.Entries)-1].Time) {
+		t.Errorf("the latest is %+v", one)
+	}
+	if x := answer[web.Explanation](t, b, "/groups/billing/explain"); x.RebalanceCount != 1 || len(x.Rebalances[0].Text) == 0 {
+		t.Errorf("it explains %+v", x)
+	}
+}
+
+func TestTheAPITellsOfTopicsBrokersAndSettings(t *testing.T) {
+	b := startHTTP(t, map[string]string{"muster.bootstrap.user": ""})
+	produce(t, client(t, b), "orders", 0, 10)
+	if d := answer[web.TopicDetail](t, b, "/topics/orders"); len(d.Partitions) != 2 || *d.Partitions[0].Leader != 1 {
+		t.Errorf("the topic is %+v", d)
+	}
+	if l := answer[web.BrokerList](t, b, "/brokers"); len(l.Brokers) != 1 || !l.Brokers[0].Here || l.Cluster != b.Image().ClusterID {
+		t.Errorf("the brokers are %+v", l)
+	}
+	set := map[string]string{}
+	for _, s := range answer[web.SettingList](t, b, "/settings?set=true").Settings {
+		set[s.Name] = s.Source
+	}
+	if set["num.partitions"] != "start" || set["muster.store"] != "start" {
+		t.Errorf("the settings are %v", set)
+	}
+	if o := answer[web.Overview](t, b, "/overview"); o.Health.Status != "ok" || o.Health.Node != 1 {
+		t.Errorf("the overview is %+v", o)
+	}
+}
+
+// Over HTTP people log in as the same users, with the same rights.
+func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
+	b := startSASL(t, map[string]string{
+		"muster.http.listener": "127.0.0.1:0", "authorizer.class.name": "muster", "super.users": "User:jim", "connection.failed.authentication.delay.ms": "0",
+	})
+	for _, c := range []struct {
+		name, password string
+		want           int
+	}{{"", "", 401}, {"ann", "wrong", 401}, {"nobody", "anns", 401}, {"jim", "anns", 401}, {"ann", "anns", 403}, {"ann", "anns", 403}, {"jim", "jims", 404}} {
+		change := []func(*http.Request){}
+		if c.name != "" {
+			change = append(change, basic(c.name, c.password))
+		}
+		if code, body := ask(t, b, "/groups/billing", change...); code != c.want {
+			t.Errorf("%s with %s: %d %s", c.name, c.password, code, body)
+		}
+	}
+	_, body := ask(t, b, "/groups/billing", basic("ann", "anns"))
+	var p web.Problem
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.MissingACL == nil || p.MissingACL.Principal != "User:ann" || !strings.HasPrefix(p.MissingACL.Command, "muster acls add ") {
+		t.Errorf("it says %s", body)
+	}
+	resp, err := http.Get("http://" + b.HTTPAddr() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("/healthz wants a login: %d", resp.StatusCode)
+	}
+	jim := client(t, b, kgo.SASL(fplain.Auth{User: "jim", Pass: "jims"}.AsMechanism()))
+	var kinds []string
+	for _, e := range awaitAuditBy(t, jim, func(e audit.Entry) bool { return e.Via == audit.ViaHTTP && e.Principal == "User:jim" }) {
+		if e.Via == audit.ViaHTTP {
+			kinds = append(kinds, string(e.Kind)+" "+e.Principal)
+		}
+	}
+	// What is remembered is no login: only the first request of ann is.
+	if got, want := strings.Join(kinds, ", "), "login-failed , login User:ann, denied User:ann, login User:jim"; got != want {
+		t.Errorf("the audit log has %s, want %s", got, want)
+	}
+}
+
+// An address that nobody asked for may be taken; one that was asked for may not.
+func TestABrokerStartsWithoutTheDefaultAddressIfItIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	addr := taken.Addr().String()
+	b := start(t, nil, func(c *broker.Config) { c.HTTP = addr })
+	if b.HTTPAddr() != "" {
+		t.Errorf("it answers at %s", b.HTTPAddr())
+	}
+	if b := start(t, map[string]string{"muster.http.listener": ""}, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }); b.HTTPAddr() != "" {
+		t.Errorf("told not to, it answers at %s", b.HTTPAddr())
+	}
+	if b := start(t, nil, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }); b.HTTPAddr() == "" {
+		t.Error("it does not answer")
+	}
+	_, err = broker.Open(t.Context(), broker.Config{
+		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": addr},
+		Logger:     slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), "port in use") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A consumer group has its epochs, and a transaction that is open holds it back.
+func TestTheAPITellsWhatHoldsAGroupBack(t *testing.T) {
+	b := startHTTP(t, map[string]string{"num.partitions": "1"})
+	produce(t, client(t, b), "orders", 0, 5)
+	readAll(t, b, "billing", 5)
+	txn := client(t, b, kgo.TransactionalID("till"))
+	if err := txn.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, txn, "orders", 5, 1)
+	x := answer[web.Explanation](t, b, "/groups/billing/explain")
+	found := false
+	for _, f := range x.Findings {
+		found = found || strings.Contains(f.Text, "till")
+	}
+	if !found {
+		t.Errorf("it explains %+v", x.Findings)
+	}
+	if err := txn.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheAPITellsWhatWasCommittedWithoutMembers(t *testing.T) {
+	b := startHTTP(t, map[string]string{"num.partitions": "1"})
+	c := client(t, b)
+	produce(t, c, "orders", 0, 5)
+	var offsets kadm.Offsets
+	offsets.Add(kadm.Offset{Topic: "orders", At: 2, LeaderEpoch: -1})
+	if err := kadm.NewClient(c).CommitAllOffsets(t.Context(), "idle", offsets); err != nil {
+		t.Fatal(err)
+	}
+	g := answer[web.GroupDetail](t, b, "/groups/idle")
+	if g.State != "Empty" || *g.TotalLag != 3 || *g.Partitions[0].Committed != 2 {
+		t.Errorf("the group is %+v", g)
+	}
+	x := answer[web.Explanation](t, b, "/groups/idle/explain")
+	if len(x.Findings) == 0 || x.Findings[0].ID != "lag-without-members" {
+		t.Errorf("it explains %+v", x)
+	}
+}

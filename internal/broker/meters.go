@@ -1,0 +1,113 @@
+package broker
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"muster/internal/auth"
+	"muster/internal/journal"
+	"muster/internal/meter"
+	"muster/internal/quota"
+)
+
+// countRebalances counts what happened to groups. Like happened, it is called under a
+// lock.
+func (b *Broker) countRebalances(entries []journal.Entry) {
+	groups := &b.meters.Groups
+	for i := range entries {
+		switch e := &entries[i]; e.Kind {
+		case journal.KindStarted, journal.KindEpoch:
+			trigger := "unknown"
+			if len(e.Triggers) > 0 {
+				trigger = string(e.Triggers[0].Kind)
+			}
+			groups.Began(e.Group, trigger, e.Time)
+		case journal.KindSettled:
+			countPhases(groups, e)
+		case journal.KindDeleted:
+			groups.Gone(e.Group)
+		}
+	}
+}
+
+// countPhases counts how long a rebalance took. One that ended because everybody left
+// never came to its end.
+func countPhases(groups *meter.Groups, e *journal.Entry) {
+	switch {
+	case e.After == 0:
+	case e.Type == journal.TypeConsumer:
+		groups.Took(meter.Reconcile, e.Time.Sub(e.Started))
+	case e.JoinPhase >= 0 && e.SyncPhase >= 0:
+		groups.Took(meter.Join, e.JoinPhase)
+		groups.Took(meter.Sync, e.SyncPhase)
+	}
+}
+
+// throttleKinds are the names of what clients have to wait for.
+var throttleKinds = [...]string{quota.Produced: "produce", quota.Fetched: "fetch", quota.Mutations: "mutation", quota.Connections: "connection"}
+
+// knowThrottled makes all kinds known, so that the first wait is seen as a change.
+func (b *Broker) knowThrottled() {
+	for _, kind := range throttleKinds {
+		b.meters.Throttled.Add(meter.Labels{kind}, 0)
+	}
+}
+
+// throttled counts how long a client has to wait.
+func (b *Broker) throttled(kind quota.Kind, wait time.Duration) {
+	b.meters.Throttled.Add(meter.Labels{throttleKinds[kind]}, wait.Seconds())
+}
+
+// The results of logins.
+const (
+	loginSucceeded = "success"
+	loginFailed    = "failure"
+)
+
+// countLogins has all listeners count logins, besides what else they tell of them.
+// Brokers of the cluster come and go without it. Those that can happen are known from
+// the start, so that the first one is seen as a change.
+func (b *Broker) countLogins() {
+	logins := &b.meters.Logins
+	for _, e := range b.endpoints {
+		if e.gate == nil {
+			continue
+		}
+		before, mechanisms := e.gate.told, e.gate.mechanisms
+		if e.gate.mapping != nil {
+			mechanisms = []string{byCertificate}
+		}
+		for _, m := range mechanisms {
+			logins.Add(meter.Labels{e.gate.name, m, loginSucceeded}, 0)
+			logins.Add(meter.Labels{e.gate.name, m, loginFailed}, 0)
+		}
+		e.gate.told = func(a attempt) {
+			if before != nil {
+				before(a)
+			}
+			if a.principal == peerPrincipal || a.mechanism == peerMechanism {
+				return
+			}
+			result := loginSucceeded
+			if a.err != nil {
+				result = loginFailed
+			}
+			mechanism := "other" // Clients may ask for any name.
+			if slices.Contains(mechanisms, a.mechanism) {
+				mechanism = a.mechanism
+			}
+			logins.Add(meter.Labels{a.listener, mechanism, result}, 1)
+		}
+	}
+}
+
+// countDenials counts denials, besides what else is told of them.
+func (b *Broker) countDenials(told func(auth.Request)) func(auth.Request) {
+	return func(q auth.Request) {
+		b.meters.Denials.Add(meter.Labels{strings.ToLower(q.Operation.String()), strings.ToLower(q.Type.String())}, 1)
+		if told != nil {
+			told(q)
+		}
+	}
+}

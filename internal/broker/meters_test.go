@@ -1,0 +1,201 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"muster/internal/audit"
+	"muster/internal/auth"
+	"muster/internal/journal"
+	"muster/internal/lag"
+	"muster/internal/listener"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/meter"
+	"muster/internal/quota"
+	"muster/internal/web/metrics"
+)
+
+// counting is a broker that counts, and does nothing else.
+func counting() *Broker {
+	return &Broker{meters: meter.New(), logger: slog.New(slog.DiscardHandler)}
+}
+
+func TestRebalancesAreCountedByWhatBeganThem(t *testing.T) {
+	b, now := counting(), time.Now()
+	left, joined := []journal.Trigger{{Kind: journal.TriggerLeft}, {Kind: journal.TriggerJoined}}, []journal.Trigger{{Kind: journal.TriggerJoined}}
+	b.countRebalances([]journal.Entry{
+		{Time: now, Group: "a", Kind: journal.KindStarted, Triggers: left},
+		{Time: now, Group: "a", Kind: journal.KindSettled, Triggers: left, Started: now, JoinPhase: time.Second, SyncPhase: time.Minute, After: 1},
+		{Time: now, Group: "a", Kind: journal.KindSettled, Triggers: left, Started: now, JoinPhase: time.Second, SyncPhase: time.Minute}, // All have left.
+		{Time: now, Group: "a", Kind: journal.KindSettled, Triggers: left, Started: now, JoinPhase: -time.Second, SyncPhase: 1 << 62, After: 1},
+		{Time: now, Group: "b", Kind: journal.KindEpoch, Type: journal.TypeConsumer, Triggers: joined},
+		{Time: now, Group: "b", Kind: journal.KindTarget, Type: journal.TypeConsumer, Triggers: joined},
+		{Time: now, Group: "b", Kind: journal.KindSettled, Type: journal.TypeConsumer, Started: now.Add(-time.Hour), After: 1},
+		{Time: now, Group: "c", Kind: journal.KindStarted},
+		{Time: now, Group: "d", Kind: journal.KindStarted, Triggers: joined},
+		{Time: now, Group: "d", Kind: journal.KindDeleted},
+	})
+	if got := fmt.Sprint(b.meters.Groups.Read()); got != "map[a:[{left 1}] b:[{joined 1}] c:[{unknown 1}]]" {
+		t.Error(got)
+	}
+	phases := b.meters.Groups.Phases()
+	for phase, want := range map[string]time.Duration{meter.Join: time.Second, meter.Sync: time.Minute, meter.Reconcile: time.Hour} {
+		if got := phases[phase]; got.Count() != 1 || got.Sum != want {
+			t.Errorf("%s: %d, %s", phase, got.Count(), got.Sum)
+		}
+	}
+}
+
+func TestLoginsAreCounted(t *testing.T) {
+	b := counting()
+	told := 0
+	b.endpoints = []endpoint{{}, {gate: &gate{name: "SASL", mechanisms: []string{"PLAIN"}, told: func(attempt) { told++ }}}, {gate: &gate{name: "SSL", mapping: &auth.Mapping{}}}}
+	b.countLogins()
+	if got := len(b.meters.Logins.Read()); got != 4 {
+		t.Errorf("%d kinds are known before there is any", got)
+	}
+	sasl, ssl := b.endpoints[1].gate, b.endpoints[2].gate
+	bad := errors.New("wrong password")
+	sasl.told(attempt{listener: "SASL", mechanism: "PLAIN", principal: "User:ann"})
+	sasl.told(attempt{listener: "SASL", mechanism: "PLAIN", err: bad})
+	sasl.told(attempt{listener: "SASL", mechanism: "made up", err: bad})
+	sasl.told(attempt{listener: "SASL", mechanism: peerMechanism, principal: peerPrincipal})
+	ssl.told(attempt{listener: "SSL", mechanism: byCertificate, err: bad})
+	want := map[meter.Labels]float64{
+		{"SASL", "PLAIN", "success"}: 1, {"SASL", "PLAIN", "failure"}: 1, {"SASL", "other", "failure"}: 1,
+		{"SSL", "TLS", "success"}: 0, {"SSL", "TLS", "failure"}: 1,
+	}
+	if got := b.meters.Logins.Read(); fmt.Sprint(got) != fmt.Sprint(want) || told != 4 {
+		t.Errorf("%v, told of %d", got, told)
+	}
+}
+
+func TestDenialsAreCounted(t *testing.T) {
+	b := counting()
+	told := 0
+	count := b.countDenials(func(auth.Request) { told++ })
+	count(auth.Request{Operation: auth.Read, Type: auth.Topic, Name: "a"})
+	b.countDenials(nil)(auth.Request{Operation: auth.Read, Type: auth.Topic, Name: "b"})
+	if got := fmt.Sprint(b.meters.Denials.Read()); got != "map[[read topic ]:2]" || told != 1 {
+		t.Errorf("%s, told of %d", got, told)
+	}
+}
+
+func TestEntriesThatJournalsLeaveOutAreCounted(t *testing.T) {
+	b := counting()
+	dropped := func(want uint64) {
+		t.Helper()
+		if got := b.meters.JournalDropped.Load(); got != want {
+			t.Errorf("%d are dropped, want %d", got, want)
+		}
+	}
+	j := newJournal(b, groupJournal)
+	two := []journal.Entry{{Group: "a"}, {Group: "a"}}
+	for range journalQueue {
+		j.add(two)
+	}
+	dropped(0)
+	j.add(two)
+	dropped(2)
+	a := &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
+	for range journalQueue {
+		a.put(audit.Entry{})
+	}
+	a.put(audit.Entry{})
+	dropped(3)
+	if a.leftOut != 1 {
+		t.Errorf("the next entry says that %d are left out", a.leftOut)
+	}
+}
+
+func TestWaitsOfConnectionsAreCounted(t *testing.T) {
+	b := counting()
+	b.knowThrottled()
+	set, err := config.NewBroker(map[string]string{"max.connection.creation.rate": "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, now := metadata.NewImage(set), time.Now()
+	a := newArrivals(func() *metadata.Image { return image }, func() time.Time { return now })
+	a.waits = b.throttled
+	var waited time.Duration
+	for range 100 {
+		waited += a.On("PLAINTEXT")
+	}
+	got := b.meters.Throttled.Read()
+	if waited == 0 || len(got) != len(throttleKinds) || got[meter.Labels{"connection"}] != waited.Seconds() || got[meter.Labels{"produce"}] != 0 {
+		t.Errorf("%v, waited %s", got, waited)
+	}
+	b.throttled(quota.Fetched, time.Second)
+	if got := b.meters.Throttled.Read(); got[meter.Labels{"fetch"}] != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestEntriesThatCannotBeWrittenAreCounted(t *testing.T) {
+	b, err := Open(t.Context(), Config{Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	kind, other := groupJournal, auditJournal
+	kind.topic, other.topic = "no name!", "no name!" // It cannot be created.
+	newJournal(b, kind).write([]journal.Entry{{Group: "a"}, {Group: "a"}})
+	a := &auditLog{journalWriter: newJournal(b, other), counter: audit.NewCounter()}
+	if a.write(make([]audit.Entry, 3)) {
+		t.Error("it is written")
+	}
+	if got := b.meters.JournalDropped.Load(); got != 5 {
+		t.Errorf("%d are dropped", got)
+	}
+}
+
+// TestMetricsAreThereFromTheStartToTheEnd asks before the broker has a store, while it
+// runs, while Redis is said to be away, and after its end.
+func TestMetricsAreThereFromTheStartToTheEnd(t *testing.T) {
+	cfg := Config{Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "disk", "log.dir": t.TempDir()}}
+	set, err := config.NewBroker(cfg.Properties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := counting()
+	b.cfg, b.server = set, listener.NewServer(listener.Options{Logger: b.logger})
+	first := measured{b}.Cluster()
+	if first.State != metrics.Starting || first.ID != "" || len(first.Brokers) != 0 || !first.StoreUp || !first.Flushes {
+		t.Errorf("before the start: %+v", first)
+	}
+	measured{b}.Read(func(*lag.Tracker) { t.Error("there is a tracker before there is a watch") })
+	if s := (measured{b}).Snapshot(); !s.At.IsZero() || s.Groups.Len() != 0 {
+		t.Errorf("before the start: %+v", s)
+	}
+	if b, err = Open(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	now := measured{b}.Cluster()
+	if now.State != metrics.Running || now.ID == "" || len(now.Brokers) != 1 || now.Brokers[0].Address != b.Addr() || !now.StoreUp || !now.Controller || !now.OneCopy || now.DiskSize <= 0 {
+		t.Errorf("running: %+v", now)
+	}
+	b.away.Store(&redisAway{})
+	if (measured{b}).Cluster().StoreUp {
+		t.Error("the store is up though it is away")
+	}
+	b.away.Store(nil)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := (measured{b}).Cluster(); c.State != metrics.Stopping {
+		t.Errorf("in the end: %+v", c)
+	}
+	w := httptest.NewRecorder()
+	b.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "kafka_server_kafkaserver_brokerstate 6") {
+		t.Errorf("in the end: %d", w.Code)
+	}
+}

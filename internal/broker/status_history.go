@@ -1,0 +1,163 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/journal"
+	"muster/internal/machine"
+	"muster/internal/metadata"
+	"muster/internal/partition"
+	"muster/internal/record"
+)
+
+// How often the history of groups is written. Redis keeps it in memory, so there it is
+// less often.
+const (
+	historyEvery      = 10 * time.Minute
+	historyEveryRedis = time.Hour
+	// historyRead is how much of it is read at a time after a start.
+	historyRead = 1 << 20
+)
+
+// groupHistory is __group_history. It implements status.History.
+type groupHistory struct{ b *Broker }
+
+// every is how often it is written.
+func (h groupHistory) every() time.Duration {
+	if h.b.redis != nil {
+		return historyEveryRedis
+	}
+	return historyEvery
+}
+
+// Led implements status.History. As with the journal there is a partition for each shard
+// where brokers share the work, else one for all.
+func (h groupHistory) Led(ctx context.Context, create bool) ([]int32, func(string) int32) {
+	t := h.b.image().Topic(metadata.HistoryTopic)
+	if t == nil && create {
+		_, errs := h.b.controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.HistoryTopic}}, false)
+		if errs[0] != nil && !errors.Is(errs[0], kerr.TopicAlreadyExists) {
+			h.b.logger.Warn("the topic for the history of groups could not be created", "error", errs[0])
+		}
+		t = h.b.image().Topic(metadata.HistoryTopic)
+	}
+	if t == nil {
+		return nil, nil
+	}
+	n := int32(len(t.Partitions))
+	loaded := make([]bool, n)
+	for i := range loaded {
+		loaded[i] = h.b.manager.Get(t.Name, int32(i)) != nil
+	}
+	for _, shard := range h.b.groups.Led() {
+		if !h.b.groups.Look(shard, func(machine.Core) {}) {
+			loaded[shard%n] = false
+		}
+	}
+	var led []int32
+	for i, is := range loaded {
+		if is {
+			led = append(led, int32(i))
+		}
+	}
+	return led, func(group string) int32 { return journal.PartitionFor(group, n) }
+}
+
+// Write implements status.History. Of a partition that another broker leads by now, that
+// one writes.
+func (h groupHistory) Write(ctx context.Context, index int32, at time.Time, records [][]byte) error {
+	p := h.b.manager.Get(metadata.HistoryTopic, index)
+	if p == nil {
+		return nil
+	}
+	for _, value := range records {
+		batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: value, Timestamp: at.UnixMilli()}})
+		if err != nil {
+			return err
+		}
+		if err := appendAndWait(ctx, p, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendAndWait appends a batch of our own and waits until it is stored.
+func appendAndWait(ctx context.Context, p *partition.Partition, batch record.Batch) error {
+	done := make(chan error, 1)
+	p.Append(ctx, batch, partition.Produce{Acks: 1}, func(a partition.Appended) {
+		if a.Err != nil {
+			done <- a.Err
+			return
+		}
+		done <- nil
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(drainTimeout):
+		return context.DeadlineExceeded
+	}
+}
+
+// Read implements status.History.
+func (h groupHistory) Read(ctx context.Context, index int32, from time.Time, f func([]byte)) error {
+	p := h.b.manager.Get(metadata.HistoryTopic, index)
+	if p == nil {
+		return nil
+	}
+	end := p.HighWatermark()
+	first, found, kerror := p.OffsetForTimestamp(ctx, from.UnixMilli(), end)
+	switch {
+	case kerror != nil:
+		return kerror
+	case !found:
+		return nil
+	}
+	for at := first.Offset; at < end; {
+		next, err := h.readSome(ctx, p, at, f)
+		if err != nil {
+			return err
+		}
+		if next <= at {
+			return nil
+		}
+		at = next
+	}
+	return nil
+}
+
+// readSome reads some records, and returns where it goes on.
+func (h groupHistory) readSome(ctx context.Context, p *partition.Partition, at int64, f func([]byte)) (next int64, err error) {
+	got := p.Read(ctx, partition.Fetch{
+		Offset: at, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: historyRead, MinOne: true,
+	})
+	if got.Err != nil {
+		return 0, got.Err
+	}
+	defer got.Records.Release()
+	b, err := got.Records.Load()
+	if err != nil {
+		return 0, err
+	}
+	for len(b) > 0 {
+		var batch record.Batch
+		if batch, b, err = record.Next(b); err != nil {
+			return 0, err
+		}
+		if err := batch.Each(func(r *record.Record) error {
+			f(r.Value)
+			return nil
+		}); err != nil {
+			return 0, err
+		}
+		next = batch.LastOffset() + 1
+	}
+	return next, nil
+}

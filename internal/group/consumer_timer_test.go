@@ -1,0 +1,44 @@
+package group
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// A member that has to let go of something may take the place of a static one meanwhile.
+// Then it is at the beginning, in another epoch, and what it was to let go of is nobody's.
+// While the assignor is at work the timer of before fires. Were it obeyed, the member would
+// be fenced for partitions that are not its own any more.
+func TestATimerOfAnOlderEpochIsNotObeyed(t *testing.T) {
+	s := newScenario(t)
+	s.host = "10.0.0.1"
+	lines := []string{
+		"topics t=1:2000", "config interval=0s", // So many that the assignor is a task.
+		"beat a timeout=10s", "tasks", "beat b instance=i", "tasks", "beat a ack",
+		"beat b epoch=-2 instance=i", "beat a epoch=0 instance=i timeout=10s",
+	}
+	play := func(line string) {
+		t.Helper()
+		cmd, args, err := datadriven.ParseLine(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
+	}
+	for i, line := range lines {
+		play(line)
+		if c := s.shard.groups["g"]; i == 6 && c.consumer.member("a").now().state != memberUnrevoked {
+			t.Fatalf("the member has nothing to let go of: %+v", c.consumer.member("a").now())
+		}
+	}
+	play("wait 10s")
+	mem := s.shard.groups["g"].consumer.member("a")
+	if mem == nil {
+		t.Fatal("the member is fenced")
+	}
+	play("tasks")
+	if now := mem.now(); now.state != memberStable || len(now.assigned) != 2000 {
+		t.Errorf("the member is %d with %d partitions", now.state, len(now.assigned))
+	}
+}

@@ -1,0 +1,92 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"muster/internal/store"
+)
+
+// addAt adds an entry as a Redis application does that names its id, and returns its offset.
+func (b *bed) addAt(l store.Log, at time.Time, value string) int64 {
+	b.Helper()
+	b.do("XADD", b.keys().stream, fmt.Sprintf("%d-0", at.UnixMilli()), "value", value)
+	end, err := l.(store.Refresher).Refresh(b.ctx)
+	must(b.T, err)
+	return end - 1
+}
+
+// Whoever has read all that went finds the log where it is, also if the next record comes
+// much later.
+func TestAStreamStartsAfterWhatIsTooOld(t *testing.T) {
+	b := newBed(t, inStreams)
+	l := b.open(1)
+	began := time.Now().Add(time.Minute)
+	retain := func(seconds int) (start int64) {
+		_, end := l.Bounds()
+		must(t, l.Retain(b.ctx, store.Retention{Now: began.Add(time.Duration(seconds) * time.Second), MaxAge: time.Second, MaxBytes: -1, NextOffset: end}))
+		start, _ = l.Bounds()
+		return start
+	}
+	x := b.addAt(l, began, "x")
+	if start := retain(2); start != x+1 {
+		t.Errorf("the log starts at %d, and %d went", start, x)
+	}
+	y := b.addAt(l, began.Add(10*time.Second), "y")
+	if start := retain(3); start != x+1 {
+		t.Errorf("the log starts at %d, and %d went", start, x)
+	}
+	if got := b.values(l); !slices.Equal(got, []string{"y"}) {
+		t.Errorf("from there on there is %q", got)
+	}
+	b.addAt(l, began.Add(20*time.Second), "z")
+	if start := retain(12); start != y+1 {
+		t.Errorf("the log starts at %d, and %d went", start, y)
+	}
+	if _, err := l.Read(b.ctx, store.ReadRequest{Offset: y, NextOffset: y + 1, MaxBytes: 100}); !errors.Is(err, store.ErrOffsetOutOfRange) {
+		t.Errorf("what went: %v", err)
+	}
+	l = b.open(2)
+	if start, _ := l.Bounds(); start != y+1 {
+		t.Errorf("opened again, the log starts at %d, and %d went", start, y)
+	}
+	if got := b.values(l); !slices.Equal(got, []string{"z"}) {
+		t.Errorf("from there on there is %q", got)
+	}
+}
+
+func TestAStreamStartsAfterWhatIsTooMuch(t *testing.T) {
+	for _, c := range []struct {
+		keep, next, want int // next is the first that must stay.
+	}{{1000, 5000, 1000}, {10, 3000, 2000}} {
+		b := newBed(t, inStreams)
+		b.open(1)
+		// Between any two there is a gap.
+		b.do("EVAL", `for i = 1, 5000 do redis.call('XADD', KEYS[1], string.format('%.0f-7', ARGV[1] + 2 * i), 'value', i) end return 1`,
+			"1", b.keys().stream, decimal(time.Now().UnixMilli()))
+		l := b.open(2).(streamLog)
+		all := b.content(l)
+		next := all[len(all)-1].Offset + 1
+		if c.next < len(all) {
+			next = all[c.next].Offset
+		}
+		must(t, l.shorten(b.ctx, int64(c.keep), next))
+		start, _ := l.Bounds()
+		left := b.content(l)
+		if len(left) < c.want || len(left) > c.want+200 {
+			t.Fatalf("%d records remain, of which at least %d had to", len(left), c.want)
+		}
+		if last := all[len(all)-len(left)-1].Offset; start != last+1 {
+			t.Errorf("the log starts at %d, and %d went", start, last)
+		}
+		if n := b.do("XLEN", b.keys().stream); n != decimal(int64(len(left))) || l.tail.count != int64(len(left)) {
+			t.Errorf("%s and %d entries are counted, and there are %d", n, l.tail.count, len(left))
+		}
+		if again, _ := b.open(3).Bounds(); again != start {
+			t.Errorf("opened again, the log starts at %d, and did at %d", again, start)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package web
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+
+	"muster/internal/words"
+)
+
+func (a *api) produce(c *call, _ *None, r *NewRecord) (*Produced, error) {
+	topic := c.param("topic")
+	m, err := r.message()
+	if err != nil {
+		return nil, err
+	}
+	partition, offset, err := a.acts.Produce(c.ctx(), c.asker(), topic, m)
+	if err != nil {
+		return nil, err
+	}
+	return &Produced{topic, partition, Offset(offset)}, nil
+}
+
+// message decodes a record.
+func (r *NewRecord) message() (*Message, error) {
+	decode := func(what string, text *string) ([]byte, error) {
+		switch {
+		case text == nil:
+			return nil, nil
+		case r.Encoding == "" || r.Encoding == "text":
+			return []byte(*text), nil
+		case r.Encoding == "base64":
+			out, err := base64.StdEncoding.DecodeString(*text)
+			if err != nil {
+				return nil, badRequest("%s is not base64: %v", what, err)
+			}
+			return append([]byte{}, out...), nil // Empty is not none.
+		}
+		return nil, badRequest("encoding is text or base64, not %q", r.Encoding)
+	}
+	if r.Partition != nil && *r.Partition < 0 {
+		return nil, badRequest("partition is a number from 0 on, not %d", *r.Partition)
+	}
+	out := &Message{Partition: r.Partition}
+	var err error
+	if out.Key, err = decode("key", r.Key); err != nil {
+		return nil, err
+	}
+	if out.Value, err = decode("value", r.Value); err != nil {
+		return nil, err
+	}
+	for i := range r.Headers {
+		value, err := decode(fmt.Sprintf("header %q", r.Headers[i].Key), r.Headers[i].Value)
+		if err != nil {
+			return nil, err
+		}
+		out.Headers = append(out.Headers, MessageHeader{r.Headers[i].Key, value})
+	}
+	return out, nil
+}
+
+func (a *api) deleteRecords(c *call, q *ActQuery, r *RecordsBefore) (*Done, error) {
+	topic := c.param("topic")
+	before := map[int32]int64{}
+	for _, p := range r.Partitions {
+		if _, twice := before[p.Partition]; twice {
+			return nil, badRequest("partition %d is named twice", p.Partition)
+		}
+		if p.Offset < -1 || p.Partition < 0 {
+			return nil, badRequest("partition %d before %d: neither is negative, but for -1 as the offset, which means the end", p.Partition, p.Offset)
+		}
+		before[p.Partition] = int64(p.Offset)
+	}
+	if len(before) == 0 {
+		return nil, badRequest("say in which partitions")
+	}
+	if q.Preview {
+		return a.previewDeleteRecords(c, topic, before)
+	}
+	starts, err := a.acts.DeleteRecords(c.ctx(), c.asker(), topic, before)
+	if err != nil {
+		return nil, partly(err, len(starts), len(before))
+	}
+	out := done("Records of %s of topic %q were deleted.", words.Plural(len(starts), "partition"), topic)
+	for _, i := range slices.Sorted(maps.Keys(starts)) {
+		if len(out.Sentences) > maxTold {
+			out.Sentences = append(out.Sentences, fmt.Sprintf("And so on in %d more.", len(starts)-maxTold))
+			break
+		}
+		out.Sentences = append(out.Sentences, fmt.Sprintf("Partition %d begins at offset %d now.", i, starts[i]))
+	}
+	return out, nil
+}
+
+// maxTold is how many partitions have a sentence each.
+const maxTold = 50
+
+// partly says that something was done before it was refused.
+func partly(err error, did, of int) error {
+	p := problemOf(err)
+	if did > 0 && did < of {
+		p.Message = fmt.Sprintf("in %d of %d partitions it was done, in the others not: %s", did, of, p.Message)
+	}
+	return p
+}
+
+func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64) (*Done, error) {
+	if err := a.allowed(c, []need{deletesTopic}); err != nil {
+		return nil, err
+	}
+	t := a.reads.Image().Topic(topic)
+	if t == nil {
+		return nil, notFound("there is no topic %q", topic)
+	}
+	for i := range before {
+		if int(i) >= len(t.Partitions) {
+			return nil, notFound("topic %q has no partition %d; it has %s", topic, i, words.Plural(len(t.Partitions), "partition"))
+		}
+	}
+	effect := a.readersOf(c, topic)
+	effect.Partitions = len(before)
+	if err := a.addRecords(c, effect, t, before); err != nil {
+		return nil, err
+	}
+	out := preview(fmt.Sprintf("%s of %s of topic %q would be deleted.", words.Capital(effect.lost()), words.Plural(len(before), "partition"), topic))
+	if effect.Records == nil {
+		out.Sentences[0] = fmt.Sprintf("The records before these offsets in %s of topic %q would be deleted.", words.Plural(len(before), "partition"), topic)
+	}
+	if n := len(effect.Groups) + effect.MoreGroups; n > 0 {
+		out.Sentences = append(out.Sentences, fmt.Sprintf("%s read the topic or have read it, and do not get those that they have not read yet: %s.", words.Plural(n, "group"), words.ListSome(effect.Groups, n)))
+	}
+	out.Effect = effect
+	if t.Internal {
+		out.Refused = fmt.Sprintf("topic %q is internal", topic)
+	}
+	return out, nil
+}

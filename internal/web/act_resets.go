@@ -1,0 +1,216 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"muster/internal/auth"
+	"muster/internal/groupview"
+	"muster/internal/words"
+)
+
+// planReset says what a reset would do, and does nothing.
+func (a *api) planReset(c *call, _ *None, ask *ResetAsk) (*ResetPlan, error) {
+	name := c.param("group")
+	target, err := ask.target(a.now())
+	if err != nil {
+		return nil, err
+	}
+	if err := a.allowed(c, []need{readsGroup}); err != nil {
+		return nil, err
+	}
+	if ask.Topic != "" {
+		if err := a.may(c.asks(auth.Read, auth.Topic, ask.Topic)); err != nil {
+			return nil, err
+		}
+	}
+	g, err := groupview.NewLoader(a.reads.Source()).One(c.ctx(), name)
+	if err != nil {
+		return nil, err
+	}
+	of, committed, err := a.resetScope(c, name, ask)
+	if err != nil {
+		return nil, err
+	}
+	var from *time.Time
+	if target.Kind == groupview.ResetTime {
+		at := time.UnixMilli(target.N)
+		from = &at
+	}
+	places, err := a.acts.Offsets(c.ctx(), c.asker(), of, from)
+	if err != nil {
+		return nil, err
+	}
+	out := &ResetPlan{Group: name, State: groupview.Dead, Partitions: []ResetPartition{}, Refused: busyGroup(g)}
+	if g != nil {
+		out.State, out.Members = g.State, len(g.Members)
+	}
+	for _, tp := range of {
+		out.Partitions = append(out.Partitions, resetPartition(tp, target, committed, places))
+	}
+	out.tell()
+	return out, nil
+}
+
+// target reads where offsets are to go.
+func (r *ResetAsk) target(now time.Time) (groupview.ResetTarget, error) {
+	var none groupview.ResetTarget
+	if r.Topic == "" && len(r.Partitions) > 0 {
+		return none, badRequest("partitions are those of a topic: name it")
+	}
+	number := func() (int64, error) {
+		n, err := strconv.ParseInt(r.Value, 10, 64)
+		if err != nil {
+			return 0, badRequest("value must be a whole number for %s, not %q", r.To, r.Value)
+		}
+		return n, nil
+	}
+	switch r.To {
+	case "beginning", "end":
+		if r.Value != "" {
+			return none, badRequest("%s takes no value", r.To)
+		}
+		if r.To == "end" {
+			return groupview.ResetTarget{Kind: groupview.ResetEnd}, nil
+		}
+		return groupview.ResetTarget{Kind: groupview.ResetBeginning}, nil
+	case "offset":
+		n, err := number()
+		if err == nil && n < 0 {
+			err = badRequest("an offset is not negative; shift moves back")
+		}
+		return groupview.ResetTarget{Kind: groupview.ResetOffset, N: n}, err
+	case "shift":
+		n, err := number()
+		return groupview.ResetTarget{Kind: groupview.ResetShift, N: n}, err
+	case "timestamp":
+		t, ok := words.ParseTime(r.Value, now)
+		if !ok {
+			return none, badRequest("%q is no time: %s", r.Value, words.TimeForms)
+		}
+		return groupview.ResetTarget{Kind: groupview.ResetTime, N: max(t.UnixMilli(), 0)}, nil
+	}
+	return none, badRequest("to is beginning, end, offset, timestamp or shift, not %q", r.To)
+}
+
+// resetScope finds the partitions that a reset is about, and what is committed there.
+func (a *api) resetScope(c *call, group string, ask *ResetAsk) (of []groupview.TopicPartition, committed map[groupview.TopicPartition]int64, err error) {
+	if ask.Topic != "" {
+		if of, err = a.partitionsNamed(ask); err != nil {
+			return nil, nil, err
+		}
+	}
+	if committed, err = a.acts.Committed(c.ctx(), c.asker(), group, of); err != nil {
+		return nil, nil, err
+	}
+	if ask.Topic == "" {
+		if of = slices.Collect(maps.Keys(committed)); len(of) == 0 {
+			return nil, nil, notFound("group %q has committed nothing; name a topic", group)
+		}
+		for _, tp := range of {
+			if err := a.may(c.asks(auth.Read, auth.Topic, tp.Topic)); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	slices.SortFunc(of, func(x, y groupview.TopicPartition) int {
+		return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Partition, y.Partition))
+	})
+	return of, committed, nil
+}
+
+// partitionsNamed returns the partitions of a topic that somebody names, or all.
+func (a *api) partitionsNamed(ask *ResetAsk) ([]groupview.TopicPartition, error) {
+	t := a.reads.Image().Topic(ask.Topic)
+	if t == nil {
+		return nil, notFound("there is no topic %q", ask.Topic)
+	}
+	var out []groupview.TopicPartition
+	seen := map[int32]bool{}
+	for _, i := range ask.Partitions {
+		switch {
+		case i < 0 || int(i) >= len(t.Partitions):
+			return nil, notFound("topic %q has no partition %d; it has %s", t.Name, i, words.Plural(len(t.Partitions), "partition"))
+		case seen[i]:
+			return nil, badRequest("partition %d is named twice", i)
+		}
+		seen[i] = true
+		out = append(out, groupview.TopicPartition{Topic: t.Name, Partition: i})
+	}
+	if len(out) == 0 {
+		for i := range t.Partitions {
+			out = append(out, groupview.TopicPartition{Topic: t.Name, Partition: int32(i)})
+		}
+	}
+	return out, nil
+}
+
+// resetPartition works out what becomes of a partition.
+func resetPartition(tp groupview.TopicPartition, target groupview.ResetTarget, committed map[groupview.TopicPartition]int64, places map[groupview.TopicPartition]Place) ResetPartition {
+	out := ResetPartition{Topic: tp.Topic, Partition: tp.Partition}
+	var current *int64
+	if at, ok := committed[tp]; ok {
+		current = &at
+	}
+	out.Committed = offset(current)
+	place, known := places[tp]
+	var log *groupview.Bounds
+	if known {
+		log = &groupview.Bounds{Start: place.Start, End: place.End}
+		out.LogStart, out.LogEnd = offset(&place.Start), offset(&place.End)
+	}
+	step := target.Step(current, log, place.At)
+	out.To, out.Clamped, out.Note = offset(step.To), step.Clamped, step.Note
+	if step.To == nil || !place.Dense || current == nil {
+		return out
+	}
+	next := min(max(*current, place.Start), place.End) // Where it goes on without the reset.
+	again, skipped := max(next-*step.To, 0), max(*step.To-next, 0)
+	out.Again, out.Skipped = &again, &skipped
+	return out
+}
+
+// tell puts the plan into sentences.
+func (p *ResetPlan) tell() {
+	moved, again, skipped, clamped, unknown := 0, int64(0), int64(0), 0, 0
+	for i := range p.Partitions {
+		x := &p.Partitions[i]
+		if x.To == nil || x.Committed != nil && *x.Committed == *x.To {
+			continue
+		}
+		moved++
+		if x.Clamped {
+			clamped++
+		}
+		if x.Again == nil {
+			unknown++
+			continue
+		}
+		again, skipped = again+*x.Again, skipped+*x.Skipped
+	}
+	say := func(format string, args ...any) { p.Sentences = append(p.Sentences, fmt.Sprintf(format, args...)) }
+	if moved == 0 {
+		say("Nothing would change: group %q is there already, or its partitions are left alone.", p.Group)
+		return
+	}
+	say("The committed offsets of group %q would be moved in %d of %s.", p.Group, moved, words.Plural(len(p.Partitions), "partition"))
+	if again > 0 {
+		say("%s would be read again.", words.Plural(int(again), "record"))
+	}
+	if skipped > 0 {
+		say("%s that nobody in the group has read would be skipped.", words.Plural(int(skipped), "record"))
+	}
+	if unknown > 0 {
+		say("Of %s nobody knows how many records that are.", words.Plural(unknown, "partition"))
+	}
+	if clamped > 0 {
+		say("In %s what was asked for lies outside of the log, so that the offset goes to its nearest end.", words.Plural(clamped, "partition"))
+	}
+	if p.State == groupview.Dead {
+		say("There is no group %q; it would be created.", p.Group)
+	}
+}

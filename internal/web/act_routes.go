@@ -1,0 +1,44 @@
+package web
+
+import (
+	"net/http"
+
+	"muster/internal/auth"
+)
+
+// What acts need. The handler of the Kafka request that an act stands for decides; these
+// are for people, and decide about previews.
+var (
+	createsTopic   = need{operation: auth.Create, kind: auth.Topic, some: true}
+	deletesTopic   = need{operation: auth.Delete, kind: auth.Topic, param: "topic"}
+	altersTopic    = need{operation: auth.Alter, kind: auth.Topic, param: "topic"}
+	configuresIt   = need{operation: auth.AlterConfigs, kind: auth.Topic, param: "topic"}
+	writesTopic    = need{operation: auth.Write, kind: auth.Topic, param: "topic"}
+	readsGroup     = need{operation: auth.Read, kind: auth.Group, param: "group"}
+	readsTopics    = need{operation: auth.Read, kind: auth.Topic, listed: true}
+	deletesGroup   = need{operation: auth.Delete, kind: auth.Group, param: "group"}
+	altersCluster  = need{operation: auth.Alter, kind: auth.Cluster}
+	altersSettings = need{operation: auth.AlterConfigs, kind: auth.Cluster}
+)
+
+// acts is the one list of what changes something. Each sends the requests of the Kafka
+// protocol that do the same, as the one who asks: rights, quotas, rules and the audit log
+// are those of the protocol.
+var acts = []route{
+	act(http.MethodPost, "createTopic", "/topics", "Creates a topic.", (*api).createTopic, createsTopic),
+	act(http.MethodDelete, "deleteTopic", "/topics/{topic}", "Deletes a topic with its records.", (*api).deleteTopic, deletesTopic),
+	act(http.MethodPost, "addPartitions", "/topics/{topic}/partitions", "Adds partitions to a topic.", (*api).addPartitions, altersTopic),
+	act(http.MethodPut, "alterTopic", "/topics/{topic}/configs", "Changes settings of a topic.", (*api).alterTopic, configuresIt),
+	act(http.MethodPost, "produce", "/topics/{topic}/records", "Produces a record.", (*api).produce, writesTopic).large(),
+	act(http.MethodDelete, "deleteRecords", "/topics/{topic}/records", "Deletes the records of partitions before an offset.", (*api).deleteRecords, deletesTopic).large(),
+	act(http.MethodPost, "planReset", "/groups/{group}/resets", "Says what a reset of a group's committed offsets would do, and does nothing.", (*api).planReset, readsGroup, readsTopics).large(),
+	act(http.MethodPost, "executeReset", "/groups/{group}/resets/execute", "Moves committed offsets of a group without members, as planned. It is refused if they are not those of the plan any more.", (*api).executeReset, readsGroup, readsTopics).large(),
+	act(http.MethodDelete, "deleteGroup", "/groups/{group}", "Deletes a group without members, and what it has committed.", (*api).deleteGroup, deletesGroup),
+	act(http.MethodDelete, "deleteOffsets", "/groups/{group}/offsets", "Deletes committed offsets of a group, of topics that no member subscribes to.", (*api).deleteOffsets, deletesGroup, readsTopics).large(),
+	act(http.MethodPost, "removeMember", "/groups/{group}/members/remove", "Removes a member from a group, which then rebalances. One that still runs joins again.", (*api).removeMember, readsGroup),
+	act(http.MethodPut, "setPassword", "/users/{user}", "Sets the password of a user, who is created if there is none of the name.", (*api).setPassword, altersCluster),
+	act(http.MethodDelete, "deleteUser", "/users/{user}", "Deletes a user.", (*api).deleteUser, altersCluster),
+	act(http.MethodPost, "addAcl", "/acls", "Adds a rule.", (*api).addRule, altersCluster),
+	act(http.MethodDelete, "removeAcl", "/acls", "Removes a rule.", (*api).removeRule, altersCluster),
+	act(http.MethodPut, "alterQuota", "/quotas", "Changes quotas.", (*api).alterQuota, altersSettings),
+}

@@ -1,0 +1,226 @@
+// What acts are made of: a button opens a native dialog, which says first what would
+// happen, then asks. Nothing is done by a key alone, and Escape leaves all as it is.
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { mayNot, say, told } from "./act";
+import { acted, type Asked, Refused } from "./ask";
+import { path } from "./route";
+import { Command, Problem, sentence, Title, useTitle, Waiting } from "./parts";
+
+type Children = { children?: ComponentChildren };
+
+/** How what is inside of a dialog closes it. */
+const Close = createContext<() => void>(() => undefined);
+export const useClose = (): (() => void) => useContext(Close);
+
+/** A button that opens a dialog. Where the act is not allowed, it says why and does nothing. */
+export function Acting({ text, title, danger, plain, label, children }: Children & { text: string; title: string; danger?: boolean; plain?: boolean; label?: string }) {
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const id = useId();
+  const why = mayNot();
+  useLayoutEffect(
+    () => () => {
+      // What was acted on may be gone, and its button with it. Who was there is not lost.
+      if (document.activeElement === button.current) requestAnimationFrame(toHead);
+    },
+    [],
+  );
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        class={(plain ? "plain act" : "act") + (danger ? " danger" : "")}
+        aria-label={label}
+        aria-haspopup="dialog"
+        aria-disabled={why ? true : undefined}
+        aria-describedby={why ? id : undefined}
+        title={why || undefined}
+        onClick={() => !why && setOpen(true)}
+      >
+        {text}
+      </button>
+      {why && (
+        <span id={id} class="unseen">
+          {why}
+        </span>
+      )}
+      {open && (
+        <Dialog title={title} closed={() => setOpen(false)}>
+          {children}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Buttons side by side, and why they do nothing, if so. */
+export function Acts({ children }: Children) {
+  const why = mayNot();
+  return (
+    <div class="acts">
+      {children}
+      {why && (
+        <span class="quiet" aria-hidden="true">
+          {why}
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface Listed<A> {
+  title: string;
+  lead: string;
+  asked: Asked<A>;
+  /** What the button says that adds one, and what it opens. */
+  add: string;
+  form: (data: A) => ComponentChildren;
+  children: (data: A) => ComponentChildren;
+}
+
+/** A page of things that people add: what they are, a button for another one, and those that there are. */
+export function Listing<A>({ title, lead, asked: { data, problem }, add, form, children }: Listed<A>) {
+  useTitle(title);
+  if (problem) return <Problem of={problem} />;
+  if (!data) return <Waiting />;
+  return (
+    <>
+      <Title>{title}</Title>
+      <p class="lead">{lead}</p>
+      <Acts>
+        <Acting text={`${add} …`} title={add}>
+          {form(data)}
+        </Acting>
+      </Acts>
+      {children(data)}
+    </>
+  );
+}
+
+function Dialog({ title, closed, children }: Children & { title: string; closed: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="act" aria-labelledby={id} onClose={closed}>
+      <h2 id={id}>{title}</h2>
+      <Close.Provider value={() => dialog.current?.close()}>{children}</Close.Provider>
+    </dialog>
+  );
+}
+
+/** Leads who uses keys to the head of the page, where what they were at is gone. */
+function toHead(): void {
+  document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+}
+
+function dismiss(): void {
+  told.value = null;
+  toHead();
+}
+
+/** What was done, for those who see it and those who hear it. It stays until the page is left. */
+export function Told() {
+  const now = told.value;
+  const here = now !== null && now.path === path.value;
+  return (
+    <div role="status" class="done">
+      {here && (
+        <p class={now.bad ? "notice bad" : "notice good"}>
+          <span aria-hidden="true">{now.bad ? "▲ " : "✓ "}</span>
+          {now.text}
+          <button type="button" class="plain" onClick={dismiss}>
+            Dismiss
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Something to do, with what is told when it is done. */
+type Work = () => string | void | Promise<string | void>;
+
+interface Doing {
+  busy: boolean;
+  refused: Error | undefined;
+  run: (what: Work) => Promise<void>;
+}
+
+/** Does one thing at a time and keeps why it was refused. */
+export function useDoing(): Doing {
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState<Error>();
+  const gone = useRef(false);
+  const close = useClose();
+  useEffect(() => () => void (gone.current = true), []);
+  const run = async (what: Work): Promise<void> => {
+    if (busy) return;
+    setBusy(true);
+    setRefused(undefined);
+    try {
+      const text = await what();
+      if (typeof text !== "string") return; // It was a step on the way.
+      close();
+      say(text);
+      acted.value++;
+    } catch (e) {
+      const error = e instanceof Error ? e : new Error(String(e));
+      if (gone.current) say(sentence(error.message), true); // The dialog was closed meanwhile.
+      else setRefused(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, refused, run };
+}
+
+/** Why something was not done: the broker's sentence, and the command that gives a missing right. */
+export function Refusal({ of }: { of: Error | undefined }) {
+  const acl = of instanceof Refused ? of.problem.missingAcl : undefined;
+  return (
+    <div role="alert">
+      {of && (
+        <div class="notice bad">
+          <p>
+            <span aria-hidden="true">▲ </span>
+            {of instanceof Refused ? sentence(of.message) : "The broker does not answer. It is not known whether this was done."}
+          </p>
+          {acl?.command && (
+            <>
+              <p>This gives the right:</p>
+              <Command>{acl.command}</Command>
+            </>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The fields of a dialog with the button that does it, and one that does not. */
+export function Form({ verb, danger, ready = true, typed, back, submit, children }: Children & { verb: string; danger?: boolean; ready?: boolean; typed?: boolean; back?: () => void; submit: Work }) {
+  const { busy, refused, run } = useDoing();
+  const close = useClose();
+  return (
+    <form
+      onSubmit={(e) => {
+        e.preventDefault();
+        if (ready) void run(submit);
+      }}
+    >
+      {children}
+      <Refusal of={refused} />
+      <div class="acts end">
+        <button type="button" class="act" autoFocus={danger && !typed} onClick={back ?? close}>
+          {back ? "Back" : "Cancel"}
+        </button>
+        <button type="submit" class={danger ? "act danger" : "act first"} disabled={!ready} aria-disabled={busy || undefined}>
+          {busy ? "Asking the broker …" : verb}
+        </button>
+      </div>
+    </form>
+  );
+}

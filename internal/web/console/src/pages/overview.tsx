@@ -1,0 +1,97 @@
+import { useAsk } from "../ask";
+import * as f from "../format";
+import { Empty, Fact, Incomplete, Problem, State, Table, Title, useTitle, Waiting, When } from "../parts";
+import { groupPath } from "../route";
+import type { Overview as Answer } from "../../../ui/api";
+
+export function Overview() {
+  useTitle("Overview");
+  const { data, problem } = useAsk("overview", {}, {});
+  if (problem) return <Problem of={problem} />;
+  if (!data) return <Waiting />;
+  return (
+    <>
+      <Title>{headline(data)}</Title>
+      {(data.health.problems ?? []).map((p) => (
+        <p class="notice bad" role="alert" key={p}>
+          <span aria-hidden="true">▲ </span>
+          {p}
+        </p>
+      ))}
+      {data.unwell.map((h) => (
+        <p class="notice bad" role="alert" key={h.node}>
+          <span aria-hidden="true">▲ </span>
+          Broker {h.node}: {h.problems?.join(" ")}
+        </p>
+      ))}
+      <dl class="facts">
+        <Fact label="Groups">{data.groups === null ? "–" : <a href="/groups">{f.count(data.groups)}</a>}</Fact>
+        <Fact label="Need somebody">{data.needing > 0 ? <a href="/groups?finding=any">{f.count(data.needing)}</a> : "0"}</Fact>
+        <Fact label="Topics">
+          <a href="/topics">{f.count(data.topics)}</a>
+        </Fact>
+        <Fact label="Records are kept">{store(data.health.store)}</Fact>
+        <Fact label="Groups were looked at">{data.at ? <When time={data.at} /> : "not yet"}</Fact>
+      </dl>
+      <Incomplete of={data.incomplete} />
+      <Worst data={data} />
+    </>
+  );
+}
+
+function headline(data: Answer): string {
+  if (data.health.status !== "ok") return "The broker has a problem";
+  if (data.at === null) return "The broker has just started";
+  if (data.needing === 0) return "All is well";
+  return data.needing === 1 ? "One group needs somebody" : `${f.count(data.needing)} groups need somebody`;
+}
+
+function store(kind: string): string {
+  return kind === "memory" || kind === "mem" ? "in memory" : kind === "disk" ? "on disk" : kind === "redis" ? "in Redis" : kind;
+}
+
+function Worst({ data }: { data: Answer }) {
+  if (data.groups === 0) {
+    return (
+      <Empty title="There is no group yet" commands={["muster topics create orders --partitions 6", "echo 'alice=3 apples' | muster produce orders --key-separator =", "muster consume orders --group billing"]}>
+        A group is there as soon as a consumer joins it or commits an offset. These commands make one:
+      </Empty>
+    );
+  }
+  if (data.worst.length === 0) {
+    return <p class="lead quiet">{data.at === null ? "Groups are looked at every ten seconds; the first look is on its way." : "Every group gets on with what it reads, and no partition stands still."}</p>;
+  }
+  return (
+    <Table label="Groups that need somebody">
+      <thead>
+        <tr>
+          <th scope="col">What is wrong</th>
+          <th scope="col">State</th>
+          <th scope="col" class="num">
+            Lag
+          </th>
+          <th scope="col" class="num">
+            Behind
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {data.worst.map((g) => (
+          <tr key={g.name}>
+            <td class="wide">
+              <a class="name" data-row href={groupPath(g.name)}>
+                {g.name}
+              </a>
+              <span class="says">{g.text}</span>
+            </td>
+            <td>
+              <State of={g.state} />
+            </td>
+            <td class="num">{f.count(g.lag)}</td>
+            <td class="num">{g.lagSeconds > 0 ? f.duration(g.lagSeconds) : "–"}</td>
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}

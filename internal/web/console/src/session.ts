@@ -1,0 +1,50 @@
+// Who is logged in. All that is sent to the broker goes through here, so that the end of a
+// login is noticed wherever it shows.
+import { signal } from "@preact/signals";
+import type { Session } from "../../ui/api";
+
+/** Who somebody is and what is open to them; null before the broker has said so. */
+export const session = signal<Session | null>(null);
+
+/** Whether somebody has to log in before anything else is shown. */
+export const loginNeeded = signal(false);
+
+/** Whether somebody is logging out: nothing may be opened that would be refused. */
+export const leaving = signal(false);
+
+/** Sends a request as a page of the console: the browser does not ask for a password by itself then. */
+export async function send(address: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set("X-Requested-With", "muster");
+  const answer = await fetch(address, { ...init, headers });
+  if (answer.status === 401) loginNeeded.value = true;
+  return answer;
+}
+
+/** Takes note of who somebody is now. */
+export function enter(now: Session): void {
+  session.value = now;
+  loginNeeded.value = now.loginWanted && now.user === null;
+}
+
+/** Logs out. */
+export async function leave(): Promise<void> {
+  leaving.value = true;
+  try {
+    const answer = await send("/api/v1/session", { method: "DELETE" });
+    if (answer.ok) enter((await answer.json()) as Session);
+  } catch {
+    // The broker does not answer; the page says so.
+  }
+  leaving.value = false;
+}
+
+/** Asks who is logged in. Without an answer pages are shown, which say that there is none. */
+export async function readSession(): Promise<void> {
+  try {
+    const answer = await send("/api/v1/session");
+    if (answer.ok) enter((await answer.json()) as Session);
+  } catch {
+    // Whoever asks next finds out.
+  }
+}

@@ -1,0 +1,204 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"muster/internal/status"
+)
+
+// wire is a client's end of a stream.
+type wire struct {
+	mu     sync.Mutex
+	header http.Header
+	code   int
+	text   strings.Builder
+	gone   error
+}
+
+func (w *wire) Header() http.Header  { return w.header }
+func (w *wire) WriteHeader(code int) { w.code = code }
+func (w *wire) Flush()               {}
+func (w *wire) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone != nil {
+		return 0, w.gone
+	}
+	return w.text.Write(b)
+}
+
+// took returns what came since the last time.
+func (w *wire) took() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.text.String()
+	w.text.Reset()
+	return out
+}
+
+func streamAPI(f *fake) *api {
+	return newAPI(&Options{Reads: f, Gate: f, Now: time.Now}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+}
+
+// open begins a stream. It ends when done is closed.
+func open(t *testing.T, a *api, query string) (w *wire, done chan struct{}) {
+	t.Helper()
+	return openFrom(t, a, "127.0.0.1:1", query)
+}
+
+// openFrom is open of somebody at an address.
+func openFrom(t *testing.T, a *api, address, query string) (w *wire, done chan struct{}) {
+	t.Helper()
+	w, done = &wire{header: http.Header{}}, make(chan struct{})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, Prefix+"/events?"+query, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.RemoteAddr = address
+	go func() {
+		defer close(done)
+		a.events(w, r)
+	}()
+	synctest.Wait()
+	return w, done
+}
+
+func TestAStreamTellsWhatHasChanged(t *testing.T) {
+	f := newFake(t)
+	synctest.Test(t, func(t *testing.T) {
+		a := streamAPI(f)
+		w, done := open(t, a, "watch=groups&watch=group:billing&watch=group:shipping&watch=group:a,+b")
+		if w.code != http.StatusOK || w.header.Get("Content-Type") != "text/event-stream" || w.took() != "event: open\ndata: {}\n\n" {
+			t.Errorf("it begins with %d %v", w.code, w.header)
+		}
+		time.Sleep(2 * streamTick)
+		synctest.Wait()
+		if got := w.took(); got != "" {
+			t.Errorf("though nothing has changed it says %q", got)
+		}
+		f.mu.Lock()
+		f.touched = append(f.touched, "billing", "other", "billing")
+		f.mu.Unlock()
+		time.Sleep(streamTick)
+		synctest.Wait()
+		if got := w.took(); strings.Count(got, "event: changed") != 1 || !strings.Contains(got, `"watch":"group:billing"`) {
+			t.Errorf("of a group it says %q", got)
+		}
+		f.mu.Lock()
+		f.touched = append(f.touched, "a", "a, b", "b")
+		f.mu.Unlock()
+		time.Sleep(streamTick)
+		synctest.Wait()
+		if got := w.took(); strings.Count(got, "event: changed") != 1 || !strings.Contains(got, `"watch":"group:a, b"`) {
+			t.Errorf("of a group with a comma in its name it says %q", got)
+		}
+		f.mu.Lock()
+		f.snapshot, f.missed = &status.Snapshot{Groups: f.snapshot.Groups}, true
+		f.denies["DESCRIBE GROUP shipping"] = true
+		f.mu.Unlock()
+		time.Sleep(streamTick)
+		synctest.Wait()
+		if got := w.took(); !strings.HasPrefix(got, "event: reset\n") || strings.Count(got, "event: changed") != 3 || strings.Contains(got, "shipping") {
+			t.Errorf("of a new look, after a gap, without a right it says %q", got)
+		}
+		time.Sleep(keepAlive)
+		synctest.Wait()
+		if got := w.took(); got != ": still here\n\n" {
+			t.Errorf("in silence it says %q", got)
+		}
+		time.Sleep(longestStream)
+		<-done
+		if a.streams.all != 0 || len(a.streams.of) != 0 {
+			t.Errorf("%d streams are left, of %v", a.streams.all, a.streams.of)
+		}
+	})
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	f := newFake(t)
+	synctest.Test(t, func(t *testing.T) {
+		a := streamAPI(f)
+		var all []chan struct{}
+		refused := func(what, address string) {
+			t.Helper()
+			w, done := openFrom(t, a, address, "watch=groups")
+			<-done
+			if w.code != http.StatusServiceUnavailable {
+				t.Errorf("%s gets %d", what, w.code)
+			}
+		}
+		for i := range maxStreams / maxOwnStreams {
+			address := fmt.Sprintf("10.0.0.%d", i)
+			for port := range maxOwnStreams {
+				w, done := openFrom(t, a, fmt.Sprintf("%s:%d", address, port), "watch=groups")
+				if w.code != http.StatusOK {
+					t.Errorf("stream %d of %s gets %d", port, address, w.code)
+				}
+				all = append(all, done)
+			}
+			refused("one more of "+address, address+":9999")
+		}
+		refused("one more of somebody else", "10.0.1.0:1")
+		a.drain() // It waits until all have ended.
+		for _, done := range all {
+			<-done
+		}
+	})
+}
+
+// Behind a proxy all people have one address.
+func TestPeopleAtOneAddressHaveAShareEach(t *testing.T) {
+	var s streams
+	ann, bob := &call{who: "User:ann", host: "10.0.0.1"}, &call{who: "User:bob", host: "10.0.0.1"}
+	for range maxOwnStreams {
+		if !s.enter(ann) {
+			t.Fatal("ann does not get her share")
+		}
+	}
+	if s.enter(ann) || !s.enter(bob) {
+		t.Error("ann gets more than her share, or bob none")
+	}
+	if s.leave(ann); !s.enter(ann) {
+		t.Error("what ann gave back she does not get again")
+	}
+}
+
+func TestAStreamThatNobodyReadsEnds(t *testing.T) {
+	f := newFake(t)
+	synctest.Test(t, func(t *testing.T) {
+		a := streamAPI(f)
+		w, done := open(t, a, "watch=groups")
+		w.mu.Lock()
+		w.gone = errors.New("the deadline has passed")
+		w.mu.Unlock()
+		<-done
+		if a.streams.all != 0 {
+			t.Errorf("%d streams are left", a.streams.all)
+		}
+	})
+}
+
+func TestStreamsThatAreRefused(t *testing.T) {
+	f := newFake(t)
+	f.denies["DESCRIBE GROUP secret"] = true
+	s := serve(t, f)
+	for query, want := range map[string]int{
+		"": http.StatusBadRequest, "?watch=": http.StatusBadRequest, "?watch=x": http.StatusBadRequest, "?watch=group:": http.StatusBadRequest,
+		"?" + strings.Repeat("&watch=groups", 40): http.StatusBadRequest, "?watch=groups,topics": http.StatusBadRequest, "?watch=group:secret": http.StatusForbidden,
+	} {
+		s.fails(Prefix+"/events"+query, want)
+	}
+	f.users = map[string]string{"ann": "anns"}
+	s.fails(Prefix+"/events?watch=groups", http.StatusUnauthorized)
+	if s.api.streams.all != 0 {
+		t.Errorf("%d streams are left", s.api.streams.all)
+	}
+}

@@ -1,0 +1,114 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"muster/internal/auth"
+	"muster/internal/lag"
+	"muster/internal/lag/list"
+)
+
+// anyFinding stands in a query for all findings.
+const anyFinding = "any"
+
+// ownGroups lists this broker's groups from the last snapshot. Nobody else is asked, so it
+// costs the same whatever the groups do.
+func (a *api) ownGroups(c *call, q *GroupsQuery) (*keyedGroups, error) {
+	by, reverse, ok := list.ParseSort(cmp.Or(q.Sort, "name"))
+	if !ok {
+		return nil, badRequest("groups cannot be sorted by %q", q.Sort)
+	}
+	if q.Topic != "" {
+		if err := a.may(c.asks(auth.Describe, auth.Topic, q.Topic)); err != nil {
+			return nil, err
+		}
+	}
+	ask := &list.Query{
+		Text: q.Q, States: q.State, Types: q.Type, Topic: q.Topic, Sort: by, Reverse: reverse, Limit: q.Limit, After: q.After,
+		Found: slices.Contains(q.Finding, anyFinding), Sees: a.groupsSeen(c),
+	}
+	if !ask.Found {
+		ask.Findings = q.Finding
+	}
+	s := a.reads.Snapshot()
+	page, err := s.Groups.Find(ask)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	out := &keyedGroups{GroupList: GroupList{At: known(s.At), Groups: []GroupRow{}, Next: page.Next, Incomplete: []Silent{}}, Keys: []string{}}
+	for _, g := range page.Groups {
+		out.Groups = append(out.Groups, a.groupRow(c, g))
+		out.Keys = append(out.Keys, ask.Cursor(g))
+	}
+	a.addRecent(out.Groups)
+	if page.Matched >= 0 {
+		out.Matched = &page.Matched
+	}
+	if page.Total >= 0 {
+		out.Total = &page.Total
+	}
+	return out, nil
+}
+
+// groupsSeen says which groups the caller may know of; nil for all, which who may
+// describe the cluster does, as in ListGroups.
+func (a *api) groupsSeen(c *call) func(string) bool {
+	if a.sees(c, auth.Cluster, auth.ClusterName) {
+		return nil
+	}
+	return func(group string) bool { return a.sees(c, auth.Group, group) }
+}
+
+func (a *api) groupRow(c *call, s *list.Summary) GroupRow {
+	out := GroupRow{
+		Name: s.Name, Type: s.Type, State: s.State, Members: s.Members, Partitions: s.Partitions,
+		Lag: s.Lag, LagUnknown: s.LagUnknown, LagApproximate: s.LagApproximate, LagSeconds: s.Seconds,
+		Stuck: s.Stuck, Poison: int(s.Poison), Rebalanced: known(s.Rebalanced), Cause: s.Cause, Findings: some(s.Findings), Topics: []string{},
+	}
+	if s.CatchUp >= 0 {
+		seconds := s.CatchUp.Seconds()
+		out.CatchUpSeconds = &seconds
+	}
+	for _, topic := range s.Topics {
+		if a.sees(c, auth.Topic, topic) {
+			out.Topics = append(out.Topics, topic)
+		}
+	}
+	return out
+}
+
+// recentAtOnce is for how many rows the tracker is asked under one lock, which passes wait
+// for.
+const recentAtOnce = 100
+
+// addRecent adds how the lag of groups was in the last minutes.
+func (a *api) addRecent(rows []GroupRow) {
+	for part := range slices.Chunk(rows, recentAtOnce) {
+		a.reads.Lag(func(t *lag.Tracker) {
+			for i := range part {
+				part[i].Recent = t.Recent(part[i].Name)
+			}
+		})
+	}
+	for i := range rows {
+		rows[i].Recent = some(rows[i].Recent)
+	}
+}
+
+// otherBrokers names the brokers whose groups, or whatever it is, are not in an answer:
+// each tells of its own only.
+func (a *api) otherBrokers(what string) []Silent {
+	out := []Silent{}
+	for _, b := range a.reads.Image().Brokers {
+		if b.ID != a.reads.Node() {
+			out = append(out, Silent{b.ID, fmt.Sprintf("its %s are not in this answer; ask it", what)})
+		}
+	}
+	return out
+}
+
+// ago returns the time so long ago.
+func (a *api) ago(d time.Duration) time.Time { return a.now().Add(-d) }

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxURI is how long path and query may be together. Names of groups are rarely longer
+// than a line; those that are have to be looked at by the Kafka protocol. A list that has
+// such a group can be read nevertheless: after, in which its name may be, is not counted.
+const maxURI = 8 << 10
+
+func tooLong(r *http.Request) bool {
+	return len(r.RequestURI) > maxURI && len(r.RequestURI)-len(r.URL.Query().Get("after")) > maxURI
+}
+
+// guard is what every request passes: it sets the headers that keep browsers from doing
+// what nobody means, and refuses what comes from somebody else's page.
+type guard struct {
+	next     http.Handler
+	loopback bool // The listener is reached from this machine only.
+	hosts    []string
+}
+
+// anyHost among the allowed hosts allows all.
+const anyHost = "*"
+
+func newGuard(next http.Handler, addr net.Addr, allowed []string) http.Handler {
+	g := &guard{next: http.NewCrossOriginProtection().Handler(next), loopback: isLoopback(addr)}
+	for _, h := range allowed {
+		g.hosts = append(g.hosts, strings.ToLower(h))
+	}
+	if name, err := os.Hostname(); err == nil && !g.loopback {
+		g.hosts = append(g.hosts, strings.ToLower(name))
+	}
+	return g
+}
+
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
+	w := paced(plain)
+	if r.ContentLength != 0 {
+		// Nobody wants what it brings, but it is read to its end before the next request.
+		_ = w.control.SetReadDeadline(time.Now().Add(requestTimeout)) // A writer of tests has none.
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case tooLong(r):
+		writeProblem(w, &Problem{status: http.StatusRequestURITooLong, Code: "too_long", Message: "path and query are too long"})
+	case r.URL.Path != "/healthz" && !g.knows(r.Host):
+		// A page whose name was made to mean this address has the browser send its
+		// own name here. That is all that tells it from ours.
+		writeProblem(w, &Problem{
+			status: http.StatusForbidden, Code: "host_not_allowed",
+			Message: "this broker is not known by the name in the Host header; muster.http.allowed.hosts can name it",
+		})
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// knows says whether the Host header names this broker. An address is no name that
+// somebody else could have made to mean us: it is what the browser connected to.
+func (g *guard) knows(hostport string) bool {
+	host := hostOf(hostport)
+	if slices.Contains(g.hosts, host) || slices.Contains(g.hosts, anyHost) || isLocalName(host) {
+		return true
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil && !g.loopback
+}

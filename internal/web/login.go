@@ -1,0 +1,104 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"muster/internal/auth"
+)
+
+// How somebody has logged in.
+const (
+	loginNone = "none"
+	WayBasic  = "basic"  // The name and the password come with every request.
+	WayCookie = "cookie" // They came once, by the form.
+	WayBearer = "bearer" // A token of an issuer comes with every request.
+)
+
+// admit finds out who sent a request, and whether a route is for them at all. Which
+// rights they have there is another question.
+func (a *api) admit(rt *route, c *call) error {
+	err := a.identify(c)
+	if rt.open && errors.Is(err, errNobody) {
+		err = nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case rt.acts:
+		return a.mayAct(c)
+	case rt.shows:
+		return a.maySeeRecords(c)
+	}
+	return nil
+}
+
+// errNobody is that a request does not say whose it is.
+var errNobody = &Problem{status: http.StatusUnauthorized, Code: "login_required", Message: "log in with the name and password of a user"}
+
+// identify says who sent a request.
+func (a *api) identify(c *call) error {
+	if passedOn(c) {
+		if c.who == auth.Anonymous && a.gate.WantsLogin() {
+			return errNobody // The broker that they asked wants none, by settings of its own.
+		}
+		return nil
+	}
+	if !a.gate.WantsLogin() {
+		return nil
+	}
+	try := Attempt{Host: c.host}
+	scheme, token, _ := strings.Cut(c.request.Header.Get("Authorization"), " ")
+	switch {
+	case scheme == "":
+		return a.byCookie(c)
+	case strings.EqualFold(scheme, "Bearer"):
+		try.Way, try.Token = WayBearer, strings.TrimSpace(token)
+	default:
+		name, password, given := c.request.BasicAuth()
+		if !given {
+			return errNobody
+		}
+		try.Way, try.Name, try.Password = WayBasic, name, password
+	}
+	id, err := a.gate.Login(c.ctx(), try)
+	if err != nil {
+		return loginProblem(err)
+	}
+	c.id, c.who, c.login, c.ends = id, id.Principal, try.Way, id.Ends
+	return nil
+}
+
+// loginProblem says why a login did not succeed.
+func loginProblem(err error) error {
+	switch {
+	case errors.Is(err, ErrLogin), errors.Is(err, ErrToken):
+		return &Problem{status: http.StatusUnauthorized, Code: "login_failed", Message: err.Error()}
+	case errors.Is(err, ErrLoginBusy):
+		return busy()
+	}
+	return err
+}
+
+// byPage is the header with which the console asks. No other page can send it unasked.
+const byPage = "X-Requested-With"
+
+// challenge tells programs how to log in. A browser would ask for a password by itself, in
+// a window that nobody can leave; the console has a page for that.
+func challenge(w http.ResponseWriter, r *http.Request, err error) {
+	h := r.Header
+	fromPage := h.Get(byPage) != "" || h.Get("Sec-Fetch-Dest") == "empty" || strings.Contains(h.Get("Accept"), "text/event-stream")
+	if problemOf(err).status == http.StatusUnauthorized && !fromPage {
+		w.Header().Set("WWW-Authenticate", `Basic realm="muster", charset="UTF-8"`)
+	}
+}
+
+// user is the name of who is logged in, nil for nobody.
+func (c *call) user() *string {
+	if c.login == loginNone {
+		return nil
+	}
+	name := strings.TrimPrefix(string(c.who), string(auth.User("")))
+	return &name
+}

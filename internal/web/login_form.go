@@ -1,0 +1,182 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// maxLoginBody is how long a name and a password may be together.
+const maxLoginBody = 8 << 10
+
+// LoginRequest is somebody who logs in at the console.
+type LoginRequest struct {
+	User     string `json:"user" doc:"the name of a user"`
+	Password string `json:"password"`
+}
+
+// The routes that set cookies. No slot is taken by who logs in, since that may have to wait.
+var (
+	logIn = route{
+		method: http.MethodPost, path: "/session", name: "logIn", maxBody: maxLoginBody, open: true,
+		doc:   "Logs in with the name and password of a user: a cookie says from now on who it is.",
+		query: reflect.TypeFor[None](), body: reflect.TypeFor[LoginRequest](), answer: reflect.TypeFor[Session](),
+	}
+	logOut = route{
+		method: http.MethodDelete, path: "/session", name: "logOut", open: true,
+		doc:   "Logs out: the cookie counts no more.",
+		query: reflect.TypeFor[None](), body: reflect.TypeFor[Nothing](), answer: reflect.TypeFor[Session](),
+	}
+)
+
+// cookieName is under which name a browser keeps the secret. Browsers do not tell the
+// ports of a machine apart, so the name has the port in it: brokers on one machine do not
+// log people out of each other. A name that begins with __Host- can only be set by this
+// very host, over TLS.
+func (a *api) cookieName(r *http.Request) string {
+	if isSecure(r) {
+		return "__Host-muster-" + a.port
+	}
+	return "muster-" + a.port
+}
+
+// isSecure says whether a browser came by TLS, to us or to a proxy before us. Who lies
+// about that only gets a cookie that their browser does not send.
+func isSecure(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+}
+
+func portOf(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return "0"
+	}
+	return strconv.Itoa(tcp.Port)
+}
+
+// cookie is what a browser is told to keep, until a time that may be over.
+func (a *api) cookie(r *http.Request, secret string, ends time.Time) *http.Cookie {
+	c := &http.Cookie{
+		Name: a.cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: isSecure(r), SameSite: http.SameSiteStrictMode,
+		MaxAge: int(ends.Sub(a.now()) / time.Second),
+	}
+	if c.MaxAge <= 0 {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// secretOf is what a browser has kept, empty if nothing.
+func (a *api) secretOf(r *http.Request) string {
+	c, err := r.Cookie(a.cookieName(r))
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// byCookie says who sent a request by the secret in its cookie. Whose password is another
+// by now, or who is no user any more, is not known by it any longer.
+func (a *api) byCookie(c *call) error {
+	c.secret = a.secretOf(c.request)
+	id, ends, found := a.sessions.find(c.secret)
+	switch {
+	case !found:
+		return errNobody
+	case !a.gate.Holds(id):
+		a.sessions.end(c.secret)
+		return errNobody
+	}
+	c.id, c.who, c.login, c.ends = id, id.Principal, WayCookie, ends
+	return nil
+}
+
+// holds says whether who sent a request is still who they were then, and still logged in.
+func (a *api) holds(c *call) bool {
+	switch c.login {
+	case loginNone:
+		return !a.gate.WantsLogin()
+	case WayCookie:
+		if _, _, found := a.sessions.find(c.secret); !found {
+			return false
+		}
+	default:
+		if !c.ends.IsZero() && !a.now().Before(c.ends) {
+			return false
+		}
+	}
+	return a.gate.Holds(c.id)
+}
+
+// logIn answers somebody who logs in by the form.
+func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
+	if !a.gate.WantsLogin() {
+		return nil, badRequest("nobody logs in here: there are no users")
+	}
+	body, release, err := a.readBody(&logIn, c.request)
+	defer release()
+	if err != nil {
+		return nil, err
+	}
+	in := new(LoginRequest)
+	if err := parseBody(body, in); err != nil {
+		return nil, err
+	}
+	id, err := a.gate.Login(c.ctx(), Attempt{Way: WayCookie, Name: in.User, Password: in.Password, Host: c.host})
+	if err != nil {
+		return nil, loginProblem(err)
+	}
+	a.remember(c, w, id)
+	return a.session(c, nil)
+}
+
+// remember has somebody be known by a cookie from now on. Whoever they were before, they
+// are not any more, and the secret is a new one: nobody can have known it.
+func (a *api) remember(c *call, w http.ResponseWriter, id Identity) {
+	a.sessions.end(a.secretOf(c.request))
+	c.secret, c.ends = a.sessions.begin(id)
+	c.id, c.who, c.login = id, id.Principal, WayCookie
+	http.SetCookie(w, a.cookie(c.request, c.secret, c.ends))
+}
+
+// logOut answers somebody who logs out, if they were in at all.
+func (a *api) logOut(c *call, w http.ResponseWriter) (*Session, error) {
+	if id, found := a.sessions.end(a.secretOf(c.request)); found {
+		a.gate.LoggedOut(id, c.host)
+	}
+	http.SetCookie(w, a.cookie(c.request, "", time.Time{}))
+	return a.session(c, nil)
+}
+
+// cookies answers the two ways of /session that set cookies.
+func (a *api) cookies(serve func(*call, http.ResponseWriter) (*Session, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := a.changeSession(w, r, serve)
+		if err != nil {
+			a.refuse(w, err)
+			return
+		}
+		body, err := encodeJSON(out)
+		if err != nil {
+			a.refuse(w, err)
+			return
+		}
+		send(w, http.StatusOK, jsonType, body)
+	}
+}
+
+func (a *api) changeSession(w http.ResponseWriter, r *http.Request, serve func(*call, http.ResponseWriter) (*Session, error)) (*Session, error) {
+	if !a.begin() {
+		return nil, unavailable("the broker stops")
+	}
+	defer a.running.Done()
+	if err := a.reads.Ready(); err != nil {
+		return nil, unavailable(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	return serve(newCall(r.WithContext(ctx)), w)
+}

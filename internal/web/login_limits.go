@@ -1,0 +1,76 @@
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Where nobody logs in, everybody who reaches the address is a stranger. On this machine
+// that is whoever may use it; from others they may read how things are, and no more,
+// unless muster.http.anonymous says that they may.
+const (
+	strangersOnlyRead  = "nobody logs in here, so people of other machines may only read; make a user, or set muster.http.anonymous to full"
+	strangersSeeNoData = "nobody logs in here, so people of other machines do not see what is in records; make a user, or set muster.http.anonymous to full"
+	nobodyMay          = "log in first"
+)
+
+// mayAct returns the problem of somebody who may change nothing here, whatever rights
+// there are.
+func (a *api) mayAct(c *call) error {
+	if why := a.whyNotAct(c); why != "" {
+		return &Problem{status: http.StatusForbidden, Code: "read_only", Message: why}
+	}
+	return nil
+}
+
+// maySeeRecords returns the problem of somebody who may not see what is in records,
+// whatever rights there are.
+func (a *api) maySeeRecords(c *call) error {
+	if why := a.whyNoRecords(c); why != "" {
+		return &Problem{status: http.StatusForbidden, Code: "no_records", Message: why}
+	}
+	return nil
+}
+
+func (a *api) whyNotAct(c *call) string { return a.whyNot(c, strangersOnlyRead) }
+
+func (a *api) whyNoRecords(c *call) string { return a.whyNot(c, strangersSeeNoData) }
+
+func (a *api) whyNot(c *call, stranger string) string {
+	if c.note != nil {
+		return "" // The broker that they asked knows whether they are strangers.
+	}
+	switch wanted := a.gate.WantsLogin(); {
+	case wanted && c.login == loginNone:
+		return nobodyMay
+	case !wanted && !a.full && (a.far || isFar(c.request)):
+		return stranger
+	}
+	return ""
+}
+
+// isFar says whether a request that came to a loopback address is somebody else's: a proxy
+// says so, or it was sent to a name that is not this machine's for itself.
+func isFar(r *http.Request) bool {
+	return r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !isLocalName(hostOf(r.Host))
+}
+
+// hostOf returns the name in a Host header, as it is compared.
+func hostOf(hostport string) string {
+	host := strings.ToLower(hostport)
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(host, "."), "["), "]")
+}
+
+// isLocalName says whether a name means the machine that asks, wherever it is asked.
+func isLocalName(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

@@ -1,0 +1,110 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"muster/internal/lag/list"
+	"muster/internal/words"
+)
+
+// OverviewQuery asks how it all is.
+type OverviewQuery struct {
+	Limit int `query:"limit" doc:"how many groups that need somebody, at most 1000; 20 if not given"`
+}
+
+// Overview is how the broker and its groups are.
+type Overview struct {
+	At         *time.Time `json:"at" doc:"when the groups were looked at; null before the first look"`
+	Health     Health     `json:"health"`
+	Groups     *int       `json:"groups" doc:"how many there are; null if you may not see all"`
+	Topics     int        `json:"topics" doc:"how many there are, internal ones left out, of those that you may see"`
+	Needing    int        `json:"needing" doc:"how many groups need somebody"`
+	Worst      []NeedyRow `json:"worst" csv:"rows" doc:"groups that need somebody, worst first"`
+	Unwell     []Health   `json:"unwell" doc:"other brokers that are not well"`
+	Incomplete []Silent   `json:"incomplete" doc:"brokers whose groups are not in the list"`
+}
+
+// NeedyRow is a group that needs somebody.
+type NeedyRow struct {
+	Name       string   `json:"name"`
+	State      string   `json:"state"`
+	Lag        int64    `json:"lag"`
+	LagSeconds float64  `json:"lagSeconds"`
+	Findings   []string `json:"findings" doc:"what is wrong, worst first"`
+	Text       string   `json:"text" doc:"the worst of it, in a sentence"`
+}
+
+const neediest = 20
+
+// severity is the findings of package lag, worst first. Others come after them.
+var severity = []string{"poison-suspect", "members-keep-dying", "stuck-partition", "lag-without-members", "retention-overtakes", "not-catching-up", "offsets-rewound"}
+
+// ownOverview tells of this broker's groups.
+func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
+	limit := cmp.Or(q.Limit, neediest)
+	if limit > list.MaxLimit {
+		return nil, badRequest("limit is at most %d", list.MaxLimit)
+	}
+	s := a.reads.Snapshot()
+	out := &Overview{At: known(s.At), Health: a.health().judged(), Worst: []NeedyRow{}, Unwell: []Health{}, Incomplete: a.unasked(c, "groups")}
+	ask := list.Query{Found: true, Sort: list.BySeconds, Reverse: true, Limit: limit, Sees: a.groupsSeen(c)}
+	all, err := s.Groups.Find(&ask)
+	if err != nil {
+		return nil, err
+	}
+	if out.Needing = all.Matched; all.Total >= 0 {
+		out.Groups = &all.Total
+	}
+	told := map[string]bool{}
+	tell := func(groups []*list.Summary) {
+		for _, g := range groups {
+			if !told[g.Name] && len(out.Worst) < limit {
+				told[g.Name] = true
+				out.Worst = append(out.Worst, NeedyRow{g.Name, g.State, g.Lag, g.Seconds, some(g.Findings), sentence(g)})
+			}
+		}
+	}
+	for _, id := range severity {
+		ask.Findings = []string{id}
+		page, err := s.Groups.Find(&ask)
+		if err != nil {
+			return nil, err
+		}
+		tell(page.Groups)
+	}
+	tell(all.Groups)
+	seen := a.topicsSeen(c)
+	for i := range s.Topics {
+		if !s.Topics[i].Internal && seen.has(s.Topics[i].Name) {
+			out.Topics++
+		}
+	}
+	return out, nil
+}
+
+// sentence says what is worst about a group.
+func sentence(g *list.Summary) string {
+	records := words.Plural(int(g.Lag), "record") + words.Verb(int(g.Lag), " waits", " wait")
+	behind := words.Duration(time.Duration(g.Seconds * float64(time.Second)).Round(time.Second))
+	switch g.Findings[0] {
+	case "poison-suspect":
+		return fmt.Sprintf("Members of %s die one after the other at the same offset of %s: a record may kill who reads it; the oldest unread one is %s old.", g.Name, words.Plural(int(g.Poison), "partition"), behind)
+	case "members-keep-dying":
+		return fmt.Sprintf("Members of %s die one after the other wherever they read: %s, the oldest for %s.", g.Name, records, behind)
+	case "stuck-partition":
+		return fmt.Sprintf("%s of %s %s still though the group has members; the oldest unread record is %s old.",
+			words.Plural(g.Stuck, "partition"), g.Name, words.Verb(g.Stuck, "stands", "stand"), behind)
+	case "lag-without-members":
+		return fmt.Sprintf("%s has no members, and %s to be read, the oldest for %s.", g.Name, records, behind)
+	case "retention-overtakes":
+		return fmt.Sprintf("Retention will delete records before %s has read them: %s, the oldest for %s.", g.Name, records, behind)
+	case "not-catching-up":
+		return fmt.Sprintf("%s is %s behind and does not catch up: %s.", g.Name, behind, records)
+	case "offsets-rewound":
+		return fmt.Sprintf("%s went back: it reads records again that it had read.", g.Name)
+	}
+	return fmt.Sprintf("%s has the finding %s.", g.Name, strings.ReplaceAll(g.Findings[0], "-", " "))
+}

@@ -1,0 +1,225 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"net/http"
+	"reflect"
+	"time"
+	"unicode/utf8"
+
+	"muster/internal/auth"
+	"muster/internal/search"
+)
+
+// Records is what the broker lets be read of topics.
+type Records interface {
+	// Partitions returns those that this broker leads of some, and who leads the others.
+	Partitions(topic string, wanted []int32, committed bool) (map[int32]search.Log, []Elsewhere)
+	// Count counts the records from the beginning of spans on, -1 if it cannot. It need
+	// not where offsets are dense.
+	Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool)
+	// Await tells once that a partition may have more.
+	Await(ctx context.Context, topic string, wanted []int32, committed bool) (ready <-chan struct{}, done func())
+}
+
+// readsRecords is the need of Fetch.
+var readsRecords = need{operation: auth.Read, kind: auth.Topic, param: "topic"}
+
+// records is the route that searches (application/x-ndjson).
+var records = route{
+	method: http.MethodGet, path: "/topics/{topic}/records", name: "records", lines: true, shows: true,
+	doc:   "Records of a topic, as they are found, a JSON document a line: record, progress, and at last end, with what goes on where this part of the search stopped.",
+	query: reflect.TypeFor[RecordsQuery](), answer: reflect.TypeFor[RecordsLine](), needs: []need{readsRecords},
+}
+
+// The bounds of searches.
+const (
+	maxSearches   = 4 // At a time.
+	searchBytes   = 64 << 20
+	searchTime    = 3 * time.Second
+	searchPage    = 8 << 20
+	shownBytes    = 16 << 10 // By default.
+	maxShown      = 1 << 20
+	foundRecords  = 50 // By default.
+	maxFound      = 1000
+	longestFollow = 10 * time.Minute
+	followLooks   = time.Second // How often it is looked whether somebody may still follow.
+	// longestPart bounds a part of a search whatever happens: one record is looked at
+	// however long it takes.
+	longestPart = 30 * time.Second
+)
+
+// recordsSearch is a search that was asked for.
+type recordsSearch struct {
+	api        *api
+	call       *call
+	topic      string
+	query      *RecordsQuery
+	search     search.Search
+	from       *search.Cursor
+	partitions []int32
+	elsewhere  []Elsewhere
+	committed  bool
+	out        *lines
+}
+
+// newSearch reads what is asked for. The one who asks has the right to it.
+func (a *api) newSearch(ctx context.Context, c *call, q *RecordsQuery) (*recordsSearch, error) {
+	t := a.reads.Image().Topic(c.param("topic"))
+	if t == nil {
+		return nil, notFound("there is no topic %q", c.param("topic"))
+	}
+	s := &recordsSearch{api: a, call: c, topic: t.Name, query: q, committed: q.Isolation == "read_committed"}
+	if q.Isolation != "" && q.Isolation != "read_uncommitted" && !s.committed {
+		return nil, badRequest("isolation is read_uncommitted or read_committed, not %q", q.Isolation)
+	}
+	limits, err := searchLimits(q)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := search.NewFilter(&search.Spec{
+		Key: q.Key, KeyIs: q.KeyIs, Value: q.Value, ValueIs: q.ValueIs, Header: q.Header, HeaderValue: q.HeaderVal, HeaderIs: q.HeaderIs,
+		Path: q.Path, PathValue: q.PathValue, PathIs: q.PathIs, JQ: q.JQ, CommittedRecords: s.committed,
+	}, time.Now)
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	if s.partitions, err = s.wanted(len(t.Partitions)); err != nil {
+		return nil, badRequest("%s", err)
+	}
+	s.search = search.Search{Filter: filter, Limits: limits, Now: time.Now}
+	s.search.Logs, s.elsewhere = a.records.Partitions(t.Name, s.partitions, s.committed)
+	if len(s.search.Logs) == 0 && len(s.elsewhere) > 0 {
+		return nil, &ElsewhereError{What: "the records that you want of " + t.Name, Broker: s.elsewhere[0].Broker}
+	}
+	if err := s.begin(ctx, questionOf(t.ID, q)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func searchLimits(q *RecordsQuery) (search.Limits, error) {
+	if q.Limit > maxFound || q.Bytes > maxShown {
+		return search.Limits{}, badRequest("limit is at most %d, and bytes at most %d", maxFound, maxShown)
+	}
+	return search.Limits{Records: cmp.Or(q.Limit, foundRecords), Shown: cmp.Or(q.Bytes, shownBytes), Bytes: searchBytes, Page: searchPage, Time: searchTime}, nil
+}
+
+// wanted returns the partitions to be searched.
+func (s *recordsSearch) wanted(count int) ([]int32, error) {
+	q := s.query
+	if !q.Hashed {
+		return search.ParsePartitions(q.Partition, count)
+	}
+	if q.Key == "" || q.KeyIs != "" && q.KeyIs != search.Equals || len(q.Partition) > 0 {
+		return nil, errors.New("hashed is for a key that is compared by equals, and names the partition itself")
+	}
+	return []int32{search.PartitionOf([]byte(q.Key), int32(count))}, nil
+}
+
+// begin finds out where the search begins, or goes on.
+func (s *recordsSearch) begin(ctx context.Context, question uint64) error {
+	q := s.query
+	newest := q.Order == "newest" || q.Order == "" && !q.Follow
+	byDefault := search.Beginning
+	if q.Follow {
+		byDefault = search.End
+	}
+	now := s.api.now()
+	from, err := search.ParsePlace(q.From, byDefault, now)
+	to, err2 := search.ParsePlace(q.To, search.End, now)
+	switch err = errors.Join(err, err2); {
+	case err != nil:
+		return badRequest("%s", err)
+	case q.Order != "" && q.Order != "newest" && q.Order != "oldest":
+		return badRequest("order is newest or oldest, not %q", q.Order)
+	case q.Follow && (newest || to.Kind != search.End):
+		return badRequest("who follows reads the oldest first, and to no end")
+	}
+	if q.After != "" {
+		s.from, err = search.ParseCursor(q.After)
+		if err != nil || s.from.Question != question || s.from.Newest != newest {
+			return badRequest("%s", search.ErrCursor)
+		}
+		if s.from.Total < 0 && len(s.from.Spans) > 0 {
+			_, s.search.Dense = s.api.records.Count(ctx, s.topic, s.from.Spans[:1])
+		}
+		return nil
+	}
+	if s.from, err = search.Begin(ctx, s.search.Logs, s.partitions, from, to); err != nil {
+		return unavailable(err.Error())
+	}
+	s.from.Question, s.from.Newest = question, newest
+	s.from.Total, s.search.Dense = s.api.records.Count(ctx, s.topic, s.from.Spans)
+	if to.Kind != search.End {
+		s.from.Total = -1 // It counts to the end.
+	}
+	return nil
+}
+
+// questionOf stands for a question: all but how much of the answer is wanted.
+func questionOf(id [16]byte, q *RecordsQuery) uint64 {
+	same := *q
+	same.Limit, same.Bytes, same.After, same.Follow = 0, 0, "", false
+	h := fnv.New64a()
+	_, _ = h.Write(id[:])
+	b, err := json.Marshal(same)
+	if err == nil {
+		_, _ = h.Write(b)
+	}
+	return h.Sum64()
+}
+
+// lastTime is the last millisecond of the year 9999: later ones cannot be written. Records
+// have such times if their producers took milliseconds for something smaller.
+const lastTime = 253402300799999
+
+// recordOf is a record as it is sent.
+func recordOf(f *search.Found) *TopicRecord {
+	out := &TopicRecord{
+		Partition: f.Partition, Offset: Offset(f.Offset), TimestampType: "CreateTime", Transaction: string(f.Transaction),
+		Key: bytesOf(f.Key, f.KeySize), Value: bytesOf(f.Value, f.ValueSize), Headers: []RecordHeader{}, Cut: f.Cut, Result: f.Result,
+	}
+	if f.Timestamp >= 0 && f.Timestamp <= lastTime {
+		t := time.UnixMilli(f.Timestamp).UTC()
+		out.Timestamp = &t
+	}
+	if f.AppendTime {
+		out.TimestampType = "LogAppendTime"
+	}
+	if f.ProducerID >= 0 {
+		out.ProducerID = offset(&f.ProducerID)
+	}
+	for _, h := range f.Headers {
+		out.Headers = append(out.Headers, RecordHeader{h.Name, bytesOf(h.Value, len(h.Value))})
+	}
+	return out
+}
+
+// bytesOf writes bytes as text if they are, also if they were cut within a letter.
+func bytesOf(b []byte, size int) *RecordBytes {
+	if b == nil {
+		return nil
+	}
+	out := &RecordBytes{Size: max(size, len(b)), Shown: len(b)}
+	if len(b) >= 5 && b[0] == 0 {
+		id := int64(binary.BigEndian.Uint32(b[1:]))
+		out.SchemaID = &id
+	}
+	whole := out.Size == len(b)
+	text := b
+	for cut := 0; !whole && cut < utf8.UTFMax && !utf8.Valid(text) && len(text) > 0; cut++ {
+		text = text[:len(text)-1]
+	}
+	if !utf8.Valid(text) || out.SchemaID != nil {
+		return out.binary(b)
+	}
+	out.Text, out.Shown = string(text), len(text)
+	out.JSON = whole && len(b) > 0 && (b[0] == '{' || b[0] == '[') && json.Valid(b)
+	return out
+}

@@ -1,0 +1,205 @@
+package web
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"muster/internal/auth"
+	"muster/internal/lag"
+	"muster/internal/lag/list"
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
+	"muster/internal/status"
+)
+
+// maxTopicGroups is how many groups are told with a topic.
+const maxTopicGroups = 200
+
+// topicSorts are what topics can be sorted by, besides their names.
+var topicSorts = map[string]func(*TopicRow) int64{
+	"name":       func(*TopicRow) int64 { return 0 },
+	"partitions": func(t *TopicRow) int64 { return int64(t.Partitions) },
+	"bytes":      func(t *TopicRow) int64 { return t.Bytes },
+	"groups":     func(t *TopicRow) int64 { return int64(t.Groups) },
+}
+
+// topics lists topics from the last snapshot.
+func (a *api) topics(c *call, q *TopicsQuery) (*TopicList, error) {
+	by, reverse := strings.CutPrefix(cmp.Or(q.Sort, "name"), "-")
+	value, ok := topicSorts[by]
+	if !ok {
+		return nil, badRequest("topics cannot be sorted by %q", q.Sort)
+	}
+	limit := cmp.Or(q.Limit, list.DefaultLimit)
+	if limit > list.MaxLimit || len(q.Q) > list.MaxText {
+		return nil, badRequest("the query is too long or its limit out of range")
+	}
+	s := a.reads.Snapshot()
+	rows := a.topicRows(c, s, q)
+	out := &TopicList{At: known(s.At), Matched: len(rows), Incomplete: a.unasked(c, "partitions and groups")}
+	sums := by == "bytes" || by == "groups" // Which are not known before all were asked.
+	if others := a.others(c); sums && len(others) > 0 {
+		a.addTopicParts(c, out, rows, others)
+	}
+	order := func(x, y *TopicRow) int {
+		out := cmp.Or(cmp.Compare(value(x), value(y)), cmp.Compare(x.Name, y.Name))
+		if reverse {
+			return -out
+		}
+		return out
+	}
+	slices.SortFunc(rows, func(x, y TopicRow) int { return order(&x, &y) })
+	if q.After != "" {
+		after, ok := readCursor(q.After)
+		if !ok {
+			return nil, badRequest("%v", list.ErrCursor)
+		}
+		rows = rows[slices.IndexFunc(append(rows, TopicRow{}), func(t TopicRow) bool {
+			return t.Name == "" || compareTo(value(&t), t.Name, after, reverse) > 0
+		}):]
+	}
+	if len(rows) > limit {
+		last := &rows[limit-1]
+		out.Next = cursor{value(last), last.Name}.String()
+		rows = rows[:limit]
+	}
+	if others := a.others(c); !sums && len(others) > 0 {
+		a.addTopicParts(c, out, rows, others)
+	}
+	out.Topics = some(rows)
+	return out, nil
+}
+
+// cursor is where a page of topics ended.
+type cursor struct {
+	value int64
+	name  string
+}
+
+func (k cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(k.value)), k.name...))
+}
+
+func readCursor(text string) (cursor, bool) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) <= 8 {
+		return cursor{}, false
+	}
+	return cursor{int64(binary.BigEndian.Uint64(b)), string(b[8:])}, true
+}
+
+// compareTo says whether a topic comes after a cursor.
+func compareTo(value int64, name string, k cursor, reverse bool) int {
+	out := cmp.Or(cmp.Compare(value, k.value), cmp.Compare(name, k.name))
+	if reverse {
+		return -out
+	}
+	return out
+}
+
+// topicRows returns the topics that fit a query and that the caller may see.
+func (a *api) topicRows(c *call, s *status.Snapshot, q *TopicsQuery) []TopicRow {
+	text := strings.ToLower(q.Q)
+	seen := a.groupsSeen(c)
+	var out []TopicRow
+	for i := range s.Topics {
+		t := &s.Topics[i]
+		if t.Internal && !q.Internal || !strings.Contains(strings.ToLower(t.Name), text) || !a.sees(c, auth.Topic, t.Name) {
+			continue
+		}
+		row := TopicRow{Name: t.Name, ID: metadata.TopicID(t.ID).String(), Internal: t.Internal, Partitions: len(t.Partitions)}
+		for _, p := range t.Partitions {
+			if p.Leader < 0 {
+				row.Leaderless++
+			}
+			if p.Here {
+				row.Bytes += p.Bytes
+			}
+		}
+		if row.Groups = s.Groups.CountReading(t.Name); seen != nil {
+			row.Groups = len(readers(s, t.Name, seen))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// readers returns the groups of a topic that somebody may see.
+func readers(s *status.Snapshot, topic string, seen func(string) bool) []*list.Summary {
+	all := s.Groups.Reading(topic)
+	if seen == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(g *list.Summary) bool { return !seen(g.Name) })
+}
+
+// ownTopic shows a topic as this broker knows it.
+func (a *api) ownTopic(c *call) (*TopicDetail, error) {
+	name := c.param("topic")
+	t := a.reads.Image().Topic(name)
+	if t == nil {
+		return nil, notFound("there is no topic %q", name)
+	}
+	s := a.reads.Snapshot()
+	out := &TopicDetail{
+		At: known(s.At), Name: t.Name, ID: t.ID.String(), Internal: t.Internal, Partitions: partitionsOf(t, s),
+		Groups: []TopicGroup{}, Incomplete: a.unasked(c, "partitions and groups"),
+	}
+	if a.gate.Sees(c.asks(auth.DescribeConfigs, auth.Topic, name)) {
+		out.Settings = []TopicSetting{}
+		for _, d := range config.TopicDefs() {
+			if value, set := t.Set[d.Name]; set {
+				out.Settings = append(out.Settings, TopicSetting{d.Name, value})
+			}
+		}
+	}
+	groups := readers(s, name, a.groupsSeen(c))
+	out.MoreGroups = max(len(groups)-maxTopicGroups, 0)
+	a.reads.Lag(func(tracker *lag.Tracker) {
+		for _, g := range groups[:len(groups)-out.MoreGroups] {
+			out.Groups = append(out.Groups, topicGroup(tracker, g, name))
+		}
+	})
+	return out, nil
+}
+
+// partitionsOf shows the partitions of a topic: who leads them, as of now, and what the
+// last look found where this broker does.
+func partitionsOf(t *metadata.Topic, s *status.Snapshot) []TopicPartition {
+	var seen []status.Partition
+	at, found := slices.BinarySearchFunc(s.Topics, t.Name, func(x status.Topic, name string) int { return cmp.Compare(x.Name, name) })
+	if found && s.Topics[at].ID == t.ID {
+		seen = s.Topics[at].Partitions
+	}
+	out := make([]TopicPartition, len(t.Partitions))
+	for i, p := range t.Partitions {
+		out[i].Partition = int32(i)
+		if leader := p.Leader; leader >= 0 {
+			out[i].Leader = &leader
+		}
+		if i >= len(seen) || !seen[i].Here {
+			continue
+		}
+		x := &seen[i]
+		bytes := x.Bytes
+		out[i].LogStartOffset, out[i].LogEndOffset, out[i].LastStableOffset = offset(&x.Start), offset(&x.End), offset(&x.LastStable)
+		out[i].Bytes = &bytes
+		if x.Dense {
+			records := max(x.End-x.Start, 0)
+			out[i].Records = &records
+		}
+	}
+	return out
+}
+
+// topicGroup is how far a group is behind in one topic.
+func topicGroup(t *lag.Tracker, g *list.Summary, topic string) TopicGroup {
+	in := t.InTopic(g.Name, topic)
+	return TopicGroup{
+		Name: g.Name, State: g.State, Members: g.Members,
+		Partitions: in.Partitions, Lag: in.Lag, LagUnknown: in.Unknown, LagSeconds: in.Seconds,
+	}
+}
