@@ -47,7 +47,10 @@ func start(t *testing.T, props map[string]string, more ...func(*broker.Config)) 
 
 func client(t *testing.T, b *broker.Broker, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.Addr()), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(0)}, opts...)...)
+	// A broker that hears of a topic a moment after the one that created it is asked again.
+	c, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(b.Addr()), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(50), kgo.MetadataMinAge(100 * time.Millisecond),
+	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

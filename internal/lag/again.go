@@ -27,9 +27,8 @@ type Kept struct{ g *group }
 // Keep returns what is kept of a group, nothing if there is none.
 func (t *Tracker) Keep(name string) Kept { return Kept{t.groups[name]} }
 
-// Lag is how far the group is behind, as of when it was last taken in. It belongs to the
-// tracker.
-func (k Kept) Lag() *GroupLag { return &k.g.GroupLag }
+// Lag is how far the group is behind, as of when it was last taken in.
+func (k Kept) Lag() GroupLag { return k.g.lag() }
 
 // Quiet says how much need be known of a group that has not changed since the last pass.
 // It is asked after the logs have been handed in.
@@ -67,7 +66,7 @@ func (t *Tracker) quiet(g *group, p *position) bool {
 	if !p.known || p.changed == 0 || l.dropped || l.Offline || l.pass != t.pass || l.TimeBits > 0 {
 		return false
 	}
-	return g.Members == 0 || p.lagging == 0 || t.now-max(p.changed, p.lagging) < p.patience()
+	return g.members == 0 || p.lagging == 0 || t.now-max(p.changed, p.lagging) < p.patience()
 }
 
 // Again takes in a group that is as it was in the last pass, and is not Loud.
@@ -78,9 +77,8 @@ func (t *Tracker) Again(k Kept, q Quiet) {
 		t.drawResting(g)
 		return
 	}
-	before, uncommitted := g.Lag, g.Uncommitted
-	g.GroupLag = GroupLag{Name: g.Name, Members: g.Members}
-	g.Uncommitted = uncommitted
+	before := g.Lag
+	g.GroupLag = GroupLag{}
 	for _, p := range g.positions {
 		t.observe(g, p, &Position{Topic: p.log.Topic, Partition: p.log.Partition, Committed: p.committed})
 	}

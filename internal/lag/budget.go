@@ -4,7 +4,8 @@ package lag
 // what is allocated. Groups, positions and partitions include their place in a map or
 // list.
 const (
-	groupSize         = 320 + mapPlace
+	groupSize         = 48 + mapPlace
+	behindSize        = 320
 	logSize           = 176 + mapPlace
 	positionSize      = 80
 	deathsSize        = 48

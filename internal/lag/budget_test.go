@@ -16,7 +16,10 @@ func checkBytes(t testing.TB, tr *Tracker) {
 	var want int64
 	rings, groupRings, users := 0, 0, 0
 	for _, g := range tr.all {
-		want += groupSize + int64(len(g.Name)) + int64(cap(g.positions))*placeSize
+		if g.behind != nothing {
+			want += behindSize
+		}
+		want += groupSize + int64(len(g.name)) + int64(cap(g.positions))*placeSize
 		if g.ring != nil {
 			want += groupRingSize
 			groupRings++
@@ -68,6 +71,7 @@ func TestSizesAreWhatGoAllocates(t *testing.T) {
 		make        func() any
 	}{
 		{"a group", unsafe.Sizeof(group{}), groupSize - mapPlace, func() any { return new(group) }},
+		{"what a group has committed", unsafe.Sizeof(behind{}), behindSize, func() any { return new(behind) }},
 		{"a log", unsafe.Sizeof(log{}), logSize - mapPlace, func() any { return new(log) }},
 		{"a position", unsafe.Sizeof(position{}), positionSize, func() any { return new(position) }},
 		{"deaths", unsafe.Sizeof(deaths{}), deathsSize, func() any { return new(deaths) }},

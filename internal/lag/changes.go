@@ -15,10 +15,10 @@ func (t *Tracker) Changes(since time.Time, all bool, wanted func(group string) b
 	r := &history.Record{Time: t.nowMillis, Whole: all}
 	from := tick(clamp(int64(since.Sub(t.start)/tenth), 0, int64(t.now)+1))
 	for _, g := range t.all {
-		if g.pass != t.pass || !wanted(g.Name) {
+		if g.pass != t.pass || !wanted(g.name) {
 			continue
 		}
-		out := history.Group{Name: g.Name, Lag: g.Lag, Age: int64(g.Seconds * 1000), Topics: g.changed(from, all)}
+		out := history.Group{Name: g.name, Lag: g.Lag, Age: int64(g.Seconds * 1000), Topics: g.changed(from, all)}
 		if len(out.Topics) > 0 || g.ring != nil && g.ring.moved >= from {
 			r.Groups = append(r.Groups, out)
 		}

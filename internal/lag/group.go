@@ -8,12 +8,39 @@ import (
 
 // group is what is kept of a group.
 type group struct {
+	*behind
+	name        string
+	members     int32
+	uncommitted int32  // Partitions that it has, and has not committed.
+	pass        uint32 // dropped if it is no group any more.
+	seenAt      tick
+}
+
+// behind is what is kept of a group that has committed.
+type behind struct {
 	GroupLag
 	positions []*position // In order of topic and partition.
 	meter     meter
 	ring      *groupRing
-	pass      uint32 // dropped if it is no group any more.
-	seenAt    tick
+}
+
+// nothing is what is known of groups that have never committed. There may be very many,
+// so they share it.
+var nothing = &behind{GroupLag: GroupLag{Rates: Rates{Known: true}, CatchUp: CaughtUp, Margin: math.Inf(1), OvertakenIn: math.Inf(1)}}
+
+// own gives a group a place of its own for what is known of it.
+func (t *Tracker) own(g *group) {
+	if g.behind == nothing {
+		g.behind = &behind{}
+		t.bytes += behindSize
+	}
+}
+
+// lag is how far a group is behind.
+func (g *group) lag() GroupLag {
+	out := g.GroupLag
+	out.Name, out.Members, out.Uncommitted = g.name, int(g.members), int(g.uncommitted)
+	return out
 }
 
 // dropped stands for the pass of a group that was dropped: who still knows it looks for
@@ -56,21 +83,26 @@ func (t *Tracker) Group(facts Group) {
 	g := t.groups[facts.Name]
 	first := g == nil
 	if first {
-		g = &group{GroupLag: GroupLag{Name: facts.Name}}
+		g = &group{behind: nothing, name: facts.Name}
 		t.groups[facts.Name] = g
 		t.all = append(t.all, g)
 		t.unsorted = true
 		t.bytes += groupSize + int64(len(facts.Name))
 	}
-	before, empty := g.Lag, g.Members == 0 && facts.Members == 0
+	empty := g.members == 0 && facts.Members == 0
 	g.pass, g.seenAt = t.pass, t.now
-	g.GroupLag = GroupLag{Name: g.Name, Members: facts.Members}
+	g.members, g.uncommitted = int32(facts.Members), uncommitted(facts.Positions)
+	if g.behind == nothing && int(g.uncommitted) == len(facts.Positions) {
+		return
+	}
+	t.own(g)
+	before := g.Lag
+	g.GroupLag = GroupLag{}
 	t.match(g, facts.Positions)
 	i := 0
 	for j := range facts.Positions {
 		f := &facts.Positions[j]
 		if f.Committed < 0 {
-			g.Uncommitted++
 			continue
 		}
 		if p := g.positions[i]; t.observe(g, p, f) == advanced && empty {
@@ -86,6 +118,16 @@ func (t *Tracker) Group(facts Group) {
 		t.groupMoved(g, t.now)
 	}
 	t.drawGroup(g)
+}
+
+// uncommitted counts the partitions without a committed offset.
+func uncommitted(facts []Position) (n int32) {
+	for i := range facts {
+		if facts[i].Committed < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // drawGroup adds to the ring of a group.
@@ -175,8 +217,11 @@ func (t *Tracker) dropGroup(g *group) {
 	}
 	t.dropGroupRing(g)
 	g.pass = dropped
-	delete(t.groups, g.Name)
-	t.bytes -= groupSize + int64(len(g.Name)) + int64(cap(g.positions))*placeSize
+	delete(t.groups, g.name)
+	t.bytes -= groupSize + int64(len(g.name)) + int64(cap(g.positions))*placeSize
+	if g.behind != nothing {
+		t.bytes -= behindSize
+	}
 }
 
 // Forget drops a group that was deleted: another of its name has no part in its past. It

@@ -47,7 +47,7 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 	p.observe(t.now, moved, left)
 	t.draw(p, moved)
 	p.verdict = p.judge(reading{
-		now: t.now, members: g.Members > 0, held: p.heldBack(),
+		now: t.now, members: g.members > 0, held: p.heldBack(),
 		owner: f.Owner, fetched: t.ago(f.Fetched), committed: t.ago(f.CommittedAt),
 	})
 	return moved

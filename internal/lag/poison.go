@@ -132,7 +132,7 @@ func (t *Tracker) blame(g *group, suspects int) {
 		return
 	}
 	g.Poison = int32(suspects)
-	s := Suspicion{Group: g.Name}
+	s := Suspicion{Group: g.name}
 	for _, p := range g.positions {
 		if p.deaths.suspects() == 0 || p.deaths.told {
 			continue

@@ -27,6 +27,7 @@ func (t *Tracker) Restore(r *history.Record) {
 			}
 		default:
 			if g.ring == nil {
+				t.own(g)
 				t.groupMoved(g, then)
 			}
 			if g.ring != nil { // There was room.

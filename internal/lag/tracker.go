@@ -126,7 +126,7 @@ func (t *Tracker) End() {
 	t.ended = t.pass
 	t.all = keep(t.all, func(g *group) bool { return g.pass != dropped && t.now-g.seenAt < forgetAfter }, t.dropGroup)
 	if t.unsorted {
-		slices.SortFunc(t.all, func(a, b *group) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(t.all, func(a, b *group) int { return cmp.Compare(a.name, b.name) })
 		t.unsorted = false
 	}
 	t.allLogs = keep(t.allLogs, func(l *log) bool { return t.now-l.seenAt < forgetAfter }, t.dropLog)

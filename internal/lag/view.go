@@ -84,7 +84,10 @@ func (t *Tracker) summarize(g *group) {
 func (t *Tracker) Groups() iter.Seq[*GroupLag] {
 	return func(yield func(*GroupLag) bool) {
 		for _, g := range t.all {
-			if t.seen(g) && !yield(&g.GroupLag) {
+			if !t.seen(g) {
+				continue
+			}
+			if out := g.lag(); !yield(&out) {
 				return
 			}
 		}
@@ -97,7 +100,7 @@ func (t *Tracker) Of(name string) (GroupLag, bool) {
 	if g == nil || !t.seen(g) {
 		return GroupLag{}, false
 	}
-	return g.GroupLag, true
+	return g.lag(), true
 }
 
 // PartitionLag is how far a group is behind in a partition that it has committed.

@@ -191,7 +191,7 @@ func (x *pass) leader(topic string, partition int32) (bool, int32) {
 }
 
 // summaryOf is what the tracker says of a group.
-func summaryOf(l *lag.GroupLag) *list.Summary {
+func summaryOf(l lag.GroupLag) *list.Summary {
 	s := &list.Summary{
 		Partitions: l.Partitions, Lag: l.Lag, LagUnknown: l.Unknown, LagApproximate: l.Approximate,
 		Seconds: l.Seconds, CatchUp: -1, Stuck: l.Stuck, Poison: l.Poison, Findings: l.Findings(),

@@ -11,11 +11,10 @@ import (
 // Seen is what a watch keeps of a group from pass to pass. Its summary never changes, so
 // that snapshots share it: a group that rests costs neither memory nor time.
 type Seen struct {
-	kept       lag.Kept
-	summary    *list.Summary
-	rebalanced rebalanced
-	pass       uint64 // In which it was last seen.
-	elsewhere  bool   // It reads partitions that other brokers lead.
+	kept      lag.Kept
+	summary   *list.Summary
+	pass      uint64 // In which it was last seen.
+	elsewhere bool   // It reads partitions that other brokers lead.
 }
 
 // quiet says of groups whether their facts are needed. They are if anything but the group
@@ -65,18 +64,18 @@ func (x *pass) see(g *Group) {
 		*s = Seen{}
 		x.fresh = append(x.fresh, s)
 	}
-	if r, ok := x.happened[g.Name]; ok {
-		s.rebalanced = r
-	}
 	s.pass, s.elsewhere, s.kept = x.number, x.elsewhere, x.w.tracker.Keep(g.Name)
 	sum := summaryOf(s.kept.Lag())
 	sum.Name, sum.Type, sum.State, sum.Members = g.Name, g.Type, g.State, len(g.Members)
-	sum.Rebalanced, sum.Cause, sum.Offsets = s.rebalanced.at, s.rebalanced.cause, int32(len(g.Offsets))
-	var before []string
-	if s.summary != nil {
-		before = s.summary.Topics
+	sum.Offsets = int32(len(g.Offsets))
+	var topics []string
+	if before := s.summary; before != nil {
+		sum.Rebalanced, sum.Cause, topics = before.Rebalanced, before.Cause, before.Topics
 	}
-	sum.Topics = x.topicsOf(g, before)
+	if r, ok := x.happened[g.Name]; ok {
+		sum.Rebalanced, sum.Cause = r.at, r.cause
+	}
+	sum.Topics = x.topicsOf(g, topics)
 	s.summary = sum
 }
 

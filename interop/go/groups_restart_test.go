@@ -8,7 +8,7 @@ import (
 
 // restartSession is what members have time for after a restart of the broker,
 // and what it would take to miss them.
-const restartSession = 5 * time.Second
+const restartSession = 10 * time.Second
 
 // TestBrokerRestartKeepsAStableGroup restarts the broker under Stable groups. The
 // members must go on in the same generation, without noticing more than lost
@@ -31,8 +31,11 @@ func TestBrokerRestartKeepsAStableGroup(t *testing.T) {
 		for _, g := range groups {
 			g.remember()
 		}
+		began := time.Now()
 		stop(t, b)
+		down := time.Since(began)
 		b = serve(t, data, flags...)
+		t.Logf("%s: the broker ended after %s and was back after %s", name, down, time.Since(began))
 		for _, g := range groups {
 			g.countBeats()
 		}
