@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/broker"
 	"muster/internal/web"
@@ -55,5 +59,50 @@ func TestInAFleetTheOneThatHasSomethingDoesIt(t *testing.T) {
 		for i := range int32(8) {
 			commit(t, c, "billing", "orders", i, 0)
 		}
+	}
+}
+
+// The partitions of a topic have different leaders, and who wants all their records deleted
+// does not have to know that.
+func TestAFleetDeletesRecordsWhereTheyAreLed(t *testing.T) {
+	_, brokers := fleet(t, 3, withHTTP)
+	does[web.Done](t, brokers[1], http.MethodPost, "/topics", `{"name":"orders","partitions":60}`)
+	c := client(t, brokers[0], manual())
+	leaders := map[int32]bool{}
+	var body []string
+	for i := range int32(60) {
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: i, Value: []byte("x")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		leaders[brokers[0].Image().Topic("orders").Partitions[i].Leader] = true
+		body = append(body, fmt.Sprintf(`{"partition":%d,"offset":"-1"}`, i))
+	}
+	if len(leaders) != 3 {
+		t.Fatalf("the leaders are %v", leaders)
+	}
+	all := `{"partitions":[` + strings.Join(body, ",") + `]}`
+	for _, b := range brokers { // The second and third time nothing is left to delete.
+		done := does[web.Done](t, b, http.MethodDelete, "/topics/orders/records", all)
+		if n := len(done.Sentences); n != 52 || done.Sentences[0] != `Records of 60 partitions of topic "orders" were deleted.` || done.Sentences[51] != "And so on in 10 more." {
+			t.Errorf("%d sentences: %q", n, done.Sentences)
+		}
+		for _, s := range done.Sentences[1:51] {
+			if !strings.HasSuffix(s, " begins at offset 1 now.") {
+				t.Error(s)
+			}
+		}
+	}
+	starts, err := kadm.NewClient(c).ListStartOffsets(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil || o.Offset != 1 {
+			t.Errorf("partition %d begins at %d, %v", o.Partition, o.Offset, o.Err)
+		}
+	})
+	code, _, text := send(t, brokers[0], http.MethodDelete, "/topics/orders/records", `{"partitions":[{"partition":0,"offset":"1"},{"partition":1,"offset":"2"},{"partition":2,"offset":"1"}]}`)
+	if code != http.StatusBadRequest || !strings.Contains(text, "the offset lies beyond the end of partition 1") {
+		t.Errorf("%d %s", code, text)
 	}
 }

@@ -2,6 +2,8 @@ package web
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,19 +80,101 @@ func (a *api) deleteRecords(c *call, q *ActQuery, r *RecordsBefore) (*Done, erro
 	if q.Preview {
 		return a.previewDeleteRecords(c, topic, before)
 	}
+	if leaders := a.leadersOf(c, topic, before); len(leaders) > 1 {
+		return a.deleteRecordsOfAll(c, topic, leaders, len(before))
+	}
+	return a.deleteRecordsHere(c, topic, before)
+}
+
+// deleteRecordsHere deletes records of partitions that this broker leads.
+func (a *api) deleteRecordsHere(c *call, topic string, before map[int32]int64) (*Done, error) {
 	starts, err := a.acts.DeleteRecords(c.ctx(), c.asker(), topic, before)
 	if err != nil {
 		return nil, partly(err, len(starts), len(before))
 	}
-	out := done("Records of %s of topic %q were deleted.", words.Plural(len(starts), "partition"), topic)
+	out := deletedRecords(topic, len(starts))
 	for _, i := range slices.Sorted(maps.Keys(starts)) {
-		if len(out.Sentences) > maxTold {
-			out.Sentences = append(out.Sentences, fmt.Sprintf("And so on in %d more.", len(starts)-maxTold))
-			break
-		}
 		out.Sentences = append(out.Sentences, fmt.Sprintf("Partition %d begins at offset %d now.", i, starts[i]))
 	}
+	return tellSome(out, len(starts)), nil
+}
+
+func deletedRecords(topic string, partitions int) *Done {
+	return done("Records of %s of topic %q were deleted.", words.Plural(partitions, "partition"), topic)
+}
+
+// leadersOf sorts partitions by who leads them, if the brokers of a fleet can be asked for
+// that. A partition that is not there, or that nobody leads, is this broker's to refuse.
+func (a *api) leadersOf(c *call, topic string, before map[int32]int64) map[int32]map[int32]int64 {
+	t := a.reads.Image().Topic(topic)
+	if a.fleet == nil || c.note != nil || t == nil {
+		return nil
+	}
+	out := map[int32]map[int32]int64{}
+	for i, offset := range before {
+		if int(i) >= len(t.Partitions) || t.Partitions[i].Leader < 0 {
+			return nil
+		}
+		leader := t.Partitions[i].Leader
+		if out[leader] == nil {
+			out[leader] = map[int32]int64{}
+		}
+		out[leader][i] = offset
+	}
+	return out
+}
+
+// deleteRecordsOfAll has each broker delete what it leads, one after the other. What one of
+// them refuses ends it.
+func (a *api) deleteRecordsOfAll(c *call, topic string, leaders map[int32]map[int32]int64, all int) (*Done, error) {
+	out := deletedRecords(topic, all)
+	did := 0
+	for _, leader := range slices.Sorted(maps.Keys(leaders)) {
+		before := leaders[leader]
+		remove := a.deleteRecordsHere
+		if leader != a.reads.Node() {
+			remove = func(c *call, topic string, before map[int32]int64) (*Done, error) {
+				return a.deleteRecordsThere(c, topic, leader, before)
+			}
+		}
+		got, err := remove(c, topic, before)
+		if err != nil {
+			return nil, partly(err, did, all)
+		}
+		did += len(before)
+		out.Sentences = append(out.Sentences, got.Sentences[1:]...)
+	}
+	return tellSome(out, all), nil
+}
+
+// deleteRecordsThere has another broker delete records of partitions that it leads.
+func (a *api) deleteRecordsThere(c *call, topic string, leader int32, before map[int32]int64) (*Done, error) {
+	var ask RecordsBefore
+	for _, i := range slices.Sorted(maps.Keys(before)) {
+		ask.Partitions = append(ask.Partitions, PartitionOffset{i, Offset(before[i])})
+	}
+	some := *c
+	var err error
+	if some.body, err = json.Marshal(&ask); err != nil {
+		return nil, err
+	}
+	_, body, err := a.passOn(&some, &ElsewhereError{What: fmt.Sprintf("%s of topic %q", words.Plural(len(before), "partition"), topic), Broker: leader})
+	if err != nil {
+		return nil, err
+	}
+	out := &Done{}
+	if err := json.Unmarshal(body, out); err != nil || len(out.Sentences) == 0 {
+		return nil, errors.New(unreadable)
+	}
 	return out, nil
+}
+
+// tellSome leaves out what is too much to read of what was done in partitions.
+func tellSome(d *Done, partitions int) *Done {
+	if partitions > maxTold {
+		d.Sentences = append(d.Sentences[:maxTold+1], fmt.Sprintf("And so on in %d more.", partitions-maxTold))
+	}
+	return d
 }
 
 // maxTold is how many partitions have a sentence each.
