@@ -106,7 +106,7 @@ func (j *journalWriter[E]) store(ctx context.Context, entries []E) error {
 		if err != nil {
 			return err
 		}
-		if err := j.append(ctx, p, recs); err != nil {
+		if err := appendRecords(ctx, p, recs); err != nil {
 			return err
 		}
 		entries = entries[len(recs):]
@@ -133,8 +133,8 @@ func (k *journalKind[E]) encode(entries []E, limit int) ([]record.Record, error)
 	return recs, nil
 }
 
-// append appends one batch and waits until it is stored.
-func (j *journalWriter[E]) append(ctx context.Context, p *partition.Partition, recs []record.Record) error {
+// appendRecords appends one batch of our own and waits until it is stored.
+func appendRecords(ctx context.Context, p *partition.Partition, recs []record.Record) error {
 	batch, err := record.Build(record.PlainTemplate(), recs)
 	if err != nil {
 		return err
@@ -150,6 +150,8 @@ func (j *journalWriter[E]) append(ctx context.Context, p *partition.Partition, r
 	select {
 	case err := <-done:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	case <-time.After(drainTimeout):
 		return context.DeadlineExceeded
 	}

@@ -75,35 +75,11 @@ func (h groupHistory) Write(ctx context.Context, index int32, at time.Time, reco
 		return nil
 	}
 	for _, value := range records {
-		batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: value, Timestamp: at.UnixMilli()}})
-		if err != nil {
-			return err
-		}
-		if err := appendAndWait(ctx, p, batch); err != nil {
+		if err := appendRecords(ctx, p, []record.Record{{Value: value, Timestamp: at.UnixMilli()}}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// appendAndWait appends a batch of our own and waits until it is stored.
-func appendAndWait(ctx context.Context, p *partition.Partition, batch record.Batch) error {
-	done := make(chan error, 1)
-	p.Append(ctx, batch, partition.Produce{Acks: 1}, func(a partition.Appended) {
-		if a.Err != nil {
-			done <- a.Err
-			return
-		}
-		done <- nil
-	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(drainTimeout):
-		return context.DeadlineExceeded
-	}
 }
 
 // Read implements status.History.
