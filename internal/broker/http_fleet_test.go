@@ -183,6 +183,16 @@ func TestAnyBrokerOfAFleetTellsTheJournal(t *testing.T) {
 func TestAnyBrokerOfAFleetActs(t *testing.T) {
 	_, brokers := fleet(t, 2, withHTTP)
 	names := lagging(t, client(t, brokers[0]), brokers, 6)
+	for _, b := range brokers {
+		eventually(t, "to see all readers", func(context.Context) error {
+			code, _, text := send(t, b, http.MethodDelete, "/topics/orders?preview=true", "")
+			var got web.Done
+			if err := json.Unmarshal([]byte(text), &got); err != nil || code != http.StatusOK || got.Effect == nil || !slices.Equal(got.Effect.Groups, names) || len(got.Effect.Incomplete) > 0 {
+				return fmt.Errorf("%d %s", code, text)
+			}
+			return nil
+		})
+	}
 	for i, name := range names {
 		gone(t, brokers[i%2], name, http.StatusOK)
 		gone(t, brokers[1-i%2], name, http.StatusNotFound)

@@ -64,6 +64,7 @@ func (b *Broker) openHTTPGate(ctx context.Context) error {
 		users = sasl.Both(own, users)
 	}
 	g.users = sasl.NewDirectory(users, derived(b.secret(), "users that do not exist"))
+	g.know()
 	g.plain = sasl.NewPlain(g.users, newLoginQueue(), []byte(rand.Text()), rememberPasswords)
 	return nil
 }
@@ -79,6 +80,9 @@ func (g *httpGate) Issuer() web.Issuer {
 // WantsLogin implements web.Gate.
 func (g *httpGate) WantsLogin() bool { return g.always || g.b.image().Users.Len() > 0 }
 
+// AlwaysWantsLogin implements web.Gate.
+func (g *httpGate) AlwaysWantsLogin() bool { return g.always }
+
 // May implements web.Gate.
 func (g *httpGate) May(q auth.Request) (allowed bool, command string) {
 	allowed, command = g.b.front.handler.Load().Allowed(q)
@@ -89,6 +93,7 @@ func (g *httpGate) May(q auth.Request) (allowed bool, command string) {
 }
 
 func (g *httpGate) tellDenied(q auth.Request) {
+	g.b.countDenial(q)
 	g.tell(audit.Entry{
 		Kind: audit.Denied, Principal: string(q.Principal), Host: q.Host, Operation: q.Operation.String(),
 		Resources: []audit.Resource{{Type: strings.ToLower(q.Type.String()), Name: q.Name}},

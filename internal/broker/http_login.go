@@ -9,6 +9,7 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/meter"
 	"muster/internal/web"
 )
 
@@ -66,6 +67,7 @@ func (g *httpGate) byToken(ctx context.Context, a web.Attempt) (web.Identity, er
 // refuse tells of a login that failed, and has whoever tried wait.
 func (g *httpGate) refuse(ctx context.Context, a web.Attempt, why, answer error) error {
 	g.tell(audit.Entry{Kind: audit.LoginFailed, Host: a.Host, Reason: why.Error(), Mechanism: mechanismOf(a.Way)})
+	g.count(a, loginFailed)
 	wait(ctx, g.delay)
 	return answer
 }
@@ -87,7 +89,26 @@ func (g *httpGate) LoggedOut(id web.Identity, host string) {
 // mechanismOf is what the audit log has for the mechanism of logins over HTTP.
 func mechanismOf(way string) string { return strings.ToUpper(way) }
 
+// listenerHTTP stands for the listener of logins over HTTP.
+const listenerHTTP = "HTTP"
+
+func (g *httpGate) count(a web.Attempt, result string) {
+	g.b.meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(a.Way), result}, 1)
+}
+
+// know makes all ways of logging in known, so that the first login is seen as a change.
+func (g *httpGate) know() {
+	for _, way := range []string{web.WayBasic, web.WayCookie, web.WayBearer, web.WayOIDC} {
+		for _, result := range []string{loginSucceeded, loginFailed} {
+			g.b.meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(way), result}, 0)
+		}
+	}
+}
+
 func (g *httpGate) tellLogin(kind audit.Kind, who auth.Principal, a web.Attempt) {
+	if kind == audit.Login {
+		g.count(a, loginSucceeded)
+	}
 	g.tell(audit.Entry{Kind: kind, Principal: string(who), Host: a.Host, Mechanism: mechanismOf(a.Way)})
 }
 

@@ -190,6 +190,15 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 			t.Errorf("%s with %s: %d %s", c.name, c.password, code, body)
 		}
 	}
+	counted := scrape(t, b)
+	for name, want := range map[string]float64{
+		"muster_authentication_total{listener=HTTP,mechanism=BASIC,result=failure}": 3, "muster_authentication_total{listener=HTTP,mechanism=BASIC,result=success}": 2,
+		"muster_authentication_total{listener=HTTP,mechanism=COOKIE,result=failure}": 0, "muster_authorization_denied_total{operation=describe,resource_type=group}": 2,
+	} {
+		if got, known := counted[name]; !known || got != want {
+			t.Errorf("%s is %v, %t", name, got, known)
+		}
+	}
 	_, body := ask(t, b, "/groups/billing", basic("ann", "anns"))
 	var p web.Problem
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.MissingACL == nil || p.MissingACL.Principal != "User:ann" || !strings.HasPrefix(p.MissingACL.Command, "muster acls add ") {

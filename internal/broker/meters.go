@@ -102,10 +102,14 @@ func (b *Broker) countLogins() {
 	}
 }
 
+func (b *Broker) countDenial(q auth.Request) {
+	b.meters.Denials.Add(meter.Labels{strings.ToLower(q.Operation.String()), strings.ToLower(q.Type.String())}, 1)
+}
+
 // countDenials counts denials, besides what else is told of them.
 func (b *Broker) countDenials(told func(auth.Request)) func(auth.Request) {
 	return func(q auth.Request) {
-		b.meters.Denials.Add(meter.Labels{strings.ToLower(q.Operation.String()), strings.ToLower(q.Type.String())}, 1)
+		b.countDenial(q)
 		if told != nil {
 			told(q)
 		}

@@ -201,7 +201,7 @@ func (w *watched) FirstTime(topic string, index int32, offset int64) (millis int
 		return offset >> w.TimeBits(t), true
 	}
 	p := w.b.manager.Get(topic, index)
-	if p == nil || w.dating >= datingTime {
+	if p == nil || w.dating >= datingTime || w.b.away.Load() != nil {
 		return 0, false
 	}
 	began := time.Now()

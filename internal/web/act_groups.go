@@ -95,20 +95,18 @@ func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, er
 	for _, i := range partitions {
 		named = append(named, groupview.TopicPartition{Topic: o.Topic, Partition: i})
 	}
-	if q.Preview || len(named) == 0 {
-		found, err := a.acts.Committed(c.ctx(), c.asker(), name, named)
-		if err != nil {
-			return nil, err
+	found, err := a.acts.Committed(c.ctx(), c.asker(), name, named)
+	if err != nil {
+		return nil, err
+	}
+	partitions = nil
+	for tp := range found {
+		if tp.Topic == o.Topic {
+			partitions = append(partitions, tp.Partition)
 		}
-		partitions = nil
-		for tp := range found {
-			if tp.Topic == o.Topic {
-				partitions = append(partitions, tp.Partition)
-			}
-		}
-		if len(partitions) == 0 {
-			return nil, notFound("group %q has committed nothing there", name)
-		}
+	}
+	if len(partitions) == 0 {
+		return nil, notFound("group %q has committed nothing there", name)
 	}
 	if !q.Preview {
 		if err := a.acts.DeleteOffsets(c.ctx(), c.asker(), name, o.Topic, partitions); err != nil {

@@ -214,6 +214,7 @@ func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64
 	if n := len(effect.Groups) + effect.MoreGroups; n > 0 {
 		out.Sentences = append(out.Sentences, fmt.Sprintf("%s read the topic or have read it, and do not get those that they have not read yet: %s.", words.Plural(n, "group"), words.ListSome(effect.Groups, n)))
 	}
+	out.Sentences = append(out.Sentences, effect.doubts()...)
 	out.Effect = effect
 	if t.Internal {
 		out.Refused = fmt.Sprintf("topic %q is internal", topic)

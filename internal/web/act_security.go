@@ -75,6 +75,9 @@ func (a *api) deleteUser(c *call, q *ActQuery, _ *Nothing) (*Done, error) {
 	}
 	if users.Len() == 1 {
 		out.Sentences = append(out.Sentences, "There is no other user.")
+		if !a.gate.AlwaysWantsLogin() {
+			out.Sentences = append(out.Sentences, "From then on nobody has to log in here.")
+		}
 	}
 	return out, nil
 }

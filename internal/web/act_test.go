@@ -299,12 +299,27 @@ func TestAPlanIsExecutedOnce(t *testing.T) {
 	}
 }
 
+// Nothing is said to be deleted that was not there.
+func TestOnlyOffsetsThatAreThereAreDeleted(t *testing.T) {
+	doer := &fakeActs{committed: map[groupview.TopicPartition]int64{{Topic: "orders", Partition: 1}: 1}}
+	s := serve(t, newFake(t), acting(doer))
+	resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[1,99],"topic":"orders"}`))
+	if resp.StatusCode != http.StatusOK || !strings.Contains(body, "in 1 partition of topic") || len(doer.did) != 1 || !strings.HasSuffix(doer.did[0], "forget billing orders [1]") {
+		t.Errorf("%d %s; it did %q", resp.StatusCode, body, doer.did)
+	}
+	doer.committed = nil
+	if resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[99],"topic":"orders"}`)); resp.StatusCode != http.StatusNotFound || len(doer.did) != 1 {
+		t.Errorf("where nothing is: %d %s; it did %q", resp.StatusCode, body, doer.did)
+	}
+}
+
 // What has no room in the request of the Kafka protocol is refused before.
 func TestOffsetsOfATopicWithANameThatIsTooLongAreNotDeleted(t *testing.T) {
 	for size, want := range map[int]int{math.MaxInt16: http.StatusOK, math.MaxInt16 + 1: http.StatusBadRequest} {
-		doer := &fakeActs{}
+		name := strings.Repeat("a", size)
+		doer := &fakeActs{committed: map[groupview.TopicPartition]int64{{Topic: name}: 1}}
 		s := serve(t, newFake(t), acting(doer))
-		resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[0],"topic":"`+strings.Repeat("a", size)+`"}`))
+		resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[0],"topic":"`+name+`"}`))
 		if resp.StatusCode != want || (len(doer.did) > 0) != (want == http.StatusOK) {
 			t.Errorf("%d bytes: %d %.200s", size, resp.StatusCode, body)
 		}

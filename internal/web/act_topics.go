@@ -3,11 +3,14 @@ package web
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"muster/internal/groupview"
 	"muster/internal/metadata"
+	"muster/internal/web/fleet"
 	"muster/internal/words"
 )
 
@@ -72,6 +75,7 @@ func (a *api) previewDeleteTopic(c *call, name string) (*Done, error) {
 	if effect.Members > 0 {
 		out.Sentences = append(out.Sentences, fmt.Sprintf("These have %s now, who would rebalance or fail.", words.Plural(effect.Members, "member")))
 	}
+	out.Sentences = append(out.Sentences, effect.doubts()...)
 	switch {
 	case t.Internal:
 		out.Refused = fmt.Sprintf("topic %q is internal", name)
@@ -84,19 +88,46 @@ func (a *api) previewDeleteTopic(c *call, name string) (*Done, error) {
 // maxEffectGroups is how many groups are named that something concerns.
 const maxEffectGroups = 20
 
-// readersOf finds the groups that something about a topic concerns.
+// readersOf finds the groups that something about a topic concerns, at all brokers of a
+// fleet. Who did not answer is named.
 func (a *api) readersOf(c *call, topic string) *Effect {
 	out := &Effect{Groups: []string{}}
+	members := map[string]int{}
 	for _, g := range readers(a.reads.Snapshot(), topic, a.groupsSeen(c)) {
-		out.Members += g.Members
+		members[g.Name] = g.Members
+	}
+	if others := a.others(c); len(others) > 0 {
+		answers, silent := askOthers[TopicDetail](a, c, others, fleet.Question{URI: Prefix + "/topics/" + url.PathEscape(topic)})
+		out.Incomplete = silent
+		for _, t := range answers {
+			out.MoreGroups += t.answer.MoreGroups
+			for i := range t.answer.Groups {
+				g := &t.answer.Groups[i]
+				members[g.Name] = max(members[g.Name], g.Members) // One that has just moved is there twice.
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		out.Members += members[name]
 		if len(out.Groups) < maxEffectGroups {
-			out.Groups = append(out.Groups, g.Name)
+			out.Groups = append(out.Groups, name)
 		} else {
 			out.MoreGroups++
 		}
 	}
-	slices.Sort(out.Groups)
 	return out
+}
+
+// doubts says that there may be more groups than are named.
+func (e *Effect) doubts() []string {
+	if len(e.Incomplete) == 0 {
+		return nil
+	}
+	var brokers []string
+	for _, s := range e.Incomplete {
+		brokers = append(brokers, strconv.Itoa(int(s.Broker)))
+	}
+	return []string{fmt.Sprintf("There may be more groups that read it: broker %s did not answer.", words.List(brokers))}
 }
 
 // addRecords counts the records that would be lost: those before offsets, or all.
@@ -176,6 +207,7 @@ func (a *api) addPartitions(c *call, q *ActQuery, more *MorePartitions) (*Done, 
 	if n := out.Effect.Members; n > 0 {
 		out.Sentences = append(out.Sentences, fmt.Sprintf("Groups that read it rebalance: %s in %s.", words.Plural(n, "member"), words.Plural(len(out.Effect.Groups)+out.Effect.MoreGroups, "group")))
 	}
+	out.Sentences = append(out.Sentences, out.Effect.doubts()...)
 	return out, nil
 }
 

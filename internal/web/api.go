@@ -116,7 +116,7 @@ func (a *api) handler(rt *route) http.Handler {
 		}
 		size := int64(len(body))
 		defer a.unread.Add(-size)
-		if a.unread.Add(size) > maxUnread {
+		if a.unread.Add(size) > maxUnread && rt.body == nil { // What was done is said: nobody must try again.
 			a.refuse(w, busy())
 			return
 		}

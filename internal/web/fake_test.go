@@ -34,6 +34,7 @@ type fake struct {
 	entries  []explain.Entry
 	held     map[groupview.TopicPartition]explain.HeldBack
 	notReady error
+	always   bool
 	holds    func() // Called by Journal.
 
 	mu      sync.Mutex // Of the rest that changes while a stream is open.
@@ -145,6 +146,8 @@ func (f *fake) FirstTimes(context.Context, map[groupview.TopicPartition]int64) (
 }
 
 func (f *fake) WantsLogin() bool { return f.users != nil }
+
+func (f *fake) AlwaysWantsLogin() bool { return f.always }
 
 func (f *fake) Login(_ context.Context, a Attempt) (Identity, error) {
 	f.mu.Lock()

@@ -55,6 +55,7 @@ type distant struct {
 	ring    [maxDistant]string
 	place   farPlace
 	peers   map[int32]*distantPeer
+	turn    int // Who is asked first: the one after those who were asked last.
 }
 
 // farPlace is up to where somebody was told of what happened at other brokers.
@@ -147,7 +148,9 @@ func (d *distant) due() []fleet.Target {
 	defer d.mu.Unlock()
 	var out []fleet.Target
 	there := map[int32]bool{}
-	for _, to := range others {
+	next := d.turn
+	for i := range others {
+		to := others[(d.turn+i)%len(others)]
 		there[to.Node] = true
 		p := d.peers[to.Node]
 		if p == nil || p.incarnation != to.Incarnation {
@@ -160,6 +163,7 @@ func (d *distant) due() []fleet.Target {
 		if !p.asking && len(out) < maxAsking {
 			p.asking = true
 			out = append(out, to)
+			next = d.turn + i + 1
 		}
 	}
 	for node := range d.peers {
@@ -168,6 +172,7 @@ func (d *distant) due() []fleet.Target {
 			d.place.gaps++
 		}
 	}
+	d.turn = next % max(len(others), 1)
 	return out
 }
 

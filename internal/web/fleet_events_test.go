@@ -66,3 +66,24 @@ func TestABrokerTellsOthersWhatHappened(t *testing.T) {
 		t.Error("x is a number")
 	}
 }
+
+// However many brokers there are, each is asked in its turn.
+func TestAllBrokersOfALargeFleetAreAsked(t *testing.T) {
+	var targets []fleet.Target
+	for node := range int32(2*maxAsking + 3) {
+		targets = append(targets, fleet.Target{Node: node})
+	}
+	d := newDistant(&api{fleet: fleet.New(fleet.Options{Others: func() []fleet.Target { return targets }})})
+	asked := map[int32]int{}
+	for range len(targets) {
+		for _, to := range d.due() {
+			asked[to.Node]++
+			d.peers[to.Node].asking = false
+		}
+	}
+	for _, to := range targets {
+		if n := asked[to.Node]; n < maxAsking-1 || n > maxAsking+1 {
+			t.Errorf("broker %d was asked %d times", to.Node, n)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -52,6 +54,7 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		// Nobody wants what it brings, but it is read to its end before the next request.
 		_ = w.control.SetReadDeadline(time.Now().Add(requestTimeout)) // A writer of tests has none.
+		r.Body = &timedBody{r.Body, w.control}
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
@@ -72,6 +75,23 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	default:
 		g.next.ServeHTTP(w, r)
 	}
+}
+
+// timedBody is a body that must have come by the deadline of its connection. That ends with
+// the body: the server reads on to see whether the client is still there, and a deadline
+// that is met then would end this request, and all others of the connection.
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // knows says whether the Host header names this broker. An address is no name that

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +56,49 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	s.api.unread.Add(-maxUnread)
 	if resp, _ := s.do(http.MethodGet, Prefix+"/groups"); resp.StatusCode != http.StatusOK || s.api.unread.Load() != 0 {
 		t.Errorf("afterwards: %d, %d bytes", resp.StatusCode, s.api.unread.Load())
+	}
+}
+
+// What was done is said, however many answers nobody reads: whoever is told to try again
+// would do it twice.
+func TestWhatWasDoneIsSaid(t *testing.T) {
+	s := serve(t, newFake(t), acting(&fakeActs{}))
+	s.api.unread.Add(maxUnread)
+	if resp, body := s.do(http.MethodPost, Prefix+"/topics/orders/records", bringing(jsonType, `{"value":"x"}`)); resp.StatusCode != http.StatusOK {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	s.api.unread.Add(-maxUnread)
+}
+
+// deadlines notes what deadlines a connection gets.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, at)
+	return nil
+}
+
+// A body has its time. What comes after it has nothing to do with that, or the server would
+// take the client for gone.
+func TestTheTimeForABodyEndsWithIt(t *testing.T) {
+	var left bool
+	g := newGuard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := r.Body.Read(make([]byte, 1))
+		_, rest := io.ReadAll(r.Body)
+		left = err == nil && rest == nil
+	}), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader("body")))
+	if !left || len(w.read) < 2 || w.read[0].IsZero() || !w.read[len(w.read)-1].IsZero() {
+		t.Errorf("the deadlines are %v", w.read)
+	}
+	w = &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	newGuard(http.NotFoundHandler(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader("body")))
+	if len(w.read) != 1 || w.read[0].IsZero() {
+		t.Errorf("if nobody reads it the deadlines are %v", w.read)
 	}
 }
 

@@ -84,6 +84,8 @@ type Identity struct {
 type Gate interface {
 	// WantsLogin says whether people must say who they are.
 	WantsLogin() bool
+	// AlwaysWantsLogin says whether they must though there are no users in the cluster.
+	AlwaysWantsLogin() bool
 	// Login says who somebody is. It is ErrLogin or ErrToken after a while if they are
 	// not, and ErrLoginBusy if too many ask.
 	Login(ctx context.Context, a Attempt) (Identity, error)

@@ -19,6 +19,7 @@ type Effect struct {
 	Records    *int64   `json:"records" doc:"about how many are lost; null if nobody knows, and if none can be"`
 	Bytes      *int64   `json:"bytes" doc:"that are lost; null if nobody knows, and if none can be"`
 	Groups     []string `json:"groups" doc:"that it concerns, of those that you may see, at most 20"`
+	Incomplete []Silent `json:"incomplete,omitempty" doc:"brokers whose groups are not among these"`
 	MoreGroups int      `json:"moreGroups" doc:"how many there are besides these"`
 	Members    int      `json:"members" doc:"of groups, that are disturbed"`
 }

@@ -103,9 +103,12 @@ func New(src Source, settings Settings) *Metrics {
 // Handler answers GET /metrics. Those who ask while another answer is being gathered
 // share it.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(prometheus.GathererFunc(m.gather), promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapes, CoalesceGather: true,
-	})
+	return &handler{
+		places: make(chan struct{}, scrapes),
+		make: promhttp.HandlerFor(prometheus.GathererFunc(m.gather), promhttp.HandlerOpts{
+			ErrorHandling: promhttp.ContinueOnError, CoalesceGather: true,
+		}),
+	}
 }
 
 // gather makes all families, in order of name.

@@ -161,6 +161,8 @@ export interface Effect {
   bytes: number | null;
   /** that it concerns, of those that you may see, at most 20 */
   groups: string[];
+  /** brokers whose groups are not among these */
+  incomplete?: Silent[];
   /** how many there are besides these */
   moreGroups: number;
   /** of groups, that are disturbed */
