@@ -119,6 +119,7 @@ type Broker struct {
 	changes     groupChanges // for those who watch groups over HTTP
 	watch       *status.Watch
 	watched     *watched
+	tails       tails
 	meters      *meter.Meters
 	metrics     *metrics.Metrics
 	stopping    atomic.Bool // the broker closes
@@ -197,7 +198,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	changed, denied := b.audit.hooks()
 	b.countLogins()
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.tail, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Streams: b.redis != nil, Marked: b.marked.add,
 		Now:   c.now,

@@ -106,6 +106,7 @@ func (w *watched) Image() *metadata.Image { return w.b.image() }
 // leads. Whoever waits in a fetch is told; nobody else looks.
 func (w *watched) Prepare(ctx context.Context) {
 	w.dating = 0
+	w.b.tails.forget(func(topic string, index int32) bool { return w.b.manager.Get(topic, index) != nil })
 	image := w.b.image()
 	if w.b.redis == nil || w.b.away.Load() != nil || image == nil {
 		return
@@ -157,6 +158,7 @@ func (w *watched) Log(t *metadata.Topic, index int32) (status.Log, bool) {
 	}
 	l := status.Log{Start: p.LogStartOffset(), LastStable: p.LastStableOffset(), Bytes: p.Size()}
 	l.End = p.HighWatermark() // Last, since it only grows.
+	l.Tail = w.b.tail(p, t.Name, index, l.End)
 	return l, true
 }
 
@@ -213,6 +215,9 @@ func (w *watched) FirstTime(topic string, index int32, offset int64) (millis int
 		return 0, false
 	}
 	first, last := head.BaseTimestamp(), head.MaxTimestamp()
+	if first < 0 || last < 0 {
+		return 0, false // Such records have no time.
+	}
 	if head.LogAppendTime() || offset <= head.BaseOffset() || head.LastOffsetDelta() <= 0 {
 		if head.LogAppendTime() {
 			return last, true

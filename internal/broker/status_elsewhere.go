@@ -105,7 +105,7 @@ func (w *watched) askBounds(ctx context.Context, leader int32, questions []statu
 }
 
 func answer(end int64, b protocol.Bounds, now time.Time) status.Answer {
-	a := status.Answer{Known: true, Log: status.Log{Start: b.Start, End: end, LastStable: b.LastStable, Bytes: b.Bytes}}
+	a := status.Answer{Known: true, Log: status.Log{Start: b.Start, End: end, LastStable: b.LastStable, Bytes: b.Bytes, Tail: b.Tail}}
 	for _, ago := range b.Fetched {
 		f := status.Fetched{Known: ago >= protocol.NeverFetched}
 		if ago >= 0 {

@@ -105,13 +105,13 @@ func TestRetentionThatOvertakesIsTold(t *testing.T) {
 	}{
 		{7200, "will be deleted in about 2h"}, {5, "may be deleted at any moment"}, {23 * 3600, "23h"},
 	} {
-		got := the(watchedOf(lag.GroupLag{}, lag.PartitionLag{Topic: "users"}, part(c.in)), "retention-overtakes")
+		got := the(watchedOf(lag.GroupLag{Seconds: 6 * 24 * 3600}, lag.PartitionLag{Topic: "users"}, part(c.in)), "retention-overtakes")
 		if len(got) != 1 || !strings.Contains(got[0].Text, c.want) || !strings.Contains(got[0].Text, "orders-1") || !strings.Contains(got[0].Text, "5 records wait") ||
 			!strings.Contains(got[0].Change, "muster topics alter orders --config retention.ms") {
 			t.Errorf("in %v s: %+v", c.in, got)
 		}
 	}
-	if got := the(watchedOf(lag.GroupLag{}, part(25*3600)), "retention-overtakes"); got != nil {
+	if got := the(watchedOf(lag.GroupLag{Seconds: 6 * 24 * 3600}, part(25*3600)), "retention-overtakes"); got != nil {
 		t.Errorf("in more than a day: %+v", got)
 	}
 }

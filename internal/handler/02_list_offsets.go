@@ -119,6 +119,9 @@ func (h *Handler) addBounds(topic string, req *kmsg.ListOffsetsRequestTopicParti
 		return
 	}
 	b := protocol.Bounds{Start: p.LogStartOffset(), LastStable: p.LastStableOffset(), Bytes: p.Size()}
+	if h.opts.Tail != nil {
+		b.Tail = h.opts.Tail(p, topic, req.Partition, out.Offset)
+	}
 	for _, r := range readers {
 		b.Fetched = append(b.Fetched, h.fetched.ago(r.ClientID, r.Host, topic, req.Partition))
 	}

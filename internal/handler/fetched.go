@@ -148,5 +148,12 @@ func (f *fetched) ago(clientID, host, topic string, partition int32) (millis int
 // Fetched returns when a client last fetched a partition that this broker leads, to the
 // second; zero for never. Under very many clients it may not be known.
 func (h *Handler) Fetched(clientID, host, topic string, partition int32) (at time.Time, known bool) {
-	return h.fetched.last(clientID, host, topic, partition)
+	at, known = h.fetched.last(clientID, host, topic, partition)
+	if !at.IsZero() {
+		// By the clock of today: entries count seconds since the start, in which that may
+		// have been set, or the machine have slept.
+		now := h.fetched.now()
+		at = now.Round(0).Add(-now.Sub(at))
+	}
+	return at, known
 }

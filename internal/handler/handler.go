@@ -65,6 +65,9 @@ type Options struct {
 	Counter      Counter // nil for a store whose offsets have no gaps
 	Logger       *slog.Logger
 	Now          func() time.Time
+	// Tail says how many offsets at the end of a partition are of nothing to read, in
+	// which a reader is not behind. Nil if nobody knows.
+	Tail func(p *partition.Partition, topic string, index int32, end int64) int64
 	// Marked is told of transactions that somebody ended in partitions, past their
 	// coordinator. It must not block. Nil if nobody wants to know.
 	Marked func(from coordinator.Client, m Marked)

@@ -55,7 +55,7 @@ func (t *Tracker) Quiet(k Kept) Quiet {
 // rests says that a group has read all of a partition: then nothing of it changes with
 // time.
 func (p *position) rests() bool {
-	return p.known && p.lag == 0 && !p.approximate && p.verdict == Fine && p.lagging == 0 && p.changed != 0 && !p.log.Offline && !p.log.dropped
+	return p.known && !p.left() && !p.approximate && p.verdict == Fine && p.lagging == 0 && p.changed != 0 && !p.log.Offline && !p.log.dropped
 }
 
 // quiet says whether what there is to say of a position follows from what is kept of it.
@@ -72,7 +72,7 @@ func (t *Tracker) quiet(g *group, p *position) bool {
 // Again takes in a group that is as it was in the last pass, and is not Loud.
 func (t *Tracker) Again(k Kept, q Quiet) {
 	g := k.g
-	g.pass, g.seenAt = t.pass, t.now
+	t.see(g)
 	if q == Resting {
 		t.drawResting(g)
 		return
@@ -80,7 +80,11 @@ func (t *Tracker) Again(k Kept, q Quiet) {
 	before := g.Lag
 	g.GroupLag = GroupLag{}
 	for _, p := range g.positions {
-		t.observe(g, p, &Position{Topic: p.log.Topic, Partition: p.log.Partition, Committed: p.committed})
+		facts := Position{Topic: p.log.Topic, Partition: p.log.Partition, Committed: p.committed}
+		if p.log.TimeBits > 0 { // It rests, or would be Loud: what was counted stands.
+			facts.Behind = &Count{p.lag, p.approximate}
+		}
+		t.observe(g, p, &facts)
 	}
 	t.summarize(g)
 	if before != g.Lag {

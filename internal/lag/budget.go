@@ -6,7 +6,7 @@ package lag
 const (
 	groupSize         = 48 + mapPlace
 	behindSize        = 320
-	logSize           = 176 + mapPlace
+	logSize           = 192 + mapPlace
 	positionSize      = 80
 	deathsSize        = 48
 	pointSize         = 12

@@ -15,7 +15,7 @@ func (t *Tracker) Changes(since time.Time, all bool, wanted func(group string) b
 	r := &history.Record{Time: t.nowMillis, Whole: all}
 	from := tick(clamp(int64(since.Sub(t.start)/tenth), 0, int64(t.now)+1))
 	for _, g := range t.all {
-		if g.pass != t.pass || !wanted(g.name) {
+		if !t.seen(g) || !wanted(g.name) {
 			continue
 		}
 		out := history.Group{Name: g.name, Lag: g.Lag, Age: int64(g.Seconds * 1000), Topics: g.changed(from, all)}

@@ -16,6 +16,7 @@ type Log struct {
 	Bounds
 	LastStable int64 // What readers of committed records may read up to; None if that is not known.
 	Added      int64 // How many records were ever appended. Where offsets are dense, that is End.
+	Tail       int32 // How many offsets at the end are of nothing to read: the ends of transactions, and what was aborted.
 	TimeBits   uint8 // Of layout stream: by how many bits an offset is shifted to be a time in milliseconds.
 	Retention
 }
@@ -81,6 +82,7 @@ type log struct {
 	began   uint32 // The pass in which it was first seen, or was another log than before.
 	moved   uint32 // The pass in which it was last another than in the pass before.
 	grown   int64  // How many records were appended since the last pass.
+	hole    Bounds // The last tail that records came after.
 	users   int32  // Positions in it.
 	dropped bool
 }
@@ -96,6 +98,12 @@ func (l *log) set(facts Log, pass uint32, now tick) {
 	if !fresh {
 		l.grown = max(facts.Added-l.Added, 0)
 	}
+	switch {
+	case fresh:
+		l.hole = Bounds{}
+	case l.Tail > 0 && facts.End > l.End:
+		l.hole = Bounds{l.End - int64(l.Tail), l.End}
+	}
 	if fresh || facts != l.Log {
 		l.moved = pass
 	}
@@ -103,6 +111,14 @@ func (l *log) set(facts Log, pass uint32, now tick) {
 	if fresh {
 		l.began, l.table.points = pass, l.table.points[:0]
 	}
+}
+
+// beyondHole is the first offset from one on that may be a record's.
+func (l *log) beyondHole(offset int64) int64 {
+	if offset >= l.hole.Start && offset < l.hole.End {
+		return l.hole.End
+	}
+	return offset
 }
 
 // behind is the lag of a committed offset, if it is known. A difference of offsets is

@@ -4,7 +4,8 @@ import "time"
 
 const (
 	// catchesLate is how far behind a group must be before it matters that it does
-	// not catch up: one that keeps up always has a few records to read.
+	// not catch up, or that retention would delete what it reads next: one that keeps up
+	// always has a few records to read.
 	catchesLate = 5 * time.Minute
 	// overtakenSoon is when it matters that retention will overtake a group.
 	overtakenSoon = 24 * time.Hour
@@ -21,8 +22,8 @@ func (g *GroupLag) Findings() []string {
 		{"poison-suspect", g.Poison > 0},
 		{"members-keep-dying", g.Dying},
 		{"stuck-partition", g.Stuck > 0},
-		{"lag-without-members", g.Members == 0 && g.Lag > 0 && !g.ReadOutside},
-		{"retention-overtakes", g.OvertakenIn < overtakenSoon.Seconds()},
+		{"lag-without-members", g.Members == 0 && g.Left && !g.ReadOutside},
+		{"retention-overtakes", g.OvertakenIn == 0 || g.OvertakenIn < overtakenSoon.Seconds() && g.Seconds >= catchesLate.Seconds()},
 		{"not-catching-up", g.CatchUp == NotCatching && g.Members > 0 && g.Seconds >= catchesLate.Seconds() && !g.Held},
 		{"offsets-rewound", g.Verdicts[Rewound] > 0},
 	} {

@@ -31,7 +31,8 @@ var nothing = &behind{GroupLag: GroupLag{Rates: Rates{Known: true}, CatchUp: Cau
 // own gives a group a place of its own for what is known of it.
 func (t *Tracker) own(g *group) {
 	if g.behind == nothing {
-		g.behind = &behind{}
+		own := *nothing
+		g.behind = &own
 		t.bytes += behindSize
 	}
 }
@@ -64,9 +65,12 @@ type position struct {
 	verdict     Verdict
 }
 
+// left says whether there is something to read.
+func (p *position) left() bool { return p.lagging != 0 }
+
 // age is how old the first unread record is, in milliseconds.
 func (p *position) age(nowMillis int64) int64 {
-	if p.lag == 0 {
+	if p.lag == 0 || !p.left() {
 		return 0
 	}
 	return max(nowMillis-p.first, 0)
@@ -90,7 +94,10 @@ func (t *Tracker) Group(facts Group) {
 		t.bytes += groupSize + int64(len(facts.Name))
 	}
 	empty := g.members == 0 && facts.Members == 0
-	g.pass, g.seenAt = t.pass, t.now
+	if first {
+		g.seenAt = t.now
+	}
+	t.see(g)
 	g.members, g.uncommitted = int32(facts.Members), uncommitted(facts.Positions)
 	if g.behind == nothing && int(g.uncommitted) == len(facts.Positions) {
 		return
@@ -120,6 +127,17 @@ func (t *Tracker) Group(facts Group) {
 	t.drawGroup(g)
 }
 
+// see notes that a group was seen. If nobody could look for a while, it has not stood still
+// in that time.
+func (t *Tracker) see(g *group) {
+	if gap := t.now - g.seenAt; gap > 2*step {
+		for _, p := range g.positions {
+			p.missed(gap)
+		}
+	}
+	g.pass, g.seenAt = t.pass, t.now
+}
+
 // uncommitted counts the partitions without a committed offset.
 func uncommitted(facts []Position) (n int32) {
 	for i := range facts {
@@ -132,7 +150,7 @@ func uncommitted(facts []Position) (n int32) {
 
 // drawGroup adds to the ring of a group.
 func (t *Tracker) drawGroup(g *group) {
-	if g.ring != nil {
+	if g.ring != nil && !g.Unknown { // What is a part of it only would look like less lag.
 		g.ring.add(t.now, g.Lag, int64(g.Seconds*1000))
 	}
 }

@@ -15,6 +15,7 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 		}
 		// Without a log there is no such topic any more, and nothing to read.
 		p.known, p.lag, p.verdict = false, 0, Fine
+		p.missed(t.now - t.before)
 		if l.began == t.pass {
 			p.changed = 0 // What was committed before was of another log.
 		}
@@ -28,16 +29,16 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 	moved := p.movement(f.Committed, t.pass)
 	t.count(g, p, f, c, known)
 	next := Next(f.Committed, l.Bounds)
-	left := next < l.End && (c.Records > 0 || !known)
+	left := next < l.End-int64(l.Tail) && (c.Records > 0 || !known)
 	if moved != stayed || !left || p.deaths.stale(t.now) {
 		t.forgive(p)
 	}
-	if next != p.next || moved == appeared {
+	if next != p.next || moved == appeared || !left {
 		p.dated = false
 	}
 	p.committed, p.next, p.lag, p.known, p.approximate = f.Committed, next, c.Records, known, c.Approximate
 	if left && !p.dated {
-		p.first, p.dated = t.appended(l, next)
+		p.first, p.dated = t.appended(l, l.beyondHole(next))
 	}
 	if !known {
 		g.Unknown, p.lag = true, 0
@@ -51,6 +52,14 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 		owner: f.Owner, fetched: t.ago(f.Fetched), committed: t.ago(f.CommittedAt),
 	})
 	return moved
+}
+
+// missed takes in that nobody could look for a while: that time does not count as one in
+// which the group stood still.
+func (p *position) missed(gap tick) {
+	if p.lagging != 0 {
+		p.lagging = max(p.changed, p.lagging) + gap
+	}
 }
 
 // unseen takes in a committed offset of a partition that nobody can look at. How much was
@@ -116,7 +125,7 @@ func (t *Tracker) draw(p *position, m movement) {
 }
 
 // pace says how a group gets on in a partition, over five minutes. Where nothing is
-// known of the past it stands still.
+// known of the past but that it has not moved for so long, it stands still.
 func (t *Tracker) pace(p *position) pace {
 	out := pace{
 		lag: p.lag, records: p.log.End - p.log.Start, age: float64(p.age(t.nowMillis)) / 1000, aging: 1,
@@ -128,6 +137,9 @@ func (t *Tracker) pace(p *position) pace {
 			committed, since = then, ago
 			out.aging = min((out.age-float64(age)/1000)/(float64(ago)/float64(second)), 1)
 		}
+	} else if t.now-p.changed < rateTime {
+		out.aging, out.noGrowth = 0, true
+		return out
 	}
 	then, ok := p.log.table.endAt(t.now - min(since, t.now))
 	if !ok || then.at == t.now {
@@ -135,6 +147,9 @@ func (t *Tracker) pace(p *position) pace {
 		return out
 	}
 	produced := float64(p.log.End-then.end()) / float64(t.now-then.at)
-	out.growing = (produced - float64(p.committed-committed)/float64(since)) * float64(second)
+	consumed := float64(p.committed-committed) / float64(since)
+	if produced > catchFactor*consumed { // Else it keeps up, as far as one can tell.
+		out.growing = (produced - consumed) * float64(second)
+	}
 	return out
 }

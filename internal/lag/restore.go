@@ -28,7 +28,7 @@ func (t *Tracker) Restore(r *history.Record) {
 		default:
 			if g.ring == nil {
 				t.own(g)
-				t.groupMoved(g, then)
+				t.groupMoved(g, t.now)
 			}
 			if g.ring != nil { // There was room.
 				g.ring.past(then, h.Lag, h.Age)

@@ -28,6 +28,7 @@ type Tracker struct {
 
 	start     time.Time // Tick 0.
 	now       tick
+	before    tick // Of the pass before.
 	nowMillis int64
 	pass      uint32
 	ended     uint32 // The last pass that has.
@@ -69,10 +70,10 @@ func (t *Tracker) Begin(now time.Time) {
 	}
 	t.pass++
 	t.asked = 0
-	before := t.now / minute
+	t.before = t.now
 	t.now = max(t.now, tick(clamp(int64(now.Sub(t.start)/tenth), 0, math.MaxUint32)))
 	t.nowMillis = t.millis(t.now)
-	t.newMinute = t.now/minute != before
+	t.newMinute = t.now/minute != t.before/minute
 }
 
 // tenth is a tick.

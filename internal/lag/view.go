@@ -15,6 +15,7 @@ type GroupLag struct {
 	Total
 	Seconds        float64 // The age of the oldest first unread record, 0 without lag.
 	SecondsAtLeast bool    // It may be older.
+	Left           bool    // There is something to read. Lag alone may be the ends of transactions, which some clients do not commit.
 	Held           bool    // Open transactions keep readers from all that is old enough to say that the group does not catch up.
 	ReadOutside    bool    // There is lag, and somebody who is no member reads and commits: one that assigns partitions by itself.
 	Sparse         bool    // Offsets of a partition are not dense, so Rates lack what was read as fast as it came.
@@ -45,9 +46,10 @@ func (t *Tracker) summarize(g *group) {
 		if p.deaths.suspects() > 0 {
 			suspects++
 		}
-		if !p.known || p.lag == 0 {
+		if !p.known || !p.left() {
 			continue
 		}
+		g.Left = true
 		age := float64(p.age(t.nowMillis)) / 1000
 		g.Seconds = max(g.Seconds, age)
 		if !p.heldBack() {
@@ -77,7 +79,11 @@ func (t *Tracker) summarize(g *group) {
 		g.CatchUp = Unknown
 		return
 	}
-	g.CatchUp, g.CatchUpTime = Forecast(g.Lag, g.Rates)
+	lag := g.Lag
+	if !g.Left {
+		lag = 0
+	}
+	g.CatchUp, g.CatchUpTime = Forecast(lag, g.Rates)
 }
 
 // Groups returns the groups that the last pass has seen, in order of name.
@@ -137,8 +143,8 @@ func (t *Tracker) Partitions(name string) []PartitionLag {
 		}
 		o := &out[i]
 		o.Bounds, o.Lag, o.Approximate = p.log.Bounds, p.lag, p.approximate
-		o.Seconds, o.SecondsAtLeast = float64(p.age(t.nowMillis))/1000, p.lag > 0 && !p.dated
-		if p.lag == 0 {
+		o.Seconds, o.SecondsAtLeast = float64(p.age(t.nowMillis))/1000, p.left() && !p.dated
+		if !p.left() {
 			continue
 		}
 		if left, limited := p.log.margin(o.Seconds); limited {

@@ -9,7 +9,7 @@ import (
 // TagBounds is the number of a tagged field of muster's own in ListOffsets, between
 // brokers. In a partition of the request it asks for more than one offset, and names
 // clients; in a partition of the response it has the log start offset, the last stable
-// offset, the bytes, and how long ago each of the clients last fetched the partition: the
+// offset, the bytes, how many offsets at the end are of nothing to read, and how long ago each of the clients last fetched the partition: the
 // clocks of brokers differ. So a coordinator knows with one request how far groups are
 // that read what others lead.
 const TagBounds = 28023
@@ -23,6 +23,7 @@ type Reader struct{ ClientID, Host string }
 // Bounds is the answer.
 type Bounds struct {
 	Start, LastStable, Bytes int64
+	Tail                     int64   // How many offsets at the end are of nothing to read.
 	Fetched                  []int64 // How many milliseconds ago each client did, or one of these.
 }
 
@@ -70,7 +71,7 @@ func AsksBounds(partition *kmsg.Tags) (readers []Reader, asks bool) {
 // SetBounds puts bounds into a partition of a ListOffsets response.
 func SetBounds(partition *kmsg.Tags, b Bounds) {
 	var value []byte
-	for _, n := range append([]int64{b.Start, b.LastStable, b.Bytes}, b.Fetched...) {
+	for _, n := range append([]int64{b.Start, b.LastStable, b.Bytes, b.Tail}, b.Fetched...) {
 		value = binary.AppendVarint(value, n)
 	}
 	partition.Set(TagBounds, value)
@@ -91,8 +92,8 @@ func GetBounds(partition *kmsg.Tags) (b Bounds, ok bool) {
 			}
 			numbers, value = append(numbers, n), value[used:]
 		}
-		if len(numbers) >= 3 {
-			b, ok = Bounds{numbers[0], numbers[1], numbers[2], numbers[3:]}, true
+		if len(numbers) >= 4 {
+			b, ok = Bounds{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4:]}, true
 		}
 	})
 	return b, ok

@@ -27,7 +27,7 @@ func TestBoundsComeBackAsTheyWereAsked(t *testing.T) {
 	if got, _ := AsksBounds(&tags); len(got) != MaxBoundsReaders {
 		t.Errorf("%d readers", len(got))
 	}
-	for _, b := range []Bounds{{0, 0, 0, []int64{}}, {1, -1, 1 << 60, []int64{0, 1 << 50}}} {
+	for _, b := range []Bounds{{0, 0, 0, 0, []int64{}}, {1, -1, 1 << 60, 7, []int64{0, 1 << 50}}} {
 		SetBounds(&tags, b)
 		if got, ok := GetBounds(&tags); !ok || !reflect.DeepEqual(got, b) {
 			t.Errorf("%+v came as %+v, %t", b, got, ok)
@@ -42,8 +42,8 @@ func TestBoundsThatCannotBeReadAreNone(t *testing.T) {
 		readers int
 		ok      bool
 	}{
-		{[]byte{}, 0, false}, {[]byte{0x80}, 0, false}, {[]byte{5, 'a'}, 0, false}, {[]byte{2, 4}, 0, false}, {[]byte{1, 'a', 0x80, 1}, 0, true},
-		{[]byte{1, 'a', 9}, 0, true}, {[]byte{0, 0, 0, 0x80}, 1, false}, {many, MaxBoundsReaders, true},
+		{[]byte{}, 0, false}, {[]byte{0x80}, 0, false}, {[]byte{5, 'a'}, 0, false}, {[]byte{2, 4}, 0, false}, {[]byte{1, 'a', 0x80, 1, 0}, 0, true},
+		{[]byte{1, 'a', 9, 0}, 0, true}, {[]byte{0, 0, 0}, 1, false}, {[]byte{0, 0, 0, 0x80}, 1, false}, {many, MaxBoundsReaders, true},
 	} {
 		var tags kmsg.Tags
 		tags.Set(TagBounds, c.value)

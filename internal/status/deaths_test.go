@@ -9,7 +9,7 @@ import (
 func TestWhoDiesAtTheSameOffsetIsToldOf(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self, self)
-	w.logs[orders0], w.logs[orders1] = Log{0, 100, 100, 1}, Log{0, 10, 10, 1}
+	w.logs[orders0], w.logs[orders1] = Log{0, 100, 100, 1, 0}, Log{0, 10, 10, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 40, orders1: 10}, orders0, orders1)}
 	var told []Suspicion
 	w.w.opts.Suspected = func(s Suspicion) { told = append(told, s) }

@@ -14,7 +14,7 @@ import (
 func TestLagOfAPartitionWithoutALeaderIsNotKnown(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self, -1)
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 90, orders1: 5}, orders0, orders1)}
 	w.passes(2, nil)
 	if got, _ := w.w.Snapshot().Groups.Get("billing"); !got.LagUnknown || got.Lag != 10 || got.Offsets != 2 {
@@ -43,7 +43,7 @@ func TestRetentionIsTheTopics(t *testing.T) {
 		e := w.image.Edit()
 		e.PutTopic(metadata.Topic{Name: "orders", Partitions: []metadata.Partition{{Leader: self}}, Set: c.set})
 		w.image = e.Image()
-		w.logs[orders0] = Log{0, 100, 100, 1}
+		w.logs[orders0] = Log{0, 100, 100, 1, 0}
 		w.groups = []Group{billing(map[Part]int64{orders0: 90}, orders0)}
 		w.passes(1, nil)
 		if got := w.of("billing"); math.IsInf(got.Margin, 1) == c.margin || c.margin && got.Margin > 3600 {
@@ -55,7 +55,7 @@ func TestRetentionIsTheTopics(t *testing.T) {
 func TestRatesAndTheTimeToCatchUp(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
-	w.logs[orders0] = Log{0, 10_000, 10_000, 1}
+	w.logs[orders0] = Log{0, 10_000, 10_000, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 0}, orders0)}
 	w.passes(30, func() {
 		l := w.logs[orders0]
@@ -81,7 +81,7 @@ func TestRatesAndTheTimeToCatchUp(t *testing.T) {
 func TestAPartitionThatTwoMembersHaveCountsOnce(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	g := billing(map[Part]int64{orders0: 90}, orders0)
 	g.Members = append(g.Members, Member{Reader{"b", "h"}, []Part{orders0}})
 	w.groups = []Group{g}
@@ -97,7 +97,7 @@ func TestCountsAreSharedAndBounded(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
 	w.bits["orders"] = 10
-	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1}
+	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0), billing(map[Part]int64{orders0: 7}, orders0)}
 	w.groups[1].Name = "search"
 	w.counts[Place{"orders", 0, 7}] = &lag.Count{Records: 3}
@@ -115,7 +115,7 @@ func TestCountsAreSharedAndBounded(t *testing.T) {
 func TestReadersAreAskedForOnce(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", 2)
-	w.others[orders0] = Log{0, 100, 100, 1}
+	w.others[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0), billing(map[Part]int64{orders0: 7}, orders0)}
 	w.groups[1].Name = "search"
 	w.passes(1, nil)
@@ -133,7 +133,7 @@ func TestReadersWithLongNamesAreNotAskedFor(t *testing.T) {
 	}{{maxReaderBytes - len(reader.Host), 1, lag.NotFetching}, {maxReaderBytes - len(reader.Host) + 1, 0, lag.Stopped}} {
 		w := newWorld(t)
 		w.topic("orders", 2)
-		w.others[orders0] = Log{0, 100, 100, 1}
+		w.others[orders0] = Log{0, 100, 100, 1, 0}
 		g := billing(map[Part]int64{orders0: 7}, orders0)
 		g.Members[0].ClientID = strings.Repeat("x", c.client)
 		w.groups = []Group{g}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -117,7 +118,7 @@ func logOf(t *metadata.Topic, partition int32, bits uint8, seen Log, known bool)
 	if !known {
 		return out
 	}
-	out.Bounds, out.LastStable = lag.Bounds{Start: seen.Start, End: seen.End}, seen.LastStable
+	out.Bounds, out.LastStable, out.Tail = lag.Bounds{Start: seen.Start, End: seen.End}, seen.LastStable, int32(min(seen.Tail, math.MaxInt32))
 	if bits == 0 {
 		out.Added = seen.End
 	}

@@ -49,9 +49,9 @@ func TestGroupsThatAreAsTheyWereAreSeenWithoutFacts(t *testing.T) {
 	w.topic("orders", self, self, 2)
 	parts := []Part{{"orders", 0}, {"orders", 1}, {"orders", 2}}
 	for _, p := range parts[:2] {
-		w.logs[p] = Log{0, 100, 100, 1}
+		w.logs[p] = Log{0, 100, 100, 1, 0}
 	}
-	w.others[parts[2]] = Log{0, 100, 100, 1}
+	w.others[parts[2]] = Log{0, 100, 100, 1, 0}
 	for i := range 8 {
 		g := billing(map[Part]int64{parts[i%2]: 5}, parts[i%2])
 		g.Name = fmt.Sprint("group-", i)
@@ -86,7 +86,7 @@ func TestAGroupThatABrokenOffPassHasSeenIsNotLost(t *testing.T) {
 	k := &keeping{world: w, seen: map[string]*Seen{}, last: map[string]string{}, same: map[lag.Quiet]int{}}
 	w.w = New(Options{Node: self, Source: k, MaxBytes: 1 << 20, Now: w.w.opts.Now})
 	w.topic("orders", self)
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
 	w.passes(2, nil)
 	w.groups = append(w.groups, billing(map[Part]int64{orders0: 5}, orders0))

@@ -40,6 +40,7 @@ type Source interface {
 // Log is a partition as its leader sees it.
 type Log struct {
 	Start, End, LastStable, Bytes int64
+	Tail                          int64 // How many offsets at the end are of nothing to read.
 }
 
 // Reader is who fetches: members are known by the same.

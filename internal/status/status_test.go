@@ -36,7 +36,7 @@ func TestAPassSeesGroupsAndTopics(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self, self, 2, -1)
 	w.topic("clicks", self)
-	w.logs[orders0], w.logs[orders1] = Log{5, 100, 90, 4000}, Log{0, 10, 10, 1}
+	w.logs[orders0], w.logs[orders1] = Log{5, 100, 90, 4000, 0}, Log{0, 10, 10, 1, 0}
 	w.groups = []Group{
 		{Name: "search", Type: "consumer", State: "Empty", Offsets: []Offset{{Part: Part{"clicks", 0}, Committed: 3}}},
 		billing(map[Part]int64{orders0: 40, orders1: 12}, orders0, orders1),
@@ -75,7 +75,7 @@ func TestTopicsAreThoseThatAGroupReadsOrHasCommitted(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"a", "b", "c"} {
 		w.topic(name, self)
-		w.logs[Part{name, 0}] = Log{0, 1, 1, 1}
+		w.logs[Part{name, 0}] = Log{0, 1, 1, 1, 0}
 	}
 	g := billing(map[Part]int64{{"a", 0}: 0, {"c", 0}: 1}, Part{"c", 0})
 	g.Topics = []string{"b", "c"}
@@ -133,7 +133,7 @@ func TestStuckPartitionsAreToldApart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.topic("orders", self, self)
-			w.logs[orders0], w.logs[orders1] = Log{0, 100, 100, 1}, Log{0, 100, 100, 1}
+			w.logs[orders0], w.logs[orders1] = Log{0, 100, 100, 1, 0}, Log{0, 100, 100, 1, 0}
 			w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
 			if c.change != nil {
 				c.change(w)
@@ -164,7 +164,7 @@ func elsewhere(w *world) {
 func TestLagOfWhatOtherBrokersLeadIsAsked(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", 2, 2)
-	w.others[orders0] = Log{0, 100, 100, 1}
+	w.others[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 30, {"orders", 7}: 1, {"gone", 0}: 1}, orders0, orders1)}
 	w.w.Pass(t.Context())
 	got, _ := w.w.Snapshot().Groups.Get("billing")
@@ -187,7 +187,7 @@ func TestLagOfWhatOtherBrokersLeadIsAsked(t *testing.T) {
 		t.Errorf("nobody answers: %+v, asked %d times", got, len(w.asked))
 	}
 	w.topic("orders", self, 2) // It is this broker's now.
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.asked = nil
 	w.passes(1, nil)
 	if got, _ := w.w.Snapshot().Groups.Get("billing"); got.Lag != 70 || got.LagUnknown || len(w.asked) != 1 {
@@ -198,7 +198,7 @@ func TestLagOfWhatOtherBrokersLeadIsAsked(t *testing.T) {
 func TestAnotherBrokersOwnerIsNotBlamedIfNobodyKnows(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", 2, self)
-	w.others[orders0] = Log{0, 100, 100, 1}
+	w.others[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
 	many := make([]Member, maxReaders+1)
 	for i := range many {
@@ -222,7 +222,7 @@ func TestRecordsAreCountedWhereOffsetsAreNotDense(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
 	w.bits["orders"] = 10
-	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1}
+	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0)}
 	place := Place{"orders", 0, 7}
 	check := func(what string, records int64, unknown, approximate bool, counted int) {
@@ -238,10 +238,10 @@ func TestRecordsAreCountedWhereOffsetsAreNotDense(t *testing.T) {
 	w.counts[place] = &lag.Count{Records: 3}
 	check("counted", 3, false, false, 1)
 	check("nothing has moved", 3, false, false, 0)
-	w.logs[orders0] = Log{0, 1<<40 + 1, 1 << 40, 1}
+	w.logs[orders0] = Log{0, 1<<40 + 1, 1 << 40, 1, 0}
 	w.counts[place] = &lag.Count{Records: 4, Approximate: true}
 	check("a record came", 4, false, true, 1)
-	w.logs[orders0] = Log{0, 1<<40 + 1, 1 << 40, 2}
+	w.logs[orders0] = Log{0, 1<<40 + 1, 1 << 40, 2, 0}
 	w.counts[place] = &lag.Count{Records: 2}
 	check("compaction took some away", 2, false, false, 1)
 	w.groups[0].Offsets[0].Committed = 1<<40 + 1
@@ -254,7 +254,7 @@ func TestRecordsAreCountedWhereOffsetsAreNotDense(t *testing.T) {
 func TestADeletedGroupIsForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
 	w.w.Rebalanced("billing", w.now, "joined")
 	w.passes(3, func() { w.groups[0].Offsets[0].Committed++ })
@@ -298,7 +298,7 @@ func TestADeletedGroupIsForgotten(t *testing.T) {
 func TestGroupsAreThereWhileAPassIsUnderWay(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0), billing(map[Part]int64{orders0: 6}, orders0)}
 	w.groups[1].Name = "search"
 	w.w.Pass(t.Context())
@@ -318,7 +318,7 @@ func TestGroupsAreThereWhileAPassIsUnderWay(t *testing.T) {
 func TestAPassThatIsBrokenOffShowsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.topic("orders", self)
-	w.logs[orders0] = Log{0, 100, 100, 1}
+	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
 	w.w.Pass(t.Context())
 	before := w.w.Snapshot()

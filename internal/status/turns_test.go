@@ -54,7 +54,7 @@ func TestEachPlaceIsCountedInTurn(t *testing.T) {
 		w.groups = []Group{g}
 		grow := func() { // All move, so nothing is known from before.
 			for i := range int32(parts) {
-				w.logs[Part{"orders", i}] = Log{0, int64(1000 + s.pass), 0, 1}
+				w.logs[Part{"orders", i}] = Log{0, int64(1000 + s.pass), 0, 1, 0}
 			}
 		}
 		for pass := range 4 {
@@ -87,7 +87,7 @@ func TestWhoTakesAllTheTimeDoesNotKeepOthersWaiting(t *testing.T) {
 		w.topic("orders", self, self)
 		w.bits["orders"] = 10
 		for i := range int32(2) {
-			w.logs[Part{"orders", i}] = Log{0, 1000, 0, 1}
+			w.logs[Part{"orders", i}] = Log{0, 1000, 0, 1, 0}
 			w.groups = append(w.groups, Group{Name: fmt.Sprint("g", i), Offsets: []Offset{{Part: Part{"orders", i}, Committed: 5}}})
 		}
 		w.passes(1, nil)
@@ -134,7 +134,7 @@ func TestPlacesThatAQuestionHasNoRoomForAreCountedAlone(t *testing.T) {
 	g := Group{Name: "billing", Type: "classic", State: "Empty"}
 	for i := range int32(5) {
 		g.Offsets = append(g.Offsets, Offset{Part: Part{"orders", i}, Committed: 5})
-		w.logs[Part{"orders", i}] = Log{0, 1000, 0, 1}
+		w.logs[Part{"orders", i}] = Log{0, 1000, 0, 1, 0}
 	}
 	w.groups = []Group{g}
 	w.passes(1, func() {})
@@ -144,7 +144,7 @@ func TestPlacesThatAQuestionHasNoRoomForAreCountedAlone(t *testing.T) {
 	// Retention takes unread records away: what was counted is not true any more.
 	s.lags = 10
 	for i := range int32(5) {
-		w.logs[Part{"orders", i}] = Log{900, 1000, 0, 1}
+		w.logs[Part{"orders", i}] = Log{900, 1000, 0, 1, 0}
 	}
 	w.passes(1, func() {})
 	if got := w.of("billing"); got.Unknown || got.Lag != 50 {

@@ -1,0 +1,133 @@
+package broker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"muster/internal/partition"
+	"muster/internal/record"
+	"muster/internal/status"
+)
+
+const (
+	// tailBatches is how many batches of a tail are looked at.
+	tailBatches = 64
+	// tailTime is how long tails are looked at in tailEvery.
+	tailTime  = 100 * time.Millisecond
+	tailEvery = status.Interval
+)
+
+// tails knows which offsets at the end of partitions at rest are of nothing to read. A
+// transaction ends with a record of its own that nobody reads: a client that commits the
+// offset after the last record which it has seen stays before it for good, without being
+// behind.
+type tails struct {
+	mu    sync.Mutex
+	at    map[status.Part]tail
+	began time.Time     // Of the time in which took was used.
+	took  time.Duration // How long tails were looked at since.
+}
+
+// tail is the end of a partition.
+type tail struct {
+	of          *partition.Partition // Another one if the topic was created anew, or came back.
+	end, length int64
+	known       bool
+}
+
+// tail returns how many offsets at the end of a partition are of nothing to read. It is
+// looked at once, if the partition ends where it did when somebody last asked.
+func (b *Broker) tail(p *partition.Partition, topic string, index int32, end int64) int64 {
+	t, part := &b.tails, status.Part{Topic: topic, Partition: index}
+	length, left := t.seen(part, p, end)
+	if left <= 0 || b.away.Load() != nil {
+		return length
+	}
+	if in := b.image().Topic(topic); in == nil || b.watched.TimeBits(in) > 0 {
+		return 0 // Of layout stream there are no transactions.
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), left)
+	defer cancel()
+	at, known := readableEnd(ctx, p, end)
+	t.set(part, tail{p, end, end - at, known}, time.Since(began))
+	return end - at
+}
+
+// seen returns what is known of a tail, and for how long it may be looked at: not at all if
+// there is no need, or no time.
+func (t *tails) seen(part status.Part, p *partition.Partition, end int64) (length int64, look time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was, seen := t.at[part]
+	switch {
+	case !seen || was.of != p || was.end != end:
+		if t.at == nil {
+			t.at = map[status.Part]tail{}
+		}
+		t.at[part] = tail{of: p, end: end}
+		return 0, 0
+	case was.known:
+		return was.length, 0
+	}
+	if now := time.Now(); now.Sub(t.began) >= tailEvery {
+		t.began, t.took = now, 0
+	}
+	return 0, tailTime - t.took
+}
+
+func (t *tails) set(part status.Part, is tail, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at[part] = is
+	t.took += took
+}
+
+// forget drops the partitions that this broker does not lead.
+func (t *tails) forget(leads func(topic string, index int32) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for part := range t.at {
+		if !leads(part.Topic, part.Partition) {
+			delete(t.at, part)
+		}
+	}
+}
+
+// readableEnd looks from the end on for a batch that can be read: one with records, of a
+// transaction that was not aborted if it is of one. If that is not found soon, there is one.
+func readableEnd(ctx context.Context, p *partition.Partition, end int64) (at int64, known bool) {
+	at, start := end, p.LogStartOffset()
+	for range tailBatches {
+		if at <= start {
+			return at, true
+		}
+		head, ok := firstHead(ctx, p, at-1)
+		if !ok || head.BaseOffset() >= at {
+			return end, false
+		}
+		if !head.Control() && !aborted(ctx, p, head) {
+			return at, true
+		}
+		at = head.BaseOffset()
+	}
+	return end, true
+}
+
+// aborted says whether a batch belongs to a transaction that was aborted.
+func aborted(ctx context.Context, p *partition.Partition, head record.Batch) bool {
+	if !head.Transactional() {
+		return false
+	}
+	f := p.Read(ctx, partition.Fetch{
+		Offset: head.BaseOffset(), LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 1, MinOne: true, Committed: true,
+	})
+	defer f.Records.Release()
+	for _, a := range f.Aborted {
+		if f.Err == nil && a.ProducerID == head.ProducerID() && a.FirstOffset <= head.BaseOffset() && head.BaseOffset() < a.LastOffset {
+			return true
+		}
+	}
+	return false
+}
