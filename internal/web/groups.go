@@ -43,7 +43,7 @@ func (a *api) ownGroups(c *call, q *GroupsQuery) (*keyedGroups, error) {
 		out.Groups = append(out.Groups, a.groupRow(c, g))
 		out.Keys = append(out.Keys, ask.Cursor(g))
 	}
-	a.addRecent(out.Groups, page.Groups)
+	a.addRecent(out.Groups)
 	if page.Matched >= 0 {
 		out.Matched = &page.Matched
 	}
@@ -77,28 +77,19 @@ func (a *api) groupRow(c *call, s *list.Summary) GroupRow {
 			out.Topics = append(out.Topics, topic)
 		}
 	}
-	if hides(&out, s) { // No sums with others.
-		out.Lag, out.LagUnknown, out.LagApproximate, out.LagSeconds, out.CatchUpSeconds = 0, true, false, 0, nil
-		out.Partitions, out.Stuck, out.Poison, out.Findings = 0, 0, 0, []string{}
-	}
 	return out
 }
-
-// hides says that the group of a row has topics that the caller may not see.
-func hides(row *GroupRow, s *list.Summary) bool { return len(row.Topics) < len(s.Topics) }
 
 // recentAtOnce is for how many rows the tracker is asked under one lock, which passes wait
 // for.
 const recentAtOnce = 100
 
 // addRecent adds how the lag of groups was in the last minutes.
-func (a *api) addRecent(rows []GroupRow, groups []*list.Summary) {
-	for from := 0; from < len(rows); from += recentAtOnce {
+func (a *api) addRecent(rows []GroupRow) {
+	for part := range slices.Chunk(rows, recentAtOnce) {
 		a.reads.Lag(func(t *lag.Tracker) {
-			for i := from; i < min(from+recentAtOnce, len(rows)); i++ {
-				if !hides(&rows[i], groups[i]) {
-					rows[i].Recent = t.Recent(rows[i].Name)
-				}
+			for i := range part {
+				part[i].Recent = t.Recent(part[i].Name)
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"muster/internal/auth"
 	"muster/internal/lag/list"
 	"muster/internal/words"
 )
@@ -64,7 +63,7 @@ func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
 		for _, g := range groups {
 			if !told[g.Name] && len(out.Worst) < limit {
 				told[g.Name] = true
-				out.Worst = append(out.Worst, a.needyRow(c, g))
+				out.Worst = append(out.Worst, NeedyRow{g.Name, g.State, g.Lag, g.Seconds, some(g.Findings), sentence(g)})
 			}
 		}
 	}
@@ -84,17 +83,6 @@ func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
 		}
 	}
 	return out, nil
-}
-
-// needyRow tells of a group that needs somebody: without numbers where it has topics that
-// the caller may not see.
-func (a *api) needyRow(c *call, g *list.Summary) NeedyRow {
-	for _, topic := range g.Topics {
-		if !a.sees(c, auth.Topic, topic) {
-			return NeedyRow{Name: g.Name, State: g.State, Findings: []string{}, Text: fmt.Sprintf("%s needs somebody who may see all topics that it reads.", g.Name)}
-		}
-	}
-	return NeedyRow{g.Name, g.State, g.Lag, g.Seconds, some(g.Findings), sentence(g)}
 }
 
 // sentence says what is worst about a group.
