@@ -176,6 +176,33 @@ func TestLagInSecondsIsTheAgeOfTheFirstUnreadRecord(t *testing.T) {
 	})
 }
 
+// Records without a timestamp are not as old as the year 1970.
+func TestRecordsWithoutATimeAreNotOld(t *testing.T) {
+	props := map[string]string{"muster.store": "disk", "log.dir": t.TempDir()}
+	b := start(t, props)
+	c := client(t, b)
+	makeTopic(t, c, "orders", 1, nil)
+	if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("x"), Timestamp: time.UnixMilli(-1)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, c, "billing", "orders", 0, 0)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = start(t, props)
+	eventually(t, "the group", func(ctx context.Context) error {
+		b.Status().Pass(ctx)
+		got, ok := b.Status().Snapshot().Groups.Get("billing")
+		if !ok || got.Lag != 1 {
+			return fmt.Errorf("%+v", got)
+		}
+		if got.Seconds > 3600 {
+			t.Errorf("it is %v s behind", got.Seconds)
+		}
+		return nil
+	})
+}
+
 // TestStuckPartitionsAreToldByWhoFetches has real members that read, that pause, and that
 // are no more.
 func TestStuckPartitionsAreToldByWhoFetches(t *testing.T) {

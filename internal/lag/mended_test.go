@@ -55,6 +55,20 @@ func TestWhoIsBeforeTheEndOfATransactionIsNotBehind(t *testing.T) {
 	}
 }
 
+// Where a topic was created anew, nothing is left of what its predecessor ended with.
+func TestAnotherLogHasNoHole(t *testing.T) {
+	l := &log{}
+	l.set(Log{Bounds: Bounds{End: 10}, Tail: 2}, 1, 1)
+	l.set(Log{Bounds: Bounds{End: 20}}, 2, 2)
+	if got := []int64{l.beyondHole(7), l.beyondHole(8), l.beyondHole(9), l.beyondHole(10)}; !slices.Equal(got, []int64{7, 10, 10, 10}) {
+		t.Errorf("from 7 to 10 on: %v", got)
+	}
+	l.set(Log{ID: [16]byte{1}, Bounds: Bounds{End: 30}}, 3, 3)
+	if got := l.beyondHole(8); got != 8 {
+		t.Errorf("in another log: %d", got)
+	}
+}
+
 // Nobody stands still in a time in which nobody could look.
 func TestTimeWithoutALookIsNoStanding(t *testing.T) {
 	for name, away := range map[string]func(*world, *worldLog, time.Duration){
@@ -76,6 +90,12 @@ func TestTimeWithoutALookIsNoStanding(t *testing.T) {
 		w.produce(l, 5, w.now)
 		w.commit(g, l, 1)
 		w.pass()
+		for range 18 { // It has lag all the time, and gets on.
+			w.step()
+			w.produce(l, 1, w.now)
+			w.commit(g, l, 1)
+			w.pass()
+		}
 		w.passes(18) // Three minutes of five.
 		away(w, l, 8*time.Minute)
 		w.passes(6)
@@ -168,7 +188,7 @@ func TestWhatIsRestoredTakesNoPlaceOfTheBusy(t *testing.T) {
 		w.tracker.dropPartitionRing(w.tracker.partitions.first.item.owner)
 	}
 	w.tracker.max = w.tracker.bytes + groupRingSize/2
-	w.tracker.Restore(w.then(0, history.Group{Name: "old", Lag: 7}))
+	w.tracker.Restore(w.then(time.Minute, history.Group{Name: "old", Lag: 7}))
 	if w.tracker.groups["busy"].ring == nil || w.tracker.groups["old"].ring != nil {
 		t.Error("what is restored took the place of a ring that has just moved")
 	}
