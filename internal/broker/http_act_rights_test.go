@@ -3,6 +3,7 @@ package broker_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,5 +273,19 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 	}
 	if got := topics(t, c); len(got) != 1 {
 		t.Errorf("there are %v", got)
+	}
+}
+
+// Who deletes the last user is told what that opens, unless people must log in anyway.
+func TestToDeleteTheLastUserOpensTheConsole(t *testing.T) {
+	const opens = "From then on nobody has to log in here."
+	for always, b := range map[bool]*broker.Broker{
+		true:  startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0"}),
+		false: startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0", "listeners": "PLAINTEXT://127.0.0.1:0"}),
+	} {
+		d := does[web.Done](t, b, http.MethodDelete, "/users/ann?preview=true", "", basic("ann", "anns"))
+		if slices.Contains(d.Sentences, opens) == always || !slices.Contains(d.Sentences, "There is no other user.") {
+			t.Errorf("people must log in anyway: %t; %q", always, d.Sentences)
+		}
 	}
 }
