@@ -2,8 +2,10 @@ package console_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -19,10 +21,10 @@ import (
 type front struct {
 	t    *testing.T
 	base string
+	cut  func() // Breaks all connections.
 
 	mu    sync.Mutex
 	rules []rule
-	asked []string // What was asked for, as a method and an address, since the last forget.
 }
 
 // rule is about requests whose method and address contain something.
@@ -30,6 +32,10 @@ type rule struct {
 	about  string
 	status int                  // Not 0: it is refused with it.
 	hangs  bool                 // It is never answered.
+	quiet  bool                 // It is a stream on which nothing comes, and that is opened again at once.
+	gone   bool                 // The connection breaks.
+	came   chan struct{}        // Not nil: it is told here that one came,
+	held   chan struct{}        // which is answered when this is closed.
 	change func(map[string]any) // It changes the answer.
 }
 
@@ -52,33 +58,45 @@ func newFront(t *testing.T, w *world) *front {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := f.ruleOf(r)
 		switch {
+		case x != nil && x.gone:
+			panic(http.ErrAbortHandler)
 		case x != nil && x.hangs:
+			<-r.Context().Done()
+		case x != nil && x.quiet:
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "retry: 20\n\n")
+			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		case x != nil && x.status != 0:
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(x.status)
 			_, _ = io.WriteString(w, `{"code":"unavailable","message":"the store is away for a moment"}`)
 		default:
-			proxy.ServeHTTP(w, r)
+			if x != nil && x.came != nil {
+				x.came <- struct{}{}
+				select {
+				case <-x.held:
+				case <-r.Context().Done():
+				}
+			}
+			proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), ruleKey{}, x)))
 		}
 	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	f.cut = s.CloseClientConnections
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	f.base = s.URL
 	return f
 }
+
+// ruleKey is what the rule of a request is known under.
+type ruleKey struct{}
 
 func of(r *http.Request) string { return r.Method + " " + r.URL.RequestURI() }
 
 func (f *front) ruleOf(r *http.Request) *rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if strings.Contains(r.URL.Path, "/api/") {
-		f.asked = append(f.asked, of(r))
-	}
-	return f.find(r)
-}
-
-func (f *front) find(r *http.Request) *rule {
 	for i := range f.rules {
 		if strings.Contains(of(r), f.rules[i].about) {
 			return &f.rules[i]
@@ -94,23 +112,8 @@ func (f *front) obey(rules ...rule) {
 	f.rules = rules
 }
 
-// count says how often something was asked for.
-func (f *front) count(about string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := 0
-	for _, a := range f.asked {
-		if strings.Contains(a, about) {
-			n++
-		}
-	}
-	return n
-}
-
 func (f *front) modify(resp *http.Response) error {
-	f.mu.Lock()
-	x := f.find(resp.Request)
-	f.mu.Unlock()
+	x, _ := resp.Request.Context().Value(ruleKey{}).(*rule)
 	if x == nil || x.change == nil || resp.StatusCode != http.StatusOK {
 		return nil
 	}
