@@ -29,14 +29,15 @@ type front struct {
 
 // rule is about requests whose method and address contain something.
 type rule struct {
-	about  string
-	status int                  // Not 0: it is refused with it.
-	hangs  bool                 // It is never answered.
-	quiet  bool                 // It is a stream on which nothing comes, and that is opened again at once.
-	gone   bool                 // The connection breaks.
-	came   chan struct{}        // Not nil: it is told here that one came,
-	held   chan struct{}        // which is answered when this is closed.
-	change func(map[string]any) // It changes the answer.
+	about   string
+	status  int                  // Not 0: it is refused with it.
+	hangs   bool                 // It is never answered.
+	quiet   bool                 // It is a stream on which nothing comes, and that is opened again at once.
+	gone    bool                 // The connection breaks.
+	came    chan struct{}        // Not nil: it is told here that one came,
+	held    chan struct{}        // which is answered when this is closed.
+	session string               // Not empty: it is answered with this.
+	change  func(map[string]any) // It changes the answer.
 }
 
 func newFront(t *testing.T, w *world) *front {
@@ -67,6 +68,9 @@ func newFront(t *testing.T, w *world) *front {
 			_, _ = io.WriteString(w, "retry: 20\n\n")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
+		case x != nil && x.session != "":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, x.session)
 		case x != nil && x.status != 0:
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(x.status)

@@ -75,6 +75,7 @@ function heard(): void {
 
 export interface Asked<A> {
   data: A | undefined;
+  /** Why there is no answer, or none since that. */
   problem: Refused | undefined;
   /** The answer is to an earlier question; that to this one is on its way. */
   waiting: boolean;
@@ -83,6 +84,9 @@ export interface Asked<A> {
 interface Kept<A> extends Asked<A> {
   key: string;
 }
+
+/** Whether the next answer may be another: then what is known stays. */
+const passing = (e: Refused): boolean => e.status >= 500 || e.status === 421;
 
 /** What the broker's stream calls an answer, and how many seconds are between two readings of it at least. */
 function watched(name: Name, params: Params): [what: string, gap: number] | null {
@@ -137,7 +141,7 @@ export function useAsk<N extends Name>(name: N, params: Params, query: Routes[N]
         if (abort.signal.aborted) return;
         if (e instanceof Refused) {
           heard();
-          keep({ key, subject, data: undefined, problem: e, waiting: false });
+          keep((k) => (passing(e) && k.subject === subject && k.data !== undefined ? { ...k, problem: e, waiting: false } : { key, subject, data: undefined, problem: e, waiting: false }));
         } else {
           silentSince.value ??= lastAnswer;
           keep((k) => ({ ...k, waiting: false }));

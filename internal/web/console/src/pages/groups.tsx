@@ -3,7 +3,7 @@ import { isDeleted } from "../act";
 import { address, useAsk } from "../ask";
 import * as f from "../format";
 import { causeText } from "../owners";
-import { Check, Chip, Choice, Empty, Filter, Incomplete, Lag, Num, Pages, Problem, SortHead, State, Table, Title, useTitle, Waiting, When } from "../parts";
+import { Check, Chip, Choice, Empty, Filter, Hitch, Incomplete, Lag, Num, Pages, SortHead, State, Table, Title, useTitle, When } from "../parts";
 import { groupPath, param } from "../route";
 import { Spark } from "../spark";
 
@@ -27,8 +27,7 @@ export function Groups() {
         </Check>
         <Chip name="topic" label="Reads" />
       </div>
-      {problem && <Problem of={problem} />}
-      {!problem && !data && <Waiting />}
+      <Hitch of={problem} data={data} />
       {data && (
         <>
           <Incomplete of={data.incomplete} />

@@ -1,17 +1,24 @@
 import { useAsk } from "../ask";
 import * as f from "../format";
-import { Empty, Fact, Incomplete, Problem, State, Table, Title, useTitle, Waiting, When } from "../parts";
+import { Empty, Fact, Hitch, Incomplete, State, Table, Title, useTitle, When } from "../parts";
 import { groupPath } from "../route";
 import type { Overview as Answer } from "../../../ui/api";
 
 export function Overview() {
   useTitle("Overview");
   const { data, problem } = useAsk("overview", {}, {});
-  if (problem) return <Problem of={problem} />;
-  if (!data) return <Waiting />;
   return (
     <>
-      <Title>{headline(data)}</Title>
+      <Title>{data ? headline(data) : "Overview"}</Title>
+      <Hitch of={problem} data={data} />
+      {data && <Whole data={data} />}
+    </>
+  );
+}
+
+function Whole({ data }: { data: Answer }) {
+  return (
+    <>
       {(data.health.problems ?? []).map((p) => (
         <p class="notice bad" role="alert" key={p}>
           <span aria-hidden="true">▲ </span>
