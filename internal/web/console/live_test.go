@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"net/http"
 	"testing"
 
 	cdppage "github.com/chromedp/cdproto/page"
@@ -68,4 +69,27 @@ func TestTheStreamTellsAtOnceWhatABrokerDoes(t *testing.T) {
 	f.obey(events, rule{about: "/api/v1/overview", hangs: true})
 	p.eval("window.patience = 100, tell('overview')")
 	p.wait(silent)
+}
+
+// An act that is refused may be half done: the page is read again, without waiting for anything.
+func TestAfterARefusalThePageIsReadAgain(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.admin.CreateTopic(t.Context(), 1, 1, nil, topic); err != nil {
+		t.Fatal(err)
+	}
+	f := newFront(t, w)
+	p := browser(t, f.base)
+	p.first(onlyStreams)
+	rules := func(groups int) []rule {
+		return []rule{
+			{about: "/api/v1/events", quiet: true}, {about: "POST /api/v1/topics", status: http.StatusServiceUnavailable},
+			{about: "GET /api/v1/topics/" + topic, change: func(a map[string]any) { a["moreGroups"] = groups }},
+		}
+	}
+	f.obey(rules(5555)...)
+	p.open("/topics/"+topic, says("5,555"))
+	p.click("Produce a record …")
+	f.obey(rules(7777)...)
+	p.click("Produce")
+	p.wait(asks("The store is away for a moment.") + "&&" + says("7,777"))
 }
