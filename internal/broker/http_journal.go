@@ -119,7 +119,9 @@ func (s *journalSearch) trim(slack int) {
 		return
 	}
 	slices.SortStableFunc(s.page.Entries, func(a, b explain.Entry) int { return a.Time.Compare(b.Time) })
-	s.page.Entries = slices.Delete(s.page.Entries, 0, max(len(s.page.Entries)-s.Limit, 0))
+	if more := len(s.page.Entries) - s.Limit; more > 0 {
+		s.page.Entries, s.page.Partly = slices.Delete(s.page.Entries, 0, more), true
+	}
 }
 
 // unread says why the journal could not be read, so that the API tells apart what another

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/explain"
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/web"
@@ -72,6 +73,21 @@ func TestAJournalThatMovesAwayMayBeTriedAgain(t *testing.T) {
 		var refused *web.RefusedError
 		if !errors.As(err, &refused) || refused.Code != kerr.NotLeaderForPartition.Code || refused.Name != kerr.NotLeaderForPartition.Message || refused.Message == "" {
 			t.Errorf("%s ends with %#v", what, err)
+		}
+	}
+}
+
+// What is dropped for the limit is told.
+func TestASearchOfTheJournalSaysWhetherItDroppedEntries(t *testing.T) {
+	for found, want := range map[int]bool{0: false, 2: false, 3: true, 4: true, 9: true} {
+		s := journalSearch{JournalQuery: web.JournalQuery{Limit: 2}, page: &web.JournalPage{}}
+		for range found {
+			s.page.Entries = append(s.page.Entries, explain.Entry{})
+			s.trim(s.Limit)
+		}
+		s.trim(-s.Limit)
+		if len(s.page.Entries) != min(found, 2) || s.page.Partly != want {
+			t.Errorf("of %d there are %d, more %t", found, len(s.page.Entries), s.page.Partly)
 		}
 	}
 }

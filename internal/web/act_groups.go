@@ -79,6 +79,9 @@ func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, er
 	if len(o.Topic) > math.MaxInt16 { // OffsetDelete has no room for more.
 		return nil, badRequest("the name of the topic may have at most %d bytes", math.MaxInt16)
 	}
+	if err := someOf(o.Partitions); err != nil {
+		return nil, err
+	}
 	partitions := slices.Sorted(slices.Values(o.Partitions))
 	if len(slices.Compact(slices.Clone(partitions))) < len(partitions) {
 		return nil, badRequest("a partition is named twice")
@@ -115,6 +118,14 @@ func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, er
 		return done("What group %q has committed in %s of topic %q was deleted.", name, words.Plural(len(partitions), "partition"), o.Topic), nil
 	}
 	return a.previewDeleteOffsets(c, name, o.Topic, len(partitions))
+}
+
+// someOf refuses a list of partitions without any: all are meant only where there is no list.
+func someOf(partitions []int32) error {
+	if partitions != nil && len(partitions) == 0 {
+		return badRequest("partitions is empty; leave it out for all of the topic")
+	}
+	return nil
 }
 
 func (a *api) previewDeleteOffsets(c *call, name, topic string, partitions int) (*Done, error) {

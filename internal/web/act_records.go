@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/groupview"
 	"muster/internal/words"
 )
 
@@ -204,7 +205,8 @@ func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64
 	}
 	effect := a.readersOf(c, topic)
 	effect.Partitions = len(before)
-	if err := a.addRecords(c, effect, t, before); err != nil {
+	places, err := a.addRecords(c, effect, t, before)
+	if err != nil {
 		return nil, err
 	}
 	out := preview(fmt.Sprintf("%s of %s of topic %q would be deleted.", words.Capital(effect.lost()), words.Plural(len(before), "partition"), topic))
@@ -215,9 +217,19 @@ func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64
 		out.Sentences = append(out.Sentences, fmt.Sprintf("%s read the topic or have read it, and do not get those that they have not read yet: %s.", words.Plural(n, "group"), words.ListSome(effect.Groups, n)))
 	}
 	out.Sentences = append(out.Sentences, effect.doubts()...)
-	out.Effect = effect
+	out.Effect, out.Refused = effect, beyondEnd(topic, before, places)
 	if t.Internal {
 		out.Refused = fmt.Sprintf("topic %q is internal", topic)
 	}
 	return out, nil
+}
+
+// beyondEnd says which of some offsets the Kafka protocol would refuse; empty if none.
+func beyondEnd(topic string, before map[int32]int64, places map[groupview.TopicPartition]Place) string {
+	for _, i := range slices.Sorted(maps.Keys(before)) {
+		if p, known := places[groupview.TopicPartition{Topic: topic, Partition: i}]; known && before[i] > p.End {
+			return fmt.Sprintf("offset %d lies beyond the end of partition %d of topic %q, which is %d", before[i], i, topic, p.End)
+		}
+	}
+	return ""
 }

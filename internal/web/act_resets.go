@@ -62,6 +62,9 @@ func (r *ResetAsk) target(now time.Time) (groupview.ResetTarget, error) {
 	if r.Topic == "" && len(r.Partitions) > 0 {
 		return none, badRequest("partitions are those of a topic: name it")
 	}
+	if err := someOf(r.Partitions); err != nil {
+		return none, err
+	}
 	number := func() (int64, error) {
 		n, err := strconv.ParseInt(r.Value, 10, 64)
 		if err != nil {

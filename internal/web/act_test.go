@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"net/http"
@@ -322,6 +323,37 @@ func TestOffsetsOfATopicWithANameThatIsTooLongAreNotDeleted(t *testing.T) {
 		resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[0],"topic":"`+name+`"}`))
 		if resp.StatusCode != want || (len(doer.did) > 0) != (want == http.StatusOK) {
 			t.Errorf("%d bytes: %d %.200s", size, resp.StatusCode, body)
+		}
+	}
+}
+
+// An empty list of partitions is a mistake, and not all of them.
+func TestAnEmptyListOfPartitionsIsNotAll(t *testing.T) {
+	for _, x := range []struct{ method, path, body string }{
+		{http.MethodDelete, "/groups/billing/offsets", `{"topic":"orders","partitions":%s}`},
+		{http.MethodDelete, "/groups/billing/offsets?preview=true", `{"topic":"orders","partitions":%s}`},
+		{http.MethodPost, "/groups/billing/resets", `{"topic":"orders","to":"beginning","partitions":%s}`},
+		{http.MethodPost, "/groups/billing/resets", `{"to":"beginning","partitions":%s}`},
+	} {
+		for given, want := range map[string]int{"[]": http.StatusBadRequest, "null": http.StatusOK} {
+			doer := &fakeActs{committed: committedTen()}
+			s := serve(t, newFake(t), acting(doer))
+			resp, body := s.do(x.method, Prefix+x.path, bringing(jsonType, fmt.Sprintf(x.body, given)))
+			if resp.StatusCode != want || want == http.StatusBadRequest && (len(doer.did) > 0 || !strings.Contains(body, "leave it out")) {
+				t.Errorf("%s with %s: %d %s, and it did %q", x.path, given, resp.StatusCode, body, doer.did)
+			}
+		}
+	}
+}
+
+// A preview does not promise what is refused: offsets that lie beyond the end.
+func TestAPreviewOfDeletedRecordsSaysWhatIsRefused(t *testing.T) {
+	s := serve(t, newFake(t), acting(&fakeActs{}))
+	for offset, want := range map[string]string{"-1": "", "100": "", "101": "offset 101 lies beyond the end of partition 1"} {
+		resp, body := s.do(http.MethodDelete, Prefix+"/topics/orders/records?preview=true", bringing(jsonType, `{"partitions":[{"partition":0,"offset":"7"},{"partition":1,"offset":"`+offset+`"}]}`))
+		var d Done
+		if err := json.Unmarshal([]byte(body), &d); err != nil || resp.StatusCode != http.StatusOK || (d.Refused == "") != (want == "") || !strings.Contains(d.Refused, want) {
+			t.Errorf("before %s: %d %s, want %q (%v)", offset, resp.StatusCode, body, want, err)
 		}
 	}
 }

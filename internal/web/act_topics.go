@@ -63,7 +63,7 @@ func (a *api) previewDeleteTopic(c *call, name string) (*Done, error) {
 	}
 	effect := a.readersOf(c, name)
 	effect.Partitions = len(t.Partitions)
-	if err := a.addRecords(c, effect, t, nil); err != nil {
+	if _, err := a.addRecords(c, effect, t, nil); err != nil {
 		return nil, err
 	}
 	effect.Bytes = a.bytesOf(t)
@@ -130,8 +130,9 @@ func (e *Effect) doubts() []string {
 	return []string{fmt.Sprintf("There may be more groups that read it: broker %s did not answer.", words.List(brokers))}
 }
 
-// addRecords counts the records that would be lost: those before offsets, or all.
-func (a *api) addRecords(c *call, e *Effect, t *metadata.Topic, before map[int32]int64) error {
+// addRecords counts the records that would be lost: those before offsets, or all. It returns
+// where the partitions begin and end, as far as that is known.
+func (a *api) addRecords(c *call, e *Effect, t *metadata.Topic, before map[int32]int64) (map[groupview.TopicPartition]Place, error) {
 	var of []groupview.TopicPartition
 	for i := range t.Partitions {
 		if _, named := before[int32(i)]; named || before == nil {
@@ -140,7 +141,7 @@ func (a *api) addRecords(c *call, e *Effect, t *metadata.Topic, before map[int32
 	}
 	places, err := a.acts.Offsets(c.ctx(), c.asker(), of, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sum, known := int64(0), true
 	for _, tp := range of {
@@ -155,7 +156,7 @@ func (a *api) addRecords(c *call, e *Effect, t *metadata.Topic, before map[int32
 	if known {
 		e.Records = &sum
 	}
-	return nil
+	return places, nil
 }
 
 // bytesOf is how large a topic was when it was last looked at; nil if this broker does not

@@ -171,6 +171,28 @@ func TestTheJournalOfAGroupAndOfAll(t *testing.T) {
 	}
 }
 
+// What a limit leaves out is told, also where the journal is explained.
+func TestAJournalThatIsCutSaysSo(t *testing.T) {
+	f := withJournal(t)
+	s := serve(t, f)
+	for path, want := range map[string]bool{
+		"/journal": false, "/journal?limit=3": false, "/journal?limit=2": true, "/groups/billing/journal?all=true&limit=2": false, "/groups/billing/journal?all=true&limit=1": true, "/groups/billing/journal?limit=1": false,
+	} {
+		if j := read[Journal](s, path); j.Partly != want {
+			t.Errorf("%s: %d entries, cut %t, want %t", path, len(j.Entries), j.Partly, want)
+		}
+	}
+	if x := read[Explanation](s, "/groups/billing/explain"); x.Partly {
+		t.Error("all of the journal is said to be a part of it")
+	}
+	for range maxJournalEntries {
+		f.entries = append(f.entries, f.entries[1])
+	}
+	if x := read[Explanation](s, "/groups/billing/explain"); !x.Partly {
+		t.Errorf("of a journal that is cut it says that there were %d rebalances", x.RebalanceCount)
+	}
+}
+
 // The sentences are those of muster groups explain.
 func TestExplainSaysWhatTheCommandPrints(t *testing.T) {
 	f := withJournal(t)

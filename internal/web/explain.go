@@ -31,6 +31,7 @@ type Explanation struct {
 	EventCount     int         `json:"eventCount"`
 	Events         []Event     `json:"events" doc:"what else happened, the latest first"`
 	Findings       []Finding   `json:"findings" doc:"what is odd now, what hurts most first"`
+	Partly         bool        `json:"partly" doc:"more is in the journal of this time than was read of it, the latest part: there were at least so many rebalances and events"`
 	Incomplete     []Silent    `json:"incomplete" doc:"brokers whose part of the journal is not in the answer, so that not all of the past is"`
 }
 
@@ -84,17 +85,23 @@ func (a *api) explain(c *call, q *ExplainQuery) (*Explanation, error) {
 	if limit > maxJournalEntries {
 		return nil, badRequest("limit is at most %d", maxJournalEntries)
 	}
-	e, silent, err := a.gather(c, cmp.Or(q.Since, time.Hour))
+	e, past, err := a.gather(c, cmp.Or(q.Since, time.Hour))
 	if err != nil {
 		return nil, err
 	}
 	out := explanationOf(e.Explain(limit))
-	out.Incomplete = silent
+	out.Partly, out.Incomplete = past.partly, past.silent
 	return out, nil
 }
 
+// gap is what is not known of the past.
+type gap struct {
+	partly bool     // More is in the journal than was read.
+	silent []Silent // Who has a part of it and did not answer.
+}
+
 // gather asks for all that there is to know about a group.
-func (a *api) gather(c *call, since time.Duration) (e *explain.Evidence, silent []Silent, err error) {
+func (a *api) gather(c *call, since time.Duration) (e *explain.Evidence, past *gap, err error) {
 	ctx, name, now := c.ctx(), c.param("group"), a.now()
 	loader := groupview.NewLoader(a.reads.Source())
 	g, err := loader.One(ctx, name)
@@ -105,6 +112,7 @@ func (a *api) gather(c *call, since time.Duration) (e *explain.Evidence, silent 
 	if err != nil {
 		return nil, nil, err
 	}
+	past = &gap{page.Partly, silent}
 	e = &explain.Evidence{
 		Name: name, Group: g, Journal: page.Exists, Entries: page.Entries, Partitions: loader.PartitionCounts(), Now: now, Since: since,
 	}
@@ -112,7 +120,7 @@ func (a *api) gather(c *call, since time.Duration) (e *explain.Evidence, silent 
 		if len(page.Entries) == 0 {
 			return nil, nil, notFound("there is no group %q", name)
 		}
-		return e, silent, nil
+		return e, past, nil
 	}
 	for _, topic := range slices.Sorted(maps.Keys(e.Partitions)) {
 		if err := a.may(c.asks(auth.Describe, auth.Topic, topic)); err != nil {
@@ -130,7 +138,7 @@ func (a *api) gather(c *call, since time.Duration) (e *explain.Evidence, silent 
 			e.Held[tp] = h
 		}
 	}
-	return e, silent, err
+	return e, past, err
 }
 
 func explanationOf(x *explain.Explanation) *Explanation {

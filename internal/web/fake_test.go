@@ -121,7 +121,9 @@ func (f *fake) Journal(_ context.Context, q JournalQuery) (*JournalPage, error) 
 			out.Entries = append(out.Entries, e)
 		}
 	}
-	out.Entries = out.Entries[max(len(out.Entries)-q.Limit, 0):]
+	if more := len(out.Entries) - q.Limit; more > 0 {
+		out.Entries, out.Partly = out.Entries[more:], true
+	}
 	return out, nil
 }
 

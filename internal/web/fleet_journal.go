@@ -28,14 +28,15 @@ func (a *api) journal(c *call, q *JournalSearch) (*Journal, error) {
 		own.Partly = own.Partly || t.answer.Partly
 	}
 	limit, err := journalLimit(q.Limit)
-	own.Entries = latestOf(own.Entries, limit)
+	entries, cut := latestOf(own.Entries, limit)
+	own.Entries, own.Partly = entries, own.Partly || cut
 	return own, err
 }
 
-// latestOf puts entries into order of time, and keeps the latest.
-func latestOf(entries []JournalEntry, limit int) []JournalEntry {
+// latestOf puts entries into order of time, keeps the latest, and says whether there were more.
+func latestOf(entries []JournalEntry, limit int) (latest []JournalEntry, more bool) {
 	slices.SortStableFunc(entries, func(x, y JournalEntry) int { return x.Time.Compare(y.Time) })
-	return entries[max(len(entries)-limit, 0):]
+	return entries[max(len(entries)-limit, 0):], len(entries) > limit
 }
 
 // journalTargets returns the brokers among some that can be asked for their part of the

@@ -153,9 +153,12 @@ func TestTheLatestEntriesOfAFleetAreKept(t *testing.T) {
 	for _, i := range []int{3, 1, 2, 5, 4} {
 		entries = append(entries, JournalEntry{Generation: int32(i), Time: now.Add(time.Duration(i) * time.Second)})
 	}
-	got := latestOf(entries, 2)
-	if len(got) != 2 || got[0].Generation != 4 || got[1].Generation != 5 {
-		t.Errorf("%+v", got)
+	got, more := latestOf(entries, 2)
+	if !more || len(got) != 2 || got[0].Generation != 4 || got[1].Generation != 5 {
+		t.Errorf("%+v, more %t", got, more)
+	}
+	if all, more := latestOf(entries, 5); more || len(all) != 5 {
+		t.Errorf("%+v, more %t", all, more)
 	}
 }
 

@@ -31,7 +31,7 @@ type Journal struct {
 	Kept       bool           `json:"kept" doc:"whether there is a journal: it begins with the first rebalance"`
 	Since      time.Time      `json:"since" doc:"how far back was searched"`
 	Entries    []JournalEntry `json:"entries" csv:"rows" doc:"the oldest first"`
-	Partly     bool           `json:"partly" doc:"the search ended before it had seen everything: look less far back, or at one group"`
+	Partly     bool           `json:"partly" doc:"there is more than these entries: the search found more than the limit, of which these are the latest, or ended before it had seen everything; look less far back, or at one group"`
 	Incomplete []Silent       `json:"incomplete" doc:"brokers whose entries are not in the list"`
 }
 
@@ -71,7 +71,9 @@ func (a *api) groupJournal(c *call, q *GroupJournalQuery) (*Journal, error) {
 	if !q.All {
 		page.Entries = explain.WithoutStarts(page.Entries)
 	}
-	page.Entries = page.Entries[max(len(page.Entries)-limit, 0):]
+	if more := len(page.Entries) - limit; more > 0 {
+		page.Entries, page.Partly = page.Entries[more:], true
+	}
 	out := shownJournal(page, since)
 	out.Incomplete = silent
 	return out, nil

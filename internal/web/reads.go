@@ -50,7 +50,7 @@ type JournalQuery struct {
 type JournalPage struct {
 	Exists  bool            // Whether there is a journal.
 	Entries []explain.Entry // The oldest first.
-	Partly  bool            // The search ended before it had seen everything.
+	Partly  bool            // There is more: the search ended before it had seen everything, or found more than the limit.
 	Others  []int32         // The brokers that have the rest.
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Long lists are cut, say so, and lead to what they leave out.
 func TestLongListsSayWhatTheyLeaveOut(t *testing.T) {
-	const partitions, groups = 510, 202
+	const partitions, groups = 520, 202
 	w := newWorld(t)
 	ctx := t.Context()
 	for name, n := range map[string]int32{topic: 1, "wide": partitions} {
@@ -36,9 +36,18 @@ func TestLongListsSayWhatTheyLeaveOut(t *testing.T) {
 	rows := func(n int) string {
 		return fmt.Sprintf("document.querySelectorAll('main tbody tr').length === %d", n)
 	}
-	p.open("/groups/"+group+"?tab=offsets", says("Show all 510 partitions")+"&&"+rows(500))
+	p.open("/groups/"+group+"?tab=offsets", says("Show all 520 partitions")+"&&"+rows(500))
 	p.eval("[...document.querySelectorAll('main a')].find((a) => a.innerText.startsWith('Show all')).click()")
 	p.wait(rows(partitions) + "&& !" + says("Show all"))
+
+	cells := "document.querySelectorAll('.map li').length"
+	p.open("/groups/"+group, cells+" === 512 &&"+says("and 8 more: the offsets tab has all."))
+	p.click("Reset offsets …")
+	p.click("Show what would happen")
+	p.wait(asks("and 320 more") + "&& document.querySelectorAll('dialog[open] tbody tr').length === 200")
+	p.open("/topics/wide", says("of 520"))
+	p.click("Delete records …")
+	p.wait(js("field('Partition')?.type === 'number' && field('Partition').max === '519'"))
 
 	p.open("/topics/"+topic, says("of the first 200 by name, by lag in this topic; all 202 by lag"))
 	p.eval("[...document.querySelectorAll('main a')].find((a) => a.innerText === 'all 202 by lag').click()")

@@ -60,6 +60,8 @@ func TestWhatThePagesCompute(t *testing.T) {
 	t.Run("ribbons tell who had a partition when", func(t *testing.T) { testRibbons(t, p) })
 	t.Run("letters stay with who comes and goes", func(t *testing.T) { testLetters(t, p) })
 	t.Run("commands that are copied survive a shell", func(t *testing.T) { testCopied(t, p) })
+	t.Run("commands are found whole in sentences", func(t *testing.T) { testCommands(t, p) })
+	t.Run("partitions that are mistyped are none", func(t *testing.T) { testNumbers(t, p) })
 	t.Run("only who falls behind never catches up", func(t *testing.T) { testCatchUp(t, p) })
 	t.Run("durations are those of the sentences beside them", func(t *testing.T) { testDurations(t, p) })
 }
@@ -81,6 +83,10 @@ func testRibbons(t *testing.T, p *page) {
 		if strings.Join(got, "; ") != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "; "), c.want)
 		}
+	}
+	wide := `group.partitions = [...Array(10000).keys()].map((partition) => ({topic: "orders", partition, owner: "a"}));`
+	if got := evaluate[int](t, p, code+wide, "owners.ribbons(group, rebalances, true, 0, 400000).length"); got != 64 {
+		t.Errorf("of ten thousand partitions %d are worked out", got)
 	}
 	if got := evaluate[[]string](t, p, code, `[...owners.ownersOf(group, rebalances).values()].map((o) => o.id + o.letter + o.colour)`); strings.Join(got, " ") != "aA0 bB1 cC2" {
 		t.Errorf("owners %v", got)
@@ -105,7 +111,7 @@ func testCopied(t *testing.T, p *page) {
 		t.Skip("there is no sh here")
 	}
 	code := script(t, "src/format.ts", "format")
-	for _, name := range []string{"billing", "my group", "it's", "$(id)", "`id`", "a\nb", "-rf", "--", "*", `"`, ""} {
+	for _, name := range []string{"billing", "my group", "it's", "$(id)", "`id`", "a\nb", "a\n", "\n", "\x1b[2J'%s\\n", "tab\there", "\u202e", "é張 100%", "-rf", "--", "*", `"`, ""} {
 		quoted, err := json.Marshal(name)
 		if err != nil {
 			t.Fatal(err)
@@ -118,6 +124,9 @@ func testCopied(t *testing.T, p *page) {
 		}
 		if got := strings.TrimSuffix(string(out), "\x01"); err != nil || got != strings.Join(want, "\x01") {
 			t.Errorf("%q: %s is read as %q, %v", name, command, got, err)
+		}
+		if strings.ContainsAny(command, "\x1b\t\u202e") {
+			t.Errorf("%q reaches the terminal: %q", name, command)
 		}
 	}
 }

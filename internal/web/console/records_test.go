@@ -64,6 +64,26 @@ func TestRecordsAreSearchedAndShown(t *testing.T) {
 	p.quiet("records")
 }
 
+// The same question has another answer after a while, and after something was done.
+func TestRecordsAreSearchedAgain(t *testing.T) {
+	w := newWorld(t)
+	p := browser(t, "http://"+w.broker.HTTPAddr())
+	if _, err := w.admin.CreateTopic(t.Context(), 1, 1, nil, topic); err != nil {
+		t.Fatal(err)
+	}
+	p.open("/topics/"+topic+"?tab=records", says("The topic has no records"))
+	if err := w.kafka.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("the first")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	p.click("Search")
+	p.wait(says("the first"))
+	p.click("Produce a record …")
+	p.put("Value", "the second")
+	p.click("Produce")
+	p.wait("document.querySelector('main table')?.innerText.includes('the second')")
+	p.quiet("searched again")
+}
+
 func click(p *page, css string) {
 	p.t.Helper()
 	if err := chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(css))); err != nil {

@@ -211,6 +211,8 @@ export interface Explanation {
   events: Event[];
   /** what is odd now, what hurts most first */
   findings: Finding[];
+  /** more is in the journal of this time than was read of it, the latest part: there were at least so many rebalances and events */
+  partly: boolean;
   /** brokers whose part of the journal is not in the answer, so that not all of the past is */
   incomplete: Silent[];
 }
@@ -393,7 +395,7 @@ export interface Journal {
   since: Time;
   /** the oldest first */
   entries: JournalEntry[];
-  /** the search ended before it had seen everything: look less far back, or at one group */
+  /** there is more than these entries: the search found more than the limit, of which these are the latest, or ended before it had seen everything; look less far back, or at one group */
   partly: boolean;
   /** brokers whose entries are not in the list */
   incomplete: Silent[];

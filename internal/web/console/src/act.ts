@@ -4,7 +4,7 @@ import type { Acts, Problem } from "../../ui/api";
 import { type Params, Refused } from "./ask";
 import { sentence } from "./parts";
 import { path } from "./route";
-import { send, session } from "./session";
+import { loginNeeded, question, send, session } from "./session";
 
 export type ActName = keyof Acts;
 export type Body<N extends ActName> = Acts[N]["body"];
@@ -36,10 +36,15 @@ export async function act<N extends ActName>(name: N, params: Params, body: Body
   const [method, below] = routes[name];
   const to = "/api/v1" + below.replace(/\{(\w+)\}/g, (_, param: string) => encodeURIComponent(params[param] ?? "")) + (preview ? "?preview=true" : "");
   const init: RequestInit = body === null ? { method } : { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
-  const answer = await send(to, init);
-  const said: unknown = await answer.json();
+  const { answer, body: said } = preview || name === "planReset" ? await question(to, init) : await sent(to, init);
   if (!answer.ok) throw new Refused(answer.status, said as Problem);
   return said as Acts[N]["answer"];
+}
+
+/** Sends what changes something. It is not given up: nobody would know whether it was done. */
+async function sent(to: string, init: RequestInit): Promise<{ answer: Response; body: unknown }> {
+  const answer = await send(to, init);
+  return { answer, body: await answer.json() };
 }
 
 /** Why nothing may be changed here; empty if it may. Rights decide the rest, each at its time. */
@@ -50,6 +55,14 @@ export function mayNot(): string {
 
 /** What was done last, and on which page it is told. */
 export const told = signal<{ text: string; path: string; bad: boolean } | null>(null);
+
+// It is told once: not to who comes back to the page later, nor to who logs in next.
+path.subscribe((now) => {
+  if (told.value !== null && told.value.path !== now) told.value = null;
+});
+loginNeeded.subscribe((needed) => {
+  if (needed) told.value = null;
+});
 
 export function say(text: string, bad = false): void {
   told.value = { text, path: path.value, bad };

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Problem, Routes } from "../../ui/api";
 import { live, watch } from "./live";
-import { send } from "./session";
+import { question } from "./session";
 
 export type Name = Exclude<keyof Routes, "events">;
 
@@ -56,8 +56,7 @@ export function address<N extends Name>(name: N, params: Params, query: Routes[N
 }
 
 export async function ask<N extends Name>(name: N, params: Params, query: Routes[N]["query"], abort?: AbortSignal): Promise<Routes[N]["answer"]> {
-  const answer = await send(address(name, params, query), abort ? { signal: abort } : {});
-  const body: unknown = await answer.json();
+  const { answer, body } = await question(address(name, params, query), abort ? { signal: abort } : {});
   if (!answer.ok) throw new Refused(answer.status, body as Problem);
   return body as Routes[N]["answer"];
 }
@@ -76,6 +75,7 @@ function heard(): void {
 
 export interface Asked<A> {
   data: A | undefined;
+  /** Why there is no answer, or none since that. */
   problem: Refused | undefined;
   /** The answer is to an earlier question; that to this one is on its way. */
   waiting: boolean;
@@ -84,6 +84,9 @@ export interface Asked<A> {
 interface Kept<A> extends Asked<A> {
   key: string;
 }
+
+/** Whether the next answer may be another: then what is known stays. */
+const passing = (e: Refused): boolean => e.status >= 500 || e.status === 421;
 
 /** What the broker's stream calls an answer, and how many seconds are between two readings of it at least. */
 function watched(name: Name, params: Params): [what: string, gap: number] | null {
@@ -115,14 +118,20 @@ export function useAsk<N extends Name>(name: N, params: Params, query: Routes[N]
     const abort = new AbortController();
     let timer = 0;
     let asking = false;
+    let changed = false; // Since it was asked.
     let asked = 0;
     const stream = watched(name, params);
     const again = (): void => {
       const seconds = stream && live.value ? rarely : every;
       timer = setTimeout(() => (document.hidden ? again() : void once()), seconds * 1000);
     };
+    const soon = (gap: number): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void once(), Math.max(0, asked + gap * 1000 - Date.now()));
+    };
     const once = async (): Promise<void> => {
       asking = true;
+      changed = false;
       asked = Date.now();
       try {
         const data = await ask(name, params, query, abort.signal);
@@ -132,21 +141,22 @@ export function useAsk<N extends Name>(name: N, params: Params, query: Routes[N]
         if (abort.signal.aborted) return;
         if (e instanceof Refused) {
           heard();
-          keep({ key, subject, data: undefined, problem: e, waiting: false });
+          keep((k) => (passing(e) && k.subject === subject && k.data !== undefined ? { ...k, problem: e, waiting: false } : { key, subject, data: undefined, problem: e, waiting: false }));
         } else {
           silentSince.value ??= lastAnswer;
           keep((k) => ({ ...k, waiting: false }));
         }
       }
       asking = false;
-      if (!abort.signal.aborted) again();
+      if (abort.signal.aborted) return;
+      if (stream && changed) soon(stream[1]);
+      else again();
     };
     void once();
     const end = stream
       ? watch(stream[0], () => {
-          if (asking) return;
-          clearTimeout(timer);
-          timer = setTimeout(() => void once(), Math.max(0, asked + stream[1] * 1000 - Date.now()));
+          if (asking) changed = true;
+          else soon(stream[1]);
         })
       : undefined;
     return () => {

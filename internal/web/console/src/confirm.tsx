@@ -43,7 +43,7 @@ export function Confirm<N extends Shown>({ name, params, body, verb, type, what,
         return sentences.join(" ");
       }}
     >
-      {refused ? <Refusal of={refused} /> : will ? <Will of={will} /> : <Looking />}
+      {refused ? <Refusal of={refused} asks /> : will ? <Will of={will} /> : <Looking />}
       {type !== undefined && (
         <Text
           label={`Name of the ${what ?? ""}`}

@@ -4,8 +4,9 @@ import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { mayNot, say, told } from "./act";
 import { acted, type Asked, Refused } from "./ask";
+import { Mistyped } from "./numbers";
 import { path } from "./route";
-import { Command, Problem, sentence, Title, useTitle, Waiting } from "./parts";
+import { Command, Hitch, sentence, Title, useTitle } from "./parts";
 
 type Children = { children?: ComponentChildren };
 
@@ -83,18 +84,21 @@ interface Listed<A> {
 /** A page of things that people add: what they are, a button for another one, and those that there are. */
 export function Listing<A>({ title, lead, asked: { data, problem }, add, form, children }: Listed<A>) {
   useTitle(title);
-  if (problem) return <Problem of={problem} />;
-  if (!data) return <Waiting />;
   return (
     <>
       <Title>{title}</Title>
-      <p class="lead">{lead}</p>
-      <Acts>
-        <Acting text={`${add} …`} title={add}>
-          {form(data)}
-        </Acting>
-      </Acts>
-      {children(data)}
+      <Hitch of={problem} data={data} />
+      {data && (
+        <>
+          <p class="lead">{lead}</p>
+          <Acts>
+            <Acting text={`${add} …`} title={add}>
+              {form(data)}
+            </Acting>
+          </Acts>
+          {children(data)}
+        </>
+      )}
     </>
   );
 }
@@ -168,6 +172,7 @@ export function useDoing(): Doing {
       acted.value++;
     } catch (e) {
       const error = e instanceof Error ? e : new Error(String(e));
+      if (!(error instanceof Mistyped)) acted.value++; // A part of it may be done.
       if (gone.current) say(sentence(error.message), true); // The dialog was closed meanwhile.
       else setRefused(error);
     } finally {
@@ -177,8 +182,8 @@ export function useDoing(): Doing {
   return { busy, refused, run };
 }
 
-/** Why something was not done: the broker's sentence, and the command that gives a missing right. */
-export function Refusal({ of }: { of: Error | undefined }) {
+/** Why something was not done, or not said if it was only asked: the broker's sentence, and the command that gives a missing right. */
+export function Refusal({ of, asks }: { of: Error | undefined; asks?: boolean }) {
   const acl = of instanceof Refused ? of.problem.missingAcl : undefined;
   return (
     <div role="alert">
@@ -186,7 +191,7 @@ export function Refusal({ of }: { of: Error | undefined }) {
         <div class="notice bad">
           <p>
             <span aria-hidden="true">▲ </span>
-            {of instanceof Refused ? sentence(of.message) : "The broker does not answer. It is not known whether this was done."}
+            {of instanceof Refused || of instanceof Mistyped ? sentence(of.message) : `The broker does not answer. ${asks ? "Nothing was done." : "It is not known whether this was done."}`}
           </p>
           {acl?.command && (
             <>
@@ -200,19 +205,39 @@ export function Refusal({ of }: { of: Error | undefined }) {
   );
 }
 
+interface Formed {
+  verb: string;
+  danger?: boolean;
+  ready?: boolean;
+  /** Something has to be typed first. */
+  typed?: boolean;
+  /** It only asks the broker, which does nothing yet. */
+  asks?: boolean;
+  back?: () => void;
+  submit: Work;
+}
+
 /** The fields of a dialog with the button that does it, and one that does not. */
-export function Form({ verb, danger, ready = true, typed, back, submit, children }: Children & { verb: string; danger?: boolean; ready?: boolean; typed?: boolean; back?: () => void; submit: Work }) {
+export function Form({ verb, danger, ready = true, typed, asks, back, submit, children }: Children & Formed) {
   const { busy, refused, run } = useDoing();
   const close = useClose();
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    // It takes the place of the step before, and what had the focus there is gone.
+    const at = document.activeElement;
+    if (at !== null && at !== document.body) return;
+    (form.current?.querySelector<HTMLElement>("[autofocus]") ?? form.current?.querySelector<HTMLElement>("input, select, textarea, button"))?.focus();
+  }, []);
   return (
     <form
+      ref={form}
       onSubmit={(e) => {
         e.preventDefault();
         if (ready) void run(submit);
       }}
     >
       {children}
-      <Refusal of={refused} />
+      <Refusal of={refused} asks={asks ?? false} />
       <div class="acts end">
         <button type="button" class="act" autoFocus={danger && !typed} onClick={back ?? close}>
           {back ? "Back" : "Cancel"}

@@ -30,6 +30,7 @@ interface Extra {
   required?: boolean;
   pattern?: string;
   min?: number;
+  max?: number;
   step?: string;
   list?: string[];
   mono?: boolean;
@@ -37,7 +38,7 @@ interface Extra {
 }
 
 /** A line of text, or a number, a time, a password. */
-export function Text({ label, value, set, note, type = "text", required, pattern, min, step, list, mono, hint }: Of<string> & Extra) {
+export function Text({ label, value, set, note, type = "text", required, pattern, min, max, step, list, mono, hint }: Of<string> & Extra) {
   const id = useId();
   return (
     <Field id={id} label={label} note={note}>
@@ -48,6 +49,7 @@ export function Text({ label, value, set, note, type = "text", required, pattern
         required={required}
         pattern={pattern}
         min={min}
+        max={max}
         step={step}
         placeholder={hint}
         list={list && id + "-list"}

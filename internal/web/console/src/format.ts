@@ -106,12 +106,50 @@ export function ranges(numbers: number[]): string {
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What a shell takes for one word. Names are anybody's choice, and commands are pasted into terminals. */
-export const quoted = (name: string): string => (/^[\w.:@+=,][\w.:@+=,-]*$/.test(name) ? name : `'${name.replace(/'/g, "'\\''")}'`);
+/** What a terminal would act upon, or nobody sees. */
+const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+/** A word as printf takes it. */
+const escaped = (text: string): string =>
+  [...text]
+    .map((c) => (c === "'" ? "'\\''" : c === "%" ? "%%" : c === "\\" ? "\\\\" : unprintable.test(c) ? [...new TextEncoder().encode(c)].map((b) => "\\" + b.toString(8).padStart(3, "0")).join("") : c))
+    .join("");
+
+/**
+ * What a shell takes for one word, as words.Shell has it. Names are anybody's choice, and commands are pasted into
+ * terminals: what these would act upon is written by printf, whose last newlines $() would cut off.
+ */
+export function quoted(name: string): string {
+  if (/^[\w.:@+=,][\w.:@+=,-]*$/.test(name)) return name;
+  const rest = name.replace(/\n+$/, "");
+  const word = unprintable.test(rest) ? `"$(printf '${escaped(rest)}')"` : `'${rest.replace(/'/g, "'\\''")}'`;
+  return rest === name ? word : `${word}'${name.slice(rest.length)}'`;
+}
 
 /** A command about something, whose flags are words already. A name that a command would take for a flag stands at its end. */
 export const command = (verb: string, name: string, flags = ""): string =>
   ["muster", verb, ...(name.startsWith("-") ? [flags, "--", quoted(name)] : [quoted(name), flags])].filter(Boolean).join(" ");
+
+/** A word of a command as words.Shell writes it. */
+const word = /(?:[\w./:@%+=,…-]+|'(?:[^']|'\\'')*'|"\$\(printf '(?:[^']|'\\'')*'\)")+/y;
+
+/** The commands in sentences. One ends with the sentence, or with what is no word of it. */
+export function commandsIn(text: string): string[] {
+  const out: string[] = [];
+  for (const { index } of text.matchAll(/\bmuster (?:groups|topics|txns|users|acls|quotas|consume) /g)) {
+    const all: string[] = [];
+    word.lastIndex = index;
+    for (let found = word.exec(text); found; found = word.exec(text)) {
+      const end = word.lastIndex;
+      const ends = /[.,]$/.test(found[0]) && /^(?:\s+[^\s(-]|\s*$)/.test(text.slice(end)); // Words of a command that follow are flags.
+      all.push(ends ? found[0].slice(0, -1) : found[0]);
+      if (ends || text[end] !== " ") break;
+      word.lastIndex = end + 1;
+    }
+    out.push(all.join(" "));
+  }
+  return out;
+}
 
 /** Whether a shell would take a command for words alone. */
 export const harmless = (command: string): boolean => /^[\w.:@+=,/ -]+$/.test(command);

@@ -14,14 +14,19 @@ let timer = 0;
 
 /** Has a function called whenever something has changed. Returns how to end that. */
 export function watch(what: string, changed: () => void): () => void {
-  const all = listeners.get(what) ?? new Set();
-  listeners.set(what, all.add(changed));
+  const some = listeners.get(what) ?? new Set();
+  listeners.set(what, some.add(changed));
   later();
   return () => {
-    all.delete(changed);
-    if (all.size === 0 && listeners.get(what) === all) listeners.delete(what);
+    some.delete(changed);
+    if (some.size === 0 && listeners.get(what) === some) listeners.delete(what);
     later();
   };
+}
+
+/** Has everything read again, where something may have changed unheard. */
+function all(): void {
+  listeners.forEach((some) => some.forEach((f) => f()));
 }
 
 /** Opens the stream anew when what a page watches is not what it was; a new page asks for several things at once. */
@@ -46,20 +51,30 @@ function reopen(): void {
   opened = wanted;
   const s = new EventSource("/api/v1/events?" + wanted);
   source = s;
+  let broke = false;
   s.addEventListener("open", () => {
-    if (source === s) live.value = true;
+    if (source !== s) return;
+    live.value = true;
+    if (broke) all();
+    broke = false;
   });
   s.addEventListener("error", () => {
     if (source !== s) return;
+    const was = live.value;
     live.value = false; // It comes again by itself, unless it was refused.
+    broke = true;
+    if (was) all(); // Whether the broker is gone shows at once.
     if (s.readyState === EventSource.CLOSED) void readSession(); // Perhaps the login has ended.
   });
   s.addEventListener("changed", (e: MessageEvent<string>) => {
     const { watch } = JSON.parse(e.data) as Changed;
     listeners.get(watch)?.forEach((f) => f());
   });
-  s.addEventListener("reset", () => listeners.forEach((all) => all.forEach((f) => f())));
+  s.addEventListener("reset", all);
 }
 
-document.addEventListener("visibilitychange", later);
+document.addEventListener("visibilitychange", () => {
+  later();
+  if (!document.hidden) all();
+});
 leaving.subscribe(reopen);

@@ -106,7 +106,7 @@ function App() {
           <Help />
         </div>
       </div>
-      <main id="main" class={silentSince.value ? "silent" : undefined}>
+      <main id="main" tabIndex={-1} class={silentSince.value ? "silent" : undefined}>
         <Silence />
         <Told />
         <Page />

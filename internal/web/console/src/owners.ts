@@ -121,10 +121,13 @@ export interface Ribbon {
   spans: Span[];
 }
 
-/** Goes back from who has each partition now, rebalance by rebalance, latest first. */
+/** How many partitions are drawn. */
+export const drawn = 64;
+
+/** Goes back from who has each partition that is drawn now, rebalance by rebalance, latest first. */
 export function ribbons(group: GroupDetail, rebalances: Rebalance[], complete: boolean, from: number, now: number): Ribbon[] {
   const known = group.members.every((m) => m.assigned !== null) && !group.state.endsWith("Rebalance");
-  return group.partitions.map((p) => {
+  return group.partitions.slice(0, drawn).map((p) => {
     const spans: Span[] = [];
     let owner: Span["owner"] = known ? p.owner : undefined;
     let end = now;

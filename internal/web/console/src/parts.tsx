@@ -130,6 +130,18 @@ export function Problem({ of }: { of: Refused }) {
   );
 }
 
+/** Why there is no answer, or no newer one than what is shown. Without either the answer is on its way. */
+export function Hitch({ of, data }: { of: Refused | undefined; data: unknown }) {
+  if (!of) return data === undefined ? <Waiting /> : null;
+  if (data === undefined) return <Problem of={of} />;
+  return (
+    <p class="notice bad" role="alert">
+      <span aria-hidden="true">▲ </span>
+      What you see is not the latest: {sentence(of.problem.message)}
+    </p>
+  );
+}
+
 /** A sentence as people write it. The name of a setting, or of something else, stays as it is. */
 export function sentence(text: string): string {
   return (/^[a-z]+[ ,]/.test(text) ? f.capital(text) : text) + (text.endsWith(".") ? "" : ".");
@@ -216,9 +228,13 @@ export function Chip({ name, label }: { name: string; label: string }) {
   );
 }
 
+/** How many rows a file has at most. */
+const mostInFile = 1000;
+
 /** The way to the pages of a list. */
-export function Pages({ next, shown, matched, noun, csv }: { next: string | undefined; shown: number; matched: number | null; noun: string; csv?: string }) {
+export function Pages({ next, shown, matched, noun, csv, csvHas }: { next: string | undefined; shown: number; matched: number | null; noun: string; csv?: string; csvHas?: string }) {
   const after = param("after");
+  const has = csvHas ?? (matched !== null && matched > mostInFile ? `the first ${f.count(mostInFile)}` : "");
   return (
     <nav class="pages" aria-label="Pages of the list">
       <span class="quiet">{matched !== null && matched !== shown && !after ? `${f.count(shown)} of ${f.plural(matched, noun)}` : f.plural(shown, noun)}</span>
@@ -230,7 +246,7 @@ export function Pages({ next, shown, matched, noun, csv }: { next: string | unde
       )}
       {csv && (
         <a class="end" href={csv} download={`${f.many(noun)}.csv`}>
-          Download as CSV
+          Download as CSV{has && `, ${has}`}
         </a>
       )}
     </nav>

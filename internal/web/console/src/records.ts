@@ -1,7 +1,7 @@
 // A search for records as it goes on: lines come from the broker while it searches.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, RecordBytes, RecordsLine, RecordsQuery, SearchEnd, SearchProgress, TopicRecord } from "../../ui/api";
-import { address, Refused } from "./ask";
+import { acted, address, Refused } from "./ask";
 import { send } from "./session";
 
 export interface Search {
@@ -19,8 +19,8 @@ const nothing: Search = { records: [], progress: undefined, end: undefined, prob
 /** How many records a page keeps while it follows; earlier ones go. */
 const most = 2000;
 
-/** Searches when the question changes, and goes on where it ended when asked to. */
-export function useSearch(topic: string, query: RecordsQuery): Search & { more: () => void; stop: () => void } {
+/** Searches when the question changes or is asked again, also after something was done here, and goes on where it ended when asked to. */
+export function useSearch(topic: string, query: RecordsQuery, again: number): Search & { more: () => void; stop: () => void } {
   const key = topic + JSON.stringify(query);
   const [state, set] = useState<Search>(nothing);
   const abort = useRef<AbortController | null>(null);
@@ -56,7 +56,7 @@ export function useSearch(topic: string, query: RecordsQuery): Search & { more: 
     set(nothing);
     void run(undefined, []);
     return () => abort.current?.abort();
-  }, [key]);
+  }, [key, again, query.follow ? 0 : acted.value]); // Who follows sees by itself what was done.
   return {
     ...state,
     more: () => void run(state.end?.next, state.records),

@@ -7,14 +7,12 @@ import { Table } from "./parts";
 import { place } from "./timeline";
 
 interface Props {
+  /** Of the partitions that are drawn. */
   rows: Ribbon[];
   owners: Map<string, Owner>;
   axis: { from: number; to: number };
   rebalances: Rebalance[];
 }
-
-/** How many partitions are drawn. */
-const most = 64;
 
 const row = 18;
 
@@ -29,8 +27,7 @@ function byLetter(owners: Owner[]): [Owner, ...Owner[]][] {
   return [...out.values()];
 }
 
-export function RibbonView({ rows, owners, axis, rebalances }: Props) {
-  const shown = rows.slice(0, most);
+export function RibbonView({ rows: shown, all, owners, axis, rebalances }: Props & { all: number }) {
   const seen = new Set(shown.flatMap((r) => r.spans.map((s) => s.owner)));
   const topics = [...new Set(shown.map((r) => r.topic))];
   return (
@@ -57,7 +54,7 @@ export function RibbonView({ rows, owners, axis, rebalances }: Props) {
           </span>
         )}
       </p>
-      {rows.length > most && <p class="quiet">The first {most} of {f.plural(rows.length, "partition")}.</p>}
+      {all > shown.length && <p class="quiet">The first {shown.length} of {f.plural(all, "partition")}.</p>}
       <AsTable rows={shown} owners={owners} />
     </>
   );

@@ -62,6 +62,7 @@ export function listen(): void {
     const link = (e.target as Element).closest("a");
     if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     if (link.target || link.origin !== location.origin || link.pathname.startsWith("/api/") || link.pathname === "/metrics") return;
+    if (link.hash && link.pathname + link.search === location.pathname + location.search) return; // To a part of this page.
     e.preventDefault();
     go(link.pathname + link.search);
   });

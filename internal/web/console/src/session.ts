@@ -21,6 +21,25 @@ export async function send(address: string, init: RequestInit = {}): Promise<Res
   return answer;
 }
 
+/** How long an answer may take, in milliseconds: a broker that hangs does not answer. */
+const patience = 15_000;
+
+/** Sends what changes nothing and may therefore be given up, and reads the answer, in time. */
+export async function question(address: string, init: RequestInit = {}): Promise<{ answer: Response; body: unknown }> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  const timer = setTimeout(end, patience);
+  init.signal?.addEventListener("abort", end);
+  if (init.signal?.aborted) end();
+  try {
+    const answer = await send(address, { ...init, signal: ended.signal });
+    return { answer, body: await answer.json() };
+  } finally {
+    clearTimeout(timer);
+    init.signal?.removeEventListener("abort", end);
+  }
+}
+
 /** Takes note of who somebody is now. */
 export function enter(now: Session): void {
   session.value = now;
@@ -42,8 +61,8 @@ export async function leave(): Promise<void> {
 /** Asks who is logged in. Without an answer pages are shown, which say that there is none. */
 export async function readSession(): Promise<void> {
   try {
-    const answer = await send("/api/v1/session");
-    if (answer.ok) enter((await answer.json()) as Session);
+    const { answer, body } = await question("/api/v1/session");
+    if (answer.ok) enter(body as Session);
   } catch {
     // Whoever asks next finds out.
   }

@@ -5,8 +5,9 @@ import { type Body, deletes } from "../act";
 import { Confirm } from "../confirm";
 import { Acting, Acts, Form } from "../dialog";
 import { Select } from "../fields";
+import { numbers } from "../numbers";
 import { go } from "../route";
-import { numbers, Partitions, Reset } from "./act_reset";
+import { Partitions, Reset } from "./act_reset";
 
 export function GroupActs({ group }: { group: GroupDetail }) {
   const topics = [...new Set(group.partitions.filter((p) => p.committed !== null).map((p) => p.topic))];

@@ -55,7 +55,10 @@ export function DeleteRecords({ topic }: { topic: TopicDetail }) {
   );
 }
 
-/** What stands for the end of a partition, as in Kafka's DeleteRecords. */
+/** How many partitions a list to choose from has at most. */
+const few = 100;
+
+/** What stands for the end of a partition, as in Kafka's DeleteRecords, where the page does not know it. */
 const end = "-1";
 
 function Oldest({ topic }: { topic: TopicDetail }) {
@@ -74,17 +77,21 @@ function Oldest({ topic }: { topic: TopicDetail }) {
       />
     );
   }
+  const count = topic.partitions.length;
   const at = topic.partitions[Number(partition)];
   return (
     <Form
       verb="Show what would happen"
       submit={() => {
-        const offset = which === "all" ? end : before.trim();
         const some = partition === "" ? topic.partitions : topic.partitions.filter((p) => p.partition === Number(partition));
-        setBody({ partitions: some.map((p) => ({ partition: p.partition, offset })) });
+        setBody({ partitions: some.map((p) => ({ partition: p.partition, offset: which === "all" ? (p.logEndOffset ?? end) : before.trim() })) });
       }}
     >
-      <Select label="Partition" value={partition} set={setPartition} options={[["", `All ${f.count(topic.partitions.length)}`], ...topic.partitions.map((p): [string, string] => [String(p.partition), String(p.partition)])]} />
+      {count > few ? (
+        <Text label="Partition" type="number" min={0} max={count - 1} hint="all" value={partition} set={setPartition} note={`0 to ${count - 1}. Empty means all.`} />
+      ) : (
+        <Select label="Partition" value={partition} set={setPartition} options={[["", `All ${f.count(count)}`], ...topic.partitions.map((p): [string, string] => [String(p.partition), String(p.partition)])]} />
+      )}
       <Radios
         label="Which records"
         value={which}

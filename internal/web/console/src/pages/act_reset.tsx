@@ -7,6 +7,7 @@ import { Will } from "../confirm";
 import { Acting, Form, useClose } from "../dialog";
 import { Radios, Select, Text } from "../fields";
 import * as f from "../format";
+import { numbers, pattern } from "../numbers";
 import { Num, Table } from "../parts";
 
 export function Reset({ group }: { group: GroupDetail }) {
@@ -66,6 +67,7 @@ function Wizard({ group }: { group: GroupDetail }) {
   return (
     <Form
       verb="Show what would happen"
+      asks
       submit={async () => {
         const at = to === "timestamp" ? new Date(value).toISOString() : value.trim();
         const body = { to, ...(topic && { topic }), ...(topic && partitions.trim() && { partitions: numbers(partitions) }), ...(at && to !== "beginning" && to !== "end" && { value: at }) };
@@ -76,26 +78,19 @@ function Wizard({ group }: { group: GroupDetail }) {
       {to === "timestamp" && <Text label="Time" type="datetime-local" step="1" required value={value} set={setValue} note={`In the time zone of this browser (${Intl.DateTimeFormat().resolvedOptions().timeZone}). Reading goes on at the first record of that time or later.`} />}
       {to === "offset" && <Text label="Offset" required pattern="\d+" mono value={value} set={setValue} note="The same in each partition. Outside of a log it is moved to the nearest end." />}
       {to === "shift" && <Text label="Records" required pattern="[+\-]?\d+" mono hint="-100" value={value} set={setValue} note="-100 goes back by 100 offsets, 1 skips one record." />}
-      <Select label="Topics" value={topic} set={setTopic} options={[["", `All topics that the group has committed (${topics.length})`], ...topics.map((t): [string, string] => [t, t])]} />
+      <Select label="Topics" value={topic} set={setTopic} options={[["", `All topics that the group has committed${group.hiddenTopics > 0 ? "" : ` (${topics.length})`}`], ...topics.map((t): [string, string] => [t, t])]} />
       {topic && <Partitions value={partitions} set={setPartitions} />}
     </Form>
   );
 }
 
-/** Numbers of partitions from 0, 2-4. */
-export function numbers(text: string): number[] {
-  const out = new Set<number>();
-  for (const part of text.split(/[\s,]+/).filter(Boolean)) {
-    const [first = "", last = first] = part.split(/[-–]/);
-    for (let n = Number(first); n <= Math.min(Number(last), Number(first) + 100_000); n++) out.add(n);
-  }
-  return [...out].sort((a, b) => a - b);
-}
-
 /** Some partitions of a topic, or all. */
 export function Partitions({ value, set }: { value: string; set: (value: string) => void }) {
-  return <Text label="Partitions" hint="all" pattern="[\d\s,\-–]*" mono value={value} set={set} note="As in 0, 2-4. Empty means all of the topic's." />;
+  return <Text label="Partitions" hint="all" pattern={pattern} mono value={value} set={set} note="As in 0, 2-4. Empty means all of the topic's." />;
 }
+
+/** How many partitions of a plan are shown; all are moved. */
+const most = 200;
 
 /** Exactly what would happen, and then that. */
 function Planned({ group, plan, back }: { group: GroupDetail; plan: ResetPlan; back: () => void }) {
@@ -117,7 +112,7 @@ function Planned({ group, plan, back }: { group: GroupDetail; plan: ResetPlan; b
           </tr>
         </thead>
         <tbody>
-          {plan.partitions.map((p) => (
+          {plan.partitions.slice(0, most).map((p) => (
             <tr key={p.topic + p.partition}>
               <th scope="row">
                 {p.topic} <span class="quiet">{p.partition}</span>
@@ -135,6 +130,7 @@ function Planned({ group, plan, back }: { group: GroupDetail; plan: ResetPlan; b
           ))}
         </tbody>
       </Table>
+      {plan.partitions.length > most && <p class="quiet">and {f.count(plan.partitions.length - most)} more</p>}
     </Form>
   );
 }

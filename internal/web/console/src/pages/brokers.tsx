@@ -1,15 +1,24 @@
+import type { BrokerList } from "../../../ui/api";
 import { useAsk } from "../ask";
 import * as f from "../format";
-import { Incomplete, Num, Problem, Section, Table, Title, useTitle, Waiting } from "../parts";
+import { Hitch, Incomplete, Num, Problem, Section, Table, Title, useTitle } from "../parts";
 
 export function Brokers() {
   useTitle("Brokers");
   const { data, problem } = useAsk("brokers", {}, {});
-  if (problem) return <Problem of={problem} />;
-  if (!data) return <Waiting />;
   return (
     <>
       <Title>Brokers</Title>
+      <Hitch of={problem} data={data} />
+      {data && <List data={data} />}
+      {data && <Settings />}
+    </>
+  );
+}
+
+function List({ data }: { data: BrokerList }) {
+  return (
+    <>
       <p class="lead quiet">
         Cluster <code>{data.cluster}</code>
       </p>
@@ -50,7 +59,6 @@ export function Brokers() {
           ))}
         </tbody>
       </Table>
-      <Settings />
     </>
   );
 }

@@ -1,7 +1,7 @@
 import type { GroupDetail } from "../../../ui/api";
 import { useAsk } from "../ask";
 import * as f from "../format";
-import { Fact, Lag, Problem, State, Title, useTitle, Waiting } from "../parts";
+import { Fact, Hitch, Lag, State, Title, useTitle } from "../parts";
 import { catchUp } from "../pace";
 import { param, withQuery } from "../route";
 import { GroupActs } from "./act_group";
@@ -19,21 +19,26 @@ export function Group({ name }: { name: string }) {
   useTitle(name);
   const { data, problem } = useAsk("group", { group: name }, {});
   const tab = param("tab");
-  if (problem && problem.status !== 404) return <Problem of={problem} />;
-  if (!data && !problem) return <Waiting />;
+  const gone = problem?.status === 404;
   return (
     <>
       <Title above={<a href="/groups">Groups</a>}>{name}</Title>
+      {!gone && <Hitch of={problem} data={data} />}
       {data && <GroupActs group={data} />}
-      {data ? <Facts group={data} /> : <p class="lead">There is no such group now. What the journal knows of it is below.</p>}
-      <nav class="tabs" aria-label="Views of the group">
-        {tabs.map(([id, text]) => (
-          <a key={id} href={withQuery({ tab: id, rebalance: "", sort: "" })} aria-current={tab === id ? "page" : undefined}>
-            {text}
-          </a>
-        ))}
-      </nav>
-      {tab === "time" ? <Time name={name} group={data} /> : data && tab === "offsets" ? <Offsets group={data} /> : <Now name={name} group={data} />}
+      {data && <Facts group={data} />}
+      {gone && <p class="lead">There is no such group now. What the journal knows of it is below.</p>}
+      {(data || gone) && (
+        <>
+          <nav class="tabs" aria-label="Views of the group">
+            {tabs.map(([id, text]) => (
+              <a key={id} href={withQuery({ tab: id, rebalance: "", sort: "" })} aria-current={tab === id ? "page" : undefined}>
+                {text}
+              </a>
+            ))}
+          </nav>
+          {tab === "time" ? <Time name={name} group={data} /> : data && tab === "offsets" ? <Offsets group={data} /> : <Now name={name} group={data} />}
+        </>
+      )}
     </>
   );
 }

@@ -1,22 +1,29 @@
 // What a group is now: what is odd about it, who its members are, and who has what.
-import type { Assigned, Explanation, Finding, GroupDetail, Member } from "../../../ui/api";
+import type { Assigned, Explanation, Finding, GroupDetail, GroupPartition, Member } from "../../../ui/api";
 import { useAsk } from "../ask";
 import * as f from "../format";
 import { type Owner, ownersOf } from "../owners";
 import { RemoveMember } from "./act_group";
-import { ActsHead, Command, Empty, Num, Problem, Section, Table, When } from "../parts";
+import { ActsHead, Command, Empty, Hitch, Num, Section, Table, When } from "../parts";
 
 export function Now({ name, group }: { name: string; group: GroupDetail | undefined }) {
   const { data, problem } = useAsk("groupExplain", { group: name }, {});
   const owners = group ? ownersOf(group, []) : new Map<string, Owner>();
   return (
     <>
-      {problem && <Problem of={problem} />}
+      {problem && <Hitch of={problem} data={data} />}
+      <Hidden group={group} />
       {data && <Findings of={data} />}
       {group && <Members group={group} owners={owners} />}
       {group && group.partitions.length > 0 && <Map_ group={group} owners={owners} />}
     </>
   );
+}
+
+/** Says that a part of the group is not shown. */
+export function Hidden({ group }: { group: GroupDetail | undefined }) {
+  if (!group || group.hiddenTopics === 0) return null;
+  return <p class="notice">The group reads {f.plural(group.hiddenTopics, "topic")} that you may not see.</p>;
 }
 
 function Findings({ of }: { of: Explanation }) {
@@ -41,19 +48,17 @@ function Findings({ of }: { of: Explanation }) {
           Nothing is odd.
         </p>
       )}
-      {of.findings.map((x) => (
-        <OneFinding key={x.id + x.text} finding={x} />
+      {of.findings.map((x, i) => (
+        // Its text has an age, which changes; the finding stays, and with it what is selected there.
+        <OneFinding key={`${x.id} ${of.findings.slice(0, i).filter((y) => y.id === x.id).length}`} finding={x} />
       ))}
     </Section>
   );
 }
 
-/** A command in a sentence: from muster to the end of the sentence. */
-const commands = /\bmuster (?:groups|topics|txns|users|acls|quotas|consume) .+?(?=[.,;]?(?:\s+[A-Z]|\s*$))/g;
-
 function OneFinding({ finding }: { finding: Finding }) {
   // A name in it may be anything; then it is for reading, not for copying.
-  const found = [...new Set(finding.change.match(commands) ?? [])].filter(f.harmless);
+  const found = [...new Set(f.commandsIn(finding.change))].filter(f.harmless);
   return (
     <div class="finding">
       <h3>
@@ -126,7 +131,7 @@ function Members({ group, owners }: { group: GroupDetail; owners: Map<string, Ow
               {epochs && <Num>{m.epoch ?? "–"}</Num>}
               <Num quiet={size(m.assigned) === 0}>{m.assigned === null ? "–" : f.count(size(m.assigned))}</Num>
               <td class="wide">
-                {m.assigned === null ? <span class="quiet">not known during a rebalance</span> : m.assigned.length === 0 ? <span class="quiet">nothing</span> : <Parts of={m.assigned} />}
+                {m.assigned === null ? <span class="quiet">not known during a rebalance</span> : m.assigned.length === 0 ? <span class="quiet">{group.hiddenTopics > 0 ? "nothing that you may see" : "nothing"}</span> : <Parts of={m.assigned} />}
                 {m.revoking && m.revoking.length > 0 && (
                   <span class="says warn">
                     ▲ is to give up <Parts of={m.revoking} />
@@ -160,37 +165,49 @@ function Parts({ of }: { of: Assigned[] }) {
   return <span class="parts">{of.map((t) => `${t.topic} ${f.ranges(t.partitions)}`).join("; ")}</span>;
 }
 
-/** How many partitions of a topic the map shows. */
+/** How many partitions the map shows, of all topics together. */
 const most = 512;
 
+/** The partitions that the map shows, by topic. */
+function mapped(all: GroupPartition[]): { topic: string; shown: GroupPartition[] }[] {
+  const out = new Map<string, GroupPartition[]>();
+  for (const p of all.slice(0, most)) {
+    const some = out.get(p.topic);
+    if (some) some.push(p);
+    else out.set(p.topic, [p]);
+  }
+  return [...out].map(([topic, shown]) => ({ topic, shown }));
+}
+
 function Map_({ group, owners }: { group: GroupDetail; owners: Map<string, Owner> }) {
-  const topics = [...new Set(group.partitions.map((p) => p.topic))];
+  const topics = mapped(group.partitions);
+  const left = group.partitions.length - most;
   return (
     <Section title="Assignment" note="a square for each partition, with the letter of the member that has it">
-      {topics.map((topic) => {
-        const all = group.partitions.filter((p) => p.topic === topic);
-        return (
-          <div class="map" key={topic}>
-            <h3>
-              <a href={`/topics/${encodeURIComponent(topic)}`}>{topic}</a>
-            </h3>
-            <ol>
-              {all.slice(0, most).map((p) => {
-                const owner = p.owner ? owners.get(p.owner) : undefined;
-                const says = `partition ${p.partition}: ${owner ? owner.name : "nobody has it"}${p.verdict ? `, ${f.words(p.verdict)}` : ""}${p.lag !== null ? `, lag ${f.count(p.lag)}` : ""}`;
-                return (
-                  <li key={p.partition} class={`cell ${owner ? `own${owner.colour}` : "none"}${p.verdict ? " wrong" : ""}`} title={says}>
-                    <span class="unseen">{says}</span>
-                    <span aria-hidden="true">{owner?.letter ?? "–"}</span>
-                    <small aria-hidden="true">{p.verdict ? `${p.partition} ▲` : p.partition}</small>
-                  </li>
-                );
-              })}
-            </ol>
-            {all.length > most && <p class="quiet">and {f.count(all.length - most)} more: the offsets tab has all.</p>}
-          </div>
-        );
-      })}
+      {topics.map(({ topic, shown }) => (
+        <div class="map" key={topic}>
+          <h3>
+            <a href={`/topics/${encodeURIComponent(topic)}`}>{topic}</a>
+          </h3>
+          <ol>
+            {shown.map((p) => (
+              <Cell key={p.partition} partition={p} owner={p.owner ? owners.get(p.owner) : undefined} />
+            ))}
+          </ol>
+        </div>
+      ))}
+      {left > 0 && <p class="quiet">and {f.count(left)} more: the offsets tab has all.</p>}
     </Section>
+  );
+}
+
+function Cell({ partition: p, owner }: { partition: GroupPartition; owner: Owner | undefined }) {
+  const says = `partition ${p.partition}: ${owner ? owner.name : "nobody has it"}${p.verdict ? `, ${f.words(p.verdict)}` : ""}${p.lag !== null ? `, lag ${f.count(p.lag)}` : ""}`;
+  return (
+    <li class={`cell ${owner ? `own${owner.colour}` : "none"}${p.verdict ? " wrong" : ""}`} title={says}>
+      <span class="unseen">{says}</span>
+      <span aria-hidden="true">{owner?.letter ?? "–"}</span>
+      <small aria-hidden="true">{p.verdict ? `${p.partition} ▲` : p.partition}</small>
+    </li>
   );
 }

@@ -4,7 +4,7 @@ import * as f from "../format";
 import { ownersOf } from "../owners";
 import { Check, Empty, Num, SortHead, Table } from "../parts";
 import { param, withQuery } from "../route";
-import { Badge } from "./group_now";
+import { Badge, Hidden } from "./group_now";
 
 const orders: Record<string, (p: GroupPartition) => number> = {
   name: () => 0,
@@ -35,6 +35,14 @@ export function Offsets({ group }: { group: GroupDetail }) {
   const shown = param("all") === "true" ? sorted : sorted.slice(0, few);
   const owners = ownersOf(group, []);
   const overtakes = group.watched?.findings.includes("retention-overtakes") ?? false;
+  if (group.partitions.length === 0 && group.hiddenTopics > 0) {
+    return (
+      <>
+        <Hidden group={group} />
+        <p class="quiet">The group has committed nothing that you may see.</p>
+      </>
+    );
+  }
   if (group.partitions.length === 0) {
     return (
       <Empty title="No offset is committed" commands={[f.command("groups describe", group.name)]}>
@@ -48,8 +56,8 @@ export function Offsets({ group }: { group: GroupDetail }) {
         <Check name="lagging" value="true">
           Only with lag
         </Check>
-        {group.hiddenTopics > 0 && <span class="notice">{f.plural(group.hiddenTopics, "topic")} that you may not see.</span>}
       </div>
+      <Hidden group={group} />
       <Table label="Offsets">
         <thead>
           <tr>

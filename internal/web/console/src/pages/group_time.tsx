@@ -4,7 +4,7 @@ import { useAsk } from "../ask";
 import { Chart } from "../chart";
 import * as f from "../format";
 import { causesOf, causeMark, causeText, ownersOf, ribbons } from "../owners";
-import { Empty, Incomplete, Problem, Section, Table, Waiting } from "../parts";
+import { Empty, Hitch, Incomplete, Section, Table, Waiting } from "../parts";
 import { RibbonView } from "../ribbon";
 import { param, withQuery } from "../route";
 import { Timeline } from "../timeline";
@@ -37,22 +37,28 @@ export function Time({ name, group }: { name: string; group: GroupDetail | undef
         ))}
       </nav>
       <Section title="Lag" note="records to be read, and the age of the oldest">
-        {!history.data && !history.problem ? <Waiting /> : history.data?.hiddenTopics ? <p class="quiet">It adds up all topics of the group, and you may not see {f.plural(history.data.hiddenTopics, "topic")} of them.</p> : points.length < 2 ? <p class="quiet">Nothing is known of this time: groups are looked at every ten seconds, and the history of one begins when its lag changes.</p> : <Chart points={points} step={history.data?.stepSeconds ?? 10} axis={axis} />}
+        {history.problem && history.problem.status !== 404 && <Hitch of={history.problem} data={history.data} />}
+        {!history.data && !history.problem ? <Waiting /> : !history.data && history.problem?.status !== 404 ? null : history.data?.hiddenTopics ? <p class="quiet">It adds up all topics of the group, and you may not see {f.plural(history.data.hiddenTopics, "topic")} of them.</p> : points.length < 2 ? <p class="quiet">Nothing is known of this time: groups are looked at every ten seconds, and the history of one begins when its lag changes.</p> : <Chart points={points} step={history.data?.stepSeconds ?? 10} axis={axis} />}
       </Section>
-      {why.problem && <Problem of={why.problem} />}
-      {!why.data && !why.problem && <Waiting />}
+      <Hitch of={why.problem} data={why.data} />
       {why.data && <Past why={why.data} group={group} axis={axis} />}
     </>
   );
 }
 
+/** How many there were, and how many of them are told. */
+function told(shown: number, all: number, noun: string, partly: boolean): string {
+  const were = (partly ? "at least " : "") + f.plural(all, noun);
+  return shown < all ? `the latest ${f.count(shown)} of ${were}` : were;
+}
+
 function Past({ why, group, axis }: { why: Explanation; group: GroupDetail | undefined; axis: Axis }) {
   const picked = why.rebalances.find((r) => r.started === param("rebalance"));
   const owners = group && ownersOf(group, why.rebalances);
-  const complete = why.rebalances.length >= why.rebalanceCount;
+  const complete = !why.partly && why.incomplete.length === 0 && why.rebalances.length >= why.rebalanceCount;
   return (
     <>
-      <Section title="Rebalances" note={f.plural(why.rebalanceCount, "rebalance") + " in this time"}>
+      <Section title="Rebalances" note={told(why.rebalances.length, why.rebalanceCount, "rebalance", why.partly) + " in this time"}>
         <Incomplete of={why.incomplete} />
         {!why.journal && (
           <Empty title="There is no journal yet" commands={[`muster consume orders --group ${f.quoted(why.name)}`]}>
@@ -66,11 +72,11 @@ function Past({ why, group, axis }: { why: Explanation; group: GroupDetail | und
       </Section>
       {group && owners && group.partitions.length > 0 && (
         <Section title="Owners" note="a row for each partition, coloured and lettered by the client whose member had it">
-          <RibbonView rows={ribbons(group, why.rebalances, complete, axis.from, axis.to)} owners={owners} axis={axis} rebalances={why.rebalances} />
+          <RibbonView rows={ribbons(group, why.rebalances, complete, axis.from, axis.to)} all={group.partitions.length} owners={owners} axis={axis} rebalances={why.rebalances} />
         </Section>
       )}
       {why.events.length > 0 && (
-        <Section title="What else happened">
+        <Section title="What else happened" note={why.partly || why.events.length < why.eventCount ? told(why.events.length, why.eventCount, "event", why.partly) : undefined}>
           <Events of={why.events} />
         </Section>
       )}

@@ -3,7 +3,7 @@ import { isDeleted } from "../act";
 import { address, useAsk } from "../ask";
 import * as f from "../format";
 import { causeText } from "../owners";
-import { Check, Chip, Choice, Empty, Filter, Incomplete, Lag, Num, Pages, Problem, SortHead, State, Table, Title, useTitle, Waiting, When } from "../parts";
+import { Check, Chip, Choice, Empty, Filter, Hitch, Incomplete, Lag, Num, Pages, SortHead, State, Table, Title, useTitle, When } from "../parts";
 import { groupPath, param } from "../route";
 import { Spark } from "../spark";
 
@@ -27,12 +27,11 @@ export function Groups() {
         </Check>
         <Chip name="topic" label="Reads" />
       </div>
-      {problem && <Problem of={problem} />}
-      {!problem && !data && <Waiting />}
+      <Hitch of={problem} data={data} />
       {data && (
         <>
           <Incomplete of={data.incomplete} />
-          {groups.length === 0 ? <Nothing total={data.total} at={data.at} /> : <Rows rows={groups} sort={sort} stale={waiting} />}
+          {groups.length === 0 ? <Nothing total={data.total} at={data.at} all={data.incomplete.length === 0} /> : <Rows rows={groups} sort={sort} stale={waiting} />}
           {groups.length > 0 && <Pages next={data.next} shown={groups.length} matched={data.matched} noun="group" csv={address("groups", {}, { ...query, after: "", limit: 1000 }, "csv")} />}
         </>
       )}
@@ -42,9 +41,10 @@ export function Groups() {
 
 const list = (name: string): string[] => param(name).split(",").filter(Boolean);
 
-function Nothing({ total, at }: { total: number | null; at: string | null }) {
+function Nothing({ total, at, all }: { total: number | null; at: string | null; all: boolean }) {
   if (at === null) return <Empty title="The first look is on its way">Groups are looked at every ten seconds.</Empty>;
   if (total !== 0) return <Empty title="No group fits">Take a filter away to see more.</Empty>;
+  if (!all) return <Empty title="No group is known">Not all brokers have said which groups they have.</Empty>;
   return (
     <Empty title="There is no group yet" commands={["muster consume orders --group billing"]}>
       A group is there as soon as a consumer joins it or commits an offset:

@@ -2,7 +2,7 @@ import type { JournalEntry, JournalSearch } from "../../../ui/api";
 import { address, useAsk } from "../ask";
 import * as f from "../format";
 import { causeKinds, causeText } from "../owners";
-import { Choice, Empty, Filter, Incomplete, Pages, Problem, Table, Title, useTitle, Waiting } from "../parts";
+import { Choice, Empty, Filter, Hitch, Incomplete, Pages, Table, Title, useTitle } from "../parts";
 import { groupPath, param } from "../route";
 
 const kinds: [string, string][] = [
@@ -28,9 +28,13 @@ const spans: [string, string][] = [
   ["7d", "Last 7 days"],
 ];
 
+/** How many entries are shown, and how many a file has. */
+const most = 200;
+const mostInFile = 1000;
+
 export function Journal() {
   useTitle("Journal");
-  const query: JournalSearch = { q: param("q"), kind: list("kind"), cause: list("cause"), member: param("member"), since: param("since") || "1h", limit: 200 };
+  const query: JournalSearch = { q: param("q"), kind: list("kind"), cause: list("cause"), member: param("member"), since: param("since") || "1h", limit: most };
   const { data, problem, waiting } = useAsk("journal", {}, query);
   const filtered = ["q", "kind", "cause", "member"].some((name) => param(name) !== "");
   return (
@@ -43,10 +47,9 @@ export function Journal() {
         <Choice label="Cause" name="cause" options={[["", "Any cause"], ...causeKinds.map((c): [string, string] => [c, causeText(c)])]} />
         <Choice label="How far back" name="since" options={spans} />
       </div>
-      {problem && <Problem of={problem} />}
-      {!problem && !data && <Waiting />}
+      <Hitch of={problem} data={data} />
       {data && <Incomplete of={data.incomplete} />}
-      {data?.partly && <p class="notice">The search ended before it had seen everything: look less far back, or at one group.</p>}
+      {data?.partly && <p class="notice">{data.entries.length >= most ? `These are the latest ${f.count(most)} entries, and there are more` : "The search ended before it had seen everything"}: look less far back, or at one group.</p>}
       {data && data.entries.length === 0 && <Nothing kept={data.kept} filtered={filtered} />}
       {data && data.entries.length > 0 && (
         <>
@@ -64,7 +67,7 @@ export function Journal() {
               ))}
             </tbody>
           </Table>
-          <Pages next={undefined} shown={data.entries.length} matched={null} noun="entry" csv={address("journal", {}, { ...query, limit: 1000 }, "csv")} />
+          <Pages next={undefined} shown={data.entries.length} matched={null} noun="entry" csv={address("journal", {}, { ...query, limit: mostInFile }, "csv")} {...(data.partly && { csvHas: `at most the latest ${f.count(mostInFile)}` })} />
         </>
       )}
     </>

@@ -1,17 +1,24 @@
 import { useAsk } from "../ask";
 import * as f from "../format";
-import { Empty, Fact, Incomplete, Problem, State, Table, Title, useTitle, Waiting, When } from "../parts";
+import { Empty, Fact, Hitch, Incomplete, State, Table, Title, useTitle, When } from "../parts";
 import { groupPath } from "../route";
 import type { Overview as Answer } from "../../../ui/api";
 
 export function Overview() {
   useTitle("Overview");
   const { data, problem } = useAsk("overview", {}, {});
-  if (problem) return <Problem of={problem} />;
-  if (!data) return <Waiting />;
   return (
     <>
-      <Title>{headline(data)}</Title>
+      <Title>{data ? headline(data) : "Overview"}</Title>
+      <Hitch of={problem} data={data} />
+      {data && <Whole data={data} />}
+    </>
+  );
+}
+
+function Whole({ data }: { data: Answer }) {
+  return (
+    <>
       {(data.health.problems ?? []).map((p) => (
         <p class="notice bad" role="alert" key={p}>
           <span aria-hidden="true">▲ </span>
@@ -39,8 +46,13 @@ export function Overview() {
   );
 }
 
+/** Whether nothing is known to be wrong with any broker. */
+const calm = (data: Answer): boolean => data.health.status === "ok" && data.unwell.length === 0 && data.incomplete.length === 0;
+
 function headline(data: Answer): string {
   if (data.health.status !== "ok") return "The broker has a problem";
+  if (data.unwell.length > 0) return data.unwell.length === 1 ? "A broker has a problem" : `${f.count(data.unwell.length)} brokers have a problem`;
+  if (data.incomplete.length > 0) return "Not all brokers answer";
   if (data.at === null) return "The broker has just started";
   if (data.needing === 0) return "All is well";
   return data.needing === 1 ? "One group needs somebody" : `${f.count(data.needing)} groups need somebody`;
@@ -50,8 +62,15 @@ function store(kind: string): string {
   return kind === "memory" || kind === "mem" ? "in memory" : kind === "disk" ? "on disk" : kind === "redis" ? "in Redis" : kind;
 }
 
+/** What is said of groups if none of them needs somebody. */
+function quietly(data: Answer): string {
+  if (data.at === null) return "Groups are looked at every ten seconds; the first look is on its way.";
+  if (!calm(data)) return "Of the groups that are known, none needs somebody.";
+  return "Every group gets on with what it reads, and no partition stands still.";
+}
+
 function Worst({ data }: { data: Answer }) {
-  if (data.groups === 0) {
+  if (data.groups === 0 && calm(data)) {
     return (
       <Empty title="There is no group yet" commands={["muster topics create orders --partitions 6", "echo 'alice=3 apples' | muster produce orders --key-separator =", "muster consume orders --group billing"]}>
         A group is there as soon as a consumer joins it or commits an offset. These commands make one:
@@ -59,7 +78,7 @@ function Worst({ data }: { data: Answer }) {
     );
   }
   if (data.worst.length === 0) {
-    return <p class="lead quiet">{data.at === null ? "Groups are looked at every ten seconds; the first look is on its way." : "Every group gets on with what it reads, and no partition stands still."}</p>;
+    return <p class="lead quiet">{quietly(data)}</p>;
   }
   return (
     <Table label="Groups that need somebody">

@@ -30,11 +30,12 @@ function question(): RecordsQuery {
 
 export function Records({ topic }: { topic: string }) {
   const query = question();
-  const search = useSearch(topic, query);
+  const [sent, setSent] = useState(0);
+  const search = useSearch(topic, query, sent);
   const shown = query.follow ? [...search.records].reverse() : search.records;
   return (
     <>
-      <Form key={JSON.stringify(query)} />
+      <Form key={JSON.stringify(query)} sent={() => setSent(sent + 1)} />
       {search.problem ? <Problem of={search.problem} /> : <Progress search={search} follow={query.follow ?? false} />}
       {search.end && <Notes end={search.end} />}
       {shown.length > 0 && (
@@ -259,8 +260,8 @@ function Shown({ title, note, text, children }: { title: string; note?: string; 
   );
 }
 
-/** The filters. They go to the address when the form is sent. */
-function Form() {
+/** The filters. They go to the address when the form is sent, which searches again even if they are as before. */
+function Form({ sent }: { sent: () => void }) {
   const send = (e: Event): void => {
     e.preventDefault();
     const data = new FormData(e.currentTarget as HTMLFormElement);
@@ -276,6 +277,7 @@ function Form() {
     }
     if (changes.follow) Object.assign(changes, { order: "", to: "" });
     setQuery(changes);
+    sent();
   };
   const special = ["header", "path", "jq", "to", "partition", "isolation"].some((n) => param(n) !== "");
   return (

@@ -1,7 +1,7 @@
 import type { TopicDetail } from "../../../ui/api";
 import { useAsk } from "../ask";
 import * as f from "../format";
-import { Command, Fact, Incomplete, Lag, Num, Problem, Section, State, Table, Title, useTitle, Waiting } from "../parts";
+import { Command, Fact, Hitch, Incomplete, Lag, Num, Section, State, Table, Title, useTitle } from "../parts";
 import { groupPath, param, topicPath, withQuery } from "../route";
 import { TopicSettings } from "./act_settings";
 import { TopicActs } from "./act_topic";
@@ -13,15 +13,23 @@ const fewPartitions = 200;
 export function Topic({ name }: { name: string }) {
   useTitle(name);
   const { data, problem } = useAsk("topic", { topic: name }, {});
+  return (
+    <>
+      <Title above={<a href="/topics">Topics</a>}>{name}</Title>
+      <Hitch of={problem} data={data} />
+      {data && <Whole data={data} />}
+    </>
+  );
+}
+
+function Whole({ data }: { data: TopicDetail }) {
+  const name = data.name;
   const tab = param("tab");
-  if (problem) return <Problem of={problem} />;
-  if (!data) return <Waiting />;
   const bytes = data.partitions.reduce((sum, p) => sum + (p.bytes ?? 0), 0);
   const counted = data.partitions.every((p) => p.records !== null);
   const records = data.partitions.reduce((sum, p) => sum + (p.records ?? 0), 0);
   return (
     <>
-      <Title above={<a href="/topics">Topics</a>}>{data.name}</Title>
       <TopicActs topic={data} />
       <dl class="facts">
         <Fact label="Partitions">{f.count(data.partitions.length)}</Fact>

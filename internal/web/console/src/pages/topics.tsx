@@ -2,7 +2,7 @@ import type { TopicsQuery } from "../../../ui/api";
 import { isDeleted } from "../act";
 import { address, useAsk } from "../ask";
 import * as f from "../format";
-import { Check, Empty, Filter, Incomplete, Num, Pages, Problem, SortHead, Table, Title, useTitle, Waiting } from "../parts";
+import { Check, Empty, Filter, Hitch, Incomplete, Num, Pages, SortHead, Table, Title, useTitle } from "../parts";
 import { Acts } from "../dialog";
 import { param, topicPath } from "../route";
 import { CreateTopic } from "./act_topic";
@@ -25,8 +25,7 @@ export function Topics() {
           Internal topics, too
         </Check>
       </div>
-      {problem && <Problem of={problem} />}
-      {!problem && !data && <Waiting />}
+      <Hitch of={problem} data={data} />
       {data && <Incomplete of={data.incomplete} />}
       {data && topics.length === 0 && <Nothing filtered={param("q") !== ""} at={data.at} />}
       {data && topics.length > 0 && (
