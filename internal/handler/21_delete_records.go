@@ -36,6 +36,9 @@ func (h *Handler) deleteRecords(ctx context.Context, c *call) (kmsg.Response, er
 			if !allowed {
 				err = kerr.TopicAuthorizationFailed
 			}
+			if err == nil && !c.image.Topic(t.Topic).Config.Delete {
+				err = kerr.PolicyViolation // A compacted topic keeps the newest record of each key.
+			}
 			if err == nil {
 				done.LowWatermark, err = part.DeleteBefore(ctx, p.Offset)
 			}

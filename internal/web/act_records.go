@@ -218,8 +218,11 @@ func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64
 	}
 	out.Sentences = append(out.Sentences, effect.doubts()...)
 	out.Effect, out.Refused = effect, beyondEnd(topic, before, places)
-	if t.Internal {
+	switch {
+	case t.Internal:
 		out.Refused = fmt.Sprintf("topic %q is internal", topic)
+	case !t.Config.Delete:
+		out.Refused = fmt.Sprintf("the cleanup.policy of topic %q does not delete", topic)
 	}
 	return out, nil
 }

@@ -21,8 +21,9 @@ import (
 const (
 	// phaseTime is how long each phase of attacks goes on.
 	phaseTime = 10 * time.Second
-	// hostileMemory is the most memory that the broker may take.
-	hostileMemory = 600 << 20
+	// hostileMemory is the most memory that the broker may take: some 500 MB, of which
+	// half is garbage, and more of that while others keep the processors busy.
+	hostileMemory = 800 << 20
 	// What is read from Redis is in memory until it is sent, and is garbage then.
 	hostileHeld = 400 << 20
 	// goodPatience is the longest that the good client may have to wait for one
