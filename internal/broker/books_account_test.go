@@ -159,19 +159,30 @@ func (a *account) begin(s spot) {
 	if !a.within[s] {
 		a.within[s], a.logs[s].open = true, a.logs[s].next()
 	}
+	l := a.logs[s]
+	before := len(l.records)
 	a.produce(a.txn, s, 1+a.rng.IntN(2), 0)
+	for i := before; i < len(l.records); i++ {
+		l.records[i].txn = true
+	}
 }
 
 // end ends the transaction, which leaves a marker in each partition.
 func (a *account) end() {
 	a.t.Helper()
-	if err := a.txn.EndTransaction(a.t.Context(), kgo.TransactionEndTry(a.rng.IntN(2) == 0)); err != nil {
+	how := kgo.TransactionEndTry(a.rng.IntN(2) == 0)
+	if err := a.txn.EndTransaction(a.t.Context(), how); err != nil {
 		a.t.Fatal(err)
 	}
 	for s := range a.within {
 		l := a.logs[s]
 		now := a.clock.now()
-		l.add(written{offset: l.next(), at: now, told: now, marker: true})
+		for i := range l.records {
+			if w := &l.records[i]; w.txn && w.offset >= l.open && how == kgo.TryAbort {
+				w.quiet = true
+			}
+		}
+		l.add(written{offset: l.next(), at: now, told: now, marker: true, quiet: true})
 		l.open = -1
 		eventually(a.t, "the marker", func(ctx context.Context) error { return a.ends(ctx, s, l.next()) })
 	}

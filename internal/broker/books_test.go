@@ -34,6 +34,8 @@ type written struct {
 	at     time.Time // When that was.
 	told   time.Time // When it says that was.
 	marker bool
+	txn    bool // It is of a transaction.
+	quiet  bool // Nobody reads it: it is a marker, or of a transaction that was aborted.
 }
 
 // logBook is what a partition has.
@@ -75,6 +77,17 @@ func (l *logBook) unread(committed int64) (n int64, first written) {
 		n++
 	}
 	return n, first
+}
+
+// surely returns the first record from a committed offset on that somebody will read. A
+// broker knows of those before it, of a log that rests, that they are none.
+func (l *logBook) surely(committed int64) (first written, found bool) {
+	for _, w := range l.records {
+		if w.offset >= max(l.start, committed) && !w.quiet {
+			return w, true
+		}
+	}
+	return written{}, false
 }
 
 // ownership is who has a partition of a group, as far as a broker can be told.

@@ -127,10 +127,10 @@ func (t *Tracker) Group(facts Group) {
 	t.drawGroup(g)
 }
 
-// see notes that a group was seen. If nobody could look for a while, it has not stood still
-// in that time.
+// see notes that a group was seen. If passes before this one have not seen it, nobody knows
+// that it stood still in that time.
 func (t *Tracker) see(g *group) {
-	if gap := t.now - g.seenAt; gap > 2*step {
+	if gap := t.before - min(g.seenAt, t.before); gap > 2*step {
 		for _, p := range g.positions {
 			p.missed(gap)
 		}

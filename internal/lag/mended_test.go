@@ -83,7 +83,6 @@ func TestTimeWithoutALookIsNoStanding(t *testing.T) {
 			w.passes(int(d / (10 * time.Second)))
 			w.groups["g"] = g
 		},
-		"the machine sleeps": func(w *world, _ *worldLog, d time.Duration) { w.now = w.now.Add(d) },
 	} {
 		w := newWorld(t, 1<<20)
 		l, g := w.log("t", 0, 0), w.group("g")

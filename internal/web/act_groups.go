@@ -86,13 +86,11 @@ func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, er
 	if len(slices.Compact(slices.Clone(partitions))) < len(partitions) {
 		return nil, badRequest("a partition is named twice")
 	}
-	if q.Preview {
-		if err := a.may(c.asks(auth.Delete, auth.Group, name)); err != nil {
-			return nil, err
-		}
-		if err := a.may(c.asks(auth.Read, auth.Topic, o.Topic)); err != nil {
-			return nil, err
-		}
+	if err := a.may(c.asks(auth.Delete, auth.Group, name)); err != nil {
+		return nil, err
+	}
+	if err := a.may(c.asks(auth.Read, auth.Topic, o.Topic)); err != nil {
+		return nil, err
 	}
 	var named []groupview.TopicPartition
 	for _, i := range partitions {

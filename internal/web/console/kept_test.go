@@ -64,11 +64,14 @@ func TestWithoutAnAnswerADialogSaysWhetherSomethingWasDone(t *testing.T) {
 	p.wait(asks("Read again") + "&& document.activeElement.innerText === 'Back'") // The second step has the focus.
 	p.click("Back")
 	p.wait("document.activeElement.type === 'radio' && document.activeElement.closest('dialog[open]')")
+	closed := "!document.querySelector('dialog[open]')"
 	p.keys("\x1b")
+	p.wait(closed)
 	f.obey(rule{about: "DELETE /api/v1/groups/resting", gone: true})
 	p.click("Delete the group …")
 	p.wait(asks("Nothing was done."))
 	p.keys("\x1b")
+	p.wait(closed)
 	f.obey(rule{about: "DELETE /api/v1/groups/resting?preview", change: func(map[string]any) {}}, rule{about: "DELETE /api/v1/groups/resting", gone: true})
 	p.click("Delete the group …")
 	p.wait(asks("would be deleted"))
