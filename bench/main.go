@@ -17,7 +17,8 @@
 //	txns     transactions, beside the same records and reads without them
 //
 // "bench kafka" measures the broker beside Apache Kafka instead, with the same
-// load for both: see kafka.go.
+// load for both: see kafka.go. "bench builds" compares two builds of the broker:
+// see builds.go.
 //
 // It talks to 127.0.0.1 only, needs Linux, and removes what it has written.
 package main
@@ -67,6 +68,13 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return runContest(ctx, o, stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "builds" {
+		o, err := parseBuilds(args[1:], stderr)
+		if err != nil {
+			return err
+		}
+		return runBuilds(ctx, o, stdout, stderr)
+	}
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -97,12 +105,13 @@ type options struct {
 	rest              time.Duration // given to a process to come to rest
 }
 
-const usage = `Usage: go run ./bench [flags], or go run ./bench kafka [flags]
+const usage = `Usage: go run ./bench [flags], or go run ./bench kafka (builds) [flags]
 
 Measures the broker beside bare Go programs that move the same bytes, in one
 run, and prints medians, spread and ratios. Run it from the root of the
 repository. Progress goes to standard error, the result to standard output.
-"go run ./bench kafka -h" explains the same beside Apache Kafka.
+"go run ./bench kafka -h" explains the same beside Apache Kafka, and "go run
+./bench builds -h" how to compare two builds of the broker.
 
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups

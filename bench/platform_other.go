@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
 	"time"
 )
@@ -10,3 +11,5 @@ import (
 func tie(*exec.Cmd) {}
 
 func pause(d time.Duration) { time.Sleep(d) }
+
+func processorTime(int) (time.Duration, error) { return 0, errors.New("this needs Linux") }
