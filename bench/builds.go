@@ -54,6 +54,7 @@ func parseBuilds(args []string, stderr io.Writer) (*buildOptions, error) {
 	f.IntVar(&o.groups, "groups", 1000, "groups of one member each, that beat")
 	only := f.String("only", "", "measure only what matches this `regexp`")
 	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
+	f.StringVar(&o.profiles, "cpuprofile", "", "measure the package muster inside this program instead of -after, and write processor profiles of it to this `folder`")
 	f.DurationVar(&o.timeout, "timeout", 35*time.Minute, "give up after this long")
 	f.Usage = func() {
 		fmt.Fprint(stderr, buildsUsage)
@@ -75,7 +76,7 @@ func parseBuilds(args []string, stderr io.Writer) (*buildOptions, error) {
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	o.broker = o.after
+	o.broker, o.embedded = o.after, o.profiles != ""
 	return o, nil
 }
 
@@ -136,7 +137,7 @@ func runBuilds(ctx context.Context, o *buildOptions, stdout, stderr io.Writer) (
 // with is this run with another broker.
 func (b *bench) with(broker string) *bench {
 	o := *b.options
-	o.broker = broker
+	o.broker, o.embedded = broker, false
 	other := *b
 	other.options = &o
 	return &other
@@ -175,6 +176,10 @@ func (x *builds) measure(r *buildRow, both [2]*process) error {
 			return err
 		}
 	}
+	return x.after.profile(both[1], r.name, func() error { return x.inTurn(r, both, bursts) })
+}
+
+func (x *builds) inTurn(r *buildRow, both [2]*process, bursts [2]func() (float64, error)) error {
 	first := len(r.ratios)
 	for pair := range x.pairs + 2 { // The first two warm up.
 		var work, cost [2]float64

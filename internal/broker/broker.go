@@ -432,7 +432,7 @@ func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*
 	if c.Session != nil {
 		return c.Session.(*session).handle(ctx, f.handler.Load(), c, frame)
 	}
-	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Principal: auth.Anonymous, Conn: c, Number: c.Number}, frame)
+	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Principal: auth.Anonymous, Conn: c, Number: c.Number, LastID: &c.LastID}, frame)
 }
 
 // own answers a request of this broker's own.

@@ -44,7 +44,7 @@ const maxBareToken = 128 << 10
 
 // handle lets a request through to the handler, if it may come now.
 func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Client, frame []byte) (*protocol.Response, error) {
-	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Broker: s.broker, Conn: c, Number: c.Number}
+	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Broker: s.broker, Conn: c, Number: c.Number, LastID: &c.LastID}
 	if s.conn == nil {
 		return h.Serve(ctx, origin, frame)
 	}

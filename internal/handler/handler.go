@@ -134,6 +134,9 @@ type Origin struct {
 	Denied func(auth.Request)
 	// Number is that of the connection. It says where to count, and means nothing else.
 	Number uint32
+	// LastID is where the client id of the connection's last request is kept, which
+	// mostly is that of the next; nil if nowhere.
+	LastID *string
 	Conn   Conn // nil where nobody counts memory and nobody hangs up
 }
 
@@ -178,6 +181,9 @@ type call struct {
 	rights rights
 }
 
+// longestKept is the longest client id that is kept for the next request.
+const longestKept = 256
+
 // Serve answers the request in frame. An error ends the connection: the client
 // broke the protocol in a way that has no answer.
 func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*protocol.Response, error) {
@@ -198,8 +204,14 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 		}
 		return nil, fmt.Errorf("%s request of version %d; served are %d to %d", e.Name(), r.Version, e.serveMin(), e.Max)
 	}
+	if origin.LastID != nil {
+		r.ClientID = *origin.LastID
+	}
 	if err := r.Open(); err != nil {
 		return nil, err
+	}
+	if origin.LastID != nil && len(r.ClientID) <= longestKept {
+		*origin.LastID = r.ClientID
 	}
 	r.Memory = origin.Conn
 	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image(), h: h}

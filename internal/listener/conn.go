@@ -38,10 +38,11 @@ type conn struct {
 	frame  frame         // of the request that is being handled
 	mute   time.Duration // for how long not to read on after it
 
-	unread  unread   // its part in the server's answers
-	largest int      // frame that was read
-	reading deadline // of the goroutine that serves
-	sending deadline // of the goroutine that writes
+	unread  unread    // its part in the server's answers
+	largest int       // frame that was read
+	now     time.Time // when the last answer was written, if this goroutine did
+	reading deadline  // of the goroutine that serves
+	sending deadline  // of the goroutine that writes
 
 	mu      sync.Mutex
 	queue   []queued   // not yet written, in order
@@ -129,7 +130,7 @@ var errDraining = errors.New("broker is shutting down")
 func (c *conn) readFrame() (frame, error) {
 	var head [4]byte
 	c.idle.Store(true)
-	c.setReadDeadline(c.server.opts.IdleTimeout)
+	c.setReadDeadline(c.server.opts.IdleTimeout, c.clock())
 	if c.server.draining.Load() {
 		return frame{}, errDraining
 	}
@@ -143,7 +144,7 @@ func (c *conn) readFrame() (frame, error) {
 		return frame{}, badLength(head, limit)
 	}
 	if c.in.Buffered() < int(n) {
-		c.setReadDeadline(c.server.rest)
+		c.setReadDeadline(c.server.rest, time.Now())
 	}
 	f, err := c.memory().read(c.in, int(n), c.largest)
 	if err == nil {
@@ -158,13 +159,12 @@ type deadline struct{ at time.Time }
 // extend makes the deadline d from now or up to a sixteenth later, none if d is not
 // positive, and says whether it changed. One that is still far enough away is left
 // alone, since setting it has a cost.
-func (l *deadline) extend(d time.Duration) bool {
+func (l *deadline) extend(d time.Duration, now time.Time) bool {
 	if d <= 0 {
 		changed := !l.at.IsZero()
 		l.at = time.Time{}
 		return changed
 	}
-	now := time.Now()
 	latest := d + d/16
 	if left := l.at.Sub(now); left >= d && left <= latest {
 		return false
@@ -173,14 +173,23 @@ func (l *deadline) extend(d time.Duration) bool {
 	return true
 }
 
-func (c *conn) setReadDeadline(d time.Duration) {
-	if c.reading.extend(d) {
+// clock returns the time, which may be known from the answer just written.
+func (c *conn) clock() time.Time {
+	now := c.now
+	if c.now = (time.Time{}); now.IsZero() {
+		return time.Now()
+	}
+	return now
+}
+
+func (c *conn) setReadDeadline(d time.Duration, now time.Time) {
+	if c.reading.extend(d, now) {
 		_ = c.net.SetReadDeadline(c.reading.at)
 	}
 }
 
 func (c *conn) setWriteDeadline() {
-	if c.sending.extend(c.server.opts.IdleTimeout) {
+	if c.sending.extend(c.server.opts.IdleTimeout, time.Now()) {
 		_ = c.net.SetWriteDeadline(c.sending.at)
 	}
 }
@@ -235,7 +244,9 @@ func (c *conn) send(resp *protocol.Response, a asked) bool {
 	}
 	if !c.writing && !resp.Pending() {
 		c.mu.Unlock()
-		return c.write(q) == nil
+		err := c.write(q)
+		c.now = c.answered(q.asked)
+		return err == nil
 	}
 	c.queue = append(c.queue, q)
 	c.bytes += q.bytes
@@ -263,6 +274,7 @@ func (c *conn) writeQueue() {
 			c.release(resp)
 		} else {
 			err = c.write(resp)
+			c.answered(resp.asked)
 		}
 		c.mu.Lock()
 		c.queue = c.queue[1:]

@@ -14,7 +14,7 @@ func TestADeadlineIsNeverEarly(t *testing.T) {
 		var l deadline
 		changes := 0
 		for range 1000 {
-			if l.extend(d) {
+			if l.extend(d, time.Now()) {
 				changes++
 			}
 			if left := time.Until(l.at); left < d || left > d+d/16 {
@@ -25,13 +25,13 @@ func TestADeadlineIsNeverEarly(t *testing.T) {
 		if most := 1000/18 + 1; changes > most {
 			t.Errorf("it was set %d times in a second, more than %d", changes, most)
 		}
-		if !l.extend(d / 10) {
+		if !l.extend(d/10, time.Now()) {
 			t.Error("a shorter one is not set")
 		}
 		if left := time.Until(l.at); left > d {
 			t.Errorf("%s are left of a shorter deadline", left)
 		}
-		if !l.extend(0) || !l.at.IsZero() || l.extend(0) {
+		if !l.extend(0, time.Now()) || !l.at.IsZero() || l.extend(0, time.Now()) {
 			t.Error("without a time there is none, and that is told once")
 		}
 	})

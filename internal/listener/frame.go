@@ -27,6 +27,7 @@ const (
 // frame is a request's bytes. It counts against a budget until it is released.
 type frame struct {
 	bytes  []byte
+	buffer *[]byte // that they are in, nil if none of the pools
 	budget *budget
 	cost   int // of all
 	held   int // besides the bytes
@@ -34,8 +35,8 @@ type frame struct {
 
 // release gives up the frame; a second time it does nothing.
 func (f *frame) release() {
-	buffers.put(f.bytes)
-	f.bytes = nil
+	buffers.put(f.buffer)
+	f.bytes, f.buffer = nil, nil
 	f.uncount()
 }
 
@@ -99,7 +100,7 @@ func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
 		b.take(size)
 		f.cost = size
 	}
-	f.bytes = buffers.get(size)
+	f.bytes, f.buffer = buffers.get(size)
 	at := 0
 	for {
 		if _, err := io.ReadFull(r, f.bytes[at:]); err != nil {
@@ -126,10 +127,10 @@ func (f *frame) grow(size int) bool {
 		return false
 	}
 	f.cost = size
-	next := buffers.get(size)
+	next, buffer := buffers.get(size)
 	copy(next, f.bytes)
-	buffers.put(f.bytes)
-	f.bytes = next
+	buffers.put(f.buffer)
+	f.bytes, f.buffer = next, buffer
 	return true
 }
 
@@ -142,21 +143,23 @@ var buffers bufferPools
 
 func sizeClass(n int) int { return max(bits.Len(uint(max(n, 1)-1)), minClass) }
 
-func (p *bufferPools) get(n int) []byte {
+// get returns n bytes, and the buffer that they are in, which is to be put back; nil
+// if there is none of that size.
+func (p *bufferPools) get(n int) ([]byte, *[]byte) {
 	class := sizeClass(n)
 	if class >= len(p.pools) {
-		return make([]byte, n)
+		return make([]byte, n), nil
 	}
-	if b, ok := p.pools[class].Get().(*[]byte); ok {
-		return (*b)[:n]
+	b, ok := p.pools[class].Get().(*[]byte)
+	if !ok {
+		fresh := make([]byte, 1<<class)
+		b = &fresh
 	}
-	return make([]byte, n, 1<<class)
+	return (*b)[:n], b
 }
 
-func (p *bufferPools) put(b []byte) {
-	class := sizeClass(cap(b))
-	if cap(b) == 0 || class >= len(p.pools) || cap(b) != 1<<class {
-		return
+func (p *bufferPools) put(b *[]byte) {
+	if b != nil {
+		p.pools[sizeClass(len(*b))].Put(b)
 	}
-	p.pools[class].Put(&b)
 }

@@ -28,11 +28,14 @@ func (c *conn) begin(request []byte) (a asked) {
 	return asked{time.Now(), int16(binary.BigEndian.Uint16(request)), int16(binary.BigEndian.Uint16(request[2:]))}
 }
 
-// answered tells the meter that a request was.
-func (c *conn) answered(a asked) {
+// answered tells the meter that a request was, and returns when that is; zero without
+// a meter.
+func (c *conn) answered(a asked) (now time.Time) {
 	if !a.at.IsZero() {
-		c.server.opts.Meter.Answered(c.client.Number, a.key, a.version, time.Since(a.at))
+		now = time.Now()
+		c.server.opts.Meter.Answered(c.client.Number, a.key, a.version, now.Sub(a.at))
 	}
+	return now
 }
 
 // ConnectionsByListener returns how many connections each listener has.

@@ -13,7 +13,7 @@ func (c *Client) Mute(d time.Duration) { c.conn.mute = max(c.conn.mute, d) }
 // until then, so it holds nothing but what an idle connection does.
 func (c *conn) stayMute() bool {
 	over := c.server.after(c.mute)
-	c.mute = 0
+	c.mute, c.now = 0, time.Time{}
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {

@@ -35,6 +35,7 @@ type Client struct {
 	Listener string // name of the listener
 	Host     string // the client's address without port
 	Number   uint32 // of the connection, in the order in which they came
+	LastID   string // for the handler: the client id of the last request
 	// Session is what the listener's gate has made of the connection, nil where there is none.
 	Session Session
 

@@ -38,7 +38,7 @@ func (c *conn) memory() *budget {
 func (c *conn) enter() error {
 	var state *tls.ConnectionState
 	if over, ok := c.net.(*tls.Conn); ok {
-		c.setReadDeadline(c.server.rest)
+		c.setReadDeadline(c.server.rest, c.clock())
 		if err := over.HandshakeContext(c.server.ctx); err != nil {
 			c.gate.Failed(&c.client, err)
 			return err

@@ -11,7 +11,6 @@ import (
 // are sent from it.
 func (c *conn) write(resp queued) error {
 	defer c.release(resp)
-	defer c.answered(resp.asked)
 	var pending net.Buffers
 	flush := func() error {
 		if len(pending) == 0 {
@@ -54,8 +53,8 @@ func (c *conn) writeFile(r protocol.Records) error {
 		return c.sendfile(fd, r.Pos, r.Len)
 	}
 	src := io.NewSectionReader(r.File, r.Pos, int64(r.Len))
-	buf := buffers.get(min(r.Len, 64<<10))
-	defer buffers.put(buf)
+	buf, buffer := buffers.get(min(r.Len, 64<<10))
+	defer buffers.put(buffer)
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {

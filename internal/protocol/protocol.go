@@ -62,7 +62,8 @@ func ParseHeader(frame []byte) (Request, error) {
 }
 
 // Open reads the rest of the header, so that Body is the request's body. The
-// caller has made sure that the version is one that kmsg knows.
+// caller has made sure that the version is one that kmsg knows. A ClientID that is
+// there already, of an earlier request, is used again if it is the same.
 func (r *Request) Open() error {
 	b := r.Body
 	if len(b) < 2 {
@@ -73,9 +74,11 @@ func (r *Request) Open() error {
 	if n > len(b) {
 		return ErrHeader
 	}
-	if n > 0 {
-		r.ClientID, b = string(b[:n]), b[n:]
+	n = max(n, 0) // There may be none.
+	if string(b[:n]) != r.ClientID {
+		r.ClientID = string(b[:n])
 	}
+	b = b[n:]
 	if isFlexible(r.Key, r.Version) {
 		var err error
 		var memory int // Tags are not kept.

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -66,36 +64,19 @@ var tagged = map[string]bool{
 	"BrokerHeartbeatRequest.CordonedLogDirs":                true,
 }
 
-type shapeKey struct{ key, version int16 }
-
-// shapes has the shapes that were found out. The map is replaced and never
-// changed: there are few shapes, and each request looks for one.
-var (
-	shapes      atomic.Pointer[map[shapeKey]*shape]
-	addingShape sync.Mutex
-)
-
-func knownShapes() map[shapeKey]*shape {
-	if m := shapes.Load(); m != nil {
-		return *m
-	}
-	return nil
-}
+// shapes has the shapes that were found out, by API key and version.
+var shapes [128][32]atomic.Pointer[shape]
 
 func shapeOf(key, version int16) *shape {
-	k := shapeKey{key, version}
-	if s := knownShapes()[k]; s != nil {
-		return s
+	if uint16(key) >= uint16(len(shapes)) || uint16(version) >= uint16(len(shapes[0])) {
+		return probe(key, version) // There is no such request yet.
 	}
-	s := probe(key, version)
-	addingShape.Lock()
-	defer addingShape.Unlock()
-	next := maps.Clone(knownShapes())
-	if next == nil {
-		next = map[shapeKey]*shape{}
+	place := &shapes[key][version]
+	s := place.Load()
+	if s == nil {
+		s = probe(key, version)
+		place.Store(s)
 	}
-	next[k] = s
-	shapes.Store(&next)
 	return s
 }
 
