@@ -32,7 +32,8 @@ const buildsUsage = `Usage: go run ./bench builds -before PROGRAM [flags]
 Measures what two builds of the broker take of the processor for the same work.
 Both run at once and work in turn, for some hundredths of a second each, so that
 whatever else the machine does hits both; who comes first changes. What a build
-does in the background counts too. Each round starts both anew.
+does in the background counts too. Each round starts both anew: where their memory
+and their files lie makes more of a difference than most changes to the program.
 
 To compare the tree with an older commit:
   git worktree add bin/old COMMIT && go build -C bin/old -o ../before ./cmd/muster
@@ -49,8 +50,8 @@ func parseBuilds(args []string, stderr io.Writer) (*buildOptions, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.before, "before", "", "`program` to compare with")
 	f.StringVar(&o.after, "after", "", "`program` to measure instead of building ./cmd/muster")
-	f.IntVar(&o.rounds, "rounds", 5, "rounds, each with brokers of its own")
-	f.IntVar(&o.pairs, "pairs", 60, "how often both work in a round, for each measure")
+	f.IntVar(&o.rounds, "rounds", 12, "rounds, each with brokers of its own")
+	f.IntVar(&o.pairs, "pairs", 25, "how often both work in a round, for each measure")
 	f.IntVar(&o.groups, "groups", 1000, "groups of one member each, that beat")
 	only := f.String("only", "", "measure only what matches this `regexp`")
 	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
@@ -91,8 +92,7 @@ type builds struct {
 type buildRow struct {
 	buildMeasure
 	before, after []float64 // per piece of work
-	ratios        []float64 // after by before, of each pair
-	rounds        []float64 // the median ratio of each
+	ratios        []float64 // after by before, the median of each round's pairs
 }
 
 // buildMeasure is a kind of work. prepare returns a burst of it, which says how
@@ -145,8 +145,10 @@ func (b *bench) with(broker string) *bench {
 
 func (x *builds) round(round int, folder string) error {
 	var both [2]*process
-	for i, b := range []*bench{x.before, x.after} {
-		p, err := b.startGroups(b.startBroker, filepath.Join(folder, fmt.Sprint(i)))
+	builds := x.builds()
+	for turn := range builds {
+		i := (turn + round) % 2
+		p, err := builds[i].startGroups(builds[i].startBroker, filepath.Join(folder, fmt.Sprint(i)))
 		if err != nil {
 			return err
 		}
@@ -154,22 +156,25 @@ func (x *builds) round(round int, folder string) error {
 		both[i] = p
 	}
 	for _, r := range x.rows {
-		if err := x.measure(r, both); err != nil {
+		if err := x.measure(round, r, both); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		x.after.say("round %d of %d, %s: %.3f times", round+1, x.buildOptions.rounds, r.name, r.rounds[round])
+		x.after.say("round %d of %d, %s: %.3f times", round+1, x.buildOptions.rounds, r.name, r.ratios[round])
 	}
 	return errors.Join(both[0].stop(), both[1].stop())
 }
 
+func (x *builds) builds() [2]*bench { return [2]*bench{x.before, x.after} }
+
 // measure has both builds do their work in turn.
-func (x *builds) measure(r *buildRow, both [2]*process) error {
+func (x *builds) measure(round int, r *buildRow, both [2]*process) error {
 	var bursts [2]func() (float64, error)
-	for i, b := range []*bench{x.before, x.after} {
+	for turn := range bursts {
+		i := (turn + round) % 2
 		// What this work needs ends with it, so that the next has both builds at rest.
-		c := *b
+		c := *x.builds()[i]
 		var done context.CancelFunc
-		c.ctx, done = context.WithCancel(b.ctx)
+		c.ctx, done = context.WithCancel(c.ctx)
 		defer done()
 		var err error
 		if bursts[i], err = r.prepare(&c, both[i]); err != nil {
@@ -180,7 +185,7 @@ func (x *builds) measure(r *buildRow, both [2]*process) error {
 }
 
 func (x *builds) inTurn(r *buildRow, both [2]*process, bursts [2]func() (float64, error)) error {
-	first := len(r.ratios)
+	var ratios []float64
 	for pair := range x.pairs + 2 { // The first two warm up.
 		var work, cost [2]float64
 		began, err := times(both)
@@ -204,9 +209,9 @@ func (x *builds) inTurn(r *buildRow, both [2]*process, bursts [2]func() (float64
 			continue
 		}
 		r.before, r.after = append(r.before, cost[0]), append(r.after, cost[1])
-		r.ratios = append(r.ratios, cost[1]/cost[0])
+		ratios = append(ratios, cost[1]/cost[0])
 	}
-	r.rounds = append(r.rounds, median(r.ratios[first:]))
+	r.ratios = append(r.ratios, median(ratios))
 	return nil
 }
 
@@ -336,21 +341,20 @@ func beating(groups int, d time.Duration) func(*bench, *process) (func() (float6
 // nineteen of twenty cases.
 func interval(v []float64) (low, high float64) {
 	s := slices.Sorted(slices.Values(v))
-	n := float64(len(s))
-	off := 0.98 * math.Sqrt(n)
-	at := func(i float64) float64 { return s[int(max(0, min(n-1, i)))] }
-	return at(math.Floor(n/2 - off)), at(math.Ceil(n/2 + off))
+	half := float64(len(s)) / 2
+	at := max(0, int(half-0.98*math.Sqrt(2*half)))
+	return s[at], s[len(s)-1-at]
 }
 
 func (x *builds) write(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %s. Medians of %d pairs in %d rounds; the ratio with its interval of 95 %%.\n\n",
-		machine(), "processor time", x.pairs*x.buildOptions.rounds, x.buildOptions.rounds)
+	fmt.Fprintf(w, "%s. Processor time, medians of %d rounds of %d pairs; the ratio with its interval of 95 %%.\n\n",
+		machine(), x.buildOptions.rounds, x.pairs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "measure\tunit\tbefore\tafter\tafter/before\tof each round")
+	fmt.Fprintln(t, "measure\tunit\tbefore\tafter\tafter/before\tsmallest to largest")
 	for _, r := range x.rows {
 		low, high := interval(r.ratios)
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.3f (%.3f–%.3f)\t%.3f–%.3f\n", r.name, r.unit, number(median(r.before)), number(median(r.after)),
-			median(r.ratios), low, high, slices.Min(r.rounds), slices.Max(r.rounds))
+			median(r.ratios), low, high, slices.Min(r.ratios), slices.Max(r.ratios))
 	}
 	return t.Flush()
 }
