@@ -152,7 +152,7 @@ func (x *builds) round(round int, folder string) error {
 		if err != nil {
 			return err
 		}
-		defer p.kill()
+		defer p.kill() //nolint:gocritic // There are two of them.
 		both[i] = p
 	}
 	for _, r := range x.rows {
@@ -175,7 +175,7 @@ func (x *builds) measure(round int, r *buildRow, both [2]*process) error {
 		c := *x.builds()[i]
 		var done context.CancelFunc
 		c.ctx, done = context.WithCancel(c.ctx)
-		defer done()
+		defer done() //nolint:gocritic // There are two of them.
 		var err error
 		if bursts[i], err = r.prepare(&c, both[i]); err != nil {
 			return err

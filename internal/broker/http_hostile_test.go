@@ -99,11 +99,19 @@ func TestRequestsThatNoBrowserSends(t *testing.T) {
 		"a method that is none":        {"G(T / HTTP/1.1\r\n" + known + "\r\n", 400},
 		"something else":               {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello \r\n\r\n", 400},
 	} {
+		began := time.Now()
 		if got := codeOf(t, b, c.text); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+		// A body that is refused is not waited for.
+		if took := time.Since(began); took >= bodyTime {
+			t.Errorf("%s: answered after %s", name, took)
+		}
 	}
 }
+
+// bodyTime is how long a body may take.
+const bodyTime = 5 * time.Second
 
 // Requests that are sent before the answers to others are read are answered one by one.
 func TestRequestsInOneGoAreAnsweredInTheirOrder(t *testing.T) {
