@@ -43,7 +43,8 @@ final class Groups {
             }
             if (cooperative) {
                 // From 6 to 3 and 3, and then to 2 each: nothing moved but what had to.
-                Check.equal(5, members.get(0).revoked() + members.get(1).revoked(), "partitions revoked from the first two");
+                Check.equal(5, members.get(0).revoked() + members.get(1).revoked(),
+                    "partitions revoked from the first two (" + members.get(0).history() + ", " + members.get(1).history() + ", " + members.get(2).history() + ")");
             }
             int[] before = {members.get(1).revoked(), members.get(2).revoked()};
             members.remove(0).close();

@@ -25,6 +25,7 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     private final KafkaConsumer<String, String> consumer;
     private final Thread thread;
     private final List<String> read = new ArrayList<>();
+    private final List<String> history = new ArrayList<>();
     private int assignments;
     private int revocations;
     private int revoked;
@@ -131,6 +132,7 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     public synchronized void onPartitionsAssigned(Collection<TopicPartition> partitions) {
         assignments++;
         metadata = consumer.groupMetadata();
+        note("+", partitions);
         book.take(this, partitions);
     }
 
@@ -138,7 +140,19 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     public synchronized void onPartitionsRevoked(Collection<TopicPartition> partitions) {
         revocations++;
         revoked += partitions.size();
+        note("-", partitions);
         book.drop(this, partitions);
+    }
+
+    private void note(String what, Collection<TopicPartition> partitions) {
+        Set<Integer> numbers = new TreeSet<>();
+        partitions.forEach(p -> numbers.add(p.partition()));
+        history.add(System.currentTimeMillis() % 100_000 + " generation " + consumer.groupMetadata().generationId() + ": " + what + numbers);
+    }
+
+    /** Which partitions came and went, and when. */
+    synchronized String history() {
+        return name + " " + history;
     }
 
     Set<Integer> owned() {
