@@ -33,7 +33,9 @@ final class Groups {
     /** Three members join one by one and one of them leaves, while records come. */
     private static void comeAndGo(String name, Class<?> assignor) throws Exception {
         String topic = Clients.topic("group-" + name, PARTITIONS);
-        boolean cooperative = assignor == CooperativeStickyAssignor.class;
+        // Before 3.1 a member whose SyncGroup comes when the next rebalance has begun forgets
+        // what it owns (KAFKA-13419), and then more moves than must.
+        boolean frugal = assignor == CooperativeStickyAssignor.class && !Check.version().startsWith("2.");
         List<Member> members = new ArrayList<>();
         try {
             for (int i = 0; i < 3; i++) {
@@ -41,7 +43,7 @@ final class Groups {
                 shared(members, PARTITIONS);
                 Clients.write(topic, PARTITIONS, RECORDS);
             }
-            if (cooperative) {
+            if (frugal) {
                 // From 6 to 3 and 3, and then to 2 each: nothing moved but what had to.
                 Check.equal(5, members.get(0).revoked() + members.get(1).revoked(),
                     "partitions revoked from the first two (" + members.get(0).history() + ", " + members.get(1).history() + ", " + members.get(2).history() + ")");
@@ -49,7 +51,7 @@ final class Groups {
             int[] before = {members.get(1).revoked(), members.get(2).revoked()};
             members.remove(0).close();
             shared(members, PARTITIONS);
-            if (cooperative) {
+            if (frugal) {
                 Check.equal(before[0] + before[1], members.get(0).revoked() + members.get(1).revoked(),
                     "partitions revoked from those who stayed");
             }
