@@ -121,3 +121,27 @@ func TestShutdownDoesNotWaitForMuteConnections(t *testing.T) {
 		t.Errorf("the client sees %v", err)
 	}
 }
+
+// Whoever was mute has as long for the next request as anybody, whatever time the last
+// answer was at.
+func TestAfterAMuteTimeTheIdleTimeBeginsAnew(t *testing.T) {
+	clock := newClock()
+	const idle = time.Second
+	_, addr := startHandler(t, Options{After: clock.after, IdleTimeout: idle, Meter: deafMeter{}}, &muter{}, nil)
+	c := dial(t, addr)
+	sendFrame(t, c, []byte("mute"))
+	readFrame(t, c)
+	<-clock.asked
+	time.Sleep(idle + idle/8) // By which the time of the answer is too long ago.
+	clock.over <- time.Time{}
+	time.Sleep(idle / 8)
+	sendFrame(t, c, []byte("next"))
+	if got := readFrame(t, c); string(got) != "next" {
+		t.Errorf("after the wait the answer is %q", got)
+	}
+}
+
+// deafMeter has answers be timed, for nobody.
+type deafMeter struct{}
+
+func (deafMeter) Answered(uint32, int16, int16, time.Duration) {}
