@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -57,25 +56,14 @@ func parseBuilds(args []string, stderr io.Writer) (*buildOptions, error) {
 	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
 	f.StringVar(&o.profiles, "cpuprofile", "", "measure the package muster inside this program instead of -after, and write processor profiles of it to this `folder`")
 	f.DurationVar(&o.timeout, "timeout", 35*time.Minute, "give up after this long")
-	f.Usage = func() {
-		fmt.Fprint(stderr, buildsUsage)
-		f.PrintDefaults()
-	}
-	if err := f.Parse(args); err != nil {
+	if err := o.read(f, args, buildsUsage, only); err != nil {
 		return nil, err
-	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; -h explains", f.Arg(0))
 	}
 	if o.before == "" {
 		return nil, errors.New("-before is needed: the program to compare with; -h explains")
 	}
 	if o.rounds < 1 || o.pairs < 1 || o.groups < 1 {
 		return nil, errors.New("-rounds, -pairs and -groups must be more than 0")
-	}
-	var err error
-	if o.only, err = regexp.Compile(*only); err != nil {
-		return nil, fmt.Errorf("-only: %w", err)
 	}
 	o.broker, o.embedded = o.after, o.profiles != ""
 	return o, nil
@@ -145,6 +133,13 @@ func (b *bench) with(broker string) *bench {
 
 func (x *builds) round(round int, folder string) error {
 	var both [2]*process
+	defer func() {
+		for _, p := range both {
+			if p != nil {
+				p.kill()
+			}
+		}
+	}()
 	builds := x.builds()
 	for turn := range builds {
 		i := (turn + round) % 2
@@ -152,7 +147,6 @@ func (x *builds) round(round int, folder string) error {
 		if err != nil {
 			return err
 		}
-		defer p.kill() //nolint:gocritic // There are two of them.
 		both[i] = p
 	}
 	for _, r := range x.rows {
@@ -168,14 +162,14 @@ func (x *builds) builds() [2]*bench { return [2]*bench{x.before, x.after} }
 
 // measure has both builds do their work in turn.
 func (x *builds) measure(round int, r *buildRow, both [2]*process) error {
+	// What this work needs ends with it, so that the next has both builds at rest.
+	ctx, done := context.WithCancel(x.after.ctx)
+	defer done()
 	var bursts [2]func() (float64, error)
 	for turn := range bursts {
 		i := (turn + round) % 2
-		// What this work needs ends with it, so that the next has both builds at rest.
 		c := *x.builds()[i]
-		var done context.CancelFunc
-		c.ctx, done = context.WithCancel(c.ctx)
-		defer done() //nolint:gocritic // There are two of them.
+		c.ctx = ctx
 		var err error
 		if bursts[i], err = r.prepare(&c, both[i]); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -93,24 +92,13 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
 	f.StringVar(&o.write, "write", "", "also put tables and charts into this Markdown `file`, between its bench kafka markers")
 	f.DurationVar(&o.timeout, "timeout", 45*time.Minute, "give up after this long")
-	f.Usage = func() {
-		fmt.Fprint(stderr, contestUsage)
-		f.PrintDefaults()
-	}
-	if err := f.Parse(args); err != nil {
+	if err := o.read(f, args, contestUsage, only); err != nil {
 		return nil, err
-	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; -h explains", f.Arg(0))
 	}
 	if o.rounds < 1 || o.size <= 0 {
 		return nil, errors.New("-rounds and -size must be more than 0")
 	}
 	o.embedded = o.embedded || o.profiles != ""
-	var err error
-	if o.only, err = regexp.Compile(*only); err != nil {
-		return nil, fmt.Errorf("-only: %w", err)
-	}
 	o.command = command("go run ./bench kafka", f)
 	return o, nil
 }

@@ -139,26 +139,33 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
 	f.StringVar(&o.write, "write", "", "also put the table into this Markdown `file`, between its bench markers")
 	f.DurationVar(&o.timeout, "timeout", 35*time.Minute, "give up after this long")
-	f.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		f.PrintDefaults()
-	}
-	if err := f.Parse(args); err != nil {
+	if err := o.read(f, args, usage, only); err != nil {
 		return nil, err
-	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; -h explains", f.Arg(0))
 	}
 	if o.rounds < 1 || o.tries < 1 || o.size <= 0 {
 		return nil, errors.New("-rounds, -tries and -size must be more than 0")
 	}
 	o.embedded = o.embedded || o.profiles != ""
-	var err error
-	if o.only, err = regexp.Compile(*only); err != nil {
-		return nil, fmt.Errorf("-only: %w", err)
-	}
 	o.command = command("go run ./bench", f)
 	return o, nil
+}
+
+// read reads the flags, the regexp of -only among them.
+func (o *options) read(f *flag.FlagSet, args []string, usage string, only *string) (err error) {
+	f.Usage = func() {
+		fmt.Fprint(f.Output(), usage)
+		f.PrintDefaults()
+	}
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; -h explains", f.Arg(0))
+	}
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	return nil
 }
 
 // command returns the command line for the report, without what is only a

@@ -122,26 +122,22 @@ func TestShutdownDoesNotWaitForMuteConnections(t *testing.T) {
 	}
 }
 
-// Whoever was mute has as long for the next request as anybody, whatever time the last
-// answer was at.
-func TestAfterAMuteTimeTheIdleTimeBeginsAnew(t *testing.T) {
-	clock := newClock()
-	const idle = time.Second
-	_, addr := startHandler(t, Options{After: clock.after, IdleTimeout: idle, Meter: deafMeter{}}, &muter{}, nil)
-	c := dial(t, addr)
-	sendFrame(t, c, []byte("mute"))
-	readFrame(t, c)
-	<-clock.asked
-	time.Sleep(idle + idle/8) // By which the time of the answer is too long ago.
-	clock.over <- time.Time{}
-	time.Sleep(idle / 8)
-	sendFrame(t, c, []byte("next"))
-	if got := readFrame(t, c); string(got) != "next" {
-		t.Errorf("after the wait the answer is %q", got)
+// Whoever was mute has as long for the next request as anybody: the time of the last answer
+// is not taken for now.
+func TestAfterAMuteTimeTheClockIsLookedAt(t *testing.T) {
+	over := make(chan time.Time)
+	close(over)
+	s := &Server{ctx: t.Context(), after: func(time.Duration) <-chan time.Time { return over }}
+	c := &conn{server: s, mute: time.Second, now: time.Now().Add(-time.Hour)}
+	if !c.stayMute() {
+		t.Fatal("the client has gone")
+	}
+	if old := time.Since(c.clock()); old > 30*time.Minute {
+		t.Errorf("the time is that of %s ago", old)
+	}
+	// The time of an answer serves once.
+	c.now = time.Now().Add(-time.Hour)
+	if first, second := time.Since(c.clock()), time.Since(c.clock()); first < 30*time.Minute || second > 30*time.Minute {
+		t.Errorf("the time is that of %s ago, and then of %s ago", first, second)
 	}
 }
-
-// deafMeter has answers be timed, for nobody.
-type deafMeter struct{}
-
-func (deafMeter) Answered(uint32, int16, int16, time.Duration) {}
