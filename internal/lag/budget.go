@@ -7,13 +7,14 @@ const (
 	groupSize         = 48 + mapPlace
 	behindSize        = 320
 	logSize           = 192 + mapPlace
-	positionSize      = 80
-	deathsSize        = 48
+	positionSize      = 64
+	deathsSize        = 48 + deathsPlace
 	pointSize         = 12
 	groupRingSize     = 2304
 	partitionRingSize = 448
 	placeSize         = 8
 	mapPlace          = 80
+	deathsPlace       = 192 // A map of the group, which mostly has no more than one.
 )
 
 // resting is how long a ring must have rested to give way to another of its kind.

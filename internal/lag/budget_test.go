@@ -20,6 +20,7 @@ func checkBytes(t testing.TB, tr *Tracker) {
 			want += behindSize
 		}
 		want += groupSize + int64(len(g.name)) + int64(cap(g.positions))*placeSize
+		want += int64(len(g.deaths)) * deathsSize
 		if g.ring != nil {
 			want += groupRingSize
 			groupRings++
@@ -27,9 +28,6 @@ func checkBytes(t testing.TB, tr *Tracker) {
 		for _, p := range g.positions {
 			want += positionSize
 			users++
-			if p.deaths != nil {
-				want += deathsSize
-			}
 			if p.ring != nil {
 				want += partitionRingSize
 				rings++
@@ -74,7 +72,7 @@ func TestSizesAreWhatGoAllocates(t *testing.T) {
 		{"what a group has committed", unsafe.Sizeof(behind{}), behindSize, func() any { return new(behind) }},
 		{"a log", unsafe.Sizeof(log{}), logSize - mapPlace, func() any { return new(log) }},
 		{"a position", unsafe.Sizeof(position{}), positionSize, func() any { return new(position) }},
-		{"deaths", unsafe.Sizeof(deaths{}), deathsSize, func() any { return new(deaths) }},
+		{"deaths", unsafe.Sizeof(deaths{}), deathsSize - deathsPlace, func() any { return new(deaths) }},
 		{"a group's ring", unsafe.Sizeof(groupRing{}), groupRingSize, func() any { return newGroupRing(nil) }},
 		{"a partition's ring", unsafe.Sizeof(partitionRing{}), partitionRingSize, func() any { return newPartitionRing(nil, 0) }},
 		{"a point", unsafe.Sizeof(point{}), pointSize, nil},

@@ -76,11 +76,12 @@ type key struct {
 type log struct {
 	Log
 	table   table
-	counted int    // Points that are in the tracker's bytes.
+	counted int32  // Points that are in the tracker's bytes.
 	pass    uint32 // In which it was last seen.
 	seenAt  tick
 	began   uint32 // The pass in which it was first seen, or was another log than before.
 	moved   uint32 // The pass in which it was last another than in the pass before.
+	trimmed uint32 // The pass in which it last began at another offset than in the pass before.
 	grown   int64  // How many records were appended since the last pass.
 	hole    Bounds // The last tail that records came after.
 	users   int32  // Positions in it.
@@ -106,6 +107,9 @@ func (l *log) set(facts Log, pass uint32, now tick) {
 	}
 	if fresh || facts != l.Log {
 		l.moved = pass
+	}
+	if facts.Start != l.Start {
+		l.trimmed = pass
 	}
 	l.Log, l.pass, l.seenAt = facts, pass, now
 	if fresh {

@@ -22,6 +22,7 @@ type behind struct {
 	positions []*position // In order of topic and partition.
 	meter     meter
 	ring      *groupRing
+	deaths    map[*position]*deaths // Of partitions in which somebody died; nil without.
 }
 
 // nothing is what is known of groups that have never committed. There may be very many,
@@ -52,11 +53,9 @@ const dropped = math.MaxUint32 - 1
 type position struct {
 	log       *log
 	ring      *partitionRing
-	deaths    *deaths // nil if nobody died there.
 	committed int64
-	next      int64 // What it reads next.
 	lag       int64
-	first     int64 // When that record was appended, in milliseconds since 1970.
+	first     int64 // When the first unread record was appended, in milliseconds since 1970.
 	progress
 	outside     tick // When the group had no members, and went on. 0 for never.
 	known       bool // The lag is.
@@ -128,8 +127,13 @@ func (t *Tracker) Group(facts Group) {
 }
 
 // see notes that a group was seen. If passes before this one have not seen it, nobody knows
-// that it stood still in that time.
+// that it stood still in that time, nor whether what it reads next was trimmed.
 func (t *Tracker) see(g *group) {
+	if g.pass+1 != t.pass {
+		for _, p := range g.positions {
+			p.dated = false
+		}
+	}
 	if gap := t.before - min(g.seenAt, t.before); gap > 2*step {
 		for _, p := range g.positions {
 			p.missed(gap)
@@ -176,7 +180,7 @@ func (t *Tracker) match(g *group, facts []Position) {
 			continue
 		}
 		for len(before) > 0 && before[0].compare(f) < 0 {
-			t.dropPosition(before[0])
+			t.dropPosition(g, before[0])
 			before = before[1:]
 		}
 		if len(before) > 0 && before[0].is(f) {
@@ -186,7 +190,7 @@ func (t *Tracker) match(g *group, facts []Position) {
 		g.positions = append(g.positions, t.newPosition(f))
 	}
 	for _, p := range before {
-		t.dropPosition(p)
+		t.dropPosition(g, p)
 	}
 	t.bytes += int64(cap(g.positions)) * placeSize
 }
@@ -215,8 +219,8 @@ func (t *Tracker) read(p *position, l *log) {
 	}
 }
 
-func (t *Tracker) dropPosition(p *position) {
-	t.forgive(p)
+func (t *Tracker) dropPosition(g *group, p *position) {
+	t.forgive(g, p)
 	t.dropPartitionRing(p)
 	t.bytes -= positionSize
 	p.log.users--
@@ -231,7 +235,7 @@ func (t *Tracker) dropGroup(g *group) {
 		return
 	}
 	for _, p := range g.positions {
-		t.dropPosition(p)
+		t.dropPosition(g, p)
 	}
 	t.dropGroupRing(g)
 	g.pass = dropped

@@ -11,7 +11,7 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 	l := p.log
 	if l.pass != t.pass || l.Offline {
 		if l.pass != t.pass || f.Committed != p.committed {
-			t.forgive(p)
+			t.forgive(g, p)
 		}
 		// Without a log there is no such topic any more, and nothing to read.
 		p.known, p.lag, p.verdict = false, 0, Fine
@@ -30,13 +30,13 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 	t.count(g, p, f, c, known)
 	next := Next(f.Committed, l.Bounds)
 	left := next < l.End-int64(l.Tail) && (c.Records > 0 || !known)
-	if moved != stayed || !left || p.deaths.stale(t.now) {
-		t.forgive(p)
+	if moved != stayed || !left || g.deaths[p].stale(t.now) {
+		t.forgive(g, p)
 	}
-	if next != p.next || moved == appeared || !left {
+	if moved != stayed || !left || next != f.Committed && l.trimmed == t.pass {
 		p.dated = false
 	}
-	p.committed, p.next, p.lag, p.known, p.approximate = f.Committed, next, c.Records, known, c.Approximate
+	p.committed, p.lag, p.known, p.approximate = f.Committed, c.Records, known, c.Approximate
 	if left && !p.dated {
 		p.first, p.dated = t.appended(l, l.beyondHole(next))
 	}
@@ -65,6 +65,9 @@ func (p *position) missed(gap tick) {
 // unseen takes in a committed offset of a partition that nobody can look at. How much was
 // consumed is not known then, but when the group last moved is.
 func (p *position) unseen(committed int64, now tick) {
+	if committed != p.committed {
+		p.dated = false
+	}
 	if p.changed != 0 && committed != p.committed {
 		p.changed = now
 		if committed < p.committed {

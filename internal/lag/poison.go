@@ -97,24 +97,34 @@ func (t *Tracker) died(g *group, d *Death) {
 	if p.lagging == 0 || p.committed != d.Committed || p.heldBack() {
 		return
 	}
-	if p.deaths == nil {
+	of := g.deaths[p]
+	if of == nil {
 		if !t.room(deathsSize, false, t.now) {
 			return
 		}
-		p.deaths = &deaths{}
+		if g.deaths == nil {
+			g.deaths = map[*position]*deaths{}
+		}
+		of = &deaths{}
+		g.deaths[p] = of
 		t.bytes += deathsSize
 	}
-	p.deaths.note(d.Who, t.now)
+	of.note(d.Who, t.now)
 }
 
 // heldBack says that who reads committed records only has read all that there is.
-func (p *position) heldBack() bool { return p.log.LastStable >= 0 && p.next >= p.log.LastStable }
+func (p *position) heldBack() bool {
+	return p.log.LastStable >= 0 && Next(p.committed, p.log.Bounds) >= p.log.LastStable
+}
 
 // forgive forgets who died in a partition.
-func (t *Tracker) forgive(p *position) {
-	if p.deaths != nil {
-		p.deaths = nil
-		t.bytes -= deathsSize
+func (t *Tracker) forgive(g *group, p *position) {
+	if g.deaths[p] == nil {
+		return
+	}
+	t.bytes -= deathsSize
+	if delete(g.deaths, p); len(g.deaths) == 0 {
+		g.deaths = nil // Of a map that was large the table would stay.
 	}
 }
 
@@ -124,8 +134,8 @@ func (t *Tracker) blame(g *group, suspects int) {
 	first, moved := t.now, tick(0)
 	for _, p := range g.positions {
 		moved = max(moved, p.changed)
-		if p.deaths.suspects() > 0 {
-			first = min(first, p.deaths.first)
+		if d := g.deaths[p]; d.suspects() > 0 {
+			first = min(first, d.first)
 		}
 	}
 	if g.Dying = suspects > 1 && moved <= first; g.Dying {
@@ -134,12 +144,13 @@ func (t *Tracker) blame(g *group, suspects int) {
 	g.Poison = int32(suspects)
 	s := Suspicion{Group: g.name}
 	for _, p := range g.positions {
-		if p.deaths.suspects() == 0 || p.deaths.told {
+		d := g.deaths[p]
+		if d.suspects() == 0 || d.told {
 			continue
 		}
-		p.deaths.told = true
+		d.told = true
 		if s.N++; len(s.Partitions) < maxSuspects {
-			s.Partitions = append(s.Partitions, Suspect{p.log.Topic, p.log.Partition, p.committed, p.log.End, p.deaths.suspects()})
+			s.Partitions = append(s.Partitions, Suspect{p.log.Topic, p.log.Partition, p.committed, p.log.End, d.suspects()})
 		}
 	}
 	if s.N > 0 {

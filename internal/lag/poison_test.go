@@ -48,7 +48,7 @@ func TestThreeDeathsAtTheSameOffsetMakeASuspect(t *testing.T) {
 		t.Errorf("again: %+v", got)
 	}
 	w.commit(g, l, 1)
-	if got := w.dies(g, "e"); got.Poison != 0 || w.tracker.groups["billing"].positions[0].deaths != nil {
+	if got := w.dies(g, "e"); got.Poison != 0 || w.tracker.groups["billing"].deaths != nil {
 		t.Errorf("after a commit: %+v", got)
 	}
 }
@@ -69,7 +69,7 @@ func TestNothingIsKeptOfWhatIsWell(t *testing.T) {
 		change(w, l, g, &d)
 		g.deaths = []Death{d}
 		w.pass()
-		if w.tracker.groups["billing"].positions[0].deaths != nil {
+		if w.tracker.groups["billing"].deaths != nil {
 			t.Errorf("%s: something is kept", name)
 		}
 		checkBytes(t, w.tracker)
@@ -87,7 +87,7 @@ func TestDeathsFarApartAreNoSuspect(t *testing.T) {
 		w.now = w.now.Add(40 * time.Minute)
 	}
 	w.now = w.now.Add(time.Hour)
-	if w.dies(g, ""); w.tracker.groups["billing"].positions[0].deaths != nil {
+	if w.dies(g, ""); w.tracker.groups["billing"].deaths != nil {
 		t.Error("they are kept")
 	}
 }

@@ -117,8 +117,8 @@ func (t *Tracker) note(l *log) {
 
 // recount counts the points of a table anew.
 func (t *Tracker) recount(l *log) {
-	t.bytes += int64(cap(l.table.points)-l.counted) * pointSize
-	l.counted = cap(l.table.points)
+	t.bytes += int64(cap(l.table.points)-int(l.counted)) * pointSize
+	l.counted = int32(cap(l.table.points))
 }
 
 // End ends a pass: what was not seen for long is forgotten, and what does not fit is

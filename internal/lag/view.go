@@ -43,7 +43,7 @@ func (t *Tracker) summarize(g *group) {
 		if p.verdict.Stuck() {
 			g.Stuck++
 		}
-		if p.deaths.suspects() > 0 {
+		if g.deaths[p].suspects() > 0 {
 			suspects++
 		}
 		if !p.known || !p.left() {
@@ -136,7 +136,7 @@ func (t *Tracker) Partitions(name string) []PartitionLag {
 	for i, p := range g.positions {
 		out[i] = PartitionLag{
 			Topic: p.log.Topic, Partition: p.log.Partition, Committed: p.committed, Known: p.known,
-			Verdict: p.verdict, Deaths: p.deaths.suspects(), Margin: math.Inf(1), OvertakenIn: math.Inf(1),
+			Verdict: p.verdict, Deaths: g.deaths[p].suspects(), Margin: math.Inf(1), OvertakenIn: math.Inf(1),
 		}
 		if !p.known {
 			continue
