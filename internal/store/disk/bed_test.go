@@ -23,13 +23,17 @@ type bed struct {
 	tp  store.TopicPartition
 	cfg store.LogConfig
 	log store.Log
+	// opts are those of the store, without its file system.
+	opts Options
 
 	mu   sync.Mutex
 	hook func(vfs.Op) error
 }
 
-func newBed(t *testing.T, cfg store.LogConfig) *bed {
-	b := &bed{T: t, fs: vfs.NewMem(), tp: store.TopicPartition{Topic: "orders"}, cfg: cfg}
+func newBed(t *testing.T, cfg store.LogConfig) *bed { return newBedWith(t, cfg, Options{}) }
+
+func newBedWith(t *testing.T, cfg store.LogConfig, opts Options) *bed {
+	b := &bed{T: t, fs: vfs.NewMem(), tp: store.TopicPartition{Topic: "orders"}, cfg: cfg, opts: opts}
 	b.start()
 	t.Cleanup(func() {
 		b.fail(nil)
@@ -52,7 +56,9 @@ func (b *bed) start() {
 		}
 		return hook(op)
 	})
-	st, err := Open(worldRoot, Options{FS: b.fs})
+	opts := b.opts
+	opts.FS = b.fs
+	st, err := Open(worldRoot, opts)
 	b.must(err)
 	b.st, b.log = st, b.open(b.tp, st)
 }

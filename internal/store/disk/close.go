@@ -19,9 +19,19 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	logs := s.loaded()
+	if j := s.sync.journal; j != nil {
+		j.close()
+	}
 	err := s.shutAll(logs)
 	s.sync.close()
 	s.files.close()
+	if j := s.sync.journal; j != nil {
+		j.closeFiles()
+	}
+	if err == nil {
+		// No log needs the journal. It goes before the note says that all is well.
+		err = s.endJournal()
+	}
 	if err == nil {
 		err = s.leaveCleanNote(logs)
 	}
@@ -31,23 +41,15 @@ func (s *Store) Close() error {
 // shutAll shuts several logs at a time, since their syncs then share the file
 // system's journal commits.
 func (s *Store) shutAll(logs []*log) error {
-	errs := make([]error, len(logs))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(s.closers, len(logs)) {
-		workers.Go(func() {
-			for i := range next {
-				if err := logs[i].shutClean(); err != nil {
-					errs[i] = fmt.Errorf("close log %s: %w", folderName(logs[i].tp), err)
-				}
-			}
-		})
-	}
-	for i := range logs {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	var mu sync.Mutex
+	var errs []error
+	eachOf(logs, s.closers, func(l *log) {
+		if err := l.shutClean(); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, fmt.Errorf("close log %s: %w", folderName(l.tp), err))
+		}
+	})
 	return errors.Join(errs...)
 }
 

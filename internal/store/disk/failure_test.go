@@ -202,6 +202,7 @@ func TestAfterAFailedRollNoBatchGoesToTheOldSegment(t *testing.T) {
 	for _, value := range []string{"one", "two", "three"} {
 		b.must(b.append(value))
 	}
+	b.must(flush(b.log))
 	b.fail(failing(vfs.OpSyncDir, "orders-0"))
 	b.want(b.append(strings.Repeat("l", 200)), store.ErrStorage)
 	b.fail(nil)

@@ -8,30 +8,44 @@ import (
 	"muster/internal/store"
 )
 
-// syncers is how many files are synced at the same time. Syncs of different
-// files share the file system's journal commits.
-const syncers = 4
+const (
+	// syncers is how many files are synced at the same time. Syncs of different
+	// files share the file system's journal commits.
+	syncers = 4
+	// rounders is how many put rounds of our journal together: while one syncs its
+	// round, another collects the next, or tells those who waited.
+	rounders = 2
+	// journaledMost is how much of a log goes to the journal. More is better synced
+	// where it is.
+	journaledMost = 64 << 10
+)
 
 // flushState collects those who wait for a log to become durable.
 type flushState struct {
 	mu      sync.Mutex
 	waiting []func(error)
-	queued  bool // a syncer has the log, or it is in the queue
+	queued  bool // a syncer or rounder has the log, or it is in a queue
 }
 
 // syncer is the group commit: while a log is being synced or waits for that, all
-// who ask wait for the next sync together. Logs take turns.
+// who ask wait for the next sync together. Logs of which little is to be synced go to
+// the journal, all that wait in one round; others take turns.
 type syncer struct {
+	journal *journal // nil if there is none
+	most    int64    // of a log that goes to the journal
+
 	mu     sync.Mutex
-	wake   *sync.Cond
-	queue  []*log
+	wake   *sync.Cond // of syncers
+	round  *sync.Cond // of rounders
+	queue  []*log     // for syncers
+	small  []*log     // for rounders
 	closed bool
 	done   sync.WaitGroup
 }
 
-func newSyncer() *syncer {
-	s := &syncer{}
-	s.wake = sync.NewCond(&s.mu)
+func newSyncer(j *journal, most int64) *syncer {
+	s := &syncer{journal: j, most: most}
+	s.wake, s.round = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	for range syncers {
 		s.done.Go(func() {
 			for l := s.next(); l != nil; l = s.next() {
@@ -39,18 +53,39 @@ func newSyncer() *syncer {
 			}
 		})
 	}
+	if j == nil {
+		return s
+	}
+	n := rounders
+	if j.inline {
+		n = 1
+	}
+	for range n {
+		s.done.Go(func() {
+			r := rounder{syncer: s}
+			for logs := s.nextRound(nil); logs != nil; logs = s.nextRound(logs) {
+				r.run(logs)
+			}
+		})
+	}
 	return s
 }
 
-// push hands a log to the syncers; false says that they have ended.
-func (s *syncer) push(l *log) bool {
+// push hands a log to the syncers, or to the rounders if it is small; false says that
+// they have ended. If many logs wait before there is a journal, one is made for them.
+func (s *syncer) push(l *log, small bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
-	s.queue = append(s.queue, l)
-	s.wake.Signal()
+	if small || len(s.queue) >= journalAtOnce && s.journal != nil && !s.journal.on.Load() && !s.journal.failed.Load() {
+		s.small = append(s.small, l)
+		s.round.Signal()
+	} else {
+		s.queue = append(s.queue, l)
+		s.wake.Signal()
+	}
 	return true
 }
 
@@ -68,10 +103,27 @@ func (s *syncer) next() *log {
 	return l
 }
 
+// nextRound returns all small logs that wait. It takes a list to use again.
+func (s *syncer) nextRound(done []*log) []*log {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.small) == 0 {
+		if s.closed {
+			return nil
+		}
+		s.round.Wait()
+	}
+	out := s.small
+	clear(done)
+	s.small = done[:0]
+	return out
+}
+
 func (s *syncer) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.wake.Broadcast()
+	s.round.Broadcast()
 	s.mu.Unlock()
 	s.done.Wait()
 }
@@ -80,7 +132,7 @@ func (s *syncer) close() {
 func (h *handle) Flush(done func(error)) {
 	l := h.log
 	l.mu.RLock()
-	durable, closed := l.durableEnd >= l.logEnd, l.closed
+	durable, closed, small := l.durableEnd >= l.logEnd, l.closed, l.small()
 	l.mu.RUnlock()
 	if closed {
 		done(store.ErrClosed)
@@ -95,20 +147,51 @@ func (h *handle) Flush(done func(error)) {
 	enqueue := !l.flush.queued
 	l.flush.queued = true
 	l.flush.mu.Unlock()
-	if enqueue && !l.store.sync.push(l) {
+	if enqueue {
+		l.enqueue(small)
+	}
+}
+
+// small says whether so little is to be synced that it goes to the journal. mu is held.
+func (l *log) small() bool {
+	s := l.store.sync
+	return s.journal != nil && len(l.segments) > 0 && l.active().sum.size-l.durableSize <= s.most &&
+		(s.journal.on.Load() || s.journal.wants())
+}
+
+func (l *log) enqueue(small bool) {
+	if !l.store.sync.push(l, small) {
 		l.failFlushes(store.ErrClosed)
 	}
 }
 
-// syncWaiting makes the log durable for those who wait now. If more have come
-// meanwhile, the log goes to the back of the queue, lest a busy log keep a
-// syncer for itself while others wait.
-func (l *log) syncWaiting() {
+// takeWaiting returns who waits now.
+func (l *log) takeWaiting() []func(error) {
 	l.flush.mu.Lock()
+	defer l.flush.mu.Unlock()
 	waiting := l.flush.waiting
 	l.flush.waiting = nil
+	return waiting
+}
+
+// requeue puts the log at the back of a queue if somebody waits: more may have come while
+// it was synced, and a busy log must not keep a syncer for itself while others wait.
+func (l *log) requeue() {
+	l.flush.mu.Lock()
+	l.flush.queued = len(l.flush.waiting) > 0
+	again := l.flush.queued
 	l.flush.mu.Unlock()
-	if len(waiting) > 0 {
+	if again {
+		l.mu.RLock()
+		small := l.small()
+		l.mu.RUnlock()
+		l.enqueue(small)
+	}
+}
+
+// syncWaiting makes the log durable for those who wait now.
+func (l *log) syncWaiting() {
+	if waiting := l.takeWaiting(); len(waiting) > 0 {
 		err := l.syncNow()
 		if err != nil {
 			err = l.storageError("sync", err)
@@ -117,19 +200,18 @@ func (l *log) syncWaiting() {
 			done(err)
 		}
 	}
-	l.flush.mu.Lock()
-	l.flush.queued = len(l.flush.waiting) > 0
-	again := l.flush.queued
-	l.flush.mu.Unlock()
-	if again && !l.store.sync.push(l) {
-		l.failFlushes(store.ErrClosed)
-	}
+	l.requeue()
 }
 
-// syncNow makes durable what has been appended so far.
+// syncNow makes durable, in the log's own files, what has been appended so far.
 func (l *log) syncNow() error {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	return l.syncHeld()
+}
+
+// syncHeld does so. syncMu is held.
+func (l *log) syncHeld() error {
 	for {
 		err := l.syncActive()
 		if !errors.Is(err, errGone) {
@@ -137,6 +219,26 @@ func (l *log) syncNow() error {
 		}
 		// The segment was closed, and thereby synced, and dropped meanwhile.
 	}
+}
+
+// settle makes durable in the log's own files what the journal holds of it.
+func (l *log) settle() error {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	if l.settled() {
+		return nil
+	}
+	if err := l.syncHeld(); err != nil && !errors.Is(err, store.ErrClosed) {
+		return err
+	}
+	return nil // Or it was deleted, or another log has its place, and everything in its files.
+}
+
+// settled says whether the log needs nothing from the journal. syncMu is held.
+func (l *log) settled() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return !l.loose && l.syncedSize >= l.durableSize
 }
 
 // syncActive syncs the active segment. A failure leaves in doubt what reached
@@ -168,10 +270,13 @@ func (l *log) syncActive() error {
 	if l.store.flushed != nil {
 		l.store.flushed(time.Since(began))
 	}
+	if err := l.tighten(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.active() == seg {
-		l.durableEnd, l.durableSize = end, size
+		l.durableEnd, l.durableSize, l.syncedSize = end, size, size
 	}
 	return nil
 }
@@ -179,11 +284,7 @@ func (l *log) syncActive() error {
 // failFlushes answers those who wait. No lock of the log may be held: they may
 // hold locks of their own and wait for the log's.
 func (l *log) failFlushes(err error) {
-	l.flush.mu.Lock()
-	waiting := l.flush.waiting
-	l.flush.waiting = nil
-	l.flush.mu.Unlock()
-	for _, done := range waiting {
+	for _, done := range l.takeWaiting() {
 		done(err)
 	}
 }

@@ -96,7 +96,7 @@ func (l *log) take(segments []*segment, logStart int64) {
 		l.logEnd = max(l.active().sum.next, l.logStart)
 		l.durableSize = l.active().sum.size
 	}
-	l.durableEnd = l.logEnd
+	l.durableEnd, l.syncedSize = l.logEnd, l.durableSize
 	for _, s := range segments {
 		for _, e := range s.sum.epochs {
 			l.epochs = store.AddEpoch(l.epochs, e.Epoch, e.Start)

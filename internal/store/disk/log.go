@@ -24,6 +24,7 @@ import (
 type log struct {
 	store  *Store
 	tp     store.TopicPartition
+	name   string // of its folder
 	dir    string
 	loaded atomic.Bool
 
@@ -34,19 +35,21 @@ type log struct {
 	appendMu sync.Mutex
 	owner    *handle
 	epoch    int32
-	made     bool  // the folder exists
-	dirty    bool  // the active segment has no index file that fits it
-	mustRoll bool  // a roll has begun and must be completed
-	rewrite  bool  // a sync failed while the log was loaded
-	covered  int64 // producers are known without the batches below this offset
-	shutDown bool  // deleted, or the store is closed
-	replaced bool  // the store has another log in its place
+	made     bool   // the folder exists
+	dirty    bool   // the active segment has no index file that fits it
+	mustRoll bool   // a roll has begun and must be completed
+	rewrite  bool   // a sync failed while the log was loaded
+	covered  int64  // producers are known without the batches below this offset
+	folder   uint64 // the number of the folder among those made since the start
+	shutDown bool   // deleted, or the store is closed
+	replaced bool   // the store has another log in its place
 
 	// syncMu lets one sync at a time at the log, so that a roll cannot take a
 	// segment for durable while a sync of it is failing.
-	syncMu   sync.Mutex
-	failed   atomic.Bool // the log takes no changes until it is opened again
-	doubtful bool        // it was a sync that failed
+	syncMu    sync.Mutex
+	failed    atomic.Bool // the log takes no changes until it is opened again
+	journaled uint64      // the last use of a journal file that has frames of it; the journal's round guards it
+	doubtful  bool        // it was a sync that failed
 
 	mu       sync.RWMutex
 	cfg      store.LogConfig
@@ -59,7 +62,11 @@ type log struct {
 	// segment, up to which a loss of power does no harm.
 	durableEnd  int64
 	durableSize int64
-	closed      bool // for readers: shut down or replaced
+	// syncedSize is as much of the active segment as is durable without the journal. A
+	// loose log's folder and file may be lost without it.
+	syncedSize int64
+	loose      bool
+	closed     bool // for readers: shut down or replaced
 
 	// abortedLoaded says that aborted holds what the last snapshot does.
 	abortedLoaded atomic.Bool
@@ -68,7 +75,8 @@ type log struct {
 }
 
 func newLog(s *Store, tp store.TopicPartition) *log {
-	return &log{store: s, tp: tp, dir: path.Join(s.root, folderName(tp)), epoch: -1}
+	name := folderName(tp)
+	return &log{store: s, tp: tp, name: name, dir: path.Join(s.root, name), epoch: -1}
 }
 
 // Append implements store.Log.
@@ -141,18 +149,15 @@ func (l *log) publish(b record.Batch) {
 	l.epochs = store.AddEpoch(l.epochs, b.LeaderEpoch(), b.BaseOffset())
 }
 
-// addSegment creates a segment file, durably, and makes it the active one. If
+// addSegment creates a segment file and makes it the active one. That is durable, unless
+// the log is new: then the journal makes it so, or the first sync. If
 // it fails the file may be there or come back after a crash, and then the
 // segment before it counts as closed; so that one must not take more batches.
 func (l *log) addSegment(base int64) error {
 	if !l.made {
-		if err := l.store.fs.MkdirAll(l.dir); err != nil {
+		if err := l.makeFolder(); err != nil {
 			return err
 		}
-		if err := l.store.fs.SyncDir(l.store.root); err != nil {
-			return err
-		}
-		l.made = true
 	}
 	l.mustRoll = true
 	seg := newSegment(l.dir, base)
@@ -161,14 +166,61 @@ func (l *log) addSegment(base int64) error {
 		return err
 	}
 	closeQuietly(f)
-	if err := l.store.fs.SyncDir(l.dir); err != nil {
-		return err
+	if !l.loose {
+		if err := l.store.fs.SyncDir(l.dir); err != nil {
+			return err
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments = append(l.segments, seg)
 	l.mustRoll, l.dirty = false, true
-	l.durableEnd, l.durableSize = base, 0
+	l.durableEnd, l.durableSize, l.syncedSize = base, 0, 0
+	return nil
+}
+
+// makeFolder makes the log's folder, whose name the first sync makes durable.
+func (l *log) makeFolder() error {
+	if err := l.store.fs.MkdirAll(l.dir); err != nil {
+		return err
+	}
+	l.folder = l.store.folder.Add(1)
+	l.made = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loose = true
+	return nil
+}
+
+// tightenNow does so at once.
+func (l *log) tightenNow() error {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	return l.tighten()
+}
+
+// tighten makes the names of a loose log's folder and file durable. If that fails, so
+// does the log: who was told of the failure must not find its batches later. syncMu is
+// held.
+func (l *log) tighten() error {
+	l.mu.RLock()
+	loose := l.loose
+	l.mu.RUnlock()
+	if !loose {
+		return nil
+	}
+	err := l.store.fs.SyncDir(l.dir)
+	if err == nil {
+		err = l.store.syncFolder(l.folder)
+	}
+	if err != nil {
+		l.doubtful = true
+		l.failed.Store(true)
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loose = false
 	return nil
 }
 

@@ -75,9 +75,8 @@ func (l *log) reopen(leaderEpoch int32) error {
 	case leaderEpoch < l.epoch:
 		return store.ErrFenced
 	}
-	fresh := newLog(l.store, l.tp)
-	fresh.epoch = l.epoch
-	if err := fresh.load(false, l.trusted()); err != nil {
+	fresh, err := l.loadAnew()
+	if err != nil {
 		// It may have been a sync that failed, so the next attempt trusts less.
 		l.doubtful = true
 		return err
@@ -88,6 +87,31 @@ func (l *log) reopen(leaderEpoch int32) error {
 	l.endReads(true)
 	l.dropFiles()
 	return nil
+}
+
+// loadAnew loads the log once more. What the journal holds of it is then part of its own
+// files, or refused, and has no meaning any more. syncMu is held.
+func (l *log) loadAnew() (*log, error) {
+	j := l.store.sync.journal
+	if j != nil && l.doubtful {
+		if err := j.restore(l); err != nil {
+			return nil, err
+		}
+	}
+	fresh := newLog(l.store, l.tp)
+	fresh.epoch, fresh.folder, fresh.loose = l.epoch, l.folder, l.loose
+	if err := fresh.load(false, l.trusted()); err != nil {
+		return nil, err
+	}
+	if err := fresh.tighten(); err != nil {
+		return nil, err
+	}
+	if j != nil {
+		if err := j.void(l); err != nil {
+			return nil, err
+		}
+	}
+	return fresh, nil
 }
 
 // trusted returns the size of the active segment up to which a failed log can
@@ -103,9 +127,9 @@ func (l *log) trusted() int64 {
 	return l.active().sum.size
 }
 
-// remove ends the log and renames its folder. If that fails the log goes on as
-// before.
-func (l *log) remove(to string) (err error) {
+// remove ends the log and renames its folder, and says whether there was one. If the
+// rename fails the log goes on as before; if what follows does, it must be removed again.
+func (l *log) remove(to string) (had bool, err error) {
 	defer func() {
 		if err == nil {
 			l.failFlushes(store.ErrClosed)
@@ -116,17 +140,39 @@ func (l *log) remove(to string) (err error) {
 	l.appendMu.Lock()
 	defer l.appendMu.Unlock()
 	if l.shutDown || l.replaced {
-		return errGone
+		return false, errGone
 	}
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
 	l.endReads(true)
 	err = l.store.fs.Rename(l.dir, to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.endReads(false)
-		return err
+		return false, err
+	}
+	had = err == nil
+	if err := l.leave(had); err != nil {
+		// Neither the folder nor the journal may bring back what is appended from now on.
+		l.failed.Store(true)
+		l.dropFiles()
+		return had, err
 	}
 	l.shutDown = true
 	l.store.replace(l.tp, nil)
 	l.dropFiles()
+	return had, nil
+}
+
+// leave makes it durable that the folder has another name, and then that the journal's
+// frames are void: the other way round, a crash could leave a log that lacks them. syncMu
+// is held.
+func (l *log) leave(renamed bool) error {
+	if err := l.store.nameGone(renamed); err != nil {
+		return err
+	}
+	if j := l.store.sync.journal; j != nil {
+		return j.void(l)
+	}
 	return nil
 }
 

@@ -8,7 +8,9 @@
 // the first append, so an empty partition costs nothing.
 //
 //	data/.lock              held while a broker has the folder
+//	data/format             the version of all this
 //	data/clean-shutdown     there only if the last stop was clean
+//	data/journal/0.journal  small appends to all logs, until these are synced
 //	data/orders-0/00000000000000000000.log
 //	              00000000000000000000.index
 //	              00000000000000004711.snapshot
@@ -22,6 +24,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +35,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"muster/internal/store"
@@ -52,6 +56,10 @@ type Options struct {
 	FS vfs.FS
 	// MaxOpenFiles bounds how many segment files stay open.
 	MaxOpenFiles int
+	// noJournal has all logs synced by themselves; journalSize and journaledMost are
+	// less in tests, and inline has everything happen in the order of calls.
+	noJournal, inline          bool
+	journalSize, journaledMost int64
 	// Flushed hears how long it took to make a log durable. It must not block. Nil if
 	// nobody wants to know.
 	Flushed func(took time.Duration)
@@ -78,6 +86,13 @@ type Store struct {
 	life   sync.RWMutex
 	closed bool
 
+	folder atomic.Uint64 // how many folders of logs were made since the start
+	names  struct {
+		sync.Mutex
+		synced  uint64 // the last of these whose name is durable
+		renamed bool   // a log was renamed, and that is not durable yet
+	}
+
 	mu    sync.Mutex // guards what follows; never held during I/O
 	logs  map[store.TopicPartition]*log
 	trash int
@@ -103,13 +118,20 @@ func Open(root string, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		fs: opts.FS, root: root, lock: lock, closers: 16,
-		files: newFileCache(opts.MaxOpenFiles), sync: newSyncer(), flushed: opts.Flushed,
+		files: newFileCache(opts.MaxOpenFiles), flushed: opts.Flushed,
 		logs: map[store.TopicPartition]*log{},
 	}
+	if opts.inline {
+		s.closers = 1
+	}
 	if err := s.start(); err != nil {
-		s.sync.close()
 		return nil, errors.Join(err, lock.Close())
 	}
+	var j *journal
+	if !opts.noJournal {
+		j = newJournal(opts.FS, root, cmp.Or(opts.journalSize, journalFirst), opts.inline)
+	}
+	s.sync = newSyncer(j, cmp.Or(opts.journaledMost, journaledMost))
 	return s, nil
 }
 
@@ -135,6 +157,9 @@ func makeRoot(fsys vfs.FS, root string) error {
 // process may have died after it renamed a log into the trash: if the power
 // failed after that, the log must not come back with files missing.
 func (s *Store) start() error {
+	if err := s.checkFormat(); err != nil {
+		return fmt.Errorf("data folder %s: %w", s.root, err)
+	}
 	err := s.fs.Remove(path.Join(s.root, cleanFile))
 	switch {
 	case err == nil:
@@ -156,6 +181,42 @@ func (s *Store) start() error {
 			}
 		}
 	}
+	if err := s.replay(); err != nil {
+		return fmt.Errorf("replay the journal: %w", err)
+	}
+	return nil
+}
+
+// syncFolder makes the name of a log's folder durable, given its number. Those that ask
+// meanwhile share the next sync.
+func (s *Store) syncFolder(number uint64) error {
+	s.names.Lock()
+	defer s.names.Unlock()
+	if s.names.synced >= number {
+		return nil
+	}
+	return s.syncNames()
+}
+
+// nameGone makes it durable that a log has no folder any more. Also if there was none: an
+// earlier attempt may have failed in that.
+func (s *Store) nameGone(renamed bool) error {
+	s.names.Lock()
+	defer s.names.Unlock()
+	s.names.renamed = s.names.renamed || renamed
+	if !s.names.renamed {
+		return nil
+	}
+	return s.syncNames()
+}
+
+// syncNames makes the names in the data folder durable. The lock of names is held.
+func (s *Store) syncNames() error {
+	made := s.folder.Load()
+	if err := s.fs.SyncDir(s.root); err != nil {
+		return err
+	}
+	s.names.synced, s.names.renamed = made, false
 	return nil
 }
 
@@ -234,15 +295,11 @@ func (s *Store) Delete(_ context.Context, tp store.TopicPartition) error {
 		return store.ErrClosed
 	}
 	gone := s.trashName()
-	err := s.log(tp).remove(gone)
+	had, err := s.log(tp).remove(gone)
 	for errors.Is(err, errGone) {
-		err = s.log(tp).remove(gone)
+		had, err = s.log(tp).remove(gone)
 	}
-	if err == nil {
-		// Also if there was no folder: an earlier attempt may have failed here.
-		err = s.fs.SyncDir(s.root)
-	}
-	if err == nil {
+	if err == nil && had {
 		err = s.fs.RemoveAll(gone)
 	}
 	if err != nil {

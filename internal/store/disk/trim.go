@@ -33,6 +33,10 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 	if err := l.save(c); err != nil {
 		return l.storageError("trim", err)
 	}
+	// Else the journal could bring the log back without its start.
+	if err := l.tightenNow(); err != nil {
+		return l.storageError("trim", err)
+	}
 	content := strconv.FormatInt(newStart, 10) + "\n"
 	if err := writeFile(l.store.fs, path.Join(l.dir, startFile), []byte(content), true); err != nil {
 		return l.storageError("trim", err)

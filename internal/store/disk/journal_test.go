@@ -1,0 +1,385 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// smallJournal has a journal of files with four rounds each, from the second flush on.
+var smallJournal = Options{inline: true, journalSize: 4 * roundBlock, journaledMost: 1 << 10}
+
+func newJournalBed(t *testing.T) *bed {
+	b := newBedWith(t, store.LogConfig{}, smallJournal)
+	b.warm()
+	return b
+}
+
+// warm makes the journal.
+func (b *bed) warm() {
+	b.Helper()
+	l := b.open(store.TopicPartition{Topic: "warm"}, b.st)
+	for range 3 {
+		_, err := l.Append(context.Background(), one("key", "warm"))
+		b.must(err)
+		b.must(flush(l))
+	}
+	if b.st.sync.journal.count() == 0 {
+		b.Fatal("there is no journal")
+	}
+}
+
+// put appends to the log and flushes it.
+func (b *bed) store(values ...string) {
+	b.Helper()
+	for _, v := range values {
+		b.must(b.append(v))
+		b.must(flush(b.log))
+	}
+}
+
+// counting counts the operations of a kind on names with a suffix from now on.
+func (b *bed) counting(kind vfs.OpKind, suffix string) func() int {
+	var n atomic.Int64
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == kind && strings.HasSuffix(op.Name, suffix) {
+			n.Add(1)
+		}
+		return nil
+	})
+	return func() int { return int(n.Load()) }
+}
+
+func TestWhatTheJournalHoldsSurvives(t *testing.T) {
+	for _, c := range crashes(3) {
+		t.Run(c.name, func(t *testing.T) {
+			b := newJournalBed(t)
+			var segments, folders atomic.Int64
+			b.fail(func(op vfs.Op) error {
+				switch {
+				case op.Kind == vfs.OpSyncDir:
+					folders.Add(1)
+				case op.Kind == vfs.OpDatasync && strings.HasSuffix(op.Name, logSuffix):
+					segments.Add(1)
+				}
+				return nil
+			})
+			b.store("a")
+			if segments.Load() > 0 || folders.Load() > 0 {
+				t.Errorf("%d segments and %d folders were synced", segments.Load(), folders.Load())
+			}
+			b.must(b.append("b"))
+			b.fail(nil)
+			b.crash(c.do)
+			if got := b.values(); len(got) == 0 || got[0] != "a" {
+				t.Errorf("the log holds %v", got)
+			}
+			if _, err := b.fs.Stat(path.Join(worldRoot, journalDir)); err == nil {
+				t.Error("the journal is still there")
+			}
+		})
+	}
+}
+
+func TestManyLogsShareASync(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	var logs []store.Log
+	for i := range int32(64) {
+		logs = append(logs, b.open(store.TopicPartition{Topic: "many", Partition: i}, b.st))
+	}
+	j := b.st.sync.journal
+	j.must(t, j.make(1)) // Else some are synced by themselves before there is a journal.
+	segments := b.counting(vfs.OpDatasync, logSuffix)
+	var done sync.WaitGroup
+	for range 20 {
+		for _, l := range logs {
+			_, err := l.Append(context.Background(), one("key", "value"))
+			b.must(err)
+			done.Add(1)
+			l.Flush(func(err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				done.Done()
+			})
+		}
+		done.Wait()
+	}
+	if n := segments(); n > 0 {
+		t.Errorf("%d segments were synced", n)
+	}
+	if j.current.rounds == 0 || j.current.rounds > 20*64/2 {
+		t.Errorf("%d rounds for %d flushes", j.current.rounds, 20*64)
+	}
+}
+
+func (j *journal) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesAreUsedAgainOnceTheirLogsAreSettled(t *testing.T) {
+	b := newJournalBed(t)
+	segments := b.counting(vfs.OpDatasync, logSuffix)
+	for i := range 100 {
+		b.store(fmt.Sprint(i))
+	}
+	j := b.st.sync.journal
+	if j.count() > 2 || j.uses < 20 || segments() < 10 || segments() > 40 {
+		t.Errorf("%d files, used %d times, and %d syncs of segments", j.count(), j.uses, segments())
+	}
+	b.fail(nil)
+	b.crash((*vfs.Mem).CrashStrict)
+	if n := len(b.values()); n != 100 {
+		t.Errorf("%d records are left", n)
+	}
+}
+
+func TestALogThatCannotBeSettledKeepsItsFile(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a", "b")
+	b.fail(failing(vfs.OpDatasync, logSuffix))
+	other := b.open(store.TopicPartition{Topic: "other"}, b.st)
+	for range 100 { // They fail when the journal is full, and are opened again.
+		_, _ = other.Append(context.Background(), one("key", "value"))
+		if flush(other) != nil {
+			break
+		}
+	}
+	if n := b.st.sync.journal.count(); n > journalFiles {
+		t.Errorf("%d files", n)
+	}
+	b.fail(nil)
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("a", "b")
+}
+
+func TestADeletedLogDoesNotComeBackInItsSuccessor(t *testing.T) {
+	for name, deleted := range map[string]func(*bed){
+		"in use": func(*bed) {},
+		// Its frames are settled, and can still be found.
+		"settled": func(b *bed) {
+			j := b.st.sync.journal
+			j.round.Lock()
+			j.retire()
+			j.round.Unlock()
+			j.settleFull()
+		},
+		"failed": func(b *bed) { b.log.(*handle).failed.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newJournalBed(t)
+			b.store("old 1", "old 2", "old 3")
+			deleted(b)
+			b.must(b.st.Delete(context.Background(), b.tp))
+			b.reopen()
+			b.must(b.append("new 1"))
+			// Not by the journal, whose frame would hide the old ones.
+			b.must(b.log.(*handle).syncNow())
+			b.crash((*vfs.Mem).CrashStrict)
+			b.wantValues("new 1")
+		})
+	}
+}
+
+func TestADeleteThatFailsIsTriedAgain(t *testing.T) {
+	for _, kind := range []vfs.OpKind{vfs.OpDatasync, vfs.OpSyncDir, vfs.OpRename} {
+		b := newJournalBed(t)
+		b.store("old 1", "old 2", "old 3")
+		b.fail(func(op vfs.Op) error {
+			if op.Kind == kind {
+				return syscall.EIO
+			}
+			return nil
+		})
+		b.want(b.st.Delete(context.Background(), b.tp), store.ErrStorage)
+		b.fail(nil)
+		b.must(b.st.Delete(context.Background(), b.tp))
+		b.reopen()
+		b.must(b.append("new 1"))
+		b.must(b.log.(*handle).syncNow())
+		b.crash((*vfs.Mem).CrashStrict)
+		b.wantValues("new 1")
+	}
+}
+
+func TestAFailedSyncOfTheJournalIsMadeUpForByTheSegments(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a")
+	b.fail(failing(vfs.OpDatasync, journalSuffix))
+	b.store("b")
+	b.fail(nil)
+	b.store("c")
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("a", "b", "c")
+}
+
+func TestAFailedSyncOfASegmentIsWrittenAgainFromTheJournal(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a", "b")
+	b.must(b.append("c"))
+	b.fail(failing(vfs.OpDatasync, logSuffix))
+	if err := b.log.(*handle).syncNow(); err == nil {
+		t.Fatal("the sync does not fail")
+	}
+	b.want(b.append("d"), store.ErrFailed)
+	b.fail(nil)
+	b.reopen()
+	b.wantValues("a", "b")
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("a", "b")
+}
+
+// What was refused must not come back by a frame that a failed round left.
+func TestARefusedBatchIsNotReplayed(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a")
+	b.must(b.append(strings.Repeat("refused ", 50)))
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if err := flush(b.log); err == nil {
+		t.Fatal("the flush does not fail")
+	}
+	b.fail(nil)
+	b.reopen()
+	b.must(b.append("b"))
+	b.must(b.log.(*handle).syncNow())
+	b.crash((*vfs.Mem).CrashKeepAll)
+	b.wantValues("a", "b")
+}
+
+func TestACleanStopLeavesNoJournal(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a", "b")
+	b.must(b.st.Close())
+	entries, err := b.fs.ReadDir(worldRoot)
+	b.must(err)
+	for _, e := range entries {
+		if strings.Contains(e.Name(), journalDir) {
+			t.Errorf("there is %s", e.Name())
+		}
+	}
+	b.fs = b.fs.CrashStrict()
+	b.start()
+	if !b.st.WasClean() {
+		t.Error("it was no clean stop")
+	}
+	b.wantValues("a", "b")
+}
+
+// A broker of before there were journals may have used the folder after a crash.
+func TestAJournalFromBeforeACleanStopIsNotUsed(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a")
+	old, st := b.fs, b.st
+	b.fs = b.fs.CrashStrict()
+	old.StopAfter(old.Ops())
+	_ = st.Close()
+	f, err := b.fs.Create(path.Join(worldRoot, cleanFile))
+	b.must(err)
+	b.must(f.Close())
+	b.start()
+	if got := b.values(); len(got) > 0 {
+		t.Errorf("the log holds %v", got)
+	}
+}
+
+func TestARemovedFolderStaysAway(t *testing.T) {
+	b := newJournalBed(t)
+	for i := range 10 { // The first frames are settled, and their file is used again.
+		b.store(fmt.Sprint(i))
+	}
+	old, st := b.fs, b.st
+	b.fs = b.fs.CrashKeepAll()
+	old.StopAfter(old.Ops())
+	_ = st.Close()
+	b.must(b.fs.RemoveAll(path.Join(worldRoot, "orders-0")))
+	b.start()
+	b.wantValues()
+}
+
+func TestWhatDoesNotFitTheJournalIsSyncedByItself(t *testing.T) {
+	b := newJournalBed(t)
+	segments := b.counting(vfs.OpDatasync, logSuffix)
+	b.store(strings.Repeat("large ", 1000))
+	if segments() != 1 {
+		t.Errorf("%d syncs of segments", segments())
+	}
+	b.store("small")
+	if segments() != 1 {
+		t.Errorf("%d syncs of segments after a small one", segments())
+	}
+	b.fail(nil)
+	b.crash((*vfs.Mem).CrashStrict)
+	if n := len(b.values()); n != 2 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestNoRoomForAJournalIsNoFailure(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, smallJournal)
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite && strings.HasSuffix(op.Name, journalSuffix) {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	b.store("a", "b", "c", "d")
+	if entries, err := b.fs.ReadDir(path.Join(worldRoot, journalDir)); err != nil || len(entries) > 0 {
+		t.Errorf("the journal has %v (%v)", entries, err)
+	}
+	b.fail(nil)
+	b.store("e", "f", "g")
+	if b.st.sync.journal.count() == 0 {
+		t.Error("it is not tried again")
+	}
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("a", "b", "c", "d", "e", "f", "g")
+}
+
+func TestManyNewLogsShareTheSyncOfTheirFolder(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{noJournal: true})
+	root := 0
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSyncDir && op.Name == worldRoot {
+			root++
+		}
+		return nil
+	})
+	for i := range int32(10) {
+		b.must(b.st.Delete(context.Background(), store.TopicPartition{Topic: "none", Partition: i}))
+	}
+	if root > 0 {
+		t.Errorf("%d syncs because of logs that are not there", root)
+	}
+	for i := range int32(10) {
+		l := b.open(store.TopicPartition{Topic: "many", Partition: i}, b.st)
+		_, err := l.Append(context.Background(), one("key", "value"))
+		b.must(err)
+		b.log = l
+	}
+	b.must(b.log.(*handle).syncNow())
+	for _, l := range b.st.loaded() {
+		if len(l.segments) > 0 {
+			b.must(l.syncNow())
+		}
+	}
+	if root != 1 {
+		t.Errorf("%d syncs of the data folder", root)
+	}
+	b.fail(nil)
+}
