@@ -199,6 +199,7 @@ func (l *log) syncWaiting() {
 		for _, done := range waiting {
 			done(err)
 		}
+		l.indexActive()
 	}
 	l.requeue()
 }
@@ -223,18 +224,17 @@ func (l *log) syncHeld() error {
 
 // settle makes durable in the log's own files what the journal holds of it.
 func (l *log) settle() error {
-	l.syncMu.Lock()
-	defer l.syncMu.Unlock()
 	if l.settled() {
 		return nil
 	}
-	if err := l.syncHeld(); err != nil && !errors.Is(err, store.ErrClosed) {
+	if err := l.syncNow(); err != nil && !errors.Is(err, store.ErrClosed) {
 		return err
 	}
+	l.indexActive()
 	return nil // Or it was deleted, or another log has its place, and everything in its files.
 }
 
-// settled says whether the log needs nothing from the journal. syncMu is held.
+// settled says whether the log needs nothing from the journal.
 func (l *log) settled() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -255,6 +255,7 @@ func (l *log) syncActive() error {
 	}
 	seg := l.active()
 	end, size := l.logEnd, seg.sum.size
+	now := &synced{seg, seg.sum, seg.index}
 	l.mu.RUnlock()
 	f, err := l.acquire(seg)
 	if err != nil {
@@ -277,8 +278,31 @@ func (l *log) syncActive() error {
 	defer l.mu.Unlock()
 	if l.active() == seg {
 		l.durableEnd, l.durableSize, l.syncedSize = end, size, size
+		l.toIndex = now
 	}
 	return nil
+}
+
+// synced is a segment as it was when it was last synced. What is appended to it later
+// changes nothing of that.
+type synced struct {
+	seg   *segment
+	sum   summary
+	index []indexEntry
+}
+
+// indexActive writes an index file of the active segment now and then, while it grows: so
+// a start after a kill need not read again what was synced.
+func (l *log) indexActive() {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	s := l.toIndex
+	if s == nil || s.sum.size < l.indexed+max(l.store.indexEach, l.indexed/4) {
+		return
+	}
+	l.toIndex = nil
+	l.writeIndex(s.seg, encodeIndex(s.sum, s.index))
+	l.indexed = s.sum.size
 }
 
 // failFlushes answers those who wait. No lock of the log may be held: they may

@@ -265,7 +265,7 @@ func (l *log) salvageSegment(seg *segment, size, limit int64) error {
 	if limit != noLimit {
 		upTo = min(size, limit)
 	}
-	if err := seg.salvage(f, upTo, l.interval()); err != nil {
+	if err := l.salvageFrom(seg, f, upTo); err != nil {
 		return err
 	}
 	if seg.sum.size < size {
@@ -281,6 +281,31 @@ func (l *log) salvageSegment(seg *segment, size, limit int64) error {
 	err = f.Datasync()
 	l.rewrite = err != nil
 	return err
+}
+
+// salvageFrom salvages a segment, from where its index file ends if it has one that is of
+// no more than what may be good: it was written after a sync of what it covers. Any other
+// is removed, durably, lest it seem to fit when the segment has grown again.
+func (l *log) salvageFrom(seg *segment, f vfs.File, upTo int64) error {
+	b, err := readFile(l.store.fs, seg.indexPath(), -1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return seg.salvage(f, upTo, l.interval())
+	}
+	if err == nil {
+		if sum, entries, err := decodeIndex(b); err == nil && sum.size <= upTo && seg.resume(f, sum, entries) {
+			if err := l.readFirstTimestamp(seg); err != nil {
+				return err
+			}
+			return seg.salvageRest(f, upTo, l.interval())
+		}
+	}
+	if err := removeIfThere(l.store.fs, seg.indexPath()); err != nil {
+		return err
+	}
+	if err := l.store.fs.SyncDir(l.dir); err != nil {
+		return err
+	}
+	return seg.salvage(f, upTo, l.interval())
 }
 
 // writeAgain writes a file's content over itself. After a failed sync the

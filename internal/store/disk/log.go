@@ -50,6 +50,10 @@ type log struct {
 	failed    atomic.Bool // the log takes no changes until it is opened again
 	journaled uint64      // the last use of a journal file that has frames of it; the journal's round guards it
 	doubtful  bool        // it was a sync that failed
+	// toIndex is what an index file of the active segment could say now, and indexed how
+	// much of the segment the last one covers.
+	toIndex *synced
+	indexed int64
 
 	mu       sync.RWMutex
 	cfg      store.LogConfig
@@ -176,6 +180,7 @@ func (l *log) addSegment(base int64) error {
 	l.segments = append(l.segments, seg)
 	l.mustRoll, l.dirty = false, true
 	l.durableEnd, l.durableSize, l.syncedSize = base, 0, 0
+	l.toIndex, l.indexed = nil, 0
 	return nil
 }
 
@@ -242,11 +247,14 @@ func (l *log) roll() error {
 
 // seal makes the active segment durable and writes its index file.
 func (l *log) seal() error {
-	if err := l.syncNow(); err != nil {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	if err := l.syncHeld(); err != nil {
 		return err
 	}
 	seg := l.active()
 	l.writeIndex(seg, encodeIndex(seg.sum, seg.index))
+	l.toIndex = nil
 	return nil
 }
 

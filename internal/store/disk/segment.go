@@ -178,11 +178,41 @@ func (s *segment) follows(b record.Batch) bool {
 		b.BaseOffset()-s.base <= math.MaxInt32-int64(b.LastOffsetDelta())
 }
 
+// resume takes summary and index from an index file, if the batches from its last entry
+// on are those that it was made of.
+func (s *segment) resume(f io.ReaderAt, sum summary, entries []indexEntry) bool {
+	if len(entries) == 0 {
+		return false
+	}
+	last := entries[len(entries)-1]
+	next := s.base + int64(last.rel)
+	err := eachHeader(f, int64(last.pos), sum.size, func(pos int64, h record.Batch) error {
+		if h.BaseOffset() < next || pos == int64(last.pos) && h.BaseOffset() != next {
+			return errIndex
+		}
+		b, err := readBatch(f, pos, h)
+		if err == nil {
+			next = b.LastOffset() + 1
+		}
+		return err
+	})
+	if err != nil || next != sum.next {
+		return false
+	}
+	s.sum, s.index, s.indexedAt = sum, entries, int64(last.pos)
+	return true
+}
+
 // salvage finds how far the file holds good batches in order, and computes
 // summary and index from those. What lies beyond is torn.
 func (s *segment) salvage(f io.ReaderAt, size, interval int64) error {
 	s.sum, s.index, s.indexedAt = summary{next: s.base, maxTS: record.NoTimestamp}, nil, 0
-	buf := make([]byte, min(size, 1<<20))
+	return s.salvageRest(f, size, interval)
+}
+
+// salvageRest salvages what follows the batches that are in the summary.
+func (s *segment) salvageRest(f io.ReaderAt, size, interval int64) error {
+	buf := make([]byte, min(size-s.sum.size, 1<<20))
 	for s.sum.size < size {
 		n := min(int64(len(buf)), size-s.sum.size)
 		if _, err := f.ReadAt(buf[:n], s.sum.size); err != nil {

@@ -107,7 +107,7 @@ func (w *world) close() error {
 // openStore opens the store so that the order of its operations depends on
 // nothing but the order of calls.
 func openStore(fs vfs.FS) (*Store, error) {
-	st, err := Open(worldRoot, Options{FS: fs, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 1 << 10})
+	st, err := Open(worldRoot, Options{FS: fs, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 1 << 10, indexEach: 300})
 	if err == nil {
 		st.closers = 1
 	}
