@@ -197,6 +197,12 @@ func (l *log) makeFolder() error {
 	return nil
 }
 
+func (l *log) isLoose() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.loose
+}
+
 // tightenNow does so at once.
 func (l *log) tightenNow() error {
 	l.syncMu.Lock()
@@ -208,10 +214,7 @@ func (l *log) tightenNow() error {
 // does the log: who was told of the failure must not find its batches later. syncMu is
 // held.
 func (l *log) tighten() error {
-	l.mu.RLock()
-	loose := l.loose
-	l.mu.RUnlock()
-	if !loose {
+	if !l.isLoose() {
 		return nil
 	}
 	err := l.store.fs.SyncDir(l.dir)

@@ -22,8 +22,13 @@ type part struct {
 }
 
 // run makes logs durable by rounds of the journal. Those that do not fit go to the
-// syncers.
+// syncers. One alone is synced at once where it is: that is no more work for the disk, and
+// less for us.
 func (r *rounder) run(logs []*log) {
+	if len(logs) == 1 && !r.journal.inline && !logs[0].isLoose() {
+		logs[0].syncWaiting()
+		return
+	}
 	if r.journal.inline {
 		r.journal.prepare()
 	}

@@ -1,0 +1,49 @@
+package disk
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+func TestAFolderOfALaterVersionIsRefused(t *testing.T) {
+	for content, want := range map[string]string{
+		"3\n": "format 3, this version knows up to 2", "\n": "does not hold a version", "two": "does not hold a version", "0": "does not hold a version",
+	} {
+		fs := vfs.NewMem()
+		if err := fs.MkdirAll(worldRoot); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeFile(fs, path.Join(worldRoot, formatFile), []byte(content), true); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // The first must have let the lock go.
+			if _, err := Open(worldRoot, Options{FS: fs}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %v", content, err)
+			}
+		}
+	}
+}
+
+func TestAFolderOfAnEarlierVersionIsOpened(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{noJournal: true})
+	b.store("a", "b")
+	b.must(b.st.Close())
+	b.must(b.fs.Remove(path.Join(worldRoot, formatFile)))
+	b.opts = smallJournal
+	b.start()
+	if !b.st.WasClean() {
+		t.Error("it was no clean stop")
+	}
+	b.wantValues("a", "b")
+	b.store("c", "d", "e")
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("a", "b", "c", "d", "e")
+	got, err := readFile(b.fs, path.Join(worldRoot, formatFile), -1)
+	if err != nil || string(got) != "2\n" {
+		t.Errorf("the format is %q (%v)", got, err)
+	}
+}
