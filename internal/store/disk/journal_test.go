@@ -242,7 +242,10 @@ func TestAFailedSyncOfASegmentIsWrittenAgainFromTheJournal(t *testing.T) {
 
 // What was refused must not come back by a frame that a failed round left.
 func TestARefusedBatchIsNotReplayed(t *testing.T) {
-	b := newJournalBed(t)
+	opts := smallJournal
+	opts.journalSize *= 4 // No log is settled before.
+	b := newBedWith(t, store.LogConfig{}, opts)
+	b.warm()
 	b.store("a")
 	b.must(b.append(strings.Repeat("refused ", 50)))
 	b.fail(func(op vfs.Op) error {
