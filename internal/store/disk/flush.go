@@ -17,7 +17,7 @@ const (
 	rounders = 2
 	// journaledMost is how much of a log goes to the journal. More is better synced
 	// where it is.
-	journaledMost = 64 << 10
+	journaledMost = 32 << 10
 )
 
 // flushState collects those who wait for a log to become durable.
@@ -255,7 +255,7 @@ func (l *log) syncActive() error {
 	}
 	seg := l.active()
 	end, size := l.logEnd, seg.sum.size
-	now := &synced{seg, seg.sum, seg.index}
+	now := synced{seg, seg.sum, seg.index}
 	l.mu.RUnlock()
 	f, err := l.acquire(seg)
 	if err != nil {
@@ -297,10 +297,10 @@ func (l *log) indexActive() {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	s := l.toIndex
-	if s == nil || s.sum.size < l.indexed+max(l.store.indexEach, l.indexed/4) {
+	if s.seg == nil || s.sum.size < l.indexed+max(l.store.indexEach, l.indexed/4) {
 		return
 	}
-	l.toIndex = nil
+	l.toIndex = synced{}
 	l.writeIndex(s.seg, encodeIndex(s.sum, s.index))
 	l.indexed = s.sum.size
 }

@@ -52,7 +52,7 @@ type log struct {
 	doubtful  bool        // it was a sync that failed
 	// toIndex is what an index file of the active segment could say now, and indexed how
 	// much of the segment the last one covers.
-	toIndex *synced
+	toIndex synced
 	indexed int64
 
 	mu       sync.RWMutex
@@ -180,7 +180,7 @@ func (l *log) addSegment(base int64) error {
 	l.segments = append(l.segments, seg)
 	l.mustRoll, l.dirty = false, true
 	l.durableEnd, l.durableSize, l.syncedSize = base, 0, 0
-	l.toIndex, l.indexed = nil, 0
+	l.toIndex, l.indexed = synced{}, 0
 	return nil
 }
 
@@ -257,7 +257,7 @@ func (l *log) seal() error {
 	}
 	seg := l.active()
 	l.writeIndex(seg, encodeIndex(seg.sum, seg.index))
-	l.toIndex = nil
+	l.toIndex = synced{}
 	return nil
 }
 
