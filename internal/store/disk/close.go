@@ -30,7 +30,7 @@ func (s *Store) Close() error {
 	}
 	if err == nil {
 		// No log needs the journal. It goes before the note says that all is well.
-		err = s.endJournal()
+		err = s.endJournal(journalDir)
 	}
 	if err == nil {
 		err = s.leaveCleanNote(logs)

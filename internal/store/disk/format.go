@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -37,5 +38,9 @@ func (s *Store) checkFormat() error {
 			return nil
 		}
 	}
-	return writeFile(s.fs, name, []byte(strconv.Itoa(format)+"\n"), true)
+	err = writeFile(s.fs, name, []byte(strconv.Itoa(format)+"\n"), true)
+	if errors.Is(err, syscall.ENOSPC) {
+		return nil // A folder on a full disk must open, if only to be trimmed. The next start tries again.
+	}
+	return err
 }

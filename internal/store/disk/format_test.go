@@ -3,6 +3,7 @@ package disk
 import (
 	"path"
 	"strings"
+	"syscall"
 	"testing"
 
 	"muster/internal/store"
@@ -25,6 +26,23 @@ func TestAFolderOfALaterVersionIsRefused(t *testing.T) {
 				t.Errorf("%q: got %v", content, err)
 			}
 		}
+	}
+}
+
+func TestAFullDiskOpensWithoutANote(t *testing.T) {
+	fs := vfs.NewMem()
+	fs.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	st, err := Open(worldRoot, Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -12,40 +13,42 @@ import (
 	"muster/internal/store/vfs"
 )
 
-// replayingFile is in the journal's folder from when a replay begins. If it is there at
-// a start, a replay has failed, maybe in a sync: what the kernel shows of the segments
-// may not be on the disk then, so that all of them is written again.
-const replayingFile = "replaying"
+// replayingDir is the name of the journal's folder from when a replay begins. If it is
+// there at a start, a replay has failed, maybe in a sync: what the kernel shows of the
+// segments may not be on the disk then, so that all of them is written again.
+const replayingDir = "replaying"
 
 // replay writes what the journal holds to the segments it belongs to, durably, and ends
 // the journal. That happens before any log is opened.
 func (s *Store) replay() error {
-	dir := path.Join(s.root, journalDir)
+	// After a clean stop there is no journal. If there is, a broker of before there were
+	// journals has used the folder since.
+	if s.clean {
+		return errors.Join(s.endJournal(replayingDir), s.endJournal(journalDir))
+	}
+	dir, again := path.Join(s.root, replayingDir), true
 	entries, err := s.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		if err := s.fs.Rename(path.Join(s.root, journalDir), dir); err != nil {
+			return ifThere(err)
+		}
+		again = false
+		entries, err = s.fs.ReadDir(dir)
 	}
 	if err != nil {
 		return err
 	}
-	// After a clean stop there is no journal. If there is, a broker of before there were
-	// journals has used the folder since.
-	if !s.clean {
-		if err := s.replayFiles(dir, entries); err != nil {
-			return err
-		}
+	if err := s.replayFiles(dir, entries, again); err != nil {
+		return err
 	}
-	return s.endJournal()
+	return s.endJournal(replayingDir)
 }
 
-// endJournal takes the journal away, all at once, when no log needs it.
-func (s *Store) endJournal() error {
-	dir, gone := path.Join(s.root, journalDir), path.Join(s.root, trashPrefix+journalDir)
-	if err := s.fs.Rename(dir, gone); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+// endJournal takes a folder of the journal away, all at once, when no log needs it.
+func (s *Store) endJournal(name string) error {
+	gone := path.Join(s.root, trashPrefix+journalDir)
+	if err := s.fs.Rename(path.Join(s.root, name), gone); err != nil {
+		return ifThere(err)
 	}
 	if err := s.fs.SyncDir(s.root); err != nil {
 		return err
@@ -53,8 +56,16 @@ func (s *Store) endJournal() error {
 	return s.fs.RemoveAll(gone)
 }
 
-func (s *Store) replayFiles(dir string, entries []fs.DirEntry) error {
-	again, files, err := s.openJournal(dir, entries)
+// ifThere takes it for no error that a thing is not there.
+func ifThere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (s *Store) replayFiles(dir string, entries []fs.DirEntry, again bool) error {
+	files, err := s.openJournal(dir, entries)
 	defer func() {
 		for _, f := range files {
 			closeQuietly(f.File)
@@ -67,18 +78,7 @@ func (s *Store) replayFiles(dir string, entries []fs.DirEntry) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	if !again {
-		f, err := s.fs.Create(path.Join(dir, replayingFile))
-		if err != nil {
-			return err
-		}
-		closeQuietly(f)
-	}
-	names := make([]string, 0, len(found))
-	for name := range found {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(found))
 	errs := make(chan error, len(names))
 	eachOf(names, s.closers, func(name string) {
 		if err := s.replayLog(name, found[name], again); err != nil {
@@ -92,33 +92,31 @@ func (s *Store) replayFiles(dir string, entries []fs.DirEntry) error {
 	return s.fs.SyncDir(s.root)
 }
 
-// openJournal opens the files of the journal, in the order of their use, and says whether
-// an earlier replay has failed.
-func (s *Store) openJournal(dir string, entries []fs.DirEntry) (again bool, files []*journalFile, err error) {
+// openJournal opens the files of the journal, in the order of their use.
+func (s *Store) openJournal(dir string, entries []fs.DirEntry) (files []*journalFile, err error) {
 	for _, e := range entries {
-		again = again || e.Name() == replayingFile
 		if !strings.HasSuffix(e.Name(), journalSuffix) {
 			continue
 		}
 		f, err := s.fs.Open(path.Join(dir, e.Name()))
 		if err != nil {
-			return again, files, err
+			return files, err
 		}
 		jf := &journalFile{File: f}
 		files = append(files, jf)
 		if jf.size, err = f.Size(); err != nil {
-			return again, files, err
+			return files, err
 		}
 		head := make([]byte, min(jf.size, roundHeadSize))
 		if _, err := f.ReadAt(head, 0); err != nil {
-			return again, files, err
+			return files, err
 		}
 		if h, _, err := decodeRoundHead(head); err == nil {
 			jf.use = h.use
 		}
 	}
 	slices.SortFunc(files, func(a, b *journalFile) int { return cmp.Compare(a.use, b.use) })
-	return again, files, nil
+	return files, nil
 }
 
 // found is where in the journal bytes of a segment are.

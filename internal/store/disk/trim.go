@@ -2,8 +2,6 @@ package disk
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -185,8 +183,5 @@ func (l *log) removeFiles(s *segment) error {
 }
 
 func removeIfThere(fsys vfs.FS, name string) error {
-	if err := fsys.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return ifThere(fsys.Remove(name))
 }
