@@ -196,10 +196,15 @@ func (l *log) syncWaiting() {
 		if err != nil {
 			err = l.storageError("sync", err)
 		}
+		if l.store.inline {
+			l.indexActive()
+		}
 		for _, done := range waiting {
 			done(err)
 		}
-		l.indexActive()
+		if !l.store.inline { // Nobody waits for it.
+			l.indexActive()
+		}
 	}
 	l.requeue()
 }

@@ -175,6 +175,8 @@ func (l *log) addSegment(base int64) error {
 			return err
 		}
 	}
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments = append(l.segments, seg)

@@ -11,7 +11,7 @@ import (
 
 // indexedBed has a log whose active segment is indexed each time a few batches were synced.
 func indexedBed(t *testing.T) *bed {
-	return newBedWith(t, store.LogConfig{IndexInterval: 100}, Options{noJournal: true, indexEach: 200})
+	return newBedWith(t, store.LogConfig{IndexInterval: 100}, Options{noJournal: true, inline: true, indexEach: 200})
 }
 
 func (b *bed) segmentFile() vfs.File {
@@ -20,6 +20,14 @@ func (b *bed) segmentFile() vfs.File {
 	b.must(err)
 	b.Cleanup(func() { _ = f.Close() })
 	return f
+}
+
+// indexedTo is how much of the active segment is indexed.
+func (b *bed) indexedTo() int64 {
+	l := b.log.(*handle).log
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	return l.indexed
 }
 
 // What was synced is not read again: so damage to it is not found by the start.
@@ -52,11 +60,11 @@ func TestAnIndexOfOtherBatchesIsNotUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := indexedBed(t)
-			for i := 0; b.log.(*handle).indexed < 1000; i++ {
+			for i := 0; b.indexedTo() < 1000; i++ {
 				b.store(fmt.Sprint(i))
 			}
 			_, end := b.log.Bounds()
-			b.must(change(b, b.segmentFile(), b.log.(*handle).indexed))
+			b.must(change(b, b.segmentFile(), b.indexedTo()))
 			b.crash((*vfs.Mem).CrashKeepAll)
 			if _, got := b.log.Bounds(); got != end-1 {
 				t.Errorf("the log ends at %d, not at %d", got, end-1)

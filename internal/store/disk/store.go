@@ -79,6 +79,8 @@ type Store struct {
 	// clean says that the last stop was clean, so that active segments need no
 	// scan.
 	clean bool
+	// inline has nothing go on that nobody waits for, in tests.
+	inline bool
 	// indexEach is by how much an active segment must grow to be indexed again.
 	indexEach int64
 	// closers is how many logs are made durable at the same time by Close.
@@ -125,7 +127,7 @@ func Open(root string, opts Options) (*Store, error) {
 		files: newFileCache(opts.MaxOpenFiles), flushed: opts.Flushed,
 		logs: map[store.TopicPartition]*log{},
 	}
-	if opts.inline {
+	if s.inline = opts.inline; s.inline {
 		s.closers = 1
 	}
 	if err := s.start(); err != nil {
