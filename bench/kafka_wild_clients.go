@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -46,6 +47,9 @@ func (x *session) clients() error {
 	if err != nil {
 		x.leaveOut("librdkafka, since there is no kcat (scripts/setup installs it)")
 	}
+	if err := x.warm("wild-warm", shape{partitions, recordSize, batchRecords}); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
 	return x.underRules(func(rules []string) error {
 		if java && x.anyWanted(javaProduce, javaConsume) {
 			if err := x.javaClients(rules); err != nil {
@@ -61,10 +65,27 @@ func (x *session) clients() error {
 	})
 }
 
-// clientTopic creates a topic of many partitions.
+// clientTopic creates a topic of many partitions, and appends the first record to each:
+// what that takes is measured elsewhere.
 func (x *session) clientTopic(client, rule string) (string, error) {
 	topic := strings.ReplaceAll(fmt.Sprintf("wild-%s-%s", client, rule), " ", "-")
-	return topic, x.withConn(func(c net.Conn) error { return x.newTopic(c, topic, x.o.wild.partitions) })
+	l := shape{x.o.wild.partitions, smallRecord, 1}.load(topic, -1)
+	err := x.withConn(func(c net.Conn) error {
+		if err := x.newTopic(c, topic, x.o.wild.partitions); err != nil {
+			return err
+		}
+		return l.pump([]net.Conn{c}, 1, true, produced(l.shape))
+	})
+	if err != nil {
+		return "", err
+	}
+	return topic, x.flush()
+}
+
+// checkClient checks that a topic has all records that a client was to send.
+func (x *session) checkClient(topic string) error {
+	want := int64(x.o.wild.records + x.o.wild.partitions)
+	return x.withConn(func(c net.Conn) error { return x.awaitSum(c, topic, x.o.wild.partitions, want) })
 }
 
 // noteClient notes how fast a client was, and what the broker used meanwhile.
@@ -96,7 +117,7 @@ func (x *session) javaClients(rules []string) error {
 		return err
 	}
 	x.noteClient(javaProduce, rules, rate*clientRecord/1e6, s)
-	if err := x.withConn(func(c net.Conn) error { return x.awaitSum(c, topic, x.o.wild.partitions, int64(x.o.wild.records)) }); err != nil {
+	if err := errors.Join(x.checkClient(topic), x.flush()); err != nil {
 		return err
 	}
 	s, err = x.cost(javaConsume, func() error {
@@ -183,7 +204,7 @@ func (x *session) rdkafkaClients(kcat string, rules []string) error {
 		return err
 	}
 	x.noteClient(rdkafkaProduce, rules, megabytes/s.wall.Seconds(), s)
-	if err := x.withConn(func(c net.Conn) error { return x.awaitSum(c, topic, x.o.wild.partitions, int64(x.o.wild.records)) }); err != nil {
+	if err := errors.Join(x.checkClient(topic), x.flush()); err != nil {
 		return err
 	}
 	var read int64
@@ -194,8 +215,8 @@ func (x *session) rdkafkaClients(kcat string, rules []string) error {
 	if err != nil {
 		return err
 	}
-	if read != int64(x.o.wild.records) {
-		return fmt.Errorf("kcat read %d records, not %d", read, x.o.wild.records)
+	if want := int64(x.o.wild.records + x.o.wild.partitions); read != want {
+		return fmt.Errorf("kcat read %d records, not %d", read, want)
 	}
 	x.noteClient(rdkafkaConsume, rules, megabytes/s.wall.Seconds(), s)
 	return nil

@@ -95,16 +95,17 @@ func (x *session) atRest(n int, before float64) error {
 	of := fmt.Sprintf(" of %s", thousands(n))
 	x.note(pairMetric{group: crowdName, name: "memory per idle connection" + of, unit: "KB"}, 1000*(after-before)/float64(n))
 	x.note(pairMetric{group: crowdName, name: "memory with all of them", unit: "MB"}, after)
-	used, err := x.p.cpu()
+	used, err := processorTime(x.p.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	time.Sleep(x.o.wild.time)
-	now, err := x.p.cpu()
+	now, err := processorTime(x.p.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	share := now.sub(used).total().Seconds() / x.o.wild.time.Seconds()
+	share := (now - used).Seconds() / time.Since(began).Seconds()
 	x.note(pairMetric{group: crowdName, name: "processor time at rest", unit: "% of a core"}, 100*share)
 	return nil
 }
