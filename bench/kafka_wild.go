@@ -40,7 +40,7 @@ type wildSizes struct {
 func defaultWildSizes() wildSizes {
 	return wildSizes{
 		partitions: 1000, connections: 10_000, members: 1000, time: 3 * time.Second, tail: 10 * time.Second, lead: 2 * time.Second,
-		segment: 8 << 20, catchUp: 15 * time.Second, hog: 4, records: 300_000,
+		segment: 4 << 20, catchUp: 15 * time.Second, hog: 4, records: 300_000,
 	}
 }
 

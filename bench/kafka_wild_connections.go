@@ -52,14 +52,14 @@ func (x *session) connections() error {
 	}
 	conns := make([]net.Conn, n)
 	defer func() { closeCrowd(conns) }()
-	err = x.arrive(conns, crowdAtOnce, func(c net.Conn) error {
+	here, err := x.arrive(conns, crowdAtOnce, func(c net.Conn) error {
 		if err := greet(c); err != nil {
 			return err
 		}
 		return checkMetadata(c, partitions)
 	})
-	if err != nil {
-		return err
+	if err != nil || here < n {
+		return fmt.Errorf("%d of %d connections came: %w", here, n, err)
 	}
 	if err := x.atRest(n, before); err != nil {
 		return err
@@ -82,7 +82,8 @@ const crowdAtOnce = 64
 func (x *session) greetOften(n int) error {
 	conns := make([]net.Conn, n)
 	defer func() { closeCrowd(conns) }()
-	return x.arrive(conns, crowdAtOnce, greet)
+	_, err := x.arrive(conns, crowdAtOnce, greet)
+	return err
 }
 
 // atRest notes what connections cost that do nothing.
@@ -113,21 +114,34 @@ func (x *session) atRest(n int, before float64) error {
 // storm closes all connections, and has them come again at once.
 func (x *session) storm(conns []net.Conn, how string, atOnce int) error {
 	closeCrowd(conns)
-	s, err := x.cost(crowdName+" "+how, func() error { return x.arrive(conns, atOnce, greet) })
+	var here int
+	s, err := x.cost(crowdName+" "+how, func() (err error) {
+		here, err = x.arrive(conns, atOnce, greet)
+		return err
+	})
 	if err != nil {
 		return err
+	}
+	if here < len(conns) {
+		x.leaveOut("of %s connections to %s that came again %s, %s had their answer when this was given up",
+			thousands(len(conns)), x.side, how, thousands(here))
 	}
 	x.note(pairMetric{group: crowdName, name: "all come again, " + how + ", to the last answer", unit: "ms"}, millis(s.wall))
 	x.note(pairMetric{group: crowdName, name: "all come again, " + how + ", processor time", unit: "CPU-ms"}, millis(s.cpu))
 	return nil
 }
 
-// arriveTimeout is how long all connections may take to arrive.
-const arriveTimeout = 2 * time.Minute
+// How long all connections may take to arrive, and how long a client waits for one
+// before it tries again, which is what Java's does by default.
+const (
+	arriveTimeout = 90 * time.Second
+	helloTimeout  = 10 * time.Second
+)
 
-// arrive fills conns with connections that have had their answers, so many at a time.
-// One that is turned away tries again, as clients do.
-func (x *session) arrive(conns []net.Conn, atOnce int, hello func(net.Conn) error) error {
+// arrive fills conns with connections that have had their answers, so many at a time,
+// and returns how many there are when all came or time is up. One that is turned away
+// tries again, as clients do.
+func (x *session) arrive(conns []net.Conn, atOnce int, hello func(net.Conn) error) (int, error) {
 	ctx, cancel := context.WithTimeout(x.ctx, arriveTimeout)
 	defer cancel()
 	var next, again atomic.Int64
@@ -144,27 +158,61 @@ func (x *session) arrive(conns []net.Conn, atOnce int, hello func(net.Conn) erro
 	if n := again.Load(); n > 0 {
 		x.say("%d connections were turned away and tried again", n)
 	}
-	return errors.Join(errs...)
+	here := 0
+	for _, c := range conns {
+		if c != nil {
+			here++
+		}
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return here, err // One is enough to know.
+		}
+	}
+	return here, x.ctx.Err()
 }
 
+// arriveOne connects, as often as it takes until time is up.
 func (x *session) arriveOne(ctx context.Context, again *atomic.Int64, hello func(net.Conn) error) (net.Conn, error) {
 	for {
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "tcp", x.p.addr)
+		c, err := x.arriveOnce(ctx, hello)
 		if err == nil {
-			deadline, _ := ctx.Deadline()
-			if err = errors.Join(c.SetDeadline(deadline), hello(c)); err == nil {
-				return c, nil
-			}
-			c.Close()
+			return c, nil
 		}
-		turned := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-		if !turned || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !turnedAway(err) {
 			return nil, err
 		}
 		again.Add(1)
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+func (x *session) arriveOnce(ctx context.Context, hello func(net.Conn) error) (net.Conn, error) {
+	deadline := time.Now().Add(helloTimeout)
+	if last, ok := ctx.Deadline(); ok && last.Before(deadline) {
+		deadline = last
+	}
+	d := net.Dialer{Deadline: deadline}
+	c, err := d.DialContext(ctx, "tcp", x.p.addr)
+	if err != nil {
+		return nil, err
+	}
+	if err = errors.Join(c.SetDeadline(deadline), hello(c), c.SetDeadline(time.Time{})); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// turnedAway says whether a client may try again: its connection was closed, or the
+// system has dropped it.
+func turnedAway(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // closeCrowd closes what is there.
