@@ -11,9 +11,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // child runs this program as one of the processes that are measured. They end
@@ -23,6 +25,15 @@ func child(name string, args []string) error {
 	defer stop()
 	if name == "_broker" {
 		return brokerChild(ctx, stop, args)
+	}
+	if name == "_hog" {
+		size, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil {
+			return err
+		}
+		go stopWithParent(stop)
+		time.AfterFunc(hogTime, stop)
+		return hog(args[0], size, ctx.Done())
 	}
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
@@ -45,12 +56,16 @@ func child(name string, args []string) error {
 		return err
 	}
 	go accept(l, handle)
-	go func() {
-		defer stop()
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}()
+	go stopWithParent(stop)
 	<-ctx.Done()
 	return nil
+}
+
+// stopWithParent waits until the parent, which holds the other end of standard input,
+// is gone.
+func stopWithParent(stop func()) {
+	defer stop()
+	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
 func accept(l net.Listener, handle func(net.Conn) error) {

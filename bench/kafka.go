@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 //	groups   rebalances, heartbeats, offset commits
 //	txns     transactions, and reading a topic in which many were aborted
 //	start    start-up, memory at rest, restart after a kill
+//	wild     what a broker meets in the wild: see kafka_wild.go
 //
 // A round measures everything once on both sides, and who comes first changes
 // from round to round. Only one of the two runs at any time.
@@ -53,6 +55,7 @@ type contestOptions struct {
 	starts     int           // on an empty folder, in each round
 	idle       time.Duration // before memory at rest is read
 	timesLimit int           // how often small groups are formed at most
+	wild       wildSizes
 }
 
 const contestUsage = `Usage: go run ./bench kafka [flags]
@@ -67,7 +70,10 @@ acks=all), fetch 100 B, 1 partition, latency, durable produce, durable latency,
 memory, group of 10 (100, 1000), heartbeats, commits, durable commits, consumer
 group of 10 (100, 1000), consumer heartbeats, txns of
 100 records (1 record), 1 partition (12 partitions), 8 ids (1 id), txns
-read_committed (read_uncommitted), start-up, restart.
+read_committed (read_uncommitted), start-up, restart, wild defaults produce
+(partitions, commits, create, tail), wild TLS produce (fetch), wild lz4 (zstd)
+produce (fetch), wild connections, wild tail, quiet (compaction, retention,
+rebalance, page cache), wild far behind, wild Java (librdkafka) produce (consume).
 
 `
 
@@ -75,12 +81,14 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	o := &contestOptions{
 		options: &options{group: defaultGroupSizes(), txn: defaultTxnSizes(), rest: 250 * time.Millisecond},
 		restart: 1, budget: 4 * time.Second, warm: 5 * time.Second, latency: 15 * time.Second,
-		members: []int{10, 100, 1000}, beating: 100, starts: 2, idle: 3 * time.Second, timesLimit: 50,
+		members: []int{10, 100, 1000}, beating: 100, starts: 2, idle: 3 * time.Second, timesLimit: 50, wild: defaultWildSizes(),
 	}
 	o.group.time = 3 * time.Second
 	f := flag.NewFlagSet("bench kafka", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of everything, both sides in turn")
+	f.IntVar(&o.wild.rounds, "wild-rounds", 1, "in how many of the rounds to measure what begins with wild")
+	f.Float64Var(&o.wild.behind, "behind", 10, "`GB` that consumers are behind in wild far behind")
 	f.Float64Var(&o.size, "size", 0.3, "`GB` to produce per phase and round; fetch reads six times as much")
 	only := f.String("only", "", "measure only what matches this `regexp`; of the tables, only one that is complete is written then")
 	f.StringVar(&o.dir, "dir", "bin", "`folder` for the data, on the disk to be measured; what is made in it is removed")
@@ -91,12 +99,12 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 	f.StringVar(&o.jars, "jars", "bin/kafka", "`folder` that Maven copies Kafka to, once")
 	f.BoolVar(&o.json, "json", false, "print JSON with every value instead of the table")
 	f.StringVar(&o.write, "write", "", "also put tables and charts into this Markdown `file`, between its bench kafka markers")
-	f.DurationVar(&o.timeout, "timeout", 45*time.Minute, "give up after this long")
+	f.DurationVar(&o.timeout, "timeout", 75*time.Minute, "give up after this long")
 	if err := o.read(f, args, contestUsage, only); err != nil {
 		return nil, err
 	}
-	if o.rounds < 1 || o.size <= 0 {
-		return nil, errors.New("-rounds and -size must be more than 0")
+	if o.rounds < 1 || o.size <= 0 || o.wild.behind <= 0 {
+		return nil, errors.New("-rounds, -size and -behind must be more than 0")
 	}
 	o.embedded = o.embedded || o.profiles != ""
 	o.command = command("go run ./bench kafka", f)
@@ -109,6 +117,8 @@ type contest struct {
 	o        *contestOptions
 	subjects []*subject
 	pairs    *pairReport
+	java     *kafka      // nil if only muster is measured
+	tls      *tls.Config // that trusts the brokers of the part about TLS
 	round    int
 	noted    []noted // in this turn
 	short    bool    // something was left out
@@ -170,6 +180,7 @@ func (c *contest) build() error {
 	if err != nil {
 		return err
 	}
+	c.java = k
 	c.subjects = append(c.subjects, &subject{theirs, k.start})
 	c.pairs.Kafka = k.version
 	return nil
@@ -184,7 +195,7 @@ func (c *contest) all() error {
 		if err := c.inScratch(func(folder string) error { return c.touch(folder, touchSize*c.size) }); err != nil {
 			return err
 		}
-		for _, measure := range []func(s *subject, folder string) error{c.data, c.coordinator, c.consumers, c.txns, c.startUps, c.killed} {
+		for _, measure := range append([]func(s *subject, folder string) error{c.data, c.coordinator, c.consumers, c.txns, c.startUps, c.killed}, c.wild()...) {
 			for i := range c.subjects {
 				if err := c.turn(c.subjects[(i+c.round)%len(c.subjects)], measure); err != nil {
 					return err
@@ -217,19 +228,24 @@ func (c *contest) turn(s *subject, measure func(s *subject, folder string) error
 	}
 }
 
-// anyWanted says whether one of the measures was asked for.
 // wanted says whether a measure is asked for, and notes if one is not that the large
-// table should have. Transactions have a table of their own, and rows of the consumer
+// table should have. Some measures have a table of their own, and rows of the consumer
 // protocol are there or not.
 func (c *contest) wanted(name string) bool {
 	wanted := c.bench.wanted(name)
-	if !wanted && !strings.HasPrefix(name, "txns ") && !strings.HasPrefix(name, "consumer ") {
+	if !wanted && tableOf(name) == "" && !strings.HasPrefix(name, "consumer ") {
 		c.short = true
 	}
 	return wanted
 }
 
+// anyWanted says whether one of the measures was asked for.
 func (c *contest) anyWanted(names ...string) bool { return slices.ContainsFunc(names, c.wanted) }
+
+// allWanted says whether all of them were.
+func (c *contest) allWanted(names ...string) bool {
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !c.wanted(name) })
+}
 
 // publish prints the result, and writes it to the file that was asked for.
 func (c *contest) publish(stdout io.Writer) error {
@@ -242,14 +258,19 @@ func (c *contest) publish(stdout io.Writer) error {
 	return c.pairs.writeTable(stdout)
 }
 
-// publishFile writes the tables that are complete: that of transactions if all of
-// them were asked for, and the other one if nothing of it was left out.
+// publishFile writes the tables that are complete: those of transactions and of the
+// wild if all of them was asked for, and the large one if nothing of it was left out.
 func (c *contest) publishFile() error {
 	if c.write == "" {
 		return nil
 	}
-	if names := c.txn.names(); len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !c.wanted(name) }) {
+	if c.allWanted(c.txn.names()...) {
 		if err := c.pairs.writeTxns(c.write); err != nil {
+			return err
+		}
+	}
+	if c.allWanted(wildNames()...) {
+		if err := c.pairs.writeWild(c.write); err != nil {
 			return err
 		}
 	}
@@ -271,12 +292,17 @@ type session struct {
 	data string
 }
 
-// open starts a broker.
+// open starts a broker that answers from the page cache.
 func (c *contest) open(s *subject, folder string, set ...string) (*session, error) {
-	x := &session{contest: c, subject: s, data: filepath.Join(folder, "data")}
 	if s.side == ours {
 		set = append(set, pageRule+"=false")
 	}
+	return c.openWith(s, folder, set...)
+}
+
+// openWith starts a broker with its defaults, but for what is set.
+func (c *contest) openWith(s *subject, folder string, set ...string) (*session, error) {
+	x := &session{contest: c, subject: s, data: filepath.Join(folder, "data")}
 	err := os.MkdirAll(folder, 0o755)
 	if err == nil {
 		x.p, err = s.start(x.data, set...)

@@ -29,6 +29,7 @@ type moving struct {
 	name, topic string
 	acks        int16
 	set         []string // of the topic
+	expands     float64  // how many times larger batches are when they are decompressed, 0 if they are not compressed
 	speed, cpu  pairMetric
 }
 

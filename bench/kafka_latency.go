@@ -137,13 +137,13 @@ func (pc *pacer) run(n int) ([]time.Duration, error) {
 		case 0:
 			// The first producer's connection stands for the sender of all.
 			acks := make(chan error, 1)
-			go func() { acks <- pc.acknowledged(c, share(n, i)) }()
+			go func() { acks <- pc.acknowledged(c, share(n, i, paceProducers)) }()
 			if err := pc.send(n, start); err != nil {
 				return err
 			}
 			return <-acks
 		default:
-			err = pc.acknowledged(c, share(n, i))
+			err = pc.acknowledged(c, share(n, i, paceProducers))
 		}
 		return err
 	})
@@ -151,36 +151,52 @@ func (pc *pacer) run(n int) ([]time.Duration, error) {
 	return took, err
 }
 
-// share is how many of n batches a producer sends.
-func share(n, producer int) int { return (n + paceProducers - 1 - producer) / paceProducers }
+// share is how many of n batches one of some producers sends.
+func share(n, producer, of int) int { return (n + of - 1 - producer) / of }
 
-// send sends each batch when it is due, or as soon after that as it can.
-func (pc *pacer) send(n int, start time.Time) error {
+// pace calls send n times, each when it is due or as soon after that as it can,
+// and returns how late each was.
+func pace(n int, every time.Duration, start time.Time, send func(i int, due time.Duration) error) ([]time.Duration, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pc.late = make([]time.Duration, 0, n)
+	lates := make([]time.Duration, 0, n)
 	for i := range n {
-		due := time.Duration(i) * paceEvery
+		due := time.Duration(i) * every
 		late := time.Since(start) - due
 		for ; late < 0; late = time.Since(start) - due {
 			pause(-late)
 		}
-		pc.late = append(pc.late, late)
+		lates = append(lates, late)
+		if err := send(i, due); err != nil {
+			return lates, fmt.Errorf("send request: %w", err)
+		}
+	}
+	return lates, nil
+}
+
+// send sends each batch when it is due.
+func (pc *pacer) send(n int, start time.Time) (err error) {
+	pc.late, err = pace(n, paceEvery, start, func(i int, due time.Duration) error {
 		frame := pc.frames[i%paceProducers]
 		batch := frame[pc.at:][:pc.size]
 		binary.BigEndian.PutUint64(batch[stampAt:], uint64(due))
 		binary.BigEndian.PutUint64(batch[stampAt+8:], uint64(pc.sent+i))
 		binary.BigEndian.PutUint32(batch[17:], crc32.Checksum(batch[21:], castagnoli))
 		setCorrelation(frame, int32(i/paceProducers))
-		if _, err := pc.conns[i%paceProducers].Write(frame); err != nil {
-			return fmt.Errorf("send request: %w", err)
-		}
-	}
-	return nil
+		_, err := pc.conns[i%paceProducers].Write(frame)
+		return err
+	})
+	return err
 }
 
 // acknowledged reads the answers to a producer.
 func (pc *pacer) acknowledged(c net.Conn, n int) error {
+	return acknowledged(c, n, func(int) {})
+}
+
+// acknowledged reads n answers about one partition each, which must come in order,
+// and tells of each when it has come.
+func acknowledged(c net.Conn, n int, came func(i int)) error {
 	var buf []byte
 	check := produced(shape{partitions: 1})
 	for i := range n {
@@ -195,6 +211,7 @@ func (pc *pacer) acknowledged(c net.Conn, n int) error {
 		if err := check(body); err != nil {
 			return err
 		}
+		came(i)
 	}
 	return nil
 }

@@ -15,34 +15,63 @@ const (
 	endKafkaMarker       = "<!-- bench kafka: end -->\n"
 	beginKafkaTxnsMarker = "<!-- bench kafka txns: begin -->\n"
 	endKafkaTxnsMarker   = "<!-- bench kafka txns: end -->\n"
+	beginKafkaWildMarker = "<!-- bench kafka wild: begin -->\n"
+	endKafkaWildMarker   = "<!-- bench kafka wild: end -->\n"
 )
 
-// part is a report of the rows about transactions, or of all others.
-func (r *pairReport) part(txns bool) *pairReport {
+// What has a table of its own. The names of its measures begin so.
+const (
+	txnsTable = "txns"
+	wildTable = "wild"
+)
+
+// tableOf tells which table a measure belongs to, "" for the large one.
+func tableOf(name string) string {
+	if kind, _, _ := strings.Cut(name, " "); kind == txnsTable || kind == wildTable {
+		return kind
+	}
+	return ""
+}
+
+// part is a report of the rows of one table.
+func (r *pairReport) part(table string) *pairReport {
 	out := *r
 	out.rows = nil
 	for _, row := range r.rows {
-		if kind, _, _ := strings.Cut(row.Group, " "); (kind == "txns") == txns {
+		if tableOf(row.Group) == table {
 			out.rows = append(out.rows, row)
 		}
+	}
+	if table != wildTable {
+		out.LeftOut = nil
 	}
 	return &out
 }
 
 // writeTxns puts the table of transactions into a file.
 func (r *pairReport) writeTxns(name string) error {
-	part := r.part(true)
+	return r.writePart(txnsTable, name, beginKafkaTxnsMarker, endKafkaTxnsMarker)
+}
+
+// writeWild puts the table of what happens in the wild into a file.
+func (r *pairReport) writeWild(name string) error {
+	return r.writePart(wildTable, name, beginKafkaWildMarker, endKafkaWildMarker)
+}
+
+func (r *pairReport) writePart(table, name, begin, end string) error {
+	part := r.part(table)
 	if len(part.rows) == 0 {
 		return nil
 	}
-	return replaceBetween(name, beginKafkaTxnsMarker, endKafkaTxnsMarker, part.markdown(""))
+	return replaceBetween(name, begin, end, part.markdown(""))
 }
 
 // replaceBetween puts a text between two lines of a file.
 func replaceBetween(name, begin, end, text string) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("# Benchmarks\n\n"+beginKafkaMarker+endKafkaMarker+"\n"+beginKafkaTxnsMarker+endKafkaTxnsMarker), nil
+		old, err = []byte("# Benchmarks\n\n"+beginKafkaMarker+endKafkaMarker+"\n"+beginKafkaTxnsMarker+endKafkaTxnsMarker+
+			"\n"+beginKafkaWildMarker+endKafkaWildMarker), nil
 	}
 	if err != nil {
 		return err
@@ -57,7 +86,7 @@ func replaceBetween(name, begin, end, text string) error {
 
 // writeMarkdown puts the table of all else into a file, and the charts beside it.
 func (r *pairReport) writeMarkdown(name, img string) error {
-	r = r.part(false)
+	r = r.part("")
 	if err := os.MkdirAll(img, 0o755); err != nil {
 		return err
 	}
@@ -86,6 +115,9 @@ func (r *pairReport) markdown(images string) string {
 	}
 	if names := r.behind(); len(names) > 0 {
 		fmt.Fprintf(&b, "\nNot twice as good as Kafka: %s.\n", strings.Join(names, "; "))
+	}
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(&b, "\nLeft out, or less than asked for: %s.\n", strings.Join(r.LeftOut, "; "))
 	}
 	return b.String()
 }

@@ -69,10 +69,17 @@ func fetchOf(m *moving) *moving {
 func (x *session) produceAndFetch(m *moving) error {
 	f := fetchOf(m)
 	fetched := m.acks == -1 && len(m.set) == 0 && m.speed.rule == fromCache && x.wanted(f.name)
-	if !x.wanted(m.name) && !fetched {
+	if !fetched {
+		f = nil
+	}
+	if !x.wanted(m.name) && f == nil {
 		return nil
 	}
-	l := m.load(m.topic, m.acks)
+	return x.produceThenFetch(m, f, m.load(m.topic, m.acks))
+}
+
+// produceThenFetch measures producing a load, and fetching it if f is not nil.
+func (x *session) produceThenFetch(m, f *moving, l *load) error {
 	conns, err := x.connect(x.p, connections)
 	if err != nil {
 		return err
@@ -92,7 +99,7 @@ func (x *session) produceAndFetch(m *moving) error {
 	if err := x.flush(); err != nil {
 		return err
 	}
-	if !fetched {
+	if f == nil {
 		return nil
 	}
 	return x.fetch(f, newFetcher(conns[0], m.topic, l, end))
@@ -141,8 +148,9 @@ func (x *session) move(m *moving, fn func() (int64, error)) error {
 	if err != nil {
 		return err
 	}
-	x.note(m.speed, float64(n)/1e6/s.wall.Seconds())
-	x.note(m.cpu, s.cpu.Seconds()/(float64(n)/1e9))
+	bytes := float64(n) * max(m.expands, 1)
+	x.note(m.speed, bytes/1e6/s.wall.Seconds())
+	x.note(m.cpu, s.cpu.Seconds()/(bytes/1e9))
 	return nil
 }
 
@@ -173,7 +181,10 @@ func (x *session) cost(profile string, fn func() error) (spent, error) {
 
 // flush puts what was written on disk, so that this is no burden on what is
 // measured next.
-func (x *session) flush() error {
+func (x *session) flush() error { return x.eachSegment(datasync) }
+
+// eachSegment calls fn for all segments that the broker has.
+func (x *session) eachSegment(fn func(*os.File) error) error {
 	return filepath.WalkDir(x.data, func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) || err == nil && (d.IsDir() || filepath.Ext(name) != ".log") {
 			return nil
@@ -189,6 +200,6 @@ func (x *session) flush() error {
 			return err
 		}
 		defer func() { _ = f.Close() }() // It was only read.
-		return datasync(f)
+		return fn(f)
 	})
 }

@@ -12,6 +12,7 @@ import (
 const (
 	fromCache = "page cache" // when the page cache has the records; muster with muster.acks.all.flush=false
 	onDisk    = "disk"       // when the disk has them; Kafka with flush.messages=1
+	byDefault = "defaults"   // as each comes: muster when the disk has them, Kafka when the page cache has
 )
 
 // pairMetric is one number of interest of both sides.
@@ -44,12 +45,14 @@ type pairReport struct {
 	Kafka  string `json:"kafka,omitempty"`  // version
 	Others string `json:"others,omitempty"` // how busy other programs kept the machine during the run
 	Again  int    `json:"again,omitempty"`  // turns that Kafka failed and tried again
-	rows   []*pairRow
+	// LeftOut says what could not be measured as it should, and why.
+	LeftOut []string `json:"left out,omitempty"`
+	rows    []*pairRow
 }
 
-func (r *pairReport) find(group, name string) *pairRow {
+func (r *pairReport) find(m pairMetric) *pairRow {
 	for _, row := range r.rows {
-		if row.Group == group && row.Name == name {
+		if row.Group == m.group && row.Name == m.name && row.Rule == m.rule {
 			return row
 		}
 	}
@@ -57,7 +60,7 @@ func (r *pairReport) find(group, name string) *pairRow {
 }
 
 func (r *pairReport) add(m pairMetric, s side, v float64) {
-	row := r.find(m.group, m.name)
+	row := r.find(m)
 	if row == nil {
 		row = &pairRow{Group: m.group, Name: m.name, Rule: m.rule, Unit: m.unit, More: m.more, Aim: m.aim}
 		r.rows = append(r.rows, row)
@@ -110,9 +113,14 @@ const twice = 2
 func (r *pairReport) behind() []string {
 	var out []string
 	for _, row := range r.rows {
-		if len(row.Better) > 0 && median(row.Better) < twice {
-			out = append(out, fmt.Sprintf("%s, %s (%s)", row.Group, row.Name, number(median(row.Better))))
+		if len(row.Better) == 0 || median(row.Better) >= twice {
+			continue
 		}
+		rule := ""
+		if row.Rule == byDefault {
+			rule = ", " + byDefault
+		}
+		out = append(out, fmt.Sprintf("%s, %s%s (%s)", row.Group, row.Name, rule, number(median(row.Better))))
 	}
 	return out
 }
@@ -151,6 +159,9 @@ func (r *pairReport) writeTable(w io.Writer) error {
 	}
 	if names := r.behind(); len(names) > 0 {
 		fmt.Fprintf(w, "\nNot twice as good:\n  %s\n", strings.Join(names, "\n  "))
+	}
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(w, "\nLeft out, or less than asked for:\n  %s\n", strings.Join(r.LeftOut, "\n  "))
 	}
 	return nil
 }

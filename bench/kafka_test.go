@@ -25,6 +25,10 @@ func tinyContest(dir string) *contestOptions {
 		},
 		restart: 0.002, budget: time.Second, warm: 10 * time.Millisecond, latency: 50 * time.Millisecond,
 		members: []int{2, 5}, beating: 4, starts: 1, idle: time.Millisecond, timesLimit: 2,
+		wild: wildSizes{
+			rounds: 1, partitions: 30, connections: 40, members: 5, time: 20 * time.Millisecond, tail: 50 * time.Millisecond,
+			lead: 50 * time.Millisecond, segment: 256 << 10, behind: 0.003, catchUp: 50 * time.Millisecond, hog: 0.01,
+		},
 	}
 }
 
@@ -57,6 +61,8 @@ func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
 		"group of 2", "group of 5", "heartbeats", "commits", "durable commits",
 		"consumer group of 2", "consumer group of 5", "consumer heartbeats", "start-up", "memory at rest", "restart after kill -9",
 		"txns of 100 records, 12 partitions, 2 ids", "txns read_committed", "txns read_uncommitted",
+		shippedProduce, shippedWide, shippedCommits, shippedCreate, shippedTail, tlsProduce, tlsFetch, "wild lz4 produce", "wild zstd fetch",
+		crowdName, "wild tail, quiet", "wild tail, compaction", "wild tail, retention", "wild tail, rebalance", "wild tail, page cache", behindName,
 	} {
 		if !got[group] {
 			t.Errorf("no row of %s", group)

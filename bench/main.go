@@ -2,10 +2,10 @@
 // work with nothing of Kafka around it, in one run.
 //
 // The bare programs are this program itself under hidden names (_sink, _source,
-// _echo, _open, _answer, _meet, _keep), each a process of its own like the
-// broker, so that processor time and memory can be read from /proc. What this
-// process does, generating load, counts for neither side. Every answer is
-// checked: a broken broker must not look like a fast one.
+// _echo, _open, _answer, _meet, _keep; _hog only takes space and time), each a
+// process of its own like the broker, so that processor time and memory can be
+// read from /proc. What this process does, generating load, counts for neither
+// side. Every answer is checked: a broken broker must not look like a fast one.
 //
 //	produce  socket → CRC-32C → file, with and without fdatasync
 //	fetch    file → socket by sendfile

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -15,6 +16,17 @@ func processorTime(pid int) (time.Duration, error) {
 	err := unix.ClockGettime(int32(^pid<<3|all), &t)
 	return time.Duration(t.Nano()), err
 }
+
+// freeSpace is how many bytes can be written to the disk of a folder.
+func freeSpace(folder string) (int64, error) {
+	var st unix.Statfs_t
+	err := unix.Statfs(folder, &st)
+	return int64(st.Bavail) * st.Bsize, err
+}
+
+// forget has the system drop what it holds of a file in memory, as far as that is on
+// disk.
+func forget(f *os.File) error { return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) }
 
 // tie has a process end when this one does, however that ends.
 func tie(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,8 @@ type process struct {
 	stderr    *tail
 	exited    chan struct{} // closed when it is gone; then err is set
 	err       error
-	status143 bool // it ends with this status when asked to stop, as Java programs do
+	status143 bool        // it ends with this status when asked to stop, as Java programs do
+	tls       *tls.Config // to connect with, nil for plain text
 }
 
 // start starts a program that will listen on addr. It gets a pipe as standard
@@ -106,6 +108,9 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 		if err == nil {
 			// Whoever waits for the connection then does so no longer.
 			context.AfterFunc(ctx, func() { c.Close() })
+			if p.tls != nil {
+				c = tls.Client(c, p.tls) // The first write shakes hands.
+			}
 			return c, nil
 		}
 		if !errors.Is(err, syscall.ECONNREFUSED) {

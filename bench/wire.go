@@ -41,20 +41,35 @@ type shape struct{ partitions, record, records int }
 // newBatch makes a record batch with records of random bytes.
 func newBatch(records, size int, seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 1))
-	var body []byte
-	for i := range records {
+	all := make([]kmsg.Record, records)
+	for i := range all {
 		value := make([]byte, size)
 		for j := range value {
 			value[j] = byte(random.Uint32())
 		}
-		r := kmsg.Record{OffsetDelta: int32(i), Value: value}
+		all[i].Value = value
+	}
+	return batchOf(records, 0, recordsBody(all))
+}
+
+// recordsBody encodes records as they stand in a batch, one after the other.
+func recordsBody(records []kmsg.Record) []byte {
+	var body []byte
+	for i, r := range records {
+		r.OffsetDelta = int32(i)
 		// The length counts what follows it, so encode once to learn it.
 		r.Length = int32(len(r.AppendTo(nil)) - 1)
 		body = r.AppendTo(body)
 	}
+	return body
+}
+
+// batchOf makes a batch of an encoded body, with attributes that say how that is
+// compressed.
+func batchOf(records int, attributes int16, body []byte) []byte {
 	now := time.Now().UnixMilli()
 	batch := kmsg.RecordBatch{
-		Length: int32(headerSize - 12 + len(body)), Magic: 2, PartitionLeaderEpoch: -1,
+		Length: int32(headerSize - 12 + len(body)), Magic: 2, PartitionLeaderEpoch: -1, Attributes: attributes,
 		LastOffsetDelta: int32(records - 1), FirstTimestamp: now, MaxTimestamp: now,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: int32(records), Records: body,
 	}
