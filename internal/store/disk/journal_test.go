@@ -37,7 +37,7 @@ func (b *bed) warm() {
 	}
 }
 
-// put appends to the log and flushes it.
+// store appends values to the log, and flushes it after each.
 func (b *bed) store(values ...string) {
 	b.Helper()
 	for _, v := range values {
@@ -96,7 +96,7 @@ func TestManyLogsShareASync(t *testing.T) {
 		logs = append(logs, b.open(store.TopicPartition{Topic: "many", Partition: i}, b.st))
 	}
 	j := b.st.sync.journal
-	j.must(t, j.make(1)) // Else some are synced by themselves before there is a journal.
+	b.must(j.make(1)) // Else some are synced by themselves before there is a journal.
 	segments := b.counting(vfs.OpDatasync, logSuffix)
 	var done sync.WaitGroup
 	for range 20 {
@@ -118,13 +118,6 @@ func TestManyLogsShareASync(t *testing.T) {
 	}
 	if j.current.rounds == 0 || j.current.rounds > 20*64/2 {
 		t.Errorf("%d rounds for %d flushes", j.current.rounds, 20*64)
-	}
-}
-
-func (j *journal) must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -313,6 +306,9 @@ func TestARemovedFolderStaysAway(t *testing.T) {
 	b.must(b.fs.RemoveAll(path.Join(worldRoot, "orders-0")))
 	b.start()
 	b.wantValues()
+	if _, err := b.fs.Stat(path.Join(worldRoot, "orders-0")); err == nil {
+		t.Error("it was made again")
+	}
 }
 
 func TestWhatDoesNotFitTheJournalIsSyncedByItself(t *testing.T) {
