@@ -186,6 +186,8 @@ func (x *comparison) partitions() {
 		least := 0.0
 		if w, found := l.surely(place.committed); found {
 			x.sure, least = true, max(x.now.Sub(w.at).Seconds(), 0)
+			// After a restart a record is as old as it says, which can be older than those before it.
+			least, age = min(least, age), max(least, age)
 		}
 		x.seconds, x.least = max(x.seconds, age), max(x.least, least)
 		if !x.whole {
