@@ -17,7 +17,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -57,8 +59,9 @@ type produceOutcome struct {
 	first   bool
 	index   int32
 	result  partition.Appended
-	name    string // of the topic, in every version
-	records []byte // until they are appended
+	name    string               // of the topic, in every version
+	records []byte               // until they are appended
+	part    *partition.Partition // that they go to, nil if they are refused
 	counted producedBatch
 }
 
@@ -94,10 +97,9 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
 	refused := c.checkProducers(p.how.TransactionalID, p.outcomes)
 	for _, o := range p.outcomes {
-		records := o.records
-		o.records = nil // They lie in the frame.
-		h.appendTo(ctx, p, o, records, refused)
+		o.part = p.destination(o, refused)
 	}
+	p.appendAll(ctx)
 	if p.how.Acks == 0 {
 		// There is no answer, but what comes next on the connection comes after
 		// it, and a failure must be known by then.
@@ -110,58 +112,92 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	return p.resp, nil
 }
 
-// appendTo begins the append of one partition's batch.
-func (h *Handler) appendTo(ctx context.Context, p *produceCall, o *produceOutcome, records []byte, refused *kerr.Error) {
-	report := func(a partition.Appended) {
-		o.result = a
-		o.count(p.origin.Number)
-		p.done()
+const (
+	// appendShare is how many partitions a goroutine is worth that appends to some of many.
+	appendShare = 32
+	// smallShare is how large the batches of a request are, on average, that are all
+	// written before the first is made durable. Larger ones keep the disk busy meanwhile.
+	smallShare = 16 << 10
+)
+
+// appendAll begins the append of every batch that is not refused. If they are many that is
+// done side by side, since writing them takes longest; those of a partition stay in order.
+// Small ones are made durable when all are written, so that this is done together.
+func (p *produceCall) appendAll(ctx context.Context) {
+	workers := int32(max(1, min(runtime.GOMAXPROCS(0), len(p.outcomes)/appendShare)))
+	var others sync.WaitGroup
+	for w := int32(1); w < workers; w++ {
+		others.Go(func() { p.appendSome(ctx, w, workers) })
 	}
-	refuse := func(err *kerr.Error, msg string) {
-		report(partition.Appended{Err: err, Message: msg, BaseOffset: -1, LogAppendTime: -1, LogStartOffset: -1})
+	p.appendSome(ctx, 0, workers)
+	others.Wait()
+}
+
+// appendSome does one of so many shares of that.
+func (p *produceCall) appendSome(ctx context.Context, share, of int32) {
+	how := p.how
+	if n := len(p.outcomes); n > 1 && p.request.Size/n <= smallShare {
+		how.Later = &partition.Flushes{}
+		defer how.Later.Begin()
+	}
+	for _, o := range p.outcomes {
+		if o.part == nil || o.index%of != share {
+			continue
+		}
+		records := o.records
+		o.records = nil // They lie in the frame.
+		o.part.Append(ctx, records, how, func(a partition.Appended) { p.report(o, a) })
+	}
+}
+
+// report takes an outcome.
+func (p *produceCall) report(o *produceOutcome, a partition.Appended) {
+	o.result = a
+	o.count(p.origin.Number)
+	p.done()
+}
+
+// destination returns the partition that a batch goes to, or nil if it is refused.
+func (p *produceCall) destination(o *produceOutcome, refused *kerr.Error) *partition.Partition {
+	refuse := func(err *kerr.Error, msg string) *partition.Partition {
+		o.records = nil
+		p.report(o, partition.Appended{Err: err, Message: msg, BaseOffset: -1, LogAppendTime: -1, LogStartOffset: -1})
+		return nil
 	}
 	if refused != nil {
-		refuse(refused, "")
-		return
+		return refuse(refused, "")
 	}
 	name := o.topic
 	if p.Version >= 13 {
 		var ok bool
 		if name, ok = topicName(p.image, o.topicID); !ok {
-			refuse(kerr.UnknownTopicID, "")
-			return
+			return refuse(kerr.UnknownTopicID, "")
 		}
 	}
-	h.countProduced(p.image, name, records, o)
+	p.h.countProduced(p.image, name, o.records, o)
 	if !p.may(auth.Write, auth.Topic, name) {
-		refuse(kerr.TopicAuthorizationFailed, "")
-		return
+		return refuse(kerr.TopicAuthorizationFailed, "")
 	}
 	if acks := p.how.Acks; acks < -1 || acks > 1 {
-		refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks must be -1, 0 or 1, not %d", acks))
-		return
+		return refuse(kerr.InvalidRequiredAcks, fmt.Sprintf("acks must be -1, 0 or 1, not %d", acks))
 	}
-	if err, msg := checkBatch(records, p.Version); err != nil {
-		refuse(err, msg)
-		return
+	if err, msg := checkBatch(o.records, p.Version); err != nil {
+		return refuse(err, msg)
 	}
 	if metadata.IsInternal(name) {
-		refuse(kerr.InvalidTopicException, fmt.Sprintf("topic %q is internal; clients may not produce to it", name))
-		return
+		return refuse(kerr.InvalidTopicException, fmt.Sprintf("topic %q is internal; clients may not produce to it", name))
 	}
 	o.name = name
-	part, err := h.find(p.image, name, o.index)
+	part, err := p.h.find(p.image, name, o.index)
 	if err != nil {
-		refuse(err, "")
-		return
+		return refuse(err, "")
 	}
-	if record.Batch(records).Transactional() {
-		if err, msg := h.holds(p.image.Topic(name)); err != nil {
-			refuse(err, msg)
-			return
+	if record.Batch(o.records).Transactional() {
+		if err, msg := p.h.holds(p.image.Topic(name)); err != nil {
+			return refuse(err, msg)
 		}
 	}
-	part.Append(ctx, records, p.how, report)
+	return part
 }
 
 // checkProducers checks what depends on all batches of a request together, and

@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ type conn struct {
 	gate   Gate // nil where nobody says who they are
 	tcp    *net.TCPConn
 	net    net.Conn // tcp, or TLS on top of it
-	in     *bufio.Reader
+	in     *input
 	idle   atomic.Bool   // waiting for a frame to begin
 	gone   atomic.Bool   // the client hung up while its request waited
 	frame  frame         // of the request that is being handled
@@ -62,7 +61,7 @@ type queued struct {
 // serve reads and handles frames until the connection ends.
 func (c *conn) serve() {
 	c.room = sync.NewCond(&c.mu)
-	c.in = bufio.NewReaderSize(c.net, 4096)
+	c.in = newInput(c.net, c.tcp)
 	defer c.tcp.Close()
 	if c.gate != nil {
 		if err := c.enter(); err != nil {

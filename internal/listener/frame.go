@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"math/bits"
@@ -93,7 +92,7 @@ func (b *budget) give(n int) {
 
 // read reads a frame of n bytes from a connection whose largest frame so far
 // had so many.
-func (b *budget) read(r *bufio.Reader, n, largest int) (frame, error) {
+func (b *budget) read(r io.Reader, n, largest int) (frame, error) {
 	size := min(n, max(firstBuffer, min(largest, trustedBuffer)))
 	f := frame{budget: b}
 	if size > freeFrame {

@@ -38,6 +38,25 @@ type Produce struct {
 	// Version of the Produce request decides how errors of transactions are told,
 	// and whether the producer relies on us to add the partition to its transaction.
 	Version int16
+	// Later, if it is given, takes note of what is to be made durable, and whoever gave it
+	// begins that: so all partitions of a request can become durable together.
+	Later *Flushes
+}
+
+// Flushes are appends that are to be made durable.
+type Flushes struct{ all []flush }
+
+type flush struct {
+	log  *openLog
+	done func(error)
+}
+
+// Begin has them made durable.
+func (f *Flushes) Begin() {
+	for _, x := range f.all {
+		x.log.Flush(x.done)
+	}
+	f.all = nil
 }
 
 // terms say what a batch is held to.
@@ -52,9 +71,10 @@ type terms struct {
 // request is an append that was begun.
 type request struct {
 	terms
-	acks int16
-	out  Appended
-	done func(Appended)
+	acks  int16
+	out   Appended
+	done  func(Appended)
+	later *Flushes // nil to make it durable at once
 }
 
 // Append appends what a producer sent for this partition, and calls done, at
@@ -80,6 +100,7 @@ func (p *Partition) Append(ctx context.Context, batch []byte, how Produce, done 
 		p.verify(ctx, b, now.UnixMilli(), how, r)
 		return
 	}
+	r.later = how.Later
 	p.put(ctx, b, now.UnixMilli(), r)
 }
 
@@ -161,14 +182,19 @@ func (p *Partition) put(ctx context.Context, b record.Batch, now int64, r reques
 		r.done(r.out)
 		return
 	}
-	l.Flush(func(err error) {
+	durable := func(err error) {
 		if err != nil {
 			r.done(refused(p.syncFailed(l, err), ""))
 			return
 		}
 		p.show(l, end, true)
 		r.done(r.out)
-	})
+	}
+	if r.later != nil {
+		r.later.all = append(r.later.all, flush{l, durable})
+		return
+	}
+	l.Flush(durable)
 }
 
 // appendValid appends a validated batch under the lock, or finds that it was

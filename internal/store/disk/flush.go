@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -12,9 +13,6 @@ const (
 	// syncers is how many files are synced at the same time. Syncs of different
 	// files share the file system's journal commits.
 	syncers = 4
-	// rounders is how many put rounds of our journal together: while one syncs its
-	// round, another collects the next, or tells those who waited.
-	rounders = 2
 	// journaledMost is how much of a log goes to the journal. More is better synced
 	// where it is.
 	journaledMost = 32 << 10
@@ -24,7 +22,7 @@ const (
 type flushState struct {
 	mu      sync.Mutex
 	waiting []func(error)
-	queued  bool // a syncer or rounder has the log, or it is in a queue
+	queued  bool // a syncer or the rounder has the log, or it is in a queue
 }
 
 // syncer is the group commit: while a log is being synced or waits for that, all
@@ -36,9 +34,9 @@ type syncer struct {
 
 	mu     sync.Mutex
 	wake   *sync.Cond // of syncers
-	round  *sync.Cond // of rounders
+	round  *sync.Cond // of the rounder
 	queue  []*log     // for syncers
-	small  []*log     // for rounders
+	small  []*log     // for the rounder
 	closed bool
 	done   sync.WaitGroup
 }
@@ -56,22 +54,16 @@ func newSyncer(j *journal, most int64) *syncer {
 	if j == nil {
 		return s
 	}
-	n := rounders
-	if j.inline {
-		n = 1
-	}
-	for range n {
-		s.done.Go(func() {
-			r := rounder{syncer: s}
-			for logs := s.nextRound(nil); logs != nil; logs = s.nextRound(logs) {
-				r.run(logs)
-			}
-		})
-	}
+	s.done.Go(func() {
+		r := rounder{syncer: s}
+		for logs := s.nextRound(nil); logs != nil; logs = s.nextRound(logs) {
+			r.run(logs)
+		}
+	})
 	return s
 }
 
-// push hands a log to the syncers, or to the rounders if it is small; false says that
+// push hands a log to the syncers, or to the rounder if it is small; false says that
 // they have ended. If many logs wait before there is a journal, one is made for them.
 func (s *syncer) push(l *log, small bool) bool {
 	s.mu.Lock()
@@ -103,7 +95,9 @@ func (s *syncer) next() *log {
 	return l
 }
 
-// nextRound returns all small logs that wait. It takes a list to use again.
+// nextRound returns all small logs that wait. It takes a list to use again. Whoever can
+// run goes first, so that a busy broker has few large rounds; one that is not busy does
+// not wait for anybody.
 func (s *syncer) nextRound(done []*log) []*log {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,6 +107,9 @@ func (s *syncer) nextRound(done []*log) []*log {
 		}
 		s.round.Wait()
 	}
+	s.mu.Unlock()
+	runtime.Gosched()
+	s.mu.Lock()
 	out := s.small
 	clear(done)
 	s.small = done[:0]

@@ -26,6 +26,9 @@ const (
 	// logs at once, journalAtOnce, do not wait for that.
 	journalAfter  = 32
 	journalAtOnce = 16
+	// settleShare is the number of logs for which the first files are large enough: all that
+	// have frames in a file are synced before it is used again. For more, larger ones are made.
+	settleShare = 32
 	// settleAgain is when it is tried again to settle logs, or to make a file.
 	settleAgain = time.Second
 	// settlers is how many logs are settled at the same time.
@@ -127,10 +130,7 @@ func (j *journal) make(limit int) error {
 	if n >= limit {
 		return nil
 	}
-	size := j.first
-	for i := 1; i < n && size < journalLargest; i++ {
-		size *= 2
-	}
+	size := j.sizeOf(n)
 	f, err := j.create(n, size)
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -149,6 +149,15 @@ func (j *journal) count() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.made
+}
+
+// sizeOf returns how large a file is, by its number.
+func (j *journal) sizeOf(n int) int64 {
+	size := j.first
+	for i := 1; i < n && size < journalLargest; i++ {
+		size *= 2
+	}
+	return size
 }
 
 func (j *journal) create(n int, size int64) (vfs.File, error) {
@@ -296,8 +305,9 @@ func (j *journal) prepare() {
 func (j *journal) retire() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.current != nil {
-		j.full = append(j.full, j.current)
+	if f := j.current; f != nil {
+		j.full = append(j.full, f)
+		j.wanted = j.wanted || int64(len(f.logs))*j.first/settleShare > j.sizeOf(j.made-1)
 		j.current = nil
 		j.signal()
 	}

@@ -138,6 +138,29 @@ func TestFilesAreUsedAgainOnceTheirLogsAreSettled(t *testing.T) {
 	}
 }
 
+// Each log that has frames in a file costs a sync before that is used again.
+func TestManyLogsGetLargerFiles(t *testing.T) {
+	opts := smallJournal
+	opts.journalSize = 2 * settleShare * roundBlock
+	for _, c := range []struct{ logs, files int }{{settleShare / 2, 2}, {settleShare * 3 / 2, 3}} {
+		b := newBedWith(t, store.LogConfig{}, opts)
+		var logs []store.Log
+		for i := range int32(c.logs) {
+			logs = append(logs, b.open(store.TopicPartition{Topic: "many", Partition: i}, b.st))
+		}
+		for range 40 {
+			for _, l := range logs {
+				_, err := l.Append(context.Background(), one("key", "value"))
+				b.must(err)
+				b.must(flush(l))
+			}
+		}
+		if n := b.st.sync.journal.count(); n != c.files {
+			t.Errorf("%d files for %d logs, want %d", n, c.logs, c.files)
+		}
+	}
+}
+
 func TestALogThatCannotBeSettledKeepsItsFile(t *testing.T) {
 	b := newJournalBed(t)
 	b.store("a", "b")

@@ -70,6 +70,7 @@ type log struct {
 	// loose log's folder and file may be lost without it.
 	syncedSize int64
 	loose      bool
+	tail       tail
 	closed     bool // for readers: shut down or replaced
 
 	// abortedLoaded says that aborted holds what the last snapshot does.
@@ -148,7 +149,9 @@ func (l *log) write(b record.Batch) error {
 func (l *log) publish(b record.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.active().note(b, l.cfg.IndexInterval)
+	seg := l.active()
+	l.tail.add(seg, seg.sum.size, l.durableSize, b)
+	seg.note(b, l.cfg.IndexInterval)
 	l.logEnd = b.LastOffset() + 1
 	l.epochs = store.AddEpoch(l.epochs, b.LeaderEpoch(), b.BaseOffset())
 }

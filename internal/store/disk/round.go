@@ -25,10 +25,6 @@ type part struct {
 // syncers. One alone is synced at once where it is: that is no more work for the disk, and
 // less for us.
 func (r *rounder) run(logs []*log) {
-	if len(logs) == 1 && !r.journal.inline && !logs[0].isLoose() {
-		logs[0].syncWaiting()
-		return
-	}
 	if r.journal.inline {
 		r.journal.prepare()
 	}
@@ -42,7 +38,6 @@ func (r *rounder) run(logs []*log) {
 	for _, l := range logs {
 		if len(r.builder.buf) > r.journal.most()-int(r.most) {
 			r.flush()
-			r.begin()
 		}
 		if !r.add(l) {
 			l.enqueue(false)
@@ -74,16 +69,24 @@ func (r *rounder) add(l *log) bool {
 // copy copies what is not durable of a log into the round.
 func (r *rounder) copy(l *log) bool {
 	waiting := l.takeWaiting() // First: what they wait for is there now.
+	before, frames := len(r.builder.buf), r.builder.frames
 	l.mu.RLock()
 	ok := !l.closed && !l.failed.Load() && l.small() // More may have come since it was queued.
+	p := part{log: l, end: l.logEnd, waiting: waiting}
 	var seg *segment
 	var from int64
-	p, loose := part{log: l, end: l.logEnd, waiting: waiting}, l.loose
+	var data []byte // which is to be read
 	if ok {
-		seg, from, p.size = l.active(), l.durableSize, l.active().sum.size
+		seg, from = l.active(), l.durableSize
+		p.size = seg.sum.size
+		data = r.frame(l, seg, from, p.size)
 	}
 	l.mu.RUnlock()
-	if !ok || !r.read(l, seg, from, p.size, loose) {
+	if ok && data != nil {
+		ok = l.readInto(data, seg, from) == nil
+	}
+	if !ok {
+		r.builder.buf, r.builder.frames = r.builder.buf[:before], frames
 		l.giveBack(waiting)
 		return false
 	}
@@ -91,24 +94,30 @@ func (r *rounder) copy(l *log) bool {
 	return true
 }
 
-// read adds a frame with a part of a segment.
-func (r *rounder) read(l *log, seg *segment, from, to int64, loose bool) bool {
-	f, err := l.acquire(seg)
-	if err != nil {
-		return false
-	}
-	defer l.release(f)
-	before, frames := len(r.builder.buf), r.builder.frames
+// frame adds a frame with a part of a segment, as far as it is remembered, and returns
+// where the rest goes. mu is held.
+func (r *rounder) frame(l *log, seg *segment, from, to int64) []byte {
 	kind := dataFrame
-	if loose {
+	if l.loose {
 		kind = looseFrame
 	}
-	b := r.builder.add(kind, l.name, seg.base, from, int(to-from))
-	if _, err := f.ReadAt(b, from); err != nil {
-		r.builder.buf, r.builder.frames = r.builder.buf[:before], frames
-		return false
+	data := r.builder.add(kind, l.name, seg.base, from, int(to-from))
+	if known := l.tail.part(seg, from, to); known != nil {
+		copy(data, known)
+		return nil
 	}
-	return true
+	return data
+}
+
+// readInto reads a part of a segment.
+func (l *log) readInto(b []byte, seg *segment, from int64) error {
+	f, err := l.acquire(seg)
+	if err != nil {
+		return err
+	}
+	defer l.release(f)
+	_, err = f.ReadAt(b, from)
+	return err
 }
 
 // giveBack lets somebody else see to those who wait.
@@ -132,6 +141,7 @@ func (r *rounder) flush() {
 		if err == nil {
 			p.log.mu.Lock()
 			p.log.durableEnd, p.log.durableSize = p.end, p.size
+			p.log.tail.on = true
 			p.log.mu.Unlock()
 		}
 		p.log.syncMu.Unlock()
@@ -147,4 +157,5 @@ func (r *rounder) flush() {
 		}
 		p.log.requeue()
 	}
+	r.begin() // So that nobody is kept who waited.
 }

@@ -1,0 +1,122 @@
+package disk
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// A round takes small batches from memory, and reads what is more than that from the
+// segment. Whichever it was, it is there after a crash.
+func TestARoundNeedNotReadWhatIsSmall(t *testing.T) {
+	opts := smallJournal
+	opts.journalSize, opts.journaledMost = 64*roundBlock, 4*tailMost
+	for _, c := range []struct {
+		name    string
+		between []string // appended, and then made durable together
+		reads   bool
+	}{
+		{"one batch", []string{"a"}, false},
+		{"some batches", []string{"a", "b", "c"}, false},
+		{"too large a batch", []string{strings.Repeat("x", tailMost)}, true},
+		{"too much in all", []string{strings.Repeat("x", tailMost*2/3), strings.Repeat("y", tailMost*2/3)}, true},
+		{"a small one after a large one", []string{strings.Repeat("x", tailMost), "a"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBedWith(t, store.LogConfig{}, opts)
+			b.warm()
+			b.store("first") // Whose log has been in the journal since.
+			b.store("second")
+			reads := b.counting(vfs.OpRead, logSuffix)
+			for _, v := range c.between {
+				b.must(b.append(v))
+			}
+			b.must(flush(b.log))
+			if (reads() > 0) != c.reads {
+				t.Errorf("%d reads", reads())
+			}
+			b.store("last")
+			b.fail(nil)
+			b.crash((*vfs.Mem).CrashStrict)
+			b.wantValues(append(append([]string{"first", "second"}, c.between...), "last")...)
+		})
+	}
+}
+
+// What comes while a round is written is for the next one.
+func TestWhatComesDuringARoundIsInTheNext(t *testing.T) {
+	opts := smallJournal
+	opts.journalSize = 64 * roundBlock
+	b := newBedWith(t, store.LogConfig{}, opts)
+	b.warm()
+	b.store("first", "second")
+	b.must(b.append("third"))
+	during := false
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync && strings.HasSuffix(op.Name, journalSuffix) && !during {
+			during = true
+			b.must(b.append("fourth"))
+		}
+		return nil
+	})
+	b.must(flush(b.log))
+	reads := b.counting(vfs.OpRead, logSuffix)
+	b.must(flush(b.log))
+	if !during || reads() > 0 {
+		t.Errorf("a batch came: %t; %d reads", during, reads())
+	}
+	b.fail(nil)
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("first", "second", "third", "fourth")
+}
+
+func TestATailKeepsLittleMemory(t *testing.T) {
+	seg := &segment{}
+	var l tail
+	l.add(seg, 0, 0, make([]byte, 100))
+	if l.bytes != nil {
+		t.Error("a log that was never in the journal is remembered")
+	}
+	l.on = true
+	at := int64(0)
+	for _, n := range []int{100, tailMost, 2000, 2000, 2000, 50} {
+		l.add(seg, at, 0, bytes.Repeat([]byte{1}, n))
+		if at += int64(n); len(l.bytes) > tailMost || l.part(seg, 0, at) != nil && at > tailMost {
+			t.Errorf("%d bytes are kept", len(l.bytes))
+		}
+	}
+	l.add(seg, at, at, make([]byte, 10)) // Everything before is durable.
+	if cap(l.bytes) > tailKept {
+		t.Errorf("a buffer of %d bytes is kept", cap(l.bytes))
+	}
+	if l.part(seg, at, at+10) == nil || l.part(&segment{}, at, at+10) != nil {
+		t.Error("a part is known by its segment")
+	}
+	l.add(seg, at+10, at+10, make([]byte, 10))
+	if len(l.bytes) != 10 {
+		t.Errorf("%d bytes are kept, though all but 10 are durable", len(l.bytes))
+	}
+}
+
+// A log that is opened again may go on somewhere else.
+func TestATailKnowsWhatItMissed(t *testing.T) {
+	seg, other := &segment{}, &segment{}
+	for _, c := range []struct {
+		name string
+		seg  *segment
+		at   int64
+	}{{"further on", seg, 150}, {"further back", seg, 50}, {"in another segment", other, 100}} {
+		l := tail{on: true}
+		l.add(seg, 0, 0, bytes.Repeat([]byte{1}, 100))
+		l.add(c.seg, c.at, 0, bytes.Repeat([]byte{2}, 100))
+		if l.part(c.seg, 0, c.at+100) != nil {
+			t.Errorf("%s: more is known than there was", c.name)
+		}
+		if got := l.part(c.seg, c.at, c.at+100); !bytes.Equal(got, bytes.Repeat([]byte{2}, 100)) {
+			t.Errorf("%s: got %v", c.name, got)
+		}
+	}
+}
