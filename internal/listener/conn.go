@@ -31,7 +31,7 @@ type conn struct {
 	gate   Gate // nil where nobody says who they are
 	tcp    *net.TCPConn
 	net    net.Conn // tcp, or TLS on top of it
-	in     *input
+	in     input
 	idle   atomic.Bool   // waiting for a frame to begin
 	gone   atomic.Bool   // the client hung up while its request waited
 	frame  frame         // of the request that is being handled
@@ -44,11 +44,11 @@ type conn struct {
 	sending deadline  // of the goroutine that writes
 
 	mu      sync.Mutex
-	queue   []queued   // not yet written, in order
-	bytes   int        // of the queue, as far as they lie in memory
-	room    *sync.Cond // the queue got shorter, or ended
-	writing bool       // a goroutine writes the queue
-	broken  bool       // a write failed
+	queue   []queued  // not yet written, in order
+	bytes   int       // of the queue, as far as they lie in memory
+	room    sync.Cond // the queue got shorter, or ended
+	writing bool      // a goroutine writes the queue
+	broken  bool      // a write failed
 }
 
 // queued is a response in the queue, and how much of it is in memory.
@@ -60,8 +60,8 @@ type queued struct {
 
 // serve reads and handles frames until the connection ends.
 func (c *conn) serve() {
-	c.room = sync.NewCond(&c.mu)
-	c.in = newInput(c.net, c.tcp)
+	c.room.L = &c.mu
+	c.in.init(c.net, c.tcp)
 	defer c.tcp.Close()
 	if c.gate != nil {
 		if err := c.enter(); err != nil {
@@ -133,7 +133,7 @@ func (c *conn) readFrame() (frame, error) {
 	if c.server.draining.Load() {
 		return frame{}, errDraining
 	}
-	_, err := io.ReadFull(c.in, head[:])
+	_, err := io.ReadFull(&c.in, head[:])
 	c.idle.Store(false)
 	if err != nil {
 		return frame{}, err
@@ -145,7 +145,7 @@ func (c *conn) readFrame() (frame, error) {
 	if c.in.Buffered() < int(n) {
 		c.setReadDeadline(c.server.rest, time.Now())
 	}
-	f, err := c.memory().read(c.in, int(n), c.largest)
+	f, err := c.memory().read(&c.in, int(n), c.largest)
 	if err == nil {
 		c.largest = max(c.largest, int(n))
 	}

@@ -20,13 +20,12 @@ type input struct {
 	bytes  []byte  // of it, that are not read yet
 }
 
-// newInput returns the input of a connection, which is tcp itself, or over it.
-func newInput(c net.Conn, tcp *net.TCPConn) *input {
-	in := &input{net: c}
+// init begins to read a connection, which is tcp itself, or over it.
+func (in *input) init(c net.Conn, tcp *net.TCPConn) {
+	in.net = c
 	if raw, err := tcp.SyscallConn(); err == nil && c == net.Conn(tcp) && canTry {
 		in.raw, in.try = raw, in.tryRead
 	}
-	return in
 }
 
 // Read implements io.Reader. What is as large as the buffer does not go through it.
