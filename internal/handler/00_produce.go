@@ -45,6 +45,7 @@ type produceCall struct {
 	request  protocol.Request // the frame behind call is gone by then
 	how      partition.Produce
 	outcomes []*produceOutcome
+	bytes    int // of all batches
 	open     atomic.Int32
 	resp     *protocol.Response
 	settled  chan struct{} // closed at the end; only for acks=0
@@ -97,6 +98,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
 	refused := c.checkProducers(p.how.TransactionalID, p.outcomes)
 	for _, o := range p.outcomes {
+		p.bytes += len(o.records)
 		o.part = p.destination(o, refused)
 	}
 	p.appendAll(ctx)
@@ -136,7 +138,7 @@ func (p *produceCall) appendAll(ctx context.Context) {
 // appendSome does one of so many shares of that.
 func (p *produceCall) appendSome(ctx context.Context, share, of int32) {
 	how := p.how
-	if n := len(p.outcomes); n > 1 && p.request.Size/n <= smallShare {
+	if n := len(p.outcomes); n > 1 && p.bytes/n <= smallShare {
 		how.Later = &partition.Flushes{}
 		defer how.Later.Begin()
 	}

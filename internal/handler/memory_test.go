@@ -122,6 +122,7 @@ func TestAFetchFromFarAwayThatReadsAgainGivesUpWhatItHad(t *testing.T) {
 type slowStore struct {
 	store.Store
 	flushes chan func()   // nil as long as it is not slow
+	began   func()        // called when something is to be made durable, unless it is nil
 	held    *atomic.Int32 // counts reads that are not given up, unless it is nil
 }
 
@@ -147,6 +148,9 @@ func (l slowLog) Read(ctx context.Context, req store.ReadRequest) (store.Records
 }
 
 func (l slowLog) Flush(done func(error)) {
+	if l.store.began != nil {
+		l.store.began()
+	}
 	if l.store.flushes == nil {
 		l.Log.Flush(done)
 		return

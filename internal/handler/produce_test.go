@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/record"
 )
@@ -35,6 +36,115 @@ func TestProduceNamesTheRecordsThatARefusalIsAbout(t *testing.T) {
 		bad := got.ErrorRecords
 		if len(bad) != 2 || bad[0].RelativeOffset != 1 || bad[1].RelativeOffset != 3 || bad[0].ErrorMessage == nil || got.ErrorMessage == nil {
 			t.Errorf("v%d: %+v", v, got)
+		}
+	}
+}
+
+// sequenced is a batch of an idempotent producer.
+func sequenced(t *testing.T, sequence int32) []byte {
+	t.Helper()
+	tmpl := record.PlainTemplate()
+	tmpl.ProducerID, tmpl.ProducerEpoch, tmpl.BaseSequence = 7, 0, sequence
+	b, err := record.Build(tmpl, []record.Record{{Value: []byte("v")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// What a request has for many partitions is written side by side, and what it has for
+// one of them in order.
+func TestAWideProduceKeepsTheOrderInEachPartition(t *testing.T) {
+	const partitions, each = 200, 3
+	for _, acks := range []int16{-1, 1} {
+		w := newWorld(t)
+		w.create(metadata.NewTopic{Name: "wide", Partitions: partitions, Replication: 1})
+		req := w.produceRequest(9)
+		req.Acks, req.Topics[0].Topic = acks, "wide"
+		for i := range int32(partitions + 1) { // One is not there.
+			for sequence := range int32(each) {
+				p := kmsg.NewProduceRequestTopicPartition()
+				p.Partition, p.Records = i, sequenced(t, sequence)
+				req.Topics[0].Partitions = append(req.Topics[0].Partitions, p)
+			}
+		}
+		got := w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions
+		if len(got) != len(req.Topics[0].Partitions) {
+			t.Fatalf("%d answers", len(got))
+		}
+		for at, p := range got {
+			if p.Partition != req.Topics[0].Partitions[at].Partition {
+				t.Fatalf("answer %d is for partition %d", at, p.Partition)
+			}
+			if p.Partition == partitions {
+				if p.ErrorCode != kerr.UnknownTopicOrPartition.Code {
+					t.Errorf("error %d for a partition that is not there", p.ErrorCode)
+				}
+				continue
+			}
+			if want := int64(at % each); p.ErrorCode != 0 || p.BaseOffset != want {
+				t.Fatalf("acks=%d, partition %d: error %d, offset %d, want %d", acks, p.Partition, p.ErrorCode, p.BaseOffset, want)
+			}
+		}
+	}
+}
+
+// Small batches are all written before the first is made durable, so that they can be
+// together. The disk need not wait for large ones.
+func TestSmallBatchesOfARequestAreMadeDurableTogether(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		value int
+		ends  int64 // of the second partition, when the first is made durable
+	}{{"small", 100, 1}, {"large", 40 << 10, 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			req := w.produceRequest(9, 0, 1)
+			for i := range req.Topics[0].Partitions {
+				b, err := record.Build(record.PlainTemplate(), []record.Record{{Value: make([]byte, c.value)}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Topics[0].Partitions[i].Records = b
+			}
+			var ends []int64
+			w.store.began = func() { ends = append(ends, w.m.Get("t", 1).LogEndOffset()) }
+			for _, p := range w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions {
+				if p.ErrorCode != 0 {
+					t.Errorf("partition %d: error %d", p.Partition, p.ErrorCode)
+				}
+			}
+			if len(ends) != 2 || ends[0] != c.ends {
+				t.Errorf("the second partition had %d records, want %d at first", ends, c.ends)
+			}
+		})
+	}
+}
+
+// The request's bytes are used again once it has been handled.
+func TestAWideProduceHasWrittenEverythingWhenItWasHandled(t *testing.T) {
+	const partitions = 1000
+	w := newWorld(t)
+	w.create(metadata.NewTopic{Name: "wide", Partitions: partitions, Replication: 1})
+	req := w.produceRequest(9)
+	req.Topics[0].Topic = "wide"
+	for i := range int32(partitions) {
+		p := kmsg.NewProduceRequestTopicPartition()
+		p.Partition, p.Records = i, sequenced(t, 0)
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, p)
+	}
+	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
+	resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(frame)
+	if resp.Pending() {
+		<-resp.Ready()
+	}
+	for i := range int32(partitions) {
+		if n := w.m.Get("wide", i).LogEndOffset(); n != 1 {
+			t.Fatalf("partition %d has %d records", i, n)
 		}
 	}
 }
