@@ -279,7 +279,7 @@ func (l *log) syncActive() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.active() == seg {
-		l.durableEnd, l.durableSize, l.syncedSize = end, size, size
+		l.durableEnd, l.durableSize, l.syncedSize = max(l.durableEnd, end), max(l.durableSize, size), size
 		l.toIndex = now
 	}
 	return nil

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -90,7 +92,7 @@ func TestWhatTheJournalHoldsSurvives(t *testing.T) {
 }
 
 func TestManyLogsShareASync(t *testing.T) {
-	b := newBed(t, store.LogConfig{})
+	b := newBedWith(t, store.LogConfig{}, Options{journalSize: 20 * 64 * roundBlock}) // None is settled.
 	var logs []store.Log
 	for i := range int32(64) {
 		logs = append(logs, b.open(store.TopicPartition{Topic: "many", Partition: i}, b.st))
@@ -103,6 +105,8 @@ func TestManyLogsShareASync(t *testing.T) {
 		for _, l := range logs {
 			_, err := l.Append(context.Background(), one("key", "value"))
 			b.must(err)
+		}
+		for _, l := range logs {
 			done.Add(1)
 			l.Flush(func(err error) {
 				if err != nil {
@@ -404,4 +408,155 @@ func TestManyNewLogsShareTheSyncOfTheirFolder(t *testing.T) {
 		t.Errorf("%d syncs of the data folder", root)
 	}
 	b.fail(nil)
+}
+
+// A log's own sync may take long, which must not keep the log out of the journal. What that
+// has made durable meanwhile is not lost either if the sync fails in the end.
+func TestASyncOfASegmentDoesNotStopRounds(t *testing.T) {
+	for _, result := range []error{nil, syscall.EIO} {
+		t.Run(fmt.Sprint(result), func(t *testing.T) {
+			opts := smallJournal
+			opts.journalSize = 64 * roundBlock
+			b := newBedWith(t, store.LogConfig{}, opts)
+			b.warm()
+			b.store("a")
+			b.must(b.append("b"))
+			began, end := make(chan struct{}), make(chan error)
+			var once sync.Once
+			b.fail(func(op vfs.Op) (err error) {
+				if op.Kind == vfs.OpDatasync && strings.HasSuffix(op.Name, logSuffix) {
+					once.Do(func() {
+						close(began)
+						err = <-end
+					})
+				}
+				return err
+			})
+			synced := make(chan error, 1)
+			go func() { synced <- b.log.(*handle).syncNow() }()
+			<-began
+			b.must(b.append("c"))
+			flushed := make(chan error, 1)
+			b.log.Flush(func(err error) { flushed <- err })
+			select {
+			case err := <-flushed:
+				b.must(err)
+			case <-time.After(10 * time.Second):
+				t.Error("a round waits for the sync of a segment")
+			}
+			end <- result
+			b.want(<-synced, result)
+			if l := b.log.(*handle).log; l.durableEnd != l.logEnd || l.durableSize != l.active().sum.size {
+				t.Errorf("durable to %d of %d, %d of %d bytes", l.durableEnd, l.logEnd, l.durableSize, l.active().sum.size)
+			}
+			if result != nil {
+				b.want(b.append("d"), store.ErrFailed)
+				b.reopen()
+			}
+			b.wantValues("a", "b", "c")
+			b.fail(nil)
+			b.crash((*vfs.Mem).CrashStrict)
+			b.wantValues("a", "b", "c")
+		})
+	}
+}
+
+// gathered has a round that has b.log in it, and is not written before end is called.
+func (b *bed) gathered() (end func(), flushed chan error) {
+	b.Helper()
+	other := b.open(store.TopicPartition{Topic: "other"}, b.st) // Which must be read.
+	for _, l := range []store.Log{b.log, other} {
+		_, err := l.Append(context.Background(), one("key", "b"))
+		b.must(err)
+	}
+	syncing, reading := make(chan struct{}), make(chan struct{})
+	queued, ended := make(chan struct{}), make(chan struct{})
+	var first, second sync.Once
+	b.fail(func(op vfs.Op) error {
+		switch {
+		case op.Kind == vfs.OpDatasync && strings.HasSuffix(op.Name, journalSuffix):
+			first.Do(func() {
+				close(syncing)
+				<-queued
+			})
+		case op.Kind == vfs.OpRead && strings.HasSuffix(op.Name, logSuffix) && strings.Contains(op.Name, "other"):
+			second.Do(func() {
+				close(reading)
+				<-ended
+			})
+		}
+		return nil
+	})
+	warm := b.open(store.TopicPartition{Topic: "warm"}, b.st)
+	_, err := warm.Append(context.Background(), one("key", "warm"))
+	b.must(err)
+	flushed = make(chan error, 3)
+	done := func(err error) { flushed <- err }
+	warm.Flush(done)
+	<-syncing // So that the next round takes all that come now.
+	b.log.Flush(done)
+	other.Flush(done)
+	close(queued)
+	<-reading
+	return func() { close(ended) }, flushed
+}
+
+// A round that has a log in it ends before anything is done to the log that would make
+// wrong what it holds.
+func TestARoundEndsBeforeALogIsChanged(t *testing.T) {
+	opts := smallJournal
+	opts.journalSize = 64 * roundBlock
+	for _, c := range []struct {
+		name  string
+		do    func(b *bed, l *log) error
+		waits bool
+		after []string
+	}{
+		{"opened again", func(_ *bed, l *log) error {
+			l.failed.Store(true) // As if a sync of its own had failed.
+			l.doubtful = true
+			return l.reopen(0)
+		}, true, []string{"a", "b"}},
+		{"deleted", func(b *bed, l *log) error { return b.st.Delete(context.Background(), b.tp) }, true, nil},
+		{"rolled", func(_ *bed, l *log) error {
+			l.appendMu.Lock()
+			defer l.appendMu.Unlock()
+			return l.roll()
+		}, true, []string{"a", "b"}},
+		{"synced", func(_ *bed, l *log) error { return l.syncNow() }, false, []string{"a", "b"}},
+		{"appended to and synced", func(b *bed, l *log) error { return errors.Join(b.append("c"), l.syncNow()) }, false, []string{"a", "b", "c"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBedWith(t, store.LogConfig{}, opts)
+			b.warm()
+			b.store("a", "a") // The second is in the journal.
+			end, flushed := b.gathered()
+			l := b.log.(*handle).log
+			done := make(chan error, 1)
+			go func() { done <- c.do(b, l) }()
+			select {
+			case err := <-done:
+				if done <- err; c.waits {
+					t.Error("it did not wait for the round")
+				}
+			case <-time.After(50 * time.Millisecond):
+				if !c.waits {
+					t.Error("it waits for the round")
+				}
+			}
+			end()
+			b.must(<-done)
+			for range 3 {
+				<-flushed
+			}
+			b.fail(nil)
+			if l.durableEnd < l.logEnd {
+				t.Errorf("durable to %d of %d", l.durableEnd, l.logEnd)
+			}
+			if want := c.after; want != nil {
+				b.crash((*vfs.Mem).CrashStrict)
+				b.wantValues(append([]string{"a"}, want...)...)
+			}
+		})
+	}
 }

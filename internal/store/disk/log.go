@@ -16,8 +16,8 @@ import (
 // log is a partition's log on disk. Handles share it; one of them, the owner,
 // may change it.
 //
-// Four locks, taken in this order: maintain (retention, trim, compaction),
-// appendMu (append and roll, and everything about ownership), syncMu, mu (what
+// Five locks, taken in this order: maintain (retention, trim, compaction),
+// appendMu (append and roll, and everything about ownership), syncMu, roundMu, mu (what
 // readers look at; never held during I/O). The list of segments changes only
 // under both appendMu and mu, so that holding either is enough to read it. No
 // callback is called under any of them.
@@ -50,6 +50,10 @@ type log struct {
 	failed    atomic.Bool // the log takes no changes until it is opened again
 	journaled uint64      // the last use of a journal file that has frames of it; the journal's round guards it
 	doubtful  bool        // it was a sync that failed
+	// roundMu is held while a round of the journal has something of the log, and by whoever
+	// does more meanwhile than to append to it and to sync it: so a sync of its own file, which
+	// may take long, does not keep it out of the journal.
+	roundMu sync.Mutex
 	// toIndex is what an index file of the active segment could say now, and indexed how
 	// much of the segment the last one covers.
 	toIndex synced
@@ -180,6 +184,8 @@ func (l *log) addSegment(base int64) error {
 	}
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	l.roundMu.Lock()
+	defer l.roundMu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.segments = append(l.segments, seg)
@@ -212,6 +218,8 @@ func (l *log) isLoose() bool {
 func (l *log) tightenNow() error {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	l.roundMu.Lock()
+	defer l.roundMu.Unlock()
 	return l.tighten()
 }
 

@@ -69,6 +69,8 @@ func (l *log) reopen(leaderEpoch int32) error {
 	defer l.appendMu.Unlock()
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	l.roundMu.Lock()
+	defer l.roundMu.Unlock()
 	switch {
 	case l.shutDown || l.replaced:
 		return errGone
@@ -90,7 +92,7 @@ func (l *log) reopen(leaderEpoch int32) error {
 }
 
 // loadAnew loads the log once more. What the journal holds of it is then part of its own
-// files, or refused, and has no meaning any more. syncMu is held.
+// files, or refused, and has no meaning any more. syncMu and roundMu are held.
 func (l *log) loadAnew() (*log, error) {
 	j := l.store.sync.journal
 	if j != nil && l.doubtful {
@@ -144,6 +146,8 @@ func (l *log) remove(to string) (had bool, err error) {
 	}
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	l.roundMu.Lock()
+	defer l.roundMu.Unlock()
 	l.endReads(true)
 	err = l.store.fs.Rename(l.dir, to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +169,7 @@ func (l *log) remove(to string) (had bool, err error) {
 
 // leave makes it durable that the folder has another name, and then that the journal's
 // frames are void: the other way round, a crash could leave a log that lacks them. syncMu
-// is held.
+// and roundMu are held.
 func (l *log) leave(renamed bool) error {
 	if err := l.store.nameGone(renamed); err != nil {
 		return err
@@ -202,6 +206,8 @@ func (l *log) shutClean() error {
 func (l *log) cutBack() {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
+	l.roundMu.Lock()
+	defer l.roundMu.Unlock()
 	f, err := l.acquire(l.active())
 	if err != nil {
 		return

@@ -258,7 +258,7 @@ func writeFrames(f vfs.File, frames []found, again bool) error {
 }
 
 // restore writes what the journal holds of a log to its active segment again, after a
-// sync of that has failed. syncMu of the log is held.
+// sync of that has failed. syncMu and roundMu of the log are held.
 func (j *journal) restore(l *log) error {
 	j.round.Lock()
 	defer j.round.Unlock()

@@ -13,8 +13,8 @@ type rounder struct {
 	logs    []*log
 }
 
-// part is what a round makes durable of a log, whose syncMu is held meanwhile: so the
-// log stays as it is in all but that batches are appended.
+// part is what a round makes durable of a log, whose roundMu is held meanwhile: so the
+// log stays as it is in all but that batches are appended, and its file synced.
 type part struct {
 	log       *log
 	end, size int64
@@ -55,12 +55,12 @@ func (r *rounder) begin() {
 
 // add adds a log to the round, or says that the syncers must see to it.
 func (r *rounder) add(l *log) bool {
-	// Who holds the lock syncs the log, and others must not wait for that.
-	if !l.syncMu.TryLock() {
+	// Who holds the lock changes the log, and others must not wait for that.
+	if !l.roundMu.TryLock() {
 		return false
 	}
 	if !r.copy(l) {
-		l.syncMu.Unlock()
+		l.roundMu.Unlock()
 		return false
 	}
 	return true
@@ -140,11 +140,11 @@ func (r *rounder) flush() {
 	for _, p := range r.parts {
 		if err == nil {
 			p.log.mu.Lock()
-			p.log.durableEnd, p.log.durableSize = p.end, p.size
+			p.log.durableEnd, p.log.durableSize = max(p.log.durableEnd, p.end), max(p.log.durableSize, p.size)
 			p.log.tail.on = true
 			p.log.mu.Unlock()
 		}
-		p.log.syncMu.Unlock()
+		p.log.roundMu.Unlock()
 	}
 	for _, p := range r.parts {
 		if err != nil {
