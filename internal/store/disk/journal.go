@@ -18,6 +18,9 @@ const (
 	// was free is twice as large as the one before, up to journalLargest.
 	journalFirst   = 2 << 20
 	journalLargest = 64 << 20
+	// journalPiece is how much of a new file is written and synced at once. Much at once
+	// would keep the disk from rounds.
+	journalPiece = 256 << 10
 	// journalFiles is how many there are at most, and journalVoids how many if a void
 	// needs room.
 	journalFiles = 8
@@ -174,12 +177,12 @@ func (j *journal) create(n int, size int64) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	zeros := make([]byte, min(size, 1<<20))
+	zeros := make([]byte, min(size, journalPiece))
 	for pos := int64(0); pos < size && err == nil; pos += int64(len(zeros)) {
 		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), size-pos)], pos)
-	}
-	if err == nil {
-		err = f.Datasync()
+		if err == nil {
+			err = f.Datasync()
+		}
 	}
 	if err == nil {
 		err = j.fs.SyncDir(j.dir)
@@ -341,12 +344,13 @@ func (j *journal) ended() bool {
 // tidy does what there is to do, and says whether it could.
 func (j *journal) tidy() bool {
 	for {
+		settled := j.settleFull() // First: that takes less time than to make a large file.
 		j.mu.Lock()
 		wanted, made := j.wanted, j.made
 		j.wanted = false
 		j.mu.Unlock()
 		if !wanted {
-			return j.settleFull()
+			return settled
 		}
 		// The second file comes with the first, so that one can be settled while the
 		// other is filled.
@@ -356,7 +360,7 @@ func (j *journal) tidy() bool {
 				return false
 			}
 		}
-		if !j.settleFull() {
+		if !settled {
 			return false
 		}
 	}
