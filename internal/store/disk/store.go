@@ -123,7 +123,7 @@ func Open(root string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("lock data folder %s: %w", root, err)
 	}
 	s := &Store{
-		fs: opts.FS, root: root, lock: lock, closers: 16, indexEach: cmp.Or(opts.indexEach, 8<<20),
+		fs: opts.FS, root: root, lock: lock, closers: 16, indexEach: cmp.Or(opts.indexEach, 32<<20),
 		files: newFileCache(opts.MaxOpenFiles), flushed: opts.Flushed,
 		logs: map[store.TopicPartition]*log{},
 	}
