@@ -51,13 +51,18 @@ func TestTheSlowestReadersAreCutOffForTheAnswersOfOthers(t *testing.T) {
 }
 
 func TestUnreadAnswersDoNotPileUp(t *testing.T) {
-	sizes := map[byte]int{'l': 64 << 20, 's': 1 << 20} // The first does not fit in a socket.
+	answer := map[byte][]byte{'l': make([]byte, 64<<20), 's': make([]byte, 1<<20)} // The first does not fit in a socket.
 	s, addr := start(t, Options{}, func(_ context.Context, frame []byte) (*protocol.Response, error) {
-		return bytesResponse(make([]byte, sizes[frame[0]])), nil
+		return bytesResponse(answer[frame[0]]), nil
 	})
 	s.answers = newAnswers(32 << 20)
 	slow, good := dial(t, addr), dial(t, addr)
 	sendFrame(t, slow, []byte("l"))
+	waitFor(t, "the answer is unread", func() bool { // Before any other, however busy the machine is.
+		s.answers.mu.Lock()
+		defer s.answers.mu.Unlock()
+		return s.answers.slow.Len() == 1
+	})
 	waitFor(t, "an unread answer ends its connection", func() bool {
 		sendFrame(t, good, []byte("s"))
 		readFrame(t, good)

@@ -7,18 +7,19 @@ import (
 	"io"
 	"net"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 const canTry = true
 
-// tryRead reads what is there; false says that there is nothing yet.
+// tryRead reads what is there; false says that there is nothing yet. It reads as package net
+// does, so that what was done before something was sent is known to have been done before
+// it is read.
 func (in *input) tryRead(fd uintptr) bool {
 	b, buffer := buffers.get(inputSize)
-	n, err := unix.Read(int(fd), b)
-	for errors.Is(err, unix.EINTR) {
-		n, err = unix.Read(int(fd), b)
+	n, err := syscall.Read(int(fd), b)
+	for errors.Is(err, syscall.EINTR) {
+		n, err = syscall.Read(int(fd), b)
 	}
 	if n > 0 {
 		in.buffer, in.bytes, in.err = buffer, b[:n], nil
@@ -26,7 +27,7 @@ func (in *input) tryRead(fd uintptr) bool {
 	}
 	buffers.put(buffer)
 	switch {
-	case errors.Is(err, unix.EAGAIN):
+	case errors.Is(err, syscall.EAGAIN):
 		return false
 	case err != nil:
 		in.err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}
