@@ -299,12 +299,19 @@ func (l *log) indexActive() {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	s := l.toIndex
-	if s.seg == nil || s.sum.size < l.indexed+max(l.store.indexEach, l.indexed/4) {
+	if s.seg == nil || s.sum.size < l.indexed+l.indexAfter() {
 		return
 	}
 	l.toIndex = synced{}
 	l.writeIndex(s.seg, encodeIndex(s.sum, s.index))
 	l.indexed = s.sum.size
+}
+
+// indexAfter is by how much a segment must grow since it was last indexed: less while it is
+// small, since a write of the file costs as much then, and a start reads less.
+func (l *log) indexAfter() int64 {
+	each := l.store.indexEach
+	return max(each, min(l.indexed, 4*each), l.indexed/4)
 }
 
 // failFlushes answers those who wait. No lock of the log may be held: they may

@@ -60,7 +60,7 @@ type Options struct {
 	// less in tests, and inline has everything happen in the order of calls.
 	noJournal, inline          bool
 	journalSize, journaledMost int64
-	// indexEach has active segments indexed each time they have grown by that much.
+	// indexEach has active segments indexed when they have grown by that much, and again.
 	indexEach int64
 	// Flushed hears how long it took to make a log durable. It must not block. Nil if
 	// nobody wants to know.
@@ -81,7 +81,7 @@ type Store struct {
 	clean bool
 	// inline has nothing go on that nobody waits for, in tests.
 	inline bool
-	// indexEach is by how much an active segment must grow to be indexed again.
+	// indexEach is by how much an active segment must grow to be indexed for the first time.
 	indexEach int64
 	// closers is how many logs are made durable at the same time by Close.
 	closers int
@@ -123,7 +123,7 @@ func Open(root string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("lock data folder %s: %w", root, err)
 	}
 	s := &Store{
-		fs: opts.FS, root: root, lock: lock, closers: 16, indexEach: cmp.Or(opts.indexEach, 32<<20),
+		fs: opts.FS, root: root, lock: lock, closers: 16, indexEach: cmp.Or(opts.indexEach, 8<<20),
 		files: newFileCache(opts.MaxOpenFiles), flushed: opts.Flushed,
 		logs: map[store.TopicPartition]*log{},
 	}
