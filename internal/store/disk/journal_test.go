@@ -532,6 +532,10 @@ func TestARoundEndsBeforeALogIsChanged(t *testing.T) {
 			b.store("a", "a") // The second is in the journal.
 			end, flushed := b.gathered()
 			l := b.log.(*handle).log
+			patience := 50 * time.Millisecond
+			if !c.waits {
+				patience = 10 * time.Second
+			}
 			done := make(chan error, 1)
 			go func() { done <- c.do(b, l) }()
 			select {
@@ -539,7 +543,7 @@ func TestARoundEndsBeforeALogIsChanged(t *testing.T) {
 				if done <- err; c.waits {
 					t.Error("it did not wait for the round")
 				}
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(patience):
 				if !c.waits {
 					t.Error("it waits for the round")
 				}
