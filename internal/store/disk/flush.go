@@ -280,6 +280,7 @@ func (l *log) syncActive() error {
 	defer l.mu.Unlock()
 	if l.active() == seg {
 		l.durableEnd, l.durableSize, l.syncedSize = max(l.durableEnd, end), max(l.durableSize, size), size
+		l.tail.forget(l.durableSize)
 		l.toIndex = now
 	}
 	return nil

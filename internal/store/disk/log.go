@@ -154,7 +154,7 @@ func (l *log) publish(b record.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	seg := l.active()
-	l.tail.add(seg, seg.sum.size, l.durableSize, b)
+	l.tail.add(seg, seg.sum.size, b)
 	seg.note(b, l.cfg.IndexInterval)
 	l.logEnd = b.LastOffset() + 1
 	l.epochs = store.AddEpoch(l.epochs, b.LeaderEpoch(), b.BaseOffset())

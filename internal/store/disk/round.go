@@ -22,8 +22,7 @@ type part struct {
 }
 
 // run makes logs durable by rounds of the journal. Those that do not fit go to the
-// syncers. One alone is synced at once where it is: that is no more work for the disk, and
-// less for us.
+// syncers.
 func (r *rounder) run(logs []*log) {
 	if r.journal.inline {
 		r.journal.prepare()
@@ -142,6 +141,7 @@ func (r *rounder) flush() {
 			p.log.mu.Lock()
 			p.log.durableEnd, p.log.durableSize = max(p.log.durableEnd, p.end), max(p.log.durableSize, p.size)
 			p.log.tail.on = true
+			p.log.tail.forget(p.log.durableSize)
 			p.log.mu.Unlock()
 		}
 		p.log.roundMu.Unlock()

@@ -17,12 +17,12 @@ type tail struct {
 	bytes []byte
 }
 
-// add remembers a batch at a position of a segment of which so much is durable.
-func (t *tail) add(seg *segment, at, durable int64, b []byte) {
+// add remembers a batch at a position of a segment.
+func (t *tail) add(seg *segment, at int64, b []byte) {
 	if !t.on {
 		return
 	}
-	if t.seg != seg || t.end() != at || at == durable {
+	if t.seg != seg || t.end() != at {
 		t.reset(seg, at)
 	}
 	if len(t.bytes)+len(b) > tailMost {
@@ -30,6 +30,14 @@ func (t *tail) add(seg *segment, at, durable int64, b []byte) {
 		return
 	}
 	t.bytes = append(t.bytes, b...)
+}
+
+// forget forgets what no round needs any more, if that is everything: so much of the segment
+// is durable.
+func (t *tail) forget(durable int64) {
+	if t.end() <= durable {
+		t.reset(t.seg, durable)
+	}
 }
 
 func (t *tail) end() int64 { return t.from + int64(len(t.bytes)) }

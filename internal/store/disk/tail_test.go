@@ -38,10 +38,18 @@ func TestARoundNeedNotReadWhatIsSmall(t *testing.T) {
 			if (reads() > 0) != c.reads {
 				t.Errorf("%d reads", reads())
 			}
+			if n := len(b.log.(*handle).tail.bytes); n > 0 {
+				t.Errorf("%d bytes are kept of what is durable", n)
+			}
+			b.must(b.append("more"))
+			b.must(b.log.(*handle).syncNow())
+			if n := len(b.log.(*handle).tail.bytes); n > 0 {
+				t.Errorf("%d bytes are kept of what was synced", n)
+			}
 			b.store("last")
 			b.fail(nil)
 			b.crash((*vfs.Mem).CrashStrict)
-			b.wantValues(append(append([]string{"first", "second"}, c.between...), "last")...)
+			b.wantValues(append(append([]string{"first", "second"}, c.between...), "more", "last")...)
 		})
 	}
 }
@@ -76,28 +84,33 @@ func TestWhatComesDuringARoundIsInTheNext(t *testing.T) {
 func TestATailKeepsLittleMemory(t *testing.T) {
 	seg := &segment{}
 	var l tail
-	l.add(seg, 0, 0, make([]byte, 100))
+	l.add(seg, 0, make([]byte, 100))
 	if l.bytes != nil {
 		t.Error("a log that was never in the journal is remembered")
 	}
 	l.on = true
 	at := int64(0)
 	for _, n := range []int{100, tailMost, 2000, 2000, 2000, 50} {
-		l.add(seg, at, 0, bytes.Repeat([]byte{1}, n))
+		l.add(seg, at, bytes.Repeat([]byte{1}, n))
 		if at += int64(n); len(l.bytes) > tailMost || l.part(seg, 0, at) != nil && at > tailMost {
 			t.Errorf("%d bytes are kept", len(l.bytes))
 		}
 	}
-	l.add(seg, at, at, make([]byte, 10)) // Everything before is durable.
+	l.forget(at)
 	if cap(l.bytes) > tailKept {
 		t.Errorf("a buffer of %d bytes is kept", cap(l.bytes))
 	}
+	l.add(seg, at, make([]byte, 10))
 	if l.part(seg, at, at+10) == nil || l.part(&segment{}, at, at+10) != nil {
 		t.Error("a part is known by its segment")
 	}
-	l.add(seg, at+10, at+10, make([]byte, 10))
-	if len(l.bytes) != 10 {
-		t.Errorf("%d bytes are kept, though all but 10 are durable", len(l.bytes))
+	l.forget(at + 5)
+	l.add(seg, at+10, make([]byte, 10))
+	if l.part(seg, at+5, at+20) == nil {
+		t.Error("it was forgotten before all of it was durable")
+	}
+	if l.forget(at + 20); len(l.bytes) > 0 {
+		t.Errorf("%d bytes are kept, though all are durable", len(l.bytes))
 	}
 }
 
@@ -110,8 +123,8 @@ func TestATailKnowsWhatItMissed(t *testing.T) {
 		at   int64
 	}{{"further on", seg, 150}, {"further back", seg, 50}, {"in another segment", other, 100}} {
 		l := tail{on: true}
-		l.add(seg, 0, 0, bytes.Repeat([]byte{1}, 100))
-		l.add(c.seg, c.at, 0, bytes.Repeat([]byte{2}, 100))
+		l.add(seg, 0, bytes.Repeat([]byte{1}, 100))
+		l.add(c.seg, c.at, bytes.Repeat([]byte{2}, 100))
 		if l.part(c.seg, 0, c.at+100) != nil {
 			t.Errorf("%s: more is known than there was", c.name)
 		}
