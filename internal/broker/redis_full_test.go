@@ -37,19 +37,24 @@ func TestAFullRedisIsFreedByKafkaClients(t *testing.T) {
 	for name, free := range map[string]func(ctx context.Context) error{
 		"retention": func(ctx context.Context) error {
 			small := "1000"
-			_, err := admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "retention.bytes", Value: &small}}, topic)
+			r, err := admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "retention.bytes", Value: &small}}, topic)
+			if err == nil {
+				_, err = r.On(topic, func(one *kadm.AlterConfigsResponse) error { return one.Err })
+			}
 			return err
 		},
 		"DeleteRecords": func(ctx context.Context) error {
 			ends, err := admin.ListEndOffsets(ctx, topic)
 			if err == nil {
-				_, err = admin.DeleteRecords(ctx, ends.Offsets())
+				var gone kadm.DeleteRecordsResponses
+				gone, err = admin.DeleteRecords(ctx, ends.Offsets())
+				err = errors.Join(err, gone.Error())
 			}
 			return err
 		},
 		"DeleteTopics": func(ctx context.Context) error {
-			_, err := admin.DeleteTopics(ctx, topic)
-			return err
+			gone, err := admin.DeleteTopics(ctx, topic)
+			return errors.Join(err, gone.Error())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

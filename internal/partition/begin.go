@@ -142,11 +142,15 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 		// The log is as it was, and no producer's state has to be.
 	case err != nil && current:
 		p.failed.Store(true)
-		if errors.Is(err, store.ErrClosed) {
+		switch {
+		case errors.Is(err, store.ErrClosed):
 			// The log is gone. If that is because the topic is, or because
 			// another leads, this partition is closed soon; if Redis lost it, a
 			// new one is begun.
-			p.notBefore = p.deps.now().Add(goneFor)
+			p.notBefore, p.resting = p.deps.now().Add(goneFor), store.ErrClosed
+		case p.noted == p.openedAt && !errors.Is(err, store.ErrUnavailable):
+			// The store can be reached, and takes nothing.
+			p.notBefore, p.resting = p.deps.now().Add(fullFor), errFull
 		}
 	case err == nil && current && f.producer >= 0:
 		if err = p.noteEnded(l, f, at); err != nil {

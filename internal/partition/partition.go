@@ -68,6 +68,7 @@ type Partition struct {
 	slots     chan struct{}    // taken by appends under way
 	underWay  []*pendingAppend // those, oldest first
 	notBefore time.Time        // when a failed log may be opened again
+	resting   error            // why not before
 
 	dirty   atomic.Bool // on the manager's list for the background flush
 	waiters waiters
@@ -280,6 +281,8 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 		// Clients try again, after a look whether somebody else leads. That the
 		// store is away is logged once, where it is watched.
 		return kerr.NotLeaderForPartition
+	case errors.Is(err, errFull):
+		return kerr.KafkaStorageError // It is logged when it is tried.
 	}
 	p.deps.logger.Error("storage failed", "topic", p.topic, "partition", p.index, "doing", what, "error", err)
 	return kerr.KafkaStorageError

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -12,6 +13,14 @@ import (
 // goneFor is how long a log that is gone is left alone, which is more than it
 // takes to hear of a change of the metadata.
 const goneFor = 2 * time.Second
+
+// fullFor is how long a log is left alone that has taken nothing since it was
+// opened. Most likely the store is full. Retention and those who delete records
+// make room through the log that is open, and get nowhere if each attempt of a
+// producer opens another.
+const fullFor = 500 * time.Millisecond
+
+var errFull = errors.New("the store has just refused an append")
 
 // Reopen makes certain what the log holds: when it returns without error, every
 // append that was under way is either below the high watermark, which is the end
@@ -79,7 +88,7 @@ func (p *Partition) openAgain(ctx context.Context) error {
 		return errCut
 	}
 	if p.deps.now().Before(p.notBefore) {
-		return store.ErrClosed
+		return p.resting
 	}
 	end, err := p.openLog(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"muster/internal/metadata"
@@ -48,6 +49,7 @@ func (m *Manager) install(t *metadata.Topic, p *Partition) bool {
 	if now == nil || now.ID != t.ID || have == nil || have.id != t.ID || now.Partitions[p.index] != want || have.partitions[p.index] != nil {
 		return false
 	}
+	p.setConfig(&now.Config) // They may have changed since it was opened.
 	have.partitions[p.index] = p
 	return true
 }
@@ -66,7 +68,12 @@ func (m *Manager) openRest(ctx context.Context) {
 // after a store was away that may have lost something.
 func (m *Manager) Verify(ctx context.Context) {
 	inParallel(m.all(), func(p *Partition) {
+		p.mu.Lock()
 		p.failed.Store(true)
+		if errors.Is(p.resting, errFull) {
+			p.notBefore = time.Time{} // It may be another store by now.
+		}
+		p.mu.Unlock()
 		if err := p.Reopen(ctx); err != nil {
 			m.deps.logger.Debug("log not opened again yet", "topic", p.topic, "partition", p.index, "error", err)
 		}

@@ -25,23 +25,16 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 		}
 	}
 	start, next := l.Bounds()
-	size, newStart, bytes := l.Size(), start, int64(0)
-	from, to := l.span(start, min(r.NextOffset, next))
-	err := l.scan(ctx, from, to, func(it item) bool {
+	size := l.Size()
+	return l.trimWhile(ctx, start, min(r.NextOffset, next), func(it item) bool {
 		old := r.MaxAge >= 0 && it.timestamp >= 0 && r.Now.UnixMilli()-it.timestamp > r.MaxAge.Milliseconds()
 		large := r.MaxBytes >= 0 && size-it.size >= r.MaxBytes
 		if it.last >= r.NextOffset || !old && !large {
 			return false
 		}
 		size -= it.size
-		bytes += it.size
-		newStart = it.last + 1
 		return true
 	})
-	if err != nil || newStart == start {
-		return err
-	}
-	return l.trimTo(ctx, newStart, bytes)
 }
 
 // roughly is how many entries are looked at one by one rather than estimated.

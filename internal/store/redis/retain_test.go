@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"muster/internal/redistest"
 	"muster/internal/store"
 )
 
@@ -87,6 +89,43 @@ func TestAStreamStartsAfterWhatIsTooMuch(t *testing.T) {
 		}
 		if again, _ := b.open(3).Bounds(); again != start {
 			t.Errorf("opened again, the log starts at %d, and did at %d", again, start)
+		}
+	}
+}
+
+// TestWhatGoesIsTrimmedPartByPart looks at a log that takes several scans, of
+// which each is to make it shorter: whoever is interrupted has got somewhere.
+func TestWhatGoesIsTrimmedPartByPart(t *testing.T) {
+	ways := map[string]func(b *bed, l store.Log, end int64) error{
+		"retention": func(b *bed, l store.Log, end int64) error {
+			return l.Retain(b.ctx, store.Retention{Now: time.Now(), MaxAge: -1, MaxBytes: 1, NextOffset: end})
+		},
+		"trim": func(b *bed, l store.Log, end int64) error { return l.Trim(b.ctx, end) },
+	}
+	for layout, cfg := range bothLayouts {
+		for name, free := range ways {
+			if layout == "Stream" && name == "trim" {
+				continue // It looks at nothing.
+			}
+			t.Run(layout+" "+name, func(t *testing.T) {
+				node := redistest.Single(t)
+				b := newBedAt(t, node.URL(), cfg)
+				l := b.open(1)
+				const parts = 6
+				for range parts * scanBytes >> 20 {
+					b.append(l, b.valued(strings.Repeat("v", 1<<20)))
+				}
+				_, end := l.Bounds()
+				must(t, free(b, l, end))
+				stats := node.Nodes[0].Info("commandstats", "cmdstat_xtrim")
+				var trims int
+				if _, err := fmt.Sscanf(stats, "calls=%d", &trims); err != nil || trims < parts {
+					t.Errorf("trimmed %d times for %d parts (%q, %v)", trims, parts, stats, err)
+				}
+				if start, _ := l.Bounds(); len(b.values(l)) > 1 || l.Size() > 2<<20 || start == 0 {
+					t.Errorf("%d bytes and %d records remain from %d", l.Size(), len(b.values(l)), start)
+				}
+			})
 		}
 	}
 }

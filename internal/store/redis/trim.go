@@ -21,16 +21,45 @@ func (l *log) Trim(ctx context.Context, newStart int64) error {
 	if newStart <= start {
 		return nil
 	}
-	var bytes int64
 	if l.layout == store.LayoutLog {
 		// Batches differ in size, so that an estimate would be a bad one.
-		from, to := l.span(0, newStart)
-		err := l.scan(ctx, from, to, func(it item) bool { bytes += it.size; return true })
-		if err != nil {
+		if err := l.trimWhile(ctx, 0, newStart, func(item) bool { return true }); err != nil {
 			return err
 		}
 	}
-	return l.trimTo(ctx, newStart, bytes)
+	return l.trimTo(ctx, newStart, 0)
+}
+
+// trimWhile moves the start of the log past the entries from an offset on and
+// below another, as long as a function of them says yes. What it has looked at goes before it looks at
+// more: where a store is full, and each producer that fails has the log opened
+// again, nobody gets to the end of a long one, and it must become shorter.
+func (l *log) trimWhile(ctx context.Context, offset, next int64, goes func(item) bool) error {
+	start, _ := l.Bounds()
+	from, to := l.span(offset, next)
+	for more := true; more && !to.less(from); {
+		part, err := l.scanPart(ctx, from, to, false)
+		if err != nil {
+			return err
+		}
+		more, from = part.more, part.last.after()
+		newStart, bytes := start, int64(0)
+		for _, it := range part.items {
+			if !goes(it) {
+				more = false
+				break
+			}
+			newStart, bytes = max(newStart, it.last+1), bytes+it.size
+		}
+		if bytes == 0 {
+			continue
+		}
+		if err := l.trimTo(ctx, newStart, bytes); err != nil {
+			return err
+		}
+		start = newStart
+	}
+	return nil
 }
 
 // trimTo moves the log start offset, and then removes what is below it. In the
