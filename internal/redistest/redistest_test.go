@@ -98,3 +98,20 @@ func TestPausedServerAnswersWhenResumed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPortsAreGivenOutOnce takes more than a block has.
+func TestPortsAreGivenOutOnce(t *testing.T) {
+	given := make(map[int]bool)
+	for range 3 * blockSize {
+		port := FreePort(t)
+		if given[port] || port <= firstPort || port >= lastPort {
+			t.Fatalf("port %d is given out, %v", port, given)
+		}
+		given[port] = true
+		block := listen(port - port%blockSize)
+		if block != nil {
+			_ = block.Close()
+			t.Fatalf("another process may take the block of port %d", port)
+		}
+	}
+}
