@@ -191,6 +191,10 @@ func (l *log) syncWaiting() {
 	if waiting := l.takeWaiting(); len(waiting) > 0 {
 		err := l.syncNow()
 		if err != nil {
+			if !errors.Is(err, store.ErrClosed) {
+				// Whoever is told opens it again, and thereby makes it durable or cuts it back.
+				l.failed.Store(true)
+			}
 			err = l.storageError("sync", err)
 		}
 		if l.store.inline {
@@ -236,8 +240,11 @@ func (l *log) settle() error {
 	return nil // Or it was deleted, or another log has its place, and everything in its files.
 }
 
-// settled says whether the log needs nothing from the journal.
+// settled says whether the log needs nothing from the journal. Of a round under way that
+// is known when it has ended.
 func (l *log) settled() bool {
+	l.roundMu.Lock()
+	defer l.roundMu.Unlock()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return !l.loose && l.syncedSize >= l.durableSize
@@ -247,13 +254,14 @@ func (l *log) settled() bool {
 // the disk, also for later syncs, so the log fails: it must be opened again,
 // which cuts it back to what is known to be durable. syncMu is held.
 func (l *log) syncActive() error {
-	if l.failed.Load() {
-		return store.ErrFailed
-	}
 	l.mu.RLock()
-	if l.closed {
+	if l.closed { // Also if it has failed before: nobody waits for it to be mended.
 		l.mu.RUnlock()
 		return store.ErrClosed
+	}
+	if l.failed.Load() {
+		l.mu.RUnlock()
+		return store.ErrFailed
 	}
 	seg := l.active()
 	end, size := l.logEnd, seg.sum.size
@@ -300,7 +308,10 @@ func (l *log) indexActive() {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	s := l.toIndex
-	if s.seg == nil || s.sum.size < l.indexed+l.indexAfter() {
+	l.mu.RLock()
+	closed := l.closed // Another log may have its folder.
+	l.mu.RUnlock()
+	if closed || s.seg == nil || s.sum.size < l.indexed+l.indexAfter() {
 		return
 	}
 	l.toIndex = synced{}

@@ -46,7 +46,8 @@ var errNoRoom = errors.New("the journal has no room")
 // writes it to them again.
 //
 // A file is filled round by round. When it is full, and all logs with frames in it have
-// been synced, it is used again. Files are used in the order in which they became free:
+// been synced, another use of it begins, and by one write nothing of the use before can be
+// found any more. Files become free, and are used, in the order in which they were filled:
 // so as long as frames can be found, the void after them can be, too.
 type journal struct {
 	fs    vfs.FS
@@ -60,7 +61,7 @@ type journal struct {
 
 	on     atomic.Bool // there are files
 	failed atomic.Bool // the last attempt to make one did
-	making sync.Mutex  // held while a file is made
+	making sync.Mutex  // held while a file is made, or a use of one begins
 	round  sync.Mutex  // held while a round is written and synced
 
 	mu      sync.Mutex // guards what follows; never held during I/O
@@ -81,8 +82,8 @@ type journal struct {
 type journalFile struct {
 	vfs.File
 	size   int64
-	use    uint64 // 0 if it was not used yet
-	at     int64  // where the next round goes
+	use    uint64
+	at     int64 // where the next round goes
 	rounds uint32
 	spoilt bool   // a round could not be written
 	logs   []*log // that have frames in it
@@ -133,8 +134,8 @@ func (j *journal) make(limit int) error {
 	if n >= limit {
 		return nil
 	}
-	size := j.sizeOf(n)
-	f, err := j.create(n, size)
+	size, use := j.sizeOf(n)+roundBlock, j.nextUse()
+	f, err := j.create(n, size, use)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.failed.Store(err != nil)
@@ -144,7 +145,47 @@ func (j *journal) make(limit int) error {
 	}
 	j.made++
 	j.on.Store(true)
-	j.free = append(j.free, &journalFile{File: f, size: size})
+	j.free = append(j.free, newUse(f, size, use))
+	return nil
+}
+
+// nextUse returns the number of a use. making is held until the file is among the free
+// ones, which have them in order.
+func (j *journal) nextUse() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.uses++
+	return j.uses
+}
+
+// newUse is a file whose use has begun by a first round without frames.
+func newUse(f vfs.File, size int64, use uint64) *journalFile {
+	return &journalFile{File: f, size: size, use: use, at: roundBlock, rounds: 1}
+}
+
+// firstRound begins a use. It is one block, which a disk writes at once or not: a first
+// round of several could be torn so that an earlier use is found that lacks its end.
+func firstRound(use uint64) []byte {
+	var r roundBuilder
+	r.reset()
+	return r.finish(roundHead{use: use})
+}
+
+// renew begins another use of the oldest full file, which no log needs.
+func (j *journal) renew(f *journalFile) error {
+	j.making.Lock()
+	defer j.making.Unlock()
+	use := j.nextUse()
+	if _, err := f.WriteAt(firstRound(use), 0); err != nil {
+		return err
+	}
+	if err := f.Datasync(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.full = j.full[1:]
+	j.free = append(j.free, newUse(f.File, f.size, use))
 	return nil
 }
 
@@ -154,7 +195,7 @@ func (j *journal) count() int {
 	return j.made
 }
 
-// sizeOf returns how large a file is, by its number.
+// sizeOf returns how much a file takes after the first round, by its number.
 func (j *journal) sizeOf(n int) int64 {
 	size := j.first
 	for i := 1; i < n && size < journalLargest; i++ {
@@ -163,7 +204,7 @@ func (j *journal) sizeOf(n int) int64 {
 	return size
 }
 
-func (j *journal) create(n int, size int64) (vfs.File, error) {
+func (j *journal) create(n int, size int64, use uint64) (vfs.File, error) {
 	if n == 0 {
 		if err := j.fs.MkdirAll(j.dir); err != nil {
 			return nil, err
@@ -177,12 +218,14 @@ func (j *journal) create(n int, size int64) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	zeros := make([]byte, min(size, journalPiece))
-	for pos := int64(0); pos < size && err == nil; pos += int64(len(zeros)) {
-		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), size-pos)], pos)
+	piece := make([]byte, min(size, journalPiece))
+	first := copy(piece, firstRound(use))
+	for pos := int64(0); pos < size && err == nil; pos += int64(len(piece)) {
+		_, err = f.WriteAt(piece[:min(int64(len(piece)), size-pos)], pos)
 		if err == nil {
 			err = f.Datasync()
 		}
+		clear(piece[:first])
 	}
 	if err == nil {
 		err = j.fs.SyncDir(j.dir)
@@ -262,11 +305,6 @@ func (j *journal) holds(l *log) bool {
 	if l.journaled == 0 {
 		return false
 	}
-	for _, f := range j.free {
-		if f.use != 0 && f.use <= l.journaled {
-			return true
-		}
-	}
 	if len(j.full) > 0 {
 		return j.full[0].use <= l.journaled
 	}
@@ -281,15 +319,13 @@ func (j *journal) place(size int64) (*journalFile, error) {
 	j.retire()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.free) == 0 || j.free[0].size < size {
+	if len(j.free) == 0 || j.free[0].at+size > j.free[0].size {
 		j.wanted = true
 		j.signal()
 		return nil, errNoRoom
 	}
 	f := j.free[0]
 	j.free = j.free[1:]
-	j.uses++
-	*f = journalFile{File: f.File, size: f.size, use: j.uses}
 	j.current = f
 	return f, nil
 }
@@ -379,10 +415,9 @@ func (j *journal) settleFull() bool {
 		if f.logs = j.settle(f.logs); len(f.logs) > 0 {
 			return false
 		}
-		j.mu.Lock()
-		j.full = j.full[1:]
-		j.free = append(j.free, f)
-		j.mu.Unlock()
+		if j.renew(f) != nil {
+			return false
+		}
 	}
 }
 

@@ -101,10 +101,11 @@ func (l *log) loadAnew() (*log, error) {
 		}
 	}
 	fresh := newLog(l.store, l.tp)
-	fresh.epoch, fresh.folder, fresh.loose = l.epoch, l.folder, l.loose
+	fresh.epoch, fresh.folder = l.epoch, l.folder
 	if err := fresh.load(false, l.trusted()); err != nil {
 		return nil, err
 	}
+	fresh.loose = l.loose && fresh.made // A deletion that failed may have taken the folder.
 	if err := fresh.tighten(); err != nil {
 		return nil, err
 	}

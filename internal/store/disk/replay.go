@@ -277,6 +277,9 @@ func (j *journal) restore(l *log) error {
 	}
 	seg := l.active()
 	f, err := l.acquire(seg)
+	if errors.Is(err, errGone) {
+		return nil // The log was deleted, and the journal does not know it yet.
+	}
 	if err != nil {
 		return err
 	}

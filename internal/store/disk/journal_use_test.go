@@ -1,0 +1,285 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// cycle ends the use of the current file, and settles all that are full.
+func (b *bed) cycle() bool {
+	j := b.st.sync.journal
+	j.round.Lock()
+	j.retire()
+	j.round.Unlock()
+	return j.settleFull()
+}
+
+// other returns a function that appends to another log, and flushes it.
+func (b *bed) other(name string) func(value string) {
+	l := b.open(store.TopicPartition{Topic: name}, b.st)
+	return func(value string) {
+		b.Helper()
+		_, err := l.Append(context.Background(), one("key", value))
+		b.must(err)
+		b.must(flush(l))
+	}
+}
+
+// wantAfter opens a store on what a crash has left, and compares what the log holds.
+func (b *bed) wantAfter(crashed *vfs.Mem, want ...string) {
+	b.Helper()
+	st, err := Open(worldRoot, Options{FS: crashed, inline: true})
+	b.must(err)
+	defer func() { b.must(st.Close()) }()
+	content, err := readContent(b.open(b.tp, st))
+	b.must(err)
+	var got []string
+	for _, n := range content {
+		got = append(got, n.value)
+	}
+	if !slices.Equal(got, want) {
+		b.Errorf("the log holds %v, want %v", got, want)
+	}
+}
+
+// TestAUseOfAFileEndsAtOnce has the power fail while a file with frames of a log that was
+// deleted, and the void after them, is used again: if the void goes first, the frames
+// are written over the log that has the name now.
+func TestAUseOfAFileEndsAtOnce(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{inline: true, journalSize: 16 * roundBlock, journaledMost: 6 << 10})
+	b.warm()
+	put := b.other("other")
+	b.cycle()
+	b.store("old 1")
+	b.must(b.st.Delete(context.Background(), b.tp))
+	b.reopen()
+	b.must(b.append("new 1"))
+	b.must(b.append("new 2"))
+	b.must(b.log.(*handle).syncNow())
+	syncs := 0
+	b.fail(func(op vfs.Op) error {
+		if op.Kind != vfs.OpDatasync || !strings.HasSuffix(op.Name, journalSuffix) {
+			return nil
+		}
+		syncs++
+		for seed := range uint64(60) {
+			b.wantAfter(b.fs.Crash(rand.New(rand.NewPCG(seed, 1))), "new 1", "new 2")
+		}
+		return nil
+	})
+	for range 3 { // There are two files.
+		b.cycle()
+		put(strings.Repeat("x", 4500)) // of two blocks
+	}
+	b.fail(nil)
+	if syncs < 5 {
+		t.Errorf("the journal was synced %d times", syncs)
+	}
+}
+
+// TestAUseThatCannotBeBegun has a file fail when it is used again, or when the first round
+// is written to it. What its use before holds counts until it cannot be found.
+func TestAUseThatCannotBeBegun(t *testing.T) {
+	for _, kind := range []vfs.OpKind{vfs.OpWrite, vfs.OpDatasync} {
+		for _, when := range []string{"begun", "used"} {
+			t.Run(kind.String()+" when it is "+when, func(t *testing.T) {
+				b := newJournalBed(t)
+				put := b.other("warm")
+				b.cycle()
+				b.store("old 1", "old 2", "old 3")
+				fails := func() { b.fail(failing(kind, journalSuffix)) }
+				if when == "begun" {
+					fails()
+				}
+				if b.cycle() != (when == "used") {
+					t.Error("the use of a file began, or did not")
+				}
+				fails()
+				put("v") // Its own file makes up for it.
+				b.fail(nil)
+				if !b.cycle() {
+					t.Error("the files stay full")
+				}
+				put("v")
+				b.must(b.st.Delete(context.Background(), b.tp))
+				b.reopen()
+				b.must(b.append("new 1"))
+				b.must(b.log.(*handle).syncNow())
+				for _, c := range crashes(5) {
+					b.wantAfter(c.do(b.fs), "new 1")
+				}
+			})
+		}
+	}
+}
+
+// TestAFileIsKeptUntilItsLastRoundIsKnown ends the use of a file when the round that fills
+// it is written, and before its logs know.
+func TestAFileIsKeptUntilItsLastRoundIsKnown(t *testing.T) {
+	var then atomic.Pointer[func()]
+	b := newBedWith(t, store.LogConfig{}, Options{journalSize: 4 * roundBlock, journaledMost: 1 << 10, Flushed: func(time.Duration) {
+		if do := then.Swap(nil); do != nil {
+			(*do)()
+		}
+	}})
+	j := b.st.sync.journal
+	b.must(j.make(1))
+	b.must(j.make(2))
+	b.must(b.append("a"))
+	b.must(b.log.(*handle).syncNow())
+	victim := store.TopicPartition{Topic: "victim"}
+	put := b.other("victim")
+	for range 3 {
+		put("v")
+	}
+	full := func() {
+		b.must(b.st.Delete(context.Background(), victim)) // Its void finds no room in the file.
+		for began := time.Now(); time.Since(began) < 200*time.Millisecond; time.Sleep(time.Millisecond) {
+			j.mu.Lock()
+			free := len(j.free)
+			j.mu.Unlock()
+			if free > 0 {
+				t.Error("the file is free")
+				return
+			}
+		}
+	}
+	then.Store(&full)
+	b.store("b")
+	uses := func() uint64 {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.uses
+	}
+	for put := b.other("other"); uses() < 4; {
+		put("o")
+	}
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("a", "b")
+}
+
+// TestALogThatFailedKeepsNoFile has a log fail that the journal holds frames of, and be
+// opened again or deleted.
+func TestALogThatFailedKeepsNoFile(t *testing.T) {
+	ends := map[string]func(b *bed){
+		"opened again": (*bed).reopen,
+		"deleted":      func(b *bed) { b.must(b.st.Delete(context.Background(), b.tp)) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			opts := smallJournal
+			opts.journalSize = 64 * roundBlock // None is settled before.
+			b := newBedWith(t, store.LogConfig{}, opts)
+			b.warm()
+			b.store("a", "b")
+			b.must(b.append("c"))
+			b.fail(failing(vfs.OpDatasync, logSuffix))
+			if b.log.(*handle).syncNow() == nil {
+				t.Fatal("the sync did not fail")
+			}
+			b.fail(nil)
+			end(b)
+			if !b.cycle() || len(b.st.sync.journal.full) > 0 {
+				t.Error("a file stays full")
+			}
+		})
+	}
+}
+
+// TestFramesInAFullFileAreVoidToo has a log deleted whose frames are all in a file before
+// the current one, which another log keeps from becoming free.
+func TestFramesInAFullFileAreVoidToo(t *testing.T) {
+	b := newJournalBed(t)
+	b.cycle()
+	stuck := b.other("stuck")
+	stuck("v")
+	b.store("old 1", "old 2")
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync && strings.Contains(op.Name, "stuck-0") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if b.cycle() {
+		t.Error("a file became free")
+	}
+	b.other("other")("v")
+	b.must(b.st.Delete(context.Background(), b.tp))
+	b.reopen()
+	b.must(b.append("new 1"))
+	b.must(b.log.(*handle).syncNow())
+	b.fail(nil)
+	for _, c := range crashes(3) {
+		b.wantAfter(c.do(b.fs), "new 1")
+	}
+}
+
+// TestALogIsOpenedAfterADeletionThatFailed has the void fail of a log whose folder is gone,
+// and once more when the log is opened.
+func TestALogIsOpenedAfterADeletionThatFailed(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("a")
+	b.fail(failing(vfs.OpDatasync, journalSuffix))
+	if b.st.Delete(context.Background(), b.tp) == nil {
+		t.Error("a log was deleted whose frames are not void")
+	}
+	if _, err := b.st.Open(context.Background(), b.tp, 0, b.cfg); err == nil {
+		t.Error("a log was opened whose frames are not void")
+	}
+	b.fail(nil)
+	b.reopen()
+	b.wantValues()
+	b.store("new")
+	for _, c := range crashes(3) {
+		b.wantAfter(c.do(b.fs), "new")
+	}
+}
+
+// TestWhoIsToldOfAFailedFlushFindsADurableLog has no file left to open for a sync.
+func TestWhoIsToldOfAFailedFlushFindsADurableLog(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{MaxOpenFiles: 1})
+	b.store("a")
+	b.must(b.append("b"))
+	_, err := b.open(store.TopicPartition{Topic: "other"}, b.st).Append(context.Background(), one("k", "v"))
+	b.must(err)
+	b.fail(failing(vfs.OpOpen, logSuffix))
+	if flush(b.log) == nil {
+		t.Error("the log was flushed without a file")
+	}
+	b.fail(nil)
+	b.reopen()
+	want := fmt.Sprint(b.values())
+	b.crash((*vfs.Mem).CrashStrict)
+	if got := fmt.Sprint(b.values()); got != want {
+		t.Errorf("the log was shown with %v and holds %v", want, got)
+	}
+}
+
+// TestALogThatEndedIsNotIndexed has a log deleted between its sync and the index: by then
+// another one may have the folder.
+func TestALogThatEndedIsNotIndexed(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{IndexInterval: 100}, Options{noJournal: true, inline: true, indexEach: 200})
+	b.must(b.append(strings.Repeat("v", 500)))
+	old := b.log.(*handle).log
+	b.must(old.syncNow())
+	b.must(b.st.Delete(context.Background(), b.tp))
+	b.reopen()
+	b.must(b.append("new"))
+	old.indexActive()
+	for _, name := range b.names() {
+		if strings.HasSuffix(name, indexSuffix) {
+			t.Errorf("there is %s", path.Base(name))
+		}
+	}
+}
