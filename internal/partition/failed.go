@@ -3,6 +3,8 @@ package partition
 import (
 	"context"
 	"time"
+
+	"muster/internal/store"
 )
 
 // retryFailed is how often logs that have failed are tried again, whether
@@ -13,7 +15,7 @@ const retryFailed = 3 * time.Second
 // storage, and names one of them.
 func (m *Manager) Failed() (count int, one string) {
 	for _, p := range m.all() {
-		if p.failed.Load() {
+		if p.hasFailed() {
 			count++
 			one = p.name()
 		}
@@ -40,8 +42,19 @@ func (m *Manager) runFailed(ctx context.Context) {
 // Reopen, once for all of them, which come in no particular order.
 func (m *Manager) mend(ctx context.Context) {
 	for _, p := range m.all() {
-		if p.failed.Load() && !p.cut.Load() && p.Reopen(ctx) != nil {
+		if !p.hasFailed() || p.cut.Load() {
+			continue
+		}
+		p.failed.Store(true)
+		if p.Reopen(ctx) != nil {
 			return
 		}
 	}
+}
+
+// hasFailed says whether the log must be opened again, also if that is so since its
+// store did something for itself and nobody was told.
+func (p *Partition) hasFailed() bool {
+	f, ok := p.log.Load().Log.(store.Failer)
+	return p.failed.Load() || ok && f.Failed()
 }

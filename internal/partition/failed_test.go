@@ -46,6 +46,38 @@ func TestAFailedLogIsToldAndMendedWithoutAnAppend(t *testing.T) {
 	r.wantAppend(r.batch(plain, 1, "next"), 1)
 }
 
+// TestALogThatFailsInTheBackgroundIsMended has a sync fail that no producer waits for, as
+// when a file of the journal is to be used again.
+func TestALogThatFailsInTheBackgroundIsMended(t *testing.T) {
+	fs := vfs.NewMem()
+	r := newRig(t, diskStore(t, fs), nil)
+	r.wantAppend(r.batch(plain, 1, "kept"), 0)
+	if a := r.append(r.batch(plain, 1, "lost"), 1); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	fs.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync {
+			return errors.New("medium error")
+		}
+		return nil
+	})
+	p := r.part()
+	log := p.log.Load()
+	flushed := make(chan error, 1)
+	log.Flush(func(err error) { flushed <- err })
+	if <-flushed == nil {
+		t.Fatal("the sync did not fail")
+	}
+	if n, one := r.Failed(); n != 1 || one != "t-0" {
+		t.Errorf("%d failed, of which one is %s", n, one)
+	}
+	fs.SetHook(nil)
+	r.mend(t.Context())
+	if p.log.Load() == log {
+		t.Error("the log was not opened again")
+	}
+}
+
 // meeting is a store in which every Open waits for another one.
 type meeting struct {
 	store.Store

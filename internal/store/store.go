@@ -214,6 +214,12 @@ type Pipelined interface {
 	Begin(ctx context.Context, batch []byte, done func(Appended, error))
 }
 
+// Failer is a Log that can fail while nobody waits for it.
+type Failer interface {
+	// Failed says whether the log must be opened again.
+	Failed() bool
+}
+
 // Refresher is a Log that not only its leader appends to.
 type Refresher interface {
 	Log

@@ -13,7 +13,13 @@ type handle struct {
 	epoch int32
 }
 
-var _ store.Log = (*handle)(nil)
+var (
+	_ store.Log    = (*handle)(nil)
+	_ store.Failer = (*handle)(nil)
+)
+
+// Failed implements store.Failer.
+func (h *handle) Failed() bool { return h.failed.Load() }
 
 // own makes a new handle the owner of the log, which is loaded first if it was
 // not yet.
