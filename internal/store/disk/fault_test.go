@@ -26,7 +26,7 @@ func TestEveryFailure(t *testing.T) {
 		"EIO after some bytes":   vfs.PartialWrite{N: 70, Err: syscall.EIO},
 		"ENOSPC after all bytes": vfs.PartialWrite{N: 1 << 20, Err: syscall.ENOSPC},
 	}
-	for seed := range uint64(6) {
+	for _, seed := range seeds(6, 3) {
 		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
 			t.Parallel()
 			fs := vfs.NewMem()
@@ -215,8 +215,7 @@ func (w *world) startAnew() error {
 	}
 	_ = w.close()
 	return w.retry(func() error {
-		var err error
-		if w.st, err = openStore(w.fs); err != nil {
+		if err := w.openStore(); err != nil {
 			return err
 		}
 		for _, tr := range w.tracks {

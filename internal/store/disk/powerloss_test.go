@@ -39,7 +39,7 @@ func TestPowerLoss(t *testing.T) {
 	if raceEnabled {
 		stride = 5
 	}
-	for seed := range uint64(6) {
+	for _, seed := range seeds(6, 4) {
 		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
 			t.Parallel()
 			fs := vfs.NewMem()

@@ -25,6 +25,23 @@ type world struct {
 	clock  int64
 	// carryOn is for failures that pass: they are recovered from, not returned.
 	carryOn bool
+	// reuse has files of the journal used again and again, also for rounds of several
+	// blocks, while logs are deleted and made anew.
+	reuse bool
+}
+
+// reuseSeeds are the seeds of worlds with reuse, from here on.
+const reuseSeeds = 1000
+
+// seeds returns some of each kind.
+func seeds(plain, reuse uint64) (out []uint64) {
+	for seed := range plain {
+		out = append(out, seed)
+	}
+	for seed := range reuse {
+		out = append(out, reuseSeeds+seed)
+	}
+	return out
 }
 
 const worldRoot = "var/data"
@@ -33,7 +50,7 @@ const worldRoot = "var/data"
 var worldConfig = store.LogConfig{SegmentBytes: 700, IndexInterval: 200}
 
 func newWorld(fs *vfs.Mem, seed uint64) *world {
-	w := &world{fs: fs, rng: rand.New(rand.NewPCG(seed, 0)), clock: 1_000_000}
+	w := &world{fs: fs, rng: rand.New(rand.NewPCG(seed, 0)), clock: 1_000_000, reuse: seed >= reuseSeeds}
 	for _, topic := range []string{"main", "side"} {
 		w.tracks = append(w.tracks, newTrack(store.TopicPartition{Topic: topic}))
 	}
@@ -49,6 +66,14 @@ func (w *world) plan() []func() error {
 		for range n {
 			steps = append(steps, step)
 		}
+	}
+	if w.reuse {
+		add(12, func() error { return w.appendAndFlush(main) })
+		add(10, func() error { return w.appendAndFlush(side) })
+		add(3, func() error { return w.remove(side) })
+		add(2, func() error { return w.remove(main) })
+		w.rng.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+		return append([]func() error{w.start}, steps...)
 	}
 	add(9, func() error { return w.append(main) })
 	add(7, func() error { return w.appendAndFlush(main) })
@@ -114,9 +139,28 @@ func openStore(fs vfs.FS) (*Store, error) {
 	return st, err
 }
 
+func (w *world) openStore() (err error) {
+	if !w.reuse {
+		w.st, err = openStore(w.fs)
+		return err
+	}
+	w.st, err = Open(worldRoot, Options{FS: w.fs, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 6 << 10})
+	if err == nil {
+		w.st.closers = 1
+	}
+	return err
+}
+
+func (w *world) config() store.LogConfig {
+	if w.reuse {
+		return store.LogConfig{SegmentBytes: 1 << 20, IndexInterval: worldConfig.IndexInterval}
+	}
+	return worldConfig
+}
+
 // open opens the store and its logs.
-func (w *world) open() (err error) {
-	if w.st, err = openStore(w.fs); err != nil {
+func (w *world) open() error {
+	if err := w.openStore(); err != nil {
 		return err
 	}
 	for _, tr := range w.tracks {
@@ -128,7 +172,7 @@ func (w *world) open() (err error) {
 }
 
 func (w *world) openLog(tr *track) (err error) {
-	if tr.log, err = w.st.Open(context.Background(), tr.tp, tr.epoch, worldConfig); err != nil {
+	if tr.log, err = w.st.Open(context.Background(), tr.tp, tr.epoch, w.config()); err != nil {
 		return err
 	}
 	_, tr.end = tr.log.Bounds()
@@ -144,6 +188,9 @@ func (w *world) batch(tr *track) (record.Batch, []logged) {
 	pad := strings.Repeat("p", w.rng.IntN(60))
 	if w.rng.IntN(5) == 0 {
 		pad = strings.Repeat("l", 500+w.rng.IntN(1500))
+	}
+	if w.reuse && w.rng.IntN(3) == 0 {
+		pad = strings.Repeat("b", 2000)
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		w.serial++
