@@ -148,7 +148,7 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			// another leads, this partition is closed soon; if Redis lost it, a
 			// new one is begun.
 			p.notBefore, p.resting = p.deps.now().Add(goneFor), store.ErrClosed
-		case p.noted == p.openedAt && !errors.Is(err, store.ErrUnavailable):
+		case p.noted == p.openedAt && errors.Is(err, store.ErrStorage) && !errors.Is(err, store.ErrUnavailable):
 			// The store can be reached, and takes nothing.
 			p.notBefore, p.resting = p.deps.now().Add(fullFor), errFull
 		}

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -72,12 +73,14 @@ func TestAFullStoreIsLeftAlone(t *testing.T) {
 		t.Errorf("a log that was verified is left alone: %v", err)
 	}
 
-	x.Verify(t.Context()) // It has taken nothing since.
-	rest(time.Time{})
-	p.slots <- struct{}{}
-	p.ended(p.log.Load(), &pendingAppend{producer: -1, request: request{done: func(Appended) {}}}, store.Appended{}, store.ErrUnavailable)
-	if !rest(time.Time{}).IsZero() {
-		t.Error("a log is left alone since its store was away")
+	for _, err := range []error{store.ErrUnavailable, store.ErrInvalidBatch, store.ErrFenced, context.Canceled} {
+		x.Verify(t.Context()) // It has taken nothing since.
+		rest(time.Time{})
+		p.slots <- struct{}{}
+		p.ended(p.log.Load(), &pendingAppend{producer: 1, request: request{done: func(Appended) {}}}, store.Appended{}, err)
+		if !rest(time.Time{}).IsZero() {
+			t.Errorf("a log is left alone as if its store were full: %v", err)
+		}
 	}
 }
 

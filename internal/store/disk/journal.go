@@ -21,8 +21,9 @@ const (
 	// journalPiece is how much of a new file is written and synced at once. Much at once
 	// would keep the disk from rounds.
 	journalPiece = 256 << 10
-	// journalFiles is how many there are at most, and journalVoids how many if a void
-	// needs room.
+	// journalFiles is how many there are at most, and journalVoids how many if voids
+	// need room: if so many are full, there are no rounds, lest they fill the others and
+	// no log can be deleted or opened again.
 	journalFiles = 8
 	journalVoids = 16
 	// journalAfter is how many small flushes there are before a journal is made. Many
@@ -245,7 +246,7 @@ func (j *journal) most() int { return int(j.first / 2) }
 func (j *journal) write(r *roundBuilder, logs []*log) error {
 	j.round.Lock()
 	defer j.round.Unlock()
-	f, err := j.place(wholeBlocks(int64(len(r.buf))))
+	f, err := j.place(wholeBlocks(int64(len(r.buf))), false)
 	if err != nil {
 		return err
 	}
@@ -283,13 +284,13 @@ func (j *journal) void(l *log) error {
 	var r roundBuilder
 	r.reset()
 	r.add(voidFrame, l.name, 0, 0, 0)
-	f, err := j.place(roundBlock)
+	f, err := j.place(roundBlock, true)
 	if errors.Is(err, errNoRoom) {
 		// It may be this log that keeps files from becoming free.
 		if err := j.make(journalVoids); err != nil {
 			return err
 		}
-		f, err = j.place(roundBlock)
+		f, err = j.place(roundBlock, true)
 	}
 	if err != nil {
 		return err
@@ -311,14 +312,17 @@ func (j *journal) holds(l *log) bool {
 	return j.current != nil && j.current.use <= l.journaled
 }
 
-// place returns the file that takes a round of a size. round is held.
-func (j *journal) place(size int64) (*journalFile, error) {
+// place returns the file that takes a round of a size, or a void. round is held.
+func (j *journal) place(size int64, void bool) (*journalFile, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.full) >= journalFiles && !void {
+		return nil, errNoRoom
+	}
 	if f := j.current; f != nil && !f.spoilt && f.at+size <= f.size {
 		return f, nil
 	}
 	j.retire()
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if len(j.free) == 0 || j.free[0].at+size > j.free[0].size {
 		j.wanted = true
 		j.signal()
@@ -334,16 +338,16 @@ func (j *journal) place(size int64) (*journalFile, error) {
 func (j *journal) prepare() {
 	j.round.Lock()
 	if f := j.current; f != nil && (f.spoilt || f.at+int64(j.most()) > f.size) {
+		j.mu.Lock()
 		j.retire()
+		j.mu.Unlock()
 	}
 	j.round.Unlock()
 	j.tidy()
 }
 
-// retire ends the use of the current file. round is held.
+// retire ends the use of the current file. round and mu are held.
 func (j *journal) retire() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if f := j.current; f != nil {
 		j.full = append(j.full, f)
 		j.wanted = j.wanted || int64(len(f.logs))*j.first/settleShare > j.sizeOf(j.made-1)
@@ -467,9 +471,9 @@ func (j *journal) close() {
 
 // closeFiles closes the files, when nobody writes rounds any more.
 func (j *journal) closeFiles() {
-	j.retire()
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.retire()
 	for _, f := range append(j.full, j.free...) {
 		closeQuietly(f.File)
 	}

@@ -20,7 +20,9 @@ import (
 func (b *bed) cycle() bool {
 	j := b.st.sync.journal
 	j.round.Lock()
+	j.mu.Lock()
 	j.retire()
+	j.mu.Unlock()
 	j.round.Unlock()
 	return j.settleFull()
 }
@@ -145,7 +147,10 @@ func TestAFileIsKeptUntilItsLastRoundIsKnown(t *testing.T) {
 	}
 	full := func() {
 		b.must(b.st.Delete(context.Background(), victim)) // Its void finds no room in the file.
-		for began := time.Now(); time.Since(began) < 200*time.Millisecond; time.Sleep(time.Millisecond) {
+		look := time.NewTicker(time.Millisecond)
+		defer look.Stop()
+		for range 200 {
+			<-look.C
 			j.mu.Lock()
 			free := len(j.free)
 			j.mu.Unlock()
@@ -220,6 +225,81 @@ func TestFramesInAFullFileAreVoidToo(t *testing.T) {
 	b.must(b.append("new 1"))
 	b.must(b.log.(*handle).syncNow())
 	b.fail(nil)
+	for _, c := range crashes(3) {
+		b.wantAfter(c.do(b.fs), "new 1")
+	}
+}
+
+// TestVoidsHaveRoomWhenTheJournalIsFull has a log that cannot be settled for a while, so
+// that all files become full. Others must be deleted meanwhile, and it must be opened
+// again after.
+func TestVoidsHaveRoomWhenTheJournalIsFull(t *testing.T) {
+	b := newJournalBed(t)
+	j := b.st.sync.journal
+	var logs []store.TopicPartition
+	for i := range int32(25) {
+		logs = append(logs, store.TopicPartition{Topic: "many", Partition: i})
+	}
+	stuck := b.other("stuck")
+	b.cycle()
+	stuck("v")
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync && strings.Contains(op.Name, "stuck-0") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	for _, tp := range logs {
+		l := b.open(tp, b.st)
+		_, err := l.Append(context.Background(), one("key", "v"))
+		b.must(err)
+		b.must(flush(l))
+	}
+	put := b.other("busy")
+	for i := 0; len(j.full) < journalFiles; i++ {
+		put("v")
+		if i > 100_000 {
+			t.Fatalf("%d files are full", len(j.full))
+		}
+	}
+	for _, tp := range logs {
+		b.must(b.st.Delete(context.Background(), tp))
+		for range 50 { // More than fit into the file that the first void has made.
+			put("v")
+		}
+	}
+	if n := j.count(); n != journalFiles+1 {
+		t.Errorf("there are %d files: %d full ones, and those for voids", n, len(j.full))
+	}
+	b.fail(nil)
+	b.open(store.TopicPartition{Topic: "stuck"}, b.st)
+	if !b.cycle() || len(j.full) > 0 {
+		t.Error("files stay full")
+	}
+	segments := b.counting(vfs.OpDatasync, logSuffix)
+	put("v")
+	if segments() > 0 {
+		t.Error("there are no rounds")
+	}
+}
+
+// TestAFolderThatWasTakenDoesNotComeBack has a deletion fail when the folder is gone, but
+// not durably, and the log opened again and used.
+func TestAFolderThatWasTakenDoesNotComeBack(t *testing.T) {
+	b := newJournalBed(t)
+	b.store("old 1", "old 2", "old 3")
+	b.must(b.log.(*handle).syncNow())
+	b.fail(failing(vfs.OpSyncDir, worldRoot))
+	if b.st.Delete(context.Background(), b.tp) == nil {
+		t.Error("a log was deleted whose folder may come back")
+	}
+	if _, err := b.st.Open(context.Background(), b.tp, 0, b.cfg); err == nil {
+		t.Error("a log was opened in the place of one whose folder may come back")
+	}
+	b.fail(nil)
+	b.reopen()
+	b.wantValues()
+	b.store("new 1")
 	for _, c := range crashes(3) {
 		b.wantAfter(c.do(b.fs), "new 1")
 	}

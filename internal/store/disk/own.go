@@ -111,7 +111,13 @@ func (l *log) loadAnew() (*log, error) {
 	if err := fresh.load(false, l.trusted()); err != nil {
 		return nil, err
 	}
-	fresh.loose = l.loose && fresh.made // A deletion that failed may have taken the folder.
+	if !fresh.made {
+		// A deletion that failed may have taken the folder, and must not be taken back.
+		if err := l.store.nameGone(false); err != nil {
+			return nil, err
+		}
+	}
+	fresh.loose = l.loose && fresh.made
 	if err := fresh.tighten(); err != nil {
 		return nil, err
 	}

@@ -25,11 +25,15 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 		}
 	}
 	start, next := l.Bounds()
+	from := start
+	if l.layout == store.LayoutLog {
+		from = 0 // An older broker may have left something before the start, which counts.
+	}
 	size := l.Size()
-	return l.trimWhile(ctx, start, min(r.NextOffset, next), func(it item) bool {
+	return l.trimWhile(ctx, from, min(r.NextOffset, next), func(it item) bool {
 		old := r.MaxAge >= 0 && it.timestamp >= 0 && r.Now.UnixMilli()-it.timestamp > r.MaxAge.Milliseconds()
 		large := r.MaxBytes >= 0 && size-it.size >= r.MaxBytes
-		if it.last >= r.NextOffset || !old && !large {
+		if it.last >= r.NextOffset || it.last >= start && !old && !large {
 			return false
 		}
 		size -= it.size

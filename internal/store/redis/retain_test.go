@@ -129,3 +129,47 @@ func TestWhatGoesIsTrimmedPartByPart(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAnInterruptedTrimLeavesIsCounted has the start of a log moved, and what is below
+// it still there, as a broker of before leaves it that was interrupted.
+func TestWhatAnInterruptedTrimLeavesIsCounted(t *testing.T) {
+	b := newBed(t, inBatches)
+	h := b.open(1)
+	for range 20 {
+		b.append(h, b.valued(strings.Repeat("v", 1000)))
+	}
+	each := h.Size() / 20
+	must(t, h.(*log).writeStart(b.ctx, 10))
+	l := b.open(1)
+	if err := h.(*log).trimTo(b.ctx, 10, 10*each); !errors.Is(err, store.ErrClosed) {
+		t.Fatal(err)
+	}
+	_, end := l.Bounds()
+	keep := store.Retention{Now: time.Now(), MaxAge: -1, NextOffset: end}
+	for _, most := range []int64{1 << 40, 10 * each} {
+		keep.MaxBytes = most
+		must(t, l.Retain(b.ctx, keep))
+		if n := len(b.values(l)); n != 10 || l.Size() != 10*each || b.do("XLEN", b.keys().stream) != "10" {
+			t.Errorf("%d records remain of 10 that fit, of %d bytes, want %d", n, l.Size(), 10*each)
+		}
+		l = b.open(1)
+	}
+}
+
+// TestATrimHappensAtOnce looks at what Redis holds after each part of a trim: its size must
+// be that of its entries, since a log can be opened again by then.
+func TestATrimHappensAtOnce(t *testing.T) {
+	b := newBed(t, inBatches)
+	l := b.open(1)
+	for range 20 {
+		b.append(l, b.valued(strings.Repeat("v", 1000)))
+	}
+	each := l.Size() / 20
+	must(t, l.(*log).trimTo(b.ctx, 7, 7*each))
+	if size, count := b.do("HGET", b.keys().meta, "size"), b.do("HGET", b.keys().meta, "count"); size != decimal(13*each) || count != "13" {
+		t.Errorf("%s bytes in %s entries, want %d in 13", size, count, 13*each)
+	}
+	if l := b.open(1); l.Size() != 13*each {
+		t.Errorf("opened again it has %d bytes, want %d", l.Size(), 13*each)
+	}
+}

@@ -88,19 +88,40 @@ end
 return string.format('%.0f', lo)
 `
 
-// trimScript removes entries below an id: with ~ a bounded number of them, in
-// whole nodes of the stream, with = all. It returns how many went, and their
-// bytes: those that it is told, or else an estimate.
+// startScript moves the log start offset.
 //
-// Keys: stream, meta. Arguments: owner, id, ~ or =, bytes or nothing.
+// Keys: stream, meta. Arguments: owner, start, epochs.
+const startScript = evenWhenFull + ownFunction + `
+redis.call('HSET', KEYS[2], 'start', ARGV[2], 'epochs', ARGV[3])
+return {'ok', 0}
+`
+
+// cutScript moves the log start offset, and removes the entries below an id, of which
+// the bytes are known. It returns how many went.
+//
+// Keys: stream, meta. Arguments: owner, start, epochs, id, bytes.
+const cutScript = evenWhenFull + ownFunction + `
+local gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[4])
+local m = redis.call('HMGET', KEYS[2], 'size', 'count')
+local size, count = (tonumber(m[1]) or 0) - ARGV[5], (tonumber(m[2]) or 0) - gone
+redis.call('HSET', KEYS[2], 'start', ARGV[2], 'epochs', ARGV[3],
+  'size', string.format('%.0f', math.max(size, 0)), 'count', string.format('%.0f', math.max(count, 0)))
+return {'ok', gone}
+`
+
+// trimScript removes entries of the stream layout below an id: with ~ a bounded number
+// of them, in whole nodes of the stream, else all. It returns how many went, and an
+// estimate of their bytes.
+//
+// Keys: stream, meta. Arguments: owner, id, ~ or =.
 const trimScript = ownFunction + `
 local gone
 if ARGV[3] == '~' then gone = redis.call('XTRIM', KEYS[1], 'MINID', '~', ARGV[2], 'LIMIT', 5000)
 else gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2]) end
 local m = redis.call('HMGET', KEYS[2], 'size', 'count')
 local size, count = tonumber(m[1]) or 0, tonumber(m[2]) or 0
-local bytes = tonumber(ARGV[4]) or 0
-if ARGV[4] == '' and count > 0 then bytes = math.floor(size * math.min(gone / count, 1)) end
+local bytes = 0
+if count > 0 then bytes = math.floor(size * math.min(gone / count, 1)) end
 redis.call('HSET', KEYS[2], 'size', string.format('%.0f', math.max(size - bytes, 0)), 'count', string.format('%.0f', math.max(count - gone, 0)))
 return {'ok', gone, string.format('%.0f', bytes)}
 `

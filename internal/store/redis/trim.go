@@ -62,26 +62,23 @@ func (l *log) trimWhile(ctx context.Context, offset, next int64, goes func(item)
 	return nil
 }
 
-// trimTo moves the log start offset, and then removes what is below it. In the
-// log layout it is told how many bytes that is.
+// trimTo moves the log start offset and removes what is below it. In the log layout
+// it is told how many bytes that is, and all happens at once: if it ended in between,
+// nobody would know what the rest holds.
 func (l *log) trimTo(ctx context.Context, newStart, bytes int64) error {
+	if l.layout == store.LayoutLog {
+		gone, err := l.moveTo(ctx, cutScript, newStart, entryID{ms: uint64(newStart) + 1}.String(), decimal(bytes))
+		if err != nil {
+			return err
+		}
+		l.shrink(bytes, gone)
+		return l.trimAborted(ctx)
+	}
 	if err := l.writeStart(ctx, newStart); err != nil {
 		return err
 	}
-	first := l.id(newStart)
-	if l.layout == store.LayoutLog {
-		first = entryID{ms: uint64(newStart) + 1}
-	}
-	for mode, none := "~", ""; ; {
-		told := none
-		switch {
-		case l.layout == store.LayoutStream:
-		case mode == "=":
-			told = decimal(bytes)
-		default:
-			told = "0"
-		}
-		r, err := l.own(ctx, "trim", trimScript, first.String(), mode, told)
+	for mode := "~"; ; {
+		r, err := l.own(ctx, "trim", trimScript, l.id(newStart).String(), mode)
 		if err != nil {
 			return err
 		}
@@ -108,18 +105,27 @@ func (l *log) shrink(bytes, entries int64) {
 }
 
 // writeStart writes a new log start offset into the meta hash, and the epochs
-// that remain. The sender writes epochs too, and must not do so at this moment.
+// that remain.
 func (l *log) writeStart(ctx context.Context, newStart int64) error {
+	_, err := l.moveTo(ctx, startScript, newStart)
+	return err
+}
+
+// moveTo runs a script that is told a new log start offset and the epochs that
+// remain, and returns what it does. The sender writes epochs too, and must not do so
+// at this moment.
+func (l *log) moveTo(ctx context.Context, script string, newStart int64, args ...string) (int64, error) {
 	l.claim()
 	defer l.release()
 	l.mu.Lock()
 	epochs := store.TrimEpochs(l.tail.epochs, newStart)
 	l.mu.Unlock()
-	if _, err := l.own(ctx, "trim", setScript, "start", l.position(newStart), "epochs", formatEpochs(epochs)); err != nil {
-		return err
+	r, err := l.own(ctx, "trim", script, append([]string{l.position(newStart), formatEpochs(epochs)}, args...)...)
+	if err != nil {
+		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.start, l.tail.epochs = max(l.start, newStart), epochs
-	return nil
+	return r[0].int(), nil
 }
