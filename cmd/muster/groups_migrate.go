@@ -118,8 +118,11 @@ func askMigration(ctx context.Context, s *adminSource, name string) (*migrationR
 			return nil, err
 		}
 		members, err := describedMembers(ctx, s.client, name)
+		if errors.Is(err, kerr.GroupIDNotFound) {
+			return askMigration(ctx, s, name) // It went over, or away, meanwhile.
+		}
 		if err != nil {
-			return nil, err
+			return nil, groupError(name, err)
 		}
 		report.look(&d, members)
 	}
@@ -187,9 +190,9 @@ func describedMembers(ctx context.Context, client *kgo.Client, name string) ([]k
 	case err != nil:
 		return nil, plain(err)
 	case len(resp.Groups) != 1:
-		return nil, groupError(name, errNoAnswer)
+		return nil, errNoAnswer
 	case resp.Groups[0].ErrorCode != 0:
-		return nil, groupError(name, kerr.ErrorForCode(resp.Groups[0].ErrorCode))
+		return nil, kerr.ErrorForCode(resp.Groups[0].ErrorCode)
 	}
 	return resp.Groups[0].Members, nil
 }
