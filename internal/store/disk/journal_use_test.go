@@ -283,46 +283,38 @@ func TestVoidsHaveRoomWhenTheJournalIsFull(t *testing.T) {
 	}
 }
 
-// TestAFolderThatWasTakenDoesNotComeBack has a deletion fail when the folder is gone, but
-// not durably, and the log opened again and used.
-func TestAFolderThatWasTakenDoesNotComeBack(t *testing.T) {
-	b := newJournalBed(t)
-	b.store("old 1", "old 2", "old 3")
-	b.must(b.log.(*handle).syncNow())
-	b.fail(failing(vfs.OpSyncDir, worldRoot))
-	if b.st.Delete(context.Background(), b.tp) == nil {
-		t.Error("a log was deleted whose folder may come back")
-	}
-	if _, err := b.st.Open(context.Background(), b.tp, 0, b.cfg); err == nil {
-		t.Error("a log was opened in the place of one whose folder may come back")
-	}
-	b.fail(nil)
-	b.reopen()
-	b.wantValues()
-	b.store("new 1")
-	for _, c := range crashes(3) {
-		b.wantAfter(c.do(b.fs), "new 1")
-	}
-}
-
-// TestALogIsOpenedAfterADeletionThatFailed has the void fail of a log whose folder is gone,
-// and once more when the log is opened.
+// TestALogIsOpenedAfterADeletionThatFailed has the folder of a log taken away, and fail what
+// makes that durable, and the void after it. Until both are there the log cannot be
+// opened again; then nothing of before comes back.
 func TestALogIsOpenedAfterADeletionThatFailed(t *testing.T) {
-	b := newJournalBed(t)
-	b.store("a")
-	b.fail(failing(vfs.OpDatasync, journalSuffix))
-	if b.st.Delete(context.Background(), b.tp) == nil {
-		t.Error("a log was deleted whose frames are not void")
-	}
-	if _, err := b.st.Open(context.Background(), b.tp, 0, b.cfg); err == nil {
-		t.Error("a log was opened whose frames are not void")
-	}
-	b.fail(nil)
-	b.reopen()
-	b.wantValues()
-	b.store("new")
-	for _, c := range crashes(3) {
-		b.wantAfter(c.do(b.fs), "new")
+	for name, fault := range map[string]func(vfs.Op) error{
+		"void":   failing(vfs.OpDatasync, journalSuffix),
+		"folder": failing(vfs.OpSyncDir, worldRoot),
+	} {
+		for _, synced := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s of a log that is synced %v", name, synced), func(t *testing.T) {
+				b := newJournalBed(t)
+				b.store("old 1")
+				if synced {
+					b.store("old 2", "old 3")
+					b.must(b.log.(*handle).syncNow())
+				}
+				b.fail(fault)
+				if b.st.Delete(context.Background(), b.tp) == nil {
+					t.Error("a log was deleted that may come back")
+				}
+				if _, err := b.st.Open(context.Background(), b.tp, 0, b.cfg); err == nil {
+					t.Error("a log was opened in the place of one that may come back")
+				}
+				b.fail(nil)
+				b.reopen()
+				b.wantValues()
+				b.store("new 1")
+				for _, c := range crashes(3) {
+					b.wantAfter(c.do(b.fs), "new 1")
+				}
+			})
+		}
 	}
 }
 

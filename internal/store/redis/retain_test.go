@@ -130,15 +130,21 @@ func TestWhatGoesIsTrimmedPartByPart(t *testing.T) {
 	}
 }
 
+// twenty appends that many batches, and returns the size of each.
+func (b *bed) twenty(l store.Log) int64 {
+	b.Helper()
+	for range 20 {
+		b.append(l, b.valued(strings.Repeat("v", 1000)))
+	}
+	return l.Size() / 20
+}
+
 // TestWhatAnInterruptedTrimLeavesIsCounted has the start of a log moved, and what is below
 // it still there, as a broker of before leaves it that was interrupted.
 func TestWhatAnInterruptedTrimLeavesIsCounted(t *testing.T) {
 	b := newBed(t, inBatches)
 	h := b.open(1)
-	for range 20 {
-		b.append(h, b.valued(strings.Repeat("v", 1000)))
-	}
-	each := h.Size() / 20
+	each := b.twenty(h)
 	must(t, h.(*log).writeStart(b.ctx, 10))
 	l := b.open(1)
 	if err := h.(*log).trimTo(b.ctx, 10, 10*each); !errors.Is(err, store.ErrClosed) {
@@ -161,10 +167,7 @@ func TestWhatAnInterruptedTrimLeavesIsCounted(t *testing.T) {
 func TestATrimHappensAtOnce(t *testing.T) {
 	b := newBed(t, inBatches)
 	l := b.open(1)
-	for range 20 {
-		b.append(l, b.valued(strings.Repeat("v", 1000)))
-	}
-	each := l.Size() / 20
+	each := b.twenty(l)
 	must(t, l.(*log).trimTo(b.ctx, 7, 7*each))
 	if size, count := b.do("HGET", b.keys().meta, "size"), b.do("HGET", b.keys().meta, "count"); size != decimal(13*each) || count != "13" {
 		t.Errorf("%s bytes in %s entries, want %d in 13", size, count, 13*each)
