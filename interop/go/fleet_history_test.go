@@ -15,10 +15,16 @@ import (
 type history struct {
 	mu    sync.Mutex
 	acked map[int32]map[int64]string // value by offset
-	err   error
+	// somewhere are records of which librdkafka says that they are written, not
+	// where: an attempt of which it does not know how it ended, before one that
+	// succeeded, and that has a higher sequence.
+	somewhere map[int32][]string
+	err       error
 }
 
-func newHistory() *history { return &history{acked: map[int32]map[int64]string{}} }
+func newHistory() *history {
+	return &history{acked: map[int32]map[int64]string{}, somewhere: map[int32][]string{}}
+}
 
 // ack notes that a record was acknowledged.
 func (h *history) ack(partition int32, offset int64, value string, err error) {
@@ -26,6 +32,10 @@ func (h *history) ack(partition int32, offset int64, value string, err error) {
 	defer h.mu.Unlock()
 	if err != nil {
 		h.fail(fmt.Errorf("write of %s: %w", value, err))
+		return
+	}
+	if offset == int64(kafka.OffsetInvalid) {
+		h.somewhere[partition] = append(h.somewhere[partition], value)
 		return
 	}
 	if h.acked[partition] == nil {
@@ -62,11 +72,14 @@ func (h *history) count() (n int) {
 	for _, p := range h.acked {
 		n += len(p)
 	}
+	for _, p := range h.somewhere {
+		n += len(p)
+	}
 	return n
 }
 
 // check reads the whole topic and judges it: every record that was acknowledged
-// is where its producer was told, offsets have no gaps, and since all producers
+// is there, and where its producer was told, offsets have no gaps, and since all producers
 // are idempotent no record is there twice.
 func (h *history) check(t testing.TB, cl *kgo.Client, topic string) {
 	t.Helper()
@@ -92,6 +105,11 @@ func (h *history) check(t testing.TB, cl *kgo.Client, topic string) {
 		for o, value := range h.acked[p] {
 			if at, ok := where[value]; !ok || at != o {
 				t.Errorf("partition %d: %s was acknowledged at offset %d, found %v at %d", p, value, o, ok, at)
+			}
+		}
+		for _, value := range h.somewhere[p] {
+			if _, ok := where[value]; !ok {
+				t.Errorf("partition %d: %s was acknowledged, and is not there", p, value)
 			}
 		}
 	}
