@@ -50,7 +50,7 @@ func TestKcatLookingAtTheOffsetsTopicDoesNoHarm(t *testing.T) {
 func TestLibrdkafkaLearnsWhichRecordsOfABatchAreBad(t *testing.T) {
 	addr, topic := onDisk(t), "compacted"
 	createTopic(t, addr, topic, 1, "cleanup.policy", "compact")
-	p, err := kafka.NewProducer(&kafka.ConfigMap{"bootstrap.servers": addr, "linger.ms": 500, "retries": 0})
+	p, err := kafka.NewProducer(&kafka.ConfigMap{"bootstrap.servers": addr, "linger.ms": 3000, "retries": 0})
 	if err != nil {
 		t.Fatal(err)
 	}

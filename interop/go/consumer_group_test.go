@@ -17,7 +17,7 @@ import (
 // consumerSettings have members of consumer groups heard of often, and missed
 // soon: with this protocol it is the broker that says.
 var consumerSettings = []string{
-	"--set", "group.consumer.heartbeat.interval.ms=200", "--set", "group.consumer.session.timeout.ms=6000",
+	"--set", "group.consumer.heartbeat.interval.ms=200", "--set", "group.consumer.session.timeout.ms=12000",
 	"--set", "group.consumer.assignment.interval.ms=100",
 }
 
@@ -48,7 +48,7 @@ func newConsumerGroup(t testing.TB, addrs []string, name, client, assignor strin
 func (g *consumerGroup) producer() *kgo.Client {
 	g.t.Helper()
 	cl := connect(g.t, g.addrs[0], append(impatient(), kgo.SeedBrokers(g.addrs...), kgo.RequestTimeoutOverhead(2*time.Second),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.AlwaysRetryEOF())...)
 	// franz-go fails records that wait for a producer id when it cannot get one.
 	waitFor(g.t, "a producer id", func() error {
 		_, _, err := cl.ProducerID(g.t.Context())

@@ -49,7 +49,7 @@ func startCopyRun(t *testing.T, addrs []string, seed uint64, lane int) *copyRun 
 	rng := rand.New(rand.NewPCG(seed, uint64(lane)+1))
 	name := fmt.Sprintf("copy-%d-%c", seed, 'a'+lane)
 	cl := connect(t, addrs[0], kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond),
-		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.RequestTimeoutOverhead(2*time.Second))
+		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.RequestTimeoutOverhead(2*time.Second), kgo.AlwaysRetryEOF())
 	r := &copyRun{t: t, name: name, addrs: addrs, client: cl, admin: kadm.NewClient(cl)}
 	for topic, partitions := range map[string]int32{r.in(): copyIn, r.out(): copyOut} {
 		waitFor(t, "topic "+topic, func() error {

@@ -16,7 +16,7 @@ import (
 // that is, so that no look at the metadata is needed (KIP-951).
 func TestABrokerNamesTheLeaderInItsPlace(t *testing.T) {
 	onlyOn(t, "redis")
-	f := startFleet(t, redistest.Single(t).URL(), 2)
+	f := startFleet(t, redistest.Single(t).URL(), 2, "--set", "broker.session.timeout.ms=20000")
 	createTopic(t, f.addrs[0], "hinted", 1)
 	f.hasAll()
 	leader := f.leader("hinted", 0)

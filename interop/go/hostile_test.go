@@ -28,15 +28,15 @@ const (
 	hostileHeld = 400 << 20
 	// goodPatience is the longest that the good client may have to wait for one
 	// record to be acknowledged and read back.
-	goodPatience = 10 * time.Second
+	// It is a bound for errors, not for speed: others keep the processors busy.
+	goodPatience = 30 * time.Second
 )
 
 // TestHostileClientsDisturbNobody throws all kinds of bad input at a broker while
 // a good client works on. The good client must not see a single error or lost
 // connection, and the broker must neither end nor take memory without bound.
 func TestHostileClientsDisturbNobody(t *testing.T) {
-	// A broker that shares its store must get to say that it is alive.
-	b := serve(t, t.TempDir(), "--set", "broker.session.timeout.ms=20000")
+	b := serve(t, t.TempDir())
 	createTopic(t, b.addr(), "good", 3)
 	createTopic(t, b.addr(), "prey", 3)
 	createTopic(t, b.addr(), "compacted", 1, "cleanup.policy", "compact")

@@ -35,7 +35,8 @@ func TestAcknowledgedRecordsSurviveRestarts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			const topic = "steady"
 			data, addr := t.TempDir(), fixedPort(t)
-			b := serve(t, data, "--listen", addr)
+			flags := append([]string{"--listen", addr}, shortLease...)
+			b := serve(t, data, flags...)
 			createTopic(t, addr, topic, killPartitions)
 			log := newProducedLog()
 			p := tt.producer(t, addr, topic, log)
@@ -46,7 +47,7 @@ func TestAcknowledgedRecordsSurviveRestarts(t *testing.T) {
 				// The random moment: this is no wait for anything.
 				<-time.After(time.Duration(50+rand.IntN(250)) * time.Millisecond)
 				tt.stop(t, b)
-				b = serve(t, data, "--listen", addr)
+				b = serve(t, data, flags...)
 			}
 			log.mustGrow(t, "after restart", restarts)
 			p.abandon()
@@ -238,7 +239,7 @@ func newFranzSteady(t *testing.T, addr, topic string, log *producedLog) steadyPr
 	ctx, stop := context.WithCancel(context.Background())
 	p := &franzSteady{stop: stop, stopped: make(chan struct{})}
 	p.cl = connect(t, addr,
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500), kgo.AlwaysRetryEOF(),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }), kgo.MetadataMinAge(20*time.Millisecond),
 	)
 	go func() {

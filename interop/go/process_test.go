@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"muster/internal/redistest"
 )
 
 const (
@@ -220,20 +220,11 @@ func (p *process) peakMemory() int64 {
 	return 0
 }
 
-// fixedPort returns an address that can be listened on again and again. Its
-// port is below those that the system gives to outgoing connections: a client
-// that tries to reconnect must not, by chance, take it while the broker is away.
+// fixedPort returns an address that can be listened on again and again: nobody
+// else takes it while the broker is away.
 func fixedPort(t testing.TB) string {
 	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000)))
-		if err == nil {
-			l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
+	return fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 }
 
 // logTail keeps the last lines of a log.

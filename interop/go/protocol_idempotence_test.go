@@ -109,7 +109,7 @@ func TestIdempotenceSurvivesRestarts(t *testing.T) {
 	for name, stop := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGKILL": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			data := t.TempDir()
-			b := serve(t, data)
+			b := serve(t, data, steadyLease...)
 			createTopic(t, b.addr(), "once", 1)
 			w := dial(t, b.addr())
 			id := newProducerID(w)
@@ -126,7 +126,7 @@ func TestIdempotenceSurvivesRestarts(t *testing.T) {
 			if err := b.wait(); err != nil && stop == syscall.SIGTERM {
 				t.Fatal(err)
 			}
-			b = serve(t, data)
+			b = serve(t, data, steadyLease...)
 			w = dial(t, b.addr())
 			for _, s := range []sequenceStep{
 				{"first after the restart", 0, 0, 3, nil, 0},

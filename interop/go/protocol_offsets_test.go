@@ -90,7 +90,7 @@ func TestListOffsetsFindsTimestamps(t *testing.T) {
 
 func TestDeleteRecordsMovesTheLogStart(t *testing.T) {
 	data := t.TempDir()
-	b := serve(t, data)
+	b := serve(t, data, steadyLease...)
 	createTopic(t, b.addr(), "trimmed", 1, "segment.bytes", "16384")
 	w := dial(t, b.addr())
 	for i := range 20 {
@@ -127,7 +127,7 @@ func TestDeleteRecordsMovesTheLogStart(t *testing.T) {
 	}
 	check(w, 7)
 	b.kill()
-	b = serve(t, data)
+	b = serve(t, data, steadyLease...)
 	w = dial(t, b.addr())
 	check(w, 7)
 	if p := deleteRecords(w, "trimmed", -1); p.ErrorCode != 0 || p.LowWatermark != 20 {

@@ -34,8 +34,8 @@ type exchange struct {
 }
 
 // serveBehindRelay starts a broker that tells its clients to connect to a relay. On Redis
-// its lease is so long that a busy machine does not lose it: librdkafka sends several
-// commits, and those that a coordinator refused which was away again after later ones.
+// its lease must not be lost: librdkafka sends several commits, and those that a
+// coordinator refused which was away again after later ones.
 func serveBehindRelay(t testing.TB, flags ...string) *relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func serveBehindRelay(t testing.TB, flags ...string) *relay {
 	}
 	r := &relay{t: t, listener: l}
 	t.Cleanup(r.close)
-	flags = append([]string{"--set", "advertised.listeners=PLAINTEXT://" + r.addr(), "--set", "broker.session.timeout.ms=60000"}, flags...)
+	flags = append([]string{"--set", "advertised.listeners=PLAINTEXT://" + r.addr()}, flags...)
 	r.broker = serve(t, t.TempDir(), flags...).addr()
 	r.accepts.Go(r.accept)
 	return r

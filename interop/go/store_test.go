@@ -27,8 +27,8 @@ var redisKinds = map[string]redistest.Kind{
 // redisProperties are the settings of a broker whose records are in the Redis
 // that all tests share, instead of a data folder. A folder's name stands for
 // what was stored under it. The layout is the one with dense offsets, as on
-// disk, and leases are short, since a test that kills its broker starts it again
-// at once.
+// disk. The lease is so long that a broker does not lose it on a busy machine:
+// requests that it gets before it has its lease again are refused.
 func redisProperties(t testing.TB, data string) map[string]string {
 	t.Helper()
 	kind, ok := redisKinds[storeKind]
@@ -39,9 +39,17 @@ func redisProperties(t testing.TB, data string) map[string]string {
 	return map[string]string{
 		"muster.redis.url": redistest.Shared(t, kind).URL(), "muster.redis.prefix": "interop-" + hex.EncodeToString(sum[:6]),
 		"muster.redis.layout": "log", "node.id": "1",
-		"broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200",
+		"broker.session.timeout.ms": "20000", "broker.heartbeat.interval.ms": "200",
 	}
 }
+
+// shortLease is for a broker that is killed and started again at once, and that
+// would wait for its own lease: for one whose clients try again, and for one that
+// is asked as if by a wire.
+var (
+	shortLease  = []string{"--set", "broker.session.timeout.ms=1000"}
+	steadyLease = []string{"--set", "broker.session.timeout.ms=4000"}
+)
 
 // storeFlags returns the flags of muster serve for the store under test.
 func storeFlags(t testing.TB, data string) []string {

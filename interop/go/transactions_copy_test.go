@@ -195,15 +195,20 @@ func TestCopyingThroughRebalancesIsExactlyOnce(t *testing.T) {
 		for _, stop := range stops {
 			stop()
 		}
-		// What is committed is what was copied.
-		offsets, err := kadm.NewClient(connect(t, b.addr())).FetchOffsets(t.Context(), "copiers")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for p := range int32(2) {
-			if o, _ := offsets.Lookup("in", p); o.At != rounds*each {
-				t.Errorf("partition %d: %d is committed", p, o.At)
+		// What is committed is what was copied. The markers of the last transaction
+		// may still be on their way.
+		admin := kadm.NewClient(connect(t, b.addr()))
+		waitFor(t, "the committed offsets", func() error {
+			offsets, err := admin.FetchOffsets(t.Context(), "copiers")
+			if err != nil {
+				return err
 			}
-		}
+			for p := range int32(2) {
+				if o, _ := offsets.Lookup("in", p); o.At != rounds*each {
+					return fmt.Errorf("partition %d: %d is committed", p, o.At)
+				}
+			}
+			return nil
+		})
 	})
 }

@@ -46,7 +46,7 @@ func TestANewInstanceOfAProducerFencesTheOlderOne(t *testing.T) {
 func TestATransactionWhoseTimeIsUpIsAborted(t *testing.T) {
 	settings := []string{"--set", "transaction.abort.timed.out.transaction.cleanup.interval.ms=50"}
 	eachVersion(t, settings, func(t *testing.T, b *process, opts []kgo.Opt) {
-		slow := transactional(t, b.addr(), "slow", append(opts, kgo.TransactionTimeout(500*time.Millisecond))...)
+		slow := transactional(t, b.addr(), "slow", append(opts, kgo.TransactionTimeout(5*time.Second))...)
 		if err := slow.BeginTransaction(); err != nil {
 			t.Fatal(err)
 		}
@@ -78,14 +78,14 @@ func TestTransactionsSurviveKills(t *testing.T) {
 func transactionsAndKills(t *testing.T, opts []kgo.Opt) {
 	data, addr := t.TempDir(), fixedPort(t)
 	start := func() *process {
-		return serve(t, data, "--listen", addr, "--set", "transaction.abort.timed.out.transaction.cleanup.interval.ms=100")
+		return serve(t, data, append([]string{"--listen", addr, "--set", "transaction.abort.timed.out.transaction.cleanup.interval.ms=100"}, shortLease...)...)
 	}
 	b := start()
 	createTopic(t, addr, "out", 2)
 	var committed []string
 	open := map[string]bool{} // of which nobody knows how they ended
 	for n := range often(6) {
-		cl := transactional(t, addr, fmt.Sprintf("x%d", n%2), append(opts, kgo.TransactionTimeout(5*time.Second))...)
+		cl := transactional(t, addr, fmt.Sprintf("x%d", n%2), append(opts, kgo.TransactionTimeout(20*time.Second))...)
 		for i := range 3 {
 			v := fmt.Sprintf("%d.%d", n, i)
 			inTransaction(t, cl, kgo.TryCommit, v+"a", v+"b")
