@@ -58,11 +58,11 @@ func TestGroupsExplainAMissedHeartbeat(t *testing.T) {
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	s.member("billing", []string{"orders"})
 	s.stable("billing", 1)
-	s.rawMember("billing", 200*time.Millisecond, "orders").mustJoin() // And then it is silent.
+	s.rawMember("billing", 3*time.Second, "orders").mustJoin() // And then it is silent.
 	x, text := s.explained("billing", func(x explain.Explanation) bool { return x.RebalanceCount == 3 && x.State == groupview.Stable })
-	says(t, text, "at 127.0.0.1 sent no heartbeat for 200ms, its session timeout, and was removed.", "2 members became 1;",
+	says(t, text, "at 127.0.0.1 sent no heartbeat for 3s, its session timeout, and was removed.", "2 members became 1;",
 		"What is odd: 1. In the last 1h, 1 member missed its heartbeats and was removed: raw at 127.0.0.1.",
-		"What to do: Look there for a crash", "raise its session.timeout.ms (now 200ms)")
+		"What to do: Look there for a crash", "raise its session.timeout.ms (now 3s)")
 	if !found(x, "heartbeats-missed") {
 		t.Errorf("the findings are %+v", x.Findings)
 	}

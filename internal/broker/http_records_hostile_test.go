@@ -95,7 +95,13 @@ func TestRecordsAreSearchedOnRedis(t *testing.T) {
 		var searchedAll int64
 		for _, b := range brokers {
 			for _, order := range []string{"newest", "oldest"} {
-				s := searchAll(t, b, "orders", "limit", "9", "order", order)
+				var s searched
+				eventually(t, "Redis counts", func(context.Context) error {
+					if s = searchAll(t, b, "orders", "limit", "9", "order", order); s.end.Total == nil {
+						return fmt.Errorf("%+v", s.end)
+					}
+					return nil
+				})
 				for _, r := range s.records {
 					got[r.Value.Text] = true
 				}

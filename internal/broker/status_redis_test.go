@@ -109,10 +109,12 @@ func TestLagOfAStreamIsANumberOfRecords(t *testing.T) {
 		offsets = append(offsets, r.Offset)
 	}
 	commit(t, c, "billing", "orders", 0, offsets[14]+1)
-	got := seen(t, b, "billing")
-	if got.Lag != 5 || got.LagUnknown {
-		t.Errorf("%+v, of offsets %v", got, offsets)
-	}
+	eventually(t, "Redis counts", func(context.Context) error {
+		if got := seen(t, b, "billing"); got.Lag != 5 || got.LagUnknown {
+			return fmt.Errorf("%+v, of offsets %v", got, offsets)
+		}
+		return nil
+	})
 	if topicOf(t, b.Status().Snapshot(), "orders").Partitions[0].Dense {
 		t.Error("dense")
 	}

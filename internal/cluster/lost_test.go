@@ -64,6 +64,9 @@ func (l testLease) Live(_ context.Context, ids []int32) (map[int32]bool, error) 
 	return live, nil
 }
 
+// patience is for a Redis that is to answer. On a busy machine that may take long.
+const patience = 30 * time.Second
+
 // fleet is some brokers on one Redis.
 type fleet struct {
 	*testing.T
@@ -80,12 +83,12 @@ func newFleet(t *testing.T, server *redistest.Server, set map[string]string) *fl
 // join starts a broker, which ends with the test.
 func (f *fleet) join(id int32) *Controller {
 	f.Helper()
-	client, err := conn.Connect(f.Context(), f.server.URL(), conn.Options{DialTimeout: time.Second, CommandTimeout: time.Second})
+	client, err := conn.Connect(f.Context(), f.server.URL(), conn.Options{DialTimeout: patience, CommandTimeout: patience})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(client.Close)
-	s := redis.New(client, redis.Options{Prefix: "fleet", Timeout: time.Second})
+	s := redis.New(client, redis.Options{Prefix: "fleet", Timeout: patience, ReplicaTimeout: time.Second})
 	f.Cleanup(func() { _ = s.Close() })
 	defaults, err := config.NewBroker(f.set)
 	if err != nil {

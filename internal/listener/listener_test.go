@@ -236,7 +236,7 @@ func TestLimitsOfConnectionsCanChange(t *testing.T) {
 }
 
 func TestIdleConnectionsAreClosed(t *testing.T) {
-	_, addr := start(t, Options{IdleTimeout: 50 * time.Millisecond}, echo)
+	_, addr := start(t, Options{IdleTimeout: 2 * time.Second}, echo)
 	c := dial(t, addr)
 	sendFrame(t, c, []byte("x"))
 	readFrame(t, c)
@@ -265,7 +265,7 @@ func TestAFrameThatTricklesInEndsItsConnection(t *testing.T) {
 func TestWhoLeavesAnAnswerUnreadIsIdle(t *testing.T) {
 	const more = 64 << 20 // than a socket keeps
 	released := make(chan struct{})
-	_, addr := start(t, Options{IdleTimeout: 50 * time.Millisecond}, func(context.Context, []byte) (*protocol.Response, error) {
+	_, addr := start(t, Options{IdleTimeout: 2 * time.Second}, func(context.Context, []byte) (*protocol.Response, error) {
 		recs := store.HeldRecords(make([]byte, more), func() { close(released) })
 		return &protocol.Response{Parts: []protocol.Part{{Records: recs}}}, nil
 	})

@@ -37,7 +37,7 @@ type idle struct {
 }
 
 func newIdle(t *testing.T, url string, partitions int) *idle {
-	client, err := conn.Connect(t.Context(), url, conn.Options{})
+	client, err := conn.Connect(t.Context(), url, conn.Options{DialTimeout: time.Minute, CommandTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

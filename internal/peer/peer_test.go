@@ -233,7 +233,7 @@ func TestWhatAnotherBrokerDoesNotServeIsNotSent(t *testing.T) {
 func TestASilentBrokerIsGivenUpAndConnectedToAgain(t *testing.T) {
 	f := newFake(t)
 	w := newWorld(t, f.broker())
-	w.opts.Timeout = short
+	w.opts.Timeout = 3 * time.Second // In which the request itself must arrive.
 	if o := <-w.send(described("x")); !errors.Is(o.err, errSilent) {
 		t.Fatalf("%+v", o)
 	}
@@ -265,7 +265,7 @@ func TestAConnectionThatEndsFailsWhatIsUnderWay(t *testing.T) {
 func TestAConnectionThatNobodyUsesIsClosed(t *testing.T) {
 	f := newFake(t)
 	w := newWorld(t, f.broker())
-	w.opts.Idle = short
+	w.opts.Idle = 2 * time.Second // In which requests must be answered.
 	for range 2 {
 		out := w.send(described("x"))
 		describe(<-f.requests)

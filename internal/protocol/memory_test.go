@@ -24,6 +24,7 @@ func (m *meter) Hold(n int) bool {
 func taken(f func() any) int {
 	var before, after runtime.MemStats
 	runtime.GC()
+	runtime.GC() // What was in pools.
 	runtime.ReadMemStats(&before)
 	kept := f()
 	runtime.GC()

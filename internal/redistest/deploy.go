@@ -79,6 +79,7 @@ func (s *Server) startCluster(binary, dir string, patience time.Duration, config
 		"cluster-require-full-coverage no",
 		"cluster-replica-validity-factor 0",
 		"cluster-allow-replica-migration no",
+		"cluster-replica-no-failover yes", // Until all is there.
 	}, config...)
 	if err := s.startNodes(binary, dir, 6, config, busPort); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (s *Server) startCluster(binary, dir string, patience time.Duration, config
 		return err
 	}
 	for _, n := range s.Nodes {
-		if _, err := n.Do("CONFIG", "SET", "cluster-node-timeout", strconv.FormatInt(patience.Milliseconds(), 10)); err != nil {
+		if _, err := n.Do("CONFIG", "SET", "cluster-node-timeout", strconv.FormatInt(patience.Milliseconds(), 10), "cluster-replica-no-failover", "no"); err != nil {
 			return err
 		}
 	}
@@ -160,6 +161,7 @@ func (s *Server) clusterSettled() error {
 		if text, err = n.Text("CLUSTER", "NODES"); err != nil {
 			return err
 		}
+		text = strings.ReplaceAll(text, "nofailover", "")
 		if strings.Count(text, "slave") != 3 || strings.Contains(text, "fail") || strings.Contains(text, "handshake") {
 			return fmt.Errorf("node %d sees other roles:\n%s", i, text)
 		}

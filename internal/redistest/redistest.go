@@ -66,6 +66,13 @@ func Cluster(t testing.TB, config ...string) *Server {
 	return own(t, KindCluster, failoverSoon, config)
 }
 
+// CalmCluster is a Cluster for tests that end no primary: it takes long to
+// replace one.
+func CalmCluster(t testing.TB, config ...string) *Server {
+	t.Helper()
+	return own(t, KindCluster, failoverLate, config)
+}
+
 // Sentinel starts a primary with two replicas, and three sentinels that
 // replace it about two seconds after it died.
 func Sentinel(t testing.TB, config ...string) *Server {

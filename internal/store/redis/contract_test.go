@@ -23,10 +23,10 @@ func harness(url func(t *testing.T) string, cfg store.LogConfig) func(t *testing
 		open := func(t *testing.T) {
 			t.Helper()
 			var err error
-			if client, err = conn.Connect(context.Background(), at, conn.Options{}); err != nil {
+			if client, err = conn.Connect(context.Background(), at, conn.Options{DialTimeout: patience, CommandTimeout: patience}); err != nil {
 				t.Fatal(err)
 			}
-			s = New(client, Options{Prefix: prefix})
+			s = New(client, Options{Prefix: prefix, Timeout: patience})
 		}
 		end := func(t *testing.T) {
 			t.Helper()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"muster/internal/record"
 	"muster/internal/redistest"
 	"muster/internal/store"
@@ -35,10 +37,11 @@ type writer struct {
 
 func newWriter(t *testing.T, url string, cfg store.LogConfig) *writer {
 	t.Helper()
-	client, err := conn.Connect(context.Background(), url, conn.Options{DialTimeout: time.Second, CommandTimeout: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var client rueidis.Client
+	must(t, redistest.Poll(patience, func() (err error) {
+		client, err = conn.Connect(context.Background(), url, conn.Options{DialTimeout: time.Second, CommandTimeout: 2 * time.Second})
+		return err
+	}))
 	t.Cleanup(client.Close)
 	w := &writer{cfg: cfg, epoch: 1, tp: store.TopicPartition{Topic: "orders"}}
 	w.store = New(client, Options{Prefix: redistest.Prefix(t), Timeout: time.Second})
@@ -182,8 +185,14 @@ func (w *writer) read(t *testing.T) []string {
 	var values []string
 	offset, end := w.log.Bounds()
 	for offset < end {
-		recs, err := w.log.Read(context.Background(), store.ReadRequest{Offset: offset, NextOffset: math.MaxInt64, MaxBytes: 1 << 20, MinOne: true})
-		must(t, err)
+		var recs store.Records
+		must(t, redistest.Poll(patience, func() (err error) {
+			recs, err = w.log.Read(context.Background(), store.ReadRequest{Offset: offset, NextOffset: math.MaxInt64, MaxBytes: 1 << 20, MinOne: true})
+			if !errors.Is(err, store.ErrUnavailable) { // The machine is busy.
+				must(t, err)
+			}
+			return err
+		}))
 		text, err := recs.Load()
 		must(t, err)
 		if len(text) == 0 {
@@ -264,7 +273,12 @@ func TestFlushWaitsForReplicas(t *testing.T) {
 			for _, n := range s.Replicas(s.Primary(t, w.key())) {
 				n.Kill()
 			}
-			if err := w.append(); !errors.Is(err, store.ErrNotReplicated) {
+			err := w.append()
+			for errors.Is(err, store.ErrUnavailable) { // The machine is busy.
+				must(t, w.open())
+				err = w.append()
+			}
+			if !errors.Is(err, store.ErrNotReplicated) {
 				t.Errorf("without replicas: %v", err)
 			}
 			w.log.SetConfig(store.LogConfig{Layout: store.LayoutStream, Replicas: 1})
@@ -319,9 +333,10 @@ func TestLogMustBeOpenedAgainWhenRedisForgot(t *testing.T) {
 		func(token [3]int64) [3]int64 { return [3]int64{token[0], token[1] - 1, 7} },
 		func(token [3]int64) [3]int64 { return [3]int64{token[0] - 1, token[1] - 1, 7} },
 	} {
-		w := newWriter(t, redistest.Shared(t, redistest.KindSingle).URL(), store.LogConfig{Layout: store.LayoutLog})
+		url := redistest.Shared(t, redistest.KindSingle).URL()
+		w := newWriter(t, url, store.LogConfig{Layout: store.LayoutLog})
 		must(t, w.appendUntil(3))
-		ctx, client, meta := context.Background(), w.store.client, logKeys(w.store.prefix, w.tp).meta
+		ctx, client, meta := context.Background(), connect(t, url), logKeys(w.store.prefix, w.tp).meta
 		text, err := client.Do(ctx, client.B().Hget().Key(meta).Field("n").Build()).ToString()
 		must(t, err)
 		token, err := parseToken(text)

@@ -143,11 +143,26 @@ func TestOutcomeUnknown(t *testing.T) {
 			}
 			l := b.open(1)
 			seq := int32(0)
+			reopen := func() {
+				redistest.Eventually(t, "Redis", func() bool {
+					again, err := b.store.Open(context.Background(), b.at, 1, cfg)
+					if err == nil {
+						l = again.(store.Pipelined)
+					}
+					return err == nil
+				})
+				seq = b.wantSequence(l)
+			}
 			for round := range 6 {
-				must(t, produce(l, seq))
+				err := produce(l, seq)
+				for errors.Is(err, store.ErrUnavailable) { // The machine is busy.
+					reopen()
+					err = produce(l, seq)
+				}
+				must(t, err)
 				seq++
 				s.Nodes[0].Pause()
-				err := produce(l, seq)
+				err = produce(l, seq)
 				if round%2 == 0 {
 					s.Nodes[0].Resume()
 				}
@@ -163,14 +178,7 @@ func TestOutcomeUnknown(t *testing.T) {
 				if err := produce(l, seq); !errors.Is(err, store.ErrFailed) {
 					t.Fatalf("append after a failed one: %v", err)
 				}
-				redistest.Eventually(t, "Redis", func() bool {
-					again, err := b.store.Open(context.Background(), b.at, 1, cfg)
-					if err == nil {
-						l = again.(store.Pipelined)
-					}
-					return err == nil
-				})
-				seq = b.wantSequence(l)
+				reopen()
 			}
 		})
 	}

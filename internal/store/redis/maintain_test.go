@@ -212,7 +212,7 @@ func TestALargeBatch(t *testing.T) {
 
 // TestLogsAreListedWithoutReplicas kills the replicas of a cluster.
 func TestLogsAreListedWithoutReplicas(t *testing.T) {
-	s := redistest.Cluster(t)
+	s := redistest.CalmCluster(t)
 	b := newBedAt(t, s.URL(), inBatches)
 	for b.at.Partition = range int32(20) {
 		b.open(1)

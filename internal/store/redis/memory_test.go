@@ -27,7 +27,7 @@ func TestMemoryPerRecord(t *testing.T) {
 		{store.LayoutStream, 100, 1, 60}, {store.LayoutStream, 1024, 1, 400},
 		{store.LayoutLog, 100, 1, 150}, {store.LayoutLog, 1024, 1, 400},
 	} {
-		s := New(client, Options{Prefix: redistest.Prefix(t)})
+		s := New(client, Options{Prefix: redistest.Prefix(t), Timeout: patience})
 		at := store.TopicPartition{Topic: "t"}
 		l, err := s.Open(ctx, at, 1, store.LogConfig{Layout: c.layout})
 		must(t, err)

@@ -41,7 +41,7 @@ func moveSlot(t *testing.T, s *redistest.Server, key string, to *redistest.Node)
 func TestAppendsGoOnWhileASlotMoves(t *testing.T) {
 	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
 		t.Run(string(layout), func(t *testing.T) {
-			s := redistest.Cluster(t)
+			s := redistest.CalmCluster(t)
 			w := newWriter(t, s.URL(), store.LogConfig{Layout: layout, Replicas: 2})
 			w.during(t, func() {
 				for _, to := range s.Nodes[:3] {

@@ -70,7 +70,7 @@ func TestInspectWarnsOfWhatCanBeLost(t *testing.T) {
 }
 
 func TestInspectNamesTheServersThatDiffer(t *testing.T) {
-	s := redistest.Cluster(t, "appendfsync always")
+	s := redistest.CalmCluster(t, "appendfsync always")
 	odd := s.Nodes[1]
 	if _, err := odd.Do("CONFIG", "SET", "maxmemory-policy", "allkeys-random"); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,10 @@ const probeTimeout = 2 * time.Second
 // went away and when it came back, once each: with up or the error, and for
 // how long it had been away. Redis counts as there when Watch begins.
 func Watch(ctx context.Context, client rueidis.Client, every time.Duration, notify func(up bool, err error, downFor time.Duration)) {
+	watch(ctx, client, every, probeTimeout, notify)
+}
+
+func watch(ctx context.Context, client rueidis.Client, every, timeout time.Duration, notify func(up bool, err error, downFor time.Duration)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var since time.Time // when it went away, zero if it did not
@@ -27,11 +31,11 @@ func Watch(ctx context.Context, client rueidis.Client, every time.Duration, noti
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := probe(ctx, client)
-		if err != nil && since.IsZero() && time.Since(began) < probeTimeout {
+		err := probe(ctx, client, timeout)
+		if err != nil && since.IsZero() && time.Since(began) < timeout {
 			// A connection that was merely closed, by an idle timeout or a
 			// proxy, is made again by the next command.
-			err = probe(ctx, client)
+			err = probe(ctx, client, timeout)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -47,8 +51,8 @@ func Watch(ctx context.Context, client rueidis.Client, every time.Duration, noti
 }
 
 // probe says whether Redis serves.
-func probe(ctx context.Context, client rueidis.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+func probe(ctx context.Context, client rueidis.Client, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if client.Mode() == rueidis.ClientModeCluster {
 		return probeCluster(ctx, client)

@@ -98,7 +98,7 @@ func TestLostNodeIDIsNeitherRenewedNorReleased(t *testing.T) {
 
 func TestRegistrationExpiresAfterTheBroker(t *testing.T) {
 	ctx, client, prefix := context.Background(), connect(t, redistest.Shared(t, redistest.KindSingle).URL()), redistest.Prefix(t)
-	const ttl = 400 * time.Millisecond
+	const ttl = 3 * time.Second
 	a, b := New(client, prefix, ttl), New(client, prefix, ttl)
 	before := time.Now()
 	if err := a.Acquire(ctx, 1, nil); err != nil {

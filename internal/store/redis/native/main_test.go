@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -15,7 +16,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // connect opens a client that ends with the test.
 func connect(t testing.TB, url string) rueidis.Client {
 	t.Helper()
-	client, err := conn.Connect(context.Background(), url, conn.Options{})
+	client, err := conn.Connect(context.Background(), url, conn.Options{DialTimeout: time.Minute, CommandTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
