@@ -77,7 +77,7 @@ func migrateGroup(cmd *cobra.Command, flags *clientFlags, name string) error {
 		return err
 	}
 	defer client.Close()
-	report, err := askMigration(ctx, &adminSource{flags, client, kadm.NewClient(client)}, name)
+	report, err := askMigration(ctx, &adminSource{flags, client, kadm.NewClient(client)}, name, 2)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func migrateGroup(cmd *cobra.Command, flags *clientFlags, name string) error {
 	return err
 }
 
-// askMigration asks a broker for what decides.
-func askMigration(ctx context.Context, s *adminSource, name string) (*migrationReport, error) {
+// askMigration asks a broker for what decides, and again if that changes meanwhile.
+func askMigration(ctx context.Context, s *adminSource, name string, again int) (*migrationReport, error) {
 	described, err := s.admin.DescribeGroups(ctx, name)
 	if err != nil && len(described) == 0 {
 		return nil, plain(err)
@@ -118,8 +118,8 @@ func askMigration(ctx context.Context, s *adminSource, name string) (*migrationR
 			return nil, err
 		}
 		members, err := describedMembers(ctx, s.client, name)
-		if errors.Is(err, kerr.GroupIDNotFound) {
-			return askMigration(ctx, s, name) // It went over, or away, meanwhile.
+		if errors.Is(err, kerr.GroupIDNotFound) && again > 0 {
+			return askMigration(ctx, s, name, again-1) // It went over, or away, meanwhile.
 		}
 		if err != nil {
 			return nil, groupError(name, err)

@@ -156,7 +156,8 @@ func startFleetWriters(t testing.TB, f *fleet, topic string) *fleetWriters {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	w := &fleetWriters{t: t, topic: topic, history: newHistory(), stop: stop}
-	w.franz = f.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))
+	w.franz = f.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1),
+		kgo.AlwaysRetryEOF()) // A broker may be killed before it has answered anything.
 	var err error
 	w.rd, err = kafka.NewProducer(&kafka.ConfigMap{
 		"bootstrap.servers": f.addrs[0], "enable.idempotence": true, "delivery.timeout.ms": 120000, "linger.ms": 2,

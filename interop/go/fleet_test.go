@@ -56,7 +56,6 @@ func (f *fleet) client(opts ...kgo.Opt) *kgo.Client {
 	f.t.Helper()
 	return connect(f.t, f.addrs[0], append([]kgo.Opt{
 		kgo.SeedBrokers(f.addrs...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.RequestTimeoutOverhead(2 * time.Second),
-		kgo.AlwaysRetryEOF(), // A broker may be killed before it has answered anything.
 	}, opts...)...)
 }
 

@@ -28,8 +28,7 @@ const (
 	hostileHeld = 400 << 20
 	// goodPatience is the longest that the good client may have to wait for one
 	// record to be acknowledged and read back.
-	// It is a bound for errors, not for speed: others keep the processors busy.
-	goodPatience = 30 * time.Second
+	goodPatience = 10 * time.Second
 )
 
 // TestHostileClientsDisturbNobody throws all kinds of bad input at a broker while

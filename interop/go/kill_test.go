@@ -26,8 +26,8 @@ func TestAcknowledgedRecordsSurviveRestarts(t *testing.T) {
 		stop     func(t *testing.T, b *process)
 		restarts int
 	}{
-		{"franz-go/SIGKILL", newFranzSteady, killBroker, 100},
-		{"franz-go/SIGTERM", newFranzSteady, terminateBroker, 10},
+		{"franz-go/SIGKILL", newFranzKilled, killBroker, 100},
+		{"franz-go/SIGTERM", newFranzStopped, terminateBroker, 10},
 		{"librdkafka/SIGKILL", newLibrdkafkaSteady, killBroker, 10},
 		{"librdkafka/SIGTERM", newLibrdkafkaSteady, terminateBroker, 10},
 	}
@@ -234,14 +234,14 @@ type franzSteady struct {
 	stopped chan struct{}
 }
 
-func newFranzSteady(t *testing.T, addr, topic string, log *producedLog) steadyProducer {
+func newFranzSteady(t *testing.T, addr, topic string, log *producedLog, opts ...kgo.Opt) steadyProducer {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	p := &franzSteady{stop: stop, stopped: make(chan struct{})}
-	p.cl = connect(t, addr,
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500), kgo.AlwaysRetryEOF(),
+	p.cl = connect(t, addr, append(opts,
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 10 * time.Millisecond }), kgo.MetadataMinAge(20*time.Millisecond),
-	)
+	)...)
 	go func() {
 		defer close(p.stopped)
 		for i := 0; ctx.Err() == nil; i++ {
@@ -257,6 +257,18 @@ func newFranzSteady(t *testing.T, addr, topic string, log *producedLog) steadyPr
 		}
 	}()
 	return p
+}
+
+func newFranzStopped(t *testing.T, addr, topic string, log *producedLog) steadyProducer {
+	t.Helper()
+	return newFranzSteady(t, addr, topic, log)
+}
+
+// newFranzKilled is for a broker that may be killed before it has answered anything.
+// One that is told to stop sees to it that clients try again by themselves.
+func newFranzKilled(t *testing.T, addr, topic string, log *producedLog) steadyProducer {
+	t.Helper()
+	return newFranzSteady(t, addr, topic, log, kgo.AlwaysRetryEOF())
 }
 
 // abandon closes the client first, so that records are on their way then.

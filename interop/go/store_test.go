@@ -43,9 +43,8 @@ func redisProperties(t testing.TB, data string) map[string]string {
 	}
 }
 
-// shortLease is for a broker that is killed and started again at once, and that
-// would wait for its own lease: for one whose clients try again, and for one that
-// is asked as if by a wire.
+// Leases for a broker that is killed and started again, and waits for its own:
+// short if its clients try again, steady if they take what they are told.
 var (
 	shortLease  = []string{"--set", "broker.session.timeout.ms=1000"}
 	steadyLease = []string{"--set", "broker.session.timeout.ms=4000"}

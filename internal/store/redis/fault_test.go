@@ -274,7 +274,7 @@ func TestFlushWaitsForReplicas(t *testing.T) {
 				n.Kill()
 			}
 			err := w.append()
-			for errors.Is(err, store.ErrUnavailable) { // The machine is busy.
+			for tries := 0; tries < 5 && errors.Is(err, store.ErrUnavailable); tries++ { // The machine is busy.
 				must(t, w.open())
 				err = w.append()
 			}

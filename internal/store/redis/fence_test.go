@@ -155,7 +155,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			}
 			for round := range 6 {
 				err := produce(l, seq)
-				for errors.Is(err, store.ErrUnavailable) { // The machine is busy.
+				for tries := 0; tries < 5 && errors.Is(err, store.ErrUnavailable); tries++ { // The machine is busy.
 					reopen()
 					err = produce(l, seq)
 				}

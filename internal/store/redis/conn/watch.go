@@ -17,10 +17,6 @@ const probeTimeout = 2 * time.Second
 // went away and when it came back, once each: with up or the error, and for
 // how long it had been away. Redis counts as there when Watch begins.
 func Watch(ctx context.Context, client rueidis.Client, every time.Duration, notify func(up bool, err error, downFor time.Duration)) {
-	watch(ctx, client, every, probeTimeout, notify)
-}
-
-func watch(ctx context.Context, client rueidis.Client, every, timeout time.Duration, notify func(up bool, err error, downFor time.Duration)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var since time.Time // when it went away, zero if it did not
@@ -31,11 +27,11 @@ func watch(ctx context.Context, client rueidis.Client, every, timeout time.Durat
 		case <-tick.C:
 		}
 		began := time.Now()
-		err := probe(ctx, client, timeout)
-		if err != nil && since.IsZero() && time.Since(began) < timeout {
+		err := probe(ctx, client)
+		if err != nil && since.IsZero() && time.Since(began) < probeTimeout {
 			// A connection that was merely closed, by an idle timeout or a
 			// proxy, is made again by the next command.
-			err = probe(ctx, client, timeout)
+			err = probe(ctx, client)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -51,8 +47,8 @@ func watch(ctx context.Context, client rueidis.Client, every, timeout time.Durat
 }
 
 // probe says whether Redis serves.
-func probe(ctx context.Context, client rueidis.Client, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func probe(ctx context.Context, client rueidis.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	if client.Mode() == rueidis.ClientModeCluster {
 		return probeCluster(ctx, client)

@@ -16,18 +16,15 @@ type change struct {
 	downFor time.Duration
 }
 
-// patience is for a Redis that is to answer. On a busy machine that may take long.
-const patience = 30 * time.Second
-
 // watching runs Watch until the test ends.
-func watching(t *testing.T, url string, timeout time.Duration) <-chan change {
+func watching(t *testing.T, url string) <-chan change {
 	t.Helper()
 	client := connect(t, url)
 	ctx, cancel := context.WithCancel(context.Background())
 	changes, done := make(chan change, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		watch(ctx, client, 20*time.Millisecond, timeout, func(up bool, err error, downFor time.Duration) {
+		Watch(ctx, client, 20*time.Millisecond, func(up bool, err error, downFor time.Duration) {
 			changes <- change{up, err, downFor}
 		})
 	}()
@@ -72,7 +69,7 @@ func wantDownAndUp(t *testing.T, changes <-chan change, before time.Time, breaks
 
 func TestWatchTellsOnceThatRedisWentAndCame(t *testing.T) {
 	s := redistest.Single(t)
-	before, changes := time.Now(), watching(t, s.URL(), patience)
+	before, changes := time.Now(), watching(t, s.URL())
 	for range 2 {
 		before = wantDownAndUp(t, changes, before, s.Nodes[0].Kill, func() { s.Nodes[0].Start(t) })
 	}
@@ -80,13 +77,13 @@ func TestWatchTellsOnceThatRedisWentAndCame(t *testing.T) {
 
 func TestWatchNoticesThatRedisHangs(t *testing.T) {
 	s := redistest.Single(t)
-	before, changes := time.Now(), watching(t, s.URL(), probeTimeout)
+	before, changes := time.Now(), watching(t, s.URL())
 	wantDownAndUp(t, changes, before, s.Nodes[0].Pause, s.Nodes[0].Resume)
 }
 
 func TestWatchTakesAClosedConnectionForNothing(t *testing.T) {
 	s := redistest.Single(t)
-	watching(t, s.URL(), patience)
+	watching(t, s.URL())
 	for range 5 {
 		if _, err := s.Nodes[0].Do("CLIENT", "KILL", "TYPE", "normal"); err != nil {
 			t.Fatal(err)
@@ -98,7 +95,7 @@ func TestWatchTakesAClosedConnectionForNothing(t *testing.T) {
 
 func TestWatchTellsOfAClusterWithoutAPrimary(t *testing.T) {
 	s := redistest.Cluster(t)
-	before, changes := time.Now(), watching(t, s.URL(), patience)
+	before, changes := time.Now(), watching(t, s.URL())
 	primary := s.Primary(t, "any")
 	for _, n := range s.Nodes {
 		if !n.IsPrimary() && !slices.Contains(s.Replicas(primary), n) {
@@ -111,6 +108,6 @@ func TestWatchTellsOfAClusterWithoutAPrimary(t *testing.T) {
 
 func TestWatchTellsOfAFailoverUnderSentinel(t *testing.T) {
 	s := redistest.Sentinel(t)
-	before, changes := time.Now(), watching(t, s.URL(), patience)
+	before, changes := time.Now(), watching(t, s.URL())
 	wantDownAndUp(t, changes, before, s.Primary(t, "").Kill, func() {})
 }
