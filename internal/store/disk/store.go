@@ -79,6 +79,9 @@ type Store struct {
 	// clean says that the last stop was clean, so that active segments need no
 	// scan.
 	clean bool
+	// tightened counts what was readable for others when the store was opened.
+	tightened  int
+	tightenErr error
 	// inline has nothing go on that nobody waits for, in tests.
 	inline bool
 	// indexEach is by how much an active segment must grow to be indexed for the first time.
@@ -130,6 +133,7 @@ func Open(root string, opts Options) (*Store, error) {
 	if s.inline = opts.inline; s.inline {
 		s.closers = 1
 	}
+	s.tighten()
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

@@ -24,6 +24,9 @@ func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
+// Private changes nothing: everything is its owner's.
+func (m *Mem) Private(string) (bool, error) { return false, nil }
+
 // Stat describes a file or folder.
 func (m *Mem) Stat(name string) (fs.FileInfo, error) {
 	if err := m.begin(Op{Kind: OpRead, Name: name}); err != nil {

@@ -11,9 +11,11 @@ import (
 // ErrLocked says that the lock is held, by another process or by this one.
 var ErrLocked = errors.New("locked by another process")
 
+// Files hold records, keys of users and the secret of the cluster: they are their
+// owner's alone.
 const (
-	filePerm = 0o644
-	dirPerm  = 0o755
+	filePerm = 0o600
+	dirPerm  = 0o700
 )
 
 // OS returns the file system of the operating system.
@@ -35,6 +37,14 @@ func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 
 func (osFS) SyncDir(name string) error { return syncDir(name) }
+
+func (osFS) Private(name string) (bool, error) {
+	info, err := os.Lstat(name)
+	if err != nil || !hasModes || info.Mode().Perm()&^dirPerm == 0 || !info.IsDir() && !info.Mode().IsRegular() {
+		return false, err
+	}
+	return true, os.Chmod(name, info.Mode().Perm()&dirPerm)
+}
 
 // Lock uses a lock that the kernel drops when the process ends in whatever way,
 // so that a stale lock file never keeps a broker from starting.

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hasModes says that the mode of a file tells who may use it.
+const hasModes = true
+
 func syncDir(name string) error {
 	// O_DIRECTORY, because syncing a file by mistake would pass for a promise
 	// about the folder's entries.

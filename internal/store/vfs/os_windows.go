@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// hasModes says that the mode of a file does not tell who may use it.
+const hasModes = false
+
 // syncDir only looks whether the folder is there. Windows has no call that makes
 // a folder's entries durable; NTFS writes them to its journal in order.
 func syncDir(name string) error {

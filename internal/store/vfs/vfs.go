@@ -34,6 +34,9 @@ type FS interface {
 	// SyncDir makes the entries of a folder durable: files created in it,
 	// renamed into or out of it, removed from it.
 	SyncDir(name string) error
+	// Private takes a file or folder away from all but its owner, and says whether
+	// others could use it. What Create, MkdirAll and Lock make is private already.
+	Private(name string) (changed bool, err error)
 	// Lock takes the exclusive lock that the named file stands for, creating
 	// the file, and fails at once if another process holds it.
 	Lock(name string) (io.Closer, error)
