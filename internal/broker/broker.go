@@ -153,7 +153,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	b.arrivals = newArrivals(b.image, c.now)
 	b.arrivals.waits = b.throttled
 	if inert := cfg.Inert(); len(inert) > 0 {
-		b.logger.Info("settings without effect here", "names", inert)
+		b.logger.Warn("settings of Kafka's that have no effect here", "names", inert)
 	}
 	if err := b.open(ctx, c); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -293,6 +293,12 @@ func (b *Broker) openStore(ctx context.Context) (crashed bool, err error) {
 		return false, fmt.Errorf("data folder %s cannot be used: %w", folder, err)
 	}
 	b.store = s
+	switch tightened, err := s.Private(); {
+	case err != nil:
+		b.logger.Warn("others on this machine may be able to read the data folder", "folder", folder, "error", err)
+	case tightened > 0:
+		b.logger.Warn("others on this machine could read the data folder; now only its owner can", "folder", folder, "changed", tightened)
+	}
 	return !s.WasClean(), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,8 +37,16 @@ func (b *Broker) listen() error {
 		return err
 	}
 	seen := map[string]bool{}
+	controllers := config.SplitList(b.cfg.Get("controller.listener.names"))
 	for _, entry := range config.SplitList(b.cfg.Get("listeners")) {
 		name, addr, ok := strings.Cut(entry, "://")
+		if slices.Contains(controllers, name) {
+			// Kafka's controllers talk there, of which muster has none. Clients were never
+			// meant to, and it may be less guarded than where they are.
+			b.logger.Info("a listener of Kafka's controllers is not opened", "listener", name)
+			seen[name] = true
+			continue
+		}
 		if !ok || name == "" || seen[name] {
 			return fmt.Errorf("listeners: %q is not NAME://host:port with a name of its own", entry)
 		}
@@ -105,17 +114,20 @@ func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, er
 		b.logger.Warn("clients of other machines log in over plain text: what they send can be read on the way, with PLAIN and OAUTHBEARER also passwords and tokens; SASL_SSL hides it", "listener", name, "address", address.String())
 	}
 	e := endpoint{address: address, serve: serve, secure: tlsConfig != nil, login: strings.HasPrefix(protocol, "SASL_"), gate: g}
-	e.Endpoint, err = advertise(name, address, advertised)
+	e.Endpoint, err = advertise(name, addr, address, advertised)
 	return e, err
 }
 
 // advertise works out what clients are told of a listener: what the settings
-// say, with the real port for port 0 and this host's name for all addresses.
-func advertise(name string, address net.Addr, advertised string) (metadata.Endpoint, error) {
+// say, with the real port for port 0 and this host's name for all addresses. A
+// host name is told as it is written, since certificates are issued for names.
+func advertise(name, written string, address net.Addr, advertised string) (metadata.Endpoint, error) {
 	listening := address.(*net.TCPAddr)
 	host, port := listening.IP.String(), listening.Port
-	if listening.IP.IsUnspecified() {
-		var err error
+	switch h, _, err := net.SplitHostPort(written); {
+	case err == nil && h != "" && net.ParseIP(h) == nil:
+		host = h
+	case listening.IP.IsUnspecified():
 		if host, err = os.Hostname(); err != nil {
 			host = "localhost"
 		}

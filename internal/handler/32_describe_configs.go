@@ -193,6 +193,8 @@ func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []set
 		settings[0].source = kmsg.ConfigSourceDynamicBrokerConfig
 	case d.Name == superUsers:
 		return withAllSuperUsers(image, settings)
+	case d.Inert && d.Static && settings[0].source == sourceDefault:
+		return nil // Nobody set it, and it would have no effect.
 	}
 	return settings
 }

@@ -20,8 +20,11 @@ func NewBroker(set map[string]string) (*Broker, error) {
 	b := &Broker{set: maps.Clone(set)}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		check := CheckBroker
-		if IsOfListener(name) {
+		switch {
+		case IsOfListener(name):
 			check = b.checkListeners
+		case unservedPrefix(name):
+			continue
 		}
 		if err := check(name, set[name]); err != nil {
 			return nil, err
@@ -135,10 +138,10 @@ func (b *Broker) Inert() []string {
 	var out []string
 	for name := range b.set {
 		def := brokerTable.byName[name]
-		if def == nil {
+		if IsOfListener(name) {
 			def, _ = ofListener(name, b.listenerNames())
 		}
-		if def.Inert {
+		if def == nil || def.Inert {
 			out = append(out, name)
 		}
 	}

@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 const (
 	maxLong = 1<<63 - 1
 
@@ -42,7 +44,7 @@ var brokerTable = newTable(append([]Def{
 	{Name: "max.connections", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most connections at a time."},
 	{Name: "max.connections.per.ip", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most connections at a time from one address."},
 	{Name: "num.partitions", Type: Int, Default: "1", Min: 1, Max: 10000, Doc: "Partitions of a topic that is created without saying how many."},
-	{Name: "default.replication.factor", Type: Short, Default: "1", Min: 1, Max: 1, Doc: "Replicas of a topic that is created without saying how many."},
+	{Name: "default.replication.factor", Type: Short, Default: "1", Min: 1, Max: 1<<15 - 1, Inert: true, Doc: "Accepted for Kafka's configuration files; has no effect. A partition has one replica: a lone broker keeps it on its disk, and brokers that share a Redis leave replication to Redis."},
 	{Name: "auto.create.topics.enable", Type: Boolean, Default: "true", Doc: "Whether asking for a topic that does not exist creates it."},
 	{Name: "delete.topic.enable", Type: Boolean, Default: "true", Doc: "Whether topics can be deleted."},
 	{Name: "fetch.max.bytes", Type: Int, Default: "57671680", Min: 1024, Max: 1<<31 - 1, Doc: "The largest fetch answer, whatever the client asks for."},
@@ -123,7 +125,7 @@ var brokerTable = newTable(append([]Def{
 	inertNow("log.segment.delete.delay.ms", Long, "60000", 0), inertNow("log.preallocate", Boolean, "false", 0),
 	inertNow("unclean.leader.election.enable", Boolean, "false", 0),
 	inert("offsets.topic.replication.factor"), inert("transaction.state.log.replication.factor"), inert("transaction.state.log.min.isr"),
-}, append(securityDefs, metricsDefs...)...))
+}, slices.Concat(securityDefs, metricsDefs, unservedDefs())...))
 
 func inert(name string) Def {
 	return Def{Name: name, Type: String, Static: true, Inert: true, Doc: "Accepted for Kafka's configuration files; has no effect."}

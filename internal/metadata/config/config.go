@@ -147,6 +147,9 @@ func newTable(defs []Def) *table {
 	slices.SortFunc(defs, func(a, b Def) int { return strings.Compare(a.Name, b.Name) })
 	t := &table{defs: defs, byName: make(map[string]*Def, len(defs))}
 	for i := range defs {
+		if t.byName[defs[i].Name] != nil {
+			panic("two definitions of the setting " + defs[i].Name)
+		}
 		t.byName[defs[i].Name] = &defs[i]
 	}
 	return t

@@ -36,6 +36,10 @@ func ofListener(name string, listeners []string) (def *Def, err error) {
 	if !found {
 		return nil, invalid("setting %q begins with no listener's name in small letters; there are %s", name, strings.ToLower(strings.Join(listeners, ", ")))
 	}
+	if unservedOfListener(rest) {
+		d := inert(name)
+		return &d, nil
+	}
 	least := Listener
 	for _, m := range mechanisms {
 		if after, ok := strings.CutPrefix(rest, strings.ToLower(m)+"."); ok {

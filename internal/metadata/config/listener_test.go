@@ -39,13 +39,13 @@ func TestAListenerAndAMechanismOnItHaveSettingsOfTheirOwn(t *testing.T) {
 
 func TestSettingsOfListenersAreChecked(t *testing.T) {
 	for name, want := range map[string]string{
-		"listener.name.other.ssl.client.auth":             "no listener's name",
-		"listener.name.PLAINTEXT.ssl.client.auth":         "no listener's name",
-		"listener.name.plaintext.ssl.client.aut":          `did you mean "ssl.client.auth"`,
-		"listener.name.plaintext.ssl.client.auth":         "must be one of none",
-		"listener.name.plaintext.node.id":                 "cannot be set for that alone",
-		"listener.name.plaintext.plain.ssl.client.auth":   "cannot be set for that alone",
-		"listener.name.plaintext.gssapi.sasl.jaas.config": "unknown",
+		"listener.name.other.ssl.client.auth":                 "no listener's name",
+		"listener.name.PLAINTEXT.ssl.client.auth":             "no listener's name",
+		"listener.name.plaintext.ssl.client.aut":              `did you mean "ssl.client.auth"`,
+		"listener.name.plaintext.ssl.client.auth":             "must be one of none",
+		"listener.name.plaintext.node.id":                     "cannot be set for that alone",
+		"listener.name.plaintext.plain.ssl.client.auth":       "cannot be set for that alone",
+		"listener.name.plaintext.digest-md5.sasl.jaas.config": "unknown",
 	} {
 		_, err := NewBroker(map[string]string{name: "x"})
 		if err == nil || !strings.Contains(err.Error(), want) {
