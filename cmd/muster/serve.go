@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"muster/internal/broker"
 	"muster/internal/metadata/config"
+	"muster/internal/words"
 )
 
 // serveFlags are the flags of muster serve.
@@ -25,6 +28,8 @@ type serveFlags struct {
 	http   string
 	config string
 	set    []string
+	// warnings are about what was given and has no effect.
+	warnings []string
 }
 
 func serveCommand() *cobra.Command {
@@ -57,7 +62,7 @@ group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
 			if err != nil {
 				return err
 			}
-			f.warnOfSecrets(cmd.ErrOrStderr())
+			f.warn(cmd.ErrOrStderr())
 			return serve(cmd.Context(), props, cmd.ErrOrStderr())
 		},
 	}
@@ -118,7 +123,7 @@ func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %w", f.config, err)
 		}
 	}
-	fromEnvironment(props, environ)
+	f.warnings = fromEnvironment(props, environ)
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
@@ -163,26 +168,42 @@ func (f *serveFlags) apply(props map[string]string) {
 	default:
 		props["muster.http.listener"] = f.http
 	}
-	switch {
-	case strings.Contains(f.store, "://"):
-		props["muster.store"], props["muster.redis.url"] = "redis", f.store
-	case f.store != "":
+	if f.store != "" {
 		props["muster.store"] = f.store
+	}
+	if url := props["muster.store"]; strings.Contains(url, "://") {
+		props["muster.store"], props["muster.redis.url"] = "redis", url
 	}
 }
 
 const envPrefix = "MUSTER_"
 
-// fromEnvironment takes settings from variables like MUSTER_LOG_RETENTION_MS.
-func fromEnvironment(props map[string]string, environ []string) {
+// fromEnvironment takes settings from variables like MUSTER_LOG_RETENTION_MS, and says which
+// ones look like settings and are none.
+func fromEnvironment(props map[string]string, environ []string) (unknown []string) {
 	names := map[string]string{}
 	for _, d := range config.BrokerDefs() {
-		names[envPrefix+strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(d.Name, "muster."), ".", "_"))] = d.Name
+		names[strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(d.Name, "muster."), ".", "_"))] = d.Name
 	}
 	for _, e := range environ {
 		variable, value, _ := strings.Cut(e, "=")
-		if name, ok := names[variable]; ok {
+		short, ok := strings.CutPrefix(variable, envPrefix)
+		if !ok {
+			continue
+		}
+		if name, ok := names[short]; ok {
 			props[name] = value
+		} else if !slices.Contains(clientEnv, variable) {
+			near := ""
+			if n := words.Nearest(short, slices.Sorted(maps.Keys(names))); n != "" {
+				near = "; did you mean " + envPrefix + n + "?"
+			}
+			unknown = append(unknown, fmt.Sprintf("environment variable %s is not a setting%s", variable, near))
 		}
 	}
+	return unknown
 }
+
+// clientEnv are the variables of the other commands, which may be there for everything that
+// runs in a shell.
+var clientEnv = []string{httpEnv, brokerEnv, userEnv, passwordFileEnv, commandConfigEnv, tlsCAEnv}

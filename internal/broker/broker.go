@@ -155,6 +155,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if inert := cfg.Inert(); len(inert) > 0 {
 		b.logger.Warn("settings of Kafka's that have no effect here", "names", inert)
 	}
+	b.warnOfKeystores()
 	if err := b.open(ctx, c); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

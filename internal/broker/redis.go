@@ -47,6 +47,9 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	if err := redis.CheckPrefix(b.cfg.Get("muster.redis.prefix")); err != nil {
 		return err
 	}
+	if conn.IsPlainBeyondLoopback(url) {
+		b.logger.Warn("Redis is on another machine and reached over plain text: records, and a password if there is one, can be read on the way; use rediss:// if it is not a private network")
+	}
 	client, err := conn.Connect(ctx, url, conn.Options{ClientName: "muster"})
 	if err != nil {
 		return err

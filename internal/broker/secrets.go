@@ -48,3 +48,12 @@ func readSecret(name string, logger *slog.Logger) (string, error) {
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
+
+// warnOfKeystores warns of private keys that everyone on the machine can read.
+func (b *Broker) warnOfKeystores() {
+	for name, file := range b.cfg.Ending("ssl.keystore.location") {
+		if info, err := os.Stat(file); err == nil && isWorldReadable(info) {
+			b.logger.Warn("everyone on this machine can read a file with a private key", "file", file, "setting", name)
+		}
+	}
+}

@@ -55,15 +55,16 @@ var importTable = map[string][]string{
 		"record",
 		"store", // For store.Records and the error values.
 	},
-	"coordinator": {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
-	"partition":   {"metadata", "metadata/config", "record", "store"},
-	"cluster":     {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
-	"peer":        {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
-	"auth":        {},
-	"auth/sasl":   {},        // Users and settings are handed to it.
-	"meter":       {},        // Who counts says what.
-	"quota":       {},        // Limits, names and the time are handed to it.
-	"audit":       {"words"}, // Entries put themselves into words, for the CLI and a console.
+	"coordinator":     {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
+	"partition":       {"metadata", "metadata/config", "record", "store"},
+	"metadata/config": {"words"},                                                   // For the nearest name of one that is misspelt.
+	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
+	"peer":            {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
+	"auth":            {},
+	"auth/sasl":       {},        // Users and settings are handed to it.
+	"meter":           {},        // Who counts says what.
+	"quota":           {},        // Limits, names and the time are handed to it.
+	"audit":           {"words"}, // Entries put themselves into words, for the CLI and a console.
 	"web": {
 		"auth", "explain", "groupview", "journal", "lag", "lag/list",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
@@ -96,7 +97,6 @@ var importTable = map[string][]string{
 	"txn":              {"journal", "machine", "metadata"},
 	"record":           {},
 	"metadata":         {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
-	"metadata/config":  {},
 
 	// The storage engines, which never import one another.
 	"store":           {"record"}, // For the rules about batches that all engines share.

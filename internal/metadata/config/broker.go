@@ -1,6 +1,7 @@
 package config
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -87,6 +88,18 @@ func BrokerDefs() []Def { return brokerTable.defs }
 func (b *Broker) IsSet(name string) bool {
 	_, ok := b.set[name]
 	return ok
+}
+
+// Ending iterates, in the order of their names, over the settings that were set whose names
+// end like this: a setting, and that of each listener.
+func (b *Broker) Ending(end string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, name := range slices.Sorted(maps.Keys(b.set)) {
+			if (name == end || strings.HasSuffix(name, "."+end)) && !yield(name, b.set[name]) {
+				return
+			}
+		}
+	}
 }
 
 // Get returns a setting's value: as set, or of its fallbacks, or the default.

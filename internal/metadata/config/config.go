@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"muster/internal/words"
 )
 
 // Type is a setting's type, numbered as in DescribeConfigs.
@@ -165,48 +167,9 @@ func (t *table) check(kind, name, value string) error {
 }
 
 func (t *table) unknown(kind, name string) error {
-	if near := t.nearest(name); near != "" {
-		return invalid("unknown %s setting %q; did you mean %q?", kind, name, near)
-	}
-	return invalid("unknown %s setting %q", kind, name)
-}
-
-// minPrefix is how much of a name one must have for it to be recognized.
-const minPrefix = 6
-
-// nearest returns the known name that takes the fewest edits to reach, if that
-// is few enough to be a slip, or one that was cut short.
-func (t *table) nearest(name string) string {
-	best, bestDist := "", len(name)/3+2
+	names := make([]string, len(t.defs))
 	for i := range t.defs {
-		d := editDistance(name, t.defs[i].Name)
-		if len(name) >= minPrefix && strings.HasPrefix(t.defs[i].Name, name) {
-			d = 1
-		}
-		if d < bestDist {
-			best, bestDist = t.defs[i].Name, d
-		}
+		names[i] = t.defs[i].Name
 	}
-	return best
-}
-
-// editDistance counts the insertions, deletions and replacements that turn a
-// into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return invalid("unknown %s setting %q%s", kind, name, words.DidYouMean(name, names))
 }

@@ -198,3 +198,14 @@ func (t *target) parseQuery(text string) error {
 	}
 	return nil
 }
+
+// IsPlainBeyondLoopback says whether a URL names a server on another machine that is talked
+// to without TLS.
+func IsPlainBeyondLoopback(text string) bool {
+	t, err := parseURL(text)
+	return err == nil && !t.tls && slices.ContainsFunc(t.addresses, func(address string) bool {
+		host, _, err := net.SplitHostPort(address)
+		ip := net.ParseIP(host)
+		return err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback())
+	})
+}

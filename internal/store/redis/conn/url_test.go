@@ -88,3 +88,14 @@ func FuzzURL(f *testing.F) {
 		}
 	})
 }
+
+func TestPlainTextBeyondThisMachineIsSeen(t *testing.T) {
+	for url, want := range map[string]bool{
+		"redis://127.0.0.1:6379": false, "redis://localhost:6379": false, "redis://[::1]:6379": false, "rediss://cache:6379": false,
+		"redis://cache:6379": true, "redis://ann:pw@10.0.0.7": true, "redis+cluster://127.0.0.1:1,cache:2": true, "http://cache": false,
+	} {
+		if got := IsPlainBeyondLoopback(url); got != want {
+			t.Errorf("%s: %v", url, got)
+		}
+	}
+}
