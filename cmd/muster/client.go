@@ -54,6 +54,9 @@ func (f *clientFlags) add(cmd *cobra.Command, jsonUsage string) {
 
 // connect returns a client once a broker has answered.
 func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	if h, ok := ctx.Value(hintsKey{}).(*hints); ok {
+		h.flags = f
+	}
 	if isTerminal(os.Stdin) {
 		f.login.terminal = os.Stdin
 	}

@@ -44,7 +44,7 @@ func topicError(topic string, err error, message string) error {
 	case message != "":
 		return fmt.Errorf("topic %s: %s", topic, message)
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("there is no topic %q", topic)
+		return &noTopicError{topic}
 	}
 	return fmt.Errorf("topic %s: %w", topic, plain(err))
 }

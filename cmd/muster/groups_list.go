@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/auth"
 	"muster/internal/groupview"
 )
 
@@ -104,6 +105,9 @@ func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
 	case !slices.Contains([]string{"name", "lag", "members"}, flags.sort):
 		return usagef("--sort is name, lag or members, not %q", flags.sort)
 	}
+	if err := checkStates(flags.states); err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	client, err := flags.connect(ctx)
 	if err != nil {
@@ -127,6 +131,10 @@ func listGroups(cmd *cobra.Command, flags *listGroupsFlags) error {
 		return writeJSON(cmd.OutOrStdout(), groups)
 	}
 	if len(groups) == 0 {
+		if text, hidden := flags.tellHidden(ctx, client, "groups", auth.Group); hidden && len(found) == 0 {
+			fmt.Fprintln(cmd.ErrOrStderr(), text)
+			return nil
+		}
 		flags.tellNone(cmd.ErrOrStderr())
 		return nil
 	}

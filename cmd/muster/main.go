@@ -30,6 +30,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // The exit codes.
@@ -44,6 +45,9 @@ func main() {
 	// A reader that goes away (muster consume | head) is then an error of the
 	// write, which run ends on quietly, instead of death by SIGPIPE.
 	signal.Ignore(syscall.SIGPIPE)
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 0 {
+		lineWidth = min(lineWidth, width)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end; the next one has its usual
 	// effect, in case that takes too long.
@@ -55,13 +59,14 @@ func main() {
 // as main does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
+	help := &hints{}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addCompletion(root) // It keeps the output that it finds.
 	started := markStart(root)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root.ExecuteContextC(context.WithValue(ctx, hintsKey{}, help))
 	switch {
 	case err == nil, isClosedPipe(err):
 		return exitOK
@@ -69,8 +74,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "muster: interrupted")
 		return exitInterrupted
 	}
+	if !*started {
+		err = argumentError(cmd, err)
+	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "muster: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	if more := help.of(ctx, cmd, cmd.Flags().Args(), err); more != "" {
+		fmt.Fprintf(stderr, "muster: %s\n", more)
 	}
 	var usage *usageError
 	if errors.As(err, &usage) || !*started {
@@ -101,6 +112,7 @@ to any Kafka broker.`,
 		Args:          subcommandArgs,
 		RunE:          help,
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	// Commands that only hold subcommands can be run, to refuse wrong ones, but
 	// their usage should not say so.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/words"
 )
 
 func quotasCommand() *cobra.Command {
@@ -94,7 +97,17 @@ func listQuotas(cmd *cobra.Command, flags *clientFlags, args []string) error {
 		return err
 	}
 	defer client.Close()
+	resp, err := describeQuotas(cmd.Context(), client, q, false)
+	if err != nil {
+		return err
+	}
+	return printQuotas(cmd, flags, resp)
+}
+
+// describeQuotas asks for the quotas that name an entity or, if strict, for its own alone.
+func describeQuotas(ctx context.Context, client *kgo.Client, q quotaState, strict bool) (*kmsg.DescribeClientQuotasResponse, error) {
 	req := kmsg.NewPtrDescribeClientQuotasRequest()
+	req.Strict = strict
 	for _, kind := range entityTypes {
 		if name, ok := q.Entity[kind]; ok {
 			c := kmsg.NewDescribeClientQuotasRequestComponent()
@@ -105,14 +118,14 @@ func listQuotas(cmd *cobra.Command, flags *clientFlags, args []string) error {
 			req.Components = append(req.Components, c)
 		}
 	}
-	resp, err := req.RequestWith(cmd.Context(), client)
+	resp, err := req.RequestWith(ctx, client)
 	if err != nil {
-		return plain(err)
+		return nil, plain(err)
 	}
 	if resp.ErrorCode != 0 {
-		return brokerError(resp.ErrorCode, resp.ErrorMessage)
+		return nil, brokerError(resp.ErrorCode, resp.ErrorMessage)
 	}
-	return printQuotas(cmd, flags, resp)
+	return resp, nil
 }
 
 func printQuotas(cmd *cobra.Command, flags *clientFlags, resp *kmsg.DescribeClientQuotasResponse) error {
@@ -175,7 +188,11 @@ func parseQuota(args []string, values bool) (q quotaState, keys []string, err er
 		}
 		keys = append(keys, name)
 		if values {
-			if q.Values[name], err = parseRate(value); err != nil {
+			q.Values[name], err = parseRate(value)
+			switch {
+			case err != nil && !slices.Contains(quotaKeys, name): // Else the broker has the last word.
+				return q, nil, usagef("%q is neither user, client-id or ip, nor a quota%s; the quotas are %s", name, words.DidYouMean(name, slices.Concat(entityTypes, quotaKeys)), strings.Join(quotaKeys, ", "))
+			case err != nil:
 				return q, nil, err
 			}
 		}

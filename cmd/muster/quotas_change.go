@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -87,16 +89,15 @@ func removeQuota(cmd *cobra.Command, flags *clientFlags, args []string) error {
 		return err
 	case len(q.Entity) == 0:
 		return usagef("%s", errNoEntity)
-	case len(keys) == 0:
-		keys = slices.Clone(quotaKeys)
-		_, ip := q.Entity["ip"]
-		keys = slices.DeleteFunc(keys, func(key string) bool { return ip != (key == "connection_creation_rate") })
 	}
 	client, err := flags.connect(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	if keys, err = quotasToRemove(cmd.Context(), client, q, keys); err != nil {
+		return err
+	}
 	var ops []kmsg.AlterClientQuotasRequestEntryOp
 	for _, key := range keys {
 		op := kmsg.NewAlterClientQuotasRequestEntryOp()
@@ -111,6 +112,34 @@ func removeQuota(cmd *cobra.Command, flags *clientFlags, args []string) error {
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s of %s\n", strings.Join(keys, ", "), q.entity())
 	return err
+}
+
+// quotasToRemove returns the quotas of an entity that there are: those that were named,
+// which must be there, or all of them.
+func quotasToRemove(ctx context.Context, client *kgo.Client, q quotaState, named []string) ([]string, error) {
+	resp, err := describeQuotas(ctx, client, q, true)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, e := range resp.Entries {
+		for _, v := range e.Values {
+			keys = append(keys, v.Key)
+		}
+	}
+	slices.Sort(keys)
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("there are no quotas of %s", q.entity())
+	}
+	for _, key := range named {
+		if !slices.Contains(keys, key) {
+			return nil, fmt.Errorf("%s has no quota %s; it has %s", q.entity(), key, strings.Join(keys, ", "))
+		}
+	}
+	if len(named) > 0 {
+		return named, nil
+	}
+	return keys, nil
 }
 
 // completeQuota completes whom a quota is for, and the names of quotas.

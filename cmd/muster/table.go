@@ -75,8 +75,8 @@ func orDash[T any](n *T, format func(T) string) string {
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// lineWidth is where prose is wrapped.
-const lineWidth = 100
+// lineWidth is where prose is wrapped: at the width of a terminal, if that is less.
+var lineWidth = 100
 
 // writeWrapped writes prose in lines, the first after a label and the others
 // indented as far. Words longer than a line stay whole.

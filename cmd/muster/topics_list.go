@@ -6,7 +6,9 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/auth"
 	"muster/internal/words"
 )
 
@@ -61,11 +63,12 @@ func listTopics(cmd *cobra.Command, client *clientFlags, pattern string, interna
 		return usagef("%q is no regular expression: %s", pattern, err)
 	}
 	ctx := cmd.Context()
-	admin, err := client.admin(ctx)
+	kafka, err := client.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer admin.Close()
+	defer kafka.Close()
+	admin := kadm.NewClient(kafka)
 	details, err := admin.ListTopicsWithInternal(ctx)
 	if err != nil {
 		return plain(err)
@@ -83,6 +86,10 @@ func listTopics(cmd *cobra.Command, client *clientFlags, pattern string, interna
 		return writeJSON(cmd.OutOrStdout(), listedTopics(topics))
 	}
 	if len(topics) == 0 {
+		if text, hidden := client.tellHidden(ctx, kafka, "topics", auth.Topic); hidden {
+			fmt.Fprintln(cmd.ErrOrStderr(), text)
+			return nil
+		}
 		tellNoTopics(cmd.ErrOrStderr(), pattern)
 		return nil
 	}

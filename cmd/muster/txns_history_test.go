@@ -87,7 +87,7 @@ func TestTxnsHistory(t *testing.T) {
 	}
 	s.run("txns", "history", "--since", "x").fails(exitUsage, "--since takes how long")
 	s.run("txns", "history", "--limit", "-1").fails(exitUsage, "--limit cannot be negative")
-	s.run("txns", "history", "a", "b").fails(exitUsage, "at most 1 arg")
+	s.run("txns", "history", "a", "b").fails(exitUsage, "takes other arguments")
 
 	out := s.run("txns", "describe", "pay").ok()
 	says(t, out, "Lately:\n", " refused: payer (127.0.0.1) sent EndTxn")

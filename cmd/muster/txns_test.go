@@ -66,7 +66,7 @@ func TestTxnsListAndDescribe(t *testing.T) {
 		"by muster txns abort pay, or else by its timeout in", "orders-1 2 2 5 3")
 	says(t, oneLine(s.run("txns", "describe", "done").ok()), "No transaction of done is open; it holds nothing back.")
 	s.run("txns", "describe", "nobody").fails(exitFailed, `there is no transactional id "nobody"`)
-	s.run("txns", "describe").fails(exitUsage, "requires at least 1 arg")
+	s.run("txns", "describe").fails(exitUsage, "needs an argument")
 
 	says(t, s.run("txns", "find-hanging", "--older-than", "0s").err, "no transaction hangs; 1 transaction is open")
 	if err := open.EndTransaction(t.Context(), kgo.TryAbort); err != nil {

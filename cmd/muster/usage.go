@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"muster/internal/words"
+)
+
+// flagError words what package pflag finds wrong with flags.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var empty *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if near := words.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+			return usagef("%s has no flag --%s; did you mean --%s?", cmd.CommandPath(), unknown.GetSpecifiedName(), near)
+		}
+		return usagef("%s has no flag --%s", cmd.CommandPath(), unknown.GetSpecifiedName())
+	case errors.As(err, &unknown):
+		return usagef("%s has no flag -%s", cmd.CommandPath(), unknown.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		return usagef("--%s takes %s, not %q", invalid.GetFlag().Name, takes(invalid.GetFlag()), invalid.GetValue())
+	case errors.As(err, &empty):
+		return usagef("--%s takes %s, and has none", empty.GetFlag().Name, takes(empty.GetFlag()))
+	}
+	return err
+}
+
+// takes says what the value of a flag looks like.
+func takes(f *pflag.Flag) string {
+	switch t := f.Value.Type(); {
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"), t == "count":
+		return "a whole number"
+	case strings.HasPrefix(t, "float"):
+		return "a number"
+	case t == "duration":
+		return "a duration such as 500ms, 10s or 5m"
+	case t == "bool":
+		return "true or false"
+	}
+	return "a value"
+}
+
+// countError is what package cobra says of the number of arguments.
+var countError = regexp.MustCompile(`^(?:accepts|requires) .*arg\(s\), (?:only )?received (\d+)$|^unknown command `)
+
+// argumentError words what package cobra finds wrong with the number of arguments.
+func argumentError(cmd *cobra.Command, err error) error {
+	found := countError.FindStringSubmatch(err.Error())
+	if found == nil {
+		return err
+	}
+	_, usage, _ := strings.Cut(cmd.Use, " ")
+	switch {
+	case usage == "":
+		return fmt.Errorf("%s takes no arguments", cmd.CommandPath())
+	case found[1] == "0":
+		return fmt.Errorf("%s needs an argument: %s", cmd.CommandPath(), usage)
+	}
+	return fmt.Errorf("%s takes other arguments: %s", cmd.CommandPath(), usage)
+}
