@@ -24,7 +24,8 @@ type gate struct {
 	server     *sasl.Server   // nil without SASL
 	tokens     *sasl.Verifier // of OAUTHBEARER; nil without
 	// told hears of every login that ended. It must not block. Nil if nobody wants to know.
-	told func(attempt)
+	told     func(attempt)
+	outdated *outdated
 }
 
 // attempt is a login that succeeded or failed.
@@ -38,7 +39,7 @@ type attempt struct {
 // newGate returns the gate of a listener, nil if everybody may come in unknown.
 func (b *Broker) newGate(name, protocol string) (*gate, error) {
 	of := b.cfg.Of(name, "")
-	g := &gate{name: name, limit: int(of.Int("sasl.server.max.receive.size")), delay: b.cfg.Duration("connection.failed.authentication.delay.ms")}
+	g := &gate{name: name, limit: int(of.Int("sasl.server.max.receive.size")), delay: b.cfg.Duration("connection.failed.authentication.delay.ms"), outdated: &outdated{logger: b.logger}}
 	switch protocol {
 	case "SASL_PLAINTEXT", "SASL_SSL":
 		g.mechanisms = config.SplitList(of.Get("sasl.enabled.mechanisms"))
@@ -62,9 +63,9 @@ func (b *Broker) newGate(name, protocol string) (*gate, error) {
 // Enter implements listener.Gate.
 func (g *gate) Enter(client *listener.Client, state *tls.ConnectionState) (listener.Session, error) {
 	if g.server != nil {
-		return &session{gate: g, host: client.Host, conn: g.server.Connect()}, nil
+		return &session{gate: g, client: client, conn: g.server.Connect()}, nil
 	}
-	s := &session{gate: g, host: client.Host, attempted: byCertificate}
+	s := &session{gate: g, client: client, attempted: byCertificate}
 	principal, err := g.certified(state)
 	if err != nil {
 		s.tell(false, err)
@@ -86,7 +87,7 @@ const byCertificate = "TLS"
 func (g *gate) Failed(client *listener.Client, err error) {
 	var refused *tls.CertificateVerificationError
 	if g.mapping != nil && (errors.As(err, &refused) || strings.Contains(err.Error(), noCertificate)) {
-		(&session{gate: g, host: client.Host, attempted: byCertificate}).tell(false, err)
+		(&session{gate: g, client: client, attempted: byCertificate}).tell(false, err)
 	}
 }
 

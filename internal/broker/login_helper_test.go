@@ -66,7 +66,7 @@ func (a *authority) trusts(own ...tls.Certificate) *tls.Config {
 }
 
 // startSASL starts a broker where clients log in, with the user ann.
-func startSASL(t *testing.T, props map[string]string) *broker.Broker {
+func startSASL(t *testing.T, props map[string]string, more ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	all := map[string]string{
 		"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
@@ -78,7 +78,7 @@ func startSASL(t *testing.T, props map[string]string) *broker.Broker {
 	for k, v := range props {
 		all[k] = v
 	}
-	b := start(t, all)
+	b := start(t, all, more...)
 	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
 		if err := b.SetPassword(t.Context(), "ann", "anns", h); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,8 @@ func startSASL(t *testing.T, props map[string]string) *broker.Broker {
 
 // wire is a connection on which a test says every byte.
 type wire struct {
-	t *testing.T
+	t  *testing.T
+	id string // the client id of its requests
 	net.Conn
 }
 
@@ -103,12 +104,12 @@ func connect(t *testing.T, b *broker.Broker) *wire {
 	if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	return &wire{t, c}
+	return &wire{t: t, Conn: c}
 }
 
 func (w *wire) send(req kmsg.Request) {
 	w.t.Helper()
-	if _, err := w.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)); err != nil {
+	if _, err := w.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID(w.id)).AppendRequest(nil, req, 7)); err != nil {
 		w.t.Fatal(err)
 	}
 }

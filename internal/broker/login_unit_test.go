@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster/internal/auth/sasl"
+	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -34,7 +35,7 @@ func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 			{t.Context(), "wrong", true, 100 * time.Millisecond},
 			{closing, "anns", false, 0}, // It is remembered, so nobody waits for a processor.
 		} {
-			s := &session{gate: &gate{delay: 100 * time.Millisecond}, conn: server.Connect()}
+			s := &session{client: &listener.Client{}, gate: &gate{delay: 100 * time.Millisecond}, conn: server.Connect()}
 			if err, _ := s.Handshake(1, sasl.Plain); err != nil {
 				t.Fatal(err)
 			}

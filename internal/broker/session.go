@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -21,7 +22,8 @@ import (
 // it needs no lock; a request that goes on beside it took the principal along.
 type session struct {
 	gate      *gate
-	host      string
+	client    *listener.Client
+	software  string           // the client's library and its version, if it said them
 	conn      *sasl.Connection // nil where the certificate says it all
 	attempted string           // the mechanism of the login under way
 	principal auth.Principal   // empty before the first login
@@ -100,6 +102,15 @@ func (s *session) Handshake(version int16, mechanism string) (*kerr.Error, []str
 	return err, enabled
 }
 
+// longestSoftware is how much of the name of a library is kept.
+const longestSoftware = 100
+
+// Software implements handler.Session.
+func (s *session) Software(name, version string) {
+	text := name + " " + version
+	s.software = strings.Clone(text[:min(len(text), longestSoftware)])
+}
+
 // Authenticate implements handler.Session.
 func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login {
 	outcome := s.step(ctx, token)
@@ -122,6 +133,9 @@ func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
 			s.principal = peerPrincipal
 		}
 		s.tell(again, nil)
+		if outcome.RepeatedNonce {
+			s.gate.outdated.tell(s.client, s.software)
+		}
 	}
 	return outcome
 }
@@ -131,7 +145,7 @@ func (s *session) tell(again bool, err error) {
 	if s.gate.told == nil {
 		return
 	}
-	a := attempt{host: s.host, listener: s.gate.name, mechanism: s.attempted, again: again, err: err}
+	a := attempt{host: s.client.Host, listener: s.gate.name, mechanism: s.attempted, again: again, err: err}
 	if err == nil {
 		a.principal = s.principal
 	}

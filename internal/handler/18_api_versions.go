@@ -34,6 +34,9 @@ func (h *Handler) apiVersions(_ context.Context, c *call) (kmsg.Response, error)
 		resp.ErrorCode = kerr.InvalidRequest.Code
 		return resp, nil
 	}
+	if c.origin.Session != nil && req.Version >= 3 {
+		c.origin.Session.Software(req.ClientSoftwareName, req.ClientSoftwareVersion)
+	}
 	for i := range table {
 		resp.ApiKeys = append(resp.ApiKeys, apiKey(&table[i]))
 	}

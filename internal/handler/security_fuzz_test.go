@@ -102,6 +102,8 @@ func (deaf) Handshake(int16, string) (*kerr.Error, []string) {
 	return kerr.UnsupportedSaslMechanism, []string{"PLAIN"}
 }
 
+func (deaf) Software(string, string) {}
+
 func (deaf) Authenticate(context.Context, []byte) handler.Login {
 	return handler.Login{Error: kerr.SaslAuthenticationFailed, Message: "no"}
 }

@@ -19,6 +19,8 @@ type Session interface {
 	// Authenticate takes what the mechanism has to say. It may wait, if only because a
 	// login failed.
 	Authenticate(ctx context.Context, token []byte) Login
+	// Software takes the name and version of the client's library, if it says them.
+	Software(name, version string)
 }
 
 // Login is the answer to a step of a login. After an error the connection ends.

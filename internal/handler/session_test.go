@@ -22,7 +22,10 @@ type fakeSession struct {
 	version int16
 	token   []byte
 	conn    *fakeConn
+	library string
 }
+
+func (s *fakeSession) Software(name, version string) { s.library = name + " " + version }
 
 func (s *fakeSession) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
 	s.version, s.asked = version, mechanism
@@ -35,6 +38,22 @@ func (s *fakeSession) Authenticate(_ context.Context, token []byte) handler.Logi
 		panic("the frame is kept while a login may wait")
 	}
 	return s.login
+}
+
+func TestASessionLearnsTheLibraryOfItsClient(t *testing.T) {
+	w := newWorld(t)
+	for version, want := range map[int16]string{2: "", 3: "lib 1.2", 4: "lib 1.2"} {
+		s := &fakeSession{}
+		w.from(handler.Origin{Listener: "L", Session: s}, &kmsg.ApiVersionsRequest{Version: version, ClientSoftwareName: "lib", ClientSoftwareVersion: "1.2"})
+		if s.library != want {
+			t.Errorf("v%d: %q, not %q", version, s.library, want)
+		}
+	}
+	s := &fakeSession{}
+	w.from(handler.Origin{Listener: "L", Session: s}, &kmsg.ApiVersionsRequest{Version: 3, ClientSoftwareName: "no name\n", ClientSoftwareVersion: "1.2"})
+	if s.library != "" {
+		t.Errorf("a name that is refused: %q", s.library)
+	}
 }
 
 // from sends a request from an origin.

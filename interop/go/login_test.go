@@ -74,10 +74,11 @@ func TestClientsLogInByEachMechanismAndWork(t *testing.T) {
 	}
 	var attempts []attempt
 	var names []string
-	for i := range loginClients {
-		for j, w := range loginClients[i].ways() {
-			name := fmt.Sprintf("login-%s-%d", loginClients[i].name, j)
-			attempts, names = append(attempts, attempt{&loginClients[i], w, name}), append(names, name)
+	clients := append([]loginClient{kcatLogin}, loginClients...)
+	for i := range clients {
+		for j, w := range clients[i].ways() {
+			name := fmt.Sprintf("login-%s-%d", clients[i].name, j)
+			attempts, names = append(attempts, attempt{&clients[i], w, name}), append(names, name)
 		}
 	}
 	s.topics(names...)

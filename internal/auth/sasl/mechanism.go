@@ -35,6 +35,9 @@ type Step struct {
 	Done      bool
 	Principal string    // The name alone, without "User:".
 	Expires   time.Time // When the credential ends; zero if it does not.
+	// RepeatedNonce says that a SCRAM client put its nonce before ours, as librdkafka
+	// before 2.6.1 does and other brokers refuse.
+	RepeatedNonce bool
 }
 
 // A Failure is a login that did not succeed. Text goes to the client and so

@@ -180,6 +180,8 @@ type Outcome struct {
 	Lifetime time.Duration // How long the session lasts, as the answer says it; 0 for ever.
 	Done     bool
 	Reason   error // For our log, if there is an error.
+
+	RepeatedNonce bool // As in Step.
 }
 
 // Ready says whether a token may go to the exchange. Another login must use the
@@ -214,7 +216,7 @@ func (o *Order) Stepped(now time.Time, step Step, err error) Outcome {
 	}
 	o.phase, o.principal, o.mechanism = authenticated, step.Principal, o.attempted
 	lifetime := o.begin(now, step.Expires)
-	return Outcome{Answer: step.Answer, Lifetime: lifetime, Done: true}
+	return Outcome{Answer: step.Answer, Lifetime: lifetime, Done: true, RepeatedNonce: step.RepeatedNonce}
 }
 
 // begin starts a session, which lasts as long as the credential does and as the

@@ -93,6 +93,12 @@ func (e *scramExchange) start(message []byte) (Step, error) {
 
 // finish checks the proof. For a name that does not exist it does the same, with
 // an invented key, and fails in the same way.
+//
+// The nonce must be the one we sent. librdkafka from 0.0.99 to 2.6.0 puts its own
+// nonce before it once more (librdkafka#4895); that form is accepted too, and no
+// other. It weakens nothing: the proof is over the challenge, which holds our
+// fresh part, and over the nonce as the client repeats it, so a recorded login
+// fits no other challenge in either form.
 func (e *scramExchange) finish(message []byte) (Step, error) {
 	final, err := parseClientFinal(message)
 	switch {
@@ -100,7 +106,7 @@ func (e *scramExchange) finish(message []byte) (Step, error) {
 		return refuse(err)
 	case !final.binds(e.first.header):
 		return refuse(errBinding)
-	case final.nonce != e.nonce:
+	case final.nonce != e.nonce && final.nonce != e.first.nonce+e.nonce:
 		return refuse(errNonce)
 	case len(final.proof) != e.hash.size():
 		return refuse(errMessage)
@@ -119,5 +125,5 @@ func (e *scramExchange) finish(message []byte) (Step, error) {
 		return refuse(errInvalid)
 	}
 	answer := "v=" + base64.StdEncoding.EncodeToString(signature)
-	return Step{Answer: []byte(answer), Done: true, Principal: e.first.name}, nil
+	return Step{Answer: []byte(answer), Done: true, Principal: e.first.name, RepeatedNonce: final.nonce != e.nonce}, nil
 }

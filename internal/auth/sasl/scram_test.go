@@ -158,6 +158,15 @@ func TestScramChecksWhatIsUnderTheProof(t *testing.T) {
 		"no binding":                           {func(c *handmade) { c.binding = "" }, errBinding},
 		"the nonce of the client alone":        {func(c *handmade) { c.nonce = func(string) string { return "clientnonce" } }, errNonce},
 		"a longer nonce":                       {func(c *handmade) { c.nonce = func(n string) string { return n + "x" } }, errNonce},
+		"its own nonce once more":              {func(c *handmade) { c.nonce = func(n string) string { return "clientnonce" + n } }, nil},
+		"its own nonce twice more":             {func(c *handmade) { c.nonce = func(n string) string { return "clientnonceclientnonce" + n } }, errNonce},
+		"another nonce before ours":            {func(c *handmade) { c.nonce = func(n string) string { return "clientnoncf" + n } }, errNonce},
+		"a byte before ours":                   {func(c *handmade) { c.nonce = func(n string) string { return "x" + n } }, errNonce},
+		"a part of its nonce before ours":      {func(c *handmade) { c.nonce = func(n string) string { return "client" + n } }, errNonce},
+		"our nonce twice":                      {func(c *handmade) { c.nonce = func(n string) string { return n + n } }, errNonce},
+		"its own nonce after ours":             {func(c *handmade) { c.nonce = func(n string) string { return n + "clientnonce" } }, errNonce},
+		"its own nonce twice, without ours":    {func(c *handmade) { c.nonce = func(string) string { return "clientnonceclientnonce" } }, errNonce},
+		"our part alone":                       {func(c *handmade) { c.nonce = func(n string) string { return strings.TrimPrefix(n, "clientnonce") } }, errNonce},
 		"a reserved extension":                 {func(c *handmade) { c.bare = "m=1," + c.bare }, errMessage},
 		"a reserved extension at the end":      {func(c *handmade) { c.bare += ",m=1" }, errMessage},
 		"a reserved extension, second message": {func(c *handmade) { c.extra = ",m=1" }, errMessage},
@@ -186,6 +195,28 @@ func TestScramChecksWhatIsUnderTheProof(t *testing.T) {
 			wantFailure(t, err, "", c.reason)
 		})
 	}
+}
+
+// A recorded login of a client that repeats its nonce is worth no more than another.
+func TestScramRefusesAReplayedRepeatedNonce(t *testing.T) {
+	server := aliceServer(t)
+	c := honest("alice", "pw")
+	c.nonce = func(n string) string { return "clientnonce" + n }
+	recorded := server.Start()
+	step, err := recorded.Next(t.Context(), []byte(c.header+c.bare))
+	if err != nil {
+		t.Fatal(err)
+	}
+	final := c.final(t, step.Answer)
+	if step, err = recorded.Next(t.Context(), final); err != nil || !step.Done || !step.RepeatedNonce {
+		t.Fatal(step, err)
+	}
+	replay := server.Start()
+	if _, err := replay.Next(t.Context(), []byte(c.header+c.bare)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = replay.Next(t.Context(), final)
+	wantFailure(t, err, "", errNonce)
 }
 
 func TestScramRefusesReplayedMessages(t *testing.T) {
