@@ -99,7 +99,7 @@ func checkUser(users *metadata.Users, ch metadata.UserChange) error {
 	case len(ch.Set.Salt) == 0 || len(ch.Set.Salt) > maxSalt:
 		return unacceptable("the salt must have 1 to %d bytes", maxSalt)
 	case ch.Set.Hash != ch.Hash || len(ch.Set.StoredKey) != length || len(ch.Set.ServerKey) != length:
-		return unacceptable("the salted password does not have the length of its hash")
+		return unacceptable("the salted password must not be empty")
 	}
 	return nil
 }

@@ -104,18 +104,19 @@ func TestUsersAreAlteredAndDescribedWithKafkasErrors(t *testing.T) {
 			change(upsert(t, "negative", 1), func(u *up) { u.Iterations = -4096 }),
 			change(upsert(t, "no salt", 1), func(u *up) { u.Salt = nil }), change(upsert(t, "long salt", 1), func(u *up) { u.Salt = make([]byte, 100_000) }),
 			change(upsert(t, "no password", 1), func(u *up) { u.SaltedPassword = nil }), change(upsert(t, "other length", 1), func(u *up) { u.SaltedPassword = make([]byte, 64) }),
+			change(upsert(t, "a short one", 2), func(u *up) { u.SaltedPassword = []byte("my-salted-password") }),
 		},
 	})
 	for name, want := range map[string]*kerr.Error{
 		"nobody": kerr.ResourceNotFound, "unknown mechanism": kerr.UnsupportedSaslMechanism, "good": nil, "": kerr.UnacceptableCredential, "mechanism": kerr.UnsupportedSaslMechanism,
 		"both": kerr.DuplicateResource, "few": kerr.UnacceptableCredential, "many": kerr.UnacceptableCredential, "negative": kerr.UnacceptableCredential,
-		"no salt": kerr.UnacceptableCredential, "long salt": kerr.UnacceptableCredential, "no password": kerr.UnacceptableCredential, "other length": kerr.UnacceptableCredential,
+		"no salt": kerr.UnacceptableCredential, "long salt": kerr.UnacceptableCredential, "no password": kerr.UnacceptableCredential, "other length": nil, "a short one": nil,
 	} {
 		if is, ok := got[name]; !ok || is != want {
 			t.Errorf("%q: %v, want %v", name, is, want)
 		}
 	}
-	if names := w.c.Image().Users.Names(); !slices.Equal(names, []string{"good"}) {
+	if names := w.c.Image().Users.Names(); !slices.Equal(names, []string{"a short one", "good", "other length"}) {
 		t.Errorf("users %q", names)
 	}
 	resp := w.describeUsers("nobody", "good", "twice", "good", "twice", "only good")
@@ -128,7 +129,8 @@ func TestUsersAreAlteredAndDescribedWithKafkasErrors(t *testing.T) {
 	if len(resp.Results) != 4 || resp.ErrorCode != 0 {
 		t.Errorf("%+v", resp)
 	}
-	if got := w.alterUsers(&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "good", Mechanism: 1}}}); got["good"] != nil || w.c.Image().Users != nil {
+	all := []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "good", Mechanism: 1}, {Name: "a short one", Mechanism: 2}, {Name: "other length", Mechanism: 1}}
+	if got := w.alterUsers(&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: all}); got["good"] != nil || w.c.Image().Users != nil {
 		t.Errorf("%v", got)
 	}
 	if resp := w.describeUsers(); len(resp.Results) != 0 || resp.ErrorCode != 0 {

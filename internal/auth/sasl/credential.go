@@ -78,17 +78,20 @@ var (
 	ErrHash       = errors.New("unknown SCRAM mechanism")
 	ErrIterations = fmt.Errorf("iterations are not between %d and %d", MinIterations, MaxIterations)
 	ErrSalt       = fmt.Errorf("the salt does not have 1 to %d bytes", maxSalt)
+	ErrSalted     = errors.New("the salted password is empty")
 	ErrKey        = errors.New("a key does not have the length of its hash")
 )
 
 // FromSalted makes a credential of a salted password, which is what
-// AlterUserScramCredentials carries, so that the broker never sees the password.
+// AlterUserScramCredentials carries, so that the broker never sees the password. As in
+// Kafka it may be of any length but none: one that is not of its hash's length is no
+// password that a client could have, and harms nobody.
 func FromSalted(h Hash, salt, salted []byte, iterations int) (Credential, error) {
 	if err := checkFactors(h, salt, iterations); err != nil {
 		return Credential{}, err
 	}
-	if len(salted) != h.size() {
-		return Credential{}, ErrKey
+	if len(salted) == 0 {
+		return Credential{}, ErrSalted
 	}
 	c := Credential{Hash: h, Salt: append([]byte(nil), salt...), Iterations: iterations}
 	c.StoredKey, c.ServerKey = keys(standard, h, salted)
