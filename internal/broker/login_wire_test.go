@@ -34,9 +34,38 @@ func TestBeforeALoginOnlyVersionsAndTheLoginItselfAreServed(t *testing.T) {
 	}
 	w = connect(t, b)
 	w.handshake("PLAIN")
-	if w.works() {
-		t.Error("Metadata is served in the middle of a login")
+	w.send(&kmsg.SASLAuthenticateRequest{Version: 99})
+	w.wantEnd("a version of SaslAuthenticate that there is not")
+}
+
+func TestARequestInTheMiddleOfALoginIsToldSoAndEnds(t *testing.T) {
+	b := startSASL(t, nil)
+	for version := int16(5); version <= 13; version++ {
+		w := connect(t, b)
+		w.handshake("SCRAM-SHA-256")
+		req := &kmsg.MetadataRequest{Version: version, Topics: []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr("orders")}}}
+		got, _ := w.ask(req).(*kmsg.MetadataResponse)
+		if got == nil || len(got.Topics) != 1 || got.Topics[0].ErrorCode != 34 || len(got.Brokers) != 0 {
+			t.Errorf("Metadata v%d: %+v", version, got)
+		}
+		w.wantEnd("Metadata")
 	}
+	w := connect(t, b)
+	w.handshake("PLAIN")
+	frame := binary.BigEndian.AppendUint16([]byte{0, 0, 0, 10}, 1000)
+	if _, err := w.Write(append(frame, 0, 1, 0, 0, 0, 7, 0xff, 0xff)); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEnd("a request that there is not")
+	// A session that is renewed is no other.
+	w = connect(t, b)
+	w.handshake("PLAIN")
+	w.token(plain("ann", "anns"))
+	w.handshake("PLAIN")
+	if got, _ := w.ask(&kmsg.ListGroupsRequest{Version: 3}).(*kmsg.ListGroupsResponse); got == nil || got.ErrorCode != 34 {
+		t.Errorf("%+v", got)
+	}
+	w.wantEnd("ListGroups")
 }
 
 func TestALargeFrameIsReadOnlyAfterTheLogin(t *testing.T) {

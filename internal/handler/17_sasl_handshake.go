@@ -16,7 +16,7 @@ import (
 func (h *Handler) saslHandshake(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.SASLHandshakeRequest)
 	resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
-	if c.origin.Session == nil || c.origin.Illegal {
+	if c.origin.Session == nil {
 		resp.ErrorCode = kerr.IllegalSaslState.Code
 		return resp, nil
 	}

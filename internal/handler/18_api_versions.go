@@ -26,10 +26,6 @@ var softwareName = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9]
 func (h *Handler) apiVersions(_ context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.ApiVersionsRequest)
 	resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-	if c.origin.Illegal {
-		resp.ErrorCode = kerr.IllegalSaslState.Code
-		return resp, nil
-	}
 	if req.Version >= 3 && (!softwareName.MatchString(req.ClientSoftwareName) || !softwareName.MatchString(req.ClientSoftwareVersion)) {
 		resp.ErrorCode = kerr.InvalidRequest.Code
 		return resp, nil

@@ -21,7 +21,7 @@ const maxToken = 128 << 10
 func (h *Handler) saslAuthenticate(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.SASLAuthenticateRequest)
 	resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-	if c.origin.Session == nil || c.origin.Illegal {
+	if c.origin.Session == nil {
 		resp.ErrorCode = kerr.IllegalSaslState.Code
 		resp.ErrorMessage = kmsg.StringPtr("SaslAuthenticate request received where no login is under way")
 		return resp, nil

@@ -215,11 +215,14 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	}
 	r.Memory = origin.Conn
 	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image(), h: h}
-	if e.raw != nil {
+	if e.raw != nil && !origin.Illegal {
 		return e.raw(h, ctx, c)
 	}
 	if c.req, err = c.Decode(); err != nil {
 		return nil, err
+	}
+	if origin.Illegal {
+		return c.Encode(illegalState(c.req)), nil
 	}
 	if e.between && c.fromBroker() {
 		return h.answerLater(ctx, e, c), nil

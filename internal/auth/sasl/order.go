@@ -105,8 +105,10 @@ func (o *Order) Arrives(now time.Time, key int16) Ruling {
 	return ruling
 }
 
-// arrivesFirst rules before the handshake. Other requests are not parsed, let
-// alone answered: whoever sends them has no right to make us work.
+// arrivesFirst rules before the handshake. As in Kafka other requests are not
+// parsed, let alone answered: whoever sends them has no right to make us work, and
+// mostly is no client of a listener with SASL. One that does know SASL is told what
+// it did wrong.
 func (o *Order) arrivesFirst(key int16) Ruling {
 	switch kmsg.Key(key) {
 	case kmsg.SASLHandshake:
@@ -124,15 +126,13 @@ func (o *Order) arrivesFirst(key int16) Ruling {
 	}
 }
 
+// arrivesDuring rules between the handshake and the end of the login. As in Kafka
+// any other request is answered with the error, and then the connection closes.
 func (o *Order) arrivesDuring(key int16) Ruling {
-	switch kmsg.Key(key) {
-	case kmsg.SASLAuthenticate:
+	if kmsg.Key(key) == kmsg.SASLAuthenticate {
 		return Proceed
-	case kmsg.SASLHandshake, kmsg.ApiVersions:
-		return RefuseAndClose
-	default:
-		return Close
 	}
+	return RefuseAndClose
 }
 
 // arrivesAfter rules once the client has logged in. As in Kafka, a handshake

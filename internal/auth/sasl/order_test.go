@@ -65,8 +65,9 @@ func TestRequestsInEveryPhase(t *testing.T) {
 		{"during", during, authenticate, Proceed},
 		{"during", during, handshake, RefuseAndClose},
 		{"during", during, versions, RefuseAndClose},
-		{"during", during, metadata, Close},
-		{"during", during, produce, Close},
+		{"during", during, metadata, RefuseAndClose},
+		{"during", during, produce, RefuseAndClose},
+		{"during", during, 9999, RefuseAndClose},
 		{"after", after, produce, Proceed},
 		{"after", after, metadata, Proceed},
 		{"after", after, versions, Proceed},
@@ -265,7 +266,7 @@ func TestLoggingInAgainRequestsOfOthersWait(t *testing.T) {
 	if err := o.Handshake(start, 1, Plain); err != nil {
 		t.Fatal(err)
 	}
-	if ruling := o.Arrives(start, produce); ruling != Close {
+	if ruling := o.Arrives(start, produce); ruling != RefuseAndClose {
 		t.Errorf("a Produce between handshake and token: %s", ruling)
 	}
 }
