@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,36 +66,36 @@ func TestClientsAreNotKnownByWhatTheSystemTrusts(t *testing.T) {
 	}
 }
 
-func TestModelsOfCredentialsFollowTheUsers(t *testing.T) {
+func TestShapesOfCredentialsFollowTheUsers(t *testing.T) {
 	cfg, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	image := metadata.NewImage(cfg)
 	u := &imageUsers{users: func() users { return image.Users }}
-	if _, ok := u.Model(sasl.SHA256, 7); ok {
-		t.Error("there is a model without users")
+	if all := u.Shapes(sasl.SHA256); len(all) != 0 {
+		t.Errorf("there are shapes without users: %v", all)
 	}
-	for i, name := range []string{"ann", "bob"} {
+	for i, name := range []string{"ann", "bobby"} {
 		edit := image.Edit()
-		edit.SetUser(name, []metadata.Credential{{Hash: 1, Salt: []byte(name), Iterations: 4096 + i}})
+		key := make([]byte, 32)
+		edit.SetUser(name, []metadata.Credential{{Hash: 1, Salt: []byte(name), Iterations: 4096 + i, StoredKey: key, ServerKey: key}})
 		image = edit.Image()
 	}
-	for number, want := range []string{"ann", "bob", "ann"} {
-		if c, ok := u.Model(sasl.SHA256, uint64(number)); !ok || string(c.Salt) != want {
-			t.Errorf("%d: %s, %v", number, c.Salt, ok)
-		}
+	ann, bobby := sasl.Shape{Length: 3, Iterations: 4096}, sasl.Shape{Length: 5, Iterations: 4097}
+	if all := u.Shapes(sasl.SHA256); !slices.Equal(all, []sasl.Shape{ann, bobby}) {
+		t.Errorf("%v", all)
 	}
-	if _, ok := u.Model(sasl.SHA512, 0); ok {
-		t.Error("a user without SHA-512 is a model of it")
+	if all := u.Shapes(sasl.SHA512); len(all) != 0 {
+		t.Errorf("a user without SHA-512 has a shape of it: %v", all)
 	}
-	if c, ok := u.Credential(sasl.SHA256, "bob"); !ok || c.Iterations != 4097 {
+	if c, ok := u.Credential(sasl.SHA256, "bobby"); !ok || c.Iterations != 4097 {
 		t.Errorf("%+v, %v", c, ok)
 	}
 	edit := image.Edit()
 	edit.SetUser("ann", nil)
 	image = edit.Image()
-	if c, ok := u.Model(sasl.SHA256, 0); !ok || string(c.Salt) != "bob" {
-		t.Errorf("after ann is gone: %s, %v", c.Salt, ok)
+	if all := u.Shapes(sasl.SHA256); !slices.Equal(all, []sasl.Shape{bobby}) {
+		t.Errorf("after ann is gone: %v", all)
 	}
 }

@@ -57,13 +57,20 @@ type peerCredential struct {
 }
 
 func (u *peerUsers) Credential(h sasl.Hash, name string) (sasl.Credential, bool) {
-	c, ok := u.Model(h, 0)
+	c, ok := u.credential(h)
 	return c, ok && name == peerName
 }
 
-// Model derives the credential when the secret is another than before, as it is when the
+func (u *peerUsers) Shapes(h sasl.Hash) []sasl.Shape {
+	if c, ok := u.credential(h); ok {
+		return sasl.ShapesOf([]sasl.Credential{c})
+	}
+	return nil
+}
+
+// credential derives the credential when the secret is another than before, as it is when the
 // store that keeps it is put back.
-func (u *peerUsers) Model(h sasl.Hash, _ uint64) (sasl.Credential, bool) {
+func (u *peerUsers) credential(h sasl.Hash) (sasl.Credential, bool) {
 	secret := u.secret()
 	last := u.last.Load()
 	if last == nil || last.secret != secret {
@@ -80,13 +87,13 @@ type users = *metadata.Users
 // imageUsers are the users of the newest metadata.
 type imageUsers struct {
 	users func() users
-	last  atomic.Pointer[models]
+	last  atomic.Pointer[shapes]
 }
 
-// models are the credentials of all users by their hash, in the order of names.
-type models struct {
-	of  users
-	all map[sasl.Hash][]sasl.Credential
+// shapes are those of the credentials of all users, by their hash.
+type shapes struct {
+	of     users
+	byHash map[sasl.Hash][]sasl.Shape
 }
 
 func (u *imageUsers) Credential(h sasl.Hash, name string) (sasl.Credential, bool) {
@@ -94,24 +101,24 @@ func (u *imageUsers) Credential(h sasl.Hash, name string) (sasl.Credential, bool
 	return credential(c), ok
 }
 
-// Model looks through all users only after they have changed.
-func (u *imageUsers) Model(h sasl.Hash, number uint64) (sasl.Credential, bool) {
+// Shapes looks through all users only after they have changed.
+func (u *imageUsers) Shapes(h sasl.Hash) []sasl.Shape {
 	now := u.users()
 	last := u.last.Load()
 	if last == nil || last.of != now {
-		last = &models{now, map[sasl.Hash][]sasl.Credential{}}
+		all := map[sasl.Hash][]sasl.Credential{}
 		for _, name := range now.Names() {
 			for _, c := range now.Credentials(name) {
-				last.all[sasl.Hash(c.Hash)] = append(last.all[sasl.Hash(c.Hash)], credential(c))
+				all[sasl.Hash(c.Hash)] = append(all[sasl.Hash(c.Hash)], credential(c))
 			}
+		}
+		last = &shapes{now, map[sasl.Hash][]sasl.Shape{}}
+		for hash, credentials := range all {
+			last.byHash[hash] = sasl.ShapesOf(credentials)
 		}
 		u.last.Store(last)
 	}
-	all := last.all[h]
-	if len(all) == 0 {
-		return sasl.Credential{}, false
-	}
-	return all[number%uint64(len(all))], true
+	return last.byHash[h]
 }
 
 func credential(c metadata.Credential) sasl.Credential {

@@ -1,9 +1,10 @@
 package sasl
 
 import (
-	"encoding/binary"
-	"math/big"
+	"bytes"
+	"cmp"
 	"slices"
+	"strconv"
 )
 
 // Users are the credentials that exist. Its methods take the same time whether
@@ -11,16 +12,51 @@ import (
 type Users interface {
 	// Credential returns what is stored for a user.
 	Credential(h Hash, name string) (Credential, bool)
-	// Model returns the credential of some user, always the same one for a
-	// number while users do not change; false if nobody has one. A credential
-	// that is invented looks like it.
-	Model(h Hash, number uint64) (Credential, bool)
+	// Shapes returns the shapes of the credentials that users have, as ShapesOf
+	// makes them. A credential that is invented has one of them.
+	Shapes(h Hash) []Shape
+}
+
+// A Shape is what everybody can see of a credential besides its salt's bytes. It
+// tells by which tool a user was made.
+type Shape struct {
+	Text       bool // The salt is as Kafka's tools make them, whose length varies.
+	Length     int  // Of any other salt.
+	Iterations int
+}
+
+// maxShapes is how many shapes are told apart. Each costs every login a hash.
+const maxShapes = 16
+
+// ShapesOf returns the shapes of credentials, each once.
+func ShapesOf(credentials []Credential) []Shape {
+	var shapes []Shape
+	for _, c := range credentials {
+		shape := Shape{Text: isSaltText(c.Salt), Iterations: c.Iterations}
+		if !shape.Text {
+			shape.Length = len(c.Salt)
+		}
+		if c.Check() == nil && !slices.Contains(shapes, shape) {
+			shapes = append(shapes, shape)
+		}
+	}
+	return bounded(shapes)
+}
+
+// bounded returns the first shapes, in an order that does not depend on users.
+func bounded(shapes []Shape) []Shape {
+	slices.SortFunc(shapes, func(a, b Shape) int {
+		return cmp.Or(cmp.Compare(a.Iterations, b.Iterations), cmp.Compare(a.Length, b.Length))
+	})
+	return shapes[:min(len(shapes), maxShapes)]
 }
 
 // A Directory finds the credential for a name, and invents one where there is
 // none, so that the exchange goes on in the same way. An invented salt depends
-// on the name and a secret alone: it stays the same from login to login and, if
-// brokers share the secret, from broker to broker, as a real one does.
+// on the name, the mechanism, a secret, and which shapes there are: it stays the
+// same from login to login, when users come and go and, if brokers share the
+// secret, from broker to broker, as a real one does. Only a user of a shape that
+// no other has makes a difference, to the names that take that shape.
 type Directory struct {
 	users  Users
 	secret []byte
@@ -45,28 +81,32 @@ func (d *Directory) find(h Hash, name string) (credential Credential, known bool
 	return credential, true
 }
 
-// invent makes a credential with which nobody can log in. Its salt has the form
-// and the length of the model's, so that all users together look like all
-// names without one.
+// invent makes a credential with which nobody can log in. It has a shape that
+// users have, so that all users together look like all names without one.
 func (d *Directory) invent(h Hash, name string) Credential {
-	number := d.stream(h, name, "number", 8)
-	invented := Credential{Hash: h, Iterations: MinIterations}
-	model, ok := d.users.Model(h, binary.BigEndian.Uint64(number))
-	ok = ok && model.Check() == nil
-	if ok {
-		invented.Iterations = model.Iterations
-	}
-	switch bits := d.stream(h, name, "salt", maxSalt); {
-	case !ok:
-		invented.Salt = textOf(bits, maxSaltText)
-	case isSaltText(model.Salt):
-		invented.Salt = textOf(bits, len(model.Salt))
-	default:
-		invented.Salt = bits[:len(model.Salt)]
+	shape := d.shape(h, name)
+	invented := Credential{Hash: h, Iterations: shape.Iterations, Salt: d.stream(h, name, "salt", maxSalt)}
+	if shape.Text {
+		invented.Salt, _ = NewSalt(bytes.NewReader(invented.Salt)) // There are enough.
+	} else {
+		invented.Salt = invented.Salt[:shape.Length]
 	}
 	invented.StoredKey = d.stream(h, name, "stored key", h.size())
 	invented.ServerKey = d.stream(h, name, "server key", h.size())
 	return invented
+}
+
+// shape picks a shape for a name: that which draws the highest number, so that
+// another shape that comes or goes leaves all others where they are.
+func (d *Directory) shape(h Hash, name string) Shape {
+	best, highest := Shape{Text: true, Iterations: MinIterations}, []byte(nil)
+	for _, shape := range d.users.Shapes(h) {
+		purpose := "shape " + strconv.FormatBool(shape.Text) + " " + strconv.Itoa(shape.Length) + " " + strconv.Itoa(shape.Iterations)
+		if number := d.stream(h, name, purpose, 8); bytes.Compare(number, highest) > 0 {
+			best, highest = shape, number
+		}
+	}
+	return best
 }
 
 // stream returns n bytes that only the secret foretells.
@@ -97,31 +137,17 @@ func isSaltText(salt []byte) bool {
 	return len(salt) >= minSaltText && len(salt) <= maxSaltText
 }
 
-// textOf makes of bits a salt as Kafka's tools make them, with a given length.
-func textOf(bits []byte, length int) []byte {
-	base := big.NewInt(36)
-	least := new(big.Int).Exp(base, big.NewInt(int64(length-1)), nil)
-	next := new(big.Int).Mul(least, base)
-	if most := new(big.Int).Lsh(big.NewInt(1), saltBits); next.Cmp(most) > 0 {
-		next = most
-	}
-	number := new(big.Int).SetBytes(bits)
-	number.Mod(number, next.Sub(next, least))
-	return number.Add(number, least).Append(nil, 36)
-}
-
 // either finds a credential whichever hash it was made with, for PLAIN.
 func (d *Directory) either(name string) (credential Credential, known bool) {
 	first, knownFirst := d.find(SHA256, name)
 	second, knownSecond := d.find(SHA512, name)
-	_, modelFirst := d.users.Model(SHA256, 0)
-	_, modelSecond := d.users.Model(SHA512, 0)
+	anyFirst, anySecond := len(d.users.Shapes(SHA256)) > 0, len(d.users.Shapes(SHA512)) > 0
 	switch {
 	case knownFirst:
 		return first, true
 	case knownSecond:
 		return second, true
-	case modelSecond && !modelFirst:
+	case anySecond && !anyFirst:
 		return second, false
 	default:
 		return first, false

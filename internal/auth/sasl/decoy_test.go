@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"math/big"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,7 +35,7 @@ func TestScramUnknownNamesLookAndCostLikeWrongPasswords(t *testing.T) {
 			for _, unknown := range []string{"alicf", "bobbz", "carol", "admin"} {
 				s, c, err := attempt(unknown)
 				wantFailure(t, err, "", errInvalid)
-				if s != sent || c != cost {
+				if !sameCost(c, cost) || s != sent && (name != "Kafka's tools" || max(s-sent, sent-s) > 4) {
 					t.Errorf("%s, salts of %s: %d bytes, work %v; a wrong password: %d, %v", unknown, name, s, c, sent, cost)
 				}
 			}
@@ -70,28 +70,83 @@ func TestInventedSaltsStayTheSame(t *testing.T) {
 	}
 }
 
-// Of 26 digits a number below 2^130 begins with 1 and a digit up to o: any other
-// salt would give itself away.
-func TestInventedTextsAreSaltsThatKafkasToolsCouldMake(t *testing.T) {
-	bits := make([]byte, maxSalt)
-	for length := minSaltText; length <= maxSaltText; length++ {
-		for range 200 {
-			_, _ = rand.Read(bits)
-			text := textOf(bits, length)
-			number, ok := new(big.Int).SetString(string(text), 36)
-			if !ok || len(text) != length || number.BitLen() > saltBits || text[0] == '0' {
-				t.Fatalf("%q of length %d", text, length)
+// Who asks for a name before and after users come and go must not learn from its salt that
+// it is invented.
+func TestInventedSaltsStayTheSameWhenUsersComeAndGo(t *testing.T) {
+	for _, h := range []Hash{SHA256, SHA512} {
+		users := newUsers()
+		users.set(t, h, "first", "pw")
+		users.setSalted(t, h, "second", "pw", bytes.Repeat([]byte{0xfe}, 24), 8192)
+		d := NewDirectory(users, []byte("secret"))
+		challenges := func() (all [100]string) {
+			for i := range all {
+				c, known := d.find(h, fmt.Sprint("nobody", i))
+				if known {
+					t.Fatal("nobody is known")
+				}
+				all[i] = fmt.Sprint(c.Salt, c.Iterations)
+			}
+			return all
+		}
+		before := challenges()
+		changed := func() (n int) {
+			for i, now := range challenges() {
+				if now != before[i] {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range 20 {
+			users.set(t, h, fmt.Sprint("user", i), "pw")
+			users.setSalted(t, h, fmt.Sprint("other", i), "pw", bytes.Repeat([]byte{0xf0, byte(i)}, 12), 8192)
+			if n := changed(); n != 0 {
+				t.Fatalf("%d of 100 invented salts changed with user %d", n, i)
 			}
 		}
+		users.set(t, h, "first", "another password")
+		for i := range 20 {
+			users.remove(h, fmt.Sprint("user", i))
+			users.remove(h, fmt.Sprint("other", i))
+		}
+		if n := changed(); n != 0 {
+			t.Errorf("%d of 100 invented salts changed when users went", n)
+		}
+		// A tool that was not used before leaves most names as they are, and all when it goes.
+		users.setSalted(t, h, "third", "pw", bytes.Repeat([]byte{0xfe}, 64), 4096)
+		if n := changed(); n < 10 || n > 60 {
+			t.Errorf("%d of 100 invented salts changed with a shape of three", n)
+		}
+		users.remove(h, "third")
+		if n := changed(); n != 0 {
+			t.Errorf("%d of 100 invented salts are others than before", n)
+		}
+	}
+}
+
+func TestShapesAreFewAndOfUsableCredentials(t *testing.T) {
+	var credentials []Credential
+	for i := range 100 {
+		c, err := FromSalted(SHA256, make([]byte, 1+i%50), []byte("x"), MinIterations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		credentials = append(credentials, c)
+	}
+	if shapes := ShapesOf(credentials); len(shapes) != maxShapes {
+		t.Errorf("%d shapes", len(shapes))
+	}
+	credentials[0].Iterations = 1
+	if shapes := ShapesOf(credentials[:1]); len(shapes) != 0 {
+		t.Errorf("a credential out of bounds has the shape %v", shapes)
 	}
 }
 
 func TestInventedSaltsLookLikeThoseOfUsers(t *testing.T) {
 	users := newUsers()
 	users.set(t, SHA512, "a", "pw")
-	model := users.credentials[SHA512]["a"].Salt
-	if salt := NewDirectory(users, nil).invent(SHA512, "nobody").Salt; !isSaltText(salt) || len(salt) != len(model) {
-		t.Errorf("%q, where a user has %q", salt, model)
+	if salt := NewDirectory(users, nil).invent(SHA512, "nobody").Salt; !isSaltText(salt) {
+		t.Errorf("%q, where a user has one as Kafka's tools make them", salt)
 	}
 	users.setSalted(t, SHA256, "a", "pw", bytes.Repeat([]byte{0xfe}, 24), 8192)
 	users.setSalted(t, SHA256, "b", "pw", bytes.Repeat([]byte{0xfe}, 64), 4096)

@@ -9,18 +9,15 @@ import (
 
 // passwordUsers are users whose passwords stand in settings.
 type passwordUsers struct {
-	names       []string // Sorted.
 	credentials map[string]Credential
+	shapes      []Shape
 }
 
 // UsersOf makes users of passwords by name, which are forgotten: each is derived
 // once, so that the rest of the package knows one kind of user.
 func UsersOf(passwords map[string]string, random io.Reader) (Users, error) {
-	users := &passwordUsers{
-		names:       slices.Sorted(maps.Keys(passwords)),
-		credentials: make(map[string]Credential, len(passwords)),
-	}
-	for _, name := range users.names {
+	users := &passwordUsers{credentials: make(map[string]Credential, len(passwords))}
+	for _, name := range slices.Sorted(maps.Keys(passwords)) {
 		salt, err := NewSalt(random)
 		if err != nil {
 			return nil, err
@@ -31,6 +28,7 @@ func UsersOf(passwords map[string]string, random io.Reader) (Users, error) {
 		}
 		users.credentials[name] = credential
 	}
+	users.shapes = ShapesOf(slices.Collect(maps.Values(users.credentials)))
 	return users, nil
 }
 
@@ -39,11 +37,11 @@ func (u *passwordUsers) Credential(h Hash, name string) (Credential, bool) {
 	return c, ok && c.Hash == h
 }
 
-func (u *passwordUsers) Model(h Hash, number uint64) (Credential, bool) {
-	if h != SHA256 || len(u.names) == 0 {
-		return Credential{}, false
+func (u *passwordUsers) Shapes(h Hash) []Shape {
+	if h != SHA256 {
+		return nil
 	}
-	return u.credentials[u.names[number%uint64(len(u.names))]], true
+	return u.shapes
 }
 
 // Both joins users of two kinds. Where both know a name, the first is right.
@@ -60,11 +58,12 @@ func (b both) Credential(h Hash, name string) (Credential, bool) {
 	return second, okSecond
 }
 
-func (b both) Model(h Hash, number uint64) (Credential, bool) {
-	first, ok := b.first.Model(h, number>>1)
-	second, okSecond := b.second.Model(h, number>>1)
-	if ok && (!okSecond || number&1 == 0) {
-		return first, true
+func (b both) Shapes(h Hash) []Shape {
+	all := slices.Clone(b.first.Shapes(h))
+	for _, shape := range b.second.Shapes(h) {
+		if !slices.Contains(all, shape) {
+			all = append(all, shape)
+		}
 	}
-	return second, okSecond
+	return bounded(all)
 }

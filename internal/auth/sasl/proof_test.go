@@ -1,6 +1,66 @@
 package sasl
 
-import "testing"
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"testing"
+)
+
+// Who changes a password may keep salt and iterations: the keys alone tell the two apart.
+func TestAProofDependsOnTheKeys(t *testing.T) {
+	users := newUsers()
+	d := NewDirectory(users, []byte("secret"))
+	salt := []byte("the same salt")
+	users.setSalted(t, SHA256, "ann", "one", salt, MinIterations)
+	first, _ := d.Proof("ann")
+	users.setSalted(t, SHA256, "ann", "two", salt, MinIterations)
+	if second, known := d.Proof("ann"); !known || second == first {
+		t.Error("another password with the same salt has the same proof")
+	}
+	for what, spoil := range map[string]func(*Credential){
+		"stored key": func(c *Credential) { c.StoredKey = bytes.Repeat([]byte{7}, 32) },
+		"server key": func(c *Credential) { c.ServerKey = bytes.Repeat([]byte{7}, 32) },
+	} {
+		users.setSalted(t, SHA256, "ann", "one", salt, MinIterations)
+		c := users.credentials[SHA256]["ann"]
+		spoil(&c)
+		users.credentials[SHA256]["ann"] = c
+		if other, known := d.Proof("ann"); !known || other == first {
+			t.Errorf("another %s has the same proof", what)
+		}
+	}
+}
+
+// A user without keys has no password: no login succeeds, and there is nothing to prove.
+func TestAUserWithoutKeysHasNoProofAndNeverLogsIn(t *testing.T) {
+	for what, spoil := range map[string]func(*Credential){
+		"none":        func(c *Credential) { c.StoredKey, c.ServerKey = nil, nil },
+		"empty":       func(c *Credential) { c.StoredKey, c.ServerKey = []byte{}, []byte{} },
+		"stored":      func(c *Credential) { c.StoredKey = nil },
+		"server":      func(c *Credential) { c.ServerKey = nil },
+		"half a key":  func(c *Credential) { c.StoredKey = c.StoredKey[:16] },
+		"a longer":    func(c *Credential) { c.ServerKey = append(bytes.Clone(c.ServerKey), 0) },
+		"keys of 512": func(c *Credential) { c.StoredKey, c.ServerKey = make([]byte, 64), make([]byte, 64) },
+	} {
+		users := newUsers()
+		users.set(t, SHA256, "ann", "pw")
+		c := users.credentials[SHA256]["ann"]
+		spoil(&c)
+		users.credentials[SHA256]["ann"] = c
+		d := NewDirectory(users, []byte("secret"))
+		if proof, known := d.Proof("ann"); known || proof != "" {
+			t.Errorf("%s: there is a proof", what)
+		}
+		if err := honest("ann", "pw").login(t, NewScram(SHA256, d, rand.Reader)); err == nil {
+			t.Errorf("%s: SCRAM lets ann in", what)
+		}
+		plain := NewPlain(d, NewLimiter(1), []byte("s"), 10).Start()
+		if step, err := plain.Next(context.Background(), []byte("\x00ann\x00pw")); err == nil || step.Done {
+			t.Errorf("%s: PLAIN lets ann in", what)
+		}
+	}
+}
 
 func TestAProofIsOfOneUserWithOnePassword(t *testing.T) {
 	users := newUsers()
