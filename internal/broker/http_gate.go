@@ -16,9 +16,10 @@ import (
 // httpGate says who people are that come over HTTP, and what they may do. Its users are
 // those of the Kafka listeners. It implements web.Gate.
 type httpGate struct {
-	b     *Broker
-	plain sasl.Mechanism
-	users *sasl.Directory
+	b      *Broker
+	plain  sasl.Mechanism
+	logins *loginQueue // of plain
+	users  *sasl.Directory
 	// tokens accept those of issuers, of all listeners that do.
 	tokens []*sasl.Verifier
 	issuer *oidcIssuer   // nil for none
@@ -65,7 +66,8 @@ func (b *Broker) openHTTPGate(ctx context.Context) error {
 	}
 	g.users = sasl.NewDirectory(users, derived(b.secret(), "users that do not exist"))
 	g.know()
-	g.plain = sasl.NewPlain(g.users, newLoginQueue(), []byte(rand.Text()), rememberPasswords)
+	g.logins = newLoginQueue()
+	g.plain = sasl.NewPlain(g.users, g.logins, []byte(rand.Text()), rememberPasswords)
 	return nil
 }
 
@@ -102,46 +104,3 @@ func (g *httpGate) tellDenied(q auth.Request) {
 
 // Sees implements web.Gate.
 func (g *httpGate) Sees(q auth.Request) bool { return g.b.front.handler.Load().Sees(q) }
-
-// maxLogins is how many passwords may wait to be derived.
-const maxLogins = 8
-
-// loginQueue has passwords derived one at a time, so that those who guess them take no
-// more than a processor. Few may wait: who logged in lately is remembered, and does not.
-type loginQueue struct {
-	waiting chan struct{}
-	turn    chan struct{}
-}
-
-func newLoginQueue() *loginQueue {
-	return &loginQueue{make(chan struct{}, maxLogins), make(chan struct{}, 1)}
-}
-
-// loginFresh is the key under which a context has where to note that a password was
-// derived.
-type loginFresh struct{}
-
-// Acquire implements sasl.Limiter.
-func (q *loginQueue) Acquire(ctx context.Context) error {
-	select {
-	case q.waiting <- struct{}{}:
-	default:
-		return web.ErrLoginBusy
-	}
-	select {
-	case q.turn <- struct{}{}:
-	case <-ctx.Done():
-		<-q.waiting
-		return ctx.Err()
-	}
-	if fresh, ok := ctx.Value(loginFresh{}).(*bool); ok {
-		*fresh = true
-	}
-	return nil
-}
-
-// Release implements sasl.Limiter.
-func (q *loginQueue) Release() {
-	<-q.turn
-	<-q.waiting
-}

@@ -30,8 +30,9 @@ func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity,
 	if !known {
 		proof = "of nobody"
 	}
-	fresh := a.Way != web.WayBasic
-	step, err := g.plain.Start().Next(context.WithValue(ctx, loginFresh{}, &fresh), []byte("\x00"+a.Name+"\x00"+a.Password))
+	waits := &loginWait{from: web.Neighbourhood(a.Host), name: a.Name}
+	defer waits.end() // After the wait of a wrong one: that is how fast an address can guess.
+	step, err := g.plain.Start().Next(context.WithValue(ctx, loginKey{}, waits), []byte("\x00"+a.Name+"\x00"+a.Password))
 	var failure *sasl.Failure
 	switch {
 	case errors.As(err, &failure):
@@ -40,7 +41,8 @@ func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity,
 		return web.Identity{}, err
 	}
 	who := auth.User(step.Principal)
-	if fresh {
+	g.logins.admitted(waits)
+	if waits.derived || a.Way != web.WayBasic {
 		g.tellLogin(audit.Login, who, a)
 	}
 	return web.Identity{Principal: who, Proof: proof}, nil

@@ -19,8 +19,10 @@ const (
 	// number of partitions in it.
 	maxBody      = 64 << 10
 	maxLargeBody = 2 << 20
-	// maxBodies is how many bytes of bodies there may be at a time, of all requests.
-	maxBodies = 64 << 20
+	// maxBodies is how many bytes of bodies there may be at a time, of all requests, and
+	// maxOwnBodies how many of one address.
+	maxBodies    = 64 << 20
+	maxOwnBodies = maxBodies / 2
 )
 
 // Nothing is the body of a request that has none.
@@ -74,10 +76,11 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	if size < 0 || size > rt.maxBody {
 		size = rt.maxBody
 	}
-	release = func() { a.bodies.Add(-size) }
-	if a.bodies.Add(size) > maxBodies {
+	from := Neighbourhood(r.RemoteAddr)
+	if !a.bodies.take(from, size) {
 		return nil, release, busy()
 	}
+	release = func() { a.bodies.give(from, size) }
 	body, err = io.ReadAll(io.LimitReader(r.Body, rt.maxBody+1))
 	switch {
 	case err != nil:

@@ -156,7 +156,7 @@ func TestStreamsAreBounded(t *testing.T) {
 
 // Behind a proxy all people have one address.
 func TestPeopleAtOneAddressHaveAShareEach(t *testing.T) {
-	var s streams
+	s := newStreams()
 	ann, bob := &call{who: "User:ann", host: "10.0.0.1"}, &call{who: "User:bob", host: "10.0.0.1"}
 	for range maxOwnStreams {
 		if !s.enter(ann) {

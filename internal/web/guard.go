@@ -50,14 +50,15 @@ func isLoopback(addr net.Addr) bool {
 
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
-	w := paced(plain)
+	conn := heldOf(r)
+	w := paced(plain, conn)
 	if r.ContentLength != 0 {
 		// Nobody wants what it brings, but it is read to its end before the next request.
 		_ = w.control.SetReadDeadline(time.Now().Add(requestTimeout)) // A writer of tests has none.
 		// The server must not see that the body is another: it would wait for one that is
 		// far too long before it answers.
 		r = r.WithContext(r.Context())
-		r.Body = &timedBody{r.Body, w.control}
+		r.Body = &timedBody{r.Body, w.control, conn}
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
@@ -68,7 +69,7 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	switch {
 	case tooLong(r):
 		writeProblem(w, &Problem{status: http.StatusRequestURITooLong, Code: "too_long", Message: "path and query are too long"})
-	case r.URL.Path != "/healthz" && !g.knows(r.Host):
+	case r.URL.Path != healthPath && !g.knows(r.Host):
 		// A page whose name was made to mean this address has the browser send its
 		// own name here. That is all that tells it from ours.
 		writeProblem(w, &Problem{
@@ -86,11 +87,12 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	conn    *held // nil if it does not count
 }
 
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.conn.await(func() (int, error) { return b.ReadCloser.Read(p) })
 	if errors.Is(err, io.EOF) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}

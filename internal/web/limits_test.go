@@ -130,42 +130,6 @@ func TestTheLongestSilentConnectionGoesFirst(t *testing.T) {
 	}
 }
 
-func TestConnectionsThatAreAnsweredStay(t *testing.T) {
-	c := newConns(2)
-	var ends []net.Conn
-	conn := func() net.Conn {
-		a, b := net.Pipe()
-		ends = append(ends, b)
-		return a
-	}
-	closed := func(i int) bool {
-		_ = ends[i].SetReadDeadline(time.Now().Add(-time.Second))
-		_, err := ends[i].Read(make([]byte, 1))
-		return err == io.EOF
-	}
-	one, two := conn(), conn()
-	c.changed(one, http.StateNew)
-	c.changed(one, http.StateActive)
-	c.changed(two, http.StateNew)
-	c.changed(two, http.StateActive)
-	third := conn()
-	c.changed(third, http.StateNew)
-	if closed(0) || closed(1) || !closed(2) {
-		t.Error("the new one should have gone")
-	}
-	c.changed(third, http.StateClosed)
-	c.changed(one, http.StateIdle)
-	c.changed(conn(), http.StateNew)
-	if !closed(0) || closed(1) || closed(3) {
-		t.Error("the idle one should have gone")
-	}
-	c.changed(one, http.StateClosed)
-	c.changed(two, http.StateClosed)
-	if len(c.all) != 1 || c.silent.Len() != 1 {
-		t.Errorf("%d connections are left, %d of them silent", len(c.all), c.silent.Len())
-	}
-}
-
 // recorder is a writer that notes deadlines.
 type recorder struct {
 	header    http.Header
@@ -191,7 +155,7 @@ func TestEachWriteHasADeadlineOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		r := &recorder{header: http.Header{}, pause: func() { time.Sleep(time.Second) }}
-		n, err := paced(r).Write(make([]byte, 2*writeChunk+1))
+		n, err := paced(r, nil).Write(make([]byte, 2*writeChunk+1))
 		if n != 2*writeChunk+1 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -200,7 +200,7 @@ func TestASearchThatBreaksBreaksNothingElse(t *testing.T) {
 		if end := line.End; end == nil || end.Why != search.AtFailure || end.Problem == nil || end.Problem.Code != "internal" {
 			t.Errorf("%q ended with %s", query, body)
 		}
-		if searching, following := len(s.api.searches), s.api.streams.all; searching+following != 0 {
+		if searching, following := len(s.api.searches), int(s.api.streams.used()); searching+following != 0 {
 			t.Errorf("%d still search, %d follow", searching, following)
 		}
 	}
@@ -211,7 +211,7 @@ func TestASearchThatBreaksBreaksNothingElse(t *testing.T) {
 			_, _, err := asksFor(t, s.api, query)
 			t.Errorf("%q: it went on with %v", query, err)
 		}()
-		if searching, following := len(s.api.searches), s.api.streams.all; searching+following != 0 {
+		if searching, following := len(s.api.searches), int(s.api.streams.used()); searching+following != 0 {
 			t.Errorf("%d still search, %d follow, though nobody began", searching, following)
 		}
 	}

@@ -1,48 +1,23 @@
 package web
 
-import (
-	"sync"
+import "muster/internal/auth"
 
-	"muster/internal/auth"
-)
-
-// streams counts those who are told of changes, or follow records. Nobody has more than a
+// streams counts those who are told of changes, or follow records. No one has more than a
 // share of the places, so that one with many tabs, or a script, does not take the live pages
 // of all others. Behind a proxy all have one address, and are told apart by their logins.
-type streams struct {
-	mu  sync.Mutex
-	all int
-	of  map[place]int
-}
+type streams struct{ shares[place] }
 
-// place is somebody at an address.
+// place is someone at an address.
 type place struct {
 	who  auth.Principal
 	host string
 }
 
-// enter counts a stream, unless there are too many; leave ends it.
-func (s *streams) enter(c *call) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := place{c.who, c.host}
-	if s.all >= maxStreams || s.of[at] >= maxOwnStreams {
-		return false
-	}
-	if s.of == nil {
-		s.of = map[place]int{}
-	}
-	s.all++
-	s.of[at]++
-	return true
+func newStreams() streams {
+	return streams{shares[place]{most: maxStreams, own: maxOwnStreams}}
 }
 
-func (s *streams) leave(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := place{c.who, c.host}
-	s.all--
-	if s.of[at]--; s.of[at] == 0 {
-		delete(s.of, at)
-	}
-}
+// enter counts a stream, unless there are too many; leave ends it.
+func (s *streams) enter(c *call) bool { return s.take(place{c.who, c.host}, 1) }
+
+func (s *streams) leave(c *call) { s.give(place{c.who, c.host}, 1) }

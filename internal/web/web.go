@@ -32,6 +32,12 @@ const (
 	maxHeader      = 56 << 10 // With the cursor after the longest name of a group, which has 32,767 bytes.
 )
 
+// The pages for machines, which have a reserve of connections.
+const (
+	healthPath  = "/healthz"
+	metricsPath = "/metrics"
+)
+
 // Options of a server.
 type Options struct {
 	Health func() Health
@@ -72,18 +78,18 @@ func Serve(l net.Listener, opts Options) *Server {
 	}
 	s := &Server{addr: l.Addr(), done: make(chan struct{}), api: newAPI(&opts, l.Addr())}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, opts.Health()) })
+	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, opts.Health()) })
 	if opts.Metrics != nil {
-		mux.Handle("GET /metrics", opts.Metrics)
+		mux.Handle("GET "+metricsPath, opts.Metrics)
 	}
 	s.api.mount(mux)
 	mux.Handle("/", console.Handler())
 	conns := newConns(maxConns)
 	s.http = &http.Server{
-		Handler:  newGuard(admitBrokers(opts.Fleet, mux), l.Addr(), opts.AllowedHosts),
+		Handler:  conns.handler(newGuard(admitBrokers(opts.Fleet, mux), l.Addr(), opts.AllowedHosts)),
 		ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelDebug),
 		// There is no time for a whole answer: each write of it has one (write.go).
-		ReadHeaderTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnState: conns.changed,
+		ReadHeaderTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnState: conns.changed, ConnContext: conns.opened,
 	}
 	go func() {
 		defer close(s.done)

@@ -25,10 +25,11 @@ const (
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	conn    *held // nil if it does not count
 }
 
-func paced(w http.ResponseWriter) *pacedWriter {
-	p := &pacedWriter{w, http.NewResponseController(w)}
+func paced(w http.ResponseWriter, conn *held) *pacedWriter {
+	p := &pacedWriter{w, http.NewResponseController(w), conn}
 	p.extend(answerTimeout + writeTimeout) // The deadline of the answer before may be over.
 	return p
 }
@@ -45,7 +46,9 @@ func (w *pacedWriter) Write(b []byte) (int, error) {
 	written := 0
 	for {
 		w.extend(writeTimeout)
-		n, err := w.ResponseWriter.Write(b[written:min(len(b), written+writeChunk)])
+		n, err := w.conn.await(func() (int, error) {
+			return w.ResponseWriter.Write(b[written:min(len(b), written+writeChunk)])
+		})
 		written += n
 		if err != nil || written == len(b) {
 			return written, err
