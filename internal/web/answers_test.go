@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,23 @@ func TestListsAsCSV(t *testing.T) {
 		}
 	}
 }
+
+// Anyone who may join a group chooses names, and a spreadsheet runs formulas.
+func TestACellIsNeverAFormula(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "orders": "orders", "a=b": "a=b", " x": " x", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@SUM(1)": "'@SUM(1)",
+		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "\uff1d1": "'\uff1d1", "\uff201": "'\uff201", "ö": "ö",
+	} {
+		for _, v := range []any{text, &text, []string{text}, groupName(text)} {
+			if got, err := cellOf(reflect.ValueOf(v)); err != nil || got != want {
+				t.Errorf("%T %q: %q, %v; want %q", v, text, got, err, want)
+			}
+		}
+	}
+}
+
+// groupName is a type of its own that is a string.
+type groupName string
 
 func TestAGroupHasWhatIsKnownNowAndWhatWasSeen(t *testing.T) {
 	s := serve(t, newFake(t))

@@ -102,6 +102,15 @@ func TestTheAddressWithTheMostConnectionsLosesOne(t *testing.T) {
 	}
 }
 
+func TestAConnectionThatBeginsARequestIsNotTheLongestSilent(t *testing.T) {
+	c := &crowd{t, newConns(2)}
+	first, second := c.comes("10.0.0.1"), c.comes("10.0.0.1")
+	c.changed(first, http.StateActive)
+	if c.comes("10.0.0.1"); first.isClosed() || !second.isClosed() {
+		t.Error("the silent one should have gone")
+	}
+}
+
 // Whatever the broker waits for may go: the headers, the body, what is left of it, and who
 // does not read an answer.
 func TestASlowConnectionGoes(t *testing.T) {
@@ -199,6 +208,9 @@ func TestARequestTakesThePlaceOfASlowOne(t *testing.T) {
 	var all []*someone
 	for range maxOwnServed - 1 {
 		all = append(all, c.comes("10.0.0.1"))
+	}
+	for range maxOwnServed + 5 {
+		c.comes("10.0.0.2") // It has more connections, and not its share of requests.
 	}
 	stalls := func(s *someone, then func()) {
 		s.asks("/", func(r *http.Request) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // encodeCSV writes the list of an answer: its field with the tag csv:"rows", a line for
@@ -93,7 +94,7 @@ func cellOf(v reflect.Value) (string, error) {
 // harmless keeps a spreadsheet from taking a name for a formula: anybody may have chosen
 // it who may join a group.
 func harmless(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@＝＋－＠\t\r\n", first) {
 		return "'" + text
 	}
 	return text
