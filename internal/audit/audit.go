@@ -86,12 +86,14 @@ const (
 	TopicCreated    Kind = "topic-created"
 	TopicDeleted    Kind = "topic-deleted"
 	PartitionsAdded Kind = "partitions-added"
-	RecordsDeleted  Kind = "records-deleted"
-	SettingsChanged Kind = "settings-changed"
-	GroupDeleted    Kind = "group-deleted"
-	OffsetsDeleted  Kind = "offsets-deleted"
-	OffsetsSet      Kind = "offsets-set"    // by somebody who is no member of the group
-	MemberRemoved   Kind = "member-removed" // by a person, over HTTP
+	// PartitionsReassigned is that partitions were given to other brokers.
+	PartitionsReassigned Kind = "partitions-reassigned"
+	RecordsDeleted       Kind = "records-deleted"
+	SettingsChanged      Kind = "settings-changed"
+	GroupDeleted         Kind = "group-deleted"
+	OffsetsDeleted       Kind = "offsets-deleted"
+	OffsetsSet           Kind = "offsets-set"    // by somebody who is no member of the group
+	MemberRemoved        Kind = "member-removed" // by a person, over HTTP
 	// RecordProduced is that a person has produced a record, over HTTP.
 	RecordProduced Kind = "record-produced"
 	// TransactionEnded is that somebody wrote the end of a transaction to its partitions,
@@ -108,7 +110,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Login, LoginFailed, Logout, Denied,
-		TopicCreated, TopicDeleted, PartitionsAdded, RecordsDeleted, SettingsChanged,
+		TopicCreated, TopicDeleted, PartitionsAdded, PartitionsReassigned, RecordsDeleted, SettingsChanged,
 		GroupDeleted, OffsetsDeleted, OffsetsSet, MemberRemoved, RecordProduced, TransactionEnded, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged,
 	}
 }

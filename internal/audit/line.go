@@ -13,7 +13,7 @@ import (
 // did says what each kind of entry tells, before the resources.
 var did = map[Kind]string{
 	Login: "logged in", LoginFailed: "failed to log in", Logout: "logged out", Denied: "was denied",
-	TopicCreated: "created", TopicDeleted: "deleted", PartitionsAdded: "added partitions to", RecordsDeleted: "deleted records of",
+	TopicCreated: "created", TopicDeleted: "deleted", PartitionsAdded: "added partitions to", PartitionsReassigned: "reassigned", RecordsDeleted: "deleted records of",
 	SettingsChanged: "changed settings of", GroupDeleted: "deleted", OffsetsDeleted: "deleted committed offsets of",
 	OffsetsSet: "set committed offsets of", MemberRemoved: "removed a member of", RecordProduced: "produced a record to", TransactionEnded: "ended the transaction of", RuleAdded: "added a rule for", RuleRemoved: "removed a rule for",
 	UserSet: "set the password of", UserDeleted: "deleted the password of", QuotaChanged: "changed",

@@ -101,6 +101,7 @@ var needs = map[int16][]Need{
 	28: {need(Write, TransactionalID, "for all"), need(Read, Group, "for all"), need(Read, Topic, "")},
 	29: describeCluster, 30: alterCluster, 31: alterCluster,
 	32: settings(DescribeConfigs), 33: alterConfigs,
+	34: alterCluster,
 	35: {need(Describe, Cluster, "below version 3 the answer is empty")},
 	36: noNeeds,
 	37: {need(Alter, Topic, "")},

@@ -11,6 +11,7 @@ import (
 
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/record"
 )
 
 // kind is what settings of brokers, topics and groups differ in.
@@ -94,14 +95,18 @@ func (c *Controller) AlterBroker(ctx context.Context, changes []metadata.ConfigC
 		}
 		set, err := apply(brokerKind, image.Set, image.Config.Get, changes, replace)
 		if err == nil {
-			err = errors.Join(c.checkReplicas(set), checkSize(set))
+			err = errors.Join(c.checkReplicas(set), checkSize(set), c.checkDrained(image, set))
 		}
 		if err != nil || validateOnly {
 			return err
 		}
 		edit := image.Edit()
 		edit.SetBrokerConfig(set)
-		return c.change(ctx, edit, configRecord(set))
+		recs := []record.Record{configRecord(set)}
+		if set[metadata.DrainedSetting] != image.Set[metadata.DrainedSetting] {
+			recs = append(recs, assign(edit, metadata.NoBroker)...)
+		}
+		return c.change(ctx, edit, recs...)
 	})
 }
 

@@ -98,6 +98,9 @@ func Open(ctx context.Context, opts Options) (*Controller, error) {
 	if err := metadata.CheckPolicy(opts.Defaults); err != nil {
 		return nil, err
 	}
+	if opts.Defaults.IsSet(metadata.DrainedSetting) {
+		return nil, fmt.Errorf("%s cannot be set at start; use muster brokers drain", metadata.DrainedSetting)
+	}
 	c := &Controller{opts: opts, stop: func() {}, epoch: time.Now()}
 	c.state = newState(opts.Self.ID)
 	open := c.openAlone
@@ -129,6 +132,18 @@ func (c *Controller) begin(ctx context.Context, empty, image *metadata.Image) er
 
 // Image returns the current image.
 func (c *Controller) Image() *metadata.Image { return c.image.Load() }
+
+// LogEndOffset returns where the next record of the metadata goes, as far as this broker
+// knows.
+func (c *Controller) LogEndOffset() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shared != nil {
+		return c.seen.Next
+	}
+	_, end := c.log.Bounds()
+	return end
+}
 
 // Close ends the controller. The log stays with its store.
 func (c *Controller) Close() error {

@@ -13,18 +13,12 @@ import (
 // and for the partitions of a broker that was started again. Without brokers
 // everything stays: there is nobody to lead.
 func assign(edit *metadata.Edit, restarted int32) []record.Record {
-	brokers := edit.Image().Brokers
-	if len(brokers) == 0 {
+	if len(edit.Image().Brokers) == 0 {
 		return nil
 	}
 	var recs []record.Record
 	for _, t := range journalsLast(edit.Image().Topics()) {
-		next := slices.Clone(t.Partitions)
-		for i, leader := range leadersOf(edit.Image(), t) {
-			if leader != next[i].Leader || leader == restarted {
-				next[i] = metadata.Partition{Leader: leader, LeaderEpoch: next[i].LeaderEpoch + 1}
-			}
-		}
+		next := lead(t.Partitions, leadersOf(edit.Image(), t), restarted)
 		if !slices.Equal(next, t.Partitions) {
 			changed := *t
 			changed.Partitions = next
@@ -33,6 +27,26 @@ func assign(edit *metadata.Edit, restarted int32) []record.Record {
 		}
 	}
 	return recs
+}
+
+// lead returns partitions with leaders, whose epochs rise where they are others, or were
+// started again.
+func lead(partitions []metadata.Partition, leaders []int32, restarted int32) []metadata.Partition {
+	next := slices.Clone(partitions)
+	for i, leader := range leaders {
+		if leader != next[i].Leader || leader == restarted {
+			next[i] = metadata.Partition{Leader: leader, LeaderEpoch: next[i].LeaderEpoch + 1}
+		}
+	}
+	return next
+}
+
+func currentLeaders(t *metadata.Topic) []int32 {
+	leaders := make([]int32, len(t.Partitions))
+	for i, p := range t.Partitions {
+		leaders[i] = p.Leader
+	}
+	return leaders
 }
 
 // journalsLast puts the journals behind the topics that they tell of, whose leaders
@@ -48,16 +62,21 @@ func journalsLast(topics []*metadata.Topic) []*metadata.Topic {
 }
 
 // leadersOf names the leaders of a topic's partitions. Those of a journal go
-// where their groups or transactions are, which comes before.
+// where their groups or transactions are, which comes before. A partition that was
+// given to a broker which may lead goes there; the others are shared out among
+// themselves.
 func leadersOf(image *metadata.Image, t *metadata.Topic) []int32 {
-	leaders := make([]int32, len(t.Partitions))
-	for i, p := range t.Partitions {
-		leaders[i] = p.Leader
-	}
+	leaders := currentLeaders(t)
 	if follow(image, t.Name, leaders, 0) {
 		return leaders
 	}
-	s := newSpread(image.Brokers, t.Name, leaders)
+	given := make([]bool, len(leaders))
+	for i, id := range t.Preferred {
+		if id != metadata.NoBroker && image.MayLead(id) {
+			leaders[i], given[i] = id, true
+		}
+	}
+	s := newSpread(image.MayLeadAll(), t.Name, leaders, given)
 	s.release()
 	s.fill()
 	return leaders
@@ -73,7 +92,7 @@ func spreadNew(image *metadata.Image, topic string, have []metadata.Partition, c
 	}
 	copy(leaders[len(have):], asked)
 	if len(image.Brokers) > 0 && !follow(image, topic, leaders, len(have)) {
-		newSpread(image.Brokers, topic, leaders).fill()
+		newSpread(image.MayLeadAll(), topic, leaders, nil).fill()
 	}
 	return leaders
 }
@@ -99,6 +118,7 @@ func follow(image *metadata.Image, topic string, leaders []int32, from int) bool
 type spread struct {
 	topic   string
 	leaders []int32 // by partition, NoBroker if it has none
+	given   []bool  // by partition, whether its leader was chosen before; nil if none is
 	shares  []share // in the order of brokers
 }
 
@@ -110,29 +130,39 @@ type share struct {
 
 // newSpread computes the shares. The partitions that are left over after an even
 // division go to brokers that have them already, and else by hash.
-func newSpread(brokers []metadata.Broker, topic string, leaders []int32) *spread {
-	s := &spread{topic: topic, leaders: leaders}
+func newSpread(brokers []metadata.Broker, topic string, leaders []int32, given []bool) *spread {
+	s := &spread{topic: topic, leaders: leaders, given: given}
+	count := 0
+	for i := range leaders {
+		if !s.isGiven(i) {
+			count++
+		}
+	}
 	order := make([]*share, len(brokers))
 	s.shares = make([]share, len(brokers))
 	for i := range brokers {
-		s.shares[i] = share{broker: brokers[i].ID, most: len(leaders) / len(brokers)}
+		s.shares[i] = share{broker: brokers[i].ID, most: count / len(brokers)}
 		order[i] = &s.shares[i]
 	}
 	for i, leader := range leaders {
-		if at := s.find(leader); at != nil {
+		switch at := s.find(leader); {
+		case s.isGiven(i):
+		case at != nil:
 			at.has++
-		} else {
+		default:
 			leaders[i] = metadata.NoBroker
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *share) int {
 		return cmp.Or(b.has-a.has, cmp.Compare(rendezvous(b.broker, topic, -1), rendezvous(a.broker, topic, -1)))
 	})
-	for _, lucky := range order[:len(leaders)%len(brokers)] {
+	for _, lucky := range order[:count%len(brokers)] {
 		lucky.most++
 	}
 	return s
 }
+
+func (s *spread) isGiven(partition int) bool { return partition < len(s.given) && s.given[partition] }
 
 func (s *spread) find(broker int32) *share {
 	i := slices.IndexFunc(s.shares, func(x share) bool { return x.broker == broker })
@@ -152,7 +182,7 @@ func (s *spread) release() {
 		}
 		var led []int
 		for i, leader := range s.leaders {
-			if leader == x.broker {
+			if leader == x.broker && !s.isGiven(i) {
 				led = append(led, i)
 			}
 		}

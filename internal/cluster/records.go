@@ -49,6 +49,9 @@ type topicValue struct {
 	// Leaders holds the leader and the leader epoch of each partition. It is
 	// left out by a broker alone, which leads them all.
 	Leaders [][2]int32 `json:"leaders,omitempty"`
+	// Preferred holds the broker that each partition was given to, -1 for none. It
+	// is left out where none was, and by versions that do not know it.
+	Preferred []int32 `json:"preferred,omitempty"`
 }
 
 type brokerValue struct {
@@ -106,6 +109,7 @@ func topicRecord(t metadata.Topic, shared bool) record.Record {
 		for _, p := range t.Partitions {
 			v.Leaders = append(v.Leaders, [2]int32{p.Leader, p.LeaderEpoch})
 		}
+		v.Preferred = t.Preferred
 	}
 	return keyed(keyTopicPrefix+t.Name, v)
 }
@@ -251,7 +255,7 @@ func (s *state) applyTopic(edit *metadata.Edit, name string, value []byte) error
 	if v.Partitions < 1 || v.Partitions > maxPartitionsPerTopic {
 		return fmt.Errorf("metadata record of topic %q has %d partitions", name, v.Partitions)
 	}
-	t := metadata.Topic{Name: name, ID: id, Internal: metadata.IsInternal(name), Set: maps.Clone(v.Config)}
+	t := metadata.Topic{Name: name, ID: id, Internal: metadata.IsInternal(name), Set: maps.Clone(v.Config), Preferred: v.Preferred[:min(len(v.Preferred), v.Partitions)]}
 	for i := range v.Partitions {
 		p := metadata.Partition{Leader: s.self}
 		if i < len(v.Leaders) {

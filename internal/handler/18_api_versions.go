@@ -56,12 +56,15 @@ func (h *Handler) apiVersions(_ context.Context, c *call) (kmsg.Response, error)
 
 // features are those that clients ask for before they use something, with the level
 // that is in force.
-var features = []struct {
-	name  string
-	level int16
-}{
+var features = []feature{
 	{"group.version", 1},
 	{"transaction.version", 2},
+}
+
+// feature is a feature with its level.
+type feature struct {
+	name  string
+	level int16
 }
 
 // unsupportedApiVersions answers a version of ApiVersions that we do not know,

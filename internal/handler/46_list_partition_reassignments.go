@@ -1,5 +1,5 @@
 // ListPartitionReassignments (key 46) lists partitions on their way to other
-// brokers. There never are any.
+// brokers. There never are any: a partition moves at once.
 //
 //	v0 flexible
 

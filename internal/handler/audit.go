@@ -31,6 +31,7 @@ var changes = map[int16]func(*call, kmsg.Response) []change{
 	37: addedPartitions,
 	42: deletedGroups,
 	44: alteredSomeConfigs,
+	45: reassignedPartitions,
 	47: deletedOffsets,
 	49: quotasChanged,
 	51: usersChanged,

@@ -135,6 +135,8 @@ func TestTheAuditIsToldWhatWasChangedAndNothingElse(t *testing.T) {
 		{creates(false, topicToCreate("a", 3)), ""},
 		{grows(true, "a", 4), ""},
 		{grows(false, "a", 4), "partitions-added topic a (4 partitions)"},
+		{moves("a", 1, 1), "partitions-reassigned topic a (partition 1 to broker 1)"},
+		{moves("a", 1, 9), ""},
 		{grows(false, "a", 4), ""},
 		{alters(true, topic, "a", set, "retention.ms", "1000"), ""},
 		{alters(false, topic, "a", set, "retention.ms", "1000"), "settings-changed topic a (retention.ms=1000)"},
@@ -190,7 +192,7 @@ func TestEveryKeyThatChangesSomethingIsAudited(t *testing.T) {
 	not := map[int16]string{
 		3:  "told where topics are created on demand",
 		43: "the leader is always the only replica",
-		45: "not served", 57: "not served", 88: "not served", 92: "not served",
+		34: "a broker has one log directory", 57: "levels are fixed", 88: "not served", 92: "not served",
 		24: "brokers only",
 	}
 	changing := []auth.Operation{auth.Create, auth.Delete, auth.Alter, auth.AlterConfigs}

@@ -58,6 +58,31 @@ func addedPartitions(c *call, resp kmsg.Response) []change {
 	return []change{{audit.PartitionsAdded, out}}
 }
 
+// reassignedPartitions tells which broker leads each partition now.
+func reassignedPartitions(c *call, resp kmsg.Response) []change {
+	to := map[partitionName]int32{}
+	for _, t := range c.req.(*kmsg.AlterPartitionAssignmentsRequest).Topics {
+		for _, p := range t.Partitions {
+			if len(p.Replicas) > 0 {
+				to[partitionName{topic: t.Topic, index: p.Partition}] = p.Replicas[0]
+			}
+		}
+	}
+	var out []audit.Resource
+	for _, t := range resp.(*kmsg.AlterPartitionAssignmentsResponse).Topics {
+		var parts some
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 {
+				parts.addf("partition %d to broker %d", p.Partition, to[partitionName{topic: t.Topic, index: p.Partition}])
+			}
+		}
+		if parts.n > 0 {
+			out = append(out, audit.Resource{Type: audit.TypeTopic, Name: t.Topic, Detail: parts.String()})
+		}
+	}
+	return []change{{audit.PartitionsReassigned, out}}
+}
+
 // deletedRecords tells where each partition begins now.
 func deletedRecords(_ *call, resp kmsg.Response) []change {
 	var out []audit.Resource

@@ -35,6 +35,10 @@ type Controller interface {
 	CreateTopics(ctx context.Context, reqs []metadata.NewTopic, validateOnly bool) ([]*metadata.Topic, []error)
 	DeleteTopics(ctx context.Context, names []string) []error
 	GrowTopic(ctx context.Context, name string, count int32, leaders []int32, validateOnly bool) error
+	// Reassign answers each partition by itself, in their order.
+	Reassign(ctx context.Context, moves []metadata.Reassignment) []error
+	// LogEndOffset is that of the metadata.
+	LogEndOffset() int64
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterGroup(ctx context.Context, group string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error

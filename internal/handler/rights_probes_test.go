@@ -229,6 +229,7 @@ func adminProbes() []probe {
 		{key: 35, from: 3, needs: []int{0}},
 		{key: 29, needs: []int{0}}, {key: 30, needs: []int{0}}, {key: 31, needs: []int{0}},
 		{key: 43, needs: []int{0}},
+		{key: 34, needs: []int{0}}, {key: 45, needs: []int{0}}, {key: 55, needs: []int{0}}, {key: 57, needs: []int{0}},
 		{key: 46, needs: []int{0}},
 		{key: 48, needs: []int{0}}, {key: 49, needs: []int{0}}, {key: 50, needs: []int{0}}, {key: 51, needs: []int{0}},
 		{key: 60, needs: []int{0}, edit: on(func(_ names, r *kmsg.DescribeClusterRequest) { r.IncludeClusterAuthorizedOperations = true }),

@@ -36,6 +36,15 @@ type NewTopic struct {
 	Set     map[string]string
 }
 
+// Reassignment asks for a partition to be led by a broker.
+type Reassignment struct {
+	Topic     string
+	Partition int32
+	Replicas  []int32
+	// Cancel asks for an earlier one to be given up instead.
+	Cancel bool
+}
+
 // ConfigOp says what an incremental change does to a setting, numbered as in
 // IncrementalAlterConfigs.
 type ConfigOp int8

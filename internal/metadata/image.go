@@ -72,6 +72,9 @@ type Topic struct {
 	Partitions []Partition
 	Set        map[string]string // settings set on the topic
 	Config     config.Topic      // all of them, typed
+	// Preferred is the broker that each partition was given to, NoBroker for none. It
+	// ends before partitions that nobody spoke of.
+	Preferred []int32
 }
 
 // Image is the state of the cluster at one moment.

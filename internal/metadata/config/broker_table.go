@@ -38,6 +38,7 @@ var brokerTable = newTable(append([]Def{
 	{Name: "muster.redis.sequence.bits", Type: Int, Default: "10", Min: 1, Max: 20, Doc: "Default of the topic setting of the same name."},
 	{Name: "broker.session.timeout.ms", Type: Int, Default: "9000", Min: 100, Max: 1<<31 - 1, Static: true, Doc: "How long a broker that shares its store may be silent before the others take over its partitions."},
 	{Name: "broker.heartbeat.interval.ms", Type: Int, Default: "2000", Min: 10, Max: 1<<31 - 1, Static: true, Doc: "How often a broker that shares its store says that it is alive."},
+	{Name: "muster.brokers.drained", Type: List, Doc: "The ids of brokers that lead no partitions while others can. Set it with muster brokers drain and undrain, not at start."},
 	{Name: "muster.acks.all.flush", Type: Boolean, Default: "true", Doc: "Whether acks=all is answered only after the records are on the disk. false is Kafka's own rule: the page cache is enough."},
 	{Name: "socket.request.max.bytes", Type: Int, Default: "104857600", Min: 1024, Max: 1<<31 - 1, Static: true, Doc: "The largest request that is read."},
 	{Name: "connections.max.idle.ms", Type: Long, Default: "600000", Static: true, Doc: "Connections without a request for this long are closed; 0 or less for never."},
