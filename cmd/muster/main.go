@@ -8,6 +8,7 @@
 //	muster serve
 //	muster demo
 //	muster top
+//	muster brokers list|drain|undrain
 //	muster topics list|describe|create|alter|delete
 //	muster produce TOPIC
 //	muster consume TOPIC...
@@ -118,7 +119,7 @@ to any Kafka broker.`,
 	// their usage should not say so.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
-	root.AddCommand(serveCommand(), demoCommand(), topCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
+	root.AddCommand(serveCommand(), demoCommand(), topCommand(), brokersCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
 		usersCommand(), aclsCommand(), quotasCommand(), auditCommand(), versionCommand())
 	return root
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"muster"
+	"muster/internal/redistest"
+)
+
+// fleetShells starts brokers that share a Redis, and returns a shell for each.
+func fleetShells(t *testing.T, n int) (shells []*shell, brokers []*muster.Broker) {
+	t.Helper()
+	redis := redistest.Single(t)
+	for i := range n {
+		b, err := muster.Start(t.Context(), muster.Config{Redis: redis.URL(), Properties: map[string]string{"node.id": strconv.Itoa(i + 1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		shells, brokers = append(shells, &shell{t, b.Addr()}), append(brokers, b)
+	}
+	for _, s := range shells {
+		redistest.Eventually(t, "the brokers to know each other", func() bool {
+			return len(decode[[]listedBroker](s.run("brokers", "list", "--json"))) == n
+		})
+	}
+	return shells, brokers
+}
+
+// broker returns what list says of one.
+func (s *shell) listed(id int32) listedBroker {
+	s.t.Helper()
+	for _, b := range decode[[]listedBroker](s.run("brokers", "list", "--json")) {
+		if b.ID == id {
+			return b
+		}
+	}
+	s.t.Fatalf("broker %d is not listed", id)
+	return listedBroker{}
+}
+
+func TestABrokerIsDrainedAndUndrained(t *testing.T) {
+	shells, brokers := fleetShells(t, 2)
+	s := shells[0]
+	s.run("topics", "create", "orders", "-p", "4").ok()
+	led := s.listed(2).Partitions
+	if led < 2 {
+		t.Fatalf("broker 2 leads %d partitions", led)
+	}
+	out := s.run("brokers", "drain", "2").ok()
+	if want := "drained broker 2: moved " + strconv.Itoa(led) + " partitions; it can be stopped now\n"; out != want {
+		t.Errorf("drain printed %q, want %q", out, want)
+	}
+	for _, s := range shells {
+		if b := s.listed(2); b.Partitions != 0 || b.Drained == nil || !*b.Drained || !b.Running {
+			t.Errorf("%+v", b)
+		}
+	}
+	if out := s.run("brokers", "list").ok(); !strings.Contains(out, "0  drained\n") || !strings.Contains(out, "running, controller\n") {
+		t.Errorf("list printed\n%s", out)
+	}
+	s.run("topics", "create", "later", "-p", "4").ok()
+	s.run("brokers", "drain", "2").prints("broker 2 is drained already; it leads no partitions\n")
+	s.run("brokers", "drain", "1").fails(exitFailed, "at least one broker must not be drained")
+	if r := decode[drainResult](s.run("brokers", "drain", "2", "--json")); r != (drainResult{ID: 2, Drained: true}) {
+		t.Errorf("%+v", r)
+	}
+	s.run("brokers", "drain", "2", "--undo").prints("broker 2 may lead partitions again\n")
+	if b := s.listed(2); b.Partitions < 4 || *b.Drained {
+		t.Errorf("%+v", b)
+	}
+	s.run("brokers", "undrain", "2").prints("broker 2 is not drained\n")
+
+	s.run("brokers", "drain", "2").ok()
+	if err := brokers[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b := s.listed(2); b.Running || !*b.Drained {
+		t.Errorf("%+v", b)
+	}
+	if out := s.run("brokers", "list").ok(); !strings.Contains(out, "drained, not running\n") {
+		t.Errorf("list printed\n%s", out)
+	}
+	s.run("brokers", "undrain", "2").prints("broker 2 may lead partitions again when it is started\n")
+}
+
+func TestDrainsThatCannotBeSayWhy(t *testing.T) {
+	s := newShell(t)
+	s.run("brokers", "drain", "1").fails(exitFailed, "there is no other one to lead its partitions", "several brokers share a Redis store")
+	s.run("brokers", "drain", "7").fails(exitFailed, "muster: there is no broker 7; running are 1")
+	s.run("brokers", "undrain", "7").fails(exitFailed, "muster: there is no broker 7; running are 1")
+	s.run("brokers", "undrain", "1").prints("broker 1 is not drained\n")
+	for _, args := range [][]string{{}, {"x"}, {"-1"}, {"1", "2"}} {
+		s.run(append([]string{"brokers", "drain"}, args...)...).fails(exitUsage)
+	}
+	list := decode[[]listedBroker](s.run("brokers", "list", "--json"))
+	if len(list) != 1 || list[0].ID != 1 || !list[0].Controller || !list[0].Running || *list[0].Drained {
+		t.Errorf("%+v", list)
+	}
+}
