@@ -85,6 +85,7 @@ type Controller struct {
 	until         atomic.Int64 // until when the lease is certainly good, by clock
 	epoch         time.Time    // where clock begins
 	steady        atomic.Int64 // since when the lease has been renewed without fail, by clock; 0 if it is not
+	lapsed        bool         // the lease had run out, and what others did meanwhile is not known; only renew uses it
 	stop          context.CancelFunc
 	ended         sync.WaitGroup
 }

@@ -3,9 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	"muster/internal/metadata"
 	"muster/internal/store"
 )
 
@@ -39,17 +39,19 @@ func (c *Controller) beat(ctx context.Context) {
 }
 
 // renew does not wait for changes of the metadata that are being carried out:
-// a broker that is busy with them is alive.
+// a broker that is busy with them is alive. One whose lease had run out is not,
+// until it has heard what the others did meanwhile.
 func (c *Controller) renew(ctx context.Context) {
 	asked := c.clock()
 	ok, err := c.opts.Lease.Renew(ctx)
 	if err == nil && !ok {
 		c.opts.Logger.Warn("this broker was silent for too long; joining again", "node", c.opts.Self.ID)
 		c.unsteady()
+		c.lapsed = true
 		asked = c.clock()
 		err = c.opts.Lease.Acquire(ctx)
 	}
-	if err == nil {
+	if err == nil && (c.lapsed || !c.registered()) {
 		err = c.joinAgain(ctx)
 	}
 	if err != nil {
@@ -59,6 +61,7 @@ func (c *Controller) renew(ctx context.Context) {
 		}
 		return
 	}
+	c.lapsed = false
 	c.believe(asked)
 	c.steady.CompareAndSwap(0, int64(asked))
 }
@@ -67,19 +70,19 @@ func (c *Controller) renew(ctx context.Context) {
 // not have been able to either.
 func (c *Controller) unsteady() { c.steady.Store(0) }
 
-// joinAgain registers this broker if the others took it out of the metadata.
+// joinAgain takes in what the others did, and registers this broker if they took it
+// out of the metadata. If they did not it is written again all the same: somebody
+// may have seen that the lease had run out, and be about to say so. That fails then,
+// since the log goes on.
 func (c *Controller) joinAgain(ctx context.Context) error {
-	if c.registered() {
-		return nil
-	}
 	return c.attempt(ctx, func() error {
 		if err := c.catchUp(ctx); err != nil {
 			return err
 		}
-		if c.registered() {
-			return nil
-		}
 		edit := c.image.Load().Edit()
+		if c.registered() {
+			return c.change(ctx, edit, brokerRecord(c.opts.Self))
+		}
 		recs := c.register(edit)
 		c.opts.Logger.Info("joined again", "node", c.opts.Self.ID)
 		return c.change(ctx, edit, recs...)
@@ -114,49 +117,31 @@ func (c *Controller) isSteady() bool {
 	return since != 0 && int64(c.clock())-since >= int64(c.opts.Lease.TTL()) && c.Alive()
 }
 
+// buryDead takes brokers out of the metadata. Who is gone is looked up anew whenever
+// the metadata went on meanwhile: it may have come back.
 func (c *Controller) buryDead(ctx context.Context) error {
-	dead, err := c.dead(ctx)
-	if err != nil || len(dead) == 0 {
-		return err
-	}
 	return c.attempt(ctx, func() error {
-		var gone []int32
-		image := c.image.Load()
-		for _, b := range dead {
-			if now := image.Broker(b.ID); now != nil && now.Incarnation == b.Incarnation {
-				gone = append(gone, b.ID)
-			}
-		}
-		if len(gone) == 0 {
-			return nil
+		gone, err := c.dead(ctx)
+		if err != nil || len(gone) == 0 {
+			return err
 		}
 		c.opts.Logger.Warn("brokers are gone; their partitions move", "nodes", gone)
-		edit := image.Edit()
+		edit := c.image.Load().Edit()
 		return c.change(ctx, edit, c.bury(edit, gone)...)
 	})
 }
 
 // dead returns the other brokers whose lease has run out.
-func (c *Controller) dead(ctx context.Context) ([]metadata.Broker, error) {
-	var others []metadata.Broker
-	var ids []int32
+func (c *Controller) dead(ctx context.Context) ([]int32, error) {
+	var others []int32
 	for _, b := range c.image.Load().Brokers {
 		if b.ID != c.opts.Self.ID {
-			others, ids = append(others, b), append(ids, b.ID)
+			others = append(others, b.ID)
 		}
 	}
-	if len(ids) == 0 {
+	if len(others) == 0 {
 		return nil, nil
 	}
-	live, err := c.opts.Lease.Live(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	var dead []metadata.Broker
-	for _, b := range others {
-		if !live[b.ID] {
-			dead = append(dead, b)
-		}
-	}
-	return dead, nil
+	live, err := c.opts.Lease.Live(ctx, others)
+	return slices.DeleteFunc(others, func(id int32) bool { return live[id] }), err
 }

@@ -26,6 +26,9 @@ import (
 type leases struct {
 	mu   sync.Mutex
 	held map[int32]bool
+	// looked, if set, is called when a broker has seen whose leases are held, and
+	// before it acts upon it.
+	looked func(by int32)
 }
 
 func (l *leases) set(id int32, held bool) {
@@ -40,8 +43,14 @@ type testLease struct {
 	id  int32
 }
 
-func (testLease) TTL() time.Duration                    { return time.Second }
-func (l testLease) Renew(context.Context) (bool, error) { return true, l.Acquire(context.Background()) }
+func (testLease) TTL() time.Duration { return time.Second }
+
+func (l testLease) Renew(context.Context) (bool, error) {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	return l.all.held[l.id], nil
+}
+
 func (l testLease) Acquire(context.Context) error {
 	l.all.set(l.id, true)
 	return nil
@@ -53,15 +62,23 @@ func (l testLease) Release(context.Context) error {
 }
 
 func (l testLease) Live(_ context.Context, ids []int32) (map[int32]bool, error) {
-	l.all.mu.Lock()
-	defer l.all.mu.Unlock()
+	live, looked := l.all.live(ids)
+	if looked != nil {
+		looked(l.id)
+	}
+	return live, nil
+}
+
+func (l *leases) live(ids []int32) (map[int32]bool, func(int32)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	live := map[int32]bool{}
 	for _, id := range ids {
-		if l.all.held[id] {
+		if l.held[id] {
 			live[id] = true
 		}
 	}
-	return live, nil
+	return live, l.looked
 }
 
 // patience is for a Redis that is to answer. On a busy machine that may take long.
@@ -94,6 +111,7 @@ func (f *fleet) join(id int32) *Controller {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.leases.set(id, true)
 	c, err := Open(f.Context(), Options{
 		Store: s, Self: metadata.Broker{ID: id, Incarnation: fmt.Sprint(id, time.Now().UnixNano())}, Defaults: defaults,
 		Lease: testLease{f.leases, id}, Logger: slog.New(slog.NewTextHandler(f.log, nil)).With("node", id),
