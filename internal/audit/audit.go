@@ -65,6 +65,8 @@ const (
 	TypeQuota   = "quota"
 	// TypeProducer is a producer by its id, where nobody knows its transactional id.
 	TypeProducer = "producer"
+	// TypeRequest is a request that a broker may not send to another.
+	TypeRequest = "request"
 )
 
 // Via is the way that somebody came.

@@ -57,11 +57,8 @@ func (a *auditLog) denied(q auth.Request) {
 	}.Bounded())
 }
 
-// login tells of a login. Brokers of the cluster come and go without it.
+// login tells of a login.
 func (a *auditLog) login(l attempt) {
-	if l.principal == peerPrincipal || l.mechanism == peerMechanism {
-		return
-	}
 	e := audit.Entry{
 		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.b.nodeID(),
 		Principal: string(l.principal), Host: l.host, Mechanism: l.mechanism,

@@ -34,7 +34,7 @@ func TestTheAuditLogTellsOfLoginsAndDenials(t *testing.T) {
 	if e := told[audit.Login]; e.Principal != "User:admin" || e.Host != "127.0.0.1" || e.Mechanism != "SCRAM-SHA-256" || e.Reason != "" {
 		t.Errorf("of the login it tells %+v", e)
 	}
-	if e := told[audit.LoginFailed]; e.Host != "127.0.0.1" || e.Mechanism != "SCRAM-SHA-256" || e.Reason == "" || strings.Contains(e.Reason, "wrong-password") {
+	if e := told[audit.LoginFailed]; e.Principal != "User:admin" || e.Host != "127.0.0.1" || e.Mechanism != "SCRAM-SHA-256" || e.Reason == "" || strings.Contains(e.Reason, "wrong-password") {
 		t.Errorf("of the login that failed it tells %+v", e)
 	}
 	if e := told[audit.TopicCreated]; e.Principal != "User:admin" {

@@ -130,17 +130,19 @@ func (b *Broker) Attempts() <-chan Attempt {
 	return attempts
 }
 
-// AskAsBroker asks a broker as another one of a cluster with some secret does.
-func (b *Broker) AskAsBroker(ctx context.Context, secret string, req kmsg.Request) (kmsg.Response, error) {
-	e := b.endpoints[0]
-	c := peer.New(peer.Options{
-		Self: b.nodeID() + 1, Image: b.image, Listener: e.Listener, Logger: b.logger,
-		Login: func() peer.Login {
-			return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(secret)}
-		},
-	})
-	defer c.Close()
-	return c.Do(ctx, b.nodeID(), req)
+// LoginSecrets are what somebody could log in with as a broker, or sign with.
+func (b *Broker) LoginSecrets() map[string][]byte {
+	secret := b.image().Secret
+	c, _ := (&peerUsers{secret: b.secret}).Credential(sasl.SHA256, peerName)
+	return map[string][]byte{
+		"the secret": []byte(secret), "the password": []byte(peerPassword(secret)), "the hash of the password": derived(secret, "logins of brokers"),
+		"the stored key": c.StoredKey, "the server key": c.ServerKey, "the key of HTTP": b.fleetKey(),
+	}
+}
+
+// PeerLogin is how brokers of a cluster with a secret log in.
+func PeerLogin(secret string) peer.Login {
+	return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(secret)}
 }
 
 // ParseAdvertised reads where a broker is reached over HTTP.

@@ -22,6 +22,7 @@ type gate struct {
 	limit      int            // sasl.server.max.receive.size
 	delay      time.Duration  // connection.failed.authentication.delay.ms
 	server     *sasl.Server   // nil without SASL
+	peers      *sasl.Server   // of brokers, where clients have no SASL; nil if there are none
 	tokens     *sasl.Verifier // of OAUTHBEARER; nil without
 	// told hears of every login that ended. It must not block. Nil if nobody wants to know.
 	told     func(attempt)
@@ -31,12 +32,13 @@ type gate struct {
 // attempt is a login that succeeded or failed.
 type attempt struct {
 	host, listener, mechanism string
-	principal                 auth.Principal // empty if it failed
+	principal                 auth.Principal // if it failed, who it said to be; empty if it said nothing
 	again                     bool           // the connection had logged in before
 	err                       error          // nil if it succeeded
 }
 
-// newGate returns the gate of a listener, nil if everybody may come in unknown.
+// newGate returns the gate of a listener, nil if everybody may come in unknown, and brokers
+// of the cluster do not come at all.
 func (b *Broker) newGate(name, protocol string) (*gate, error) {
 	of := b.cfg.Of(name, "")
 	g := &gate{name: name, limit: int(of.Int("sasl.server.max.receive.size")), delay: b.cfg.Duration("connection.failed.authentication.delay.ms"), outdated: &outdated{logger: b.logger}}
@@ -49,7 +51,7 @@ func (b *Broker) newGate(name, protocol string) (*gate, error) {
 		return g, b.checkMechanisms(g)
 	case "SSL":
 		if of.Get("ssl.client.auth") == "none" {
-			return nil, nil
+			break
 		}
 		var err error
 		if g.mapping, err = auth.ParseMapping(of.Get("ssl.principal.mapping.rules")); err != nil {
@@ -57,7 +59,17 @@ func (b *Broker) newGate(name, protocol string) (*gate, error) {
 		}
 		return g, nil
 	}
-	return nil, nil
+	if !b.peersComeBy(name) {
+		return nil, nil
+	}
+	return g, nil
+}
+
+// peersComeBy says whether other brokers of the cluster log in at a listener. Where the
+// store is this broker's alone there are no others.
+func (b *Broker) peersComeBy(listener string) bool {
+	only := b.cfg.Get("inter.broker.listener.name")
+	return b.storeKind() == "redis" && (only == "" || only == listener)
 }
 
 // Enter implements listener.Gate.
@@ -65,7 +77,10 @@ func (g *gate) Enter(client *listener.Client, state *tls.ConnectionState) (liste
 	if g.server != nil {
 		return &session{gate: g, client: client, conn: g.server.Connect()}, nil
 	}
-	s := &session{gate: g, client: client, attempted: byCertificate}
+	s := &session{gate: g, client: client, attempted: byCertificate, principal: auth.Anonymous}
+	if g.mapping == nil {
+		return s, nil
+	}
 	principal, err := g.certified(state)
 	if err != nil {
 		s.tell(false, err)

@@ -68,7 +68,11 @@ func (g *httpGate) byToken(ctx context.Context, a web.Attempt) (web.Identity, er
 
 // refuse tells of a login that failed, and has whoever tried wait.
 func (g *httpGate) refuse(ctx context.Context, a web.Attempt, why, answer error) error {
-	g.tell(audit.Entry{Kind: audit.LoginFailed, Host: a.Host, Reason: why.Error(), Mechanism: mechanismOf(a.Way)})
+	e := audit.Entry{Kind: audit.LoginFailed, Host: a.Host, Reason: why.Error(), Mechanism: mechanismOf(a.Way)}
+	if a.Name != "" {
+		e.Principal = string(auth.User(a.Name))
+	}
+	g.tell(e)
 	g.count(a, loginFailed)
 	wait(ctx, g.delay)
 	return answer

@@ -264,23 +264,3 @@ func TestASessionEndsUnlessItsClientLogsInAgain(t *testing.T) {
 	}
 	w.wantEnd("by another mechanism")
 }
-
-func TestBrokersOfAClusterLogInToEachOther(t *testing.T) {
-	b := startSASL(t, nil)
-	attempts := b.Attempts()
-	resp, err := b.AskAsBroker(t.Context(), b.Image().Secret, &kmsg.ListTransactionsRequest{Version: 1})
-	if err != nil || resp.(*kmsg.ListTransactionsResponse).ErrorCode != 0 {
-		t.Errorf("%+v, %v", resp, err)
-	}
-	if a := <-attempts; a.Principal != "Broker:muster" {
-		t.Errorf("%+v", a)
-	}
-	if _, err := b.AskAsBroker(t.Context(), "another secret", &kmsg.ListTransactionsRequest{Version: 1}); err == nil {
-		t.Error("a broker of another cluster may come in")
-	}
-	// Users cannot take its name, nor its password be used elsewhere.
-	w := connect(t, b)
-	if got := w.token(scramFinal(t, w, "broker", "wrong")); got.ErrorCode != 58 {
-		t.Errorf("%+v", got)
-	}
-}

@@ -29,10 +29,19 @@ func (b *Broker) openGates(ctx context.Context) error {
 	peers := sasl.NewScramNamed(peerMechanism, sasl.SHA256, sasl.NewDirectory(&peerUsers{secret: b.secret}, derived(b.secret(), "names of brokers")), rand.Reader)
 	for _, e := range b.endpoints {
 		g := e.gate
-		if g == nil || len(g.mechanisms) == 0 {
+		if g == nil {
 			continue
 		}
-		server := &sasl.Server{MaxReauth: map[string]time.Duration{}, Now: time.Now, Unlisted: []sasl.Mechanism{peers}}
+		server := &sasl.Server{MaxReauth: map[string]time.Duration{}, Now: time.Now}
+		if b.peersComeBy(g.name) {
+			server.Unlisted = []sasl.Mechanism{peers}
+		}
+		if len(g.mechanisms) == 0 {
+			if server.Unlisted != nil {
+				g.peers = server
+			}
+			continue
+		}
 		for _, name := range g.mechanisms {
 			m, err := b.mechanism(ctx, g, name, users, limiter)
 			if err != nil {

@@ -66,7 +66,7 @@ const (
 )
 
 // countLogins has all listeners count logins, besides what else they tell of them.
-// Brokers of the cluster come and go without it. Those that can happen are known from
+// Brokers of the cluster come and go without it, unless they fail. Those that can happen are known from
 // the start, so that the first one is seen as a change.
 func (b *Broker) countLogins() {
 	logins := &b.meters.Logins
@@ -86,7 +86,7 @@ func (b *Broker) countLogins() {
 			if before != nil {
 				before(a)
 			}
-			if a.principal == peerPrincipal || a.mechanism == peerMechanism {
+			if a.mechanism == peerMechanism && a.err == nil {
 				return
 			}
 			result := loginSucceeded
@@ -94,7 +94,7 @@ func (b *Broker) countLogins() {
 				result = loginFailed
 			}
 			mechanism := "other" // Clients may ask for any name.
-			if slices.Contains(mechanisms, a.mechanism) {
+			if a.mechanism == peerMechanism || slices.Contains(mechanisms, a.mechanism) {
 				mechanism = a.mechanism
 			}
 			logins.Add(meter.Labels{a.listener, mechanism, result}, 1)

@@ -24,9 +24,10 @@ type session struct {
 	gate      *gate
 	client    *listener.Client
 	software  string           // the client's library and its version, if it said them
-	conn      *sasl.Connection // nil where the certificate says it all
+	conn      *sasl.Connection // nil where nobody need log in, until a broker of the cluster does
 	attempted string           // the mechanism of the login under way
 	principal auth.Principal   // empty before the first login
+	claimed   auth.Principal   // who it said to be at a login that failed
 	broker    bool             // another broker of the cluster
 	ended     error            // why the connection ends after the next answer
 }
@@ -47,6 +48,7 @@ const maxBareToken = 128 << 10
 // handle lets a request through to the handler, if it may come now.
 func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Client, frame []byte) (*protocol.Response, error) {
 	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Broker: s.broker, Conn: c, Number: c.Number, LastID: &c.LastID}
+	origin.Session = s
 	if s.conn == nil {
 		return h.Serve(ctx, origin, frame)
 	}
@@ -65,7 +67,6 @@ func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Cl
 	case sasl.RefuseAndClose:
 		origin.Illegal, s.ended = true, errIllegal
 	}
-	origin.Session = s
 	resp, err := h.Serve(ctx, origin, frame)
 	if resp != nil && s.ended != nil {
 		resp.EndAfter(s.ended)
@@ -94,6 +95,12 @@ func (s *session) bare(ctx context.Context, c *listener.Client, frame []byte) (*
 
 // Handshake implements handler.Session.
 func (s *session) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
+	if s.conn == nil {
+		if s.gate.peers == nil || mechanism != peerMechanism {
+			return kerr.IllegalSaslState, nil // As in Kafka, where nobody logs in.
+		}
+		s.conn = s.gate.peers.Connect()
+	}
 	s.attempted = mechanism
 	err, enabled := s.conn.Handshake(version, mechanism)
 	if err != nil {
@@ -113,6 +120,9 @@ func (s *session) Software(name, version string) {
 
 // Authenticate implements handler.Session.
 func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login {
+	if s.conn == nil {
+		return handler.Login{Error: kerr.IllegalSaslState, Message: "SaslAuthenticate request received where no login is under way"}
+	}
 	outcome := s.step(ctx, token)
 	return handler.Login{Error: outcome.Error, Message: outcome.Message, Answer: outcome.Answer, Lifetime: outcome.Lifetime}
 }
@@ -120,11 +130,18 @@ func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login 
 // step takes a step of a login. A failure is told only after a while, so that passwords
 // cannot be tried as fast as a client can send them. Only this connection waits.
 func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
-	again := s.principal != ""
+	again := s.conn.Principal() != ""
 	outcome := s.conn.Authenticate(ctx, token)
 	switch {
 	case outcome.Error != nil:
 		s.ended = fmt.Errorf("a login by %s failed: %w", s.attempted, outcome.Reason)
+		s.claimed = ""
+		if outcome.Name != "" {
+			s.claimed = auth.User(outcome.Name)
+		}
+		if s.attempted == peerMechanism {
+			s.claimed = peerPrincipal
+		}
 		s.tell(again, outcome.Reason)
 		wait(ctx, s.gate.delay)
 	case outcome.Done:
@@ -145,7 +162,7 @@ func (s *session) tell(again bool, err error) {
 	if s.gate.told == nil {
 		return
 	}
-	a := attempt{host: s.client.Host, listener: s.gate.name, mechanism: s.attempted, again: again, err: err}
+	a := attempt{host: s.client.Host, listener: s.gate.name, mechanism: s.attempted, principal: s.claimed, again: again, err: err}
 	if err == nil {
 		a.principal = s.principal
 	}

@@ -31,10 +31,8 @@ func (b *Broker) openPeers() error {
 		}
 		opts.TLS = trust.config
 	}
-	if b.endpoints[i].login {
-		opts.Login = func() peer.Login {
-			return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(b.secret())}
-		}
+	opts.Login = func() peer.Login {
+		return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(b.secret())}
 	}
 	b.peers = peer.New(opts)
 	b.askBroker, b.send = b.peers.Do, b.peers.Send

@@ -54,8 +54,8 @@ func (h *Handler) tellChanges(c *call, resp kmsg.Response) {
 
 // tell tells the audit of something, and says who did it.
 func (h *Handler) tell(c *call, e audit.Entry) {
-	if h.opts.Audit == nil || c.own || c.origin.Broker || len(e.Resources) == 0 {
-		return // Nothing came of it, or brokers did it.
+	if h.opts.Audit == nil || c.own || len(e.Resources) == 0 {
+		return // Nothing came of it, or this broker did it.
 	}
 	e.Time, e.Via, e.Broker = h.opts.Now().UTC(), cmp.Or(c.origin.Via, audit.ViaKafka), h.opts.NodeID
 	e.Host, e.ClientID = c.host(), c.ClientID

@@ -91,11 +91,9 @@ func ofGroup(kind audit.Kind, group string, parts *some) []change {
 	return []change{{kind, []audit.Resource{{Type: audit.TypeGroup, Name: group, Detail: parts.String()}}}}
 }
 
-// endedTransactions tells of transactions that an operator has ended.
+// endedTransactions tells of transactions that an operator has ended. Brokers, which end
+// them all the time, are answered elsewhere (answerLater).
 func endedTransactions(c *call, resp kmsg.Response) []change {
-	if c.fromBroker() {
-		return nil
-	}
 	var out []audit.Resource
 	markers := c.req.(*kmsg.WriteTxnMarkersRequest).Markers
 	for i, m := range resp.(*kmsg.WriteTxnMarkersResponse).Markers {

@@ -207,14 +207,13 @@ func TestEveryKeyThatChangesSomethingIsAudited(t *testing.T) {
 	}
 }
 
-func TestWhatBrokersOfTheClusterAskForIsNotAudited(t *testing.T) {
+func TestMarkersOfBrokersAreNotAudited(t *testing.T) {
 	w, got := audited(t)
-	frame := kmsg.NewRequestFormatter().AppendRequest(nil, deletes("t"), 7)[4:]
-	if _, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1", Broker: true}, frame); err != nil {
-		t.Fatal(err)
+	if codes := codesOf(w.byBroker(markers(7, 0, "t", 0))); !slices.Equal(codes, []int16{0}) || len(got()) != 0 {
+		t.Errorf("%v, or the audit was told", codes)
 	}
-	if w.c.Image().Topic("t") != nil || len(got()) != 0 {
-		t.Errorf("topic t is there: %v, or the audit was told", w.c.Image().Topic("t") != nil)
+	if codes := w.marked(markers(7, 1, "t", 0)); !slices.Equal(codes, []int16{0}) || len(got()) != 1 {
+		t.Errorf("%v, or the audit was not told of an operator's", codes)
 	}
 }
 

@@ -1,11 +1,8 @@
 package handler
 
-import "muster/internal/quota"
-
 import (
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"muster/internal/metadata"
+	"muster/internal/audit"
+	"muster/internal/quota"
 )
 
 // SetFar makes the store one far away, whose records may take so much memory.
@@ -23,12 +20,8 @@ func Who(origin Origin) (principal, host string) {
 	return string(c.principal()), c.host()
 }
 
-// FromBroker says whether a request from somewhere is taken for that of a broker, where the
-// cluster has a secret.
-func FromBroker(origin Origin, req kmsg.Request, secret string) bool {
-	c := &call{origin: origin, req: req, image: &metadata.Image{Secret: secret}}
-	return c.fromBroker()
-}
+// SetAudit has the handler tell of changes.
+func (h *Handler) SetAudit(told func(audit.Entry)) { h.opts.Audit = told }
 
 // SetBuckets bounds how many clients are remembered for their quotas.
 func (h *Handler) SetBuckets(n int) {

@@ -219,6 +219,9 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	}
 	r.Memory = origin.Conn
 	c := &call{Request: r, origin: origin, image: h.opts.Controller.Image(), h: h}
+	if err := c.checkBetween(); err != nil {
+		return nil, err
+	}
 	if e.raw != nil && !origin.Illegal {
 		return e.raw(h, ctx, c)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/protocol"
 )
 
@@ -44,23 +45,34 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 }
 
 // fromBroker says whether a broker of the cluster sent the request, or this one.
-func (c *call) fromBroker() bool {
-	if c.own || c.origin.Broker {
-		return true
+func (c *call) fromBroker() bool { return c.own || c.origin.Broker }
+
+// betweenBrokers are the requests that brokers of the cluster send to each other, with
+// their first versions. No rule holds for a broker, so it may send nothing else.
+var betweenBrokers = map[kmsg.Key]int16{
+	kmsg.ListOffsets:          0,
+	kmsg.SASLHandshake:        0,
+	kmsg.ApiVersions:          0,
+	kmsg.AddPartitionsToTxn:   4, // Those before are of producers.
+	kmsg.WriteTxnMarkers:      0,
+	kmsg.SASLAuthenticate:     0,
+	kmsg.DescribeTransactions: 0,
+	kmsg.ListTransactions:     0,
+}
+
+// checkBetween refuses a request that no broker sends, from a connection that has logged
+// in as one. That ends the connection: whoever it is knows the cluster's secret, and is
+// no broker.
+func (c *call) checkBetween() error {
+	if !c.origin.Broker {
+		return nil
 	}
-	switch r := c.req.(type) {
-	case *kmsg.AddPartitionsToTxnRequest:
-		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
-	case *kmsg.WriteTxnMarkersRequest:
-		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
-	case *kmsg.DescribeTransactionsRequest:
-		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
-	case *kmsg.ListTransactionsRequest:
-		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
-	case *kmsg.ListOffsetsRequest:
-		return protocol.HasSecret(&r.UnknownTags, c.image.Secret)
+	if least, ok := betweenBrokers[kmsg.Key(c.Key)]; ok && c.Version >= least {
+		return nil
 	}
-	return false
+	name := kmsg.NameForKey(c.Key)
+	c.h.tell(c, audit.Entry{Kind: audit.Denied, Resources: []audit.Resource{{Type: audit.TypeRequest, Name: name}}, Reason: "brokers do not send it to each other"})
+	return fmt.Errorf("%s request of version %d from a connection that has logged in as a broker", name, c.Version)
 }
 
 // answerLater answers a request of another broker beside its connection, so that

@@ -6,13 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/machine"
-	"muster/internal/protocol"
 )
 
 func TestWhatIsAnsweredLaterDoesNotLieInTheFrame(t *testing.T) {
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version, req.Markers = 1, []kmsg.WriteTxnMarkersRequestMarker{{ProducerID: 7}}
-	protocol.SetSecret(&req.UnknownTags, "the secret")
+	req.UnknownTags.Set(1, []byte("something else"))
 	machine.TxnStart(1234).Set(&req.Markers[0].UnknownTags)
 	frame := req.AppendTo(nil)
 	got := kmsg.NewPtrWriteTxnMarkersRequest()

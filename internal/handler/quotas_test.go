@@ -150,14 +150,6 @@ func TestTheQuotaThatDecidesSaysWhoSharesIt(t *testing.T) {
 	}
 }
 
-func TestBrokersOfTheClusterHaveNoQuota(t *testing.T) {
-	w := newLimited(t)
-	w.set("*", "-", metadata.ProducerByteRate, 1)
-	if _, _, muted := w.askFrom(handler.Origin{Listener: "L", Broker: true}, "x", w.produceRequest(9, 0)); muted != 0 {
-		t.Errorf("a broker waits %s", muted)
-	}
-}
-
 func TestMadeUpClientIDsDoNotDriveOutUsers(t *testing.T) {
 	w := newLimited(t)
 	w.h.SetBuckets(10)

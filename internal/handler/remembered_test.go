@@ -60,10 +60,6 @@ func TestAConnectionThatLogsInAgainHasTheRightsOfItsNewName(t *testing.T) {
 			s.want(c.want, string(c.who))
 		}
 	}
-	s.origin.Principal, s.origin.Broker = bob, true
-	s.want(0, "a broker of the cluster")
-	s.origin.Broker = false
-	s.want(topicDenied, "no broker any more")
 }
 
 func TestARuleForAHostMeansItsConnections(t *testing.T) {

@@ -143,8 +143,21 @@ func (l memLog) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 // request sends a request through the handler and decodes the answer.
 func (w *world) request(req kmsg.Request) kmsg.Response {
 	w.t.Helper()
+	return w.requestFrom(handler.Origin{Listener: "L", Host: "127.0.0.1"}, req)
+}
+
+// byBroker sends a request as another broker of the cluster does.
+func (w *world) byBroker(req kmsg.Request) kmsg.Response {
+	w.t.Helper()
+	return w.requestFrom(aBroker, req)
+}
+
+// aBroker is where requests of another broker come from.
+var aBroker = handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: "Broker:muster", Broker: true}
+
+func (w *world) requestFrom(origin handler.Origin, req kmsg.Request) kmsg.Response {
+	w.t.Helper()
 	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
-	origin := handler.Origin{Listener: "L", Host: "127.0.0.1"}
 	if w.conn != nil {
 		origin.Conn = w.conn
 	}

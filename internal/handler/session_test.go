@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/handler"
-	"muster/internal/protocol"
 )
 
 // fakeSession answers as the test says, and remembers what it was asked.
@@ -125,25 +125,32 @@ func TestWhoSendsARequestIsToldInTheFormOfRules(t *testing.T) {
 	}
 }
 
-func TestABrokerIsKnownByItsLoginOrByTheSecretOfTheCluster(t *testing.T) {
-	tagged := func(secret string) []kmsg.Request {
-		add, mark, describe, list := &kmsg.AddPartitionsToTxnRequest{}, &kmsg.WriteTxnMarkersRequest{}, &kmsg.DescribeTransactionsRequest{}, &kmsg.ListTransactionsRequest{}
-		for _, tags := range []*kmsg.Tags{&add.UnknownTags, &mark.UnknownTags, &describe.UnknownTags, &list.UnknownTags} {
-			protocol.SetSecret(tags, secret)
-		}
-		return []kmsg.Request{add, mark, describe, list}
-	}
-	for _, req := range tagged("right") {
-		if !handler.FromBroker(handler.Origin{}, req, "right") {
-			t.Errorf("%T with the secret is taken for a stranger's", req)
-		}
-	}
-	for _, req := range tagged("wrong") {
-		if handler.FromBroker(handler.Origin{}, req, "right") {
-			t.Errorf("%T with another secret is taken for a broker's", req)
-		}
-		if !handler.FromBroker(handler.Origin{Broker: true}, req, "right") {
-			t.Errorf("%T of a broker that has logged in is taken for a stranger's", req)
+func TestABrokerSendsNothingButWhatBrokersSend(t *testing.T) {
+	w := newGuardedWorld(t)
+	var told []audit.Entry
+	w.h.SetAudit(func(e audit.Entry) { told = append(told, e) })
+	// The first versions that brokers send.
+	may := map[int16]int16{2: 0, 17: 0, 18: 0, 24: 4, 27: 0, 36: 0, 65: 0, 66: 0}
+	for _, e := range handler.Table() {
+		for version := max(e.Min, e.ServedFrom); version <= e.Max; version++ {
+			req := kmsg.RequestForKey(e.Key)
+			req.SetVersion(version)
+			frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+			told = nil
+			resp, err := w.h.Serve(t.Context(), aBroker, frame)
+			if resp != nil {
+				w.decode(req, resp)
+			}
+			least, ok := may[e.Key]
+			if ok = ok && version >= least; ok != (err == nil) {
+				t.Errorf("%s v%d: %v", e.Name(), version, err)
+			}
+			if ok {
+				continue
+			}
+			if len(told) != 1 || told[0].Kind != audit.Denied || told[0].Principal != "Broker:muster" || told[0].Resources[0].Name != e.Name() {
+				t.Errorf("%s v%d: the audit is told %+v", e.Name(), version, told)
+			}
 		}
 	}
 }

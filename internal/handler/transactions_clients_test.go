@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/metadata"
-	"muster/internal/protocol"
 )
 
 func TestNobodyButABrokerRaisesTheCoordinatorEpoch(t *testing.T) {
@@ -22,8 +21,7 @@ func TestNobodyButABrokerRaisesTheCoordinatorEpoch(t *testing.T) {
 		}
 		broker := markers(pid, epoch+1, topic, 0)
 		broker.Markers[0].CoordinatorEpoch = 1
-		protocol.SetSecret(&broker.UnknownTags, w.c.Image().Secret)
-		if codes := w.marked(broker); !slices.Equal(codes, []int16{0}) {
+		if codes := codesOf(w.byBroker(broker)); !slices.Equal(codes, []int16{0}) {
 			t.Errorf("%s: a broker's marker after it: %v", topic, codes)
 		}
 		for _, older := range []int32{0, -1, math.MinInt32} { // Below 0 is a broker's word to itself.

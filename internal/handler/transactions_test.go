@@ -12,7 +12,6 @@ import (
 	"muster/internal/handler"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/protocol"
 	"muster/internal/record"
 )
 
@@ -188,42 +187,25 @@ func TestABatchOfSomebodyElsesTransactionIsRefused(t *testing.T) {
 	}
 }
 
-func TestQuestionsAboutTransactionsNeedTheSecret(t *testing.T) {
+func TestQuestionsAboutTransactionsAreForBrokersOnly(t *testing.T) {
 	w, pid, epoch := begun(t)
-	ask := func(version int16, secret string) *kmsg.AddPartitionsToTxnResponse {
+	for _, version := range []int16{4, 5} {
 		req := kmsg.NewPtrAddPartitionsToTxnRequest()
 		req.Version = version
 		req.Transactions = []kmsg.AddPartitionsToTxnRequestTransaction{{
 			TransactionalID: "x", ProducerID: pid, ProducerEpoch: epoch, VerifyOnly: true,
 			Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: "t", Partitions: []int32{0}}},
 		}}
-		if secret != "" {
-			protocol.SetSecret(&req.UnknownTags, secret)
+		if got := w.request(req).(*kmsg.AddPartitionsToTxnResponse); got.ErrorCode != kerr.ClusterAuthorizationFailed.Code || len(got.Transactions) != 0 {
+			t.Errorf("v%d of a client: %+v", version, got)
 		}
-		return w.request(req).(*kmsg.AddPartitionsToTxnResponse)
-	}
-	secret := w.c.Image().Secret
-	for _, version := range []int16{4, 5} {
-		for _, wrong := range []string{"", "x", secret[1:], secret + "x"} {
-			if got := ask(version, wrong); got.ErrorCode != kerr.ClusterAuthorizationFailed.Code || len(got.Transactions) != 0 {
-				t.Errorf("v%d, secret %q: %+v", version, wrong, got)
-			}
-		}
-		got := ask(version, secret)
+		got := w.byBroker(req).(*kmsg.AddPartitionsToTxnResponse)
 		if got.ErrorCode != 0 || len(got.Transactions) != 1 || got.Transactions[0].Topics[0].Partitions[0].ErrorCode != 0 {
 			t.Errorf("v%d: %+v", version, got)
 		}
 		if start := machine.TxnStartOf(&got.Transactions[0].Topics[0].Partitions[0].UnknownTags); start <= 0 {
 			t.Errorf("v%d: the transaction began at %d", version, start)
 		}
-	}
-}
-
-func TestAnEmptySecretIsNobodys(t *testing.T) {
-	var tags kmsg.Tags
-	protocol.SetSecret(&tags, "")
-	if protocol.HasSecret(&tags, "") {
-		t.Error("a broker without a secret believes everybody")
 	}
 }
 
@@ -237,7 +219,12 @@ func markers(pid int64, epoch int16, topic string, parts ...int32) *kmsg.WriteTx
 
 func (w *world) marked(req *kmsg.WriteTxnMarkersRequest) (codes []int16) {
 	w.t.Helper()
-	for _, m := range w.request(req).(*kmsg.WriteTxnMarkersResponse).Markers {
+	return codesOf(w.request(req))
+}
+
+// codesOf are the errors of an answer to markers.
+func codesOf(resp kmsg.Response) (codes []int16) {
+	for _, m := range resp.(*kmsg.WriteTxnMarkersResponse).Markers {
 		for _, topic := range m.Topics {
 			for _, p := range topic.Partitions {
 				codes = append(codes, p.ErrorCode)
@@ -254,9 +241,7 @@ func TestTheStartInAMarkerIsBelievedOfBrokersOnly(t *testing.T) {
 		machine.TxnStart(1).Set(&req.Markers[0].UnknownTags) // Of a transaction long ago.
 		return req
 	}
-	fromBroker := late()
-	protocol.SetSecret(&fromBroker.UnknownTags, w.c.Image().Secret)
-	if codes := w.marked(fromBroker); !slices.Equal(codes, []int16{0}) || w.m.Get("t", 0).LastStableOffset() != 0 {
+	if codes := codesOf(w.byBroker(late())); !slices.Equal(codes, []int16{0}) || w.m.Get("t", 0).LastStableOffset() != 0 {
 		t.Errorf("a late marker: %v, and the last stable offset is %d", codes, w.m.Get("t", 0).LastStableOffset())
 	}
 	if codes := w.marked(late()); !slices.Equal(codes, []int16{0}) || w.m.Get("t", 0).LastStableOffset() != 2 {
@@ -289,9 +274,8 @@ func TestARequestOfABrokerDoesNotHoldUpTheNext(t *testing.T) {
 	w := newWorld(t)
 	w.store.flushes = make(chan func(), 1)
 	req := markers(7, 0, "t", 0)
-	protocol.SetSecret(&req.UnknownTags, w.c.Image().Secret)
 	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
-	resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, frame)
+	resp, err := w.h.Serve(t.Context(), aBroker, frame)
 	if err != nil {
 		t.Fatal(err)
 	}

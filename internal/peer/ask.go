@@ -198,7 +198,7 @@ func (t told) tell() {
 func (c *Client) answers(node int32, questions int, resp kmsg.Response, err error) *kmsg.AddPartitionsToTxnResponse {
 	if err != nil {
 		level := slog.LevelDebug
-		if errors.Is(err, errStranger) {
+		if errors.Is(err, errStranger) || errors.Is(err, errImpostor) {
 			level = slog.LevelWarn // It does not pass by itself if the brokers are of two clusters.
 		}
 		c.opts.Logger.Log(c.ctx, level, "a coordinator of transactions could not be asked", "node", node, "questions", questions, "error", err)

@@ -27,6 +27,8 @@ var (
 	// errStranger says that the other has another secret, as it may while the store
 	// that keeps it is put back. Clients must not be told, who would give up.
 	errStranger = errors.New("the broker takes us for a stranger to its cluster")
+	// errImpostor says that what listens at a broker's address is none of the cluster.
+	errImpostor = errors.New("what listens there does not know the secret of the cluster")
 )
 
 // conn is a connection to a broker. Answers come in any order.
@@ -80,12 +82,12 @@ func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*
 }
 
 // do sends a request in a version that the broker serves.
-func (c *conn) do(ctx context.Context, req kmsg.Request, secret string) (kmsg.Response, error) {
+func (c *conn) do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	v, ok := c.versions[req.Key()]
 	if !ok || req.GetVersion() < v[0] {
 		return nil, fmt.Errorf("it does not serve version %d", req.GetVersion())
 	}
-	out, err := prepare(req, min(req.GetVersion(), v[1]), secret)
+	out, err := prepare(req, min(req.GetVersion(), v[1]))
 	if err != nil {
 		return nil, err
 	}

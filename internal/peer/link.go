@@ -52,7 +52,7 @@ func (l *link) do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) 
 		return nil, err
 	}
 	defer conn.users.Add(-1)
-	return conn.do(ctx, req, l.c.secret())
+	return conn.do(ctx, req)
 }
 
 // get returns a connection for one request: one that nobody uses, a new one, or that

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,7 +25,7 @@ func (c *conn) login(ctx context.Context, l Login) error {
 		return err
 	}
 	if err := kerr.ErrorForCode(resp.(*kmsg.SASLHandshakeResponse).ErrorCode); err != nil {
-		return err
+		return fmt.Errorf("%w: it lets no broker log in at this listener (%w)", errStranger, err)
 	}
 	mechanism := scram.Auth{User: l.Name, Pass: l.Password}.AsSha256Mechanism()
 	exchange, message, err := mechanism.Authenticate(ctx, c.to.hostPort)
@@ -40,12 +41,16 @@ func (c *conn) login(ctx context.Context, l Login) error {
 		}
 		answer := resp.(*kmsg.SASLAuthenticateResponse)
 		if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errStranger, err)
 		}
-		var done bool
-		if done, message, err = exchange.Challenge(answer.SASLAuthBytes); err != nil || done {
-			return err
+		done, next, err := exchange.Challenge(answer.SASLAuthBytes)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: %w", errImpostor, err)
+		case done:
+			return nil
 		}
+		message = next
 	}
 	return errLoginLong
 }

@@ -7,8 +7,8 @@
 // A connection is opened when there is something to send and closed when there
 // has been nothing for a while. Requests on it are pipelined, and answered in
 // order; so each has one for itself, up to maxConns, and questions, which are short,
-// never share one with markers, which wait for disks. A request names the secret of the
-// cluster where that matters (protocol.TagSecret): a broker believes only its like.
+// never share one with markers, which wait for disks. On each connection the broker logs
+// in first (login.go), also where clients need not: a broker believes only its like.
 //
 // Nothing here tries a request again: that is for those to decide who know what
 // it means. Each request ends within a time limit, however silent the other is.
@@ -56,8 +56,8 @@ type Options struct {
 	// how, asked for each connection; nil for plain text.
 	Listener string
 	TLS      func() *tls.Config
-	// Login is how this broker logs in there, asked for each connection; nil where nobody
-	// does.
+	// Login is how this broker logs in there, asked for each request; nil for not at all,
+	// as in tests.
 	Login  func() Login
 	Logger *slog.Logger
 	// Timeout bounds a request, and Idle is how long a connection is kept that
@@ -234,12 +234,4 @@ func (c *Client) address(node int32) (address, error) {
 		return address{}, fmt.Errorf("it has no listener named %q (inter.broker.listener.name)", c.opts.Listener)
 	}
 	return address{e.Host, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))), b.Incarnation}, nil
-}
-
-// secret is what brokers of the cluster know each other by.
-func (c *Client) secret() string {
-	if image := c.opts.Image(); image != nil {
-		return image.Secret
-	}
-	return ""
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"muster/internal/protocol"
 )
 
 // leastQuestion is the first version of AddPartitionsToTxn that is about several
@@ -15,41 +13,35 @@ const leastQuestion = 4
 // leastBounds is the first version of ListOffsets that has tagged fields.
 const leastBounds = 6
 
-// prepare returns a copy of a request in another version, with the secret where
-// it is asked for. The last three are open to clients too, by rules that brokers need not
-// have.
-func prepare(req kmsg.Request, version int16, secret string) (kmsg.Request, error) {
+// prepare returns a copy of a request in another version. The last three are open to
+// clients too, by rules that brokers need not have.
+func prepare(req kmsg.Request, version int16) (kmsg.Request, error) {
 	switch r := req.(type) {
 	case *kmsg.AddPartitionsToTxnRequest:
 		if version < leastQuestion {
 			return nil, fmt.Errorf("it serves only version %d", version)
 		}
 		out := *r
-		out.Version, out.UnknownTags = version, kmsg.Tags{}
-		protocol.SetSecret(&out.UnknownTags, secret)
+		out.Version = version
 		return &out, nil
 	case *kmsg.WriteTxnMarkersRequest:
 		out := *r
-		out.Version, out.UnknownTags = version, kmsg.Tags{}
-		protocol.SetSecret(&out.UnknownTags, secret)
+		out.Version = version
 		return &out, nil
 	case *kmsg.DescribeTransactionsRequest:
 		out := *r
-		out.Version, out.UnknownTags = version, kmsg.Tags{}
-		protocol.SetSecret(&out.UnknownTags, secret)
+		out.Version = version
 		return &out, nil
 	case *kmsg.ListTransactionsRequest:
 		out := *r
-		out.Version, out.UnknownTags = version, kmsg.Tags{}
-		protocol.SetSecret(&out.UnknownTags, secret)
+		out.Version = version
 		return &out, nil
 	case *kmsg.ListOffsetsRequest:
 		if version < leastBounds {
 			return nil, fmt.Errorf("it serves only version %d", version)
 		}
 		out := *r
-		out.Version, out.UnknownTags = version, kmsg.Tags{}
-		protocol.SetSecret(&out.UnknownTags, secret)
+		out.Version = version
 		return &out, nil
 	}
 	return nil, fmt.Errorf("%s is not for other brokers", kmsg.NameForKey(req.Key()))

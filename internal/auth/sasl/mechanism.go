@@ -42,11 +42,12 @@ type Step struct {
 
 // A Failure is a login that did not succeed. Text goes to the client and so
 // never depends on whether the user exists; without one the client is told what
-// Kafka says of invalid credentials. Reason is for our own log, and holds no
-// secret either.
+// Kafka says of invalid credentials. Reason and Name are for our own logs, and hold
+// no secret either.
 type Failure struct {
 	Text   string
 	Reason error
+	Name   string // Of the user that the client said to be; empty if it did not.
 }
 
 func (f *Failure) Error() string { return f.Reason.Error() }
@@ -63,6 +64,14 @@ var (
 
 // refuse is a failure of which the client is told no more than that it failed.
 func refuse(reason error) (Step, error) { return Step{}, &Failure{Reason: reason} }
+
+// by returns an error with the name of the user that the client said to be.
+func by(name string, err error) error {
+	if failure := (*Failure)(nil); errors.As(err, &failure) {
+		failure.Name = name
+	}
+	return err
+}
 
 // otherIdentity is the failure of a client that wants to act for somebody else,
 // in Kafka's words. It is told before any user is looked up.

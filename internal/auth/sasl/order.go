@@ -179,7 +179,8 @@ type Outcome struct {
 	Answer   []byte
 	Lifetime time.Duration // How long the session lasts, as the answer says it; 0 for ever.
 	Done     bool
-	Reason   error // For our log, if there is an error.
+	Reason   error  // For our log, if there is an error.
+	Name     string // Of the user that the client said to be, if there is an error.
 
 	RepeatedNonce bool // As in Step.
 }
@@ -236,7 +237,7 @@ func (o *Order) fail(err error) Outcome {
 	o.phase = over
 	outcome := Outcome{Error: kerr.SaslAuthenticationFailed, Reason: err}
 	if failure := (*Failure)(nil); errors.As(err, &failure) {
-		outcome.Message = failure.Text
+		outcome.Message, outcome.Name = failure.Text, failure.Name
 	}
 	if outcome.Message == "" {
 		attempt := "authentication"

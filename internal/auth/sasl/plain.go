@@ -47,14 +47,15 @@ func (e *plainExchange) Next(ctx context.Context, message []byte) (Step, error) 
 	case err != nil:
 		return refuse(err)
 	case m.authzid != "" && m.authzid != m.name:
-		return otherIdentity()
+		step, err := otherIdentity()
+		return step, by(m.name, err)
 	}
 	right, err := e.check(ctx, m.name, m.password)
 	if err != nil {
 		return Step{}, err
 	}
 	if !right {
-		return Step{}, &Failure{Text: "Authentication failed: Invalid username or password", Reason: errInvalid}
+		return Step{}, &Failure{Text: "Authentication failed: Invalid username or password", Reason: errInvalid, Name: m.name}
 	}
 	return Step{Answer: []byte{}, Done: true, Principal: m.name}, nil
 }

@@ -64,7 +64,8 @@ func (e *scramExchange) Next(_ context.Context, message []byte) (Step, error) {
 		}
 		return step, err
 	case 2:
-		return e.finish(message)
+		step, err := e.finish(message)
+		return step, by(e.first.name, err)
 	default:
 		return refuse(errOver)
 	}
@@ -78,7 +79,8 @@ func (e *scramExchange) start(message []byte) (Step, error) {
 	case first.tokenAuth:
 		return refuse(errToken)
 	case first.authzid != "" && first.authzid != first.name:
-		return otherIdentity()
+		step, err := otherIdentity()
+		return step, by(first.name, err)
 	}
 	half := make([]byte, nonceBytes)
 	if _, err := io.ReadFull(e.random, half); err != nil {
