@@ -21,6 +21,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -50,6 +51,7 @@ type produceCall struct {
 	resp     *protocol.Response
 	settled  chan struct{} // closed at the end; only for acks=0
 	throttle int32         // milliseconds for which the connection is not read
+	share    *share        // of what its client may send, nil if there is no quota
 	image    *metadata.Image
 	h        *Handler
 }
@@ -93,7 +95,8 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 	if err := req.Err(); err != nil {
 		return nil, err
 	}
-	p.throttle = c.throttle(quota.Produced, h.share(c, quota.Produced).take(c.Size))
+	p.share = h.share(c, quota.Produced)
+	p.throttle = c.throttle(quota.Produced, p.share.take(c.Size))
 	p.resp.Weigh(len(p.outcomes) * outcomeSize)
 	p.open.Store(int32(len(p.outcomes)) + 1) // One is this function's, until all partitions are begun.
 	refused := c.checkProducers(p.how.TransactionalID, p.outcomes)
@@ -249,10 +252,26 @@ func (p *produceCall) done() {
 	if p.open.Add(-1) > 0 {
 		return
 	}
+	p.chargeStored()
 	if p.how.Acks != 0 {
 		p.resp.Complete(&p.request, p.response())
 	} else if p.settled != nil {
 		close(p.settled)
+	}
+}
+
+// chargeStored counts what is stored beyond what was sent: packed records are unpacked where
+// each is an entry of its own. The next request waits for it.
+func (p *produceCall) chargeStored() {
+	if p.share == nil {
+		return
+	}
+	var stored int64
+	for _, o := range p.outcomes {
+		stored += o.result.Stored
+	}
+	if more := stored - int64(p.request.Size); more > 0 {
+		p.throttle = max(p.throttle, int32(p.share.take(int(more))/time.Millisecond))
 	}
 }
 

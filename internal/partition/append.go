@@ -25,6 +25,8 @@ type Appended struct {
 	BaseOffset     int64
 	LogAppendTime  int64 // record.NoTimestamp unless the topic uses it
 	LogStartOffset int64
+	// Stored is how many bytes are stored, where that is not the batch as it came.
+	Stored int64
 }
 
 func refused(err *kerr.Error, message string) Appended {

@@ -167,7 +167,7 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 		f.each(refused(wire, message))
 		return
 	}
-	f.out.BaseOffset = at.BaseOffset
+	f.out.BaseOffset, f.out.Stored = at.BaseOffset, at.Bytes
 	p.finish(l, f, at.LastOffset+1)
 }
 

@@ -271,6 +271,8 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 	switch {
 	case errors.Is(err, store.ErrOffsetOutOfRange):
 		return kerr.OffsetOutOfRange
+	case errors.Is(err, store.ErrTooLarge):
+		return kerr.MessageTooLarge // The Java client sends it again in smaller ones.
 	case errors.Is(err, store.ErrInvalidBatch):
 		return kerr.InvalidRecord
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrClosed):

@@ -81,7 +81,11 @@ func decompress(c Codec, src []byte) ([]byte, error) {
 		}
 		return readBounded(r)
 	case Snappy:
-		return decodeSnappy(src)
+		n, err := snappySize(src)
+		if err != nil {
+			return nil, err
+		}
+		return decodeSnappy(make([]byte, 0, n), src)
 	case LZ4:
 		return readBounded(lz4.NewReader(bytes.NewReader(src)))
 	case ZSTD:
@@ -116,43 +120,35 @@ const xerialHeader = 16
 // bytes yields 64.
 const snappyGrows = 64
 
-func decodeSnappy(src []byte) ([]byte, error) {
+// eachSnappyBlock calls fn with every block.
+func eachSnappyBlock(src []byte, fn func(block []byte) error) error {
 	if !bytes.HasPrefix(src, xerialMagic) || len(src) < xerialHeader {
-		return snappyBlock(nil, src)
+		return fn(src)
 	}
-	var out []byte
 	for src = src[xerialHeader:]; len(src) > 0; {
 		if len(src) < 4 {
-			return nil, ErrTruncated
+			return ErrTruncated
 		}
 		n := int(int32(binary.BigEndian.Uint32(src)))
 		if n < 0 || n > len(src)-4 {
-			return nil, ErrTruncated
+			return ErrTruncated
 		}
-		var err error
-		if out, err = snappyBlock(out, src[4:4+n]); err != nil {
-			return nil, err
+		if err := fn(src[4 : 4+n]); err != nil {
+			return err
 		}
 		src = src[4+n:]
 	}
-	return out, nil
+	return nil
 }
 
-// snappyBlock appends the unpacked block to dst.
-func snappyBlock(dst, block []byte) ([]byte, error) {
-	n, err := snappy.DecodedLen(block)
-	if err != nil {
-		return nil, err
-	}
-	// A larger claim is a lie; believing it would allocate what the sender likes.
-	if n > MaxDecompressed-len(dst) || n > snappyGrows*len(block) {
-		return nil, ErrTooLarge
-	}
-	plain, err := snappy.Decode(nil, block)
-	if err != nil {
-		return nil, err
-	}
-	return append(dst, plain...), nil
+// decodeSnappy appends what src unpacks to, of which dst has room for snappySize.
+func decodeSnappy(dst, src []byte) ([]byte, error) {
+	err := eachSnappyBlock(src, func(block []byte) error {
+		plain, err := snappy.Decode(dst[len(dst):cap(dst)], block)
+		dst = dst[:len(dst)+len(plain)]
+		return err
+	})
+	return dst, err
 }
 
 var zstdEncoders = sync.Pool{New: func() any {

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"math"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
@@ -240,6 +241,30 @@ func TestFilterKeepsWhatIsWanted(t *testing.T) {
 		if none, err := b.Filter(func(*Keyed) bool { return false }); err != nil || none != nil {
 			t.Errorf("%s: none of it: %v, %v", c, none, err)
 		}
+	}
+}
+
+// What is kept of a batch that unpacks to very much takes no more memory than its bytes.
+func TestFilterHoldsNothingUnpacked(t *testing.T) {
+	tmpl := PlainTemplate()
+	tmpl.Codec = ZSTD
+	large := Record{OffsetDelta: 1, Key: []byte("k"), Value: make([]byte, 32<<20), Headers: make([]Header, 1<<18)}
+	b, err := Build(tmpl, []Record{{Key: []byte("gone")}, large})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	kept, err := b.Filter(func(k *Keyed) bool { return k.Offset == 1 })
+	runtime.ReadMemStats(&after)
+	if err != nil || kept.Count() != 1 || kept.LastOffset() != 1 {
+		t.Fatalf("%v, %v", kept[:min(len(kept), HeaderSize)], err)
+	}
+	if got := collect(t, kept); len(got[0].Value) != 32<<20 || len(got[0].Headers) != 1<<18 {
+		t.Error("the record is another one")
+	}
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 24 {
+		t.Errorf("%d MB were taken", took)
 	}
 }
 

@@ -33,6 +33,11 @@ func (b Batch) Each(fn func(*Record) error) error {
 	if err != nil {
 		return fmt.Errorf("%w: unpack %s: %w", ErrCorrupt, b.Codec(), err)
 	}
+	return b.EachIn(src, fn)
+}
+
+// EachIn is Each of a batch whose records Unpack has unpacked.
+func (b Batch) EachIn(src []byte, fn func(*Record) error) error {
 	var rec Record
 	for i := range b.Count() {
 		d := decoder{b: src}

@@ -92,46 +92,6 @@ func (b Batch) ScanKeys(fn func(*Keyed) error) error {
 	})
 }
 
-// Filter returns the batch with the records that keep wants, the batch itself if
-// that is all of them, and nil if it is none. Of the others nothing is held in
-// memory.
-func (b Batch) Filter(keep func(*Keyed) bool) (Batch, error) {
-	var wanted []bool
-	n := 0
-	err := b.ScanKeys(func(k *Keyed) error {
-		wanted = append(wanted, keep(k))
-		if wanted[len(wanted)-1] {
-			n++
-		}
-		return nil
-	})
-	switch {
-	case err != nil || n == 0:
-		return nil, err
-	case n == int(b.Count()):
-		return b, nil
-	}
-	var kept []Record
-	i := 0
-	err = b.stream(func(in *scanner) error {
-		size := in.varint()
-		if i++; size < 0 || !wanted[i-1] {
-			in.skip(size)
-			return in.failed()
-		}
-		body := in.take(size)
-		if in.err != nil {
-			return in.failed()
-		}
-		kept = append(kept, Record{})
-		return b.decodeRecord(body, &kept[len(kept)-1])
-	})
-	if err != nil {
-		return nil, err
-	}
-	return Build(TemplateOf(b), kept)
-}
-
 // scanRecord reads one record, with its key if k is not nil.
 func (b Batch) scanRecord(in *scanner, k *Keyed) (m Meta, err error) {
 	size := in.varint()

@@ -59,6 +59,8 @@ var (
 	// ErrInvalidBatch says that the bytes given to Append are not exactly one
 	// record batch of format v2, or are one that the engine has no place for.
 	ErrInvalidBatch = errors.New("not a record batch that can be stored")
+	// ErrTooLarge is ErrInvalidBatch of a batch that would be taken in smaller ones.
+	ErrTooLarge = fmt.Errorf("%w: it is too large", ErrInvalidBatch)
 )
 
 // FencedError is an ErrFenced that says by which leader epoch.
@@ -121,6 +123,8 @@ type Appended struct {
 	// Rolled says that the engine closed a segment before this batch: a good
 	// moment for SaveProducers.
 	Rolled bool
+	// Bytes is what is stored of it, where that is not the batch as it came; 0 otherwise.
+	Bytes int64
 }
 
 // ReadRequest asks for record batches.

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"muster/internal/record"
@@ -14,14 +13,22 @@ type pending struct {
 	batch record.Batch // our copy
 	// marker is what a control batch holds, nil if it ends no transaction.
 	marker *record.Marker
-	words  []string // in the stream layout: the entries one after the other …
-	ends   []int    // … and where each ends
-	bytes  int64
-	// largest is the size of the largest entry, latest the largest timestamp.
+	// In the stream layout, once there is memory for them:
+	words    []string // the entries one after the other …
+	ends     []int    // … and where each ends
+	unpacked []byte   // that they point to, nil if they point to the batch
+	memory   int64    // that all of it takes
+	bytes    int64
+	// largest is the size of the largest entry, longest that of the longest word,
+	// latest the largest timestamp.
 	largest int64
+	longest int64
 	latest  int64
-	err     error // it is refused, but not before its turn
-	base    int64
+	// What it counts for in the queue.
+	queuedBytes   int64
+	queuedEntries int
+	err           error // it is refused, but not before its turn
+	base          int64
 	// answered says that Redis has read the batch, and nobody else will.
 	answered bool
 
@@ -85,7 +92,7 @@ func (l *log) Flush(done func(error)) {
 	}
 }
 
-// prepare copies a batch and makes entries of it.
+// prepare copies a batch and checks it, as far as that is possible without its records.
 func (l *log) prepare(batch []byte) (*pending, error) {
 	if n, err := record.Peek(batch); err != nil || n != len(batch) {
 		return &pending{}, store.ErrInvalidBatch
@@ -99,14 +106,13 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 		}
 		return p, l.checkSize(p.bytes)
 	}
-	if err := p.split(); err != nil {
-		return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, err)
+	switch {
+	case p.batch.Control() || p.batch.Transactional():
+		return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, errNotForStreams)
+	case p.batch.Count() <= 0:
+		return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, errNoRecords)
 	}
-	largest := 0
-	for _, word := range p.words {
-		largest = max(largest, len(word))
-	}
-	return p, l.checkSize(int64(largest))
+	return p, nil // Entries are made of it when it is sent.
 }
 
 // readMarker looks into a control batch.
@@ -128,51 +134,7 @@ func (l *log) checkSize(size int64) error {
 		limit = defaultMaxArgument
 	}
 	if size > limit {
-		return fmt.Errorf("%w: a value of %d bytes, and Redis takes %d (its proto-max-bulk-len)", store.ErrInvalidBatch, size, limit)
+		return fmt.Errorf("%w: a value of %d bytes, and Redis takes %d (its proto-max-bulk-len)", store.ErrTooLarge, size, limit)
 	}
 	return nil
-}
-
-var (
-	errNotForStreams = errors.New("the stream layout has no place for transactions: use muster.redis.layout=log")
-	errNoRecords     = errors.New("no records")
-	errOffsetDeltas  = errors.New("offset deltas with gaps")
-	errUnpacked      = fmt.Errorf("its records unpack to more than %d MB, which is too much for one transaction", maxUnpacked>>20)
-)
-
-// maxUnpacked bounds what a packed batch may become. Redis does nothing else
-// while it takes it, and a small batch may unpack to very much.
-const maxUnpacked = 64 << 20
-
-// split makes an entry of each record.
-func (p *pending) split() error {
-	if p.batch.Control() || p.batch.Transactional() {
-		return errNotForStreams
-	}
-	if p.batch.Count() <= 0 {
-		return errNoRecords
-	}
-	p.latest = record.NoTimestamp
-	count := min(int(p.batch.Count()), len(p.batch))
-	c := encoder{words: make([]string, 0, 6*count)}
-	p.ends = make([]int, 0, count)
-	err := p.batch.Each(func(r *record.Record) error {
-		if int(r.OffsetDelta) != len(p.ends) {
-			return errOffsetDeltas
-		}
-		size := c.add(r).size()
-		p.bytes += size
-		p.largest = max(p.largest, size)
-		p.ends = append(p.ends, len(c.words))
-		p.latest = max(p.latest, r.Timestamp)
-		if p.batch.Codec() != record.None && p.bytes > maxUnpacked {
-			return errUnpacked
-		}
-		return nil
-	})
-	p.words = c.words
-	if err == nil && int(p.batch.LastOffsetDelta()) != len(p.ends)-1 {
-		return errOffsetDeltas
-	}
-	return err
 }

@@ -39,12 +39,14 @@ const entryOverhead = 16
 // entry is what one XADD adds: fields and values in turn.
 type entry []string
 
-func (e entry) size() int64 {
-	n := int64(entryOverhead)
+// size returns what an entry is counted for, and how long its longest word is.
+func (e entry) size() (n, longest int64) {
+	n = entryOverhead
 	for _, s := range e {
 		n += int64(len(s))
+		longest = max(longest, int64(len(s)))
 	}
-	return n
+	return n, longest
 }
 
 // encoder makes entries of records, all in one list.

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"errors"
-	"slices"
 
 	"muster/internal/store"
 )
@@ -34,8 +33,14 @@ func (l *log) enqueue(p *pending) (base int64, drain bool) {
 		l.promised = base + int64(p.batch.LastOffsetDelta()) + 1
 	}
 	l.queue = append(l.queue, p)
-	l.queuedBytes += p.bytes
-	l.queuedEntries += p.weight()
+	if p.sends() {
+		p.queuedBytes, p.queuedEntries = int64(len(p.batch)), 1
+		if l.layout == store.LayoutStream {
+			p.queuedEntries = int(p.batch.Count())
+		}
+	}
+	l.queuedBytes += p.queuedBytes
+	l.queuedEntries += p.queuedEntries
 	if l.draining {
 		if l.full() {
 			l.wake()
@@ -64,46 +69,68 @@ func (l *log) wake() {
 // and what need not wait for Redis is done at once.
 func (l *log) drain() {
 	for {
-		group := l.take(false)
-		if group == nil {
-			if l.rest() {
-				return
-			}
-			continue
-		}
-		if slices.ContainsFunc(group, (*pending).sends) {
-			go l.empty(group)
+		switch p := l.first(); {
+		case p != nil && p.sends():
+			go l.empty()
+			return
+		case p != nil:
+			l.shift()
+			l.finish([]*pending{p}, nil)
+		case l.rest():
 			return
 		}
-		l.finish(group, nil)
 	}
 }
 
-// take returns the next group, if there is one, or one that is worth it.
-func (l *log) take(worthy bool) []*pending {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if worthy && !l.full() {
+// take returns the next group, if there is one. While another is under way it
+// returns only what is worth it, and does not wait for memory: that other one
+// may hold it.
+func (l *log) take(underWay bool) []*pending {
+	if underWay && !l.worthy() {
 		return nil
 	}
-	n, entries, bytes := 0, 0, int64(0)
-	for n < len(l.queue) {
-		p := l.queue[n]
+	var group []*pending
+	entries, bytes := 0, int64(0)
+	for p := l.first(); p != nil; p = l.first() {
+		if p.sends() && l.layout == store.LayoutStream && p.memory == 0 && !l.split(p, !underWay && entries == 0) {
+			break
+		}
 		if entries > 0 && (entries+p.weight() > maxGroupEntries || bytes+p.bytes > maxGroupBytes) {
 			break
 		}
 		entries += p.weight()
 		bytes += p.bytes
-		n++
+		group = append(group, p)
+		l.shift()
 	}
-	if n == 0 {
+	return group
+}
+
+func (l *log) worthy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full()
+}
+
+// first returns what is first in the queue, nil if it is empty. Only the one
+// that drains the queue takes something out.
+func (l *log) first() *pending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
 		return nil
 	}
-	group := l.queue[:n:n]
-	l.queue = l.queue[n:]
-	l.queuedBytes -= bytes
-	l.queuedEntries -= entries
-	return group
+	return l.queue[0]
+}
+
+// shift takes the first out of the queue.
+func (l *log) shift() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queuedBytes -= l.queue[0].queuedBytes
+	l.queuedEntries -= l.queue[0].queuedEntries
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
 }
 
 // rest ends the draining of an empty queue.
@@ -120,10 +147,11 @@ func (l *log) rest() bool {
 
 // empty sends group after group until nothing is left. It holds the end of the
 // log while transactions are under way.
-func (l *log) empty(group []*pending) {
+func (l *log) empty() {
 	var underWay []*transaction
 	for {
-		if group == nil && len(underWay) < maxUnderWay && !(len(underWay) > 0 && l.claimed.Load() > 0) {
+		var group []*pending
+		if len(underWay) < maxUnderWay && !(len(underWay) > 0 && l.claimed.Load() > 0) {
 			group = l.take(len(underWay) > 0)
 		}
 		switch {
@@ -132,7 +160,6 @@ func (l *log) empty(group []*pending) {
 				l.sending.Lock()
 			}
 			underWay = append(underWay, l.dispatch(group, underWay))
-			group = nil
 		case len(underWay) > 0:
 			select {
 			case <-underWay[0].done:
@@ -217,10 +244,13 @@ func (l *log) finish(group []*pending, err error) {
 	for _, p := range group {
 		var at store.Appended
 		if p.answered {
-			at = store.Appended{BaseOffset: p.base, LastOffset: p.batch.LastOffset()}
+			at = store.Appended{BaseOffset: p.base, LastOffset: p.batch.LastOffset(), Bytes: p.bytes}
 			buffers.free(p.batch)
-			p.batch, p.words = nil, nil
+			p.batch = nil
+		} else {
+			p.unpacked = nil // The client may still be about to send it.
 		}
+		l.drop(p)
 		switch {
 		case p.flush != nil:
 			l.flushed(p)

@@ -50,6 +50,7 @@ type Store struct {
 	logs   map[*log]struct{} // the handles that are open
 
 	held        heldBytes     // what was read and is not sent yet
+	memory      *memory       // of appends that are being sent
 	maxArgument atomic.Int64  // what Redis takes as one value
 	waits       chan struct{} // bounds who waits for replicas, each on a connection
 }
@@ -67,7 +68,7 @@ var (
 // New returns a store that uses a client, which stays the caller's to close,
 // after the store.
 func New(client rueidis.Client, opts Options) *Store {
-	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, logs: map[*log]struct{}{}, waits: make(chan struct{}, maxWaits)}
+	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, logs: map[*log]struct{}{}, waits: make(chan struct{}, maxWaits), memory: newMemory()}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}

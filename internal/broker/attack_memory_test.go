@@ -1,0 +1,142 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"muster/internal/metadata"
+	"muster/internal/record"
+	"muster/internal/redistest"
+)
+
+// watchMemory reports the largest heap beyond what there is now, until it is stopped.
+func watchMemory(t *testing.T) (stop func() (megabytes int)) {
+	t.Helper()
+	before := heap()
+	ctx, cancel := context.WithCancel(t.Context())
+	most := make(chan uint64)
+	go func() {
+		look := time.NewTicker(10 * time.Millisecond)
+		defer look.Stop()
+		var m runtime.MemStats
+		largest := before
+		for ctx.Err() == nil {
+			<-look.C
+			runtime.ReadMemStats(&m)
+			largest = max(largest, m.HeapAlloc)
+		}
+		most <- largest
+	}()
+	return func() int {
+		cancel()
+		return int((<-most - before) >> 20)
+	}
+}
+
+// bomb is a batch that takes next to nothing, and unpacks to records of a megabyte.
+func bomb(t *testing.T, megabytes int) []byte {
+	t.Helper()
+	tmpl := record.PlainTemplate()
+	tmpl.Codec = record.ZSTD
+	recs := make([]record.Record, megabytes)
+	value := make([]byte, 1<<20)
+	for i := range recs {
+		recs[i] = record.Record{OffsetDelta: int32(i), Timestamp: time.Now().UnixMilli(), Value: value}
+	}
+	b, err := record.Build(tmpl, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func produceRequest(topic string, batch []byte) *kmsg.ProduceRequest {
+	req := kmsg.NewPtrProduceRequest()
+	req.Version, req.Acks, req.TimeoutMillis = 9, -1, 60_000
+	p := kmsg.NewProduceRequestTopicPartition()
+	p.Records = batch
+	req.Topics = []kmsg.ProduceRequestTopic{{Topic: topic, Partitions: []kmsg.ProduceRequestTopicPartition{p}}}
+	return req
+}
+
+// Batches that unpack to very much cost the broker no more than its share of memory for
+// that, those that are too large are refused, and another producer goes on.
+func TestSmallBatchesThatUnpackToMuchDoNotTakeTheMemory(t *testing.T) {
+	s := redistest.Single(t)
+	b := start(t, map[string]string{"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.prefix": redistest.Prefix(t)})
+	good := client(t, b)
+	produce(t, good, "orders", 0, 1)
+	for i := range 12 {
+		produce(t, good, fmt.Sprint("bombed-", i), 0, 1)
+	}
+	for name, c := range map[string]struct {
+		attackers, megabytes int
+		want                 *kerr.Error
+	}{"too large": {12, 200, kerr.MessageTooLarge}, "large": {4, 30, nil}} {
+		batch := bomb(t, c.megabytes)
+		stop := watchMemory(t)
+		var all sync.WaitGroup
+		for i := range c.attackers {
+			all.Go(func() {
+				a, err := stranded(b.Addr())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer a.Close()
+				resp, err := a.ask(produceRequest(fmt.Sprint("bombed-", i), append([]byte(nil), batch...)))
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				p := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+				if got := kerr.ErrorForCode(p.ErrorCode); got != error(c.want) && (got != nil || c.want != nil) {
+					t.Errorf("%s: %v", name, got)
+				}
+			})
+		}
+		var slowest time.Duration
+		for i := range 20 {
+			begun := time.Now()
+			produce(t, good, "orders", 1+i, 1)
+			slowest = max(slowest, time.Since(begun))
+		}
+		all.Wait()
+		grown := stop()
+		t.Logf("%s: %d batches of %d KB that unpack to %d MB: %d MB more memory at most; the slowest of 20 good appends took %v",
+			name, c.attackers, len(batch)>>10, c.megabytes, grown, slowest)
+		if grown > 600 {
+			t.Errorf("%s: %d MB more memory", name, grown)
+		}
+	}
+}
+
+// A producer's quota counts what is stored of packed records that are unpacked.
+func TestAProducerIsHeldToWhatIsStoredOfItsRecords(t *testing.T) {
+	clock := newQuotaClock()
+	s := redistest.Single(t)
+	b := start(t, map[string]string{"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.prefix": redistest.Prefix(t)}, clock.set)
+	const rate = 1 << 20
+	produce(t, client(t, b), "orders", 0, 1)
+	limit(t, b, "app", metadata.ProducerByteRate, rate)
+	c := client(t, b, kgo.ClientID("app"), kgo.MaxVersions(kversion.V2_8_0())) // It names topics.
+	resp, err := produceRequest("orders", bomb(t, 30)).RequestWith(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := resp.Topics[0].Partitions[0]; p.ErrorCode != 0 {
+		t.Fatal(kerr.ErrorForCode(p.ErrorCode))
+	}
+	if wait := time.Duration(resp.ThrottleMillis) * time.Millisecond; wait < 15*time.Second {
+		t.Errorf("for 30 MB at 1 MB/s it is told to wait %v", wait)
+	}
+}

@@ -1,0 +1,93 @@
+package redis
+
+import "sync"
+
+// What appends in the stream layout hold in memory from when they are unpacked until Redis
+// has them, over all logs of a store. A batch that is small and packed may unpack to very
+// much, and a record in memory is a command of many words.
+const (
+	entryMemory = 256 << 20 // over all logs
+	// smallEntries is how much is small; large appends leave smallMemory to those.
+	smallEntries = 1 << 20
+	smallMemory  = 64 << 20
+	// maxEntries is how much one append may hold.
+	maxEntries = entryMemory - smallMemory
+	// maxUnpacked bounds what a packed batch may unpack to. Redis does nothing else
+	// while it takes it.
+	maxUnpacked = 64 << 20
+	// recordMemory and wordMemory are about what a record and each of its words take.
+	recordMemory = 400
+	wordMemory   = 64
+)
+
+// memory is shared by those who need some of it for a while. They wait for it in the order
+// in which they ask, small ones and large ones apart.
+type memory struct {
+	mu           sync.Mutex
+	free         int64
+	small, large []*waiter
+}
+
+type waiter struct {
+	n     int64
+	ready chan struct{}
+}
+
+func newMemory() *memory { return &memory{free: entryMemory} }
+
+// class returns those who wait for amounts like n, and what is to stay free.
+func (m *memory) class(n int64) (waiting *[]*waiter, reserve int64) {
+	if n <= smallEntries {
+		return &m.small, 0
+	}
+	return &m.large, smallMemory
+}
+
+// try takes n bytes, no more than maxEntries, if that is possible without waiting.
+func (m *memory) try(n int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.take(n)
+}
+
+func (m *memory) take(n int64) bool {
+	waiting, reserve := m.class(n)
+	if len(*waiting) > 0 || m.free-n < reserve {
+		return false
+	}
+	m.free -= n
+	return true
+}
+
+// wait takes n bytes, no more than maxEntries, as soon as they are there. Whoever waits must
+// hold none, so that no two wait for each other.
+func (m *memory) wait(n int64) {
+	m.mu.Lock()
+	if m.take(n) {
+		m.mu.Unlock()
+		return
+	}
+	w := &waiter{n, make(chan struct{})}
+	waiting, _ := m.class(n)
+	*waiting = append(*waiting, w)
+	m.mu.Unlock()
+	<-w.ready
+}
+
+// give gives bytes back.
+func (m *memory) give(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free += n
+	m.admit(&m.small, 0)
+	m.admit(&m.large, smallMemory)
+}
+
+// admit lets those go on for whom there is enough.
+func (m *memory) admit(waiting *[]*waiter, reserve int64) {
+	for len(*waiting) > 0 && m.free-(*waiting)[0].n >= reserve {
+		m.free -= (*waiting)[0].n
+		close((*waiting)[0].ready)
+		*waiting = (*waiting)[1:]
+	}
+}
