@@ -16,6 +16,7 @@ ROWS   ?=
 # The client tests are a module of their own, so that muster does not depend on
 # other Kafka clients.
 CLIENTS := interop/go
+OLD     := interop/old
 LINTER  := bin/golangci-lint
 
 # Go stamps the commit into the binary, and refuses to build where Git cannot
@@ -46,6 +47,7 @@ lint: $(LINTER) ## Run go vet and golangci-lint (the first time builds the linte
 	GOOS=darwin go vet ./...
 	$(LINTER) run ./...
 	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && go vet ./... && $(CURDIR)/$(LINTER) run ./...; fi
+	@if [ -f $(OLD)/go.mod ]; then cd $(OLD) && go vet ./...; fi
 
 fmt: $(LINTER) ## Format the Go sources as lint wants them
 	$(LINTER) fmt

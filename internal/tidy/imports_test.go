@@ -33,6 +33,7 @@ var importTable = map[string][]string{
 	},
 	"bench":          {"."},
 	"interop/go":     {"."},
+	"interop/old":    {},
 	"interop/matrix": {"logintest"}, // Its clients log in by certificates and tokens.
 
 	// The one package that knows all others.

@@ -95,6 +95,11 @@ func (m *matrix) tryStore(ctx context.Context, store string, jobs int) error {
 	}
 	defer b.stop()
 	p := place{addr: b.addr, store: store, dir: dir, goTests: tests}
+	if slices.ContainsFunc(m.rows, func(r row) bool { return r.old }) {
+		if p.old, err = buildOld(ctx, dir); err != nil {
+			return err
+		}
+	}
 	if slices.ContainsFunc(m.rows, func(r row) bool { return r.secured }) {
 		if p.secured, err = startSecured(ctx, store, filepath.Join(dir, "secured")); err != nil {
 			return err

@@ -16,6 +16,7 @@ type row struct {
 	// environment.
 	command func(place) (args, env []string)
 	secured bool // it talks to the broker where clients log in
+	old     bool // it is a program of interop/old
 }
 
 // place is where a row runs.
@@ -24,6 +25,7 @@ type place struct {
 	store   string
 	dir     string   // a folder for its files, removed in the end
 	goTests string   // the tests of interop/go, compiled
+	old     string   // the program of interop/old, empty if no row that runs needs it
 	secured *secured // nil if no row that runs needs it
 }
 
@@ -36,6 +38,7 @@ func rows() []row {
 		loggedIn(java("Java kafka-clients, logged in 4", "clients-4", "Secured")),
 		loggedIn(java("Java kafka-clients, logged in 3", "clients-3", "Secured")),
 		loggedIn(java("Java kafka-clients, logged in 2", "clients-2", "Secured")),
+		loggedIn(java("Java kafka-clients, logged in 1", "clients-1", "OldLogins")),
 		loggedIn(java("Kafka's command line tools, logged in", "kafka", "SecuredTools")),
 		java("Kafka Streams", "kafka", "Streams"),
 		java("Kafka Connect", "kafka", "Connect"),
@@ -51,6 +54,8 @@ func rows() []row {
 		golang("Go sarama", "sarama", "github.com/IBM/sarama"),
 		golang("Go kafka-go", "kafka-go", "github.com/segmentio/kafka-go"),
 		golang("Go confluent-kafka-go", "librdkafka", "github.com/confluentinc/confluent-kafka-go/v2"),
+		loggedIn(old("librdkafka of 2023, logged in", "librdkafka")),
+		loggedIn(old("Go sarama of 2020, logged in", "sarama")),
 	}
 }
 
@@ -109,6 +114,19 @@ func golang(name, test, module string) row {
 	return row{name: name, version: version, command: func(p place) (args, env []string) {
 		return []string{p.goTests, "-test.run", "^TestMatrix$/^" + test + "$"}, []string{"MUSTER_MATRIX_BROKER=" + p.addr}
 	}}
+}
+
+// old is a client in the program of interop/old.
+func old(name, client string) row {
+	return row{name: name, old: true, command: func(p place) (args, env []string) { return []string{p.old, client}, nil }}
+}
+
+// buildOld compiles the program of interop/old.
+func buildOld(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "old")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, ".")
+	build.Dir = filepath.Join("interop", "old")
+	return program, runQuietly(build)
 }
 
 // buildGoTests compiles the tests of interop/go and returns the program.
