@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -105,6 +106,11 @@ func (r *recordLogs) Await(ctx context.Context, topic string, wanted []int32, co
 			p.Unwatch(w)
 		}
 	}
+}
+
+// Quota implements web.Records. It is the one of consumers: a search reads as a Fetch does.
+func (r *recordLogs) Quota(who auth.Principal) web.ReadQuota {
+	return r.b.front.handler.Load().Readings(who, httpClientID)
 }
 
 // recordLog is a partition. It implements search.Log.

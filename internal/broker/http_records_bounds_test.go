@@ -1,14 +1,21 @@
 package broker_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth/sasl"
+	"muster/internal/web"
 )
 
 // A batch of snappy may unpack to more than all searches may hold together. It is searched
@@ -51,4 +58,43 @@ func TestFollowersEndWithTheirRight(t *testing.T) {
 	if rest := readLines(t, in); rest.end == nil || rest.end.Problem == nil || rest.end.Problem.Code != "login_required" {
 		t.Errorf("it ended with %+v", rest.end)
 	}
+}
+
+// A search reads as a consumer does, and takes from the same quota.
+func TestASearchTakesFromTheQuotaOfConsumers(t *testing.T) {
+	b := startHTTP(t, nil)
+	c := client(t, b, kgo.DefaultProduceTopic("orders"))
+	for range 20 {
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Value: bytes.Repeat([]byte("x"), 100_000)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit := kadm.AlterClientQuotaEntry{
+		Entity: kadm.ClientQuotaEntity{{Type: "user", Name: kmsg.StringPtr("ANONYMOUS")}},
+		Ops:    []kadm.AlterClientQuotaOp{{Key: "consumer_byte_rate", Value: 1000}},
+	}
+	if _, err := kadm.NewClient(c).AlterClientQuotas(t.Context(), []kadm.AlterClientQuotaEntry{limit}); err != nil {
+		t.Fatal(err)
+	}
+	first := searchOnce(t, b, "orders", url.Values{"value": {"nothing"}})
+	if first.end == nil || first.end.Why != "quota" || first.end.Next == "" || first.end.Bytes >= 1_000_000 {
+		t.Fatalf("it ended with %+v", first.end)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.HTTPURL()+web.Prefix+"/topics/orders/records?value=nothing", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var p web.Problem
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); resp.StatusCode != http.StatusTooManyRequests || err != nil || after < 1 || after != p.RetryAfter {
+		t.Errorf("the next gets %d, %q: %+v", resp.StatusCode, resp.Header.Get("Retry-After"), p)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }

@@ -1,6 +1,11 @@
 package handler
 
-import "muster/internal/auth"
+import (
+	"time"
+
+	"muster/internal/auth"
+	"muster/internal/quota"
+)
 
 // Allowed says whether somebody who comes by another way than the Kafka protocol may do
 // something, by the rules of this moment, and which command would allow it if not. The
@@ -20,3 +25,35 @@ func (h *Handler) Sees(q auth.Request) bool {
 	image := h.opts.Controller.Image()
 	return !image.Authorizes() || image.Rules.Allows(q)
 }
+
+// Readings counts what somebody reads of records without a Fetch against their quota of
+// bytes (consumer_byte_rate).
+type Readings struct {
+	h     *Handler
+	share *share // nil for no quota
+}
+
+// Readings returns those of somebody at a client.
+func (h *Handler) Readings(who auth.Principal, clientID string) *Readings {
+	image := h.opts.Controller.Image()
+	if image.Quotas == nil {
+		return &Readings{h: h}
+	}
+	return &Readings{h, h.shareOf(image, quota.Fetched, who.Name(), clientID)}
+}
+
+// Room returns how much of what somebody wants to read they may read now, or how long they
+// have to wait before they may read anything.
+func (r *Readings) Room(want int) (n int, wait time.Duration) {
+	if r.share == nil {
+		return want, 0
+	}
+	n, wait = r.share.room(want)
+	if wait > 0 && r.h.opts.Throttled != nil {
+		r.h.opts.Throttled(quota.Fetched, wait)
+	}
+	return n, wait
+}
+
+// Take counts what was read.
+func (r *Readings) Take(n int) { r.share.take(n) }

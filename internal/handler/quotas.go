@@ -61,17 +61,21 @@ func (h *Handler) findShare(c *call, kind quota.Kind) *share {
 	if c.fromBroker() {
 		return nil
 	}
-	user := c.user()
-	rate, whose, ok := c.image.Quotas.Effective(quotaNames[kind], user, c.ClientID)
+	return h.shareOf(c.image, kind, c.user(), c.ClientID)
+}
+
+// shareOf is findShare for somebody at a client.
+func (h *Handler) shareOf(image *metadata.Image, kind quota.Kind, user, clientID string) *share {
+	rate, whose, ok := image.Quotas.Effective(quotaNames[kind], user, clientID)
 	if !ok {
 		return nil
 	}
-	s := &share{limits: h.limits, book: h.limits.known, key: quota.Key{Kind: kind}, limit: quotaLimit(c.image, kind, rate), now: h.opts.Now}
+	s := &share{limits: h.limits, book: h.limits.known, key: quota.Key{Kind: kind}, limit: quotaLimit(image, kind, rate), now: h.opts.Now}
 	if whose.User.Named {
 		s.key.HasUser, s.key.User = true, user
 	}
 	if whose.ClientID.Named {
-		s.key.HasName, s.key.Name = true, c.ClientID
+		s.key.HasName, s.key.Name = true, clientID
 		if whose.ClientID.Name == "" {
 			s.book = h.limits.made
 		}

@@ -25,6 +25,8 @@ type Records interface {
 	Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool)
 	// Await tells once that a partition may have more.
 	Await(ctx context.Context, topic string, wanted []int32, committed bool) (ready <-chan struct{}, done func())
+	// Quota is how much somebody may read.
+	Quota(who auth.Principal) ReadQuota
 }
 
 // readsRecords is the need of Fetch.
@@ -65,6 +67,7 @@ type recordsSearch struct {
 	partitions []int32
 	elsewhere  []Elsewhere
 	committed  bool
+	quota      ReadQuota
 	out        *lines
 }
 
@@ -94,6 +97,11 @@ func (a *api) newSearch(ctx context.Context, c *call, q *RecordsQuery) (*records
 	}
 	s.search = search.Search{Filter: filter, Limits: limits, Now: time.Now}
 	s.search.Logs, s.elsewhere = a.records.Partitions(t.Name, s.partitions, s.committed)
+	s.quota = a.records.Quota(c.who)
+	s.search.Logs = metered(s.search.Logs, s.quota)
+	if wait := s.withinQuota(); wait > 0 {
+		return nil, overQuota(c.who, wait)
+	}
 	if len(s.search.Logs) == 0 && len(s.elsewhere) > 0 {
 		return nil, &ElsewhereError{What: "the records that you want of " + t.Name, Broker: s.elsewhere[0].Broker}
 	}

@@ -28,7 +28,8 @@ func (s *recordsSearch) follow(ctx context.Context) (*search.Outcome, error) {
 			left -= int(out.Found - s.from.Found)
 			s.from = &search.Cursor{Question: s.from.Question, Total: -1, Searched: out.Searched, Found: out.Found, Spans: s.from.Spans}
 			s.resume(out)
-			if left <= 0 || out.Why != search.AtEnd {
+			out.Why = s.because(out.Why)
+			if left <= 0 || out.Why != search.AtEnd && out.Why != atQuota {
 				done()
 				out.Next = s.from
 				return out, nil
@@ -39,7 +40,9 @@ func (s *recordsSearch) follow(ctx context.Context) (*search.Outcome, error) {
 				out.Next, out.Why = s.from, search.AtPage // They read more slowly than records come.
 				return out, nil
 			}
-			err = s.await(whole, ready, nil)
+			if out.Why == search.AtEnd {
+				err = s.await(whole, ready, nil)
+			}
 		}
 		done()
 		switch {
@@ -120,6 +123,9 @@ func (s *recordsSearch) resume(out *search.Outcome) {
 // followPart waits for a place, until the whole is over, and searches up to where partitions
 // end now.
 func (s *recordsSearch) followPart(ctx, whole context.Context, left int) (*search.Outcome, error) {
+	if err := s.awaitQuota(whole); err != nil {
+		return nil, err
+	}
 	if err := s.await(whole, nil, s.api.searches); err != nil {
 		return nil, err
 	}

@@ -179,7 +179,7 @@ func (s *recordsSearch) run(ctx context.Context) {
 		return
 	}
 	end := &SearchEnd{Elsewhere: some(s.elsewhere), Failures: []Unread{}}
-	end.SearchProgress, end.Why, end.Cut, end.Unreadable = *progressOf(out.Progress), out.Why, out.Cut, out.Unreadable
+	end.SearchProgress, end.Why, end.Cut, end.Unreadable = *progressOf(out.Progress), s.because(out.Why), out.Cut, out.Unreadable
 	end.JQFailed, end.JQFailure = int64(out.Failed), out.Failure
 	for _, f := range out.Failures {
 		end.Failures = append(end.Failures, Unread{f.Partition, f.Err.Error()})

@@ -3,15 +3,19 @@ package web
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"muster/internal/auth"
 	"muster/internal/search"
 )
 
 // oneLog is a topic of one partition, in memory. It implements Records and search.Log.
 type oneLog struct {
-	opened func() // Called when somebody asks for the partition, nil for nothing.
-	read   func() // The same, before something is read.
+	opened func()                      // Called when somebody asks for the partition, nil for nothing.
+	read   func()                      // The same, before something is read.
+	room   func() (int, time.Duration) // What may be read, nil for everything.
+	taken  atomic.Int64
 
 	mu    sync.Mutex
 	lines []string
@@ -48,6 +52,20 @@ func (l *oneLog) Await(context.Context, string, []int32, bool) (ready <-chan str
 	return l.more, func() {}
 }
 
+// Quota implements Records.
+func (l *oneLog) Quota(auth.Principal) ReadQuota { return l }
+
+// Room implements ReadQuota.
+func (l *oneLog) Room(want int) (int, time.Duration) {
+	if l.room == nil {
+		return want, 0
+	}
+	return l.room()
+}
+
+// Take implements ReadQuota.
+func (l *oneLog) Take(n int) { l.taken.Add(int64(n)) }
+
 // Bounds implements search.Log.
 func (l *oneLog) Bounds(context.Context) (start, end int64, err error) {
 	l.mu.Lock()
@@ -62,7 +80,7 @@ func (l *oneLog) At(context.Context, time.Time) (int64, error) { return 0, nil }
 func (l *oneLog) Density() float64 { return 100 }
 
 // Read implements search.Log.
-func (l *oneLog) Read(_ context.Context, from int64, _ int, f func(*search.Record) bool) (search.Chunk, error) {
+func (l *oneLog) Read(_ context.Context, from int64, most int, f func(*search.Record) bool) (search.Chunk, error) {
 	if l.read != nil {
 		l.read()
 	}
@@ -75,7 +93,9 @@ func (l *oneLog) Read(_ context.Context, from int64, _ int, f func(*search.Recor
 			break
 		}
 		c.Next++
-		c.Bytes += len(v)
+		if c.Bytes += len(v); c.Bytes >= most {
+			break
+		}
 	}
 	return c, nil
 }

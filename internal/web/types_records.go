@@ -77,7 +77,7 @@ type SearchProgress struct {
 // SearchEnd is how a part of a search ended.
 type SearchEnd struct {
 	SearchProgress
-	Why        string      `json:"why" doc:"end: everything was searched; limit, bytes, page, time: it has found or read as much as it may, or taken as long; failure"`
+	Why        string      `json:"why" doc:"end: everything was searched; limit, bytes, page, time: it has found or read as much as it may, or taken as long; quota: the quota consumer_byte_rate of who reads is used up; failure"`
 	Next       string      `json:"next,omitempty" doc:"what to give as after to go on; absent if everything was searched"`
 	Elsewhere  []Elsewhere `json:"elsewhere" doc:"partitions that were not searched, because another broker leads them"`
 	Failures   []Unread    `json:"failures" doc:"partitions that could not be read to their end"`

@@ -796,7 +796,7 @@ export interface SearchEnd {
   found: number;
   /** that this part of the search has read */
   bytes: number;
-  /** end: everything was searched; limit, bytes, page, time: it has found or read as much as it may, or taken as long; failure */
+  /** end: everything was searched; limit, bytes, page, time: it has found or read as much as it may, or taken as long; quota: the quota consumer_byte_rate of who reads is used up; failure */
   why: string;
   /** what to give as after to go on; absent if everything was searched */
   next?: string;

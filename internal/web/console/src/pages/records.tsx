@@ -106,6 +106,8 @@ function why(end: SearchEnd | undefined, running: boolean): string {
       return ". It stopped after three seconds; search on for more.";
     case "bytes":
       return ". It stopped after reading 64 MB; search on for more.";
+    case "quota":
+      return ". It stopped because your quota for reading (consumer_byte_rate) is used up; search on in a moment.";
     case "failure":
       return ". It could not go on.";
   }
