@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"muster/internal/broker"
 	"muster/internal/redistest"
+	"muster/internal/web"
 )
 
 // advertisedBy returns what DescribeConfigs shows.
@@ -69,6 +71,28 @@ func TestWhereABrokerIsReachedMustBeAnAddress(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "muster.http.advertised") {
 		t.Error(errors.Join(errors.New("it starts"), err))
+	}
+}
+
+// In a container clients, people and Prometheus come by the names that it was given.
+func TestABrokerAnswersHTTPUnderItsAdvertisedNames(t *testing.T) {
+	b := startHTTP(t, map[string]string{
+		"listeners": "PLAINTEXT://127.0.0.1:0,OUT://127.0.0.1:0", "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUT:PLAINTEXT",
+		"advertised.listeners": "PLAINTEXT://localhost:0,OUT://muster:0", "muster.http.listener": "0.0.0.0:0", "muster.http.advertised": "console.example.org:80",
+	})
+	_, port, err := net.SplitHostPort(b.HTTPAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"muster:9021": http.StatusOK, "console.example.org": http.StatusOK, "localhost": http.StatusOK, "evil.example.org": http.StatusForbidden} {
+		for _, path := range []string{"/", web.Prefix + "/groups"} {
+			if got := asksFrom("127.0.0.1", "127.0.0.1:"+port, path, func(r *http.Request) { r.Host = name }); got != want {
+				t.Errorf("%s%s: %d, want %d", name, path, got, want)
+			}
+		}
+		if got := asksFrom("127.0.0.1", "127.0.0.1:"+port, "/metrics", func(r *http.Request) { r.Host = name }); got != http.StatusOK {
+			t.Errorf("%s: metrics are %d", name, got)
+		}
 	}
 }
 

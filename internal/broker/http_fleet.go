@@ -83,13 +83,19 @@ func parseAdvertised(text, scheme string, port int) (string, error) {
 // httpURL is where other brokers reach this one's HTTP API; empty if they do not.
 func (b *Broker) httpURL() string { return b.advertised }
 
-// advertisedHosts is the name under which others ask this broker, which it has to know.
+// advertisedHosts are the names under which others ask this broker: that of its HTTP
+// address, and those by which clients of Kafka reach it.
 func (b *Broker) advertisedHosts() []string {
-	u, err := url.Parse(b.advertised)
-	if err != nil || u.Hostname() == "" {
-		return nil
+	var out []string
+	if u, err := url.Parse(b.advertised); err == nil && u.Hostname() != "" {
+		out = append(out, u.Hostname())
 	}
-	return []string{u.Hostname()}
+	for _, e := range b.endpoints {
+		if e.Host != "" {
+			out = append(out, e.Host)
+		}
+	}
+	return out
 }
 
 // openFleet makes the way to the HTTP API of other brokers, if there can be any. Nothing

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -69,12 +70,12 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	switch {
 	case tooLong(r):
 		writeProblem(w, &Problem{status: http.StatusRequestURITooLong, Code: "too_long", Message: "path and query are too long"})
-	case r.URL.Path != healthPath && !g.knows(r.Host):
+	case !g.lets(r):
 		// A page whose name was made to mean this address has the browser send its
 		// own name here. That is all that tells it from ours.
 		writeProblem(w, &Problem{
 			status: http.StatusForbidden, Code: "host_not_allowed",
-			Message: "this broker is not known by the name in the Host header; muster.http.allowed.hosts can name it",
+			Message: fmt.Sprintf("this broker is not known as %.100q; add the name to muster.http.allowed.hosts", hostOf(r.Host)),
 		})
 	default:
 		g.next.ServeHTTP(w, r)
@@ -97,6 +98,27 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
+}
+
+// lets says whether a request may come under the name in its Host header. /healthz tells
+// nothing that a page could use. /metrics tells the names of groups and topics, but those
+// who scrape find the broker by names that it cannot know, of a container or a service; so
+// beyond loopback, where all machines may ask for it, any name will do for what is not a
+// browser: it takes one for a page to have its name mean this address.
+func (g *guard) lets(r *http.Request) bool {
+	switch {
+	case r.URL.Path == healthPath, g.knows(r.Host):
+		return true
+	case r.URL.Path == metricsPath:
+		return !g.loopback && !isBrowser(r)
+	}
+	return false
+}
+
+// isBrowser says whether a request has what browsers send by themselves.
+func isBrowser(r *http.Request) bool {
+	h := r.Header
+	return strings.HasPrefix(h.Get("User-Agent"), "Mozilla/") || h.Get("Origin") != "" || h.Get("Referer") != "" || h.Get("Cookie") != "" || h.Get("Sec-Fetch-Site") != ""
 }
 
 // knows says whether the Host header names this broker. An address is no name that

@@ -45,6 +45,32 @@ func TestHostsOfAListenerForOthers(t *testing.T) {
 	}
 }
 
+// Those who scrape find a broker by names that it cannot know; pages that make their names
+// mean its address are opened by browsers.
+func TestMetricsAreScrapedUnderAnyNameButNotByABrowser(t *testing.T) {
+	metrics := func(o *Options) {
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
+	}
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := serveOn(t, l, newFake(t), metrics)
+	if resp, body := far.do(http.MethodGet, metricsPath, host("muster:9021")); resp.StatusCode != http.StatusOK {
+		t.Errorf("a scraper gets %d %s", resp.StatusCode, body)
+	}
+	for _, h := range [][2]string{{"User-Agent", "Mozilla/5.0 (X11; Linux x86_64)"}, {"Origin", "http://evil.example.org"}, {"Referer", "http://evil.example.org/"}, {"Cookie", "a=b"}, {"Sec-Fetch-Site", "same-origin"}} {
+		far.fails(metricsPath, http.StatusForbidden, host("evil.example.org"), header(h[0], h[1]))
+		if resp, _ := far.do(http.MethodGet, metricsPath, header(h[0], h[1])); resp.StatusCode != http.StatusOK {
+			t.Errorf("under a name that is known, with %s: %d", h[0], resp.StatusCode)
+		}
+	}
+	if p := far.fails(Prefix+"/groups", http.StatusForbidden, host("muster:9021")); !strings.Contains(p.Message, `"muster"`) || !strings.Contains(p.Message, "muster.http.allowed.hosts") {
+		t.Errorf("of the rest it says %q", p.Message)
+	}
+	serve(t, newFake(t), metrics).fails(metricsPath, http.StatusForbidden, host("muster:9021"))
+}
+
 func TestOtherOriginsMayNotSendAnything(t *testing.T) {
 	s := serve(t, newFake(t))
 	for _, header := range [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.example.org"}} {
