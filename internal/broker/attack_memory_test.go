@@ -2,7 +2,9 @@ package broker_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -139,4 +141,47 @@ func TestAProducerIsHeldToWhatIsStoredOfItsRecords(t *testing.T) {
 	if wait := time.Duration(resp.ThrottleMillis) * time.Millisecond; wait < 15*time.Second {
 		t.Errorf("for 30 MB at 1 MB/s it is told to wait %v", wait)
 	}
+}
+
+// Half-sent requests of one client do not hold up another, though they ask for more memory
+// than there is for all.
+func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
+	b := start(t, map[string]string{"message.max.bytes": "8000000"})
+	good := client(t, b, kgo.ProducerBatchMaxBytes(4<<20), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	produce(t, good, "orders", 0, 1)
+	const size = 64 << 20
+	began := time.Now()
+	var sending sync.WaitGroup
+	var attackers []net.Conn
+	for range 8 { // All of the 512 MB.
+		c, err := net.Dial("tcp", b.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		attackers = append(attackers, c)
+		sending.Go(func() {
+			part := make([]byte, 1<<20)
+			_, err := c.Write(binary.BigEndian.AppendUint32(nil, size))
+			for sent := 0; err == nil && sent < size-1; sent += len(part) {
+				_, err = c.Write(part[:min(len(part), size-1-sent)])
+			}
+		})
+	}
+	var slowest time.Duration
+	for i := 0; i < 10 || time.Since(began) < 3*time.Second; i++ {
+		begun := time.Now()
+		rec := &kgo.Record{Topic: "orders", Value: make([]byte, 3<<20)}
+		if err := good.ProduceSync(t.Context(), rec).FirstErr(); err != nil {
+			t.Fatalf("append %d: %v", i, err)
+		}
+		slowest = max(slowest, time.Since(begun))
+	}
+	t.Logf("the slowest append of 3 MB took %v", slowest)
+	if slowest > 10*time.Second { // A half-sent request may take 30.
+		t.Error("that is too long")
+	}
+	for _, c := range attackers {
+		c.Close()
+	}
+	sending.Wait()
 }

@@ -40,6 +40,9 @@ func (s *session) Limit() int {
 	return 0
 }
 
+// User implements listener.Session.
+func (s *session) User() string { return string(s.principal) }
+
 var errIllegal = errors.New("a request that does not belong into a login")
 
 // maxBareToken is how much of a bare token is kept: more than any mechanism takes.

@@ -38,6 +38,7 @@ type conn struct {
 	mute   time.Duration // for how long not to read on after it
 
 	unread  unread    // its part in the server's answers
+	arrival arrival   // of the frame that is being read
 	largest int       // frame that was read
 	now     time.Time // when the last answer was written, if this goroutine did
 	reading deadline  // of the goroutine that serves
@@ -62,6 +63,7 @@ type queued struct {
 func (c *conn) serve() {
 	c.room.L = &c.mu
 	c.in.init(c.net, c.tcp)
+	c.arrival.giveWay = func() { _ = c.tcp.SetReadDeadline(time.Unix(1, 0)) }
 	defer c.tcp.Close()
 	if c.gate != nil {
 		if err := c.enter(); err != nil {
@@ -145,11 +147,28 @@ func (c *conn) readFrame() (frame, error) {
 	if c.in.Buffered() < int(n) {
 		c.setReadDeadline(c.server.rest, time.Now())
 	}
-	f, err := c.memory().read(&c.in, int(n), c.largest)
+	f, err := c.memory().read(&c.in, int(n), c.largest, c.arriving())
+	if err != nil && c.arrival.cut {
+		err = errGaveWay
+	}
 	if err == nil {
 		c.largest = max(c.largest, int(n))
 	}
 	return f, err
+}
+
+// errGaveWay ends a connection for the sake of others.
+var errGaveWay = errors.New("its request was half sent for long, and others wait for the memory")
+
+// arriving begins to count a frame.
+func (c *conn) arriving() *arrival {
+	c.arrival = arrival{owner: c.client.Host, giveWay: c.arrival.giveWay}
+	if c.client.Session != nil {
+		if name := c.client.Session.User(); name != "" {
+			c.arrival.owner = name
+		}
+	}
+	return &c.arrival
 }
 
 // deadline is a deadline as it was last set; zero is none.

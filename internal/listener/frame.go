@@ -45,84 +45,44 @@ func (f *frame) uncount() {
 	f.cost = 0
 }
 
-// budget is an amount of memory that frames share. A request that finds it used up waits.
-type budget struct {
-	mu    sync.Mutex
-	more  *sync.Cond
-	free  int
-	total int
-}
-
-func newBudget(total int) *budget {
-	b := &budget{free: total, total: total}
-	b.more = sync.NewCond(&b.mu)
-	return b
-}
-
-func (b *budget) take(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.free < n && b.free < b.total {
-		b.more.Wait()
-	}
-	b.free -= n
-}
-
-// takeMore is for a request that has some of the budget already. Waiting would let
-// two of them wait for each other, so it fails instead.
-func (b *budget) takeMore(n int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.free < n {
-		return false
-	}
-	b.free -= n
-	return true
-}
-
-func (b *budget) give(n int) {
-	if n <= 0 {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.free += n
-	b.more.Broadcast()
-}
-
 // read reads a frame of n bytes from a connection whose largest frame so far
 // had so many.
-func (b *budget) read(r io.Reader, n, largest int) (frame, error) {
+func (b *budget) read(r io.Reader, n, largest int, who *arrival) (frame, error) {
 	size := min(n, max(firstBuffer, min(largest, trustedBuffer)))
 	f := frame{budget: b}
 	if size > freeFrame {
-		b.take(size)
+		if !b.take(who, size) {
+			return frame{}, protocol.ErrMemory
+		}
 		f.cost = size
 	}
 	f.bytes, f.buffer = buffers.get(size)
 	at := 0
 	for {
-		if _, err := io.ReadFull(r, f.bytes[at:]); err != nil {
-			f.release()
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
+		_, err := io.ReadFull(r, f.bytes[at:])
+		if at = len(f.bytes); err == nil && at < n {
+			if f.grow(min(n, 2*at), who) {
+				continue
 			}
-			return frame{}, err
+			err = protocol.ErrMemory
 		}
-		at = len(f.bytes)
-		if at == n {
+		if f.cost > 0 {
+			b.arrived(who)
+		}
+		if err == nil {
 			return f, nil
 		}
-		if !f.grow(min(n, 2*at)) {
-			f.release()
-			return frame{}, protocol.ErrMemory
+		f.release()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
 		}
+		return frame{}, err
 	}
 }
 
 // grow moves the frame to a larger buffer.
-func (f *frame) grow(size int) bool {
-	if !f.budget.takeMore(size - f.cost) {
+func (f *frame) grow(size int, who *arrival) bool {
+	if !f.budget.take(who, size-f.cost) {
 		return false
 	}
 	f.cost = size

@@ -323,20 +323,28 @@ func TestAHandlersErrorEndsTheConnectionAfterEarlierAnswers(t *testing.T) {
 func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
 	b := newBudget(3 << 20)
 	read := func(n int) (frame, error) {
-		return b.read(bufio.NewReader(bytes.NewReader(make([]byte, n))), n, 0)
+		return b.read(bufio.NewReader(bytes.NewReader(make([]byte, n))), n, 0, &arrival{owner: "a", giveWay: func() {}})
 	}
 	f, err := read(2 << 20)
 	if err != nil || b.free != 1<<20 {
 		t.Fatalf("free %d, %v", b.free, err)
 	}
-	if _, err := read(2 << 20); !errors.Is(err, protocol.ErrMemory) {
-		t.Errorf("a second large frame: %v", err)
-	}
+	second := make(chan error, 1)
+	go func() {
+		f, err := read(2 << 20)
+		f.release()
+		second <- err
+	}()
+	waitFor(t, "the second one waits", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.waiting == 1
+	})
 	f.release()
-	if b.free != 3<<20 {
-		t.Errorf("free %d after release", b.free)
+	if err := <-second; err != nil || b.free != 3<<20 {
+		t.Errorf("a second large frame: %v; free %d after release", err, b.free)
 	}
-	if _, err := b.read(bufio.NewReader(bytes.NewReader(make([]byte, 10))), 1<<20, 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) || b.free != 3<<20 {
+	if _, err := b.read(bufio.NewReader(bytes.NewReader(make([]byte, 10))), 1<<20, 1<<20, &arrival{}); !errors.Is(err, io.ErrUnexpectedEOF) || b.free != 3<<20 {
 		t.Errorf("a frame cut short: %v, free %d", err, b.free)
 	}
 }

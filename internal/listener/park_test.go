@@ -191,7 +191,7 @@ func TestNoRequestHoldsWhatOthersHave(t *testing.T) {
 	b := newBudget(holdShare << 20)
 	c := &conn{frame: frame{budget: b}}
 	c.client.conn = c
-	b.take(3<<20 + 1)
+	b.takeMore(3<<20 + 1)
 	if c.client.Hold(1 << 20) {
 		t.Error("there was room for more than there is")
 	}

@@ -20,6 +20,8 @@ type Gate interface {
 type Session interface {
 	// Limit returns how large the next frame may be; 0 or less for as large as any.
 	Limit() int
+	// User returns who it is, in any form that no address has; "" before a login.
+	User() string
 }
 
 // strangerBudget bounds the memory of large requests from clients that have yet to log in.

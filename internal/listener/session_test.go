@@ -26,6 +26,13 @@ type guest struct{ limit int }
 
 func (g *guest) Limit() int { return g.limit }
 
+func (g *guest) User() string {
+	if g.limit > 0 {
+		return ""
+	}
+	return "User:guest"
+}
+
 func (d *door) Enter(_ *Client, state *tls.ConnectionState) (Session, error) {
 	d.entered <- state
 	return &guest{limit: 100}, d.err
