@@ -358,8 +358,9 @@ func (b *Broker) Addrs() []string {
 	return out
 }
 
-// Close stops the broker: it answers what was asked, makes everything durable
-// and gives back ports and folder.
+// Close stops the broker, and gives back ports and folder. Until the end it answers
+// requests, if only that another broker is to be asked, or this one again: clients that
+// cannot connect give up more easily.
 func (b *Broker) Close() error {
 	b.closing.Do(func() { b.err = b.close() })
 	return b.err
@@ -372,11 +373,6 @@ func (b *Broker) close() error {
 		b.http.Drain()
 	}
 	b.leave()
-	if b.server != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
-		defer cancel()
-		b.server.Shutdown(ctx)
-	}
 	if b.groups != nil {
 		b.groups.Close()
 		b.transactions.Close()
@@ -389,6 +385,9 @@ func (b *Broker) close() error {
 		b.redis.quiet()
 	}
 	b.running.Wait()
+	if b.lease == nil {
+		b.front.hold.close()
+	}
 	var errs []error
 	if b.manager != nil {
 		errs = append(errs, b.manager.Close(context.Background()))
@@ -398,6 +397,11 @@ func (b *Broker) close() error {
 	}
 	if b.store != nil {
 		errs = append(errs, b.store.Close())
+	}
+	if b.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		defer cancel()
+		b.server.Shutdown(ctx)
 	}
 	if b.redis != nil {
 		b.redis.client.Close()
@@ -432,10 +436,17 @@ func (b *Broker) leave() {
 // handler.
 type front struct {
 	handler atomic.Pointer[handler.Handler]
+	hold    hold
 }
 
 // Handle implements listener.Handler.
 func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
+	kind := kindOf(frame)
+	if !f.hold.begin(kind) {
+		<-ctx.Done()
+		return nil, errStopping
+	}
+	defer f.hold.end(kind)
 	if c.Session != nil {
 		return c.Session.(*session).handle(ctx, f.handler.Load(), c, frame)
 	}

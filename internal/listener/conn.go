@@ -76,8 +76,8 @@ func (c *conn) serve() {
 		var err error
 		if c.frame, err = c.readFrame(); err != nil {
 			c.logEnd(err)
-			if !spoke && c.server.draining.Load() {
-				resetOnClose(c.tcp)
+			if c.server.draining.Load() {
+				c.resetIfNew(spoke)
 			}
 			break
 		}
@@ -91,7 +91,11 @@ func (c *conn) serve() {
 			break
 		}
 		if err != nil {
-			c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
+			if c.server.draining.Load() {
+				c.resetIfNew(spoke)
+			} else {
+				c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
+			}
 			break
 		}
 		if resp == nil {
@@ -110,6 +114,12 @@ func (c *conn) serve() {
 		}
 	}
 	c.finish()
+}
+
+func (c *conn) resetIfNew(spoke bool) {
+	if !spoke {
+		resetOnClose(c.tcp)
+	}
 }
 
 // resetOnClose has a connection end with a reset. Clients that see the end of a

@@ -250,11 +250,7 @@ func (m *Manager) RemoveOrphans(ctx context.Context, image *metadata.Image) erro
 
 // Close closes all partitions; their store is still open.
 func (m *Manager) Close(ctx context.Context) error {
-	var errs []error
-	for _, p := range m.all() {
-		errs = append(errs, p.close(ctx))
-	}
-	return errors.Join(errs...)
+	return allOf(m.all(), func(p *Partition) error { return p.leave(ctx) })
 }
 
 func (m *Manager) all() []*Partition {

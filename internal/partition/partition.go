@@ -220,9 +220,32 @@ func (p *Partition) setConfig(c *config.Topic) {
 	p.log.Load().SetConfig(p.logConfig(c))
 }
 
-// close ends the partition, saving its producer state so that the next start
-// need not read the log for it.
+// close ends the partition, saving its producer state so that whoever opens the log next
+// need not read it for that.
 func (p *Partition) close(ctx context.Context) error {
+	return p.closeWith(func(l *openLog, end int64) error {
+		if len(p.producers) == 0 && !p.worthSaving(l, end) {
+			return nil
+		}
+		return l.SaveProducers(ctx, p.producers.List(), end)
+	})
+}
+
+// leave ends the partition because the broker does.
+func (p *Partition) leave(ctx context.Context) error {
+	return p.closeWith(func(l *openLog, end int64) error {
+		if !p.worthSaving(l, end) {
+			return nil
+		}
+		if l, ok := l.Log.(store.Leaver); ok {
+			return l.LeaveProducers(ctx, p.producers.List(), end)
+		}
+		return l.SaveProducers(ctx, p.producers.List(), end)
+	})
+}
+
+// closeWith ends the partition after its producer state was saved.
+func (p *Partition) closeWith(save func(l *openLog, end int64) error) error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -231,10 +254,7 @@ func (p *Partition) close(ctx context.Context) error {
 	p.closed = true
 	l := p.log.Load()
 	_, end := l.Bounds()
-	var err error
-	if p.worthSaving(l, end) {
-		err = l.SaveProducers(ctx, p.producers.List(), end)
-	}
+	err := save(l, end)
 	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) {
 		err = nil // The new owner of the log takes the producers' state from it.
 	}
@@ -244,16 +264,13 @@ func (p *Partition) close(ctx context.Context) error {
 	return errors.Join(err, l.Close())
 }
 
-// worthRead is how much of a log may be read at each start to find out that it has no
-// producers. To save that takes a file for each partition, and time at the end.
+// worthRead is how much of a log may be read at each start to find out which producers it
+// has. To save that takes a file for each partition, and time at the end.
 const worthRead = 1 << 20
 
 // worthSaving says whether the next start is quicker if the producers are saved now. A
 // store that brokers share has them without that.
 func (p *Partition) worthSaving(l *openLog, end int64) bool {
-	if len(p.producers) > 0 {
-		return true
-	}
 	_, shared := p.deps.store.(store.Shared)
 	return !shared && p.savedAt < end && l.Size() > worthRead
 }

@@ -218,6 +218,13 @@ type Pipelined interface {
 	Begin(ctx context.Context, batch []byte, done func(Appended, error))
 }
 
+// Leaver is a Log that a stop can leave with a snapshot that is not durable.
+type Leaver interface {
+	// LeaveProducers is SaveProducers for when the process ends: it waits for nothing.
+	// The snapshot may be lost, and is not relied upon.
+	LeaveProducers(ctx context.Context, producers []Producer, nextOffset int64) error
+}
+
 // Failer is a Log that can fail while nobody waits for it.
 type Failer interface {
 	// Failed says whether the log must be opened again.

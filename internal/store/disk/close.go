@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"muster/internal/store"
 )
 
-// Close implements store.Store: it makes everything durable and leaves the
-// note of a clean stop, unless something failed.
+// Close implements store.Store: it leaves the next start a note of how everything
+// is, unless something failed. Where the kernel's boot is not known, it makes
+// everything durable first.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -21,6 +23,9 @@ func (s *Store) Close() error {
 	logs := s.loaded()
 	if j := s.sync.journal; j != nil {
 		j.close()
+	}
+	if s.boot != "" {
+		return errors.Join(s.stopQuickly(logs), s.lock.Close())
 	}
 	err := s.shutAll(logs)
 	s.sync.close()
@@ -57,20 +62,8 @@ func (s *Store) shutAll(logs []*log) error {
 // is not so if the start before was not clean and a log has not been opened,
 // and thereby scanned, since.
 func (s *Store) leaveCleanNote(scanned []*log) error {
-	if !s.clean {
-		left, err := s.folders()
-		if err != nil {
-			return fmt.Errorf("note clean stop: %w", err)
-		}
-		known := map[store.TopicPartition]bool{}
-		for _, l := range scanned {
-			known[l.tp] = true
-		}
-		for _, tp := range left {
-			if !known[tp] {
-				return nil
-			}
-		}
+	if known, err := s.allKnown(scanned); !known {
+		return err
 	}
 	f, err := s.fs.Create(path.Join(s.root, cleanFile))
 	if err != nil {
@@ -80,4 +73,37 @@ func (s *Store) leaveCleanNote(scanned []*log) error {
 		return fmt.Errorf("note clean stop: %w", err)
 	}
 	return nil
+}
+
+// allKnown says whether every log was scanned since the last stop, or need not be.
+func (s *Store) allKnown(scanned []*log) (bool, error) {
+	known := map[store.TopicPartition]bool{}
+	for _, l := range scanned {
+		known[l.tp] = true
+	}
+	for _, tp := range s.unsettled() {
+		if !known[tp] {
+			return false, nil
+		}
+	}
+	if s.clean {
+		return true, nil
+	}
+	left, err := s.folders()
+	if err != nil {
+		return false, fmt.Errorf("note clean stop: %w", err)
+	}
+	return !slices.ContainsFunc(left, func(tp store.TopicPartition) bool { return !known[tp] }), nil
+}
+
+// unsettled returns the logs that a quick stop left.
+func (s *Store) unsettled() (out []store.TopicPartition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tp, l := range s.logs {
+		if l.left != nil {
+			out = append(out, tp)
+		}
+	}
+	return out
 }

@@ -15,7 +15,6 @@ type cover struct {
 	next      int64
 	producers []store.Producer
 	aborted   []store.Aborted // by markers among those batches
-	saved     bool            // a snapshot holds all of it
 }
 
 // coverBelow returns the producer state that must be saved before what lies
@@ -28,7 +27,8 @@ func (l *log) coverBelow(next int64) (*cover, error) {
 	case err != nil || covered >= next:
 		return nil, err
 	case from >= next:
-		return &cover{next: from, producers: list, saved: true}, nil
+		// A stop may have left that snapshot without a sync.
+		return &cover{next: from, producers: list}, nil
 	}
 	c := &cover{next: next}
 	producers := store.NewProducerMap(list)
@@ -114,7 +114,7 @@ func (l *log) save(c *cover) error {
 	if err := l.addAborted(c.aborted); err != nil {
 		return err
 	}
-	if !c.saved && len(c.producers) > 0 {
+	if len(c.producers) > 0 {
 		return l.writeSnapshot(c.producers, c.next)
 	}
 	l.covered = max(l.covered, c.next)

@@ -37,17 +37,20 @@ type syncer struct {
 	round  *sync.Cond // of the rounder
 	queue  []*log     // for syncers
 	small  []*log     // for the rounder
+	busy   int        // how many of them are at work
+	idle   *sync.Cond // one has ended its work
 	closed bool
 	done   sync.WaitGroup
 }
 
 func newSyncer(j *journal, most int64) *syncer {
 	s := &syncer{journal: j, most: most}
-	s.wake, s.round = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
+	s.wake, s.round, s.idle = sync.NewCond(&s.mu), sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	for range syncers {
 		s.done.Go(func() {
 			for l := s.next(); l != nil; l = s.next() {
 				l.syncWaiting()
+				s.ended()
 			}
 		})
 	}
@@ -58,6 +61,7 @@ func newSyncer(j *journal, most int64) *syncer {
 		r := rounder{syncer: s}
 		for logs := s.nextRound(nil); logs != nil; logs = s.nextRound(logs) {
 			r.run(logs)
+			s.ended()
 		}
 	})
 	return s
@@ -92,7 +96,32 @@ func (s *syncer) next() *log {
 	}
 	l := s.queue[0]
 	s.queue = s.queue[1:]
+	s.busy++
 	return l
+}
+
+func (s *syncer) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	s.idle.Broadcast()
+}
+
+// drain waits until nobody waits for a log to become durable, but not for long.
+func (s *syncer) drain(patience time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late := false
+	timer := time.AfterFunc(patience, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		late = true
+		s.idle.Broadcast()
+	})
+	defer timer.Stop()
+	for !late && len(s.queue)+len(s.small)+s.busy > 0 {
+		s.idle.Wait()
+	}
 }
 
 // nextRound returns all small logs that wait. It takes a list to use again. Whoever can
@@ -110,6 +139,7 @@ func (s *syncer) nextRound(done []*log) []*log {
 	s.mu.Unlock()
 	runtime.Gosched()
 	s.mu.Lock()
+	s.busy++
 	out := s.small
 	clear(done)
 	s.small = done[:0]
@@ -230,6 +260,9 @@ func (l *log) syncHeld() error {
 
 // settle makes durable in the log's own files what the journal holds of it.
 func (l *log) settle() error {
+	if err := l.know(); err != nil {
+		return err
+	}
 	if l.settled() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
 
@@ -82,6 +83,7 @@ type journal struct {
 // journalFile is a file of the journal and what it is used for.
 type journalFile struct {
 	vfs.File
+	number int
 	size   int64
 	use    uint64
 	at     int64 // where the next round goes
@@ -146,7 +148,7 @@ func (j *journal) make(limit int) error {
 	}
 	j.made++
 	j.on.Store(true)
-	j.free = append(j.free, newUse(f, size, use))
+	j.free = append(j.free, newUse(f, n, size, use))
 	return nil
 }
 
@@ -160,8 +162,8 @@ func (j *journal) nextUse() uint64 {
 }
 
 // newUse is a file whose use has begun by a first round without frames.
-func newUse(f vfs.File, size int64, use uint64) *journalFile {
-	return &journalFile{File: f, size: size, use: use, at: roundBlock, rounds: 1}
+func newUse(f vfs.File, number int, size int64, use uint64) *journalFile {
+	return &journalFile{File: f, number: number, size: size, use: use, at: roundBlock, rounds: 1}
 }
 
 // firstRound begins a use. It is one block, which a disk writes at once or not: a first
@@ -186,7 +188,7 @@ func (j *journal) renew(f *journalFile) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.full = j.full[1:]
-	j.free = append(j.free, newUse(f.File, f.size, use))
+	j.free = append(j.free, newUse(f.File, f.number, f.size, use))
 	return nil
 }
 
@@ -205,6 +207,10 @@ func (j *journal) sizeOf(n int) int64 {
 	return size
 }
 
+func journalPath(dir string, n int) string {
+	return path.Join(dir, fmt.Sprintf("%d%s", n, journalSuffix))
+}
+
 func (j *journal) create(n int, size int64, use uint64) (vfs.File, error) {
 	if n == 0 {
 		if err := j.fs.MkdirAll(j.dir); err != nil {
@@ -214,7 +220,7 @@ func (j *journal) create(n int, size int64, use uint64) (vfs.File, error) {
 			return nil, err
 		}
 	}
-	name := path.Join(j.dir, fmt.Sprintf("%d%s", n, journalSuffix))
+	name := journalPath(j.dir, n)
 	f, err := createFile(j.fs, name)
 	if err != nil {
 		return nil, err
@@ -223,6 +229,9 @@ func (j *journal) create(n int, size int64, use uint64) (vfs.File, error) {
 	first := copy(piece, firstRound(use))
 	for pos := int64(0); pos < size && err == nil; pos += int64(len(piece)) {
 		_, err = f.WriteAt(piece[:min(int64(len(piece)), size-pos)], pos)
+		if err == nil && j.ended() {
+			err = store.ErrClosed // A large file takes a while.
+		}
 		if err == nil {
 			err = f.Datasync()
 		}
@@ -433,7 +442,7 @@ func (j *journal) settle(logs []*log) (left []*log) {
 	}
 	var mu sync.Mutex
 	eachOf(logs, workers, func(l *log) {
-		if l.settle() != nil {
+		if j.ended() || l.settle() != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			left = append(left, l)

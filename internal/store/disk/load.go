@@ -35,6 +35,7 @@ func (l *log) load(clean bool, limit int64) error {
 		err = l.dropSnapshotsAbove(l.logEnd)
 	}
 	if err == nil {
+		l.left = nil
 		return nil
 	}
 	for _, s := range segments {
@@ -75,6 +76,9 @@ func (l *log) loadFolder(clean bool, limit int64) ([]*segment, error) {
 		}
 	}
 	l.take(segments, logStart)
+	if l.left != nil {
+		l.resumeLeft()
+	}
 	l.cleaned = nil
 	if n := len(segments); n > 0 {
 		// Compaction never touches the active segment.
@@ -165,6 +169,9 @@ func (l *log) loadSegment(seg *segment, last, clean bool, limit int64) error {
 	info, err := l.store.fs.Stat(seg.path)
 	if err != nil {
 		return err
+	}
+	if last && l.left != nil {
+		return l.loadLeft(seg, info.Size())
 	}
 	if last && (!clean || limit != noLimit) {
 		return l.salvageSegment(seg, info.Size(), limit)

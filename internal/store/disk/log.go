@@ -27,6 +27,7 @@ type log struct {
 	name   string // of its folder
 	dir    string
 	loaded atomic.Bool
+	left   *leftLog // how a quick stop left it; what follows is not loaded yet then
 
 	halting  atomic.Int32 // how many want maintenance to stop
 	maintain sync.Mutex

@@ -16,6 +16,7 @@ type handle struct {
 var (
 	_ store.Log    = (*handle)(nil)
 	_ store.Failer = (*handle)(nil)
+	_ store.Leaver = (*handle)(nil)
 )
 
 // Failed implements store.Failer.
@@ -205,6 +206,11 @@ func (l *log) shutClean() error {
 	if !l.dirty && !l.mustRoll && !l.failed.Load() {
 		return nil
 	}
+	return l.shut()
+}
+
+// shut makes the log durable, or cuts it back. appendMu is held.
+func (l *log) shut() error {
 	if len(l.segments) > 0 {
 		if err := l.seal(); err != nil {
 			l.cutBack()

@@ -14,18 +14,27 @@ import (
 type crash struct {
 	name string
 	do   func(*vfs.Mem) *vfs.Mem
+	same bool // the kernel lives
+}
+
+// hit has the crash happen.
+func (w *world) hit(c crash) {
+	w.fs = c.do(w.fs)
+	if w.boot != "" && !c.same {
+		w.boot += "+"
+	}
 }
 
 // crashes returns the two plain ways, and several that rng would choose.
 func crashes(random int) []crash {
 	out := []crash{
-		{"all that was not synced is lost", (*vfs.Mem).CrashStrict},
-		{"the process is killed, the kernel lives", (*vfs.Mem).CrashKeepAll},
+		{"all that was not synced is lost", (*vfs.Mem).CrashStrict, false},
+		{"the process is killed, the kernel lives", (*vfs.Mem).CrashKeepAll, true},
 	}
 	for seed := range uint64(random) {
 		out = append(out, crash{fmt.Sprintf("crash seed %d", seed), func(m *vfs.Mem) *vfs.Mem {
 			return m.Crash(rand.New(rand.NewPCG(seed, 1)))
-		}})
+		}, false})
 	}
 	return out
 }
@@ -74,7 +83,7 @@ func losePower(seed uint64, stop int, c crash) error {
 	if err != nil {
 		return err
 	}
-	w.fs = c.do(w.fs)
+	w.hit(c)
 	return w.recoverAndUse()
 }
 
@@ -106,7 +115,7 @@ func (w *world) useRecovered() (err error) {
 	if err := w.close(); !errors.Is(err, vfs.ErrStopped) {
 		return fmt.Errorf("close without power: %w", err)
 	}
-	w.fs = w.fs.CrashStrict()
+	w.hit(crashes(0)[0])
 	if err := w.open(); err != nil {
 		return fmt.Errorf("open after the second crash: %w", err)
 	}
@@ -150,7 +159,7 @@ func losePowerTwice(seed uint64, stop int, first, second crash) error {
 		if err != nil {
 			return err
 		}
-		w.fs = first.do(w.fs)
+		w.hit(first)
 		w.fs.StopAfter(again)
 		err = errors.Join(w.open(), w.close())
 		if err == nil {
@@ -159,7 +168,7 @@ func losePowerTwice(seed uint64, stop int, first, second crash) error {
 		if !errors.Is(err, vfs.ErrStopped) {
 			return fmt.Errorf("recovery: %w", err)
 		}
-		w.fs = second.do(w.fs)
+		w.hit(second)
 		if err := w.recoverAndUse(); err != nil {
 			return fmt.Errorf("recovery stopped after %d operations, %s: %w", again, second.name, err)
 		}

@@ -32,18 +32,41 @@ func (h *handle) SaveProducers(_ context.Context, producers []store.Producer, ne
 	return nil
 }
 
-// putSnapshot writes a snapshot file. appendMu is held.
+// LeaveProducers implements store.Leaver. If a loss of power takes the snapshot, the one
+// before it is still there, and so are the batches since.
+func (h *handle) LeaveProducers(ctx context.Context, producers []store.Producer, nextOffset int64) error {
+	l := h.log
+	if l.store.boot == "" {
+		return h.SaveProducers(ctx, producers, nextOffset)
+	}
+	l.appendMu.Lock()
+	defer l.appendMu.Unlock()
+	if err := h.mayChange(); err != nil || !l.made {
+		return err
+	}
+	if err := l.writeProducers(producers, nextOffset, false); err != nil {
+		return l.storageError("save producers", err)
+	}
+	return nil
+}
+
+// putSnapshot writes a snapshot file, durably. appendMu is held.
 func (l *log) putSnapshot(producers []store.Producer, nextOffset int64) error {
+	if err := l.writeProducers(producers, nextOffset, true); err != nil {
+		return err
+	}
+	l.covered = max(l.covered, nextOffset)
+	return nil
+}
+
+// writeProducers does so, with a sync or not.
+func (l *log) writeProducers(producers []store.Producer, nextOffset int64, sync bool) error {
 	aborted, err := l.abortedBelow(nextOffset)
 	if err != nil {
 		return err
 	}
 	name := path.Join(l.dir, fmt.Sprintf("%020d%s", nextOffset, snapshotSuffix))
-	if err := writeFile(l.store.fs, name, encodeSnapshot(producers, aborted), true); err != nil {
-		return err
-	}
-	l.covered = max(l.covered, nextOffset)
-	return nil
+	return writeFile(l.store.fs, name, encodeSnapshot(producers, aborted), sync)
 }
 
 // replaceSnapshots writes a snapshot and removes all others, durably. appendMu is

@@ -62,6 +62,9 @@ type Options struct {
 	journalSize, journaledMost int64
 	// indexEach has active segments indexed when they have grown by that much, and again.
 	indexEach int64
+	// boot names the life of the kernel. While it is the same, what was written to files is
+	// there, synced or not. Empty: that of the machine, or if FS is set, it is not known.
+	boot string
 	// Flushed hears how long it took to make a log durable. It must not block. Nil if
 	// nobody wants to know.
 	Flushed func(took time.Duration)
@@ -79,6 +82,7 @@ type Store struct {
 	// clean says that the last stop was clean, so that active segments need no
 	// scan.
 	clean bool
+	boot  string // empty if it is not known
 	// tightened counts what was readable for others when the store was opened.
 	tightened  int
 	tightenErr error
@@ -114,6 +118,7 @@ var _ store.Store = (*Store)(nil)
 func Open(root string, opts Options) (*Store, error) {
 	if opts.FS == nil {
 		opts.FS = vfs.OS()
+		opts.boot = vfs.Boot()
 	}
 	if opts.MaxOpenFiles <= 0 {
 		opts.MaxOpenFiles = 1024
@@ -127,14 +132,15 @@ func Open(root string, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		fs: opts.FS, root: root, lock: lock, closers: 16, indexEach: cmp.Or(opts.indexEach, 8<<20),
-		files: newFileCache(opts.MaxOpenFiles), flushed: opts.Flushed,
+		files: newFileCache(opts.MaxOpenFiles), flushed: opts.Flushed, boot: opts.boot,
 		logs: map[store.TopicPartition]*log{},
 	}
 	if s.inline = opts.inline; s.inline {
 		s.closers = 1
 	}
 	s.tighten()
-	if err := s.start(); err != nil {
+	note, err := s.start()
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	var j *journal
@@ -142,6 +148,11 @@ func Open(root string, opts Options) (*Store, error) {
 		j = newJournal(opts.FS, root, cmp.Or(opts.journalSize, journalFirst), opts.inline)
 	}
 	s.sync = newSyncer(j, cmp.Or(opts.journaledMost, journaledMost))
+	if note != nil {
+		if err := s.goOn(note); err != nil {
+			return nil, errors.Join(fmt.Errorf("data folder: %w", err), s.Close())
+		}
+	}
 	return s, nil
 }
 
@@ -166,20 +177,40 @@ func makeRoot(fsys vfs.FS, root string) error {
 // can be written; then it empties the trash. The sync comes between, since a
 // process may have died after it renamed a log into the trash: if the power
 // failed after that, the log must not come back with files missing.
-func (s *Store) start() error {
+//
+// The note of a quick stop it returns.
+func (s *Store) start() (*stopNote, error) {
 	if err := s.checkFormat(); err != nil {
-		return fmt.Errorf("data folder %s: %w", s.root, err)
+		return nil, fmt.Errorf("data folder %s: %w", s.root, err)
 	}
-	err := s.fs.Remove(path.Join(s.root, cleanFile))
+	note, err := s.takeNote()
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	err = s.fs.Remove(path.Join(s.root, cleanFile))
 	switch {
 	case err == nil:
-		s.clean = true
+		s.clean, note = true, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("data folder: %w", err)
+		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	if err := s.fs.SyncDir(s.root); err != nil {
-		return fmt.Errorf("data folder: %w", err)
+		return nil, fmt.Errorf("data folder: %w", err)
 	}
+	if err := s.emptyTrash(); err != nil {
+		return nil, err
+	}
+	if note != nil {
+		s.clean = true
+		return note, nil
+	}
+	if err := s.replay(); err != nil {
+		return nil, fmt.Errorf("replay the journal: %w", err)
+	}
+	return nil, nil
+}
+
+func (s *Store) emptyTrash() error {
 	entries, err := s.fs.ReadDir(s.root)
 	if err != nil {
 		return fmt.Errorf("read data folder: %w", err)
@@ -190,9 +221,6 @@ func (s *Store) start() error {
 				return fmt.Errorf("remove deleted log: %w", err)
 			}
 		}
-	}
-	if err := s.replay(); err != nil {
-		return fmt.Errorf("replay the journal: %w", err)
 	}
 	return nil
 }
@@ -269,6 +297,7 @@ func (s *Store) Open(_ context.Context, tp store.TopicPartition, leaderEpoch int
 		if err != nil {
 			return nil, fmt.Errorf("open log %s: %w", folderName(tp), err)
 		}
+		h.catchUp()
 		return h, nil
 	}
 }

@@ -28,10 +28,16 @@ type world struct {
 	// reuse has files of the journal used again and again, also for rounds of several
 	// blocks, while logs are deleted and made anew.
 	reuse bool
+	// boot is the kernel's, which has the store stopped quickly; empty for one that is not known.
+	boot string
 }
 
-// reuseSeeds are the seeds of worlds with reuse, from here on.
-const reuseSeeds = 1000
+// reuseSeeds are the seeds of worlds with reuse, from here on; quickSeeds more are those in
+// which the store is stopped quickly.
+const (
+	reuseSeeds = 1000
+	quickSeeds = 10_000
+)
 
 // seeds returns some of each kind.
 func seeds(plain, reuse uint64) (out []uint64) {
@@ -40,6 +46,11 @@ func seeds(plain, reuse uint64) (out []uint64) {
 	}
 	for seed := range reuse {
 		out = append(out, reuseSeeds+seed)
+	}
+	for i, seed := range out {
+		if i%4 == 0 {
+			out = append(out, quickSeeds+seed)
+		}
 	}
 	return out
 }
@@ -50,7 +61,10 @@ const worldRoot = "var/data"
 var worldConfig = store.LogConfig{SegmentBytes: 700, IndexInterval: 200}
 
 func newWorld(fs *vfs.Mem, seed uint64) *world {
-	w := &world{fs: fs, rng: rand.New(rand.NewPCG(seed, 0)), clock: 1_000_000, reuse: seed >= reuseSeeds}
+	w := &world{fs: fs, rng: rand.New(rand.NewPCG(seed, 0)), clock: 1_000_000, reuse: seed%quickSeeds >= reuseSeeds}
+	if seed >= quickSeeds {
+		w.boot = "first"
+	}
 	for _, topic := range []string{"main", "side"} {
 		w.tracks = append(w.tracks, newTrack(store.TopicPartition{Topic: topic}))
 	}
@@ -72,6 +86,9 @@ func (w *world) plan() []func() error {
 		add(10, func() error { return w.appendAndFlush(side) })
 		add(3, func() error { return w.remove(side) })
 		add(2, func() error { return w.remove(main) })
+		if w.boot != "" {
+			add(4, w.restart)
+		}
 		w.rng.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 		return append([]func() error{w.start}, steps...)
 	}
@@ -87,6 +104,9 @@ func (w *world) plan() []func() error {
 	add(2, func() error { return w.bumpEpoch(main) })
 	add(1, func() error { return w.remove(side) })
 	add(1, w.restart)
+	if w.boot != "" {
+		add(2, w.restart)
+	}
 	w.rng.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	// Compaction and retention need something to drop.
 	first := []func() error{
@@ -114,6 +134,9 @@ func (w *world) stop() error {
 		}
 		return w.stop()
 	}
+	if w.boot != "" {
+		return nil // The machine has it, the disk may not.
+	}
 	for _, tr := range w.tracks {
 		tr.durableEnd = tr.end
 	}
@@ -131,8 +154,10 @@ func (w *world) close() error {
 
 // openStore opens the store so that the order of its operations depends on
 // nothing but the order of calls.
-func openStore(fs vfs.FS) (*Store, error) {
-	st, err := Open(worldRoot, Options{FS: fs, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 1 << 10, indexEach: 300})
+func openStore(fs vfs.FS) (*Store, error) { return openBooted(fs, "") }
+
+func openBooted(fs vfs.FS, boot string) (*Store, error) {
+	st, err := Open(worldRoot, Options{FS: fs, boot: boot, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 1 << 10, indexEach: 300})
 	if err == nil {
 		st.closers = 1
 	}
@@ -141,10 +166,10 @@ func openStore(fs vfs.FS) (*Store, error) {
 
 func (w *world) openStore() (err error) {
 	if !w.reuse {
-		w.st, err = openStore(w.fs)
+		w.st, err = openBooted(w.fs, w.boot)
 		return err
 	}
-	w.st, err = Open(worldRoot, Options{FS: w.fs, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 6 << 10})
+	w.st, err = Open(worldRoot, Options{FS: w.fs, boot: w.boot, MaxOpenFiles: 3, inline: true, journalSize: 16 << 10, journaledMost: 6 << 10})
 	if err == nil {
 		w.st.closers = 1
 	}

@@ -1,0 +1,213 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"path"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/broker"
+	"muster/internal/store/vfs"
+)
+
+// rawConn is a connection on which nothing is tried again.
+type rawConn struct {
+	*testing.T
+	net.Conn
+}
+
+func dialRaw(t *testing.T, addr string) rawConn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	return rawConn{t, c}
+}
+
+func (c rawConn) send(req kmsg.Request) {
+	c.Helper()
+	if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// ask sends a request whose answer has the old header, and returns that.
+func (c rawConn) ask(req kmsg.Request) kmsg.Response {
+	c.Helper()
+	c.send(req)
+	var head [8]byte
+	if _, err := io.ReadFull(c, head[:]); err != nil {
+		c.Fatal(err)
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head[:])-4)
+	if _, err := io.ReadFull(c, body); err != nil {
+		c.Fatal(err)
+	}
+	resp := req.ResponseKind()
+	resp.SetVersion(req.GetVersion())
+	if err := resp.ReadFrom(body); err != nil {
+		c.Fatal(err)
+	}
+	return resp
+}
+
+// While the store is being closed clients can connect, and are told what is so. Only
+// requests about partitions have no answer: their connections end with the broker.
+func TestStopAnswersUntilTheEnd(t *testing.T) {
+	fs := vfs.NewMem()
+	b := start(t, map[string]string{"muster.store": "disk", "log.dir": "data"}, func(c *broker.Config) { c.On(fs) })
+	produce(t, client(t, b), "orders", 0, 10)
+	if _, err := kadm.NewClient(client(t, b)).DescribeGroups(t.Context(), "g"); err != nil { // Now there are groups.
+		t.Fatal(err)
+	}
+	reached, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	fs.SetHook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpCreate && path.Base(op.Name) == "clean-shutdown" {
+			once.Do(func() { close(reached) })
+			<-release
+		}
+		return nil
+	})
+	closed := make(chan error, 1)
+	go func() { closed <- b.Close() }()
+	<-reached
+	heartbeat := kmsg.NewPtrHeartbeatRequest()
+	heartbeat.Group, heartbeat.MemberID = "g", "m"
+	if got := dialRaw(t, b.Addr()).ask(heartbeat).(*kmsg.HeartbeatResponse).ErrorCode; got != kerr.NotCoordinator.Code {
+		t.Errorf("Heartbeat is answered %d, want NOT_COORDINATOR", got)
+	}
+	meta := kmsg.NewPtrMetadataRequest()
+	meta.SetVersion(1)
+	if got := dialRaw(t, b.Addr()).ask(meta).(*kmsg.MetadataResponse); len(got.Brokers) != 1 {
+		t.Errorf("Metadata names %d brokers", len(got.Brokers))
+	}
+	held := dialRaw(t, b.Addr())
+	held.send(&kmsg.ProduceRequest{Version: 3, Acks: -1, TimeoutMillis: 1000})
+	close(release)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if n, err := held.Read(make([]byte, 100)); n > 0 || err == nil {
+		t.Errorf("Produce is answered with %d bytes (%v)", n, err)
+	}
+}
+
+// A client that produces and one that consumes as a group notice restarts of the broker only
+// by the time that they take.
+func TestClientsSurviveRestarts(t *testing.T) {
+	props := map[string]string{"muster.store": "disk", "log.dir": t.TempDir(), "num.partitions": "20", "group.initial.rebalance.delay.ms": "0"}
+	b := start(t, props)
+	props["listeners"] = "PLAINTEXT://" + b.Addr()
+	produce(t, client(t, b), "orders", 0, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	producer := client(t, b, kgo.DefaultProduceTopic("orders"), kgo.MaxBufferedRecords(100), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	consumer := client(t, b, kgo.ConsumeTopics("orders"), kgo.ConsumerGroup("g"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	log := &restartLog{acked: map[string]bool{}, read: map[string]bool{}}
+	log.more.L = &log.mu
+	context.AfterFunc(ctx, log.more.Broadcast)
+	producing, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for i := 0; producing.Err() == nil; i++ {
+			producer.Produce(ctx, &kgo.Record{Value: []byte(fmt.Sprint(i))}, log.produced)
+		}
+	})
+	polling, end := context.WithCancel(ctx)
+	running.Go(func() {
+		for polling.Err() == nil {
+			consumer.PollFetches(polling).EachRecord(log.consumed)
+		}
+	})
+	for range 5 {
+		log.await(ctx, t, 200)
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b = start(t, props)
+	}
+	log.await(ctx, t, 200)
+	stop()
+	if err := producer.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	log.awaitAll(ctx, t)
+	end()
+	running.Wait()
+}
+
+// restartLog is what was acknowledged and what was read.
+type restartLog struct {
+	mu          sync.Mutex
+	more        sync.Cond
+	acked, read map[string]bool
+	err         error
+}
+
+func (l *restartLog) produced(r *kgo.Record, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.err = err
+	} else {
+		l.acked[string(r.Value)] = true
+	}
+	l.more.Broadcast()
+}
+
+func (l *restartLog) consumed(r *kgo.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read[string(r.Value)] = true
+	l.more.Broadcast()
+}
+
+// await waits until so many more were acknowledged, and read.
+func (l *restartLog) await(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	acked, read := len(l.acked)+n, len(l.read)+n
+	for (len(l.acked) < acked || len(l.read) < read) && ctx.Err() == nil && l.err == nil {
+		l.more.Wait()
+	}
+	if l.err != nil || ctx.Err() != nil {
+		t.Fatalf("%d acknowledged, %d read: %v %v", len(l.acked), len(l.read), l.err, ctx.Err())
+	}
+}
+
+// awaitAll waits until all that was acknowledged was read.
+func (l *restartLog) awaitAll(ctx context.Context, t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ctx.Err() == nil && l.missing() > 0 {
+		l.more.Wait()
+	}
+	if n := l.missing(); n > 0 || l.err != nil {
+		t.Errorf("%d of %d acknowledged records were not read (%v)", n, len(l.acked), l.err)
+	}
+}
+
+func (l *restartLog) missing() (n int) {
+	for v := range l.acked {
+		if !l.read[v] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,206 @@
+package disk
+
+import (
+	"fmt"
+	"path"
+	"testing"
+
+	"muster/internal/store"
+	"muster/internal/store/vfs"
+)
+
+// busyBed is a store of which little is in the logs' own files, durably: the journal has
+// the rest. One log has something that is nowhere durable.
+func busyBed(t *testing.T) *bed {
+	b := newBedWith(t, store.LogConfig{}, Options{boot: "first", inline: true})
+	for i := range 8 {
+		l := b.open(store.TopicPartition{Topic: "t", Partition: int32(i)}, b.st)
+		for range 3 {
+			b.appendTo(l, fmt.Sprint("flushed ", i))
+			b.must(flush(l))
+		}
+	}
+	b.appendTo(b.log, "not flushed")
+	return b
+}
+
+func (b *bed) appendTo(l store.Log, value string) {
+	b.Helper()
+	_, err := l.Append(b.Context(), sample(1, value))
+	b.must(err)
+}
+
+// wantAll demands that everything of busyBed is there.
+func (b *bed) wantAll(notFlushed bool) {
+	b.Helper()
+	for i := range 8 {
+		if _, end := b.open(store.TopicPartition{Topic: "t", Partition: int32(i)}, b.st).Bounds(); end != 3 {
+			b.Errorf("t-%d ends at %d, acknowledged were 3 records", i, end)
+		}
+	}
+	if _, end := b.log.Bounds(); notFlushed && end != 1 {
+		b.Errorf("what was written and not flushed is lost: the log ends at %d", end)
+	}
+}
+
+// syncs counts the syncs that fn causes.
+func (b *bed) syncs(fn func()) (n int) {
+	b.fail(func(op vfs.Op) error {
+		if op.Kind == vfs.OpDatasync || op.Kind == vfs.OpSyncDir {
+			n++
+		}
+		return nil
+	})
+	defer b.fail(nil)
+	fn()
+	return n
+}
+
+func TestQuickStopSyncsNothing(t *testing.T) {
+	b := busyBed(t)
+	if n := b.syncs(func() { b.must(b.st.Close()) }); n != 0 {
+		t.Errorf("the stop made %d syncs", n)
+	}
+}
+
+// A start goes on where a quick stop left off: it syncs the data folder and what had been
+// written and not flushed, but none of the other logs.
+func TestStartAfterQuickStopSettlesNothing(t *testing.T) {
+	b := busyBed(t)
+	b.must(b.st.Close())
+	few := b.syncs(b.start)
+	if !b.st.WasClean() {
+		t.Fatal("the start does not know of the stop")
+	}
+	if n := b.syncs(func() { b.wantAll(true) }); n != 0 {
+		t.Errorf("%d syncs to open logs that the journal has", n)
+	}
+	if few > 12 {
+		t.Errorf("the start made %d syncs", few)
+	}
+}
+
+// However often the broker was stopped, the power takes nothing that was acknowledged.
+func TestPowerLossAfterQuickStops(t *testing.T) {
+	b := busyBed(t)
+	for range 3 {
+		b.must(b.st.Close())
+		b.start()
+	}
+	b.must(b.st.Close())
+	b.opts.boot = "second"
+	b.crash((*vfs.Mem).CrashStrict)
+	if b.st.WasClean() {
+		t.Error("a start after a loss of power counts as one after a clean stop")
+	}
+	b.wantAll(true) // A start has flushed it.
+}
+
+// The journal is used on, and settles logs that nobody has opened since.
+func TestJournalSettlesLogsThatWereLeft(t *testing.T) {
+	b := busyBed(t)
+	b.must(b.st.Close())
+	b.start()
+	j := b.st.sync.journal
+	j.round.Lock()
+	j.mu.Lock()
+	j.retire()
+	j.mu.Unlock()
+	j.round.Unlock()
+	if !j.tidy() {
+		t.Fatal("not settled")
+	}
+	b.must(b.fs.RemoveAll(path.Join(worldRoot, journalDir)))
+	b.must(b.fs.SyncDir(worldRoot))
+	b.opts.boot = "second"
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantAll(false)
+}
+
+func TestDeletedLogThatWasLeftStaysDeleted(t *testing.T) {
+	b := busyBed(t)
+	b.must(b.st.Close())
+	b.start()
+	tp := store.TopicPartition{Topic: "t", Partition: 3}
+	b.must(b.st.Delete(t.Context(), tp))
+	b.opts.boot = "second"
+	b.crash((*vfs.Mem).CrashStrict)
+	if _, end := b.open(tp, b.st).Bounds(); end != 0 {
+		t.Errorf("it is back, up to %d", end)
+	}
+}
+
+// A note is for the store and the kernel that it was made for. If either is another, the
+// start is one after a crash.
+func TestNoteOfAQuickStopThatDoesNotFit(t *testing.T) {
+	for name, change := range map[string]func(*bed){
+		"another boot": func(b *bed) { b.opts.boot = "second" },
+		"no boot":      func(b *bed) { b.opts.boot = "" },
+		"a log is longer": func(b *bed) {
+			f, err := b.fs.Open(segmentPath(path.Join(worldRoot, "t-1"), 0))
+			b.must(err)
+			size, err := f.Size()
+			b.must(err)
+			_, err = f.WriteAt([]byte("x"), size)
+			b.must(err)
+			b.must(f.Close())
+		},
+		"a log has another segment": func(b *bed) {
+			f, err := b.fs.Create(segmentPath(path.Join(worldRoot, "t-1"), 3))
+			b.must(err)
+			b.must(f.Close())
+		},
+		"the journal is gone": func(b *bed) {
+			b.must(b.fs.Rename(path.Join(worldRoot, journalDir), path.Join(worldRoot, replayingDir)))
+		},
+		"a file of the journal is shorter": func(b *bed) {
+			f, err := b.fs.Open(journalPath(path.Join(worldRoot, journalDir), 0))
+			b.must(err)
+			size, err := f.Size()
+			b.must(err)
+			b.must(f.Truncate(size - 1))
+			b.must(f.Close())
+		},
+		"the note is torn": func(b *bed) {
+			f, err := b.fs.Open(path.Join(worldRoot, stopFile))
+			b.must(err)
+			size, err := f.Size()
+			b.must(err)
+			b.must(f.Truncate(size - 1))
+			b.must(f.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := busyBed(t)
+			b.must(b.st.Close())
+			change(b)
+			b.start()
+			if b.st.WasClean() {
+				t.Error("the note was believed")
+			}
+			b.wantAll(false)
+			if _, err := b.fs.Stat(path.Join(worldRoot, stopFile)); err == nil {
+				t.Error("the note is still there")
+			}
+		})
+	}
+}
+
+// A snapshot that a stop left without a sync is not relied upon when batches go.
+func TestSnapshotOfAQuickStopIsSavedBeforeBatchesGo(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{SegmentBytes: 200}, Options{boot: "first", inline: true})
+	for i := range 4 {
+		b.produce(7, int32(i))
+	}
+	b.must(flush(b.log))
+	_, end := b.log.Bounds()
+	ps, _, err := completeProducers(b.log)
+	b.must(err)
+	b.must(b.log.(store.Leaver).LeaveProducers(t.Context(), ps.List(), end))
+	b.must(b.st.Close())
+	b.start()
+	b.must(b.log.Trim(t.Context(), end))
+	b.opts.boot = "second"
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantProducer(7, 3)
+}
