@@ -161,12 +161,9 @@ func appendRecords(ctx context.Context, p *partition.Partition, recs []record.Re
 // neighbours in the shard go. Where brokers share the work there is a partition for each
 // shard, with the same leader.
 func (j *journalWriter[E]) partition(ctx context.Context, key string) (*partition.Partition, error) {
-	t := j.b.controller.Image().Topic(j.topic)
-	if t == nil {
-		if err := j.create(ctx); err != nil {
-			return nil, err
-		}
-		t = j.b.controller.Image().Topic(j.topic)
+	t, err := thereOrMade(ctx, func() *metadata.Topic { return j.b.controller.Image().Topic(j.topic) }, j.create)
+	if err != nil {
+		return nil, err
 	}
 	n := int32(len(t.Partitions))
 	own := journal.PartitionFor(key, n)
@@ -179,6 +176,21 @@ func (j *journalWriter[E]) partition(ctx context.Context, key string) (*partitio
 		}
 	}
 	return nil, errors.New("another broker leads its partition now")
+}
+
+// thereOrMade returns a topic, which is made if it is not there. It may be gone right after
+// that: another broker deletes it, or Redis loses the metadata.
+func thereOrMade(ctx context.Context, look func() *metadata.Topic, create func(context.Context) error) (*metadata.Topic, error) {
+	if t := look(); t != nil {
+		return t, nil
+	}
+	if err := create(ctx); err != nil {
+		return nil, err
+	}
+	if t := look(); t != nil {
+		return t, nil
+	}
+	return nil, errors.New("its topic was created, and is gone")
 }
 
 func (j *journalWriter[E]) create(ctx context.Context) error {

@@ -1,11 +1,13 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"muster/internal/journal"
+	"muster/internal/metadata"
 	"muster/internal/record"
 )
 
@@ -43,5 +45,14 @@ func TestTheJournalIsWrittenInBatchesThatFit(t *testing.T) {
 	}
 	if len(got) != len(entries) {
 		t.Errorf("%d records of %d entries", len(got), len(entries))
+	}
+}
+
+// A topic that is lost right after it was created costs an entry, not the broker.
+func TestJournalTopicThatVanishesIsAnError(t *testing.T) {
+	made := 0
+	got, err := thereOrMade(t.Context(), func() *metadata.Topic { return nil }, func(context.Context) error { made++; return nil })
+	if got != nil || err == nil || made != 1 {
+		t.Errorf("topic %v, error %v, created %d times", got, err, made)
 	}
 }

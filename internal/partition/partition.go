@@ -40,10 +40,8 @@ type Partition struct {
 	// highWatermark is the end of what readers may see. It moves together with
 	// log, under showing: appends of a handle that was replaced no longer move it.
 	highWatermark atomic.Int64
-	// lastStable is the last stable offset, but for what was deleted.
-	lastStable atomic.Int64
-	showing    sync.Mutex
-	stable     stable
+	showing       sync.Mutex
+	stable        stable
 
 	mu         sync.Mutex // orders appends
 	producers  store.ProducerMap
@@ -81,6 +79,9 @@ type Partition struct {
 type openLog struct {
 	store.Log
 	aborts atomic.Int32 // whether it has aborted transactions
+	// lastStable is the last stable offset, but for what was deleted. It is the log's, since
+	// one that was opened again may know of aborted transactions that this one does not.
+	lastStable atomic.Int64
 }
 
 // deps is what all partitions of a manager share.
@@ -144,8 +145,11 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	}
 	p.questions.lose()
 	p.showing.Lock()
-	old := p.log.Swap(&openLog{Log: l})
-	p.openedAgain = old != nil
+	opened, old := &openLog{Log: l}, p.log.Load()
+	if p.openedAgain = old != nil; p.openedAgain {
+		opened.lastStable.Store(old.lastStable.Load())
+	}
+	p.log.Store(opened)
 	p.stable.load(producers, p.lastBegins, end, p.openedTime)
 	shown := p.highWatermark.Load()
 	p.showing.Unlock()

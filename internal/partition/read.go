@@ -69,10 +69,8 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 			return out
 		}
 	}
-	// Before the log: one that is opened again meanwhile may have aborted transactions
-	// of which the one before does not know.
-	stable := p.lastStable.Load()
 	l := p.log.Load()
+	stable := l.lastStable.Load()
 	start, end := l.Bounds()
 	// None is above the next.
 	out.LogStartOffset, out.LastStableOffset = start, max(start, stable)

@@ -274,13 +274,14 @@ func (l *log) settle() error {
 }
 
 // settled says whether the log needs nothing from the journal. Of a round under way that
-// is known when it has ended.
+// is known when it has ended. A loose log was never synced, so it is not settled once the
+// journal has something of it.
 func (l *log) settled() bool {
 	l.roundMu.Lock()
 	defer l.roundMu.Unlock()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return !l.loose && l.syncedSize >= l.durableSize
+	return l.syncedSize >= l.durableSize
 }
 
 // syncActive syncs the active segment. A failure leaves in doubt what reached

@@ -3,10 +3,13 @@ package disk
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
+
+	"muster/internal/store/vfs"
 )
 
 // buildRound makes a round of frames.
@@ -121,4 +124,30 @@ func FuzzRound(f *testing.F) {
 			t.Errorf("%x is read as what is written as %x", b, again)
 		}
 	})
+}
+
+// A use of a file ends where the numbers of its rounds do: what follows was written before
+// the file was cut short, or never counted.
+func TestRoundsAfterAGapAreNotRead(t *testing.T) {
+	fs := vfs.NewMem()
+	f, err := fs.Create("0.journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int64(0)
+	for _, number := range []uint32{0, 1, 3, 4} {
+		var r roundBuilder
+		r.reset()
+		r.add(voidFrame, fmt.Sprint("log-", number), 0, 0, 0)
+		b := r.finish(roundHead{use: 5, number: number})
+		if _, err := f.WriteAt(b, at); err != nil {
+			t.Fatal(err)
+		}
+		at += int64(len(b))
+	}
+	var got []string
+	err = eachRound(&journalFile{File: f, size: at, use: 5}, func(_ int64, frames []frame) { got = append(got, frames[0].name) })
+	if err != nil || !slices.Equal(got, []string{"log-0", "log-1"}) {
+		t.Errorf("read %v (%v)", got, err)
+	}
 }
