@@ -23,10 +23,12 @@ type scan struct {
 	id    uint64          // of the one under way, 0 if there is none
 	last  time.Time       // when it was done, zero if never since the load
 	image *metadata.Image // which it looked at
+	large map[string]bool // patterns whose topics did not fit into a record
 }
 
 const (
-	// scanPause is how long a group rests between two looks at the topics.
+	// scanPause is how long a group rests between two looks at the topics, unless there
+	// is a new pattern. (Kafka lets that wait as well, if the group has another.)
 	scanPause = 10 * time.Second
 	// scanAgain is when a look is taken though nothing seems to have changed.
 	scanAgain = 10 * time.Minute
@@ -47,9 +49,9 @@ func (x *step) refresh(g *group) {
 	if len(c.patterns) == 0 || c.scan.id != 0 || x.image == nil {
 		return
 	}
-	if !c.scan.last.IsZero() {
+	if !c.scan.last.IsZero() && !c.hasNewPattern() {
 		since := x.now.Sub(c.scan.last)
-		if since <= scanPause || since < scanAgain && c.scan.image == x.image && c.isResolved() {
+		if since <= scanPause || since < scanAgain && c.scan.image == x.image {
 			return
 		}
 	}
@@ -62,13 +64,18 @@ func (x *step) refresh(g *group) {
 	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: s.id, Run: func() any { return s.match() }})
 }
 
-func (c *consumer) isResolved() bool {
+// hasNewPattern says whether the topics were not looked at for some pattern yet, or its
+// members were all gone since.
+func (c *consumer) hasNewPattern() bool {
+	if len(c.regexes) == len(c.patterns) {
+		return false
+	}
 	for _, p := range slices.Sorted(maps.Keys(c.patterns)) {
-		if c.regexes[p] == nil {
-			return false
+		if c.regexes[p] == nil && !c.scan.large[p] {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // match finds the topics. It reads nothing but the image, which never changes.
@@ -90,12 +97,12 @@ func (s *scanned) match() *scanned {
 	return s
 }
 
-// shown returns the topics that patterns may match, by name. Those of the broker's own
-// are not for everybody who says ".*".
+// shown returns the topics that patterns may match, by name. As in Kafka, internal ones
+// are among them.
 func (s *scanned) shown() []string {
 	var names []string
 	for _, t := range s.image.Topics() {
-		if !t.Internal && s.image.Shows(t.Name, s.asker) {
+		if s.image.Shows(t.Name, s.asker) {
 			names = append(names, t.Name)
 		}
 	}
@@ -109,7 +116,7 @@ func (x *step) scanDone(s *scanned) {
 		return
 	}
 	c := g.consumer
-	c.scan = scan{last: x.now, image: s.image}
+	c.scan = scan{last: x.now, image: s.image, large: map[string]bool{}}
 	changed := false
 	x.from = len(x.records)
 	for _, p := range slices.Sorted(maps.Keys(s.matches)) {
@@ -120,11 +127,13 @@ func (x *step) scanDone(s *scanned) {
 			continue
 		}
 		r := &ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
-		if x.fits(r) { // If not, it matches what it did before.
-			changed = true
-			x.blamePattern(c, p, s.matches[p])
-			x.write(r)
+		if !x.fits(r) { // It matches what it did before.
+			c.scan.large[p] = true
+			continue
 		}
+		changed = true
+		x.blamePattern(c, p, s.matches[p])
+		x.write(r)
 	}
 	x.bump(g, change{bumps: changed})
 }

@@ -13,7 +13,7 @@ import (
 	"muster/internal/metadata/config"
 )
 
-// guardedImage has the topics mine, theirs and yours. Ann may know of mine, and of yours
+// guardedImage has the topics mine, theirs and yours, and an internal one. Ann may know of mine, and of yours
 // from one host.
 func guardedImage(t *testing.T) *metadata.Image {
 	t.Helper()
@@ -25,9 +25,13 @@ func guardedImage(t *testing.T) *metadata.Image {
 	for i, name := range []string{"mine", "theirs", "yours"} {
 		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, 1)})
 	}
+	edit.PutTopic(metadata.Topic{Name: metadata.OffsetsTopic, ID: metadata.TopicID{15: 9}, Internal: true, Partitions: make([]metadata.Partition, 1)})
 	mine := auth.Rule{Type: auth.Topic, Pattern: auth.Literal, Name: "mine", Principal: auth.User("ann"), Host: auth.AnyHost, Operation: auth.Read, Permission: auth.Allow}
 	yours := mine
 	yours.Name, yours.Host = "yours", "10.0.0.1"
+	all := mine
+	all.Name, all.Principal = auth.Wildcard, auth.User("root")
+	edit.AddRule(all)
 	edit.AddRule(mine)
 	edit.AddRule(yours)
 	return edit.Image()
@@ -64,7 +68,8 @@ func TestAPatternMatchesWhatTheMemberMayKnowOf(t *testing.T) {
 		{Principal: auth.User("ann"), Host: "10.0.0.2"}: {"mine"},
 		{Principal: auth.User("ann"), Host: "10.0.0.1"}: {"mine", "yours"},
 		{Principal: auth.User("bob"), Host: "10.0.0.1"}: {},
-		{}: {},
+		{Principal: auth.User("root")}:                  {metadata.OffsetsTopic, "mine", "theirs", "yours"},
+		{}:                                              {},
 	} {
 		if got := found(t, image, who); !slices.Equal(got, want) {
 			t.Errorf("%+v finds %q, want %q", who, got, want)
