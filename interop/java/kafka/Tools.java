@@ -286,6 +286,32 @@ final class Tools {
         Check.run("kafka-leader-election: preferred", () -> prints("tools-0|Valid replica already elected",
             new Tool("org.apache.kafka.tools.LeaderElectionCommand").run("--election-type", "preferred", "--topic", "tools", "--partition", "0")));
         Check.run("kafka-reassign-partitions: list", () -> prints("No partition reassignments found",
-            new Tool("org.apache.kafka.tools.reassign.ReassignPartitionsCommand").run("--list")));
+            new Tool(REASSIGN).run("--list")));
+        Check.run("kafka-reassign-partitions: generate, execute, verify, cancel", Tools::reassign);
+        Check.run("kafka-metadata-quorum: status, replication", () -> {
+            prints("LeaderId: +\\d+", new Tool("org.apache.kafka.tools.MetadataQuorumCommand", true).run("describe", "--status"));
+            prints("Leader\\s*$", new Tool("org.apache.kafka.tools.MetadataQuorumCommand", true).run("describe", "--replication"));
+        });
+        Check.run("kafka-features: describe, upgrade", () -> {
+            prints("Feature: transaction.version.*FinalizedVersionLevel: 2", new Tool("org.apache.kafka.tools.FeatureCommand", true).run("describe"));
+            prints("group.version was upgraded to 1", new Tool("org.apache.kafka.tools.FeatureCommand", true).run("upgrade", "--feature", "group.version=1"));
+        });
+    }
+
+    private static final String REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand";
+
+    /** Gives a partition to the broker that leads it, which is all that can be done where there is one. */
+    private static void reassign() throws Exception {
+        var topics = Files.createTempFile("topics", ".json");
+        Files.writeString(topics, "{\"version\":1,\"topics\":[{\"topic\":\"tools\"}]}");
+        prints("\"topic\":\"tools\",\"partition\":0,\"replicas\":\\[1\\]",
+            new Tool(REASSIGN).run("--generate", "--topics-to-move-json-file", topics.toString(), "--broker-list", "1"));
+        var moves = Files.createTempFile("moves", ".json");
+        Files.writeString(moves, "{\"version\":1,\"partitions\":[{\"topic\":\"tools\",\"partition\":0,\"replicas\":[1]}]}");
+        prints("Successfully started partition reassignment for tools-0", new Tool(REASSIGN).run("--execute", "--reassignment-json-file", moves.toString()));
+        prints("Reassignment of partition tools-0 is completed", new Tool(REASSIGN).run("--verify", "--reassignment-json-file", moves.toString()));
+        prints("None of the specified partition reassignments are active", new Tool(REASSIGN).run("--cancel", "--reassignment-json-file", moves.toString()));
+        Files.delete(topics);
+        Files.delete(moves);
     }
 }
