@@ -47,10 +47,15 @@ func TestAReassignedPartitionGoesBackWithItsBroker(t *testing.T) {
 	a, b := f.join(1), f.join(2)
 	f.agreed(a, b)
 	f.create(a, "orders")
-	moves := make([]metadata.Reassignment, 6)
+	// Broker 2 leads this one already. That it was given to it counts all the same.
+	if err := create(t, a, metadata.NewTopic{Name: "one", Partitions: 1, Replication: 1, Leaders: []int32{2}}); err != nil {
+		t.Fatal(err)
+	}
+	moves := make([]metadata.Reassignment, 6, 7)
 	for i := range moves {
 		moves[i] = moveTo("orders", int32(i), 2)
 	}
+	moves = append(moves, moveTo("one", 0, 2))
 	for _, err := range a.Reassign(t.Context(), moves) {
 		if err != nil {
 			t.Fatal(err)
@@ -67,6 +72,9 @@ func TestAReassignedPartitionGoesBackWithItsBroker(t *testing.T) {
 	now := f.agreed(a, c, again).Topic("orders")
 	if got := led(now); got[2] != 6 {
 		t.Fatalf("with broker 2 again: %v", got)
+	}
+	if got := again.Image().Topic("one").Partitions[0]; got.Leader != 2 {
+		t.Errorf("the partition that broker 2 led when it was given to it: %+v", got)
 	}
 	for i, p := range now.Partitions {
 		if was := all.Partitions[i].LeaderEpoch; p.LeaderEpoch < was+2 {
