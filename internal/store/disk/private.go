@@ -33,7 +33,7 @@ func (s *Store) tighten() {
 				s.tightenOne(path.Join(name, f.Name()))
 			}
 			s.tightenOne(name)
-		case e.Name() == formatFile || e.Name() == cleanFile:
+		case e.Name() == formatFile || e.Name() == cleanFile || e.Name() == stopFile:
 			s.tightenOne(name)
 		}
 	}
