@@ -35,6 +35,7 @@ const (
 type clientFlags struct {
 	brokers []string
 	json    bool
+	wait    time.Duration
 	login   loginFlags
 	// named says that somebody has named the brokers, which a file does not override.
 	named func() bool
@@ -47,6 +48,7 @@ func (f *clientFlags) add(cmd *cobra.Command, jsonUsage string) {
 		brokers = strings.Split(env, ",")
 	}
 	cmd.Flags().StringSliceVarP(&f.brokers, "broker", "b", brokers, "broker to connect to, `host:port`; more than one with commas; also from $"+brokerEnv)
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for a broker that is still starting, as 30s; by default not at all")
 	cmd.Flags().BoolVar(&f.json, "json", false, jsonUsage)
 	f.login.add(cmd)
 	f.named = func() bool { return cmd.Flags().Changed("broker") || os.Getenv(brokerEnv) != "" }
@@ -85,7 +87,7 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	if err != nil {
 		return nil, usagef("%s", err)
 	}
-	found, err := findBroker(ctx, client.SeedBrokers())
+	found, err := f.awaitBroker(ctx, client.SeedBrokers())
 	if err == nil && len(f.brokers) > 1 {
 		err = client.UpdateSeedBrokers(f.brokers[found]) // It tells the client of all others.
 	}
@@ -97,6 +99,27 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 		return nil, f.connectError(err)
 	}
 	return client, nil
+}
+
+// retryBroker is how often a broker is looked for that is still starting.
+const retryBroker = 200 * time.Millisecond
+
+// awaitBroker is findBroker for as long as --wait says. A broker that answers and refuses
+// is up: waiting would not help.
+func (f *clientFlags) awaitBroker(ctx context.Context, brokers []*kgo.Broker) (found int, err error) {
+	deadline := time.Now().Add(f.wait)
+	for {
+		found, err = findBroker(ctx, brokers)
+		var code *kerr.Error
+		if err == nil || errors.As(err, &code) || !time.Now().Before(deadline) {
+			return found, err
+		}
+		select {
+		case <-ctx.Done():
+			return found, err
+		case <-time.After(min(retryBroker, time.Until(deadline))):
+		}
+	}
 }
 
 // connectError says why no broker has answered.

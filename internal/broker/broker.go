@@ -127,6 +127,7 @@ type Broker struct {
 	leads   atomic.Pointer[cluster.Controller] // knows whether this broker may lead
 	up      atomic.Bool                        // requests are answered
 	away    atomic.Pointer[redisAway]          // nil while Redis can be reached
+	unsaid  atomic.Int64                       // how many lines were not logged since it cannot
 	stop    context.CancelFunc                 // ends what runs in the background
 	running sync.WaitGroup
 	closing sync.Once
@@ -150,6 +151,9 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 		c.now = time.Now
 	}
 	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via, ages: c.ages, meters: meter.New(), incarnation: rand.Text()}
+	if b.storeKind() == "redis" {
+		b.logger = slog.New(quietly{c.Logger.Handler(), &b.away, &b.unsaid})
+	}
 	b.arrivals = newArrivals(b.image, c.now)
 	b.arrivals.waits = b.throttled
 	if inert := cfg.Inert(); len(inert) > 0 {

@@ -79,19 +79,20 @@ func (b *Broker) openRedis(ctx context.Context) error {
 // watchRedis is how often it is looked whether Redis answers.
 const watchRedis = time.Second
 
-// redisChanged says once that Redis is away, and once that it is back.
+// redisChanged says once that Redis is away, and once that it is back. What follows from it
+// meanwhile is not logged.
 func (b *Broker) redisChanged(ctx context.Context, up bool, err error, downFor time.Duration) {
 	if up {
 		b.away.Store(nil)
-		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond))
+		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond), "lines_left_out", b.unsaid.Swap(0))
 		if b.up.Load() {
 			// It may have lost something. Appends would find out, readers would not.
 			b.manager.Verify(ctx)
 		}
 		return
 	}
-	b.away.Store(&redisAway{since: time.Now(), err: err})
 	b.logger.Error("Redis cannot be reached; requests get errors that clients try again after", "error", err)
+	b.away.Store(&redisAway{since: time.Now(), err: err})
 }
 
 // takeNode registers this broker under its node id, or under a free one if the

@@ -2,6 +2,8 @@ package config
 
 import "slices"
 
+//go:generate go test -run TestSettingsDocIsCurrent -rewrite .
+
 const (
 	maxLong = 1<<63 - 1
 

@@ -1,0 +1,37 @@
+package broker
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"muster/internal/store"
+)
+
+func TestWhatFollowsFromARedisThatIsAwayIsNotSaidAgain(t *testing.T) {
+	var text bytes.Buffer
+	var away atomic.Pointer[redisAway]
+	var out atomic.Int64
+	logger := slog.New(quietly{slog.NewTextHandler(&text, nil), &away, &out}).With("node", 1)
+	follows := fmt.Errorf("append: %w", store.ErrUnavailable)
+	logger.Warn("before", "error", follows)
+	away.Store(&redisAway{})
+	logger.Warn("follows", "topic", "a", "error", follows)
+	logger.Error("other trouble", "error", errors.New("disk on fire"))
+	logger.Info("told anyway", "error", follows)
+	away.Store(nil)
+	logger.Warn("after", "error", follows)
+	got := text.String()
+	for what, want := range map[string]bool{"before": true, "follows": false, "other trouble": true, "told anyway": true, "after": true} {
+		if strings.Contains(got, what) != want {
+			t.Errorf("%q in the log, want %v:\n%s", what, want, got)
+		}
+	}
+	if out.Load() != 1 {
+		t.Errorf("%d lines left out", out.Load())
+	}
+}
