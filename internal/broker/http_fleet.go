@@ -117,9 +117,9 @@ func (b *Broker) openFleet() {
 // It is read for each connection, of which there are few.
 func (b *Broker) fleetTLS() *tls.Config {
 	t := &trust{logger: b.logger, checked: time.Now()}
-	for _, setting := range []string{"muster.http.ssl.keystore.location", "ssl.keystore.location", "ssl.truststore.location"} {
-		if name := b.cfg.Get(setting); name != "" {
-			t.files = append(t.files, trustFile{setting: setting, name: name})
+	for _, s := range append([][2]string{{"muster.http.ssl.keystore.location", "muster.http.ssl.keystore.password"}}, trustSettings...) {
+		if name := b.cfg.Get(s[0]); name != "" {
+			t.files = append(t.files, trustFile{setting: s[0], name: name, password: b.cfg.Get(s[1])})
 		}
 	}
 	if err := t.load(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"muster/internal/keystore"
 	"muster/internal/metadata/config"
 	"muster/internal/web"
 )
@@ -81,15 +82,15 @@ func (b *Broker) httpTLS(addr string) (string, *tls.Config, error) {
 		return "", nil, fmt.Errorf("%s is host:port, after http:// or https://, not %q", httpSetting, addr)
 	}
 	const own, shared = "muster.http.ssl.keystore.location", "ssl.keystore.location"
-	setting := own
+	setting, passwords := own, keystore.Passwords{Store: b.cfg.Get("muster.http.ssl.keystore.password")}
 	if b.cfg.Get(own) == "" {
-		setting = shared
+		setting, passwords = shared, keystore.Passwords{Store: b.cfg.Get("ssl.keystore.password"), Key: b.cfg.Get("ssl.key.password")}
 	}
 	name := b.cfg.Get(setting)
 	if name == "" {
-		return "", nil, fmt.Errorf("https needs %s or %s, a PEM file with private key and certificate chain", own, shared)
+		return "", nil, fmt.Errorf("https needs %s or %s, a file with private key and certificate chain", own, shared)
 	}
-	k := &keystore{name: name, logger: b.logger}
+	k := &keyFile{name: name, passwords: passwords, logger: b.logger}
 	if err := k.load(); err != nil {
 		return "", nil, fmt.Errorf("%s: %w", setting, err)
 	}

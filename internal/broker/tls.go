@@ -9,15 +9,22 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"muster/internal/keystore"
+	"muster/internal/metadata/config"
 )
 
 // tlsConfig returns a listener's side of TLS.
 func (b *Broker) tlsConfig(listener, protocol string) (*tls.Config, error) {
-	k, err := b.newKeystore(listener)
+	k, err := b.newKeyFile(listener)
 	if err != nil {
 		return nil, err
 	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate}
+	protocolOf, err := b.protocolOf(listener)
+	if err != nil {
+		return nil, err
+	}
+	cfg := protocolOf.Apply(&tls.Config{GetCertificate: k.certificate})
 	wanted := b.cfg.Of(listener, "").Get("ssl.client.auth")
 	if protocol == "SASL_SSL" && !b.cfg.IsSet("listener.name."+strings.ToLower(listener)+".ssl.client.auth") {
 		wanted = "none" // Kafka's rule (KIP-684): there the setting must name the listener.
@@ -36,13 +43,21 @@ func (b *Broker) tlsConfig(listener, protocol string) (*tls.Config, error) {
 // knowClients has clients be known by their certificates. What issued them is read again
 // when its file changes, so no session is resumed that began when another one counted.
 func (b *Broker) knowClients(listener string, cfg *tls.Config) (*tls.Config, error) {
-	name := b.cfg.Of(listener, "").Get("ssl.truststore.location")
+	of := b.cfg.Of(listener, "")
+	name := of.Get("ssl.truststore.location")
 	if name == "" {
-		return nil, errors.New("ssl.client.auth needs ssl.truststore.location, a PEM file with the certificates of those who issue the clients'")
+		return nil, errors.New("ssl.client.auth needs ssl.truststore.location, a file with the certificates of those who issue the clients'")
 	}
-	t := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, alone: true, logger: b.logger, checked: time.Now()}
+	t := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name, password: of.Get("ssl.truststore.password")}}, alone: true, logger: b.logger, checked: time.Now()}
 	if err := t.load(); err != nil {
 		return nil, err
+	}
+	if list := of.Get("muster.ssl.crl.location"); list != "" {
+		r := &revoked{file: trustFile{setting: "muster.ssl.crl.location", name: list}, logger: b.logger, checked: time.Now()}
+		if err := r.load(); err != nil {
+			return nil, err
+		}
+		cfg.VerifyConnection = r.verify
 	}
 	cfg.SessionTicketsDisabled = true
 	base := cfg.Clone()
@@ -54,24 +69,36 @@ func (b *Broker) knowClients(listener string, cfg *tls.Config) (*tls.Config, err
 	return cfg, nil
 }
 
-// newKeystore reads the certificate of a listener.
-func (b *Broker) newKeystore(listener string) (*keystore, error) {
-	name := b.cfg.Of(listener, "").Get("ssl.keystore.location")
+// newKeyFile reads the certificate of a listener.
+func (b *Broker) newKeyFile(listener string) (*keyFile, error) {
+	of := b.cfg.Of(listener, "")
+	name := of.Get("ssl.keystore.location")
 	if name == "" {
-		return nil, errors.New("a listener with SSL needs ssl.keystore.location, a PEM file with private key and certificate chain")
+		return nil, errors.New("a listener with SSL needs ssl.keystore.location, a file with private key and certificate chain")
 	}
-	k := &keystore{name: name, logger: b.logger}
+	k := &keyFile{name: name, passwords: keystore.Passwords{Store: of.Get("ssl.keystore.password"), Key: of.Get("ssl.key.password")}, logger: b.logger}
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("ssl.keystore.location: %w", err)
 	}
 	return k, nil
 }
 
-// keystore is the server's certificate, read again when its file changes, so
+// protocolOf returns what TLS may be on a listener.
+func (b *Broker) protocolOf(listener string) (keystore.Protocol, error) {
+	of := b.cfg.Of(listener, "")
+	p, err := keystore.ParseProtocol(config.SplitList(of.Get("ssl.enabled.protocols")), of.Get("ssl.protocol"), config.SplitList(of.Get("ssl.cipher.suites")))
+	if len(p.Insecure) > 0 && err == nil {
+		b.logger.Warn("ssl.cipher.suites enables suites that are known to be weak", "listener", listener, "suites", strings.Join(p.Insecure, ", "))
+	}
+	return p, err
+}
+
+// keyFile is the server's certificate, read again when its file changes, so
 // that a renewed one takes effect without a restart.
-type keystore struct {
-	name   string
-	logger *slog.Logger
+type keyFile struct {
+	name      string
+	passwords keystore.Passwords
+	logger    *slog.Logger
 
 	mu       sync.Mutex
 	cert     *tls.Certificate
@@ -83,7 +110,7 @@ type keystore struct {
 // recheck is how often the file is looked at, at most.
 const recheck = time.Second
 
-func (k *keystore) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (k *keyFile) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now := time.Now(); now.Sub(k.checked) >= recheck {
@@ -95,7 +122,7 @@ func (k *keystore) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // refresh loads the file if it changed. A file that does not load leaves the
 // certificate as it is.
-func (k *keystore) refresh() {
+func (k *keyFile) refresh() {
 	info, err := os.Stat(k.name)
 	if err == nil && info.ModTime().Equal(k.modified) && info.Size() == k.size {
 		return
@@ -110,19 +137,19 @@ func (k *keystore) refresh() {
 	k.logger.Info("certificate read again", "file", k.name)
 }
 
-func (k *keystore) load() error {
+func (k *keyFile) load() error {
 	info, err := os.Stat(k.name)
 	if err != nil {
 		return err
 	}
-	pem, err := os.ReadFile(k.name)
+	content, err := os.ReadFile(k.name)
 	if err != nil {
 		return err
 	}
-	cert, err := tls.X509KeyPair(pem, pem)
+	cert, err := keystore.Certificate(content, k.passwords)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.name, err)
 	}
-	k.cert, k.modified, k.size = &cert, info.ModTime(), info.Size()
+	k.cert, k.modified, k.size = cert, info.ModTime(), info.Size()
 	return nil
 }

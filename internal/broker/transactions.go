@@ -26,7 +26,10 @@ func (b *Broker) openPeers() error {
 		if err != nil {
 			return err
 		}
-		if trust.own, err = b.newKeystore(name); err != nil {
+		if trust.own, err = b.newKeyFile(name); err != nil {
+			return err
+		}
+		if trust.speaks, err = b.protocolOf(name); err != nil {
 			return err
 		}
 		opts.TLS = trust.config

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"muster/internal/keystore"
 )
 
 // trust is the certificates by which this broker knows others: those of the system,
@@ -17,8 +19,9 @@ import (
 // get new ones, one after the other, none has to be restarted.
 type trust struct {
 	files  []trustFile
-	alone  bool      // those of the files only: clients are not known by what the system trusts
-	own    *keystore // what this broker shows to others who ask, nil for nothing
+	alone  bool              // those of the files only: clients are not known by what the system trusts
+	own    *keyFile          // what this broker shows to others who ask, nil for nothing
+	speaks keystore.Protocol // what TLS may be there; the zero is any from 1.2 on
 	logger *slog.Logger
 
 	mu      sync.Mutex
@@ -29,15 +32,34 @@ type trust struct {
 // trustFile is a file of certificates, and how it was when it was read.
 type trustFile struct {
 	setting, name string
+	password      string
 	modified      time.Time
 	size          int64
 }
 
+// read reads the file, and how it is now.
+func (f *trustFile) read() ([]byte, error) {
+	info, err := os.Stat(f.name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.setting, err)
+	}
+	content, err := os.ReadFile(f.name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.setting, err)
+	}
+	f.modified, f.size = info.ModTime(), info.Size()
+	return content, nil
+}
+
+// trustSettings are the files whose certificates are trusted, and what opens them.
+var trustSettings = [][2]string{{"ssl.keystore.location", "ssl.keystore.password"}, {"ssl.truststore.location", "ssl.truststore.password"}}
+
 func (b *Broker) newTrust(listener string) (*trust, error) {
 	t := &trust{logger: b.logger, checked: time.Now()}
-	for _, setting := range []string{"ssl.keystore.location", "ssl.truststore.location"} {
-		if name := b.cfg.Of(listener, "").Get(setting); name != "" {
-			t.files = append(t.files, trustFile{setting: setting, name: name})
+	of := b.cfg.Of(listener, "")
+	for _, s := range trustSettings {
+		if name := of.Get(s[0]); name != "" {
+			t.files = append(t.files, trustFile{setting: s[0], name: name, password: of.Get(s[1])})
 		}
 	}
 	return t, t.load()
@@ -52,6 +74,9 @@ func (t *trust) config() *tls.Config {
 		t.refresh()
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}
+	if t.speaks.Min != 0 {
+		t.speaks.Apply(cfg)
+	}
 	if t.own != nil {
 		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.own.certificate(nil) }
 	}
@@ -86,18 +111,17 @@ func (t *trust) load() error {
 	files := slices.Clone(t.files)
 	for i := range files {
 		f := &files[i]
-		info, err := os.Stat(f.name)
+		content, err := f.read()
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.setting, err)
+			return err
 		}
-		pem, err := os.ReadFile(f.name)
+		certs, err := keystore.Certificates(content, keystore.Passwords{Store: f.password})
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.setting, err)
+			return fmt.Errorf("%s: %s: %w", f.setting, f.name, err)
 		}
-		if !roots.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("%s: there is no certificate in %s", f.setting, f.name)
+		for _, c := range certs {
+			roots.AddCert(c)
 		}
-		f.modified, f.size = info.ModTime(), info.Size()
 	}
 	t.roots, t.files = roots, files
 	return nil

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"muster/internal/logintest"
 )
 
 // certificate makes one that signs itself, also in PEM.
@@ -74,4 +76,46 @@ func TestTrustedCertificatesAreReadAgainWhenTheirFileChanges(t *testing.T) {
 		t.Error("the file is looked at for each connection")
 	}
 	wants("a file again", before, after)
+}
+
+func TestListsOfRevokedCertificatesStayWhenTheirFileMakesNoSense(t *testing.T) {
+	a, err := logintest.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "crl.pem")
+	write := func(text []byte, err error) {
+		t.Helper()
+		if err == nil {
+			err = os.WriteFile(name, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(a.Revoke())
+	r := &revoked{file: trustFile{setting: "muster.ssl.crl.location", name: name}, logger: slog.New(slog.DiscardHandler)}
+	if err := r.load(); err != nil {
+		t.Fatal(err)
+	}
+	first := r.lists
+	again := func() bool {
+		r.checked = time.Time{} // As if some time had passed.
+		return r.now() != first
+	}
+	if again() {
+		t.Error("a file that is the same is read again")
+	}
+	write([]byte("no list at all"), nil)
+	if again() || first == nil {
+		t.Error("a file that makes no sense counts")
+	}
+	cert, err := a.Issue("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(a.Revoke(cert))
+	if !again() {
+		t.Error("another list is not read")
+	}
 }

@@ -26,7 +26,7 @@ type Authority struct {
 func NewAuthority() (*Authority, error) {
 	a := &Authority{}
 	der, key, err := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	})
 	if err != nil {
 		return nil, err
@@ -91,6 +91,20 @@ func (a *Authority) IssuePEM(name string) ([]byte, error) {
 		return nil, err
 	}
 	return append(encode("PRIVATE KEY", private), encode("CERTIFICATE", c.Certificate[0])...), nil
+}
+
+// Revoke makes a list of certificates that count no more, in PEM.
+func (a *Authority) Revoke(certificates ...tls.Certificate) ([]byte, error) {
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(24 * time.Hour)}
+	for _, c := range certificates {
+		cert, err := x509.ParseCertificate(c.Certificate[0])
+		if err != nil {
+			return nil, err
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, a.cert, a.key)
+	return encode("X509 CRL", der), err
 }
 
 func encode(kind string, der []byte) []byte {

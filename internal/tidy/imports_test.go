@@ -43,6 +43,7 @@ var importTable = map[string][]string{
 	// From the socket to the state.
 	"listener": {"protocol"},
 	"protocol": {"store"}, // Response bodies carry store.Records.
+	"keystore": {},
 	"handler": {
 		"audit", // It tells what requests change.
 		"auth",

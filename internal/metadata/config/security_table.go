@@ -17,6 +17,9 @@ var tokenValidators = []string{
 	"org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
 }
 
+// storeTypes are the forms of key stores and trust stores.
+var storeTypes = []string{"PEM", "PKCS12", "JKS"}
+
 // securityDefs are the settings about who clients are, what they may do, and how much.
 var securityDefs = []Def{
 	{Name: "sasl.enabled.mechanisms", Type: List, Default: "SCRAM-SHA-256,SCRAM-SHA-512", OneOf: mechanisms, Static: true, Scope: Listener, Doc: "The mechanisms by which clients log in to listeners with SASL."},
@@ -38,10 +41,17 @@ var securityDefs = []Def{
 	{Name: "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", Type: Long, Default: "10000", Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; has no effect."},
 	{Name: "sasl.oauthbearer.token.endpoint.url", Type: String, Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; only clients ask for tokens."},
 
-	{Name: "ssl.keystore.type", Type: String, Default: "PEM", OneOf: []string{"PEM"}, Static: true, Scope: Listener, Doc: "The form of the key store. Only PEM."},
-	{Name: "ssl.keystore.location", Type: String, Static: true, Scope: Listener, Doc: "A PEM file with the server's private key and its certificate chain. It is read again when it changes."},
-	{Name: "ssl.truststore.type", Type: String, Default: "PEM", OneOf: []string{"PEM"}, Static: true, Scope: Listener, Doc: "The form of the trust store. Only PEM."},
-	{Name: "ssl.truststore.location", Type: String, Static: true, Scope: Listener, Doc: "A PEM file with the certificates by which clients are known where ssl.client.auth asks for theirs, and that this broker trusts when it talks to another by TLS, besides those of the system and of its own key store. It is read again when it changes."},
+	{Name: "ssl.keystore.type", Type: String, Default: "PEM", OneOf: storeTypes, Static: true, Scope: Listener, Doc: "The form of the key store. The file itself tells which of these it is."},
+	{Name: "ssl.keystore.location", Type: String, Static: true, Scope: Listener, Doc: "A file with the server's private key and its certificate chain: PEM, PKCS12 or JKS. It is read again when it changes."},
+	{Name: "ssl.keystore.password", Type: Password, Static: true, Scope: Listener, Doc: "The password of the key store, if that is PKCS12 or JKS."},
+	{Name: "ssl.key.password", Type: Password, Static: true, Scope: Listener, Doc: "The password of the private key; that of the key store, if not set."},
+	{Name: "ssl.truststore.type", Type: String, Default: "PEM", OneOf: storeTypes, Static: true, Scope: Listener, Doc: "The form of the trust store. The file itself tells which of these it is."},
+	{Name: "ssl.truststore.location", Type: String, Static: true, Scope: Listener, Doc: "A file, PEM, PKCS12 or JKS, with the certificates by which clients are known where ssl.client.auth asks for theirs, and that this broker trusts when it talks to another by TLS, besides those of the system and of its own key store. It is read again when it changes."},
+	{Name: "ssl.truststore.password", Type: Password, Static: true, Scope: Listener, Doc: "The password of the trust store, if that is PKCS12 or JKS."},
+	{Name: "ssl.enabled.protocols", Type: List, Default: "TLSv1.2,TLSv1.3", Static: true, Scope: Listener, Doc: "The versions of TLS that are served: TLSv1.2 and TLSv1.3. Older ones are not supported."},
+	{Name: "ssl.protocol", Type: String, Default: "TLSv1.3", Static: true, Scope: Listener, Doc: "The newest version of TLS that is served; TLS for any."},
+	{Name: "ssl.cipher.suites", Type: List, Static: true, Scope: Listener, Doc: "The cipher suites that are served, by their IANA names; the safe ones if not set. Those of TLS 1.3 are all served or none."},
+	{Name: "muster.ssl.crl.location", Type: String, Static: true, Scope: Listener, Doc: "A file with lists of revoked certificates (CRLs), in PEM or one in DER: a client whose certificate, or whose issuer's, is on the list of its issuer is rejected. It is read again when it changes."},
 	{Name: "ssl.client.auth", Type: String, Default: "none", OneOf: []string{"none", "requested", "required"}, Static: true, Scope: Listener, Doc: "Whether clients show a certificate on listeners with SSL or SASL_SSL. With SSL it says who they are."},
 	{Name: "ssl.principal.mapping.rules", Type: String, Default: "DEFAULT", Static: true, Scope: Listener, Doc: "How the name of a client's certificate becomes that of a user: rules between commas, of which the first that matches decides."},
 
