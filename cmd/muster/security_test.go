@@ -58,6 +58,13 @@ func TestUsersAreMadeAndCanLogIn(t *testing.T) {
 	}
 	s.run("users", "create", "bob", "--new-password-file", file(t, "bob", "third"), "--mechanism", "SCRAM-SHA-512").ok()
 	same(t, "bob", len(decode[[]storedUser](s.run("users", "list", "bob", "--json"))[0].Mechanisms), 1)
+	s.pipe("fourth", "users", "set-password", "alice", "--mechanism", "SCRAM-SHA-512").ok()
+	as("fourth", "--sasl-mechanism", "SCRAM-SHA-512").ok()
+	as("second", "--sasl-mechanism", "SCRAM-SHA-512").fails(exitFailed, "refuses the login")
+	as("second", "--sasl-mechanism", "SCRAM-SHA-256").ok()
+	s.pipe("third", "users", "set-password", "bob", "--mechanism", "SCRAM-SHA-256,SCRAM-SHA-512").ok()
+	same(t, "bob", len(decode[[]storedUser](s.run("users", "list", "bob", "--json"))[0].Mechanisms), 2)
+	s.pipe("x", "users", "set-password", "bob", "--mechanism", "PLAIN").fails(exitUsage, "--mechanism is SCRAM-SHA-256 or SCRAM-SHA-512")
 	s.run("users", "set-password", "nobody", "--new-password", "${env:ALICE_PW}").fails(exitFailed, `there is no user "nobody"`)
 	r := s.run("users", "delete", "alice", "bob", "nobody", "--yes").fails(exitFailed, `there is no user "nobody"`)
 	same(t, "what delete prints", r.stdout, "deleted user alice\ndeleted user bob\n")

@@ -48,16 +48,19 @@ func usersSetPasswordCommand() *cobra.Command {
 		Use:     "set-password NAME",
 		Aliases: []string{"passwd"},
 		Short:   "Set the password of a user",
-		Long: `Set the password of a user, for all mechanisms that the user has. Connections that are
-logged in stay so; see connections.max.reauth.ms.
+		Long: `Set the password of a user, for all mechanisms that the user has, or for those that
+--mechanism names, which the user may not have had before. Those that are not named keep
+their password. Connections that are logged in stay so; see connections.max.reauth.ms.
 ` + passwordHelp,
 		Example: `  muster users set-password alice
-  muster users set-password alice --new-password-file alice.pw`,
+  muster users set-password alice --new-password-file alice.pw
+  muster users set-password alice --mechanism SCRAM-SHA-512`,
 		Args:              oneUser,
 		ValidArgsFunction: completeUsers(&flags.clientFlags),
 		RunE:              func(cmd *cobra.Command, args []string) error { return setPassword(cmd, &flags, args[0]) },
 	}
 	flags.add(cmd)
+	cmd.Flags().StringSliceVar(&flags.mechanisms, "mechanism", nil, "`mechanisms` whose password is set (default: all that the user has)")
 	return cmd
 }
 
@@ -93,6 +96,10 @@ func createUser(cmd *cobra.Command, flags *passwordFlags, name string) error {
 }
 
 func setPassword(cmd *cobra.Command, flags *passwordFlags, name string) error {
+	hashes, err := flags.hashes()
+	if err != nil {
+		return err
+	}
 	password, err := flags.newPassword(cmd, name)
 	if err != nil {
 		return err
@@ -109,9 +116,10 @@ func setPassword(cmd *cobra.Command, flags *passwordFlags, name string) error {
 	if len(users) == 0 {
 		return fmt.Errorf("there is no user %q; muster users create %s creates one", name, name)
 	}
-	var hashes []scramHash
-	for _, m := range users[0].Mechanisms {
-		hashes = append(hashes, m.hash)
+	if len(hashes) == 0 {
+		for _, m := range users[0].Mechanisms {
+			hashes = append(hashes, m.hash)
+		}
 	}
 	return setCredentials(cmd, flags, client, name, password, hashes, "set the password of user")
 }

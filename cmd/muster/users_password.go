@@ -41,7 +41,7 @@ func (f *passwordFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("new-password-file", "new-password")
 }
 
-// hashes returns the mechanisms that a new user gets.
+// hashes returns the mechanisms that are named.
 func (f *passwordFlags) hashes() ([]scramHash, error) {
 	var out []scramHash
 	for _, name := range f.mechanisms {
