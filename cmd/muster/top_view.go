@@ -34,7 +34,7 @@ type topView struct {
 	page   int // How many lines of it are seen.
 }
 
-var topTitles = []string{"GROUP", "STATE", ">MEMBERS", ">LAG", ">BEHIND", ">CATCHES UP IN", "LAST REBALANCE", "FINDINGS"}
+var topTitles = []string{"GROUP", "STATE", ">MEMBERS", ">LAG", ">BEHIND", "CATCH-UP", "LAST REBALANCE", "FINDINGS"}
 
 // sortedBy is the column of each order, in topTitles.
 var sortedBy = map[string]int{"name": 0, "state": 1, "members": 2, "lag": 3, "lagSeconds": 4, "catchUp": 5, "rebalanced": 6}
@@ -61,26 +61,13 @@ func (v *topView) cells(g *web.GroupRow) []any {
 	for i, f := range g.Findings {
 		found[i] = strings.ReplaceAll(f, "-", " ")
 	}
-	out := []any{g.Name, g.State, g.Members, lag, behind, catchUp(g), last, strings.Join(found, ", ")}
+	out := []any{g.Name, g.State, g.Members, lag, behind, g.PaceText, last, strings.Join(found, ", ")}
 	for i, cell := range out {
 		if text, ok := cell.(string); ok {
 			out[i] = printable(text)
 		}
 	}
 	return out
-}
-
-// catchUp words when a group will have read everything.
-func catchUp(g *web.GroupRow) string {
-	switch {
-	case g.Lag == 0:
-		return "-"
-	case g.CatchUpSeconds != nil:
-		return words.Duration(time.Duration(*g.CatchUpSeconds * float64(time.Second)).Round(time.Second))
-	case slices.Contains(g.Findings, "not-catching-up"):
-		return "never"
-	}
-	return "?"
 }
 
 // printable makes text harmless to a terminal: names are anybody's choice, and some
@@ -217,9 +204,9 @@ func (v *topView) rows(height int) []line {
 	case v.list.At == nil:
 		return []line{{text: "The broker has just started: it looks at its groups every ten seconds."}}
 	case len(v.list.Groups) == 0 && v.query != "":
-		return []line{{text: "No group fits."}}
+		return []line{{text: "No matching groups."}}
 	case len(v.list.Groups) == 0:
-		return []line{{text: "There is no group yet. A consumer makes one: muster consume orders --group billing"}}
+		return []line{{text: "No groups yet. A consumer creates one: muster consume orders --group billing"}}
 	}
 	titles := slices.Clone(topTitles)
 	mark := "↑"

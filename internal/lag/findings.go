@@ -23,8 +23,8 @@ func (g *GroupLag) Findings() []string {
 		{"members-keep-dying", g.Dying},
 		{"stuck-partition", g.Stuck > 0},
 		{"lag-without-members", g.Members == 0 && g.Left && !g.ReadOutside},
-		{"retention-overtakes", g.OvertakenIn == 0 || g.OvertakenIn < overtakenSoon.Seconds() && g.Seconds >= catchesLate.Seconds()},
-		{"not-catching-up", g.CatchUp == NotCatching && g.Members > 0 && g.Seconds >= catchesLate.Seconds() && !g.Held},
+		{"retention-overtakes", isOvertaken(g.OvertakenIn, g.Seconds)},
+		{"not-catching-up", g.Pace() == PaceNotCatchingUp && g.Members > 0},
 		{"offsets-rewound", g.Verdicts[Rewound] > 0},
 	} {
 		if f.found {

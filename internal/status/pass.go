@@ -195,7 +195,7 @@ func (x *pass) leader(topic string, partition int32) (bool, int32) {
 func summaryOf(l lag.GroupLag) *list.Summary {
 	s := &list.Summary{
 		Partitions: l.Partitions, Lag: l.Lag, LagUnknown: l.Unknown, LagApproximate: l.Approximate,
-		Seconds: l.Seconds, CatchUp: -1, Stuck: l.Stuck, Poison: l.Poison, Findings: l.Findings(),
+		Seconds: l.Seconds, CatchUp: -1, Pace: l.Pace().String(), Stuck: l.Stuck, Poison: l.Poison, Findings: l.Findings(),
 	}
 	switch l.CatchUp {
 	case lag.CaughtUp:

@@ -156,7 +156,7 @@ func (a *api) addWatched(out *GroupDetail) {
 func (a *api) watchOf(of *explain.Watched) *GroupWatch {
 	out := &GroupWatch{
 		At: a.reads.Snapshot().At, Lag: of.Lag, LagUnknown: of.Unknown, LagApproximate: of.Approximate, LagSeconds: of.Seconds, LagSecondsAtLeast: of.SecondsAtLeast,
-		CatchUp: catchUps[of.CatchUp], Stuck: of.Stuck, Poison: int(of.Poison), MarginSeconds: finite(of.Margin), OvertakenInSecs: finite(of.OvertakenIn), Findings: some(of.Findings()),
+		Pace: of.Pace().String(), PaceText: explain.PaceText(of.Pace().String(), of.CatchUpTime), CatchUp: catchUps[of.CatchUp], Stuck: of.Stuck, Poison: int(of.Poison), MarginSeconds: finite(of.Margin), OvertakenInSecs: finite(of.OvertakenIn), Findings: some(of.Findings()),
 	}
 	if of.Rates.Known {
 		out.ConsumedPerSecond, out.ProducedPerSecond = finite(of.Rates.Consumed), finite(of.Rates.Produced)
@@ -171,7 +171,7 @@ func (a *api) watchOf(of *explain.Watched) *GroupWatch {
 // said only if there is one still.
 func (p *GroupPartition) watched(l *lag.PartitionLag) {
 	p.Deaths = l.Deaths
-	p.Verdict, p.MarginSeconds, p.OvertakenInSecs = l.Verdict.String(), finite(l.Margin), finite(l.OvertakenIn)
+	p.Verdict, p.MarginSeconds, p.OvertakenInSecs, p.Overtaken = l.Verdict.String(), finite(l.Margin), finite(l.OvertakenIn), l.Overtaken()
 	if !l.Known {
 		return
 	}

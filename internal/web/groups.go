@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/explain"
 	"muster/internal/lag"
 	"muster/internal/lag/list"
 )
@@ -66,7 +67,7 @@ func (a *api) groupRow(c *call, s *list.Summary) GroupRow {
 	out := GroupRow{
 		Name: s.Name, Type: s.Type, State: s.State, Members: s.Members, Partitions: s.Partitions,
 		Lag: s.Lag, LagUnknown: s.LagUnknown, LagApproximate: s.LagApproximate, LagSeconds: s.Seconds,
-		Stuck: s.Stuck, Poison: int(s.Poison), Rebalanced: known(s.Rebalanced), Cause: s.Cause, Findings: some(s.Findings), Topics: []string{},
+		Pace: s.Pace, PaceText: explain.PaceText(s.Pace, s.CatchUp), Stuck: s.Stuck, Poison: int(s.Poison), Rebalanced: known(s.Rebalanced), Cause: s.Cause, Findings: some(s.Findings), Topics: []string{},
 	}
 	if s.CatchUp >= 0 {
 		seconds := s.CatchUp.Seconds()

@@ -37,6 +37,8 @@ type GroupRow struct {
 	LagSeconds     float64    `json:"lagSeconds" doc:"the age of the oldest first unread record"`
 	Recent         []float64  `json:"recentLagSeconds" csv:"-" doc:"the largest lagSeconds of each of the last minutes, at most 30 of them, the oldest first; -1 where nothing is known; empty while the lag has never changed"`
 	CatchUpSeconds *float64   `json:"catchUpSeconds" doc:"how long it takes to catch up; 0 without lag, null if it does not or nobody knows"`
+	Pace           string     `json:"pace" doc:"how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown"`
+	PaceText       string     `json:"paceText" doc:"the same in words, as in 5m for when it will have caught up"`
 	Stuck          int        `json:"stuck" doc:"partitions that stand still though the group has members"`
 	Poison         int        `json:"poison" doc:"partitions with a record that may kill who reads it"`
 	Rebalanced     *time.Time `json:"rebalanced" doc:"when the last rebalance ended"`
@@ -110,6 +112,7 @@ type GroupPartition struct {
 	Deaths          int      `json:"deaths" doc:"members that died at the committed offset, one after the other; 0 unless a record is suspected"`
 	MarginSeconds   *float64 `json:"marginSeconds" doc:"when retention deletes the first unread record at the earliest; null if never"`
 	OvertakenInSecs *float64 `json:"overtakenInSeconds" doc:"when it will at the present pace; null if not"`
+	Overtaken       bool     `json:"overtaken" doc:"that matters: it may do so at any moment, or will within a day and the group is far behind"`
 }
 
 // GroupWatch is what the last look at all groups found of one.
@@ -124,6 +127,8 @@ type GroupWatch struct {
 	ProducedPerSecond *float64  `json:"producedPerSecond"`
 	CatchUp           string    `json:"catchUp" doc:"caught-up, catching, not-catching or unknown"`
 	CatchUpSeconds    *float64  `json:"catchUpSeconds" doc:"how long it takes, if it is catching"`
+	Pace              string    `json:"pace" doc:"how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown"`
+	PaceText          string    `json:"paceText" doc:"the same in words"`
 	Stuck             int       `json:"stuck" doc:"partitions that stand still though the group has members"`
 	Poison            int       `json:"poison" doc:"partitions with a record that may kill who reads it"`
 	MarginSeconds     *float64  `json:"marginSeconds" doc:"when retention deletes the first unread record at the earliest; null if never"`

@@ -29,6 +29,7 @@ type Summary struct {
 	Offsets        int32         // Committed ones. Partitions are those of them whose topic and leader are there.
 	Seconds        float64       // Lag in seconds.
 	CatchUp        time.Duration // How long it takes to catch up: 0 if there is no lag, negative if it does not or nobody knows.
+	Pace           string        // How it gets on, as lag.Pace has it.
 	Stuck          int           // Partitions.
 	Rebalanced     time.Time     // When the last rebalance ended; zero if there was none.
 	Cause          string        // Of that rebalance.

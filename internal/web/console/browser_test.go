@@ -216,14 +216,18 @@ func TestEveryPageShowsABrokerWithoutComplaint(t *testing.T) {
 	axe := axeOf(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
-	for name, want := range map[string]string{"/": "There is no group yet", "/groups": "There is no group yet", "/topics": "There is no topic yet", "/journal": "The journal is empty"} {
+	for name, want := range map[string]string{"/": "No groups yet", "/groups": "No groups yet", "/topics": "There is no topic yet", "/journal": "The journal is empty"} {
 		p.open(name, says(want))
 		p.quiet(name)
 	}
+	p.expected = append(p.expected, "status of 404")
+	p.open("/nosuch", says("Page not found")+"&& document.querySelector('main a[href=\"/\"]')")
+	p.quiet("/nosuch")
+	p.expected = nil
 	w.fill()
 	billing := "/groups/" + group
 	pages := []struct{ name, path, until string }{
-		{"overview", "/", says("Groups were looked at")},
+		{"overview", "/", says("As of")},
 		{"groups", "/groups", says(group) + "&&" + says("Stable")},
 		{"now", billing, says("Members") + "&&" + says("Findings") + "&&" + says("Assignment")},
 		{"time", billing + "?tab=time", "document.querySelector('.marker') && document.querySelector('.chart canvas')"},
@@ -250,7 +254,7 @@ func TestKeysAndAddressLeadThroughTheConsole(t *testing.T) {
 	w := newWorld(t)
 	w.fill()
 	p := browser(t, "http://"+w.broker.HTTPAddr())
-	p.open("/", says("Groups were looked at"))
+	p.open("/", says("As of"))
 	p.keys("gt")
 	p.wait("location.pathname === '/topics' &&" + says(topic))
 	p.keys("gg")
@@ -284,7 +288,7 @@ func TestKeysAndAddressLeadThroughTheConsole(t *testing.T) {
 func TestWithoutTheBrokerThePageSaysHowOldItIs(t *testing.T) {
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
-	p.open("/", says("There is no group yet"))
+	p.open("/", says("No groups yet"))
 	if err := w.broker.Close(); err != nil {
 		t.Fatal(err)
 	}

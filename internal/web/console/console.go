@@ -121,15 +121,15 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		}
 		// The name is made of what is in it, so it never changes.
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		send(w, r, f)
-		return
-	}
-	if !isPage(p) {
-		http.NotFound(w, r)
+		send(w, r, f, http.StatusOK)
 		return
 	}
 	h.Set("Cache-Control", "no-store") // After an upgrade it loads other files.
-	send(w, r, files()[indexFile])
+	status := http.StatusOK
+	if !isPage(p) {
+		status = http.StatusNotFound // The page says so, and leads on.
+	}
+	send(w, r, files()[indexFile], status)
 }
 
 // isPage says whether the console has a page at a path, which is still escaped.
@@ -138,7 +138,7 @@ func isPage(p string) bool {
 	return pages[first] && (!more || named[first] && !strings.Contains(rest, "/"))
 }
 
-func send(w http.ResponseWriter, r *http.Request, f *file) {
+func send(w http.ResponseWriter, r *http.Request, f *file, status int) {
 	body := f.plain
 	h := w.Header()
 	h.Set("Content-Type", f.contentType)
@@ -150,7 +150,7 @@ func send(w http.ResponseWriter, r *http.Request, f *file) {
 		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // Who asked may be gone.
 	}

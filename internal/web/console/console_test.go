@@ -39,8 +39,13 @@ func TestEveryPageIsTheIndex(t *testing.T) {
 
 func TestWhatIsNoPageIsNotFound(t *testing.T) {
 	for _, p := range []string{"/nothing", "/groups/a/b", "/brokers/1", "/assets/", "/assets/nothing.js", "/assets/index.html", "/assets/../index.html", "/assets/..%2findex.html", "/index.html", "/dist/index.html"} {
-		if w := get(t, http.MethodGet, p); w.Code != http.StatusNotFound {
+		w := get(t, http.MethodGet, p)
+		if w.Code != http.StatusNotFound {
 			t.Errorf("%s is %d, want 404", p, w.Code)
+		}
+		// People get a page that leads on.
+		if page := strings.Contains(w.Body.String(), `<div id="app">`); page == strings.HasPrefix(p, "/assets/") {
+			t.Errorf("%s is a page: %t", p, page)
 		}
 	}
 	if w := get(t, http.MethodPost, "/groups"); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") == "" {

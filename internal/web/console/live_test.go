@@ -42,17 +42,17 @@ func TestTheStreamTellsAtOnceWhatABrokerDoes(t *testing.T) {
 	open := "window.streams.at(-1)?.readyState === 1"
 
 	f.obey(events, needing(2))
-	p.open("/", shows("2 groups need somebody"))
+	p.open("/", shows("2 groups need attention"))
 	p.wait(open)
 	f.obey(rule{about: "/api/", gone: true})
 	f.cut()
 	p.wait(silent)
 	f.obey(events, needing(3)) // The browser opens the stream again by itself.
-	p.wait("!" + silent + "&&" + shows("3 groups need somebody"))
+	p.wait("!" + silent + "&&" + shows("3 groups need attention"))
 
 	f.obey(events, needing(4))
 	p.eval("document.dispatchEvent(new Event('visibilitychange'))")
-	p.wait(shows("4 groups need somebody"))
+	p.wait(shows("4 groups need attention"))
 
 	// What changes while it is asked for is asked for once more.
 	held := needing(5)
@@ -63,7 +63,7 @@ func TestTheStreamTellsAtOnceWhatABrokerDoes(t *testing.T) {
 	f.obey(events, needing(6))
 	p.eval("tell('overview')")
 	close(held.held)
-	p.wait(shows("6 groups need somebody"))
+	p.wait(shows("6 groups need attention"))
 
 	// A broker that hangs does not answer.
 	f.obey(events, rule{about: "/api/v1/overview", hangs: true})

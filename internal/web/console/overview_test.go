@@ -16,12 +16,12 @@ func TestTheOverviewIsCalmOnlyIfAllBrokersAre(t *testing.T) {
 		change func(map[string]any)
 		until  string
 	}{
-		{"all is well", func(map[string]any) {}, title("All is well") + "&&" + says("There is no group yet")},
-		{"with groups", func(a map[string]any) { a["groups"] = 5 }, title("All is well") + "&&" + says("Every group gets on")},
+		{"all is well", func(map[string]any) {}, title("All is well") + "&&" + says("No groups yet")},
+		{"with groups", func(a map[string]any) { a["groups"] = 5 }, title("All is well") + "&&" + says("Every group makes progress")},
 		{"one is unwell", func(a map[string]any) { a["unwell"] = unwell }, title("A broker has a problem") + "&&" + says("The disk is full.") + "&& !" + says("no group yet") + "&&" + says("that are known")},
 		{"one is silent", func(a map[string]any) { a["incomplete"] = silent }, title("Not all brokers answer") + "&&" + says("broker 3: it does not answer") + "&& !" + says("no group yet") + "&&" + says("that are known")},
 		{"both", func(a map[string]any) { a["unwell"], a["incomplete"] = unwell, silent }, title("A broker has a problem")},
-		{"with groups that need somebody", func(a map[string]any) { a["needing"], a["incomplete"], a["groups"] = 2, silent, 5 }, title("Not all brokers answer") + "&& !" + says("Every group gets on")},
+		{"with groups that need attention", func(a map[string]any) { a["needing"], a["incomplete"], a["groups"] = 2, silent, 5 }, title("Not all brokers answer") + "&& !" + says("Every group makes progress")},
 	} {
 		f.obey(rule{about: "/api/v1/overview", change: x.change})
 		p.open("/", x.until)

@@ -62,7 +62,6 @@ func TestWhatThePagesCompute(t *testing.T) {
 	t.Run("commands that are copied survive a shell", func(t *testing.T) { testCopied(t, p) })
 	t.Run("commands are found whole in sentences", func(t *testing.T) { testCommands(t, p) })
 	t.Run("partitions that are mistyped are none", func(t *testing.T) { testNumbers(t, p) })
-	t.Run("only who falls behind never catches up", func(t *testing.T) { testCatchUp(t, p) })
 	t.Run("durations are those of the sentences beside them", func(t *testing.T) { testDurations(t, p) })
 }
 
@@ -144,29 +143,6 @@ func testDurations(t *testing.T, p *page) {
 		got := evaluate[string](t, p, code, fmt.Sprintf("format.duration(%v)", c.Seconds()))
 		if want := words.Duration(c); got != want {
 			t.Errorf("%v is %q, want %q", c, got, want)
-		}
-	}
-}
-
-func testCatchUp(t *testing.T, p *page) {
-	t.Helper()
-	code := script(t, "src/pace.ts", "pace") + `
-const of = (catchUp, read, came, findings = [], members = 1) => pace.catchUp({members: Array(members), watched: {catchUp, catchUpSeconds: catchUp === "catching" ? 669 : null, consumedPerSecond: read, producedPerSecond: came, findings}}).join(": ");
-`
-	for _, c := range []struct{ of, want string }{
-		{`of("caught-up", 1, 1)`, "caught up: nothing is unread"},
-		{`of("catching", 2, 1)`, "11m9s: at the present pace"},
-		{`of("not-catching", 10, 10)`, "keeps pace: with what is produced"},
-		{`of("not-catching", 96, 100)`, "keeps pace: with what is produced"},
-		{`of("not-catching", 95, 100)`, "–: less than 5 minutes behind"},
-		{`of("not-catching", 0, 0)`, "–: less than 5 minutes behind"},
-		{`of("not-catching", 10, 10, ["offsets-rewound", "not-catching-up"])`, "never: at the present pace"},
-		{`of("not-catching", 0, 10, ["lag-without-members"], 0)`, "never: nobody reads"},
-		{`of("unknown", null, null)`, "–: not watched for long enough"},
-		{`pace.catchUp({members: [], watched: null}).join(": ")`, "–: not watched for long enough"},
-	} {
-		if got := evaluate[string](t, p, code, c.of); got != c.want {
-			t.Errorf("%s is %q, want %q", c.of, got, c.want)
 		}
 	}
 }

@@ -290,6 +290,8 @@ export interface GroupPartition {
   marginSeconds: number | null;
   /** when it will at the present pace; null if not */
   overtakenInSeconds: number | null;
+  /** that matters: it may do so at any moment, or will within a day and the group is far behind */
+  overtaken: boolean;
 }
 
 export interface GroupRow {
@@ -313,6 +315,10 @@ export interface GroupRow {
   recentLagSeconds: number[];
   /** how long it takes to catch up; 0 without lag, null if it does not or nobody knows */
   catchUpSeconds: number | null;
+  /** how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown */
+  pace: string;
+  /** the same in words, as in 5m for when it will have caught up */
+  paceText: string;
   /** partitions that stand still though the group has members */
   stuck: number;
   /** partitions with a record that may kill who reads it */
@@ -342,6 +348,10 @@ export interface GroupWatch {
   catchUp: string;
   /** how long it takes, if it is catching */
   catchUpSeconds: number | null;
+  /** how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown */
+  pace: string;
+  /** the same in words */
+  paceText: string;
   /** partitions that stand still though the group has members */
   stuck: number;
   /** partitions with a record that may kill who reads it */

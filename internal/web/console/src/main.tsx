@@ -17,7 +17,7 @@ import { Users } from "./pages/users";
 import { listen, parts } from "./route";
 import { loginNeeded, readSession } from "./session";
 import { applyTheme, Switch } from "./theme";
-import { Title } from "./parts";
+import { Title, useTitle } from "./parts";
 
 const nav: [path: string, text: string][] = [
   ["/", "Overview"],
@@ -50,7 +50,19 @@ function Page() {
     case "quotas":
       return <Quotas />;
   }
-  return <Title>There is no such page</Title>;
+  return <NotFound />;
+}
+
+function NotFound() {
+  useTitle("Page not found");
+  return (
+    <>
+      <Title>Page not found</Title>
+      <p class="lead">
+        There is no page at this address. <a href="/">Go to the overview</a>
+      </p>
+    </>
+  );
 }
 
 function Where() {

@@ -118,7 +118,7 @@ export function Problem({ of }: { of: Refused }) {
   const acl = of.problem.missingAcl;
   return (
     <div class="empty" role="alert">
-      <h2>{of.status === 403 ? "You may not see this" : of.status === 404 ? "Not found" : "No answer"}</h2>
+      <h2>{of.status === 403 ? "You may not see this" : of.status === 404 ? "Not found" : of.status === 400 ? "The request is not valid" : of.status === 429 ? "Quota exceeded" : "No answer"}</h2>
       <p>{sentence(of.problem.message)}</p>
       {acl && (
         <p>

@@ -45,7 +45,7 @@ export function RibbonView({ rows: shown, all, owners, axis, rebalances }: Props
         ))}
         {seen.has(null) && (
           <span>
-            <span class="badge none">–</span> nobody
+            <span class="badge none">–</span> no owner
           </span>
         )}
         {seen.has(undefined) && (
@@ -86,7 +86,7 @@ function Piece({ span, y, axis, owner }: { span: Span; y: number; axis: Props["a
   return (
     <>
       <rect x={`${left}%`} y={y + 1} width={`${width}%`} height={row - 2} class={kind}>
-        <title>{`${owner ? owner.name : span.owner === null ? "nobody" : "not known"}, ${f.when(new Date(span.from))} to ${f.when(new Date(span.to))}`}</title>
+        <title>{`${owner ? owner.name : span.owner === null ? "no owner" : "not known"}, ${f.when(new Date(span.from))} to ${f.when(new Date(span.to))}`}</title>
       </rect>
       {owner && width > 2.5 && (
         <text x={`${left}%`} dx="5" y={y + row - 5}>
@@ -115,7 +115,7 @@ function AsTable({ rows, owners }: { rows: Ribbon[]; owners: Map<string, Owner> 
                 {r.topic} {r.partition}
               </th>
               <td class="wide">
-                {r.spans.map((s) => `${s.owner ? (owners.get(s.owner)?.name ?? s.owner) : s.owner === null ? "nobody" : "not known"} since ${f.when(new Date(s.from))}`).join("; ")}
+                {r.spans.map((s) => `${s.owner ? (owners.get(s.owner)?.name ?? s.owner) : s.owner === null ? "no owner" : "not known"} since ${f.when(new Date(s.from))}`).join("; ")}
               </td>
             </tr>
           ))}

@@ -59,8 +59,15 @@ export function Acls() {
 
 function Off() {
   return (
-    <Empty title="The broker has no rules" commands={["muster serve --set authorizer.class.name=muster --set super.users=User:admin"]}>
-      Everybody may do everything, since authorizer.class.name is not set. Rules need names: users who log in, or certificates. This switches rules on, with somebody who may do everything:
+    <Empty
+      title="ACLs are off"
+      commands={[
+        "(umask 077 && openssl rand -hex 16 > admin.pw)",
+        "muster serve --set listeners=SASL_PLAINTEXT://127.0.0.1:9092 --set authorizer.class.name=muster --set 'muster.bootstrap.user=admin:${file:admin.pw}'",
+        "muster users list --user admin --password-file admin.pw",
+      ]}
+    >
+      Everyone may do everything, since authorizer.class.name is not set. ACLs need users who log in. These commands create a password, start the broker with ACLs and a first user, admin, who may do everything, and log in as admin. If there are users already, name one of them in super.users instead. Beyond this machine, use SASL_SSL:
     </Empty>
   );
 }

@@ -2,7 +2,6 @@ import type { GroupDetail } from "../../../ui/api";
 import { useAsk } from "../ask";
 import * as f from "../format";
 import { Fact, Hitch, Lag, State, Title, useTitle } from "../parts";
-import { catchUp } from "../pace";
 import { param, withQuery } from "../route";
 import { GroupActs } from "./act_group";
 import { Now } from "./group_now";
@@ -45,7 +44,6 @@ export function Group({ name }: { name: string }) {
 
 function Facts({ group }: { group: GroupDetail }) {
   const w = group.watched;
-  const [when, note] = catchUp(group);
   const protocol = group.type === "consumer" ? "consumer group (KIP-848)" : "classic group";
   const epoch = group.epoch === null ? "" : `, epoch ${group.epoch}${group.targetEpoch !== null && group.targetEpoch !== group.epoch ? ` on its way to ${group.targetEpoch}` : ""}`;
   return (
@@ -63,8 +61,8 @@ function Facts({ group }: { group: GroupDetail }) {
         <Fact label="Behind" note="age of the oldest unread record">
           {w ? (w.lagSeconds > 0 ? (w.lagSecondsAtLeast ? "≥ " : "") + f.duration(w.lagSeconds) : f.duration(0)) : "–"}
         </Fact>
-        <Fact label="Catches up in" note={note}>
-          {when}
+        <Fact label="Catch-up" note="at the present pace">
+          {w?.paceText || "–"}
         </Fact>
         <Fact label="Consumed" note="in the last 5 minutes">
           {w && w.consumedPerSecond !== null ? f.rate(w.consumedPerSecond) : "–"}

@@ -89,7 +89,7 @@ function Members({ group, owners }: { group: GroupDetail; owners: Map<string, Ow
   if (group.members.length === 0) {
     return (
       <Section title="Members">
-        <Empty title="Nobody is in the group" commands={[f.command("consume", group.partitions[0]?.topic ?? "orders", `--group ${f.quoted(group.name)}`)]}>
+        <Empty title="The group has no members" commands={[f.command("consume", group.partitions[0]?.topic ?? "orders", `--group ${f.quoted(group.name)}`)]}>
           Its committed offsets stay. This would join it:
         </Empty>
       </Section>
@@ -202,7 +202,7 @@ function Map_({ group, owners }: { group: GroupDetail; owners: Map<string, Owner
 }
 
 function Cell({ partition: p, owner }: { partition: GroupPartition; owner: Owner | undefined }) {
-  const says = `partition ${p.partition}: ${owner ? owner.name : "nobody has it"}${p.verdict ? `, ${f.words(p.verdict)}` : ""}${p.lag !== null ? `, lag ${f.count(p.lag)}` : ""}`;
+  const says = `partition ${p.partition}: ${owner ? owner.name : "no owner"}${p.verdict ? `, ${f.words(p.verdict)}` : ""}${p.lag !== null ? `, lag ${f.count(p.lag)}` : ""}`;
   return (
     <li class={`cell ${owner ? `own${owner.colour}` : "none"}${p.verdict ? " wrong" : ""}`} title={says}>
       <span class="unseen">{says}</span>

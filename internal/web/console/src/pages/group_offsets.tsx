@@ -17,10 +17,10 @@ const orders: Record<string, (p: GroupPartition) => number> = {
 const few = 500;
 
 const verdicts: Record<string, string> = {
-  "no-owner": "nobody has it",
+  "no-owner": "no owner",
   "not-fetching": "its owner does not fetch",
   "not-committing": "its owner fetches and does not commit",
-  stopped: "nobody commits any more",
+  stopped: "no one commits any more",
   stalled: "the same offset is committed again and again",
   rewound: "the group went back",
 };
@@ -34,7 +34,6 @@ export function Offsets({ group }: { group: GroupDetail }) {
   const sorted = [...fits].sort((a, b) => sign * (by(a) - by(b) || (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : a.partition - b.partition)));
   const shown = param("all") === "true" ? sorted : sorted.slice(0, few);
   const owners = ownersOf(group, []);
-  const overtakes = group.watched?.findings.includes("retention-overtakes") ?? false;
   if (group.partitions.length === 0 && group.hiddenTopics > 0) {
     return (
       <>
@@ -98,11 +97,11 @@ export function Offsets({ group }: { group: GroupDetail }) {
                       <Badge owner={owner} /> {owner.name}
                     </>
                   ) : (
-                    <span class="quiet">nobody</span>
+                    <span class="quiet">none</span>
                   )}
                 </td>
-                <Num quiet={!overtakes}>
-                  {overtakes && p.overtakenInSeconds !== null ? <span class="bad">▲ overtakes in {f.duration(p.overtakenInSeconds)}</span> : p.marginSeconds === null ? "–" : f.duration(Math.max(p.marginSeconds, 0))}
+                <Num quiet={!p.overtaken}>
+                  {p.overtaken && p.overtakenInSeconds !== null ? <span class="bad">▲ overtakes in {f.duration(p.overtakenInSeconds)}</span> : p.marginSeconds === null ? "–" : f.duration(Math.max(p.marginSeconds, 0))}
                 </Num>
               </tr>
             );

@@ -38,7 +38,7 @@ export function Time({ name, group }: { name: string; group: GroupDetail | undef
       </nav>
       <Section title="Lag" note="records to be read, and the age of the oldest">
         {history.problem && history.problem.status !== 404 && <Hitch of={history.problem} data={history.data} />}
-        {!history.data && !history.problem ? <Waiting /> : !history.data && history.problem?.status !== 404 ? null : history.data?.hiddenTopics ? <p class="quiet">It adds up all topics of the group, and you may not see {f.plural(history.data.hiddenTopics, "topic")} of them.</p> : points.length < 2 ? <p class="quiet">Nothing is known of this time: groups are looked at every ten seconds, and the history of one begins when its lag changes.</p> : <Chart points={points} step={history.data?.stepSeconds ?? 10} axis={axis} />}
+        {!history.data && !history.problem ? <Waiting /> : !history.data && history.problem?.status !== 404 ? null : history.data?.hiddenTopics ? <p class="quiet">It adds up all topics of the group, and you may not see {f.plural(history.data.hiddenTopics, "topic")} of them.</p> : points.length < 2 ? <p class="quiet">No data for this time: there is a snapshot every ten seconds, and a group's history begins when its lag changes.</p> : <Chart points={points} step={history.data?.stepSeconds ?? 10} axis={axis} />}
       </Section>
       <Hitch of={why.problem} data={why.data} />
       {why.data && <Past why={why.data} group={group} axis={axis} />}

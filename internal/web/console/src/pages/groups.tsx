@@ -23,7 +23,7 @@ export function Groups() {
         <Choice label="State" name="state" options={[["", "Any state"], ...states.map((s): [string, string] => [s, f.spaced(s)])]} />
         <Choice label="Type" name="type" options={[["", "Any type"], ["classic", "Classic"], ["consumer", "Consumer (KIP-848)"]]} />
         <Check name="finding" value="any">
-          Needs somebody
+          Needs attention
         </Check>
         <Chip name="topic" label="Reads" />
       </div>
@@ -42,12 +42,12 @@ export function Groups() {
 const list = (name: string): string[] => param(name).split(",").filter(Boolean);
 
 function Nothing({ total, at, all }: { total: number | null; at: string | null; all: boolean }) {
-  if (at === null) return <Empty title="The first look is on its way">Groups are looked at every ten seconds.</Empty>;
-  if (total !== 0) return <Empty title="No group fits">Take a filter away to see more.</Empty>;
-  if (!all) return <Empty title="No group is known">Not all brokers have said which groups they have.</Empty>;
+  if (at === null) return <Empty title="Collecting the first snapshot…">There is one every ten seconds.</Empty>;
+  if (total !== 0) return <Empty title="No matching groups">Remove a filter to see more.</Empty>;
+  if (!all) return <Empty title="No groups known yet">Not all brokers have answered.</Empty>;
   return (
-    <Empty title="There is no group yet" commands={["muster consume orders --group billing"]}>
-      A group is there as soon as a consumer joins it or commits an offset:
+    <Empty title="No groups yet" commands={["muster consume orders --group billing"]}>
+      A group exists as soon as a consumer joins it or commits an offset:
     </Empty>
   );
 }
@@ -58,12 +58,12 @@ function Rows({ rows, sort, stale }: { rows: GroupRow[]; sort: string; stale: bo
       <thead>
         <tr>
           <SortHead by="name" now={sort}>Group</SortHead>
-          <SortHead by="state" now={sort}>State</SortHead>
-          <SortHead by="members" now={sort} num down>Members</SortHead>
           <SortHead by="lag" now={sort} num down title="records that are to be read">Lag</SortHead>
           <SortHead by="lagSeconds" now={sort} num down title="the age of the oldest unread record">Behind</SortHead>
+          <SortHead by="catchUp" now={sort} title="how long it takes to catch up at the present pace">Catch-up</SortHead>
           <th scope="col">Last 30m</th>
-          <SortHead by="catchUp" now={sort} num title="how long it takes to catch up at the present pace">Catches up in</SortHead>
+          <SortHead by="state" now={sort}>State</SortHead>
+          <SortHead by="members" now={sort} num down>Members</SortHead>
           <SortHead by="rebalanced" now={sort} down>Last rebalance</SortHead>
         </tr>
       </thead>
@@ -81,18 +81,18 @@ function Rows({ rows, sort, stale }: { rows: GroupRow[]; sort: string; stale: bo
                 </span>
               )}
             </td>
-            <td>
-              <State of={g.state} />
-            </td>
-            <Num quiet={g.members === 0}>{f.count(g.members)}</Num>
             <Num quiet={g.lag === 0}>
               <Lag records={g.lag} unknown={g.lagUnknown} about={g.lagApproximate} />
             </Num>
             <Num quiet={g.lagSeconds === 0}>{g.lagSeconds > 0 ? f.duration(g.lagSeconds) : "–"}</Num>
+            <td class={g.pace === "caught-up" ? "quiet" : undefined}>{g.paceText}</td>
             <td>
               <Spark points={g.recentLagSeconds} />
             </td>
-            <Num quiet={g.lag === 0}>{catchUp(g)}</Num>
+            <td>
+              <State of={g.state} />
+            </td>
+            <Num quiet={g.members === 0}>{f.count(g.members)}</Num>
             <td class="cause">
               {g.rebalanced ? <When time={g.rebalanced} /> : <span class="quiet">–</span>}
               {g.cause && <span class="says">{causeText(g.cause)}</span>}
@@ -102,10 +102,4 @@ function Rows({ rows, sort, stale }: { rows: GroupRow[]; sort: string; stale: bo
       </tbody>
     </Table>
   );
-}
-
-function catchUp(g: GroupRow): string {
-  if (g.lag === 0) return "–";
-  if (g.catchUpSeconds !== null) return f.duration(g.catchUpSeconds);
-  return g.findings.includes("not-catching-up") ? "never" : "not known";
 }

@@ -100,7 +100,7 @@ function Row({ entry }: { entry: JournalEntry }) {
 }
 
 function Nothing({ kept, filtered }: { kept: boolean; filtered: boolean }) {
-  if (filtered) return <Empty title="Nothing fits">Take a filter away, or look further back.</Empty>;
+  if (filtered) return <Empty title="No matching entries">Remove a filter, or look further back.</Empty>;
   if (kept) return <Empty title="Nothing happened in this time">Look further back to see more.</Empty>;
   return (
     <Empty title="The journal is empty" commands={["muster consume orders --group billing"]}>

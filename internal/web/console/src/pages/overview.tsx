@@ -33,12 +33,12 @@ function Whole({ data }: { data: Answer }) {
       ))}
       <dl class="facts">
         <Fact label="Groups">{data.groups === null ? "–" : <a href="/groups">{f.count(data.groups)}</a>}</Fact>
-        <Fact label="Need somebody">{data.needing > 0 ? <a href="/groups?finding=any">{f.count(data.needing)}</a> : "0"}</Fact>
+        <Fact label="Need attention">{data.needing > 0 ? <a href="/groups?finding=any">{f.count(data.needing)}</a> : "0"}</Fact>
         <Fact label="Topics">
           <a href="/topics">{f.count(data.topics)}</a>
         </Fact>
         <Fact label="Records are kept">{store(data.health.store)}</Fact>
-        <Fact label="Groups were looked at">{data.at ? <When time={data.at} /> : "not yet"}</Fact>
+        <Fact label="As of">{data.at ? <When time={data.at} /> : "not yet"}</Fact>
       </dl>
       <Incomplete of={data.incomplete} />
       <Worst data={data} />
@@ -55,25 +55,25 @@ function headline(data: Answer): string {
   if (data.incomplete.length > 0) return "Not all brokers answer";
   if (data.at === null) return "The broker has just started";
   if (data.needing === 0) return "All is well";
-  return data.needing === 1 ? "One group needs somebody" : `${f.count(data.needing)} groups need somebody`;
+  return data.needing === 1 ? "One group needs attention" : `${f.count(data.needing)} groups need attention`;
 }
 
 function store(kind: string): string {
   return kind === "memory" || kind === "mem" ? "in memory" : kind === "disk" ? "on disk" : kind === "redis" ? "in Redis" : kind;
 }
 
-/** What is said of groups if none of them needs somebody. */
+/** What is said of groups if none of them needs attention. */
 function quietly(data: Answer): string {
-  if (data.at === null) return "Groups are looked at every ten seconds; the first look is on its way.";
-  if (!calm(data)) return "Of the groups that are known, none needs somebody.";
-  return "Every group gets on with what it reads, and no partition stands still.";
+  if (data.at === null) return "Collecting the first snapshot…";
+  if (!calm(data)) return "No known group needs attention.";
+  return "Every group makes progress, and no partition is stuck.";
 }
 
 function Worst({ data }: { data: Answer }) {
   if (data.groups === 0 && calm(data)) {
     return (
-      <Empty title="There is no group yet" commands={["muster topics create orders --partitions 6", "echo 'alice=3 apples' | muster produce orders --key-separator =", "muster consume orders --group billing"]}>
-        A group is there as soon as a consumer joins it or commits an offset. These commands make one:
+      <Empty title="No groups yet" commands={["muster topics create orders --partitions 6", "echo 'alice=3 apples' | muster produce orders --key-separator =", "muster consume orders --group billing"]}>
+        A group exists as soon as a consumer joins it or commits an offset. These commands create one:
       </Empty>
     );
   }
@@ -81,7 +81,7 @@ function Worst({ data }: { data: Answer }) {
     return <p class="lead quiet">{quietly(data)}</p>;
   }
   return (
-    <Table label="Groups that need somebody">
+    <Table label="Groups that need attention">
       <thead>
         <tr>
           <th scope="col">What is wrong</th>

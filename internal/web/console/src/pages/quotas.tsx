@@ -22,7 +22,7 @@ export function Quotas() {
   return (
     <Listing
       title="Quotas"
-      lead="How much somebody may use, of each broker. Who is over a quota is slowed, not refused. The most special quota counts: user and client id, then user, then client id, then those for all others."
+      lead="How much a client may use of each broker. Clients over a quota are throttled, not refused. The most specific quota counts: user and client id, then user, then client id, then those for all others."
       asked={useAsk("quotas", {}, {}, 30)}
       add="Set a quota"
       form={() => <SetQuota />}

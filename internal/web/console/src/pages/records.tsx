@@ -70,7 +70,7 @@ export function Records({ topic }: { topic: string }) {
 }
 
 function Nothing({ topic, searched, filtered }: { topic: string; searched: number; filtered: boolean }) {
-  if (filtered) return <Empty title={searched > 0 ? "Nothing fits so far" : "There is nothing to search"}>Take a filter away, or begin earlier.</Empty>;
+  if (filtered) return <Empty title={searched > 0 ? "No matching records so far" : "There is nothing to search"}>Remove a filter, or begin earlier.</Empty>;
   return (
     <Empty title="The topic has no records" commands={[`echo hello | muster produce ${f.quoted(topic)}`]}>
       Whatever is produced shows here.

@@ -66,7 +66,7 @@ function Readers({ data }: { data: TopicDetail }) {
   if (data.groups.length === 0) {
     return (
       <Section title="Groups">
-        <p class="quiet">Nobody reads it. This would:</p>
+        <p class="quiet">No group reads it. This would:</p>
         <Command>{f.command("consume", data.name, "--group billing")}</Command>
       </Section>
     );

@@ -69,8 +69,8 @@ export function Topics() {
 }
 
 function Nothing({ filtered, at }: { filtered: boolean; at: string | null }) {
-  if (at === null) return <Empty title="The first look is on its way">Topics are looked at every ten seconds.</Empty>;
-  if (filtered) return <Empty title="No topic fits">Take the filter away to see more.</Empty>;
+  if (at === null) return <Empty title="Collecting the first snapshot…">There is one every ten seconds.</Empty>;
+  if (filtered) return <Empty title="No matching topics">Remove the filter to see more.</Empty>;
   return (
     <Empty title="There is no topic yet" commands={["muster topics create orders --partitions 6"]}>
       In a terminal, this makes one:
