@@ -246,3 +246,21 @@ func TestProducerExpirySparesOpen(t *testing.T) {
 		t.Errorf("left: %+v", got)
 	}
 }
+
+// Whoever reads while a log is opened again is not told of a last stable offset below one
+// that was told before.
+func TestLSODoesNotGoBackWhileTheLogIsOpenedAgain(t *testing.T) {
+	r := newTxnRig(t, mem.New(), nil)
+	for i := range int64(3) {
+		r.wantAppend(r.batch(plain, 1), i)
+	}
+	r.wantStable(3)
+	p := r.part()
+	p.mu.Lock()
+	_, err := p.openLog(t.Context())
+	p.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wantStable(3)
+}

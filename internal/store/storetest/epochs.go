@@ -15,6 +15,7 @@ var epochTests = []test{
 	{"EpochsListsThoseThatAppended", testEpochs},
 	{"EpochsSurviveReopening", testEpochsReopen},
 	{"TheEpochsOfRecordsThatRemainAreKnownAfterTrim", testEpochsTrim},
+	{"EpochsWithoutRecordsAreForgottenByTrim", testEpochsForgotten},
 }
 
 // wantRefused demands that every change through a handle is refused, and
@@ -124,4 +125,18 @@ func testEpochsTrim(f *fixture) {
 	}
 	f.reopen()
 	f.verify()
+}
+
+// testEpochsForgotten takes away all records of the first epoch: what is left begins at the
+// log start offset, or a reader would be sent to where there is nothing.
+func testEpochsForgotten(f *fixture) {
+	f.appendMany(3)
+	f.setEpoch(8)
+	n := len(f.sent)
+	f.appendMany(3)
+	start := f.sent[n].Offset
+	f.must(f.log.Trim(f.ctx, start))
+	if got := f.log.Epochs(); len(got) != 1 || got[0].Epoch != 8 {
+		f.Errorf("epochs %v, the log begins with 8 at %d", got, start)
+	}
 }
