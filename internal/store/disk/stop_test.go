@@ -204,3 +204,17 @@ func TestSnapshotOfAQuickStopIsSavedBeforeBatchesGo(t *testing.T) {
 	b.crash((*vfs.Mem).CrashStrict)
 	b.wantProducer(7, 3)
 }
+
+// A clean stop makes durable what was appended to a log that was clean when it was opened.
+func TestCleanStopAfterACleanStart(t *testing.T) {
+	b := newBed(t, store.LogConfig{})
+	b.appendTo(b.log, "before")
+	b.must(b.st.Close())
+	b.start()
+	b.appendTo(b.log, "after")
+	b.must(b.st.Close())
+	b.crash((*vfs.Mem).CrashStrict)
+	if _, end := b.log.Bounds(); end != 2 {
+		t.Errorf("the log ends at %d, and had 2 records when the store was closed", end)
+	}
+}
