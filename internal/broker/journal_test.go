@@ -56,3 +56,21 @@ func TestJournalTopicThatVanishesIsAnError(t *testing.T) {
 		t.Errorf("topic %v, error %v, created %d times", got, err, made)
 	}
 }
+
+// Requests about partitions are not handled once a stop holds them, and are not waited for.
+func TestHeldRequestsAreNotCounted(t *testing.T) {
+	var h hold
+	if !h.begin(produceRequest) || h.producing.Load() != 1 {
+		t.Fatal("Produce is held by a broker that does not stop, or not counted")
+	}
+	h.end(produceRequest)
+	h.close()
+	for kind, want := range map[requestKind]bool{produceRequest: false, readRequest: false, otherRequest: true} {
+		if got := h.begin(kind); got != want {
+			t.Errorf("request of kind %d is handled: %v", kind, got)
+		}
+	}
+	if n := h.producing.Load(); n != 0 {
+		t.Errorf("%d Produce requests are counted as being handled", n)
+	}
+}
