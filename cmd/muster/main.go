@@ -120,7 +120,7 @@ to any Kafka broker.`,
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.AddCommand(serveCommand(), demoCommand(), topCommand(), brokersCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
-		usersCommand(), aclsCommand(), quotasCommand(), auditCommand(), versionCommand())
+		usersCommand(), aclsCommand(), quotasCommand(), secretCommand(), auditCommand(), versionCommand())
 	return root
 }
 

@@ -106,6 +106,8 @@ const (
 	UserSet          Kind = "user-set"
 	UserDeleted      Kind = "user-deleted"
 	QuotaChanged     Kind = "quota-changed"
+	// SecretRotated is that brokers were given another secret to know each other by.
+	SecretRotated Kind = "secret-rotated"
 )
 
 // Kinds returns all kinds, in the order of the documents.
@@ -113,7 +115,7 @@ func Kinds() []Kind {
 	return []Kind{
 		Login, LoginFailed, Logout, Denied,
 		TopicCreated, TopicDeleted, PartitionsAdded, PartitionsReassigned, RecordsDeleted, SettingsChanged,
-		GroupDeleted, OffsetsDeleted, OffsetsSet, MemberRemoved, RecordProduced, TransactionEnded, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged,
+		GroupDeleted, OffsetsDeleted, OffsetsSet, MemberRemoved, RecordProduced, TransactionEnded, RuleAdded, RuleRemoved, UserSet, UserDeleted, QuotaChanged, SecretRotated,
 	}
 }
 

@@ -16,7 +16,7 @@ var did = map[Kind]string{
 	TopicCreated: "created", TopicDeleted: "deleted", PartitionsAdded: "added partitions to", PartitionsReassigned: "reassigned", RecordsDeleted: "deleted records of",
 	SettingsChanged: "changed settings of", GroupDeleted: "deleted", OffsetsDeleted: "deleted committed offsets of",
 	OffsetsSet: "set committed offsets of", MemberRemoved: "removed a member of", RecordProduced: "produced a record to", TransactionEnded: "ended the transaction of", RuleAdded: "added a rule for", RuleRemoved: "removed a rule for",
-	UserSet: "set the password of", UserDeleted: "deleted the password of", QuotaChanged: "changed",
+	UserSet: "set the password of", UserDeleted: "deleted the password of", QuotaChanged: "changed", SecretRotated: "rotated the secret of",
 }
 
 // Line tells the entry in one line, without its time.

@@ -94,6 +94,8 @@ type Broker struct {
 	peers        *peer.Client
 	send         send
 	via          func(send) send // nil but in tests
+	peerLogins   *peerLogins
+	now          func() time.Time // of what brokers compare with each other
 	ages         func() time.Time
 	disk         disk.Options
 	// transactionConfig is the settings that transactions go by.
@@ -150,7 +152,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via, ages: c.ages, meters: meter.New(), incarnation: rand.Text()}
+	b := &Broker{cfg: cfg, logger: c.Logger, stop: func() {}, disk: c.disk, via: c.via, ages: c.ages, now: c.now, meters: meter.New(), incarnation: rand.Text()}
 	if b.storeKind() == "redis" {
 		b.logger = slog.New(quietly{c.Logger.Handler(), &b.away, &b.unsaid})
 	}

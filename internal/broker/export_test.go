@@ -132,18 +132,26 @@ func (b *Broker) Attempts() <-chan Attempt {
 
 // LoginSecrets are what somebody could log in with as a broker, or sign with.
 func (b *Broker) LoginSecrets() map[string][]byte {
-	secret := b.image().Secret
-	c, _ := (&peerUsers{secret: b.secret}).Credential(sasl.SHA256, peerName)
+	secret := b.image().Secrets.Current
+	c, _ := b.peerLogins.of(secret)
 	return map[string][]byte{
-		"the secret": []byte(secret), "the password": []byte(peerPassword(secret)), "the hash of the password": derived(secret, "logins of brokers"),
-		"the stored key": c.StoredKey, "the server key": c.ServerKey, "the key of HTTP": b.fleetKey(),
+		"the secret": []byte(secret.Text), "the password": []byte(c.login.Password), "the hash of the password": derived(secret.Text, "logins of brokers"),
+		"the stored key": c.credential.StoredKey, "the server key": c.credential.ServerKey, "the key of HTTP": fleetKey(secret),
 	}
 }
 
-// PeerLogin is how brokers of a cluster with a secret log in.
-func PeerLogin(secret string) peer.Login {
-	return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(secret)}
+// FailedLogins returns how many logins of brokers have failed.
+func (b *Broker) FailedLogins() (n float64) {
+	for labels, count := range b.meters.Logins.Read() {
+		if labels[1] == peerMechanism {
+			n += count
+		}
+	}
+	return n
 }
+
+// PeerLogin is how brokers of a cluster with a secret log in.
+func PeerLogin(secret metadata.Secret) peer.Login { return peerLogin(secret) }
 
 // ParseAdvertised reads where a broker is reached over HTTP.
 var ParseAdvertised = parseAdvertised

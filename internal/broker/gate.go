@@ -23,6 +23,7 @@ type gate struct {
 	delay      time.Duration  // connection.failed.authentication.delay.ms
 	server     *sasl.Server   // nil without SASL
 	peers      *sasl.Server   // of brokers, where clients have no SASL; nil if there are none
+	logins     *peerLogins    // of brokers; nil if there are none
 	tokens     *sasl.Verifier // of OAUTHBEARER; nil without
 	// told hears of every login that ended. It must not block. Nil if nobody wants to know.
 	told     func(attempt)

@@ -23,7 +23,7 @@ func advertisedBy(t *testing.T, b *broker.Broker) string {
 		t.Fatal(err)
 	}
 	for _, c := range all[0].Configs {
-		if strings.Contains(c.MaybeValue(), b.Image().Secret) {
+		if strings.Contains(c.MaybeValue(), b.Image().Secrets.Current.Text) {
 			t.Errorf("%s has the secret of the cluster", c.Key)
 		}
 		if c.Key == "muster.http.advertised" {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"muster/internal/metadata"
 	"muster/internal/web/fleet"
 )
 
@@ -107,7 +109,7 @@ func (b *Broker) openFleet() {
 	b.fleet = fleet.New(fleet.Options{
 		Self:   func() fleet.Target { return fleet.Target{Node: b.nodeID(), Incarnation: b.incarnation} },
 		Others: b.otherBrokers,
-		Key:    b.fleetKey,
+		Keys:   b.fleetKeys,
 		TLS:    b.fleetTLS,
 	})
 }
@@ -144,13 +146,23 @@ func (b *Broker) otherBrokers() []fleet.Target {
 	return out
 }
 
-// fleetKey follows from the secret of the cluster as the newest metadata has it: if the
-// store has lost that, another one is made when the brokers join again, and all go on
+// fleetKeys follow from the secrets of the cluster as the newest metadata has them: if the
+// store has lost those, another one is made when the brokers join again, and all go on
 // with the new one.
-func (b *Broker) fleetKey() []byte {
-	secret := b.secret()
-	if secret == "" {
+func (b *Broker) fleetKeys() [][]byte {
+	secrets := b.secrets()
+	if secrets.Current.Text == "" {
 		return nil
 	}
-	return derived(secret, "questions of brokers over HTTP")
+	now := b.now()
+	keys := [][]byte{fleetKey(secrets.Current)}
+	if secrets.Overlaps(now) {
+		keys = append(keys, fleetKey(secrets.Previous))
+		if secrets.Use(now) == secrets.Previous {
+			slices.Reverse(keys)
+		}
+	}
+	return keys
 }
+
+func fleetKey(s metadata.Secret) []byte { return derived(s.Text, "questions of brokers over HTTP") }

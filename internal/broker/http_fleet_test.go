@@ -380,12 +380,12 @@ func TestAFleetKnowsItselfAgainAfterItsStoreWasEmptied(t *testing.T) {
 		return nil
 	}
 	eventually(t, "before", func(context.Context) error { return complete() })
-	secret := brokers[0].Image().Secret
+	secret := brokers[0].Image().Secrets.Current.Text
 	if _, err := s.Nodes[0].Do("FLUSHALL"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "afterwards", func(context.Context) error {
-		if now := brokers[0].Image().Secret; now == secret || now == "" {
+		if now := brokers[0].Image().Secrets.Current.Text; now == secret || now == "" {
 			return errors.New("the secret is the old one")
 		}
 		return complete()

@@ -64,7 +64,7 @@ func (b *Broker) openHTTPGate(ctx context.Context) error {
 		}
 		users = sasl.Both(own, users)
 	}
-	g.users = sasl.NewDirectory(users, derived(b.secret(), "users that do not exist"))
+	g.users = sasl.NewDirectory(users, derived(b.lasting(), "users that do not exist"))
 	g.know()
 	g.logins = newLoginQueue()
 	g.plain = sasl.NewPlain(g.users, g.logins, []byte(rand.Text()), rememberPasswords)

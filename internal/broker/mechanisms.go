@@ -26,7 +26,7 @@ func (b *Broker) openGates(ctx context.Context) error {
 	// Deriving a password takes milliseconds: half of the processors are always left for
 	// those who have logged in.
 	limiter := sasl.NewLimiter(max(runtime.GOMAXPROCS(0)/2, 1))
-	peers := sasl.NewScramNamed(peerMechanism, sasl.SHA256, sasl.NewDirectory(&peerUsers{secret: b.secret}, derived(b.secret(), "names of brokers")), rand.Reader)
+	peers := sasl.NewScramNamed(peerMechanism, sasl.SHA256, sasl.NewDirectory(b.peerLogins, derived(b.lasting(), "names of brokers")), rand.Reader)
 	for _, e := range b.endpoints {
 		g := e.gate
 		if g == nil {
@@ -34,7 +34,7 @@ func (b *Broker) openGates(ctx context.Context) error {
 		}
 		server := &sasl.Server{MaxReauth: map[string]time.Duration{}, Now: time.Now}
 		if b.peersComeBy(g.name) {
-			server.Unlisted = []sasl.Mechanism{peers}
+			server.Unlisted, g.logins = []sasl.Mechanism{peers}, b.peerLogins
 		}
 		if len(g.mechanisms) == 0 {
 			if server.Unlisted != nil {
@@ -58,7 +58,7 @@ func (b *Broker) openGates(ctx context.Context) error {
 // mechanism makes a mechanism of a listener. What is invented for names that do not exist
 // follows from the secret of the cluster, so that all its brokers invent the same.
 func (b *Broker) mechanism(ctx context.Context, g *gate, name string, users sasl.Users, limiter sasl.Limiter) (sasl.Mechanism, error) {
-	invented := derived(b.secret(), "users that do not exist")
+	invented := derived(b.lasting(), "users that do not exist")
 	switch name {
 	case sasl.ScramSHA256:
 		return sasl.NewScram(sasl.SHA256, sasl.NewDirectory(users, invented), rand.Reader), nil

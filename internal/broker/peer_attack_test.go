@@ -20,6 +20,7 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/broker"
+	"muster/internal/metadata"
 	"muster/internal/redistest"
 )
 
@@ -139,7 +140,7 @@ type asBroker struct {
 func (m asBroker) Name() string { return m.name }
 
 // peerWith asks a broker as another one that knows some secret.
-func peerWith(t *testing.T, b *broker.Broker, addr, secret string, req kmsg.Request) (kmsg.Response, error) {
+func peerWith(t *testing.T, b *broker.Broker, addr string, secret metadata.Secret, req kmsg.Request) (kmsg.Response, error) {
 	t.Helper()
 	l := broker.PeerLogin(secret)
 	c := client(t, b, kgo.SeedBrokers(addr), kgo.RequestRetries(0), kgo.RetryTimeout(time.Nanosecond),
@@ -164,11 +165,11 @@ func guardedFleet(t *testing.T, props map[string]string) *broker.Broker {
 func TestWhoDoesNotKnowTheSecretDoesNotPassForABroker(t *testing.T) {
 	b := guardedFleet(t, nil)
 	list := &kmsg.ListTransactionsRequest{Version: 1}
-	if resp, err := peerWith(t, b, b.Addr(), b.Image().Secret, list); err != nil || resp.(*kmsg.ListTransactionsResponse).ErrorCode != 0 {
+	if resp, err := peerWith(t, b, b.Addr(), b.Image().Secrets.Current, list); err != nil || resp.(*kmsg.ListTransactionsResponse).ErrorCode != 0 {
 		t.Errorf("a broker is answered %+v, %v", resp, err)
 	}
-	for _, wrong := range []string{"", "another", b.Image().Secret[1:]} {
-		if _, err := peerWith(t, b, b.Addr(), wrong, list); !errors.Is(err, kerr.SaslAuthenticationFailed) {
+	for _, wrong := range []string{"", "another", b.Image().Secrets.Current.Text[1:]} {
+		if _, err := peerWith(t, b, b.Addr(), metadata.Secret{Text: wrong}, list); !errors.Is(err, kerr.SaslAuthenticationFailed) {
 			t.Errorf("with the secret %q: %v", wrong, err)
 		}
 	}
@@ -192,7 +193,7 @@ func TestWhoKnowsTheSecretMayNotDoWhatBrokersDoNotDo(t *testing.T) {
 		Principal: "User:mallory", Host: "*", Operation: kmsg.ACLOperationAll, PermissionType: kmsg.ACLPermissionTypeAllow,
 	}}
 	for _, req := range []kmsg.Request{grant, kmsg.NewPtrMetadataRequest(), kmsg.NewPtrAlterUserSCRAMCredentialsRequest()} {
-		if resp, err := peerWith(t, b, b.Addr(), b.Image().Secret, req); err == nil {
+		if resp, err := peerWith(t, b, b.Addr(), b.Image().Secrets.Current, req); err == nil {
 			t.Errorf("%s is answered %+v", kmsg.NameForKey(req.Key()), resp)
 		}
 	}
@@ -211,15 +212,15 @@ func TestBrokersComeByTheirListenerOnly(t *testing.T) {
 	}
 	b := guardedFleet(t, two)
 	list := &kmsg.ListTransactionsRequest{Version: 1}
-	if _, err := peerWith(t, b, b.Addrs()[1], b.Image().Secret, list); err != nil {
+	if _, err := peerWith(t, b, b.Addrs()[1], b.Image().Secrets.Current, list); err != nil {
 		t.Errorf("at the listener of brokers: %v", err)
 	}
-	if _, err := peerWith(t, b, b.Addrs()[0], b.Image().Secret, list); !errors.Is(err, kerr.IllegalSaslState) {
+	if _, err := peerWith(t, b, b.Addrs()[0], b.Image().Secrets.Current, list); !errors.Is(err, kerr.IllegalSaslState) {
 		t.Errorf("at the listener of clients: %v", err)
 	}
 	two["listener.security.protocol.map"] = "CLIENTS:SASL_PLAINTEXT,BROKERS:PLAINTEXT"
 	b = guardedFleet(t, two)
-	if _, err := peerWith(t, b, b.Addrs()[0], b.Image().Secret, list); !errors.Is(err, kerr.UnsupportedSaslMechanism) {
+	if _, err := peerWith(t, b, b.Addrs()[0], b.Image().Secrets.Current, list); !errors.Is(err, kerr.UnsupportedSaslMechanism) {
 		t.Errorf("at the listener of clients who log in: %v", err)
 	}
 }
@@ -227,7 +228,7 @@ func TestBrokersComeByTheirListenerOnly(t *testing.T) {
 func TestALoneBrokerKnowsNoOthers(t *testing.T) {
 	for protocol, want := range map[string]error{"PLAINTEXT": kerr.IllegalSaslState, "SASL_PLAINTEXT": kerr.UnsupportedSaslMechanism} {
 		b := start(t, map[string]string{"listeners": protocol + "://127.0.0.1:0"})
-		if _, err := peerWith(t, b, b.Addr(), b.Image().Secret, &kmsg.ListTransactionsRequest{Version: 1}); !errors.Is(err, want) {
+		if _, err := peerWith(t, b, b.Addr(), b.Image().Secrets.Current, &kmsg.ListTransactionsRequest{Version: 1}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", protocol, err)
 		}
 	}

@@ -43,6 +43,10 @@ func (s *session) Limit() int {
 // User implements listener.Session.
 func (s *session) User() string { return string(s.principal) }
 
+// errRotated ends the session of a broker some time after the secret was rotated by which
+// it had logged in. Brokers log in by the new one long before.
+var errRotated = errors.New("the session of a broker has ended: the secret of the cluster was rotated")
+
 var errIllegal = errors.New("a request that does not belong into a login")
 
 // maxBareToken is how much of a bare token is kept: more than any mechanism takes.
@@ -54,6 +58,11 @@ func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Cl
 	origin.Session = s
 	if s.conn == nil {
 		return h.Serve(ctx, origin, frame)
+	}
+	if s.broker {
+		if _, ok := s.gate.logins.accepts(s.conn.Principal()); !ok {
+			return nil, errRotated
+		}
 	}
 	if s.conn.Raw() {
 		return s.bare(ctx, c, frame)

@@ -20,7 +20,8 @@ func (b *Broker) openPeers() error {
 	if i < 0 {
 		return fmt.Errorf("inter.broker.listener.name: there is no listener named %q", name)
 	}
-	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Logger: b.logger}
+	b.peerLogins = &peerLogins{secrets: b.secrets, now: b.now}
+	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Login: b.peerLogins.login, Logger: b.logger}
 	if b.endpoints[i].secure {
 		trust, err := b.newTrust(name)
 		if err != nil {
@@ -33,9 +34,6 @@ func (b *Broker) openPeers() error {
 			return err
 		}
 		opts.TLS = trust.config
-	}
-	opts.Login = func() peer.Login {
-		return peer.Login{Mechanism: peerMechanism, Name: peerName, Password: peerPassword(b.secret())}
 	}
 	b.peers = peer.New(opts)
 	b.askBroker, b.send = b.peers.Do, b.peers.Send

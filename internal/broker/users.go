@@ -8,11 +8,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
+	"time"
 
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/metadata"
+	"muster/internal/peer"
 )
 
 // Brokers of a cluster log in to each other by a mechanism of their own, which is SCRAM under
@@ -31,54 +34,101 @@ func derived(secret, purpose string) []byte {
 	return m.Sum(nil)
 }
 
-// peerPassword is what brokers log in to each other with.
-func peerPassword(secret string) string {
-	return base64.StdEncoding.EncodeToString(derived(secret, "logins of brokers"))
-}
-
-// secret is what the brokers of the cluster have in common, empty before that is known.
-func (b *Broker) secret() string {
-	if image := b.image(); image != nil {
-		return image.Secret
+// peerLogin is how brokers log in to each other with a secret. The name says which one it
+// is, since for a while after a rotation there are two.
+func peerLogin(s metadata.Secret) peer.Login {
+	name := peerName
+	if s.Number > 0 {
+		name += "-" + strconv.Itoa(s.Number)
 	}
-	return ""
+	return peer.Login{Mechanism: peerMechanism, Name: name, Password: base64.StdEncoding.EncodeToString(derived(s.Text, "logins of brokers"))}
 }
 
-// peerUsers has one user, the brokers of the cluster.
-type peerUsers struct {
-	secret func() string
-	last   atomic.Pointer[peerCredential]
+// secrets are what the brokers of the cluster have in common, empty before that is known.
+func (b *Broker) secrets() metadata.Secrets {
+	if image := b.image(); image != nil {
+		return image.Secrets
+	}
+	return metadata.Secrets{}
+}
+
+// lasting is the secret that does not change with rotations. It lets nobody in.
+func (b *Broker) lasting() string {
+	s := b.secrets()
+	return s.Lasting()
+}
+
+// peerLogins are how the brokers of the cluster log in to each other: the side of the
+// client, and that of the server, for which they are the only users.
+type peerLogins struct {
+	secrets func() metadata.Secrets
+	now     func() time.Time
+	made    atomic.Pointer[[]peerCredential] // of the secrets of late
 }
 
 type peerCredential struct {
-	secret     string
+	secret     metadata.Secret
+	login      peer.Login
 	credential sasl.Credential
-	ok         bool
 }
 
-func (u *peerUsers) Credential(h sasl.Hash, name string) (sasl.Credential, bool) {
-	c, ok := u.credential(h)
-	return c, ok && name == peerName
+// of returns what follows from a secret, which is made once.
+func (p *peerLogins) of(s metadata.Secret) (peerCredential, bool) {
+	var made []peerCredential
+	if all := p.made.Load(); all != nil {
+		made = *all
+	}
+	for _, c := range made {
+		if c.secret == s {
+			return c, true
+		}
+	}
+	login := peerLogin(s)
+	c, err := sasl.FromPassword(sasl.SHA256, login.Password, derived(s.Text, "salt of brokers"), sasl.MinIterations)
+	if err != nil || s.Text == "" {
+		return peerCredential{}, false
+	}
+	next := []peerCredential{{s, login, c}}
+	if len(made) > 0 {
+		next = append(next, made[0]) // More than two are never of use.
+	}
+	p.made.Store(&next)
+	return next[0], true
 }
 
-func (u *peerUsers) Shapes(h sasl.Hash) []sasl.Shape {
-	if c, ok := u.credential(h); ok {
-		return sasl.ShapesOf([]sasl.Credential{c})
+// login is that of this broker.
+func (p *peerLogins) login() peer.Login {
+	secrets := p.secrets()
+	c, _ := p.of(secrets.Use(p.now()))
+	return c.login
+}
+
+// accepts says whether brokers may log in by a name now, or stay if they have.
+func (p *peerLogins) accepts(name string) (peerCredential, bool) {
+	secrets := p.secrets()
+	if c, ok := p.of(secrets.Current); ok && c.login.Name == name {
+		return c, true
+	}
+	if !secrets.Overlaps(p.now()) {
+		return peerCredential{}, false
+	}
+	c, ok := p.of(secrets.Previous)
+	return c, ok && c.login.Name == name
+}
+
+// Credential implements sasl.Users.
+func (p *peerLogins) Credential(h sasl.Hash, name string) (sasl.Credential, bool) {
+	c, ok := p.accepts(name)
+	return c.credential, ok && h == sasl.SHA256
+}
+
+// Shapes implements sasl.Users.
+func (p *peerLogins) Shapes(h sasl.Hash) []sasl.Shape {
+	secrets := p.secrets()
+	if c, ok := p.of(secrets.Current); ok && h == sasl.SHA256 {
+		return sasl.ShapesOf([]sasl.Credential{c.credential})
 	}
 	return nil
-}
-
-// credential derives the credential when the secret is another than before, as it is when the
-// store that keeps it is put back.
-func (u *peerUsers) credential(h sasl.Hash) (sasl.Credential, bool) {
-	secret := u.secret()
-	last := u.last.Load()
-	if last == nil || last.secret != secret {
-		c, err := sasl.FromPassword(sasl.SHA256, peerPassword(secret), derived(secret, "salt of brokers"), sasl.MinIterations)
-		last = &peerCredential{secret, c, err == nil && secret != ""}
-		u.last.Store(last)
-	}
-	return last.credential, last.ok && h == sasl.SHA256
 }
 
 // users are those of an image.

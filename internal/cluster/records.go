@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"muster/internal/metadata"
 	"muster/internal/record"
@@ -37,9 +38,14 @@ type producerIDsValue struct {
 	Next int64 `json:"next"` // first id not reserved
 }
 
-// secretValue is what brokers know each other by.
+// secretValue is what brokers know each other by. Earlier versions have the first field
+// only.
 type secretValue struct {
-	Secret string `json:"secret"`
+	Secret    string `json:"secret"`
+	Number    int    `json:"number,omitempty"`
+	Previous  string `json:"previous,omitempty"`
+	RotatedAt int64  `json:"rotatedAt,omitempty"` // in milliseconds
+	First     string `json:"first,omitempty"`
 }
 
 type topicValue struct {
@@ -92,7 +98,21 @@ func producerIDsRecord(next int64) record.Record {
 	return keyed(keyProducerIDs, producerIDsValue{Next: next})
 }
 
-func secretRecord(secret string) record.Record { return keyed(keySecret, secretValue{Secret: secret}) }
+func secretRecord(s metadata.Secrets) record.Record {
+	v := secretValue{Secret: s.Current.Text, Number: s.Current.Number, Previous: s.Previous.Text, First: s.First}
+	if v.Previous != "" {
+		v.RotatedAt = s.Rotated.UnixMilli()
+	}
+	return keyed(keySecret, v)
+}
+
+func (v *secretValue) secrets() metadata.Secrets {
+	s := metadata.Secrets{Current: metadata.Secret{Text: v.Secret, Number: v.Number}, First: v.First}
+	if v.Previous != "" {
+		s.Previous, s.Rotated = metadata.Secret{Text: v.Previous, Number: v.Number - 1}, time.UnixMilli(v.RotatedAt)
+	}
+	return s
+}
 
 func configRecord(set map[string]string) record.Record { return keyed(keyConfig, set) }
 
@@ -209,7 +229,7 @@ func (s *state) apply(r *record.Record, edit *metadata.Edit) error {
 	case key == keySecret:
 		var v secretValue
 		err := json.Unmarshal(r.Value, &v)
-		edit.SetSecret(v.Secret)
+		edit.SetSecrets(v.secrets())
 		return err
 	case key == keyProducerIDs, kind+"/" == keyDeletingPrefix:
 		return nil

@@ -1,22 +1,25 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
+	"time"
 
+	"muster/internal/metadata"
 	"muster/internal/redistest"
 	"muster/internal/store/mem"
 )
 
 func TestTheSecretOfBrokersIsMadeOnceAndSurvivesARestart(t *testing.T) {
 	s := mem.New()
-	first := open(t, s, false).Image().Secret
+	first := open(t, s, false).Image().Secrets.Current.Text
 	if len(first) < 20 {
 		t.Fatalf("the secret is %q", first)
 	}
-	if again := open(t, s, true).Image().Secret; again != first {
+	if again := open(t, s, true).Image().Secrets.Current.Text; again != first {
 		t.Errorf("after a restart the secret is %q, not %q", again, first)
 	}
-	if other := open(t, mem.New(), false).Image().Secret; other == first {
+	if other := open(t, mem.New(), false).Image().Secrets.Current.Text; other == first {
 		t.Error("two clusters have the same secret")
 	}
 }
@@ -24,8 +27,8 @@ func TestTheSecretOfBrokersIsMadeOnceAndSurvivesARestart(t *testing.T) {
 func TestBrokersOfAFleetHaveTheSameSecret(t *testing.T) {
 	f := newFleet(t, redistest.Single(t), nil)
 	a, b := f.join(1), f.join(2)
-	if got := b.Image().Secret; got == "" || got != a.Image().Secret {
-		t.Errorf("secrets %q and %q", a.Image().Secret, got)
+	if got := b.Image().Secrets.Current.Text; got == "" || got != a.Image().Secrets.Current.Text {
+		t.Errorf("secrets %q and %q", a.Image().Secrets.Current.Text, got)
 	}
 }
 
@@ -54,5 +57,40 @@ func TestProducerIDsForTransactionsAreNeverGivenTwice(t *testing.T) {
 				seen[id] = true
 			}
 		}
+	}
+}
+
+func TestARotatedSecretIsTheSameForAllBrokers(t *testing.T) {
+	f := newFleet(t, redistest.Single(t), nil)
+	a, b := f.join(1), f.join(2)
+	old, now := a.Image().Secrets.Current, time.UnixMilli(time.Now().UnixMilli())
+	if err := a.RotateSecret(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	want := a.Image().Secrets
+	if want.Previous != old || want.Current.Number != 1 || len(want.Current.Text) < 20 || want.Current.Text == old.Text || want.First != old.Text || !want.Rotated.Equal(now) {
+		t.Errorf("%+v became %#v", old.Number, []any{want.Previous == old, want.Current.Number, want.Rotated})
+	}
+	same := func(s metadata.Secrets) bool {
+		return s.Current == want.Current && s.Previous == want.Previous && s.First == want.First && s.Rotated.Equal(want.Rotated)
+	}
+	redistest.Eventually(t, "the other to know", func() bool { return same(b.Image().Secrets) })
+	if c := f.join(3); !same(c.Image().Secrets) {
+		t.Error("who joins later knows another one")
+	}
+	// There are never three at a time.
+	var refused *metadata.Refused
+	if err := b.RotateSecret(t.Context(), now.Add(metadata.SecretOverlap-1)); !errors.As(err, &refused) || !same(b.Image().Secrets) {
+		t.Errorf("a rotation during a rotation: %v", err)
+	}
+	if err := b.RotateSecret(t.Context(), now.Add(metadata.SecretOverlap)); err != nil || b.Image().Secrets.Previous != want.Current || b.Image().Secrets.First != old.Text {
+		t.Errorf("the next rotation: %v", err)
+	}
+}
+
+func TestABrokerAloneHasNoSecretToRotate(t *testing.T) {
+	var refused *metadata.Refused
+	if err := open(t, mem.New(), false).RotateSecret(t.Context(), time.Now()); !errors.As(err, &refused) {
+		t.Error(err)
 	}
 }

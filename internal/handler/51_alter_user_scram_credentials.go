@@ -2,26 +2,36 @@
 // users (KIP-554). Clients send the salted password, from which the kept keys are made.
 //
 //	v0 flexible
+//
+// A tagged field of muster's own rotates the secret of the brokers (protocol.TagRotate).
 
 package handler
 
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/metadata"
+	"muster/internal/protocol"
 )
 
 func (h *Handler) alterUserSCRAMCredentials(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.AlterUserSCRAMCredentialsRequest)
 	if err := c.needsCluster(auth.Alter); err != nil {
+		if protocol.AsksRotate(&req.UnknownTags) {
+			return h.rotated(req, err), nil
+		}
 		return h.refuseAlterUserSCRAMCredentials(req, err), nil
 	}
 	if err := checkTogether(len(req.Deletions) + len(req.Upsertions)); err != nil {
 		return h.refuseAlterUserSCRAMCredentials(req, err), nil
+	}
+	if protocol.AsksRotate(&req.UnknownTags) {
+		return h.rotateSecret(ctx, req)
 	}
 	var changes []metadata.UserChange
 	for _, d := range req.Deletions {
@@ -39,6 +49,23 @@ func (h *Handler) alterUserSCRAMCredentials(ctx context.Context, c *call) (kmsg.
 		resp.Results[i].ErrorCode, resp.Results[i].ErrorMessage = h.code(errs[resp.Results[i].User])
 	}
 	return resp, nil
+}
+
+// rotateSecret gives the brokers another secret. The request is about nothing else.
+func (h *Handler) rotateSecret(ctx context.Context, req *kmsg.AlterUserSCRAMCredentialsRequest) (kmsg.Response, error) {
+	if len(req.Deletions)+len(req.Upsertions) > 0 {
+		return h.refuseAlterUserSCRAMCredentials(req, metadata.Refuse(kerr.InvalidRequest, "users are not changed together with the secret of brokers")), nil
+	}
+	return h.rotated(req, h.opts.Controller.RotateSecret(ctx, h.opts.Now())), nil
+}
+
+// rotated is the answer, with one result of no user.
+func (h *Handler) rotated(req *kmsg.AlterUserSCRAMCredentialsRequest, err error) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.AlterUserSCRAMCredentialsResponse)
+	out := kmsg.NewAlterUserSCRAMCredentialsResponseResult()
+	out.ErrorCode, out.ErrorMessage = h.code(err)
+	resp.Results = append(resp.Results, out)
+	return resp
 }
 
 // upsertion makes a credential. One that cannot be made stays without keys, and is refused

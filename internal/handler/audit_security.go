@@ -8,6 +8,7 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/auth"
+	"muster/internal/protocol"
 )
 
 func addedRules(c *call, resp kmsg.Response) []change {
@@ -48,8 +49,15 @@ func ruleResource(r auth.Rule) audit.Resource {
 // usersChanged tells whose passwords were set or deleted, and never what they are.
 func usersChanged(c *call, resp kmsg.Response) []change {
 	req := c.req.(*kmsg.AlterUserSCRAMCredentialsRequest)
+	results := resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results
+	if protocol.AsksRotate(&req.UnknownTags) {
+		if len(results) == 1 && results[0].ErrorCode == 0 {
+			return []change{{audit.SecretRotated, []audit.Resource{{Type: audit.TypeCluster, Name: auth.ClusterName}}}}
+		}
+		return nil
+	}
 	done := map[string]bool{}
-	for _, r := range resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results {
+	for _, r := range results {
 		done[r.User] = r.ErrorCode == 0
 	}
 	var set, deleted []audit.Resource

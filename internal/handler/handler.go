@@ -48,6 +48,8 @@ type Controller interface {
 	CreateRules(ctx context.Context, rules []auth.Rule) []error
 	DeleteRules(ctx context.Context, filters []auth.Filter) ([][]auth.Rule, []error)
 	AlterQuotas(ctx context.Context, changes []metadata.QuotaChange, validateOnly bool) []error
+	// RotateSecret gives the brokers another secret to know each other by.
+	RotateSecret(ctx context.Context, now time.Time) error
 	NextProducerID(ctx context.Context) (int64, error)
 	// NextProducerIDs returns several, for transactional producers.
 	NextProducerIDs(ctx context.Context) (first int64, count int32, err error)

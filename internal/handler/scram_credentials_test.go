@@ -14,7 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/protocol"
 )
 
 const testPassword = "correct horse"
@@ -172,5 +174,30 @@ func TestThousandsOfUsersInARequest(t *testing.T) {
 	}
 	if w.c.Image().Users.Len() != many {
 		t.Error("users are gone")
+	}
+}
+
+func TestTheSecretOfBrokersIsRotatedByWhoMayAlterTheCluster(t *testing.T) {
+	w := newGuardedWorld(t)
+	rotate := func(who auth.Principal, users ...kmsg.AlterUserSCRAMCredentialsRequestUpsertion) kmsg.AlterUserSCRAMCredentialsResponseResult {
+		req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+		protocol.AskRotate(&req.UnknownTags)
+		req.Upsertions = users
+		got := w.as(who, req).(*kmsg.AlterUserSCRAMCredentialsResponse).Results
+		if len(got) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		return got[0]
+	}
+	if got := rotate(alice); got.ErrorCode != kerr.ClusterAuthorizationFailed.Code {
+		t.Errorf("without the right: %+v", got)
+	}
+	w.may(alice, auth.Alter, auth.Cluster, auth.ClusterName)
+	// The broker of this test is alone, so it has gone as far as it can.
+	if got := rotate(alice); got.ErrorCode != kerr.InvalidRequest.Code || !strings.Contains(*got.ErrorMessage, "does not share its store") {
+		t.Errorf("with the right: %+v", got)
+	}
+	if got := rotate(alice, upsert(t, "bob", 1)); got.ErrorCode != kerr.InvalidRequest.Code || got.User != "bob" || w.c.Image().Users.Len() != 0 {
+		t.Errorf("together with a user: %+v", got)
 	}
 }

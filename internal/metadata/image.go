@@ -95,9 +95,8 @@ type Image struct {
 	Rules *auth.Index
 	// Quotas are the limits of clients, nil if none has any.
 	Quotas *Quotas
-	// Secret is what brokers of the cluster know each other by. It is told to
-	// nobody else.
-	Secret string
+	// Secrets are what brokers of the cluster know each other by.
+	Secrets Secrets
 
 	topics     map[string]*Topic
 	byID       map[TopicID]*Topic
@@ -227,8 +226,8 @@ func (e *Edit) RemoveBroker(id int32) {
 // SetClusterID sets the cluster id.
 func (e *Edit) SetClusterID(id string) { e.next.ClusterID = id }
 
-// SetSecret sets what brokers know each other by.
-func (e *Edit) SetSecret(secret string) { e.next.Secret = secret }
+// SetSecrets sets what brokers know each other by.
+func (e *Edit) SetSecrets(s Secrets) { e.next.Secrets = s }
 
 // SetLeaderEpoch sets the leader epoch of all partitions, which a broker with a
 // store of its own raises when it restarts after a crash.

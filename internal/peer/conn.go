@@ -35,6 +35,7 @@ var (
 type conn struct {
 	opts     *Options
 	to       address
+	login    Login
 	socket   net.Conn
 	format   *kmsg.RequestFormatter
 	versions map[int16][2]int16 // least and highest of each API key
@@ -55,8 +56,8 @@ type answer struct {
 }
 
 // newConn returns a connection that knows which versions the broker serves.
-func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*conn, error) {
-	c := &conn{opts: opts, to: to, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}, writing: make(chan struct{}, 1)}
+func newConn(ctx context.Context, socket net.Conn, to address, login Login, opts *Options) (*conn, error) {
+	c := &conn{opts: opts, to: to, login: login, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}, writing: make(chan struct{}, 1)}
 	go c.read()
 	resp, err := c.roundTrip(ctx, kmsg.NewPtrApiVersionsRequest())
 	if err != nil {
@@ -72,8 +73,8 @@ func newConn(ctx context.Context, socket net.Conn, to address, opts *Options) (*
 	for _, k := range served.ApiKeys {
 		c.versions[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
 	}
-	if opts.Login != nil {
-		if err := c.login(ctx, opts.Login()); err != nil {
+	if login != (Login{}) {
+		if err := c.logIn(ctx); err != nil {
 			c.end(err)
 			return nil, fmt.Errorf("log in: %w", err)
 		}

@@ -197,7 +197,6 @@ func (w *world) knows(brokers ...metadata.Broker) {
 		w.t.Fatal(err)
 	}
 	edit := metadata.NewImage(defaults).Edit()
-	edit.SetSecret("the secret")
 	for _, b := range brokers {
 		edit.PutBroker(b)
 		edit.PutTopic(metadata.Topic{Name: metadata.TransactionsTopic, Partitions: []metadata.Partition{{Leader: b.ID}}})

@@ -71,13 +71,17 @@ func (l *link) get(ctx context.Context) (*conn, error) {
 	if l.closed {
 		return nil, errClosed
 	}
+	login := l.c.login()
 	l.conns = slices.DeleteFunc(l.conns, func(c *conn) bool {
-		if c.to != to {
+		switch {
+		case c.to != to:
 			c.end(errMoved)
+		case c.login != login && c.users.Load() == 0:
+			c.end(errIdle)
 		}
 		return c.ended()
 	})
-	best := l.leastUsed()
+	best := l.leastUsed(login)
 	if best == nil || best.users.Load() > 0 && len(l.conns) < maxConns && !time.Now().Before(l.notYet) {
 		if best, err = l.another(ctx, to, best); err != nil {
 			return nil, err
@@ -88,9 +92,13 @@ func (l *link) get(ctx context.Context) (*conn, error) {
 }
 
 // leastUsed returns the connection with the fewest requests under way, nil if there is
-// none.
-func (l *link) leastUsed() (best *conn) {
+// none. Those that logged in by a secret that was rotated since end with the requests that
+// they have.
+func (l *link) leastUsed(login Login) (best *conn) {
 	for _, c := range l.conns {
+		if c.login != login {
+			continue
+		}
 		if best == nil || c.users.Load() < best.users.Load() {
 			best = c
 		}
@@ -150,7 +158,7 @@ func (l *link) open(ctx context.Context, to address) (*conn, error) {
 		}
 		socket = over
 	}
-	return newConn(ctx, socket, to, &l.c.opts)
+	return newConn(ctx, socket, to, l.c.login(), &l.c.opts)
 }
 
 // close ends the connection, and there is none afterwards.

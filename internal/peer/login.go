@@ -16,8 +16,17 @@ type Login struct{ Mechanism, Name, Password string }
 
 var errLoginLong = errors.New("the login does not end")
 
-// login logs in. The steps are two; another broker that asks for more is none.
-func (c *conn) login(ctx context.Context, l Login) error {
+// login is how this broker logs in now; empty for not at all.
+func (c *Client) login() Login {
+	if c.opts.Login == nil {
+		return Login{}
+	}
+	return c.opts.Login()
+}
+
+// logIn logs in. The steps are two; another broker that asks for more is none.
+func (c *conn) logIn(ctx context.Context) error {
+	l := c.login
 	begin := kmsg.NewPtrSASLHandshakeRequest()
 	begin.Version, begin.Mechanism = 1, l.Mechanism
 	resp, err := c.roundTrip(ctx, begin)

@@ -1,8 +1,13 @@
 package peer
 
 import (
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -92,5 +97,61 @@ func TestABrokerThatRefusesTheLoginIsToldNothing(t *testing.T) {
 	<-f.closed
 	if len(f.requests) != 0 {
 		t.Errorf("it is sent %+v", <-f.requests)
+	}
+}
+
+// letIn answers a login with the password sesame, as a broker does that knows it.
+func (f *fake) letIn() {
+	f.t.Helper()
+	f.wantHandshake(nil)
+	var first, ours string
+	f.wantToken(func(token string) (string, *kerr.Error) {
+		first = strings.TrimPrefix(token, "n,,")
+		ours, _ = challenge(token)
+		return ours, nil
+	})
+	f.wantToken(func(token string) (string, *kerr.Error) {
+		bare, _, _ := strings.Cut(token, ",p=")
+		salted, err := pbkdf2.Key(sha256.New, "sesame", []byte("salt"), 4096, sha256.Size)
+		if err != nil {
+			f.t.Error(err)
+		}
+		return "v=" + base64.StdEncoding.EncodeToString(mac(mac(salted, "Server Key"), first+","+ours+","+bare)), nil
+	})
+}
+
+func mac(key []byte, text string) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(text))
+	return m.Sum(nil)
+}
+
+func TestAConnectionIsNotUsedAnyMoreWhenTheLoginIsAnother(t *testing.T) {
+	f := newFake(t)
+	w := newWorld(t, f.broker())
+	var rotated atomic.Bool
+	w.opts.Login = func() Login {
+		if rotated.Load() {
+			return Login{"THEIRS", "broker-1", "sesame"}
+		}
+		return Login{"THEIRS", "broker", "sesame"}
+	}
+	long := w.send(described("long"))
+	f.letIn()
+	waits := <-f.requests
+	rotated.Store(true)
+	out := w.send(described("x"))
+	f.letIn()
+	describe(<-f.requests)
+	wantDescribed(t, <-out, "x")
+	// What is under way ends as it began.
+	describe(waits)
+	wantDescribed(t, <-long, "long")
+	out = w.send(described("y"))
+	describe(<-f.requests)
+	wantDescribed(t, <-out, "y")
+	<-f.closed
+	if n := f.opened.Load(); n != 2 {
+		t.Errorf("%d connections were opened", n)
 	}
 }

@@ -120,10 +120,11 @@ func (f *Fleet) send(ctx context.Context, to Target, q *Question) (*Answer, erro
 	if err != nil {
 		return nil, err
 	}
-	key := f.opts.Key()
-	if len(key) == 0 {
+	keys := f.opts.Keys()
+	if len(keys) == 0 || len(keys[0]) == 0 {
 		return nil, unreachable("the secret of the cluster is not known yet")
 	}
+	key := keys[0]
 	n := &Note{
 		From: f.opts.Self().Node, To: to.Node, Incarnation: to.Incarnation, At: f.opts.Now().UnixMilli(), Nonce: rand.Text(),
 		Principal: q.Principal, Host: q.Host, Depth: q.Depth, Body: hashOf(q.Body),

@@ -41,8 +41,9 @@ type Options struct {
 	Self func() Target
 	// Others are the other brokers, in order of their node ids.
 	Others func() []Target
-	// Key is what notes are signed with; empty while it is not known.
-	Key func() []byte
+	// Keys are those that notes may be signed with, and the first of them the one that this
+	// broker signs with; none while they are not known.
+	Keys func() [][]byte
 	// TLS is the client's side for addresses that begin with https; nil for the
 	// system's.
 	TLS func() *tls.Config

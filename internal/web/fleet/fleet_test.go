@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) broker(node int32, incarnation string) *Fleet {
 	return New(Options{
 		Self: func() Target { return Target{Node: node, Incarnation: incarnation} }, Others: func() []Target { return nil },
-		Key: func() []byte { return []byte("secret") }, Now: func() time.Time { return w.now },
+		Keys: func() [][]byte { return [][]byte{[]byte("secret")} }, Now: func() time.Time { return w.now },
 	})
 }
 
@@ -128,7 +128,7 @@ func TestARequestIsBoundToItsNote(t *testing.T) {
 		"no signature": func(_ *world, r *http.Request) { r.Header.Set(NoteHeader, "x") },
 		"too late":     func(w *world, _ *http.Request) { w.now = start.Add(maxSkew + time.Second) },
 		"too early":    func(w *world, _ *http.Request) { w.now = start.Add(-maxSkew - time.Second) },
-		"no secret":    func(w *world, _ *http.Request) { w.asked.opts.Key = func() []byte { return nil } },
+		"no secret":    func(w *world, _ *http.Request) { w.asked.opts.Keys = func() [][]byte { return nil } },
 		"another one": func(w *world, _ *http.Request) {
 			w.asked.opts.Self = func() Target { return Target{Node: 3, Incarnation: "two"} }
 		},
@@ -147,10 +147,29 @@ func TestARequestIsBoundToItsNote(t *testing.T) {
 	}
 }
 
+// While the secret is rotated brokers sign with one of two keys. The answer has the same.
+func TestANoteMayBeSignedWithEachOfTheKeys(t *testing.T) {
+	old, next := []byte("secret"), []byte("rotated")
+	for _, asks := range [][][]byte{{old}, {old, next}, {next, old}, {next}} {
+		for _, asked := range [][][]byte{{old, next}, {next, old}} {
+			w := newWorld(t)
+			w.asker.opts.Keys, w.asked.opts.Keys = func() [][]byte { return asks }, func() [][]byte { return asked }
+			if _, err := w.ask(t, question); err != nil {
+				t.Errorf("%s asks %s: %v", asks, asked, err)
+			}
+		}
+	}
+	w := newWorld(t)
+	w.asker.opts.Keys, w.asked.opts.Keys = func() [][]byte { return [][]byte{old, next} }, func() [][]byte { return [][]byte{next} }
+	if got, err := w.ask(t, question); err == nil {
+		t.Errorf("by the old key it answers %q", got)
+	}
+}
+
 // A note that was signed with no secret at all is refused by a broker that has none.
 func TestNoSecretIsNoSecret(t *testing.T) {
 	w := newWorld(t)
-	w.asked.opts.Key = func() []byte { return nil }
+	w.asked.opts.Keys = func() [][]byte { return nil }
 	w.change = func(r *http.Request) {
 		n := &Note{From: 1, To: 2, Incarnation: "two", At: start.UnixMilli(), Nonce: "x", Depth: 1, Body: hashOf(question.Body)}
 		header, err := seal(nil, n, r.Method, r.RequestURI, r.Header.Get("Accept"))
@@ -162,7 +181,7 @@ func TestNoSecretIsNoSecret(t *testing.T) {
 	if got, err := w.ask(t, question); err == nil || len(w.notes) > 0 {
 		t.Errorf("it answers %q", got)
 	}
-	w.asker.opts.Key = func() []byte { return nil }
+	w.asker.opts.Keys = func() [][]byte { return nil }
 	if _, err := w.ask(t, question); err == nil || !strings.Contains(err.Error(), "not known yet") {
 		t.Errorf("it asks: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,6 +46,8 @@ type Note struct {
 	Host        string `json:"host"`      // Where they asked from.
 	Depth       int    `json:"depth"`     // How many brokers it has come to.
 	Body        string `json:"body"`      // Its hash.
+
+	key []byte // that it was signed with
 }
 
 // Why a request is not admitted.
@@ -100,16 +103,19 @@ func (f *Fleet) open(header string, r *http.Request) (*Note, error) {
 	if !ok {
 		return nil, errMalformed
 	}
-	key := f.opts.Key()
-	want := sign(key, requestWord, r.Method, r.RequestURI, r.Header.Get("Accept"), note)
-	if len(key) == 0 || !hmac.Equal([]byte(want), []byte(signature)) {
+	keys := f.opts.Keys()
+	signed := slices.IndexFunc(keys, func(key []byte) bool {
+		want := sign(key, requestWord, r.Method, r.RequestURI, r.Header.Get("Accept"), note)
+		return len(key) > 0 && hmac.Equal([]byte(want), []byte(signature))
+	})
+	if signed < 0 {
 		return nil, errUnsigned
 	}
 	text, err := base64.RawURLEncoding.DecodeString(note)
 	if err != nil {
 		return nil, errMalformed
 	}
-	n := new(Note)
+	n := &Note{key: keys[signed]}
 	if json.Unmarshal(text, n) != nil {
 		return nil, errMalformed
 	}
