@@ -110,8 +110,8 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 		t.Errorf("after two minutes: %+v", due)
 	}
 	// It was quiet for a minute, so the next one is a first one.
-	if due := c.Due(noon.Add(3*window), false); due != nil || len(c.kept) != 0 {
-		t.Errorf("after a quiet minute: %+v, and %d are kept", due, len(c.kept))
+	if due := c.Due(noon.Add(3*window), false); due != nil || len(c.pools[Denied].kept) != 0 {
+		t.Errorf("after a quiet minute: %+v, and %d are kept", due, len(c.pools[Denied].kept))
 	}
 	if !c.Add(denial("a", 1, noon.Add(3*window))) {
 		t.Error("after a quiet minute the next one is not told")
@@ -153,15 +153,91 @@ func TestNamesThatSomebodyMakesUpTakeNoMoreThanTheirPlace(t *testing.T) {
 			told++
 		}
 	}
-	if told != maxKept || len(c.kept) != maxKept {
-		t.Errorf("%d of them are told, %d kept", told, len(c.kept))
+	p := c.pools[Denied]
+	if told != maxKept/2 || len(p.kept) != maxKept/2 {
+		t.Errorf("%d of them are told, %d kept", told, len(p.kept))
 	}
 	due := c.Due(noon.Add(window), false)
-	if len(due) != 1 || due[0].Count != 19*maxKept || due[0].Kind != Denied || due[0].Broker != 3 || due[0].Principal != "" || due[0].Resources != nil {
+	if len(due) != 1 || due[0].Count != 20*maxKept-maxKept/2 || due[0].Kind != Denied || due[0].Broker != 3 || due[0].Principal != "a" || due[0].Resources != nil || due[0].Reason == "" {
 		t.Errorf("what found no place is told by %+v", due)
 	}
-	if len(c.kept) != 0 || len(c.others) != 0 {
-		t.Errorf("%d and %d are kept", len(c.kept), len(c.others))
+	if len(p.kept) != 0 || len(p.owners) != 0 || p.others != nil {
+		t.Errorf("%d and %d are kept", len(p.kept), len(p.owners))
+	}
+}
+
+// TestWhoMakesUpNamesHidesNobodyElse has some make up 1,100 names every 15 s, as whom they
+// may, for ten minutes.
+func TestWhoMakesUpNamesHidesNobodyElse(t *testing.T) {
+	c := NewCounter()
+	made := 0
+	for round := range 40 {
+		at := noon.Add(time.Duration(round) * 15 * time.Second)
+		for i := range 1100 {
+			name := fmt.Sprint("User:", made)
+			made++
+			noise := denial("User:mallory", made, at)
+			c.Add(noise)
+			noise.Kind = OffsetsSet
+			c.Add(noise)
+			c.Add(Entry{Time: at, Kind: LoginFailed, Principal: name, Host: "10.6.6.6", Mechanism: "PLAIN"})
+			if i%300 == 0 {
+				noise.Kind, noise.Principal = Denied, "User:trent"
+				c.Add(noise)
+			}
+		}
+		who := fmt.Sprint("User:quiet-", round)
+		for _, e := range []Entry{
+			{Time: at, Kind: Login, Principal: who, Host: "10.0.0.1"},
+			{Time: at, Kind: LoginFailed, Principal: who, Host: fmt.Sprint("10.0.0.", round)},
+			denial(who, 1, at), denial(who, 2, at), {Time: at, Kind: RuleAdded, Principal: who},
+			{Time: at, Kind: OffsetsSet, Principal: who, Resources: []Resource{{Type: TypeGroup, Name: "g"}}},
+		} {
+			if !c.Add(e) {
+				t.Fatalf("in round %d %s of %s is not told", round, e.Kind, who)
+			}
+		}
+		for kind, p := range c.pools {
+			if len(p.kept) > maxKept || len(p.owners) > 2*maxKept {
+				t.Fatalf("%s: %d are kept of %d", kind, len(p.kept), len(p.owners))
+			}
+		}
+		for _, e := range c.Due(at, false) {
+			if e.Count > 0 && e.Principal == "" && e.Host == "" {
+				t.Fatalf("no one knows who it was: %+v", e)
+			}
+		}
+	}
+}
+
+func TestMoreClientsThanThereArePlacesAreCountedTogether(t *testing.T) {
+	c := NewCounter()
+	for i := range maxKept + 7 {
+		c.Add(denial(fmt.Sprint("User:", i), 1, noon))
+	}
+	due := c.Due(noon.Add(window), false)
+	if len(due) != 1 || due[0].Count != 7 || due[0].Principal != "" || due[0].Host != "" {
+		t.Errorf("%+v", due)
+	}
+}
+
+func TestLoginsOfBrokersAreCountedByTheHour(t *testing.T) {
+	c := NewCounter()
+	e := Entry{Time: noon, Kind: Login, Principal: "Broker:muster", Host: "h", Mechanism: "X"}
+	for i := range 50 {
+		e.Time = noon.Add(time.Duration(i) * time.Minute)
+		if told := c.Add(e); told != (i == 0) || len(c.Due(e.Time, false)) > 0 {
+			t.Errorf("minute %d: told %v", i, told)
+		}
+	}
+	if due := c.Due(noon.Add(time.Hour), false); len(due) != 1 || due[0].Count != 49 {
+		t.Errorf("%+v", due)
+	}
+	e.Kind, e.Reason = LoginFailed, "wrong"
+	c.Add(e)
+	c.Add(e)
+	if due := c.Due(e.Time.Add(window), false); len(due) != 1 || due[0].Count != 1 {
+		t.Errorf("of those that fail: %+v", due)
 	}
 }
 

@@ -81,11 +81,30 @@ func (a *auditLog) tell(e audit.Entry) {
 // put queues an entry. The lock is held.
 func (a *auditLog) put(e audit.Entry) {
 	e.LeftOut = a.leftOut
+	if cap(a.queue)-len(a.queue) <= reserved(&e, cap(a.queue)) {
+		a.b.meters.JournalDropped.Add(1)
+		a.leftOut++
+		return
+	}
 	if !a.offer([]audit.Entry{e}) {
 		a.leftOut++
 		return
 	}
 	a.leftOut = 0
+}
+
+// reserved is how much of the queue an entry must leave free for others: what somebody can
+// do as often as they like for logins, and all of these for changes.
+func reserved(e *audit.Entry, queue int) int {
+	switch {
+	case !e.Counted():
+		return 0
+	case e.Kind == audit.Login || e.Kind == audit.LoginFailed || e.Kind == audit.Logout:
+		return queue / 8
+	case e.Kind == audit.Denied:
+		return queue / 4
+	}
+	return queue / 2
 }
 
 // due queues the entries of what was counted.
@@ -107,47 +126,64 @@ func (a *auditLog) run(ctx context.Context) {
 	for {
 		select {
 		case entries := <-a.queue:
-			a.write(entries)
+			_ = a.write(entries) // It is logged, and the next one is tried.
 		case <-tick.C:
 			a.due(time.Now(), false)
 		case <-ctx.Done():
-			a.drain()
+			err := a.drain(nil)
 			a.due(time.Now(), true)
-			a.drain()
+			_ = a.drain(err) // What it says is logged.
+			a.end()
 			return
 		}
 	}
 }
 
-// drain writes what is queued. A store that fails now will not be back before the
-// broker is gone.
-func (a *auditLog) drain() {
+// end tells of entries that are missing, since there is no further one to say so.
+func (a *auditLog) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leftOut > 0 {
+		a.b.logger.Warn("audit log left out the last entries", "count", a.leftOut)
+	}
+}
+
+// drain writes what is queued, and returns the error of the store. Such a store will not be
+// back before the broker is gone, so after an error the rest is not tried.
+func (a *auditLog) drain(err error) error {
 	for {
 		select {
 		case entries := <-a.queue:
-			if !a.write(entries) {
-				a.b.logger.Warn("audit log left out entries", "count", len(a.queue))
-				return
+			if err != nil {
+				a.lost(entries, err)
+			} else {
+				err = a.write(entries)
 			}
 		default:
-			return
+			return err
 		}
 	}
 }
 
-// write stores entries. Those that cannot be stored are in the broker's own log, so that
-// they are not lost without a trace.
-func (a *auditLog) write(entries []audit.Entry) bool {
+// write stores entries.
+func (a *auditLog) write(entries []audit.Entry) error {
 	err := a.store(context.Background(), entries)
-	if err == nil {
-		return true
+	if err != nil {
+		a.lost(entries, err)
 	}
+	return err
+}
+
+// lost has entries that cannot be stored be in the broker's own log, so that they are not
+// lost without a trace.
+func (a *auditLog) lost(entries []audit.Entry, err error) {
 	a.mu.Lock()
-	a.leftOut += len(entries)
+	for i := range entries {
+		a.leftOut += 1 + entries[i].LeftOut // Of those nobody else will tell.
+	}
 	a.mu.Unlock()
 	a.b.meters.JournalDropped.Add(uint64(len(entries)))
 	for i := range entries {
 		a.b.logger.Warn("audit log could not be written", "error", err, "entry", entries[i].Line())
 	}
-	return false
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/group"
@@ -155,3 +157,31 @@ func PeerLogin(secret metadata.Secret) peer.Login { return peerLogin(secret) }
 
 // ParseAdvertised reads where a broker is reached over HTTP.
 var ParseAdvertised = parseAdvertised
+
+// StopAuditWithoutStore has an audit log whose store has failed take entries, and stop.
+func (b *Broker) StopAuditWithoutStore(entries ...audit.Entry) {
+	kind := auditJournal
+	kind.topic = "no/such topic"
+	a := &auditLog{journalWriter: newJournal(b, kind), counter: audit.NewCounter()}
+	for _, e := range entries {
+		a.tell(e)
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	a.run(ended)
+}
+
+// AuditQueue fills the queue of an audit log that nobody reads with entries as they come,
+// and returns how many of each kind have found room.
+func (b *Broker) AuditQueue(entries iter.Seq[audit.Entry]) map[audit.Kind]int {
+	a := &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
+	for e := range entries {
+		a.put(e)
+	}
+	close(a.queue)
+	found := map[audit.Kind]int{}
+	for some := range a.queue {
+		found[some[0].Kind]++
+	}
+	return found
+}
