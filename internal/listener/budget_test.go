@@ -96,7 +96,7 @@ func TestFramesThatWaitForEachOtherAllEnd(t *testing.T) {
 				ok := b.take(a, 50)
 				if ok {
 					time.Sleep(time.Millisecond) // In synctest's time.
-					ok = b.take(a, 100) // There are 300 for all.
+					ok = b.take(a, 100)          // There are 300 for all.
 				}
 				n := a.bytes
 				b.arrived(a)

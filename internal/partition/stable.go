@@ -106,7 +106,9 @@ func (s *stable) offset(highWatermark int64) int64 {
 // LastStableOffset returns the end of what readers of committed records may see:
 // the high watermark, or the first record of the earliest transaction that is not
 // decided. Where that record is deleted, it is the log start offset.
-func (p *Partition) LastStableOffset() int64 { return max(p.log.Load().lastStable.Load(), p.LogStartOffset()) }
+func (p *Partition) LastStableOffset() int64 {
+	return max(p.log.Load().lastStable.Load(), p.LogStartOffset())
+}
 
 // show lets readers see everything up to end of a log, unless it was opened
 // again since, and wakes those who wait. Durable says that the log is safe up to
