@@ -185,3 +185,40 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 	}
 	sending.Wait()
 }
+
+// Members with very much metadata are refused, so that they take neither memory nor disk.
+func TestMembersWithMuchMetadataAreRefused(t *testing.T) {
+	b := start(t, map[string]string{"muster.groups.max.bytes": "20000000", "group.initial.rebalance.delay.ms": "0"})
+	good := client(t, b)
+	produce(t, good, "orders", 0, 1)
+	commit(t, good, "billing", "orders", 0, 1) // Now there are coordinators.
+	stop := watchMemory(t)
+	outcomes := map[int16]int{}
+	for i := range 60 {
+		a, err := stranded(b.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		req := kmsg.NewPtrJoinGroupRequest()
+		req.Version, req.Group, req.ProtocolType = 3, fmt.Sprint("g", i), "consumer"
+		req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 1_800_000, 1_800_000
+		size := 50_000_000
+		if i >= 10 {
+			size = 1_000_000
+		}
+		req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: make([]byte, size)}}
+		resp, err := a.ask(req)
+		for err == nil && resp.(*kmsg.JoinGroupResponse).ErrorCode == kerr.CoordinatorLoadInProgress.Code {
+			resp, err = a.ask(req)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes[resp.(*kmsg.JoinGroupResponse).ErrorCode]++
+	}
+	t.Logf("%v; %d MB more memory at most", outcomes, stop())
+	if outcomes[-1] != 10 || outcomes[0] != 19 || outcomes[15] != 31 {
+		t.Errorf("outcomes by error: %v", outcomes)
+	}
+}

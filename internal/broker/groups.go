@@ -84,6 +84,7 @@ func groupConfig(c *config.Broker, own *metadata.GroupSettings) *group.Config {
 		OffsetsRetention: time.Duration(c.Int("offsets.retention.minutes")) * time.Minute,
 		SweepInterval:    c.Duration("offsets.retention.check.interval.ms"),
 		MaxMetadata:      int(c.Int("offset.metadata.max.bytes")),
+		MaxBytes:         c.Int("muster.groups.max.bytes"),
 		Consumer: group.ConsumerConfig{
 			ConsumerSettings: consumerSettings(c, nil), Groups: ownSettings(c, own),
 			MaxSize: int(c.Int("group.consumer.max.size")), Assignors: group.Assignors(),

@@ -85,6 +85,7 @@ type Coordinator struct {
 	opts   Options
 	shards atomic.Pointer[[]*shard] // nil until there is a topic
 	lastID atomic.Uint64
+	weight atomic.Int64  // of the cores of all shards
 	gate   chan struct{} // taken by shards that load
 	tasks  chan struct{} // taken by tasks that run
 

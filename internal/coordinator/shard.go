@@ -43,6 +43,7 @@ type shard struct {
 	wake    *time.Timer
 	due     time.Time // for which wake is set
 	asking  question  // the request that the core handles right now
+	weight  int64     // of the core, as it was last counted
 	soon    bool      // somebody is about to begin the next append
 	waiting map[machine.RequestID]chan kmsg.Response
 }
@@ -80,6 +81,7 @@ func (s *shard) end() {
 	defer s.mu.Unlock()
 	s.pump.End()
 	s.phase.Store(ended)
+	s.weigh()
 	s.cancel()
 	s.failAll()
 	if s.wake != nil {
@@ -98,6 +100,7 @@ func (s *shard) input() machine.Input {
 func (s *shard) lock(in *machine.Input) {
 	s.mu.Lock()
 	in.Image = s.c.opts.Image()
+	in.Others = s.c.weight.Load() - s.weight
 }
 
 // ask has a request handled and waits for its answer. It returns nil if the
@@ -200,7 +203,16 @@ func (s *shard) carryOut() {
 		s.background.Go(func() { s.load(life) })
 	}
 	s.pump.Forget()
+	s.weigh()
 	s.setClock()
+}
+
+// weigh counts what the core holds among what all do.
+func (s *shard) weigh() {
+	if now := s.pump.Weight(); now != s.weight {
+		s.c.weight.Add(now - s.weight)
+		s.weight = now
+	}
 }
 
 // send has another broker, or this one, handle a request of the core. The shard's

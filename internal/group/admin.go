@@ -115,6 +115,7 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	case !g.isEmpty():
 		return kerr.NonEmptyGroup
 	}
+	x.weigh(id)
 	for pending := range g.pendingIDs() {
 		x.forgetPending(g, pending)
 	}

@@ -66,7 +66,9 @@ func (s *Shard) groupFor(id string, says bool) *group {
 
 func (s *Shard) forgetIfGone(g *group) {
 	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.consumer == nil && g.rebalancing == nil && len(g.departed) == 0 {
-		g.state = Dead
+		if g.state = Dead; g.id != s.step.weighed {
+			s.weight -= g.weight() // Of those who are about to join.
+		}
 		delete(s.groups, g.id)
 	}
 }

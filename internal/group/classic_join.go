@@ -29,6 +29,11 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 		return
 	}
 	g := x.groups[m.Group]
+	if err := x.joinRoom(g, r, m); err != nil {
+		x.joinError(r, m, m.MemberID, err)
+		return
+	}
+	x.weigh(m.Group)
 	if g != nil && g.consumer != nil && !g.isEmpty() {
 		x.joinMixed(g, r, m)
 		return
@@ -112,6 +117,7 @@ func (x *step) joinNew(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	}
 	seq := x.arm(sessionKey(g, id), x.now.Add(time.Duration(m.SessionTimeoutMillis)*time.Millisecond))
 	g.pending[id] = &pending{seq: seq, clientID: r.ClientID, host: r.Host}
+	g.bytes += pendingBytes(id)
 	x.joinError(r, m, id, kerr.MemberIDRequired)
 }
 

@@ -14,6 +14,7 @@ import (
 func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 	resp := kmsg.NewPtrLeaveGroupResponse()
 	resp.Version = m.Version
+	x.weigh(m.Group)
 	if m.Group == "" {
 		resp.ErrorCode = kerr.InvalidGroupID.Code
 		x.reply(r.ID, resp)

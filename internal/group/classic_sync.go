@@ -96,7 +96,7 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 	}
 	r := g.record()
 	r.Value.CurrentStateTimestamp = x.now.UnixMilli()
-	if !x.fits(r) {
+	if !x.fits(r) || r.Size() > maxGroupBytes {
 		x.tooLarge(g, r)
 		return
 	}

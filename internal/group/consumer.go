@@ -31,6 +31,7 @@ type consumer struct {
 	owners    map[part]*consumerMember   // who holds a partition, or has yet to let go of it
 	names     map[string]int             // how many members subscribe to a topic by name
 	patterns  map[string]int             // how many members have a regex
+	bytes     int64                      // that members hold by what they say of themselves
 	present   int                        // members that have joined
 	classic   int                        // those of them that use the classic protocol
 	supported tally                      // how many of these support each protocol

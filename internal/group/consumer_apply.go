@@ -103,6 +103,7 @@ func (c *consumer) applyMember(id string, says *ConsumerMember) {
 // count counts a member with its subscription in or out.
 func (c *consumer) count(m *consumerMember, n int) {
 	c.present += n
+	c.bytes += int64(n) * saysBytes(m)
 	if classic := m.says.Classic; classic != nil {
 		c.classic += n
 		for i := range classic.Protocols {

@@ -22,6 +22,7 @@ func (x *step) consumerHeartbeat(r *machine.Request, m *kmsg.ConsumerGroupHeartb
 	if err == nil {
 		switch m.MemberEpoch {
 		case epochLeave, epochLeaveStatic:
+			x.weigh(m.Group)
 			err = x.consumerLeave(r, m)
 		default:
 			err = x.consumerBeat(r, m)
@@ -116,6 +117,10 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
+	if err := x.saysRoom(m.Group, m.MemberID, place.known, says); err != nil {
+		return refused(err, "There is no room for what the member says of itself.")
+	}
+	x.weigh(m.Group)
 	overtaken := place.known != nil && x.overtakeBeat(x.groups[m.Group], place.known)
 	upgrades := place.upgrade != nil
 	if upgrades {

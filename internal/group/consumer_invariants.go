@@ -104,6 +104,8 @@ func (c *consumer) checkCounts() error {
 		}
 	}
 	switch {
+	case again.bytes != c.bytes:
+		return fmt.Errorf("members hold %d bytes, counted are %d", again.bytes, c.bytes)
 	case again.present != c.present:
 		return fmt.Errorf("%d members, counted are %d", again.present, c.present)
 	case again.classic != c.classic || !again.supportsLike(c):

@@ -35,6 +35,10 @@ func (s *Shard) CheckInvariants() error {
 			wrong.add("group %q (%s, generation %d): %w", id, g.state, g.generation, err)
 		}
 	}
+	was := s.weight
+	if s.weighAll(); was != s.weight {
+		wrong.add("members hold %d bytes, counted are %d", s.weight, was)
+	}
 	s.checkTxns(&wrong)
 	return wrong.first()
 }
@@ -52,13 +56,17 @@ func (f faults) first() error {
 }
 
 func (g *group) check() error {
-	joined, unsynced, listed, static := 0, 0, 0, 0
+	joined, unsynced, listed, static, bytes := 0, 0, 0, 0, int64(0)
+	for _, id := range slices.Sorted(maps.Keys(g.pending)) {
+		bytes += pendingBytes(id)
+	}
 	var supported map[string]int
 	for m := g.members.first; m != nil; m = m.next {
 		listed++
 		if err := g.checkMember(m); err != nil {
 			return fmt.Errorf("member %q: %w", m.id, err)
 		}
+		bytes += int64(m.fixed + protocolBytes(m.protocols))
 		if m.join != 0 {
 			joined++
 		}
@@ -80,6 +88,8 @@ func (g *group) check() error {
 		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
 	case g.members.byID != nil && (len(g.members.byID) != listed || len(g.members.byInstance) != static):
 		return fmt.Errorf("%d members listed, %d of them static; found are %d and %d", listed, static, len(g.members.byID), len(g.members.byInstance))
+	case bytes != g.bytes:
+		return fmt.Errorf("members hold %d bytes, counted are %d", bytes, g.bytes)
 	case joined != int(g.joined):
 		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
 	case unsynced != int(g.unsynced):

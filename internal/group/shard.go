@@ -90,6 +90,7 @@ type Config struct {
 	OffsetsRetention time.Duration // offsets.retention.minutes
 	SweepInterval    time.Duration // offsets.retention.check.interval.ms
 	MaxMetadata      int           // offset.metadata.max.bytes
+	MaxBytes         int64         // muster.groups.max.bytes, over all shards; 0 for any number
 	Consumer         ConsumerConfig
 }
 
@@ -114,6 +115,7 @@ type Shard struct {
 	txns   txns
 	runs   map[uint64]*run // of assignors that are under way
 	epoch  int32           // the leader epoch of the partition
+	weight int64           // bytes that the members of all groups hold
 	seq    uint64          // of the last timer armed
 	step   step            // the one under way, here to be used again
 }
@@ -131,6 +133,9 @@ type step struct {
 	image    *metadata.Image
 	asker    metadata.Asker // of the request, if it is one
 	maxBatch int
+	others   int64  // bytes that the members in other shards hold
+	weighed  string // the group whose members may change, "" if none does
+	before   int64  // what they held before
 	out      machine.Effects
 	records  []machine.Record  // what is to be appended
 	from     int               // where among them those begin that a group's epoch must come before
@@ -144,7 +149,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	x := &s.step
 	old := x.out
 	*x = step{
-		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records), changed: again(x.changed),
+		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, others: in.Others, records: again(x.records), changed: again(x.changed),
 		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends), Committed: again(old.Committed), Tasks: again(old.Tasks)},
 	}
 	switch e := in.Event.(type) {
@@ -152,6 +157,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.asker = e.Asker
 		x.request(&e)
 	case machine.TimerFired:
+		x.weigh(e.Key.ID)
 		x.timerFired(e)
 	case machine.TopicsChanged:
 		x.topicsGone(e.Gone)
@@ -159,12 +165,14 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.cfg = e.Config
 	case machine.Loaded:
 		x.loaded(e.Epoch)
+		x.weighAll()
 	case machine.Sent:
 		x.answered(e)
 	case machine.TaskDone:
 		x.taskDone(e)
 	}
 	x.flush()
+	x.weighAgain()
 	if len(x.records) > 0 {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
 	}

@@ -47,6 +47,7 @@ type group struct {
 	newMember    bool  // somebody joined since the initial delay was last armed
 	changed      bool  // the step under way sees to what is to be written
 	leaps        bool  // it was loaded, and has formed no generation since
+	bytes        int64 // that members and pending ones hold, without those of the consumer protocol
 	loads        int8  // how often it was loaded in the middle of this rebalance before
 	lives        int16 // how many lives before this one have leapt in this rebalance
 	leapsFrom    int32 // the generation that was loaded, 0 if none with members was
@@ -100,6 +101,7 @@ type member struct {
 	deadline time.Time // to be heard of
 	timerAt  time.Time // when the session timer fires, at the deadline or before
 	timerSeq uint64
+	fixed    int // bytes that it is counted for besides its protocols
 
 	fenced     *fencing // nil if nobody was
 	prev, next *member
@@ -152,6 +154,8 @@ func (g *group) add(m *member, protocolType string) {
 		g.leader = m.id
 	}
 	g.members.add(m)
+	m.fixed = m.fixedBytes()
+	g.bytes += int64(m.fixed)
 	g.support(m.protocols, 1)
 }
 
@@ -160,11 +164,13 @@ func (g *group) support(protocols []protocol, n int) {
 	for _, p := range protocols {
 		g.supported.add(p.name, n)
 	}
+	g.bytes += int64(n * protocolBytes(protocols))
 }
 
 // remove removes a member; the next one leads if it did.
 func (g *group) remove(m *member) {
 	g.members.remove(m)
+	g.bytes -= int64(m.fixed)
 	g.support(m.protocols, -1)
 	g.sync(m)
 	if m.join != 0 {
@@ -188,6 +194,9 @@ func (g *group) sync(m *member) {
 
 // forget notes that somebody is not pending any more.
 func (g *group) forget(id string) {
+	if g.pending[id] != nil {
+		g.bytes -= pendingBytes(id)
+	}
 	if delete(g.pending, id); len(g.pending) == 0 {
 		g.pending = nil
 	}

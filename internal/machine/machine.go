@@ -51,6 +51,9 @@ type Core interface {
 // for hours after somebody asked for everything.
 type Forgetful interface{ Forget() }
 
+// Weighed is a core that counts the bytes that it holds of what clients say of themselves.
+type Weighed interface{ Weight() int64 }
+
 // Kind is what a runtime knows of a kind of core beyond its steps.
 type Kind struct {
 	// Name is what the core coordinates, for people: "groups".
@@ -87,7 +90,10 @@ type Input struct {
 	// not fit a core refuses, for the request that asks for it alone, before it
 	// changes anything.
 	MaxBatch int
-	Event    Event
+	// Others is how many bytes the cores of other shards hold of what clients say of
+	// themselves, as far as they are Weighed.
+	Others int64
+	Event  Event
 }
 
 // Event is one of those below, or one that a core defines for itself, such as a

@@ -165,6 +165,14 @@ func (p *Pump) Tell(in machine.Input, e machine.Event) {
 	}
 }
 
+// Weight is how many bytes the core holds of what clients say of themselves.
+func (p *Pump) Weight() int64 {
+	if w, ok := p.core.(machine.Weighed); ok {
+		return w.Weight()
+	}
+	return 0
+}
+
 // Fire has the timers handled whose time has come.
 func (p *Pump) Fire(in machine.Input) {
 	for p.phase == active {

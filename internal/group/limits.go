@@ -1,0 +1,121 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/machine"
+)
+
+const (
+	// maxMemberBytes is how much a member may say of itself. Kafka cannot store a group
+	// with a member that says more: its record would be larger than message.max.bytes.
+	maxMemberBytes = 1 << 20
+	// maxGroupBytes is how much all members of a group may say, and be assigned.
+	maxGroupBytes = 16 << 20
+	// memberBytes is about what a member takes besides.
+	memberBytes = 512
+)
+
+// weight is how many bytes members, and those who are about to become one, have made the
+// group hold.
+func (g *group) weight() int64 {
+	if g == nil {
+		return 0
+	}
+	if g.consumer != nil {
+		return g.bytes + g.consumer.bytes
+	}
+	return g.bytes
+}
+
+// Weight implements machine.Weighed.
+func (s *Shard) Weight() int64 { return s.weight }
+
+// weigh says that the step may change what a group's members hold.
+func (x *step) weigh(id string) {
+	x.weighAgain()
+	x.weighed, x.before = id, x.groups[id].weight()
+}
+
+// weighAgain counts what the step has changed.
+func (x *step) weighAgain() {
+	if x.weighed != "" {
+		x.weight += x.groups[x.weighed].weight() - x.before
+	}
+}
+
+// weighAll counts everything anew.
+func (s *Shard) weighAll() {
+	s.weight = 0
+	for _, id := range s.groupIDs() {
+		s.weight += s.groups[id].weight()
+	}
+}
+
+// room says whether there is room for a member that says so many bytes, and said so many
+// before.
+func (x *step) room(g *group, bytes, before int) *kerr.Error {
+	more := int64(bytes - before)
+	switch {
+	case bytes > maxMemberBytes:
+		return kerr.UnknownServerError
+	case more <= 0:
+		return nil
+	case g.weight()+more > maxGroupBytes:
+		return kerr.GroupMaxSizeReached
+	case x.cfg.MaxBytes > 0 && x.others+x.weight+more > x.cfg.MaxBytes:
+		return kerr.CoordinatorNotAvailable // There may be room for it later.
+	}
+	return nil
+}
+
+// joinRoom is room for a JoinGroup.
+func (x *step) joinRoom(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) *kerr.Error {
+	bytes, before := memberBytes+len(m.MemberID)+2*len(r.ClientID), 0
+	if m.InstanceID != nil {
+		bytes += len(*m.InstanceID)
+	}
+	for i := range m.Protocols {
+		bytes += len(m.Protocols[i].Name) + len(m.Protocols[i].Metadata)
+	}
+	if g != nil {
+		if mem := g.members.get(m.MemberID); mem != nil {
+			before = mem.fixed + protocolBytes(mem.protocols)
+		}
+	}
+	return x.room(g, bytes, before)
+}
+
+func protocolBytes(list []protocol) (n int) {
+	for i := range list {
+		n += len(list[i].name) + len(list[i].metadata)
+	}
+	return n
+}
+
+// fixedBytes is what a member is counted for besides its protocols, from when it joins.
+func (m *member) fixedBytes() int {
+	n := memberBytes + len(m.id) + len(m.clientID)
+	if m.instance != nil {
+		n += len(*m.instance)
+	}
+	return n
+}
+
+// pendingBytes is what somebody who was told a member id is counted for.
+func pendingBytes(id string) int64 { return memberBytes + 2*int64(len(id)) }
+
+// saysBytes is what a member of a consumer group is counted for.
+func saysBytes(m *consumerMember) int64 {
+	return memberBytes + int64((&ConsumerMemberRecord{Member: m.id, Value: m.says}).Size())
+}
+
+// saysRoom is room for a heartbeat of a consumer group.
+func (x *step) saysRoom(group, id string, known *consumerMember, says *ConsumerMember) *kerr.Error {
+	before := 0
+	if known != nil && known.says != nil {
+		before = int(saysBytes(known))
+	}
+	return x.room(x.groups[group], int(saysBytes(&consumerMember{id: id, says: says})), before)
+}
