@@ -355,3 +355,25 @@ func TestALogThatEndedIsNotIndexed(t *testing.T) {
 		}
 	}
 }
+
+// A new log whose folder has no durable name yet, since the journal has all of it, must not
+// come back from there with records that were deleted.
+func TestTrimOfANewLogIsDurable(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{inline: true})
+	b.warm()
+	tp := store.TopicPartition{Topic: "new"}
+	l := b.open(tp, b.st)
+	for range 3 {
+		_, err := l.Append(t.Context(), sample(1, "v"))
+		b.must(err)
+	}
+	b.must(flush(l))
+	if !l.(*handle).isLoose() {
+		t.Fatal("the log is not loose")
+	}
+	b.must(l.Trim(t.Context(), 2))
+	b.crash((*vfs.Mem).CrashStrict)
+	if start, end := b.open(tp, b.st).Bounds(); start != 2 || end != 3 {
+		t.Errorf("the log goes from %d to %d, want 2 to 3", start, end)
+	}
+}
