@@ -379,3 +379,23 @@ func TestTopicsAreNotCreatedOnDemandOverTheQuota(t *testing.T) {
 		t.Errorf("one that exists: error %d, waits %s", resp.Topics[0].ErrorCode, muted)
 	}
 }
+
+// What people read without a Fetch comes from the same bucket.
+func TestWhatIsReadWithoutAFetchCountsAgainstTheQuota(t *testing.T) {
+	w := newLimited(t)
+	if n, wait := w.h.Readings(auth.User("ann"), "c").Room(1 << 20); n != 1<<20 || wait != 0 {
+		t.Errorf("without a quota there is room for %d, after %s", n, wait)
+	}
+	w.set("ann", "-", metadata.ConsumerByteRate, 1000)
+	read := w.h.Readings(auth.User("ann"), "c")
+	if n, wait := read.Room(1 << 20); n <= 0 || n >= 1<<20 || wait != 0 {
+		t.Errorf("at first there is room for %d, after %s", n, wait)
+	}
+	read.Take(50_000)
+	if _, wait := w.h.Readings(auth.User("ann"), "another").Room(1 << 20); wait <= 0 {
+		t.Error("who has read too much need not wait")
+	}
+	if _, wait := w.h.Readings(auth.User("bob"), "c").Room(1 << 20); wait != 0 {
+		t.Errorf("another has to wait for %s", wait)
+	}
+}

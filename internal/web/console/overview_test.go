@@ -18,8 +18,8 @@ func TestTheOverviewIsCalmOnlyIfAllBrokersAre(t *testing.T) {
 	}{
 		{"all is well", func(map[string]any) {}, title("All is well") + "&&" + says("No groups yet")},
 		{"with groups", func(a map[string]any) { a["groups"] = 5 }, title("All is well") + "&&" + says("Every group makes progress")},
-		{"one is unwell", func(a map[string]any) { a["unwell"] = unwell }, title("A broker has a problem") + "&&" + says("The disk is full.") + "&& !" + says("no group yet") + "&&" + says("that are known")},
-		{"one is silent", func(a map[string]any) { a["incomplete"] = silent }, title("Not all brokers answer") + "&&" + says("broker 3: it does not answer") + "&& !" + says("no group yet") + "&&" + says("that are known")},
+		{"one is unwell", func(a map[string]any) { a["unwell"] = unwell }, title("A broker has a problem") + "&&" + says("The disk is full.") + "&& !" + says("No groups yet") + "&&" + says("No known group")},
+		{"one is silent", func(a map[string]any) { a["incomplete"] = silent }, title("Not all brokers answer") + "&&" + says("broker 3: it does not answer") + "&& !" + says("No groups yet") + "&&" + says("No known group")},
 		{"both", func(a map[string]any) { a["unwell"], a["incomplete"] = unwell, silent }, title("A broker has a problem")},
 		{"with groups that need attention", func(a map[string]any) { a["needing"], a["incomplete"], a["groups"] = 2, silent, 5 }, title("Not all brokers answer") + "&& !" + says("Every group makes progress")},
 	} {
@@ -28,5 +28,5 @@ func TestTheOverviewIsCalmOnlyIfAllBrokersAre(t *testing.T) {
 		p.quiet(x.name)
 	}
 	f.obey(rule{about: "/api/v1/groups", change: func(a map[string]any) { a["incomplete"] = silent }})
-	p.open("/groups", says("broker 3: it does not answer")+"&& !"+says("no group yet")+"&&"+says("No group is known"))
+	p.open("/groups", says("broker 3: it does not answer")+"&& !"+says("No groups yet")+"&&"+says("No groups known yet"))
 }
