@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -68,6 +69,31 @@ func (a *api) identify(c *call) error {
 	}
 	c.id, c.who, c.login, c.ends = id, id.Principal, try.Way, id.Ends
 	return nil
+}
+
+// behindLogin has a page that is no route of the API need a login as those do.
+func (a *api) behindLogin(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.mayEnter(r); err != nil {
+			challenge(w, r, err)
+			a.refuse(w, err)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (a *api) mayEnter(r *http.Request) error {
+	if !a.begin() {
+		return errStopping
+	}
+	defer a.running.Done()
+	if err := a.reads.Ready(); err != nil {
+		return unavailable(err.Error()) // Its users are not known yet.
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	return a.identify(newCall(r.WithContext(ctx)))
 }
 
 // loginProblem says why a login did not succeed.

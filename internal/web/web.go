@@ -51,6 +51,8 @@ type Options struct {
 	Fleet *fleet.Fleet
 	// Metrics answers /metrics; nil if nothing does.
 	Metrics http.Handler
+	// MetricsLogin says that /metrics needs a login where the API does.
+	MetricsLogin bool
 	// AllowedHosts are names by which this broker is reached, besides addresses and
 	// those of the machine.
 	AllowedHosts []string
@@ -79,8 +81,11 @@ func Serve(l net.Listener, opts Options) *Server {
 	s := &Server{addr: l.Addr(), done: make(chan struct{}), api: newAPI(&opts, l.Addr())}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { writeHealth(w, opts.Health()) })
-	if opts.Metrics != nil {
-		mux.Handle("GET "+metricsPath, opts.Metrics)
+	if metrics := opts.Metrics; metrics != nil {
+		if opts.MetricsLogin {
+			metrics = s.api.behindLogin(metrics)
+		}
+		mux.Handle("GET "+metricsPath, metrics)
 	}
 	s.api.mount(mux)
 	mux.Handle("/", console.Handler())
