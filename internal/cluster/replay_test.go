@@ -13,6 +13,7 @@ func FuzzApply(f *testing.F) {
 	for _, r := range []record.Record{
 		clusterRecord("id", 3), producerIDsRecord(1000), configRecord(map[string]string{"num.partitions": "3"}),
 		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2)}, true), topicTombstone("t"),
+		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2), Preferred: []int32{-1, 3, 4}}, true),
 		brokerRecord(metadata.Broker{ID: 3, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 1}}}), brokerTombstone(3),
 		deletingRecord("t", deletingValue{By: 1, Partitions: 2}), deletingTombstone("t"),
 		groupRecord("g/h", map[string]string{"consumer.heartbeat.interval.ms": "6000"}), groupRecord("g", nil),

@@ -63,6 +63,9 @@ func (c *Controller) openShared(ctx context.Context) (err error) {
 	if err := c.begin(ctx, empty, c.image.Load()); err != nil {
 		return err
 	}
+	if id := c.opts.Self.ID; c.image.Load().Drained(id) {
+		c.opts.Logger.Warn("this broker is drained and leads no partitions while others can; muster brokers undrain lets it", "node", id)
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	c.ended.Go(func() { c.follow(background) })
