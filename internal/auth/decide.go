@@ -45,7 +45,7 @@ func (x *Index) Decide(q Request) Decision {
 		}
 	}
 	if !x.named[q.Type].matches(q.Name) {
-		return Decision{Allowed: x.allowEveryone, Reason: NoRule}
+		return Decision{Allowed: x.allowEveryone && !q.needsName(), Reason: NoRule}
 	}
 	return Decision{Reason: NoneMatches}
 }
@@ -66,6 +66,9 @@ func (t *table) find(q Request, permission Permission) (r Rule, ok bool) {
 		}
 	}
 	r.Pattern = Literal
+	if permission == Allow && q.needsName() {
+		return r, false
+	}
 	return r, t.wildcard >= 0 && t.literal[t.wildcard].find(&r, q)
 }
 

@@ -107,6 +107,9 @@ func (x *Index) Rights(p Principal, host string, t ResourceType, name string) Op
 	if x.IsSuper(p) {
 		return everything
 	}
+	if guarded(t, name) {
+		return x.guardedRights(p, host, t, name)
+	}
 	v := x.own[p][t].gather(host, name)
 	if p != Everyone {
 		v.add(x.own[Everyone][t].gather(host, name))

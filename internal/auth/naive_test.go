@@ -66,6 +66,7 @@ func (n *naive) decide(q Request) Decision {
 		}
 		some = true
 		switch {
+		case hidden(q) && r.Permission == Allow && r.Pattern == Literal && r.Name == "*":
 		case !concerns(r, q):
 		case r.Permission == Deny:
 			deny = append(deny, r)
@@ -81,7 +82,12 @@ func (n *naive) decide(q Request) Decision {
 	case some:
 		return Decision{Reason: NoneMatches}
 	}
-	return Decision{Allowed: n.policy.AllowEveryone, Reason: NoRule}
+	return Decision{Allowed: n.policy.AllowEveryone && !hidden(q), Reason: NoRule}
+}
+
+// hidden says whether a request is one that only a rule with the topic's name allows.
+func hidden(q Request) bool {
+	return q.Type == Topic && q.Name == "__audit_log" && q.Operation != Describe && q.Operation != DescribeConfigs
 }
 
 // mostSpecific sorts by what Decide promises to name.

@@ -10,7 +10,7 @@ import (
 var (
 	genName = rapid.OneOf(
 		rapid.StringOfN(rapid.RuneFrom([]rune("ab*")), 1, 3, -1),
-		rapid.SampledFrom([]string{"*", "a", "aaaaaaaaaaaaaaaa", "aaaaaaaab", "b"}),
+		rapid.SampledFrom([]string{"*", "a", "aaaaaaaaaaaaaaaa", "aaaaaaaab", "b", "__audit_log", "__audit"}),
 	)
 	genHost      = rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "::1"})
 	genPrincipal = rapid.SampledFrom([]Principal{"User:p", "User:q", "User:*", "User:ANONYMOUS"})

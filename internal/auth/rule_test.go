@@ -196,3 +196,44 @@ func TestAFilterMeansRulesByEachField(t *testing.T) {
 		}
 	}
 }
+
+func TestARuleForAllTopicsDoesNotOpenTheAuditLog(t *testing.T) {
+	who := Principal("User:ann")
+	may := func(policy Policy, op Operation, rules ...Rule) bool {
+		edit := New(policy).Edit()
+		for _, r := range rules {
+			edit.Add(r)
+		}
+		x := edit.Index()
+		q := Request{Principal: who, Host: "10.0.0.1", Operation: op, Type: Topic, Name: AuditTopic}
+		if d := x.Decide(q); d.Allowed != x.Allows(q) {
+			t.Errorf("%+v is decided as %+v", q, d)
+		}
+		return x.Allows(q)
+	}
+	allow := func(pattern PatternType, name string, op Operation) Rule {
+		return Rule{Type: Topic, Pattern: pattern, Name: name, Principal: who, Host: AnyHost, Operation: op, Permission: Allow}
+	}
+	deny := allow(Literal, Wildcard, Read)
+	deny.Permission = Deny
+	for name, c := range map[string]struct {
+		policy Policy
+		op     Operation
+		rules  []Rule
+		want   bool
+	}{
+		"read on all":               {Policy{}, Read, []Rule{allow(Literal, Wildcard, Read)}, false},
+		"all on all":                {Policy{}, Read, []Rule{allow(Literal, Wildcard, All)}, false},
+		"alter its settings by all": {Policy{}, AlterConfigs, []Rule{allow(Literal, Wildcard, All)}, false},
+		"describe by all":           {Policy{}, Describe, []Rule{allow(Literal, Wildcard, Read)}, true},
+		"no rule at all":            {Policy{AllowEveryone: true}, Read, nil, false},
+		"by its name":               {Policy{}, Read, []Rule{allow(Literal, AuditTopic, Read)}, true},
+		"by a prefix":               {Policy{}, Read, []Rule{allow(Prefixed, "__", Read)}, true},
+		"denied by all":             {Policy{}, Read, []Rule{allow(Literal, AuditTopic, Read), deny}, false},
+		"a super user":              {Policy{SuperUsers: []Principal{who}}, Read, nil, true},
+	} {
+		if got := may(c.policy, c.op, c.rules...); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -38,6 +38,9 @@ func (x *Index) Why(q Request) Why {
 	case NoneMatches:
 		because = fmt.Sprintf("%s has rules, and none allows this", resource(q.Type, q.Name))
 	}
+	if !d.Allowed && d.Reason != ByRule && q.needsName() {
+		because = fmt.Sprintf("%s needs a rule that names it, and none allows this", resource(q.Type, q.Name))
+	}
 	w.Sentence = fmt.Sprintf("%s %s %v %s from %s: %s.", word(string(q.Principal)), may, q.Operation, resource(q.Type, q.Name), word(q.Host), because)
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"muster/internal/auth"
 	"muster/internal/metadata/config"
 )
 
@@ -21,7 +22,7 @@ const (
 	// TransactionJournalTopic tells what happened to transactional ids, and who did it.
 	TransactionJournalTopic = "__transaction_journal"
 	// AuditTopic tells who logged in, who was denied what, and who changed what.
-	AuditTopic = "__audit_log"
+	AuditTopic = auth.AuditTopic
 )
 
 // auditPartitions is how many partitions the audit log has where brokers share the
