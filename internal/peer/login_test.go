@@ -136,22 +136,30 @@ func TestAConnectionIsNotUsedAnyMoreWhenTheLoginIsAnother(t *testing.T) {
 		}
 		return Login{"THEIRS", "broker", "sesame"}
 	}
-	long := w.send(described("long"))
-	f.letIn()
-	waits := <-f.requests
+	var long []chan outcome
+	var waits []arrived
+	for range maxConns { // There are as many connections as there may be, all of them busy.
+		long = append(long, w.send(described("long")))
+		f.letIn()
+		waits = append(waits, <-f.requests)
+	}
 	rotated.Store(true)
 	out := w.send(described("x"))
 	f.letIn()
 	describe(<-f.requests)
 	wantDescribed(t, <-out, "x")
 	// What is under way ends as it began.
-	describe(waits)
-	wantDescribed(t, <-long, "long")
+	for i := range long {
+		describe(waits[i])
+		wantDescribed(t, <-long[i], "long")
+	}
 	out = w.send(described("y"))
 	describe(<-f.requests)
 	wantDescribed(t, <-out, "y")
-	<-f.closed
-	if n := f.opened.Load(); n != 2 {
+	for range long {
+		<-f.closed
+	}
+	if n := f.opened.Load(); n != maxConns+1 {
 		t.Errorf("%d connections were opened", n)
 	}
 }
