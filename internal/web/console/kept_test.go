@@ -39,7 +39,7 @@ func TestAMomentWithoutAnAnswerTakesNothingAway(t *testing.T) {
 
 	// The history of a group is not unknown because it was not to be had.
 	f.obey(rule{about: "/groups/resting/history", status: http.StatusServiceUnavailable})
-	p.open("/groups/resting?tab=time", says("The store is away for a moment.")+"&& !"+says("Nothing is known of this time"))
+	p.open("/groups/resting?tab=time", says("The store is away for a moment.")+"&& !"+says("No data for this time"))
 }
 
 // Who asks and gets no answer has done nothing; who acts and gets none does not know.
