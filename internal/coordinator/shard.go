@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -60,6 +62,7 @@ func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
 		c: c, index: index, leaderEpoch: leaderEpoch, log: c.opts.Log(index),
 		loaded: make(chan struct{}), pump: pump.New(), waiting: map[machine.RequestID]chan kmsg.Response{},
 	}
+	s.pump.Rescue(s.panicked)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -122,6 +125,10 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 	resp := s.asking.resp
 	s.asking = question{}
 	var reply chan kmsg.Response
+	if resp == nil && s.phase.Load() != active { // The core is lost, and nobody would answer.
+		s.mu.Unlock()
+		return nil
+	}
 	if resp == nil {
 		reply = make(chan kmsg.Response, 1)
 		s.waiting[r.ID] = reply
@@ -205,6 +212,12 @@ func (s *shard) carryOut() {
 	s.pump.Forget()
 	s.weigh()
 	s.setClock()
+}
+
+// panicked tells of a defect of the core. The shard is loaded again.
+func (s *shard) panicked(v any) {
+	s.c.opts.Logger.Error("the coordinator of "+s.c.opts.Kind.Name+" panicked; loading the shard again", "shard", s.index,
+		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 }
 
 // weigh counts what the core holds among what all do.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,7 +83,7 @@ func (c *conn) serve() {
 			break
 		}
 		counts, asked := !asksVersions(c.frame.bytes), c.begin(c.frame.bytes)
-		resp, err := c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
+		resp, err := c.handle()
 		c.frame.release()
 		if c.gone.Load() && err == nil {
 			if resp != nil {
@@ -120,6 +121,21 @@ func (c *conn) resetIfNew(spoke bool) {
 	if !spoke {
 		resetOnClose(c.tcp)
 	}
+}
+
+// errPanic ends a connection whose request met a defect of ours.
+var errPanic = errors.New("the broker has a defect: see the log for where")
+
+// handle has the request handled. A panic ends this connection, and no other.
+func (c *conn) handle() (resp *protocol.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.server.opts.Logger.Error("a request made the broker panic; its connection is closed", "host", c.client.Host, "listener", c.client.Listener,
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			resp, err = nil, errPanic
+		}
+	}()
+	return c.server.opts.Handler.Handle(c.server.ctx, &c.client, c.frame.bytes)
 }
 
 // resetOnClose has a connection end with a reset. Clients that see the end of a

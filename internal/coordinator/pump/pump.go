@@ -44,7 +44,8 @@ const (
 // Pump carries one core. The zero value is not ready: see New.
 type Pump struct {
 	core   machine.Core
-	forget func() // the core's, nil if it has none
+	forget func()             // the core's, nil if it has none
+	rescue func(panicked any) // nil to let a panic of the core go on
 	life   uint64
 	phase  phase
 	timers timers
@@ -231,11 +232,28 @@ func (p *Pump) lose() {
 
 // drop forgets the core and all that waits.
 func (p *Pump) drop() {
-	*p = Pump{life: p.life, later: p.later}
+	*p = Pump{life: p.life, later: p.later, rescue: p.rescue}
+}
+
+// Rescue has a panic of the core lose it, as a failed append does, and told. Otherwise it
+// goes on.
+func (p *Pump) Rescue(told func(panicked any)) { p.rescue = told }
+
+func (p *Pump) rescued() {
+	if v := recover(); v != nil {
+		p.rescue(v)
+		p.lose()
+	}
 }
 
 // step gives the core an event and takes in its effects.
 func (p *Pump) step(in machine.Input, e machine.Event) {
+	if p.core == nil {
+		return // It has just been lost.
+	}
+	if p.rescue != nil {
+		defer p.rescued()
+	}
 	in.Event = e
 	p.maxBatch = in.MaxBatch
 	fx := p.core.Step(in)
