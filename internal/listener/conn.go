@@ -66,11 +66,9 @@ func (c *conn) serve() {
 	c.in.init(c.net, c.tcp)
 	c.arrival.giveWay = func() { _ = c.tcp.SetReadDeadline(time.Unix(1, 0)) }
 	defer c.tcp.Close()
-	if c.gate != nil {
-		if err := c.enter(); err != nil {
-			c.logEnd(err)
-			return
-		}
+	if err := c.enter(); err != nil {
+		c.logEnd(err)
+		return
 	}
 	spoke := false // it has had an answer that counts
 	for {
@@ -157,7 +155,7 @@ var errDraining = errors.New("broker is shutting down")
 func (c *conn) readFrame() (frame, error) {
 	var head [4]byte
 	c.idle.Store(true)
-	c.setReadDeadline(c.server.opts.IdleTimeout, c.clock())
+	c.setReadDeadline(c.mayRest(), c.clock())
 	if c.server.draining.Load() {
 		return frame{}, errDraining
 	}

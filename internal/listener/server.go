@@ -81,6 +81,7 @@ type Server struct {
 	sockets  int           // that there are descriptors for
 	rest     time.Duration // frameTimeout, but for tests
 	patience time.Duration // lingerTime, but for tests
+	login    time.Duration // loginTimeout, but for tests
 	budget   *budget       // of requests that are read or handled
 	parked   *budget       // of requests that wait
 	// strangers is the budget of requests from those who have yet to log in.
@@ -111,7 +112,7 @@ func NewServer(opts Options) *Server {
 		after = time.After
 	}
 	return &Server{
-		opts: opts, rest: frameTimeout, patience: lingerTime, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, patience: lingerTime, login: loginTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
 		conns: map[*conn]struct{}{}, perHost: map[string]int{}, perName: map[string]int{},
 	}

@@ -2,6 +2,7 @@ package listener
 
 import (
 	"crypto/tls"
+	"time"
 
 	"muster/internal/protocol"
 )
@@ -36,21 +37,40 @@ func (c *conn) memory() *budget {
 	return c.server.budget
 }
 
-// enter passes the gate. The handshake must be as prompt as the rest of a frame.
+// loginTimeout bounds the handshake of TLS, and how long a client that has yet to log in may
+// take for each request of its login.
+const loginTimeout = 10 * time.Second
+
+// enter has the handshake of TLS done, if there is one, and passes the gate, if there is one.
 func (c *conn) enter() error {
 	var state *tls.ConnectionState
 	if over, ok := c.net.(*tls.Conn); ok {
-		c.setReadDeadline(c.server.rest, c.clock())
+		_ = c.tcp.SetDeadline(time.Now().Add(c.server.login)) // A client may read nothing, too.
 		if err := over.HandshakeContext(c.server.ctx); err != nil {
-			c.gate.Failed(&c.client, err)
+			if c.gate != nil {
+				c.gate.Failed(&c.client, err)
+			}
 			return err
 		}
+		_ = c.tcp.SetDeadline(time.Time{})
 		now := over.ConnectionState()
 		state = &now
+	}
+	if c.gate == nil {
+		return nil
 	}
 	var err error
 	c.client.Session, err = c.gate.Enter(&c.client, state)
 	return err
+}
+
+// mayRest returns how long the connection may be silent before its next request.
+func (c *conn) mayRest() time.Duration {
+	idle := c.server.opts.IdleTimeout
+	if c.client.Session != nil && c.client.Session.Limit() > 0 && (idle <= 0 || idle > c.server.login) {
+		return c.server.login
+	}
+	return idle
 }
 
 // limit returns how large the next frame may be.
