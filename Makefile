@@ -25,7 +25,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e copies reconciles interop bench bench-kafka generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e copies cuts reconciles interop bench bench-kafka generate ci clean fresh setup
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,10 @@ copies: setup ## Copy in transactions while brokers and Redis primaries are kill
 		echo "copies on $$store" && \
 		(cd $(CLIENTS) && INTEROP_STORE=$$store go test . -count=1 -timeout 0 -run TestCopiesSurviveKills -v -args -copies $(N) -seed $(SEED)) || exit 1; \
 	done
+
+cuts: N = 200
+cuts: ## Cut the end off Redis' append-only file under a fleet, in the middle of transactions (make cuts N=200 SEED=1)
+	go test ./internal/broker -count=1 -timeout 0 -run TestCutsTearNoTransaction -v -args -cuts $(N) -cut-seed $(SEED)
 
 reconciles: N = 100
 reconciles: E2E = disk redis

@@ -50,7 +50,14 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	if conn.IsPlainBeyondLoopback(url) {
 		b.logger.Warn("Redis is on another machine and reached over plain text: records, and a password if there is one, can be read on the way; use rediss:// if it is not a private network")
 	}
-	client, err := conn.Connect(ctx, url, conn.Options{ClientName: "muster"})
+	changed := make(chan struct{}, 1)
+	runs := &conn.Runs{Changed: func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}}
+	client, err := conn.Connect(ctx, url, conn.Options{ClientName: "muster", Runs: runs})
 	if err != nil {
 		return err
 	}
@@ -67,9 +74,10 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	if err := b.takeNode(ctx); err != nil {
 		return err
 	}
-	b.store = redis.New(client, redis.Options{Prefix: b.cfg.Get("muster.redis.prefix"), Logger: b.logger})
+	b.store = redis.New(client, redis.Options{Prefix: b.cfg.Get("muster.redis.prefix"), Logger: b.logger, Runs: runs})
 	b.redis.native = newNative(b)
 	b.running.Go(func() { b.redis.native.run(background) })
+	b.running.Go(func() { b.awaitRestarts(background, changed) })
 	b.running.Go(func() {
 		conn.Watch(background, client, watchRedis, func(up bool, err error, downFor time.Duration) { b.redisChanged(background, up, err, downFor) })
 	})
@@ -85,14 +93,43 @@ func (b *Broker) redisChanged(ctx context.Context, up bool, err error, downFor t
 	if up {
 		b.away.Store(nil)
 		b.logger.Info("Redis is back", "away", downFor.Round(time.Millisecond), "lines_left_out", b.unsaid.Swap(0))
-		if b.up.Load() {
-			// It may have lost something. Appends would find out, readers would not.
-			b.manager.Verify(ctx)
-		}
+		b.verify(ctx)
 		return
 	}
 	b.logger.Error("Redis cannot be reached; requests get errors that clients try again after", "error", err)
 	b.away.Store(&redisAway{since: time.Now(), err: err})
+}
+
+// awaitRestarts looks at everything each time that Redis was started again, also if that took
+// so little time that no one missed it.
+func (b *Broker) awaitRestarts(ctx context.Context, changed <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			b.logger.Info("Redis was started again, or another server has taken its place")
+			b.verify(ctx)
+			// Some connections are refused at first: see conn.Runs.
+			for failed, _ := b.manager.Failed(); failed > 0 && ctx.Err() == nil && b.away.Load() == nil && len(changed) == 0; failed, _ = b.manager.Failed() {
+				select {
+				case <-ctx.Done():
+				case <-time.After(watchRedis):
+				}
+				b.manager.Mend(ctx)
+			}
+		}
+	}
+}
+
+// verify looks what is there after Redis was away, or is another one. It may have lost
+// something. Appends would find out, readers would not.
+func (b *Broker) verify(ctx context.Context) {
+	if b.up.Load() {
+		b.manager.Verify(ctx)
+		b.transactions.Reload()
+		b.groups.Reload()
+	}
 }
 
 // takeNode registers this broker under its node id, or under a free one if the

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -12,6 +13,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
+	"muster/internal/store"
 )
 
 // journals is who is told what happened. A core tells of groups or of transactions.
@@ -36,7 +38,7 @@ func (b *Broker) coordinate(topic string, kind machine.Kind, to journals) *coord
 // shardLog returns a partition of an internal topic as its coordinator sees it. What is
 // appended of groups is marked for the watch.
 func (b *Broker) shardLog(topic string, i int32) coordinator.Log {
-	l := topicLog{manager: b.manager, topic: topic, index: i}
+	l := &topicLog{manager: b.manager, topic: topic, index: i}
 	if topic == metadata.OffsetsTopic {
 		l.marks = b.watched.marks.begin(i)
 	}
@@ -97,12 +99,19 @@ type topicLog struct {
 	topic   string
 	index   int32
 	marks   *marks // nil if nobody looks
+	opened  atomic.Pointer[openedLog]
 }
 
-func (l topicLog) part() *partition.Partition { return l.manager.Get(l.topic, l.index) }
+// openedLog is a partition in the run of the store in which it was opened for a load.
+type openedLog struct {
+	part *partition.Partition
+	run  store.Run
+}
+
+func (l *topicLog) part() *partition.Partition { return l.manager.Get(l.topic, l.index) }
 
 // Append implements coordinator.Log.
-func (l topicLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
+func (l *topicLog) Append(ctx context.Context, batch []byte, done func(int64, error)) {
 	p := l.part()
 	if p == nil {
 		done(-1, kerr.NotLeaderForPartition)
@@ -111,11 +120,11 @@ func (l topicLog) Append(ctx context.Context, batch []byte, done func(int64, err
 	if l.marks != nil {
 		l.marks.batch(batch)
 	}
-	p.AppendOwn(ctx, batch, done)
+	p.AppendOwnIn(ctx, l.Run().ID, batch, done)
 }
 
 // MaxBatch implements coordinator.Log.
-func (l topicLog) MaxBatch() int {
+func (l *topicLog) MaxBatch() int {
 	if p := l.part(); p != nil {
 		return p.MaxBatch() - record.HeaderSize
 	}
@@ -123,16 +132,34 @@ func (l topicLog) MaxBatch() int {
 }
 
 // Reopen implements coordinator.Log.
-func (l topicLog) Reopen(ctx context.Context) error {
+func (l *topicLog) Reopen(ctx context.Context) error {
 	p := l.part()
 	if p == nil {
 		return kerr.NotLeaderForPartition
 	}
-	return p.Reopen(ctx)
+	if err := p.Reopen(ctx); err != nil {
+		return err
+	}
+	l.opened.Store(&openedLog{p, p.Run()})
+	return nil
+}
+
+// Run implements coordinator.Restarting.
+func (l *topicLog) Run() machine.Run {
+	if o := l.opened.Load(); o != nil {
+		return machine.Run(o.run)
+	}
+	return machine.Run{}
+}
+
+// HasRestarted implements coordinator.Restarting.
+func (l *topicLog) HasRestarted() bool {
+	o := l.opened.Load()
+	return o != nil && o.part.HasRestarted(o.run)
 }
 
 // Start implements coordinator.Log. Where there is no partition, Read says so.
-func (l topicLog) Start() int64 {
+func (l *topicLog) Start() int64 {
 	if p := l.part(); p != nil {
 		return p.LogStartOffset()
 	}
@@ -140,7 +167,7 @@ func (l topicLog) Start() int64 {
 }
 
 // Read implements coordinator.Log.
-func (l topicLog) Read(ctx context.Context, offset int64) ([]byte, error) {
+func (l *topicLog) Read(ctx context.Context, offset int64) ([]byte, error) {
 	p := l.part()
 	if p == nil {
 		return nil, kerr.NotLeaderForPartition

@@ -52,6 +52,16 @@ type Log interface {
 	Read(ctx context.Context, offset int64) ([]byte, error)
 }
 
+// Restarting is a Log whose server may stop and come back, maybe without the last that it
+// acknowledged. It appends nothing then until it is opened again.
+type Restarting interface {
+	Log
+	// Run returns the run in which Reopen has opened the log.
+	Run() machine.Run
+	// HasRestarted says whether that one is over. It is asked with each request.
+	HasRestarted() bool
+}
+
 // Options of a coordinator.
 type Options struct {
 	Kind machine.Kind
@@ -255,7 +265,10 @@ func (c *Coordinator) do(ctx context.Context, s *shard, from Client, req kmsg.Re
 			return kind.Fail(req, kerr.CoordinatorLoadInProgress)
 		}
 	}
-	if resp := s.ask(ctx, from, req); resp != nil {
+	if s.reloadIfStale() {
+		return kind.Fail(req, kerr.CoordinatorLoadInProgress)
+	}
+	if resp := s.ask(ctx, from, req); resp != nil && !s.reloadIfStale() {
 		return resp
 	}
 	return kind.Fail(req, kerr.NotCoordinator)

@@ -24,10 +24,10 @@ func (s *shard) load(life uint64) bool {
 		case <-s.ctx.Done():
 			return false
 		}
-		core, err := s.replay()
+		core, run, err := s.replay()
 		<-s.c.gate
 		if err == nil {
-			return s.begin(life, core)
+			return s.begin(life, core, run)
 		}
 		if attempt == retriesBeforeWarning {
 			s.c.opts.Logger.Warn(s.c.opts.Kind.Name+" could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
@@ -41,9 +41,9 @@ func (s *shard) load(life uint64) bool {
 }
 
 // begin begins a life of the shard with the core that was loaded.
-func (s *shard) begin(life uint64, core machine.Core) (begun bool) {
+func (s *shard) begin(life uint64, core machine.Core, run machine.Run) (begun bool) {
 	s.with(func(p *pump.Pump, in machine.Input) {
-		if begun = p.Begin(life, core, s.leaderEpoch, in); begun {
+		if begun = p.Begin(life, core, machine.Loaded{Epoch: s.leaderEpoch, Run: run}, in); begun {
 			s.phase.Store(active)
 		}
 	})
@@ -53,31 +53,34 @@ func (s *shard) begin(life uint64, core machine.Core) (begun bool) {
 // replay reads the whole log into a new core. The log is opened again first:
 // what a life that is over, or a shard that this one replaces, asked it to append
 // may be in it, or may even arrive later.
-func (s *shard) replay() (machine.Core, error) {
+func (s *shard) replay() (core machine.Core, run machine.Run, err error) {
 	if err := s.log.Reopen(s.ctx); err != nil {
-		return nil, err
+		return nil, run, err
+	}
+	if s.restarts != nil {
+		run = s.restarts.Run()
 	}
 	s.maxBatch.Store(int64(s.log.MaxBatch()))
-	core := s.c.opts.Kind.New()
+	core = s.c.opts.Kind.New()
 	offset := s.log.Start()
 	decode, done := s.reader()
 	var records []machine.StoredRecord
 	for {
 		b, err := s.log.Read(s.ctx, offset)
 		if err != nil {
-			return nil, err
+			return nil, run, err
 		}
 		if len(b) == 0 {
-			return core, nil
+			return core, run, nil
 		}
 		for len(b) > 0 {
 			var batch record.Batch
 			if batch, b, err = record.Next(b); err != nil {
-				return nil, err
+				return nil, run, err
 			}
 			stored, err := pump.DecodeInto(records, batch, decode, s.unreadable)
 			if err != nil {
-				return nil, err
+				return nil, run, err
 			}
 			core.Replay(stored)
 			done()
@@ -85,6 +88,34 @@ func (s *shard) replay() (machine.Core, error) {
 			offset = batch.LastOffset() + 1
 		}
 	}
+}
+
+// Reload has those shards loaded again whose log may have lost what they know.
+func (c *Coordinator) Reload() {
+	shards := c.shards.Load()
+	if shards == nil {
+		return
+	}
+	for _, s := range *shards {
+		if s != nil {
+			s.reloadIfStale()
+		}
+	}
+}
+
+// reloadIfStale has the shard loaded again if the server that has its log was started again
+// since the last load: what it knows may be what the log has lost.
+func (s *shard) reloadIfStale() bool {
+	if s.restarts == nil || !s.restarts.HasRestarted() {
+		return false
+	}
+	s.with(func(p *pump.Pump, _ machine.Input) {
+		// Under the lock, lest a load that has just ended be thrown away.
+		if s.restarts.HasRestarted() {
+			p.Reload()
+		}
+	})
+	return true
 }
 
 // reader returns what decodes the records of one load.

@@ -33,6 +33,7 @@ type shard struct {
 	index       int32
 	leaderEpoch int32
 	log         Log
+	restarts    Restarting      // the same; nil if it never does
 	ctx         context.Context // ends with the shard
 	cancel      context.CancelFunc
 	loaded      chan struct{}  // closed after the first load
@@ -63,6 +64,7 @@ func newShard(c *Coordinator, index, leaderEpoch int32) *shard {
 		loaded: make(chan struct{}), pump: pump.New(), waiting: map[machine.RequestID]chan kmsg.Response{},
 	}
 	s.pump.Rescue(s.panicked)
+	s.restarts, _ = s.log.(Restarting)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }

@@ -50,6 +50,8 @@ func (e *TxnEntry) what() string {
 		return fmt.Sprintf("aborted by an operator: %s; %s", wordHolder(e.By, "somebody"), e.held())
 	case journal.TxnTimedOut:
 		return fmt.Sprintf("timed out: %s, longer than it may; it was aborted", e.held())
+	case journal.TxnLost:
+		return fmt.Sprintf("aborted because Redis restarted or failed over, and may have lost a part of it: %s", e.held())
 	case journal.TxnRefused:
 		return e.refused()
 	case journal.TxnExpired:

@@ -79,7 +79,7 @@ func TestEntriesOfTransactionsInWords(t *testing.T) {
 	if _, err := ReadTxnEntry(nil, []byte("{")); err == nil {
 		t.Error("half an entry is one")
 	}
-	for _, kind := range []journal.TxnKind{journal.TxnFenced, journal.TxnOperator, journal.TxnTimedOut, journal.TxnRefused, journal.TxnExpired, journal.TxnResolved, journal.TxnMarked} {
+	for _, kind := range []journal.TxnKind{journal.TxnFenced, journal.TxnOperator, journal.TxnTimedOut, journal.TxnLost, journal.TxnRefused, journal.TxnExpired, journal.TxnResolved, journal.TxnMarked} {
 		if e := (TxnEntry{Txn: journal.Txn{Kind: kind, ID: "x"}}); e.Line() == "" || e.Name() != "x" {
 			t.Errorf("%s of an entry without anything: %q", kind, e.Line()) // Of a later version, say.
 		}

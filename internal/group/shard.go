@@ -113,11 +113,12 @@ type Shard struct {
 	groups map[string]*group
 	hosts  hosts
 	txns   txns
-	runs   map[uint64]*run // of assignors that are under way
-	epoch  int32           // the leader epoch of the partition
-	weight int64           // bytes that the members of all groups hold
-	seq    uint64          // of the last timer armed
-	step   step            // the one under way, here to be used again
+	runs   map[uint64]*run  // of assignors that are under way
+	epoch  int32            // the leader epoch of the partition
+	run    machine.StoreRun // of the store's server, that it was loaded in
+	weight int64            // bytes that the members of all groups hold
+	seq    uint64           // of the last timer armed
+	step   step             // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
@@ -164,6 +165,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:
+		x.run = machine.StoreRun(e.Run.ID)
 		x.loaded(e.Epoch)
 		x.weighAll()
 	case machine.Sent:

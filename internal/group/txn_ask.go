@@ -145,7 +145,7 @@ func (x *step) answered(e machine.Sent) {
 		return // It came too late.
 	}
 	x.txns.parked.remove(q)
-	start, err := readAnswer(e)
+	start, err := x.readAnswer(e)
 	if err == nil && q.ended {
 		err = kerr.TransactionAbortable
 	}
@@ -158,7 +158,7 @@ func (x *step) answered(e machine.Sent) {
 
 // readAnswer reads the coordinator's answer about the one partition that it was
 // asked about.
-func readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
+func (x *step) readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
 	resp, ok := e.Msg.(*kmsg.AddPartitionsToTxnResponse)
 	switch {
 	case e.Err != nil || !ok:
@@ -171,6 +171,9 @@ func readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
 	p := &resp.Transactions[0].Topics[0].Partitions[0]
 	if p.ErrorCode != 0 {
 		return 0, kerr.TypedErrorForCode(p.ErrorCode)
+	}
+	if machine.StoreRunOf(&p.UnknownTags).Differs(x.run) {
+		return 0, kerr.NotCoordinator // One of us has not noticed that the store is another one.
 	}
 	return max(machine.TxnStartOf(&p.UnknownTags), 0), nil
 }

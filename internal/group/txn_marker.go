@@ -35,6 +35,10 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 	if m.ProducerID < 0 || m.ProducerEpoch < 0 {
 		return kerr.InvalidRequest
 	}
+	if machine.StoreRunOf(&m.UnknownTags).Differs(x.run) {
+		// The store may have lost the decision since. A coordinator that is told so looks.
+		return kerr.TransactionCoordinatorFenced
+	}
 	if m.CoordinatorEpoch < 0 {
 		m = x.ownWord(m)
 	}

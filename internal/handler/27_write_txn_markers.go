@@ -173,7 +173,7 @@ func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestM
 	}
 	part.WriteMarker(ctx, partition.Marker{
 		ProducerID: m.ProducerID, ProducerEpoch: m.ProducerEpoch, Commit: m.Committed,
-		CoordinatorEpoch: epoch, Version: m.TransactionVersion, Start: start,
+		CoordinatorEpoch: epoch, Version: m.TransactionVersion, Start: start, Run: string(machine.StoreRunOf(&m.UnknownTags)),
 	}, done)
 }
 

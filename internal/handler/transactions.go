@@ -20,10 +20,11 @@ func (h *Handler) holds(t *metadata.Topic) (*kerr.Error, string) {
 		"topic %q is kept as Redis streams, which cannot hold transactions; create it with muster.redis.layout=log", t.Name)
 }
 
-// keepStart keeps the start of a transaction among tagged fields, outside of the
-// frame, and drops the others.
+// keepStart keeps the start of a transaction among tagged fields, and the run of the store,
+// outside of the frame, and drops the others.
 func keepStart(tags *kmsg.Tags) {
-	start := machine.TxnStartOf(tags)
+	start, run := machine.TxnStartOf(tags), machine.StoreRunOf(tags)
 	*tags = kmsg.Tags{}
 	start.Set(tags)
+	run.Set(tags)
 }

@@ -54,6 +54,7 @@ const (
 	TxnOperator TxnKind = "fenced-by-operator" // somebody wanted it ended
 	TxnResolved TxnKind = "orphan-resolved"    // no coordinator knew it, so its partition's leader aborted it
 	TxnMarked   TxnKind = "marked-by-operator" // somebody wrote the end to a partition, past the coordinator
+	TxnLost     TxnKind = "store-restarted"    // Redis restarted or failed over while it was open, and may have lost a part of it
 	TxnExpired  TxnKind = "id-expired"         // nobody used the id for transactional.id.expiration.ms
 )
 

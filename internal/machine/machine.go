@@ -134,6 +134,20 @@ type Loaded struct {
 	// Epoch is the leader epoch of the shard's partition. It grows with each
 	// leader, and also when a store has lost the end of the log.
 	Epoch int32
+	Run   Run
+}
+
+// Run says what is known of the server that has the log, since one that stops may come
+// back without the last that it acknowledged.
+type Run struct {
+	// ID names the run of the server; empty if brokers need not agree about it. What a core
+	// decides in one run must not be carried out in another, unless it has been loaded in that.
+	ID string
+	// Began is where the log ended when the run began: who wrote what is below may
+	// have written more, elsewhere, that was lost.
+	Began int64
+	// Lost is where the log ended when its own end may have been lost; 0 if it never was.
+	Lost int64
 }
 
 // Appended says that a batch with a tag is durable, and where its first record

@@ -65,3 +65,33 @@ func TopicIDOf(tags *kmsg.Tags) (id TopicID) {
 	})
 	return id
 }
+
+// StoreRun is the run of the store's server in which a coordinator decided something, as
+// brokers tell it to each other: in its answer about a partition, and in markers.
+type StoreRun string
+
+// runTag is the number of the tagged field.
+const runTag = 10_006
+
+// maxRun is how long the name of a run may be.
+const maxRun = 64
+
+// Set writes the run into the tagged fields of a message, if there is one.
+func (r StoreRun) Set(tags *kmsg.Tags) {
+	if r != "" {
+		tags.Set(runTag, []byte(r))
+	}
+}
+
+// StoreRunOf reads what Set wrote; empty if there is nothing.
+func StoreRunOf(tags *kmsg.Tags) (r StoreRun) {
+	tags.Each(func(tag uint32, b []byte) {
+		if tag == runTag && len(b) <= maxRun {
+			r = StoreRun(b)
+		}
+	})
+	return r
+}
+
+// Differs says whether two runs are known, and are not the same.
+func (r StoreRun) Differs(other StoreRun) bool { return r != "" && other != "" && r != other }

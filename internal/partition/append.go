@@ -63,8 +63,9 @@ func (f *Flushes) Begin() {
 
 // terms say what a batch is held to.
 type terms struct {
-	own    bool // written by this broker for itself
-	adds   bool // of a producer whose transactions have an epoch each (KIP-890)
+	own    bool   // written by this broker for itself …
+	run    string // … in this run of the store
+	adds   bool   // of a producer whose transactions have an epoch each (KIP-890)
 	asked  *question
 	marker *Marker
 	orphan *OpenTxn
@@ -110,6 +111,12 @@ func (p *Partition) Append(ctx context.Context, batch []byte, how Produce, done 
 // it is as durable as acks=all. Nobody is asked about its transaction, and it has
 // no sequence. If it is a marker, it ends a transaction as others do.
 func (p *Partition) AppendOwn(ctx context.Context, batch []byte, done func(base int64, err error)) {
+	p.AppendOwnIn(ctx, "", batch, done)
+}
+
+// AppendOwnIn is AppendOwn for what was concluded from the log in one run of the store's
+// server: in another, the log may have lost what it was concluded from.
+func (p *Partition) AppendOwnIn(ctx context.Context, run string, batch []byte, done func(base int64, err error)) {
 	b, cfg, now := record.Batch(batch), p.cfg.Load(), p.deps.now()
 	err := checkOwn(b)
 	if err == nil && int64(len(b)) > cfg.MaxMessageBytes {
@@ -126,7 +133,7 @@ func (p *Partition) AppendOwn(ctx context.Context, batch []byte, done func(base 
 		}
 		done(a.BaseOffset, nil)
 	}
-	p.put(ctx, b, now.UnixMilli(), request{terms: terms{own: true}, acks: AcksAll, out: stamp(b, cfg, now), done: report})
+	p.put(ctx, b, now.UnixMilli(), request{terms: terms{own: true, run: run}, acks: AcksAll, out: stamp(b, cfg, now), done: report})
 }
 
 // checkOwn looks for mistakes of ours, which must not come into the log.

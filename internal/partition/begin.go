@@ -76,10 +76,13 @@ func (p *Partition) admit(ctx context.Context, b record.Batch, f *pendingAppend)
 	if p.closed {
 		return nil, nil, kerr.NotLeaderForPartition
 	}
-	if p.failed.Load() {
+	if p.mustReopen() {
 		if err := p.openAgain(ctx); err != nil {
 			return nil, nil, p.wireError("open", err)
 		}
+	}
+	if p.isOtherRun(f.run) {
+		return nil, nil, kerr.NotLeaderForPartition
 	}
 	l := p.log.Load()
 	if f.producer < 0 {

@@ -33,14 +33,14 @@ func (m *Manager) runFailed(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			m.mend(ctx)
+			m.Mend(ctx)
 		}
 	}
 }
 
-// mend opens logs again that have failed, until one cannot be: that is said by
+// Mend opens logs again that have failed, until one cannot be: that is said by
 // Reopen, once for all of them, which come in no particular order.
-func (m *Manager) mend(ctx context.Context) {
+func (m *Manager) Mend(ctx context.Context) {
 	for _, p := range m.all() {
 		if !p.hasFailed() || p.cut.Load() {
 			continue

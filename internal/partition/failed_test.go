@@ -39,7 +39,7 @@ func TestAFailedLogIsToldAndMendedWithoutAnAppend(t *testing.T) {
 		t.Errorf("%d failed, of which one is %s", n, one)
 	}
 	fs.SetHook(nil)
-	r.mend(t.Context())
+	r.Mend(t.Context())
 	if n, _ := r.Failed(); n != 0 {
 		t.Errorf("%d failed of a disk that is well again", n)
 	}
@@ -72,7 +72,7 @@ func TestALogThatFailsInTheBackgroundIsMended(t *testing.T) {
 		t.Errorf("%d failed, of which one is %s", n, one)
 	}
 	fs.SetHook(nil)
-	r.mend(t.Context())
+	r.Mend(t.Context())
 	if p.log.Load() == log {
 		t.Error("the log was not opened again")
 	}

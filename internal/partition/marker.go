@@ -25,6 +25,9 @@ type Marker struct {
 	CoordinatorEpoch int32
 	Version          int8  // of the transaction
 	Start            int64 // of the transaction, in milliseconds; NoStart if it is not known
+	// Run is the run of the store's server in which the coordinator has the decision; empty
+	// if it need not be ours.
+	Run string
 }
 
 // WriteMarker ends a producer's transaction, and calls done when that is durable,
@@ -56,6 +59,10 @@ func (p *Partition) putMarker(ctx context.Context, t terms, done func(*kerr.Erro
 // mayEnd decides whether a marker may be appended. One that the log has is answered
 // when the log is durable as it is.
 func (p *Partition) mayEnd(t *terms) (known *store.ProducerBatch, err *kerr.Error) {
+	if p.isOtherRun(t.marker.Run) {
+		// The store may have lost the decision since. A coordinator that is told so looks.
+		return nil, kerr.TransactionCoordinatorFenced
+	}
 	written, err := p.checkMarker(t)
 	if err != nil || !written {
 		return nil, err

@@ -56,6 +56,7 @@ type Partition struct {
 	// cut says that the log lost records that readers were shown. Nothing is
 	// served until this broker leads under a higher epoch.
 	cut         atomic.Bool
+	run         store.Run // in which the log was opened
 	noted       int64     // where the log ends as far as the state of producers goes
 	openedAt    int64     // where the log ended when it was opened
 	openedTime  time.Time // when that was
@@ -117,7 +118,9 @@ func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partit
 // where it ends. Whatever the handle before still has under way is stored by
 // now, and thus before that end, or refused by the store.
 func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
-	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, p.logConfig(p.cfg.Load()))
+	cfg := p.logConfig(p.cfg.Load())
+	cfg.Shown = p.highWatermark.Load()
+	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, cfg)
 	var fenced *store.FencedError
 	if errors.As(err, &fenced) {
 		// Another broker leads, as the metadata will tell, or the metadata has
@@ -137,7 +140,10 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 			p.slots = make(chan struct{}, maxUnderWay)
 		}
 	}
-	p.savedAt = saved
+	p.savedAt, p.run = saved, store.Run{}
+	if r, ok := l.(store.Restarting); ok {
+		p.run = r.Run()
+	}
 	p.producers, p.used, p.noted, p.openedAt, p.openedTime = producers, false, end, end, p.deps.now()
 	maps.DeleteFunc(p.lastEnds, func(_ int64, e lastEnd) bool { return e.marker >= end })
 	for _, f := range p.underWay {
@@ -181,6 +187,13 @@ func (p *Partition) name() string { return fmt.Sprintf("%s-%d", p.topic, p.index
 
 func (p *Partition) id() store.TopicPartition {
 	return store.TopicPartition{Topic: p.topic, Partition: p.index}
+}
+
+// Run returns the run of the store's server in which the log was opened.
+func (p *Partition) Run() store.Run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.run
 }
 
 // LeaderEpoch returns the epoch under which this broker leads the partition.

@@ -76,7 +76,7 @@ func (p *Partition) mayAppend(l *openLog, b record.Batch, t *terms) (known *stor
 			return known, nil
 		}
 	}
-	if err := checkTxn(x, b, t); err != nil {
+	if err := p.checkTxn(x, b, t); err != nil {
 		return nil, err
 	}
 	if !p.inOrder(l, x, b, t) {
@@ -106,7 +106,8 @@ func batchOf(x *store.Producer, b record.Batch) *store.ProducerBatch {
 // its state may have expired; but in a partition that was never written nothing
 // can have, and an earlier batch may be about to be sent again (KAFKA-15591). Nor
 // can it where each transaction has an epoch of its own, or where the coordinator
-// was asked about an earlier batch.
+// was asked about an earlier batch. Where the log has lost its end, what is not known of
+// a producer may be lost with it, and another batch may be about to be sent again.
 func (p *Partition) inOrder(l *openLog, x *store.Producer, b record.Batch, t *terms) bool {
 	first := b.BaseSequence()
 	switch {
@@ -120,7 +121,7 @@ func (p *Partition) inOrder(l *openLog, x *store.Producer, b record.Batch, t *te
 		return false
 	}
 	_, end := l.Bounds()
-	return x != nil || end > 0
+	return p.run.Lost == 0 && (x != nil || end > 0)
 }
 
 // soon is how long after a log was opened batches may overtake earlier ones that

@@ -55,6 +55,10 @@ func (r *raises) run(ctx context.Context) {
 	}
 }
 
+// RaiseEpochs asks for the leader epochs that partitions want right now, for a caller who
+// has no goroutines run.
+func (m *Manager) RaiseEpochs(ctx context.Context) { m.raises.work(ctx) }
+
 // work raises what is wanted, and says whether all of it was.
 func (r *raises) work(ctx context.Context) bool {
 	r.mu.Lock()

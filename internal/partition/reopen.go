@@ -66,7 +66,7 @@ func (p *Partition) reopen(ctx context.Context) (end int64, l *openLog, err erro
 	switch {
 	case p.closed:
 		return 0, nil, store.ErrClosed
-	case p.failed.Load():
+	case p.mustReopen():
 		err = p.openAgain(ctx)
 		return p.HighWatermark(), p.log.Load(), err
 	case !p.used:
@@ -103,6 +103,20 @@ func (p *Partition) openAgain(ctx context.Context) error {
 	p.deps.logger.Log(ctx, level, "log opened again after a storage failure", "topic", p.topic, "partition", p.index)
 	return nil
 }
+
+// mustReopen says whether the log must be opened again before anything is appended.
+func (p *Partition) mustReopen() bool { return p.failed.Load() || p.pipelined && p.hasFailed() }
+
+// HasRestarted says whether the store's server was started again since a run in which the
+// log was opened.
+func (p *Partition) HasRestarted(since store.Run) bool {
+	l, ok := p.log.Load().Log.(store.Restarting)
+	return ok && (l.Failed() || l.Run() != since)
+}
+
+// isOtherRun says whether somebody speaks of another run of the store's server than the
+// one in which the log was opened.
+func (p *Partition) isOtherRun(id string) bool { return id != "" && p.run.ID != "" && id != p.run.ID }
 
 // MaxBatch returns how many bytes a record batch may have.
 func (p *Partition) MaxBatch() int { return int(p.cfg.Load().MaxMessageBytes) }

@@ -23,12 +23,13 @@ import (
 // patience with it: on a busy machine it may take seconds to answer.
 func redisStore(t *testing.T, s *redistest.Server, prefix string, patience time.Duration) store.Store {
 	t.Helper()
-	client, err := conn.Connect(t.Context(), s.URL(), conn.Options{DialTimeout: patience, CommandTimeout: patience})
+	runs := &conn.Runs{}
+	client, err := conn.Connect(t.Context(), s.URL(), conn.Options{DialTimeout: patience, CommandTimeout: patience, Runs: runs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	st := redis.New(client, redis.Options{Prefix: prefix, Timeout: patience})
+	st := redis.New(client, redis.Options{Prefix: prefix, Timeout: patience, Runs: runs})
 	t.Cleanup(func() { _ = st.Close() })
 	return st
 }

@@ -36,6 +36,8 @@ type TxnQuestion struct {
 type TxnAnswer struct {
 	Err   *kerr.Error // nil if the partition is in the transaction
 	Start int64       // of the transaction, in milliseconds; NoStart if it is not known
+	// Run is the run of the store's server in which the coordinator knows that.
+	Run string
 }
 
 const (
@@ -83,7 +85,7 @@ func (p *Partition) park(ctx context.Context, b record.Batch, now int64, how Pro
 	if p.closed {
 		return nil, false, kerr.NotLeaderForPartition
 	}
-	if p.failed.Load() {
+	if p.mustReopen() {
 		if err := p.openAgain(ctx); err != nil {
 			return nil, false, p.wireError("open", err)
 		}
@@ -120,7 +122,7 @@ func (p *Partition) mustAsk(b record.Batch) bool {
 	case x.Epoch > b.ProducerEpoch():
 		return false
 	}
-	return x.TxnFirst == store.NoTxn && batchOf(x, b) == nil
+	return (x.TxnFirst == store.NoTxn || p.isOlderThanRun(x)) && batchOf(x, b) == nil
 }
 
 func (p *Partition) ask(q *question) {
@@ -147,10 +149,10 @@ func (p *Partition) answered(q *question, a TxnAnswer) {
 	}
 	switch {
 	case a.Err == nil && p.pipelined:
-		p.deps.later(0, func() { p.release(q, a.Start) })
+		p.deps.later(0, func() { p.release(q, a) })
 		return
 	case a.Err == nil:
-		p.release(q, a.Start)
+		p.release(q, a)
 		return
 	}
 	p.mu.Lock()
@@ -165,10 +167,13 @@ func (p *Partition) answered(q *question, a TxnAnswer) {
 }
 
 // release appends what waited, in order, and what comes to wait meanwhile.
-func (p *Partition) release(q *question, start int64) {
+func (p *Partition) release(q *question, a TxnAnswer) {
 	for {
 		p.mu.Lock()
-		q.answered, q.start = true, start
+		q.answered, q.start = true, a.Start
+		if p.isOtherRun(a.Run) {
+			q.guard.lost = true // One of us has not noticed that the store is another one.
+		}
 		if len(q.waiting) == 0 {
 			p.questions.remove(q)
 			p.mu.Unlock()
@@ -207,13 +212,15 @@ func told(err *kerr.Error, version int16) *kerr.Error {
 
 // checkTxn decides whether a batch fits the transaction that its producer has open
 // here, or may begin one.
-func checkTxn(x *store.Producer, b record.Batch, t *terms) *kerr.Error {
+func (p *Partition) checkTxn(x *store.Producer, b record.Batch, t *terms) *kerr.Error {
 	open := x != nil && x.TxnFirst != store.NoTxn
 	switch {
 	case !b.Transactional() && !open:
 		return nil
 	case !b.Transactional():
 		return kerr.InvalidTxnState
+	case open && x.Epoch == b.ProducerEpoch() && p.isOlderThanRun(x):
+		return kerr.NotLeaderForPartition // Its end is on its way, and would be this batch's too.
 	case open && x.Epoch == b.ProducerEpoch():
 		return nil
 	case open:
@@ -223,3 +230,8 @@ func checkTxn(x *store.Producer, b record.Batch, t *terms) *kerr.Error {
 	}
 	return t.asked.verdict()
 }
+
+// isOlderThanRun says whether a producer's transaction was open here when the store's server
+// was started. Its marker may be among what that has lost, and the producer be in the next
+// transaction of the same epoch since.
+func (p *Partition) isOlderThanRun(x *store.Producer) bool { return x.TxnFirst < p.run.Began }

@@ -260,7 +260,7 @@ func answerTo(answers *kmsg.AddPartitionsToTxnResponse, q *partition.TxnQuestion
 			}
 			for k := range t.Topics[j].Partitions {
 				if p := &t.Topics[j].Partitions[k]; p.Partition == q.Partition {
-					return partition.TxnAnswer{Err: kerr.TypedErrorForCode(p.ErrorCode), Start: int64(machine.TxnStartOf(&p.UnknownTags))}
+					return partition.TxnAnswer{Err: kerr.TypedErrorForCode(p.ErrorCode), Start: int64(machine.TxnStartOf(&p.UnknownTags)), Run: string(machine.StoreRunOf(&p.UnknownTags))}
 				}
 			}
 		}

@@ -1,8 +1,12 @@
 package redistest
 
 import (
+	"cmp"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -58,5 +62,44 @@ func copyAll(t testing.TB, from, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Cut ends the server as a power cut does that takes the end of its append-only file along,
+// at whatever byte that is, and starts it again. lose says how many bytes go, of so many in
+// the last part of the file.
+func (n *Node) Cut(t testing.TB, lose func(size int64) int64) {
+	t.Helper()
+	n.Kill()
+	parts, err := filepath.Glob(filepath.Join(n.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("there is no append-only file: %v", err)
+	}
+	slices.SortFunc(parts, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	last := parts[len(parts)-1]
+	info, err := os.Stat(last)
+	if err == nil {
+		err = os.Truncate(last, info.Size()-lose(info.Size()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.fix(t, last)
+	n.Start(t)
+}
+
+// fix has a file end before the transaction that is not whole any more. Redis 7.0 itself
+// leaves the beginning of it there when it loads the file, and at the next start takes
+// what follows for the rest of it.
+func (n *Node) fix(t testing.TB, file string) {
+	t.Helper()
+	checker := filepath.Join(filepath.Dir(n.binary), strings.Replace(filepath.Base(n.binary), "-server", "-check-aof", 1))
+	if _, err := exec.LookPath(checker); err != nil {
+		t.Skipf("there is no %s: %v", checker, err)
+	}
+	cmd := exec.Command(checker, "--fix", file)
+	cmd.Stdin = strings.NewReader("y\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", checker, err, out)
 	}
 }

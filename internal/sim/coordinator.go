@@ -131,7 +131,7 @@ func (c *coordinator) load() {
 	w.Tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
 	w.Count("load")
 	c.loadViews()
-	if !c.shell.pump.Begin(c.life, &watched{c}, int32(c.epoch), w.input()) {
+	if !c.shell.pump.Begin(c.life, &watched{c}, machine.Loaded{Epoch: int32(c.epoch)}, w.input()) {
 		w.Violated("the pump does not take the core that was loaded for it")
 	}
 	w.promises.checkLoaded(c)

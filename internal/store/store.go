@@ -105,6 +105,10 @@ type LogConfig struct {
 	SequenceBits int    // muster.redis.sequence.bits
 	// Replicas is how many copies, the first one included, Flush waits for.
 	Replicas int // min.insync.replicas
+
+	// Shown is for Open alone: where the log ended at least, as far as the caller has
+	// seen since it came to lead it; 0 if it has not had the log open.
+	Shown int64
 }
 
 // Layout is how an engine lays out a log, where it has a choice.
@@ -229,6 +233,28 @@ type Leaver interface {
 type Failer interface {
 	// Failed says whether the log must be opened again.
 	Failed() bool
+}
+
+// Run is a life of the server that has a log. A server that stops may come back
+// without the last that it acknowledged, and what brokers remember is ahead of it then.
+type Run struct {
+	// ID names the run. It is empty where the logs of a store have different servers, or
+	// none: nothing can be concluded from two of them being the same then.
+	ID string
+	// Began is where the log ended when it was first opened in this run.
+	Began int64
+	// Lost is where the log ended when it was last found to be shorter than somebody knew,
+	// or to come from another run while nobody knew how long it was; 0 if it never was.
+	Lost int64
+}
+
+// Restarting is a Log whose server may stop and come back. Once it has, a handle of before
+// appends nothing, and Failed says so.
+type Restarting interface {
+	Log
+	Failer
+	// Run returns the run in which the log was opened.
+	Run() Run
 }
 
 // Refresher is a Log that not only its leader appends to.

@@ -27,6 +27,7 @@ type result struct {
 	err   *kerr.Error // nil if it differs from partition to partition
 	codes []int16     // in the order of the partitions; nil if all are well
 	start machine.TxnStart
+	run   machine.StoreRun
 	waits bool // there will be one later
 }
 
@@ -43,7 +44,7 @@ func (x *step) add(q *question, a *addition) result {
 	case a.producer.id != t.hard.Producer.id:
 		x.noteRefused(t, q, a.producer)
 		return result{err: kerr.InvalidProducerIDMapping}
-	case a.producer.epoch != t.hard.Producer.epoch:
+	case a.producer.epoch != t.hard.Producer.epoch, t.ending == nil && x.hasLostPast(t):
 		x.noteRefused(t, q, a.producer)
 		return result{err: kerr.ProducerFenced}
 	case t.ending != nil:

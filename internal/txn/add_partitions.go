@@ -72,6 +72,7 @@ func additionOf(q *question, m *kmsg.AddPartitionsToTxnRequest) addition {
 
 // answerPartitions answers for every partition that was asked about.
 func (x *step) answerPartitions(q *question, m *kmsg.AddPartitionsToTxnRequest, r result) {
+	r.run = machine.StoreRun(x.run.ID)
 	if q.batch != nil {
 		q.batch.resp.Transactions[q.index] = r.transaction(m, q.index)
 		if q.batch.left--; q.batch.left == 0 {
@@ -116,6 +117,7 @@ func (r *result) transaction(m *kmsg.AddPartitionsToTxnRequest, index int) kmsg.
 			e.Partition, e.ErrorCode = p, r.code(m, n)
 			if e.ErrorCode == 0 {
 				r.start.Set(&e.UnknownTags)
+				r.run.Set(&e.UnknownTags)
 			}
 			n++
 		}

@@ -6,12 +6,13 @@ import "muster/internal/machine"
 // any others, so a tombstone of what is not known does nothing.
 func (s *Shard) Replay(b machine.Stored) {
 	for _, r := range b.Records {
-		s.apply(r.Record)
+		s.apply(r.Record, r.Offset)
 	}
 }
 
-// apply changes the hard state: the last record of an id is all there is to it.
-func (s *Shard) apply(r machine.Record) {
+// apply changes the hard state: the last record of an id is all there is to it. Its offset
+// is above all others if it is not known yet.
+func (s *Shard) apply(r machine.Record, offset int64) {
 	rec, ok := r.(*Record)
 	if !ok {
 		return
@@ -27,7 +28,7 @@ func (s *Shard) apply(r machine.Record) {
 		t = &txn{id: id}
 		s.txns[id] = t
 	}
-	t.hard = rec.Value
+	t.hard, t.at = rec.Value, offset
 	if t.hard.State == Ongoing {
 		s.ongoing[id] = struct{}{}
 	}

@@ -19,6 +19,9 @@ func (x *step) endTxn(q *question, m *kmsg.EndTxnRequest) {
 		x.answerEnd(q, m, kerr.InvalidRequest, noPair)
 	case t == nil:
 		x.answerEnd(q, m, kerr.InvalidProducerIDMapping, noPair)
+	case t.ending == nil && x.hasLostPast(t):
+		x.noteRefused(t, q, asks)
+		x.answerEnd(q, m, kerr.ProducerFenced, noPair)
 	case m.Version >= endTV2:
 		x.endWithBump(q, m, t, asks)
 	default:

@@ -63,7 +63,7 @@ func (x *step) create(q *question, m *kmsg.InitProducerIDRequest, id string) {
 // initAgain handles InitProducerId of a transactional id that is not ending.
 func (x *step) initAgain(q *question, m *kmsg.InitProducerIDRequest, t *txn) {
 	c := t.hard.claimOf(m)
-	if c == claimStale {
+	if c == claimStale || c != claimNew && x.hasLostPast(t) {
 		x.noteRefused(t, q, pair{m.ProducerID, m.ProducerEpoch})
 		x.answerInit(q, m, kerr.ProducerFenced, noPair)
 		return
@@ -82,7 +82,7 @@ func (x *step) initAgain(q *question, m *kmsg.InitProducerIDRequest, t *txn) {
 	v.Timeout, v.State, v.Updated, v.Start, v.Version = m.TransactionTimeoutMillis, Empty, x.now.UnixMilli(), none, 0
 	switch {
 	case c == claimAgain:
-	case v.isUsedUp():
+	case v.isUsedUp() || x.hasLostPast(t):
 		fresh, ok := x.takeID(q)
 		if !ok {
 			return

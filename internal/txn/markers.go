@@ -120,6 +120,7 @@ func (x *step) markersRequest(v *Value, some []*marker) *kmsg.WriteTxnMarkersReq
 	out.ProducerID, out.ProducerEpoch, out.Committed = v.Producer.id, v.Producer.epoch, v.State == PrepareCommit
 	out.CoordinatorEpoch, out.TransactionVersion = x.epoch, int8(min(max(v.Version, 0), tv2))
 	machine.TxnStart(v.Start).Set(&out.UnknownTags)
+	machine.StoreRun(x.run.ID).Set(&out.UnknownTags)
 	for _, m := range some {
 		if n := len(out.Topics); n == 0 || out.Topics[n-1].Topic != m.topic {
 			t := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
@@ -168,7 +169,11 @@ func (x *step) complete(t *txn) {
 	if e.timer != 0 {
 		x.cancel(markersKey(t))
 	}
-	x.write(t.id, t.hard.completed(x.now))
+	v := t.hard.completed(x.now)
+	if x.hasLostPast(t) {
+		v = v.retired()
+	}
+	x.write(t.id, v)
 	x.goOn(t, e)
 }
 

@@ -15,12 +15,12 @@ import (
 // replayed returns a shard that has read the log.
 func replayed(log []machine.Record, cfg Config) *Shard {
 	s := NewShard(cfg)
-	for _, r := range log {
+	for i, r := range log {
 		again, err := DecodeRecord(r.Encode())
 		if err != nil {
 			panic(fmt.Sprintf("%+v: %v", r, err))
 		}
-		s.Replay(machine.Stored{Records: []machine.StoredRecord{{Record: again}}})
+		s.Replay(machine.Stored{Records: []machine.StoredRecord{{Offset: int64(i), Record: again}}})
 	}
 	return s
 }
@@ -59,6 +59,20 @@ func (s *scenario) begin(args) {
 // crash: the broker is gone, with all soft state, and another one loads the shard.
 func (s *scenario) crash(args) { s.load() }
 
+// server-restarts [loses=2] [unknown]: the server of the store is started again, maybe
+// without the last records, and the shard is loaded. Unknown is that nobody knows how many
+// records there were.
+func (s *scenario) serverRestarts(a args) {
+	loses := a.number("loses", 0)
+	s.log = s.log[:len(s.log)-loses]
+	s.server.ID += "r"
+	s.server.Began = int64(len(s.log))
+	if loses > 0 || a.flag("unknown") {
+		s.server.Lost = s.server.Began
+	}
+	s.load()
+}
+
 // append-fails: the next records cannot be written.
 func (s *scenario) appendFails(args) { s.failing = true }
 
@@ -86,7 +100,7 @@ func (s *scenario) load() {
 	s.sends, s.open = map[uint64]machine.Send{}, nil
 	s.shard = replayed(s.log, s.cfg)
 	s.epoch++
-	s.step(machine.Loaded{Epoch: s.epoch})
+	s.step(machine.Loaded{Epoch: s.epoch, Run: s.server})
 }
 
 // afterReplay is the first producer id that is given after a replay, which has those

@@ -115,8 +115,12 @@ func (s *scenario) showMarkers(msg kmsg.Request) string {
 }
 
 func (s *scenario) showStart(tags *kmsg.Tags) string {
+	run := ""
+	if r := machine.StoreRunOf(tags); r != "" {
+		run = " run=" + string(r)
+	}
 	if start := machine.TxnStartOf(tags); start != machine.NoTxnStart {
-		return " start=" + s.since(int64(start))
+		return run + " start=" + s.since(int64(start))
 	}
 	return ""
 }

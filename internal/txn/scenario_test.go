@@ -46,7 +46,8 @@ type scenario struct {
 	blockLen int32                              // 0 if ids are to be answered by hand
 	image    *metadata.Image
 	maxBatch int
-	failing  bool // whether the next append fails
+	failing  bool        // whether the next append fails
+	server   machine.Run // of the store
 	out      strings.Builder
 }
 
@@ -109,7 +110,7 @@ var commands map[string]func(*scenario, args)
 func init() {
 	commands = map[string]func(*scenario, args){
 		"new": (*scenario).begin, "state": (*scenario).state, "timers": (*scenario).showTimers, "stale-timers": (*scenario).staleTimers,
-		"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "compact": (*scenario).compact,
+		"config": (*scenario).config, "wait": (*scenario).wait, "crash": (*scenario).crash, "server-restarts": (*scenario).serverRestarts, "compact": (*scenario).compact,
 		"append-fails": (*scenario).appendFails, "replay": (*scenario).replay, "topics": (*scenario).setTopics, "max-batch": (*scenario).setMaxBatch,
 		"init": (*scenario).init, "add": (*scenario).add, "ask": (*scenario).askBatch, "offsets": (*scenario).offsets,
 		"commit": (*scenario).commit, "abort": (*scenario).abort, "describe": (*scenario).describe, "list": (*scenario).list,

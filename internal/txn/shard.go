@@ -26,6 +26,7 @@
 package txn
 
 import (
+	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -77,7 +78,8 @@ func DefaultConfig() Config {
 // Shard is the state of one partition of __transaction_state.
 type Shard struct {
 	cfg     Config
-	epoch   int32 // coordinator epoch: the leader epoch that it was loaded under
+	epoch   int32       // coordinator epoch: the leader epoch that it was loaded under
+	run     machine.Run // of the store's server, that it was loaded in
 	txns    map[string]*txn
 	ongoing map[string]struct{} // those that may time out
 
@@ -123,7 +125,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:
-		x.loaded(e.Epoch)
+		x.loaded(e)
 	}
 	if len(x.records) > 0 {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
@@ -195,7 +197,7 @@ func (x *step) reply(id machine.RequestID, msg kmsg.Response) {
 func (x *step) write(id string, v *Value) {
 	r := &Record{TransactionalID: id, Value: v}
 	x.records = append(x.records, r)
-	x.apply(r)
+	x.apply(r, math.MaxInt64)
 }
 
 // fits says whether a record can be stored. What cannot is refused before
@@ -251,16 +253,4 @@ func (x *step) sent(e machine.Sent) {
 		delete(x.sends, e.ID)
 		x.marked(s, e)
 	}
-}
-
-// loaded begins to serve: what was about to end goes on to.
-func (x *step) loaded(epoch int32) {
-	x.epoch = epoch
-	for _, id := range x.sortedIDs() {
-		if t := x.txns[id]; t.hard.State.isPrepare() {
-			x.sendMarkers(t)
-		}
-	}
-	x.sweepSeq = x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
-	x.expireSeq = x.arm(machine.TimerKey{Kind: TimerExpire}, x.now.Add(x.cfg.ExpireInterval))
 }

@@ -90,6 +90,8 @@ type txn struct {
 	id   string
 	hard *Value
 
+	at int64 // where the record is that says so
+
 	// Soft state.
 	ending         *ending // nil unless the state is Prepare*
 	clientID, host string  // of the last InitProducerId; empty after a load

@@ -58,7 +58,7 @@ func TestNothingIsKeptOfAStepThatIsDone(t *testing.T) {
 	for what, records := range map[string]bool{"without records": false, "with records": true} {
 		t.Run(what, func(t *testing.T) {
 			core, p := &thrifty{records: records}, New()
-			p.Begin(p.Life(), core, 1, machine.Input{})
+			p.Begin(p.Life(), core, machine.Loaded{Epoch: 1}, machine.Input{})
 			p.Request(machine.Input{}, machine.Request{ID: 1})
 			p.Forget()
 			if _, ok := p.Append(); ok != records {
@@ -85,7 +85,7 @@ func TestNothingIsKeptOfAStepThatIsDone(t *testing.T) {
 // with them.
 func TestAnAnswerThatIsOutIsNotKeptWhileOthersWait(t *testing.T) {
 	core, p := &thrifty{records: true}, New()
-	p.Begin(p.Life(), core, 1, machine.Input{})
+	p.Begin(p.Life(), core, machine.Loaded{Epoch: 1}, machine.Input{})
 	for id := range machine.RequestID(3) {
 		p.Request(machine.Input{}, machine.Request{ID: id + 1})
 		p.Forget()

@@ -128,9 +128,9 @@ func (p *Pump) Forget() {
 	}
 }
 
-// Begin begins a life with a core that has replayed the log of a leader epoch,
-// unless the life that it was loaded for is over.
-func (p *Pump) Begin(life uint64, core machine.Core, epoch int32, in machine.Input) bool {
+// Begin begins a life with a core that has replayed the log, unless the life
+// that it was loaded for is over.
+func (p *Pump) Begin(life uint64, core machine.Core, loaded machine.Loaded, in machine.Input) bool {
 	if life != p.life || p.phase != loading {
 		return false
 	}
@@ -138,7 +138,7 @@ func (p *Pump) Begin(life uint64, core machine.Core, epoch int32, in machine.Inp
 	if f, ok := core.(machine.Forgetful); ok {
 		p.forget = f.Forget
 	}
-	p.step(in, machine.Loaded{Epoch: epoch})
+	p.step(in, loaded)
 	for _, e := range p.later {
 		p.step(in, e)
 	}
@@ -220,6 +220,13 @@ func (p *Pump) Appended(life uint64, in machine.Input, base int64, failed bool) 
 func (p *Pump) End() {
 	p.drop()
 	p.phase = ended
+}
+
+// Reload ends a life whose log may have lost what the core was told is durable.
+func (p *Pump) Reload() {
+	if p.phase == active {
+		p.lose()
+	}
 }
 
 // lose ends a life whose core has state that the log lacks.

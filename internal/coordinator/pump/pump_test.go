@@ -63,7 +63,7 @@ func newBed(t *testing.T) *bed {
 // load gives the pump a core that knows nothing.
 func (b *bed) load() {
 	b.core = &script{}
-	if !b.pump.Begin(b.pump.Life(), b.core, 1, b.in) {
+	if !b.pump.Begin(b.pump.Life(), b.core, machine.Loaded{Epoch: 1}, b.in) {
 		b.t.Fatal("the pump does not take a core")
 	}
 	b.pump.Forget()
@@ -349,7 +349,7 @@ func TestWhatComesFromAnEarlierLifeIsIgnored(t *testing.T) {
 	b.ask(plain("a"))
 	b.pump.Appended(old, b.in, 0, true)
 	b.pump.Forget()
-	if b.pump.Begin(old, &script{}, 1, b.in) {
+	if b.pump.Begin(old, &script{}, machine.Loaded{Epoch: 1}, b.in) {
 		t.Error("takes a core that was loaded for an earlier life")
 	}
 	b.load()
@@ -400,7 +400,7 @@ func TestWhatComesDuringALoadIsToldAfterIt(t *testing.T) {
 	b := &bed{pump: New(), core: &script{}}
 	b.pump.Tell(b.in, settings{})
 	b.pump.Tell(b.in, machine.TopicsChanged{Topics: []string{"t"}}) // The load looks at all topics.
-	b.pump.Begin(b.pump.Life(), b.core, 1, b.in)
+	b.pump.Begin(b.pump.Life(), b.core, machine.Loaded{Epoch: 1}, b.in)
 	if want := []string{"Loaded", "pump.settings"}; !slices.Equal(b.core.seen, want) {
 		t.Errorf("the core was told %v, should be %v", b.core.seen, want)
 	}
@@ -437,7 +437,7 @@ func TestAnEndedPumpDoesNothing(t *testing.T) {
 	b.pump.Appended(life, b.in, 0, false)
 	b.pump.Tell(b.in, settings{})
 	b.pump.Fire(b.in)
-	if b.pump.Request(b.in, machine.Request{}) || b.pump.Begin(life, b.core, 1, b.in) || len(b.core.seen) > 0 {
+	if b.pump.Request(b.in, machine.Request{}) || b.pump.Begin(life, b.core, machine.Loaded{Epoch: 1}, b.in) || len(b.core.seen) > 0 {
 		t.Errorf("the core was told %v", b.core.seen)
 	}
 	b.released(b.drain())

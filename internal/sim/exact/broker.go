@@ -29,6 +29,8 @@ type broker struct {
 	image       *metadata.Image
 	applied     *metadata.Image // as far as the manager knows it
 	manager     *partition.Manager
+	handles     map[store.TopicPartition]*handle // the last that it has opened
+	raises      []raise                          // of leader epochs, that its manager wants
 	shells      map[store.TopicPartition]*shell
 }
 
@@ -54,11 +56,12 @@ func (b *broker) boot() {
 	w := b.w
 	b.up = true
 	b.version, b.image, b.applied = -1, nil, metadata.NewImage(w.defaults)
-	b.shells = map[store.TopicPartition]*shell{}
+	b.shells, b.handles = map[store.TopicPartition]*shell{}, map[store.TopicPartition]*handle{}
 	life := b.life
 	b.manager = partition.NewManager(partition.Options{
 		Store: nodeStore{w.store, b, life}, Self: b.id, Now: b.clock, Logger: w.quiet,
 		Alive: func() bool { return b.life == life }, Coordinator: asker{b, life},
+		Raise: b.raise,
 		Later: func(d time.Duration, do func()) { w.After(d, func() { b.do(life, do) }) },
 	})
 	b.learn(len(w.images) - 1)
@@ -303,6 +306,10 @@ func coordinated(m kmsg.Request) (topic, id string) {
 func (b *broker) fetch(m fetch, reply func(any)) {
 	p := b.manager.Get(m.tp.Topic, m.tp.Partition)
 	if p == nil {
+		reply(fetched{Fetched: partition.Fetched{Err: kerr.NotLeaderForPartition}})
+		return
+	}
+	if b.w.store.stale(b, m.tp) {
 		reply(fetched{Fetched: partition.Fetched{Err: kerr.NotLeaderForPartition}})
 		return
 	}

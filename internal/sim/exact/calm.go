@@ -24,6 +24,9 @@ func (w *world) settle() {
 	for _, b := range w.brokers {
 		b.restart()
 	}
+	if w.plan.tails.every > 0 {
+		w.startAgain()
+	}
 	deadline := w.Now + patience
 	for why := w.unsettled(); why != ""; why = w.unsettled() {
 		if w.Now >= deadline {
@@ -131,6 +134,9 @@ func (w *world) finish() {
 		if s := w.brokers[leaderOf(w.image(), tp)].shells[tp]; s != nil && len(s.waiting) > 0 {
 			w.Violated("%v: %d requests were never answered", tp, len(s.waiting))
 		}
+	}
+	if w.plan.tails.every > 0 {
+		w.checkTails()
 	}
 	if !w.void {
 		w.checkCopies()

@@ -173,11 +173,15 @@ func (w *world) planFaults() {
 	})
 	w.Every(f.compact, w.compactSome)
 	w.Every(f.loss, w.loseState)
+	w.Every(w.plan.tails.every, w.loseTail)
 	w.Every(f.remove, w.removeSide)
 	w.Every(f.trim, w.trimSome)
 	w.Every(time.Second, w.retainSome)
 	for _, b := range w.brokers {
 		w.resolveLater(b)
+		if w.plan.tails.every > 0 {
+			w.raiseLater(b)
+		}
 	}
 	w.Every(f.admin, w.administer)
 }

@@ -50,3 +50,10 @@ var enough = seeds.Counts{
 	"open failed": 50, "request lost": 2000, "request timed out": 20000, "request twice": 3000, "request while loading": 7000, "shard lost": 1000,
 	"slow answer to a leader": 400, "slow append": 2000, "slow message": 7000, "sync failed": 300, "unsynced tail lost": 200, "zombie made": 800,
 }
+
+// enoughLost is the same for runs in which servers lose their tails.
+var enoughLost = seeds.Counts{
+	"server lost its tail": 2000, "tail of __transaction_state lost": 800, "tail of __consumer_offsets lost": 600, "tail of out lost": 1000,
+	"leader epoch raised after a loss": 2000, "shard loaded again after a restart": 1000, "committed transaction lost as a whole": 200,
+	"marker answered by 52": 40, "EndTxn v4 90": 300, "EndTxn v5 90": 300,
+}

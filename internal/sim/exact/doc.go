@@ -25,6 +25,9 @@
 // a leader that is new since it was sent. And a topic that is made anew is led under
 // higher epochs than the one before it: see world.firstEpoch.
 //
+// In runs of their own (tails.go) servers come back without the last that they had
+// acknowledged, of all logs at once or of some. Clients and brokers remember it.
+//
 // What the logs say is read a second time by a model that shares no code with
 // them. Every batch that enters a log is held against it (model.go), and so is
 // every answer (check.go). In the calm phase that ends each run all transactions

@@ -77,7 +77,7 @@ func (b *broker) marker(from message, version int16, mk *kmsg.WriteTxnMarkersReq
 	b.w.model.sending = start
 	p.WriteMarker(context.Background(), partition.Marker{
 		ProducerID: mk.ProducerID, ProducerEpoch: mk.ProducerEpoch, Commit: mk.Committed,
-		CoordinatorEpoch: mk.CoordinatorEpoch, Version: mk.TransactionVersion, Start: start,
+		CoordinatorEpoch: mk.CoordinatorEpoch, Version: mk.TransactionVersion, Start: start, Run: string(machine.StoreRunOf(&mk.UnknownTags)),
 	}, func(err *kerr.Error) { done(code(err)) })
 	b.w.model.sending = noStart
 }
@@ -150,7 +150,7 @@ func answerTo(r *kmsg.AddPartitionsToTxnResponse) partition.TxnAnswer {
 	code := r.ErrorCode
 	if code == 0 {
 		p := &r.Transactions[0].Topics[0].Partitions[0]
-		code, out.Start = p.ErrorCode, int64(machine.TxnStartOf(&p.UnknownTags))
+		code, out.Start, out.Run = p.ErrorCode, int64(machine.TxnStartOf(&p.UnknownTags)), string(machine.StoreRunOf(&p.UnknownTags))
 	}
 	if code != 0 {
 		out.Err = kerr.TypedErrorForCode(code)

@@ -45,6 +45,9 @@ func (h *pipe) arrive(ctx context.Context, b []byte, start int64) (at store.Appe
 	l, w := h.log, h.log.w
 	gone := h.b.life != h.life
 	switch {
+	case h.Failed() || w.store.isAway(l):
+		h.failed = true
+		return at, store.ErrFailed
 	case !h.owns() && h.b.life == h.life:
 		w.Count("append fenced")
 		return at, store.ErrFenced
@@ -62,7 +65,7 @@ func (h *pipe) arrive(ctx context.Context, b []byte, start int64) (at store.Appe
 		_, _ = h.store(ctx, b, start)
 	case 1:
 		w.After(w.Between(0, 100*time.Millisecond), func() {
-			if h.owns() && l.owner == h.handle {
+			if h.owns() && l.owner == h.handle && !h.Failed() {
 				w.Count("append stored after it had failed")
 				_, _ = h.store(ctx, b, start)
 			}

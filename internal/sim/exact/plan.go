@@ -27,6 +27,7 @@ type plan struct {
 	input     time.Duration // from one input record to the next
 	sweep     time.Duration // how often coordinators look for transactions that take too long
 	faults    faults
+	tails     tailPlan
 }
 
 // copierPlan is a program that copies an input partition.
@@ -105,7 +106,7 @@ func newPlan(r *rand.Rand) plan {
 	if r.IntN(2) == 0 {
 		p.team = newTeamPlan(r)
 	}
-	p.faults = newFaults(r)
+	p.faults, p.tails = newFaults(r), tailPlan{servers: 1}
 	if p.expiry = newExpiryPlan(r); p.expiry.producers > 0 {
 		p.chaos += longestDelay
 	}

@@ -26,6 +26,7 @@ type reader struct {
 	aborted   map[int64]bool
 	ahead     []store.Aborted
 	got       []seen
+	life      int // how often it began anew
 }
 
 // seen is a record that a reader was given.
@@ -36,11 +37,13 @@ type seen struct {
 
 // read reads on, for ever.
 func (r *reader) read() {
-	w, tp := r.w, r.tp
+	w, tp, life := r.w, r.tp, r.life
 	f := fetch{tp, partition.Fetch{Offset: r.offset, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 50 + w.Rand.IntN(1000), MinOne: true, Committed: r.committed}}
 	w.send(message{from: "reader", to: leaderOf(w.someImage(), tp), body: f, timeout: time.Second, ordered: true}, func(answer any) {
 		pause := w.Between(10*time.Millisecond, time.Second)
-		if got, ok := answer.(fetched); ok && got.Err == nil {
+		if got, ok := answer.(fetched); r.life != life {
+			// The log has lost its end since, and is read anew.
+		} else if ok && got.Err == nil {
 			r.take(got)
 			if len(got.bytes) > 0 {
 				pause /= 10

@@ -38,8 +38,10 @@ type shell struct {
 	waiting map[machine.RequestID]*call
 	wakeFor time.Time
 	wakes   int
-	soon    bool // an append is about to begin
-	appends int  // under way
+	soon    bool      // an append is about to begin
+	appends int       // under way
+	run     store.Run // of its log, that it was loaded in
+	start   int       // likewise, of the server
 }
 
 // call is a request that a shard has not answered.
@@ -112,7 +114,7 @@ func (s *shell) load() {
 			w.Count("load of " + s.tp.Topic)
 			w.Tracef("broker %d: loaded %s-%d in epoch %d", s.b.id, s.tp.Topic, s.tp.Partition, s.epoch)
 			s.core = core
-			if !s.pump.Begin(life, core, s.epoch, s.input()) {
+			if !s.pump.Begin(life, core, machine.Loaded{Epoch: s.epoch, Run: machine.Run(s.run)}, s.input()) {
 				w.Violated("the pump does not take the core that was loaded for it")
 			}
 			s.drain()
@@ -133,6 +135,7 @@ func (s *shell) replay() (machine.Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.run, s.start = p.Run(), s.b.w.store.startFor(s.b, s.tp)
 	core := s.kind.New()
 	kind, done := s.kind, func() {}
 	if kind.Reader != nil {
@@ -266,7 +269,7 @@ func (s *shell) answer(r machine.Reply) {
 		w.Violated("%s: request %d is answered that does not wait: %T", s.tp.Topic, r.ID, r.Msg)
 	}
 	delete(s.waiting, r.ID)
-	if !w.leads(s.b, s.tp, s.epoch) {
+	if !w.leads(s.b, s.tp, s.epoch) || s.isStale() {
 		w.Count("answer of a deposed coordinator withheld")
 		c.reply(s.kind.Fail(c.req, kerr.NotCoordinator))
 		return
@@ -331,7 +334,7 @@ func (s *shell) append(a *pump.Append) {
 		done(-1, kerr.NotLeaderForPartition)
 		return
 	}
-	p.AppendOwn(context.Background(), b, done)
+	p.AppendOwnIn(context.Background(), s.run.ID, b, done)
 }
 
 // setWake has the pump fire its timers when the next is due, or late.

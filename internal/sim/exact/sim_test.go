@@ -12,4 +12,14 @@ func simulator() *seeds.Simulator {
 
 func TestSimulation(t *testing.T) { simulator().Test(t) }
 
-func TestSameSeedIsSameRun(t *testing.T) { simulator().TestSame(t, 10) }
+// tails is for runs in which servers lose what they wrote last.
+func tails() *seeds.Simulator {
+	return &seeds.Simulator{Salt: salt + 1, Simulate: SimulateTails, Default: defaultSeeds / 2, Enough: enoughLost}
+}
+
+func TestSimulationOfLostTails(t *testing.T) { tails().Test(t) }
+
+func TestSameSeedIsSameRun(t *testing.T) {
+	simulator().TestSame(t, 10)
+	tails().TestSame(t, 5)
+}

@@ -19,13 +19,16 @@ type simStore struct {
 	logs map[store.TopicPartition]*simLog
 	// atOnce makes syncs end at once, for a caller that waits for one.
 	atOnce bool
-	opens  int // how often logs were opened
+	opens  int             // how often logs were opened
+	seq    int             // of what was written, in all logs
+	runs   []int           // how often each server was started
+	away   []time.Duration // until when each is away
 	// found is a rule that was found broken on a goroutine of a manager.
 	found *seeds.Violation
 }
 
 func newSimStore(w *world) *simStore {
-	return &simStore{w: w, logs: map[store.TopicPartition]*simLog{}}
+	return &simStore{w: w, logs: map[store.TopicPartition]*simLog{}, runs: make([]int, w.plan.tails.servers), away: make([]time.Duration, w.plan.tails.servers)}
 }
 
 // simLog is one log. Its batches are kept twice: by package mem, which is what
@@ -41,6 +44,8 @@ type simLog struct {
 	loaded  int  // the number of the last open by which a broker came to lead it
 	inDoubt bool // what is not durable may be gone when it is opened next
 	cuts    int  // how often it has lost something
+	server  int  // that has it
+	opened  []opening
 	start   int64
 	packed  bool // it was compacted, and so cannot lose anything any more
 
@@ -56,12 +61,13 @@ type entry struct {
 	of      *transaction   // that data belongs to
 	closes  []*transaction // that a marker ends
 	durable bool
+	seq     int // in all that was written
 }
 
 func (s *simStore) log(tp store.TopicPartition) *simLog {
 	l := s.logs[tp]
 	if l == nil {
-		l = &simLog{w: s.w, tp: tp, st: mem.New(), epoch: -1}
+		l = &simLog{w: s.w, tp: tp, st: mem.New(), epoch: -1, server: s.serverOf(tp)}
 		s.logs[tp] = l
 	}
 	return l
@@ -104,6 +110,7 @@ func (l *simLog) cut(n int) {
 			panic(fmt.Sprintf("a log cannot be made again: %v", err))
 		}
 	}
+	l.producersAgain()
 	if l.start > 0 {
 		h, err := l.st.Open(ctx, l.tp, l.epoch, store.LogConfig{})
 		if err == nil {
@@ -128,7 +135,8 @@ func (l *simLog) sync(end int64) {
 
 // keep notes a batch that mem has stored.
 func (l *simLog) keep(b []byte, start int64) {
-	e := &entry{batch: bytes.Clone(b), start: start}
+	l.w.store.seq++
+	e := &entry{batch: bytes.Clone(b), start: start, seq: l.w.store.seq}
 	l.w.model.stored(l, e)
 	l.raw = append(l.raw, e)
 }
@@ -157,7 +165,7 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	if epoch < l.epoch {
 		return nil, &store.FencedError{Epoch: l.epoch}
 	}
-	if s.w.Chance(s.w.faults().appendFails) {
+	if s.isAway(l) || s.w.Chance(s.w.faults().appendFails) {
 		s.w.Count("open failed")
 		return nil, store.ErrUnavailable
 	}
@@ -168,9 +176,9 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{Log: inner, log: l, b: s.b, life: s.life}
+	h := &handle{Log: inner, log: l, b: s.b, life: s.life, run: l.look(epoch, cfg.Shown), start: s.runs[l.server]}
 	s.w.Tracef("%s-%d: opened by broker %d under epoch %d, ends at %d", tp.Topic, tp.Partition, s.b.id, epoch, l.end())
-	l.owner = h
+	l.owner, s.b.handles[tp] = h, h
 	if s.w.plan.pipelined {
 		return &pipe{handle: h}, nil
 	}
@@ -202,6 +210,8 @@ type handle struct {
 	b      *broker
 	life   int
 	failed bool
+	run    store.Run
+	start  int // of the server
 }
 
 func (h *handle) owns() bool { return h.log.owner == h }

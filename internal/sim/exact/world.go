@@ -48,17 +48,20 @@ const salt = 0x65786163746c79
 // Simulate is one run: things go wrong, and then nothing does, and all must come
 // to rest.
 func Simulate(base *seeds.World) {
-	w := newWorld(base)
+	w := newWorld(base, false)
 	w.RunUntil(w.plan.chaos)
 	w.settle()
 }
 
-func newWorld(base *seeds.World) *world {
+func newWorld(base *seeds.World, tails bool) *world {
 	w := &world{
 		World: base, nextPID: 1000, firstEpoch: 1,
 		quiet: slog.New(slog.DiscardHandler),
 	}
 	w.plan = newPlan(w.Rand)
+	if tails {
+		w.plan.loseTails(w.Rand)
+	}
 	w.model = newModel(w)
 	w.store = newSimStore(w)
 	w.firstImage()

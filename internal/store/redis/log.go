@@ -22,6 +22,9 @@ type log struct {
 	numbering
 	epoch int32
 	owner string // the token without the counter
+	run   store.Run
+	// generation is that of the connections when it was opened.
+	generation uint64
 
 	maintain sync.Mutex // one trim, retention or compaction at a time
 	cleaned  cleaned    // guarded by maintain
@@ -64,9 +67,10 @@ type log struct {
 type streamLog struct{ *log }
 
 var (
-	_ store.Pipelined = (*log)(nil)
-	_ store.Pipelined = streamLog{}
-	_ store.Refresher = streamLog{}
+	_ store.Pipelined  = (*log)(nil)
+	_ store.Pipelined  = streamLog{}
+	_ store.Restarting = (*log)(nil)
+	_ store.Refresher  = streamLog{}
 )
 
 // end ends the handle: the log is deleted, or its store closed. What was begun
@@ -90,6 +94,17 @@ func (l *log) Close() error {
 	l.store.forget(l)
 	return nil
 }
+
+// Run implements store.Restarting.
+func (l *log) Run() store.Run { return l.run }
+
+// Failed implements store.Restarting: the server has been started again since the log was
+// opened, or another one has taken its place. What this handle knows of the log may not be
+// true any more, nor what anybody has concluded from it.
+func (l *log) Failed() bool { return l.generation != l.store.runs.Generation() }
+
+// errRestarted is what appends are told then.
+var errRestarted = fmt.Errorf("%w: redis was started again, or another one has taken its place", store.ErrFailed)
 
 // mayRead says whether the log can be read.
 func (l *log) mayRead() error {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -42,7 +44,8 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 		layout = store.LayoutLog
 	}
 	k := logKeys(s.prefix, tp)
-	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits))}
+	generation := s.runs.Generation()
+	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits)), decimal(cfg.Shown)}
 	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta}, args),
 		s.client.B().Hgetall().Key(k.producers).Build(), s.client.B().Zrange().Key(k.aborted).Min("0").Max("-1").Build())
 	told, err := replies(r[0])
@@ -53,7 +56,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	if err != nil {
 		return nil, err
 	}
-	l := &log{store: s, tp: tp, keys: k, epoch: epoch, replicas: cfg.Replicas, owner: fmt.Sprintf("%d.%d.", epoch, f.incarnation)}
+	l := &log{store: s, tp: tp, keys: k, epoch: epoch, replicas: cfg.Replicas, generation: generation, owner: fmt.Sprintf("%d.%d.", epoch, f.incarnation)}
 	l.idle, l.kick = sync.NewCond(&l.mu), make(chan struct{}, 1)
 	if err := l.load(ctx, f, layout); err != nil {
 		return nil, err
@@ -149,6 +152,9 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 			return err
 		}
 	}
+	if l.run, err = l.store.loadRun(f.meta); err != nil {
+		return err
+	}
 	if l.tail.epochs, err = parseEpochs(f.meta["epochs"]); err != nil {
 		return err
 	}
@@ -158,6 +164,20 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	l.forgot = f.time
 	l.clock = clock{server: f.time, local: l.store.now()}
 	return l.loadSize(ctx, f)
+}
+
+// loadRun reads what is known of the run of the server. In a cluster each server has one
+// of its own.
+func (s *Store) loadRun(meta map[string]string) (run store.Run, err error) {
+	if s.client.Mode() != rueidis.ClientModeCluster {
+		run.ID = meta["run"]
+	}
+	for field, value := range map[string]*int64{"began": &run.Began, "lost": &run.Lost} {
+		if *value, err = number(meta, field); err != nil {
+			return run, err
+		}
+	}
+	return run, nil
 }
 
 // loadBounds finds where the log starts and ends. A stream that was there

@@ -17,6 +17,9 @@ package redis
 //	cleaned the offset up to which the log was compacted, clean: the bytes there,
 //	        passes: how far each pass went, and when (store.Cleaned)
 //	maxts   the largest timestamp that was ever appended (log)
+//	run     the run of the server in which the log was opened last, began: where it
+//	        ended when it was first opened in that one, lost: where it ended when its end
+//	        was last found missing, or nobody could tell (log; store.Run)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
 
 // evenWhenFull is the first line of scripts that may write when Redis has as much
@@ -40,7 +43,12 @@ end
 // A stream that never had an entry begins now, where its first entry will be, and
 // refuses ids below, which nobody would see.
 //
-// Keys: stream, meta. Arguments: epoch, layout, bits.
+// It is also the first look at a log in a run of the server: who opens it says where it
+// ended as far as he knows, and whether it does still is written down, since it must be
+// known to whoever opens it next as well.
+//
+// Keys: stream, meta. Arguments: epoch, layout, bits, the log end offset as far as it is
+// known or 0.
 const openScript = evenWhenFull + infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'none' and kind ~= 'stream' then return {'type', kind} end
@@ -85,6 +93,16 @@ local before = tonumber(redis.call('HGET', KEYS[2], 'i')) or 0
 local i = math.max(before + 1, t[1] * 1000000 + t[2])
 local text = string.format('%.0f', i)
 redis.call('HSET', KEYS[2], 'i', text, 'n', ARGV[1] .. '.' .. text .. '.0')
+local info_text = redis.pcall('INFO', 'server')
+local run = type(info_text) == 'string' and string.match(info_text, 'run_id:(%x+)') or ''
+local r = redis.call('HMGET', KEYS[2], 'run', 'end', 'layout')
+local known, other = tonumber(ARGV[4]), r[1] and r[1] ~= run
+if r[3] == 'log' then
+  local e = tonumber(r[2]) or 0
+  redis.call('HSET', KEYS[2], 'run', run)
+  if other then redis.call('HSET', KEYS[2], 'began', r[2]) end
+  if known > e or other and known == 0 then redis.call('HSET', KEYS[2], 'lost', r[2]) end
+end
 local first = f['first-entry'] and f['first-entry'][1] or ''
 local last = f['last-entry'] and f['last-entry'][1] or ''
 return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t[2], redis.call('HGETALL', KEYS[2])}

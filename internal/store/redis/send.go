@@ -29,11 +29,20 @@ func (l *log) launch(tx *transaction) {
 		return
 	}
 	cmds := l.commands(tx)
+	generation := l.store.runs.Enter()
+	if generation != l.generation {
+		l.store.runs.Leave(generation)
+		tx.err = errRestarted
+		close(tx.done)
+		return
+	}
 	ctx, cancel := l.store.bounded(context.Background())
 	q := &queued{Context: ctx, in: make(chan struct{})}
 	go func() {
 		defer cancel()
 		tx.results = l.store.client.DoMulti(q, cmds...)
+		// Not before: to be in the queue may mean that a connection is being made.
+		l.store.runs.Leave(generation)
 		close(tx.done)
 	}()
 	select {
@@ -81,8 +90,8 @@ func (l *log) sendAgain(tx *transaction) error {
 
 // outcome reads what became of a transaction.
 func (l *log) outcome(tx *transaction) error {
-	if tx.entries == 0 {
-		return nil
+	if tx.err != nil || tx.entries == 0 {
+		return tx.err
 	}
 	what := "append " + l.keys.stream
 	r, err := executed(tx.results)

@@ -31,6 +31,9 @@ type Options struct {
 	Timeout time.Duration
 	// ReplicaTimeout is how long replicas are waited for, Timeout if zero.
 	ReplicaTimeout time.Duration
+	// Runs is that of the client. Without it a server that is started again is noticed by
+	// what it has lost of a log, and only there.
+	Runs *conn.Runs
 }
 
 // DefaultPrefix is the prefix of all keys if none is given.
@@ -44,6 +47,7 @@ type Store struct {
 	now     func() time.Time
 	timeout time.Duration
 	replica time.Duration // how long replicas are waited for
+	runs    *conn.Runs
 
 	mu     sync.Mutex
 	closed bool
@@ -68,7 +72,7 @@ var (
 // New returns a store that uses a client, which stays the caller's to close,
 // after the store.
 func New(client rueidis.Client, opts Options) *Store {
-	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, logs: map[*log]struct{}{}, waits: make(chan struct{}, maxWaits), memory: newMemory()}
+	s := &Store{client: client, prefix: opts.Prefix, logger: opts.Logger, now: opts.Now, timeout: opts.Timeout, runs: opts.Runs, logs: map[*log]struct{}{}, waits: make(chan struct{}, maxWaits), memory: newMemory()}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}
@@ -151,6 +155,9 @@ func (s *Store) Open(ctx context.Context, tp store.TopicPartition, leaderEpoch i
 	}
 	s.learnLimit(ctx)
 	l, err := s.open(ctx, tp, leaderEpoch, cfg)
+	if err == nil && l.Failed() { // By it the restart was noticed.
+		l, err = s.open(ctx, tp, leaderEpoch, cfg)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", logKeys(s.prefix, tp).stream, err)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	CommandTimeout time.Duration
 	// ClientName is what CLIENT LIST shows.
 	ClientName string
+	// Runs is told which runs of servers are connected to. Nil if nobody wants to know.
+	Runs *Runs
 }
 
 // How often the client looks for a connection that died without a word, and at
@@ -113,6 +115,9 @@ func (t target) clientOption(opts Options) (rueidis.ClientOption, error) {
 		// One connection per server: commands that are sent one after the other
 		// arrive in that order, which they would not over several.
 		PipelineMultiplex: -1,
+	}
+	if opts.Runs != nil {
+		option.DialCtxFn = opts.Runs.dial(t)
 	}
 	if t.deployment != sentinelDeployment {
 		option.ClusterOption.ShardsRefreshInterval = topologyRefresh
