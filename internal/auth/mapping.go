@@ -39,14 +39,14 @@ func ParseMapping(s string) (*Mapping, error) {
 			rest, err = toNextRule(after)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("ssl.principal.mapping.rules: %w: %q", err, shorten(text))
+			return nil, fmt.Errorf("%w: %q", err, shorten(text))
 		}
 		if r != nil {
 			m.rules = append(m.rules, *r)
 		}
 	}
 	if len(m.rules) == 0 {
-		return nil, errors.New("ssl.principal.mapping.rules has no rule: no certificate would have a principal")
+		return nil, errors.New("there is no rule: nobody would have a principal")
 	}
 	return m, nil
 }
@@ -160,8 +160,17 @@ func parseReplacement(s string, re *regexp.Regexp) ([]piece, error) {
 
 // Principal returns the principal of a certificate's name.
 func (m *Mapping) Principal(name string) (Principal, error) {
+	user, err := m.Name(name)
+	if err != nil {
+		return "", err
+	}
+	return User(user), nil
+}
+
+// Name makes the name of a user of another name.
+func (m *Mapping) Name(name string) (string, error) {
 	if len(name) > maxMapped {
-		return "", fmt.Errorf("the name of the certificate has %d bytes, more than %d", len(name), maxMapped)
+		return "", fmt.Errorf("the name has %d bytes, more than %d", len(name), maxMapped)
 	}
 	for i := range m.rules {
 		user, ok, err := m.rules[i].apply(name)
@@ -169,12 +178,12 @@ func (m *Mapping) Principal(name string) (Principal, error) {
 		case err != nil:
 			return "", err
 		case ok && user == "":
-			return "", fmt.Errorf("nothing is left of the name of the certificate, %q", shorten(name))
+			return "", fmt.Errorf("nothing is left of the name, %q", shorten(name))
 		case ok:
-			return User(user), nil
+			return user, nil
 		}
 	}
-	return "", fmt.Errorf("no rule of ssl.principal.mapping.rules matches the name of the certificate, %q", shorten(name))
+	return "", fmt.Errorf("no rule matches the name, %q", shorten(name))
 }
 
 func (r *mappingRule) apply(name string) (string, bool, error) {

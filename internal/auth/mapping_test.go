@@ -43,7 +43,7 @@ func TestWhatGoCannotMatchAsJavaDoesFailsAtStart(t *testing.T) {
 		`CN=(a{1000}){10}`: "invalid repeat",
 	} {
 		_, err := ParseMapping("RULE:" + pattern + "/x/")
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "ssl.principal.mapping.rules: ") {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, not %q", pattern, err, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestWhatGoCannotMatchAsJavaDoesFailsAtStart(t *testing.T) {
 
 func TestOddMappingRulesFailAtStart(t *testing.T) {
 	for rules, want := range map[string]string{
-		"": "has no rule", " , ,": "has no rule", "x": "a rule is DEFAULT or RULE", "DEFAULTS": "a comma is missing", "DEFAULT DEFAULT": "a comma is missing",
+		"": "there is no rule", " , ,": "there is no rule", "x": "a rule is DEFAULT or RULE", "DEFAULTS": "a comma is missing", "DEFAULT DEFAULT": "a comma is missing",
 		"RULE:a/b": `RULE:pattern/replacement/[LU]`, "RULE:a": `RULE:pattern/replacement/[LU]`, `RULE:a\/b/`: `RULE:pattern/replacement/[LU]`,
 		"RULE:a/b/Q": "a comma is missing", "RULE:a/$1/": "no group", "RULE:(a)/$/": "before the number", "RULE:(a)/$x/": "before the number",
 		"RULE:(a)/${x}/": "no such group", "RULE:(?<x>a)/${x/": "no such group", `RULE:a\`: "RULE:pattern",
@@ -84,7 +84,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 	if m, err = ParseMapping(`RULE:^CN=(.*)$/$1/`); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.Principal("OU=x"); err == nil || !strings.Contains(err.Error(), `no rule of ssl.principal.mapping.rules matches the name of the certificate, "OU=x"`) {
+	if got, err := m.Principal("OU=x"); err == nil || !strings.Contains(err.Error(), `no rule matches the name, "OU=x"`) {
 		t.Errorf("%s, %v", got, err)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
 	"muster/internal/logintest"
@@ -186,5 +189,42 @@ func TestACertificateSaysWhoAClientIs(t *testing.T) {
 				t.Errorf("%s, %s: %v", wanted, name, err)
 			}
 		}
+	}
+}
+
+func TestRulesMakeUsersOfTheNamesInTokens(t *testing.T) {
+	issuer := newTokens(t)
+	b := start(t, map[string]string{
+		"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "OAUTHBEARER", "connection.failed.authentication.delay.ms": "0", "muster.http.listener": "127.0.0.1:0",
+		"sasl.oauthbearer.jwks.endpoint.url": issuer.url, "sasl.oauthbearer.expected.audience": "kafka",
+		"listener.name.sasl_plaintext.oauthbearer.muster.oauthbearer.principal.mapping.rules": `RULE:^([^@]+)@example\.org$/$1/L`,
+	})
+	attempts := b.Attempts()
+	for subject, want := range map[string]string{"Ann@example.org": "ann", "ann@example.com": "", "ann": ""} {
+		token := issuer.issue(subject, "kafka", time.Hour)
+		err := try(t, b, issuer.login(token), nil)
+		if (err == nil) != (want != "") {
+			t.Errorf("%s: %v", subject, err)
+		}
+		if want != "" {
+			a := <-attempts
+			for a.Err != nil { // Those of others before it.
+				a = <-attempts
+			}
+			if a.Principal != auth.User(want) {
+				t.Errorf("%s is %s", subject, a.Principal)
+			}
+		}
+		code, _ := people(t, b, nil, http.MethodGet, "/groups", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) })
+		if (code == http.StatusOK) != (want != "") {
+			t.Errorf("%s over HTTP: %d", subject, code)
+		}
+	}
+	bad := map[string]string{
+		"muster.store": "mem", "listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "OAUTHBEARER",
+		"sasl.oauthbearer.jwks.endpoint.url": issuer.url, "muster.oauthbearer.principal.mapping.rules": "RULE:(/x/",
+	}
+	if b, err := broker.Open(t.Context(), broker.Config{Properties: bad}); err == nil || !strings.Contains(err.Error(), "muster.oauthbearer.principal.mapping.rules") {
+		t.Errorf("%v, %v", b, err)
 	}
 }

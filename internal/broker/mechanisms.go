@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/metadata/config"
 )
@@ -94,7 +95,9 @@ func (b *Broker) checkMechanisms(g *gate) error {
 		case sasl.Plain:
 			_, err = b.jaasPasswords(g.name)
 		case sasl.OAuthBearer:
-			_, err = b.keyURL(g.name)
+			if _, err = b.keyURL(g.name); err == nil {
+				_, err = b.tokenMapping(g.name)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("listener %q: %w", g.name, err)
@@ -141,7 +144,12 @@ func (b *Broker) verifier(ctx context.Context, listener string) (*sasl.Verifier,
 		transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust.config(), DisableKeepAlives: true}
 		fetch = sasl.FetchHTTP(&http.Client{Transport: transport}, from.String())
 	}
+	mapping, err := b.tokenMapping(listener)
+	if err != nil {
+		return nil, err
+	}
 	return &sasl.Verifier{
+		Name:         mapping.Name,
 		Keys:         sasl.NewKeys(ctx, fetch, of.Duration("sasl.oauthbearer.jwks.endpoint.refresh.ms"), time.Now),
 		Issuer:       of.Get("sasl.oauthbearer.expected.issuer"),
 		Audiences:    config.SplitList(of.Get("sasl.oauthbearer.expected.audience")),
@@ -150,6 +158,16 @@ func (b *Broker) verifier(ctx context.Context, listener string) (*sasl.Verifier,
 		Skew:         time.Duration(of.Int("sasl.oauthbearer.clock.skew.seconds")) * time.Second,
 		Now:          time.Now,
 	}, nil
+}
+
+// tokenMapping makes names of users of the subjects of tokens.
+func (b *Broker) tokenMapping(listener string) (*auth.Mapping, error) {
+	const setting = "muster.oauthbearer.principal.mapping.rules"
+	m, err := auth.ParseMapping(b.cfg.Of(listener, sasl.OAuthBearer).Get(setting))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	return m, nil
 }
 
 // keyURL returns where the keys of tokens are.

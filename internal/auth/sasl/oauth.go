@@ -12,7 +12,7 @@ type TokenVerifier interface {
 
 // A Token is what counts of a token that was accepted.
 type Token struct {
-	Subject string
+	Subject string // The name of the user, as the verifier makes it.
 	Scopes  []string
 	// Ends is when the session of its owner must end.
 	Ends time.Time

@@ -34,6 +34,9 @@ type Verifier struct {
 	// default "sub" and "scope".
 	SubjectClaim string
 	ScopeClaim   string
+	// Name makes of a subject the name of a user, or refuses it; nil for the
+	// subject itself.
+	Name func(subject string) (string, error)
 	// Skew is clock.skew.seconds: how far the clock of the issuer may be off.
 	Skew time.Duration
 	Now  func() time.Time
@@ -85,6 +88,15 @@ func (v *Verifier) accept(c claims) (Token, error) {
 	// White space around a name would let two names look alike.
 	if subject == "" || strings.TrimSpace(subject) != subject {
 		return Token{}, fmt.Errorf("the token's claim %s is not a name", claim)
+	}
+	if v.Name != nil {
+		name, err := v.Name(subject)
+		if err != nil {
+			return Token{}, err
+		}
+		if subject = name; subject == "" || strings.TrimSpace(subject) != subject {
+			return Token{}, fmt.Errorf("no name is left of the token's claim %s", claim)
+		}
 	}
 	claim = v.ScopeClaim
 	if claim == "" {

@@ -7,8 +7,11 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +180,24 @@ func TestClaimsAreHeldAgainstTheSettings(t *testing.T) {
 		}
 		if c.what == "another claim for the subject" && !reflect.DeepEqual(token.Scopes, []string{"a", "b"}) {
 			t.Errorf("scopes %v", token.Scopes)
+		}
+	}
+}
+
+func TestASubjectBecomesTheNameThatTheVerifierMakesOfIt(t *testing.T) {
+	v := &Verifier{Now: func() time.Time { return start }, Name: func(s string) (string, error) {
+		if s == "stranger" {
+			return "", errors.New("no rule matches")
+		}
+		return strings.TrimSuffix(s, "@example.org"), nil
+	}}
+	of := func(subject string) claims {
+		return claims{"sub": json.RawMessage(strconv.Quote(subject)), "iat": json.RawMessage("1"), "exp": json.RawMessage(strconv.FormatInt(start.Add(time.Hour).Unix(), 10))}
+	}
+	for subject, want := range map[string]string{"ann@example.org": "ann", "bob": "bob", "stranger": "", "@example.org": "", "ann @example.org": ""} {
+		token, err := v.accept(of(subject))
+		if token.Subject != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", subject, token.Subject, err)
 		}
 	}
 }

@@ -37,6 +37,7 @@ var securityDefs = []Def{
 	{Name: "sasl.oauthbearer.clock.skew.seconds", Type: Int, Default: "30", Min: 0, Max: 86400, Static: true, Scope: Mechanism, Doc: "How far the clock of the issuer may be off."},
 	{Name: "sasl.oauthbearer.sub.claim.name", Type: String, Default: "sub", Static: true, Scope: Mechanism, Doc: "The claim that holds the name of the user."},
 	{Name: "sasl.oauthbearer.scope.claim.name", Type: String, Default: "scope", Static: true, Scope: Mechanism, Doc: "The claim that holds the scopes."},
+	{Name: "muster.oauthbearer.principal.mapping.rules", Type: String, Default: "DEFAULT", Static: true, Scope: Mechanism, Doc: "How the name in a token becomes that of a user: rules as in ssl.principal.mapping.rules. A token that no rule matches is refused."},
 	{Name: "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", Type: Long, Default: "100", Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; has no effect."},
 	{Name: "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", Type: Long, Default: "10000", Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; has no effect."},
 	{Name: "sasl.oauthbearer.token.endpoint.url", Type: String, Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; only clients ask for tokens."},
