@@ -51,6 +51,8 @@ func appendsNothing(t *testing.T, noticed bool) {
 		t.Error("it has failed at once")
 	}
 	server.Nodes[0].Kill()
+	// The connection is known to be gone, so that the next command makes another.
+	redistest.Eventually(t, "the end to be noticed", func() bool { _, err := b.store.List(b.ctx); return err != nil })
 	server.Nodes[0].Start(t)
 	if noticed {
 		redistest.Eventually(t, "the restart to be noticed", func() bool {
