@@ -119,7 +119,7 @@ func open(ctx context.Context, d *deps, t *metadata.Topic, index int32) (*Partit
 // now, and thus before that end, or refused by the store.
 func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 	cfg := p.logConfig(p.cfg.Load())
-	cfg.Shown = p.highWatermark.Load()
+	cfg.Shown, cfg.Lost = p.highWatermark.Load(), p.run.Lost
 	l, err := p.deps.store.Open(ctx, p.id(), p.epoch, cfg)
 	var fenced *store.FencedError
 	if errors.As(err, &fenced) {

@@ -109,6 +109,9 @@ type LogConfig struct {
 	// Shown is for Open alone: where the log ended at least, as far as the caller has
 	// seen since it came to lead it; 0 if it has not had the log open.
 	Shown int64
+	// Lost is likewise what the caller knows of Run.Lost: a server that loses its tail twice
+	// may have forgotten that it lost it once.
+	Lost int64
 }
 
 // Layout is how an engine lays out a log, where it has a choice.

@@ -176,7 +176,7 @@ func (s nodeStore) Open(ctx context.Context, tp store.TopicPartition, epoch int3
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{Log: inner, log: l, b: s.b, life: s.life, run: l.look(epoch, cfg.Shown), start: s.runs[l.server]}
+	h := &handle{Log: inner, log: l, b: s.b, life: s.life, run: l.look(epoch, cfg), start: s.runs[l.server]}
 	s.w.Tracef("%s-%d: opened by broker %d under epoch %d, ends at %d", tp.Topic, tp.Partition, s.b.id, epoch, l.end())
 	l.owner, s.b.handles[tp] = h, h
 	if s.w.plan.pipelined {

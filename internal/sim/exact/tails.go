@@ -67,7 +67,7 @@ func (s *simStore) serverOf(tp store.TopicPartition) int {
 func (s *simStore) isAway(l *simLog) bool { return s.w.Now < s.away[l.server] && !s.w.Calm }
 
 // look is what a server notes of a log that is opened.
-func (l *simLog) look(epoch int32, shown int64) store.Run {
+func (l *simLog) look(epoch int32, cfg store.LogConfig) store.Run {
 	s := l.w.store
 	start, end := s.runs[l.server], l.end()
 	var run store.Run
@@ -77,7 +77,7 @@ func (l *simLog) look(epoch int32, shown int64) store.Run {
 		if was.start != start {
 			run.Began = end
 		}
-		if shown > end || was.start != start && shown == 0 {
+		if cfg.Shown > end || was.start != start && cfg.Shown == 0 || cfg.Lost > was.run.Lost {
 			run.Lost = end
 		}
 	}

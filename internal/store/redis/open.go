@@ -45,7 +45,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	}
 	k := logKeys(s.prefix, tp)
 	generation := s.runs.Generation()
-	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits)), decimal(cfg.Shown)}
+	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits)), decimal(cfg.Shown), decimal(cfg.Lost)}
 	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta}, args),
 		s.client.B().Hgetall().Key(k.producers).Build(), s.client.B().Zrange().Key(k.aborted).Min("0").Max("-1").Build())
 	told, err := replies(r[0])

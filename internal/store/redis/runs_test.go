@@ -110,8 +110,14 @@ func TestALogKnowsWhereARunBeganAndWhatItLost(t *testing.T) {
 	if run := b.openAgain(3); run.Began != 3 || run.Lost != 2 {
 		t.Errorf("nothing is lost since: %+v", run)
 	}
+	b.cfg.Lost = 3
+	if run := b.openAgain(3); run.Lost != 3 {
+		t.Errorf("somebody remembers what the server has forgotten: %+v", run)
+	}
+	b.append(b.log, b.valued("last"))
+	b.cfg.Lost = 0
 	restart()
-	if run := b.openAgain(0); run.Lost != 3 {
+	if run := b.openAgain(0); run.Lost != 4 {
 		t.Errorf("nobody knows what is lost: %+v", run)
 	}
 }

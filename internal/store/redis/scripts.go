@@ -48,7 +48,7 @@ end
 // known to whoever opens it next as well.
 //
 // Keys: stream, meta. Arguments: epoch, layout, bits, the log end offset as far as it is
-// known or 0.
+// known or 0, and where it is known to have lost its end or 0.
 const openScript = evenWhenFull + infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
 if kind ~= 'none' and kind ~= 'stream' then return {'type', kind} end
@@ -95,13 +95,13 @@ local text = string.format('%.0f', i)
 redis.call('HSET', KEYS[2], 'i', text, 'n', ARGV[1] .. '.' .. text .. '.0')
 local info_text = redis.pcall('INFO', 'server')
 local run = type(info_text) == 'string' and string.match(info_text, 'run_id:(%x+)') or ''
-local r = redis.call('HMGET', KEYS[2], 'run', 'end', 'layout')
+local r = redis.call('HMGET', KEYS[2], 'run', 'end', 'layout', 'lost')
 local known, other = tonumber(ARGV[4]), r[1] and r[1] ~= run
 if r[3] == 'log' then
   local e = tonumber(r[2]) or 0
   redis.call('HSET', KEYS[2], 'run', run)
   if other then redis.call('HSET', KEYS[2], 'began', r[2]) end
-  if known > e or other and known == 0 then redis.call('HSET', KEYS[2], 'lost', r[2]) end
+  if known > e or other and known == 0 or tonumber(ARGV[5]) > (tonumber(r[4]) or 0) then redis.call('HSET', KEYS[2], 'lost', r[2]) end
 end
 local first = f['first-entry'] and f['first-entry'][1] or ''
 local last = f['last-entry'] and f['last-entry'][1] or ''
