@@ -199,7 +199,7 @@ func TestMembersWithMuchMetadataAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer a.Close()
+		t.Cleanup(func() { a.Close() })
 		req := kmsg.NewPtrJoinGroupRequest()
 		req.Version, req.Group, req.ProtocolType = 3, fmt.Sprint("g", i), "consumer"
 		req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 1_800_000, 1_800_000

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -62,7 +63,7 @@ func TestUnpackRefusesWhatIsCutShort(t *testing.T) {
 // A frame of zstd may ask for a window of any size, whatever is in it.
 func TestUnpackAllocatesNothingThatABatchAsksFor(t *testing.T) {
 	frame := zstdFrame(17, make([]byte, 1000)) // 128 MB
-	b := append(packed(t, ZSTD, 1, 1)[:HeaderSize:HeaderSize], frame...)
+	b := slices.Concat(packed(t, ZSTD, 1, 1)[:HeaderSize], frame)
 	dst := make([]byte, 0, 2000)
 	if src, err := b.Unpack(dst); err != nil || len(src) != 1000 {
 		t.Fatalf("%d bytes, %v", len(src), err)

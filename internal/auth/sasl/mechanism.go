@@ -75,8 +75,8 @@ func by(name string, err error) error {
 
 // otherIdentity is the failure of a client that wants to act for somebody else,
 // in Kafka's words. It is told before any user is looked up.
-func otherIdentity() (Step, error) {
-	return Step{}, &Failure{
+func otherIdentity() error {
+	return &Failure{
 		Text:   "Authentication failed: Client requested an authorization id that is different from username",
 		Reason: errIdentity,
 	}

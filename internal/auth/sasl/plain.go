@@ -47,8 +47,7 @@ func (e *plainExchange) Next(ctx context.Context, message []byte) (Step, error) 
 	case err != nil:
 		return refuse(err)
 	case m.authzid != "" && m.authzid != m.name:
-		step, err := otherIdentity()
-		return step, by(m.name, err)
+		return Step{}, by(m.name, otherIdentity())
 	}
 	right, err := e.check(ctx, m.name, m.password)
 	if err != nil {

@@ -79,8 +79,7 @@ func (e *scramExchange) start(message []byte) (Step, error) {
 	case first.tokenAuth:
 		return refuse(errToken)
 	case first.authzid != "" && first.authzid != first.name:
-		step, err := otherIdentity()
-		return step, by(first.name, err)
+		return Step{}, by(first.name, otherIdentity())
 	}
 	half := make([]byte, nonceBytes)
 	if _, err := io.ReadFull(e.random, half); err != nil {
