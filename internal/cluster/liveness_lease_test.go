@@ -13,7 +13,7 @@ import (
 // scriptedLease is a lease whose store takes its time, or has it lost.
 type scriptedLease struct {
 	testLease
-	takes time.Duration
+	wait  func() // for the answer
 	lost  bool
 	asked func() // when it is asked who lives
 }
@@ -22,12 +22,16 @@ func (l *scriptedLease) Renew(context.Context) (bool, error) {
 	if l.lost {
 		return false, nil
 	}
-	time.Sleep(l.takes)
+	if l.wait != nil {
+		l.wait()
+	}
 	return true, nil
 }
 
 func (l *scriptedLease) Acquire(context.Context) error {
-	time.Sleep(l.takes)
+	if l.wait != nil {
+		l.wait()
+	}
 	return nil
 }
 
@@ -60,7 +64,7 @@ func TestALeaseCountsFromTheQuestion(t *testing.T) {
 	for name, lost := range map[string]bool{"renewed": false, "taken again": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &scriptedLease{takes: 600 * time.Millisecond, lost: lost}
+				l := &scriptedLease{wait: func() { time.Sleep(600 * time.Millisecond) }, lost: lost}
 				c := withLease(t, l)
 				time.Sleep(2 * l.TTL())
 				c.renew(t.Context())

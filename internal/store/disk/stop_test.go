@@ -96,6 +96,17 @@ func TestPowerLossAfterQuickStops(t *testing.T) {
 	b.wantAll(true) // A start has flushed it.
 }
 
+// Files of the journal are told apart, and put in order, by the numbers of their uses.
+func TestUsesOfTheJournalAreCountedOnAfterAQuickStop(t *testing.T) {
+	b := busyBed(t)
+	b.must(b.st.Close())
+	before := b.st.sync.journal.uses
+	b.start()
+	if got := b.st.sync.journal.nextUse(); got != before+1 {
+		t.Errorf("use %d follows %d", got, before)
+	}
+}
+
 // The journal is used on, and settles logs that nobody has opened since.
 func TestJournalSettlesLogsThatWereLeft(t *testing.T) {
 	b := busyBed(t)
