@@ -62,7 +62,8 @@ func failOnce(seed uint64, k int, failure error) error {
 	fs := w.fs
 	for _, c := range crashes(2) {
 		again := *w
-		again.carryOn, again.fs, again.tracks = false, c.do(fs), nil
+		again.carryOn, again.fs, again.tracks = false, fs, nil
+		again.hit(c)
 		again.rng = rand.New(rand.NewPCG(seed, 2))
 		for _, tr := range w.tracks {
 			again.tracks = append(again.tracks, tr.clone())
@@ -105,7 +106,7 @@ func failRecovery(seed uint64, stop int, c crash) error {
 		if err != nil {
 			return err
 		}
-		w.fs = c.do(w.fs)
+		w.hit(c)
 		w.fs.SetHook(func(op vfs.Op) error {
 			if op.Seq == k && !op.Kind.ReadOnly() {
 				return syscall.EIO
