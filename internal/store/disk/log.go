@@ -39,6 +39,7 @@ type log struct {
 	made     bool   // the folder exists
 	dirty    bool   // the active segment has no index file that fits it
 	mustRoll bool   // a roll has begun and must be completed
+	wasCut   bool   // a batch that was refused has been cut off, which may not be durable yet
 	rewrite  bool   // a sync failed while the log was loaded
 	covered  int64  // producers are known without the batches below this offset
 	folder   uint64 // the number of the folder among those made since the start
@@ -144,6 +145,7 @@ func (l *log) write(b record.Batch) error {
 	if _, err = f.WriteAt(b, seg.sum.size); err == nil {
 		return nil
 	}
+	l.wasCut = true
 	if cut := f.Truncate(seg.sum.size); cut != nil {
 		l.failed.Store(true)
 	}

@@ -110,7 +110,8 @@ func (l *log) refuse() {
 }
 
 // shutQuickly ends the log as it is, and says how that is; nil if it has no records. One
-// that has failed is cut back.
+// that has failed is cut back, and one that was cut back is synced, lest what was refused come
+// back with the power.
 func (l *log) shutQuickly() (*leftLog, error) {
 	defer l.failFlushes(store.ErrClosed)
 	l.appendMu.Lock()
@@ -119,7 +120,7 @@ func (l *log) shutQuickly() (*leftLog, error) {
 	if len(l.segments) == 0 {
 		return nil, nil
 	}
-	if l.failed.Load() || l.mustRoll {
+	if l.failed.Load() || l.mustRoll || l.wasCut {
 		return nil, l.shut()
 	}
 	l.syncMu.Lock()
