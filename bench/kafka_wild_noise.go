@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -182,17 +183,27 @@ func (x *session) hogWork(turn string) (*tailWork, error) {
 	if err != nil {
 		return nil, err
 	}
+	late := false
 	return &tailWork{
 		run: func(stop <-chan struct{}) error {
 			defer p.kill()
 			select {
 			case <-stop:
-				return p.stop()
+				err := p.stop()
+				if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGTERM {
+					late, err = true, nil // It had not come as far as to wait for the signal.
+				}
+				return err
 			case <-p.exited:
 				return fmt.Errorf("the other program ended: %w\n%s", p.err, p.stderr)
 			}
 		},
-		check: func() error { return nil },
+		check: func() error {
+			if late {
+				x.leaveOut("the other program had not begun to fill the page cache when it was to stop")
+			}
+			return nil
+		},
 	}, nil
 }
 
