@@ -120,7 +120,7 @@ func TestALoginByTheFormEndsWithPasswordUserAndLogout(t *testing.T) {
 			told[string(e.Kind)+" "+e.Principal+" "+e.Mechanism] = true
 		}
 	}
-	for _, want := range []string{"login-failed  COOKIE", "login User:jim COOKIE", "login User:ann COOKIE", "logout User:ann COOKIE"} {
+	for _, want := range []string{"login-failed User:nobody COOKIE", "login User:jim COOKIE", "login User:ann COOKIE", "logout User:ann COOKIE"} {
 		if !told[want] {
 			t.Errorf("the audit log has not %q, but %v", want, told)
 		}

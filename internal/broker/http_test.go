@@ -221,7 +221,7 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 		}
 	}
 	// What is remembered is no login: only the first request of ann is.
-	if got, want := strings.Join(kinds, ", "), "login-failed , login User:ann, denied User:ann, login User:jim"; got != want {
+	if got, want := strings.Join(kinds, ", "), "login-failed User:ann, login-failed User:nobody, login-failed User:jim, login User:ann, denied User:ann, login User:jim"; got != want {
 		t.Errorf("the audit log has %s, want %s", got, want)
 	}
 }

@@ -56,12 +56,19 @@ func leaderEpoch(t *testing.T, c *kgo.Client, topic string) int32 {
 	t.Helper()
 	var epoch int32
 	eventually(t, "metadata", func(ctx context.Context) error {
-		topics, err := kadm.NewClient(c).ListTopics(ctx, topic)
-		if err == nil {
-			err = topics.Error()
+		// kadm would answer from what it was told a second ago.
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{{Topic: &topic}}
+		resp, err := req.RequestWith(ctx, c)
+		if err != nil {
+			return err
 		}
-		epoch = topics[topic].Partitions[0].LeaderEpoch
-		return err
+		of := resp.Topics[0]
+		if of.ErrorCode != 0 {
+			return kerr.ErrorForCode(of.ErrorCode)
+		}
+		epoch = of.Partitions[0].LeaderEpoch
+		return kerr.ErrorForCode(of.Partitions[0].ErrorCode)
 	})
 	return epoch
 }

@@ -7,8 +7,7 @@ import (
 )
 
 func TestAHandshakeThatDoesNotComeEndsTheConnection(t *testing.T) {
-	s, addr := startHandler(t, Options{}, handlerFunc(echo), selfSigned(t))
-	s.login = 50 * time.Millisecond
+	_, addr := startHandler(t, Options{login: 50 * time.Millisecond}, handlerFunc(echo), selfSigned(t))
 	silent := dial(t, addr)
 	if !ended(silent) { // Long before it may no longer be idle.
 		t.Error("a client that never speaks is kept")
@@ -22,8 +21,7 @@ func TestAHandshakeThatDoesNotComeEndsTheConnection(t *testing.T) {
 }
 
 func TestALoginThatDoesNotComeEndsTheConnection(t *testing.T) {
-	s, _, addr := startGate(t, &door{entered: make(chan *tls.ConnectionState, 10)})
-	s.login = 50 * time.Millisecond
+	_, _, addr := startGate(t, &door{entered: make(chan *tls.ConnectionState, 10), patience: 50 * time.Millisecond})
 	if !ended(dial(t, addr)) {
 		t.Error("a client that does not log in is kept")
 	}

@@ -17,6 +17,7 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -68,6 +69,8 @@ type Options struct {
 	// After is how the server waits until connections may go on: time.After if it
 	// is nil.
 	After func(time.Duration) <-chan time.Time
+
+	login time.Duration // loginTimeout if it is 0; for tests
 }
 
 // frameTimeout is how long the rest of a frame may take once it has begun. An
@@ -112,7 +115,7 @@ func NewServer(opts Options) *Server {
 		after = time.After
 	}
 	return &Server{
-		opts: opts, rest: frameTimeout, patience: lingerTime, login: loginTimeout, sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: frameTimeout, patience: lingerTime, login: cmp.Or(opts.login, loginTimeout), sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
 		conns: map[*conn]struct{}{}, perHost: map[string]int{}, perName: map[string]int{},
 	}

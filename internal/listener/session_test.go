@@ -9,15 +9,17 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"muster/internal/protocol"
 )
 
 // door lets connections in under names, with a limit until their first frame.
 type door struct {
-	err     error
-	entered chan *tls.ConnectionState
-	failed  atomic.Int32
+	patience time.Duration // for a login; 0 for the usual
+	err      error
+	entered  chan *tls.ConnectionState
+	failed   atomic.Int32
 }
 
 func (d *door) Failed(*Client, error) { d.failed.Add(1) }
@@ -54,7 +56,7 @@ func (h host) Handle(_ context.Context, c *Client, frame []byte) (*protocol.Resp
 func startGate(t *testing.T, d *door) (*Server, host, string) {
 	t.Helper()
 	h := host{make(chan *budget, 10)}
-	s := NewServer(Options{Handler: h, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
+	s := NewServer(Options{Handler: h, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10, login: d.patience})
 	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, d)
 	if err != nil {
 		t.Fatal(err)
