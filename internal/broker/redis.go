@@ -109,6 +109,9 @@ func (b *Broker) awaitRestarts(ctx context.Context, changed <-chan struct{}) {
 			return
 		case <-changed:
 			b.logger.Info("Redis was started again, or another server has taken its place")
+			if !b.up.Load() {
+				continue // There is nothing open yet that could have been lost.
+			}
 			b.verify(ctx)
 			// Some connections are refused at first: see conn.Runs.
 			for failed, _ := b.manager.Failed(); failed > 0 && ctx.Err() == nil && b.away.Load() == nil && len(changed) == 0; failed, _ = b.manager.Failed() {

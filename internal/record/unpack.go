@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -51,7 +52,8 @@ func unpackTo(dst []byte, c Codec, src []byte) ([]byte, error) {
 		d := cappedDecoders.Get().(*zstd.Decoder)
 		defer cappedDecoders.Put(d)
 		out, err := d.DecodeAll(src, dst)
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		// The decoder has no value for a block that does not fit into what is left of dst.
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) || err != nil && strings.HasPrefix(err.Error(), "output bigger than max block size") {
 			err = ErrTooLarge
 		}
 		return out, err

@@ -98,3 +98,25 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+// A block that does not fit into the buffer is told as what it is, whatever the decoder calls it.
+func TestUnpackSaysThatABlockDoesNotFit(t *testing.T) {
+	value := make([]byte, 300_000)
+	for i := range value {
+		value[i] = byte(i * i >> 7) // It takes sequences.
+	}
+	tmpl := PlainTemplate()
+	tmpl.Codec = ZSTD
+	b, err := Build(tmpl, []Record{{Value: value}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 1000; size < 300_000; size += 7777 {
+		if _, err := b.Unpack(make([]byte, 0, size)); !errors.Is(err, ErrTooLarge) {
+			t.Fatalf("into %d bytes: %v", size, err)
+		}
+	}
+	if src, err := b.Unpack(make([]byte, 0, 310_000)); err != nil || len(src) < len(value) {
+		t.Errorf("%d bytes, %v", len(src), err)
+	}
+}
