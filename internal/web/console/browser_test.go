@@ -97,9 +97,13 @@ func (p *page) wait(until string) {
 	}
 }
 
+// keys presses keys one after the other, in no time: a busy machine delivers them far
+// apart, and some belong together.
 func (p *page) keys(keys string) {
 	p.t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.KeyEvent(keys)); err != nil {
+	now := input.TimeSinceEpoch(float64(time.Now().UnixMicro()) / 1e6)
+	at := func(key *input.DispatchKeyEventParams) { key.Timestamp = now }
+	if err := chromedp.Do(p.ctx, chromedp.KeyEvent(keys, at)); err != nil {
 		p.t.Fatal(err)
 	}
 }
