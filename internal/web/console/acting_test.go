@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -26,6 +27,9 @@ func (p *page) click(text string) {
 	p.t.Helper()
 	p.wait(js("!!button(" + quoted(text) + ")"))
 	p.eval(js("button(" + quoted(text) + ").focus(), button(" + quoted(text) + ").click()"))
+	if strings.HasSuffix(text, "…") { // It asks, and the page behind may have fields of the same names.
+		p.wait("!!document.querySelector('dialog[open]')")
+	}
 }
 
 // put puts a value into the field with a label, or chooses it.
