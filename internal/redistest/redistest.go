@@ -229,11 +229,14 @@ func Shared(t testing.TB, kind Kind) *Server {
 	return s
 }
 
-// Each runs a test on a shared deployment of every kind.
+// Each runs a test on a shared deployment of every kind, on all of them at once.
 func Each(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	for _, kind := range Kinds {
-		t.Run(string(kind), func(t *testing.T) { test(t, Shared(t, kind).URL()) })
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			test(t, Shared(t, kind).URL())
+		})
 	}
 }
 

@@ -61,12 +61,17 @@ var sequences = map[string]store.LogConfig{
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range layouts {
-		t.Run(name, func(t *testing.T) { storetest.Run(t, harness(single, cfg)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, harness(single, cfg))
+		})
 	}
 }
 
 func TestSameAsMemoryEngine(t *testing.T) {
+	t.Parallel()
 	model := func(t *testing.T) storetest.Harness {
 		s := mem.New()
 		t.Cleanup(func() { s.Close() })
@@ -75,6 +80,7 @@ func TestSameAsMemoryEngine(t *testing.T) {
 	for _, configs := range []map[string]store.LogConfig{layouts, sequences} {
 		for name, cfg := range configs {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				for seed := range uint64(4) {
 					t.Run(fmt.Sprint(seed), func(t *testing.T) {
 						t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"muster/internal/record"
@@ -49,16 +48,62 @@ func unique(number int) bool { return number%7 == 0 }
 
 func numberOf(r *record.Record) int { return int(binary.BigEndian.Uint64(r.Value)) }
 
+// progress is how far a writer is, for readers that wait for more of it.
+type progress struct {
+	mu       sync.Mutex
+	grew     sync.Cond
+	steps    int
+	complete bool
+}
+
+func newProgress() *progress {
+	p := &progress{}
+	p.grew.L = &p.mu
+	return p
+}
+
+func (p *progress) step() { p.change(func() { p.steps++ }) }
+func (p *progress) end()  { p.change(func() { p.complete = true }) }
+
+func (p *progress) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	p.grew.Broadcast()
+}
+
+func (p *progress) isComplete() bool {
+	_, complete := p.look()
+	return complete
+}
+
+// look returns how many steps there were, and whether they were all.
+func (p *progress) look() (steps int, complete bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.steps, p.complete
+}
+
+// await waits until there were more steps than that, or all.
+func (p *progress) await(steps int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.steps <= steps && !p.complete {
+		p.grew.Wait()
+	}
+}
+
 // appendNumbered appends batch after batch and calls after with the number of
 // batches so far, then tells the readers that the log is complete.
-func (f *fixture) appendNumbered(complete *atomic.Bool, after func(batches int)) {
+func (f *fixture) appendNumbered(p *progress, after func(batches int)) {
 	f.Helper()
-	defer complete.Store(true)
+	defer p.end()
 	for i := range concurrentAppends {
 		b, err := numbered(3*i, 3, strings.Repeat("p", i%90))
 		f.must(err)
 		_, err = f.log.Append(f.ctx, b)
 		f.must(err)
+		p.step()
 		after(i + 1)
 	}
 }
@@ -66,9 +111,9 @@ func (f *fixture) appendNumbered(complete *atomic.Bool, after func(batches int))
 // follow reads the log from an offset until it is complete and read to its end,
 // and calls see with the number of every record. If the log start moves past
 // the reader it goes on from there, after it has called skip.
-func (f *fixture) follow(at int64, complete *atomic.Bool, see func(number int) error, skip func()) error {
+func (f *fixture) follow(at int64, p *progress, see func(number int) error, skip func()) error {
 	for {
-		final := complete.Load()
+		steps, final := p.look()
 		_, end := f.log.Bounds()
 		next, err := f.followTo(at, end, see)
 		if errors.Is(err, store.ErrOffsetOutOfRange) {
@@ -85,6 +130,9 @@ func (f *fixture) follow(at int64, complete *atomic.Bool, see func(number int) e
 		}
 		if final && next == at {
 			return nil
+		}
+		if next == at {
+			p.await(steps)
 		}
 		at = next
 	}
@@ -124,15 +172,15 @@ func (f *fixture) followTo(at, end int64, see func(number int) error) (int64, er
 }
 
 // readersDuring runs readers during work, each with its own state from newReader.
-func (f *fixture) readersDuring(work func(complete *atomic.Bool), newReader func() (see func(int) error, skip func(), end func() error)) {
+func (f *fixture) readersDuring(work func(p *progress), newReader func() (see func(int) error, skip func(), end func() error)) {
 	f.Helper()
 	start, _ := f.log.Bounds()
-	var complete atomic.Bool
+	p := newProgress()
 	var readers sync.WaitGroup
 	for i := range concurrentReaders {
 		readers.Go(func() {
 			see, skip, end := newReader()
-			err := f.follow(start, &complete, see, skip)
+			err := f.follow(start, p, see, skip)
 			if err == nil {
 				err = end()
 			}
@@ -142,8 +190,8 @@ func (f *fixture) readersDuring(work func(complete *atomic.Bool), newReader func
 		})
 	}
 	defer readers.Wait()
-	defer complete.Store(true)
-	work(&complete)
+	defer p.end()
+	work(p)
 }
 
 // inSequence makes readers that want every number after the one before, except
@@ -167,12 +215,12 @@ func inSequence() (see func(int) error, skip func(), end func() error) {
 }
 
 func testReadDuringAppend(f *fixture) {
-	f.readersDuring(func(complete *atomic.Bool) { f.appendNumbered(complete, func(int) {}) }, inSequence)
+	f.readersDuring(func(p *progress) { f.appendNumbered(p, func(int) {}) }, inSequence)
 }
 
 func testReadDuringTrim(f *fixture) {
-	f.readersDuring(func(complete *atomic.Bool) {
-		f.appendNumbered(complete, func(n int) {
+	f.readersDuring(func(p *progress) {
+		f.appendNumbered(p, func(n int) {
 			if start, end := f.log.Bounds(); n%4 == 0 {
 				f.must(f.log.Trim(f.ctx, start+(end-start)*2/3))
 			}
@@ -181,8 +229,8 @@ func testReadDuringTrim(f *fixture) {
 }
 
 func testReadDuringRetain(f *fixture) {
-	f.readersDuring(func(complete *atomic.Bool) {
-		f.appendNumbered(complete, func(n int) {
+	f.readersDuring(func(p *progress) {
+		f.appendNumbered(p, func(n int) {
 			f.must(f.log.Retain(f.ctx, store.Retention{Now: time.UnixMilli(int64(3 * n)), MaxAge: 60 * time.Millisecond, MaxBytes: 3000, NextOffset: f.end()}))
 		})
 	}, inSequence)
@@ -211,27 +259,27 @@ func testReadDuringCompact(f *fixture) {
 		}
 		return see, func() {}, func() error { return missed(last+1, 3*concurrentAppends) }
 	}
-	f.readersDuring(func(complete *atomic.Bool) {
+	f.readersDuring(func(p *progress) {
 		var compactor sync.WaitGroup
 		compactor.Go(func() {
-			for !complete.Load() {
+			for !p.isComplete() {
 				err := f.log.Compact(f.ctx, store.Compaction{Now: time.UnixMilli(1 << 40), NextOffset: f.end()})
 				if err != nil {
 					f.Errorf("compact: %v", err)
 				}
 			}
 		})
-		f.appendNumbered(complete, func(int) {})
+		f.appendNumbered(p, func(int) {})
 		compactor.Wait()
 	}, newReader)
 }
 
 func testSearchDuringChanges(f *fixture) {
-	var complete atomic.Bool
+	p := newProgress()
 	var searchers sync.WaitGroup
 	for range concurrentReaders {
 		searchers.Go(func() {
-			for ts := int64(1); !complete.Load(); ts = (ts + 7) % (3 * concurrentAppends) {
+			for ts := int64(1); !p.isComplete(); ts = (ts + 7) % (3 * concurrentAppends) {
 				hit, ok, err := f.log.OffsetForTimestamp(f.ctx, ts)
 				if err != nil || ok && hit.Timestamp < ts {
 					f.Errorf("timestamp %d: %+v, %v", ts, hit, err)
@@ -250,7 +298,7 @@ func testSearchDuringChanges(f *fixture) {
 			}
 		})
 	}
-	f.appendNumbered(&complete, func(n int) {
+	f.appendNumbered(p, func(n int) {
 		start, end := f.log.Bounds()
 		switch n % 5 {
 		case 1:
@@ -268,8 +316,7 @@ func testSearchDuringChanges(f *fixture) {
 
 func testFlushDuringAppend(f *fixture) {
 	var flushes sync.WaitGroup
-	var complete atomic.Bool
-	f.appendNumbered(&complete, func(n int) {
+	f.appendNumbered(newProgress(), func(n int) {
 		for range n % 3 {
 			flushes.Add(1)
 			f.log.Flush(func(err error) {
