@@ -59,6 +59,9 @@ func TestTheLastFetchIsRememberedByClientAndPartition(t *testing.T) {
 // TestWhoFetchesStaysThoughOthersCome fills a table many times over: what is fetched
 // again and again is there, or soon again.
 func TestWhoFetchesStaysThoughOthersCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it fills a table of half a million places, alone")
+	}
 	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	f := newFetched(clockAt(&now))
 	for round := range 20 {
@@ -89,6 +92,9 @@ func TestWhoFetchesStaysThoughOthersCome(t *testing.T) {
 
 // Of somebody who may have been pushed out a moment ago, it is not known whether it fetches.
 func TestWhoMayHaveBeenPushedOutLatelyIsNotKnown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it fills a table of half a million places, alone")
+	}
 	now := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	f := newFetched(clockAt(&now))
 	known := func() (n int) {

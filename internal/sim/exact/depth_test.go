@@ -1,5 +1,3 @@
-//go:build !race
-
 package exact
 
 // defaultSeeds is how many a test run simulates.

@@ -236,7 +236,7 @@ func TestPowerLossWithTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	stride := 1
-	if raceEnabled {
+	if testing.Short() {
 		stride = 7
 	}
 	for stop := 0; stop <= fs.Ops(); stop += stride {

@@ -79,7 +79,7 @@ func TestSameAsMemoryEngine(t *testing.T) {
 		return storetest.Harness{Store: s}
 	}
 	seeds := uint64(8)
-	if raceEnabled {
+	if testing.Short() {
 		seeds = 3
 	}
 	for name, cfg := range configs {

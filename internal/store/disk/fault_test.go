@@ -18,7 +18,7 @@ import (
 // of power.
 func TestEveryFailure(t *testing.T) {
 	stride := 1
-	if raceEnabled {
+	if testing.Short() {
 		stride = 7
 	}
 	failures := map[string]error{
@@ -79,7 +79,7 @@ func failOnce(seed uint64, k int, failure error) error {
 // The next attempt to open must succeed and lose nothing that was promised.
 func TestEveryFailureDuringRecovery(t *testing.T) {
 	stride := 11
-	if raceEnabled {
+	if testing.Short() {
 		stride = 61
 	}
 	for seed := range uint64(4) {

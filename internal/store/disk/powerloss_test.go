@@ -41,11 +41,11 @@ func crashes(random int) []crash {
 
 // TestPowerLoss stops a workload at every operation on the file system, takes
 // the power away in several ways, and demands that what was promised is there
-// when the store opens again, and that the store is fit for use. Under the race
-// detector it looks at some of the stops only.
+// when the store opens again, and that the store is fit for use. With -short
+// it looks at some of the stops only.
 func TestPowerLoss(t *testing.T) {
 	stride := 1
-	if raceEnabled {
+	if testing.Short() {
 		stride = 5
 	}
 	for _, seed := range seeds(6, 4) {
@@ -131,7 +131,7 @@ func (w *world) useRecovered() (err error) {
 // operation, crashes again, and demands the same of the next recovery.
 func TestPowerLossDuringRecovery(t *testing.T) {
 	stride := 11
-	if raceEnabled {
+	if testing.Short() {
 		stride = 61
 	}
 	for seed := range uint64(4) {
