@@ -7,8 +7,9 @@ ARGS ?=
 # Seeds that `make sim` simulates, from SEED on.
 N    ?= 1000
 SEED ?= 1
-# Stores that `make e2e` tries.
-E2E ?= disk redis redis-cluster redis-sentinel
+# Stores that `make e2e` tries, whole, and those of which it tries a sample.
+E2E    ?= disk redis
+SAMPLE ?= redis-cluster redis-sentinel
 # Stores that `make interop` tries, and a regular expression of its rows.
 STORES ?= disk redis
 ROWS   ?=
@@ -19,13 +20,23 @@ CLIENTS := interop/go
 OLD     := interop/old
 LINTER  := bin/golangci-lint
 
+# Packages without goroutines, by rule (internal/tidy), and those whose goroutines
+# belong to tests and tools: the race detector has nothing to find in them.
+PURE   := audit auth coordinator/pump explain group group/assignor journal lag lag/history lag/list machine migration quota txn words
+QUIET  := bench internal/sim internal/sim/exact internal/sim/seeds internal/tidy interop/matrix scripts/gate
+RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
+
+# How tests run: most wait for somebody most of the time, so more run than there are
+# cores.
+GATE := go run ./scripts/gate -shuffle=on -p 3 -parallel 6 -timeout 25m
+
 # Go stamps the commit into the binary, and refuses to build where Git cannot
 # tell it: no commit yet, or a checkout that belongs to another user.
 BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvcs=false)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e copies cuts reconciles interop bench bench-kafka generate ci clean fresh setup
+.PHONY: help run build test lint fmt unit race fuzz sim e2e copies cuts reconciles interop bench bench-kafka generate ci clean fresh setup nightly
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,28 +47,26 @@ run: build ## Build the broker and run it on 127.0.0.1:9092 with its data in ./d
 build: ## Build bin/muster
 	go build $(BUILDFLAGS) -o bin/muster ./cmd/muster
 
-test: setup lint race e2e ## Run everything a change must pass: lint, all tests with the race detector, real clients
+test: setup lint unit race e2e ## Run everything a change must pass: lint, all tests, those of packages with goroutines under the race detector, real clients
 
 # The other modules are not asked whether they are tidy: Go would first download
 # hundreds of modules that only tests of their dependencies need.
-lint: $(LINTER) ## Run go vet and golangci-lint (the first time builds the linter, which takes minutes)
+lint: $(LINTER) ## Run golangci-lint, and go vet for Windows (the first time builds the linter, which takes minutes)
 	@changes=$$(go mod tidy -diff 2>&1) || { echo "$$changes"; echo "go.mod is not tidy: run go mod tidy"; exit 1; }
-	go vet ./...
 	GOOS=windows go vet ./...
-	GOOS=darwin go vet ./...
 	$(LINTER) run ./...
-	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && go vet ./... && $(CURDIR)/$(LINTER) run ./...; fi
+	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && $(CURDIR)/$(LINTER) run ./...; fi
 	@if [ -f $(OLD)/go.mod ]; then cd $(OLD) && go vet ./...; fi
 
 fmt: $(LINTER) ## Format the Go sources as lint wants them
 	$(LINTER) fmt
 	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && $(CURDIR)/$(LINTER) fmt; fi
 
-unit: ## Run the tests of the main module without the race detector, the fastest check
-	go test -shuffle=on ./...
+unit: ## Run the tests of the main module, fuzz corpora included, at their full depth
+	$(GATE) ./...
 
-race: ## Run the tests of the main module, fuzz corpora included, with the race detector
-	go test -race -shuffle=on -p 4 -timeout 25m ./...
+race: ## Run the tests of packages with goroutines with the race detector, samples of those that try all cases
+	$(GATE) -race -short $(RACED)
 
 fuzz: ## Run every fuzz target for T (make fuzz T=1m)
 	@scripts/fuzz $(T)
@@ -66,7 +75,7 @@ sim: ## Simulate groups, and transactions across partitions (make sim N=100000, 
 	go test -p 1 ./internal/sim ./internal/sim/exact -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
 
 e2e: setup ## Run real Kafka clients against the broker, on disk and on each kind of Redis
-	@scripts/e2e $(E2E)
+	@scripts/e2e $(E2E) $(SAMPLE:%=%:sample)
 
 copies: N = 200
 copies: setup ## Copy in transactions while brokers and Redis primaries are killed (make copies N=200 E2E="disk redis", or SEED=17 N=3 for one round)
@@ -100,6 +109,16 @@ bench-kafka: ## Run the benchmark beside Apache Kafka, and write its part of doc
 
 generate: ## Regenerate what is generated from the source
 	go generate ./...
+
+nightly: N = 100000
+nightly: setup ## Run what make test takes samples of, whole: all stores, all clients, 100,000 seeds, fuzzing, kills and cuts (hours)
+	GOOS=darwin go vet ./...
+	$(MAKE) e2e E2E="disk redis redis-cluster redis-sentinel" SAMPLE=
+	$(MAKE) race RACED=./...
+	$(MAKE) interop STORES="disk redis"
+	$(MAKE) sim N=$(N)
+	$(MAKE) fuzz T=1m
+	$(MAKE) cuts copies reconciles
 
 ci: setup fresh test fuzz ## Run test and a short fuzz, and check that generated files are up to date
 

@@ -35,6 +35,7 @@ var importTable = map[string][]string{
 	"interop/go":     {"."},
 	"interop/old":    {},
 	"interop/matrix": {"logintest"}, // Its clients log in by certificates and tokens.
+	"scripts/gate":   {},
 
 	// The one package that knows all others.
 	"broker": {everything},

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -183,4 +186,21 @@ var age = time.Since
 `
 	wantProblems(t, checkPurity([]*source{fixture(t, "internal/record/a.go", text)}, format),
 		":5: imports net/netip", ":6: imports os", ":11: time.Since")
+}
+
+// The race detector is spared only the packages that have nothing for it.
+func TestOnlyPackagesWithoutGoroutinesAreNotRaced(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spared := regexp.MustCompile(`(?m)^PURE +:= (.*)$`).FindSubmatch(makefile)
+	if spared == nil {
+		t.Fatal("the Makefile has no list PURE")
+	}
+	for name := range strings.FieldsSeq(string(spared[1])) {
+		if !slices.ContainsFunc([]purity{core, reasoning, deciding}, func(p purity) bool { return p.sequential && slices.Contains(p.packages, name) }) {
+			t.Errorf("package %s is not raced, but may have goroutines", name)
+		}
+	}
 }
