@@ -190,7 +190,7 @@ func (x *step) addMember(g *group, id string, r *machine.Request, m *kmsg.JoinGr
 	g.forget(id) // Its timer is replaced by the member's.
 	mem := &member{
 		id: id, instance: m.InstanceID, clientID: r.ClientID, host: x.hosts.of(r.Host),
-		join: r.ID, joinVersion: m.Version, isNew: true, asked: x.now,
+		join: r.ID, joinVersion: m.Version, isNew: true, asked: x.now.UnixMilli(),
 	}
 	mem.take(m)
 	if g.state == PreparingRebalance && g.previous == Empty {
@@ -225,7 +225,7 @@ func (x *step) park(g *group, mem *member, r *machine.Request, m *kmsg.JoinGroup
 	} else {
 		g.joined++
 	}
-	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now
+	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now.UnixMilli()
 }
 
 // forgetPending removes a pending member, which was refused.

@@ -93,7 +93,7 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 	why := trigger(journal.TriggerExpired, m, nil)
 	why.Silent, why.At = m.session, x.atClassic(g, m)
 	if m.isNew {
-		why.Silent, why.New = x.now.Sub(m.asked), true
+		why.Silent, why.New = x.now.Sub(time.UnixMilli(m.asked)), true
 	}
 	x.drop(g, m)
 	if g.state == PreparingRebalance {

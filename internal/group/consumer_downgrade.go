@@ -183,7 +183,7 @@ func (x *step) joinDowngraded(g *group, id string, r *machine.Request, m *kmsg.J
 		x.reply(r.ID, resp)
 		return
 	}
-	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now
+	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now.UnixMilli()
 	g.joined++
 	x.prepareRebalance(g, trigger(journal.TriggerReplaced, mem, m.Reason))
 }

@@ -98,7 +98,7 @@ func (g *group) check() error {
 		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
 	case g.hard == nil && g.consumer == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
 		return fmt.Errorf("exists without record and offsets")
-	case len(g.leaving) > 0 || g.changed:
+	case g.changed:
 		return fmt.Errorf("what a successor must know is not written")
 	}
 	if g.consumer != nil {

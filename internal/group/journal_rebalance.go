@@ -90,7 +90,7 @@ func (r *rebalance) joined(g *group, now time.Time) {
 	r.joinedAt = now
 	var all []journal.Late
 	for m := g.members.first; m != nil; m = m.next {
-		if waited := m.asked.Sub(r.again); m.join != 0 && waited > 0 {
+		if waited := time.UnixMilli(m.asked).Sub(r.again); m.join != 0 && waited > 0 {
 			all = append(all, journal.Late{Who: m.who(), Waited: waited})
 		}
 	}

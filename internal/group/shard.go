@@ -141,6 +141,7 @@ type step struct {
 	records  []machine.Record  // what is to be appended
 	from     int               // where among them those begin that a group's epoch must come before
 	changed  []*group          // that may have to tell a successor of a rebalance
+	leaving  []leaving         // who is no longer a member of those
 	why      []journal.Trigger // why a consumer group will have another epoch
 	atN      int               // partitions of members that are gone
 }

@@ -47,13 +47,13 @@ type group struct {
 	newMember    bool  // somebody joined since the initial delay was last armed
 	changed      bool  // the step under way sees to what is to be written
 	leaps        bool  // it was loaded, and has formed no generation since
-	bytes        int64 // that members and pending ones hold, without those of the consumer protocol
 	loads        int8  // how often it was loaded in the middle of this rebalance before
 	lives        int16 // how many lives before this one have leapt in this rebalance
 	leapsFrom    int32 // the generation that was loaded, 0 if none with members was
 	generation   int32
 	joined       int32 // members parked in JoinGroup
 	unsynced     int32 // members of this generation that have not synced
+	bytes        int64 // that members and pending ones hold, without those of the consumer protocol
 	since        int64 // when it came to this state, in milliseconds
 	protocolType string
 	protocol     string // selected; empty if none is
@@ -65,7 +65,6 @@ type group struct {
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
 	reset        *reset              // who last committed offsets from outside since it became Empty
-	leaving      []string            // members that hard has and that are gone, not yet written
 	refusal      *noUpgrade          // why it could not become a consumer group, nil if that was not tried
 }
 
@@ -93,10 +92,10 @@ type member struct {
 	sync        machine.RequestID // parked SyncGroup, 0 if none
 	joinVersion int16
 	syncVersion int16
-	isNew       bool      // has not been in a completed join phase
-	unsynced    bool      // has not synced in this generation
-	loaded      bool      // is as the record has it, since it has not joined again
-	asked       time.Time // when it joined in this rebalance
+	isNew       bool  // has not been in a completed join phase
+	unsynced    bool  // has not synced in this generation
+	loaded      bool  // is as the record has it, since it has not joined again
+	asked       int64 // when it joined in this rebalance, in milliseconds
 
 	deadline time.Time // to be heard of
 	timerAt  time.Time // when the session timer fires, at the deadline or before

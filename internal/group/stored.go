@@ -60,13 +60,21 @@ func (x *step) store(g *group, r *GroupRecord) {
 		m.stored = &r.Value.Members[i].MemberID
 		i++
 	}
-	g.leaving, g.loads = nil, 0
+	x.leaving = slices.DeleteFunc(x.leaving, func(l leaving) bool { return l.group == g })
+	g.loads = 0
+}
+
+// leaving is a member that a group's record has and that is gone, which is not yet
+// written.
+type leaving struct {
+	group *group
+	id    string
 }
 
 // leaves notes that a member that the log has is no longer a member.
 func (x *step) leaves(g *group, m *member) {
 	if m.stored != nil {
-		g.leaving = append(g.leaving, *m.stored)
+		x.leaving = append(x.leaving, leaving{g, *m.stored})
 		m.stored = nil
 	}
 }
@@ -98,11 +106,12 @@ func (x *step) flush() {
 			}
 			x.write(&RebalanceRecord{g.id, r})
 		}
-		for _, id := range g.leaving {
-			x.write(&DepartureRecord{g.id, id, &Departure{Generation: g.hard.Generation}})
+		for _, l := range x.leaving {
+			if l.group == g {
+				x.write(&DepartureRecord{g.id, l.id, &Departure{Generation: g.hard.Generation}})
+			}
 		}
-		g.leaving = nil
 	}
 	clear(x.changed)
-	x.changed = x.changed[:0]
+	x.changed, x.leaving = x.changed[:0], nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -108,7 +107,7 @@ func TestJournalCutsReasons(t *testing.T) {
 			t.Errorf("a reason of %d bytes is kept as %d bytes", len(c.in), len(got))
 		}
 	}
-	m := &member{asked: time.Time{}}
+	m := &member{}
 	if got := trigger(journal.TriggerLeft, m, nil).Reason; got != "" {
 		t.Errorf("no reason is kept as %q", got)
 	}
