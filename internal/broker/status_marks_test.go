@@ -18,6 +18,7 @@ func TestRecordsMarkTheirGroups(t *testing.T) {
 		"a generation":       &group.GroupRecord{Group: "billing"},
 		"a rebalance":        &group.RebalanceRecord{Group: "billing"},
 		"a departure":        &group.DepartureRecord{Group: "billing", Member: "m"},
+		"a silence":          &group.SilenceRecord{Group: "billing", Member: "m"},
 		"an epoch":           &group.ConsumerEpochRecord{Group: "billing"},
 		"a member":           &group.ConsumerMemberRecord{Group: "billing", Member: "m"},
 		"what a member has":  &group.ConsumerCurrentRecord{Group: "billing", Member: "m"},

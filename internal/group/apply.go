@@ -48,6 +48,11 @@ func (s *Shard) apply(r machine.Record) {
 			g.applyDeparture(r)
 			s.forgetIfGone(g)
 		}
+	case *SilenceRecord:
+		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
+			g.applySilence(r)
+			s.forgetIfGone(g)
+		}
 	default:
 		s.applyConsumerRecord(r)
 	}
@@ -65,7 +70,7 @@ func (s *Shard) groupFor(id string, says bool) *group {
 }
 
 func (s *Shard) forgetIfGone(g *group) {
-	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.consumer == nil && g.rebalancing == nil && len(g.departed) == 0 {
+	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.consumer == nil && g.rebalancing == nil && len(g.departed) == 0 && len(g.silences) == 0 {
 		if g.state = Dead; g.id != s.step.weighed {
 			s.weight -= g.weight() // Of those who are about to join.
 		}

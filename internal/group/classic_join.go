@@ -132,6 +132,7 @@ func (x *step) joinKnown(g *group, r *machine.Request, m *kmsg.JoinGroupRequest)
 		x.joinError(r, m, m.MemberID, err)
 		return
 	}
+	x.alive(g, mem)
 	change := g.change(mem, m.Protocols)
 	switch g.state {
 	case PreparingRebalance:

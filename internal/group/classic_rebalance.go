@@ -168,6 +168,7 @@ func (x *step) drop(g *group, m *member) {
 		x.replySyncError(m.sync, m.syncVersion, kerr.UnknownMemberID)
 	}
 	x.cancel(sessionKey(g, m.id))
+	x.endSilence(g, m.id)
 	g.remove(m)
 	m.join, m.sync = 0, 0
 	x.leaves(g, m)

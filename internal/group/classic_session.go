@@ -39,6 +39,7 @@ func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	case m.Generation != g.generation:
 		return kerr.IllegalGeneration
 	}
+	x.alive(g, mem)
 	switch g.state {
 	case PreparingRebalance:
 		x.touch(g, mem, mem.session)
@@ -63,7 +64,7 @@ func (x *step) touch(g *group, m *member, d time.Duration) {
 
 func (x *step) rearm(g *group, m *member, d time.Duration) {
 	m.deadline = x.now.Add(d)
-	m.timerAt = m.deadline
+	m.timerAt = g.sessionTimer(m.id, m.silent, m.session, m.deadline)
 	m.timerSeq = x.arm(sessionKey(g, m.id), m.timerAt)
 }
 
@@ -82,8 +83,9 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 	case m == nil || m.timerSeq != e.Seq:
 		return
 	case x.now.Before(m.deadline):
-		m.timerAt = m.deadline
-		m.timerSeq = x.arm(e.Key, m.deadline)
+		x.noteSilence(g, m.id, m.silent, m.session)
+		m.timerAt = g.sessionTimer(m.id, m.silent, m.session, m.deadline)
+		m.timerSeq = x.arm(e.Key, m.timerAt)
 		return
 	case !m.isNew && (m.join != 0 || m.sync != 0):
 		// Parked, it cannot beat. The rebalance's own timers look after it.

@@ -16,6 +16,7 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *machine.Req
 		x.joinError(r, m, "", kerr.UnknownServerError)
 		return
 	}
+	x.alive(g, mem)
 	oldLeader, stale := g.leader, mem.who()
 	parked := x.fenceOld(g, mem)
 	x.cancel(sessionKey(g, mem.id))

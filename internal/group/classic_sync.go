@@ -69,6 +69,7 @@ func differs(said *string, is string) bool { return said != nil && is != "" && *
 
 // synced notes that a member has asked for its assignment.
 func (x *step) synced(g *group, mem *member) {
+	x.alive(g, mem)
 	g.sync(mem)
 	if g.unsynced == 0 {
 		x.cancelSync(g)

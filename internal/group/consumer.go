@@ -76,6 +76,7 @@ type consumerMember struct {
 	joinSeq   uint64    // of the timer by which one of the classic protocol must have joined again, 0 if none
 	syncSeq   uint64    // of the timer by which it must have asked for its assignment, 0 if none
 	told      time.Time // since when it is to let go of something, or waits for others to
+	silent    int64     // since when it counts as silent, see silence.go; 0 if it was not loaded, or is heard of since
 	unheard   bool      // it was loaded, and not heard of since
 	untold    bool      // it was loaded, and not told what it has since
 	refused   *fencing  // who else came in its name, nil if nobody

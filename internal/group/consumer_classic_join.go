@@ -141,7 +141,7 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.refresh(g)
 	x.retarget(g) // If that is done elsewhere, the member is told to join again.
 	was, told := mem.now(), mem.told
-	g.consumer.heard(mem)
+	x.hear(g, mem)
 	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
 	if to := x.classicOf(g, nil, id); to != nil {
 		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable && m.Version >= joinSkipAssignment

@@ -101,7 +101,7 @@ func (mem *consumerMember) asClassic() *member {
 	says := mem.says
 	m := &member{
 		id: mem.id, instance: says.Instance, clientID: says.ClientID, host: says.Host,
-		rebalance: mem.rebalanceTimeout(), session: time.Duration(says.Classic.SessionTimeoutMillis) * time.Millisecond,
+		rebalance: mem.rebalanceTimeout(), session: time.Duration(says.Classic.SessionTimeoutMillis) * time.Millisecond, silent: mem.silent,
 	}
 	for _, p := range says.Classic.Protocols {
 		m.protocols = append(m.protocols, protocol{p.Name, p.Metadata})
@@ -158,9 +158,9 @@ func (x *step) downgrade(g *group, to *downgraded, quiet bool) *group {
 	}
 	x.writeWhole(to.records)
 	g = x.groups[g.id]
-	hard, offsets, unstable, rebalancing := g.hard, g.offsets, g.unstable, g.rebalancing
+	hard, offsets, unstable, rebalancing, silences := g.hard, g.offsets, g.unstable, g.rebalancing, g.silences
 	*g = *to.group
-	g.hard, g.offsets, g.unstable, g.rebalancing = hard, offsets, unstable, rebalancing
+	g.hard, g.offsets, g.unstable, g.rebalancing, g.silences = hard, offsets, unstable, rebalancing, silences
 	i := 0
 	for m := g.members.first; m != nil; m = m.next {
 		m.stored = &hard.Members[i].MemberID

@@ -9,7 +9,7 @@ import (
 )
 
 // wakeConsumers makes a consumer group live after a load: everybody has a whole
-// session timeout to be heard of, and whoever has to let go of something a whole
+// session timeout to be heard of, or what is left of it (see silence.go), and whoever has to let go of something a whole
 // rebalance timeout for that. The topics are looked at with the first heartbeat. What
 // clients know may be newer than what is stored: see consumer_leap.go.
 func (x *step) wakeConsumers(g *group) {
@@ -28,8 +28,10 @@ func (x *step) wakeConsumers(g *group) {
 	if c.story.counted = c.present; g.consumer != nil {
 		x.settleOwners(g)
 	}
+	x.forgetSilences(g, func(id string) bool { return c.member(id) != nil })
 	for _, mem := range c.members {
-		x.waitForBeat(g, mem)
+		mem.silent = x.silentSince(g, mem.id)
+		x.waitForBeat(g, mem, g.patienceWith(mem.id, x.sessionOf(g, mem)))
 		if mem.now().state == memberUnrevoked && mem.says.Classic == nil {
 			x.giveTimeToRevoke(g, mem)
 		}

@@ -240,6 +240,9 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 	}
 	x.write(currentRecord(g.id, mem.id, &next))
 	g.consumer.heard(mem)
+	if mem.silent != 0 { // It has a whole session timeout, as if it had been heard of before.
+		x.touchConsumer(g, mem)
+	}
 	x.stopRevoking(g, mem)
 	x.unpark(g, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
 }
@@ -247,6 +250,7 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 // fence removes a member, and has the others share what it had.
 func (x *step) fence(g *group, mem *consumerMember) {
 	if to := x.classicOf(g, mem, ""); to != nil {
+		x.endSilence(g, mem.id)
 		why, who, members := x.why, mem.who(), g.consumer.present
 		x.why = nil
 		g = x.downgrade(g, to, false)
@@ -282,6 +286,7 @@ func (x *step) removeConsumer(g *group, mem *consumerMember) {
 	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
 	x.stopWaiting(g, mem)
 	g.consumer.heard(mem)
+	x.endSilence(g, mem.id)
 	if mem.current != nil {
 		x.write(&ConsumerCurrentRecord{Group: g.id, Member: mem.id})
 	}

@@ -166,15 +166,24 @@ func (x *step) revokeFired(g *group, e machine.TimerFired) {
 
 // touchConsumer notes that a member was heard of.
 func (x *step) touchConsumer(g *group, mem *consumerMember) {
-	g.consumer.heard(mem)
-	x.waitForBeat(g, mem)
+	x.hear(g, mem)
+	x.waitForBeat(g, mem, x.sessionOf(g, mem))
 }
 
-// waitForBeat gives a member another session timeout to be heard of, as touch does.
-func (x *step) waitForBeat(g *group, mem *consumerMember) {
-	mem.deadline = x.now.Add(x.sessionOf(g, mem))
+// hear notes that a member is not silent any more since the load.
+func (x *step) hear(g *group, mem *consumerMember) {
+	g.consumer.heard(mem)
+	if mem.silent != 0 {
+		mem.silent = 0
+		x.endSilence(g, mem.id)
+	}
+}
+
+// waitForBeat gives a member until d from now to be heard of, as touch does.
+func (x *step) waitForBeat(g *group, mem *consumerMember, d time.Duration) {
+	mem.deadline = x.now.Add(d)
 	if mem.timerSeq == 0 || mem.deadline.Before(mem.timerAt) {
-		mem.timerAt = mem.deadline
+		mem.timerAt = g.sessionTimer(mem.id, mem.silent, x.sessionOf(g, mem), mem.deadline)
 		mem.timerSeq = x.arm(memberTimer(TimerSession, g, mem), mem.timerAt)
 	}
 }
@@ -185,8 +194,10 @@ func (x *step) consumerSilent(g *group, e machine.TimerFired) {
 	switch {
 	case mem == nil || mem.timerSeq != e.Seq:
 	case x.now.Before(mem.deadline):
-		mem.timerAt = mem.deadline
-		mem.timerSeq = x.arm(e.Key, mem.deadline)
+		session := x.sessionOf(g, mem)
+		x.noteSilence(g, mem.id, mem.silent, session)
+		mem.timerAt = g.sessionTimer(mem.id, mem.silent, session, mem.deadline)
+		mem.timerSeq = x.arm(e.Key, mem.timerAt)
 	default:
 		mem.timerSeq = 0
 		x.blameMember(journal.TriggerExpired, mem, func(t *journal.Trigger) {

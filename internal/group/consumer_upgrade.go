@@ -128,13 +128,14 @@ func (m *member) asConsumer(subscription []byte) *ConsumerMember {
 // That is one batch: were only its beginning stored, some members would have lost what
 // they have, and would not know.
 func (x *step) upgrade(g *group, p place, by *journal.Who) place {
-	leaps := g.leaps
+	leaps, silent := g.leaps, g.silentMembers()
 	parked := x.disband(g, p)
 	x.writeWhole(p.upgrade)
 	g = x.groups[g.id]
 	g.consumer.leaps = leaps
 	for _, mem := range g.consumer.members {
-		x.touchConsumer(g, mem)
+		mem.silent = silent[mem.id]
+		x.waitForBeat(g, mem, x.sessionOf(g, mem))
 	}
 	for _, j := range parked {
 		x.answerParked(g, j)
@@ -181,7 +182,7 @@ func (x *step) disband(g *group, p place) (parked []parkedJoin) {
 	x.cancelSync(g)
 	next := group{
 		id: g.id, hard: g.hard, offsets: g.offsets, unstable: g.unstable, rebalancing: g.rebalancing, departed: g.departed,
-		since: x.now.UnixMilli(), changed: g.changed,
+		silences: g.silences, since: x.now.UnixMilli(), changed: g.changed,
 	}
 	*g = next
 	return parked

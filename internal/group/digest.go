@@ -24,6 +24,9 @@ func (s *Shard) Digest() uint64 {
 		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
 			d.put(&DepartureRecord{id, m, &Departure{Generation: g.departed[m]}})
 		}
+		for _, m := range slices.Sorted(maps.Keys(g.silences)) {
+			d.put(&SilenceRecord{id, m, &Silence{Lasted: g.silences[m]}})
+		}
 		g.eachConsumer(d.put)
 		d.putOffsets(g)
 		d.putUnstable(g)

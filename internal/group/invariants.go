@@ -101,10 +101,29 @@ func (g *group) check() error {
 	case g.changed:
 		return fmt.Errorf("what a successor must know is not written")
 	}
+	if err := g.checkSilences(); err != nil {
+		return err
+	}
 	if g.consumer != nil {
 		return g.checkConsumers()
 	}
 	return g.checkState()
+}
+
+// checkSilences says whether all of whom it is written down that they are silent are.
+func (g *group) checkSilences() error {
+	for _, id := range slices.Sorted(maps.Keys(g.silences)) {
+		silent := int64(0)
+		if m := g.members.get(id); m != nil {
+			silent = m.silent
+		} else if g.consumer != nil && g.consumer.member(id) != nil {
+			silent = g.consumer.member(id).silent
+		}
+		if silent == 0 {
+			return fmt.Errorf("%q is silent by a record, and is not", id)
+		}
+	}
+	return nil
 }
 
 func (g *group) checkMember(m *member) error {

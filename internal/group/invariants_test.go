@@ -33,6 +33,7 @@ func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
 		"protocols that nobody supports":   func(g *group, _, _ *member) { g.supported.add("x", 1) },
 		"protocols that are miscounted":    func(g *group, _, _ *member) { g.supported.add("range", 1) },
 		"a protocol that is not all's":     func(g *group, _, _ *member) { g.protocol = "sticky" },
+		"silent by a record, and is not":   func(g *group, a, _ *member) { g.silences = map[string]time.Duration{a.id: time.Second} },
 		"no session timer":                 func(_ *group, a, _ *member) { a.timerSeq = 0 },
 		"a session timer that is too late": func(_ *group, a, _ *member) { a.timerAt = a.deadline.Add(time.Second) },
 		"a new member of an old group":     func(_ *group, a, _ *member) { a.isNew = true },
@@ -125,6 +126,9 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
 		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},
+		{emptyGroup("g"), &SilenceRecord{"g", "m", &Silence{Lasted: time.Second}}},
+		{emptyGroup("g"), &SilenceRecord{"g", "n", &Silence{Lasted: time.Second}}},
+		{emptyGroup("g"), &SilenceRecord{"g", "m", &Silence{Lasted: 2 * time.Second}}},
 	} {
 		d := replayed(plain(log...), DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {

@@ -13,8 +13,8 @@ import (
 
 // loaded brings groups to life after their records were replayed: a group with
 // members is Stable at the generation that was last synced, and its members have
-// their whole session timeout to be heard of. One that was rebalancing is so
-// again.
+// their whole session timeout to be heard of, or what is left of it if they were not
+// heard of after the load before. One that was rebalancing is so again.
 func (x *step) loaded(epoch int32) {
 	x.epoch = epoch
 	ids := x.groupIDs()
@@ -52,8 +52,10 @@ func (x *step) wake(g *group, resumes bool) {
 	if g.members.len() > 0 {
 		g.leaps, g.leapsFrom = true, g.generation
 	}
+	x.forgetSilences(g, func(id string) bool { return g.members.get(id) != nil })
 	for m := g.members.first; m != nil; m = m.next {
-		x.touch(g, m, g.patience(m.session))
+		m.silent = x.silentSince(g, m.id)
+		x.touch(g, m, min(g.patience(m.session), g.patienceWith(m.id, m.session)))
 	}
 	if g.members.len() > 0 {
 		x.note(g, journal.KindLoaded)

@@ -79,6 +79,7 @@ func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *ker
 	case g.state == CompletingRebalance:
 		return kerr.RebalanceInProgress
 	}
+	x.alive(g, mem)
 	x.touch(g, mem, mem.session)
 	return nil
 }

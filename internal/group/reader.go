@@ -55,7 +55,7 @@ func (r *reader) decode(key, value []byte) (machine.Record, error) {
 	case consumerEpochKeyVersion, consumerTopicsKeyVersion, consumerMemberKeyVersion, consumerTargetEpochKeyVersion,
 		consumerTargetKeyVersion, consumerCurrentKeyVersion, consumerRegexKeyVersion:
 		return decodeConsumer(version, key[2:], value)
-	case rebalanceKeyVersion, departureKeyVersion:
+	case rebalanceKeyVersion, departureKeyVersion, silenceKeyVersion:
 		return decodeOurs(version, key[2:], value)
 	default:
 		return nil, fmt.Errorf("%w: key version %d", machine.ErrUnknownRecord, version)

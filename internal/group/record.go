@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -46,6 +48,13 @@ type (
 		Member string
 		Value  *Departure
 	}
+	// SilenceRecord says how long a member was silent that was loaded and not heard
+	// of since.
+	SilenceRecord struct {
+		Group  string
+		Member string
+		Value  *Silence
+	}
 )
 
 // offset is a committed offset.
@@ -70,12 +79,18 @@ type Departure struct {
 	Generation int32 // of the GroupRecord that it belongs to
 }
 
+// Silence is how long a member was silent, over all loads.
+type Silence struct {
+	Lasted time.Duration // in milliseconds
+}
+
 // Versions of keys and values that we write.
 const (
 	offsetKeyVersion    = 1
 	groupKeyVersion     = 2
 	rebalanceKeyVersion = 1000
 	departureKeyVersion = 1001
+	silenceKeyVersion   = 1002
 
 	groupValueVersion = 3
 	// offsetValueExpire is the only version with an expiry of its own.
@@ -178,6 +193,19 @@ func (r *DepartureRecord) Encode() (key, value []byte) {
 // Size implements machine.Record.
 func (r *DepartureRecord) Size() int { return 12 + len(r.Group) + len(r.Member) }
 
+// Encode implements machine.Record.
+func (r *SilenceRecord) Encode() (key, value []byte) {
+	key = appendString(binary.BigEndian.AppendUint16(nil, silenceKeyVersion), r.Group)
+	key = appendString(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	return key, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16(nil, ourValueVersion), uint64(r.Value.Lasted.Milliseconds()))
+}
+
+// Size implements machine.Record.
+func (r *SilenceRecord) Size() int { return 16 + len(r.Group) + len(r.Member) }
+
 func appendString(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
 }
@@ -220,7 +248,7 @@ func decodeGroup(key, value []byte) (machine.Record, error) {
 func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
 	group, rest, ok := cutString(key)
 	member := ""
-	if ok && version == departureKeyVersion {
+	if ok && (version == departureKeyVersion || version == silenceKeyVersion) {
 		member, rest, ok = cutString(rest)
 	}
 	if !ok || len(rest) > 0 {
@@ -234,6 +262,10 @@ func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
 		return &DepartureRecord{Group: group, Member: member}, nil
 	case version == departureKeyVersion && len(value) >= 6:
 		return &DepartureRecord{group, member, &Departure{Generation: int32(binary.BigEndian.Uint32(value[2:]))}}, nil
+	case version == silenceKeyVersion && value == nil:
+		return &SilenceRecord{Group: group, Member: member}, nil
+	case version == silenceKeyVersion && len(value) >= 10:
+		return &SilenceRecord{group, member, &Silence{Lasted: lasted(binary.BigEndian.Uint64(value[2:]))}}, nil
 	case version == rebalanceKeyVersion && value == nil:
 		return &RebalanceRecord{Group: group}, nil
 	case version == rebalanceKeyVersion && len(value) >= 8:
@@ -245,6 +277,11 @@ func decodeOurs(version uint16, key, value []byte) (machine.Record, error) {
 		return &RebalanceRecord{group, v}, nil
 	}
 	return nil, fmt.Errorf("value of %d bytes for a key of version %d", len(value), version)
+}
+
+// lasted reads how long a silence has lasted: no longer than any session timeout.
+func lasted(millis uint64) time.Duration {
+	return time.Duration(min(millis, math.MaxInt32)) * time.Millisecond
 }
 
 func cutString(b []byte) (s string, rest []byte, ok bool) {

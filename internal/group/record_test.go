@@ -76,6 +76,8 @@ func TestRecordsAreInKafkasFormat(t *testing.T) {
 		{"a rebalance", "03e8 0001 'g'", "0000 00000005 0002 0003", &RebalanceRecord{"g", &Rebalance{Generation: 5, Loads: 2, Lives: 3}}},
 		{"a rebalance's tombstone", "03e8 0001 'g'", "", &RebalanceRecord{Group: "g"}},
 		{"a departure", "03e9 0001 'g' 0001 'm'", "0000 00000005", &DepartureRecord{"g", "m", &Departure{Generation: 5}}},
+		{"a silence", "03ea 0001 'g' 0001 'm'", "0000 00000000000015f9", &SilenceRecord{"g", "m", &Silence{Lasted: 5625 * time.Millisecond}}},
+		{"a silence's tombstone", "03ea 0001 'g' 0001 'm'", "", &SilenceRecord{Group: "g", Member: "m"}},
 		{"a departure's tombstone", "03e9 0001 'g' 0001 'm'", "", &DepartureRecord{Group: "g", Member: "m"}},
 	} {
 		key, value := c.record.Encode()
@@ -187,6 +189,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		&OffsetRecord{Group: "g", Topic: "t", Partition: 0, Value: &offset{at: 1, epoch: 2, expire: -1}, Start: 7},
 		&OffsetRecord{Group: "", Topic: "t", Partition: 0, Value: &offset{at: -1, epoch: -1, expire: 5}},
 		&RebalanceRecord{"g", &Rebalance{Generation: 1}}, &DepartureRecord{"g", "m", &Departure{Generation: 1}},
+		&SilenceRecord{"g", "m", &Silence{Lasted: time.Second}}, &SilenceRecord{Group: "g", Member: "m"},
 	} {
 		key, value := r.Encode()
 		f.Add(key, value, value == nil)

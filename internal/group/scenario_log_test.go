@@ -92,6 +92,7 @@ func (s *scenario) load() {
 //	offset g t:0 5 [age=2h] [expires=1h] [id=7]
 //	rebalancing g [generation=3] [loads=1]
 //	departed g m1 [generation=3]
+//	silent g m1 for=10s
 //	tombstone g [t:0]
 //	commit|abort pid=1 [epoch=0] [coordinator=0]
 //	consumer-epoch g 5; consumer-target-epoch g 5 [age=2s]
@@ -150,6 +151,8 @@ func (s *scenario) parseRecord(a args) machine.Record {
 		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0)), Lives: int16(a.number("lives", 0))}}
 	case "departed":
 		return &DepartureRecord{id, a.d.CmdArgs[1].Key, &Departure{Generation: int32(a.number("generation", 0))}}
+	case "silent":
+		return &SilenceRecord{id, a.d.CmdArgs[1].Key, &Silence{Lasted: parseDuration(s.t, a.text("for", ""))}}
 	}
 	return s.parseConsumerRecord(a)
 }
@@ -198,6 +201,11 @@ func (s *scenario) showRecord(r machine.Record) string {
 			return fmt.Sprintf("%s departure of %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
 		return fmt.Sprintf("%s %s has left generation %d", groupName(r.Group), s.show(r.Member), r.Value.Generation)
+	case *SilenceRecord:
+		if r.Value == nil {
+			return fmt.Sprintf("%s %s is silent no more", groupName(r.Group), s.show(r.Member))
+		}
+		return fmt.Sprintf("%s %s is silent for %s", groupName(r.Group), s.show(r.Member), r.Value.Lasted)
 	case *GroupRecord:
 		return s.showGroupRecord(r)
 	}

@@ -39,6 +39,7 @@ type group struct {
 	rebalancing *Rebalance                    // nil unless it is on its way to another generation than that of hard
 	consumer    *consumer                     // nil unless it is of the consumer protocol
 	departed    map[string]int32              // members that hard has and that are gone, with its generation; nil if there are none
+	silences    map[string]time.Duration      // how long members were silent that were loaded, see silence.go; nil if there are none
 
 	// Soft state. After a load it follows from the hard state. There are many
 	// groups, so what is small stands together.
@@ -96,6 +97,7 @@ type member struct {
 	unsynced    bool  // has not synced in this generation
 	loaded      bool  // is as the record has it, since it has not joined again
 	asked       int64 // when it joined in this rebalance, in milliseconds
+	silent      int64 // since when it counts as silent, in milliseconds; 0 if it was not loaded, or is heard of since
 
 	deadline time.Time // to be heard of
 	timerAt  time.Time // when the session timer fires, at the deadline or before

@@ -68,6 +68,8 @@ func groupOf(r machine.Record) string {
 		return r.Group
 	case *group.DepartureRecord:
 		return r.Group
+	case *group.SilenceRecord:
+		return r.Group
 	}
 	return consumerGroupOf(r)
 }

@@ -42,6 +42,7 @@ func (c *coordinator) reconcile(v *view, why cause, wants *verdict, e *entry) {
 			st.replies = append(st.replies, h)
 		}
 	}
+	st.hearSeat()
 	st.intend()
 	st.depart()
 	st.advance(e)

@@ -37,6 +37,9 @@ func (w *world) addClient(g *groupPlan, i int, suffix string) *client {
 		rebalance: w.Between(5*time.Second, 25*time.Second).Truncate(time.Millisecond),
 		early:     w.Rand.IntN(2) == 0,
 	}
+	if g.patient {
+		c.session = w.Between(20*time.Second, 45*time.Second).Truncate(time.Millisecond)
+	}
 	if g.slow {
 		c.rebalance = w.Between(6*time.Minute, 7*time.Minute).Truncate(time.Millisecond)
 	}

@@ -114,6 +114,10 @@ func (b *beaten) findActor(wants *verdict, e *entry) {
 	}
 	if b.q != nil && b.q.MemberEpoch >= 0 || b.request != nil && b.request.MemberEpoch >= 0 {
 		b.v.heard[b.actor], b.v.greeted[b.actor] = b.c.w.Now, true
+		b.c.hears(b.v.id, b.actor)
+	}
+	if b.q != nil && b.q.MemberEpoch == -2 && b.c.hears(b.v.id, b.actor) {
+		b.v.heard[b.actor] = b.c.w.Now
 	}
 }
 

@@ -17,6 +17,7 @@ var enoughOfConsumers = seeds.Counts{
 	"member joins again in state stable": 60, "fenced by the rebalance timeout": 100, "fenced by the session timeout": 1000,
 	"consumer gone by leave": 650, "consumer removed by an administrator": 60, "consumer group gone": 140,
 	"static member left for a while": 160, "static member taken over": 100, "commit of an older epoch taken": 20, "pattern resolved": 200, "pattern resolved late": 10,
+	"silence stored": 700, "silence counts after a load": 75, "member heard of after its silence was stored": 3,
 
 	// What goes wrong.
 	"consumer group loaded while it is Reconciling": 60, "consumer group loaded while it is Assigning": 20, "load": 1300, "log lost its tail": 90, "subscription lost with the end of the log": 5, "compaction": 650,

@@ -243,6 +243,7 @@ func (b *beaten) noteClassic(wants *verdict, e *entry) {
 		m := b.after.members[b.actor]
 		delete(v.joinBy, b.actor)
 		v.heard[b.actor], v.syncBy[b.actor] = w.Now, w.Now+m.rebalance()
+		b.c.hears(v.id, b.actor)
 		w.Count("member of the classic protocol joins a consumer group")
 	case wants.act != actMixedSync && wants.act != actMixedBeat:
 		return
@@ -262,6 +263,7 @@ func (b *beaten) noteClassic(wants *verdict, e *entry) {
 	}
 	if wants.act == actMixedBeat || code == 0 {
 		v.heard[id], v.greeted[id] = w.Now, true
+		b.c.hears(v.id, id)
 	}
 }
 

@@ -17,6 +17,7 @@ var enoughOfMigrations = seeds.Counts{
 	"static member taken over": 120, "static member left for a while": 60, "generation formed": 700, "partition given": 3500, "partition let go of": 900,
 	"member has to let go": 400, "member waits for others to let go": 800, "target made": 2500, "target made by a task": 1000, "commit of an older epoch taken": 100,
 	"process goes over": 350, "process goes back": 300, "process uses both protocols": 180,
+	"silence stored": 900, "silence counts after a load": 110, "member heard of after its silence was stored": 10,
 	"calm with both protocols": 10, "calm with the classic protocol": 80, "calm with the consumer protocol": 80,
 
 	// What goes wrong.

@@ -40,6 +40,9 @@ func newConsumersPlan(r *rand.Rand) plan {
 		Heartbeat: seeds.Uniform(r, 700*time.Millisecond, 2*time.Second).Truncate(time.Millisecond),
 		Interval:  []time.Duration{0, time.Second, 3 * time.Second}[r.IntN(3)],
 	}
+	if r.IntN(4) == 0 {
+		p.config.Consumer.Session = seeds.Uniform(r, 20*time.Second, 45*time.Second).Truncate(time.Millisecond)
+	}
 	p.config.Consumer.AtOnce = r.IntN(2) // With one, the assignor always runs as a task.
 	if r.IntN(8) == 0 {
 		p.config.Consumer.MaxSize = 1 + r.IntN(3)

@@ -55,12 +55,14 @@ type coordinator struct {
 	durable  int            // how many of them are in the log
 	journal  []int          // for each entry of the journal that was not let out: so many records must be in the log
 
-	offsets *offsets // with what is not durable yet
-	views   map[string]*view
-	ended   map[string]int // as the log said when it was loaded
-	fenced  map[place]map[string]bool
-	tasks   map[uint64]*task  // under way
-	asked   map[uint64]*asked // questions to transaction coordinators that are not answered
+	offsets  *offsets // with what is not durable yet
+	views    map[string]*view
+	ended    map[string]int // as the log said when it was loaded
+	fenced   map[place]map[string]bool
+	quiet    map[memberOf]*quiet        // members that were loaded, and not heard of since
+	silences map[memberOf]time.Duration // that are stored, durable or not
+	tasks    map[uint64]*task           // under way
+	asked    map[uint64]*asked          // questions to transaction coordinators that are not answered
 }
 
 // place is a static member's, from which member ids were fenced.
@@ -108,7 +110,7 @@ func newCoordinator(w *world, b *broker, s *shell) *coordinator {
 	return &coordinator{
 		w: w, broker: b, shell: s, life: s.pump.Life(), loading: true, config: w.plan.config,
 		timers: map[machine.TimerKey]machine.Timer{}, open: map[machine.RequestID]*request{}, held: map[machine.RequestID]held{},
-		views: map[string]*view{}, fenced: map[place]map[string]bool{}, asked: map[uint64]*asked{}, tasks: map[uint64]*task{},
+		views: map[string]*view{}, fenced: map[place]map[string]bool{}, asked: map[uint64]*asked{}, tasks: map[uint64]*task{}, quiet: map[memberOf]*quiet{},
 	}
 }
 
@@ -213,6 +215,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	c.checkSends(why, &wants, fx.Sends)
 	c.takeTasks(why, fx.Tasks)
 	c.check(why, wants, e)
+	c.checkSilence(why, e)
 	c.checkSuccessors(e)
 	for i := range e.replies {
 		e.replies[i].emitted, e.replies[i].seq = c.emitted, w.steps

@@ -30,6 +30,7 @@ var enough = seeds.Counts{
 	"static member kept without a join": 15, "static member fenced": 600, "static member replaced quietly": 400, "static member replaced with a rebalance": 20,
 	"nobody but static members, who are waited for": 1, "new member expired in JoinGroup": 1, "pending member expired": 40,
 	"loaded with more members than allowed": 15, "loaded in the middle of a rebalance": 800, "member that had left stays away": 400, "parked JoinGroup": 10000, "parked SyncGroup": 3000, "parked request answered by an error": 700,
+	"silence stored": 600, "silence counts after a load": 150, "member heard of after its silence was stored": 35,
 	"commit acknowledged": 50000, "offset expired": 150, "offsets reset": 15, "cooperative revocation": 250, "farewell": 80,
 
 	// What goes wrong.

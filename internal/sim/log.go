@@ -42,15 +42,16 @@ type said struct {
 	written     map[string]uint64 // in which step
 	rebalancing map[string]group.Rebalance
 	departed    map[string]map[string]int32
-	rosters     map[string]*roster // of consumer groups
-	offsets     *offsets           // what was committed, by the requests
-	ended       map[string]int     // how often a group of this id has come to its end
+	rosters     map[string]*roster         // of consumer groups
+	offsets     *offsets                   // what was committed, by the requests
+	silences    map[memberOf]time.Duration // of members, by the records
+	ended       map[string]int             // how often a group of this id has come to its end
 }
 
 func newOffsetsLog(w *world) *offsetsLog {
 	return &offsetsLog{w: w, replica: group.NewShard(w.plan.config), said: said{
 		groups: map[string]*kmsg.GroupMetadataValue{}, written: map[string]uint64{}, rebalancing: map[string]group.Rebalance{}, departed: map[string]map[string]int32{},
-		rosters: map[string]*roster{}, offsets: newOffsets(), ended: map[string]int{},
+		rosters: map[string]*roster{}, offsets: newOffsets(), silences: map[memberOf]time.Duration{}, ended: map[string]int{},
 	}}
 }
 
@@ -59,7 +60,7 @@ func (s *said) clone() said {
 	for id, members := range s.departed {
 		departed[id] = maps.Clone(members)
 	}
-	return said{s.records, maps.Clone(s.groups), maps.Clone(s.written), maps.Clone(s.rebalancing), departed, cloneRosters(s.rosters), s.offsets.clone(), maps.Clone(s.ended)}
+	return said{s.records, maps.Clone(s.groups), maps.Clone(s.written), maps.Clone(s.rebalancing), departed, cloneRosters(s.rosters), s.offsets.clone(), maps.Clone(s.silences), maps.Clone(s.ended)}
 }
 
 func encode(r machine.Record) stored {
@@ -182,6 +183,10 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 				l.departed[r.Group] = map[string]int32{}
 			}
 			l.departed[r.Group][r.Member] = r.Value.Generation
+		}
+	case *group.SilenceRecord:
+		if delete(l.silences, memberOf{r.Group, r.Member}); r.Value != nil {
+			l.silences[memberOf{r.Group, r.Member}] = r.Value.Lasted
 		}
 	case *group.OffsetRecord:
 		k := offsetKey{r.Group, r.Topic, r.Partition}

@@ -285,6 +285,8 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 			w.Tracef("    record %s rebalance %+v", r.Group, r.Value)
 		case *group.DepartureRecord:
 			w.Tracef("    record %s departure of %s %+v", r.Group, short(r.Member), r.Value)
+		case *group.SilenceRecord:
+			w.Tracef("    record %s silence of %s %+v", r.Group, short(r.Member), r.Value)
 		case *group.GroupRecord:
 			if r.Value == nil {
 				w.Tracef("    record %s tombstone", r.Group)

@@ -41,6 +41,7 @@ type groupPlan struct {
 	newest       int16   // to
 	odd          bool    // some clients know fewer protocols than the others
 	slow         bool    // rebalance timeouts of minutes
+	patient      bool    // session timeouts of which clients need not even half to be back after a load
 }
 
 // faults is how often things go wrong: shares of messages and appends, and mean
@@ -117,7 +118,7 @@ func newGroupPlan(r *rand.Rand, n int) groupPlan {
 		twins:        []float64{0, 0, 0, 0.5}[r.IntN(4)],
 		oldest:       0, newest: 9,
 		odd:  r.IntN(10) == 0,
-		slow: r.IntN(40) == 0,
+		slow: r.IntN(40) == 0, patient: r.IntN(4) == 0,
 	}
 	if r.IntN(8) == 0 {
 		g.protocolType = "connect"

@@ -273,6 +273,7 @@ func (c *coordinator) loadViews() {
 			v.leader = v.seats[0].id
 		}
 	}
+	c.loadQuiet()
 }
 
 // probe asks the shard about a group without leaving a trace.
