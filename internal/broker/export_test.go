@@ -101,11 +101,16 @@ func (b *Broker) Deaf() (undo func()) {
 
 // SetPassword gives a user a password for SCRAM with a hash.
 func (b *Broker) SetPassword(ctx context.Context, name, password string, h sasl.Hash) error {
+	return b.SetPasswordIterated(ctx, name, password, h, sasl.MinIterations)
+}
+
+// SetPasswordIterated is SetPassword with a number of iterations.
+func (b *Broker) SetPasswordIterated(ctx context.Context, name, password string, h sasl.Hash, iterations int) error {
 	salt, err := sasl.NewSalt(rand.Reader)
 	if err != nil {
 		return err
 	}
-	c, err := sasl.FromPassword(h, password, salt, sasl.MinIterations)
+	c, err := sasl.FromPassword(h, password, salt, iterations)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 type httpGate struct {
 	b      *Broker
 	plain  sasl.Mechanism
-	logins *loginQueue // of plain
 	users  *sasl.Directory
 	// tokens accept those of issuers, of all listeners that do.
 	tokens []*sasl.Verifier
@@ -28,6 +27,10 @@ type httpGate struct {
 	// some, or all who come by a Kafka listener have to log in.
 	always bool
 }
+
+// httpLogins bounds the logins over HTTP that need a password derived. That is done for one
+// at a time, so that those who guess take no more than a processor.
+var httpLogins = sasl.Limits{Turns: 1, Logins: 64, From: 24, As: 4, Known: 16}
 
 // openHTTPGate gives the gate its users, which are known by now.
 func (b *Broker) openHTTPGate(ctx context.Context) error {
@@ -66,8 +69,7 @@ func (b *Broker) openHTTPGate(ctx context.Context) error {
 	}
 	g.users = sasl.NewDirectory(users, derived(b.lasting(), "users that do not exist"))
 	g.know()
-	g.logins = newLoginQueue()
-	g.plain = sasl.NewPlain(g.users, g.logins, []byte(rand.Text()), rememberPasswords)
+	g.plain = sasl.NewPlain(g.users, sasl.NewLimiter(httpLogins), []byte(rand.Text()), rememberPasswords)
 	return nil
 }
 

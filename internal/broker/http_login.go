@@ -30,19 +30,20 @@ func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity,
 	if !known {
 		proof = "of nobody"
 	}
-	waits := &loginWait{from: web.Neighbourhood(a.Host), name: a.Name}
-	defer waits.end() // After the wait of a wrong one: that is how fast an address can guess.
-	step, err := g.plain.Start().Next(context.WithValue(ctx, loginKey{}, waits), []byte("\x00"+a.Name+"\x00"+a.Password))
+	waits := &sasl.Login{From: web.Neighbourhood(a.Host)}
+	defer waits.End() // After the wait of a wrong one: that is how fast an address can guess.
+	step, err := g.plain.Start().Next(waits.With(ctx), []byte("\x00"+a.Name+"\x00"+a.Password))
 	var failure *sasl.Failure
 	switch {
 	case errors.As(err, &failure):
 		return web.Identity{}, g.refuse(ctx, a, failure, web.ErrLogin)
+	case errors.Is(err, sasl.ErrBusy):
+		return web.Identity{}, web.ErrLoginBusy
 	case err != nil:
 		return web.Identity{}, err
 	}
 	who := auth.User(step.Principal)
-	g.logins.admitted(waits)
-	if waits.derived || a.Way != web.WayBasic {
+	if waits.Derived || a.Way != web.WayBasic {
 		g.tellLogin(audit.Login, who, a)
 	}
 	return web.Identity{Principal: who, Proof: proof}, nil

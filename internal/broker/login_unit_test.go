@@ -23,7 +23,7 @@ func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := &sasl.Server{Mechanisms: []sasl.Mechanism{sasl.NewPlain(sasl.NewDirectory(users, []byte("d")), sasl.NewLimiter(1), []byte("s"), 10)}, Now: time.Now}
+		server := &sasl.Server{Mechanisms: []sasl.Mechanism{sasl.NewPlain(sasl.NewDirectory(users, []byte("d")), sasl.NewLimiter(sasl.Limits{Turns: 1}), []byte("s"), 10)}, Now: time.Now}
 		closing, stop := context.WithCancel(t.Context())
 		stop()
 		for _, c := range []struct {

@@ -26,7 +26,7 @@ func (b *Broker) openGates(ctx context.Context) error {
 	users := &imageUsers{users: func() users { return b.image().Users }}
 	// Deriving a password takes milliseconds: half of the processors are always left for
 	// those who have logged in.
-	limiter := sasl.NewLimiter(max(runtime.GOMAXPROCS(0)/2, 1))
+	limiter := sasl.NewLimiter(sasl.Limits{Turns: max(runtime.GOMAXPROCS(0)/2, 1)})
 	peers := sasl.NewScramNamed(peerMechanism, sasl.SHA256, sasl.NewDirectory(b.peerLogins, derived(b.lasting(), "names of brokers")), rand.Reader)
 	for _, e := range b.endpoints {
 		g := e.gate

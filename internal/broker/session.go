@@ -16,6 +16,7 @@ import (
 	"muster/internal/handler"
 	"muster/internal/listener"
 	"muster/internal/protocol"
+	"muster/internal/web"
 )
 
 // session is who a connection is. The goroutine that serves the connection has it alone, so
@@ -98,6 +99,11 @@ func (s *session) refuse(key int16) error {
 func (s *session) bare(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
 	token := bytes.Clone(frame[:min(len(frame), maxBareToken)])
 	c.Release()
+	ctx, done, ok := c.Park(ctx, 0)
+	if !ok {
+		return nil, errors.New("no room to wait for a login")
+	}
+	defer done()
 	outcome := s.step(ctx, token)
 	if outcome.Error != nil {
 		return nil, s.ended
@@ -143,8 +149,12 @@ func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login 
 // cannot be tried as fast as a client can send them. Only this connection waits.
 func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
 	again := s.conn.Principal() != ""
-	outcome := s.conn.Authenticate(ctx, token)
+	waits := &sasl.Login{From: web.Neighbourhood(s.client.Host)}
+	outcome := s.conn.Authenticate(waits.With(ctx), token)
+	waits.End()
 	switch {
+	case errors.Is(outcome.Reason, context.Canceled):
+		s.ended = outcome.Reason // It hung up, or the broker stops: its password was not looked at.
 	case outcome.Error != nil:
 		s.ended = fmt.Errorf("a login by %s failed: %w", s.attempted, outcome.Reason)
 		s.claimed = ""

@@ -29,6 +29,10 @@ func (h *Handler) saslAuthenticate(ctx context.Context, c *call) (kmsg.Response,
 	// A login may wait for its turn. Whoever has not logged in keeps no large frame meanwhile.
 	token := bytes.Clone(req.SASLAuthBytes[:min(len(req.SASLAuthBytes), maxToken)])
 	c.origin.Conn.Release()
+	if waits, done, ok := c.origin.Conn.Park(ctx, 0); ok { // It always is, for nothing.
+		ctx = waits
+		defer done()
+	}
 	login := c.origin.Session.Authenticate(ctx, token)
 	resp.ErrorCode, resp.SASLAuthBytes, resp.SessionLifetimeMillis = errCode(login.Error), login.Answer, login.Lifetime.Milliseconds()
 	if login.Error != nil {

@@ -32,10 +32,13 @@ func (s *fakeSession) Handshake(version int16, mechanism string) (*kerr.Error, [
 	return s.err, []string{"A", "B"}
 }
 
-func (s *fakeSession) Authenticate(_ context.Context, token []byte) handler.Login {
+func (s *fakeSession) Authenticate(ctx context.Context, token []byte) handler.Login {
 	s.token = token
 	if !s.conn.released {
 		panic("the frame is kept while a login may wait")
+	}
+	if len(s.conn.parked) <= len(s.conn.over) || ctx.Done() == nil {
+		panic("a login that waits does not end when its client hangs up")
 	}
 	return s.login
 }

@@ -27,7 +27,7 @@ func allMechanisms(t *testing.T, clock *testClock) (*Server, string) {
 	server := &Server{
 		Mechanisms: []Mechanism{
 			NewScram(SHA256, directory, rand.Reader), NewScram(SHA512, directory, rand.Reader),
-			NewPlain(directory, NewLimiter(1), []byte("m"), 10), NewOAuthBearer(i.verifier(t, clock)),
+			NewPlain(directory, NewLimiter(Limits{Turns: 1}), []byte("m"), 10), NewOAuthBearer(i.verifier(t, clock)),
 		},
 		MaxReauth: map[string]time.Duration{ScramSHA512: time.Minute, OAuthBearer: time.Hour},
 		Now:       clock.now,

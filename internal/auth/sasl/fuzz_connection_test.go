@@ -49,7 +49,7 @@ func FuzzConnection(f *testing.F) {
 	server := &Server{
 		Mechanisms: []Mechanism{
 			NewScram(SHA256, directory, rand.Reader), NewScram(SHA512, directory, rand.Reader),
-			NewPlain(directory, NewLimiter(1), []byte("m"), 10), NewOAuthBearer(&Verifier{Keys: keys, Audiences: []string{"kafka"}, Now: clock.now}),
+			NewPlain(directory, NewLimiter(Limits{Turns: 1}), []byte("m"), 10), NewOAuthBearer(&Verifier{Keys: keys, Audiences: []string{"kafka"}, Now: clock.now}),
 		},
 		Now: clock.now,
 	}

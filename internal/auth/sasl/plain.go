@@ -66,12 +66,16 @@ func (p *plain) check(ctx context.Context, name, password string) (bool, error) 
 	credential, known := p.directory.either(name)
 	mark := p.recent.mark(credential, name, password)
 	if p.recent.has(mark) && known {
+		p.limiter.Admitted(ctx, name)
 		return true, nil
 	}
-	if err := p.limiter.Acquire(ctx); err != nil {
+	if err := p.limiter.Acquire(ctx, name); err != nil {
 		return false, err
 	}
 	defer p.limiter.Release()
+	if p.recent.has(mark) && known {
+		return true, nil // Of many clients with one password the first has had it derived.
+	}
 	hs := p.directory.hashes
 	salted, err := derive(hs, credential.Hash, password, credential.Salt, credential.Iterations)
 	if err != nil {
@@ -83,6 +87,7 @@ func (p *plain) check(ctx context.Context, name, password string) (bool, error) 
 		return false, nil
 	}
 	p.recent.add(mark)
+	p.limiter.Admitted(ctx, name)
 	return true, nil
 }
 

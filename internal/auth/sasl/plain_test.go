@@ -9,13 +9,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	client "github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
 func testPlain(users Users) (Mechanism, *work) {
 	directory, work := counted(users)
-	return NewPlain(directory, NewLimiter(1), []byte("marks"), 16), work
+	return NewPlain(directory, NewLimiter(Limits{Turns: 1}), []byte("marks"), 16), work
 }
 
 func TestPlainClientsLogIn(t *testing.T) {
@@ -176,11 +177,11 @@ func TestPlainWaitsForAPlaceToDerive(t *testing.T) {
 	users := newUsers()
 	users.set(t, SHA256, "alice", "pw")
 	directory, _ := counted(users)
-	places := NewLimiter(1)
+	places := NewLimiter(Limits{Turns: 1})
 	server := NewPlain(directory, places, []byte("s"), 16)
 	right := client.Auth{User: "alice", Pass: "pw"}.AsMechanism()
 	wantLogin(t, right, server, "alice")
-	if err := places.Acquire(context.Background()); err != nil {
+	if err := places.Acquire(context.Background(), "bob"); err != nil {
 		t.Fatal(err)
 	}
 	wantLogin(t, right, server, "alice")
@@ -208,8 +209,8 @@ type highest struct {
 	now, top int
 }
 
-func (h *highest) Acquire(ctx context.Context) error {
-	err := h.Limiter.Acquire(ctx)
+func (h *highest) Acquire(ctx context.Context, name string) error {
+	err := h.Limiter.Acquire(ctx, name)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now++
@@ -227,7 +228,7 @@ func (h *highest) Release() {
 func TestPlainDerivesNoMoreAtOnceThanAllowed(t *testing.T) {
 	users := newUsers()
 	users.set(t, SHA256, "alice", "pw")
-	places := &highest{Limiter: NewLimiter(2)}
+	places := &highest{Limiter: NewLimiter(Limits{Turns: 2})}
 	server := NewPlain(NewDirectory(users, nil), places, nil, 16)
 	var all sync.WaitGroup
 	for range 50 {
@@ -280,5 +281,35 @@ func TestPlainTakesUsersOfAJAASLineBesideStoredOnes(t *testing.T) {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v, not %v", what, c.got, c.want)
 		}
+	}
+}
+
+// A fleet that starts with one password has it derived once.
+func TestPlainDerivesAPasswordOnceForAllWhoWaitWithIt(t *testing.T) {
+	users := newUsers()
+	users.set(t, SHA256, "alice", "pw")
+	directory, work := counted(users)
+	places := NewLimiter(Limits{Turns: 1})
+	server := NewPlain(directory, places, []byte("s"), 16)
+	wantLogin(t, client.Auth{User: "alice", Pass: "pw"}.AsMechanism(), NewPlain(directory, NewLimiter(Limits{Turns: 1}), nil, 16), "alice")
+	once := work.take()
+	synctest.Test(t, func(t *testing.T) {
+		if err := places.Acquire(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := server.Start().Next(t.Context(), []byte("\x00alice\x00pw")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		places.Release()
+		all.Wait()
+	})
+	if cost := work.take(); cost[1] > 2*once[1] { // Bytes that were hashed.
+		t.Errorf("the work is %v, of one login it is %v", cost, once)
 	}
 }

@@ -55,7 +55,7 @@ func TestAUserWithoutKeysHasNoProofAndNeverLogsIn(t *testing.T) {
 		if err := honest("ann", "pw").login(t, NewScram(SHA256, d, rand.Reader)); err == nil {
 			t.Errorf("%s: SCRAM lets ann in", what)
 		}
-		plain := NewPlain(d, NewLimiter(1), []byte("s"), 10).Start()
+		plain := NewPlain(d, NewLimiter(Limits{Turns: 1}), []byte("s"), 10).Start()
 		if step, err := plain.Next(context.Background(), []byte("\x00ann\x00pw")); err == nil || step.Done {
 			t.Errorf("%s: PLAIN lets ann in", what)
 		}
