@@ -135,10 +135,10 @@ func (f *partFilter) matches(part metadata.QuotaName, strict bool) bool {
 
 func describedQuotas(e metadata.QuotaEntity, set map[string]float64) kmsg.DescribeClientQuotasResponseEntry {
 	out := kmsg.NewDescribeClientQuotasResponseEntry()
-	for _, part := range []struct {
+	for _, part := range []struct { // In Kafka's order, which follows from the hashes of the types.
 		kind string
 		name metadata.QuotaName
-	}{{quotaUser, e.User}, {quotaClientID, e.ClientID}, {quotaIP, e.IP}} {
+	}{{quotaIP, e.IP}, {quotaClientID, e.ClientID}, {quotaUser, e.User}} {
 		if !part.name.Named {
 			continue
 		}

@@ -60,7 +60,7 @@ func component(s string) kmsg.DescribeClientQuotasRequestComponent {
 	return kmsg.DescribeClientQuotasRequestComponent{EntityType: kind, MatchType: kmsg.QuotasMatchTypeExact, Match: &name}
 }
 
-// described writes an answer as "user=a client-id= producer_byte_rate=1; …".
+// described writes an answer as "client-id= user=a producer_byte_rate=1; …".
 func described(resp *kmsg.DescribeClientQuotasResponse) string {
 	var out []string
 	for _, e := range resp.Entries {
@@ -88,7 +88,7 @@ func TestQuotasAreDescribedByKafkasFilters(t *testing.T) {
 		limit("client-id=c", rate, 5), limit("client-id=", rate, 6), limit("ip=0:0:0:0:0:0:0:1", metadata.ConnectionCreationRate, 7), limit("ip=", metadata.ConnectionCreationRate, 8),
 	)
 	const all = "ip= connection_creation_rate=8; ip=::1 connection_creation_rate=7; client-id= producer_byte_rate=6; client-id=c producer_byte_rate=5; " +
-		"user= producer_byte_rate=2; user=a producer_byte_rate=1; user=a client-id= producer_byte_rate=4; user=a client-id=c producer_byte_rate=3"
+		"user= producer_byte_rate=2; user=a producer_byte_rate=1; client-id= user=a producer_byte_rate=4; client-id=c user=a producer_byte_rate=3"
 	for _, x := range []struct {
 		filter string
 		strict bool
@@ -96,14 +96,14 @@ func TestQuotasAreDescribedByKafkasFilters(t *testing.T) {
 	}{
 		{"", false, all},
 		{"", true, ""},
-		{"user=a", false, "user=a producer_byte_rate=1; user=a client-id= producer_byte_rate=4; user=a client-id=c producer_byte_rate=3"},
+		{"user=a", false, "user=a producer_byte_rate=1; client-id= user=a producer_byte_rate=4; client-id=c user=a producer_byte_rate=3"},
 		{"user=a", true, "user=a producer_byte_rate=1"},
 		{"user=", false, "user= producer_byte_rate=2"},
 		{"user", true, "user= producer_byte_rate=2; user=a producer_byte_rate=1"},
 		{"client-id=c", true, "client-id=c producer_byte_rate=5"},
-		{"client-id=c", false, "client-id=c producer_byte_rate=5; user=a client-id=c producer_byte_rate=3"},
-		{"user=a client-id", true, "user=a client-id= producer_byte_rate=4; user=a client-id=c producer_byte_rate=3"},
-		{"user=a client-id=", false, "user=a client-id= producer_byte_rate=4"},
+		{"client-id=c", false, "client-id=c producer_byte_rate=5; client-id=c user=a producer_byte_rate=3"},
+		{"user=a client-id", true, "client-id= user=a producer_byte_rate=4; client-id=c user=a producer_byte_rate=3"},
+		{"user=a client-id=", false, "client-id= user=a producer_byte_rate=4"},
 		{"user=z", false, ""},
 		{"ip", true, "ip= connection_creation_rate=8; ip=::1 connection_creation_rate=7"},
 		{"ip=0::1", false, "ip=::1 connection_creation_rate=7"},
