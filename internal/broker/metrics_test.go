@@ -150,7 +150,7 @@ func TestWaitsForQuotasAreInTheMetrics(t *testing.T) {
 	b := start(t, nil)
 	c := client(t, b, kgo.ClientID("fast"))
 	makeTopic(t, c, "orders", 1, nil)
-	if err := b.AlterQuotas(t.Context(), metadata.QuotaChange{Entity: metadata.QuotaEntity{ClientID: metadata.Some("fast")}, Set: map[string]float64{metadata.ProducerByteRate: 10_000}}); err != nil {
+	if err := b.AlterQuotas(t.Context(), metadata.QuotaChange{Entity: metadata.QuotaEntity{ClientID: metadata.Some("fast")}, Set: map[string]float64{metadata.ProducerByteRate: 100}}); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, c, "orders", 0, 10)

@@ -86,13 +86,27 @@ func (w *limited) produce(user, client string) (wait time.Duration, size int) {
 	return muted, size
 }
 
+// spend has a producer with 1000 bytes a second use up what a new one has, without a wait
+// for as long as it lasts, and returns what is owed then.
+func (w *limited) spend(user, client string) (owed int) {
+	w.t.Helper()
+	for left := 1000; left >= 0; {
+		wait, size := w.produce(user, client)
+		if left -= size; wait != time.Duration(max(-left, 0))*time.Millisecond {
+			w.t.Errorf("with %d bytes left it waits %s", left, wait)
+		}
+		owed = -left
+	}
+	return owed
+}
+
 func TestWhatIsProducedCountsAgainstTheQuota(t *testing.T) {
 	w := newLimited(t)
 	if wait, _ := w.produce("alice", "app"); wait != 0 {
 		t.Errorf("without quotas a producer waits %s", wait)
 	}
 	w.set("alice", "-", metadata.ProducerByteRate, 1000)
-	owed := 0
+	owed := w.spend("alice", "app")
 	for v := int16(3); v <= 13; v++ {
 		resp, size, muted := w.ask("alice", "app", w.produceRequest(v, 0, 1))
 		owed += size
@@ -137,14 +151,10 @@ func TestTheQuotaThatDecidesSaysWhoSharesIt(t *testing.T) {
 	} {
 		w := newLimited(t)
 		w.set(c.user, c.client, metadata.ProducerByteRate, 1000)
-		first, size := w.produce("alice", "app")
-		if first != time.Duration(size)*time.Millisecond {
-			t.Errorf("%s/%s: alice's app waits %s for %d bytes", c.user, c.client, first, size)
-		}
+		w.spend("alice", "app")
 		for i, who := range [3][2]string{{"alice", "other"}, {"bob", "app"}, {"carol", "third"}} {
-			wait, size := w.produce(who[0], who[1])
-			if c.shared[i] != (wait > time.Duration(size)*time.Millisecond) {
-				t.Errorf("%s/%s: %s's %s waits %s for %d bytes", c.user, c.client, who[0], who[1], wait, size)
+			if wait, _ := w.produce(who[0], who[1]); c.shared[i] != (wait > 0) {
+				t.Errorf("%s/%s: %s's %s waits %s", c.user, c.client, who[0], who[1], wait)
 			}
 		}
 	}
@@ -156,13 +166,13 @@ func TestMadeUpClientIDsDoNotDriveOutUsers(t *testing.T) {
 	w.set("alice", "-", metadata.ProducerByteRate, 1000)
 	w.set("-", "app", metadata.ProducerByteRate, 1000)
 	w.set("-", "*", metadata.ProducerByteRate, 1000)
-	w.produce("alice", "x")
-	w.produce("bob", "app")
+	w.spend("alice", "x")
+	w.spend("bob", "app")
 	for i := range 100 {
 		w.produce("bob", fmt.Sprint(i))
 	}
 	for _, who := range [][2]string{{"alice", "x"}, {"bob", "app"}} {
-		if wait, size := w.produce(who[0], who[1]); wait <= time.Duration(size)*time.Millisecond {
+		if wait, _ := w.produce(who[0], who[1]); wait == 0 {
 			t.Errorf("what %s's %s owed is forgotten", who[0], who[1])
 		}
 	}
@@ -202,8 +212,16 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 		}
 		return f, muted
 	}
-	// There are batches for two seconds, of which it may have one second's.
-	resp, wait := fetch(limitedFetch(0, 0))
+	// There are batches for two seconds, of which it may have one second's, also at first.
+	resp, wait := fetch(limitedFetch(0, -1))
+	if records(resp) != 10*one || wait != 0 {
+		t.Fatalf("a new client gets %d bytes, waits %s", records(resp), wait)
+	}
+	if resp, wait = fetch(limitedFetch(0, -1)); records(resp) != 0 || wait == 0 {
+		t.Fatalf("then it gets %d bytes, waits %s", records(resp), wait)
+	}
+	w.now = w.now.Add(wait)
+	resp, wait = fetch(limitedFetch(0, 0))
 	if records(resp) != 0 || len(resp.Topics) != 0 || resp.SessionID != 0 || wait != time.Second || w.h.Sessions() != 0 {
 		t.Fatalf("a first fetch over the quota: %d bytes, session %d of %d, waits %s", records(resp), resp.SessionID, w.h.Sessions(), wait)
 	}
@@ -223,7 +241,7 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 	if len(resp.Topics) != 0 || resp.SessionID != session || wait == 0 || wait > time.Second/2 {
 		t.Fatalf("the next fetch of the session: %d topics, session %d, waits %s", len(resp.Topics), resp.SessionID, wait)
 	}
-	if other, _, muted := w.ask("bob", "app", limitedFetch(0, -1)); muted == 0 || records(other.(*kmsg.FetchResponse)) != 0 {
+	if other, _, muted := w.ask("bob", "app", limitedFetch(0, -1)); muted != 0 || records(other.(*kmsg.FetchResponse)) != 10*one {
 		t.Errorf("bob starts with %d bytes, waits %s", records(other.(*kmsg.FetchResponse)), muted)
 	}
 	w.now = w.now.Add(2 * time.Second)
@@ -279,10 +297,6 @@ func TestABatchLargerThanAllWindowsIsFetchedAndPaidLater(t *testing.T) {
 	req.Topics[0].Partitions[0].Records = big
 	w.request(req)
 	w.set("*", "-", metadata.ConsumerByteRate, 1000)
-	if _, _, muted := w.ask("alice", "app", limitedFetch(0, -1)); muted != time.Second {
-		t.Errorf("at first it waits %s", muted)
-	}
-	w.now = w.now.Add(time.Second)
 	resp, _, muted := w.ask("alice", "app", limitedFetch(0, -1))
 	if n := records(resp.(*kmsg.FetchResponse)); n != len(big) || muted != 0 {
 		t.Errorf("got %d bytes, waits %s", n, muted)

@@ -69,7 +69,7 @@ func TestWaitsForQuotasAreTold(t *testing.T) {
 	if len(waits) != 0 {
 		t.Errorf("without quotas: %v", waits)
 	}
-	w.set("alice", "-", metadata.ProducerByteRate, 1000)
+	w.set("alice", "-", metadata.ProducerByteRate, 1)
 	wait, _ := w.produce("alice", "app")
 	if wait == 0 || waits[quota.Produced] != wait || len(waits) != 1 {
 		t.Errorf("told %v, waits %s", waits, wait)

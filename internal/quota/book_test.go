@@ -20,7 +20,7 @@ func TestEachKeyHasABucketOfItsOwn(t *testing.T) {
 		{Kind: Produced, HasName: true},
 	}
 	for i, k := range keys {
-		b.Bucket(k, limit(1), began).Take(float64(i), began)
+		b.Bucket(k, limit(1), began).Take(float64(1+i), began) // One was there.
 	}
 	for i, k := range keys {
 		if got := b.Bucket(k, limit(1), began).Level(began); got != -float64(i) {
@@ -34,7 +34,7 @@ func TestEachKeyHasABucketOfItsOwn(t *testing.T) {
 
 func TestABookGoesByTheLimitOfTheDay(t *testing.T) {
 	b := NewBook(100, 1<<20)
-	b.Bucket(client("a"), limit(1), began).Take(10, began)
+	b.Bucket(client("a"), limit(1), began).Take(11, began)
 	if wait := b.Bucket(client("a"), limit(5), began).Owing(began); wait != 2*time.Second {
 		t.Errorf("wait %v", wait)
 	}
@@ -50,7 +50,7 @@ func TestBucketsThatNobodyUsesAreForgotten(t *testing.T) {
 		t.Error("a debt was forgotten too early")
 	}
 	later := began.Add(Idle)
-	if b.Bucket(client("1"), limit(1), later).Level(later) != 0 {
+	if b.Bucket(client("1"), limit(1), later).Level(later) != 1 {
 		t.Error("a bucket came back after all that time")
 	}
 	for i := range 3 {

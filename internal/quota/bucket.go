@@ -30,8 +30,8 @@ type Limit struct {
 	// (quota.window.num, quota.window.size.seconds).
 	Windows int
 	Window  time.Duration
-	// Full says that a new bucket is full. Otherwise it is empty, so that the rate
-	// holds from the first byte on.
+	// Full says that a new bucket is full. Otherwise it has one window's worth: the first
+	// request passes, as in Kafka, and then the rate holds.
 	Full bool
 }
 
@@ -59,7 +59,7 @@ type Bucket struct {
 // NewBucket returns a bucket of somebody who was never seen before.
 func NewBucket(l Limit, now time.Time) *Bucket {
 	b := &Bucket{limit: l.sane(), at: now}
-	if l.Full {
+	if b.level = b.limit.window(); l.Full {
 		b.level = b.limit.most()
 	}
 	return b
