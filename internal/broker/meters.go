@@ -45,7 +45,7 @@ func countPhases(groups *meter.Groups, e *journal.Entry) {
 }
 
 // throttleKinds are the names of what clients have to wait for.
-var throttleKinds = [...]string{quota.Produced: "produce", quota.Fetched: "fetch", quota.Mutations: "mutation", quota.Connections: "connection"}
+var throttleKinds = [...]string{quota.Produced: "produce", quota.Fetched: "fetch", quota.Mutations: "mutation", quota.Connections: "connection", quota.Requests: "request"}
 
 // knowThrottled makes all kinds known, so that the first wait is seen as a change.
 func (b *Broker) knowThrottled() {

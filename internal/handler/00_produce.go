@@ -105,6 +105,7 @@ func (h *Handler) produce(ctx context.Context, c *call) (*protocol.Response, err
 		o.part = p.destination(o, refused)
 	}
 	p.appendAll(ctx)
+	p.throttle = c.charge(p.throttle)
 	if p.how.Acks == 0 {
 		// There is no answer, but what comes next on the connection comes after
 		// it, and a failure must be known by then.

@@ -63,7 +63,7 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 	if err != nil {
 		var code *kerr.Error
 		if errors.As(err, &code) {
-			return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code})
+			return c.EncodeFetch(&protocol.FetchResponse{ErrorCode: code.Code, ThrottleMillis: c.charge(0)})
 		}
 		return nil, err
 	}
@@ -79,12 +79,13 @@ func (h *Handler) fetch(ctx context.Context, c *call) (*protocol.Response, error
 	}
 	share := h.share(c, quota.Fetched)
 	if wait := f.runWithin(ctx, share); wait > 0 {
-		return c.EncodeFetch(&protocol.FetchResponse{ThrottleMillis: c.throttle(quota.Fetched, wait), SessionID: s.withdraw()})
+		return c.EncodeFetch(&protocol.FetchResponse{ThrottleMillis: c.charge(c.throttle(quota.Fetched, wait)), SessionID: s.withdraw()})
 	}
 	resp := &protocol.FetchResponse{SessionID: s.id}
 	granted := f.bytes(share)
 	f.count()
 	s.finish(f.parts, func(p *fetchPart) { f.add(resp, p) })
+	resp.ThrottleMillis = c.charge(0)
 	out, err := c.EncodeFetch(resp)
 	if share != nil && err == nil {
 		share.take(out.Size() - granted)

@@ -32,7 +32,7 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 	req.Topics = known
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	if all || len(known) > 0 {
-		resp = h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
+		resp = c.asking(h.opts.Groups).Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
 		h.noteCommitted(req, resp)
 	}
 	if all {

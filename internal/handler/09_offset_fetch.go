@@ -56,7 +56,7 @@ func (h *Handler) offsetsOf(ctx context.Context, c *call, req *kmsg.OffsetFetchR
 		return out
 	}
 	names, denied := c.split(auth.Describe, auth.Group, names)
-	h.opts.Groups.Each(ctx, c.client(), names, part, func(r kmsg.Response) {
+	c.asking(h.opts.Groups).Each(ctx, c.client(), names, part, func(r kmsg.Response) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.OffsetFetchResponse).Groups...)
 	})
 	for i := range resp.Groups {

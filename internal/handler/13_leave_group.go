@@ -18,5 +18,5 @@ func (h *Handler) leaveGroup(ctx context.Context, c *call) (kmsg.Response, error
 	if !c.may(auth.Read, auth.Group, req.Group) {
 		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
 	}
-	return h.opts.Groups.Do(ctx, req.Group, c.client(), req), nil
+	return c.asking(h.opts.Groups).Do(ctx, req.Group, c.client(), req), nil
 }

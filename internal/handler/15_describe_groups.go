@@ -30,7 +30,7 @@ func (h *Handler) describeGroups(ctx context.Context, c *call) (kmsg.Response, e
 		g.Group, g.ErrorCode = id, kerr.GroupAuthorizationFailed.Code
 		found[id] = g
 	}
-	h.opts.Groups.Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
+	c.asking(h.opts.Groups).Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
 		for _, g := range r.(*kmsg.DescribeGroupsResponse).Groups {
 			found[g.Group] = g
 		}

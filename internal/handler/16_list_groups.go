@@ -42,7 +42,7 @@ func (h *Handler) listGroups(ctx context.Context, c *call) (kmsg.Response, error
 	req := c.req.(*kmsg.ListGroupsRequest)
 	resp := req.ResponseKind().(*kmsg.ListGroupsResponse)
 	req.StatesFilter, req.TypesFilter = plausible(req.StatesFilter, groupStates), plausible(req.TypesFilter, groupTypes)
-	h.opts.Groups.All(ctx, c.client(), func() kmsg.Request { return req }, func(r kmsg.Response) {
+	c.asking(h.opts.Groups).All(ctx, c.client(), func() kmsg.Request { return req }, func(r kmsg.Response) {
 		part := r.(*kmsg.ListGroupsResponse)
 		resp.Groups = append(resp.Groups, part.Groups...)
 		if part.ErrorCode != 0 {

@@ -73,7 +73,7 @@ func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitio
 	if len(req.Transactions) == 1 {
 		t := &req.Transactions[0]
 		distinctAdded(t)
-		return h.opts.Transactions.Do(ctx, t.TransactionalID, c.client(), req)
+		return c.asking(h.opts.Transactions).Do(ctx, t.TransactionalID, c.client(), req)
 	}
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	of := map[string]*kmsg.AddPartitionsToTxnRequestTransaction{}
@@ -94,7 +94,7 @@ func (h *Handler) addBatched(ctx context.Context, c *call, req *kmsg.AddPartitio
 		}
 		return out
 	}
-	h.opts.Transactions.Each(ctx, c.client(), ids, part, func(r kmsg.Response) {
+	c.asking(h.opts.Transactions).Each(ctx, c.client(), ids, part, func(r kmsg.Response) {
 		resp.Transactions = append(resp.Transactions, r.(*kmsg.AddPartitionsToTxnResponse).Transactions...)
 	})
 	return resp

@@ -20,5 +20,5 @@ func (h *Handler) endTxn(ctx context.Context, c *call) (kmsg.Response, error) {
 	if !c.may(auth.Write, auth.TransactionalID, req.TransactionalID) {
 		return h.opts.Transactions.Fail(req, kerr.TransactionalIDAuthorizationFailed), nil
 	}
-	return h.opts.Transactions.Do(ctx, req.TransactionalID, c.client(), req), nil
+	return c.asking(h.opts.Transactions).Do(ctx, req.TransactionalID, c.client(), req), nil
 }

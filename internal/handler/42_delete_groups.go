@@ -24,7 +24,7 @@ func (h *Handler) deleteGroups(ctx context.Context, c *call) (kmsg.Response, err
 	}
 	slices.Sort(req.Groups)
 	allowed, denied := c.split(auth.Delete, auth.Group, slices.Compact(req.Groups))
-	h.opts.Groups.Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
+	c.asking(h.opts.Groups).Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.DeleteGroupsResponse).Groups...)
 	})
 	for _, id := range denied {

@@ -25,7 +25,7 @@ func (h *Handler) offsetDelete(ctx context.Context, c *call) (kmsg.Response, err
 	req.Topics = allowed
 	resp := req.ResponseKind().(*kmsg.OffsetDeleteResponse)
 	if len(allowed) > 0 || len(denied) == 0 {
-		resp = h.opts.Groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetDeleteResponse)
+		resp = c.asking(h.opts.Groups).Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetDeleteResponse)
 	}
 	if resp.ErrorCode == 0 {
 		resp.Topics = append(resp.Topics, denied...)

@@ -24,7 +24,7 @@ func (h *Handler) describeTransactions(ctx context.Context, c *call) (kmsg.Respo
 		return out
 	}
 	allowed, denied := c.split(auth.Describe, auth.TransactionalID, req.TransactionalIDs)
-	h.opts.Transactions.Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
+	c.asking(h.opts.Transactions).Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
 		resp.TransactionStates = append(resp.TransactionStates, r.(*kmsg.DescribeTransactionsResponse).TransactionStates...)
 	})
 	for i := range resp.TransactionStates {

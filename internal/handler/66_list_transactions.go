@@ -55,7 +55,7 @@ func (h *Handler) listTransactions(ctx context.Context, c *call) (kmsg.Response,
 	// What this broker is to coordinate and has not begun to load is loading, too: who
 	// finds a transaction nowhere may abort it.
 	led, answered := h.ledTransactions(c.image), 0
-	h.opts.Transactions.All(ctx, c.client(), part, func(r kmsg.Response) {
+	c.asking(h.opts.Transactions).All(ctx, c.client(), part, func(r kmsg.Response) {
 		some := r.(*kmsg.ListTransactionsResponse)
 		for _, t := range some.TransactionStates {
 			if filter.matches(&t) && c.sees(auth.Describe, auth.TransactionalID, t.TransactionalID) {

@@ -24,5 +24,5 @@ func (h *Handler) consumerGroupHeartbeat(ctx context.Context, c *call) (kmsg.Res
 			return h.opts.Groups.Fail(req, kerr.TopicAuthorizationFailed), nil
 		}
 	}
-	return h.opts.Groups.Do(ctx, req.Group, c.asks(), req), nil
+	return c.asking(h.opts.Groups).Do(ctx, req.Group, c.asks(), req), nil
 }

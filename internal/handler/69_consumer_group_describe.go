@@ -27,7 +27,7 @@ func (h *Handler) consumerGroupDescribe(ctx context.Context, c *call) (kmsg.Resp
 	for _, id := range denied {
 		found[id] = undescribedGroup(id, kerr.GroupAuthorizationFailed, kerr.GroupAuthorizationFailed.Description)
 	}
-	h.opts.Groups.Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
+	c.asking(h.opts.Groups).Each(ctx, c.client(), allowed, part, func(r kmsg.Response) {
 		for _, g := range r.(*kmsg.ConsumerGroupDescribeResponse).Groups {
 			found[g.Group] = g
 		}

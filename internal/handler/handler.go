@@ -185,6 +185,7 @@ type call struct {
 	own    bool // the request is this broker's own
 	h      *Handler
 	rights rights
+	usage  *usage // nil if its time does not count
 }
 
 // longestKept is the longest client id that is kept for the next request.
@@ -224,6 +225,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 	if err := c.checkBetween(); err != nil {
 		return nil, err
 	}
+	c.measure()
 	if e.raw != nil && !origin.Illegal {
 		return e.raw(h, ctx, c)
 	}
@@ -241,6 +243,7 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 		return nil, err
 	}
 	h.tellChanges(c, resp)
+	c.chargeAnswer(resp)
 	return c.Encode(resp), nil
 }
 

@@ -53,6 +53,7 @@ func (h *Handler) share(c *call, kind quota.Kind) *share {
 // quotaNames says under which name a quota is set.
 var quotaNames = [...]string{
 	quota.Produced: metadata.ProducerByteRate, quota.Fetched: metadata.ConsumerByteRate, quota.Mutations: metadata.ControllerMutationRate,
+	quota.Requests: metadata.RequestPercentage,
 }
 
 // findShare finds the quota that counts for a client. Brokers of the cluster have

@@ -14,6 +14,7 @@ const (
 	Fetched                 // bytes of Fetch answers
 	Mutations               // partitions that are created and deleted
 	Connections             // connections that begin
+	Requests                // percent of a second that requests are worked on
 )
 
 // Key says whose bucket it is. As in Kafka the entity whose quota decides says which

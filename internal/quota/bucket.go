@@ -73,7 +73,14 @@ func (b *Bucket) Alter(l Limit, now time.Time) {
 	}
 	b.fill(now)
 	b.limit = l
-	b.level = min(max(b.level, -l.most()), l.most())
+	b.level = min(b.level, l.most())
+	b.Forgive(now)
+}
+
+// Forgive has a debt shrink to what a bucket holds, and so to what all windows are worth.
+func (b *Bucket) Forgive(now time.Time) {
+	b.fill(now)
+	b.level = max(b.level, -b.limit.most())
 }
 
 // fill brings the bucket to a time. A clock that goes back fills nothing.
