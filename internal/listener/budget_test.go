@@ -117,6 +117,24 @@ func TestFramesThatWaitForEachOtherAllEnd(t *testing.T) {
 	})
 }
 
+// A frame waits until a request that was handled has given back its memory, and no longer.
+func TestMemoryThatIsGivenBackIsTakenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(400)
+		handled := &arrival{owner: "one", giveWay: func() {}}
+		took(t, b, handled, 400)
+		b.arrived(handled)
+		waited := make(chan time.Duration, 1)
+		go func() { waited <- took(t, b, &arrival{owner: "other", giveWay: func() {}}, 50) }()
+		synctest.Wait()
+		time.Sleep(framePatience / 10) // In synctest's time; less than until those who wait look for themselves.
+		b.give(400)
+		if d := <-waited; d != framePatience/10 {
+			t.Errorf("memory that was free after %v was taken after %v", framePatience/10, d)
+		}
+	})
+}
+
 // A client that sends half a frame loses its connection when another needs the memory, and
 // that one is served.
 func TestAHalfSentFrameEndsItsConnectionForTheSakeOfOthers(t *testing.T) {

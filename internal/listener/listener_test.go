@@ -215,6 +215,24 @@ func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 	}
 }
 
+// Connections that ended count no more, or an address could not come back in the end.
+func TestAConnectionThatEndedLeavesRoomForAnotherOfItsAddress(t *testing.T) {
+	s, addr := start(t, Options{MaxPerHost: 1}, echo)
+	for range 3 {
+		c := dial(t, addr)
+		sendFrame(t, c, []byte("x"))
+		readFrame(t, c)
+		wantClosed(t, dial(t, addr))
+		c.Close()
+		waitFor(t, "the connection is gone", func() bool { return s.Connections() == 0 })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.perHost) != 0 {
+		t.Errorf("counted without a connection: %v", s.perHost)
+	}
+}
+
 func TestLimitsOfConnectionsCanChange(t *testing.T) {
 	s, addr := start(t, Options{}, echo)
 	admitted := func(c net.Conn) {
