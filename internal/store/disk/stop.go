@@ -290,11 +290,9 @@ func (l *log) loadLeft(seg *segment, size int64) error {
 	return nil
 }
 
-// resumeLeft makes the log as durable as it was left, not more.
+// resumeLeft makes the log as durable as it was left, not more. Only the name of its folder
+// is: the start has synced the data folder.
 func (l *log) resumeLeft() {
-	if l.left.Loose {
-		l.folder = l.store.folder.Add(1)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.durableSize, l.durableEnd, l.syncedSize, l.loose = l.left.Durable, l.left.End, l.left.Synced, l.left.Loose

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"testing"
+	"testing/synctest"
 
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -78,6 +79,54 @@ func TestStartAfterQuickStopSettlesNothing(t *testing.T) {
 	if few > 12 {
 		t.Errorf("the start made %d syncs", few)
 	}
+}
+
+// What was written and not flushed is made durable when its log is opened: whoever wrote it
+// without waiting for that relies on it being so in a while.
+func TestOpeningALogThatWasLeftFlushesIt(t *testing.T) {
+	b := busyBed(t)
+	b.must(b.st.Close())
+	b.start()
+	b.opts.boot = "second"
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantAll(true)
+}
+
+// Without a journal nothing but the names of its folder and file finds what a log holds.
+func TestANewLogThatWasLeftHasADurableNameOnceItIsFlushed(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{boot: "first", inline: true, noJournal: true})
+	b.appendTo(b.log, "not flushed")
+	b.must(b.st.Close())
+	b.start()
+	b.must(flush(b.log))
+	b.opts.boot = "second"
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues("not flushed")
+}
+
+// Whoever waits for a flush when the stop begins is told that it is done, not that the store
+// is closed.
+func TestAQuickStopAnswersWhoWaitsForAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBedWith(t, store.LogConfig{}, Options{boot: "first", noJournal: true})
+		release, first, second := make(chan struct{}), make(chan error, 1), make(chan error, 1)
+		b.must(b.append("first"))
+		b.log.Flush(func(err error) {
+			first <- err
+			<-release // The next flush has to wait for this one to end.
+		})
+		b.must(<-first)
+		b.must(b.append("second"))
+		b.log.Flush(func(err error) { second <- err })
+		closed := make(chan error, 1)
+		go func() { closed <- b.st.Close() }()
+		synctest.Wait()
+		close(release)
+		b.must(<-closed)
+		if err := <-second; err != nil {
+			t.Errorf("a flush that was asked for before the stop: %v", err)
+		}
+	})
 }
 
 // However often the broker was stopped, the power takes nothing that was acknowledged.
