@@ -71,6 +71,8 @@ type Config struct {
 	// ages is the clock of partitions and coordinators, which write times down. One of a
 	// test must go on by itself, since they wait for real.
 	ages func() time.Time
+	// frames is how long a request may take to arrive; 0 for as long as usual.
+	frames time.Duration
 }
 
 // send is how coordinators have brokers handle requests (peer.Client.Send).
@@ -178,7 +180,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 		MaxConnections: int(b.cfg.Int("max.connections")),
 		MaxPerHost:     int(b.cfg.Int("max.connections.per.ip")),
 		KeepFree:       maxOpenFiles() + otherFiles,
-		Arrivals:       b.arrivals, After: c.after, Meter: &b.meters.Requests,
+		Arrivals:       b.arrivals, After: c.after, Meter: &b.meters.Requests, FrameTimeout: c.frames,
 	})
 	if err := b.listen(); err != nil {
 		return err

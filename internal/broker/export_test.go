@@ -38,6 +38,9 @@ func (c *Config) Clock(now func() time.Time, after func(time.Duration) <-chan ti
 // that goes on by itself, and may jump ahead besides.
 func (c *Config) Everywhere(now func() time.Time) { c.now, c.ages = now, now }
 
+// PatientWithFrames has a request that was half sent never end for that alone.
+func (c *Config) PatientWithFrames() { c.frames = time.Hour }
+
 // AlterQuotas changes quotas.
 func (b *Broker) AlterQuotas(ctx context.Context, changes ...metadata.QuotaChange) error {
 	return errors.Join(b.controller.AlterQuotas(ctx, changes, false)...)

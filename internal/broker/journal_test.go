@@ -3,8 +3,11 @@ package broker
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"muster/internal/journal"
 	"muster/internal/metadata"
@@ -48,6 +51,33 @@ func TestTheJournalIsWrittenInBatchesThatFit(t *testing.T) {
 	}
 }
 
+// What happened to a group before the broker stops is in the journal after it.
+func TestTheJournalIsWrittenToItsEndWhenTheBrokerStops(t *testing.T) {
+	b, err := Open(t.Context(), Config{
+		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"},
+		Logger:     slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	j := newJournal(b, groupJournal)
+	const steps = 50
+	for range steps {
+		j.add([]journal.Entry{{Group: "billing", Kind: journal.KindLoaded}})
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	j.run(stopped)
+	p, err := j.partition(t.Context(), "billing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.HighWatermark(); got != steps {
+		t.Errorf("%d entries of %d are in the journal", got, steps)
+	}
+}
+
 // A topic that is lost right after it was created costs an entry, not the broker.
 func TestJournalTopicThatVanishesIsAnError(t *testing.T) {
 	made := 0
@@ -72,5 +102,22 @@ func TestHeldRequestsAreNotCounted(t *testing.T) {
 	}
 	if n := h.producing.Load(); n != 0 {
 		t.Errorf("%d Produce requests are counted as being handled", n)
+	}
+}
+
+// A stop waits for Produce requests that are being handled, but not for ever.
+func TestAStopWaitsAWhileForProduceRequests(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: 0, holdPatience / 2: holdPatience / 2, time.Hour: holdPatience} {
+		synctest.Test(t, func(t *testing.T) {
+			var h hold
+			h.begin(produceRequest)
+			h.begin(readRequest) // It may wait for as long as it likes.
+			time.AfterFunc(took, func() { h.end(produceRequest) })
+			began := time.Now()
+			h.close()
+			if got := time.Since(began); got < want || got > want+2*time.Millisecond {
+				t.Errorf("for a request that takes %v it waits %v", took, got)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"muster/internal/metadata"
 	"muster/internal/redistest"
@@ -54,6 +55,27 @@ func TestABrokerThatWakesUpDoesNotLeadByWhatItKnewBefore(t *testing.T) {
 		a.renew(t.Context())
 		return a.Alive() && a.registered()
 	})
+}
+
+// A broker that has left gives its lease back, and must not act on what it led, though the
+// lease would have gone on for a while.
+func TestABrokerThatHasLeftIsNotAlive(t *testing.T) {
+	f := newFleet(t, redistest.Single(t), nil)
+	a, b := f.join(1), f.join(2)
+	f.create(b, "orders")
+	f.agreed(a, b)
+	a.stop()
+	a.ended.Wait()
+	a.believe(a.clock() + time.Hour)
+	if err := a.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a.Alive() {
+		t.Error("it acts by a lease that it has given back")
+	}
+	if live, _ := f.leases.live([]int32{1}); live[1] {
+		t.Error("it has kept its lease, so that none may take its node id")
+	}
 }
 
 // TestABrokerThatWakesUpIsNotBuriedByWhoSawItGoneBefore has a broker come back just

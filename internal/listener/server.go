@@ -70,6 +70,10 @@ type Options struct {
 	// is nil.
 	After func(time.Duration) <-chan time.Time
 
+	// FrameTimeout is how long the rest of a frame may take once it has begun; 0 for
+	// frameTimeout.
+	FrameTimeout time.Duration
+
 	login time.Duration // loginTimeout if it is 0; for tests
 }
 
@@ -115,7 +119,7 @@ func NewServer(opts Options) *Server {
 		after = time.After
 	}
 	return &Server{
-		opts: opts, rest: frameTimeout, patience: lingerTime, login: cmp.Or(opts.login, loginTimeout), sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: cmp.Or(opts.FrameTimeout, frameTimeout), patience: lingerTime, login: cmp.Or(opts.login, loginTimeout), sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
 		conns: map[*conn]struct{}{}, perHost: map[string]int{}, perName: map[string]int{},
 	}
