@@ -44,8 +44,13 @@ func issue(t *testing.T, by *issuer, name string, number int64) *issuer {
 
 // revokes makes a list.
 func (i *issuer) revokes(numbers ...int64) []byte {
+	return i.revokesBy(x509.UnknownSignatureAlgorithm, numbers...)
+}
+
+// revokesBy makes one with a signature of a kind.
+func (i *issuer) revokesBy(kind x509.SignatureAlgorithm, numbers ...int64) []byte {
 	i.t.Helper()
-	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
+	list := &x509.RevocationList{SignatureAlgorithm: kind, Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
 	for _, n := range numbers {
 		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: big.NewInt(n), RevocationTime: time.Now()})
 	}
@@ -74,6 +79,7 @@ func TestRevokedCertificatesAreThoseOnTheListsOfTheirIssuers(t *testing.T) {
 		"the one in the middle":  {[][]byte{root.revokes(2)}, ErrRevoked, ErrRevoked},
 		"a number of another":    {[][]byte{root.revokes(7)}, nil, nil},
 		"a list by a namesake":   {[][]byte{namesake.revokes(7, 8)}, nil, nil},
+		"a list by SHA-1":        {[][]byte{middle.revokesBy(x509.ECDSAWithSHA1, 7)}, ErrRevoked, nil}, // Go checks no such signature.
 		"a namesake and its own": {[][]byte{namesake.revokes(8), middle.revokes(7)}, ErrRevoked, nil},
 	} {
 		var text []byte
