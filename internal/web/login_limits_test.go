@@ -45,6 +45,7 @@ func TestWhoDoesNotLogInMayOnlyReadFromAfar(t *testing.T) {
 	}{
 		"from here":                    {nil, near, false, host("localhost:9021"), true},
 		"from here by an address":      {nil, near, false, host("[::1]:9021"), true},
+		"from here by a mapped one":    {nil, near, false, host("[::ffff:127.0.0.1]:9021"), true},
 		"from afar":                    {nil, far, false, host("localhost"), false},
 		"from afar where all may":      {nil, far, true, host("10.0.0.1"), true},
 		"a user from afar":             {users, far, false, as("ann", "anns"), true},
