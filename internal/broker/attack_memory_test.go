@@ -170,9 +170,19 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cut := 0
-	for i := range all {
-		if err := good.ProduceSync(ctx, &kgo.Record{Topic: "orders", Value: make([]byte, 3<<20)}).FirstErr(); err != nil {
-			t.Fatalf("append after %d of %d half-sent requests: %v", i, all, err)
+	for i := range all + 1 {
+		appended := make(chan error, 1)
+		good.Produce(ctx, &kgo.Record{Topic: "orders", Value: make([]byte, 3<<20)}, func(_ *kgo.Record, err error) { appended <- err })
+		select {
+		case err := <-appended:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-ctx.Done(): // A client does not give up what it has sent.
+			t.Fatalf("no append while %d of %d requests were half sent", all-i, all)
+		}
+		if i == all {
+			break
 		}
 		select {
 		case early := <-ended:
@@ -182,9 +192,6 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatalf("%d of %d half-sent requests hold up each other", all-i, all)
 		}
-	}
-	if err := good.ProduceSync(ctx, &kgo.Record{Topic: "orders", Value: make([]byte, 3<<20)}).FirstErr(); err != nil {
-		t.Fatalf("append after all half-sent requests: %v", err)
 	}
 	t.Logf("%d of %d half-sent requests gave way before their end", cut, all)
 	if cut == 0 {
