@@ -79,7 +79,7 @@ func decompress(c Codec, src []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return readBounded(r)
+		return readBounded(r, MaxDecompressed)
 	case Snappy:
 		n, err := snappySize(src)
 		if err != nil {
@@ -87,24 +87,25 @@ func decompress(c Codec, src []byte) ([]byte, error) {
 		}
 		return decodeSnappy(make([]byte, 0, n), src)
 	case LZ4:
-		return readBounded(lz4.NewReader(bytes.NewReader(src)))
+		return readBounded(lz4.NewReader(bytes.NewReader(src)), MaxDecompressed)
 	case ZSTD:
 		d := zstdDecoders.Get().(*zstd.Decoder)
 		defer zstdDecoders.Put(d)
 		if err := d.Reset(bytes.NewReader(src)); err != nil {
 			return nil, err
 		}
-		return readBounded(d)
+		return readBounded(d, MaxDecompressed)
 	}
 	return nil, fmt.Errorf("%w: unknown compression codec %d", ErrCorrupt, c)
 }
 
-func readBounded(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, MaxDecompressed+1))
+// readBounded reads all that there is, unless that is more than so much.
+func readBounded(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > MaxDecompressed {
+	if int64(len(b)) > most {
 		return nil, ErrTooLarge
 	}
 	return b, nil
