@@ -180,7 +180,7 @@ func (g *consumerGroup) hasRead() {
 }
 
 // stream writes records to all partitions in turn, and looks whether committed
-// offsets go back.
+// offsets go back further than they may.
 type stream struct {
 	g       *consumerGroup
 	cl      *kgo.Client
@@ -225,23 +225,40 @@ func (s *stream) note(err error) {
 	}
 }
 
-// watch looks at what is committed, again and again.
+// watch looks at what is committed, again and again. Offsets go back no further than what
+// any other member has committed: who commits less has lost the partition meanwhile, and
+// must be refused. What a member has committed itself it may take back, in any broker:
+// librdkafka gives up a connection whose heartbeat takes longer than until the next one is
+// due, and sends the commits that were not answered once more, after the latest.
 func (s *stream) watch(ctx context.Context) {
-	last := map[slot]int64{}
+	highest := map[slot]map[string]int64{} // by member
 	for ctx.Err() == nil {
-		committed, err := s.g.commitments()
-		for at, was := range last {
-			if now := committed[at]; err == nil && now < was {
-				s.note(fmt.Errorf("%s-%d: offset %d was committed, and now %d is", at.topic, at.partition, was, now))
-			}
-		}
-		if err == nil {
-			last = committed
+		if committed, err := s.g.committers(); err == nil {
+			s.compare(highest, committed)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
 		}
+	}
+}
+
+// compare looks for offsets that went back further than they may, and remembers the highest
+// of each member.
+func (s *stream) compare(highest map[slot]map[string]int64, committed map[slot]commitment) {
+	for at, members := range highest {
+		now := committed[at]
+		for by, was := range members {
+			if now.at < was && (by != now.by || by == "") {
+				s.note(fmt.Errorf("%s-%d: offset %d was committed by %q, and now %d is by %q", at.topic, at.partition, was, by, now.at, now.by))
+			}
+		}
+	}
+	for at, now := range committed {
+		if highest[at] == nil {
+			highest[at] = map[string]int64{}
+		}
+		highest[at][now.by] = max(highest[at][now.by], now.at)
 	}
 }
 
@@ -260,5 +277,31 @@ func (s *stream) finish() {
 	defer s.mu.Unlock()
 	if err := errors.Join(s.errs...); err != nil {
 		s.g.t.Fatal(err)
+	}
+}
+
+// TestOffsetsGoBackOnlyByWhoCommittedThem is about what stream finds: a commit of a member
+// that has lost the partition, and not one that a client sends again.
+func TestOffsetsGoBackOnlyByWhoCommittedThem(t *testing.T) {
+	at := slot{"t", 0}
+	for _, c := range []struct {
+		what    string
+		commits []commitment
+		wrong   int
+	}{
+		{"the next owner goes on", []commitment{{5, "a"}, {7, "b"}, {9, "a"}}, 0},
+		{"a client sends a commit again", []commitment{{5, "a"}, {7, "b"}, {9, "b"}, {8, "b"}, {10, "b"}}, 0},
+		{"it sends one from before it had the partition", []commitment{{5, "b"}, {7, "a"}, {9, "b"}, {6, "b"}}, 1},
+		{"a former owner commits", []commitment{{5, "a"}, {7, "b"}, {6, "a"}}, 1},
+		{"a client that does not tell who it is goes back", []commitment{{7, ""}, {6, ""}}, 1},
+		{"an offset is gone", []commitment{{7, "a"}, {}}, 1},
+	} {
+		s, highest := &stream{}, map[slot]map[string]int64{}
+		for _, now := range c.commits {
+			s.compare(highest, map[slot]commitment{at: now})
+		}
+		if len(s.errs) != c.wrong {
+			t.Errorf("%s: %v", c.what, s.errs)
+		}
 	}
 }

@@ -200,8 +200,25 @@ func (g *clientGroup) isEmpty() {
 	g.becomes("Empty")
 }
 
+// commitment is a committed offset.
+type commitment struct {
+	at int64
+	by string // the member, "" if its client does not tell
+}
+
 // commitments returns the committed offsets.
 func (g *clientGroup) commitments() (map[slot]int64, error) {
+	committed, err := g.committers()
+	out := make(map[slot]int64, len(committed))
+	for s, c := range committed {
+		out[s] = c.at
+	}
+	return out, err
+}
+
+// committers returns the committed offsets, with who committed them: that is what
+// members have as the metadata of their commits.
+func (g *clientGroup) committers() (map[slot]commitment, error) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
 	defer cancel()
 	fetched, err := g.admin.FetchOffsets(ctx, g.spec.Group)
@@ -211,7 +228,7 @@ func (g *clientGroup) commitments() (map[slot]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	committed := map[slot]int64{}
-	fetched.Each(func(o kadm.OffsetResponse) { committed[slot{o.Topic, o.Partition}] = o.At })
+	committed := map[slot]commitment{}
+	fetched.Each(func(o kadm.OffsetResponse) { committed[slot{o.Topic, o.Partition}] = commitment{o.At, o.Metadata} })
 	return committed, nil
 }

@@ -38,7 +38,7 @@ func librdkafkaMember(ctx context.Context, spec memberSpec, out *reporter) error
 		return err
 	}
 	for ctx.Err() == nil {
-		if err := librdkafkaPoll(consumer, out); err != nil {
+		if err := librdkafkaPoll(consumer, spec.ClientID, out); err != nil {
 			return err
 		}
 	}
@@ -75,8 +75,8 @@ func librdkafkaConfig(spec memberSpec) *kafka.ConfigMap {
 }
 
 // librdkafkaPoll takes in one event; an error is one that the client does not get
-// over.
-func librdkafkaPoll(consumer *kafka.Consumer, out *reporter) error {
+// over. What is stored says which member has read it.
+func librdkafkaPoll(consumer *kafka.Consumer, member string, out *reporter) error {
 	switch e := consumer.Poll(50).(type) {
 	case *kafka.Message:
 		if e.TopicPartition.Error != nil {
@@ -84,7 +84,10 @@ func librdkafkaPoll(consumer *kafka.Consumer, out *reporter) error {
 			return nil
 		}
 		out.records(*e.TopicPartition.Topic, e.TopicPartition.Partition, int64(e.TopicPartition.Offset))
-		if _, err := consumer.StoreMessage(e); err != nil {
+		next := e.TopicPartition
+		next.Offset++
+		next.Metadata = &member
+		if _, err := consumer.StoreOffsets([]kafka.TopicPartition{next}); err != nil {
 			out.note("store an offset: %v", err) // The partition was revoked meanwhile.
 		}
 	case *kafka.Stats:
