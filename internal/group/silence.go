@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// A load gives every member a whole session timeout to be heard of, since nobody could be
-// heard of while there was no coordinator. A member that is dead would have one after each
-// load: a coordinator that is loaded again and again would never give it up, and a static
-// member holds its partitions for as long. So of a member that was loaded and is not heard
-// of, it is written down now and then how long that has lasted, over all loads; the next
-// one gives it what is left of its session timeout. With the first sign of life, or when it
-// is a member no more, that is forgotten.
+// A load gives every member a whole session timeout to send something, since no one could
+// while there was no coordinator. A dead member would get one after each load: a coordinator
+// that is loaded again and again would never remove it, and a static member would hold its
+// partitions all that time. So for a member that was loaded and has sent nothing since, a
+// record says now and then how long that has lasted, over all loads; the next load gives it
+// what is left of its session timeout. The record goes with the member's first request, or
+// with the member.
 //
-// No client that lives is given up earlier than it would be without: of each load, the
-// first returnTime does not count, in which its clients find the coordinator. What counts
-// of the silence of a client that lives is therefore never more than the pause between two
-// of its heartbeats, and what is left of its session timeout never less than it has after
-// any heartbeat. Nor is anybody ever given less than returnTime, unless its session timeout
-// is. A session timeout that short always begins anew: to wait for it is no burden.
+// A live client is never removed earlier than it would be without this: the first returnTime
+// of each load, in which clients find the coordinator, does not count. So what counts of a
+// live client's silence is never longer than the pause between two of its heartbeats, and
+// what is left of its session timeout never shorter than what it has between any two. And no
+// member is given less than returnTime, unless its session timeout is shorter. Such a session
+// timeout always starts over: to wait for it is no burden.
 
 const (
-	// returnTime is how long clients may take to be back after a load. Those that try
-	// again with ever longer pauses come to 10 s between two of them.
+	// returnTime is how long clients may take to come back after a load. The longest pause
+	// between two attempts to connect is 10 s in the clients that we know, by default.
 	returnTime = 10 * time.Second
-	// silenceParts is in how many parts of a session timeout silence is written down:
-	// however often a member is loaded, there are no more records of it.
+	// silenceParts is in how many parts of a session timeout silence is recorded. That many
+	// records are the most that a silent member costs, however often it is loaded.
 	silenceParts = 8
 )
 
