@@ -2,6 +2,7 @@ package keystore
 
 import (
 	"bytes"
+	"crypto/x509"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,4 +118,23 @@ func FuzzStores(f *testing.F) {
 		_, _ = Certificate(content, p)
 		_, _ = Certificates(content, p)
 	})
+}
+
+// A store may hold the certificate of another key. TLS would only fail at the first client.
+func TestAKeyAndACertificateBelongTogether(t *testing.T) {
+	root := issue(t, nil, "root", 1)
+	ann, bob := issue(t, root, "ann", 2), issue(t, root, "bob", 3)
+	if got, err := joined(ann.key, []*x509.Certificate{ann.cert, root.cert}); err != nil || got.Leaf != ann.cert || len(got.Certificate) != 2 {
+		t.Errorf("the key of the certificate: %+v, %v", got, err)
+	}
+	for what, chain := range map[string][]*x509.Certificate{
+		"that of another": {bob.cert, root.cert}, "that of its issuer": {root.cert, ann.cert}, "none": nil,
+	} {
+		if _, err := joined(ann.key, chain); err == nil {
+			t.Errorf("a key with a certificate, %s, is taken", what)
+		}
+	}
+	if _, err := joined("no key", []*x509.Certificate{ann.cert}); err == nil {
+		t.Error("what is no key is taken for one")
+	}
 }
