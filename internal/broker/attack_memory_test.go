@@ -157,7 +157,7 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { c.Close() })
 		go func() {
 			part := make([]byte, 1<<20)
 			_, err := c.Write(binary.BigEndian.AppendUint32(nil, size))
