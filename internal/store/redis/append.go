@@ -98,21 +98,7 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 		return &pending{}, store.ErrInvalidBatch
 	}
 	p := &pending{batch: buffers.copy(batch)}
-	if l.layout == store.LayoutLog {
-		p.bytes = int64(len(batch))
-		p.largest = p.bytes
-		if err := p.readMarker(); err != nil {
-			return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, err)
-		}
-		return p, l.checkSize(p.bytes)
-	}
-	switch {
-	case p.batch.Control() || p.batch.Transactional():
-		return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, errNotForStreams)
-	case p.batch.Count() <= 0:
-		return p, fmt.Errorf("%w: %w", store.ErrInvalidBatch, errNoRecords)
-	}
-	return p, nil // Entries are made of it when it is sent.
+	return p, l.layout.check(p)
 }
 
 // readMarker looks into a control batch.

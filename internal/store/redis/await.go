@@ -28,9 +28,9 @@ func (s *Store) AwaitChange(ctx context.Context, logs []store.Refresher, wait ti
 	}
 	var list []watched
 	for i, l := range logs {
-		if l, ok := l.(streamLog); ok {
+		if l, ok := l.(recordLog); ok {
 			_, next := l.Bounds()
-			list = append(list, watched{i, l.keys.stream, l.id(next).before()})
+			list = append(list, watched{i, l.keys.stream, l.lastBefore(next)})
 		}
 	}
 	if len(list) == 0 {

@@ -71,7 +71,7 @@ func TestALogThatBeganAtZeroBeginsWithItsFirstRecord(t *testing.T) {
 		l := b.open(1)
 		at := b.append(l, b.valued("a"))
 		b.append(l, b.valued("b"))
-		b.do("XDEL", b.keys().stream, l.(streamLog).id(at.BaseOffset).String())
+		b.do("XDEL", b.keys().stream, l.(recordLog).id(at.BaseOffset).String())
 		zero(b)
 		l = b.open(2)
 		if start, _ := l.Bounds(); start != at.BaseOffset {

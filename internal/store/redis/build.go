@@ -46,7 +46,7 @@ func (s *batchSink) room() int { return s.req.MaxBytes - s.size }
 // goes on until offsets, timestamps or the leader epoch demand a new one.
 type recordSink struct {
 	req    store.ReadRequest
-	log    *log
+	log    recordLog
 	epochs []store.EpochStart
 	out    []byte
 	size   int // of all batches
@@ -120,11 +120,3 @@ func (s *recordSink) finished() []byte {
 }
 
 func (s *recordSink) room() int { return s.req.MaxBytes - s.size }
-
-// warnUnnamed says once that there are entries which no offset names.
-func (l *log) warnUnnamed(id entryID) {
-	l.warned.Do(func() {
-		l.store.logger.Warn("entries of a stream cannot be shown to Kafka clients: their ids have no offset",
-			"key", l.keys.stream, "id", id.String(), "sequence bits", l.bits)
-	})
-}

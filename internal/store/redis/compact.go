@@ -41,8 +41,7 @@ func (c cleaned) after(to, bytes int64, pass store.Compaction) cleaned {
 	return cleaned{to: passes.NextOffset(), passes: passes, bytes: bytes}
 }
 
-// Compact implements store.Log. In the stream layout superseded records are
-// deleted; in the log layout batches are written anew without them.
+// Compact implements store.Log.
 func (l *log) Compact(ctx context.Context, c store.Compaction) error {
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
@@ -56,10 +55,7 @@ func (l *log) Compact(ctx context.Context, c store.Compaction) error {
 	if err != nil || !worth {
 		return err
 	}
-	if l.layout == store.LayoutLog {
-		return l.compactBatches(ctx, c)
-	}
-	return l.compactEntries(ctx, c)
+	return l.layout.compact(ctx, c)
 }
 
 // worthCompacting looks at the records that have not been compacted. The size of
@@ -78,7 +74,7 @@ func (l *log) worthCompacting(ctx context.Context, c store.Compaction) (bool, er
 		return false, nil
 	}
 	late := false
-	from, to := l.span(dirtyFrom, min(next, c.NextOffset))
+	from, to := l.idsOf(dirtyFrom, min(next, c.NextOffset))
 	err := l.scan(ctx, from, to, func(it item) bool {
 		late = c.Late(it.timestamp)
 		return false
@@ -90,8 +86,8 @@ func (l *log) worthCompacting(ctx context.Context, c store.Compaction) (bool, er
 // that was away for longer reads it from the start.
 const sharedDeleteRetention = 24 * time.Hour
 
-// compactBatches compacts a log of the log layout.
-func (l *log) compactBatches(ctx context.Context, c store.Compaction) error {
+// compact writes batches anew without superseded records.
+func (l batchLog) compact(ctx context.Context, c store.Compaction) error {
 	start, next := l.Bounds()
 	w := &rewriter{store: l.store, keys: l.keys, dst: l.keys.rewrite + ":" + l.owner, average: l.average()}
 	pass := store.NewCompactionPass(c, l.cleaned.passes)

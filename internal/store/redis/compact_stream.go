@@ -15,8 +15,8 @@ type keyed struct {
 	item item
 }
 
-// compactEntries compacts a log of the stream layout.
-func (l *log) compactEntries(ctx context.Context, c store.Compaction) error {
+// compact deletes superseded records.
+func (l recordLog) compact(ctx context.Context, c store.Compaction) error {
 	start, next := l.Bounds()
 	end := min(next, c.NextOffset)
 	pass := store.NewCompactionPass(c, l.cleaned.passes)
@@ -60,8 +60,8 @@ func (l *log) compactEntries(ctx context.Context, c store.Compaction) error {
 
 // scanKeys calls fn with every record from an offset up to another. It stops at
 // fn's first error, and errFound is none.
-func (l *log) scanKeys(ctx context.Context, offset, next int64, fn func(*keyed) error) error {
-	from, to := l.span(offset, next)
+func (l recordLog) scanKeys(ctx context.Context, offset, next int64, fn func(*keyed) error) error {
+	from, to := l.idsOf(offset, next)
 	for !to.less(from) {
 		count := entriesIn(scanBytes, l.average())
 		args := []string{from.String(), to.String(), decimal(count)}

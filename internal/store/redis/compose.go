@@ -79,10 +79,7 @@ func (l *log) compose(group []*pending, prev *transaction) (*transaction, error)
 			l.place(tx, p)
 		}
 	}
-	tx.before = entryID{ms: uint64(base)}
-	if l.layout == store.LayoutStream {
-		tx.before = l.id(base).before()
-	}
+	tx.before = l.layout.lastBefore(base)
 	return tx, nil
 }
 
@@ -93,7 +90,7 @@ func (l *log) place(tx *transaction, p *pending) {
 	p.batch.SetLeaderEpoch(l.epoch)
 	tx.to.next = p.batch.LastOffset() + 1
 	tx.to.maxTimestamp = max(tx.to.maxTimestamp, p.batch.MaxTimestamp())
-	tx.to.ahead = max(tx.to.ahead, p.latest-int64(l.id(p.base).ms))
+	tx.to.ahead = max(tx.to.ahead, l.layout.ahead(p))
 	tx.to.largest = max(tx.to.largest, p.largest)
 	if p.batch.ProducerID() >= 0 && (p.marker != nil || !p.batch.Control()) {
 		l.noteProducer(tx, p)
@@ -128,21 +125,9 @@ func (l *log) producer(tx *transaction, id int64) store.Producer {
 	return *store.NewProducer(id)
 }
 
-// base chooses the offset for the next records. In the stream layout it is the
-// server's time, or what follows the last offset if that is later. The last of
-// them gets no sequence near the end of its millisecond, since the server goes
-// on from there when others append in the same millisecond, and ids with a
-// larger sequence have no offset.
+// base chooses the offset for the next records.
 func (l *log) base(next, records int64) (int64, error) {
-	base := next
-	if l.layout == store.LayoutStream {
-		per := int64(l.perMilli())
-		now := l.clock.now(l.store.now()) + l.pace.margin()
-		base = max(now<<l.bits, base+l.pace.gap())
-		if last := (base + records - 1) & (per - 1); last >= per-per/4 {
-			base += per - last
-		}
-	}
+	base := l.layout.base(next, records)
 	if base < 0 || base > math.MaxInt64-records-1 {
 		return 0, fmt.Errorf("%w: %s ends at offset %d, which leaves no room", store.ErrStorage, l.keys.stream, next)
 	}

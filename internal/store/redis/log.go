@@ -18,8 +18,7 @@ type log struct {
 	store  *Store
 	tp     store.TopicPartition
 	keys   keys
-	layout store.Layout
-	numbering
+	layout layout
 	epoch int32
 	owner string // the token without the counter
 	run   store.Run
@@ -63,14 +62,10 @@ type log struct {
 	sizes   readSizes
 }
 
-// streamLog is a log that others append to.
-type streamLog struct{ *log }
-
 var (
 	_ store.Pipelined  = (*log)(nil)
-	_ store.Pipelined  = streamLog{}
 	_ store.Restarting = (*log)(nil)
-	_ store.Refresher  = streamLog{}
+	_ store.Refresher  = recordLog{}
 )
 
 // end ends the handle: the log is deleted, or its store closed. What was begun

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,10 +40,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	if err != nil {
 		return nil, err
 	}
-	layout := cfg.Layout
-	if layout == "" {
-		layout = store.LayoutLog
-	}
+	layout := cmp.Or(cfg.Layout, defaultLayout)
 	k := logKeys(s.prefix, tp)
 	generation := s.runs.Generation()
 	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits)), decimal(cfg.Shown), decimal(cfg.Lost)}
@@ -121,20 +119,11 @@ func serverMillis(seconds, micros reply) int64 { return seconds.int()*1000 + mic
 
 // load fills the handle from what was found.
 func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error) {
-	l.layout = store.Layout(f.meta["layout"])
-	switch l.layout {
-	case store.LayoutStream:
-		bits, err := number(f.meta, "bits")
-		if err != nil || bits < 1 || bits > maxBits {
-			return fmt.Errorf("%w: %q bits", store.ErrCorrupt, f.meta["bits"])
-		}
-		l.bits = uint(bits)
-	case store.LayoutLog:
-	default:
-		return fmt.Errorf("%w: layout %q", store.ErrCorrupt, l.layout)
+	if l.layout, err = newLayout(l, f.meta); err != nil {
+		return err
 	}
-	if l.layout != want {
-		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", l.layout, "configured", want)
+	if name := l.layout.name(); name != want {
+		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", name, "configured", want)
 	}
 	for field, value := range map[string]*int64{
 		"size": &l.tail.size, "largest": &l.tail.largest, "ahead": &l.tail.ahead,
@@ -194,37 +183,7 @@ func (l *log) loadBounds(ctx context.Context, f *found) error {
 	if err != nil {
 		return err
 	}
-	if l.layout == store.LayoutLog {
-		l.start, l.tail.next = int64(start.ms), int64(end.ms)
-		return nil
-	}
-	l.start = l.atOrAfter(start)
-	l.tail.next = l.atOrAfter(end)
-	if f.lastID != (entryID{}) && !f.lastID.less(end) {
-		l.tail.next = l.atOrAfter(f.lastID.after())
-	}
-	if l.start == 0 {
-		return l.begin(ctx, f)
-	}
-	return nil
-}
-
-// begin finds where a log of the stream layout begins that once began at zero: at
-// the first record that was ever appended, or that is there.
-func (l *log) begin(ctx context.Context, f *found) error {
-	l.start = l.tail.next
-	if len(l.tail.epochs) > 0 {
-		l.start = min(l.start, l.tail.epochs[0].Start)
-	}
-	if f.first != "" {
-		first, err := parseID(f.first)
-		if err != nil {
-			return err
-		}
-		l.start = min(l.start, l.atOrAfter(first))
-	}
-	_, err := l.own(ctx, "open", setScript, "start", l.position(l.start))
-	return err
+	return l.layout.loadBounds(ctx, f, start, end)
 }
 
 // loadSize accounts for entries that others added or removed while nobody

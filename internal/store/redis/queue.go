@@ -34,10 +34,7 @@ func (l *log) enqueue(p *pending) (base int64, drain bool) {
 	}
 	l.queue = append(l.queue, p)
 	if p.sends() {
-		p.queuedBytes, p.queuedEntries = int64(len(p.batch)), 1
-		if l.layout == store.LayoutStream {
-			p.queuedEntries = int(p.batch.Count())
-		}
+		p.queuedBytes, p.queuedEntries = int64(len(p.batch)), l.layout.entriesOf(p.batch)
 	}
 	l.queuedBytes += p.queuedBytes
 	l.queuedEntries += p.queuedEntries
@@ -92,7 +89,7 @@ func (l *log) take(underWay bool) []*pending {
 	var group []*pending
 	entries, bytes := 0, int64(0)
 	for p := l.first(); p != nil; p = l.first() {
-		if p.sends() && l.layout == store.LayoutStream && p.memory == 0 && !l.split(p, !underWay && entries == 0) {
+		if p.sends() && !l.layout.encode(p, !underWay && entries == 0) {
 			break
 		}
 		if entries > 0 && (entries+p.weight() > maxGroupEntries || bytes+p.bytes > maxGroupBytes) {

@@ -52,12 +52,7 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 	}
 	req.NextOffset = min(req.NextOffset, next)
 	req.MaxBytes = l.store.held.take(req.MaxBytes)
-	var into sink
-	if l.layout == store.LayoutLog {
-		into = &batchSink{req: req}
-	} else {
-		into = &recordSink{req: req, log: l, epochs: epochs}
-	}
+	into := l.layout.newSink(req, epochs)
 	err := l.readInto(ctx, req, into)
 	out, ours := into.bytes()
 	l.store.held.add(len(out) - req.MaxBytes)
@@ -86,7 +81,7 @@ type sink interface {
 
 // readInto reads entries until a sink has enough or the log ends.
 func (l *log) readInto(ctx context.Context, req store.ReadRequest, into sink) error {
-	from, to := l.span(req.Offset, req.NextOffset)
+	from, to := l.idsOf(req.Offset, req.NextOffset)
 	for !to.less(from) {
 		count := l.entries(into.room())
 		entries, err := l.fetch(ctx, req.Offset, from, to, count)
@@ -118,16 +113,13 @@ func (l *log) readInto(ctx context.Context, req store.ReadRequest, into sink) er
 	return nil
 }
 
-// span returns the ids of the entries that hold an offset and those after it,
+// idsOf returns the ids of the entries that hold an offset and those after it,
 // below another offset.
-func (l *log) span(offset, next int64) (from, to entryID) {
+func (l *log) idsOf(offset, next int64) (from, to entryID) {
 	if next <= 0 || next <= offset {
 		return entryID{ms: 1}, entryID{}
 	}
-	if l.layout == store.LayoutLog {
-		return entryID{ms: uint64(offset) + 1}, entryID{ms: uint64(next)}
-	}
-	return l.id(offset), l.id(next - 1)
+	return l.layout.span(offset, next)
 }
 
 // fetch reads entries, and then the log start offset, in this order: if the
@@ -174,10 +166,7 @@ func (l *log) entriesBetween(ctx context.Context, from, to entryID, count int64)
 // parseStart reads the log start offset as the meta hash has it.
 func (l *log) parseStart(text string) (int64, error) {
 	id, err := parseID(text)
-	if l.layout == store.LayoutStream {
-		return l.atOrAfter(id), err
-	}
-	return int64(id.ms), err
+	return l.layout.offsetAt(id), err
 }
 
 // moveStart takes note of a log start offset, and returns the one that is known

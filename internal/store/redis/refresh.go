@@ -12,7 +12,7 @@ import (
 // this broker appended very much at once, the server gives ids with the same
 // time and a growing sequence to others who append. Before the sequence becomes
 // too large for an offset, Refresh moves the stream on to the next millisecond.
-func (l streamLog) Refresh(ctx context.Context) (int64, error) {
+func (l recordLog) Refresh(ctx context.Context) (int64, error) {
 	if err := l.mayRead(); err != nil {
 		return 0, err
 	}

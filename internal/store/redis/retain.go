@@ -19,16 +19,11 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 	if err := l.forgetSometimes(ctx); err != nil {
 		return err
 	}
-	if l.layout == store.LayoutStream {
-		if err := l.retainRoughly(ctx, r); err != nil {
-			return err
-		}
+	from, err := l.layout.retainRoughly(ctx, r)
+	if err != nil {
+		return err
 	}
 	start, next := l.Bounds()
-	from := start
-	if l.layout == store.LayoutLog {
-		from = 0 // An older broker may have left something before the start, which counts.
-	}
 	size := l.Size()
 	return l.trimWhile(ctx, from, min(r.NextOffset, next), func(it item) bool {
 		old := r.MaxAge >= 0 && it.timestamp >= 0 && r.Now.UnixMilli()-it.timestamp > r.MaxAge.Milliseconds()
@@ -44,9 +39,15 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 // roughly is how many entries are looked at one by one rather than estimated.
 const roughly = 2000
 
-// retainRoughly drops what is surely too old or too much, without looking at
-// every entry, which would cost the server as much as adding it did.
-func (l *log) retainRoughly(ctx context.Context, r store.Retention) error {
+// retainRoughly drops what is surely too old or too much: to look at every entry would
+// cost the server as much as adding it did.
+func (l recordLog) retainRoughly(ctx context.Context, r store.Retention) (from int64, err error) {
+	err = l.dropRoughly(ctx, r)
+	from, _ = l.Bounds()
+	return from, err
+}
+
+func (l recordLog) dropRoughly(ctx context.Context, r store.Retention) error {
 	if r.MaxAge >= 0 {
 		if err := l.retainByID(ctx, r); err != nil {
 			return err
@@ -72,7 +73,7 @@ func (l *log) retainRoughly(ctx context.Context, r store.Retention) error {
 }
 
 // retainByID drops entries whose ids are so old that their timestamps must be.
-func (l *log) retainByID(ctx context.Context, r store.Retention) error {
+func (l recordLog) retainByID(ctx context.Context, r store.Retention) error {
 	l.mu.Lock()
 	start, ahead := l.start, l.tail.ahead
 	l.mu.Unlock()
@@ -95,8 +96,8 @@ func (l *log) retainByID(ctx context.Context, r store.Retention) error {
 }
 
 // lastIn returns the id of the last entry from an offset on and below another.
-func (l *log) lastIn(ctx context.Context, offset, next int64) (id entryID, found bool, err error) {
-	from, to := l.span(offset, next)
+func (l recordLog) lastIn(ctx context.Context, offset, next int64) (id entryID, found bool, err error) {
+	from, to := l.idsOf(offset, next)
 	cmd := l.store.client.B().Xrevrange().Key(l.keys.stream).End(to.String()).Start(from.String()).Count(1).Build()
 	entries, err := l.store.do(ctx, cmd).ToArray()
 	if err != nil || len(entries) == 0 {
@@ -109,9 +110,9 @@ func (l *log) lastIn(ctx context.Context, offset, next int64) (id entryID, found
 // shorten drops entries from the start until about so many remain, but none at
 // or above an offset. If there are many of those it leaves them to be looked at
 // one by one.
-func (l *log) shorten(ctx context.Context, keep, nextOffset int64) error {
+func (l recordLog) shorten(ctx context.Context, keep, nextOffset int64) error {
 	_, next := l.Bounds()
-	from, to := l.span(nextOffset, next)
+	from, to := l.idsOf(nextOffset, next)
 	var above int64
 	err := l.scan(ctx, from, to, func(item) bool { above++; return above <= roughly })
 	if err != nil || above > roughly {
@@ -136,7 +137,7 @@ func (l *log) shorten(ctx context.Context, keep, nextOffset int64) error {
 
 // measure accounts for entries that others have added or removed: all are
 // taken to be as large as those that were counted.
-func (l *log) measure(ctx context.Context) error {
+func (l recordLog) measure(ctx context.Context) error {
 	l.claim()
 	defer l.release()
 	length, err := l.store.do(ctx, l.store.client.B().Xlen().Key(l.keys.stream).Build()).AsInt64()

@@ -69,7 +69,7 @@ func TestAStreamStartsAfterWhatIsTooMuch(t *testing.T) {
 		// Between any two there is a gap.
 		b.do("EVAL", `for i = 1, 5000 do redis.call('XADD', KEYS[1], string.format('%.0f-7', ARGV[1] + 2 * i), 'value', i) end return 1`,
 			"1", b.keys().stream, decimal(time.Now().UnixMilli()))
-		l := b.open(2).(streamLog)
+		l := b.open(2).(recordLog)
 		all := b.content(l)
 		next := all[len(all)-1].Offset + 1
 		if c.next < len(all) {
@@ -145,9 +145,9 @@ func TestWhatAnInterruptedTrimLeavesIsCounted(t *testing.T) {
 	b := newBed(t, inBatches)
 	h := b.open(1)
 	each := b.twenty(h)
-	must(t, h.(*log).writeStart(b.ctx, 10))
+	must(t, h.(batchLog).writeStart(b.ctx, 10))
 	l := b.open(1)
-	if err := h.(*log).trimTo(b.ctx, 10, 10*each); !errors.Is(err, store.ErrClosed) {
+	if err := h.(batchLog).trimTo(b.ctx, 10, 10*each); !errors.Is(err, store.ErrClosed) {
 		t.Fatal(err)
 	}
 	_, end := l.Bounds()
@@ -168,7 +168,7 @@ func TestATrimHappensAtOnce(t *testing.T) {
 	b := newBed(t, inBatches)
 	l := b.open(1)
 	each := b.twenty(l)
-	must(t, l.(*log).trimTo(b.ctx, 7, 7*each))
+	must(t, l.(batchLog).trimTo(b.ctx, 7, 7*each))
 	if size, count := b.do("HGET", b.keys().meta, "size"), b.do("HGET", b.keys().meta, "count"); size != decimal(13*each) || count != "13" {
 		t.Errorf("%s bytes in %s entries, want %d in 13", size, count, 13*each)
 	}

@@ -3,9 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-
-	"muster/internal/record"
-	"muster/internal/store"
 )
 
 // How much a script looks at in one go: it holds the server up for about a
@@ -81,15 +78,12 @@ type part struct {
 }
 
 func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, error) {
-	script, count := headersScript, entriesIn(scanBytes, l.average())
-	if l.layout == store.LayoutStream {
-		script = statsScript
-	}
+	count := entriesIn(scanBytes, l.average())
 	args := []string{from.String(), to.String(), decimal(count), "XRANGE"}
 	if back {
 		args[0], args[1], args[3] = args[1], args[0], "XREVRANGE"
 	}
-	r, err := replies(l.store.do(ctx, l.store.eval(script, []string{l.keys.stream}, args)))
+	r, err := replies(l.store.do(ctx, l.store.eval(l.layout.scanScript(), []string{l.keys.stream}, args)))
 	if err != nil {
 		return part{}, attempt("scan "+l.keys.stream, err)
 	}
@@ -98,7 +92,7 @@ func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, 
 		if p.last, err = parseID(r[0].text()); err != nil {
 			return p, err
 		}
-		it, ok, err := l.itemOf(p.last, r[1].int(), r[2].text())
+		it, ok, err := l.layout.itemOf(p.last, r[1].int(), r[2].text())
 		if err != nil {
 			return p, fmt.Errorf("scan %s: %w", l.keys.stream, err)
 		}
@@ -107,29 +101,4 @@ func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, 
 		}
 	}
 	return p, nil
-}
-
-// itemOf makes an item of what a script told: the header of a batch, or the
-// timestamp field of an entry. Entries without an offset are left out.
-func (l *log) itemOf(id entryID, size int64, told string) (item, bool, error) {
-	it := item{id: id, size: size}
-	if l.layout == store.LayoutLog {
-		b := record.Batch(told)
-		if len(b) < record.HeaderSize || b.LastOffset()+1 != int64(id.ms) || b.BaseOffset() < 0 || b.LastOffsetDelta() < 0 {
-			return it, false, fmt.Errorf("%w: entry %s is not a batch that ends there", store.ErrCorrupt, id)
-		}
-		it.base, it.last, it.timestamp = b.BaseOffset(), b.LastOffset(), b.MaxTimestamp()
-		it.empty = b.Count() == 0
-		return it, true, nil
-	}
-	offset, ok := l.offset(id)
-	if !ok {
-		l.warnUnnamed(id)
-		return it, false, nil
-	}
-	it.base, it.last = offset, offset
-	if it.timestamp, ok = parseTimestamp(told); !ok {
-		it.timestamp = int64(min(id.ms, maxTimestamp))
-	}
-	return it, true, nil
 }

@@ -138,14 +138,7 @@ func (l *log) refused(what string, tx *transaction, token, lastID, why string) e
 	if !tx.before.less(last) {
 		return fmt.Errorf("%w: %s: %s", store.ErrStorage, what, why)
 	}
-	if l.layout == store.LayoutLog {
-		return fmt.Errorf("%w: %s: there is an entry %s which this broker did not write", store.ErrStorage, what, last)
-	}
-	l.pace.conflict()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tail.next = max(l.tail.next, l.atOrAfter(last.after()))
-	return errTryAgain
+	return l.layout.overtaken(what, last)
 }
 
 // wantAdded makes sure that what is written down to be added was. It cannot
@@ -164,8 +157,8 @@ func (l *log) token(counter int64) string { return l.owner + decimal(counter) }
 // commands makes the commands of a transaction.
 func (l *log) commands(tx *transaction) []rueidis.Completed {
 	b, k := l.store.client.B(), l.keys
-	meta, adds := l.metaArgs(tx), l.adds(tx)
-	inScript, words := l.firstInScript(adds)
+	meta, adds := l.metaArgs(tx), l.layout.adds(tx)
+	inScript, words := l.layout.inScript(adds)
 	aborted := abortedArgs(tx)
 	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta)), words, strconv.Itoa(len(aborted))}
 	args = slices.Concat(args, meta, inScript, aborted, producerArgs(tx))
@@ -188,54 +181,11 @@ type add struct {
 	words entry
 }
 
-// maxScriptWords is how many words a script passes on in one call; Lua has room
-// for some thousands.
-const maxScriptWords = 2000
-
-// firstInScript returns what appendScript is to add by itself, and how it is told
-// so.
-func (l *log) firstInScript(adds []add) (list []string, words string) {
-	switch first := adds[0]; {
-	case l.layout == store.LayoutLog:
-		return nil, ""
-	case len(first.words) >= maxScriptWords:
-		return nil, "0"
-	default:
-		list = append([]string{first.id}, first.words...)
-		return list, strconv.Itoa(len(list))
-	}
-}
-
-// adds lists what a transaction adds: every batch, or every record.
-func (l *log) adds(tx *transaction) []add {
-	list := make([]add, 0, tx.entries)
-	runningMax := tx.from.maxTimestamp
-	ids := make([]byte, 0, tx.entries*idLength)
-	for _, p := range tx.group {
-		switch {
-		case !p.sends():
-		case l.layout == store.LayoutLog:
-			runningMax = max(runningMax, p.batch.MaxTimestamp())
-			id := entryID{ms: uint64(p.batch.LastOffset()) + 1}
-			list = append(list, add{id.String(), entry{fieldBatch, rueidis.BinaryString(p.batch), fieldRunningMax, decimal(runningMax)}})
-		default:
-			start := 0
-			for i, end := range p.ends {
-				n := len(ids)
-				ids = l.id(p.base + int64(i)).append(ids)
-				list = append(list, add{rueidis.BinaryString(ids[n:]), p.words[start:end]})
-				start = end
-			}
-		}
-	}
-	return list
-}
-
 // clockAge is after how long the server is asked for the time again.
 const clockAge = 10 * time.Second
 
 func (l *log) wantTime() string {
-	if l.layout == store.LayoutLog || l.store.now().Sub(l.clock.local) < clockAge {
+	if !l.layout.usesClock() || l.store.now().Sub(l.clock.local) < clockAge {
 		return ""
 	}
 	return "1"
@@ -245,7 +195,7 @@ func (l *log) wantTime() string {
 // hash.
 func (l *log) metaArgs(tx *transaction) []string {
 	to := &tx.to
-	args := []string{"n", l.token(to.counter), "end", l.position(to.next), "size", decimal(to.size), "count", decimal(to.count)}
+	args := []string{"n", l.token(to.counter), "end", l.layout.position(to.next), "size", decimal(to.size), "count", decimal(to.count)}
 	if !slices.Equal(to.epochs, tx.from.epochs) {
 		args = append(args, "epochs", formatEpochs(to.epochs))
 	}

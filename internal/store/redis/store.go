@@ -167,10 +167,7 @@ func (s *Store) Open(ctx context.Context, tp store.TopicPartition, leaderEpoch i
 		return nil, store.ErrClosed
 	}
 	s.logs[l] = struct{}{}
-	if l.layout == store.LayoutStream {
-		return streamLog{l}, nil
-	}
-	return l, nil
+	return l.layout, nil
 }
 
 func (s *Store) check() error {

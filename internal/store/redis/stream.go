@@ -42,20 +42,14 @@ func (s Stream) Kept() (layout store.Layout, bits int) {
 	return store.LayoutStream, s.SequenceBits
 }
 
-func (s Stream) numbering() numbering {
-	_, bits := s.Kept()
-	return numbering{bits: uint(bits)}
-}
-
 // IDBefore returns the id that a group is at when it has committed an offset:
-// that of the last record before the offset. In layout stream that is
-// arithmetic, whether the record exists or not; in layout log a batch has the
-// offset after its last record for an id.
+// that of the last record before the offset, whether that exists or not.
 func (s Stream) IDBefore(offset int64) string {
-	if s.Layout != store.LayoutLog {
-		offset--
+	layout, bits := s.Kept()
+	if layout == store.LayoutLog {
+		return entryID{ms: uint64(max(offset, 0))}.String() // That of a batch which ends there.
 	}
-	return s.numbering().id(offset).String()
+	return numbering{bits: uint(bits)}.id(offset - 1).String()
 }
 
 // OffsetAfter returns the offset that follows what a group at an id has read.
@@ -64,10 +58,14 @@ func (s Stream) OffsetAfter(text string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if s.Layout != store.LayoutLog && id != (entryID{}) {
+	layout, bits := s.Kept()
+	switch {
+	case layout == store.LayoutLog:
+		return numbering{}.atOrAfter(id), nil
+	case id != (entryID{}):
 		id = id.after()
 	}
-	return s.numbering().atOrAfter(id), nil
+	return numbering{bits: uint(bits)}.atOrAfter(id), nil
 }
 
 // As returns the stream as its meta hash says it is.

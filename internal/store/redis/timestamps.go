@@ -15,10 +15,7 @@ func (l *log) OffsetForTimestamp(ctx context.Context, ts int64) (store.Timestamp
 	if err := l.mayRead(); err != nil {
 		return store.TimestampOffset{}, false, err
 	}
-	if l.layout == store.LayoutLog {
-		return l.searchBatches(ctx, ts)
-	}
-	return l.searchEntries(ctx, ts)
+	return l.layout.offsetForTimestamp(ctx, ts)
 }
 
 // MaxTimestamp implements store.Log.
@@ -27,21 +24,18 @@ func (l *log) MaxTimestamp(ctx context.Context) (store.TimestampOffset, bool, er
 	if err := l.mayRead(); err != nil {
 		return none, false, err
 	}
-	if l.layout == store.LayoutLog {
-		return l.maxOfBatches(ctx)
-	}
-	return l.maxOfEntries(ctx)
+	return l.layout.maxTimestamp(ctx)
 }
 
-// searchEntries searches in the stream layout. No record is further ahead of
+// offsetForTimestamp relies on this: no record is further ahead of
 // its id than the log remembers, so that the search begins where the id says.
 // Records with a timestamp field that others wrote are believed to keep to
 // that.
-func (l *log) searchEntries(ctx context.Context, ts int64) (hit store.TimestampOffset, found bool, err error) {
+func (l recordLog) offsetForTimestamp(ctx context.Context, ts int64) (hit store.TimestampOffset, found bool, err error) {
 	l.mu.Lock()
 	start, next, epochs, ahead := l.start, l.tail.next, l.tail.epochs, l.tail.ahead
 	l.mu.Unlock()
-	from, to := l.span(start, next)
+	from, to := l.idsOf(start, next)
 	if ts > ahead {
 		if first := (entryID{ms: uint64(ts - ahead)}); from.less(first) {
 			from = first
@@ -56,14 +50,14 @@ func (l *log) searchEntries(ctx context.Context, ts int64) (hit store.TimestampO
 	return hit, found, err
 }
 
-// maxOfEntries searches from the end on, until the ids are too old for a
+// maxTimestamp searches from the end on, until the ids are too old for a
 // timestamp that is as large as the best.
-func (l *log) maxOfEntries(ctx context.Context) (store.TimestampOffset, bool, error) {
+func (l recordLog) maxTimestamp(ctx context.Context) (store.TimestampOffset, bool, error) {
 	l.mu.Lock()
 	start, next, epochs, ahead := l.start, l.tail.next, l.tail.epochs, l.tail.ahead
 	l.mu.Unlock()
 	best := store.TimestampOffset{Timestamp: record.NoTimestamp}
-	from, to := l.span(start, next)
+	from, to := l.idsOf(start, next)
 	err := l.scanBack(ctx, from, to, func(it item) bool {
 		if it.timestamp >= best.Timestamp && it.timestamp > record.NoTimestamp {
 			best = store.TimestampOffset{Offset: it.base, Timestamp: it.timestamp, LeaderEpoch: epochAt(epochs, it.base)}
@@ -73,13 +67,13 @@ func (l *log) maxOfEntries(ctx context.Context) (store.TimestampOffset, bool, er
 	return best, best.Timestamp > record.NoTimestamp, err
 }
 
-// searchBatches searches in the log layout: first for the batch at which the
+// offsetForTimestamp searches first for the batch at which the
 // largest timestamp so far reaches ts, and from there on batch by batch, since
 // the one that had it may have been trimmed or compacted away.
-func (l *log) searchBatches(ctx context.Context, ts int64) (store.TimestampOffset, bool, error) {
+func (l batchLog) offsetForTimestamp(ctx context.Context, ts int64) (store.TimestampOffset, bool, error) {
 	var none store.TimestampOffset
 	start, next := l.Bounds()
-	from, to := l.span(start, next)
+	from, to := l.idsOf(start, next)
 	if to.less(from) {
 		return none, false, nil
 	}
@@ -111,7 +105,7 @@ var errFound = errors.New("found")
 
 // searchBatch finds the first record of a batch with a timestamp of at least
 // ts. A batch that has just been trimmed has none.
-func (l *log) searchBatch(ctx context.Context, id entryID, start, ts int64) (hit store.TimestampOffset, found bool, err error) {
+func (l batchLog) searchBatch(ctx context.Context, id entryID, start, ts int64) (hit store.TimestampOffset, found bool, err error) {
 	entries, err := l.entriesBetween(ctx, id, id, 1)
 	if err != nil || len(entries) == 0 {
 		return hit, false, err
@@ -138,9 +132,9 @@ func (l *log) searchBatch(ctx context.Context, id entryID, start, ts int64) (hit
 	return hit, false, err
 }
 
-// maxOfBatches searches for the largest timestamp ever appended. If the record
+// maxTimestamp searches for the largest timestamp ever appended. If the record
 // that had it is gone, all headers are looked at.
-func (l *log) maxOfBatches(ctx context.Context) (store.TimestampOffset, bool, error) {
+func (l batchLog) maxTimestamp(ctx context.Context) (store.TimestampOffset, bool, error) {
 	none := store.TimestampOffset{Timestamp: record.NoTimestamp}
 	l.mu.Lock()
 	top, start, next := l.tail.maxTimestamp, l.start, l.tail.next
@@ -148,14 +142,14 @@ func (l *log) maxOfBatches(ctx context.Context) (store.TimestampOffset, bool, er
 	if top == record.NoTimestamp {
 		return none, false, nil
 	}
-	hit, found, err := l.searchBatches(ctx, top)
+	hit, found, err := l.offsetForTimestamp(ctx, top)
 	if err != nil || found {
 		return hit, found, err
 	}
 	// The header of a batch that reaches below the log start may promise too
 	// much, so that its records are looked at.
 	best, cut := item{timestamp: record.NoTimestamp}, item{timestamp: record.NoTimestamp}
-	from, to := l.span(start, next)
+	from, to := l.idsOf(start, next)
 	err = l.scan(ctx, from, to, func(it item) bool {
 		switch {
 		case it.empty:

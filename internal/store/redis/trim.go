@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"strconv"
 
 	"muster/internal/store"
 )
@@ -21,13 +20,7 @@ func (l *log) Trim(ctx context.Context, newStart int64) error {
 	if newStart <= start {
 		return nil
 	}
-	if l.layout == store.LayoutLog {
-		// Batches differ in size, so that an estimate would be a bad one.
-		if err := l.trimWhile(ctx, 0, newStart, func(item) bool { return true }); err != nil {
-			return err
-		}
-	}
-	return l.trimTo(ctx, newStart, 0)
+	return l.layout.trim(ctx, newStart)
 }
 
 // trimWhile moves the start of the log past the entries from an offset on and
@@ -36,7 +29,7 @@ func (l *log) Trim(ctx context.Context, newStart int64) error {
 // log opened again, nobody gets to the end of a long one, and it must become shorter.
 func (l *log) trimWhile(ctx context.Context, offset, next int64, goes func(item) bool) error {
 	start, _ := l.Bounds()
-	from, to := l.span(offset, next)
+	from, to := l.idsOf(offset, next)
 	for more := true; more && !to.less(from); {
 		part, err := l.scanPart(ctx, from, to, false)
 		if err != nil {
@@ -54,46 +47,12 @@ func (l *log) trimWhile(ctx context.Context, offset, next int64, goes func(item)
 		if bytes == 0 {
 			continue
 		}
-		if err := l.trimTo(ctx, newStart, bytes); err != nil {
+		if err := l.layout.trimTo(ctx, newStart, bytes); err != nil {
 			return err
 		}
 		start = newStart
 	}
 	return nil
-}
-
-// trimTo moves the log start offset and removes what is below it. In the log layout
-// it is told how many bytes that is, and all happens at once: if it ended in between,
-// nobody would know what the rest holds.
-func (l *log) trimTo(ctx context.Context, newStart, bytes int64) error {
-	if l.layout == store.LayoutLog {
-		gone, err := l.moveTo(ctx, cutScript, newStart, entryID{ms: uint64(newStart) + 1}.String(), decimal(bytes))
-		if err != nil {
-			return err
-		}
-		l.shrink(bytes, gone)
-		return l.trimAborted(ctx)
-	}
-	if err := l.writeStart(ctx, newStart); err != nil {
-		return err
-	}
-	for mode := "~"; ; {
-		r, err := l.own(ctx, "trim", trimScript, l.id(newStart).String(), mode)
-		if err != nil {
-			return err
-		}
-		gone, freed := r[0].int(), int64(0)
-		if len(r) > 1 {
-			freed, _ = strconv.ParseInt(r[1].text(), 10, 64)
-		}
-		l.shrink(freed, gone)
-		if mode == "=" {
-			return l.trimAborted(ctx)
-		}
-		if gone == 0 {
-			mode = "="
-		}
-	}
 }
 
 // shrink takes note that entries are gone.
@@ -120,7 +79,7 @@ func (l *log) moveTo(ctx context.Context, script string, newStart int64, args ..
 	l.mu.Lock()
 	epochs := store.TrimEpochs(l.tail.epochs, newStart)
 	l.mu.Unlock()
-	r, err := l.own(ctx, "trim", script, append([]string{l.position(newStart), formatEpochs(epochs)}, args...)...)
+	r, err := l.own(ctx, "trim", script, append([]string{l.layout.position(newStart), formatEpochs(epochs)}, args...)...)
 	if err != nil {
 		return 0, err
 	}

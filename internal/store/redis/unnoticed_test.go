@@ -14,7 +14,7 @@ import (
 func TestAFlushNoticesThatAnAppendWasLost(t *testing.T) {
 	b := newBed(t, store.LogConfig{Layout: store.LayoutLog, Replicas: 2})
 	b.store = b.newStore(single(t), Options{ReplicaTimeout: time.Millisecond}) // There are none, so nobody waits for them.
-	l := b.open(1).(*log)
+	l := b.open(1).(batchLog)
 	for range 3 {
 		b.append(l, b.valued("v"))
 	}
@@ -67,7 +67,7 @@ func TestACompactionGivesUpIfAnotherWasQuicker(t *testing.T) {
 // take it back.
 func TestAnAppendDoesNotSetTheEndBack(t *testing.T) {
 	b := newBed(t, inBatches)
-	l := b.open(1).(*log)
+	l := b.open(1).(batchLog)
 	b.append(l, b.valued("v"))
 	tx := &transaction{from: l.tail, to: l.tail, entries: 1}
 	tx.to.next++
@@ -85,7 +85,7 @@ func TestAnAppendDoesNotSetTheEndBack(t *testing.T) {
 // That is not so if Redis does not even know what it has acknowledged.
 func TestATransactionIsNotSentAgainToARedisThatForgot(t *testing.T) {
 	b := newBed(t, inBatches)
-	l := b.open(1).(*log)
+	l := b.open(1).(batchLog)
 	tx := &transaction{from: tail{counter: 7}, acked: 5}
 	if err := l.refused("append", tx, l.token(5), "0-0", ""); !errors.Is(err, errTryAgain) {
 		t.Errorf("one that is ahead of what Redis has: %v", err)
