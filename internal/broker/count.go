@@ -6,7 +6,6 @@ import (
 
 	"muster/internal/handler"
 	"muster/internal/protocol"
-	"muster/internal/store"
 	"muster/internal/store/redis"
 )
 
@@ -36,7 +35,7 @@ func (c *recordCounter) CountFrom(ctx context.Context, places []handler.Place) [
 	var ask []redis.Place
 	var at []int
 	for i, p := range places {
-		if s, ok := c.b.redis.native.stream(p.TopicPartition); ok && s.Layout != store.LayoutLog {
+		if s, ok := c.b.redis.native.stream(p.TopicPartition); ok && !c.b.dense(p.Topic) {
 			ask, at = append(ask, redis.Place{TopicPartition: p.TopicPartition, Offset: p.Offset, SequenceBits: s.SequenceBits}), append(at, i)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/groupview"
-	"muster/internal/store"
 	"muster/internal/web"
 )
 
@@ -38,7 +37,7 @@ func (a *httpActs) Offsets(ctx context.Context, who web.Asker, of []groupview.To
 		if !known || !too {
 			continue
 		}
-		p := web.Place{Start: start, End: max(end, start), At: max(end, start), Dense: a.dense(tp.Topic)}
+		p := web.Place{Start: start, End: max(end, start), At: max(end, start), Dense: a.b.dense(tp.Topic)}
 		if offset, found := at[tp]; found && offset >= 0 {
 			p.At = offset
 		}
@@ -48,9 +47,9 @@ func (a *httpActs) Offsets(ctx context.Context, who web.Asker, of []groupview.To
 }
 
 // dense says whether a difference of offsets in a topic is a number of records.
-func (a *httpActs) dense(topic string) bool {
-	t := a.b.image().Topic(topic)
-	return t == nil || a.b.redis == nil || store.Layout(t.Config.RedisLayout) == store.LayoutLog
+func (b *Broker) dense(topic string) bool {
+	t := b.image().Topic(topic)
+	return t == nil || t.Config.Traits.Dense
 }
 
 // listOffsets asks where partitions begin, end, or have records of a time. It is -1 where

@@ -69,7 +69,7 @@ func (r *recordLogs) Count(ctx context.Context, topic string, spans []search.Spa
 	var places []handler.Place
 	for _, s := range spans {
 		tp := store.TopicPartition{Topic: topic, Partition: s.Partition}
-		if stream, ok := r.b.redis.native.stream(tp); !ok || stream.Layout == store.LayoutLog {
+		if r.b.dense(topic) {
 			return -1, true
 		}
 		places = append(places, handler.Place{TopicPartition: tp, Offset: s.Low})

@@ -164,7 +164,7 @@ func (w *watched) Log(t *metadata.Topic, index int32) (status.Log, bool) {
 
 // TimeBits implements status.Source.
 func (w *watched) TimeBits(t *metadata.Topic) uint8 {
-	if w.b.redis == nil || t.Internal || store.Layout(t.Config.RedisLayout) != store.LayoutStream {
+	if t.Internal || !t.Config.Traits.Timed {
 		return 0
 	}
 	return uint8(t.Config.SequenceBits)

@@ -57,6 +57,5 @@ func (b *Broker) transactionSettings(c *config.Broker) *txn.Config {
 		SweepInterval:  c.Duration("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
 		IDExpiration:   c.Duration("transactional.id.expiration.ms"),
 		ExpireInterval: c.Duration("transaction.remove.expired.transaction.cleanup.interval.ms"),
-		Redis:          b.redis != nil,
 	}
 }

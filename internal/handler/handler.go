@@ -93,9 +93,6 @@ type Options struct {
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
 	Far bool
-	// Streams says that the store can keep topics as Redis streams, which hold no
-	// transactions.
-	Streams bool
 	// LogDir names the data folder, or what there is in its place, and Space tells
 	// its size and what is free.
 	LogDir string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/internal/coordinator"
+	"muster/internal/metadata/config"
 )
 
 const (
@@ -58,8 +59,9 @@ func (l *lately) has(client coordinator.Client, now time.Time) bool {
 // layoutFor returns the settings of a topic that is created because a client asks
 // for it: one that a transactional producer is about to use can hold transactions.
 func (h *Handler) layoutFor(c *call) map[string]string {
-	if !h.opts.Streams || !h.lately.has(c.client(), h.opts.Now()) {
+	usual := config.NewTopic(h.opts.Controller.Image().Config, nil)
+	if usual.Traits.Transactions || !h.lately.has(c.client(), h.opts.Now()) {
 		return nil
 	}
-	return map[string]string{"muster.redis.layout": "log"}
+	return map[string]string{"muster.redis.layout": config.TransactionalLayout}
 }

@@ -8,16 +8,16 @@ import (
 
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/store"
+	"muster/internal/metadata/config"
 )
 
 // holds says whether a topic can hold transactions, and if not why.
 func (h *Handler) holds(t *metadata.Topic) (*kerr.Error, string) {
-	if !h.opts.Streams || store.Layout(t.Config.RedisLayout) != store.LayoutStream || metadata.IsInternal(t.Name) {
+	if t.Config.Traits.Transactions || metadata.IsInternal(t.Name) {
 		return nil, ""
 	}
 	return kerr.UnsupportedForMessageFormat, fmt.Sprintf(
-		"topic %q is kept as Redis streams, which cannot hold transactions; create it with muster.redis.layout=log", t.Name)
+		"topic %q is kept as Redis streams, which cannot hold transactions; create it with muster.redis.layout=%s", t.Name, config.TransactionalLayout)
 }
 
 // keepStart keeps the start of a transaction among tagged fields, and the run of the store,

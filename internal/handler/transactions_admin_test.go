@@ -117,15 +117,17 @@ func TestClientsAreToldWhichFeaturesThereAre(t *testing.T) {
 	}
 }
 
-// streams makes the store one that keeps topics as Redis streams.
-func (w *world) streams() {
-	w.opts.Streams = true
-	w.h = handler.New(w.opts)
+// streamWorld keeps topics as Redis streams, as far as settings say.
+func streamWorld(t testing.TB) *world {
+	t.Helper()
+	w := worldWith(t, map[string]string{"muster.store": "redis"})
+	w.fillWorld()
+	return w
 }
 
 func TestAStreamHoldsNoTransactions(t *testing.T) {
-	w, pid, epoch := begun(t)
-	w.streams()
+	w := streamWorld(t)
+	pid, epoch := w.initTxn("x")
 	id := "x"
 	got := w.produceTxn(12, &id, txnBatch(t, pid, epoch, 1))
 	if got[0].ErrorCode != kerr.UnsupportedForMessageFormat.Code || got[0].ErrorMessage == nil || !strings.Contains(*got[0].ErrorMessage, "muster.redis.layout=log") {
@@ -137,10 +139,10 @@ func TestAStreamHoldsNoTransactions(t *testing.T) {
 }
 
 func TestATopicThatATransactionalProducerAsksForCanHoldTransactions(t *testing.T) {
-	w := newWorld(t)
+	w := streamWorld(t)
 	now := time.Now()
 	w.opts.Now = func() time.Time { return now }
-	w.streams()
+	w.h = handler.New(w.opts)
 	layout := func(name string) string {
 		w.metadataOf(name)
 		return w.c.Image().Topic(name).Set["muster.redis.layout"]
@@ -159,8 +161,7 @@ func TestATopicThatATransactionalProducerAsksForCanHoldTransactions(t *testing.T
 }
 
 func TestOnlySoManyTransactionalClientsAreRemembered(t *testing.T) {
-	w := newWorld(t)
-	w.streams()
+	w := streamWorld(t)
 	w.initTxn("x")
 	for i := range 1000 {
 		find := kmsg.NewPtrFindCoordinatorRequest()

@@ -170,11 +170,11 @@ func (p *Partition) openLog(ctx context.Context) (end int64, err error) {
 }
 
 // logConfig says how the log is to be kept. Internal topics need dense offsets
-// and batches that are appended as one.
+// and batches that are appended as one, as the engine keeps them of itself.
 func (p *Partition) logConfig(c *config.Topic) store.LogConfig {
 	layout := store.Layout(c.RedisLayout)
 	if metadata.IsInternal(p.topic) {
-		layout = store.LayoutLog
+		layout = ""
 	}
 	return store.LogConfig{
 		SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, IndexInterval: c.IndexInterval,

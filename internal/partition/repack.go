@@ -9,7 +9,6 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/record"
-	"muster/internal/store"
 )
 
 // producerCompression is the compression.type that keeps batches as they came.
@@ -23,7 +22,7 @@ func (p *Partition) repack(b record.Batch, cfg *config.Topic) (record.Batch, App
 		return b, Appended{}
 	}
 	codec, ok := record.ParseCodec(cfg.Compression)
-	if !ok || p.pipelined && p.logConfig(cfg).Layout == store.LayoutStream {
+	if !ok || cfg.Traits.Records {
 		return b, Appended{}
 	}
 	packed, err := b.Repack(record.Packing{Codec: codec, Level: cfg.CompressLevel}, int(cfg.MaxMessageBytes))

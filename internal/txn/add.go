@@ -179,11 +179,8 @@ func (x *step) checkPartition(t *metadata.Topic, name string, partition int32) *
 		return kerr.InvalidTopicException
 	case t == nil || partition < 0 || int(partition) >= len(t.Partitions):
 		return kerr.UnknownTopicOrPartition
-	case x.cfg.Redis && !internal && t.Config.RedisLayout == streamLayout:
+	case !internal && !t.Config.Traits.Transactions:
 		return kerr.UnsupportedForMessageFormat
 	}
 	return nil
 }
-
-// streamLayout is the layout of topics in Redis that has no place for markers.
-const streamLayout = "stream"

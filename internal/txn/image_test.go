@@ -12,7 +12,7 @@ import (
 // partitions, -1 for none. On Redis, s is of the layout stream and the others are
 // logs.
 func imageOf(topics ...string) *metadata.Image {
-	defaults, err := config.NewBroker(nil)
+	defaults, err := config.NewBroker(map[string]string{"muster.store": "redis"})
 	if err != nil {
 		panic(err)
 	}

@@ -67,7 +67,7 @@ func newScenario(t testing.TB) *scenario {
 func (s *scenario) restart() {
 	*s = scenario{
 		t: s.t, cfg: DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(), nextID: 1, blockLen: 10,
-		image: imageOf("t=1,2", "u=1", metadata.OffsetsTopic+"=1,1,1,1", "s=1"),
+		image: imageOf("t=1,2", "u=1", metadata.OffsetsTopic+"=1,1,1,1", "s=1", "v=1"),
 	}
 	s.now, s.pairs = s.start, map[string]pair{}
 	s.load()
@@ -261,8 +261,6 @@ func (s *scenario) config(a args) {
 			s.cfg.SweepInterval = parseDuration(s.t, c.Vals[0])
 		case "expiration":
 			s.cfg.IDExpiration = parseDuration(s.t, c.Vals[0])
-		case "redis":
-			s.cfg.Redis = true
 		default:
 			s.t.Fatalf("unknown setting %q", c.Key)
 		}

@@ -65,9 +65,6 @@ type Config struct {
 	SweepInterval  time.Duration // transaction.abort.timed.out.transaction.cleanup.interval.ms
 	IDExpiration   time.Duration // transactional.id.expiration.ms
 	ExpireInterval time.Duration // transaction.remove.expired.transaction.cleanup.interval.ms
-	// Redis says that topics are kept in Redis, where those of the layout stream
-	// have no place for transactions.
-	Redis bool
 }
 
 // DefaultConfig returns Kafka's defaults.

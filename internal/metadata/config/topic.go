@@ -28,6 +28,7 @@ type Topic struct {
 	MinInSync       int
 	RedisLayout     string
 	SequenceBits    int
+	Traits          Traits
 }
 
 // CheckTopic says whether a topic setting may have a value.
@@ -57,6 +58,7 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 	num := func(name string) int64 { return integer(get(name)) }
 	policy := SplitList(get("cleanup.policy"))
 	ratio, _ := strconv.ParseFloat(get("min.cleanable.dirty.ratio"), 64)
+	layout := get("muster.redis.layout")
 	return Topic{
 		Compact:         slices.Contains(policy, "compact"),
 		Delete:          slices.Contains(policy, "delete"),
@@ -76,8 +78,9 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 		MinDirtyRatio:   ratio,
 		DeleteRetention: millis(num("delete.retention.ms")),
 		MinInSync:       int(num("min.insync.replicas")),
-		RedisLayout:     get("muster.redis.layout"),
+		RedisLayout:     layout,
 		SequenceBits:    int(num("muster.redis.sequence.bits")),
+		Traits:          traitsOf(b, layout),
 	}
 }
 

@@ -23,7 +23,7 @@ var topicTable = newTable([]Def{
 	{Name: "min.cleanable.dirty.ratio", Type: Double, Min: 0, Max: 1, Synonym: "log.cleaner.min.cleanable.ratio", Doc: "How much of a log must be new before it is compacted again."},
 	{Name: "min.compaction.lag.ms", Type: Long, Min: 0, Max: maxLong, Synonym: "log.cleaner.min.compaction.lag.ms", Doc: "A record younger than this is not compacted."},
 	{Name: "min.insync.replicas", Type: Int, Min: 1, Max: 1<<31 - 1, Synonym: "min.insync.replicas", Doc: "Copies that must exist of a record before acks=all is answered. With the redis store those are the primary and its replicas; with the others there is one."},
-	{Name: "muster.redis.layout", Type: String, OneOf: []string{"stream", "log"}, Synonym: "muster.redis.layout", Doc: "How the redis store keeps the topic: stream has one entry per record, which Redis clients can read and add to; log has one per batch, and dense offsets."},
+	{Name: "muster.redis.layout", Type: String, OneOf: RedisLayouts(), Synonym: "muster.redis.layout", Doc: "How the redis store keeps the topic: stream has one entry per record, which Redis clients can read and add to; log has one per batch, and dense offsets."},
 	{Name: "muster.redis.sequence.bits", Type: Int, Min: 1, Max: 20, Synonym: "muster.redis.sequence.bits", Doc: "With layout stream, how many bits of an offset hold the sequence of the entry id; the others hold its milliseconds."},
 	{Name: "retention.bytes", Type: Long, Min: -1, Synonym: "log.retention.bytes", Doc: "The size of a partition above which old segments are dropped; -1 for no limit."},
 	{Name: "retention.ms", Type: Long, Min: -1, Synonym: "log.retention.ms", Doc: "The age at which segments are dropped; -1 for no limit."},

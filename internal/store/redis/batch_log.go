@@ -129,7 +129,9 @@ func (batchLog) itemOf(id entryID, size int64, told string) (item, bool, error) 
 // retainRoughly drops nothing: batches differ in size, so that an estimate would be a
 // bad one. All entries are looked at, since an older broker may have left something before the
 // start, which counts.
-func (batchLog) retainRoughly(context.Context, store.Retention) (from int64, err error) { return 0, nil }
+func (batchLog) retainRoughly(context.Context, store.Retention) (from int64, err error) {
+	return 0, nil
+}
 
 func (l batchLog) trim(ctx context.Context, newStart int64) error {
 	if err := l.trimWhile(ctx, 0, newStart, func(item) bool { return true }); err != nil {

@@ -106,3 +106,12 @@ func newLayout(l *log, meta map[string]string) (layout, error) {
 	}
 	return make(l, meta)
 }
+
+// Layouts returns the names of the layouts.
+func Layouts() []string {
+	var names []string
+	for name := range makers {
+		names = append(names, string(name))
+	}
+	return names
+}

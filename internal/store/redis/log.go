@@ -19,9 +19,9 @@ type log struct {
 	tp     store.TopicPartition
 	keys   keys
 	layout layout
-	epoch int32
-	owner string // the token without the counter
-	run   store.Run
+	epoch  int32
+	owner  string // the token without the counter
+	run    store.Run
 	// generation is that of the connections when it was opened.
 	generation uint64
 
