@@ -352,6 +352,9 @@ func kept(batches []record.Batch, list []store.Aborted) (out []int64, next int64
 // or wrong, and compares with what the log says.
 func TestPartitionsAgreeWithTheirRawLogs(t *testing.T) {
 	for name, runs := range map[string]uint64{"mem": 60, "pipe": 40, "disk": 30, "redis": 3} {
+		if testing.Short() {
+			runs = (runs + 5) / 6
+		}
 		for seed := range runs {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				m := &modelRun{rng: rand.New(rand.NewPCG(seed, 1)), epochs: map[int64]int16{}, next: map[int64]int32{}, coord2: 1}

@@ -92,6 +92,9 @@ func TestLevelZeroOfZstdIsItsDefault(t *testing.T) {
 // A small batch that unpacks to very much takes neither memory nor a place in
 // the log.
 func TestRepackIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it packs 64 MB, alone")
+	}
 	for _, from := range []Codec{Gzip, LZ4, ZSTD, Snappy} {
 		tmpl := PlainTemplate()
 		tmpl.Codec = from

@@ -62,6 +62,9 @@ func TestUnpackRefusesWhatIsCutShort(t *testing.T) {
 
 // A frame of zstd may ask for a window of any size, whatever is in it.
 func TestUnpackAllocatesNothingThatABatchAsksFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is a benchmark")
+	}
 	frame := zstdFrame(17, make([]byte, 1000)) // 128 MB
 	b := slices.Concat(packed(t, ZSTD, 1, 1)[:HeaderSize], frame)
 	dst := make([]byte, 0, 2000)

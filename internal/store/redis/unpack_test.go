@@ -28,6 +28,9 @@ func (b *bed) bomb(codec record.Codec, records, size int, headers ...record.Head
 }
 
 func TestWhatUnpacksToTooMuchIsRefusedAndHoldsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it unpacks hundreds of MB, one batch at a time")
+	}
 	b := newBed(t, inStreams)
 	l := b.open(1)
 	bad := map[string]record.Batch{
