@@ -2,7 +2,6 @@ package machine
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -42,9 +41,6 @@ func TxnStartOf(tags *kmsg.Tags) TxnStart {
 	})
 	return out
 }
-
-// TxnStartAt is the start of a transaction that began at a time.
-func TxnStartAt(t time.Time) TxnStart { return TxnStart(t.UnixMilli()) }
 
 // TopicID tells a topic from others of the same name, before and after. A broker that
 // asks about a partition for a transaction sends it along.

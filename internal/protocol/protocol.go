@@ -132,6 +132,3 @@ func isFlexible(key, version int16) bool {
 	}
 	return shapeOf(key, version).flexible
 }
-
-// Known says whether kmsg has a schema for the key.
-func Known(key int16) bool { return kmsg.RequestForKey(key) != nil }
