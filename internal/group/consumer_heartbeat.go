@@ -190,7 +190,7 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 // answerBeat brings a member forward, and tells it where it is.
 func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
 	before, was, told := mem.current, mem.now(), mem.told
-	x.hear(g, mem)
+	g.consumer.heard(mem)
 	b.unsubscribed = b.unsubscribed || x.mayHaveUnsubscribed(mem)
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)

@@ -35,3 +35,18 @@ func TestSilenceIsNeverCountedForLongerThanItWas(t *testing.T) {
 		}
 	}
 }
+
+// A value that no session timeout comes near must not become a negative duration, with
+// which a member would be waited for longer than it asked for.
+func TestSilenceOfAnyLengthCanBeRead(t *testing.T) {
+	key, _ := (&SilenceRecord{Group: "g", Member: "m"}).Encode()
+	for _, millis := range []string{"7fffffffffffffff", "8000000000000000", "ffffffffffffffff"} {
+		r, err := DecodeRecord(key, unhex(t, "0000 "+millis))
+		if err != nil || r.(*SilenceRecord).Value.Lasted < DefaultConfig().MaxSession {
+			t.Errorf("%s is read as %+v, %v", millis, r, err)
+		}
+	}
+	if _, err := DecodeRecord(key, unhex(t, "0000 00000000")); err == nil {
+		t.Error("a value that is cut short can be read")
+	}
+}
