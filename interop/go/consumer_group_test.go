@@ -228,8 +228,8 @@ func (s *stream) note(err error) {
 // watch looks at what is committed, again and again. Offsets go back no further than what
 // any other member has committed: who commits less has lost the partition meanwhile, and
 // must be refused. What a member has committed itself it may take back, in any broker:
-// librdkafka gives up a connection whose heartbeat takes longer than until the next one is
-// due, and sends the commits that were not answered once more, after the latest.
+// when librdkafka connects again it sends commits that were not answered once more, and was
+// seen to do so after a later one.
 func (s *stream) watch(ctx context.Context) {
 	highest := map[slot]map[string]int64{} // by member
 	for ctx.Err() == nil {
