@@ -68,7 +68,7 @@ func BenchmarkAnyOf(b *testing.B) {
 	}
 	x := ofMany(all)
 	for b.Loop() {
-		if x.AnyOf("User:user-0", "10.0.0.1", Write, Topic) {
+		if x.AnyOf(Request{Principal: "User:user-0", Host: "10.0.0.1", Operation: Write, Type: Topic}) {
 			b.Fatal("allowed")
 		}
 	}

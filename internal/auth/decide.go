@@ -26,28 +26,40 @@ type Decision struct {
 
 // Decide answers a request as Allows does, and says why. Of many rules that
 // decide alike it names the one that is most about this very request: one that
-// names the principal before one for everyone, then the name itself before the
+// names the principal before one of a group before one for everyone, then the name itself before the
 // longest prefix before the wildcard, then the host before all hosts, then the
 // operation itself before ALL before one that implies it.
 func (x *Index) Decide(q Request) Decision {
 	if q.Type < 0 || q.Type >= resourceTypes {
 		return Decision{Reason: NoneMatches}
 	}
-	if x.IsSuper(q.Principal) {
+	if x.IsSuper(q.Principal, q.Groups) {
 		return Decision{Allowed: true, Reason: BySuperUser}
 	}
 	for _, permission := range []Permission{Deny, Allow} {
-		for _, principal := range []Principal{q.Principal, Everyone} {
-			if r, ok := x.own[principal][q.Type].find(q, permission); ok {
-				r.Principal = principal
-				return Decision{Allowed: permission == Allow, Reason: ByRule, Rule: r}
-			}
+		if r, ok := x.find(q, permission); ok {
+			return Decision{Allowed: permission == Allow, Reason: ByRule, Rule: r}
 		}
 	}
 	if !x.named[q.Type].matches(q.Name) {
 		return Decision{Allowed: x.allowEveryone && !q.needsName(), Reason: NoRule}
 	}
 	return Decision{Reason: NoneMatches}
+}
+
+// find returns the rule of a permission that is most about a request, of all whose rules
+// count for it.
+func (x *Index) find(q Request, permission Permission) (r Rule, ok bool) {
+	p, rest := q.Principal, q.Groups
+	for last := false; ; {
+		if r, ok = x.own[p][q.Type].find(q, permission); ok || last {
+			r.Principal = p
+			return r, ok
+		}
+		if p, rest = rest.next(); p == "" {
+			p, last = Everyone, true
+		}
+	}
 }
 
 // find returns the rule of a permission that is most about a request.
@@ -100,20 +112,24 @@ func mostAbout(s Operations, permission Permission, op Operation) Operation {
 }
 
 // AnyOf says whether somebody may do something with any resource of a type, which
-// InitProducerId asks of topics. It goes by patterns and not by resources, by
+// InitProducerId asks of topics; the name does not count. It goes by patterns and not by resources, by
 // Kafka's rule: an ALLOW counts unless a DENY hides it, which is one of the same
 // literal name, one with a prefix of its pattern, or one of the wildcard. It looks
 // at the rules for the principal and for everyone until one counts.
-func (x *Index) AnyOf(p Principal, host string, op Operation, t ResourceType) bool {
+func (x *Index) AnyOf(q Request) bool {
+	host, op, t := q.Host, q.Operation, q.Type
 	if t < 0 || t >= resourceTypes {
 		return false
 	}
-	if x.IsSuper(p) {
+	if x.IsSuper(q.Principal, q.Groups) {
 		return true
 	}
-	own := [2]*table{x.own[p][t], x.own[Everyone][t]}
-	wild := own[0].ofWildcard(host)
-	wild.add(own[1].ofWildcard(host))
+	var room askedTables
+	own := x.tablesOf(&room, q)
+	var wild verdicts
+	for _, of := range own {
+		wild.add(of.ofWildcard(host))
+	}
 	switch {
 	case wild.deny.denied().Has(op):
 		return false
@@ -130,8 +146,8 @@ func (x *Index) AnyOf(p Principal, host string, op Operation, t ResourceType) bo
 	return false
 }
 
-// anyCounts looks for an ALLOW that no DENY of two tables hides.
-func (t *table) anyCounts(all [2]*table, host string, op Operation) bool {
+// anyCounts looks for an ALLOW that no DENY of the tables hides.
+func (t *table) anyCounts(all []*table, host string, op Operation) bool {
 	if t == nil {
 		return false
 	}
@@ -140,18 +156,22 @@ func (t *table) anyCounts(all [2]*table, host string, op Operation) bool {
 		v.add(n.forHost(host))
 		return v.allow.allowed().Has(op)
 	}
-	hidden := func(v verdicts) bool { return v.deny.denied().Has(op) }
+	hidden := func(name string, literal bool) bool {
+		var v verdicts
+		for _, of := range all {
+			if v.add(of.ofPrefixes(host, name)); literal {
+				v.add(of.ofLiteral(host, name))
+			}
+		}
+		return v.deny.denied().Has(op)
+	}
 	for i := range t.literal {
-		name := t.literal[i].name
-		if allows(&t.literal[i]) &&
-			!hidden(all[0].ofLiteral(host, name)) && !hidden(all[1].ofLiteral(host, name)) &&
-			!hidden(all[0].ofPrefixes(host, name)) && !hidden(all[1].ofPrefixes(host, name)) {
+		if allows(&t.literal[i]) && !hidden(t.literal[i].name, true) {
 			return true
 		}
 	}
 	for i := range t.prefixed {
-		name := t.prefixed[i].name
-		if allows(&t.prefixed[i]) && !hidden(all[0].ofPrefixes(host, name)) && !hidden(all[1].ofPrefixes(host, name)) {
+		if allows(&t.prefixed[i]) && !hidden(t.prefixed[i].name, false) {
 			return true
 		}
 	}

@@ -35,7 +35,7 @@ func FuzzRule(f *testing.F) {
 			if got, want := x.Decide(q), all.decide(q); got != want {
 				t.Fatalf("%+v: %+v is decided as %+v, not %+v", r, q, got, want)
 			}
-			if got := m.Rights(x, who, from, r.Type, asked); got != x.Rights(who, from, r.Type, asked) {
+			if got := m.Rights(x, Request{Principal: who, Host: from, Type: r.Type, Name: asked}); got != x.Rights(Request{Principal: who, Host: from, Type: r.Type, Name: asked}) {
 				t.Fatalf("%+v: the memo says %b to %+v", r, got, q)
 			}
 			if why := x.Why(q); why.Sentence == "" || strings.ContainsAny(why.Sentence+why.Fix, "\n\r\x1b") {

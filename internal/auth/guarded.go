@@ -14,14 +14,15 @@ func guarded(t ResourceType, name string) bool { return t == Topic && name == Au
 func (q *Request) needsName() bool { return guarded(q.Type, q.Name) && !visible.Has(q.Operation) }
 
 // guardedRights returns what somebody may do with a resource that a rule must name.
-func (x *Index) guardedRights(p Principal, host string, t ResourceType, name string) Operations {
+func (x *Index) guardedRights(q Request) Operations {
 	var named, wild verdicts
-	for _, of := range [...]*table{x.own[p][t], x.own[Everyone][t]} {
-		named.add(of.ofLiteral(host, name))
-		named.add(of.ofPrefixes(host, name))
-		wild.add(of.ofWildcard(host))
+	var room askedTables
+	for _, of := range x.tablesOf(&room, q) {
+		named.add(of.ofLiteral(q.Host, q.Name))
+		named.add(of.ofPrefixes(q.Host, q.Name))
+		wild.add(of.ofWildcard(q.Host))
 	}
-	if x.allowEveryone && !x.named[t].matches(name) {
+	if x.allowEveryone && !x.named[q.Type].matches(q.Name) {
 		return visible
 	}
 	return (named.allow.allowed() | wild.allow.allowed()&visible) &^ (named.deny | wild.deny).denied()

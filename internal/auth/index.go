@@ -89,6 +89,7 @@ func (x *Index) Rules(f Filter) []Rule {
 // Request asks whether somebody may do something.
 type Request struct {
 	Principal Principal
+	Groups    Groups
 	// Host is where the principal connects from, as func Host returns it.
 	Host      string
 	Operation Operation
@@ -97,24 +98,28 @@ type Request struct {
 	Name string
 }
 
-// Rights returns all that somebody may do with a resource. It takes time by the
+// Rights returns all that somebody may do with a resource, whichever operation they ask for. It takes time by the
 // length of the name and the logarithm of the number of rules (and looks at each
 // prefix of the name that has a rule for a host of its own), and no memory.
-func (x *Index) Rights(p Principal, host string, t ResourceType, name string) Operations {
+func (x *Index) Rights(q Request) Operations {
+	t := q.Type
 	if t < 0 || t >= resourceTypes {
 		return 0
 	}
-	if x.IsSuper(p) {
+	if x.IsSuper(q.Principal, q.Groups) {
 		return everything
 	}
-	if guarded(t, name) {
-		return x.guardedRights(p, host, t, name)
+	if guarded(t, q.Name) {
+		return x.guardedRights(q)
 	}
-	v := x.own[p][t].gather(host, name)
-	if p != Everyone {
-		v.add(x.own[Everyone][t].gather(host, name))
+	v := x.own[q.Principal][t].gather(q.Host, q.Name)
+	if q.Principal != Everyone {
+		v.add(x.own[Everyone][t].gather(q.Host, q.Name))
 	}
-	if x.allowEveryone && v == (verdicts{}) && !x.named[t].matches(name) {
+	for p, rest := q.Groups.next(); p != ""; p, rest = rest.next() {
+		v.add(x.own[p][t].gather(q.Host, q.Name))
+	}
+	if x.allowEveryone && v == (verdicts{}) && !x.named[t].matches(q.Name) {
 		return everything
 	}
 	return v.allow.allowed() &^ v.deny.denied()
@@ -122,17 +127,20 @@ func (x *Index) Rights(p Principal, host string, t ResourceType, name string) Op
 
 // Allows answers a request.
 func (x *Index) Allows(q Request) bool {
-	return x.Rights(q.Principal, q.Host, q.Type, q.Name).Has(q.Operation)
+	return x.Rights(q).Has(q.Operation)
 }
 
 // AuthorizedOperations returns what the wire calls by that name: of the
 // operations that the resource type has, those that somebody may do.
-func (x *Index) AuthorizedOperations(p Principal, host string, t ResourceType, name string) int32 {
-	return int32(x.Rights(p, host, t, name) & t.Operations())
+func (x *Index) AuthorizedOperations(q Request) int32 {
+	return int32(x.Rights(q) & q.Type.Operations())
 }
 
 // IsSuper says whether somebody may do everything.
-func (x *Index) IsSuper(p Principal) bool {
+func (x *Index) IsSuper(p Principal, of Groups) bool {
 	_, ok := x.super[p]
+	for p, rest := of.next(); p != "" && !ok; p, rest = rest.next() {
+		_, ok = x.super[p]
+	}
 	return ok
 }

@@ -213,10 +213,10 @@ func TestAnyOfATypeIsHiddenByDenials(t *testing.T) {
 			texts = strings.Split(c.rules, "; ")
 		}
 		x := rules(t, Policy{AllowEveryone: c.everyone, SuperUsers: []Principal{"User:root"}}, texts...)
-		if got := x.AnyOf("User:alice", "10.0.0.9", Write, Topic); got != c.want {
+		if got := x.AnyOf(Request{Principal: "User:alice", Host: "10.0.0.9", Operation: Write, Type: Topic}); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
 		}
-		if !x.AnyOf("User:root", "10.0.0.9", Write, Topic) {
+		if !x.AnyOf(Request{Principal: "User:root", Host: "10.0.0.9", Operation: Write, Type: Topic}) {
 			t.Errorf("%s: a super user may not", c.name)
 		}
 	}
@@ -241,7 +241,7 @@ func TestAuthorizedOperationsAreThoseOfTheType(t *testing.T) {
 		{"alice", Group, "h", 0},
 		{"bob", Topic, "a", 0},
 	} {
-		if got := x.AuthorizedOperations(User(c.user), "10.0.0.1", c.of, c.name); got != c.want {
+		if got := x.AuthorizedOperations(Request{Principal: User(c.user), Host: "10.0.0.1", Type: c.of, Name: c.name}); got != c.want {
 			t.Errorf("%s on %v %s: %b, not %b", c.user, c.of, c.name, got, c.want)
 		}
 	}
@@ -255,7 +255,7 @@ func TestNobodyMayDoWhatIsNoOperation(t *testing.T) {
 				t.Errorf("%s may do %d", user, op)
 			}
 		}
-		if x.Allows(Request{Principal: user, Operation: Read, Type: 99, Name: "a"}) || x.AnyOf(user, "", Read, -1) || x.Decide(Request{Principal: user, Type: 99}).Allowed {
+		if x.Allows(Request{Principal: user, Operation: Read, Type: 99, Name: "a"}) || x.AnyOf(Request{Principal: user, Host: "", Operation: Read, Type: -1}) || x.Decide(Request{Principal: user, Type: 99}).Allowed {
 			t.Errorf("%s may use what is no resource", user)
 		}
 	}
@@ -374,7 +374,7 @@ func TestNothingIsAllocatedToAnswer(t *testing.T) {
 		for _, q := range questions {
 			_ = x.Allows(q)
 			_ = x.Decide(q)
-			_ = x.AnyOf(q.Principal, q.Host, q.Operation, q.Type)
+			_ = x.AnyOf(q)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

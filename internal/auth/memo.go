@@ -16,13 +16,14 @@ const (
 )
 
 // Memo remembers what an index said to one connection, so that most questions are
-// answered without a search. It is asked with the index, the principal and the host each
+// answered without a search. It is asked with the index, the principal, its groups and the host each
 // time, and forgets everything when one of them is another than before: rules may have
 // changed, and a connection may have logged in again. The zero Memo is ready. It must
 // not be used by two goroutines at once.
 type Memo struct {
 	version *version // not the index: nobody else may need that one any more
 	who     Principal
+	groups  Groups
 	host    string
 	last    *answer // the one given last; nil if none is remembered
 	answers map[thing]*answer
@@ -46,11 +47,12 @@ type answer struct {
 }
 
 // Rights returns what x.Rights returns.
-func (m *Memo) Rights(x *Index, p Principal, host string, t ResourceType, name string) Operations {
-	if m.version != x.version || m.who != p || m.host != host {
+func (m *Memo) Rights(x *Index, q Request) Operations {
+	if m.version != x.version || m.who != q.Principal || m.host != q.Host || m.groups != q.Groups {
 		m.forget()
-		m.version, m.who, m.host = x.version, p, host
+		m.version, m.who, m.groups, m.host = x.version, q.Principal, q.Groups, q.Host
 	}
+	t, name := q.Type, q.Name
 	if m.last != nil && m.last.kind == t && m.last.name == name {
 		return m.last.may
 	}
@@ -58,7 +60,7 @@ func (m *Memo) Rights(x *Index, p Principal, host string, t ResourceType, name s
 		m.last = known
 		return known.may
 	}
-	may := x.Rights(p, host, t, name)
+	may := x.Rights(q)
 	m.learn(t, name, may)
 	return may
 }

@@ -32,9 +32,10 @@ type site struct {
 	x     *Index
 	all   naive
 	conns [2]struct {
-		memo Memo
-		who  Principal
-		host string
+		memo   Memo
+		who    Principal
+		groups Groups
+		host   string
 	}
 }
 
@@ -78,6 +79,8 @@ func TestAMemoAnswersAsTheIndexDoes(t *testing.T) {
 				s.change(t)
 			case 2:
 				c.who = genPrincipal.Draw(t, "who")
+			case 4:
+				c.groups = genGroups.Draw(t, "groups")
 			case 3:
 				c.host = genHost.Draw(t, "host")
 			}
@@ -85,9 +88,9 @@ func TestAMemoAnswersAsTheIndexDoes(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "long") == 0 {
 				q.Name += strings.Repeat("a", memoName)
 			}
-			q.Principal, q.Host = c.who, c.host
-			got := c.memo.Rights(s.x, q.Principal, q.Host, q.Type, q.Name)
-			if want := s.x.Rights(q.Principal, q.Host, q.Type, q.Name); got != want {
+			q.Principal, q.Groups, q.Host = c.who, c.groups, c.host
+			got := c.memo.Rights(s.x, q)
+			if want := s.x.Rights(q); got != want {
 				t.Fatalf("%+v: the memo says %b, the index %b", q, got, want)
 			}
 			if want := s.all.decide(q).Allowed; got.Has(q.Operation) != want {
@@ -125,7 +128,7 @@ func TestAMemoIsAboutOnePrincipalAndHost(t *testing.T) {
 			host string
 			want bool
 		}{{"User:p", "10.0.0.1", true}, {"User:p", "10.0.0.2", false}, {"User:p", "10.0.0.1", true}, {"User:q", "10.0.0.1", false}} {
-			if got := m.Rights(x, c.who, c.host, Topic, "t").Has(Read); got != c.want {
+			if got := m.Rights(x, Request{Principal: c.who, Host: c.host, Type: Topic, Name: "t"}).Has(Read); got != c.want {
 				t.Errorf("%s from %s: %t", c.who, c.host, got)
 			}
 		}
@@ -138,7 +141,7 @@ func TestAMemoRemembersSoMuchAndNoMore(t *testing.T) {
 		names := numbered(2*memoAnswers, form)
 		x := everyTopic(names[1:])
 		for i, name := range slices.Concat(names, names) {
-			if got, want := m.Rights(x, "User:p", "::1", Topic, name).Has(Read), name != names[0]; got != want {
+			if got, want := m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: name}).Has(Read), name != names[0]; got != want {
 				t.Fatalf("%d: %t", i, got)
 			}
 			m.check(t)
@@ -153,7 +156,7 @@ func TestAFullMemoBeginsAnewInTheEnd(t *testing.T) {
 	var m Memo
 	old, later := numbered(memoAnswers, "old-%d"), numbered(8, "new-%d")
 	x := everyTopic(later)
-	ask := func(name string) { m.Rights(x, "User:p", "::1", Topic, name) }
+	ask := func(name string) { m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: name}) }
 	for _, name := range old {
 		ask(name)
 	}
@@ -176,9 +179,9 @@ func TestAMemoKeepsItsOwnNames(t *testing.T) {
 	var m Memo
 	frame := []byte("mine")
 	x := everyTopic([]string{"mine"})
-	m.Rights(x, "User:p", "::1", Topic, unsafe.String(&frame[0], len(frame)))
+	m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: unsafe.String(&frame[0], len(frame))})
 	copy(frame, "ours")
-	if m.Rights(x, "User:p", "::1", Topic, "ours") != 0 || !m.Rights(x, "User:p", "::1", Topic, "mine").Has(Read) {
+	if m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: "ours"}) != 0 || !m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: "mine"}).Has(Read) {
 		t.Error("the answer for one name became that for another")
 	}
 }
@@ -188,14 +191,14 @@ func TestAMemoDoesNotKeepItsIndex(t *testing.T) {
 	var m Memo
 	asked := func() weak.Pointer[Index] {
 		x := everyTopic([]string{"t"})
-		m.Rights(x, "User:p", "::1", Topic, "t")
+		m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: "t"})
 		return weak.Make(x)
 	}()
 	runtime.GC()
 	if asked.Value() != nil {
 		t.Error("the index is still there")
 	}
-	if m.Rights(everyTopic(nil), "User:p", "::1", Topic, "t") != 0 {
+	if m.Rights(everyTopic(nil), Request{Principal: "User:p", Host: "::1", Type: Topic, Name: "t"}) != 0 {
 		t.Error("the rules of before are still believed")
 	}
 }
@@ -206,7 +209,7 @@ func TestAQuestionThatWasAskedBeforeTakesNoMemory(t *testing.T) {
 	x := everyTopic(names)
 	ask := func() {
 		for _, name := range names {
-			m.Rights(x, "User:p", "::1", Topic, name)
+			m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: name})
 		}
 	}
 	ask()

@@ -22,8 +22,25 @@ func (n *naive) remove(r Rule) {
 	n.rules = slices.DeleteFunc(slices.Clone(n.rules), func(x Rule) bool { return x == r })
 }
 
+// whoAsks lists the principals whose rules count, those that are named first.
+func whoAsks(q Request) []Principal {
+	all := []Principal{q.Principal}
+	if q.Groups != "" {
+		for group := range strings.SplitSeq(string(q.Groups), "\x00") {
+			all = append(all, Principal(group))
+		}
+	}
+	return append(all, "User:*")
+}
+
+func isSuper(p Policy, q Request) bool {
+	return slices.ContainsFunc(p.SuperUsers, func(super Principal) bool {
+		return super == q.Principal || slices.Contains(whoAsks(q)[1:len(whoAsks(q))-1], super)
+	})
+}
+
 func concerns(r Rule, q Request) bool {
-	if r.Principal != q.Principal && r.Principal != "User:*" {
+	if !slices.Contains(whoAsks(q), r.Principal) {
 		return false
 	}
 	if r.Host != q.Host && r.Host != "*" {
@@ -55,7 +72,7 @@ func onResource(r Rule, t ResourceType, name string) bool {
 }
 
 func (n *naive) decide(q Request) Decision {
-	if slices.Contains(n.policy.SuperUsers, q.Principal) {
+	if isSuper(n.policy, q) {
 		return Decision{Allowed: true, Reason: BySuperUser}
 	}
 	var deny, allow []Rule
@@ -94,9 +111,7 @@ func hidden(q Request) bool {
 func mostSpecific(rules []Rule, q Request) Rule {
 	rank := func(r Rule) []int {
 		out := []int{0, 0, 0, 0, 0}
-		if r.Principal != q.Principal {
-			out[0] = 1
-		}
+		out[0] = slices.Index(whoAsks(q), r.Principal)
 		switch {
 		case r.Pattern == Prefixed:
 			out[1], out[2] = 1, -len(r.Name)
@@ -118,20 +133,20 @@ func mostSpecific(rules []Rule, q Request) Rule {
 	return slices.MinFunc(rules, func(a, b Rule) int { return slices.Compare(rank(a), rank(b)) })
 }
 
-func (n *naive) anyOf(p Principal, host string, op Operation, t ResourceType) bool {
-	if slices.Contains(n.policy.SuperUsers, p) {
+func (n *naive) anyOf(q Request) bool {
+	if isSuper(n.policy, q) {
 		return true
 	}
 	var deny, allow []Rule
 	wildcard := false
 	for _, r := range n.rules {
-		if r.Type != t {
+		if r.Type != q.Type {
 			continue
 		}
 		isWild := r.Pattern == Literal && r.Name == "*"
 		wildcard = wildcard || isWild
 		switch {
-		case !concerns(r, Request{Principal: p, Host: host, Operation: op}):
+		case !concerns(r, q):
 		case r.Permission == Deny && isWild:
 			return false
 		case r.Permission == Deny:

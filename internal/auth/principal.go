@@ -6,7 +6,8 @@ import (
 )
 
 // Principal is who somebody is, in the form "User:alice". Everybody who logs in
-// to muster is a user; rules may name other types, which then match nobody.
+// to muster is a user, and may be in groups besides (Groups); rules may name other
+// types, which then match no one.
 type Principal string
 
 const (

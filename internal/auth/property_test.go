@@ -14,6 +14,7 @@ var (
 	)
 	genHost      = rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2", "::1"})
 	genPrincipal = rapid.SampledFrom([]Principal{"User:p", "User:q", "User:*", "User:ANONYMOUS"})
+	genGroups    = rapid.SampledFrom([]Groups{"", "", "Group:g", "Group:h", "Group:g\x00Group:h"})
 	genOperation = rapid.OneOf(
 		rapid.SampledFrom([]Operation{All, Read, Write, Describe, DescribeConfigs}),
 		rapid.SampledFrom([]Operation{
@@ -26,7 +27,7 @@ var (
 			Type:       genType.Draw(t, "type"),
 			Pattern:    rapid.SampledFrom([]PatternType{Literal, Prefixed}).Draw(t, "pattern"),
 			Name:       genName.Draw(t, "name"),
-			Principal:  genPrincipal.Draw(t, "principal"),
+			Principal:  rapid.OneOf(genPrincipal, rapid.SampledFrom([]Principal{"Group:g", "Group:h", "Group:*"})).Draw(t, "principal"),
 			Host:       rapid.OneOf(rapid.Just("*"), genHost).Draw(t, "host"),
 			Operation:  genOperation.Draw(t, "operation"),
 			Permission: rapid.SampledFrom([]Permission{Deny, Allow, Allow, Allow}).Draw(t, "permission"),
@@ -34,7 +35,7 @@ var (
 	})
 	genRequest = rapid.Custom(func(t *rapid.T) Request {
 		return Request{
-			Principal: genPrincipal.Draw(t, "principal"), Host: genHost.Draw(t, "host"),
+			Principal: genPrincipal.Draw(t, "principal"), Groups: genGroups.Draw(t, "groups"), Host: genHost.Draw(t, "host"),
 			Operation: genOperation.Draw(t, "operation"), Type: genType.Draw(t, "type"), Name: genName.Draw(t, "name"),
 		}
 	})
@@ -46,7 +47,7 @@ func TestIndexAnswersAsAScanOfAllRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := Policy{AllowEveryone: rapid.Bool().Draw(t, "everyone")}
 		if rapid.Bool().Draw(t, "super") {
-			policy.SuperUsers = []Principal{"User:q"}
+			policy.SuperUsers = []Principal{rapid.SampledFrom([]Principal{"User:q", "Group:h"}).Draw(t, "who")}
 		}
 		x, all := New(policy), naive{policy: policy}
 		type moment struct {
@@ -93,7 +94,7 @@ func same(t *rapid.T, moment int, x *Index, n *naive, q Request) {
 	if got := x.Allows(q); got != want.Allowed {
 		t.Fatalf("moment %d: Allows(%+v) is %t, but a scan of the rules says %t:\n%v", moment, q, got, want.Allowed, n.rules)
 	}
-	if got, want := x.AnyOf(q.Principal, q.Host, q.Operation, q.Type), n.anyOf(q.Principal, q.Host, q.Operation, q.Type); got != want {
+	if got, want := x.AnyOf(q), n.anyOf(q); got != want {
 		t.Fatalf("moment %d: AnyOf(%+v) is %t, but a scan of the rules says %t:\n%v", moment, q, got, want, n.rules)
 	}
 	if x.Len() != len(n.rules) {

@@ -89,7 +89,7 @@ func (a *httpActs) serve(ctx context.Context, who web.Asker, p *person, req kmsg
 	}
 	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID(httpClientID)).AppendRequest(nil, req, 0)[4:]
 	resp, err := h.Serve(ctx, handler.Origin{
-		Listener: a.b.endpoints[0].Listener, Host: who.Host, Principal: who.Principal, Via: audit.ViaHTTP, Conn: p,
+		Listener: a.b.endpoints[0].Listener, Host: who.Host, Principal: who.Principal, Groups: who.Groups, Via: audit.ViaHTTP, Conn: p,
 		Denied: func(q auth.Request) {
 			if p.denied == nil {
 				p.denied = &q

@@ -160,7 +160,7 @@ func deleteRecordsWords(topic string, partition int32, code int16) string {
 // with the topic is not told so, but refused by the handler.
 func (a *httpActs) ledElsewhere(who web.Asker, op auth.Operation, topic string, partitions []int32) error {
 	t := a.b.image().Topic(topic)
-	if t == nil || !a.b.httpGate.Sees(auth.Request{Principal: who.Principal, Host: who.Host, Operation: op, Type: auth.Topic, Name: topic}) {
+	if t == nil || !a.b.httpGate.Sees(auth.Request{Principal: who.Principal, Groups: who.Groups, Host: who.Host, Operation: op, Type: auth.Topic, Name: topic}) {
 		return nil
 	}
 	for _, i := range partitions {

@@ -58,7 +58,7 @@ func (g *httpGate) byToken(ctx context.Context, a web.Attempt) (web.Identity, er
 		if token, err = v.Verify(ctx, a.Token); err == nil {
 			who := auth.User(token.Subject)
 			g.tellLogin(audit.Login, who, a)
-			return web.Identity{Principal: who, Ends: token.Ends}, nil
+			return web.Identity{Principal: who, Groups: auth.Groups(token.Groups), Ends: token.Ends}, nil
 		}
 		if ctx.Err() != nil {
 			return web.Identity{}, ctx.Err()

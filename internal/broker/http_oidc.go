@@ -34,7 +34,7 @@ const (
 // oidcIssuer lets people log in at an issuer by the authorization code of OpenID Connect,
 // with PKCE. It implements web.Issuer.
 type oidcIssuer struct {
-	issuer, id, secret, claim string
+	issuer, id, secret, claim, groups string
 	ctx                       context.Context
 	client                    *http.Client
 	gate                      *httpGate
@@ -59,7 +59,7 @@ type oidcKnown struct {
 func (b *Broker) openOIDC(ctx context.Context) (*oidcIssuer, error) {
 	i := &oidcIssuer{
 		issuer: b.cfg.Get("muster.http.oidc.issuer"), id: b.cfg.Get("muster.http.oidc.client.id"), secret: b.cfg.Get("muster.http.oidc.client.secret"),
-		claim: b.cfg.Get("muster.http.oidc.principal.claim"), ctx: ctx, gate: b.httpGate, slots: make(chan struct{}, maxRedeeming),
+		claim: b.cfg.Get("muster.http.oidc.principal.claim"), groups: b.cfg.Get("muster.http.oidc.groups.claim"), ctx: ctx, gate: b.httpGate, slots: make(chan struct{}, maxRedeeming),
 	}
 	if i.issuer == "" {
 		return nil, nil
@@ -119,7 +119,7 @@ func (i *oidcIssuer) discover(ctx context.Context) (*oidcKnown, error) {
 	}
 	k.verifier = &sasl.Verifier{
 		Keys: sasl.NewKeys(i.ctx, sasl.FetchHTTP(i.client, k.KeySet), oidcRefresh, time.Now), Issuer: i.issuer, Audiences: []string{i.id},
-		SubjectClaim: i.claim, Skew: 30 * time.Second, Now: time.Now,
+		SubjectClaim: i.claim, GroupsClaim: i.groups, Groups: groupsOf, Skew: 30 * time.Second, Now: time.Now,
 	}
 	return k, nil
 }
@@ -154,34 +154,34 @@ func (i *oidcIssuer) Redeem(ctx context.Context, redirect, code, verifier, nonce
 		return web.Identity{}, web.ErrLoginBusy
 	}
 	try := web.Attempt{Way: web.WayOIDC, Host: host}
-	name, err := i.redeem(ctx, redirect, code, verifier, nonce)
+	token, err := i.redeem(ctx, redirect, code, verifier, nonce)
 	if err != nil {
 		return web.Identity{}, i.gate.refuse(ctx, try, err, web.ErrToken)
 	}
-	who := auth.User(name)
+	who := auth.User(token.Subject)
 	i.gate.tellLogin(audit.Login, who, try)
-	return web.Identity{Principal: who}, nil
+	return web.Identity{Principal: who, Groups: auth.Groups(token.Groups)}, nil
 }
 
-func (i *oidcIssuer) redeem(ctx context.Context, redirect, code, verifier, nonce string) (string, error) {
+func (i *oidcIssuer) redeem(ctx context.Context, redirect, code, verifier, nonce string) (sasl.Token, error) {
 	k, err := i.knows()
 	if err != nil {
-		return "", err
+		return sasl.Token{}, err
 	}
 	text, err := i.tokenFor(ctx, k, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}, "client_id": {i.id},
 	})
 	if err != nil {
-		return "", err
+		return sasl.Token{}, err
 	}
 	token, err := k.verifier.Verify(ctx, text)
 	if err != nil {
-		return "", err
+		return sasl.Token{}, err
 	}
 	if nonceOf(text) != nonce {
-		return "", errors.New("the token is for another login")
+		return sasl.Token{}, errors.New("the token is for another login")
 	}
-	return token.Subject, nil
+	return token, nil
 }
 
 // tokenFor redeems a code for a token. Errors do not repeat what the issuer says, which may

@@ -158,8 +158,8 @@ func TestTheFirstUserIsMadeOnceAndMayDoEverything(t *testing.T) {
 				t.Errorf("%s: %v", m.Name(), err)
 			}
 		}
-		if !b.Image().Rules.IsSuper("User:root") || b.Image().Users.Len() != 1 {
-			t.Errorf("super: %v; %v", b.Image().Rules.IsSuper("User:root"), b.Image().Users)
+		if !b.Image().Rules.IsSuper("User:root", "") || b.Image().Users.Len() != 1 {
+			t.Errorf("super: %v; %v", b.Image().Rules.IsSuper("User:root", ""), b.Image().Users)
 		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)

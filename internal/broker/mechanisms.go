@@ -155,9 +155,17 @@ func (b *Broker) verifier(ctx context.Context, listener string) (*sasl.Verifier,
 		Audiences:    config.SplitList(of.Get("sasl.oauthbearer.expected.audience")),
 		SubjectClaim: of.Get("sasl.oauthbearer.sub.claim.name"),
 		ScopeClaim:   of.Get("sasl.oauthbearer.scope.claim.name"),
+		GroupsClaim:  of.Get("muster.oauthbearer.groups.claim"),
+		Groups:       groupsOf,
 		Skew:         time.Duration(of.Int("sasl.oauthbearer.clock.skew.seconds")) * time.Second,
 		Now:          time.Now,
 	}, nil
+}
+
+// groupsOf is auth.GroupsOf for a verifier.
+func groupsOf(names []string) (string, error) {
+	groups, err := auth.GroupsOf(names)
+	return string(groups), err
 }
 
 // tokenMapping makes names of users of the subjects of tokens.

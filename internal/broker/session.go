@@ -28,6 +28,7 @@ type session struct {
 	conn      *sasl.Connection // nil where nobody need log in, until a broker of the cluster does
 	attempted string           // the mechanism of the login under way
 	principal auth.Principal   // empty before the first login
+	groups    auth.Groups      // that it is in
 	claimed   auth.Principal   // who it said to be at a login that failed
 	broker    bool             // another broker of the cluster
 	ended     error            // why the connection ends after the next answer
@@ -55,7 +56,7 @@ const maxBareToken = 128 << 10
 
 // handle lets a request through to the handler, if it may come now.
 func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Client, frame []byte) (*protocol.Response, error) {
-	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Broker: s.broker, Conn: c, Number: c.Number, LastID: &c.LastID}
+	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Groups: s.groups, Broker: s.broker, Conn: c, Number: c.Number, LastID: &c.LastID}
 	origin.Session = s
 	if s.conn == nil {
 		return h.Serve(ctx, origin, frame)
@@ -167,7 +168,7 @@ func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
 		s.tell(again, outcome.Reason)
 		wait(ctx, s.gate.delay)
 	case outcome.Done:
-		s.principal, s.broker = auth.User(s.conn.Principal()), s.attempted == peerMechanism
+		s.principal, s.groups, s.broker = auth.User(s.conn.Principal()), auth.Groups(outcome.Groups), s.attempted == peerMechanism
 		if s.broker {
 			s.principal = peerPrincipal
 		}

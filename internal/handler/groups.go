@@ -30,7 +30,7 @@ func (c *call) client() coordinator.Client {
 // which not everybody may know of.
 func (c *call) asks() coordinator.Client {
 	from := c.client()
-	from.Asker.Principal = c.principal()
+	from.Asker.Principal, from.Asker.Groups = c.principal(), c.origin.Groups
 	if c.rules() != nil {
 		from.Asker.Host = c.rights.host // Else no rule is asked.
 	}

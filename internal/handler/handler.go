@@ -125,6 +125,8 @@ type Origin struct {
 	// Principal is who sent it, as of when it came: a connection may log in again while
 	// requests are on their way. Empty is auth.Anonymous.
 	Principal auth.Principal
+	// Groups are those that it is in, if a token said so.
+	Groups auth.Groups
 	// Broker says that the connection has logged in as a broker of the cluster.
 	Broker bool
 	// Session is the connection's login, nil where nobody logs in. Illegal says that the

@@ -33,7 +33,7 @@ func (c *call) rules() *auth.Index {
 		return r.rules
 	}
 	r.image, r.rules = c.image, nil
-	if c.image.Authorizes() && !c.image.Rules.IsSuper(c.principal()) && !c.fromBroker() {
+	if c.image.Authorizes() && !c.image.Rules.IsSuper(c.principal(), c.origin.Groups) && !c.fromBroker() {
 		r.rules = c.image.Rules
 		if r.memo == nil {
 			m := c.remembered()
@@ -47,7 +47,7 @@ func (c *call) rules() *auth.Index {
 // once for each request.
 func (c *call) may(op auth.Operation, t auth.ResourceType, name string) bool {
 	rules := c.rules()
-	if rules == nil || c.rights.memo.Rights(rules, c.principal(), c.rights.host, t, name).Has(op) {
+	if rules == nil || c.rights.memo.Rights(rules, c.asked(op, t, name)).Has(op) {
 		return true
 	}
 	if q := c.asked(op, t, name); c.rights.tell(q) {
@@ -77,7 +77,7 @@ func (c *call) sees(op auth.Operation, t auth.ResourceType, name string) bool {
 
 // asked is the question to the rules; there must be some.
 func (c *call) asked(op auth.Operation, t auth.ResourceType, name string) auth.Request {
-	return auth.Request{Principal: c.principal(), Host: c.rights.host, Operation: op, Type: t, Name: name}
+	return auth.Request{Principal: c.principal(), Groups: c.origin.Groups, Host: c.rights.host, Operation: op, Type: t, Name: name}
 }
 
 // mayCluster says whether the client may do something with the cluster.
@@ -108,7 +108,7 @@ func (c *call) mayCreate(topic string) bool {
 // lacks (KIP-679).
 func (c *call) mayProduce() bool {
 	rules := c.rules()
-	return rules == nil || rules.AnyOf(c.principal(), c.rights.host, auth.Write, auth.Topic) || c.mayCluster(auth.IdempotentWrite)
+	return rules == nil || rules.AnyOf(c.asked(auth.Write, auth.Topic, "")) || c.mayCluster(auth.IdempotentWrite)
 }
 
 // split parts names by what the client may do with them.
@@ -129,7 +129,7 @@ func (c *call) split(op auth.Operation, t auth.ResourceType, names []string) (al
 // operations returns what the client may do with a resource, as the wire has it.
 func (c *call) operations(t auth.ResourceType, name string) int32 {
 	if rules := c.rules(); rules != nil {
-		return rules.AuthorizedOperations(c.principal(), c.rights.host, t, name)
+		return rules.AuthorizedOperations(c.asked(auth.UnknownOperation, t, name))
 	}
 	return int32(t.Operations())
 }

@@ -18,13 +18,14 @@ func (i *Image) Authorizes() bool { return i.authorizes }
 // Asker is who asks for something, as rules name them. The zero one is nobody.
 type Asker struct {
 	Principal auth.Principal
+	Groups    auth.Groups
 	// Host is in the form of auth.Host.
 	Host string
 }
 
 // Shows says whether somebody may know that a topic is there.
 func (i *Image) Shows(topic string, to Asker) bool {
-	return !i.authorizes || i.Rules.Rights(to.Principal, to.Host, auth.Topic, topic).Has(auth.Describe)
+	return !i.authorizes || i.Rules.Allows(auth.Request{Principal: to.Principal, Groups: to.Groups, Host: to.Host, Operation: auth.Describe, Type: auth.Topic, Name: topic})
 }
 
 // CheckPolicy says what is wrong with the settings about rights.

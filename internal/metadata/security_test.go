@@ -220,7 +220,7 @@ func TestSettingsSayWhetherRulesCountAndForWhom(t *testing.T) {
 	edit.AddRule(r)
 	edit.SetBrokerConfig(map[string]string{"num.partitions": "3"})
 	next := edit.Image()
-	if !next.Authorizes() || !next.Rules.IsSuper("User:b") || !next.Rules.Has(r) || i.Rules.Has(r) {
+	if !next.Authorizes() || !next.Rules.IsSuper("User:b", "") || !next.Rules.Has(r) || i.Rules.Has(r) {
 		t.Errorf("%v, %+v", next.Authorizes(), next.Rules.Policy())
 	}
 	edit.RemoveRule(r.ID())

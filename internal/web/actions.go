@@ -45,6 +45,7 @@ type Actions interface {
 // Asker is who wants something done, and where they are.
 type Asker struct {
 	Principal auth.Principal
+	Groups    auth.Groups
 	Host      string // In the form of auth.Host.
 }
 
@@ -82,4 +83,4 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Message }
 
-func (c *call) asker() Asker { return Asker{c.who, c.host} }
+func (c *call) asker() Asker { return Asker{c.who, c.groups, c.host} }

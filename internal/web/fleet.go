@@ -112,7 +112,7 @@ func askOthers[A any](a *api, c *call, targets []fleet.Target, q fleet.Question)
 
 // askOne asks a broker, as whoever asks here.
 func askOne[A any](a *api, c *call, to fleet.Target, q fleet.Question) (*A, error) {
-	q.Principal, q.Host, q.Depth = string(c.who), c.host, c.passed()+1
+	q.Principal, q.Groups, q.Host, q.Depth = string(c.who), string(c.groups), c.host, c.passed()+1
 	if q.Method == "" {
 		q.Method = http.MethodGet
 	}
@@ -153,7 +153,7 @@ func (a *api) passOn(c *call, e *ElsewhereError) (contentType string, body []byt
 	}
 	q := &fleet.Question{
 		Method: method, URI: r.URL.RequestURI(), Accept: r.Header.Get("Accept"), ContentType: r.Header.Get("Content-Type"), Body: c.body,
-		Principal: string(c.who), Host: c.host, Depth: 1,
+		Principal: string(c.who), Groups: string(c.groups), Host: c.host, Depth: 1,
 	}
 	got, err := a.fleet.Ask(c.ctx(), to, q, passOnTimeout)
 	var away *fleet.UnreachableError
@@ -207,7 +207,7 @@ func passedOn(c *call) bool {
 	if c.note = fleet.From(c.request.Context()); c.note == nil {
 		return false
 	}
-	c.who, c.host = auth.Principal(c.note.Principal), c.note.Host
+	c.who, c.groups, c.host = auth.Principal(c.note.Principal), auth.Groups(c.note.Groups), c.note.Host
 	return true
 }
 

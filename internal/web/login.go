@@ -67,7 +67,7 @@ func (a *api) identify(c *call) error {
 	if err != nil {
 		return loginProblem(err)
 	}
-	c.id, c.who, c.login, c.ends = id, id.Principal, try.Way, id.Ends
+	c.id, c.who, c.groups, c.login, c.ends = id, id.Principal, id.Groups, try.Way, id.Ends
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (a *api) byCookie(c *call) error {
 		a.sessions.end(c.secret)
 		return errNobody
 	}
-	c.id, c.who, c.login, c.ends = id, id.Principal, WayCookie, ends
+	c.id, c.who, c.groups, c.login, c.ends = id, id.Principal, id.Groups, WayCookie, ends
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 func (a *api) remember(c *call, w http.ResponseWriter, id Identity) {
 	a.sessions.end(a.secretOf(c.request))
 	c.secret, c.ends = a.sessions.begin(id)
-	c.id, c.who, c.login = id, id.Principal, WayCookie
+	c.id, c.who, c.groups, c.login = id, id.Principal, id.Groups, WayCookie
 	http.SetCookie(w, a.cookie(c.request, c.secret, c.ends))
 }
 

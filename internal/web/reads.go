@@ -74,6 +74,7 @@ type Attempt struct {
 // Identity is who somebody has shown to be.
 type Identity struct {
 	Principal auth.Principal
+	Groups    auth.Groups // That they are in.
 	// Proof is a mark of what they have shown it by, empty for what holds until it ends.
 	Proof string
 	// Ends is when it counts no more; zero for never.

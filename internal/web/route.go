@@ -86,6 +86,7 @@ func get[Q, A any](name, path, doc string, serve func(*api, *call, *Q) (*A, erro
 type call struct {
 	request *http.Request
 	who     auth.Principal
+	groups  auth.Groups // That they are in.
 	host    string // That it comes from, in the form of auth.Host.
 	body    []byte
 	login   string // How they logged in.
@@ -106,7 +107,7 @@ func (c *call) param(name string) string { return c.request.PathValue(name) }
 
 // asks is the question whether the caller may do something.
 func (c *call) asks(op auth.Operation, kind auth.ResourceType, name string) auth.Request {
-	return auth.Request{Principal: c.who, Host: c.host, Operation: op, Type: kind, Name: name}
+	return auth.Request{Principal: c.who, Groups: c.groups, Host: c.host, Operation: op, Type: kind, Name: name}
 }
 
 // allowed says whether the caller has the rights that a route needs. It comes before

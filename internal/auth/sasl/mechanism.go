@@ -34,6 +34,7 @@ type Step struct {
 	// Done says that the client is who it says; the rest is valid only then.
 	Done      bool
 	Principal string    // The name alone, without "User:".
+	Groups    string    // As in Token.
 	Expires   time.Time // When the credential ends; zero if it does not.
 	// RepeatedNonce says that a SCRAM client put its nonce before ours, as librdkafka
 	// before 2.6.1 does and other brokers refuse.

@@ -13,6 +13,7 @@ type TokenVerifier interface {
 // A Token is what counts of a token that was accepted.
 type Token struct {
 	Subject string // The name of the user, as the verifier makes it.
+	Groups  string // That the user is in, as the verifier writes them.
 	Scopes  []string
 	// Ends is when the session of its owner must end.
 	Ends time.Time
@@ -63,5 +64,5 @@ func (e *bearerExchange) Next(ctx context.Context, message []byte) (Step, error)
 			Reason: errIdentity,
 		}
 	}
-	return Step{Answer: []byte{}, Done: true, Principal: token.Subject, Expires: token.Ends}, nil
+	return Step{Answer: []byte{}, Done: true, Principal: token.Subject, Groups: token.Groups, Expires: token.Ends}, nil
 }

@@ -182,7 +182,8 @@ type Outcome struct {
 	Reason   error  // For our log, if there is an error.
 	Name     string // Of the user that the client said to be, if there is an error.
 
-	RepeatedNonce bool // As in Step.
+	RepeatedNonce bool   // As in Step.
+	Groups        string // As in Step.
 }
 
 // Ready says whether a token may go to the exchange. Another login must use the
@@ -217,7 +218,7 @@ func (o *Order) Stepped(now time.Time, step Step, err error) Outcome {
 	}
 	o.phase, o.principal, o.mechanism = authenticated, step.Principal, o.attempted
 	lifetime := o.begin(now, step.Expires)
-	return Outcome{Answer: step.Answer, Lifetime: lifetime, Done: true, RepeatedNonce: step.RepeatedNonce}
+	return Outcome{Answer: step.Answer, Lifetime: lifetime, Done: true, RepeatedNonce: step.RepeatedNonce, Groups: step.Groups}
 }
 
 // begin starts a session, which lasts as long as the credential does and as the

@@ -34,6 +34,10 @@ type Verifier struct {
 	// default "sub" and "scope".
 	SubjectClaim string
 	ScopeClaim   string
+	// GroupsClaim names the claim with the groups of the user, and Groups makes one string
+	// of these, or refuses them; empty for none.
+	GroupsClaim string
+	Groups      func(names []string) (string, error)
 	// Name makes of a subject the name of a user, or refuses it; nil for the
 	// subject itself.
 	Name func(subject string) (string, error)
@@ -103,7 +107,28 @@ func (v *Verifier) accept(c claims) (Token, error) {
 		claim = "scope"
 	}
 	scopes, _ := c.list(claim)
-	return Token{Subject: subject, Scopes: scopes, Ends: ends}, nil
+	groups, err := v.groups(c)
+	if err != nil {
+		return Token{}, err
+	}
+	return Token{Subject: subject, Groups: groups, Scopes: scopes, Ends: ends}, nil
+}
+
+// groups returns the groups that a token names. One without the claim names none.
+func (v *Verifier) groups(c claims) (string, error) {
+	raw, named := c[v.GroupsClaim]
+	if v.GroupsClaim == "" || !named || string(raw) == "null" {
+		return "", nil
+	}
+	names, ok := c.list(v.GroupsClaim)
+	if !ok && string(raw) != `""` {
+		return "", fmt.Errorf("the token's claim %s is no list of groups", v.GroupsClaim)
+	}
+	groups, err := v.Groups(names)
+	if err != nil {
+		return "", fmt.Errorf("the token's claim %s: %w", v.GroupsClaim, err)
+	}
+	return groups, nil
 }
 
 func (v *Verifier) acceptAudience(c claims) error {

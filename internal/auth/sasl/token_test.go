@@ -201,3 +201,32 @@ func TestASubjectBecomesTheNameThatTheVerifierMakesOfIt(t *testing.T) {
 		}
 	}
 }
+
+func TestGroupsOfATokenAreThoseThatTheVerifierMakesOfThem(t *testing.T) {
+	v := &Verifier{Now: func() time.Time { return start }, GroupsClaim: "groups", Groups: func(names []string) (string, error) {
+		if len(names) > 2 {
+			return "", errors.New("too many")
+		}
+		return strings.Join(names, "+"), nil
+	}}
+	for _, c := range []struct {
+		claim, want string
+		fails       bool
+	}{
+		{"", "", false}, {"null", "", false}, {`""`, "", false}, {"[]", "", false}, {`["a b","c"]`, "a b+c", false}, {`"a b"`, "a+b", false},
+		{`["a","b","c"]`, "", true}, {"7", "", true}, {`{"a":true}`, "", true}, {`["a",7]`, "", true},
+	} {
+		of := claims{"sub": json.RawMessage(`"ann"`), "iat": json.RawMessage("1"), "exp": json.RawMessage(strconv.FormatInt(start.Add(time.Hour).Unix(), 10))}
+		if c.claim != "" {
+			of["groups"] = json.RawMessage(c.claim)
+		}
+		if token, err := v.accept(of); token.Groups != c.want || (err != nil) != c.fails {
+			t.Errorf("%s: %q, %v", c.claim, token.Groups, err)
+		}
+		none := *v
+		none.GroupsClaim = ""
+		if token, err := none.accept(of); token.Groups != "" || err != nil {
+			t.Errorf("%s, without a setting: %q, %v", c.claim, token.Groups, err)
+		}
+	}
+}

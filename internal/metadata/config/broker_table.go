@@ -31,6 +31,7 @@ var brokerTable = newTable(append([]Def{
 	{Name: "muster.http.oidc.client.id", Type: String, Static: true, Doc: "As whom the broker is known to the OpenID Connect issuer."},
 	{Name: "muster.http.oidc.client.secret", Type: Password, Static: true, Doc: "What it shows there; nothing if it is a public client."},
 	{Name: "muster.http.oidc.principal.claim", Type: String, Default: "sub", Static: true, Doc: "The claim of the OpenID Connect token that holds the name of the user."},
+	{Name: "muster.http.oidc.groups.claim", Type: String, Static: true, Doc: "The claim of the OpenID Connect token that holds the groups of the user, as muster.oauthbearer.groups.claim does for other tokens. None if not set."},
 	{Name: "muster.http.anonymous", Type: String, Default: "reads", OneOf: []string{"reads", "full"}, Static: true, Doc: "What people of other machines may do over HTTP while there are no users to log in as: only read, and not what is in records (reads), or everything (full)."},
 	{Name: "log.dirs", Type: List, Static: true, Fallbacks: []Fallback{{"log.dir", 1}}, Doc: "The data folder. Only one."},
 	{Name: "log.dir", Type: String, Default: "./data", Static: true, Doc: "The data folder."},

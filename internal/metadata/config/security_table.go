@@ -38,6 +38,7 @@ var securityDefs = []Def{
 	{Name: "sasl.oauthbearer.sub.claim.name", Type: String, Default: "sub", Static: true, Scope: Mechanism, Doc: "The claim that holds the name of the user."},
 	{Name: "sasl.oauthbearer.scope.claim.name", Type: String, Default: "scope", Static: true, Scope: Mechanism, Doc: "The claim that holds the scopes."},
 	{Name: "muster.oauthbearer.principal.mapping.rules", Type: String, Default: "DEFAULT", Static: true, Scope: Mechanism, Doc: "How the name in a token becomes that of a user: rules as in ssl.principal.mapping.rules. A token that no rule matches is refused."},
+	{Name: "muster.oauthbearer.groups.claim", Type: String, Static: true, Scope: Mechanism, Doc: "The claim that holds the groups of the user, a list of strings or a string of words; rules may name them as Group:NAME. None if not set."},
 	{Name: "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", Type: Long, Default: "100", Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; has no effect."},
 	{Name: "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", Type: Long, Default: "10000", Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; has no effect."},
 	{Name: "sasl.oauthbearer.token.endpoint.url", Type: String, Static: true, Inert: true, Scope: Mechanism, Doc: "Accepted for Kafka's configuration files; only clients ask for tokens."},

@@ -34,6 +34,7 @@ type Question struct {
 	ContentType string
 	Body        []byte
 	Principal   string
+	Groups      string
 	Host        string
 	Depth       int // How many brokers it will have come to.
 }
@@ -127,7 +128,7 @@ func (f *Fleet) send(ctx context.Context, to Target, q *Question) (*Answer, erro
 	key := keys[0]
 	n := &Note{
 		From: f.opts.Self().Node, To: to.Node, Incarnation: to.Incarnation, At: f.opts.Now().UnixMilli(), Nonce: rand.Text(),
-		Principal: q.Principal, Host: q.Host, Depth: q.Depth, Body: hashOf(q.Body),
+		Principal: q.Principal, Groups: q.Groups, Host: q.Host, Depth: q.Depth, Body: hashOf(q.Body),
 	}
 	header, err := seal(key, n, q.Method, req.URL.RequestURI(), q.Accept)
 	if err != nil {

@@ -43,6 +43,7 @@ type Note struct {
 	At          int64  `json:"at"`          // In milliseconds.
 	Nonce       string `json:"nonce"`
 	Principal   string `json:"principal"` // Who asks; empty if a broker does for itself.
+	Groups      string `json:"groups,omitempty"`
 	Host        string `json:"host"`      // Where they asked from.
 	Depth       int    `json:"depth"`     // How many brokers it has come to.
 	Body        string `json:"body"`      // Its hash.

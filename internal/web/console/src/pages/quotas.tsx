@@ -14,7 +14,7 @@ const kinds: { name: string; text: string; note: string; ip?: boolean; bytes?: b
   { name: "producer_byte_rate", text: "Produce", note: "bytes a second", bytes: true },
   { name: "consumer_byte_rate", text: "Fetch", note: "bytes a second", bytes: true },
   { name: "controller_mutation_rate", text: "Changes", note: "partitions created and deleted a second" },
-  { name: "request_percentage", text: "Request time", note: "percent; it is stored only, and has no effect" },
+  { name: "request_percentage", text: "Request time", note: "percent of one thread" },
   { name: "connection_creation_rate", text: "Connections", note: "new ones a second", ip: true },
 ];
 
