@@ -9,6 +9,9 @@ const minPrefix = 6
 // is few enough to be a slip, or one that was cut short; "" if there is none.
 func Nearest(name string, known []string) string {
 	best, least := "", len(name)/3+2
+	if len(name) < 4 {
+		least = 2 // Two of three letters are no slip.
+	}
 	for _, k := range known {
 		if len(k)-len(name) >= least && !strings.HasPrefix(k, name) || len(name)-len(k) >= least {
 			continue
