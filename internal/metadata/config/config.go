@@ -125,7 +125,11 @@ func (d *Def) checkOneOf(value string) error {
 	if len(d.OneOf) == 0 || slices.Contains(d.OneOf, value) {
 		return nil
 	}
-	return invalid("%s must be one of %s, not %q", d.Name, strings.Join(d.OneOf, ", "), value)
+	known := slices.DeleteFunc(slices.Clone(d.OneOf), func(v string) bool { return v == "" })
+	if len(known) < len(d.OneOf) {
+		known = append(known, "empty")
+	}
+	return invalid("%s must be one of %s, not %q", d.Name, strings.Join(known, ", "), value)
 }
 
 // SplitList splits a setting of type List.

@@ -42,6 +42,7 @@ func TestSettingsOfListenersAreChecked(t *testing.T) {
 		"listener.name.other.ssl.client.auth":                 "no listener's name",
 		"listener.name.PLAINTEXT.ssl.client.auth":             "no listener's name",
 		"listener.name.plaintext.ssl.client.aut":              `did you mean "ssl.client.auth"`,
+		"authorizer.class.name":                               "must be one of muster, ",
 		"listener.name.plaintext.ssl.client.auth":             "must be one of none",
 		"listener.name.plaintext.node.id":                     "cannot be set for that alone",
 		"listener.name.plaintext.plain.ssl.client.auth":       "cannot be set for that alone",
