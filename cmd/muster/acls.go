@@ -18,7 +18,7 @@ func aclsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "acls",
 		Aliases: []string{"acl"},
-		Short:   "Say who may do what, and find out why somebody may or may not",
+		Short:   "Say who may do what, and find out why a user may or may not",
 		Long: `Say who may do what. A rule (ACL) allows or denies a user an operation on a topic, a
 group, a transactional id or the cluster. Rules that deny win over those that allow;
 what no rule allows is denied. A broker goes by rules if authorizer.class.name is set.`,

@@ -17,11 +17,11 @@ func aclsAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add " + ruleUsage,
 		Short: "Add a rule that allows or denies something",
-		Long: `Add a rule: it allows USER (or '*', everybody) an OPERATION on a resource. TYPE is
+		Long: `Add a rule: it allows USER (or '*', everyone) an OPERATION on a resource. TYPE is
 topic, group, transactional-id or cluster; NAME is the resource's name, or '*' for all,
 and the cluster has none. Several operations are written with commas.
 
-To read as a group, somebody needs read on the topic and on the group; to write, write
+To read as a group, a user needs read on the topic and on the group; to write, write
 on the topic; to create topics, create on the cluster or on a topic with --prefixed.
 read, write, delete and alter include describe. A rule that is there already stays.
 

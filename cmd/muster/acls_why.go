@@ -28,7 +28,7 @@ func aclsWhyCommand() *cobra.Command {
 	var host string
 	cmd := &cobra.Command{
 		Use:   "why " + ruleUsage,
-		Short: "Say whether somebody may do something, and which rule decides",
+		Short: "Say whether a user may do something, and which rule decides",
 		Long: `Say whether USER may do OPERATION with a resource, which rule decides that, and, if it is
 denied, which command would allow it. It asks the broker for its rules and for the
 settings super.users and allow.everyone.if.no.acl.found, and decides as the broker does.
@@ -80,7 +80,7 @@ func why(cmd *cobra.Command, flags *clientFlags, host string, args []string) err
 func askRules(ctx context.Context, client *kgo.Client, q auth.Request) (whyResult, error) {
 	rules, err := describeRules(ctx, client, anyRule())
 	if errors.Is(err, kerr.SecurityDisabled) {
-		text := fmt.Sprintf("%s may %s, as everybody may do everything: the broker has no rules, since authorizer.class.name is not set.", q.Principal, q.Operation)
+		text := fmt.Sprintf("%s may %s, as everyone may do everything: ACLs are off, since authorizer.class.name is not set.", q.Principal, q.Operation)
 		return whyResult{Allowed: true, Text: text}, nil
 	}
 	if err != nil {

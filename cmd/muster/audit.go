@@ -38,11 +38,11 @@ func auditCommand() *cobra.Command {
 		Short: "Show who logged in, who was denied what, and who changed what",
 		Long: `Show the audit log, the oldest entry first: logins and logins that failed, rights that
 were denied, and every change of topics, settings, groups, offsets, users, rules and
-quotas, with who did it, from where and by which request. What somebody does again and
+quotas, with who did it, from where and by which request. What a user does again and
 again is told once, and then by a count a minute.
 
 A muster broker keeps it in the topic ` + metadata.AuditTopic + `, for as long as
-muster.audit.retention.ms says; to read it, somebody needs read on that topic.
+muster.audit.retention.ms says; reading it needs read on that topic.
 
 With --json it prints the entries as the broker wrote them, one object per line.`,
 		Example: `  muster audit

@@ -76,7 +76,7 @@ many were acknowledged) and failed.`,
 	f.StringArrayVarP(&flags.headers, "header", "H", nil, "header of every record, `name=value`; may be repeated")
 	f.Int32VarP(&flags.partition, "partition", "p", -1, "`number` of every record's partition; -1 to choose by key")
 	f.StringVarP(&flags.compression, "compression", "z", "none", "`codec`: none, gzip, snappy, lz4 or zstd")
-	f.StringVar(&flags.acks, "acks", "all", "`who` acknowledges a record: all, 1 (the leader) or 0 (nobody)")
+	f.StringVar(&flags.acks, "acks", "all", "`who` acknowledges a record: all, 1 (the leader) or 0 (no one)")
 	f.StringVar(&flags.nullValue, "null-value", "", "`text` of a value that stands for null, a tombstone")
 	f.BoolVar(&flags.jsonLines, "json-lines", false, "read a JSON object from each line")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-separator", "json-lines")

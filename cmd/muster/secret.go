@@ -42,7 +42,7 @@ func secretRotateCommand() *cobra.Command {
 Brokers learn the new secret at once, log in with it %s later, and accept the old one
 for %s. Then the old secret lets no one in, and sessions that used it end.
 
-Rotate after somebody may have read __cluster_metadata in Redis or in a backup, and after
+Rotate if someone may have read __cluster_metadata in Redis or in a backup, and after
 an upgrade from a version that sent the secret to other brokers. All brokers must run a version
 that knows this command. Needs ALTER on the cluster.
 

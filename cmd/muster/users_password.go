@@ -89,7 +89,7 @@ func (f *passwordFlags) newPassword(cmd *cobra.Command, name string) (string, er
 // repeated, since it may be the password.
 func (f *passwordFlags) resolve() (string, error) {
 	if !config.HasReference(f.reference) {
-		return "", usagef("--new-password takes '${env:NAME}' or '${file:/path}', and no password: everybody on this machine can see command lines")
+		return "", usagef("--new-password takes '${env:NAME}' or '${file:/path}', and no password: everyone on this machine can see command lines")
 	}
 	found, err := config.Resolve(map[string]string{"--new-password": f.reference}, lookups)
 	if err != nil {

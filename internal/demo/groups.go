@@ -62,7 +62,7 @@ var groups = []group{
 		Group{"loyalty-points", "Partitions are stuck: their owner has paused them, and fetches nothing.", stuckAfter},
 		[]string{orders}, true, paused(),
 	}, {
-		Group{"tax-report", "A partition is stuck: the assignor that the application brings gives it to nobody.", stuckAfter},
+		Group{"tax-report", "A partition is stuck: the application's own assignor leaves it out.", stuckAfter},
 		[]string{payments}, true, members("tax-report", payments, 2, kgo.Balancers(forgetful{kgo.RangeBalancer()})),
 	}, {
 		Group{"stock-keeper", "A static member is gone: its partitions waited for it until its session timed out.", 75 * time.Second},
@@ -83,7 +83,7 @@ var groups = []group{
 		Group{"recommendations", "A group of the new protocol (KIP-848): the broker assigns, and members have epochs.", settles},
 		[]string{clicks}, true, members("recommendations", clicks, 2, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer())),
 	}, {
-		Group{"legacy-export", "Lag, and nobody to read it: its last member left.", 30 * time.Second},
+		Group{"legacy-export", "Lag, and no members to read it: the last one left.", 30 * time.Second},
 		nil, false, []func(context.Context, *Demo){leaver},
 	},
 }
