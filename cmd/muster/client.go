@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -75,6 +77,11 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	if len(f.brokers) == 0 || slices.Contains(f.brokers, "") {
 		return nil, usagef("--broker is empty; it takes host:port")
 	}
+	for _, b := range f.brokers {
+		if err := checkAddress(b); err != nil {
+			return nil, err
+		}
+	}
 	all := append([]kgo.Opt{
 		kgo.SeedBrokers(f.brokers...),
 		kgo.ClientID("muster"),
@@ -99,6 +106,18 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 		return nil, f.connectError(err)
 	}
 	return client, nil
+}
+
+// checkAddress refuses what is no address of a broker. Without a port it is Kafka's.
+func checkAddress(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		host, port = addr, "9092"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.ContainsAny(host, "/ ") {
+		return usagef("a broker's address is host:port, not %q", addr)
+	}
+	return nil
 }
 
 // retryBroker is how often a broker is looked for that is still starting.

@@ -52,7 +52,7 @@ func (f *consumeFlags) checkGroup(cmd *cobra.Command, start from) error {
 	case f.group == "":
 		return nil
 	case len(f.partitions) > 0:
-		return usagef("--partition cannot be with --group: the group decides who reads which partition")
+		return usagef("--partition cannot be used with --group: the group decides who reads which partition")
 	case start.kind != fromBeginning && start.kind != fromEnd:
 		return usagef("--from is beginning or end with --group, for partitions without a committed offset; to move the group's offsets: muster groups reset %s", f.group)
 	}

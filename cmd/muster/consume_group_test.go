@@ -218,7 +218,7 @@ func TestConsumeRefusesWhatMakesNoSenseWithAGroup(t *testing.T) {
 		"consume a --group g --from 5":    "--from is beginning or end with --group",
 		"consume a --group g --from -5":   "muster groups reset g",
 		"consume a --group g --from @-1h": "--from is beginning or end with --group",
-		"consume a --group g -p 1":        "--partition cannot be with --group",
+		"consume a --group g -p 1":        "--partition cannot be used with --group",
 		"consume a --group g --count -1":  "cannot be negative",
 	} {
 		s.run(strings.Fields(line)...).fails(exitUsage, want, "--help' for its usage.")

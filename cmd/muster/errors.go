@@ -66,7 +66,7 @@ func plain(err error) error {
 }
 
 // errNoRules is SECURITY_DISABLED with what to do about it.
-var errNoRules = fmt.Errorf("the broker has no rules, and everybody may do everything; to have some, start it with authorizer.class.name=muster (%w)", codeOnly{kerr.SecurityDisabled})
+var errNoRules = fmt.Errorf("ACLs are off, and everyone may do everything; to turn them on, start the broker with authorizer.class.name=muster (%w)", codeOnly{kerr.SecurityDisabled})
 
 // codeOnly prints a Kafka error as its name, and still is that error.
 type codeOnly struct{ code *kerr.Error }
@@ -82,13 +82,13 @@ func dialCause(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &dns):
-		return dns.Error()
+		return fmt.Sprintf("the name %q cannot be resolved: %s", dns.Name, dns.Err[strings.LastIndex(dns.Err, ": ")+1:])
 	case errors.As(err, &errno) && !errors.Is(err, syscall.ECONNRESET):
 		return errno.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer within " + connectTimeout.String()
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return "nobody that is trusted has signed its certificate; --tls-ca names a file with those to trust"
+		return "its certificate is not signed by a trusted authority; --tls-ca names a file with the certificates to trust"
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return "it does not speak TLS"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):

@@ -48,7 +48,10 @@ func newGroupResult(name string, err error) groupResult {
 
 // oneGroup checks the arguments of a command that takes a group's name.
 func oneGroup(_ *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usagef("give the name of a group")
+	case len(args) > 1:
 		return usagef("give the name of one group, not %d", len(args))
 	}
 	return nil

@@ -87,7 +87,11 @@ var operations = map[string]map[auth.ResourceType]auth.Operation{
 	"quotas remove": {auth.Cluster: auth.AlterConfigs},
 	"audit":         {auth.Topic: auth.Read},
 	"txns abort":    {auth.Cluster: auth.Alter},
+	"secret rotate": {auth.Cluster: auth.Alter},
+	"brokers drain": {auth.Cluster: auth.AlterConfigs},
 
+	"brokers undrain":       {auth.Cluster: auth.AlterConfigs},
+	"groups members remove": {auth.Group: auth.Read},
 	"users set-password": {auth.Cluster: auth.Alter},
 }
 
@@ -113,7 +117,7 @@ func (h *hints) missingRule(cmd *cobra.Command, args []string, err error) string
 	if _, err := rule.Check(); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("the rules do not allow it; someone who may alter the cluster can, with: %s", rule.Command("add"))
+	return fmt.Sprintf("no rule allows it; whoever may alter the cluster can add one: %s", rule.Command("add"))
 }
 
 // nameOf finds the name of the resource that a command is about.
@@ -183,7 +187,7 @@ func checkStates(given []string) error {
 	for _, s := range given {
 		if states[strings.ToLower(strings.TrimSpace(s))] == "" {
 			known := slices.Sorted(maps.Values(states))
-			return usagef("--state %q is not a state of groups%s; the states are %s", s, words.DidYouMean(s, known), strings.Join(known, ", "))
+			return usagef("--state %q is not a state of groups; the states are %s%s", s, strings.Join(known, ", "), words.DidYouMean(s, known))
 		}
 	}
 	return nil

@@ -30,6 +30,8 @@ func TestADenialNamesTheRuleThatIsMissing(t *testing.T) {
 	as("", "quotas", "set", "user=bob", "producer_byte_rate=1").fails(exitFailed, "muster acls add alice alter-configs cluster")
 	as("", "groups", "describe", "billing").fails(exitFailed, "muster acls add alice describe group billing")
 	as("", "acls", "add", "alice", "read", "topic", "orders").fails(exitFailed, "muster acls add alice alter cluster")
+	as("", "secret", "rotate").fails(exitFailed, "muster acls add alice alter cluster")
+	as("", "brokers", "drain", "1").fails(exitFailed, "muster acls add alice alter-configs cluster")
 }
 
 func TestAnEmptyListSaysThatRulesHideWhatIsThere(t *testing.T) {
@@ -44,6 +46,22 @@ func TestAnEmptyListSaysThatRulesHideWhatIsThere(t *testing.T) {
 			t.Errorf("alice is told %q", r.err)
 		}
 	}
+}
+
+func TestAVariableWithASlipIsToldWithTheOneThatIsMeant(t *testing.T) {
+	s := newShell(t)
+	t.Setenv("MUSTER_BROKR", s.broker)
+	t.Setenv("MUSTER_NUM_PARTITIONS", "3") // It is a broker's, and may be there for it.
+	r := s.run("topics", "create", "orders")
+	r.ok()
+	same(t, "the warning", r.err, "warning: environment variable MUSTER_BROKR has no effect; did you mean MUSTER_BROKER?\n")
+}
+
+func TestAQuotaWithASlipIsToldWithTheOneThatIsMeant(t *testing.T) {
+	s := newShell(t)
+	s.run("quotas", "set", "user=ann", "producer_byte_rat=1").fails(exitFailed, "the quotas are producer_byte_rate, ", `did you mean "producer_byte_rate"?`)
+	same(t, "stderr without any", s.run("quotas", "list").err, "there are no quotas yet; set one with: muster quotas set user=NAME producer_byte_rate=1MiB\n")
+	same(t, "stderr without a match", s.run("quotas", "list", "user=ann").err, "there are no quotas of user=ann\n")
 }
 
 func TestRemovingAQuotaThatIsNotThereFails(t *testing.T) {

@@ -42,7 +42,9 @@ type loginFlags struct {
 	tls           bool
 	ca, cert      string
 
-	// terminal is where a password is asked for, nil if nobody is there.
+	// given says whether a flag was given.
+	given func(flag string) bool
+	// terminal is where a password is asked for, nil if there is none.
 	terminal *os.File
 
 	known   *identity // Once it is.
@@ -61,6 +63,7 @@ func (l *loginFlags) add(cmd *cobra.Command) {
 	f.StringVar(&l.ca, "tls-ca", "", "PEM `file` with the certificates to trust, for --tls; also from $"+tlsCAEnv)
 	f.StringVar(&l.cert, "tls-cert", "", "PEM `file` with a certificate and its private key, to log in by, for --tls")
 	completeValues(cmd, "sasl-mechanism", mechanismScram256, mechanismScram512, mechanismPlain)
+	l.given = f.Changed
 	// They are no defaults of the flags, which the help would show.
 	l.commandConfig, l.user, l.passwordFile, l.ca = os.Getenv(commandConfigEnv), os.Getenv(userEnv), os.Getenv(passwordFileEnv), os.Getenv(tlsCAEnv)
 }
@@ -119,6 +122,9 @@ func (l *loginFlags) apply(id *identity) error {
 		id.mechanism = strings.ToUpper(l.mechanism)
 	}
 	if l.user == "" {
+		if id.user == "" && l.given != nil && l.given("password-file") {
+			return usagef("--password-file needs --user")
+		}
 		return nil
 	}
 	password, err := l.password()

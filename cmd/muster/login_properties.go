@@ -88,7 +88,7 @@ func clientTLS(caFile, certFile string, checkName bool) (*tls.Config, error) {
 	if caFile != "" {
 		text, err := os.ReadFile(caFile)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the certificates to trust cannot be read: %w", err)
 		}
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM(text) {

@@ -66,6 +66,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addCompletion(root) // It keeps the output that it finds.
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = checkHelp
+		}
+	}
 	started := markStart(root)
 	cmd, err := root.ExecuteContextC(context.WithValue(ctx, hintsKey{}, help))
 	switch {
@@ -112,6 +118,11 @@ to any Kafka broker.`,
 		SilenceErrors: true,
 		Args:          subcommandArgs,
 		RunE:          help,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if cmd.Flags().Lookup("broker") != nil {
+				warnOfEnvironment(cmd.ErrOrStderr(), os.Environ())
+			}
+		},
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")

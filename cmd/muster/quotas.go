@@ -101,7 +101,7 @@ func listQuotas(cmd *cobra.Command, flags *clientFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return printQuotas(cmd, flags, resp)
+	return printQuotas(cmd, flags, q, resp)
 }
 
 // describeQuotas asks for the quotas that name an entity or, if strict, for its own alone.
@@ -128,7 +128,7 @@ func describeQuotas(ctx context.Context, client *kgo.Client, q quotaState, stric
 	return resp, nil
 }
 
-func printQuotas(cmd *cobra.Command, flags *clientFlags, resp *kmsg.DescribeClientQuotasResponse) error {
+func printQuotas(cmd *cobra.Command, flags *clientFlags, asked quotaState, resp *kmsg.DescribeClientQuotasResponse) error {
 	quotas := []quotaState{}
 	for _, e := range resp.Entries {
 		q := quotaState{map[string]*string{}, map[string]float64{}}
@@ -145,7 +145,11 @@ func printQuotas(cmd *cobra.Command, flags *clientFlags, resp *kmsg.DescribeClie
 		return writeJSON(cmd.OutOrStdout(), quotas)
 	}
 	if len(quotas) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "there are no such quotas; set one with: muster quotas set user=NAME producer_byte_rate=1MiB")
+		if of := asked.entity(); of != "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "there are no quotas of", of)
+			return nil
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "there are no quotas yet; set one with: muster quotas set user=NAME producer_byte_rate=1MiB")
 		return nil
 	}
 	t := newTable("FOR", "QUOTA", ">VALUE")
@@ -191,13 +195,18 @@ func parseQuota(args []string, values bool) (q quotaState, keys []string, err er
 			q.Values[name], err = parseRate(value)
 			switch {
 			case err != nil && !slices.Contains(quotaKeys, name): // Else the broker has the last word.
-				return q, nil, usagef("%q is neither user, client-id or ip, nor a quota%s; the quotas are %s", name, words.DidYouMean(name, slices.Concat(entityTypes, quotaKeys)), strings.Join(quotaKeys, ", "))
+				return q, nil, usagef("%q is neither user, client-id or ip, nor a quota; %s", name, knownQuotas(name, slices.Concat(entityTypes, quotaKeys)))
 			case err != nil:
 				return q, nil, err
 			}
 		}
 	}
 	return q, keys, nil
+}
+
+// knownQuotas lists the quotas, with the one that may have been meant by a name.
+func knownQuotas(name string, known []string) string {
+	return "the quotas are " + strings.Join(quotaKeys, ", ") + words.DidYouMean(name, known)
 }
 
 // parseRate reads a number, which may have a unit of bytes.
@@ -210,7 +219,7 @@ func parseRate(text string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return 0, usagef("%q is no rate; write a number, for bytes also as 512KiB, 10MiB or 1GiB", text)
+		return 0, usagef("%q is not a rate; write a number, for bytes also as 512KiB, 10MiB or 1GiB", text)
 	}
 	return v * factor, nil
 }

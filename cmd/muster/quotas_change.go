@@ -54,6 +54,11 @@ func setQuota(cmd *cobra.Command, flags *clientFlags, args []string) error {
 		ops = append(ops, op)
 	}
 	if err := alterQuota(cmd, client, q, ops); err != nil {
+		for _, key := range keys {
+			if !slices.Contains(quotaKeys, key) {
+				return fmt.Errorf("%w; %s", err, knownQuotas(key, quotaKeys))
+			}
+		}
 		return err
 	}
 	if flags.json {

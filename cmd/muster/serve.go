@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -127,9 +128,14 @@ func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("--set %s: not key=value", s)
+			return nil, usagef("--set takes key=value, not %q", s)
 		}
 		props[name] = value
+	}
+	for _, addr := range f.listen {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return nil, usagef("--listen takes host:port, not %q", addr)
+		}
 	}
 	f.apply(props)
 	if _, given := props[initialDelay]; !given && props["muster.store"] == "mem" {
@@ -202,6 +208,24 @@ func fromEnvironment(props map[string]string, environ []string) (unknown []strin
 		}
 	}
 	return unknown
+}
+
+// warnOfEnvironment tells of variables that look like those of commands that talk to a broker.
+func warnOfEnvironment(w io.Writer, environ []string) {
+	var known []string
+	for _, variable := range clientEnv {
+		known = append(known, strings.TrimPrefix(variable, envPrefix))
+	}
+	for _, unknown := range environ {
+		variable, _, _ := strings.Cut(unknown, "=")
+		short, ok := strings.CutPrefix(variable, envPrefix)
+		if !ok || len(fromEnvironment(map[string]string{}, []string{unknown})) == 0 {
+			continue
+		}
+		if near := words.Nearest(short, known); near != "" {
+			fmt.Fprintf(w, "warning: environment variable %s has no effect; did you mean %s?\n", variable, envPrefix+near)
+		}
+	}
 }
 
 // clientEnv are the variables of the other commands, which may be there for everything that

@@ -181,7 +181,10 @@ func settingFlag(pairs []string) (names []string, values map[string]*string, err
 
 // oneTopic checks the arguments of a command that takes a topic's name.
 func oneTopic(_ *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usagef("give the name of a topic")
+	case len(args) > 1:
 		return usagef("give the name of one topic, not %d", len(args))
 	}
 	return nil

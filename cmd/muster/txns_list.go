@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/auth"
 	"muster/internal/words"
 )
 
@@ -97,10 +99,21 @@ func listTxns(cmd *cobra.Command, flags *listTxnsFlags, filter string) error {
 		return writeJSON(cmd.OutOrStdout(), txns)
 	}
 	if len(txns) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "there is no such transaction")
+		flags.tellNone(cmd, admin.raw, filter)
 		return nil
 	}
 	return printTxns(cmd.OutOrStdout(), txns)
+}
+
+// tellNone says why the list is empty.
+func (f *listTxnsFlags) tellNone(cmd *cobra.Command, client *kgo.Client, filter string) {
+	text := "there are no transactional ids"
+	if hidden, ok := f.tellHidden(cmd.Context(), client, "transactional ids", auth.TransactionalID); ok {
+		text = hidden
+	} else if filter != "" || len(f.states) > 0 || f.open || f.longer > 0 {
+		text = "no transaction matches"
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), text)
 }
 
 // check finds slips in states, which brokers take for states without

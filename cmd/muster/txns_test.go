@@ -34,7 +34,7 @@ func (s *shell) transaction(id, topic string, partition int32, values ...string)
 
 func TestTxnsListAndDescribe(t *testing.T) {
 	s := newShell(t)
-	same(t, "stderr without any", s.run("txns", "list").err, "there is no such transaction\n")
+	same(t, "stderr without any", s.run("txns", "list").err, "there are no transactional ids\n")
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	s.pipe("a\nb\n", "produce", "orders", "-p", "1").ok()
 	open := s.transaction("pay", "orders", 1, "c", "d", "e")

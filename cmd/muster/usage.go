@@ -35,6 +35,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
+// checkHelp refuses help about commands that do not exist.
+func checkHelp(cmd *cobra.Command, args []string) error {
+	about, rest, err := cmd.Root().Find(args)
+	if err != nil || !about.HasSubCommands() {
+		return err
+	}
+	return subcommandArgs(about, rest)
+}
+
 // takes says what the value of a flag looks like.
 func takes(f *pflag.Flag) string {
 	switch t := f.Value.Type(); {
@@ -53,8 +62,15 @@ func takes(f *pflag.Flag) string {
 // countError is what package cobra says of the number of arguments.
 var countError = regexp.MustCompile(`^(?:accepts|requires) .*arg\(s\), (?:only )?received (\d+)$|^unknown command `)
 
-// argumentError words what package cobra finds wrong with the number of arguments.
+// togetherError is what package cobra says of flags that exclude each other.
+var togetherError = regexp.MustCompile(`none of the others can be; \[(.+)\] were all set$`)
+
+// argumentError words what package cobra finds wrong with the number of arguments, and with
+// flags that exclude each other.
 func argumentError(cmd *cobra.Command, err error) error {
+	if found := togetherError.FindStringSubmatch(err.Error()); found != nil {
+		return usagef("%s cannot be used together", words.List(strings.Fields("--"+strings.ReplaceAll(found[1], " ", " --"))))
+	}
 	found := countError.FindStringSubmatch(err.Error())
 	if found == nil {
 		return err

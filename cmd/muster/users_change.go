@@ -65,7 +65,10 @@ their password. Connections that are logged in stay so; see connections.max.reau
 }
 
 func oneUser(_ *cobra.Command, args []string) error {
-	if len(args) != 1 || args[0] == "" {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return usagef("give the name of a user")
+	case len(args) > 1:
 		return usagef("give the name of one user, not %d", len(args))
 	}
 	return nil
