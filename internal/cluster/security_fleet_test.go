@@ -62,7 +62,7 @@ func TestBrokersThatShareAStoreShareUsersRulesAndQuotas(t *testing.T) {
 		return a && b
 	})
 	three := f.join(3)
-	if a, b := secured(two.Image()), secured(three.Image()); a != b || !three.Image().Rules.IsSuper("User:root") || !three.Image().Authorizes() {
+	if a, b := secured(two.Image()), secured(three.Image()); a != b || !three.Image().Rules.IsSuper("User:root", "") || !three.Image().Authorizes() {
 		t.Errorf("a third broker has\n%s\nand not\n%s", b, a)
 	}
 }
@@ -105,7 +105,7 @@ func TestUsersRulesAndQuotasAfterRedisCameBackWithAnOlderState(t *testing.T) {
 	if a, b, c := secured(one.Image()), secured(two.Image()), secured(f.join(3).Image()); a != b || a != c {
 		t.Errorf("they differ:\n%s\n%s\n%s", a, b, c)
 	}
-	if !one.Image().Rules.IsSuper("User:root") {
+	if !one.Image().Rules.IsSuper("User:root", "") {
 		t.Error("the super user is gone with the end of the metadata")
 	}
 }
