@@ -180,7 +180,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 		MaxConnections: int(b.cfg.Int("max.connections")),
 		MaxPerHost:     int(b.cfg.Int("max.connections.per.ip")),
 		KeepFree:       maxOpenFiles() + otherFiles,
-		Arrivals:       b.arrivals, After: c.after, Meter: &b.meters.Requests, FrameTimeout: c.frames,
+		Arrivals:       b.arrivals, After: c.after, Meter: &b.meters.Requests, FrameTimeout: c.frames, Panicked: b.meters.Panicked,
 	})
 	if err := b.listen(); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
 		Audit: changed, Denied: b.countDenials(denied),
-		Topics: &b.meters.Topics, Throttled: b.throttled,
+		Topics: &b.meters.Topics, Throttled: b.throttled, Panicked: b.meters.Panicked,
 	})
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))

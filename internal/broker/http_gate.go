@@ -16,9 +16,9 @@ import (
 // httpGate says who people are that come over HTTP, and what they may do. Its users are
 // those of the Kafka listeners. It implements web.Gate.
 type httpGate struct {
-	b      *Broker
-	plain  sasl.Mechanism
-	users  *sasl.Directory
+	b     *Broker
+	plain sasl.Mechanism
+	users *sasl.Directory
 	// tokens accept those of issuers, of all listeners that do.
 	tokens []*sasl.Verifier
 	issuer *oidcIssuer   // nil for none

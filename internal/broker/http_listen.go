@@ -58,7 +58,7 @@ func (b *Broker) listenHTTP(byDefault string) error {
 	b.httpGate = &httpGate{b: b}
 	b.http = web.Serve(l, web.Options{
 		Health: b.health, Reads: &httpReads{b}, Records: &recordLogs{b, newBudget(searchMemory)}, Gate: b.httpGate, Actions: &httpActs{b: b}, Metrics: b.metricsHandler(), MetricsLogin: b.cfg.Bool("muster.http.metrics.login"),
-		AllowedHosts: append(config.SplitList(b.cfg.Get("muster.http.allowed.hosts")), b.advertisedHosts()...), Logger: b.logger, Fleet: b.fleet,
+		AllowedHosts: append(config.SplitList(b.cfg.Get("muster.http.allowed.hosts")), b.advertisedHosts()...), Logger: b.logger, Panicked: b.meters.Panicked, Fleet: b.fleet,
 		AnonymousFull: b.cfg.Get("muster.http.anonymous") == "full",
 	})
 	b.logger.Info("answering HTTP", "address", b.HTTPURL(), "advertised", b.cfg.Get(advertisedSetting))

@@ -35,10 +35,10 @@ const (
 // with PKCE. It implements web.Issuer.
 type oidcIssuer struct {
 	issuer, id, secret, claim, groups string
-	ctx                       context.Context
-	client                    *http.Client
-	gate                      *httpGate
-	slots                     chan struct{}
+	ctx                               context.Context
+	client                            *http.Client
+	gate                              *httpGate
+	slots                             chan struct{}
 
 	mu     sync.Mutex
 	known  *oidcKnown

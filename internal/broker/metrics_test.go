@@ -122,6 +122,7 @@ func TestWhatClientsDoIsInTheMetrics(t *testing.T) {
 		"kafka_controller_kafkacontroller_activecontrollercount{}":                  1,
 		"muster_quota_throttle_seconds_total{kind=produce}":                         0,
 		"muster_journal_dropped_total{}":                                            0,
+		"muster_panics_total{}":                                                     0,
 		"muster_store_up{}":                                                         1,
 		"muster_metrics_series_dropped{level=partition}":                            0,
 	} {

@@ -27,9 +27,9 @@ type journals struct {
 // topic. They start when there is a topic for them.
 func (b *Broker) coordinate(topic string, kind machine.Kind, to journals) *coordinator.Coordinator {
 	return coordinator.New(coordinator.Options{
-		Kind:    kind,
-		Log:     func(i int32) coordinator.Log { return b.shardLog(topic, i) },
-		Send:    b.send,
+		Kind: kind,
+		Log:  func(i int32) coordinator.Log { return b.shardLog(topic, i) },
+		Send: b.send, Panicked: b.meters.Panicked,
 		Journal: to.groups, Txns: to.transactions, Committed: to.committed, Logger: b.logger, Now: b.ages, Image: b.image,
 		Leads: func(partition, epoch int32) bool { return b.leadsShard(topic, partition, epoch) },
 	})

@@ -79,8 +79,10 @@ type Options struct {
 	// Committed is told of offsets that the ends of transactions have committed. It is
 	// called under a lock, and must neither block nor keep the slice.
 	Committed func(offsets []machine.Committed)
-	Logger    *slog.Logger
-	Now       func() time.Time
+	// Panicked is told of each panic of a core. Nil if no one wants to know.
+	Panicked func()
+	Logger   *slog.Logger
+	Now      func() time.Time
 	// Image returns the newest metadata that there is: what a request was held
 	// against, or newer. Nil if the core does without.
 	Image func() *metadata.Image

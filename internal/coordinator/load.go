@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"time"
 
 	"muster/internal/coordinator/pump"
@@ -24,7 +25,7 @@ func (s *shard) load(life uint64) bool {
 		case <-s.ctx.Done():
 			return false
 		}
-		core, run, err := s.replay()
+		core, run, err := s.replaySafely()
 		<-s.c.gate
 		if err == nil {
 			return s.begin(life, core, run)
@@ -48,6 +49,20 @@ func (s *shard) begin(life uint64, core machine.Core, run machine.Run) (begun bo
 		}
 	})
 	return begun
+}
+
+// errReplay is that the core panicked at what is in the log.
+var errReplay = errors.New("the log makes the coordinator panic; the log of the broker says where")
+
+// replaySafely has a panic be a load that failed.
+func (s *shard) replaySafely() (core machine.Core, run machine.Run, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.panicked(v)
+			core, err = nil, errReplay
+		}
+	}()
+	return s.replay()
 }
 
 // replay reads the whole log into a new core. The log is opened again first:

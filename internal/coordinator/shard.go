@@ -220,6 +220,9 @@ func (s *shard) carryOut() {
 func (s *shard) panicked(v any) {
 	s.c.opts.Logger.Error("the coordinator of "+s.c.opts.Kind.Name+" panicked; loading the shard again", "shard", s.index,
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if told := s.c.opts.Panicked; told != nil {
+		told()
+	}
 }
 
 // weigh counts what the core holds among what all do.
@@ -251,9 +254,27 @@ func (s *shard) task(life uint64, t machine.Task) {
 	case <-s.ctx.Done():
 		return
 	}
-	result := t.Run()
+	result, ok := s.run(t)
 	<-s.c.tasks
-	s.with(func(p *pump.Pump, in machine.Input) { p.TaskDone(life, in, machine.TaskDone{ID: t.ID, Result: result}) })
+	s.with(func(p *pump.Pump, in machine.Input) {
+		switch {
+		case ok:
+			p.TaskDone(life, in, machine.TaskDone{ID: t.ID, Result: result})
+		case p.Life() == life:
+			p.Reload() // The core waits for a result that never comes.
+		}
+	})
+}
+
+// run runs a task; false says that it panicked.
+func (s *shard) run(t machine.Task) (result any, ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.panicked(v)
+			result, ok = nil, false
+		}
+	}()
+	return t.Run(), true
 }
 
 // setClock has the shard woken when the next timer is due. Most inputs are

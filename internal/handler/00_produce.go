@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,7 +130,7 @@ const (
 // Small ones are made durable when all are written, so that this is done together.
 func (p *produceCall) appendAll(ctx context.Context) {
 	workers := int32(max(1, min(runtime.GOMAXPROCS(0), len(p.outcomes)/appendShare)))
-	var others sync.WaitGroup
+	var others beside
 	for w := int32(1); w < workers; w++ {
 		others.Go(func() { p.appendSome(ctx, w, workers) })
 	}

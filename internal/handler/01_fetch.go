@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -205,7 +204,7 @@ func (f *fetchRead) readSome(ctx context.Context, image *metadata.Image, parts [
 		one(&parts[0])
 		return
 	}
-	var reading sync.WaitGroup
+	var reading beside
 	for i := range parts {
 		reading.Go(func() { one(&parts[i]) })
 	}

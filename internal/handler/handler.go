@@ -88,7 +88,10 @@ type Options struct {
 	Topics *meter.Topics
 	// Throttled is told for how long a client has to wait, and of which kind the quota
 	// is. It must not block. Nil if nobody wants to know.
-	Throttled    func(kind quota.Kind, wait time.Duration)
+	Throttled func(kind quota.Kind, wait time.Duration)
+	// Panicked is told of each panic that ends with a request, beside those of connections. Nil
+	// if no one wants to know.
+	Panicked     func()
 	SessionSlots int // max.incremental.fetch.session.cache.slots
 	// Far says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
@@ -114,6 +117,9 @@ type Handler struct {
 func New(opts Options) *Handler {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Panicked == nil {
+		opts.Panicked = func() {}
 	}
 	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits(), fetched: newFetched(opts.Now)}
 }

@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -87,7 +88,7 @@ func (h *Handler) answerLater(ctx context.Context, e *Entry, c *call) *protocol.
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, betweenTimeout)
 		defer cancel()
-		body, err := e.serve(h, ctx, c)
+		body, err := h.serveSafely(ctx, e, c)
 		if err != nil {
 			h.opts.Logger.Error("a request of another broker failed", "api", e.Name(), "error", err)
 			body = c.req.ResponseKind()
@@ -95,6 +96,17 @@ func (h *Handler) answerLater(ctx context.Context, e *Entry, c *call) *protocol.
 		resp.Complete(&c.Request, body)
 	}()
 	return resp
+}
+
+// serveSafely serves a request beside its connection. A panic is an error of this request alone.
+func (h *Handler) serveSafely(ctx context.Context, e *Entry, c *call) (body kmsg.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.opts.Panicked()
+			body, err = nil, fmt.Errorf("panic: %v, in %s", p, debug.Stack())
+		}
+	}()
+	return e.serve(h, ctx, c)
 }
 
 // keepTags has the tagged fields of a request that are read later lie outside of

@@ -130,6 +130,9 @@ func (c *conn) handle() (resp *protocol.Response, err error) {
 		if p := recover(); p != nil {
 			c.server.opts.Logger.Error("a request made the broker panic; its connection is closed", "host", c.client.Host, "listener", c.client.Listener,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			if told := c.server.opts.Panicked; told != nil {
+				told()
+			}
 			resp, err = nil, errPanic
 		}
 	}()

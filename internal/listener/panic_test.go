@@ -2,13 +2,15 @@ package listener
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"muster/internal/protocol"
 )
 
 func TestAPanicEndsItsConnectionAndNoOther(t *testing.T) {
-	s, addr := start(t, Options{}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {
+	var panics atomic.Int32
+	s, addr := start(t, Options{Panicked: func() { panics.Add(1) }}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {
 		if string(frame) == "boom" {
 			panic("a defect")
 		}
@@ -26,6 +28,9 @@ func TestAPanicEndsItsConnectionAndNoOther(t *testing.T) {
 		t.Errorf("another connection gets %q", got)
 	}
 	waitFor(t, "it is gone", func() bool { return s.Connections() == 1 })
+	if panics.Load() != 1 {
+		t.Errorf("%d panics are counted", panics.Load())
+	}
 	if s.budget.free != s.budget.total {
 		t.Error("its memory is still counted")
 	}

@@ -66,6 +66,8 @@ type Options struct {
 	Arrivals Arrivals
 	// Meter hears of requests that were answered; nil if nobody wants to know.
 	Meter Meter
+	// Panicked is told of each request that made the handler panic; nil if no one wants to know.
+	Panicked func()
 	// After is how the server waits until connections may go on: time.After if it
 	// is nil.
 	After func(time.Duration) <-chan time.Time

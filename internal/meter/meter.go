@@ -33,7 +33,12 @@ type Meters struct {
 	Flushes *Histogram
 	// JournalDropped is how many entries of journals were left out.
 	JournalDropped atomic.Uint64
+	// Panics is how many defects were met, and survived.
+	Panics atomic.Uint64
 }
+
+// Panicked counts one.
+func (m *Meters) Panicked() { m.Panics.Add(1) }
 
 // New returns meters that have counted nothing.
 func New() *Meters {

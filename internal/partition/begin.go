@@ -30,6 +30,8 @@ type pendingAppend struct {
 	// again holds the callbacks of those who sent the same batch again meanwhile:
 	// they get the same outcome.
 	again []func(Appended)
+	// dropped says that its begin panicked: it has given back its slot, whatever the log says.
+	dropped bool
 }
 
 // unknownOffset is the offset of a batch whose append is under way.
@@ -45,17 +47,7 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *pen
 		f.done(refused(kerr.NotLeaderForPartition, ""))
 		return
 	}
-	p.mu.Lock()
-	l, known, err := p.admit(ctx, b, f)
-	if err == nil && known == nil {
-		if f.producer >= 0 {
-			p.noteBegun(b, now, f)
-		}
-		p.underWay = append(p.underWay, f)
-		p.used = true
-		l.Log.(store.Pipelined).Begin(ctx, b, func(at store.Appended, err error) { p.ended(l, f, at, err) })
-	}
-	p.mu.Unlock()
+	l, known, err := p.beginNow(ctx, b, now, f)
 	if err == nil && known == nil {
 		return
 	}
@@ -67,6 +59,40 @@ func (p *Partition) begin(ctx context.Context, b record.Batch, now int64, f *pen
 		f.out.BaseOffset = known.BaseOffset
 		p.finish(l, f, known.LastOffset+1)
 	}
+}
+
+// beginNow admits a batch and has the log begin its append. If it panics, the connection of
+// the request ends, and the partition must not stay locked for all others: what it knows of
+// producers may be half changed, so it is loaded again, as after an append that failed.
+func (p *Partition) beginNow(ctx context.Context, b record.Batch, now int64, f *pendingAppend) (l *openLog, known *store.ProducerBatch, err *kerr.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	whole := false
+	defer func() {
+		if !whole {
+			p.forget(f)
+			f.dropped = true
+			p.failed.Store(true)
+			<-p.slots
+		}
+	}()
+	l, known, err = p.admit(ctx, b, f)
+	if err == nil && known == nil {
+		if f.producer >= 0 {
+			p.noteBegun(b, now, f)
+		}
+		p.underWay = append(p.underWay, f)
+		p.used = true
+		to := l // A result that is kept would be allocated for each append.
+		l.Log.(store.Pipelined).Begin(ctx, b, func(at store.Appended, err error) { p.ended(to, f, at, err) })
+	}
+	whole = true
+	return l, known, err
+}
+
+// forget has an append not be under way any more.
+func (p *Partition) forget(f *pendingAppend) {
+	p.underWay = slices.DeleteFunc(p.underWay, func(o *pendingAppend) bool { return o == f })
 }
 
 // admit decides under the lock whether a batch may be appended now. It returns
@@ -132,7 +158,7 @@ func (p *Partition) lastBatch(f *pendingAppend) *store.ProducerBatch {
 // ended takes in the outcome of an append.
 func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err error) {
 	p.mu.Lock()
-	p.underWay = slices.DeleteFunc(p.underWay, func(o *pendingAppend) bool { return o == f })
+	p.forget(f)
 	current := p.log.Load() == l
 	if err == nil && !current && at.LastOffset >= p.openedAt {
 		err = store.ErrFailed // The store took it, and has lost it since.
@@ -160,8 +186,11 @@ func (p *Partition) ended(l *openLog, f *pendingAppend, at store.Appended, err e
 			p.failed.Store(true) // The log has it, and is all that can be trusted.
 		}
 	}
+	dropped := f.dropped
 	p.mu.Unlock()
-	<-p.slots
+	if !dropped {
+		<-p.slots
+	}
 	if err != nil {
 		wire, message := p.wireError("append", err), ""
 		if errors.Is(err, store.ErrInvalidBatch) {

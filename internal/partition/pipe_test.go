@@ -23,6 +23,7 @@ type pipe struct {
 	free  bool // nothing is held
 	going bool
 	fails bool // an append has failed, and with it all after it
+	boom  bool // the next one panics, though it is begun
 }
 
 func (s *pipe) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
@@ -49,6 +50,10 @@ func (l *pipeLog) Begin(ctx context.Context, batch []byte, done func(store.Appen
 		}
 		done(l.Append(ctx, b))
 	})
+	if l.s.boom {
+		l.s.boom = false
+		panic("a defect")
+	}
 	if l.s.free && !l.s.going {
 		l.s.going = true
 		go func() {

@@ -87,7 +87,7 @@ type call struct {
 	request *http.Request
 	who     auth.Principal
 	groups  auth.Groups // That they are in.
-	host    string // That it comes from, in the form of auth.Host.
+	host    string      // That it comes from, in the form of auth.Host.
 	body    []byte
 	login   string // How they logged in.
 	id      Identity

@@ -60,6 +60,8 @@ type Options struct {
 	// records, though nobody knows who they are.
 	AnonymousFull bool
 	Logger        *slog.Logger
+	// Panicked is told of each request that made a handler panic; nil if no one wants to know.
+	Panicked func()
 	// Now is the time; time.Now if nil.
 	Now func() time.Time
 }
@@ -91,7 +93,7 @@ func Serve(l net.Listener, opts Options) *Server {
 	mux.Handle("/", console.Handler())
 	conns := newConns(maxConns)
 	s.http = &http.Server{
-		Handler:  conns.handler(newGuard(admitBrokers(opts.Fleet, mux), l.Addr(), opts.AllowedHosts)),
+		Handler:  conns.handler(surviving(newGuard(admitBrokers(opts.Fleet, mux), l.Addr(), opts.AllowedHosts), &opts)),
 		ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelDebug),
 		// There is no time for a whole answer: each write of it has one (write.go).
 		ReadHeaderTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnState: conns.changed, ConnContext: conns.opened,

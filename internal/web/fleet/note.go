@@ -44,9 +44,9 @@ type Note struct {
 	Nonce       string `json:"nonce"`
 	Principal   string `json:"principal"` // Who asks; empty if a broker does for itself.
 	Groups      string `json:"groups,omitempty"`
-	Host        string `json:"host"`      // Where they asked from.
-	Depth       int    `json:"depth"`     // How many brokers it has come to.
-	Body        string `json:"body"`      // Its hash.
+	Host        string `json:"host"`  // Where they asked from.
+	Depth       int    `json:"depth"` // How many brokers it has come to.
+	Body        string `json:"body"`  // Its hash.
 
 	key []byte // that it was signed with
 }

@@ -18,6 +18,7 @@ func (v *view) addCounters() {
 		v.put(throttledFamily, n, v.label(kindLabel, l[0]))
 	}
 	v.put(journalDroppedFamily, float64(m.JournalDropped.Load()))
+	v.put(panicsFamily, float64(m.Panics.Load()))
 	phases := m.Groups.Phases()
 	for _, phase := range []string{meter.Join, meter.Reconcile, meter.Sync} {
 		v.putDurations(rebalanceTookFamily, phases[phase], v.label(phaseLabel, phase))

@@ -73,6 +73,7 @@ const (
 	denialsFamily
 	throttledFamily
 	journalDroppedFamily
+	panicsFamily
 	storeUpFamily
 	diskSizeFamily
 	diskFreeFamily
@@ -166,6 +167,7 @@ var table = [families]entry{
 	denialsFamily:         {Muster, counter, "muster_authorization_denied_total", "operation resource_type", "What requests were denied, once for each resource of a request."},
 	throttledFamily:       {Muster, counter, "muster_quota_throttle_seconds_total", "kind", "How long clients had to wait for their quotas."},
 	journalDroppedFamily:  {Muster, counter, "muster_journal_dropped_total", "", "Entries that are not in the journals of groups and transactions or in the audit log, since these fell behind or could not be written."},
+	panicsFamily:          {Muster, counter, "muster_panics_total", "", "Defects of the broker that made a request or a coordinator panic. The log says where."},
 	storeUpFamily:         {Muster, gauge, "muster_store_up", "", "1 if records can be stored, 0 if Redis is away or the storage of partitions has failed."},
 	diskSizeFamily:        {Muster, gauge, "muster_disk_size_bytes", "", "The size of the volume that the data folder is on."},
 	diskFreeFamily:        {Muster, gauge, "muster_disk_free_bytes", "", "What is free on it."},
