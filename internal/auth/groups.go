@@ -46,7 +46,8 @@ type askedTables [2 + MaxGroups]*table
 // tablesOf returns the rules that a request is asked of, for its type: those for the
 // principal, for everyone, and for the groups.
 func (x *Index) tablesOf(room *askedTables, q Request) []*table {
-	all := append(room[:0], x.own[q.Principal][q.Type], x.own[Everyone][q.Type])
+	all := room[:2]
+	all[0], all[1] = x.own[q.Principal][q.Type], x.own[Everyone][q.Type]
 	for p, rest := q.Groups.next(); p != ""; p, rest = rest.next() {
 		all = append(all, x.own[p][q.Type])
 	}

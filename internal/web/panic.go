@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,7 +18,7 @@ func surviving(next http.Handler, opts *Options) http.Handler {
 			if p == nil {
 				return
 			}
-			if p != http.ErrAbortHandler {
+			if err, _ := p.(error); !errors.Is(err, http.ErrAbortHandler) {
 				opts.Logger.Error("a request over HTTP made the broker panic; its connection is closed",
 					slog.String("path", r.URL.Path), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 				if opts.Panicked != nil {
