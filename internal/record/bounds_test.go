@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 )
 
 // A small batch that unpacks to very much is refused as soon as that is known.
@@ -50,4 +51,33 @@ func TestPackedBatchesTakeTurnsToBeUnpacked(t *testing.T) {
 			t.Errorf("%s: %v; %d turns are taken", c, err, len(scanning))
 		}
 	}
+}
+
+// One that is packed anew waits for its turn, too.
+func TestABatchThatIsRepackedWaitsForItsTurn(t *testing.T) {
+	old := scanning
+	defer func() { scanning = old }()
+	synctest.Test(t, func(t *testing.T) {
+		scanning = make(chan struct{}, 1)
+		b, err := Build(PlainTemplate(), []Record{{Value: []byte("v")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scanning <- struct{}{}
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Repack(Packing{Codec: Gzip}, 1000)
+			done <- err
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("it has not waited")
+		default:
+			<-scanning
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"muster/internal/redistest"
 	"muster/internal/store"
 )
@@ -28,6 +30,37 @@ func wantLive(t *testing.T, l *Leases, want map[int32]string) {
 	if len(live) != len(want) {
 		t.Errorf("%d brokers are registered, not %d", len(live), len(want))
 	}
+}
+
+// watched is a client that knows when its last request was sent.
+type watched struct {
+	rueidis.Client
+	sent time.Time
+}
+
+func (w *watched) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	w.sent = time.Now()
+	return w.Client.Do(ctx, cmd)
+}
+
+// An answer may take as long as it likes: Redis counts from before it.
+func TestABrokerBelievesFromBeforeItAsked(t *testing.T) {
+	client := &watched{Client: connect(t, redistest.Single(t).URL())}
+	l := New(client, redistest.Prefix(t), longLease)
+	want := func() {
+		t.Helper()
+		if ends := client.sent.Add(longLease); l.Until().IsZero() || l.Until().After(ends) {
+			t.Errorf("it believes until %v, and Redis may have let go at %v", l.Until(), ends)
+		}
+	}
+	if err := l.Acquire(t.Context(), 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	want()
+	if ok, err := l.Renew(t.Context()); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	want()
 }
 
 func TestNodeIDHasOneHolder(t *testing.T) {
