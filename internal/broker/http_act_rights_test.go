@@ -278,7 +278,7 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 
 // Who deletes the last user is told what that opens, unless people must log in anyway.
 func TestToDeleteTheLastUserOpensTheConsole(t *testing.T) {
-	const opens = "From then on nobody has to log in here."
+	const opens = "From then on no login is needed here."
 	for always, b := range map[bool]*broker.Broker{
 		true:  startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0"}),
 		false: startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0", "listeners": "PLAINTEXT://127.0.0.1:0"}),

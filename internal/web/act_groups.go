@@ -180,7 +180,7 @@ func (a *api) removeMember(c *call, q *ActQuery, m *MemberToRemove) (*Done, erro
 // disturbs says what the removal of a member is for the others.
 func disturbs(others int) string {
 	if others == 0 {
-		return "It is the only member: nobody reads then."
+		return "It is the only member: no one reads then."
 	}
 	return fmt.Sprintf("The group rebalances, which disturbs its other %s.", words.Plural(others, "member"))
 }

@@ -205,10 +205,10 @@ func (p *ResetPlan) tell() {
 		say("%s would be read again.", words.Plural(int(again), "record"))
 	}
 	if skipped > 0 {
-		say("%s that nobody in the group has read would be skipped.", words.Plural(int(skipped), "record"))
+		say("%s that the group has not read would be skipped.", words.Plural(int(skipped), "record"))
 	}
 	if unknown > 0 {
-		say("Of %s nobody knows how many records that are.", words.Plural(unknown, "partition"))
+		say("For %s the number of records is unknown.", words.Plural(unknown, "partition"))
 	}
 	if clamped > 0 {
 		say("In %s what was asked for lies outside of the log, so that the offset goes to its nearest end.", words.Plural(clamped, "partition"))

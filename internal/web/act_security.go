@@ -51,7 +51,7 @@ func (a *api) firstUser(sentence string) []string {
 	if a.gate.WantsLogin() {
 		return []string{sentence}
 	}
-	return []string{sentence, "It is the first: from then on everybody has to log in here."}
+	return []string{sentence, "It is the first: from then on everyone has to log in here."}
 }
 
 func (a *api) deleteUser(c *call, q *ActQuery, _ *Nothing) (*Done, error) {
@@ -76,7 +76,7 @@ func (a *api) deleteUser(c *call, q *ActQuery, _ *Nothing) (*Done, error) {
 	if users.Len() == 1 {
 		out.Sentences = append(out.Sentences, "There is no other user.")
 		if !a.gate.AlwaysWantsLogin() {
-			out.Sentences = append(out.Sentences, "From then on nobody has to log in here.")
+			out.Sentences = append(out.Sentences, "From then on no login is needed here.")
 		}
 	}
 	return out, nil

@@ -64,7 +64,7 @@ func (a *api) checkWatches(c *call, watches []string) error {
 				return err
 			}
 		case watch != "overview" && watch != "groups" && watch != "topics":
-			return badRequest("nobody can watch %q: there are overview, groups, topics, and %sNAME", watch, groupWatch)
+			return badRequest("%q cannot be watched: there are overview, groups, topics, and %sNAME", watch, groupWatch)
 		}
 	}
 	return nil

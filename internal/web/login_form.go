@@ -114,7 +114,7 @@ func (a *api) holds(c *call) bool {
 // logIn answers somebody who logs in by the form.
 func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 	if !a.gate.WantsLogin() {
-		return nil, badRequest("nobody logs in here: there are no users")
+		return nil, badRequest("there is no login here: there are no users")
 	}
 	body, release, err := a.readBody(&logIn, c.request)
 	defer release()

@@ -11,8 +11,8 @@ import (
 // that is whoever may use it; from others they may read how things are, and no more,
 // unless muster.http.anonymous says that they may.
 const (
-	strangersOnlyRead  = "nobody logs in here, so people of other machines may only read; make a user, or set muster.http.anonymous to full"
-	strangersSeeNoData = "nobody logs in here, so people of other machines do not see what is in records; make a user, or set muster.http.anonymous to full"
+	strangersOnlyRead  = "there is no login here, so people of other machines may only read; create a user, or set muster.http.anonymous to full"
+	strangersSeeNoData = "there is no login here, so people of other machines do not see what is in records; create a user, or set muster.http.anonymous to full"
 	nobodyMay          = "log in first"
 )
 

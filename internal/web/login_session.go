@@ -4,7 +4,7 @@ import "time"
 
 // Session is who somebody is here, and what is open to them.
 type Session struct {
-	User        *string    `json:"user" doc:"who is logged in; null for nobody"`
+	User        *string    `json:"user" doc:"who is logged in; null without a login"`
 	Login       string     `json:"login" doc:"how: none, basic, cookie or bearer"`
 	LoginWanted bool       `json:"loginWanted" doc:"whoever wants to know anything else has to log in"`
 	Ways        []string   `json:"ways" doc:"how people can log in: password, oidc"`

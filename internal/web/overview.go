@@ -12,7 +12,7 @@ import (
 
 // OverviewQuery asks how it all is.
 type OverviewQuery struct {
-	Limit int `query:"limit" doc:"how many groups that need somebody, at most 1000; 20 if not given"`
+	Limit int `query:"limit" doc:"how many groups that need attention, at most 1000; 20 if not given"`
 }
 
 // Overview is how the broker and its groups are.
@@ -21,8 +21,8 @@ type Overview struct {
 	Health     Health     `json:"health"`
 	Groups     *int       `json:"groups" doc:"how many there are; null if you may not see all"`
 	Topics     int        `json:"topics" doc:"how many there are, internal ones left out, of those that you may see"`
-	Needing    int        `json:"needing" doc:"how many groups need somebody"`
-	Worst      []NeedyRow `json:"worst" csv:"rows" doc:"groups that need somebody, worst first"`
+	Needing    int        `json:"needing" doc:"how many groups need attention"`
+	Worst      []NeedyRow `json:"worst" csv:"rows" doc:"groups that need attention, worst first"`
 	Unwell     []Health   `json:"unwell" doc:"other brokers that are not well"`
 	Incomplete []Silent   `json:"incomplete" doc:"brokers whose groups are not in the list"`
 }

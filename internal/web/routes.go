@@ -14,7 +14,7 @@ const Prefix = "/api/v1"
 // routes is the one list of what the API answers. The OpenAPI document and the
 // TypeScript types are made of it.
 var routes = []route{
-	get("overview", "/overview", "How the broker is, and which groups need somebody, worst first, with a sentence each.", (*api).overview, listsGroups),
+	get("overview", "/overview", "How the broker is, and which groups need attention, worst first, with a sentence each.", (*api).overview, listsGroups),
 	get("groups", "/groups", "Groups by filter and order, page by page.", (*api).groups, listsGroups),
 	get("group", "/groups/{group}", "A group as it is now: members, partitions, offsets, lag and what is wrong with it.", (*api).group, describesGroup, listsTopics),
 	get("groupHistory", "/groups/{group}/history", "The lag of a group over time, or where it was in a partition.", (*api).history, describesGroup, listsTopics),
@@ -27,7 +27,7 @@ var routes = []route{
 	get("journal", "/journal", "What happened to groups, and why: the latest entries of the journal, the oldest first.", (*api).journal, listsGroups, listsTopics),
 	get("users", "/users", "The users, and how they can log in.", (*api).users, describesCluster),
 	get("acls", "/acls", "The rules of who may do what.", (*api).rules, describesCluster),
-	get("aclsWhy", "/acls/why", "Whether somebody may do something, and which rule decides: what muster acls why prints.", (*api).why, describesCluster),
+	get("aclsWhy", "/acls/why", "Whether a user may do something, and which rule decides: what muster acls why prints.", (*api).why, describesCluster),
 	get("quotas", "/quotas", "The quotas of users, clients and addresses.", (*api).quotas, readsSettings),
 	opened(get("session", "/session", "Who is logged in, how one can log in, and whether anything may be changed here.", (*api).session)),
 	get("settings", "/settings", "The settings of the broker. Passwords are not shown.", (*api).settings, readsSettings),

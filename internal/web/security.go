@@ -90,7 +90,7 @@ func (a *api) why(_ *call, q *WhyQuery) (*ACLWhy, error) {
 	}
 	image := a.reads.Image()
 	if !image.Authorizes() {
-		text := "everybody may do everything: the broker has no rules, since authorizer.class.name is not set."
+		text := "everyone may do everything: ACLs are off, since authorizer.class.name is not set."
 		return &ACLWhy{Allowed: true, Sentence: string(asked.Principal) + " may " + asked.Operation.String() + ", as " + text}, nil
 	}
 	w := image.Rules.Why(asked)

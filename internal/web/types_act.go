@@ -16,8 +16,8 @@ type Done struct {
 // Effect is what something destructive costs.
 type Effect struct {
 	Partitions int      `json:"partitions" doc:"how many it concerns"`
-	Records    *int64   `json:"records" doc:"about how many are lost; null if nobody knows, and if none can be"`
-	Bytes      *int64   `json:"bytes" doc:"that are lost; null if nobody knows, and if none can be"`
+	Records    *int64   `json:"records" doc:"about how many are lost; null if unknown, and if none can be"`
+	Bytes      *int64   `json:"bytes" doc:"that are lost; null if unknown, and if none can be"`
 	Groups     []string `json:"groups" doc:"that it concerns, of those that you may see, at most 20"`
 	Incomplete []Silent `json:"incomplete,omitempty" doc:"brokers whose groups are not among these"`
 	MoreGroups int      `json:"moreGroups" doc:"how many there are besides these"`
@@ -102,8 +102,8 @@ type ResetPartition struct {
 	To        *Offset `json:"to" doc:"what it becomes; null if it is left alone"`
 	LogStart  *Offset `json:"logStartOffset" doc:"null if the partition has no leader"`
 	LogEnd    *Offset `json:"logEndOffset" doc:"the high watermark"`
-	Again     *int64  `json:"again" doc:"how many records are read again; null if nobody knows"`
-	Skipped   *int64  `json:"skipped" doc:"how many unread records are skipped; null if nobody knows"`
+	Again     *int64  `json:"again" doc:"how many records are read again; null if unknown"`
+	Skipped   *int64  `json:"skipped" doc:"how many unread records are skipped; null if unknown"`
 	Clamped   bool    `json:"clamped" doc:"what was asked for lies outside of the log, so that it is moved to its nearest end"`
 	Note      string  `json:"note,omitempty" doc:"what is special"`
 }

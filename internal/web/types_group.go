@@ -36,7 +36,7 @@ type GroupRow struct {
 	LagApproximate bool       `json:"lagApproximate" doc:"a part of the lag was estimated"`
 	LagSeconds     float64    `json:"lagSeconds" doc:"the age of the oldest first unread record"`
 	Recent         []float64  `json:"recentLagSeconds" csv:"-" doc:"the largest lagSeconds of each of the last minutes, at most 30 of them, the oldest first; -1 where nothing is known; empty while the lag has never changed"`
-	CatchUpSeconds *float64   `json:"catchUpSeconds" doc:"how long it takes to catch up; 0 without lag, null if it does not or nobody knows"`
+	CatchUpSeconds *float64   `json:"catchUpSeconds" doc:"how long it takes to catch up; 0 without lag, null if it does not or unknown"`
 	Pace           string     `json:"pace" doc:"how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown"`
 	PaceText       string     `json:"paceText" doc:"the same in words, as in 5m for when it will have caught up"`
 	Stuck          int        `json:"stuck" doc:"partitions that stand still though the group has members"`

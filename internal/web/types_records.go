@@ -68,7 +68,7 @@ type RecordBytes struct {
 // SearchProgress is how far a search has got, all its parts together.
 type SearchProgress struct {
 	Searched int64  `json:"searched" doc:"how many records were looked at"`
-	Total    *int64 `json:"total" doc:"how many there are to be looked at; null if nobody knows"`
+	Total    *int64 `json:"total" doc:"how many there are to be looked at; null if unknown"`
 	About    bool   `json:"about" doc:"there may be fewer: not every offset has a record"`
 	Found    int64  `json:"found"`
 	Bytes    int64  `json:"bytes" doc:"that this part of the search has read"`

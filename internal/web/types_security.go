@@ -26,7 +26,7 @@ type ACLsQuery struct {
 
 // ACLList is the rules.
 type ACLList struct {
-	Enabled bool     `json:"enabled" doc:"false if the broker has no authorizer, so that everybody may do everything"`
+	Enabled bool     `json:"enabled" doc:"false if the broker has no authorizer, so that everyone may do everything"`
 	ACLs    []ACLRow `json:"acls" csv:"rows" doc:"by resource"`
 }
 

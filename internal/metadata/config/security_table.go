@@ -60,7 +60,7 @@ var securityDefs = []Def{
 	{Name: "muster.bootstrap.user", Type: Password, Static: true, Doc: "The first user, name:password, who may do everything. It is made when the broker starts and there are no users."},
 	{Name: "authorizer.class.name", Type: Class, OneOf: authorizers, Static: true, Doc: "If set, rules (ACLs) decide who may do what. Kafka's own names are accepted, and muster."},
 	{Name: "super.users", Type: String, Static: true, Doc: "Who may do everything, whatever the rules say: principals like User:admin, between semicolons."},
-	{Name: "allow.everyone.if.no.acl.found", Type: Boolean, Default: "false", Static: true, Doc: "Whether everybody may do everything with what no rule is about."},
+	{Name: "allow.everyone.if.no.acl.found", Type: Boolean, Default: "false", Static: true, Doc: "Whether everyone may do everything with what no rule is about."},
 
 	{Name: "quota.window.num", Type: Int, Default: "11", Min: 1, Max: 1 << 20, Static: true, Doc: "How many windows of quota.window.size.seconds count for the quotas of bytes."},
 	{Name: "quota.window.size.seconds", Type: Int, Default: "1", Min: 1, Max: 1 << 20, Static: true, Doc: "How long such a window is."},

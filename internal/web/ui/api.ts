@@ -24,7 +24,7 @@ export interface ACL {
 }
 
 export interface ACLList {
-  /** false if the broker has no authorizer, so that everybody may do everything */
+  /** false if the broker has no authorizer, so that everyone may do everything */
   enabled: boolean;
   /** by resource */
   acls: ACLRow[];
@@ -155,9 +155,9 @@ export interface Done {
 export interface Effect {
   /** how many it concerns */
   partitions: number;
-  /** about how many are lost; null if nobody knows, and if none can be */
+  /** about how many are lost; null if unknown, and if none can be */
   records: number | null;
-  /** that are lost; null if nobody knows, and if none can be */
+  /** that are lost; null if unknown, and if none can be */
   bytes: number | null;
   /** that it concerns, of those that you may see, at most 20 */
   groups: string[];
@@ -313,7 +313,7 @@ export interface GroupRow {
   lagSeconds: number;
   /** the largest lagSeconds of each of the last minutes, at most 30 of them, the oldest first; -1 where nothing is known; empty while the lag has never changed */
   recentLagSeconds: number[];
-  /** how long it takes to catch up; 0 without lag, null if it does not or nobody knows */
+  /** how long it takes to catch up; 0 without lag, null if it does not or unknown */
   catchUpSeconds: number | null;
   /** how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown */
   pace: string;
@@ -602,9 +602,9 @@ export interface Overview {
   groups: number | null;
   /** how many there are, internal ones left out, of those that you may see */
   topics: number;
-  /** how many groups need somebody */
+  /** how many groups need attention */
   needing: number;
-  /** groups that need somebody, worst first */
+  /** groups that need attention, worst first */
   worst: NeedyRow[];
   /** other brokers that are not well */
   unwell: Health[];
@@ -758,9 +758,9 @@ export interface ResetPartition {
   logStartOffset: Offset | null;
   /** the high watermark */
   logEndOffset: Offset | null;
-  /** how many records are read again; null if nobody knows */
+  /** how many records are read again; null if unknown */
   again: number | null;
-  /** how many unread records are skipped; null if nobody knows */
+  /** how many unread records are skipped; null if unknown */
   skipped: number | null;
   /** what was asked for lies outside of the log, so that it is moved to its nearest end */
   clamped: boolean;
@@ -799,7 +799,7 @@ export interface Revoke {
 export interface SearchEnd {
   /** how many records were looked at */
   searched: number;
-  /** how many there are to be looked at; null if nobody knows */
+  /** how many there are to be looked at; null if unknown */
   total: number | null;
   /** there may be fewer: not every offset has a record */
   about: boolean;
@@ -829,7 +829,7 @@ export interface SearchEnd {
 export interface SearchProgress {
   /** how many records were looked at */
   searched: number;
-  /** how many there are to be looked at; null if nobody knows */
+  /** how many there are to be looked at; null if unknown */
   total: number | null;
   /** there may be fewer: not every offset has a record */
   about: boolean;
@@ -839,7 +839,7 @@ export interface SearchProgress {
 }
 
 export interface Session {
-  /** who is logged in; null for nobody */
+  /** who is logged in; null without a login */
   user: string | null;
   /** how: none, basic, cookie or bearer */
   login: string;
@@ -1083,7 +1083,7 @@ export interface Who {
 }
 
 export interface OverviewQuery {
-  /** how many groups that need somebody, at most 1000; 20 if not given */
+  /** how many groups that need attention, at most 1000; 20 if not given */
   limit?: number;
 }
 
@@ -1245,7 +1245,7 @@ export interface RecordsQuery {
 
 /** What each path below /api/v1 asks for and answers. */
 export interface Routes {
-  /** How the broker is, and which groups need somebody, worst first, with a sentence each. */
+  /** How the broker is, and which groups need attention, worst first, with a sentence each. */
   overview: { path: "/overview"; query: OverviewQuery; answer: Overview };
   /** Groups by filter and order, page by page. */
   groups: { path: "/groups"; query: GroupsQuery; answer: GroupList };
@@ -1271,7 +1271,7 @@ export interface Routes {
   users: { path: "/users"; query: None; answer: UserList };
   /** The rules of who may do what. */
   acls: { path: "/acls"; query: ACLsQuery; answer: ACLList };
-  /** Whether somebody may do something, and which rule decides: what muster acls why prints. */
+  /** Whether a user may do something, and which rule decides: what muster acls why prints. */
   aclsWhy: { path: "/acls/why"; query: WhyQuery; answer: ACLWhy };
   /** The quotas of users, clients and addresses. */
   quotas: { path: "/quotas"; query: None; answer: QuotaList };
