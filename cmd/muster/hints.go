@@ -92,7 +92,7 @@ var operations = map[string]map[auth.ResourceType]auth.Operation{
 
 	"brokers undrain":       {auth.Cluster: auth.AlterConfigs},
 	"groups members remove": {auth.Group: auth.Read},
-	"users set-password": {auth.Cluster: auth.Alter},
+	"users set-password":    {auth.Cluster: auth.Alter},
 }
 
 // missingRule names the rule for want of which the broker refused, and the command that

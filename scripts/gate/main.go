@@ -44,8 +44,10 @@ func run(args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(costs.Name())
-	defer costs.Close()
+	defer func() {
+		_ = costs.Close() // What was in it is printed.
+		_ = os.Remove(costs.Name())
+	}()
 
 	start := time.Now()
 	cmd := exec.Command("go", append([]string{"test", "-json", "-exec", self + " " + measured + " " + costs.Name()}, args...)...)
