@@ -89,9 +89,9 @@ func (f *demoFlags) wait(ctx context.Context) error {
 // text says what runs where, and what to look at.
 func (f *demoFlags) text(d *demo.Demo) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "A shop runs on a broker in memory, and not all of it is well.\n\n")
+	fmt.Fprintf(&out, "A shop runs on a broker in memory, and some of its groups have problems.\n\n")
 	fmt.Fprintf(&out, "  console  http://%s\n  broker   %s%s\n\n", d.HTTP(), d.Addr(), f.elsewhere(d))
-	t := newTable("GROUP", ">AFTER", "WHAT THERE IS TO SEE")
+	t := newTable("GROUP", ">AFTER", "WHAT TO SEE")
 	for _, g := range demo.Groups() {
 		t.add(g.Name, words.Duration(g.From), g.Look)
 	}
