@@ -82,7 +82,7 @@ func dialCause(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the name %q cannot be resolved: %s", dns.Name, dns.Err[strings.LastIndex(dns.Err, ": ")+1:])
+		return fmt.Sprintf("the name %q cannot be resolved: %s", dns.Name, strings.TrimSpace(dns.Err[strings.LastIndex(dns.Err, ": ")+1:]))
 	case errors.As(err, &errno) && !errors.Is(err, syscall.ECONNRESET):
 		return errno.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
