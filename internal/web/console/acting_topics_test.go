@@ -104,7 +104,7 @@ func TestWhoMayOnlyReadIsToldWhy(t *testing.T) {
 	p.header("X-Forwarded-For", "192.0.2.7")
 	for path, button := range map[string]string{"/topics": "Create a topic …", "/topics/" + topic: "Delete the topic …", "/groups/" + group: "Reset offsets …"} {
 		p.open(path, js("button("+quoted(button)+")?.getAttribute('aria-disabled') === 'true'"))
-		p.click(button)
+		p.eval(js("button(" + quoted(button) + ").click()")) // It opens nothing.
 		p.wait(js("document.getElementById(button(" + quoted(button) + ").getAttribute('aria-describedby')).innerText.length > 20"))
 		p.wait("!document.querySelector('dialog.act') && document.querySelector('.acts .quiet').innerText.length > 20")
 	}
