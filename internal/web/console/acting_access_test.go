@@ -161,7 +161,7 @@ func (w *world) quota() float64 {
 }
 
 func manageQuotas(t *testing.T, w *world, p *page, axe string) {
-	p.open("/quotas", says("There is no quota"))
+	p.open("/quotas", says("No quotas yet"))
 	p.click("Set a quota …")
 	p.put("User", "alice")
 	p.put("Produce", "1000000")
@@ -177,7 +177,7 @@ func manageQuotas(t *testing.T, w *world, p *page, axe string) {
 	p.put("Produce", "2000000")
 	p.put("Fetch", "3000000")
 	p.click("Set the quotas")
-	p.wait(says("2 MB/s") + "&&" + says("3 MB/s"))
+	p.wait(says("1.9 MiB/s") + "&&" + says("2.9 MiB/s"))
 	if got := w.quota(); got != 2e6 {
 		t.Errorf("the quota is %v", got)
 	}
@@ -185,7 +185,7 @@ func manageQuotas(t *testing.T, w *world, p *page, axe string) {
 	p.wait(asks("would be removed"))
 	p.looked("quota-remove", axe)
 	p.click("Remove the quotas")
-	p.wait(says("There is no quota"))
+	p.wait(says("No quotas yet"))
 	if got := w.quota(); got != 0 {
 		t.Errorf("the quota is %v", got)
 	}
@@ -215,7 +215,7 @@ func TestPagesSayHowToSwitchOnWhatIsOff(t *testing.T) {
 		p.open(path, says(want))
 		p.looked("off-"+path[1:], axe)
 	}
-	p.open("/users", says("There is no user"))
+	p.open("/users", says("No users yet"))
 	p.click("Create a user …")
 	p.wait(asks("This is the first user"))
 	p.looked("user-first", axe)

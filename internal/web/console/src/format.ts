@@ -43,10 +43,10 @@ export function duration(seconds: number): string {
 }
 
 export function bytes(n: number): string {
-  const names = ["B", "KB", "MB", "GB", "TB", "PB"];
+  const names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let i = 0;
-  while (n >= 1000 && i < names.length - 1) {
-    n /= 1000;
+  while (n >= 1023.5 && i < names.length - 1) {
+    n /= 1024;
     i++;
   }
   return `${(n < 10 && i > 0 ? tenths : whole).format(n)} ${names[i] ?? ""}`;

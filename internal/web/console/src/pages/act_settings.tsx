@@ -22,7 +22,7 @@ export function TopicSettings({ topic }: { topic: string }) {
             <tr>
               <th scope="col">Setting</th>
               <th scope="col">Value</th>
-              <th scope="col">By default</th>
+              <th scope="col">Default</th>
               <ActsHead />
             </tr>
           </thead>

@@ -27,9 +27,9 @@ function List({ data }: { data: BrokerList }) {
         <thead>
           <tr>
             <th scope="col">Broker</th>
-            <th scope="col">Says</th>
-            <th scope="col" class="num">Leads partitions</th>
-            <th scope="col" class="num">Coordinates groups</th>
+            <th scope="col">Status</th>
+            <th scope="col" class="num">Partitions led</th>
+            <th scope="col" class="num">Groups coordinated</th>
             <th scope="col">Listeners</th>
             <th scope="col">Rack</th>
           </tr>
@@ -39,9 +39,9 @@ function List({ data }: { data: BrokerList }) {
             <tr key={b.id}>
               <th scope="row">
                 <span class="name">{b.id}</span>
-                <span class="says">{[b.here && "answers you", b.controller && "controller"].filter(Boolean).join(", ")}</span>
+                <span class="says">{[b.here && "serves this page", b.controller && "controller"].filter(Boolean).join(", ")}</span>
               </th>
-              <td>{b.health ? (b.health.problems?.join(" ") ?? "all is well") : <span class="quiet">nothing</span>}</td>
+              <td>{b.health ? (b.health.problems?.join(" ") ?? "healthy") : <span class="quiet">no answer</span>}</td>
               <Num>{f.count(b.partitions)}</Num>
               <Num>{b.groups === null ? "–" : f.count(b.groups)}</Num>
               <td class="wide">
@@ -73,7 +73,7 @@ function Settings() {
     ) : null;
   }
   return (
-    <Section title="Settings" note="those that were set on the broker that answers you">
+    <Section title="Settings" note="those that were set on the broker that serves this page">
       {data.settings.length === 0 ? (
         <p class="quiet">None: it runs on defaults.</p>
       ) : (
@@ -95,7 +95,7 @@ function Settings() {
                 </th>
                 <td class="value">{s.value === null ? <span class="quiet">not shown</span> : s.value}</td>
                 <td class="value quiet">{s.default || "–"}</td>
-                <td>{s.source === "altered" ? "while it ran" : "at its start"}</td>
+                <td>{s.source === "altered" ? "at run time" : "at start"}</td>
               </tr>
             ))}
           </tbody>

@@ -45,7 +45,7 @@ function Findings({ of }: { of: Explanation }) {
           <span class="mark ok" aria-hidden="true">
             ✓{" "}
           </span>
-          Nothing is odd.
+          No problems found.
         </p>
       )}
       {of.findings.map((x, i) => (

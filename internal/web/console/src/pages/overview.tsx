@@ -37,7 +37,7 @@ function Whole({ data }: { data: Answer }) {
         <Fact label="Topics">
           <a href="/topics">{f.count(data.topics)}</a>
         </Fact>
-        <Fact label="Records are kept">{store(data.health.store)}</Fact>
+        <Fact label="Storage">{store(data.health.store)}</Fact>
         <Fact label="As of">{data.at ? <When time={data.at} /> : "not yet"}</Fact>
       </dl>
       <Incomplete of={data.incomplete} />

@@ -34,8 +34,8 @@ export function Quotas() {
 
 function Nothing() {
   return (
-    <Empty title="There is no quota" commands={["muster quotas set user=alice producer_byte_rate=10MiB"]}>
-      Everybody may use what there is. In a terminal:
+    <Empty title="No quotas yet" commands={["muster quotas set user=alice producer_byte_rate=10MiB"]}>
+      Clients are not limited. To set a quota in a terminal:
     </Empty>
   );
 }

@@ -57,7 +57,7 @@ export function Records({ topic }: { topic: string }) {
           </tbody>
         </Table>
       )}
-      {shown.length === 0 && search.end && !search.running && <Nothing topic={topic} searched={search.end.searched} filtered={fields.some((n) => param(n) !== "")} />}
+      {shown.length === 0 && search.end && !search.running && <Nothing topic={topic} searched={search.end.searched} all={search.end.why === "end"} filtered={fields.some((n) => param(n) !== "")} />}
       {search.end?.next && !search.running && (
         <p class="more">
           <button type="button" class="button" onClick={search.more}>
@@ -69,8 +69,8 @@ export function Records({ topic }: { topic: string }) {
   );
 }
 
-function Nothing({ topic, searched, filtered }: { topic: string; searched: number; filtered: boolean }) {
-  if (filtered) return <Empty title={searched > 0 ? "No matching records so far" : "There is nothing to search"}>Remove a filter, or begin earlier.</Empty>;
+function Nothing({ topic, searched, all, filtered }: { topic: string; searched: number; all: boolean; filtered: boolean }) {
+  if (filtered) return <Empty title={searched === 0 ? "There is nothing to search" : all ? "No matching records" : "No matching records so far"}>Remove a filter, or begin earlier.</Empty>;
   return (
     <Empty title="The topic has no records" commands={[`echo hello | muster produce ${f.quoted(topic)}`]}>
       Whatever is produced shows here.
@@ -105,7 +105,7 @@ function why(end: SearchEnd | undefined, running: boolean): string {
     case "time":
       return ". It stopped after three seconds; search on for more.";
     case "bytes":
-      return ". It stopped after reading 64 MB; search on for more.";
+      return ". It stopped after reading 64 MiB; search on for more.";
     case "quota":
       return ". It stopped because your quota for reading (consumer_byte_rate) is used up; search on in a moment.";
     case "failure":

@@ -22,7 +22,7 @@ export function Topics() {
       <div class="filters" role="search">
         <Filter label="Filter by name" />
         <Check name="internal" value="true">
-          Internal topics, too
+          Show internal topics
         </Check>
       </div>
       <Hitch of={problem} data={data} />

@@ -12,7 +12,7 @@ export function Users() {
   return (
     <Listing
       title="Users"
-      lead="Who can log in to Kafka listeners and to this console with a name and a password. What they may do is the matter of rules."
+      lead="Who can log in to Kafka listeners and to this console with a name and a password. ACLs say what they may do."
       asked={useAsk("users", {}, {}, 30)}
       add="Create a user"
       form={({ users }) => <Password others={users.map((u) => u.name)} />}
@@ -22,13 +22,13 @@ export function Users() {
   );
 }
 
-/** Without users nobody logs in; how that is switched on. */
+/** Without users there is no login; how that is switched on. */
 function Nobody() {
   return (
     <>
-      <Empty title="There is no user">Nobody has to log in: whoever reaches the broker is User:ANONYMOUS. As soon as there is a user, the console and its API want a login.</Empty>
-      <Section title="How clients come to log in">
-        <p class="lead">Start the broker with a listener that wants it, and with a first user who may do everything. Without TLS (SASL_PLAINTEXT) passwords can be read on the way, so keep that to this machine.</p>
+      <Empty title="No users yet">No login is needed: everyone who reaches the broker is User:ANONYMOUS. Once there is a user, the console and its API require a login.</Empty>
+      <Section title="How to require a login">
+        <p class="lead">Start the broker with a listener that requires a login, and with a first user who may do everything. Without TLS (SASL_PLAINTEXT) passwords can be read on the network, so use that on this machine only.</p>
         <Command>{"muster serve --set listeners=SASL_SSL://0.0.0.0:9092 --set ssl.keystore.location=server.pem --set 'muster.bootstrap.user=admin:${file:admin.pw}'"}</Command>
       </Section>
     </>
