@@ -18,7 +18,7 @@ import (
 )
 
 // startTimeout is how long a server may take to answer its first command.
-const startTimeout = 20 * time.Second
+const startTimeout = 2 * time.Minute
 
 // Node is one server process, which can be ended and started again with the
 // same port and data.
