@@ -116,11 +116,12 @@ func (r *report) slowest(spent map[string]cost, all time.Duration) {
 	}
 }
 
-// costOf finds the cost of a package: its folder is the end of its path.
+// costOf finds the cost of a package: its folder is the end of its path, unless it is
+// the only one, of a module with a name of its own.
 func costOf(spent map[string]cost, pkg string) cost {
 	_, path, _ := strings.Cut(pkg, "/")
 	for dir, c := range spent {
-		if strings.HasSuffix(dir, "/"+path) {
+		if len(spent) == 1 || strings.HasSuffix(dir, "/"+path) {
 			return c
 		}
 	}
