@@ -72,8 +72,12 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != jsonType {
 		return nil, release, &Problem{status: http.StatusUnsupportedMediaType, Code: "not_json", Message: "the body must be JSON, and the Content-Type header say " + jsonType}
 	}
+	tooLarge := &Problem{status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the body may have at most " + words.Size(rt.maxBody)}
 	size := r.ContentLength
-	if size < 0 || size > rt.maxBody {
+	switch {
+	case size > rt.maxBody:
+		return nil, release, tooLarge // Before it is sent, if the client asks first (Expect: 100-continue).
+	case size < 0:
 		size = rt.maxBody
 	}
 	from := Neighbourhood(r.RemoteAddr)
@@ -86,7 +90,7 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	case err != nil:
 		return nil, release, badRequest("the body could not be read: %v", err)
 	case int64(len(body)) > rt.maxBody:
-		return nil, release, &Problem{status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the body may have at most " + words.Size(rt.maxBody)}
+		return nil, release, tooLarge
 	}
 	return body, release, nil
 }
