@@ -62,6 +62,9 @@ var configs = map[string]store.LogConfig{
 
 func TestContractInMemory(t *testing.T) {
 	for name, cfg := range configs {
+		if testing.Short() && name != "SegmentsOf1KB" && name != "EveryBatchIndexed" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) { storetest.Run(t, harness(onMem, cfg)) })
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"testing"
 	"time"
 
 	"muster/internal/record"
@@ -39,8 +40,11 @@ const (
 	quickSeeds = 10_000
 )
 
-// seeds returns some of each kind.
+// seeds returns some of each kind, with -short a third of them.
 func seeds(plain, reuse uint64) (out []uint64) {
+	if testing.Short() {
+		plain, reuse = (plain+2)/3, (reuse+2)/3
+	}
 	for seed := range plain {
 		out = append(out, seed)
 	}
