@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,14 +50,17 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	if led < 2 {
 		t.Fatalf("broker 2 leads %d partitions", led)
 	}
+	// There may be more meanwhile: brokers create topics of their own.
 	out := s.run("brokers", "drain", "2").ok()
-	if want := "drained broker 2: moved " + strconv.Itoa(led) + " partitions; it can be stopped now\n"; out != want {
-		t.Errorf("drain printed %q, want %q", out, want)
+	var moved int
+	if _, err := fmt.Sscanf(out, "drained broker 2: moved %d partitions; it can be stopped now\n", &moved); err != nil || moved < led {
+		t.Errorf("drain printed %q, and it led %d partitions", out, led)
 	}
 	for _, s := range shells {
-		if b := s.listed(2); b.Partitions != 0 || b.Drained == nil || !*b.Drained || !b.Running {
-			t.Errorf("%+v", b)
-		}
+		redistest.Eventually(t, "every broker to know that broker 2 is drained", func() bool {
+			b := s.listed(2)
+			return b.Partitions == 0 && b.Drained != nil && *b.Drained && b.Running
+		})
 	}
 	if out := s.run("brokers", "list").ok(); !strings.Contains(out, "0  drained\n") || !strings.Contains(out, "running, controller\n") {
 		t.Errorf("list printed\n%s", out)
@@ -78,9 +82,10 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	if err := brokers[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	if b := s.listed(2); b.Running || !*b.Drained {
-		t.Errorf("%+v", b)
-	}
+	redistest.Eventually(t, "broker 2 to be gone", func() bool {
+		b := s.listed(2)
+		return !b.Running && *b.Drained
+	})
 	if out := s.run("brokers", "list").ok(); !strings.Contains(out, "drained, not running\n") {
 		t.Errorf("list printed\n%s", out)
 	}
