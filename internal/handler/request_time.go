@@ -2,6 +2,7 @@ package handler
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -17,7 +18,7 @@ import (
 type usage struct {
 	share *share
 	began time.Time
-	idle  time.Duration
+	idle  atomic.Int64 // nanoseconds; a request may ask several coordinators at once
 }
 
 // measure begins to, if the client of a request has a quota. As long as no one has any quota
@@ -43,7 +44,7 @@ func (c *call) charge(millis int32) int32 {
 	c.usage = nil // Once.
 	var wait time.Duration
 	u.share.with(func(b *quota.Bucket, now time.Time) {
-		percent := 100 * max(now.Sub(u.began)-u.idle, 0).Seconds()
+		percent := 100 * max(now.Sub(u.began)-time.Duration(u.idle.Load()), 0).Seconds()
 		wait = b.Take(percent, now)
 		b.Forgive(now)
 	})
@@ -69,7 +70,7 @@ func (c *call) chargeAnswer(resp kmsg.Response) {
 // rests says that the request waits, until the function that it returns is called.
 func (u *usage) rests() (done func()) {
 	since := u.share.now()
-	return func() { u.idle += u.share.now().Sub(since) }
+	return func() { u.idle.Add(int64(u.share.now().Sub(since))) }
 }
 
 // timedConn does not count the time for which requests are parked.
