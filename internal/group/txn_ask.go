@@ -46,7 +46,8 @@ type question struct {
 	msg   *kmsg.TxnOffsetCommitRequest
 	bytes int
 	until time.Time
-	ended bool // a transaction was, meanwhile
+	epoch int32 // leader epoch of the coordinator's partition when it was asked
+	ended bool  // a transaction was, meanwhile
 }
 
 func (k *parked) add(q *question) {
@@ -86,13 +87,13 @@ func (x *step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Err
 	if partition < 0 || state < 0 {
 		return kerr.CoordinatorNotAvailable
 	}
-	to := x.image.Topic(metadata.TransactionsTopic).Partitions[state].Leader
-	if to == metadata.NoBroker {
+	by := x.image.Topic(metadata.TransactionsTopic).Partitions[state]
+	if by.Leader == metadata.NoBroker {
 		return kerr.CoordinatorNotAvailable
 	}
-	k.last = q.id
+	k.last, q.epoch = q.id, by.LeaderEpoch
 	k.add(q)
-	x.out.Sends = append(x.out.Sends, machine.Send{ID: q.id, To: to, Msg: questionFor(m, partition)})
+	x.out.Sends = append(x.out.Sends, machine.Send{ID: q.id, To: by.Leader, Msg: questionFor(m, partition)})
 	if k.seq == 0 {
 		k.seq = x.arm(machine.TimerKey{Kind: TimerAsk}, q.until)
 	}
@@ -146,7 +147,11 @@ func (x *step) answered(e machine.Sent) {
 	}
 	x.txns.parked.remove(q)
 	start, err := x.readAnswer(e)
-	if err == nil && q.ended {
+	switch {
+	case err != nil:
+	case x.hasNewCoordinator(q):
+		err = kerr.NotCoordinator
+	case q.ended:
 		err = kerr.TransactionAbortable
 	}
 	if err != nil {
@@ -154,6 +159,14 @@ func (x *step) answered(e machine.Sent) {
 		return
 	}
 	x.commitInTxn(&q.req, q.msg, start)
+}
+
+// hasNewCoordinator says whether the transaction has another coordinator than the one that
+// was asked, or the same one whose log has lost its end since: the transaction may be lost,
+// and then nothing would ever end what we let it begin here.
+func (x *step) hasNewCoordinator(q *question) bool {
+	state := x.partitionOf(metadata.TransactionsTopic, q.msg.TransactionalID)
+	return state < 0 || x.image.Topic(metadata.TransactionsTopic).Partitions[state].LeaderEpoch != q.epoch
 }
 
 // readAnswer reads the coordinator's answer about the one partition that it was

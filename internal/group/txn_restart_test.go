@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/machine"
+	"muster/internal/metadata"
 )
 
 // What a transaction coordinator decided or answered in another run of the store's server
@@ -49,5 +51,27 @@ func TestWordsOfAnotherRunAreRefused(t *testing.T) {
 				t.Errorf("a marker is answered by %d, %d batches", got, len(fx.Batches))
 			}
 		})
+	}
+}
+
+// An answer of a coordinator whose log has a new leader epoch since is of no use: the log may
+// have lost the transaction, and then nothing would end what begins here.
+func TestTheAnswerOfACoordinatorThatWasReplacedIsRefused(t *testing.T) {
+	for epoch, want := range map[int32]int16{0: 0, 1: kerr.CoordinatorNotAvailable.Code} {
+		s, in := NewShard(DefaultConfig()), txnInput(1, 1, 10)
+		q := s.Step(in).Sends[0]
+		edit := in.Image.Edit()
+		topic := *in.Image.Topic(metadata.TransactionsTopic)
+		topic.Partitions = slices.Clone(topic.Partitions)
+		for i := range topic.Partitions {
+			topic.Partitions[i].LeaderEpoch = epoch
+		}
+		edit.PutTopic(topic)
+		in.Image = edit.Image()
+		in.Event = machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), 0, 1)}
+		fx := s.Step(in)
+		if got := txnCode(t, fx); got != want || (len(fx.Batches) > 0) != (want == 0) {
+			t.Errorf("under leader epoch %d a commit is answered by %d, %d batches", epoch, got, len(fx.Batches))
+		}
 	}
 }

@@ -28,7 +28,8 @@ const (
 // question is one that waits for its answer.
 type question struct {
 	partition.TxnQuestion
-	done func(partition.TxnAnswer)
+	epoch int32 // leader epoch of the coordinator's partition when it was asked
+	done  func(partition.TxnAnswer)
 }
 
 // asks are the questions that wait to be sent, by node.
@@ -49,11 +50,12 @@ type asking struct {
 // Ask asks the coordinator of a transaction about a partition. It implements
 // partition.TxnCoordinator.
 func (c *Client) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
-	node, err := c.coordinatorOf(q.TransactionalID)
+	by, err := c.coordinatorOf(q.TransactionalID)
 	if err != nil {
 		go done(failed(err))
 		return
 	}
+	node := by.Leader
 	c.asks.mu.Lock()
 	defer c.asks.mu.Unlock()
 	a := c.asks.nodes[node]
@@ -61,24 +63,24 @@ func (c *Client) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 		a = &asking{}
 		c.asks.nodes[node] = a
 	}
-	a.add(question{q, done})
+	a.add(question{q, by.LeaderEpoch, done})
 	if a.running < asksAtOnce {
 		a.running++
 		go c.askAll(node, a)
 	}
 }
 
-// coordinatorOf returns the broker that coordinates a transactional id.
-func (c *Client) coordinatorOf(id string) (int32, *kerr.Error) {
+// coordinatorOf returns the partition whose leader coordinates a transactional id.
+func (c *Client) coordinatorOf(id string) (by metadata.Partition, err *kerr.Error) {
 	image := c.opts.Image()
 	if image == nil {
-		return 0, kerr.CoordinatorNotAvailable
+		return by, kerr.CoordinatorNotAvailable
 	}
 	t := image.Topic(metadata.TransactionsTopic)
 	if t == nil {
-		return 0, kerr.CoordinatorNotAvailable
+		return by, kerr.CoordinatorNotAvailable
 	}
-	return t.Partitions[journal.PartitionFor(id, int32(len(t.Partitions)))].Leader, nil
+	return t.Partitions[journal.PartitionFor(id, int32(len(t.Partitions)))], nil
 }
 
 func failed(err *kerr.Error) partition.TxnAnswer {
@@ -91,7 +93,7 @@ func (c *Client) askAll(node int32, a *asking) {
 	var last told
 	for {
 		some := c.nextAsks(node, a)
-		last.passOn(len(some) == 0)
+		last.passOn(c, len(some) == 0)
 		if len(some) == 0 {
 			return
 		}
@@ -99,7 +101,7 @@ func (c *Client) askAll(node int32, a *asking) {
 		c.send(c.ctx, node, buildQuestions(some), func(resp kmsg.Response, err error, apart bool) {
 			out := told{some, c.answers(node, len(some), resp, err)}
 			if apart {
-				out.passOn(false)
+				out.passOn(c, false)
 				c.askAll(node, a)
 				return
 			}
@@ -175,22 +177,29 @@ type told struct {
 // passOn passes on the answers. What is done with them may take a while, so each
 // transaction has a goroutine for that, the last one this if it has nothing else to
 // do.
-func (t told) passOn(here bool) {
+func (t told) passOn(c *Client, here bool) {
 	for rest := t.some; len(rest) > 0; {
 		n := rest[0].alike(rest)
 		of := told{rest[:n], t.answers}
 		if rest = rest[n:]; here && len(rest) == 0 {
-			of.tell()
+			of.tell(c)
 		} else {
-			go of.tell()
+			go of.tell(c)
 		}
 	}
 }
 
-func (t told) tell() {
+// tell refuses an answer if the id has another coordinator since the question, or the same
+// one whose log has lost its end: the transaction may be lost, and then nothing would ever
+// end what it begins.
+func (t told) tell(c *Client) {
 	for i := range t.some {
 		q := &t.some[i]
-		q.done(answerTo(t.answers, &q.TxnQuestion))
+		a := answerTo(t.answers, &q.TxnQuestion)
+		if by, err := c.coordinatorOf(q.TransactionalID); a.Err == nil && (err != nil || by.LeaderEpoch != q.epoch) {
+			a = failed(kerr.NotCoordinator)
+		}
+		q.done(a)
 	}
 }
 

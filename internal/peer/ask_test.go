@@ -176,6 +176,26 @@ func TestWithoutATopicThereIsNoCoordinatorToAsk(t *testing.T) {
 	}
 }
 
+// The log of a coordinator may have lost the transaction when its leader epoch has changed.
+func TestTheAnswerOfACoordinatorThatWasReplacedIsRefused(t *testing.T) {
+	f := newFake(t)
+	w := newWorld(t, f.broker())
+	out := w.ask(about("x", 1, 0))
+	asked := <-f.requests
+	edit := w.image.Load().Edit()
+	edit.SetLeaderEpoch(1)
+	w.image.Store(edit.Image())
+	reply(asked)
+	if got := <-out; got.Err != kerr.NotCoordinator || got.Start != -1 {
+		t.Errorf("the answer of a coordinator that was replaced: %+v", got)
+	}
+	out = w.ask(about("x", 1, 0))
+	reply(<-f.requests)
+	if got := <-out; got.Err != nil || got.Start != 1 {
+		t.Errorf("asked again: %+v", got)
+	}
+}
+
 // A question goes out under the topic's id; two topics of one name, of which one was
 // made after the other, are not the same.
 func TestQuestionsNameTheTopicByItsID(t *testing.T) {

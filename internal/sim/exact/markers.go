@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -109,6 +110,12 @@ type asker struct {
 	life int
 }
 
+// epochOf is the leader epoch of the partition that coordinates a transactional id.
+func (a asker) epochOf(id string) int32 {
+	all := a.b.image.Topic(stateTopic).Partitions
+	return all[journal.PartitionFor(id, int32(len(all)))].LeaderEpoch
+}
+
 // Ask implements partition.TxnCoordinator.
 func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 	w := a.b.w
@@ -121,6 +128,7 @@ func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.Version, req.Transactions = 5, []kmsg.AddPartitionsToTxnRequestTransaction{x}
 	w.Count("question of a leader")
+	epoch := a.epochOf(q.TransactionalID)
 	w.send(message{from: a.b.name(), to: w.coordinator(a.b.image, stateTopic, q.TransactionalID), body: req, timeout: peerTimeout}, func(answer any) {
 		out := partition.TxnAnswer{Err: kerr.NetworkException, Start: -1}
 		if answer != nil {
@@ -128,17 +136,21 @@ func (a asker) Ask(q partition.TxnQuestion, done func(partition.TxnAnswer)) {
 		}
 		if w.Chance(2 * w.faults().slow) {
 			w.Count("slow answer to a leader")
-			w.After(w.Between(0, 6*time.Second), func() { a.told(q, out, done) })
+			w.After(w.Between(0, 6*time.Second), func() { a.told(q, epoch, out, done) })
 			return
 		}
-		a.told(q, out, done)
+		a.told(q, epoch, out, done)
 	})
 }
 
-// told gives a leader the answer to its question.
-func (a asker) told(q partition.TxnQuestion, out partition.TxnAnswer, done func(partition.TxnAnswer)) {
+// told gives a leader the answer to its question, unless there is another coordinator by now.
+func (a asker) told(q partition.TxnQuestion, epoch int32, out partition.TxnAnswer, done func(partition.TxnAnswer)) {
 	w := a.b.w
 	a.b.do(a.life, func() {
+		if out.Err == nil && a.epochOf(q.TransactionalID) != epoch {
+			w.Count("answer of a coordinator that was replaced")
+			out = partition.TxnAnswer{Err: kerr.NotCoordinator, Start: -1}
+		}
 		w.Tracef("broker %d: %s/%d/%d on %s-%d, add %v: %v", a.b.id, q.TransactionalID, q.ProducerID, q.ProducerEpoch, q.Topic, q.Partition, q.Add, out.Err)
 		done(out)
 	})
