@@ -55,5 +55,5 @@ var enough = seeds.Counts{
 var enoughLost = seeds.Counts{
 	"server lost its tail": 2000, "tail of __transaction_state lost": 800, "tail of __consumer_offsets lost": 600, "tail of out lost": 1000,
 	"leader epoch raised after a loss": 2000, "shard loaded again after a restart": 1000, "committed transaction lost as a whole": 200,
-	"marker answered by 52": 40, "EndTxn v4 90": 300, "EndTxn v5 90": 300,
+	"answer of a coordinator that was replaced": 60, "marker answered by 52": 40, "EndTxn v4 90": 300, "EndTxn v5 90": 300,
 }

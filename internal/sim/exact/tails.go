@@ -252,11 +252,16 @@ func (b *broker) raiseEpochs() {
 	w.elect(leaders)
 }
 
-// raiseLater has brokers raise epochs from time to time.
+// raiseLater has brokers open what has failed, and raise epochs, from time to time.
 func (w *world) raiseLater(b *broker) {
 	w.After(w.Between(100*time.Millisecond, 500*time.Millisecond), func() {
 		if b.up && !w.over {
-			b.do(b.life, b.raiseEpochs)
+			b.do(b.life, func() {
+				w.store.atOnce = true
+				b.manager.Mend(context.Background())
+				w.store.atOnce = false
+				b.raiseEpochs()
+			})
 		}
 		w.raiseLater(b)
 	})
