@@ -89,11 +89,10 @@ type Broker struct {
 	store      store.Store
 	controller *cluster.Controller
 	manager    *partition.Manager
-	groups     *coordinator.Coordinator
-	// transactions is the coordinator of transactions, and peers the way to those
-	// of other brokers.
-	transactions *coordinator.Coordinator
-	peers        *peer.Client
+	// coordinators are all of them, and groups is the one that the watch looks at.
+	coordinators []*coordinated
+	groups       *coordinator.Coordinator
+	peers        *peer.Client // the way to other brokers
 	send         send
 	via          func(send) send // nil but in tests
 	peerLogins   *peerLogins
@@ -207,7 +206,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	changed, denied := b.audit.hooks()
 	b.countLogins()
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.tail, Groups: b.groups, Transactions: b.transactions, Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
@@ -319,8 +318,7 @@ func (b *Broker) load(ctx context.Context, crashed bool) error {
 	b.manager = partition.NewManager(partition.Options{
 		Store: b.store, Self: b.nodeID(), Now: b.ages, Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch, Coordinator: b.peers,
 	})
-	b.openGroups()
-	b.openTransactions()
+	b.openCoordinators()
 	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: b.incarnation, HTTP: b.httpURL()}
 	for _, e := range b.endpoints {
 		self.Endpoints = append(self.Endpoints, e.Endpoint)
@@ -381,9 +379,8 @@ func (b *Broker) close() error {
 		b.http.Drain()
 	}
 	b.leave()
-	if b.groups != nil {
-		b.groups.Close()
-		b.transactions.Close()
+	for _, c := range b.coordinators {
+		c.Close()
 	}
 	if b.peers != nil {
 		b.peers.Close()

@@ -4,23 +4,11 @@ import (
 	"context"
 	"time"
 
-	"muster/internal/coordinator"
 	"muster/internal/group"
 	"muster/internal/journal"
-	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
-	"muster/internal/store"
-	"muster/internal/txn"
 )
-
-// openGroups makes the coordinator. Its shards start when there is a topic for
-// them.
-func (b *Broker) openGroups() {
-	b.journal = newJournal(b, groupJournal)
-	b.groupConfig.Store(groupConfig(b.cfg, nil))
-	b.groups = b.coordinate(metadata.OffsetsTopic, group.Kind(func() group.Config { return *b.groupConfig.Load() }), journals{groups: b.happened, committed: b.committed})
-}
 
 // happened passes on what happened to a group. It is called under a lock, and
 // nobody waits.
@@ -34,41 +22,24 @@ func (b *Broker) happened(entries []journal.Entry) {
 	}
 }
 
-// committed passes on what the ends of transactions have committed. Like happened, it is
-// called under a lock.
-func (b *Broker) committed(offsets []machine.Committed) {
-	if b.redis == nil || b.redis.native == nil {
-		return
-	}
-	for _, o := range offsets {
-		b.redis.native.Committed(o.Group, store.TopicPartition{Topic: o.Topic, Partition: o.Partition}, o.Offset)
-	}
-}
-
 // changed passes a change of the metadata on: partitions first, then
 // coordinators, whose logs must be open. What could not be opened concerns whoever
 // made the change; the coordinators hear of it all the same, and load when they
 // can.
 func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, topics []string) error {
 	err := b.manager.Apply(ctx, before, after, topics)
-	if before.Config != after.Config || before.GroupSettings != after.GroupSettings {
-		cfg := groupConfig(after.Config, after.GroupSettings)
-		b.groupConfig.Store(cfg)
-		b.groups.Tell(group.Configured{Config: *cfg})
+	for _, c := range b.coordinators {
+		if e := c.configured(before, after); e != nil {
+			c.Tell(e)
+		}
 	}
 	if before.Config != after.Config {
-		txns := b.transactionSettings(after.Config)
-		b.transactionConfig.Store(txns)
-		b.transactions.Tell(txn.Configured{Config: *txns})
 		b.server.SetLimits(int(after.Config.Int("max.connections")), int(after.Config.Int("max.connections.per.ip")))
 		if err := b.limitAddresses(after.Config); err != nil {
 			b.logger.Warn("a setting has no effect", "error", err)
 		}
 	}
-	for _, c := range []struct {
-		*coordinator.Coordinator
-		topic string
-	}{{b.groups, metadata.OffsetsTopic}, {b.transactions, metadata.TransactionsTopic}} {
+	for _, c := range b.coordinators {
 		c.Changed(before, after, topics)
 		b.lead(c.Coordinator, before.Topic(c.topic), after.Topic(c.topic))
 	}

@@ -130,8 +130,9 @@ func (b *Broker) awaitRestarts(ctx context.Context, changed <-chan struct{}) {
 func (b *Broker) verify(ctx context.Context) {
 	if b.up.Load() {
 		b.manager.Verify(ctx)
-		b.transactions.Reload()
-		b.groups.Reload()
+		for _, c := range b.coordinators {
+			c.Reload()
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/coordinator"
-	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -16,22 +15,14 @@ import (
 	"muster/internal/store"
 )
 
-// journals is who is told what happened. A core tells of groups or of transactions.
-type journals struct {
-	groups       func([]journal.Entry)
-	transactions func([]journal.Txn)
-	committed    func([]machine.Committed) // in transactions
-}
-
-// coordinate makes a coordinator whose shards are the partitions of an internal
-// topic. They start when there is a topic for them.
-func (b *Broker) coordinate(topic string, kind machine.Kind, to journals) *coordinator.Coordinator {
+// coordinate makes the coordinator of a row.
+func (b *Broker) coordinate(c *coordinated) *coordinator.Coordinator {
 	return coordinator.New(coordinator.Options{
-		Kind: kind,
-		Log:  func(i int32) coordinator.Log { return b.shardLog(topic, i) },
+		Core: c.core,
+		Log:  func(i int32) coordinator.Log { return b.shardLog(c.topic, i) },
 		Send: b.send, Panicked: b.meters.Panicked,
-		Journal: to.groups, Txns: to.transactions, Committed: to.committed, Logger: b.logger, Now: b.ages, Image: b.image,
-		Leads: func(partition, epoch int32) bool { return b.leadsShard(topic, partition, epoch) },
+		Notes: c.notes, Logger: b.logger, Now: b.ages, Image: b.image,
+		Leads: func(partition, epoch int32) bool { return b.leadsShard(c.topic, partition, epoch) },
 	})
 }
 

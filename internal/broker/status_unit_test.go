@@ -125,7 +125,7 @@ func fullShard(t testing.TB, groups, offsets int) *group.Shard {
 		if resp := fx.Replies[0].Msg.(*kmsg.OffsetCommitResponse); resp.Topics[0].Partitions[0].ErrorCode != 0 {
 			t.Fatalf("%+v", resp)
 		}
-		s.Forget()
+		s.ReleaseEffects()
 	}
 	return s
 }
@@ -283,7 +283,7 @@ func joinShard(t *testing.T, s *group.Shard, name, client string) {
 	req.Version, req.Group, req.SessionTimeoutMillis, req.RebalanceTimeoutMillis, req.ProtocolType = 3, name, 30_000, 30_000, "consumer"
 	req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range"}}
 	in := machine.Input{Now: time.Now(), MaxBatch: 1 << 20, Event: machine.Request{ID: 1 << 40, ClientID: client, Msg: req}}
-	copy(in.Fresh[:], client)
+	copy(in.Random[:], client)
 	s.Step(in)
-	s.Forget()
+	s.ReleaseEffects()
 }

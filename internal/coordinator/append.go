@@ -74,6 +74,6 @@ func (s *shard) logLost(err error) {
 	if errors.Is(err, kerr.NotLeaderForPartition) {
 		level = slog.LevelDebug // Another broker leads now, or the store is away, which is told once.
 	}
-	s.c.opts.Logger.Log(context.Background(), level, "records of "+s.c.opts.Kind.Name+" could not be stored; loading the shard again",
+	s.c.opts.Logger.Log(context.Background(), level, "records of "+s.c.opts.Core.Name+" could not be stored; loading the shard again",
 		"shard", s.index, "error", err)
 }

@@ -25,8 +25,8 @@ func (n noted) Step(in machine.Input) machine.Effects {
 func TestACoreIsToldWhoAsks(t *testing.T) {
 	var by []metadata.Asker
 	o := options(t, &gatedLog{})
-	inner := o.Kind.New
-	o.Kind.New = func() machine.Core { return noted{inner(), &by} }
+	inner := o.Core.New
+	o.Core.New = func() machine.Core { return noted{inner(), &by} }
 	c := New(o)
 	defer c.Close()
 	c.Lead([]int32{0})

@@ -146,7 +146,7 @@ func options(t *testing.T, log *gatedLog) Options {
 	cfg := group.DefaultConfig()
 	cfg.InitialDelay = 0
 	return Options{
-		Kind: group.Kind(func() group.Config { return cfg }),
+		Core: group.Definition(func() group.Config { return cfg }),
 		Log:  func(int32) Log { return log }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Image: log.image.Load,
 	}

@@ -26,7 +26,7 @@ func swiftly(b *testing.B) *Coordinator {
 	cfg := group.DefaultConfig()
 	cfg.InitialDelay = 0
 	c := New(Options{
-		Kind: group.Kind(func() group.Config { return cfg }),
+		Core: group.Definition(func() group.Config { return cfg }),
 		Log:  func(int32) Log { return &swift{} }, Logger: slog.New(slog.DiscardHandler),
 	})
 	c.Lead([]int32{0})

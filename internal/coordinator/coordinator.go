@@ -11,7 +11,7 @@
 //	timers   ─┼→ pump → core ─┼─ replies → released once their records are durable
 //	outcomes ─┘               ├─ sends   → other brokers, likewise
 //	                          ├─ tasks   → a goroutine
-//	                          └─ journal → __group_journal, __transaction_journal
+//	                          └─ notes   → whoever made the coordinator
 //
 // All decisions are made in the core and in the pump, which are pure; this
 // package adds the lock, the clock, the goroutines and the log. If an append
@@ -64,22 +64,17 @@ type Restarting interface {
 
 // Options of a coordinator.
 type Options struct {
-	Kind machine.Kind
+	Core machine.Definition
 	// Log opens a partition of the core's topic.
 	Log func(partition int32) Log
 	// Send has a broker handle a request, which belongs to it then, and calls done
 	// once with the answer, when ctx ends at the latest. It may block, also after that.
 	// Nil if the core never sends.
 	Send func(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error))
-	// Journal stores what happened. It is called under a lock, and must not block. The
-	// slice is its own.
-	Journal func(entries []journal.Entry)
-	// Txns is Journal for what happened to transactions.
-	Txns func(entries []journal.Txn)
-	// Committed is told of offsets that the ends of transactions have committed. It is
-	// called under a lock, and must neither block nor keep the slice.
-	Committed func(offsets []machine.Committed)
-	// Panicked is told of each panic of a core. Nil if no one wants to know.
+	// Notes is given what the cores tell. It is called under a lock, and must neither
+	// block nor keep the slice; what it has is never changed again. Optional.
+	Notes func(notes []machine.Note)
+	// Panicked is told of each panic of a core. Optional.
 	Panicked func()
 	Logger   *slog.Logger
 	Now      func() time.Time
@@ -229,7 +224,7 @@ type Client struct {
 func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req kmsg.Request) kmsg.Response {
 	shards := c.shards.Load()
 	if shards == nil {
-		return c.opts.Kind.Fail(req, kerr.CoordinatorNotAvailable)
+		return c.opts.Core.Fail(req, kerr.CoordinatorNotAvailable)
 	}
 	return c.do(ctx, (*shards)[PartitionFor(groupID, int32(len(*shards)))], from, req)
 }
@@ -239,7 +234,7 @@ func (c *Coordinator) Do(ctx context.Context, groupID string, from Client, req k
 func (c *Coordinator) DoAt(ctx context.Context, partition int32, from Client, req kmsg.Request) kmsg.Response {
 	shards := c.shards.Load()
 	if shards == nil || partition < 0 || int(partition) >= len(*shards) {
-		return c.opts.Kind.Fail(req, kerr.NotCoordinator)
+		return c.opts.Core.Fail(req, kerr.NotCoordinator)
 	}
 	return c.do(ctx, (*shards)[partition], from, req)
 }
@@ -247,12 +242,12 @@ func (c *Coordinator) DoAt(ctx context.Context, partition int32, from Client, re
 // Fail is the answer that tells a client of an error that is not about its
 // request but about the coordinator.
 func (c *Coordinator) Fail(req kmsg.Request, err *kerr.Error) kmsg.Response {
-	return c.opts.Kind.Fail(req, err)
+	return c.opts.Core.Fail(req, err)
 }
 
 // do has a request handled. A shard that is nil is another broker's.
 func (c *Coordinator) do(ctx context.Context, s *shard, from Client, req kmsg.Request) kmsg.Response {
-	kind := &c.opts.Kind
+	kind := &c.opts.Core
 	if s == nil || !c.opts.Leads(s.index, s.leaderEpoch) {
 		return kind.Fail(req, kerr.NotCoordinator)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/journal"
+	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -383,12 +384,12 @@ func TestTheSameLeaderEpochLeavesTheShardAlone(t *testing.T) {
 	})
 }
 
-func TestTheJournalIsToldOnceRecordsAreDurable(t *testing.T) {
+func TestNotesAreToldOnceRecordsAreDurable(t *testing.T) {
 	log := &gatedLog{}
-	var told []journal.Entry
+	var told []*journal.Entry
 	synctest.Test(t, func(t *testing.T) {
 		opts := options(t, log)
-		opts.Journal = func(e []journal.Entry) { told = append(told, e...) }
+		opts.Notes = func(n []machine.Note) { told = append(told, machine.NotesOf[*journal.Entry](n)...) }
 		c := New(opts)
 		c.Lead([]int32{0})
 		synctest.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -54,14 +55,14 @@ func (e *errand) Step(in machine.Input) (fx machine.Effects) {
 
 func errandOptions(task bool, send func(context.Context, int32, kmsg.Request) (kmsg.Response, error)) Options {
 	return Options{
-		Kind: machine.Kind{
+		Core: machine.Definition{
 			Name: "errands", New: func() machine.Core { return &errand{task: task, waiting: map[uint64]machine.RequestID{}} },
 			Fail: func(r kmsg.Request, err *kerr.Error) kmsg.Response {
 				resp := r.ResponseKind().(*kmsg.HeartbeatResponse)
 				resp.ErrorCode = err.Code
 				return resp
 			},
-			NeedsFresh: func(kmsg.Request) bool { return false },
+			NeedsRandom: func(kmsg.Request) bool { return false },
 		},
 		Log: func(int32) Log { return &gatedLog{} }, Logger: slog.New(slog.DiscardHandler), Send: answering(send),
 	}
@@ -129,32 +130,26 @@ func (c *teller) Step(in machine.Input) machine.Effects {
 	c.n++
 	c.fx = machine.Effects{
 		Replies: []machine.Reply{{ID: r.ID, Msg: kmsg.NewPtrHeartbeatResponse()}},
-		Txns:    append(c.fx.Txns[:0], journal.Txn{Was: journal.Producer{ID: c.n}}), Committed: append(c.fx.Committed[:0], machine.Committed{Offset: c.n}),
+		Notes:   append(c.fx.Notes[:0], &journal.Txn{Was: journal.Producer{ID: c.n}}, group.Committed{{Offset: c.n}}),
 	}
 	return c.fx
 }
 
-func TestWhatHappensToTransactionsIsPassedOn(t *testing.T) {
-	var told []journal.Txn
-	var kept [][]journal.Txn
-	var committed []int64
+func TestNotesOfAnyKindArePassedOn(t *testing.T) {
+	var told []int64
 	opts := errandOptions(false, nil)
-	opts.Kind.New = func() machine.Core { return &teller{} }
-	opts.Txns = func(entries []journal.Txn) { told, kept = append(told, entries...), append(kept, entries) }
-	opts.Committed = func(offsets []machine.Committed) { committed = append(committed, offsets[0].Offset) }
+	opts.Core.New = func() machine.Core { return &teller{} }
+	opts.Notes = func(notes []machine.Note) {
+		told = append(told, notes[0].(*journal.Txn).Was.ID, notes[1].(group.Committed)[0].Offset)
+	}
 	c := New(opts)
 	defer c.Close()
 	c.Lead([]int32{0})
 	for range 3 {
 		c.Do(t.Context(), "g", Client{}, kmsg.NewPtrHeartbeatRequest())
 	}
-	if len(told) != 3 || told[2].Was.ID != 3 || !slices.Equal(committed, []int64{1, 2, 3}) {
-		t.Errorf("told are %v and %v", told, committed)
-	}
-	for i, list := range kept { // Whoever is told may keep the list.
-		if len(list) != 1 || list[0].Was.ID != int64(i+1) {
-			t.Errorf("list %d is %+v later", i, list)
-		}
+	if !slices.Equal(told, []int64{1, 1, 2, 2, 3, 3}) {
+		t.Errorf("told are %v", told)
 	}
 }
 

@@ -16,7 +16,7 @@ func (c *Coordinator) Each(ctx context.Context, from Client, groups []string, pa
 	shards := c.shards.Load()
 	if shards == nil {
 		if len(groups) > 0 {
-			merge(c.opts.Kind.Fail(part(groups), kerr.CoordinatorNotAvailable))
+			merge(c.opts.Core.Fail(part(groups), kerr.CoordinatorNotAvailable))
 		}
 		return
 	}

@@ -31,7 +31,7 @@ func (s *shard) load(life uint64) bool {
 			return s.begin(life, core, run)
 		}
 		if attempt == retriesBeforeWarning {
-			s.c.opts.Logger.Warn(s.c.opts.Kind.Name+" could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
+			s.c.opts.Logger.Warn(s.c.opts.Core.Name+" could not be loaded yet; trying again until they are", "shard", s.index, "error", err)
 		}
 		select {
 		case <-s.ctx.Done():
@@ -76,7 +76,7 @@ func (s *shard) replay() (core machine.Core, run machine.Run, err error) {
 		run = s.restarts.Run()
 	}
 	s.maxBatch.Store(int64(s.log.MaxBatch()))
-	core = s.c.opts.Kind.New()
+	core = s.c.opts.Core.New()
 	offset := s.log.Start()
 	decode, done := s.reader()
 	var records []machine.StoredRecord
@@ -135,12 +135,12 @@ func (s *shard) reloadIfStale() bool {
 
 // reader returns what decodes the records of one load.
 func (s *shard) reader() (decode func(key, value []byte) (machine.Record, error), done func()) {
-	if s.c.opts.Kind.Reader == nil {
-		return s.c.opts.Kind.Decode, func() {}
+	if s.c.opts.Core.Reader == nil {
+		return s.c.opts.Core.Decode, func() {}
 	}
-	return s.c.opts.Kind.Reader()
+	return s.c.opts.Core.Reader()
 }
 
 func (s *shard) unreadable(offset int64, err error) {
-	s.c.opts.Logger.Warn("a record of "+s.c.opts.Kind.Name+" cannot be read and is left out", "shard", s.index, "offset", offset, "error", err)
+	s.c.opts.Logger.Warn("a record of "+s.c.opts.Core.Name+" cannot be read and is left out", "shard", s.index, "offset", offset, "error", err)
 }

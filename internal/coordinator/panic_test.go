@@ -35,9 +35,9 @@ func TestAPanicOfTheCoreHasTheShardLoadedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &gatedLog{}
 		opts := options(t, log)
-		sound := opts.Kind.New
+		sound := opts.Core.New
 		replays, panics := 0, 0
-		opts.Kind.New = func() machine.Core { return fragile{sound(), &replays} }
+		opts.Core.New = func() machine.Core { return fragile{sound(), &replays} }
 		opts.Panicked = func() { panics++ }
 		c := New(opts)
 		defer c.Close()

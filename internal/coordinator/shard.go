@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,8 +112,8 @@ func (s *shard) lock(in *machine.Input) {
 func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Response {
 	r := machine.Request{ID: machine.RequestID(s.c.lastID.Add(1)), ClientID: from.ID, Host: from.Host, Asker: from.Asker, Msg: req}
 	in := s.input()
-	if s.c.opts.Kind.NeedsFresh(req) {
-		_, _ = rand.Read(in.Fresh[:]) // Never fails, by its documentation.
+	if s.c.opts.Core.NeedsRandom(req) {
+		_, _ = rand.Read(in.Random[:]) // Never fails, by its documentation.
 	}
 	s.lock(&in)
 	s.asking = question{id: r.ID}
@@ -189,14 +188,8 @@ func (s *shard) carryOut() {
 			reply <- r.Msg
 		}
 	}
-	if len(out.Journal) > 0 && s.c.opts.Journal != nil {
-		s.c.opts.Journal(slices.Clone(out.Journal))
-	}
-	if len(out.Txns) > 0 && s.c.opts.Txns != nil {
-		s.c.opts.Txns(slices.Clone(out.Txns))
-	}
-	if len(out.Committed) > 0 && s.c.opts.Committed != nil {
-		s.c.opts.Committed(out.Committed)
+	if len(out.Notes) > 0 && s.c.opts.Notes != nil {
+		s.c.opts.Notes(out.Notes)
 	}
 	life := s.pump.Life()
 	for _, m := range out.Sends {
@@ -211,14 +204,14 @@ func (s *shard) carryOut() {
 		s.phase.Store(loading)
 		s.background.Go(func() { s.load(life) })
 	}
-	s.pump.Forget()
+	s.pump.Drained()
 	s.weigh()
 	s.setClock()
 }
 
 // panicked tells of a defect of the core. The shard is loaded again.
 func (s *shard) panicked(v any) {
-	s.c.opts.Logger.Error("the coordinator of "+s.c.opts.Kind.Name+" panicked; loading the shard again", "shard", s.index,
+	s.c.opts.Logger.Error("the coordinator of "+s.c.opts.Core.Name+" panicked; loading the shard again", "shard", s.index,
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	if told := s.c.opts.Panicked; told != nil {
 		told()

@@ -46,7 +46,7 @@ func (l *moody) Append(ctx context.Context, batch []byte, done func(int64, error
 func TestManyAtOnceWhileTheLogFailsAndLeadersChange(t *testing.T) {
 	log := &moody{}
 	opts := Options{
-		Kind: group.Kind(group.DefaultConfig), Log: func(int32) Log { return log }, Logger: slog.New(slog.DiscardHandler), Image: log.image.Load,
+		Core: group.Definition(group.DefaultConfig), Log: func(int32) Log { return log }, Logger: slog.New(slog.DiscardHandler), Image: log.image.Load,
 	}
 	c := New(opts)
 	c.Lead([]int32{0})

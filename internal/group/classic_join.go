@@ -99,7 +99,7 @@ func (x *step) refuse(g *group, memberID string) {
 // joinNew handles a join without member id.
 func (x *step) joinNew(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if m.InstanceID != nil {
-		id := *m.InstanceID + "-" + uuid(x.fresh)
+		id := *m.InstanceID + "-" + uuid(x.random)
 		if old := g.members.static(*m.InstanceID); old != nil {
 			x.replaceStatic(g, old, id, r, m)
 			return
@@ -107,7 +107,7 @@ func (x *step) joinNew(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
 		x.addMember(g, id, r, m)
 		return
 	}
-	id := r.ClientID + "-" + uuid(x.fresh)
+	id := r.ClientID + "-" + uuid(x.random)
 	if m.Version < joinKnownID {
 		x.addMember(g, id, r, m)
 		return

@@ -31,7 +31,7 @@ func (x *step) joinMixed(g *group, r *machine.Request, m *kmsg.JoinGroupRequest)
 	}
 	if m.MemberID == "" && m.InstanceID == nil && m.Version >= joinKnownID {
 		// Whoever comes with it is let in: there is no join phase that would wait.
-		x.joinError(r, m, r.ClientID+"-"+uuid(x.fresh), kerr.MemberIDRequired)
+		x.joinError(r, m, r.ClientID+"-"+uuid(x.random), kerr.MemberIDRequired)
 		return
 	}
 	id, p, err := x.mixedPlace(g.consumer, r, m)
@@ -86,9 +86,9 @@ func (x *step) mixedPlace(c *consumer, r *machine.Request, m *kmsg.JoinGroupRequ
 	}
 	switch {
 	case m.MemberID == "" && m.InstanceID != nil:
-		return *m.InstanceID + "-" + uuid(x.fresh), place{replaces: holder}, nil
+		return *m.InstanceID + "-" + uuid(x.random), place{replaces: holder}, nil
 	case m.MemberID == "":
-		return r.ClientID + "-" + uuid(x.fresh), p, nil
+		return r.ClientID + "-" + uuid(x.random), p, nil
 	case m.InstanceID != nil && holder == nil:
 		return "", p, kerr.UnknownMemberID
 	case m.InstanceID != nil && holder.id != m.MemberID:

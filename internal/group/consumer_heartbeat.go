@@ -98,7 +98,7 @@ func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 // may be refused is, before anything is written.
 func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	if blank(m.MemberID) {
-		m.MemberID = base64.RawURLEncoding.EncodeToString(x.fresh[:])
+		m.MemberID = base64.RawURLEncoding.EncodeToString(x.random[:])
 	}
 	place, err := x.consumerPlace(m)
 	if err != nil {

@@ -298,7 +298,7 @@ func (w *consumers) staleTimer(t *rapid.T) {
 		old = revoke
 	}
 	tm := pick(t, "timer", old...)
-	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Journal) > 0 {
+	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Notes) > 0 {
 		t.Fatalf("a stale timer %v has effects: %+v", tm, fx)
 	}
 }

@@ -96,7 +96,7 @@ func (w *consumers) load(t *rapid.T) {
 
 func (w *consumers) step(t *rapid.T, e machine.Event) machine.Effects {
 	w.fresh++
-	in := machine.Input{Now: w.now, Fresh: freshBytes(w.fresh), Image: w.image, Event: e}
+	in := machine.Input{Now: w.now, Random: freshBytes(w.fresh), Image: w.image, Event: e}
 	offsets := w.shard.committedOffsets()
 	fx, same := w.shard.Step(in), w.twin.Step(in)
 	if len(fx.Tasks) != len(same.Tasks) || !reflect.DeepEqual(withoutTasks(fx), withoutTasks(same)) {

@@ -85,7 +85,7 @@ func TestAShardForgetsWhoAsked(t *testing.T) {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group = "g"
 	s.Step(machine.Input{Now: time.Unix(100, 0), Image: guardedImage(t), Event: machine.Request{ID: 1, Asker: metadata.Asker{Principal: auth.User("ann")}, Msg: req}})
-	s.Forget()
+	s.ReleaseEffects()
 	if s.step.asker != (metadata.Asker{}) {
 		t.Errorf("%+v is kept", s.step.asker)
 	}

@@ -28,7 +28,7 @@ func TestHeartbeatCostsItsAnswer(t *testing.T) {
 	if len(fx.Replies) != 1 || fx.Replies[0].Msg.(*kmsg.HeartbeatResponse).ErrorCode != 0 {
 		t.Fatalf("the answer is %+v", fx.Replies)
 	}
-	if len(fx.Batches)+len(fx.Timers)+len(fx.Journal) > 0 {
+	if len(fx.Batches)+len(fx.Timers)+len(fx.Notes) > 0 {
 		t.Errorf("a heartbeat has effects: %+v", fx)
 	}
 	// The answer, the list that it is in, and the step.
@@ -66,7 +66,7 @@ func TestIdleConsumerHeartbeatCostsItsAnswer(t *testing.T) {
 	if len(fx.Replies) != 1 || fx.Replies[0].Msg.(*kmsg.ConsumerGroupHeartbeatResponse).ErrorCode != 0 {
 		t.Fatalf("the answer is %+v", fx.Replies)
 	}
-	if len(fx.Batches)+len(fx.Timers)+len(fx.Journal)+len(fx.Tasks) > 0 {
+	if len(fx.Batches)+len(fx.Timers)+len(fx.Notes)+len(fx.Tasks) > 0 {
 		t.Errorf("a heartbeat has effects: %+v", fx)
 	}
 	_, classic := beats(t)

@@ -50,7 +50,7 @@ func firstCharacters(s string, n int) string {
 func (x *step) note(g *group, kind journal.EntryKind, why ...journal.Trigger) {
 	e := x.entry(g, kind)
 	because(&e, why)
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // because gives an entry its reasons.

@@ -90,7 +90,7 @@ func (x *step) noteEpoch(g *group) {
 	e := x.entry(g, journal.KindEpoch)
 	e.Before, e.Triggers, e.TriggerN = s.counted, why, n
 	s.counted = g.consumer.present
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // keepReasons keeps the reasons of this step for the next epoch, which may come later:
@@ -147,7 +147,7 @@ func (x *step) noteSettled(g *group) {
 	e.Started, e.Triggers, e.TriggerN = u.started, u.why, u.whyN
 	e.Held, e.Slowest = u.held, u.slowest
 	e.Before, e.MoveN, e.PartitionN = u.before, u.moved, len(c.owners)
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // hasSettled says whether everybody has what they are to have. It is asked with each
@@ -184,7 +184,7 @@ func (x *step) noteLoaded(g *group) {
 		d := x.differences(c, nil)
 		e.Revokes, e.RevokeN = d.revokes()
 	}
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // noteUpgraded tells that a classic group with so many members has become a consumer
@@ -193,7 +193,7 @@ func (x *step) noteUpgraded(g *group, by *journal.Who, members int) {
 	e := x.entry(g, journal.KindUpgraded)
 	e.By, e.Before = by, members
 	g.consumer.story.counted = members
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // noteDowngraded tells that a consumer group with so many members has become a classic
@@ -202,7 +202,7 @@ func (x *step) noteUpgraded(g *group, by *journal.Who, members int) {
 func (x *step) noteDowngraded(g *group, by *journal.Who, members int) {
 	e := x.entry(g, journal.KindDowngraded)
 	e.By, e.Before = by, members
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // consumerEntry is what all entries of a consumer group have in common.

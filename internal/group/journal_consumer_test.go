@@ -44,14 +44,14 @@ func newCrowd(t testing.TB, partitions int) *crowd {
 func (c *crowd) step(e machine.Event) {
 	c.t.Helper()
 	fx := c.shard.Step(machine.Input{Now: c.now, Image: c.image, Event: e})
-	for _, j := range fx.Journal {
+	for _, j := range machine.NotesOf[*journal.Entry](fx.Notes) {
 		b, err := json.Marshal(&j)
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		c.bytes = max(c.bytes, len(b))
 		c.counts[j.Kind]++
-		c.last[j.Kind] = j
+		c.last[j.Kind] = *j
 	}
 	for _, r := range fx.Replies {
 		m := r.Msg.(*kmsg.ConsumerGroupHeartbeatResponse)
@@ -152,10 +152,10 @@ func TestTheJournalTellsOfMovingBetweenTheProtocols(t *testing.T) {
 	w := newCrowd(t, 1)
 	w.beat("a")
 	x, g := &w.shard.step, w.shard.groups["g"]
-	x.out.Journal = nil
+	x.out.Notes = nil
 	x.noteUpgraded(g, &journal.Who{Member: "a"}, 3)
 	x.noteDowngraded(g, &journal.Who{Member: "b"}, 2)
-	up, down := x.out.Journal[0], x.out.Journal[1]
+	up, down := x.out.Notes[0].(*journal.Entry), x.out.Notes[1].(*journal.Entry)
 	if up.Kind != journal.KindUpgraded || up.By.Member != "a" || up.Before != 3 || up.After != 1 || up.Generation != 2 || up.Type != journal.TypeConsumer {
 		t.Errorf("of an upgrade it says %+v", up)
 	}

@@ -68,7 +68,7 @@ func (x *step) noteCount(g *group, kind journal.EntryKind, c offsetCount, cause 
 	e := x.entry(g, kind)
 	e.Cause, e.By = cause, by
 	e.Topics, e.TopicN, e.PartitionN = c.topics, c.names, c.all
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // outsider says whether a commit is by a client that is no member, to a group that

@@ -106,7 +106,7 @@ func (x *step) start(g *group, why []journal.Trigger) {
 		missing := g.missing()
 		e.Waiting, e.WaitingN = missing.list, missing.n
 	}
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // settle writes the entry of a rebalance that has come to its end.
@@ -132,5 +132,5 @@ func (x *step) settle(g *group) {
 	if g.protocolType == consumerType {
 		e.Moves, e.MoveN, e.PartitionN = moves(r.before, g)
 	}
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }

@@ -187,7 +187,7 @@ func (x *step) noteTarget(g *group, r *run) {
 	if u := c.story.under; u != nil {
 		u.targeted, u.next = x.now, 0
 	}
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // noteTooLarge tells that a target cannot be stored.
@@ -195,7 +195,7 @@ func (x *step) noteTooLarge(g *group, r *run, mem *consumerMember) {
 	e := x.entry(g, journal.KindTarget)
 	e.Protocol = r.assignor
 	because(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.maxBatch}})
-	x.out.Journal = append(x.out.Journal, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // unrevoked is what a member has not let go of though it was told to, and who waits for

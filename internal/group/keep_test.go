@@ -19,18 +19,18 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 		req.Members = append(req.Members, kmsg.LeaveGroupRequestMember{MemberID: m.id, InstanceID: m.instance})
 	}
 	fx := s.Step(machine.Input{Now: g.members.first.deadline, Image: imageOf(nil), Event: machine.Request{ID: 7, Msg: req}})
-	if len(fx.Batches) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 || len(fx.Journal) == 0 {
+	if len(fx.Batches) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 || len(fx.Notes) == 0 {
 		t.Fatalf("the step has too few effects: %+v", fx)
 	}
 	records := fx.Batches[0].Records
 	if s.step.changed[:1][0] != nil {
 		t.Error("a group is kept that had changed")
 	}
-	s.Forget()
+	s.ReleaseEffects()
 	if s.step.image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
 		t.Error("an image, a record or an answer is kept")
 	}
-	if fx.Timers[0].Key.ID != "" || fx.Journal[0].Group != "" {
+	if fx.Timers[0].Key.ID != "" || fx.Notes[0] != nil {
 		t.Error("a timer or an entry of the journal is kept")
 	}
 }

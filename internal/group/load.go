@@ -20,7 +20,7 @@ func (x *step) loaded(epoch int32) {
 	ids := x.groupIDs()
 	// Most have a member, a timer for it, and an entry in the journal.
 	x.out.Timers = slices.Grow(x.out.Timers, len(ids))
-	x.out.Journal = slices.Grow(x.out.Journal, len(ids))
+	x.out.Notes = slices.Grow(x.out.Notes, len(ids))
 	for _, id := range ids {
 		g := x.groups[id]
 		x.forgetDeleted(g)

@@ -12,7 +12,7 @@ import (
 func replayed(log []machine.Batch, cfg Config) *Shard {
 	s := NewShard(cfg)
 	offset := int64(0)
-	decode, done := Kind(nil).Reader()
+	decode, done := Definition(nil).Reader()
 	for _, b := range log {
 		stored := machine.Stored{BaseOffset: offset, Producer: b.Producer, Control: b.Control}
 		for _, r := range b.Records {

@@ -274,7 +274,7 @@ func (w *world) staleTimer(t *rapid.T) {
 		t.Skip("no stale timer")
 	}
 	tm := pick(t, "timer", old...)
-	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Journal) > 0 {
+	if fx := w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq}); len(fx.Batches)+len(fx.Replies)+len(fx.Timers)+len(fx.Notes) > 0 {
 		t.Fatalf("a stale timer %v has effects: %+v", tm, fx)
 	}
 }

@@ -75,10 +75,10 @@ func (w *world) load(t *rapid.T) {
 
 func (w *world) step(t *rapid.T, e machine.Event) machine.Effects {
 	w.fresh++
-	in := machine.Input{Now: w.now, Fresh: freshBytes(w.fresh), Image: w.image, Event: e}
+	in := machine.Input{Now: w.now, Random: freshBytes(w.fresh), Image: w.image, Event: e}
 	committed := w.shard.committedOffsets()
 	fx, same := w.shard.Step(in), w.twin.Step(in)
-	checkCommitted(t, committed, w.shard, e, fx.Committed)
+	checkCommitted(t, committed, w.shard, e, committedIn(fx.Notes))
 	if !reflect.DeepEqual(fx, same) {
 		t.Fatalf("the same input has two effects: %+v and %+v", fx, same)
 	}

@@ -11,7 +11,7 @@ import (
 func TestTheRoomOfALargeStepIsGivenBack(t *testing.T) {
 	s, beat := beats(t)
 	s.step.out = machine.Effects{
-		Replies: make([]machine.Reply, 10_000), Timers: make([]machine.Timer, 10_000), Journal: s.step.out.Journal,
+		Replies: make([]machine.Reply, 10_000), Timers: make([]machine.Timer, 10_000), Notes: s.step.out.Notes,
 	}
 	s.step.records = make([]machine.Record, 10_000)
 	beat()

@@ -177,9 +177,9 @@ func (s *scenario) showFetch(m *kmsg.OffsetFetchResponse) string {
 	return out
 }
 
-func (s *scenario) showEntry(e journal.Entry) string {
+func (s *scenario) showEntry(e *journal.Entry) string {
 	if e.Type == journal.TypeConsumer && e.TopicN == 0 {
-		return s.showConsumerEntry(&e)
+		return s.showConsumerEntry(e)
 	}
 	out := fmt.Sprintf("%s in generation %d, now %s", e.Kind, e.Generation, e.State)
 	for _, t := range e.Triggers {
@@ -217,7 +217,7 @@ func (s *scenario) showEntry(e journal.Entry) string {
 		out += " by " + s.showBy(e.By)
 	}
 	if e.TopicN > 0 {
-		out += showCounts(&e)
+		out += showCounts(e)
 	}
 	if e.Kind == journal.KindLoaded {
 		out += fmt.Sprintf(" with %d members", e.After)

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -127,11 +128,11 @@ func (s *scenario) step(e machine.Event) {
 	s.fresh++
 	before, committed := s.states(), s.shard.committedOffsets()
 	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: s.maxBatch, Event: e}
-	if r, ok := e.(machine.Request); ok && needsFresh(r.Msg) {
-		in.Fresh = freshBytes(s.fresh)
+	if r, ok := e.(machine.Request); ok && needsRandom(r.Msg) {
+		in.Random = freshBytes(s.fresh)
 	}
 	fx := s.shard.Step(in)
-	checkCommitted(s.t, committed, s.shard, e, fx.Committed)
+	checkCommitted(s.t, committed, s.shard, e, committedIn(fx.Notes))
 	if s.failing && len(fx.Batches) > 0 {
 		s.failed(fx)
 		return
@@ -172,7 +173,7 @@ func (s *scenario) step(e machine.Event) {
 		s.showChanges(before)
 	}
 	if s.journal {
-		for _, e := range fx.Journal {
+		for _, e := range machine.NotesOf[*journal.Entry](fx.Notes) {
 			fmt.Fprintf(&s.out, "journal: %s\n", s.showEntry(e))
 		}
 	}

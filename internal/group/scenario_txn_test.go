@@ -77,7 +77,7 @@ func (s *scenario) marker(d *datadriven.TestData) {
 func (s *scenario) markerWhileLoading(d *datadriven.TestData) {
 	a := args{s, d}
 	req := a.marker()
-	kind := Kind(func() Config { return s.cfg })
+	kind := Definition(func() Config { return s.cfg })
 	if kind.WhileLoading(req) != nil {
 		s.t.Error("answered without waiting for the load")
 	}

@@ -2,7 +2,7 @@
 //
 // A Shard holds the groups of one partition of __consumer_offsets. It is told
 // everything: Step takes an input (a request, a timer that fired, the time, and
-// sixteen fresh random bytes) and returns effects, which the runtime in package
+// sixteen random bytes) and returns effects, which the runtime in package
 // coordinator carries out. There is no clock, goroutine, channel, lock or source
 // of randomness here, so that a test, the simulator and a crashed broker's
 // successor all see the same behaviour.
@@ -31,22 +31,22 @@ import (
 	"muster/internal/metadata"
 )
 
-// Kind describes the core to the runtime. config returns the current settings.
-func Kind(config func() Config) machine.Kind {
-	return machine.Kind{
+// Definition describes the core to the runtime. config returns the current settings.
+func Definition(config func() Config) machine.Definition {
+	return machine.Definition{
 		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: DecodeRecord,
 		Reader: func() (func(key, value []byte) (machine.Record, error), func()) {
 			r := newReader()
 			return r.decode, r.done
 		},
-		Fail: failed, NeedsFresh: needsFresh, WhileLoading: whileLoading,
+		Fail: failed, NeedsRandom: needsRandom, WhileLoading: whileLoading,
 	}
 }
 
-// needsFresh says whether a request may need fresh random bytes, which are made
+// needsRandom says whether a request may need random bytes, which are made
 // into the id of a member that joins. Everything else, heartbeats above all, is
 // spared the cost of them.
-func needsFresh(req kmsg.Request) bool {
+func needsRandom(req kmsg.Request) bool {
 	switch m := req.(type) {
 	case *kmsg.JoinGroupRequest:
 		return true
@@ -130,7 +130,7 @@ func NewShard(cfg Config) *Shard {
 type step struct {
 	*Shard
 	now      time.Time
-	fresh    [16]byte
+	random   [16]byte
 	image    *metadata.Image
 	asker    metadata.Asker // of the request, if it is one
 	maxBatch int
@@ -151,8 +151,8 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	x := &s.step
 	old := x.out
 	*x = step{
-		Shard: s, now: in.Now, fresh: in.Fresh, image: in.Image, maxBatch: in.MaxBatch, others: in.Others, records: again(x.records), changed: again(x.changed),
-		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Journal: again(old.Journal), Sends: again(old.Sends), Committed: again(old.Committed), Tasks: again(old.Tasks)},
+		Shard: s, now: in.Now, random: in.Random, image: in.Image, maxBatch: in.MaxBatch, others: in.Others, records: again(x.records), changed: again(x.changed),
+		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Notes: again(old.Notes), Sends: again(old.Sends), Tasks: again(old.Tasks)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -182,9 +182,9 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	return x.out
 }
 
-// Forget implements machine.Forgetful: what the last step was about is not kept until
+// ReleaseEffects implements machine.EffectsReleaser: what the last step was about is not kept until
 // the next one.
-func (s *Shard) Forget() {
+func (s *Shard) ReleaseEffects() {
 	x := &s.step
 	x.image, x.asker = nil, metadata.Asker{}
 	clear(x.records)
@@ -192,8 +192,7 @@ func (s *Shard) Forget() {
 	clear(x.out.Sends)
 	clear(x.out.Replies)
 	clear(x.out.Timers)
-	clear(x.out.Journal)
-	clear(x.out.Committed)
+	clear(x.out.Notes)
 	clear(x.out.Tasks)
 }
 

@@ -10,21 +10,26 @@ import (
 )
 
 // committedOffsets is what groups have committed.
-func (s *Shard) committedOffsets() map[machine.Committed]bool {
-	out := map[machine.Committed]bool{}
+func (s *Shard) committedOffsets() map[CommittedOffset]bool {
+	out := map[CommittedOffset]bool{}
 	for id, g := range s.groups {
 		for name, t := range g.offsets {
 			for p, k := range t.parts {
-				out[machine.Committed{Group: id, Topic: name, Partition: p, Offset: k.at}] = true
+				out[CommittedOffset{Group: id, Topic: name, Partition: p, Offset: k.at}] = true
 			}
 		}
 	}
 	return out
 }
 
+// committedIn is the offsets that notes tell of.
+func committedIn(notes []machine.Note) []CommittedOffset {
+	return slices.Concat(machine.NotesOf[Committed](notes)...)
+}
+
 // checkCommitted holds what a step tells of committed offsets against what is different
 // since: of markers it tells all that they commit, of everything else nothing.
-func checkCommitted(t interface{ Fatalf(string, ...any) }, before map[machine.Committed]bool, s *Shard, e machine.Event, told []machine.Committed) {
+func checkCommitted(t interface{ Fatalf(string, ...any) }, before map[CommittedOffset]bool, s *Shard, e machine.Event, told []CommittedOffset) {
 	r, _ := e.(machine.Request)
 	if _, ok := r.Msg.(*kmsg.WriteTxnMarkersRequest); !ok {
 		if len(told) > 0 {
@@ -39,7 +44,7 @@ func checkCommitted(t interface{ Fatalf(string, ...any) }, before map[machine.Co
 		}
 	}
 	for i, o := range told {
-		if !now[o] && !slices.ContainsFunc(told[i+1:], func(later machine.Committed) bool {
+		if !now[o] && !slices.ContainsFunc(told[i+1:], func(later CommittedOffset) bool {
 			return later.Group == o.Group && later.Topic == o.Topic && later.Partition == o.Partition
 		}) {
 			t.Fatalf("%v is not committed", o)
@@ -55,26 +60,28 @@ func TestTheEndOfATransactionTellsWhatItCommits(t *testing.T) {
 		p := s.shard.applyOpen(&machine.Producer{ID: producer, Epoch: 1, Transactional: true})
 		s.shard.applyPending(p, &OffsetRecord{Group: "g", Topic: tp.topic, Partition: tp.partition, Value: &offset{at: at, expire: -1}})
 	}
-	end := func(producer int64, commit bool) []machine.Committed {
+	var notes []machine.Note
+	end := func(producer int64, commit bool) []CommittedOffset {
 		m := kmsg.NewWriteTxnMarkersRequestMarker()
 		m.ProducerID, m.ProducerEpoch, m.Committed = producer, 2, commit
 		req := kmsg.NewPtrWriteTxnMarkersRequest()
 		req.Version, req.Markers = 2, append(req.Markers, m)
-		return s.shard.Step(machine.Input{Now: s.now, Event: machine.Request{ID: 1, Msg: req}}).Committed
+		notes = s.shard.Step(machine.Input{Now: s.now, Event: machine.Request{ID: 1, Msg: req}}).Notes
+		return committedIn(notes)
 	}
 	a, b := topicPartition{"t", 0}, topicPartition{"t", 1}
 	pending(1, a, 5)
 	pending(1, b, 6)
 	pending(2, b, 9)
 	got := end(2, true)
-	if want := []machine.Committed{{Group: "g", Topic: "t", Partition: 1, Offset: 9}}; !slices.Equal(got, want) {
+	if want := []CommittedOffset{{Group: "g", Topic: "t", Partition: 1, Offset: 9}}; !slices.Equal(got, want) {
 		t.Errorf("the later one commits %v, want %v", got, want)
 	}
-	s.shard.Forget()
-	if got[0].Group != "" {
-		t.Error("an offset is kept")
+	s.shard.ReleaseEffects()
+	if notes[0] != nil {
+		t.Error("a note is kept")
 	}
-	if got, want := end(1, true), []machine.Committed{{Group: "g", Topic: "t", Partition: 0, Offset: 5}}; !slices.Equal(got, want) {
+	if got, want := end(1, true), []CommittedOffset{{Group: "g", Topic: "t", Partition: 0, Offset: 5}}; !slices.Equal(got, want) {
 		t.Errorf("the earlier one commits %v, want %v", got, want)
 	}
 	pending(3, a, 7)

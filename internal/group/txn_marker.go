@@ -131,12 +131,16 @@ func (x *step) tellCommitted(producer int64) {
 	if p == nil || p.open == nil {
 		return
 	}
+	var told Committed
 	for _, key := range p.open.keys() {
 		for _, u := range x.groups[key.group].unstable[key.topicPartition] {
 			if u.producer == producer && !u.overtaken {
-				x.out.Committed = append(x.out.Committed, machine.Committed{Group: key.group, Topic: key.topic, Partition: key.partition, Offset: u.value.at})
+				told = append(told, CommittedOffset{Group: key.group, Topic: key.topic, Partition: key.partition, Offset: u.value.at})
 			}
 		}
+	}
+	if len(told) > 0 {
+		x.out.Notes = append(x.out.Notes, told)
 	}
 }
 

@@ -94,8 +94,8 @@ func worldWith(t testing.TB, settings map[string]string) *world {
 	w.m = partition.NewManager(partition.Options{Store: w.store, Self: 1, Logger: logger, Coordinator: peers})
 	cfg := group.DefaultConfig()
 	cfg.InitialDelay = 0
-	w.groups = w.coordinate(peers, metadata.OffsetsTopic, group.Kind(func() group.Config { return cfg }))
-	w.txns = w.coordinate(peers, metadata.TransactionsTopic, txn.Kind(txn.DefaultConfig))
+	w.groups = w.coordinate(peers, metadata.OffsetsTopic, group.Definition(func() group.Config { return cfg }))
+	w.txns = w.coordinate(peers, metadata.TransactionsTopic, txn.Definition(txn.DefaultConfig))
 	w.close = func() {
 		w.groups.Close()
 		w.txns.Close()
@@ -113,9 +113,9 @@ func worldWith(t testing.TB, settings map[string]string) *world {
 }
 
 // coordinate makes a coordinator over a topic.
-func (w *world) coordinate(peers *peer.Client, topic string, kind machine.Kind) *coordinator.Coordinator {
+func (w *world) coordinate(peers *peer.Client, topic string, kind machine.Definition) *coordinator.Coordinator {
 	return coordinator.New(coordinator.Options{
-		Kind: kind, Logger: slog.New(slog.DiscardHandler), Send: peers.Send,
+		Core: kind, Logger: slog.New(slog.DiscardHandler), Send: peers.Send,
 		Log:   func(i int32) coordinator.Log { return memLog{w.m.Get, topic, i} },
 		Image: func() *metadata.Image { return w.c.Image() },
 	})

@@ -3,19 +3,19 @@
 //
 // A core (package group is one) is a deterministic state machine over one
 // partition of an internal topic, its shard. It is told everything: the time,
-// sixteen fresh random bytes, the metadata as of one moment, and one event. It
+// sixteen random bytes, the metadata as of one moment, and one event. It
 // returns data:
 //
-//	Input{Now, Fresh, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Journal, Txns, Committed}
+//	Input{Now, Random, Image, MaxBatch, Event} → Step → Effects{Batches, Sends, Tasks, Replies, Timers, Notes}
 //
 // The rules that every core may rely on, and that package pump keeps:
 //
 //   - Batches are appended in the order in which they were asked for, one at a
 //     time. A batch marked Whole is one record batch; the others may be merged
 //     with their neighbours, or split between records.
-//   - Replies, sends, journal entries and what was committed go out once the batches of their own
-//     step and of all steps before it are durable. Timers and tasks begin at
-//     once: nobody outside sees them.
+//   - Replies, sends and notes go out once the batches of their own step and of all
+//     steps before it are durable. Timers and tasks begin at once: they are not seen
+//     from outside.
 //   - There is no rollback. If an append fails, the core is dropped with all that
 //     waits, and a new one replays the log. Answers to sends, results of tasks
 //     and timers of the old one never reach the new one.
@@ -33,12 +33,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/journal"
 	"muster/internal/metadata"
 )
 
 // Core is a shard's state machine. A step's effects may be used until the next
-// step, or Forget; what they point to is never changed again.
+// step, or ReleaseEffects; what they point to is never changed again.
 type Core interface {
 	Step(Input) Effects
 	// Replay applies a batch that was read from the log. Its list of records, and
@@ -46,16 +45,16 @@ type Core interface {
 	Replay(Stored)
 }
 
-// Forgetful is a core that uses the lists of its effects again. Forget is called
-// when the effects of a step have been taken over, and clears them: a shard may rest
-// for hours after somebody asked for everything.
-type Forgetful interface{ Forget() }
+// EffectsReleaser is a core that reuses the slices of its effects. ReleaseEffects is called
+// when the effects of a step have been taken over, and clears them: a shard may be idle
+// for hours after a request for everything.
+type EffectsReleaser interface{ ReleaseEffects() }
 
 // Weighed is a core that counts the bytes that it holds of what clients say of themselves.
 type Weighed interface{ Weight() int64 }
 
-// Kind is what a runtime knows of a kind of core beyond its steps.
-type Kind struct {
+// Definition is what a runtime knows of a core beyond its steps.
+type Definition struct {
 	// Name is what the core coordinates, for people: "groups".
 	Name string
 	// New returns a core that knows nothing yet.
@@ -68,22 +67,22 @@ type Kind struct {
 	// Fail is the answer that tells a client of an error that is not about its
 	// request but about the coordinator.
 	Fail func(kmsg.Request, *kerr.Error) kmsg.Response
-	// NeedsFresh says whether a request may need fresh random bytes. Other events
-	// have none.
-	NeedsFresh func(kmsg.Request) bool
+	// NeedsRandom says whether a request may need random bytes. Other events have
+	// none.
+	NeedsRandom func(kmsg.Request) bool
 	// WhileLoading is the answer to a request that is not made to wait for a
 	// load; nil for most, which are told that one is in progress.
 	WhileLoading func(kmsg.Request) kmsg.Response
 }
 
 // ErrUnknownRecord says that a record is of a kind that the core does not know,
-// and may be skipped: it is of a newer version, or somebody else's.
+// and may be skipped: it is of a newer version, or of another program.
 var ErrUnknownRecord = errors.New("unknown kind of record")
 
 // Input is one event with what is needed to handle it.
 type Input struct {
-	Now   time.Time
-	Fresh [16]byte // zero unless NeedsFresh
+	Now    time.Time
+	Random [16]byte // zero unless NeedsRandom
 	// Image is the metadata as of this moment.
 	Image *metadata.Image
 	// MaxBatch is how many bytes of records fit into one record batch. What does
@@ -193,24 +192,28 @@ func (TaskDone) IsEvent() {}
 
 // Effects is what a step wants done.
 type Effects struct {
-	Batches []Batch         // append in order
-	Sends   []Send          // send once all batches so far are durable
-	Tasks   []Task          // begin at once
-	Replies []Reply         // release once all batches so far are durable
-	Timers  []Timer         // arm or cancel at once
-	Journal []journal.Entry // what happened and why, for people, once it is durable
-	Txns    []journal.Txn   // the same of transactions; a core has entries of one kind
-	// Committed is the offsets that the ends of transactions have committed, once those
-	// are durable. Nobody who asked is told of them in a reply.
-	Committed []Committed
+	Batches []Batch // append in order
+	Sends   []Send  // send once all batches so far are durable
+	Tasks   []Task  // begin at once
+	Replies []Reply // release once all batches so far are durable
+	Timers  []Timer // arm or cancel at once
+	Notes   []Note  // pass on once all batches so far are durable
 }
 
-// Committed is an offset that a group has committed.
-type Committed struct {
-	Group     string
-	Topic     string
-	Partition int32
-	Offset    int64
+// Note is what a core tells of what it did beyond replies, such as an entry of a journal.
+// The runtime passes it on unread: what kinds there are is between a core and those who
+// made the runtime for it.
+type Note interface{ IsNote() }
+
+// NotesOf returns the notes of one type, in their order.
+func NotesOf[T Note](notes []Note) []T {
+	var out []T
+	for _, n := range notes {
+		if t, ok := n.(T); ok {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // Reply answers a request.

@@ -196,8 +196,8 @@ func (w *world) finish() {
 	for c.underWay != nil || c.shell.soon {
 		w.RunUntil(w.Now + time.Millisecond)
 	}
-	if len(c.entries)+len(c.held)+len(c.journal) > 0 {
-		w.Violated("%d steps, %d answers and %d entries of the journal wait for nothing", len(c.entries), len(c.held), len(c.journal))
+	if len(c.entries)+len(c.held)+len(c.notes) > 0 {
+		w.Violated("%d steps, %d answers and %d notes wait for nothing", len(c.entries), len(c.held), len(c.notes))
 	}
 	w.log.compact()
 	if w.log.replay(c.config).Digest() != c.shard.Digest() {

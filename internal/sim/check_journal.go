@@ -17,7 +17,7 @@ func (st *stepped) checkJournal(step *entry) {
 	got := map[journal.EntryKind]int{}
 	var fenced []stale
 	for i := range entries {
-		e := &entries[i]
+		e := entries[i]
 		if e.Group != v.id {
 			continue
 		}
@@ -70,7 +70,7 @@ func (st *stepped) checkOffsets(step *entry) {
 	}
 	entries := 0
 	for i := range step.journal {
-		e := &step.journal[i]
+		e := step.journal[i]
 		if e.Group != v.id {
 			continue
 		}

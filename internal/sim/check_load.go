@@ -105,7 +105,7 @@ func (s *successor) checkMember(m *seat) {
 	if !ok || r.ErrorCode != 0 || r.Generation != v.generation || r.LeaderID != v.leader || *r.Protocol != v.protocol || *r.ProtocolType != v.protocolType {
 		w.Violated("%s: after a load %s joins as before, and is told %+v", v, short(m.id), resp)
 	}
-	if len(fx.Batches)+len(fx.Journal) > 0 {
+	if len(fx.Batches)+len(fx.Notes) > 0 {
 		w.Violated("%s: after a load %s joins as before, and changes the group", v, short(m.id))
 	}
 }

@@ -53,7 +53,7 @@ type coordinator struct {
 	entries  []*entry       // of steps whose records are not all in the log
 	emitted  int            // records that steps have asked for
 	durable  int            // how many of them are in the log
-	journal  []int          // for each entry of the journal that was not let out: so many records must be in the log
+	notes    []int          // for each note that was not let out: so many records must be in the log
 
 	offsets  *offsets // with what is not durable yet
 	views    map[string]*view
@@ -77,7 +77,7 @@ type entry struct {
 	ended     []string                   // groups that no longer exist
 	upgraded  map[string]map[part]string // of groups that become consumer groups: what their members have
 	replies   []held
-	journal   []journal.Entry
+	journal   []*journal.Entry
 	durable   int // records that are in the log
 	seq       uint64
 }
@@ -116,7 +116,7 @@ func newCoordinator(w *world, b *broker, s *shell) *coordinator {
 
 // input is what a step is given beside its event.
 func (w *world) input() machine.Input {
-	return machine.Input{Now: w.Clock(), Fresh: w.fresh(), Image: w.topics.image, MaxBatch: w.plan.maxBatch}
+	return machine.Input{Now: w.Clock(), Random: w.fresh(), Image: w.topics.image, MaxBatch: w.plan.maxBatch}
 }
 
 // load replays the log, perhaps after a compaction of it.
@@ -147,8 +147,8 @@ type watched struct{ c *coordinator }
 // Replay implements machine.Core.
 func (x *watched) Replay(machine.Stored) {}
 
-// Forget implements machine.Forgetful.
-func (x *watched) Forget() { x.c.shard.Forget() }
+// ReleaseEffects implements machine.EffectsReleaser.
+func (x *watched) ReleaseEffects() { x.c.shard.ReleaseEffects() }
 
 // Step implements machine.Core.
 func (x *watched) Step(in machine.Input) machine.Effects {
@@ -198,7 +198,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	fx := c.shard.Step(in)
 	// The checks ask the shard itself, which uses its effects again.
 	fx.Batches, fx.Replies = slices.Clone(fx.Batches), slices.Clone(fx.Replies)
-	fx.Timers, fx.Journal, fx.Sends, fx.Tasks = slices.Clone(fx.Timers), slices.Clone(fx.Journal), slices.Clone(fx.Sends), slices.Clone(fx.Tasks)
+	fx.Timers, fx.Notes, fx.Sends, fx.Tasks = slices.Clone(fx.Timers), slices.Clone(fx.Notes), slices.Clone(fx.Sends), slices.Clone(fx.Tasks)
 	for i := range c.wire { // The runtime uses its buffers again.
 		c.wire[i] = 0xaa
 	}
@@ -206,7 +206,7 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 	if err := c.shard.CheckInvariants(); err != nil {
 		w.Violated("invariant: %v", err)
 	}
-	e := &entry{replies: c.match(fx.Replies), journal: fx.Journal, seq: w.steps}
+	e := &entry{replies: c.match(fx.Replies), journal: machine.NotesOf[*journal.Entry](fx.Notes), seq: w.steps}
 	for i := range fx.Batches {
 		fx.Batches[i].Records = slices.Clone(fx.Batches[i].Records)
 		e.take(&fx.Batches[i])
@@ -221,8 +221,8 @@ func (c *coordinator) step(in machine.Input, why cause) machine.Effects {
 		e.replies[i].emitted, e.replies[i].seq = c.emitted, w.steps
 		c.held[e.replies[i].request.id] = e.replies[i]
 	}
-	for range e.journal {
-		c.journal = append(c.journal, c.emitted)
+	for range fx.Notes {
+		c.notes = append(c.notes, c.emitted)
 	}
 	c.arm(fx.Timers)
 	c.checkConsumerTimers(why)
@@ -268,11 +268,11 @@ func (c *coordinator) drain() {
 	for _, r := range out.Replies {
 		c.release(r)
 	}
-	for range out.Journal {
-		if len(c.journal) == 0 || c.journal[0] > c.durable {
-			w.Violated("the journal tells of what is not durable, or twice")
+	for range out.Notes {
+		if len(c.notes) == 0 || c.notes[0] > c.durable {
+			w.Violated("a note tells of what is not durable, or twice")
 		}
-		c.journal = c.journal[1:]
+		c.notes = c.notes[1:]
 	}
 	for _, m := range out.Sends {
 		w.question(c, m)
@@ -281,7 +281,7 @@ func (c *coordinator) drain() {
 		c.runTask(t)
 	}
 	lost := out.Lost
-	c.shell.pump.Forget()
+	c.shell.pump.Drained()
 	if lost {
 		c.lost()
 		return

@@ -91,8 +91,8 @@ var importTable = map[string][]string{
 	"status":      {"lag", "lag/history", "lag/list", "metadata"}, // It makes the passes that the tracker wants; facts are handed to it.
 
 	// The pure packages.
-	"machine":          {"journal", "metadata"}, // Effects have journal entries, inputs an image.
-	"coordinator/pump": {"journal", "machine", "record"},
+	"machine":          {"metadata"}, // Inputs have an image.
+	"coordinator/pump": {"machine", "record"},
 	"group":            {"group/assignor", "journal", "machine", "metadata", "migration"},
 	"group/assignor":   {},
 	"migration":        {},

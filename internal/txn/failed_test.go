@@ -28,7 +28,7 @@ func arg(key, value string) datadriven.CmdArg {
 func TestEveryRequestCanFail(t *testing.T) {
 	id := "x"
 	asks := kmsg.AddPartitionsToTxnRequestTransaction{TransactionalID: "x", Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: "t", Partitions: []int32{0, 1}}}}
-	kind := Kind(DefaultConfig)
+	kind := Definition(DefaultConfig)
 	for want, req := range map[string]kmsg.Request{
 		"init: NOT_COORDINATOR (16)":                             &kmsg.InitProducerIDRequest{Version: 5, TransactionalID: &id},
 		"add: t:0 NOT_COORDINATOR (16) t:1 NOT_COORDINATOR (16)": &kmsg.AddPartitionsToTxnRequest{Version: 3, Topics: []kmsg.AddPartitionsToTxnRequestTopic{{Topic: "t", Partitions: []int32{0, 1}}}},
@@ -44,7 +44,7 @@ func TestEveryRequestCanFail(t *testing.T) {
 		if got := s.showReply("a", s.wire(req, kind.Fail(req, kerr.NotCoordinator))); got != want {
 			t.Errorf("%T: %s, should be %s", req, got, want)
 		}
-		if kind.NeedsFresh(req) {
+		if kind.NeedsRandom(req) {
 			t.Errorf("%T needs random bytes", req)
 		}
 	}
@@ -57,7 +57,7 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 			t.Error("a heartbeat is handled")
 		}
 	}()
-	Kind(DefaultConfig).New().Step(machine.Input{Event: machine.Request{ID: 1, Msg: kmsg.NewPtrHeartbeatRequest()}})
+	Definition(DefaultConfig).New().Step(machine.Input{Event: machine.Request{ID: 1, Msg: kmsg.NewPtrHeartbeatRequest()}})
 }
 
 // However many wait, for the end of one transaction or for producer ids, the others

@@ -127,7 +127,7 @@ func (x *step) note(t *txn, e journal.Txn) {
 	}
 	n.count++
 	e.LeftOut, n.left = n.left, 0
-	x.out.Txns = append(x.out.Txns, e)
+	x.out.Notes = append(x.out.Notes, &e)
 }
 
 func (x *step) entry(t *txn, kind journal.TxnKind, was pair, now *pair) journal.Txn {

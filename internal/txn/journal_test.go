@@ -38,8 +38,8 @@ func TestTheJournalOfAnIDIsBounded(t *testing.T) {
 	s := taken("x", 0)
 	s.txns["x"].hard.State = Empty
 	told, at := 0, time.Unix(100, 0)
-	take := func(i int) []journal.Txn {
-		return s.Step(machine.Input{Now: at, Event: machine.Request{ID: machine.RequestID(i + 1), ClientID: fmt.Sprint(i), Msg: initOf("x")}}).Txns
+	take := func(i int) []*journal.Txn {
+		return machine.NotesOf[*journal.Txn](s.Step(machine.Input{Now: at, Event: machine.Request{ID: machine.RequestID(i + 1), ClientID: fmt.Sprint(i), Msg: initOf("x")}}).Notes)
 	}
 	for i := range 100 {
 		told += len(take(i))
@@ -69,10 +69,11 @@ func TestAnEntryIsBoundedInBytes(t *testing.T) {
 	s := taken(long, 100_000)
 	s.txns[long].clientID, s.txns[long].host = long, long
 	fx := s.Step(machine.Input{Now: time.Unix(100, 0), Image: imageOf("t=1"), Event: machine.Request{ID: 1, ClientID: long, Host: long, Msg: initOf(long)}})
-	if len(fx.Txns) != 1 || fx.Txns[0].Key != long || fx.Txns[0].PartitionN != 100_000 || len(fx.Txns[0].Partitions) != maxNamed {
-		t.Fatalf("%d entries", len(fx.Txns))
+	told := machine.NotesOf[*journal.Txn](fx.Notes)
+	if len(told) != 1 || told[0].Key != long || told[0].PartitionN != 100_000 || len(told[0].Partitions) != maxNamed {
+		t.Fatalf("%d entries", len(told))
 	}
-	text, err := json.Marshal(fx.Txns[0])
+	text, err := json.Marshal(told[0])
 	if err != nil || len(text) > 16<<10 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
@@ -89,7 +90,8 @@ func TestTheJournalOfIDsThatExpireIsBounded(t *testing.T) {
 	at := time.Unix(0, 0).Add(2 * DefaultConfig().IDExpiration)
 	s.Step(machine.Input{Now: at, Event: machine.Loaded{Epoch: 1}})
 	fx := s.Step(machine.Input{Now: at, Event: machine.TimerFired{Key: machine.TimerKey{Kind: TimerExpire}, Seq: s.expireSeq}})
-	if len(s.txns) != 0 || len(fx.Txns) != maxExpired || fx.Txns[0].LeftOut != 7 || fx.Txns[1].LeftOut != 0 {
-		t.Errorf("%d are left, %d entries, the first with %d left out", len(s.txns), len(fx.Txns), fx.Txns[0].LeftOut)
+	told := machine.NotesOf[*journal.Txn](fx.Notes)
+	if len(s.txns) != 0 || len(told) != maxExpired || told[0].LeftOut != 7 || told[1].LeftOut != 0 {
+		t.Errorf("%d are left, %d entries, the first with %d left out", len(s.txns), len(told), told[0].LeftOut)
 	}
 }

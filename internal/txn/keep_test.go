@@ -24,7 +24,7 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 		t.Fatalf("the step has too few effects: %+v", fx)
 	}
 	records := fx.Batches[0].Records
-	core.(machine.Forgetful).Forget()
+	core.(machine.EffectsReleaser).ReleaseEffects()
 	if s.step.image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
 		t.Error("an image, a record or an answer is kept")
 	}
@@ -33,11 +33,11 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	}
 	end.Version = endTV2 - 1
 	fx = core.Step(machine.Input{Now: time.Unix(100, 0), Event: machine.Request{ID: 8, ClientID: "c", Msg: end}})
-	if len(fx.Txns) != 1 {
-		t.Fatalf("the end of somebody who was fenced is told of by %+v", fx.Txns)
+	if len(fx.Notes) != 1 {
+		t.Fatalf("the end of somebody who was fenced is told of by %+v", fx.Notes)
 	}
-	core.(machine.Forgetful).Forget()
-	if fx.Txns[0].Key != "" {
+	core.(machine.EffectsReleaser).ReleaseEffects()
+	if fx.Notes[0] != nil {
 		t.Error("an entry of the journal is kept")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -132,8 +133,8 @@ func (s *scenario) step(e machine.Event) {
 		fmt.Fprintf(&s.out, "stored: %s\n", s.showRecord(r))
 	}
 	s.log = append(s.log, records(fx)...)
-	for _, e := range fx.Txns {
-		fmt.Fprintf(&s.out, "journal: %s\n", s.showEntry(&e))
+	for _, e := range machine.NotesOf[*journal.Txn](fx.Notes) {
+		fmt.Fprintf(&s.out, "journal: %s\n", s.showEntry(e))
 	}
 	for _, r := range fx.Replies {
 		s.replied(r)

@@ -35,11 +35,11 @@ import (
 	"muster/internal/metadata"
 )
 
-// Kind describes the core to the runtime. config returns the current settings.
-func Kind(config func() Config) machine.Kind {
-	return machine.Kind{
+// Definition describes the core to the runtime. config returns the current settings.
+func Definition(config func() Config) machine.Definition {
+	return machine.Definition{
 		Name: "transactions", New: func() machine.Core { return NewShard(config()) }, Decode: DecodeRecord,
-		Fail: failed, NeedsFresh: func(kmsg.Request) bool { return false },
+		Fail: failed, NeedsRandom: func(kmsg.Request) bool { return false },
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	old := x.out
 	*x = step{
 		Shard: s, now: in.Now, image: in.Image, maxBatch: in.MaxBatch, records: again(x.records),
-		out: machine.Effects{Batches: again(old.Batches), Sends: again(old.Sends), Replies: again(old.Replies), Timers: again(old.Timers), Txns: again(old.Txns)},
+		out: machine.Effects{Batches: again(old.Batches), Sends: again(old.Sends), Replies: again(old.Replies), Timers: again(old.Timers), Notes: again(old.Notes)},
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
@@ -130,9 +130,9 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	return x.out
 }
 
-// Forget implements machine.Forgetful: what the last step was about is not kept until
+// ReleaseEffects implements machine.EffectsReleaser: what the last step was about is not kept until
 // the next one.
-func (s *Shard) Forget() {
+func (s *Shard) ReleaseEffects() {
 	x := &s.step
 	x.image = nil
 	clear(x.records)
@@ -140,7 +140,7 @@ func (s *Shard) Forget() {
 	clear(x.out.Sends)
 	clear(x.out.Replies)
 	clear(x.out.Timers)
-	clear(x.out.Txns)
+	clear(x.out.Notes)
 }
 
 // keep is for how many things room is kept from step to step. What more a large

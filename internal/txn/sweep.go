@@ -34,7 +34,7 @@ func (x *step) timeOut(id string) {
 // expire removes transactional ids that nobody has used for long.
 func (x *step) expire() {
 	before := x.now.Add(-x.cfg.IDExpiration).UnixMilli()
-	told, expired := len(x.out.Txns), 0
+	told, expired := len(x.out.Notes), 0
 	for _, id := range x.sortedIDs() {
 		v := x.txns[id].hard
 		if (v.State == Empty || v.State.isComplete()) && v.Updated <= before {
@@ -45,7 +45,7 @@ func (x *step) expire() {
 		}
 	}
 	if left := expired - maxExpired; left > 0 {
-		x.out.Txns[told].LeftOut = left
+		x.out.Notes[told].(*journal.Txn).LeftOut = left
 	}
 	x.expireSeq = x.arm(machine.TimerKey{Kind: TimerExpire}, x.now.Add(x.cfg.ExpireInterval))
 }

@@ -32,7 +32,7 @@ func (c *thrifty) new() something {
 
 func (c *thrifty) Replay(machine.Stored) {}
 
-func (c *thrifty) Forget() { clear(c.replies) }
+func (c *thrifty) ReleaseEffects() { clear(c.replies) }
 
 func (c *thrifty) Step(in machine.Input) (fx machine.Effects) {
 	if _, ok := in.Event.(machine.Request); !ok {
@@ -42,9 +42,8 @@ func (c *thrifty) Step(in machine.Input) (fx machine.Effects) {
 	task := c.new()
 	fx = machine.Effects{
 		Replies: c.replies, Sends: []machine.Send{{ID: 1, Msg: kmsg.NewPtrHeartbeatRequest()}},
-		Tasks:   []machine.Task{{ID: 1, Run: func() any { return task }}},
-		Journal: []journal.Entry{{Group: "g"}}, Txns: []journal.Txn{{Key: "x"}},
-		Committed: []machine.Committed{{Group: "g"}},
+		Tasks: []machine.Task{{ID: 1, Run: func() any { return task }}},
+		Notes: []machine.Note{&journal.Entry{Group: "g"}},
 	}
 	if c.records {
 		fx.Batches = []machine.Batch{{Records: []machine.Record{c.new()}}}
@@ -60,12 +59,12 @@ func TestNothingIsKeptOfAStepThatIsDone(t *testing.T) {
 			core, p := &thrifty{records: records}, New()
 			p.Begin(p.Life(), core, machine.Loaded{Epoch: 1}, machine.Input{})
 			p.Request(machine.Input{}, machine.Request{ID: 1})
-			p.Forget()
+			p.Drained()
 			if _, ok := p.Append(); ok != records {
 				t.Fatalf("an append begins: %v", ok)
 			}
 			p.Appended(p.Life(), machine.Input{}, 0, false)
-			p.Forget()
+			p.Drained()
 			runtime.GC()
 			for i, pointer := range core.kept {
 				if pointer.Value() != nil {
@@ -73,8 +72,8 @@ func TestNothingIsKeptOfAStepThatIsDone(t *testing.T) {
 				}
 			}
 			// Room for a few is kept, with nothing in it.
-			if p.out.Sends[:1][0].Msg != nil || p.out.Journal[:1][0].Group != "" || p.out.Txns[:1][0].Key != "" || p.out.Committed[:1][0].Group != "" {
-				t.Error("a send, or an entry of the journal, is kept")
+			if p.out.Sends[:1][0].Msg != nil || p.out.Notes[:1][0] != nil {
+				t.Error("a send, or a note, is kept")
 			}
 			runtime.KeepAlive(p)
 		})
@@ -88,12 +87,12 @@ func TestAnAnswerThatIsOutIsNotKeptWhileOthersWait(t *testing.T) {
 	p.Begin(p.Life(), core, machine.Loaded{Epoch: 1}, machine.Input{})
 	for id := range machine.RequestID(3) {
 		p.Request(machine.Input{}, machine.Request{ID: id + 1})
-		p.Forget()
+		p.Drained()
 		p.Append() // The first one begins one, and the others wait for the next.
 	}
 	first := core.kept[0]
 	p.Appended(p.Life(), machine.Input{}, 0, false)
-	p.Forget()
+	p.Drained()
 	runtime.GC()
 	if first.Value() != nil {
 		t.Error("the first answer is kept")

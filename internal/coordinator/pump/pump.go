@@ -4,7 +4,7 @@
 // that fails.
 //
 //	event ─→ core.Step ─┬─ batches ─→ queue ─→ Append, one under way ─→ durable
-//	                    ├─ replies, sends, journal ─→ held until then
+//	                    ├─ replies, sends, notes ─→ held until then
 //	                    └─ timers, tasks ─→ at once
 //
 // While an append is under way, the batches of further steps queue up and are
@@ -21,7 +21,6 @@ package pump
 import (
 	"time"
 
-	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -43,13 +42,14 @@ const (
 
 // Pump carries one core. The zero value is not ready: see New.
 type Pump struct {
-	core   machine.Core
-	forget func()             // the core's, nil if it has none
-	rescue func(panicked any) // nil to let a panic of the core go on
-	life   uint64
-	phase  phase
-	timers timers
-	later  []machine.Event // that came while it loaded
+	core machine.Core
+	// releaseEffects is the core's, nil if it has none.
+	releaseEffects func()
+	rescue         func(panicked any) // nil to let a panic of the core go on
+	life           uint64
+	phase          phase
+	timers         timers
+	later          []machine.Event // that came while it loaded
 
 	queue    []queued // asked for, not yet under way
 	under    queued   // the append under way
@@ -60,9 +60,7 @@ type Pump struct {
 
 	replies held[machine.Reply]
 	sends   held[machine.Send]
-	journal held[journal.Entry]
-	txns    held[journal.Txn]
-	commits held[machine.Committed]
+	notes   held[machine.Note]
 	out     Out
 }
 
@@ -84,10 +82,7 @@ type Out struct {
 	Replies []machine.Reply
 	Sends   []machine.Send
 	Tasks   []machine.Task
-	Journal []journal.Entry
-	Txns    []journal.Txn
-	// Committed is offsets that the ends of transactions have committed.
-	Committed []machine.Committed
+	Notes   []machine.Note
 	// Lost says that the life is over: everybody who waits is to be told, and a
 	// core to be loaded for the life that Life returns now.
 	Lost bool
@@ -114,17 +109,16 @@ func (p *Pump) Loading() bool { return p.phase == loading }
 // Next returns when Fire is to be called, the zero time for never.
 func (p *Pump) Next() time.Time { return p.timers.next() }
 
-// Drain returns what is to be done. It may be used until Forget, which must be
+// Drain returns what is to be done. It may be used until Drained, which must be
 // called before anything else is.
 func (p *Pump) Drain() Out { return p.out }
 
-// Forget lets go of what Drain returned, now that it is done. The answer to somebody
-// who asked for everything would else be kept until the shard has something to do
-// again.
-func (p *Pump) Forget() {
+// Drained lets go of what Drain returned, now that it is done. The answer to a request
+// for everything would else be kept until the shard has something to do again.
+func (p *Pump) Drained() {
 	p.out = Out{
 		Replies: again(p.out.Replies), Sends: again(p.out.Sends), Tasks: again(p.out.Tasks),
-		Journal: again(p.out.Journal), Txns: again(p.out.Txns), Committed: again(p.out.Committed),
+		Notes: again(p.out.Notes),
 	}
 }
 
@@ -135,8 +129,8 @@ func (p *Pump) Begin(life uint64, core machine.Core, loaded machine.Loaded, in m
 		return false
 	}
 	p.core, p.phase = core, active
-	if f, ok := core.(machine.Forgetful); ok {
-		p.forget = f.Forget
+	if r, ok := core.(machine.EffectsReleaser); ok {
+		p.releaseEffects = r.ReleaseEffects
 	}
 	p.step(in, loaded)
 	for _, e := range p.later {
@@ -274,18 +268,14 @@ func (p *Pump) step(in machine.Input, e machine.Event) {
 	if p.asked == p.durable {
 		p.out.Replies = append(p.out.Replies, fx.Replies...)
 		p.out.Sends = append(p.out.Sends, fx.Sends...)
-		p.out.Journal = append(p.out.Journal, fx.Journal...)
-		p.out.Txns = append(p.out.Txns, fx.Txns...)
-		p.out.Committed = append(p.out.Committed, fx.Committed...)
+		p.out.Notes = append(p.out.Notes, fx.Notes...)
 	} else {
 		p.replies.hold(p.asked, fx.Replies)
 		p.sends.hold(p.asked, fx.Sends)
-		p.journal.hold(p.asked, fx.Journal)
-		p.txns.hold(p.asked, fx.Txns)
-		p.commits.hold(p.asked, fx.Committed)
+		p.notes.hold(p.asked, fx.Notes)
 	}
-	if p.forget != nil {
-		p.forget()
+	if p.releaseEffects != nil {
+		p.releaseEffects()
 	}
 }
 
@@ -293,7 +283,5 @@ func (p *Pump) step(in machine.Input, e machine.Event) {
 func (p *Pump) release() {
 	p.out.Replies = p.replies.release(p.durable, p.out.Replies)
 	p.out.Sends = p.sends.release(p.durable, p.out.Sends)
-	p.out.Journal = p.journal.release(p.durable, p.out.Journal)
-	p.out.Txns = p.txns.release(p.durable, p.out.Txns)
-	p.out.Committed = p.commits.release(p.durable, p.out.Committed)
+	p.out.Notes = p.notes.release(p.durable, p.out.Notes)
 }

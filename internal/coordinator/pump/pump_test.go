@@ -66,7 +66,7 @@ func (b *bed) load() {
 	if !b.pump.Begin(b.pump.Life(), b.core, machine.Loaded{Epoch: 1}, b.in) {
 		b.t.Fatal("the pump does not take a core")
 	}
-	b.pump.Forget()
+	b.pump.Drained()
 }
 
 // drained is what the pump wants done, and the append that begins then.
@@ -87,9 +87,8 @@ func (b *bed) drain() drained {
 func (b *bed) do() Out {
 	out := b.pump.Drain()
 	out.Replies, out.Sends = slices.Clone(out.Replies), slices.Clone(out.Sends)
-	out.Tasks, out.Journal = slices.Clone(out.Tasks), slices.Clone(out.Journal)
-	out.Txns, out.Committed = slices.Clone(out.Txns), slices.Clone(out.Committed)
-	b.pump.Forget()
+	out.Tasks, out.Notes = slices.Clone(out.Tasks), slices.Clone(out.Notes)
+	b.pump.Drained()
 	return out
 }
 
@@ -97,8 +96,8 @@ func (b *bed) do() Out {
 func (b *bed) ask(batches ...machine.Batch) drained {
 	b.ids++
 	b.core.next = machine.Effects{
-		Batches: batches, Replies: []machine.Reply{{ID: b.ids}}, Sends: []machine.Send{{ID: uint64(b.ids)}}, Journal: []journal.Entry{{Group: fmt.Sprint(b.ids)}},
-		Txns: []journal.Txn{{Key: fmt.Sprint(b.ids)}}, Committed: []machine.Committed{{Offset: int64(b.ids)}},
+		Batches: batches, Replies: []machine.Reply{{ID: b.ids}}, Sends: []machine.Send{{ID: uint64(b.ids)}},
+		Notes: []machine.Note{&journal.Entry{Group: fmt.Sprint(b.ids)}},
 	}
 	if !b.pump.Request(b.in, machine.Request{ID: b.ids}) {
 		b.t.Fatal("nobody handles the request")
@@ -143,8 +142,8 @@ func (b *bed) released(o drained, want ...machine.RequestID) {
 	if !slices.Equal(got, want) {
 		b.t.Errorf("answered are %v, should be %v", got, want)
 	}
-	if len(o.Sends) != len(want) || len(o.Journal) != len(want) || len(o.Txns) != len(want) || len(o.Committed) != len(want) {
-		b.t.Errorf("%d sends, %d and %d journal entries and %d offsets go out, should be those of %v", len(o.Sends), len(o.Journal), len(o.Txns), len(o.Committed), want)
+	if len(o.Sends) != len(want) || len(o.Notes) != len(want) {
+		b.t.Errorf("%d sends and %d notes go out, should be those of %v", len(o.Sends), len(o.Notes), want)
 	}
 }
 
@@ -348,7 +347,7 @@ func TestWhatComesFromAnEarlierLifeIsIgnored(t *testing.T) {
 	old := b.pump.Life()
 	b.ask(plain("a"))
 	b.pump.Appended(old, b.in, 0, true)
-	b.pump.Forget()
+	b.pump.Drained()
 	if b.pump.Begin(old, &script{}, machine.Loaded{Epoch: 1}, b.in) {
 		t.Error("takes a core that was loaded for an earlier life")
 	}

@@ -3,7 +3,6 @@ package pump
 import (
 	"testing"
 
-	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -31,14 +30,14 @@ func TestTheRoomOfALargeStepIsGivenBack(t *testing.T) {
 	for name, records := range map[string][]machine.Record{"at once": nil, "held": {note("r")}} {
 		b := newBed(t)
 		b.core.next = machine.Effects{
-			Batches: []machine.Batch{{Records: records}}, Journal: make([]journal.Entry, 10_000), Txns: make([]journal.Txn, 10_000), Committed: make([]machine.Committed, 10_000), Replies: make([]machine.Reply, 10_000),
+			Batches: []machine.Batch{{Records: records}}, Notes: make([]machine.Note, 10_000), Replies: make([]machine.Reply, 10_000),
 		}
 		b.pump.Request(b.in, machine.Request{ID: 1})
 		b.drain()
 		b.done(0)
 		for what, n := range map[string]int{
-			"replies": cap(b.pump.out.Replies), "entries": cap(b.pump.out.Journal), "entries of transactions": cap(b.pump.out.Txns), "offsets": cap(b.pump.out.Committed),
-			"held replies": cap(b.pump.replies.items), "held entries": cap(b.pump.journal.items), "held entries of transactions": cap(b.pump.txns.items), "held offsets": cap(b.pump.commits.items),
+			"replies": cap(b.pump.out.Replies), "notes": cap(b.pump.out.Notes),
+			"held replies": cap(b.pump.replies.items), "held notes": cap(b.pump.notes.items),
 		} {
 			if n > keep {
 				t.Errorf("%s: room for %d %s is kept", name, n, what)

@@ -31,7 +31,7 @@ type shell struct {
 	b       *broker
 	tp      store.TopicPartition
 	epoch   int32
-	kind    machine.Kind
+	kind    machine.Definition
 	pump    *pump.Pump
 	core    machine.Core
 	gone    bool
@@ -53,14 +53,14 @@ type call struct {
 }
 
 // kind is what a topic's shards are.
-func (w *world) kind(topic string) machine.Kind {
+func (w *world) kind(topic string) machine.Definition {
 	if topic == offsetsTopic {
 		cfg := group.DefaultConfig()
 		cfg.MinSession, cfg.InitialDelay = time.Second, w.plan.team.initial
-		return group.Kind(func() group.Config { return cfg })
+		return group.Definition(func() group.Config { return cfg })
 	}
 	cfg := w.txnConfig()
-	return txn.Kind(func() txn.Config { return cfg })
+	return txn.Definition(func() txn.Config { return cfg })
 }
 
 // coordinator is the broker that coordinates a group or a transaction, by an
@@ -77,8 +77,8 @@ func newShell(b *broker, tp store.TopicPartition, epoch int32) *shell {
 func (s *shell) input() machine.Input {
 	w := s.b.w
 	in := machine.Input{Now: s.b.clock(), Image: s.b.image, MaxBatch: 1 << 20}
-	for i := range in.Fresh {
-		in.Fresh[i] = byte(w.Rand.Uint32())
+	for i := range in.Random {
+		in.Random[i] = byte(w.Rand.Uint32())
 	}
 	return in
 }
@@ -164,7 +164,7 @@ func (s *shell) replay() (machine.Core, error) {
 }
 
 // decoded reads a batch for a replay.
-func (w *world) decoded(kind machine.Kind, b record.Batch) machine.Stored {
+func (w *world) decoded(kind machine.Definition, b record.Batch) machine.Stored {
 	out, err := pump.Decode(slices.Clone(b), kind.Decode, func(offset int64, err error) { w.Violated("record at %d cannot be read: %v", offset, err) })
 	if err != nil {
 		w.Violated("a batch cannot be read: %v", err)
@@ -215,7 +215,7 @@ func (s *shell) drain() {
 	w, out := s.b.w, s.pump.Drain()
 	life := s.pump.Life()
 	replies, sends, tasks := slices.Clone(out.Replies), slices.Clone(out.Sends), slices.Clone(out.Tasks)
-	s.pump.Forget()
+	s.pump.Drained()
 	for _, r := range replies {
 		s.answer(r)
 	}

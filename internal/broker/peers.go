@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"muster/internal/metadata"
-	"muster/internal/metadata/config"
 	"muster/internal/peer"
-	"muster/internal/txn"
 )
 
 // openPeers makes the way to other brokers. Nothing is sent yet.
@@ -41,21 +38,4 @@ func (b *Broker) openPeers() error {
 		b.send = b.via(b.send)
 	}
 	return nil
-}
-
-// openTransactions makes the coordinator of transactions.
-func (b *Broker) openTransactions() {
-	b.transactionConfig.Store(b.transactionSettings(b.cfg))
-	b.txnJournal = newJournal(b, transactionJournal)
-	b.marked.tell = b.txnJournal.add
-	b.transactions = b.coordinate(metadata.TransactionsTopic, txn.Kind(func() txn.Config { return *b.transactionConfig.Load() }), journals{transactions: b.txnJournal.add})
-}
-
-func (b *Broker) transactionSettings(c *config.Broker) *txn.Config {
-	return &txn.Config{
-		MaxTimeout:     c.Duration("transaction.max.timeout.ms"),
-		SweepInterval:  c.Duration("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
-		IDExpiration:   c.Duration("transactional.id.expiration.ms"),
-		ExpireInterval: c.Duration("transaction.remove.expired.transaction.cleanup.interval.ms"),
-	}
 }
