@@ -22,7 +22,7 @@ LINTER  := bin/golangci-lint
 
 # Packages without goroutines, by rule (internal/tidy), and those whose goroutines
 # belong to tests and tools: the race detector has nothing to find in them.
-PURE   := audit auth coordinator/pump explain group group/assignor journal lag lag/history lag/list machine migration quota txn words
+PURE   := audit auth coordinator/pump group group/assignor journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
 QUIET  := bench internal/sim internal/sim/exact internal/sim/seeds internal/tidy interop/matrix scripts/gate
 RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
 

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

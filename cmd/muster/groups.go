@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 func groupsCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/internal/explain"
-	"muster/internal/groupview"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
-	"muster/internal/groupview"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
 )
 
 // findHeldBack finds, among the partitions in which a group has lag, those that an

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/internal/explain"
 	"muster/internal/journal"
+	"muster/internal/watch/explain"
 	"muster/internal/words"
 )
 

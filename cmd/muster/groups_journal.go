@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
 	"muster/internal/journal"
 	"muster/internal/metadata"
+	"muster/internal/watch/explain"
 )
 
 // journalTopic is where a muster broker writes what happens to groups, and why:

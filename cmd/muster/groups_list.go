@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"muster/internal/auth"
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 // groupBatch is how many groups we ask for at a time, so that neither the

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 // removeFlags are the flags of muster groups members remove.

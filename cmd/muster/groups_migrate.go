@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/groupview"
 	"muster/internal/migration"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

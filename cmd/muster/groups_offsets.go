@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/groupview"
 	"muster/internal/protocol"
+	"muster/internal/watch/groupview"
 )
 
 // The timestamps that stand for the ends of a partition in ListOffsets.

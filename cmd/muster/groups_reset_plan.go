@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
-	"muster/internal/groupview"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
 )
 
 // resetShell has a topic with ten records in partition 0, two of them an hour

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 var errNoAnswer = errors.New("the broker did not answer")

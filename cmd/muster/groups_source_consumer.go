@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/groupview"
 	"muster/internal/journal"
+	"muster/internal/watch/groupview"
 )
 
 // describeConsumers asks for those groups that are none of the classic protocol. It

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
-	"muster/internal/groupview"
 	"muster/internal/metadata"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
-	"muster/internal/groupview"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
 	"muster/internal/web"
 )
 

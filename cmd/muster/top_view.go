@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"muster/internal/explain"
 	"muster/internal/journal"
+	"muster/internal/watch/explain"
 	"muster/internal/web"
 	"muster/internal/words"
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/explain"
 	"muster/internal/journal"
+	"muster/internal/watch/explain"
 	"muster/internal/words"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muster/internal/explain"
 	"muster/internal/metadata"
+	"muster/internal/watch/explain"
 	"muster/internal/words"
 )
 

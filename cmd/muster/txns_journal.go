@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
 	"muster/internal/journal"
 	"muster/internal/metadata"
+	"muster/internal/watch/explain"
 )
 
 // errNoTxnJournal says that a broker keeps no journal of transactions. A muster broker

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
+	"muster/internal/watch/explain"
 )
 
 // transaction begins a transaction and writes records to a partition.

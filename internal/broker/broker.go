@@ -36,11 +36,11 @@ import (
 	"muster/internal/partition"
 	"muster/internal/peer"
 	"muster/internal/protocol"
-	"muster/internal/status"
 	"muster/internal/store"
 	"muster/internal/store/disk"
 	"muster/internal/store/mem"
 	"muster/internal/txn"
+	"muster/internal/watch"
 	"muster/internal/web"
 	"muster/internal/web/fleet"
 	"muster/internal/web/metrics"
@@ -120,7 +120,7 @@ type Broker struct {
 	advertised  string       // where other brokers reach it over HTTP; empty if nowhere
 	httpSecure  bool         // it is reached by TLS
 	changes     groupChanges // for those who watch groups over HTTP
-	watch       *status.Watch
+	watch       *watch.Watch
 	watched     *watched
 	tails       tails
 	meters      *meter.Meters

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/web"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/explain"
-	"muster/internal/groupview"
 	"muster/internal/metadata"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
 )
 
 // HeldBack implements web.Reads. It tells of the partitions that this broker leads.

@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"muster/internal/explain"
 	"muster/internal/partition"
 	"muster/internal/record"
+	"muster/internal/watch/explain"
 	"muster/internal/web"
 )
 

@@ -1,10 +1,10 @@
 package broker
 
 import (
-	"muster/internal/groupview"
-	"muster/internal/lag"
 	"muster/internal/metadata"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/groupview"
+	"muster/internal/watch/lag"
 )
 
 // httpReads is this broker as the HTTP API sees it. It implements web.Reads.
@@ -25,7 +25,7 @@ func (r *httpReads) Image() *metadata.Image { return r.b.image() }
 func (r *httpReads) Node() int32 { return r.b.nodeID() }
 
 // Snapshot implements web.Reads.
-func (r *httpReads) Snapshot() *status.Snapshot { return r.b.watch.Snapshot() }
+func (r *httpReads) Snapshot() *watch.Snapshot { return r.b.watch.Snapshot() }
 
 // Lag implements web.Reads.
 func (r *httpReads) Lag(f func(*lag.Tracker)) { r.b.watch.Read(f) }

@@ -13,12 +13,12 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/journal"
-	"muster/internal/lag"
 	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/meter"
 	"muster/internal/quota"
+	"muster/internal/watch/lag"
 	"muster/internal/web/metrics"
 )
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"muster/internal/lag"
-	"muster/internal/lag/list"
 	"muster/internal/metadata/config"
 	"muster/internal/meter"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 	"muster/internal/web/metrics"
 )
 
@@ -33,13 +33,13 @@ func (b *Broker) metricsHandler() http.Handler { return b.metrics.Handler() }
 // measured is the broker as /metrics sees it.
 type measured struct{ b *Broker }
 
-var nothingSeen = &status.Snapshot{Groups: list.Build(nil)}
+var nothingSeen = &watch.Snapshot{Groups: list.Build(nil)}
 
 // started says whether the watch can be asked: it is made before there is a controller.
 func (m measured) started() bool { return m.b.leads.Load() != nil }
 
 // Snapshot implements metrics.Source.
-func (m measured) Snapshot() *status.Snapshot {
+func (m measured) Snapshot() *watch.Snapshot {
 	if !m.started() {
 		return nothingSeen
 	}

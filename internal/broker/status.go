@@ -7,13 +7,13 @@ import (
 
 	"muster/internal/handler"
 	"muster/internal/journal"
-	"muster/internal/lag"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
-	"muster/internal/status"
 	"muster/internal/store"
 	"muster/internal/store/redis"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 const (
@@ -30,14 +30,14 @@ const (
 func (b *Broker) openStatus(now func() time.Time) {
 	b.watched = &watched{b: b, now: now}
 	kept := groupHistory{b}
-	b.watch = status.New(status.Options{
+	b.watch = watch.New(watch.Options{
 		Node: b.nodeID(), Source: b.watched, MaxBytes: b.cfg.Int("muster.group.history.max.bytes"), Now: now, Logger: b.logger,
 		History: kept, HistoryEvery: kept.every(), Suspected: b.suspected,
 	})
 }
 
 // Status returns what is known of groups and topics, as of a moment ago.
-func (b *Broker) Status() *status.Watch { return b.watch }
+func (b *Broker) Status() *watch.Watch { return b.watch }
 
 // tellWatch passes on what the journal is told of groups. It is called under a lock.
 func (b *Broker) tellWatch(entries []journal.Entry) {
@@ -73,7 +73,7 @@ func (b *Broker) tellDeaths(e *journal.Entry) {
 }
 
 // suspected writes to the journal that a record may kill who reads it.
-func (b *Broker) suspected(s status.Suspicion) {
+func (b *Broker) suspected(s watch.Suspicion) {
 	e := journal.Entry{Time: s.At, Group: s.Group, Kind: journal.KindSuspected, State: s.State, Before: s.Members, After: s.Members, SuspectN: s.N}
 	if s.Type == typeConsumer {
 		e.Type = journal.TypeConsumer
@@ -86,7 +86,7 @@ func (b *Broker) suspected(s status.Suspicion) {
 	b.changes.add(entries)
 }
 
-// watched is this broker as the watch asks it. It implements status.Source.
+// watched is this broker as the watch asks it. It implements watch.Source.
 type watched struct {
 	b       *Broker
 	now     func() time.Time
@@ -99,10 +99,10 @@ type watched struct {
 	refreshFrom int
 }
 
-// Image implements status.Source.
+// Image implements watch.Source.
 func (w *watched) Image() *metadata.Image { return w.b.image() }
 
-// Prepare implements status.Source: it asks Redis where the streams end that this broker
+// Prepare implements watch.Source: it asks Redis where the streams end that this broker
 // leads. Whoever waits in a fetch is told; nobody else looks.
 func (w *watched) Prepare(ctx context.Context) {
 	w.dating = 0
@@ -150,19 +150,19 @@ func inTurn(ctx context.Context, n, from int, do func(i int)) (next int) {
 	return 0
 }
 
-// Log implements status.Source.
-func (w *watched) Log(t *metadata.Topic, index int32) (status.Log, bool) {
+// Log implements watch.Source.
+func (w *watched) Log(t *metadata.Topic, index int32) (watch.Log, bool) {
 	p := w.b.manager.Get(t.Name, index)
 	if p == nil {
-		return status.Log{}, false
+		return watch.Log{}, false
 	}
-	l := status.Log{Start: p.LogStartOffset(), LastStable: p.LastStableOffset(), Bytes: p.Size()}
+	l := watch.Log{Start: p.LogStartOffset(), LastStable: p.LastStableOffset(), Bytes: p.Size()}
 	l.End = p.HighWatermark() // Last, since it only grows.
 	l.Tail = w.b.tail(p, t.Name, index, l.End)
 	return l, true
 }
 
-// TimeBits implements status.Source.
+// TimeBits implements watch.Source.
 func (w *watched) TimeBits(t *metadata.Topic) uint8 {
 	if t.Internal || !t.Config.Traits.Timed {
 		return 0
@@ -170,16 +170,16 @@ func (w *watched) TimeBits(t *metadata.Topic) uint8 {
 	return uint8(t.Config.SequenceBits)
 }
 
-// Fetched implements status.Source.
-func (w *watched) Fetched(r status.Reader, topic string, index int32) (out status.Fetched) {
+// Fetched implements watch.Source.
+func (w *watched) Fetched(r watch.Reader, topic string, index int32) (out watch.Fetched) {
 	if h := w.b.front.handler.Load(); h != nil {
 		out.At, out.Known = h.Fetched(r.ClientID, r.Host, topic, index)
 	}
 	return out
 }
 
-// Count implements status.Source.
-func (w *watched) Count(ctx context.Context, places []status.Place) []*lag.Count {
+// Count implements watch.Source.
+func (w *watched) Count(ctx context.Context, places []watch.Place) []*lag.Count {
 	if w.counter == nil || w.b.away.Load() != nil {
 		return nil
 	}

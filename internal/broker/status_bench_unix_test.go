@@ -19,7 +19,7 @@ import (
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/record"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 var benchGroups = flag.Int("groups", 10_000, "how many groups benchmarks have")
@@ -35,7 +35,7 @@ func BenchmarkPass(b *testing.B) {
 	cfg := Config{Properties: map[string]string{
 		"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "group.initial.rebalance.delay.ms": "0", "muster.audit.enable": "false",
 	}, Logger: slog.New(slog.DiscardHandler)}
-	cfg.Clock(func() time.Time { return began.Add(time.Duration(passed.Load()) * status.Interval) }, nil)
+	cfg.Clock(func() time.Time { return began.Add(time.Duration(passed.Load()) * watch.Interval) }, nil)
 	broker, err := Open(b.Context(), cfg)
 	if err != nil {
 		b.Fatal(err)

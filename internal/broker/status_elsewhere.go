@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/protocol"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 const (
@@ -21,9 +21,9 @@ const (
 	latest       = -1 // The timestamp that stands for the high watermark.
 )
 
-// Elsewhere implements status.Source: all leaders are asked at the same time.
-func (w *watched) Elsewhere(ctx context.Context, questions []status.Question) []status.Answer {
-	out := make([]status.Answer, len(questions))
+// Elsewhere implements watch.Source: all leaders are asked at the same time.
+func (w *watched) Elsewhere(ctx context.Context, questions []watch.Question) []watch.Answer {
+	out := make([]watch.Answer, len(questions))
 	byLeader := map[int32][]int{}
 	for i := range questions {
 		byLeader[questions[i].Leader] = append(byLeader[questions[i].Leader], i)
@@ -43,7 +43,7 @@ func (w *watched) Elsewhere(ctx context.Context, questions []status.Question) []
 }
 
 // boundsFit says how many of the questions fit into one request, one at least.
-func boundsFit(questions []status.Question, places []int) int {
+func boundsFit(questions []watch.Question, places []int) int {
 	size := 0
 	for n, i := range places {
 		size += len(questions[i].Topic)
@@ -59,10 +59,10 @@ func boundsFit(questions []status.Question, places []int) int {
 
 // askBounds asks one leader for some of the questions. What it does not answer stays
 // unknown.
-func (w *watched) askBounds(ctx context.Context, leader int32, questions []status.Question, places []int, out []status.Answer) {
+func (w *watched) askBounds(ctx context.Context, leader int32, questions []watch.Question, places []int, out []watch.Answer) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.Version = boundsVersion
-	at := map[status.Part]int{}
+	at := map[watch.Part]int{}
 	topics := map[string]int{}
 	for _, i := range places {
 		q := &questions[i]
@@ -82,7 +82,7 @@ func (w *watched) askBounds(ctx context.Context, leader int32, questions []statu
 		}
 		protocol.AskBounds(&p.UnknownTags, readers)
 		req.Topics[n].Partitions = append(req.Topics[n].Partitions, p)
-		at[status.Part{Topic: q.Topic, Partition: q.Partition}] = i
+		at[watch.Part{Topic: q.Topic, Partition: q.Partition}] = i
 	}
 	resp, err := w.b.peers.Do(ctx, leader, req)
 	if err != nil {
@@ -96,7 +96,7 @@ func (w *watched) askBounds(ctx context.Context, leader int32, questions []statu
 	for _, t := range answers.Topics {
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
-			i, asked := at[status.Part{Topic: t.Topic, Partition: p.Partition}]
+			i, asked := at[watch.Part{Topic: t.Topic, Partition: p.Partition}]
 			if b, ok := protocol.GetBounds(&p.UnknownTags); ok && asked && p.ErrorCode == 0 {
 				out[i] = answer(p.Offset, b, w.now())
 			}
@@ -104,10 +104,10 @@ func (w *watched) askBounds(ctx context.Context, leader int32, questions []statu
 	}
 }
 
-func answer(end int64, b protocol.Bounds, now time.Time) status.Answer {
-	a := status.Answer{Known: true, Log: status.Log{Start: b.Start, End: end, LastStable: b.LastStable, Bytes: b.Bytes, Tail: b.Tail}}
+func answer(end int64, b protocol.Bounds, now time.Time) watch.Answer {
+	a := watch.Answer{Known: true, Log: watch.Log{Start: b.Start, End: end, LastStable: b.LastStable, Bytes: b.Bytes, Tail: b.Tail}}
 	for _, ago := range b.Fetched {
-		f := status.Fetched{Known: ago >= protocol.NeverFetched}
+		f := watch.Fetched{Known: ago >= protocol.NeverFetched}
 		if ago >= 0 {
 			f.At = now.Add(-time.Duration(ago) * time.Millisecond)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"muster/internal/broker"
-	"muster/internal/status"
+	"muster/internal/watch"
 	"muster/internal/web"
 )
 
@@ -19,7 +19,7 @@ func TestTheAPIDrawsAGroupThatStandsStill(t *testing.T) {
 	commit(t, c, "billing", "orders", 0, 3)
 	seen(t, b, "billing")
 	for range 12 {
-		now.move(status.Interval)
+		now.move(watch.Interval)
 		b.Status().Pass(t.Context())
 	}
 	h := answer[web.History](t, b, "/groups/billing/history?topic=orders&partition=0")

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"muster/internal/group"
-	"muster/internal/lag"
 	"muster/internal/metadata"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 // A shard's lock is held for a portion of its groups at a time: so many groups, or so
@@ -24,19 +24,19 @@ const (
 type looking struct {
 	topics   map[string]*metadata.Topic // Of the image, to look up names that lie in bytes.
 	image    *metadata.Image
-	parts    int            // How many partitions there are.
-	asked    []status.Group // Whether they are quiet.
-	again    []status.Group // Those that are as they were.
-	looks    []group.Look   // Those that may not be, and their places in the roll.
+	parts    int           // How many partitions there are.
+	asked    []watch.Group // Whether they are quiet.
+	again    []watch.Group // Those that are as they were.
+	looks    []group.Look  // Those that may not be, and their places in the roll.
 	places   []int
-	groups   []status.Group
+	groups   []watch.Group
 	topicSet map[string]struct{}
 }
 
 // portion looks at groups until it is enough, and says how many of the roll are done. It is
 // called under the shard's lock. A group that is quiet, not marked, and as its stamp says,
 // is as it was.
-func (l *looking) portion(s *group.Shard, roll []rolled, asked []status.Group, marked *taken) int {
+func (l *looking) portion(s *group.Shard, roll []rolled, asked []watch.Group, marked *taken) int {
 	l.looks, l.again, l.places = l.looks[:0], l.again[:0], l.places[:0]
 	items := 0
 	for i := range roll {
@@ -67,7 +67,7 @@ func (l *looking) portion(s *group.Shard, roll []rolled, asked []status.Group, m
 
 // convert makes of what was seen what the watch wants. It needs no lock: what lies in bytes
 // that clients sent is read here.
-func (l *looking) convert() []status.Group {
+func (l *looking) convert() []watch.Group {
 	l.groups = slices.Grow(l.groups[:0], len(l.looks))[:len(l.looks)]
 	for i := range l.looks {
 		look, g := &l.looks[i], &l.groups[i]
@@ -76,8 +76,8 @@ func (l *looking) convert() []status.Group {
 		g.Tells = look.Type == typeConsumer || look.State == "Stable" && look.ProtocolType == "consumer"
 		g.Offsets = g.Offsets[:0]
 		for _, o := range look.Offsets {
-			g.Offsets = append(g.Offsets, status.Offset{
-				Part: status.Part{Topic: o.Topic, Partition: o.Partition}, Committed: o.Offset, At: time.UnixMilli(o.At),
+			g.Offsets = append(g.Offsets, watch.Offset{
+				Part: watch.Part{Topic: o.Topic, Partition: o.Partition}, Committed: o.Offset, At: time.UnixMilli(o.At),
 			})
 		}
 		l.convertMembers(look, g)
@@ -88,17 +88,17 @@ func (l *looking) convert() []status.Group {
 // typeConsumer is the type of groups of the consumer protocol.
 const typeConsumer = "consumer"
 
-func (l *looking) convertMembers(look *group.Look, g *status.Group) {
+func (l *looking) convertMembers(look *group.Look, g *watch.Group) {
 	g.Members = slices.Grow(g.Members[:0], len(look.Members))[:len(look.Members)]
 	clear(l.topicSet)
 	// Honest members have no partition twice. What others say of many is cut short.
 	parts, names := l.parts, maxSubscribed
 	for i := range look.Members {
 		from, m := &look.Members[i], &g.Members[i]
-		m.Reader, m.Parts = status.Reader{ClientID: from.ClientID, Host: from.Host}, m.Parts[:0]
+		m.Reader, m.Parts = watch.Reader{ClientID: from.ClientID, Host: from.Host}, m.Parts[:0]
 		for _, p := range from.Parts {
 			if t := l.image.TopicByID(p.Topic); t != nil {
-				m.Parts = append(m.Parts, status.Part{Topic: t.Name, Partition: p.Partition})
+				m.Parts = append(m.Parts, watch.Part{Topic: t.Name, Partition: p.Partition})
 			}
 		}
 		if g.Tells && look.Type != typeConsumer {
@@ -124,7 +124,7 @@ const maxSubscribed = 100_000
 
 // assigned reads the partitions out of a consumer's assignment, at most so many, of those
 // that exist. The bytes are whatever a client sent.
-func (l *looking) assigned(b []byte, to []status.Part, most int) []status.Part {
+func (l *looking) assigned(b []byte, to []watch.Part, most int) []watch.Part {
 	topics, b := listHead(b)
 	for range topics {
 		var name []byte
@@ -146,7 +146,7 @@ func (l *looking) assigned(b []byte, to []status.Part, most int) []status.Part {
 			if len(to) >= most {
 				return to
 			}
-			to = append(to, status.Part{Topic: t.Name, Partition: index})
+			to = append(to, watch.Part{Topic: t.Name, Partition: index})
 		}
 	}
 	return to

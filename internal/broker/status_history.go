@@ -23,7 +23,7 @@ const (
 	historyRead = 1 << 20
 )
 
-// groupHistory is __group_history. It implements status.History.
+// groupHistory is __group_history. It implements watch.History.
 type groupHistory struct{ b *Broker }
 
 // every is how often it is written.
@@ -34,7 +34,7 @@ func (h groupHistory) every() time.Duration {
 	return historyEvery
 }
 
-// Led implements status.History. As with the journal there is a partition for each shard
+// Led implements watch.History. As with the journal there is a partition for each shard
 // where brokers share the work, else one for all.
 func (h groupHistory) Led(ctx context.Context, create bool) ([]int32, func(string) int32) {
 	t := h.b.image().Topic(metadata.HistoryTopic)
@@ -67,7 +67,7 @@ func (h groupHistory) Led(ctx context.Context, create bool) ([]int32, func(strin
 	return led, func(group string) int32 { return journal.PartitionFor(group, n) }
 }
 
-// Write implements status.History. Of a partition that another broker leads by now, that
+// Write implements watch.History. Of a partition that another broker leads by now, that
 // one writes.
 func (h groupHistory) Write(ctx context.Context, index int32, at time.Time, records [][]byte) error {
 	p := h.b.manager.Get(metadata.HistoryTopic, index)
@@ -82,7 +82,7 @@ func (h groupHistory) Write(ctx context.Context, index int32, at time.Time, reco
 	return nil
 }
 
-// Read implements status.History.
+// Read implements watch.History.
 func (h groupHistory) Read(ctx context.Context, index int32, from time.Time, f func([]byte)) error {
 	p := h.b.manager.Get(metadata.HistoryTopic, index)
 	if p == nil {

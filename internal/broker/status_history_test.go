@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"muster/internal/broker"
-	"muster/internal/lag"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 // historyOf returns the lag of a group over time, in points of 16 minutes.
@@ -34,7 +34,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 		now.move(15 * time.Minute)
 		commit(t, c, "billing", "orders", 0, 100+100*i)
 		seen(t, b, "billing")
-		now.move(status.Interval)
+		now.move(watch.Interval)
 		seen(t, b, "billing")
 		want[1000-100-100*i] = true
 	}
@@ -56,7 +56,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	later := &clock{began: now.now().Add(time.Hour)}
 	b = start(t, props, later.use)
 	eventually(t, "the history is read", func(context.Context) error {
-		later.move(status.Interval)
+		later.move(watch.Interval)
 		b.Status().Pass(t.Context())
 		found := 0
 		for _, p := range historyOf(b, "billing") {

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"muster/internal/group"
-	"muster/internal/lag"
 	"muster/internal/machine"
 	"muster/internal/record"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 // Of every record that a shard writes the watch learns which group it is about.
@@ -62,7 +62,7 @@ func TestGroupsAreLookedAtWhenSomethingHappensToThem(t *testing.T) {
 	roll, s := restingShard(t, 50)
 	look := func(marked *taken) int {
 		l := &looking{}
-		asked := make([]status.Group, len(roll))
+		asked := make([]watch.Group, len(roll))
 		for i := range asked {
 			asked[i].Quiet = lag.Resting
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/broker"
-	"muster/internal/lag"
 	"muster/internal/redistest"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 // coordinating returns the broker that has a group.
@@ -64,7 +64,7 @@ func TestLagOfAFleetIsKnownWhereTheGroupIs(t *testing.T) {
 		member.PollFetches(ctx).EachRecord(func(r *kgo.Record) { read[r.Partition] = r.Offset })
 	}
 	for i := range int64(40) { // Nearly seven minutes.
-		now.move(status.Interval)
+		now.move(watch.Interval)
 		for p := range int32(3) {
 			fill(t, c, "t", p, 1)
 		}
@@ -89,7 +89,7 @@ func TestLagOfAFleetIsKnownWhereTheGroupIs(t *testing.T) {
 	verdicts("while it is fetched", lag.NotCommitting, 0)
 	// A fetch that was under way may still come, but no new one.
 	member.PauseFetchTopics("t")
-	verdicts("while it is not fetched", lag.NotFetching, status.Interval)
+	verdicts("while it is not fetched", lag.NotFetching, watch.Interval)
 }
 
 // Where offsets are times, lag is what Redis counts, also of records that Kafka clients

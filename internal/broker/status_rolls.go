@@ -7,7 +7,7 @@ import (
 	"muster/internal/group"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 // roll is the groups of a shard as the last pass saw them.
@@ -22,15 +22,15 @@ type rolled struct {
 	name  string
 	mark  uint16
 	stamp group.Stamp
-	seen  *status.Seen
+	seen  *watch.Seen
 }
 
 // biteGroups is for how many groups it is asked at once whether they are quiet.
 const biteGroups = 256
 
-// Groups implements status.Source. Groups that are as they were are told by their stamps
+// Groups implements watch.Source. Groups that are as they were are told by their stamps
 // and marks; the others are looked at.
-func (w *watched) Groups(ctx context.Context, image *metadata.Image, quiet, take func([]status.Group)) {
+func (w *watched) Groups(ctx context.Context, image *metadata.Image, quiet, take func([]watch.Group)) {
 	l := &w.looking
 	*l = looking{image: image, topics: map[string]*metadata.Topic{}, topicSet: map[string]struct{}{}}
 	defer func() { *l = looking{} }()
@@ -107,12 +107,12 @@ func (r *roll) complete(s *group.Shard, marked *taken) bool {
 }
 
 // visit hands over the groups of a roll, those that are as they were without facts.
-func (w *watched) visit(ctx context.Context, shard int32, r *roll, marked *taken, quiet, take func([]status.Group)) {
+func (w *watched) visit(ctx context.Context, shard int32, r *roll, marked *taken, quiet, take func([]watch.Group)) {
 	l := &w.looking
 	for bite := range slices.Chunk(r.entries, biteGroups) {
 		l.asked = slices.Grow(l.asked[:0], len(bite))[:len(bite)]
 		for i := range bite {
-			l.asked[i] = status.Group{Name: bite[i].name, Seen: bite[i].seen}
+			l.asked[i] = watch.Group{Name: bite[i].name, Seen: bite[i].seen}
 		}
 		quiet(l.asked)
 		for done := 0; done < len(bite); {
@@ -133,7 +133,7 @@ func (w *watched) visit(ctx context.Context, shard int32, r *roll, marked *taken
 }
 
 // hand hands over what was seen of some groups of a roll.
-func (l *looking) hand(some []rolled, take func([]status.Group)) {
+func (l *looking) hand(some []rolled, take func([]watch.Group)) {
 	if len(l.again) > 0 {
 		take(l.again)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"muster/internal/partition"
 	"muster/internal/record"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 	tailBatches = 64
 	// tailTime is how long tails are looked at in tailEvery.
 	tailTime  = 100 * time.Millisecond
-	tailEvery = status.Interval
+	tailEvery = watch.Interval
 )
 
 // tails knows which offsets at the end of partitions at rest are of nothing to read. A
@@ -24,7 +24,7 @@ const (
 // behind.
 type tails struct {
 	mu    sync.Mutex
-	at    map[status.Part]tail
+	at    map[watch.Part]tail
 	began time.Time     // Of the time in which took was used.
 	took  time.Duration // How long tails were looked at since.
 }
@@ -39,7 +39,7 @@ type tail struct {
 // tail returns how many offsets at the end of a partition are of nothing to read. It is
 // looked at once, if the partition ends where it did when somebody last asked.
 func (b *Broker) tail(p *partition.Partition, topic string, index int32, end int64) int64 {
-	t, part := &b.tails, status.Part{Topic: topic, Partition: index}
+	t, part := &b.tails, watch.Part{Topic: topic, Partition: index}
 	length, left := t.seen(part, p, end)
 	if left <= 0 || b.away.Load() != nil {
 		return length
@@ -57,14 +57,14 @@ func (b *Broker) tail(p *partition.Partition, topic string, index int32, end int
 
 // seen returns what is known of a tail, and for how long it may be looked at: not at all if
 // there is no need, or no time.
-func (t *tails) seen(part status.Part, p *partition.Partition, end int64) (length int64, look time.Duration) {
+func (t *tails) seen(part watch.Part, p *partition.Partition, end int64) (length int64, look time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, seen := t.at[part]
 	switch {
 	case !seen || was.of != p || was.end != end:
 		if t.at == nil {
-			t.at = map[status.Part]tail{}
+			t.at = map[watch.Part]tail{}
 		}
 		t.at[part] = tail{of: p, end: end}
 		return 0, 0
@@ -77,7 +77,7 @@ func (t *tails) seen(part status.Part, p *partition.Partition, end int64) (lengt
 	return 0, tailTime - t.took
 }
 
-func (t *tails) set(part status.Part, is tail, took time.Duration) {
+func (t *tails) set(part watch.Part, is tail, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at[part] = is

@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/broker"
-	"muster/internal/lag"
-	"muster/internal/lag/list"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // clock is a clock that stands still until a test moves it on. It begins in the present:
@@ -121,7 +121,7 @@ func TestLagIsWhatAClientWouldCount(t *testing.T) {
 	}
 }
 
-func topicOf(t *testing.T, s *status.Snapshot, name string) *status.Topic {
+func topicOf(t *testing.T, s *watch.Snapshot, name string) *watch.Topic {
 	t.Helper()
 	for i := range s.Topics {
 		if s.Topics[i].Name == name {
@@ -149,7 +149,7 @@ func TestLagInSecondsIsTheAgeOfTheFirstUnreadRecord(t *testing.T) {
 	now.move(time.Minute)
 	commit(t, c, "billing", "orders", 0, 10)
 	seen(t, b, "billing")
-	now.move(status.Interval)
+	now.move(watch.Interval)
 	before := time.Now()
 	fill(t, c, "orders", 0, 10)
 	after := time.Now()
@@ -234,7 +234,7 @@ func TestStuckPartitionsAreToldByWhoFetches(t *testing.T) {
 		return out
 	}
 	for i := range 40 { // Nearly seven minutes. Partition 2 goes on.
-		now.move(status.Interval)
+		now.move(watch.Interval)
 		fill(t, c, "orders", 0, 1)
 		fill(t, c, "orders", 2, 1)
 		for read[0] < 9+i+1 || read[2] < 9+i+1 {
@@ -253,7 +253,7 @@ func TestStuckPartitionsAreToldByWhoFetches(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	member.Close()
-	now.move(status.Interval)
+	now.move(watch.Interval)
 	eventually(t, "the member has left", func(context.Context) error {
 		if s := seen(t, b, "billing"); s.Members != 0 || s.Stuck != 0 || !slices.Contains(s.Findings, "lag-without-members") {
 			return fmt.Errorf("%+v", s)

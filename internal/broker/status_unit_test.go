@@ -16,13 +16,13 @@ import (
 
 	"muster/internal/group"
 	"muster/internal/handler"
-	"muster/internal/lag"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/protocol"
-	"muster/internal/status"
 	"muster/internal/store/redis"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 // lookingAt is what is known of two topics.
@@ -42,16 +42,16 @@ func assignment(topics ...kmsg.ConsumerMemberAssignmentTopic) []byte {
 
 func TestWhatMembersSayIsReadAsFarAsItIsTrue(t *testing.T) {
 	honest := assignment(kmsg.ConsumerMemberAssignmentTopic{Topic: "orders", Partitions: []int32{2, 0}}, kmsg.ConsumerMemberAssignmentTopic{Topic: "users", Partitions: []int32{1}})
-	whole := []status.Part{{Topic: "orders", Partition: 2}, {Topic: "orders", Partition: 0}, {Topic: "users", Partition: 1}}
+	whole := []watch.Part{{Topic: "orders", Partition: 2}, {Topic: "orders", Partition: 0}, {Topic: "users", Partition: 1}}
 	for _, c := range []struct {
 		name string
 		b    []byte
-		want []status.Part
+		want []watch.Part
 	}{
 		{"nothing", nil, nil},
 		{"honest", honest, whole},
 		{"cut short in a partition", honest[:len(honest)-6], whole[:2]},
-		{"a topic and partitions that do not exist", assignment(kmsg.ConsumerMemberAssignmentTopic{Topic: "x", Partitions: []int32{0}}, kmsg.ConsumerMemberAssignmentTopic{Topic: "orders", Partitions: []int32{-1, 3, 1}}), []status.Part{{Topic: "orders", Partition: 1}}},
+		{"a topic and partitions that do not exist", assignment(kmsg.ConsumerMemberAssignmentTopic{Topic: "x", Partitions: []int32{0}}, kmsg.ConsumerMemberAssignmentTopic{Topic: "orders", Partitions: []int32{-1, 3, 1}}), []watch.Part{{Topic: "orders", Partition: 1}}},
 		{"very many topics", []byte{0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 1, 'x'}, nil},
 		{"fewer than none", []byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0, 1, 'x'}, nil},
 		{"a long name", []byte{0, 0, 0, 0, 0, 1, 0x7f, 0xff, 'x'}, nil},
@@ -100,7 +100,7 @@ func (l *looking) look(s *group.Shard, names []string) int {
 	for i := range names {
 		roll[i].name = names[i]
 	}
-	return l.portion(s, roll, make([]status.Group, len(names)), &taken{})
+	return l.portion(s, roll, make([]watch.Group, len(names)), &taken{})
 }
 
 // fullShard has groups, each with so many offsets.
@@ -182,7 +182,7 @@ func TestWhatIsCountedInPartIsNotKnown(t *testing.T) {
 	w := &watched{b: &Broker{}, counter: counts{
 		{Records: 5}, {Records: redis.CountLimit - 1, AtLeast: true}, {Records: redis.CountLimit, AtLeast: true}, nil, {Records: redis.CountLimit + 1},
 	}}
-	got := w.Count(t.Context(), make([]status.Place, 5))
+	got := w.Count(t.Context(), make([]watch.Place, 5))
 	for i, want := range []*lag.Count{{Records: 5}, nil, {Records: redis.CountLimit, Approximate: true}, nil, {Records: redis.CountLimit + 1}} {
 		if !reflect.DeepEqual(got[i], want) {
 			t.Errorf("number %d: %+v, want %+v", i, got[i], want)
@@ -228,17 +228,17 @@ func TestStreamsAreAskedForInTurn(t *testing.T) {
 func TestFetchesThatALeaderTellsOfAreSoLongAgo(t *testing.T) {
 	now := time.Now()
 	got := answer(9, protocol.Bounds{Start: 1, LastStable: 8, Bytes: 7, Fetched: []int64{0, 1500, protocol.NeverFetched, protocol.FetchNotKnown}}, now)
-	if !got.Known || got.Log != (status.Log{Start: 1, End: 9, LastStable: 8, Bytes: 7}) {
+	if !got.Known || got.Log != (watch.Log{Start: 1, End: 9, LastStable: 8, Bytes: 7}) {
 		t.Errorf("%+v", got)
 	}
-	if want := []status.Fetched{{At: now, Known: true}, {At: now.Add(-1500 * time.Millisecond), Known: true}, {Known: true}, {}}; !slices.Equal(got.Fetched, want) {
+	if want := []watch.Fetched{{At: now, Known: true}, {At: now.Add(-1500 * time.Millisecond), Known: true}, {Known: true}, {}}; !slices.Equal(got.Fetched, want) {
 		t.Errorf("%v, want %v", got.Fetched, want)
 	}
 }
 
 // A request to another broker is bounded in partitions and in bytes.
 func TestQuestionsToAPeerAreSplit(t *testing.T) {
-	split := func(questions []status.Question) (out []int) {
+	split := func(questions []watch.Question) (out []int) {
 		places := make([]int, len(questions))
 		for i := range places {
 			places[i] = i
@@ -249,20 +249,20 @@ func TestQuestionsToAPeerAreSplit(t *testing.T) {
 		}
 		return out
 	}
-	if got := split(make([]status.Question, 4100)); !slices.Equal(got, []int{2000, 2000, 100}) {
+	if got := split(make([]watch.Question, 4100)); !slices.Equal(got, []int{2000, 2000, 100}) {
 		t.Errorf("of many partitions: %v", got)
 	}
-	many := make([]status.Question, 300)
+	many := make([]watch.Question, 300)
 	for i := range many {
 		for range 32 {
-			many[i].Readers = append(many[i].Readers, status.Reader{ClientID: strings.Repeat("x", 256), Host: strings.Repeat("y", 256)})
+			many[i].Readers = append(many[i].Readers, watch.Reader{ClientID: strings.Repeat("x", 256), Host: strings.Repeat("y", 256)})
 		}
 	}
 	if got := split(many); !slices.Equal(got, []int{64, 64, 64, 64, 44}) {
 		t.Errorf("of many readers: %v", got)
 	}
-	long := status.Question{Topic: strings.Repeat("t", 2*boundsBytes)}
-	if got := split([]status.Question{long, long}); !slices.Equal(got, []int{1, 1}) {
+	long := watch.Question{Topic: strings.Repeat("t", 2*boundsBytes)}
+	if got := split([]watch.Question{long, long}); !slices.Equal(got, []int{1, 1}) {
 		t.Errorf("of what is too long by itself: %v", got)
 	}
 }

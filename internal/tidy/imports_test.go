@@ -25,10 +25,11 @@ var importTable = map[string][]string{
 		"auth/sasl", // For the JAAS lines in the files that Kafka's tools take.
 		"broker",
 		"demo", // For muster demo.
-		"explain", "groupview", "journal", "metadata", "metadata/config",
+		"journal", "metadata", "metadata/config",
 		"migration", // For what the broker would say of an upgrade.
 		"protocol",  // For the tagged field that asks for lag in records.
-		"web",       // For the types of the answers that muster top shows.
+		"watch/explain", "watch/groupview",
+		"web", // For the types of the answers that muster top shows.
 		"words",
 	},
 	"bench":          {"."},
@@ -69,26 +70,26 @@ var importTable = map[string][]string{
 	"quota":           {},        // Limits, names and the time are handed to it.
 	"audit":           {"words"}, // Entries put themselves into words, for the CLI and a console.
 	"web": {
-		"auth", "explain", "groupview", "journal", "lag", "lag/list",
+		"auth", "journal",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
 		"search", // What records somebody looks for is read from the query.
-		"status", "words",
+		"watch", "watch/explain", "watch/groupview", "watch/lag", "watch/list", "words",
 		"web/console", // It is served beside the API that it asks.
 		"web/fleet",   // Other brokers, which know the rest of an answer.
 	},
 	"search":      {}, // Partitions are handed to it.
 	"web/console": {},
 	"web/fleet":   {},
-	"web/metrics": {"lag", "lag/list", "meter", "status"}, // What was seen of groups, and what was counted.
+	"web/metrics": {"meter", "watch", "watch/lag", "watch/list"}, // What was seen of groups, and what was counted.
 
 	// From facts about groups to what people read.
-	"groupview":   {"lag"},                                  // What lag is stands in one place.
-	"explain":     {"groupview", "journal", "lag", "words"}, // It puts into words what lag has found.
-	"words":       {},
-	"lag":         {"lag/history"}, // It says which positions have changed, in the form that is written.
-	"lag/history": {},
-	"lag/list":    {},
-	"status":      {"lag", "lag/history", "lag/list", "metadata"}, // It makes the passes that the tracker wants; facts are handed to it.
+	"watch":           {"metadata", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
+	"watch/groupview": {"watch/lag"},                                            // What lag is stands in one place.
+	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "words"},     // It puts into words what lag has found.
+	"watch/lag":       {"watch/history"},                                        // It says which positions have changed, in the form that is written.
+	"watch/history":   {},
+	"watch/list":      {},
+	"words":           {},
 
 	// The pure packages.
 	"machine":          {"metadata"}, // Inputs have an image.

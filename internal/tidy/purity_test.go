@@ -27,7 +27,7 @@ type purity struct {
 // The cores are told the time and given their randomness: the same inputs give
 // the same effects, in the simulator and in replay.
 var core = purity{
-	packages: []string{"coordinator/pump", "group", "group/assignor", "journal", "lag", "lag/history", "lag/list", "machine", "migration", "txn"},
+	packages: []string{"coordinator/pump", "group", "group/assignor", "journal", "machine", "migration", "txn", "watch/history", "watch/lag", "watch/list"},
 	imports: []string{
 		"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "math/rand", "net", "os", "runtime", "sync", "syscall", "unsafe",
 	},
@@ -44,7 +44,7 @@ var format = purity{
 // Reasoning about groups is evidence in, data and sentences out: what shows it to
 // people, asks brokers for it and knows the time is elsewhere.
 var reasoning = purity{
-	packages:   []string{"audit", "explain", "words"},
+	packages:   []string{"audit", "watch/explain", "words"},
 	imports:    []string{"bufio", "context", "io", "log", "net", "os", "runtime", "sync", "syscall"},
 	others:     []string{},
 	sequential: true,

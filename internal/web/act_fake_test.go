@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 // fakeActs notes what it is told to do.

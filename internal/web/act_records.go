@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

@@ -3,7 +3,7 @@ package web
 import (
 	"fmt"
 
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 	"muster/internal/words"
 )
 

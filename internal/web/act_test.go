@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 const aRule = `{"principal":"User:bob","host":"*","operation":"READ","permission":"ALLOW","resourceType":"TOPIC","resourceName":"orders","patternType":"LITERAL"}`

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"muster/internal/groupview"
 	"muster/internal/metadata"
+	"muster/internal/watch/groupview"
 	"muster/internal/web/fleet"
 	"muster/internal/words"
 )

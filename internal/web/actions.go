@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/groupview"
+	"muster/internal/watch/groupview"
 )
 
 // Actions does what people want done, each by the request of the Kafka protocol that

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/explain"
 	"muster/internal/journal"
-	"muster/internal/lag"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/lag"
 )
 
 func rowNames(rows []GroupRow) string {
@@ -322,7 +322,7 @@ func TestBrokersAndSettings(t *testing.T) {
 // What the broker sees over time is in the group and in what is said of it.
 func TestAGroupThatWentBackIsTold(t *testing.T) {
 	f := newFake(t)
-	f.tracker.Begin(now.Add(status.Interval))
+	f.tracker.Begin(now.Add(watch.Interval))
 	for p := range int32(2) {
 		f.tracker.Log(lag.Log{Topic: "orders", Partition: p, Bounds: lag.Bounds{End: 100}, LastStable: 100, Added: 100})
 	}

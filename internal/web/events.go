@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 // EventsQuery asks to be told of changes.
@@ -42,7 +42,7 @@ type stream struct {
 	api      *api
 	call     *call
 	watches  []string
-	seen     *status.Snapshot
+	seen     *watch.Snapshot
 	next     uint64   // The number of the next change of a group.
 	far      farPlace // The same of other brokers.
 	silent   time.Duration

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 // wire is a client's end of a stream.
@@ -101,7 +101,7 @@ func TestAStreamTellsWhatHasChanged(t *testing.T) {
 			t.Errorf("of a group with a comma in its name it says %q", got)
 		}
 		f.mu.Lock()
-		f.snapshot, f.missed = &status.Snapshot{Groups: f.snapshot.Groups}, true
+		f.snapshot, f.missed = &watch.Snapshot{Groups: f.snapshot.Groups}, true
 		f.denies["DESCRIBE GROUP shipping"] = true
 		f.mu.Unlock()
 		time.Sleep(streamTick)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/explain"
-	"muster/internal/groupview"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
 )
 
 // ExplainQuery asks why.

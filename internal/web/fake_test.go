@@ -16,19 +16,19 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/explain"
-	"muster/internal/groupview"
-	"muster/internal/lag"
-	"muster/internal/lag/list"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // fake is a broker in memory: real types, filled by hand.
 type fake struct {
 	image    *metadata.Image
-	snapshot *status.Snapshot
+	snapshot *watch.Snapshot
 	tracker  *lag.Tracker
 	groups   map[string]groupview.Description
 	entries  []explain.Entry
@@ -67,19 +67,19 @@ func newFake(t *testing.T) *fake {
 	f := &fake{image: edit.Image(), tracker: lag.NewTracker(lag.Limits{Bytes: 1 << 20}, nil), denies: map[string]bool{}}
 	bounds := func(end int64) lag.Bounds { return lag.Bounds{End: end} }
 	for i, committed := range []int64{5, 10} {
-		f.tracker.Begin(now.Add(time.Duration(i-1) * status.Interval))
+		f.tracker.Begin(now.Add(time.Duration(i-1) * watch.Interval))
 		f.tracker.Log(lag.Log{Topic: "orders", Bounds: bounds(100), LastStable: 100, Added: 100})
 		f.tracker.Log(lag.Log{Topic: "orders", Partition: 1, Bounds: bounds(100), LastStable: 100, Added: 100})
 		f.tracker.Group(lag.Group{Name: "billing", Members: 1, Positions: []lag.Position{{Topic: "orders", Committed: committed}, {Topic: "orders", Partition: 1, Committed: 100}}})
 		f.tracker.Group(lag.Group{Name: "shipping", Members: 1, Positions: []lag.Position{{Topic: "orders", Committed: 100}}})
 		f.tracker.End()
 	}
-	f.snapshot = &status.Snapshot{At: now, Node: 1, Topics: []status.Topic{
-		{Name: "orders", ID: metadata.TopicID{1}, Partitions: []status.Partition{{Leader: 1, Here: true, End: 100, LastStable: 100, Bytes: 4000, Dense: true}, {Number: 1, Leader: 1, Here: true, Start: 20, End: 1 << 60, LastStable: 100, Bytes: 1000}}},
-		{Name: "payments", ID: metadata.TopicID{2}, Partitions: []status.Partition{{Leader: -1}}},
+	f.snapshot = &watch.Snapshot{At: now, Node: 1, Topics: []watch.Topic{
+		{Name: "orders", ID: metadata.TopicID{1}, Partitions: []watch.Partition{{Leader: 1, Here: true, End: 100, LastStable: 100, Bytes: 4000, Dense: true}, {Number: 1, Leader: 1, Here: true, Start: 20, End: 1 << 60, LastStable: 100, Bytes: 1000}}},
+		{Name: "payments", ID: metadata.TopicID{2}, Partitions: []watch.Partition{{Leader: -1}}},
 		{Name: "__x", Internal: true},
 	}}
-	slices.SortFunc(f.snapshot.Topics, func(a, b status.Topic) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.snapshot.Topics, func(a, b watch.Topic) int { return strings.Compare(a.Name, b.Name) })
 	f.snapshot.Groups = list.Build([]list.Summary{
 		{Name: "billing", Type: "classic", State: "Stable", Members: 1, Lag: 90, Seconds: 600, CatchUp: -1, Findings: []string{"not-catching-up"}, Topics: []string{"orders"}},
 		{Name: "shipping", Type: "consumer", State: "Stable", Members: 1, Topics: []string{"orders"}},
@@ -96,7 +96,7 @@ func newFake(t *testing.T) *fake {
 func (f *fake) Ready() error                { return f.notReady }
 func (f *fake) Image() *metadata.Image      { return f.image }
 func (f *fake) Node() int32                 { return 1 }
-func (f *fake) Snapshot() *status.Snapshot  { return f.snapshot }
+func (f *fake) Snapshot() *watch.Snapshot   { return f.snapshot }
 func (f *fake) Lag(read func(*lag.Tracker)) { read(f.tracker) }
 func (f *fake) Source() groupview.Source    { return f }
 

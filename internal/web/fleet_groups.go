@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"muster/internal/journal"
-	"muster/internal/lag/list"
 	"muster/internal/metadata"
+	"muster/internal/watch/list"
 	"muster/internal/web/fleet"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"muster/internal/explain"
+	"muster/internal/watch/explain"
 	"muster/internal/web/fleet"
 )
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/lag"
-	"muster/internal/lag/list"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 	"muster/internal/web/fleet"
 )
 
@@ -52,7 +52,7 @@ func split(r *rand.Rand, groups []list.Summary, n int) []*fake {
 
 // having is a broker that has some groups.
 func having(groups []list.Summary) *fake {
-	return &fake{snapshot: &status.Snapshot{At: now, Groups: list.Build(groups)}, denies: map[string]bool{}, image: metadata.NewImage(&config.Broker{}), tracker: lag.NewTracker(lag.Limits{}, nil)}
+	return &fake{snapshot: &watch.Snapshot{At: now, Groups: list.Build(groups)}, denies: map[string]bool{}, image: metadata.NewImage(&config.Broker{}), tracker: lag.NewTracker(lag.Limits{}, nil)}
 }
 
 func apiOf(f *fake) *api { return &api{reads: f, gate: f, health: func() Health { return Health{} }} }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"muster/internal/auth"
-	"muster/internal/status"
+	"muster/internal/watch"
 	"muster/internal/web/fleet"
 )
 
@@ -32,7 +32,7 @@ func (a *api) fleetTopics(c *call, q *topicsAsked) (*topicParts, error) {
 		if !a.sees(c, auth.Topic, name) {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(s.Topics, name, func(t status.Topic, name string) int { return cmp.Compare(t.Name, name) })
+		at, found := slices.BinarySearchFunc(s.Topics, name, func(t watch.Topic, name string) int { return cmp.Compare(t.Name, name) })
 		if found {
 			for _, p := range s.Topics[at].Partitions {
 				if p.Here {

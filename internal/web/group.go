@@ -2,9 +2,9 @@ package web
 
 import (
 	"muster/internal/auth"
-	"muster/internal/explain"
-	"muster/internal/groupview"
-	"muster/internal/lag"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
+	"muster/internal/watch/lag"
 )
 
 // None is a question without parameters.

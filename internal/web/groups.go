@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/explain"
-	"muster/internal/lag"
-	"muster/internal/lag/list"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // anyFinding stands in a query for all findings.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/lag/list"
+	"muster/internal/watch/list"
 )
 
 func host(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }

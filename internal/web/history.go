@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/lag"
+	"muster/internal/watch/lag"
 )
 
 // HistoryQuery asks for the past of a group.

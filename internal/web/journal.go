@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"muster/internal/explain"
+	"muster/internal/watch/explain"
 )
 
 // GroupJournalQuery asks for the journal of a group.

@@ -13,17 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/lag/list"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/list"
 )
 
 // changing is a broker whose snapshot is another one at each pass.
 type changing struct {
 	*fake
-	now atomic.Pointer[status.Snapshot]
+	now atomic.Pointer[watch.Snapshot]
 }
 
-func (c *changing) Snapshot() *status.Snapshot { return c.now.Load() }
+func (c *changing) Snapshot() *watch.Snapshot { return c.now.Load() }
 
 var manyLists = flag.Int("lists", 0, "how often to ask for each list of 100,000 groups, to measure that")
 

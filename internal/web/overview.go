@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"muster/internal/lag/list"
+	"muster/internal/watch/list"
 	"muster/internal/words"
 )
 

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/explain"
-	"muster/internal/groupview"
-	"muster/internal/lag"
 	"muster/internal/metadata"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
+	"muster/internal/watch/lag"
 )
 
 // Reads is what the broker tells. Nothing of it changes anything.
@@ -21,8 +21,8 @@ type Reads interface {
 	Image() *metadata.Image
 	// Node is this broker's node id.
 	Node() int32
-	// Snapshot and Lag are those of status.Watch.
-	Snapshot() *status.Snapshot
+	// Snapshot and Lag are those of watch.Watch.
+	Snapshot() *watch.Snapshot
 	Lag(f func(*lag.Tracker))
 	// Source has the facts of groups that this broker coordinates. Of others it says
 	// who does (ElsewhereError).

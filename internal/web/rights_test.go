@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/explain"
-	"muster/internal/groupview"
 	"muster/internal/journal"
-	"muster/internal/lag/list"
+	"muster/internal/watch/explain"
+	"muster/internal/watch/groupview"
+	"muster/internal/watch/list"
 )
 
 func as(name, password string) func(*http.Request) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"muster/internal/auth"
-	"muster/internal/lag"
-	"muster/internal/lag/list"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // maxTopicGroups is how many groups are told with a topic.
@@ -101,7 +101,7 @@ func compareTo(value int64, name string, k cursor, reverse bool) int {
 }
 
 // topicRows returns the topics that fit a query and that the caller may see.
-func (a *api) topicRows(c *call, s *status.Snapshot, q *TopicsQuery) []TopicRow {
+func (a *api) topicRows(c *call, s *watch.Snapshot, q *TopicsQuery) []TopicRow {
 	text := strings.ToLower(q.Q)
 	seen := a.groupsSeen(c)
 	var out []TopicRow
@@ -128,7 +128,7 @@ func (a *api) topicRows(c *call, s *status.Snapshot, q *TopicsQuery) []TopicRow 
 }
 
 // readers returns the groups of a topic that somebody may see.
-func readers(s *status.Snapshot, topic string, seen func(string) bool) []*list.Summary {
+func readers(s *watch.Snapshot, topic string, seen func(string) bool) []*list.Summary {
 	all := s.Groups.Reading(topic)
 	if seen == nil {
 		return all
@@ -168,9 +168,9 @@ func (a *api) ownTopic(c *call) (*TopicDetail, error) {
 
 // partitionsOf shows the partitions of a topic: who leads them, as of now, and what the
 // last look found where this broker does.
-func partitionsOf(t *metadata.Topic, s *status.Snapshot) []TopicPartition {
-	var seen []status.Partition
-	at, found := slices.BinarySearchFunc(s.Topics, t.Name, func(x status.Topic, name string) int { return cmp.Compare(x.Name, name) })
+func partitionsOf(t *metadata.Topic, s *watch.Snapshot) []TopicPartition {
+	var seen []watch.Partition
+	at, found := slices.BinarySearchFunc(s.Topics, t.Name, func(x watch.Topic, name string) int { return cmp.Compare(x.Name, name) })
 	if found && s.Topics[at].ID == t.ID {
 		seen = s.Topics[at].Partitions
 	}

@@ -9,7 +9,7 @@
 // it needs. The OpenAPI document and the TypeScript types are made of it, and a test
 // fails if they are out of date. The package knows no engine, asks the broker through
 // Reads and Gate, and acts through Actions, which sends the very requests of the Kafka
-// protocol; what it computes from is a status.Snapshot, so a list costs the same whatever
+// protocol; what it computes from is a watch.Snapshot, so a list costs the same whatever
 // groups do. Whoever asks, memory, time and goroutines are bounded.
 package web
 

@@ -21,7 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"muster/internal/lag"
+	"muster/internal/watch/lag"
 	"muster/internal/web"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"muster/internal/lag"
-	"muster/internal/lag/list"
 	"muster/internal/meter"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // How many series a group, each of its topics and each of its partitions has at most, by

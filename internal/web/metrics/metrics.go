@@ -1,6 +1,6 @@
 // Package metrics answers /metrics, for Prometheus and whoever reads its formats.
 //
-//	status.Watch (groups, topics)  ─┐
+//	watch.Watch (groups, topics)   ─┐
 //	meter.Meters (what was counted) ├→ Gather → families → promhttp → text or protobuf
 //	Cluster (who is there)         ─┘
 //
@@ -25,15 +25,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
-	"muster/internal/lag"
 	"muster/internal/meter"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
 )
 
 // Source is the broker, as far as metrics need it.
 type Source interface {
 	// Snapshot is the groups and topics of a moment ago.
-	Snapshot() *status.Snapshot
+	Snapshot() *watch.Snapshot
 	// Read lets f ask how far groups are behind. f must be short.
 	Read(f func(*lag.Tracker))
 	// Cluster is who is there now.
@@ -140,7 +140,7 @@ func (m *Metrics) gather() ([]*dto.MetricFamily, error) {
 type view struct {
 	*page
 	now      time.Time
-	snapshot *status.Snapshot
+	snapshot *watch.Snapshot
 	cluster  Cluster
 	meters   *meter.Meters
 	dropped  [levels]int

@@ -16,7 +16,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"muster/internal/meter"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 // full is a world in which there is something of everything.
@@ -142,7 +142,7 @@ func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 	w := newWorld(2, 2)
 	w.cluster.OneCopy, w.cluster.Flushes, w.cluster.DiskSize, w.cluster.DiskFree = false, false, -1, -1
 	lost := &w.snapshot.Topics[1].Partitions[1]
-	*lost = status.Partition{Number: 1, Leader: -1}
+	*lost = watch.Partition{Number: 1, Leader: -1}
 	other := &w.snapshot.Topics[0].Partitions[0]
 	other.Leader, other.Here = 2, false
 	w.snapshot.Topics[0].Partitions[1].Bytes = -1
@@ -174,7 +174,7 @@ func TestWhatIsNotKnownIsLeftOut(t *testing.T) {
 
 func TestOnlyTheFirstBrokerTellsOfTheCluster(t *testing.T) {
 	w := full()
-	w.snapshot.Topics[0].Partitions[0] = status.Partition{Leader: -1}
+	w.snapshot.Topics[0].Partitions[0] = watch.Partition{Leader: -1}
 	w.cluster.Node, w.cluster.Controller = 2, false
 	got := scrape(t, newMetrics(w, all))
 	got.without(t, `^kafka_(brokers|broker_info|topic_partitions)|offlinepartitions|leader\{partition="0",topic="topic-000"`)

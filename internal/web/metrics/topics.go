@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"muster/internal/meter"
-	"muster/internal/status"
+	"muster/internal/watch"
 )
 
 // How many series a topic and each of its partitions has, by set.
@@ -17,7 +17,7 @@ const (
 
 // topicClaim is a topic that wants to be exported.
 type topicClaim struct {
-	*status.Topic
+	*watch.Topic
 	traffic meter.Traffic
 }
 
@@ -105,7 +105,7 @@ func (v *view) addTopic(t *topicClaim) {
 
 // addPartitions adds the partitions of a topic that this broker leads. Those that nobody
 // leads are told by the first broker.
-func (v *view) addPartitions(t *status.Topic) {
+func (v *view) addPartitions(t *watch.Topic) {
 	cluster, topic := v.label(clusterNameLabel, v.cluster.ID), v.label(topicLabel, t.Name)
 	for i := range t.Partitions {
 		p := &t.Partitions[i]

@@ -15,24 +15,24 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"muster/internal/lag"
-	"muster/internal/lag/list"
 	"muster/internal/meter"
-	"muster/internal/status"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // world is a broker that tests make up.
 type world struct {
-	snapshot *status.Snapshot
+	snapshot *watch.Snapshot
 	tracker  *lag.Tracker
 	cluster  Cluster
 	meters   *meter.Meters
 }
 
-func (w *world) Snapshot() *status.Snapshot { return w.snapshot }
-func (w *world) Read(f func(*lag.Tracker))  { f(w.tracker) }
-func (w *world) Cluster() Cluster           { return w.cluster }
-func (w *world) Meters() *meter.Meters      { return w.meters }
+func (w *world) Snapshot() *watch.Snapshot { return w.snapshot }
+func (w *world) Read(f func(*lag.Tracker)) { f(w.tracker) }
+func (w *world) Cluster() Cluster          { return w.cluster }
+func (w *world) Meters() *meter.Meters     { return w.meters }
 
 // newWorld returns a broker with topics, of which each has so many partitions.
 func newWorld(topics, partitions int) *world {
@@ -43,11 +43,11 @@ func newWorld(topics, partitions int) *world {
 		},
 		meters: meter.New(),
 	}
-	w.snapshot = &status.Snapshot{At: noon, Node: 1, Groups: list.Build(nil)}
+	w.snapshot = &watch.Snapshot{At: noon, Node: 1, Groups: list.Build(nil)}
 	for n := range topics {
-		t := status.Topic{Name: fmt.Sprintf("topic-%03d", n)}
+		t := watch.Topic{Name: fmt.Sprintf("topic-%03d", n)}
 		for p := range partitions {
-			t.Partitions = append(t.Partitions, status.Partition{Number: int32(p), Leader: 1, Here: true, Start: 10, End: 1010, LastStable: 1010, Bytes: 5000, Dense: true})
+			t.Partitions = append(t.Partitions, watch.Partition{Number: int32(p), Leader: 1, Here: true, Start: 10, End: 1010, LastStable: 1010, Bytes: 5000, Dense: true})
 		}
 		w.snapshot.Topics = append(w.snapshot.Topics, t)
 	}
