@@ -1,7 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"muster/internal/store"
@@ -38,13 +41,14 @@ func (m *Manager) runFailed(ctx context.Context) {
 	}
 }
 
-// Mend opens logs again that have failed, until one cannot be: that is said by
-// Reopen, once for all of them, which come in no particular order.
+// Mend opens logs again that have failed, by topic and partition, until one cannot be: that
+// is said by Reopen, once for all of them.
 func (m *Manager) Mend(ctx context.Context) {
-	for _, p := range m.all() {
-		if !p.hasFailed() || p.cut.Load() {
-			continue
-		}
+	failed := slices.DeleteFunc(m.all(), func(p *Partition) bool { return !p.hasFailed() || p.cut.Load() })
+	slices.SortFunc(failed, func(a, b *Partition) int {
+		return cmp.Or(strings.Compare(a.topic, b.topic), cmp.Compare(a.index, b.index))
+	})
+	for _, p := range failed {
 		p.failed.Store(true)
 		if p.Reopen(ctx) != nil {
 			return
