@@ -208,7 +208,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	h := handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		LogDir:       b.logDir(), Space: b.space, Far: b.lease != nil, Marked: b.marked.add,
+		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
 		Audit: changed, Denied: b.countDenials(denied),
 		Topics: &b.meters.Topics, Throttled: b.throttled, Panicked: b.meters.Panicked,

@@ -158,7 +158,7 @@ func (f *fetchRead) read(ctx context.Context) bool {
 			i++
 		}
 	}
-	if f.h.opts.Far {
+	if f.h.opts.RemoteStore {
 		f.h.records.give(f.limit - total)
 		f.inMemory = total
 	}
@@ -170,7 +170,7 @@ func (f *fetchRead) read(ctx context.Context) bool {
 func (f *fetchRead) again() {
 	f.drop()
 	f.limit = f.maxBytes
-	if f.h.opts.Far {
+	if f.h.opts.RemoteStore {
 		f.limit = f.h.records.take(f.maxBytes)
 	}
 }
@@ -179,7 +179,7 @@ func (f *fetchRead) again() {
 // without exceeding what is left. Only a store that is far away makes it worth it.
 func (f *fetchRead) together(from, left int) int {
 	n := 1
-	if !f.h.opts.Far {
+	if !f.h.opts.RemoteStore {
 		return n
 	}
 	left -= f.parts[from].spec.MaxBytes

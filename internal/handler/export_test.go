@@ -7,7 +7,7 @@ import (
 
 // SetFar makes the store one far away, whose records may take so much memory.
 func (h *Handler) SetFar(records int) {
-	h.opts.Far = true
+	h.opts.RemoteStore = true
 	h.records.free = records
 }
 

@@ -93,9 +93,9 @@ type Options struct {
 	// if no one wants to know.
 	Panicked     func()
 	SessionSlots int // max.incremental.fetch.session.cache.slots
-	// Far says that the store is across a network, so that partitions are better
+	// RemoteStore says that the store is across a network, so that partitions are better
 	// read at the same time than one after the other.
-	Far bool
+	RemoteStore bool
 	// LogDir names the data folder, or what there is in its place, and Space tells
 	// its size and what is free.
 	LogDir string

@@ -93,13 +93,13 @@ type Server struct {
 	login    time.Duration // loginTimeout, but for tests
 	budget   *budget       // of requests that are read or handled
 	parked   *budget       // of requests that wait
-	// strangers is the budget of requests from those who have yet to log in.
-	strangers *budget
-	answers   *answers
-	ctx       context.Context // ends when the server shuts down
-	stop      context.CancelFunc
-	refused   limitedLog
-	after     func(time.Duration) <-chan time.Time
+	// beforeLogin is the budget of requests from those who have yet to log in.
+	beforeLogin *budget
+	answers     *answers
+	ctx         context.Context // ends when the server shuts down
+	stop        context.CancelFunc
+	refused     limitedLog
+	after       func(time.Duration) <-chan time.Time
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -121,7 +121,7 @@ func NewServer(opts Options) *Server {
 		after = time.After
 	}
 	return &Server{
-		opts: opts, rest: cmp.Or(opts.FrameTimeout, frameTimeout), patience: lingerTime, login: cmp.Or(opts.login, loginTimeout), sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), strangers: newBudget(strangerBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
+		opts: opts, rest: cmp.Or(opts.FrameTimeout, frameTimeout), patience: lingerTime, login: cmp.Or(opts.login, loginTimeout), sockets: max(maxDescriptors()-opts.KeepFree, 1), budget: newBudget(frameBudget), parked: newBudget(parkedBudget), beforeLogin: newBudget(beforeLoginBudget), answers: newAnswers(answerBudget), ctx: ctx, stop: stop,
 		refused: limitedLog{logger: opts.Logger}, after: after,
 		conns: map[*conn]struct{}{}, perHost: map[string]int{}, perName: map[string]int{},
 	}

@@ -25,14 +25,14 @@ type Session interface {
 	User() string
 }
 
-// strangerBudget bounds the memory of large requests from clients that have yet to log in.
+// beforeLoginBudget bounds the memory of large requests from clients that have yet to log in.
 // They have one of their own, so that they cannot keep those waiting who have.
-const strangerBudget = 32 << 20
+const beforeLoginBudget = 32 << 20
 
 // memory returns the budget that the next frame counts against.
 func (c *conn) memory() *budget {
 	if c.client.Session != nil && c.client.Session.Limit() > 0 {
-		return c.server.strangers
+		return c.server.beforeLogin
 	}
 	return c.server.budget
 }

@@ -87,7 +87,7 @@ func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
 	}
-	for i, want := range []*budget{s.strangers, s.budget, s.budget} {
+	for i, want := range []*budget{s.beforeLogin, s.budget, s.budget} {
 		if got := <-h.budgets; got != want {
 			t.Errorf("frame %d counts against another budget", i)
 		}

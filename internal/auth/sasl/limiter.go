@@ -72,10 +72,10 @@ type limiter struct {
 	limits Limits
 	seed   maphash.Seed
 
-	mu               sync.Mutex
-	free             int // turns
-	known, strangers turns
-	knownLast        bool // the last turn was of one who was let in before
+	mu             sync.Mutex
+	free           int // turns
+	known, unknown turns
+	knownLast      bool // the last turn was of one who was let in before
 
 	// knowns and logins are how many have places, of which from is by address, and as by
 	// address and name.
@@ -148,7 +148,7 @@ func (q *limiter) place(l *Login, m uint64) (in *turns, ok bool) {
 	case most.Logins == 0 && q.admitted[m]:
 		return &q.known, true
 	case most.Logins == 0:
-		return &q.strangers, true
+		return &q.unknown, true
 	case q.admitted[m] && q.knowns < most.Known && q.knownAs[m] < most.As:
 		q.knowns++
 		q.knownAs[m]++
@@ -159,7 +159,7 @@ func (q *limiter) place(l *Login, m uint64) (in *turns, ok bool) {
 		q.from[l.From]++
 		q.as[m]++
 		l.leave = func() { q.left(&q.logins, func() { lower(q.from, l.From); lower(q.as, m) }) }
-		return &q.strangers, true
+		return &q.unknown, true
 	}
 	return nil, false
 }
@@ -199,7 +199,7 @@ func (q *limiter) Release() {
 
 // pop returns who is next. Each kind has every other turn, if both wait.
 func (q *limiter) pop() *waiter {
-	first, second := &q.known, &q.strangers
+	first, second := &q.known, &q.unknown
 	if q.knownLast {
 		first, second = second, first
 	}

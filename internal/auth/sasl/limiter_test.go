@@ -104,8 +104,8 @@ func TestALoginThatGivesUpLeavesItsPlace(t *testing.T) {
 	second.End()
 	q.Release()
 	first.End()
-	if q.logins != 0 || q.free != 1 || q.strangers.order.Len()+len(q.strangers.by) != 0 {
-		t.Errorf("%d are left, %d turns, %v wait", q.logins, q.free, q.strangers.by)
+	if q.logins != 0 || q.free != 1 || q.unknown.order.Len()+len(q.unknown.by) != 0 {
+		t.Errorf("%d are left, %d turns, %v wait", q.logins, q.free, q.unknown.by)
 	}
 	for range testLimits.As {
 		if _, ok := enters(q, "a", "ann"); !ok {
@@ -157,8 +157,8 @@ func TestTurnsGoAroundAddressesAndNamesAndThoseLetInBefore(t *testing.T) {
 			t.Errorf("%q, want %q", order, want)
 		}
 		q.Release()
-		if q.free != 1 || len(q.strangers.by)+q.strangers.order.Len()+len(q.known.by)+q.known.order.Len() != 0 {
-			t.Errorf("%d free, %v and %v wait", q.free, q.strangers.by, q.known.by)
+		if q.free != 1 || len(q.unknown.by)+q.unknown.order.Len()+len(q.known.by)+q.known.order.Len() != 0 {
+			t.Errorf("%d free, %v and %v wait", q.free, q.unknown.by, q.known.by)
 		}
 	})
 }

@@ -274,7 +274,7 @@ func (l *log) settle() error {
 }
 
 // settled says whether the log needs nothing from the journal. Of a round under way that
-// is known when it has ended. A loose log was never synced, so it is not settled once the
+// is known when it has ended. A log with unsynced names was never synced, so it is not settled once the
 // journal has something of it.
 func (l *log) settled() bool {
 	l.roundMu.Lock()
@@ -315,7 +315,7 @@ func (l *log) syncActive() error {
 	if l.store.flushed != nil {
 		l.store.flushed(time.Since(began))
 	}
-	if err := l.tighten(); err != nil {
+	if err := l.syncNames(); err != nil {
 		return err
 	}
 	l.mu.Lock()

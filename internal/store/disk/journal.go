@@ -88,7 +88,7 @@ type journalFile struct {
 	use    uint64
 	at     int64 // where the next round goes
 	rounds uint32
-	spoilt bool   // a round could not be written
+	failed bool   // a round could not be written
 	logs   []*log // that have frames in it
 }
 
@@ -278,7 +278,7 @@ func (j *journal) writeTo(f *journalFile, r *roundBuilder) error {
 	}
 	f.at += int64(len(b))
 	f.rounds++
-	f.spoilt = err != nil
+	f.failed = err != nil
 	return err
 }
 
@@ -328,7 +328,7 @@ func (j *journal) place(size int64, void bool) (*journalFile, error) {
 	if len(j.full) >= journalFiles && !void {
 		return nil, errNoRoom
 	}
-	if f := j.current; f != nil && !f.spoilt && f.at+size <= f.size {
+	if f := j.current; f != nil && !f.failed && f.at+size <= f.size {
 		return f, nil
 	}
 	j.retire()
@@ -346,7 +346,7 @@ func (j *journal) place(size int64, void bool) (*journalFile, error) {
 // prepare does inline what the goroutine does otherwise, before a round.
 func (j *journal) prepare() {
 	j.round.Lock()
-	if f := j.current; f != nil && (f.spoilt || f.at+int64(j.most()) > f.size) {
+	if f := j.current; f != nil && (f.failed || f.at+int64(j.most()) > f.size) {
 		j.mu.Lock()
 		j.retire()
 		j.mu.Unlock()

@@ -27,9 +27,9 @@ const (
 const (
 	// dataFrame holds bytes of a segment.
 	dataFrame byte = iota + 1
-	// looseFrame does so too. The segment's name may not be durable yet, and all that the
+	// unsyncedNamesFrame does so too. The segment's name may not be durable yet, and all that the
 	// segment holds is in such frames.
-	looseFrame
+	unsyncedNamesFrame
 	// voidFrame says that the frames of a log before it are not to be used any more.
 	voidFrame
 )

@@ -368,8 +368,8 @@ func TestTrimOfANewLogIsDurable(t *testing.T) {
 		b.must(err)
 	}
 	b.must(flush(l))
-	if !l.(*handle).isLoose() {
-		t.Fatal("the log is not loose")
+	if !l.(*handle).hasUnsyncedNames() {
+		t.Fatal("the names of the log's files are synced")
 	}
 	b.must(l.Trim(t.Context(), 2))
 	b.crash((*vfs.Mem).CrashStrict)

@@ -73,11 +73,11 @@ type log struct {
 	durableEnd  int64
 	durableSize int64
 	// syncedSize is as much of the active segment as is durable without the journal. A
-	// loose log's folder and file may be lost without it.
-	syncedSize int64
-	loose      bool
-	tail       tail
-	closed     bool // for readers: shut down or replaced
+	// log with unsynced names may lose its folder and file without it.
+	syncedSize    int64
+	unsyncedNames bool
+	tail          tail
+	closed        bool // for readers: shut down or replaced
 
 	// abortedLoaded says that aborted holds what the last snapshot does.
 	abortedLoaded atomic.Bool
@@ -180,7 +180,7 @@ func (l *log) addSegment(base int64) error {
 		return err
 	}
 	closeQuietly(f)
-	if !l.loose {
+	if !l.unsyncedNames {
 		if err := l.store.fs.SyncDir(l.dir); err != nil {
 			return err
 		}
@@ -207,30 +207,30 @@ func (l *log) makeFolder() error {
 	l.made = true
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loose = true
+	l.unsyncedNames = true
 	return nil
 }
 
-func (l *log) isLoose() bool {
+func (l *log) hasUnsyncedNames() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.loose
+	return l.unsyncedNames
 }
 
-// tightenNow does so at once.
-func (l *log) tightenNow() error {
+// syncNamesNow does so at once.
+func (l *log) syncNamesNow() error {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	l.roundMu.Lock()
 	defer l.roundMu.Unlock()
-	return l.tighten()
+	return l.syncNames()
 }
 
-// tighten makes the names of a loose log's folder and file durable. If that fails, so
+// syncNames makes the names of the log's folder and file durable. If that fails, so
 // does the log: who was told of the failure must not find its batches later. syncMu is
 // held.
-func (l *log) tighten() error {
-	if !l.isLoose() {
+func (l *log) syncNames() error {
+	if !l.hasUnsyncedNames() {
 		return nil
 	}
 	err := l.store.fs.SyncDir(l.dir)
@@ -244,7 +244,7 @@ func (l *log) tighten() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loose = false
+	l.unsyncedNames = false
 	return nil
 }
 

@@ -118,8 +118,8 @@ func (l *log) loadAnew() (*log, error) {
 			return nil, err
 		}
 	}
-	fresh.loose = l.loose && fresh.made
-	if err := fresh.tighten(); err != nil {
+	fresh.unsyncedNames = l.unsyncedNames && fresh.made
+	if err := fresh.syncNames(); err != nil {
 		return nil, err
 	}
 	if j != nil {

@@ -121,11 +121,11 @@ func (s *Store) openJournal(dir string, entries []fs.DirEntry) (files []*journal
 
 // found is where in the journal bytes of a segment are.
 type found struct {
-	file      *journalFile
-	at        int64
-	size      int
-	base, pos int64
-	loose     bool
+	file          *journalFile
+	at            int64
+	size          int
+	base, pos     int64
+	unsyncedNames bool
 }
 
 // findFrames returns the frames of each log that are not void, in order.
@@ -137,8 +137,8 @@ func findFrames(files []*journalFile) (map[string][]found, error) {
 				switch {
 				case f.kind == voidFrame:
 					delete(out, f.name)
-				case f.kind == dataFrame, f.kind == looseFrame:
-					out[f.name] = append(out[f.name], found{file, at + int64(f.at), len(f.data), f.base, f.pos, f.kind == looseFrame})
+				case f.kind == dataFrame, f.kind == unsyncedNamesFrame:
+					out[f.name] = append(out[f.name], found{file, at + int64(f.at), len(f.data), f.base, f.pos, f.kind == unsyncedNamesFrame})
 				}
 			}
 		})
@@ -194,8 +194,8 @@ func (s *Store) replayLog(name string, frames []found, again bool) error {
 		}
 	}
 	frames = slices.DeleteFunc(frames, func(f found) bool { return f.base != base })
-	tight := func(f found) bool { return !f.loose }
-	if len(frames) == 0 || !exists && slices.ContainsFunc(frames, tight) {
+	synced := func(f found) bool { return !f.unsyncedNames }
+	if len(frames) == 0 || !exists && slices.ContainsFunc(frames, synced) {
 		return nil
 	}
 	f, err := s.openSegment(dir, base, exists)

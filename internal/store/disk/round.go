@@ -97,8 +97,8 @@ func (r *rounder) copy(l *log) bool {
 // where the rest goes. mu is held.
 func (r *rounder) frame(l *log, seg *segment, from, to int64) []byte {
 	kind := dataFrame
-	if l.loose {
-		kind = looseFrame
+	if l.unsyncedNames {
+		kind = unsyncedNamesFrame
 	}
 	data := r.builder.add(kind, l.name, seg.base, from, int(to-from))
 	if known := l.tail.part(seg, from, to); known != nil {

@@ -134,7 +134,7 @@ func (l *log) shutQuickly() (*leftLog, error) {
 	defer l.mu.RUnlock()
 	return &leftLog{
 		Name: l.name, Base: l.active().base, Size: l.active().sum.size,
-		Durable: l.durableSize, End: l.durableEnd, Synced: l.syncedSize, Loose: l.loose, Journaled: l.journaled,
+		Durable: l.durableSize, End: l.durableEnd, Synced: l.syncedSize, Loose: l.unsyncedNames, Journaled: l.journaled,
 	}, nil
 }
 
@@ -145,7 +145,7 @@ func (j *journal) leave(n *stopNote) {
 	n.Uses = j.uses
 	n.Files = make([]leftFile, j.made)
 	note := func(f *journalFile) int {
-		n.Files[f.number] = leftFile{Size: f.size, Use: f.use, At: f.at, Rounds: f.rounds, Spoilt: f.spoilt}
+		n.Files[f.number] = leftFile{Size: f.size, Use: f.use, At: f.at, Rounds: f.rounds, Spoilt: f.failed}
 		return f.number
 	}
 	for _, f := range j.full {
@@ -253,7 +253,7 @@ func (j *journal) goOn(n *stopNote, logs []*log) error {
 		if err != nil {
 			return err
 		}
-		files[i] = &journalFile{File: opened, number: i, size: f.Size, use: f.Use, at: f.At, rounds: f.Rounds, spoilt: f.Spoilt, logs: slices.Clone(logs)}
+		files[i] = &journalFile{File: opened, number: i, size: f.Size, use: f.Use, at: f.At, rounds: f.Rounds, failed: f.Spoilt, logs: slices.Clone(logs)}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -295,7 +295,7 @@ func (l *log) loadLeft(seg *segment, size int64) error {
 func (l *log) resumeLeft() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.durableSize, l.durableEnd, l.syncedSize, l.loose = l.left.Durable, l.left.End, l.left.Synced, l.left.Loose
+	l.durableSize, l.durableEnd, l.syncedSize, l.unsyncedNames = l.left.Durable, l.left.End, l.left.Synced, l.left.Loose
 }
 
 // catchUp begins to make durable what the log had that was not when a quick stop left it.

@@ -32,7 +32,7 @@ func (h *handle) Trim(_ context.Context, newStart int64) error {
 		return l.storageError("trim", err)
 	}
 	// Else the journal could bring the log back without its start.
-	if err := l.tightenNow(); err != nil {
+	if err := l.syncNamesNow(); err != nil {
 		return l.storageError("trim", err)
 	}
 	content := strconv.FormatInt(newStart, 10) + "\n"
