@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"muster"
+	"muster/cmd/muster/internal/brokers"
 	"muster/internal/redistest"
 )
 
 // fleetShells starts brokers that share a Redis, and returns a shell for each.
-func fleetShells(t *testing.T, n int) (shells []*shell, brokers []*muster.Broker) {
+func fleetShells(t *testing.T, n int) (shells []*shell, running []*muster.Broker) {
 	t.Helper()
 	redis := redistest.Single(t)
 	for i := range n {
@@ -20,30 +21,30 @@ func fleetShells(t *testing.T, n int) (shells []*shell, brokers []*muster.Broker
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = b.Close() })
-		shells, brokers = append(shells, &shell{t, b.Addr()}), append(brokers, b)
+		shells, running = append(shells, &shell{t, b.Addr()}), append(running, b)
 	}
 	for _, s := range shells {
 		redistest.Eventually(t, "the brokers to know each other", func() bool {
-			return len(decode[[]listedBroker](s.run("brokers", "list", "--json"))) == n
+			return len(decode[[]brokers.Listed](s.run("brokers", "list", "--json"))) == n
 		})
 	}
-	return shells, brokers
+	return shells, running
 }
 
 // broker returns what list says of one.
-func (s *shell) listed(id int32) listedBroker {
+func (s *shell) listed(id int32) brokers.Listed {
 	s.t.Helper()
-	for _, b := range decode[[]listedBroker](s.run("brokers", "list", "--json")) {
+	for _, b := range decode[[]brokers.Listed](s.run("brokers", "list", "--json")) {
 		if b.ID == id {
 			return b
 		}
 	}
 	s.t.Fatalf("broker %d is not listed", id)
-	return listedBroker{}
+	return brokers.Listed{}
 }
 
 func TestABrokerIsDrainedAndUndrained(t *testing.T) {
-	shells, brokers := fleetShells(t, 2)
+	shells, running := fleetShells(t, 2)
 	s := shells[0]
 	s.run("topics", "create", "orders", "-p", "4").ok()
 	led := s.listed(2).Partitions
@@ -68,7 +69,7 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	s.run("topics", "create", "later", "-p", "4").ok()
 	s.run("brokers", "drain", "2").prints("broker 2 is drained already; it leads no partitions\n")
 	s.run("brokers", "drain", "1").fails(exitFailed, "at least one broker must not be drained")
-	if r := decode[drainResult](s.run("brokers", "drain", "2", "--json")); r != (drainResult{ID: 2, Drained: true}) {
+	if r := decode[brokers.DrainResult](s.run("brokers", "drain", "2", "--json")); r != (brokers.DrainResult{ID: 2, Drained: true}) {
 		t.Errorf("%+v", r)
 	}
 	s.run("brokers", "drain", "2", "--undo").prints("broker 2 may lead partitions again\n")
@@ -79,7 +80,7 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	s.run("brokers", "undrain", "2").prints("broker 2 is not drained\n")
 
 	s.run("brokers", "drain", "2").ok()
-	if err := brokers[1].Close(); err != nil {
+	if err := running[1].Close(); err != nil {
 		t.Fatal(err)
 	}
 	redistest.Eventually(t, "broker 2 to be gone", func() bool {
@@ -101,7 +102,7 @@ func TestDrainsThatCannotBeSayWhy(t *testing.T) {
 	for _, args := range [][]string{{}, {"x"}, {"-1"}, {"1", "2"}} {
 		s.run(append([]string{"brokers", "drain"}, args...)...).fails(exitUsage)
 	}
-	list := decode[[]listedBroker](s.run("brokers", "list", "--json"))
+	list := decode[[]brokers.Listed](s.run("brokers", "list", "--json"))
 	if len(list) != 1 || list[0].ID != 1 || !list[0].Controller || !list[0].Running || *list[0].Drained {
 		t.Errorf("%+v", list)
 	}

@@ -165,7 +165,7 @@ func TestConsumeInAGroupSharesPartitions(t *testing.T) {
 			same(t, "the second's assignment", line, "muster: assigned orders:"+moved)
 		}
 	}
-	s.pipe(records(0, 1, 0)+records(1, 1, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 1, 0)+recordLines(1, 1, 0), "produce", "orders", "--json-lines").ok()
 	same(t, "what the second prints", two.lines(1), moved)
 	kept := map[string]string{"0": "1", "1": "0"}[moved]
 	same(t, "what the first prints", one.lines(1), kept)

@@ -9,10 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func sortLines(text string) string {
@@ -132,36 +128,6 @@ func TestConsumeFormat(t *testing.T) {
 	s.run("consume", "a", "--isolation", "read_committed").prints("val\n")
 }
 
-func TestUnescapeRefusesWhatItDoesNotKnow(t *testing.T) {
-	for _, text := range []string{`\`, `\q`, `\x`, `\x4`, `\xzz`} {
-		if got, err := unescape(text); err == nil {
-			t.Errorf("unescape(%q) = %q", text, got)
-		}
-	}
-}
-
-func TestParseTime(t *testing.T) {
-	now := time.Date(2026, 3, 15, 12, 0, 0, 0, time.Local)
-	for text, want := range map[string]time.Time{
-		"-1h30m":                    now.Add(-90 * time.Minute),
-		"-7d":                       now.AddDate(0, 0, -7),
-		"1500":                      time.UnixMilli(1500),
-		"2026-01-02T03:04:05Z":      time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		"2026-01-02T03:04:05+02:00": time.Date(2026, 1, 2, 1, 4, 5, 0, time.UTC),
-		"2026-01-02 03:04:05":       time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local),
-		"2026-01-02":                time.Date(2026, 1, 2, 0, 0, 0, 0, time.Local),
-	} {
-		if got, err := parseTime(text, now); err != nil || !got.Equal(want) {
-			t.Errorf("parseTime(%q) = %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "-", "-1", "--1h", "noon", "1h", "2026-13-01"} {
-		if got, err := parseTime(text, now); err == nil {
-			t.Errorf("parseTime(%q) = %v", text, got)
-		}
-	}
-}
-
 func TestConsumeFollowsUntilInterrupted(t *testing.T) {
 	s := newShell(t)
 	s.pipe("old\n", "produce", "a").ok()
@@ -185,105 +151,6 @@ func TestConsumeFromEndImpliesFollow(t *testing.T) {
 		default:
 			s.pipe("new\n", "produce", "a").ok()
 		}
-	}
-}
-
-func TestConsumeFollowsPartitionsThatAreAdded(t *testing.T) {
-	s := newShell(t)
-	s.run("topics", "create", "a").ok()
-	c, out := s.consumer(&clientFlags{brokers: []string{s.broker}}, "a")
-	c.follow, c.limit = true, 1
-	if err := c.open(t.Context(), from{}); err != nil {
-		t.Fatal(err)
-	}
-	s.run("topics", "alter", "a", "--partitions", "2").ok()
-	s.pipe("new\n", "produce", "a", "-p", "1").ok()
-	for len(c.reading) == 1 {
-		if err := c.discover(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	same(t, "the output", out.String(), "new\n")
-
-	s.run("topics", "delete", "a", "--yes").ok()
-	var err error
-	for err == nil {
-		err = c.discover(t.Context())
-	}
-	same(t, "the error after a deletion", err.Error(), `there is no topic "a"`)
-}
-
-func TestConsumeStopsWhenItsTopicIsAnother(t *testing.T) {
-	s := newShell(t)
-	s.run("topics", "create", "a").ok()
-	c, _ := s.consumer(&clientFlags{brokers: []string{s.broker}}, "a")
-	c.follow = true
-	if err := c.open(t.Context(), from{}); err != nil {
-		t.Fatal(err)
-	}
-	c.ids["a"] = kadm.TopicID{1}
-	if err := c.discover(t.Context()); err == nil || err.Error() != "topic a was deleted and created again" {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-// consumer makes a consumer that prints values into a buffer.
-func (s *shell) consumer(flags *clientFlags, topics ...string) (*consumer, *bytes.Buffer) {
-	s.t.Helper()
-	client, err := flags.connect(s.t.Context(), append(consumerOptions(kgo.ReadUncommitted()), kgo.MetadataMinAge(10*time.Millisecond))...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(client.Close)
-	var out bytes.Buffer
-	return &consumer{
-		client: client, admin: kadm.NewClient(client), topics: topics,
-		write: func(r *kgo.Record) error { _, err := fmt.Fprintf(&out, "%s\n", r.Value); return err },
-		flush: func() error { return nil },
-		warn:  func(format string, args ...any) { s.t.Logf(format, args...) },
-		ids:   map[string]kadm.TopicID{}, reading: map[topicPartition]*span{},
-	}, &out
-}
-
-func TestConsumeEndsThoughRecordsWereDeletedMeanwhile(t *testing.T) {
-	s := newShell(t)
-	s.pipe("1\n2\n3\n", "produce", "a").ok()
-	c, out := s.consumer(&clientFlags{brokers: []string{s.broker}}, "a")
-	var deleted kadm.Offsets
-	deleted.Add(kadm.Offset{Topic: "a", At: 3})
-	if _, err := c.admin.DeleteRecords(t.Context(), deleted); err != nil {
-		t.Fatal(err)
-	}
-	// The consumer believes in the offsets 0 to 3, as it did before.
-	assign := map[string]map[int32]kgo.Offset{}
-	c.assign(assign, topicPartition{Topic: "a", Partition: 0}, 0, 3)
-	c.client.AddConsumePartitions(assign)
-	if err := c.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	same(t, "the output", out.String(), "")
-}
-
-func TestNextRecordFindsTheRecordOrTheEnd(t *testing.T) {
-	s := newShell(t)
-	s.pipe("1\n2\n3\n", "produce", "a", "-z", "gzip").ok()
-	c, _ := s.consumer(&clientFlags{brokers: []string{s.broker}}, "a")
-	topics, err := c.admin.ListTopics(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for offset := range int64(4) {
-		next, err := c.nextRecord(t.Context(), topicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, offset)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, "the next record", next, offset)
-	}
-	if _, err := c.nextRecord(t.Context(), topicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, 99); err == nil {
-		t.Error("an offset beyond the end is no error")
 	}
 }
 

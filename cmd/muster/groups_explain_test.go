@@ -95,7 +95,7 @@ func TestGroupsExplainDifferentSubscriptions(t *testing.T) {
 func TestGroupsExplainWhatTheOffsetsShow(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "2").ok()
-	s.pipe(records(0, 2, 50*time.Hour)+records(1, 2, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 2, 50*time.Hour)+recordLines(1, 2, 0), "produce", "orders", "--json-lines").ok()
 	s.run("groups", "reset", "g", "--topic", "orders", "--to-earliest", "--execute").ok()
 	s.run("groups", "reset", "g", "--topic", "orders:1", "--to-latest", "--execute").ok()
 	says(t, oneLine(s.run("groups", "explain", "g").ok()), "The group has no members, and 2 records wait to be read.", "muster groups delete g")
@@ -112,7 +112,7 @@ func TestGroupsExplainWhatTheOffsetsShow(t *testing.T) {
 func TestGroupsExplainLostRecords(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders").ok()
-	s.pipe(records(0, 9, 50*time.Hour), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 9, 50*time.Hour), "produce", "orders", "--json-lines").ok()
 	client := s.client()
 	commit(t, client, "below", "orders", 1)
 	commit(t, client, "beyond", "orders", 20)
@@ -189,7 +189,7 @@ func TestGroupsExplainWhatHappenedToOffsets(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	s.run("topics", "create", "users", "-p", "1").ok()
-	s.pipe(records(0, 3, 0)+records(1, 3, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 0)+recordLines(1, 3, 0), "produce", "orders", "--json-lines").ok()
 	s.rawMember("g", patience, "orders").mustJoin()
 	s.run("groups", "members", "remove", "g", "--all").ok()
 	s.run("groups", "reset", "g", "--topic", "orders", "--to-latest", "--execute").ok()

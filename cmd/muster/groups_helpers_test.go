@@ -84,9 +84,9 @@ func (s *shell) take(c *kgo.Client, n int) {
 	}
 }
 
-// records writes lines for muster produce --json-lines: n records of a
+// recordLines writes lines for muster produce --json-lines: n records of a
 // partition, of an age.
-func records(partition, n int, age time.Duration) string {
+func recordLines(partition, n int, age time.Duration) string {
 	var out strings.Builder
 	for range n {
 		fmt.Fprintf(&out, "{\"value\":\"x\",\"partition\":%d,\"timestamp\":%d}\n", partition, time.Now().Add(-age).UnixMilli())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/cmd/muster/internal/groups"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -28,7 +29,7 @@ func threeGroups(t *testing.T) *shell {
 	t.Helper()
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "2").ok()
-	s.pipe(records(0, 3, 0)+records(1, 4, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 0)+recordLines(1, 4, 0), "produce", "orders", "--json-lines").ok()
 	audit := s.member("audit", []string{"orders"}, kgo.ClientID("audit-1"))
 	s.take(audit, 7)
 	billing := s.member("billing", []string{"orders"})
@@ -48,7 +49,7 @@ audit    classic  Stable  consumer/range        1       1          0            
 billing  classic  Empty   consumer              0       1          5            0
 simple   classic  Empty   -                     0       1          0            0
 `)
-	groups := decode[[]listedGroup](s.run("groups", "list", "--json"))
+	groups := decode[[]groups.Listed](s.run("groups", "list", "--json"))
 	g := groups[1]
 	if g.Name != "billing" || g.State != "Empty" || g.ProtocolType != "consumer" || *g.Members != 0 || *g.TotalLag != 5 || g.Error != nil || strings.Join(g.Topics, " ") != "orders" {
 		t.Errorf("list --json has %+v", g)
@@ -59,7 +60,7 @@ simple   classic  Empty   -                     0       1          0            
 func TestGroupsOfTheConsumerProtocol(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "4").ok()
-	s.pipe(records(0, 3, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 0), "produce", "orders", "--json-lines").ok()
 	seen := make(chan struct{}) // Until then the first member gives nothing back.
 	defer close(seen)
 	first := s.member("next", []string{"orders"}, kgo.ServerSideBalancer(), kgo.ClientID("first"),
@@ -82,7 +83,7 @@ func TestGroupsListFilters(t *testing.T) {
 	s := threeGroups(t)
 	names := func(args ...string) string {
 		var out []string
-		for _, g := range decode[[]listedGroup](s.run(append([]string{"groups", "list", "--json"}, args...)...)) {
+		for _, g := range decode[[]groups.Listed](s.run(append([]string{"groups", "list", "--json"}, args...)...)) {
 			out = append(out, g.Name)
 		}
 		return strings.Join(out, " ")
@@ -108,12 +109,12 @@ func TestGroupsListAsksInBatches(t *testing.T) {
 	s.run("topics", "create", "orders").ok()
 	s.pipe("a\n", "produce", "orders").ok()
 	client := s.client()
-	for i := range groupBatch + 10 {
+	for i := range groups.Batch + 10 {
 		commit(t, client, groupName(i), "orders", 0)
 	}
-	groups := decode[[]listedGroup](s.run("groups", "list", "--json"))
-	same(t, "the number of groups", len(groups), groupBatch+10)
-	for i, g := range groups {
+	listed := decode[[]groups.Listed](s.run("groups", "list", "--json"))
+	same(t, "the number of groups", len(listed), groups.Batch+10)
+	for i, g := range listed {
 		if g.Name != groupName(i) || *g.TotalLag != 1 {
 			t.Fatalf("group %d is %+v", i, g)
 		}
@@ -123,10 +124,10 @@ func TestGroupsListAsksInBatches(t *testing.T) {
 func TestGroupsDescribe(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "3").ok()
-	s.pipe(records(0, 5, 100*time.Second)+records(1, 2, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 5, 100*time.Second)+recordLines(1, 2, 0), "produce", "orders", "--json-lines").ok()
 	c := s.member("billing", []string{"orders"}, kgo.ClientID("billing-1"))
 	s.take(c, 7)
-	s.pipe(records(0, 4, 90*time.Second)+records(2, 1, 50*time.Hour), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 4, 90*time.Second)+recordLines(2, 1, 50*time.Hour), "produce", "orders", "--json-lines").ok()
 	s.member("billing", []string{"orders"}, kgo.ClientID("billing-2"))
 	g := s.stable("billing", 2)
 
@@ -170,7 +171,7 @@ func TestGroupsDescribe(t *testing.T) {
 func TestPartitionsWithoutACommitAreNoLag(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "changelog", "-p", "2").ok()
-	s.pipe(records(0, 3, 50*time.Hour)+records(1, 3, 0), "produce", "changelog", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 50*time.Hour)+recordLines(1, 3, 0), "produce", "changelog", "--json-lines").ok()
 	s.member("table", []string{"changelog"})
 	g := s.stable("table", 1)
 	if *g.TotalLag != 0 || g.Uncommitted != 2 {
@@ -181,7 +182,7 @@ func TestPartitionsWithoutACommitAreNoLag(t *testing.T) {
 	out := s.run("groups", "describe", "table", "--only-with-lag").ok()
 	says(t, out, "No partition has lag.", "2 partitions have no committed offset")
 	says(t, oneLine(s.run("groups", "explain", "table").ok()), "Its total lag is 0.", "Nothing looks odd now.")
-	listed := decode[[]listedGroup](s.run("groups", "list", "--json"))[0]
+	listed := decode[[]groups.Listed](s.run("groups", "list", "--json"))[0]
 	if *listed.TotalLag != 0 || *listed.Uncommitted != 2 {
 		t.Errorf("list --json has %+v", listed)
 	}
@@ -201,7 +202,7 @@ func TestGroupsDescribeOfSeveralAndUnknownGroups(t *testing.T) {
 func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "2").ok()
-	s.pipe(records(0, 3, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 0), "produce", "orders", "--json-lines").ok()
 	commit(t, s.client(), "billing", "orders", 1)
 	s.rawMember("billing", patience, "orders").mustJoin()
 	second := s.rawMember("billing", patience, "orders")
@@ -217,23 +218,4 @@ func TestGroupsDescribeTellsTheLagDuringARebalance(t *testing.T) {
 	says(t, s.run("groups", "describe", "billing").ok(), "A rebalance is under way")
 	_, text := s.explained("billing", func(x explain.Explanation) bool { return x.UnderWay != nil })
 	says(t, text, "Group billing is PreparingRebalance: it waits for its 2 members to join. Its total lag is 2.", "A rebalance is under way since", "raw-", "at 127.0.0.1 joined.", " it waited for raw-", " to join.")
-}
-
-func TestFormatRanges(t *testing.T) {
-	for want, numbers := range map[string][]int32{"": nil, "0": {0}, "0-1": {0, 1}, "0-2,5,7-8": {0, 1, 2, 5, 7, 8}} {
-		same(t, "the ranges", formatRanges(numbers), want)
-	}
-	same(t, "nothing told", formatAssigned(nil), "-")
-	same(t, "nothing assigned", formatAssigned([]groupview.Assigned{}), "none")
-	same(t, "two topics", formatAssigned([]groupview.Assigned{{Topic: "a", Partitions: []int32{0, 1}}, {Topic: "b", Partitions: []int32{3}}}), "a:0-1 b:3")
-}
-
-func TestWriteWrapped(t *testing.T) {
-	var out strings.Builder
-	writeWrapped(&out, "  1. ", strings.Repeat("word ", 30))
-	for i, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
-		if len(line) > lineWidth || i > 0 && !strings.HasPrefix(line, "     word") {
-			t.Errorf("line %d is %q", i, line)
-		}
-	}
 }

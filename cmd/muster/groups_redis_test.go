@@ -31,15 +31,15 @@ func TestGroupsLagInRedisIsANumberOfRecords(t *testing.T) {
 	s.run("topics", "create", "dense", "-p", "1", "-c", "muster.redis.layout=log").ok()
 	var lines strings.Builder
 	for partition := range 4 {
-		lines.WriteString(records(partition, 10, 0))
+		lines.WriteString(recordLines(partition, 10, 0))
 	}
 	s.pipe(lines.String(), "produce", "orders", "--json-lines").ok()
-	s.pipe(records(0, 9, 0), "produce", "dense", "--json-lines").ok()
+	s.pipe(recordLines(0, 9, 0), "produce", "dense", "--json-lines").ok()
 	c := s.member("billing", []string{"orders", "dense"})
 	s.take(c, 49)
 	c.Close()
-	s.pipe(lines.String()+lines.String()+records(2, 5, 0), "produce", "orders", "--json-lines").ok()
-	s.pipe(records(0, 3, 0), "produce", "dense", "--json-lines").ok()
+	s.pipe(lines.String()+lines.String()+recordLines(2, 5, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 0), "produce", "dense", "--json-lines").ok()
 
 	for _, s := range shells {
 		g := s.describe("billing")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/cmd/muster/internal/cli"
+	"muster/cmd/muster/internal/groups"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -18,7 +20,7 @@ func resetShell(t *testing.T) *shell {
 	t.Helper()
 	s := newGroupShell(t)
 	s.run("topics", "create", "orders", "-p", "2").ok()
-	s.pipe(records(0, 2, time.Hour)+records(0, 8, 0)+records(1, 4, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 2, time.Hour)+recordLines(0, 8, 0)+recordLines(1, 4, 0), "produce", "orders", "--json-lines").ok()
 	commit(t, s.client(), "g", "orders", 4)
 	return s
 }
@@ -28,7 +30,7 @@ func (s *shell) committed(group string) string {
 	s.t.Helper()
 	var out []string
 	for _, p := range s.describe(group).Partitions {
-		out = append(out, p.Name()+"="+orDash(p.Committed, formatInt))
+		out = append(out, p.Name()+"="+cli.OrDash(p.Committed, cli.FormatInt))
 	}
 	return strings.Join(out, " ")
 }
@@ -72,10 +74,10 @@ func TestGroupsResetTargets(t *testing.T) {
 		{"--all-topics --shift-by -9", "0=0 (-5 is before the log start)"},
 		{"--all-topics --shift-by 9", "0=10 (13 is beyond the end)"},
 	} {
-		r := decode[resetGroup](s.run(append([]string{"groups", "reset", "g", "--json"}, strings.Fields(c.flags)...)...))
+		r := decode[groups.ResetGroup](s.run(append([]string{"groups", "reset", "g", "--json"}, strings.Fields(c.flags)...)...))
 		var got []string
 		for _, p := range r.Partitions {
-			text := fmt.Sprintf("%d=%s", p.Partition, orDash(p.New, formatInt))
+			text := fmt.Sprintf("%d=%s", p.Partition, cli.OrDash(p.New, cli.FormatInt))
 			if p.Note != "" {
 				text += " (" + p.Note + ")"
 			}
@@ -132,7 +134,7 @@ func TestGroupsDelete(t *testing.T) {
 	r := s.run("groups", "delete", "g", "live", "h", "-y").fails(exitFailed,
 		`there is no group "g"`, "group live has 1 member: worker-", " at 127.0.0.1; stop it first")
 	same(t, "stdout", r.stdout, "deleted group h\n")
-	results := decode[[]groupResult](s.run("groups", "delete", "live", "h", "-y", "--json").fails(exitFailed))
+	results := decode[[]groups.GroupResult](s.run("groups", "delete", "live", "h", "-y", "--json").fails(exitFailed))
 	if len(results) != 2 || results[0].Error == nil || results[1].Error == nil {
 		t.Errorf("delete --json printed %+v", results)
 	}
@@ -157,7 +159,7 @@ func TestGroupsMembersRemove(t *testing.T) {
 
 	dynamic := s.rawMember("g", patience, "orders")
 	dynamic.mustJoin()
-	removed := decode[[]removedMember](remove("g", "--all", "--json"))
+	removed := decode[[]groups.RemovedMember](remove("g", "--all", "--json"))
 	if len(removed) != 1 || removed[0].Member != dynamic.id || removed[0].Error != nil {
 		t.Errorf("remove --json printed %+v", removed)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"strings"
 	"testing"
 )
@@ -56,15 +55,6 @@ func TestAVariableWithASlipIsToldWithTheOneThatIsMeant(t *testing.T) {
 	r := s.run("topics", "create", "orders")
 	r.ok()
 	same(t, "the warning", r.err, "warning: environment variable MUSTER_BROKR has no effect; did you mean MUSTER_BROKER?\n")
-}
-
-func TestANameThatCannotBeResolvedIsToldWithoutTheResolver(t *testing.T) {
-	for err, want := range map[string]string{
-		"no such host": `the name "kafka" cannot be resolved: no such host`,
-		"dial udp 10.0.0.1:53: connect: network is unreachable": `the name "kafka" cannot be resolved: network is unreachable`,
-	} {
-		same(t, err, dialCause(&net.DNSError{Name: "kafka", Server: "10.0.0.1:53", Err: err}), want)
-	}
 }
 
 func TestAQuotaWithASlipIsToldWithTheOneThatIsMeant(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"muster/cmd/muster/internal/cli"
 )
 
 const httpDoc = "../../docs/http.md"
@@ -30,10 +32,10 @@ func TestTheCommandsOfTheHTTPDocumentWork(t *testing.T) {
 	}
 	kafka, web := freeAddress(t), freeAddress(t)
 	shell := func(line string) *exec.Cmd {
-		line = strings.ReplaceAll(strings.ReplaceAll(line, "curl ", "curl --fail-with-body "), defaultHTTP, web)
+		line = strings.ReplaceAll(strings.ReplaceAll(line, "curl ", "curl --fail-with-body "), cli.DefaultHTTP, web)
 		c := exec.CommandContext(t.Context(), "sh", "-c", line)
 		c.Dir = t.TempDir()
-		c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), brokerEnv+"="+kafka, "MUSTER_LISTENERS=PLAINTEXT://"+kafka, "MUSTER_HTTP_LISTENER="+web)
+		c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), cli.BrokerEnv+"="+kafka, "MUSTER_LISTENERS=PLAINTEXT://"+kafka, "MUSTER_HTTP_LISTENER="+web)
 		return c
 	}
 	commands := docCommands(t, httpDoc)
@@ -72,16 +74,4 @@ func areJSON(out []byte) bool {
 func TestHelpTellsOfTLSOverHTTP(t *testing.T) {
 	out := (&shell{t: t}).run("serve", "--help").ok()
 	says(t, out, "https://host:port for TLS", "muster.http.ssl.keystore.location")
-}
-
-func TestHTTPCanBeTurnedOff(t *testing.T) {
-	for flag, want := range map[string]string{"off": "", "127.0.0.1:8080": "127.0.0.1:8080", "https://0.0.0.0:9021": "https://0.0.0.0:9021"} {
-		props, err := (&serveFlags{http: flag}).properties(nil)
-		if got, set := props["muster.http.listener"]; err != nil || !set || got != want {
-			t.Errorf("--http %s: %q, %t, %v", flag, got, set, err)
-		}
-	}
-	if props, err := (&serveFlags{}).properties(nil); err != nil || len(props) != 0 {
-		t.Errorf("without the flag: %v, %v", props, err)
-	}
 }

@@ -74,17 +74,22 @@ func TestTheAPIAndTheCommandSayTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := strings.TrimPrefix(configOf(described[0], addressSettings[0]), "http://")
+	var address string
+	for _, c := range described[0].Configs {
+		if c.Key == "muster.http.advertised" {
+			address = strings.TrimPrefix(c.MaybeValue(), "http://")
+		}
+	}
 	s.run("topics", "create", "orders", "-p", "3").ok()
 	s.run("topics", "create", "other", "-p", "1").ok()
 	commit(t, s.client(), "idle", "orders", 0)
 	one := s.member("billing", []string{"orders"}, kgo.ClientID("one"))
 	s.stable("billing", 1)
-	s.pipe(records(0, 3, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 3, 0), "produce", "orders", "--json-lines").ok()
 	s.take(one, 3)
 	s.member("billing", []string{"orders", "other"}, kgo.ClientID("two"), kgo.InstanceID("static"))
 	s.stable("billing", 2)
-	s.pipe(records(0, 5, 0), "produce", "orders", "--json-lines").ok()
+	s.pipe(recordLines(0, 5, 0), "produce", "orders", "--json-lines").ok()
 	first := s.rawConsumer("new", "first", subscribed("orders"))
 	eventually(t, func() error { first.beat(); return wantState(s.describe("new"), groupview.Stable) })
 	for _, group := range []string{"billing", "idle", "new"} {

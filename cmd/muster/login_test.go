@@ -3,14 +3,16 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"muster/cmd/muster/internal/cli"
 )
 
 const jaas = `org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="top secret";`
 
 func TestCommandsLogInByAFileOfProperties(t *testing.T) {
 	s := newSecureShell(t)
-	t.Setenv(userEnv, "")
-	t.Setenv(passwordFileEnv, "")
+	t.Setenv(cli.UserEnv, "")
+	t.Setenv(cli.PasswordFileEnv, "")
 	t.Setenv("ADMIN_PW", "top secret")
 	plain := "org.apache.kafka.common.security.plain.PlainLoginModule required username=admin password='top secret';"
 	for name, text := range map[string]string{
@@ -27,9 +29,9 @@ func TestCommandsLogInByAFileOfProperties(t *testing.T) {
 			t.Errorf("%s: %s", name, r.err)
 		}
 	}
-	t.Setenv(commandConfigEnv, file(t, "client.properties", "security.protocol=SASL_PLAINTEXT\nsasl.jaas.config="+jaas))
+	t.Setenv(cli.CommandConfigEnv, file(t, "client.properties", "security.protocol=SASL_PLAINTEXT\nsasl.jaas.config="+jaas))
 	s.run("users", "list").ok()
-	t.Setenv(commandConfigEnv, "")
+	t.Setenv(cli.CommandConfigEnv, "")
 	s.run("users", "list").fails(exitFailed, "no broker answers", "--user")
 }
 

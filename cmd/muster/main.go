@@ -2,8 +2,8 @@
 // to work with any Kafka broker from a shell.
 //
 // serve runs the broker. All other commands are Kafka clients that reach a
-// broker over the network: they know nothing about the broker's insides, and
-// each lives in a file of its own name.
+// broker over the network: they know nothing about the broker's insides. Each
+// family of them is a package below internal; this one puts them together.
 //
 //	muster serve
 //	muster demo
@@ -32,6 +32,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"muster/cmd/muster/internal/brokers"
+	"muster/cmd/muster/internal/cli"
+	"muster/cmd/muster/internal/groups"
+	"muster/cmd/muster/internal/records"
+	"muster/cmd/muster/internal/security"
+	"muster/cmd/muster/internal/serve"
+	"muster/cmd/muster/internal/top"
+	"muster/cmd/muster/internal/topics"
+	"muster/cmd/muster/internal/txns"
 )
 
 // The exit codes.
@@ -47,7 +57,7 @@ func main() {
 	// write, which run ends on quietly, instead of death by SIGPIPE.
 	signal.Ignore(syscall.SIGPIPE)
 	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && width > 0 {
-		lineWidth = min(lineWidth, width)
+		cli.LineWidth = min(cli.LineWidth, width)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly end; the next one has its usual
@@ -60,42 +70,42 @@ func main() {
 // as main does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
-	help := &hints{}
+	help := &cli.Hints{}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	addCompletion(root) // It keeps the output that it finds.
+	cli.AddCompletion(root) // It keeps the output that it finds.
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
-			c.Args = checkHelp
+			c.Args = cli.CheckHelp
 		}
 	}
 	started := markStart(root)
-	cmd, err := root.ExecuteContextC(context.WithValue(ctx, hintsKey{}, help))
+	cmd, err := root.ExecuteContextC(context.WithValue(ctx, cli.HintsKey{}, help))
 	switch {
-	case err == nil, isClosedPipe(err):
+	case err == nil, cli.IsClosedPipe(err):
 		return exitOK
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "muster: interrupted")
 		return exitInterrupted
 	}
 	if !*started {
-		err = argumentError(cmd, err)
+		err = cli.ArgumentError(cmd, err)
 	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "muster: %s\n", strings.TrimSuffix(line, "\n"))
 	}
-	if more := help.of(ctx, cmd, cmd.Flags().Args(), err); more != "" {
+	if more := help.Of(ctx, cmd, cmd.Flags().Args(), err); more != "" {
 		fmt.Fprintf(stderr, "muster: %s\n", more)
 	}
-	var usage *usageError
+	var usage *cli.UsageError
 	if errors.As(err, &usage) || !*started {
 		fmt.Fprintf(stderr, "Run '%s --help' for its usage.\n", cmd.CommandPath())
 		return exitUsage
 	}
-	var interrupted *interruptedError
+	var interrupted *cli.InterruptedError
 	if errors.As(err, &interrupted) {
 		return exitInterrupted
 	}
@@ -116,22 +126,22 @@ to any Kafka broker.`,
 		Version:       buildVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          subcommandArgs,
-		RunE:          help,
+		Args:          cli.SubcommandArgs,
+		RunE:          cli.Help,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			if cmd.Flags().Lookup("broker") != nil {
-				warnOfEnvironment(cmd.ErrOrStderr(), os.Environ())
+				serve.WarnOfEnvironment(cmd.ErrOrStderr(), os.Environ())
 			}
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	// Commands that only hold subcommands can be run, to refuse wrong ones, but
 	// their usage should not say so.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
-	root.AddCommand(serveCommand(), demoCommand(), topCommand(), brokersCommand(), topicsCommand(), groupsCommand(), txnsCommand(), produceCommand(), consumeCommand(),
-		usersCommand(), aclsCommand(), quotasCommand(), secretCommand(), auditCommand(), versionCommand())
+	root.AddCommand(serve.Command(), serve.DemoCommand(), top.Command(), brokers.Command(), topics.Command(), groups.Command(), txns.Command(), records.ProduceCommand(), records.ConsumeCommand(),
+		security.UsersCommand(), security.AclsCommand(), security.QuotasCommand(), security.SecretCommand(), security.AuditCommand(), versionCommand())
 	return root
 }
 
@@ -153,20 +163,4 @@ func markStart(root *cobra.Command) *bool {
 	}
 	wrap(root)
 	return started
-}
-
-// help is what a command does that only holds subcommands.
-func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-
-// subcommandArgs refuses the arguments of a command that only holds
-// subcommands: they are a subcommand's name with a slip in it.
-func subcommandArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return usagef("%s has no command %q; did you mean %q?", cmd.CommandPath(), args[0], near[0])
-	}
-	return usagef("%s has no command %q", cmd.CommandPath(), args[0])
 }

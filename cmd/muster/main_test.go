@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"muster"
+	"muster/cmd/muster/internal/cli"
 	"muster/internal/redistest"
 )
 
@@ -267,13 +268,13 @@ func TestOneSilentBrokerDoesNotHideAnother(t *testing.T) {
 	s := newShell(t)
 	began := time.Now()
 	(&shell{t: t}).run("topics", "list", "-b", freeAddress(t)+","+silent.Addr().String(), "-b", s.broker).ok()
-	if took := time.Since(began); took >= connectTimeout {
+	if took := time.Since(began); took >= cli.ConnectTimeout {
 		t.Errorf("it took %s", took)
 	}
 }
 
 func TestBrokerComesFromTheEnvironment(t *testing.T) {
-	t.Setenv(brokerEnv, newShell(t).broker)
+	t.Setenv(cli.BrokerEnv, newShell(t).broker)
 	s := &shell{t: t}
 	s.run("topics", "create", "a").ok()
 	address := freeAddress(t)
@@ -353,11 +354,11 @@ func TestCompletionOffersTopicsAndSettings(t *testing.T) {
 }
 
 func TestTableAlignsItsColumns(t *testing.T) {
-	tab := newTable("NAME", ">N", "LAST")
-	tab.add("a", 1, "x")
-	tab.add("größer", 1000, "")
+	tab := cli.NewTable("NAME", ">N", "LAST")
+	tab.Add("a", 1, "x")
+	tab.Add("größer", 1000, "")
 	var out bytes.Buffer
-	if err := tab.print(&out); err != nil {
+	if err := tab.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "the table", out.String(), "NAME       N  LAST\na          1  x\ngrößer  1000  \n")

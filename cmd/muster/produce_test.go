@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
-	"muster"
+	"muster/cmd/muster/internal/records"
 )
 
 func TestProduceThenConsume(t *testing.T) {
@@ -34,8 +33,8 @@ func TestProduceWithEveryCompressionAndAcks(t *testing.T) {
 		for _, acks := range []string{"all", "1", "0"} {
 			topic := codec + "-" + acks
 			s.run("topics", "create", topic).ok()
-			summary := decode[produceSummary](s.pipe(input.String(), "produce", topic, "--compression", codec, "--acks", acks, "--json"))
-			same(t, topic, summary, produceSummary{Topic: topic, Records: 3000})
+			summary := decode[records.ProduceSummary](s.pipe(input.String(), "produce", topic, "--compression", codec, "--acks", acks, "--json"))
+			same(t, topic, summary, records.ProduceSummary{Topic: topic, Records: 3000})
 			if acks == "0" {
 				continue // Nobody says when the records are there.
 			}
@@ -177,7 +176,7 @@ func TestProduceReportsWhatTheBrokerRefuses(t *testing.T) {
 	s.pipe("x\n", "produce", "bad name").fails(exitFailed, `the broker does not allow "bad name" as the name of a topic`)
 	s.run("topics", "create", "compacted", "-c", "cleanup.policy=compact").ok()
 	r = s.pipe("no key\n", "produce", "compacted", "--json").fails(exitFailed, "muster: line 1: ", "INVALID_RECORD", "without a key")
-	same(t, "the summary", decode[produceSummary](r), produceSummary{Topic: "compacted", Failed: 1})
+	same(t, "the summary", decode[records.ProduceSummary](r), records.ProduceSummary{Topic: "compacted", Failed: 1})
 }
 
 func TestProduceReportsInputThatCannotBeRead(t *testing.T) {
@@ -205,35 +204,4 @@ func TestProduceInterruptedKeepsWhatItRead(t *testing.T) {
 	interrupt()
 	same(t, "the exit code", <-done, exitInterrupted)
 	same(t, "stderr", stderr.String(), "produced 1 record to a\nmuster: interrupted: the input was not read to its end\n")
-}
-
-func TestProduceFailsIfTheBrokerGoesAway(t *testing.T) {
-	b, err := muster.Start(t.Context(), muster.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := &produceFlags{clientFlags: clientFlags{brokers: []string{b.Addr()}}, compression: "none", acks: "all", partition: -1}
-	opts, err := producerOptions(flags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := flags.connect(t.Context(), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	parse, err := newLineParser(produceCommand().Flags(), flags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	p := &producer{client: client, topic: "a", parse: parse, limit: kafkaMaxMessageBytes, patience: 100 * time.Millisecond}
-	err = p.run(t.Context(), strings.NewReader("x\ny\n"))
-	want := "2 records failed, the first in line 1: the broker did not acknowledge the record within 100ms; it may have been written"
-	if err == nil || err.Error() != want {
-		t.Errorf("the error is %v, want %s", err, want)
-	}
-	same(t, "the summary", p.summary(), produceSummary{Topic: "a", Failed: 2})
 }

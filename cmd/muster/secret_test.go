@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/cmd/muster/internal/cli"
+	"muster/cmd/muster/internal/security"
 	"muster/internal/redistest"
 )
 
@@ -12,12 +14,12 @@ func TestTheSecretOfTheClusterIsRotated(t *testing.T) {
 	redis := redistest.Single(t)
 	s := newShell(t, "muster.store", "redis", "muster.redis.url", redis.URL(), "listeners", "SASL_PLAINTEXT://127.0.0.1:0",
 		"muster.bootstrap.user", "admin:top secret", "authorizer.class.name", "muster", "connection.failed.authentication.delay.ms", "0")
-	t.Setenv(userEnv, "admin")
-	t.Setenv(passwordFileEnv, file(t, "admin.pw", "top secret\n"))
+	t.Setenv(cli.UserEnv, "admin")
+	t.Setenv(cli.PasswordFileEnv, file(t, "admin.pw", "top secret\n"))
 	wantIn(t, s.run("secret", "rotate", "--help").ok(), "muster secret rotate", "10m", "ALTER on the cluster")
 	s.run("users", "create", "alice", "--new-password-file", file(t, "alice.pw", "alices")).ok()
 	s.run("secret", "rotate", "--user", "alice", "--password-file", file(t, "alice.pw", "alices")).fails(exitFailed, "CLUSTER_AUTHORIZATION_FAILED")
-	r := decode[rotation](s.run("secret", "rotate", "--json"))
+	r := decode[security.Rotation](s.run("secret", "rotate", "--json"))
 	if r.UsedFrom.Before(time.Now()) || !r.OldAcceptedUpTo.After(r.UsedFrom) {
 		t.Errorf("%+v", r)
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"muster/cmd/muster/internal/cli"
 )
 
 const (
@@ -65,7 +67,7 @@ func TestTheCommandsOfTheSecurityDocumentWork(t *testing.T) {
 	shell := func(line string) *exec.Cmd {
 		line = strings.ReplaceAll(line, "127.0.0.1:9092", address)
 		c := exec.CommandContext(t.Context(), "sh", "-c", line)
-		c.Dir, c.Env = folder, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), brokerEnv+"="+address)
+		c.Dir, c.Env = folder, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), cli.BrokerEnv+"="+address)
 		return c
 	}
 	commands := docCommands(t, securityDoc)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"muster/cmd/muster/internal/cli"
+	"muster/cmd/muster/internal/security"
 	"muster/internal/audit"
 	"muster/internal/auth"
 )
@@ -20,8 +22,8 @@ func newSecureShell(t *testing.T) *shell {
 	t.Helper()
 	s := newShell(t, "listeners", "SASL_PLAINTEXT://127.0.0.1:0", "muster.bootstrap.user", "admin:top secret", "authorizer.class.name", "muster",
 		"sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512", "connection.failed.authentication.delay.ms", "0")
-	t.Setenv(userEnv, "admin")
-	t.Setenv(passwordFileEnv, file(t, "admin.pw", "top secret\n"))
+	t.Setenv(cli.UserEnv, "admin")
+	t.Setenv(cli.PasswordFileEnv, file(t, "admin.pw", "top secret\n"))
 	return s
 }
 
@@ -52,18 +54,18 @@ func TestUsersAreMadeAndCanLogIn(t *testing.T) {
 	s.run("users", "set-password", "alice", "--new-password", "${env:ALICE_PW}", "--iterations", "5000").prints("set the password of user alice\n")
 	as("second").ok()
 	as("first").fails(exitFailed, "refuses the login")
-	users := decode[[]storedUser](s.run("users", "list", "--json"))
+	users := decode[[]security.StoredUser](s.run("users", "list", "--json"))
 	if len(users) != 2 || users[0].Name != "admin" || users[1].Mechanisms[0].Iterations != 5000 || len(users[1].Mechanisms) != 2 {
 		t.Errorf("the users are %+v", users)
 	}
 	s.run("users", "create", "bob", "--new-password-file", file(t, "bob", "third"), "--mechanism", "SCRAM-SHA-512").ok()
-	same(t, "bob", len(decode[[]storedUser](s.run("users", "list", "bob", "--json"))[0].Mechanisms), 1)
+	same(t, "bob", len(decode[[]security.StoredUser](s.run("users", "list", "bob", "--json"))[0].Mechanisms), 1)
 	s.pipe("fourth", "users", "set-password", "alice", "--mechanism", "SCRAM-SHA-512").ok()
 	as("fourth", "--sasl-mechanism", "SCRAM-SHA-512").ok()
 	as("second", "--sasl-mechanism", "SCRAM-SHA-512").fails(exitFailed, "refuses the login")
 	as("second", "--sasl-mechanism", "SCRAM-SHA-256").ok()
 	s.pipe("third", "users", "set-password", "bob", "--mechanism", "SCRAM-SHA-256,SCRAM-SHA-512").ok()
-	same(t, "bob", len(decode[[]storedUser](s.run("users", "list", "bob", "--json"))[0].Mechanisms), 2)
+	same(t, "bob", len(decode[[]security.StoredUser](s.run("users", "list", "bob", "--json"))[0].Mechanisms), 2)
 	s.pipe("x", "users", "set-password", "bob", "--mechanism", "PLAIN").fails(exitUsage, "--mechanism is SCRAM-SHA-256 or SCRAM-SHA-512")
 	s.run("users", "set-password", "nobody", "--new-password", "${env:ALICE_PW}").fails(exitFailed, `there is no user "nobody"`)
 	r := s.run("users", "delete", "alice", "bob", "nobody", "--yes").fails(exitFailed, `there is no user "nobody"`)
@@ -79,7 +81,7 @@ func TestRulesAreAddedListedExplainedAndRemoved(t *testing.T) {
 	create := func() *result { return s.run(append([]string{"topics", "create", "app.orders"}, alice...)...) }
 	create().fails(exitFailed, "TOPIC_AUTHORIZATION_FAILED")
 
-	denied := decode[whyResult](s.run("acls", "why", "alice", "create", "topic", "app.orders", "--json"))
+	denied := decode[security.WhyResult](s.run("acls", "why", "alice", "create", "topic", "app.orders", "--json"))
 	if denied.Allowed || denied.Rule != nil || denied.Fix == nil || *denied.Fix != "muster acls add alice create topic app.orders" {
 		t.Errorf("why says %+v", denied)
 	}
@@ -90,12 +92,12 @@ func TestRulesAreAddedListedExplainedAndRemoved(t *testing.T) {
 
 	// The command that why prints is one that can be run.
 	s.run("acls", "add", "--deny", "--host", "127.0.0.1", "alice", "write,read", "topic", "app.orders").ok()
-	stopped := decode[whyResult](s.run("acls", "why", "alice", "read", "topic", "app.orders", "--host", "127.0.0.1", "--json"))
+	stopped := decode[security.WhyResult](s.run("acls", "why", "alice", "read", "topic", "app.orders", "--host", "127.0.0.1", "--json"))
 	if stopped.Allowed || stopped.Rule == nil || stopped.Rule.Permission != auth.Deny || stopped.Fix == nil {
 		t.Fatalf("why says %+v", stopped)
 	}
 	s.run(strings.Fields(*stopped.Fix)[1:]...).ok()
-	if again := decode[whyResult](s.run("acls", "why", "alice", "read", "topic", "app.orders", "--host", "127.0.0.1", "--json")); !again.Allowed {
+	if again := decode[security.WhyResult](s.run("acls", "why", "alice", "read", "topic", "app.orders", "--host", "127.0.0.1", "--json")); !again.Allowed {
 		t.Errorf("after %s: %+v", *stopped.Fix, again)
 	}
 	s.run(strings.Fields(*stopped.Fix)[1:]...).fails(exitFailed, "there is no rule that says DENY")
@@ -115,7 +117,7 @@ func TestWithoutRulesTheSettingIsNamed(t *testing.T) {
 	for _, line := range []string{"acls list", "acls add alice read topic a", "acls remove alice read topic a"} {
 		s.run(strings.Fields(line)...).fails(exitFailed, "authorizer.class.name=muster", "SECURITY_DISABLED")
 	}
-	answer := decode[whyResult](s.run("acls", "why", "alice", "read", "topic", "a", "--json"))
+	answer := decode[security.WhyResult](s.run("acls", "why", "alice", "read", "topic", "a", "--json"))
 	if !answer.Allowed || !strings.Contains(answer.Text, "authorizer.class.name is not set") {
 		t.Errorf("why says %+v", answer)
 	}
@@ -133,7 +135,7 @@ user=alice                consumer_byte_rate         5
 user=alice                producer_byte_rate  10485760
 user=alice client-id=app  producer_byte_rate      1024
 `)
-	list := decode[[]quotaState](s.run("quotas", "list", "client-id", "--json"))
+	list := decode[[]security.QuotaState](s.run("quotas", "list", "client-id", "--json"))
 	if len(list) != 1 || list[0].Entity["client-id"] != nil || list[0].Values["consumer_byte_rate"] != 2 {
 		t.Errorf("the default of clients is %+v", list)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"muster/cmd/muster/internal/top"
 )
 
 // terminal is a real one, of which the test is the screen and the keyboard.
@@ -122,8 +124,8 @@ func TestTopAtATerminal(t *testing.T) {
 	s, _ := topWorld(t)
 	x := newTerminal(t)
 	before := x.modes()
-	top := x.start("top", "--broker", s.broker, "--every", "200ms", "--sort", "name")
-	x.shows(enterScreen)
+	running := x.start("top", "--broker", s.broker, "--every", "200ms", "--sort", "name")
+	x.shows(top.EnterScreen)
 	x.shows("shipping")
 	x.keys("/ship")
 	x.shows("Only groups with: ship_")
@@ -135,25 +137,25 @@ func TestTopAtATerminal(t *testing.T) {
 	x.resize(60, 8)
 	x.shows("…")
 	x.keys("q")
-	if err := top.Wait(); err != nil {
+	if err := running.Wait(); err != nil {
 		t.Error(err)
 	}
-	x.shows(leaveScreen)
+	x.shows(top.LeaveScreen)
 	if x.modes() != before {
 		t.Error("the terminal is not as it was before")
 	}
 
-	top = x.start("top", "--broker", s.broker)
-	x.shows(enterScreen)
+	running = x.start("top", "--broker", s.broker)
+	x.shows(top.EnterScreen)
 	x.keys("\x1b[B")
 	x.shows("billing")
-	if err := top.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := top.Wait(); err != nil {
+	if err := running.Wait(); err != nil {
 		t.Error(err)
 	}
-	x.shows(leaveScreen)
+	x.shows(top.LeaveScreen)
 	if x.modes() != before {
 		t.Error("after a signal the terminal is not as it was before")
 	}

@@ -7,6 +7,9 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"muster/cmd/muster/internal/cli"
+	"muster/cmd/muster/internal/topics"
 )
 
 func TestTopicsCreateListDescribe(t *testing.T) {
@@ -48,7 +51,7 @@ func TestTopicsListFilters(t *testing.T) {
 	s.run("topics", "create", "a.x", "a.y", "ba").ok()
 	names := func(args ...string) string {
 		var out []string
-		for _, topic := range decode[[]listedTopic](s.run(append([]string{"topics", "list", "--json"}, args...)...)) {
+		for _, topic := range decode[[]topics.Listed](s.run(append([]string{"topics", "list", "--json"}, args...)...)) {
 			out = append(out, topic.Name)
 		}
 		return strings.Join(out, " ")
@@ -64,19 +67,19 @@ func TestTopicsListFilters(t *testing.T) {
 
 func TestTopicsJSON(t *testing.T) {
 	s := newShell(t)
-	created := decode[[]createdTopic](s.run("topics", "create", "orders", "-p", "2", "-c", "cleanup.policy=compact", "--json"))
+	created := decode[[]topics.Created](s.run("topics", "create", "orders", "-p", "2", "-c", "cleanup.policy=compact", "--json"))
 	if len(created) != 1 || created[0].Name != "orders" || !created[0].Created || created[0].Partitions != 2 || created[0].Error != nil {
 		t.Fatalf("create --json printed %+v", created)
 	}
 	s.pipe("k:v\n", "produce", "orders", "-K", ":", "-p", "1").ok()
 
-	list := decode[[]listedTopic](s.run("topics", "list", "--json"))
+	list := decode[[]topics.Listed](s.run("topics", "list", "--json"))
 	if len(list) != 1 || *list[0].Records != 1 || *list[0].SizeBytes == 0 || list[0].Partitions != 2 || list[0].Internal {
 		t.Errorf("list --json printed %+v", list)
 	}
 	same(t, "the id in list", list[0].ID, created[0].ID)
 
-	described := decode[[]describedTopic](s.run("topics", "describe", "orders", "--json"))[0]
+	described := decode[[]topics.Described](s.run("topics", "describe", "orders", "--json"))[0]
 	same(t, "the id in describe", described.ID, created[0].ID)
 	same(t, "records", *described.Records, 1)
 	if len(described.Settings) != 1 || described.Settings[0].Name != "cleanup.policy" || *described.Settings[0].Value != "compact" || described.Settings[0].Source != "topic" {
@@ -87,7 +90,7 @@ func TestTopicsJSON(t *testing.T) {
 		t.Errorf("partition 1 is %+v", p)
 	}
 	sources := map[string]bool{}
-	for _, setting := range decode[[]describedTopic](s.run("topics", "describe", "orders", "--json", "--all"))[0].Settings {
+	for _, setting := range decode[[]topics.Described](s.run("topics", "describe", "orders", "--json", "--all"))[0].Settings {
 		sources[setting.Source] = true
 	}
 	if !sources["topic"] || !sources["default"] {
@@ -113,7 +116,7 @@ func TestTopicsCreateReportsEachRefusal(t *testing.T) {
 		}
 	}
 	r = s.run("topics", "create", "orders", "c", "--json").fails(exitFailed)
-	results := decode[[]createdTopic](r)
+	results := decode[[]topics.Created](r)
 	if len(results) != 2 || results[0].Error == nil || results[0].Created || results[1].Error != nil || !results[1].Created {
 		t.Errorf("create --json printed %s", r.stdout)
 	}
@@ -135,12 +138,12 @@ func TestTopicsAlter(t *testing.T) {
 	s.run("topics", "create", "a", "-c", "retention.ms=1000", "-c", "segment.ms=1000").ok()
 	settings := func() string {
 		var out []string
-		for _, setting := range decode[[]describedTopic](s.run("topics", "describe", "a", "--json"))[0].Settings {
+		for _, setting := range decode[[]topics.Described](s.run("topics", "describe", "a", "--json"))[0].Settings {
 			out = append(out, setting.Name+"="+*setting.Value)
 		}
 		return strings.Join(out, " ")
 	}
-	partitions := func() int { return decode[[]listedTopic](s.run("topics", "list", "--json"))[0].Partitions }
+	partitions := func() int { return decode[[]topics.Listed](s.run("topics", "list", "--json"))[0].Partitions }
 
 	s.run("topics", "alter", "a", "-c", "retention.ms=2000").prints("altered topic a\n")
 	same(t, "after a change", settings(), "retention.ms=2000 segment.ms=1000")
@@ -157,11 +160,11 @@ func TestTopicsAlter(t *testing.T) {
 	s.run("topics", "alter", "nope", "-c", "segment.ms=1").fails(exitFailed, `there is no topic "nope"`)
 	s.run("topics", "alter", "nope", "--partitions", "3").fails(exitFailed, `there is no topic "nope"`)
 
-	r := decode[topicResult](s.run("topics", "alter", "a", "-c", "segment.ms=x", "--json").fails(exitFailed))
+	r := decode[cli.Result](s.run("topics", "alter", "a", "-c", "segment.ms=x", "--json").fails(exitFailed))
 	if r.Name != "a" || r.Error == nil || !strings.Contains(*r.Error, "segment.ms") {
 		t.Errorf("alter --json printed %+v", r)
 	}
-	if r := decode[topicResult](s.run("topics", "alter", "a", "-c", "segment.ms=5", "--json")); r.Error != nil {
+	if r := decode[cli.Result](s.run("topics", "alter", "a", "-c", "segment.ms=5", "--json")); r.Error != nil {
 		t.Errorf("alter --json printed %+v", r)
 	}
 }
@@ -173,7 +176,7 @@ func TestTopicsDelete(t *testing.T) {
 	s.run("topics", "delete", "a", "--yes").prints("deleted topic a\n")
 	r := s.run("topics", "delete", "a", "b", "-y").fails(exitFailed, `there is no topic "a"`)
 	same(t, "stdout", r.stdout, "deleted topic b\n")
-	results := decode[[]topicResult](s.run("topics", "delete", "b", "c", "-y", "--json").fails(exitFailed))
+	results := decode[[]cli.Result](s.run("topics", "delete", "b", "c", "-y", "--json").fails(exitFailed))
 	if len(results) != 2 || results[0].Error == nil || results[1].Error != nil {
 		t.Errorf("delete --json printed %+v", results)
 	}
@@ -183,7 +186,7 @@ func TestTopicsDelete(t *testing.T) {
 func TestConfirmTakesOnlyAYes(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yep\n": false} {
 		var out bytes.Buffer
-		err := confirm(t.Context(), strings.NewReader(answer), &out, "Sure?", true)
+		err := cli.Confirm(t.Context(), strings.NewReader(answer), &out, "Sure?", true)
 		if (err == nil) != yes {
 			t.Errorf("the answer %q gives %v", answer, err)
 		}
@@ -196,7 +199,7 @@ func TestConfirmEndsOnInterrupt(t *testing.T) {
 	cancel()
 	in, typing := io.Pipe()
 	defer typing.Close()
-	if err := confirm(ctx, in, io.Discard, "Sure?", true); !errors.Is(err, context.Canceled) {
+	if err := cli.Confirm(ctx, in, io.Discard, "Sure?", true); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

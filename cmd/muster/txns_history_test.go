@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster"
+	"muster/cmd/muster/internal/txns"
 	"muster/internal/journal"
 	"muster/internal/redistest"
 )
@@ -94,7 +95,7 @@ func TestTxnsHistory(t *testing.T) {
 	if strings.Contains(out, "other") || strings.Contains(s.run("txns", "describe", "done").ok(), "Lately") {
 		t.Errorf("others are described, too:\n%s", out)
 	}
-	if got := decode[[]txnState](s.run("txns", "describe", "pay", "done", "--json")); len(got[0].History) != 3 || len(got[1].History) != 0 {
+	if got := decode[[]txns.State](s.run("txns", "describe", "pay", "done", "--json")); len(got[0].History) != 3 || len(got[1].History) != 0 {
 		t.Errorf("described are %+v", got)
 	}
 }
@@ -107,7 +108,7 @@ func TestTxnsHistoryTellsOfMarkersOfOperators(t *testing.T) {
 	m := kmsg.NewWriteTxnMarkersRequestMarker()
 	topic := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
 	topic.Topic, topic.Partitions = "orders", []int32{0}
-	m.ProducerID, m.ProducerEpoch, m.Topics = decode[[]txnState](s.run("txns", "list", "--json"))[0].ProducerID, 0, append(m.Topics, topic)
+	m.ProducerID, m.ProducerEpoch, m.Topics = decode[[]txns.State](s.run("txns", "list", "--json"))[0].ProducerID, 0, append(m.Topics, topic)
 	req.Markers = append(req.Markers, m)
 	if _, err := req.RequestWith(t.Context(), s.client(kgo.ClientID("tool"))); err != nil {
 		t.Fatal(err)

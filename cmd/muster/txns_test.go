@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/cmd/muster/internal/txns"
 	"muster/internal/watch/explain"
 )
 
@@ -43,7 +44,7 @@ func TestTxnsListAndDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	list := decode[[]txnState](s.run("txns", "list", "--json"))
+	list := decode[[]txns.State](s.run("txns", "list", "--json"))
 	if len(list) != 2 || list[1].ID != "pay" || list[1].State != "Ongoing" || list[1].StartedAt == nil || len(list[1].Partitions) != 1 {
 		t.Errorf("the list is %+v", list)
 	}
@@ -51,7 +52,7 @@ func TestTxnsListAndDescribe(t *testing.T) {
 		{"", "done pay"}, {"^p", "pay"}, {"--open", "pay"}, {"--state ongoing", "pay"}, {"--open --longer-than 1h", ""}, {"--longer-than 1ns", "pay"},
 	} {
 		var ids []string
-		for _, x := range decode[[]txnState](s.run(append([]string{"txns", "list", "--json"}, strings.Fields(c.args)...)...)) {
+		for _, x := range decode[[]txns.State](s.run(append([]string{"txns", "list", "--json"}, strings.Fields(c.args)...)...)) {
 			ids = append(ids, x.ID)
 		}
 		same(t, "txns list "+c.args, strings.Join(ids, " "), c.want)
@@ -91,19 +92,11 @@ func TestTxnsAbortEndsTheTransactionAndFencesItsProducer(t *testing.T) {
 	s.run("txns", "abort", "pay", "--yes").prints("fenced pay: no transaction was open, and its producer must start again\n")
 }
 
-func TestTxnsAbortDoesNotClaimToAbortWhatIsCommitted(t *testing.T) {
-	for state, want := range map[string]bool{"Ongoing": true, "PrepareAbort": true, "PrepareCommit": false, "CompleteCommit": false, "Empty": false} {
-		if did, aborted := (txnState{State: state}).fenced(); aborted != want || strings.Contains(did, "aborted") != want {
-			t.Errorf("%s: %s, %v", state, did, aborted)
-		}
-	}
-}
-
 func TestTxnsAbortLeavesAKnownTransactionToItsCoordinator(t *testing.T) {
 	s := newShell(t)
 	s.run("topics", "create", "orders").ok()
 	s.transaction("pay", "orders", 0, "a")
-	list := decode[[]txnState](s.run("txns", "list", "--json"))
+	list := decode[[]txns.State](s.run("txns", "list", "--json"))
 	id := fmt.Sprint(list[0].ProducerID)
 	s.run("txns", "abort", "--partition", "orders-0", "--producer-id", id, "--yes").fails(exitFailed, "the transaction is that of pay")
 	s.run("txns", "abort", "--partition", "orders-0", "--producer-id", "1", "--yes").fails(exitFailed, "producer 1 has no transaction open in orders-0")

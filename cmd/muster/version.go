@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"muster/cmd/muster/internal/cli"
 )
 
 // version is what the go command stamped into the binary. The fields are those
@@ -69,7 +71,7 @@ without Git.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), buildVersion())
+				return cli.WriteJSON(cmd.OutOrStdout(), buildVersion())
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), buildVersion())
 			return err

@@ -18,20 +18,46 @@ const everything = "*"
 var importTable = map[string][]string{
 	// The ways in.
 	".": {"broker", "metadata/config"},
-	"cmd/muster": {
-		".",
-		"audit",     // To read the audit log.
-		"auth",      // For muster acls why, which asks the rules as a broker does.
-		"auth/sasl", // For the JAAS lines in the files that Kafka's tools take.
-		"broker",
-		"demo", // For muster demo.
-		"journal", "metadata", "metadata/config",
-		"migration", // For what the broker would say of an upgrade.
-		"protocol",  // For the tagged field that asks for lag in records.
-		"watch/explain", "watch/groupview",
-		"web", // For the types of the answers that muster top shows.
+	"cmd/muster": { // It puts the families of commands together.
+		"cmd/muster/brokers", "cmd/muster/cli", "cmd/muster/groups", "cmd/muster/records", "cmd/muster/security",
+		"cmd/muster/serve", "cmd/muster/top", "cmd/muster/topics", "cmd/muster/txns",
+	},
+	"cmd/muster/cli": {
+		"auth", "auth/sasl", // For the rule that a denial lacks, and the JAAS lines in the files that Kafka's tools take.
+		"watch/groupview", "metadata", "metadata/config", "words",
+	},
+	"cmd/muster/source": {
+		"cmd/muster/cli",
+		"audit",
+		"watch/explain", "watch/groupview", "journal", "metadata",
+		"protocol", // For the tagged field that asks for lag in records.
 		"words",
 	},
+	"cmd/muster/brokers": {"cmd/muster/cli", "words"},
+	"cmd/muster/groups": {
+		"cmd/muster/cli", "cmd/muster/source",
+		"cmd/muster/txns", // For the transactions that hold a group back.
+		"auth", "watch/explain", "watch/groupview", "journal",
+		"migration", // For what the broker would say of an upgrade.
+		"words",
+	},
+	"cmd/muster/records": {"cmd/muster/cli", "cmd/muster/source", "watch/groupview", "words"},
+	"cmd/muster/security": {
+		"cmd/muster/cli", "cmd/muster/source", "audit",
+		"auth", // For muster acls why, which asks the rules as a broker does.
+		"metadata", "metadata/config", "protocol", "words",
+	},
+	"cmd/muster/serve": {"cmd/muster/cli", "broker", "demo", "metadata/config", "words"},
+	"cmd/muster/top": {
+		"cmd/muster/cli",
+		"cmd/muster/groups", // It explains a group in the words of muster groups explain.
+		"watch/explain", "journal",
+		"web", // For the types of the answers that it shows.
+		"words",
+	},
+	"cmd/muster/topics": {"cmd/muster/cli", "auth", "words"},
+	"cmd/muster/txns":   {"cmd/muster/cli", "cmd/muster/source", "auth", "watch/explain", "watch/groupview", "journal", "metadata", "words"},
+
 	"bench":          {"."},
 	"interop/go":     {"."},
 	"interop/old":    {},
@@ -189,7 +215,8 @@ func ourPackage(importPath string) (name string, ours bool) {
 	return packageName(dir), ours
 }
 
-func packageName(dir string) string { return strings.TrimPrefix(dir, "internal/") }
+// packageName drops the folder "internal", which is that of the module or of a command.
+func packageName(dir string) string { return strings.Replace(dir, "internal/", "", 1) }
 
 func isInternal(name string) bool {
 	outside := []string{".", "bench"}
@@ -219,7 +246,9 @@ func TestCheckImportsFindsForbiddenImports(t *testing.T) {
 		{"the broker imports what simulators share", "internal/broker/a.go", `"muster/internal/sim/seeds"`, "only tests may use"},
 		{"the root imports the simulator", "muster.go", `"muster/internal/sim"`, "only tests may use"},
 		{"a test imports the simulator", "internal/group/a_test.go", `"muster/internal/sim"`, "may not use the simulator"},
-		{"a package nobody knows", "internal/util/a.go", `"muster/internal/store"`, "not in the import table"},
+		{"one family of commands imports another", "cmd/muster/internal/topics/a.go", `"muster/cmd/muster/internal/groups"`, "cmd/muster/topics may import only"},
+		{"commands know the engines", "cmd/muster/internal/topics/a.go", `"muster/internal/store"`, "cmd/muster/topics may import only"},
+		{"a package that has no line", "internal/util/a.go", `"muster/internal/store"`, "not in the import table"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := fixture(t, c.path, "package x\n\nimport "+c.imports+"\n")
@@ -236,7 +265,9 @@ func TestCheckImportsAllowsWhatTheTableAllows(t *testing.T) {
 		"internal/sim/sim_test.go":      `"muster/internal/sim"`,
 		"internal/sim/world.go":         `"muster/internal/sim/seeds"`,
 		"internal/record/batch.go":      `"musterpiece/internal/store"`,
-		"cmd/muster/serve.go":           `"muster"`,
+		"cmd/muster/main.go":            `"muster/cmd/muster/internal/top"`,
+		"cmd/muster/internal/top/a.go":  `"muster/cmd/muster/internal/groups"`,
+		"muster.go":                     `"muster/internal/broker"`,
 		"internal/coordinator/shard.go": `"github.com/twmb/franz-go/pkg/kmsg"`,
 	} {
 		s := fixture(t, path, "package x\n\nimport "+imports+"\n")
