@@ -38,7 +38,7 @@ place to another, offsets that were reset or expired. Then what is odd about the
 group now, and what to change.
 
 The past comes from the group journal, which a muster broker keeps in the topic
-` + source.JournalTopic + `. With other brokers only the second part is known.
+` + source.GroupJournal.Topic + `. With other brokers only the second part is known.
 
 With --json it prints one object with the fields name, type, state, protocol_type,
 assignor, members, total_lag, text, journal (whether there is one),
@@ -94,8 +94,8 @@ func (f *explainFlags) gather(cmd *cobra.Command, name string, since time.Durati
 		return nil, err
 	}
 	e := &explain.Evidence{Name: name, Group: g, Journal: true, Partitions: loader.PartitionCounts(), Now: time.Now(), Since: since}
-	e.Entries, err = source.ReadJournal(ctx, &f.Flags, name, e.Now.Add(-since))
-	if errors.Is(err, source.ErrNoJournal) {
+	e.Entries, err = source.GroupJournal.Read(ctx, &f.Flags, e.Now.Add(-since), name)
+	if errors.Is(err, source.GroupJournal.ErrNone) {
 		e.Journal, err = false, nil
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func formatRebalances(out *strings.Builder, x *explain.Explanation) {
 	fmt.Fprintln(out)
 	switch {
 	case !x.Journal:
-		cli.WriteWrapped(out, "", words.Capital(source.ErrNoJournal.Error())+".")
+		cli.WriteWrapped(out, "", words.Capital(source.GroupJournal.ErrNone.Error())+".")
 	case x.RebalanceCount == 0:
 		fmt.Fprintf(out, "The journal has no rebalance of the last %s; --since looks further back.\n", since)
 	case x.RebalanceCount > len(x.Rebalances):

@@ -20,9 +20,7 @@ import (
 
 // historyFlags are the flags of muster groups history.
 type historyFlags struct {
-	cli.Flags
-	since  string
-	limit  int
+	source.HistoryFlags
 	follow bool
 	all    bool
 }
@@ -35,7 +33,7 @@ func historyCommand() *cobra.Command {
 		Long: `Show the journal of a group, the oldest entry first: rebalances, restarts of
 static members and processes that lost their place to another, loads of its
 coordinator, committed offsets that were reset, deleted or expired, its end. A
-muster broker keeps the journal in the topic ` + source.JournalTopic + `, for as long as
+muster broker keeps the journal in the topic ` + source.GroupJournal.Topic + `, for as long as
 muster.group.journal.retention.ms says.
 
 MEMBERS is the number before and after. MOVED is how many partitions changed
@@ -53,25 +51,20 @@ With --json it prints the entries as the broker wrote them, one object per line.
 		ValidArgsFunction: cli.CompleteGroups(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return groupHistory(cmd, &flags, args[0]) },
 	}
-	flags.Add(cmd, "print a JSON object per line")
+	flags.Add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&flags.since, "since", "24h", "how `long` to look back: 30m, 24h, 7d")
-	f.IntVarP(&flags.limit, "limit", "n", 50, "show the latest `N` entries; 0 for all")
 	f.BoolVarP(&flags.follow, "follow", "f", false, "go on and show entries as they are written")
 	f.BoolVar(&flags.all, "all", false, "show the start of every rebalance, too")
 	return cmd
 }
 
 func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
-	since, err := source.ParseSince(flags.since)
+	since, err := flags.Since()
 	if err != nil {
 		return err
 	}
-	if flags.limit < 0 {
-		return cli.Usagef("--limit cannot be negative")
-	}
 	ctx := cmd.Context()
-	j, err := source.OpenJournal(ctx, &flags.Flags, name, time.Now().Add(-since))
+	j, err := source.GroupJournal.Open(ctx, &flags.Flags, time.Now().Add(-since), flags.follow, name)
 	if err != nil {
 		return err
 	}
@@ -83,10 +76,7 @@ func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
 	if !flags.all && !flags.JSON {
 		entries = explain.WithoutStarts(entries)
 	}
-	if left := len(entries) - flags.limit; flags.limit > 0 && left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d earlier %s left out; --limit shows more\n", left, words.Verb(left, "entry is", "entries are"))
-		entries = entries[left:]
-	}
+	entries = source.Latest(&flags.HistoryFlags, cmd.ErrOrStderr(), entries)
 	show := flags.printer(cmd.OutOrStdout())
 	if len(entries) == 0 && !flags.follow {
 		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about a group %q in the last %s; --since looks further back\n", name, words.Duration(since))
@@ -102,7 +92,7 @@ func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
 }
 
 // followJournal shows entries until the user has seen enough.
-func followJournal(ctx context.Context, j *source.JournalReader, show func([]explain.Entry) error) error {
+func followJournal(ctx context.Context, j *source.Reader[explain.Entry], show func([]explain.Entry) error) error {
 	for {
 		entries, err := j.Poll(ctx)
 		if err == nil {

@@ -16,15 +16,12 @@ import (
 	"muster/cmd/muster/internal/source"
 	"muster/internal/audit"
 	"muster/internal/auth"
-	"muster/internal/metadata"
 	"muster/internal/words"
 )
 
 // auditFlags are the flags of muster audit.
 type auditFlags struct {
-	cli.Flags
-	since    string
-	limit    int
+	source.HistoryFlags
 	follow   bool
 	kinds    []string
 	who      string
@@ -42,7 +39,7 @@ were denied, and every change of topics, settings, groups, offsets, users, rules
 quotas, with who did it, from where and by which request. What a user does again and
 again is told once, and then by a count a minute.
 
-A muster broker keeps it in the topic ` + metadata.AuditTopic + `, for as long as
+A muster broker keeps it in the topic ` + source.AuditLog.Topic + `, for as long as
 muster.audit.retention.ms says; reading it needs read on that topic.
 
 With --json it prints the entries as the broker wrote them, one object per line.`,
@@ -54,10 +51,8 @@ With --json it prints the entries as the broker wrote them, one object per line.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showAudit(cmd, &flags) },
 	}
-	flags.Add(cmd, "print a JSON object per line")
+	flags.Add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&flags.since, "since", "24h", "how `long` to look back: 30m, 24h, 7d")
-	f.IntVarP(&flags.limit, "limit", "n", 50, "show the latest `N` entries; 0 for all")
 	f.BoolVarP(&flags.follow, "follow", "f", false, "wait for further entries, until interrupted")
 	f.StringSliceVar(&flags.kinds, "kind", nil, "only entries of these `kinds`")
 	f.StringVar(&flags.who, "by", "", "only what that `user` did")
@@ -74,9 +69,6 @@ With --json it prints the entries as the broker wrote them, one object per line.
 
 // check finds what is wrong with the flags.
 func (f *auditFlags) check() error {
-	if f.limit < 0 {
-		return cli.Usagef("--limit cannot be negative")
-	}
 	for _, k := range f.kinds {
 		if !slices.Contains(audit.Kinds(), audit.Kind(k)) {
 			return cli.Usagef("--kind has no %q; there are %s", k, kindList())
@@ -107,7 +99,7 @@ func (f *auditFlags) wants(e *audit.Entry) bool {
 }
 
 func showAudit(cmd *cobra.Command, flags *auditFlags) error {
-	since, err := source.ParseSince(flags.since)
+	since, err := flags.Since()
 	if err == nil {
 		err = flags.check()
 	}
@@ -115,24 +107,21 @@ func showAudit(cmd *cobra.Command, flags *auditFlags) error {
 		return err
 	}
 	ctx := cmd.Context()
-	r, err := source.OpenAudit(ctx, &flags.Flags, time.Now().Add(-since), flags.follow)
-	if errors.Is(err, source.ErrNoAudit) && !flags.follow {
+	r, err := source.AuditLog.Open(ctx, &flags.Flags, time.Now().Add(-since), flags.follow)
+	if errors.Is(err, source.AuditLog.ErrNone) && !flags.follow {
 		fmt.Fprintln(cmd.ErrOrStderr(), err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer r.Client.Close()
+	defer r.Close()
 	entries, err := r.Read(ctx)
 	if err != nil {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e source.AuditEntry) bool { return !flags.wants(&e.Entry) })
-	if left := len(entries) - flags.limit; flags.limit > 0 && left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d earlier %s left out; --limit shows more\n", left, words.Verb(left, "entry is", "entries are"))
-		entries = entries[left:]
-	}
+	entries = source.Latest(&flags.HistoryFlags, cmd.ErrOrStderr(), entries)
 	if len(entries) == 0 && !flags.follow {
 		fmt.Fprintf(cmd.ErrOrStderr(), "the audit log has no such entry in the last %s; --since looks further back\n", words.Duration(since))
 	}
@@ -143,7 +132,7 @@ func showAudit(cmd *cobra.Command, flags *auditFlags) error {
 }
 
 // followAudit prints entries as they come.
-func followAudit(ctx context.Context, out io.Writer, flags *auditFlags, r *source.AuditReader) error {
+func followAudit(ctx context.Context, out io.Writer, flags *auditFlags, r *source.Reader[source.AuditEntry]) error {
 	for {
 		entries, err := r.Poll(ctx)
 		if err != nil {

@@ -12,20 +12,12 @@ import (
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
-	"muster/internal/metadata"
 	"muster/internal/watch/explain"
 	"muster/internal/words"
 )
 
-// txnHistoryFlags are the flags of muster txns history.
-type txnHistoryFlags struct {
-	cli.Flags
-	since string
-	limit int
-}
-
 func historyCommand() *cobra.Command {
-	var flags txnHistoryFlags
+	var flags source.HistoryFlags
 	cmd := &cobra.Command{
 		Use:   "history [ID]",
 		Short: "Show what happened to transactions, and who did it",
@@ -36,7 +28,7 @@ knew, and that a broker aborted; ids that expired. What producers do by themselv
 not in it.
 
 With an ID only what happened to that transactional id is shown, or to that producer id where
-no transactional id is known. A muster broker keeps the journal in the topic ` + metadata.TransactionJournalTopic + `,
+no transactional id is known. A muster broker keeps the journal in the topic ` + source.TxnJournal.Topic + `,
 for as long as muster.transaction.journal.retention.ms says.
 
 With --json it prints the entries as the broker wrote them, one object per line.`,
@@ -47,32 +39,23 @@ With --json it prints the entries as the broker wrote them, one object per line.
 		ValidArgsFunction: completeTxns(&flags.Flags),
 		RunE:              func(cmd *cobra.Command, args []string) error { return txnHistory(cmd, &flags, args) },
 	}
-	flags.Add(cmd, "print a JSON object per line")
-	f := cmd.Flags()
-	f.StringVar(&flags.since, "since", "24h", "how `long` to look back: 30m, 24h, 7d")
-	f.IntVarP(&flags.limit, "limit", "n", 50, "show the latest `N` entries; 0 for all")
+	flags.Add(cmd)
 	return cmd
 }
 
-func txnHistory(cmd *cobra.Command, flags *txnHistoryFlags, ids []string) error {
-	since, err := source.ParseSince(flags.since)
+func txnHistory(cmd *cobra.Command, flags *source.HistoryFlags, ids []string) error {
+	since, err := flags.Since()
 	if err != nil {
 		return err
 	}
-	if flags.limit < 0 {
-		return cli.Usagef("--limit cannot be negative")
-	}
 	now := time.Now()
 	// What is known by a producer id only may be in any partition.
-	entries, err := source.ReadTxnJournal(cmd.Context(), &flags.Flags, now.Add(-since))
-	if err != nil && !errors.Is(err, source.ErrNoTxnJournal) {
+	entries, err := source.TxnJournal.Read(cmd.Context(), &flags.Flags, now.Add(-since))
+	if err != nil && !errors.Is(err, source.TxnJournal.ErrNone) {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e explain.TxnEntry) bool { return len(ids) > 0 && e.Key != ids[0] })
-	if left := len(entries) - flags.limit; flags.limit > 0 && left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d earlier %s left out; --limit shows more\n", left, words.Verb(left, "entry is", "entries are"))
-		entries = entries[left:]
-	}
+	entries = source.Latest(flags, cmd.ErrOrStderr(), entries)
 	if len(entries) == 0 {
 		of := "transactions"
 		if len(ids) > 0 {
@@ -112,8 +95,8 @@ func loadHistory(cmd *cobra.Command, client *cli.Flags, txns []State) {
 	if len(ids) == 0 {
 		return
 	}
-	entries, err := source.ReadTxnJournal(cmd.Context(), client, time.Now().Add(-historySpan), ids...)
-	if err != nil && !errors.Is(err, source.ErrNoTxnJournal) {
+	entries, err := source.TxnJournal.Read(cmd.Context(), client, time.Now().Add(-historySpan), ids...)
+	if err != nil && !errors.Is(err, source.TxnJournal.ErrNone) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "what happened before is not known: %v\n", err)
 		return
 	}
