@@ -8,6 +8,7 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/auth"
+	"muster/internal/gate"
 	"muster/internal/metadata"
 )
 
@@ -32,10 +33,8 @@ type auditLog struct {
 func (b *Broker) openAudit() {
 	if b.cfg.Bool("muster.audit.enable") {
 		b.audit = &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
-		for _, e := range b.endpoints {
-			if e.gate != nil {
-				e.gate.told = b.audit.login
-			}
+		for _, g := range b.gates.All() {
+			g.OnLogin(b.audit.login)
 		}
 	}
 }
@@ -58,13 +57,13 @@ func (a *auditLog) denied(q auth.Request) {
 }
 
 // login tells of a login.
-func (a *auditLog) login(l attempt) {
+func (a *auditLog) login(l gate.Attempt) {
 	e := audit.Entry{
 		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.b.nodeID(),
-		Principal: string(l.principal), Host: l.host, Mechanism: l.mechanism,
+		Principal: string(l.Principal), Host: l.Host, Mechanism: l.Mechanism,
 	}
-	if l.err != nil {
-		e.Kind, e.Reason = audit.LoginFailed, l.err.Error()
+	if l.Err != nil {
+		e.Kind, e.Reason = audit.LoginFailed, l.Err.Error()
 	}
 	a.tell(e.Bounded())
 }

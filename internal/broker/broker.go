@@ -26,6 +26,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
+	"muster/internal/gate"
 	"muster/internal/group"
 	"muster/internal/handler"
 	"muster/internal/journal"
@@ -86,6 +87,7 @@ type Broker struct {
 	front      front
 	arrivals   *arrivals
 	endpoints  []endpoint
+	gates      *gate.Gates
 	store      store.Store
 	controller *cluster.Controller
 	manager    *partition.Manager
@@ -95,7 +97,7 @@ type Broker struct {
 	peers        *peer.Client // the way to other brokers
 	send         send
 	via          func(send) send // nil but in tests
-	peerLogins   *peerLogins
+	peerLogins   *gate.PeerLogins
 	now          func() time.Time // of what brokers compare with each other
 	ages         func() time.Time
 	disk         disk.Options
@@ -157,6 +159,7 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if b.storeKind() == "redis" {
 		b.logger = slog.New(quietly{c.Logger.Handler(), &b.away, &b.unsaid})
 	}
+	b.gates = gate.New(gate.Options{Certs: b.certs(), Image: b.image, Shared: b.storeKind() == "redis"})
 	b.arrivals = newArrivals(b.image, c.now)
 	b.arrivals.waits = b.throttled
 	if inert := cfg.Inert(); len(inert) > 0 {
@@ -204,7 +207,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.watched.counter = b.redis.counter()
 	b.openAudit()
 	changed, denied := b.audit.hooks()
-	b.countLogins()
+	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
@@ -216,10 +219,10 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	front.handler.Store(h)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
-	if err := b.makeFirstUser(ctx); err != nil {
+	if err := b.gates.MakeFirstUser(ctx, b.controller.AlterUsers); err != nil {
 		return err
 	}
-	if err := b.openGates(background); err != nil {
+	if err := b.gates.Open(background, b.peerLogins); err != nil {
 		return err
 	}
 	if err := b.openHTTPGate(background); err != nil {
@@ -453,7 +456,7 @@ func (f *front) Handle(ctx context.Context, c *listener.Client, frame []byte) (*
 	}
 	defer f.hold.end(kind)
 	if c.Session != nil {
-		return c.Session.(*session).handle(ctx, f.handler.Load(), c, frame)
+		return c.Session.(*gate.Session).Handle(ctx, f.handler.Load(), c, frame)
 	}
 	return f.handler.Load().Serve(ctx, handler.Origin{Listener: c.Listener, Host: c.Host, Principal: auth.Anonymous, Conn: c, Number: c.Number, LastID: &c.LastID}, frame)
 }

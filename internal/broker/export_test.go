@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/audit"
-	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/gate"
 	"muster/internal/group"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -121,21 +121,11 @@ func (b *Broker) SetPasswordIterated(ctx context.Context, name, password string,
 	return errors.Join(b.controller.AlterUsers(ctx, []metadata.UserChange{{Name: name, Hash: int8(h), Set: set}})...)
 }
 
-// Attempt is a login that ended.
-type Attempt struct {
-	Mechanism string
-	Principal auth.Principal
-	Again     bool
-	Err       error
-}
-
 // Attempts returns the logins that end from now on. It is called before anybody connects.
-func (b *Broker) Attempts() <-chan Attempt {
-	attempts := make(chan Attempt, 1000)
-	for _, e := range b.endpoints {
-		if e.gate != nil {
-			e.gate.told = func(a attempt) { attempts <- Attempt{a.mechanism, a.principal, a.again, a.err} }
-		}
+func (b *Broker) Attempts() <-chan gate.Attempt {
+	attempts := make(chan gate.Attempt, 1000)
+	for _, g := range b.gates.All() {
+		g.OnLogin(func(a gate.Attempt) { attempts <- a })
 	}
 	return attempts
 }
@@ -143,17 +133,17 @@ func (b *Broker) Attempts() <-chan Attempt {
 // LoginSecrets are what somebody could log in with as a broker, or sign with.
 func (b *Broker) LoginSecrets() map[string][]byte {
 	secret := b.image().Secrets.Current
-	c, _ := b.peerLogins.of(secret)
+	c := b.peerLogins.Credentials(secret)
 	return map[string][]byte{
-		"the secret": []byte(secret.Text), "the password": []byte(c.login.Password), "the hash of the password": derived(secret.Text, "logins of brokers"),
-		"the stored key": c.credential.StoredKey, "the server key": c.credential.ServerKey, "the key of HTTP": fleetKey(secret),
+		"the secret": []byte(secret.Text), "the password": []byte(c.Login.Password), "the hash of the password": gate.Derived(secret.Text, "logins of brokers"),
+		"the stored key": c.Credential.StoredKey, "the server key": c.Credential.ServerKey, "the key of HTTP": fleetKey(secret),
 	}
 }
 
 // FailedLogins returns how many logins of brokers have failed.
 func (b *Broker) FailedLogins() (n float64) {
 	for labels, count := range b.meters.Logins.Read() {
-		if labels[1] == peerMechanism {
+		if labels[1] == gate.PeerMechanism {
 			n += count
 		}
 	}
@@ -161,7 +151,7 @@ func (b *Broker) FailedLogins() (n float64) {
 }
 
 // PeerLogin is how brokers of a cluster with a secret log in.
-func PeerLogin(secret metadata.Secret) peer.Login { return peerLogin(secret) }
+func PeerLogin(secret metadata.Secret) peer.Login { return gate.PeerLogin(secret) }
 
 // ParseAdvertised reads where a broker is reached over HTTP.
 var ParseAdvertised = parseAdvertised

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"muster/internal/gate"
 	"muster/internal/metadata"
 	"muster/internal/web/fleet"
 )
@@ -110,25 +110,8 @@ func (b *Broker) openFleet() {
 		Self:   func() fleet.Target { return fleet.Target{Node: b.nodeID(), Incarnation: b.incarnation} },
 		Others: b.otherBrokers,
 		Keys:   b.fleetKeys,
-		TLS:    b.fleetTLS,
+		TLS:    func() *tls.Config { return b.certs().HTTPPeer() },
 	})
-}
-
-// fleetTLS is how other brokers' certificates are known: by what the system trusts, and
-// by the files that name those of this broker, since theirs are often from the same hand.
-// It is read for each connection, of which there are few.
-func (b *Broker) fleetTLS() *tls.Config {
-	t := &trust{logger: b.logger, checked: time.Now()}
-	for _, s := range append([][2]string{{"muster.http.ssl.keystore.location", "muster.http.ssl.keystore.password"}}, trustSettings...) {
-		if name := b.cfg.Get(s[0]); name != "" {
-			t.files = append(t.files, trustFile{setting: s[0], name: name, password: b.cfg.Get(s[1])})
-		}
-	}
-	if err := t.load(); err != nil {
-		b.logger.Warn("certificates of other brokers cannot be checked by these files", "error", err)
-		return &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return t.config()
 }
 
 // otherBrokers are those of the newest metadata.
@@ -150,7 +133,7 @@ func (b *Broker) otherBrokers() []fleet.Target {
 // store has lost those, another one is made when the brokers join again, and all go on
 // with the new one.
 func (b *Broker) fleetKeys() [][]byte {
-	secrets := b.secrets()
+	secrets := gate.Secrets(b.image())
 	if secrets.Current.Text == "" {
 		return nil
 	}
@@ -165,4 +148,6 @@ func (b *Broker) fleetKeys() [][]byte {
 	return keys
 }
 
-func fleetKey(s metadata.Secret) []byte { return derived(s.Text, "questions of brokers over HTTP") }
+func fleetKey(s metadata.Secret) []byte {
+	return gate.Derived(s.Text, "questions of brokers over HTTP")
+}

@@ -10,6 +10,7 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/gate"
 	"muster/internal/web"
 )
 
@@ -46,20 +47,20 @@ func (b *Broker) openHTTPGate(ctx context.Context) error {
 	g.always = g.issuer != nil
 	passwords := map[string]string{}
 	for _, e := range b.endpoints {
-		g.always = g.always || e.login || e.gate != nil && b.cfg.Of(e.gate.name, "").Get("ssl.client.auth") == "required"
+		g.always = g.always || e.login || e.gate != nil && b.cfg.Of(e.Listener, "").Get("ssl.client.auth") == "required"
 		if e.gate == nil {
 			continue
 		}
-		own, err := b.jaasPasswords(e.gate.name)
+		own, err := b.gates.Passwords(e.Listener)
 		if err != nil {
 			return err
 		}
 		maps.Copy(passwords, own)
-		if e.gate.tokens != nil {
-			g.tokens = append(g.tokens, e.gate.tokens)
+		if tokens := e.gate.Tokens(); tokens != nil {
+			g.tokens = append(g.tokens, tokens)
 		}
 	}
-	var users sasl.Users = &imageUsers{users: func() users { return b.image().Users }}
+	users := gate.NewUsers(b.image)
 	if len(passwords) > 0 {
 		own, err := sasl.UsersOf(passwords, rand.Reader)
 		if err != nil {
@@ -67,9 +68,9 @@ func (b *Broker) openHTTPGate(ctx context.Context) error {
 		}
 		users = sasl.Both(own, users)
 	}
-	g.users = sasl.NewDirectory(users, derived(b.lasting(), "users that do not exist"))
+	g.users = sasl.NewDirectory(users, b.gates.Invented())
 	g.know()
-	g.plain = sasl.NewPlain(g.users, sasl.NewLimiter(httpLogins), []byte(rand.Text()), rememberPasswords)
+	g.plain = sasl.NewPlain(g.users, sasl.NewLimiter(httpLogins), []byte(rand.Text()), gate.RememberPasswords)
 	return nil
 }
 

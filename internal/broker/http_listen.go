@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"muster/internal/keystore"
 	"muster/internal/metadata/config"
 	"muster/internal/web"
 )
@@ -69,8 +68,7 @@ func (b *Broker) listenHTTP(byDefault string) error {
 }
 
 // httpTLS takes an address apart, which may have a scheme before it, and returns the
-// server's side of TLS, nil for plain text. Its certificate is read again when its file
-// changes, as those of the Kafka listeners are.
+// server's side of TLS, nil for plain text.
 func (b *Broker) httpTLS(addr string) (string, *tls.Config, error) {
 	scheme, rest, found := strings.Cut(addr, "://")
 	switch {
@@ -81,21 +79,8 @@ func (b *Broker) httpTLS(addr string) (string, *tls.Config, error) {
 	case scheme != "https":
 		return "", nil, fmt.Errorf("%s is host:port, after http:// or https://, not %q", httpSetting, addr)
 	}
-	const own, shared = "muster.http.ssl.keystore.location", "ssl.keystore.location"
-	setting, passwords := own, keystore.Passwords{Store: b.cfg.Get("muster.http.ssl.keystore.password")}
-	if b.cfg.Get(own) == "" {
-		setting, passwords = shared, keystore.Passwords{Store: b.cfg.Get("ssl.keystore.password"), Key: b.cfg.Get("ssl.key.password")}
-	}
-	name := b.cfg.Get(setting)
-	if name == "" {
-		return "", nil, fmt.Errorf("https needs %s or %s, a file with private key and certificate chain", own, shared)
-	}
-	k := &keyFile{name: name, passwords: passwords, logger: b.logger}
-	if err := k.load(); err != nil {
-		return "", nil, fmt.Errorf("%s: %w", setting, err)
-	}
-	// HTTP/2 would let a connection have any number of requests, and bounds of its own.
-	return rest, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.certificate, NextProtos: []string{"http/1.1"}}, nil
+	encrypt, err := b.certs().HTTP()
+	return rest, encrypt, err
 }
 
 // HTTPURL returns where the broker answers HTTP, as http://host:port or https://host:port;

@@ -9,7 +9,9 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/gate"
 	"muster/internal/meter"
+	"muster/internal/share"
 	"muster/internal/web"
 )
 
@@ -30,7 +32,7 @@ func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity,
 	if !known {
 		proof = "of nobody"
 	}
-	waits := &sasl.Login{From: web.Neighbourhood(a.Host)}
+	waits := &sasl.Login{From: share.Neighbourhood(a.Host)}
 	defer waits.End() // After the wait of a wrong one: that is how fast an address can guess.
 	step, err := g.plain.Start().Next(waits.With(ctx), []byte("\x00"+a.Name+"\x00"+a.Password))
 	var failure *sasl.Failure
@@ -74,8 +76,8 @@ func (g *httpGate) refuse(ctx context.Context, a web.Attempt, why, answer error)
 		e.Principal = string(auth.User(a.Name))
 	}
 	g.tell(e)
-	g.count(a, loginFailed)
-	wait(ctx, g.delay)
+	g.count(a, gate.LoginFailed)
+	gate.Wait(ctx, g.delay)
 	return answer
 }
 
@@ -106,7 +108,7 @@ func (g *httpGate) count(a web.Attempt, result string) {
 // know makes all ways of logging in known, so that the first login is seen as a change.
 func (g *httpGate) know() {
 	for _, way := range []string{web.WayBasic, web.WayCookie, web.WayBearer, web.WayOIDC} {
-		for _, result := range []string{loginSucceeded, loginFailed} {
+		for _, result := range []string{gate.Succeeded, gate.LoginFailed} {
 			g.b.meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(way), result}, 0)
 		}
 	}
@@ -114,7 +116,7 @@ func (g *httpGate) know() {
 
 func (g *httpGate) tellLogin(kind audit.Kind, who auth.Principal, a web.Attempt) {
 	if kind == audit.Login {
-		g.count(a, loginSucceeded)
+		g.count(a, gate.Succeeded)
 	}
 	g.tell(audit.Entry{Kind: kind, Principal: string(who), Host: a.Host, Mechanism: mechanismOf(a.Way)})
 }

@@ -16,6 +16,7 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/gate"
 	"muster/internal/web"
 )
 
@@ -73,12 +74,12 @@ func (b *Broker) openOIDC(ctx context.Context) (*oidcIssuer, error) {
 	case u.Scheme == "http":
 		b.logger.Warn("the issuer of logins is asked in plain text: whoever can change its answers can log in as anybody", "issuer", i.issuer)
 	}
-	trust, err := b.newTrust("")
+	config, err := b.certs().Client("")
 	if err != nil {
 		return nil, err
 	}
 	i.client = &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust.config(), DisableKeepAlives: true},
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config(), DisableKeepAlives: true},
 		Timeout:   oidcTimeout,
 		// Neither codes nor secrets go where somebody else says.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -119,7 +120,7 @@ func (i *oidcIssuer) discover(ctx context.Context) (*oidcKnown, error) {
 	}
 	k.verifier = &sasl.Verifier{
 		Keys: sasl.NewKeys(i.ctx, sasl.FetchHTTP(i.client, k.KeySet), oidcRefresh, time.Now), Issuer: i.issuer, Audiences: []string{i.id},
-		SubjectClaim: i.claim, GroupsClaim: i.groups, Groups: groupsOf, Skew: 30 * time.Second, Now: time.Now,
+		SubjectClaim: i.claim, GroupsClaim: i.groups, Groups: gate.GroupsOf, Skew: 30 * time.Second, Now: time.Now,
 	}
 	return k, nil
 }

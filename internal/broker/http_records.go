@@ -178,7 +178,7 @@ func (l *recordLog) Read(ctx context.Context, from int64, most int, f func(*sear
 		return c, readError(got.Err)
 	}
 	defer got.Records.Release()
-	held := share{of: l.memory}
+	held := portion{of: l.memory}
 	if err := held.set(ctx, int64(got.Records.Len)); err != nil {
 		return c, err
 	}

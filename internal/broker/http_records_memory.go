@@ -38,15 +38,15 @@ func (b *budget) take(ctx context.Context, bytes int64) (give func(), err error)
 	}
 }
 
-// share is what somebody has of a budget.
-type share struct {
+// portion is what somebody has of a budget.
+type portion struct {
 	of   *budget
 	give func()
 }
 
 // set makes the share another one. It is given back before: somebody who waited for more
 // and kept what he had could wait for himself, or others for each other.
-func (s *share) set(ctx context.Context, bytes int64) error {
+func (s *portion) set(ctx context.Context, bytes int64) error {
 	s.end()
 	give, err := s.of.take(ctx, bytes)
 	s.give = give
@@ -54,7 +54,7 @@ func (s *share) set(ctx context.Context, bytes int64) error {
 }
 
 // end gives it back.
-func (s *share) end() {
+func (s *portion) end() {
 	if s.give != nil {
 		s.give()
 		s.give = nil

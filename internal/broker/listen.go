@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"muster/internal/certs"
+	"muster/internal/gate"
 	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -21,10 +23,13 @@ type endpoint struct {
 	metadata.Endpoint
 	address net.Addr
 	serve   func()
-	secure  bool  // by TLS
-	login   bool  // by SASL
-	gate    *gate // nil where nobody says who they are
+	secure  bool       // by TLS
+	login   bool       // by SASL
+	gate    *gate.Gate // nil where nobody says who they are
 }
+
+// certs are the certificates that the settings name.
+func (b *Broker) certs() certs.Settings { return certs.Settings{Config: b.cfg, Logger: b.logger} }
 
 // listen opens all listeners. Nothing is served yet, but the ports are ours.
 func (b *Broker) listen() error {
@@ -87,7 +92,7 @@ func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, er
 	case "PLAINTEXT", "SASL_PLAINTEXT":
 	case "SSL", "SASL_SSL":
 		var err error
-		if tlsConfig, err = b.tlsConfig(name, protocol); err != nil {
+		if tlsConfig, err = b.certs().Listener(name, protocol); err != nil {
 			return endpoint{}, fmt.Errorf("listener %q: %w", name, err)
 		}
 	case "":
@@ -95,7 +100,7 @@ func (b *Broker) listenOn(name, addr, protocol, advertised string) (endpoint, er
 	default:
 		return endpoint{}, fmt.Errorf("listener %q: security protocol %q is not supported; PLAINTEXT, SSL, SASL_PLAINTEXT and SASL_SSL are", name, protocol)
 	}
-	g, err := b.newGate(name, protocol)
+	g, err := b.gates.For(name, protocol)
 	if err != nil {
 		return endpoint{}, err
 	}

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -57,49 +56,6 @@ func (b *Broker) knowThrottled() {
 // throttled counts how long a client has to wait.
 func (b *Broker) throttled(kind quota.Kind, wait time.Duration) {
 	b.meters.Throttled.Add(meter.Labels{throttleKinds[kind]}, wait.Seconds())
-}
-
-// The results of logins.
-const (
-	loginSucceeded = "success"
-	loginFailed    = "failure"
-)
-
-// countLogins has all listeners count logins, besides what else they tell of them.
-// Brokers of the cluster come and go without it, unless they fail. Those that can happen are known from
-// the start, so that the first one is seen as a change.
-func (b *Broker) countLogins() {
-	logins := &b.meters.Logins
-	for _, e := range b.endpoints {
-		if e.gate == nil {
-			continue
-		}
-		before, mechanisms := e.gate.told, e.gate.mechanisms
-		if e.gate.mapping != nil {
-			mechanisms = []string{byCertificate}
-		}
-		for _, m := range mechanisms {
-			logins.Add(meter.Labels{e.gate.name, m, loginSucceeded}, 0)
-			logins.Add(meter.Labels{e.gate.name, m, loginFailed}, 0)
-		}
-		e.gate.told = func(a attempt) {
-			if before != nil {
-				before(a)
-			}
-			if a.mechanism == peerMechanism && a.err == nil {
-				return
-			}
-			result := loginSucceeded
-			if a.err != nil {
-				result = loginFailed
-			}
-			mechanism := "other" // Clients may ask for any name.
-			if a.mechanism == peerMechanism || slices.Contains(mechanisms, a.mechanism) {
-				mechanism = a.mechanism
-			}
-			logins.Add(meter.Labels{a.listener, mechanism, result}, 1)
-		}
-	}
 }
 
 func (b *Broker) countDenial(q auth.Request) {

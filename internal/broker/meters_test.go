@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -50,30 +49,6 @@ func TestRebalancesAreCountedByWhatBeganThem(t *testing.T) {
 		if got := phases[phase]; got.Count() != 1 || got.Sum != want {
 			t.Errorf("%s: %d, %s", phase, got.Count(), got.Sum)
 		}
-	}
-}
-
-func TestLoginsAreCounted(t *testing.T) {
-	b := counting()
-	told := 0
-	b.endpoints = []endpoint{{}, {gate: &gate{name: "SASL", mechanisms: []string{"PLAIN"}, told: func(attempt) { told++ }}}, {gate: &gate{name: "SSL", mapping: &auth.Mapping{}}}}
-	b.countLogins()
-	if got := len(b.meters.Logins.Read()); got != 4 {
-		t.Errorf("%d kinds are known before there is any", got)
-	}
-	sasl, ssl := b.endpoints[1].gate, b.endpoints[2].gate
-	bad := errors.New("wrong password")
-	sasl.told(attempt{listener: "SASL", mechanism: "PLAIN", principal: "User:ann"})
-	sasl.told(attempt{listener: "SASL", mechanism: "PLAIN", err: bad})
-	sasl.told(attempt{listener: "SASL", mechanism: "made up", err: bad})
-	sasl.told(attempt{listener: "SASL", mechanism: peerMechanism, principal: peerPrincipal})
-	ssl.told(attempt{listener: "SSL", mechanism: byCertificate, err: bad})
-	want := map[meter.Labels]float64{
-		{"SASL", "PLAIN", "success"}: 1, {"SASL", "PLAIN", "failure"}: 1, {"SASL", "other", "failure"}: 1,
-		{"SSL", "TLS", "success"}: 0, {"SSL", "TLS", "failure"}: 1,
-	}
-	if got := b.meters.Logins.Read(); fmt.Sprint(got) != fmt.Sprint(want) || told != 4 {
-		t.Errorf("%v, told of %d", got, told)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"muster/internal/gate"
 	"muster/internal/peer"
 )
 
@@ -17,20 +18,13 @@ func (b *Broker) openPeers() error {
 	if i < 0 {
 		return fmt.Errorf("inter.broker.listener.name: there is no listener named %q", name)
 	}
-	b.peerLogins = &peerLogins{secrets: b.secrets, now: b.now}
-	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Login: b.peerLogins.login, Logger: b.logger}
+	b.peerLogins = &gate.PeerLogins{Image: b.image, Now: b.now}
+	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Login: b.peerLogins.Login, Logger: b.logger}
 	if b.endpoints[i].secure {
-		trust, err := b.newTrust(name)
-		if err != nil {
+		var err error
+		if opts.TLS, err = b.certs().Peer(name); err != nil {
 			return err
 		}
-		if trust.own, err = b.newKeyFile(name); err != nil {
-			return err
-		}
-		if trust.speaks, err = b.protocolOf(name); err != nil {
-			return err
-		}
-		opts.TLS = trust.config
 	}
 	b.peers = peer.New(opts)
 	b.askBroker, b.send = b.peers.Do, b.peers.Send

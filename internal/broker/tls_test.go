@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/internal/broker"
+	"muster/internal/gate"
 )
 
 // stores are key stores and trust stores as keytool and openssl write them.
@@ -146,7 +147,7 @@ func TestARevokedCertificateComesInNoMore(t *testing.T) {
 		t.Fatal("nothing is revoked")
 	}
 	revoke(ann)
-	var told broker.Attempt
+	var told gate.Attempt
 	for end := time.Now().Add(60 * time.Second); comesIn(ann); {
 		for len(attempts) > 0 {
 			<-attempts

@@ -72,6 +72,16 @@ var importTable = map[string][]string{
 	"listener": {"protocol"},
 	"protocol": {"store"}, // Response bodies carry store.Records.
 	"keystore": {},
+	"certs":    {"keystore", "metadata/config"}, // It reads the files that settings name.
+	"gate": {
+		"auth", "auth/sasl", "certs",
+		"handler", "listener", "protocol", // A session stands between listener and handler.
+		"metadata", "metadata/config", // The users of the cluster, and the settings of listeners.
+		"meter", // Logins are counted.
+		"peer",  // Brokers log in to each other by what follows from the secret of the cluster.
+		"share",
+	},
+	"share": {},
 	"handler": {
 		"audit", // It tells what requests change.
 		"auth",
@@ -98,6 +108,7 @@ var importTable = map[string][]string{
 	"web": {
 		"auth", "journal",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
+		"share",
 		"search", // What records somebody looks for is read from the query.
 		"watch", "watch/explain", "watch/groupview", "watch/lag", "watch/list", "words",
 		"web/console", // It is served beside the API that it asks.

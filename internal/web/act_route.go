@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"muster/internal/share"
 	"net/http"
 	"reflect"
 	"slices"
@@ -80,11 +81,11 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	case size < 0:
 		size = rt.maxBody
 	}
-	from := Neighbourhood(r.RemoteAddr)
-	if !a.bodies.take(from, size) {
+	from := share.Neighbourhood(r.RemoteAddr)
+	if !a.bodies.Take(from, size) {
 		return nil, release, busy()
 	}
-	release = func() { a.bodies.give(from, size) }
+	release = func() { a.bodies.Give(from, size) }
 	body, err = io.ReadAll(io.LimitReader(r.Body, rt.maxBody+1))
 	switch {
 	case err != nil:

@@ -183,14 +183,14 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	if code, text := post("/topics", bringing("application/json; charset=utf-8", `{"name":"x"}`)); code != http.StatusOK {
 		t.Errorf("with a charset: %d %s", code, text)
 	}
-	if got := s.api.bodies.used(); got != 0 {
+	if got := s.api.bodies.Used(); got != 0 {
 		t.Errorf("%d bytes of bodies are counted for ever", got)
 	}
-	s.api.bodies.give("127.0.0.1", -maxOwnBodies)
+	s.api.bodies.Give("127.0.0.1", -maxOwnBodies)
 	if code, text := post("/topics", bringing(jsonType, `{"name":"x"}`)); code != http.StatusServiceUnavailable {
 		t.Errorf("without room: %d %s", code, text)
 	}
-	s.api.bodies.give("127.0.0.1", maxOwnBodies)
+	s.api.bodies.Give("127.0.0.1", maxOwnBodies)
 }
 
 func TestPathsSayWhichMethodsTheyAnswer(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	_ "embed"
 	"log/slog"
+	"muster/internal/share"
 	"net"
 	"net/http"
 	"net/netip"
@@ -61,8 +62,8 @@ type api struct {
 	// fleetSlots is for questions of other brokers.
 	fleetSlots chan struct{}
 	unread     atomic.Int64
-	found      atomic.Int64   // Bytes of records that wait for those who read them slowly.
-	bodies     shares[string] // bytes, by neighbourhood
+	found      atomic.Int64         // Bytes of records that wait for those who read them slowly.
+	bodies     share.Shares[string] // bytes, by neighbourhood
 	streams    streams
 	resets     sync.Map // The groups whose offsets are being reset.
 
@@ -78,7 +79,7 @@ func newAPI(opts *Options, addr net.Addr) *api {
 		sessions: newSessions(opts.Now), seal: newSeal(), port: portOf(addr),
 		records: opts.Records, searches: make(chan struct{}, maxSearches),
 		fleet: opts.Fleet, slots: make(chan struct{}, maxAnswering), fleetSlots: make(chan struct{}, maxForFleet), stopping: make(chan struct{}),
-		streams: newStreams(), bodies: shares[string]{most: maxBodies, own: maxOwnBodies},
+		streams: newStreams(), bodies: share.Shares[string]{Most: maxBodies, Own: maxOwnBodies},
 	}
 	a.distant = newDistant(a)
 	return a

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
+	"muster/internal/share"
 	"net"
 	"net/http"
 	"sync"
@@ -69,7 +70,7 @@ type heldKey struct{}
 
 // opened is http.Server.ConnContext, which is called first for each connection.
 func (c *conns) opened(ctx context.Context, conn net.Conn) context.Context {
-	h := &held{conns: c, conn: conn, from: Neighbourhood(conn.RemoteAddr().String())}
+	h := &held{conns: c, conn: conn, from: share.Neighbourhood(conn.RemoteAddr().String())}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all[conn] = h

@@ -243,13 +243,3 @@ func TestNotAllConnectionsCanBeServedAtOnce(t *testing.T) {
 		t.Error("streams leave too little for the rest")
 	}
 }
-
-func TestBodiesOfOneAddressLeaveRoomForOthers(t *testing.T) {
-	s := shares[string]{most: 10, own: 6}
-	if !s.take("a", 6) || s.take("a", 1) || !s.take("b", 4) || s.take("c", 1) {
-		t.Error("the shares are not kept")
-	}
-	if s.give("a", 6); !s.take("c", 6) || s.used() != 10 {
-		t.Errorf("what is given back is not there again: %d are used", s.used())
-	}
-}

@@ -116,8 +116,8 @@ func TestAStreamTellsWhatHasChanged(t *testing.T) {
 		}
 		time.Sleep(longestStream)
 		<-done
-		if a.streams.all != 0 || len(a.streams.of) != 0 {
-			t.Errorf("%d streams are left, of %v", a.streams.all, a.streams.of)
+		if a.streams.Used() != 0 {
+			t.Errorf("%d streams are left", a.streams.Used())
 		}
 	})
 }
@@ -180,8 +180,8 @@ func TestAStreamThatNobodyReadsEnds(t *testing.T) {
 		w.gone = errors.New("the deadline has passed")
 		w.mu.Unlock()
 		<-done
-		if a.streams.all != 0 {
-			t.Errorf("%d streams are left", a.streams.all)
+		if a.streams.Used() != 0 {
+			t.Errorf("%d streams are left", a.streams.Used())
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	}
 	f.users = map[string]string{"ann": "anns"}
 	s.fails(Prefix+"/events?watch=groups", http.StatusUnauthorized)
-	if s.api.streams.all != 0 {
-		t.Errorf("%d streams are left", s.api.streams.all)
+	if s.api.streams.Used() != 0 {
+		t.Errorf("%d streams are left", s.api.streams.Used())
 	}
 }

@@ -180,8 +180,8 @@ func TestSearchesAreRefusedWhenTooMuchIsUnread(t *testing.T) {
 		if err := <-refused; err == nil || problemOf(err).Code != "busy" || len(a.searches) != maxSearches-1 {
 			t.Errorf("%v; %d search", err, len(a.searches))
 		}
-		if _, _, err := asksFor(t, a, "follow=true"); err == nil || problemOf(err).Code != "busy" || a.streams.all != 0 {
-			t.Errorf("who follows: %v; %d follow", err, a.streams.all)
+		if _, _, err := asksFor(t, a, "follow=true"); err == nil || problemOf(err).Code != "busy" || a.streams.Used() != 0 {
+			t.Errorf("who follows: %v; %d follow", err, a.streams.Used())
 		}
 	})
 }
@@ -200,7 +200,7 @@ func TestASearchThatBreaksBreaksNothingElse(t *testing.T) {
 		if end := line.End; end == nil || end.Why != search.AtFailure || end.Problem == nil || end.Problem.Code != "internal" {
 			t.Errorf("%q ended with %s", query, body)
 		}
-		if searching, following := len(s.api.searches), int(s.api.streams.used()); searching+following != 0 {
+		if searching, following := len(s.api.searches), int(s.api.streams.Used()); searching+following != 0 {
 			t.Errorf("%d still search, %d follow", searching, following)
 		}
 	}
@@ -211,7 +211,7 @@ func TestASearchThatBreaksBreaksNothingElse(t *testing.T) {
 			_, _, err := asksFor(t, s.api, query)
 			t.Errorf("%q: it went on with %v", query, err)
 		}()
-		if searching, following := len(s.api.searches), int(s.api.streams.used()); searching+following != 0 {
+		if searching, following := len(s.api.searches), int(s.api.streams.Used()); searching+following != 0 {
 			t.Errorf("%d still search, %d follow, though nobody began", searching, following)
 		}
 	}

@@ -1,4 +1,4 @@
-package web
+package share
 
 import "testing"
 
@@ -22,23 +22,23 @@ func TestAddressesOfOneMachineHaveOneShare(t *testing.T) {
 
 // What is given back is there for others, and for who gave it back.
 func TestSharesAreBoundedInAllAndForEach(t *testing.T) {
-	s := shares[string]{most: 5, own: 3}
+	s := Shares[string]{Most: 5, Own: 3}
 	for _, c := range []struct {
 		who  string
 		n    int64
 		want bool
 	}{{"a", 3, true}, {"a", 1, false}, {"b", 3, false}, {"b", 2, true}, {"c", 1, false}} {
-		if got := s.take(c.who, c.n); got != c.want {
+		if got := s.Take(c.who, c.n); got != c.want {
 			t.Errorf("%s takes %d more: %v", c.who, c.n, got)
 		}
 	}
-	s.give("a", 3)
-	if !s.take("c", 3) || s.take("a", 1) || s.used() != 5 {
+	s.Give("a", 3)
+	if !s.Take("c", 3) || s.Take("a", 1) || s.Used() != 5 {
 		t.Errorf("after something was given back: %+v", &s)
 	}
-	s.give("b", 2)
-	s.give("c", 3)
-	if s.used() != 0 || len(s.of) != 0 {
+	s.Give("b", 2)
+	s.Give("c", 3)
+	if s.Used() != 0 || len(s.of) != 0 {
 		t.Errorf("after all was given back: %+v", &s)
 	}
 }

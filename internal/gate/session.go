@@ -1,4 +1,4 @@
-package broker
+package gate
 
 import (
 	"bytes"
@@ -16,13 +16,13 @@ import (
 	"muster/internal/handler"
 	"muster/internal/listener"
 	"muster/internal/protocol"
-	"muster/internal/web"
+	"muster/internal/share"
 )
 
-// session is who a connection is. The goroutine that serves the connection has it alone, so
+// Session is who a connection is. The goroutine that serves the connection has it alone, so
 // it needs no lock; a request that goes on beside it took the principal along.
-type session struct {
-	gate      *gate
+type Session struct {
+	gate      *Gate
 	client    *listener.Client
 	software  string           // the client's library and its version, if it said them
 	conn      *sasl.Connection // nil where nobody need log in, until a broker of the cluster does
@@ -35,7 +35,7 @@ type session struct {
 }
 
 // Limit implements listener.Session.
-func (s *session) Limit() int {
+func (s *Session) Limit() int {
 	if s.principal == "" {
 		return s.gate.limit
 	}
@@ -43,7 +43,7 @@ func (s *session) Limit() int {
 }
 
 // User implements listener.Session.
-func (s *session) User() string { return string(s.principal) }
+func (s *Session) User() string { return string(s.principal) }
 
 // errRotated ends the session of a broker some time after the secret was rotated by which
 // it had logged in. Brokers log in by the new one long before.
@@ -54,8 +54,8 @@ var errIllegal = errors.New("a request that does not belong into a login")
 // maxBareToken is how much of a bare token is kept: more than any mechanism takes.
 const maxBareToken = 128 << 10
 
-// handle lets a request through to the handler, if it may come now.
-func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Client, frame []byte) (*protocol.Response, error) {
+// Handle lets a request through to the handler, if it may come now.
+func (s *Session) Handle(ctx context.Context, h *handler.Handler, c *listener.Client, frame []byte) (*protocol.Response, error) {
 	origin := handler.Origin{Listener: c.Listener, Host: c.Host, Principal: s.principal, Groups: s.groups, Broker: s.broker, Conn: c, Number: c.Number, LastID: &c.LastID}
 	origin.Session = s
 	if s.conn == nil {
@@ -89,7 +89,7 @@ func (s *session) handle(ctx context.Context, h *handler.Handler, c *listener.Cl
 }
 
 // refuse says why a request ends the connection.
-func (s *session) refuse(key int16) error {
+func (s *Session) refuse(key int16) error {
 	if s.principal != "" && s.conn.Expired() {
 		return errors.New("the session has ended, and the client has not logged in again")
 	}
@@ -97,7 +97,7 @@ func (s *session) refuse(key int16) error {
 }
 
 // bare takes a step of a login that comes without a request. One that fails has no answer.
-func (s *session) bare(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
+func (s *Session) bare(ctx context.Context, c *listener.Client, frame []byte) (*protocol.Response, error) {
 	token := bytes.Clone(frame[:min(len(frame), maxBareToken)])
 	c.Release()
 	ctx, done, ok := c.Park(ctx, 0)
@@ -113,9 +113,9 @@ func (s *session) bare(ctx context.Context, c *listener.Client, frame []byte) (*
 }
 
 // Handshake implements handler.Session.
-func (s *session) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
+func (s *Session) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
 	if s.conn == nil {
-		if s.gate.peers == nil || mechanism != peerMechanism {
+		if s.gate.peers == nil || mechanism != PeerMechanism {
 			return kerr.IllegalSaslState, nil // As in Kafka, where nobody logs in.
 		}
 		s.conn = s.gate.peers.Connect()
@@ -132,13 +132,13 @@ func (s *session) Handshake(version int16, mechanism string) (*kerr.Error, []str
 const longestSoftware = 100
 
 // Software implements handler.Session.
-func (s *session) Software(name, version string) {
+func (s *Session) Software(name, version string) {
 	text := name + " " + version
 	s.software = strings.Clone(text[:min(len(text), longestSoftware)])
 }
 
 // Authenticate implements handler.Session.
-func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login {
+func (s *Session) Authenticate(ctx context.Context, token []byte) handler.Login {
 	if s.conn == nil {
 		return handler.Login{Error: kerr.IllegalSaslState, Message: "SaslAuthenticate request received where no login is under way"}
 	}
@@ -148,9 +148,9 @@ func (s *session) Authenticate(ctx context.Context, token []byte) handler.Login 
 
 // step takes a step of a login. A failure is told only after a while, so that passwords
 // cannot be tried as fast as a client can send them. Only this connection waits.
-func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
+func (s *Session) step(ctx context.Context, token []byte) sasl.Outcome {
 	again := s.conn.Principal() != ""
-	waits := &sasl.Login{From: web.Neighbourhood(s.client.Host)}
+	waits := &sasl.Login{From: share.Neighbourhood(s.client.Host)}
 	outcome := s.conn.Authenticate(waits.With(ctx), token)
 	waits.End()
 	switch {
@@ -162,13 +162,13 @@ func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
 		if outcome.Name != "" {
 			s.claimed = auth.User(outcome.Name)
 		}
-		if s.attempted == peerMechanism {
+		if s.attempted == PeerMechanism {
 			s.claimed = peerPrincipal
 		}
 		s.tell(again, outcome.Reason)
-		wait(ctx, s.gate.delay)
+		Wait(ctx, s.gate.delay)
 	case outcome.Done:
-		s.principal, s.groups, s.broker = auth.User(s.conn.Principal()), auth.Groups(outcome.Groups), s.attempted == peerMechanism
+		s.principal, s.groups, s.broker = auth.User(s.conn.Principal()), auth.Groups(outcome.Groups), s.attempted == PeerMechanism
 		if s.broker {
 			s.principal = peerPrincipal
 		}
@@ -181,19 +181,18 @@ func (s *session) step(ctx context.Context, token []byte) sasl.Outcome {
 }
 
 // tell tells of a login whoever wants to know.
-func (s *session) tell(again bool, err error) {
-	if s.gate.told == nil {
-		return
-	}
-	a := attempt{host: s.client.Host, listener: s.gate.name, mechanism: s.attempted, principal: s.claimed, again: again, err: err}
+func (s *Session) tell(again bool, err error) {
+	a := Attempt{Host: s.client.Host, Listener: s.gate.name, Mechanism: s.attempted, Principal: s.claimed, Again: again, Err: err}
 	if err == nil {
-		a.principal = s.principal
+		a.Principal = s.principal
 	}
-	s.gate.told(a)
+	for _, told := range s.gate.told {
+		told(a)
+	}
 }
 
-// wait waits, unless the broker closes.
-func wait(ctx context.Context, d time.Duration) {
+// Wait waits, unless the broker closes.
+func Wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -1,4 +1,4 @@
-package broker
+package gate
 
 import (
 	"log/slog"

@@ -1,4 +1,4 @@
-package broker
+package gate
 
 import (
 	"crypto/tls"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"muster/internal/auth"
+	"muster/internal/logintest"
 )
 
 func TestThePrincipalOfACertificateIsMadeByTheRules(t *testing.T) {
@@ -13,8 +14,16 @@ func TestThePrincipalOfACertificateIsMadeByTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, _ := certificate(t, "ann")
-	g := &gate{mapping: mapping}
+	authority, err := logintest.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := authority.Issue("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := issued.Leaf
+	g := &Gate{mapping: mapping}
 	for _, c := range []struct {
 		state *tls.ConnectionState
 		want  auth.Principal

@@ -1,4 +1,4 @@
-package broker
+package gate
 
 import (
 	"context"
@@ -16,26 +16,22 @@ import (
 	"muster/internal/metadata/config"
 )
 
-// rememberPasswords is about how many passwords that were right PLAIN remembers, so that
+// RememberPasswords is about how many passwords that were right PLAIN remembers, so that
 // clients who log in often do not cost a derivation each time.
-const rememberPasswords = 10_000
+const RememberPasswords = 10_000
 
-// openGates gives the gates their mechanisms. Users and secret are known by now. With ctx
+// Open gives the gates their mechanisms. Users and secret are known by now. With ctx
 // ends what fetches the keys of issuers.
-func (b *Broker) openGates(ctx context.Context) error {
-	users := &imageUsers{users: func() users { return b.image().Users }}
+func (b *Gates) Open(ctx context.Context, logins *PeerLogins) error {
+	users := NewUsers(b.Image)
 	// Deriving a password takes milliseconds: half of the processors are always left for
 	// those who have logged in.
 	limiter := sasl.NewLimiter(sasl.Limits{Turns: max(runtime.GOMAXPROCS(0)/2, 1)})
-	peers := sasl.NewScramNamed(peerMechanism, sasl.SHA256, sasl.NewDirectory(b.peerLogins, derived(b.lasting(), "names of brokers")), rand.Reader)
-	for _, e := range b.endpoints {
-		g := e.gate
-		if g == nil {
-			continue
-		}
+	peers := sasl.NewScramNamed(PeerMechanism, sasl.SHA256, sasl.NewDirectory(logins, Derived(b.lasting(), "names of brokers")), rand.Reader)
+	for _, g := range b.all {
 		server := &sasl.Server{MaxReauth: map[string]time.Duration{}, Now: time.Now}
 		if b.peersComeBy(g.name) {
-			server.Unlisted, g.logins = []sasl.Mechanism{peers}, b.peerLogins
+			server.Unlisted, g.logins = []sasl.Mechanism{peers}, logins
 		}
 		if len(g.mechanisms) == 0 {
 			if server.Unlisted != nil {
@@ -49,24 +45,34 @@ func (b *Broker) openGates(ctx context.Context) error {
 				return fmt.Errorf("listener %q: %w", g.name, err)
 			}
 			server.Mechanisms = append(server.Mechanisms, m)
-			server.MaxReauth[name] = b.cfg.Of(g.name, name).Duration("connections.max.reauth.ms")
+			server.MaxReauth[name] = b.Certs.Config.Of(g.name, name).Duration("connections.max.reauth.ms")
 		}
 		g.server = server
 	}
 	return nil
 }
 
+// lasting is the secret of the cluster that does not change with rotations. It lets nobody
+// in.
+func (b *Gates) lasting() string {
+	s := Secrets(b.Image())
+	return s.Lasting()
+}
+
+// Invented is what the credentials of users that do not exist are made of.
+func (b *Gates) Invented() []byte { return Derived(b.lasting(), "users that do not exist") }
+
 // mechanism makes a mechanism of a listener. What is invented for names that do not exist
 // follows from the secret of the cluster, so that all its brokers invent the same.
-func (b *Broker) mechanism(ctx context.Context, g *gate, name string, users sasl.Users, limiter sasl.Limiter) (sasl.Mechanism, error) {
-	invented := derived(b.lasting(), "users that do not exist")
+func (b *Gates) mechanism(ctx context.Context, g *Gate, name string, users sasl.Users, limiter sasl.Limiter) (sasl.Mechanism, error) {
+	invented := b.Invented()
 	switch name {
 	case sasl.ScramSHA256:
 		return sasl.NewScram(sasl.SHA256, sasl.NewDirectory(users, invented), rand.Reader), nil
 	case sasl.ScramSHA512:
 		return sasl.NewScram(sasl.SHA512, sasl.NewDirectory(users, invented), rand.Reader), nil
 	case sasl.Plain:
-		passwords, err := b.jaasPasswords(g.name)
+		passwords, err := b.Passwords(g.name)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +83,7 @@ func (b *Broker) mechanism(ctx context.Context, g *gate, name string, users sasl
 			}
 			users = sasl.Both(own, users)
 		}
-		return sasl.NewPlain(sasl.NewDirectory(users, invented), limiter, []byte(rand.Text()), rememberPasswords), nil
+		return sasl.NewPlain(sasl.NewDirectory(users, invented), limiter, []byte(rand.Text()), RememberPasswords), nil
 	case sasl.OAuthBearer:
 		var err error
 		g.tokens, err = b.verifier(ctx, g.name)
@@ -88,12 +94,12 @@ func (b *Broker) mechanism(ctx context.Context, g *gate, name string, users sasl
 
 // checkMechanisms says what is wrong with the settings of a listener's mechanisms, before
 // anything else is opened.
-func (b *Broker) checkMechanisms(g *gate) error {
+func (b *Gates) checkMechanisms(g *Gate) error {
 	for _, name := range g.mechanisms {
 		var err error
 		switch name {
 		case sasl.Plain:
-			_, err = b.jaasPasswords(g.name)
+			_, err = b.Passwords(g.name)
 		case sasl.OAuthBearer:
 			if _, err = b.keyURL(g.name); err == nil {
 				_, err = b.tokenMapping(g.name)
@@ -106,9 +112,9 @@ func (b *Broker) checkMechanisms(g *gate) error {
 	return nil
 }
 
-// jaasPasswords returns the users that the settings of a listener name for PLAIN.
-func (b *Broker) jaasPasswords(listener string) (map[string]string, error) {
-	modules, err := sasl.ParseJAAS(b.cfg.Of(listener, sasl.Plain).Get("sasl.jaas.config"))
+// Passwords returns the users that the settings of a listener name for PLAIN.
+func (b *Gates) Passwords(listener string) (map[string]string, error) {
+	modules, err := sasl.ParseJAAS(b.Certs.Config.Of(listener, sasl.Plain).Get("sasl.jaas.config"))
 	if err != nil {
 		return nil, fmt.Errorf("sasl.jaas.config: %w", err)
 	}
@@ -128,20 +134,20 @@ func (b *Broker) jaasPasswords(listener string) (map[string]string, error) {
 }
 
 // verifier makes what accepts tokens, by Kafka's settings.
-func (b *Broker) verifier(ctx context.Context, listener string) (*sasl.Verifier, error) {
-	of := b.cfg.Of(listener, sasl.OAuthBearer)
+func (b *Gates) verifier(ctx context.Context, listener string) (*sasl.Verifier, error) {
+	of := b.Certs.Config.Of(listener, sasl.OAuthBearer)
 	from, err := b.keyURL(listener)
 	if err != nil {
 		return nil, err
 	}
 	fetch := sasl.FetchFile(from.Path)
 	if from.Scheme != "file" {
-		trust, err := b.newTrust(listener)
+		config, err := b.Certs.Client(listener)
 		if err != nil {
 			return nil, err
 		}
 		// A fetch an hour needs no connection that stays.
-		transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust.config(), DisableKeepAlives: true}
+		transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config(), DisableKeepAlives: true}
 		fetch = sasl.FetchHTTP(&http.Client{Transport: transport}, from.String())
 	}
 	mapping, err := b.tokenMapping(listener)
@@ -156,22 +162,22 @@ func (b *Broker) verifier(ctx context.Context, listener string) (*sasl.Verifier,
 		SubjectClaim: of.Get("sasl.oauthbearer.sub.claim.name"),
 		ScopeClaim:   of.Get("sasl.oauthbearer.scope.claim.name"),
 		GroupsClaim:  of.Get("muster.oauthbearer.groups.claim"),
-		Groups:       groupsOf,
+		Groups:       GroupsOf,
 		Skew:         time.Duration(of.Int("sasl.oauthbearer.clock.skew.seconds")) * time.Second,
 		Now:          time.Now,
 	}, nil
 }
 
-// groupsOf is auth.GroupsOf for a verifier.
-func groupsOf(names []string) (string, error) {
+// GroupsOf is auth.GroupsOf for a verifier.
+func GroupsOf(names []string) (string, error) {
 	groups, err := auth.GroupsOf(names)
 	return string(groups), err
 }
 
 // tokenMapping makes names of users of the subjects of tokens.
-func (b *Broker) tokenMapping(listener string) (*auth.Mapping, error) {
+func (b *Gates) tokenMapping(listener string) (*auth.Mapping, error) {
 	const setting = "muster.oauthbearer.principal.mapping.rules"
-	m, err := auth.ParseMapping(b.cfg.Of(listener, sasl.OAuthBearer).Get(setting))
+	m, err := auth.ParseMapping(b.Certs.Config.Of(listener, sasl.OAuthBearer).Get(setting))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
@@ -179,9 +185,9 @@ func (b *Broker) tokenMapping(listener string) (*auth.Mapping, error) {
 }
 
 // keyURL returns where the keys of tokens are.
-func (b *Broker) keyURL(listener string) (*url.URL, error) {
+func (b *Gates) keyURL(listener string) (*url.URL, error) {
 	const setting = "sasl.oauthbearer.jwks.endpoint.url"
-	text := b.cfg.Of(listener, sasl.OAuthBearer).Get(setting)
+	text := b.Certs.Config.Of(listener, sasl.OAuthBearer).Get(setting)
 	if text == "" {
 		return nil, fmt.Errorf("OAUTHBEARER needs %s", setting)
 	}
@@ -193,7 +199,7 @@ func (b *Broker) keyURL(listener string) (*url.URL, error) {
 	case "file":
 		return from, nil
 	case "http":
-		b.logger.Warn("the keys of tokens are fetched in plain text: whoever can change them can log in as anybody", "listener", listener)
+		b.Certs.Logger.Warn("the keys of tokens are fetched in plain text: whoever can change them can log in as anybody", "listener", listener)
 		return from, nil
 	case "https":
 		return from, nil

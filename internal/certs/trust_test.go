@@ -1,4 +1,4 @@
-package broker
+package certs
 
 import (
 	"crypto/ecdsa"
@@ -117,5 +117,22 @@ func TestListsOfRevokedCertificatesStayWhenTheirFileMakesNoSense(t *testing.T) {
 	write(a.Revoke(cert))
 	if !again() {
 		t.Error("another list is not read")
+	}
+}
+
+func TestClientsAreNotKnownByWhatTheSystemTrusts(t *testing.T) {
+	cert, text := certificate(t, "authority")
+	name := filepath.Join(t.TempDir(), "trusted.pem")
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, alone: true}
+	if err := s.load(); err != nil {
+		t.Fatal(err)
+	}
+	only := x509.NewCertPool()
+	only.AddCert(cert)
+	if !s.roots.Equal(only) {
+		t.Error("others are trusted too")
 	}
 }

@@ -1,4 +1,4 @@
-package broker
+package certs
 
 import (
 	"crypto/tls"

@@ -1,11 +1,8 @@
-package broker
+package gate
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/x509"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -36,7 +33,7 @@ func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 			{t.Context(), "wrong", true, 100 * time.Millisecond},
 			{closing, "anns", false, 0}, // It is remembered, so nobody waits for a processor.
 		} {
-			s := &session{client: &listener.Client{}, gate: &gate{delay: 100 * time.Millisecond}, conn: server.Connect()}
+			s := &Session{client: &listener.Client{}, gate: &Gate{delay: 100 * time.Millisecond}, conn: server.Connect()}
 			if err, _ := s.Handshake(1, sasl.Plain); err != nil {
 				t.Fatal(err)
 			}
@@ -49,30 +46,13 @@ func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 	})
 }
 
-func TestClientsAreNotKnownByWhatTheSystemTrusts(t *testing.T) {
-	cert, text := certificate(t, "authority")
-	name := filepath.Join(t.TempDir(), "trusted.pem")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, alone: true}
-	if err := s.load(); err != nil {
-		t.Fatal(err)
-	}
-	only := x509.NewCertPool()
-	only.AddCert(cert)
-	if !s.roots.Equal(only) {
-		t.Error("others are trusted too")
-	}
-}
-
 func TestShapesOfCredentialsFollowTheUsers(t *testing.T) {
 	cfg, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	image := metadata.NewImage(cfg)
-	u := &imageUsers{users: func() users { return image.Users }}
+	u := NewUsers(func() *metadata.Image { return image })
 	if all := u.Shapes(sasl.SHA256); len(all) != 0 {
 		t.Errorf("there are shapes without users: %v", all)
 	}

@@ -1,4 +1,4 @@
-package broker
+package certs
 
 import (
 	"crypto/tls"
@@ -49,20 +49,6 @@ func (f *trustFile) read() ([]byte, error) {
 	}
 	f.modified, f.size = info.ModTime(), info.Size()
 	return content, nil
-}
-
-// trustSettings are the files whose certificates are trusted, and what opens them.
-var trustSettings = [][2]string{{"ssl.keystore.location", "ssl.keystore.password"}, {"ssl.truststore.location", "ssl.truststore.password"}}
-
-func (b *Broker) newTrust(listener string) (*trust, error) {
-	t := &trust{logger: b.logger, checked: time.Now()}
-	of := b.cfg.Of(listener, "")
-	for _, s := range trustSettings {
-		if name := of.Get(s[0]); name != "" {
-			t.files = append(t.files, trustFile{setting: s[0], name: name, password: of.Get(s[1])})
-		}
-	}
-	return t, t.load()
 }
 
 // config returns the client's side of TLS for one connection.

@@ -1,4 +1,7 @@
-package web
+// Package share divides what is bounded between those who use it: connections, bytes of
+// bodies, streams, logins. No one gets more than a share, so that the others find some left.
+// It knows nothing of what is divided, and waits for nothing.
+package share
 
 import (
 	"net"
@@ -6,21 +9,21 @@ import (
 	"sync"
 )
 
-// shares counts what is in use of something that is bounded, in all and for each of those
-// who use it: no one gets more than a share, so that the others find some left.
-type shares[K comparable] struct {
-	most, own int64
+// Shares counts what is in use of something that is bounded, in all and for each of those
+// who use it.
+type Shares[K comparable] struct {
+	Most, Own int64
 
 	mu  sync.Mutex
 	all int64
 	of  map[K]int64
 }
 
-// take counts n for who, unless that is too much; give ends it.
-func (s *shares[K]) take(who K, n int64) bool {
+// Take counts n for who, unless that is too much; Give ends it.
+func (s *Shares[K]) Take(who K, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all+n > s.most || s.of[who]+n > s.own {
+	if s.all+n > s.Most || s.of[who]+n > s.Own {
 		return false
 	}
 	if s.of == nil {
@@ -31,7 +34,8 @@ func (s *shares[K]) take(who K, n int64) bool {
 	return true
 }
 
-func (s *shares[K]) give(who K, n int64) {
+// Give counts n less.
+func (s *Shares[K]) Give(who K, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all -= n
@@ -40,8 +44,8 @@ func (s *shares[K]) give(who K, n int64) {
 	}
 }
 
-// used is how much is in use.
-func (s *shares[K]) used() int64 {
+// Used is how much is in use.
+func (s *Shares[K]) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all
