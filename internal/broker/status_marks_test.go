@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/record"
 	"muster/internal/watch"
@@ -14,17 +15,17 @@ import (
 // Of every record that a shard writes the watch learns which group it is about.
 func TestRecordsMarkTheirGroups(t *testing.T) {
 	for name, r := range map[string]machine.Record{
-		"an offset":          &group.OffsetRecord{Group: "billing", Topic: "orders"},
-		"a generation":       &group.GroupRecord{Group: "billing"},
-		"a rebalance":        &group.RebalanceRecord{Group: "billing"},
-		"a departure":        &group.DepartureRecord{Group: "billing", Member: "m"},
-		"a silence":          &group.SilenceRecord{Group: "billing", Member: "m"},
-		"an epoch":           &group.ConsumerEpochRecord{Group: "billing"},
-		"a member":           &group.ConsumerMemberRecord{Group: "billing", Member: "m"},
-		"what a member has":  &group.ConsumerCurrentRecord{Group: "billing", Member: "m"},
-		"a regex":            &group.ConsumerRegexRecord{Group: "billing", Regex: "a.*"},
-		"a target":           &group.ConsumerTargetRecord{Group: "billing", Member: "m"},
-		"an epoch of target": &group.ConsumerTargetEpochRecord{Group: "billing"},
+		"an offset":          &schema.OffsetRecord{Group: "billing", Topic: "orders"},
+		"a generation":       &schema.GroupRecord{Group: "billing"},
+		"a rebalance":        &schema.RebalanceRecord{Group: "billing"},
+		"a departure":        &schema.DepartureRecord{Group: "billing", Member: "m"},
+		"a silence":          &schema.SilenceRecord{Group: "billing", Member: "m"},
+		"an epoch":           &schema.ConsumerEpochRecord{Group: "billing"},
+		"a member":           &schema.ConsumerMemberRecord{Group: "billing", Member: "m"},
+		"what a member has":  &schema.ConsumerCurrentRecord{Group: "billing", Member: "m"},
+		"a regex":            &schema.ConsumerRegexRecord{Group: "billing", Regex: "a.*"},
+		"a target":           &schema.ConsumerTargetRecord{Group: "billing", Member: "m"},
+		"an epoch of target": &schema.ConsumerTargetEpochRecord{Group: "billing"},
 	} {
 		key, value := r.Encode()
 		b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: key, Value: value}})

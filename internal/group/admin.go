@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -131,7 +132,7 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	}
 	x.forgetConsumers(g)
 	if hadRecord {
-		x.write(&GroupRecord{Group: id})
+		x.write(&schema.GroupRecord{Group: id})
 	}
 	x.noteCount(g, journal.KindDeleted, gone, journal.CauseRequest, by)
 	return nil

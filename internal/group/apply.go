@@ -1,6 +1,7 @@
 package group
 
 import (
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -27,28 +28,28 @@ func (s *Shard) Replay(b machine.Stored) {
 // apply changes the hard state. A group exists as long as it has a record.
 func (s *Shard) apply(r machine.Record) {
 	switch r := r.(type) {
-	case *OffsetRecord:
+	case *schema.OffsetRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
 			g.applyOffset(r)
 			s.overtake(g, r)
 			s.forgetIfGone(g)
 		}
-	case *GroupRecord:
+	case *schema.GroupRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
 			g.hard = r.Value
 			s.forgetIfGone(g)
 		}
-	case *RebalanceRecord:
+	case *schema.RebalanceRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
 			g.rebalancing = r.Value
 			s.forgetIfGone(g)
 		}
-	case *DepartureRecord:
+	case *schema.DepartureRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
 			g.applyDeparture(r)
 			s.forgetIfGone(g)
 		}
-	case *SilenceRecord:
+	case *schema.SilenceRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
 			g.applySilence(r)
 			s.forgetIfGone(g)
@@ -78,7 +79,7 @@ func (s *Shard) forgetIfGone(g *group) {
 	}
 }
 
-func (g *group) applyDeparture(r *DepartureRecord) {
+func (g *group) applyDeparture(r *schema.DepartureRecord) {
 	if r.Value == nil {
 		if delete(g.departed, r.Member); len(g.departed) == 0 {
 			g.departed = nil
@@ -91,7 +92,7 @@ func (g *group) applyDeparture(r *DepartureRecord) {
 	g.departed[r.Member] = r.Value.Generation
 }
 
-func (g *group) applyOffset(r *OffsetRecord) {
+func (g *group) applyOffset(r *schema.OffsetRecord) {
 	t := g.offsets[r.Topic]
 	switch {
 	case r.Value != nil:

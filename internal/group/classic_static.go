@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -61,7 +62,7 @@ func (x *step) fitsReplaced(g *group, mem *member, newID string, r *machine.Requ
 	if x.maxBatch <= 0 {
 		return true
 	}
-	size := machine.RecordOverhead + (&GroupRecord{Group: g.id, Value: g.hard}).Size() + len(newID) + len(r.ClientID) + len(r.Host)
+	size := machine.RecordOverhead + (&schema.GroupRecord{Group: g.id, Value: g.hard}).Size() + len(newID) + len(r.ClientID) + len(r.Host)
 	for i := range m.Protocols {
 		if m.Protocols[i].Name == g.protocol {
 			size += len(m.Protocols[i].Metadata) - len(mem.metadata(g.protocol))

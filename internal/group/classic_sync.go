@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -115,7 +116,7 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 
 // tooLarge refuses an assignment that cannot be stored, as Kafka does: the
 // members that wait are told, and the group tries again. No other group is affected.
-func (x *step) tooLarge(g *group, r *GroupRecord) {
+func (x *step) tooLarge(g *group, r *schema.GroupRecord) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.assigned = nil
 	}

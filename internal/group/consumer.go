@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/group/schema"
 	"muster/internal/metadata"
 )
 
@@ -62,10 +63,10 @@ type regex struct {
 // consumerMember is a member of a consumer group.
 type consumerMember struct {
 	id      string
-	says    *ConsumerMember // record 5, nil if there is none
-	target  []part          // record 7
-	stored  bool            // there is a record 7
-	current *consumerNow    // record 8, nil if there is none
+	says    *schema.ConsumerMember // record 5, nil if there is none
+	target  []part                 // record 7
+	stored  bool                   // there is a record 7
+	current *consumerNow           // record 8, nil if there is none
 
 	deadline  time.Time // to be heard of
 	timerAt   time.Time // when the session timer fires, at the deadline or before

@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -28,7 +29,7 @@ func (s *Shard) applyConsumer(id string, positive bool, change func(*consumer)) 
 // applyConsumerRecord applies a record, if it is a consumer group's.
 func (s *Shard) applyConsumerRecord(r machine.Record) {
 	switch r := r.(type) {
-	case *ConsumerEpochRecord:
+	case *schema.ConsumerEpochRecord:
 		s.applyConsumer(r.Group, r.Value != nil, func(c *consumer) {
 			if c.hasEpoch = r.Value != nil; c.hasEpoch {
 				c.epoch, c.hash = r.Value.Epoch, r.Value.Hash
@@ -36,7 +37,7 @@ func (s *Shard) applyConsumerRecord(r machine.Record) {
 				c.epoch, c.hash = firstEpoch, 0
 			}
 		})
-	case *ConsumerTargetEpochRecord:
+	case *schema.ConsumerTargetEpochRecord:
 		s.applyConsumer(r.Group, r.Value != nil, func(c *consumer) {
 			if c.hasTarget = r.Value != nil; c.hasTarget {
 				c.targetEpoch, c.targetAt = r.Value.Epoch, r.Value.Timestamp
@@ -44,11 +45,11 @@ func (s *Shard) applyConsumerRecord(r machine.Record) {
 				c.targetEpoch, c.targetAt = firstEpoch, 0
 			}
 		})
-	case *ConsumerTopicsRecord:
+	case *schema.ConsumerTopicsRecord:
 		s.applyConsumer(r.Group, r.Live, func(c *consumer) { c.oldTopics = r.Live })
-	case *ConsumerMemberRecord:
+	case *schema.ConsumerMemberRecord:
 		s.applyConsumer(r.Group, r.Value != nil, func(c *consumer) { c.applyMember(r.Member, r.Value) })
-	case *ConsumerTargetRecord:
+	case *schema.ConsumerTargetRecord:
 		s.applyConsumer(r.Group, r.Value != nil, func(c *consumer) {
 			c.change(r.Member, r.Value != nil, func(m *consumerMember) {
 				if m.stored = r.Value != nil; m.stored {
@@ -58,9 +59,9 @@ func (s *Shard) applyConsumerRecord(r machine.Record) {
 				}
 			})
 		})
-	case *ConsumerCurrentRecord:
+	case *schema.ConsumerCurrentRecord:
 		s.applyConsumer(r.Group, r.Value != nil, func(c *consumer) { c.applyCurrent(r.Member, r.Value) })
-	case *ConsumerRegexRecord:
+	case *schema.ConsumerRegexRecord:
 		s.applyConsumer(r.Group, r.Value != nil, func(c *consumer) {
 			if r.Value == nil {
 				delete(c.regexes, r.Regex)
@@ -89,7 +90,7 @@ func (c *consumer) change(id string, positive bool, change func(*consumerMember)
 }
 
 // applyMember notes what a member says of itself.
-func (c *consumer) applyMember(id string, says *ConsumerMember) {
+func (c *consumer) applyMember(id string, says *schema.ConsumerMember) {
 	c.change(id, says != nil, func(m *consumerMember) {
 		if m.says != nil {
 			c.count(m, -1)
@@ -142,7 +143,7 @@ func (mem *consumerMember) pattern() string {
 }
 
 // applyCurrent notes where a member has got to.
-func (c *consumer) applyCurrent(id string, v *ConsumerCurrent) {
+func (c *consumer) applyCurrent(id string, v *schema.ConsumerCurrent) {
 	c.change(id, v != nil, func(m *consumerMember) {
 		if m.current != nil {
 			c.own(m, m.current.assigned, false)

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -32,10 +33,10 @@ func (c *consumer) findMixed(id string, instance *string, generation int32) (*co
 // syncMixed handles SyncGroup of a member of the classic protocol in a consumer group.
 func (x *step) syncMixed(g *group, r *machine.Request, m *kmsg.SyncGroupRequest) {
 	mem, err := g.consumer.findMixed(m.MemberID, m.InstanceID, m.Generation)
-	var protocol ClassicProtocol
+	var protocol schema.ClassicProtocol
 	if err == nil {
 		var ok bool
-		if protocol, ok = mem.says.Classic.named(m.Protocol); !ok || differs(m.ProtocolType, consumerType) {
+		if protocol, ok = namedProtocol(mem.says.Classic, m.Protocol); !ok || differs(m.ProtocolType, consumerType) {
 			err = kerr.InconsistentGroupProtocol
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -40,7 +41,7 @@ func (x *step) joinMixed(g *group, r *machine.Request, m *kmsg.JoinGroupRequest)
 		return
 	}
 	says := p.saysClassic(r, m, w, x.hosts)
-	if !x.fits(&ConsumerMemberRecord{g.id, id, says}) || !x.fitsHeir(p.replaces, g.id, id) {
+	if !x.fits(&schema.ConsumerMemberRecord{Group: g.id, Member: id, Value: says}) || !x.fitsHeir(p.replaces, g.id, id) {
 		x.joinError(r, m, m.MemberID, kerr.UnknownServerError)
 		return
 	}
@@ -99,8 +100,8 @@ func (x *step) mixedPlace(c *consumer, r *machine.Request, m *kmsg.JoinGroupRequ
 
 // saysClassic is what a member of the classic protocol says of itself. It names all
 // topics, so a regular expression that its predecessor had is none of its own.
-func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants, known hosts) *ConsumerMember {
-	v := &ConsumerMember{Instance: m.InstanceID, Rack: w.rack, ClientID: r.ClientID, Host: known.of(r.Host), Topics: sortedNames(w.topics)}
+func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants, known hosts) *schema.ConsumerMember {
+	v := &schema.ConsumerMember{Instance: m.InstanceID, Rack: w.rack, ClientID: r.ClientID, Host: known.of(r.Host), Topics: sortedNames(w.topics)}
 	was := p.known
 	if p.replaces != nil {
 		was = p.replaces
@@ -118,15 +119,15 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants
 	if m.Version == 0 {
 		v.RebalanceTimeoutMillis = m.SessionTimeoutMillis
 	}
-	v.Classic = &ClassicMember{SessionTimeoutMillis: m.SessionTimeoutMillis}
+	v.Classic = &schema.ClassicMember{SessionTimeoutMillis: m.SessionTimeoutMillis}
 	for i := range m.Protocols {
-		v.Classic.Protocols = append(v.Classic.Protocols, ClassicProtocol{m.Protocols[i].Name, bytes.Clone(m.Protocols[i].Metadata)})
+		v.Classic.Protocols = append(v.Classic.Protocols, schema.ClassicProtocol{Name: m.Protocols[i].Name, Metadata: bytes.Clone(m.Protocols[i].Metadata)})
 	}
 	return v
 }
 
 // admit lets a member of the classic protocol join, or join again.
-func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *ConsumerMember, w wants) {
+func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *schema.ConsumerMember, w wants) {
 	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
 	p.remember()
 	epoch := g.consumer.epoch
@@ -155,7 +156,7 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.stopJoinTimer(g, mem)
 	x.touchConsumer(g, mem)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
-	x.replyJoinMixed(r.ID, m.Version, id, mem.now().epoch, mem.says.Classic.first().Name)
+	x.replyJoinMixed(r.ID, m.Version, id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
 }
 
 // replyJoinMixed tells a member of the classic protocol where it is.
@@ -167,10 +168,10 @@ func (x *step) replyJoinMixed(to machine.RequestID, version int16, id string, ge
 	x.reply(to, resp)
 }
 
-// first is the protocol by which a member goes: here everybody may have another.
-func (c *ClassicMember) first() ClassicProtocol {
+// firstProtocol is the protocol by which a member goes: here everybody may have another.
+func firstProtocol(c *schema.ClassicMember) schema.ClassicProtocol {
 	if len(c.Protocols) == 0 {
-		return ClassicProtocol{}
+		return schema.ClassicProtocol{}
 	}
 	return c.Protocols[0]
 }
@@ -179,15 +180,15 @@ func (mem *consumerMember) rebalanceTimeout() time.Duration {
 	return time.Duration(mem.says.RebalanceTimeoutMillis) * time.Millisecond
 }
 
-// named is the protocol that a member names with SyncGroup, the first if it names none.
+// namedProtocol is the protocol that a member names with SyncGroup, the first if it names none.
 // Whose join was answered before the group was upgraded names the one that was selected
 // then, which may be any of its own. Kafka takes the first alone, and its answer to such a
 // member ends the client.
-func (c *ClassicMember) named(name *string) (p ClassicProtocol, ok bool) {
+func namedProtocol(c *schema.ClassicMember, name *string) (p schema.ClassicProtocol, ok bool) {
 	if name == nil {
-		return c.first(), true
+		return firstProtocol(c), true
 	}
-	i := slices.IndexFunc(c.Protocols, func(p ClassicProtocol) bool { return p.Name == *name })
+	i := slices.IndexFunc(c.Protocols, func(p schema.ClassicProtocol) bool { return p.Name == *name })
 	if i < 0 {
 		return p, false
 	}

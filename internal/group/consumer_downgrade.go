@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -83,13 +84,13 @@ func (x *step) asClassicGroup(g *group, gone *consumerMember, joins string) *dow
 		m.assigned = assignmentBytes(x.image, placesOf(merged(now.assigned, now.pending)), m.metadata(to.protocol))
 	}
 	to.generation = c.epoch
-	rebalances := &Rebalance{Generation: to.generation}
+	rebalances := &schema.Rebalance{Generation: to.generation}
 	if c.leaps { // The next generation must leap as the next epoch would.
 		to.leaps, to.leapsFrom, rebalances.Lives = true, to.generation, 1
 	}
 	to.previous, to.state, to.since = CompletingRebalance, Stable, x.now.UnixMilli()
 	out := &downgraded{to, append(g.consumerTombstones(), to.record())}
-	out.records = append(out.records, &RebalanceRecord{g.id, rebalances})
+	out.records = append(out.records, &schema.RebalanceRecord{Group: g.id, Value: rebalances})
 	if x.maxBatch > 0 && (&machine.Batch{Records: out.records, Whole: true}).Size() > x.maxBatch {
 		return nil
 	}
@@ -115,30 +116,30 @@ func (g *group) consumerTombstones() (out []machine.Record) {
 	c := g.consumer
 	for _, m := range c.members {
 		if m.current != nil {
-			out = append(out, &ConsumerCurrentRecord{Group: g.id, Member: m.id})
+			out = append(out, &schema.ConsumerCurrentRecord{Group: g.id, Member: m.id})
 		}
 	}
 	for _, m := range c.members {
 		if m.stored {
-			out = append(out, &ConsumerTargetRecord{Group: g.id, Member: m.id})
+			out = append(out, &schema.ConsumerTargetRecord{Group: g.id, Member: m.id})
 		}
 	}
 	if c.hasTarget {
-		out = append(out, &ConsumerTargetEpochRecord{Group: g.id})
+		out = append(out, &schema.ConsumerTargetEpochRecord{Group: g.id})
 	}
 	for _, m := range c.members {
 		if m.says != nil {
-			out = append(out, &ConsumerMemberRecord{Group: g.id, Member: m.id})
+			out = append(out, &schema.ConsumerMemberRecord{Group: g.id, Member: m.id})
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
-		out = append(out, &ConsumerRegexRecord{Group: g.id, Regex: p})
+		out = append(out, &schema.ConsumerRegexRecord{Group: g.id, Regex: p})
 	}
 	if c.oldTopics {
-		out = append(out, &ConsumerTopicsRecord{Group: g.id})
+		out = append(out, &schema.ConsumerTopicsRecord{Group: g.id})
 	}
 	if c.hasEpoch {
-		out = append(out, &ConsumerEpochRecord{Group: g.id})
+		out = append(out, &schema.ConsumerEpochRecord{Group: g.id})
 	}
 	return out
 }

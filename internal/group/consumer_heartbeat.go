@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -114,7 +115,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 		return nil
 	}
 	says := place.says(r, m, x.hosts)
-	if !x.fits(&ConsumerMemberRecord{m.Group, m.MemberID, says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
+	if !x.fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
 	if err := x.saysRoom(m.Group, m.MemberID, place.known, says); err != nil {

@@ -1,6 +1,9 @@
 package group
 
-import "muster/internal/machine"
+import (
+	"muster/internal/group/schema"
+	"muster/internal/machine"
+)
 
 // The place of a static member that has left, or uses the classic protocol, goes to
 // whoever comes with the same instance id: its heir has what it had, and is to have what
@@ -11,11 +14,11 @@ import "muster/internal/machine"
 // the protocol that the old one used.
 
 // takeOver gives the place of a member to its heir. The batch is ended by bump.
-func (x *step) takeOver(g *group, old *consumerMember, id string, says *ConsumerMember) {
+func (x *step) takeOver(g *group, old *consumerMember, id string, says *schema.ConsumerMember) {
 	target, current := old.target, old.now()
 	x.emit()
 	x.removeConsumer(g, old)
-	x.write(&ConsumerMemberRecord{g.id, id, says})
+	x.write(&schema.ConsumerMemberRecord{Group: g.id, Member: id, Value: says})
 	x.write(targetRecord(g.id, id, target))
 	current.epoch, current.previous = epochJoin, epochJoin
 	current.assigned, current.pending = sinceEver(current.assigned), sinceEver(current.pending)

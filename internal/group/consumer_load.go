@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -73,7 +74,7 @@ func (x *step) leaveClassic(id string) {
 	}
 	x.forgetUnsettled(g)
 	if g.hard != nil {
-		x.write(&GroupRecord{Group: id})
+		x.write(&schema.GroupRecord{Group: id})
 	}
 	g.protocolType, g.generation = "", 0
 }
@@ -86,18 +87,18 @@ func (g *group) eachConsumer(put func(machine.Record)) {
 	}
 	for _, m := range c.members {
 		if m.says != nil {
-			put(&ConsumerMemberRecord{g.id, m.id, m.says})
+			put(&schema.ConsumerMemberRecord{Group: g.id, Member: m.id, Value: m.says})
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
 		r := c.regexes[p]
-		put(&ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: r.topics, Version: r.version, Timestamp: r.at}})
+		put(&schema.ConsumerRegexRecord{Group: g.id, Regex: p, Value: &schema.ConsumerRegex{Topics: r.topics, Version: r.version, Timestamp: r.at}})
 	}
 	if c.hasEpoch {
-		put(&ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: c.epoch, Hash: c.hash}})
+		put(&schema.ConsumerEpochRecord{Group: g.id, Value: &schema.ConsumerEpoch{Epoch: c.epoch, Hash: c.hash}})
 	}
 	if c.oldTopics {
-		put(&ConsumerTopicsRecord{g.id, true})
+		put(&schema.ConsumerTopicsRecord{Group: g.id, Live: true})
 	}
 	for _, m := range c.members {
 		if m.stored {
@@ -105,7 +106,7 @@ func (g *group) eachConsumer(put func(machine.Record)) {
 		}
 	}
 	if c.hasTarget {
-		put(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.targetEpoch, Timestamp: c.targetAt}})
+		put(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: c.targetEpoch, Timestamp: c.targetAt}})
 	}
 	for _, m := range c.members {
 		if m.current != nil {
@@ -122,16 +123,16 @@ func (x *step) forgetConsumers(g *group) {
 	}
 	var gone []machine.Record
 	if c.hasTarget {
-		gone = append(gone, &ConsumerTargetEpochRecord{Group: g.id})
+		gone = append(gone, &schema.ConsumerTargetEpochRecord{Group: g.id})
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
-		gone = append(gone, &ConsumerRegexRecord{Group: g.id, Regex: p})
+		gone = append(gone, &schema.ConsumerRegexRecord{Group: g.id, Regex: p})
 	}
 	if c.oldTopics {
-		gone = append(gone, &ConsumerTopicsRecord{Group: g.id})
+		gone = append(gone, &schema.ConsumerTopicsRecord{Group: g.id})
 	}
 	if c.hasEpoch {
-		gone = append(gone, &ConsumerEpochRecord{Group: g.id})
+		gone = append(gone, &schema.ConsumerEpochRecord{Group: g.id})
 	}
 	for _, r := range gone {
 		x.write(r)

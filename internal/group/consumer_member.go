@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -16,8 +17,8 @@ type place struct {
 	// upgrade is the records that make a consumer group of a classic one, in which the
 	// place then is; nil if it is one.
 	upgrade []machine.Record
-	was     *ConsumerMember // what whoever has the place says of itself until now, nil for a new member
-	returns bool            // a static member that has left is back under its own id
+	was     *schema.ConsumerMember // what whoever has the place says of itself until now, nil for a new member
+	returns bool                   // a static member that has left is back under its own id
 }
 
 // consumerPlace says whose heartbeat it is, or why nobody's.
@@ -116,8 +117,8 @@ func (p place) saysNothingNew(r *machine.Request, m *kmsg.ConsumerGroupHeartbeat
 
 // says is what the member says of itself with this heartbeat. What it does not
 // mention stays as it was.
-func (p place) says(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, known hosts) *ConsumerMember {
-	v := &ConsumerMember{}
+func (p place) says(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, known hosts) *schema.ConsumerMember {
+	v := &schema.ConsumerMember{}
 	switch {
 	case p.replaces != nil:
 		*v = *p.replaces.says
@@ -161,13 +162,13 @@ type change struct {
 
 // subscribe notes what a member says of itself. A new one is a member with that; who has
 // taken the place of another is one already, and is compared with that.
-func (x *step) subscribe(id, memberID string, p place, says *ConsumerMember) (*group, *consumerMember, change) {
-	was := &ConsumerMember{}
+func (x *step) subscribe(id, memberID string, p place, says *schema.ConsumerMember) (*group, *consumerMember, change) {
+	was := &schema.ConsumerMember{}
 	if p.was != nil {
 		was = p.was
 	}
-	if p.replaces == nil && !was.same(says) {
-		x.write(&ConsumerMemberRecord{id, memberID, says})
+	if p.replaces == nil && !sameMember(was, says) {
+		x.write(&schema.ConsumerMemberRecord{Group: id, Member: memberID, Value: says})
 	}
 	g := x.groups[id]
 	mem := g.consumer.member(memberID)
@@ -181,11 +182,11 @@ func (x *step) subscribe(id, memberID string, p place, says *ConsumerMember) (*g
 	return g, mem, ch
 }
 
-// same says whether nothing differs that is stored.
-func (v *ConsumerMember) same(w *ConsumerMember) bool {
+// sameMember says whether nothing differs that is stored.
+func sameMember(v, w *schema.ConsumerMember) bool {
 	return equal(v.Instance, w.Instance) && equal(v.Rack, w.Rack) && v.ClientID == w.ClientID && v.Host == w.Host &&
 		slices.Equal(v.Topics, w.Topics) && equal(v.Regex, w.Regex) && v.RebalanceTimeoutMillis == w.RebalanceTimeoutMillis &&
-		equal(v.Assignor, w.Assignor) && v.Classic.same(w.Classic)
+		equal(v.Assignor, w.Assignor) && sameClassic(v.Classic, w.Classic)
 }
 
 // orEmpty is a text, "" if there is none.
@@ -275,7 +276,7 @@ func (x *step) evict(g *group, mem *consumerMember) {
 	x.forgetPatterns(g, pattern)
 	x.raise(g, x.topicsNow(c))
 	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
-		x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
+		x.write(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
 		x.dropRun(c)
 		x.noteSettled(g)
 	}
@@ -288,12 +289,12 @@ func (x *step) removeConsumer(g *group, mem *consumerMember) {
 	g.consumer.heard(mem)
 	x.endSilence(g, mem.id)
 	if mem.current != nil {
-		x.write(&ConsumerCurrentRecord{Group: g.id, Member: mem.id})
+		x.write(&schema.ConsumerCurrentRecord{Group: g.id, Member: mem.id})
 	}
 	if mem.stored {
-		x.write(&ConsumerTargetRecord{Group: g.id, Member: mem.id})
+		x.write(&schema.ConsumerTargetRecord{Group: g.id, Member: mem.id})
 	}
 	if mem.says != nil {
-		x.write(&ConsumerMemberRecord{Group: g.id, Member: mem.id})
+		x.write(&schema.ConsumerMemberRecord{Group: g.id, Member: mem.id})
 	}
 }

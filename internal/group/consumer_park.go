@@ -3,6 +3,7 @@ package group
 import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -69,7 +70,7 @@ func (x *step) dropRun(c *consumer) {
 const (
 	maxTopicBytes = 2 * 40
 	partBytes     = 8
-	maxNowBytes   = 32 // beyond those
+	maxNowBytes   = 36 // beyond those
 )
 
 // fitsHeld says whether it can be stored that a member has these partitions, and also,
@@ -79,7 +80,7 @@ func (x *step) fitsHeld(group, member string, list []part) bool {
 	if x.maxBatch <= 0 {
 		return true
 	}
-	n := machine.RecordOverhead + consumerKeySize(group, member) + maxNowBytes
+	n := machine.RecordOverhead + (&schema.ConsumerCurrentRecord{Group: group, Member: member}).Size() + maxNowBytes
 	for i, p := range list {
 		if n += partBytes; i == 0 || p.topic != list[i-1].topic {
 			n += maxTopicBytes

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -201,7 +202,7 @@ func (w *consumers) commit(t *rapid.T) {
 	fx := w.step(t, machine.Request{ID: w.request(t, req), ClientID: "c", Host: "h", Msg: req})
 	for _, b := range fx.Batches {
 		for _, r := range b.Records {
-			o, ok := r.(*OffsetRecord)
+			o, ok := r.(*schema.OffsetRecord)
 			if !ok || o.Value == nil {
 				continue
 			}

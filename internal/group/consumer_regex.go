@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -126,7 +127,7 @@ func (x *step) scanDone(s *scanned) {
 		if old := c.regexes[p]; old != nil && slices.Equal(old.topics, s.matches[p]) {
 			continue
 		}
-		r := &ConsumerRegexRecord{g.id, p, &ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
+		r := &schema.ConsumerRegexRecord{Group: g.id, Regex: p, Value: &schema.ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
 		if !x.fits(r) { // It matches what it did before.
 			c.scan.large[p] = true
 			continue
@@ -141,6 +142,6 @@ func (x *step) scanDone(s *scanned) {
 // forgetPatterns removes what was found for a pattern that nobody has any more.
 func (x *step) forgetPatterns(g *group, pattern string) {
 	if c := g.consumer; pattern != "" && c.patterns[pattern] == 0 && c.regexes[pattern] != nil {
-		x.write(&ConsumerRegexRecord{Group: g.id, Regex: pattern})
+		x.write(&schema.ConsumerRegexRecord{Group: g.id, Regex: pattern})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/group/assignor"
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -31,7 +32,7 @@ func (x *step) bump(g *group, ch change) {
 	}
 	x.keepReasons(g)
 	if !c.hasEpoch { // The group is there, though nobody wants anything of it yet.
-		x.writeEpoch(g, &ConsumerEpoch{Epoch: c.epoch})
+		x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: c.epoch})
 	}
 	if ch.heir {
 		x.emitHeir()
@@ -41,17 +42,17 @@ func (x *step) bump(g *group, ch change) {
 // writeEpoch stores the group's epoch. The record comes before those of what is the
 // reason for it: if only the beginning of a step's records is stored, there is an
 // epoch too many, and not a change that nobody makes a target for.
-func (x *step) writeEpoch(g *group, epoch *ConsumerEpoch) {
-	r := &ConsumerEpochRecord{g.id, epoch}
+func (x *step) writeEpoch(g *group, epoch *schema.ConsumerEpoch) {
+	r := &schema.ConsumerEpochRecord{Group: g.id, Value: epoch}
 	x.records = slices.Insert(x.records, x.from, machine.Record(r))
 	x.apply(r)
 }
 
 // raise gives the group another epoch.
 func (x *step) raise(g *group, hash int64) {
-	x.writeEpoch(g, &ConsumerEpoch{Epoch: x.nextEpoch(g.consumer), Hash: hash})
+	x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: x.nextEpoch(g.consumer), Hash: hash})
 	if g.consumer.oldTopics {
-		x.write(&ConsumerTopicsRecord{Group: g.id})
+		x.write(&schema.ConsumerTopicsRecord{Group: g.id})
 	}
 	x.noteEpoch(g)
 }
@@ -205,7 +206,7 @@ func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
 	for _, rec := range records {
 		x.write(rec)
 	}
-	x.write(&ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: r.epoch, Timestamp: x.now.UnixMilli()}})
+	x.write(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: r.epoch, Timestamp: x.now.UnixMilli()}})
 	x.noteTarget(g, r)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/migration"
@@ -75,20 +76,20 @@ func (x *step) upgradeRecords(g *group, members []migrant) []machine.Record {
 	epoch := max(g.generation, firstEpoch) // There is none yet in its first join phase.
 	out := g.unsettledTombstones()
 	if g.hard != nil {
-		out = append(out, &GroupRecord{Group: g.id})
+		out = append(out, &schema.GroupRecord{Group: g.id})
 	}
 	targets := make([][]part, len(members))
 	for i := range members {
-		out = append(out, &ConsumerMemberRecord{g.id, members[i].id, g.members.get(members[i].id).asConsumer(members[i].subscription)})
+		out = append(out, &schema.ConsumerMemberRecord{Group: g.id, Member: members[i].id, Value: g.members.get(members[i].id).asConsumer(members[i].subscription)})
 		var list []topicPartition
 		eachAssigned(members[i].assignment, func(tp topicPartition) { list = append(list, tp) })
 		targets[i] = partsNamed(x.image, list)
 	}
-	out = append(out, &ConsumerEpochRecord{g.id, &ConsumerEpoch{Epoch: epoch}})
+	out = append(out, &schema.ConsumerEpochRecord{Group: g.id, Value: &schema.ConsumerEpoch{Epoch: epoch}})
 	for i := range members {
 		out = append(out, targetRecord(g.id, members[i].id, targets[i]))
 	}
-	out = append(out, &ConsumerTargetEpochRecord{g.id, &ConsumerTargetEpoch{Epoch: epoch}})
+	out = append(out, &schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: epoch}})
 	for i := range members {
 		now := consumerNow{epoch: epoch, previous: epoch}
 		for _, p := range targets[i] {
@@ -102,24 +103,24 @@ func (x *step) upgradeRecords(g *group, members []migrant) []machine.Record {
 // unsettledTombstones removes what was noted of a rebalance.
 func (g *group) unsettledTombstones() (out []machine.Record) {
 	if g.rebalancing != nil {
-		out = append(out, &RebalanceRecord{Group: g.id})
+		out = append(out, &schema.RebalanceRecord{Group: g.id})
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
-		out = append(out, &DepartureRecord{Group: g.id, Member: id})
+		out = append(out, &schema.DepartureRecord{Group: g.id, Member: id})
 	}
 	return out
 }
 
 // asConsumer is what a member of a classic group says of itself in a consumer group.
-func (m *member) asConsumer(subscription []byte) *ConsumerMember {
+func (m *member) asConsumer(subscription []byte) *schema.ConsumerMember {
 	w, _ := readWants(subscription) // It was read before.
-	v := &ConsumerMember{
+	v := &schema.ConsumerMember{
 		Instance: m.instance, Rack: w.rack, ClientID: m.clientID, Host: m.host, Topics: sortedNames(w.topics),
 		RebalanceTimeoutMillis: int32(m.rebalance / time.Millisecond),
-		Classic:                &ClassicMember{SessionTimeoutMillis: int32(m.session / time.Millisecond)},
+		Classic:                &schema.ClassicMember{SessionTimeoutMillis: int32(m.session / time.Millisecond)},
 	}
 	for _, p := range m.protocols {
-		v.Classic.Protocols = append(v.Classic.Protocols, ClassicProtocol{p.name, p.metadata})
+		v.Classic.Protocols = append(v.Classic.Protocols, schema.ClassicProtocol{Name: p.name, Metadata: p.metadata})
 	}
 	return v
 }
@@ -200,7 +201,7 @@ func (p place) takes(id string) bool {
 func (x *step) answerParked(g *group, j parkedJoin) {
 	mem := g.consumer.member(j.member)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
-	x.replyJoinMixed(j.id, j.version, mem.id, mem.now().epoch, mem.says.Classic.first().Name)
+	x.replyJoinMixed(j.id, j.version, mem.id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
 }
 
 // writeWhole makes records part of the hard state, and has them appended as one batch.
@@ -218,12 +219,12 @@ func sortedParts(list []part) []part {
 	return slices.Compact(list)
 }
 
-// same says whether two members of the classic protocol have said the same.
-func (c *ClassicMember) same(d *ClassicMember) bool {
+// sameClassic says whether two members of the classic protocol have said the same.
+func sameClassic(c, d *schema.ClassicMember) bool {
 	if c == nil || d == nil {
 		return c == d
 	}
-	return c.SessionTimeoutMillis == d.SessionTimeoutMillis && slices.EqualFunc(c.Protocols, d.Protocols, func(p, q ClassicProtocol) bool {
+	return c.SessionTimeoutMillis == d.SessionTimeoutMillis && slices.EqualFunc(c.Protocols, d.Protocols, func(p, q schema.ClassicProtocol) bool {
 		return cmp.Or(strings.Compare(p.Name, q.Name), slices.Compare(p.Metadata, q.Metadata)) == 0
 	})
 }

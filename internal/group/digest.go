@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -19,13 +20,13 @@ func (s *Shard) Digest() uint64 {
 			d.add(stirText(stirText(kindGroup, id), d.buf))
 		}
 		if g.rebalancing != nil {
-			d.put(&RebalanceRecord{id, g.rebalancing})
+			d.put(&schema.RebalanceRecord{Group: id, Value: g.rebalancing})
 		}
 		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
-			d.put(&DepartureRecord{id, m, &Departure{Generation: g.departed[m]}})
+			d.put(&schema.DepartureRecord{Group: id, Member: m, Value: &schema.Departure{Generation: g.departed[m]}})
 		}
 		for _, m := range slices.Sorted(maps.Keys(g.silences)) {
-			d.put(&SilenceRecord{id, m, &Silence{Lasted: g.silences[m]}})
+			d.put(&schema.SilenceRecord{Group: id, Member: m, Value: &schema.Silence{Lasted: g.silences[m]}})
 		}
 		g.eachConsumer(d.put)
 		d.putOffsets(g)
@@ -73,7 +74,7 @@ func (d *digest) putOffsets(g *group) {
 		ofTopic := stirText(ofGroup, topic)
 		for _, p := range parts {
 			o, _ := g.offsets[topic].get(p)
-			d.add(o.stir(stir(ofTopic, uint64(p)), 0))
+			d.add(stirOffset(stir(ofTopic, uint64(p)), &o))
 		}
 	}
 }
@@ -88,20 +89,20 @@ func (d *digest) putUnstable(g *group) {
 			if u.overtaken {
 				overtaken = 1
 			}
-			h = u.value.stir(stir(stir(h, uint64(u.producer)), overtaken), max(u.start, 0))
+			h = stirOffset(stir(stir(h, uint64(u.producer)), overtaken), &u.value)
 		}
 		d.add(h)
 	}
 }
 
-// stir makes part of a number what a record would say of the offset, and one that
+// stirOffset makes part of a number what a record would say of the offset, and one that
 // says when it expires says neither epoch nor topic nor transaction.
-func (o *offset) stir(h uint64, start machine.TxnStart) uint64 {
-	h = stir(stir(stir(h, uint64(o.at)), uint64(o.commit)), uint64(o.expire))
-	if o.expire == -1 {
-		h = stirText(stir(stir(h, uint64(o.epoch)), uint64(start)), o.topic[:])
+func stirOffset(h uint64, o *schema.Offset) uint64 {
+	h = stir(stir(stir(h, uint64(o.Offset)), uint64(o.CommitTimestamp)), uint64(o.ExpireTimestamp))
+	if o.ExpireTimestamp == -1 {
+		h = stirText(stir(stir(h, uint64(o.LeaderEpoch)), uint64(o.Start)), o.TopicID[:])
 	}
-	return stirText(h, o.metadata)
+	return stirText(h, o.Metadata)
 }
 
 // stirText makes a text part of a number, so that none can be taken for two others.

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"muster/internal/group/schema"
 )
 
 func TestAHostHasKafkasSlashInRecordsAndNoneInside(t *testing.T) {
 	for _, written := range []string{"/10.0.0.1", "10.0.0.1"} { // By Kafka or now, and by an older muster.
 		g := &group{id: "g"}
-		g.members.add(g.reviveMember(&kmsg.GroupMetadataValueMember{MemberID: "m", ClientHost: written}, hosts{}))
+		g.members.add(g.reviveMember(&schema.GroupMember{MemberID: "m", ClientHost: written}, hosts{}))
 		if got := g.members.first.who().Host; got != "10.0.0.1" {
 			t.Errorf("%s is loaded as %s", written, got)
 		}
@@ -30,7 +30,7 @@ func TestMembersOfOneHostShareItsName(t *testing.T) {
 	if first != "/10.0.0.1" || unsafe.StringData(first) != unsafe.StringData(again) {
 		t.Errorf("%s and %s are two copies", first, again)
 	}
-	e := kmsg.GroupMetadataValueMember{MemberID: "m", ClientHost: strings.Clone(first)}
+	e := schema.GroupMember{MemberID: "m", ClientHost: strings.Clone(first)}
 	m := (&group{id: "g"}).reviveMember(&e, known)
 	if unsafe.StringData(m.host) != unsafe.StringData(first) || unsafe.StringData(e.ClientHost) != unsafe.StringData(first) {
 		t.Error("a member that was loaded, or its record, has a copy")

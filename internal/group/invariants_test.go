@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -102,33 +103,35 @@ func TestCheckInvariantsFindsWhatIsWrongWithTransactions(t *testing.T) {
 
 // A digest that is always the same would too.
 func TestDigestDependsOnAllHardState(t *testing.T) {
-	at := func(o offset) machine.Record { return &OffsetRecord{Group: "g", Topic: "t", Partition: 1, Value: &o} }
+	at := func(o schema.Offset) machine.Record {
+		return &schema.OffsetRecord{Group: "g", Topic: "t", Partition: 1, Value: &o}
+	}
 	seen := map[uint64]int{}
 	for i, log := range [][]machine.Record{
 		nil,
-		{at(offset{at: 5, epoch: -1, expire: -1})},
-		{at(offset{at: 6, epoch: -1, expire: -1})},
-		{at(offset{at: 5, epoch: 2, expire: -1})},
-		{at(offset{at: 5, epoch: -1, expire: -1, commit: 1})},
-		{at(offset{at: 5, epoch: -1, expire: 1})},
-		{at(offset{at: 5, epoch: -1, expire: -1, metadata: "x"})},
-		{&OffsetRecord{Group: "h", Topic: "t", Partition: 1, Value: &offset{at: 5, epoch: -1, expire: -1}}},
-		{&OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &offset{at: 5, epoch: -1, expire: -1}}},
-		{&OffsetRecord{Group: "g", Topic: "t", Partition: 2, Value: &offset{at: 5, epoch: -1, expire: -1}}},
+		{at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1})},
+		{at(schema.Offset{Offset: 6, LeaderEpoch: -1, ExpireTimestamp: -1})},
+		{at(schema.Offset{Offset: 5, LeaderEpoch: 2, ExpireTimestamp: -1})},
+		{at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1, CommitTimestamp: 1})},
+		{at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: 1})},
+		{at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1, Metadata: "x"})},
+		{&schema.OffsetRecord{Group: "h", Topic: "t", Partition: 1, Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}}},
+		{&schema.OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}}},
+		{&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 2, Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}}},
 		{emptyGroup("g")},
-		{emptyGroup("g"), at(offset{at: 5, epoch: -1, expire: -1})},
+		{emptyGroup("g"), at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1})},
 		{emptyGroup("g"), emptyGroup("h")},
-		{at(offset{at: 5, epoch: -1, expire: -1, topic: [16]byte{1}})},
-		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1}}},
-		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 2}}},
-		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Loads: 1}}},
-		{emptyGroup("g"), &RebalanceRecord{"g", &Rebalance{Generation: 1, Lives: 1}}},
-		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 1}}},
-		{emptyGroup("g"), &DepartureRecord{"g", "n", &Departure{Generation: 1}}},
-		{emptyGroup("g"), &DepartureRecord{"g", "m", &Departure{Generation: 2}}},
-		{emptyGroup("g"), &SilenceRecord{"g", "m", &Silence{Lasted: time.Second}}},
-		{emptyGroup("g"), &SilenceRecord{"g", "n", &Silence{Lasted: time.Second}}},
-		{emptyGroup("g"), &SilenceRecord{"g", "m", &Silence{Lasted: 2 * time.Second}}},
+		{at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1, TopicID: [16]byte{1}})},
+		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1}}},
+		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 2}}},
+		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1, Loads: 1}}},
+		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1, Lives: 1}}},
+		{emptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "m", Value: &schema.Departure{Generation: 1}}},
+		{emptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "n", Value: &schema.Departure{Generation: 1}}},
+		{emptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "m", Value: &schema.Departure{Generation: 2}}},
+		{emptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "m", Value: &schema.Silence{Lasted: time.Second}}},
+		{emptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "n", Value: &schema.Silence{Lasted: time.Second}}},
+		{emptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "m", Value: &schema.Silence{Lasted: 2 * time.Second}}},
 	} {
 		d := replayed(plain(log...), DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {
@@ -140,12 +143,12 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 
 func TestDigestDependsOnOpenTransactions(t *testing.T) {
 	in := func(id int64, epoch int16, at int64, start machine.TxnStart) machine.Batch {
-		r := &OffsetRecord{Group: "g", Topic: "t", Value: &offset{at: at, epoch: -1, expire: -1}, Start: start}
+		r := &schema.OffsetRecord{Group: "g", Topic: "t", Value: &schema.Offset{Offset: at, LeaderEpoch: -1, ExpireTimestamp: -1, Start: start}}
 		return machine.Batch{Producer: &machine.Producer{ID: id, Epoch: epoch, Transactional: true}, Records: []machine.Record{r}}
 	}
 	end := machine.Batch{Producer: &machine.Producer{ID: 1, Transactional: true}, Control: &machine.Control{Commit: true}}
-	later := plain(&OffsetRecord{Group: "g", Topic: "t", Value: &offset{at: 5, epoch: -1, expire: -1}})[0]
-	gone := plain(&OffsetRecord{Group: "g", Topic: "t"})[0]
+	later := plain(&schema.OffsetRecord{Group: "g", Topic: "t", Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}})[0]
+	gone := plain(&schema.OffsetRecord{Group: "g", Topic: "t"})[0]
 	seen := map[uint64]int{}
 	for i, log := range [][]machine.Batch{
 		nil,

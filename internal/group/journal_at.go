@@ -24,7 +24,7 @@ func (w *whereabouts) add(topic string, partition int32) {
 		return
 	}
 	if w.n++; w.n <= maxAt {
-		w.list = append(w.list, journal.Position{Topic: topic, Partition: partition, Committed: o.at})
+		w.list = append(w.list, journal.Position{Topic: topic, Partition: partition, Committed: o.Offset})
 	}
 }
 

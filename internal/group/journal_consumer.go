@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -251,7 +252,7 @@ func (x *step) blameBeat(g *group, mem *consumerMember, p place, ch change) {
 }
 
 // change is what differs in what a member subscribes to, nil if nothing does.
-func (p place) change(says *ConsumerMember) *journal.Change {
+func (p place) change(says *schema.ConsumerMember) *journal.Change {
 	c := &journal.Change{}
 	c.TopicsAdded, c.TopicsAddedN = without(says.Topics, p.was.Topics)
 	c.TopicsRemoved, c.TopicsRemovedN = without(p.was.Topics, says.Topics)

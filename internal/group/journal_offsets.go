@@ -48,9 +48,9 @@ func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
 	was, ok := g.offsets[topic].get(partition)
 	if !ok {
 		c.fresh++
-		was.at = to
+		was.Offset = to
 	}
-	c.add(topic, to-was.at)
+	c.add(topic, to-was.Offset)
 }
 
 // noteOffsets tells that committed offsets were changed by a client that is no

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 )
 
@@ -19,7 +18,7 @@ type rebalance struct {
 	why       []journal.Trigger
 	whyN      int
 	atN       int // partitions that why names
-	before    *kmsg.GroupMetadataValue
+	before    *schema.Group
 	joinedAt  time.Time
 	slowest   []journal.Late
 	gone      roll // did not join in time, and are out

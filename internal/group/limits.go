@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -108,11 +109,11 @@ func pendingBytes(id string) int64 { return memberBytes + 2*int64(len(id)) }
 
 // saysBytes is what a member of a consumer group is counted for.
 func saysBytes(m *consumerMember) int64 {
-	return memberBytes + int64((&ConsumerMemberRecord{Member: m.id, Value: m.says}).Size())
+	return memberBytes + int64((&schema.ConsumerMemberRecord{Member: m.id, Value: m.says}).Size())
 }
 
 // saysRoom is room for a heartbeat of a consumer group.
-func (x *step) saysRoom(group, id string, known *consumerMember, says *ConsumerMember) *kerr.Error {
+func (x *step) saysRoom(group, id string, known *consumerMember, says *schema.ConsumerMember) *kerr.Error {
 	before := 0
 	if known != nil && known.says != nil {
 		before = int(saysBytes(known))

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -62,7 +61,7 @@ func (x *step) wake(g *group, resumes bool) {
 	}
 	switch {
 	case resumes:
-		x.write(&RebalanceRecord{g.id, &Rebalance{Generation: g.generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
+		x.write(&schema.RebalanceRecord{Group: g.id, Value: &schema.Rebalance{Generation: g.generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.members.len() > x.cfg.MaxSize:
 		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerMaxSize})
@@ -114,10 +113,10 @@ func (g *group) hasLeft(id string) bool {
 // forgetUnsettled removes what was noted of a rebalance that is over.
 func (x *step) forgetUnsettled(g *group) {
 	if g.rebalancing != nil {
-		x.write(&RebalanceRecord{Group: g.id})
+		x.write(&schema.RebalanceRecord{Group: g.id})
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
-		x.write(&DepartureRecord{Group: g.id, Member: id})
+		x.write(&schema.DepartureRecord{Group: g.id, Member: id})
 	}
 }
 
@@ -151,7 +150,7 @@ func (g *group) revive(now time.Time, known hosts) {
 
 // reviveMember makes a member of its record. Of the protocols that it supported
 // only the selected one is known.
-func (g *group) reviveMember(e *kmsg.GroupMetadataValueMember, known hosts) *member {
+func (g *group) reviveMember(e *schema.GroupMember, known hosts) *member {
 	host := known.of(plainHost(e.ClientHost))
 	if e.ClientHost == host {
 		e.ClientHost = host // The same text, but shared.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -142,9 +143,9 @@ func cloneBatches(in []machine.Batch) []machine.Batch {
 // pass because nothing was compacted.
 func TestCompactedKeepsTheLastOfEachKey(t *testing.T) {
 	at := func(topic string, n int64) machine.Record {
-		return &OffsetRecord{Group: "g", Topic: topic, Value: &offset{at: n, epoch: -1, expire: -1}}
+		return &schema.OffsetRecord{Group: "g", Topic: topic, Value: &schema.Offset{Offset: n, LeaderEpoch: -1, ExpireTimestamp: -1}}
 	}
-	gone := &OffsetRecord{Group: "g", Topic: "u"}
+	gone := &schema.OffsetRecord{Group: "g", Topic: "u"}
 	log := plain(at("t", 1), at("u", 2), at("t", 3), gone)
 	is := func(got []machine.Batch, want ...machine.Record) bool {
 		return slices.EqualFunc(got, want, func(b machine.Batch, r machine.Record) bool {

@@ -1,12 +1,12 @@
 package group
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import "muster/internal/group/schema"
 
 // Stamp remembers how a group was, all but its offsets, so that who looks at all groups
 // again and again can tell at a glance which are as they were. It only compares.
 type Stamp struct {
 	g          *group
-	hard       *kmsg.GroupMetadataValue // Another one with each record.
+	hard       *schema.Group // Another one with each record.
 	consumer   *consumer
 	changes    uint64 // Of the consumer group's records.
 	generation int32

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -21,10 +22,10 @@ func described(s *Shard, id string) *kmsg.DescribeGroupsResponseGroup {
 
 func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 	s := stableGroup(t)
-	s.apply(&OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &offset{at: 3, commit: 77, expire: -1}})
-	s.apply(&OffsetRecord{Group: "g", Topic: "t", Partition: 10, Value: &offset{at: 5, commit: 78, expire: -1}})
-	s.apply(&OffsetRecord{Group: "g", Topic: "t", Partition: 9, Value: &offset{at: 4, commit: 79, expire: -1}})
-	s.apply(&OffsetRecord{Group: "simple", Topic: "t", Partition: 9, Value: &offset{at: 1, expire: -1}})
+	s.apply(&schema.OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &schema.Offset{Offset: 3, CommitTimestamp: 77, ExpireTimestamp: -1}})
+	s.apply(&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 10, Value: &schema.Offset{Offset: 5, CommitTimestamp: 78, ExpireTimestamp: -1}})
+	s.apply(&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 9, Value: &schema.Offset{Offset: 4, CommitTimestamp: 79, ExpireTimestamp: -1}})
+	s.apply(&schema.OffsetRecord{Group: "simple", Topic: "t", Partition: 9, Value: &schema.Offset{Offset: 1, ExpireTimestamp: -1}})
 	names := s.Names()
 	delete(s.groups, "simple") // Meanwhile.
 	if got := names.List(); !slices.Equal(got, []string{"g", "simple"}) {
@@ -53,9 +54,9 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 		t.Errorf("%v, want %v", look.Offsets, want)
 	}
 	// However few of many partitions were committed.
-	s.apply(&OffsetRecord{Group: "simple", Topic: "t", Partition: 0, Value: &offset{at: 2, expire: -1}})
+	s.apply(&schema.OffsetRecord{Group: "simple", Topic: "t", Partition: 0, Value: &schema.Offset{Offset: 2, ExpireTimestamp: -1}})
 	for _, p := range []int32{1, 2, 3, 4, 1 << 30} {
-		s.apply(&OffsetRecord{Group: "simple", Topic: "u", Partition: p, Value: &offset{at: int64(p), expire: -1}})
+		s.apply(&schema.OffsetRecord{Group: "simple", Topic: "u", Partition: p, Value: &schema.Offset{Offset: int64(p), ExpireTimestamp: -1}})
 	}
 	s.LookAt("simple", &look)
 	var seen []string

@@ -3,8 +3,7 @@ package group
 import (
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/migration"
@@ -79,7 +78,7 @@ type noUpgrade struct {
 // tooLarge is when a group was too large for a record batch. In the middle of a join phase
 // members may come to say less, which is seen when that is over.
 type tooLarge struct {
-	hard     *kmsg.GroupMetadataValue
+	hard     *schema.Group
 	state    State
 	members  int
 	image    *metadata.Image
@@ -127,7 +126,7 @@ func (x *step) fitsUpgraded(g *group, records []machine.Record) bool {
 		return false
 	}
 	return !slices.ContainsFunc(records, func(r machine.Record) bool {
-		t, ok := r.(*ConsumerTargetRecord)
+		t, ok := r.(*schema.ConsumerTargetRecord)
 		return ok && !x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
 	})
 }

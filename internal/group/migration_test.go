@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -118,7 +119,7 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	}
 	x.classicOf(g, nil, "")
 	known = g.consumer.stays
-	x.apply(&ConsumerTargetRecord{Group: g.id, Member: "a"})
+	x.apply(&schema.ConsumerTargetRecord{Group: g.id, Member: "a"})
 	if x.classicOf(g, nil, ""); g.consumer.stays == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -86,16 +87,16 @@ func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *ker
 
 // commitOne stores one offset.
 func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
-	o := offset{at: p.Offset, epoch: p.LeaderEpoch, commit: x.now.UnixMilli(), expire: -1}
+	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.now.UnixMilli(), ExpireTimestamp: -1}
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
-		o.expire = o.commit + m.RetentionTimeMillis
+		o.ExpireTimestamp = o.CommitTimestamp + m.RetentionTimeMillis
 	}
-	rec := &OffsetRecord{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Value: &o}
+	rec := &schema.OffsetRecord{Group: m.Group, Topic: t.Topic, Partition: p.Partition, Value: &o}
 	if err := x.fillOffset(rec, p.Metadata); err != nil {
 		return err
 	}
 	if reset != nil {
-		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.at)
+		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.Offset)
 	}
 	if g := x.groups[m.Group]; g != nil && len(g.unstable) > 0 {
 		x.forgetStale(rec)
@@ -106,7 +107,7 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 
 // fillOffset adds a client's metadata and the topic's id to the record of an
 // offset, and says whether it can be stored.
-func (x *step) fillOffset(rec *OffsetRecord, metadata *string) *kerr.Error {
+func (x *step) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.Error {
 	if rec.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
 		return kerr.UnknownTopicOrPartition
 	}
@@ -114,15 +115,15 @@ func (x *step) fillOffset(rec *OffsetRecord, metadata *string) *kerr.Error {
 		if characters(*metadata) > x.cfg.MaxMetadata {
 			return kerr.OffsetMetadataTooLarge
 		}
-		rec.Value.metadata = *metadata
+		rec.Value.Metadata = *metadata
 	}
 	if x.image != nil {
 		topic := x.image.Topic(rec.Topic)
 		if topic == nil { // It was deleted after the request was let in, and nobody would forget the offset.
 			return kerr.UnknownTopicOrPartition
 		}
-		if rec.Value.expire == -1 { // A record with an expiry has no place for the id.
-			rec.Value.topic = topic.ID
+		if rec.Value.ExpireTimestamp == -1 { // A record with an expiry has no place for the id.
+			rec.Value.TopicID = topic.ID
 		}
 	}
 	if !x.fits(rec) {

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -88,7 +89,7 @@ func (x *step) keepEmpty(g *group, topic string, partition int32) {
 func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offsetCount) {
 	_, committed := g.offsets[topic].get(partition)
 	if committed || len(g.unstable[topicPartition{topic, partition}]) > 0 {
-		x.write(&OffsetRecord{Group: g.id, Topic: topic, Partition: partition})
+		x.write(&schema.OffsetRecord{Group: g.id, Topic: topic, Partition: partition})
 	}
 	if committed {
 		gone.add(topic, 0)
@@ -134,7 +135,7 @@ func (x *step) forgetTopic(g *group, topic string, waiting []topicPartition, gon
 	now := x.image.Topic(topic)
 	if g.offsets[topic].mayBeStale(now) {
 		for _, p := range g.offsets[topic].partitions() {
-			if o, _ := g.offsets[topic].get(p); o.isStale(now) {
+			if o, _ := g.offsets[topic].get(p); isStale(&o, now) {
 				x.forgetOffset(g, topic, p, gone)
 			}
 		}
@@ -144,7 +145,7 @@ func (x *step) forgetTopic(g *group, topic string, waiting []topicPartition, gon
 		if tp.topic != topic {
 			break
 		}
-		if list := g.unstable[tp]; len(list) > 0 && list[0].value.isStale(now) {
+		if list := g.unstable[tp]; len(list) > 0 && isStale(&list[0].value, now) {
 			x.forgetOffset(g, topic, tp.partition, gone)
 		}
 	}
@@ -160,7 +161,7 @@ func (x *step) sweep() {
 			if g.consumer != nil {
 				x.forgetConsumers(g)
 			} else {
-				x.write(&GroupRecord{Group: id})
+				x.write(&schema.GroupRecord{Group: id})
 			}
 			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
 		}
@@ -191,13 +192,13 @@ func (x *step) expireOffsets(g *group) (gone offsetCount) {
 		}
 		for _, p := range g.offsets[topic].partitions() {
 			o, _ := g.offsets[topic].get(p)
-			from := o.commit
+			from := o.CommitTimestamp
 			if empty >= 0 {
 				from = empty
 			}
 			expire := from + x.cfg.OffsetsRetention.Milliseconds()
-			if o.expire != -1 {
-				expire = o.expire
+			if o.ExpireTimestamp != -1 {
+				expire = o.ExpireTimestamp
 			}
 			if x.now.UnixMilli() >= expire && len(g.unstable[topicPartition{topic, p}]) == 0 {
 				x.forgetOffset(g, topic, p, &gone)

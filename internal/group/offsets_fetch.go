@@ -59,7 +59,7 @@ func (g *group) fetchTopic(topic string, partitions []int32, stable bool) kmsg.O
 			if stable && len(g.unstable[topicPartition{topic, p}]) > 0 {
 				e.ErrorCode = kerr.UnstableOffsetCommit.Code
 			} else if o, ok := g.offsets[topic].get(p); ok {
-				e.Offset, e.LeaderEpoch, metadata = o.at, o.epoch, o.metadata
+				e.Offset, e.LeaderEpoch, metadata = o.Offset, o.LeaderEpoch, o.Metadata
 			}
 		}
 		out.Partitions = append(out.Partitions, e)

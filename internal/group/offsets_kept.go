@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/group/schema"
 	"muster/internal/metadata"
 )
 
@@ -49,7 +50,7 @@ func (t *topicOffsets) partitions() []int32 {
 	return slices.Sorted(maps.Keys(t.parts))
 }
 
-func (t *topicOffsets) get(partition int32) (o offset, ok bool) {
+func (t *topicOffsets) get(partition int32) (o schema.Offset, ok bool) {
 	if t == nil {
 		return o, false
 	}
@@ -57,12 +58,12 @@ func (t *topicOffsets) get(partition int32) (o offset, ok bool) {
 	if !ok {
 		return o, false
 	}
-	o = offset{at: k.at, epoch: k.epoch, commit: k.commit, expire: -1}
+	o = schema.Offset{Offset: k.at, LeaderEpoch: k.epoch, CommitTimestamp: k.commit, ExpireTimestamp: -1}
 	if k.more != nil {
-		o.metadata, o.expire = k.more.metadata, k.more.expire
+		o.Metadata, o.ExpireTimestamp = k.more.metadata, k.more.expire
 	}
 	if k.topic > 0 {
-		o.topic = t.ids[k.topic-1]
+		o.TopicID = t.ids[k.topic-1]
 	}
 	return o, true
 }
@@ -73,10 +74,10 @@ func (t *topicOffsets) mayBeStale(now *metadata.Topic) bool {
 	return t != nil && (now == nil || slices.ContainsFunc(t.ids, func(id metadata.TopicID) bool { return id != now.ID }))
 }
 
-func (t *topicOffsets) put(partition int32, o *offset) {
-	k := kept{at: o.at, commit: o.commit, epoch: o.epoch, topic: t.index(o.topic)}
-	if o.metadata != "" || o.expire != -1 {
-		k.more = &more{o.metadata, o.expire}
+func (t *topicOffsets) put(partition int32, o *schema.Offset) {
+	k := kept{at: o.Offset, commit: o.CommitTimestamp, epoch: o.LeaderEpoch, topic: t.index(o.TopicID)}
+	if o.Metadata != "" || o.ExpireTimestamp != -1 {
+		k.more = &more{o.Metadata, o.ExpireTimestamp}
 	}
 	t.parts[partition] = k
 }

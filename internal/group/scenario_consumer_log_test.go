@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -15,65 +16,65 @@ func (s *scenario) parseConsumerRecord(a args) machine.Record {
 	switch a.d.Cmd {
 	case "consumer-epoch":
 		if gone {
-			return &ConsumerEpochRecord{Group: id}
+			return &schema.ConsumerEpochRecord{Group: id}
 		}
-		return &ConsumerEpochRecord{id, &ConsumerEpoch{Epoch: int32(parseInt(s.t, second()))}}
+		return &schema.ConsumerEpochRecord{Group: id, Value: &schema.ConsumerEpoch{Epoch: int32(parseInt(s.t, second()))}}
 	case "consumer-target-epoch":
 		if gone {
-			return &ConsumerTargetEpochRecord{Group: id}
+			return &schema.ConsumerTargetEpochRecord{Group: id}
 		}
 		made := s.now.Add(-parseDuration(s.t, a.text("age", "0s"))).UnixMilli()
-		return &ConsumerTargetEpochRecord{id, &ConsumerTargetEpoch{Epoch: int32(parseInt(s.t, second())), Timestamp: made}}
+		return &schema.ConsumerTargetEpochRecord{Group: id, Value: &schema.ConsumerTargetEpoch{Epoch: int32(parseInt(s.t, second())), Timestamp: made}}
 	case "consumer-topics":
-		return &ConsumerTopicsRecord{id, !gone}
+		return &schema.ConsumerTopicsRecord{Group: id, Live: !gone}
 	case "consumer-member":
 		if gone {
-			return &ConsumerMemberRecord{Group: id, Member: second()}
+			return &schema.ConsumerMemberRecord{Group: id, Member: second()}
 		}
-		v := &ConsumerMember{Instance: a.pointer("instance"), ClientID: "loaded", Host: "/10.0.0.2", Topics: a.list("topics"), Regex: a.pointer("regex")}
+		v := &schema.ConsumerMember{Instance: a.pointer("instance"), ClientID: "loaded", Host: "/10.0.0.2", Topics: a.list("topics"), Regex: a.pointer("regex")}
 		v.RebalanceTimeoutMillis = a.millis("timeout", "60s")
 		if protocols := a.list("classic"); protocols != nil {
-			v.Classic = &ClassicMember{SessionTimeoutMillis: a.millis("session", "10s")}
+			v.Classic = &schema.ClassicMember{SessionTimeoutMillis: a.millis("session", "10s")}
 			for _, p := range protocols {
 				name, topics, _ := strings.Cut(p, ":")
-				v.Classic.Protocols = append(v.Classic.Protocols, ClassicProtocol{name, subscription(topics)})
+				v.Classic.Protocols = append(v.Classic.Protocols, schema.ClassicProtocol{Name: name, Metadata: subscription(topics)})
 			}
 		}
-		return &ConsumerMemberRecord{id, second(), v}
+		return &schema.ConsumerMemberRecord{Group: id, Member: second(), Value: v}
 	case "consumer-target":
 		if gone {
-			return &ConsumerTargetRecord{Group: id, Member: second()}
+			return &schema.ConsumerTargetRecord{Group: id, Member: second()}
 		}
-		v := &ConsumerTarget{}
+		v := &schema.ConsumerTarget{}
 		for _, t := range s.parseHeld(a.list("parts")) {
-			v.Assigned = append(v.Assigned, TopicPartitions{Topic: t.Topic, Partitions: t.Partitions})
+			v.Assigned = append(v.Assigned, schema.TopicPartitions{Topic: t.Topic, Partitions: t.Partitions})
 		}
-		return &ConsumerTargetRecord{id, second(), v}
+		return &schema.ConsumerTargetRecord{Group: id, Member: second(), Value: v}
 	case "consumer-current":
 		if gone {
-			return &ConsumerCurrentRecord{Group: id, Member: second()}
+			return &schema.ConsumerCurrentRecord{Group: id, Member: second()}
 		}
 		epoch := int32(a.number("epoch", 5))
-		return &ConsumerCurrentRecord{id, second(), &ConsumerCurrent{
+		return &schema.ConsumerCurrentRecord{Group: id, Member: second(), Value: &schema.ConsumerCurrent{
 			Epoch: epoch, Previous: int32(a.number("previous", int(epoch)-1)), State: int8(a.number("state", 0)),
 			Assigned: s.parseHeld(a.list("parts")), Pending: s.parseHeld(a.list("pending")),
 		}}
 	case "consumer-regex":
 		if gone {
-			return &ConsumerRegexRecord{Group: id, Regex: second()}
+			return &schema.ConsumerRegexRecord{Group: id, Regex: second()}
 		}
-		return &ConsumerRegexRecord{id, second(), &ConsumerRegex{Topics: a.list("topics"), Timestamp: s.now.UnixMilli()}}
+		return &schema.ConsumerRegexRecord{Group: id, Regex: second(), Value: &schema.ConsumerRegex{Topics: a.list("topics"), Timestamp: s.now.UnixMilli()}}
 	}
 	s.t.Fatalf("unknown record %q", a.d.Cmd)
 	return nil
 }
 
 // parseHeld reads t:0+1@3 as partitions that a member has had since epoch 3.
-func (s *scenario) parseHeld(list []string) (out []OwnedPartitions) {
+func (s *scenario) parseHeld(list []string) (out []schema.OwnedPartitions) {
 	for _, v := range list {
 		v, since, told := strings.Cut(v, "@")
 		for _, t := range s.parseOwned([]string{v}) {
-			e := OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions}
+			e := schema.OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions}
 			if told {
 				e.Epochs = slices.Repeat([]int32{int32(parseInt(s.t, since))}, len(t.Partitions))
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -124,9 +125,9 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 	}
 	if m.Assignment != nil {
 		last.assigned = m.Assignment.Topics
-		var parts []OwnedPartitions
+		var parts []schema.OwnedPartitions
 		for _, t := range m.Assignment.Topics {
-			parts = append(parts, OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions})
+			parts = append(parts, schema.OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions})
 		}
 		out += " " + s.showOwned(parts)
 	}
@@ -137,17 +138,17 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 	return out
 }
 
-func (s *scenario) showParts(topics []TopicPartitions) string {
-	var parts []OwnedPartitions
+func (s *scenario) showParts(topics []schema.TopicPartitions) string {
+	var parts []schema.OwnedPartitions
 	for _, t := range topics {
-		parts = append(parts, OwnedPartitions{Topic: t.Topic, Partitions: t.Partitions})
+		parts = append(parts, schema.OwnedPartitions{Topic: t.Topic, Partitions: t.Partitions})
 	}
 	return s.showOwned(parts)
 }
 
 // showOwned shows partitions, with the epoch in which they were given if that is
 // told. Of many in a row the first and the last are shown.
-func (s *scenario) showOwned(topics []OwnedPartitions) string {
+func (s *scenario) showOwned(topics []schema.OwnedPartitions) string {
 	const many = 8
 	var parts []string
 	for _, t := range topics {
@@ -185,17 +186,17 @@ func showState(state int8) string {
 // showConsumerRecord shows a record of a consumer group.
 func (s *scenario) showConsumerRecord(r machine.Record) string {
 	switch r := r.(type) {
-	case *ConsumerEpochRecord:
+	case *schema.ConsumerEpochRecord:
 		if r.Value == nil {
 			return groupName(r.Group) + " epoch tombstone"
 		}
 		return fmt.Sprintf("%s epoch %d", groupName(r.Group), r.Value.Epoch)
-	case *ConsumerTargetEpochRecord:
+	case *schema.ConsumerTargetEpochRecord:
 		if r.Value == nil {
 			return groupName(r.Group) + " target tombstone"
 		}
 		return fmt.Sprintf("%s target epoch %d", groupName(r.Group), r.Value.Epoch)
-	case *ConsumerMemberRecord:
+	case *schema.ConsumerMemberRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s member %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
@@ -207,12 +208,12 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 			out += ", classic" + showClassic(c)
 		}
 		return out
-	case *ConsumerTargetRecord:
+	case *schema.ConsumerTargetRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s target of %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
 		return fmt.Sprintf("%s target of %s %s", groupName(r.Group), s.show(r.Member), s.showParts(r.Value.Assigned))
-	case *ConsumerCurrentRecord:
+	case *schema.ConsumerCurrentRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
@@ -222,19 +223,19 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 			out += ", lets go of " + s.showOwned(r.Value.Pending)
 		}
 		return out
-	case *ConsumerRegexRecord:
+	case *schema.ConsumerRegexRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s /%s/ tombstone", groupName(r.Group), r.Regex)
 		}
 		return fmt.Sprintf("%s /%s/ matches %s", groupName(r.Group), r.Regex, strings.Join(r.Value.Topics, "+"))
-	case *ConsumerTopicsRecord:
+	case *schema.ConsumerTopicsRecord:
 		return groupName(r.Group) + " topics of an older Kafka"
 	}
 	return fmt.Sprintf("%T", r)
 }
 
 // showClassic shows what is known of a member of the classic protocol.
-func showClassic(c *ClassicMember) (out string) {
+func showClassic(c *schema.ClassicMember) (out string) {
 	for _, p := range c.Protocols {
 		out += " " + p.Name
 		if w, err := readWants(p.Metadata); err == nil && len(w.owned) > 0 {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -128,43 +128,59 @@ func (s *scenario) parseRecord(a args) machine.Record {
 	switch a.d.Cmd {
 	case "tombstone":
 		if isOffset {
-			return &OffsetRecord{Group: id, Topic: topic, Partition: part}
+			return &schema.OffsetRecord{Group: id, Topic: topic, Partition: part}
 		}
-		return &GroupRecord{Group: id}
+		return &schema.GroupRecord{Group: id}
 	case "offset":
-		o := offset{at: int64(parseInt(s.t, a.d.CmdArgs[2].Key)), epoch: -1, expire: -1, commit: s.now.Add(-age).UnixMilli()}
+		o := schema.Offset{Offset: int64(parseInt(s.t, a.d.CmdArgs[2].Key)), LeaderEpoch: -1, ExpireTimestamp: -1, CommitTimestamp: s.now.Add(-age).UnixMilli()}
 		if a.d.HasArg("expires") {
-			o.expire = s.now.Add(parseDuration(s.t, a.text("expires", ""))).UnixMilli()
+			o.ExpireTimestamp = s.now.Add(parseDuration(s.t, a.text("expires", ""))).UnixMilli()
 		}
 		if a.d.HasArg("id") {
-			o.topic[15] = byte(a.number("id", 0))
+			o.TopicID[15] = byte(a.number("id", 0))
 		}
-		return &OffsetRecord{Group: id, Topic: topic, Partition: part, Value: &o, Start: machine.TxnStart(a.number("start", 0))}
+		o.Start = machine.TxnStart(a.number("start", 0))
+		return &schema.OffsetRecord{Group: id, Topic: topic, Partition: part, Value: &o}
 	case "group":
-		v := kmsg.NewGroupMetadataValue()
-		v.Version, v.Generation = int16(a.number("version", groupValueVersion)), int32(a.number("generation", 0))
+		v := schema.Group{Generation: int32(a.number("generation", 0))}
 		v.ProtocolType, v.Protocol, v.Leader = a.text("type", "consumer"), a.pointer("protocol"), a.pointer("leader")
 		v.CurrentStateTimestamp = s.now.Add(-age).UnixMilli()
 		v.Members = s.parseMembers(a)
-		return &GroupRecord{id, &v}
+		asOfVersion(&v, a.number("version", 3))
+		return &schema.GroupRecord{Group: id, Value: &v}
 	case "rebalancing":
-		return &RebalanceRecord{id, &Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0)), Lives: int16(a.number("lives", 0))}}
+		return &schema.RebalanceRecord{Group: id, Value: &schema.Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0)), Lives: int16(a.number("lives", 0))}}
 	case "departed":
-		return &DepartureRecord{id, a.d.CmdArgs[1].Key, &Departure{Generation: int32(a.number("generation", 0))}}
+		return &schema.DepartureRecord{Group: id, Member: a.d.CmdArgs[1].Key, Value: &schema.Departure{Generation: int32(a.number("generation", 0))}}
 	case "silent":
-		return &SilenceRecord{id, a.d.CmdArgs[1].Key, &Silence{Lasted: parseDuration(s.t, a.text("for", ""))}}
+		return &schema.SilenceRecord{Group: id, Member: a.d.CmdArgs[1].Key, Value: &schema.Silence{Lasted: parseDuration(s.t, a.text("for", ""))}}
 	}
 	return s.parseConsumerRecord(a)
 }
 
-func (s *scenario) parseMembers(a args) (out []kmsg.GroupMetadataValueMember) {
+// asOfVersion leaves out what an older version of the record has no place for.
+func asOfVersion(v *schema.Group, version int) {
+	if version < 2 {
+		v.CurrentStateTimestamp = -1
+	}
+	for i := range v.Members {
+		if version < 3 {
+			v.Members[i].InstanceID = nil
+		}
+		if version < 1 {
+			v.Members[i].RebalanceTimeoutMillis = -1
+		}
+	}
+}
+
+func (s *scenario) parseMembers(a args) (out []schema.GroupMember) {
 	assigned := map[string][]byte{}
 	for _, v := range a.list("assign") {
 		id, parts, _ := strings.Cut(v, "=")
 		assigned[id] = assignment(parts)
 	}
 	for _, m := range a.list("members") {
-		e := kmsg.NewGroupMetadataValueMember()
+		e := schema.GroupMember{}
 		id, instance, static := strings.Cut(m, "/")
 		e.MemberID, e.SessionTimeoutMillis, e.RebalanceTimeoutMillis = id, a.millis("session", "10s"), a.millis("rebalance", "60s")
 		if static {
@@ -179,40 +195,40 @@ func (s *scenario) parseMembers(a args) (out []kmsg.GroupMetadataValueMember) {
 
 func (s *scenario) showRecord(r machine.Record) string {
 	switch r := r.(type) {
-	case *OffsetRecord:
+	case *schema.OffsetRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s %s:%d tombstone", groupName(r.Group), r.Topic, r.Partition)
 		}
-		out := fmt.Sprintf("%s %s:%d at %d", groupName(r.Group), r.Topic, r.Partition, r.Value.at)
-		if r.Value.expire != -1 {
-			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Value.expire).Sub(s.start))
+		out := fmt.Sprintf("%s %s:%d at %d", groupName(r.Group), r.Topic, r.Partition, r.Value.Offset)
+		if r.Value.ExpireTimestamp != -1 {
+			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Value.ExpireTimestamp).Sub(s.start))
 		}
-		if r.Value.topic != (metadata.TopicID{}) {
-			out += fmt.Sprintf(" of topic id %d", r.Value.topic[15])
+		if r.Value.TopicID != (metadata.TopicID{}) {
+			out += fmt.Sprintf(" of topic id %d", r.Value.TopicID[15])
 		}
 		return out
-	case *RebalanceRecord:
+	case *schema.RebalanceRecord:
 		if r.Value == nil {
 			return groupName(r.Group) + " rebalances no more"
 		}
 		return fmt.Sprintf("%s rebalances after generation %d, loaded %d times", groupName(r.Group), r.Value.Generation, r.Value.Loads)
-	case *DepartureRecord:
+	case *schema.DepartureRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s departure of %s tombstone", groupName(r.Group), s.show(r.Member))
 		}
 		return fmt.Sprintf("%s %s has left generation %d", groupName(r.Group), s.show(r.Member), r.Value.Generation)
-	case *SilenceRecord:
+	case *schema.SilenceRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s %s is silent no more", groupName(r.Group), s.show(r.Member))
 		}
 		return fmt.Sprintf("%s %s is silent for %s", groupName(r.Group), s.show(r.Member), r.Value.Lasted)
-	case *GroupRecord:
+	case *schema.GroupRecord:
 		return s.showGroupRecord(r)
 	}
 	return s.showConsumerRecord(r)
 }
 
-func (s *scenario) showGroupRecord(r *GroupRecord) string {
+func (s *scenario) showGroupRecord(r *schema.GroupRecord) string {
 	switch {
 	case r.Value == nil:
 		return groupName(r.Group) + " tombstone"

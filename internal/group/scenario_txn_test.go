@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -134,8 +135,8 @@ func (s *scenario) showBatches(batches []machine.Batch) (out []string) {
 		}
 		for _, r := range b.Records {
 			text := s.showRecord(r) + suffix
-			if o, ok := r.(*OffsetRecord); ok && o.Start > 0 {
-				text += fmt.Sprintf(" begun at %d", o.Start)
+			if o, ok := r.(*schema.OffsetRecord); ok && o.Value != nil && o.Value.Start > 0 {
+				text += fmt.Sprintf(" begun at %d", o.Value.Start)
 			}
 			out = append(out, text)
 		}

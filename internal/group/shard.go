@@ -26,6 +26,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -34,10 +35,10 @@ import (
 // Definition describes the core to the runtime. config returns the current settings.
 func Definition(config func() Config) machine.Definition {
 	return machine.Definition{
-		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: DecodeRecord,
+		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: schema.Decode,
 		Reader: func() (func(key, value []byte) (machine.Record, error), func()) {
-			r := newReader()
-			return r.decode, r.done
+			r := schema.NewReader()
+			return r.Decode, r.Done
 		},
 		Fail: failed, NeedsRandom: needsRandom, WhileLoading: whileLoading,
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"muster/internal/group/schema"
 )
 
 // A load gives every member a whole session timeout to send something, since no one could
@@ -63,14 +65,14 @@ func (g *group) writesSilence(id string, silent int64, session time.Duration) ti
 // record is smaller than what is stored of the member anyway.
 func (x *step) noteSilence(g *group, id string, silent int64, session time.Duration) {
 	if silent != 0 && !x.now.Before(g.writesSilence(id, silent, session)) {
-		x.write(&SilenceRecord{g.id, id, &Silence{Lasted: time.Duration(x.now.UnixMilli()-silent) * time.Millisecond}})
+		x.write(&schema.SilenceRecord{Group: g.id, Member: id, Value: &schema.Silence{Lasted: time.Duration(x.now.UnixMilli()-silent) * time.Millisecond}})
 	}
 }
 
 // endSilence forgets how long a member was silent.
 func (x *step) endSilence(g *group, id string) {
 	if _, ok := g.silences[id]; ok {
-		x.write(&SilenceRecord{Group: g.id, Member: id})
+		x.write(&schema.SilenceRecord{Group: g.id, Member: id})
 	}
 }
 
@@ -105,7 +107,7 @@ func (g *group) silentMembers() map[string]int64 {
 	return out
 }
 
-func (g *group) applySilence(r *SilenceRecord) {
+func (g *group) applySilence(r *schema.SilenceRecord) {
 	if r.Value == nil {
 		if delete(g.silences, r.Member); len(g.silences) == 0 {
 			g.silences = nil

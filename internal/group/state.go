@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -33,10 +34,10 @@ type group struct {
 	id string
 
 	// Hard state: what the records say.
-	hard        *kmsg.GroupMetadataValue // nil for a simple group, which only has offsets
+	hard        *schema.Group // nil for a simple group, which only has offsets
 	offsets     map[string]*topicOffsets
 	unstable    map[topicPartition][]unstable // offsets that wait for their transactions to end; nil if there are none
-	rebalancing *Rebalance                    // nil unless it is on its way to another generation than that of hard
+	rebalancing *schema.Rebalance             // nil unless it is on its way to another generation than that of hard
 	consumer    *consumer                     // nil unless it is of the consumer protocol
 	departed    map[string]int32              // members that hard has and that are gone, with its generation; nil if there are none
 	silences    map[string]time.Duration      // how long members were silent that were loaded, see silence.go; nil if there are none

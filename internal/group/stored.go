@@ -5,38 +5,36 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
 // emptyGroup is the record of a group that nobody has joined yet.
-func emptyGroup(id string) *GroupRecord {
-	v := kmsg.NewGroupMetadataValue()
-	v.Version, v.CurrentStateTimestamp = groupValueVersion, -1
-	return &GroupRecord{Group: id, Value: &v}
+func emptyGroup(id string) *schema.GroupRecord {
+	v := schema.Group{}
+	v.CurrentStateTimestamp = -1
+	return &schema.GroupRecord{Group: id, Value: &v}
 }
 
 // record returns the record of the group as it is now.
-func (g *group) record() *GroupRecord {
-	v := kmsg.NewGroupMetadataValue()
-	v.Version = groupValueVersion
+func (g *group) record() *schema.GroupRecord {
+	v := schema.Group{}
 	v.ProtocolType, v.Generation = g.protocolType, g.generation
 	v.CurrentStateTimestamp = g.since
 	if g.members.len() > 0 {
 		protocol, leader := g.protocol, g.leader
 		v.Protocol, v.Leader = &protocol, &leader
-		v.Members = make([]kmsg.GroupMetadataValueMember, 0, g.members.len())
+		v.Members = make([]schema.GroupMember, 0, g.members.len())
 	}
 	for m := g.members.first; m != nil; m = m.next {
-		e := kmsg.NewGroupMetadataValueMember()
+		e := schema.GroupMember{}
 		e.MemberID, e.InstanceID, e.ClientID, e.ClientHost = m.id, m.instance, m.clientID, m.host
 		e.RebalanceTimeoutMillis = int32(m.rebalance / time.Millisecond)
 		e.SessionTimeoutMillis = int32(m.session / time.Millisecond)
 		e.Subscription, e.Assignment = m.metadata(g.protocol), m.assigned
 		v.Members = append(v.Members, e)
 	}
-	return &GroupRecord{Group: g.id, Value: &v}
+	return &schema.GroupRecord{Group: g.id, Value: &v}
 }
 
 // fits says whether a record can be stored. What cannot is refused before
@@ -47,13 +45,13 @@ func (x *step) fits(r machine.Record) bool {
 
 // store stores the group as it is now. With that a rebalance is over, and so is
 // what was noted of it.
-func (x *step) store(g *group, r *GroupRecord) {
+func (x *step) store(g *group, r *schema.GroupRecord) {
 	x.write(r)
 	if g.rebalancing != nil {
-		x.write(&RebalanceRecord{Group: g.id})
+		x.write(&schema.RebalanceRecord{Group: g.id})
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
-		x.write(&DepartureRecord{Group: g.id, Member: id})
+		x.write(&schema.DepartureRecord{Group: g.id, Member: id})
 	}
 	i := 0
 	for m := g.members.first; m != nil; m = m.next {
@@ -100,15 +98,15 @@ func (x *step) flush() {
 			continue
 		}
 		if g.rebalancing == nil || g.rebalancing.Generation != g.hard.Generation {
-			r := &Rebalance{Generation: g.hard.Generation}
+			r := &schema.Rebalance{Generation: g.hard.Generation}
 			if g.hard.Generation == g.leapsFrom { // Whoever goes on with it must not leap to the same place.
 				r.Lives = 1
 			}
-			x.write(&RebalanceRecord{g.id, r})
+			x.write(&schema.RebalanceRecord{Group: g.id, Value: r})
 		}
 		for _, l := range x.leaving {
 			if l.group == g {
-				x.write(&DepartureRecord{g.id, l.id, &Departure{Generation: g.hard.Generation}})
+				x.write(&schema.DepartureRecord{Group: g.id, Member: l.id, Value: &schema.Departure{Generation: g.hard.Generation}})
 			}
 		}
 	}

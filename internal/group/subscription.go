@@ -85,36 +85,6 @@ func plausible(b []byte) bool {
 	return n >= 0
 }
 
-// plausibleGroup says whether the count of members in a group's value can be
-// right, for the same reason.
-func plausibleGroup(b []byte) bool {
-	if len(b) < 2 {
-		return false
-	}
-	version := int16(binary.BigEndian.Uint16(b))
-	if version >= 4 {
-		return false // Flexible: no writer of it is known.
-	}
-	b = b[2:]
-	for _, field := range [...]int{0, 4, 0, 0} { // Type, generation, protocol, leader.
-		n := field
-		if n == 0 {
-			n = text(b)
-		}
-		if n < 0 || n > len(b) {
-			return false
-		}
-		b = b[n:]
-	}
-	if version >= 2 {
-		if len(b) < 8 {
-			return false
-		}
-		b = b[8:]
-	}
-	return len(b) >= 4 && int64(int32(binary.BigEndian.Uint32(b))) <= int64(len(b))/16
-}
-
 // text returns how many bytes a string takes with its length, -1 if it is cut
 // short.
 func text(b []byte) int {
@@ -126,23 +96,4 @@ func text(b []byte) int {
 		return -1
 	}
 	return 2 + n
-}
-
-// plausibleOffset says whether the count of tagged fields in an offset's value of
-// version 4 can be right.
-func plausibleOffset(b []byte) bool {
-	const beforeText = 2 + 8 + 4 // Version, offset, leader epoch.
-	if len(b) < beforeText {
-		return false
-	}
-	b = b[beforeText:]
-	n, used := binary.Uvarint(b) // Of the metadata's length, plus one.
-	if used <= 0 || n > uint64(len(b)) {
-		return false
-	}
-	if used += max(int(n), 1) - 1 + 8; used >= len(b) { // The timestamp comes after it.
-		return false
-	}
-	fields, size := binary.Uvarint(b[used:])
-	return size > 0 && fields <= uint64(len(b)-used)
 }

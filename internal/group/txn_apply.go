@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -20,7 +21,7 @@ func (s *Shard) applyOpen(by *machine.Producer) *producer {
 // applyPending applies a record of an open transaction. An offset waits for the
 // transaction's end; whatever else Kafka may once write so counts at once.
 func (s *Shard) applyPending(p *producer, r machine.Record) {
-	o, ok := r.(*OffsetRecord)
+	o, ok := r.(*schema.OffsetRecord)
 	if !ok || o.Value == nil {
 		s.apply(r)
 		return
@@ -31,10 +32,10 @@ func (s *Shard) applyPending(p *producer, r machine.Record) {
 		g.unstable = map[topicPartition][]unstable{}
 	}
 	list := slices.DeleteFunc(g.unstable[tp], func(u unstable) bool { return u.producer == p.id })
-	g.unstable[tp] = append(list, unstable{producer: p.id, value: *o.Value, start: o.Start})
+	g.unstable[tp] = append(list, unstable{producer: p.id, value: *o.Value})
 	p.open.offsets[offsetKey{o.Group, tp}] = struct{}{}
-	if o.Start > 0 {
-		p.open.start = o.Start
+	if o.Value.Start > 0 {
+		p.open.start = o.Value.Start
 	}
 }
 
@@ -63,7 +64,7 @@ func (g *group) end(id int64, tp topicPartition, commit bool) {
 	list := g.unstable[tp]
 	i := slices.IndexFunc(list, func(u unstable) bool { return u.producer == id })
 	if u := &list[i]; commit && !u.overtaken {
-		g.applyOffset(&OffsetRecord{Group: g.id, Topic: tp.topic, Partition: tp.partition, Value: &u.value})
+		g.applyOffset(&schema.OffsetRecord{Group: g.id, Topic: tp.topic, Partition: tp.partition, Value: &u.value})
 		for j := range i {
 			list[j].overtaken = true
 		}
@@ -84,7 +85,7 @@ func (g *group) keepUnstable(tp topicPartition, list []unstable) {
 // overtake is what a plain record does to offsets of the same partition that wait
 // for their transactions: a commit leaves them behind, and a tombstone takes them
 // with it.
-func (s *Shard) overtake(g *group, r *OffsetRecord) {
+func (s *Shard) overtake(g *group, r *schema.OffsetRecord) {
 	if len(g.unstable) == 0 {
 		return
 	}

@@ -139,6 +139,13 @@ func parkedSize(m *kmsg.TxnOffsetCommitRequest) int {
 	return n
 }
 
+func length(s *string) int {
+	if s == nil {
+		return 0
+	}
+	return len(*s)
+}
+
 // answered handles the answer of a transaction coordinator, or that there is none.
 func (x *step) answered(e machine.Sent) {
 	q := x.txns.parked.byID[e.ID]

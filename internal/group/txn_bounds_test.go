@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -87,7 +88,7 @@ func (s *Shard) ended(id int64) {
 
 func TestProducersWithoutATransactionAreForgotten(t *testing.T) {
 	s := NewShard(DefaultConfig())
-	r := &OffsetRecord{Group: "g", Topic: "t", Value: &offset{epoch: -1, expire: -1}}
+	r := &schema.OffsetRecord{Group: "g", Topic: "t", Value: &schema.Offset{LeaderEpoch: -1, ExpireTimestamp: -1}}
 	s.Replay(machine.Stored{Producer: &machine.Producer{ID: 7, Transactional: true}, Records: []machine.StoredRecord{{Record: r}}})
 	for id := int64(100); id < 100+3*maxIdleProducers; id++ {
 		s.ended(id)

@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -109,16 +110,16 @@ func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest
 }
 
 // pendingRecord makes the record of one offset.
-func (x *step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*OffsetRecord, *kerr.Error) {
-	o := offset{at: p.Offset, epoch: p.LeaderEpoch, commit: x.now.UnixMilli(), expire: -1}
-	rec := &OffsetRecord{Group: m.Group, Topic: topic, Partition: p.Partition, Value: &o, Start: start}
+func (x *step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*schema.OffsetRecord, *kerr.Error) {
+	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.now.UnixMilli(), ExpireTimestamp: -1, Start: start}
+	rec := &schema.OffsetRecord{Group: m.Group, Topic: topic, Partition: p.Partition, Value: &o}
 	return rec, x.fillOffset(rec, p.Metadata)
 }
 
 // forgetStale removes offsets that belong to an older topic of the same name, before
 // it is noticed that the topic is gone: what removes them then would take the new
 // one along.
-func (x *step) forgetStale(r *OffsetRecord) {
+func (x *step) forgetStale(r *schema.OffsetRecord) {
 	g := x.groups[r.Group]
 	if g == nil || x.image == nil {
 		return
@@ -126,7 +127,7 @@ func (x *step) forgetStale(r *OffsetRecord) {
 	now := x.image.Topic(r.Topic)
 	o, ok := g.offsets[r.Topic].get(r.Partition)
 	waits := g.unstable[topicPartition{r.Topic, r.Partition}]
-	if ok && o.isStale(now) || len(waits) > 0 && waits[0].value.isStale(now) {
+	if ok && isStale(&o, now) || len(waits) > 0 && isStale(&waits[0].value, now) {
 		var gone offsetCount
 		x.forgetTopic(g, r.Topic, g.waiting(), &gone)
 		if gone.all > 0 {
@@ -137,8 +138,8 @@ func (x *step) forgetStale(r *OffsetRecord) {
 
 // isStale says that an offset is of a topic that is gone; now is the topic of the
 // same name, if there is one.
-func (o *offset) isStale(now *metadata.Topic) bool {
-	return now == nil || o.topic != (metadata.TopicID{}) && o.topic != now.ID
+func isStale(o *schema.Offset, now *metadata.Topic) bool {
+	return now == nil || o.TopicID != (metadata.TopicID{}) && o.TopicID != now.ID
 }
 
 // openBatch is records of an open transaction, and how many bytes they take.
@@ -148,7 +149,7 @@ type openBatch struct {
 }
 
 // addTo adds a record to a batch, and appends what does not fit into one with it.
-func (x *step) addTo(b *openBatch, r *OffsetRecord) {
+func (x *step) addTo(b *openBatch, r *schema.OffsetRecord) {
 	size := machine.RecordOverhead + r.Size()
 	if x.maxBatch > 0 && len(b.Records) > 0 && b.bytes+size > x.maxBatch {
 		x.appendOpen(b.Batch)

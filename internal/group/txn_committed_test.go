@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -58,7 +59,7 @@ func TestTheEndOfATransactionTellsWhatItCommits(t *testing.T) {
 	s := newScenario(t)
 	pending := func(producer int64, tp topicPartition, at int64) {
 		p := s.shard.applyOpen(&machine.Producer{ID: producer, Epoch: 1, Transactional: true})
-		s.shard.applyPending(p, &OffsetRecord{Group: "g", Topic: tp.topic, Partition: tp.partition, Value: &offset{at: at, expire: -1}})
+		s.shard.applyPending(p, &schema.OffsetRecord{Group: "g", Topic: tp.topic, Partition: tp.partition, Value: &schema.Offset{Offset: at, ExpireTimestamp: -1}})
 	}
 	var notes []machine.Note
 	end := func(producer int64, commit bool) []CommittedOffset {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -14,8 +15,7 @@ import (
 // of their records.
 type unstable struct {
 	producer  int64
-	value     offset
-	start     machine.TxnStart
+	value     schema.Offset
 	overtaken bool // a later record has been committed meanwhile
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -60,15 +61,15 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 // groupOf returns which group a record is about.
 func groupOf(r machine.Record) string {
 	switch r := r.(type) {
-	case *group.OffsetRecord:
+	case *schema.OffsetRecord:
 		return r.Group
-	case *group.GroupRecord:
+	case *schema.GroupRecord:
 		return r.Group
-	case *group.RebalanceRecord:
+	case *schema.RebalanceRecord:
 		return r.Group
-	case *group.DepartureRecord:
+	case *schema.DepartureRecord:
 		return r.Group
-	case *group.SilenceRecord:
+	case *schema.SilenceRecord:
 		return r.Group
 	}
 	return consumerGroupOf(r)

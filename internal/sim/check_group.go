@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -256,7 +256,7 @@ func (st *stepped) advance(e *entry) {
 		}
 	}
 	for _, r := range e.originals {
-		if r, ok := r.(*group.GroupRecord); ok && r.Group == v.id && r.Value != nil {
+		if r, ok := r.(*schema.GroupRecord); ok && r.Group == v.id && r.Value != nil {
 			generation = max(generation, r.Value.Generation)
 		}
 	}
@@ -359,7 +359,7 @@ func (st *stepped) form(generation int32) {
 func (st *stepped) exist(e *entry) {
 	v, w := st.v, st.c.w
 	for _, r := range e.originals {
-		r, ok := r.(*group.GroupRecord)
+		r, ok := r.(*schema.GroupRecord)
 		if !ok || r.Group != v.id {
 			continue
 		}

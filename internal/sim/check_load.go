@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -24,7 +25,7 @@ type successor struct {
 // checkSuccessors checks the records of groups with members that a step writes.
 func (c *coordinator) checkSuccessors(e *entry) {
 	for i, r := range e.originals {
-		if r, ok := r.(*group.GroupRecord); ok && r.Value != nil && len(r.Value.Members) > 0 && !c.view(r.Group).converted {
+		if r, ok := r.(*schema.GroupRecord); ok && r.Value != nil && len(r.Value.Members) > 0 && !c.view(r.Group).converted {
 			s := &successor{c: c, v: c.view(r.Group), timer: map[machine.TimerKey]time.Time{}}
 			s.load(e.records[i])
 			s.check()

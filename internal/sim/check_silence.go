@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -93,7 +94,7 @@ func (st *stepped) hearSeat() {
 func (c *coordinator) checkSilence(why cause, e *entry) {
 	w, now := c.w, c.w.Now
 	for _, r := range e.originals {
-		r, ok := r.(*group.SilenceRecord)
+		r, ok := r.(*schema.SilenceRecord)
 		if !ok {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -25,7 +26,7 @@ type beaten struct {
 	heir          map[string]string                    // of a static member that has left: who took its place
 	classic       bool                                 // the actor uses the classic protocol
 	up            bool                                 // it was a classic group with members before
-	down          *group.GroupRecord                   // it is a classic group after it, nil if not
+	down          *schema.GroupRecord                  // it is a classic group after it, nil if not
 }
 
 // The invariants of the consumer protocol. Violations name them by number.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -29,11 +29,11 @@ func (b *beaten) checkHeirs(e *entry) {
 // Where it gets to from there is not.
 func (b *beaten) makesHeir(r machine.Record, id string) bool {
 	switch r := r.(type) {
-	case *group.ConsumerEpochRecord:
+	case *schema.ConsumerEpochRecord:
 		return r.Value != nil && r.Value.Epoch == b.after.epoch && b.after.epoch != b.before.epoch
-	case *group.ConsumerMemberRecord:
+	case *schema.ConsumerMemberRecord:
 		return r.Member == b.heir[id] && r.Value == nil || r.Member == id && r.Value != nil
-	case *group.ConsumerCurrentRecord:
+	case *schema.ConsumerCurrentRecord:
 		return r.Member == b.heir[id] && r.Value == nil || r.Member == id && r.Value != nil && r.Value.Epoch == 0
 	}
 	return false

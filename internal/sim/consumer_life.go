@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 )
 
 // planLife has things happen to a client in the chaotic phase.
@@ -142,7 +142,7 @@ func (w *world) unsay(lost []stored) {
 		if s.control != nil {
 			continue
 		}
-		r, ok := w.decode(s).(*group.ConsumerMemberRecord)
+		r, ok := w.decode(s).(*schema.ConsumerMemberRecord)
 		if !ok || r.Value == nil {
 			continue
 		}

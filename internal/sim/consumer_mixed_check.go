@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -27,7 +27,7 @@ func (c *coordinator) newBeaten(v *view, why cause, wants *verdict, e *entry) *b
 		if consumerGroupOf(r) == v.id {
 			b.after.apply(r, e.seq)
 		}
-		if r, ok := r.(*group.GroupRecord); ok && r.Group == v.id {
+		if r, ok := r.(*schema.GroupRecord); ok && r.Group == v.id {
 			v.record = r.Value != nil
 		}
 	}
@@ -49,9 +49,9 @@ func (c *coordinator) newBeaten(v *view, why cause, wants *verdict, e *entry) *b
 
 // downgradeIn finds where records begin to make a classic group of a consumer group: at
 // the tombstones before a record of the classic group.
-func downgradeIn(id string, records []machine.Record) (*group.GroupRecord, int) {
+func downgradeIn(id string, records []machine.Record) (*schema.GroupRecord, int) {
 	for i, r := range records {
-		to, ok := r.(*group.GroupRecord)
+		to, ok := r.(*schema.GroupRecord)
 		if !ok || to.Group != id || to.Value == nil {
 			continue
 		}
@@ -143,11 +143,11 @@ func (v *view) asRoster() *roster {
 	r.target = r.epoch
 	for _, s := range v.seats {
 		m := rosterMember{
-			says: &group.ConsumerMember{
+			says: &schema.ConsumerMember{
 				Instance: s.instance, RebalanceTimeoutMillis: int32(s.rebalance.Milliseconds()),
-				Classic: &group.ClassicMember{SessionTimeoutMillis: int32(s.session.Milliseconds())},
+				Classic: &schema.ClassicMember{SessionTimeoutMillis: int32(s.session.Milliseconds())},
 			},
-			current: &group.ConsumerCurrent{Epoch: r.epoch, Previous: r.epoch},
+			current: &schema.ConsumerCurrent{Epoch: r.epoch, Previous: r.epoch},
 			target:  map[part]bool{}, assigned: map[part]int32{}, stored: true,
 		}
 		i := max(slices.IndexFunc(s.protocols, func(p kmsg.JoinGroupRequestProtocol) bool { return p.Name == v.protocol }), 0)

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -46,7 +47,7 @@ func (b *beaten) mayBeClassic() bool {
 		}
 		first = &m
 	}
-	return slices.ContainsFunc(first.says.Classic.Protocols, func(p group.ClassicProtocol) bool {
+	return slices.ContainsFunc(first.says.Classic.Protocols, func(p schema.ClassicProtocol) bool {
 		return b.after.shares([]kmsg.JoinGroupRequestProtocol{{Name: p.Name}})
 	})
 }
@@ -98,7 +99,7 @@ func (b *beaten) checkWhole(e *entry, rebalances bool) {
 		if i++; i == len(e.originals) {
 			b.c.w.Violated("%s: it becomes a classic group, and it is not stored that it rebalances", b.v.id)
 		}
-		if r, ok := e.originals[i].(*group.RebalanceRecord); !ok || r.Value == nil || r.Value.Generation != b.down.Value.Generation {
+		if r, ok := e.originals[i].(*schema.RebalanceRecord); !ok || r.Value == nil || r.Value.Generation != b.down.Value.Generation {
 			b.c.w.Violated("%s: it becomes a classic group, and it is not stored that it rebalances", b.v.id)
 		}
 	}
@@ -111,10 +112,10 @@ func (b *beaten) checkWhole(e *entry, rebalances bool) {
 func (b *beaten) checkWholeUpgrade(e *entry) {
 	first, last := -1, -1
 	for i, r := range e.originals {
-		if r, ok := r.(*group.GroupRecord); ok && r.Group == b.v.id {
+		if r, ok := r.(*schema.GroupRecord); ok && r.Group == b.v.id {
 			first = i
 		}
-		if r, ok := r.(*group.ConsumerCurrentRecord); ok && r.Group == b.v.id && r.Value != nil && r.Value.Epoch == r.Value.Previous && r.Value.Epoch > 0 {
+		if r, ok := r.(*schema.ConsumerCurrentRecord); ok && r.Group == b.v.id && r.Value != nil && r.Value.Epoch == r.Value.Previous && r.Value.Epoch > 0 {
 			last = i
 		}
 	}
@@ -124,7 +125,7 @@ func (b *beaten) checkWholeUpgrade(e *entry) {
 }
 
 // seatOf is a member as a classic group knows it.
-func (b *beaten) seatOf(e *kmsg.GroupMetadataValueMember) *seat {
+func (b *beaten) seatOf(e *schema.GroupMember) *seat {
 	m := b.after.members[e.MemberID]
 	s := &seat{
 		id: e.MemberID, instance: e.InstanceID, assigned: e.Assignment, heard: b.c.w.Now, synced: true,

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
+	"muster/internal/group/schema"
 )
 
 // What members of the classic protocol do in a consumer group.
@@ -101,7 +102,7 @@ func (r *roster) shares(protocols []kmsg.JoinGroupRequestProtocol) bool {
 func (m *rosterMember) isClassic() bool { return m.says != nil && m.says.Classic != nil }
 
 func (m *rosterMember) supports(protocol string) bool {
-	return slices.ContainsFunc(m.says.Classic.Protocols, func(p group.ClassicProtocol) bool { return p.Name == protocol })
+	return slices.ContainsFunc(m.says.Classic.Protocols, func(p schema.ClassicProtocol) bool { return p.Name == protocol })
 }
 
 // findMixed is the rule by which a member of the classic protocol shows who it is.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -67,7 +67,7 @@ func (l *offsetsLog) written8(who memberOf) uint64 {
 // stored notes that a record of a consumer group is durable: who is a member no more
 // has nothing.
 func (p *promises) stored(r machine.Record, seq uint64) {
-	if r, ok := r.(*group.ConsumerMemberRecord); ok && r.Value == nil {
+	if r, ok := r.(*schema.ConsumerMemberRecord); ok && r.Value == nil {
 		who := memberOf{r.Group, r.Member}
 		p.gone[who] = seq
 		delete(p.epochs, who)
@@ -125,32 +125,32 @@ func describeParts(list []part) string {
 	return "[" + strings.Join(out, " ") + "]"
 }
 
-func describeHeld(list []group.OwnedPartitions) string {
+func describeHeld(list []schema.OwnedPartitions) string {
 	return describeParts(sortedParts(heldOf(list)))
 }
 
 func describeConsumerRecord(r machine.Record) string {
 	switch r := r.(type) {
-	case *group.ConsumerEpochRecord:
+	case *schema.ConsumerEpochRecord:
 		return fmt.Sprintf("%s epoch %+v", r.Group, r.Value)
-	case *group.ConsumerTargetEpochRecord:
+	case *schema.ConsumerTargetEpochRecord:
 		return fmt.Sprintf("%s target epoch %+v", r.Group, r.Value)
-	case *group.ConsumerMemberRecord:
+	case *schema.ConsumerMemberRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s member %s gone", r.Group, r.Member)
 		}
 		return fmt.Sprintf("%s member %s wants %v", r.Group, r.Member, r.Value.Topics)
-	case *group.ConsumerTargetRecord:
+	case *schema.ConsumerTargetRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s target of %s gone", r.Group, r.Member)
 		}
 		return fmt.Sprintf("%s target of %s %s", r.Group, r.Member, describeParts(sortedParts(partsOf(r.Value.Assigned))))
-	case *group.ConsumerCurrentRecord:
+	case *schema.ConsumerCurrentRecord:
 		if r.Value == nil {
 			return fmt.Sprintf("%s %s is nowhere", r.Group, r.Member)
 		}
 		return fmt.Sprintf("%s %s in epoch %d after %d, state %d, has %s, lets go of %s", r.Group, r.Member, r.Value.Epoch, r.Value.Previous, r.Value.State, describeHeld(r.Value.Assigned), describeHeld(r.Value.Pending))
-	case *group.ConsumerRegexRecord:
+	case *schema.ConsumerRegexRecord:
 		return fmt.Sprintf("%s regex %s %+v", r.Group, r.Regex, r.Value)
 	}
 	return fmt.Sprintf("%T", r)

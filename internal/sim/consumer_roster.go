@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -34,10 +34,10 @@ type roster struct {
 // rosterMember is what they say of a member. Its maps are never changed, but
 // replaced.
 type rosterMember struct {
-	says     *group.ConsumerMember
+	says     *schema.ConsumerMember
 	target   map[part]bool
 	stored   bool // there is a target
-	current  *group.ConsumerCurrent
+	current  *schema.ConsumerCurrent
 	assigned map[part]int32 // since which epoch
 	pending  map[part]int32
 	written  uint64 // the step that has written where it has got to
@@ -84,35 +84,35 @@ func applyRoster(all map[string]*roster, rec machine.Record, seq uint64) bool {
 
 func (r *roster) apply(rec machine.Record, seq uint64) {
 	switch rec := rec.(type) {
-	case *group.ConsumerEpochRecord:
+	case *schema.ConsumerEpochRecord:
 		if r.hasEpoch = rec.Value != nil; r.hasEpoch {
 			r.epoch = rec.Value.Epoch
 		} else {
 			r.epoch = 1
 		}
-	case *group.ConsumerTargetEpochRecord:
+	case *schema.ConsumerTargetEpochRecord:
 		if r.hasTarget = rec.Value != nil; r.hasTarget {
 			r.target, r.targetAt = rec.Value.Epoch, rec.Value.Timestamp
 		} else {
 			r.target, r.targetAt = 1, 0
 		}
-	case *group.ConsumerMemberRecord:
+	case *schema.ConsumerMemberRecord:
 		r.change(rec.Member, func(m *rosterMember) { m.says = rec.Value })
-	case *group.ConsumerTargetRecord:
+	case *schema.ConsumerTargetRecord:
 		r.change(rec.Member, func(m *rosterMember) {
 			m.stored, m.target = rec.Value != nil, map[part]bool{}
 			if m.stored {
 				m.target = partsOf(rec.Value.Assigned)
 			}
 		})
-	case *group.ConsumerCurrentRecord:
+	case *schema.ConsumerCurrentRecord:
 		r.change(rec.Member, func(m *rosterMember) {
 			m.current, m.assigned, m.pending, m.written = rec.Value, nil, nil, seq
 			if rec.Value != nil {
 				m.assigned, m.pending = heldOf(rec.Value.Assigned), heldOf(rec.Value.Pending)
 			}
 		})
-	case *group.ConsumerRegexRecord:
+	case *schema.ConsumerRegexRecord:
 		if delete(r.regexes, rec.Regex); rec.Value != nil {
 			r.regexes[rec.Regex] = rec.Value.Topics
 		}
@@ -131,25 +131,25 @@ func (r *roster) change(id string, change func(*rosterMember)) {
 // group's.
 func consumerGroupOf(r machine.Record) string {
 	switch r := r.(type) {
-	case *group.ConsumerEpochRecord:
+	case *schema.ConsumerEpochRecord:
 		return r.Group
-	case *group.ConsumerTopicsRecord:
+	case *schema.ConsumerTopicsRecord:
 		return r.Group
-	case *group.ConsumerMemberRecord:
+	case *schema.ConsumerMemberRecord:
 		return r.Group
-	case *group.ConsumerTargetEpochRecord:
+	case *schema.ConsumerTargetEpochRecord:
 		return r.Group
-	case *group.ConsumerTargetRecord:
+	case *schema.ConsumerTargetRecord:
 		return r.Group
-	case *group.ConsumerCurrentRecord:
+	case *schema.ConsumerCurrentRecord:
 		return r.Group
-	case *group.ConsumerRegexRecord:
+	case *schema.ConsumerRegexRecord:
 		return r.Group
 	}
 	return ""
 }
 
-func partsOf(topics []group.TopicPartitions) map[part]bool {
+func partsOf(topics []schema.TopicPartitions) map[part]bool {
 	out := map[part]bool{}
 	for _, t := range topics {
 		for _, n := range t.Partitions {
@@ -159,7 +159,7 @@ func partsOf(topics []group.TopicPartitions) map[part]bool {
 	return out
 }
 
-func heldOf(topics []group.OwnedPartitions) map[part]int32 {
+func heldOf(topics []schema.OwnedPartitions) map[part]int32 {
 	out := map[part]int32{}
 	for _, t := range topics {
 		for i, n := range t.Partitions {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
 	"muster/internal/group/assignor"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -67,7 +67,7 @@ func (c *coordinator) runTask(t machine.Task) {
 // countPatterns counts patterns that were resolved, and those that came late.
 func (b *beaten) countPatterns(e *entry) {
 	for _, r := range e.originals {
-		if r, ok := r.(*group.ConsumerRegexRecord); ok && r.Value != nil {
+		if r, ok := r.(*schema.ConsumerRegexRecord); ok && r.Value != nil {
 			b.checkPattern(r)
 		}
 	}
@@ -82,7 +82,7 @@ func (b *beaten) countPatterns(e *entry) {
 }
 
 // checkPattern checks that a pattern matches whole names only.
-func (b *beaten) checkPattern(r *group.ConsumerRegexRecord) {
+func (b *beaten) checkPattern(r *schema.ConsumerRegexRecord) {
 	whole := regexp.MustCompile("^(?:" + r.Regex + ")$")
 	for _, name := range r.Value.Topics {
 		if !whole.MatchString(name) {
@@ -94,7 +94,7 @@ func (b *beaten) checkPattern(r *group.ConsumerRegexRecord) {
 // checkSparing checks that nothing is written of members whose target is what it was.
 func (b *beaten) checkSparing(e *entry) {
 	for _, r := range e.originals {
-		r, ok := r.(*group.ConsumerTargetRecord)
+		r, ok := r.(*schema.ConsumerTargetRecord)
 		if !ok || r.Group != b.v.id || r.Value == nil || b.up {
 			continue
 		}
@@ -105,7 +105,7 @@ func (b *beaten) checkSparing(e *entry) {
 }
 
 func isPattern(r machine.Record) bool {
-	_, ok := r.(*group.ConsumerRegexRecord)
+	_, ok := r.(*schema.ConsumerRegexRecord)
 	return ok
 }
 

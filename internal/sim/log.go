@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"muster/internal/coordinator/pump"
 	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/record"
 )
@@ -38,9 +37,9 @@ type offsetsLog struct {
 // said is what the records of the log say.
 type said struct {
 	records     int // how many
-	groups      map[string]*kmsg.GroupMetadataValue
+	groups      map[string]*schema.Group
 	written     map[string]uint64 // in which step
-	rebalancing map[string]group.Rebalance
+	rebalancing map[string]schema.Rebalance
 	departed    map[string]map[string]int32
 	rosters     map[string]*roster         // of consumer groups
 	offsets     *offsets                   // what was committed, by the requests
@@ -50,7 +49,7 @@ type said struct {
 
 func newOffsetsLog(w *world) *offsetsLog {
 	return &offsetsLog{w: w, replica: group.NewShard(w.plan.config), said: said{
-		groups: map[string]*kmsg.GroupMetadataValue{}, written: map[string]uint64{}, rebalancing: map[string]group.Rebalance{}, departed: map[string]map[string]int32{},
+		groups: map[string]*schema.Group{}, written: map[string]uint64{}, rebalancing: map[string]schema.Rebalance{}, departed: map[string]map[string]int32{},
 		rosters: map[string]*roster{}, offsets: newOffsets(), silences: map[memberOf]time.Duration{}, ended: map[string]int{},
 	}}
 }
@@ -70,7 +69,7 @@ func encode(r machine.Record) stored {
 
 // decode reads a record back, from bytes that nobody else holds.
 func (w *world) decode(r stored) machine.Record {
-	rec, err := group.DecodeRecord(bytes.Clone(r.key), bytes.Clone(r.value))
+	rec, err := schema.Decode(bytes.Clone(r.key), bytes.Clone(r.value))
 	if err != nil {
 		w.Violated("a record cannot be read: %v", err)
 	}
@@ -165,7 +164,7 @@ func (l *offsetsLog) exists(id string) bool {
 // read takes in what a record says.
 func (l *offsetsLog) read(r machine.Record, e *entry) {
 	switch r := r.(type) {
-	case *group.GroupRecord:
+	case *schema.GroupRecord:
 		if r.Value != nil && l.groups[r.Group] == nil && isMixed(r.Group) {
 			l.ended[r.Group]++ // A classic group begins, whose generations are not those of before.
 		}
@@ -173,22 +172,22 @@ func (l *offsetsLog) read(r machine.Record, e *entry) {
 			delete(l.groups, r.Group)
 		}
 		l.written[r.Group] = e.seq
-	case *group.RebalanceRecord:
+	case *schema.RebalanceRecord:
 		if delete(l.rebalancing, r.Group); r.Value != nil {
 			l.rebalancing[r.Group] = *r.Value
 		}
-	case *group.DepartureRecord:
+	case *schema.DepartureRecord:
 		if delete(l.departed[r.Group], r.Member); r.Value != nil {
 			if l.departed[r.Group] == nil {
 				l.departed[r.Group] = map[string]int32{}
 			}
 			l.departed[r.Group][r.Member] = r.Value.Generation
 		}
-	case *group.SilenceRecord:
+	case *schema.SilenceRecord:
 		if delete(l.silences, memberOf{r.Group, r.Member}); r.Value != nil {
 			l.silences[memberOf{r.Group, r.Member}] = r.Value.Lasted
 		}
-	case *group.OffsetRecord:
+	case *schema.OffsetRecord:
 		k := offsetKey{r.Group, r.Topic, r.Partition}
 		i := slices.IndexFunc(e.writes, func(o offsetWrite) bool { return o.key == k && o.txn == nil })
 		if i < 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -277,17 +277,17 @@ func (c *coordinator) traceStep(why cause, e *entry) {
 	}
 	for _, r := range e.originals {
 		switch r := r.(type) {
-		case *group.OffsetRecord:
+		case *schema.OffsetRecord:
 			w.Tracef("    record %s %s-%d tombstone %t", r.Group, r.Topic, r.Partition, r.Value == nil)
 		case markerRecord:
 			w.Tracef("    %+v", r)
-		case *group.RebalanceRecord:
+		case *schema.RebalanceRecord:
 			w.Tracef("    record %s rebalance %+v", r.Group, r.Value)
-		case *group.DepartureRecord:
+		case *schema.DepartureRecord:
 			w.Tracef("    record %s departure of %s %+v", r.Group, short(r.Member), r.Value)
-		case *group.SilenceRecord:
+		case *schema.SilenceRecord:
 			w.Tracef("    record %s silence of %s %+v", r.Group, short(r.Member), r.Value)
-		case *group.GroupRecord:
+		case *schema.GroupRecord:
 			if r.Value == nil {
 				w.Tracef("    record %s tombstone", r.Group)
 				continue

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group/schema"
 )
 
 // promises is what clients have been told over all coordinators, by answers
@@ -145,7 +147,7 @@ func (p *promises) known(h *held, member string) {
 		return // What was stored since may say otherwise.
 	}
 	meta := p.w.log.groups[id]
-	if meta == nil || !slices.ContainsFunc(meta.Members, func(m kmsg.GroupMetadataValueMember) bool { return m.MemberID == member }) {
+	if meta == nil || !slices.ContainsFunc(meta.Members, func(m schema.GroupMember) bool { return m.MemberID == member }) {
 		p.w.Violated("%s is answered, but member %s is not durable", h.request, short(member))
 	}
 }

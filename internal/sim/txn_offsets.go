@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/group"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -180,7 +180,7 @@ func (l *offsetsLog) readStored(r stored, e *entry) {
 	}
 	k := offsetKey{}
 	if r.control == nil {
-		o := l.w.decode(r).(*group.OffsetRecord)
+		o := l.w.decode(r).(*schema.OffsetRecord)
 		k = offsetKey{o.Group, o.Topic, o.Partition}
 	}
 	i := slices.IndexFunc(e.writes, func(o offsetWrite) bool {

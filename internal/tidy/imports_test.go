@@ -131,7 +131,8 @@ var importTable = map[string][]string{
 	// The pure packages.
 	"machine":          {"metadata"}, // Inputs have an image.
 	"coordinator/pump": {"machine", "record"},
-	"group":            {"group/assignor", "journal", "machine", "metadata", "migration"},
+	"group":            {"group/assignor", "group/schema", "journal", "machine", "metadata", "migration"},
+	"group/schema":     {"machine", "metadata"},
 	"group/assignor":   {},
 	"migration":        {},
 	"journal":          {},

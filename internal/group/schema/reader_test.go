@@ -1,4 +1,4 @@
-package group
+package schema
 
 import (
 	"fmt"
@@ -7,18 +7,18 @@ import (
 )
 
 func offsetOf(group, topic string, partition int32) *OffsetRecord {
-	return &OffsetRecord{Group: group, Topic: topic, Partition: partition, Value: &offset{at: int64(partition) * 7, epoch: 3, commit: 5, expire: -1, topic: [16]byte{1}}}
+	return &OffsetRecord{Group: group, Topic: topic, Partition: partition, Value: &Offset{Offset: int64(partition) * 7, LeaderEpoch: 3, CommitTimestamp: 5, ExpireTimestamp: -1, TopicID: [16]byte{1}}}
 }
 
 // A broker may have millions of offsets to load.
 func TestOffsetsOfAGroupAreReadWithoutGarbage(t *testing.T) {
 	key, value := offsetOf("a group", "a topic", 3).Encode()
-	r := newReader()
+	r := NewReader()
 	if n := testing.AllocsPerRun(1000, func() {
-		if _, err := r.decode(key, value); err != nil {
+		if _, err := r.Decode(key, value); err != nil {
 			t.Error(err)
 		}
-		r.done()
+		r.Done()
 	}); n > 0 {
 		t.Errorf("%v allocations for each", n)
 	}
@@ -27,7 +27,7 @@ func TestOffsetsOfAGroupAreReadWithoutGarbage(t *testing.T) {
 // What was decoded stays as it is until the reader is told that nobody uses it any
 // more, also in a batch of more records than it has room for.
 func TestRecordsOfABatchAreReadApart(t *testing.T) {
-	r := newReader()
+	r := NewReader()
 	for batch := range 3 {
 		var want, got []*OffsetRecord
 		for i := range 2*roomFor + batch {
@@ -35,7 +35,7 @@ func TestRecordsOfABatchAreReadApart(t *testing.T) {
 			if i%5 == batch {
 				rec.Value = nil
 			}
-			again, err := r.decode(rec.Encode())
+			again, err := r.Decode(rec.Encode())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,6 +44,6 @@ func TestRecordsOfABatchAreReadApart(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("batch %d is read as something else", batch)
 		}
-		r.done()
+		r.Done()
 	}
 }

@@ -1,4 +1,4 @@
-package group
+package schema
 
 import (
 	"bytes"
@@ -192,7 +192,7 @@ var kafkaRecords = []golden{
 func TestConsumerRecordsAreKafkas(t *testing.T) {
 	for _, c := range kafkaRecords {
 		key, value := unhex(t, c.key), unhex(t, c.value)
-		got, err := DecodeRecord(key, value)
+		got, err := Decode(key, value)
 		if err != nil || !reflect.DeepEqual(got, c.record) {
 			t.Errorf("%s is read as %+v, %v", c.what, got, err)
 		}
