@@ -10,29 +10,37 @@ import (
 	"muster/internal/auth"
 	"muster/internal/gate"
 	"muster/internal/metadata"
+	"muster/internal/watch/writer"
 )
 
 // auditTick is how often the audit log looks whether what was counted is due.
 const auditTick = time.Second
 
-var auditJournal = journalKind[audit.Entry]{
-	topic: metadata.AuditTopic, name: "audit log", anywhere: true,
-	key: func(e *audit.Entry) string { return e.Principal }, at: func(e *audit.Entry) time.Time { return e.Time },
+var auditJournal = writer.Kind[audit.Entry]{
+	Topic: metadata.AuditTopic, Name: "audit log", Anywhere: true,
+	Key: func(e *audit.Entry) string { return e.Principal }, At: func(e *audit.Entry) time.Time { return e.Time }, Size: (*audit.Entry).Size,
 }
 
 // auditLog writes what people did to a topic. Requests do not wait for it: what does
 // not fit is left out, and the next entry says how much that was.
 type auditLog struct {
-	*journalWriter[audit.Entry]
+	*writer.Journal[audit.Entry]
+	b *Broker
 
 	mu      sync.Mutex
 	counter *audit.Counter
 	leftOut int
 }
 
+func newAudit(b *Broker, kind writer.Kind[audit.Entry]) *auditLog {
+	a := &auditLog{Journal: newJournal(b, kind), b: b, counter: audit.NewCounter()}
+	a.Lost = a.lost
+	return a
+}
+
 func (b *Broker) openAudit() {
 	if b.cfg.Bool("muster.audit.enable") {
-		b.audit = &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
+		b.audit = newAudit(b, auditJournal)
 		for _, g := range b.gates.All() {
 			g.OnLogin(b.audit.login)
 		}
@@ -80,30 +88,30 @@ func (a *auditLog) tell(e audit.Entry) {
 // put queues an entry. The lock is held.
 func (a *auditLog) put(e audit.Entry) {
 	e.LeftOut = a.leftOut
-	if cap(a.queue)-len(a.queue) <= reserved(&e, cap(a.queue)) {
+	if a.Free() <= reserved(&e) {
 		a.b.meters.JournalDropped.Add(1)
 		a.leftOut++
 		return
 	}
-	if !a.offer([]audit.Entry{e}) {
+	if !a.Offer([]audit.Entry{e}) {
 		a.leftOut++
 		return
 	}
 	a.leftOut = 0
 }
 
-// reserved is how much of the queue an entry must leave free for others: what somebody can
+// reserved is which part of the room an entry must leave free for others: what anyone can
 // do as often as they like for logins, and all of these for changes.
-func reserved(e *audit.Entry, queue int) int {
+func reserved(e *audit.Entry) float64 {
 	switch {
 	case !e.Counted():
 		return 0
 	case e.Kind == audit.Login || e.Kind == audit.LoginFailed || e.Kind == audit.Logout:
-		return queue / 8
+		return 1. / 8
 	case e.Kind == audit.Denied:
-		return queue / 4
+		return 1. / 4
 	}
-	return queue / 2
+	return 1. / 2
 }
 
 // due queues the entries of what was counted.
@@ -120,22 +128,21 @@ func (a *auditLog) run(ctx context.Context) {
 	if a == nil {
 		return
 	}
+	var writing sync.WaitGroup
+	writing.Go(func() { a.Run(ctx) })
 	tick := time.NewTicker(auditTick)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		select {
-		case entries := <-a.queue:
-			_ = a.write(entries) // It is logged, and the next one is tried.
 		case <-tick.C:
 			a.due(time.Now(), false)
 		case <-ctx.Done():
-			err := a.drain(nil)
-			a.due(time.Now(), true)
-			_ = a.drain(err) // What it says is logged.
-			a.end()
-			return
 		}
 	}
+	writing.Wait()
+	a.due(time.Now(), true)
+	a.Run(ctx)
+	a.end()
 }
 
 // end tells of entries that are missing, since there is no further one to say so.
@@ -147,32 +154,6 @@ func (a *auditLog) end() {
 	}
 }
 
-// drain writes what is queued, and returns the error of the store. Such a store will not be
-// back before the broker is gone, so after an error the rest is not tried.
-func (a *auditLog) drain(err error) error {
-	for {
-		select {
-		case entries := <-a.queue:
-			if err != nil {
-				a.lost(entries, err)
-			} else {
-				err = a.write(entries)
-			}
-		default:
-			return err
-		}
-	}
-}
-
-// write stores entries.
-func (a *auditLog) write(entries []audit.Entry) error {
-	err := a.store(context.Background(), entries)
-	if err != nil {
-		a.lost(entries, err)
-	}
-	return err
-}
-
 // lost has entries that cannot be stored be in the broker's own log, so that they are not
 // lost without a trace.
 func (a *auditLog) lost(entries []audit.Entry, err error) {
@@ -181,7 +162,6 @@ func (a *auditLog) lost(entries []audit.Entry, err error) {
 		a.leftOut += 1 + entries[i].LeftOut // Of those nobody else will tell.
 	}
 	a.mu.Unlock()
-	a.b.meters.JournalDropped.Add(uint64(len(entries)))
 	for i := range entries {
 		a.b.logger.Warn("audit log could not be written", "error", err, "entry", entries[i].Line())
 	}

@@ -42,6 +42,8 @@ import (
 	"muster/internal/store/mem"
 	"muster/internal/txn"
 	"muster/internal/watch"
+	"muster/internal/watch/source"
+	"muster/internal/watch/writer"
 	"muster/internal/web"
 	"muster/internal/web/fleet"
 	"muster/internal/web/metrics"
@@ -108,8 +110,8 @@ type Broker struct {
 	askBroker func(context.Context, int32, kmsg.Request) (kmsg.Response, error)
 	// groupConfig is the settings that groups go by.
 	groupConfig atomic.Pointer[group.Config]
-	journal     *journalWriter[journal.Entry]
-	txnJournal  *journalWriter[journal.Txn]
+	journal     *writer.Journal[journal.Entry]
+	txnJournal  *writer.Journal[journal.Txn]
 	marked      marked
 	audit       *auditLog // nil if there is none
 	node        int32
@@ -123,8 +125,8 @@ type Broker struct {
 	httpSecure  bool         // it is reached by TLS
 	changes     groupChanges // for those who watch groups over HTTP
 	watch       *watch.Watch
-	watched     *watched
-	tails       tails
+	source      *source.Source  // what the watch asks
+	counter     handler.Counter // nil if no one need count
 	meters      *meter.Meters
 	metrics     *metrics.Metrics
 	stopping    atomic.Bool // the broker closes
@@ -200,16 +202,15 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	b.openStatus(c.now)
 	if err := b.load(ctx, crashed); err != nil {
 		return err
 	}
-	b.watched.counter = b.redis.counter()
+	b.counter = b.redis.counter()
 	b.openAudit()
 	changed, denied := b.audit.hooks()
 	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.watched.counter, Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
@@ -229,8 +230,8 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 		return err
 	}
 	b.running.Go(func() { b.manager.Run(background) })
-	b.running.Go(func() { b.journal.run(background) })
-	b.running.Go(func() { b.txnJournal.run(background) })
+	b.running.Go(func() { b.journal.Run(background) })
+	b.running.Go(func() { b.txnJournal.Run(background) })
 	b.running.Go(func() { b.audit.run(background) })
 	b.running.Go(func() { b.resolveOrphans(background) })
 	b.running.Go(func() { b.watch.Run(background) })
@@ -322,6 +323,7 @@ func (b *Broker) load(ctx context.Context, crashed bool) error {
 		Store: b.store, Self: b.nodeID(), Now: b.ages, Logger: b.logger, Alive: b.alive, Raise: b.raiseEpoch, Coordinator: b.peers,
 	})
 	b.openCoordinators()
+	b.openWatch()
 	self := metadata.Broker{ID: b.nodeID(), Rack: b.cfg.Get("broker.rack"), Incarnation: b.incarnation, HTTP: b.httpURL()}
 	for _, e := range b.endpoints {
 		self.Endpoints = append(self.Endpoints, e.Endpoint)

@@ -29,7 +29,7 @@ type coordinated struct {
 // them.
 func (b *Broker) openCoordinators() {
 	b.journal, b.txnJournal = newJournal(b, groupJournal), newJournal(b, transactionJournal)
-	b.marked.tell = b.txnJournal.add
+	b.marked.tell = b.txnJournal.Add
 	b.groupConfig.Store(groupConfig(b.cfg, nil))
 	b.transactionConfig.Store(transactionConfig(b.cfg))
 	b.coordinators = []*coordinated{
@@ -87,7 +87,7 @@ func (b *Broker) transactionNotes(notes []machine.Note) {
 		entries = append(entries, *n)
 	}
 	if len(entries) > 0 {
-		b.txnJournal.add(entries)
+		b.txnJournal.Add(entries)
 	}
 }
 

@@ -159,8 +159,8 @@ var ParseAdvertised = parseAdvertised
 // StopAuditWithoutStore has an audit log whose store has failed take entries, and stop.
 func (b *Broker) StopAuditWithoutStore(entries ...audit.Entry) {
 	kind := auditJournal
-	kind.topic = "no/such topic"
-	a := &auditLog{journalWriter: newJournal(b, kind), counter: audit.NewCounter()}
+	kind.Topic = "no/such topic"
+	a := newAudit(b, kind)
 	for _, e := range entries {
 		a.tell(e)
 	}
@@ -172,14 +172,12 @@ func (b *Broker) StopAuditWithoutStore(entries ...audit.Entry) {
 // AuditQueue fills the queue of an audit log that nobody reads with entries as they come,
 // and returns how many of each kind have found room.
 func (b *Broker) AuditQueue(entries iter.Seq[audit.Entry]) map[audit.Kind]int {
-	a := &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
-	for e := range entries {
-		a.put(e)
-	}
-	close(a.queue)
+	a := newAudit(b, auditJournal)
 	found := map[audit.Kind]int{}
-	for some := range a.queue {
-		found[some[0].Kind]++
+	for e := range entries {
+		if a.put(e); a.leftOut == 0 {
+			found[e.Kind]++
+		}
 	}
 	return found
 }

@@ -13,8 +13,8 @@ import (
 // happened passes on what happened to a group. It is called under a lock, and
 // nobody waits.
 func (b *Broker) happened(entries []journal.Entry) {
-	b.tellWatch(entries) // First: it takes out what only the watch needs, which the queue would keep.
-	b.journal.add(entries)
+	b.watch.Happened(entries) // First: it takes out what only the watch needs, which the queue would keep.
+	b.journal.Add(entries)
 	b.changes.add(entries)
 	b.countRebalances(entries)
 	if b.redis != nil && b.redis.native != nil {

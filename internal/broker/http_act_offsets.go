@@ -82,6 +82,11 @@ func (a *httpActs) listOffsets(ctx context.Context, who web.Asker, of []groupvie
 	return out, ctx.Err()
 }
 
+const (
+	boundsVersion = 7  // Of ListOffsets.
+	latest        = -1 // The timestamp that stands for the high watermark.
+)
+
 func listOffsetsRequest(of []groupview.TopicPartition, timestamp int64) *kmsg.ListOffsetsRequest {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.Version, req.ReplicaID = boundsVersion, -1

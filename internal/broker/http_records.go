@@ -62,7 +62,7 @@ func elsewhere(t *metadata.Topic, i, self int32) web.Elsewhere {
 
 // Count implements web.Records.
 func (r *recordLogs) Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool) {
-	counter := r.b.watched.counter
+	counter := r.b.counter
 	if counter == nil {
 		return -1, true
 	}

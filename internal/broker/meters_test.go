@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -73,14 +74,14 @@ func TestEntriesThatJournalsLeaveOutAreCounted(t *testing.T) {
 	}
 	j := newJournal(b, groupJournal)
 	two := []journal.Entry{{Group: "a"}, {Group: "a"}}
-	for range journalQueue {
-		j.add(two)
+	for j.Free() > 0 {
+		j.Add(two)
 	}
 	dropped(0)
-	j.add(two)
+	j.Add(two)
 	dropped(2)
-	a := &auditLog{journalWriter: newJournal(b, auditJournal), counter: audit.NewCounter()}
-	for range journalQueue {
+	a := newAudit(b, auditJournal)
+	for a.Free() > 0 {
 		a.put(audit.Entry{})
 	}
 	a.put(audit.Entry{})
@@ -121,12 +122,14 @@ func TestEntriesThatCannotBeWrittenAreCounted(t *testing.T) {
 	}
 	defer b.Close()
 	kind, other := groupJournal, auditJournal
-	kind.topic, other.topic = "no name!", "no name!" // It cannot be created.
-	newJournal(b, kind).write([]journal.Entry{{Group: "a"}, {Group: "a"}})
-	a := &auditLog{journalWriter: newJournal(b, other), counter: audit.NewCounter()}
-	if a.write(make([]audit.Entry, 3)) == nil {
-		t.Error("it is written")
-	}
+	kind.Topic, other.Topic = "no name!", "no name!" // It cannot be created.
+	ended, end := context.WithCancel(t.Context())
+	end()
+	j, a := newJournal(b, kind), newAudit(b, other)
+	j.Add([]journal.Entry{{Group: "a"}, {Group: "a"}})
+	j.Run(ended)
+	a.Offer(make([]audit.Entry, 3))
+	a.Run(ended)
 	if got := b.meters.JournalDropped.Load(); got != 5 {
 		t.Errorf("%d are dropped", got)
 	}

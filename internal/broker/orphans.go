@@ -70,7 +70,7 @@ func (b *Broker) resolveOnce(ctx context.Context, now time.Time) error {
 		told = append(told, b.abortOrphan(ctx, o, now)...)
 	}
 	if len(told) > 0 {
-		b.txnJournal.add(told)
+		b.txnJournal.Add(told)
 	}
 	return nil
 }

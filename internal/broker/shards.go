@@ -13,6 +13,7 @@ import (
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/store"
+	"muster/internal/watch/source"
 )
 
 // coordinate makes the coordinator of a row.
@@ -31,7 +32,7 @@ func (b *Broker) coordinate(c *coordinated) *coordinator.Coordinator {
 func (b *Broker) shardLog(topic string, i int32) coordinator.Log {
 	l := &topicLog{manager: b.manager, topic: topic, index: i}
 	if topic == metadata.OffsetsTopic {
-		l.marks = b.watched.marks.begin(i)
+		l.marks = b.source.Marks(i)
 	}
 	return l
 }
@@ -89,7 +90,7 @@ type topicLog struct {
 	manager *partition.Manager
 	topic   string
 	index   int32
-	marks   *marks // nil if nobody looks
+	marks   *source.Marks // nil if nobody looks
 	opened  atomic.Pointer[openedLog]
 }
 
@@ -109,7 +110,7 @@ func (l *topicLog) Append(ctx context.Context, batch []byte, done func(int64, er
 		return
 	}
 	if l.marks != nil {
-		l.marks.batch(batch)
+		l.marks.Batch(batch)
 	}
 	p.AppendOwnIn(ctx, l.Run().ID, batch, done)
 }

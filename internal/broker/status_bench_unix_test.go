@@ -15,8 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/coordinator"
-	"muster/internal/group"
-	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/record"
 	"muster/internal/watch"
@@ -119,7 +117,6 @@ func BenchmarkPass(b *testing.B) {
 				spent += processorTime(b) - began
 			}
 			b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "cpu-µs/op")
-			b.ReportMetric(float64(longestLook(broker).Microseconds()), "µs-longest-lock")
 		})
 	}
 }
@@ -131,26 +128,6 @@ func processorTime(b *testing.B) time.Duration {
 		b.Skip(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// longestLook is how long a shard's lock is held at most in a pass.
-func longestLook(b *Broker) (longest time.Duration) {
-	l := &looking{}
-	held := func(shard int32, do func(*group.Shard)) {
-		b.groups.Look(shard, func(c machine.Core) {
-			began := time.Now()
-			do(c.(*group.Shard))
-			longest = max(longest, time.Since(began))
-		})
-	}
-	for _, shard := range b.groups.Led() {
-		var names group.Names
-		held(shard, func(s *group.Shard) { names = s.Names() })
-		for rest := names.List(); len(rest) > 0; {
-			held(shard, func(s *group.Shard) { rest = rest[l.look(s, rest):] })
-		}
-	}
-	return longest
 }
 
 // joinAlone makes a member that has all partitions of orders.
@@ -169,7 +146,9 @@ func joinAlone(b *testing.B, broker *Broker, group string, partitions int32) (id
 	for p := range partitions {
 		all = append(all, p)
 	}
-	sync.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: joined.MemberID, MemberAssignment: assignment(kmsg.ConsumerMemberAssignmentTopic{Topic: "orders", Partitions: all})}}
+	has := kmsg.NewConsumerMemberAssignment()
+	has.Topics = []kmsg.ConsumerMemberAssignmentTopic{{Topic: "orders", Partitions: all}}
+	sync.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: joined.MemberID, MemberAssignment: has.AppendTo(nil)}}
 	if resp := broker.groups.Do(b.Context(), group, from, sync).(*kmsg.SyncGroupResponse); resp.ErrorCode != 0 {
 		b.Fatalf("join %d, sync %d", joined.ErrorCode, resp.ErrorCode)
 	}

@@ -120,13 +120,22 @@ var importTable = map[string][]string{
 	"web/metrics": {"meter", "watch", "watch/lag", "watch/list"}, // What was seen of groups, and what was counted.
 
 	// From facts about groups to what people read.
-	"watch":           {"metadata", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
-	"watch/groupview": {"watch/lag"},                                            // What lag is stands in one place.
-	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "words"},     // It puts into words what lag has found.
-	"watch/lag":       {"watch/history"},                                        // It says which positions have changed, in the form that is written.
+	"watch":           {"journal", "metadata", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
+	"watch/groupview": {"watch/lag"},                                                       // What lag is stands in one place.
+	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "words"},                // It puts into words what lag has found.
+	"watch/lag":       {"watch/history"},                                                   // It says which positions have changed, in the form that is written.
 	"watch/history":   {},
-	"watch/list":      {},
-	"words":           {},
+	"watch/source": {
+		"group", "machine", // It looks at the groups of shards.
+		"journal", // For the partition that has the history of a group.
+		"metadata", "partition", "record",
+		"protocol", // For the tagged fields by which other leaders are asked.
+		"watch", "watch/lag",
+		"watch/writer", // To append to the history.
+	},
+	"watch/writer": {"journal", "machine", "metadata", "partition", "record"}, // Entries and topics are handed to it.
+	"watch/list":   {},
+	"words":        {},
 
 	// The pure packages.
 	"machine":          {"metadata"}, // Inputs have an image.

@@ -165,7 +165,7 @@ func TestTheEndsOfVeryManyGroupsAreNotKept(t *testing.T) {
 		t.Errorf("%d are kept of those with short names", n)
 	}
 	w, _ := taped(t, &tape{})
-	w.w.Deleted("aa")
+	w.w.deleted("aa")
 	w.passes(1, nil)
 	if len(w.w.keeper.deleted) > 0 {
 		t.Error("it is kept though there is no topic")

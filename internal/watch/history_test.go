@@ -140,8 +140,8 @@ func TestTheEndOfAGroupIsWrittenBeforeItsSuccessor(t *testing.T) {
 	w, _ := taped(t, h)
 	w.passes(70, nil)
 	h.written(t, 0)
-	w.w.Deleted("aa")
-	w.w.Deleted("cc")
+	w.w.deleted("aa")
+	w.w.deleted("cc")
 	w.passes(60, nil)
 	got := h.written(t, 0)
 	if len(got) != 2 || len(got[0].Groups) != 2 || !got[0].Groups[0].Deleted() || !got[0].Groups[1].Deleted() || got[1].Groups[0].Name != "aa" || got[1].Groups[0].Deleted() {
@@ -160,8 +160,8 @@ func TestTheEndOfAGroupThatIsAnotherBrokersIsForgotten(t *testing.T) {
 	w, _ := taped(t, h)
 	w.passes(70, nil)
 	h.written(t, 0)
-	w.w.Deleted("aa")
-	w.w.Deleted("bbb")
+	w.w.deleted("aa")
+	w.w.deleted("bbb")
 	w.passes(1, nil)
 	h.led = []int32{1} // Before it is due.
 	w.passes(1, nil)

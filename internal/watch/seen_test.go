@@ -108,11 +108,11 @@ func actOn(r *rand.Rand, w *world, other *Watch, parts []Part) {
 	case 0:
 		cause := fmt.Sprint("cause ", r.IntN(9))
 		for _, watch := range []*Watch{w.w, other} {
-			watch.Rebalanced(g.Name, w.now, cause)
+			watch.rebalanced(g.Name, w.now, cause)
 		}
 	case 1:
 		for _, watch := range []*Watch{w.w, other} {
-			watch.Deleted(g.Name)
+			watch.deleted(g.Name)
 		}
 		g.Offsets = []Offset{{Part: parts[0], Committed: 1}}
 	case 2:
@@ -135,7 +135,7 @@ func actOn(r *rand.Rand, w *world, other *Watch, parts []Part) {
 			deaths = append(deaths, lag.Death{Who: who, Topic: o.Topic, Partition: o.Partition, Committed: o.Committed})
 		}
 		for _, watch := range []*Watch{w.w, other} {
-			watch.Died(g.Name, deaths)
+			watch.died(g.Name, deaths)
 		}
 	default:
 		g.Offsets = []Offset{{Part: parts[0], Committed: w.logs[parts[0]].End - int64(r.IntN(2)), At: w.now}, {Part: parts[1], Committed: w.logs[parts[1]].End, At: w.now}}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
@@ -27,8 +28,8 @@ type Options struct {
 	// is written; nil for nowhere.
 	History      History
 	HistoryEvery time.Duration
-	// Suspected is told of records that may kill who reads them, after a pass; nil for nobody.
-	Suspected func(Suspicion)
+	// Suspected is told of records that may kill who reads them, after a pass; no-op if nil.
+	Suspected func(journal.Entry)
 }
 
 // Watch makes passes and hands out what they found.
@@ -111,52 +112,4 @@ func (w *Watch) Pass(ctx context.Context) {
 	if at := w.Snapshot().At; ctx.Err() == nil && !at.IsZero() {
 		w.keep(ctx, at)
 	}
-}
-
-// news is what happened to groups between passes. It is told under the locks of shards,
-// and nobody waits.
-type news struct {
-	mu         sync.Mutex
-	deleted    map[string]bool
-	rebalanced map[string]rebalanced
-	died       map[string][]lag.Death
-	dead       int // How many there are of these.
-}
-
-// rebalanced is when the last rebalance of a group ended, and why it was.
-type rebalanced struct {
-	at    time.Time
-	cause string
-}
-
-// Deleted says that a group is gone: another of its name has no part in its past.
-func (w *Watch) Deleted(group string) {
-	w.news.mu.Lock()
-	defer w.news.mu.Unlock()
-	if w.news.deleted == nil {
-		w.news.deleted = map[string]bool{}
-	}
-	w.news.deleted[group] = true
-	delete(w.news.rebalanced, group)
-	w.news.dead -= len(w.news.died[group])
-	delete(w.news.died, group)
-}
-
-// Rebalanced says that a rebalance of a group has ended.
-func (w *Watch) Rebalanced(group string, at time.Time, cause string) {
-	w.news.mu.Lock()
-	defer w.news.mu.Unlock()
-	if w.news.rebalanced == nil {
-		w.news.rebalanced = map[string]rebalanced{}
-	}
-	w.news.rebalanced[group] = rebalanced{at, cause}
-}
-
-// take returns what happened since the last time.
-func (n *news) take() (deleted map[string]bool, happened map[string]rebalanced, died map[string][]lag.Death) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	deleted, happened, died = n.deleted, n.rebalanced, n.died
-	n.deleted, n.rebalanced, n.died, n.dead = nil, nil, nil, 0
-	return deleted, happened, died
 }

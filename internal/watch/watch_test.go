@@ -256,7 +256,7 @@ func TestADeletedGroupIsForgotten(t *testing.T) {
 	w.topic("orders", self)
 	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
-	w.w.Rebalanced("billing", w.now, "joined")
+	w.w.rebalanced("billing", w.now, "joined")
 	w.passes(3, func() { w.groups[0].Offsets[0].Committed++ })
 	points := func() (n int) {
 		w.w.Read(func(t *lag.Tracker) { n = len(t.History("billing", 0)) })
@@ -266,21 +266,21 @@ func TestADeletedGroupIsForgotten(t *testing.T) {
 	if points() == 0 || got.Cause != "joined" || got.Rebalanced.IsZero() {
 		t.Fatalf("%d points, %+v", points(), got)
 	}
-	w.w.Deleted("billing") // And another one has its name.
+	w.w.deleted("billing") // And another one has its name.
 	w.groups[0].Offsets[0].Committed = 1
 	w.passes(1, nil)
 	got, _ = w.w.Snapshot().Groups.Get("billing")
 	if points() != 0 || got.Cause != "" || !got.Rebalanced.IsZero() || len(got.Findings) != 0 {
 		t.Errorf("%d points, %+v", points(), got)
 	}
-	w.w.Deleted("billing")
-	w.w.Rebalanced("billing", w.now, "left")
+	w.w.deleted("billing")
+	w.w.rebalanced("billing", w.now, "left")
 	w.passes(1, nil)
 	if got, _ := w.w.Snapshot().Groups.Get("billing"); got.Cause != "left" {
 		t.Errorf("rebalanced after it was deleted: %+v", got)
 	}
-	w.w.Rebalanced("billing", w.now, "left again")
-	w.w.Deleted("billing")
+	w.w.rebalanced("billing", w.now, "left again")
+	w.w.deleted("billing")
 	w.passes(1, nil)
 	if got, _ := w.w.Snapshot().Groups.Get("billing"); got.Cause != "" {
 		t.Errorf("deleted after it was rebalanced: %+v", got)

@@ -1,4 +1,4 @@
-package broker
+package source
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // roll is the groups of a shard as the last pass saw them.
 type roll struct {
 	core    *group.Shard // Another one after each load.
-	marks   *marks
+	marks   *Marks
 	entries []rolled // In order of name.
 }
 
@@ -30,17 +30,17 @@ const biteGroups = 256
 
 // Groups implements watch.Source. Groups that are as they were are told by their stamps
 // and marks; the others are looked at.
-func (w *watched) Groups(ctx context.Context, image *metadata.Image, quiet, take func([]watch.Group)) {
-	l := &w.looking
+func (s *Source) Groups(ctx context.Context, image *metadata.Image, quiet, take func([]watch.Group)) {
+	l := &s.looking
 	*l = looking{image: image, topics: map[string]*metadata.Topic{}, topicSet: map[string]struct{}{}}
 	defer func() { *l = looking{} }()
 	for _, t := range image.Topics() {
 		l.topics[t.Name] = t
 		l.parts += len(t.Partitions)
 	}
-	before := w.rolls
-	w.rolls = map[int32]*roll{}
-	for _, shard := range w.b.groups.Led() {
+	before := s.rolls
+	s.rolls = map[int32]*roll{}
+	for _, shard := range s.opts.Groups.Led() {
 		if ctx.Err() != nil {
 			return // The next pass begins anew.
 		}
@@ -49,15 +49,15 @@ func (w *watched) Groups(ctx context.Context, image *metadata.Image, quiet, take
 			r = &roll{}
 		}
 		marked := &taken{}
-		if m := w.marks.get(shard); m != r.marks || m == nil {
+		if m := s.marks.get(shard); m != r.marks || m == nil {
 			r.marks, r.core = m, nil
 		}
 		if r.marks != nil {
 			r.marks.take(marked)
 		}
-		if w.call(shard, r, marked) {
-			w.rolls[shard] = r
-			w.visit(ctx, shard, r, marked, quiet, take)
+		if s.call(shard, r, marked) {
+			s.rolls[shard] = r
+			s.visit(ctx, shard, r, marked, quiet, take)
 		}
 	}
 }
@@ -65,17 +65,17 @@ func (w *watched) Groups(ctx context.Context, image *metadata.Image, quiet, take
 // call sees to it that the roll has the groups that there are; false says that there is
 // no shard to look at. Groups come and go by records, so without marks they are the same;
 // with some they are if there are as many and none of those marked is gone.
-func (w *watched) call(shard int32, r *roll, marked *taken) bool {
+func (s *Source) call(shard int32, r *roll, marked *taken) bool {
 	var names group.Names
 	same := false
-	there := w.b.groups.Look(shard, func(c machine.Core) {
-		s := c.(*group.Shard)
-		if r.core != s {
-			r.core, marked.any, marked.all = s, true, true
-		} else if same = !marked.any || !marked.all && s.Len() == len(r.entries) && r.complete(s, marked); same {
+	there := s.opts.Groups.Look(shard, func(c machine.Core) {
+		core := c.(*group.Shard)
+		if r.core != core {
+			r.core, marked.any, marked.all = core, true, true
+		} else if same = !marked.any || !marked.all && core.Len() == len(r.entries) && r.complete(core, marked); same {
 			return
 		}
-		names = s.Names()
+		names = core.Names()
 	})
 	if !there || same {
 		return there
@@ -107,8 +107,8 @@ func (r *roll) complete(s *group.Shard, marked *taken) bool {
 }
 
 // visit hands over the groups of a roll, those that are as they were without facts.
-func (w *watched) visit(ctx context.Context, shard int32, r *roll, marked *taken, quiet, take func([]watch.Group)) {
-	l := &w.looking
+func (s *Source) visit(ctx context.Context, shard int32, r *roll, marked *taken, quiet, take func([]watch.Group)) {
+	l := &s.looking
 	for bite := range slices.Chunk(r.entries, biteGroups) {
 		l.asked = slices.Grow(l.asked[:0], len(bite))[:len(bite)]
 		for i := range bite {
@@ -120,7 +120,7 @@ func (w *watched) visit(ctx context.Context, shard int32, r *roll, marked *taken
 				return
 			}
 			from := done
-			if !w.b.groups.Look(shard, func(c machine.Core) {
+			if !s.opts.Groups.Look(shard, func(c machine.Core) {
 				if c.(*group.Shard) == r.core {
 					done += l.portion(r.core, bite[from:], l.asked[from:], marked)
 				}

@@ -3,6 +3,7 @@ package watch
 import (
 	"testing"
 
+	"muster/internal/journal"
 	"muster/internal/watch/lag"
 )
 
@@ -11,15 +12,15 @@ func TestWhoDiesAtTheSameOffsetIsToldOf(t *testing.T) {
 	w.topic("orders", self, self)
 	w.logs[orders0], w.logs[orders1] = Log{0, 100, 100, 1, 0}, Log{0, 10, 10, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 40, orders1: 10}, orders0, orders1)}
-	var told []Suspicion
-	w.w.opts.Suspected = func(s Suspicion) { told = append(told, s) }
+	var told []journal.Entry
+	w.w.opts.Suspected = func(e journal.Entry) { told = append(told, e) }
 	for _, who := range []string{"a", "b", "c", "d"} {
-		w.passes(1, func() { w.w.Died("billing", []lag.Death{{Who: lag.Who(who), Topic: "orders", Committed: 40}}) })
+		w.passes(1, func() { w.w.died("billing", []lag.Death{{Who: lag.Who(who), Topic: "orders", Committed: 40}}) })
 	}
 	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.Poison != 1 || s.Findings[0] != "poison-suspect" {
 		t.Errorf("%+v", s)
 	}
-	if len(told) != 1 || told[0].Group != "billing" || told[0].State != "Stable" || told[0].Members != 1 || told[0].Partitions[0].Committed != 40 {
+	if len(told) != 1 || told[0].Group != "billing" || told[0].State != "Stable" || told[0].After != 1 || told[0].Suspects[0].Committed != 40 {
 		t.Errorf("%+v", told)
 	}
 }
@@ -27,15 +28,15 @@ func TestWhoDiesAtTheSameOffsetIsToldOf(t *testing.T) {
 func TestDeathsBetweenPassesAreBounded(t *testing.T) {
 	w := newWorld(t).w
 	for range 30 {
-		w.Died("billing", make([]lag.Death, 1000))
+		w.died("billing", make([]lag.Death, 1000))
 	}
 	if len(w.news.died["billing"]) != maxDeaths {
 		t.Errorf("%d are remembered", len(w.news.died["billing"]))
 	}
-	if w.Deleted("billing"); w.news.dead != 0 || len(w.news.died) != 0 {
+	if w.deleted("billing"); w.news.dead != 0 || len(w.news.died) != 0 {
 		t.Errorf("%d of a group that is gone", w.news.dead)
 	}
-	w.Died("billing", make([]lag.Death, 1000))
+	w.died("billing", make([]lag.Death, 1000))
 	if w.news.take(); w.news.dead != 0 {
 		t.Errorf("%d that a pass has seen", w.news.dead)
 	}

@@ -1,4 +1,4 @@
-package broker
+package source
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package broker
+package source
 
 import (
 	"encoding/binary"
@@ -19,8 +19,8 @@ const (
 	markBits  = 64 * markWords
 )
 
-// marks are the groups of a shard that something was appended of since they were taken.
-type marks struct {
+// Marks are the groups of a shard that something was appended of since they were taken.
+type Marks struct {
 	any  atomic.Bool
 	all  atomic.Bool // Something was appended that does not say of which groups.
 	bits [markWords]atomic.Uint64
@@ -37,8 +37,8 @@ var markSeed = maphash.MakeSeed()
 // markOf is the place of the mark of a group.
 func markOf(name string) uint16 { return uint16(maphash.String(markSeed, name) % markBits) }
 
-// batch marks the groups that the records of a batch are about.
-func (m *marks) batch(b record.Batch) {
+// Batch marks the groups that the records of a batch are about.
+func (m *Marks) Batch(b record.Batch) {
 	if len(b) < record.HeaderSize || b.Control() || b.Each(m.record) != nil {
 		m.all.Store(true) // The end of a transaction does not say whose offsets it commits.
 	}
@@ -47,7 +47,7 @@ func (m *marks) batch(b record.Batch) {
 
 // record marks the group that a record is about: all keys begin with a version and the
 // group's name.
-func (m *marks) record(r *record.Record) error {
+func (m *Marks) record(r *record.Record) error {
 	if k := r.Key; len(k) >= 4 {
 		if n := int(binary.BigEndian.Uint16(k[2:])); n <= len(k)-4 {
 			m.mark(uint16(maphash.Bytes(markSeed, k[4:4+n]) % markBits))
@@ -58,10 +58,10 @@ func (m *marks) record(r *record.Record) error {
 	return nil
 }
 
-func (m *marks) mark(bit uint16) { m.bits[bit/64].Or(1 << (bit % 64)) }
+func (m *Marks) mark(bit uint16) { m.bits[bit/64].Or(1 << (bit % 64)) }
 
 // take returns what was marked, and begins anew.
-func (m *marks) take(out *taken) {
+func (m *Marks) take(out *taken) {
 	if out.any = m.any.Swap(false); !out.any {
 		return
 	}
@@ -77,20 +77,23 @@ func (t *taken) has(bit uint16) bool { return t.any && (t.all || t.bits[bit/64]>
 // shardMarks has the marks of all shards. One that begins to be led has new ones.
 type shardMarks struct {
 	mu sync.Mutex
-	of map[int32]*marks
+	of map[int32]*Marks
 }
 
-func (s *shardMarks) begin(shard int32) *marks {
+// Marks returns new marks for a shard that this broker begins to lead.
+func (s *Source) Marks(shard int32) *Marks { return s.marks.begin(shard) }
+
+func (s *shardMarks) begin(shard int32) *Marks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
-		s.of = map[int32]*marks{}
+		s.of = map[int32]*Marks{}
 	}
-	s.of[shard] = &marks{}
+	s.of[shard] = &Marks{}
 	return s.of[shard]
 }
 
-func (s *shardMarks) get(shard int32) *marks {
+func (s *shardMarks) get(shard int32) *Marks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of[shard]

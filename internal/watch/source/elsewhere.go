@@ -1,4 +1,4 @@
-package broker
+package source
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 )
 
 // Elsewhere implements watch.Source: all leaders are asked at the same time.
-func (w *watched) Elsewhere(ctx context.Context, questions []watch.Question) []watch.Answer {
+func (s *Source) Elsewhere(ctx context.Context, questions []watch.Question) []watch.Answer {
 	out := make([]watch.Answer, len(questions))
 	byLeader := map[int32][]int{}
 	for i := range questions {
@@ -33,7 +33,7 @@ func (w *watched) Elsewhere(ctx context.Context, questions []watch.Question) []w
 		running.Go(func() {
 			for len(places) > 0 && ctx.Err() == nil {
 				n := boundsFit(questions, places)
-				w.askBounds(ctx, leader, questions, places[:n], out)
+				s.askBounds(ctx, leader, questions, places[:n], out)
 				places = places[n:]
 			}
 		})
@@ -59,7 +59,7 @@ func boundsFit(questions []watch.Question, places []int) int {
 
 // askBounds asks one leader for some of the questions. What it does not answer stays
 // unknown.
-func (w *watched) askBounds(ctx context.Context, leader int32, questions []watch.Question, places []int, out []watch.Answer) {
+func (s *Source) askBounds(ctx context.Context, leader int32, questions []watch.Question, places []int, out []watch.Answer) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.Version = boundsVersion
 	at := map[watch.Part]int{}
@@ -84,9 +84,9 @@ func (w *watched) askBounds(ctx context.Context, leader int32, questions []watch
 		req.Topics[n].Partitions = append(req.Topics[n].Partitions, p)
 		at[watch.Part{Topic: q.Topic, Partition: q.Partition}] = i
 	}
-	resp, err := w.b.peers.Do(ctx, leader, req)
+	resp, err := s.opts.Ask(ctx, leader, req)
 	if err != nil {
-		w.b.logger.Debug("a leader could not be asked for its partitions", "node", leader, "partitions", len(places), "error", err)
+		s.opts.Logger.Debug("a leader could not be asked for its partitions", "node", leader, "partitions", len(places), "error", err)
 		return
 	}
 	answers, ok := resp.(*kmsg.ListOffsetsResponse)
@@ -98,7 +98,7 @@ func (w *watched) askBounds(ctx context.Context, leader int32, questions []watch
 			p := &t.Partitions[j]
 			i, asked := at[watch.Part{Topic: t.Topic, Partition: p.Partition}]
 			if b, ok := protocol.GetBounds(&p.UnknownTags); ok && asked && p.ErrorCode == 0 {
-				out[i] = answer(p.Offset, b, w.now())
+				out[i] = answer(p.Offset, b, s.opts.Now())
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package broker
+package source
 
 import (
 	"context"
@@ -36,15 +36,15 @@ type tail struct {
 	known       bool
 }
 
-// tail returns how many offsets at the end of a partition are of nothing to read. It is
+// Tail returns how many offsets at the end of a partition are of nothing to read. It is
 // looked at once, if the partition ends where it did when somebody last asked.
-func (b *Broker) tail(p *partition.Partition, topic string, index int32, end int64) int64 {
-	t, part := &b.tails, watch.Part{Topic: topic, Partition: index}
+func (s *Source) Tail(p *partition.Partition, topic string, index int32, end int64) int64 {
+	t, part := &s.tails, watch.Part{Topic: topic, Partition: index}
 	length, left := t.seen(part, p, end)
-	if left <= 0 || b.away.Load() != nil {
+	if left <= 0 || s.opts.Away() {
 		return length
 	}
-	if in := b.image().Topic(topic); in == nil || b.watched.TimeBits(in) > 0 {
+	if in := s.opts.Image().Topic(topic); in == nil || s.TimeBits(in) > 0 {
 		return 0 // Of layout stream there are no transactions.
 	}
 	began := time.Now()

@@ -1,4 +1,4 @@
-package broker
+package source
 
 import (
 	"fmt"
@@ -32,8 +32,8 @@ func TestRecordsMarkTheirGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, got := &marks{}, &taken{}
-		m.batch(b)
+		m, got := &Marks{}, &taken{}
+		m.Batch(b)
 		if m.take(got); !got.any || got.all || !got.has(markOf("billing")) || got.has(markOf("shipping")) {
 			t.Errorf("%s: %v %v, marked %t", name, got.any, got.all, got.has(markOf("billing")))
 		}
@@ -50,8 +50,8 @@ func TestRecordsMarkTheirGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]record.Batch{"the end of a transaction": marker, "a key that nobody can read": odd, "what is no batch": {1}} {
-		m, got := &marks{}, &taken{}
-		m.batch(b)
+		m, got := &Marks{}, &taken{}
+		m.Batch(b)
 		if m.take(got); !got.has(markOf("billing")) || !got.has(markOf("shipping")) {
 			t.Errorf("%s does not mark all", name)
 		}
@@ -81,7 +81,7 @@ func TestGroupsAreLookedAtWhenSomethingHappensToThem(t *testing.T) {
 	if n := look(&taken{}); n != 0 {
 		t.Errorf("of groups at rest %d are looked at", n)
 	}
-	m, got := &marks{}, &taken{}
+	m, got := &Marks{}, &taken{}
 	m.mark(markOf("group-000003"))
 	m.any.Store(true)
 	m.take(got)

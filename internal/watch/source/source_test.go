@@ -1,11 +1,10 @@
-package broker
+package source
 
 import (
 	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,14 +14,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group"
-	"muster/internal/handler"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/protocol"
-	"muster/internal/store/redis"
 	"muster/internal/watch"
-	"muster/internal/watch/lag"
 )
 
 // lookingAt is what is known of two topics.
@@ -172,22 +168,19 @@ func TestAShardIsLookedAtInPortions(t *testing.T) {
 	}
 }
 
-// counts says how many records there are from some places on.
-type counts []*protocol.Behind
-
-func (c counts) CountFrom(context.Context, []handler.Place) []*protocol.Behind { return c }
-
-// Of what was counted in part, because there was no more time, nothing is known.
-func TestWhatIsCountedInPartIsNotKnown(t *testing.T) {
-	w := &watched{b: &Broker{}, counter: counts{
-		{Records: 5}, {Records: redis.CountLimit - 1, AtLeast: true}, {Records: redis.CountLimit, AtLeast: true}, nil, {Records: redis.CountLimit + 1},
-	}}
-	got := w.Count(t.Context(), make([]watch.Place, 5))
-	for i, want := range []*lag.Count{{Records: 5}, nil, {Records: redis.CountLimit, Approximate: true}, nil, {Records: redis.CountLimit + 1}} {
-		if !reflect.DeepEqual(got[i], want) {
-			t.Errorf("number %d: %+v, want %+v", i, got[i], want)
+// BenchmarkPortions says how long a shard's lock is held at most.
+func BenchmarkPortions(b *testing.B) {
+	s := fullShard(b, 10_000, 10)
+	names, l := s.Names().List(), &looking{}
+	longest := time.Duration(0)
+	for b.Loop() {
+		for rest := names; len(rest) > 0; {
+			began := time.Now()
+			rest = rest[l.look(s, rest):]
+			longest = max(longest, time.Since(began))
 		}
 	}
+	b.ReportMetric(float64(longest.Microseconds()), "µs-longest-lock")
 }
 
 // Where there is no time for all, each has its turn.

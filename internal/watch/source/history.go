@@ -1,49 +1,36 @@
-package broker
+package source
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
+	"muster/internal/watch"
+	"muster/internal/watch/writer"
 )
 
-// How often the history of groups is written. Redis keeps it in memory, so there it is
-// less often.
-const (
-	historyEvery      = 10 * time.Minute
-	historyEveryRedis = time.Hour
-	// historyRead is how much of it is read at a time after a start.
-	historyRead = 1 << 20
-)
+// historyRead is how much of the history of groups is read at a time after a start.
+const historyRead = 1 << 20
 
-// groupHistory is __group_history. It implements watch.History.
-type groupHistory struct{ b *Broker }
+// groupHistory is __group_history.
+type groupHistory struct{ s *Source }
 
-// every is how often it is written.
-func (h groupHistory) every() time.Duration {
-	if h.b.redis != nil {
-		return historyEveryRedis
-	}
-	return historyEvery
-}
+// History is the topic that remembers where groups were.
+func (s *Source) History() watch.History { return groupHistory{s} }
 
 // Led implements watch.History. As with the journal there is a partition for each shard
 // where brokers share the work, else one for all.
 func (h groupHistory) Led(ctx context.Context, create bool) ([]int32, func(string) int32) {
-	t := h.b.image().Topic(metadata.HistoryTopic)
+	t := h.s.opts.Image().Topic(metadata.HistoryTopic)
 	if t == nil && create {
-		_, errs := h.b.controller.CreateTopics(ctx, []metadata.NewTopic{{Name: metadata.HistoryTopic}}, false)
-		if errs[0] != nil && !errors.Is(errs[0], kerr.TopicAlreadyExists) {
-			h.b.logger.Warn("the topic for the history of groups could not be created", "error", errs[0])
+		if err := h.s.opts.CreateTopic(ctx, metadata.HistoryTopic); err != nil {
+			h.s.opts.Logger.Warn("the topic for the history of groups could not be created", "error", err)
 		}
-		t = h.b.image().Topic(metadata.HistoryTopic)
+		t = h.s.opts.Image().Topic(metadata.HistoryTopic)
 	}
 	if t == nil {
 		return nil, nil
@@ -51,10 +38,10 @@ func (h groupHistory) Led(ctx context.Context, create bool) ([]int32, func(strin
 	n := int32(len(t.Partitions))
 	loaded := make([]bool, n)
 	for i := range loaded {
-		loaded[i] = h.b.manager.Get(t.Name, int32(i)) != nil
+		loaded[i] = h.s.opts.Partition(t.Name, int32(i)) != nil
 	}
-	for _, shard := range h.b.groups.Led() {
-		if !h.b.groups.Look(shard, func(machine.Core) {}) {
+	for _, shard := range h.s.opts.Groups.Led() {
+		if !h.s.opts.Groups.Look(shard, func(machine.Core) {}) {
 			loaded[shard%n] = false
 		}
 	}
@@ -70,12 +57,12 @@ func (h groupHistory) Led(ctx context.Context, create bool) ([]int32, func(strin
 // Write implements watch.History. Of a partition that another broker leads by now, that
 // one writes.
 func (h groupHistory) Write(ctx context.Context, index int32, at time.Time, records [][]byte) error {
-	p := h.b.manager.Get(metadata.HistoryTopic, index)
+	p := h.s.opts.Partition(metadata.HistoryTopic, index)
 	if p == nil {
 		return nil
 	}
 	for _, value := range records {
-		if err := appendRecords(ctx, p, []record.Record{{Value: value, Timestamp: at.UnixMilli()}}); err != nil {
+		if err := writer.Append(ctx, p, []record.Record{{Value: value, Timestamp: at.UnixMilli()}}); err != nil {
 			return err
 		}
 	}
@@ -84,7 +71,7 @@ func (h groupHistory) Write(ctx context.Context, index int32, at time.Time, reco
 
 // Read implements watch.History.
 func (h groupHistory) Read(ctx context.Context, index int32, from time.Time, f func([]byte)) error {
-	p := h.b.manager.Get(metadata.HistoryTopic, index)
+	p := h.s.opts.Partition(metadata.HistoryTopic, index)
 	if p == nil {
 		return nil
 	}

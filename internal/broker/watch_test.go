@@ -1,0 +1,31 @@
+package broker
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"muster/internal/handler"
+	"muster/internal/protocol"
+	"muster/internal/store/redis"
+	"muster/internal/watch"
+	"muster/internal/watch/lag"
+)
+
+// counts says how many records there are from some places on.
+type counts []*protocol.Behind
+
+func (c counts) CountFrom(context.Context, []handler.Place) []*protocol.Behind { return c }
+
+// Of what was counted in part, because there was no more time, nothing is known.
+func TestWhatIsCountedInPartIsNotKnown(t *testing.T) {
+	b := &Broker{counter: counts{
+		{Records: 5}, {Records: redis.CountLimit - 1, AtLeast: true}, {Records: redis.CountLimit, AtLeast: true}, nil, {Records: redis.CountLimit + 1},
+	}}
+	got := b.countFrom(t.Context(), make([]watch.Place, 5))
+	for i, want := range []*lag.Count{{Records: 5}, nil, {Records: redis.CountLimit, Approximate: true}, nil, {Records: redis.CountLimit + 1}} {
+		if !reflect.DeepEqual(got[i], want) {
+			t.Errorf("number %d: %+v, want %+v", i, got[i], want)
+		}
+	}
+}
