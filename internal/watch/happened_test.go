@@ -41,3 +41,31 @@ func TestDeathsBetweenPassesAreBounded(t *testing.T) {
 		t.Errorf("%d that a pass has seen", w.news.dead)
 	}
 }
+
+// The journal and the watch are told the same; what only the watch needs is not kept.
+func TestWhatHappenedToGroupsIsTakenIn(t *testing.T) {
+	w := newWorld(t)
+	w.topic("orders", self, self)
+	w.logs[orders0], w.logs[orders1] = Log{0, 100, 100, 1, 0}, Log{0, 10, 10, 1, 0}
+	w.groups = []Group{billing(map[Part]int64{orders0: 40, orders1: 10}, orders0, orders1)}
+	for i, who := range []string{"a", "b", "c"} {
+		entries := []journal.Entry{
+			{Group: "other", Kind: journal.KindStarted, Triggers: []journal.Trigger{{Kind: journal.TriggerJoined}}},
+			{Group: "billing", Kind: journal.KindSettled, Time: w.now, Triggers: []journal.Trigger{
+				{Kind: journal.TriggerExpired, Who: journal.Who{Member: who}, At: []journal.Position{{Topic: "orders", Committed: 40}}}, {Kind: journal.TriggerJoined},
+			}},
+		}
+		w.passes(1, func() { w.w.Happened(entries) })
+		if entries[1].Triggers[0].At != nil {
+			t.Errorf("where %s was stays in the entry", who)
+		}
+		s, _ := w.w.Snapshot().Groups.Get("billing")
+		if want := int32(i / 2); s.Cause != "expired" || s.Rebalanced.IsZero() || s.Poison != want {
+			t.Errorf("after %s: cause %q, at %v, %d suspects", who, s.Cause, s.Rebalanced, s.Poison)
+		}
+	}
+	w.passes(1, func() { w.w.Happened([]journal.Entry{{Group: "billing", Kind: journal.KindDeleted}}) })
+	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.Cause != "" || s.Poison != 0 {
+		t.Errorf("another group of that name has the past of one that was deleted: %+v", s)
+	}
+}
