@@ -11,21 +11,16 @@ import (
 	"muster/internal/redistest"
 )
 
-// fleetShells starts brokers that share a Redis, and returns a shell for each.
-func fleetShells(t *testing.T, n int) (shells []*shell, running []*muster.Broker) {
+// twoShells starts two brokers that share a Redis, and returns a shell for each.
+func twoShells(t *testing.T, redis *redistest.Server, properties ...string) (shells []*shell, running []*muster.Broker) {
 	t.Helper()
-	redis := redistest.Single(t)
-	for i := range n {
-		b, err := muster.Start(t.Context(), muster.Config{Redis: redis.URL(), Properties: map[string]string{"node.id": strconv.Itoa(i + 1)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = b.Close() })
+	for i := range 2 {
+		b := startBroker(t, muster.Config{Redis: redis.URL()}, append(properties, "node.id", strconv.Itoa(i+1))...)
 		shells, running = append(shells, &shell{t, b.Addr()}), append(running, b)
 	}
 	for _, s := range shells {
 		redistest.Eventually(t, "the brokers to know each other", func() bool {
-			return len(decode[[]brokers.Listed](s.run("brokers", "list", "--json"))) == n
+			return len(decode[[]brokers.Listed](s.run("brokers", "list", "--json"))) == 2
 		})
 	}
 	return shells, running
@@ -44,7 +39,7 @@ func (s *shell) listed(id int32) brokers.Listed {
 }
 
 func TestABrokerIsDrainedAndUndrained(t *testing.T) {
-	shells, running := fleetShells(t, 2)
+	shells, running := twoShells(t, redistest.Single(t))
 	s := shells[0]
 	s.run("topics", "create", "orders", "-p", "4").ok()
 	led := s.listed(2).Partitions

@@ -2,30 +2,16 @@ package main
 
 import (
 	"context"
+	"muster/internal/redistest"
 	"strings"
 	"testing"
-
-	"muster"
-	"muster/internal/redistest"
 )
 
 // In layout stream offsets stand for ids of entries, with gaps of millions in
 // between. Two brokers share a Redis here: either can count, whoever leads.
 func TestGroupsLagInRedisIsANumberOfRecords(t *testing.T) {
 	redis := redistest.Single(t)
-	var shells []*shell
-	for range 2 {
-		b, err := muster.Start(t.Context(), muster.Config{Redis: redis.URL(), Properties: map[string]string{"group.initial.rebalance.delay.ms": "0"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		shells = append(shells, &shell{t, b.Addr()})
-	}
+	shells, _ := twoShells(t, redis, "group.initial.rebalance.delay.ms", "0")
 	s := shells[0]
 	s.run("topics", "create", "orders", "-p", "4").ok()
 	s.run("topics", "create", "dense", "-p", "1", "-c", "muster.redis.layout=log").ok()

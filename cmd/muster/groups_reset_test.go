@@ -134,7 +134,7 @@ func TestGroupsDelete(t *testing.T) {
 	r := s.run("groups", "delete", "g", "live", "h", "-y").fails(exitFailed,
 		`there is no group "g"`, "group live has 1 member: worker-", " at 127.0.0.1; stop it first")
 	same(t, "stdout", r.stdout, "deleted group h\n")
-	results := decode[[]groups.GroupResult](s.run("groups", "delete", "live", "h", "-y", "--json").fails(exitFailed))
+	results := decode[[]cli.Result](s.run("groups", "delete", "live", "h", "-y", "--json").fails(exitFailed))
 	if len(results) != 2 || results[0].Error == nil || results[1].Error == nil {
 		t.Errorf("delete --json printed %+v", results)
 	}

@@ -70,7 +70,6 @@ func main() {
 // as main does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
-	help := &cli.Hints{}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -83,7 +82,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}
 	started := markStart(root)
-	cmd, err := root.ExecuteContextC(context.WithValue(ctx, cli.HintsKey{}, help))
+	hinted, hints := cli.WithHints(ctx)
+	cmd, err := root.ExecuteContextC(hinted)
 	switch {
 	case err == nil, cli.IsClosedPipe(err):
 		return exitOK
@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "muster: %s\n", strings.TrimSuffix(line, "\n"))
 	}
-	if more := help.Of(ctx, cmd, cmd.Flags().Args(), err); more != "" {
+	if more := hints.Of(ctx, cmd, cmd.Flags().Args(), err); more != "" {
 		fmt.Fprintf(stderr, "muster: %s\n", more)
 	}
 	var usage *cli.UsageError

@@ -38,11 +38,17 @@ type shell struct {
 // newShell starts a broker in memory. Properties are given in pairs.
 func newShell(t *testing.T, properties ...string) *shell {
 	t.Helper()
-	props := map[string]string{}
+	return &shell{t, startBroker(t, muster.Config{}, properties...).Addr()}
+}
+
+// startBroker starts a broker with properties, and stops it with the test.
+func startBroker(t *testing.T, config muster.Config, properties ...string) *muster.Broker {
+	t.Helper()
+	config.Properties = map[string]string{}
 	for pair := range slices.Chunk(properties, 2) {
-		props[pair[0]] = pair[1]
+		config.Properties[pair[0]] = pair[1]
 	}
-	b, err := muster.Start(t.Context(), muster.Config{Properties: props})
+	b, err := muster.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +57,7 @@ func newShell(t *testing.T, properties ...string) *shell {
 			t.Error(err)
 		}
 	})
-	return &shell{t, b.Addr()}
+	return b
 }
 
 // result is what a command line left behind.

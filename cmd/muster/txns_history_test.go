@@ -143,20 +143,7 @@ func TestTxnsHistorySurvivesARestart(t *testing.T) {
 
 // Either broker shows the journal, whoever led the transaction.
 func TestTxnsHistoryInRedis(t *testing.T) {
-	redis := redistest.Single(t)
-	var shells []*shell
-	for range 2 {
-		b, err := muster.Start(t.Context(), muster.Config{Redis: redis.URL(), Properties: map[string]string{"transaction.state.log.num.partitions": "5"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		shells = append(shells, &shell{t, b.Addr()})
-	}
+	shells, _ := twoShells(t, redistest.Single(t), "transaction.state.log.num.partitions", "5")
 	shells[0].run("topics", "create", "orders", "-p", "2", "-c", "muster.redis.layout=log").ok()
 	shells[0].upset()
 	for _, s := range shells {

@@ -84,29 +84,25 @@ With --json it prints an object with the fields id, drained and moved.`,
 }
 
 // drainable connects, and finds the brokers and those that are drained.
-func drainable(ctx context.Context, client *cli.Flags) (*kgo.Client, *fleetState, []int32, error) {
-	conn, err := client.Connect(ctx)
+func drainable(ctx context.Context, client *cli.Flags, arg string) (id int32, conn *kgo.Client, fleet *fleetState, drained []int32, err error) {
+	if id, err = brokerID(arg); err != nil {
+		return id, nil, nil, nil, err
+	}
+	if conn, err = client.Connect(ctx); err != nil {
+		return id, nil, nil, nil, err
+	}
+	if fleet, err = loadFleet(ctx, conn); err == nil {
+		drained, err = loadDrained(ctx, conn, fleet.controller)
+	}
 	if err != nil {
-		return nil, nil, nil, err
+		conn.Close()
 	}
-	fleet, err := loadFleet(ctx, conn)
-	if err == nil {
-		var drained []int32
-		if drained, err = loadDrained(ctx, conn, fleet.controller); err == nil {
-			return conn, fleet, drained, nil
-		}
-	}
-	conn.Close()
-	return nil, nil, nil, err
+	return id, conn, fleet, drained, err
 }
 
 func drain(cmd *cobra.Command, client *cli.Flags, arg string) error {
-	id, err := brokerID(arg)
-	if err != nil {
-		return err
-	}
 	ctx := cmd.Context()
-	conn, before, drained, err := drainable(ctx, client)
+	id, conn, before, drained, err := drainable(ctx, client, arg)
 	if err != nil {
 		return err
 	}
@@ -177,12 +173,8 @@ func awaitDrain(ctx context.Context, conn *kgo.Client, id int32, said io.Writer)
 }
 
 func undrain(cmd *cobra.Command, client *cli.Flags, arg string) error {
-	id, err := brokerID(arg)
-	if err != nil {
-		return err
-	}
 	ctx := cmd.Context()
-	conn, before, drained, err := drainable(ctx, client)
+	id, conn, before, drained, err := drainable(ctx, client, arg)
 	if err != nil {
 		return err
 	}

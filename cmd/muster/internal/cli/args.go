@@ -22,23 +22,27 @@ func SubcommandArgs(cmd *cobra.Command, args []string) error {
 	return Usagef("%s has no command %q", cmd.CommandPath(), args[0])
 }
 
-// OneTopic checks the arguments of a command that takes a topic's name.
-func OneTopic(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return Usagef("give the name of a topic")
-	case len(args) > 1:
-		return Usagef("give the name of one topic, not %d", len(args))
+// One checks the arguments of a command that takes the name of one thing of a kind.
+func One(kind string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0 || args[0] == "":
+			return Usagef("give the name of a %s", kind)
+		case len(args) > 1:
+			return Usagef("give the name of one %s, not %d", kind, len(args))
+		}
+		return nil
 	}
-	return nil
 }
 
-// SomeTopics checks the arguments of a command that takes names of topics.
-func SomeTopics(_ *cobra.Command, args []string) error {
-	if len(args) == 0 || slices.Contains(args, "") {
-		return Usagef("give the name of a topic")
+// Some checks the arguments of a command that takes names.
+func Some(kind string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 || slices.Contains(args, "") {
+			return Usagef("give the name of a %s", kind)
+		}
+		return nil
 	}
-	return nil
 }
 
 // Unique drops the names that are given again.

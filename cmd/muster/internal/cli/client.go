@@ -62,7 +62,7 @@ func (f *Flags) Add(cmd *cobra.Command, jsonUsage string) {
 
 // Connect returns a client once a broker has answered.
 func (f *Flags) Connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
-	if h, ok := ctx.Value(HintsKey{}).(*Hints); ok {
+	if h, ok := ctx.Value(hintsKey{}).(*Hints); ok {
 		h.flags = f
 	}
 	if IsTerminal(os.Stdin) {

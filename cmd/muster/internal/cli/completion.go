@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/internal/metadata/config"
 )
@@ -32,47 +34,66 @@ topics, which it asks the broker for.`
 	}
 }
 
-// CompleteTopics completes arguments that are names of topics, as many as
-// limit, or any number if it is 0. If no broker answers there is nothing to
-// offer, and nobody to tell.
+// CompleteTopics completes arguments that are names of topics, as many as limit, or any
+// number if it is 0.
 func CompleteTopics(flags *Flags, limit int) cobra.CompletionFunc {
+	return CompleteNames(flags, limit, func(ctx context.Context, client *kgo.Client, prefix string) ([]string, error) {
+		topics, err := kadm.NewClient(client).ListTopicsWithInternal(ctx)
+		if !strings.HasPrefix(prefix, "_") {
+			topics.FilterInternal()
+		}
+		return topics.Names(), err
+	})
+}
+
+// CompleteGroups completes arguments that are names of groups, as many as limit, or any
+// number if it is 0.
+func CompleteGroups(flags *Flags, limit int) cobra.CompletionFunc {
+	return CompleteNames(flags, limit, func(ctx context.Context, client *kgo.Client, _ string) ([]string, error) {
+		groups, err := kadm.NewClient(client).ListGroups(ctx)
+		return groups.Groups(), err
+	})
+}
+
+// CompleteNames completes arguments with names that a broker knows, as many as limit, or any
+// number if it is 0. If no broker answers there is nothing to offer, and no one to tell.
+func CompleteNames(flags *Flags, limit int, list func(ctx context.Context, client *kgo.Client, prefix string) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if limit > 0 && len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 		defer cancel()
-		admin, err := flags.Admin(ctx)
+		client, err := flags.Connect(ctx)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		defer admin.Close()
-		topics, err := admin.ListTopicsWithInternal(ctx)
+		defer client.Close()
+		names, err := list(ctx, client, prefix)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		if !strings.HasPrefix(prefix, "_") {
-			topics.FilterInternal()
-		}
-		names := slices.DeleteFunc(topics.Names(), func(name string) bool {
-			return !strings.HasPrefix(name, prefix) || slices.Contains(args, name)
-		})
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) || slices.Contains(args, name) })
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// CompleteValues completes a flag that takes one of a few values.
-func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
-	complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+// CompleteBy completes a flag.
+func CompleteBy(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // The flag is not defined.
 	}
 }
 
+// CompleteValues completes a flag that takes one of a few values.
+func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
+	CompleteBy(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // CompleteSettings completes a flag that takes the name of a topic setting,
 // followed by suffix.
 func CompleteSettings(cmd *cobra.Command, flag, suffix string) {
-	complete := func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	CompleteBy(cmd, flag, func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		var out []string
 		for _, def := range config.TopicDefs() {
 			if !def.Inert && strings.HasPrefix(def.Name, prefix) {
@@ -80,43 +101,12 @@ func CompleteSettings(cmd *cobra.Command, flag, suffix string) {
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // The flag is not defined.
-	}
-}
-
-// CompleteGroups completes arguments that are names of groups, as many as
-// limit, or any number if it is 0.
-func CompleteGroups(flags *Flags, limit int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if limit > 0 && len(args) >= limit {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
-		defer cancel()
-		admin, err := flags.Admin(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer admin.Close()
-		groups, err := admin.ListGroups(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		names := slices.DeleteFunc(groups.Groups(), func(name string) bool {
-			return !strings.HasPrefix(name, prefix) || slices.Contains(args, name)
-		})
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+	})
 }
 
 // CompleteFlag completes a flag as arguments are.
 func CompleteFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	value := func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	CompleteBy(cmd, flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return complete(cmd, nil, prefix)
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, value); err != nil {
-		panic(err) // The flag is not defined.
-	}
+	})
 }

@@ -23,7 +23,13 @@ import (
 // its error than the error does.
 type Hints struct{ flags *Flags }
 
-type HintsKey struct{}
+type hintsKey struct{}
+
+// WithHints returns a context in which a command runs, and the hints on its error.
+func WithHints(ctx context.Context) (context.Context, *Hints) {
+	h := &Hints{}
+	return context.WithValue(ctx, hintsKey{}, h), h
+}
 
 // noTopicError says that there is no topic of that name.
 type noTopicError struct{ name string }

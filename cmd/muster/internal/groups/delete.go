@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
@@ -16,12 +16,12 @@ import (
 )
 
 func deleteCommand() *cobra.Command {
-	var client cli.Flags
-	var yes bool
-	cmd := &cobra.Command{
-		Use:     "delete NAME...",
-		Aliases: []string{"rm"},
-		Short:   "Delete groups with their committed offsets",
+	deletion := cli.Deletion{
+		Kind: "group", With: " with all committed offsets", Delete: deleteGroups,
+		Complete: func(flags *cli.Flags) cobra.CompletionFunc { return cli.CompleteGroups(flags, 0) },
+	}
+	return deletion.Command(&cobra.Command{
+		Short: "Delete groups with their committed offsets",
 		Long: `Delete groups with their committed offsets. A group that has members is refused:
 stop them first. Should its consumers start again, they begin where their
 auto.offset.reset says.
@@ -34,36 +34,16 @@ With --json it prints an array of objects with the fields name and error (null
 if there is none).`,
 		Example: `  muster groups delete billing
   muster groups delete billing audit --yes`,
-		Args:              someGroups,
-		ValidArgsFunction: cli.CompleteGroups(&client, 0),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return deleteGroups(cmd, &client, cli.Unique(args), yes)
-		},
-	}
-	client.Add(cmd, "print a JSON array")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
+	})
 }
 
-func deleteGroups(cmd *cobra.Command, client *cli.Flags, names []string, yes bool) error {
-	if !yes {
-		question := fmt.Sprintf("Delete %s (%s) with all committed offsets?", words.Plural(len(names), "group"), strings.Join(names, ", "))
-		if err := cli.Confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question, cli.IsTerminal(cmd.InOrStdin())); err != nil {
-			return err
-		}
-	}
-	ctx := cmd.Context()
-	admin, err := client.Admin(ctx)
-	if err != nil {
-		return err
-	}
-	defer admin.Close()
+func deleteGroups(ctx context.Context, client *kgo.Client, names []string) ([]cli.Deleted, error) {
+	admin := kadm.NewClient(client)
 	responses, err := admin.DeleteGroups(ctx, names...)
 	if err != nil && len(responses) == 0 {
-		return cli.Plain(err)
+		return nil, cli.Plain(err)
 	}
-	results := []GroupResult{}
-	var failed []error
+	var out []cli.Deleted
 	for _, name := range names {
 		err := cli.ErrNoAnswer
 		if r, ok := responses[name]; ok {
@@ -74,18 +54,10 @@ func deleteGroups(cmd *cobra.Command, client *cli.Flags, names []string, yes boo
 			err = nonEmptyError(ctx, admin, name)
 		case err != nil:
 			err = cli.GroupError(name, err)
-		case !client.JSON:
-			fmt.Fprintf(cmd.OutOrStdout(), "deleted group %s\n", name)
 		}
-		if err != nil {
-			failed = append(failed, err)
-		}
-		results = append(results, newGroupResult(name, err))
+		out = append(out, cli.Deleted{Name: name, Err: err})
 	}
-	if client.JSON {
-		failed = append(failed, cli.WriteJSON(cmd.OutOrStdout(), results))
-	}
-	return errors.Join(failed...)
+	return out, nil
 }
 
 // nonEmptyError says who is in a group that cannot be deleted.

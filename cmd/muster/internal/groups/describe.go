@@ -51,7 +51,7 @@ is null; lag_at_least and total_lag_at_least are there if they are true.`,
 		Example: `  muster groups describe billing
   muster groups describe billing --only-with-lag
   muster groups describe billing --json | jq '.[].partitions[] | select(.lag_seconds > 60)'`,
-		Args:              someGroups,
+		Args:              cli.Some("group"),
 		ValidArgsFunction: cli.CompleteGroups(&client, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return describeGroups(cmd, &client, cli.Unique(args), withLag)

@@ -50,7 +50,7 @@ findings (id, text, change). Each entry is what the broker wrote to the journal.
 		Example: `  muster groups explain billing
   muster groups explain billing --since 24h --limit 10
   muster groups explain billing --json | jq -r '.findings[].id'`,
-		Args:              oneGroup,
+		Args:              cli.One("group"),
 		ValidArgsFunction: cli.CompleteGroups(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return explainGroup(cmd, &flags, args[0]) },
 	}

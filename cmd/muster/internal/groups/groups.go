@@ -5,8 +5,6 @@
 package groups
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"muster/cmd/muster/internal/cli"
@@ -29,37 +27,4 @@ func Command() *cobra.Command {
 		resetCommand(), deleteCommand(), membersCommand(), migrateCommand(),
 	)
 	return cmd
-}
-
-// GroupResult is what --json shows of a group that a command tried to change.
-type GroupResult struct {
-	Name  string  `json:"name"`
-	Error *string `json:"error"`
-}
-
-func newGroupResult(name string, err error) GroupResult {
-	if err == nil {
-		return GroupResult{Name: name}
-	}
-	text := err.Error()
-	return GroupResult{name, &text}
-}
-
-// oneGroup checks the arguments of a command that takes a group's name.
-func oneGroup(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return cli.Usagef("give the name of a group")
-	case len(args) > 1:
-		return cli.Usagef("give the name of one group, not %d", len(args))
-	}
-	return nil
-}
-
-// someGroups checks the arguments of a command that takes names of groups.
-func someGroups(_ *cobra.Command, args []string) error {
-	if len(args) == 0 || slices.Contains(args, "") {
-		return cli.Usagef("give the name of a group")
-	}
-	return nil
 }

@@ -47,7 +47,7 @@ With --json it prints the entries as the broker wrote them, one object per line.
   muster groups history billing --since 7d --limit 100
   muster groups history billing --follow
   muster groups history billing --json | jq -c '[.time, .kind, .generation]'`,
-		Args:              oneGroup,
+		Args:              cli.One("group"),
 		ValidArgsFunction: cli.CompleteGroups(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return groupHistory(cmd, &flags, args[0]) },
 	}

@@ -63,7 +63,7 @@ and error (null if there is none).`,
 		Example: `  muster groups members remove billing --instance-id billing-3
   muster groups members remove billing --member consumer-1-5f0c7d7e-8a04-4b8e-9d2f-1c2f3b4a5d6e
   muster groups members remove billing --all --reason 'host is gone'`,
-		Args:              oneGroup,
+		Args:              cli.One("group"),
 		ValidArgsFunction: cli.CompleteGroups(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return removeMembers(cmd, &flags, args[0]) },
 	}
@@ -87,7 +87,7 @@ and error (null if there is none).`,
 
 // complete completes a flag with what value returns for each member.
 func (f *removeFlags) complete(cmd *cobra.Command, flag string, value func(*groupview.Member) string) {
-	complete := func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	cli.CompleteBy(cmd, flag, func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompletionTimeout)
 		defer cancel()
 		client, err := f.Connect(ctx)
@@ -106,10 +106,7 @@ func (f *removeFlags) complete(cmd *cobra.Command, flag string, value func(*grou
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // The flag is not defined.
-	}
+	})
 }
 
 func removeMembers(cmd *cobra.Command, flags *removeFlags, name string) error {

@@ -41,7 +41,7 @@ fields name, type, state, members, policy, max_size, upgradable and obstacles, w
 the fields member (null if it is about the group) and reason.`,
 		Example: `  muster groups migrate billing --dry-run
   muster groups migrate billing --dry-run --json | jq -r '.obstacles[].reason'`,
-		Args:              oneGroup,
+		Args:              cli.One("group"),
 		ValidArgsFunction: cli.CompleteGroups(&client, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !dryRun {

@@ -76,7 +76,7 @@ nothing is committed, new if nothing changes.`,
   muster groups reset billing --all-topics --to-timestamp -1h
   muster groups reset billing --all-topics --to-timestamp 2026-01-31T08:00:00Z
   muster groups reset billing --topic orders:3 --shift-by 1 --execute   # skip a record`,
-		Args:              oneGroup,
+		Args:              cli.One("group"),
 		ValidArgsFunction: cli.CompleteGroups(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return resetOffsets(cmd, &flags, args[0]) },
 	}

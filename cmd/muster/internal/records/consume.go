@@ -77,7 +77,7 @@ produce --json-lines reads this.`,
   muster consume orders --from @-1h --json | jq .value
   muster consume orders --partition 2 --from 100 --count 1
   muster consume orders --group billing --commit`,
-		Args:              cli.SomeTopics,
+		Args:              cli.Some("topic"),
 		ValidArgsFunction: cli.CompleteTopics(&flags.Flags, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return consume(cmd, &flags, cli.Unique(args)) },
 	}

@@ -66,7 +66,7 @@ many were acknowledged) and failed.`,
   muster produce users --key ann --null-value '' <<< ''       # a tombstone
   muster produce orders -H source=shop --compression zstd < orders.txt
   muster consume orders --json | muster produce --json-lines copy`,
-		Args:              cli.OneTopic,
+		Args:              cli.One("topic"),
 		ValidArgsFunction: cli.CompleteTopics(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return produce(cmd, &flags, args[0]) },
 	}

@@ -28,46 +28,10 @@ With --json it prints an object with the fields entity and values.`,
   muster quotas set user producer_byte_rate=1MiB
   muster quotas set ip=10.0.0.9 connection_creation_rate=5`,
 		ValidArgsFunction: completeQuota(&client, true),
-		RunE:              func(cmd *cobra.Command, args []string) error { return setQuota(cmd, &client, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return changeQuota(cmd, &client, args, true) },
 	}
 	client.Add(cmd, "print a JSON object")
 	return cmd
-}
-
-func setQuota(cmd *cobra.Command, flags *cli.Flags, args []string) error {
-	q, keys, err := parseQuota(args, true)
-	switch {
-	case err != nil:
-		return err
-	case len(q.Entity) == 0:
-		return cli.Usagef("%s", errNoEntity)
-	case len(keys) == 0:
-		return cli.Usagef("say which quota, as in producer_byte_rate=1MiB")
-	}
-	client, err := flags.Connect(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	var ops []kmsg.AlterClientQuotasRequestEntryOp
-	for _, key := range keys {
-		op := kmsg.NewAlterClientQuotasRequestEntryOp()
-		op.Key, op.Value = key, q.Values[key]
-		ops = append(ops, op)
-	}
-	if err := alterQuota(cmd, client, q, ops); err != nil {
-		for _, key := range keys {
-			if !slices.Contains(quotaKeys, key) {
-				return fmt.Errorf("%w; %s", err, knownQuotas(key, quotaKeys))
-			}
-		}
-		return err
-	}
-	if flags.JSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), q)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "set %s for %s\n", strings.Join(keys, ", "), q.entity())
-	return err
 }
 
 func quotasRemoveCommand() *cobra.Command {
@@ -83,41 +47,53 @@ With --json it prints an object with the fields entity and values, which is empt
 		Example: `  muster quotas remove user=alice producer_byte_rate
   muster quotas remove user=alice client-id=batch`,
 		ValidArgsFunction: completeQuota(&client, false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return removeQuota(cmd, &client, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return changeQuota(cmd, &client, args, false) },
 	}
 	client.Add(cmd, "print a JSON object")
 	return cmd
 }
 
-func removeQuota(cmd *cobra.Command, flags *cli.Flags, args []string) error {
-	q, keys, err := parseQuota(args, false)
+// changeQuota sets quotas of an entity, or removes them.
+func changeQuota(cmd *cobra.Command, flags *cli.Flags, args []string, set bool) error {
+	q, keys, err := parseQuota(args, set)
 	switch {
 	case err != nil:
 		return err
 	case len(q.Entity) == 0:
 		return cli.Usagef("%s", errNoEntity)
+	case set && len(keys) == 0:
+		return cli.Usagef("say which quota, as in producer_byte_rate=1MiB")
 	}
 	client, err := flags.Connect(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if keys, err = quotasToRemove(cmd.Context(), client, q, keys); err != nil {
-		return err
+	done := "set %s for %s\n"
+	if !set {
+		done = "removed %s of %s\n"
+		if keys, err = quotasToRemove(cmd.Context(), client, q, keys); err != nil {
+			return err
+		}
 	}
 	var ops []kmsg.AlterClientQuotasRequestEntryOp
 	for _, key := range keys {
 		op := kmsg.NewAlterClientQuotasRequestEntryOp()
-		op.Key, op.Remove = key, true
+		op.Key, op.Value, op.Remove = key, q.Values[key], !set
 		ops = append(ops, op)
 	}
 	if err := alterQuota(cmd, client, q, ops); err != nil {
+		for _, key := range keys {
+			if set && !slices.Contains(quotaKeys, key) {
+				return fmt.Errorf("%w; %s", err, knownQuotas(key, quotaKeys))
+			}
+		}
 		return err
 	}
 	if flags.JSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), q)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s of %s\n", strings.Join(keys, ", "), q.entity())
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), done, strings.Join(keys, ", "), q.entity())
 	return err
 }
 

@@ -146,21 +146,11 @@ func describeUsers(ctx context.Context, client *kgo.Client, names []string) (use
 
 // completeUsers completes arguments that are names of users.
 func completeUsers(flags *cli.Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompletionTimeout)
-		defer cancel()
-		client, err := flags.Connect(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer client.Close()
-		users, _, _ := describeUsers(ctx, client, nil) // Without an answer there is nothing to offer.
-		var names []string
+	return cli.CompleteNames(flags, 0, func(ctx context.Context, client *kgo.Client, _ string) (names []string, err error) {
+		users, _, err := describeUsers(ctx, client, nil)
 		for _, u := range users {
-			if strings.HasPrefix(u.Name, prefix) && !slices.Contains(args, u.Name) {
-				names = append(names, u.Name)
-			}
+			names = append(names, u.Name)
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names, err
+	})
 }

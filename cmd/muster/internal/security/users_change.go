@@ -6,17 +6,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/cmd/muster/internal/cli"
-	"muster/internal/words"
 )
 
 // saltSize is as many bytes as Kafka's own tool takes, and more than RFC 5802 asks for.
@@ -35,7 +31,7 @@ broker allows that. A user who exists is refused; see muster users set-password.
   openssl rand -base64 24 | tee alice.pw | muster users create alice
   muster users create alice --new-password-file alice.pw
   muster users create alice --new-password '${env:ALICE_PW}'`,
-		Args: oneUser,
+		Args: cli.One("user"),
 		RunE: func(cmd *cobra.Command, args []string) error { return createUser(cmd, &flags, args[0]) },
 	}
 	flags.add(cmd)
@@ -56,7 +52,7 @@ their password. Connections that are logged in stay so; see connections.max.reau
 		Example: `  muster users set-password alice
   muster users set-password alice --new-password-file alice.pw
   muster users set-password alice --mechanism SCRAM-SHA-512`,
-		Args:              oneUser,
+		Args:              cli.One("user"),
 		ValidArgsFunction: completeUsers(&flags.Flags),
 		RunE:              func(cmd *cobra.Command, args []string) error { return setPassword(cmd, &flags, args[0]) },
 	}
@@ -65,41 +61,32 @@ their password. Connections that are logged in stay so; see connections.max.reau
 	return cmd
 }
 
-func oneUser(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0 || args[0] == "":
-		return cli.Usagef("give the name of a user")
-	case len(args) > 1:
-		return cli.Usagef("give the name of one user, not %d", len(args))
-	}
-	return nil
-}
-
 func createUser(cmd *cobra.Command, flags *passwordFlags, name string) error {
-	hashes, err := flags.hashes()
-	if err != nil {
-		return err
-	}
-	password, err := flags.newPassword(cmd, name)
-	if err != nil {
-		return err
-	}
-	client, err := flags.Connect(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	_, missing, err := describeUsers(cmd.Context(), client, []string{name})
-	if err != nil {
-		return err
-	}
-	if len(missing) == 0 {
-		return fmt.Errorf("user %q exists; muster users set-password %s sets another password", name, name)
-	}
-	return setCredentials(cmd, flags, client, name, password, hashes, "created user")
+	return changePassword(cmd, flags, name, "created user", func(users []StoredUser, hashes []scramHash) ([]scramHash, error) {
+		if len(users) > 0 {
+			return nil, fmt.Errorf("user %q exists; muster users set-password %s sets another password", name, name)
+		}
+		return hashes, nil
+	})
 }
 
 func setPassword(cmd *cobra.Command, flags *passwordFlags, name string) error {
+	return changePassword(cmd, flags, name, "set the password of user", func(users []StoredUser, hashes []scramHash) ([]scramHash, error) {
+		if len(users) == 0 {
+			return nil, fmt.Errorf("there is no user %q; muster users create %s creates one", name, name)
+		}
+		if len(hashes) == 0 {
+			for _, m := range users[0].Mechanisms {
+				hashes = append(hashes, m.hash)
+			}
+		}
+		return hashes, nil
+	})
+}
+
+// changePassword gives a user a password, for the hashes that choose makes of those that the
+// flags name and of the user, if there is one already.
+func changePassword(cmd *cobra.Command, flags *passwordFlags, name, done string, choose func([]StoredUser, []scramHash) ([]scramHash, error)) error {
 	hashes, err := flags.hashes()
 	if err != nil {
 		return err
@@ -114,18 +101,13 @@ func setPassword(cmd *cobra.Command, flags *passwordFlags, name string) error {
 	}
 	defer client.Close()
 	users, _, err := describeUsers(cmd.Context(), client, []string{name})
+	if err == nil {
+		hashes, err = choose(users, hashes)
+	}
 	if err != nil {
 		return err
 	}
-	if len(users) == 0 {
-		return fmt.Errorf("there is no user %q; muster users create %s creates one", name, name)
-	}
-	if len(hashes) == 0 {
-		for _, m := range users[0].Mechanisms {
-			hashes = append(hashes, m.hash)
-		}
-	}
-	return setCredentials(cmd, flags, client, name, password, hashes, "set the password of user")
+	return setCredentials(cmd, flags, client, name, password, hashes, done)
 }
 
 // setCredentials sends what SCRAM makes of a password, one mechanism after the other: a
@@ -186,12 +168,8 @@ func alterUser(ctx context.Context, client *kgo.Client, req *kmsg.AlterUserSCRAM
 }
 
 func usersDeleteCommand() *cobra.Command {
-	var client cli.Flags
-	var yes bool
-	cmd := &cobra.Command{
-		Use:     "delete NAME...",
-		Aliases: []string{"rm"},
-		Short:   "Delete users",
+	return cli.Deletion{Kind: "user", Delete: deleteUsers, Complete: completeUsers}.Command(&cobra.Command{
+		Short: "Delete users",
 		Long: `Delete users, who can then no longer log in. Connections that are logged in stay so; see
 connections.max.reauth.ms. Rules and quotas that name them stay.
 
@@ -201,55 +179,22 @@ With --json it prints an array of objects with the fields name and error (null i
 is none).`,
 		Example: `  muster users delete alice
   muster users delete alice bob --yes`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || slices.Contains(args, "") {
-				return cli.Usagef("give the name of a user")
-			}
-			return nil
-		},
-		ValidArgsFunction: completeUsers(&client),
-		RunE:              func(cmd *cobra.Command, args []string) error { return deleteUsers(cmd, &client, cli.Unique(args), yes) },
-	}
-	client.Add(cmd, "print a JSON array")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	return cmd
+	})
 }
 
-func deleteUsers(cmd *cobra.Command, flags *cli.Flags, names []string, yes bool) error {
-	if !yes {
-		question := fmt.Sprintf("Delete %s (%s)?", words.Plural(len(names), "user"), strings.Join(names, ", "))
-		if err := cli.Confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), question, cli.IsTerminal(cmd.InOrStdin())); err != nil {
-			return err
-		}
-	}
-	client, err := flags.Connect(cmd.Context())
+func deleteUsers(ctx context.Context, client *kgo.Client, names []string) ([]cli.Deleted, error) {
+	users, missing, err := describeUsers(ctx, client, names)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer client.Close()
-	users, missing, err := describeUsers(cmd.Context(), client, names)
-	if err != nil {
-		return err
-	}
-	var results []cli.Result
-	var failed []error
+	var out []cli.Deleted
 	for _, name := range missing {
-		err := fmt.Errorf("there is no user %q", name)
-		failed, results = append(failed, err), append(results, cli.NewResult(name, err))
+		out = append(out, cli.Deleted{Name: name, Err: fmt.Errorf("there is no user %q", name)})
 	}
 	for _, u := range users {
-		err := deleteUser(cmd.Context(), client, u)
-		if err != nil {
-			failed = append(failed, err)
-		} else if !flags.JSON {
-			fmt.Fprintf(cmd.OutOrStdout(), "deleted user %s\n", u.Name)
-		}
-		results = append(results, cli.NewResult(u.Name, err))
+		out = append(out, cli.Deleted{Name: u.Name, Err: deleteUser(ctx, client, u)})
 	}
-	if flags.JSON {
-		failed = append(failed, cli.WriteJSON(cmd.OutOrStdout(), results))
-	}
-	return errors.Join(failed...)
+	return out, nil
 }
 
 func deleteUser(ctx context.Context, client *kgo.Client, u StoredUser) error {

@@ -36,7 +36,7 @@ is none).`,
 		Example: `  muster topics alter orders --config retention.ms=3600000
   muster topics alter orders --delete-config retention.ms
   muster topics alter orders --partitions 12`,
-		Args:              cli.OneTopic,
+		Args:              cli.One("topic"),
 		ValidArgsFunction: cli.CompleteTopics(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return alterTopic(cmd, &flags, args[0]) },
 	}

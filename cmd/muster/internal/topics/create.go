@@ -42,7 +42,7 @@ With --json it prints an array of objects with the fields name, created, error
 		Example: `  muster topics create orders
   muster topics create orders --partitions 12 --config retention.ms=86400000
   muster topics create users --config cleanup.policy=compact --if-not-exists`,
-		Args:              cli.SomeTopics,
+		Args:              cli.Some("topic"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return createTopics(cmd, &flags, cli.Unique(args)) },
 	}

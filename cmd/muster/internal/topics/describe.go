@@ -44,7 +44,7 @@ size_bytes). A number is null if it is unknown.`,
 		Example: `  muster topics describe orders
   muster topics describe orders payments --all
   muster topics describe orders --json | jq '.[].partitions[].log_end_offset'`,
-		Args:              cli.SomeTopics,
+		Args:              cli.Some("topic"),
 		ValidArgsFunction: cli.CompleteTopics(&client, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return describeTopics(cmd, &client, cli.Unique(args), all)

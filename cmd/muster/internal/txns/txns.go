@@ -230,21 +230,8 @@ func parseTopicPartition(text string) (topic string, partition int32, err error)
 
 // completeTxns completes arguments that are transactional ids.
 func completeTxns(flags *cli.Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompletionTimeout)
-		defer cancel()
-		admin, err := flags.Admin(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer admin.Close()
-		listed, err := admin.ListTransactions(ctx, nil, nil)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ids := slices.DeleteFunc(listed.TransactionalIDs(), func(id string) bool {
-			return !strings.HasPrefix(id, prefix) || slices.Contains(args, id)
-		})
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
+	return cli.CompleteNames(flags, 0, func(ctx context.Context, client *kgo.Client, _ string) ([]string, error) {
+		listed, err := kadm.NewClient(client).ListTransactions(ctx, nil, nil)
+		return listed.TransactionalIDs(), err
+	})
 }
