@@ -101,7 +101,7 @@ func TestTopLogsIn(t *testing.T) {
 }
 
 // A broker may name any address. A password is not sent there for all to read, unless
-// somebody says so.
+// the user says so.
 func TestTopSendsNoPasswordInPlainTextWhereverABrokerSays(t *testing.T) {
 	for advertised, refused := range map[string]bool{"http://kafka.example.org:9021": true, "": false} {
 		props := map[string]string{"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "muster.bootstrap.user": "ann:right", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0"}

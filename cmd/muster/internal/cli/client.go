@@ -43,7 +43,7 @@ type Flags struct {
 	JSON    bool
 	wait    time.Duration
 	Login   LoginFlags
-	// named says that somebody has named the brokers, which a file does not override.
+	// named says that the user has named the brokers, which a file does not override.
 	named func() bool
 }
 
@@ -213,7 +213,7 @@ func IsTerminal(stream any) bool {
 }
 
 // Confirm asks a person at a terminal to say yes. Programs must say so with
-// --yes: a question that nobody reads has no answer.
+// --yes: a question that no one reads has no answer.
 func Confirm(ctx context.Context, in io.Reader, out io.Writer, question string, terminal bool) error {
 	if !terminal {
 		return Usagef("add --yes to be sure; there is no terminal to ask at")

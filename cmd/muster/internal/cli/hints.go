@@ -58,7 +58,7 @@ func (h *Hints) Of(ctx context.Context, cmd *cobra.Command, args []string, err e
 	return h.missingRule(cmd, args, err)
 }
 
-// near returns the name that somebody may have meant.
+// near returns the name that the user may have meant.
 func (h *Hints) near(ctx context.Context, name string, list func(*kadm.Client) ([]string, error)) string {
 	admin, err := h.flags.Admin(ctx)
 	if err != nil {

@@ -52,7 +52,7 @@ type LoginFlags struct {
 }
 
 // add defines the flags on a command. There is none for the password itself: command
-// lines are seen by everybody on the machine, and kept by shells.
+// lines are seen by everyone on the machine, and kept by shells.
 func (l *LoginFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&l.commandConfig, "command-config", "", "`file` with the properties of a Kafka client that say how to log in, as Kafka's tools take it; also from $"+CommandConfigEnv)

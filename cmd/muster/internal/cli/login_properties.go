@@ -13,7 +13,7 @@ import (
 )
 
 // identityOf reads the properties of a Kafka client that are about security. Others say
-// nothing about who somebody is.
+// nothing about who the user is.
 func identityOf(props map[string]string) (*Identity, error) {
 	id := &Identity{}
 	protocol := strings.ToUpper(props["security.protocol"])

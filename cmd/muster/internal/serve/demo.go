@@ -84,7 +84,7 @@ func (f *demoFlags) wait(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-over:
 	}
-	return nil // That somebody ends it is how it ends.
+	return nil // It runs until the user ends it.
 }
 
 // text says what runs where, and what to look at.

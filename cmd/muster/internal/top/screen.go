@@ -39,7 +39,7 @@ type topScreen struct {
 	answers chan func() // What answers change.
 }
 
-// watchGroups shows groups until somebody quits or ctx ends. Whatever happens, the
+// watchGroups shows groups until the user quits or ctx ends. Whatever happens, the
 // terminal is as it was before.
 func watchGroups(ctx context.Context, api *topAPI, view *topView, every time.Duration, in, out *os.File) error {
 	before, err := term.MakeRaw(int(in.Fd()))
@@ -108,7 +108,7 @@ func (s *topScreen) loop(ctx context.Context, every time.Duration, keys <-chan s
 		}
 		select {
 		case <-ctx.Done():
-			return nil // Somebody ended it, which is how it ends.
+			return nil // The user ended it, which is how it ends.
 		case <-refresh.C:
 			s.ask(ctx)
 		case <-size.C:
