@@ -14,16 +14,17 @@ SAMPLE ?= redis-cluster redis-sentinel
 STORES ?= disk redis
 ROWS   ?=
 
-# The client tests are a module of their own, so that muster does not depend on
-# other Kafka clients.
+# Modules of their own: the client tests, so that muster does not depend on other Kafka
+# clients, and the benchmark, which sees of muster what any program sees.
 CLIENTS := interop/go
+BENCH   := bench
 OLD     := interop/old
 LINTER  := bin/golangci-lint
 
 # Packages without goroutines, by rule (internal/tidy), and those whose goroutines
 # belong to tests and tools: the race detector has nothing to find in them.
-PURE   := audit auth coordinator/pump group group/assignor journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
-QUIET  := bench internal/sim internal/sim/exact internal/sim/seeds internal/tidy interop/matrix scripts/gate
+PURE   := audit auth coordinator/pump group group/assignor group/schema journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
+QUIET  := internal/sim internal/sim/exact internal/sim/seeds internal/tidy interop/matrix scripts/gate
 RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
 
 # How tests run: most wait for somebody most of the time, so more run than there are
@@ -55,12 +56,13 @@ lint: $(LINTER) ## Run golangci-lint, and go vet for Windows (the first time bui
 	@changes=$$(go mod tidy -diff 2>&1) || { echo "$$changes"; echo "go.mod is not tidy: run go mod tidy"; exit 1; }
 	GOOS=windows go vet ./...
 	$(LINTER) run ./...
-	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && $(CURDIR)/$(LINTER) run ./...; fi
+	@for module in $(CLIENTS) $(BENCH); do (cd $$module && $(CURDIR)/$(LINTER) run ./...) || exit 1; done
+	cd $(BENCH) && GOOS=windows go vet ./...
 	@if [ -f $(OLD)/go.mod ]; then cd $(OLD) && go vet ./...; fi
 
 fmt: $(LINTER) ## Format the Go sources as lint wants them
 	$(LINTER) fmt
-	@if [ -f $(CLIENTS)/go.mod ]; then cd $(CLIENTS) && $(CURDIR)/$(LINTER) fmt; fi
+	@for module in $(CLIENTS) $(BENCH); do (cd $$module && $(CURDIR)/$(LINTER) fmt) || exit 1; done
 
 unit: ## Run the tests of the main module, fuzz corpora included, at their full depth
 	$(GATE) ./...
@@ -101,10 +103,10 @@ interop: build ## Run clients of every language against the broker and write doc
 	go run ./interop/matrix -stores "$(STORES)" -rows "$(ROWS)" -write docs/clients.md
 
 bench: ## Run the benchmark (make bench ARGS=-h lists its flags)
-	go run ./bench $(ARGS)
+	go -C $(BENCH) run . $(ARGS)
 
 bench-kafka: ## Run the benchmark beside Apache Kafka, and write its part of docs/benchmarks.md (needs Java and Maven)
-	go build $(BUILDFLAGS) -o bin/bench ./bench
+	go -C $(BENCH) build $(BUILDFLAGS) -o ../bin/bench .
 	@exec bin/bench kafka -write docs/benchmarks.md $(ARGS)
 
 generate: ## Regenerate what is generated from the source

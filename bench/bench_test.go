@@ -39,7 +39,7 @@ func TestSmallRunMeasuresEverythingAndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	o := &options{
 		rounds: 1, tries: 2, size: 0.01, only: regexp.MustCompile(""), dir: dir, embedded: true, json: true,
-		write: filepath.Join(t.TempDir(), "doc.md"), timeout: 2 * time.Minute, command: "go run ./bench",
+		write: filepath.Join(t.TempDir(), "doc.md"), timeout: 2 * time.Minute, command: "go -C bench run .",
 		restartPartitions: []int{20}, memoryConnections: 20, rest: 10 * time.Millisecond, fleets: []int{1, 2}, txn: tinyTxns(),
 	}
 	var stdout, stderr bytes.Buffer
@@ -89,7 +89,7 @@ func TestFlagsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "go run ./bench -json -only 'a|b' -rounds 5"; o.command != want {
+	if want := "go -C bench run . -json -only 'a|b' -rounds 5"; o.command != want {
 		t.Errorf("command %q, want %q", o.command, want)
 	}
 }
@@ -138,7 +138,7 @@ func TestBadProduceAnswersAreNoticed(t *testing.T) {
 }
 
 func TestReportShowsMediansSpreadAndRatios(t *testing.T) {
-	r := newReport("go run ./bench")
+	r := newReport("go -C bench run .")
 	m := metric{"produce", "processor time", "CPU-s/GB", ratioAim(1.5)}
 	for _, v := range []float64{3, 1, 2} {
 		r.add(m, broker, v)
@@ -157,7 +157,7 @@ func TestMarkdownReplacesOnlyWhatIsBetweenTheMarkers(t *testing.T) {
 	if err := os.WriteFile(name, []byte("before\n"+beginMarker+"old\n"+endMarker+"after\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := newReport("go run ./bench")
+	r := newReport("go -C bench run .")
 	r.add(metric{"start-up", "x", "ms", valueAim(50)}, broker, 7)
 	if err := r.writeMarkdown(name); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ type buildOptions struct {
 	burst         float64 // how much is done at a time, 1 for what the flags have
 }
 
-const buildsUsage = `Usage: go run ./bench builds -before PROGRAM [flags]
+const buildsUsage = `Usage: go -C bench run . builds -before PROGRAM [flags]
 
 Measures what two builds of the broker take of the processor for the same work.
 Both run at once and work in turn, for some hundredths of a second each, so that
@@ -36,7 +36,7 @@ and their files lie makes more of a difference than most changes to the program.
 
 To compare the tree with an older commit:
   git worktree add bin/old COMMIT && go build -C bin/old -o ../before ./cmd/muster
-  go run ./bench builds -before bin/before
+  go -C bench run . builds -before bin/before
 
 Measures (for -only): produce 64 KB, produce 1 KB, durable produce 64 KB, fetch
 1 MB, fetch 1 KB, heartbeat. Sizes are of a partition in a request.

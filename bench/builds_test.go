@@ -17,7 +17,7 @@ func TestSmallRunComparesBuildsAndLeavesNothing(t *testing.T) {
 		t.Skip("needs the clocks of other processes")
 	}
 	program := filepath.Join(t.TempDir(), "muster")
-	if out, err := exec.Command("go", "build", "-o", program, "muster/cmd/muster").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", "..", "-o", program, "./cmd/muster").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	dir := t.TempDir()

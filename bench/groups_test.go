@@ -22,7 +22,7 @@ func TestSmallRunMeasuresGroupsAndLeavesNothing(t *testing.T) {
 	doc := filepath.Join(t.TempDir(), "doc.md")
 	o := &options{
 		rounds: 1, only: regexp.MustCompile("groups"), dir: dir, embedded: true, json: true, write: doc,
-		timeout: 2 * time.Minute, command: "go run ./bench", rest: 10 * time.Millisecond,
+		timeout: 2 * time.Minute, command: "go -C bench run .", rest: 10 * time.Millisecond,
 		group: groupSizes{
 			members: []int{3, 100, 120}, groups: []int{1, 20}, offsets: 3, loads: 1,
 			connections: 4, makers: 5, time: 20 * time.Millisecond,

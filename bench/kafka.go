@@ -58,11 +58,11 @@ type contestOptions struct {
 	wild       wildSizes
 }
 
-const contestUsage = `Usage: go run ./bench kafka [flags]
+const contestUsage = `Usage: go -C bench run . kafka [flags]
 
 Measures the broker and Apache Kafka with the same load, one after the other,
-and prints medians, spread and how many times better the broker is. Run it from
-the root of the repository. It needs Java and Maven. Progress goes to standard
+and prints medians, spread and how many times better the broker is. Folders and
+files are relative to the root of the repository. It needs Java and Maven. Progress goes to standard
 error, the result to standard output.
 
 Measures (for -only): produce 100 B, 1 partition, acks=1 (1 KB, 12 partitions,
@@ -107,7 +107,7 @@ func parseContest(args []string, stderr io.Writer) (*contestOptions, error) {
 		return nil, errors.New("-rounds, -size and -behind must be more than 0")
 	}
 	o.embedded = o.embedded || o.profiles != ""
-	o.command = command("go run ./bench kafka", f)
+	o.command = command("go -C bench run . kafka", f)
 	return o, nil
 }
 

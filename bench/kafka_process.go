@@ -76,7 +76,7 @@ func (c *contest) getKafka() (*kafka, error) {
 func (c *contest) copyJars(jars string) error {
 	want, err := os.ReadFile(pom)
 	if err != nil {
-		return fmt.Errorf("run from the root of the repository: %w", err)
+		return err
 	}
 	mark := filepath.Join(jars, filepath.Base(pom))
 	if have, err := os.ReadFile(mark); err == nil && string(have) == string(want) {

@@ -19,7 +19,7 @@ func tinyContest(dir string) *contestOptions {
 	return &contestOptions{
 		options: &options{
 			rounds: 1, size: 0.001, only: regexp.MustCompile(""), dir: dir, embedded: true, json: true,
-			timeout: 2 * time.Minute, command: "go run ./bench kafka", rest: time.Millisecond,
+			timeout: 2 * time.Minute, command: "go -C bench run . kafka", rest: time.Millisecond,
 			group: groupSizes{connections: 3, makers: 2, time: 20 * time.Millisecond},
 			txn:   tinyTxns(),
 		},
@@ -138,7 +138,7 @@ func TestContestFlagsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	o, err := parseContest([]string{"-jars", "x", "-rounds", "2"}, &bytes.Buffer{})
-	if err != nil || o.command != "go run ./bench kafka -rounds 2" || !o.kafka {
+	if err != nil || o.command != "go -C bench run . kafka -rounds 2" || !o.kafka {
 		t.Error(o, err)
 	}
 }

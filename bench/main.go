@@ -48,7 +48,10 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := measure(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := toRoot()
+	if err == nil {
+		err = measure(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
 	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -56,6 +59,26 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
+	}
+}
+
+// toRoot goes to the root of the repository, so that it does not matter where in it this
+// program is started.
+func toRoot() error {
+	for {
+		if _, err := os.Stat("cmd/muster"); err == nil {
+			return nil
+		}
+		here, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		if filepath.Dir(here) == here {
+			return errors.New("run it in the repository")
+		}
+		if err := os.Chdir(".."); err != nil {
+			return err
+		}
 	}
 }
 
@@ -105,13 +128,14 @@ type options struct {
 	rest              time.Duration // given to a process to come to rest
 }
 
-const usage = `Usage: go run ./bench [flags], or go run ./bench kafka (builds) [flags]
+const usage = `Usage: go -C bench run . [flags], or go -C bench run . kafka (builds) [flags]
 
 Measures the broker beside bare Go programs that move the same bytes, in one
-run, and prints medians, spread and ratios. Run it from the root of the
-repository. Progress goes to standard error, the result to standard output.
-"go run ./bench kafka -h" explains the same beside Apache Kafka, and "go run
-./bench builds -h" how to compare two builds of the broker.
+run, and prints medians, spread and ratios. Folders and files are relative to the
+root of the repository. Progress goes to standard error, the result to standard
+output.
+"go -C bench run . kafka -h" explains the same beside Apache Kafka, and
+"go -C bench run . builds -h" how to compare two builds of the broker.
 
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
@@ -146,7 +170,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 		return nil, errors.New("-rounds, -tries and -size must be more than 0")
 	}
 	o.embedded = o.embedded || o.profiles != ""
-	o.command = command("go run ./bench", f)
+	o.command = command("go -C bench run .", f)
 	return o, nil
 }
 
@@ -256,9 +280,9 @@ func (b *bench) build() error {
 	}
 	b.say("building the broker")
 	b.broker = filepath.Join(b.folder, "muster")
-	out, err := exec.CommandContext(b.ctx, "go", "build", "-buildvcs=false", "-o", b.broker, "muster/cmd/muster").CombinedOutput()
+	out, err := exec.CommandContext(b.ctx, "go", "build", "-buildvcs=false", "-o", b.broker, "./cmd/muster").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("build ./cmd/muster (run from the root of the repository, or use -embedded): %w\n%s", err, out)
+		return fmt.Errorf("build ./cmd/muster (-embedded does without): %w\n%s", err, out)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ var importTable = map[string][]string{
 	"cmd/muster/topics": {"cmd/muster/cli", "auth", "words"},
 	"cmd/muster/txns":   {"cmd/muster/cli", "cmd/muster/source", "auth", "watch/explain", "watch/groupview", "journal", "metadata", "words"},
 
-	"bench":          {"."},
+	"bench":          {"."}, // A module of its own, as are those of clients.
 	"interop/go":     {"."},
 	"interop/old":    {},
 	"interop/matrix": {"logintest"}, // Its clients log in by certificates and tokens.
