@@ -19,12 +19,14 @@ const staticJoin = 5
 
 func (w *world) addClients(g *groupPlan) {
 	for i := range g.clients {
-		c := w.addClient(g, i, "")
-		if c.instance != nil && w.Chance(g.twins) {
-			// Another process with the same instance id, by mistake.
-			twin := w.addClient(g, i, "-twin")
-			twin.versions, twin.instance, twin.odd = c.versions, c.instance, true
-		}
+		w.Apart(func() {
+			c := w.addClient(g, i, "")
+			if c.instance != nil && w.Chance(g.twins) {
+				// Another process with the same instance id, by mistake.
+				twin := w.addClient(g, i, "-twin")
+				twin.versions, twin.instance, twin.odd = c.versions, c.instance, true
+			}
+		})
 	}
 }
 

@@ -56,6 +56,7 @@ func run(w *world) {
 
 func newWorld(base *seeds.World, p plan) *world {
 	w := &world{World: base, plan: p, strange: map[string]bool{}}
+	w.recast()
 	w.topics = newTopics(w.plan.topics)
 	w.log = newOffsetsLog(w)
 	w.promises = newPromises(w)
@@ -64,16 +65,33 @@ func newWorld(base *seeds.World, p plan) *world {
 	}
 	w.lead = w.startCoordinator(w.brokers[0])
 	for i := range w.plan.groups {
-		w.addClients(&w.plan.groups[i])
+		w.Apart(func() { w.addClients(&w.plan.groups[i]) })
 	}
 	for i := range w.plan.consumers {
-		w.addConsumers(&w.plan.consumers[i])
+		w.Apart(func() { w.addConsumers(&w.plan.consumers[i]) })
 	}
-	w.addSlots()
-	w.addOthers()
-	w.addCopiers()
-	w.planFaults()
+	for _, add := range []func(){w.addSlots, w.addOthers, w.addCopiers, w.planFaults} {
+		w.Apart(add)
+	}
 	return w
+}
+
+// recast takes out of the plan what a run that is replayed does without. Processes
+// that use either protocol are as many of each.
+func (w *world) recast() {
+	p := &w.plan
+	p.chaos = w.Chaos(p.chaos)
+	for i := range p.groups {
+		p.groups[i].clients = w.Cast(p.groups[i].clients, 1)
+	}
+	for i := range p.consumers {
+		if g := &p.consumers[i]; p.roll > 0 {
+			g.clients = p.groups[i].clients
+		} else {
+			g.clients = w.Cast(g.clients, 1)
+		}
+	}
+	p.simple, p.admins, p.copiers = w.Cast(p.simple, 0), w.Cast(p.admins, 0), w.Cast(p.copiers, 0)
 }
 
 // millis is the time of day as records hold it.

@@ -62,6 +62,7 @@ func newWorld(base *seeds.World, tails bool) *world {
 	if tails {
 		w.plan.loseTails(w.Rand)
 	}
+	w.recast()
 	w.model = newModel(w)
 	w.store = newSimStore(w)
 	w.firstImage()
@@ -76,9 +77,18 @@ func newWorld(base *seeds.World, tails bool) *world {
 	for _, b := range w.brokers {
 		b.boot()
 	}
-	w.addClients()
-	w.planFaults()
+	w.Apart(w.addClients)
+	w.Apart(w.planFaults)
 	return w
+}
+
+// recast takes out of the plan what a run that is replayed does without. A group that
+// shares partitions keeps one member.
+func (w *world) recast() {
+	p := &w.plan
+	p.chaos = w.Chaos(p.chaos)
+	p.copiers = p.copiers[:w.Cast(len(p.copiers), 1)]
+	p.team.workers = p.team.workers[:w.Cast(len(p.team.workers), 1)]
 }
 
 // faults returns how much goes wrong now.

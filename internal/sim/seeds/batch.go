@@ -16,6 +16,8 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "the first seed to simulate")
 	seedCount = flag.Uint64("n", 0, "how many seeds to simulate; 0 for as many as a test run should")
 	tailLines = flag.Int("tail", 150, "how many lines of a failed run to show")
+	keepFlag  = flag.String("keep", "", "the faults that happen, separated by commas, or none; without it all do")
+	chaosFlag = flag.Duration("chaos", 0, "how long things go wrong; 0 for as long as the seed says")
 )
 
 const (
@@ -30,7 +32,11 @@ const (
 // goroutines.
 func (s *Simulator) Test(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	b := &batch{t: t, s: s, first: *firstSeed, n: *seedCount, seen: Counts{}, began: time.Now()}
+	c, err := parseCut(*keepFlag, *chaosFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &batch{t: t, s: s, first: *firstSeed, n: *seedCount, cut: c, seen: Counts{}, began: time.Now()}
 	if b.n == 0 {
 		b.n = s.Default
 	}
@@ -52,8 +58,8 @@ func (s *Simulator) TestSame(t *testing.T, seeds uint64) {
 	for seed := range seeds {
 		one, two := &trace{keep: 1}, &trace{keep: 1}
 		for _, tr := range []*trace{one, two} {
-			if _, what := s.run(seed, tr); what != "" {
-				t.Fatalf("seed %d: %s", seed, what)
+			if r := s.run(seed, cut{}, tr); r.broken.Text != "" {
+				t.Fatalf("seed %d: %s", seed, r.broken.Text)
 			}
 		}
 		if one.hash != two.hash || one.total != two.total {
@@ -67,6 +73,7 @@ type batch struct {
 	t        *testing.T
 	s        *Simulator
 	first, n uint64
+	cut      cut
 	next     atomic.Uint64
 	done     atomic.Uint64
 	failures atomic.Int32
@@ -94,7 +101,7 @@ func (b *batch) work() {
 		if i >= b.n || b.failures.Load() >= maxFailures {
 			break
 		}
-		counts, failure := b.s.one(b.first+i, *tailLines)
+		counts, failure := b.s.one(b.t.Name(), b.first+i, b.cut, *tailLines)
 		for what, n := range counts {
 			seen[what] += n
 		}

@@ -7,6 +7,7 @@ import "time"
 type event struct {
 	at  time.Duration
 	seq uint64
+	id  uint64
 	run func()
 }
 
@@ -18,9 +19,9 @@ type queue struct {
 	seq   uint64
 }
 
-func (q *queue) push(at time.Duration, run func()) {
+func (q *queue) push(at time.Duration, id uint64, run func()) {
 	q.seq++
-	q.items = append(q.items, event{at: at, seq: q.seq, run: run})
+	q.items = append(q.items, event{at: at, seq: q.seq, id: id, run: run})
 	for i := len(q.items) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !q.items[i].before(q.items[parent]) {

@@ -3,6 +3,9 @@ package seeds
 import (
 	"fmt"
 	"maps"
+	"path"
+	"reflect"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -32,17 +35,25 @@ func (c Counts) Lacking(enough Counts, seeds int) []string {
 	return out
 }
 
-// Failure is a run that broke a rule.
+// Failure is a run that broke a rule, made as short as possible.
 type Failure struct {
 	Seed uint64
 	What string
 	// Trace is what happened last.
 	Trace string
+	// Shrunk says what was left out, if anything could be.
+	Shrunk string
+	// Replay is the command that has it happen again.
+	Replay string
 }
 
 // Error says what happened and how to see it again.
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%s\n\nseed %d: %s\nreplay it with: make sim SEED=%d N=1", f.Trace, f.Seed, f.What, f.Seed)
+	out := fmt.Sprintf("%s\n\nseed %d: %s\n", f.Trace, f.Seed, f.What)
+	if f.Shrunk != "" {
+		out += f.Shrunk + "\n"
+	}
+	return out + "replay it with: " + f.Replay
 }
 
 // Simulator is one.
@@ -58,32 +69,54 @@ type Simulator struct {
 	Enough Counts
 }
 
-// one simulates one seed. A failure is run again, to have a trace of its end:
-// that is the same run, and most have no need of one.
-func (s *Simulator) one(seed uint64, traceLines int) (Counts, *Failure) {
-	seen, what := s.run(seed, nil)
-	if what == "" {
-		return seen, nil
+// one simulates one seed. A failure is shrunk, unless something was left out of it by
+// hand, and run once more, to have a trace of its end: most runs have no need of one.
+func (s *Simulator) one(test string, seed uint64, c cut, traceLines int) (Counts, *Failure) {
+	r := s.run(seed, c, nil)
+	if r.broken.Text == "" {
+		return r.seen, nil
+	}
+	f := &Failure{Seed: seed, What: r.broken.Text}
+	if c.faults == nil && c.chaos == 0 {
+		if x := s.shrink(seed, r); x.cut.faults != nil {
+			f.Shrunk = fmt.Sprintf("shrunk from %d events and %d faults to %d and %d, in %d runs", r.events, len(r.faults), x.best.events, len(x.best.faults), x.runs)
+			if x.best.broken.Text != r.broken.Text {
+				f.Shrunk += "; it was: " + r.broken.Text
+			}
+			c, f.What = x.cut, x.best.broken.Text
+		}
 	}
 	tr := &trace{keep: traceLines}
-	if _, again := s.run(seed, tr); again != what {
-		what += "\n(and in a second run of the same seed: " + again + ")"
+	if again := s.run(seed, c, tr); again.broken.Kind != r.broken.Kind {
+		f.What += "\n(and in a second run of the same seed: " + again.broken.Text + ")"
 	}
-	return Counts{}, &Failure{Seed: seed, What: what, Trace: tr.tail()}
+	f.Trace, f.Replay = tr.tail(), s.command(test, seed, c)
+	return Counts{}, f
 }
 
-// run simulates one seed and says what went wrong, if anything did.
-func (s *Simulator) run(seed uint64, tr *trace) (seen Counts, what string) {
+// command is what replays a run.
+func (s *Simulator) command(test string, seed uint64, c cut) string {
+	where := runtime.FuncForPC(reflect.ValueOf(s.Simulate).Pointer()).Name()
+	where = where[strings.Index(where, "/")+1:]
+	dir, file := path.Split(where)
+	name, _, _ := strings.Cut(file, ".")
+	return fmt.Sprintf("go test ./%s%s -count=1 -run '^%s$' -args -seed %d -n 1%s", dir, name, test, seed, c)
+}
+
+// run simulates one seed, without what is cut out of it.
+func (s *Simulator) run(seed uint64, c cut, tr *trace) (out result) {
+	w := newWorld(seed, s.Salt, c, tr)
 	defer func() {
+		out.events, out.faults, out.chaos = w.events, w.chosen, w.chaos
 		switch v := recover().(type) {
 		case nil:
 		case Violation:
-			what = v.Text
+			out.broken = v
 		default:
-			what = fmt.Sprintf("panic: %v\n%s", v, debug.Stack())
+			out.broken.Kind = "panic: " + withoutNumbers(fmt.Sprint(v))
+			out.broken.Text = fmt.Sprintf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	w := newWorld(seed, s.Salt, tr)
 	s.Simulate(w)
-	return w.Seen, ""
+	return result{seen: w.Seen}
 }

@@ -13,8 +13,8 @@ func TestFailureSaysHowToReplayIt(t *testing.T) {
 		w.Tracef("what happened")
 		w.Violated("a rule is broken")
 	}}
-	_, f := s.one(17, 10)
-	for _, want := range []string{"what happened", "seed 17", "a rule is broken", "make sim SEED=17 N=1"} {
+	_, f := s.one("TestIt", 17, cut{}, 10)
+	for _, want := range []string{"what happened", "seed 17", "a rule is broken", "go test ./internal/sim/seeds -count=1 -run '^TestIt$' -args -seed 17 -n 1"} {
 		if !strings.Contains(f.Error(), want) {
 			t.Errorf("%q is not in %q", want, f.Error())
 		}
@@ -30,7 +30,7 @@ func TestPanicIsFailure(t *testing.T) {
 			panic("oh")
 		}
 	}}
-	_, f := s.one(1, 10)
+	_, f := s.one("TestIt", 1, cut{}, 10)
 	if f == nil || !strings.Contains(f.What, "oh") || !strings.Contains(f.What, "in a second run") {
 		t.Errorf("failure is %v", f)
 	}
@@ -39,7 +39,7 @@ func TestPanicIsFailure(t *testing.T) {
 // Events happen in the order of their times, and of two at the same time the one
 // that was planned first.
 func TestEventsHappenInOrder(t *testing.T) {
-	w := newWorld(1, 0, nil)
+	w := newWorld(1, 0, cut{}, nil)
 	var got []int
 	for i := range 200 {
 		at := time.Duration(i*7%10) * time.Second

@@ -3,43 +3,56 @@ package seeds
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
 // World is one run: its chance, its clock, and what will happen.
 type World struct {
-	Rand *rand.Rand
+	Rand *rand.Rand    // of the event that happens now, and no other
 	Now  time.Duration // since the run began
 	Calm bool          // nothing goes wrong any more
 	Seen Counts
 
-	queue queue
-	trace *trace
+	queue  queue
+	trace  *trace
+	events int // that have happened
+	salt   uint64
+	source rand.PCG // under Rand
+	cause  cause
+	cut    cut
+	chosen []fault // in this run, in order
+	chaos  time.Duration
 }
 
 // Start is the time of day at which runs begin.
 var Start = time.Unix(1_700_000_000, 0).UTC()
 
-// newWorld returns the world of a seed. The salt is the simulator's own.
-func newWorld(seed, salt uint64, tr *trace) *World {
-	return &World{Rand: rand.New(rand.NewPCG(seed, salt)), Seen: Counts{}, trace: tr}
+// newWorld returns the world of a seed, without what is cut out of it. The salt is
+// the simulator's own.
+func newWorld(seed, salt uint64, c cut, tr *trace) *World {
+	w := &World{Seen: Counts{}, trace: tr, salt: salt, cut: c}
+	w.Rand = rand.New(&w.source)
+	w.enter(cause{id: mix(seed, salt)})
+	return w
 }
 
 // Clock is the time of day.
 func (w *World) Clock() time.Time { return Start.Add(w.Now) }
 
 // At has something happen at a time, now if that is over.
-func (w *World) At(t time.Duration, run func()) { w.queue.push(max(t, w.Now), run) }
+func (w *World) At(t time.Duration, run func()) { w.queue.push(max(t, w.Now), w.next(), run) }
 
 // After has something happen after a while.
-func (w *World) After(d time.Duration, run func()) { w.queue.push(w.Now+d, run) }
+func (w *World) After(d time.Duration, run func()) { w.At(w.Now+d, run) }
 
 // RunUntil lets events happen up to a time.
 func (w *World) RunUntil(t time.Duration) {
 	for len(w.queue.items) > 0 && w.queue.items[0].at <= t {
 		e, _ := w.queue.pop()
 		w.Now = e.at
-		e.run()
+		w.events++
+		w.within(e.id, e.run)
 	}
 	w.Now = t
 }
@@ -51,15 +64,18 @@ func (w *World) Every(mean time.Duration, run func()) {
 		return
 	}
 	w.After(w.About(mean)+time.Millisecond, func() {
-		if !w.Calm {
+		if w.Calm {
+			return
+		}
+		w.Every(mean, run) // First, so that it is the same event whether this one is left out or not.
+		if w.happens() {
 			run()
-			w.Every(mean, run)
 		}
 	})
 }
 
 // Chance says yes in a share of cases.
-func (w *World) Chance(p float64) bool { return p > 0 && w.Rand.Float64() < p }
+func (w *World) Chance(p float64) bool { return p > 0 && w.Rand.Float64() < p && w.happens() }
 
 // Between returns a duration between two.
 func (w *World) Between(least, most time.Duration) time.Duration {
@@ -107,15 +123,22 @@ func (d Dice) OneIn(n int, least, most time.Duration) time.Duration {
 // Count notes that something happened.
 func (w *World) Count(what string) { w.Seen[what]++ }
 
-// Violation is what a rule that is found broken panics with.
-type Violation struct{ Text string }
+// Violation is what a rule that is found broken panics with. Those of the same kind
+// differ in names and numbers only.
+type Violation struct{ Text, Kind string }
 
 // Violated ends the run: a rule is broken.
 func (w *World) Violated(format string, args ...any) {
-	panic(Violation{fmt.Sprintf(format, args...)})
+	kind := format
+	for _, a := range args {
+		if s, ok := a.(string); ok && strings.Contains(s, " ") { // It is a sentence, and not a name.
+			kind += ": " + withoutNumbers(s)
+		}
+	}
+	panic(Violation{fmt.Sprintf(format, args...), kind})
 }
 
-// Tracing says whether anybody reads the trace; formatting it is slow.
+// Tracing says whether the trace is read; formatting it is slow.
 func (w *World) Tracing() bool { return w.trace != nil }
 
 // Tracef adds a line to the trace.

@@ -1,0 +1,139 @@
+package seeds
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// shrinkRuns is how many runs it may take to make a failure shorter. It is a number
+// and not a time, so that the same failure is shrunk to the same one.
+const shrinkRuns = 300
+
+// result is what came of a run.
+type result struct {
+	seen   Counts
+	broken Violation
+	events int
+	faults []fault // that have happened, in order
+	chaos  time.Duration
+}
+
+// cost is how hard a run is to understand. A fault is what must be explained, most
+// events are not.
+func (r *result) cost() int { return r.events + 10*len(r.faults) }
+
+// shrinker leaves things out of a run as long as the same rule is broken.
+type shrinker struct {
+	s    *Simulator
+	seed uint64
+	runs int
+	cut  cut
+	best result
+}
+
+// shrink returns what can be left out of a run that broke a rule, and what is left.
+func (s *Simulator) shrink(seed uint64, failed result) *shrinker {
+	x := &shrinker{s: s, seed: seed, best: failed}
+	x.try(nil, 0)
+	x.shorten()
+	x.drop()
+	x.shorten()
+	return x
+}
+
+// try leaves out all but some faults, and ends the first phase earlier unless chaos is
+// 0. It says whether that is better.
+func (x *shrinker) try(keep []fault, chaos time.Duration) bool {
+	if x.runs++; x.runs > shrinkRuns {
+		return false
+	}
+	c := cut{faults: make(map[fault]bool, len(keep)), chaos: chaos}
+	for _, f := range keep {
+		c.faults[f] = true
+	}
+	r := x.s.run(x.seed, c, nil)
+	if r.broken.Kind != x.best.broken.Kind || r.cost() >= x.best.cost() {
+		return false
+	}
+	x.cut, x.best = c, r
+	return true
+}
+
+// shorten ends the first phase as early as possible.
+func (x *shrinker) shorten() {
+	for _, share := range []time.Duration{8, 4, 2, 1} { // Sixteenths of it.
+		for x.try(x.best.faults, x.best.chaos*share/16) {
+		}
+	}
+	for _, share := range []time.Duration{12, 14, 15} {
+		x.try(x.best.faults, x.best.chaos*share/16)
+	}
+}
+
+// drop leaves faults out, many at once at first, the last first: what comes before
+// them stays as it is.
+func (x *shrinker) drop() {
+	for size := len(x.best.faults); size > 0; size /= 2 {
+		for end := len(x.best.faults); end > 0; end = min(end-size, len(x.best.faults)) {
+			keep := slices.Concat(x.best.faults[:max(0, end-size)], x.best.faults[end:])
+			x.try(keep, x.cut.chaos)
+		}
+	}
+}
+
+// String is the cut as the flags of a replay say it.
+func (c cut) String() string {
+	if c.faults == nil {
+		return ""
+	}
+	names := make([]string, 0, len(c.faults))
+	for f := range c.faults {
+		names = append(names, strconv.FormatUint(uint64(f), 36))
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		names = []string{keepNone}
+	}
+	out := " -keep " + strings.Join(names, ",")
+	if c.chaos > 0 {
+		out += fmt.Sprintf(" -chaos %s", c.chaos)
+	}
+	return out
+}
+
+// keepNone stands for no faults at all.
+const keepNone = "none"
+
+// parseCut reads the flags of a replay.
+func parseCut(keep string, chaos time.Duration) (cut, error) {
+	c := cut{chaos: chaos}
+	if keep == "" {
+		return c, nil
+	}
+	c.faults = map[fault]bool{}
+	for name := range strings.SplitSeq(keep, ",") {
+		if name == keepNone {
+			continue
+		}
+		f, err := strconv.ParseUint(name, 36, 32)
+		if err != nil {
+			return c, fmt.Errorf("-keep: %w", err)
+		}
+		c.faults[fault(f)] = true
+	}
+	return c, nil
+}
+
+// withoutNumbers is a sentence that says the same of others.
+func withoutNumbers(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return '#'
+		}
+		return r
+	}, s)
+}
