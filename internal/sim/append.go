@@ -12,30 +12,6 @@ type pendingAppend struct {
 	over bool // it has arrived, or never will
 }
 
-// beginAppend has the next append begin, at once or a moment later: that is for the
-// runtime to decide, and what comes meanwhile is part of it.
-func (c *coordinator) beginAppend() {
-	w, s := c.w, c.shell
-	begin := func() {
-		s.soon = false
-		if s.gone {
-			return
-		}
-		if a, ok := s.pump.Append(); ok {
-			s.current.send(a)
-		}
-	}
-	switch {
-	case s.soon || !s.pump.Ready():
-	case w.Rand.IntN(2) == 0:
-		begin()
-	default:
-		s.soon = true
-		w.Count("append begun a moment later")
-		w.After(w.About(w.plan.append/2), begin)
-	}
-}
-
 // send has a batch appended, which takes a while. There is one at a time.
 func (c *coordinator) send(a pump.Append) {
 	w := c.w
@@ -104,15 +80,13 @@ func (c *coordinator) arrive(f *pendingAppend) {
 
 // outcome tells the pump what became of an append, whichever life it is in.
 func (c *coordinator) outcome(f *pendingAppend, base int64, failed bool) {
-	s := c.shell
-	if s.gone {
+	if c.host.gone {
 		return
 	}
 	if c.underWay == f {
 		c.underWay = nil
 	}
-	in := c.w.input()
+	in := c.host.Input()
 	in.MaxBatch /= 8 // As if the setting had been lowered, so that what waits is appended in parts.
-	s.pump.Appended(f.Life, in, base, failed)
-	s.current.drain()
+	c.host.Appended(f.Life, in, base, failed)
 }

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kerr"
 
-	"muster/internal/coordinator/pump"
+	"muster/internal/sim/shell"
 )
 
 // broker is a process that may hold the shard.
@@ -178,7 +178,11 @@ func (w *world) takeOver() {
 // all older ones.
 func (w *world) startCoordinator(b *broker) *coordinator {
 	w.log.epoch++
-	c := newCoordinator(w, b, &shell{pump: pump.New()})
+	h := &host{w: w}
+	h.Shell = shell.New(w.World, h, shell.Pace{
+		Moment: w.plan.append / 2, Late: func() float64 { return w.faults().lateTimer }, MaxLate: maxLate / 2, Plant: w.plant,
+	})
+	c := newCoordinator(w, b, h)
 	c.epoch = w.log.epoch
 	w.begin(c, (*coordinator).load)
 	return c
@@ -186,7 +190,7 @@ func (w *world) startCoordinator(b *broker) *coordinator {
 
 // begin makes a coordinator the one that leads, and has it loaded after a while.
 func (w *world) begin(c *coordinator, load func(*coordinator)) {
-	c.broker.coordinator, c.shell.current = c, c
+	c.broker.coordinator, c.host.current = c, c
 	w.lead = c
 	w.alive = append(slices.DeleteFunc(w.alive, func(c *coordinator) bool { return c.gone }), c)
 	least, most := time.Millisecond, 50*time.Millisecond
@@ -221,14 +225,14 @@ func (b *broker) receive(w *world, q *request) {
 	c := b.coordinator
 	switch {
 	case c == nil || c.gone:
-		w.respond(q, errorReply(q.msg, codeNotCoordinator), false, 0)
+		w.respond(q, errorReply(q.msg, kerr.NotCoordinator), false, 0)
 	case c.loading:
 		w.Count("request while loading")
-		code := int16(codeLoadInProgress)
-		if q.ask.key == kmsg.Heartbeat.Int16() {
-			code = 0
+		resp := kind.WhileLoading(q.msg)
+		if resp == nil {
+			resp = kind.Fail(q.msg, kerr.CoordinatorLoadInProgress)
 		}
-		w.respond(q, errorReply(q.msg, code), c.zombie, 0)
+		w.respond(q, resp.AppendTo(nil), c.zombie, 0)
 	default:
 		c.submit(q)
 	}

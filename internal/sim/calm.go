@@ -29,13 +29,7 @@ func (w *world) settle() {
 	w.configure(cfg)
 	w.wakeClients()
 	w.wakeConsumers()
-	deadline := w.Now + w.patience()
-	for why := w.unsettled(); why != ""; why = w.unsettled() {
-		if w.Now >= deadline {
-			w.Violated("after %s of calm: %s", w.patience(), why)
-		}
-		w.RunUntil(w.Now + 500*time.Millisecond)
-	}
+	w.Settle(w.patience(), w.unsettled)
 	w.finish()
 }
 
@@ -193,7 +187,7 @@ func (w *world) finish() {
 	if w.plan.farewell {
 		w.sayFarewell()
 	}
-	for c.underWay != nil || c.shell.soon {
+	for c.underWay != nil || c.host.Soon {
 		w.RunUntil(w.Now + time.Millisecond)
 	}
 	if len(c.entries)+len(c.held)+len(c.notes) > 0 {

@@ -99,52 +99,6 @@ func (c *coordinator) checkAnswer(why cause, wants *verdict, e *entry) kmsg.Resp
 	return msg
 }
 
-// codes lists all errors of an answer in its order.
-func codes(msg kmsg.Response) []int16 {
-	var out []int16
-	switch r := msg.(type) {
-	case *kmsg.LeaveGroupResponse:
-		out = append(out, r.ErrorCode)
-		for _, m := range r.Members {
-			out = append(out, m.ErrorCode)
-		}
-	case *kmsg.OffsetCommitResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				out = append(out, p.ErrorCode)
-			}
-		}
-	case *kmsg.TxnOffsetCommitResponse, *kmsg.WriteTxnMarkersResponse:
-		out = txnCodes(msg)
-	case *kmsg.OffsetDeleteResponse:
-		out = append(out, r.ErrorCode)
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				out = append(out, p.ErrorCode)
-			}
-		}
-	case *kmsg.OffsetFetchResponse:
-		for _, g := range r.Groups {
-			out = append(out, g.ErrorCode)
-		}
-	case *kmsg.DescribeGroupsResponse:
-		for _, g := range r.Groups {
-			out = append(out, g.ErrorCode)
-		}
-	case *kmsg.DeleteGroupsResponse:
-		for _, g := range r.Groups {
-			out = append(out, g.ErrorCode)
-		}
-	case *kmsg.ConsumerGroupDescribeResponse:
-		for _, g := range r.Groups {
-			out = append(out, g.ErrorCode)
-		}
-	default:
-		out = append(out, codeOf(msg))
-	}
-	return out
-}
-
 // touched lists the groups that an event may change.
 func (c *coordinator) touched(why cause) []*view {
 	switch e := why.event.(type) {

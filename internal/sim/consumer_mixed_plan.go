@@ -29,7 +29,7 @@ const (
 // the other and back, one after the other, while everything else goes on as in other
 // runs.
 func SimulateMigration(base *seeds.World) {
-	run(newWorld(base, newMigrationPlan(base.Rand)))
+	run(base, newMigrationPlan(base.Rand), nil)
 }
 
 // newMigrationPlan is what the seed decides of such a run.

@@ -20,7 +20,7 @@ type consumerPlan struct {
 // SimulateConsumers is one run with groups of the consumer protocol (KIP-848), and
 // perhaps a classic one beside them.
 func SimulateConsumers(base *seeds.World) {
-	run(newWorld(base, newConsumersPlan(base.Rand)))
+	run(base, newConsumersPlan(base.Rand), nil)
 }
 
 // newConsumersPlan is what the seed decides of such a run.

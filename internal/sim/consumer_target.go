@@ -55,12 +55,10 @@ func (c *coordinator) runTask(t machine.Task) {
 		c.tasks[t.ID].wants, c.tasks[t.ID].epoch = v.roster.assign(w.topics.image, c.config.Consumer.Assignors), v.roster.epoch
 	}
 	w.After(d, func() {
-		if c.gone || c.shell.gone {
-			return
+		if !c.gone {
+			c.host.TaskDone(c.life, t.ID, result)
+			delete(c.tasks, t.ID)
 		}
-		c.shell.pump.TaskDone(c.life, w.input(), machine.TaskDone{ID: t.ID, Result: result})
-		delete(c.tasks, t.ID)
-		c.shell.current.drain()
 	})
 }
 

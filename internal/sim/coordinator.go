@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/coordinator/pump"
@@ -14,25 +15,44 @@ import (
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/sim/seeds"
+	"muster/internal/sim/shell"
 )
 
-// shell is what runs a pump: here the event heap does what locks, goroutines and
-// clocks do in package coordinator.
-type shell struct {
-	pump    *pump.Pump
+// host is where a shell runs: a broker that leads, until it does no more.
+type host struct {
+	*shell.Shell
+	w       *world
 	current *coordinator // of the pump's life
 	gone    bool
-	soon    bool // an append is about to begin
-	wakeFor time.Time
-	wakes   int // counts, so that a wake that was set for another time is ignored
 }
 
-// coordinator is one life of a shell's pump, from its load to its end: the shard,
+// Input implements shell.Host.
+func (h *host) Input() machine.Input {
+	return machine.Input{Now: h.w.Clock(), Random: h.w.fresh(), Image: h.w.topics.image, MaxBatch: h.w.plan.maxBatch}
+}
+
+// Do implements shell.Host.
+func (h *host) Do(run func()) {
+	if !h.gone {
+		run()
+	}
+}
+
+// Out implements shell.Host.
+func (h *host) Out(_ uint64, out pump.Out) { h.current.letOut(out) }
+
+// Lost implements shell.Host.
+func (h *host) Lost() { h.current.lost() }
+
+// Append implements shell.Host.
+func (h *host) Append(a pump.Append) { h.current.send(a) }
+
+// coordinator is one life of a host's pump, from its load to its end: the shard,
 // and what the checker believes of it.
 type coordinator struct {
 	w       *world
 	broker  *broker
-	shell   *shell
+	host    *host
 	life    uint64 // of the pump
 	epoch   int    // under which the log was opened
 	config  group.Config
@@ -106,17 +126,12 @@ type cause struct {
 	groups  []string // that a marker, or an answer, is about
 }
 
-func newCoordinator(w *world, b *broker, s *shell) *coordinator {
+func newCoordinator(w *world, b *broker, h *host) *coordinator {
 	return &coordinator{
-		w: w, broker: b, shell: s, life: s.pump.Life(), loading: true, config: w.plan.config,
+		w: w, broker: b, host: h, life: h.Pump.Life(), loading: true, config: w.plan.config,
 		timers: map[machine.TimerKey]machine.Timer{}, open: map[machine.RequestID]*request{}, held: map[machine.RequestID]held{},
 		views: map[string]*view{}, fenced: map[place]map[string]bool{}, asked: map[uint64]*asked{}, tasks: map[uint64]*task{}, quiet: map[memberOf]*quiet{},
 	}
-}
-
-// input is what a step is given beside its event.
-func (w *world) input() machine.Input {
-	return machine.Input{Now: w.Clock(), Random: w.fresh(), Image: w.topics.image, MaxBatch: w.plan.maxBatch}
 }
 
 // load replays the log, perhaps after a compaction of it.
@@ -133,11 +148,9 @@ func (c *coordinator) load() {
 	w.Tracef("broker %d: loaded %d records, epoch %d", c.broker.id, len(w.log.records), c.epoch)
 	w.Count("load")
 	c.loadViews()
-	if !c.shell.pump.Begin(c.life, &watched{c}, machine.Loaded{Epoch: int32(c.epoch)}, w.input()) {
-		w.Violated("the pump does not take the core that was loaded for it")
-	}
+	c.host.Begin(c.life, &watched{c}, machine.Loaded{Epoch: int32(c.epoch)})
 	w.promises.checkLoaded(c)
-	c.drain()
+	c.host.Drain()
 }
 
 // watched is a core under observation: the pump steps it, and every step is
@@ -174,16 +187,7 @@ func (c *coordinator) submit(q *request) {
 	c.open[q.id] = q
 	c.wire = q.msg.AppendTo(nil)
 	msg := c.w.parse(q.ask.key, q.ask.version, c.wire)
-	if !c.shell.pump.Request(c.w.input(), machine.Request{ID: q.id, ClientID: q.from, Host: "10.0.0.1", Msg: msg}) {
-		c.w.Violated("the pump does not take a request")
-	}
-	c.drain()
-}
-
-// tell gives the core an event by way of the pump.
-func (c *coordinator) tell(e machine.Event) {
-	c.shell.pump.Tell(c.w.input(), e)
-	c.drain()
+	c.host.Request(machine.Request{ID: q.id, ClientID: q.from, Host: "10.0.0.1", Msg: msg})
 }
 
 // step gives the shard an event, and checks what it does with it.
@@ -261,10 +265,9 @@ func (c *coordinator) record(e *entry) {
 	}
 }
 
-// drain does what the pump wants done.
-func (c *coordinator) drain() {
+// letOut takes what the pump lets out.
+func (c *coordinator) letOut(out pump.Out) {
 	w := c.w
-	out := c.shell.pump.Drain()
 	for _, r := range out.Replies {
 		c.release(r)
 	}
@@ -280,14 +283,6 @@ func (c *coordinator) drain() {
 	for _, t := range out.Tasks {
 		c.runTask(t)
 	}
-	lost := out.Lost
-	c.shell.pump.Drained()
-	if lost {
-		c.lost()
-		return
-	}
-	c.beginAppend()
-	c.setWake()
 }
 
 // release sends a reply out that the pump has let go.
@@ -320,7 +315,7 @@ func (c *coordinator) lost() {
 	}
 	w.Tracef("broker %d: loads again", c.broker.id)
 	c.gone = true
-	w.begin(newCoordinator(w, c.broker, c.shell), func(next *coordinator) {
+	w.begin(newCoordinator(w, c.broker, c.host), func(next *coordinator) {
 		if next.zombie {
 			return // The log belongs to another; nothing can be read under this epoch.
 		}
@@ -334,10 +329,10 @@ func (c *coordinator) lost() {
 func (c *coordinator) fail() {
 	w := c.w
 	for _, id := range slices.Sorted(maps.Keys(c.held)) {
-		w.respond(c.held[id].request, errorReply(c.held[id].request.msg, codeNotCoordinator), c.zombie, 0)
+		w.respond(c.held[id].request, errorReply(c.held[id].request.msg, kerr.NotCoordinator), c.zombie, 0)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
-		w.respond(c.open[id], errorReply(c.open[id].msg, codeNotCoordinator), c.zombie, 0)
+		w.respond(c.open[id], errorReply(c.open[id].msg, kerr.NotCoordinator), c.zombie, 0)
 		w.Count("parked request answered by NOT_COORDINATOR")
 	}
 	c.open, c.held = nil, nil
@@ -349,10 +344,10 @@ func (c *coordinator) resign() {
 	c.leave()
 }
 
-// leave ends the coordinator and its shell.
+// leave ends the coordinator and its host.
 func (c *coordinator) leave() {
-	c.gone, c.shell.gone = true, true
-	c.shell.pump.End()
+	c.gone, c.host.gone = true, true
+	c.host.Pump.End()
 	c.open, c.held = nil, nil
 }
 
@@ -380,30 +375,7 @@ func (c *coordinator) fireStale(t machine.Timer) {
 		return
 	}
 	c.w.Count("stale timer")
-	c.tell(machine.TimerFired{Key: t.Key, Seq: t.Seq})
-}
-
-// setWake has the pump fire its timers when the next is due, or late.
-func (c *coordinator) setWake() {
-	w, s := c.w, c.shell
-	next := s.pump.Next()
-	if next.IsZero() || next.Equal(s.wakeFor) {
-		return
-	}
-	s.wakeFor = next
-	s.wakes++
-	at, this := next.Sub(seeds.Start)+w.About(time.Millisecond), s.wakes
-	if w.Chance(w.faults().lateTimer) {
-		at += w.Between(0, maxLate/2)
-	}
-	w.At(at, func() {
-		if s.gone || s.wakes != this {
-			return
-		}
-		s.wakeFor = time.Time{}
-		s.pump.Fire(w.input())
-		s.current.drain()
-	})
+	c.host.Tell(machine.TimerFired{Key: t.Key, Seq: t.Seq})
 }
 
 func (w *world) fresh() (b [16]byte) {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -119,106 +121,17 @@ func (a ask) identity() string {
 	return a.member
 }
 
-// errorReply is the answer of a shell that has no shard to ask.
-func errorReply(msg kmsg.Request, code int16) []byte {
-	resp := msg.ResponseKind()
-	switch r := resp.(type) {
-	case *kmsg.JoinGroupResponse:
-		r.ErrorCode, r.Generation = code, -1
-	case *kmsg.SyncGroupResponse:
-		r.ErrorCode = code
-	case *kmsg.HeartbeatResponse:
-		r.ErrorCode = code
-	case *kmsg.LeaveGroupResponse:
-		r.ErrorCode = code
-	case *kmsg.OffsetCommitResponse:
-		for _, t := range msg.(*kmsg.OffsetCommitRequest).Topics {
-			out := kmsg.OffsetCommitResponseTopic{Topic: t.Topic}
-			for _, p := range t.Partitions {
-				out.Partitions = append(out.Partitions, kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: code})
-			}
-			r.Topics = append(r.Topics, out)
-		}
-	case *kmsg.TxnOffsetCommitResponse:
-		failTxnCommit(msg.(*kmsg.TxnOffsetCommitRequest), r, code)
-	case *kmsg.WriteTxnMarkersResponse:
-		failMarkers(msg.(*kmsg.WriteTxnMarkersRequest), r)
-	case *kmsg.OffsetFetchResponse:
-		for _, g := range msg.(*kmsg.OffsetFetchRequest).Groups {
-			r.Groups = append(r.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group, ErrorCode: code})
-		}
-	case *kmsg.OffsetDeleteResponse:
-		r.ErrorCode = code
-	case *kmsg.ConsumerGroupHeartbeatResponse:
-		r.ErrorCode = code
-	case *kmsg.ConsumerGroupDescribeResponse:
-		for _, g := range msg.(*kmsg.ConsumerGroupDescribeRequest).Groups {
-			r.Groups = append(r.Groups, kmsg.ConsumerGroupDescribeResponseGroup{Group: g, ErrorCode: code})
-		}
-	case *kmsg.ListGroupsResponse:
-		r.ErrorCode = code
-	case *kmsg.DescribeGroupsResponse:
-		for _, g := range msg.(*kmsg.DescribeGroupsRequest).Groups {
-			r.Groups = append(r.Groups, kmsg.DescribeGroupsResponseGroup{Group: g, ErrorCode: code})
-		}
-	case *kmsg.DeleteGroupsResponse:
-		for _, g := range msg.(*kmsg.DeleteGroupsRequest).Groups {
-			r.Groups = append(r.Groups, kmsg.DeleteGroupsResponseGroup{Group: g, ErrorCode: code})
-		}
-	}
-	return resp.AppendTo(nil)
-}
+// kind is the core as the runtime knows it.
+var kind = group.Definition(group.DefaultConfig)
 
-// codeOf is the first error in an answer.
+// errorReply is the answer of a host that has no shard to ask.
+func errorReply(msg kmsg.Request, err *kerr.Error) []byte { return kind.Fail(msg, err).AppendTo(nil) }
+
+// codeOf is the first error in an answer that is about all of the request.
 func codeOf(msg kmsg.Response) int16 {
-	switch r := msg.(type) {
-	case *kmsg.JoinGroupResponse:
-		return r.ErrorCode
-	case *kmsg.SyncGroupResponse:
-		return r.ErrorCode
-	case *kmsg.HeartbeatResponse:
-		return r.ErrorCode
-	case *kmsg.LeaveGroupResponse:
-		return r.ErrorCode
-	case *kmsg.OffsetDeleteResponse:
-		return r.ErrorCode
-	case *kmsg.ConsumerGroupHeartbeatResponse:
-		return r.ErrorCode
-	case *kmsg.ConsumerGroupDescribeResponse:
-		for _, g := range r.Groups {
-			if g.ErrorCode != 0 {
-				return g.ErrorCode
-			}
-		}
-	case *kmsg.ListGroupsResponse:
-		return r.ErrorCode
-	case *kmsg.OffsetCommitResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				if p.ErrorCode != 0 && p.ErrorCode != codeMetadataTooLarge && p.ErrorCode != codeUnknownTopic {
-					return p.ErrorCode
-				}
-			}
-		}
-	case *kmsg.TxnOffsetCommitResponse, *kmsg.WriteTxnMarkersResponse:
-		return firstTxnCode(r)
-	case *kmsg.OffsetFetchResponse:
-		for _, g := range r.Groups {
-			if g.ErrorCode != 0 {
-				return g.ErrorCode
-			}
-		}
-	case *kmsg.DescribeGroupsResponse:
-		for _, g := range r.Groups {
-			if g.ErrorCode != 0 {
-				return g.ErrorCode
-			}
-		}
-	case *kmsg.DeleteGroupsResponse:
-		for _, g := range r.Groups {
-			if g.ErrorCode != 0 {
-				return g.ErrorCode
-			}
+	for _, code := range codes(msg) {
+		if code != 0 && code != codeMetadataTooLarge && code != codeUnknownTopic {
+			return code
 		}
 	}
 	return 0

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"muster/internal/sim/seeds"
+	"muster/internal/sim/shell"
 )
 
 func simulator() *seeds.Simulator {
@@ -26,6 +27,14 @@ func migrations() *seeds.Simulator {
 }
 
 func TestSimulationOfMigrations(t *testing.T) { migrations().Test(t) }
+
+// A fault that takes two changes of the leader is found, and little else is left in what
+// is shown of it.
+func TestFailureIsShrunk(t *testing.T) {
+	s := simulator()
+	s.Simulate = func(base *seeds.World) { run(base, newPlan(base.Rand), shell.AnswerTwice) }
+	s.TestShrinks(t, 4)
+}
 
 func TestSameSeedIsSameRunOfMigrations(t *testing.T) { migrations().TestSame(t, 20) }
 

@@ -89,7 +89,7 @@ func (w *world) changeTopics() {
 	t.publish()
 	for _, c := range w.alive {
 		if !c.gone {
-			c.tell(change)
+			c.host.Tell(change)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (w *world) configure(cfg group.Config) {
 	for _, c := range w.alive {
 		if !c.gone && !c.loading {
 			c.config = cfg
-			c.tell(group.Configured{Config: cfg})
+			c.host.Tell(group.Configured{Config: cfg})
 		}
 	}
 }

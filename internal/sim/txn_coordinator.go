@@ -197,12 +197,7 @@ func (w *world) question(c *coordinator, s machine.Send) {
 	tell := func(out machine.Sent) {
 		back := w.networkDelay()
 		w.underWay(w.Now + back)
-		w.After(back, func() {
-			if !c.shell.gone {
-				c.shell.pump.Sent(life, w.input(), out)
-				c.shell.current.drain()
-			}
-		})
+		w.After(back, func() { c.host.Do(func() { c.host.Sent(life, out) }) })
 	}
 	arrival := w.networkDelay()
 	w.underWay(w.Now + arrival)

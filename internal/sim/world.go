@@ -5,13 +5,15 @@ import (
 
 	"muster/internal/machine"
 	"muster/internal/sim/seeds"
+	"muster/internal/sim/shell"
 )
 
 // world is one run.
 type world struct {
 	*seeds.World
 	plan  plan
-	quiet bool // clients do nothing by themselves any more
+	plant shell.Plant // a fault of all cores, in tests
+	quiet bool        // clients do nothing by themselves any more
 
 	log       *offsetsLog
 	brokers   []*broker
@@ -45,17 +47,16 @@ const salt = 0x6d7573746572
 
 // Simulate is one run: things go wrong, and then nothing does, and all must come
 // to rest.
-func Simulate(base *seeds.World) {
-	run(newWorld(base, newPlan(base.Rand)))
-}
+func Simulate(base *seeds.World) { run(base, newPlan(base.Rand), nil) }
 
-func run(w *world) {
+func run(base *seeds.World, p plan, plant shell.Plant) {
+	w := newWorld(base, p, plant)
 	w.RunUntil(w.plan.chaos)
 	w.settle()
 }
 
-func newWorld(base *seeds.World, p plan) *world {
-	w := &world{World: base, plan: p, strange: map[string]bool{}}
+func newWorld(base *seeds.World, p plan, plant shell.Plant) *world {
+	w := &world{World: base, plan: p, plant: plant, strange: map[string]bool{}}
 	w.recast()
 	w.topics = newTopics(w.plan.topics)
 	w.log = newOffsetsLog(w)

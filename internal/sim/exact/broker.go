@@ -31,7 +31,7 @@ type broker struct {
 	manager     *partition.Manager
 	handles     map[store.TopicPartition]*handle // the last that it has opened
 	raises      []raise                          // of leader epochs, that its manager wants
-	shells      map[store.TopicPartition]*shell
+	shards      map[store.TopicPartition]*shard
 }
 
 func (b *broker) name() string { return fmt.Sprintf("broker %d", b.id) }
@@ -56,7 +56,7 @@ func (b *broker) boot() {
 	w := b.w
 	b.up = true
 	b.version, b.image, b.applied = -1, nil, metadata.NewImage(w.defaults)
-	b.shells, b.handles = map[store.TopicPartition]*shell{}, map[store.TopicPartition]*handle{}
+	b.shards, b.handles = map[store.TopicPartition]*shard{}, map[store.TopicPartition]*handle{}
 	life := b.life
 	b.manager = partition.NewManager(partition.Options{
 		Store: nodeStore{w.store, b, life}, Self: b.id, Now: b.clock, Logger: w.quiet,
@@ -81,8 +81,8 @@ func (b *broker) learn(version int) {
 		changed.Gone = []string{sideTopic}
 	}
 	for _, tp := range b.w.partitions() {
-		if s := b.shells[tp]; s != nil {
-			s.tell(changed)
+		if s := b.shards[tp]; s != nil {
+			s.Tell(changed)
 		}
 	}
 	if len(changed.Gone) > 0 {
@@ -171,15 +171,15 @@ func (b *broker) lead() {
 			continue
 		}
 		p := b.image.Topic(tp.Topic).Partitions[tp.Partition]
-		old := b.shells[tp]
+		old := b.shards[tp]
 		if old != nil && (p.Leader != b.id || p.LeaderEpoch != old.epoch) {
 			old.end()
-			delete(b.shells, tp)
+			delete(b.shards, tp)
 			old = nil
 		}
 		if old == nil && p.Leader == b.id {
-			b.shells[tp] = newShell(b, tp, p.LeaderEpoch)
-			b.shells[tp].load()
+			b.shards[tp] = newShard(b, tp, p.LeaderEpoch)
+			b.shards[tp].load()
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (b *broker) crash() {
 		if l := w.store.log(tp); l.owner != nil && l.owner.b == b {
 			l.inDoubt = true
 		}
-		if s := b.shells[tp]; s != nil {
+		if s := b.shards[tp]; s != nil {
 			s.gone = true
 		}
 	}
@@ -263,7 +263,7 @@ func (b *broker) existing(m kmsg.Request) {
 
 // ask gives a request to a shard.
 func (b *broker) ask(tp store.TopicPartition, from string, m kmsg.Request, reply func(kmsg.Response)) {
-	s := b.shells[tp]
+	s := b.shards[tp]
 	if s == nil {
 		reply(b.w.kind(tp.Topic).Fail(m, kerr.NotCoordinator))
 		return

@@ -27,14 +27,10 @@ func (w *world) settle() {
 	if w.plan.tails.every > 0 {
 		w.startAgain()
 	}
-	deadline := w.Now + patience
-	for why := w.unsettled(); why != ""; why = w.unsettled() {
-		if w.Now >= deadline {
-			w.Violated("after %s of calm: %s", patience, why)
-		}
-		w.RunUntil(w.Now + 500*time.Millisecond)
+	w.Settle(patience, func() string {
 		w.checkTimeouts()
-	}
+		return w.unsettled()
+	})
 	w.finish()
 }
 
@@ -131,7 +127,7 @@ func (w *world) finish() {
 	}
 	w.model.groups.checkTopics()
 	for _, tp := range w.partitions() {
-		if s := w.brokers[leaderOf(w.image(), tp)].shells[tp]; s != nil && len(s.waiting) > 0 {
+		if s := w.brokers[leaderOf(w.image(), tp)].shards[tp]; s != nil && len(s.waiting) > 0 {
 			w.Violated("%v: %d requests were never answered", tp, len(s.waiting))
 		}
 	}
@@ -150,8 +146,8 @@ func (w *world) finish() {
 // any time.
 func (w *world) appending() bool {
 	for _, b := range w.brokers {
-		for _, s := range b.shells {
-			if s.appends > 0 || s.soon {
+		for _, s := range b.shards {
+			if s.appends > 0 || s.Soon {
 				return true
 			}
 		}

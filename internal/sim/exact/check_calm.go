@@ -28,7 +28,7 @@ type digester interface {
 func (w *world) checkDigests() {
 	for _, tp := range w.partitions() {
 		b := w.brokers[leaderOf(w.image(), tp)]
-		if s := b.shells[tp]; s != nil {
+		if s := b.shards[tp]; s != nil {
 			s.checkDigest()
 			continue
 		}
@@ -67,7 +67,7 @@ func (w *world) checkProducers(tp store.TopicPartition, live, want []store.Produ
 	}
 }
 
-func (s *shell) checkDigest() {
+func (s *shard) checkDigest() {
 	w := s.b.w
 	live := s.core.(digester)
 	if err := live.CheckInvariants(); err != nil {
@@ -166,7 +166,7 @@ func (w *world) describe(id string, atRest bool) {
 	req.TransactionalIDs = []string{id}
 	tp := store.TopicPartition{Topic: stateTopic, Partition: journal.PartitionFor(id, w.plan.states)}
 	b := w.brokers[leaderOf(w.image(), tp)]
-	if !b.up || b.shells[tp] == nil {
+	if !b.up || b.shards[tp] == nil {
 		return
 	}
 	b.ask(tp, "admin", req, func(r kmsg.Response) {

@@ -18,7 +18,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
-	"muster/internal/sim/seeds"
+	"muster/internal/sim/shell"
 	"muster/internal/store"
 	"muster/internal/txn"
 )
@@ -26,19 +26,16 @@ import (
 // peerTimeout is how long brokers wait for one another.
 const peerTimeout = 10 * time.Second
 
-// shell carries the pump of a shard on a broker, as package coordinator does.
-type shell struct {
+// shard is one that a broker leads.
+type shard struct {
+	*shell.Shell
 	b       *broker
 	tp      store.TopicPartition
 	epoch   int32
 	kind    machine.Definition
-	pump    *pump.Pump
 	core    machine.Core
 	gone    bool
 	waiting map[machine.RequestID]*call
-	wakeFor time.Time
-	wakes   int
-	soon    bool      // an append is about to begin
 	appends int       // under way
 	run     store.Run // of its log, that it was loaded in
 	start   int       // likewise, of the server
@@ -70,11 +67,16 @@ func (w *world) coordinator(i *metadata.Image, topic, id string) int32 {
 	return leaderOf(i, store.TopicPartition{Topic: topic, Partition: journal.PartitionFor(id, n)})
 }
 
-func newShell(b *broker, tp store.TopicPartition, epoch int32) *shell {
-	return &shell{b: b, tp: tp, epoch: epoch, kind: b.w.kind(tp.Topic), pump: pump.New(), waiting: map[machine.RequestID]*call{}}
+func newShard(b *broker, tp store.TopicPartition, epoch int32) *shard {
+	s := &shard{b: b, tp: tp, epoch: epoch, kind: b.w.kind(tp.Topic), waiting: map[machine.RequestID]*call{}}
+	s.Shell = shell.New(b.w.World, s, shell.Pace{
+		Moment: time.Millisecond, Skew: b.skew, Late: func() float64 { return b.w.faults().lateTimer }, MaxLate: time.Second, Plant: b.w.plant,
+	})
+	return s
 }
 
-func (s *shell) input() machine.Input {
+// Input implements shell.Host.
+func (s *shard) Input() machine.Input {
 	w := s.b.w
 	in := machine.Input{Now: s.b.clock(), Image: s.b.image, MaxBatch: 1 << 20}
 	for i := range in.Random {
@@ -83,8 +85,8 @@ func (s *shell) input() machine.Input {
 	return in
 }
 
-// do does something for the shell in its broker.
-func (s *shell) do(run func()) {
+// Do implements shell.Host.
+func (s *shard) Do(run func()) {
 	s.b.do(s.b.life, func() {
 		if !s.gone {
 			run()
@@ -93,8 +95,8 @@ func (s *shell) do(run func()) {
 }
 
 // load replays the log into a new core, after a while, and goes on until it can.
-func (s *shell) load() {
-	w, life := s.b.w, s.pump.Life()
+func (s *shard) load() {
+	w, life := s.b.w, s.Pump.Life()
 	d := w.Between(time.Millisecond, 30*time.Millisecond)
 	if !w.Calm && w.Rand.IntN(4) == 0 {
 		d = w.Between(0, 2*time.Second)
@@ -102,7 +104,7 @@ func (s *shell) load() {
 	b, brokerLife := s.b, s.b.life
 	w.After(d, func() {
 		b.do(brokerLife, func() {
-			if s.gone || s.pump.Life() != life {
+			if s.gone || s.Pump.Life() != life {
 				return
 			}
 			core, err := s.replay()
@@ -114,16 +116,14 @@ func (s *shell) load() {
 			w.Count("load of " + s.tp.Topic)
 			w.Tracef("broker %d: loaded %s-%d in epoch %d", s.b.id, s.tp.Topic, s.tp.Partition, s.epoch)
 			s.core = core
-			if !s.pump.Begin(life, core, machine.Loaded{Epoch: s.epoch, Run: machine.Run(s.run)}, s.input()) {
-				w.Violated("the pump does not take the core that was loaded for it")
-			}
-			s.drain()
+			s.Begin(life, core, machine.Loaded{Epoch: s.epoch, Run: machine.Run(s.run)})
+			s.Drain()
 		})
 	})
 }
 
 // replay reads the log into a core.
-func (s *shell) replay() (machine.Core, error) {
+func (s *shard) replay() (machine.Core, error) {
 	p := s.b.manager.Get(s.tp.Topic, s.tp.Partition)
 	if p == nil || p.LeaderEpoch() != s.epoch {
 		return nil, kerr.NotLeaderForPartition
@@ -173,9 +173,9 @@ func (w *world) decoded(kind machine.Definition, b record.Batch) machine.Stored 
 }
 
 // request gives a request to the core.
-func (s *shell) request(from string, m kmsg.Request, reply func(kmsg.Response)) {
+func (s *shard) request(from string, m kmsg.Request, reply func(kmsg.Response)) {
 	w := s.b.w
-	if !s.pump.Active() {
+	if !s.Pump.Active() {
 		w.Count("request while loading")
 		reply(s.kind.Fail(m, kerr.CoordinatorLoadInProgress))
 		return
@@ -183,26 +183,18 @@ func (s *shell) request(from string, m kmsg.Request, reply func(kmsg.Response)) 
 	w.ids++
 	id := w.ids
 	s.waiting[id] = &call{from: from, req: packed(m)().(kmsg.Request), arrived: w.Now, reply: reply}
-	if !s.pump.Request(s.input(), machine.Request{ID: id, ClientID: from, Host: "10.0.0.1", Msg: m}) {
-		w.Violated("the pump does not take a request")
-	}
-	s.drain()
-}
-
-func (s *shell) tell(e machine.Event) {
-	s.pump.Tell(s.input(), e)
-	s.drain()
+	s.Request(machine.Request{ID: id, ClientID: from, Host: "10.0.0.1", Msg: m})
 }
 
 // end is a shard that this broker leads no more.
-func (s *shell) end() {
-	s.pump.End()
+func (s *shard) end() {
+	s.Pump.End()
 	s.gone = true
 	s.failAll()
 }
 
 // failAll tells everybody who waits that the shard cannot answer.
-func (s *shell) failAll() {
+func (s *shard) failAll() {
 	calls := s.waiting
 	s.waiting = map[machine.RequestID]*call{}
 	for _, id := range slices.Sorted(maps.Keys(calls)) {
@@ -210,59 +202,31 @@ func (s *shell) failAll() {
 	}
 }
 
-// drain does what the pump wants done.
-func (s *shell) drain() {
-	w, out := s.b.w, s.pump.Drain()
-	life := s.pump.Life()
-	replies, sends, tasks := slices.Clone(out.Replies), slices.Clone(out.Sends), slices.Clone(out.Tasks)
-	s.pump.Drained()
-	for _, r := range replies {
+// Out implements shell.Host.
+func (s *shard) Out(life uint64, out pump.Out) {
+	for _, r := range out.Replies {
 		s.answer(r)
 	}
-	for _, m := range sends {
+	for _, m := range out.Sends {
 		s.send(life, m)
 	}
-	for _, t := range tasks {
-		w.After(w.About(time.Millisecond), func() {
-			s.do(func() {
-				s.pump.TaskDone(life, s.input(), machine.TaskDone{ID: t.ID, Result: t.Run()})
-				s.drain()
-			})
-		})
+	w := s.b.w
+	for _, t := range out.Tasks {
+		w.After(w.About(time.Millisecond), func() { s.Do(func() { s.TaskDone(life, t.ID, t.Run()) }) })
 	}
-	if out.Lost {
-		w.Count("shard lost")
-		w.Tracef("broker %d: %s-%d is lost", s.b.id, s.tp.Topic, s.tp.Partition)
-		s.failAll()
-		s.load()
-	}
-	s.setWake()
-	s.next()
 }
 
-// next has the next append begin, at once or a moment later: that is for the runtime
-// to decide, and what comes meanwhile is part of it.
-func (s *shell) next() {
+// Lost implements shell.Host.
+func (s *shard) Lost() {
 	w := s.b.w
-	begin := func() {
-		s.soon = false
-		if a, ok := s.pump.Append(); ok {
-			s.append(&a)
-		}
-	}
-	switch {
-	case s.soon || !s.pump.Ready():
-	case w.Rand.IntN(2) == 0:
-		begin()
-	default:
-		s.soon = true
-		w.Count("append begun a moment later")
-		w.After(w.About(time.Millisecond), func() { s.do(begin) })
-	}
+	w.Count("shard lost")
+	w.Tracef("broker %d: %s-%d is lost", s.b.id, s.tp.Topic, s.tp.Partition)
+	s.failAll()
+	s.load()
 }
 
 // answer lets a reply out. A broker whose lease is over answers nobody.
-func (s *shell) answer(r machine.Reply) {
+func (s *shard) answer(r machine.Reply) {
 	w := s.b.w
 	c := s.waiting[r.ID]
 	if c == nil {
@@ -278,7 +242,7 @@ func (s *shell) answer(r machine.Reply) {
 	c.reply(r.Msg)
 }
 
-func (s *shell) send(life uint64, m machine.Send) {
+func (s *shard) send(life uint64, m machine.Send) {
 	w := s.b.w
 	to := m.To
 	if to == machine.Self {
@@ -286,15 +250,14 @@ func (s *shell) send(life uint64, m machine.Send) {
 	}
 	w.Count(fmt.Sprintf("send of %T", m.Msg)[len("send of *kmsg."):])
 	done := func(answer any) {
-		s.do(func() {
+		s.Do(func() {
 			out := machine.Sent{ID: m.ID}
 			if answer == nil {
 				out.Err = errors.New("no answer")
 			} else {
 				out.Msg = answer.(kmsg.Response)
 			}
-			s.pump.Sent(life, s.input(), out)
-			s.drain()
+			s.Sent(life, out)
 		})
 	}
 	if to < 0 || int(to) >= len(w.brokers) {
@@ -311,7 +274,8 @@ func (s *shell) send(life uint64, m machine.Send) {
 	w.send(msg, done)
 }
 
-func (s *shell) append(a *pump.Append) {
+// Append implements shell.Host.
+func (s *shard) Append(a pump.Append) {
 	w := s.b.w
 	b, err := pump.Encode(&a.Batch, s.b.clock())
 	if err != nil {
@@ -326,8 +290,7 @@ func (s *shell) append(a *pump.Append) {
 		if err != nil {
 			w.Tracef("broker %d: append to %s-%d: %v", s.b.id, s.tp.Topic, s.tp.Partition, err)
 		}
-		s.pump.Appended(a.Life, s.input(), base, err != nil)
-		s.drain()
+		s.Appended(a.Life, s.Input(), base, err != nil)
 	}
 	p := s.b.manager.Get(s.tp.Topic, s.tp.Partition)
 	if p == nil {
@@ -335,29 +298,4 @@ func (s *shell) append(a *pump.Append) {
 		return
 	}
 	p.AppendOwnIn(context.Background(), s.run.ID, b, done)
-}
-
-// setWake has the pump fire its timers when the next is due, or late.
-func (s *shell) setWake() {
-	w := s.b.w
-	next := s.pump.Next()
-	if next.IsZero() || next.Equal(s.wakeFor) {
-		return
-	}
-	s.wakeFor = next
-	s.wakes++
-	at, this := next.Sub(seeds.Start)-s.b.skew+w.About(time.Millisecond), s.wakes
-	if w.Chance(w.faults().lateTimer) {
-		at += w.Between(0, time.Second)
-	}
-	w.At(at, func() {
-		s.do(func() {
-			if s.wakes != this {
-				return
-			}
-			s.wakeFor = time.Time{}
-			s.pump.Fire(s.input())
-			s.drain()
-		})
-	})
 }

@@ -114,8 +114,8 @@ func (b *broker) checkForgotten() {
 	w := b.w
 	for i := range w.inputs {
 		k := w.inputKey(i)
-		s := b.shells[store.TopicPartition{Topic: offsetsTopic, Partition: journal.PartitionFor(k.group, w.plan.offsets)}]
-		if s == nil || !s.pump.Active() {
+		s := b.shards[store.TopicPartition{Topic: offsetsTopic, Partition: journal.PartitionFor(k.group, w.plan.offsets)}]
+		if s == nil || !s.Pump.Active() {
 			continue
 		}
 		s.request("probe", offsetsRequest(k, true), func(r kmsg.Response) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"muster/internal/sim/seeds"
+	"muster/internal/sim/shell"
 )
 
 func simulator() *seeds.Simulator {
@@ -18,6 +19,14 @@ func tails() *seeds.Simulator {
 }
 
 func TestSimulationOfLostTails(t *testing.T) { tails().Test(t) }
+
+// A fault that takes two changes of the leader is found, and little else is left in what
+// is shown of it.
+func TestFailureIsShrunk(t *testing.T) {
+	s := simulator()
+	s.Simulate = func(base *seeds.World) { run(base, false, shell.AnswerTwice) }
+	s.TestShrinks(t, 4)
+}
 
 func TestSameSeedIsSameRun(t *testing.T) {
 	simulator().TestSame(t, 10)

@@ -44,11 +44,7 @@ func (p *plan) loseTails(r *rand.Rand) {
 }
 
 // SimulateTails is a run in which servers come back without the last that they had.
-func SimulateTails(base *seeds.World) {
-	w := newWorld(base, true)
-	w.RunUntil(w.plan.chaos)
-	w.settle()
-}
+func SimulateTails(base *seeds.World) { run(base, true, nil) }
 
 // opening is that a log was opened, which its server forgets as it does appends.
 type opening struct {
@@ -225,17 +221,17 @@ func (b *broker) verify() {
 		}
 	}
 	for _, tp := range w.partitions() {
-		if s := b.shells[tp]; s != nil && s.isStale() {
+		if s := b.shards[tp]; s != nil && s.isStale() {
 			w.Count("shard loaded again after a restart")
-			s.pump.Reload()
-			s.drain()
+			s.Pump.Reload()
+			s.Drain()
 		}
 	}
 	b.raiseEpochs()
 }
 
 // isStale says whether a shard was loaded before its server was started.
-func (s *shell) isStale() bool { return s.start != s.b.w.store.runs[s.b.w.store.log(s.tp).server] }
+func (s *shard) isStale() bool { return s.start != s.b.w.store.runs[s.b.w.store.log(s.tp).server] }
 
 // raiseEpochs does what the manager wants done, from time to time.
 func (b *broker) raiseEpochs() {

@@ -8,14 +8,16 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/sim/seeds"
+	"muster/internal/sim/shell"
 )
 
 // world is one run.
 type world struct {
 	*seeds.World
-	plan plan
-	over bool // all has come to rest
-	void bool // coordinators have lost what they had written, and so what clients were told
+	plan  plan
+	plant shell.Plant // a fault of all cores, in tests
+	over  bool        // all has come to rest
+	void  bool        // coordinators have lost what they had written, and so what clients were told
 
 	defaults *config.Broker
 	images   []*metadata.Image // all there ever were; the last is true
@@ -47,15 +49,17 @@ const salt = 0x65786163746c79
 
 // Simulate is one run: things go wrong, and then nothing does, and all must come
 // to rest.
-func Simulate(base *seeds.World) {
-	w := newWorld(base, false)
+func Simulate(base *seeds.World) { run(base, false, nil) }
+
+func run(base *seeds.World, tails bool, plant shell.Plant) {
+	w := newWorld(base, tails, plant)
 	w.RunUntil(w.plan.chaos)
 	w.settle()
 }
 
-func newWorld(base *seeds.World, tails bool) *world {
+func newWorld(base *seeds.World, tails bool, plant shell.Plant) *world {
 	w := &world{
-		World: base, nextPID: 1000, firstEpoch: 1,
+		World: base, plant: plant, nextPID: 1000, firstEpoch: 1,
 		quiet: slog.New(slog.DiscardHandler),
 	}
 	w.plan = newPlan(w.Rand)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ var (
 	tailLines = flag.Int("tail", 150, "how many lines of a failed run to show")
 	keepFlag  = flag.String("keep", "", "the faults that happen, separated by commas, or none; without it all do")
 	chaosFlag = flag.Duration("chaos", 0, "how long things go wrong; 0 for as long as the seed says")
+	hurryFlag = flag.Int("hurry", 1, "so many times earlier comes what happens again and again")
 )
 
 const (
@@ -32,7 +34,7 @@ const (
 // goroutines.
 func (s *Simulator) Test(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	c, err := parseCut(*keepFlag, *chaosFlag)
+	c, err := parseCut(*keepFlag, *chaosFlag, *hurryFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +68,28 @@ func (s *Simulator) TestSame(t *testing.T, seeds uint64) {
 			t.Errorf("seed %d: %d events, then %d others", seed, one.total, two.total)
 		}
 	}
+}
+
+// TestShrinks is for a simulator with a fault planted in what it simulates: it must find
+// that, and make the run shorter that shows it, until only so many things go wrong.
+func (s *Simulator) TestShrinks(t *testing.T, most int) {
+	for seed := uint64(1); seed <= s.Default; seed++ {
+		failed := s.run(seed, cut{}, nil)
+		if failed.broken.Text == "" {
+			continue
+		}
+		x := s.shrink(seed, failed)
+		t.Logf("seed %d: %s\n%d events and %d faults, shrunk to %d and %d in %d runs", seed, failed.broken.Text, failed.events, len(failed.faults), x.best.events, len(x.best.faults), x.runs)
+		if len(x.best.faults) > most || 2*x.best.cost() > failed.cost() {
+			t.Errorf("%d events and %d faults are left", x.best.events, len(x.best.faults))
+		}
+		c, err := parseCut(strings.Fields(x.cut.String())[1], x.cut.chaos, int(x.cut.hurry))
+		if again := s.run(seed, c, nil); err != nil || again.broken.Text != x.best.broken.Text {
+			t.Errorf("replayed, it is %q: %v", again.broken.Text, err)
+		}
+		return
+	}
+	t.Errorf("the fault was not found in %d seeds", s.Default)
 }
 
 // batch simulates seeds.

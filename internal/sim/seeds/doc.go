@@ -11,6 +11,8 @@
 //		w.settle()
 //	}
 //
-// A run has no goroutines and asks nobody but its World for time and chance, so the
-// same seed is the same run.
+// A run has no goroutines and asks its World alone for time and chance, so the same
+// seed is the same run. Each event has a chance of its own (cause.go), so that a fault
+// can be left out without changing all that comes after it: a run that breaks a rule is
+// made shorter before it is printed (shrink.go).
 package seeds

@@ -38,20 +38,24 @@ type shrinker struct {
 // shrink returns what can be left out of a run that broke a rule, and what is left.
 func (s *Simulator) shrink(seed uint64, failed result) *shrinker {
 	x := &shrinker{s: s, seed: seed, best: failed}
-	x.try(nil, 0)
-	x.shorten()
-	x.drop()
-	x.shorten()
+	x.try(cut{}, nil)
+	for before := 0; before != x.best.cost() && x.runs < shrinkRuns; {
+		before = x.best.cost()
+		x.shorten()
+		x.drop()
+		x.hurry()
+	}
 	return x
 }
 
-// try leaves out all but some faults, and ends the first phase earlier unless chaos is
-// 0. It says whether that is better.
-func (x *shrinker) try(keep []fault, chaos time.Duration) bool {
-	if x.runs++; x.runs > shrinkRuns {
+// try makes a run of what a cut leaves, with these faults and no others. It says whether
+// that is better.
+func (x *shrinker) try(c cut, keep []fault) bool {
+	if x.runs >= shrinkRuns {
 		return false
 	}
-	c := cut{faults: make(map[fault]bool, len(keep)), chaos: chaos}
+	x.runs++
+	c.faults = make(map[fault]bool, len(keep))
 	for _, f := range keep {
 		c.faults[f] = true
 	}
@@ -65,12 +69,13 @@ func (x *shrinker) try(keep []fault, chaos time.Duration) bool {
 
 // shorten ends the first phase as early as possible.
 func (x *shrinker) shorten() {
-	for _, share := range []time.Duration{8, 4, 2, 1} { // Sixteenths of it.
-		for x.try(x.best.faults, x.best.chaos*share/16) {
+	for _, share := range []time.Duration{8, 4, 2, 12, 14, 15} { // Sixteenths of it.
+		for {
+			c := x.cut
+			if c.chaos = x.best.chaos * share / 16; !x.try(c, x.best.faults) {
+				break
+			}
 		}
-	}
-	for _, share := range []time.Duration{12, 14, 15} {
-		x.try(x.best.faults, x.best.chaos*share/16)
 	}
 }
 
@@ -79,9 +84,18 @@ func (x *shrinker) shorten() {
 func (x *shrinker) drop() {
 	for size := len(x.best.faults); size > 0; size /= 2 {
 		for end := len(x.best.faults); end > 0; end = min(end-size, len(x.best.faults)) {
-			keep := slices.Concat(x.best.faults[:max(0, end-size)], x.best.faults[end:])
-			x.try(keep, x.cut.chaos)
+			x.try(x.cut, slices.Concat(x.best.faults[:max(0, end-size)], x.best.faults[end:]))
 		}
+	}
+}
+
+// hurry has the faults that are left come earlier. They have the same names: those
+// do not depend on time.
+func (x *shrinker) hurry() {
+	for _, times := range []time.Duration{16, 4, 2} {
+		c := x.cut
+		c.hurry = min(max(1, c.hurry)*times, 1024)
+		x.try(c, x.best.faults)
 	}
 }
 
@@ -102,6 +116,9 @@ func (c cut) String() string {
 	if c.chaos > 0 {
 		out += fmt.Sprintf(" -chaos %s", c.chaos)
 	}
+	if c.hurry > 1 {
+		out += fmt.Sprintf(" -hurry %d", c.hurry)
+	}
 	return out
 }
 
@@ -109,8 +126,8 @@ func (c cut) String() string {
 const keepNone = "none"
 
 // parseCut reads the flags of a replay.
-func parseCut(keep string, chaos time.Duration) (cut, error) {
-	c := cut{chaos: chaos}
+func parseCut(keep string, chaos time.Duration, hurry int) (cut, error) {
+	c := cut{chaos: chaos, hurry: time.Duration(hurry)}
 	if keep == "" {
 		return c, nil
 	}

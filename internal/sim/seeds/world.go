@@ -57,19 +57,33 @@ func (w *World) RunUntil(t time.Duration) {
 	w.Now = t
 }
 
+// Settle waits until nothing is unsettled any more, which is said in words, for as long
+// as that may take.
+func (w *World) Settle(patience time.Duration, unsettled func() string) {
+	deadline := w.Now + patience
+	for why := unsettled(); why != ""; why = unsettled() {
+		if w.Now >= deadline {
+			w.Violated("after %s of calm: %s", patience, why)
+		}
+		w.RunUntil(w.Now + 500*time.Millisecond)
+	}
+}
+
 // Every has something happen again and again until the world is calm, never if the
 // mean time between is 0.
 func (w *World) Every(mean time.Duration, run func()) {
 	if mean == 0 {
 		return
 	}
-	w.After(w.About(mean)+time.Millisecond, func() {
+	w.After(w.About(mean)/max(1, w.cut.hurry)+time.Millisecond, func() {
 		if w.Calm {
 			return
 		}
 		w.Every(mean, run) // First, so that it is the same event whether this one is left out or not.
 		if w.happens() {
 			run()
+		} else {
+			w.events--
 		}
 	})
 }
