@@ -25,88 +25,96 @@ func (s *Shard) Replay(b machine.Stored) {
 	}
 }
 
-// apply changes the hard state. A group exists as long as it has a record.
-func (s *Shard) apply(r machine.Record) {
-	switch r := r.(type) {
+// apply changes the hard state. A group exists as long as it has a record. One of another
+// kind than the group is replaces the group, as in Kafka, unless it is a tombstone.
+func (s *Shard) apply(record machine.Record) {
+	switch r := record.(type) {
 	case *schema.OffsetRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			g.applyOffset(r)
-			s.overtake(g, r)
-			s.forgetIfGone(g)
-		}
-	case *schema.GroupRecord:
-		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			g.hard = r.Value
-			s.forgetIfGone(g)
-		}
-	case *schema.RebalanceRecord:
-		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			g.rebalancing = r.Value
-			s.forgetIfGone(g)
-		}
-	case *schema.DepartureRecord:
-		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			g.applyDeparture(r)
+			b := g.common()
+			b.applyOffset(r)
+			s.overtake(b, r)
 			s.forgetIfGone(g)
 		}
 	case *schema.SilenceRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			g.applySilence(r)
+			g.common().applySilence(r)
 			s.forgetIfGone(g)
 		}
-	default:
-		s.applyConsumerRecord(r)
+	case schema.Record:
+		g := s.groups[r.GroupID()]
+		if g == nil || g.kind() != r.Kind() {
+			if r.IsTombstone() {
+				return
+			}
+			g = s.become(r.GroupID(), r.Kind())
+		}
+		g.replay(r)
+		s.forgetIfGone(g)
 	}
 }
 
-// groupFor returns the group that a record is about, and makes it if it says
-// anything about it.
-func (s *Shard) groupFor(id string, says bool) *group {
+// groupFor returns the group that a record is about which any group may have, and makes
+// one if it is no tombstone.
+func (s *Shard) groupFor(id string, make bool) Group {
 	g := s.groups[id]
-	if g == nil && says {
-		g = newGroup(id)
-		s.groups[id] = g
+	if g == nil && make {
+		g = s.become(id, kinds[0].name)
 	}
 	return g
 }
 
-func (s *Shard) forgetIfGone(g *group) {
-	if g.hard == nil && len(g.offsets) == 0 && len(g.unstable) == 0 && g.consumer == nil && g.rebalancing == nil && len(g.departed) == 0 && len(g.silences) == 0 {
-		if g.state = Dead; g.id != s.step.weighed {
+// become makes a group one of another kind: what there was of it, but for its offsets, is
+// forgotten.
+func (s *Shard) become(id string, name schema.Kind) Group {
+	next := base{id: id}
+	if old := s.groups[id]; old != nil {
+		next = *old.common()
+		old.common().gone = true
+		if id != s.step.weighed {
+			s.weight -= old.weight()
+		}
+	}
+	for i := range kinds {
+		if kinds[i].name == name {
+			s.groups[id] = kinds[i].make(next)
+		}
+	}
+	return s.groups[id]
+}
+
+// forgetIfGone forgets a group without records. Its offsets, if it has any, are a group of
+// their own.
+func (s *Shard) forgetIfGone(g Group) {
+	b := g.common()
+	switch {
+	case b.gone || !g.isGone():
+	case !b.hasOffsets() && len(b.silences) == 0:
+		b.gone = true
+		if b.id != s.step.weighed {
 			s.weight -= g.weight() // Of those who are about to join.
 		}
-		delete(s.groups, g.id)
+		delete(s.groups, b.id)
+	case g.kind() != kinds[0].name:
+		s.become(b.id, kinds[0].name)
 	}
 }
 
-func (g *group) applyDeparture(r *schema.DepartureRecord) {
-	if r.Value == nil {
-		if delete(g.departed, r.Member); len(g.departed) == 0 {
-			g.departed = nil
-		}
-		return
-	}
-	if g.departed == nil {
-		g.departed = map[string]int32{}
-	}
-	g.departed[r.Member] = r.Value.Generation
-}
-
-func (g *group) applyOffset(r *schema.OffsetRecord) {
-	t := g.offsets[r.Topic]
+func (b *base) applyOffset(r *schema.OffsetRecord) {
+	t := b.offsets[r.Topic]
 	switch {
 	case r.Value != nil:
 		if t == nil {
-			if g.offsets == nil {
-				g.offsets = map[string]*topicOffsets{}
+			if b.offsets == nil {
+				b.offsets = map[string]*topicOffsets{}
 			}
 			t = &topicOffsets{parts: map[int32]kept{}}
-			g.offsets[r.Topic] = t
+			b.offsets[r.Topic] = t
 		}
 		t.put(r.Partition, r.Value)
 	case t != nil:
 		if delete(t.parts, r.Partition); t.len() == 0 {
-			delete(g.offsets, r.Topic)
+			delete(b.offsets, r.Topic)
 		}
 	}
 }

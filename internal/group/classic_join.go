@@ -17,6 +17,36 @@ const (
 	joinSkipAssignment = 9 // a restarted static leader is told not to assign (KIP-814)
 )
 
+// classicHost is a group of another kind with members that use the classic protocol.
+type classicHost interface {
+	// joinClassic handles JoinGroup. False says that the group was empty and is a classic
+	// one since, or is gone.
+	joinClassic(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) bool
+	syncClassic(x *step, r *machine.Request, m *kmsg.SyncGroupRequest)
+	heartbeatClassic(x *step, m *kmsg.HeartbeatRequest) *kerr.Error
+	// leaveClassic handles what LeaveGroup says of one member, of any protocol.
+	leaveClassic(x *step, r *machine.Request, m *kmsg.LeaveGroupRequestMember) *kerr.Error
+}
+
+// classicRequest handles the requests of the classic protocol.
+func (x *step) classicRequest(r *machine.Request) bool {
+	switch m := r.Msg.(type) {
+	case *kmsg.JoinGroupRequest:
+		x.join(r, m)
+	case *kmsg.SyncGroupRequest:
+		x.sync(r, m)
+	case *kmsg.HeartbeatRequest:
+		x.heartbeat(r, m)
+	case *kmsg.LeaveGroupRequest:
+		x.leave(r, m)
+	case *kmsg.DescribeGroupsRequest:
+		x.describe(r, m)
+	default:
+		return false
+	}
+	return true
+}
+
 // join handles JoinGroup. The order of the checks is Kafka's.
 func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 	session := time.Duration(m.SessionTimeoutMillis) * time.Millisecond
@@ -28,20 +58,15 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 		x.joinError(r, m, m.MemberID, kerr.InvalidSessionTimeout)
 		return
 	}
-	g := x.groups[m.Group]
-	if err := x.joinRoom(g, r, m); err != nil {
+	if err := x.joinRoom(r, m); err != nil {
 		x.joinError(r, m, m.MemberID, err)
 		return
 	}
 	x.weigh(m.Group)
-	if g != nil && g.consumer != nil && !g.isEmpty() {
-		x.joinMixed(g, r, m)
+	if h, ok := x.groups[m.Group].(classicHost); ok && h.joinClassic(x, r, m) {
 		return
 	}
-	if g != nil && g.consumer != nil && m.MemberID == "" {
-		x.forgetConsumers(g)
-		g = x.groups[m.Group]
-	}
+	g, _ := x.groups[m.Group].(*classicGroup)
 	switch {
 	case m.MemberID != "" && g == nil:
 		x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
@@ -55,7 +80,7 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 			return
 		}
 		x.write(r0)
-		g = x.groups[m.Group]
+		g = x.groups[m.Group].(*classicGroup)
 		g.since = x.now.UnixMilli()
 	}
 	m.Protocols = distinct(m.Protocols)
@@ -74,7 +99,7 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 
 // hasRoom applies group.max.size. While members are joining, those that have
 // count, so that when the limit was lowered the last to come back are left out.
-func (x *step) hasRoom(g *group, memberID string) bool {
+func (x *step) hasRoom(g *classicGroup, memberID string) bool {
 	known := g.members.get(memberID)
 	switch g.state {
 	case PreparingRebalance:
@@ -87,7 +112,7 @@ func (x *step) hasRoom(g *group, memberID string) bool {
 
 // refuse takes a member that there is no room for out of the group, which need not
 // wait for it any longer.
-func (x *step) refuse(g *group, memberID string) {
+func (x *step) refuse(g *classicGroup, memberID string) {
 	x.forgetPending(g, memberID)
 	if mem := g.members.get(memberID); mem != nil {
 		g.rebalance.add(trigger(journal.TriggerMaxSize, mem, nil))
@@ -97,7 +122,7 @@ func (x *step) refuse(g *group, memberID string) {
 }
 
 // joinNew handles a join without member id.
-func (x *step) joinNew(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) joinNew(g *classicGroup, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if m.InstanceID != nil {
 		id := *m.InstanceID + "-" + uuid(x.random)
 		if old := g.members.static(*m.InstanceID); old != nil {
@@ -122,7 +147,7 @@ func (x *step) joinNew(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
 }
 
 // joinKnown handles a join with a member id.
-func (x *step) joinKnown(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) joinKnown(g *classicGroup, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
 		x.addMember(g, m.MemberID, r, m)
 		return
@@ -169,7 +194,7 @@ func rejoined(mem *member, m *kmsg.JoinGroupRequest, change *journal.Change) jou
 }
 
 // find returns a member, or why the request cannot be its.
-func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
+func (g *classicGroup) find(memberID string, instance *string) (*member, *kerr.Error) {
 	if instance != nil {
 		holder := g.members.static(*instance)
 		if holder == nil {
@@ -187,7 +212,7 @@ func (g *group) find(memberID string, instance *string) (*member, *kerr.Error) {
 }
 
 // addMember adds a member, parked in JoinGroup.
-func (x *step) addMember(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) addMember(g *classicGroup, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.forget(id) // Its timer is replaced by the member's.
 	mem := &member{
 		id: id, instance: m.InstanceID, clientID: r.ClientID, host: x.hosts.of(r.Host),
@@ -216,7 +241,7 @@ func (m *member) take(req *kmsg.JoinGroupRequest) {
 
 // park updates a member and parks its join. A join that was parked already is
 // from a connection that its client has given up.
-func (x *step) park(g *group, mem *member, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) park(g *classicGroup, mem *member, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.support(mem.protocols, -1)
 	mem.take(m)
 	g.support(mem.protocols, 1)
@@ -230,14 +255,14 @@ func (x *step) park(g *group, mem *member, r *machine.Request, m *kmsg.JoinGroup
 }
 
 // forgetPending removes a pending member, which was refused.
-func (x *step) forgetPending(g *group, id string) {
+func (x *step) forgetPending(g *classicGroup, id string) {
 	if g.pending[id] != nil {
 		g.forget(id)
 		x.cancel(sessionKey(g, id))
 	}
 }
 
-func sessionKey(g *group, memberID string) machine.TimerKey {
+func sessionKey(g *classicGroup, memberID string) machine.TimerKey {
 	return machine.TimerKey{Kind: TimerSession, ID: g.id, Member: memberID}
 }
 
@@ -260,7 +285,7 @@ func (x *step) replyJoinError(id machine.RequestID, version int16, memberID stri
 }
 
 // joinResponse is the answer that tells a member of the current generation.
-func (g *group) joinResponse(mem *member, version int16) *kmsg.JoinGroupResponse {
+func (g *classicGroup) joinResponse(mem *member, version int16) *kmsg.JoinGroupResponse {
 	resp := kmsg.NewPtrJoinGroupResponse()
 	resp.Version = version
 	resp.Generation, resp.MemberID, resp.LeaderID = g.generation, mem.id, g.leader
@@ -273,7 +298,7 @@ func (g *group) joinResponse(mem *member, version int16) *kmsg.JoinGroupResponse
 }
 
 // joinMembers lists the members for the leader.
-func (g *group) joinMembers() []kmsg.JoinGroupResponseMember {
+func (g *classicGroup) joinMembers() []kmsg.JoinGroupResponseMember {
 	out := make([]kmsg.JoinGroupResponseMember, 0, g.members.len())
 	for m := g.members.first; m != nil; m = m.next {
 		e := kmsg.NewJoinGroupResponseMember()
@@ -283,6 +308,6 @@ func (g *group) joinMembers() []kmsg.JoinGroupResponseMember {
 	return out
 }
 
-func (x *step) replyJoin(g *group, mem *member, id machine.RequestID, version int16) {
+func (x *step) replyJoin(g *classicGroup, mem *member, id machine.RequestID, version int16) {
 	x.reply(id, g.joinResponse(mem, version))
 }

@@ -29,7 +29,7 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 		out := kmsg.NewLeaveGroupResponseMember()
 		out.MemberID, out.InstanceID = members[i].MemberID, members[i].InstanceID
 		// A consumer group may become a classic one with this, which is another.
-		why, err := x.leaveOne(x.groups[m.Group], r, &members[i])
+		why, err := x.leaveOne(m.Group, r, &members[i])
 		if err != nil {
 			out.ErrorCode = err.Code
 		}
@@ -41,19 +41,20 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 	if m.Version < 3 {
 		resp.ErrorCode, resp.Members = resp.Members[0].ErrorCode, nil
 	}
-	if g := x.groups[m.Group]; g != nil {
+	if g, ok := x.groups[m.Group].(*classicGroup); ok {
 		x.afterLeave(g, left)
 	}
 	x.reply(r.ID, resp)
 }
 
 // leaveOne removes one member. The trigger is nil if it was only pending.
-func (x *step) leaveOne(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*journal.Trigger, *kerr.Error) {
-	if g == nil {
-		return nil, kerr.UnknownMemberID
+func (x *step) leaveOne(group string, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*journal.Trigger, *kerr.Error) {
+	if h, ok := x.groups[group].(classicHost); ok {
+		return nil, h.leaveClassic(x, r, m)
 	}
-	if g.consumer != nil {
-		return nil, x.leaveMixed(g, r, m)
+	g, ok := x.groups[group].(*classicGroup)
+	if !ok {
+		return nil, kerr.UnknownMemberID
 	}
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
 		x.forgetPending(g, m.MemberID)
@@ -91,7 +92,7 @@ func isOf(r *machine.Request, m *member) bool {
 
 // afterLeave goes on without those who left. A pending member that left may
 // have been all that a join phase waited for.
-func (x *step) afterLeave(g *group, left []journal.Trigger) {
+func (x *step) afterLeave(g *classicGroup, left []journal.Trigger) {
 	if g.state == PreparingRebalance {
 		g.rebalance.add(left...)
 		x.maybeComplete(g)

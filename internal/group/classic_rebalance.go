@@ -11,7 +11,7 @@ import (
 
 // rebalanceOrComplete reacts to a change of membership: it starts a rebalance,
 // or if one is under way sees whether everybody is there now.
-func (x *step) rebalanceOrComplete(g *group, why journal.Trigger) {
+func (x *step) rebalanceOrComplete(g *classicGroup, why journal.Trigger) {
 	if g.state != PreparingRebalance {
 		x.prepareRebalance(g, why)
 		return
@@ -22,7 +22,7 @@ func (x *step) rebalanceOrComplete(g *group, why journal.Trigger) {
 
 // prepareRebalance begins the join phase. From Empty it lasts for the
 // initial delay; otherwise until everybody has joined again.
-func (x *step) prepareRebalance(g *group, why ...journal.Trigger) {
+func (x *step) prepareRebalance(g *classicGroup, why ...journal.Trigger) {
 	if g.state == CompletingRebalance {
 		x.failSyncs(g, kerr.RebalanceInProgress)
 	}
@@ -46,14 +46,16 @@ func (x *step) prepareRebalance(g *group, why ...journal.Trigger) {
 	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.rebalance.delay))
 }
 
-func joinKey(g *group) machine.TimerKey { return machine.TimerKey{Kind: TimerJoin, ID: g.id} }
-func syncKey(g *group) machine.TimerKey { return machine.TimerKey{Kind: TimerSync, ID: g.id} }
+func joinKey(g *classicGroup) machine.TimerKey { return machine.TimerKey{Kind: TimerJoin, ID: g.id} }
+func syncKey(g *classicGroup) machine.TimerKey { return machine.TimerKey{Kind: TimerSync, ID: g.id} }
 
 // allJoined says that nobody has to be waited for. Pending members are waited
 // for: they have said that they are coming.
-func (g *group) allJoined() bool { return int(g.joined) == g.members.len() && len(g.pending) == 0 }
+func (g *classicGroup) allJoined() bool {
+	return int(g.joined) == g.members.len() && len(g.pending) == 0
+}
 
-func (x *step) completeOrWait(g *group) {
+func (x *step) completeOrWait(g *classicGroup) {
 	if g.allJoined() {
 		x.completeJoin(g)
 		return
@@ -63,7 +65,7 @@ func (x *step) completeOrWait(g *group) {
 
 // maybeComplete ends the join phase if everybody is there, except that joins
 // and leaves do not cut the initial delay short.
-func (x *step) maybeComplete(g *group) {
+func (x *step) maybeComplete(g *classicGroup) {
 	if g.state == PreparingRebalance && g.previous != Empty && g.allJoined() {
 		x.completeJoin(g)
 	}
@@ -71,7 +73,7 @@ func (x *step) maybeComplete(g *group) {
 
 // joinFired handles the end of the initial delay, which is extended while
 // members keep coming, or of the rebalance timeout.
-func (x *step) joinFired(g *group) {
+func (x *step) joinFired(g *classicGroup) {
 	g.joinSeq = 0
 	if g.state != PreparingRebalance {
 		return
@@ -93,7 +95,7 @@ const minWaitAgain = time.Second
 
 // completeJoin ends the join phase: members that have not joined are out, unless
 // they are static, and the rest form the next generation.
-func (x *step) completeJoin(g *group) {
+func (x *step) completeJoin(g *classicGroup) {
 	if g.joinSeq != 0 {
 		g.joinSeq = 0
 		x.cancel(joinKey(g))
@@ -124,7 +126,7 @@ func (x *step) completeJoin(g *group) {
 
 // electJoined makes sure that the leader has joined; false says that nobody
 // has.
-func (g *group) electJoined() bool {
+func (g *classicGroup) electJoined() bool {
 	if leader := g.members.get(g.leader); leader != nil && leader.join != 0 {
 		return true
 	}
@@ -137,7 +139,7 @@ func (g *group) electJoined() bool {
 	return false
 }
 
-func (x *step) becomeEmpty(g *group) {
+func (x *step) becomeEmpty(g *classicGroup) {
 	g.protocol, g.leader = "", ""
 	g.to(Empty, x.now)
 	x.settle(g)
@@ -146,7 +148,7 @@ func (x *step) becomeEmpty(g *group) {
 
 // answerJoins tells everybody who is parked of the new generation. Static
 // members that did not join remain members until the sync timer ends their grace.
-func (x *step) answerJoins(g *group) {
+func (x *step) answerJoins(g *classicGroup) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join != 0 {
 			x.replyJoin(g, m, m.join, m.joinVersion)
@@ -160,7 +162,7 @@ func (x *step) answerJoins(g *group) {
 }
 
 // drop removes a member and answers what it has parked.
-func (x *step) drop(g *group, m *member) {
+func (x *step) drop(g *classicGroup, m *member) {
 	if m.join != 0 {
 		x.replyJoinError(m.join, m.joinVersion, "", kerr.UnknownMemberID)
 	}
@@ -168,7 +170,7 @@ func (x *step) drop(g *group, m *member) {
 		x.replySyncError(m.sync, m.syncVersion, kerr.UnknownMemberID)
 	}
 	x.cancel(sessionKey(g, m.id))
-	x.endSilence(g, m.id)
+	x.endSilence(&g.base, m.id)
 	g.remove(m)
 	m.join, m.sync = 0, 0
 	x.leaves(g, m)

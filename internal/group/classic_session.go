@@ -25,12 +25,12 @@ func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	if m.Group == "" {
 		return kerr.InvalidGroupID
 	}
-	g := x.groups[m.Group]
-	if g == nil {
-		return kerr.UnknownMemberID
+	if h, ok := x.groups[m.Group].(classicHost); ok {
+		return h.heartbeatClassic(x, m)
 	}
-	if g.consumer != nil {
-		return x.beatMixed(g, m)
+	g, ok := x.groups[m.Group].(*classicGroup)
+	if !ok {
+		return kerr.UnknownMemberID
 	}
 	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
 	switch {
@@ -55,21 +55,21 @@ func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 // touch gives a member until d from now to be heard of. The timer is left alone
 // as long as it does not fire later than that: when it fires early, it is armed
 // again for what remains. So a heartbeat costs no timer.
-func (x *step) touch(g *group, m *member, d time.Duration) {
+func (x *step) touch(g *classicGroup, m *member, d time.Duration) {
 	m.deadline = x.now.Add(d)
 	if m.timerSeq == 0 || m.deadline.Before(m.timerAt) {
 		x.rearm(g, m, d)
 	}
 }
 
-func (x *step) rearm(g *group, m *member, d time.Duration) {
+func (x *step) rearm(g *classicGroup, m *member, d time.Duration) {
 	m.deadline = x.now.Add(d)
 	m.timerAt = g.sessionTimer(m.id, m.silent, m.session, m.deadline)
 	m.timerSeq = x.arm(sessionKey(g, m.id), m.timerAt)
 }
 
 // sessionFired handles the session timer of a member or of a pending one.
-func (x *step) sessionFired(g *group, e machine.TimerFired) {
+func (x *step) sessionFired(g *classicGroup, e machine.TimerFired) {
 	if p := g.pending[e.Key.Member]; p != nil && p.seq == e.Seq {
 		if g.state == PreparingRebalance && g.previous != Empty {
 			g.rebalance.gone.add(p.absent(e.Key.Member))
@@ -83,7 +83,7 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 	case m == nil || m.timerSeq != e.Seq:
 		return
 	case x.now.Before(m.deadline):
-		x.noteSilence(g, m.id, m.silent, m.session)
+		x.noteSilence(&g.base, m.id, m.silent, m.session)
 		m.timerAt = g.sessionTimer(m.id, m.silent, m.session, m.deadline)
 		m.timerSeq = x.arm(e.Key, m.timerAt)
 		return
@@ -108,7 +108,7 @@ func (x *step) sessionFired(g *group, e machine.TimerFired) {
 
 // expiredComplete ends the join phase if only the member that has expired was
 // missing, even during the initial delay.
-func (x *step) expiredComplete(g *group) {
+func (x *step) expiredComplete(g *classicGroup) {
 	if g.state == PreparingRebalance && g.allJoined() {
 		x.completeJoin(g)
 	}

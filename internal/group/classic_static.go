@@ -12,7 +12,7 @@ import (
 // replaceStatic lets a new incarnation of a static member take the place of the
 // old one (KIP-345): it gets a new id, keeps assignment and leadership, and in a
 // Stable group nobody else notices.
-func (x *step) replaceStatic(g *group, mem *member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) replaceStatic(g *classicGroup, mem *member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if g.state == Stable && !x.fitsReplaced(g, mem, newID, r, m) {
 		x.joinError(r, m, "", kerr.UnknownServerError)
 		return
@@ -58,7 +58,7 @@ func (x *step) replaceStatic(g *group, mem *member, newID string, r *machine.Req
 
 // fitsReplaced says whether the group could still be stored with what the new
 // incarnation says of itself.
-func (x *step) fitsReplaced(g *group, mem *member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) bool {
+func (x *step) fitsReplaced(g *classicGroup, mem *member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) bool {
 	if x.maxBatch <= 0 {
 		return true
 	}
@@ -73,7 +73,7 @@ func (x *step) fitsReplaced(g *group, mem *member, newID string, r *machine.Requ
 
 // fenceOld answers what the old incarnation has parked, and returns which request
 // that was.
-func (x *step) fenceOld(g *group, mem *member) (parked string) {
+func (x *step) fenceOld(g *classicGroup, mem *member) (parked string) {
 	if mem.join != 0 {
 		parked = kmsg.JoinGroup.Name()
 		x.replyJoinError(mem.join, mem.joinVersion, mem.id, kerr.FencedInstanceID)
@@ -90,7 +90,7 @@ func (x *step) fenceOld(g *group, mem *member) (parked string) {
 
 // replaceQuietly answers a restarted static member without a rebalance. The new
 // id is stored before the answer goes out.
-func (x *step) replaceQuietly(g *group, mem *member, oldLeader string, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) replaceQuietly(g *classicGroup, mem *member, oldLeader string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	mem.join = 0
 	g.joined--
 	x.store(g, g.record())

@@ -13,8 +13,8 @@ import (
 
 // sync handles SyncGroup: members wait for the leader's assignment.
 func (x *step) sync(r *machine.Request, m *kmsg.SyncGroupRequest) {
-	if g := x.groups[m.Group]; g != nil && g.consumer != nil && m.Group != "" {
-		x.syncMixed(g, r, m)
+	if h, ok := x.groups[m.Group].(classicHost); ok && m.Group != "" {
+		h.syncClassic(x, r, m)
 		return
 	}
 	g, mem, err := x.checkSync(r, m)
@@ -44,12 +44,12 @@ func (x *step) sync(r *machine.Request, m *kmsg.SyncGroupRequest) {
 }
 
 // checkSync finds the group and member that a sync is of.
-func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*group, *member, *kerr.Error) {
+func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*classicGroup, *member, *kerr.Error) {
 	if m.Group == "" {
 		return nil, nil, kerr.InvalidGroupID
 	}
-	g := x.groups[m.Group]
-	if g == nil {
+	g, ok := x.groups[m.Group].(*classicGroup)
+	if !ok {
 		return nil, nil, kerr.UnknownMemberID
 	}
 	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
@@ -69,7 +69,7 @@ func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*group, 
 func differs(said *string, is string) bool { return said != nil && is != "" && *said != is }
 
 // synced notes that a member has asked for its assignment.
-func (x *step) synced(g *group, mem *member) {
+func (x *step) synced(g *classicGroup, mem *member) {
 	x.alive(g, mem)
 	g.sync(mem)
 	if g.unsynced == 0 {
@@ -77,7 +77,7 @@ func (x *step) synced(g *group, mem *member) {
 	}
 }
 
-func (x *step) cancelSync(g *group) {
+func (x *step) cancelSync(g *classicGroup) {
 	if g.syncSeq != 0 {
 		g.syncSeq = 0
 		x.cancel(syncKey(g))
@@ -87,7 +87,7 @@ func (x *step) cancelSync(g *group) {
 // assign takes the leader's assignment. Members that it left out get nothing,
 // ids that it made up are ignored. The generation is stored before anybody is
 // told, so that a successor knows it.
-func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignment) {
+func (x *step) assign(g *classicGroup, assignments []kmsg.SyncGroupRequestGroupAssignment) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.assigned = nil
 	}
@@ -116,7 +116,7 @@ func (x *step) assign(g *group, assignments []kmsg.SyncGroupRequestGroupAssignme
 
 // tooLarge refuses an assignment that cannot be stored, as Kafka does: the
 // members that wait are told, and the group tries again. No other group is affected.
-func (x *step) tooLarge(g *group, r *schema.GroupRecord) {
+func (x *step) tooLarge(g *classicGroup, r *schema.GroupRecord) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.assigned = nil
 	}
@@ -126,7 +126,7 @@ func (x *step) tooLarge(g *group, r *schema.GroupRecord) {
 
 // syncFired removes members that have not asked for their assignment, also when
 // the group is Stable for the others.
-func (x *step) syncFired(g *group) {
+func (x *step) syncFired(g *classicGroup) {
 	g.syncSeq = 0
 	if g.state != CompletingRebalance && g.state != Stable || g.unsynced == 0 {
 		return
@@ -142,7 +142,7 @@ func (x *step) syncFired(g *group) {
 }
 
 // failSyncs answers all parked syncs with an error.
-func (x *step) failSyncs(g *group, err *kerr.Error) {
+func (x *step) failSyncs(g *classicGroup, err *kerr.Error) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.sync != 0 {
 			x.replySyncError(m.sync, m.syncVersion, err)
@@ -159,7 +159,7 @@ func (x *step) replySyncError(id machine.RequestID, version int16, err *kerr.Err
 	x.reply(id, resp)
 }
 
-func (x *step) replySync(g *group, mem *member, id machine.RequestID, version int16) {
+func (x *step) replySync(g *classicGroup, mem *member, id machine.RequestID, version int16) {
 	resp := kmsg.NewPtrSyncGroupResponse()
 	resp.Version = version
 	protocolType, protocol := g.protocolType, g.protocol

@@ -11,11 +11,12 @@ import (
 	"muster/internal/metadata"
 )
 
-// consumer is what a group of the consumer protocol has beyond its offsets
-// (KIP-848). There is no generation: the group has an epoch, which rises with each
+// consumerGroup is a group of the consumer protocol (KIP-848). There is no generation: the group has an epoch, which rises with each
 // change of who wants what; the target assignment has the epoch that it was made
 // for; and each member comes to that epoch by itself, heartbeat by heartbeat.
-type consumer struct {
+type consumerGroup struct {
+	base
+
 	// Hard state: what the records say.
 	epoch       int32 // firstEpoch if there is no record
 	hash        int64 // of the topics that are subscribed to
@@ -111,15 +112,15 @@ const (
 	epochLeaveStatic = -2
 )
 
-func newConsumer() *consumer {
-	return &consumer{
-		epoch: firstEpoch, targetEpoch: firstEpoch, regexes: map[string]*regex{}, instances: map[string]*consumerMember{},
+func newConsumerGroup(b base) *consumerGroup {
+	return &consumerGroup{
+		base: b, epoch: firstEpoch, targetEpoch: firstEpoch, regexes: map[string]*regex{}, instances: map[string]*consumerMember{},
 		owners: map[part]*consumerMember{}, names: map[string]int{}, patterns: map[string]int{},
 	}
 }
 
 // isGone says that no record is left.
-func (c *consumer) isGone() bool {
+func (c *consumerGroup) isGone() bool {
 	return !c.hasEpoch && !c.hasTarget && !c.oldTopics && len(c.members) == 0 && len(c.regexes) == 0
 }
 
@@ -140,12 +141,12 @@ func (n *consumerNow) places() []heldPart {
 }
 
 // find returns where a member is, or would be, among the members.
-func (c *consumer) find(id string) (int, bool) {
+func (c *consumerGroup) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(c.members, id, func(m *consumerMember, id string) int { return strings.Compare(m.id, id) })
 }
 
 // member returns a member that has joined, nil if there is none of that id.
-func (c *consumer) member(id string) *consumerMember {
+func (c *consumerGroup) member(id string) *consumerMember {
 	if i, ok := c.find(id); ok && c.members[i].says != nil {
 		return c.members[i]
 	}
@@ -161,7 +162,7 @@ const (
 )
 
 // state returns Kafka's name of the group's state.
-func (c *consumer) state() string {
+func (c *consumerGroup) state() string {
 	switch {
 	case c.present == 0:
 		return consumerEmpty
@@ -177,7 +178,7 @@ func (c *consumer) state() string {
 }
 
 // settled says whether a member has all that it is to have.
-func (mem *consumerMember) settled(c *consumer) bool {
+func (mem *consumerMember) settled(c *consumerGroup) bool {
 	now := mem.now()
 	return now.state == memberStable && now.epoch == c.targetEpoch
 }

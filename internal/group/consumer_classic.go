@@ -14,7 +14,7 @@ import (
 )
 
 // findMixed returns the member of the classic protocol that a request is of.
-func (c *consumer) findMixed(id string, instance *string, generation int32) (*consumerMember, *kerr.Error) {
+func (c *consumerGroup) findMixed(id string, instance *string, generation int32) (*consumerMember, *kerr.Error) {
 	mem := c.member(id)
 	if instance != nil {
 		if mem = c.instances[*instance]; mem != nil && mem.id != id {
@@ -30,9 +30,9 @@ func (c *consumer) findMixed(id string, instance *string, generation int32) (*co
 	return mem, nil
 }
 
-// syncMixed handles SyncGroup of a member of the classic protocol in a consumer group.
-func (x *step) syncMixed(g *group, r *machine.Request, m *kmsg.SyncGroupRequest) {
-	mem, err := g.consumer.findMixed(m.MemberID, m.InstanceID, m.Generation)
+// syncClassic handles SyncGroup of a member of the classic protocol in a consumer group.
+func (g *consumerGroup) syncClassic(x *step, r *machine.Request, m *kmsg.SyncGroupRequest) {
+	mem, err := g.findMixed(m.MemberID, m.InstanceID, m.Generation)
 	var protocol schema.ClassicProtocol
 	if err == nil {
 		var ok bool
@@ -45,7 +45,7 @@ func (x *step) syncMixed(g *group, r *machine.Request, m *kmsg.SyncGroupRequest)
 		return
 	}
 	now := mem.now()
-	if g.consumer.targetEpoch > now.epoch && now.state != memberUnrevoked {
+	if g.targetEpoch > now.epoch && now.state != memberUnrevoked {
 		// Who has to let go of something has joined for that, and is told with its next heartbeat.
 		x.waitForJoin(g, mem)
 		x.replySyncError(r.ID, m.Version, kerr.RebalanceInProgress)
@@ -99,12 +99,12 @@ func assignmentBytes(image *metadata.Image, list []part, subscription []byte) []
 	return a.AppendTo(nil)
 }
 
-// beatMixed handles Heartbeat of a member of the classic protocol in a consumer group.
+// heartbeatClassic handles Heartbeat of a member of the classic protocol in a consumer group.
 // It is told to join again if its target is newer, if it has to let go of something, or
 // if what it waits for is free now. As any heartbeat it has the group look at its topics,
 // and make a target if that is due: nobody else might come for it.
-func (x *step) beatMixed(g *group, m *kmsg.HeartbeatRequest) *kerr.Error {
-	mem, err := g.consumer.findMixed(m.MemberID, m.InstanceID, m.Generation)
+func (g *consumerGroup) heartbeatClassic(x *step, m *kmsg.HeartbeatRequest) *kerr.Error {
+	mem, err := g.findMixed(m.MemberID, m.InstanceID, m.Generation)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (x *step) beatMixed(g *group, m *kmsg.HeartbeatRequest) *kerr.Error {
 	x.refresh(g)
 	x.retarget(g)
 	now := mem.now()
-	if now.epoch < g.consumer.targetEpoch || now.state == memberUnrevoked || now.state == memberUnreleased && !x.isWaiting(g.consumer, mem) {
+	if now.epoch < g.targetEpoch || now.state == memberUnrevoked || now.state == memberUnreleased && !x.isWaiting(g, mem) {
 		x.waitForJoin(g, mem)
 		return kerr.RebalanceInProgress
 	}
@@ -123,7 +123,7 @@ func (x *step) beatMixed(g *group, m *kmsg.HeartbeatRequest) *kerr.Error {
 
 // isWaiting says whether somebody else still has, or may have, a partition that a member
 // is to have.
-func (x *step) isWaiting(c *consumer, mem *consumerMember) bool {
+func (x *step) isWaiting(c *consumerGroup, mem *consumerMember) bool {
 	for _, p := range c.wanted(mem, x.image) {
 		if !c.isFree(p, mem) {
 			return true
@@ -132,13 +132,13 @@ func (x *step) isWaiting(c *consumer, mem *consumerMember) bool {
 	return false
 }
 
-// leaveMixed handles what LeaveGroup says of one member of a consumer group, of either
+// leaveClassic handles what LeaveGroup says of one member of a consumer group, of either
 // protocol.
-func (x *step) leaveMixed(g *group, r *machine.Request, m *kmsg.LeaveGroupRequestMember) *kerr.Error {
-	mem := g.consumer.member(m.MemberID)
+func (g *consumerGroup) leaveClassic(x *step, r *machine.Request, m *kmsg.LeaveGroupRequestMember) *kerr.Error {
+	mem := g.member(m.MemberID)
 	if m.InstanceID != nil {
 		// An administrator names no member id.
-		if mem = g.consumer.instances[*m.InstanceID]; mem != nil && m.MemberID != "" && mem.id != m.MemberID {
+		if mem = g.instances[*m.InstanceID]; mem != nil && m.MemberID != "" && mem.id != m.MemberID {
 			return kerr.FencedInstanceID
 		}
 	}
@@ -152,7 +152,7 @@ func (x *step) leaveMixed(g *group, r *machine.Request, m *kmsg.LeaveGroupReques
 
 // sessionOf is how long a member may be silent: in the classic protocol it says so
 // itself.
-func (x *step) sessionOf(g *group, mem *consumerMember) time.Duration {
+func (x *step) sessionOf(g *consumerGroup, mem *consumerMember) time.Duration {
 	if mem.says != nil && mem.says.Classic != nil && mem.says.Classic.SessionTimeoutMillis > 0 {
 		return time.Duration(mem.says.Classic.SessionTimeoutMillis) * time.Millisecond
 	}
@@ -161,20 +161,20 @@ func (x *step) sessionOf(g *group, mem *consumerMember) time.Duration {
 
 // waitForJoin gives a member its rebalance timeout to join again, from when it was first
 // told to.
-func (x *step) waitForJoin(g *group, mem *consumerMember) {
+func (x *step) waitForJoin(g *consumerGroup, mem *consumerMember) {
 	if mem.joinSeq == 0 {
 		mem.joinSeq = x.arm(memberTimer(TimerJoin, g, mem), x.now.Add(mem.rebalanceTimeout()))
 	}
 }
 
-func (x *step) stopJoinTimer(g *group, mem *consumerMember) {
+func (x *step) stopJoinTimer(g *consumerGroup, mem *consumerMember) {
 	if mem.joinSeq != 0 {
 		mem.joinSeq = 0
 		x.cancel(memberTimer(TimerJoin, g, mem))
 	}
 }
 
-func (x *step) stopSyncTimer(g *group, mem *consumerMember) {
+func (x *step) stopSyncTimer(g *consumerGroup, mem *consumerMember) {
 	if mem.syncSeq != 0 {
 		mem.syncSeq = 0
 		x.cancel(memberTimer(TimerSync, g, mem))
@@ -183,8 +183,8 @@ func (x *step) stopSyncTimer(g *group, mem *consumerMember) {
 
 // classicFired fences a member that has not joined again, or not asked for its
 // assignment, in time.
-func (x *step) classicFired(g *group, e machine.TimerFired) {
-	mem := g.consumer.member(e.Key.Member)
+func (x *step) classicFired(g *consumerGroup, e machine.TimerFired) {
+	mem := g.member(e.Key.Member)
 	switch {
 	case mem == nil:
 	case e.Key.Kind == TimerJoin && mem.joinSeq == e.Seq:
@@ -199,7 +199,7 @@ func (x *step) classicFired(g *group, e machine.TimerFired) {
 }
 
 // suit lets the timers of a member be those of the protocol that it uses now.
-func (x *step) suit(g *group, mem *consumerMember) {
+func (x *step) suit(g *consumerGroup, mem *consumerMember) {
 	if mem.says.Classic != nil {
 		x.stopRevoking(g, mem)
 		return
@@ -212,7 +212,7 @@ func (x *step) suit(g *group, mem *consumerMember) {
 }
 
 // stopWaiting cancels all timers of a member.
-func (x *step) stopWaiting(g *group, mem *consumerMember) {
+func (x *step) stopWaiting(g *consumerGroup, mem *consumerMember) {
 	x.stopRevoking(g, mem)
 	x.stopJoinTimer(g, mem)
 	x.stopSyncTimer(g, mem)

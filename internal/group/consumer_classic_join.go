@@ -18,8 +18,26 @@ import (
 // member epoch, and what a subscription says that a member owns is what a heartbeat of
 // the consumer protocol would say.
 
+// joinClassic handles JoinGroup of a consumer group. One without members becomes a classic
+// group.
+func (g *consumerGroup) joinClassic(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) bool {
+	switch {
+	case !g.isEmpty():
+		x.joinMixed(g, r, m)
+		return true
+	case m.MemberID == "":
+		x.forgetConsumers(g)
+		return false
+	case m.ProtocolType == "" || len(m.Protocols) == 0:
+		x.joinError(r, m, m.MemberID, kerr.InconsistentGroupProtocol)
+	default:
+		x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
+	}
+	return true
+}
+
 // joinMixed handles JoinGroup of a consumer group that has members.
-func (x *step) joinMixed(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (x *step) joinMixed(g *consumerGroup, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	m.Protocols = distinct(m.Protocols)
 	w, err := x.checkJoinMixed(g, m)
 	if err != nil {
@@ -35,7 +53,7 @@ func (x *step) joinMixed(g *group, r *machine.Request, m *kmsg.JoinGroupRequest)
 		x.joinError(r, m, r.ClientID+"-"+uuid(x.random), kerr.MemberIDRequired)
 		return
 	}
-	id, p, err := x.mixedPlace(g.consumer, r, m)
+	id, p, err := x.mixedPlace(g, r, m)
 	if err != nil {
 		x.joinError(r, m, m.MemberID, err)
 		return
@@ -50,15 +68,14 @@ func (x *step) joinMixed(g *group, r *machine.Request, m *kmsg.JoinGroupRequest)
 
 // checkJoinMixed says whether somebody of the classic protocol may join, and what it
 // wants.
-func (x *step) checkJoinMixed(g *group, m *kmsg.JoinGroupRequest) (w wants, err *kerr.Error) {
-	c := g.consumer
-	replaces := m.MemberID == "" && m.InstanceID != nil && c.instances[*m.InstanceID] != nil
+func (x *step) checkJoinMixed(g *consumerGroup, m *kmsg.JoinGroupRequest) (w wants, err *kerr.Error) {
+	replaces := m.MemberID == "" && m.InstanceID != nil && g.instances[*m.InstanceID] != nil
 	switch {
 	case x.cfg.Consumer.Migration.Disabled():
 		return w, kerr.InconsistentGroupProtocol
-	case !replaces && c.member(m.MemberID) == nil && c.present >= x.cfg.Consumer.MaxSize:
+	case !replaces && g.member(m.MemberID) == nil && g.present >= x.cfg.Consumer.MaxSize:
 		return w, kerr.GroupMaxSizeReached
-	case m.ProtocolType != consumerType || !c.supports(m.Protocols):
+	case m.ProtocolType != consumerType || !g.supports(m.Protocols):
 		return w, kerr.InconsistentGroupProtocol
 	}
 	w, bad := readWants(m.Protocols[0].Metadata)
@@ -69,7 +86,7 @@ func (x *step) checkJoinMixed(g *group, m *kmsg.JoinGroupRequest) (w wants, err 
 }
 
 // supports says whether all members of the classic protocol have one of these.
-func (c *consumer) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
+func (c *consumerGroup) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
 	for i := range protocols {
 		if c.supported.of(protocols[i].Name) == c.classic {
 			return true
@@ -80,7 +97,7 @@ func (c *consumer) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
 
 // mixedPlace says whose place somebody of the classic protocol takes. Without a member
 // id a static one always has that of whoever has its instance id.
-func (x *step) mixedPlace(c *consumer, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
+func (x *step) mixedPlace(c *consumerGroup, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
 	var holder *consumerMember
 	if m.InstanceID != nil {
 		holder = c.instances[*m.InstanceID]
@@ -127,10 +144,10 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants
 }
 
 // admit lets a member of the classic protocol join, or join again.
-func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *schema.ConsumerMember, w wants) {
+func (x *step) admit(g *consumerGroup, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *schema.ConsumerMember, w wants) {
 	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
 	p.remember()
-	epoch := g.consumer.epoch
+	epoch := g.epoch
 	x.from = len(x.records)
 	if p.replaces != nil {
 		x.takeOver(g, p.replaces, id, says)
@@ -145,11 +162,11 @@ func (x *step) admit(g *group, r *machine.Request, m *kmsg.JoinGroupRequest, id 
 	x.hear(g, mem)
 	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
 	if to := x.classicOf(g, nil, id); to != nil {
-		quiet := g.consumer.epoch == epoch && g.consumer.state() == consumerStable && m.Version >= joinSkipAssignment
-		members := g.consumer.present
-		g = x.downgrade(g, to, quiet)
-		x.noteDowngraded(g, by(r), members)
-		x.joinDowngraded(g, id, r, m, quiet)
+		quiet := g.epoch == epoch && g.state() == consumerStable && m.Version >= joinSkipAssignment
+		members := g.present
+		next := x.downgrade(g, to, quiet)
+		x.noteDowngraded(next, by(r), members)
+		x.joinDowngraded(next, id, r, m, quiet)
 		return
 	}
 	x.noteProgress(g, mem, &was, told)

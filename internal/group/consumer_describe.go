@@ -11,9 +11,6 @@ import (
 	"muster/internal/metadata"
 )
 
-// typeConsumer is the type of groups of the consumer protocol.
-const typeConsumer = "consumer"
-
 // consumerDescribe handles ConsumerGroupDescribe.
 func (x *step) consumerDescribe(r *machine.Request, m *kmsg.ConsumerGroupDescribeRequest) {
 	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
@@ -31,20 +28,19 @@ func (x *step) describeConsumers(id string) kmsg.ConsumerGroupDescribeResponseGr
 		out.ErrorCode, out.ErrorMessage = err.Code, &reason
 		return out
 	}
-	g := x.groups[id]
+	g, ok := x.groups[id].(*consumerGroup)
 	switch {
 	case id == "":
 		return fail(kerr.InvalidGroupID, "The group id is empty.")
-	case g == nil:
+	case x.groups[id] == nil:
 		return fail(kerr.GroupIDNotFound, "Group "+id+" not found.")
-	case g.consumer == nil:
+	case !ok:
 		return fail(kerr.GroupIDNotFound, "Group "+id+" is not a consumer group.")
 	}
-	c := g.consumer
-	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = c.state(), c.epoch, c.targetEpoch, x.chosenAssignor(c)
-	for _, mem := range c.members {
+	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.state(), g.epoch, g.targetEpoch, x.chosenAssignor(g)
+	for _, mem := range g.members {
 		if mem.says != nil {
-			out.Members = append(out.Members, x.describeConsumer(c, mem, x.cfg.Consumer.of(id).Session))
+			out.Members = append(out.Members, x.describeConsumer(g, mem, x.cfg.Consumer.of(id).Session))
 		}
 	}
 	return out
@@ -56,7 +52,7 @@ const (
 	memberTypeConsumer = 1
 )
 
-func (x *step) describeConsumer(c *consumer, mem *consumerMember, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
+func (x *step) describeConsumer(c *consumerGroup, mem *consumerMember, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
 	out := kmsg.NewConsumerGroupDescribeResponseGroupMember()
 	says, now := mem.says, mem.now()
 	out.MemberID, out.InstanceID, out.RackID = mem.id, says.Instance, says.Rack
@@ -99,7 +95,7 @@ func (d *describedParts) add(image *metadata.Image, p part) {
 }
 
 // standing is what Kafka's answer has no place for.
-func (x *step) standing(c *consumer, mem *consumerMember, session time.Duration) *journal.Standing {
+func (x *step) standing(c *consumerGroup, mem *consumerMember, session time.Duration) *journal.Standing {
 	s, now := &journal.Standing{Assignor: orEmpty(mem.says.Assignor)}, mem.now()
 	if r := c.regexes[mem.pattern()]; r != nil {
 		n := len(r.topics)

@@ -22,7 +22,7 @@ import (
 
 // downgraded is the classic group that a consumer group becomes.
 type downgraded struct {
-	*group
+	*classicGroup
 	records []machine.Record // the last says that it rebalances
 }
 
@@ -30,9 +30,8 @@ type downgraded struct {
 // who may be nil for nobody, or nil if it stays what it is: somebody uses the consumer
 // protocol, nobody is left, there are too many for a classic group, or the policy says so.
 // Whoever has just joined leads it, if anybody has.
-func (x *step) classicOf(g *group, gone *consumerMember, joins string) *downgraded {
-	c := g.consumer
-	left, classic := c.present, c.classic
+func (x *step) classicOf(g *consumerGroup, gone *consumerMember, joins string) *downgraded {
+	left, classic := g.present, g.classic
 	if gone != nil {
 		if left--; gone.says.Classic != nil {
 			classic--
@@ -41,14 +40,14 @@ func (x *step) classicOf(g *group, gone *consumerMember, joins string) *downgrad
 	if !x.cfg.Consumer.Migration.Downgrades() || left == 0 || left != classic || left > x.cfg.MaxSize {
 		return nil
 	}
-	now := stays{changes: c.changes, maxBatch: x.maxBatch, image: x.image, gone: gone}
-	if c.stays != nil && *c.stays == now {
+	now := stays{changes: g.changes, maxBatch: x.maxBatch, image: x.image, gone: gone}
+	if g.stays != nil && *g.stays == now {
 		return nil
 	}
 	to := x.asClassicGroup(g, gone, joins)
-	if c.stays = nil; to == nil {
+	if g.stays = nil; to == nil {
 		known := now
-		c.stays = &known
+		g.stays = &known
 	}
 	return to
 }
@@ -65,10 +64,9 @@ type stays struct {
 }
 
 // asClassicGroup makes the classic group that a consumer group becomes, nil if it cannot.
-func (x *step) asClassicGroup(g *group, gone *consumerMember, joins string) *downgraded {
-	c := g.consumer
-	to := newGroup(g.id)
-	for _, mem := range c.members {
+func (x *step) asClassicGroup(g *consumerGroup, gone *consumerMember, joins string) *downgraded {
+	to := newClassicGroup(base{id: g.id})
+	for _, mem := range g.members {
 		if mem != gone && mem.says != nil {
 			to.add(mem.asClassic(), consumerType)
 		}
@@ -80,12 +78,12 @@ func (x *step) asClassicGroup(g *group, gone *consumerMember, joins string) *dow
 		return nil
 	}
 	for m := to.members.first; m != nil; m = m.next {
-		now := c.member(m.id).now()
+		now := g.member(m.id).now()
 		m.assigned = assignmentBytes(x.image, placesOf(merged(now.assigned, now.pending)), m.metadata(to.protocol))
 	}
-	to.generation = c.epoch
+	to.generation = g.epoch
 	rebalances := &schema.Rebalance{Generation: to.generation}
-	if c.leaps { // The next generation must leap as the next epoch would.
+	if g.leaps { // The next generation must leap as the next epoch would.
 		to.leaps, to.leapsFrom, rebalances.Lives = true, to.generation, 1
 	}
 	to.previous, to.state, to.since = CompletingRebalance, Stable, x.now.UnixMilli()
@@ -112,33 +110,32 @@ func (mem *consumerMember) asClassic() *member {
 
 // consumerTombstones removes everything of a consumer group but its offsets, in the
 // order in which Kafka does.
-func (g *group) consumerTombstones() (out []machine.Record) {
-	c := g.consumer
-	for _, m := range c.members {
+func (g *consumerGroup) consumerTombstones() (out []machine.Record) {
+	for _, m := range g.members {
 		if m.current != nil {
 			out = append(out, &schema.ConsumerCurrentRecord{Group: g.id, Member: m.id})
 		}
 	}
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.stored {
 			out = append(out, &schema.ConsumerTargetRecord{Group: g.id, Member: m.id})
 		}
 	}
-	if c.hasTarget {
+	if g.hasTarget {
 		out = append(out, &schema.ConsumerTargetEpochRecord{Group: g.id})
 	}
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.says != nil {
 			out = append(out, &schema.ConsumerMemberRecord{Group: g.id, Member: m.id})
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+	for _, p := range slices.Sorted(maps.Keys(g.regexes)) {
 		out = append(out, &schema.ConsumerRegexRecord{Group: g.id, Regex: p})
 	}
-	if c.oldTopics {
+	if g.oldTopics {
 		out = append(out, &schema.ConsumerTopicsRecord{Group: g.id})
 	}
-	if c.hasEpoch {
+	if g.hasEpoch {
 		out = append(out, &schema.ConsumerEpochRecord{Group: g.id})
 	}
 	return out
@@ -148,27 +145,18 @@ func (g *group) consumerTombstones() (out []machine.Record) {
 // it is not to be left alone, who calls has it rebalance. That it does is in the same
 // batch: else it might be loaded without, and nobody would get what the member had that
 // is gone.
-func (x *step) downgrade(g *group, to *downgraded, quiet bool) *group {
-	c := g.consumer
-	for _, mem := range c.members {
+func (x *step) downgrade(g *consumerGroup, to *downgraded, quiet bool) *classicGroup {
+	for _, mem := range g.members {
 		x.stopWaiting(g, mem)
 	}
-	x.dropRun(c)
+	x.dropRun(g)
 	if quiet {
 		to.records = to.records[:len(to.records)-1]
 	}
 	x.writeWhole(to.records)
-	g = x.groups[g.id]
-	hard, offsets, unstable, rebalancing, silences := g.hard, g.offsets, g.unstable, g.rebalancing, g.silences
-	*g = *to.group
-	g.hard, g.offsets, g.unstable, g.rebalancing, g.silences = hard, offsets, unstable, rebalancing, silences
-	i := 0
-	for m := g.members.first; m != nil; m = m.next {
-		m.stored = &hard.Members[i].MemberID
-		i++
-		x.rearm(g, m, m.session)
-	}
-	return g
+	next := x.groups[g.id].(*classicGroup)
+	x.adopt(next, to.classicGroup)
+	return next
 }
 
 // joinDowngraded answers the member whose join was the reason. If nothing is to change
@@ -176,7 +164,7 @@ func (x *step) downgrade(g *group, to *downgraded, quiet bool) *group {
 // told that it leads: in a consumer group nobody does, and nobody else would see to it that
 // the group rebalances when its topics change. Versions that cannot be told to leave the
 // assignment alone have a rebalance. Kafka tells nobody.
-func (x *step) joinDowngraded(g *group, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
+func (x *step) joinDowngraded(g *classicGroup, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
 	mem := g.members.get(id)
 	if quiet {
 		resp := g.joinResponse(mem, m.Version)

@@ -16,6 +16,19 @@ import (
 // its member id itself.
 const beatOwnID = 1
 
+// consumerRequest handles the requests of the consumer protocol.
+func (x *step) consumerRequest(r *machine.Request) bool {
+	switch m := r.Msg.(type) {
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		x.consumerHeartbeat(r, m)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		x.consumerDescribe(r, m)
+	default:
+		return false
+	}
+	return true
+}
+
 // consumerHeartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
 // it wants and what it has let go of, is told what it may have, and leaves.
 func (x *step) consumerHeartbeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
@@ -107,7 +120,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 		return err
 	}
 	if place.saysNothingNew(r, m) {
-		g := x.groups[m.Group]
+		g := x.groups[m.Group].(*consumerGroup)
 		b := beatOf(r, m)
 		b.unsubscribed = x.overtakeBeat(g, place.known)
 		x.from = len(x.records)
@@ -122,16 +135,19 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 		return refused(err, "There is no room for what the member says of itself.")
 	}
 	x.weigh(m.Group)
-	overtaken := place.known != nil && x.overtakeBeat(x.groups[m.Group], place.known)
+	overtaken := false
+	if g, ok := x.groups[m.Group].(*consumerGroup); ok && place.known != nil {
+		overtaken = x.overtakeBeat(g, place.known)
+	}
 	upgrades := place.upgrade != nil
 	if upgrades {
-		place = x.upgrade(x.groups[m.Group], place, by(r))
+		place = x.upgrade(x.groups[m.Group].(*classicGroup), place, by(r))
 	}
 	place.remember()
-	x.leaveClassic(m.Group)
+	x.makeRoom(m.Group)
 	x.from = len(x.records)
 	if place.replaces != nil {
-		x.takeOver(x.groups[m.Group], place.replaces, m.MemberID, says)
+		x.takeOver(x.groups[m.Group].(*consumerGroup), place.replaces, m.MemberID, says)
 	}
 	g, mem, ch := x.subscribe(m.Group, m.MemberID, place, says)
 	x.suit(g, mem)
@@ -147,7 +163,7 @@ func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRe
 }
 
 // proceed goes on with a heartbeat once it is known what its member wants.
-func (x *step) proceed(g *group, mem *consumerMember, ch change, b beat) {
+func (x *step) proceed(g *consumerGroup, mem *consumerMember, ch change, b beat) {
 	x.bump(g, ch)
 	x.refresh(g)
 	if x.retarget(g) {
@@ -189,9 +205,9 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 }
 
 // answerBeat brings a member forward, and tells it where it is.
-func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
+func (x *step) answerBeat(g *consumerGroup, mem *consumerMember, b beat) {
 	before, was, told := mem.current, mem.now(), mem.told
-	g.consumer.heard(mem)
+	g.heard(mem)
 	b.unsubscribed = b.unsubscribed || x.mayHaveUnsubscribed(mem)
 	x.reconcile(g, mem, b)
 	x.touchConsumer(g, mem)
@@ -201,7 +217,7 @@ func (x *step) answerBeat(g *group, mem *consumerMember, b beat) {
 }
 
 // tell answers a heartbeat: where its member is, and perhaps what it has.
-func (x *step) tell(g *group, mem *consumerMember, b beat, parts bool) {
+func (x *step) tell(g *consumerGroup, mem *consumerMember, b beat, parts bool) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version = b.version
 	resp.MemberID = &mem.id

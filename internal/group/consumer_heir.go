@@ -14,7 +14,7 @@ import (
 // the protocol that the old one used.
 
 // takeOver gives the place of a member to its heir. The batch is ended by bump.
-func (x *step) takeOver(g *group, old *consumerMember, id string, says *schema.ConsumerMember) {
+func (x *step) takeOver(g *consumerGroup, old *consumerMember, id string, says *schema.ConsumerMember) {
 	target, current := old.target, old.now()
 	x.emit()
 	x.removeConsumer(g, old)

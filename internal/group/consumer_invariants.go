@@ -8,33 +8,29 @@ import (
 )
 
 // checkConsumers says what is wrong with a consumer group.
-func (g *group) checkConsumers() error {
-	c := g.consumer
-	switch {
-	case g.hard != nil || g.members.len() > 0:
-		return errors.New("is both a classic and a consumer group")
-	case c.targetEpoch > c.epoch:
-		return fmt.Errorf("target epoch %d is above the group's, %d", c.targetEpoch, c.epoch)
+func (g *consumerGroup) checkConsumers() error {
+	if g.targetEpoch > g.epoch {
+		return fmt.Errorf("target epoch %d is above the group's, %d", g.targetEpoch, g.epoch)
 	}
 	held, targets := map[part]string{}, map[part]string{}
-	for i, m := range c.members {
-		if i > 0 && c.members[i-1].id >= m.id {
+	for i, m := range g.members {
+		if i > 0 && g.members[i-1].id >= m.id {
 			return errors.New("members are not in order")
 		}
-		if err := c.checkMember(m, held); err != nil {
+		if err := g.checkMember(m, held); err != nil {
 			return fmt.Errorf("member %q: %w", m.id, err)
 		}
-		if err := c.checkTarget(m, targets); err != nil {
+		if err := g.checkTarget(m, targets); err != nil {
 			return fmt.Errorf("member %q: %w", m.id, err)
 		}
 	}
-	if len(held) != len(c.owners) {
-		return fmt.Errorf("%d partitions are held, %d have an owner", len(held), len(c.owners))
+	if len(held) != len(g.owners) {
+		return fmt.Errorf("%d partitions are held, %d have an owner", len(held), len(g.owners))
 	}
-	return c.checkCounts()
+	return g.checkCounts()
 }
 
-func (c *consumer) checkMember(m *consumerMember, held map[part]string) error {
+func (c *consumerGroup) checkMember(m *consumerMember, held map[part]string) error {
 	now := m.now()
 	switch {
 	case m.says == nil:
@@ -74,7 +70,7 @@ func (c *consumer) checkMember(m *consumerMember, held map[part]string) error {
 // all members at once; when they are as new as the group, no two of them overlap, and
 // who is stable has what of its target it subscribes to. What the topics are was last
 // looked at with a heartbeat; before the first there is nothing to compare with.
-func (c *consumer) checkTarget(m *consumerMember, targets map[part]string) error {
+func (c *consumerGroup) checkTarget(m *consumerMember, targets map[part]string) error {
 	if c.targetEpoch < c.epoch {
 		return nil
 	}
@@ -96,8 +92,8 @@ func (c *consumer) checkTarget(m *consumerMember, targets map[part]string) error
 }
 
 // checkCounts compares what is counted with what there is.
-func (c *consumer) checkCounts() error {
-	again := newConsumer()
+func (c *consumerGroup) checkCounts() error {
+	again := newConsumerGroup(base{})
 	for _, m := range c.members {
 		if again.count(m, 1); m.unheard {
 			again.unheard++
@@ -130,7 +126,7 @@ func (c *consumer) checkCounts() error {
 }
 
 // supportsLike says whether two count the protocols of their members alike.
-func (c *consumer) supportsLike(other *consumer) bool {
+func (c *consumerGroup) supportsLike(other *consumerGroup) bool {
 	for _, m := range other.members {
 		if m.says == nil || m.says.Classic == nil {
 			continue

@@ -23,7 +23,7 @@ import (
 //     or given up: one of them may have it, and learns only then that it must not.
 
 // afterLoad notes that a group was loaded.
-func (c *consumer) afterLoad() {
+func (c *consumerGroup) afterLoad() {
 	c.leaps = true
 	for _, mem := range c.members {
 		if mem.untold = true; mem.now().epoch != epochLeaveStatic { // Who is away has nothing.
@@ -34,7 +34,7 @@ func (c *consumer) afterLoad() {
 }
 
 // heard notes that a member was heard of since the load, or is one no more.
-func (c *consumer) heard(mem *consumerMember) {
+func (c *consumerGroup) heard(mem *consumerMember) {
 	if mem.unheard {
 		mem.unheard = false
 		c.unheard--
@@ -43,13 +43,13 @@ func (c *consumer) heard(mem *consumerMember) {
 
 // isFree says whether a member may be given a partition now. What it was letting go of
 // itself it may have back.
-func (c *consumer) isFree(p part, mem *consumerMember) bool {
+func (c *consumerGroup) isFree(p part, mem *consumerMember) bool {
 	owner := c.owners[p]
 	return owner == mem || owner == nil && c.unheard == 0
 }
 
 // nextEpoch is the epoch that a group has next.
-func (x *step) nextEpoch(c *consumer) int32 {
+func (x *step) nextEpoch(c *consumerGroup) int32 {
 	if !c.leaps {
 		return c.epoch + 1
 	}
@@ -59,7 +59,7 @@ func (x *step) nextEpoch(c *consumer) int32 {
 
 // renews says whether a group must have another epoch since it was loaded before there
 // was a target for the one that it has.
-func (x *step) renews(c *consumer) bool {
+func (x *step) renews(c *consumerGroup) bool {
 	if !c.leaps || c.targetEpoch >= c.epoch {
 		return false
 	}

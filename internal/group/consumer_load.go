@@ -13,25 +13,24 @@ import (
 // session timeout to be heard of, or what is left of it (see silence.go), and whoever has to let go of something a whole
 // rebalance timeout for that. The topics are looked at with the first heartbeat. What
 // clients know may be newer than what is stored: see consumer_leap.go.
-func (x *step) wakeConsumers(g *group) {
-	c := g.consumer
-	for _, mem := range slices.Clone(c.members) {
+func (x *step) wakeConsumers(g *consumerGroup) {
+	for _, mem := range slices.Clone(g.members) {
 		if mem.says == nil { // What is left of a member that is gone.
 			x.removeConsumer(g, mem)
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
-		if g.consumer != nil {
+	for _, p := range slices.Sorted(maps.Keys(g.regexes)) {
+		if !g.gone {
 			x.forgetPatterns(g, p)
 		}
 	}
-	c.afterLoad()
-	if c.story.counted = c.present; g.consumer != nil {
+	g.afterLoad()
+	if g.story.counted = g.present; !g.gone {
 		x.settleOwners(g)
 	}
-	x.forgetSilences(g, func(id string) bool { return c.member(id) != nil })
-	for _, mem := range c.members {
-		mem.silent = x.silentSince(g, mem.id)
+	x.forgetSilences(&g.base, func(id string) bool { return g.member(id) != nil })
+	for _, mem := range g.members {
+		mem.silent = x.silentSince(&g.base, mem.id)
 		x.waitForBeat(g, mem, g.patienceWith(mem.id, x.sessionOf(g, mem)))
 		if mem.now().state == memberUnrevoked && mem.says.Classic == nil {
 			x.giveTimeToRevoke(g, mem)
@@ -44,17 +43,16 @@ func (x *step) wakeConsumers(g *group) {
 // settleOwners sees to it that every partition has one owner. Where two members say
 // that they hold it, which no broker should have let happen, the one that is not as
 // far on is fenced.
-func (x *step) settleOwners(g *group) {
-	c := g.consumer
-	clear(c.owners)
-	for _, mem := range c.members {
+func (x *step) settleOwners(g *consumerGroup) {
+	clear(g.owners)
+	for _, mem := range g.members {
 		now := mem.now()
-		c.own(mem, now.assigned, true)
-		c.own(mem, now.pending, true)
+		g.own(mem, now.assigned, true)
+		g.own(mem, now.pending, true)
 	}
-	for _, mem := range slices.Clone(c.members) {
+	for _, mem := range slices.Clone(g.members) {
 		now := mem.now()
-		others := func(p heldPart) bool { return c.owners[p.part] != mem }
+		others := func(p heldPart) bool { return g.owners[p.part] != mem }
 		if slices.ContainsFunc(now.assigned, others) || slices.ContainsFunc(now.pending, others) {
 			x.blameMember(journal.TriggerConflict, mem, nil)
 			x.evict(g, mem)
@@ -62,53 +60,32 @@ func (x *step) settleOwners(g *group) {
 	}
 }
 
-// leaveClassic turns an empty classic group into one that has only offsets, which
-// a consumer group takes over.
-func (x *step) leaveClassic(id string) {
-	g := x.groups[id]
-	if g == nil || g.consumer != nil {
-		return
-	}
-	for pending := range g.pendingIDs() {
-		x.forgetPending(g, pending)
-	}
-	x.forgetUnsettled(g)
-	if g.hard != nil {
-		x.write(&schema.GroupRecord{Group: id})
-	}
-	g.protocolType, g.generation = "", 0
-}
-
-// eachConsumer gives all records of a consumer group, in Kafka's order.
-func (g *group) eachConsumer(put func(machine.Record)) {
-	c := g.consumer
-	if c == nil {
-		return
-	}
-	for _, m := range c.members {
+// eachRecord gives all records of a consumer group, in Kafka's order.
+func (g *consumerGroup) eachRecord(put func(machine.Record)) {
+	for _, m := range g.members {
 		if m.says != nil {
 			put(&schema.ConsumerMemberRecord{Group: g.id, Member: m.id, Value: m.says})
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
-		r := c.regexes[p]
+	for _, p := range slices.Sorted(maps.Keys(g.regexes)) {
+		r := g.regexes[p]
 		put(&schema.ConsumerRegexRecord{Group: g.id, Regex: p, Value: &schema.ConsumerRegex{Topics: r.topics, Version: r.version, Timestamp: r.at}})
 	}
-	if c.hasEpoch {
-		put(&schema.ConsumerEpochRecord{Group: g.id, Value: &schema.ConsumerEpoch{Epoch: c.epoch, Hash: c.hash}})
+	if g.hasEpoch {
+		put(&schema.ConsumerEpochRecord{Group: g.id, Value: &schema.ConsumerEpoch{Epoch: g.epoch, Hash: g.hash}})
 	}
-	if c.oldTopics {
+	if g.oldTopics {
 		put(&schema.ConsumerTopicsRecord{Group: g.id, Live: true})
 	}
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.stored {
 			put(targetRecord(g.id, m.id, m.target))
 		}
 	}
-	if c.hasTarget {
-		put(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: c.targetEpoch, Timestamp: c.targetAt}})
+	if g.hasTarget {
+		put(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: g.targetEpoch, Timestamp: g.targetAt}})
 	}
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.current != nil {
 			put(currentRecord(g.id, m.id, m.current))
 		}
@@ -116,22 +93,18 @@ func (g *group) eachConsumer(put func(machine.Record)) {
 }
 
 // forgetConsumers removes a consumer group without members, all but its offsets.
-func (x *step) forgetConsumers(g *group) {
-	c := g.consumer
-	if c == nil {
-		return
-	}
+func (x *step) forgetConsumers(g *consumerGroup) {
 	var gone []machine.Record
-	if c.hasTarget {
+	if g.hasTarget {
 		gone = append(gone, &schema.ConsumerTargetEpochRecord{Group: g.id})
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
+	for _, p := range slices.Sorted(maps.Keys(g.regexes)) {
 		gone = append(gone, &schema.ConsumerRegexRecord{Group: g.id, Regex: p})
 	}
-	if c.oldTopics {
+	if g.oldTopics {
 		gone = append(gone, &schema.ConsumerTopicsRecord{Group: g.id})
 	}
-	if c.hasEpoch {
+	if g.hasEpoch {
 		gone = append(gone, &schema.ConsumerEpochRecord{Group: g.id})
 	}
 	for _, r := range gone {

@@ -66,15 +66,16 @@ func (mem *consumerMember) gives() bool {
 // consumersOf returns the group that a heartbeat is for, nil if the heartbeat makes
 // it: of nothing, of offsets alone, or of a classic group that is empty. Of one that has
 // members it is as it will be.
-func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*consumer, *consumerError) {
+func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*consumerGroup, *consumerError) {
 	g := x.groups[m.Group]
-	switch {
-	case g != nil && g.consumer != nil:
-		return g.consumer, nil
-	case m.MemberEpoch != epochJoin:
+	if c, ok := g.(*consumerGroup); ok {
+		return c, nil
+	}
+	if m.MemberEpoch != epochJoin {
 		return nil, refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
-	case g != nil && g.state != Empty:
-		return x.upgraded(g, p)
+	}
+	if c, ok := g.(*classicGroup); ok && !c.isEmpty() {
+		return x.upgraded(c, p)
 	}
 	return nil, nil
 }
@@ -162,7 +163,7 @@ type change struct {
 
 // subscribe notes what a member says of itself. A new one is a member with that; who has
 // taken the place of another is one already, and is compared with that.
-func (x *step) subscribe(id, memberID string, p place, says *schema.ConsumerMember) (*group, *consumerMember, change) {
+func (x *step) subscribe(id, memberID string, p place, says *schema.ConsumerMember) (*consumerGroup, *consumerMember, change) {
 	was := &schema.ConsumerMember{}
 	if p.was != nil {
 		was = p.was
@@ -170,13 +171,13 @@ func (x *step) subscribe(id, memberID string, p place, says *schema.ConsumerMemb
 	if p.replaces == nil && !sameMember(was, says) {
 		x.write(&schema.ConsumerMemberRecord{Group: id, Member: memberID, Value: says})
 	}
-	g := x.groups[id]
-	mem := g.consumer.member(memberID)
+	g := x.groups[id].(*consumerGroup)
+	mem := g.member(memberID)
 	names, pattern := !slices.Equal(was.Topics, says.Topics), orEmpty(was.Regex) != orEmpty(says.Regex)
 	ch := change{topics: names || pattern, bumps: names, heir: p.replaces != nil}
 	if pattern {
 		x.forgetPatterns(g, orEmpty(was.Regex))
-		_, resolved := g.consumer.regexes[mem.pattern()]
+		_, resolved := g.regexes[mem.pattern()]
 		ch.bumps = ch.bumps || mem.pattern() == "" || resolved
 	}
 	return g, mem, ch
@@ -204,13 +205,13 @@ func equal(a, b *string) bool {
 // consumerLeave handles a heartbeat by which a member leaves. A static one may leave
 // for a while: nobody else gets what it has until its session is over.
 func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
-	g := x.groups[m.Group]
-	if g == nil || g.consumer == nil {
+	g, ok := x.groups[m.Group].(*consumerGroup)
+	if !ok {
 		return refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
 	}
-	mem := g.consumer.member(m.MemberID)
+	mem := g.member(m.MemberID)
 	if m.InstanceID != nil {
-		switch mem = g.consumer.instances[*m.InstanceID]; {
+		switch mem = g.instances[*m.InstanceID]; {
 		case mem != nil && mem.id != m.MemberID:
 			return refused(kerr.FencedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+mem.id+".")
 		}
@@ -230,7 +231,7 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 	return nil
 }
 
-func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
+func (x *step) leaveForAWhile(g *consumerGroup, mem *consumerMember) {
 	now := mem.now()
 	if now.epoch == epochLeaveStatic {
 		return
@@ -240,7 +241,7 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 		next.assigned[i].part = p.part
 	}
 	x.write(currentRecord(g.id, mem.id, &next))
-	g.consumer.heard(mem)
+	g.heard(mem)
 	if mem.silent != 0 { // It has a whole session timeout, as if it had been heard of before.
 		x.touchConsumer(g, mem)
 	}
@@ -249,45 +250,44 @@ func (x *step) leaveForAWhile(g *group, mem *consumerMember) {
 }
 
 // fence removes a member, and has the others share what it had.
-func (x *step) fence(g *group, mem *consumerMember) {
+func (x *step) fence(g *consumerGroup, mem *consumerMember) {
 	if to := x.classicOf(g, mem, ""); to != nil {
-		x.endSilence(g, mem.id)
-		why, who, members := x.why, mem.who(), g.consumer.present
+		x.endSilence(&g.base, mem.id)
+		why, who, members := x.why, mem.who(), g.present
 		x.why = nil
-		g = x.downgrade(g, to, false)
-		x.noteDowngraded(g, &who, members)
-		x.prepareRebalance(g, why...)
+		next := x.downgrade(g, to, false)
+		x.noteDowngraded(next, &who, members)
+		x.prepareRebalance(next, why...)
 		return
 	}
 	x.evict(g, mem)
 }
 
 // evict is the same in a group that stays one of the consumer protocol.
-func (x *step) evict(g *group, mem *consumerMember) {
-	c := g.consumer
+func (x *step) evict(g *consumerGroup, mem *consumerMember) {
 	pattern := mem.pattern()
 	x.from = len(x.records)
 	x.removeConsumer(g, mem)
-	if g.consumer == nil { // There was no other record: a load has found no more.
-		x.dropRun(c)
+	if g.gone { // There was no other record: a load has found no more.
+		x.dropRun(g)
 		x.why = nil
 		return
 	}
 	x.forgetPatterns(g, pattern)
-	x.raise(g, x.topicsNow(c))
-	if c.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
-		x.write(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: c.epoch, Timestamp: c.targetAt}})
-		x.dropRun(c)
+	x.raise(g, x.topicsNow(g))
+	if g.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
+		x.write(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: g.epoch, Timestamp: g.targetAt}})
+		x.dropRun(g)
 		x.noteSettled(g)
 	}
 }
 
 // removeConsumer removes a member's records.
-func (x *step) removeConsumer(g *group, mem *consumerMember) {
+func (x *step) removeConsumer(g *consumerGroup, mem *consumerMember) {
 	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
 	x.stopWaiting(g, mem)
-	g.consumer.heard(mem)
-	x.endSilence(g, mem.id)
+	g.heard(mem)
+	x.endSilence(&g.base, mem.id)
 	if mem.current != nil {
 		x.write(&schema.ConsumerCurrentRecord{Group: g.id, Member: mem.id})
 	}

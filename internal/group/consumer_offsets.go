@@ -18,7 +18,7 @@ const txnCommitEpoch = 6
 // checkConsumerCommit says whether somebody may commit offsets to a consumer group
 // now. A member that has not heard of its latest epoch may for what it has had since
 // the one it knows, or longer (KIP-1251): all or nothing.
-func (x *step) checkConsumerCommit(c *consumer, m *kmsg.OffsetCommitRequest) *kerr.Error {
+func (x *step) checkConsumerCommit(c *consumerGroup, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	if m.Generation < 0 && c.present == 0 {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (x *step) checkConsumerCommit(c *consumer, m *kmsg.OffsetCommitRequest) *ke
 
 // checkConsumerTxnCommit is the same for offsets in a transaction. Older clients do not
 // know the newer errors there.
-func (x *step) checkConsumerTxnCommit(c *consumer, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+func (x *step) checkConsumerTxnCommit(c *consumerGroup, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	if m.Generation < 0 && (c.present == 0 || m.MemberID == "" && m.InstanceID == nil) {
 		return nil
 	}
@@ -92,13 +92,13 @@ func (mem *consumerMember) had(image *metadata.Image, topic string, n, epoch int
 	return ok && since <= epoch
 }
 
-// checkConsumerFetch says whether somebody who says that it is a member may ask for
+// checkFetch says whether somebody who says that it is a member may ask for
 // offsets: one that has been fenced must not go on from them.
-func (g *group) checkConsumerFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Error {
-	if g == nil || g.consumer == nil || req.MemberID == nil && req.MemberEpoch < 0 {
+func (g *consumerGroup) checkFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Error {
+	if req.MemberID == nil && req.MemberEpoch < 0 {
 		return nil
 	}
-	mem := g.consumer.member(orEmpty(req.MemberID))
+	mem := g.member(orEmpty(req.MemberID))
 	switch {
 	case mem == nil:
 		return kerr.UnknownMemberID
@@ -111,7 +111,7 @@ func (g *group) checkConsumerFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Erro
 }
 
 // subscribes says which topics members subscribe to.
-func (c *consumer) subscribes() func(topic string) bool {
+func (c *consumerGroup) subscribes() func(topic string) bool {
 	matched := map[string]bool{}
 	for _, m := range c.members {
 		if r := c.regexes[m.pattern()]; r != nil && !matched["\x00"+m.pattern()] {

@@ -13,14 +13,14 @@ import (
 // waits only as long as nothing else is heard of its member.
 
 // parkBeat has a heartbeat wait for the assignor.
-func (x *step) parkBeat(g *group, mem *consumerMember, b beat) {
+func (x *step) parkBeat(g *consumerGroup, mem *consumerMember, b beat) {
 	x.touchConsumer(g, mem)
-	g.consumer.run.parked = &b
+	g.run.parked = &b
 }
 
 // takeParked returns the heartbeat of a member that waits, which does not any more;
 // nil if none does.
-func (c *consumer) takeParked(mem *consumerMember) *beat {
+func (c *consumerGroup) takeParked(mem *consumerMember) *beat {
 	if c == nil || c.run == nil || c.run.parked == nil || c.run.parked.member != mem.id {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (c *consumer) takeParked(mem *consumerMember) *beat {
 }
 
 // unpark tells who waits that its member is one no more.
-func (x *step) unpark(g *group, mem *consumerMember, err *consumerError) {
-	if b := g.consumer.takeParked(mem); b != nil {
+func (x *step) unpark(g *consumerGroup, mem *consumerMember, err *consumerError) {
+	if b := g.takeParked(mem); b != nil {
 		x.beatError(b.id, b.version, err)
 	}
 }
@@ -40,11 +40,8 @@ func (x *step) unpark(g *group, mem *consumerMember, err *consumerError) {
 // that changes nothing: its client has not waited for the answer. One that joins is told
 // of no partitions: it is in no epoch yet in which it could have any. It says whether the
 // member subscribes to other topics since that one, which the next must see to.
-func (x *step) overtakeBeat(g *group, mem *consumerMember) (unsubscribed bool) {
-	if g == nil {
-		return false
-	}
-	b := g.consumer.takeParked(mem)
+func (x *step) overtakeBeat(g *consumerGroup, mem *consumerMember) (unsubscribed bool) {
+	b := g.takeParked(mem)
 	if b == nil {
 		return false
 	}
@@ -53,9 +50,9 @@ func (x *step) overtakeBeat(g *group, mem *consumerMember) (unsubscribed bool) {
 }
 
 // dropRun forgets a run of the assignor, whose result nobody needs.
-func (x *step) dropRun(c *consumer) {
+func (x *step) dropRun(c *consumerGroup) {
 	if r := c.run; r != nil {
-		delete(x.runs, r.id)
+		delete(x.tasks, r.id)
 		c.run = nil
 		if r.parked != nil {
 			x.beatError(r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is empty."))

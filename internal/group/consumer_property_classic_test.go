@@ -124,8 +124,8 @@ func (w *consumers) act(t *rapid.T, c *classicClient, version int16) {
 // classicJoin is a JoinGroup. Who is not cooperative has let go of everything before, and
 // so has who is no member any more: it would have been told.
 func (w *consumers) classicJoin(c *classicClient, version int16) kmsg.Request {
-	g := w.shard.groups["g"]
-	if !c.coop || g == nil || g.members.get(c.id) == nil && (g.consumer == nil || g.consumer.member(c.id) == nil) {
+	g, mixed := w.shard.classic("g"), w.shard.consumer("g")
+	if !c.coop || (g == nil || g.members.get(c.id) == nil) && (mixed == nil || mixed.member(c.id) == nil) {
 		clear(c.has)
 	}
 	sub := kmsg.NewConsumerMemberMetadata()
@@ -254,7 +254,7 @@ func (w *consumers) migration(t *rapid.T) {
 }
 
 // checkClassic counts what a classic group waits for.
-func (w *consumers) checkClassic(t *rapid.T, g *group) (parked, timers int) {
+func (w *consumers) checkClassic(t *rapid.T, g *classicGroup) (parked, timers int) {
 	for m := g.members.first; m != nil; m = m.next {
 		for _, waits := range []machine.RequestID{m.join, m.sync} {
 			if waits != 0 {
@@ -270,7 +270,7 @@ func (w *consumers) checkClassic(t *rapid.T, g *group) (parked, timers int) {
 }
 
 // checkClassics says whether a client of the classic protocol works on what is another's.
-func (w *consumers) checkClassics(t *rapid.T, c *consumer, works map[part]string) {
+func (w *consumers) checkClassics(t *rapid.T, c *consumerGroup, works map[part]string) {
 	for _, cl := range w.classics {
 		if m := c.member(cl.id); m == nil || m.current == nil || m.now().epoch == epochLeaveStatic {
 			continue
@@ -312,11 +312,11 @@ func (w *consumers) checkOffsets(t *rapid.T, e machine.Event, before any) {
 }
 
 // settleClassics says whether a group that is left alone has settled.
-func (w *consumers) settleClassics(t *rapid.T, g *group) {
-	if g != nil && g.consumer == nil && g.state != Stable && g.state != Empty {
+func (w *consumers) settleClassics(t *rapid.T) {
+	if g := w.shard.classic("g"); g != nil && g.state != Stable && g.state != Empty {
 		t.Fatalf("nothing has happened for long, and the group is %s", g.state)
 	}
-	if g == nil || g.consumer == nil {
+	if w.shard.consumer("g") == nil {
 		return
 	}
 	for _, c := range w.classics {

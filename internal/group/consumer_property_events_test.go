@@ -168,8 +168,8 @@ func (w *consumers) previous(c *client) int32 {
 }
 
 func (w *consumers) member(c *client) *consumerMember {
-	if g := w.shard.groups["g"]; g != nil && g.consumer != nil {
-		return g.consumer.member(c.id)
+	if g := w.shard.consumer("g"); g != nil {
+		return g.member(c.id)
 	}
 	return nil
 }

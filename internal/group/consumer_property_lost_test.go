@@ -63,21 +63,21 @@ func (w *losing) lose(t *rapid.T) {
 	}
 	w.load(t)
 	w.last = [2]int32{}
-	if g := w.shard.groups["g"]; g != nil && g.consumer != nil {
-		w.last = [2]int32{g.consumer.epoch, g.consumer.targetEpoch}
+	if g := w.shard.consumer("g"); g != nil {
+		w.last = [2]int32{g.epoch, g.targetEpoch}
 	}
 }
 
 // checkGiven says whether an epoch was given out that had been before. Several may have
 // been in one action; the last of them is looked at.
 func (w *losing) checkGiven(t *rapid.T) {
-	g := w.shard.groups["g"]
-	if g == nil || g.consumer == nil { // A group that is made anew has nothing to do with it.
+	g := w.shard.consumer("g")
+	if g == nil { // A group that is made anew has nothing to do with it.
 		clear(w.epochs)
 		clear(w.targets)
 		return
 	}
-	now := [2]int32{g.consumer.epoch, g.consumer.targetEpoch}
+	now := [2]int32{g.epoch, g.targetEpoch}
 	if now[0] != w.last[0] && w.epochs[now[0]] {
 		t.Fatalf("epoch %d is given out again", now[0])
 	}

@@ -42,7 +42,7 @@ type consumers struct {
 	tear1    int            // after how many records the next append fails, -1 if it does not
 	epochs   [2]int32       // of the group and its target before
 	members  map[string]int32
-	group    *consumer
+	group    *consumerGroup
 	records  int // of the last step
 	losses   int // how often the end of the log was lost
 }
@@ -212,19 +212,18 @@ func (w *consumers) check(t *rapid.T) {
 	}
 	w.checkLog(t)
 	parked, expected := 0, 1 // The sweep.
-	g := w.shard.groups["g"]
-	if g == nil || g.consumer == nil {
+	c := w.shard.consumer("g")
+	if c == nil {
 		w.group = nil
 		clear(w.members)
-		if g != nil {
+		if g := w.shard.classic("g"); g != nil {
 			n, timers := w.checkClassic(t, g)
 			parked, expected = parked+n, expected+timers
 		}
 	} else {
-		c := g.consumer
 		for _, m := range c.members {
-			expected += w.armed(t, memberTimer(TimerSession, g, m), m.timerSeq) + w.armed(t, memberTimer(TimerRevoke, g, m), m.revokeSeq)
-			expected += w.armed(t, memberTimer(TimerJoin, g, m), m.joinSeq) + w.armed(t, memberTimer(TimerSync, g, m), m.syncSeq)
+			expected += w.armed(t, memberTimer(TimerSession, c, m), m.timerSeq) + w.armed(t, memberTimer(TimerRevoke, c, m), m.revokeSeq)
+			expected += w.armed(t, memberTimer(TimerJoin, c, m), m.joinSeq) + w.armed(t, memberTimer(TimerSync, c, m), m.syncSeq)
 		}
 		if c.run != nil && c.run.parked != nil {
 			parked++
@@ -243,7 +242,7 @@ func (w *consumers) check(t *rapid.T) {
 // checkEpochs says whether an epoch has gone back. A static member that has left comes
 // back from the beginning, also under another's id; and who, or what, has only half its
 // tombstones is nowhere.
-func (w *consumers) checkEpochs(t *rapid.T, c *consumer) {
+func (w *consumers) checkEpochs(t *rapid.T, c *consumerGroup) {
 	now := [2]int32{c.epoch, c.targetEpoch}
 	if w.group != nil && (now[0] < w.epochs[0] || now[1] < w.epochs[1] && c.hasTarget) {
 		t.Fatalf("the epochs of the group and its target went back from %v to %v", w.epochs, now)
@@ -262,7 +261,7 @@ func (w *consumers) checkEpochs(t *rapid.T, c *consumer) {
 
 // checkClients says whether two members work on the same partition. Who was fenced has
 // lost what it has, also if half of that was stored.
-func (w *consumers) checkClients(t *rapid.T, c *consumer) {
+func (w *consumers) checkClients(t *rapid.T, c *consumerGroup) {
 	works := map[part]string{}
 	for _, cl := range w.clients {
 		if m := c.member(cl.id); m == nil || m.current == nil || m.now().epoch == epochLeaveStatic || w.losses > 0 && !cl.heard {
@@ -293,12 +292,11 @@ func (w *consumers) settle(t *rapid.T) {
 		w.pass(t, 5*time.Second)
 		w.round(t)
 	}
-	g := w.shard.groups["g"]
-	if g == nil || g.consumer == nil || g.consumer.present == 0 {
-		w.settleClassics(t, g)
+	c := w.shard.consumer("g")
+	if c == nil || c.present == 0 {
+		w.settleClassics(t)
 		return
 	}
-	c := g.consumer
 	if c.state() != consumerStable {
 		t.Fatalf("nothing has happened for long, and the group is %s", c.state())
 	}
@@ -311,7 +309,7 @@ func (w *consumers) settle(t *rapid.T) {
 			}
 		}
 	}
-	w.settleClassics(t, g)
+	w.settleClassics(t)
 	for _, topic := range c.subscribed(w.image) {
 		for n := range topic.Partitions {
 			if c.owners[part{topic.ID, int32(n)}] == nil {
@@ -343,7 +341,7 @@ func (w *consumers) calm(t *rapid.T) {
 	w.pass(t, 12*time.Hour)
 	w.runTasks(t)
 	w.pass(t, 12*time.Hour)
-	if ids := w.shard.groupIDs(); len(ids) > 0 || len(w.timers) != 1 || len(w.shard.runs) > 0 {
+	if ids := w.shard.groupIDs(); len(ids) > 0 || len(w.timers) != 1 || len(w.shard.tasks) > 0 {
 		t.Fatalf("left alone, groups %q stay with timers %v", ids, slices.Collect(maps.Keys(w.timers)))
 	}
 }

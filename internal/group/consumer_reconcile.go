@@ -11,9 +11,8 @@ import (
 
 // reconcile brings a member nearer to its target: first it lets go of what it is not
 // to have any more, and says so; then it gets what others have let go of.
-func (x *step) reconcile(g *group, mem *consumerMember, b beat) {
-	c := g.consumer
-	if at := mem.current; at != nil && at.state == memberStable && at.epoch == c.targetEpoch && !b.unsubscribed {
+func (x *step) reconcile(g *consumerGroup, mem *consumerMember, b beat) {
+	if at := mem.current; at != nil && at.state == memberStable && at.epoch == g.targetEpoch && !b.unsubscribed {
 		return
 	}
 	now := mem.now()
@@ -23,9 +22,9 @@ func (x *step) reconcile(g *group, mem *consumerMember, b beat) {
 	holdsOn := now.state == memberUnrevoked && b.stillOwns(now.pending)
 	switch {
 	case !holdsOn:
-		x.advance(c, mem, &now, b)
+		x.advance(g, mem, &now, b)
 	case b.unsubscribed:
-		x.dropUnsubscribed(c, mem, &now)
+		x.dropUnsubscribed(g, mem, &now)
 	}
 	if mem.current == nil || !now.same(mem.current) {
 		x.storeCurrent(g, mem, &now)
@@ -34,7 +33,7 @@ func (x *step) reconcile(g *group, mem *consumerMember, b beat) {
 
 // dropUnsubscribed has a member that is letting go of partitions let go of those too
 // that it does not subscribe to any more, without waiting for a new target.
-func (x *step) dropUnsubscribed(c *consumer, mem *consumerMember, now *consumerNow) {
+func (x *step) dropUnsubscribed(c *consumerGroup, mem *consumerMember, now *consumerNow) {
 	wants := c.wants(mem, x.image)
 	kept := make([]heldPart, 0, len(now.assigned))
 	var dropped []heldPart
@@ -51,7 +50,7 @@ func (x *step) dropUnsubscribed(c *consumer, mem *consumerMember, now *consumerN
 }
 
 // advance compares what a member has with what it is to have.
-func (x *step) advance(c *consumer, mem *consumerMember, now *consumerNow, b beat) {
+func (x *step) advance(c *consumerGroup, mem *consumerMember, now *consumerNow, b beat) {
 	kept, surplus, missing := split(now.assigned, c.wanted(mem, x.image))
 	if len(surplus) > 0 && b.stillOwns(surplus) {
 		now.state, now.assigned, now.pending = memberUnrevoked, kept, surplus
@@ -73,7 +72,7 @@ func (x *step) advance(c *consumer, mem *consumerMember, now *consumerNow, b bea
 }
 
 // wants says which topics a member subscribes to.
-func (c *consumer) wants(mem *consumerMember, image *metadata.Image) func(metadata.TopicID) bool {
+func (c *consumerGroup) wants(mem *consumerMember, image *metadata.Image) func(metadata.TopicID) bool {
 	var resolved []string
 	if r := c.regexes[mem.pattern()]; r != nil {
 		resolved = r.topics
@@ -98,7 +97,7 @@ func (c *consumer) wants(mem *consumerMember, image *metadata.Image) func(metada
 }
 
 // wanted is what of its target a member still subscribes to.
-func (c *consumer) wanted(mem *consumerMember, image *metadata.Image) []part {
+func (c *consumerGroup) wanted(mem *consumerMember, image *metadata.Image) []part {
 	wants := c.wants(mem, image)
 	out := make([]part, 0, len(mem.target))
 	for _, p := range mem.target {
@@ -121,7 +120,7 @@ func (n *consumerNow) same(o *consumerNow) bool {
 
 // storeCurrent stores where a member has got to. Whoever has to let go of something
 // has its rebalance timeout for that, from now on.
-func (x *step) storeCurrent(g *group, mem *consumerMember, now *consumerNow) {
+func (x *step) storeCurrent(g *consumerGroup, mem *consumerMember, now *consumerNow) {
 	if mem.now().state != now.state {
 		mem.told = x.now
 	}
@@ -133,54 +132,54 @@ func (x *step) storeCurrent(g *group, mem *consumerMember, now *consumerNow) {
 	x.giveTimeToRevoke(g, mem)
 }
 
-func (x *step) giveTimeToRevoke(g *group, mem *consumerMember) {
+func (x *step) giveTimeToRevoke(g *consumerGroup, mem *consumerMember) {
 	patience := time.Duration(mem.says.RebalanceTimeoutMillis) * time.Millisecond
 	mem.revokeIn = mem.now().epoch
 	mem.revokeBy = x.now.Add(patience)
 	mem.revokeSeq = x.arm(memberTimer(TimerRevoke, g, mem), mem.revokeBy)
 }
 
-func (x *step) stopRevoking(g *group, mem *consumerMember) {
+func (x *step) stopRevoking(g *consumerGroup, mem *consumerMember) {
 	if mem.revokeSeq != 0 {
 		mem.revokeSeq = 0
 		x.cancel(memberTimer(TimerRevoke, g, mem))
 	}
 }
 
-func memberTimer(kind string, g *group, mem *consumerMember) machine.TimerKey {
+func memberTimer(kind string, g *consumerGroup, mem *consumerMember) machine.TimerKey {
 	return machine.TimerKey{Kind: kind, ID: g.id, Member: mem.id}
 }
 
 // revokeFired fences a member that has not let go of what it was told to.
-func (x *step) revokeFired(g *group, e machine.TimerFired) {
-	mem := g.consumer.member(e.Key.Member)
+func (x *step) revokeFired(g *consumerGroup, e machine.TimerFired) {
+	mem := g.member(e.Key.Member)
 	if mem == nil || mem.revokeSeq != e.Seq {
 		return
 	}
 	mem.revokeSeq = 0
 	if mem.revokeIn == mem.now().epoch {
-		x.blameMember(journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke, t.At = x.unrevoked(g.consumer, mem), x.atConsumer(g, mem) })
+		x.blameMember(journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke, t.At = x.unrevoked(g, mem), x.atConsumer(g, mem) })
 		x.fence(g, mem)
 	}
 }
 
 // touchConsumer notes that a member was heard of.
-func (x *step) touchConsumer(g *group, mem *consumerMember) {
+func (x *step) touchConsumer(g *consumerGroup, mem *consumerMember) {
 	x.hear(g, mem)
 	x.waitForBeat(g, mem, x.sessionOf(g, mem))
 }
 
 // hear notes that a member is not silent any more since the load.
-func (x *step) hear(g *group, mem *consumerMember) {
-	g.consumer.heard(mem)
+func (x *step) hear(g *consumerGroup, mem *consumerMember) {
+	g.heard(mem)
 	if mem.silent != 0 {
 		mem.silent = 0
-		x.endSilence(g, mem.id)
+		x.endSilence(&g.base, mem.id)
 	}
 }
 
 // waitForBeat gives a member until d from now to be heard of, as touch does.
-func (x *step) waitForBeat(g *group, mem *consumerMember, d time.Duration) {
+func (x *step) waitForBeat(g *consumerGroup, mem *consumerMember, d time.Duration) {
 	mem.deadline = x.now.Add(d)
 	if mem.timerSeq == 0 || mem.deadline.Before(mem.timerAt) {
 		mem.timerAt = g.sessionTimer(mem.id, mem.silent, x.sessionOf(g, mem), mem.deadline)
@@ -189,13 +188,13 @@ func (x *step) waitForBeat(g *group, mem *consumerMember, d time.Duration) {
 }
 
 // consumerSilent fences a member that was not heard of.
-func (x *step) consumerSilent(g *group, e machine.TimerFired) {
-	mem := g.consumer.member(e.Key.Member)
+func (x *step) consumerSilent(g *consumerGroup, e machine.TimerFired) {
+	mem := g.member(e.Key.Member)
 	switch {
 	case mem == nil || mem.timerSeq != e.Seq:
 	case x.now.Before(mem.deadline):
 		session := x.sessionOf(g, mem)
-		x.noteSilence(g, mem.id, mem.silent, session)
+		x.noteSilence(&g.base, mem.id, mem.silent, session)
 		mem.timerAt = g.sessionTimer(mem.id, mem.silent, session, mem.deadline)
 		mem.timerSeq = x.arm(e.Key, mem.timerAt)
 	default:
@@ -203,21 +202,9 @@ func (x *step) consumerSilent(g *group, e machine.TimerFired) {
 		x.blameMember(journal.TriggerExpired, mem, func(t *journal.Trigger) {
 			t.At = x.atConsumer(g, mem)
 			if t.Silent = x.sessionOf(g, mem); mem.now().state == memberUnrevoked {
-				t.Revoke = x.unrevoked(g.consumer, mem)
+				t.Revoke = x.unrevoked(g, mem)
 			}
 		})
 		x.fence(g, mem)
-	}
-}
-
-// consumerFired handles a timer of a consumer group.
-func (x *step) consumerFired(g *group, e machine.TimerFired) {
-	switch e.Key.Kind {
-	case TimerSession:
-		x.consumerSilent(g, e)
-	case TimerRevoke:
-		x.revokeFired(g, e)
-	case TimerJoin, TimerSync:
-		x.classicFired(g, e)
 	}
 }

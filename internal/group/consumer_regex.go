@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"muster/internal/group/schema"
-	"muster/internal/machine"
 	"muster/internal/metadata"
 )
 
@@ -45,29 +44,27 @@ type scanned struct {
 }
 
 // refresh has the group's patterns resolved, if it is time to.
-func (x *step) refresh(g *group) {
-	c := g.consumer
-	if len(c.patterns) == 0 || c.scan.id != 0 || x.image == nil {
+func (x *step) refresh(g *consumerGroup) {
+	if len(g.patterns) == 0 || g.scan.id != 0 || x.image == nil {
 		return
 	}
-	if !c.scan.last.IsZero() && !c.hasNewPattern() {
-		since := x.now.Sub(c.scan.last)
-		if since <= scanPause || since < scanAgain && c.scan.image == x.image {
+	if !g.scan.last.IsZero() && !g.hasNewPattern() {
+		since := x.now.Sub(g.scan.last)
+		if since <= scanPause || since < scanAgain && g.scan.image == x.image {
 			return
 		}
 	}
-	x.seq++
-	c.scan.id = x.seq
-	s := &scanned{id: x.seq, group: g.id, image: x.image, asker: x.asker, matches: map[string][]string{}}
-	for _, p := range slices.Sorted(maps.Keys(c.patterns)) {
+	s := &scanned{group: g.id, image: x.image, asker: x.req.Asker, matches: map[string][]string{}}
+	for _, p := range slices.Sorted(maps.Keys(g.patterns)) {
 		s.matches[p] = nil
 	}
-	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: s.id, Run: func() any { return s.match() }})
+	s.id = x.begin(s, func() any { return s.match() })
+	g.scan.id = s.id
 }
 
 // hasNewPattern says whether the topics were not looked at for some pattern yet, or its
 // members were all gone since.
-func (c *consumer) hasNewPattern() bool {
+func (c *consumerGroup) hasNewPattern() bool {
 	if len(c.regexes) == len(c.patterns) {
 		return false
 	}
@@ -110,38 +107,38 @@ func (s *scanned) shown() []string {
 	return names
 }
 
-// scanDone takes what patterns match. What nobody asks for any more is left out.
-func (x *step) scanDone(s *scanned) {
-	g := x.groups[s.group]
-	if g == nil || g.consumer == nil || g.consumer.scan.id != s.id {
+// done takes what patterns match. What nobody asks for any more is left out.
+func (*scanned) done(x *step, result any) {
+	s := result.(*scanned)
+	g, ok := x.groups[s.group].(*consumerGroup)
+	if !ok || g.scan.id != s.id {
 		return
 	}
-	c := g.consumer
-	c.scan = scan{last: x.now, image: s.image, large: map[string]bool{}}
+	g.scan = scan{last: x.now, image: s.image, large: map[string]bool{}}
 	changed := false
 	x.from = len(x.records)
 	for _, p := range slices.Sorted(maps.Keys(s.matches)) {
-		if c.patterns[p] == 0 {
+		if g.patterns[p] == 0 {
 			continue
 		}
-		if old := c.regexes[p]; old != nil && slices.Equal(old.topics, s.matches[p]) {
+		if old := g.regexes[p]; old != nil && slices.Equal(old.topics, s.matches[p]) {
 			continue
 		}
 		r := &schema.ConsumerRegexRecord{Group: g.id, Regex: p, Value: &schema.ConsumerRegex{Topics: s.matches[p], Timestamp: x.now.UnixMilli()}}
 		if !x.fits(r) { // It matches what it did before.
-			c.scan.large[p] = true
+			g.scan.large[p] = true
 			continue
 		}
 		changed = true
-		x.blamePattern(c, p, s.matches[p])
+		x.blamePattern(g, p, s.matches[p])
 		x.write(r)
 	}
 	x.bump(g, change{bumps: changed})
 }
 
 // forgetPatterns removes what was found for a pattern that nobody has any more.
-func (x *step) forgetPatterns(g *group, pattern string) {
-	if c := g.consumer; pattern != "" && c.patterns[pattern] == 0 && c.regexes[pattern] != nil {
+func (x *step) forgetPatterns(g *consumerGroup, pattern string) {
+	if c := g; pattern != "" && c.patterns[pattern] == 0 && c.regexes[pattern] != nil {
 		x.write(&schema.ConsumerRegexRecord{Group: g.id, Regex: pattern})
 	}
 }

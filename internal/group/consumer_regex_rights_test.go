@@ -54,7 +54,7 @@ func found(t *testing.T, image *metadata.Image, who metadata.Asker) []string {
 	for _, task := range tasks {
 		step(machine.TaskDone{ID: task.ID, Result: task.Run()})
 	}
-	if r := s.groups["g"].consumer.regexes[pattern]; r != nil {
+	if r := s.consumer("g").regexes[pattern]; r != nil {
 		return r.topics
 	}
 	t.Fatal("the pattern was not resolved")
@@ -86,7 +86,7 @@ func TestAShardForgetsWhoAsked(t *testing.T) {
 	req.Group = "g"
 	s.Step(machine.Input{Now: time.Unix(100, 0), Image: guardedImage(t), Event: machine.Request{ID: 1, Asker: metadata.Asker{Principal: auth.User("ann")}, Msg: req}})
 	s.ReleaseEffects()
-	if s.step.asker != (metadata.Asker{}) {
-		t.Errorf("%+v is kept", s.step.asker)
+	if s.step.req.Asker != (metadata.Asker{}) {
+		t.Errorf("%+v is kept", s.step.req.Asker)
 	}
 }

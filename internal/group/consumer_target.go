@@ -18,21 +18,20 @@ import (
 // bump gives the group another epoch if a member subscribes to other topics, or if
 // they are not what they were. They are looked at when there is another image of the
 // cluster than the last time.
-func (x *step) bump(g *group, ch change) {
-	c := g.consumer
-	if ch.bumps = ch.bumps || x.renews(c); ch.bumps || c.seen != x.image || x.image == nil {
-		hash := x.topicsNow(c)
-		if hash != c.hash && len(x.why) == 0 { // It was looked at by another broker last.
+func (x *step) bump(g *consumerGroup, ch change) {
+	if ch.bumps = ch.bumps || x.renews(g); ch.bumps || g.seen != x.image || x.image == nil {
+		hash := x.topicsNow(g)
+		if hash != g.hash && len(x.why) == 0 { // It was looked at by another broker last.
 			x.blame(journal.Trigger{Kind: journal.TriggerTopics})
 		}
-		if ch.bumps || hash != c.hash {
+		if ch.bumps || hash != g.hash {
 			x.raise(g, hash)
 		}
-		c.seen = x.image
+		g.seen = x.image
 	}
 	x.keepReasons(g)
-	if !c.hasEpoch { // The group is there, though nobody wants anything of it yet.
-		x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: c.epoch})
+	if !g.hasEpoch { // The group is there, though nobody wants anything of it yet.
+		x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: g.epoch})
 	}
 	if ch.heir {
 		x.emitHeir()
@@ -42,23 +41,23 @@ func (x *step) bump(g *group, ch change) {
 // writeEpoch stores the group's epoch. The record comes before those of what is the
 // reason for it: if only the beginning of a step's records is stored, there is an
 // epoch too many, and not a change that nobody makes a target for.
-func (x *step) writeEpoch(g *group, epoch *schema.ConsumerEpoch) {
+func (x *step) writeEpoch(g *consumerGroup, epoch *schema.ConsumerEpoch) {
 	r := &schema.ConsumerEpochRecord{Group: g.id, Value: epoch}
 	x.records = slices.Insert(x.records, x.from, machine.Record(r))
 	x.apply(r)
 }
 
 // raise gives the group another epoch.
-func (x *step) raise(g *group, hash int64) {
-	x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: x.nextEpoch(g.consumer), Hash: hash})
-	if g.consumer.oldTopics {
+func (x *step) raise(g *consumerGroup, hash int64) {
+	x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: x.nextEpoch(g), Hash: hash})
+	if g.oldTopics {
 		x.write(&schema.ConsumerTopicsRecord{Group: g.id})
 	}
 	x.noteEpoch(g)
 }
 
 // subscribed lists the topics that members subscribe to and that exist, by name.
-func (c *consumer) subscribed(image *metadata.Image) []*metadata.Topic {
+func (c *consumerGroup) subscribed(image *metadata.Image) []*metadata.Topic {
 	return c.lookAt(image).topics
 }
 
@@ -93,24 +92,21 @@ const atOnce = 1000
 
 // retarget makes a new target, if it is time to. It says whether that is under way
 // elsewhere.
-func (x *step) retarget(g *group) (later bool) {
-	c := g.consumer
-	if c.targetEpoch >= c.epoch || c.run != nil || c.tooLarge == c.epoch {
+func (x *step) retarget(g *consumerGroup) (later bool) {
+	if g.targetEpoch >= g.epoch || g.run != nil || g.tooLarge == g.epoch {
 		return false
 	}
 	interval := x.cfg.Consumer.of(g.id).Interval.Milliseconds()
-	if c.hasTarget && interval > 0 && x.now.UnixMilli() < c.targetAt+interval && x.now.UnixMilli() >= c.targetAt {
+	if g.hasTarget && interval > 0 && x.now.UnixMilli() < g.targetAt+interval && x.now.UnixMilli() >= g.targetAt {
 		return false
 	}
-	r := &run{group: g.id, epoch: c.epoch, assignor: x.chosenAssignor(c), in: c.input(x.image)}
+	r := &run{group: g.id, epoch: g.epoch, assignor: x.chosenAssignor(g), in: g.input(x.image)}
 	if r.size() <= cmp.Or(x.cfg.Consumer.AtOnce, atOnce) {
 		x.install(g, r, r.assign())
 		return false
 	}
-	x.seq++
-	r.id = x.seq
-	c.run, x.runs[r.id] = r, r
-	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: r.id, Run: func() any { return r.assign() }})
+	r.id = x.begin(r, func() any { return r.assign() })
+	g.run = r
 	return true
 }
 
@@ -138,7 +134,7 @@ const (
 
 // chosenAssignor is what most members ask for; among equals, and if nobody asks, the
 // first of those that the broker has.
-func (x *step) chosenAssignor(c *consumer) string {
+func (x *step) chosenAssignor(c *consumerGroup) string {
 	votes := map[string]int{}
 	for _, m := range c.members {
 		if m.says != nil && m.says.Assignor != nil {
@@ -154,30 +150,21 @@ func (x *step) chosenAssignor(c *consumer) string {
 	return best
 }
 
-// taskDone takes the result of a task.
-func (x *step) taskDone(e machine.TaskDone) {
-	if found, ok := e.Result.(*scanned); ok {
-		x.scanDone(found)
-		return
-	}
-	r := x.runs[e.ID]
-	if r == nil {
-		return
-	}
-	delete(x.runs, e.ID)
-	g := x.groups[r.group]
-	if g == nil || g.consumer == nil || g.consumer.run != r {
+// done takes the result of the assignor.
+func (r *run) done(x *step, result any) {
+	g, ok := x.groups[r.group].(*consumerGroup)
+	if !ok || g.run != r {
 		if r.parked != nil {
 			x.beatError(r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
 		}
 		return
 	}
-	g.consumer.run = nil
-	x.install(g, r, e.Result.([][]assignor.Partitions))
+	g.run = nil
+	x.install(g, r, result.([][]assignor.Partitions))
 	if b := r.parked; b != nil {
 		x.from = len(x.records)
 		x.bump(g, change{}) // Topics may have changed meanwhile.
-		x.answerBeat(g, g.consumer.member(b.member), *b)
+		x.answerBeat(g, g.member(b.member), *b)
 	}
 }
 
@@ -185,17 +172,16 @@ func (x *step) taskDone(e machine.TaskDone) {
 // Members may have come and gone since it began. If what a member is to have is too
 // much for one record, everybody keeps what they have: in the next epoch it may be
 // less.
-func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
-	c := g.consumer
+func (x *step) install(g *consumerGroup, r *run, result [][]assignor.Partitions) {
 	var records []machine.Record
 	for i := range r.in.Members {
-		mem := r.heir(c, i)
+		mem := r.heir(g, i)
 		if mem == nil {
 			continue
 		}
 		target := r.target(result[i])
 		if !x.fitsHeld(g.id, mem.id, target) {
-			c.tooLarge = r.epoch
+			g.tooLarge = r.epoch
 			x.noteTooLarge(g, r, mem)
 			return
 		}
@@ -212,7 +198,7 @@ func (x *step) install(g *group, r *run, result [][]assignor.Partitions) {
 
 // heir is whom the assignor's result for a member is for: the member, or whoever has
 // taken its place since it began, which is no reason for another epoch.
-func (r *run) heir(c *consumer, i int) *consumerMember {
+func (r *run) heir(c *consumerGroup, i int) *consumerMember {
 	if mem := c.member(r.in.Members[i].ID); mem != nil {
 		return mem
 	}
@@ -232,7 +218,7 @@ func (r *run) target(list []assignor.Partitions) []part {
 }
 
 // input is what the assignor needs to know, none of which changes.
-func (c *consumer) input(image *metadata.Image) *assignor.Input {
+func (c *consumerGroup) input(image *metadata.Image) *assignor.Input {
 	in := &assignor.Input{}
 	index, byID := map[string]int32{}, map[metadata.TopicID]int32{}
 	for i, t := range c.subscribed(image) {
@@ -257,7 +243,7 @@ func (c *consumer) input(image *metadata.Image) *assignor.Input {
 }
 
 // topicsOf lists the topics that a member subscribes to, by their index.
-func (c *consumer) topicsOf(m *consumerMember, index map[string]int32) []int32 {
+func (c *consumerGroup) topicsOf(m *consumerMember, index map[string]int32) []int32 {
 	names := m.says.Topics
 	if r := c.regexes[m.pattern()]; r != nil {
 		names = append(slices.Clone(names), r.topics...)

@@ -28,12 +28,12 @@ func TestATimerOfAnOlderEpochIsNotObeyed(t *testing.T) {
 	}
 	for i, line := range lines {
 		play(line)
-		if c := s.shard.groups["g"]; i == 6 && c.consumer.member("a").now().state != memberUnrevoked {
-			t.Fatalf("the member has nothing to let go of: %+v", c.consumer.member("a").now())
+		if c := s.shard.consumer("g"); i == 6 && c.member("a").now().state != memberUnrevoked {
+			t.Fatalf("the member has nothing to let go of: %+v", c.member("a").now())
 		}
 	}
 	play("wait 10s")
-	mem := s.shard.groups["g"].consumer.member("a")
+	mem := s.shard.consumer("g").member("a")
 	if mem == nil {
 		t.Fatal("the member is fenced")
 	}

@@ -21,7 +21,7 @@ import (
 // (see consumer_classic.go). The group's epoch is its generation.
 
 // migrants lists the members of a classic group in the order of their ids.
-func (g *group) migrants() []migrant {
+func (g *classicGroup) migrants() []migrant {
 	out := make([]migrant, 0, g.members.len())
 	for m := g.members.first; m != nil; m = m.next {
 		out = append(out, migrant{m.id, m.subscription(g.protocol), m.assigned})
@@ -41,7 +41,7 @@ func (m *member) subscription(selected string) []byte {
 }
 
 // upgraded is the consumer group that a classic one becomes, or why it cannot.
-func (x *step) upgraded(g *group, p *place) (*consumer, *consumerError) {
+func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerError) {
 	cannot := func(reason string) *consumerError {
 		return refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.id+" to consumer group because "+reason+".")
 	}
@@ -63,16 +63,16 @@ func (x *step) upgraded(g *group, p *place) (*consumer, *consumerError) {
 		g.refusal = &noUpgrade{reason: "what is to be stored of it does not fit into one record batch", large: &now}
 		return nil, cannot(g.refusal.reason)
 	}
-	preview := &Shard{groups: map[string]*group{}}
+	preview := &Shard{groups: map[string]Group{}}
 	for _, r := range p.upgrade {
 		preview.apply(r)
 	}
-	return preview.groups[g.id].consumer, nil
+	return preview.groups[g.id].(*consumerGroup), nil
 }
 
 // upgradeRecords is what it takes, in the order in which Kafka writes it. That the
 // target was made at no known time has the next one made at once.
-func (x *step) upgradeRecords(g *group, members []migrant) []machine.Record {
+func (x *step) upgradeRecords(g *classicGroup, members []migrant) []machine.Record {
 	epoch := max(g.generation, firstEpoch) // There is none yet in its first join phase.
 	out := g.unsettledTombstones()
 	if g.hard != nil {
@@ -101,7 +101,7 @@ func (x *step) upgradeRecords(g *group, members []migrant) []machine.Record {
 }
 
 // unsettledTombstones removes what was noted of a rebalance.
-func (g *group) unsettledTombstones() (out []machine.Record) {
+func (g *classicGroup) unsettledTombstones() (out []machine.Record) {
 	if g.rebalancing != nil {
 		out = append(out, &schema.RebalanceRecord{Group: g.id})
 	}
@@ -128,25 +128,25 @@ func (m *member) asConsumer(subscription []byte) *schema.ConsumerMember {
 // upgrade makes a consumer group of a classic one, and says where in it the place is.
 // That is one batch: were only its beginning stored, some members would have lost what
 // they have, and would not know.
-func (x *step) upgrade(g *group, p place, by *journal.Who) place {
-	leaps, silent := g.leaps, g.silentMembers()
-	parked := x.disband(g, p)
+func (x *step) upgrade(old *classicGroup, p place, by *journal.Who) place {
+	leaps, silent := old.leaps, old.silentMembers()
+	parked := x.disband(old, p)
 	x.writeWhole(p.upgrade)
-	g = x.groups[g.id]
-	g.consumer.leaps = leaps
-	for _, mem := range g.consumer.members {
+	g := x.groups[old.id].(*consumerGroup)
+	g.leaps = leaps
+	for _, mem := range g.members {
 		mem.silent = silent[mem.id]
 		x.waitForBeat(g, mem, x.sessionOf(g, mem))
 	}
 	for _, j := range parked {
 		x.answerParked(g, j)
 	}
-	x.noteUpgraded(g, by, g.consumer.present)
+	x.noteUpgraded(g, by, g.present)
 	again := func(mem *consumerMember) *consumerMember {
 		if mem == nil {
 			return nil
 		}
-		return g.consumer.member(mem.id)
+		return g.member(mem.id)
 	}
 	return place{known: again(p.known), replaces: again(p.replaces)}
 }
@@ -161,7 +161,7 @@ type parkedJoin struct {
 // disband ends a classic group that goes on as a consumer group, and nothing is left of
 // it. Who waits to join has joined the consumer group, unless its place is taken with the
 // upgrade; who waits for its assignment is told to join again, which it then does there.
-func (x *step) disband(g *group, p place) (parked []parkedJoin) {
+func (x *step) disband(g *classicGroup, p place) (parked []parkedJoin) {
 	for m := g.members.first; m != nil; m = m.next {
 		switch {
 		case m.join != 0 && p.takes(m.id):
@@ -181,11 +181,7 @@ func (x *step) disband(g *group, p place) (parked []parkedJoin) {
 		x.cancel(joinKey(g))
 	}
 	x.cancelSync(g)
-	next := group{
-		id: g.id, hard: g.hard, offsets: g.offsets, unstable: g.unstable, rebalancing: g.rebalancing, departed: g.departed,
-		silences: g.silences, since: x.now.UnixMilli(), changed: g.changed,
-	}
-	*g = next
+	g.state = Dead
 	return parked
 }
 
@@ -198,8 +194,8 @@ func (p place) takes(id string) bool {
 // epoch that is the generation, with what it had. That the newcomer is a reason for another
 // target it learns with SyncGroup. Kafka says REBALANCE_IN_PROGRESS to the join, and there
 // are clients that let go of everything then.
-func (x *step) answerParked(g *group, j parkedJoin) {
-	mem := g.consumer.member(j.member)
+func (x *step) answerParked(g *consumerGroup, j parkedJoin) {
+	mem := g.member(j.member)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
 	x.replyJoinMixed(j.id, j.version, mem.id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
 }

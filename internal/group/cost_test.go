@@ -13,7 +13,7 @@ import (
 // healthy member beat.
 func beats(t testing.TB) (*Shard, func() machine.Effects) {
 	s := stableGroup(t)
-	g := s.groups["g"]
+	g := s.classic("g")
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Version, req.Group, req.MemberID, req.Generation = 4, "g", g.members.first.id, g.generation
 	in := machine.Input{Now: g.members.first.deadline.Add(-g.members.first.session), Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
@@ -48,8 +48,8 @@ func consumerBeats(t testing.TB) (*Shard, func() machine.Effects) {
 		}
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
-	mem := s.shard.groups["g"].consumer.member("a")
-	if now := mem.now(); !mem.settled(s.shard.groups["g"].consumer) || len(now.assigned) != 4 {
+	mem := s.shard.consumer("g").member("a")
+	if now := mem.now(); !mem.settled(s.shard.consumer("g")) || len(now.assigned) != 4 {
 		t.Fatalf("the member is not settled: %+v", now)
 	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()

@@ -12,25 +12,16 @@ import (
 // asked for after every step of a simulation, so what there is most of is not encoded
 // for it.
 func (s *Shard) Digest() uint64 {
-	d := digest{buf: make([]byte, 0, 1024)}
+	var d digest
 	for _, id := range s.groupIDs() {
 		g := s.groups[id]
-		if g.hard != nil {
-			d.buf = g.hard.AppendTo(d.buf[:0])
-			d.add(stirText(stirText(kindGroup, id), d.buf))
+		g.eachRecord(d.put)
+		b := g.common()
+		for _, m := range slices.Sorted(maps.Keys(b.silences)) {
+			d.put(&schema.SilenceRecord{Group: id, Member: m, Value: &schema.Silence{Lasted: b.silences[m]}})
 		}
-		if g.rebalancing != nil {
-			d.put(&schema.RebalanceRecord{Group: id, Value: g.rebalancing})
-		}
-		for _, m := range slices.Sorted(maps.Keys(g.departed)) {
-			d.put(&schema.DepartureRecord{Group: id, Member: m, Value: &schema.Departure{Generation: g.departed[m]}})
-		}
-		for _, m := range slices.Sorted(maps.Keys(g.silences)) {
-			d.put(&schema.SilenceRecord{Group: id, Member: m, Value: &schema.Silence{Lasted: g.silences[m]}})
-		}
-		g.eachConsumer(d.put)
-		d.putOffsets(g)
-		d.putUnstable(g)
+		d.putOffsets(b)
+		d.putUnstable(b)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.txns.producers)) {
 		if p := s.txns.producers[id]; p.open != nil { // Those without may be forgotten any time.
@@ -43,13 +34,11 @@ func (s *Shard) Digest() uint64 {
 // digest adds up a number for each thing that is known.
 type digest struct {
 	sum uint64
-	buf []byte
 }
 
 // The numbers of different kinds of things begin with these.
 const (
 	kindRecord = iota + 1
-	kindGroup
 	kindOffset
 	kindUnstable
 	kindTxn
@@ -65,25 +54,25 @@ func (d *digest) put(r machine.Record) {
 }
 
 // putOffsets adds what a group has committed.
-func (d *digest) putOffsets(g *group) {
-	if len(g.offsets) == 0 {
+func (d *digest) putOffsets(b *base) {
+	if len(b.offsets) == 0 {
 		return
 	}
-	ofGroup := stirText(kindOffset, g.id)
-	for topic, parts := range g.committed() {
+	ofGroup := stirText(kindOffset, b.id)
+	for topic, parts := range b.committed() {
 		ofTopic := stirText(ofGroup, topic)
 		for _, p := range parts {
-			o, _ := g.offsets[topic].get(p)
+			o, _ := b.offsets[topic].get(p)
 			d.add(stirOffset(stir(ofTopic, uint64(p)), &o))
 		}
 	}
 }
 
 // putUnstable adds what waits for transactions, in the order of its records.
-func (d *digest) putUnstable(g *group) {
-	for _, tp := range g.waiting() {
-		list := g.unstable[tp]
-		h := stir(stirText(stirText(stir(kindUnstable, uint64(len(list))), g.id), tp.topic), uint64(tp.partition))
+func (d *digest) putUnstable(b *base) {
+	for _, tp := range b.waiting() {
+		list := b.unstable[tp]
+		h := stir(stirText(stirText(stir(kindUnstable, uint64(len(list))), b.id), tp.topic), uint64(tp.partition))
 		for i := range list {
 			u, overtaken := &list[i], uint64(0)
 			if u.overtaken {

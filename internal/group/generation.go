@@ -18,7 +18,7 @@ const (
 )
 
 // nextGeneration gives a generation that is formed its number.
-func (x *step) nextGeneration(g *group) {
+func (x *step) nextGeneration(g *classicGroup) {
 	if !g.leaps {
 		g.generation = after(g.generation)
 		return

@@ -37,7 +37,7 @@ func TestGenerationsNeverBecomeNegative(t *testing.T) {
 		t.Errorf("from the last it leaps to %d", n)
 	}
 	s := stableGroup(t)
-	g := s.groups["g"]
+	g := s.classic("g")
 	g.leaps, g.generation = false, math.MaxInt32
 	if (&step{Shard: s}).nextGeneration(g); g.generation != 1 {
 		t.Errorf("after the last comes %d", g.generation)

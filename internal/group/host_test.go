@@ -11,7 +11,7 @@ import (
 
 func TestAHostHasKafkasSlashInRecordsAndNoneInside(t *testing.T) {
 	for _, written := range []string{"/10.0.0.1", "10.0.0.1"} { // By Kafka or now, and by an older muster.
-		g := &group{id: "g"}
+		g := newClassicGroup(base{id: "g"})
 		g.members.add(g.reviveMember(&schema.GroupMember{MemberID: "m", ClientHost: written}, hosts{}))
 		if got := g.members.first.who().Host; got != "10.0.0.1" {
 			t.Errorf("%s is loaded as %s", written, got)
@@ -31,7 +31,7 @@ func TestMembersOfOneHostShareItsName(t *testing.T) {
 		t.Errorf("%s and %s are two copies", first, again)
 	}
 	e := schema.GroupMember{MemberID: "m", ClientHost: strings.Clone(first)}
-	m := (&group{id: "g"}).reviveMember(&e, known)
+	m := (newClassicGroup(base{id: "g"})).reviveMember(&e, known)
 	if unsafe.StringData(m.host) != unsafe.StringData(first) || unsafe.StringData(e.ClientHost) != unsafe.StringData(first) {
 		t.Error("a member that was loaded, or its record, has a copy")
 	}
@@ -51,7 +51,7 @@ func TestMembersAndGroupsAreSmall(t *testing.T) {
 	if n := unsafe.Sizeof(member{}); n > 256 {
 		t.Errorf("a member takes %d bytes", n)
 	}
-	if n := unsafe.Sizeof(group{}); n > 288 {
+	if n := unsafe.Sizeof(classicGroup{}); n > 288 {
 		t.Errorf("a group takes %d bytes", n)
 	}
 }

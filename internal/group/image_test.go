@@ -48,7 +48,7 @@ func asInternal(image *metadata.Image, names []string) *metadata.Image {
 func (s *Shard) committedTo() map[string]byte {
 	out := map[string]byte{}
 	for _, g := range s.groups {
-		for _, topic := range g.topics() {
+		for _, topic := range g.common().topics() {
 			out[topic] = 0
 		}
 	}

@@ -1,7 +1,8 @@
 package group
 
 import (
-	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -11,19 +12,15 @@ import (
 
 // committed yields the topics with their partitions that have offsets, in
 // order, as they are when it is called.
-func (g *group) committed() iter.Seq2[string, []int32] {
-	topics := slices.Sorted(maps.Keys(g.offsets))
+func (b *base) committed() iter.Seq2[string, []int32] {
+	topics := slices.Sorted(maps.Keys(b.offsets))
 	return func(yield func(string, []int32) bool) {
 		for _, t := range topics {
-			if !yield(t, g.offsets[t].partitions()) {
+			if !yield(t, b.offsets[t].partitions()) {
 				return
 			}
 		}
 	}
-}
-
-func (g *group) pendingIDs() iter.Seq[string] {
-	return slices.Values(slices.Sorted(maps.Keys(g.pending)))
 }
 
 // CheckInvariants says what is wrong with the shard's state, nil if nothing is.
@@ -31,8 +28,8 @@ func (s *Shard) CheckInvariants() error {
 	var wrong faults
 	for _, id := range s.groupIDs() {
 		g := s.groups[id]
-		if err := g.check(); err != nil {
-			wrong.add("group %q (%s, generation %d): %w", id, g.state, g.generation, err)
+		if err := cmp.Or(g.check(), checkCommon(g)); err != nil {
+			wrong.add("group %q (%s): %w", id, g.stateName(), err)
 		}
 	}
 	was := s.weight
@@ -55,147 +52,17 @@ func (f faults) first() error {
 	return slices.MinFunc(f, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
-func (g *group) check() error {
-	joined, unsynced, listed, static, bytes := 0, 0, 0, 0, int64(0)
-	for _, id := range slices.Sorted(maps.Keys(g.pending)) {
-		bytes += pendingBytes(id)
+// checkCommon says whether all of whom it is written down that they are silent are, and
+// whether there is a reason for the group to be there.
+func checkCommon(g Group) error {
+	b := g.common()
+	if b.gone || g.isGone() && !b.hasOffsets() {
+		return errors.New("exists without record and offsets")
 	}
-	var supported map[string]int
-	for m := g.members.first; m != nil; m = m.next {
-		listed++
-		if err := g.checkMember(m); err != nil {
-			return fmt.Errorf("member %q: %w", m.id, err)
-		}
-		bytes += int64(m.fixed + protocolBytes(m.protocols))
-		if m.join != 0 {
-			joined++
-		}
-		if m.unsynced {
-			unsynced++
-		}
-		if m.instance != nil {
-			static++
-		}
-		if supported == nil {
-			supported = map[string]int{}
-		}
-		for _, p := range m.protocols {
-			supported[p.name]++
-		}
-	}
-	switch {
-	case listed != g.members.len():
-		return fmt.Errorf("%d members listed, %d known", listed, g.members.len())
-	case g.members.byID != nil && (len(g.members.byID) != listed || len(g.members.byInstance) != static):
-		return fmt.Errorf("%d members listed, %d of them static; found are %d and %d", listed, static, len(g.members.byID), len(g.members.byInstance))
-	case bytes != g.bytes:
-		return fmt.Errorf("members hold %d bytes, counted are %d", bytes, g.bytes)
-	case joined != int(g.joined):
-		return fmt.Errorf("%d members are parked in JoinGroup, counted are %d", joined, g.joined)
-	case unsynced != int(g.unsynced):
-		return fmt.Errorf("%d members have not synced, counted are %d", unsynced, g.unsynced)
-	case !g.supported.are(supported):
-		return fmt.Errorf("protocols %v, counted are %v", supported, g.supported)
-	case g.hard == nil && g.consumer == nil && len(g.offsets) == 0 && len(g.unstable) == 0:
-		return fmt.Errorf("exists without record and offsets")
-	case g.changed:
-		return fmt.Errorf("what a successor must know is not written")
-	}
-	if err := g.checkSilences(); err != nil {
-		return err
-	}
-	if g.consumer != nil {
-		return g.checkConsumers()
-	}
-	return g.checkState()
-}
-
-// checkSilences says whether all of whom it is written down that they are silent are.
-func (g *group) checkSilences() error {
-	for _, id := range slices.Sorted(maps.Keys(g.silences)) {
-		silent := int64(0)
-		if m := g.members.get(id); m != nil {
-			silent = m.silent
-		} else if g.consumer != nil && g.consumer.member(id) != nil {
-			silent = g.consumer.member(id).silent
-		}
-		if silent == 0 {
+	for _, id := range slices.Sorted(maps.Keys(b.silences)) {
+		if g.silentSince(id) == 0 {
 			return fmt.Errorf("%q is silent by a record, and is not", id)
 		}
 	}
 	return nil
-}
-
-func (g *group) checkMember(m *member) error {
-	switch {
-	case g.members.get(m.id) != m:
-		return fmt.Errorf("listed under another id")
-	case m.instance != nil && g.members.static(*m.instance) != m:
-		return fmt.Errorf("instance id %q is another member's", *m.instance)
-	case g.pending[m.id] != nil:
-		return fmt.Errorf("both pending and a member")
-	case m.join != 0 && g.state != PreparingRebalance:
-		return fmt.Errorf("parked in JoinGroup")
-	case m.sync != 0 && g.state != CompletingRebalance:
-		return fmt.Errorf("parked in SyncGroup")
-	case m.timerSeq == 0 || m.timerAt.After(m.deadline):
-		return fmt.Errorf("no timer before its deadline")
-	case m.isNew && g.state != PreparingRebalance:
-		return fmt.Errorf("new outside of a join phase")
-	}
-	return nil
-}
-
-func (g *group) checkState() error {
-	leader := g.members.get(g.leader)
-	switch {
-	case g.state == Dead:
-		return fmt.Errorf("dead but listed")
-	case g.state == Empty && g.members.len() > 0:
-		return fmt.Errorf("empty with %d members", g.members.len())
-	case g.members.len() > 0 && leader == nil:
-		return fmt.Errorf("leader %q is not a member", g.leader)
-	case g.state == PreparingRebalance && g.joinSeq == 0:
-		return fmt.Errorf("waits for joins without a timer")
-	case g.state == PreparingRebalance && g.previous != Empty && g.allJoined():
-		return fmt.Errorf("waits for joins though everybody is there")
-	case g.state == CompletingRebalance && g.syncSeq == 0:
-		return fmt.Errorf("waits for the leader without a timer")
-	case (g.state == CompletingRebalance || g.state == Stable) && (g.members.len() == 0 || g.supported.of(g.protocol) != g.members.len()):
-		return fmt.Errorf("protocol %q is not everybody's", g.protocol)
-	case (g.state == PreparingRebalance || g.state == CompletingRebalance) && g.rebalance == nil:
-		return fmt.Errorf("rebalances without an account of it")
-	}
-	return g.checkRecord()
-}
-
-// checkRecord compares the soft state with what the record says.
-func (g *group) checkRecord() error {
-	switch {
-	case g.hard == nil && (g.state != Empty || len(g.pending) > 0):
-		return fmt.Errorf("alive without a record")
-	case (g.state == Stable || g.state == Empty) && (g.rebalancing != nil || g.departed != nil):
-		return fmt.Errorf("settled, but a record says that it rebalances")
-	case (g.state == PreparingRebalance || g.state == CompletingRebalance) && len(g.hard.Members) > 0 && !g.isUnsettled():
-		return fmt.Errorf("rebalances, and no record says so")
-	case g.state == Stable && !g.isStored():
-		return fmt.Errorf("stable, but the record says otherwise")
-	case g.unsynced > 0 && (g.syncSeq == 0 || g.state != CompletingRebalance && g.state != Stable):
-		return fmt.Errorf("%d members have not synced, and no timer waits for them", g.unsynced)
-	}
-	return nil
-}
-
-// isStored says whether the record has this generation, with these members and
-// what they are assigned.
-func (g *group) isStored() bool {
-	m := g.members.first
-	for i := range g.hard.Members {
-		e := &g.hard.Members[i]
-		if m == nil || m.id != e.MemberID || !bytes.Equal(m.assigned, e.Assignment) {
-			return false
-		}
-		m = m.next
-	}
-	return m == nil && g.hard.Generation == g.generation
 }

@@ -22,39 +22,39 @@ func stableGroup(t testing.TB) *Shard {
 
 // Invariants that find nothing would make every test pass.
 func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
-	for what, spoil := range map[string]func(g *group, a, b *member){
-		"a member under another id":        func(_ *group, a, _ *member) { a.id = "x" },
-		"a member that is not listed":      func(g *group, _, _ *member) { g.members.count++ },
-		"another's instance id":            func(_ *group, a, b *member) { a.instance = b.instance },
-		"a member that is pending":         func(g *group, a, _ *member) { g.pending = map[string]*pending{a.id: {}} },
-		"a join parked in a Stable group":  func(g *group, a, _ *member) { a.join = 1; g.joined = 1 },
-		"a sync parked in a Stable group":  func(_ *group, a, _ *member) { a.sync = 1 },
-		"joins that are miscounted":        func(g *group, _, _ *member) { g.joined = 1 },
-		"syncs that are miscounted":        func(g *group, _, _ *member) { g.unsynced, g.syncSeq = 1, 1 },
-		"protocols that nobody supports":   func(g *group, _, _ *member) { g.supported.add("x", 1) },
-		"protocols that are miscounted":    func(g *group, _, _ *member) { g.supported.add("range", 1) },
-		"a protocol that is not all's":     func(g *group, _, _ *member) { g.protocol = "sticky" },
-		"silent by a record, and is not":   func(g *group, a, _ *member) { g.silences = map[string]time.Duration{a.id: time.Second} },
-		"no session timer":                 func(_ *group, a, _ *member) { a.timerSeq = 0 },
-		"a session timer that is too late": func(_ *group, a, _ *member) { a.timerAt = a.deadline.Add(time.Second) },
-		"a new member of an old group":     func(_ *group, a, _ *member) { a.isNew = true },
-		"a leader that is no member":       func(g *group, _, _ *member) { g.leader = "x" },
-		"a generation that is not stored":  func(g *group, _, _ *member) { g.generation++ },
-		"an assignment that is not stored": func(_ *group, a, _ *member) { a.assigned = []byte("x") },
-		"no record":                        func(g *group, _, _ *member) { g.hard = nil },
-		"an Empty group with members":      func(g *group, _, _ *member) { g.state = Empty },
-		"a Dead group":                     func(g *group, _, _ *member) { g.state = Dead },
-		"a join phase without a timer":     func(g *group, _, _ *member) { g.state, g.rebalance = PreparingRebalance, &rebalance{} },
-		"a join phase that is over": func(g *group, a, b *member) {
+	for what, spoil := range map[string]func(g *classicGroup, a, b *member){
+		"a member under another id":        func(_ *classicGroup, a, _ *member) { a.id = "x" },
+		"a member that is not listed":      func(g *classicGroup, _, _ *member) { g.members.count++ },
+		"another's instance id":            func(_ *classicGroup, a, b *member) { a.instance = b.instance },
+		"a member that is pending":         func(g *classicGroup, a, _ *member) { g.pending = map[string]*pending{a.id: {}} },
+		"a join parked in a Stable group":  func(g *classicGroup, a, _ *member) { a.join = 1; g.joined = 1 },
+		"a sync parked in a Stable group":  func(_ *classicGroup, a, _ *member) { a.sync = 1 },
+		"joins that are miscounted":        func(g *classicGroup, _, _ *member) { g.joined = 1 },
+		"syncs that are miscounted":        func(g *classicGroup, _, _ *member) { g.unsynced, g.syncSeq = 1, 1 },
+		"protocols that nobody supports":   func(g *classicGroup, _, _ *member) { g.supported.add("x", 1) },
+		"protocols that are miscounted":    func(g *classicGroup, _, _ *member) { g.supported.add("range", 1) },
+		"a protocol that is not all's":     func(g *classicGroup, _, _ *member) { g.protocol = "sticky" },
+		"silent by a record, and is not":   func(g *classicGroup, a, _ *member) { g.silences = map[string]time.Duration{a.id: time.Second} },
+		"no session timer":                 func(_ *classicGroup, a, _ *member) { a.timerSeq = 0 },
+		"a session timer that is too late": func(_ *classicGroup, a, _ *member) { a.timerAt = a.deadline.Add(time.Second) },
+		"a new member of an old group":     func(_ *classicGroup, a, _ *member) { a.isNew = true },
+		"a leader that is no member":       func(g *classicGroup, _, _ *member) { g.leader = "x" },
+		"a generation that is not stored":  func(g *classicGroup, _, _ *member) { g.generation++ },
+		"an assignment that is not stored": func(_ *classicGroup, a, _ *member) { a.assigned = []byte("x") },
+		"no record":                        func(g *classicGroup, _, _ *member) { g.hard = nil },
+		"an Empty group with members":      func(g *classicGroup, _, _ *member) { g.state = Empty },
+		"a Dead group":                     func(g *classicGroup, _, _ *member) { g.state = Dead },
+		"a join phase without a timer":     func(g *classicGroup, _, _ *member) { g.state, g.rebalance = PreparingRebalance, &rebalance{} },
+		"a join phase that is over": func(g *classicGroup, a, b *member) {
 			g.state, g.previous, g.rebalance, g.joinSeq = PreparingRebalance, Stable, &rebalance{}, 1
 			a.join, b.join, g.joined = 1, 2, 2
 		},
-		"a join phase of which nothing will be told": func(g *group, _, _ *member) { g.state, g.joinSeq = PreparingRebalance, 1 },
-		"a sync phase without a timer":               func(g *group, _, _ *member) { g.state, g.rebalance = CompletingRebalance, &rebalance{} },
-		"nobody waits for who has not synced":        func(g *group, a, _ *member) { a.unsynced, g.unsynced = true, 1 },
+		"a join phase of which nothing will be told": func(g *classicGroup, _, _ *member) { g.state, g.joinSeq = PreparingRebalance, 1 },
+		"a sync phase without a timer":               func(g *classicGroup, _, _ *member) { g.state, g.rebalance = CompletingRebalance, &rebalance{} },
+		"nobody waits for who has not synced":        func(g *classicGroup, a, _ *member) { a.unsynced, g.unsynced = true, 1 },
 	} {
 		s := stableGroup(t)
-		g := s.groups["g"]
+		g := s.classic("g")
 		spoil(g, g.members.first, g.members.last)
 		if s.CheckInvariants() == nil {
 			t.Errorf("%s goes unnoticed", what)
@@ -87,7 +87,7 @@ func TestCheckInvariantsFindsWhatIsWrongWithTransactions(t *testing.T) {
 		"a producer under another id":            func(s *Shard) { s.txns.producers[1].id = 2 },
 		"an offset that its group does not have": func(s *Shard) { s.txns.producers[1].open.offsets[offsetKey{group: "h"}] = struct{}{} },
 		"an offset that its producer does not":   func(s *Shard) { clear(s.txns.producers[1].open.offsets) },
-		"a partition that waits for nothing":     func(s *Shard) { s.groups["g"].unstable[topicPartition{"u", 0}] = nil },
+		"a partition that waits for nothing":     func(s *Shard) { s.groups["g"].common().unstable[topicPartition{"u", 0}] = nil },
 		"questions that are miscounted":          func(s *Shard) { s.txns.parked.bytes++ },
 		"a question that no producer has":        func(s *Shard) { clear(s.txns.parked.byProducer) },
 		"a question that is not there any more":  func(s *Shard) { s.txns.parked.byProducer[3] = []*question{{}} },

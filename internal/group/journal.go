@@ -47,8 +47,8 @@ func firstCharacters(s string, n int) string {
 }
 
 // note writes an entry that is not the end of a rebalance.
-func (x *step) note(g *group, kind journal.EntryKind, why ...journal.Trigger) {
-	e := x.entry(g, kind)
+func (x *step) note(g Group, kind journal.EntryKind, why ...journal.Trigger) {
+	e := g.entry(x, kind)
 	because(&e, why)
 	x.out.Notes = append(x.out.Notes, &e)
 }
@@ -57,15 +57,4 @@ func (x *step) note(g *group, kind journal.EntryKind, why ...journal.Trigger) {
 func because(e *journal.Entry, why []journal.Trigger) {
 	e.TriggerN = len(why)
 	e.Triggers = why[:min(len(why), maxTriggers)]
-}
-
-func (x *step) entry(g *group, kind journal.EntryKind) journal.Entry {
-	if g.consumer != nil {
-		return x.consumerEntry(g, kind)
-	}
-	e := journal.Entry{Time: x.now, Group: g.id, Kind: kind, State: g.stateName(), Generation: g.generation, Protocol: g.protocol, After: g.members.len()}
-	if g.hard != nil {
-		e.Before = len(g.hard.Members)
-	}
-	return e
 }

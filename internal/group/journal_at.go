@@ -12,14 +12,14 @@ const maxAt = 1000
 
 // whereabouts collects where a member was.
 type whereabouts struct {
-	g    *group
+	b    *base
 	list []journal.Position
 	n    int
 }
 
 // add adds a partition, if something is committed of it.
 func (w *whereabouts) add(topic string, partition int32) {
-	o, ok := w.g.offsets[topic].get(partition)
+	o, ok := w.b.offsets[topic].get(partition)
 	if !ok {
 		return
 	}
@@ -38,22 +38,22 @@ func (x *step) tellAt(w *whereabouts) []journal.Position {
 
 // atClassic is where a member of a classic group is. Who has joined again has let go of what
 // it had, and who has not synced does not know what it has.
-func (x *step) atClassic(g *group, m *member) []journal.Position {
+func (x *step) atClassic(g *classicGroup, m *member) []journal.Position {
 	works := g.state == Stable || g.state == PreparingRebalance && g.previous == Stable && m.join == 0
 	if !works || m.unsynced || g.protocolType != consumerType {
 		return nil
 	}
-	w := whereabouts{g: g}
+	w := whereabouts{b: &g.base}
 	eachAssigned(m.assigned, func(tp topicPartition) { w.add(tp.topic, tp.partition) })
 	return x.tellAt(&w)
 }
 
 // atConsumer is where a member of a consumer group is, what it has yet to let go of included.
-func (x *step) atConsumer(g *group, mem *consumerMember) []journal.Position {
+func (x *step) atConsumer(g *consumerGroup, mem *consumerMember) []journal.Position {
 	if x.image == nil {
 		return nil
 	}
-	w, now := whereabouts{g: g}, mem.now()
+	w, now := whereabouts{b: &g.base}, mem.now()
 	for _, list := range [][]heldPart{now.assigned, now.pending} {
 		for _, p := range list {
 			if t := x.image.TopicByID(p.topic); t != nil {

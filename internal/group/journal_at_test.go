@@ -10,9 +10,9 @@ import (
 
 func TestOfVeryManyPartitionsNothingIsTold(t *testing.T) {
 	for n, want := range map[int32]int{maxAt: maxAt, maxAt + 1: 0} {
-		g := newGroup("g")
+		g := newClassicGroup(base{id: "g"})
 		g.offsets = map[string]*topicOffsets{"t": {parts: map[int32]kept{}}}
-		w, x := whereabouts{g: g}, &step{}
+		w, x := whereabouts{b: &g.base}, &step{}
 		w.add("u", 0)
 		for p := range n {
 			g.offsets["t"].parts[p] = kept{at: 5}
@@ -42,7 +42,7 @@ func TestARebalanceTellsOfSoManyPartitions(t *testing.T) {
 func TestOnlyConsumersHavePartitions(t *testing.T) {
 	assigned := (&kmsg.ConsumerMemberAssignment{Topics: []kmsg.ConsumerMemberAssignmentTopic{{Topic: "t", Partitions: []int32{0}}}}).AppendTo(nil)
 	for kind, want := range map[string]int{consumerType: 1, "connect": 0} {
-		g := newGroup("g")
+		g := newClassicGroup(base{id: "g"})
 		g.state, g.protocolType, g.offsets = Stable, kind, map[string]*topicOffsets{"t": {parts: map[int32]kept{0: {at: 5}}}}
 		if got := (&step{}).atClassic(g, &member{assigned: assigned}); len(got) != want {
 			t.Errorf("%s: %v", kind, got)

@@ -12,7 +12,7 @@ import (
 
 // change says what a join would change of a member, nil if nothing. It is only
 // for people: that something changed is decided by matches.
-func (g *group) change(m *member, next []kmsg.JoinGroupRequestProtocol) *journal.Change {
+func (g *classicGroup) change(m *member, next []kmsg.JoinGroupRequestProtocol) *journal.Change {
 	if m.matches(next) {
 		return nil
 	}

@@ -73,9 +73,9 @@ func (x *step) blameMember(kind journal.TriggerKind, mem *consumerMember, add fu
 }
 
 // noteEpoch tells that the group has another epoch, and why.
-func (x *step) noteEpoch(g *group) {
+func (x *step) noteEpoch(g *consumerGroup) {
 	x.keepReasons(g)
-	s := &g.consumer.story
+	s := &g.story
 	why, n := s.early, s.earlyN
 	s.early, s.earlyN = nil, 0
 	if s.under == nil {
@@ -88,16 +88,16 @@ func (x *step) noteEpoch(g *group) {
 	for i := from; i < len(u.why); i++ {
 		u.why[i].At = nil // This entry tells of it; once is enough.
 	}
-	e := x.entry(g, journal.KindEpoch)
+	e := g.entry(x, journal.KindEpoch)
 	e.Before, e.Triggers, e.TriggerN = s.counted, why, n
-	s.counted = g.consumer.present
+	s.counted = g.present
 	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // keepReasons keeps the reasons of this step for the next epoch, which may come later:
 // what a member subscribes to by a pattern is found out beside.
-func (x *step) keepReasons(g *group) {
-	s := &g.consumer.story
+func (x *step) keepReasons(g *consumerGroup) {
+	s := &g.story
 	s.earlyN += len(x.why)
 	s.early = append(s.early, x.why[:min(len(x.why), maxTriggers-len(s.early))]...)
 	x.why = nil
@@ -105,8 +105,8 @@ func (x *step) keepReasons(g *group) {
 
 // noteProgress notes how far a heartbeat has brought a member, for what the journal
 // will say when everybody has got there: from where it was before, since when.
-func (x *step) noteProgress(g *group, mem *consumerMember, before *consumerNow, told time.Time) {
-	u := g.consumer.story.under
+func (x *step) noteProgress(g *consumerGroup, mem *consumerMember, before *consumerNow, told time.Time) {
+	u := g.story.under
 	if u == nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (x *step) noteProgress(g *group, mem *consumerMember, before *consumerNow, 
 	if before.state == memberUnrevoked && now.state != memberUnrevoked {
 		u.held = late(u.held, mem, x.now.Sub(told))
 	}
-	if mem.settled(g.consumer) && (before.state != memberStable || before.epoch != now.epoch) {
+	if mem.settled(g) && (before.state != memberStable || before.epoch != now.epoch) {
 		u.slowest = late(u.slowest, mem, x.now.Sub(u.targeted))
 	}
 	x.noteSettled(g)
@@ -137,24 +137,23 @@ func late(list []journal.Late, mem *consumerMember, took time.Duration) []journa
 
 // noteSettled tells that everybody has what they are to have, or is gone, once that is
 // so.
-func (x *step) noteSettled(g *group) {
-	c := g.consumer
-	u := c.story.under
-	if u == nil || !c.hasSettled(u) {
+func (x *step) noteSettled(g *consumerGroup) {
+	u := g.story.under
+	if u == nil || !g.hasSettled(u) {
 		return
 	}
-	c.story.under, c.story.before, c.story.counted = nil, nil, c.present
-	e := x.entry(g, journal.KindSettled)
+	g.story.under, g.story.before, g.story.counted = nil, nil, g.present
+	e := g.entry(x, journal.KindSettled)
 	e.Started, e.Triggers, e.TriggerN = u.started, u.why, u.whyN
 	e.Held, e.Slowest = u.held, u.slowest
-	e.Before, e.MoveN, e.PartitionN = u.before, u.moved, len(c.owners)
+	e.Before, e.MoveN, e.PartitionN = u.before, u.moved, len(g.owners)
 	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // hasSettled says whether everybody has what they are to have. It is asked with each
 // heartbeat until then, so it goes on where it was: who has got there stays there,
 // until there is another target.
-func (c *consumer) hasSettled(u *underWay) bool {
+func (c *consumerGroup) hasSettled(u *underWay) bool {
 	if c.present == 0 || c.epoch > c.targetEpoch {
 		return c.present == 0
 	}
@@ -172,17 +171,16 @@ func (c *consumer) hasSettled(u *underWay) bool {
 
 // noteLoaded tells that a group with members was loaded. If they are on their way to
 // what they are to have, they go on, and the journal begins a new account of that.
-func (x *step) noteLoaded(g *group) {
-	c := g.consumer
-	if c == nil || c.present == 0 {
+func (x *step) noteLoaded(g *consumerGroup) {
+	if g == nil || g.present == 0 {
 		return
 	}
-	e := x.entry(g, journal.KindLoaded)
-	if e.State != consumerStable && c.story.under == nil {
+	e := g.entry(x, journal.KindLoaded)
+	if e.State != consumerStable && g.story.under == nil {
 		why := journal.Trigger{Kind: journal.TriggerResumed}
-		c.story.under = &underWay{started: x.now, targeted: x.now, before: c.present, why: []journal.Trigger{why}, whyN: 1}
-		because(&e, c.story.under.why)
-		d := x.differences(c, nil)
+		g.story.under = &underWay{started: x.now, targeted: x.now, before: g.present, why: []journal.Trigger{why}, whyN: 1}
+		because(&e, g.story.under.why)
+		d := x.differences(g, nil)
 		e.Revokes, e.RevokeN = d.revokes()
 	}
 	x.out.Notes = append(x.out.Notes, &e)
@@ -190,34 +188,33 @@ func (x *step) noteLoaded(g *group) {
 
 // noteUpgraded tells that a classic group with so many members has become a consumer
 // group, for whom that was done. The group is one already.
-func (x *step) noteUpgraded(g *group, by *journal.Who, members int) {
-	e := x.entry(g, journal.KindUpgraded)
+func (x *step) noteUpgraded(g *consumerGroup, by *journal.Who, members int) {
+	e := g.entry(x, journal.KindUpgraded)
 	e.By, e.Before = by, members
-	g.consumer.story.counted = members
+	g.story.counted = members
 	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // noteDowngraded tells that a consumer group with so many members has become a classic
 // group, since the last member of the consumer protocol is gone, or another took its
 // place. The group is a classic one already.
-func (x *step) noteDowngraded(g *group, by *journal.Who, members int) {
-	e := x.entry(g, journal.KindDowngraded)
+func (x *step) noteDowngraded(g *classicGroup, by *journal.Who, members int) {
+	e := g.entry(x, journal.KindDowngraded)
 	e.By, e.Before = by, members
 	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // consumerEntry is what all entries of a consumer group have in common.
-func (x *step) consumerEntry(g *group, kind journal.EntryKind) journal.Entry {
-	c := g.consumer
+func (x *step) consumerEntry(g *consumerGroup, kind journal.EntryKind) journal.Entry {
 	return journal.Entry{
-		Time: x.now, Group: g.id, Kind: kind, Type: journal.TypeConsumer, State: c.state(),
-		Generation: c.epoch, TargetEpoch: c.targetEpoch, Protocol: x.chosenAssignor(c), Before: c.present, After: c.present,
+		Time: x.now, Group: g.id, Kind: kind, Type: journal.TypeConsumer, State: g.state(),
+		Generation: g.epoch, TargetEpoch: g.targetEpoch, Protocol: x.chosenAssignor(g), Before: g.present, After: g.present,
 	}
 }
 
 // blameLeave says who left, or who removed whom: a request that comes from elsewhere
 // than the member is somebody else's.
-func (x *step) blameLeave(g *group, r *machine.Request, mem *consumerMember) {
+func (x *step) blameLeave(g *consumerGroup, r *machine.Request, mem *consumerMember) {
 	x.blameMember(journal.TriggerLeft, mem, func(t *journal.Trigger) {
 		if r.ClientID != mem.says.ClientID || r.Host != plainHost(mem.says.Host) {
 			t.Kind, t.By = journal.TriggerRemoved, by(r)
@@ -230,7 +227,7 @@ func (x *step) blameLeave(g *group, r *machine.Request, mem *consumerMember) {
 // blameBeat says what a heartbeat changes of its member, as far as others may have to
 // do with it: it is new, or subscribes to something else. A static member that took
 // its place again without that is told of at once.
-func (x *step) blameBeat(g *group, mem *consumerMember, p place, ch change) {
+func (x *step) blameBeat(g *consumerGroup, mem *consumerMember, p place, ch change) {
 	was := p.known
 	switch {
 	case p.replaces != nil:

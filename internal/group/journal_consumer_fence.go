@@ -20,11 +20,11 @@ func (x *step) noteRefused(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatReq
 	default:
 		return
 	}
-	g := x.groups[m.Group]
-	if g == nil || g.consumer == nil {
+	g, ok := x.groups[m.Group].(*consumerGroup)
+	if !ok {
 		return
 	}
-	holder := g.consumer.instances[*m.InstanceID]
+	holder := g.instances[*m.InstanceID]
 	if holder.refused == nil {
 		holder.refused = &fencing{}
 	}

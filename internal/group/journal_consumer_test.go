@@ -95,11 +95,11 @@ func (c *crowd) settle(members []string) {
 		for _, m := range members {
 			c.beat(m)
 		}
-		if c.shard.groups["g"].consumer.state() == consumerStable {
+		if c.shard.consumer("g").state() == consumerStable {
 			return
 		}
 	}
-	c.t.Fatalf("the group is %s", c.shard.groups["g"].consumer.state())
+	c.t.Fatalf("the group is %s", c.shard.consumer("g").state())
 }
 
 // A group of 5,000 members with 10,000 partitions writes a few entries for each change,
@@ -151,10 +151,10 @@ func TestTheJournalOfALargeConsumerGroupIsBounded(t *testing.T) {
 func TestTheJournalTellsOfMovingBetweenTheProtocols(t *testing.T) {
 	w := newCrowd(t, 1)
 	w.beat("a")
-	x, g := &w.shard.step, w.shard.groups["g"]
+	x, g := &w.shard.step, w.shard.consumer("g")
 	x.out.Notes = nil
 	x.noteUpgraded(g, &journal.Who{Member: "a"}, 3)
-	x.noteDowngraded(g, &journal.Who{Member: "b"}, 2)
+	x.noteDowngraded(newClassicGroup(base{id: "g"}), &journal.Who{Member: "b"}, 2)
 	up, down := x.out.Notes[0].(*journal.Entry), x.out.Notes[1].(*journal.Entry)
 	if up.Kind != journal.KindUpgraded || up.By.Member != "a" || up.Before != 3 || up.After != 1 || up.Generation != 2 || up.Type != journal.TypeConsumer {
 		t.Errorf("of an upgrade it says %+v", up)
@@ -162,7 +162,7 @@ func TestTheJournalTellsOfMovingBetweenTheProtocols(t *testing.T) {
 	if down.Kind != journal.KindDowngraded || down.By.Member != "b" || down.Before != 2 || down.Group != "g" {
 		t.Errorf("of a downgrade it says %+v", down)
 	}
-	if g.consumer.story.counted != 3 {
+	if g.story.counted != 3 {
 		t.Error("the next epoch does not begin with the members that the group had")
 	}
 }
@@ -190,12 +190,12 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 		t.Errorf("b stands at %+v", b)
 	}
 	range1, pattern := "range", "o.*"
-	mem := w.shard.groups["g"].consumer.member("b")
+	mem := w.shard.consumer("g").member("b")
 	says := *mem.says
 	says.Assignor, says.Regex = &range1, &pattern
 	mem.says = &says
-	w.shard.groups["g"].consumer.regexes[pattern] = &regex{}
-	if s := w.shard.step.standing(w.shard.groups["g"].consumer, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
+	w.shard.consumer("g").regexes[pattern] = &regex{}
+	if s := w.shard.step.standing(w.shard.consumer("g"), mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
 		t.Errorf("b asks for %+v", s)
 	}
 }

@@ -41,7 +41,7 @@ func (f *fencing) isNew(id string) bool {
 // find returns a member, or why the request cannot be its. A request of a static
 // member whose place was taken is told of in the journal: the process behind it
 // still runs.
-func (x *step) find(g *group, r *machine.Request, memberID string, instance *string) (*member, *kerr.Error) {
+func (x *step) find(g *classicGroup, r *machine.Request, memberID string, instance *string) (*member, *kerr.Error) {
 	mem, err := g.find(memberID, instance)
 	if err == kerr.FencedInstanceID {
 		stale := journal.Who{Member: memberID, ClientID: r.ClientID, Host: r.Host, Instance: *instance}
@@ -52,7 +52,7 @@ func (x *step) find(g *group, r *machine.Request, memberID string, instance *str
 
 // fenced tells that a request of a stale static member was refused. The holder is
 // who has its place.
-func (x *step) fenced(g *group, stale journal.Trigger, holder *member) {
+func (x *step) fenced(g *classicGroup, stale journal.Trigger, holder *member) {
 	if stale.Member == "" || !holder.fence(stale.Member) {
 		return
 	}

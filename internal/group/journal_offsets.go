@@ -44,8 +44,8 @@ func (c *offsetCount) add(topic string, moved int64) {
 }
 
 // move counts a partition whose offset is about to change.
-func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
-	was, ok := g.offsets[topic].get(partition)
+func (c *offsetCount) move(b *base, topic string, partition int32, to int64) {
+	was, ok := b.offsets[topic].get(partition)
 	if !ok {
 		c.fresh++
 		was.Offset = to
@@ -55,17 +55,17 @@ func (c *offsetCount) move(g *group, topic string, partition int32, to int64) {
 
 // noteOffsets tells that committed offsets were changed by a client that is no
 // member, or are gone.
-func (x *step) noteOffsets(g *group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
+func (x *step) noteOffsets(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
 	if c.all > 0 {
 		x.noteCount(g, kind, c, cause, by)
 	}
-	if g.state == Dead { // A simple group, which was nothing but its offsets.
+	if g.common().gone { // A simple group, which was nothing but its offsets.
 		x.noteCount(g, journal.KindDeleted, offsetCount{}, cause, by)
 	}
 }
 
-func (x *step) noteCount(g *group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
-	e := x.entry(g, kind)
+func (x *step) noteCount(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
+	e := g.entry(x, kind)
 	e.Cause, e.By = cause, by
 	e.Topics, e.TopicN, e.PartitionN = c.topics, c.names, c.all
 	x.out.Notes = append(x.out.Notes, &e)
@@ -74,7 +74,7 @@ func (x *step) noteCount(g *group, kind journal.EntryKind, c offsetCount, cause 
 // outsider says whether a commit is by a client that is no member, to a group that
 // has no members: an administrator who resets offsets, or a consumer that only
 // stores its offsets there.
-func (g *group) outsider(m *kmsg.OffsetCommitRequest) bool {
+func outsider(g Group, m *kmsg.OffsetCommitRequest) bool {
 	return g != nil && g.isEmpty() && m.Generation < 0
 }
 
@@ -92,12 +92,13 @@ type reset struct {
 // offsets from elsewhere, commits all the time. Of the same client it is told
 // again if an offset goes back, if it is the first of a partition, or after a
 // pause. Of a group that never had members, only if an offset goes back.
-func (x *step) noteReset(g *group, c *offsetCount, by *journal.Who) {
+func (x *step) noteReset(g Group, c *offsetCount, by *journal.Who) {
 	tell := c.back > 0
-	if g.protocolType != "" {
-		last := g.reset
+	if g.hadMembers() {
+		b := g.common()
+		last := b.reset
 		tell = tell || c.fresh > 0 || last == nil || last.by != *by || x.now.Sub(last.at) >= resetPause
-		g.reset = &reset{by: *by, at: x.now}
+		b.reset = &reset{by: *by, at: x.now}
 	}
 	if tell {
 		x.noteCount(g, journal.KindOffsetsReset, *c, journal.CauseRequest, by)

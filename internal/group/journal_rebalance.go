@@ -27,7 +27,7 @@ type rebalance struct {
 
 // beginRebalance starts a new account, or goes on with that of a rebalance that
 // had to start over.
-func (g *group) beginRebalance(now time.Time, why []journal.Trigger) {
+func (g *classicGroup) beginRebalance(now time.Time, why []journal.Trigger) {
 	if g.rebalance == nil {
 		g.rebalance = &rebalance{started: now, before: g.hard}
 	}
@@ -64,7 +64,7 @@ func (r *roll) add(a journal.Absent) {
 
 // missing lists members that have not joined, and those who were told a member
 // id and have not joined with it.
-func (g *group) missing() (r roll) {
+func (g *classicGroup) missing() (r roll) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join == 0 {
 			r.add(journal.Absent{Who: m.who()})
@@ -78,7 +78,7 @@ func (g *group) missing() (r roll) {
 
 // joined notes the end of the join phase, who came last, and who did not come
 // though the group has waited: the initial delay waits for nobody.
-func (r *rebalance) joined(g *group, now time.Time) {
+func (r *rebalance) joined(g *classicGroup, now time.Time) {
 	r.absent = roll{}
 	if g.previous != Empty {
 		r.absent = g.missing()
@@ -98,8 +98,8 @@ func (r *rebalance) joined(g *group, now time.Time) {
 }
 
 // start writes the entry of a rebalance that begins.
-func (x *step) start(g *group, why []journal.Trigger) {
-	e := x.entry(g, journal.KindStarted)
+func (x *step) start(g *classicGroup, why []journal.Trigger) {
+	e := g.entry(x, journal.KindStarted)
 	because(&e, why)
 	if g.previous != Empty { // The initial delay waits for nobody.
 		missing := g.missing()
@@ -109,13 +109,13 @@ func (x *step) start(g *group, why []journal.Trigger) {
 }
 
 // settle writes the entry of a rebalance that has come to its end.
-func (x *step) settle(g *group) {
+func (x *step) settle(g *classicGroup) {
 	r := g.rebalance
 	if r == nil {
 		return
 	}
 	g.rebalance = nil
-	e := x.entry(g, journal.KindSettled)
+	e := g.entry(x, journal.KindSettled)
 	e.Started, e.Triggers, e.TriggerN = r.started, r.why, r.whyN
 	e.JoinPhase, e.SyncPhase = r.joinedAt.Sub(r.started), x.now.Sub(r.joinedAt)
 	e.Slowest, e.MissedN = r.slowest, r.gone.n+r.absent.n

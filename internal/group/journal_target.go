@@ -43,7 +43,7 @@ type revoking struct {
 // differences compares what members have, or have yet to let go of, with the target. A
 // partition of a topic that is not assigned is nobody's after that; nil is that the
 // topics are not known.
-func (x *step) differences(c *consumer, assigned map[metadata.TopicID]bool) *differences {
+func (x *step) differences(c *consumerGroup, assigned map[metadata.TopicID]bool) *differences {
 	d := &differences{image: x.image, before: c.story.before, byMember: map[*consumerMember]*revoking{}}
 	for _, mem := range c.members {
 		now := mem.now()
@@ -165,34 +165,33 @@ func (s share) differs() int { return max(s.after-s.before, s.before-s.after) }
 
 // noteTarget tells what a new target takes from whom and gives to whom, compared with
 // what members have.
-func (x *step) noteTarget(g *group, r *run) {
-	c := g.consumer
+func (x *step) noteTarget(g *consumerGroup, r *run) {
 	assigned := make(map[metadata.TopicID]bool, len(r.in.Topics))
 	for _, t := range r.in.Topics {
 		assigned[t.ID] = true
 	}
-	d := x.differences(c, assigned)
+	d := x.differences(g, assigned)
 	slices.SortStableFunc(d.moves, func(a, b journal.Move) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
-	e := x.entry(g, journal.KindTarget)
+	e := g.entry(x, journal.KindTarget)
 	e.Protocol = r.assignor
-	if c.story.assignor != r.assignor {
-		e.ProtocolBefore = c.story.assignor
+	if g.story.assignor != r.assignor {
+		e.ProtocolBefore = g.story.assignor
 	}
 	e.Moves, e.MoveN, e.PartitionN = d.moves, d.moveN, d.partitions
 	e.Shares, e.ShareN = d.sharesOf(), len(d.shares)
 	e.Revokes, e.RevokeN = d.revokes()
-	c.story.assignor = r.assignor
-	if u := c.story.under; u != nil {
+	g.story.assignor = r.assignor
+	if u := g.story.under; u != nil {
 		u.targeted, u.next = x.now, 0
 	}
 	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // noteTooLarge tells that a target cannot be stored.
-func (x *step) noteTooLarge(g *group, r *run, mem *consumerMember) {
-	e := x.entry(g, journal.KindTarget)
+func (x *step) noteTooLarge(g *consumerGroup, r *run, mem *consumerMember) {
+	e := g.entry(x, journal.KindTarget)
 	e.Protocol = r.assignor
 	because(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.maxBatch}})
 	x.out.Notes = append(x.out.Notes, &e)
@@ -200,7 +199,7 @@ func (x *step) noteTooLarge(g *group, r *run, mem *consumerMember) {
 
 // unrevoked is what a member has not let go of though it was told to, and who waits for
 // that.
-func (x *step) unrevoked(c *consumer, mem *consumerMember) *journal.Revoke {
+func (x *step) unrevoked(c *consumerGroup, mem *consumerMember) *journal.Revoke {
 	d, r := &differences{image: x.image}, &revoking{mem: mem}
 	pending := mem.now().pending
 	for _, p := range pending {

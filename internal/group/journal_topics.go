@@ -15,7 +15,7 @@ type look struct {
 }
 
 // lookAt finds the topics that members subscribe to.
-func (c *consumer) lookAt(image *metadata.Image) *look {
+func (c *consumerGroup) lookAt(image *metadata.Image) *look {
 	l := &look{}
 	if image == nil {
 		return l
@@ -84,7 +84,7 @@ func (l *look) changes(next *look) (out []journal.TopicChange) {
 
 // topicsNow looks at the topics, and returns their hash. What has happened to them since
 // the last look is a reason for another epoch.
-func (x *step) topicsNow(c *consumer) int64 {
+func (x *step) topicsNow(c *consumerGroup) int64 {
 	next := c.lookAt(x.image)
 	if x.image == nil {
 		return topicsHash(next.topics)
@@ -101,7 +101,7 @@ func (x *step) topicsNow(c *consumer) int64 {
 
 // blamePattern says what a pattern matches that it did not, and matches no more. Who
 // has it is one of those that do.
-func (x *step) blamePattern(c *consumer, pattern string, found []string) {
+func (x *step) blamePattern(c *consumerGroup, pattern string, found []string) {
 	t := journal.Trigger{Kind: journal.TriggerRegex, Change: &journal.Change{Regex: firstCharacters(pattern, maxReason)}}
 	var was []string
 	if old := c.regexes[pattern]; old != nil {

@@ -12,7 +12,7 @@ import (
 // its lists have.
 func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	s := stableGroup(t)
-	g := s.groups["g"]
+	g := s.classic("g")
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Version, req.Group = 5, "g"
 	for m := g.members.first; m != nil; m = m.next {

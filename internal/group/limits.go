@@ -18,32 +18,28 @@ const (
 	memberBytes = 512
 )
 
-// weight is how many bytes members, and those who are about to become one, have made the
-// group hold.
-func (g *group) weight() int64 {
-	if g == nil {
-		return 0
-	}
-	if g.consumer != nil {
-		return g.bytes + g.consumer.bytes
-	}
-	return g.bytes
-}
-
 // Weight implements machine.Weighed.
 func (s *Shard) Weight() int64 { return s.weight }
 
 // weigh says that the step may change what a group's members hold.
 func (x *step) weigh(id string) {
 	x.weighAgain()
-	x.weighed, x.before = id, x.groups[id].weight()
+	x.weighed, x.before = id, x.weightOf(id)
 }
 
 // weighAgain counts what the step has changed.
 func (x *step) weighAgain() {
 	if x.weighed != "" {
-		x.weight += x.groups[x.weighed].weight() - x.before
+		x.weight += x.weightOf(x.weighed) - x.before
 	}
+}
+
+// weightOf is how many bytes the members of a group hold.
+func (s *Shard) weightOf(id string) int64 {
+	if g := s.groups[id]; g != nil {
+		return g.weight()
+	}
+	return 0
 }
 
 // weighAll counts everything anew.
@@ -56,14 +52,14 @@ func (s *Shard) weighAll() {
 
 // room says whether there is room for a member that says so many bytes, and said so many
 // before.
-func (x *step) room(g *group, bytes, before int) *kerr.Error {
+func (x *step) room(group string, bytes, before int) *kerr.Error {
 	more := int64(bytes - before)
 	switch {
 	case bytes > maxMemberBytes:
 		return kerr.UnknownServerError
 	case more <= 0:
 		return nil
-	case g.weight()+more > maxGroupBytes:
+	case x.weightOf(group)+more > maxGroupBytes:
 		return kerr.GroupMaxSizeReached
 	case x.cfg.MaxBytes > 0 && x.others+x.weight+more > x.cfg.MaxBytes:
 		return kerr.CoordinatorNotAvailable // There may be room for it later.
@@ -72,7 +68,7 @@ func (x *step) room(g *group, bytes, before int) *kerr.Error {
 }
 
 // joinRoom is room for a JoinGroup.
-func (x *step) joinRoom(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) *kerr.Error {
+func (x *step) joinRoom(r *machine.Request, m *kmsg.JoinGroupRequest) *kerr.Error {
 	bytes, before := memberBytes+len(m.MemberID)+2*len(r.ClientID), 0
 	if m.InstanceID != nil {
 		bytes += len(*m.InstanceID)
@@ -80,12 +76,12 @@ func (x *step) joinRoom(g *group, r *machine.Request, m *kmsg.JoinGroupRequest) 
 	for i := range m.Protocols {
 		bytes += len(m.Protocols[i].Name) + len(m.Protocols[i].Metadata)
 	}
-	if g != nil {
+	if g, ok := x.groups[m.Group].(*classicGroup); ok {
 		if mem := g.members.get(m.MemberID); mem != nil {
 			before = mem.fixed + protocolBytes(mem.protocols)
 		}
 	}
-	return x.room(g, bytes, before)
+	return x.room(m.Group, bytes, before)
 }
 
 func protocolBytes(list []protocol) (n int) {
@@ -118,5 +114,5 @@ func (x *step) saysRoom(group, id string, known *consumerMember, says *schema.Co
 	if known != nil && known.says != nil {
 		before = int(saysBytes(known))
 	}
-	return x.room(x.groups[group], int(saysBytes(&consumerMember{id: id, says: says})), before)
+	return x.room(group, int(saysBytes(&consumerMember{id: id, says: says})), before)
 }

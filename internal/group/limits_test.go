@@ -107,7 +107,7 @@ func TestAllGroupsHoldOnlySoMuchOfTheirMembers(t *testing.T) {
 	held := j.shard.Weight()
 	j.now = j.now.Add(time.Hour)
 	for i := range 9 { // Members go when they are not heard of.
-		g := j.shard.groups[fmt.Sprint("g", i)]
+		g := j.shard.classic(fmt.Sprint("g", i))
 		mem := g.members.first
 		j.step(machine.TimerFired{Key: sessionKey(g, mem.id), Seq: mem.timerSeq})
 	}

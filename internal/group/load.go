@@ -23,27 +23,17 @@ func (x *step) loaded(epoch int32) {
 	for _, id := range ids {
 		g := x.groups[id]
 		x.forgetDeleted(g)
-		if x.groups[id] != g {
+		if g.common().gone {
 			continue
 		}
-		if g.consumer != nil {
-			x.wakeConsumers(g)
-			continue
-		}
-		resumes := g.isUnsettled()
-		if !resumes {
-			x.forgetUnsettled(g)
-		}
-		if x.groups[id] == g {
-			x.wake(g, resumes)
-		}
+		g.loaded(x)
 	}
 	x.txns.loaded(x.now)
 	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
 }
 
 // wake makes a group that was loaded live.
-func (x *step) wake(g *group, resumes bool) {
+func (x *step) wake(g *classicGroup, resumes bool) {
 	g.revive(x.now, x.hosts)
 	if resumes && g.rebalancing != nil {
 		g.loads, g.lives = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
@@ -51,9 +41,9 @@ func (x *step) wake(g *group, resumes bool) {
 	if g.members.len() > 0 {
 		g.leaps, g.leapsFrom = true, g.generation
 	}
-	x.forgetSilences(g, func(id string) bool { return g.members.get(id) != nil })
+	x.forgetSilences(&g.base, func(id string) bool { return g.members.get(id) != nil })
 	for m := g.members.first; m != nil; m = m.next {
-		m.silent = x.silentSince(g, m.id)
+		m.silent = x.silentSince(&g.base, m.id)
 		x.touch(g, m, min(g.patience(m.session), g.patienceWith(m.id, m.session)))
 	}
 	if g.members.len() > 0 {
@@ -80,7 +70,7 @@ const (
 // a load. Each load begins the wait anew, so a coordinator that is restarted
 // again and again would wait for a member that is dead for ever: every load in
 // the middle of the same rebalance halves it.
-func (g *group) patience(d time.Duration) time.Duration {
+func (g *classicGroup) patience(d time.Duration) time.Duration {
 	if g.loads == 0 {
 		return d
 	}
@@ -90,7 +80,7 @@ func (g *group) patience(d time.Duration) time.Duration {
 // isUnsettled says that the group was rebalancing when its records were written:
 // a rebalance had begun after the generation that they have, or somebody had
 // left it.
-func (g *group) isUnsettled() bool {
+func (g *classicGroup) isUnsettled() bool {
 	if g.hard == nil || len(g.hard.Members) == 0 {
 		return false
 	}
@@ -105,13 +95,13 @@ func (g *group) isUnsettled() bool {
 	return false
 }
 
-func (g *group) hasLeft(id string) bool {
+func (g *classicGroup) hasLeft(id string) bool {
 	generation, ok := g.departed[id]
 	return ok && generation == g.hard.Generation
 }
 
 // forgetUnsettled removes what was noted of a rebalance that is over.
-func (x *step) forgetUnsettled(g *group) {
+func (x *step) forgetUnsettled(g *classicGroup) {
 	if g.rebalancing != nil {
 		x.write(&schema.RebalanceRecord{Group: g.id})
 	}
@@ -121,7 +111,7 @@ func (x *step) forgetUnsettled(g *group) {
 }
 
 // revive makes the soft state follow from the hard state.
-func (g *group) revive(now time.Time, known hosts) {
+func (g *classicGroup) revive(now time.Time, known hosts) {
 	g.state, g.since = Empty, now.UnixMilli()
 	v := g.hard
 	if v == nil {
@@ -150,7 +140,7 @@ func (g *group) revive(now time.Time, known hosts) {
 
 // reviveMember makes a member of its record. Of the protocols that it supported
 // only the selected one is known.
-func (g *group) reviveMember(e *schema.GroupMember, known hosts) *member {
+func (g *classicGroup) reviveMember(e *schema.GroupMember, known hosts) *member {
 	host := known.of(plainHost(e.ClientHost))
 	if e.ClientHost == host {
 		e.ClientHost = host // The same text, but shared.

@@ -47,7 +47,7 @@ type OffsetLook struct {
 }
 
 // Names are the groups that a shard had at a moment.
-type Names struct{ groups map[string]*group }
+type Names struct{ groups map[string]Group }
 
 // Names returns the names of all groups, which is done for little under a lock: to list
 // them takes longer, and needs none.
@@ -62,22 +62,13 @@ func (s *Shard) LookAt(name string, out *Look) bool {
 	if g == nil {
 		return false
 	}
-	out.Name, out.Type, out.State = g.id, g.kind(), g.stateName()
-	out.ProtocolType, out.Protocol = g.protocolType, g.protocol
+	b := g.common()
+	out.Name, out.Type, out.State = b.id, string(g.kind()), g.stateName()
+	out.ProtocolType, out.Protocol = g.protocolName(), ""
 	out.Members, out.Offsets = out.Members[:0], out.Offsets[:0]
-	if g.consumer != nil {
-		out.ProtocolType, out.Protocol = consumerType, ""
-		g.consumer.look(out)
-	}
-	for m := g.members.first; m != nil; m = m.next {
-		l := out.another()
-		l.ID, l.ClientID, l.Host = m.id, m.clientID, plainHost(m.host)
-		if g.state == Stable {
-			l.Subscription, l.Assignment = m.metadata(g.protocol), m.assigned
-		}
-	}
-	for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
-		out.look(topic, g.offsets[topic])
+	g.look(out)
+	for _, topic := range slices.Sorted(maps.Keys(b.offsets)) {
+		out.look(topic, b.offsets[topic])
 	}
 	return true
 }
@@ -106,7 +97,7 @@ func (l *Look) look(topic string, t *topicOffsets) {
 	}
 }
 
-func (c *consumer) look(out *Look) {
+func (c *consumerGroup) look(out *Look) {
 	for _, mem := range c.members {
 		if mem.says == nil {
 			continue

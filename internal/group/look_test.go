@@ -40,7 +40,7 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 		t.Fatal("the group is not seen")
 	}
 	want := described(s, "g")
-	if look.Name != "g" || look.Type != typeClassic || look.State != want.State || look.ProtocolType != want.ProtocolType || look.Protocol != want.Protocol || len(look.Members) != len(want.Members) {
+	if look.Name != "g" || look.Type != "classic" || look.State != want.State || look.ProtocolType != want.ProtocolType || look.Protocol != want.Protocol || len(look.Members) != len(want.Members) {
 		t.Fatalf("%+v, want %+v", look, want)
 	}
 	for i, m := range look.Members {
@@ -66,7 +66,7 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 	if got := strings.Join(seen, " "); got != "t-0@2 t-9@1 u-1@1 u-2@2 u-3@3 u-4@4 u-1073741824@1073741824" {
 		t.Error(got)
 	}
-	s.groups["g"].state = PreparingRebalance
+	s.classic("g").state = PreparingRebalance
 	if s.LookAt("g", &look); look.Members[0].Assignment != nil || look.Members[0].Subscription != nil {
 		t.Error("while it rebalances members have what they had")
 	}
@@ -79,11 +79,11 @@ func TestALookAtAConsumerGroupHasItsPartitions(t *testing.T) {
 	s, _ := consumerBeats(t)
 	var look Look
 	for range 2 { // The second time in the same memory.
-		if !s.LookAt("g", &look) || look.Type != typeConsumer || look.ProtocolType != "consumer" || len(look.Members) != 2 {
+		if !s.LookAt("g", &look) || look.Type != "consumer" || look.ProtocolType != "consumer" || len(look.Members) != 2 {
 			t.Fatalf("%+v", look)
 		}
 		for i, m := range look.Members {
-			mem := s.groups["g"].consumer.members[i]
+			mem := s.consumer("g").members[i]
 			if m.ID != mem.id || m.ClientID != mem.says.ClientID || m.Host != "10.0.0.1" || !slices.Equal(m.Topics, mem.says.Topics) || len(m.Topics) == 0 {
 				t.Errorf("%+v", m)
 			}
@@ -97,10 +97,10 @@ func TestALookAtAConsumerGroupHasItsPartitions(t *testing.T) {
 			}
 		}
 	}
-	mem := s.groups["g"].consumer.members[0]
+	mem := s.consumer("g").members[0]
 	pattern := "t.*"
 	mem.says.Regex = &pattern
-	s.groups["g"].consumer.regexes[pattern] = &regex{topics: []string{"t", "tt"}}
+	s.consumer("g").regexes[pattern] = &regex{topics: []string{"t", "tt"}}
 	if s.LookAt("g", &look); !slices.Equal(look.Members[0].Regex, []string{"t", "tt"}) || look.Members[1].Regex != nil {
 		t.Errorf("%+v", look.Members)
 	}

@@ -85,12 +85,12 @@ type tooLarge struct {
 	maxBatch int
 }
 
-func (x *step) largeNow(g *group) tooLarge {
+func (x *step) largeNow(g *classicGroup) tooLarge {
 	return tooLarge{g.hard, g.state, g.members.len(), x.image, x.maxBatch}
 }
 
 // refusedFor makes a refusal of what stands in the way.
-func (g *group) refusedFor(o migration.Obstacle) *noUpgrade {
+func (g *classicGroup) refusedFor(o migration.Obstacle) *noUpgrade {
 	r := &noUpgrade{reason: o.Reason}
 	for _, id := range []string{o.Member, o.Other} {
 		if m := g.members.get(id); m != nil {
@@ -102,7 +102,7 @@ func (g *group) refusedFor(o migration.Obstacle) *noUpgrade {
 
 // refusedBefore is why the group could not become a consumer group when that was last tried,
 // "" if it may be able to since.
-func (x *step) refusedBefore(g *group) string {
+func (x *step) refusedBefore(g *classicGroup) string {
 	r := g.refusal
 	if r == nil || r.large != nil && *r.large != x.largeNow(g) || slices.ContainsFunc(r.because, func(m migrant) bool { return !m.isAsItWas(g) }) {
 		g.refusal = nil
@@ -113,7 +113,7 @@ func (x *step) refusedBefore(g *group) string {
 
 // isAsItWas says whether a member says what it said: the very same bytes, which are never
 // changed, only replaced.
-func (m *migrant) isAsItWas(g *group) bool {
+func (m *migrant) isAsItWas(g *classicGroup) bool {
 	now := g.members.get(m.id)
 	return now != nil && identical(now.subscription(g.protocol), m.subscription) && identical(now.assigned, m.assignment)
 }
@@ -121,7 +121,7 @@ func (m *migrant) isAsItWas(g *group) bool {
 func identical(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // fitsUpgraded says whether a consumer group that a classic one becomes can be stored.
-func (x *step) fitsUpgraded(g *group, records []machine.Record) bool {
+func (x *step) fitsUpgraded(g *classicGroup, records []machine.Record) bool {
 	if x.maxBatch > 0 && (&machine.Batch{Records: records, Whole: true}).Size() > x.maxBatch {
 		return false
 	}

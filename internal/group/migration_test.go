@@ -14,9 +14,9 @@ import (
 
 // refusing is a classic group of n members whose last one has an assignment that cannot go
 // over, and a function that has a member of the consumer protocol be refused.
-func refusing(t testing.TB, n int) (*group, func() string) {
+func refusing(t testing.TB, n int) (*classicGroup, func() string) {
 	s := NewShard(DefaultConfig())
-	g := newGroup("g")
+	g := newClassicGroup(base{id: "g"})
 	g.state, g.protocol, g.generation = Stable, "range", 1
 	for i := range n {
 		m := &member{id: fmt.Sprintf("m%05d", i), session: time.Hour, rebalance: time.Hour, protocols: []protocol{{"range", subscription("t")}}, assigned: assignment(fmt.Sprintf("t:%d", i))}
@@ -101,30 +101,30 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 		}
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
-	g := s.shard.groups["g"]
-	if g.consumer == nil || g.consumer.classic != 2 || g.consumer.present != 2 {
+	g := s.shard.consumer("g")
+	if g == nil || g.classic != 2 || g.present != 2 {
 		t.Fatalf("the group is %+v", g)
 	}
 	x := &step{Shard: s.shard, now: s.now, image: s.image, maxBatch: 10}
 	x.cfg.Consumer.Migration = MigrateBoth
-	if x.classicOf(g, nil, "") != nil || g.consumer.stays == nil {
+	if x.classicOf(g, nil, "") != nil || g.stays == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")
 	}
 	if n := testing.AllocsPerRun(100, func() { x.classicOf(g, nil, "") }); n > 0 {
 		t.Errorf("it allocates %v times to find out what is known", n)
 	}
-	known := g.consumer.stays
-	if x.classicOf(g, g.consumer.members[0], "") != nil || g.consumer.stays == known {
+	known := g.stays
+	if x.classicOf(g, g.members[0], "") != nil || g.stays == known {
 		t.Error("without a member it is another question")
 	}
 	x.classicOf(g, nil, "")
-	known = g.consumer.stays
+	known = g.stays
 	x.apply(&schema.ConsumerTargetRecord{Group: g.id, Member: "a"})
-	if x.classicOf(g, nil, ""); g.consumer.stays == known {
+	if x.classicOf(g, nil, ""); g.stays == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}
 	x.maxBatch = 0
-	if x.classicOf(g, nil, "") == nil || g.consumer.stays != nil {
+	if x.classicOf(g, nil, "") == nil || g.stays != nil {
 		t.Error("with room for it there is no classic group")
 	}
 }

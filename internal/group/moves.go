@@ -21,7 +21,7 @@ type topicPartition struct {
 }
 
 // moves compares who owned which partition with who owns it now.
-func moves(before *schema.Group, g *group) (list []journal.Move, count, partitions int) {
+func moves(before *schema.Group, g *classicGroup) (list []journal.Move, count, partitions int) {
 	old := map[topicPartition]string{}
 	if before != nil {
 		for i := range before.Members {
@@ -49,7 +49,7 @@ func moves(before *schema.Group, g *group) (list []journal.Move, count, partitio
 
 // nowKnownAs returns the id of a former member: a static one that restarted in
 // between has another, and its partitions have not moved.
-func (g *group) nowKnownAs(e *schema.GroupMember) string {
+func (g *classicGroup) nowKnownAs(e *schema.GroupMember) string {
 	if e.InstanceID != nil {
 		if m := g.members.static(*e.InstanceID); m != nil {
 			return m.id

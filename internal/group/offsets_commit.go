@@ -22,7 +22,7 @@ func (x *step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	err := x.checkCommit(r, m)
 	g := x.groups[m.Group]
 	var reset *offsetCount // for the journal, if somebody from outside commits
-	if err == nil && g.outsider(m) {
+	if err == nil && outsider(g, m) {
 		reset = &offsetCount{}
 	}
 	for i := range m.Topics {
@@ -49,8 +49,7 @@ func (x *step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	x.reply(r.ID, resp)
 }
 
-// checkCommit says whether the client may commit now. A commit also counts as a
-// sign of life.
+// checkCommit says whether the client may commit now.
 func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	if g == nil {
@@ -62,27 +61,7 @@ func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *ker
 		}
 		return kerr.IllegalGeneration
 	}
-	if g.consumer != nil {
-		return x.checkConsumerCommit(g.consumer, m)
-	}
-	if m.Generation < 0 && g.state == Empty {
-		return nil
-	}
-	if m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil {
-		return kerr.UnknownMemberID // Somebody else's, and it is in use.
-	}
-	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
-	switch {
-	case err != nil:
-		return err
-	case m.Generation != g.generation:
-		return kerr.IllegalGeneration
-	case g.state == CompletingRebalance:
-		return kerr.RebalanceInProgress
-	}
-	x.alive(g, mem)
-	x.touch(g, mem, mem.session)
-	return nil
+	return g.checkCommit(x, r, m)
 }
 
 // commitOne stores one offset.
@@ -96,9 +75,9 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 		return err
 	}
 	if reset != nil {
-		reset.move(x.groups[m.Group], t.Topic, p.Partition, o.Offset)
+		reset.move(x.groups[m.Group].common(), t.Topic, p.Partition, o.Offset)
 	}
-	if g := x.groups[m.Group]; g != nil && len(g.unstable) > 0 {
+	if g := x.groups[m.Group]; g != nil && len(g.common().unstable) > 0 {
 		x.forgetStale(rec)
 	}
 	x.write(rec)

@@ -52,44 +52,39 @@ func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool
 		return nil, kerr.InvalidGroupID
 	}
 	g := x.groups[m.Group]
-	switch {
-	case g == nil:
+	if g == nil {
 		return nil, kerr.GroupIDNotFound
-	case g.consumer != nil:
-		return g.consumer.subscribes(), nil
-	case g.state == Empty:
-		return func(string) bool { return false }, nil
-	case g.protocolType != consumerType:
-		return nil, kerr.NonEmptyGroup
 	}
-	return g.subscribes(), nil
+	return g.inUse()
 }
 
 // keepEmpty keeps a simple group, whose last offset is about to go, until the
 // next sweep, as Kafka does.
-func (x *step) keepEmpty(g *group, topic string, partition int32) {
-	left := len(g.unstable)
-	if len(g.unstable[topicPartition{topic, partition}]) > 0 {
+func (x *step) keepEmpty(g Group, topic string, partition int32) {
+	b := g.common()
+	left := len(b.unstable)
+	if len(b.unstable[topicPartition{topic, partition}]) > 0 {
 		left--
 	}
-	_, committed := g.offsets[topic].get(partition)
+	_, committed := b.offsets[topic].get(partition)
 	switch {
-	case committed && len(g.offsets) == 1:
-		left += g.offsets[topic].len() - 1
+	case committed && len(b.offsets) == 1:
+		left += b.offsets[topic].len() - 1
 	default:
-		left += len(g.offsets)
+		left += len(b.offsets)
 	}
-	if g.hard == nil && g.consumer == nil && left == 0 {
-		x.write(emptyGroup(g.id))
+	if g.isGone() && left == 0 {
+		x.write(emptyGroup(b.id))
 	}
 }
 
 // forgetOffset removes a committed offset if there is one, and counts it. Those
 // that wait for their transactions go with it.
-func (x *step) forgetOffset(g *group, topic string, partition int32, gone *offsetCount) {
-	_, committed := g.offsets[topic].get(partition)
-	if committed || len(g.unstable[topicPartition{topic, partition}]) > 0 {
-		x.write(&schema.OffsetRecord{Group: g.id, Topic: topic, Partition: partition})
+func (x *step) forgetOffset(g Group, topic string, partition int32, gone *offsetCount) {
+	b := g.common()
+	_, committed := b.offsets[topic].get(partition)
+	if committed || len(b.unstable[topicPartition{topic, partition}]) > 0 {
+		x.write(&schema.OffsetRecord{Group: b.id, Topic: topic, Partition: partition})
 	}
 	if committed {
 		gone.add(topic, 0)
@@ -106,7 +101,7 @@ func (x *step) topicsGone(topics []string) {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		var gone offsetCount
-		waiting := g.waiting()
+		waiting := g.common().waiting()
 		for _, topic := range topics {
 			x.forgetTopic(g, topic, waiting, &gone)
 		}
@@ -116,10 +111,10 @@ func (x *step) topicsGone(topics []string) {
 
 // forgetDeleted removes the offsets of topics that were deleted while nobody
 // coordinated the group.
-func (x *step) forgetDeleted(g *group) {
+func (x *step) forgetDeleted(g Group) {
 	var gone offsetCount
-	waiting := g.waiting()
-	for _, topic := range g.topics() {
+	waiting := g.common().waiting()
+	for _, topic := range g.common().topics() {
 		x.forgetTopic(g, topic, waiting, &gone)
 	}
 	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
@@ -128,14 +123,15 @@ func (x *step) forgetDeleted(g *group) {
 // forgetTopic removes the offsets of a topic if it does not exist any more, or is
 // another of the same name: its offsets mean nothing there. waiting is what waits for
 // transactions, of all topics, or did when it was listed.
-func (x *step) forgetTopic(g *group, topic string, waiting []topicPartition, gone *offsetCount) {
+func (x *step) forgetTopic(g Group, topic string, waiting []topicPartition, gone *offsetCount) {
+	b := g.common()
 	if x.image == nil {
 		return
 	}
 	now := x.image.Topic(topic)
-	if g.offsets[topic].mayBeStale(now) {
-		for _, p := range g.offsets[topic].partitions() {
-			if o, _ := g.offsets[topic].get(p); isStale(&o, now) {
+	if b.offsets[topic].mayBeStale(now) {
+		for _, p := range b.offsets[topic].partitions() {
+			if o, _ := b.offsets[topic].get(p); isStale(&o, now) {
 				x.forgetOffset(g, topic, p, gone)
 			}
 		}
@@ -145,7 +141,7 @@ func (x *step) forgetTopic(g *group, topic string, waiting []topicPartition, gon
 		if tp.topic != topic {
 			break
 		}
-		if list := g.unstable[tp]; len(list) > 0 && isStale(&list[0].value, now) {
+		if list := b.unstable[tp]; len(list) > 0 && isStale(&list[0].value, now) {
 			x.forgetOffset(g, topic, tp.partition, gone)
 		}
 	}
@@ -157,12 +153,8 @@ func (x *step) sweep() {
 	for _, id := range x.groupIDs() {
 		g := x.groups[id]
 		x.noteOffsets(g, journal.KindOffsetsExpired, x.expireOffsets(g), journal.CauseExpired, nil)
-		if g.isEmpty() && len(g.offsets) == 0 && len(g.unstable) == 0 && len(g.pending) == 0 {
-			if g.consumer != nil {
-				x.forgetConsumers(g)
-			} else {
-				x.write(&schema.GroupRecord{Group: id})
-			}
+		if b := g.common(); !b.gone && g.isEmpty() && !b.hasOffsets() && g.weight() == 0 { // No member id was given out.
+			g.deleteRecords(x)
 			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
 		}
 	}
@@ -172,26 +164,18 @@ func (x *step) sweep() {
 
 // expireOffsets removes what of a group has expired. What counts depends on who
 // might still need it.
-func (x *step) expireOffsets(g *group) (gone offsetCount) {
-	subscribed := func(string) bool { return false }
-	empty := int64(-1)
-	switch {
-	case g.consumer != nil:
-		subscribed = g.consumer.subscribes()
-	case g.state == Empty && g.protocolType != "":
-		empty = g.hard.CurrentStateTimestamp // From when the last member left, if that is known.
-	case g.state == Empty: // A simple group: from each commit.
-	case g.state == Stable && g.protocolType == consumerType:
-		subscribed = g.subscribes()
-	default:
+func (x *step) expireOffsets(g Group) (gone offsetCount) {
+	subscribed, empty, ok := g.expires()
+	if !ok {
 		return gone
 	}
-	for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
+	b := g.common()
+	for _, topic := range slices.Sorted(maps.Keys(b.offsets)) {
 		if subscribed(topic) {
 			continue
 		}
-		for _, p := range g.offsets[topic].partitions() {
-			o, _ := g.offsets[topic].get(p)
+		for _, p := range b.offsets[topic].partitions() {
+			o, _ := b.offsets[topic].get(p)
 			from := o.CommitTimestamp
 			if empty >= 0 {
 				from = empty
@@ -200,7 +184,7 @@ func (x *step) expireOffsets(g *group) (gone offsetCount) {
 			if o.ExpireTimestamp != -1 {
 				expire = o.ExpireTimestamp
 			}
-			if x.now.UnixMilli() >= expire && len(g.unstable[topicPartition{topic, p}]) == 0 {
+			if x.now.UnixMilli() >= expire && len(b.unstable[topicPartition{topic, p}]) == 0 {
 				x.forgetOffset(g, topic, p, &gone)
 			}
 		}

@@ -26,39 +26,43 @@ func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.O
 	out := kmsg.NewOffsetFetchResponseGroup()
 	out.Group = req.Group
 	g := x.groups[req.Group]
-	if err := g.checkConsumerFetch(req); err != nil {
-		out.ErrorCode = err.Code
-		return out
+	var b *base
+	if g != nil {
+		if err := g.checkFetch(req); err != nil {
+			out.ErrorCode = err.Code
+			return out
+		}
+		b = g.common()
 	}
 	if req.Topics == nil { // All that there are.
-		if g != nil {
-			for _, topic := range slices.Sorted(maps.Keys(g.offsets)) {
-				out.Topics = append(out.Topics, g.fetchTopic(topic, g.offsets[topic].partitions(), stable))
+		if b != nil {
+			for _, topic := range slices.Sorted(maps.Keys(b.offsets)) {
+				out.Topics = append(out.Topics, b.fetchTopic(topic, b.offsets[topic].partitions(), stable))
 			}
 		}
 		return out
 	}
 	for i := range req.Topics {
-		t := g.fetchTopic(req.Topics[i].Topic, req.Topics[i].Partitions, stable)
+		t := b.fetchTopic(req.Topics[i].Topic, req.Topics[i].Partitions, stable)
 		t.TopicID = req.Topics[i].TopicID
 		out.Topics = append(out.Topics, t)
 	}
 	return out
 }
 
-// fetchTopic looks up offsets of one topic; g may be nil. Whoever wants them
+// fetchTopic looks up offsets of one topic; b may be nil. Whoever wants them
 // stable (KIP-447) is told to ask again while a transaction may still change one.
-func (g *group) fetchTopic(topic string, partitions []int32, stable bool) kmsg.OffsetFetchResponseGroupTopic {
+func (b *base) fetchTopic(topic string, partitions []int32, stable bool) kmsg.OffsetFetchResponseGroupTopic {
 	out := kmsg.NewOffsetFetchResponseGroupTopic()
 	out.Topic = topic
 	for _, p := range partitions {
 		e := kmsg.NewOffsetFetchResponseGroupTopicPartition()
 		metadata := ""
 		e.Partition, e.Offset, e.LeaderEpoch, e.Metadata = p, -1, -1, &metadata
-		if g != nil {
-			if stable && len(g.unstable[topicPartition{topic, p}]) > 0 {
+		if b != nil {
+			if stable && len(b.unstable[topicPartition{topic, p}]) > 0 {
 				e.ErrorCode = kerr.UnstableOffsetCommit.Code
-			} else if o, ok := g.offsets[topic].get(p); ok {
+			} else if o, ok := b.offsets[topic].get(p); ok {
 				e.Offset, e.LeaderEpoch, metadata = o.Offset, o.LeaderEpoch, o.Metadata
 			}
 		}

@@ -37,7 +37,7 @@ func (w *world) pickMember(t *rapid.T) string { return pick(t, "member", w.ids..
 // pickIdentity returns a member that is one, most of the time, with its
 // generation.
 func (w *world) pickIdentity(t *rapid.T, id string) (member string, instance *string, generation int32) {
-	g := w.shard.groups[id]
+	g := w.shard.classic(id)
 	if g == nil || g.members.len() == 0 || rarely(t, "stranger") {
 		return w.pickMember(t), pickInstance(t), pick(t, "generation", int32(-1), 0, 1, 2)
 	}
@@ -49,7 +49,7 @@ func (w *world) pickIdentity(t *rapid.T, id string) (member string, instance *st
 // members that have not joined do, and all sync.
 func (w *world) form(t *rapid.T) {
 	for range 4 {
-		g := w.shard.groups["g"]
+		g := w.shard.classic("g")
 		switch {
 		case g == nil || g.state == Empty && len(g.pending) == 0:
 			w.sendJoin(t, &kmsg.JoinGroupRequest{Version: 3, Group: "g"})
@@ -71,7 +71,7 @@ func (w *world) form(t *rapid.T) {
 
 // absent lists who is expected to join.
 func (w *world) absent(id string) (ids []string) {
-	g := w.shard.groups[id]
+	g := w.shard.classic(id)
 	if g == nil || g.state == CompletingRebalance || g.state == Stable {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (w *world) absent(id string) (ids []string) {
 	return append(ids, slices.Collect(g.pendingIDs())...)
 }
 
-func memberIDs(g *group) (ids []string) {
+func memberIDs(g *classicGroup) (ids []string) {
 	for m := g.members.first; m != nil; m = m.next {
 		ids = append(ids, m.id)
 	}
@@ -102,7 +102,7 @@ func (w *world) join(t *rapid.T) {
 
 // restart lets a static member come back without its member id.
 func (w *world) restart(t *rapid.T) {
-	g := w.shard.groups["g"]
+	g := w.shard.classic("g")
 	var instances []string
 	if g != nil {
 		for m := g.members.first; m != nil; m = m.next {
@@ -123,7 +123,7 @@ func (w *world) rejoin(t *rapid.T) {
 	req := kmsg.NewPtrJoinGroupRequest()
 	req.Version = pick(t, "version", int16(9), 8, 5, 4)
 	req.Group = pickGroup(t)
-	g := w.shard.groups[req.Group]
+	g := w.shard.classic(req.Group)
 	if g == nil {
 		t.Skip("no such group")
 	}
@@ -164,7 +164,7 @@ func (w *world) sync(t *rapid.T) {
 }
 
 func (w *world) sendSync(t *rapid.T, req *kmsg.SyncGroupRequest) {
-	if g := w.shard.groups[req.Group]; g != nil {
+	if g := w.shard.classic(req.Group); g != nil {
 		req.ProtocolType, req.Protocol = &g.protocolType, &g.protocol
 		for i, id := range append(memberIDs(g), "ghost") {
 			req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: id, MemberAssignment: assignment([]string{"t:0+1", "u:2", ""}[i%3])})

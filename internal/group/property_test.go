@@ -135,7 +135,7 @@ func (w *world) check(t *rapid.T) {
 	parked, expected := len(w.shard.txns.parked.byID), 1 // The sweep.
 	expected += w.armed(t, machine.TimerKey{Kind: TimerAsk}, w.shard.txns.parked.seq)
 	for _, id := range w.shard.groupIDs() {
-		g := w.shard.groups[id]
+		g := w.shard.classic(id)
 		if g.generation < w.before[id] {
 			t.Fatalf("generation of %q went back from %d to %d", id, w.before[id], g.generation)
 		}
@@ -163,7 +163,7 @@ func (w *world) check(t *rapid.T) {
 	}
 	clear(w.before)
 	for id, g := range w.shard.groups {
-		w.before[id] = g.generation
+		w.before[id] = g.(*classicGroup).generation
 	}
 }
 

@@ -314,17 +314,16 @@ func (s *scenario) runTasks(*datadriven.TestData) {
 }
 
 // showConsumerState shows a consumer group as it is.
-func (s *scenario) showConsumerState(g *group) {
-	c := g.consumer
-	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(g.id), c.state(), c.epoch, c.targetEpoch)
+func (s *scenario) showConsumerState(c *consumerGroup) {
+	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(c.id), c.state(), c.epoch, c.targetEpoch)
 	for _, m := range c.members {
 		now := m.now()
-		rec := currentRecord(g.id, m.id, &now).Value
+		rec := currentRecord(c.id, m.id, &now).Value
 		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.id), instance(m.says.Instance), now.epoch, showState(rec.State), s.showOwned(rec.Assigned))
 		if len(rec.Pending) > 0 {
 			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
 		}
-		fmt.Fprintf(&s.out, ", target %s\n", s.showParts(targetRecord(g.id, m.id, m.target).Value.Assigned))
+		fmt.Fprintf(&s.out, ", target %s\n", s.showParts(targetRecord(c.id, m.id, m.target).Value.Assigned))
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
 		fmt.Fprintf(&s.out, "  /%s/ matches %s\n", p, strings.Join(c.regexes[p].topics, "+"))

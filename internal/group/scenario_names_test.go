@@ -61,10 +61,10 @@ func (s *scenario) foresee(who string, req kmsg.Request) func() {
 	}
 	s.call(who, id)
 	return func() {
-		g := s.shard.groups[m.Group]
-		if g != nil && g.consumer != nil && (g.consumer.member(id) != nil || s.names[who] == id) {
+		if c := s.shard.consumer(m.Group); c != nil && (c.member(id) != nil || s.names[who] == id) {
 			return
 		}
+		g := s.shard.classic(m.Group)
 		if g == nil || g.members.get(id) == nil && g.pending[id] == nil {
 			delete(s.alias, id)
 		}

@@ -42,7 +42,7 @@ func (s *scenario) group(d *datadriven.TestData) {
 		names[i], _, _ = strings.Cut(name, "/")
 		s.enter(name, options)
 	}
-	for s.shard.groups[id].state == PreparingRebalance {
+	for s.shard.classic(id).state == PreparingRebalance {
 		s.pass(s.cfg.InitialDelay)
 	}
 	if in == Stable.String() {
@@ -68,7 +68,7 @@ func (s *scenario) enter(name string, options []datadriven.CmdArg) {
 
 // settle lets all members sync; each is assigned a partition of t.
 func (s *scenario) settle(id string, names []string) {
-	g := s.shard.groups[id]
+	g := s.shard.classic(id)
 	var assign []string
 	for i, name := range names {
 		assign = append(assign, fmt.Sprintf("$%s=t:%d", name, i))
@@ -95,13 +95,13 @@ func (s *scenario) state(d *datadriven.TestData) {
 }
 
 func (s *scenario) describeState(id string) {
-	g := s.shard.groups[id]
-	if g == nil {
-		fmt.Fprintf(&s.out, "%s does not exist\n", groupName(id))
+	if c := s.shard.consumer(id); c != nil {
+		s.showConsumerState(c)
 		return
 	}
-	if g.consumer != nil {
-		s.showConsumerState(g)
+	g := s.shard.classic(id)
+	if g == nil {
+		fmt.Fprintf(&s.out, "%s does not exist\n", groupName(id))
 		return
 	}
 	fmt.Fprintf(&s.out, "%s is %s in generation %d", groupName(id), g.state, g.generation)
@@ -127,7 +127,7 @@ func (s *scenario) shown(id string) string {
 }
 
 // progress says how far a member has got in a rebalance.
-func progress(g *group, m *member) string {
+func progress(g *classicGroup, m *member) string {
 	switch {
 	case m.join != 0:
 		return " has joined"
@@ -158,10 +158,10 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 			}
 		case key.Kind == TimerSession:
 			what = fmt.Sprintf("session of %s", s.show(key.Member))
-			if m := s.shard.groups[key.ID].members.get(key.Member); m != nil {
-				at = m.deadline
-			} else if c := s.shard.groups[key.ID].consumer; c != nil {
+			if c := s.shard.consumer(key.ID); c != nil {
 				at = c.member(key.Member).deadline
+			} else if m := s.shard.classic(key.ID).members.get(key.Member); m != nil {
+				at = m.deadline
 			}
 		case key.Member != "" && (key.Kind == TimerJoin || key.Kind == TimerSync):
 			what = fmt.Sprintf("%s of %s", key.Kind, s.show(key.Member))
@@ -203,7 +203,11 @@ type stateOf struct {
 func (s *scenario) states() map[string]stateOf {
 	out := map[string]stateOf{}
 	for id, g := range s.shard.groups {
-		out[id] = stateOf{g.state, g.consumer != nil}
+		if c, ok := g.(*classicGroup); ok {
+			out[id] = stateOf{State: c.state}
+		} else {
+			out[id] = stateOf{consumer: true}
+		}
 	}
 	return out
 }
@@ -231,7 +235,7 @@ func (s *scenario) showChanges(before map[string]stateOf) {
 		if before[id].consumer {
 			fmt.Fprintf(&s.out, "%s becomes a classic group\n", groupName(id))
 		}
-		if g := s.shard.groups[id]; !slices.Contains(predecessors[g.state], g.previous) {
+		if g := s.shard.classic(id); !slices.Contains(predecessors[g.state], g.previous) {
 			s.t.Errorf("%s became %s after %s", id, g.state, g.previous)
 		}
 		fmt.Fprintf(&s.out, "%s becomes %s\n", groupName(id), after[id].State)

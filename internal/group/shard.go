@@ -22,6 +22,8 @@
 package group
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -111,10 +113,10 @@ const newMemberTimeout = 5 * time.Minute
 // Shard is the state of one partition of __consumer_offsets.
 type Shard struct {
 	cfg    Config
-	groups map[string]*group
+	groups map[string]Group
 	hosts  hosts
 	txns   txns
-	runs   map[uint64]*run  // of assignors that are under way
+	tasks  map[uint64]task  // that are under way
 	epoch  int32            // the leader epoch of the partition
 	run    machine.StoreRun // of the store's server, that it was loaded in
 	weight int64            // bytes that the members of all groups hold
@@ -124,7 +126,7 @@ type Shard struct {
 
 // NewShard returns a shard without groups.
 func NewShard(cfg Config) *Shard {
-	return &Shard{cfg: cfg, groups: map[string]*group{}, hosts: hosts{}, txns: newTxns(), runs: map[uint64]*run{}}
+	return &Shard{cfg: cfg, groups: map[string]Group{}, hosts: hosts{}, txns: newTxns(), tasks: map[uint64]task{}}
 }
 
 // step is one call of Step.
@@ -133,7 +135,7 @@ type step struct {
 	now      time.Time
 	random   [16]byte
 	image    *metadata.Image
-	asker    metadata.Asker // of the request, if it is one
+	req      machine.Request // that is handled, if the event is one; here so that it need not be allocated
 	maxBatch int
 	others   int64  // bytes that the members in other shards hold
 	weighed  string // the group whose members may change, "" if none does
@@ -141,11 +143,28 @@ type step struct {
 	out      machine.Effects
 	records  []machine.Record  // what is to be appended
 	from     int               // where among them those begin that a group's epoch must come before
-	changed  []*group          // that may have to tell a successor of a rebalance
-	leaving  []leaving         // who is no longer a member of those
+	changed  []unsettled       // groups that may have more to write at the end of the step
+	leaving  []leaving         // members that are gone, which is not yet written
 	why      []journal.Trigger // why a consumer group will have another epoch
 	atN      int               // partitions of members that are gone
 }
+
+// task is something that is done beside, of which the result is waited for.
+type task interface{ done(x *step, result any) }
+
+// begin begins a task.
+func (x *step) begin(t task, run func() any) (id uint64) {
+	x.seq++
+	x.tasks[x.seq] = t
+	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: x.seq, Run: run})
+	return x.seq
+}
+
+// leaving is a member that the records of a group have and that is gone.
+type leaving struct{ group, member string }
+
+// unsettled is a group that has something to write at the end of a step.
+type unsettled interface{ flush(x *step) }
 
 // Step handles one input.
 func (s *Shard) Step(in machine.Input) machine.Effects {
@@ -157,8 +176,8 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	}
 	switch e := in.Event.(type) {
 	case machine.Request:
-		x.asker = e.Asker
-		x.request(&e)
+		x.req = e
+		x.request(&x.req)
 	case machine.TimerFired:
 		x.weigh(e.Key.ID)
 		x.timerFired(e)
@@ -173,9 +192,15 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case machine.Sent:
 		x.answered(e)
 	case machine.TaskDone:
-		x.taskDone(e)
+		if t := x.tasks[e.ID]; t != nil {
+			delete(x.tasks, e.ID)
+			t.done(x, e.Result)
+		}
 	}
-	x.flush()
+	for _, g := range x.changed {
+		g.flush(x)
+	}
+	clear(x.changed)
 	x.weighAgain()
 	if len(x.records) > 0 {
 		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
@@ -187,7 +212,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 // the next one.
 func (s *Shard) ReleaseEffects() {
 	x := &s.step
-	x.image, x.asker = nil, metadata.Asker{}
+	x.image, x.req = nil, machine.Request{}
 	clear(x.records)
 	clear(x.out.Batches)
 	clear(x.out.Sends)
@@ -221,14 +246,6 @@ func again[T any](list []T) []T {
 
 func (x *step) request(r *machine.Request) {
 	switch m := r.Msg.(type) {
-	case *kmsg.JoinGroupRequest:
-		x.join(r, m)
-	case *kmsg.SyncGroupRequest:
-		x.sync(r, m)
-	case *kmsg.HeartbeatRequest:
-		x.heartbeat(r, m)
-	case *kmsg.LeaveGroupRequest:
-		x.leave(r, m)
 	case *kmsg.OffsetCommitRequest:
 		x.commit(r, m)
 	case *kmsg.TxnOffsetCommitRequest:
@@ -239,17 +256,16 @@ func (x *step) request(r *machine.Request) {
 		x.fetchOffsets(r, m)
 	case *kmsg.OffsetDeleteRequest:
 		x.deleteOffsets(r, m)
-	case *kmsg.ConsumerGroupHeartbeatRequest:
-		x.consumerHeartbeat(r, m)
-	case *kmsg.ConsumerGroupDescribeRequest:
-		x.consumerDescribe(r, m)
-	case *kmsg.DescribeGroupsRequest:
-		x.describe(r, m)
 	case *kmsg.ListGroupsRequest:
 		x.list(r, m)
 	case *kmsg.DeleteGroupsRequest:
 		x.deleteGroups(r, m)
 	default:
+		for i := range kinds {
+			if kinds[i].request(x, r) {
+				return
+			}
+		}
 		panic("a request that no group handles: " + kmsg.NameForKey(r.Msg.Key()))
 	}
 }
@@ -285,24 +301,9 @@ func (x *step) timerFired(e machine.TimerFired) {
 		x.askFired(e)
 		return
 	}
-	g := x.groups[e.Key.ID]
-	switch {
-	case g == nil:
-		return
-	case g.consumer != nil:
-		x.consumerFired(g, e)
-		return
-	}
-	switch e.Key.Kind {
-	case TimerSession:
-		x.sessionFired(g, e)
-	case TimerJoin:
-		if g.joinSeq == e.Seq {
-			x.joinFired(g)
-		}
-	case TimerSync:
-		if g.syncSeq == e.Seq {
-			x.syncFired(g)
-		}
+	if g := x.groups[e.Key.ID]; g != nil {
+		g.fired(x, e)
 	}
 }
+
+func (s *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(s.groups)) }

@@ -33,71 +33,71 @@ const (
 )
 
 // patienceWith is how long a member that was loaded has to be heard of.
-func (g *group) patienceWith(id string, session time.Duration) time.Duration {
-	return max(session-g.silences[id], min(session, returnTime))
+func (b *base) patienceWith(id string, session time.Duration) time.Duration {
+	return max(session-b.silences[id], min(session, returnTime))
 }
 
 // silentSince is since when a member that was loaded counts as silent, in milliseconds:
 // returnTime from now, or before that if it was silent before. It is rounded up, so that
 // silence is never counted for longer than it was.
-func (x *step) silentSince(g *group, id string) int64 {
-	return x.now.Add(returnTime - g.silences[id] + time.Millisecond - 1).UnixMilli()
+func (x *step) silentSince(b *base, id string) int64 {
+	return x.now.Add(returnTime - b.silences[id] + time.Millisecond - 1).UnixMilli()
 }
 
 // sessionTimer is when the session timer of a member fires: at its deadline, or before it
 // to write down that it is silent.
-func (g *group) sessionTimer(id string, silent int64, session time.Duration, deadline time.Time) time.Time {
+func (b *base) sessionTimer(id string, silent int64, session time.Duration, deadline time.Time) time.Time {
 	if silent == 0 {
 		return deadline
 	}
-	if at := g.writesSilence(id, silent, session); at.Before(deadline) {
+	if at := b.writesSilence(id, silent, session); at.Before(deadline) {
 		return at
 	}
 	return deadline
 }
 
 // writesSilence is when the silence of a member is to be written down next.
-func (g *group) writesSilence(id string, silent int64, session time.Duration) time.Time {
-	return time.UnixMilli(silent).Add(g.silences[id] + max(session/silenceParts, time.Millisecond))
+func (b *base) writesSilence(id string, silent int64, session time.Duration) time.Time {
+	return time.UnixMilli(silent).Add(b.silences[id] + max(session/silenceParts, time.Millisecond))
 }
 
 // noteSilence writes down how long a member has been silent, if it is and that is due. The
 // record is smaller than what is stored of the member anyway.
-func (x *step) noteSilence(g *group, id string, silent int64, session time.Duration) {
-	if silent != 0 && !x.now.Before(g.writesSilence(id, silent, session)) {
-		x.write(&schema.SilenceRecord{Group: g.id, Member: id, Value: &schema.Silence{Lasted: time.Duration(x.now.UnixMilli()-silent) * time.Millisecond}})
+func (x *step) noteSilence(b *base, id string, silent int64, session time.Duration) {
+	if silent != 0 && !x.now.Before(b.writesSilence(id, silent, session)) {
+		x.write(&schema.SilenceRecord{Group: b.id, Member: id, Value: &schema.Silence{Lasted: time.Duration(x.now.UnixMilli()-silent) * time.Millisecond}})
 	}
 }
 
 // endSilence forgets how long a member was silent.
-func (x *step) endSilence(g *group, id string) {
-	if _, ok := g.silences[id]; ok {
-		x.write(&schema.SilenceRecord{Group: g.id, Member: id})
+func (x *step) endSilence(b *base, id string) {
+	if _, ok := b.silences[id]; ok {
+		x.write(&schema.SilenceRecord{Group: b.id, Member: id})
 	}
 }
 
 // alive notes that a member of a classic group that was silent since the load is not. What
 // was left to it of its session timeout may be short: it has a whole one.
-func (x *step) alive(g *group, m *member) {
+func (x *step) alive(g *classicGroup, m *member) {
 	if m.silent != 0 {
 		m.silent = 0
-		x.endSilence(g, m.id)
+		x.endSilence(&g.base, m.id)
 		x.touch(g, m, m.session)
 	}
 }
 
 // forgetSilences removes what was written down of those who are no members, after a load:
 // of a step that took one away, only the beginning may have been stored.
-func (x *step) forgetSilences(g *group, isMember func(id string) bool) {
-	for _, id := range slices.Sorted(maps.Keys(g.silences)) {
+func (x *step) forgetSilences(b *base, isMember func(id string) bool) {
+	for _, id := range slices.Sorted(maps.Keys(b.silences)) {
 		if !isMember(id) {
-			x.endSilence(g, id)
+			x.endSilence(b, id)
 		}
 	}
 }
 
 // silentMembers is since when members of a classic group that are silent count as that.
-func (g *group) silentMembers() map[string]int64 {
+func (g *classicGroup) silentMembers() map[string]int64 {
 	out := map[string]int64{}
 	for m := g.members.first; m != nil; m = m.next {
 		if m.silent != 0 {
@@ -107,15 +107,15 @@ func (g *group) silentMembers() map[string]int64 {
 	return out
 }
 
-func (g *group) applySilence(r *schema.SilenceRecord) {
+func (b *base) applySilence(r *schema.SilenceRecord) {
 	if r.Value == nil {
-		if delete(g.silences, r.Member); len(g.silences) == 0 {
-			g.silences = nil
+		if delete(b.silences, r.Member); len(b.silences) == 0 {
+			b.silences = nil
 		}
 		return
 	}
-	if g.silences == nil {
-		g.silences = map[string]time.Duration{}
+	if b.silences == nil {
+		b.silences = map[string]time.Duration{}
 	}
-	g.silences[r.Member] = r.Value.Lasted
+	b.silences[r.Member] = r.Value.Lasted
 }

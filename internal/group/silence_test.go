@@ -13,7 +13,7 @@ import (
 func TestSilenceIsNeverCountedForLongerThanItWas(t *testing.T) {
 	const session = 45 * time.Second
 	loaded := stableGroup(t)
-	g := loaded.groups["g"]
+	g := loaded.classic("g")
 	for m := g.members.first; m != nil; m = m.next {
 		m.session = session
 	}

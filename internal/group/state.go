@@ -2,7 +2,6 @@ package group
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"time"
 
@@ -29,18 +28,14 @@ func (s State) String() string {
 	return [...]string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"}[s]
 }
 
-// group is one group.
-type group struct {
-	id string
+// classicGroup is a group of the classic protocol, or one that only has offsets.
+type classicGroup struct {
+	base
 
 	// Hard state: what the records say.
-	hard        *schema.Group // nil for a simple group, which only has offsets
-	offsets     map[string]*topicOffsets
-	unstable    map[topicPartition][]unstable // offsets that wait for their transactions to end; nil if there are none
-	rebalancing *schema.Rebalance             // nil unless it is on its way to another generation than that of hard
-	consumer    *consumer                     // nil unless it is of the consumer protocol
-	departed    map[string]int32              // members that hard has and that are gone, with its generation; nil if there are none
-	silences    map[string]time.Duration      // how long members were silent that were loaded, see silence.go; nil if there are none
+	hard        *schema.Group     // nil for a simple group, which only has offsets
+	rebalancing *schema.Rebalance // nil unless it is on its way to another generation than that of hard
+	departed    map[string]int32  // members that hard has and that are gone, with its generation; nil if there are none
 
 	// Soft state. After a load it follows from the hard state. There are many
 	// groups, so what is small stands together.
@@ -55,7 +50,7 @@ type group struct {
 	generation   int32
 	joined       int32 // members parked in JoinGroup
 	unsynced     int32 // members of this generation that have not synced
-	bytes        int64 // that members and pending ones hold, without those of the consumer protocol
+	bytes        int64 // that members and pending ones hold
 	since        int64 // when it came to this state, in milliseconds
 	protocolType string
 	protocol     string // selected; empty if none is
@@ -66,7 +61,6 @@ type group struct {
 	joinSeq      uint64              // of the join timer, 0 if none
 	syncSeq      uint64              // of the sync timer, 0 if none
 	rebalance    *rebalance          // what the journal will say of the one under way
-	reset        *reset              // who last committed offsets from outside since it became Empty
 	refusal      *noUpgrade          // why it could not become a consumer group, nil if that was not tried
 }
 
@@ -115,40 +109,14 @@ type protocol struct {
 	metadata []byte
 }
 
-func newGroup(id string) *group {
-	return &group{id: id, previous: Empty}
-}
+func newClassicGroup(b base) *classicGroup { return &classicGroup{base: b, previous: Empty} }
 
-// isEmpty says that nobody is a member.
-func (g *group) isEmpty() bool {
-	if g.consumer != nil {
-		return g.consumer.present == 0
-	}
-	return g.state == Empty
-}
-
-// kind returns Kafka's name of the group's type.
-func (g *group) kind() string {
-	if g.consumer != nil {
-		return typeConsumer
-	}
-	return typeClassic
-}
-
-// stateName returns Kafka's name of the group's state.
-func (g *group) stateName() string {
-	if g.consumer != nil {
-		return g.consumer.state()
-	}
-	return g.state.String()
-}
-
-func (g *group) to(s State, now time.Time) {
+func (g *classicGroup) to(s State, now time.Time) {
 	g.previous, g.state, g.since = g.state, s, now.UnixMilli()
 }
 
 // add adds a member. The first one leads, and decides the protocol type.
-func (g *group) add(m *member, protocolType string) {
+func (g *classicGroup) add(m *member, protocolType string) {
 	if g.members.len() == 0 {
 		g.protocolType = protocolType
 	}
@@ -162,7 +130,7 @@ func (g *group) add(m *member, protocolType string) {
 }
 
 // support counts protocols that a member supports in or out.
-func (g *group) support(protocols []protocol, n int) {
+func (g *classicGroup) support(protocols []protocol, n int) {
 	for _, p := range protocols {
 		g.supported.add(p.name, n)
 	}
@@ -170,7 +138,7 @@ func (g *group) support(protocols []protocol, n int) {
 }
 
 // remove removes a member; the next one leads if it did.
-func (g *group) remove(m *member) {
+func (g *classicGroup) remove(m *member) {
 	g.members.remove(m)
 	g.bytes -= int64(m.fixed)
 	g.support(m.protocols, -1)
@@ -187,7 +155,7 @@ func (g *group) remove(m *member) {
 }
 
 // sync notes that a member need not sync any more.
-func (g *group) sync(m *member) {
+func (g *classicGroup) sync(m *member) {
 	if m.unsynced {
 		m.unsynced = false
 		g.unsynced--
@@ -195,7 +163,7 @@ func (g *group) sync(m *member) {
 }
 
 // forget notes that somebody is not pending any more.
-func (g *group) forget(id string) {
+func (g *classicGroup) forget(id string) {
 	if g.pending[id] != nil {
 		g.bytes -= pendingBytes(id)
 	}
@@ -206,7 +174,7 @@ func (g *group) forget(id string) {
 
 // supports says whether somebody with these protocols can be a member: the type
 // must be the group's, and one protocol must be supported by everybody.
-func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestProtocol) bool {
+func (g *classicGroup) supports(protocolType string, protocols []kmsg.JoinGroupRequestProtocol) bool {
 	if g.state == Empty {
 		return protocolType != "" && len(protocols) > 0
 	}
@@ -217,7 +185,7 @@ func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestP
 
 // vote selects the protocol: each member votes for the first of its own that
 // all support. Among equals, the one that was voted for first wins.
-func (g *group) vote() string {
+func (g *classicGroup) vote() string {
 	votes := map[string]int{}
 	var order []string
 	for m := g.members.first; m != nil; m = m.next {
@@ -240,7 +208,7 @@ func (g *group) vote() string {
 }
 
 // rebalanceTimeout is the longest of the members'.
-func (g *group) rebalanceTimeout() time.Duration {
+func (g *classicGroup) rebalanceTimeout() time.Duration {
 	var longest time.Duration
 	for m := g.members.first; m != nil; m = m.next {
 		longest = max(longest, m.rebalance)
@@ -283,5 +251,3 @@ func cloneProtocols(in []kmsg.JoinGroupRequestProtocol) []protocol {
 	}
 	return out
 }
-
-func (s *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(s.groups)) }

@@ -17,7 +17,7 @@ func emptyGroup(id string) *schema.GroupRecord {
 }
 
 // record returns the record of the group as it is now.
-func (g *group) record() *schema.GroupRecord {
+func (g *classicGroup) record() *schema.GroupRecord {
 	v := schema.Group{}
 	v.ProtocolType, v.Generation = g.protocolType, g.generation
 	v.CurrentStateTimestamp = g.since
@@ -45,7 +45,7 @@ func (x *step) fits(r machine.Record) bool {
 
 // store stores the group as it is now. With that a rebalance is over, and so is
 // what was noted of it.
-func (x *step) store(g *group, r *schema.GroupRecord) {
+func (x *step) store(g *classicGroup, r *schema.GroupRecord) {
 	x.write(r)
 	if g.rebalancing != nil {
 		x.write(&schema.RebalanceRecord{Group: g.id})
@@ -58,21 +58,14 @@ func (x *step) store(g *group, r *schema.GroupRecord) {
 		m.stored = &r.Value.Members[i].MemberID
 		i++
 	}
-	x.leaving = slices.DeleteFunc(x.leaving, func(l leaving) bool { return l.group == g })
+	x.leaving = slices.DeleteFunc(x.leaving, func(l leaving) bool { return l.group == g.id })
 	g.loads = 0
 }
 
-// leaving is a member that a group's record has and that is gone, which is not yet
-// written.
-type leaving struct {
-	group *group
-	id    string
-}
-
 // leaves notes that a member that the log has is no longer a member.
-func (x *step) leaves(g *group, m *member) {
+func (x *step) leaves(g *classicGroup, m *member) {
 	if m.stored != nil {
-		x.leaving = append(x.leaving, leaving{g, *m.stored})
+		x.leaving = append(x.leaving, leaving{g.id, *m.stored})
 		m.stored = nil
 	}
 }
@@ -80,36 +73,62 @@ func (x *step) leaves(g *group, m *member) {
 // unsettled notes that the group is on its way to another generation. What it
 // takes for a successor to go on from there is written at the end of the step,
 // if the step does not get there itself.
-func (x *step) unsettled(g *group) {
+func (x *step) unsettled(g *classicGroup) {
 	if !g.changed {
 		g.changed = true
 		x.changed = append(x.changed, g)
 	}
 }
 
-// flush writes that groups are rebalancing, and who is no longer a member: a
+// flush writes that the group is rebalancing, and who is no longer a member: a
 // member whose leave was acknowledged must not come back with a successor, which
 // would let it hold its partitions for a whole session timeout. Kafka forgets
 // it.
-func (x *step) flush() {
-	for _, g := range x.changed {
-		g.changed = false
-		if g.state != PreparingRebalance && g.state != CompletingRebalance || g.hard == nil || len(g.hard.Members) == 0 {
-			continue
+func (g *classicGroup) flush(x *step) {
+	g.changed = false
+	if g.gone || g.state != PreparingRebalance && g.state != CompletingRebalance || g.hard == nil || len(g.hard.Members) == 0 {
+		return
+	}
+	if g.rebalancing == nil || g.rebalancing.Generation != g.hard.Generation {
+		r := &schema.Rebalance{Generation: g.hard.Generation}
+		if g.hard.Generation == g.leapsFrom { // Whoever goes on with it must not leap to the same place.
+			r.Lives = 1
 		}
-		if g.rebalancing == nil || g.rebalancing.Generation != g.hard.Generation {
-			r := &schema.Rebalance{Generation: g.hard.Generation}
-			if g.hard.Generation == g.leapsFrom { // Whoever goes on with it must not leap to the same place.
-				r.Lives = 1
-			}
-			x.write(&schema.RebalanceRecord{Group: g.id, Value: r})
-		}
-		for _, l := range x.leaving {
-			if l.group == g {
-				x.write(&schema.DepartureRecord{Group: g.id, Member: l.id, Value: &schema.Departure{Generation: g.hard.Generation}})
-			}
+		x.write(&schema.RebalanceRecord{Group: g.id, Value: r})
+	}
+	for _, l := range x.leaving {
+		if l.group == g.id {
+			x.write(&schema.DepartureRecord{Group: g.id, Member: l.member, Value: &schema.Departure{Generation: g.hard.Generation}})
 		}
 	}
-	clear(x.changed)
-	x.changed, x.leaving = x.changed[:0], nil
+}
+
+// adopt has a group that its records have just made be as another one is, of which it has
+// the members and their state.
+func (x *step) adopt(g, as *classicGroup) {
+	base, hard, rebalancing := g.base, g.hard, g.rebalancing
+	*g = *as
+	g.base, g.hard, g.rebalancing = base, hard, rebalancing
+	i := 0
+	for m := g.members.first; m != nil; m = m.next {
+		m.stored = &hard.Members[i].MemberID
+		i++
+		x.rearm(g, m, m.session)
+	}
+}
+
+// makeRoom removes what there is of an empty classic group but its offsets, for a group of
+// another kind to take them over.
+func (x *step) makeRoom(id string) {
+	g, ok := x.groups[id].(*classicGroup)
+	if !ok {
+		return
+	}
+	for pending := range g.pendingIDs() {
+		x.forgetPending(g, pending)
+	}
+	x.forgetUnsettled(g)
+	if g.hard != nil {
+		x.write(&schema.GroupRecord{Group: id})
+	}
 }

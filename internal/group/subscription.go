@@ -42,7 +42,7 @@ func readTopics(b []byte) ([]string, []byte, error) {
 
 // subscribes says whether a member of the group subscribes to the topic. It
 // errs on the side of yes: a member whose subscription cannot be read may.
-func (g *group) subscribes() func(topic string) bool {
+func (g *classicGroup) subscribes() func(topic string) bool {
 	topics := map[string]bool{}
 	unknown := false
 	for m := g.members.first; m != nil; m = m.next {

@@ -26,7 +26,7 @@ func (s *Shard) applyPending(p *producer, r machine.Record) {
 		s.apply(r)
 		return
 	}
-	g := s.groupFor(o.Group, true)
+	g := s.groupFor(o.Group, true).common()
 	tp := topicPartition{o.Topic, o.Partition}
 	if g.unstable == nil {
 		g.unstable = map[topicPartition][]unstable{}
@@ -51,7 +51,7 @@ func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer 
 	p.open, p.ended = nil, open.start
 	for _, key := range open.keys() {
 		g := s.groups[key.group]
-		g.end(p.id, key.topicPartition, c.Commit)
+		g.common().end(p.id, key.topicPartition, c.Commit)
 		s.forgetIfGone(g)
 	}
 	return p
@@ -60,45 +60,45 @@ func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer 
 // end makes an offset of a transaction count, or forgets it. It counts only if its
 // record comes after that of the offset that counts now: that is the record which
 // compaction keeps.
-func (g *group) end(id int64, tp topicPartition, commit bool) {
-	list := g.unstable[tp]
+func (b *base) end(id int64, tp topicPartition, commit bool) {
+	list := b.unstable[tp]
 	i := slices.IndexFunc(list, func(u unstable) bool { return u.producer == id })
 	if u := &list[i]; commit && !u.overtaken {
-		g.applyOffset(&schema.OffsetRecord{Group: g.id, Topic: tp.topic, Partition: tp.partition, Value: &u.value})
+		b.applyOffset(&schema.OffsetRecord{Group: b.id, Topic: tp.topic, Partition: tp.partition, Value: &u.value})
 		for j := range i {
 			list[j].overtaken = true
 		}
 	}
-	g.keepUnstable(tp, slices.Delete(list, i, i+1))
+	b.keepUnstable(tp, slices.Delete(list, i, i+1))
 }
 
-func (g *group) keepUnstable(tp topicPartition, list []unstable) {
+func (b *base) keepUnstable(tp topicPartition, list []unstable) {
 	if len(list) > 0 {
-		g.unstable[tp] = list
+		b.unstable[tp] = list
 		return
 	}
-	if delete(g.unstable, tp); len(g.unstable) == 0 {
-		g.unstable = nil
+	if delete(b.unstable, tp); len(b.unstable) == 0 {
+		b.unstable = nil
 	}
 }
 
 // overtake is what a plain record does to offsets of the same partition that wait
 // for their transactions: a commit leaves them behind, and a tombstone takes them
 // with it.
-func (s *Shard) overtake(g *group, r *schema.OffsetRecord) {
-	if len(g.unstable) == 0 {
+func (s *Shard) overtake(b *base, r *schema.OffsetRecord) {
+	if len(b.unstable) == 0 {
 		return
 	}
 	tp := topicPartition{r.Topic, r.Partition}
-	list := g.unstable[tp]
+	list := b.unstable[tp]
 	for i := range list {
 		list[i].overtaken = true
 		if r.Value == nil {
-			delete(s.txns.producers[list[i].producer].open.offsets, offsetKey{g.id, tp})
+			delete(s.txns.producers[list[i].producer].open.offsets, offsetKey{b.id, tp})
 		}
 	}
 	if r.Value == nil {
-		g.keepUnstable(tp, nil)
+		b.keepUnstable(tp, nil)
 	}
 }
 
@@ -115,14 +115,14 @@ func (s *Shard) checkTxns(wrong *faults) {
 		}
 		for _, key := range p.open.keys() {
 			g := s.groups[key.group]
-			if g == nil || !slices.ContainsFunc(g.unstable[key.topicPartition], func(u unstable) bool { return u.producer == id }) {
+			if g == nil || !slices.ContainsFunc(g.common().unstable[key.topicPartition], func(u unstable) bool { return u.producer == id }) {
 				wrong.add("producer %d has an offset of %v that its group does not have", id, key)
 			}
 			known++
 		}
 	}
 	for _, id := range s.groupIDs() {
-		g := s.groups[id]
+		g := s.groups[id].common()
 		for _, tp := range g.waiting() {
 			list := g.unstable[tp]
 			if len(list) == 0 {

@@ -93,20 +93,10 @@ func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest
 		return kerr.GroupIDNotFound
 	case g == nil && m.Generation >= 0:
 		return kerr.IllegalGeneration
-	case g != nil && g.consumer != nil:
-		return x.checkConsumerTxnCommit(g.consumer, m)
-	case g == nil || m.Generation < 0 && g.state == Empty:
-		return nil
-	case m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil:
+	case g == nil:
 		return nil
 	}
-	if _, err := x.find(g, r, m.MemberID, m.InstanceID); err != nil {
-		return err
-	}
-	if m.Generation != g.generation {
-		return kerr.IllegalGeneration
-	}
-	return nil
+	return g.checkTxnCommit(x, r, m)
 }
 
 // pendingRecord makes the record of one offset.
@@ -125,11 +115,12 @@ func (x *step) forgetStale(r *schema.OffsetRecord) {
 		return
 	}
 	now := x.image.Topic(r.Topic)
-	o, ok := g.offsets[r.Topic].get(r.Partition)
-	waits := g.unstable[topicPartition{r.Topic, r.Partition}]
+	b := g.common()
+	o, ok := b.offsets[r.Topic].get(r.Partition)
+	waits := b.unstable[topicPartition{r.Topic, r.Partition}]
 	if ok && isStale(&o, now) || len(waits) > 0 && isStale(&waits[0].value, now) {
 		var gone offsetCount
-		x.forgetTopic(g, r.Topic, g.waiting(), &gone)
+		x.forgetTopic(g, r.Topic, b.waiting(), &gone)
 		if gone.all > 0 {
 			x.noteCount(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 		}

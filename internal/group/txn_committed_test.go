@@ -14,7 +14,7 @@ import (
 func (s *Shard) committedOffsets() map[CommittedOffset]bool {
 	out := map[CommittedOffset]bool{}
 	for id, g := range s.groups {
-		for name, t := range g.offsets {
+		for name, t := range g.common().offsets {
 			for p, k := range t.parts {
 				out[CommittedOffset{Group: id, Topic: name, Partition: p, Offset: k.at}] = true
 			}

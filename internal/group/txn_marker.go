@@ -133,7 +133,7 @@ func (x *step) tellCommitted(producer int64) {
 	}
 	var told Committed
 	for _, key := range p.open.keys() {
-		for _, u := range x.groups[key.group].unstable[key.topicPartition] {
+		for _, u := range x.groups[key.group].common().unstable[key.topicPartition] {
 			if u.producer == producer && !u.overtaken {
 				told = append(told, CommittedOffset{Group: key.group, Topic: key.topic, Partition: key.partition, Offset: u.value.Offset})
 			}

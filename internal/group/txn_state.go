@@ -118,12 +118,12 @@ func (t *txns) idle() (out []*producer) {
 }
 
 // topics lists the topics that a group has offsets of, committed or not.
-func (g *group) topics() []string {
-	out := slices.Sorted(maps.Keys(g.offsets))
-	if len(g.unstable) == 0 {
+func (b *base) topics() []string {
+	out := slices.Sorted(maps.Keys(b.offsets))
+	if len(b.unstable) == 0 {
 		return out
 	}
-	for _, tp := range g.waiting() {
+	for _, tp := range b.waiting() {
 		out = append(out, tp.topic)
 	}
 	slices.Sort(out)
@@ -131,11 +131,11 @@ func (g *group) topics() []string {
 }
 
 // waiting lists the partitions of which offsets wait for their transactions.
-func (g *group) waiting() []topicPartition {
-	if len(g.unstable) == 0 {
+func (b *base) waiting() []topicPartition {
+	if len(b.unstable) == 0 {
 		return nil // As of nearly all groups.
 	}
-	return slices.SortedFunc(maps.Keys(g.unstable), comparePartitions)
+	return slices.SortedFunc(maps.Keys(b.unstable), comparePartitions)
 }
 
 func comparePartitions(a, b topicPartition) int {

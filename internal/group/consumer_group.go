@@ -1,0 +1,73 @@
+package group
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group/schema"
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
+
+// What the shard asks of a consumer group.
+
+func (g *consumerGroup) kind() schema.Kind { return schema.Consumer }
+
+func (g *consumerGroup) protocolName() string { return consumerType }
+
+func (g *consumerGroup) stateName() string { return g.state() }
+
+func (g *consumerGroup) isEmpty() bool { return g.present == 0 }
+
+func (g *consumerGroup) hadMembers() bool { return false }
+
+func (g *consumerGroup) weight() int64 { return g.bytes }
+
+func (g *consumerGroup) loaded(x *step) { x.wakeConsumers(g) }
+
+// fired handles a timer of a consumer group.
+func (g *consumerGroup) fired(x *step, e machine.TimerFired) {
+	switch e.Key.Kind {
+	case TimerSession:
+		x.consumerSilent(g, e)
+	case TimerRevoke:
+		x.revokeFired(g, e)
+	case TimerJoin, TimerSync:
+		x.classicFired(g, e)
+	}
+}
+
+func (g *consumerGroup) deleteRecords(x *step) { x.forgetConsumers(g) }
+
+func (g *consumerGroup) checkCommit(x *step, _ *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
+	return x.checkConsumerCommit(g, m)
+}
+
+func (g *consumerGroup) checkTxnCommit(x *step, _ *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+	return x.checkConsumerTxnCommit(g, m)
+}
+
+func (g *consumerGroup) inUse() (func(topic string) bool, *kerr.Error) { return g.subscribes(), nil }
+
+func (g *consumerGroup) expires() (subscribed func(topic string) bool, since int64, ok bool) {
+	return g.subscribes(), -1, true
+}
+
+// Of a consumer group all that is seen of it is written down.
+func (g *consumerGroup) version() version { return version{changes: g.changes} }
+
+func (g *consumerGroup) entry(x *step, kind journal.EntryKind) journal.Entry {
+	if g.gone {
+		return journal.Entry{Time: x.now, Group: g.id, Kind: kind, State: Dead.String()}
+	}
+	return x.consumerEntry(g, kind)
+}
+
+func (g *consumerGroup) silentSince(id string) int64 {
+	if m := g.member(id); m != nil {
+		return m.silent
+	}
+	return 0
+}
+
+func (g *consumerGroup) check() error { return g.checkConsumers() }
