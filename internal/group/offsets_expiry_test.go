@@ -15,7 +15,7 @@ func TestASimpleGroupWhoseOffsetsExpireIsDeletedOnce(t *testing.T) {
 	s.apply(&schema.OffsetRecord{Group: "g", Topic: "t", Value: &schema.Offset{Offset: 3, ExpireTimestamp: now.UnixMilli()}})
 	fx := s.Step(machine.Input{Now: now, Event: machine.TimerFired{Key: machine.TimerKey{Kind: TimerSweep}}})
 	var told []journal.EntryKind
-	for _, e := range fx.Journal {
+	for _, e := range machine.NotesOf[*journal.Entry](fx.Notes) {
 		told = append(told, e.Kind)
 	}
 	if len(told) != 2 || told[0] != journal.KindOffsetsExpired || told[1] != journal.KindDeleted || s.Len() > 0 {
