@@ -45,7 +45,9 @@ import (
 	"muster/internal/watch/source"
 	"muster/internal/watch/writer"
 	"muster/internal/web"
+	"muster/internal/web/facts"
 	"muster/internal/web/fleet"
+	"muster/internal/web/login"
 	"muster/internal/web/metrics"
 )
 
@@ -118,12 +120,12 @@ type Broker struct {
 	redis       *redisSide    // nil unless the store is Redis
 	lease       cluster.Lease // nil unless brokers share the store
 	http        *web.Server   // nil if there is none
-	httpGate    *httpGate     // nil if there is none
+	login       *login.Gate   // nil if there is no HTTP
 	fleet       *fleet.Fleet  // nil if there is no HTTP, or there are no other brokers
 	incarnation string
 	advertised  string       // where other brokers reach it over HTTP; empty if nowhere
 	httpSecure  bool         // it is reached by TLS
-	changes     groupChanges // for those who watch groups over HTTP
+	facts       *facts.Facts // what HTTP says
 	watch       *watch.Watch
 	source      *source.Source  // what the watch asks
 	counter     handler.Counter // nil if no one need count
@@ -192,6 +194,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	if err := b.limitArrivals(); err != nil {
 		return err
 	}
+	b.openFacts()
 	if err := b.openMetrics(); err != nil {
 		return err
 	}
@@ -223,10 +226,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	if err := b.gates.MakeFirstUser(ctx, b.controller.AlterUsers); err != nil {
 		return err
 	}
-	if err := b.gates.Open(background, b.peerLogins); err != nil {
-		return err
-	}
-	if err := b.openHTTPGate(background); err != nil {
+	if err := b.openLogins(background); err != nil {
 		return err
 	}
 	b.running.Go(func() { b.manager.Run(background) })
@@ -242,6 +242,14 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.up.Store(true)
 	b.logger.Info("broker is up", "node", b.nodeID(), "cluster", b.controller.Image().ClusterID, "store", b.storeName(), "topics", b.controller.Image().TopicCount(), "took", time.Since(began).Round(time.Millisecond))
 	return nil
+}
+
+// openLogins lets clients log in, by Kafka listeners and over HTTP.
+func (b *Broker) openLogins(ctx context.Context) error {
+	if err := b.gates.Open(ctx, b.peerLogins); err != nil || b.login == nil {
+		return err
+	}
+	return b.login.Open(ctx)
 }
 
 func (b *Broker) nodeID() int32 { return b.node }

@@ -35,7 +35,7 @@ func (c *recordCounter) CountFrom(ctx context.Context, places []handler.Place) [
 	var ask []redis.Place
 	var at []int
 	for i, p := range places {
-		if s, ok := c.b.redis.native.stream(p.TopicPartition); ok && !c.b.dense(p.Topic) {
+		if s, ok := c.b.redis.native.stream(p.TopicPartition); ok && !c.b.image().Dense(p.Topic) {
 			ask, at = append(ask, redis.Place{TopicPartition: p.TopicPartition, Offset: p.Offset, SequenceBits: s.SequenceBits}), append(at, i)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func (b *Broker) happened(entries []journal.Entry) {
 	b.watch.Happened(entries) // First: it takes out what only the watch needs, which the queue would keep.
 	b.journal.Add(entries)
-	b.changes.add(entries)
+	b.facts.Happened(entries)
 	b.countRebalances(entries)
 	if b.redis != nil && b.redis.native != nil {
 		b.redis.native.happened(entries)

@@ -18,6 +18,7 @@ import (
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // send has a broker do something over HTTP. The body is JSON as it stands, empty for none.
@@ -59,10 +60,10 @@ func does[A any](t *testing.T, b *broker.Broker, method, path, body string, chan
 }
 
 // refuses has a broker refuse something.
-func refuses(t *testing.T, b *broker.Broker, want int, method, path, body string, change ...func(*http.Request)) web.Problem {
+func refuses(t *testing.T, b *broker.Broker, want int, method, path, body string, change ...func(*http.Request)) problem.Problem {
 	t.Helper()
 	code, _, text := send(t, b, method, path, body, change...)
-	var out web.Problem
+	var out problem.Problem
 	if err := json.Unmarshal([]byte(text), &out); code != want || err != nil || out.Code == "" || out.Message == "" {
 		t.Errorf("%s %s %s: %d %s, want %d (%v)", method, path, body, code, text, want, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"muster/internal/broker"
 	"muster/internal/redistest"
 	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // withHTTP has a broker of a fleet answer HTTP.
@@ -296,7 +297,7 @@ func TestABrokerThatDoesNotAnswerIsNamed(t *testing.T) {
 				continue // That takes long.
 			}
 			code, body := ask(t, brokers[0], "/groups/"+name)
-			var p web.Problem
+			var p problem.Problem
 			switch err := json.Unmarshal([]byte(body), &p); {
 			case whole[name] && code != http.StatusOK, err != nil:
 				t.Errorf("%q, %s: %d %s", advertised, name, code, body)

@@ -1,15 +1,26 @@
 package broker
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/audit"
+	"muster/internal/auth"
+	"muster/internal/handler"
 	"muster/internal/metadata/config"
 	"muster/internal/web"
+	"muster/internal/web/act"
+	"muster/internal/web/facts"
+	"muster/internal/web/login"
+	"muster/internal/web/records"
 )
 
 // httpSetting is the setting of the address for HTTP.
@@ -54,9 +65,9 @@ func (b *Broker) listenHTTP(byDefault string) error {
 		return errors.Join(err, l.Close())
 	}
 	b.openFleet()
-	b.httpGate = &httpGate{b: b}
+	b.login = login.New(login.Options{Gates: b.gates, Handler: b.front.handler.Load, Meters: b.meters, Audit: b.auditHTTP})
 	b.http = web.Serve(l, web.Options{
-		Health: b.health, Reads: &httpReads{b}, Records: &recordLogs{b, newBudget(searchMemory)}, Gate: b.httpGate, Actions: &httpActs{b: b}, Metrics: b.metricsHandler(), MetricsLogin: b.cfg.Bool("muster.http.metrics.login"),
+		Health: b.health, Reads: b.facts, Records: b.records(), Gate: b.login, Actions: b.acts(), Metrics: b.metricsHandler(), MetricsLogin: b.cfg.Bool("muster.http.metrics.login"),
 		AllowedHosts: append(config.SplitList(b.cfg.Get("muster.http.allowed.hosts")), b.advertisedHosts()...), Logger: b.logger, Panicked: b.meters.Panicked, Fleet: b.fleet,
 		AnonymousFull: b.cfg.Get("muster.http.anonymous") == "full",
 	})
@@ -65,6 +76,49 @@ func (b *Broker) listenHTTP(byDefault string) error {
 		b.logger.Warn("other machines can ask over HTTP, which is plain text: passwords can be read on the way; give muster.http.listener as https://, or put a proxy with TLS before it", "address", l.Addr().String())
 	}
 	return nil
+}
+
+// ask has another broker answer a request.
+func (b *Broker) ask(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
+	return b.peers.Do(ctx, node, req)
+}
+
+// openFacts makes what HTTP says of this broker.
+func (b *Broker) openFacts() {
+	b.facts = facts.New(facts.Options{
+		Started: func() error {
+			if !b.up.Load() {
+				return errStarting
+			}
+			return nil
+		},
+		Image: b.image, Node: b.nodeID, Endpoint: b.endpoints[0].Endpoint, Watch: b.Status, Partition: b.partition, Own: b.front.own, Peer: b.ask,
+	})
+}
+
+// records are what people read of topics.
+func (b *Broker) records() *records.Logs {
+	return records.New(records.Options{
+		Image: b.image, Node: b.nodeID, Partition: b.partition, Counter: func() handler.Counter { return b.counter },
+		Readings: func(who auth.Principal) records.Quota { return b.front.handler.Load().Readings(who, act.ClientID) },
+	})
+}
+
+// acts does what people want.
+func (b *Broker) acts() *act.Acts {
+	return act.New(act.Options{
+		Do: act.By(b.front.handler.Load, b.endpoints[0].Listener, b.login.TellDenied), Peer: b.ask, Image: b.image, Node: b.nodeID,
+		Sees: b.login.Sees, Audit: b.auditHTTP, GroupError: b.facts.GroupError, Logger: b.logger,
+	})
+}
+
+// auditHTTP tells the audit log, if there is one, of what came over HTTP.
+func (b *Broker) auditHTTP(e audit.Entry) {
+	if b.audit == nil {
+		return
+	}
+	e.Time, e.Via, e.Broker = time.Now().UTC(), audit.ViaHTTP, b.nodeID()
+	b.audit.tell(e.Bounded())
 }
 
 // httpTLS takes an address apart, which may have a scheme before it, and returns the

@@ -16,6 +16,7 @@ import (
 
 	"muster/internal/auth/sasl"
 	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // A batch of snappy may unpack to more than all searches may hold together. It is searched
@@ -89,7 +90,7 @@ func TestASearchTakesFromTheQuotaOfConsumers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var p web.Problem
+	var p problem.Problem
 	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
 		t.Fatal(err)
 	}

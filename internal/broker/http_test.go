@@ -18,6 +18,7 @@ import (
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // startHTTP starts a broker that answers HTTP.
@@ -200,7 +201,7 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 		}
 	}
 	_, body := ask(t, b, "/groups/billing", basic("ann", "anns"))
-	var p web.Problem
+	var p problem.Problem
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.MissingACL == nil || p.MissingACL.Principal != "User:ann" || !strings.HasPrefix(p.MissingACL.Command, "muster acls add ") {
 		t.Errorf("it says %s", body)
 	}

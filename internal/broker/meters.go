@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"strings"
 	"time"
 
 	"muster/internal/auth"
@@ -58,14 +57,10 @@ func (b *Broker) throttled(kind quota.Kind, wait time.Duration) {
 	b.meters.Throttled.Add(meter.Labels{throttleKinds[kind]}, wait.Seconds())
 }
 
-func (b *Broker) countDenial(q auth.Request) {
-	b.meters.Denials.Add(meter.Labels{strings.ToLower(q.Operation.String()), strings.ToLower(q.Type.String())}, 1)
-}
-
 // countDenials counts denials, besides what else is told of them.
 func (b *Broker) countDenials(told func(auth.Request)) func(auth.Request) {
 	return func(q auth.Request) {
-		b.countDenial(q)
+		b.meters.CountDenial(q.Operation.String(), q.Type.String())
 		if told != nil {
 			told(q)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,6 +15,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
+	"muster/internal/txn"
 )
 
 // A store that loses the end of __transaction_state but not of other logs leaves
@@ -156,7 +156,7 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 	describe := kmsg.NewPtrDescribeTransactionsRequest()
 	producer := map[string]int64{}
 	for _, t := range listed.TransactionStates {
-		if goesOn(t.TransactionState) {
+		if txn.Unfinished(t.TransactionState) {
 			describe.TransactionalIDs = append(describe.TransactionalIDs, t.TransactionalID)
 			producer[t.TransactionalID] = t.ProducerID
 		}
@@ -179,10 +179,6 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 	}
 	return nil
 }
-
-// goesOn says whether a transaction in that state will be ended by its
-// coordinator.
-func goesOn(state string) bool { return state == "Ongoing" || strings.HasPrefix(state, "Prepare") }
 
 // abortOrphan aborts a transaction that no coordinator knows, and returns what the
 // journal is to tell of it. What a group has pending is the group coordinator's to end.

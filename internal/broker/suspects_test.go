@@ -6,6 +6,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
+	"muster/internal/txn"
 )
 
 func TestAnOrphanIsConfirmedByTheSameCoordinatorsOnly(t *testing.T) {
@@ -39,7 +40,7 @@ func TestATransactionThatIsDecidedStillGoesOn(t *testing.T) {
 	for state, want := range map[string]bool{
 		"Empty": false, "Ongoing": true, "PrepareCommit": true, "PrepareAbort": true, "CompleteCommit": false, "CompleteAbort": false, "Dead": false,
 	} {
-		if goesOn(state) != want {
+		if txn.Unfinished(state) != want {
 			t.Errorf("%s goes on: %v", state, !want)
 		}
 	}

@@ -45,7 +45,7 @@ func (b *Broker) Status() *watch.Watch { return b.watch }
 func (b *Broker) suspected(e journal.Entry) {
 	entries := []journal.Entry{e} // Of one group: they belong to one partition.
 	b.journal.Add(entries)
-	b.changes.add(entries)
+	b.facts.Happened(entries)
 }
 
 // partition returns a partition that this broker leads, nil if it does not.

@@ -78,6 +78,12 @@ type Attempt struct {
 // the listener serves.
 func (g *Gate) OnLogin(f func(Attempt)) { g.told = append(g.told, f) }
 
+// Name is that of the listener.
+func (g *Gate) Name() string { return g.name }
+
+// SASL says whether clients log in by SASL.
+func (g *Gate) SASL() bool { return len(g.mechanisms) > 0 }
+
 // Tokens accepts the tokens of OAUTHBEARER; nil if the listener does not.
 func (g *Gate) Tokens() *sasl.Verifier { return g.tokens }
 

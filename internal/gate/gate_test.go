@@ -22,7 +22,10 @@ func TestThePrincipalOfACertificateIsMadeByTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert := issued.Leaf
+	cert, err := x509.ParseCertificate(issued.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := &Gate{mapping: mapping}
 	for _, c := range []struct {
 		state *tls.ConnectionState
@@ -30,7 +33,7 @@ func TestThePrincipalOfACertificateIsMadeByTheRules(t *testing.T) {
 	}{
 		{nil, auth.Anonymous},
 		{&tls.ConnectionState{}, auth.Anonymous},
-		{&tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}, "User:CN=ann"},
+		{&tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}, "User:ANN"},
 	} {
 		if got, err := g.certified(c.state); err != nil || got != c.want {
 			t.Errorf("%v (%v), want %v", got, err, c.want)

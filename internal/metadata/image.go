@@ -123,6 +123,12 @@ func NewImage(defaults *config.Broker, brokers ...Broker) *Image {
 // Topic returns the topic of that name, nil if there is none.
 func (i *Image) Topic(name string) *Topic { return i.topics[name] }
 
+// Dense says whether a difference of offsets in a topic is a number of records.
+func (i *Image) Dense(topic string) bool {
+	t := i.Topic(topic)
+	return t == nil || t.Config.Traits.Dense
+}
+
 // TopicByID returns the topic with that id, nil if there is none.
 func (i *Image) TopicByID(id TopicID) *Topic { return i.byID[id] }
 

@@ -13,6 +13,7 @@
 package meter
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -35,6 +36,11 @@ type Meters struct {
 	JournalDropped atomic.Uint64
 	// Panics is how many defects were met, and survived.
 	Panics atomic.Uint64
+}
+
+// CountDenial counts that somebody may not do something.
+func (m *Meters) CountDenial(operation, resource string) {
+	m.Denials.Add(Labels{strings.ToLower(operation), strings.ToLower(resource)}, 1)
 }
 
 // Panicked counts one.

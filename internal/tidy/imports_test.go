@@ -105,14 +105,37 @@ var importTable = map[string][]string{
 	"meter":           {},        // Who counts says what.
 	"quota":           {},        // Limits, names and the time are handed to it.
 	"audit":           {"words"}, // Entries put themselves into words, for the CLI and a console.
+	// HTTP. What people see and do is in the form of structs that those who own the state
+	// take; only web knows of routes.
 	"web": {
 		"auth", "journal",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
-		"share",
 		"search", // What records somebody looks for is read from the query.
+		"share",
 		"watch", "watch/explain", "watch/groupview", "watch/lag", "watch/list", "words",
+		"web/act", "web/facts", "web/login", "web/problem", "web/records",
 		"web/console", // It is served beside the API that it asks.
 		"web/fleet",   // Other brokers, which know the rest of an answer.
+	},
+	"web/problem": {"auth"}, // A problem may be a right that lacks.
+	"web/act": {
+		"audit", "auth", "auth/sasl", "watch/groupview",
+		"handler", // It answers acts as it does those of Kafka clients.
+		"metadata", "record", "web/problem", "words",
+	},
+	"web/facts": {
+		"watch/explain", "watch/groupview", "journal", "watch/lag", "metadata",
+		"partition", // It reads journals and timestamps.
+		"protocol", "record", "watch",
+		"txn", // For which states of transactions are not over.
+		"web/problem",
+	},
+	"web/records": {"auth", "handler", "metadata", "partition", "record", "search", "store"}, // It reads as a Fetch does, within the same quotas.
+	"web/login": {
+		"audit", "auth", "auth/sasl",
+		"gate",    // The users are those of the Kafka listeners.
+		"handler", // It says what somebody may do.
+		"meter", "share",
 	},
 	"search":      {}, // Partitions are handed to it.
 	"web/console": {},

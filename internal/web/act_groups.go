@@ -8,6 +8,8 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/watch/groupview"
+	"muster/internal/web/act"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -29,7 +31,7 @@ func (a *api) groupToAct(c *call, name string, needs ...need) (*groupview.Group,
 	}
 	g, err := groupview.NewLoader(a.reads.Source()).One(c.ctx(), name)
 	if err == nil && g == nil {
-		err = notFound("there is no group %q", name)
+		err = problem.NotFound("there is no group %q", name)
 	}
 	return g, err
 }
@@ -74,17 +76,17 @@ func busyGroup(g *groupview.Group) string {
 func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, error) {
 	name := c.param("group")
 	if o.Topic == "" {
-		return nil, badRequest("say of which topic")
+		return nil, problem.BadRequest("say of which topic")
 	}
 	if len(o.Topic) > math.MaxInt16 { // OffsetDelete has no room for more.
-		return nil, badRequest("the name of the topic may have at most %d bytes", math.MaxInt16)
+		return nil, problem.BadRequest("the name of the topic may have at most %d bytes", math.MaxInt16)
 	}
 	if err := someOf(o.Partitions); err != nil {
 		return nil, err
 	}
 	partitions := slices.Sorted(slices.Values(o.Partitions))
 	if len(slices.Compact(slices.Clone(partitions))) < len(partitions) {
-		return nil, badRequest("a partition is named twice")
+		return nil, problem.BadRequest("a partition is named twice")
 	}
 	if err := a.may(c.asks(auth.Delete, auth.Group, name)); err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, er
 		}
 	}
 	if len(partitions) == 0 {
-		return nil, notFound("group %q has committed nothing there", name)
+		return nil, problem.NotFound("group %q has committed nothing there", name)
 	}
 	if !q.Preview {
 		if err := a.acts.DeleteOffsets(c.ctx(), c.asker(), name, o.Topic, partitions); err != nil {
@@ -121,7 +123,7 @@ func (a *api) deleteOffsets(c *call, q *ActQuery, o *OffsetsToForget) (*Done, er
 // someOf refuses a list of partitions without any: all are meant only where there is no list.
 func someOf(partitions []int32) error {
 	if partitions != nil && len(partitions) == 0 {
-		return badRequest("partitions is empty; leave it out for all of the topic")
+		return problem.BadRequest("partitions is empty; leave it out for all of the topic")
 	}
 	return nil
 }
@@ -142,13 +144,13 @@ func (a *api) previewDeleteOffsets(c *call, name, topic string, partitions int) 
 	return out, nil
 }
 
-func (a *api) removeMember(c *call, q *ActQuery, m *MemberToRemove) (*Done, error) {
+func (a *api) removeMember(c *call, q *ActQuery, m *act.MemberToRemove) (*Done, error) {
 	name := c.param("group")
 	if (m.Member == "") == (m.Instance == "") {
-		return nil, badRequest("say which member: by memberId, or a static one by instanceId")
+		return nil, problem.BadRequest("say which member: by memberId, or a static one by instanceId")
 	}
 	if len(m.Reason) > maxReason {
-		return nil, badRequest("the reason may have at most %d bytes", maxReason)
+		return nil, problem.BadRequest("the reason may have at most %d bytes", maxReason)
 	}
 	who := cmp.Or(m.Instance, m.Member)
 	if !q.Preview {
@@ -165,7 +167,7 @@ func (a *api) removeMember(c *call, q *ActQuery, m *MemberToRemove) (*Done, erro
 		return m.Instance != "" && x.Instance != nil && *x.Instance == m.Instance || m.Member != "" && x.ID == m.Member
 	})
 	if i < 0 {
-		return nil, notFound("group %q has no member %q", name, who)
+		return nil, problem.NotFound("group %q has no member %q", name, who)
 	}
 	x := &g.Members[i]
 	out := preview(

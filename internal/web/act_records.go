@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"muster/internal/watch/groupview"
+	"muster/internal/web/act"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -26,7 +28,7 @@ func (a *api) produce(c *call, _ *None, r *NewRecord) (*Produced, error) {
 }
 
 // message decodes a record.
-func (r *NewRecord) message() (*Message, error) {
+func (r *NewRecord) message() (*act.Message, error) {
 	decode := func(what string, text *string) ([]byte, error) {
 		switch {
 		case text == nil:
@@ -36,16 +38,16 @@ func (r *NewRecord) message() (*Message, error) {
 		case r.Encoding == "base64":
 			out, err := base64.StdEncoding.DecodeString(*text)
 			if err != nil {
-				return nil, badRequest("%s is not base64: %v", what, err)
+				return nil, problem.BadRequest("%s is not base64: %v", what, err)
 			}
 			return append([]byte{}, out...), nil // Empty is not none.
 		}
-		return nil, badRequest("encoding is text or base64, not %q", r.Encoding)
+		return nil, problem.BadRequest("encoding is text or base64, not %q", r.Encoding)
 	}
 	if r.Partition != nil && *r.Partition < 0 {
-		return nil, badRequest("partition is a number from 0 on, not %d", *r.Partition)
+		return nil, problem.BadRequest("partition is a number from 0 on, not %d", *r.Partition)
 	}
-	out := &Message{Partition: r.Partition}
+	out := &act.Message{Partition: r.Partition}
 	var err error
 	if out.Key, err = decode("key", r.Key); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func (r *NewRecord) message() (*Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Headers = append(out.Headers, MessageHeader{r.Headers[i].Key, value})
+		out.Headers = append(out.Headers, act.MessageHeader{Key: r.Headers[i].Key, Value: value})
 	}
 	return out, nil
 }
@@ -68,15 +70,15 @@ func (a *api) deleteRecords(c *call, q *ActQuery, r *RecordsBefore) (*Done, erro
 	before := map[int32]int64{}
 	for _, p := range r.Partitions {
 		if _, twice := before[p.Partition]; twice {
-			return nil, badRequest("partition %d is named twice", p.Partition)
+			return nil, problem.BadRequest("partition %d is named twice", p.Partition)
 		}
 		if p.Offset < -1 || p.Partition < 0 {
-			return nil, badRequest("partition %d before %d: neither is negative, but for -1 as the offset, which means the end", p.Partition, p.Offset)
+			return nil, problem.BadRequest("partition %d before %d: neither is negative, but for -1 as the offset, which means the end", p.Partition, p.Offset)
 		}
 		before[p.Partition] = int64(p.Offset)
 	}
 	if len(before) == 0 {
-		return nil, badRequest("say in which partitions")
+		return nil, problem.BadRequest("say in which partitions")
 	}
 	if q.Preview {
 		return a.previewDeleteRecords(c, topic, before)
@@ -159,7 +161,7 @@ func (a *api) deleteRecordsThere(c *call, topic string, leader int32, before map
 	if some.body, err = json.Marshal(&ask); err != nil {
 		return nil, err
 	}
-	_, body, err := a.passOn(&some, &ElsewhereError{What: fmt.Sprintf("%s of topic %q", words.Plural(len(before), "partition"), topic), Broker: leader})
+	_, body, err := a.passOn(&some, &problem.Elsewhere{What: fmt.Sprintf("%s of topic %q", words.Plural(len(before), "partition"), topic), Broker: leader})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +185,7 @@ const maxTold = 50
 
 // partly says that something was done before it was refused.
 func partly(err error, did, of int) error {
-	p := problemOf(err)
+	p := problem.Of(err)
 	if did > 0 && did < of {
 		p.Message = fmt.Sprintf("in %d of %d partitions it was done, in the others not: %s", did, of, p.Message)
 	}
@@ -196,11 +198,11 @@ func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64
 	}
 	t := a.reads.Image().Topic(topic)
 	if t == nil {
-		return nil, notFound("there is no topic %q", topic)
+		return nil, problem.NotFound("there is no topic %q", topic)
 	}
 	for i := range before {
 		if int(i) >= len(t.Partitions) {
-			return nil, notFound("topic %q has no partition %d; it has %s", topic, i, words.Plural(len(t.Partitions), "partition"))
+			return nil, problem.NotFound("topic %q has no partition %d; it has %s", topic, i, words.Plural(len(t.Partitions), "partition"))
 		}
 	}
 	effect := a.readersOf(c, topic)
@@ -228,7 +230,7 @@ func (a *api) previewDeleteRecords(c *call, topic string, before map[int32]int64
 }
 
 // beyondEnd says which of some offsets the Kafka protocol would refuse; empty if none.
-func beyondEnd(topic string, before map[int32]int64, places map[groupview.TopicPartition]Place) string {
+func beyondEnd(topic string, before map[int32]int64, places map[groupview.TopicPartition]act.Place) string {
 	for _, i := range slices.Sorted(maps.Keys(before)) {
 		if p, known := places[groupview.TopicPartition{Topic: topic, Partition: i}]; known && before[i] > p.End {
 			return fmt.Sprintf("offset %d lies beyond the end of partition %d of topic %q, which is %d", before[i], i, topic, p.End)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"muster/internal/watch/groupview"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -12,7 +13,7 @@ import (
 func (a *api) executeReset(c *call, _ *None, order *ResetOrder) (*Done, error) {
 	name := c.param("group")
 	if len(order.Partitions) == 0 {
-		return nil, badRequest("name the partitions of the plan")
+		return nil, problem.BadRequest("name the partitions of the plan")
 	}
 	to := map[groupview.TopicPartition]int64{}
 	var of []groupview.TopicPartition
@@ -20,10 +21,10 @@ func (a *api) executeReset(c *call, _ *None, order *ResetOrder) (*Done, error) {
 		m := &order.Partitions[i]
 		tp := groupview.TopicPartition{Topic: m.Topic, Partition: m.Partition}
 		if _, twice := to[tp]; twice {
-			return nil, badRequest("partition %d of topic %q is named twice", m.Partition, m.Topic)
+			return nil, problem.BadRequest("partition %d of topic %q is named twice", m.Partition, m.Topic)
 		}
 		if m.To < 0 || m.Partition < 0 || m.Topic == "" {
-			return nil, badRequest("partition %d of topic %q to %d: there is no such place", m.Partition, m.Topic, m.To)
+			return nil, problem.BadRequest("partition %d of topic %q to %d: there is no such place", m.Partition, m.Topic, m.To)
 		}
 		to[tp] = int64(m.To)
 		of = append(of, tp)
@@ -31,7 +32,7 @@ func (a *api) executeReset(c *call, _ *None, order *ResetOrder) (*Done, error) {
 	// One of a group at a time, so that nobody executes a plan twice. Who waited would hold
 	// a place among those that are answered.
 	if _, underWay := a.resets.LoadOrStore(name, true); underWay {
-		return nil, unavailable(fmt.Sprintf("a reset of group %q is under way; try again", name))
+		return nil, problem.Unavailable(fmt.Sprintf("a reset of group %q is under way; try again", name))
 	}
 	defer a.resets.Delete(name)
 	now, err := a.acts.Committed(c.ctx(), c.asker(), name, of)
@@ -62,7 +63,7 @@ func (o *ResetOrder) moved(group string, now map[groupview.TopicPartition]int64)
 		if m.Committed != nil {
 			was = fmt.Sprint(int64(*m.Committed))
 		}
-		return conflict(fmt.Sprintf("group %q has committed %s in partition %d of topic %q by now, and not %s as in the plan; make a new plan", group, is, m.Partition, m.Topic, was))
+		return problem.Conflict(fmt.Sprintf("group %q has committed %s in partition %d of topic %q by now, and not %s as in the plan; make a new plan", group, is, m.Partition, m.Topic, was))
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/watch/groupview"
+	"muster/internal/web/act"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -60,7 +62,7 @@ func (a *api) planReset(c *call, _ *None, ask *ResetAsk) (*ResetPlan, error) {
 func (r *ResetAsk) target(now time.Time) (groupview.ResetTarget, error) {
 	var none groupview.ResetTarget
 	if r.Topic == "" && len(r.Partitions) > 0 {
-		return none, badRequest("partitions are those of a topic: name it")
+		return none, problem.BadRequest("partitions are those of a topic: name it")
 	}
 	if err := someOf(r.Partitions); err != nil {
 		return none, err
@@ -68,14 +70,14 @@ func (r *ResetAsk) target(now time.Time) (groupview.ResetTarget, error) {
 	number := func() (int64, error) {
 		n, err := strconv.ParseInt(r.Value, 10, 64)
 		if err != nil {
-			return 0, badRequest("value must be a whole number for %s, not %q", r.To, r.Value)
+			return 0, problem.BadRequest("value must be a whole number for %s, not %q", r.To, r.Value)
 		}
 		return n, nil
 	}
 	switch r.To {
 	case "beginning", "end":
 		if r.Value != "" {
-			return none, badRequest("%s takes no value", r.To)
+			return none, problem.BadRequest("%s takes no value", r.To)
 		}
 		if r.To == "end" {
 			return groupview.ResetTarget{Kind: groupview.ResetEnd}, nil
@@ -84,7 +86,7 @@ func (r *ResetAsk) target(now time.Time) (groupview.ResetTarget, error) {
 	case "offset":
 		n, err := number()
 		if err == nil && n < 0 {
-			err = badRequest("an offset is not negative; shift moves back")
+			err = problem.BadRequest("an offset is not negative; shift moves back")
 		}
 		return groupview.ResetTarget{Kind: groupview.ResetOffset, N: n}, err
 	case "shift":
@@ -93,11 +95,11 @@ func (r *ResetAsk) target(now time.Time) (groupview.ResetTarget, error) {
 	case "timestamp":
 		t, ok := words.ParseTime(r.Value, now)
 		if !ok {
-			return none, badRequest("%q is no time: %s", r.Value, words.TimeForms)
+			return none, problem.BadRequest("%q is no time: %s", r.Value, words.TimeForms)
 		}
 		return groupview.ResetTarget{Kind: groupview.ResetTime, N: max(t.UnixMilli(), 0)}, nil
 	}
-	return none, badRequest("to is beginning, end, offset, timestamp or shift, not %q", r.To)
+	return none, problem.BadRequest("to is beginning, end, offset, timestamp or shift, not %q", r.To)
 }
 
 // resetScope finds the partitions that a reset is about, and what is committed there.
@@ -112,7 +114,7 @@ func (a *api) resetScope(c *call, group string, ask *ResetAsk) (of []groupview.T
 	}
 	if ask.Topic == "" {
 		if of = slices.Collect(maps.Keys(committed)); len(of) == 0 {
-			return nil, nil, notFound("group %q has committed nothing; name a topic", group)
+			return nil, nil, problem.NotFound("group %q has committed nothing; name a topic", group)
 		}
 		for _, tp := range of {
 			if err := a.may(c.asks(auth.Read, auth.Topic, tp.Topic)); err != nil {
@@ -130,16 +132,16 @@ func (a *api) resetScope(c *call, group string, ask *ResetAsk) (of []groupview.T
 func (a *api) partitionsNamed(ask *ResetAsk) ([]groupview.TopicPartition, error) {
 	t := a.reads.Image().Topic(ask.Topic)
 	if t == nil {
-		return nil, notFound("there is no topic %q", ask.Topic)
+		return nil, problem.NotFound("there is no topic %q", ask.Topic)
 	}
 	var out []groupview.TopicPartition
 	seen := map[int32]bool{}
 	for _, i := range ask.Partitions {
 		switch {
 		case i < 0 || int(i) >= len(t.Partitions):
-			return nil, notFound("topic %q has no partition %d; it has %s", t.Name, i, words.Plural(len(t.Partitions), "partition"))
+			return nil, problem.NotFound("topic %q has no partition %d; it has %s", t.Name, i, words.Plural(len(t.Partitions), "partition"))
 		case seen[i]:
-			return nil, badRequest("partition %d is named twice", i)
+			return nil, problem.BadRequest("partition %d is named twice", i)
 		}
 		seen[i] = true
 		out = append(out, groupview.TopicPartition{Topic: t.Name, Partition: i})
@@ -153,7 +155,7 @@ func (a *api) partitionsNamed(ask *ResetAsk) ([]groupview.TopicPartition, error)
 }
 
 // resetPartition works out what becomes of a partition.
-func resetPartition(tp groupview.TopicPartition, target groupview.ResetTarget, committed map[groupview.TopicPartition]int64, places map[groupview.TopicPartition]Place) ResetPartition {
+func resetPartition(tp groupview.TopicPartition, target groupview.ResetTarget, committed map[groupview.TopicPartition]int64, places map[groupview.TopicPartition]act.Place) ResetPartition {
 	out := ResetPartition{Topic: tp.Topic, Partition: tp.Partition}
 	var current *int64
 	if at, ok := committed[tp]; ok {

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"muster/internal/share"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
+	"muster/internal/share"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -29,10 +30,10 @@ const (
 // Nothing is the body of a request that has none.
 type Nothing struct{}
 
-// act makes a route that changes something. Whether the caller may is decided by what
+// actRoute makes a route that changes something. Whether the caller may is decided by what
 // does it, which is the broker's handler of Kafka's requests; the needs are for people, and
 // for previews.
-func act[Q, B, A any](method, name, path, doc string, serve func(*api, *call, *Q, *B) (*A, error), needs ...need) route {
+func actRoute[Q, B, A any](method, name, path, doc string, serve func(*api, *call, *Q, *B) (*A, error), needs ...need) route {
 	return route{
 		method: method, path: path, name: name, doc: doc, needs: needs, acts: true, maxBody: maxBody,
 		query: reflect.TypeFor[Q](), body: reflect.TypeFor[B](), answer: reflect.TypeFor[A](),
@@ -45,7 +46,7 @@ func act[Q, B, A any](method, name, path, doc string, serve func(*api, *call, *Q
 				return nil, err
 			}
 			if a.acts == nil {
-				return nil, unavailable("this broker only reads")
+				return nil, problem.Unavailable("this broker only reads")
 			}
 			return serve(a, c, q, body)
 		},
@@ -66,14 +67,14 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	release = func() {}
 	if !rt.takesBody() {
 		if rt.body != nil && r.ContentLength != 0 {
-			return nil, release, badRequest("%s takes no body here", r.Method)
+			return nil, release, problem.BadRequest("%s takes no body here", r.Method)
 		}
 		return nil, release, nil
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != jsonType {
-		return nil, release, &Problem{status: http.StatusUnsupportedMediaType, Code: "not_json", Message: "the body must be JSON, and the Content-Type header say " + jsonType}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != problem.JSON {
+		return nil, release, &problem.Problem{Status: http.StatusUnsupportedMediaType, Code: "not_json", Message: "the body must be JSON, and the Content-Type header say " + problem.JSON}
 	}
-	tooLarge := &Problem{status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the body may have at most " + words.Size(rt.maxBody)}
+	tooLarge := &problem.Problem{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Message: "the body may have at most " + words.Size(rt.maxBody)}
 	size := r.ContentLength
 	switch {
 	case size > rt.maxBody:
@@ -83,13 +84,13 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	}
 	from := share.Neighbourhood(r.RemoteAddr)
 	if !a.bodies.Take(from, size) {
-		return nil, release, busy()
+		return nil, release, problem.Busy()
 	}
 	release = func() { a.bodies.Give(from, size) }
 	body, err = io.ReadAll(io.LimitReader(r.Body, rt.maxBody+1))
 	switch {
 	case err != nil:
-		return nil, release, badRequest("the body could not be read: %v", err)
+		return nil, release, problem.BadRequest("the body could not be read: %v", err)
 	case int64(len(body)) > rt.maxBody:
 		return nil, release, tooLarge
 	}
@@ -108,16 +109,16 @@ func parseBody(body []byte, into any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.EOF):
-		return badRequest("there is no body; it must be a JSON object")
+		return problem.BadRequest("there is no body; it must be a JSON object")
 	case errors.As(err, &kind) && kind.Field == "":
-		return badRequest("the body must be a JSON object, not %s", kind.Value)
+		return problem.BadRequest("the body must be a JSON object, not %s", kind.Value)
 	case errors.As(err, &kind):
-		return badRequest("%s cannot be %s; it is %s", kind.Field, kind.Value, wordFor(kind.Type))
+		return problem.BadRequest("%s cannot be %s; it is %s", kind.Field, kind.Value, wordFor(kind.Type))
 	case err != nil:
-		return badRequest("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return problem.BadRequest("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return badRequest("there is something after the JSON object of the body")
+		return problem.BadRequest("there is something after the JSON object of the body")
 	}
 	return nil
 }
@@ -169,9 +170,9 @@ func fits(pattern, path string) bool {
 func noRoute(w http.ResponseWriter, r *http.Request) {
 	methods := methodsOf(r.URL.EscapedPath())
 	if len(methods) == 0 {
-		writeProblem(w, notFound("there is no such path; %s/openapi.json lists all", Prefix))
+		problem.Write(w, problem.NotFound("there is no such path; %s/openapi.json lists all", Prefix))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(methods, ", "))
-	writeProblem(w, &Problem{status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this path answers only " + strings.Join(methods, ", ")})
+	problem.Write(w, &problem.Problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this path answers only " + strings.Join(methods, ", ")})
 }

@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"muster/internal/auth"
+	"muster/internal/web/act"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
 func (a *api) setPassword(c *call, q *ActQuery, p *NewPassword) (*Done, error) {
 	name := c.param("user")
 	if p.Password == "" {
-		return nil, badRequest("the password is empty")
+		return nil, problem.BadRequest("the password is empty")
 	}
 	credentials := a.reads.Image().Users.Credentials(name)
 	mechanisms := p.Mechanisms
@@ -25,7 +27,7 @@ func (a *api) setPassword(c *call, q *ActQuery, p *NewPassword) (*Done, error) {
 	}
 	for i, m := range mechanisms {
 		if !slices.Contains(scramNames[1:], m) || slices.Contains(mechanisms[:i], m) {
-			return nil, badRequest("mechanisms are %s, each once, and not %q", words.List(scramNames[1:]), m)
+			return nil, problem.BadRequest("mechanisms are %s, each once, and not %q", words.List(scramNames[1:]), m)
 		}
 	}
 	if q.Preview {
@@ -67,7 +69,7 @@ func (a *api) deleteUser(c *call, q *ActQuery, _ *Nothing) (*Done, error) {
 	}
 	users := a.reads.Image().Users
 	if len(users.Credentials(name)) == 0 {
-		return nil, notFound("there is no user %q", name)
+		return nil, problem.NotFound("there is no user %q", name)
 	}
 	out := preview(fmt.Sprintf("User %q would be deleted, and could no longer log in. Connections that are logged in stay so, and so do rules and quotas that name the user.", name))
 	if c.who == auth.User(name) {
@@ -92,12 +94,12 @@ func (r *ACL) rule() (auth.Rule, error) {
 		func() (err error) { out.Permission, err = auth.ParsePermission(r.Permission); return err },
 	} {
 		if err := read(); err != nil {
-			return out, badRequest("%v", err)
+			return out, problem.BadRequest("%v", err)
 		}
 	}
 	checked, err := out.Check()
 	if err != nil {
-		return out, badRequest("%v", err)
+		return out, problem.BadRequest("%v", err)
 	}
 	return checked, nil
 }
@@ -128,7 +130,7 @@ func (a *api) removeRule(c *call, q *ActQuery, body *ACL) (*Done, error) {
 	if !q.Preview {
 		found, err := a.acts.RemoveRule(c.ctx(), c.asker(), r)
 		if err == nil && !found {
-			err = notFound("there is no rule %s", r)
+			err = problem.NotFound("there is no rule %s", r)
 		}
 		if err != nil {
 			return nil, err
@@ -137,7 +139,7 @@ func (a *api) removeRule(c *call, q *ActQuery, body *ACL) (*Done, error) {
 	}
 	out, err := a.previewRule(c, fmt.Sprintf("A rule would be removed: %s.", r), func(e *auth.Edit) { e.Remove(r) })
 	if err == nil && !a.reads.Image().Rules.Has(r) {
-		return nil, notFound("there is no rule %s", r)
+		return nil, problem.NotFound("there is no rule %s", r)
 	}
 	return out, err
 }
@@ -161,9 +163,9 @@ func (a *api) previewRule(c *call, sentence string, change func(*auth.Edit)) (*D
 	return out, nil
 }
 
-func (a *api) alterQuota(c *call, q *ActQuery, change *ChangedQuota) (*Done, error) {
+func (a *api) alterQuota(c *call, q *ActQuery, change *act.ChangedQuota) (*Done, error) {
 	if len(change.Entity) == 0 || len(change.Set)+len(change.Remove) == 0 {
-		return nil, badRequest("say whose quotas, and which to set or remove")
+		return nil, problem.BadRequest("say whose quotas, and which to set or remove")
 	}
 	seen := map[string]bool{}
 	names := slices.Clone(change.Remove)
@@ -172,7 +174,7 @@ func (a *api) alterQuota(c *call, q *ActQuery, change *ChangedQuota) (*Done, err
 	}
 	for _, name := range names {
 		if seen[name] {
-			return nil, badRequest("%s is named twice", name)
+			return nil, problem.BadRequest("%s is named twice", name)
 		}
 		seen[name] = true
 	}
@@ -193,7 +195,7 @@ func (a *api) alterQuota(c *call, q *ActQuery, change *ChangedQuota) (*Done, err
 	return out, nil
 }
 
-func quotaWords(parts []QuotaPart) string {
+func quotaWords(parts []act.QuotaPart) string {
 	var out []string
 	for _, p := range parts {
 		if p.Name == nil {

@@ -14,6 +14,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/watch/groupview"
+	"muster/internal/web/problem"
 )
 
 const aRule = `{"principal":"User:bob","host":"*","operation":"READ","permission":"ALLOW","resourceType":"TOPIC","resourceName":"orders","patternType":"LITERAL"}`
@@ -31,11 +32,11 @@ var examples = map[string][2]string{
 	"deleteGroup":   {"", "delete group billing"},
 	"deleteOffsets": {`{"topic":"orders"}`, "forget billing orders [0]"},
 	"removeMember":  {`{"memberId":"m-1"}`, "remove billing m-1"},
-	"setPassword":   {`{"password":"x"}`, "password ann x [SCRAM-SHA-256 SCRAM-SHA-512]"},
+	"setPassword":   {`{"password":"x"}`, "password ann x by 1; password ann x by 2"},
 	"deleteUser":    {"", "delete user ann"},
 	"addAcl":        {aRule, "allow ALLOW User:bob READ on topic orders from any host"},
 	"removeAcl":     {aRule, "disallow ALLOW User:bob READ on topic orders from any host"},
-	"alterQuota":    {`{"entity":[{"type":"user","name":"ann"}],"set":[{"name":"producer_byte_rate","value":5}]}`, `quota user "ann" [{producer_byte_rate 5}] [] false`},
+	"alterQuota":    {`{"entity":[{"type":"user","name":"ann"}],"set":[{"name":"producer_byte_rate","value":5}]}`, `quota user "ann" producer_byte_rate 5 false`},
 }
 
 func committedTen() map[groupview.TopicPartition]int64 {
@@ -57,7 +58,7 @@ func TestEachActIsDoneAsTheOneWhoAsks(t *testing.T) {
 		doer.did, doer.committed = nil, committedTen()
 		change := []func(*http.Request){as("jim", "jims")}
 		if x[0] != "" {
-			change = append(change, bringing(jsonType, x[0]))
+			change = append(change, bringing(problem.JSON, x[0]))
 		}
 		if resp, body := s.do(rt.method, Prefix+fill(rt.path), change[1:]...); resp.StatusCode != http.StatusUnauthorized || len(doer.did) > 0 {
 			t.Errorf("%s without a login: %d %s", rt.name, resp.StatusCode, body)
@@ -66,9 +67,11 @@ func TestEachActIsDoneAsTheOneWhoAsks(t *testing.T) {
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d %s", rt.name, resp.StatusCode, body)
 		}
-		want := []string{"User:jim@127.0.0.1 " + x[1]}
-		if x[1] == "" {
-			want = nil
+		var want []string
+		for did := range strings.SplitSeq(x[1], "; ") {
+			if did != "" {
+				want = append(want, "User:jim@127.0.0.1 "+did)
+			}
 		}
 		if !slices.Equal(doer.did, want) {
 			t.Errorf("%s did %q, want %q", rt.name, doer.did, want)
@@ -91,7 +94,7 @@ func TestPreviewsDoNothingAndWantTheSameRights(t *testing.T) {
 		doer.did, doer.committed, f.denies, f.denied = nil, committedTen(), nil, nil
 		change := []func(*http.Request){}
 		if x := examples[rt.name]; x[0] != "" {
-			change = append(change, bringing(jsonType, x[0]))
+			change = append(change, bringing(problem.JSON, x[0]))
 		}
 		path := Prefix + fill(rt.path) + "?preview=true"
 		resp, body := s.do(rt.method, path, change...)
@@ -153,28 +156,28 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		`{"name":"x","configs":{"a":1}}`: "cannot be number",
 		strings.Repeat(`[`, 20_000):      "",
 	} {
-		code, text := post("/topics", bringing(jsonType, body))
+		code, text := post("/topics", bringing(problem.JSON, body))
 		if code != http.StatusBadRequest || !strings.Contains(text, says) {
 			t.Errorf("%.40s: %d %s", body, code, text)
 		}
 	}
-	if code, text := post("/groups/billing/resets/execute", bringing(jsonType, `{"partitions":[{"topic":"orders","partition":0,"committed":10,"to":"7"}]}`)); code != http.StatusBadRequest || !strings.Contains(text, "as all offsets are") {
+	if code, text := post("/groups/billing/resets/execute", bringing(problem.JSON, `{"partitions":[{"topic":"orders","partition":0,"committed":10,"to":"7"}]}`)); code != http.StatusBadRequest || !strings.Contains(text, "as all offsets are") {
 		t.Errorf("an offset as a number: %d %s", code, text)
 	}
-	if resp, text := s.do(http.MethodDelete, Prefix+"/topics/orders", bringing(jsonType, `{}`)); resp.StatusCode != http.StatusBadRequest {
+	if resp, text := s.do(http.MethodDelete, Prefix+"/topics/orders", bringing(problem.JSON, `{}`)); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a body where there is none: %d %s", resp.StatusCode, text)
 	}
 	long := `{"name":"` + strings.Repeat("x", maxBody) + `"}`
 	unsaid := func(r *http.Request) { r.ContentLength = -1 }
-	for _, change := range [][]func(*http.Request){{bringing(jsonType, long)}, {bringing(jsonType, long), unsaid}} {
+	for _, change := range [][]func(*http.Request){{bringing(problem.JSON, long)}, {bringing(problem.JSON, long), unsaid}} {
 		if code, text := post("/topics", change...); code != http.StatusRequestEntityTooLarge {
 			t.Errorf("too long: %d %s", code, text)
 		}
 	}
-	if code, text := post("/topics/orders/records", bringing(jsonType, `{"value":"`+strings.Repeat("x", maxBody)+`"}`), unsaid); code != http.StatusOK {
+	if code, text := post("/topics/orders/records", bringing(problem.JSON, `{"value":"`+strings.Repeat("x", maxBody)+`"}`), unsaid); code != http.StatusOK {
 		t.Errorf("a record: %d %s", code, text)
 	}
-	if code, text := post("/topics?format=csv", bringing(jsonType, `{"name":"x"}`)); code != http.StatusBadRequest {
+	if code, text := post("/topics?format=csv", bringing(problem.JSON, `{"name":"x"}`)); code != http.StatusBadRequest {
 		t.Errorf("as CSV: %d %s", code, text)
 	}
 	if len(doer.did) != 1 {
@@ -187,7 +190,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		t.Errorf("%d bytes of bodies are counted for ever", got)
 	}
 	s.api.bodies.Give("127.0.0.1", -maxOwnBodies)
-	if code, text := post("/topics", bringing(jsonType, `{"name":"x"}`)); code != http.StatusServiceUnavailable {
+	if code, text := post("/topics", bringing(problem.JSON, `{"name":"x"}`)); code != http.StatusServiceUnavailable {
 		t.Errorf("without room: %d %s", code, text)
 	}
 	s.api.bodies.Give("127.0.0.1", maxOwnBodies)
@@ -204,7 +207,7 @@ func TestPathsSayWhichMethodsTheyAnswer(t *testing.T) {
 			t.Errorf("%s: %d %s %s", path, resp.StatusCode, resp.Header.Get("Allow"), body)
 		}
 	}
-	if resp, _ := s.do(http.MethodPost, Prefix+"/topics", bringing(jsonType, `{"name":"x"}`)); resp.StatusCode != http.StatusServiceUnavailable {
+	if resp, _ := s.do(http.MethodPost, Prefix+"/topics", bringing(problem.JSON, `{"name":"x"}`)); resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("where nothing can be done: %d", resp.StatusCode)
 	}
 }
@@ -217,9 +220,9 @@ func TestWhatKafkaRefusesHasAStatus(t *testing.T) {
 		29: 403, 30: 403, 31: 403, 53: 403, 3: 404, 69: 404, 91: 404, 100: 404, 25: 404, 36: 409, 68: 409, 86: 409, 89: 429, 10: 413, -1: 500,
 		17: 400, 37: 400, 40: 400, 42: 400, 44: 400, 6: 503, 7: 503, 14: 503, 15: 503, 16: 503, 56: 503,
 	} {
-		doer.fails = &RefusedError{Code: code, Name: "NAME", Message: "a sentence", Lacks: lacks, Command: "muster acls add …", Wait: 1500 * time.Millisecond}
-		resp, body := s.do(http.MethodPost, Prefix+"/topics", bringing(jsonType, `{"name":"x"}`))
-		var p Problem
+		doer.fails = &problem.Refused{Code: code, Name: "NAME", Message: "a sentence", Lacks: lacks, Command: "muster acls add …", Wait: 1500 * time.Millisecond}
+		resp, body := s.do(http.MethodPost, Prefix+"/topics", bringing(problem.JSON, `{"name":"x"}`))
+		var p problem.Problem
 		if err := json.Unmarshal([]byte(body), &p); err != nil || resp.StatusCode != want || p.Message != "a sentence" || p.Kafka != "NAME" || (p.MissingACL != nil) != (want == 403) {
 			t.Errorf("%d: %d %s", code, resp.StatusCode, body)
 		}
@@ -227,12 +230,12 @@ func TestWhatKafkaRefusesHasAStatus(t *testing.T) {
 			t.Errorf("%d: try again after %q", code, got)
 		}
 	}
-	doer.fails = &ElsewhereError{What: "x", Broker: 2}
-	if resp, _ := s.do(http.MethodPost, Prefix+"/topics", bringing(jsonType, `{"name":"x"}`)); resp.StatusCode != http.StatusMisdirectedRequest {
+	doer.fails = &problem.Elsewhere{What: "x", Broker: 2}
+	if resp, _ := s.do(http.MethodPost, Prefix+"/topics", bringing(problem.JSON, `{"name":"x"}`)); resp.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("elsewhere: %d", resp.StatusCode)
 	}
 	doer.fails = errors.New("something broke")
-	if resp, _ := s.do(http.MethodPost, Prefix+"/topics", bringing(jsonType, `{"name":"x"}`)); resp.StatusCode != http.StatusInternalServerError {
+	if resp, _ := s.do(http.MethodPost, Prefix+"/topics", bringing(problem.JSON, `{"name":"x"}`)); resp.StatusCode != http.StatusInternalServerError {
 		t.Errorf("broken: %d", resp.StatusCode)
 	}
 }
@@ -252,10 +255,10 @@ func TestStrangersDoNotAct(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req.Header.Set("Content-Type", jsonType)
+			req.Header.Set("Content-Type", problem.JSON)
 			_, _, err = s.api.answer(rt, req)
-			var p *Problem
-			if refused := errors.As(err, &p) && p.status == http.StatusForbidden && strings.Contains(p.Message, "muster.http.anonymous"); refused == full {
+			var p *problem.Problem
+			if refused := errors.As(err, &p) && p.Status == http.StatusForbidden && strings.Contains(p.Message, "muster.http.anonymous"); refused == full {
 				t.Errorf("%s, allowed %t: %v", rt.name, full, err)
 			}
 		}
@@ -273,7 +276,7 @@ func TestAPlanIsExecutedOnce(t *testing.T) {
 	doer.holds = func() { entered <- struct{}{}; <-leave }
 	s := serve(t, newFake(t), acting(doer))
 	execute := func(group string) int {
-		resp, _ := s.do(http.MethodPost, Prefix+"/groups/"+group+"/resets/execute", bringing(jsonType, examples["executeReset"][0]))
+		resp, _ := s.do(http.MethodPost, Prefix+"/groups/"+group+"/resets/execute", bringing(problem.JSON, examples["executeReset"][0]))
 		return resp.StatusCode
 	}
 	codes := make(chan int, 2)
@@ -304,12 +307,12 @@ func TestAPlanIsExecutedOnce(t *testing.T) {
 func TestOnlyOffsetsThatAreThereAreDeleted(t *testing.T) {
 	doer := &fakeActs{committed: map[groupview.TopicPartition]int64{{Topic: "orders", Partition: 1}: 1}}
 	s := serve(t, newFake(t), acting(doer))
-	resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[1,99],"topic":"orders"}`))
+	resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(problem.JSON, `{"partitions":[1,99],"topic":"orders"}`))
 	if resp.StatusCode != http.StatusOK || !strings.Contains(body, "in 1 partition of topic") || len(doer.did) != 1 || !strings.HasSuffix(doer.did[0], "forget billing orders [1]") {
 		t.Errorf("%d %s; it did %q", resp.StatusCode, body, doer.did)
 	}
 	doer.committed = nil
-	if resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[99],"topic":"orders"}`)); resp.StatusCode != http.StatusNotFound || len(doer.did) != 1 {
+	if resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(problem.JSON, `{"partitions":[99],"topic":"orders"}`)); resp.StatusCode != http.StatusNotFound || len(doer.did) != 1 {
 		t.Errorf("where nothing is: %d %s; it did %q", resp.StatusCode, body, doer.did)
 	}
 }
@@ -320,7 +323,7 @@ func TestOffsetsOfATopicWithANameThatIsTooLongAreNotDeleted(t *testing.T) {
 		name := strings.Repeat("a", size)
 		doer := &fakeActs{committed: map[groupview.TopicPartition]int64{{Topic: name}: 1}}
 		s := serve(t, newFake(t), acting(doer))
-		resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(jsonType, `{"partitions":[0],"topic":"`+name+`"}`))
+		resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(problem.JSON, `{"partitions":[0],"topic":"`+name+`"}`))
 		if resp.StatusCode != want || (len(doer.did) > 0) != (want == http.StatusOK) {
 			t.Errorf("%d bytes: %d %.200s", size, resp.StatusCode, body)
 		}
@@ -338,7 +341,7 @@ func TestAnEmptyListOfPartitionsIsNotAll(t *testing.T) {
 		for given, want := range map[string]int{"[]": http.StatusBadRequest, "null": http.StatusOK} {
 			doer := &fakeActs{committed: committedTen()}
 			s := serve(t, newFake(t), acting(doer))
-			resp, body := s.do(x.method, Prefix+x.path, bringing(jsonType, fmt.Sprintf(x.body, given)))
+			resp, body := s.do(x.method, Prefix+x.path, bringing(problem.JSON, fmt.Sprintf(x.body, given)))
 			if resp.StatusCode != want || want == http.StatusBadRequest && (len(doer.did) > 0 || !strings.Contains(body, "leave it out")) {
 				t.Errorf("%s with %s: %d %s, and it did %q", x.path, given, resp.StatusCode, body, doer.did)
 			}
@@ -350,7 +353,7 @@ func TestAnEmptyListOfPartitionsIsNotAll(t *testing.T) {
 func TestAPreviewOfDeletedRecordsSaysWhatIsRefused(t *testing.T) {
 	s := serve(t, newFake(t), acting(&fakeActs{}))
 	for offset, want := range map[string]string{"-1": "", "100": "", "101": "offset 101 lies beyond the end of partition 1"} {
-		resp, body := s.do(http.MethodDelete, Prefix+"/topics/orders/records?preview=true", bringing(jsonType, `{"partitions":[{"partition":0,"offset":"7"},{"partition":1,"offset":"`+offset+`"}]}`))
+		resp, body := s.do(http.MethodDelete, Prefix+"/topics/orders/records?preview=true", bringing(problem.JSON, `{"partitions":[{"partition":0,"offset":"7"},{"partition":1,"offset":"`+offset+`"}]}`))
 		var d Done
 		if err := json.Unmarshal([]byte(body), &d); err != nil || resp.StatusCode != http.StatusOK || (d.Refused == "") != (want == "") || !strings.Contains(d.Refused, want) {
 			t.Errorf("before %s: %d %s, want %q (%v)", offset, resp.StatusCode, body, want, err)

@@ -10,7 +10,9 @@ import (
 
 	"muster/internal/metadata"
 	"muster/internal/watch/groupview"
+	"muster/internal/web/act"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -22,10 +24,10 @@ func done(format string, args ...any) *Done {
 // preview is what would be done, in sentences.
 func preview(sentences ...string) *Done { return &Done{Sentences: sentences} }
 
-func (a *api) createTopic(c *call, q *ActQuery, t *NewTopic) (*Done, error) {
+func (a *api) createTopic(c *call, q *ActQuery, t *act.NewTopic) (*Done, error) {
 	only := q.Preview || t.ValidateOnly
 	if t.Name == "" {
-		return nil, badRequest("the topic needs a name")
+		return nil, problem.BadRequest("the topic needs a name")
 	}
 	partitions, err := a.acts.CreateTopic(c.ctx(), c.asker(), t, only)
 	if err != nil {
@@ -59,7 +61,7 @@ func (a *api) previewDeleteTopic(c *call, name string) (*Done, error) {
 	image := a.reads.Image()
 	t := image.Topic(name)
 	if t == nil {
-		return nil, notFound("there is no topic %q", name)
+		return nil, problem.NotFound("there is no topic %q", name)
 	}
 	effect := a.readersOf(c, name)
 	effect.Partitions = len(t.Partitions)
@@ -132,7 +134,7 @@ func (e *Effect) doubts() []string {
 
 // addRecords counts the records that would be lost: those before offsets, or all. It returns
 // where the partitions begin and end, as far as that is known.
-func (a *api) addRecords(c *call, e *Effect, t *metadata.Topic, before map[int32]int64) (map[groupview.TopicPartition]Place, error) {
+func (a *api) addRecords(c *call, e *Effect, t *metadata.Topic, before map[int32]int64) (map[groupview.TopicPartition]act.Place, error) {
 	var of []groupview.TopicPartition
 	for i := range t.Partitions {
 		if _, named := before[int32(i)]; named || before == nil {
@@ -187,7 +189,7 @@ func (e *Effect) lost() string {
 func (a *api) addPartitions(c *call, q *ActQuery, more *MorePartitions) (*Done, error) {
 	name := c.param("topic")
 	if more.Count < 1 {
-		return nil, badRequest("count is how many partitions there are afterwards")
+		return nil, problem.BadRequest("count is how many partitions there are afterwards")
 	}
 	before := 0
 	if t := a.reads.Image().Topic(name); t != nil {
@@ -212,15 +214,15 @@ func (a *api) addPartitions(c *call, q *ActQuery, more *MorePartitions) (*Done, 
 	return out, nil
 }
 
-func (a *api) alterTopic(c *call, q *ActQuery, change *ChangedConfigs) (*Done, error) {
+func (a *api) alterTopic(c *call, q *ActQuery, change *act.ChangedConfigs) (*Done, error) {
 	name := c.param("topic")
 	if len(change.Set)+len(change.Delete) == 0 {
-		return nil, badRequest("say what to set or delete")
+		return nil, problem.BadRequest("say what to set or delete")
 	}
 	seen := map[string]bool{}
 	for _, setting := range change.Delete {
 		if _, set := change.Set[setting]; set || seen[setting] {
-			return nil, badRequest("%s is named twice", setting)
+			return nil, problem.BadRequest("%s is named twice", setting)
 		}
 		seen[setting] = true
 	}

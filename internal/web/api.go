@@ -5,7 +5,6 @@ import (
 	"crypto/cipher"
 	_ "embed"
 	"log/slog"
-	"muster/internal/share"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,7 +15,10 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/share"
+	"muster/internal/web/act"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 )
 
 const (
@@ -46,7 +48,7 @@ type api struct {
 	logger *slog.Logger
 	far    bool // People of other machines can ask, too.
 	full   bool // What they may do is the same, though nobody knows them.
-	acts   Actions
+	acts   *act.Acts
 
 	fleet   *fleet.Fleet // nil if there are no other brokers
 	distant *distant     // what happens to groups of other brokers
@@ -96,8 +98,8 @@ func (a *api) mount(mux *http.ServeMux) {
 		mux.Handle(fleetRoutes[i].method+" "+FleetPrefix+fleetRoutes[i].path, onlyBrokers(a.handler(&fleetRoutes[i])))
 	}
 	mux.HandleFunc(events.method+" "+Prefix+events.path, a.events)
-	mux.HandleFunc(records.method+" "+Prefix+records.path, a.searchRecords)
-	mux.HandleFunc("GET "+Prefix+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) { send(w, http.StatusOK, jsonType, openAPI) })
+	mux.HandleFunc(recordsRoute.method+" "+Prefix+recordsRoute.path, a.searchRecords)
+	mux.HandleFunc("GET "+Prefix+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) { problem.Send(w, http.StatusOK, problem.JSON, openAPI) })
 	mux.HandleFunc(logIn.method+" "+Prefix+logIn.path, a.cookies(a.logIn))
 	mux.HandleFunc("GET "+oidcPath, a.withIssuer(a.leave))
 	mux.HandleFunc("GET "+oidcPath+"/back", a.withIssuer(a.comeBack))
@@ -119,23 +121,23 @@ func (a *api) handler(rt *route) http.Handler {
 		size := int64(len(body))
 		defer a.unread.Add(-size)
 		if a.unread.Add(size) > maxUnread && rt.body == nil { // What was done is said: nobody must try again.
-			a.refuse(w, busy())
+			a.refuse(w, problem.Busy())
 			return
 		}
-		send(w, http.StatusOK, contentType, body)
+		problem.Send(w, http.StatusOK, contentType, body)
 	})
 }
 
 // refuse says why there is no answer, and what to do about it.
 func (a *api) refuse(w http.ResponseWriter, err error) {
-	p := problemOf(err)
-	switch p.status {
+	p := problem.Of(err)
+	switch p.Status {
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
 	case http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", strconv.Itoa(max(p.RetryAfter, 1)))
 	}
-	writeProblem(w, p)
+	problem.Write(w, p)
 }
 
 // answer makes an answer. The time that it takes to be read is not counted: that is the
@@ -146,7 +148,7 @@ func (a *api) answer(rt *route, r *http.Request) (contentType string, body []byt
 	}
 	defer a.running.Done()
 	if err := a.reads.Ready(); err != nil {
-		return "", nil, unavailable(err.Error())
+		return "", nil, problem.Unavailable(err.Error())
 	}
 	c := newCall(r)
 	if err := a.admit(rt, c); err != nil {
@@ -154,7 +156,7 @@ func (a *api) answer(rt *route, r *http.Request) (contentType string, body []byt
 	}
 	asCSV, err := wantsCSV(r)
 	if err == nil && asCSV && rt.body != nil {
-		err = badRequest("only lists can be had as CSV") // It is too late once something was done.
+		err = problem.BadRequest("only lists can be had as CSV") // It is too late once something was done.
 	}
 	if err != nil {
 		return "", nil, err
@@ -181,8 +183,8 @@ func (a *api) answer(rt *route, r *http.Request) (contentType string, body []byt
 		body, err := encodeCSV(out)
 		return csvType, body, err
 	}
-	body, err = encodeJSON(out)
-	return jsonType, body, err
+	body, err = problem.Encode(out)
+	return problem.JSON, body, err
 }
 
 // begin counts a request, unless the broker stops.
@@ -227,7 +229,7 @@ func enter(ctx context.Context, places chan struct{}) error {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	return busy()
+	return problem.Busy()
 }
 
 // remoteHost is where a request comes from, as rules have it.
@@ -251,7 +253,7 @@ func wantsCSV(r *http.Request) (bool, error) {
 		case "json":
 			return false, nil
 		default:
-			return false, badRequest("format is csv or json, not %q", format)
+			return false, problem.BadRequest("format is csv or json, not %q", format)
 		}
 	}
 	accept, _, _ := strings.Cut(r.Header.Get("Accept"), ",")

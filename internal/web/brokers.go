@@ -1,8 +1,6 @@
 package web
 
-import (
-	"muster/internal/metadata/config"
-)
+import "muster/internal/metadata/config"
 
 // BrokerList is the brokers of the cluster.
 type BrokerList struct {

@@ -4,10 +4,12 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
-	"muster/internal/share"
 	"net"
 	"net/http"
 	"sync"
+
+	"muster/internal/share"
+	"muster/internal/web/problem"
 )
 
 const (
@@ -192,7 +194,7 @@ func (c *conns) handler(next http.Handler) http.Handler {
 			// What else it brings is not waited for.
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
-			writeProblem(paced(w, nil), busy())
+			problem.Write(paced(w, nil), problem.Busy())
 			return
 		}
 		defer func() {

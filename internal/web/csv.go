@@ -11,14 +11,18 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"muster/internal/web/problem"
 )
+
+const csvType = "text/csv; charset=utf-8"
 
 // encodeCSV writes the list of an answer: its field with the tag csv:"rows", a line for
 // each of its elements and a column for each field of these that has no tag csv:"-".
 func encodeCSV(answer any) ([]byte, error) {
 	rows, ok := rowsOf(reflect.ValueOf(answer).Elem())
 	if !ok {
-		return nil, badRequest("only lists can be had as CSV")
+		return nil, problem.BadRequest("only lists can be had as CSV")
 	}
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)

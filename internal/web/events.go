@@ -9,6 +9,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/watch"
+	"muster/internal/web/problem"
 )
 
 // EventsQuery asks to be told of changes.
@@ -54,7 +55,7 @@ type stream struct {
 // checkWatches says whether there are such things, and whether the caller may know of them.
 func (a *api) checkWatches(c *call, watches []string) error {
 	if len(watches) == 0 {
-		return badRequest("watch names nothing")
+		return problem.BadRequest("watch names nothing")
 	}
 	for _, watch := range watches {
 		group, named := strings.CutPrefix(watch, groupWatch)
@@ -64,7 +65,7 @@ func (a *api) checkWatches(c *call, watches []string) error {
 				return err
 			}
 		case watch != "overview" && watch != "groups" && watch != "topics":
-			return badRequest("%q cannot be watched: there are overview, groups, topics, and %sNAME", watch, groupWatch)
+			return problem.BadRequest("%q cannot be watched: there are overview, groups, topics, and %sNAME", watch, groupWatch)
 		}
 	}
 	return nil
@@ -116,7 +117,7 @@ func (a *api) openStream(w http.ResponseWriter, r *http.Request) (*stream, error
 
 func (a *api) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
 	if err := a.reads.Ready(); err != nil {
-		return nil, unavailable(err.Error())
+		return nil, problem.Unavailable(err.Error())
 	}
 	c := newCall(r)
 	if err := a.admit(&events, c); err != nil {
@@ -130,7 +131,7 @@ func (a *api) newStream(w http.ResponseWriter, r *http.Request) (*stream, error)
 		return nil, err
 	}
 	if !a.streams.enter(c) {
-		return nil, busy()
+		return nil, problem.Busy()
 	}
 	s := &stream{api: a, call: c, watches: q.Watch, seen: a.reads.Snapshot(), w: w, flush: http.NewResponseController(w).Flush}
 	_, s.next, _ = a.reads.Changes(0)

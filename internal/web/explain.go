@@ -9,6 +9,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
+	"muster/internal/web/problem"
 )
 
 // ExplainQuery asks why.
@@ -83,7 +84,7 @@ const rebalancesTold = 3
 func (a *api) explain(c *call, q *ExplainQuery) (*Explanation, error) {
 	limit := cmp.Or(q.Limit, rebalancesTold)
 	if limit > maxJournalEntries {
-		return nil, badRequest("limit is at most %d", maxJournalEntries)
+		return nil, problem.BadRequest("limit is at most %d", maxJournalEntries)
 	}
 	e, past, err := a.gather(c, cmp.Or(q.Since, time.Hour))
 	if err != nil {
@@ -118,7 +119,7 @@ func (a *api) gather(c *call, since time.Duration) (e *explain.Evidence, past *g
 	}
 	if g == nil {
 		if len(page.Entries) == 0 {
-			return nil, nil, notFound("there is no group %q", name)
+			return nil, nil, problem.NotFound("there is no group %q", name)
 		}
 		return e, past, nil
 	}

@@ -23,6 +23,9 @@ import (
 	"muster/internal/watch/groupview"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
+	"muster/internal/web/facts"
+	"muster/internal/web/login"
+	"muster/internal/web/problem"
 )
 
 // fake is a broker in memory: real types, filled by hand.
@@ -44,7 +47,7 @@ type fake struct {
 	users  map[string]string
 	tokens map[string]string
 	left   []string
-	issuer Issuer
+	issuer login.Issuer
 	denies map[string]bool // operation type name
 	denied []string
 }
@@ -111,11 +114,11 @@ func (f *fake) Changes(from uint64) (groups []string, next uint64, missed bool) 
 	return f.touched[min(from, uint64(len(f.touched))):], uint64(len(f.touched)), missed
 }
 
-func (f *fake) Journal(_ context.Context, q JournalQuery) (*JournalPage, error) {
+func (f *fake) Journal(_ context.Context, q facts.JournalQuery) (*facts.JournalPage, error) {
 	if f.holds != nil {
 		f.holds()
 	}
-	out := &JournalPage{Exists: true}
+	out := &facts.JournalPage{Exists: true}
 	for _, e := range f.entries {
 		if (q.Group == "" || e.Group == q.Group) && !e.Time.Before(q.Since) && (q.Match == nil || q.Match(&e)) {
 			out.Entries = append(out.Entries, e)
@@ -151,35 +154,35 @@ func (f *fake) WantsLogin() bool { return f.users != nil }
 
 func (f *fake) AlwaysWantsLogin() bool { return f.always }
 
-func (f *fake) Login(_ context.Context, a Attempt) (Identity, error) {
+func (f *fake) Login(_ context.Context, a login.Attempt) (login.Identity, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if a.Token != "" {
 		if f.tokens[a.Token] == "" {
-			return Identity{}, ErrToken
+			return login.Identity{}, login.ErrToken
 		}
-		return Identity{Principal: auth.User(f.tokens[a.Token]), Ends: now.Add(time.Minute)}, nil
+		return login.Identity{Principal: auth.User(f.tokens[a.Token]), Ends: now.Add(time.Minute)}, nil
 	}
 	switch f.users[a.Name] {
 	case "":
-		return Identity{}, ErrLogin
+		return login.Identity{}, login.ErrLogin
 	case "busy":
-		return Identity{}, ErrLoginBusy
+		return login.Identity{}, login.ErrLoginBusy
 	case a.Password:
-		return Identity{Principal: auth.User(a.Name), Proof: a.Password}, nil
+		return login.Identity{Principal: auth.User(a.Name), Proof: a.Password}, nil
 	}
-	return Identity{}, ErrLogin
+	return login.Identity{}, login.ErrLogin
 }
 
-func (f *fake) Holds(id Identity) bool {
+func (f *fake) Holds(id login.Identity) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return id.Proof == "" || f.users[strings.TrimPrefix(string(id.Principal), "User:")] == id.Proof
 }
 
-func (f *fake) Issuer() Issuer { return f.issuer }
+func (f *fake) Issuer() login.Issuer { return f.issuer }
 
-func (f *fake) LoggedOut(id Identity, _ string) { f.left = append(f.left, string(id.Principal)) }
+func (f *fake) LoggedOut(id login.Identity, _ string) { f.left = append(f.left, string(id.Principal)) }
 
 func (f *fake) May(q auth.Request) (bool, string) {
 	if f.Sees(q) {
@@ -275,10 +278,10 @@ func read[A any](s *site, path string) A {
 }
 
 // fails reads a problem.
-func (s *site) fails(path string, status int, change ...func(*http.Request)) Problem {
+func (s *site) fails(path string, status int, change ...func(*http.Request)) problem.Problem {
 	s.t.Helper()
 	resp, body := s.do(http.MethodGet, path, change...)
-	var out Problem
+	var out problem.Problem
 	if err := json.Unmarshal([]byte(body), &out); err != nil || resp.StatusCode != status || out.Code == "" || out.Message == "" {
 		s.t.Errorf("%s: %d %q, want a problem with %d (%v)", path, resp.StatusCode, body, status, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 )
 
 // Any broker answers for all. What only others know it asks them for, as whoever asks it,
@@ -48,7 +49,7 @@ func admitBrokers(f *fleet.Fleet, next http.Handler) http.Handler {
 		n, err := f.Admit(r)
 		switch {
 		case err != nil:
-			writeProblem(w, &Problem{status: http.StatusUnauthorized, Code: "not_a_broker", Message: err.Error()})
+			problem.Write(w, &problem.Problem{Status: http.StatusUnauthorized, Code: "not_a_broker", Message: err.Error()})
 		case n == nil:
 			next.ServeHTTP(w, r)
 		default:
@@ -63,7 +64,7 @@ func admitBrokers(f *fleet.Fleet, next http.Handler) http.Handler {
 func refuseNotes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header[fleet.NoteHeader]) > 0 {
-			writeProblem(w, &Problem{status: http.StatusUnauthorized, Code: "not_a_broker", Message: "this broker is alone: it knows no others"})
+			problem.Write(w, &problem.Problem{Status: http.StatusUnauthorized, Code: "not_a_broker", Message: "this broker is alone: it knows no others"})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -132,17 +133,17 @@ func askOne[A any](a *api, c *call, to fleet.Target, q fleet.Question) (*A, erro
 }
 
 // problemFrom reads why another broker did not answer.
-func problemFrom(got *fleet.Answer) *Problem {
-	p := &Problem{}
+func problemFrom(got *fleet.Answer) *problem.Problem {
+	p := &problem.Problem{}
 	if json.Unmarshal(got.Body, p) != nil || p.Code == "" {
 		p.Code, p.Message = "unavailable", "the broker that was asked gave no reason"
 	}
-	p.status = got.Status
+	p.Status = got.Status
 	return p
 }
 
 // passOn has another broker answer a request about something that it alone has.
-func (a *api) passOn(c *call, e *ElsewhereError) (contentType string, body []byte, err error) {
+func (a *api) passOn(c *call, e *problem.Elsewhere) (contentType string, body []byte, err error) {
 	to, known := a.target(e.Broker)
 	if !known {
 		return "", nil, e
@@ -159,13 +160,13 @@ func (a *api) passOn(c *call, e *ElsewhereError) (contentType string, body []byt
 	var away *fleet.UnreachableError
 	switch {
 	case errors.As(err, &away) && away.Sent && method != http.MethodGet:
-		return "", nil, unavailable(e.What + " is with another broker, which did not answer: " + away.Message + doubtful)
+		return "", nil, problem.Unavailable(e.What + " is with another broker, which did not answer: " + away.Message + doubtful)
 	case err != nil && away == nil && method != http.MethodGet && c.ctx().Err() != nil:
-		return "", nil, unavailable(e.What + " is with another broker, which took too long to answer" + doubtful)
+		return "", nil, problem.Unavailable(e.What + " is with another broker, which took too long to answer" + doubtful)
 	case errors.As(err, &away) && away.Sent:
-		return "", nil, unavailable(e.What + " is with another broker, which did not answer: " + away.Message)
+		return "", nil, problem.Unavailable(e.What + " is with another broker, which did not answer: " + away.Message)
 	case errors.As(err, &away):
-		return "", nil, &ElsewhereError{What: e.What, Broker: e.Broker, Why: away.Message}
+		return "", nil, &problem.Elsewhere{What: e.What, Broker: e.Broker, Why: away.Message}
 	case err != nil:
 		return "", nil, err
 	}
@@ -174,7 +175,7 @@ func (a *api) passOn(c *call, e *ElsewhereError) (contentType string, body []byt
 	case got.Status == http.StatusOK:
 		return got.ContentType, append([]byte(nil), got.Body...), nil
 	case got.Status == http.StatusMisdirectedRequest:
-		return "", nil, unavailable(fmt.Sprintf("%s is with broker %d, which says: %s", e.What, e.Broker, problemFrom(got).Message))
+		return "", nil, problem.Unavailable(fmt.Sprintf("%s is with broker %d, which says: %s", e.What, e.Broker, problemFrom(got).Message))
 	}
 	return "", nil, problemFrom(got)
 }
@@ -184,8 +185,8 @@ const doubtful = ". It may or may not have done it: look before you try again"
 
 // elsewhere says whether a request is to be passed on: to whom its error says, unless it
 // was passed on already.
-func (a *api) elsewhere(c *call, err error) *ElsewhereError {
-	var e *ElsewhereError
+func (a *api) elsewhere(c *call, err error) *problem.Elsewhere {
+	var e *problem.Elsewhere
 	if a.fleet == nil || c.note != nil || !errors.As(err, &e) || e.Broker < 0 {
 		return nil
 	}
@@ -234,7 +235,7 @@ var fleetRoutes = []route{
 func onlyBrokers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fleet.From(r.Context()) == nil {
-			writeProblem(w, notFound("there is no such path; %s/openapi.json lists all", Prefix))
+			problem.Write(w, problem.NotFound("there is no such path; %s/openapi.json lists all", Prefix))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -10,6 +10,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 )
 
 // changesQuery asks for changes.
@@ -34,7 +35,7 @@ func (a *api) fleetChanges(_ *call, q *changesQuery) (*fleetChange, error) {
 	}
 	from, err := strconv.ParseUint(q.From, 10, 64)
 	if err != nil {
-		return nil, badRequest("from is a number, not %q", q.From)
+		return nil, problem.BadRequest("from is a number, not %q", q.From)
 	}
 	groups, next, missed := a.reads.Changes(from)
 	out.Groups, out.Next, out.Missed = some(groups), next, missed || next < from

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/internal/watch/explain"
+	"muster/internal/web/facts"
 	"muster/internal/web/fleet"
 )
 
@@ -61,7 +62,7 @@ func (a *api) journalTargets(nodes []int32) (targets []fleet.Target, silent []Si
 
 // journalOf returns the journal of the group that a request is about, as the caller may see
 // it.
-func (a *api) journalOf(c *call, since time.Time) (*JournalPage, []Silent, error) {
+func (a *api) journalOf(c *call, since time.Time) (*facts.JournalPage, []Silent, error) {
 	page, silent, err := a.wholeJournal(c, since)
 	if err == nil {
 		err = a.hideTopics(c, page.Entries)
@@ -71,9 +72,9 @@ func (a *api) journalOf(c *call, since time.Time) (*JournalPage, []Silent, error
 
 // wholeJournal asks another broker than the group's for the journal if that has it, also if
 // the request was passed on to this one.
-func (a *api) wholeJournal(c *call, since time.Time) (*JournalPage, []Silent, error) {
+func (a *api) wholeJournal(c *call, since time.Time) (*facts.JournalPage, []Silent, error) {
 	group := c.param("group")
-	page, err := a.reads.Journal(c.ctx(), JournalQuery{Group: group, Since: since, Limit: maxJournalEntries})
+	page, err := a.reads.Journal(c.ctx(), facts.JournalQuery{Group: group, Since: since, Limit: maxJournalEntries})
 	if err != nil || c.passed() >= fleet.MaxDepth {
 		return page, []Silent{}, err
 	}
@@ -85,15 +86,15 @@ func (a *api) wholeJournal(c *call, since time.Time) (*JournalPage, []Silent, er
 	answers, more := askOthers[Journal](a, c, targets, fleet.Question{URI: fmt.Sprintf("%s/groups/%s/journal?%s", Prefix, url.PathEscape(group), q.Encode())})
 	silent = append(silent, more...)
 	for _, t := range answers {
-		if err := page.add(c.ctx(), t.answer); err != nil {
+		if err := addJournal(c.ctx(), page, t.answer); err != nil {
 			silent = append(silent, Silent{t.node, err.Error()})
 		}
 	}
 	return page, silent, nil
 }
 
-// add adds what another broker found.
-func (p *JournalPage) add(ctx context.Context, theirs *Journal) error {
+// addJournal adds what another broker found.
+func addJournal(ctx context.Context, p *facts.JournalPage, theirs *Journal) error {
 	p.Exists, p.Partly = p.Exists || theirs.Kept, p.Partly || theirs.Partly
 	for i := range theirs.Entries {
 		e, err := explain.ReadEntry(theirs.Entries[i].Entry)

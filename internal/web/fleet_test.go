@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 )
 
 var sortsOfGroups = []string{"name", "lag", "lagSeconds", "catchUp", "members", "state", "type", "stuck", "rebalanced", "findings"}
@@ -165,7 +168,7 @@ func TestTheLatestEntriesOfAFleetAreKept(t *testing.T) {
 // When to try again is told as the broker said it that was asked.
 func TestAQuotaOfAnotherBrokerSaysWhenToTryAgain(t *testing.T) {
 	for wait, want := range map[time.Duration]string{0: "1", 6500 * time.Millisecond: "7"} {
-		body, err := encodeJSON(refusal(&RefusedError{Code: codeQuotaExceeded, Wait: wait}))
+		body, err := problem.Encode(problem.Of(&problem.Refused{Code: kerr.ThrottlingQuotaExceeded.Code, Wait: wait}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/watch"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 )
 
 // topicsAsked asks a broker for its part in topics.
@@ -62,7 +63,7 @@ func (a *api) addTopicParts(c *call, out *TopicList, rows []TopicRow, others []f
 		}
 		return
 	}
-	answers, silent := askOthers[topicParts](a, c, others, fleet.Question{Method: http.MethodPost, URI: FleetPrefix + "/topics", ContentType: jsonType, Body: body})
+	answers, silent := askOthers[topicParts](a, c, others, fleet.Question{Method: http.MethodPost, URI: FleetPrefix + "/topics", ContentType: problem.JSON, Body: body})
 	out.Incomplete = silent
 	for _, t := range answers {
 		if len(t.answer.Bytes) != len(rows) || len(t.answer.Groups) != len(rows) {

@@ -5,6 +5,7 @@ import (
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 	"muster/internal/watch/lag"
+	"muster/internal/web/problem"
 )
 
 // None is a question without parameters.
@@ -21,7 +22,7 @@ func (a *api) group(c *call, _ *None) (*GroupDetail, error) {
 		return nil, err
 	}
 	if g == nil {
-		return nil, notFound("there is no group %q", name)
+		return nil, problem.NotFound("there is no group %q", name)
 	}
 	out := &GroupDetail{
 		Name: g.Name, Type: g.Type, State: g.State, ProtocolType: g.ProtocolType, Assignor: g.Assignor, Epoch: g.Epoch, TargetEpoch: g.TargetEpoch,

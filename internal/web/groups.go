@@ -10,6 +10,7 @@ import (
 	"muster/internal/watch/explain"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
+	"muster/internal/web/problem"
 )
 
 // anyFinding stands in a query for all findings.
@@ -20,7 +21,7 @@ const anyFinding = "any"
 func (a *api) ownGroups(c *call, q *GroupsQuery) (*keyedGroups, error) {
 	by, reverse, ok := list.ParseSort(cmp.Or(q.Sort, "name"))
 	if !ok {
-		return nil, badRequest("groups cannot be sorted by %q", q.Sort)
+		return nil, problem.BadRequest("groups cannot be sorted by %q", q.Sort)
 	}
 	if q.Topic != "" {
 		if err := a.may(c.asks(auth.Describe, auth.Topic, q.Topic)); err != nil {
@@ -37,7 +38,7 @@ func (a *api) ownGroups(c *call, q *GroupsQuery) (*keyedGroups, error) {
 	s := a.reads.Snapshot()
 	page, err := s.Groups.Find(ask)
 	if err != nil {
-		return nil, badRequest("%v", err)
+		return nil, problem.BadRequest("%v", err)
 	}
 	out := &keyedGroups{GroupList: GroupList{At: known(s.At), Groups: []GroupRow{}, Next: page.Next, Incomplete: []Silent{}}, Keys: []string{}}
 	for _, g := range page.Groups {

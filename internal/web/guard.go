@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"muster/internal/web/problem"
 )
 
 // maxURI is how long path and query may be together. Names of groups are rarely longer
@@ -69,12 +71,12 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	switch {
 	case tooLong(r):
-		writeProblem(w, &Problem{status: http.StatusRequestURITooLong, Code: "too_long", Message: "path and query are too long"})
+		problem.Write(w, &problem.Problem{Status: http.StatusRequestURITooLong, Code: "too_long", Message: "path and query are too long"})
 	case !g.lets(r):
 		// A page whose name was made to mean this address has the browser send its
 		// own name here. That is all that tells it from ours.
-		writeProblem(w, &Problem{
-			status: http.StatusForbidden, Code: "host_not_allowed",
+		problem.Write(w, &problem.Problem{
+			Status: http.StatusForbidden, Code: "host_not_allowed",
 			Message: fmt.Sprintf("this broker is not known as %.100q; add the name to muster.http.allowed.hosts", hostOf(r.Host)),
 		})
 	default:

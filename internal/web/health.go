@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"muster/internal/web/problem"
+)
 
 // Health says how the broker is.
 type Health struct {
@@ -30,9 +34,9 @@ func writeHealth(w http.ResponseWriter, h Health) {
 	if len(h.Problems) > 0 {
 		code = http.StatusServiceUnavailable
 	}
-	body, err := encodeJSON(h.judged())
+	body, err := problem.Encode(h.judged())
 	if err != nil {
 		code, body = http.StatusInternalServerError, nil
 	}
-	send(w, code, jsonType, body)
+	problem.Send(w, code, problem.JSON, body)
 }

@@ -8,6 +8,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/watch/lag"
+	"muster/internal/web/problem"
 )
 
 // HistoryQuery asks for the past of a group.
@@ -50,7 +51,7 @@ var resolutions = []string{"10s", "2m", "16m"}
 func (a *api) history(c *call, q *HistoryQuery) (*History, error) {
 	level := slices.Index(resolutions, cmp.Or(q.Resolution, resolutions[0]))
 	if level < 0 {
-		return nil, badRequest("resolution is 10s, 2m or 16m, not %q", q.Resolution)
+		return nil, problem.BadRequest("resolution is 10s, 2m or 16m, not %q", q.Resolution)
 	}
 	step, err := time.ParseDuration(resolutions[level])
 	if err != nil {
@@ -59,7 +60,7 @@ func (a *api) history(c *call, q *HistoryQuery) (*History, error) {
 	name := c.param("group")
 	out := &History{Group: name, StepSeconds: int(step.Seconds()), Points: []HistoryPoint{}}
 	if (q.Topic == "") != (q.Partition == nil) {
-		return nil, badRequest("topic and partition belong together")
+		return nil, problem.BadRequest("topic and partition belong together")
 	}
 	if q.Topic != "" {
 		if err := a.may(c.asks(auth.Describe, auth.Topic, q.Topic)); err != nil {
@@ -67,11 +68,11 @@ func (a *api) history(c *call, q *HistoryQuery) (*History, error) {
 		}
 	}
 	if a.hasAnother(name) {
-		return nil, &ElsewhereError{What: fmt.Sprintf("group %q", name), Broker: a.coordinatorOf(name)}
+		return nil, &problem.Elsewhere{What: fmt.Sprintf("group %q", name), Broker: a.coordinatorOf(name)}
 	}
 	g, there := a.reads.Snapshot().Groups.Get(name)
 	if !there {
-		return nil, notFound("there is no group %q that this broker has looked at", name)
+		return nil, problem.NotFound("there is no group %q that this broker has looked at", name)
 	}
 	seen := a.topicsSeen(c)
 	for _, topic := range g.Topics {

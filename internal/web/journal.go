@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"muster/internal/watch/explain"
+	"muster/internal/web/facts"
+	"muster/internal/web/problem"
 )
 
 // GroupJournalQuery asks for the journal of a group.
@@ -52,7 +54,7 @@ const (
 
 func journalLimit(limit int) (int, error) {
 	if limit > maxJournalEntries {
-		return 0, badRequest("limit is at most %d", maxJournalEntries)
+		return 0, problem.BadRequest("limit is at most %d", maxJournalEntries)
 	}
 	return cmp.Or(limit, journalEntries), nil
 }
@@ -89,7 +91,7 @@ func (a *api) ownJournal(c *call, q *JournalSearch) (out *Journal, others []int3
 	since := a.ago(cmp.Or(q.Since, time.Hour))
 	seen := a.groupsSeen(c)
 	text := strings.ToLower(q.Q)
-	page, err := a.reads.Journal(c.ctx(), JournalQuery{Since: since, Limit: limit, Match: func(e *explain.Entry) bool {
+	page, err := a.reads.Journal(c.ctx(), facts.JournalQuery{Since: since, Limit: limit, Match: func(e *explain.Entry) bool {
 		return (len(q.Kind) == 0 || slices.Contains(q.Kind, string(e.Kind))) &&
 			strings.Contains(strings.ToLower(e.Group), text) &&
 			(len(q.Cause) == 0 || hasCause(e, q.Cause)) &&
@@ -142,7 +144,7 @@ func isAbout(e *explain.Entry, who string) bool {
 	return b != nil && slices.Contains([]string{b.Member, b.ClientID, b.Host, b.Instance}, who)
 }
 
-func shownJournal(page *JournalPage, since time.Time) *Journal {
+func shownJournal(page *facts.JournalPage, since time.Time) *Journal {
 	out := &Journal{Kept: page.Exists, Since: since.UTC(), Entries: []JournalEntry{}, Partly: page.Partly, Incomplete: []Silent{}}
 	for i := range page.Entries {
 		e := &page.Entries[i]

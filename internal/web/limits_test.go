@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"muster/internal/web/problem"
 )
 
 func TestRequestsBeyondTheSlotsAreToldToTryAgain(t *testing.T) {
@@ -64,7 +66,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 func TestWhatWasDoneIsSaid(t *testing.T) {
 	s := serve(t, newFake(t), acting(&fakeActs{}))
 	s.api.unread.Add(maxUnread)
-	if resp, body := s.do(http.MethodPost, Prefix+"/topics/orders/records", bringing(jsonType, `{"value":"x"}`)); resp.StatusCode != http.StatusOK {
+	if resp, body := s.do(http.MethodPost, Prefix+"/topics/orders/records", bringing(problem.JSON, `{"value":"x"}`)); resp.StatusCode != http.StatusOK {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	s.api.unread.Add(-maxUnread)

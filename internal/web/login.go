@@ -7,14 +7,8 @@ import (
 	"strings"
 
 	"muster/internal/auth"
-)
-
-// How somebody has logged in.
-const (
-	loginNone = "none"
-	WayBasic  = "basic"  // The name and the password come with every request.
-	WayCookie = "cookie" // They came once, by the form.
-	WayBearer = "bearer" // A token of an issuer comes with every request.
+	"muster/internal/web/login"
+	"muster/internal/web/problem"
 )
 
 // admit finds out who sent a request, and whether a route is for them at all. Which
@@ -36,7 +30,7 @@ func (a *api) admit(rt *route, c *call) error {
 }
 
 // errNobody is that a request does not say whose it is.
-var errNobody = &Problem{status: http.StatusUnauthorized, Code: "login_required", Message: "log in with the name and password of a user"}
+var errNobody = &problem.Problem{Status: http.StatusUnauthorized, Code: "login_required", Message: "log in with the name and password of a user"}
 
 // identify says who sent a request.
 func (a *api) identify(c *call) error {
@@ -49,19 +43,19 @@ func (a *api) identify(c *call) error {
 	if !a.gate.WantsLogin() {
 		return nil
 	}
-	try := Attempt{Host: c.host}
+	try := login.Attempt{Host: c.host}
 	scheme, token, _ := strings.Cut(c.request.Header.Get("Authorization"), " ")
 	switch {
 	case scheme == "":
 		return a.byCookie(c)
 	case strings.EqualFold(scheme, "Bearer"):
-		try.Way, try.Token = WayBearer, strings.TrimSpace(token)
+		try.Way, try.Token = login.WayBearer, strings.TrimSpace(token)
 	default:
 		name, password, given := c.request.BasicAuth()
 		if !given {
 			return errNobody
 		}
-		try.Way, try.Name, try.Password = WayBasic, name, password
+		try.Way, try.Name, try.Password = login.WayBasic, name, password
 	}
 	id, err := a.gate.Login(c.ctx(), try)
 	if err != nil {
@@ -89,7 +83,7 @@ func (a *api) mayEnter(r *http.Request) error {
 	}
 	defer a.running.Done()
 	if err := a.reads.Ready(); err != nil {
-		return unavailable(err.Error()) // Its users are not known yet.
+		return problem.Unavailable(err.Error()) // Its users are not known yet.
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
@@ -99,10 +93,10 @@ func (a *api) mayEnter(r *http.Request) error {
 // loginProblem says why a login did not succeed.
 func loginProblem(err error) error {
 	switch {
-	case errors.Is(err, ErrLogin), errors.Is(err, ErrToken):
-		return &Problem{status: http.StatusUnauthorized, Code: "login_failed", Message: err.Error()}
-	case errors.Is(err, ErrLoginBusy):
-		return busy()
+	case errors.Is(err, login.ErrLogin), errors.Is(err, login.ErrToken):
+		return &problem.Problem{Status: http.StatusUnauthorized, Code: "login_failed", Message: err.Error()}
+	case errors.Is(err, login.ErrLoginBusy):
+		return problem.Busy()
 	}
 	return err
 }
@@ -115,14 +109,14 @@ const byPage = "X-Requested-With"
 func challenge(w http.ResponseWriter, r *http.Request, err error) {
 	h := r.Header
 	fromPage := h.Get(byPage) != "" || h.Get("Sec-Fetch-Dest") == "empty" || strings.Contains(h.Get("Accept"), "text/event-stream")
-	if problemOf(err).status == http.StatusUnauthorized && !fromPage {
+	if problem.Of(err).Status == http.StatusUnauthorized && !fromPage {
 		w.Header().Set("WWW-Authenticate", `Basic realm="muster", charset="UTF-8"`)
 	}
 }
 
 // user is the name of who is logged in, nil for nobody.
 func (c *call) user() *string {
-	if c.login == loginNone {
+	if c.login == login.None {
 		return nil
 	}
 	name := strings.TrimPrefix(string(c.who), string(auth.User("")))

@@ -7,6 +7,9 @@ import (
 	"reflect"
 	"strconv"
 	"time"
+
+	"muster/internal/web/login"
+	"muster/internal/web/problem"
 )
 
 // maxLoginBody is how long a name and a password may be together.
@@ -90,16 +93,16 @@ func (a *api) byCookie(c *call) error {
 		a.sessions.end(c.secret)
 		return errNobody
 	}
-	c.id, c.who, c.groups, c.login, c.ends = id, id.Principal, id.Groups, WayCookie, ends
+	c.id, c.who, c.groups, c.login, c.ends = id, id.Principal, id.Groups, login.WayCookie, ends
 	return nil
 }
 
 // holds says whether who sent a request is still who they were then, and still logged in.
 func (a *api) holds(c *call) bool {
 	switch c.login {
-	case loginNone:
+	case login.None:
 		return !a.gate.WantsLogin()
-	case WayCookie:
+	case login.WayCookie:
 		if _, _, found := a.sessions.find(c.secret); !found {
 			return false
 		}
@@ -114,7 +117,7 @@ func (a *api) holds(c *call) bool {
 // logIn answers somebody who logs in by the form.
 func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 	if !a.gate.WantsLogin() {
-		return nil, badRequest("there is no login here: there are no users")
+		return nil, problem.BadRequest("there is no login here: there are no users")
 	}
 	body, release, err := a.readBody(&logIn, c.request)
 	defer release()
@@ -125,7 +128,7 @@ func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 	if err := parseBody(body, in); err != nil {
 		return nil, err
 	}
-	id, err := a.gate.Login(c.ctx(), Attempt{Way: WayCookie, Name: in.User, Password: in.Password, Host: c.host})
+	id, err := a.gate.Login(c.ctx(), login.Attempt{Way: login.WayCookie, Name: in.User, Password: in.Password, Host: c.host})
 	if err != nil {
 		return nil, loginProblem(err)
 	}
@@ -135,10 +138,10 @@ func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 
 // remember has somebody be known by a cookie from now on. Whoever they were before, they
 // are not any more, and the secret is a new one: nobody can have known it.
-func (a *api) remember(c *call, w http.ResponseWriter, id Identity) {
+func (a *api) remember(c *call, w http.ResponseWriter, id login.Identity) {
 	a.sessions.end(a.secretOf(c.request))
 	c.secret, c.ends = a.sessions.begin(id)
-	c.id, c.who, c.groups, c.login = id, id.Principal, id.Groups, WayCookie
+	c.id, c.who, c.groups, c.login = id, id.Principal, id.Groups, login.WayCookie
 	http.SetCookie(w, a.cookie(c.request, c.secret, c.ends))
 }
 
@@ -159,22 +162,22 @@ func (a *api) cookies(serve func(*call, http.ResponseWriter) (*Session, error)) 
 			a.refuse(w, err)
 			return
 		}
-		body, err := encodeJSON(out)
+		body, err := problem.Encode(out)
 		if err != nil {
 			a.refuse(w, err)
 			return
 		}
-		send(w, http.StatusOK, jsonType, body)
+		problem.Send(w, http.StatusOK, problem.JSON, body)
 	}
 }
 
 func (a *api) changeSession(w http.ResponseWriter, r *http.Request, serve func(*call, http.ResponseWriter) (*Session, error)) (*Session, error) {
 	if !a.begin() {
-		return nil, unavailable("the broker stops")
+		return nil, problem.Unavailable("the broker stops")
 	}
 	defer a.running.Done()
 	if err := a.reads.Ready(); err != nil {
-		return nil, unavailable(err.Error())
+		return nil, problem.Unavailable(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()

@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"muster/internal/web/login"
 )
 
 // What somebody was let in by must still do: the token has not ended, the password is the
@@ -13,17 +15,17 @@ func TestALoginHoldsNoLongerThanWhatItWasBy(t *testing.T) {
 	f.users = map[string]string{"ann": "anns"}
 	at := now
 	a := newAPI(&Options{Reads: f, Gate: f, Now: func() time.Time { return at }}, &net.TCPAddr{})
-	ann := Identity{Principal: "User:ann", Proof: "anns"}
+	ann := login.Identity{Principal: "User:ann", Proof: "anns"}
 	secret, _ := a.sessions.begin(ann)
-	token := &call{login: WayBearer, id: Identity{Principal: "User:tom"}, ends: now.Add(time.Minute)}
-	for name, c := range map[string]*call{"password": {login: WayBasic, id: ann}, "cookie": {login: WayCookie, id: ann, secret: secret}, "token": token} {
+	token := &call{login: login.WayBearer, id: login.Identity{Principal: "User:tom"}, ends: now.Add(time.Minute)}
+	for name, c := range map[string]*call{"password": {login: login.WayBasic, id: ann}, "cookie": {login: login.WayCookie, id: ann, secret: secret}, "token": token} {
 		if !a.holds(c) {
 			t.Errorf("%s: it does not hold", name)
 		}
 	}
 	for name, c := range map[string]*call{
-		"nobody": {login: loginNone}, "another password": {login: WayBasic, id: Identity{Principal: "User:ann", Proof: "old"}},
-		"another cookie": {login: WayCookie, id: ann, secret: "x"},
+		"nobody": {login: login.None}, "another password": {login: login.WayBasic, id: login.Identity{Principal: "User:ann", Proof: "old"}},
+		"another cookie": {login: login.WayCookie, id: ann, secret: "x"},
 	} {
 		if a.holds(c) {
 			t.Errorf("%s: it holds", name)

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"muster/internal/web/login"
+	"muster/internal/web/problem"
 )
 
 // Where nobody logs in, everybody who reaches the address is a stranger. On this machine
@@ -20,7 +23,7 @@ const (
 // there are.
 func (a *api) mayAct(c *call) error {
 	if why := a.whyNotAct(c); why != "" {
-		return &Problem{status: http.StatusForbidden, Code: "read_only", Message: why}
+		return &problem.Problem{Status: http.StatusForbidden, Code: "read_only", Message: why}
 	}
 	return nil
 }
@@ -29,7 +32,7 @@ func (a *api) mayAct(c *call) error {
 // whatever rights there are.
 func (a *api) maySeeRecords(c *call) error {
 	if why := a.whyNoRecords(c); why != "" {
-		return &Problem{status: http.StatusForbidden, Code: "no_records", Message: why}
+		return &problem.Problem{Status: http.StatusForbidden, Code: "no_records", Message: why}
 	}
 	return nil
 }
@@ -43,7 +46,7 @@ func (a *api) whyNot(c *call, stranger string) string {
 		return "" // The broker that they asked knows whether they are strangers.
 	}
 	switch wanted := a.gate.WantsLogin(); {
-	case wanted && c.login == loginNone:
+	case wanted && c.login == login.None:
 		return nobodyMay
 	case !wanted && !a.full && (a.far || isFar(c.request)):
 		return stranger

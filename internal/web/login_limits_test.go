@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"muster/internal/web/problem"
 )
 
 // asked is a call of a route by somebody.
@@ -58,8 +60,8 @@ func TestWhoDoesNotLogInMayOnlyReadFromAfar(t *testing.T) {
 		f.users = c.users
 		for _, rt := range []*route{&acts, &shows} {
 			err := f.asked(t, rt, c.addr, c.full, c.change)
-			var p *Problem
-			if (err == nil) != c.want || err != nil && (!errors.As(err, &p) || p.status != http.StatusForbidden || p.Message == "") {
+			var p *problem.Problem
+			if (err == nil) != c.want || err != nil && (!errors.As(err, &p) || p.Status != http.StatusForbidden || p.Message == "") {
 				t.Errorf("%s, %s: %v", name, rt.name, err)
 			}
 		}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -14,11 +13,12 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"muster/internal/web/login"
+	"muster/internal/web/problem"
 )
 
 const (
-	// WayOIDC is how the audit log and the console call logins at an issuer.
-	WayOIDC = "oidc"
 	// oidcPath is where people go to log in at the issuer, and come back below it.
 	oidcPath = Prefix + "/session/oidc"
 	// oidcTime is how long somebody may take there.
@@ -27,17 +27,8 @@ const (
 	maxBack = 2 << 10
 )
 
-// Issuer lets people log in elsewhere, by OpenID Connect's authorization code.
-type Issuer interface {
-	// Address is where to send a browser that comes back to redirect.
-	Address(ctx context.Context, redirect, state, nonce, challenge string) (string, error)
-	// Redeem says for whom a code is that somebody came back with. The verifier is that of
-	// the challenge (PKCE).
-	Redeem(ctx context.Context, redirect, code, verifier, nonce, host string) (Identity, error)
-}
-
 // errIssuer is that a login elsewhere came to nothing.
-var errIssuer = &Problem{status: http.StatusUnauthorized, Code: "login_failed", Message: "the login did not succeed; begin it again at the console"}
+var errIssuer = &problem.Problem{Status: http.StatusUnauthorized, Code: "login_failed", Message: "the login did not succeed; begin it again at the console"}
 
 // journey is what somebody keeps while they log in elsewhere. It is sealed, so nothing has
 // to be remembered of those who never come back.
@@ -89,7 +80,7 @@ func (a *api) leave(c *call, w http.ResponseWriter) error {
 	sum := sha256.Sum256([]byte(j.Verifier))
 	address, err := a.gate.Issuer().Address(c.ctx(), redirectTo(c.request), j.State, j.Nonce, base64.RawURLEncoding.EncodeToString(sum[:]))
 	if err != nil {
-		return unavailable("the issuer does not answer")
+		return problem.Unavailable("the issuer does not answer")
 	}
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -136,8 +127,8 @@ func (a *api) comeBack(c *call, w http.ResponseWriter) error {
 	}
 	id, err := a.gate.Issuer().Redeem(c.ctx(), redirectTo(c.request), q.Get("code"), j.Verifier, j.Nonce, c.host)
 	switch {
-	case errors.Is(err, ErrLoginBusy):
-		return busy()
+	case errors.Is(err, login.ErrLoginBusy):
+		return problem.Busy()
 	case err != nil:
 		return errIssuer
 	}
@@ -151,7 +142,7 @@ func (a *api) withIssuer(serve func(*call, http.ResponseWriter) error) http.Hand
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, err := a.changeSession(w, r, func(c *call, w http.ResponseWriter) (*Session, error) {
 			if a.gate.Issuer() == nil {
-				return nil, notFound("there is no issuer to log in at; muster.http.oidc.issuer names one")
+				return nil, problem.NotFound("there is no issuer to log in at; muster.http.oidc.issuer names one")
 			}
 			return nil, serve(c, w)
 		})

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"muster/internal/web/login"
 )
 
 // fakeIssuer says that everyone who comes back is ann.
@@ -21,9 +23,9 @@ func (f *fakeIssuer) Address(_ context.Context, _, state, _, _ string) (string, 
 	return "https://issuer.example.org/", nil
 }
 
-func (f *fakeIssuer) Redeem(context.Context, string, string, string, string, string) (Identity, error) {
+func (f *fakeIssuer) Redeem(context.Context, string, string, string, string, string) (login.Identity, error) {
 	f.redeemed++
-	return Identity{Principal: "User:ann"}, nil
+	return login.Identity{Principal: "User:ann"}, nil
 }
 
 // traveller has left for the issuer, and has what a browser keeps meanwhile.

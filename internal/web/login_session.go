@@ -1,6 +1,10 @@
 package web
 
-import "time"
+import (
+	"time"
+
+	"muster/internal/web/login"
+)
 
 // Session is who somebody is here, and what is open to them.
 type Session struct {
@@ -26,7 +30,7 @@ func (a *api) session(c *call, _ *None) (*Session, error) {
 		out.Ways = append(out.Ways, "password")
 	}
 	if out.LoginWanted && a.gate.Issuer() != nil {
-		out.Ways = append(out.Ways, WayOIDC)
+		out.Ways = append(out.Ways, login.WayOIDC)
 	}
 	out.May.Records = a.whyNoRecords(c) == ""
 	why := a.whyNotAct(c)

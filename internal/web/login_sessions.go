@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/web/login"
 )
 
 const (
@@ -44,7 +45,7 @@ type sessionKey [sha256.Size]byte
 // session is somebody who has logged in.
 type session struct {
 	key  sessionKey
-	id   Identity
+	id   login.Identity
 	ends time.Time
 }
 
@@ -57,7 +58,7 @@ func keyOf(secret string) sessionKey { return sha256.Sum256([]byte(secret)) }
 func (s *session) cost() int { return sessionBytes + len(s.id.Principal) + len(s.id.Proof) }
 
 // begin remembers somebody, and returns the secret by which they are known from now on.
-func (s *sessions) begin(id Identity) (secret string, ends time.Time) {
+func (s *sessions) begin(id login.Identity) (secret string, ends time.Time) {
 	var random [sessionSecret]byte
 	_, _ = rand.Read(random[:]) // It never fails.
 	secret = base64.RawURLEncoding.EncodeToString(random[:])
@@ -101,28 +102,28 @@ func (s *sessions) remove(e *list.Element) {
 }
 
 // find returns whose secret it is.
-func (s *sessions) find(secret string) (id Identity, ends time.Time, found bool) {
+func (s *sessions) find(secret string) (id login.Identity, ends time.Time, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all[keyOf(secret)]
 	if e == nil {
-		return Identity{}, time.Time{}, false
+		return login.Identity{}, time.Time{}, false
 	}
 	it := e.Value.(*session)
 	if !s.now().Before(it.ends) {
 		s.remove(e)
-		return Identity{}, time.Time{}, false
+		return login.Identity{}, time.Time{}, false
 	}
 	return it.id, it.ends, true
 }
 
 // end forgets somebody, and returns who it was.
-func (s *sessions) end(secret string) (id Identity, found bool) {
+func (s *sessions) end(secret string) (id login.Identity, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all[keyOf(secret)]
 	if e == nil {
-		return Identity{}, false
+		return login.Identity{}, false
 	}
 	s.remove(e)
 	return e.Value.(*session).id, true

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/web/login"
 )
 
 func TestASessionIsKnownByItsSecretUntilItEnds(t *testing.T) {
 	at := now
 	s := newSessions(func() time.Time { return at })
-	ann := Identity{Principal: "User:ann", Proof: "p"}
+	ann := login.Identity{Principal: "User:ann", Proof: "p"}
 	secret, ends := s.begin(ann)
 	if !ends.Equal(at.Add(12*time.Hour)) || len(secret) != 43 {
 		t.Errorf("it ends at %v, the secret is %q", ends, secret)
@@ -40,10 +41,10 @@ func TestASessionIsKnownByItsSecretUntilItEnds(t *testing.T) {
 	if _, found := s.end(other); found || len(s.all) != 0 || s.order.Len() != 0 || len(s.of) != 0 || s.bytes != 0 {
 		t.Errorf("left are %d, %d, %d, %d bytes", len(s.all), s.order.Len(), len(s.of), s.bytes)
 	}
-	if _, ends := s.begin(Identity{Principal: "User:ann", Ends: at.Add(time.Minute)}); !ends.Equal(at.Add(time.Minute)) {
+	if _, ends := s.begin(login.Identity{Principal: "User:ann", Ends: at.Add(time.Minute)}); !ends.Equal(at.Add(time.Minute)) {
 		t.Errorf("one that an issuer bounds ends at %v", ends)
 	}
-	if _, ends := s.begin(Identity{Principal: "User:ann", Ends: at.Add(13 * time.Hour)}); !ends.Equal(at.Add(12 * time.Hour)) {
+	if _, ends := s.begin(login.Identity{Principal: "User:ann", Ends: at.Add(13 * time.Hour)}); !ends.Equal(at.Add(12 * time.Hour)) {
 		t.Errorf("one that an issuer bounds late ends at %v", ends)
 	}
 }
@@ -51,7 +52,7 @@ func TestASessionIsKnownByItsSecretUntilItEnds(t *testing.T) {
 // Of the secret nothing is kept.
 func TestTheSecretOfASessionIsNotKept(t *testing.T) {
 	s := newSessions(time.Now)
-	secret, _ := s.begin(Identity{Principal: "User:ann"})
+	secret, _ := s.begin(login.Identity{Principal: "User:ann"})
 	if kept := fmt.Sprintf("%+v %+v", s.all, s.order.Front().Value); strings.Contains(kept, secret) {
 		t.Errorf("%q is in %s", secret, kept)
 	}
@@ -62,7 +63,7 @@ func TestSessionsAreBoundedByBytesAndTheOldestGo(t *testing.T) {
 	var secrets []string
 	name := strings.Repeat("a", 10_000)
 	for i := range 300 {
-		secret, _ := s.begin(Identity{Principal: auth.User(fmt.Sprint(name, i))})
+		secret, _ := s.begin(login.Identity{Principal: auth.User(fmt.Sprint(name, i))})
 		secrets = append(secrets, secret)
 		if s.bytes > maxSessionBytes {
 			t.Fatalf("%d bytes are kept", s.bytes)
@@ -81,11 +82,11 @@ func TestSessionsAreBoundedByBytesAndTheOldestGo(t *testing.T) {
 
 func TestWhoLogsInAgainAndAgainSendsAwayOnlyThemselves(t *testing.T) {
 	s := newSessions(time.Now)
-	bob, _ := s.begin(Identity{Principal: "User:bob"})
-	first, _ := s.begin(Identity{Principal: "User:ann"})
-	second, _ := s.begin(Identity{Principal: "User:ann"})
+	bob, _ := s.begin(login.Identity{Principal: "User:bob"})
+	first, _ := s.begin(login.Identity{Principal: "User:ann"})
+	second, _ := s.begin(login.Identity{Principal: "User:ann"})
 	for range maxSessionsOfOne - 1 {
-		s.begin(Identity{Principal: "User:ann"})
+		s.begin(login.Identity{Principal: "User:ann"})
 	}
 	for secret, want := range map[string]bool{bob: true, first: false, second: true} {
 		if _, _, found := s.find(secret); found != want {

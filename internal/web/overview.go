@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/watch/list"
+	"muster/internal/web/problem"
 	"muster/internal/words"
 )
 
@@ -46,7 +47,7 @@ var severity = []string{"poison-suspect", "members-keep-dying", "stuck-partition
 func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
 	limit := cmp.Or(q.Limit, neediest)
 	if limit > list.MaxLimit {
-		return nil, badRequest("limit is at most %d", list.MaxLimit)
+		return nil, problem.BadRequest("limit is at most %d", list.MaxLimit)
 	}
 	s := a.reads.Snapshot()
 	out := &Overview{At: known(s.At), Health: a.health().judged(), Worst: []NeedyRow{}, Unwell: []Health{}, Incomplete: a.unasked(c, "groups")}

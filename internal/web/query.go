@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"muster/internal/web/problem"
 )
 
 // A question is a struct whose fields have the tag query, which is the parameter's name,
@@ -33,7 +35,7 @@ func parameters(t reflect.Type) []reflect.StructField {
 func parseQuery(raw string, into any) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return badRequest("the query cannot be read: %v", err)
+		return problem.BadRequest("the query cannot be read: %v", err)
 	}
 	v := reflect.ValueOf(into).Elem()
 	fields := parameters(v.Type())
@@ -42,7 +44,7 @@ func parseQuery(raw string, into any) error {
 		switch {
 		case i < 0 && name == "format":
 		case i < 0:
-			return badRequest("there is no parameter %q here; there are %s", name, strings.Join(names(fields), ", "))
+			return problem.BadRequest("there is no parameter %q here; there are %s", name, strings.Join(names(fields), ", "))
 		default:
 			if err := setField(v.FieldByIndex(fields[i].Index), fields[i].Tag, name, given); err != nil {
 				return err
@@ -66,7 +68,7 @@ func setField(field reflect.Value, tag reflect.StructTag, name string, given []s
 		return setList(field, tag.Get("commas") != "no", name, given)
 	}
 	if len(given) != 1 {
-		return badRequest("%s is given %d times", name, len(given))
+		return problem.BadRequest("%s is given %d times", name, len(given))
 	}
 	value := given[0]
 	switch field.Interface().(type) {
@@ -75,26 +77,26 @@ func setField(field reflect.Value, tag reflect.StructTag, name string, given []s
 	case time.Duration:
 		d, ok := parseSpan(value)
 		if !ok {
-			return badRequest("%s is how long, as 30m, 24h or 7d, not %q", name, value)
+			return problem.BadRequest("%s is how long, as 30m, 24h or 7d, not %q", name, value)
 		}
 		field.SetInt(int64(d))
 	case bool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {
-			return badRequest("%s is true or false, not %q", name, value)
+			return problem.BadRequest("%s is true or false, not %q", name, value)
 		}
 		field.SetBool(b)
 	case *int:
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil || n < 0 {
-			return badRequest("%s is a number, not %q", name, value)
+			return problem.BadRequest("%s is a number, not %q", name, value)
 		}
 		i := int(n)
 		field.Set(reflect.ValueOf(&i))
 	default:
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil || n < 1 {
-			return badRequest("%s is a number from 1 on, not %q", name, value)
+			return problem.BadRequest("%s is a number from 1 on, not %q", name, value)
 		}
 		field.SetInt(n)
 	}
@@ -116,7 +118,7 @@ func setList(field reflect.Value, commas bool, name string, given []string) erro
 				out = append(out, part)
 			}
 			if len(out) > maxListed {
-				return badRequest("%s has more than %d values", name, maxListed)
+				return problem.BadRequest("%s has more than %d values", name, maxListed)
 			}
 		}
 	}

@@ -14,26 +14,28 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/search"
+	"muster/internal/web/problem"
+	"muster/internal/web/records"
 )
 
 // Records is what the broker lets be read of topics.
 type Records interface {
 	// Partitions returns those that this broker leads of some, and who leads the others.
-	Partitions(topic string, wanted []int32, committed bool) (map[int32]search.Log, []Elsewhere)
+	Partitions(topic string, wanted []int32, committed bool) (map[int32]search.Log, []records.Elsewhere)
 	// Count counts the records from the beginning of spans on, -1 if it cannot. It need
 	// not where offsets are dense.
 	Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool)
 	// Await tells once that a partition may have more.
 	Await(ctx context.Context, topic string, wanted []int32, committed bool) (ready <-chan struct{}, done func())
 	// Quota is how much somebody may read.
-	Quota(who auth.Principal) ReadQuota
+	Quota(who auth.Principal) records.Quota
 }
 
 // readsRecords is the need of Fetch.
 var readsRecords = need{operation: auth.Read, kind: auth.Topic, param: "topic"}
 
-// records is the route that searches (application/x-ndjson).
-var records = route{
+// recordsRoute is the route that searches (application/x-ndjson).
+var recordsRoute = route{
 	method: http.MethodGet, path: "/topics/{topic}/records", name: "records", lines: true, shows: true,
 	doc:   "Records of a topic, as they are found, a JSON document a line: record, progress, and at last end, with what goes on where this part of the search stopped.",
 	query: reflect.TypeFor[RecordsQuery](), answer: reflect.TypeFor[RecordsLine](), needs: []need{readsRecords},
@@ -65,9 +67,9 @@ type recordsSearch struct {
 	search     search.Search
 	from       *search.Cursor
 	partitions []int32
-	elsewhere  []Elsewhere
+	elsewhere  []records.Elsewhere
 	committed  bool
-	quota      ReadQuota
+	quota      records.Quota
 	out        *lines
 }
 
@@ -75,11 +77,11 @@ type recordsSearch struct {
 func (a *api) newSearch(ctx context.Context, c *call, q *RecordsQuery) (*recordsSearch, error) {
 	t := a.reads.Image().Topic(c.param("topic"))
 	if t == nil {
-		return nil, notFound("there is no topic %q", c.param("topic"))
+		return nil, problem.NotFound("there is no topic %q", c.param("topic"))
 	}
 	s := &recordsSearch{api: a, call: c, topic: t.Name, query: q, committed: q.Isolation == "read_committed"}
 	if q.Isolation != "" && q.Isolation != "read_uncommitted" && !s.committed {
-		return nil, badRequest("isolation is read_uncommitted or read_committed, not %q", q.Isolation)
+		return nil, problem.BadRequest("isolation is read_uncommitted or read_committed, not %q", q.Isolation)
 	}
 	limits, err := searchLimits(q)
 	if err != nil {
@@ -90,10 +92,10 @@ func (a *api) newSearch(ctx context.Context, c *call, q *RecordsQuery) (*records
 		Path: q.Path, PathValue: q.PathValue, PathIs: q.PathIs, JQ: q.JQ, CommittedRecords: s.committed,
 	}, time.Now)
 	if err != nil {
-		return nil, badRequest("%s", err)
+		return nil, problem.BadRequest("%s", err)
 	}
 	if s.partitions, err = s.wanted(len(t.Partitions)); err != nil {
-		return nil, badRequest("%s", err)
+		return nil, problem.BadRequest("%s", err)
 	}
 	s.search = search.Search{Filter: filter, Limits: limits, Now: time.Now}
 	s.search.Logs, s.elsewhere = a.records.Partitions(t.Name, s.partitions, s.committed)
@@ -103,7 +105,7 @@ func (a *api) newSearch(ctx context.Context, c *call, q *RecordsQuery) (*records
 		return nil, overQuota(c.who, wait)
 	}
 	if len(s.search.Logs) == 0 && len(s.elsewhere) > 0 {
-		return nil, &ElsewhereError{What: "the records that you want of " + t.Name, Broker: s.elsewhere[0].Broker}
+		return nil, &problem.Elsewhere{What: "the records that you want of " + t.Name, Broker: s.elsewhere[0].Broker}
 	}
 	if err := s.begin(ctx, questionOf(t.ID, q)); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (a *api) newSearch(ctx context.Context, c *call, q *RecordsQuery) (*records
 
 func searchLimits(q *RecordsQuery) (search.Limits, error) {
 	if q.Limit > maxFound || q.Bytes > maxShown {
-		return search.Limits{}, badRequest("limit is at most %d, and bytes at most %d", maxFound, maxShown)
+		return search.Limits{}, problem.BadRequest("limit is at most %d, and bytes at most %d", maxFound, maxShown)
 	}
 	return search.Limits{Records: cmp.Or(q.Limit, foundRecords), Shown: cmp.Or(q.Bytes, shownBytes), Bytes: searchBytes, Page: searchPage, Time: searchTime}, nil
 }
@@ -143,16 +145,16 @@ func (s *recordsSearch) begin(ctx context.Context, question uint64) error {
 	to, err2 := search.ParsePlace(q.To, search.End, now)
 	switch err = errors.Join(err, err2); {
 	case err != nil:
-		return badRequest("%s", err)
+		return problem.BadRequest("%s", err)
 	case q.Order != "" && q.Order != "newest" && q.Order != "oldest":
-		return badRequest("order is newest or oldest, not %q", q.Order)
+		return problem.BadRequest("order is newest or oldest, not %q", q.Order)
 	case q.Follow && (newest || to.Kind != search.End):
-		return badRequest("who follows reads the oldest first, and to no end")
+		return problem.BadRequest("who follows reads the oldest first, and to no end")
 	}
 	if q.After != "" {
 		s.from, err = search.ParseCursor(q.After)
 		if err != nil || s.from.Question != question || s.from.Newest != newest {
-			return badRequest("%s", search.ErrCursor)
+			return problem.BadRequest("%s", search.ErrCursor)
 		}
 		if s.from.Total < 0 && len(s.from.Spans) > 0 {
 			_, s.search.Dense = s.api.records.Count(ctx, s.topic, s.from.Spans[:1])
@@ -160,7 +162,7 @@ func (s *recordsSearch) begin(ctx context.Context, question uint64) error {
 		return nil
 	}
 	if s.from, err = search.Begin(ctx, s.search.Logs, s.partitions, from, to); err != nil {
-		return unavailable(err.Error())
+		return problem.Unavailable(err.Error())
 	}
 	s.from.Question, s.from.Newest = question, newest
 	s.from.Total, s.search.Dense = s.api.records.Count(ctx, s.topic, s.from.Spans)

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"muster/internal/search"
+	"muster/internal/web/problem"
 )
 
 // errStopping is that the broker stops.
-var errStopping = unavailable("the broker stops")
+var errStopping = problem.Unavailable("the broker stops")
 
 // follow searches what is there, and then what comes. When its time is over, a part that
 // has begun goes on to its own end: else what it told of would be told again.
@@ -92,9 +93,9 @@ func (s *recordsSearch) still() error {
 	if err := s.api.maySeeRecords(c); err != nil {
 		return err
 	}
-	for _, n := range records.needs {
+	for _, n := range recordsRoute.needs {
 		if !s.api.gate.Sees(c.asks(n.operation, n.kind, c.param(n.param))) {
-			return s.api.allowed(c, records.needs)
+			return s.api.allowed(c, recordsRoute.needs)
 		}
 	}
 	return nil
@@ -145,7 +146,7 @@ func (s *recordsSearch) followPart(ctx, whole context.Context, left int) (*searc
 		}
 		_, end, err := log.Bounds(ctx)
 		if err != nil {
-			return nil, unavailable(err.Error())
+			return nil, problem.Unavailable(err.Error())
 		}
 		x.High = max(x.High, end)
 	}

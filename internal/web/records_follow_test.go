@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"muster/internal/search"
+	"muster/internal/web/problem"
 )
 
 // apiOver answers for the records of a log.
@@ -177,10 +178,10 @@ func TestSearchesAreRefusedWhenTooMuchIsUnread(t *testing.T) {
 		synctest.Wait()
 		a.found.Add(maxUnread + 1)
 		<-a.searches
-		if err := <-refused; err == nil || problemOf(err).Code != "busy" || len(a.searches) != maxSearches-1 {
+		if err := <-refused; err == nil || problem.Of(err).Code != "busy" || len(a.searches) != maxSearches-1 {
 			t.Errorf("%v; %d search", err, len(a.searches))
 		}
-		if _, _, err := asksFor(t, a, "follow=true"); err == nil || problemOf(err).Code != "busy" || a.streams.Used() != 0 {
+		if _, _, err := asksFor(t, a, "follow=true"); err == nil || problem.Of(err).Code != "busy" || a.streams.Used() != 0 {
 			t.Errorf("who follows: %v; %d follow", err, a.streams.Used())
 		}
 	})

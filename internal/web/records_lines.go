@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"muster/internal/search"
+	"muster/internal/web/problem"
 )
 
 func (r *RecordBytes) binary(b []byte) *RecordBytes {
@@ -103,17 +104,17 @@ func (a *api) searchRecords(w http.ResponseWriter, r *http.Request) {
 // openSearch finds out whether somebody may search, and waits for a place to do so.
 func (a *api) openSearch(ctx context.Context, r *http.Request) (s *recordsSearch, leave func(), err error) {
 	if err := a.reads.Ready(); err != nil {
-		return nil, nil, unavailable(err.Error())
+		return nil, nil, problem.Unavailable(err.Error())
 	}
 	c := newCall(r)
-	if err := a.admit(&records, c); err != nil {
+	if err := a.admit(&recordsRoute, c); err != nil {
 		return nil, nil, err
 	}
 	q := new(RecordsQuery)
 	if err := parseQuery(r.URL.RawQuery, q); err != nil {
 		return nil, nil, err
 	}
-	if err := a.allowed(c, records.needs); err != nil {
+	if err := a.allowed(c, recordsRoute.needs); err != nil {
 		return nil, nil, err
 	}
 	place, err := a.searchPlace(ctx, c, q.Follow)
@@ -126,7 +127,7 @@ func (a *api) openSearch(ctx context.Context, r *http.Request) (s *recordsSearch
 		}
 	}()
 	if a.found.Load() > maxUnread { // Not before: there may be many that wait for a place.
-		return nil, nil, busy()
+		return nil, nil, problem.Busy()
 	}
 	if s, err = a.newSearch(ctx, c, q); err != nil {
 		return nil, nil, err
@@ -142,7 +143,7 @@ func (a *api) searchPlace(ctx context.Context, c *call, follow bool) (leave func
 		return func() { <-a.searches }, a.enterSearch(ctx)
 	}
 	if !a.streams.enter(c) {
-		return nil, busy()
+		return nil, problem.Busy()
 	}
 	return func() { a.streams.leave(c) }, nil
 }
@@ -158,7 +159,7 @@ func (a *api) enterSearch(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-a.stopping:
 	}
-	return busy()
+	return problem.Busy()
 }
 
 // run searches until there is something to end for.
@@ -192,7 +193,7 @@ func (s *recordsSearch) run(ctx context.Context) {
 
 // fail tells why the search could not go on.
 func (s *recordsSearch) fail(err error) {
-	s.out.add(&RecordsLine{End: &SearchEnd{Elsewhere: some(s.elsewhere), Failures: []Unread{}, Why: search.AtFailure, Problem: problemOf(err)}})
+	s.out.add(&RecordsLine{End: &SearchEnd{Elsewhere: some(s.elsewhere), Failures: []Unread{}, Why: search.AtFailure, Problem: problem.Of(err)}})
 }
 
 // recovered has a search that broke end alone, and not with the broker.

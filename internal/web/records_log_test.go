@@ -8,6 +8,7 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/search"
+	"muster/internal/web/records"
 )
 
 // oneLog is a topic of one partition, in memory. It implements Records and search.Log.
@@ -33,7 +34,7 @@ func (l *oneLog) put(value string) {
 }
 
 // Partitions implements Records.
-func (l *oneLog) Partitions(string, []int32, bool) (map[int32]search.Log, []Elsewhere) {
+func (l *oneLog) Partitions(string, []int32, bool) (map[int32]search.Log, []records.Elsewhere) {
 	if l.opened != nil {
 		l.opened()
 	}
@@ -53,9 +54,9 @@ func (l *oneLog) Await(context.Context, string, []int32, bool) (ready <-chan str
 }
 
 // Quota implements Records.
-func (l *oneLog) Quota(auth.Principal) ReadQuota { return l }
+func (l *oneLog) Quota(auth.Principal) records.Quota { return l }
 
-// Room implements ReadQuota.
+// Room implements records.Quota.
 func (l *oneLog) Room(want int) (int, time.Duration) {
 	if l.room == nil {
 		return want, 0
@@ -63,7 +64,7 @@ func (l *oneLog) Room(want int) (int, time.Duration) {
 	return l.room()
 }
 
-// Take implements ReadQuota.
+// Take implements records.Quota.
 func (l *oneLog) Take(n int) { l.taken.Add(int64(n)) }
 
 // Bounds implements search.Log.

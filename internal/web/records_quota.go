@@ -9,25 +9,18 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/search"
+	"muster/internal/web/problem"
+	"muster/internal/web/records"
 	"muster/internal/words"
 )
 
 // atQuota is that a part of a search ended because its reader's quota of bytes is used up.
 const atQuota = "quota"
 
-// ReadQuota is how many bytes of records somebody may read, as consumers do.
-type ReadQuota interface {
-	// Room returns how much of what they want they may read now, or how long they have to
-	// wait before they may read anything.
-	Room(want int) (n int, wait time.Duration)
-	// Take counts what was read.
-	Take(n int)
-}
-
 // meteredLog counts what is read of a log.
 type meteredLog struct {
 	search.Log
-	quota ReadQuota
+	quota records.Quota
 }
 
 // Read implements search.Log.
@@ -37,7 +30,7 @@ func (l *meteredLog) Read(ctx context.Context, from int64, most int, f func(*sea
 	return c, err
 }
 
-func metered(logs map[int32]search.Log, q ReadQuota) map[int32]search.Log {
+func metered(logs map[int32]search.Log, q records.Quota) map[int32]search.Log {
 	out := make(map[int32]search.Log, len(logs))
 	for i, l := range logs {
 		out[i] = &meteredLog{l, q}
@@ -63,10 +56,10 @@ func (s *recordsSearch) because(why string) string {
 }
 
 // overQuota is the problem of somebody who has read more than they may.
-func overQuota(who auth.Principal, wait time.Duration) *Problem {
+func overQuota(who auth.Principal, wait time.Duration) *problem.Problem {
 	wait = max(wait, time.Second)
-	return &Problem{
-		status: http.StatusTooManyRequests, Code: "quota_exceeded", RetryAfter: int(math.Ceil(wait.Seconds())),
+	return &problem.Problem{
+		Status: http.StatusTooManyRequests, Code: "quota_exceeded", RetryAfter: int(math.Ceil(wait.Seconds())),
 		Message: fmt.Sprintf("%s has used up the quota consumer_byte_rate; try again in %s", who, words.Duration(wait)),
 	}
 }

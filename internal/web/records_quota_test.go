@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"muster/internal/web/problem"
 )
 
 func TestWhatASearchReadsIsCountedAndBoundByTheQuota(t *testing.T) {
@@ -35,8 +37,8 @@ func TestWhatASearchReadsIsCountedAndBoundByTheQuota(t *testing.T) {
 	}
 	l.room = func() (int, time.Duration) { return 0, 1500 * time.Millisecond }
 	_, _, err := asksFor(t, a, "")
-	p := problemOf(err)
-	if err == nil || p.status != http.StatusTooManyRequests || p.RetryAfter != 2 || p.Code != "quota_exceeded" || !strings.Contains(p.Message, "consumer_byte_rate") {
+	p := problem.Of(err)
+	if err == nil || p.Status != http.StatusTooManyRequests || p.RetryAfter != 2 || p.Code != "quota_exceeded" || !strings.Contains(p.Message, "consumer_byte_rate") {
 		t.Errorf("beyond it: %+v", p)
 	}
 	if len(a.searches) != 0 {

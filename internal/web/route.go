@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/web/act"
 	"muster/internal/web/fleet"
+	"muster/internal/web/login"
+	"muster/internal/web/problem"
 )
 
 // route is a line of the table.
@@ -90,14 +93,14 @@ type call struct {
 	host    string      // That it comes from, in the form of auth.Host.
 	body    []byte
 	login   string // How they logged in.
-	id      Identity
+	id      login.Identity
 	ends    time.Time   // When that ends by itself; zero for never.
 	secret  string      // That their browser keeps, if it does.
 	note    *fleet.Note // Of the broker that asks; nil if somebody else does.
 }
 
 func newCall(r *http.Request) *call {
-	return &call{request: r, who: auth.Anonymous, host: remoteHost(r), login: loginNone}
+	return &call{request: r, who: auth.Anonymous, host: remoteHost(r), login: login.None}
 }
 
 func (c *call) ctx() context.Context { return c.request.Context() }
@@ -134,9 +137,9 @@ func (a *api) may(q auth.Request) error {
 	if ok {
 		return nil
 	}
-	acl := &MissingACL{string(q.Principal), q.Operation.String(), q.Type.String(), q.Name, command}
-	return &Problem{
-		status: http.StatusForbidden, Code: "forbidden", MissingACL: acl,
+	acl := &problem.MissingACL{Principal: string(q.Principal), Operation: q.Operation.String(), ResourceType: q.Type.String(), ResourceName: q.Name, Command: command}
+	return &problem.Problem{
+		Status: http.StatusForbidden, Code: "forbidden", MissingACL: acl,
 		Message: acl.Principal + " may not " + acl.Operation + " " + strings.ToLower(acl.ResourceType) + " " + q.Name,
 	}
 }
@@ -145,3 +148,6 @@ func (a *api) may(q auth.Request) error {
 func (a *api) sees(c *call, kind auth.ResourceType, name string) bool {
 	return a.gate.Sees(c.asks(auth.Describe, kind, name))
 }
+
+// asker is the caller as acts know them.
+func (c *call) asker() act.Asker { return act.Asker{Principal: c.who, Groups: c.groups, Host: c.host} }

@@ -41,4 +41,6 @@ var events = route{
 }
 
 // allRoutes is what the generated files tell of.
-func allRoutes() []route { return append(slices.Concat(routes, acts), events, records, logIn, logOut) }
+func allRoutes() []route {
+	return append(slices.Concat(routes, acts), events, recordsRoute, logIn, logOut)
+}

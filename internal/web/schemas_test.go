@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/internal/journal"
+	"muster/internal/web/problem"
 )
 
 // shape is a type as the generated files have it.
@@ -37,7 +38,7 @@ type schemas struct {
 
 func newSchemas(t *testing.T) *schemas {
 	s := &schemas{t: t, objects: map[string][]member{}, types: map[string]reflect.Type{}}
-	s.shapeOf(reflect.TypeFor[Problem]())
+	s.shapeOf(reflect.TypeFor[problem.Problem]())
 	for _, r := range allRoutes() {
 		s.shapeOf(r.answer)
 		if r.takesBody() {

@@ -8,6 +8,8 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/metadata"
+	"muster/internal/web/act"
+	"muster/internal/web/problem"
 )
 
 // scramNames are the mechanisms by the numbers that credentials have.
@@ -42,7 +44,7 @@ func (a *api) rules(_ *call, q *ACLsQuery) (*ACLList, error) {
 	if q.Resource != "" {
 		var err error
 		if f.Type, err = auth.ParseResourceType(q.Resource); err != nil {
-			return nil, badRequest("resource: %v", err)
+			return nil, problem.BadRequest("resource: %v", err)
 		}
 	}
 	if q.Name != "" {
@@ -70,23 +72,23 @@ func ruleRow(r auth.Rule) ACLRow {
 func (a *api) why(_ *call, q *WhyQuery) (*ACLWhy, error) {
 	asked := auth.Request{Principal: auth.Principal(q.Principal), Host: cmp.Or(q.Host, auth.AnyHost), Name: q.Name}
 	if q.Principal == "" {
-		return nil, badRequest("say who, with principal")
+		return nil, problem.BadRequest("say who, with principal")
 	}
 	if !strings.Contains(q.Principal, ":") {
 		asked.Principal = auth.User(q.Principal)
 	}
 	var err error
 	if asked.Operation, err = auth.ParseOperation(q.Operation); err != nil {
-		return nil, badRequest("operation: %v", err)
+		return nil, problem.BadRequest("operation: %v", err)
 	}
 	if asked.Type, err = auth.ParseResourceType(q.Resource); err != nil {
-		return nil, badRequest("resource: %v", err)
+		return nil, problem.BadRequest("resource: %v", err)
 	}
 	if asked.Type == auth.Cluster {
 		asked.Name = auth.ClusterName
 	}
 	if asked.Name == "" {
-		return nil, badRequest("say which %s, with name", strings.ToLower(asked.Type.String()))
+		return nil, problem.BadRequest("say which %s, with name", strings.ToLower(asked.Type.String()))
 	}
 	image := a.reads.Image()
 	if !image.Authorizes() {
@@ -111,24 +113,24 @@ func (a *api) quotas(*call, *None) (*QuotaList, error) {
 	all := a.reads.Image().Quotas
 	out := &QuotaList{Quotas: []QuotaRow{}}
 	for _, e := range all.Entities() {
-		row := QuotaRow{Entity: quotaParts(e), Values: []QuotaValue{}}
+		row := QuotaRow{Entity: quotaParts(e), Values: []act.QuotaValue{}}
 		of := all.Of(e)
 		for _, name := range slices.Sorted(maps.Keys(of)) {
-			row.Values = append(row.Values, QuotaValue{name, of[name]})
+			row.Values = append(row.Values, act.QuotaValue{Name: name, Value: of[name]})
 		}
 		out.Quotas = append(out.Quotas, row)
 	}
 	return out, nil
 }
 
-func quotaParts(e metadata.QuotaEntity) []QuotaPart {
-	out := []QuotaPart{}
+func quotaParts(e metadata.QuotaEntity) []act.QuotaPart {
+	out := []act.QuotaPart{}
 	add := func(kind string, n metadata.QuotaName) {
 		switch {
 		case n == metadata.Default():
-			out = append(out, QuotaPart{Type: kind})
+			out = append(out, act.QuotaPart{Type: kind})
 		case n.Named:
-			out = append(out, QuotaPart{Type: kind, Name: &n.Name})
+			out = append(out, act.QuotaPart{Type: kind, Name: &n.Name})
 		}
 	}
 	add("user", e.User)

@@ -3,6 +3,7 @@ package web
 import (
 	"muster/internal/auth"
 	"muster/internal/metadata/config"
+	"muster/internal/web/problem"
 )
 
 var readsTopicSettings = need{operation: auth.DescribeConfigs, kind: auth.Topic, param: "topic"}
@@ -27,7 +28,7 @@ func (a *api) topicConfigs(c *call, _ *None) (*TopicConfigs, error) {
 	image, name := a.reads.Image(), c.param("topic")
 	t := image.Topic(name)
 	if t == nil {
-		return nil, notFound("there is no topic %q", name)
+		return nil, problem.NotFound("there is no topic %q", name)
 	}
 	out := &TopicConfigs{Configs: []TopicConfig{}}
 	for _, d := range config.TopicDefs() {

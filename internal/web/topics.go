@@ -13,6 +13,7 @@ import (
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
+	"muster/internal/web/problem"
 )
 
 // maxTopicGroups is how many groups are told with a topic.
@@ -31,11 +32,11 @@ func (a *api) topics(c *call, q *TopicsQuery) (*TopicList, error) {
 	by, reverse := strings.CutPrefix(cmp.Or(q.Sort, "name"), "-")
 	value, ok := topicSorts[by]
 	if !ok {
-		return nil, badRequest("topics cannot be sorted by %q", q.Sort)
+		return nil, problem.BadRequest("topics cannot be sorted by %q", q.Sort)
 	}
 	limit := cmp.Or(q.Limit, list.DefaultLimit)
 	if limit > list.MaxLimit || len(q.Q) > list.MaxText {
-		return nil, badRequest("the query is too long or its limit out of range")
+		return nil, problem.BadRequest("the query is too long or its limit out of range")
 	}
 	s := a.reads.Snapshot()
 	rows := a.topicRows(c, s, q)
@@ -55,7 +56,7 @@ func (a *api) topics(c *call, q *TopicsQuery) (*TopicList, error) {
 	if q.After != "" {
 		after, ok := readCursor(q.After)
 		if !ok {
-			return nil, badRequest("%v", list.ErrCursor)
+			return nil, problem.BadRequest("%v", list.ErrCursor)
 		}
 		rows = rows[slices.IndexFunc(append(rows, TopicRow{}), func(t TopicRow) bool {
 			return t.Name == "" || compareTo(value(&t), t.Name, after, reverse) > 0
@@ -141,7 +142,7 @@ func (a *api) ownTopic(c *call) (*TopicDetail, error) {
 	name := c.param("topic")
 	t := a.reads.Image().Topic(name)
 	if t == nil {
-		return nil, notFound("there is no topic %q", name)
+		return nil, problem.NotFound("there is no topic %q", name)
 	}
 	s := a.reads.Snapshot()
 	out := &TopicDetail{

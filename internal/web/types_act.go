@@ -24,23 +24,9 @@ type Effect struct {
 	Members    int      `json:"members" doc:"of groups, that are disturbed"`
 }
 
-// NewTopic is a topic to create.
-type NewTopic struct {
-	Name         string            `json:"name"`
-	Partitions   *int32            `json:"partitions,omitempty" doc:"how many; absent for num.partitions of the broker"`
-	Configs      map[string]string `json:"configs,omitempty" doc:"settings of the topic, under Kafka's names"`
-	ValidateOnly bool              `json:"validateOnly,omitempty" doc:"the same as preview"`
-}
-
 // MorePartitions is how many partitions a topic is to have.
 type MorePartitions struct {
 	Count int32 `json:"count" doc:"how many there are afterwards"`
-}
-
-// ChangedConfigs is what settings of a topic are to become.
-type ChangedConfigs struct {
-	Set    map[string]string `json:"set,omitempty" doc:"settings and their values"`
-	Delete []string          `json:"delete,omitempty" doc:"settings that are to be as by default"`
 }
 
 // NewRecord is a record to produce.
@@ -125,11 +111,4 @@ type ResetMove struct {
 type OffsetsToForget struct {
 	Topic      string  `json:"topic"`
 	Partitions []int32 `json:"partitions,omitempty" doc:"absent for all of the topic"`
-}
-
-// MemberToRemove is a member that is to leave its group.
-type MemberToRemove struct {
-	Member   string `json:"memberId,omitempty" doc:"of a member; absent for a static one"`
-	Instance string `json:"instanceId,omitempty" doc:"of a static member"`
-	Reason   string `json:"reason,omitempty" doc:"for the journal"`
 }

@@ -1,6 +1,11 @@
 package web
 
-import "time"
+import (
+	"time"
+
+	"muster/internal/web/problem"
+	"muster/internal/web/records"
+)
 
 // RecordsQuery asks for records of a topic.
 type RecordsQuery struct {
@@ -77,21 +82,15 @@ type SearchProgress struct {
 // SearchEnd is how a part of a search ended.
 type SearchEnd struct {
 	SearchProgress
-	Why        string      `json:"why" doc:"end: everything was searched; limit, bytes, page, time: it has found or read as much as it may, or taken as long; quota: the quota consumer_byte_rate of who reads is used up; failure"`
-	Next       string      `json:"next,omitempty" doc:"what to give as after to go on; absent if everything was searched"`
-	Elsewhere  []Elsewhere `json:"elsewhere" doc:"partitions that were not searched, because another broker leads them"`
-	Failures   []Unread    `json:"failures" doc:"partitions that could not be read to their end"`
-	Cut        int         `json:"cut" doc:"how many records were too large to be looked at whole"`
-	Unreadable int         `json:"unreadable" doc:"how many record batches could not be read"`
-	JQFailed   int64       `json:"jqFailed" doc:"on how many records the jq expression failed"`
-	JQFailure  string      `json:"jqFailure,omitempty" doc:"why, for the first"`
-	Problem    *Problem    `json:"problem,omitempty" doc:"why the search could not go on"`
-}
-
-// Elsewhere is a partition that another broker leads.
-type Elsewhere struct {
-	Partition int32 `json:"partition"`
-	Broker    int32 `json:"broker" doc:"-1 if none does"`
+	Why        string              `json:"why" doc:"end: everything was searched; limit, bytes, page, time: it has found or read as much as it may, or taken as long; quota: the quota consumer_byte_rate of who reads is used up; failure"`
+	Next       string              `json:"next,omitempty" doc:"what to give as after to go on; absent if everything was searched"`
+	Elsewhere  []records.Elsewhere `json:"elsewhere" doc:"partitions that were not searched, because another broker leads them"`
+	Failures   []Unread            `json:"failures" doc:"partitions that could not be read to their end"`
+	Cut        int                 `json:"cut" doc:"how many records were too large to be looked at whole"`
+	Unreadable int                 `json:"unreadable" doc:"how many record batches could not be read"`
+	JQFailed   int64               `json:"jqFailed" doc:"on how many records the jq expression failed"`
+	JQFailure  string              `json:"jqFailure,omitempty" doc:"why, for the first"`
+	Problem    *problem.Problem    `json:"problem,omitempty" doc:"why the search could not go on"`
 }
 
 // Unread is a partition that could not be read.

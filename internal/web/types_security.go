@@ -1,5 +1,7 @@
 package web
 
+import "muster/internal/web/act"
+
 // UserList is the users.
 type UserList struct {
 	Users []UserRow `json:"users" csv:"rows" doc:"by name"`
@@ -77,25 +79,6 @@ type QuotaList struct {
 
 // QuotaRow is the quotas of somebody.
 type QuotaRow struct {
-	Entity []QuotaPart  `json:"entity" doc:"whose they are"`
-	Values []QuotaValue `json:"values"`
-}
-
-// QuotaPart is a part of whom quotas are for.
-type QuotaPart struct {
-	Type string  `json:"type" doc:"user, client-id or ip"`
-	Name *string `json:"name" doc:"null for all that have none of their own"`
-}
-
-// QuotaValue is a quota.
-type QuotaValue struct {
-	Name  string  `json:"name" doc:"producer_byte_rate, consumer_byte_rate, controller_mutation_rate, request_percentage or connection_creation_rate"`
-	Value float64 `json:"value" doc:"a second, or percent"`
-}
-
-// ChangedQuota is what quotas of somebody are to become.
-type ChangedQuota struct {
-	Entity []QuotaPart  `json:"entity" doc:"whose they are: a user, a client-id, both, or an ip"`
-	Set    []QuotaValue `json:"set,omitempty"`
-	Remove []string     `json:"remove,omitempty" doc:"names of quotas"`
+	Entity []act.QuotaPart  `json:"entity" doc:"whose they are"`
+	Values []act.QuotaValue `json:"values"`
 }

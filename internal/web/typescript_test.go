@@ -28,7 +28,7 @@ func (s *schemas) typeScript() []byte {
 		}
 	}
 	fmt.Fprintf(&out, "\n/** What each path below %s asks for and answers. */\nexport interface Routes {\n", Prefix)
-	for _, r := range append(slices.Clone(routes), events, records) {
+	for _, r := range append(slices.Clone(routes), events, recordsRoute) {
 		fmt.Fprintf(&out, "  /** %s */\n  %s: { path: %q; query: %s; answer: %s };\n", r.doc, r.name, r.path, r.query.Name(), r.answer.Name())
 	}
 	fmt.Fprintf(&out, "}\n\n/** What can be done below %s, what it takes and answers. */\nexport interface Acts {\n", Prefix)

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"muster/internal/web/act"
 	"muster/internal/web/console"
 	"muster/internal/web/fleet"
 )
@@ -46,7 +47,7 @@ type Options struct {
 	// Records are what can be read of topics.
 	Records Records
 	// Actions does what people want done; nil if nothing can be done.
-	Actions Actions
+	Actions *act.Acts
 	// Fleet asks other brokers; nil if there are none.
 	Fleet *fleet.Fleet
 	// Metrics answers /metrics; nil if nothing does.

@@ -1,4 +1,4 @@
-package broker
+package facts
 
 import (
 	"cmp"
@@ -20,13 +20,13 @@ import (
 	"muster/internal/protocol"
 	"muster/internal/record"
 	"muster/internal/watch/groupview"
-	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // groupSource has the facts about groups from this broker's own handlers, by the requests
 // that muster groups sends: so the API and the command say the same. Rights are the
 // caller's to check.
-type groupSource struct{ b *Broker }
+type groupSource struct{ *Facts }
 
 // Describe implements groupview.Source.
 func (s *groupSource) Describe(ctx context.Context, names []string) (map[string]groupview.Description, error) {
@@ -46,7 +46,7 @@ func (s *groupSource) Describe(ctx context.Context, names []string) (map[string]
 		case errors.Is(err, kerr.GroupIDNotFound) || err == nil && g.State == groupview.Dead:
 			others = append(others, g.Group)
 		case err != nil:
-			out[g.Group] = groupview.Description{Err: s.groupError(g.Group, err)}
+			out[g.Group] = groupview.Description{Err: s.GroupError(g.Group, err)}
 		default:
 			out[g.Group] = s.describe(g, offsets[g.Group])
 		}
@@ -57,7 +57,7 @@ func (s *groupSource) Describe(ctx context.Context, names []string) (map[string]
 func (s *groupSource) classic(ctx context.Context, names []string) ([]kmsg.DescribeGroupsResponseGroup, error) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Version, req.Groups = 5, names
-	resp, err := s.b.front.own(ctx, req)
+	resp, err := s.Own(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *groupSource) consumers(ctx context.Context, names []string, offsets map
 	}
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Version, req.Groups = 1, names
-	resp, err := s.b.front.own(ctx, req)
+	resp, err := s.Own(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *groupSource) consumers(ctx context.Context, names []string, offsets map
 	for i := range groups {
 		g := &groups[i]
 		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
-			out[g.Group] = groupview.Description{Err: s.groupError(g.Group, err)}
+			out[g.Group] = groupview.Description{Err: s.GroupError(g.Group, err)}
 			continue
 		}
 		d := groupview.Description{
@@ -184,7 +184,7 @@ func (s *groupSource) offsets(ctx context.Context, names []string) (map[string]m
 		protocol.AskBehind(&g.UnknownTags)
 		req.Groups = append(req.Groups, g)
 	}
-	resp, err := s.b.front.own(ctx, req)
+	resp, err := s.Own(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -211,32 +211,32 @@ func (s *groupSource) offsets(ctx context.Context, names []string) (map[string]m
 
 // coordinator is this broker.
 func (s *groupSource) coordinator() *groupview.Coordinator {
-	e := s.b.endpoints[0]
-	return &groupview.Coordinator{Broker: s.b.nodeID(), Address: net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
+	e := s.Endpoint
+	return &groupview.Coordinator{Broker: s.Node(), Address: net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
 }
 
-// groupError says why nothing is known of a group.
-func (s *groupSource) groupError(name string, err error) error {
+// GroupError says why nothing is known of a group.
+func (s *Facts) GroupError(name string, err error) error {
 	switch {
 	case errors.Is(err, kerr.GroupIDNotFound):
 		return &groupview.NoGroupError{Name: name}
 	case errors.Is(err, kerr.NotCoordinator), errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.CoordinatorLoadInProgress):
-		t := s.b.image().Topic(metadata.OffsetsTopic)
+		t := s.Image().Topic(metadata.OffsetsTopic)
 		if t == nil {
 			return &groupview.NoGroupError{Name: name} // There never was one.
 		}
 		leader := t.Partitions[journal.PartitionFor(name, int32(len(t.Partitions)))].Leader
-		if leader == s.b.nodeID() {
+		if leader == s.Node() {
 			leader = metadata.NoBroker // It is about to be loaded.
 		}
-		return &web.ElsewhereError{What: fmt.Sprintf("group %q", name), Broker: leader}
+		return &problem.Elsewhere{What: fmt.Sprintf("group %q", name), Broker: leader}
 	}
 	return fmt.Errorf("group %s: %w", name, err)
 }
 
 // Logs implements groupview.Source. Partitions that another broker leads have no bounds.
 func (s *groupSource) Logs(ctx context.Context, topics []string) (map[string]groupview.Log, error) {
-	image := s.b.image()
+	image := s.Image()
 	out := map[string]groupview.Log{}
 	for _, name := range topics {
 		t := image.Topic(name)
@@ -245,7 +245,7 @@ func (s *groupSource) Logs(ctx context.Context, topics []string) (map[string]gro
 		}
 		log := groupview.Log{Partitions: len(t.Partitions), Bounds: map[int32]groupview.Bounds{}}
 		for i := range t.Partitions {
-			p := s.b.manager.Get(name, int32(i))
+			p := s.Partition(name, int32(i))
 			if p == nil || p.Refresh(ctx) != nil {
 				continue
 			}
@@ -268,7 +268,7 @@ func (s *groupSource) FirstTimes(ctx context.Context, from map[groupview.TopicPa
 		if ctx.Err() != nil {
 			break
 		}
-		p := s.b.manager.Get(tp.Topic, tp.Partition)
+		p := s.Partition(tp.Topic, tp.Partition)
 		if p == nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package broker
+package login
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/gate"
-	"muster/internal/web"
 )
 
 const (
@@ -32,13 +31,13 @@ const (
 	maxOIDCAnswer = 1 << 20
 )
 
-// oidcIssuer lets people log in at an issuer by the authorization code of OpenID Connect,
-// with PKCE. It implements web.Issuer.
-type oidcIssuer struct {
+// OIDC lets people log in at an issuer by the authorization code of OpenID Connect,
+// with PKCE. It implements Issuer.
+type OIDC struct {
 	issuer, id, secret, claim, groups string
 	ctx                               context.Context
 	client                            *http.Client
-	gate                              *httpGate
+	gate                              *Gate
 	slots                             chan struct{}
 
 	mu     sync.Mutex
@@ -56,11 +55,12 @@ type oidcKnown struct {
 	verifier *sasl.Verifier
 }
 
-// openOIDC makes the issuer that the settings name, nil for none.
-func (b *Broker) openOIDC(ctx context.Context) (*oidcIssuer, error) {
-	i := &oidcIssuer{
-		issuer: b.cfg.Get("muster.http.oidc.issuer"), id: b.cfg.Get("muster.http.oidc.client.id"), secret: b.cfg.Get("muster.http.oidc.client.secret"),
-		claim: b.cfg.Get("muster.http.oidc.principal.claim"), groups: b.cfg.Get("muster.http.oidc.groups.claim"), ctx: ctx, gate: b.httpGate, slots: make(chan struct{}, maxRedeeming),
+// openIssuer makes the issuer that the settings name, nil for none.
+func (g *Gate) openIssuer(ctx context.Context) (*OIDC, error) {
+	cfg := g.Gates.Certs.Config
+	i := &OIDC{
+		issuer: cfg.Get("muster.http.oidc.issuer"), id: cfg.Get("muster.http.oidc.client.id"), secret: cfg.Get("muster.http.oidc.client.secret"),
+		claim: cfg.Get("muster.http.oidc.principal.claim"), groups: cfg.Get("muster.http.oidc.groups.claim"), ctx: ctx, gate: g, slots: make(chan struct{}, maxRedeeming),
 	}
 	if i.issuer == "" {
 		return nil, nil
@@ -72,9 +72,9 @@ func (b *Broker) openOIDC(ctx context.Context) (*oidcIssuer, error) {
 	case i.id == "":
 		return nil, errors.New("muster.http.oidc.issuer needs muster.http.oidc.client.id")
 	case u.Scheme == "http":
-		b.logger.Warn("the issuer of logins is asked in plain text: whoever can change its answers can log in as anybody", "issuer", i.issuer)
+		g.Gates.Certs.Logger.Warn("the issuer of logins is asked in plain text: whoever can change its answers can log in as anybody", "issuer", i.issuer)
 	}
-	config, err := b.certs().Client("")
+	config, err := g.Gates.Certs.Client("")
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (b *Broker) openOIDC(ctx context.Context) (*oidcIssuer, error) {
 
 // knows returns what the issuer says of itself, asking it if that is not known. Whoever
 // comes meanwhile waits for the same answer.
-func (i *oidcIssuer) knows() (*oidcKnown, error) {
+func (i *OIDC) knows() (*oidcKnown, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	age := time.Since(i.asked)
@@ -106,7 +106,7 @@ func (i *oidcIssuer) knows() (*oidcKnown, error) {
 	return known, err
 }
 
-func (i *oidcIssuer) discover(ctx context.Context) (*oidcKnown, error) {
+func (i *OIDC) discover(ctx context.Context) (*oidcKnown, error) {
 	body, err := sasl.FetchHTTP(i.client, strings.TrimSuffix(i.issuer, "/")+"/.well-known/openid-configuration")(ctx)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (i *oidcIssuer) discover(ctx context.Context) (*oidcKnown, error) {
 	return k, nil
 }
 
-// Address implements web.Issuer.
-func (i *oidcIssuer) Address(_ context.Context, redirect, state, nonce, challenge string) (string, error) {
+// Address implements Issuer.
+func (i *OIDC) Address(_ context.Context, redirect, state, nonce, challenge string) (string, error) {
 	k, err := i.knows()
 	if err != nil {
 		return "", err
@@ -146,25 +146,25 @@ func (i *oidcIssuer) Address(_ context.Context, redirect, state, nonce, challeng
 	return u.String(), nil
 }
 
-// Redeem implements web.Issuer.
-func (i *oidcIssuer) Redeem(ctx context.Context, redirect, code, verifier, nonce, host string) (web.Identity, error) {
+// Redeem implements Issuer.
+func (i *OIDC) Redeem(ctx context.Context, redirect, code, verifier, nonce, host string) (Identity, error) {
 	select {
 	case i.slots <- struct{}{}:
 		defer func() { <-i.slots }()
 	default:
-		return web.Identity{}, web.ErrLoginBusy
+		return Identity{}, ErrLoginBusy
 	}
-	try := web.Attempt{Way: web.WayOIDC, Host: host}
+	try := Attempt{Way: WayOIDC, Host: host}
 	token, err := i.redeem(ctx, redirect, code, verifier, nonce)
 	if err != nil {
-		return web.Identity{}, i.gate.refuse(ctx, try, err, web.ErrToken)
+		return Identity{}, i.gate.refuse(ctx, try, err, ErrToken)
 	}
 	who := auth.User(token.Subject)
 	i.gate.tellLogin(audit.Login, who, try)
-	return web.Identity{Principal: who, Groups: auth.Groups(token.Groups)}, nil
+	return Identity{Principal: who, Groups: auth.Groups(token.Groups)}, nil
 }
 
-func (i *oidcIssuer) redeem(ctx context.Context, redirect, code, verifier, nonce string) (sasl.Token, error) {
+func (i *OIDC) redeem(ctx context.Context, redirect, code, verifier, nonce string) (sasl.Token, error) {
 	k, err := i.knows()
 	if err != nil {
 		return sasl.Token{}, err
@@ -187,7 +187,7 @@ func (i *oidcIssuer) redeem(ctx context.Context, redirect, code, verifier, nonce
 
 // tokenFor redeems a code for a token. Errors do not repeat what the issuer says, which may
 // have tokens in it.
-func (i *oidcIssuer) tokenFor(ctx context.Context, k *oidcKnown, form url.Values) (string, error) {
+func (i *OIDC) tokenFor(ctx context.Context, k *oidcKnown, form url.Values) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.Token, strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package broker
+package facts
 
 import (
 	"context"
@@ -12,8 +12,25 @@ import (
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/watch/explain"
-	"muster/internal/web"
+	"muster/internal/web/problem"
 )
+
+// JournalQuery is what is looked for in the group journal.
+type JournalQuery struct {
+	Group string // Empty for all.
+	Since time.Time
+	Limit int // The latest so many.
+	// Match says whether an entry is wanted.
+	Match func(*explain.Entry) bool
+}
+
+// JournalPage is what was found there.
+type JournalPage struct {
+	Exists  bool            // Whether there is a journal.
+	Entries []explain.Entry // The oldest first.
+	Partly  bool            // There is more: the search ended before it had seen everything, or found more than the limit.
+	Others  []int32         // The brokers that have the rest.
+}
 
 const (
 	// journalBytes is how much of the journal one request reads, the latest part.
@@ -25,10 +42,10 @@ const (
 )
 
 // Journal implements web.Reads.
-func (r *httpReads) Journal(ctx context.Context, q web.JournalQuery) (*web.JournalPage, error) {
-	t := r.b.image().Topic(metadata.JournalTopic)
+func (r *Facts) Journal(ctx context.Context, q JournalQuery) (*JournalPage, error) {
+	t := r.Image().Topic(metadata.JournalTopic)
 	if t == nil {
-		return &web.JournalPage{}, nil
+		return &JournalPage{}, nil
 	}
 	wanted := make([]int32, len(t.Partitions))
 	for i := range wanted {
@@ -39,9 +56,9 @@ func (r *httpReads) Journal(ctx context.Context, q web.JournalQuery) (*web.Journ
 	}
 	ctx, cancel := context.WithTimeout(ctx, journalTime)
 	defer cancel()
-	s := journalSearch{JournalQuery: q, page: &web.JournalPage{Exists: true}}
+	s := journalSearch{JournalQuery: q, page: &JournalPage{Exists: true}}
 	for _, i := range wanted {
-		p := r.b.manager.Get(t.Name, i)
+		p := r.Partition(t.Name, i)
 		if p == nil {
 			s.page.Others = append(s.page.Others, t.Partitions[i].Leader)
 			continue
@@ -61,8 +78,8 @@ func (r *httpReads) Journal(ctx context.Context, q web.JournalQuery) (*web.Journ
 
 // journalSearch is a search under way.
 type journalSearch struct {
-	web.JournalQuery
-	page *web.JournalPage
+	JournalQuery
+	page *JournalPage
 }
 
 // read searches a partition. If there is more than it may read, it reads the latest.
@@ -127,7 +144,7 @@ func (s *journalSearch) trim(slack int) {
 // unread says why the journal could not be read, so that the API tells apart what another
 // try may mend.
 func unread(wire *kerr.Error) error {
-	return &web.RefusedError{Code: wire.Code, Name: wire.Message, Message: "the journal could not be read: " + wire.Description}
+	return &problem.Refused{Code: wire.Code, Name: wire.Message, Message: "the journal could not be read: " + wire.Description}
 }
 
 // eachBatch reads once, and calls f with each batch that has records of an offset or later

@@ -1,4 +1,4 @@
-package broker
+package act
 
 import (
 	"context"
@@ -12,12 +12,11 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
-	"muster/internal/web"
 )
 
-// SetPassword implements web.Actions. A request may name a user once, so there is one for
+// SetPassword sets what a user logs in with, by the mechanisms that are named. A request may name a user once, so there is one for
 // each mechanism.
-func (a *httpActs) SetPassword(ctx context.Context, who web.Asker, user, password string, mechanisms []string) error {
+func (a *Acts) SetPassword(ctx context.Context, who Asker, user, password string, mechanisms []string) error {
 	for _, mechanism := range mechanisms {
 		u := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
 		u.Name, u.Iterations = user, sasl.MinIterations
@@ -47,10 +46,10 @@ func (a *httpActs) SetPassword(ctx context.Context, who web.Asker, user, passwor
 	return nil
 }
 
-// DeleteUser implements web.Actions.
-func (a *httpActs) DeleteUser(ctx context.Context, who web.Asker, user string) error {
+// DeleteUser deletes a user.
+func (a *Acts) DeleteUser(ctx context.Context, who Asker, user string) error {
 	hashes := []int8{int8(sasl.SHA256)} // Of no user it is refused.
-	if all := a.b.image().Users.Credentials(user); len(all) > 0 {
+	if all := a.Image().Users.Credentials(user); len(all) > 0 {
 		hashes = nil
 		for _, c := range all {
 			hashes = append(hashes, c.Hash)
@@ -68,7 +67,7 @@ func (a *httpActs) DeleteUser(ctx context.Context, who web.Asker, user string) e
 	return nil
 }
 
-func (a *httpActs) alterUser(ctx context.Context, who web.Asker, req *kmsg.AlterUserSCRAMCredentialsRequest) error {
+func (a *Acts) alterUser(ctx context.Context, who Asker, req *kmsg.AlterUserSCRAMCredentialsRequest) error {
 	o, err := request[*kmsg.AlterUserSCRAMCredentialsResponse](ctx, a, who, req)
 	if err != nil {
 		return err
@@ -79,8 +78,8 @@ func (a *httpActs) alterUser(ctx context.Context, who web.Asker, req *kmsg.Alter
 	return o.failed(o.answer.Results[0].ErrorCode, o.answer.Results[0].ErrorMessage, "")
 }
 
-// AddRule implements web.Actions.
-func (a *httpActs) AddRule(ctx context.Context, who web.Asker, r auth.Rule) error {
+// AddRule adds an ACL rule.
+func (a *Acts) AddRule(ctx context.Context, who Asker, r auth.Rule) error {
 	req := kmsg.NewPtrCreateACLsRequest()
 	req.Version = 3
 	c := kmsg.NewCreateACLsRequestCreation()
@@ -97,8 +96,8 @@ func (a *httpActs) AddRule(ctx context.Context, who web.Asker, r auth.Rule) erro
 	return o.failed(o.answer.Results[0].ErrorCode, o.answer.Results[0].ErrorMessage, "")
 }
 
-// RemoveRule implements web.Actions.
-func (a *httpActs) RemoveRule(ctx context.Context, who web.Asker, r auth.Rule) (bool, error) {
+// RemoveRule removes an ACL rule, and says whether there was one.
+func (a *Acts) RemoveRule(ctx context.Context, who Asker, r auth.Rule) (bool, error) {
 	req := kmsg.NewPtrDeleteACLsRequest()
 	req.Version = 3
 	f := kmsg.NewDeleteACLsRequestFilter()
@@ -125,8 +124,8 @@ func (a *httpActs) RemoveRule(ctx context.Context, who web.Asker, r auth.Rule) (
 	return len(done.MatchingACLs) > 0, nil
 }
 
-// AlterQuota implements web.Actions.
-func (a *httpActs) AlterQuota(ctx context.Context, who web.Asker, q *web.ChangedQuota, validateOnly bool) error {
+// AlterQuota changes quotas.
+func (a *Acts) AlterQuota(ctx context.Context, who Asker, q *ChangedQuota, validateOnly bool) error {
 	req := kmsg.NewPtrAlterClientQuotasRequest()
 	req.Version, req.ValidateOnly = 1, validateOnly
 	entry := kmsg.NewAlterClientQuotasRequestEntry()

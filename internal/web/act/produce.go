@@ -1,4 +1,4 @@
-package broker
+package act
 
 import (
 	"context"
@@ -14,14 +14,13 @@ import (
 	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/record"
-	"muster/internal/web"
 )
 
 // produceVersion is the last version that names topics.
 const produceVersion = 12
 
-// Produce implements web.Actions.
-func (a *httpActs) Produce(ctx context.Context, who web.Asker, topic string, m *web.Message) (partition int32, offset int64, err error) {
+// Produce appends a record, and returns where it is.
+func (a *Acts) Produce(ctx context.Context, who Asker, topic string, m *Message) (partition int32, offset int64, err error) {
 	partition = a.partitionFor(topic, m)
 	if err := a.ledElsewhere(who, auth.Write, topic, []int32{partition}); err != nil {
 		return 0, 0, err
@@ -74,8 +73,8 @@ func produceWords(topic string, partition int32, code int16) string {
 
 // partitionFor chooses where a record goes: by the hash of its key as Kafka's own clients
 // do, and without a key to any partition that this broker leads.
-func (a *httpActs) partitionFor(topic string, m *web.Message) int32 {
-	t := a.b.image().Topic(topic)
+func (a *Acts) partitionFor(topic string, m *Message) int32 {
+	t := a.Image().Topic(topic)
 	switch {
 	case m.Partition != nil:
 		return *m.Partition
@@ -86,7 +85,7 @@ func (a *httpActs) partitionFor(topic string, m *web.Message) int32 {
 	}
 	var here []int32
 	for i := range t.Partitions {
-		if t.Partitions[i].Leader == a.b.nodeID() {
+		if t.Partitions[i].Leader == a.Node() {
 			here = append(here, int32(i))
 		}
 	}
@@ -107,11 +106,7 @@ func anyLed(t *metadata.Topic) int32 {
 }
 
 // tell tells the audit log of something that the handler does not.
-func (a *httpActs) tell(who web.Asker, e audit.Entry) {
-	if a.b.audit == nil {
-		return
-	}
-	e.Time, e.Via, e.Broker = time.Now().UTC(), audit.ViaHTTP, a.b.nodeID()
-	e.Principal, e.Host, e.ClientID = string(who.Principal), who.Host, httpClientID
-	a.b.audit.tell(e.Bounded())
+func (a *Acts) tell(who Asker, e audit.Entry) {
+	e.Principal, e.Host, e.ClientID = string(who.Principal), who.Host, ClientID
+	a.Audit(e)
 }

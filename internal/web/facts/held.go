@@ -1,4 +1,4 @@
-package broker
+package facts
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/metadata"
+	"muster/internal/txn"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
 
 // HeldBack implements web.Reads. It tells of the partitions that this broker leads.
-func (r *httpReads) HeldBack(ctx context.Context, g *groupview.Group, now time.Time) (map[groupview.TopicPartition]explain.HeldBack, error) {
+func (r *Facts) HeldBack(ctx context.Context, g *groupview.Group, now time.Time) (map[groupview.TopicPartition]explain.HeldBack, error) {
 	out := map[groupview.TopicPartition]explain.HeldBack{}
 	producers := map[int64]bool{}
 	for i := range g.Partitions {
@@ -20,7 +21,7 @@ func (r *httpReads) HeldBack(ctx context.Context, g *groupview.Group, now time.T
 		if gp.Lag == nil || *gp.Lag == 0 {
 			continue
 		}
-		p := r.b.manager.Get(gp.Topic, gp.Partition)
+		p := r.Partition(gp.Topic, gp.Partition)
 		if p == nil {
 			continue
 		}
@@ -56,7 +57,7 @@ func nameHolder(out map[groupview.TopicPartition]explain.HeldBack, t *kmsg.Descr
 				continue
 			}
 			h.TransactionalID = t.TransactionalID
-			if t.StartTimestamp > 0 && goesOn(t.State) {
+			if t.StartTimestamp > 0 && txn.Unfinished(t.State) {
 				h.Open = max(now.Sub(time.UnixMilli(t.StartTimestamp)), 0)
 			}
 			out[tp] = h
@@ -66,8 +67,8 @@ func nameHolder(out map[groupview.TopicPartition]explain.HeldBack, t *kmsg.Descr
 
 // transactions asks all coordinators for those of some producers. Who does not answer
 // knows nothing.
-func (r *httpReads) transactions(ctx context.Context, producers map[int64]bool) []kmsg.DescribeTransactionsResponseTransactionState {
-	topic := r.b.image().Topic(metadata.TransactionsTopic)
+func (r *Facts) transactions(ctx context.Context, producers map[int64]bool) []kmsg.DescribeTransactionsResponseTransactionState {
+	topic := r.Image().Topic(metadata.TransactionsTopic)
 	if topic == nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (r *httpReads) transactions(ctx context.Context, producers map[int64]bool) 
 		for id := range producers {
 			list.ProducerIDFilters = append(list.ProducerIDFilters, id)
 		}
-		resp, err := r.b.peers.Do(ctx, node, list)
+		resp, err := r.Peer(ctx, node, list)
 		if err != nil {
 			continue
 		}
@@ -92,7 +93,7 @@ func (r *httpReads) transactions(ctx context.Context, producers map[int64]bool) 
 		if len(describe.TransactionalIDs) == 0 {
 			continue
 		}
-		if resp, err = r.b.peers.Do(ctx, node, describe); err == nil {
+		if resp, err = r.Peer(ctx, node, describe); err == nil {
 			out = append(out, resp.(*kmsg.DescribeTransactionsResponse).TransactionStates...)
 		}
 	}

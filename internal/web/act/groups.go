@@ -1,4 +1,4 @@
-package broker
+package act
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/watch/groupview"
-	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // ofGroup is the error of a code in an answer about a group. Another broker may have it.
@@ -20,14 +20,14 @@ func ofGroup[R kmsg.Response](o *outcome[R], group string, code int16, ours stri
 	if code == 0 {
 		return nil
 	}
-	var elsewhere *web.ElsewhereError
-	wire := (&groupSource{o.b}).groupError(group, kerr.ErrorForCode(code))
+	var elsewhere *problem.Elsewhere
+	wire := o.acts.GroupError(group, kerr.ErrorForCode(code))
 	var none *groupview.NoGroupError
 	switch {
 	case errors.As(wire, &elsewhere):
 		return elsewhere
 	case errors.As(wire, &none):
-		return &web.RefusedError{Code: kerr.GroupIDNotFound.Code, Name: kerr.GroupIDNotFound.Message, Message: none.Error()}
+		return &problem.Refused{Code: kerr.GroupIDNotFound.Code, Name: kerr.GroupIDNotFound.Message, Message: none.Error()}
 	}
 	switch code {
 	case kerr.NonEmptyGroup.Code:
@@ -47,8 +47,8 @@ func used(code int16) int16 {
 	return code
 }
 
-// Committed implements web.Actions.
-func (a *httpActs) Committed(ctx context.Context, who web.Asker, group string, of []groupview.TopicPartition) (map[groupview.TopicPartition]int64, error) {
+// Committed returns what a group has committed: of the partitions that are named, or of all.
+func (a *Acts) Committed(ctx context.Context, who Asker, group string, of []groupview.TopicPartition) (map[groupview.TopicPartition]int64, error) {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version = 8
 	g := kmsg.NewOffsetFetchRequestGroup()
@@ -92,9 +92,9 @@ func byTopic(of []groupview.TopicPartition) map[string][]int32 {
 	return out
 }
 
-// Commit implements web.Actions. It is the commit of somebody who is no member, which a
+// Commit sets committed offsets of a group. It is the commit of somebody who is no member, which a
 // coordinator takes only while there are none.
-func (a *httpActs) Commit(ctx context.Context, who web.Asker, group string, to map[groupview.TopicPartition]int64) error {
+func (a *Acts) Commit(ctx context.Context, who Asker, group string, to map[groupview.TopicPartition]int64) error {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Version, req.Group, req.Generation = 9, group, -1
 	for topic, partitions := range byTopic(slices.Collect(maps.Keys(to))) {
@@ -121,15 +121,15 @@ func (a *httpActs) Commit(ctx context.Context, who web.Asker, group string, to m
 			}
 		}
 	}
-	var refused *web.RefusedError
+	var refused *problem.Refused
 	if n > 0 && n < len(to) && errors.As(failed, &refused) {
 		refused.Message = fmt.Sprintf("%d of %d partitions were not moved, the others were: %s", n, len(to), refused.Message)
 	}
 	return failed
 }
 
-// DeleteGroup implements web.Actions.
-func (a *httpActs) DeleteGroup(ctx context.Context, who web.Asker, group string) error {
+// DeleteGroup deletes a group without members.
+func (a *Acts) DeleteGroup(ctx context.Context, who Asker, group string) error {
 	req := kmsg.NewPtrDeleteGroupsRequest()
 	req.Version, req.Groups = 2, []string{group}
 	o, err := request[*kmsg.DeleteGroupsResponse](ctx, a, who, req)
@@ -142,8 +142,8 @@ func (a *httpActs) DeleteGroup(ctx context.Context, who web.Asker, group string)
 	return ofGroup(&o, group, o.answer.Groups[0].ErrorCode, "")
 }
 
-// DeleteOffsets implements web.Actions.
-func (a *httpActs) DeleteOffsets(ctx context.Context, who web.Asker, group, topic string, partitions []int32) error {
+// DeleteOffsets deletes committed offsets of a group.
+func (a *Acts) DeleteOffsets(ctx context.Context, who Asker, group, topic string, partitions []int32) error {
 	req := kmsg.NewPtrOffsetDeleteRequest()
 	req.Group = group
 	t := kmsg.NewOffsetDeleteRequestTopic()
@@ -171,8 +171,8 @@ func (a *httpActs) DeleteOffsets(ctx context.Context, who web.Asker, group, topi
 	return nil
 }
 
-// RemoveMember implements web.Actions.
-func (a *httpActs) RemoveMember(ctx context.Context, who web.Asker, group string, m *web.MemberToRemove) error {
+// RemoveMember removes a member from a group.
+func (a *Acts) RemoveMember(ctx context.Context, who Asker, group string, m *MemberToRemove) error {
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Version, req.Group = 5, group
 	leaver := kmsg.NewLeaveGroupRequestMember()

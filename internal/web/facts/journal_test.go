@@ -1,4 +1,4 @@
-package broker
+package facts
 
 import (
 	"context"
@@ -9,42 +9,59 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/metadata"
+	"muster/internal/metadata/config"
 	"muster/internal/partition"
 	"muster/internal/record"
+	"muster/internal/store/mem"
 	"muster/internal/watch/explain"
-	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
-// filled returns a partition with some records, and how to close its broker.
-func filled(t *testing.T, records ...*kgo.Record) (p *partition.Partition, end func()) {
+// filled returns a partition with one batch of records, and how to close it.
+func filled(t *testing.T, records ...record.Record) (p *partition.Partition, end func()) {
 	t.Helper()
-	b, err := Open(t.Context(), Config{
-		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "num.partitions": "1"}, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
+	s := mem.New()
+	m := partition.NewManager(partition.Options{Store: s, Self: 1, Logger: slog.New(slog.DiscardHandler)})
+	end = func() {
+		_ = m.Close(context.Background())
+		_ = s.Close()
 	}
-	end = func() { _ = b.Close() }
 	t.Cleanup(end)
-	c, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("orders"),
-		kgo.ProducerBatchMaxBytes(99<<20), kgo.BrokerMaxWriteBytes(100<<20), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+	defaults, err := config.NewBroker(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+	before := metadata.NewImage(defaults, metadata.Broker{ID: 1})
+	edit := before.Edit()
+	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}}})
+	if err := m.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {
 		t.Fatal(err)
 	}
-	return b.manager.Get("orders", 0), end
+	for i := range records {
+		records[i].OffsetDelta = int32(i)
+	}
+	tpl := record.PlainTemplate()
+	tpl.Codec = record.ZSTD
+	b, err := record.Build(tpl, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = m.Get("orders", 0)
+	done := make(chan partition.Appended, 1)
+	p.Append(t.Context(), b, partition.Produce{Acks: partition.AcksAll}, func(a partition.Appended) { done <- a })
+	if at := <-done; at.Err != nil {
+		t.Fatal(at.Err)
+	}
+	return p, end
 }
 
 // What a client has packed is not held for the sake of a timestamp, however much it is.
 func TestTheTimeOfARecordCostsLittleMemory(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000)
 	const large = 64 << 20
-	p, _ := filled(t, &kgo.Record{Timestamp: at}, &kgo.Record{Timestamp: at.Add(time.Second)}, &kgo.Record{Timestamp: at.Add(time.Minute), Value: make([]byte, large)})
+	p, _ := filled(t, record.Record{Timestamp: at.UnixMilli()}, record.Record{Timestamp: at.Add(time.Second).UnixMilli()}, record.Record{Timestamp: at.Add(time.Minute).UnixMilli(), Value: make([]byte, large)})
 	var before, after runtime.MemStats
 	for from, want := range map[int64]time.Time{0: at, 1: at.Add(time.Second), 2: at.Add(time.Minute)} {
 		runtime.ReadMemStats(&before)
@@ -65,12 +82,12 @@ func TestTheTimeOfARecordCostsLittleMemory(t *testing.T) {
 // What cannot be read because this broker does not have it any more is refused in the words
 // of the Kafka protocol, by which the API knows that another try may help.
 func TestAJournalThatMovesAwayMayBeTriedAgain(t *testing.T) {
-	p, end := filled(t, &kgo.Record{Value: []byte("x")})
+	p, end := filled(t, record.Record{Value: []byte("x")})
 	end()
-	s := journalSearch{page: &web.JournalPage{}}
+	s := journalSearch{page: &JournalPage{}}
 	_, reading := eachBatch(context.Background(), p, 0, readBytes, func(record.Batch) error { return nil })
 	for what, err := range map[string]error{"a look for a time": s.read(context.Background(), p, journalBytes), "reading": reading} {
-		var refused *web.RefusedError
+		var refused *problem.Refused
 		if !errors.As(err, &refused) || refused.Code != kerr.NotLeaderForPartition.Code || refused.Name != kerr.NotLeaderForPartition.Message || refused.Message == "" {
 			t.Errorf("%s ends with %#v", what, err)
 		}
@@ -80,7 +97,7 @@ func TestAJournalThatMovesAwayMayBeTriedAgain(t *testing.T) {
 // What is dropped for the limit is told.
 func TestASearchOfTheJournalSaysWhetherItDroppedEntries(t *testing.T) {
 	for found, want := range map[int]bool{0: false, 2: false, 3: true, 4: true, 9: true} {
-		s := journalSearch{JournalQuery: web.JournalQuery{Limit: 2}, page: &web.JournalPage{}}
+		s := journalSearch{JournalQuery: JournalQuery{Limit: 2}, page: &JournalPage{}}
 		for range found {
 			s.page.Entries = append(s.page.Entries, explain.Entry{})
 			s.trim(s.Limit)

@@ -1,4 +1,4 @@
-package broker
+package act
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
-	"muster/internal/web"
+	"muster/internal/web/problem"
 )
 
 // actTimeout is what requests say that they wait for, in milliseconds. The request over
 // HTTP ends before.
 const actTimeout = 30_000
 
-// CreateTopic implements web.Actions.
-func (a *httpActs) CreateTopic(ctx context.Context, who web.Asker, t *web.NewTopic, validateOnly bool) (int32, error) {
+// CreateTopic creates a topic, and returns how many partitions it has.
+func (a *Acts) CreateTopic(ctx context.Context, who Asker, t *NewTopic, validateOnly bool) (int32, error) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version, req.TimeoutMillis, req.ValidateOnly = 7, actTimeout, validateOnly
 	topic := kmsg.NewCreateTopicsRequestTopic()
@@ -47,8 +47,8 @@ func (a *httpActs) CreateTopic(ctx context.Context, who web.Asker, t *web.NewTop
 // errNoOutcome is that the handler has not said what came of a request.
 var errNoOutcome = fmt.Errorf("the broker did not say what came of it")
 
-// DeleteTopic implements web.Actions.
-func (a *httpActs) DeleteTopic(ctx context.Context, who web.Asker, topic string) error {
+// DeleteTopic deletes a topic.
+func (a *Acts) DeleteTopic(ctx context.Context, who Asker, topic string) error {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version, req.TimeoutMillis = 6, actTimeout
 	t := kmsg.NewDeleteTopicsRequestTopic()
@@ -64,8 +64,8 @@ func (a *httpActs) DeleteTopic(ctx context.Context, who web.Asker, topic string)
 	return o.failed(o.answer.Topics[0].ErrorCode, o.answer.Topics[0].ErrorMessage, "")
 }
 
-// AddPartitions implements web.Actions.
-func (a *httpActs) AddPartitions(ctx context.Context, who web.Asker, topic string, count int32, validateOnly bool) error {
+// AddPartitions gives a topic more partitions.
+func (a *Acts) AddPartitions(ctx context.Context, who Asker, topic string, count int32, validateOnly bool) error {
 	req := kmsg.NewPtrCreatePartitionsRequest()
 	req.Version, req.TimeoutMillis, req.ValidateOnly = 3, actTimeout, validateOnly
 	t := kmsg.NewCreatePartitionsRequestTopic()
@@ -81,8 +81,8 @@ func (a *httpActs) AddPartitions(ctx context.Context, who web.Asker, topic strin
 	return o.failed(o.answer.Topics[0].ErrorCode, o.answer.Topics[0].ErrorMessage, "")
 }
 
-// AlterTopic implements web.Actions.
-func (a *httpActs) AlterTopic(ctx context.Context, who web.Asker, topic string, change *web.ChangedConfigs, validateOnly bool) error {
+// AlterTopic changes settings of a topic.
+func (a *Acts) AlterTopic(ctx context.Context, who Asker, topic string, change *ChangedConfigs, validateOnly bool) error {
 	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	req.Version, req.ValidateOnly = 1, validateOnly
 	r := kmsg.NewIncrementalAlterConfigsRequestResource()
@@ -110,8 +110,8 @@ func (a *httpActs) AlterTopic(ctx context.Context, who web.Asker, topic string, 
 	return o.failed(o.answer.Resources[0].ErrorCode, o.answer.Resources[0].ErrorMessage, "")
 }
 
-// DeleteRecords implements web.Actions.
-func (a *httpActs) DeleteRecords(ctx context.Context, who web.Asker, topic string, before map[int32]int64) (map[int32]int64, error) {
+// DeleteRecords deletes records, and returns where each partition begins afterwards.
+func (a *Acts) DeleteRecords(ctx context.Context, who Asker, topic string, before map[int32]int64) (map[int32]int64, error) {
 	if err := a.ledElsewhere(who, auth.Delete, topic, slices.Sorted(maps.Keys(before))); err != nil {
 		return nil, err
 	}
@@ -158,17 +158,17 @@ func deleteRecordsWords(topic string, partition int32, code int16) string {
 
 // ledElsewhere says that another broker leads a partition. Who may not do what they want
 // with the topic is not told so, but refused by the handler.
-func (a *httpActs) ledElsewhere(who web.Asker, op auth.Operation, topic string, partitions []int32) error {
-	t := a.b.image().Topic(topic)
-	if t == nil || !a.b.httpGate.Sees(auth.Request{Principal: who.Principal, Groups: who.Groups, Host: who.Host, Operation: op, Type: auth.Topic, Name: topic}) {
+func (a *Acts) ledElsewhere(who Asker, op auth.Operation, topic string, partitions []int32) error {
+	t := a.Image().Topic(topic)
+	if t == nil || !a.Sees(auth.Request{Principal: who.Principal, Groups: who.Groups, Host: who.Host, Operation: op, Type: auth.Topic, Name: topic}) {
 		return nil
 	}
 	for _, i := range partitions {
 		if i < 0 || int(i) >= len(t.Partitions) {
 			continue
 		}
-		if leader := t.Partitions[i].Leader; leader != a.b.nodeID() {
-			return &web.ElsewhereError{What: fmt.Sprintf("partition %d of topic %q", i, topic), Broker: leader}
+		if leader := t.Partitions[i].Leader; leader != a.Node() {
+			return &problem.Elsewhere{What: fmt.Sprintf("partition %d of topic %q", i, topic), Broker: leader}
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package broker
+package act
 
 import (
 	"context"
@@ -8,14 +8,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/watch/groupview"
-	"muster/internal/web"
 )
 
-const earliest = -2 // The timestamp that stands for the log start offset.
+// Timestamps that stand for the log start offset, and for the high watermark.
+const (
+	earliest = -2
+	latest   = -1
+)
 
-// Offsets implements web.Actions. Whether somebody may know them is decided by this
+// listVersion is the version of ListOffsets that is asked in.
+const listVersion = 7
+
+// Offsets returns the bounds of partitions, and where records of a time begin, if one is
+// given. Partitions without a leader are left out. Whether somebody may know them is decided by this
 // broker's handler; partitions that others lead are then asked of these.
-func (a *httpActs) Offsets(ctx context.Context, who web.Asker, of []groupview.TopicPartition, from *time.Time) (map[groupview.TopicPartition]web.Place, error) {
+func (a *Acts) Offsets(ctx context.Context, who Asker, of []groupview.TopicPartition, from *time.Time) (map[groupview.TopicPartition]Place, error) {
 	starts, err := a.listOffsets(ctx, who, of, earliest)
 	if err != nil {
 		return nil, err
@@ -30,14 +37,14 @@ func (a *httpActs) Offsets(ctx context.Context, who web.Asker, of []groupview.To
 	if err != nil {
 		return nil, err
 	}
-	out := map[groupview.TopicPartition]web.Place{}
+	out := map[groupview.TopicPartition]Place{}
 	for _, tp := range of {
 		start, known := starts[tp]
 		end, too := ends[tp]
 		if !known || !too {
 			continue
 		}
-		p := web.Place{Start: start, End: max(end, start), At: max(end, start), Dense: a.b.dense(tp.Topic)}
+		p := Place{Start: start, End: max(end, start), At: max(end, start), Dense: a.Image().Dense(tp.Topic)}
 		if offset, found := at[tp]; found && offset >= 0 {
 			p.At = offset
 		}
@@ -46,15 +53,9 @@ func (a *httpActs) Offsets(ctx context.Context, who web.Asker, of []groupview.To
 	return out, nil
 }
 
-// dense says whether a difference of offsets in a topic is a number of records.
-func (b *Broker) dense(topic string) bool {
-	t := b.image().Topic(topic)
-	return t == nil || t.Config.Traits.Dense
-}
-
 // listOffsets asks where partitions begin, end, or have records of a time. It is -1 where
 // there is no such record.
-func (a *httpActs) listOffsets(ctx context.Context, who web.Asker, of []groupview.TopicPartition, timestamp int64) (map[groupview.TopicPartition]int64, error) {
+func (a *Acts) listOffsets(ctx context.Context, who Asker, of []groupview.TopicPartition, timestamp int64) (map[groupview.TopicPartition]int64, error) {
 	o, err := request[*kmsg.ListOffsetsResponse](ctx, a, who, listOffsetsRequest(of, timestamp))
 	if err != nil {
 		return nil, err
@@ -82,14 +83,9 @@ func (a *httpActs) listOffsets(ctx context.Context, who web.Asker, of []groupvie
 	return out, ctx.Err()
 }
 
-const (
-	boundsVersion = 7  // Of ListOffsets.
-	latest        = -1 // The timestamp that stands for the high watermark.
-)
-
 func listOffsetsRequest(of []groupview.TopicPartition, timestamp int64) *kmsg.ListOffsetsRequest {
 	req := kmsg.NewPtrListOffsetsRequest()
-	req.Version, req.ReplicaID = boundsVersion, -1
+	req.Version, req.ReplicaID = listVersion, -1
 	for topic, partitions := range byTopic(of) {
 		t := kmsg.NewListOffsetsRequestTopic()
 		t.Topic = topic
@@ -104,20 +100,20 @@ func listOffsetsRequest(of []groupview.TopicPartition, timestamp int64) *kmsg.Li
 }
 
 // leaderOf returns the other broker that leads a partition.
-func (a *httpActs) leaderOf(tp groupview.TopicPartition) (int32, bool) {
-	t := a.b.image().Topic(tp.Topic)
+func (a *Acts) leaderOf(tp groupview.TopicPartition) (int32, bool) {
+	t := a.Image().Topic(tp.Topic)
 	if t == nil || int(tp.Partition) >= len(t.Partitions) {
 		return 0, false
 	}
 	leader := t.Partitions[tp.Partition].Leader
-	return leader, leader >= 0 && leader != a.b.nodeID()
+	return leader, leader >= 0 && leader != a.Node()
 }
 
 // listElsewhere asks another broker. What it does not answer stays unknown.
-func (a *httpActs) listElsewhere(ctx context.Context, leader int32, of []groupview.TopicPartition, timestamp int64, out map[groupview.TopicPartition]int64) {
-	resp, err := a.b.peers.Do(ctx, leader, listOffsetsRequest(of, timestamp))
+func (a *Acts) listElsewhere(ctx context.Context, leader int32, of []groupview.TopicPartition, timestamp int64, out map[groupview.TopicPartition]int64) {
+	resp, err := a.Peer(ctx, leader, listOffsetsRequest(of, timestamp))
 	if err != nil {
-		a.b.logger.Debug("a leader could not be asked for offsets", "node", leader, "partitions", len(of), "error", err)
+		a.Logger.Debug("a leader could not be asked for offsets", "node", leader, "partitions", len(of), "error", err)
 		return
 	}
 	answer, ok := resp.(*kmsg.ListOffsetsResponse)

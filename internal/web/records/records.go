@@ -1,4 +1,8 @@
-package broker
+// Package records reads the records of partitions that this broker leads, for those who search
+// them over HTTP. It reads as a Fetch does, unpacks what is compressed, and says what became
+// of the transactions that records are of. All searches together hold a bounded number of
+// bytes.
+package records
 
 import (
 	"context"
@@ -17,7 +21,6 @@ import (
 	"muster/internal/record"
 	"muster/internal/search"
 	"muster/internal/store"
-	"muster/internal/web"
 )
 
 const (
@@ -29,22 +32,38 @@ const (
 	countWait = time.Second
 )
 
-// recordLogs reads the partitions that this broker leads. It implements web.Records.
-type recordLogs struct {
-	b      *Broker
+// Options say where records are.
+type Options struct {
+	Image func() *metadata.Image
+	Node  func() int32
+	// Partition returns a partition that this broker leads, nil for others.
+	Partition func(topic string, index int32) *partition.Partition
+	// Counter counts the records of topics whose offsets have gaps; it returns nil if there
+	// are none.
+	Counter func() handler.Counter
+	// Readings is how much somebody may read: what consumers may.
+	Readings func(who auth.Principal) Quota
+}
+
+// Logs reads the partitions that this broker leads. It implements web.Records.
+type Logs struct {
+	Options
 	memory *budget
 }
 
+// New returns what reads partitions.
+func New(opts Options) *Logs { return &Logs{opts, newBudget(searchMemory)} }
+
 // Partitions implements web.Records.
-func (r *recordLogs) Partitions(topic string, wanted []int32, committed bool) (map[int32]search.Log, []web.Elsewhere) {
+func (r *Logs) Partitions(topic string, wanted []int32, committed bool) (map[int32]search.Log, []Elsewhere) {
 	logs := map[int32]search.Log{}
-	var others []web.Elsewhere
-	t := r.b.image().Topic(topic)
+	var others []Elsewhere
+	t := r.Image().Topic(topic)
 	for _, i := range wanted {
-		if p := r.b.manager.Get(topic, i); p != nil {
+		if p := r.Partition(topic, i); p != nil {
 			logs[i] = &recordLog{p: p, number: i, committed: committed, memory: r.memory}
 		} else if t != nil && int(i) < len(t.Partitions) {
-			others = append(others, elsewhere(t, i, r.b.nodeID()))
+			others = append(others, elsewhere(t, i, r.Node()))
 		}
 	}
 	return logs, others
@@ -52,8 +71,8 @@ func (r *recordLogs) Partitions(topic string, wanted []int32, committed bool) (m
 
 // elsewhere says who leads a partition that is not open here. If this broker does, it is
 // about to open it.
-func elsewhere(t *metadata.Topic, i, self int32) web.Elsewhere {
-	out := web.Elsewhere{Partition: i, Broker: t.Partitions[i].Leader}
+func elsewhere(t *metadata.Topic, i, self int32) Elsewhere {
+	out := Elsewhere{Partition: i, Broker: t.Partitions[i].Leader}
 	if out.Broker == self {
 		out.Broker = metadata.NoBroker
 	}
@@ -61,15 +80,15 @@ func elsewhere(t *metadata.Topic, i, self int32) web.Elsewhere {
 }
 
 // Count implements web.Records.
-func (r *recordLogs) Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool) {
-	counter := r.b.counter
+func (r *Logs) Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool) {
+	counter := r.Counter()
 	if counter == nil {
 		return -1, true
 	}
 	var places []handler.Place
 	for _, s := range spans {
 		tp := store.TopicPartition{Topic: topic, Partition: s.Partition}
-		if r.b.dense(topic) {
+		if r.Image().Dense(topic) {
 			return -1, true
 		}
 		places = append(places, handler.Place{TopicPartition: tp, Offset: s.Low})
@@ -86,11 +105,11 @@ func (r *recordLogs) Count(ctx context.Context, topic string, spans []search.Spa
 }
 
 // Await implements web.Records.
-func (r *recordLogs) Await(ctx context.Context, topic string, wanted []int32, committed bool) (ready <-chan struct{}, done func()) {
+func (r *Logs) Await(ctx context.Context, topic string, wanted []int32, committed bool) (ready <-chan struct{}, done func()) {
 	w := partition.NewWaiter()
 	var watched []*partition.Partition
 	for _, i := range wanted {
-		p := r.b.manager.Get(topic, i)
+		p := r.Partition(topic, i)
 		if p == nil {
 			continue
 		}
@@ -109,8 +128,15 @@ func (r *recordLogs) Await(ctx context.Context, topic string, wanted []int32, co
 }
 
 // Quota implements web.Records. It is the one of consumers: a search reads as a Fetch does.
-func (r *recordLogs) Quota(who auth.Principal) web.ReadQuota {
-	return r.b.front.handler.Load().Readings(who, httpClientID)
+func (r *Logs) Quota(who auth.Principal) Quota { return r.Readings(who) }
+
+// Quota is how many bytes of records somebody may read, as consumers do.
+type Quota interface {
+	// Room returns how much of what they want they may read now, or how long they have to
+	// wait before they may read anything.
+	Room(want int) (n int, wait time.Duration)
+	// Take counts what was read.
+	Take(n int)
 }
 
 // recordLog is a partition. It implements search.Log.
@@ -279,4 +305,10 @@ func (e *endingReader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return e.r.Read(b)
+}
+
+// Elsewhere is a partition that another broker leads.
+type Elsewhere struct {
+	Partition int32 `json:"partition"`
+	Broker    int32 `json:"broker" doc:"-1 if none does"`
 }

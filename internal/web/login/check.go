@@ -1,10 +1,9 @@
-package broker
+package login
 
 import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"muster/internal/audit"
 	"muster/internal/auth"
@@ -12,11 +11,10 @@ import (
 	"muster/internal/gate"
 	"muster/internal/meter"
 	"muster/internal/share"
-	"muster/internal/web"
 )
 
 // Login implements web.Gate.
-func (g *httpGate) Login(ctx context.Context, a web.Attempt) (web.Identity, error) {
+func (g *Gate) Login(ctx context.Context, a Attempt) (Identity, error) {
 	if a.Token != "" {
 		return g.byToken(ctx, a)
 	}
@@ -25,7 +23,7 @@ func (g *httpGate) Login(ctx context.Context, a web.Attempt) (web.Identity, erro
 
 // byPassword says who somebody is by a password. Those who send it with every request are
 // told of only if it had to be derived: others are remembered, and come all the time.
-func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity, error) {
+func (g *Gate) byPassword(ctx context.Context, a Attempt) (Identity, error) {
 	// Taken before the password is looked at: if that changes meanwhile, the proof is
 	// worth nothing, and not one of a password that nobody has shown.
 	proof, known := g.users.Proof(a.Name)
@@ -38,51 +36,51 @@ func (g *httpGate) byPassword(ctx context.Context, a web.Attempt) (web.Identity,
 	var failure *sasl.Failure
 	switch {
 	case errors.As(err, &failure):
-		return web.Identity{}, g.refuse(ctx, a, failure, web.ErrLogin)
+		return Identity{}, g.refuse(ctx, a, failure, ErrLogin)
 	case errors.Is(err, sasl.ErrBusy):
-		return web.Identity{}, web.ErrLoginBusy
+		return Identity{}, ErrLoginBusy
 	case err != nil:
-		return web.Identity{}, err
+		return Identity{}, err
 	}
 	who := auth.User(step.Principal)
-	if waits.Derived || a.Way != web.WayBasic {
+	if waits.Derived || a.Way != WayBasic {
 		g.tellLogin(audit.Login, who, a)
 	}
-	return web.Identity{Principal: who, Proof: proof}, nil
+	return Identity{Principal: who, Proof: proof}, nil
 }
 
 // byToken says who somebody is by a token, if an issuer of one of the Kafka listeners has
 // made it.
-func (g *httpGate) byToken(ctx context.Context, a web.Attempt) (web.Identity, error) {
+func (g *Gate) byToken(ctx context.Context, a Attempt) (Identity, error) {
 	err := errors.New("no listener accepts tokens")
 	for _, v := range g.tokens {
 		var token sasl.Token
 		if token, err = v.Verify(ctx, a.Token); err == nil {
 			who := auth.User(token.Subject)
 			g.tellLogin(audit.Login, who, a)
-			return web.Identity{Principal: who, Groups: auth.Groups(token.Groups), Ends: token.Ends}, nil
+			return Identity{Principal: who, Groups: auth.Groups(token.Groups), Ends: token.Ends}, nil
 		}
 		if ctx.Err() != nil {
-			return web.Identity{}, ctx.Err()
+			return Identity{}, ctx.Err()
 		}
 	}
-	return web.Identity{}, g.refuse(ctx, a, err, web.ErrToken)
+	return Identity{}, g.refuse(ctx, a, err, ErrToken)
 }
 
 // refuse tells of a login that failed, and has whoever tried wait.
-func (g *httpGate) refuse(ctx context.Context, a web.Attempt, why, answer error) error {
+func (g *Gate) refuse(ctx context.Context, a Attempt, why, answer error) error {
 	e := audit.Entry{Kind: audit.LoginFailed, Host: a.Host, Reason: why.Error(), Mechanism: mechanismOf(a.Way)}
 	if a.Name != "" {
 		e.Principal = string(auth.User(a.Name))
 	}
-	g.tell(e)
+	g.Audit(e)
 	g.count(a, gate.LoginFailed)
 	gate.Wait(ctx, g.delay)
 	return answer
 }
 
 // Holds implements web.Gate.
-func (g *httpGate) Holds(id web.Identity) bool {
+func (g *Gate) Holds(id Identity) bool {
 	if id.Proof == "" {
 		return true // It is of an issuer, whose word counts until it ends.
 	}
@@ -91,8 +89,8 @@ func (g *httpGate) Holds(id web.Identity) bool {
 }
 
 // LoggedOut implements web.Gate.
-func (g *httpGate) LoggedOut(id web.Identity, host string) {
-	g.tellLogin(audit.Logout, id.Principal, web.Attempt{Way: web.WayCookie, Host: host})
+func (g *Gate) LoggedOut(id Identity, host string) {
+	g.tellLogin(audit.Logout, id.Principal, Attempt{Way: WayCookie, Host: host})
 }
 
 // mechanismOf is what the audit log has for the mechanism of logins over HTTP.
@@ -101,30 +99,22 @@ func mechanismOf(way string) string { return strings.ToUpper(way) }
 // listenerHTTP stands for the listener of logins over HTTP.
 const listenerHTTP = "HTTP"
 
-func (g *httpGate) count(a web.Attempt, result string) {
-	g.b.meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(a.Way), result}, 1)
+func (g *Gate) count(a Attempt, result string) {
+	g.Meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(a.Way), result}, 1)
 }
 
 // know makes all ways of logging in known, so that the first login is seen as a change.
-func (g *httpGate) know() {
-	for _, way := range []string{web.WayBasic, web.WayCookie, web.WayBearer, web.WayOIDC} {
+func (g *Gate) know() {
+	for _, way := range []string{WayBasic, WayCookie, WayBearer, WayOIDC} {
 		for _, result := range []string{gate.Succeeded, gate.LoginFailed} {
-			g.b.meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(way), result}, 0)
+			g.Meters.Logins.Add(meter.Labels{listenerHTTP, mechanismOf(way), result}, 0)
 		}
 	}
 }
 
-func (g *httpGate) tellLogin(kind audit.Kind, who auth.Principal, a web.Attempt) {
+func (g *Gate) tellLogin(kind audit.Kind, who auth.Principal, a Attempt) {
 	if kind == audit.Login {
 		g.count(a, gate.Succeeded)
 	}
-	g.tell(audit.Entry{Kind: kind, Principal: string(who), Host: a.Host, Mechanism: mechanismOf(a.Way)})
-}
-
-func (g *httpGate) tell(e audit.Entry) {
-	if g.b.audit == nil {
-		return
-	}
-	e.Time, e.Via, e.Broker = time.Now().UTC(), audit.ViaHTTP, g.b.nodeID()
-	g.b.audit.tell(e.Bounded())
+	g.Audit(audit.Entry{Kind: kind, Principal: string(who), Host: a.Host, Mechanism: mechanismOf(a.Way)})
 }

@@ -1,4 +1,4 @@
-package broker
+package facts
 
 import (
 	"sync"
@@ -41,7 +41,10 @@ func (c *groupChanges) from(number uint64) (groups []string, next uint64, missed
 	return groups, c.next, false
 }
 
+// Happened notes what happened to groups. It is called under a lock, and must not block.
+func (r *Facts) Happened(entries []journal.Entry) { r.changes.add(entries) }
+
 // Changes implements web.Reads.
-func (r *httpReads) Changes(from uint64) (groups []string, next uint64, missed bool) {
-	return r.b.changes.from(from)
+func (r *Facts) Changes(from uint64) (groups []string, next uint64, missed bool) {
+	return r.changes.from(from)
 }
