@@ -41,6 +41,7 @@ import (
 	"muster/internal/store/disk"
 	"muster/internal/store/mem"
 	"muster/internal/txn"
+	"muster/internal/txn/orphans"
 	"muster/internal/watch"
 	"muster/internal/watch/source"
 	"muster/internal/watch/writer"
@@ -107,9 +108,7 @@ type Broker struct {
 	disk         disk.Options
 	// transactionConfig is the settings that transactions go by.
 	transactionConfig atomic.Pointer[txn.Config]
-	suspects          suspects // of resolveOrphans
-	// askBroker is how resolveOrphans asks coordinators: by peers.
-	askBroker func(context.Context, int32, kmsg.Request) (kmsg.Response, error)
+	orphans           *orphans.Resolver
 	// groupConfig is the settings that groups go by.
 	groupConfig atomic.Pointer[group.Config]
 	journal     *writer.Journal[journal.Entry]
@@ -233,7 +232,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.running.Go(func() { b.journal.Run(background) })
 	b.running.Go(func() { b.txnJournal.Run(background) })
 	b.running.Go(func() { b.audit.run(background) })
-	b.running.Go(func() { b.resolveOrphans(background) })
+	b.running.Go(func() { b.orphans.Run(background) })
 	b.running.Go(func() { b.watch.Run(background) })
 	for _, e := range b.endpoints {
 		e.serve()

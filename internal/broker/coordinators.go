@@ -11,6 +11,7 @@ import (
 	"muster/internal/metadata/config"
 	"muster/internal/store"
 	"muster/internal/txn"
+	"muster/internal/txn/orphans"
 )
 
 // coordinated is a row of the table of coordinators: a core, and what it needs of the
@@ -46,6 +47,10 @@ func (b *Broker) openCoordinators() {
 		c.Coordinator = b.coordinate(c)
 	}
 	b.groups = b.coordinatorOf(metadata.OffsetsTopic)
+	b.orphans = orphans.New(orphans.Options{
+		Every: b.cfg.Duration("muster.transaction.orphan.check.interval.ms"), Node: b.nodeID, Image: b.image, Logger: b.logger,
+		Partition: b.partition, Ask: b.ask, Tell: b.txnJournal.Add,
+	})
 }
 
 // coordinatorOf returns the coordinator whose shards are the partitions of a topic.

@@ -53,7 +53,7 @@ func (b *Broker) Ask(ctx context.Context, node int32, req kmsg.Request) (kmsg.Re
 
 // ResolveOnce aborts orphans as if it were a certain time.
 func (b *Broker) ResolveOnce(ctx context.Context, now time.Time) error {
-	return b.resolveOnce(ctx, now)
+	return b.orphans.Once(ctx, now)
 }
 
 // Partition returns a partition that the broker leads.
@@ -73,27 +73,20 @@ func (b *Broker) NodeID() int32 { return b.nodeID() }
 // BetweenAsks has something happen before the resolver asks a broker; an error is the
 // outcome.
 func (b *Broker) BetweenAsks(before func(node int32) error) (undo func()) {
-	ask := b.askBroker
-	b.askBroker = func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
+	ask := b.orphans.Ask
+	b.orphans.Ask = func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error) {
 		if err := before(node); err != nil {
 			return nil, err
 		}
 		return ask(ctx, node, req)
 	}
-	return func() { b.askBroker = ask }
+	return func() { b.orphans.Ask = ask }
 }
 
 // Overdue looks for what is open, and returns how to abort that later, when it may have
 // ended.
 func (b *Broker) Overdue(now time.Time) (abort func(ctx context.Context) error) {
-	found := b.overdue(b.image(), now)
-	return func(ctx context.Context) error {
-		var err error
-		for _, o := range found {
-			err = errors.Join(err, b.abort(ctx, o))
-		}
-		return err
-	}
+	return b.orphans.Overdue(now)
 }
 
 // Deaf has the broker not answer requests of its own until undo is called.

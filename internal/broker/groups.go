@@ -18,7 +18,7 @@ func (b *Broker) happened(entries []journal.Entry) {
 	b.facts.Happened(entries)
 	b.countRebalances(entries)
 	if b.redis != nil && b.redis.native != nil {
-		b.redis.native.happened(entries)
+		b.redis.native.Happened(entries)
 	}
 }
 

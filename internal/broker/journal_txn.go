@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,17 +12,7 @@ import (
 )
 
 // What happens to a transaction outside of its coordinator is keyed by its producer id
-// in the journal: nobody knows the transactional id.
-
-// resolved tells that this broker has aborted an orphan.
-func (b *Broker) resolved(o orphan, now time.Time) journal.Txn {
-	node := b.nodeID()
-	return journal.Txn{
-		Key: strconv.FormatInt(o.ProducerID, 10), Time: now, Kind: journal.TxnResolved,
-		Was: journal.Producer{ID: o.ProducerID, Epoch: o.ProducerEpoch}, Broker: &node, Open: max(now.Sub(o.Since), 0),
-		Partitions: []string{fmt.Sprintf("%s-%d", o.Topic, o.Partition)}, PartitionN: 1,
-	}
-}
+// in the journal: its transactional id is not known there.
 
 // maxMarked is how many markers of operators the journal tells of in a minute.
 const maxMarked = 100

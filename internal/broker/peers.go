@@ -27,7 +27,7 @@ func (b *Broker) openPeers() error {
 		}
 	}
 	b.peers = peer.New(opts)
-	b.askBroker, b.send = b.peers.Do, b.peers.Send
+	b.send = b.peers.Send
 	if b.via != nil {
 		b.send = b.via(b.send)
 	}

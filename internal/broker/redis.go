@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/coordinator"
 	"muster/internal/handler"
+	"muster/internal/shown"
 	"muster/internal/store/redis"
 	"muster/internal/store/redis/conn"
 	leases "muster/internal/store/redis/lease"
@@ -18,7 +21,7 @@ import (
 // redisSide is what a broker has open of the Redis that its store is in.
 type redisSide struct {
 	client rueidis.Client
-	native *native // nil until the store is open
+	native *shown.Groups // nil until the store is open
 	stop   context.CancelFunc
 }
 
@@ -30,11 +33,19 @@ func (r *redisSide) shown() handler.Native {
 	return r.native
 }
 
+// counter returns what counts records, or nothing.
+func (r *redisSide) counter() handler.Counter {
+	if r == nil {
+		return nil
+	}
+	return r.native.Counter()
+}
+
 // quiet ends what runs in the background.
 func (r *redisSide) quiet() {
 	r.stop()
 	if r.native != nil {
-		r.native.close()
+		r.native.Close()
 	}
 }
 
@@ -75,8 +86,13 @@ func (b *Broker) openRedis(ctx context.Context) error {
 		return err
 	}
 	b.store = redis.New(client, redis.Options{Prefix: b.cfg.Get("muster.redis.prefix"), Logger: b.logger, Runs: runs})
-	b.redis.native = newNative(b)
-	b.running.Go(func() { b.redis.native.run(background) })
+	b.redis.native = shown.New(shown.Options{
+		Client: client, Prefix: b.cfg.Get("muster.redis.prefix"), Logger: b.logger, Image: b.image,
+		Describe: func(ctx context.Context, group string, req *kmsg.DescribeGroupsRequest) kmsg.Response {
+			return b.groups.Do(ctx, group, coordinator.Client{}, req)
+		},
+	})
+	b.running.Go(func() { b.redis.native.Run(background) })
 	b.running.Go(func() { b.awaitRestarts(background, changed) })
 	b.running.Go(func() {
 		conn.Watch(background, client, watchRedis, func(up bool, err error, downFor time.Duration) { b.redisChanged(background, up, err, downFor) })

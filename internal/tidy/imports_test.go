@@ -169,6 +169,7 @@ var importTable = map[string][]string{
 	"migration":        {},
 	"journal":          {},
 	"txn":              {"journal", "machine", "metadata"},
+	"txn/orphans":      {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
 	"record":           {},
 	"metadata":         {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
 
@@ -185,6 +186,10 @@ var importTable = map[string][]string{
 	"store/redis/conn":   {"store"},
 	"store/redis/lease":  {"store/redis/conn"},
 	"store/redis/native": {"store", "store/redis", "store/redis/conn"},
+	"shown": {
+		"coordinator", "handler", "journal", "metadata", "protocol", // It sees groups as the handler does.
+		"store", "store/redis", "store/redis/native",
+	},
 
 	// Tests in the form of packages.
 	"logintest": {},

@@ -1,4 +1,4 @@
-package broker
+package shown
 
 import (
 	"context"
@@ -13,29 +13,23 @@ import (
 // counted then is counted in part.
 const countTimeout = 5 * time.Second
 
-// recordCounter counts records in Redis. Any broker can, and not only the
-// partition's leader: the records of all are in the same Redis. It implements
-// handler.Counter.
-type recordCounter struct {
-	b    *Broker
-	turn chan struct{} // held by the request that counts: one at a time, since Redis does nothing else meanwhile
+// Counter counts records in Redis. Any broker can, and not only the partition's leader: the
+// records of all are in the same Redis. It implements handler.Counter.
+type Counter struct {
+	groups *Groups
+	turn   chan struct{} // held by the request that counts: one at a time, since Redis does nothing else meanwhile
 }
 
-// counter returns what counts records, or nothing.
-func (r *redisSide) counter() handler.Counter {
-	if r == nil {
-		return nil
-	}
-	return &recordCounter{r.native.b, make(chan struct{}, 1)}
-}
+// Counter returns what counts records.
+func (n *Groups) Counter() *Counter { return &Counter{n, make(chan struct{}, 1)} }
 
 // CountFrom implements handler.Counter. Only streams have gaps between offsets.
-func (c *recordCounter) CountFrom(ctx context.Context, places []handler.Place) []*protocol.Behind {
+func (c *Counter) CountFrom(ctx context.Context, places []handler.Place) []*protocol.Behind {
 	out := make([]*protocol.Behind, len(places))
 	var ask []redis.Place
 	var at []int
 	for i, p := range places {
-		if s, ok := c.b.redis.native.stream(p.TopicPartition); ok && !c.b.image().Dense(p.Topic) {
+		if s, ok := c.groups.stream(p.TopicPartition); ok && !c.groups.Image().Dense(p.Topic) {
 			ask, at = append(ask, redis.Place{TopicPartition: p.TopicPartition, Offset: p.Offset, SequenceBits: s.SequenceBits}), append(at, i)
 		}
 	}
@@ -50,9 +44,9 @@ func (c *recordCounter) CountFrom(ctx context.Context, places []handler.Place) [
 	case <-ctx.Done():
 		return out
 	}
-	counts, err := redis.CountFrom(ctx, c.b.redis.client, c.b.cfg.Get("muster.redis.prefix"), ask)
+	counts, err := redis.CountFrom(ctx, c.groups.Client, c.groups.Prefix, ask)
 	if err != nil {
-		c.b.logger.Debug("records could not be counted", "error", err)
+		c.groups.Logger.Debug("records could not be counted", "error", err)
 		return out
 	}
 	for i, n := range counts {

@@ -1,4 +1,4 @@
-package broker
+package orphans
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
-	"muster/internal/txn"
 )
 
 func TestAnOrphanIsConfirmedByTheSameCoordinatorsOnly(t *testing.T) {
@@ -31,17 +30,6 @@ func TestAnOrphanIsConfirmedByTheSameCoordinatorsOnly(t *testing.T) {
 	} {
 		if got := s.confirm(c.found, c.by); len(got) != c.want {
 			t.Errorf("look %d confirms %d, want %d", i, len(got), c.want)
-		}
-	}
-}
-
-// What is decided goes on as long as markers are missing.
-func TestATransactionThatIsDecidedStillGoesOn(t *testing.T) {
-	for state, want := range map[string]bool{
-		"Empty": false, "Ongoing": true, "PrepareCommit": true, "PrepareAbort": true, "CompleteCommit": false, "CompleteAbort": false, "Dead": false,
-	} {
-		if txn.Unfinished(state) != want {
-			t.Errorf("%s goes on: %v", state, !want)
 		}
 	}
 }

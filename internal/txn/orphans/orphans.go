@@ -1,10 +1,24 @@
-package broker
+// Package orphans ends transactions that no coordinator knows.
+//
+// A store that loses the end of __transaction_state but not of other logs leaves
+// transactions open that no coordinator knows: they would never end, and
+// readers of committed records would stop there. So a leader looks for
+// transactions that are open for longer than any may be, and asks all
+// coordinators. If all answer, and none has a transaction of that producer that
+// goes on in that partition, then it is an orphan, and is aborted.
+//
+// They are asked twice, an interval apart. A broker that was made a coordinator
+// a moment ago may not have heard of it, and answers for what it had before; a
+// transaction that is aborted by its word may have been committed.
+package orphans
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -18,16 +32,28 @@ import (
 	"muster/internal/txn"
 )
 
-// A store that loses the end of __transaction_state but not of other logs leaves
-// transactions open that no coordinator knows: nobody would ever end them, and
-// whoever reads committed records would stop there. So a leader looks for
-// transactions that are open for longer than any may be, and asks all
-// coordinators. If all answer, and none has a transaction of that producer that
-// goes on in that partition, then it is an orphan, and is aborted.
-//
-// They are asked twice, an interval apart. A broker that was made a coordinator
-// a moment ago may not have heard of it, and answers for what it had before; a
-// transaction that is aborted by its word may have been committed.
+// Options say who is asked, and told.
+type Options struct {
+	Every  time.Duration // between two looks
+	Node   func() int32
+	Image  func() *metadata.Image
+	Logger *slog.Logger
+	// Partition returns a partition that this broker leads, nil for others.
+	Partition func(topic string, index int32) *partition.Partition
+	// Ask has a broker answer a request: this one if it is machine.Self.
+	Ask func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error)
+	// Tell is told what was aborted, for the journal.
+	Tell func([]journal.Txn)
+}
+
+// Resolver looks for orphans in the partitions that this broker leads.
+type Resolver struct {
+	Options
+	suspects suspects
+}
+
+// New returns a resolver.
+func New(opts Options) *Resolver { return &Resolver{Options: opts} }
 
 // orphan is a transaction that may be one.
 type orphan struct {
@@ -36,9 +62,9 @@ type orphan struct {
 	part *partition.Partition
 }
 
-// resolveOrphans looks for orphans until ctx ends.
-func (b *Broker) resolveOrphans(ctx context.Context) {
-	every := time.NewTicker(b.cfg.Duration("muster.transaction.orphan.check.interval.ms"))
+// Run looks for orphans until ctx ends.
+func (r *Resolver) Run(ctx context.Context) {
+	every := time.NewTicker(r.Every)
 	defer every.Stop()
 	for {
 		select {
@@ -46,45 +72,45 @@ func (b *Broker) resolveOrphans(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		if err := b.resolveOnce(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			b.logger.Warn("transactions are open for longer than they may be, and it is not known whether they still go on", "error", err)
+		if err := r.Once(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			r.Logger.Warn("transactions are open for longer than they may be, and it is not known whether they still go on", "error", err)
 		}
 	}
 }
 
-// resolveOnce aborts the orphans that there are now.
-func (b *Broker) resolveOnce(ctx context.Context, now time.Time) error {
-	image := b.image()
+// Once aborts the orphans that there are now.
+func (r *Resolver) Once(ctx context.Context, now time.Time) error {
+	image := r.Image()
 	patience := image.Config.Duration("transaction.max.timeout.ms") + image.Config.Duration("muster.transaction.orphan.grace.ms")
-	overdue := b.overdue(image, now.Add(-patience))
+	overdue := r.overdue(image, now.Add(-patience))
 	if len(overdue) == 0 {
 		return nil
 	}
-	known, by, err := b.knownTransactions(ctx, image, overdue)
+	known, by, err := r.knownTransactions(ctx, image, overdue)
 	if err != nil {
 		return err
 	}
 	unknown := slices.DeleteFunc(overdue, func(o orphan) bool { return known[ongoing{o.ProducerID, o.TopicPartition}] })
 	var told []journal.Txn
-	for _, o := range b.suspects.confirm(unknown, by) {
-		told = append(told, b.abortOrphan(ctx, o, now)...)
+	for _, o := range r.suspects.confirm(unknown, by) {
+		told = append(told, r.abortOrphan(ctx, o, now)...)
 	}
 	if len(told) > 0 {
-		b.txnJournal.Add(told)
+		r.Tell(told)
 	}
 	return nil
 }
 
 // overdue returns the transactions that have been open since a time or longer, in
 // partitions that this broker leads.
-func (b *Broker) overdue(image *metadata.Image, since time.Time) []orphan {
+func (r *Resolver) overdue(image *metadata.Image, since time.Time) []orphan {
 	var out []orphan
 	for _, t := range image.Topics() {
 		for i, led := range t.Partitions {
-			if led.Leader != b.nodeID() {
+			if led.Leader != r.Node() {
 				continue
 			}
-			p := b.manager.Get(t.Name, int32(i))
+			p := r.Partition(t.Name, int32(i))
 			if p == nil {
 				continue
 			}
@@ -96,6 +122,19 @@ func (b *Broker) overdue(image *metadata.Image, since time.Time) []orphan {
 		}
 	}
 	return out
+}
+
+// Overdue looks for what has been open since a time or longer, and returns how to abort
+// that later, when it may have ended.
+func (r *Resolver) Overdue(since time.Time) (abort func(ctx context.Context) error) {
+	found := r.overdue(r.Image(), since)
+	return func(ctx context.Context) error {
+		var err error
+		for _, o := range found {
+			err = errors.Join(err, r.abort(ctx, o))
+		}
+		return err
+	}
 }
 
 // ongoing names a transaction in a partition.
@@ -110,7 +149,7 @@ const idsAtOnce = 1000
 // knownTransactions asks all coordinators which transactions of these producers go
 // on, and where, and returns who they are. It fails unless all of them know what
 // they are asked.
-func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, overdue []orphan) (known map[ongoing]bool, led []metadata.Partition, err error) {
+func (r *Resolver) knownTransactions(ctx context.Context, image *metadata.Image, overdue []orphan) (known map[ongoing]bool, led []metadata.Partition, err error) {
 	var ids []int64
 	for _, o := range overdue {
 		ids = append(ids, o.ProducerID)
@@ -129,23 +168,23 @@ func (b *Broker) knownTransactions(ctx context.Context, image *metadata.Image, o
 	known = map[ongoing]bool{}
 	for some := range slices.Chunk(ids, idsAtOnce) {
 		for _, node := range nodes {
-			if err := b.askOngoing(ctx, node, some, known); err != nil {
+			if err := r.askOngoing(ctx, node, some, known); err != nil {
 				return nil, nil, fmt.Errorf("ask broker %d: %w", node, err)
 			}
 		}
 	}
 	// What moved meanwhile may have been nobody's when it was asked for.
-	if t := b.image().Topic(metadata.TransactionsTopic); t != nil && !slices.Equal(t.Partitions, led) {
+	if t := r.Image().Topic(metadata.TransactionsTopic); t != nil && !slices.Equal(t.Partitions, led) {
 		return nil, nil, errors.New("coordinators have moved meanwhile")
 	}
 	return known, led, nil
 }
 
 // askOngoing asks one coordinator, and adds what it says.
-func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, out map[ongoing]bool) error {
+func (r *Resolver) askOngoing(ctx context.Context, node int32, producers []int64, out map[ongoing]bool) error {
 	list := kmsg.NewPtrListTransactionsRequest()
 	list.ProducerIDFilters = producers
-	resp, err := b.askBroker(ctx, node, list)
+	resp, err := r.Ask(ctx, node, list)
 	if err != nil {
 		return err
 	}
@@ -164,7 +203,7 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 	if len(describe.TransactionalIDs) == 0 {
 		return nil
 	}
-	if resp, err = b.askBroker(ctx, node, describe); err != nil {
+	if resp, err = r.Ask(ctx, node, describe); err != nil {
 		return err
 	}
 	for _, t := range resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
@@ -182,18 +221,18 @@ func (b *Broker) askOngoing(ctx context.Context, node int32, producers []int64, 
 
 // abortOrphan aborts a transaction that no coordinator knows, and returns what the
 // journal is to tell of it. What a group has pending is the group coordinator's to end.
-func (b *Broker) abortOrphan(ctx context.Context, o orphan, now time.Time) []journal.Txn {
-	b.logger.Warn("a transaction is open that no coordinator knows; aborting it",
+func (r *Resolver) abortOrphan(ctx context.Context, o orphan, now time.Time) []journal.Txn {
+	r.Logger.Warn("a transaction is open that no coordinator knows; aborting it",
 		"topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "epoch", o.ProducerEpoch, "offset", o.FirstOffset)
-	if err := b.abort(ctx, o); err != nil {
-		b.logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
+	if err := r.abort(ctx, o); err != nil {
+		r.Logger.Warn("the transaction could not be aborted yet", "topic", o.Topic, "partition", o.Partition, "producer", o.ProducerID, "error", err)
 		return nil
 	}
-	return []journal.Txn{b.resolved(o, now)}
+	return []journal.Txn{r.resolved(o, now)}
 }
 
 // abort aborts an orphan, and waits until that is durable.
-func (b *Broker) abort(ctx context.Context, o orphan) error {
+func (r *Resolver) abort(ctx context.Context, o orphan) error {
 	if o.Topic != metadata.OffsetsTopic {
 		done := make(chan *kerr.Error, 1)
 		o.part.AbortOrphan(ctx, o.OpenTxn, func(err *kerr.Error) { done <- err })
@@ -207,11 +246,11 @@ func (b *Broker) abort(ctx context.Context, o orphan) error {
 			return ctx.Err()
 		}
 	}
-	return b.abortOffsets(ctx, o)
+	return r.abortOffsets(ctx, o)
 }
 
 // abortOffsets has the group coordinator abort an orphan.
-func (b *Broker) abortOffsets(ctx context.Context, o orphan) error {
+func (r *Resolver) abortOffsets(ctx context.Context, o orphan) error {
 	if !slices.ContainsFunc(o.part.OpenTxns(), func(t partition.OpenTxn) bool { return t.FirstOffset == o.FirstOffset }) {
 		return nil // It has ended meanwhile.
 	}
@@ -223,7 +262,7 @@ func (b *Broker) abortOffsets(ctx context.Context, o orphan) error {
 	m.Topics = append(m.Topics, topic)
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version, req.Markers = 2, append(req.Markers, m)
-	resp, err := b.peers.Do(ctx, machine.Self, req)
+	resp, err := r.Ask(ctx, machine.Self, req)
 	if err != nil {
 		return err
 	}
@@ -235,4 +274,15 @@ func (b *Broker) abortOffsets(ctx context.Context, o orphan) error {
 		}
 	}
 	return err
+}
+
+// resolved tells that this broker has aborted an orphan. The entry is keyed by the producer id,
+// since the transactional id is not known here.
+func (r *Resolver) resolved(o orphan, now time.Time) journal.Txn {
+	node := r.Node()
+	return journal.Txn{
+		Key: strconv.FormatInt(o.ProducerID, 10), Time: now, Kind: journal.TxnResolved,
+		Was: journal.Producer{ID: o.ProducerID, Epoch: o.ProducerEpoch}, Broker: &node, Open: max(now.Sub(o.Since), 0),
+		Partitions: []string{fmt.Sprintf("%s-%d", o.Topic, o.Partition)}, PartitionN: 1,
+	}
 }

@@ -1,4 +1,4 @@
-package broker
+package orphans
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package broker
+package shown
 
 import (
 	"context"
@@ -6,15 +6,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/journal"
 	"muster/internal/store"
 )
 
-// happened is told what the journal is told: whenever something happens to a
+// Happened is told what the journal is told: whenever something happens to a
 // group, other members may hold its partitions.
-func (n *native) happened(entries []journal.Entry) {
+func (n *Groups) Happened(entries []journal.Entry) {
 	for i := range entries {
 		n.consumers.Changed(entries[i].Group)
 	}
@@ -22,17 +21,17 @@ func (n *native) happened(entries []journal.Entry) {
 
 // holders says which members of a group hold which partitions, by the names that
 // Redis clients see. While a group rebalances that is not known.
-func (n *native) holders(ctx context.Context, group string) (map[store.TopicPartition]string, bool) {
+func (n *Groups) holders(ctx context.Context, group string) (map[store.TopicPartition]string, bool) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = []string{group}
-	resp, ok := n.b.groups.Do(ctx, group, coordinator.Client{}, req).(*kmsg.DescribeGroupsResponse)
+	resp, ok := n.Describe(ctx, group, req).(*kmsg.DescribeGroupsResponse)
 	if !ok || len(resp.Groups) != 1 || resp.Groups[0].ErrorCode != 0 {
 		return nil, false
 	}
 	held := map[store.TopicPartition]string{}
 	switch g := &resp.Groups[0]; g.State {
 	case "Stable":
-		image := n.b.controller.Image()
+		image := n.Image()
 		for i := range g.Members {
 			m := &g.Members[i]
 			tps, _ := handler.AssignedPartitions(image, m.MemberAssignment) // Of another kind than consumers has none.
