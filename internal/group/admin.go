@@ -12,7 +12,7 @@ import (
 )
 
 // list handles ListGroups.
-func (x *step) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
+func (x shardStep) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 	resp := kmsg.NewPtrListGroupsResponse()
 	resp.Version = m.Version
 	wants := func(filter []string, have string) bool {
@@ -36,7 +36,7 @@ func (x *step) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 
 // deleteGroups handles DeleteGroups. A group that is named twice is deleted
 // once.
-func (x *step) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
+func (x shardStep) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
 	resp := kmsg.NewPtrDeleteGroupsResponse()
 	resp.Version = m.Version
 	seen := map[string]bool{}
@@ -55,7 +55,7 @@ func (x *step) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
 	x.reply(r.ID, resp)
 }
 
-func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
+func (x shardStep) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	g := x.groups[id]
 	switch {
 	case g == nil:
@@ -74,7 +74,7 @@ func (x *step) deleteGroup(id string, by *journal.Who) *kerr.Error {
 	for _, tp := range b.waiting() {
 		x.forgetOffset(g, tp.topic, tp.partition, &gone)
 	}
-	g.deleteRecords(x)
+	g.deleteRecords(x.step)
 	x.noteCount(g, journal.KindDeleted, gone, journal.CauseRequest, by)
 	return nil
 }

@@ -99,22 +99,3 @@ func (s *Shard) forgetIfGone(g Group) {
 		s.become(b.id, kinds[0].name)
 	}
 }
-
-func (b *base) applyOffset(r *schema.OffsetRecord) {
-	t := b.offsets[r.Topic]
-	switch {
-	case r.Value != nil:
-		if t == nil {
-			if b.offsets == nil {
-				b.offsets = map[string]*topicOffsets{}
-			}
-			t = &topicOffsets{parts: map[int32]kept{}}
-			b.offsets[r.Topic] = t
-		}
-		t.put(r.Partition, r.Value)
-	case t != nil:
-		if delete(t.parts, r.Partition); t.len() == 0 {
-			delete(b.offsets, r.Topic)
-		}
-	}
-}

@@ -176,3 +176,13 @@ func (x *step) drop(g *classicGroup, m *member) {
 	x.leaves(g, m)
 	x.unsettled(g)
 }
+
+// nextGeneration gives a generation that is formed its number.
+func (x *step) nextGeneration(g *classicGroup) {
+	if !g.leaps {
+		g.generation = after(g.generation)
+		return
+	}
+	g.leaps = false
+	g.generation = leap(g.generation, x.epoch, g.lives)
+}

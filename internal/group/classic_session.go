@@ -113,3 +113,8 @@ func (x *step) expiredComplete(g *classicGroup) {
 		x.completeJoin(g)
 	}
 }
+
+// newMemberTimeout is how long a new member may be parked in JoinGroup. It
+// cannot send heartbeats, since it does not know its id, and a client that gave
+// up and tried again would leave a dead member behind each time.
+const newMemberTimeout = 5 * time.Minute

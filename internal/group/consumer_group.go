@@ -71,3 +71,19 @@ func (g *consumerGroup) silentSince(id string) int64 {
 }
 
 func (g *consumerGroup) check() error { return g.checkConsumers() }
+
+func (c *consumerGroup) look(out *Look) {
+	for _, mem := range c.members {
+		if mem.says == nil {
+			continue
+		}
+		l := out.another()
+		l.ID, l.ClientID, l.Host, l.Topics = mem.id, mem.says.ClientID, plainHost(mem.says.Host), mem.says.Topics
+		if r := c.regexes[mem.pattern()]; r != nil {
+			l.Regex = r.topics
+		}
+		for _, p := range mem.current.places() {
+			l.Parts = append(l.Parts, PartLook{p.topic, p.n})
+		}
+	}
+}

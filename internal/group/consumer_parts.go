@@ -90,3 +90,24 @@ func split(held []heldPart, target []part) (kept, surplus []heldPart, missing []
 	}
 	return kept, surplus, missing
 }
+
+// partsNamed finds partitions by the names of their topics. Of a topic that does not
+// exist there is nothing to have.
+func partsNamed(image *metadata.Image, list []topicPartition) []part {
+	var out []part
+	for _, tp := range list {
+		if image == nil {
+			break
+		}
+		if t := image.Topic(tp.topic); t != nil {
+			out = append(out, part{t.ID, tp.partition})
+		}
+	}
+	return sortedParts(out)
+}
+
+// sortedParts sorts a list of partitions, each of which is in it once then.
+func sortedParts(list []part) []part {
+	slices.SortFunc(list, compareParts)
+	return slices.Compact(list)
+}

@@ -58,7 +58,7 @@ func (x *step) refresh(g *consumerGroup) {
 	for _, p := range slices.Sorted(maps.Keys(g.patterns)) {
 		s.matches[p] = nil
 	}
-	s.id = x.begin(s, func() any { return s.match() })
+	s.id = x.runTask(s, func() any { return s.match() })
 	g.scan.id = s.id
 }
 

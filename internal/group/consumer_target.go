@@ -44,7 +44,7 @@ func (x *step) bump(g *consumerGroup, ch change) {
 func (x *step) writeEpoch(g *consumerGroup, epoch *schema.ConsumerEpoch) {
 	r := &schema.ConsumerEpochRecord{Group: g.id, Value: epoch}
 	x.records = slices.Insert(x.records, x.from, machine.Record(r))
-	x.apply(r)
+	x.applyRecord(r)
 }
 
 // raise gives the group another epoch.
@@ -105,7 +105,7 @@ func (x *step) retarget(g *consumerGroup) (later bool) {
 		x.install(g, r, r.assign())
 		return false
 	}
-	r.id = x.begin(r, func() any { return r.assign() })
+	r.id = x.runTask(r, func() any { return r.assign() })
 	g.run = r
 	return true
 }

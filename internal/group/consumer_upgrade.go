@@ -2,7 +2,6 @@ package group
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,26 +18,6 @@ import (
 // the consumer protocol joins it, without anybody having to stop: its members stay, with
 // what they were assigned last, and go on with the classic protocol among the others
 // (see consumer_classic.go). The group's epoch is its generation.
-
-// migrants lists the members of a classic group in the order of their ids.
-func (g *classicGroup) migrants() []migrant {
-	out := make([]migrant, 0, g.members.len())
-	for m := g.members.first; m != nil; m = m.next {
-		out = append(out, migrant{m.id, m.subscription(g.protocol), m.assigned})
-	}
-	slices.SortFunc(out, func(a, b migrant) int { return strings.Compare(a.id, b.id) })
-	return out
-}
-
-// subscription is what a member says of the protocol that is selected. In a group's
-// first join phase none is, and in a later one the member may have others: then it is
-// what it says of its first. Kafka knows no answer to the former.
-func (m *member) subscription(selected string) []byte {
-	if b := m.metadata(selected); b != nil || len(m.protocols) == 0 {
-		return b
-	}
-	return m.protocols[0].metadata
-}
 
 // upgraded is the consumer group that a classic one becomes, or why it cannot.
 func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerError) {
@@ -63,11 +42,13 @@ func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerErr
 		g.refusal = &noUpgrade{reason: "what is to be stored of it does not fit into one record batch", large: &now}
 		return nil, cannot(g.refusal.reason)
 	}
-	preview := &Shard{groups: map[string]Group{}}
+	preview := newConsumerGroup(base{id: g.id})
 	for _, r := range p.upgrade {
-		preview.apply(r)
+		if r, ok := r.(schema.Record); ok && r.Kind() == schema.Consumer {
+			preview.replay(r)
+		}
 	}
-	return preview.groups[g.id].(*consumerGroup), nil
+	return preview, nil
 }
 
 // upgradeRecords is what it takes, in the order in which Kafka writes it. That the
@@ -96,17 +77,6 @@ func (x *step) upgradeRecords(g *classicGroup, members []migrant) []machine.Reco
 			now.assigned = append(now.assigned, heldPart{p, epoch})
 		}
 		out = append(out, currentRecord(g.id, members[i].id, &now))
-	}
-	return out
-}
-
-// unsettledTombstones removes what was noted of a rebalance.
-func (g *classicGroup) unsettledTombstones() (out []machine.Record) {
-	if g.rebalancing != nil {
-		out = append(out, &schema.RebalanceRecord{Group: g.id})
-	}
-	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
-		out = append(out, &schema.DepartureRecord{Group: g.id, Member: id})
 	}
 	return out
 }
@@ -200,21 +170,6 @@ func (x *step) answerParked(g *consumerGroup, j parkedJoin) {
 	x.replyJoinMixed(j.id, j.version, mem.id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
 }
 
-// writeWhole makes records part of the hard state, and has them appended as one batch.
-func (x *step) writeWhole(records []machine.Record) {
-	x.emit()
-	for _, r := range records {
-		x.apply(r)
-	}
-	x.out.Batches = append(x.out.Batches, machine.Batch{Records: records, Whole: true})
-}
-
-// sortedParts sorts a list of partitions, each of which is in it once then.
-func sortedParts(list []part) []part {
-	slices.SortFunc(list, compareParts)
-	return slices.Compact(list)
-}
-
 // sameClassic says whether two members of the classic protocol have said the same.
 func sameClassic(c, d *schema.ClassicMember) bool {
 	if c == nil || d == nil {
@@ -222,5 +177,16 @@ func sameClassic(c, d *schema.ClassicMember) bool {
 	}
 	return c.SessionTimeoutMillis == d.SessionTimeoutMillis && slices.EqualFunc(c.Protocols, d.Protocols, func(p, q schema.ClassicProtocol) bool {
 		return cmp.Or(strings.Compare(p.Name, q.Name), slices.Compare(p.Metadata, q.Metadata)) == 0
+	})
+}
+
+// fitsUpgraded says whether a consumer group that a classic one becomes can be stored.
+func (x *step) fitsUpgraded(g *classicGroup, records []machine.Record) bool {
+	if x.maxBatch > 0 && (&machine.Batch{Records: records, Whole: true}).Size() > x.maxBatch {
+		return false
+	}
+	return !slices.ContainsFunc(records, func(r machine.Record) bool {
+		t, ok := r.(*schema.ConsumerTargetRecord)
+		return ok && !x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
 	})
 }

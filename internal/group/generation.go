@@ -17,16 +17,6 @@ const (
 	livesPerEpoch   = 4
 )
 
-// nextGeneration gives a generation that is formed its number.
-func (x *step) nextGeneration(g *classicGroup) {
-	if !g.leaps {
-		g.generation = after(g.generation)
-		return
-	}
-	g.leaps = false
-	g.generation = leap(g.generation, x.epoch, g.lives)
-}
-
 // after returns the number of the next generation. To clients a negative one means
 // that there is none, so after the last it begins again.
 func after(generation int32) int32 {

@@ -4,24 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 )
-
-// committed yields the topics with their partitions that have offsets, in
-// order, as they are when it is called.
-func (b *base) committed() iter.Seq2[string, []int32] {
-	topics := slices.Sorted(maps.Keys(b.offsets))
-	return func(yield func(string, []int32) bool) {
-		for _, t := range topics {
-			if !yield(t, b.offsets[t].partitions()) {
-				return
-			}
-		}
-	}
-}
 
 // CheckInvariants says what is wrong with the shard's state, nil if nothing is.
 func (s *Shard) CheckInvariants() error {

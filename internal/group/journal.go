@@ -14,28 +14,8 @@ const (
 	maxReason   = 255 // characters, as in Kafka's own clients
 )
 
-func (m *member) who() journal.Who {
-	w := journal.Who{Member: m.id, ClientID: m.clientID, Host: plainHost(m.host)}
-	if m.instance != nil {
-		w.Instance = *m.instance
-	}
-	return w
-}
-
-func (p *pending) absent(id string) journal.Absent {
-	return journal.Absent{Who: journal.Who{Member: id, ClientID: p.clientID, Host: p.host}, Pending: true}
-}
-
 // who returns who sent a request, a member or not.
 func by(r *machine.Request) *journal.Who { return &journal.Who{ClientID: r.ClientID, Host: r.Host} }
-
-func trigger(kind journal.TriggerKind, m *member, reason *string) journal.Trigger {
-	t := journal.Trigger{Kind: kind, Who: m.who()}
-	if reason != nil {
-		t.Reason = firstCharacters(*reason, maxReason)
-	}
-	return t
-}
 
 func firstCharacters(s string, n int) string {
 	for i := range s {
@@ -58,3 +38,7 @@ func because(e *journal.Entry, why []journal.Trigger) {
 	e.TriggerN = len(why)
 	e.Triggers = why[:min(len(why), maxTriggers)]
 }
+
+// maxWho is how many characters of a name the journal keeps. A client makes its member
+// id itself, however long.
+const maxWho = 128

@@ -35,31 +35,3 @@ func (x *step) tellAt(w *whereabouts) []journal.Position {
 	}
 	return w.list
 }
-
-// atClassic is where a member of a classic group is. Who has joined again has let go of what
-// it had, and who has not synced does not know what it has.
-func (x *step) atClassic(g *classicGroup, m *member) []journal.Position {
-	works := g.state == Stable || g.state == PreparingRebalance && g.previous == Stable && m.join == 0
-	if !works || m.unsynced || g.protocolType != consumerType {
-		return nil
-	}
-	w := whereabouts{b: &g.base}
-	eachAssigned(m.assigned, func(tp topicPartition) { w.add(tp.topic, tp.partition) })
-	return x.tellAt(&w)
-}
-
-// atConsumer is where a member of a consumer group is, what it has yet to let go of included.
-func (x *step) atConsumer(g *consumerGroup, mem *consumerMember) []journal.Position {
-	if x.image == nil {
-		return nil
-	}
-	w, now := whereabouts{b: &g.base}, mem.now()
-	for _, list := range [][]heldPart{now.assigned, now.pending} {
-		for _, p := range list {
-			if t := x.image.TopicByID(p.topic); t != nil {
-				w.add(t.Name, p.n)
-			}
-		}
-	}
-	return x.tellAt(&w)
-}

@@ -2,7 +2,6 @@ package group
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -86,27 +85,4 @@ func without(names, others []string) (list []string, count int) {
 		}
 	}
 	return list, count
-}
-
-// parsedSubscription is a subscription of the consumer protocol.
-type parsedSubscription struct {
-	topics   []string
-	userData []byte
-	rest     []byte // since version 1: owned partitions, their generation, the rack
-}
-
-func readSubscription(b []byte) (s parsedSubscription, err error) {
-	s.topics, b, err = readTopics(b)
-	switch {
-	case err != nil:
-		return s, err
-	case len(b) < 4:
-		return s, errSubscription
-	}
-	n := max(int(int32(binary.BigEndian.Uint32(b))), 0)
-	if n > len(b)-4 {
-		return s, errSubscription
-	}
-	s.userData, s.rest = b[4:4+n], b[4+n:]
-	return s, nil
 }

@@ -40,10 +40,6 @@ type underWay struct {
 	next     int // the member to be looked at next: those before it have what they are to have
 }
 
-// maxWho is how many characters of a name the journal keeps. A client makes its member
-// id itself, however long.
-const maxWho = 128
-
 func (mem *consumerMember) name() string { return firstCharacters(mem.id, maxWho) }
 
 func (mem *consumerMember) who() journal.Who {

@@ -1,24 +1,12 @@
 package group
 
 import (
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
-
-// maxFenced is how many member ids that were fenced a static member remembers.
-const maxFenced = 8
-
-// fencing is the member ids with which somebody else came in a static member's
-// name and was told FENCED_INSTANCE_ID.
-type fencing struct {
-	ids  []string // the latest, so that each is told of once
-	told int      // how many, since the member itself took its place
-}
 
 // fence says whether the journal is to tell of a member id: once, however often
 // it beats, and not of ever new ones that somebody makes up.
@@ -27,15 +15,6 @@ func (m *member) fence(id string) bool {
 		m.fenced = &fencing{}
 	}
 	return m.fenced.isNew(id)
-}
-
-func (f *fencing) isNew(id string) bool {
-	if f.told == maxFenced || slices.Contains(f.ids, id) {
-		return false
-	}
-	f.told++
-	f.ids = append(f.ids[max(len(f.ids)-maxFenced+1, 0):], id)
-	return true
 }
 
 // find returns a member, or why the request cannot be its. A request of a static

@@ -55,7 +55,7 @@ func (c *offsetCount) move(b *base, topic string, partition int32, to int64) {
 
 // noteOffsets tells that committed offsets were changed by a client that is no
 // member, or are gone.
-func (x *step) noteOffsets(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
+func (x shardStep) noteOffsets(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
 	if c.all > 0 {
 		x.noteCount(g, kind, c, cause, by)
 	}
@@ -64,8 +64,8 @@ func (x *step) noteOffsets(g Group, kind journal.EntryKind, c offsetCount, cause
 	}
 }
 
-func (x *step) noteCount(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
-	e := g.entry(x, kind)
+func (x shardStep) noteCount(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
+	e := g.entry(x.step, kind)
 	e.Cause, e.By = cause, by
 	e.Topics, e.TopicN, e.PartitionN = c.topics, c.names, c.all
 	x.out.Notes = append(x.out.Notes, &e)
@@ -81,18 +81,12 @@ func outsider(g Group, m *kmsg.OffsetCommitRequest) bool {
 // resetPause is after how long without commits from outside the next one is told.
 const resetPause = 10 * time.Minute
 
-// reset is the last commit by an outsider.
-type reset struct {
-	by journal.Who
-	at time.Time
-}
-
 // noteReset tells of a commit by an outsider. To a group that has had members
 // that is a reset; but a consumer that does without groups, or a tool that copies
 // offsets from elsewhere, commits all the time. Of the same client it is told
 // again if an offset goes back, if it is the first of a partition, or after a
 // pause. Of a group that never had members, only if an offset goes back.
-func (x *step) noteReset(g Group, c *offsetCount, by *journal.Who) {
+func (x shardStep) noteReset(g Group, c *offsetCount, by *journal.Who) {
 	tell := c.back > 0
 	if g.hadMembers() {
 		b := g.common()

@@ -75,16 +75,6 @@ type kind struct {
 	request func(x *step, r *machine.Request) bool
 }
 
-// kinds is the registry. The first is that of groups that have only offsets.
-var kinds []kind
-
-func init() {
-	kinds = []kind{
-		{schema.Classic, func(b base) Group { return newClassicGroup(b) }, (*step).classicRequest},
-		{schema.Consumer, func(b base) Group { return newConsumerGroup(b) }, (*step).consumerRequest},
-	}
-}
-
 // base is what groups of all kinds have.
 type base struct {
 	id       string

@@ -1,12 +1,6 @@
 package group
 
-import (
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"muster/internal/group/schema"
-	"muster/internal/machine"
-)
+import "github.com/twmb/franz-go/pkg/kerr"
 
 const (
 	// maxMemberBytes is how much a member may say of itself. Kafka cannot store a group
@@ -17,9 +11,6 @@ const (
 	// memberBytes is about what a member takes besides.
 	memberBytes = 512
 )
-
-// Weight implements machine.Weighed.
-func (s *Shard) Weight() int64 { return s.weight }
 
 // weigh says that the step may change what a group's members hold.
 func (x *step) weigh(id string) {
@@ -35,7 +26,7 @@ func (x *step) weighAgain() {
 }
 
 // weightOf is how many bytes the members of a group hold.
-func (s *Shard) weightOf(id string) int64 {
+func (s *shardState) weightOf(id string) int64 {
 	if g := s.groups[id]; g != nil {
 		return g.weight()
 	}
@@ -43,7 +34,7 @@ func (s *Shard) weightOf(id string) int64 {
 }
 
 // weighAll counts everything anew.
-func (s *Shard) weighAll() {
+func (s *shardState) weighAll() {
 	s.weight = 0
 	for _, id := range s.groupIDs() {
 		s.weight += s.groups[id].weight()
@@ -65,54 +56,4 @@ func (x *step) room(group string, bytes, before int) *kerr.Error {
 		return kerr.CoordinatorNotAvailable // There may be room for it later.
 	}
 	return nil
-}
-
-// joinRoom is room for a JoinGroup.
-func (x *step) joinRoom(r *machine.Request, m *kmsg.JoinGroupRequest) *kerr.Error {
-	bytes, before := memberBytes+len(m.MemberID)+2*len(r.ClientID), 0
-	if m.InstanceID != nil {
-		bytes += len(*m.InstanceID)
-	}
-	for i := range m.Protocols {
-		bytes += len(m.Protocols[i].Name) + len(m.Protocols[i].Metadata)
-	}
-	if g, ok := x.groups[m.Group].(*classicGroup); ok {
-		if mem := g.members.get(m.MemberID); mem != nil {
-			before = mem.fixed + protocolBytes(mem.protocols)
-		}
-	}
-	return x.room(m.Group, bytes, before)
-}
-
-func protocolBytes(list []protocol) (n int) {
-	for i := range list {
-		n += len(list[i].name) + len(list[i].metadata)
-	}
-	return n
-}
-
-// fixedBytes is what a member is counted for besides its protocols, from when it joins.
-func (m *member) fixedBytes() int {
-	n := memberBytes + len(m.id) + len(m.clientID)
-	if m.instance != nil {
-		n += len(*m.instance)
-	}
-	return n
-}
-
-// pendingBytes is what somebody who was told a member id is counted for.
-func pendingBytes(id string) int64 { return memberBytes + 2*int64(len(id)) }
-
-// saysBytes is what a member of a consumer group is counted for.
-func saysBytes(m *consumerMember) int64 {
-	return memberBytes + int64((&schema.ConsumerMemberRecord{Member: m.id, Value: m.says}).Size())
-}
-
-// saysRoom is room for a heartbeat of a consumer group.
-func (x *step) saysRoom(group, id string, known *consumerMember, says *schema.ConsumerMember) *kerr.Error {
-	before := 0
-	if known != nil && known.says != nil {
-		before = int(saysBytes(known))
-	}
-	return x.room(group, int(saysBytes(&consumerMember{id: id, says: says})), before)
 }

@@ -7,30 +7,7 @@ import (
 
 	"muster/internal/group/schema"
 	"muster/internal/journal"
-	"muster/internal/machine"
 )
-
-// loaded brings groups to life after their records were replayed: a group with
-// members is Stable at the generation that was last synced, and its members have
-// their whole session timeout to be heard of, or what is left of it if they were not
-// heard of after the load before. One that was rebalancing is so again.
-func (x *step) loaded(epoch int32) {
-	x.epoch = epoch
-	ids := x.groupIDs()
-	// Most have a member, a timer for it, and an entry in the journal.
-	x.out.Timers = slices.Grow(x.out.Timers, len(ids))
-	x.out.Notes = slices.Grow(x.out.Notes, len(ids))
-	for _, id := range ids {
-		g := x.groups[id]
-		x.forgetDeleted(g)
-		if g.common().gone {
-			continue
-		}
-		g.loaded(x)
-	}
-	x.txns.loaded(x.now)
-	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
-}
 
 // wake makes a group that was loaded live.
 func (x *step) wake(g *classicGroup, resumes bool) {

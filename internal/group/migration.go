@@ -1,24 +1,14 @@
 package group
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/migration"
-)
-
-// MigrationPolicy says in which directions groups that have members go over from one
-// protocol to the other: group.consumer.migration.policy.
-type MigrationPolicy = migration.Policy
-
-// The policies.
-const (
-	MigrateBoth      = migration.Both
-	MigrateUpgrade   = migration.Upgrade
-	MigrateDowngrade = migration.Downgrade
-	MigrateNever     = migration.Never
 )
 
 // migrant is what decides whether a member of a classic group can go on in a consumer
@@ -120,13 +110,33 @@ func (m *migrant) isAsItWas(g *classicGroup) bool {
 
 func identical(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// fitsUpgraded says whether a consumer group that a classic one becomes can be stored.
-func (x *step) fitsUpgraded(g *classicGroup, records []machine.Record) bool {
-	if x.maxBatch > 0 && (&machine.Batch{Records: records, Whole: true}).Size() > x.maxBatch {
-		return false
+// migrants lists the members of a classic group in the order of their ids.
+func (g *classicGroup) migrants() []migrant {
+	out := make([]migrant, 0, g.members.len())
+	for m := g.members.first; m != nil; m = m.next {
+		out = append(out, migrant{m.id, m.subscription(g.protocol), m.assigned})
 	}
-	return !slices.ContainsFunc(records, func(r machine.Record) bool {
-		t, ok := r.(*schema.ConsumerTargetRecord)
-		return ok && !x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
-	})
+	slices.SortFunc(out, func(a, b migrant) int { return strings.Compare(a.id, b.id) })
+	return out
+}
+
+// subscription is what a member says of the protocol that is selected. In a group's
+// first join phase none is, and in a later one the member may have others: then it is
+// what it says of its first. Kafka knows no answer to the former.
+func (m *member) subscription(selected string) []byte {
+	if b := m.metadata(selected); b != nil || len(m.protocols) == 0 {
+		return b
+	}
+	return m.protocols[0].metadata
+}
+
+// unsettledTombstones removes what was noted of a rebalance.
+func (g *classicGroup) unsettledTombstones() (out []machine.Record) {
+	if g.rebalancing != nil {
+		out = append(out, &schema.RebalanceRecord{Group: g.id})
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
+		out = append(out, &schema.DepartureRecord{Group: g.id, Member: id})
+	}
+	return out
 }

@@ -71,7 +71,7 @@ func TestARefusedUpgradeIsRemembered(t *testing.T) {
 // A group that is too large is refused until there is more room, or less of it.
 func TestAGroupThatIsTooLargeIsRefusedUntilItIsNot(t *testing.T) {
 	g, _ := refusing(t, 3)
-	x := &step{Shard: NewShard(DefaultConfig()), maxBatch: 10}
+	x := &step{shardState: &NewShard(DefaultConfig()).shardState, maxBatch: 10}
 	now := x.largeNow(g)
 	g.refusal = &noUpgrade{reason: "r", large: &now}
 	if x.refusedBefore(g) != "r" {
@@ -105,7 +105,7 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	if g == nil || g.classic != 2 || g.present != 2 {
 		t.Fatalf("the group is %+v", g)
 	}
-	x := &step{Shard: s.shard, now: s.now, image: s.image, maxBatch: 10}
+	x := &step{shardState: &s.shard.shardState, now: s.now, image: s.image, maxBatch: 10}
 	x.cfg.Consumer.Migration = MigrateBoth
 	if x.classicOf(g, nil, "") != nil || g.stays == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")
@@ -119,7 +119,7 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	}
 	x.classicOf(g, nil, "")
 	known = g.stays
-	x.apply(&schema.ConsumerTargetRecord{Group: g.id, Member: "a"})
+	x.applyRecord(&schema.ConsumerTargetRecord{Group: g.id, Member: "a"})
 	if x.classicOf(g, nil, ""); g.stays == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}

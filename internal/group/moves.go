@@ -5,20 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"muster/internal/group/schema"
 	"muster/internal/journal"
 )
-
-// consumerType is the protocol type of consumers, whose subscriptions and
-// assignments we can read.
-const consumerType = "consumer"
-
-type topicPartition struct {
-	topic     string
-	partition int32
-}
 
 // moves compares who owned which partition with who owns it now.
 func moves(before *schema.Group, g *classicGroup) (list []journal.Move, count, partitions int) {
@@ -62,26 +51,4 @@ func sortedPartitions(m map[topicPartition]string) []topicPartition {
 	return slices.SortedFunc(maps.Keys(m), func(a, b topicPartition) int {
 		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
 	})
-}
-
-// eachAssigned reads an assignment of the consumer protocol; what cannot be read
-// assigns nothing.
-func eachAssigned(b []byte, fn func(topicPartition)) {
-	a, ok := parseAssignment(b)
-	if !ok {
-		return
-	}
-	for _, t := range a.Topics {
-		for _, p := range t.Partitions {
-			fn(topicPartition{t.Topic, p})
-		}
-	}
-}
-
-func parseAssignment(b []byte) (kmsg.ConsumerMemberAssignment, bool) {
-	a := kmsg.NewConsumerMemberAssignment()
-	if len(b) == 0 || !plausible(b) {
-		return a, false
-	}
-	return a, a.ReadFrom(b) == nil
 }

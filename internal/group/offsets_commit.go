@@ -16,7 +16,7 @@ const commitGroupNotFound = 9
 
 // commit handles OffsetCommit. Topics and partitions that do not exist have been
 // taken out before.
-func (x *step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
+func (x shardStep) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Version = m.Version
 	err := x.checkCommit(r, m)
@@ -50,7 +50,7 @@ func (x *step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 }
 
 // checkCommit says whether the client may commit now.
-func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
+func (x shardStep) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	if g == nil {
 		switch {
@@ -61,11 +61,11 @@ func (x *step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *ker
 		}
 		return kerr.IllegalGeneration
 	}
-	return g.checkCommit(x, r, m)
+	return g.checkCommit(x.step, r, m)
 }
 
 // commitOne stores one offset.
-func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
+func (x shardStep) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
 	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.now.UnixMilli(), ExpireTimestamp: -1}
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
 		o.ExpireTimestamp = o.CommitTimestamp + m.RetentionTimeMillis
@@ -86,7 +86,7 @@ func (x *step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitReques
 
 // fillOffset adds a client's metadata and the topic's id to the record of an
 // offset, and says whether it can be stored.
-func (x *step) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.Error {
+func (x shardStep) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.Error {
 	if rec.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
 		return kerr.UnknownTopicOrPartition
 	}

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -15,7 +14,7 @@ import (
 
 // deleteOffsets handles OffsetDelete: offsets of topics that nobody in the group
 // subscribes to.
-func (x *step) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
+func (x shardStep) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
 	resp := kmsg.NewPtrOffsetDeleteResponse()
 	resp.Version = m.Version
 	subscribed, err := x.checkOffsetDelete(m)
@@ -47,7 +46,7 @@ func (x *step) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
 	x.reply(r.ID, resp)
 }
 
-func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool, *kerr.Error) {
+func (x shardStep) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool, *kerr.Error) {
 	if m.Group == "" {
 		return nil, kerr.InvalidGroupID
 	}
@@ -60,7 +59,7 @@ func (x *step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool
 
 // keepEmpty keeps a simple group, whose last offset is about to go, until the
 // next sweep, as Kafka does.
-func (x *step) keepEmpty(g Group, topic string, partition int32) {
+func (x shardStep) keepEmpty(g Group, topic string, partition int32) {
 	b := g.common()
 	left := len(b.unstable)
 	if len(b.unstable[topicPartition{topic, partition}]) > 0 {
@@ -80,7 +79,7 @@ func (x *step) keepEmpty(g Group, topic string, partition int32) {
 
 // forgetOffset removes a committed offset if there is one, and counts it. Those
 // that wait for their transactions go with it.
-func (x *step) forgetOffset(g Group, topic string, partition int32, gone *offsetCount) {
+func (x shardStep) forgetOffset(g Group, topic string, partition int32, gone *offsetCount) {
 	b := g.common()
 	_, committed := b.offsets[topic].get(partition)
 	if committed || len(b.unstable[topicPartition{topic, partition}]) > 0 {
@@ -94,7 +93,7 @@ func (x *step) forgetOffset(g Group, topic string, partition int32, gone *offset
 // topicsGone removes the offsets of topics that are gone. Members learn of it by
 // themselves, and their leader joins again. It looks at every group, which is why
 // it is not done for topics that are merely new.
-func (x *step) topicsGone(topics []string) {
+func (x shardStep) topicsGone(topics []string) {
 	if len(topics) == 0 {
 		return
 	}
@@ -111,7 +110,7 @@ func (x *step) topicsGone(topics []string) {
 
 // forgetDeleted removes the offsets of topics that were deleted while nobody
 // coordinated the group.
-func (x *step) forgetDeleted(g Group) {
+func (x shardStep) forgetDeleted(g Group) {
 	var gone offsetCount
 	waiting := g.common().waiting()
 	for _, topic := range g.common().topics() {
@@ -123,7 +122,7 @@ func (x *step) forgetDeleted(g Group) {
 // forgetTopic removes the offsets of a topic if it does not exist any more, or is
 // another of the same name: its offsets mean nothing there. waiting is what waits for
 // transactions, of all topics, or did when it was listed.
-func (x *step) forgetTopic(g Group, topic string, waiting []topicPartition, gone *offsetCount) {
+func (x shardStep) forgetTopic(g Group, topic string, waiting []topicPartition, gone *offsetCount) {
 	b := g.common()
 	if x.image == nil {
 		return
@@ -145,49 +144,4 @@ func (x *step) forgetTopic(g Group, topic string, waiting []topicPartition, gone
 			x.forgetOffset(g, topic, tp.partition, gone)
 		}
 	}
-}
-
-// sweep removes expired offsets, and groups that are empty of members and
-// offsets (KIP-211).
-func (x *step) sweep() {
-	for _, id := range x.groupIDs() {
-		g := x.groups[id]
-		x.noteOffsets(g, journal.KindOffsetsExpired, x.expireOffsets(g), journal.CauseExpired, nil)
-		if b := g.common(); !b.gone && g.isEmpty() && !b.hasOffsets() && g.weight() == 0 { // No member id was given out.
-			g.deleteRecords(x)
-			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
-		}
-	}
-	x.txns.sweep(x.now)
-	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
-}
-
-// expireOffsets removes what of a group has expired. What counts depends on who
-// might still need it.
-func (x *step) expireOffsets(g Group) (gone offsetCount) {
-	subscribed, empty, ok := g.expires()
-	if !ok {
-		return gone
-	}
-	b := g.common()
-	for _, topic := range slices.Sorted(maps.Keys(b.offsets)) {
-		if subscribed(topic) {
-			continue
-		}
-		for _, p := range b.offsets[topic].partitions() {
-			o, _ := b.offsets[topic].get(p)
-			from := o.CommitTimestamp
-			if empty >= 0 {
-				from = empty
-			}
-			expire := from + x.cfg.OffsetsRetention.Milliseconds()
-			if o.ExpireTimestamp != -1 {
-				expire = o.ExpireTimestamp
-			}
-			if x.now.UnixMilli() >= expire && len(b.unstable[topicPartition{topic, p}]) == 0 {
-				x.forgetOffset(g, topic, p, &gone)
-			}
-		}
-	}
-	return gone
 }

@@ -13,7 +13,7 @@ import (
 // fetchOffsets handles OffsetFetch of one group, in the form of version 8 and
 // later: the handler asks each group's shard and puts older answers together.
 // What is not known has offset -1, and is no error.
-func (x *step) fetchOffsets(r *machine.Request, m *kmsg.OffsetFetchRequest) {
+func (x shardStep) fetchOffsets(r *machine.Request, m *kmsg.OffsetFetchRequest) {
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	resp.Version = m.Version
 	for i := range m.Groups {
@@ -22,7 +22,7 @@ func (x *step) fetchOffsets(r *machine.Request, m *kmsg.OffsetFetchRequest) {
 	x.reply(r.ID, resp)
 }
 
-func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.OffsetFetchResponseGroup {
+func (x shardStep) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.OffsetFetchResponseGroup {
 	out := kmsg.NewOffsetFetchResponseGroup()
 	out.Group = req.Group
 	g := x.groups[req.Group]
@@ -37,13 +37,13 @@ func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.O
 	if req.Topics == nil { // All that there are.
 		if b != nil {
 			for _, topic := range slices.Sorted(maps.Keys(b.offsets)) {
-				out.Topics = append(out.Topics, b.fetchTopic(topic, b.offsets[topic].partitions(), stable))
+				out.Topics = append(out.Topics, fetchTopic(b, topic, b.offsets[topic].partitions(), stable))
 			}
 		}
 		return out
 	}
 	for i := range req.Topics {
-		t := b.fetchTopic(req.Topics[i].Topic, req.Topics[i].Partitions, stable)
+		t := fetchTopic(b, req.Topics[i].Topic, req.Topics[i].Partitions, stable)
 		t.TopicID = req.Topics[i].TopicID
 		out.Topics = append(out.Topics, t)
 	}
@@ -52,7 +52,7 @@ func (x *step) fetchGroup(req *kmsg.OffsetFetchRequestGroup, stable bool) kmsg.O
 
 // fetchTopic looks up offsets of one topic; b may be nil. Whoever wants them
 // stable (KIP-447) is told to ask again while a transaction may still change one.
-func (b *base) fetchTopic(topic string, partitions []int32, stable bool) kmsg.OffsetFetchResponseGroupTopic {
+func fetchTopic(b *base, topic string, partitions []int32, stable bool) kmsg.OffsetFetchResponseGroupTopic {
 	out := kmsg.NewOffsetFetchResponseGroupTopic()
 	out.Topic = topic
 	for _, p := range partitions {

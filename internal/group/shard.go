@@ -22,16 +22,12 @@
 package group
 
 import (
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/schema"
-	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/metadata"
 )
 
 // Definition describes the core to the runtime. config returns the current settings.
@@ -74,106 +70,32 @@ type Configured struct{ Config Config }
 // IsEvent implements machine.Event.
 func (Configured) IsEvent() {}
 
-// The timers. All but the sweep belong to a group, the session's to a member.
-const (
-	TimerSession = "session" // a member, or a pending one, must be heard of
-	TimerJoin    = "join"    // members must have joined
-	TimerSync    = "sync"    // members must have synced
-	TimerSweep   = "sweep"   // expired offsets and empty groups go
-	TimerAsk     = "ask"     // transaction coordinators must have answered
-	TimerRevoke  = "revoke"  // a member of a consumer group must have let go of partitions
-)
-
-// Config is the settings of the coordinator.
-type Config struct {
-	InitialDelay     time.Duration // group.initial.rebalance.delay.ms
-	MinSession       time.Duration // group.min.session.timeout.ms
-	MaxSession       time.Duration // group.max.session.timeout.ms
-	MaxSize          int           // group.max.size
-	OffsetsRetention time.Duration // offsets.retention.minutes
-	SweepInterval    time.Duration // offsets.retention.check.interval.ms
-	MaxMetadata      int           // offset.metadata.max.bytes
-	MaxBytes         int64         // muster.groups.max.bytes, over all shards; 0 for any number
-	Consumer         ConsumerConfig
-}
-
-// DefaultConfig returns Kafka's defaults.
-func DefaultConfig() Config {
-	return Config{
-		InitialDelay: 3 * time.Second, MinSession: 6 * time.Second, MaxSession: 30 * time.Minute,
-		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096, Consumer: defaultConsumerConfig(),
-	}
-}
-
-// newMemberTimeout is how long a new member may be parked in JoinGroup. It
-// cannot send heartbeats, since it does not know its id, and a client that gave
-// up and tried again would leave a dead member behind each time.
-const newMemberTimeout = 5 * time.Minute
-
 // Shard is the state of one partition of __consumer_offsets.
 type Shard struct {
-	cfg    Config
-	groups map[string]Group
-	hosts  hosts
-	txns   txns
-	tasks  map[uint64]task  // that are under way
-	epoch  int32            // the leader epoch of the partition
-	run    machine.StoreRun // of the store's server, that it was loaded in
-	weight int64            // bytes that the members of all groups hold
-	seq    uint64           // of the last timer armed
-	step   step             // the one under way, here to be used again
+	shardState
+	txns txns
+	run  machine.StoreRun // of the store's server, that it was loaded in
+	step step             // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
 func NewShard(cfg Config) *Shard {
-	return &Shard{cfg: cfg, groups: map[string]Group{}, hosts: hosts{}, txns: newTxns(), tasks: map[uint64]task{}}
+	s := &Shard{shardState: newState(cfg), txns: newTxns()}
+	s.applyRecord = s.apply
+	return s
 }
 
-// step is one call of Step.
-type step struct {
-	*Shard
-	now      time.Time
-	random   [16]byte
-	image    *metadata.Image
-	req      machine.Request // that is handled, if the event is one; here so that it need not be allocated
-	maxBatch int
-	others   int64  // bytes that the members in other shards hold
-	weighed  string // the group whose members may change, "" if none does
-	before   int64  // what they held before
-	out      machine.Effects
-	records  []machine.Record  // what is to be appended
-	from     int               // where among them those begin that a group's epoch must come before
-	changed  []unsettled       // groups that may have more to write at the end of the step
-	leaving  []leaving         // members that are gone, which is not yet written
-	why      []journal.Trigger // why a consumer group will have another epoch
-	atN      int               // partitions of members that are gone
+// shardStep is one call of Step. What only concerns groups of one kind is theirs, by the
+// step alone.
+type shardStep struct {
+	*step
+	shard *Shard
 }
-
-// task is something that is done beside, of which the result is waited for.
-type task interface{ done(x *step, result any) }
-
-// begin begins a task.
-func (x *step) begin(t task, run func() any) (id uint64) {
-	x.seq++
-	x.tasks[x.seq] = t
-	x.out.Tasks = append(x.out.Tasks, machine.Task{ID: x.seq, Run: run})
-	return x.seq
-}
-
-// leaving is a member that the records of a group have and that is gone.
-type leaving struct{ group, member string }
-
-// unsettled is a group that has something to write at the end of a step.
-type unsettled interface{ flush(x *step) }
 
 // Step handles one input.
 func (s *Shard) Step(in machine.Input) machine.Effects {
-	x := &s.step
-	old := x.out
-	*x = step{
-		Shard: s, now: in.Now, random: in.Random, image: in.Image, maxBatch: in.MaxBatch, others: in.Others, records: again(x.records), changed: again(x.changed),
-		out: machine.Effects{Batches: again(old.Batches), Replies: again(old.Replies), Timers: again(old.Timers), Notes: again(old.Notes), Sends: again(old.Sends), Tasks: again(old.Tasks)},
-	}
+	s.step.begin(&s.shardState, &in)
+	x := shardStep{&s.step, s}
 	switch e := in.Event.(type) {
 	case machine.Request:
 		x.req = e
@@ -186,7 +108,7 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case Configured:
 		x.cfg = e.Config
 	case machine.Loaded:
-		x.run = machine.StoreRun(e.Run.ID)
+		s.run = machine.StoreRun(e.Run.ID)
 		x.loaded(e.Epoch)
 		x.weighAll()
 	case machine.Sent:
@@ -194,57 +116,17 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case machine.TaskDone:
 		if t := x.tasks[e.ID]; t != nil {
 			delete(x.tasks, e.ID)
-			t.done(x, e.Result)
+			t.done(x.step, e.Result)
 		}
 	}
-	for _, g := range x.changed {
-		g.flush(x)
-	}
-	clear(x.changed)
-	x.weighAgain()
-	if len(x.records) > 0 {
-		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
-	}
-	return x.out
+	return x.finish()
 }
 
 // ReleaseEffects implements machine.EffectsReleaser: what the last step was about is not kept until
 // the next one.
-func (s *Shard) ReleaseEffects() {
-	x := &s.step
-	x.image, x.req = nil, machine.Request{}
-	clear(x.records)
-	clear(x.out.Batches)
-	clear(x.out.Sends)
-	clear(x.out.Replies)
-	clear(x.out.Timers)
-	clear(x.out.Notes)
-	clear(x.out.Tasks)
-}
+func (s *Shard) ReleaseEffects() { s.step.forget() }
 
-// emit asks for the plain records so far to be appended. A batch that is made
-// apart comes after them.
-func (x *step) emit() {
-	if len(x.records) > 0 {
-		x.out.Batches = append(x.out.Batches, machine.Batch{Records: x.records})
-		x.records = nil
-	}
-	x.from = 0
-}
-
-// keep is for how many things room is kept from step to step. What more a large
-// one needs, such as a load, is given back, together with what it was about.
-const keep = 16
-
-// again empties a list that is used again.
-func again[T any](list []T) []T {
-	if cap(list) > keep {
-		return nil
-	}
-	return list[:0]
-}
-
-func (x *step) request(r *machine.Request) {
+func (x shardStep) request(r *machine.Request) {
 	switch m := r.Msg.(type) {
 	case *kmsg.OffsetCommitRequest:
 		x.commit(r, m)
@@ -262,7 +144,7 @@ func (x *step) request(r *machine.Request) {
 		x.deleteGroups(r, m)
 	default:
 		for i := range kinds {
-			if kinds[i].request(x, r) {
+			if kinds[i].request(x.step, r) {
 				return
 			}
 		}
@@ -270,29 +152,8 @@ func (x *step) request(r *machine.Request) {
 	}
 }
 
-func (x *step) reply(id machine.RequestID, msg kmsg.Response) {
-	x.out.Replies = append(x.out.Replies, machine.Reply{ID: id, Msg: msg})
-}
-
-// write makes a record part of the hard state and has it appended.
-func (x *step) write(r machine.Record) {
-	x.records = append(x.records, r)
-	x.apply(r)
-}
-
-// arm arms a timer and returns its sequence.
-func (x *step) arm(key machine.TimerKey, at time.Time) uint64 {
-	x.seq++
-	x.out.Timers = append(x.out.Timers, machine.Timer{Key: key, Seq: x.seq, At: at})
-	return x.seq
-}
-
-func (x *step) cancel(key machine.TimerKey) {
-	x.out.Timers = append(x.out.Timers, machine.Timer{Key: key, Cancel: true})
-}
-
 // timerFired handles a timer, unless it has been replaced or cancelled since.
-func (x *step) timerFired(e machine.TimerFired) {
+func (x shardStep) timerFired(e machine.TimerFired) {
 	switch e.Key.Kind {
 	case TimerSweep:
 		x.sweep()
@@ -302,8 +163,31 @@ func (x *step) timerFired(e machine.TimerFired) {
 		return
 	}
 	if g := x.groups[e.Key.ID]; g != nil {
-		g.fired(x, e)
+		g.fired(x.step, e)
 	}
 }
 
-func (s *Shard) groupIDs() []string { return slices.Sorted(maps.Keys(s.groups)) }
+// loaded brings groups to life after their records were replayed: a group with
+// members is Stable at the generation that was last synced, and its members have
+// their whole session timeout to be heard of, or what is left of it if they were not
+// heard of after the load before. One that was rebalancing is so again.
+func (x shardStep) loaded(epoch int32) {
+	x.epoch = epoch
+	ids := x.groupIDs()
+	// Most have a member, a timer for it, and an entry in the journal.
+	x.out.Timers = slices.Grow(x.out.Timers, len(ids))
+	x.out.Notes = slices.Grow(x.out.Notes, len(ids))
+	for _, id := range ids {
+		g := x.groups[id]
+		x.forgetDeleted(g)
+		if g.common().gone {
+			continue
+		}
+		g.loaded(x.step)
+	}
+	x.shard.txns.loaded(x.now)
+	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
+}
+
+// Weight implements machine.Weighed.
+func (s *Shard) Weight() int64 { return s.weight }

@@ -76,16 +76,6 @@ func (x *step) endSilence(b *base, id string) {
 	}
 }
 
-// alive notes that a member of a classic group that was silent since the load is not. What
-// was left to it of its session timeout may be short: it has a whole one.
-func (x *step) alive(g *classicGroup, m *member) {
-	if m.silent != 0 {
-		m.silent = 0
-		x.endSilence(&g.base, m.id)
-		x.touch(g, m, m.session)
-	}
-}
-
 // forgetSilences removes what was written down of those who are no members, after a load:
 // of a step that took one away, only the beginning may have been stored.
 func (x *step) forgetSilences(b *base, isMember func(id string) bool) {
@@ -94,17 +84,6 @@ func (x *step) forgetSilences(b *base, isMember func(id string) bool) {
 			x.endSilence(b, id)
 		}
 	}
-}
-
-// silentMembers is since when members of a classic group that are silent count as that.
-func (g *classicGroup) silentMembers() map[string]int64 {
-	out := map[string]int64{}
-	for m := g.members.first; m != nil; m = m.next {
-		if m.silent != 0 {
-			out[m.id] = m.silent
-		}
-	}
-	return out
 }
 
 func (b *base) applySilence(r *schema.SilenceRecord) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"muster/internal/group/schema"
-	"muster/internal/machine"
 )
 
 // emptyGroup is the record of a group that nobody has joined yet.
@@ -35,12 +34,6 @@ func (g *classicGroup) record() *schema.GroupRecord {
 		v.Members = append(v.Members, e)
 	}
 	return &schema.GroupRecord{Group: g.id, Value: &v}
-}
-
-// fits says whether a record can be stored. What cannot is refused before
-// anything is changed, for the sake of everybody else in the shard.
-func (x *step) fits(r machine.Record) bool {
-	return x.maxBatch <= 0 || machine.RecordOverhead+r.Size() <= x.maxBatch
 }
 
 // store stores the group as it is now. With that a rebalance is over, and so is

@@ -3,6 +3,8 @@ package group
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // errSubscription says that a member's metadata is not a consumer's.
@@ -38,24 +40,6 @@ func readTopics(b []byte) ([]string, []byte, error) {
 		b = b[2+size:]
 	}
 	return topics, b, nil
-}
-
-// subscribes says whether a member of the group subscribes to the topic. It
-// errs on the side of yes: a member whose subscription cannot be read may.
-func (g *classicGroup) subscribes() func(topic string) bool {
-	topics := map[string]bool{}
-	unknown := false
-	for m := g.members.first; m != nil; m = m.next {
-		list, err := subscribedTopics(m.metadata(g.protocol))
-		if err != nil {
-			unknown = true
-			break
-		}
-		for _, t := range list {
-			topics[t] = true
-		}
-	}
-	return func(topic string) bool { return unknown || topics[topic] }
 }
 
 // plausible says whether bytes can be an assignment: a version, then topics with
@@ -96,4 +80,122 @@ func text(b []byte) int {
 		return -1
 	}
 	return 2 + n
+}
+
+// parsedSubscription is a subscription of the consumer protocol.
+type parsedSubscription struct {
+	topics   []string
+	userData []byte
+	rest     []byte // since version 1: owned partitions, their generation, the rack
+}
+
+func readSubscription(b []byte) (s parsedSubscription, err error) {
+	s.topics, b, err = readTopics(b)
+	switch {
+	case err != nil:
+		return s, err
+	case len(b) < 4:
+		return s, errSubscription
+	}
+	n := max(int(int32(binary.BigEndian.Uint32(b))), 0)
+	if n > len(b)-4 {
+		return s, errSubscription
+	}
+	s.userData, s.rest = b[4:4+n], b[4+n:]
+	return s, nil
+}
+
+// consumerType is the protocol type of consumers, whose subscriptions and
+// assignments we can read.
+const consumerType = "consumer"
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// eachAssigned reads an assignment of the consumer protocol; what cannot be read
+// assigns nothing.
+func eachAssigned(b []byte, fn func(topicPartition)) {
+	a, ok := parseAssignment(b)
+	if !ok {
+		return
+	}
+	for _, t := range a.Topics {
+		for _, p := range t.Partitions {
+			fn(topicPartition{t.Topic, p})
+		}
+	}
+}
+
+func parseAssignment(b []byte) (kmsg.ConsumerMemberAssignment, bool) {
+	a := kmsg.NewConsumerMemberAssignment()
+	if len(b) == 0 || !plausible(b) {
+		return a, false
+	}
+	return a, a.ReadFrom(b) == nil
+}
+
+// wants is what a consumer of the classic protocol says of itself with a subscription.
+type wants struct {
+	version int16
+	topics  []string
+	owned   []topicPartition // since version 1: what it has, and has not let go of
+	rack    *string          // since version 3
+}
+
+// readWants reads a subscription, all of it. Counts are compared with what is there
+// before room is made for them: these are a client's bytes.
+func readWants(b []byte) (w wants, err error) {
+	s, err := readSubscription(b)
+	if err != nil {
+		return w, err
+	}
+	w.version, w.topics = int16(binary.BigEndian.Uint16(b)), s.topics
+	rest := s.rest
+	if w.version < 1 || len(rest) == 0 { // There are clients that name a version and leave out what it adds.
+		return w, nil
+	}
+	if w.owned, rest, err = readOwned(rest); err != nil || w.version < 3 || len(rest) == 0 {
+		return w, err
+	}
+	if len(rest) < 4 { // The generation in which it got what it has.
+		return w, errSubscription
+	}
+	rest = rest[4:]
+	n := text(rest)
+	if n < 0 {
+		return w, errSubscription
+	}
+	if n > 2 {
+		rack := string(rest[2:n])
+		w.rack = &rack
+	}
+	return w, nil
+}
+
+// readOwned reads a list of topics with partitions, and returns what comes after it.
+func readOwned(b []byte) (out []topicPartition, rest []byte, err error) {
+	if len(b) < 4 {
+		return nil, nil, errSubscription
+	}
+	count := int(int32(binary.BigEndian.Uint32(b)))
+	b = b[4:]
+	for range count {
+		size := text(b)
+		if size < 0 || len(b) < size+4 {
+			return nil, nil, errSubscription
+		}
+		topic := string(b[2:size])
+		n := int(int32(binary.BigEndian.Uint32(b[size:])))
+		b = b[size+4:]
+		if n > len(b)/4 {
+			return nil, nil, errSubscription
+		}
+		for range n {
+			out = append(out, topicPartition{topic, int32(binary.BigEndian.Uint32(b))})
+			b = b[4:]
+		}
+	}
+	return out, b, nil
 }

@@ -57,31 +57,6 @@ func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer 
 	return p
 }
 
-// end makes an offset of a transaction count, or forgets it. It counts only if its
-// record comes after that of the offset that counts now: that is the record which
-// compaction keeps.
-func (b *base) end(id int64, tp topicPartition, commit bool) {
-	list := b.unstable[tp]
-	i := slices.IndexFunc(list, func(u unstable) bool { return u.producer == id })
-	if u := &list[i]; commit && !u.overtaken {
-		b.applyOffset(&schema.OffsetRecord{Group: b.id, Topic: tp.topic, Partition: tp.partition, Value: &u.value})
-		for j := range i {
-			list[j].overtaken = true
-		}
-	}
-	b.keepUnstable(tp, slices.Delete(list, i, i+1))
-}
-
-func (b *base) keepUnstable(tp topicPartition, list []unstable) {
-	if len(list) > 0 {
-		b.unstable[tp] = list
-		return
-	}
-	if delete(b.unstable, tp); len(b.unstable) == 0 {
-		b.unstable = nil
-	}
-}
-
 // overtake is what a plain record does to offsets of the same partition that wait
 // for their transactions: a commit leaves them behind, and a tombstone takes them
 // with it.

@@ -76,8 +76,8 @@ func (k *parked) end(producer int64) {
 
 // ask asks the coordinator of a transaction whether the group's partition is part
 // of it, or to make it so, and parks the request.
-func (x *step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
-	k := &x.txns.parked
+func (x shardStep) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+	k := &x.shard.txns.parked
 	q := &question{id: k.last + 1, req: *r, msg: m, bytes: parkedSize(m), until: x.now.Add(askPatience)}
 	if k.bytes+q.bytes > maxParked {
 		return kerr.CoordinatorLoadInProgress
@@ -102,7 +102,7 @@ func (x *step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Err
 
 // partitionOf returns the partition of a topic that an id belongs to, -1 if there
 // is no such topic.
-func (x *step) partitionOf(topic, id string) int32 {
+func (x shardStep) partitionOf(topic, id string) int32 {
 	if x.image == nil {
 		return -1
 	}
@@ -147,12 +147,12 @@ func length(s *string) int {
 }
 
 // answered handles the answer of a transaction coordinator, or that there is none.
-func (x *step) answered(e machine.Sent) {
-	q := x.txns.parked.byID[e.ID]
+func (x shardStep) answered(e machine.Sent) {
+	q := x.shard.txns.parked.byID[e.ID]
 	if q == nil {
 		return // It came too late.
 	}
-	x.txns.parked.remove(q)
+	x.shard.txns.parked.remove(q)
 	start, err := x.readAnswer(e)
 	switch {
 	case err != nil:
@@ -178,7 +178,7 @@ func (x *step) hasNewCoordinator(q *question) bool {
 
 // readAnswer reads the coordinator's answer about the one partition that it was
 // asked about.
-func (x *step) readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
+func (x shardStep) readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
 	resp, ok := e.Msg.(*kmsg.AddPartitionsToTxnResponse)
 	switch {
 	case e.Err != nil || !ok:
@@ -192,7 +192,7 @@ func (x *step) readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
 	if p.ErrorCode != 0 {
 		return 0, kerr.TypedErrorForCode(p.ErrorCode)
 	}
-	if machine.StoreRunOf(&p.UnknownTags).Differs(x.run) {
+	if machine.StoreRunOf(&p.UnknownTags).Differs(x.shard.run) {
 		return 0, kerr.NotCoordinator // One of us has not noticed that the store is another one.
 	}
 	return max(machine.TxnStartOf(&p.UnknownTags), 0), nil
@@ -231,8 +231,8 @@ func refusal(err *kerr.Error, version int16) *kerr.Error {
 }
 
 // askFired gives up questions that were not answered in time.
-func (x *step) askFired(e machine.TimerFired) {
-	k := &x.txns.parked
+func (x shardStep) askFired(e machine.TimerFired) {
+	k := &x.shard.txns.parked
 	if e.Seq != k.seq {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 // generation (KIP-447), 4 knows TRANSACTION_ABORTABLE, and 5 has us add the
 // partition to the transaction (KIP-890). Partitions that do not exist have been
 // taken out before.
-func (x *step) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
-	p := x.txns.producers[m.ProducerID]
+func (x shardStep) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
+	p := x.shard.txns.producers[m.ProducerID]
 	switch {
 	case m.Group == "":
 		x.replyTxnCommit(r, m, kerr.InvalidGroupID)
@@ -37,8 +37,8 @@ func (x *step) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
 
 // commitInTxn stores offsets of a transaction that is known to be open, and to
 // have begun at start.
-func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, start machine.TxnStart) {
-	if p := x.txns.producers[m.ProducerID]; p != nil {
+func (x shardStep) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, start machine.TxnStart) {
+	if p := x.shard.txns.producers[m.ProducerID]; p != nil {
 		switch {
 		case m.ProducerEpoch < p.epoch:
 			x.replyTxnCommit(r, m, kerr.InvalidProducerEpoch)
@@ -77,7 +77,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 		resp.Topics = append(resp.Topics, out)
 	}
 	x.appendOpen(batch.Batch)
-	if p := x.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
+	if p := x.shard.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
 		p.open.id = m.TransactionalID
 	}
 	x.reply(r.ID, resp)
@@ -86,7 +86,7 @@ func (x *step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, s
 // checkTxnCommit says whether the client may commit now (KIP-447). Unlike a plain
 // commit it may in the middle of a rebalance, and is no sign of life; and whoever
 // names no member, as clients do up to version 2, is let in.
-func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+func (x shardStep) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	g := x.groups[m.Group]
 	switch {
 	case g == nil && m.Generation >= 0 && m.Version >= txnCommitEpoch:
@@ -96,11 +96,11 @@ func (x *step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest
 	case g == nil:
 		return nil
 	}
-	return g.checkTxnCommit(x, r, m)
+	return g.checkTxnCommit(x.step, r, m)
 }
 
 // pendingRecord makes the record of one offset.
-func (x *step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*schema.OffsetRecord, *kerr.Error) {
+func (x shardStep) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*schema.OffsetRecord, *kerr.Error) {
 	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.now.UnixMilli(), ExpireTimestamp: -1, Start: start}
 	rec := &schema.OffsetRecord{Group: m.Group, Topic: topic, Partition: p.Partition, Value: &o}
 	return rec, x.fillOffset(rec, p.Metadata)
@@ -109,7 +109,7 @@ func (x *step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *km
 // forgetStale removes offsets that belong to an older topic of the same name, before
 // it is noticed that the topic is gone: what removes them then would take the new
 // one along.
-func (x *step) forgetStale(r *schema.OffsetRecord) {
+func (x shardStep) forgetStale(r *schema.OffsetRecord) {
 	g := x.groups[r.Group]
 	if g == nil || x.image == nil {
 		return
@@ -140,7 +140,7 @@ type openBatch struct {
 }
 
 // addTo adds a record to a batch, and appends what does not fit into one with it.
-func (x *step) addTo(b *openBatch, r *schema.OffsetRecord) {
+func (x shardStep) addTo(b *openBatch, r *schema.OffsetRecord) {
 	size := machine.RecordOverhead + r.Size()
 	if x.maxBatch > 0 && len(b.Records) > 0 && b.bytes+size > x.maxBatch {
 		x.appendOpen(b.Batch)
@@ -150,20 +150,20 @@ func (x *step) addTo(b *openBatch, r *schema.OffsetRecord) {
 }
 
 // appendOpen appends records of an open transaction, after all that came before.
-func (x *step) appendOpen(b machine.Batch) {
+func (x shardStep) appendOpen(b machine.Batch) {
 	if len(b.Records) == 0 {
 		return
 	}
 	x.emit()
 	x.out.Batches = append(x.out.Batches, b)
-	p := x.applyOpen(b.Producer)
+	p := x.shard.applyOpen(b.Producer)
 	for _, r := range b.Records {
-		x.applyPending(p, r)
+		x.shard.applyPending(p, r)
 	}
 }
 
 // replyTxnCommit answers that nothing was stored.
-func (x *step) replyTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, err *kerr.Error) {
+func (x shardStep) replyTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, err *kerr.Error) {
 	resp := kmsg.NewPtrTxnOffsetCommitResponse()
 	resp.Version = m.Version
 	failTxnCommit(m, resp, err.Code)

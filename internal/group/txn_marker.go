@@ -11,7 +11,7 @@ import (
 // __consumer_offsets, versions 1 and 2. The shard is the only writer of its
 // partition, so that markers come in order with commits. The answer goes out when
 // the marker is durable, and what it decides can be read by then.
-func (x *step) writeMarkers(r *machine.Request, m *kmsg.WriteTxnMarkersRequest) {
+func (x shardStep) writeMarkers(r *machine.Request, m *kmsg.WriteTxnMarkersRequest) {
 	resp := kmsg.NewPtrWriteTxnMarkersResponse()
 	resp.Version = m.Version
 	for i := range m.Markers {
@@ -31,11 +31,11 @@ const bumpsEpoch = 2
 // writeMarker ends a transaction. A marker that has been written already, or is of
 // an earlier transaction than the one that is open, is left out where that is
 // certain.
-func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
+func (x shardStep) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 	if m.ProducerID < 0 || m.ProducerEpoch < 0 {
 		return kerr.InvalidRequest
 	}
-	if machine.StoreRunOf(&m.UnknownTags).Differs(x.run) {
+	if machine.StoreRunOf(&m.UnknownTags).Differs(x.shard.run) {
 		// The store may have lost the decision since. A coordinator that is told so looks.
 		return kerr.TransactionCoordinatorFenced
 	}
@@ -43,7 +43,7 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 		m = x.ownWord(m)
 	}
 	start := max(machine.TxnStartOf(&m.UnknownTags), 0)
-	if p := x.txns.producers[m.ProducerID]; p != nil {
+	if p := x.shard.txns.producers[m.ProducerID]; p != nil {
 		if done, err := p.accepts(m, start); done || err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 	x.appendMarker(&machine.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch, Transactional: true},
 		&machine.Control{Commit: m.Committed, CoordinatorEpoch: m.CoordinatorEpoch}, start)
 	if m.TransactionVersion < bumpsEpoch {
-		x.txns.parked.end(m.ProducerID)
+		x.shard.txns.parked.end(m.ProducerID)
 	}
 	return nil
 }
@@ -61,10 +61,10 @@ func (x *step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 // broker ends it itself. It goes under the epoch of the coordinator that was last heard
 // of: the partition, which found the transaction, may have forgotten that with its idle
 // producers.
-func (x *step) ownWord(m *kmsg.WriteTxnMarkersRequestMarker) *kmsg.WriteTxnMarkersRequestMarker {
+func (x shardStep) ownWord(m *kmsg.WriteTxnMarkersRequestMarker) *kmsg.WriteTxnMarkersRequestMarker {
 	own := *m
 	own.CoordinatorEpoch = 0
-	if p := x.txns.producers[m.ProducerID]; p != nil {
+	if p := x.shard.txns.producers[m.ProducerID]; p != nil {
 		own.CoordinatorEpoch = max(p.coordinatorEpoch, 0)
 	}
 	return &own
@@ -101,33 +101,33 @@ func (p *producer) startOfLater(m *kmsg.WriteTxnMarkersRequestMarker, start mach
 // endLost aborts a transaction whose end was lost: its producer's next one is known
 // to have begun, which it can only once all markers are written. It takes a store
 // that has lost the end of its log. Else the offsets of both would share one fate.
-func (x *step) endLost(p *producer, epoch int16, start machine.TxnStart) {
+func (x shardStep) endLost(p *producer, epoch int16, start machine.TxnStart) {
 	if p.open == nil || epoch <= p.epoch && (start <= p.open.start || p.open.start == 0) {
 		return
 	}
 	start = p.open.start
 	x.appendMarker(&machine.Producer{ID: p.id, Epoch: p.epoch, Transactional: true},
 		&machine.Control{CoordinatorEpoch: max(p.coordinatorEpoch, 0)}, start)
-	x.txns.parked.end(p.id)
+	x.shard.txns.parked.end(p.id)
 }
 
 // appendMarker appends a marker, after all that came before, and has it take
 // effect.
-func (x *step) appendMarker(by *machine.Producer, c *machine.Control, start machine.TxnStart) {
+func (x shardStep) appendMarker(by *machine.Producer, c *machine.Control, start machine.TxnStart) {
 	x.emit()
 	x.out.Batches = append(x.out.Batches, machine.Batch{Producer: by, Control: c})
 	if c.Commit {
 		x.tellCommitted(by.ID)
 	}
-	if p := x.applyMarker(by, c); start > 0 {
+	if p := x.shard.applyMarker(by, c); start > 0 {
 		p.ended = start
 	}
 }
 
 // tellCommitted tells which offsets the end of a producer's transaction is about to
 // commit: those that nothing has overtaken.
-func (x *step) tellCommitted(producer int64) {
-	p := x.txns.producers[producer]
+func (x shardStep) tellCommitted(producer int64) {
+	p := x.shard.txns.producers[producer]
 	if p == nil || p.open == nil {
 		return
 	}

@@ -6,18 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
-
-// unstable is an offset that a transaction has committed, and that counts if and
-// when the transaction does. Of one partition there may be several, in the order
-// of their records.
-type unstable struct {
-	producer  int64
-	value     schema.Offset
-	overtaken bool // a later record has been committed meanwhile
-}
 
 // producer is what a shard knows of a transactional producer.
 type producer struct {
@@ -115,31 +105,6 @@ func (t *txns) idle() (out []*producer) {
 		}
 	}
 	return out
-}
-
-// topics lists the topics that a group has offsets of, committed or not.
-func (b *base) topics() []string {
-	out := slices.Sorted(maps.Keys(b.offsets))
-	if len(b.unstable) == 0 {
-		return out
-	}
-	for _, tp := range b.waiting() {
-		out = append(out, tp.topic)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// waiting lists the partitions of which offsets wait for their transactions.
-func (b *base) waiting() []topicPartition {
-	if len(b.unstable) == 0 {
-		return nil // As of nearly all groups.
-	}
-	return slices.SortedFunc(maps.Keys(b.unstable), comparePartitions)
-}
-
-func comparePartitions(a, b topicPartition) int {
-	return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
 }
 
 // keys lists what a transaction has committed offsets for.

@@ -1,6 +1,10 @@
 package group
 
-import "time"
+import (
+	"time"
+
+	"muster/internal/migration"
+)
 
 // ConsumerConfig is the settings of consumer groups.
 type ConsumerConfig struct {
@@ -39,3 +43,15 @@ func defaultConsumerConfig() ConsumerConfig {
 		MaxSize:          1<<31 - 1, Assignors: Assignors(), Migration: MigrateBoth,
 	}
 }
+
+// MigrationPolicy says in which directions groups that have members go over from one
+// protocol to the other: group.consumer.migration.policy.
+type MigrationPolicy = migration.Policy
+
+// The policies.
+const (
+	MigrateBoth      = migration.Both
+	MigrateUpgrade   = migration.Upgrade
+	MigrateDowngrade = migration.Downgrade
+	MigrateNever     = migration.Never
+)
