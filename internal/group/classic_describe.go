@@ -12,16 +12,16 @@ import (
 const describeNotFound = 6
 
 // describe handles DescribeGroups.
-func (x *step) describe(r *machine.Request, m *kmsg.DescribeGroupsRequest) {
+func describe(x *step, r *machine.Request, m *kmsg.DescribeGroupsRequest) {
 	resp := kmsg.NewPtrDescribeGroupsResponse()
 	resp.Version = m.Version
 	for _, id := range m.Groups {
-		resp.Groups = append(resp.Groups, x.describeGroup(id, m.Version))
+		resp.Groups = append(resp.Groups, describeGroup(x, id, m.Version))
 	}
 	x.reply(r.ID, resp)
 }
 
-func (x *step) describeGroup(id string, version int16) kmsg.DescribeGroupsResponseGroup {
+func describeGroup(x *step, id string, version int16) kmsg.DescribeGroupsResponseGroup {
 	out := kmsg.NewDescribeGroupsResponseGroup()
 	out.Group = id
 	g, ok := x.groups[id].(*classicGroup)

@@ -74,31 +74,31 @@ func (g *classicGroup) eachRecord(put func(machine.Record)) {
 func (g *classicGroup) loaded(x *step) {
 	resumes := g.isUnsettled()
 	if !resumes {
-		x.forgetUnsettled(g)
+		g.forgetUnsettled(x)
 	}
 	if !g.gone {
-		x.wake(g, resumes)
+		g.wake(x, resumes)
 	}
 }
 
 func (g *classicGroup) fired(x *step, e machine.TimerFired) {
 	switch e.Key.Kind {
 	case TimerSession:
-		x.sessionFired(g, e)
+		g.sessionFired(x, e)
 	case TimerJoin:
 		if g.joinSeq == e.Seq {
-			x.joinFired(g)
+			g.joinFired(x)
 		}
 	case TimerSync:
 		if g.syncSeq == e.Seq {
-			x.syncFired(g)
+			g.syncFired(x)
 		}
 	}
 }
 
 func (g *classicGroup) deleteRecords(x *step) {
 	for id := range g.pendingIDs() {
-		x.forgetPending(g, id)
+		g.forgetPending(x, id)
 	}
 	if g.hard != nil {
 		x.write(&schema.GroupRecord{Group: g.id})
@@ -112,7 +112,7 @@ func (g *classicGroup) checkCommit(x *step, r *machine.Request, m *kmsg.OffsetCo
 	if m.Generation < 0 && m.MemberID == "" && m.InstanceID == nil {
 		return kerr.UnknownMemberID // It is in use, by others.
 	}
-	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
+	mem, err := g.lookup(x, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:
 		return err
@@ -121,8 +121,8 @@ func (g *classicGroup) checkCommit(x *step, r *machine.Request, m *kmsg.OffsetCo
 	case g.state == CompletingRebalance:
 		return kerr.RebalanceInProgress
 	}
-	x.alive(g, mem) // A commit counts as a sign of life.
-	x.touch(g, mem, mem.session)
+	g.alive(x, mem) // A commit counts as a sign of life.
+	g.touch(x, mem, mem.session)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (g *classicGroup) checkTxnCommit(x *step, r *machine.Request, m *kmsg.TxnOf
 	if m.Generation < 0 && (g.state == Empty || m.MemberID == "" && m.InstanceID == nil) {
 		return nil
 	}
-	if _, err := x.find(g, r, m.MemberID, m.InstanceID); err != nil {
+	if _, err := g.lookup(x, r, m.MemberID, m.InstanceID); err != nil {
 		return err
 	}
 	if m.Generation != g.generation {

@@ -29,18 +29,18 @@ type classicHost interface {
 }
 
 // classicRequest handles the requests of the classic protocol.
-func (x *step) classicRequest(r *machine.Request) bool {
+func classicRequest(x *step, r *machine.Request) bool {
 	switch m := r.Msg.(type) {
 	case *kmsg.JoinGroupRequest:
-		x.join(r, m)
+		join(x, r, m)
 	case *kmsg.SyncGroupRequest:
-		x.sync(r, m)
+		sync(x, r, m)
 	case *kmsg.HeartbeatRequest:
-		x.heartbeat(r, m)
+		heartbeat(x, r, m)
 	case *kmsg.LeaveGroupRequest:
-		x.leave(r, m)
+		leave(x, r, m)
 	case *kmsg.DescribeGroupsRequest:
-		x.describe(r, m)
+		describe(x, r, m)
 	default:
 		return false
 	}
@@ -48,18 +48,18 @@ func (x *step) classicRequest(r *machine.Request) bool {
 }
 
 // join handles JoinGroup. The order of the checks is Kafka's.
-func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
+func join(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	session := time.Duration(m.SessionTimeoutMillis) * time.Millisecond
 	switch {
 	case m.Group == "":
-		x.joinError(r, m, m.MemberID, kerr.InvalidGroupID)
+		joinError(x, r, m, m.MemberID, kerr.InvalidGroupID)
 		return
 	case session < x.cfg.MinSession || session > x.cfg.MaxSession:
-		x.joinError(r, m, m.MemberID, kerr.InvalidSessionTimeout)
+		joinError(x, r, m, m.MemberID, kerr.InvalidSessionTimeout)
 		return
 	}
-	if err := x.joinRoom(r, m); err != nil {
-		x.joinError(r, m, m.MemberID, err)
+	if err := joinRoom(x, r, m); err != nil {
+		joinError(x, r, m, m.MemberID, err)
 		return
 	}
 	x.weigh(m.Group)
@@ -69,14 +69,14 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g, _ := x.groups[m.Group].(*classicGroup)
 	switch {
 	case m.MemberID != "" && g == nil:
-		x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
+		joinError(x, r, m, m.MemberID, kerr.UnknownMemberID)
 		return
 	case m.MemberID == "" && (g == nil || g.hard == nil):
 		// The group is there from now on, also if this join fails, and if it was
 		// a simple one that loses its offsets.
 		r0 := emptyGroup(m.Group)
 		if !x.fits(r0) {
-			x.joinError(r, m, m.MemberID, kerr.UnknownServerError)
+			joinError(x, r, m, m.MemberID, kerr.UnknownServerError)
 			return
 		}
 		x.write(r0)
@@ -85,21 +85,21 @@ func (x *step) join(r *machine.Request, m *kmsg.JoinGroupRequest) {
 	}
 	m.Protocols = distinct(m.Protocols)
 	switch {
-	case !x.hasRoom(g, m.MemberID):
-		x.joinError(r, m, "", kerr.GroupMaxSizeReached)
-		x.refuse(g, m.MemberID)
+	case !g.hasRoom(x, m.MemberID):
+		joinError(x, r, m, "", kerr.GroupMaxSizeReached)
+		g.refuse(x, m.MemberID)
 	case !g.supports(m.ProtocolType, m.Protocols):
-		x.joinError(r, m, m.MemberID, kerr.InconsistentGroupProtocol)
+		joinError(x, r, m, m.MemberID, kerr.InconsistentGroupProtocol)
 	case m.MemberID == "":
-		x.joinNew(g, r, m)
+		g.joinNew(x, r, m)
 	default:
-		x.joinKnown(g, r, m)
+		g.joinKnown(x, r, m)
 	}
 }
 
 // hasRoom applies group.max.size. While members are joining, those that have
 // count, so that when the limit was lowered the last to come back are left out.
-func (x *step) hasRoom(g *classicGroup, memberID string) bool {
+func (g *classicGroup) hasRoom(x *step, memberID string) bool {
 	known := g.members.get(memberID)
 	switch g.state {
 	case PreparingRebalance:
@@ -112,29 +112,29 @@ func (x *step) hasRoom(g *classicGroup, memberID string) bool {
 
 // refuse takes a member that there is no room for out of the group, which need not
 // wait for it any longer.
-func (x *step) refuse(g *classicGroup, memberID string) {
-	x.forgetPending(g, memberID)
+func (g *classicGroup) refuse(x *step, memberID string) {
+	g.forgetPending(x, memberID)
 	if mem := g.members.get(memberID); mem != nil {
 		g.rebalance.add(trigger(journal.TriggerMaxSize, mem, nil))
-		x.drop(g, mem)
+		g.drop(x, mem)
 	}
-	x.maybeComplete(g)
+	g.maybeComplete(x)
 }
 
 // joinNew handles a join without member id.
-func (x *step) joinNew(g *classicGroup, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (g *classicGroup) joinNew(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if m.InstanceID != nil {
 		id := *m.InstanceID + "-" + uuid(x.random)
 		if old := g.members.static(*m.InstanceID); old != nil {
-			x.replaceStatic(g, old, id, r, m)
+			g.replaceStatic(x, old, id, r, m)
 			return
 		}
-		x.addMember(g, id, r, m)
+		g.addMember(x, id, r, m)
 		return
 	}
 	id := r.ClientID + "-" + uuid(x.random)
 	if m.Version < joinKnownID {
-		x.addMember(g, id, r, m)
+		g.addMember(x, id, r, m)
 		return
 	}
 	if g.pending == nil {
@@ -143,41 +143,41 @@ func (x *step) joinNew(g *classicGroup, r *machine.Request, m *kmsg.JoinGroupReq
 	seq := x.arm(sessionKey(g, id), x.now.Add(time.Duration(m.SessionTimeoutMillis)*time.Millisecond))
 	g.pending[id] = &pending{seq: seq, clientID: r.ClientID, host: r.Host}
 	g.bytes += pendingBytes(id)
-	x.joinError(r, m, id, kerr.MemberIDRequired)
+	joinError(x, r, m, id, kerr.MemberIDRequired)
 }
 
 // joinKnown handles a join with a member id.
-func (x *step) joinKnown(g *classicGroup, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (g *classicGroup) joinKnown(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
-		x.addMember(g, m.MemberID, r, m)
+		g.addMember(x, m.MemberID, r, m)
 		return
 	}
-	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
+	mem, err := g.lookup(x, r, m.MemberID, m.InstanceID)
 	if err != nil {
-		x.joinError(r, m, m.MemberID, err)
+		joinError(x, r, m, m.MemberID, err)
 		return
 	}
-	x.alive(g, mem)
+	g.alive(x, mem)
 	change := g.change(mem, m.Protocols)
 	switch g.state {
 	case PreparingRebalance:
-		x.park(g, mem, r, m)
+		g.park(x, mem, r, m)
 		if change != nil {
 			g.rebalance.add(rejoined(mem, m, change))
 		}
-		x.maybeComplete(g)
+		g.maybeComplete(x)
 	case CompletingRebalance, Stable:
 		// A leader that joins a Stable group again wants to assign anew: for it
 		// that is the only way to react to new topics and partitions.
 		leads := g.state == Stable && g.leader == mem.id
 		if change == nil && !leads {
-			x.replyJoin(g, mem, r.ID, m.Version)
+			g.replyJoin(x, mem, r.ID, m.Version)
 			return
 		}
-		x.park(g, mem, r, m)
-		x.prepareRebalance(g, rejoined(mem, m, change))
+		g.park(x, mem, r, m)
+		g.prepareRebalance(x, rejoined(mem, m, change))
 	default:
-		x.joinError(r, m, "", kerr.UnknownMemberID)
+		joinError(x, r, m, "", kerr.UnknownMemberID)
 	}
 }
 
@@ -212,7 +212,7 @@ func (g *classicGroup) find(memberID string, instance *string) (*member, *kerr.E
 }
 
 // addMember adds a member, parked in JoinGroup.
-func (x *step) addMember(g *classicGroup, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (g *classicGroup) addMember(x *step, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.forget(id) // Its timer is replaced by the member's.
 	mem := &member{
 		id: id, instance: m.InstanceID, clientID: r.ClientID, host: x.hosts.of(r.Host),
@@ -224,8 +224,8 @@ func (x *step) addMember(g *classicGroup, id string, r *machine.Request, m *kmsg
 	}
 	g.add(mem, m.ProtocolType)
 	g.joined++
-	x.touch(g, mem, newMemberTimeout)
-	x.rebalanceOrComplete(g, trigger(journal.TriggerJoined, mem, m.Reason))
+	g.touch(x, mem, newMemberTimeout)
+	g.rebalanceOrComplete(x, trigger(journal.TriggerJoined, mem, m.Reason))
 }
 
 // take takes over what a join says of the member.
@@ -241,13 +241,13 @@ func (m *member) take(req *kmsg.JoinGroupRequest) {
 
 // park updates a member and parks its join. A join that was parked already is
 // from a connection that its client has given up.
-func (x *step) park(g *classicGroup, mem *member, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (g *classicGroup) park(x *step, mem *member, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.support(mem.protocols, -1)
 	mem.take(m)
 	g.support(mem.protocols, 1)
 	mem.clientID, mem.host = r.ClientID, x.hosts.of(r.Host)
 	if mem.join != 0 {
-		x.replyJoinError(mem.join, mem.joinVersion, mem.id, kerr.RebalanceInProgress)
+		replyJoinError(x, mem.join, mem.joinVersion, mem.id, kerr.RebalanceInProgress)
 	} else {
 		g.joined++
 	}
@@ -255,7 +255,7 @@ func (x *step) park(g *classicGroup, mem *member, r *machine.Request, m *kmsg.Jo
 }
 
 // forgetPending removes a pending member, which was refused.
-func (x *step) forgetPending(g *classicGroup, id string) {
+func (g *classicGroup) forgetPending(x *step, id string) {
 	if g.pending[id] != nil {
 		g.forget(id)
 		x.cancel(sessionKey(g, id))
@@ -273,11 +273,11 @@ func uuid(b [16]byte) string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-func (x *step) joinError(r *machine.Request, m *kmsg.JoinGroupRequest, memberID string, err *kerr.Error) {
-	x.replyJoinError(r.ID, m.Version, memberID, err)
+func joinError(x *step, r *machine.Request, m *kmsg.JoinGroupRequest, memberID string, err *kerr.Error) {
+	replyJoinError(x, r.ID, m.Version, memberID, err)
 }
 
-func (x *step) replyJoinError(id machine.RequestID, version int16, memberID string, err *kerr.Error) {
+func replyJoinError(x *step, id machine.RequestID, version int16, memberID string, err *kerr.Error) {
 	resp := kmsg.NewPtrJoinGroupResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
 	resp.Generation, resp.MemberID = -1, memberID
@@ -308,6 +308,6 @@ func (g *classicGroup) joinMembers() []kmsg.JoinGroupResponseMember {
 	return out
 }
 
-func (x *step) replyJoin(g *classicGroup, mem *member, id machine.RequestID, version int16) {
+func (g *classicGroup) replyJoin(x *step, mem *member, id machine.RequestID, version int16) {
 	x.reply(id, g.joinResponse(mem, version))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // leave handles LeaveGroup: of one member up to version 2, of several after it.
-func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
+func leave(x *step, r *machine.Request, m *kmsg.LeaveGroupRequest) {
 	resp := kmsg.NewPtrLeaveGroupResponse()
 	resp.Version = m.Version
 	x.weigh(m.Group)
@@ -29,7 +29,7 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 		out := kmsg.NewLeaveGroupResponseMember()
 		out.MemberID, out.InstanceID = members[i].MemberID, members[i].InstanceID
 		// A consumer group may become a classic one with this, which is another.
-		why, err := x.leaveOne(m.Group, r, &members[i])
+		why, err := leaveOne(x, m.Group, r, &members[i])
 		if err != nil {
 			out.ErrorCode = err.Code
 		}
@@ -42,13 +42,13 @@ func (x *step) leave(r *machine.Request, m *kmsg.LeaveGroupRequest) {
 		resp.ErrorCode, resp.Members = resp.Members[0].ErrorCode, nil
 	}
 	if g, ok := x.groups[m.Group].(*classicGroup); ok {
-		x.afterLeave(g, left)
+		g.afterLeave(x, left)
 	}
 	x.reply(r.ID, resp)
 }
 
 // leaveOne removes one member. The trigger is nil if it was only pending.
-func (x *step) leaveOne(group string, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*journal.Trigger, *kerr.Error) {
+func leaveOne(x *step, group string, r *machine.Request, m *kmsg.LeaveGroupRequestMember) (*journal.Trigger, *kerr.Error) {
 	if h, ok := x.groups[group].(classicHost); ok {
 		return nil, h.leaveClassic(x, r, m)
 	}
@@ -57,7 +57,7 @@ func (x *step) leaveOne(group string, r *machine.Request, m *kmsg.LeaveGroupRequ
 		return nil, kerr.UnknownMemberID
 	}
 	if g.pending[m.MemberID] != nil && m.InstanceID == nil {
-		x.forgetPending(g, m.MemberID)
+		g.forgetPending(x, m.MemberID)
 		return nil, nil
 	}
 	id := m.MemberID
@@ -67,7 +67,7 @@ func (x *step) leaveOne(group string, r *machine.Request, m *kmsg.LeaveGroupRequ
 			id = holder.id
 		}
 	}
-	mem, err := x.find(g, r, id, m.InstanceID)
+	mem, err := g.lookup(x, r, id, m.InstanceID)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,9 @@ func (x *step) leaveOne(group string, r *machine.Request, m *kmsg.LeaveGroupRequ
 	if m.MemberID == "" || !isOf(r, mem) || strings.HasPrefix(why.Reason, adminReason) {
 		why.Kind, why.By = journal.TriggerRemoved, by(r)
 	} else {
-		why.At = x.atClassic(g, mem)
+		why.At = g.atClassic(x, mem)
 	}
-	x.drop(g, mem)
+	g.drop(x, mem)
 	return &why, nil
 }
 
@@ -92,13 +92,13 @@ func isOf(r *machine.Request, m *member) bool {
 
 // afterLeave goes on without those who left. A pending member that left may
 // have been all that a join phase waited for.
-func (x *step) afterLeave(g *classicGroup, left []journal.Trigger) {
+func (g *classicGroup) afterLeave(x *step, left []journal.Trigger) {
 	if g.state == PreparingRebalance {
 		g.rebalance.add(left...)
-		x.maybeComplete(g)
+		g.maybeComplete(x)
 		return
 	}
 	if len(left) > 0 {
-		x.prepareRebalance(g, left...)
+		g.prepareRebalance(x, left...)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // joinRoom is room for a JoinGroup.
-func (x *step) joinRoom(r *machine.Request, m *kmsg.JoinGroupRequest) *kerr.Error {
+func joinRoom(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) *kerr.Error {
 	bytes, before := memberBytes+len(m.MemberID)+2*len(r.ClientID), 0
 	if m.InstanceID != nil {
 		bytes += len(*m.InstanceID)

@@ -11,22 +11,22 @@ import (
 
 // rebalanceOrComplete reacts to a change of membership: it starts a rebalance,
 // or if one is under way sees whether everybody is there now.
-func (x *step) rebalanceOrComplete(g *classicGroup, why journal.Trigger) {
+func (g *classicGroup) rebalanceOrComplete(x *step, why journal.Trigger) {
 	if g.state != PreparingRebalance {
-		x.prepareRebalance(g, why)
+		g.prepareRebalance(x, why)
 		return
 	}
 	g.rebalance.add(why)
-	x.maybeComplete(g)
+	g.maybeComplete(x)
 }
 
 // prepareRebalance begins the join phase. From Empty it lasts for the
 // initial delay; otherwise until everybody has joined again.
-func (x *step) prepareRebalance(g *classicGroup, why ...journal.Trigger) {
+func (g *classicGroup) prepareRebalance(x *step, why ...journal.Trigger) {
 	if g.state == CompletingRebalance {
-		x.failSyncs(g, kerr.RebalanceInProgress)
+		g.failSyncs(x, kerr.RebalanceInProgress)
 	}
-	x.cancelSync(g)
+	g.cancelSync(x)
 	for m := g.members.first; m != nil; m = m.next {
 		g.sync(m)
 	}
@@ -34,10 +34,10 @@ func (x *step) prepareRebalance(g *classicGroup, why ...journal.Trigger) {
 	g.reset = nil
 	g.beginRebalance(x.now, why)
 	g.to(PreparingRebalance, x.now)
-	x.start(g, why)
-	x.unsettled(g)
+	g.start(x, why)
+	g.unsettled(x)
 	if !initial {
-		x.completeOrWait(g)
+		g.completeOrWait(x)
 		return
 	}
 	g.newMember = false
@@ -55,9 +55,9 @@ func (g *classicGroup) allJoined() bool {
 	return int(g.joined) == g.members.len() && len(g.pending) == 0
 }
 
-func (x *step) completeOrWait(g *classicGroup) {
+func (g *classicGroup) completeOrWait(x *step) {
 	if g.allJoined() {
-		x.completeJoin(g)
+		g.completeJoin(x)
 		return
 	}
 	g.joinSeq = x.arm(joinKey(g), x.now.Add(g.patience(g.rebalanceTimeout())))
@@ -65,15 +65,15 @@ func (x *step) completeOrWait(g *classicGroup) {
 
 // maybeComplete ends the join phase if everybody is there, except that joins
 // and leaves do not cut the initial delay short.
-func (x *step) maybeComplete(g *classicGroup) {
+func (g *classicGroup) maybeComplete(x *step) {
 	if g.state == PreparingRebalance && g.previous != Empty && g.allJoined() {
-		x.completeJoin(g)
+		g.completeJoin(x)
 	}
 }
 
 // joinFired handles the end of the initial delay, which is extended while
 // members keep coming, or of the rebalance timeout.
-func (x *step) joinFired(g *classicGroup) {
+func (g *classicGroup) joinFired(x *step) {
 	g.joinSeq = 0
 	if g.state != PreparingRebalance {
 		return
@@ -86,7 +86,7 @@ func (x *step) joinFired(g *classicGroup) {
 		g.joinSeq = x.arm(joinKey(g), x.now.Add(delay))
 		return
 	}
-	x.completeJoin(g)
+	g.completeJoin(x)
 }
 
 // minWaitAgain keeps a join phase that goes on from doing so without a pause: a
@@ -95,7 +95,7 @@ const minWaitAgain = time.Second
 
 // completeJoin ends the join phase: members that have not joined are out, unless
 // they are static, and the rest form the next generation.
-func (x *step) completeJoin(g *classicGroup) {
+func (g *classicGroup) completeJoin(x *step) {
 	if g.joinSeq != 0 {
 		g.joinSeq = 0
 		x.cancel(joinKey(g))
@@ -103,7 +103,7 @@ func (x *step) completeJoin(g *classicGroup) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join == 0 && m.instance == nil {
 			g.rebalance.gone.add(journal.Absent{Who: m.who()})
-			x.drop(g, m)
+			g.drop(x, m)
 		}
 	}
 	if g.members.len() > 0 && !g.electJoined() {
@@ -112,15 +112,15 @@ func (x *step) completeJoin(g *classicGroup) {
 		g.joinSeq = x.arm(joinKey(g), x.now.Add(max(g.rebalanceTimeout(), minWaitAgain)))
 		return
 	}
-	x.nextGeneration(g)
+	g.nextGeneration(x)
 	g.rebalance.joined(g, x.now)
 	if g.members.len() == 0 {
-		x.becomeEmpty(g)
+		g.becomeEmpty(x)
 		return
 	}
 	g.protocol = g.vote()
 	g.to(CompletingRebalance, x.now)
-	x.answerJoins(g)
+	g.answerJoins(x)
 	g.syncSeq = x.arm(syncKey(g), x.now.Add(g.rebalanceTimeout()))
 }
 
@@ -139,46 +139,46 @@ func (g *classicGroup) electJoined() bool {
 	return false
 }
 
-func (x *step) becomeEmpty(g *classicGroup) {
+func (g *classicGroup) becomeEmpty(x *step) {
 	g.protocol, g.leader = "", ""
 	g.to(Empty, x.now)
-	x.settle(g)
-	x.store(g, g.record())
+	g.settle(x)
+	g.store(x, g.record())
 }
 
 // answerJoins tells everybody who is parked of the new generation. Static
 // members that did not join remain members until the sync timer ends their grace.
-func (x *step) answerJoins(g *classicGroup) {
+func (g *classicGroup) answerJoins(x *step) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.join != 0 {
-			x.replyJoin(g, m, m.join, m.joinVersion)
+			g.replyJoin(x, m, m.join, m.joinVersion)
 			m.join = 0
 		}
 		m.isNew = false
-		x.touch(g, m, m.session)
+		g.touch(x, m, m.session)
 		m.unsynced = true
 	}
 	g.joined, g.unsynced = 0, int32(g.members.len())
 }
 
 // drop removes a member and answers what it has parked.
-func (x *step) drop(g *classicGroup, m *member) {
+func (g *classicGroup) drop(x *step, m *member) {
 	if m.join != 0 {
-		x.replyJoinError(m.join, m.joinVersion, "", kerr.UnknownMemberID)
+		replyJoinError(x, m.join, m.joinVersion, "", kerr.UnknownMemberID)
 	}
 	if m.sync != 0 {
-		x.replySyncError(m.sync, m.syncVersion, kerr.UnknownMemberID)
+		replySyncError(x, m.sync, m.syncVersion, kerr.UnknownMemberID)
 	}
 	x.cancel(sessionKey(g, m.id))
 	x.endSilence(&g.base, m.id)
 	g.remove(m)
 	m.join, m.sync = 0, 0
-	x.leaves(g, m)
-	x.unsettled(g)
+	g.leaves(x, m)
+	g.unsettled(x)
 }
 
 // nextGeneration gives a generation that is formed its number.
-func (x *step) nextGeneration(g *classicGroup) {
+func (g *classicGroup) nextGeneration(x *step) {
 	if !g.leaps {
 		g.generation = after(g.generation)
 		return

@@ -12,16 +12,17 @@ import (
 
 // heartbeat handles Heartbeat: a member is heard of, and told if it must join
 // again.
-func (x *step) heartbeat(r *machine.Request, m *kmsg.HeartbeatRequest) {
+func heartbeat(x *step, r *machine.Request, m *kmsg.HeartbeatRequest) {
 	resp := kmsg.NewPtrHeartbeatResponse()
 	resp.Version = m.Version
-	if err := x.beat(r, m); err != nil {
+	if err := memberHeartbeat(x, r, m); err != nil {
 		resp.ErrorCode = err.Code
 	}
 	x.reply(r.ID, resp)
 }
 
-func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
+// memberHeartbeat notes that a member was heard of.
+func memberHeartbeat(x *step, r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	if m.Group == "" {
 		return kerr.InvalidGroupID
 	}
@@ -32,21 +33,21 @@ func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 	if !ok {
 		return kerr.UnknownMemberID
 	}
-	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
+	mem, err := g.lookup(x, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:
 		return err
 	case m.Generation != g.generation:
 		return kerr.IllegalGeneration
 	}
-	x.alive(g, mem)
+	g.alive(x, mem)
 	switch g.state {
 	case PreparingRebalance:
-		x.touch(g, mem, mem.session)
+		g.touch(x, mem, mem.session)
 		return kerr.RebalanceInProgress
 	case CompletingRebalance, Stable:
 		// A member may beat between its join and its sync.
-		x.touch(g, mem, mem.session)
+		g.touch(x, mem, mem.session)
 		return nil
 	}
 	return kerr.UnknownMemberID
@@ -55,27 +56,27 @@ func (x *step) beat(r *machine.Request, m *kmsg.HeartbeatRequest) *kerr.Error {
 // touch gives a member until d from now to be heard of. The timer is left alone
 // as long as it does not fire later than that: when it fires early, it is armed
 // again for what remains. So a heartbeat costs no timer.
-func (x *step) touch(g *classicGroup, m *member, d time.Duration) {
+func (g *classicGroup) touch(x *step, m *member, d time.Duration) {
 	m.deadline = x.now.Add(d)
 	if m.timerSeq == 0 || m.deadline.Before(m.timerAt) {
-		x.rearm(g, m, d)
+		g.rearm(x, m, d)
 	}
 }
 
-func (x *step) rearm(g *classicGroup, m *member, d time.Duration) {
+func (g *classicGroup) rearm(x *step, m *member, d time.Duration) {
 	m.deadline = x.now.Add(d)
 	m.timerAt = g.sessionTimer(m.id, m.silent, m.session, m.deadline)
 	m.timerSeq = x.arm(sessionKey(g, m.id), m.timerAt)
 }
 
 // sessionFired handles the session timer of a member or of a pending one.
-func (x *step) sessionFired(g *classicGroup, e machine.TimerFired) {
+func (g *classicGroup) sessionFired(x *step, e machine.TimerFired) {
 	if p := g.pending[e.Key.Member]; p != nil && p.seq == e.Seq {
 		if g.state == PreparingRebalance && g.previous != Empty {
 			g.rebalance.gone.add(p.absent(e.Key.Member))
 		}
 		g.forget(e.Key.Member)
-		x.expiredComplete(g)
+		g.expiredComplete(x)
 		return
 	}
 	m := g.members.get(e.Key.Member)
@@ -89,28 +90,28 @@ func (x *step) sessionFired(g *classicGroup, e machine.TimerFired) {
 		return
 	case !m.isNew && (m.join != 0 || m.sync != 0):
 		// Parked, it cannot beat. The rebalance's own timers look after it.
-		x.rearm(g, m, m.session)
+		g.rearm(x, m, m.session)
 		return
 	}
 	why := trigger(journal.TriggerExpired, m, nil)
-	why.Silent, why.At = m.session, x.atClassic(g, m)
+	why.Silent, why.At = m.session, g.atClassic(x, m)
 	if m.isNew {
 		why.Silent, why.New = x.now.Sub(time.UnixMilli(m.asked)), true
 	}
-	x.drop(g, m)
+	g.drop(x, m)
 	if g.state == PreparingRebalance {
 		g.rebalance.add(why)
-		x.expiredComplete(g)
+		g.expiredComplete(x)
 		return
 	}
-	x.rebalanceOrComplete(g, why)
+	g.rebalanceOrComplete(x, why)
 }
 
 // expiredComplete ends the join phase if only the member that has expired was
 // missing, even during the initial delay.
-func (x *step) expiredComplete(g *classicGroup) {
+func (g *classicGroup) expiredComplete(x *step) {
 	if g.state == PreparingRebalance && g.allJoined() {
-		x.completeJoin(g)
+		g.completeJoin(x)
 	}
 }
 

@@ -2,11 +2,11 @@ package group
 
 // alive notes that a member of a classic group that was silent since the load is not. What
 // was left to it of its session timeout may be short: it has a whole one.
-func (x *step) alive(g *classicGroup, m *member) {
+func (g *classicGroup) alive(x *step, m *member) {
 	if m.silent != 0 {
 		m.silent = 0
 		x.endSilence(&g.base, m.id)
-		x.touch(g, m, m.session)
+		g.touch(x, m, m.session)
 	}
 }
 

@@ -12,39 +12,39 @@ import (
 )
 
 // sync handles SyncGroup: members wait for the leader's assignment.
-func (x *step) sync(r *machine.Request, m *kmsg.SyncGroupRequest) {
+func sync(x *step, r *machine.Request, m *kmsg.SyncGroupRequest) {
 	if h, ok := x.groups[m.Group].(classicHost); ok && m.Group != "" {
 		h.syncClassic(x, r, m)
 		return
 	}
-	g, mem, err := x.checkSync(r, m)
+	g, mem, err := checkSync(x, r, m)
 	if err != nil {
-		x.replySyncError(r.ID, m.Version, err)
+		replySyncError(x, r.ID, m.Version, err)
 		return
 	}
 	switch g.state {
 	case PreparingRebalance:
-		x.replySyncError(r.ID, m.Version, kerr.RebalanceInProgress)
+		replySyncError(x, r.ID, m.Version, kerr.RebalanceInProgress)
 	case CompletingRebalance:
 		if mem.sync != 0 {
 			// From a connection that the client has given up.
-			x.replySyncError(mem.sync, mem.syncVersion, kerr.RebalanceInProgress)
+			replySyncError(x, mem.sync, mem.syncVersion, kerr.RebalanceInProgress)
 		}
 		mem.sync, mem.syncVersion = r.ID, m.Version
-		x.synced(g, mem)
+		g.synced(x, mem)
 		if g.leader == mem.id {
-			x.assign(g, m.GroupAssignment)
+			g.assign(x, m.GroupAssignment)
 		}
 	case Stable:
-		x.synced(g, mem)
-		x.replySync(g, mem, r.ID, m.Version)
+		g.synced(x, mem)
+		g.replySync(x, mem, r.ID, m.Version)
 	default:
-		x.replySyncError(r.ID, m.Version, kerr.UnknownMemberID)
+		replySyncError(x, r.ID, m.Version, kerr.UnknownMemberID)
 	}
 }
 
 // checkSync finds the group and member that a sync is of.
-func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*classicGroup, *member, *kerr.Error) {
+func checkSync(x *step, r *machine.Request, m *kmsg.SyncGroupRequest) (*classicGroup, *member, *kerr.Error) {
 	if m.Group == "" {
 		return nil, nil, kerr.InvalidGroupID
 	}
@@ -52,7 +52,7 @@ func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*classic
 	if !ok {
 		return nil, nil, kerr.UnknownMemberID
 	}
-	mem, err := x.find(g, r, m.MemberID, m.InstanceID)
+	mem, err := g.lookup(x, r, m.MemberID, m.InstanceID)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -69,15 +69,15 @@ func (x *step) checkSync(r *machine.Request, m *kmsg.SyncGroupRequest) (*classic
 func differs(said *string, is string) bool { return said != nil && is != "" && *said != is }
 
 // synced notes that a member has asked for its assignment.
-func (x *step) synced(g *classicGroup, mem *member) {
-	x.alive(g, mem)
+func (g *classicGroup) synced(x *step, mem *member) {
+	g.alive(x, mem)
 	g.sync(mem)
 	if g.unsynced == 0 {
-		x.cancelSync(g)
+		g.cancelSync(x)
 	}
 }
 
-func (x *step) cancelSync(g *classicGroup) {
+func (g *classicGroup) cancelSync(x *step) {
 	if g.syncSeq != 0 {
 		g.syncSeq = 0
 		x.cancel(syncKey(g))
@@ -87,7 +87,7 @@ func (x *step) cancelSync(g *classicGroup) {
 // assign takes the leader's assignment. Members that it left out get nothing,
 // ids that it made up are ignored. The generation is stored before anybody is
 // told, so that a successor knows it.
-func (x *step) assign(g *classicGroup, assignments []kmsg.SyncGroupRequestGroupAssignment) {
+func (g *classicGroup) assign(x *step, assignments []kmsg.SyncGroupRequestGroupAssignment) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.assigned = nil
 	}
@@ -99,34 +99,34 @@ func (x *step) assign(g *classicGroup, assignments []kmsg.SyncGroupRequestGroupA
 	r := g.record()
 	r.Value.CurrentStateTimestamp = x.now.UnixMilli()
 	if !x.fits(r) || r.Size() > maxGroupBytes {
-		x.tooLarge(g, r)
+		g.tooLarge(x, r)
 		return
 	}
 	g.to(Stable, x.now)
-	x.settle(g)
-	x.store(g, r)
+	g.settle(x)
+	g.store(x, r)
 	for m := g.members.first; m != nil; m = m.next {
 		if m.sync != 0 {
-			x.replySync(g, m, m.sync, m.syncVersion)
+			g.replySync(x, m, m.sync, m.syncVersion)
 			m.sync = 0
-			x.touch(g, m, m.session)
+			g.touch(x, m, m.session)
 		}
 	}
 }
 
 // tooLarge refuses an assignment that cannot be stored, as Kafka does: the
 // members that wait are told, and the group tries again. No other group is affected.
-func (x *step) tooLarge(g *classicGroup, r *schema.GroupRecord) {
+func (g *classicGroup) tooLarge(x *step, r *schema.GroupRecord) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.assigned = nil
 	}
-	x.failSyncs(g, kerr.UnknownServerError)
-	x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerTooLarge, Who: g.members.get(g.leader).who(), Bytes: r.Size(), MaxBytes: x.maxBatch})
+	g.failSyncs(x, kerr.UnknownServerError)
+	g.prepareRebalance(x, journal.Trigger{Kind: journal.TriggerTooLarge, Who: g.members.get(g.leader).who(), Bytes: r.Size(), MaxBytes: x.maxBatch})
 }
 
 // syncFired removes members that have not asked for their assignment, also when
 // the group is Stable for the others.
-func (x *step) syncFired(g *classicGroup) {
+func (g *classicGroup) syncFired(x *step) {
 	g.syncSeq = 0
 	if g.state != CompletingRebalance && g.state != Stable || g.unsynced == 0 {
 		return
@@ -135,31 +135,31 @@ func (x *step) syncFired(g *classicGroup) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.unsynced {
 			why = append(why, trigger(journal.TriggerNoSync, m, nil))
-			x.drop(g, m)
+			g.drop(x, m)
 		}
 	}
-	x.prepareRebalance(g, why...)
+	g.prepareRebalance(x, why...)
 }
 
 // failSyncs answers all parked syncs with an error.
-func (x *step) failSyncs(g *classicGroup, err *kerr.Error) {
+func (g *classicGroup) failSyncs(x *step, err *kerr.Error) {
 	for m := g.members.first; m != nil; m = m.next {
 		if m.sync != 0 {
-			x.replySyncError(m.sync, m.syncVersion, err)
+			replySyncError(x, m.sync, m.syncVersion, err)
 			m.sync = 0
-			x.touch(g, m, m.session)
+			g.touch(x, m, m.session)
 		}
 	}
 }
 
-func (x *step) replySyncError(id machine.RequestID, version int16, err *kerr.Error) {
+func replySyncError(x *step, id machine.RequestID, version int16, err *kerr.Error) {
 	resp := kmsg.NewPtrSyncGroupResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
 	resp.MemberAssignment = []byte{}
 	x.reply(id, resp)
 }
 
-func (x *step) replySync(g *classicGroup, mem *member, id machine.RequestID, version int16) {
+func (g *classicGroup) replySync(x *step, mem *member, id machine.RequestID, version int16) {
 	resp := kmsg.NewPtrSyncGroupResponse()
 	resp.Version = version
 	protocolType, protocol := g.protocolType, g.protocol

@@ -120,8 +120,8 @@ func newConsumerGroup(b base) *consumerGroup {
 }
 
 // isGone says that no record is left.
-func (c *consumerGroup) isGone() bool {
-	return !c.hasEpoch && !c.hasTarget && !c.oldTopics && len(c.members) == 0 && len(c.regexes) == 0
+func (g *consumerGroup) isGone() bool {
+	return !g.hasEpoch && !g.hasTarget && !g.oldTopics && len(g.members) == 0 && len(g.regexes) == 0
 }
 
 // now is where the member has got to; a new one is nowhere.
@@ -141,14 +141,14 @@ func (n *consumerNow) places() []heldPart {
 }
 
 // find returns where a member is, or would be, among the members.
-func (c *consumerGroup) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(c.members, id, func(m *consumerMember, id string) int { return strings.Compare(m.id, id) })
+func (g *consumerGroup) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(g.members, id, func(m *consumerMember, id string) int { return strings.Compare(m.id, id) })
 }
 
 // member returns a member that has joined, nil if there is none of that id.
-func (c *consumerGroup) member(id string) *consumerMember {
-	if i, ok := c.find(id); ok && c.members[i].says != nil {
-		return c.members[i]
+func (g *consumerGroup) member(id string) *consumerMember {
+	if i, ok := g.find(id); ok && g.members[i].says != nil {
+		return g.members[i]
 	}
 	return nil
 }
@@ -162,15 +162,15 @@ const (
 )
 
 // state returns Kafka's name of the group's state.
-func (c *consumerGroup) state() string {
+func (g *consumerGroup) state() string {
 	switch {
-	case c.present == 0:
+	case g.present == 0:
 		return consumerEmpty
-	case c.epoch > c.targetEpoch:
+	case g.epoch > g.targetEpoch:
 		return consumerAssigning
 	}
-	for _, m := range c.members {
-		if m.says != nil && !m.settled(c) {
+	for _, m := range g.members {
+		if m.says != nil && !m.settled(g) {
 			return consumerReconciling
 		}
 	}

@@ -49,55 +49,55 @@ func (g *consumerGroup) replay(r schema.Record) {
 
 // change changes a member, makes it if need be, and forgets it when nothing is left
 // of it.
-func (c *consumerGroup) change(id string, positive bool, change func(*consumerMember)) {
-	i, known := c.find(id)
+func (g *consumerGroup) change(id string, positive bool, change func(*consumerMember)) {
+	i, known := g.find(id)
 	if !known && !positive {
 		return
 	}
 	if !known {
-		c.members = slices.Insert(c.members, i, &consumerMember{id: id})
+		g.members = slices.Insert(g.members, i, &consumerMember{id: id})
 	}
-	m := c.members[i]
+	m := g.members[i]
 	change(m)
 	if m.says == nil && m.current == nil && !m.stored {
-		c.members = slices.Delete(c.members, i, i+1)
+		g.members = slices.Delete(g.members, i, i+1)
 	}
 }
 
 // applyMember notes what a member says of itself.
-func (c *consumerGroup) applyMember(id string, says *schema.ConsumerMember) {
-	c.change(id, says != nil, func(m *consumerMember) {
+func (g *consumerGroup) applyMember(id string, says *schema.ConsumerMember) {
+	g.change(id, says != nil, func(m *consumerMember) {
 		if m.says != nil {
-			c.count(m, -1)
+			g.count(m, -1)
 		}
 		if m.says = says; says != nil {
-			c.count(m, 1)
+			g.count(m, 1)
 		}
 	})
 }
 
 // count counts a member with its subscription in or out.
-func (c *consumerGroup) count(m *consumerMember, n int) {
-	c.present += n
-	c.bytes += int64(n) * saysBytes(m)
+func (g *consumerGroup) count(m *consumerMember, n int) {
+	g.present += n
+	g.bytes += int64(n) * saysBytes(m)
 	if classic := m.says.Classic; classic != nil {
-		c.classic += n
+		g.classic += n
 		for i := range classic.Protocols {
-			c.supported.add(classic.Protocols[i].Name, n)
+			g.supported.add(classic.Protocols[i].Name, n)
 		}
 	}
 	for _, name := range m.says.Topics {
-		tally1(c.names, name, n)
+		tally1(g.names, name, n)
 	}
 	if p := m.pattern(); p != "" {
-		tally1(c.patterns, p, n)
+		tally1(g.patterns, p, n)
 	}
 	if instance := m.says.Instance; instance != nil {
 		switch {
 		case n > 0:
-			c.instances[*instance] = m
-		case c.instances[*instance] == m:
-			delete(c.instances, *instance)
+			g.instances[*instance] = m
+		case g.instances[*instance] == m:
+			delete(g.instances, *instance)
 		}
 	}
 }
@@ -118,30 +118,30 @@ func (mem *consumerMember) pattern() string {
 }
 
 // applyCurrent notes where a member has got to.
-func (c *consumerGroup) applyCurrent(id string, v *schema.ConsumerCurrent) {
-	c.change(id, v != nil, func(m *consumerMember) {
+func (g *consumerGroup) applyCurrent(id string, v *schema.ConsumerCurrent) {
+	g.change(id, v != nil, func(m *consumerMember) {
 		if m.current != nil {
-			c.own(m, m.current.assigned, false)
-			c.own(m, m.current.pending, false)
+			g.own(m, m.current.assigned, false)
+			g.own(m, m.current.pending, false)
 		}
 		if m.current = nil; v != nil {
 			m.current = nowOf(v)
-			c.own(m, m.current.assigned, true)
-			c.own(m, m.current.pending, true)
+			g.own(m, m.current.assigned, true)
+			g.own(m, m.current.pending, true)
 		}
 	})
 }
 
 // own notes that a member holds partitions, or does not any more. While a log is
 // read it may seem that two hold one: then that member counts which is further on.
-func (c *consumerGroup) own(m *consumerMember, list []heldPart, holds bool) {
+func (g *consumerGroup) own(m *consumerMember, list []heldPart, holds bool) {
 	for _, p := range list {
-		switch owner := c.owners[p.part]; {
+		switch owner := g.owners[p.part]; {
 		case holds && owner != nil && owner.now().epoch > m.current.epoch:
 		case holds:
-			c.owners[p.part] = m
-		case c.owners[p.part] == m:
-			delete(c.owners, p.part)
+			g.owners[p.part] = m
+		case g.owners[p.part] == m:
+			delete(g.owners, p.part)
 		}
 	}
 }

@@ -14,10 +14,10 @@ import (
 )
 
 // findMixed returns the member of the classic protocol that a request is of.
-func (c *consumerGroup) findMixed(id string, instance *string, generation int32) (*consumerMember, *kerr.Error) {
-	mem := c.member(id)
+func (g *consumerGroup) findMixed(id string, instance *string, generation int32) (*consumerMember, *kerr.Error) {
+	mem := g.member(id)
 	if instance != nil {
-		if mem = c.instances[*instance]; mem != nil && mem.id != id {
+		if mem = g.instances[*instance]; mem != nil && mem.id != id {
 			return nil, kerr.FencedInstanceID
 		}
 	}
@@ -41,18 +41,18 @@ func (g *consumerGroup) syncClassic(x *step, r *machine.Request, m *kmsg.SyncGro
 		}
 	}
 	if err != nil {
-		x.replySyncError(r.ID, m.Version, err)
+		replySyncError(x, r.ID, m.Version, err)
 		return
 	}
 	now := mem.now()
 	if g.targetEpoch > now.epoch && now.state != memberUnrevoked {
 		// Who has to let go of something has joined for that, and is told with its next heartbeat.
-		x.waitForJoin(g, mem)
-		x.replySyncError(r.ID, m.Version, kerr.RebalanceInProgress)
+		g.waitForJoin(x, mem)
+		replySyncError(x, r.ID, m.Version, kerr.RebalanceInProgress)
 		return
 	}
-	x.stopSyncTimer(g, mem)
-	x.touchConsumer(g, mem)
+	g.stopSyncTimer(x, mem)
+	g.touchConsumer(x, mem)
 	resp := kmsg.NewPtrSyncGroupResponse()
 	protocolType := consumerType
 	resp.Version, resp.ProtocolType, resp.Protocol = m.Version, &protocolType, &protocol.Name
@@ -108,14 +108,14 @@ func (g *consumerGroup) heartbeatClassic(x *step, m *kmsg.HeartbeatRequest) *ker
 	if err != nil {
 		return err
 	}
-	x.touchConsumer(g, mem)
+	g.touchConsumer(x, mem)
 	x.from = len(x.records)
-	x.bump(g, change{})
-	x.refresh(g)
-	x.retarget(g)
+	g.bump(x, change{})
+	g.refresh(x)
+	g.retarget(x)
 	now := mem.now()
-	if now.epoch < g.targetEpoch || now.state == memberUnrevoked || now.state == memberUnreleased && !x.isWaiting(g, mem) {
-		x.waitForJoin(g, mem)
+	if now.epoch < g.targetEpoch || now.state == memberUnrevoked || now.state == memberUnreleased && !g.isWaiting(x, mem) {
+		g.waitForJoin(x, mem)
 		return kerr.RebalanceInProgress
 	}
 	return nil
@@ -123,9 +123,9 @@ func (g *consumerGroup) heartbeatClassic(x *step, m *kmsg.HeartbeatRequest) *ker
 
 // isWaiting says whether somebody else still has, or may have, a partition that a member
 // is to have.
-func (x *step) isWaiting(c *consumerGroup, mem *consumerMember) bool {
-	for _, p := range c.wanted(mem, x.image) {
-		if !c.isFree(p, mem) {
+func (g *consumerGroup) isWaiting(x *step, mem *consumerMember) bool {
+	for _, p := range g.wanted(mem, x.image) {
+		if !g.isFree(p, mem) {
 			return true
 		}
 	}
@@ -145,14 +145,14 @@ func (g *consumerGroup) leaveClassic(x *step, r *machine.Request, m *kmsg.LeaveG
 	if mem == nil {
 		return kerr.UnknownMemberID
 	}
-	x.blameLeave(g, r, mem)
-	x.fence(g, mem)
+	g.blameLeave(x, r, mem)
+	g.fence(x, mem)
 	return nil
 }
 
 // sessionOf is how long a member may be silent: in the classic protocol it says so
 // itself.
-func (x *step) sessionOf(g *consumerGroup, mem *consumerMember) time.Duration {
+func (g *consumerGroup) sessionOf(x *step, mem *consumerMember) time.Duration {
 	if mem.says != nil && mem.says.Classic != nil && mem.says.Classic.SessionTimeoutMillis > 0 {
 		return time.Duration(mem.says.Classic.SessionTimeoutMillis) * time.Millisecond
 	}
@@ -161,20 +161,20 @@ func (x *step) sessionOf(g *consumerGroup, mem *consumerMember) time.Duration {
 
 // waitForJoin gives a member its rebalance timeout to join again, from when it was first
 // told to.
-func (x *step) waitForJoin(g *consumerGroup, mem *consumerMember) {
+func (g *consumerGroup) waitForJoin(x *step, mem *consumerMember) {
 	if mem.joinSeq == 0 {
 		mem.joinSeq = x.arm(memberTimer(TimerJoin, g, mem), x.now.Add(mem.rebalanceTimeout()))
 	}
 }
 
-func (x *step) stopJoinTimer(g *consumerGroup, mem *consumerMember) {
+func (g *consumerGroup) stopJoinTimer(x *step, mem *consumerMember) {
 	if mem.joinSeq != 0 {
 		mem.joinSeq = 0
 		x.cancel(memberTimer(TimerJoin, g, mem))
 	}
 }
 
-func (x *step) stopSyncTimer(g *consumerGroup, mem *consumerMember) {
+func (g *consumerGroup) stopSyncTimer(x *step, mem *consumerMember) {
 	if mem.syncSeq != 0 {
 		mem.syncSeq = 0
 		x.cancel(memberTimer(TimerSync, g, mem))
@@ -183,39 +183,39 @@ func (x *step) stopSyncTimer(g *consumerGroup, mem *consumerMember) {
 
 // classicFired fences a member that has not joined again, or not asked for its
 // assignment, in time.
-func (x *step) classicFired(g *consumerGroup, e machine.TimerFired) {
+func (g *consumerGroup) classicFired(x *step, e machine.TimerFired) {
 	mem := g.member(e.Key.Member)
 	switch {
 	case mem == nil:
 	case e.Key.Kind == TimerJoin && mem.joinSeq == e.Seq:
 		mem.joinSeq = 0
-		x.blameMember(journal.TriggerNoJoin, mem, nil)
-		x.fence(g, mem)
+		blameMember(x, journal.TriggerNoJoin, mem, nil)
+		g.fence(x, mem)
 	case e.Key.Kind == TimerSync && mem.syncSeq == e.Seq:
 		mem.syncSeq = 0
-		x.blameMember(journal.TriggerNoSync, mem, nil)
-		x.fence(g, mem)
+		blameMember(x, journal.TriggerNoSync, mem, nil)
+		g.fence(x, mem)
 	}
 }
 
 // suit lets the timers of a member be those of the protocol that it uses now.
-func (x *step) suit(g *consumerGroup, mem *consumerMember) {
+func (g *consumerGroup) suit(x *step, mem *consumerMember) {
 	if mem.says.Classic != nil {
-		x.stopRevoking(g, mem)
+		g.stopRevoking(x, mem)
 		return
 	}
-	x.stopJoinTimer(g, mem)
-	x.stopSyncTimer(g, mem)
+	g.stopJoinTimer(x, mem)
+	g.stopSyncTimer(x, mem)
 	if mem.now().state == memberUnrevoked && mem.revokeSeq == 0 {
-		x.giveTimeToRevoke(g, mem)
+		g.giveTimeToRevoke(x, mem)
 	}
 }
 
 // stopWaiting cancels all timers of a member.
-func (x *step) stopWaiting(g *consumerGroup, mem *consumerMember) {
-	x.stopRevoking(g, mem)
-	x.stopJoinTimer(g, mem)
-	x.stopSyncTimer(g, mem)
+func (g *consumerGroup) stopWaiting(x *step, mem *consumerMember) {
+	g.stopRevoking(x, mem)
+	g.stopJoinTimer(x, mem)
+	g.stopSyncTimer(x, mem)
 	if mem.timerSeq != 0 {
 		x.cancel(memberTimer(TimerSession, g, mem))
 		mem.timerSeq = 0

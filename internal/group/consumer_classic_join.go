@@ -23,52 +23,52 @@ import (
 func (g *consumerGroup) joinClassic(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) bool {
 	switch {
 	case !g.isEmpty():
-		x.joinMixed(g, r, m)
+		g.joinMixed(x, r, m)
 		return true
 	case m.MemberID == "":
-		x.forgetConsumers(g)
+		g.forgetConsumers(x)
 		return false
 	case m.ProtocolType == "" || len(m.Protocols) == 0:
-		x.joinError(r, m, m.MemberID, kerr.InconsistentGroupProtocol)
+		joinError(x, r, m, m.MemberID, kerr.InconsistentGroupProtocol)
 	default:
-		x.joinError(r, m, m.MemberID, kerr.UnknownMemberID)
+		joinError(x, r, m, m.MemberID, kerr.UnknownMemberID)
 	}
 	return true
 }
 
 // joinMixed handles JoinGroup of a consumer group that has members.
-func (x *step) joinMixed(g *consumerGroup, r *machine.Request, m *kmsg.JoinGroupRequest) {
+func (g *consumerGroup) joinMixed(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	m.Protocols = distinct(m.Protocols)
-	w, err := x.checkJoinMixed(g, m)
+	w, err := g.checkJoinMixed(x, m)
 	if err != nil {
 		id := m.MemberID
 		if err == kerr.GroupMaxSizeReached {
 			id = ""
 		}
-		x.joinError(r, m, id, err)
+		joinError(x, r, m, id, err)
 		return
 	}
 	if m.MemberID == "" && m.InstanceID == nil && m.Version >= joinKnownID {
 		// Whoever comes with it is let in: there is no join phase that would wait.
-		x.joinError(r, m, r.ClientID+"-"+uuid(x.random), kerr.MemberIDRequired)
+		joinError(x, r, m, r.ClientID+"-"+uuid(x.random), kerr.MemberIDRequired)
 		return
 	}
-	id, p, err := x.mixedPlace(g, r, m)
+	id, p, err := g.mixedPlace(x, r, m)
 	if err != nil {
-		x.joinError(r, m, m.MemberID, err)
+		joinError(x, r, m, m.MemberID, err)
 		return
 	}
 	says := p.saysClassic(r, m, w, x.hosts)
-	if !x.fits(&schema.ConsumerMemberRecord{Group: g.id, Member: id, Value: says}) || !x.fitsHeir(p.replaces, g.id, id) {
-		x.joinError(r, m, m.MemberID, kerr.UnknownServerError)
+	if !x.fits(&schema.ConsumerMemberRecord{Group: g.id, Member: id, Value: says}) || !fitsHeir(x, p.replaces, g.id, id) {
+		joinError(x, r, m, m.MemberID, kerr.UnknownServerError)
 		return
 	}
-	x.admit(g, r, m, id, p, says, w)
+	g.admit(x, r, m, id, p, says, w)
 }
 
 // checkJoinMixed says whether somebody of the classic protocol may join, and what it
 // wants.
-func (x *step) checkJoinMixed(g *consumerGroup, m *kmsg.JoinGroupRequest) (w wants, err *kerr.Error) {
+func (g *consumerGroup) checkJoinMixed(x *step, m *kmsg.JoinGroupRequest) (w wants, err *kerr.Error) {
 	replaces := m.MemberID == "" && m.InstanceID != nil && g.instances[*m.InstanceID] != nil
 	switch {
 	case x.cfg.Consumer.Migration.Disabled():
@@ -86,9 +86,9 @@ func (x *step) checkJoinMixed(g *consumerGroup, m *kmsg.JoinGroupRequest) (w wan
 }
 
 // supports says whether all members of the classic protocol have one of these.
-func (c *consumerGroup) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
+func (g *consumerGroup) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
 	for i := range protocols {
-		if c.supported.of(protocols[i].Name) == c.classic {
+		if g.supported.of(protocols[i].Name) == g.classic {
 			return true
 		}
 	}
@@ -97,10 +97,10 @@ func (c *consumerGroup) supports(protocols []kmsg.JoinGroupRequestProtocol) bool
 
 // mixedPlace says whose place somebody of the classic protocol takes. Without a member
 // id a static one always has that of whoever has its instance id.
-func (x *step) mixedPlace(c *consumerGroup, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
+func (g *consumerGroup) mixedPlace(x *step, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
 	var holder *consumerMember
 	if m.InstanceID != nil {
-		holder = c.instances[*m.InstanceID]
+		holder = g.instances[*m.InstanceID]
 	}
 	switch {
 	case m.MemberID == "" && m.InstanceID != nil:
@@ -112,7 +112,7 @@ func (x *step) mixedPlace(c *consumerGroup, r *machine.Request, m *kmsg.JoinGrou
 	case m.InstanceID != nil && holder.id != m.MemberID:
 		return "", p, kerr.FencedInstanceID
 	}
-	return m.MemberID, place{known: c.member(m.MemberID)}, nil
+	return m.MemberID, place{known: g.member(m.MemberID)}, nil
 }
 
 // saysClassic is what a member of the classic protocol says of itself. It names all
@@ -144,40 +144,40 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w wants
 }
 
 // admit lets a member of the classic protocol join, or join again.
-func (x *step) admit(g *consumerGroup, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *schema.ConsumerMember, w wants) {
-	overtaken := p.known != nil && x.overtakeBeat(g, p.known)
+func (g *consumerGroup) admit(x *step, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *schema.ConsumerMember, w wants) {
+	overtaken := p.known != nil && g.overtakeBeat(x, p.known)
 	p.remember()
 	epoch := g.epoch
 	x.from = len(x.records)
 	if p.replaces != nil {
-		x.takeOver(g, p.replaces, id, says)
+		g.takeOver(x, p.replaces, id, says)
 	}
-	g, mem, ch := x.subscribe(g.id, id, p, says)
-	x.suit(g, mem)
-	x.blameBeat(g, mem, p, ch)
-	x.bump(g, ch)
-	x.refresh(g)
-	x.retarget(g) // If that is done elsewhere, the member is told to join again.
+	g, mem, ch := subscribe(x, g.id, id, p, says)
+	g.suit(x, mem)
+	g.blameBeat(x, mem, p, ch)
+	g.bump(x, ch)
+	g.refresh(x)
+	g.retarget(x) // If that is done elsewhere, the member is told to join again.
 	was, told := mem.now(), mem.told
-	x.hear(g, mem)
-	x.reconcile(g, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
-	if to := x.classicOf(g, nil, id); to != nil {
+	g.hear(x, mem)
+	g.reconcile(x, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
+	if to := g.classicOf(x, nil, id); to != nil {
 		quiet := g.epoch == epoch && g.state() == consumerStable && m.Version >= joinSkipAssignment
 		members := g.present
-		next := x.downgrade(g, to, quiet)
-		x.noteDowngraded(next, by(r), members)
-		x.joinDowngraded(next, id, r, m, quiet)
+		next := g.downgrade(x, to, quiet)
+		next.noteDowngraded(x, by(r), members)
+		next.joinDowngraded(x, id, r, m, quiet)
 		return
 	}
-	x.noteProgress(g, mem, &was, told)
-	x.stopJoinTimer(g, mem)
-	x.touchConsumer(g, mem)
+	g.noteProgress(x, mem, &was, told)
+	g.stopJoinTimer(x, mem)
+	g.touchConsumer(x, mem)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
-	x.replyJoinMixed(r.ID, m.Version, id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
+	replyJoinMixed(x, r.ID, m.Version, id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
 }
 
 // replyJoinMixed tells a member of the classic protocol where it is.
-func (x *step) replyJoinMixed(to machine.RequestID, version int16, id string, generation int32, protocol string) {
+func replyJoinMixed(x *step, to machine.RequestID, version int16, id string, generation int32, protocol string) {
 	resp := kmsg.NewPtrJoinGroupResponse()
 	protocolType := consumerType
 	resp.Version, resp.Generation, resp.MemberID = version, generation, id

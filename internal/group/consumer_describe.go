@@ -12,16 +12,16 @@ import (
 )
 
 // consumerDescribe handles ConsumerGroupDescribe.
-func (x *step) consumerDescribe(r *machine.Request, m *kmsg.ConsumerGroupDescribeRequest) {
+func consumerDescribe(x *step, r *machine.Request, m *kmsg.ConsumerGroupDescribeRequest) {
 	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
 	resp.Version = m.Version
 	for _, id := range m.Groups {
-		resp.Groups = append(resp.Groups, x.describeConsumers(id))
+		resp.Groups = append(resp.Groups, describeConsumers(x, id))
 	}
 	x.reply(r.ID, resp)
 }
 
-func (x *step) describeConsumers(id string) kmsg.ConsumerGroupDescribeResponseGroup {
+func describeConsumers(x *step, id string) kmsg.ConsumerGroupDescribeResponseGroup {
 	out := kmsg.NewConsumerGroupDescribeResponseGroup()
 	out.Group = id
 	fail := func(err *kerr.Error, reason string) kmsg.ConsumerGroupDescribeResponseGroup {
@@ -37,10 +37,10 @@ func (x *step) describeConsumers(id string) kmsg.ConsumerGroupDescribeResponseGr
 	case !ok:
 		return fail(kerr.GroupIDNotFound, "Group "+id+" is not a consumer group.")
 	}
-	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.state(), g.epoch, g.targetEpoch, x.chosenAssignor(g)
+	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.state(), g.epoch, g.targetEpoch, g.chosenAssignor(x)
 	for _, mem := range g.members {
 		if mem.says != nil {
-			out.Members = append(out.Members, x.describeConsumer(g, mem, x.cfg.Consumer.of(id).Session))
+			out.Members = append(out.Members, g.describeConsumer(x, mem, x.cfg.Consumer.of(id).Session))
 		}
 	}
 	return out
@@ -52,7 +52,7 @@ const (
 	memberTypeConsumer = 1
 )
 
-func (x *step) describeConsumer(c *consumerGroup, mem *consumerMember, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
+func (g *consumerGroup) describeConsumer(x *step, mem *consumerMember, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
 	out := kmsg.NewConsumerGroupDescribeResponseGroupMember()
 	says, now := mem.says, mem.now()
 	out.MemberID, out.InstanceID, out.RackID = mem.id, says.Instance, says.Rack
@@ -71,7 +71,7 @@ func (x *step) describeConsumer(c *consumerGroup, mem *consumerMember, session t
 		target.add(x.image, p)
 	}
 	out.TargetAssignment.TopicPartitions = target.list
-	x.standing(c, mem, session).Set(&out.UnknownTags)
+	g.standing(x, mem, session).Set(&out.UnknownTags)
 	return out
 }
 
@@ -95,9 +95,9 @@ func (d *describedParts) add(image *metadata.Image, p part) {
 }
 
 // standing is what Kafka's answer has no place for.
-func (x *step) standing(c *consumerGroup, mem *consumerMember, session time.Duration) *journal.Standing {
+func (g *consumerGroup) standing(x *step, mem *consumerMember, session time.Duration) *journal.Standing {
 	s, now := &journal.Standing{Assignor: orEmpty(mem.says.Assignor)}, mem.now()
-	if r := c.regexes[mem.pattern()]; r != nil {
+	if r := g.regexes[mem.pattern()]; r != nil {
 		n := len(r.topics)
 		s.Matches = &n
 	}

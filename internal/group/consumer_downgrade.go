@@ -30,7 +30,7 @@ type downgraded struct {
 // who may be nil for nobody, or nil if it stays what it is: somebody uses the consumer
 // protocol, nobody is left, there are too many for a classic group, or the policy says so.
 // Whoever has just joined leads it, if anybody has.
-func (x *step) classicOf(g *consumerGroup, gone *consumerMember, joins string) *downgraded {
+func (g *consumerGroup) classicOf(x *step, gone *consumerMember, joins string) *downgraded {
 	left, classic := g.present, g.classic
 	if gone != nil {
 		if left--; gone.says.Classic != nil {
@@ -44,7 +44,7 @@ func (x *step) classicOf(g *consumerGroup, gone *consumerMember, joins string) *
 	if g.stays != nil && *g.stays == now {
 		return nil
 	}
-	to := x.asClassicGroup(g, gone, joins)
+	to := g.asClassicGroup(x, gone, joins)
 	if g.stays = nil; to == nil {
 		known := now
 		g.stays = &known
@@ -64,7 +64,7 @@ type stays struct {
 }
 
 // asClassicGroup makes the classic group that a consumer group becomes, nil if it cannot.
-func (x *step) asClassicGroup(g *consumerGroup, gone *consumerMember, joins string) *downgraded {
+func (g *consumerGroup) asClassicGroup(x *step, gone *consumerMember, joins string) *downgraded {
 	to := newClassicGroup(base{id: g.id})
 	for _, mem := range g.members {
 		if mem != gone && mem.says != nil {
@@ -145,17 +145,17 @@ func (g *consumerGroup) consumerTombstones() (out []machine.Record) {
 // it is not to be left alone, who calls has it rebalance. That it does is in the same
 // batch: else it might be loaded without, and nobody would get what the member had that
 // is gone.
-func (x *step) downgrade(g *consumerGroup, to *downgraded, quiet bool) *classicGroup {
+func (g *consumerGroup) downgrade(x *step, to *downgraded, quiet bool) *classicGroup {
 	for _, mem := range g.members {
-		x.stopWaiting(g, mem)
+		g.stopWaiting(x, mem)
 	}
-	x.dropRun(g)
+	g.dropRun(x)
 	if quiet {
 		to.records = to.records[:len(to.records)-1]
 	}
 	x.writeWhole(to.records)
 	next := x.groups[g.id].(*classicGroup)
-	x.adopt(next, to.classicGroup)
+	next.adopt(x, to.classicGroup)
 	return next
 }
 
@@ -164,7 +164,7 @@ func (x *step) downgrade(g *consumerGroup, to *downgraded, quiet bool) *classicG
 // told that it leads: in a consumer group nobody does, and nobody else would see to it that
 // the group rebalances when its topics change. Versions that cannot be told to leave the
 // assignment alone have a rebalance. Kafka tells nobody.
-func (x *step) joinDowngraded(g *classicGroup, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
+func (g *classicGroup) joinDowngraded(x *step, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
 	mem := g.members.get(id)
 	if quiet {
 		resp := g.joinResponse(mem, m.Version)
@@ -174,5 +174,5 @@ func (x *step) joinDowngraded(g *classicGroup, id string, r *machine.Request, m 
 	}
 	mem.join, mem.joinVersion, mem.asked = r.ID, m.Version, x.now.UnixMilli()
 	g.joined++
-	x.prepareRebalance(g, trigger(journal.TriggerReplaced, mem, m.Reason))
+	g.prepareRebalance(x, trigger(journal.TriggerReplaced, mem, m.Reason))
 }

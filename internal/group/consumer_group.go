@@ -23,28 +23,28 @@ func (g *consumerGroup) hadMembers() bool { return false }
 
 func (g *consumerGroup) weight() int64 { return g.bytes }
 
-func (g *consumerGroup) loaded(x *step) { x.wakeConsumers(g) }
+func (g *consumerGroup) loaded(x *step) { g.wakeConsumers(x) }
 
 // fired handles a timer of a consumer group.
 func (g *consumerGroup) fired(x *step, e machine.TimerFired) {
 	switch e.Key.Kind {
 	case TimerSession:
-		x.consumerSilent(g, e)
+		g.consumerSilent(x, e)
 	case TimerRevoke:
-		x.revokeFired(g, e)
+		g.revokeFired(x, e)
 	case TimerJoin, TimerSync:
-		x.classicFired(g, e)
+		g.classicFired(x, e)
 	}
 }
 
-func (g *consumerGroup) deleteRecords(x *step) { x.forgetConsumers(g) }
+func (g *consumerGroup) deleteRecords(x *step) { g.forgetConsumers(x) }
 
 func (g *consumerGroup) checkCommit(x *step, _ *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
-	return x.checkConsumerCommit(g, m)
+	return g.checkConsumerCommit(x, m)
 }
 
 func (g *consumerGroup) checkTxnCommit(x *step, _ *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
-	return x.checkConsumerTxnCommit(g, m)
+	return g.checkConsumerTxnCommit(x, m)
 }
 
 func (g *consumerGroup) inUse() (func(topic string) bool, *kerr.Error) { return g.subscribes(), nil }
@@ -60,7 +60,7 @@ func (g *consumerGroup) entry(x *step, kind journal.EntryKind) journal.Entry {
 	if g.gone {
 		return journal.Entry{Time: x.now, Group: g.id, Kind: kind, State: Dead.String()}
 	}
-	return x.consumerEntry(g, kind)
+	return g.consumerEntry(x, kind)
 }
 
 func (g *consumerGroup) silentSince(id string) int64 {
@@ -72,14 +72,14 @@ func (g *consumerGroup) silentSince(id string) int64 {
 
 func (g *consumerGroup) check() error { return g.checkConsumers() }
 
-func (c *consumerGroup) look(out *Look) {
-	for _, mem := range c.members {
+func (g *consumerGroup) look(out *Look) {
+	for _, mem := range g.members {
 		if mem.says == nil {
 			continue
 		}
 		l := out.another()
 		l.ID, l.ClientID, l.Host, l.Topics = mem.id, mem.says.ClientID, plainHost(mem.says.Host), mem.says.Topics
-		if r := c.regexes[mem.pattern()]; r != nil {
+		if r := g.regexes[mem.pattern()]; r != nil {
 			l.Regex = r.topics
 		}
 		for _, p := range mem.current.places() {

@@ -17,12 +17,12 @@ import (
 const beatOwnID = 1
 
 // consumerRequest handles the requests of the consumer protocol.
-func (x *step) consumerRequest(r *machine.Request) bool {
+func consumerRequest(x *step, r *machine.Request) bool {
 	switch m := r.Msg.(type) {
 	case *kmsg.ConsumerGroupHeartbeatRequest:
-		x.consumerHeartbeat(r, m)
+		consumerHeartbeat(x, r, m)
 	case *kmsg.ConsumerGroupDescribeRequest:
-		x.consumerDescribe(r, m)
+		consumerDescribe(x, r, m)
 	default:
 		return false
 	}
@@ -31,23 +31,23 @@ func (x *step) consumerRequest(r *machine.Request) bool {
 
 // consumerHeartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
 // it wants and what it has let go of, is told what it may have, and leaves.
-func (x *step) consumerHeartbeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
-	err := x.checkBeat(m)
+func consumerHeartbeat(x *step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
+	err := checkBeat(x, m)
 	if err == nil {
 		switch m.MemberEpoch {
 		case epochLeave, epochLeaveStatic:
 			x.weigh(m.Group)
-			err = x.consumerLeave(r, m)
+			err = consumerLeave(x, r, m)
 		default:
-			err = x.consumerBeat(r, m)
+			err = consumerBeat(x, r, m)
 		}
 	}
 	if err != nil {
-		x.beatError(r.ID, m.Version, err)
+		beatError(x, r.ID, m.Version, err)
 	}
 }
 
-func (x *step) beatError(id machine.RequestID, version int16, err *consumerError) {
+func beatError(x *step, id machine.RequestID, version int16, err *consumerError) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
 	if err.reason != "" {
@@ -58,7 +58,7 @@ func (x *step) beatError(id machine.RequestID, version int16, err *consumerError
 
 // checkBeat checks what can be told from the request alone. A text of blanks counts
 // as an empty one.
-func (x *step) checkBeat(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+func checkBeat(x *step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	invalid := func(reason string) *consumerError { return refused(kerr.InvalidRequest, reason) }
 	switch {
 	case blank(m.Group):
@@ -77,11 +77,11 @@ func (x *step) checkBeat(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	if m.MemberEpoch < epochJoin {
 		return nil
 	}
-	return x.checkWants(m)
+	return checkWants(x, m)
 }
 
 // checkWants checks what a member that does not leave says of itself.
-func (x *step) checkWants(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+func checkWants(x *step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	if m.MemberEpoch == epochJoin {
 		switch {
 		case m.RebalanceTimeoutMillis == -1:
@@ -110,67 +110,67 @@ func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // consumerBeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
 // may be refused is, before anything is written.
-func (x *step) consumerBeat(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+func consumerBeat(x *step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	if blank(m.MemberID) {
 		m.MemberID = base64.RawURLEncoding.EncodeToString(x.random[:])
 	}
-	place, err := x.consumerPlace(m)
+	place, err := consumerPlace(x, m)
 	if err != nil {
-		x.noteRefused(r, m, err)
+		noteRefused(x, r, m, err)
 		return err
 	}
 	if place.saysNothingNew(r, m) {
 		g := x.groups[m.Group].(*consumerGroup)
 		b := beatOf(r, m)
-		b.unsubscribed = x.overtakeBeat(g, place.known)
+		b.unsubscribed = g.overtakeBeat(x, place.known)
 		x.from = len(x.records)
-		x.proceed(g, place.known, change{}, b)
+		g.proceed(x, place.known, change{}, b)
 		return nil
 	}
 	says := place.says(r, m, x.hosts)
-	if !x.fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: says}) || !x.fitsHeir(place.replaces, m.Group, m.MemberID) {
+	if !x.fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: says}) || !fitsHeir(x, place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
-	if err := x.saysRoom(m.Group, m.MemberID, place.known, says); err != nil {
+	if err := saysRoom(x, m.Group, m.MemberID, place.known, says); err != nil {
 		return refused(err, "There is no room for what the member says of itself.")
 	}
 	x.weigh(m.Group)
 	overtaken := false
 	if g, ok := x.groups[m.Group].(*consumerGroup); ok && place.known != nil {
-		overtaken = x.overtakeBeat(g, place.known)
+		overtaken = g.overtakeBeat(x, place.known)
 	}
 	upgrades := place.upgrade != nil
 	if upgrades {
-		place = x.upgrade(x.groups[m.Group].(*classicGroup), place, by(r))
+		place = x.groups[m.Group].(*classicGroup).upgrade(x, place, by(r))
 	}
 	place.remember()
-	x.makeRoom(m.Group)
+	makeRoom(x, m.Group)
 	x.from = len(x.records)
 	if place.replaces != nil {
-		x.takeOver(x.groups[m.Group].(*consumerGroup), place.replaces, m.MemberID, says)
+		x.groups[m.Group].(*consumerGroup).takeOver(x, place.replaces, m.MemberID, says)
 	}
-	g, mem, ch := x.subscribe(m.Group, m.MemberID, place, says)
-	x.suit(g, mem)
+	g, mem, ch := subscribe(x, m.Group, m.MemberID, place, says)
+	g.suit(x, mem)
 	ch.bumps = ch.bumps || upgrades
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}
-	x.blameBeat(g, mem, place, ch)
+	g.blameBeat(x, mem, place, ch)
 	b := beatOf(r, m)
 	b.unsubscribed = ch.topics || overtaken
-	x.proceed(g, mem, ch, b)
+	g.proceed(x, mem, ch, b)
 	return nil
 }
 
 // proceed goes on with a heartbeat once it is known what its member wants.
-func (x *step) proceed(g *consumerGroup, mem *consumerMember, ch change, b beat) {
-	x.bump(g, ch)
-	x.refresh(g)
-	if x.retarget(g) {
-		x.parkBeat(g, mem, b)
+func (g *consumerGroup) proceed(x *step, mem *consumerMember, ch change, b beat) {
+	g.bump(x, ch)
+	g.refresh(x)
+	if g.retarget(x) {
+		g.parkBeat(x, mem, b)
 		return
 	}
-	x.answerBeat(g, mem, b)
+	g.answerBeat(x, mem, b)
 }
 
 // beat is what is left of a heartbeat once its member is subscribed.
@@ -205,19 +205,19 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []part {
 }
 
 // answerBeat brings a member forward, and tells it where it is.
-func (x *step) answerBeat(g *consumerGroup, mem *consumerMember, b beat) {
+func (g *consumerGroup) answerBeat(x *step, mem *consumerMember, b beat) {
 	before, was, told := mem.current, mem.now(), mem.told
 	g.heard(mem)
-	b.unsubscribed = b.unsubscribed || x.mayHaveUnsubscribed(mem)
-	x.reconcile(g, mem, b)
-	x.touchConsumer(g, mem)
-	x.noteProgress(g, mem, &was, told)
-	x.tell(g, mem, b, b.full || mem.untold || mem.current != before && !samePlaces(before.places(), mem.current.places()))
+	b.unsubscribed = b.unsubscribed || mayHaveUnsubscribed(x, mem)
+	g.reconcile(x, mem, b)
+	g.touchConsumer(x, mem)
+	g.noteProgress(x, mem, &was, told)
+	g.tell(x, mem, b, b.full || mem.untold || mem.current != before && !samePlaces(before.places(), mem.current.places()))
 	mem.untold = false
 }
 
 // tell answers a heartbeat: where its member is, and perhaps what it has.
-func (x *step) tell(g *consumerGroup, mem *consumerMember, b beat, parts bool) {
+func (g *consumerGroup) tell(x *step, mem *consumerMember, b beat, parts bool) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version = b.version
 	resp.MemberID = &mem.id

@@ -14,10 +14,10 @@ import (
 // the protocol that the old one used.
 
 // takeOver gives the place of a member to its heir. The batch is ended by bump.
-func (x *step) takeOver(g *consumerGroup, old *consumerMember, id string, says *schema.ConsumerMember) {
+func (g *consumerGroup) takeOver(x *step, old *consumerMember, id string, says *schema.ConsumerMember) {
 	target, current := old.target, old.now()
 	x.emit()
-	x.removeConsumer(g, old)
+	g.removeConsumer(x, old)
 	x.write(&schema.ConsumerMemberRecord{Group: g.id, Member: id, Value: says})
 	x.write(targetRecord(g.id, id, target))
 	current.epoch, current.previous = epochJoin, epochJoin
@@ -27,7 +27,7 @@ func (x *step) takeOver(g *consumerGroup, old *consumerMember, id string, says *
 
 // emitHeir asks for all that makes somebody an heir to be appended as one batch. What is
 // too large for that is appended in parts: the epoch is the first, if there is another.
-func (x *step) emitHeir() {
+func emitHeir(x *step) {
 	whole := machine.Batch{Records: x.records, Whole: true}
 	if x.maxBatch <= 0 || whole.Size() <= x.maxBatch {
 		x.records = nil
@@ -46,7 +46,7 @@ func sinceEver(list []heldPart) []heldPart {
 
 // fitsHeir says whether what a member that has left had, and was to have, can be stored
 // under another member id; nil is nobody.
-func (x *step) fitsHeir(old *consumerMember, group, id string) bool {
+func fitsHeir(x *step, old *consumerMember, group, id string) bool {
 	if old == nil {
 		return true
 	}

@@ -23,48 +23,48 @@ import (
 //     or given up: one of them may have it, and learns only then that it must not.
 
 // afterLoad notes that a group was loaded.
-func (c *consumerGroup) afterLoad() {
-	c.leaps = true
-	for _, mem := range c.members {
+func (g *consumerGroup) afterLoad() {
+	g.leaps = true
+	for _, mem := range g.members {
 		if mem.untold = true; mem.now().epoch != epochLeaveStatic { // Who is away has nothing.
 			mem.unheard = true
-			c.unheard++
+			g.unheard++
 		}
 	}
 }
 
 // heard notes that a member was heard of since the load, or is one no more.
-func (c *consumerGroup) heard(mem *consumerMember) {
+func (g *consumerGroup) heard(mem *consumerMember) {
 	if mem.unheard {
 		mem.unheard = false
-		c.unheard--
+		g.unheard--
 	}
 }
 
 // isFree says whether a member may be given a partition now. What it was letting go of
 // itself it may have back.
-func (c *consumerGroup) isFree(p part, mem *consumerMember) bool {
-	owner := c.owners[p]
-	return owner == mem || owner == nil && c.unheard == 0
+func (g *consumerGroup) isFree(p part, mem *consumerMember) bool {
+	owner := g.owners[p]
+	return owner == mem || owner == nil && g.unheard == 0
 }
 
 // nextEpoch is the epoch that a group has next.
-func (x *step) nextEpoch(c *consumerGroup) int32 {
-	if !c.leaps {
-		return c.epoch + 1
+func (g *consumerGroup) nextEpoch(x *step) int32 {
+	if !g.leaps {
+		return g.epoch + 1
 	}
-	c.leaps = false
-	return leap(c.epoch, x.epoch, 0)
+	g.leaps = false
+	return leap(g.epoch, x.epoch, 0)
 }
 
 // renews says whether a group must have another epoch since it was loaded before there
 // was a target for the one that it has.
-func (x *step) renews(c *consumerGroup) bool {
-	if !c.leaps || c.targetEpoch >= c.epoch {
+func (g *consumerGroup) renews(x *step) bool {
+	if !g.leaps || g.targetEpoch >= g.epoch {
 		return false
 	}
 	if len(x.why) == 0 {
-		x.blame(journal.Trigger{Kind: journal.TriggerResumed})
+		blame(x, journal.Trigger{Kind: journal.TriggerResumed})
 	}
 	return true
 }
@@ -92,4 +92,4 @@ func fencedAhead() *consumerError {
 // has. Of a step that changed what it subscribes to, only the beginning may have been
 // stored: what it wants now, and not what it is to let go of for that. To go over to a
 // pattern that is not resolved yet is no reason for another epoch, in which that would show.
-func (x *step) mayHaveUnsubscribed(mem *consumerMember) bool { return mem.untold && x.image != nil }
+func mayHaveUnsubscribed(x *step, mem *consumerMember) bool { return mem.untold && x.image != nil }

@@ -12,7 +12,7 @@ func saysBytes(m *consumerMember) int64 {
 }
 
 // saysRoom is room for a heartbeat of a consumer group.
-func (x *step) saysRoom(group, id string, known *consumerMember, says *schema.ConsumerMember) *kerr.Error {
+func saysRoom(x *step, group, id string, known *consumerMember, says *schema.ConsumerMember) *kerr.Error {
 	before := 0
 	if known != nil && known.says != nil {
 		before = int(saysBytes(known))

@@ -13,37 +13,37 @@ import (
 // session timeout to be heard of, or what is left of it (see silence.go), and whoever has to let go of something a whole
 // rebalance timeout for that. The topics are looked at with the first heartbeat. What
 // clients know may be newer than what is stored: see consumer_leap.go.
-func (x *step) wakeConsumers(g *consumerGroup) {
+func (g *consumerGroup) wakeConsumers(x *step) {
 	for _, mem := range slices.Clone(g.members) {
 		if mem.says == nil { // What is left of a member that is gone.
-			x.removeConsumer(g, mem)
+			g.removeConsumer(x, mem)
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(g.regexes)) {
 		if !g.gone {
-			x.forgetPatterns(g, p)
+			g.forgetPatterns(x, p)
 		}
 	}
 	g.afterLoad()
 	if g.story.counted = g.present; !g.gone {
-		x.settleOwners(g)
+		g.settleOwners(x)
 	}
 	x.forgetSilences(&g.base, func(id string) bool { return g.member(id) != nil })
 	for _, mem := range g.members {
 		mem.silent = x.silentSince(&g.base, mem.id)
-		x.waitForBeat(g, mem, g.patienceWith(mem.id, x.sessionOf(g, mem)))
+		g.waitForBeat(x, mem, g.patienceWith(mem.id, g.sessionOf(x, mem)))
 		if mem.now().state == memberUnrevoked && mem.says.Classic == nil {
-			x.giveTimeToRevoke(g, mem)
+			g.giveTimeToRevoke(x, mem)
 		}
 		mem.told = x.now
 	}
-	x.noteLoaded(g)
+	g.noteLoaded(x)
 }
 
 // settleOwners sees to it that every partition has one owner. Where two members say
 // that they hold it, which no broker should have let happen, the one that is not as
 // far on is fenced.
-func (x *step) settleOwners(g *consumerGroup) {
+func (g *consumerGroup) settleOwners(x *step) {
 	clear(g.owners)
 	for _, mem := range g.members {
 		now := mem.now()
@@ -54,8 +54,8 @@ func (x *step) settleOwners(g *consumerGroup) {
 		now := mem.now()
 		others := func(p heldPart) bool { return g.owners[p.part] != mem }
 		if slices.ContainsFunc(now.assigned, others) || slices.ContainsFunc(now.pending, others) {
-			x.blameMember(journal.TriggerConflict, mem, nil)
-			x.evict(g, mem)
+			blameMember(x, journal.TriggerConflict, mem, nil)
+			g.evict(x, mem)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (g *consumerGroup) eachRecord(put func(machine.Record)) {
 }
 
 // forgetConsumers removes a consumer group without members, all but its offsets.
-func (x *step) forgetConsumers(g *consumerGroup) {
+func (g *consumerGroup) forgetConsumers(x *step) {
 	var gone []machine.Record
 	if g.hasTarget {
 		gone = append(gone, &schema.ConsumerTargetEpochRecord{Group: g.id})

@@ -22,8 +22,8 @@ type place struct {
 }
 
 // consumerPlace says whose heartbeat it is, or why nobody's.
-func (x *step) consumerPlace(m *kmsg.ConsumerGroupHeartbeatRequest) (p place, err *consumerError) {
-	c, err := x.consumersOf(m, &p)
+func consumerPlace(x *step, m *kmsg.ConsumerGroupHeartbeatRequest) (p place, err *consumerError) {
+	c, err := consumersOf(x, m, &p)
 	if c == nil || err != nil {
 		return p, err
 	}
@@ -66,7 +66,7 @@ func (mem *consumerMember) gives() bool {
 // consumersOf returns the group that a heartbeat is for, nil if the heartbeat makes
 // it: of nothing, of offsets alone, or of a classic group that is empty. Of one that has
 // members it is as it will be.
-func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*consumerGroup, *consumerError) {
+func consumersOf(x *step, m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*consumerGroup, *consumerError) {
 	g := x.groups[m.Group]
 	if c, ok := g.(*consumerGroup); ok {
 		return c, nil
@@ -75,7 +75,7 @@ func (x *step) consumersOf(m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*co
 		return nil, refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
 	}
 	if c, ok := g.(*classicGroup); ok && !c.isEmpty() {
-		return x.upgraded(c, p)
+		return c.upgraded(x, p)
 	}
 	return nil, nil
 }
@@ -163,7 +163,7 @@ type change struct {
 
 // subscribe notes what a member says of itself. A new one is a member with that; who has
 // taken the place of another is one already, and is compared with that.
-func (x *step) subscribe(id, memberID string, p place, says *schema.ConsumerMember) (*consumerGroup, *consumerMember, change) {
+func subscribe(x *step, id, memberID string, p place, says *schema.ConsumerMember) (*consumerGroup, *consumerMember, change) {
 	was := &schema.ConsumerMember{}
 	if p.was != nil {
 		was = p.was
@@ -176,7 +176,7 @@ func (x *step) subscribe(id, memberID string, p place, says *schema.ConsumerMemb
 	names, pattern := !slices.Equal(was.Topics, says.Topics), orEmpty(was.Regex) != orEmpty(says.Regex)
 	ch := change{topics: names || pattern, bumps: names, heir: p.replaces != nil}
 	if pattern {
-		x.forgetPatterns(g, orEmpty(was.Regex))
+		g.forgetPatterns(x, orEmpty(was.Regex))
 		_, resolved := g.regexes[mem.pattern()]
 		ch.bumps = ch.bumps || mem.pattern() == "" || resolved
 	}
@@ -204,7 +204,7 @@ func equal(a, b *string) bool {
 
 // consumerLeave handles a heartbeat by which a member leaves. A static one may leave
 // for a while: nobody else gets what it has until its session is over.
-func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+func consumerLeave(x *step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
 	g, ok := x.groups[m.Group].(*consumerGroup)
 	if !ok {
 		return refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
@@ -220,10 +220,10 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 		return refused(kerr.UnknownMemberID, "Member "+m.MemberID+" is not a member of group "+m.Group+".")
 	}
 	if m.MemberEpoch == epochLeaveStatic {
-		x.leaveForAWhile(g, mem)
+		g.leaveForAWhile(x, mem)
 	} else {
-		x.blameLeave(g, r, mem)
-		x.fence(g, mem)
+		g.blameLeave(x, r, mem)
+		g.fence(x, mem)
 	}
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version, resp.MemberID, resp.MemberEpoch = m.Version, &m.MemberID, m.MemberEpoch
@@ -231,7 +231,7 @@ func (x *step) consumerLeave(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 	return nil
 }
 
-func (x *step) leaveForAWhile(g *consumerGroup, mem *consumerMember) {
+func (g *consumerGroup) leaveForAWhile(x *step, mem *consumerMember) {
 	now := mem.now()
 	if now.epoch == epochLeaveStatic {
 		return
@@ -243,49 +243,49 @@ func (x *step) leaveForAWhile(g *consumerGroup, mem *consumerMember) {
 	x.write(currentRecord(g.id, mem.id, &next))
 	g.heard(mem)
 	if mem.silent != 0 { // It has a whole session timeout, as if it had been heard of before.
-		x.touchConsumer(g, mem)
+		g.touchConsumer(x, mem)
 	}
-	x.stopRevoking(g, mem)
-	x.unpark(g, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
+	g.stopRevoking(x, mem)
+	g.unpark(x, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
 }
 
 // fence removes a member, and has the others share what it had.
-func (x *step) fence(g *consumerGroup, mem *consumerMember) {
-	if to := x.classicOf(g, mem, ""); to != nil {
+func (g *consumerGroup) fence(x *step, mem *consumerMember) {
+	if to := g.classicOf(x, mem, ""); to != nil {
 		x.endSilence(&g.base, mem.id)
 		why, who, members := x.why, mem.who(), g.present
 		x.why = nil
-		next := x.downgrade(g, to, false)
-		x.noteDowngraded(next, &who, members)
-		x.prepareRebalance(next, why...)
+		next := g.downgrade(x, to, false)
+		next.noteDowngraded(x, &who, members)
+		next.prepareRebalance(x, why...)
 		return
 	}
-	x.evict(g, mem)
+	g.evict(x, mem)
 }
 
 // evict is the same in a group that stays one of the consumer protocol.
-func (x *step) evict(g *consumerGroup, mem *consumerMember) {
+func (g *consumerGroup) evict(x *step, mem *consumerMember) {
 	pattern := mem.pattern()
 	x.from = len(x.records)
-	x.removeConsumer(g, mem)
+	g.removeConsumer(x, mem)
 	if g.gone { // There was no other record: a load has found no more.
-		x.dropRun(g)
+		g.dropRun(x)
 		x.why = nil
 		return
 	}
-	x.forgetPatterns(g, pattern)
-	x.raise(g, x.topicsNow(g))
+	g.forgetPatterns(x, pattern)
+	g.raise(x, g.topicsNow(x))
 	if g.present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
 		x.write(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: g.epoch, Timestamp: g.targetAt}})
-		x.dropRun(g)
-		x.noteSettled(g)
+		g.dropRun(x)
+		g.noteSettled(x)
 	}
 }
 
 // removeConsumer removes a member's records.
-func (x *step) removeConsumer(g *consumerGroup, mem *consumerMember) {
-	x.unpark(g, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
-	x.stopWaiting(g, mem)
+func (g *consumerGroup) removeConsumer(x *step, mem *consumerMember) {
+	g.unpark(x, mem, refused(kerr.UnknownMemberID, "Member "+mem.id+" is not a member of group "+g.id+" any more."))
+	g.stopWaiting(x, mem)
 	g.heard(mem)
 	x.endSilence(&g.base, mem.id)
 	if mem.current != nil {

@@ -18,11 +18,11 @@ const txnCommitEpoch = 6
 // checkConsumerCommit says whether somebody may commit offsets to a consumer group
 // now. A member that has not heard of its latest epoch may for what it has had since
 // the one it knows, or longer (KIP-1251): all or nothing.
-func (x *step) checkConsumerCommit(c *consumerGroup, m *kmsg.OffsetCommitRequest) *kerr.Error {
-	if m.Generation < 0 && c.present == 0 {
+func (g *consumerGroup) checkConsumerCommit(x *step, m *kmsg.OffsetCommitRequest) *kerr.Error {
+	if m.Generation < 0 && g.present == 0 {
 		return nil
 	}
-	mem := c.member(m.MemberID)
+	mem := g.member(m.MemberID)
 	switch {
 	case mem == nil:
 		return kerr.UnknownMemberID
@@ -41,11 +41,11 @@ func (x *step) checkConsumerCommit(c *consumerGroup, m *kmsg.OffsetCommitRequest
 
 // checkConsumerTxnCommit is the same for offsets in a transaction. Older clients do not
 // know the newer errors there.
-func (x *step) checkConsumerTxnCommit(c *consumerGroup, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
-	if m.Generation < 0 && (c.present == 0 || m.MemberID == "" && m.InstanceID == nil) {
+func (g *consumerGroup) checkConsumerTxnCommit(x *step, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+	if m.Generation < 0 && (g.present == 0 || m.MemberID == "" && m.InstanceID == nil) {
 		return nil
 	}
-	mem := c.member(m.MemberID)
+	mem := g.member(m.MemberID)
 	if mem == nil {
 		return kerr.UnknownMemberID
 	}
@@ -111,15 +111,15 @@ func (g *consumerGroup) checkFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Erro
 }
 
 // subscribes says which topics members subscribe to.
-func (c *consumerGroup) subscribes() func(topic string) bool {
+func (g *consumerGroup) subscribes() func(topic string) bool {
 	matched := map[string]bool{}
-	for _, m := range c.members {
-		if r := c.regexes[m.pattern()]; r != nil && !matched["\x00"+m.pattern()] {
+	for _, m := range g.members {
+		if r := g.regexes[m.pattern()]; r != nil && !matched["\x00"+m.pattern()] {
 			matched["\x00"+m.pattern()] = true
 			for _, t := range r.topics {
 				matched[t] = true
 			}
 		}
 	}
-	return func(topic string) bool { return c.names[topic] > 0 || matched[topic] }
+	return func(topic string) bool { return g.names[topic] > 0 || matched[topic] }
 }

@@ -13,26 +13,26 @@ import (
 // waits only as long as nothing else is heard of its member.
 
 // parkBeat has a heartbeat wait for the assignor.
-func (x *step) parkBeat(g *consumerGroup, mem *consumerMember, b beat) {
-	x.touchConsumer(g, mem)
+func (g *consumerGroup) parkBeat(x *step, mem *consumerMember, b beat) {
+	g.touchConsumer(x, mem)
 	g.run.parked = &b
 }
 
 // takeParked returns the heartbeat of a member that waits, which does not any more;
 // nil if none does.
-func (c *consumerGroup) takeParked(mem *consumerMember) *beat {
-	if c == nil || c.run == nil || c.run.parked == nil || c.run.parked.member != mem.id {
+func (g *consumerGroup) takeParked(mem *consumerMember) *beat {
+	if g == nil || g.run == nil || g.run.parked == nil || g.run.parked.member != mem.id {
 		return nil
 	}
-	b := c.run.parked
-	c.run.parked = nil
+	b := g.run.parked
+	g.run.parked = nil
 	return b
 }
 
 // unpark tells who waits that its member is one no more.
-func (x *step) unpark(g *consumerGroup, mem *consumerMember, err *consumerError) {
+func (g *consumerGroup) unpark(x *step, mem *consumerMember, err *consumerError) {
 	if b := g.takeParked(mem); b != nil {
-		x.beatError(b.id, b.version, err)
+		beatError(x, b.id, b.version, err)
 	}
 }
 
@@ -40,22 +40,22 @@ func (x *step) unpark(g *consumerGroup, mem *consumerMember, err *consumerError)
 // that changes nothing: its client has not waited for the answer. One that joins is told
 // of no partitions: it is in no epoch yet in which it could have any. It says whether the
 // member subscribes to other topics since that one, which the next must see to.
-func (x *step) overtakeBeat(g *consumerGroup, mem *consumerMember) (unsubscribed bool) {
+func (g *consumerGroup) overtakeBeat(x *step, mem *consumerMember) (unsubscribed bool) {
 	b := g.takeParked(mem)
 	if b == nil {
 		return false
 	}
-	x.tell(g, mem, *b, b.full && mem.now().epoch > epochJoin)
+	g.tell(x, mem, *b, b.full && mem.now().epoch > epochJoin)
 	return b.unsubscribed
 }
 
 // dropRun forgets a run of the assignor, whose result nobody needs.
-func (x *step) dropRun(c *consumerGroup) {
-	if r := c.run; r != nil {
+func (g *consumerGroup) dropRun(x *step) {
+	if r := g.run; r != nil {
 		delete(x.tasks, r.id)
-		c.run = nil
+		g.run = nil
 		if r.parked != nil {
-			x.beatError(r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is empty."))
+			beatError(x, r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is empty."))
 		}
 	}
 }
@@ -73,7 +73,7 @@ const (
 // fitsHeld says whether it can be stored that a member has these partitions, and also,
 // for each, that it is to let go of it. A member never has more than what it was to
 // have once, so what fits as a target fits for good.
-func (x *step) fitsHeld(group, member string, list []part) bool {
+func fitsHeld(x *step, group, member string, list []part) bool {
 	if x.maxBatch <= 0 {
 		return true
 	}

@@ -44,7 +44,7 @@ type scanned struct {
 }
 
 // refresh has the group's patterns resolved, if it is time to.
-func (x *step) refresh(g *consumerGroup) {
+func (g *consumerGroup) refresh(x *step) {
 	if len(g.patterns) == 0 || g.scan.id != 0 || x.image == nil {
 		return
 	}
@@ -64,12 +64,12 @@ func (x *step) refresh(g *consumerGroup) {
 
 // hasNewPattern says whether the topics were not looked at for some pattern yet, or its
 // members were all gone since.
-func (c *consumerGroup) hasNewPattern() bool {
-	if len(c.regexes) == len(c.patterns) {
+func (g *consumerGroup) hasNewPattern() bool {
+	if len(g.regexes) == len(g.patterns) {
 		return false
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.patterns)) {
-		if c.regexes[p] == nil && !c.scan.large[p] {
+	for _, p := range slices.Sorted(maps.Keys(g.patterns)) {
+		if g.regexes[p] == nil && !g.scan.large[p] {
 			return true
 		}
 	}
@@ -130,14 +130,14 @@ func (*scanned) done(x *step, result any) {
 			continue
 		}
 		changed = true
-		x.blamePattern(g, p, s.matches[p])
+		g.blamePattern(x, p, s.matches[p])
 		x.write(r)
 	}
-	x.bump(g, change{bumps: changed})
+	g.bump(x, change{bumps: changed})
 }
 
 // forgetPatterns removes what was found for a pattern that nobody has any more.
-func (x *step) forgetPatterns(g *consumerGroup, pattern string) {
+func (g *consumerGroup) forgetPatterns(x *step, pattern string) {
 	if c := g; pattern != "" && c.patterns[pattern] == 0 && c.regexes[pattern] != nil {
 		x.write(&schema.ConsumerRegexRecord{Group: g.id, Regex: pattern})
 	}

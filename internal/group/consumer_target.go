@@ -18,47 +18,47 @@ import (
 // bump gives the group another epoch if a member subscribes to other topics, or if
 // they are not what they were. They are looked at when there is another image of the
 // cluster than the last time.
-func (x *step) bump(g *consumerGroup, ch change) {
-	if ch.bumps = ch.bumps || x.renews(g); ch.bumps || g.seen != x.image || x.image == nil {
-		hash := x.topicsNow(g)
+func (g *consumerGroup) bump(x *step, ch change) {
+	if ch.bumps = ch.bumps || g.renews(x); ch.bumps || g.seen != x.image || x.image == nil {
+		hash := g.topicsNow(x)
 		if hash != g.hash && len(x.why) == 0 { // It was looked at by another broker last.
-			x.blame(journal.Trigger{Kind: journal.TriggerTopics})
+			blame(x, journal.Trigger{Kind: journal.TriggerTopics})
 		}
 		if ch.bumps || hash != g.hash {
-			x.raise(g, hash)
+			g.raise(x, hash)
 		}
 		g.seen = x.image
 	}
-	x.keepReasons(g)
+	g.keepReasons(x)
 	if !g.hasEpoch { // The group is there, though nobody wants anything of it yet.
-		x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: g.epoch})
+		g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.epoch})
 	}
 	if ch.heir {
-		x.emitHeir()
+		emitHeir(x)
 	}
 }
 
 // writeEpoch stores the group's epoch. The record comes before those of what is the
 // reason for it: if only the beginning of a step's records is stored, there is an
 // epoch too many, and not a change that nobody makes a target for.
-func (x *step) writeEpoch(g *consumerGroup, epoch *schema.ConsumerEpoch) {
+func (g *consumerGroup) writeEpoch(x *step, epoch *schema.ConsumerEpoch) {
 	r := &schema.ConsumerEpochRecord{Group: g.id, Value: epoch}
 	x.records = slices.Insert(x.records, x.from, machine.Record(r))
 	x.applyRecord(r)
 }
 
 // raise gives the group another epoch.
-func (x *step) raise(g *consumerGroup, hash int64) {
-	x.writeEpoch(g, &schema.ConsumerEpoch{Epoch: x.nextEpoch(g), Hash: hash})
+func (g *consumerGroup) raise(x *step, hash int64) {
+	g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.nextEpoch(x), Hash: hash})
 	if g.oldTopics {
 		x.write(&schema.ConsumerTopicsRecord{Group: g.id})
 	}
-	x.noteEpoch(g)
+	g.noteEpoch(x)
 }
 
 // subscribed lists the topics that members subscribe to and that exist, by name.
-func (c *consumerGroup) subscribed(image *metadata.Image) []*metadata.Topic {
-	return c.lookAt(image).topics
+func (g *consumerGroup) subscribed(image *metadata.Image) []*metadata.Topic {
+	return g.lookAt(image).topics
 }
 
 // topicsHash is a number that changes when the topics do.
@@ -92,7 +92,7 @@ const atOnce = 1000
 
 // retarget makes a new target, if it is time to. It says whether that is under way
 // elsewhere.
-func (x *step) retarget(g *consumerGroup) (later bool) {
+func (g *consumerGroup) retarget(x *step) (later bool) {
 	if g.targetEpoch >= g.epoch || g.run != nil || g.tooLarge == g.epoch {
 		return false
 	}
@@ -100,9 +100,9 @@ func (x *step) retarget(g *consumerGroup) (later bool) {
 	if g.hasTarget && interval > 0 && x.now.UnixMilli() < g.targetAt+interval && x.now.UnixMilli() >= g.targetAt {
 		return false
 	}
-	r := &run{group: g.id, epoch: g.epoch, assignor: x.chosenAssignor(g), in: g.input(x.image)}
+	r := &run{group: g.id, epoch: g.epoch, assignor: g.chosenAssignor(x), in: g.input(x.image)}
 	if r.size() <= cmp.Or(x.cfg.Consumer.AtOnce, atOnce) {
-		x.install(g, r, r.assign())
+		g.install(x, r, r.assign())
 		return false
 	}
 	r.id = x.runTask(r, func() any { return r.assign() })
@@ -134,9 +134,9 @@ const (
 
 // chosenAssignor is what most members ask for; among equals, and if nobody asks, the
 // first of those that the broker has.
-func (x *step) chosenAssignor(c *consumerGroup) string {
+func (g *consumerGroup) chosenAssignor(x *step) string {
 	votes := map[string]int{}
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.says != nil && m.says.Assignor != nil {
 			votes[*m.says.Assignor]++
 		}
@@ -155,16 +155,16 @@ func (r *run) done(x *step, result any) {
 	g, ok := x.groups[r.group].(*consumerGroup)
 	if !ok || g.run != r {
 		if r.parked != nil {
-			x.beatError(r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
+			beatError(x, r.parked.id, r.parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
 		}
 		return
 	}
 	g.run = nil
-	x.install(g, r, result.([][]assignor.Partitions))
+	g.install(x, r, result.([][]assignor.Partitions))
 	if b := r.parked; b != nil {
 		x.from = len(x.records)
-		x.bump(g, change{}) // Topics may have changed meanwhile.
-		x.answerBeat(g, g.member(b.member), *b)
+		g.bump(x, change{}) // Topics may have changed meanwhile.
+		g.answerBeat(x, g.member(b.member), *b)
 	}
 }
 
@@ -172,7 +172,7 @@ func (r *run) done(x *step, result any) {
 // Members may have come and gone since it began. If what a member is to have is too
 // much for one record, everybody keeps what they have: in the next epoch it may be
 // less.
-func (x *step) install(g *consumerGroup, r *run, result [][]assignor.Partitions) {
+func (g *consumerGroup) install(x *step, r *run, result [][]assignor.Partitions) {
 	var records []machine.Record
 	for i := range r.in.Members {
 		mem := r.heir(g, i)
@@ -180,9 +180,9 @@ func (x *step) install(g *consumerGroup, r *run, result [][]assignor.Partitions)
 			continue
 		}
 		target := r.target(result[i])
-		if !x.fitsHeld(g.id, mem.id, target) {
+		if !fitsHeld(x, g.id, mem.id, target) {
 			g.tooLarge = r.epoch
-			x.noteTooLarge(g, r, mem)
+			g.noteTooLarge(x, r, mem)
 			return
 		}
 		if !mem.stored || !slices.Equal(mem.target, target) {
@@ -193,7 +193,7 @@ func (x *step) install(g *consumerGroup, r *run, result [][]assignor.Partitions)
 		x.write(rec)
 	}
 	x.write(&schema.ConsumerTargetEpochRecord{Group: g.id, Value: &schema.ConsumerTargetEpoch{Epoch: r.epoch, Timestamp: x.now.UnixMilli()}})
-	x.noteTarget(g, r)
+	g.noteTarget(x, r)
 }
 
 // heir is whom the assignor's result for a member is for: the member, or whoever has
@@ -218,15 +218,15 @@ func (r *run) target(list []assignor.Partitions) []part {
 }
 
 // input is what the assignor needs to know, none of which changes.
-func (c *consumerGroup) input(image *metadata.Image) *assignor.Input {
+func (g *consumerGroup) input(image *metadata.Image) *assignor.Input {
 	in := &assignor.Input{}
 	index, byID := map[string]int32{}, map[metadata.TopicID]int32{}
-	for i, t := range c.subscribed(image) {
+	for i, t := range g.subscribed(image) {
 		in.Topics = append(in.Topics, assignor.Topic{ID: t.ID, Name: t.Name, Partitions: int32(len(t.Partitions))})
 		index[t.Name], byID[t.ID] = int32(i), int32(i)
 	}
 	var last *consumerMember
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.says == nil {
 			continue
 		}
@@ -234,7 +234,7 @@ func (c *consumerGroup) input(image *metadata.Image) *assignor.Input {
 		if last != nil && last.pattern() == m.pattern() && slices.Equal(last.says.Topics, m.says.Topics) {
 			e.Topics = in.Members[len(in.Members)-1].Topics
 		} else {
-			e.Topics = c.topicsOf(m, index)
+			e.Topics = g.topicsOf(m, index)
 		}
 		last = m
 		in.Members = append(in.Members, e)
@@ -243,9 +243,9 @@ func (c *consumerGroup) input(image *metadata.Image) *assignor.Input {
 }
 
 // topicsOf lists the topics that a member subscribes to, by their index.
-func (c *consumerGroup) topicsOf(m *consumerMember, index map[string]int32) []int32 {
+func (g *consumerGroup) topicsOf(m *consumerMember, index map[string]int32) []int32 {
 	names := m.says.Topics
-	if r := c.regexes[m.pattern()]; r != nil {
+	if r := g.regexes[m.pattern()]; r != nil {
 		names = append(slices.Clone(names), r.topics...)
 	}
 	var out []int32

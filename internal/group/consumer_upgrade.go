@@ -20,7 +20,7 @@ import (
 // (see consumer_classic.go). The group's epoch is its generation.
 
 // upgraded is the consumer group that a classic one becomes, or why it cannot.
-func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerError) {
+func (g *classicGroup) upgraded(x *step, p *place) (*consumerGroup, *consumerError) {
 	cannot := func(reason string) *consumerError {
 		return refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.id+" to consumer group because "+reason+".")
 	}
@@ -29,7 +29,7 @@ func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerErr
 	if list := migration.OfGroup(what); len(list) > 0 {
 		return nil, cannot(list[0].Reason)
 	}
-	if reason := x.refusedBefore(g); reason != "" {
+	if reason := g.refusedBefore(x); reason != "" {
 		return nil, cannot(reason)
 	}
 	members := g.migrants()
@@ -37,8 +37,8 @@ func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerErr
 		g.refusal = g.refusedFor(list[0])
 		return nil, cannot(list[0].Reason)
 	}
-	if p.upgrade = x.upgradeRecords(g, members); !x.fitsUpgraded(g, p.upgrade) {
-		now := x.largeNow(g)
+	if p.upgrade = g.upgradeRecords(x, members); !g.fitsUpgraded(x, p.upgrade) {
+		now := g.largeNow(x)
 		g.refusal = &noUpgrade{reason: "what is to be stored of it does not fit into one record batch", large: &now}
 		return nil, cannot(g.refusal.reason)
 	}
@@ -53,7 +53,7 @@ func (x *step) upgraded(g *classicGroup, p *place) (*consumerGroup, *consumerErr
 
 // upgradeRecords is what it takes, in the order in which Kafka writes it. That the
 // target was made at no known time has the next one made at once.
-func (x *step) upgradeRecords(g *classicGroup, members []migrant) []machine.Record {
+func (g *classicGroup) upgradeRecords(x *step, members []migrant) []machine.Record {
 	epoch := max(g.generation, firstEpoch) // There is none yet in its first join phase.
 	out := g.unsettledTombstones()
 	if g.hard != nil {
@@ -98,20 +98,20 @@ func (m *member) asConsumer(subscription []byte) *schema.ConsumerMember {
 // upgrade makes a consumer group of a classic one, and says where in it the place is.
 // That is one batch: were only its beginning stored, some members would have lost what
 // they have, and would not know.
-func (x *step) upgrade(old *classicGroup, p place, by *journal.Who) place {
+func (old *classicGroup) upgrade(x *step, p place, by *journal.Who) place {
 	leaps, silent := old.leaps, old.silentMembers()
-	parked := x.disband(old, p)
+	parked := old.disband(x, p)
 	x.writeWhole(p.upgrade)
 	g := x.groups[old.id].(*consumerGroup)
 	g.leaps = leaps
 	for _, mem := range g.members {
 		mem.silent = silent[mem.id]
-		x.waitForBeat(g, mem, x.sessionOf(g, mem))
+		g.waitForBeat(x, mem, g.sessionOf(x, mem))
 	}
 	for _, j := range parked {
-		x.answerParked(g, j)
+		g.answerParked(x, j)
 	}
-	x.noteUpgraded(g, by, g.present)
+	g.noteUpgraded(x, by, g.present)
 	again := func(mem *consumerMember) *consumerMember {
 		if mem == nil {
 			return nil
@@ -131,26 +131,26 @@ type parkedJoin struct {
 // disband ends a classic group that goes on as a consumer group, and nothing is left of
 // it. Who waits to join has joined the consumer group, unless its place is taken with the
 // upgrade; who waits for its assignment is told to join again, which it then does there.
-func (x *step) disband(g *classicGroup, p place) (parked []parkedJoin) {
+func (g *classicGroup) disband(x *step, p place) (parked []parkedJoin) {
 	for m := g.members.first; m != nil; m = m.next {
 		switch {
 		case m.join != 0 && p.takes(m.id):
-			x.replyJoinError(m.join, m.joinVersion, m.id, kerr.RebalanceInProgress)
+			replyJoinError(x, m.join, m.joinVersion, m.id, kerr.RebalanceInProgress)
 		case m.join != 0:
 			parked = append(parked, parkedJoin{m.join, m.joinVersion, m.id})
 		}
 		if m.sync != 0 {
-			x.replySyncError(m.sync, m.syncVersion, kerr.RebalanceInProgress)
+			replySyncError(x, m.sync, m.syncVersion, kerr.RebalanceInProgress)
 		}
 		x.cancel(sessionKey(g, m.id))
 	}
 	for id := range g.pendingIDs() {
-		x.forgetPending(g, id)
+		g.forgetPending(x, id)
 	}
 	if g.joinSeq != 0 {
 		x.cancel(joinKey(g))
 	}
-	x.cancelSync(g)
+	g.cancelSync(x)
 	g.state = Dead
 	return parked
 }
@@ -164,10 +164,10 @@ func (p place) takes(id string) bool {
 // epoch that is the generation, with what it had. That the newcomer is a reason for another
 // target it learns with SyncGroup. Kafka says REBALANCE_IN_PROGRESS to the join, and there
 // are clients that let go of everything then.
-func (x *step) answerParked(g *consumerGroup, j parkedJoin) {
+func (g *consumerGroup) answerParked(x *step, j parkedJoin) {
 	mem := g.member(j.member)
 	mem.syncSeq = x.arm(memberTimer(TimerSync, g, mem), x.now.Add(mem.rebalanceTimeout()))
-	x.replyJoinMixed(j.id, j.version, mem.id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
+	replyJoinMixed(x, j.id, j.version, mem.id, mem.now().epoch, firstProtocol(mem.says.Classic).Name)
 }
 
 // sameClassic says whether two members of the classic protocol have said the same.
@@ -181,12 +181,12 @@ func sameClassic(c, d *schema.ClassicMember) bool {
 }
 
 // fitsUpgraded says whether a consumer group that a classic one becomes can be stored.
-func (x *step) fitsUpgraded(g *classicGroup, records []machine.Record) bool {
+func (g *classicGroup) fitsUpgraded(x *step, records []machine.Record) bool {
 	if x.maxBatch > 0 && (&machine.Batch{Records: records, Whole: true}).Size() > x.maxBatch {
 		return false
 	}
 	return !slices.ContainsFunc(records, func(r machine.Record) bool {
 		t, ok := r.(*schema.ConsumerTargetRecord)
-		return ok && !x.fitsHeld(g.id, t.Member, partsOf(t.Value.Assigned))
+		return ok && !fitsHeld(x, g.id, t.Member, partsOf(t.Value.Assigned))
 	})
 }

@@ -39,7 +39,7 @@ func TestGenerationsNeverBecomeNegative(t *testing.T) {
 	s := stableGroup(t)
 	g := s.classic("g")
 	g.leaps, g.generation = false, math.MaxInt32
-	if (&step{shardState: &s.shardState}).nextGeneration(g); g.generation != 1 {
+	if g.nextGeneration(&step{shardState: &s.shardState}); g.generation != 1 {
 		t.Errorf("after the last comes %d", g.generation)
 	}
 }

@@ -44,7 +44,7 @@ func TestOnlyConsumersHavePartitions(t *testing.T) {
 	for kind, want := range map[string]int{consumerType: 1, "connect": 0} {
 		g := newClassicGroup(base{id: "g"})
 		g.state, g.protocolType, g.offsets = Stable, kind, map[string]*topicOffsets{"t": {parts: map[int32]kept{0: {at: 5}}}}
-		if got := (&step{}).atClassic(g, &member{assigned: assigned}); len(got) != want {
+		if got := g.atClassic(&step{}, &member{assigned: assigned}); len(got) != want {
 			t.Errorf("%s: %v", kind, got)
 		}
 	}

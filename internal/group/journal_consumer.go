@@ -53,10 +53,10 @@ func (mem *consumerMember) who() journal.Who {
 
 // blame says why the group will have another epoch. The next one of this step has it
 // as a reason.
-func (x *step) blame(why ...journal.Trigger) { x.why = append(x.why, why...) }
+func blame(x *step, why ...journal.Trigger) { x.why = append(x.why, why...) }
 
 // blameMember is blame of what a member did, or what was done to it.
-func (x *step) blameMember(kind journal.TriggerKind, mem *consumerMember, add func(*journal.Trigger)) {
+func blameMember(x *step, kind journal.TriggerKind, mem *consumerMember, add func(*journal.Trigger)) {
 	t := journal.Trigger{Kind: kind, Who: mem.who()}
 	if kind != journal.TriggerJoined { // It is gone.
 		now := mem.now()
@@ -65,12 +65,12 @@ func (x *step) blameMember(kind journal.TriggerKind, mem *consumerMember, add fu
 	if add != nil {
 		add(&t)
 	}
-	x.blame(t)
+	blame(x, t)
 }
 
 // noteEpoch tells that the group has another epoch, and why.
-func (x *step) noteEpoch(g *consumerGroup) {
-	x.keepReasons(g)
+func (g *consumerGroup) noteEpoch(x *step) {
+	g.keepReasons(x)
 	s := &g.story
 	why, n := s.early, s.earlyN
 	s.early, s.earlyN = nil, 0
@@ -92,7 +92,7 @@ func (x *step) noteEpoch(g *consumerGroup) {
 
 // keepReasons keeps the reasons of this step for the next epoch, which may come later:
 // what a member subscribes to by a pattern is found out beside.
-func (x *step) keepReasons(g *consumerGroup) {
+func (g *consumerGroup) keepReasons(x *step) {
 	s := &g.story
 	s.earlyN += len(x.why)
 	s.early = append(s.early, x.why[:min(len(x.why), maxTriggers-len(s.early))]...)
@@ -101,7 +101,7 @@ func (x *step) keepReasons(g *consumerGroup) {
 
 // noteProgress notes how far a heartbeat has brought a member, for what the journal
 // will say when everybody has got there: from where it was before, since when.
-func (x *step) noteProgress(g *consumerGroup, mem *consumerMember, before *consumerNow, told time.Time) {
+func (g *consumerGroup) noteProgress(x *step, mem *consumerMember, before *consumerNow, told time.Time) {
 	u := g.story.under
 	if u == nil {
 		return
@@ -118,7 +118,7 @@ func (x *step) noteProgress(g *consumerGroup, mem *consumerMember, before *consu
 	if mem.settled(g) && (before.state != memberStable || before.epoch != now.epoch) {
 		u.slowest = late(u.slowest, mem, x.now.Sub(u.targeted))
 	}
-	x.noteSettled(g)
+	g.noteSettled(x)
 }
 
 // late puts a member where it belongs in a list of those who took longest.
@@ -133,7 +133,7 @@ func late(list []journal.Late, mem *consumerMember, took time.Duration) []journa
 
 // noteSettled tells that everybody has what they are to have, or is gone, once that is
 // so.
-func (x *step) noteSettled(g *consumerGroup) {
+func (g *consumerGroup) noteSettled(x *step) {
 	u := g.story.under
 	if u == nil || !g.hasSettled(u) {
 		return
@@ -149,15 +149,15 @@ func (x *step) noteSettled(g *consumerGroup) {
 // hasSettled says whether everybody has what they are to have. It is asked with each
 // heartbeat until then, so it goes on where it was: who has got there stays there,
 // until there is another target.
-func (c *consumerGroup) hasSettled(u *underWay) bool {
-	if c.present == 0 || c.epoch > c.targetEpoch {
-		return c.present == 0
+func (g *consumerGroup) hasSettled(u *underWay) bool {
+	if g.present == 0 || g.epoch > g.targetEpoch {
+		return g.present == 0
 	}
-	for range c.members {
-		if u.next >= len(c.members) {
+	for range g.members {
+		if u.next >= len(g.members) {
 			u.next = 0
 		}
-		if m := c.members[u.next]; m.says != nil && !m.settled(c) {
+		if m := g.members[u.next]; m.says != nil && !m.settled(g) {
 			return false
 		}
 		u.next++
@@ -167,7 +167,7 @@ func (c *consumerGroup) hasSettled(u *underWay) bool {
 
 // noteLoaded tells that a group with members was loaded. If they are on their way to
 // what they are to have, they go on, and the journal begins a new account of that.
-func (x *step) noteLoaded(g *consumerGroup) {
+func (g *consumerGroup) noteLoaded(x *step) {
 	if g == nil || g.present == 0 {
 		return
 	}
@@ -176,7 +176,7 @@ func (x *step) noteLoaded(g *consumerGroup) {
 		why := journal.Trigger{Kind: journal.TriggerResumed}
 		g.story.under = &underWay{started: x.now, targeted: x.now, before: g.present, why: []journal.Trigger{why}, whyN: 1}
 		because(&e, g.story.under.why)
-		d := x.differences(g, nil)
+		d := g.differences(x, nil)
 		e.Revokes, e.RevokeN = d.revokes()
 	}
 	x.out.Notes = append(x.out.Notes, &e)
@@ -184,7 +184,7 @@ func (x *step) noteLoaded(g *consumerGroup) {
 
 // noteUpgraded tells that a classic group with so many members has become a consumer
 // group, for whom that was done. The group is one already.
-func (x *step) noteUpgraded(g *consumerGroup, by *journal.Who, members int) {
+func (g *consumerGroup) noteUpgraded(x *step, by *journal.Who, members int) {
 	e := g.entry(x, journal.KindUpgraded)
 	e.By, e.Before = by, members
 	g.story.counted = members
@@ -194,42 +194,42 @@ func (x *step) noteUpgraded(g *consumerGroup, by *journal.Who, members int) {
 // noteDowngraded tells that a consumer group with so many members has become a classic
 // group, since the last member of the consumer protocol is gone, or another took its
 // place. The group is a classic one already.
-func (x *step) noteDowngraded(g *classicGroup, by *journal.Who, members int) {
+func (g *classicGroup) noteDowngraded(x *step, by *journal.Who, members int) {
 	e := g.entry(x, journal.KindDowngraded)
 	e.By, e.Before = by, members
 	x.out.Notes = append(x.out.Notes, &e)
 }
 
 // consumerEntry is what all entries of a consumer group have in common.
-func (x *step) consumerEntry(g *consumerGroup, kind journal.EntryKind) journal.Entry {
+func (g *consumerGroup) consumerEntry(x *step, kind journal.EntryKind) journal.Entry {
 	return journal.Entry{
 		Time: x.now, Group: g.id, Kind: kind, Type: journal.TypeConsumer, State: g.state(),
-		Generation: g.epoch, TargetEpoch: g.targetEpoch, Protocol: x.chosenAssignor(g), Before: g.present, After: g.present,
+		Generation: g.epoch, TargetEpoch: g.targetEpoch, Protocol: g.chosenAssignor(x), Before: g.present, After: g.present,
 	}
 }
 
 // blameLeave says who left, or who removed whom: a request that comes from elsewhere
 // than the member is somebody else's.
-func (x *step) blameLeave(g *consumerGroup, r *machine.Request, mem *consumerMember) {
-	x.blameMember(journal.TriggerLeft, mem, func(t *journal.Trigger) {
+func (g *consumerGroup) blameLeave(x *step, r *machine.Request, mem *consumerMember) {
+	blameMember(x, journal.TriggerLeft, mem, func(t *journal.Trigger) {
 		if r.ClientID != mem.says.ClientID || r.Host != plainHost(mem.says.Host) {
 			t.Kind, t.By = journal.TriggerRemoved, by(r)
 			return
 		}
-		t.At = x.atConsumer(g, mem)
+		t.At = g.atConsumer(x, mem)
 	})
 }
 
 // blameBeat says what a heartbeat changes of its member, as far as others may have to
 // do with it: it is new, or subscribes to something else. A static member that took
 // its place again without that is told of at once.
-func (x *step) blameBeat(g *consumerGroup, mem *consumerMember, p place, ch change) {
+func (g *consumerGroup) blameBeat(x *step, mem *consumerMember, p place, ch change) {
 	was := p.known
 	switch {
 	case p.replaces != nil:
 		was = p.replaces
 	case was == nil:
-		x.blameMember(journal.TriggerJoined, mem, nil)
+		blameMember(x, journal.TriggerJoined, mem, nil)
 		return
 	}
 	t := journal.Trigger{Kind: journal.TriggerChanged, Who: mem.who(), Change: p.change(mem.says)}
@@ -238,7 +238,7 @@ func (x *step) blameBeat(g *consumerGroup, mem *consumerMember, p place, ch chan
 	}
 	switch {
 	case ch.topics:
-		x.blame(t)
+		blame(x, t)
 	case t.Kind == journal.TriggerReplaced:
 		x.note(g, journal.KindReplaced, t)
 	}

@@ -3,7 +3,7 @@ package group
 import "muster/internal/journal"
 
 // atConsumer is where a member of a consumer group is, what it has yet to let go of included.
-func (x *step) atConsumer(g *consumerGroup, mem *consumerMember) []journal.Position {
+func (g *consumerGroup) atConsumer(x *step, mem *consumerMember) []journal.Position {
 	if x.image == nil {
 		return nil
 	}

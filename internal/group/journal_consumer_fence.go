@@ -11,7 +11,7 @@ import (
 // noteRefused tells of a heartbeat that was refused since another has its instance id:
 // two processes run that are one to the group. Each of them is told of once, however
 // often it comes.
-func (x *step) noteRefused(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, err *consumerError) {
+func noteRefused(x *step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, err *consumerError) {
 	kind := journal.TriggerUnreleased
 	switch err.Error {
 	case kerr.UnreleasedInstanceID:

@@ -153,8 +153,8 @@ func TestTheJournalTellsOfMovingBetweenTheProtocols(t *testing.T) {
 	w.beat("a")
 	x, g := &w.shard.step, w.shard.consumer("g")
 	x.out.Notes = nil
-	x.noteUpgraded(g, &journal.Who{Member: "a"}, 3)
-	x.noteDowngraded(newClassicGroup(base{id: "g"}), &journal.Who{Member: "b"}, 2)
+	g.noteUpgraded(x, &journal.Who{Member: "a"}, 3)
+	newClassicGroup(base{id: "g"}).noteDowngraded(x, &journal.Who{Member: "b"}, 2)
 	up, down := x.out.Notes[0].(*journal.Entry), x.out.Notes[1].(*journal.Entry)
 	if up.Kind != journal.KindUpgraded || up.By.Member != "a" || up.Before != 3 || up.After != 1 || up.Generation != 2 || up.Type != journal.TypeConsumer {
 		t.Errorf("of an upgrade it says %+v", up)
@@ -195,7 +195,7 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 	says.Assignor, says.Regex = &range1, &pattern
 	mem.says = &says
 	w.shard.consumer("g").regexes[pattern] = &regex{}
-	if s := w.shard.step.standing(w.shard.consumer("g"), mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
+	if s := w.shard.consumer("g").standing(&w.shard.step, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
 		t.Errorf("b asks for %+v", s)
 	}
 }

@@ -17,21 +17,21 @@ func (m *member) fence(id string) bool {
 	return m.fenced.isNew(id)
 }
 
-// find returns a member, or why the request cannot be its. A request of a static
+// lookup is find for a request: one of a static
 // member whose place was taken is told of in the journal: the process behind it
 // still runs.
-func (x *step) find(g *classicGroup, r *machine.Request, memberID string, instance *string) (*member, *kerr.Error) {
+func (g *classicGroup) lookup(x *step, r *machine.Request, memberID string, instance *string) (*member, *kerr.Error) {
 	mem, err := g.find(memberID, instance)
 	if err == kerr.FencedInstanceID {
 		stale := journal.Who{Member: memberID, ClientID: r.ClientID, Host: r.Host, Instance: *instance}
-		x.fenced(g, journal.Trigger{Who: stale, Request: kmsg.NameForKey(r.Msg.Key())}, g.members.static(*instance))
+		g.fenced(x, journal.Trigger{Who: stale, Request: kmsg.NameForKey(r.Msg.Key())}, g.members.static(*instance))
 	}
 	return mem, err
 }
 
 // fenced tells that a request of a stale static member was refused. The holder is
 // who has its place.
-func (x *step) fenced(g *classicGroup, stale journal.Trigger, holder *member) {
+func (g *classicGroup) fenced(x *step, stale journal.Trigger, holder *member) {
 	if stale.Member == "" || !holder.fence(stale.Member) {
 		return
 	}

@@ -24,7 +24,7 @@ func trigger(kind journal.TriggerKind, m *member, reason *string) journal.Trigge
 
 // atClassic is where a member of a classic group is. Who has joined again has let go of what
 // it had, and who has not synced does not know what it has.
-func (x *step) atClassic(g *classicGroup, m *member) []journal.Position {
+func (g *classicGroup) atClassic(x *step, m *member) []journal.Position {
 	works := g.state == Stable || g.state == PreparingRebalance && g.previous == Stable && m.join == 0
 	if !works || m.unsynced || g.protocolType != consumerType {
 		return nil

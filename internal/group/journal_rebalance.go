@@ -98,7 +98,7 @@ func (r *rebalance) joined(g *classicGroup, now time.Time) {
 }
 
 // start writes the entry of a rebalance that begins.
-func (x *step) start(g *classicGroup, why []journal.Trigger) {
+func (g *classicGroup) start(x *step, why []journal.Trigger) {
 	e := g.entry(x, journal.KindStarted)
 	because(&e, why)
 	if g.previous != Empty { // The initial delay waits for nobody.
@@ -109,7 +109,7 @@ func (x *step) start(g *classicGroup, why []journal.Trigger) {
 }
 
 // settle writes the entry of a rebalance that has come to its end.
-func (x *step) settle(g *classicGroup) {
+func (g *classicGroup) settle(x *step) {
 	r := g.rebalance
 	if r == nil {
 		return

@@ -43,9 +43,9 @@ type revoking struct {
 // differences compares what members have, or have yet to let go of, with the target. A
 // partition of a topic that is not assigned is nobody's after that; nil is that the
 // topics are not known.
-func (x *step) differences(c *consumerGroup, assigned map[metadata.TopicID]bool) *differences {
-	d := &differences{image: x.image, before: c.story.before, byMember: map[*consumerMember]*revoking{}}
-	for _, mem := range c.members {
+func (g *consumerGroup) differences(x *step, assigned map[metadata.TopicID]bool) *differences {
+	d := &differences{image: x.image, before: g.story.before, byMember: map[*consumerMember]*revoking{}}
+	for _, mem := range g.members {
 		now := mem.now()
 		has := len(now.assigned) + len(now.pending)
 		d.partitions += len(mem.target)
@@ -55,7 +55,7 @@ func (x *step) differences(c *consumerGroup, assigned map[metadata.TopicID]bool)
 			continue
 		}
 		for _, p := range mem.target {
-			if owner := c.owners[p]; owner != mem {
+			if owner := g.owners[p]; owner != mem {
 				d.move(p, owner, mem)
 			}
 		}
@@ -165,12 +165,12 @@ func (s share) differs() int { return max(s.after-s.before, s.before-s.after) }
 
 // noteTarget tells what a new target takes from whom and gives to whom, compared with
 // what members have.
-func (x *step) noteTarget(g *consumerGroup, r *run) {
+func (g *consumerGroup) noteTarget(x *step, r *run) {
 	assigned := make(map[metadata.TopicID]bool, len(r.in.Topics))
 	for _, t := range r.in.Topics {
 		assigned[t.ID] = true
 	}
-	d := x.differences(g, assigned)
+	d := g.differences(x, assigned)
 	slices.SortStableFunc(d.moves, func(a, b journal.Move) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
@@ -190,7 +190,7 @@ func (x *step) noteTarget(g *consumerGroup, r *run) {
 }
 
 // noteTooLarge tells that a target cannot be stored.
-func (x *step) noteTooLarge(g *consumerGroup, r *run, mem *consumerMember) {
+func (g *consumerGroup) noteTooLarge(x *step, r *run, mem *consumerMember) {
 	e := g.entry(x, journal.KindTarget)
 	e.Protocol = r.assignor
 	because(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.maxBatch}})
@@ -199,13 +199,13 @@ func (x *step) noteTooLarge(g *consumerGroup, r *run, mem *consumerMember) {
 
 // unrevoked is what a member has not let go of though it was told to, and who waits for
 // that.
-func (x *step) unrevoked(c *consumerGroup, mem *consumerMember) *journal.Revoke {
+func (g *consumerGroup) unrevoked(x *step, mem *consumerMember) *journal.Revoke {
 	d, r := &differences{image: x.image}, &revoking{mem: mem}
 	pending := mem.now().pending
 	for _, p := range pending {
 		r.add(p.part)
 	}
-	for _, m := range c.members {
+	for _, m := range g.members {
 		if m.now().state == memberUnreleased && slices.ContainsFunc(r.parts, m.isToHave) {
 			if r.forN++; len(r.fors) < maxWaiting {
 				r.fors = append(r.fors, m)

@@ -15,15 +15,15 @@ type look struct {
 }
 
 // lookAt finds the topics that members subscribe to.
-func (c *consumerGroup) lookAt(image *metadata.Image) *look {
+func (g *consumerGroup) lookAt(image *metadata.Image) *look {
 	l := &look{}
 	if image == nil {
 		return l
 	}
-	names := slices.Sorted(maps.Keys(c.names))
-	for _, r := range slices.Sorted(maps.Keys(c.patterns)) {
-		if c.regexes[r] != nil {
-			names = append(names, c.regexes[r].topics...)
+	names := slices.Sorted(maps.Keys(g.names))
+	for _, r := range slices.Sorted(maps.Keys(g.patterns)) {
+		if g.regexes[r] != nil {
+			names = append(names, g.regexes[r].topics...)
 		}
 	}
 	slices.Sort(names)
@@ -84,35 +84,35 @@ func (l *look) changes(next *look) (out []journal.TopicChange) {
 
 // topicsNow looks at the topics, and returns their hash. What has happened to them since
 // the last look is a reason for another epoch.
-func (x *step) topicsNow(c *consumerGroup) int64 {
-	next := c.lookAt(x.image)
+func (g *consumerGroup) topicsNow(x *step) int64 {
+	next := g.lookAt(x.image)
 	if x.image == nil {
 		return topicsHash(next.topics)
 	}
-	if last := c.story.looked; last != nil {
+	if last := g.story.looked; last != nil {
 		if changed := last.changes(next); len(changed) > 0 {
-			x.blame(journal.Trigger{Kind: journal.TriggerTopics, Topics: &journal.TopicChanges{List: changed[:min(len(changed), maxNames)], N: len(changed)}})
-			c.story.before = last
+			blame(x, journal.Trigger{Kind: journal.TriggerTopics, Topics: &journal.TopicChanges{List: changed[:min(len(changed), maxNames)], N: len(changed)}})
+			g.story.before = last
 		}
 	}
-	c.story.looked = next
+	g.story.looked = next
 	return topicsHash(next.topics)
 }
 
 // blamePattern says what a pattern matches that it did not, and matches no more. Who
 // has it is one of those that do.
-func (x *step) blamePattern(c *consumerGroup, pattern string, found []string) {
+func (g *consumerGroup) blamePattern(x *step, pattern string, found []string) {
 	t := journal.Trigger{Kind: journal.TriggerRegex, Change: &journal.Change{Regex: firstCharacters(pattern, maxReason)}}
 	var was []string
-	if old := c.regexes[pattern]; old != nil {
+	if old := g.regexes[pattern]; old != nil {
 		was = old.topics
 	}
 	t.Change.TopicsAdded, t.Change.TopicsAddedN = without(found, was)
 	t.Change.TopicsRemoved, t.Change.TopicsRemovedN = without(was, found)
 	if len(x.why) < maxTriggers { // It is left out otherwise.
-		if i := slices.IndexFunc(c.members, func(m *consumerMember) bool { return m.pattern() == pattern }); i >= 0 {
-			t.Who = c.members[i].who()
+		if i := slices.IndexFunc(g.members, func(m *consumerMember) bool { return m.pattern() == pattern }); i >= 0 {
+			t.Who = g.members[i].who()
 		}
 	}
-	x.blame(t)
+	blame(x, t)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // wake makes a group that was loaded live.
-func (x *step) wake(g *classicGroup, resumes bool) {
+func (g *classicGroup) wake(x *step, resumes bool) {
 	g.revive(x.now, x.hosts)
 	if resumes && g.rebalancing != nil {
 		g.loads, g.lives = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
@@ -21,7 +21,7 @@ func (x *step) wake(g *classicGroup, resumes bool) {
 	x.forgetSilences(&g.base, func(id string) bool { return g.members.get(id) != nil })
 	for m := g.members.first; m != nil; m = m.next {
 		m.silent = x.silentSince(&g.base, m.id)
-		x.touch(g, m, min(g.patience(m.session), g.patienceWith(m.id, m.session)))
+		g.touch(x, m, min(g.patience(m.session), g.patienceWith(m.id, m.session)))
 	}
 	if g.members.len() > 0 {
 		x.note(g, journal.KindLoaded)
@@ -29,9 +29,9 @@ func (x *step) wake(g *classicGroup, resumes bool) {
 	switch {
 	case resumes:
 		x.write(&schema.RebalanceRecord{Group: g.id, Value: &schema.Rebalance{Generation: g.generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
-		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerResumed})
+		g.prepareRebalance(x, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.members.len() > x.cfg.MaxSize:
-		x.prepareRebalance(g, journal.Trigger{Kind: journal.TriggerMaxSize})
+		g.prepareRebalance(x, journal.Trigger{Kind: journal.TriggerMaxSize})
 	}
 }
 
@@ -78,7 +78,7 @@ func (g *classicGroup) hasLeft(id string) bool {
 }
 
 // forgetUnsettled removes what was noted of a rebalance that is over.
-func (x *step) forgetUnsettled(g *classicGroup) {
+func (g *classicGroup) forgetUnsettled(x *step) {
 	if g.rebalancing != nil {
 		x.write(&schema.RebalanceRecord{Group: g.id})
 	}

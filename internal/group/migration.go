@@ -75,7 +75,7 @@ type tooLarge struct {
 	maxBatch int
 }
 
-func (x *step) largeNow(g *classicGroup) tooLarge {
+func (g *classicGroup) largeNow(x *step) tooLarge {
 	return tooLarge{g.hard, g.state, g.members.len(), x.image, x.maxBatch}
 }
 
@@ -92,9 +92,9 @@ func (g *classicGroup) refusedFor(o migration.Obstacle) *noUpgrade {
 
 // refusedBefore is why the group could not become a consumer group when that was last tried,
 // "" if it may be able to since.
-func (x *step) refusedBefore(g *classicGroup) string {
+func (g *classicGroup) refusedBefore(x *step) string {
 	r := g.refusal
-	if r == nil || r.large != nil && *r.large != x.largeNow(g) || slices.ContainsFunc(r.because, func(m migrant) bool { return !m.isAsItWas(g) }) {
+	if r == nil || r.large != nil && *r.large != g.largeNow(x) || slices.ContainsFunc(r.because, func(m migrant) bool { return !m.isAsItWas(g) }) {
 		g.refusal = nil
 		return ""
 	}

@@ -72,18 +72,18 @@ func TestARefusedUpgradeIsRemembered(t *testing.T) {
 func TestAGroupThatIsTooLargeIsRefusedUntilItIsNot(t *testing.T) {
 	g, _ := refusing(t, 3)
 	x := &step{shardState: &NewShard(DefaultConfig()).shardState, maxBatch: 10}
-	now := x.largeNow(g)
+	now := g.largeNow(x)
 	g.refusal = &noUpgrade{reason: "r", large: &now}
-	if x.refusedBefore(g) != "r" {
+	if g.refusedBefore(x) != "r" {
 		t.Error("it is forgotten at once")
 	}
 	x.maxBatch = 20
-	if x.refusedBefore(g) != "" || g.refusal != nil {
+	if g.refusedBefore(x) != "" || g.refusal != nil {
 		t.Error("with more room it is remembered")
 	}
 	x.maxBatch, g.refusal = 10, &noUpgrade{reason: "r", large: &now}
 	g.members.count--
-	if x.refusedBefore(g) != "" {
+	if g.refusedBefore(x) != "" {
 		t.Error("with less members it is remembered")
 	}
 }
@@ -107,24 +107,24 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	}
 	x := &step{shardState: &s.shard.shardState, now: s.now, image: s.image, maxBatch: 10}
 	x.cfg.Consumer.Migration = MigrateBoth
-	if x.classicOf(g, nil, "") != nil || g.stays == nil {
+	if g.classicOf(x, nil, "") != nil || g.stays == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")
 	}
-	if n := testing.AllocsPerRun(100, func() { x.classicOf(g, nil, "") }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { g.classicOf(x, nil, "") }); n > 0 {
 		t.Errorf("it allocates %v times to find out what is known", n)
 	}
 	known := g.stays
-	if x.classicOf(g, g.members[0], "") != nil || g.stays == known {
+	if g.classicOf(x, g.members[0], "") != nil || g.stays == known {
 		t.Error("without a member it is another question")
 	}
-	x.classicOf(g, nil, "")
+	g.classicOf(x, nil, "")
 	known = g.stays
 	x.applyRecord(&schema.ConsumerTargetRecord{Group: g.id, Member: "a"})
-	if x.classicOf(g, nil, ""); g.stays == known {
+	if g.classicOf(x, nil, ""); g.stays == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}
 	x.maxBatch = 0
-	if x.classicOf(g, nil, "") == nil || g.stays != nil {
+	if g.classicOf(x, nil, "") == nil || g.stays != nil {
 		t.Error("with room for it there is no classic group")
 	}
 }

@@ -7,7 +7,7 @@ var kinds []kind
 
 func init() {
 	kinds = []kind{
-		{schema.Classic, func(b base) Group { return newClassicGroup(b) }, (*step).classicRequest},
-		{schema.Consumer, func(b base) Group { return newConsumerGroup(b) }, (*step).consumerRequest},
+		{schema.Classic, func(b base) Group { return newClassicGroup(b) }, classicRequest},
+		{schema.Consumer, func(b base) Group { return newConsumerGroup(b) }, consumerRequest},
 	}
 }

@@ -38,7 +38,7 @@ func (g *classicGroup) record() *schema.GroupRecord {
 
 // store stores the group as it is now. With that a rebalance is over, and so is
 // what was noted of it.
-func (x *step) store(g *classicGroup, r *schema.GroupRecord) {
+func (g *classicGroup) store(x *step, r *schema.GroupRecord) {
 	x.write(r)
 	if g.rebalancing != nil {
 		x.write(&schema.RebalanceRecord{Group: g.id})
@@ -56,7 +56,7 @@ func (x *step) store(g *classicGroup, r *schema.GroupRecord) {
 }
 
 // leaves notes that a member that the log has is no longer a member.
-func (x *step) leaves(g *classicGroup, m *member) {
+func (g *classicGroup) leaves(x *step, m *member) {
 	if m.stored != nil {
 		x.leaving = append(x.leaving, leaving{g.id, *m.stored})
 		m.stored = nil
@@ -66,7 +66,7 @@ func (x *step) leaves(g *classicGroup, m *member) {
 // unsettled notes that the group is on its way to another generation. What it
 // takes for a successor to go on from there is written at the end of the step,
 // if the step does not get there itself.
-func (x *step) unsettled(g *classicGroup) {
+func (g *classicGroup) unsettled(x *step) {
 	if !g.changed {
 		g.changed = true
 		x.changed = append(x.changed, g)
@@ -98,7 +98,7 @@ func (g *classicGroup) flush(x *step) {
 
 // adopt has a group that its records have just made be as another one is, of which it has
 // the members and their state.
-func (x *step) adopt(g, as *classicGroup) {
+func (g *classicGroup) adopt(x *step, as *classicGroup) {
 	base, hard, rebalancing := g.base, g.hard, g.rebalancing
 	*g = *as
 	g.base, g.hard, g.rebalancing = base, hard, rebalancing
@@ -106,21 +106,21 @@ func (x *step) adopt(g, as *classicGroup) {
 	for m := g.members.first; m != nil; m = m.next {
 		m.stored = &hard.Members[i].MemberID
 		i++
-		x.rearm(g, m, m.session)
+		g.rearm(x, m, m.session)
 	}
 }
 
 // makeRoom removes what there is of an empty classic group but its offsets, for a group of
 // another kind to take them over.
-func (x *step) makeRoom(id string) {
+func makeRoom(x *step, id string) {
 	g, ok := x.groups[id].(*classicGroup)
 	if !ok {
 		return
 	}
 	for pending := range g.pendingIDs() {
-		x.forgetPending(g, pending)
+		g.forgetPending(x, pending)
 	}
-	x.forgetUnsettled(g)
+	g.forgetUnsettled(x)
 	if g.hard != nil {
 		x.write(&schema.GroupRecord{Group: id})
 	}
