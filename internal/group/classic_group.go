@@ -179,7 +179,7 @@ func (g *classicGroup) look(out *Look) {
 // Who is a member of a classic group, and what it has, is written down with each
 // generation; while one is formed nothing is the same.
 func (g *classicGroup) version() version {
-	return version{record: g.hard, generation: g.generation, state: g.state, unsettled: g.state != Stable && g.state != Empty}
+	return version{record: g.hard, generation: g.generation, state: int8(g.state), unsettled: g.state != Stable && g.state != Empty}
 }
 
 func (g *classicGroup) entry(x *step, kind journal.EntryKind) journal.Entry {

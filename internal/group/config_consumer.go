@@ -55,3 +55,9 @@ const (
 	MigrateDowngrade = migration.Downgrade
 	MigrateNever     = migration.Never
 )
+
+// The assignors.
+const (
+	assignorRange   = "range"
+	assignorUniform = "uniform"
+)

@@ -84,34 +84,6 @@ type consumerMember struct {
 	refused   *fencing  // who else came in its name, nil if nobody
 }
 
-// consumerNow is where a member has got to.
-type consumerNow struct {
-	epoch    int32
-	previous int32
-	state    memberState
-	assigned []heldPart
-	pending  []heldPart // to be let go of
-}
-
-// memberState is the state of a member of a consumer group, by Kafka's numbers.
-type memberState int8
-
-const (
-	memberStable     memberState = 0
-	memberUnrevoked  memberState = 1 // has yet to let go of partitions
-	memberUnreleased memberState = 2 // waits for others to let go
-)
-
-// isKnown says whether it is one of these. A newer version may have others.
-func (s memberState) isKnown() bool { return s >= memberStable && s <= memberUnreleased }
-
-// The epochs by which a member says that it leaves.
-const (
-	epochJoin        = 0
-	epochLeave       = -1
-	epochLeaveStatic = -2
-)
-
 func newConsumerGroup(b base) *consumerGroup {
 	return &consumerGroup{
 		base: b, epoch: firstEpoch, targetEpoch: firstEpoch, regexes: map[string]*regex{}, instances: map[string]*consumerMember{},
@@ -130,14 +102,6 @@ func (mem *consumerMember) now() consumerNow {
 		return consumerNow{}
 	}
 	return *mem.current
-}
-
-// places is what is assigned to a member that has got there, nothing if it is nowhere.
-func (n *consumerNow) places() []heldPart {
-	if n == nil {
-		return nil
-	}
-	return n.assigned
 }
 
 // find returns where a member is, or would be, among the members.
@@ -161,8 +125,8 @@ const (
 	consumerStable      = "Stable"
 )
 
-// state returns Kafka's name of the group's state.
-func (g *consumerGroup) state() string {
+// stateName returns Kafka's name of the group's state.
+func (g *consumerGroup) stateName() string {
 	switch {
 	case g.present == 0:
 		return consumerEmpty

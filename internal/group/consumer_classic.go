@@ -60,14 +60,6 @@ func (g *consumerGroup) syncClassic(x *step, r *machine.Request, m *kmsg.SyncGro
 	x.reply(r.ID, resp)
 }
 
-func placesOf(list []heldPart) []part {
-	out := make([]part, len(list))
-	for i := range list {
-		out[i] = list[i].part
-	}
-	return out
-}
-
 // maxAssignmentVersion is the newest version of assignments.
 const maxAssignmentVersion = 3
 

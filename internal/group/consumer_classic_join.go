@@ -162,7 +162,7 @@ func (g *consumerGroup) admit(x *step, r *machine.Request, m *kmsg.JoinGroupRequ
 	g.hear(x, mem)
 	g.reconcile(x, mem, beat{tells: true, owned: partsNamed(x.image, w.owned), unsubscribed: ch.topics || overtaken})
 	if to := g.classicOf(x, nil, id); to != nil {
-		quiet := g.epoch == epoch && g.state() == consumerStable && m.Version >= joinSkipAssignment
+		quiet := g.epoch == epoch && g.stateName() == consumerStable && m.Version >= joinSkipAssignment
 		members := g.present
 		next := g.downgrade(x, to, quiet)
 		next.noteDowngraded(x, by(r), members)

@@ -37,7 +37,7 @@ func describeConsumers(x *step, id string) kmsg.ConsumerGroupDescribeResponseGro
 	case !ok:
 		return fail(kerr.GroupIDNotFound, "Group "+id+" is not a consumer group.")
 	}
-	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.state(), g.epoch, g.targetEpoch, g.chosenAssignor(x)
+	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.stateName(), g.epoch, g.targetEpoch, g.chosenAssignor(x)
 	for _, mem := range g.members {
 		if mem.says != nil {
 			out.Members = append(out.Members, g.describeConsumer(x, mem, x.cfg.Consumer.of(id).Session))

@@ -15,8 +15,6 @@ func (g *consumerGroup) kind() schema.Kind { return schema.Consumer }
 
 func (g *consumerGroup) protocolName() string { return consumerType }
 
-func (g *consumerGroup) stateName() string { return g.state() }
-
 func (g *consumerGroup) isEmpty() bool { return g.present == 0 }
 
 func (g *consumerGroup) hadMembers() bool { return false }

@@ -35,15 +35,6 @@ func emitHeir(x *step) {
 	}
 }
 
-// sinceEver is partitions whose member is at the beginning: none was given to it later.
-func sinceEver(list []heldPart) []heldPart {
-	var out []heldPart
-	for _, p := range list {
-		out = append(out, heldPart{part: p.part})
-	}
-	return out
-}
-
 // fitsHeir says whether what a member that has left had, and was to have, can be stored
 // under another member id; nil is nobody.
 func fitsHeir(x *step, old *consumerMember, group, id string) bool {

@@ -100,11 +100,6 @@ func (mem *consumerMember) checkEpoch(m *kmsg.ConsumerGroupHeartbeatRequest) *co
 	return refused(kerr.FencedMemberEpoch, "The consumer group member has a smaller member epoch than the one known by the group coordinator. The member must abandon all its partitions and rejoin.")
 }
 
-// has says whether all of these are assigned.
-func (n *consumerNow) has(list []part) bool {
-	return !slices.ContainsFunc(list, func(p part) bool { return !holds(n.assigned, p) })
-}
-
 // saysNothingNew says whether a heartbeat tells nothing of its member that is not known
 // already, as all but a few do. Then nothing of it need be copied or compared.
 func (p place) saysNothingNew(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) bool {

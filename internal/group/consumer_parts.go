@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"muster/internal/group/schema"
 	"muster/internal/metadata"
 )
 
@@ -110,4 +111,62 @@ func partsNamed(image *metadata.Image, list []topicPartition) []part {
 func sortedParts(list []part) []part {
 	slices.SortFunc(list, compareParts)
 	return slices.Compact(list)
+}
+
+// partsOf reads the partitions of a target.
+func partsOf(topics []schema.TopicPartitions) []part {
+	var out []part
+	for _, t := range topics {
+		for _, n := range t.Partitions {
+			out = append(out, part{t.Topic, n})
+		}
+	}
+	slices.SortFunc(out, compareParts)
+	return slices.Compact(out)
+}
+
+// heldOf reads partitions that a member has. Where it is not told since which epoch,
+// it is the member's.
+func heldOf(topics []schema.OwnedPartitions, epoch int32) []heldPart {
+	var out []heldPart
+	for _, t := range topics {
+		for i, n := range t.Partitions {
+			p := heldPart{part{t.Topic, n}, max(epoch, 0)}
+			if len(t.Epochs) == len(t.Partitions) {
+				p.since = t.Epochs[i]
+			}
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b heldPart) int { return compareParts(a.part, b.part) })
+	return slices.CompactFunc(out, func(a, b heldPart) bool { return a.part == b.part })
+}
+
+func ownedOf(list []heldPart) []schema.OwnedPartitions {
+	var out []schema.OwnedPartitions
+	for i, p := range list {
+		if i == 0 || p.topic != list[i-1].topic {
+			out = append(out, schema.OwnedPartitions{Topic: p.topic})
+		}
+		t := &out[len(out)-1]
+		t.Partitions, t.Epochs = append(t.Partitions, p.n), append(t.Epochs, p.since)
+	}
+	return out
+}
+
+// sinceEver is partitions whose member is at the beginning: none was given to it later.
+func sinceEver(list []heldPart) []heldPart {
+	var out []heldPart
+	for _, p := range list {
+		out = append(out, heldPart{part: p.part})
+	}
+	return out
+}
+
+func placesOf(list []heldPart) []part {
+	out := make([]part, len(list))
+	for i := range list {
+		out[i] = list[i].part
+	}
+	return out
 }

@@ -297,8 +297,8 @@ func (w *consumers) settle(t *rapid.T) {
 		w.settleClassics(t)
 		return
 	}
-	if c.state() != consumerStable {
-		t.Fatalf("nothing has happened for long, and the group is %s", c.state())
+	if c.stateName() != consumerStable {
+		t.Fatalf("nothing has happened for long, and the group is %s", c.stateName())
 	}
 	w.pass(t, 5*time.Second)
 	for _, cl := range w.clients {

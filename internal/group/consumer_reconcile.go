@@ -114,10 +114,6 @@ func (b *beat) stillOwns(list []heldPart) bool {
 	return !b.tells || slices.ContainsFunc(b.owned, func(p part) bool { return holds(list, p) })
 }
 
-func (n *consumerNow) same(o *consumerNow) bool {
-	return n.epoch == o.epoch && n.previous == o.previous && n.state == o.state && slices.Equal(n.assigned, o.assigned) && slices.Equal(n.pending, o.pending)
-}
-
 // storeCurrent stores where a member has got to. Whoever has to let go of something
 // has its rebalance timeout for that, from now on.
 func (g *consumerGroup) storeCurrent(x *step, mem *consumerMember, now *consumerNow) {

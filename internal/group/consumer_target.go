@@ -126,12 +126,6 @@ func (r *run) assign() [][]assignor.Partitions {
 	return assignor.Uniform(r.in)
 }
 
-// The assignors.
-const (
-	assignorRange   = "range"
-	assignorUniform = "uniform"
-)
-
 // chosenAssignor is what most members ask for; among equals, and if nobody asks, the
 // first of those that the broker has.
 func (g *consumerGroup) chosenAssignor(x *step) string {

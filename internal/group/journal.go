@@ -1,6 +1,8 @@
 package group
 
 import (
+	"slices"
+
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -42,3 +44,21 @@ func because(e *journal.Entry, why []journal.Trigger) {
 // maxWho is how many characters of a name the journal keeps. A client makes its member
 // id itself, however long.
 const maxWho = 128
+
+// without lists the first of those that are not among the others, and says how
+// many there are.
+func without(names, others []string) (list []string, count int) {
+	known := make(map[string]bool, len(others))
+	for _, name := range others {
+		known[name] = true
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if known[name] {
+			continue
+		}
+		if count++; len(list) < maxNames {
+			list = append(list, name)
+		}
+	}
+	return list, count
+}

@@ -68,21 +68,3 @@ func compareSubscriptions(c *journal.Change, was, is []byte) {
 	c.Owned = !bytes.Equal(a.rest, b.rest)
 	c.Other = !bytes.Equal(a.userData, b.userData)
 }
-
-// without lists the first of those that are not among the others, and says how
-// many there are.
-func without(names, others []string) (list []string, count int) {
-	known := make(map[string]bool, len(others))
-	for _, name := range others {
-		known[name] = true
-	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		if known[name] {
-			continue
-		}
-		if count++; len(list) < maxNames {
-			list = append(list, name)
-		}
-	}
-	return list, count
-}

@@ -203,7 +203,7 @@ func (g *classicGroup) noteDowngraded(x *step, by *journal.Who, members int) {
 // consumerEntry is what all entries of a consumer group have in common.
 func (g *consumerGroup) consumerEntry(x *step, kind journal.EntryKind) journal.Entry {
 	return journal.Entry{
-		Time: x.now, Group: g.id, Kind: kind, Type: journal.TypeConsumer, State: g.state(),
+		Time: x.now, Group: g.id, Kind: kind, Type: journal.TypeConsumer, State: g.stateName(),
 		Generation: g.epoch, TargetEpoch: g.targetEpoch, Protocol: g.chosenAssignor(x), Before: g.present, After: g.present,
 	}
 }

@@ -95,11 +95,11 @@ func (c *crowd) settle(members []string) {
 		for _, m := range members {
 			c.beat(m)
 		}
-		if c.shard.consumer("g").state() == consumerStable {
+		if c.shard.consumer("g").stateName() == consumerStable {
 			return
 		}
 	}
-	c.t.Fatalf("the group is %s", c.shard.consumer("g").state())
+	c.t.Fatalf("the group is %s", c.shard.consumer("g").stateName())
 }
 
 // A group of 5,000 members with 10,000 partitions writes a few entries for each change,

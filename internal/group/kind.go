@@ -95,6 +95,6 @@ type version struct {
 	record     *schema.Group // of a classic group: another one with each record
 	changes    uint64        // of a consumer group's records
 	generation int32
-	state      State
+	state      int8
 	unsettled  bool // it changes without a trace
 }

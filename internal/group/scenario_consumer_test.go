@@ -315,7 +315,7 @@ func (s *scenario) runTasks(*datadriven.TestData) {
 
 // showConsumerState shows a consumer group as it is.
 func (s *scenario) showConsumerState(c *consumerGroup) {
-	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(c.id), c.state(), c.epoch, c.targetEpoch)
+	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(c.id), c.stateName(), c.epoch, c.targetEpoch)
 	for _, m := range c.members {
 		now := m.now()
 		rec := currentRecord(c.id, m.id, &now).Value

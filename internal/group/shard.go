@@ -23,6 +23,7 @@ package group
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -50,7 +51,7 @@ func needsRandom(req kmsg.Request) bool {
 	case *kmsg.JoinGroupRequest:
 		return true
 	case *kmsg.ConsumerGroupHeartbeatRequest:
-		return blank(m.MemberID)
+		return strings.TrimSpace(m.MemberID) == ""
 	}
 	return false
 }
