@@ -171,7 +171,7 @@ func (x shardStep) answered(e machine.Sent) {
 // hasNewCoordinator says whether the transaction has another coordinator than the one that
 // was asked, or the same one whose log has lost its end since: the transaction may be lost,
 // and then nothing would ever end what we let it begin here.
-func (x *step) hasNewCoordinator(q *question) bool {
+func (x shardStep) hasNewCoordinator(q *question) bool {
 	state := x.partitionOf(metadata.TransactionsTopic, q.msg.TransactionalID)
 	return state < 0 || x.image.Topic(metadata.TransactionsTopic).Partitions[state].LeaderEpoch != q.epoch
 }
