@@ -140,13 +140,13 @@ var importTable = map[string][]string{
 	"search":      {}, // Partitions are handed to it.
 	"web/console": {},
 	"web/fleet":   {},
-	"web/metrics": {"meter", "watch", "watch/lag", "watch/list"}, // What was seen of groups, and what was counted.
+	"web/metrics": {"meter", "watch", "watch/explain", "watch/lag", "watch/list"}, // What was seen of groups, and what was counted.
 
 	// From facts about groups to what people read.
-	"watch":           {"journal", "metadata", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
-	"watch/groupview": {"watch/lag"},                                                       // What lag is stands in one place.
-	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "words"},                // It puts into words what lag has found.
-	"watch/lag":       {"watch/history"},                                                   // It says which positions have changed, in the form that is written.
+	"watch":           {"journal", "metadata", "watch/explain", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
+	"watch/groupview": {"watch/lag"},                                                                        // What lag is stands in one place.
+	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "watch/list", "words"},                   // It puts into words what lag has found.
+	"watch/lag":       {"watch/history"},                                                                    // It says which positions have changed, in the form that is written.
 	"watch/history":   {},
 	"watch/source": {
 		"group", "machine", // It looks at the groups of shards.

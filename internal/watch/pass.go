@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster/internal/metadata"
+	"muster/internal/watch/explain"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
 )
@@ -195,7 +196,7 @@ func (x *pass) leader(topic string, partition int32) (bool, int32) {
 func summaryOf(l lag.GroupLag) *list.Summary {
 	s := &list.Summary{
 		Partitions: l.Partitions, Lag: l.Lag, LagUnknown: l.Unknown, LagApproximate: l.Approximate,
-		Seconds: l.Seconds, CatchUp: -1, Pace: l.Pace().String(), Stuck: l.Stuck, Poison: l.Poison, Findings: l.Findings(),
+		Seconds: l.Seconds, CatchUp: -1, Pace: l.Pace().String(), Stuck: l.Stuck, Poison: l.Poison, Findings: explain.Found(&l),
 	}
 	switch l.CatchUp {
 	case lag.CaughtUp:

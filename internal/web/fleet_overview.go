@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"muster/internal/watch/explain"
 	"muster/internal/web/fleet"
 )
 
@@ -50,12 +51,12 @@ func worstOf(rows []NeedyRow, limit int) []NeedyRow {
 
 // rank is how bad the worst of some findings is, 0 for the worst.
 func rank(findings []string) int {
-	for i, id := range severity {
-		if slices.Contains(findings, id) {
+	for i, kind := range explain.WatchedKinds {
+		if slices.Contains(findings, kind.ID) {
 			return i
 		}
 	}
-	return len(severity)
+	return len(explain.WatchedKinds)
 }
 
 // brokers lists the brokers, and how each of them is.

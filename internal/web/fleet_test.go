@@ -15,6 +15,7 @@ import (
 	"muster/internal/metadata/config"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
+	"muster/internal/watch/explain"
 	"muster/internal/watch/list"
 	"muster/internal/web/fleet"
 	"muster/internal/web/problem"
@@ -31,8 +32,10 @@ func manyGroups(r *rand.Rand, n int) []list.Summary {
 			Seconds: float64(r.IntN(4)) / 3, CatchUp: time.Duration(r.IntN(4)-1) * 123456789, Stuck: r.IntN(2), Rebalanced: now.Add(time.Duration(r.IntN(3)) * time.Second),
 		}
 		if r.IntN(2) == 0 {
-			i := r.IntN(len(severity))
-			s.Findings = severity[i:min(i+1+r.IntN(2), len(severity))]
+			kinds := explain.WatchedKinds[r.IntN(len(explain.WatchedKinds)):]
+			for _, k := range kinds[:min(1+r.IntN(2), len(kinds))] {
+				s.Findings = append(s.Findings, k.ID)
+			}
 		}
 		out = append(out, s)
 	}

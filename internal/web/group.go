@@ -157,7 +157,7 @@ func (a *api) addWatched(out *GroupDetail) {
 func (a *api) watchOf(of *explain.Watched) *GroupWatch {
 	out := &GroupWatch{
 		At: a.reads.Snapshot().At, Lag: of.Lag, LagUnknown: of.Unknown, LagApproximate: of.Approximate, LagSeconds: of.Seconds, LagSecondsAtLeast: of.SecondsAtLeast,
-		Pace: of.Pace().String(), PaceText: explain.PaceText(of.Pace().String(), of.CatchUpTime), CatchUp: catchUps[of.CatchUp], Stuck: of.Stuck, Poison: int(of.Poison), MarginSeconds: finite(of.Margin), OvertakenInSecs: finite(of.OvertakenIn), Findings: some(of.Findings()),
+		Pace: of.Pace().String(), PaceText: explain.PaceText(of.Pace().String(), of.CatchUpTime), CatchUp: catchUps[of.CatchUp], Stuck: of.Stuck, Poison: int(of.Poison), MarginSeconds: finite(of.Margin), OvertakenInSecs: finite(of.OvertakenIn), Findings: some(explain.Found(&of.GroupLag)),
 	}
 	if of.Rates.Known {
 		out.ConsumedPerSecond, out.ProducedPerSecond = finite(of.Rates.Consumed), finite(of.Rates.Produced)

@@ -2,13 +2,11 @@ package web
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 	"time"
 
+	"muster/internal/watch/explain"
 	"muster/internal/watch/list"
 	"muster/internal/web/problem"
-	"muster/internal/words"
 )
 
 // OverviewQuery asks how it all is.
@@ -28,7 +26,7 @@ type Overview struct {
 	Incomplete []Silent   `json:"incomplete" doc:"brokers whose groups are not in the list"`
 }
 
-// NeedyRow is a group that needs somebody.
+// NeedyRow is a group that needs attention.
 type NeedyRow struct {
 	Name       string   `json:"name"`
 	State      string   `json:"state"`
@@ -39,9 +37,6 @@ type NeedyRow struct {
 }
 
 const neediest = 20
-
-// severity is the findings of package lag, worst first. Others come after them.
-var severity = []string{"poison-suspect", "members-keep-dying", "stuck-partition", "lag-without-members", "retention-overtakes", "not-catching-up", "offsets-rewound"}
 
 // ownOverview tells of this broker's groups.
 func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
@@ -64,12 +59,12 @@ func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
 		for _, g := range groups {
 			if !told[g.Name] && len(out.Worst) < limit {
 				told[g.Name] = true
-				out.Worst = append(out.Worst, NeedyRow{g.Name, g.State, g.Lag, g.Seconds, some(g.Findings), sentence(g)})
+				out.Worst = append(out.Worst, NeedyRow{g.Name, g.State, g.Lag, g.Seconds, some(g.Findings), explain.Sentence(g)})
 			}
 		}
 	}
-	for _, id := range severity {
-		ask.Findings = []string{id}
+	for _, kind := range explain.WatchedKinds {
+		ask.Findings = []string{kind.ID}
 		page, err := s.Groups.Find(&ask)
 		if err != nil {
 			return nil, err
@@ -84,28 +79,4 @@ func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
 		}
 	}
 	return out, nil
-}
-
-// sentence says what is worst about a group.
-func sentence(g *list.Summary) string {
-	records := words.Plural(int(g.Lag), "record") + words.Verb(int(g.Lag), " waits", " wait")
-	behind := words.Duration(time.Duration(g.Seconds * float64(time.Second)).Round(time.Second))
-	switch g.Findings[0] {
-	case "poison-suspect":
-		return fmt.Sprintf("Members of %s die one after the other at the same offset of %s: a record may kill who reads it; the oldest unread one is %s old.", g.Name, words.Plural(int(g.Poison), "partition"), behind)
-	case "members-keep-dying":
-		return fmt.Sprintf("Members of %s die one after the other wherever they read: %s, the oldest for %s.", g.Name, records, behind)
-	case "stuck-partition":
-		return fmt.Sprintf("%s of %s %s still though the group has members; the oldest unread record is %s old.",
-			words.Plural(g.Stuck, "partition"), g.Name, words.Verb(g.Stuck, "stands", "stand"), behind)
-	case "lag-without-members":
-		return fmt.Sprintf("%s has no members, and %s to be read, the oldest for %s.", g.Name, records, behind)
-	case "retention-overtakes":
-		return fmt.Sprintf("Retention will delete records before %s has read them: %s, the oldest for %s.", g.Name, records, behind)
-	case "not-catching-up":
-		return fmt.Sprintf("%s is %s behind and does not catch up: %s.", g.Name, behind, records)
-	case "offsets-rewound":
-		return fmt.Sprintf("%s went back: it reads records again that it had read.", g.Name)
-	}
-	return fmt.Sprintf("%s has the finding %s.", g.Name, strings.ReplaceAll(g.Findings[0], "-", " "))
 }

@@ -24,7 +24,7 @@ func TestCommandsSurviveAShellWhateverAGroupIsCalled(t *testing.T) {
 		empty := evidenceOf(&groupview.Group{Name: name, State: groupview.Empty, TotalLag: &total})
 		empty.Name = name
 		found := 0
-		for _, f := range append(e.Findings(), empty.Findings()...) {
+		for _, f := range append(findings(e), empty.Findings()...) {
 			for _, command := range commandsIn(f.Change) {
 				found++
 				out, err := exec.Command("sh", "-c", `printf '%s\001' `+command).Output()

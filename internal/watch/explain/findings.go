@@ -12,29 +12,6 @@ import (
 	"muster/internal/words"
 )
 
-// Finding is something odd about a group, and what to change.
-type Finding struct {
-	ID     string `json:"id"`
-	Text   string `json:"text"`
-	Change string `json:"change"`
-}
-
-// Findings returns what is odd, what hurts most first.
-func (e *Evidence) Findings() []Finding {
-	out := []Finding{}
-	for _, find := range []func(*Evidence) []Finding{
-		(*Evidence).stuckRebalance, (*Evidence).unacknowledged, (*Evidence).stuckConsumers, (*Evidence).poisonSuspects, (*Evidence).lagWithoutMembers, (*Evidence).openTransactions, (*Evidence).stuckPartitions, (*Evidence).lostRecords,
-		(*Evidence).retentionOvertakes, (*Evidence).notCatchingUp, (*Evidence).offsetsRewound,
-		(*Evidence).heartbeatsMissed, (*Evidence).pollTimeouts, (*Evidence).lateJoins, (*Evidence).slowLeader, (*Evidence).revocationTimeouts,
-		(*Evidence).storm, (*Evidence).staticMembers, (*Evidence).placesTaken, (*Evidence).notTakenUp, (*Evidence).noSyncs, (*Evidence).tooLarge, (*Evidence).targetTooLarge,
-		(*Evidence).emptyPatterns, (*Evidence).lonelyAssignors, (*Evidence).mixedProtocols, (*Evidence).awayMembers,
-		(*Evidence).subscriptions, (*Evidence).idleMembers, (*Evidence).ownerless, (*Evidence).unreadTopics,
-	} {
-		out = append(out, find(e)...)
-	}
-	return out
-}
-
 // tells says whether we know what the members read.
 func (e *Evidence) tells() bool { return e.Group != nil && e.Group.Tells() && len(e.Group.Members) > 0 }
 

@@ -26,7 +26,7 @@ func consumers(names ...string) *groupview.Group {
 func found(t *testing.T, e *Evidence) string {
 	t.Helper()
 	var out []string
-	for _, f := range e.Findings() {
+	for _, f := range findings(e) {
 		out = append(out, f.ID+": "+f.Text)
 		if f.Change == "" || !strings.HasSuffix(f.Change, ".") || !strings.HasSuffix(f.Text, ".") {
 			t.Errorf("not a sentence: %+v", f)
@@ -40,10 +40,10 @@ func TestAMemberThatDoesNotAcknowledgeItsRevocation(t *testing.T) {
 	e := evidenceOf(g, consumerEntry(journal.KindEpoch, 25*time.Second, trigger(journal.TriggerJoined, "b")))
 	same(t, "what is found", found(t, e), "revocation-not-acknowledged: "+aHoldsUpB+
 		" If nothing changes it is removed from the group at 12:00:40 (in 40s), when its rebalance timeout ends, and the others get its partitions. Everybody else goes on reading what they have.")
-	says(t, e.Findings()[0].Change, "Look at a at 10.0.0.1: a client gives up partitions when its application next polls")
+	says(t, findings(e)[0].Change, "Look at a at 10.0.0.1: a client gives up partitions when its application next polls")
 	heard := at(slowHeartbeat)
 	g.Members[0].Heard = &heard
-	says(t, e.Findings()[0].Change, "Look at a at 10.0.0.1: without heartbeats the process may have crashed")
+	says(t, findings(e)[0].Change, "Look at a at 10.0.0.1: without heartbeats the process may have crashed")
 	since := at(slowRevoke - time.Second)
 	g.Members[0].Since = &since
 	same(t, "soon after it was told", found(t, e), "")

@@ -11,7 +11,7 @@ import (
 // ids words which findings there are.
 func ids(e *Evidence) string {
 	out := ""
-	for _, f := range e.Findings() {
+	for _, f := range findings(e) {
 		out += f.ID + " "
 	}
 	return out
@@ -58,17 +58,17 @@ func TestAPartitionThatStandsOutIsStuck(t *testing.T) {
 func TestAGroupWithLagAndNobodyToReadIt(t *testing.T) {
 	lag := int64(1)
 	e := evidenceOf(&groupview.Group{Name: "g", State: groupview.Empty, TotalLag: &lag})
-	same(t, "the finding", e.Findings()[0].Text, "The group has no members, and 1 record waits to be read.")
+	same(t, "the finding", findings(e)[0].Text, "The group has no members, and 1 record waits to be read.")
 	left := settledEntry(time.Hour, journal.TriggerLeft, "a")
 	left.After = 0
 	back := settledEntry(2*time.Hour, journal.TriggerLeft, "a")
 	back.After = 0
 	e.Entries = []Entry{back, left, settledEntry(time.Minute, journal.TriggerJoined, "a")}
-	same(t, "the finding", e.Findings()[0].Text, "The group has no members, and 1 record waits to be read. It has been empty since 11:00:00 (1h ago).")
+	same(t, "the finding", findings(e)[0].Text, "The group has no members, and 1 record waits to be read. It has been empty since 11:00:00 (1h ago).")
 	e.Entries = nil
 	e.Group.TotalLagAtLeast = true
 	lag = 100000
-	same(t, "the finding of a count that ended early", e.Findings()[0].Text, "The group has no members, and at least 100000 records wait to be read.")
+	same(t, "the finding of a count that ended early", findings(e)[0].Text, "The group has no members, and at least 100000 records wait to be read.")
 	lag = 0
 	e.Group.TotalLagAtLeast = false
 	same(t, "without lag", ids(e), "")
@@ -84,7 +84,7 @@ func TestCommittedOffsetsOutsideOfTheLog(t *testing.T) {
 	*below.LogStart = 104
 	*beyond.Lag = 0
 	e := evidenceOf(&groupview.Group{Name: "g", State: groupview.Empty, Partitions: []groupview.Partition{below, beyond, inside}})
-	found := e.Findings()
+	found := findings(e)
 	same(t, "what is found", ids(e), "offsets-below-log-start offsets-beyond-log-end ")
 	says(t, found[0].Text, "4 offsets in orders-0 (committed 100, log start 104). They are not in the lag.")
 	says(t, found[1].Text, "orders-1 (committed 100, end 90)")
@@ -97,13 +97,13 @@ func TestSubscriptionsThatDiffer(t *testing.T) {
 	g := stableGroup(memberOf("a", []int32{0, 1, 2, 3}, "orders"), memberOf("b", []int32{0}, "users"))
 	e := evidenceOf(g)
 	same(t, "what is found", ids(e), "different-subscriptions ")
-	says(t, e.Findings()[0].Text, "a at 10.0.0.1 to orders; b at 10.0.0.1 to users.")
+	says(t, findings(e)[0].Text, "a at 10.0.0.1 to orders; b at 10.0.0.1 to users.")
 	g.Members[1].Topics = []string{"orders"}
 	g.Members[1].Assigned[0].Topic = "orders"
 	same(t, "the same", ids(e), "")
 	g.Members[0].Topics, g.Members[1].Topics = []string{"nope", "orders"}, []string{"nope", "orders"}
 	same(t, "a topic that does not exist", ids(e), "missing-topic ")
-	says(t, e.Findings()[0].Text, "Members subscribe to nope, which does not exist.")
+	says(t, findings(e)[0].Text, "Members subscribe to nope, which does not exist.")
 	g.State = groupview.Preparing
 	e.Journal = false
 	same(t, "when nobody tells", ids(e), "")
@@ -117,11 +117,11 @@ func TestMembersWithNothingToRead(t *testing.T) {
 	many[4].Assigned = []groupview.Assigned{}
 	e := evidenceOf(stableGroup(many...))
 	same(t, "what is found", ids(e), "idle-members ")
-	same(t, "the finding", e.Findings()[0].Text, "The group has 5 members for 4 partitions of orders, so 1 member has nothing to read: m at 10.0.0.1.")
-	says(t, e.Findings()[0].Change, "Run at most 4 members, or add partitions: muster topics alter orders --partitions 5.")
+	same(t, "the finding", findings(e)[0].Text, "The group has 5 members for 4 partitions of orders, so 1 member has nothing to read: m at 10.0.0.1.")
+	says(t, findings(e)[0].Change, "Run at most 4 members, or add partitions: muster topics alter orders --partitions 5.")
 	e = evidenceOf(stableGroup(many[3], many[4]))
 	e.Group.Assignor = "sticky"
-	says(t, e.Findings()[0].Text, "1 member has nothing to read, though there are 4 partitions for 2 members: m at 10.0.0.1.")
+	says(t, findings(e)[0].Text, "1 member has nothing to read, though there are 4 partitions for 2 members: m at 10.0.0.1.")
 	e.Partitions = map[string]int{}
 	same(t, "without anything to share out", ids(e), "missing-topic ")
 }
@@ -150,8 +150,8 @@ func TestLagThatIsAnOpenTransactions(t *testing.T) {
 	}
 	e := group(HeldBack{LastStableOffset: 100, TransactionalID: "pay", ProducerID: 5, Open: time.Minute})
 	same(t, "what is found", ids(e), "open-transaction ")
-	same(t, "the finding", e.Findings()[0].Text, "The transaction of pay, open for 1m, holds back orders-1. The group has read all that is committed there; with isolation.level=read_committed its lag of 7 is not its own.")
-	says(t, e.Findings()[0].Change, "muster txns describe pay", "muster txns abort pay")
+	same(t, "the finding", findings(e)[0].Text, "The transaction of pay, open for 1m, holds back orders-1. The group has read all that is committed there; with isolation.level=read_committed its lag of 7 is not its own.")
+	says(t, findings(e)[0].Change, "muster txns describe pay", "muster txns abort pay")
 	says(t, group(HeldBack{LastStableOffset: 100, ProducerID: 5}).Findings()[0].Change, "muster txns abort --partition orders-1 --producer-id 5")
 	says(t, group(HeldBack{LastStableOffset: 100, ProducerID: -1}).Findings()[0].Text, "An open transaction holds back orders-1.")
 	secret := HeldBack{LastStableOffset: 100, TransactionalID: "pay", ProducerID: 5, Open: time.Minute}

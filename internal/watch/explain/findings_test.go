@@ -115,7 +115,7 @@ func TestFindings(t *testing.T) {
 		"ownerless":          {evidenceOf(ownerless), "unassigned-partitions: Nobody reads orders-3, though members subscribe to its topic."},
 	} {
 		var got []string
-		for _, f := range c.e.Findings() {
+		for _, f := range findings(c.e) {
 			got = append(got, f.ID+": "+f.Text)
 			if f.Change == "" || !strings.HasSuffix(f.Change, ".") || !strings.HasSuffix(f.Text, ".") {
 				t.Errorf("%s: not a sentence: %+v", name, f)

@@ -20,9 +20,6 @@ type Watched struct {
 	Partitions []lag.PartitionLag
 }
 
-// found says whether the broker has found something.
-func (w *Watched) found(id string) bool { return w != nil && slices.Contains(w.Findings(), id) }
-
 // partition words a partition.
 func partition(p *lag.PartitionLag) string { return fmt.Sprintf("%s-%d", p.Topic, p.Partition) }
 
@@ -87,7 +84,7 @@ func records(n int64, approximate bool) string {
 
 // retentionOvertakes finds a group that will lose records before it reads them.
 func (e *Evidence) retentionOvertakes() []Finding {
-	if !e.Watched.found("retention-overtakes") {
+	if e.Watched == nil || !e.Watched.Overtaken() {
 		return nil
 	}
 	var first *lag.PartitionLag
@@ -160,11 +157,11 @@ func (w *Watched) allStuck() bool {
 // notCatchingUp finds a group that is behind and does not get nearer to the end, for
 // reasons of its own.
 func (e *Evidence) notCatchingUp() []Finding {
-	if !e.Watched.found("not-catching-up") {
+	if e.Watched == nil || !e.Watched.NotCatchingUp() {
 		return nil
 	}
 	w := e.ownLag()
-	if !w.found("not-catching-up") {
+	if !w.NotCatchingUp() {
 		return nil
 	}
 	change := "Look at what its members spend their time on; let them handle records at the same time."
@@ -199,7 +196,7 @@ func rate(perSecond float64) string {
 
 // offsetsRewound finds a group that went back.
 func (e *Evidence) offsetsRewound() []Finding {
-	if !e.Watched.found("offsets-rewound") {
+	if e.Watched == nil || !e.Watched.Rewound() {
 		return nil
 	}
 	var names []string

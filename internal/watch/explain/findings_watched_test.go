@@ -35,7 +35,7 @@ func watchedOf(g lag.GroupLag, parts ...lag.PartitionLag) *Evidence {
 
 // the returns the findings of an id.
 func the(e *Evidence, id string) (out []Finding) {
-	for _, f := range e.Findings() {
+	for _, f := range findings(e) {
 		if f.ID == id {
 			out = append(out, f)
 		}

@@ -141,10 +141,10 @@ func TestStaticFindings(t *testing.T) {
 	member.Instance, member.ID = &instance, old.Member
 	group := stableGroup(member)
 
-	if got := evidenceOf(nil, Entry{Entry: parked}).Findings(); len(got) != 0 {
+	if got := findings(evidenceOf(nil, Entry{Entry: parked})); len(got) != 0 {
 		t.Errorf("of a process that may have died: %+v", got)
 	}
-	got := evidenceOf(nil, Entry{Entry: fenced}).Findings()
+	got := findings(evidenceOf(nil, Entry{Entry: fenced}))
 	if len(got) != 1 || got[0].ID != "instance-id-taken-twice" {
 		t.Fatalf("found %+v", got)
 	}
@@ -152,12 +152,12 @@ func TestStaticFindings(t *testing.T) {
 
 	unreleased := fenced
 	unreleased.Triggers = []journal.Trigger{{Kind: journal.TriggerUnreleased, Who: old, Request: "ConsumerGroupHeartbeat", By: &holder}}
-	if got = evidenceOf(nil, Entry{Entry: unreleased}).Findings(); len(got) != 1 || got[0].ID != "instance-id-taken-twice" {
+	if got = findings(evidenceOf(nil, Entry{Entry: unreleased})); len(got) != 1 || got[0].ID != "instance-id-taken-twice" {
 		t.Fatalf("found %+v", got)
 	}
 	says(t, got[0].Text, "Two processes have the group.instance.id worker-7: worker-7-5f0c7d7e at 10.0.0.1 (client worker-7) came with it 1m ago, while worker-8-5f0c7d7e at 10.0.0.1 (client worker-8) had it. It was told UNRELEASED_INSTANCE_ID")
 
-	got = evidenceOf(group, Entry{Entry: back}).Findings()
+	got = findings(evidenceOf(group, Entry{Entry: back}))
 	if len(got) != 1 || got[0].ID != "subscription-not-taken-up" {
 		t.Fatalf("found %+v", got)
 	}

@@ -51,10 +51,10 @@ func (e *Evidence) suspects() (out []suspect) {
 
 // poisonSuspects finds records that may kill who reads them.
 func (e *Evidence) poisonSuspects() []Finding {
-	all := e.suspects()
-	if e.Watched.found("members-keep-dying") {
-		return []Finding{keepDying(all)}
+	if e.Watched != nil && e.Watched.Dying {
+		return nil // See keepDying.
 	}
+	all := e.suspects()
 	var out []Finding
 	for i, s := range all[:min(len(all), words.Named)] {
 		text := fmt.Sprintf("%s may have a record that kills who reads it: %s died one after the other with offset %d committed there, and nobody has got past it.", s.name, words.Plural(s.deaths, "member"), s.committed)
@@ -70,16 +70,19 @@ func (e *Evidence) poisonSuspects() []Finding {
 }
 
 // keepDying says that members die wherever they read.
-func keepDying(all []suspect) Finding {
+func (e *Evidence) keepDying() []Finding {
+	if e.Watched == nil || !e.Watched.Dying {
+		return nil
+	}
 	var names []string
-	for _, s := range all {
+	for _, s := range e.suspects() {
 		names = append(names, s.name)
 	}
-	return Finding{
+	return []Finding{{
 		"members-keep-dying",
 		fmt.Sprintf("Members die one after the other in %s, and the group gets on nowhere. That is what they run, or where, rather than a record.", words.List(names)),
 		"Look in the log of a member that died. If it began with a deploy, go back to what ran before: the committed offsets have not moved.",
-	}
+	}}
 }
 
 // suspected words that records are suspected.

@@ -11,25 +11,28 @@ const (
 	overtakenSoon = 24 * time.Hour
 )
 
-// Findings returns the ids of what is wrong with a group, worst first. Those that
-// package explain knows too have its ids.
-func (g *GroupLag) Findings() []string {
-	var out []string
-	for _, f := range [...]struct {
-		id    string
-		found bool
-	}{
-		{"poison-suspect", g.Poison > 0},
-		{"members-keep-dying", g.Dying},
-		{"stuck-partition", g.Stuck > 0},
-		{"lag-without-members", g.Members == 0 && g.Left && !g.ReadOutside},
-		{"retention-overtakes", isOvertaken(g.OvertakenIn, g.Seconds)},
-		{"not-catching-up", g.Pace() == PaceNotCatchingUp && g.Members > 0},
-		{"offsets-rewound", g.Verdicts[Rewound] > 0},
-	} {
-		if f.found {
-			out = append(out, f.id)
-		}
-	}
-	return out
+// What may be wrong with a group, beside what its fields say. Package explain has the
+// table of findings, which is made of these.
+
+// Unread says that there is something to read, and no one reads it.
+func (g *GroupLag) Unread() bool { return g.Members == 0 && g.Left && !g.ReadOutside }
+
+// Overtaken says whether it matters that retention overtakes the group.
+func (g *GroupLag) Overtaken() bool { return isOvertaken(g.OvertakenIn, g.Seconds) }
+
+// NotCatchingUp says that the group is far behind and does not get nearer, though it has
+// members.
+func (g *GroupLag) NotCatchingUp() bool { return g.Pace() == PaceNotCatchingUp && g.Members > 0 }
+
+// Rewound says that the group went back.
+func (g *GroupLag) Rewound() bool { return g.Verdicts[Rewound] > 0 }
+
+// isOvertaken says whether it matters that retention deletes what is unread: it may do so
+// at any moment, or will within a day to one that is far behind. One that keeps up always
+// has a few records to read, and will not be overtaken however the arithmetic goes.
+func isOvertaken(in, behind float64) bool {
+	return in == 0 || in < overtakenSoon.Seconds() && behind >= catchesLate.Seconds()
 }
+
+// Overtaken says whether it matters that retention overtakes the group in the partition.
+func (p *PartitionLag) Overtaken() bool { return isOvertaken(p.OvertakenIn, p.Seconds) }

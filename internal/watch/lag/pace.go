@@ -26,7 +26,7 @@ func (g *GroupLag) Pace() Pace {
 	switch {
 	case g.CatchUp == CaughtUp:
 		return PaceCaughtUp
-	case g.Members == 0 && g.Left && !g.ReadOutside:
+	case g.Unread():
 		return PaceNoMembers
 	case g.CatchUp == Catching:
 		return PaceCatchingUp
@@ -43,13 +43,3 @@ func (g *GroupLag) Pace() Pace {
 	}
 	return PaceTooEarly
 }
-
-// isOvertaken says whether it matters that retention deletes what is unread: it may do so
-// at any moment, or will within a day to one that is far behind. One that keeps up always
-// has a few records to read, and will not be overtaken however the arithmetic goes.
-func isOvertaken(in, behind float64) bool {
-	return in == 0 || in < overtakenSoon.Seconds() && behind >= catchesLate.Seconds()
-}
-
-// Overtaken says whether it matters that retention overtakes the group in the partition.
-func (p *PartitionLag) Overtaken() bool { return isOvertaken(p.OvertakenIn, p.Seconds) }

@@ -253,3 +253,8 @@ func (l *worldLog) newest() int64 {
 	}
 	return l.records[len(l.records)-1].at
 }
+
+// wrong says whether anything is wrong with a group.
+func (g *GroupLag) wrong() bool {
+	return g.Poison > 0 || g.Dying || g.Stuck > 0 || g.Unread() || g.Overtaken() || g.NotCatchingUp() || g.Rewound()
+}

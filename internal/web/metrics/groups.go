@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"math"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -13,16 +11,12 @@ import (
 	"muster/internal/watch/list"
 )
 
-// How many series a group, each of its topics and each of its partitions has at most, by
-// set.
+// How many series each topic and each partition of a group has at most, by set.
 const (
-	kafkaPerGroup          = 1
 	kafkaPerGroupTopic     = 2
 	kafkaPerGroupPartition = 2
-	lagPerGroup            = 4
 	lagPerGroupTopic       = 1
 	lagPerGroupPartition   = 3
-	musterPerGroup         = 5
 )
 
 // group is a group that is exported.
@@ -91,17 +85,17 @@ func fill(t *lag.Tracker, groups []group, claims []claim) {
 
 // claimOfGroup counts the series of a group.
 func (v *view) claimOfGroup(g *list.Summary, triggers int) claim {
-	c := claim{name: g.Name, first: g.Members > 0 || g.Lag > 0}
+	c := claim{name: g.Name, first: g.Members > 0 || g.Lag > 0, whole: perGroup(v.sets)}
 	if v.on(KafkaExporter) {
-		c.whole += kafkaPerGroup + kafkaPerGroupTopic*len(g.Topics)
+		c.whole += kafkaPerGroupTopic * len(g.Topics)
 		c.parts += kafkaPerGroupPartition * g.Partitions
 	}
 	if v.on(LagExporter) {
-		c.whole += lagPerGroup + lagPerGroupTopic*len(g.Topics)
+		c.whole += lagPerGroupTopic * len(g.Topics)
 		c.parts += lagPerGroupPartition * g.Partitions
 	}
 	if v.on(Muster) {
-		c.whole += musterPerGroup + triggers
+		c.whole += triggers
 	}
 	return c
 }
@@ -124,11 +118,6 @@ func (v *view) addGroupCounts() {
 	v.put(numCompletingFamily, float64(states["CompletingRebalance"]))
 }
 
-// stateNumbers are those of klag-exporter.
-var stateNumbers = map[string]float64{
-	"PreparingRebalance": 1, "CompletingRebalance": 2, "Stable": 3, "Dead": 4, "Empty": 5, "Assigning": 6, "Reconciling": 7,
-}
-
 // groupLabels are the labels of a group under the names of each set.
 type groupLabels struct{ consumer, cluster, group *dto.LabelPair }
 
@@ -136,43 +125,18 @@ type groupLabels struct{ consumer, cluster, group *dto.LabelPair }
 func (v *view) addGroup(g *group, l level) {
 	name := labelText(g.Name)
 	labels := groupLabels{v.label(consumergroupLabel, name), v.label(clusterNameLabel, v.cluster.ID), v.label(groupLabel, name)}
-	v.put(groupMembersFamily, float64(g.Members), labels.consumer)
-	if n, ok := stateNumbers[g.State]; ok {
-		v.put(groupStateFamily, n, labels.cluster, labels.group)
-	}
-	if !g.Rebalanced.IsZero() {
-		v.put(lastRebalanceFamily, float64(g.Rebalanced.UnixMilli())/1000, labels.group)
+	consumer, both := []*dto.LabelPair{labels.consumer}, []*dto.LabelPair{labels.cluster, labels.group}
+	sets := map[string][]*dto.LabelPair{"consumergroup": consumer, "cluster_name group": both, "group": both[1:]}
+	for i := range groupTable {
+		if value, known := groupTable[i].value(g); known {
+			v.put(families+family(i), value, sets[groupTable[i].labels]...)
+		}
 	}
 	for _, r := range g.rebalances {
 		v.put(rebalancesFamily, float64(r.Count), labels.group, v.label(triggerLabel, r.Trigger))
 	}
 	if g.known {
-		v.addGroupLag(g, labels)
 		v.addGroupTopics(g, labels, l)
-	}
-}
-
-// addGroupLag adds how far a group is behind as a whole. If that is known of none of its
-// partitions, it is no 0.
-func (v *view) addGroupLag(g *group, labels groupLabels) {
-	if len(g.partitions) > 0 && !slices.ContainsFunc(g.partitions, func(p lag.PartitionLag) bool { return p.Known }) {
-		return
-	}
-	v.put(lagMaxFamily, float64(g.lag.Max), labels.cluster, labels.group)
-	v.put(lagMaxSecondsFamily, g.lag.Seconds, labels.cluster, labels.group)
-	v.put(lagSumFamily, float64(g.lag.Lag), labels.cluster, labels.group)
-	v.put(stuckFamily, float64(g.lag.Stuck), labels.group)
-	v.put(poisonFamily, float64(g.lag.Poison), labels.group)
-	switch g.lag.CatchUp {
-	case lag.CaughtUp:
-		v.put(catchUpFamily, 0, labels.group)
-	case lag.Catching:
-		v.put(catchUpFamily, g.lag.CatchUpTime.Seconds(), labels.group)
-	case lag.NotCatching:
-		v.put(catchUpFamily, math.Inf(1), labels.group)
-	}
-	if !math.IsInf(g.lag.Margin, 1) {
-		v.put(retentionMarginFamily, g.lag.Margin, labels.group)
 	}
 }
 

@@ -5,7 +5,7 @@ import dto "github.com/prometheus/client_model/go"
 // family is a metric by its place in the table.
 type family uint8
 
-// All families.
+// All families but those with a value of each group, which groupTable lists.
 const (
 	brokersFamily family = iota
 	brokerInfoFamily
@@ -21,18 +21,13 @@ const (
 	groupOffsetFamily
 	groupLagSumFamily
 	groupOffsetSumFamily
-	groupMembersFamily
 
 	latestOffsetFamily
 	earliestOffsetFamily
 	lagOffsetFamily
 	lagRecordsFamily
 	lagSecondsFamily
-	lagMaxFamily
-	lagMaxSecondsFamily
-	lagSumFamily
 	lagTopicSumFamily
-	groupStateFamily
 
 	messagesInFamily
 	bytesInFamily
@@ -63,11 +58,6 @@ const (
 	numCompletingFamily
 
 	rebalancesFamily
-	catchUpFamily
-	stuckFamily
-	poisonFamily
-	lastRebalanceFamily
-	retentionMarginFamily
 	rebalanceTookFamily
 	loginsFamily
 	denialsFamily
@@ -100,7 +90,10 @@ type entry struct {
 	help   string
 }
 
-var table = [families]entry{
+// table has all families: first those that have a name in the code, then those of groups.
+var table = append(fixed[:], groupEntries()...)
+
+var fixed = [families]entry{
 	brokersFamily:         {KafkaExporter, gauge, "kafka_brokers", "", "How many brokers are alive."},
 	brokerInfoFamily:      {KafkaExporter, gauge, "kafka_broker_info", "id address", "1 for each broker that is alive."},
 	topicPartitionsFamily: {KafkaExporter, gauge, "kafka_topic_partitions", "topic", "How many partitions a topic has."},
@@ -115,18 +108,13 @@ var table = [families]entry{
 	groupOffsetFamily:     {KafkaExporter, gauge, "kafka_consumergroup_current_offset", "consumergroup topic partition", "The committed offset of a group."},
 	groupLagSumFamily:     {KafkaExporter, gauge, "kafka_consumergroup_lag_sum", "consumergroup topic", "Records that a group has yet to read of a topic."},
 	groupOffsetSumFamily:  {KafkaExporter, gauge, "kafka_consumergroup_current_offset_sum", "consumergroup topic", "The sum of the committed offsets of a group in a topic."},
-	groupMembersFamily:    {KafkaExporter, gauge, "kafka_consumergroup_members", "consumergroup", "How many members a group has."},
 
 	latestOffsetFamily:   {LagExporter, gauge, "kafka_partition_latest_offset", "cluster_name topic partition", "The high watermark of a partition."},
 	earliestOffsetFamily: {LagExporter, gauge, "kafka_partition_earliest_offset", "cluster_name topic partition", "The log start offset of a partition."},
 	lagOffsetFamily:      {LagExporter, gauge, "kafka_consumergroup_group_offset", "cluster_name group topic partition", "The committed offset of a group."},
 	lagRecordsFamily:     {LagExporter, gauge, "kafka_consumergroup_group_lag", "cluster_name group topic partition", "Records that a group has yet to read."},
 	lagSecondsFamily:     {LagExporter, gauge, "kafka_consumergroup_group_lag_seconds", "cluster_name group topic partition", "How long ago the first record was appended that a group has yet to read, 0 without lag."},
-	lagMaxFamily:         {LagExporter, gauge, "kafka_consumergroup_group_max_lag", "cluster_name group", "The most records that a group has yet to read of one partition."},
-	lagMaxSecondsFamily:  {LagExporter, gauge, "kafka_consumergroup_group_max_lag_seconds", "cluster_name group", "How long ago the first record was appended that a group has yet to read, 0 without lag."},
-	lagSumFamily:         {LagExporter, gauge, "kafka_consumergroup_group_sum_lag", "cluster_name group", "Records that a group has yet to read."},
 	lagTopicSumFamily:    {LagExporter, gauge, "kafka_consumergroup_group_topic_sum_lag", "cluster_name group topic", "Records that a group has yet to read of a topic."},
-	groupStateFamily:     {LagExporter, gauge, "kafka_consumergroup_group_state", "cluster_name group", "1 PreparingRebalance, 2 CompletingRebalance, 3 Stable, 4 Dead, 5 Empty, 6 Assigning, 7 Reconciling."},
 
 	messagesInFamily:           {JMX, counter, "kafka_server_brokertopicmetrics_messagesin_total", "topic", "Records that clients produced."},
 	bytesInFamily:              {JMX, counter, "kafka_server_brokertopicmetrics_bytesin_total", "topic", "Bytes of records that clients produced, as they sent them."},
@@ -156,25 +144,20 @@ var table = [families]entry{
 	numPreparingFamily:         {JMX, gauge, "kafka_coordinator_group_groupmetadatamanager_numgroupspreparingrebalance", "", "Those that are PreparingRebalance."},
 	numCompletingFamily:        {JMX, gauge, "kafka_coordinator_group_groupmetadatamanager_numgroupscompletingrebalance", "", "Those that are CompletingRebalance."},
 
-	rebalancesFamily:      {Muster, counter, "muster_group_rebalances_total", "group trigger", "Rebalances of a group by what began them, as in its journal."},
-	catchUpFamily:         {Muster, gauge, "muster_group_catchup_seconds", "group", "How long a group takes to have read everything, +Inf if it does not get nearer. Absent until it is known."},
-	stuckFamily:           {Muster, gauge, "muster_group_stuck_partitions", "group", "Partitions that stand still though the group has members."},
-	poisonFamily:          {Muster, gauge, "muster_group_poison_suspects", "group", "Partitions in which members died one after the other at the same committed offset, so that a record may be why."},
-	lastRebalanceFamily:   {Muster, gauge, "muster_group_last_rebalance_timestamp_seconds", "group", "When the last rebalance of a group ended."},
-	retentionMarginFamily: {Muster, gauge, "muster_group_retention_margin_seconds", "group", "When retention deletes the first record that a group has yet to read, at the earliest. Absent without lag or limit."},
-	rebalanceTookFamily:   {Muster, histogram, "muster_group_rebalance_duration_seconds", "phase", "How long the phases of rebalances took: join and sync, or reconcile in groups of the consumer protocol."},
-	loginsFamily:          {Muster, counter, "muster_authentication_total", "listener mechanism result", "Logins that succeeded or failed."},
-	denialsFamily:         {Muster, counter, "muster_authorization_denied_total", "operation resource_type", "What requests were denied, once for each resource of a request."},
-	throttledFamily:       {Muster, counter, "muster_quota_throttle_seconds_total", "kind", "How long clients had to wait for their quotas."},
-	journalDroppedFamily:  {Muster, counter, "muster_journal_dropped_total", "", "Entries that are not in the journals of groups and transactions or in the audit log, since these fell behind or could not be written."},
-	panicsFamily:          {Muster, counter, "muster_panics_total", "", "Defects of the broker that made a request or a coordinator panic. The log says where."},
-	storeUpFamily:         {Muster, gauge, "muster_store_up", "", "1 if records can be stored, 0 if Redis is away or the storage of partitions has failed."},
-	diskSizeFamily:        {Muster, gauge, "muster_disk_size_bytes", "", "The size of the volume that the data folder is on."},
-	diskFreeFamily:        {Muster, gauge, "muster_disk_free_bytes", "", "What is free on it."},
-	requestTookFamily:     {Muster, histogram, "muster_request_duration_seconds", "request", "How long requests took, from when they were read until the answer was written."},
-	flushTookFamily:       {Muster, histogram, "muster_flush_duration_seconds", "", "How long the disk took to have records for good."},
-	droppedFamily:         {Muster, gauge, "muster_metrics_series_dropped", "level", "Series that muster.metrics.max.series has no room for."},
-	buildInfoFamily:       {Muster, gauge, "muster_build_info", "version revision goversion", "1, with what the broker was built from."},
+	rebalancesFamily:     {Muster, counter, "muster_group_rebalances_total", "group trigger", "Rebalances of a group by what began them, as in its journal."},
+	rebalanceTookFamily:  {Muster, histogram, "muster_group_rebalance_duration_seconds", "phase", "How long the phases of rebalances took: join and sync, or reconcile in groups of the consumer protocol."},
+	loginsFamily:         {Muster, counter, "muster_authentication_total", "listener mechanism result", "Logins that succeeded or failed."},
+	denialsFamily:        {Muster, counter, "muster_authorization_denied_total", "operation resource_type", "What requests were denied, once for each resource of a request."},
+	throttledFamily:      {Muster, counter, "muster_quota_throttle_seconds_total", "kind", "How long clients had to wait for their quotas."},
+	journalDroppedFamily: {Muster, counter, "muster_journal_dropped_total", "", "Entries that are not in the journals of groups and transactions or in the audit log, since these fell behind or could not be written."},
+	panicsFamily:         {Muster, counter, "muster_panics_total", "", "Defects of the broker that made a request or a coordinator panic. The log says where."},
+	storeUpFamily:        {Muster, gauge, "muster_store_up", "", "1 if records can be stored, 0 if Redis is away or the storage of partitions has failed."},
+	diskSizeFamily:       {Muster, gauge, "muster_disk_size_bytes", "", "The size of the volume that the data folder is on."},
+	diskFreeFamily:       {Muster, gauge, "muster_disk_free_bytes", "", "What is free on it."},
+	requestTookFamily:    {Muster, histogram, "muster_request_duration_seconds", "request", "How long requests took, from when they were read until the answer was written."},
+	flushTookFamily:      {Muster, histogram, "muster_flush_duration_seconds", "", "How long the disk took to have records for good."},
+	droppedFamily:        {Muster, gauge, "muster_metrics_series_dropped", "level", "Series that muster.metrics.max.series has no room for."},
+	buildInfoFamily:      {Muster, gauge, "muster_build_info", "version revision goversion", "1, with what the broker was built from."},
 }
 
 // The names of labels.

@@ -14,7 +14,7 @@ import (
 type page struct {
 	sets   Set
 	series int
-	rows   [families][]*dto.Metric
+	rows   [][]*dto.Metric
 
 	metrics  chunk[dto.Metric]
 	lists    chunk[*dto.LabelPair]
@@ -39,7 +39,7 @@ func (c *chunk[T]) take(n int) []T {
 	return out
 }
 
-func newPage(sets Set) *page { return &page{sets: sets} }
+func newPage(sets Set) *page { return &page{sets: sets, rows: make([][]*dto.Metric, len(table))} }
 
 // on says whether a set is exported.
 func (p *page) on(s Set) bool { return p.sets&s != 0 }
