@@ -138,7 +138,7 @@ func TestLagOfAStreamIsANumberOfRecords(t *testing.T) {
 		t.Errorf("%+v, of %d (%v)", got, n, err)
 	}
 	now.move(10 * time.Minute)
-	if got := seen(t, b, "billing"); got.Seconds < 595 || got.Seconds > 660 {
-		t.Errorf("ten minutes later: %v s", got.Seconds)
+	if got := seen(t, b, "billing"); got.LagSeconds < 595 || got.LagSeconds > 660 {
+		t.Errorf("ten minutes later: %v s", got.LagSeconds)
 	}
 }

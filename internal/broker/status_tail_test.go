@@ -57,7 +57,7 @@ func TestNobodyIsBehindForTheEndOfATransaction(t *testing.T) {
 							continue
 						}
 						found++
-						if want := map[bool]int64{true: 4, false: 3}[group == "behind"]; s.Lag != want || slices.Contains(s.Findings, "lag-without-members") != (group == "behind") || (s.Seconds > 0) != (group == "behind") {
+						if want := map[bool]int64{true: 4, false: 3}[group == "behind"]; s.Lag != want || slices.Contains(s.Findings, "lag-without-members") != (group == "behind") || (s.LagSeconds > 0) != (group == "behind") {
 							return fmt.Errorf("%s: %+v", group, s)
 						}
 					}

@@ -34,7 +34,7 @@ func (c *clock) move(d time.Duration) { c.moved.Add(int64(d)) }
 func (c *clock) use(cfg *broker.Config) { cfg.Clock(c.now, nil) }
 
 // seen makes a pass and returns a group.
-func seen(t *testing.T, b *broker.Broker, group string) *list.Summary {
+func seen(t *testing.T, b *broker.Broker, group string) *list.GroupRow {
 	t.Helper()
 	b.Status().Pass(t.Context())
 	s, ok := b.Status().Snapshot().Groups.Get(group)
@@ -107,7 +107,7 @@ func TestLagIsWhatAClientWouldCount(t *testing.T) {
 				t.Errorf("after records were deleted: %+v", got)
 			}
 			commit(t, c, "billing", "orders", 0, 1000) // Beyond the end.
-			if got := seen(t, b, "billing"); got.Lag != 0 || got.Seconds != 0 || got.CatchUp != 0 {
+			if got := seen(t, b, "billing"); got.Lag != 0 || got.LagSeconds != 0 || got.CatchUpSeconds == nil || *got.CatchUpSeconds != 0 {
 				t.Errorf("beyond the end: %+v", got)
 			}
 			orders := topicOf(t, b.Status().Snapshot(), "orders")
@@ -155,8 +155,8 @@ func TestLagInSecondsIsTheAgeOfTheFirstUnreadRecord(t *testing.T) {
 	after := time.Now()
 	seen(t, b, "billing")
 	now.move(5 * time.Minute)
-	if got := seen(t, b, "billing"); got.Seconds < 295 || got.Seconds > 325 {
-		t.Errorf("five minutes after the record: %v s", got.Seconds)
+	if got := seen(t, b, "billing"); got.LagSeconds < 295 || got.LagSeconds > 325 {
+		t.Errorf("five minutes after the record: %v s", got.LagSeconds)
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLagInSecondsIsTheAgeOfTheFirstUnreadRecord(t *testing.T) {
 	eventually(t, "an hour after the record, of which only the disk knows", func(ctx context.Context) error {
 		b.Status().Pass(ctx)
 		got, ok := b.Status().Snapshot().Groups.Get("billing")
-		if !ok || got.Lag != 10 || got.Seconds < least.Seconds() || got.Seconds > most.Seconds() {
+		if !ok || got.Lag != 10 || got.LagSeconds < least.Seconds() || got.LagSeconds > most.Seconds() {
 			return fmt.Errorf("%+v, not of %v to %v", got, least, most)
 		}
 		return nil
@@ -196,8 +196,8 @@ func TestRecordsWithoutATimeAreNotOld(t *testing.T) {
 		if !ok || got.Lag != 1 {
 			return fmt.Errorf("%+v", got)
 		}
-		if got.Seconds > 3600 {
-			t.Errorf("it is %v s behind", got.Seconds)
+		if got.LagSeconds > 3600 {
+			t.Errorf("it is %v s behind", got.LagSeconds)
 		}
 		return nil
 	})

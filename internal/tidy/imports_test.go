@@ -153,7 +153,7 @@ var importTable = map[string][]string{
 		"journal", // For the partition that has the history of a group.
 		"metadata", "partition", "record",
 		"protocol", // For the tagged fields by which other leaders are asked.
-		"watch", "watch/lag",
+		"watch", "watch/lag", "watch/list",
 		"watch/writer", // To append to the history.
 	},
 	"watch/writer": {"journal", "machine", "metadata", "partition", "record"}, // Entries and topics are handed to it.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"muster/internal/metadata"
 	"muster/internal/watch/lag"
@@ -67,12 +66,12 @@ func TestRatesAndTheTimeToCatchUp(t *testing.T) {
 	if math.Abs(got.Rates.Produced-1) > 0.1 || math.Abs(got.Rates.Consumed-3) > 0.2 || got.CatchUp != lag.Catching {
 		t.Errorf("%+v", got)
 	}
-	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.CatchUp != got.CatchUpTime || s.CatchUp < time.Hour {
+	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.CatchUpSeconds == nil || *s.CatchUpSeconds != got.CatchUpTime.Seconds() || *s.CatchUpSeconds < 3600 {
 		t.Errorf("%+v", s)
 	}
 	w.groups[0].Offsets[0].Committed = w.logs[orders0].End
 	w.passes(1, nil)
-	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.CatchUp != 0 || s.Lag != 0 {
+	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.CatchUpSeconds == nil || *s.CatchUpSeconds != 0 || s.Lag != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -99,7 +98,7 @@ func TestCountsAreSharedAndBounded(t *testing.T) {
 	w.bits["orders"] = 10
 	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0), billing(map[Part]int64{orders0: 7}, orders0)}
-	w.groups[1].Name = "search"
+	w.groups[1].Row.Name = "search"
 	w.counts[Place{"orders", 0, 7}] = &lag.Count{Records: 3}
 	w.passes(1, nil)
 	if len(w.counted) != 1 || w.of("search").Lag != 3 || w.of("billing").Lag != 3 {
@@ -117,7 +116,7 @@ func TestReadersAreAskedForOnce(t *testing.T) {
 	w.topic("orders", 2)
 	w.others[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0), billing(map[Part]int64{orders0: 7}, orders0)}
-	w.groups[1].Name = "search"
+	w.groups[1].Row.Name = "search"
 	w.passes(1, nil)
 	if len(w.asked) != 1 || len(w.asked[0].Readers) != 1 {
 		t.Errorf("asked %+v", w.asked)

@@ -74,7 +74,7 @@ func (w *Watch) rebalanced(group string, at time.Time, cause string) {
 	if w.news.rebalanced == nil {
 		w.news.rebalanced = map[string]rebalanced{}
 	}
-	w.news.rebalanced[group] = rebalanced{at, cause}
+	w.news.rebalanced[group] = rebalanced{at.UTC(), cause}
 }
 
 // take returns what happened since the last time.

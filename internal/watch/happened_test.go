@@ -60,7 +60,7 @@ func TestWhatHappenedToGroupsIsTakenIn(t *testing.T) {
 			t.Errorf("where %s was stays in the entry", who)
 		}
 		s, _ := w.w.Snapshot().Groups.Get("billing")
-		if want := int32(i / 2); s.Cause != "expired" || s.Rebalanced.IsZero() || s.Poison != want {
+		if want := i / 2; s.Cause != "expired" || s.Rebalanced == nil || s.Poison != want {
 			t.Errorf("after %s: cause %q, at %v, %d suspects", who, s.Cause, s.Rebalanced, s.Poison)
 		}
 	}

@@ -63,7 +63,7 @@ func taped(t *testing.T, h *tape) (w *world, log *bytes.Buffer) {
 	w.topic("orders", self, self)
 	w.logs[orders0], w.logs[orders1] = Log{0, 1000, 1000, 1, 0}, Log{0, 1000, 1000, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5, orders1: 7}, orders0), billing(map[Part]int64{orders0: 5}, orders0)}
-	w.groups[0].Name, w.groups[1].Name = "aa", "bbb"
+	w.groups[0].Row.Name, w.groups[1].Row.Name = "aa", "bbb"
 	return w, log
 }
 

@@ -68,7 +68,7 @@ func (w *Watch) pass(ctx context.Context) (again bool) {
 	w.mu.Unlock()
 	w.asked, w.counts = x.asked, x.counts
 	w.lastCounts, w.countFrom = x.last, x.turn.from
-	w.last.Store(&Snapshot{At: x.at, Node: w.opts.Node, Groups: list.Of(x.summaries(), sync.OnceFunc), Topics: topics})
+	w.last.Store(&Snapshot{At: x.at, Node: w.opts.Node, Groups: list.Of(x.rows(), sync.OnceFunc), Topics: topics})
 	w.tell(suspected)
 	return x.unknown
 }
@@ -162,7 +162,7 @@ func (x *pass) take(ctx context.Context, some []Group) {
 		for j := range x.positions {
 			x.offline(&x.positions[j])
 		}
-		x.w.tracker.Group(lag.Group{Name: g.Name, Members: len(g.Members), Positions: x.positions, Deaths: x.died[g.Name]})
+		x.w.tracker.Group(lag.Group{Name: g.Row.Name, Members: len(g.Members), Positions: x.positions, Deaths: x.died[g.Row.Name]})
 		x.see(g)
 	}
 }
@@ -192,19 +192,20 @@ func (x *pass) leader(topic string, partition int32) (bool, int32) {
 	return true, t.Partitions[partition].Leader
 }
 
-// summaryOf is what the tracker says of a group.
-func summaryOf(l lag.GroupLag) *list.Summary {
-	s := &list.Summary{
-		Partitions: l.Partitions, Lag: l.Lag, LagUnknown: l.Unknown, LagApproximate: l.Approximate,
-		Seconds: l.Seconds, CatchUp: -1, Pace: l.Pace().String(), Stuck: l.Stuck, Poison: l.Poison, Findings: explain.Found(&l),
-	}
+// caughtUp is the time that those need to catch up who have no lag.
+var caughtUp = new(float64)
+
+// fill fills in what the tracker says of a group.
+func fill(row *list.GroupRow, l *lag.GroupLag) {
+	row.Partitions, row.Lag, row.LagUnknown, row.LagApproximate, row.LagSeconds = l.Partitions, l.Lag, l.Unknown, l.Approximate, l.Seconds
+	row.Pace, row.Stuck, row.Poison, row.Findings = l.Pace().String(), l.Stuck, int(l.Poison), explain.Found(l)
+	row.CatchUpSeconds = nil
 	switch l.CatchUp {
 	case lag.CaughtUp:
-		s.CatchUp = 0
+		row.CatchUpSeconds = caughtUp
 	case lag.Catching:
-		s.CatchUp = l.CatchUpTime
+		row.CatchUpSeconds = new(l.CatchUpTime.Seconds())
 	}
-	return s
 }
 
 // topicsOf returns the topics that a group reads or has committed. Most groups have the

@@ -66,7 +66,7 @@ func (x *pass) position(g *Group, o *Offset, owned *ownedPart) lag.Position {
 	p := lag.Position{Committed: lag.None}
 	if o != nil {
 		p.Topic, p.Partition, p.Committed, p.CommittedAt = o.Topic, o.Partition, o.Committed, o.At
-		p.Behind = x.known(g.Name, Place{p.Topic, p.Partition, p.Committed})
+		p.Behind = x.known(g.Row.Name, Place{p.Topic, p.Partition, p.Committed})
 	} else {
 		p.Topic, p.Partition = owned.Topic, owned.Partition
 	}

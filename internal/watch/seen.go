@@ -8,11 +8,11 @@ import (
 	"muster/internal/watch/list"
 )
 
-// Seen is what a watch keeps of a group from pass to pass. Its summary never changes, so
+// Seen is what a watch keeps of a group from pass to pass. Its row never changes, so
 // that snapshots share it: a group that rests costs neither memory nor time.
 type Seen struct {
 	kept      lag.Kept
-	summary   *list.Summary
+	row       *list.GroupRow
 	pass      uint64 // In which it was last seen.
 	elsewhere bool   // It reads partitions that other brokers lead.
 }
@@ -28,7 +28,7 @@ func (x *pass) quiet(some []Group) {
 		if g.Seen == nil || !x.sameImage || g.Seen.elsewhere || g.Seen.pass+1 != x.number {
 			continue
 		}
-		if _, moved := x.happened[g.Name]; moved || x.deleted[g.Name] || x.died[g.Name] != nil {
+		if _, moved := x.happened[g.Row.Name]; moved || x.deleted[g.Row.Name] || x.died[g.Row.Name] != nil {
 			continue
 		}
 		g.Quiet = x.w.tracker.Quiet(g.Seen.kept)
@@ -42,19 +42,17 @@ func (x *pass) again(g *Group) {
 	if s.pass = x.number; g.Quiet == lag.Resting {
 		return
 	}
-	before := s.summary
-	sum := summaryOf(s.kept.Lag())
-	sum.Name, sum.Type, sum.State, sum.Members = before.Name, before.Type, before.State, before.Members
-	sum.Rebalanced, sum.Cause, sum.Topics, sum.Offsets = before.Rebalanced, before.Cause, before.Topics, before.Offsets
-	s.summary = sum
+	row, l := *s.row, s.kept.Lag()
+	fill(&row, &l)
+	s.row = &row
 }
 
 // see notes what was seen of a group.
 func (x *pass) see(g *Group) {
-	if x.deleted[g.Name] {
+	if x.deleted[g.Row.Name] {
 		g.Seen = nil
 	} else if g.Seen == nil {
-		g.Seen = x.w.find(g.Name) // The source has forgotten it.
+		g.Seen = x.w.find(g.Row.Name) // The source has forgotten it.
 	}
 	if g.Seen == nil || g.Seen.pass == x.number {
 		g.Seen = &Seen{}
@@ -64,24 +62,24 @@ func (x *pass) see(g *Group) {
 		*s = Seen{}
 		x.fresh = append(x.fresh, s)
 	}
-	s.pass, s.elsewhere, s.kept = x.number, x.elsewhere, x.w.tracker.Keep(g.Name)
-	sum := summaryOf(s.kept.Lag())
-	sum.Name, sum.Type, sum.State, sum.Members = g.Name, g.Type, g.State, len(g.Members)
-	sum.Offsets = int32(len(g.Offsets))
+	s.pass, s.elsewhere, s.kept = x.number, x.elsewhere, x.w.tracker.Keep(g.Row.Name)
+	row, l := g.Row, s.kept.Lag()
+	fill(&row, &l)
+	row.Members, row.Offsets = len(g.Members), int32(len(g.Offsets))
 	var topics []string
-	if before := s.summary; before != nil {
-		sum.Rebalanced, sum.Cause, topics = before.Rebalanced, before.Cause, before.Topics
+	if before := s.row; before != nil {
+		row.Rebalanced, row.Cause, topics = before.Rebalanced, before.Cause, before.Topics
 	}
-	if r, ok := x.happened[g.Name]; ok {
-		sum.Rebalanced, sum.Cause = r.at, r.cause
+	if r, ok := x.happened[g.Row.Name]; ok {
+		row.Rebalanced, row.Cause = &r.at, r.cause
 	}
-	sum.Topics = x.topicsOf(g, topics)
-	s.summary = sum
+	row.Topics = x.topicsOf(g, topics)
+	s.row = &row
 }
 
 // find returns what is kept of a group by its name.
 func (w *Watch) find(name string) *Seen {
-	i, found := slices.BinarySearchFunc(w.order, name, func(s *Seen, name string) int { return strings.Compare(s.summary.Name, name) })
+	i, found := slices.BinarySearchFunc(w.order, name, func(s *Seen, name string) int { return strings.Compare(s.row.Name, name) })
 	if !found {
 		return nil
 	}
@@ -90,8 +88,8 @@ func (w *Watch) find(name string) *Seen {
 
 // summaries brings the groups into the order of their names, those that are gone left out,
 // and returns what is said of them. Only those that came are sorted.
-func (x *pass) summaries() []*list.Summary {
-	byName := func(a, b *Seen) int { return strings.Compare(a.summary.Name, b.summary.Name) }
+func (x *pass) rows() []*list.GroupRow {
+	byName := func(a, b *Seen) int { return strings.Compare(a.row.Name, b.row.Name) }
 	fresh := map[*Seen]bool{}
 	for _, s := range x.fresh {
 		fresh[s] = true
@@ -102,9 +100,9 @@ func (x *pass) summaries() []*list.Summary {
 		stayed = slices.CompactFunc(merge(stayed, x.fresh, byName), func(a, b *Seen) bool { return byName(a, b) == 0 })
 	}
 	x.w.order = stayed
-	out := make([]*list.Summary, len(stayed))
+	out := make([]*list.GroupRow, len(stayed))
 	for i, s := range stayed {
-		out[i] = s.summary
+		out[i] = s.row
 	}
 	return out
 }

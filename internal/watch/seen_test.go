@@ -27,16 +27,16 @@ func (k *keeping) Groups(_ context.Context, _ *metadata.Image, quiet, take func(
 		one := []Group{k.groups[i]}
 		g := &one[0]
 		now := fmt.Sprintf("%+v", *g)
-		asked := []Group{{Name: g.Name, Seen: k.seen[g.Name]}}
-		if quiet(asked); asked[0].Quiet != lag.Loud && k.last[g.Name] == now {
+		asked := []Group{{Row: list.GroupRow{Name: g.Row.Name}, Seen: k.seen[g.Row.Name]}}
+		if quiet(asked); asked[0].Quiet != lag.Loud && k.last[g.Row.Name] == now {
 			asked[0].Same = true
 			k.same[asked[0].Quiet]++
 			take(asked)
 			continue
 		}
-		g.Seen = k.seen[g.Name]
+		g.Seen = k.seen[g.Row.Name]
 		take(one)
-		k.seen[g.Name], k.last[g.Name] = g.Seen, now
+		k.seen[g.Row.Name], k.last[g.Row.Name] = g.Seen, now
 	}
 }
 
@@ -54,7 +54,7 @@ func TestGroupsThatAreAsTheyWereAreSeenWithoutFacts(t *testing.T) {
 	w.others[parts[2]] = Log{0, 100, 100, 1, 0}
 	for i := range 8 {
 		g := billing(map[Part]int64{parts[i%2]: 5}, parts[i%2])
-		g.Name = fmt.Sprint("group-", i)
+		g.Row.Name = fmt.Sprint("group-", i)
 		w.groups = append(w.groups, g)
 	}
 	suspected := 0
@@ -90,7 +90,7 @@ func TestAGroupThatABrokenOffPassHasSeenIsNotLost(t *testing.T) {
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0)}
 	w.passes(2, nil)
 	w.groups = append(w.groups, billing(map[Part]int64{orders0: 5}, orders0))
-	w.groups[1].Name = "search"
+	w.groups[1].Row.Name = "search"
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w.w.Pass(ctx)
@@ -108,11 +108,11 @@ func actOn(r *rand.Rand, w *world, other *Watch, parts []Part) {
 	case 0:
 		cause := fmt.Sprint("cause ", r.IntN(9))
 		for _, watch := range []*Watch{w.w, other} {
-			watch.rebalanced(g.Name, w.now, cause)
+			watch.rebalanced(g.Row.Name, w.now, cause)
 		}
 	case 1:
 		for _, watch := range []*Watch{w.w, other} {
-			watch.deleted(g.Name)
+			watch.deleted(g.Row.Name)
 		}
 		g.Offsets = []Offset{{Part: parts[0], Committed: 1}}
 	case 2:
@@ -121,13 +121,13 @@ func actOn(r *rand.Rand, w *world, other *Watch, parts []Part) {
 		l.End, l.LastStable = l.End+1, l.End+1
 		w.logs[p] = l
 	case 3:
-		g.State = []string{"Stable", "Empty"}[r.IntN(2)]
+		g.Row.State = []string{"Stable", "Empty"}[r.IntN(2)]
 	case 4:
 		w.topic(fmt.Sprint("t", r.IntN(3)), self)
 	case 5:
 		w.groups = slices.Delete(w.groups, i, i+1)
 		w.groups = append(w.groups, billing(map[Part]int64{parts[r.IntN(3)]: 5}, parts[r.IntN(3)]))
-		w.groups[len(w.groups)-1].Name = fmt.Sprint("new-", r.IntN(1000), w.now.Unix())
+		w.groups[len(w.groups)-1].Row.Name = fmt.Sprint("new-", r.IntN(1000), w.now.Unix())
 	case 6:
 		o := &g.Offsets[0]
 		var deaths []lag.Death
@@ -135,14 +135,14 @@ func actOn(r *rand.Rand, w *world, other *Watch, parts []Part) {
 			deaths = append(deaths, lag.Death{Who: who, Topic: o.Topic, Partition: o.Partition, Committed: o.Committed})
 		}
 		for _, watch := range []*Watch{w.w, other} {
-			watch.died(g.Name, deaths)
+			watch.died(g.Row.Name, deaths)
 		}
 	default:
 		g.Offsets = []Offset{{Part: parts[0], Committed: w.logs[parts[0]].End - int64(r.IntN(2)), At: w.now}, {Part: parts[1], Committed: w.logs[parts[1]].End, At: w.now}}
 	}
 }
 
-func all(x *list.Index) (out []list.Summary) {
+func all(x *list.Index) (out []list.GroupRow) {
 	for s := range x.All() {
 		out = append(out, *s)
 	}

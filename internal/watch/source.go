@@ -6,6 +6,7 @@ import (
 
 	"muster/internal/metadata"
 	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // Source is the broker as a watch asks it. Calls come one at a time.
@@ -76,13 +77,15 @@ type Fetched struct {
 
 // Group is a group as its coordinator sees it.
 type Group struct {
-	Name, Type, State string
-	Members           []Member
-	Topics            []string  // That members subscribe to, in order; each once.
-	Offsets           []Offset  // In order of topic and partition.
-	Seen              *Seen     // What the watch keeps of it; nil if that is not known.
-	Quiet             lag.Quiet // Whether it must be looked at.
-	Same              bool      // It is as it was, and but for its name and the two above nothing is told.
+	// Row has its name, and what lists show of a group as its coordinator says it. The watch
+	// fills in the rest.
+	Row     list.GroupRow
+	Members []Member
+	Topics  []string  // That members subscribe to, in order; each once.
+	Offsets []Offset  // In order of topic and partition.
+	Seen    *Seen     // What the watch keeps of it; nil if that is not known.
+	Quiet   lag.Quiet // Whether it must be looked at.
+	Same    bool      // It is as it was, and but for its name and the two above nothing is told.
 	// Tells says that what members have is known: it is not while a classic group
 	// rebalances, and if its members are no consumers.
 	Tells bool

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // slowStore counts so many places in a pass; after that the time of the pass is over.
@@ -47,7 +48,7 @@ func TestEachPlaceIsCountedInTurn(t *testing.T) {
 		}
 		w.topic("orders", leaders...)
 		w.bits["orders"] = 10
-		g := Group{Name: "billing", Type: "classic", State: "Empty"}
+		g := Group{Row: list.GroupRow{Name: "billing", Type: "classic", State: "Empty"}}
 		for i := range int32(parts) {
 			g.Offsets = append(g.Offsets, Offset{Part: Part{"orders", i}, Committed: 5})
 		}
@@ -88,7 +89,7 @@ func TestWhoTakesAllTheTimeDoesNotKeepOthersWaiting(t *testing.T) {
 		w.bits["orders"] = 10
 		for i := range int32(2) {
 			w.logs[Part{"orders", i}] = Log{0, 1000, 0, 1, 0}
-			w.groups = append(w.groups, Group{Name: fmt.Sprint("g", i), Offsets: []Offset{{Part: Part{"orders", i}, Committed: 5}}})
+			w.groups = append(w.groups, Group{Row: list.GroupRow{Name: fmt.Sprint("g", i)}, Offsets: []Offset{{Part: Part{"orders", i}, Committed: 5}}})
 		}
 		w.passes(1, nil)
 		if w.w.countFrom != 1 {
@@ -131,7 +132,7 @@ func TestPlacesThatAQuestionHasNoRoomForAreCountedAlone(t *testing.T) {
 	w.w = New(Options{Node: self, Source: s, MaxBytes: 1 << 20, Now: w.w.opts.Now})
 	w.topic("orders", self, self, self, self, self)
 	w.bits["orders"] = 10
-	g := Group{Name: "billing", Type: "classic", State: "Empty"}
+	g := Group{Row: list.GroupRow{Name: "billing", Type: "classic", State: "Empty"}}
 	for i := range int32(5) {
 		g.Offsets = append(g.Offsets, Offset{Part: Part{"orders", i}, Committed: 5})
 		w.logs[Part{"orders", i}] = Log{0, 1000, 0, 1, 0}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 var (
@@ -17,7 +18,7 @@ var (
 
 // billing is a group with one member, which has the partitions.
 func billing(committed map[Part]int64, owned ...Part) Group {
-	g := Group{Name: "billing", Type: "classic", State: "Stable", Tells: true, Topics: []string{"orders"}, Members: []Member{{reader, owned}}}
+	g := Group{Row: list.GroupRow{Name: "billing", Type: "classic", State: "Stable"}, Tells: true, Topics: []string{"orders"}, Members: []Member{{reader, owned}}}
 	for p, at := range committed {
 		g.Offsets = append(g.Offsets, Offset{Part: p, Committed: at})
 	}
@@ -38,7 +39,7 @@ func TestAPassSeesGroupsAndTopics(t *testing.T) {
 	w.topic("clicks", self)
 	w.logs[orders0], w.logs[orders1] = Log{5, 100, 90, 4000, 0}, Log{0, 10, 10, 1, 0}
 	w.groups = []Group{
-		{Name: "search", Type: "consumer", State: "Empty", Offsets: []Offset{{Part: Part{"clicks", 0}, Committed: 3}}},
+		{Row: list.GroupRow{Name: "search", Type: "consumer", State: "Empty"}, Offsets: []Offset{{Part: Part{"clicks", 0}, Committed: 3}}},
 		billing(map[Part]int64{orders0: 40, orders1: 12}, orders0, orders1),
 	}
 	w.w.Pass(t.Context())
@@ -47,7 +48,7 @@ func TestAPassSeesGroupsAndTopics(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	got, _ := s.Groups.Get("billing")
-	if got.Lag != 60 || got.LagUnknown || got.Members != 1 || got.Partitions != 2 || got.State != "Stable" || got.Type != "classic" || got.CatchUp != -1 ||
+	if got.Lag != 60 || got.LagUnknown || got.Members != 1 || got.Partitions != 2 || got.State != "Stable" || got.Type != "classic" || got.CatchUpSeconds != nil ||
 		!slices.Equal(got.Topics, []string{"orders"}) {
 		t.Errorf("%+v", got)
 	}
@@ -206,7 +207,7 @@ func TestAnotherBrokersOwnerIsNotBlamedIfNobodyKnows(t *testing.T) {
 	}
 	for i := range many { // More groups than are asked for: the last is not known.
 		g := billing(map[Part]int64{orders0: 5}, orders0)
-		g.Name, g.Members[0].Reader = string(rune('A'+i)), many[i].Reader
+		g.Row.Name, g.Members[0].Reader = string(rune('A'+i)), many[i].Reader
 		w.groups = append(w.groups, g)
 	}
 	w.passes(60, nil)
@@ -263,14 +264,14 @@ func TestADeletedGroupIsForgotten(t *testing.T) {
 		return n
 	}
 	got, _ := w.w.Snapshot().Groups.Get("billing")
-	if points() == 0 || got.Cause != "joined" || got.Rebalanced.IsZero() {
+	if points() == 0 || got.Cause != "joined" || got.Rebalanced == nil {
 		t.Fatalf("%d points, %+v", points(), got)
 	}
 	w.w.deleted("billing") // And another one has its name.
 	w.groups[0].Offsets[0].Committed = 1
 	w.passes(1, nil)
 	got, _ = w.w.Snapshot().Groups.Get("billing")
-	if points() != 0 || got.Cause != "" || !got.Rebalanced.IsZero() || len(got.Findings) != 0 {
+	if points() != 0 || got.Cause != "" || got.Rebalanced != nil || len(got.Findings) != 0 {
 		t.Errorf("%d points, %+v", points(), got)
 	}
 	w.w.deleted("billing")
@@ -300,7 +301,7 @@ func TestGroupsAreThereWhileAPassIsUnderWay(t *testing.T) {
 	w.topic("orders", self)
 	w.logs[orders0] = Log{0, 100, 100, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 5}, orders0), billing(map[Part]int64{orders0: 6}, orders0)}
-	w.groups[1].Name = "search"
+	w.groups[1].Row.Name = "search"
 	w.w.Pass(t.Context())
 	looked := 0
 	w.between = func() {

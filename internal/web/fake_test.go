@@ -83,10 +83,10 @@ func newFake(t *testing.T) *fake {
 		{Name: "__x", Internal: true},
 	}}
 	slices.SortFunc(f.snapshot.Topics, func(a, b watch.Topic) int { return strings.Compare(a.Name, b.Name) })
-	f.snapshot.Groups = list.Build([]list.Summary{
-		{Name: "billing", Type: "classic", State: "Stable", Members: 1, Lag: 90, Seconds: 600, CatchUp: -1, Findings: []string{"not-catching-up"}, Topics: []string{"orders"}},
+	f.snapshot.Groups = list.Build([]list.GroupRow{
+		{Name: "billing", Type: "classic", State: "Stable", Members: 1, Lag: 90, LagSeconds: 600, Findings: []string{"not-catching-up"}, Topics: []string{"orders"}},
 		{Name: "shipping", Type: "consumer", State: "Stable", Members: 1, Topics: []string{"orders"}},
-		{Name: "=SUM(A1)", Type: "classic", State: "Empty", Lag: 7, Seconds: 3, CatchUp: -1, Stuck: 0, Findings: []string{"lag-without-members"}, Topics: []string{"payments"}},
+		{Name: "=SUM(A1)", Type: "classic", State: "Empty", Lag: 7, LagSeconds: 3, Stuck: 0, Findings: []string{"lag-without-members"}, Topics: []string{"payments"}},
 	})
 	f.groups = map[string]groupview.Description{"billing": {
 		State: groupview.Stable, ProtocolType: groupview.Consumer, Assignor: "range", Coordinator: &groupview.Coordinator{Broker: 1, Address: "127.0.0.1:9092"},

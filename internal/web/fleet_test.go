@@ -14,8 +14,8 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/watch"
-	"muster/internal/watch/lag"
 	"muster/internal/watch/explain"
+	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
 	"muster/internal/web/fleet"
 	"muster/internal/web/problem"
@@ -24,12 +24,12 @@ import (
 var sortsOfGroups = []string{"name", "lag", "lagSeconds", "catchUp", "members", "state", "type", "stuck", "rebalanced", "findings"}
 
 // manyGroups makes groups with many equal values.
-func manyGroups(r *rand.Rand, n int) []list.Summary {
-	var out []list.Summary
+func manyGroups(r *rand.Rand, n int) []list.GroupRow {
+	var out []list.GroupRow
 	for i := range n {
-		s := list.Summary{
+		s := list.GroupRow{
 			Name: fmt.Sprintf("%c%d", 'a'+rune(r.IntN(26)), i), State: []string{"Stable", "Empty"}[r.IntN(2)], Type: "classic", Members: r.IntN(3), Lag: r.Int64N(4) << r.IntN(50),
-			Seconds: float64(r.IntN(4)) / 3, CatchUp: time.Duration(r.IntN(4)-1) * 123456789, Stuck: r.IntN(2), Rebalanced: now.Add(time.Duration(r.IntN(3)) * time.Second),
+			LagSeconds: float64(r.IntN(4)) / 3, CatchUpSeconds: []*float64{nil, new(0.), new(0.123456789), new(0.246913578)}[r.IntN(4)], Stuck: r.IntN(2), Rebalanced: new(now.Add(time.Duration(r.IntN(3)) * time.Second)),
 		}
 		if r.IntN(2) == 0 {
 			kinds := explain.WatchedKinds[r.IntN(len(explain.WatchedKinds)):]
@@ -43,8 +43,8 @@ func manyGroups(r *rand.Rand, n int) []list.Summary {
 }
 
 // split gives each group to one of some brokers.
-func split(r *rand.Rand, groups []list.Summary, n int) []*fake {
-	parts := make([][]list.Summary, n)
+func split(r *rand.Rand, groups []list.GroupRow, n int) []*fake {
+	parts := make([][]list.GroupRow, n)
 	for _, g := range groups {
 		i := r.IntN(n)
 		parts[i] = append(parts[i], g)
@@ -57,7 +57,7 @@ func split(r *rand.Rand, groups []list.Summary, n int) []*fake {
 }
 
 // having is a broker that has some groups.
-func having(groups []list.Summary) *fake {
+func having(groups []list.GroupRow) *fake {
 	return &fake{snapshot: &watch.Snapshot{At: now, Groups: list.Build(groups)}, denies: map[string]bool{}, image: metadata.NewImage(&config.Broker{}), tracker: lag.NewTracker(lag.Limits{}, nil)}
 }
 
@@ -115,7 +115,7 @@ func TestAGroupThatMovedIsToldOnce(t *testing.T) {
 	page := func(next string, groups ...GroupRow) *keyedGroups {
 		out := &keyedGroups{GroupList: GroupList{Groups: groups, Next: next}}
 		for _, g := range groups {
-			out.Keys = append(out.Keys, (&list.Query{}).Cursor(&list.Summary{Name: g.Name}))
+			out.Keys = append(out.Keys, (&list.Query{}).Cursor(&list.GroupRow{Name: g.Name}))
 		}
 		return out
 	}

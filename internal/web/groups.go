@@ -64,22 +64,19 @@ func (a *api) groupsSeen(c *call) func(string) bool {
 	return func(group string) bool { return a.sees(c, auth.Group, group) }
 }
 
-func (a *api) groupRow(c *call, s *list.Summary) GroupRow {
-	out := GroupRow{
-		Name: s.Name, Type: s.Type, State: s.State, Members: s.Members, Partitions: s.Partitions,
-		Lag: s.Lag, LagUnknown: s.LagUnknown, LagApproximate: s.LagApproximate, LagSeconds: s.Seconds,
-		Pace: s.Pace, PaceText: explain.PaceText(s.Pace, s.CatchUp), Stuck: s.Stuck, Poison: int(s.Poison), Rebalanced: known(s.Rebalanced), Cause: s.Cause, Findings: some(s.Findings), Topics: []string{},
+// groupRow is a row as the caller may see it.
+func (a *api) groupRow(c *call, g *list.GroupRow) GroupRow {
+	row, in := *g, time.Duration(0)
+	if g.CatchUpSeconds != nil {
+		in = time.Duration(*g.CatchUpSeconds * float64(time.Second))
 	}
-	if s.CatchUp >= 0 {
-		seconds := s.CatchUp.Seconds()
-		out.CatchUpSeconds = &seconds
-	}
-	for _, topic := range s.Topics {
+	row.PaceText, row.Findings, row.Topics = explain.PaceText(g.Pace, in), some(g.Findings), []string{}
+	for _, topic := range g.Topics {
 		if a.sees(c, auth.Topic, topic) {
-			out.Topics = append(out.Topics, topic)
+			row.Topics = append(row.Topics, topic)
 		}
 	}
-	return out
+	return row
 }
 
 // recentAtOnce is for how many rows the tracker is asked under one lock, which passes wait

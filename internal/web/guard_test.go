@@ -165,7 +165,7 @@ func TestAForeignHostInAnAbsoluteAddressIsRefused(t *testing.T) {
 // A page that ends with the longest name that a group can have is not the last that can be read.
 func TestPagesGoOnAfterGroupsWithLongNames(t *testing.T) {
 	f := newFake(t)
-	f.snapshot.Groups = list.Build([]list.Summary{{Name: strings.Repeat("a", 32767)}, {Name: "b"}})
+	f.snapshot.Groups = list.Build([]list.GroupRow{{Name: strings.Repeat("a", 32767)}, {Name: "b"}})
 	s := serve(t, f)
 	page := read[GroupList](s, "/groups?limit=1")
 	if page = read[GroupList](s, "/groups?limit=1&after="+page.Next); len(page.Groups) != 1 || page.Groups[0].Name != "b" {

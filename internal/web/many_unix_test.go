@@ -35,11 +35,11 @@ func TestManyLists(t *testing.T) {
 	}
 	const groups = 100_000
 	states, findings := []string{"Stable", "Empty", "PreparingRebalance"}, [][]string{nil, nil, nil, {"stuck-partition"}, {"not-catching-up"}}
-	all := make([]*list.Summary, groups)
+	all := make([]*list.GroupRow, groups)
 	for i := range all {
-		all[i] = &list.Summary{
+		all[i] = &list.GroupRow{
 			Name: fmt.Sprintf("group-%06d", i), Type: "classic", State: states[i%3], Members: i % 7, Partitions: 10, Lag: int64(i*7919%1_000_003) * int64(i%4),
-			Seconds: float64(i * 104729 % 100_000), CatchUp: time.Duration(i%5-1) * time.Minute, Findings: findings[i%5], Rebalanced: now.Add(-time.Duration(i) * time.Second), Topics: []string{"orders", fmt.Sprint("topic-", i%1000)},
+			LagSeconds: float64(i * 104729 % 100_000), CatchUpSeconds: []*float64{nil, new(0.), new(60.), new(120.), new(180.)}[i%5], Findings: findings[i%5], Rebalanced: new(now.Add(-time.Duration(i) * time.Second)), Topics: []string{"orders", fmt.Sprint("topic-", i%1000)},
 		}
 	}
 	c := &changing{fake: newFake(t)}

@@ -55,11 +55,11 @@ func (a *api) ownOverview(c *call, q *OverviewQuery) (*Overview, error) {
 		out.Groups = &all.Total
 	}
 	told := map[string]bool{}
-	tell := func(groups []*list.Summary) {
+	tell := func(groups []*list.GroupRow) {
 		for _, g := range groups {
 			if !told[g.Name] && len(out.Worst) < limit {
 				told[g.Name] = true
-				out.Worst = append(out.Worst, NeedyRow{g.Name, g.State, g.Lag, g.Seconds, some(g.Findings), explain.Sentence(g)})
+				out.Worst = append(out.Worst, NeedyRow{g.Name, g.State, g.Lag, g.LagSeconds, some(g.Findings), explain.Sentence(g)})
 			}
 		}
 	}

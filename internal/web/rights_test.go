@@ -129,7 +129,7 @@ func TestTopicsThatTheCallerMayNotSeeAreHiddenInAGroup(t *testing.T) {
 func TestTopicsThatTheCallerMaySeeAreShownWithoutSums(t *testing.T) {
 	f := newFake(t)
 	f.groups["billing"].Committed[groupview.TopicPartition{Topic: "payments"}] = groupview.Commit{Offset: 1}
-	f.snapshot.Groups = list.Build([]list.Summary{{Name: "billing", Topics: []string{"orders", "payments"}}})
+	f.snapshot.Groups = list.Build([]list.GroupRow{{Name: "billing", Topics: []string{"orders", "payments"}}})
 	f.denies = map[string]bool{"DESCRIBE TOPIC payments": true}
 	s := serve(t, f)
 	g := read[GroupDetail](s, "/groups/billing")

@@ -129,12 +129,12 @@ func (a *api) topicRows(c *call, s *watch.Snapshot, q *TopicsQuery) []TopicRow {
 }
 
 // readers returns the groups of a topic that somebody may see.
-func readers(s *watch.Snapshot, topic string, seen func(string) bool) []*list.Summary {
+func readers(s *watch.Snapshot, topic string, seen func(string) bool) []*list.GroupRow {
 	all := s.Groups.Reading(topic)
 	if seen == nil {
 		return all
 	}
-	return slices.DeleteFunc(all, func(g *list.Summary) bool { return !seen(g.Name) })
+	return slices.DeleteFunc(all, func(g *list.GroupRow) bool { return !seen(g.Name) })
 }
 
 // ownTopic shows a topic as this broker knows it.
@@ -197,7 +197,7 @@ func partitionsOf(t *metadata.Topic, s *watch.Snapshot) []TopicPartition {
 }
 
 // topicGroup is how far a group is behind in one topic.
-func topicGroup(t *lag.Tracker, g *list.Summary, topic string) TopicGroup {
+func topicGroup(t *lag.Tracker, g *list.GroupRow, topic string) TopicGroup {
 	in := t.InTopic(g.Name, topic)
 	return TopicGroup{
 		Name: g.Name, State: g.State, Members: g.Members,

@@ -1,6 +1,10 @@
 package web
 
-import "time"
+import (
+	"time"
+
+	"muster/internal/watch/list"
+)
 
 // GroupsQuery asks for groups.
 type GroupsQuery struct {
@@ -25,27 +29,7 @@ type GroupList struct {
 }
 
 // GroupRow is a group in a list.
-type GroupRow struct {
-	Name           string     `json:"name"`
-	Type           string     `json:"type" doc:"classic or consumer"`
-	State          string     `json:"state" doc:"in Kafka's words"`
-	Members        int        `json:"members"`
-	Partitions     int        `json:"partitions" doc:"with a committed offset"`
-	Lag            int64      `json:"lag" doc:"in records"`
-	LagUnknown     bool       `json:"lagUnknown" doc:"a part of the lag is not known, for want of a leader"`
-	LagApproximate bool       `json:"lagApproximate" doc:"a part of the lag was estimated"`
-	LagSeconds     float64    `json:"lagSeconds" doc:"the age of the oldest first unread record"`
-	Recent         []float64  `json:"recentLagSeconds" csv:"-" doc:"the largest lagSeconds of each of the last minutes, at most 30 of them, the oldest first; -1 where nothing is known; empty while the lag has never changed"`
-	CatchUpSeconds *float64   `json:"catchUpSeconds" doc:"how long it takes to catch up; 0 without lag, null if it does not or unknown"`
-	Pace           string     `json:"pace" doc:"how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown"`
-	PaceText       string     `json:"paceText" doc:"the same in words, as in 5m for when it will have caught up"`
-	Stuck          int        `json:"stuck" doc:"partitions that stand still though the group has members"`
-	Poison         int        `json:"poison" doc:"partitions with a record that may kill who reads it"`
-	Rebalanced     *time.Time `json:"rebalanced" doc:"when the last rebalance ended"`
-	Cause          string     `json:"cause" doc:"of that rebalance"`
-	Findings       []string   `json:"findings" doc:"what is wrong, worst first"`
-	Topics         []string   `json:"topics" doc:"that it reads or has committed, of those that you may see"`
-}
+type GroupRow = list.GroupRow
 
 // GroupDetail is a group now.
 type GroupDetail struct {

@@ -27,7 +27,7 @@ type Kind struct {
 	Severity int // 1 for the worst; 0 if it is only found when one group is explained.
 	Found    func(*lag.GroupLag) bool
 	// Sentence says what is worst about a group that has it.
-	Sentence func(g *list.Summary, unread, age string) string
+	Sentence func(g *list.GroupRow, unread, age string) string
 	Metric   *Metric // nil if there is none of its own
 	Alert    *Alert  // nil if there is none
 }
@@ -49,8 +49,8 @@ var Kinds = []Kind{
 	{
 		ID: "poison-suspect", Severity: 1, find: (*Evidence).poisonSuspects,
 		Found: func(g *lag.GroupLag) bool { return g.Poison > 0 },
-		Sentence: func(g *list.Summary, _, age string) string {
-			return fmt.Sprintf("Members of %s die one after the other at the same offset of %s: a record may kill who reads it; the oldest unread one is %s old.", g.Name, words.Plural(int(g.Poison), "partition"), age)
+		Sentence: func(g *list.GroupRow, _, age string) string {
+			return fmt.Sprintf("Members of %s die one after the other at the same offset of %s: a record may kill who reads it; the oldest unread one is %s old.", g.Name, words.Plural(g.Poison, "partition"), age)
 		},
 		Metric: &Metric{
 			"muster_group_poison_suspects", "Partitions in which members died one after the other at the same committed offset, so that a record may be why.",
@@ -64,14 +64,14 @@ var Kinds = []Kind{
 	{
 		ID: "members-keep-dying", Severity: 2, find: (*Evidence).keepDying,
 		Found: func(g *lag.GroupLag) bool { return g.Dying },
-		Sentence: func(g *list.Summary, unread, age string) string {
+		Sentence: func(g *list.GroupRow, unread, age string) string {
 			return fmt.Sprintf("Members of %s die one after the other wherever they read: %s, the oldest for %s.", g.Name, unread, age)
 		},
 	},
 	{
 		ID: "lag-without-members", Severity: 4, find: (*Evidence).lagWithoutMembers,
 		Found: (*lag.GroupLag).Unread,
-		Sentence: func(g *list.Summary, unread, age string) string {
+		Sentence: func(g *list.GroupRow, unread, age string) string {
 			return fmt.Sprintf("%s has no members, and %s to be read, the oldest for %s.", g.Name, unread, age)
 		},
 		Alert: &Alert{
@@ -83,7 +83,7 @@ var Kinds = []Kind{
 	{
 		ID: "stuck-partition", Severity: 3, find: (*Evidence).stuckPartitions,
 		Found: func(g *lag.GroupLag) bool { return g.Stuck > 0 },
-		Sentence: func(g *list.Summary, _, age string) string {
+		Sentence: func(g *list.GroupRow, _, age string) string {
 			return fmt.Sprintf("%s of %s %s still though the group has members; the oldest unread record is %s old.",
 				words.Plural(g.Stuck, "partition"), g.Name, words.Verb(g.Stuck, "stands", "stand"), age)
 		},
@@ -100,7 +100,7 @@ var Kinds = []Kind{
 	{
 		ID: "retention-overtakes", Severity: 5, find: (*Evidence).retentionOvertakes,
 		Found: (*lag.GroupLag).Overtaken,
-		Sentence: func(g *list.Summary, unread, age string) string {
+		Sentence: func(g *list.GroupRow, unread, age string) string {
 			return fmt.Sprintf("Retention will delete records before %s has read them: %s, the oldest for %s.", g.Name, unread, age)
 		},
 		Alert: &Alert{
@@ -111,14 +111,14 @@ var Kinds = []Kind{
 	{
 		ID: "not-catching-up", Severity: 6, find: (*Evidence).notCatchingUp,
 		Found: (*lag.GroupLag).NotCatchingUp,
-		Sentence: func(g *list.Summary, unread, age string) string {
+		Sentence: func(g *list.GroupRow, unread, age string) string {
 			return fmt.Sprintf("%s is %s behind and does not catch up: %s.", g.Name, age, unread)
 		},
 	},
 	{
 		ID: "offsets-rewound", Severity: 7, find: (*Evidence).offsetsRewound,
 		Found: (*lag.GroupLag).Rewound,
-		Sentence: func(g *list.Summary, _, _ string) string {
+		Sentence: func(g *list.GroupRow, _, _ string) string {
 			return fmt.Sprintf("%s went back: it reads records again that it had read.", g.Name)
 		},
 	},
@@ -169,9 +169,9 @@ func Found(g *lag.GroupLag) []string {
 }
 
 // Sentence says what is worst about a group in a list. It must have a finding.
-func Sentence(g *list.Summary) string {
+func Sentence(g *list.GroupRow) string {
 	unread := words.Plural(int(g.Lag), "record") + words.Verb(int(g.Lag), " waits", " wait")
-	age := words.Duration(time.Duration(g.Seconds * float64(time.Second)).Round(time.Second))
+	age := words.Duration(time.Duration(g.LagSeconds * float64(time.Second)).Round(time.Second))
 	for _, k := range WatchedKinds {
 		if k.ID == g.Findings[0] {
 			return k.Sentence(g, unread, age)

@@ -50,7 +50,7 @@ func TestKindsAreWhole(t *testing.T) {
 		if k.Severity != i+1 || k.Found == nil || k.Sentence == nil || len(k.Also) > 0 {
 			t.Errorf("%s: severity %d after %d others, or it lacks something", k.ID, k.Severity, i)
 		}
-		said := Sentence(&list.Summary{Name: "billing", Lag: 2, Seconds: 61, Stuck: 1, Poison: 1, Findings: []string{k.ID}})
+		said := Sentence(&list.GroupRow{Name: "billing", Lag: 2, LagSeconds: 61, Stuck: 1, Poison: 1, Findings: []string{k.ID}})
 		if !strings.Contains(said, "billing") || !strings.HasSuffix(said, ".") || strings.Contains(said, "%!") {
 			t.Errorf("%s: %s", k.ID, said)
 		}
@@ -58,7 +58,7 @@ func TestKindsAreWhole(t *testing.T) {
 			t.Errorf("%s: %+v", k.ID, m)
 		}
 	}
-	if got := Sentence(&list.Summary{Name: "billing", Findings: []string{"what-others-find"}}); got != "billing has the finding what others find." {
+	if got := Sentence(&list.GroupRow{Name: "billing", Findings: []string{"what-others-find"}}); got != "billing has the finding what others find." {
 		t.Errorf("of a finding of another version: %s", got)
 	}
 	for i := range Kinds {

@@ -3,8 +3,8 @@ package list
 import "iter"
 
 // All returns all groups in order of name. Nobody may change them.
-func (x *Index) All() iter.Seq[*Summary] {
-	return func(yield func(*Summary) bool) {
+func (x *Index) All() iter.Seq[*GroupRow] {
+	return func(yield func(*GroupRow) bool) {
 		for _, s := range x.groups {
 			if !yield(s) {
 				return

@@ -8,7 +8,7 @@ import (
 
 // Index is the groups of one moment. What it says never changes.
 type Index struct {
-	groups []*Summary // In order of name.
+	groups []*GroupRow // In order of name.
 
 	// An index is made every ten seconds, and mostly nobody looks: what only some
 	// questions need is made by the first of them.
@@ -37,16 +37,16 @@ func atOnce(f func()) func() {
 
 // Build makes an index of summaries, which become its own, with all that it needs, so that
 // many may read it. Of two with one name the first counts.
-func Build(groups []Summary) *Index {
-	all := make([]*Summary, len(groups))
+func Build(groups []GroupRow) *Index {
+	all := make([]*GroupRow, len(groups))
 	for i := range groups {
 		all[i] = &groups[i]
 	}
-	byName := func(a, b *Summary) int { return cmp.Compare(a.Name, b.Name) }
+	byName := func(a, b *GroupRow) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(all, byName) {
 		slices.SortStableFunc(all, byName)
 	}
-	x := Of(slices.CompactFunc(all, func(a, b *Summary) bool { return a.Name == b.Name }), atOnce)
+	x := Of(slices.CompactFunc(all, func(a, b *GroupRow) bool { return a.Name == b.Name }), atOnce)
 	for _, need := range x.need {
 		need()
 	}
@@ -61,7 +61,7 @@ func Build(groups []Summary) *Index {
 
 // Of makes an index of summaries in order of name, each name once, which nobody changes
 // from then on. Indexes may share them.
-func Of(groups []*Summary, once Once) *Index {
+func Of(groups []*GroupRow, once Once) *Index {
 	x := &Index{groups: groups}
 	x.index, x.fold = once(x.findTopics), once(x.foldNames)
 	for by := range sorts {
@@ -113,8 +113,8 @@ func (x *Index) reading(topic string) []int32 {
 func (x *Index) Len() int { return len(x.groups) }
 
 // Get returns a group.
-func (x *Index) Get(name string) (*Summary, bool) {
-	i, found := slices.BinarySearchFunc(x.groups, name, func(s *Summary, name string) int { return cmp.Compare(s.Name, name) })
+func (x *Index) Get(name string) (*GroupRow, bool) {
+	i, found := slices.BinarySearchFunc(x.groups, name, func(s *GroupRow, name string) int { return cmp.Compare(s.Name, name) })
 	if !found {
 		return nil, false
 	}
@@ -123,9 +123,9 @@ func (x *Index) Get(name string) (*Summary, bool) {
 
 // Reading returns the groups that read a topic, or have committed offsets of it, in
 // order of name.
-func (x *Index) Reading(topic string) []*Summary {
+func (x *Index) Reading(topic string) []*GroupRow {
 	places := x.reading(topic)
-	out := make([]*Summary, len(places))
+	out := make([]*GroupRow, len(places))
 	for i, at := range places {
 		out[i] = x.groups[at]
 	}

@@ -21,16 +21,16 @@ var (
 )
 
 // some makes groups, with many equal values.
-func some(r *rand.Rand, n int) []Summary {
-	out := make([]Summary, 0, n)
+func some(r *rand.Rand, n int) []GroupRow {
+	out := make([]GroupRow, 0, n)
 	for i := range n {
-		s := Summary{
+		s := GroupRow{
 			Name: fmt.Sprintf("%s-%d", []string{"Billing", "search", "audit"}[r.IntN(3)], i*7919%n), State: someStates[r.IntN(7)], Type: someTypes[r.IntN(3)],
-			Members: r.IntN(3), Lag: r.Int64N(5) << r.IntN(50), Seconds: float64(r.IntN(4)) * 1.5, CatchUp: time.Duration(r.IntN(4)-1) * time.Minute,
+			Members: r.IntN(3), Lag: r.Int64N(5) << r.IntN(50), LagSeconds: float64(r.IntN(4)) * 1.5, CatchUpSeconds: []*float64{nil, new(0.), new(60.), new(0.5)}[r.IntN(4)],
 			Stuck: r.IntN(2), Topics: someTopics[:r.IntN(4)],
 		}
 		if r.IntN(3) > 0 {
-			s.Rebalanced = time.UnixMilli(r.Int64N(1 << 42))
+			s.Rebalanced = new(time.UnixMilli(r.Int64N(1 << 42)))
 		}
 		if r.IntN(2) == 0 {
 			s.Findings = someFindings[r.IntN(3):]
@@ -41,8 +41,8 @@ func some(r *rand.Rand, n int) []Summary {
 }
 
 // naive answers a query without pages by comparing.
-func naive(groups []Summary, q *Query) []string {
-	var kept []Summary
+func naive(groups []GroupRow, q *Query) []string {
+	var kept []GroupRow
 	for _, s := range groups {
 		one := func(wanted, have []string) bool {
 			for _, w := range wanted {
@@ -58,17 +58,23 @@ func naive(groups []Summary, q *Query) []string {
 			kept = append(kept, s)
 		}
 	}
-	never := func(d time.Duration) time.Duration {
-		if d < 0 {
-			return math.MaxInt64
+	never := func(seconds *float64) float64 {
+		if seconds == nil {
+			return math.Inf(1)
 		}
-		return d
+		return *seconds
 	}
-	slices.SortFunc(kept, func(a, b Summary) int {
+	when := func(at *time.Time) time.Time {
+		if at == nil {
+			return time.Time{}
+		}
+		return *at
+	}
+	slices.SortFunc(kept, func(a, b GroupRow) int {
 		c := [...]int{
-			ByName: 0, ByLag: cmp.Compare(a.Lag, b.Lag), BySeconds: cmp.Compare(a.Seconds, b.Seconds), ByCatchUp: cmp.Compare(never(a.CatchUp), never(b.CatchUp)),
+			ByName: 0, ByLag: cmp.Compare(a.Lag, b.Lag), BySeconds: cmp.Compare(a.LagSeconds, b.LagSeconds), ByCatchUp: cmp.Compare(never(a.CatchUpSeconds), never(b.CatchUpSeconds)),
 			ByMembers: cmp.Compare(a.Members, b.Members), ByState: cmp.Compare(a.State, b.State), ByType: cmp.Compare(a.Type, b.Type),
-			ByStuck: cmp.Compare(a.Stuck, b.Stuck), ByRebalanced: a.Rebalanced.Compare(b.Rebalanced), ByFindings: cmp.Compare(len(a.Findings), len(b.Findings)),
+			ByStuck: cmp.Compare(a.Stuck, b.Stuck), ByRebalanced: when(a.Rebalanced).Compare(when(b.Rebalanced)), ByFindings: cmp.Compare(len(a.Findings), len(b.Findings)),
 		}[q.Sort]
 		c = cmp.Or(c, cmp.Compare(a.Name, b.Name))
 		if q.Reverse {
@@ -141,7 +147,7 @@ func TestCursorIsGoodInTheNextIndex(t *testing.T) {
 		last := page.Groups[49]
 		q.After = page.Next
 		// The group that the cursor names is gone, and others have come.
-		next := append(slices.DeleteFunc(slices.Clone(groups), func(s Summary) bool { return s.Name == last.Name }), Summary{Name: "A", Lag: last.Lag}, Summary{Name: "z", Lag: last.Lag})
+		next := append(slices.DeleteFunc(slices.Clone(groups), func(s GroupRow) bool { return s.Name == last.Name }), GroupRow{Name: "A", Lag: last.Lag}, GroupRow{Name: "z", Lag: last.Lag})
 		page, err = Build(slices.Clone(next)).Find(&q)
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +155,7 @@ func TestCursorIsGoodInTheNextIndex(t *testing.T) {
 		all := naive(next, &Query{Sort: ByLag, Reverse: reverse})
 		var want []string
 		for _, name := range all {
-			i := slices.IndexFunc(next, func(s Summary) bool { return s.Name == name })
+			i := slices.IndexFunc(next, func(s GroupRow) bool { return s.Name == name })
 			c := cmp.Or(cmp.Compare(next[i].Lag, last.Lag), cmp.Compare(name, last.Name))
 			if c > 0 != reverse {
 				want = append(want, name)
@@ -216,7 +222,7 @@ func TestSortsHaveNames(t *testing.T) {
 }
 
 func TestTopicsKnowTheirGroups(t *testing.T) {
-	x := Build([]Summary{{Name: "b", Topics: []string{"t", "u", "t"}}, {Name: "a", Topics: []string{"t"}, Lag: 1}, {Name: "c"}, {Name: "a", Lag: 2}})
+	x := Build([]GroupRow{{Name: "b", Topics: []string{"t", "u", "t"}}, {Name: "a", Topics: []string{"t"}, Lag: 1}, {Name: "c"}, {Name: "a", Lag: 2}})
 	var got []string
 	for _, s := range x.Reading("t") {
 		got = append(got, s.Name)
@@ -234,7 +240,7 @@ func TestTopicsKnowTheirGroups(t *testing.T) {
 
 func TestIndexDoesNotChangeWithItsQueries(t *testing.T) {
 	x := Build(some(rand.New(rand.NewPCG(7, 8)), 50))
-	var before []Summary
+	var before []GroupRow
 	for s := range x.All() {
 		before = append(before, *s)
 	}
@@ -243,7 +249,7 @@ func TestIndexDoesNotChangeWithItsQueries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var after []Summary
+	var after []GroupRow
 	for s := range x.All() {
 		after = append(after, *s)
 	}

@@ -36,10 +36,10 @@ type Query struct {
 
 // Page is an answer.
 type Page struct {
-	Groups  []*Summary // They are the index's: do not change them.
-	Next    string     // The cursor of the next page; empty if this is the last.
-	Matched int        // How many groups the filters let pass. Only of the first page, else -1.
-	Total   int        // How many groups there are; -1 if not all may be shown.
+	Groups  []*GroupRow // They are the index's: do not change them.
+	Next    string      // The cursor of the next page; empty if this is the last.
+	Matched int         // How many groups the filters let pass. Only of the first page, else -1.
+	Total   int         // How many groups there are; -1 if not all may be shown.
 }
 
 // What is wrong with a query.
@@ -56,7 +56,7 @@ func (x *Index) Find(q *Query) (*Page, error) {
 	}
 	order := x.order(q.Sort)
 	from := 0
-	page := &Page{Groups: make([]*Summary, 0, limit), Matched: -1, Total: len(x.groups)}
+	page := &Page{Groups: make([]*GroupRow, 0, limit), Matched: -1, Total: len(x.groups)}
 	if q.Sees != nil {
 		page.Total = -1
 	}
@@ -140,7 +140,7 @@ func (x *Index) matches(q *Query, at int) bool {
 }
 
 // next is the cursor after a group: what the list is sorted by, its value and its name.
-func (q *Query) next(s *Summary) string {
+func (q *Query) next(s *GroupRow) string {
 	b := append([]byte{byte(q.Sort)}, make([]byte, 8)...)
 	binary.BigEndian.PutUint64(b[1:], s.value(q.Sort))
 	return base64.RawURLEncoding.EncodeToString(append(b, s.Name...))

@@ -9,6 +9,7 @@ import (
 	"muster/internal/metadata"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
+	"muster/internal/watch/list"
 )
 
 // A shard's lock is held for a portion of its groups at a time: so many groups, or so
@@ -72,7 +73,7 @@ func (l *looking) convert() []watch.Group {
 	for i := range l.looks {
 		look, g := &l.looks[i], &l.groups[i]
 		g.Seen, g.Quiet, g.Same = nil, lag.Loud, false
-		g.Name, g.Type, g.State = look.Name, look.Type, look.State
+		g.Row = list.GroupRow{Name: look.Name, Type: look.Type, State: look.State}
 		g.Tells = look.Type == typeConsumer || look.State == "Stable" && look.ProtocolType == "consumer"
 		g.Offsets = g.Offsets[:0]
 		for _, o := range look.Offsets {

@@ -8,6 +8,7 @@ import (
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/watch"
+	"muster/internal/watch/list"
 )
 
 // roll is the groups of a shard as the last pass saw them.
@@ -112,7 +113,7 @@ func (s *Source) visit(ctx context.Context, shard int32, r *roll, marked *taken,
 	for bite := range slices.Chunk(r.entries, biteGroups) {
 		l.asked = slices.Grow(l.asked[:0], len(bite))[:len(bite)]
 		for i := range bite {
-			l.asked[i] = watch.Group{Name: bite[i].name, Seen: bite[i].seen}
+			l.asked[i] = watch.Group{Row: list.GroupRow{Name: bite[i].name}, Seen: bite[i].seen}
 		}
 		quiet(l.asked)
 		for done := 0; done < len(bite); {

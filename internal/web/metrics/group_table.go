@@ -43,9 +43,7 @@ var groupTable = append([]groupEntry{
 	},
 	{
 		entry{Muster, gauge, "muster_group_last_rebalance_timestamp_seconds", "group", "When the last rebalance of a group ended."},
-		func(g *group) (float64, bool) {
-			return float64(g.Rebalanced.UnixMilli()) / 1000, !g.Rebalanced.IsZero()
-		},
+		lastRebalance,
 	},
 	{
 		entry{Muster, gauge, "muster_group_retention_margin_seconds", "group", "When retention deletes the first record that a group has yet to read, at the earliest. Absent without lag or limit."},
@@ -75,6 +73,13 @@ func measured(value func(*lag.GroupLag) (float64, bool)) func(*group) (float64, 
 		}
 		return value(&g.lag)
 	}
+}
+
+func lastRebalance(g *group) (seconds float64, known bool) {
+	if g.Rebalanced == nil {
+		return 0, false
+	}
+	return float64(g.Rebalanced.UnixMilli()) / 1000, true
 }
 
 func catchUp(l *lag.GroupLag) (seconds float64, known bool) {

@@ -24,7 +24,7 @@ func values(g *group) map[string]float64 {
 
 func TestEachMetricOfAGroupHasItsValue(t *testing.T) {
 	g := &group{
-		Summary: &list.Summary{Name: "billing", Members: 3, State: "Stable", Rebalanced: time.UnixMilli(1_700_000_000_500)}, known: true,
+		GroupRow: &list.GroupRow{Name: "billing", Members: 3, State: "Stable", Rebalanced: new(time.UnixMilli(1_700_000_000_500))}, known: true,
 		lag: lag.GroupLag{
 			Total: lag.Total{Lag: 70, Max: 50}, Seconds: 12.5, CatchUp: lag.Catching, CatchUpTime: 90 * time.Second, Stuck: 4, Poison: 5, Margin: 600,
 		},
@@ -51,7 +51,7 @@ func TestEachMetricOfAGroupHasItsValue(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	g.lag.CatchUp, g.lag.Margin, g.State, g.Rebalanced = lag.Unknown, math.Inf(1), "Odd", time.Time{}
+	g.lag.CatchUp, g.lag.Margin, g.State, g.Rebalanced = lag.Unknown, math.Inf(1), "Odd", nil
 	for _, name := range []string{"muster_group_catchup_seconds", "muster_group_retention_margin_seconds", "kafka_consumergroup_group_state", "muster_group_last_rebalance_timestamp_seconds"} {
 		if n, known := values(g)[name]; known {
 			t.Errorf("%s is %v", name, n)

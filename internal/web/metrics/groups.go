@@ -21,7 +21,7 @@ const (
 
 // group is a group that is exported.
 type group struct {
-	*list.Summary
+	*list.GroupRow
 	rebalances []meter.Rebalances
 	lag        lag.GroupLag
 	known      bool // The lag is.
@@ -46,7 +46,7 @@ func (v *view) addGroups(a *admission, s *Settings, read func(func(*lag.Tracker)
 			v.dropped[ofGroupPartition] += c.parts
 			continue
 		}
-		groups = append(groups, group{Summary: g, rebalances: rebalances[g.Name]})
+		groups = append(groups, group{GroupRow: g, rebalances: rebalances[g.Name]})
 		claims = append(claims, c)
 	}
 	a.admit(v.now, claims, budget)
@@ -84,7 +84,7 @@ func fill(t *lag.Tracker, groups []group, claims []claim) {
 }
 
 // claimOfGroup counts the series of a group.
-func (v *view) claimOfGroup(g *list.Summary, triggers int) claim {
+func (v *view) claimOfGroup(g *list.GroupRow, triggers int) claim {
 	c := claim{name: g.Name, first: g.Members > 0 || g.Lag > 0, whole: perGroup(v.sets)}
 	if v.on(KafkaExporter) {
 		c.whole += kafkaPerGroupTopic * len(g.Topics)

@@ -76,10 +76,10 @@ func (w *world) pass(groups ...groupFacts) {
 			})
 		}
 	}
-	var all []list.Summary
+	var all []list.GroupRow
 	for _, g := range groups {
 		facts := lag.Group{Name: g.name, Members: g.members}
-		s := list.Summary{Name: g.name, Type: "classic", State: "Empty", Members: g.members, Rebalanced: noon.Add(-time.Minute)}
+		s := list.GroupRow{Name: g.name, Type: "classic", State: "Empty", Members: g.members, Rebalanced: new(noon.Add(-time.Minute))}
 		if g.members > 0 {
 			s.State = "Stable"
 		}
@@ -93,7 +93,7 @@ func (w *world) pass(groups ...groupFacts) {
 		w.tracker.Group(facts)
 		s.Offsets = int32(len(facts.Positions))
 		l, _ := w.tracker.Of(g.name)
-		s.Partitions, s.Lag, s.LagUnknown, s.Seconds, s.Stuck = l.Partitions, l.Lag, l.Unknown, l.Seconds, l.Stuck
+		s.Partitions, s.Lag, s.LagUnknown, s.LagSeconds, s.Stuck = l.Partitions, l.Lag, l.Unknown, l.Seconds, l.Stuck
 		all = append(all, s)
 	}
 	w.tracker.End()
