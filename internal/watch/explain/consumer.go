@@ -129,7 +129,7 @@ func (e *Entry) sharesText(targets []*Entry) string {
 	for _, id := range order {
 		s := shares[id]
 		switch {
-		case slices.ContainsFunc(e.Triggers, func(t journal.Trigger) bool { return t.Member == id && isGone(t.Kind) }):
+		case slices.ContainsFunc(e.Triggers, func(t journal.Trigger) bool { return t.Member == id && kindOf(t.Kind).gone }):
 			out = append(out, fmt.Sprintf("%s %d → gone", name(s.Who), s.Before))
 		case s.Before != s.After:
 			out = append(out, fmt.Sprintf("%s %d → %d", name(s.Who), s.Before, s.After))
@@ -143,15 +143,6 @@ func (e *Entry) sharesText(targets []*Entry) string {
 	return "Partitions of each member before and after: " + words.ListSome(out, max(count, len(out))) + "."
 }
 
-// isGone says whether a member is one no more, for that reason.
-func isGone(kind journal.TriggerKind) bool {
-	switch kind {
-	case journal.TriggerLeft, journal.TriggerRemoved, journal.TriggerExpired, journal.TriggerNotRevoked, journal.TriggerNoJoin, journal.TriggerNoSync, journal.TriggerConflict:
-		return true
-	}
-	return false
-}
-
 // migrated words that a group moved from one protocol to the other.
 func (e *Entry) migrated() string {
 	who := "a member"
@@ -162,48 +153,6 @@ func (e *Entry) migrated() string {
 		return fmt.Sprintf("The group moved from the classic to the consumer protocol when %s joined with it; its %s went on with the partitions that they had.", who, words.Plural(e.Before, "member"))
 	}
 	return fmt.Sprintf("The group moved back from the consumer to the classic protocol, because the last member that used the former is gone (%s); the others join again.", who)
-}
-
-// consumerReason words reasons as they are in a consumer group, "" if they are as in
-// any other.
-func (e *Entry) consumerReason(kind journal.TriggerKind, why []journal.Trigger, choose func(single, many string) string) string {
-	switch kind {
-	case journal.TriggerNotRevoked:
-		return each1(why, notRevoked)
-	case journal.TriggerRegex:
-		return each1(why, regexMatches)
-	case journal.TriggerTopics:
-		return each1(why, topicChanges)
-	case journal.TriggerNoJoin:
-		return choose("uses the classic protocol, was told to join again, did not within its rebalance timeout, and was removed",
-			"use the classic protocol, were told to join again, did not within their rebalance timeouts, and were removed")
-	case journal.TriggerConflict:
-		return "When the coordinator was loaded, two members seemed to have the same partition, which must not be. " + choose("was not as far on, and was removed", "were not as far on, and were removed")
-	}
-	if !e.isConsumer() {
-		return ""
-	}
-	switch kind {
-	case journal.TriggerChanged:
-		return each1(why, func(t *journal.Trigger) string {
-			return name(t.Who) + " changed what it subscribes to: " + subscribesTo(t.Change) + "."
-		})
-	case journal.TriggerReplaced:
-		return each1(why, func(t *journal.Trigger) string {
-			return "Static member " + name(t.Who) + " restarted, and changed what it subscribes to: " + subscribesTo(t.Change) + "."
-		})
-	case journal.TriggerLeft:
-		return choose("left", "left") + had(why)
-	case journal.TriggerRemoved:
-		return choose("was removed by "+removers(why), "were removed by "+removers(why)) + had(why)
-	case journal.TriggerExpired:
-		return choose(
-			fmt.Sprintf("sent no heartbeat for %s, the session timeout, and was removed", words.Duration(why[0].Silent)),
-			fmt.Sprintf("sent no heartbeat for %s, the session timeout, and were removed", timeouts(why))) + had(why)
-	case journal.TriggerResumed:
-		return "The coordinator was loaded, after a restart or from another broker, while members were on their way to their partitions; they go on from where they were."
-	}
-	return ""
 }
 
 // each1 words reasons one by one, the first few of them.
@@ -219,10 +168,13 @@ func each1(why []journal.Trigger, word func(*journal.Trigger) string) string {
 	return strings.Join(out, " ")
 }
 
-// had words what members that are gone had.
-func had(why []journal.Trigger) string {
+// had words what members of a consumer group that are gone had.
+func (e *Entry) had(gone *triggers) string {
+	if !e.isConsumer() {
+		return ""
+	}
 	n, held := 0, ""
-	for _, t := range why {
+	for _, t := range gone.all {
 		n += t.Had
 		if r := t.Revoke; r != nil && held == "" {
 			held = fmt.Sprintf(" %s had been told to give up %s, for which %s waited.", name(t.Who), partsText(r.Parts, r.PartN), cmp.Or(listSome(r.For, r.ForN), "nobody"))
@@ -231,7 +183,7 @@ func had(why []journal.Trigger) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %s had %s.", words.Verb(len(why), "It", "They"), words.Plural(n, "partition")) + held
+	return fmt.Sprintf(" %s had %s.", words.Verb(len(gone.all), "It", "They"), words.Plural(n, "partition")) + held
 }
 
 // notRevoked words that a member was removed because it did not give up partitions.
@@ -308,10 +260,10 @@ func subscribesTo(c *journal.Change) string {
 }
 
 // consumerLine words reasons that only consumer groups have in a line of a table.
-func consumerLine(kind journal.TriggerKind, why []journal.Trigger) string {
+func consumerLine(x *triggers) string {
 	var out []string
-	for _, t := range why {
-		text := string(kind)
+	for _, t := range x.all {
+		text := string(x.kind)
 		if t.Member != "" {
 			text += ": " + name(t.Who)
 		}

@@ -281,19 +281,7 @@ func (e *Evidence) storm() []Finding {
 
 // reasonCounts words how often members came and went.
 func reasonCounts(kinds map[journal.TriggerKind]int) string {
-	var out []string
-	for _, k := range []struct {
-		kind journal.TriggerKind
-		word string
-	}{
-		{journal.TriggerJoined, "joins"}, {journal.TriggerLeft, "leaves"}, {journal.TriggerExpired, "missed heartbeats"}, {journal.TriggerChanged, "changed subscriptions"},
-		{journal.TriggerLeader, "new assignments by the leader"}, {journal.TriggerRemoved, "removals"}, {journal.TriggerReplaced, "restarted static members"},
-		{journal.TriggerNotRevoked, "partitions not given up in time"}, {journal.TriggerTopics, "changed topics"}, {journal.TriggerRegex, "other matches of a regular expression"},
-	} {
-		if n := kinds[k.kind]; n > 0 {
-			out = append(out, fmt.Sprintf("%s: %d", k.word, n))
-		}
-	}
+	out := counts(kinds)
 	if len(out) == 0 {
 		return ""
 	}

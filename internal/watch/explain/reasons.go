@@ -10,30 +10,34 @@ import (
 	"muster/internal/words"
 )
 
-// byKind sorts the triggers by kind, and returns the kinds in the order in which
-// they came.
-func (e *Entry) byKind() (kinds []journal.TriggerKind, triggers map[journal.TriggerKind][]journal.Trigger) {
-	triggers = map[journal.TriggerKind][]journal.Trigger{}
+// byKind returns the triggers by kind, in the order in which the kinds came.
+func (e *Entry) byKind() (out []*triggers) {
 	for _, t := range e.Triggers {
 		kind := t.Kind
 		if kind == journal.TriggerExpired && t.New {
 			kind = expiredNew
 		}
-		if triggers[kind] == nil {
-			kinds = append(kinds, kind)
+		i := slices.IndexFunc(out, func(x *triggers) bool { return x.kind == kind })
+		if i < 0 {
+			i, out = len(out), append(out, &triggers{kind: kind})
 		}
-		triggers[kind] = append(triggers[kind], t)
+		out[i].all = append(out[i].all, t)
 	}
-	return kinds, triggers
+	for _, x := range out {
+		x.who = listWho(x.all)
+	}
+	return out
 }
+
+// brief names the kind, and who it was.
+func (t *triggers) brief() string { return strings.TrimSuffix(string(t.kind)+": "+t.who, ": ") }
 
 // reasons words why a rebalance happened, a sentence for each kind of reason.
 func (e *Entry) reasons() []string {
-	kinds, triggers := e.byKind()
 	var out []string
-	for _, kind := range kinds {
-		text := e.reason(kind, triggers[kind])
-		if quotes := quotes(triggers[kind]); quotes != "" {
+	for _, t := range e.byKind() {
+		text := kindOf(t.kind).reason(e, t)
+		if quotes := quotes(t.all); quotes != "" {
 			text += " Reason given: " + quotes + "."
 		}
 		out = append(out, text)
@@ -45,72 +49,6 @@ func (e *Entry) reasons() []string {
 		out = append(out, "The journal does not say why.")
 	}
 	return out
-}
-
-// reason words reasons of one kind.
-func (e *Entry) reason(kind journal.TriggerKind, why []journal.Trigger) string {
-	one, who := len(why) == 1, listWho(why)
-	several := func(text string) string { return words.Plural(len(why), "member") + " " + text + ": " + who + "." }
-	choose := func(single, many string) string {
-		if one {
-			return who + " " + single + "."
-		}
-		return several(many)
-	}
-	if text := e.consumerReason(kind, why, choose); text != "" {
-		return text
-	}
-	switch kind {
-	case journal.TriggerJoined:
-		if e.Before == 0 {
-			return choose("joined the empty group", "joined the empty group")
-		}
-		return choose("joined", "joined")
-	case journal.TriggerChanged:
-		return e.changed(why)
-	case journal.TriggerLeader:
-		return who + ", the leader, joined again, as leaders do to assign partitions anew when their topics change."
-	case journal.TriggerLeft:
-		return choose("left", "left")
-	case journal.TriggerRemoved:
-		return choose("was removed by "+removers(why), "were removed by "+removers(why))
-	case journal.TriggerExpired:
-		return choose(
-			fmt.Sprintf("sent no heartbeat for %s, its session timeout, and was removed", words.Duration(why[0].Silent)),
-			fmt.Sprintf("sent no heartbeat for their session timeout (%s) and were removed", timeouts(why)))
-	case expiredNew:
-		return choose(
-			fmt.Sprintf("joined for the first time, was not heard of for %s while it waited for the others, and was removed", words.Duration(why[0].Silent)),
-			fmt.Sprintf("joined for the first time, were not heard of (%s) while they waited for the others, and were removed", timeouts(why)))
-	case journal.TriggerNoSync:
-		if slices.ContainsFunc(why, func(t journal.Trigger) bool { return t.Instance != "" }) { // It may not even have joined.
-			return choose("did not ask for its assignment in time, and was removed", "did not ask for their assignment in time, and were removed")
-		}
-		return choose("joined but never asked for its assignment, and was removed", "joined but never asked for their assignment, and were removed")
-	case journal.TriggerReplaced:
-		if one && why[0].Change != nil {
-			return who + " is a static member that restarted, came back " + changeWords(why[0].Change, e.Protocol) + ", and could not take its old place quietly."
-		}
-		return choose("is a static member that restarted, and could not take its old place quietly", "are static members that restarted, and could not take their old places quietly")
-	case journal.TriggerMaxSize:
-		if who == "" { // As it was when the coordinator loaded it.
-			return "The group had more members than group.max.size allows."
-		}
-		return choose("was left out, since the group has group.max.size members", "were left out, since the group has group.max.size members")
-	}
-	return rare(kind, why, who, choose)
-}
-
-// rare words what seldom happens.
-func rare(kind journal.TriggerKind, why []journal.Trigger, who string, choose func(single, many string) string) string {
-	switch kind {
-	case journal.TriggerResumed:
-		return "The coordinator was lost in the middle of a rebalance, and the group begins it again."
-	case journal.TriggerTooLarge:
-		return fmt.Sprintf("The assignment by %s could not be stored: the group's record would have %d bytes, and %d fit (max.message.bytes of __consumer_offsets).",
-			who, why[0].Bytes, why[0].MaxBytes)
-	}
-	return choose("did something that this version of muster has no words for ("+string(kind)+")", "caused it ("+string(kind)+")")
 }
 
 // timeouts words the session timeouts of expired members.
@@ -213,24 +151,13 @@ func (e *Entry) sentences() []string {
 
 // Line words an entry for a line of a table.
 func (e *Entry) Line() string {
-	kinds, triggers := e.byKind()
 	var out []string
-	for _, kind := range kinds {
-		why := triggers[kind]
-		text := strings.TrimSuffix(string(kind)+": "+listWho(why), ": ")
-		switch kind {
-		case journal.TriggerExpired, expiredNew:
-			text += ", silent for " + timeouts(why)
-		case journal.TriggerRemoved:
-			text += " by " + removers(why)
-		case journal.TriggerChanged, journal.TriggerReplaced:
-			text += changeLine(why[0].Change)
-		case journal.TriggerRegex, journal.TriggerTopics, journal.TriggerNotRevoked:
-			text = consumerLine(kind, why)
-		case journal.TriggerFenced, journal.TriggerUnreleased:
-			text = fencedLine(&why[0])
+	for _, t := range e.byKind() {
+		text := t.brief()
+		if line := kindOf(t.kind).line; line != nil {
+			text = line(t)
 		}
-		if quotes := quotes(why); quotes != "" {
+		if quotes := quotes(t.all); quotes != "" {
 			text += " " + quotes
 		}
 		out = append(out, text)

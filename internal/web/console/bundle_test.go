@@ -95,16 +95,12 @@ func workshop(t *testing.T) string {
 	node := packages(t)
 	dir := t.TempDir()
 	console := filepath.Join(dir, "console")
-	for _, name := range []string{console, filepath.Join(dir, "ui")} {
-		if err := os.Mkdir(name, 0o755); err != nil {
+	for to, from := range map[string]string{filepath.Join(console, "src"): "src", filepath.Join(dir, "ui"): filepath.Join("..", "ui")} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.CopyFS(filepath.Join(console, "src"), os.DirFS("src")); err != nil {
-		t.Fatal(err)
-	}
 	copyFile(t, filepath.Join(console, "tsconfig.json"), "tsconfig.json")
-	copyFile(t, filepath.Join(dir, "ui", "api.ts"), filepath.Join("..", "ui", "api.ts"))
 	if err := os.Symlink(node, filepath.Join(console, "node_modules")); err != nil {
 		t.Fatal(err)
 	}

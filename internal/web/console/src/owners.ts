@@ -1,6 +1,7 @@
 // Who is who in a group: each member gets a letter and a colour, the same on the whole
 // page, and who had which partition when is told from the journal.
 import type { GroupDetail, Rebalance } from "../../ui/api";
+import { causes } from "../../ui/causes";
 
 export interface Owner {
   id: string;
@@ -158,43 +159,8 @@ export function causesOf(r: Rebalance): string[] {
   return [...new Set((r.entry.triggers ?? []).map((t) => t.kind))];
 }
 
-const marks: Record<string, string> = {
-  joined: "▲",
-  left: "▼",
-  removed: "▼",
-  expired: "✕",
-  "no-sync": "✕",
-  "no-join": "✕",
-  "not-revoked": "✕",
-  replaced: "↻",
-  resumed: "↻",
-  changed: "◆",
-  leader: "◆",
-  topics: "■",
-  regex: "■",
-};
+export const causeMark = (cause: string | undefined): string => (cause && causes[cause]?.mark) || "●";
 
-export const causeMark = (cause: string | undefined): string => (cause ? (marks[cause] ?? "●") : "●");
+export const causeText = (cause: string): string => causes[cause]?.text ?? cause.replace(/-/g, " ");
 
-const causeWords: Record<string, string> = {
-  joined: "a member joined",
-  left: "a member left",
-  removed: "a member was removed",
-  expired: "a member sent no heartbeat",
-  "no-sync": "a member never asked for its assignment",
-  "no-join": "a member did not join again",
-  "not-revoked": "a member did not let go of partitions",
-  replaced: "a static member restarted",
-  resumed: "the coordinator was lost on the way",
-  changed: "a member joined again with a change",
-  leader: "the leader asked for it",
-  topics: "topics changed",
-  regex: "a regular expression matches other topics",
-  "max-size": "the group was too large",
-  "too-large": "the assignment was too large",
-  conflict: "two members had the same partition",
-};
-
-export const causeText = (cause: string): string => causeWords[cause] ?? cause.replace(/-/g, " ");
-
-export const causeKinds = Object.keys(causeWords);
+export const causeKinds = Object.keys(causes);
