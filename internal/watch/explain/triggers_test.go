@@ -39,10 +39,13 @@ func TestEachTriggerHasWords(t *testing.T) {
 	if len(all) < 18 {
 		t.Fatalf("%d kinds", len(all))
 	}
-	seen := map[string]journal.TriggerKind{}
+	seen, gone := map[string]journal.TriggerKind{}, ""
 	for _, kind := range all {
 		told := kind != journal.TriggerFenced && kind != journal.TriggerUnreleased // Those are no reasons.
 		k := kindOf(kind)
+		if k.gone {
+			gone += string(kind) + " "
+		}
 		if k.reason == nil || told != (k.Text != "") || k.Mark != "" && k.Text == "" || (k.noun == "") != (k.nth == 0) {
 			t.Errorf("%s is not whole", kind)
 		}
@@ -59,6 +62,9 @@ func TestEachTriggerHasWords(t *testing.T) {
 			t.Errorf("%s and %s are both told as %q", kind, other, k.Text)
 		}
 		seen[k.Text] = kind
+	}
+	if gone != "left removed expired no-sync not-revoked no-join conflict " {
+		t.Errorf("a member is gone that %s", gone)
 	}
 	for i := range Triggers {
 		if k := Triggers[i].Kind; k != expiredNew && !slices.Contains(all, k) {
