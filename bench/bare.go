@@ -23,6 +23,7 @@ import (
 func child(name string, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	fmt.Println("ready") // For the signal, if for nothing else.
 	if name == "_broker" {
 		return brokerChild(ctx, stop, args)
 	}

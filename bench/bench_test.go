@@ -178,3 +178,22 @@ func TestMarkdownReplacesOnlyWhatIsBetweenTheMarkers(t *testing.T) {
 		t.Error("a file without markers was accepted")
 	}
 }
+
+// A process may be told to stop before it has come as far as to listen to signals.
+func TestAProcessThatIsStoppedAtOnceEndsInOrder(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	b := &bench{options: &options{}, ctx: t.Context(), self: self}
+	for range 10 {
+		p, err := b.startSelf("", "_hog", filepath.Join(t.TempDir(), "hog"), "1000000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type process struct {
 	began     time.Time // just before exec
 	stdin     io.WriteCloser
 	stderr    *tail
+	ready     chan struct{} // closed when it can be asked to stop; nil if whoever starts it knows that otherwise
 	exited    chan struct{} // closed when it is gone; then err is set
 	err       error
 	status143 bool        // it ends with this status when asked to stop, as Java programs do
@@ -37,22 +38,41 @@ type process struct {
 // start starts a program that will listen on addr. It gets a pipe as standard
 // input, so that a bare program ends when this one does, however that ends.
 func (b *bench) start(addr, program string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(program, args...), addr: addr, stderr: &tail{}, exited: make(chan struct{})}
+	return started(&process{cmd: exec.Command(program, args...), addr: addr})
+}
+
+func started(p *process) (_ *process, err error) {
+	p.stderr, p.exited = &tail{}, make(chan struct{})
 	p.cmd.Stderr = p.stderr
 	tie(p.cmd)
-	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
+	}
+	var said io.ReadCloser
+	if p.ready != nil {
+		if said, err = p.cmd.StdoutPipe(); err != nil {
+			return nil, err
+		}
 	}
 	p.began = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
+		if said != nil {
+			_, _ = said.Read(make([]byte, 1)) // That, or its end.
+			close(p.ready)
+		}
 		p.err = p.cmd.Wait()
 		close(p.exited)
 	}()
 	return p, nil
+}
+
+// startSelf starts this program as one of the processes that are measured. It says on
+// standard output when it listens to signals: before that, one would just end it.
+func (b *bench) startSelf(addr string, args ...string) (*process, error) {
+	return started(&process{cmd: exec.Command(b.self, args...), addr: addr, ready: make(chan struct{})})
 }
 
 // startBroker starts the broker on a data folder, with further settings.
@@ -80,7 +100,7 @@ func (b *bench) startEmbedded(data string, set ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.start(addr, b.self, append([]string{"_broker", addr, data}, set...)...)
+	return b.startSelf(addr, append([]string{"_broker", addr, data}, set...)...)
 }
 
 // startBare starts one of the bare programs.
@@ -89,7 +109,7 @@ func (b *bench) startBare(name string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.start(addr, b.self, append([]string{name, addr}, args...)...)
+	return b.startSelf(addr, append([]string{name, addr}, args...)...)
 }
 
 func freeAddr() (string, error) {
@@ -128,6 +148,9 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 
 // stop asks the process to stop and waits until it has.
 func (p *process) stop() error {
+	if p.ready != nil {
+		<-p.ready
+	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
