@@ -64,8 +64,9 @@ fmt: $(LINTER) ## Format the Go sources as lint wants them
 	$(LINTER) fmt
 	@for module in $(CLIENTS) $(BENCH); do (cd $$module && $(CURDIR)/$(LINTER) fmt) || exit 1; done
 
-unit: ## Run the tests of the main module, fuzz corpora included, at their full depth
+unit: ## Run the tests of the main module, fuzz corpora included, at their full depth, and a sample of the benchmark's
 	$(GATE) ./...
+	go -C $(BENCH) test -short ./...
 
 race: ## Run the tests of packages with goroutines with the race detector, samples of those that try all cases
 	$(GATE) -race -short $(RACED)
@@ -117,6 +118,7 @@ nightly: setup ## Run what make test takes samples of, whole: all stores, all cl
 	GOOS=darwin go vet ./...
 	$(MAKE) e2e E2E="disk redis redis-cluster redis-sentinel" SAMPLE=
 	$(MAKE) race RACED=./...
+	go -C $(BENCH) test -count=1 ./...
 	$(MAKE) interop STORES="disk redis"
 	$(MAKE) sim N=$(N)
 	$(MAKE) fuzz T=1m

@@ -16,6 +16,9 @@ func TestSmallRunComparesBuildsAndLeavesNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs the clocks of other processes")
 	}
+	if testing.Short() {
+		t.Skip("builds the broker")
+	}
 	program := filepath.Join(t.TempDir(), "muster")
 	if out, err := exec.Command("go", "build", "-C", "..", "-o", program, "./cmd/muster").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
