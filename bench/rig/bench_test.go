@@ -1,0 +1,200 @@
+package rig
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestMain lets the test program be the processes that are measured, as the
+// real one does.
+func TestMain(m *testing.M) {
+	BeChild()
+	os.Exit(m.Run())
+}
+
+// sampled has only a sample measured with -short.
+func sampled(o *Options, sample string) {
+	if testing.Short() {
+		o.Only = regexp.MustCompile(sample)
+	}
+}
+
+func TestSmallRunMeasuresEverythingAndLeavesNothing(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc")
+	}
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // else each process waits a second
+	dir := t.TempDir()
+	o := &Options{
+		Rounds: 1, tries: 2, Size: 0.01, Only: regexp.MustCompile(""), Dir: dir, Embedded: true, JSON: true,
+		Write: filepath.Join(t.TempDir(), "doc.md"), Timeout: 2 * time.Minute, Command: "go -C bench run .",
+		restartPartitions: []int{20}, memoryConnections: 20, Rest: 10 * time.Millisecond, fleets: []int{1, 2}, Txn: TinyTxnSizes(),
+	}
+	sampled(o, "^(fetch|start-up|txns read_committed)$")
+	var stdout, stderr bytes.Buffer
+	if err := Run(t.Context(), o, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	var result struct{ Rows []row }
+	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, r := range result.Rows {
+		got[r.Group] = true
+		if len(r.Broker) == 0 {
+			t.Errorf("nothing measured: %s, %s", r.Group, r.Name)
+		}
+	}
+	for _, group := range []string{"produce acks=all", "produce acks=1", "fetch", "start-up", "restart 20", "memory", "redis stream 1 KB produce, 1 broker", "redis log 100 B fetch, 2 brokers",
+		"txns of 100 records, 12 partitions, 2 ids", "txns of 1 record, 1 partition, 1 id", "txns read_committed"} {
+		if o.Only.MatchString(group) && !got[group] {
+			t.Errorf("no row of %s", group)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestOnlyThatMatchesNothingIsAnError(t *testing.T) {
+	o := &Options{Only: regexp.MustCompile("^nonsense$"), Dir: t.TempDir(), Embedded: true, Timeout: time.Minute}
+	err := Run(t.Context(), o, &bytes.Buffer{}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "matches nothing") {
+		t.Fatal(err)
+	}
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-size", "0"}, {"-only", "("}, {"extra"}, {"-nonsense"}} {
+		if _, err := Parse(args, &bytes.Buffer{}); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+	if _, err := Parse([]string{"-h"}, &bytes.Buffer{}); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	o, err := Parse([]string{"-dir", "x", "-only", "a|b", "-json", "-rounds=5"}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "go -C bench run . -json -only 'a|b' -rounds 5"; o.Command != want {
+		t.Errorf("command %q, want %q", o.Command, want)
+	}
+}
+
+func TestBadBatchesAreNoticed(t *testing.T) {
+	one, two := NewBatch(3, 64, 1), NewBatch(2, 64, 2)
+	binary.BigEndian.PutUint64(two, 3) // its base offset
+	both := append(bytes.Clone(one), two...)
+	if next, err := CheckBatches(both, 0); err != nil || next != 5 {
+		t.Fatal(next, err)
+	}
+	for name, b := range map[string][]byte{
+		"a hole":      append(bytes.Clone(one), one...),
+		"cut short":   both[:len(both)-1],
+		"only a head": both[:len(one)+20],
+	} {
+		if _, err := CheckBatches(b, 0); err == nil {
+			t.Errorf("%s was not noticed", name)
+		}
+	}
+	both[len(both)-1]++
+	if _, err := CheckBatches(both, -1); err == nil {
+		t.Error("a wrong checksum was not noticed")
+	}
+	if crc32.Checksum(one[21:], Castagnoli) != binary.BigEndian.Uint32(one[17:]) {
+		t.Error("newBatch makes wrong checksums")
+	}
+}
+
+func TestBadProduceAnswersAreNoticed(t *testing.T) {
+	answer := func(code int16, offset int64) []byte {
+		resp := kmsg.NewPtrProduceResponse()
+		resp.Version = 12
+		p := kmsg.NewProduceResponseTopicPartition()
+		p.ErrorCode, p.BaseOffset = code, offset
+		resp.Topics = []kmsg.ProduceResponseTopic{{Topic: "t", Partitions: []kmsg.ProduceResponseTopicPartition{p}}}
+		return resp.AppendTo(nil)
+	}
+	if err := checkProduced(answer(0, 7), 12, 1); err != nil {
+		t.Error(err)
+	}
+	if checkProduced(answer(kerr.KafkaStorageError.Code, -1), 12, 1) == nil || checkProduced(answer(0, -1), 12, 1) == nil ||
+		checkProduced(answer(0, 7), 12, 2) == nil {
+		t.Error("a bad answer was accepted")
+	}
+}
+
+func TestReportShowsMediansSpreadAndRatios(t *testing.T) {
+	r := NewReport("go -C bench run .")
+	m := metric{"produce", "processor time", "CPU-s/GB", ratioAim(1.5)}
+	for _, v := range []float64{3, 1, 2} {
+		r.add(m, broker, v)
+		r.add(m, bare, 1)
+	}
+	if got, want := strings.Join(r.rows[0].cells(), "; "), "produce; processor time; CPU-s/GB; 2.00 (1.00–3.00); 1.00 (1.00–1.00); 2.00 (1.00–3.00); 1.5 times bare: missed"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if Median([]float64{4, 1, 3, 2}) != 2.5 {
+		t.Error("median of an even number of values")
+	}
+}
+
+func TestMarkdownReplacesOnlyWhatIsBetweenTheMarkers(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "doc.md")
+	if err := os.WriteFile(name, []byte("before\n"+beginMarker+"old\n"+endMarker+"after\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := NewReport("go -C bench run .")
+	r.add(metric{"start-up", "x", "ms", valueAim(50)}, broker, 7)
+	if err := r.writeMarkdown(name); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got)
+	if !strings.HasPrefix(text, "before\n"+beginMarker) || !strings.HasSuffix(text, endMarker+"after\n") ||
+		strings.Contains(text, "old") || !strings.Contains(text, "| start-up | x | ms | 7.00 | – | – | 50 ms: met |") {
+		t.Error(text)
+	}
+	if err := os.WriteFile(name, []byte("no markers\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r.writeMarkdown(name) == nil {
+		t.Error("a file without markers was accepted")
+	}
+}
+
+// A process may be told to stop before it has come as far as to listen to signals.
+func TestAProcessThatIsStoppedAtOnceEndsInOrder(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	b := &Bench{Options: &Options{}, Context: t.Context(), self: self}
+	for range 10 {
+		p, err := b.StartSelf("", "_hog", filepath.Join(t.TempDir(), "hog"), "1000000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
