@@ -20,7 +20,7 @@
 // One write at a time goes to a log, at the end of its last (active) segment;
 // a write becomes visible to readers only when it is complete. A segment is
 // made durable before its successor is created, so only the active segment can
-// be torn. docs/storage.md has the formats and the argument for each crash.
+// be torn. docs/internals/storage.md has the formats and the argument for each crash.
 package disk
 
 import (

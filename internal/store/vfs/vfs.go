@@ -3,7 +3,7 @@
 //
 // OS is the real thing. Mem keeps everything in memory, can lose what was not
 // synced (as a power cut does) and can fail any operation. Assumptions about
-// the real file system that Mem models are in docs/storage.md.
+// the real file system that Mem models are in docs/internals/storage.md.
 package vfs
 
 import (
