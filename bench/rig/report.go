@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -143,7 +144,7 @@ func Median(v []float64) float64 {
 func Number(v float64) string {
 	switch {
 	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
+		return Thousands(int(math.Round(v)))
 	case v >= 10:
 		return fmt.Sprintf("%.1f", v)
 	}

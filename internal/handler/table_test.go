@@ -59,7 +59,7 @@ code that it gets without. "Else left out" means that the answer has no trace of
   the table, so clients see that before they try.
 - **Transactions in topics of the Redis layout ` + "`stream`" + `.** Producers get
   UNSUPPORTED_FOR_MESSAGE_FORMAT there; see [transactions](transactions.md).
-- **Message formats v0 and v1.** A batch in one of them is refused with
+- **Message formats v0 and v1.** A batch in one of them is rejected with
   INVALID_RECORD and a message that says so. Every client since Kafka 0.11 sends v2.
 - **Replication.** A partition has one replica, with the broker that leads it. Brokers
   that share a Redis accept a replication factor up to their number, which changes
@@ -68,8 +68,8 @@ code that it gets without. "Else left out" means that the answer has no trace of
 ## Where muster is stricter than Kafka
 
 - **Internal topics** (` + "`__consumer_offsets`" + `, ` + "`__group_journal`" + ` and the other names that
-  muster keeps for itself) can be read by anybody who may read topics of their names. They cannot be created, deleted or
-  grown by clients, nobody can produce to them or delete their records, and the settings
+  muster keeps for itself) can be read by every user who may read topics of their names. Clients cannot create, delete or
+  grow them, produce to them or delete their records, and the settings
   that they need (` + "`cleanup.policy`" + `, ` + "`max.message.bytes`" + ` …) cannot be altered. Kafka
   allows some of this, and loses offsets by it.
 
