@@ -128,16 +128,7 @@ func TestUncommittedListNull(t *testing.T) {
 // TestSnapshotRestartRebuildsIndex has aborted transactions before and after the
 // last snapshot of the producers.
 func TestSnapshotRestartRebuildsIndex(t *testing.T) {
-	for name, crash := range map[string]func(r *txnRig, fs *vfs.Mem) vfs.FS{
-		"clean": func(r *txnRig, fs *vfs.Mem) vfs.FS {
-			if err := r.Close(r.t.Context()); err != nil {
-				r.t.Fatal(err)
-			}
-			_ = r.deps.store.Close()
-			return fs
-		},
-		"crash": func(_ *txnRig, fs *vfs.Mem) vfs.FS { return fs.CrashStrict() },
-	} {
+	for name, crash := range restarts {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			set := map[string]string{"segment.bytes": "16384"}

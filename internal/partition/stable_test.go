@@ -119,17 +119,20 @@ func TestLSOIsNotTakenFromWhatIsNotShown(t *testing.T) {
 	r.wantStable(4)
 }
 
+// restarts are the ways in which a partition ends, each with the files that it leaves.
+var restarts = map[string]func(r *txnRig, fs *vfs.Mem) vfs.FS{
+	"clean": func(r *txnRig, fs *vfs.Mem) vfs.FS {
+		if err := r.Close(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		_ = r.deps.store.Close()
+		return fs
+	},
+	"crash": func(_ *txnRig, fs *vfs.Mem) vfs.FS { return fs.CrashStrict() },
+}
+
 func TestOpenTransactionsSurviveARestart(t *testing.T) {
-	for name, crash := range map[string]func(r *txnRig, fs *vfs.Mem) vfs.FS{
-		"clean": func(r *txnRig, fs *vfs.Mem) vfs.FS {
-			if err := r.Close(r.t.Context()); err != nil {
-				r.t.Fatal(err)
-			}
-			_ = r.deps.store.Close()
-			return fs
-		},
-		"crash": func(_ *txnRig, fs *vfs.Mem) vfs.FS { return fs.CrashStrict() },
-	} {
+	for name, crash := range restarts {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			r := newTxnRig(t, diskStore(t, fs), nil)

@@ -53,17 +53,23 @@ func TestUnknownKeysInAStormAreFetchedOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestNewKeysOfTheIssuerAreFound(t *testing.T) {
-	clock := newClock()
-	i := newIssuer(t, public("old", rsaKey()))
-	v := i.verifier(t, clock)
-	find := func(id string) error {
+// knowing returns how a verifier finds keys, once it knows one.
+func knowing(t *testing.T, v *Verifier, id string) (find func(id string) error) {
+	t.Helper()
+	find = func(id string) error {
 		_, err := v.Keys.find(context.Background(), id, jose.RS256)
 		return err
 	}
-	if err := find("old"); err != nil {
+	if err := find(id); err != nil {
 		t.Fatal(err)
 	}
+	return find
+}
+
+func TestNewKeysOfTheIssuerAreFound(t *testing.T) {
+	clock := newClock()
+	i := newIssuer(t, public("old", rsaKey()))
+	find := knowing(t, i.verifier(t, clock), "old")
 	i.set(func(i *issuer) { i.keys = []jose.JSONWebKey{public("new", otherKey())} })
 	if err := find("new"); err == nil {
 		t.Error("found within the minute")
@@ -83,22 +89,16 @@ func TestKeysAreRefreshed(t *testing.T) {
 	clock := newClock()
 	i := newIssuer(t, public("old", rsaKey()))
 	v := i.verifier(t, clock)
-	find := func() error {
-		_, err := v.Keys.find(context.Background(), "old", jose.RS256)
-		return err
-	}
-	if err := find(); err != nil {
-		t.Fatal(err)
-	}
+	find := knowing(t, v, "old")
 	clock.move(time.Hour - 1)
-	if err := find(); err != nil || i.fetched() != 1 {
+	if err := find("old"); err != nil || i.fetched() != 1 {
 		t.Fatal(err, i.fetched())
 	}
 	hold := make(chan struct{})
 	i.set(func(i *issuer) { i.keys, i.hold = []jose.JSONWebKey{public("new", otherKey())}, hold })
 	clock.move(1)
 	for range 3 {
-		if err := find(); err != nil {
+		if err := find("old"); err != nil {
 			t.Fatal("a login waits for the refresh, or fails:", err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestKeysAreRefreshed(t *testing.T) {
 		t.Fatal("nothing is fetched")
 	}
 	<-running
-	if err := find(); err == nil {
+	if err := find("old"); err == nil {
 		t.Error("a key that the issuer took back still counts")
 	}
 	if n := i.fetched(); n != 2 {
@@ -121,14 +121,7 @@ func TestKeysAreRefreshed(t *testing.T) {
 func TestOldKeysStayWhileTheIssuerIsAway(t *testing.T) {
 	clock := newClock()
 	i := newIssuer(t, public("old", rsaKey()))
-	v := i.verifier(t, clock)
-	find := func(id string) error {
-		_, err := v.Keys.find(context.Background(), id, jose.RS256)
-		return err
-	}
-	if err := find("old"); err != nil {
-		t.Fatal(err)
-	}
+	find := knowing(t, i.verifier(t, clock), "old")
 	i.set(func(i *issuer) { i.status = http.StatusServiceUnavailable })
 	clock.move(unknownInterval)
 	if err := find("new"); err == nil || !strings.Contains(err.Error(), "503") {

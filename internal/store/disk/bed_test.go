@@ -156,6 +156,16 @@ func (b *bed) values() (out []string) {
 	return out
 }
 
+// wantDurable demands that the log holds exactly these values once it is flushed, and after
+// a loss of power.
+func (b *bed) wantDurable(want ...string) {
+	b.Helper()
+	b.must(flush(b.log))
+	b.wantValues(want...)
+	b.crash((*vfs.Mem).CrashStrict)
+	b.wantValues(want...)
+}
+
 // wantValues demands that the log holds exactly these values, in order.
 func (b *bed) wantValues(want ...string) {
 	b.Helper()

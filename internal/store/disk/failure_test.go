@@ -34,10 +34,7 @@ func TestAFailedWriteStoresNothingAndTheNextOneWorks(t *testing.T) {
 			}
 			b.fail(nil)
 			b.must(b.append("two"))
-			b.must(flush(b.log))
-			b.wantValues("one", "two")
-			b.crash((*vfs.Mem).CrashStrict)
-			b.wantValues("one", "two")
+			b.wantDurable("one", "two")
 		})
 	}
 }
@@ -85,10 +82,7 @@ func TestAFullDiskRefusesAppendsUntilThereIsRoom(t *testing.T) {
 	b.fs.SetCapacity(-1)
 	want = append(want, "more")
 	b.must(b.append("more"))
-	b.must(flush(b.log))
-	b.wantValues(want...)
-	b.crash((*vfs.Mem).CrashStrict)
-	b.wantValues(want...)
+	b.wantDurable(want...)
 }
 
 func TestAFailedSyncFailsTheLogAndOpeningItDropsWhatWasNotDurable(t *testing.T) {
@@ -150,10 +144,7 @@ func TestASyncThatFailsWhileAFailedLogIsOpenedCostsWhatItShouldHaveKept(t *testi
 	b.fail(nil)
 	b.reopen()
 	b.must(b.append("after"))
-	b.must(flush(b.log))
-	b.wantValues("durable", "after")
-	b.crash((*vfs.Mem).CrashStrict)
-	b.wantValues("durable", "after")
+	b.wantDurable("durable", "after")
 }
 
 func TestAFailedSyncIsNotForgottenWhenTheStoreCloses(t *testing.T) {

@@ -17,31 +17,18 @@ import (
 // and nothing that was refused may be stored, neither at once nor after a loss
 // of power.
 func TestEveryFailure(t *testing.T) {
-	stride := 1
-	if testing.Short() {
-		stride = 7
-	}
 	failures := map[string]error{
 		"EIO":                    syscall.EIO,
 		"EIO after some bytes":   vfs.PartialWrite{N: 70, Err: syscall.EIO},
 		"ENOSPC after all bytes": vfs.PartialWrite{N: 1 << 20, Err: syscall.ENOSPC},
 	}
-	for _, seed := range seeds(6, 3) {
-		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
-			t.Parallel()
-			fs := vfs.NewMem()
-			if err := newWorld(fs, seed).run(); err != nil {
-				t.Fatalf("the workload fails without a failure: %v", err)
+	everyStop(t, seeds(6, 3), 1, 7, func(t *testing.T, seed uint64, k int) {
+		for name, failure := range failures {
+			if err := failOnce(seed, k, failure); err != nil {
+				t.Errorf("workload %d, operation %d fails with %s: %v", seed, k, name, err)
 			}
-			for k := int(seed) % stride; k < fs.Ops(); k += stride {
-				for name, failure := range failures {
-					if err := failOnce(seed, k, failure); err != nil {
-						t.Errorf("workload %d, operation %d fails with %s: %v", seed, k, name, err)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // failOnce runs the workload while one operation fails, and then takes the
@@ -78,26 +65,13 @@ func failOnce(seed uint64, k int, failure error) error {
 // TestEveryFailureDuringRecovery lets each operation of a recovery fail once.
 // The next attempt to open must succeed and lose nothing that was promised.
 func TestEveryFailureDuringRecovery(t *testing.T) {
-	stride := 11
-	if testing.Short() {
-		stride = 61
-	}
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
-			t.Parallel()
-			fs := vfs.NewMem()
-			if err := newWorld(fs, seed).run(); err != nil {
-				t.Fatalf("the workload fails without a crash: %v", err)
+	everyStop(t, []uint64{0, 1, 2, 3}, 11, 61, func(t *testing.T, seed uint64, stop int) {
+		for _, c := range crashes(1) {
+			if err := failRecovery(seed, stop, c); err != nil {
+				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
 			}
-			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
-				for _, c := range crashes(1) {
-					if err := failRecovery(seed, stop, c); err != nil {
-						t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 func failRecovery(seed uint64, stop int, c crash) error {

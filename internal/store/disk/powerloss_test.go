@@ -44,24 +44,31 @@ func crashes(random int) []crash {
 // when the store opens again, and that the store is fit for use. With -short
 // it looks at some of the stops only.
 func TestPowerLoss(t *testing.T) {
-	stride := 1
+	everyStop(t, seeds(6, 4), 1, 5, func(t *testing.T, seed uint64, stop int) {
+		for _, c := range crashes(4) {
+			if err := losePower(seed, stop, c); err != nil {
+				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
+			}
+		}
+	})
+}
+
+// everyStop calls try for the operations that the workload of each seed makes on the file
+// system: for every one if stride is 1, and with -short for fewer. Which ones differs from
+// seed to seed, if not all are tried.
+func everyStop(t *testing.T, seeds []uint64, stride, short int, try func(t *testing.T, seed uint64, stop int)) {
 	if testing.Short() {
-		stride = 5
+		stride = short
 	}
-	for _, seed := range seeds(6, 4) {
+	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
 			t.Parallel()
 			fs := vfs.NewMem()
 			if err := newWorld(fs, seed).run(); err != nil {
-				t.Fatalf("the workload fails without a crash: %v", err)
+				t.Fatalf("the workload fails by itself: %v", err)
 			}
-			// The stops differ from seed to seed, if not all are tried.
 			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
-				for _, c := range crashes(4) {
-					if err := losePower(seed, stop, c); err != nil {
-						t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
-					}
-				}
+				try(t, seed, stop)
 			}
 		})
 	}
@@ -130,27 +137,14 @@ func (w *world) useRecovered() (err error) {
 // TestPowerLossDuringRecovery stops the recovery from a crash at every
 // operation, crashes again, and demands the same of the next recovery.
 func TestPowerLossDuringRecovery(t *testing.T) {
-	stride := 11
-	if testing.Short() {
-		stride = 61
-	}
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
-			t.Parallel()
-			fs := vfs.NewMem()
-			if err := newWorld(fs, seed).run(); err != nil {
-				t.Fatalf("the workload fails without a crash: %v", err)
+	everyStop(t, []uint64{0, 1, 2, 3}, 11, 61, func(t *testing.T, seed uint64, stop int) {
+		for i, first := range crashes(2) {
+			second := crashes(2)[(stop+i)%4]
+			if err := losePowerTwice(seed, stop, first, second); err != nil {
+				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, first.name, err)
 			}
-			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
-				for i, first := range crashes(2) {
-					second := crashes(2)[(stop+i)%4]
-					if err := losePowerTwice(seed, stop, first, second); err != nil {
-						t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, first.name, err)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 func losePowerTwice(seed uint64, stop int, first, second crash) error {
