@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"muster/bench/rig"
 )
@@ -143,20 +142,7 @@ func (r *pairReport) setting() string {
 }
 
 func (r *pairReport) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%s. Medians, with the smallest and the largest value.\n\n", r.Command, r.setting())
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(pairColumns, "\t"))
-	group := ""
-	for _, row := range r.rows {
-		cells := row.cells()
-		if cells[0] == group {
-			cells[0] = ""
-		} else {
-			group = cells[0]
-		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
-	}
-	if err := t.Flush(); err != nil {
+	if err := rig.WriteTable(w, r.Command, r.setting(), pairColumns, r.rows, (*pairRow).cells); err != nil {
 		return err
 	}
 	if names := r.behind(); len(names) > 0 {

@@ -195,12 +195,18 @@ func (r *Report) line(m metric) string {
 }
 
 func (r *Report) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%s. Medians, with the smallest and the largest value.\n\n", r.Command, r.Setting())
+	return WriteTable(w, r.Command, r.Setting(), columns, r.rows, (*row).cells)
+}
+
+// WriteTable prints rows under the command that made them and its setting. What is in the
+// first column is printed once.
+func WriteTable[R any](w io.Writer, command, setting string, columns []string, rows []R, cellsOf func(R) []string) error {
+	fmt.Fprintf(w, "%s\n%s. Medians, with the smallest and the largest value.\n\n", command, setting)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(columns, "\t"))
 	group := ""
-	for _, row := range r.rows {
-		cells := row.cells()
+	for _, row := range rows {
+		cells := cellsOf(row)
 		if cells[0] == group {
 			cells[0] = ""
 		} else {
