@@ -27,7 +27,7 @@ func (c *changing) Snapshot() *watch.Snapshot { return c.now.Load() }
 
 var manyLists = flag.Int("lists", 0, "how often to ask for each list of 100,000 groups, to measure that")
 
-// TestManyLists measures, and asserts nothing: docs/http.md has the numbers. It asks over
+// TestManyLists measures, and asserts nothing: docs/internals/benchmarks.md has the numbers. It asks over
 // HTTP for lists of 100,000 groups. Each fifth answer is the first from a new snapshot.
 func TestManyLists(t *testing.T) {
 	if *manyLists == 0 {

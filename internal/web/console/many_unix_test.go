@@ -27,7 +27,7 @@ import (
 
 var many = flag.Int("many", 0, "measure pages and answers with so many groups of ten partitions")
 
-// TestManyGroups measures, and asserts nothing: docs/http.md has the numbers.
+// TestManyGroups measures, and asserts nothing: docs/internals/benchmarks.md has the numbers.
 func TestManyGroups(t *testing.T) {
 	if *many == 0 {
 		t.Skip("it measures, with -many=100000")
