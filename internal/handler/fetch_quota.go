@@ -57,11 +57,7 @@ func (t *fetchTurn) withdraw() (id int32) {
 		return t.id
 	}
 	if t.session != nil {
-		t.owner.mu.Lock()
-		defer t.owner.mu.Unlock()
-		if t.owner.byID[t.id] == t.session {
-			t.owner.drop(t.session)
-		}
+		t.owner.end(t.session)
 	}
 	return 0
 }

@@ -35,7 +35,9 @@ const (
 	sessionPartSize = 288
 )
 
-// sessions remembers incremental fetch sessions.
+// sessions remembers incremental fetch sessions. Fetches that have none, or have just
+// looked theirs up, do not meet here: what a session holds has a lock of its own, which
+// is taken before that of the sessions.
 type sessions struct {
 	slots  int
 	budget int // of bytes
@@ -44,7 +46,7 @@ type sessions struct {
 	mu    sync.Mutex
 	byID  map[int32]*session
 	used  *list.List // of *session, least recently used first
-	bytes int        // of all sessions
+	bytes int        // of all sessions, as far as they were counted
 }
 
 // session is what a client and the broker agreed on: which partitions are
@@ -52,14 +54,19 @@ type sessions struct {
 type session struct {
 	id    int32
 	owner auth.Principal
+	byID  bool // topics are named by id
+
+	mu    sync.Mutex
 	epoch int32 // that the next request must have
-	byID  bool  // topics are named by id
 	parts map[sessionKey]*list.Element
 	order *list.List // of *sessionPart; a partition with data goes to the end
 	bytes int
 	peak  int // of partitions since parts was made
-	place *list.Element
-	last  time.Time
+
+	// Under the lock of the sessions.
+	place   *list.Element
+	last    time.Time
+	counted int // of its bytes, in those of all sessions
 }
 
 type sessionKey struct {
@@ -97,28 +104,25 @@ func (s *sessions) begin(req *kmsg.FetchRequest, m protocol.Memory, owner auth.P
 	if named := countNamed(req); !m.Hold(named * fetchPartWork) {
 		return nil, protocol.ErrMemory
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sess := s.byID[req.SessionID]
-	if sess != nil && sess.owner != owner {
-		sess = nil
-	}
+	sess := s.find(req.SessionID, owner)
 	if req.Version < 7 || req.SessionEpoch == epochFinal || req.SessionEpoch == epochInitial {
 		if sess != nil {
-			s.drop(sess)
+			s.end(sess)
 		}
 		turn := &fetchTurn{owner: s, parts: requested(req)}
 		if req.Version >= 7 && req.SessionEpoch == epochInitial {
-			turn.session = s.create(req, turn.parts)
-			if turn.session != nil {
-				turn.id, turn.session.owner = turn.session.id, owner
+			if turn.session = s.create(req, turn.parts, owner); turn.session != nil {
+				turn.id = turn.session.id
 			}
 		}
 		return turn, nil
 	}
-	switch {
-	case sess == nil:
+	if sess == nil {
 		return nil, kerr.FetchSessionIDNotFound
+	}
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	switch {
 	case sess.epoch != req.SessionEpoch:
 		return nil, kerr.InvalidFetchSessionEpoch
 	case sess.byID != (req.Version >= 13):
@@ -126,39 +130,80 @@ func (s *sessions) begin(req *kmsg.FetchRequest, m protocol.Memory, owner auth.P
 	case !m.Hold(sess.order.Len() * fetchPartWork):
 		return nil, protocol.ErrMemory
 	}
-	s.touch(sess)
-	s.bytes -= sess.bytes
 	sess.update(req)
-	s.bytes += sess.bytes
-	if !s.makeRoom(0, 0) {
-		s.drop(sess)
+	if !s.touch(sess) {
 		return nil, kerr.FetchSessionIDNotFound // The client then asks in full.
 	}
 	return &fetchTurn{owner: s, session: sess, id: sess.id, incremental: true, parts: sess.list()}, nil
 }
 
+// find returns a session of its owner, nil if there is none.
+func (s *sessions) find(id int32, owner auth.Principal) *session {
+	if id == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sess := s.byID[id]; sess != nil && sess.owner == owner {
+		return sess
+	}
+	return nil
+}
+
+// touch notes that a session was used, and how much memory it has now. A session that
+// has become too large is dropped, which it says by false, as of one that is gone.
+func (s *sessions) touch(sess *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID[sess.id] != sess {
+		return false
+	}
+	sess.last = s.now()
+	s.used.MoveToBack(sess.place)
+	s.bytes += sess.bytes - sess.counted
+	sess.counted = sess.bytes
+	if !s.makeRoom(0, 0) {
+		s.drop(sess)
+		return false
+	}
+	return true
+}
+
 // create makes a session if there is room, or if others are long idle. A client
 // without session fetches in full every time, which is only slower.
-func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart) *session {
+func (s *sessions) create(req *kmsg.FetchRequest, parts []fetchPart, owner auth.Principal) *session {
+	if len(parts) == 0 || !s.hasRoom(parts) {
+		return nil
+	}
+	sess := &session{owner: owner, epoch: 1, byID: req.Version >= 13, parts: map[sessionKey]*list.Element{}, order: list.New()}
+	for i := range parts {
+		sess.put(sessionKey{parts[i].topic, parts[i].topicID, parts[i].index}, parts[i].spec)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.makeRoom(1, sess.bytes) {
+		return nil // Others were faster.
+	}
+	for sess.id == 0 || s.byID[sess.id] != nil {
+		sess.id = rand.Int32()
+	}
+	s.byID[sess.id] = sess
+	s.bytes += sess.bytes
+	sess.counted = sess.bytes
+	sess.place = s.used.PushBack(sess)
+	sess.last = s.now()
+	return sess
+}
+
+// hasRoom says whether one more session fits in, before it is made.
+func (s *sessions) hasRoom(parts []fetchPart) bool {
 	bytes := 0
 	for i := range parts {
 		bytes += partBytes(parts[i].topic)
 	}
-	if len(parts) == 0 || !s.makeRoom(1, bytes) {
-		return nil
-	}
-	sess := &session{epoch: 1, byID: req.Version >= 13, parts: map[sessionKey]*list.Element{}, order: list.New()}
-	for sess.id == 0 || s.byID[sess.id] != nil {
-		sess.id = rand.Int32()
-	}
-	for i := range parts {
-		sess.put(sessionKey{parts[i].topic, parts[i].topicID, parts[i].index}, parts[i].spec)
-	}
-	s.byID[sess.id] = sess
-	s.bytes += sess.bytes
-	sess.place = s.used.PushBack(sess)
-	sess.last = s.now()
-	return sess
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.makeRoom(1, bytes)
 }
 
 // makeRoom drops sessions that are long idle until so many more sessions and bytes
@@ -174,19 +219,23 @@ func (s *sessions) makeRoom(sessions, bytes int) bool {
 	return true
 }
 
+// end drops a session, unless that has happened.
+func (s *sessions) end(sess *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID[sess.id] == sess {
+		s.drop(sess)
+	}
+}
+
 func (s *sessions) drop(sess *session) {
 	delete(s.byID, sess.id)
 	s.used.Remove(sess.place)
-	s.bytes -= sess.bytes
+	s.bytes -= sess.counted
 }
 
 // partBytes is the memory of a partition in a session.
 func partBytes(topic string) int { return sessionPartSize + len(topic) }
-
-func (s *sessions) touch(sess *session) {
-	sess.last = s.now()
-	s.used.MoveToBack(sess.place)
-}
 
 // update applies an incremental request.
 func (sess *session) update(req *kmsg.FetchRequest) {
@@ -250,14 +299,16 @@ func (sess *session) list() []fetchPart {
 // in a full fetch, in an incremental one those about which there is news. It
 // releases the records of the others, of which there are none.
 func (t *fetchTurn) finish(parts []fetchPart, add func(*fetchPart)) {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
+	if t.session == nil {
+		for i := range parts {
+			add(&parts[i])
+		}
+		return
+	}
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
 	for i := range parts {
 		p := &parts[i]
-		if t.session == nil {
-			add(p)
-			continue
-		}
 		key := sessionKey{p.topic, p.topicID, p.index}
 		if t.session.byID {
 			key.topic = ""

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -295,5 +296,45 @@ func TestAFetchOfMorePartitionsThanThereIsRoomForIsNotBegun(t *testing.T) {
 	m = smallMemory(50 * fetchPartWork)
 	if _, err := r.s.begin(fetchRequest(11, id, 1), &m, auth.Anonymous); !errors.Is(err, protocol.ErrMemory) {
 		t.Errorf("a large session: %v", err)
+	}
+}
+
+// Fetches of the same session and of others may come at once, and so may its end. What
+// all sessions take is counted right in the end.
+func TestFetchesBesideOneAnotherKeepCountOfSessions(t *testing.T) {
+	s := newSessions(100, time.Now)
+	var all sync.WaitGroup
+	for range 4 {
+		full, err := s.begin(fetchRequest(11, 0, epochInitial, 0, 1, 2), nobody{}, auth.Anonymous)
+		if err != nil || full.id == 0 {
+			t.Fatal(full, err)
+		}
+		for worker := range 3 {
+			all.Go(func() {
+				for i := range 200 {
+					req := fetchRequest(11, full.id, int32(i+1), int32(i%50))
+					if worker == 2 && i == 150 {
+						req.SessionEpoch = epochFinal
+					}
+					if turn, err := s.begin(req, nobody{}, auth.Anonymous); err == nil {
+						turn.finish(turn.parts, func(*fetchPart) {})
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if len(s.byID) != 0 || s.used.Len() != 0 || s.bytes != 0 {
+		t.Errorf("%d sessions, %d in line, %d bytes are left", len(s.byID), s.used.Len(), s.bytes)
+	}
+}
+
+// A session that ended while a request was about to use it is gone for that too.
+func TestSessionThatEndedMeanwhileIsNotCounted(t *testing.T) {
+	r := newSessionRig(t, 10)
+	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1, 2))
+	r.begin(fetchRequest(11, full.id, epochFinal))
+	if r.s.touch(full.session) || r.s.bytes != 0 {
+		t.Errorf("%d bytes are left", r.s.bytes)
 	}
 }
