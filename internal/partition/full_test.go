@@ -101,9 +101,7 @@ func TestSettingsThatChangeWhileAPartitionIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.mu.Lock()
-	x.topics[testTopic].partitions[0] = nil
-	x.mu.Unlock()
+	x.topic(testTopic).partitions[0].Store(nil)
 	if !x.install(old, p) || p.cfg.Load().RetentionBytes != 1000 {
 		t.Errorf("a partition is known with retention.bytes=%d", p.cfg.Load().RetentionBytes)
 	}

@@ -43,8 +43,8 @@ type Manager struct {
 	cfg    atomic.Pointer[config.Broker]
 	image  atomic.Pointer[metadata.Image]
 
-	mu      sync.RWMutex
-	topics  map[string]*topic
+	topics  sync.Map    // of *topic by name: each read and write looks partitions up, without a lock
+	mu      sync.Mutex  // of those who change them
 	missing atomic.Bool // a partition that this broker leads could not be opened yet
 
 	dirtyMu sync.Mutex
@@ -56,7 +56,13 @@ type Manager struct {
 // topic is a topic's partitions, nil where this broker does not lead.
 type topic struct {
 	id         metadata.TopicID
-	partitions []*Partition
+	partitions []atomic.Pointer[Partition]
+}
+
+func (m *Manager) topic(name string) *topic {
+	t, _ := m.topics.Load(name)
+	found, _ := t.(*topic)
+	return found
 }
 
 // NewManager returns a manager without partitions.
@@ -73,7 +79,7 @@ func NewManager(opts Options) *Manager {
 	if opts.Later == nil {
 		opts.Later = later
 	}
-	m := &Manager{topics: map[string]*topic{}, self: opts.Self, alive: opts.Alive, raises: newRaises(opts.Raise)}
+	m := &Manager{self: opts.Self, alive: opts.Alive, raises: newRaises(opts.Raise)}
 	_, m.shared = opts.Store.(store.Shared)
 	m.deps = deps{
 		store: opts.Store, now: opts.Now, logger: opts.Logger,
@@ -101,13 +107,11 @@ func (m *Manager) Get(name string, index int32) *Partition {
 	if !m.alive() {
 		return nil
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	t := m.topics[name]
+	t := m.topic(name)
 	if t == nil || index < 0 || int(index) >= len(t.partitions) {
 		return nil
 	}
-	if p := t.partitions[index]; p != nil && !p.cut.Load() {
+	if p := t.partitions[index].Load(); p != nil && !p.cut.Load() {
 		return p
 	}
 	return nil
@@ -133,35 +137,40 @@ func (m *Manager) Apply(ctx context.Context, before, after *metadata.Image, topi
 // update closes what this broker does not lead any more of a topic, opens what
 // is new, and passes on changed settings.
 func (m *Manager) update(ctx context.Context, t *metadata.Topic, created bool) error {
-	m.mu.RLock()
-	old := m.topics[t.Name]
-	m.mu.RUnlock()
-	next := &topic{id: t.ID, partitions: make([]*Partition, len(t.Partitions))}
+	next, old, lost := m.replace(t)
 	known := 0
 	if old != nil {
-		known = copy(next.partitions, old.partitions)
+		known = min(len(old.partitions), len(next.partitions))
 	}
-	var lost []*Partition
-	for i, p := range next.partitions {
-		if p == nil {
-			continue
-		}
-		if t.Partitions[i] != (metadata.Partition{Leader: m.self, LeaderEpoch: p.epoch}) {
-			lost = append(lost, p)
-			next.partitions[i] = nil
-			continue
-		}
-		p.setConfig(&t.Config)
-	}
-	m.mu.Lock()
-	m.topics[t.Name] = next
-	m.mu.Unlock()
 	inParallel(lost, func(p *Partition) { m.resign(ctx, p) })
 	if m.shared {
 		m.openMissing(ctx, t)
 		return nil
 	}
 	return m.openNew(ctx, t, next, known, created || old != nil)
+}
+
+// replace makes the new partitions of a topic known, with what this broker goes on
+// to lead, and returns those that it does not.
+func (m *Manager) replace(t *metadata.Topic) (next, old *topic, lost []*Partition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next, old = &topic{id: t.ID, partitions: make([]atomic.Pointer[Partition], len(t.Partitions))}, m.topic(t.Name)
+	defer m.topics.Store(t.Name, next)
+	if old == nil {
+		return next, nil, nil
+	}
+	for i := range min(len(old.partitions), len(next.partitions)) {
+		switch p := old.partitions[i].Load(); {
+		case p == nil:
+		case t.Partitions[i] != metadata.Partition{Leader: m.self, LeaderEpoch: p.epoch}:
+			lost = append(lost, p)
+		default:
+			p.setConfig(&t.Config)
+			next.partitions[i].Store(p)
+		}
+	}
+	return next, old, lost
 }
 
 // resign gives up a partition that another broker leads now.
@@ -177,7 +186,7 @@ func (m *Manager) resign(ctx context.Context, p *Partition) {
 func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, known int, created bool) error {
 	var todo []int32
 	for i := range t.Partitions {
-		if into.partitions[i] == nil {
+		if into.partitions[i].Load() == nil {
 			todo = append(todo, int32(i))
 		}
 	}
@@ -194,9 +203,7 @@ func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, k
 		if err != nil {
 			return fmt.Errorf("open partition %s-%d: %w", t.Name, i, err)
 		}
-		m.mu.Lock()
-		into.partitions[i] = p
-		m.mu.Unlock()
+		into.partitions[i].Store(p)
 		return nil
 	})
 }
@@ -205,15 +212,15 @@ func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, k
 // alone: otherwise the broker that deleted the topic does that.
 func (m *Manager) remove(ctx context.Context, name string) error {
 	m.mu.Lock()
-	t := m.topics[name]
-	delete(m.topics, name)
+	t := m.topic(name)
+	m.topics.Delete(name)
 	m.mu.Unlock()
 	if t == nil {
 		return nil
 	}
 	var errs []error
-	for _, p := range t.partitions {
-		switch {
+	for i := range t.partitions {
+		switch p := t.partitions[i].Load(); {
 		case p == nil:
 		case m.shared:
 			m.resign(ctx, p)
@@ -254,12 +261,10 @@ func (m *Manager) Close(ctx context.Context) error {
 }
 
 func (m *Manager) all() []*Partition {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
 	var out []*Partition
-	for _, t := range m.topics {
-		for _, p := range t.partitions {
-			if p != nil {
+	for _, t := range m.topics.Range {
+		for i := range t.(*topic).partitions {
+			if p := t.(*topic).partitions[i].Load(); p != nil {
 				out = append(out, p)
 			}
 		}

@@ -18,15 +18,13 @@ const (
 // broker may have opened the log under an epoch that this one has not heard of.
 func (m *Manager) openMissing(ctx context.Context, t *metadata.Topic) {
 	var todo []int32
-	m.mu.RLock()
-	if have := m.topics[t.Name]; have != nil && have.id == t.ID {
+	if have := m.topic(t.Name); have != nil && have.id == t.ID {
 		for i, p := range t.Partitions {
-			if p.Leader == m.self && i < len(have.partitions) && have.partitions[i] == nil {
+			if p.Leader == m.self && i < len(have.partitions) && have.partitions[i].Load() == nil {
 				todo = append(todo, int32(i))
 			}
 		}
 	}
-	m.mu.RUnlock()
 	inParallel(todo, func(i int32) {
 		p, err := open(ctx, &m.deps, t, i)
 		if err != nil {
@@ -44,13 +42,13 @@ func (m *Manager) openMissing(ctx context.Context, t *metadata.Topic) {
 func (m *Manager) install(t *metadata.Topic, p *Partition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, have := m.image.Load().Topic(t.Name), m.topics[t.Name]
+	now, have := m.image.Load().Topic(t.Name), m.topic(t.Name)
 	want := metadata.Partition{Leader: m.self, LeaderEpoch: p.epoch}
-	if now == nil || now.ID != t.ID || have == nil || have.id != t.ID || now.Partitions[p.index] != want || have.partitions[p.index] != nil {
+	if now == nil || now.ID != t.ID || have == nil || have.id != t.ID || now.Partitions[p.index] != want || have.partitions[p.index].Load() != nil {
 		return false
 	}
 	p.setConfig(&now.Config) // They may have changed since it was opened.
-	have.partitions[p.index] = p
+	have.partitions[p.index].Store(p)
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -256,7 +257,9 @@ func TestWatchingPausesWhenMuchHappens(t *testing.T) {
 			p, w := &Partition{}, NewWaiter()
 			p.log.Store(&openLog{Log: &busyLog{}})
 			p.Watch(w)
-			m := &Manager{topics: map[string]*topic{testTopic: {partitions: []*Partition{p}}}}
+			m, led := &Manager{}, &topic{partitions: make([]atomic.Pointer[Partition], 1)}
+			led.partitions[0].Store(p)
+			m.topics.Store(testTopic, led)
 			s := &busyStore{err: err}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
