@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,6 +15,15 @@ type Broker struct {
 	set map[string]string
 	// found are defaults that depend on where the broker runs.
 	found map[string]string
+
+	once   sync.Once // requests ask for settings: the strings are read once
+	parsed map[string]parsed
+}
+
+// parsed is a value as what it may be.
+type parsed struct {
+	number int64
+	yes    bool
 }
 
 // NewBroker checks the settings and makes a Broker of them.
@@ -138,10 +148,26 @@ func scale(v string, factor int64) string {
 }
 
 // Int returns a number. Values were checked when they were set.
-func (b *Broker) Int(name string) int64 { return integer(b.Get(name)) }
+func (b *Broker) Int(name string) int64 { return b.read(name).number }
 
 // Bool returns a truth value.
-func (b *Broker) Bool(name string) bool { return b.Get(name) == "true" }
+func (b *Broker) Bool(name string) bool { return b.read(name).yes }
+
+func (b *Broker) read(name string) parsed {
+	b.once.Do(func() {
+		b.parsed = make(map[string]parsed, len(brokerTable.defs))
+		for i := range brokerTable.defs {
+			name := brokerTable.defs[i].Name
+			b.parsed[name] = parse(b.Get(name))
+		}
+	})
+	if v, ok := b.parsed[name]; ok {
+		return v
+	}
+	return parse(b.Get(name))
+}
+
+func parse(v string) parsed { return parsed{number: integer(v), yes: v == "true"} }
 
 // Duration returns a setting that is given in milliseconds.
 func (b *Broker) Duration(name string) time.Duration { return millis(b.Int(name)) }

@@ -170,3 +170,15 @@ func TestCompressionSettings(t *testing.T) {
 		}
 	}
 }
+
+// Numbers are read once, of each version of the settings.
+func TestNumbersOfChangedSettings(t *testing.T) {
+	before := broker(t, map[string]string{"num.partitions": "4"})
+	if before.Int("num.partitions") != 4 || !before.Bool("auto.create.topics.enable") {
+		t.Error("other settings than were set")
+	}
+	after := before.With(map[string]string{"num.partitions": "5"}).Found("auto.create.topics.enable", "false")
+	if after.Int("num.partitions") != 5 || after.Bool("auto.create.topics.enable") || before.Int("num.partitions") != 4 {
+		t.Errorf("num.partitions is %d, was %d", after.Int("num.partitions"), before.Int("num.partitions"))
+	}
+}
