@@ -60,7 +60,7 @@ func (b *Broker) coordinatorOf(topic string) *coordinator.Coordinator {
 }
 
 // groupNotes passes on what the core of groups tells. Like the others that a coordinator
-// tells, it is called under a lock, and must not block.
+// tells, it must not block.
 func (b *Broker) groupNotes(notes []machine.Note) {
 	var entries []journal.Entry
 	for _, n := range notes {

@@ -9,8 +9,7 @@ import (
 	"muster/internal/quota"
 )
 
-// countRebalances counts what happened to groups. Like happened, it is called under a
-// lock.
+// countRebalances counts what happened to groups.
 func (b *Broker) countRebalances(entries []journal.Entry) {
 	groups := &b.meters.Groups
 	for i := range entries {

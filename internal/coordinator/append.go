@@ -14,14 +14,14 @@ import (
 // unlock gives the lock back and begins an append, unless somebody else is about to.
 func (s *shard) unlock() {
 	if s.soon {
-		s.mu.Unlock()
+		s.release()
 		return
 	}
 	a, ok := s.pump.Append()
 	if ok {
 		s.background.Add(1)
 	}
-	s.mu.Unlock()
+	s.release()
 	if ok {
 		s.append(&a)
 	}
@@ -66,7 +66,7 @@ func (s *shard) appended(life uint64, base int64, err error) {
 	s.pump.Appended(life, in, base, err != nil)
 	s.carryOut()
 	s.appendSoon()
-	s.mu.Unlock()
+	s.release()
 }
 
 func (s *shard) logLost(err error) {

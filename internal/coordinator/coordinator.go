@@ -71,8 +71,9 @@ type Options struct {
 	// once with the answer, when ctx ends at the latest. It may block, also after that.
 	// Nil if the core never sends.
 	Send func(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error))
-	// Notes is given what the cores tell. It is called under a lock, and must neither
-	// block nor keep the slice; what it has is never changed again. Optional.
+	// Notes is given what the cores tell, those of a shard in their order, before those
+	// are answered who caused them. It must not block; what it is given is never changed
+	// again. Optional.
 	Notes func(notes []machine.Note)
 	// Panicked is told of each panic of a core. Optional.
 	Panicked func()

@@ -414,6 +414,39 @@ func TestNotesAreToldOnceRecordsAreDurable(t *testing.T) {
 	})
 }
 
+// What is told takes as long as it takes: others are answered meanwhile. Who caused it
+// is answered after it was told.
+func TestRequestsAreAnsweredWhileNotesAreTold(t *testing.T) {
+	log := &gatedLog{}
+	synctest.Test(t, func(t *testing.T) {
+		opts, telling := options(t, log), make(chan struct{})
+		opts.Notes = func(n []machine.Note) {
+			if machine.NotesOf[*journal.Entry](n)[0].Kind == journal.KindSettled {
+				<-telling
+			}
+		}
+		c := New(opts)
+		c.Lead([]int32{0})
+		synctest.Wait()
+		id := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest("")).(*kmsg.JoinGroupResponse).MemberID
+		joined := c.Do(t.Context(), "g", Client{ID: "c"}, joinRequest(id)).(*kmsg.JoinGroupResponse)
+		log.set(func(l *gatedLog) { l.held = true })
+		sync := kmsg.NewPtrSyncGroupRequest()
+		sync.Version, sync.Group, sync.Generation, sync.MemberID = 3, "g", joined.Generation, id
+		synced := async(t, c, sync)
+		go log.settle(nil)
+		synctest.Wait()
+		beat := kmsg.NewPtrHeartbeatRequest()
+		beat.Version, beat.Group, beat.Generation, beat.MemberID = 4, "g", joined.Generation, id
+		if other := async(t, c, beat); !answered(other) || answered(synced) {
+			t.Errorf("while notes are told a heartbeat is answered: %t, who caused them: %t", answered(other), answered(synced))
+		}
+		close(telling)
+		<-synced
+		c.Close()
+	})
+}
+
 // A client that is gone leaves nothing behind that would keep its request.
 func TestAClientThatGoesAwayIsForgotten(t *testing.T) {
 	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,15 @@ type shard struct {
 	weight  int64     // of the core, as it was last counted
 	soon    bool      // somebody is about to begin the next append
 	waiting map[machine.RequestID]chan kmsg.Response
+	news    []news // that is still to be told
+
+	telling sync.Mutex // of news, in its order; taken before mu
+}
+
+// news is what the core tells, and who waits for an answer that goes out after it.
+type news struct {
+	notes   []machine.Note
+	answers []func()
 }
 
 // question is a request that is being handled, and its answer if there is one at
@@ -127,7 +137,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 	s.asking = question{}
 	var reply chan kmsg.Response
 	if resp == nil && s.phase.Load() != active { // The core is lost, and nobody would answer.
-		s.mu.Unlock()
+		s.release()
 		return nil
 	}
 	if resp == nil {
@@ -166,7 +176,7 @@ func (s *shard) tell(e machine.Event) {
 	s.pump.Tell(in, e)
 	s.carryOut()
 	s.appendSoon()
-	s.mu.Unlock()
+	s.release()
 }
 
 // fire fires the timers that are due.
@@ -180,16 +190,25 @@ func (s *shard) fire() {
 // carryOut does what the pump wants done, all but what may wait.
 func (s *shard) carryOut() {
 	out := s.pump.Drain()
+	told := len(out.Notes) > 0 && s.c.opts.Notes != nil
+	var later []func()
 	for _, r := range out.Replies {
-		if r.ID == s.asking.id {
+		reply := s.waiting[r.ID]
+		switch {
+		case r.ID == s.asking.id:
 			s.asking.resp = r.Msg
-		} else if reply := s.waiting[r.ID]; reply != nil {
-			delete(s.waiting, r.ID)
+			continue
+		case reply == nil:
+			continue
+		case told:
+			later = append(later, func() { reply <- r.Msg })
+		default:
 			reply <- r.Msg
 		}
+		delete(s.waiting, r.ID)
 	}
-	if len(out.Notes) > 0 && s.c.opts.Notes != nil {
-		s.c.opts.Notes(out.Notes)
+	if told {
+		s.news = append(s.news, news{slices.Clone(out.Notes), later})
 	}
 	life := s.pump.Life()
 	for _, m := range out.Sends {
@@ -207,6 +226,29 @@ func (s *shard) carryOut() {
 	s.pump.Drained()
 	s.weigh()
 	s.setClock()
+}
+
+// release gives the lock back, and then passes on what the core tells: that takes
+// longer than most steps, and others need not wait for it. Who is answered knows that
+// it was told before.
+func (s *shard) release() {
+	quiet := len(s.news) == 0
+	s.mu.Unlock()
+	if quiet {
+		return
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	list := s.news
+	s.news = nil
+	s.mu.Unlock()
+	for _, n := range list {
+		s.c.opts.Notes(n.notes)
+		for _, answer := range n.answers {
+			answer()
+		}
+	}
 }
 
 // panicked tells of a defect of the core. The shard is loaded again.

@@ -17,8 +17,7 @@ type groupChanges struct {
 	next uint64
 }
 
-// add notes the groups of entries. It is called under a lock, and takes no longer than to
-// copy their names.
+// add notes the groups of entries. It takes no longer than to copy their names.
 func (c *groupChanges) add(entries []journal.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
