@@ -194,6 +194,7 @@ var importTable = map[string][]string{
 	},
 
 	// Tests in the form of packages.
+	"harness":   {"machine"},
 	"logintest": {},
 	"redistest": {},
 	"sim":       {everything, "sim/seeds", "sim/shell"},
@@ -205,7 +206,7 @@ var importTable = map[string][]string{
 
 // testOnly lists the packages that no other package may import, tests aside, and
 // those that the table names one of them for.
-var testOnly = []string{"logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shell", "store/storetest", "tidy"}
+var testOnly = []string{"harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shell", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))

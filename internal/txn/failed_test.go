@@ -41,7 +41,7 @@ func TestEveryRequestCanFail(t *testing.T) {
 		"describe: x: NOT_COORDINATOR (16)": &kmsg.DescribeTransactionsRequest{TransactionalIDs: []string{"x"}},
 	} {
 		s := newScenario(t)
-		if got := s.showReply("a", s.wire(req, kind.Fail(req, kerr.NotCoordinator))); got != want {
+		if got := s.showReply("a", s.Wire(req, kind.Fail(req, kerr.NotCoordinator))); got != want {
 			t.Errorf("%T: %s, should be %s", req, got, want)
 		}
 		if kind.NeedsRandom(req) {
@@ -78,13 +78,13 @@ func TestNotEverybodyMayWait(t *testing.T) {
 			for range maxWaiting {
 				s.command(words("init b"))
 			}
-			if len(s.asked) != maxWaiting {
-				t.Fatalf("%d wait", len(s.asked))
+			if len(s.Asked) != maxWaiting {
+				t.Fatalf("%d wait", len(s.Asked))
 			}
-			s.out.Reset()
+			s.Out.Reset()
 			s.command(words("init b"))
-			if s.out.String() != c.want {
-				t.Errorf("one more: %s", s.out.String())
+			if s.Out.String() != c.want {
+				t.Errorf("one more: %s", s.Out.String())
 			}
 			s.check("then")
 		})
@@ -107,7 +107,7 @@ func TestTheRoomOfALargeStepIsGivenBack(t *testing.T) {
 // Without metadata nobody knows that a topic is gone: its marker waits.
 func TestNoPartitionIsDroppedWithoutMetadata(t *testing.T) {
 	s := newScenario(t)
-	s.log = []machine.Record{s.parseRecord(args{s, words("x PrepareCommit 1/0 t:0")})}
+	s.log = []machine.Record{s.parseRecord(s.args(words("x PrepareCommit 1/0 t:0")))}
 	s.image = nil
 	s.load()
 	s.check("after the load")

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -156,7 +157,7 @@ func (w *world) sent(t *rapid.T, s machine.Send) {
 
 func (w *world) request(t *rapid.T, msg kmsg.Request) {
 	w.next++
-	again := onTheWire(t, msg)
+	again := harness.OnTheWire(t, msg)
 	w.asked[w.next] = again
 	w.step(t, machine.Request{ID: w.next, ClientID: "c", Host: "h", Msg: again})
 }
@@ -205,7 +206,7 @@ func (w *world) pass(t *rapid.T, d time.Duration, calmly bool) {
 		for calmly && len(w.open) > 0 {
 			w.deliver(t, 0, machine.Sent{Msg: w.answerFor(w.open[0], func(string) int16 { return 0 })})
 		}
-		tm, ok := due(w.timers, until)
+		tm, ok := harness.Due(w.timers, until)
 		if !ok {
 			break
 		}

@@ -185,15 +185,15 @@ func FuzzDecodeRecord(f *testing.F) {
 		s.check("after the load")
 		id := r.(*Record).TransactionalID
 		for range 3 {
-			s.wait(args{s, words("wait 15s")})
+			s.wait(s.args(words("wait 15s")))
 			for _, cmd := range []string{"init a", "add a t:0", "commit a", "abort a v=4"} {
-				a := args{s, words(cmd)}
-				a.d.CmdArgs = append(a.d.CmdArgs, arg("id", id))
-				s.command(a.d)
+				a := s.args(words(cmd))
+				a.D.CmdArgs = append(a.D.CmdArgs, arg("id", id))
+				s.command(a.D)
 				s.check(cmd)
 			}
 			if len(s.open) > 0 {
-				s.answer(args{s, words("answer")})
+				s.answer(s.args(words("answer")))
 			}
 		}
 	})

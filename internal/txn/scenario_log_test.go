@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"muster/internal/harness"
 	"muster/internal/machine"
 )
 
@@ -53,7 +54,7 @@ func records(fx machine.Effects) (out []machine.Record) {
 // new [what it is about]: an empty coordinator at time zero.
 func (s *scenario) begin(args) {
 	s.restart()
-	s.out.WriteString("an empty coordinator\n")
+	s.Out.WriteString("an empty coordinator\n")
 }
 
 // crash: the broker is gone, with all soft state, and another one loads the shard.
@@ -63,11 +64,11 @@ func (s *scenario) crash(args) { s.load() }
 // without the last records, and the shard is loaded. Unknown is that nobody knows how many
 // records there were.
 func (s *scenario) serverRestarts(a args) {
-	loses := a.number("loses", 0)
+	loses := a.Number("loses", 0)
 	s.log = s.log[:len(s.log)-loses]
 	s.server.ID += "r"
 	s.server.Began = int64(len(s.log))
-	if loses > 0 || a.flag("unknown") {
+	if loses > 0 || a.Flag("unknown") {
 		s.server.Lost = s.server.Began
 	}
 	s.load()
@@ -81,22 +82,19 @@ func (s *scenario) appendFails(args) { s.failing = true }
 func (s *scenario) failed(fx machine.Effects) {
 	s.failing = false
 	for _, r := range records(fx) {
-		fmt.Fprintf(&s.out, "not stored: %s\n", s.showRecord(r))
+		s.Printf("not stored: %s\n", s.showRecord(r))
 	}
 	s.load()
 }
 
 // compact [keep-tombstones]: the log is compacted, and loaded.
 func (s *scenario) compact(a args) {
-	s.log = compacted(s.log, a.flag("keep-tombstones"))
+	s.log = compacted(s.log, a.Flag("keep-tombstones"))
 	s.load()
 }
 
 func (s *scenario) load() {
-	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
-		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
-	}
-	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
+	s.Forget()
 	s.sends, s.open = map[uint64]machine.Send{}, nil
 	s.shard = replayed(s.log, s.cfg)
 	s.epoch++
@@ -114,32 +112,32 @@ const afterReplay = 21
 //	x tombstone
 func (s *scenario) replay(a args) {
 	s.log, s.nextID = nil, afterReplay
-	for line := range strings.Lines(a.d.Input) {
+	for line := range strings.Lines(a.D.Input) {
 		id, fields, err := datadriven.ParseLine(line)
 		if err != nil || len(fields) == 0 {
-			s.t.Fatalf("%q: %v", line, err)
+			s.T.Fatalf("%q: %v", line, err)
 		}
-		s.log = append(s.log, s.parseRecord(args{s, &datadriven.TestData{Cmd: id, CmdArgs: fields}}))
+		s.log = append(s.log, s.parseRecord(s.args(&datadriven.TestData{Cmd: id, CmdArgs: fields})))
 	}
 	s.load()
 }
 
 // parseRecord reads a line of the replay command; started and age are how long ago.
 func (s *scenario) parseRecord(a args) *Record {
-	r := &Record{TransactionalID: a.d.Cmd}
-	if a.who() == "tombstone" {
+	r := &Record{TransactionalID: a.D.Cmd}
+	if a.Who() == "tombstone" {
 		return r
 	}
-	ago := func(name string) int64 { return s.now.Add(-parseDuration(s.t, a.text(name, "0s"))).UnixMilli() }
+	ago := func(name string) int64 { return s.Now.Add(-harness.ParseDuration(s.T, a.Text(name, "0s"))).UnixMilli() }
 	v := &Value{
-		State: parseState(a.who()), Producer: parsePair(a, a.d.CmdArgs[1].Key), Timeout: int32(parseDuration(s.t, a.text("timeout", "60s")).Milliseconds()),
+		State: parseState(a.Who()), Producer: parsePair(a, a.D.CmdArgs[1].Key), Timeout: int32(harness.ParseDuration(s.T, a.Text("timeout", "60s")).Milliseconds()),
 		Updated: ago("age"), Start: none, Topics: union(nil, a.partitions()),
-		Previous: int64(a.number("previous", none)), Last: int16(a.number("last", none)), Version: int16(a.number("tv", 0)), Next: noPair,
+		Previous: int64(a.Number("previous", none)), Last: int16(a.Number("last", none)), Version: int16(a.Number("tv", 0)), Next: noPair,
 	}
 	if v.State != Empty {
 		v.Start = ago("started")
 	}
-	if next := a.text("next", ""); next != "" {
+	if next := a.Text("next", ""); next != "" {
 		v.Next = parsePair(a, next)
 	}
 	r.Value = v
@@ -158,10 +156,10 @@ func parseState(name string) State {
 // each-state [tv=2] [last=4] [previous=7] then a request: what becomes of it in
 // each state of x, which has the producer 1/5, in a coordinator of its own.
 func (s *scenario) eachState(a args) {
-	at := slices.IndexFunc(a.d.CmdArgs, func(c datadriven.CmdArg) bool { return commands[c.Key] != nil })
-	setup, request := a.d.CmdArgs[:at], a.d.CmdArgs[at:]
+	at := slices.IndexFunc(a.D.CmdArgs, func(c datadriven.CmdArg) bool { return commands[c.Key] != nil })
+	setup, request := a.D.CmdArgs[:at], a.D.CmdArgs[at:]
 	for state := none; state < int(endOfStates); state++ {
-		one := newScenario(s.t)
+		one := newScenario(s.T)
 		one.pairs["a"], one.nextID = pair{1, 5}, afterReplay
 		name := "no such id"
 		if state >= 0 {
@@ -170,20 +168,20 @@ func (s *scenario) eachState(a args) {
 			if State(state) == Ongoing || State(state).isPrepare() {
 				fields = append(fields, datadriven.CmdArg{Key: "t:0"})
 			}
-			one.log = append(one.log, one.parseRecord(args{one, &datadriven.TestData{Cmd: "x", CmdArgs: fields}}))
+			one.log = append(one.log, one.parseRecord(one.args(&datadriven.TestData{Cmd: "x", CmdArgs: fields})))
 			one.load()
 		}
-		one.out.Reset()
+		one.Out.Reset()
 		one.command(&datadriven.TestData{Cmd: request[0].Key, CmdArgs: request[1:]})
-		one.check(a.d.Pos)
-		fmt.Fprintf(&s.out, "%s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(one.out.String()), "\n", "; "))
+		one.check(a.D.Pos)
+		s.Printf("%s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(one.Out.String()), "\n", "; "))
 	}
 }
 
 // topics t=1,2 u=1: the topics that there are, with the leaders of their partitions.
 func (s *scenario) setTopics(a args) {
 	var list, names []string
-	for _, c := range a.d.CmdArgs {
+	for _, c := range a.D.CmdArgs {
 		names = append(names, c.Key)
 		list = append(list, c.Key+"="+strings.Join(c.Vals, ","))
 	}
@@ -191,27 +189,27 @@ func (s *scenario) setTopics(a args) {
 	s.step(machine.TopicsChanged{Topics: names})
 }
 
-func (s *scenario) setMaxBatch(a args) { s.maxBatch = parseInt(s.t, a.who()) }
+func (s *scenario) setMaxBatch(a args) { s.maxBatch = harness.ParseInt(s.T, a.Who()) }
 
 // timers [all]: what will happen if nothing else does, and when.
 func (s *scenario) showTimers(a args) {
-	for _, key := range slices.SortedFunc(maps.Keys(s.timers), func(a, b machine.TimerKey) int { return strings.Compare(a.Kind+a.ID, b.Kind+b.ID) }) {
-		if key.Kind != TimerSweep && key.Kind != TimerExpire || a.flag("all") {
-			fmt.Fprintf(&s.out, "%s %s in %s\n", key.Kind, key.ID, s.timers[key].At.Sub(s.now).Round(time.Millisecond))
+	for _, key := range slices.SortedFunc(maps.Keys(s.Timers), func(a, b machine.TimerKey) int { return strings.Compare(a.Kind+a.ID, b.Kind+b.ID) }) {
+		if key.Kind != TimerSweep && key.Kind != TimerExpire || a.Flag("all") {
+			s.Printf("%s %s in %s\n", key.Kind, key.ID, s.Timers[key].At.Sub(s.Now).Round(time.Millisecond))
 		}
 	}
 }
 
 // stale-timers: all timers that were replaced or cancelled fire all the same.
 func (s *scenario) staleTimers(args) {
-	if len(s.stale) == 0 {
-		s.t.Error("there are none")
+	if len(s.Stale) == 0 {
+		s.T.Error("there are none")
 	}
-	for _, tm := range s.stale {
+	for _, tm := range s.Stale {
 		last := s.shard.seq
 		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
 		if s.shard.seq != last {
-			s.t.Errorf("stale timer %v has another one armed", tm.Key)
+			s.T.Errorf("stale timer %v has another one armed", tm.Key)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/harness"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -16,7 +17,7 @@ import (
 func (p pair) String() string { return fmt.Sprintf("%d/%d", p.id, p.epoch) }
 
 // since shows a time as how long after the beginning it is.
-func (s *scenario) since(millis int64) string { return time.UnixMilli(millis).Sub(s.start).String() }
+func (s *scenario) since(millis int64) string { return time.UnixMilli(millis).Sub(s.Start).String() }
 
 func (s *scenario) showRecord(r machine.Record) string {
 	rec := r.(*Record)
@@ -54,10 +55,10 @@ func (s *scenario) showEntry(e *journal.Txn) string {
 	text, err := json.Marshal(e)
 	again := journal.Txn{Key: e.Key}
 	if err2 := json.Unmarshal(text, &again); err != nil || err2 != nil || !reflect.DeepEqual(*e, again) {
-		s.t.Errorf("%s: %v, %v", text, err, err2)
+		s.T.Errorf("%s: %v, %v", text, err, err2)
 	}
-	if !e.Time.Equal(s.now) || len(text) > 10_000 {
-		s.t.Errorf("an entry of %s at %s, of %d bytes", e.Time, s.now, len(text))
+	if !e.Time.Equal(s.Now) || len(text) > 10_000 {
+		s.T.Errorf("an entry of %s at %s, of %d bytes", e.Time, s.Now, len(text))
 	}
 	out := fmt.Sprintf("%s %s %d/%d", e.Key, e.Kind, e.Was.ID, e.Was.Epoch)
 	if e.Now != nil {
@@ -98,7 +99,7 @@ func showTopics(list []topic) string {
 }
 
 func (s *scenario) showMarkers(msg kmsg.Request) string {
-	req := onTheWire(s.t, msg).(*kmsg.WriteTxnMarkersRequest)
+	req := harness.OnTheWire(s.T, msg).(*kmsg.WriteTxnMarkersRequest)
 	var parts []string
 	for _, m := range req.Markers {
 		out := map[bool]string{true: "commit", false: "abort"}[m.Committed] + fmt.Sprintf(" %d/%d under epoch %d", m.ProducerID, m.ProducerEpoch, m.CoordinatorEpoch)
@@ -129,14 +130,14 @@ func (s *scenario) showStart(tags *kmsg.Tags) string {
 func (s *scenario) showReply(who string, resp kmsg.Response) string {
 	switch r := resp.(type) {
 	case *kmsg.InitProducerIDResponse:
-		return "init: " + errorName(r.ErrorCode) + s.told(who, r.ErrorCode, pair{r.ProducerID, r.ProducerEpoch})
+		return "init: " + harness.ErrorName(r.ErrorCode) + s.told(who, r.ErrorCode, pair{r.ProducerID, r.ProducerEpoch})
 	case *kmsg.EndTxnResponse:
 		if r.Version < endTV2 {
-			return "end: " + errorName(r.ErrorCode)
+			return "end: " + harness.ErrorName(r.ErrorCode)
 		}
-		return "end: " + errorName(r.ErrorCode) + s.told(who, r.ErrorCode, pair{r.ProducerID, r.ProducerEpoch})
+		return "end: " + harness.ErrorName(r.ErrorCode) + s.told(who, r.ErrorCode, pair{r.ProducerID, r.ProducerEpoch})
 	case *kmsg.AddOffsetsToTxnResponse:
-		return "offsets: " + errorName(r.ErrorCode)
+		return "offsets: " + harness.ErrorName(r.ErrorCode)
 	case *kmsg.AddPartitionsToTxnResponse:
 		return "add:" + s.showAdded(r)
 	case *kmsg.DescribeTransactionsResponse:
@@ -146,7 +147,7 @@ func (s *scenario) showReply(who string, resp kmsg.Response) string {
 		}
 		return out
 	case *kmsg.ListTransactionsResponse:
-		out := "list: " + errorName(r.ErrorCode)
+		out := "list: " + harness.ErrorName(r.ErrorCode)
 		for _, t := range r.TransactionStates {
 			out += fmt.Sprintf(" %s(%s %d)", t.TransactionalID, t.TransactionState, t.ProducerID)
 		}
@@ -160,18 +161,18 @@ func (s *scenario) showReply(who string, resp kmsg.Response) string {
 
 func (s *scenario) showAdded(r *kmsg.AddPartitionsToTxnResponse) (out string) {
 	if r.ErrorCode != 0 {
-		out = " " + errorName(r.ErrorCode)
+		out = " " + harness.ErrorName(r.ErrorCode)
 	}
 	for _, t := range r.Topics {
 		for _, p := range t.Partitions {
-			out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, errorName(p.ErrorCode))
+			out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 		}
 	}
 	for _, x := range r.Transactions {
 		out += " " + x.TransactionalID + "("
 		for _, t := range x.Topics {
 			for _, p := range t.Partitions {
-				out += fmt.Sprintf(" %s:%d %s%s", t.Topic, p.Partition, errorName(p.ErrorCode), s.showStart(&p.UnknownTags))
+				out += fmt.Sprintf(" %s:%d %s%s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode), s.showStart(&p.UnknownTags))
 			}
 		}
 		out += " )"
@@ -181,7 +182,7 @@ func (s *scenario) showAdded(r *kmsg.AddPartitionsToTxnResponse) (out string) {
 
 func (s *scenario) showDescribed(t *kmsg.DescribeTransactionsResponseTransactionState) string {
 	if t.ErrorCode != 0 {
-		return fmt.Sprintf("%s: %s", t.TransactionalID, errorName(t.ErrorCode))
+		return fmt.Sprintf("%s: %s", t.TransactionalID, harness.ErrorName(t.ErrorCode))
 	}
 	out := fmt.Sprintf("%s: %s %d/%d timeout=%s", t.TransactionalID, t.State, t.ProducerID, t.ProducerEpoch, time.Duration(t.TimeoutMillis)*time.Millisecond)
 	if t.StartTimestamp != -1 {
@@ -198,12 +199,12 @@ func (s *scenario) showDescribed(t *kmsg.DescribeTransactionsResponseTransaction
 func (s *scenario) told(who string, code int16, p pair) string {
 	if code != 0 {
 		if p != noPair {
-			s.t.Errorf("an error with producer %s", p)
+			s.T.Errorf("an error with producer %s", p)
 		}
 		return ""
 	}
 	if p.epoch > lastEpoch || p.epoch < 0 || p.id < 0 {
-		s.t.Errorf("%s is told of %s", who, p)
+		s.T.Errorf("%s is told of %s", who, p)
 	}
 	s.pairs[who] = p
 	return " " + p.String()
@@ -213,17 +214,17 @@ func (s *scenario) told(who string, code int16, p pair) string {
 func (s *scenario) state(a args) {
 	t := s.shard.txns[a.id()]
 	if t == nil {
-		fmt.Fprintf(&s.out, "%s does not exist\n", a.id())
+		s.Printf("%s does not exist\n", a.id())
 		return
 	}
-	fmt.Fprintf(&s.out, "%s is %s\n", t.id, s.showValue(t.hard))
+	s.Printf("%s is %s\n", t.id, s.showValue(t.hard))
 	if t.ending != nil {
-		fmt.Fprintf(&s.out, "  left:%s, %d wait\n", showTopics(t.ending.remaining()), len(t.ending.waiting))
+		s.Printf("  left:%s, %d wait\n", showTopics(t.ending.remaining()), len(t.ending.waiting))
 	}
 }
 
 // holder [id=x]: who asked for the producer last.
 func (s *scenario) holder(a args) {
 	clientID, host := s.shard.Holder(a.id())
-	fmt.Fprintf(&s.out, "%q %q\n", clientID, host)
+	s.Printf("%q %q\n", clientID, host)
 }
