@@ -23,7 +23,7 @@ LINTER  := bin/golangci-lint
 
 # Packages without goroutines, by rule (internal/tidy), and those whose goroutines
 # belong to tests and tools: the race detector has nothing to find in them.
-PURE   := audit auth coordinator/pump group group/assignor group/schema journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
+PURE   := audit auth coordinator/pump group group/assignor group/classic group/consumer group/kind group/modern group/schema group/subscription journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
 QUIET  := internal/sim internal/sim/exact internal/sim/seeds internal/sim/shell internal/harness internal/tidy interop/matrix scripts/gate
 RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
 

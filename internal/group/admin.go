@@ -7,12 +7,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
 // list handles ListGroups.
-func (x shardStep) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
+func (x step) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 	resp := kmsg.NewPtrListGroupsResponse()
 	resp.Version = m.Version
 	wants := func(filter []string, have string) bool {
@@ -22,21 +23,21 @@ func (x shardStep) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 	for i, f := range m.StatesFilter {
 		states[i] = strings.TrimSpace(f)
 	}
-	for _, id := range x.groupIDs() {
-		g := x.groups[id]
-		if !wants(m.TypesFilter, string(g.kind())) || !wants(states, g.stateName()) {
+	for _, id := range x.GroupIDs() {
+		g := x.Groups[id]
+		if !wants(m.TypesFilter, string(g.Kind())) || !wants(states, g.StateName()) {
 			continue
 		}
 		e := kmsg.NewListGroupsResponseGroup()
-		e.Group, e.ProtocolType, e.GroupState, e.GroupType = id, g.protocolName(), g.stateName(), string(g.kind())
+		e.Group, e.ProtocolType, e.GroupState, e.GroupType = id, g.ProtocolName(), g.StateName(), string(g.Kind())
 		resp.Groups = append(resp.Groups, e)
 	}
-	x.reply(r.ID, resp)
+	x.Reply(r.ID, resp)
 }
 
 // deleteGroups handles DeleteGroups. A group that is named twice is deleted
 // once.
-func (x shardStep) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
+func (x step) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
 	resp := kmsg.NewPtrDeleteGroupsResponse()
 	resp.Version = m.Version
 	seen := map[string]bool{}
@@ -47,34 +48,34 @@ func (x shardStep) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest)
 		seen[id] = true
 		out := kmsg.NewDeleteGroupsResponseGroup()
 		out.Group = id
-		if err := x.deleteGroup(id, by(r)); err != nil {
+		if err := x.deleteGroup(id, kind.By(r)); err != nil {
 			out.ErrorCode = err.Code
 		}
 		resp.Groups = append(resp.Groups, out)
 	}
-	x.reply(r.ID, resp)
+	x.Reply(r.ID, resp)
 }
 
-func (x shardStep) deleteGroup(id string, by *journal.Who) *kerr.Error {
-	g := x.groups[id]
+func (x step) deleteGroup(id string, by *journal.Who) *kerr.Error {
+	g := x.Groups[id]
 	switch {
 	case g == nil:
 		return kerr.GroupIDNotFound
-	case !g.isEmpty():
+	case !g.IsEmpty():
 		return kerr.NonEmptyGroup
 	}
-	x.weigh(id)
+	x.Weigh(id)
 	var gone offsetCount
-	b := g.common()
-	for topic, partitions := range b.committed() {
+	b := g.Common()
+	for topic, partitions := range b.Committed() {
 		for _, p := range partitions {
 			x.forgetOffset(g, topic, p, &gone)
 		}
 	}
-	for _, tp := range b.waiting() {
-		x.forgetOffset(g, tp.topic, tp.partition, &gone)
+	for _, tp := range b.Waiting() {
+		x.forgetOffset(g, tp.Topic, tp.Partition, &gone)
 	}
-	g.deleteRecords(x.step)
+	g.DeleteRecords(x.Step)
 	x.noteCount(g, journal.KindDeleted, gone, journal.CauseRequest, by)
 	return nil
 }

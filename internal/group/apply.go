@@ -1,6 +1,7 @@
 package group
 
 import (
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -31,71 +32,71 @@ func (s *Shard) apply(record machine.Record) {
 	switch r := record.(type) {
 	case *schema.OffsetRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			b := g.common()
-			b.applyOffset(r)
+			b := g.Common()
+			b.ApplyOffset(r)
 			s.overtake(b, r)
 			s.forgetIfGone(g)
 		}
 	case *schema.SilenceRecord:
 		if g := s.groupFor(r.Group, r.Value != nil); g != nil {
-			g.common().applySilence(r)
+			g.Common().ApplySilence(r)
 			s.forgetIfGone(g)
 		}
 	case schema.Record:
-		g := s.groups[r.GroupID()]
-		if g == nil || g.kind() != r.Kind() {
+		g := s.Groups[r.GroupID()]
+		if g == nil || g.Kind() != r.Kind() {
 			if r.IsTombstone() {
 				return
 			}
 			g = s.become(r.GroupID(), r.Kind())
 		}
-		g.replay(r)
+		g.Replay(r)
 		s.forgetIfGone(g)
 	}
 }
 
 // groupFor returns the group that a record is about which any group may have, and makes
 // one if it is no tombstone.
-func (s *Shard) groupFor(id string, make bool) Group {
-	g := s.groups[id]
+func (s *Shard) groupFor(id string, make bool) kind.Group {
+	g := s.Groups[id]
 	if g == nil && make {
-		g = s.become(id, kinds[0].name)
+		g = s.become(id, kinds[0].Name)
 	}
 	return g
 }
 
 // become makes a group one of another kind: what there was of it, but for its offsets, is
 // forgotten.
-func (s *Shard) become(id string, name schema.Kind) Group {
-	next := base{id: id}
-	if old := s.groups[id]; old != nil {
-		next = *old.common()
-		old.common().gone = true
-		if id != s.step.weighed {
-			s.weight -= old.weight()
+func (s *Shard) become(id string, name schema.Kind) kind.Group {
+	next := kind.Base{ID: id}
+	if old := s.Groups[id]; old != nil {
+		next = *old.Common()
+		old.Common().Gone = true
+		if id != s.step.Weighed {
+			s.TotalWeight -= old.Weight()
 		}
 	}
 	for i := range kinds {
-		if kinds[i].name == name {
-			s.groups[id] = kinds[i].make(next)
+		if kinds[i].Name == name {
+			s.Groups[id] = kinds[i].Make(next)
 		}
 	}
-	return s.groups[id]
+	return s.Groups[id]
 }
 
 // forgetIfGone forgets a group without records. Its offsets, if it has any, are a group of
 // their own.
-func (s *Shard) forgetIfGone(g Group) {
-	b := g.common()
+func (s *Shard) forgetIfGone(g kind.Group) {
+	b := g.Common()
 	switch {
-	case b.gone || !g.isGone():
-	case !b.hasOffsets() && len(b.silences) == 0:
-		b.gone = true
-		if b.id != s.step.weighed {
-			s.weight -= g.weight() // Of those who are about to join.
+	case b.Gone || !g.IsGone():
+	case !b.HasOffsets() && len(b.Silences) == 0:
+		b.Gone = true
+		if b.ID != s.step.Weighed {
+			s.TotalWeight -= g.Weight() // Of those who are about to join.
 		}
-		delete(s.groups, b.id)
-	case g.kind() != kinds[0].name:
-		s.become(b.id, kinds[0].name)
+		delete(s.Groups, b.ID)
+	case g.Kind() != kinds[0].Name:
+		s.become(b.ID, kinds[0].Name)
 	}
 }

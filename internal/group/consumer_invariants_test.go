@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"muster/internal/group/consumer"
+	"muster/internal/group/modern"
 )
 
 // reconciling returns a shard with a consumer group of which a has to let go of what b,
@@ -31,45 +34,51 @@ func reconciling(t testing.TB) *Shard {
 
 // Invariants that find nothing would make every test pass.
 func TestCheckInvariantsFindsWhatIsWrongWithConsumers(t *testing.T) {
-	p := func(n int32) heldPart { return heldPart{part{[16]byte{15: 1}, n}, 1} }
-	for what, spoil := range map[string]func(c *consumerGroup, a, b, x *consumerMember){
-		"a target that is to come":          func(c *consumerGroup, _, _, _ *consumerMember) { c.targetEpoch = c.epoch + 1 },
-		"a member that is to come":          func(c *consumerGroup, a, _, _ *consumerMember) { a.current.epoch = c.targetEpoch + 1 },
-		"members out of order":              func(c *consumerGroup, a, b, _ *consumerMember) { c.members[0], c.members[1] = b, a },
-		"a partition of two":                func(_ *consumerGroup, _, b, _ *consumerMember) { b.current.assigned = []heldPart{p(0)} },
-		"a partition to let go of, of two":  func(_ *consumerGroup, _, b, _ *consumerMember) { b.current.assigned = []heldPart{p(3)} },
-		"a partition of nobody":             func(c *consumerGroup, _, _, _ *consumerMember) { delete(c.owners, p(0).part) },
-		"an owner of nothing":               func(c *consumerGroup, a, _, _ *consumerMember) { c.owners[p(7).part] = a },
-		"a partition given in time to come": func(_ *consumerGroup, a, _, _ *consumerMember) { a.current.assigned[0].since = 9 },
-		"two targets with one partition":    func(_ *consumerGroup, _, b, _ *consumerMember) { b.target = append([]part{p(0).part}, b.target...) },
-		"stable with too little":            func(_ *consumerGroup, _, b, _ *consumerMember) { b.current.state = memberStable },
-		"stable with too much": func(_ *consumerGroup, _, _, x *consumerMember) {
-			x.target = []part{}
-			x.current.assigned = []heldPart{p(9)}
+	p := func(n int32) modern.Held {
+		return modern.Held{Partition: modern.Partition{Topic: [16]byte{15: 1}, Number: n}, Since: 1}
+	}
+	for what, spoil := range map[string]func(c *consumer.Group, a, b, x *consumer.Member){
+		"a target that is to come":          func(c *consumer.Group, _, _, _ *consumer.Member) { c.TargetEpoch = c.Epoch + 1 },
+		"a member that is to come":          func(c *consumer.Group, a, _, _ *consumer.Member) { a.Current.Epoch = c.TargetEpoch + 1 },
+		"members out of order":              func(c *consumer.Group, a, b, _ *consumer.Member) { c.Members[0], c.Members[1] = b, a },
+		"a partition of two":                func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.Assigned = []modern.Held{p(0)} },
+		"a partition to let go of, of two":  func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.Assigned = []modern.Held{p(3)} },
+		"a partition of nobody":             func(c *consumer.Group, _, _, _ *consumer.Member) { delete(c.Owners, p(0).Partition) },
+		"an owner of nothing":               func(c *consumer.Group, a, _, _ *consumer.Member) { c.Owners[p(7).Partition] = a },
+		"a partition given in time to come": func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Current.Assigned[0].Since = 9 },
+		"two targets with one partition": func(_ *consumer.Group, _, b, _ *consumer.Member) {
+			b.Target = append([]modern.Partition{p(0).Partition}, b.Target...)
 		},
-		"nobody waits for who has to let go": func(_ *consumerGroup, a, _, _ *consumerMember) { a.revokeSeq = 0 },
-		"somebody waits for who has not":     func(_ *consumerGroup, _, b, _ *consumerMember) { b.revokeSeq = 7 },
-		"unrevoked with nothing":             func(_ *consumerGroup, a, _, _ *consumerMember) { a.current.pending = nil },
-		"something to let go of, stable":     func(_ *consumerGroup, a, _, _ *consumerMember) { a.current.state, a.revokeSeq = memberStable, 0 },
-		"no session":                         func(_ *consumerGroup, a, _, _ *consumerMember) { a.timerSeq = 0 },
-		"a session that ends too late":       func(_ *consumerGroup, a, _, _ *consumerMember) { a.timerAt = a.deadline.Add(1) },
-		"an instance of two":                 func(_ *consumerGroup, a, b, _ *consumerMember) { a.says.Instance = b.says.Instance },
-		"an instance of nobody":              func(c *consumerGroup, _, b, _ *consumerMember) { c.instances["j"] = b },
-		"a dynamic member that is away":      func(_ *consumerGroup, _, _, x *consumerMember) { x.current.epoch = epochLeaveStatic },
-		"a member that has not joined":       func(_ *consumerGroup, a, _, _ *consumerMember) { a.says = nil },
-		"members that are miscounted":        func(c *consumerGroup, _, _, _ *consumerMember) { c.present++ },
-		"topics that are miscounted":         func(c *consumerGroup, _, _, _ *consumerMember) { c.names["t"]++ },
-		"patterns that are miscounted":       func(c *consumerGroup, _, _, _ *consumerMember) { c.patterns["x"]++ },
-		"a pattern of nobody":                func(c *consumerGroup, _, _, _ *consumerMember) { c.regexes["y"] = &regex{} },
-		"who has no protocols to join with":  func(_ *consumerGroup, a, _, _ *consumerMember) { a.joinSeq = 7 },
-		"who does not sync":                  func(_ *consumerGroup, a, _, _ *consumerMember) { a.syncSeq = 7 },
-		"classic members miscounted":         func(c *consumerGroup, _, _, _ *consumerMember) { c.classic++ },
-		"protocols of nobody":                func(c *consumerGroup, _, _, _ *consumerMember) { c.supported.add("x", 1) },
-		"a heartbeat of nobody that waits":   func(c *consumerGroup, _, _, _ *consumerMember) { c.run = &run{parked: &beat{member: "y"}} },
+		"stable with too little": func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.State = modern.Stable },
+		"stable with too much": func(_ *consumer.Group, _, _, x *consumer.Member) {
+			x.Target = []modern.Partition{}
+			x.Current.Assigned = []modern.Held{p(9)}
+		},
+		"nobody waits for who has to let go": func(_ *consumer.Group, a, _, _ *consumer.Member) { a.RevokeSeq = 0 },
+		"somebody waits for who has not":     func(_ *consumer.Group, _, b, _ *consumer.Member) { b.RevokeSeq = 7 },
+		"unrevoked with nothing":             func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Current.Pending = nil },
+		"something to let go of, stable":     func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Current.State, a.RevokeSeq = modern.Stable, 0 },
+		"no session":                         func(_ *consumer.Group, a, _, _ *consumer.Member) { a.TimerSeq = 0 },
+		"a session that ends too late":       func(_ *consumer.Group, a, _, _ *consumer.Member) { a.TimerAt = a.Deadline.Add(1) },
+		"an instance of two":                 func(_ *consumer.Group, a, b, _ *consumer.Member) { a.Says.Instance = b.Says.Instance },
+		"an instance of nobody":              func(c *consumer.Group, _, b, _ *consumer.Member) { c.Instances["j"] = b },
+		"a dynamic member that is away":      func(_ *consumer.Group, _, _, x *consumer.Member) { x.Current.Epoch = modern.EpochLeaveStatic },
+		"a member that has not joined":       func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Says = nil },
+		"members that are miscounted":        func(c *consumer.Group, _, _, _ *consumer.Member) { c.Present++ },
+		"topics that are miscounted":         func(c *consumer.Group, _, _, _ *consumer.Member) { c.Names["t"]++ },
+		"patterns that are miscounted":       func(c *consumer.Group, _, _, _ *consumer.Member) { c.Patterns["x"]++ },
+		"a pattern of nobody":                func(c *consumer.Group, _, _, _ *consumer.Member) { c.Regexes["y"] = &consumer.Regex{} },
+		"who has no protocols to join with":  func(_ *consumer.Group, a, _, _ *consumer.Member) { a.JoinSeq = 7 },
+		"who does not sync":                  func(_ *consumer.Group, a, _, _ *consumer.Member) { a.SyncSeq = 7 },
+		"classic members miscounted":         func(c *consumer.Group, _, _, _ *consumer.Member) { c.Classic++ },
+		"protocols of nobody":                func(c *consumer.Group, _, _, _ *consumer.Member) { c.Supported.Add("x", 1) },
+		"a heartbeat of nobody that waits": func(c *consumer.Group, _, _, _ *consumer.Member) {
+			c.Run = &consumer.Run{Parked: &consumer.Beat{Member: "y"}}
+		},
 	} {
 		s := reconciling(t)
 		c := s.consumer("g")
-		spoil(c, c.members[0], c.members[1], c.members[2])
+		spoil(c, c.Members[0], c.Members[1], c.Members[2])
 		if s.CheckInvariants() == nil {
 			t.Errorf("%s goes unnoticed", what)
 		}

@@ -10,6 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 )
 
@@ -21,7 +26,7 @@ func TestAnySequenceOfBothProtocolsKeepsTheInvariants(t *testing.T) {
 		w := newConsumers(t)
 		i := "i"
 		for _, c := range []*classicClient{{name: "x"}, {name: "y", coop: true}, {name: "z", instance: &i}} {
-			c.has, c.topics = map[part]bool{}, []string{"t"}
+			c.has, c.topics = map[modern.Partition]bool{}, []string{"t"}
 			w.classics = append(w.classics, c)
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -46,7 +51,7 @@ type classicClient struct {
 	phase    phase
 	gen      int32
 	leads    []string // whom it is to assign to
-	has      map[part]bool
+	has      map[modern.Partition]bool
 	flight   machine.RequestID
 	loses    bool
 }
@@ -125,18 +130,18 @@ func (w *consumers) act(t *rapid.T, c *classicClient, version int16) {
 // so has who is no member any more: it would have been told.
 func (w *consumers) classicJoin(c *classicClient, version int16) kmsg.Request {
 	g, mixed := w.shard.classic("g"), w.shard.consumer("g")
-	if !c.coop || (g == nil || g.members.get(c.id) == nil) && (mixed == nil || mixed.member(c.id) == nil) {
+	if !c.coop || (g == nil || g.Members.Get(c.id) == nil) && (mixed == nil || mixed.Member(c.id) == nil) {
 		clear(c.has)
 	}
 	sub := kmsg.NewConsumerMemberMetadata()
 	sub.Version, sub.Topics = 1, c.topics
-	for _, p := range slices.SortedFunc(maps.Keys(c.has), compareParts) {
-		if t := w.image.TopicByID(p.topic); t != nil {
-			sub.OwnedPartitions = append(sub.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: t.Name, Partitions: []int32{p.n}})
+	for _, p := range slices.SortedFunc(maps.Keys(c.has), modern.CompareParts) {
+		if t := w.image.TopicByID(p.Topic); t != nil {
+			sub.OwnedPartitions = append(sub.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: t.Name, Partitions: []int32{p.Number}})
 		}
 	}
 	m := kmsg.NewPtrJoinGroupRequest()
-	m.Version, m.Group, m.MemberID, m.InstanceID, m.ProtocolType = version, "g", c.id, c.instance, consumerType
+	m.Version, m.Group, m.MemberID, m.InstanceID, m.ProtocolType = version, "g", c.id, c.instance, subscription.ConsumerType
 	if version < 5 {
 		m.InstanceID = nil
 	}
@@ -154,7 +159,7 @@ func (w *consumers) deal(c *classicClient) (out []kmsg.SyncGroupRequestGroupAssi
 	n := 0
 	for _, t := range w.image.Topics() {
 		for i := range t.Partitions {
-			p := part{t.ID, int32(i)}
+			p := modern.Partition{Topic: t.ID, Number: int32(i)}
 			id := ""
 			for _, other := range w.classics {
 				if other.has[p] && slices.Contains(c.leads, other.id) {
@@ -165,7 +170,7 @@ func (w *consumers) deal(c *classicClient) (out []kmsg.SyncGroupRequestGroupAssi
 				id = c.leads[n%len(c.leads)]
 			}
 			if a := given[id]; a != nil {
-				a.Topics = append(a.Topics, kmsg.ConsumerMemberAssignmentTopic{Topic: t.Name, Partitions: []int32{p.n}})
+				a.Topics = append(a.Topics, kmsg.ConsumerMemberAssignmentTopic{Topic: t.Name, Partitions: []int32{p.Number}})
 			}
 		}
 	}
@@ -200,9 +205,9 @@ func (w *consumers) hearClassic(c *classicClient, resp kmsg.Response) {
 			before := maps.Clone(c.has)
 			clear(c.has)
 			c.phase = phaseMember
-			eachAssigned(m.MemberAssignment, func(tp topicPartition) {
-				if t := w.image.Topic(tp.topic); t != nil {
-					c.has[part{t.ID, tp.partition}] = true
+			subscription.EachAssigned(m.MemberAssignment, func(tp subscription.TopicPartition) {
+				if t := w.image.Topic(tp.Topic); t != nil {
+					c.has[modern.Partition{Topic: t.ID, Number: tp.Partition}] = true
 				}
 			})
 			for p := range before {
@@ -248,43 +253,43 @@ func (w *consumers) classicRestarts(t *rapid.T) {
 }
 
 func (w *consumers) migration(t *rapid.T) {
-	w.cfg.Consumer.Migration = pick(t, "migration", MigrateBoth, MigrateBoth, MigrateBoth, MigrateUpgrade, MigrateDowngrade, MigrateNever)
+	w.cfg.Consumer.Migration = pick(t, "migration", kind.MigrateBoth, kind.MigrateBoth, kind.MigrateBoth, kind.MigrateUpgrade, kind.MigrateDowngrade, kind.MigrateNever)
 	w.cfg.MaxSize = pick(t, "classic max size", 1<<31-1, 1<<31-1, 2)
 	w.step(t, Configured{Config: w.cfg})
 }
 
 // checkClassic counts what a classic group waits for.
-func (w *consumers) checkClassic(t *rapid.T, g *classicGroup) (parked, timers int) {
-	for m := g.members.first; m != nil; m = m.next {
-		for _, waits := range []machine.RequestID{m.join, m.sync} {
+func (w *consumers) checkClassic(t *rapid.T, g *classic.Group) (parked, timers int) {
+	for m := g.Members.First; m != nil; m = m.Next {
+		for _, waits := range []machine.RequestID{m.Join, m.Sync} {
 			if waits != 0 {
 				parked++
 			}
 		}
-		timers += w.armed(t, sessionKey(g, m.id), m.timerSeq)
+		timers += w.armed(t, classic.SessionKey(g, m.ID), m.TimerSeq)
 	}
-	for p := range g.pendingIDs() {
-		timers += w.armed(t, sessionKey(g, p), g.pending[p].seq)
+	for p := range g.PendingIDs() {
+		timers += w.armed(t, classic.SessionKey(g, p), g.Pending[p].Seq)
 	}
-	return parked, timers + w.armed(t, joinKey(g), g.joinSeq) + w.armed(t, syncKey(g), g.syncSeq)
+	return parked, timers + w.armed(t, classic.JoinKey(g), g.JoinSeq) + w.armed(t, classic.SyncKey(g), g.SyncSeq)
 }
 
 // checkClassics says whether a client of the classic protocol works on what is another's.
-func (w *consumers) checkClassics(t *rapid.T, c *consumerGroup, works map[part]string) {
+func (w *consumers) checkClassics(t *rapid.T, c *consumer.Group, works map[modern.Partition]string) {
 	for _, cl := range w.classics {
-		if m := c.member(cl.id); m == nil || m.current == nil || m.now().epoch == epochLeaveStatic {
+		if m := c.Member(cl.id); m == nil || m.Current == nil || m.Now().Epoch == modern.EpochLeaveStatic {
 			continue
 		}
 		for p := range cl.has {
-			if w.image.TopicByID(p.topic) == nil {
+			if w.image.TopicByID(p.Topic) == nil {
 				continue
 			}
 			if other, ok := works[p]; ok {
-				t.Fatalf("%s and %s both work on partition %d of %x", cl.name, other, p.n, p.topic)
+				t.Fatalf("%s and %s both work on partition %d of %x", cl.name, other, p.Number, p.Topic)
 			}
 			works[p] = cl.name
-			if c.owners[p] == nil || c.owners[p].id != cl.id {
-				t.Fatalf("%s works on partition %d of %x, and the coordinator does not know", cl.name, p.n, p.topic)
+			if c.Owners[p] == nil || c.Owners[p].ID != cl.id {
+				t.Fatalf("%s works on partition %d of %x, and the coordinator does not know", cl.name, p.Number, p.Topic)
 			}
 		}
 	}
@@ -300,7 +305,7 @@ func (w *consumers) checkOffsets(t *rapid.T, e machine.Event, before any) {
 			return
 		}
 	case machine.TimerFired:
-		if e.Key.Kind == TimerSweep {
+		if e.Key.Kind == kind.TimerSweep {
 			return
 		}
 	default:
@@ -313,8 +318,8 @@ func (w *consumers) checkOffsets(t *rapid.T, e machine.Event, before any) {
 
 // settleClassics says whether a group that is left alone has settled.
 func (w *consumers) settleClassics(t *rapid.T) {
-	if g := w.shard.classic("g"); g != nil && g.state != Stable && g.state != Empty {
-		t.Fatalf("nothing has happened for long, and the group is %s", g.state)
+	if g := w.shard.classic("g"); g != nil && g.State != classic.Stable && g.State != classic.Empty {
+		t.Fatalf("nothing has happened for long, and the group is %s", g.State)
 	}
 	if w.shard.consumer("g") == nil {
 		return

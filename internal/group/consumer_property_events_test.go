@@ -8,6 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -53,7 +56,7 @@ func (w *consumers) sendBeat(t *rapid.T, c *client, obeys bool) {
 	if obeys || c.resends || c.epoch == 0 || rapid.Bool().Draw(t, "says what it has") {
 		req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 		for p := range c.has {
-			req.Topics = append(req.Topics, kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: p.topic, Partitions: []int32{p.n}})
+			req.Topics = append(req.Topics, kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: p.Topic, Partitions: []int32{p.Number}})
 		}
 	}
 	if c.resends || c.epoch == 0 {
@@ -109,9 +112,9 @@ func (w *consumers) subscribe(t *rapid.T) {
 func (w *consumers) leave(t *rapid.T) {
 	c := w.pickClient(t, func(c *client) bool { return c.joined })
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
-	req.Version, req.Group, req.MemberID, req.InstanceID, req.MemberEpoch = 1, "g", c.id, c.instance, epochLeave
+	req.Version, req.Group, req.MemberID, req.InstanceID, req.MemberEpoch = 1, "g", c.id, c.instance, modern.EpochLeave
 	if c.instance != nil && !rarely(t, "for good") {
-		req.MemberEpoch = epochLeaveStatic
+		req.MemberEpoch = modern.EpochLeaveStatic
 	}
 	c.forget()
 	c.flight = 0
@@ -155,21 +158,21 @@ func (w *consumers) stranger(t *rapid.T) {
 // known and previous are the epochs of a client's member, -1 if it is none.
 func (w *consumers) known(c *client) int32 {
 	if m := w.member(c); m != nil {
-		return m.now().epoch
+		return m.Now().Epoch
 	}
 	return -1
 }
 
 func (w *consumers) previous(c *client) int32 {
 	if m := w.member(c); m != nil {
-		return m.now().previous
+		return m.Now().Previous
 	}
 	return -1
 }
 
-func (w *consumers) member(c *client) *consumerMember {
+func (w *consumers) member(c *client) *consumer.Member {
 	if g := w.shard.consumer("g"); g != nil {
-		return g.member(c.id)
+		return g.Member(c.id)
 	}
 	return nil
 }
@@ -194,11 +197,11 @@ func (w *consumers) commit(t *rapid.T) {
 	}
 	slices.SortFunc(req.Topics, func(a, b kmsg.OffsetCommitRequestTopic) int { return int(a.Topic[0]) - int(b.Topic[0]) })
 	m := w.member(c)
-	var now consumerNow
+	var now modern.Current
 	if m != nil {
-		now = m.now()
+		now = m.Now()
 	}
-	empty := w.shard.groups["g"] == nil || w.shard.groups["g"].isEmpty()
+	empty := w.shard.Groups["g"] == nil || w.shard.Groups["g"].IsEmpty()
 	fx := w.step(t, machine.Request{ID: w.request(t, req), ClientID: "c", Host: "h", Msg: req})
 	for _, b := range fx.Batches {
 		for _, r := range b.Records {
@@ -206,13 +209,13 @@ func (w *consumers) commit(t *rapid.T) {
 			if !ok || o.Value == nil {
 				continue
 			}
-			p := part{w.image.Topic(o.Topic).ID, o.Partition}
-			switch since, given := sinceOf(append(slices.Clone(now.assigned), now.pending...), p); {
+			p := modern.Partition{Topic: w.image.Topic(o.Topic).ID, Number: o.Partition}
+			switch since, given := modern.SinceOf(append(slices.Clone(now.Assigned), now.Pending...), p); {
 			case empty && req.Generation < 0:
-			case m == nil || req.Generation > now.epoch:
+			case m == nil || req.Generation > now.Epoch:
 				t.Fatalf("%s:%d was committed by nobody", o.Topic, o.Partition)
-			case req.Generation == now.epoch:
-			case !slices.ContainsFunc(append(slices.Clone(now.assigned), now.pending...), func(h heldPart) bool { return h.part == p && h.since <= req.Generation }):
+			case req.Generation == now.Epoch:
+			case !slices.ContainsFunc(append(slices.Clone(now.Assigned), now.Pending...), func(h modern.Held) bool { return h.Partition == p && h.Since <= req.Generation }):
 				t.Fatalf("%s:%d, which it has since %d (%t), was committed in epoch %d", o.Topic, o.Partition, since, given, req.Generation)
 			}
 		}
@@ -290,11 +293,11 @@ func (w *consumers) deleteGroup(t *rapid.T) {
 }
 
 func (w *consumers) staleTimer(t *rapid.T) {
-	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm machine.Timer) bool { return tm.Key.Kind == TimerSweep })
+	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm machine.Timer) bool { return tm.Key.Kind == kind.TimerSweep })
 	if len(old) == 0 {
 		t.Skip("no stale timer")
 	}
-	revoke := slices.DeleteFunc(slices.Clone(old), func(tm machine.Timer) bool { return tm.Key.Kind != TimerRevoke })
+	revoke := slices.DeleteFunc(slices.Clone(old), func(tm machine.Timer) bool { return tm.Key.Kind != kind.TimerRevoke })
 	if len(revoke) > 0 && rapid.Bool().Draw(t, "to let go") {
 		old = revoke
 	}

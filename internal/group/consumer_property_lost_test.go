@@ -64,7 +64,7 @@ func (w *losing) lose(t *rapid.T) {
 	w.load(t)
 	w.last = [2]int32{}
 	if g := w.shard.consumer("g"); g != nil {
-		w.last = [2]int32{g.epoch, g.targetEpoch}
+		w.last = [2]int32{g.Epoch, g.TargetEpoch}
 	}
 }
 
@@ -77,7 +77,7 @@ func (w *losing) checkGiven(t *rapid.T) {
 		clear(w.targets)
 		return
 	}
-	now := [2]int32{g.epoch, g.targetEpoch}
+	now := [2]int32{g.Epoch, g.TargetEpoch}
 	if now[0] != w.last[0] && w.epochs[now[0]] {
 		t.Fatalf("epoch %d is given out again", now[0])
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/machine"
 )
 
@@ -42,7 +45,7 @@ type consumers struct {
 	tear1    int            // after how many records the next append fails, -1 if it does not
 	epochs   [2]int32       // of the group and its target before
 	members  map[string]int32
-	group    *consumerGroup
+	group    *consumer.Group
 	records  int // of the last step
 	losses   int // how often the end of the log was lost
 }
@@ -54,11 +57,11 @@ type client struct {
 	topics   []string
 	regex    *string
 	epoch    int32
-	has      map[part]bool     // what it works on
-	told     []part            // what it was last told to work on
-	flight   machine.RequestID // what it waits for, 0 if nothing
-	loses    bool              // it will not hear the answer to that
-	resends  bool              // it must say everything anew
+	has      map[modern.Partition]bool // what it works on
+	told     []modern.Partition        // what it was last told to work on
+	flight   machine.RequestID         // what it waits for, 0 if nothing
+	loses    bool                      // it will not hear the answer to that
+	resends  bool                      // it must say everything anew
 	joined   bool
 	heard    bool // it was answered since the last load
 }
@@ -66,11 +69,11 @@ type client struct {
 func newConsumers(t *rapid.T) *consumers {
 	i, j := "i", "j"
 	w := &consumers{counts: map[string]int{"t": 3, "u": 2}, tear1: -1, members: map[string]int32{}}
-	w.world = world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), topics: map[string]byte{"t": 1, "u": 2}, ids16: 2}
+	w.world = world{cfg: kind.DefaultConfig(), now: time.Unix(1_700_000_000, 0), topics: map[string]byte{"t": 1, "u": 2}, ids16: 2}
 	w.cfg.OffsetsRetention = time.Hour
 	w.cfg.Consumer.AtOnce = pick(t, "at once", 0, 0, 1)
 	for _, c := range []*client{{id: "a"}, {id: "b"}, {id: "c", instance: &i}, {id: "d", instance: &i}, {id: "e", instance: &j}} {
-		c.has, c.topics = map[part]bool{}, []string{"t"}
+		c.has, c.topics = map[modern.Partition]bool{}, []string{"t"}
 		w.clients = append(w.clients, c)
 	}
 	w.image = withPartitions(imageOf(w.topics), w.counts)
@@ -193,8 +196,8 @@ func (c *client) hear(m *kmsg.ConsumerGroupHeartbeatResponse) {
 			c.told = nil
 			for _, t := range m.Assignment.Topics {
 				for _, n := range t.Partitions {
-					c.told = append(c.told, part{t.TopicID, n})
-					c.has[part{t.TopicID, n}] = true
+					c.told = append(c.told, modern.Partition{Topic: t.TopicID, Number: n})
+					c.has[modern.Partition{Topic: t.TopicID, Number: n}] = true
 				}
 			}
 		}
@@ -221,11 +224,11 @@ func (w *consumers) check(t *rapid.T) {
 			parked, expected = parked+n, expected+timers
 		}
 	} else {
-		for _, m := range c.members {
-			expected += w.armed(t, memberTimer(TimerSession, c, m), m.timerSeq) + w.armed(t, memberTimer(TimerRevoke, c, m), m.revokeSeq)
-			expected += w.armed(t, memberTimer(TimerJoin, c, m), m.joinSeq) + w.armed(t, memberTimer(TimerSync, c, m), m.syncSeq)
+		for _, m := range c.Members {
+			expected += w.armed(t, consumer.MemberTimer(kind.TimerSession, c, m), m.TimerSeq) + w.armed(t, consumer.MemberTimer(kind.TimerRevoke, c, m), m.RevokeSeq)
+			expected += w.armed(t, consumer.MemberTimer(kind.TimerJoin, c, m), m.JoinSeq) + w.armed(t, consumer.MemberTimer(kind.TimerSync, c, m), m.SyncSeq)
 		}
-		if c.run != nil && c.run.parked != nil {
+		if c.Run != nil && c.Run.Parked != nil {
 			parked++
 		}
 		w.checkEpochs(t, c)
@@ -242,38 +245,38 @@ func (w *consumers) check(t *rapid.T) {
 // checkEpochs says whether an epoch has gone back. A static member that has left comes
 // back from the beginning, also under another's id; and who, or what, has only half its
 // tombstones is nowhere.
-func (w *consumers) checkEpochs(t *rapid.T, c *consumerGroup) {
-	now := [2]int32{c.epoch, c.targetEpoch}
-	if w.group != nil && (now[0] < w.epochs[0] || now[1] < w.epochs[1] && c.hasTarget) {
+func (w *consumers) checkEpochs(t *rapid.T, c *consumer.Group) {
+	now := [2]int32{c.Epoch, c.TargetEpoch}
+	if w.group != nil && (now[0] < w.epochs[0] || now[1] < w.epochs[1] && c.HasTarget) {
 		t.Fatalf("the epochs of the group and its target went back from %v to %v", w.epochs, now)
 	}
 	w.group, w.epochs = c, now
 	before := maps.Clone(w.members)
 	clear(w.members)
-	for _, m := range c.members {
-		e := m.now().epoch
-		if old, ok := before[m.id]; ok && e < old && e != epochLeaveStatic && m.current != nil && (m.says.Instance == nil || e != 0) {
-			t.Fatalf("the epoch of %s went back from %d to %d", m.id, old, e)
+	for _, m := range c.Members {
+		e := m.Now().Epoch
+		if old, ok := before[m.ID]; ok && e < old && e != modern.EpochLeaveStatic && m.Current != nil && (m.Says.Instance == nil || e != 0) {
+			t.Fatalf("the epoch of %s went back from %d to %d", m.ID, old, e)
 		}
-		w.members[m.id] = e
+		w.members[m.ID] = e
 	}
 }
 
 // checkClients says whether two members work on the same partition. Who was fenced has
 // lost what it has, also if half of that was stored.
-func (w *consumers) checkClients(t *rapid.T, c *consumerGroup) {
-	works := map[part]string{}
+func (w *consumers) checkClients(t *rapid.T, c *consumer.Group) {
+	works := map[modern.Partition]string{}
 	for _, cl := range w.clients {
-		if m := c.member(cl.id); m == nil || m.current == nil || m.now().epoch == epochLeaveStatic || w.losses > 0 && !cl.heard {
+		if m := c.Member(cl.id); m == nil || m.Current == nil || m.Now().Epoch == modern.EpochLeaveStatic || w.losses > 0 && !cl.heard {
 			continue
 		}
 		for p := range cl.has {
 			if other, ok := works[p]; ok {
-				t.Fatalf("%s and %s both work on partition %d of %x", cl.id, other, p.n, p.topic)
+				t.Fatalf("%s and %s both work on partition %d of %x", cl.id, other, p.Number, p.Topic)
 			}
 			works[p] = cl.id
-			if c.owners[p] == nil || c.owners[p].id != cl.id {
-				t.Fatalf("%s works on partition %d of %x, and the coordinator does not know", cl.id, p.n, p.topic)
+			if c.Owners[p] == nil || c.Owners[p].ID != cl.id {
+				t.Fatalf("%s works on partition %d of %x, and the coordinator does not know", cl.id, p.Number, p.Topic)
 			}
 		}
 	}
@@ -293,12 +296,12 @@ func (w *consumers) settle(t *rapid.T) {
 		w.round(t)
 	}
 	c := w.shard.consumer("g")
-	if c == nil || c.present == 0 {
+	if c == nil || c.Present == 0 {
 		w.settleClassics(t)
 		return
 	}
-	if c.stateName() != consumerStable {
-		t.Fatalf("nothing has happened for long, and the group is %s", c.stateName())
+	if c.StateName() != consumer.ConsumerStable {
+		t.Fatalf("nothing has happened for long, and the group is %s", c.StateName())
 	}
 	w.pass(t, 5*time.Second)
 	for _, cl := range w.clients {
@@ -310,9 +313,9 @@ func (w *consumers) settle(t *rapid.T) {
 		}
 	}
 	w.settleClassics(t)
-	for _, topic := range c.subscribed(w.image) {
+	for _, topic := range c.Subscribed(w.image) {
 		for n := range topic.Partitions {
-			if c.owners[part{topic.ID, int32(n)}] == nil {
+			if c.Owners[modern.Partition{Topic: topic.ID, Number: int32(n)}] == nil {
 				t.Fatalf("nobody has partition %d of %s", n, topic.Name)
 			}
 		}
@@ -341,7 +344,7 @@ func (w *consumers) calm(t *rapid.T) {
 	w.pass(t, 12*time.Hour)
 	w.runTasks(t)
 	w.pass(t, 12*time.Hour)
-	if ids := w.shard.groupIDs(); len(ids) > 0 || len(w.timers) != 1 || len(w.shard.tasks) > 0 {
+	if ids := w.shard.GroupIDs(); len(ids) > 0 || len(w.timers) != 1 || len(w.shard.Tasks) > 0 {
 		t.Fatalf("left alone, groups %q stay with timers %v", ids, slices.Collect(maps.Keys(w.timers)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -41,7 +42,7 @@ func guardedImage(t *testing.T) *metadata.Image {
 func found(t *testing.T, image *metadata.Image, who metadata.Asker) []string {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)
-	s := NewShard(DefaultConfig())
+	s := NewShard(kind.DefaultConfig())
 	step := func(e machine.Event) machine.Effects {
 		return s.Step(machine.Input{Now: now, Image: image, MaxBatch: 1 << 20, Event: e})
 	}
@@ -54,8 +55,8 @@ func found(t *testing.T, image *metadata.Image, who metadata.Asker) []string {
 	for _, task := range tasks {
 		step(machine.TaskDone{ID: task.ID, Result: task.Run()})
 	}
-	if r := s.consumer("g").regexes[pattern]; r != nil {
-		return r.topics
+	if r := s.consumer("g").Regexes[pattern]; r != nil {
+		return r.Topics
 	}
 	t.Fatal("the pattern was not resolved")
 	return nil
@@ -81,12 +82,12 @@ func TestAPatternMatchesWhatTheMemberMayKnowOf(t *testing.T) {
 }
 
 func TestAShardForgetsWhoAsked(t *testing.T) {
-	s := NewShard(DefaultConfig())
+	s := NewShard(kind.DefaultConfig())
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group = "g"
 	s.Step(machine.Input{Now: time.Unix(100, 0), Image: guardedImage(t), Event: machine.Request{ID: 1, Asker: metadata.Asker{Principal: auth.User("ann")}, Msg: req}})
 	s.ReleaseEffects()
-	if s.step.req.Asker != (metadata.Asker{}) {
-		t.Errorf("%+v is kept", s.step.req.Asker)
+	if s.step.Req.Asker != (metadata.Asker{}) {
+		t.Errorf("%+v is kept", s.step.Req.Asker)
 	}
 }

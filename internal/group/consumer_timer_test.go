@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"muster/internal/group/modern"
 )
 
 // A member that has to let go of something may take the place of a static one meanwhile.
@@ -28,17 +30,17 @@ func TestATimerOfAnOlderEpochIsNotObeyed(t *testing.T) {
 	}
 	for i, line := range lines {
 		play(line)
-		if c := s.shard.consumer("g"); i == 6 && c.member("a").now().state != memberUnrevoked {
-			t.Fatalf("the member has nothing to let go of: %+v", c.member("a").now())
+		if c := s.shard.consumer("g"); i == 6 && c.Member("a").Now().State != modern.Unrevoked {
+			t.Fatalf("the member has nothing to let go of: %+v", c.Member("a").Now())
 		}
 	}
 	play("wait 10s")
-	mem := s.shard.consumer("g").member("a")
+	mem := s.shard.consumer("g").Member("a")
 	if mem == nil {
 		t.Fatal("the member is fenced")
 	}
 	play("tasks")
-	if now := mem.now(); now.state != memberStable || len(now.assigned) != 2000 {
-		t.Errorf("the member is %d with %d partitions", now.state, len(now.assigned))
+	if now := mem.Now(); now.State != modern.Stable || len(now.Assigned) != 2000 {
+		t.Errorf("the member is %d with %d partitions", now.State, len(now.Assigned))
 	}
 }

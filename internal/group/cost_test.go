@@ -15,8 +15,8 @@ func beats(t testing.TB) (*Shard, func() machine.Effects) {
 	s := stableGroup(t)
 	g := s.classic("g")
 	req := kmsg.NewPtrHeartbeatRequest()
-	req.Version, req.Group, req.MemberID, req.Generation = 4, "g", g.members.first.id, g.generation
-	in := machine.Input{Now: g.members.first.deadline.Add(-g.members.first.session), Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
+	req.Version, req.Group, req.MemberID, req.Generation = 4, "g", g.Members.First.ID, g.Generation
+	in := machine.Input{Now: g.Members.First.Deadline.Add(-g.Members.First.Session), Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
 	return s, func() machine.Effects { return s.Step(in) }
 }
 
@@ -48,12 +48,12 @@ func consumerBeats(t testing.TB) (*Shard, func() machine.Effects) {
 		}
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
-	mem := s.shard.consumer("g").member("a")
-	if now := mem.now(); !mem.settled(s.shard.consumer("g")) || len(now.assigned) != 4 {
+	mem := s.shard.consumer("g").Member("a")
+	if now := mem.Now(); !mem.Settled(s.shard.consumer("g")) || len(now.Assigned) != 4 {
 		t.Fatalf("the member is not settled: %+v", now)
 	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
-	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.RebalanceTimeoutMillis = 1, "g", "a", mem.now().epoch, -1
+	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.RebalanceTimeoutMillis = 1, "g", "a", mem.Now().Epoch, -1
 	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: 1 << 20, Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
 	return s.shard, func() machine.Effects { return s.shard.Step(in) }
 }

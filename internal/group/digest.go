@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -13,12 +14,12 @@ import (
 // for it.
 func (s *Shard) Digest() uint64 {
 	var d digest
-	for _, id := range s.groupIDs() {
-		g := s.groups[id]
-		g.eachRecord(d.put)
-		b := g.common()
-		for _, m := range slices.Sorted(maps.Keys(b.silences)) {
-			d.put(&schema.SilenceRecord{Group: id, Member: m, Value: &schema.Silence{Lasted: b.silences[m]}})
+	for _, id := range s.GroupIDs() {
+		g := s.Groups[id]
+		g.EachRecord(d.put)
+		b := g.Common()
+		for _, m := range slices.Sorted(maps.Keys(b.Silences)) {
+			d.put(&schema.SilenceRecord{Group: id, Member: m, Value: &schema.Silence{Lasted: b.Silences[m]}})
 		}
 		d.putOffsets(b)
 		d.putUnstable(b)
@@ -54,31 +55,31 @@ func (d *digest) put(r machine.Record) {
 }
 
 // putOffsets adds what a group has committed.
-func (d *digest) putOffsets(b *base) {
-	if len(b.offsets) == 0 {
+func (d *digest) putOffsets(b *kind.Base) {
+	if len(b.Offsets) == 0 {
 		return
 	}
-	ofGroup := stirText(kindOffset, b.id)
-	for topic, parts := range b.committed() {
+	ofGroup := stirText(kindOffset, b.ID)
+	for topic, parts := range b.Committed() {
 		ofTopic := stirText(ofGroup, topic)
 		for _, p := range parts {
-			o, _ := b.offsets[topic].get(p)
+			o, _ := b.Offsets[topic].Get(p)
 			d.add(stirOffset(stir(ofTopic, uint64(p)), &o))
 		}
 	}
 }
 
 // putUnstable adds what waits for transactions, in the order of its records.
-func (d *digest) putUnstable(b *base) {
-	for _, tp := range b.waiting() {
-		list := b.unstable[tp]
-		h := stir(stirText(stirText(stir(kindUnstable, uint64(len(list))), b.id), tp.topic), uint64(tp.partition))
+func (d *digest) putUnstable(b *kind.Base) {
+	for _, tp := range b.Waiting() {
+		list := b.Unstable[tp]
+		h := stir(stirText(stirText(stir(kindUnstable, uint64(len(list))), b.ID), tp.Topic), uint64(tp.Partition))
 		for i := range list {
 			u, overtaken := &list[i], uint64(0)
-			if u.overtaken {
+			if u.Overtaken {
 				overtaken = 1
 			}
-			h = stirOffset(stir(stir(h, uint64(u.producer)), overtaken), &u.value)
+			h = stirOffset(stir(stir(h, uint64(u.Producer)), overtaken), &u.Value)
 		}
 		d.add(h)
 	}

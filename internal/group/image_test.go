@@ -47,8 +47,8 @@ func asInternal(image *metadata.Image, names []string) *metadata.Image {
 // particular id.
 func (s *Shard) committedTo() map[string]byte {
 	out := map[string]byte{}
-	for _, g := range s.groups {
-		for _, topic := range g.common().topics() {
+	for _, g := range s.Groups {
+		for _, topic := range g.Common().Topics() {
 			out[topic] = 0
 		}
 	}

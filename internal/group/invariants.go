@@ -7,20 +7,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"muster/internal/group/kind"
 )
 
 // CheckInvariants says what is wrong with the shard's state, nil if nothing is.
 func (s *Shard) CheckInvariants() error {
 	var wrong faults
-	for _, id := range s.groupIDs() {
-		g := s.groups[id]
-		if err := cmp.Or(g.check(), checkCommon(g)); err != nil {
-			wrong.add("group %q (%s): %w", id, g.stateName(), err)
+	for _, id := range s.GroupIDs() {
+		g := s.Groups[id]
+		if err := cmp.Or(g.Check(), checkCommon(g)); err != nil {
+			wrong.add("group %q (%s): %w", id, g.StateName(), err)
 		}
 	}
-	was := s.weight
-	if s.weighAll(); was != s.weight {
-		wrong.add("members hold %d bytes, counted are %d", s.weight, was)
+	was := s.TotalWeight
+	if s.WeighAll(); was != s.TotalWeight {
+		wrong.add("members hold %d bytes, counted are %d", s.TotalWeight, was)
 	}
 	s.checkTxns(&wrong)
 	return wrong.first()
@@ -40,13 +42,13 @@ func (f faults) first() error {
 
 // checkCommon says whether all of whom it is written down that they are silent are, and
 // whether there is a reason for the group to be there.
-func checkCommon(g Group) error {
-	b := g.common()
-	if b.gone || g.isGone() && !b.hasOffsets() {
+func checkCommon(g kind.Group) error {
+	b := g.Common()
+	if b.Gone || g.IsGone() && !b.HasOffsets() {
 		return errors.New("exists without record and offsets")
 	}
-	for _, id := range slices.Sorted(maps.Keys(b.silences)) {
-		if g.silentSince(id) == 0 {
+	for _, id := range slices.Sorted(maps.Keys(b.Silences)) {
+		if g.SilentSince(id) == 0 {
 			return fmt.Errorf("%q is silent by a record, and is not", id)
 		}
 	}

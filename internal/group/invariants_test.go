@@ -6,7 +6,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 )
 
@@ -22,40 +25,44 @@ func stableGroup(t testing.TB) *Shard {
 
 // Invariants that find nothing would make every test pass.
 func TestCheckInvariantsFindsWhatIsWrong(t *testing.T) {
-	for what, spoil := range map[string]func(g *classicGroup, a, b *member){
-		"a member under another id":        func(_ *classicGroup, a, _ *member) { a.id = "x" },
-		"a member that is not listed":      func(g *classicGroup, _, _ *member) { g.members.count++ },
-		"another's instance id":            func(_ *classicGroup, a, b *member) { a.instance = b.instance },
-		"a member that is pending":         func(g *classicGroup, a, _ *member) { g.pending = map[string]*pending{a.id: {}} },
-		"a join parked in a Stable group":  func(g *classicGroup, a, _ *member) { a.join = 1; g.joined = 1 },
-		"a sync parked in a Stable group":  func(_ *classicGroup, a, _ *member) { a.sync = 1 },
-		"joins that are miscounted":        func(g *classicGroup, _, _ *member) { g.joined = 1 },
-		"syncs that are miscounted":        func(g *classicGroup, _, _ *member) { g.unsynced, g.syncSeq = 1, 1 },
-		"protocols that nobody supports":   func(g *classicGroup, _, _ *member) { g.supported.add("x", 1) },
-		"protocols that are miscounted":    func(g *classicGroup, _, _ *member) { g.supported.add("range", 1) },
-		"a protocol that is not all's":     func(g *classicGroup, _, _ *member) { g.protocol = "sticky" },
-		"silent by a record, and is not":   func(g *classicGroup, a, _ *member) { g.silences = map[string]time.Duration{a.id: time.Second} },
-		"no session timer":                 func(_ *classicGroup, a, _ *member) { a.timerSeq = 0 },
-		"a session timer that is too late": func(_ *classicGroup, a, _ *member) { a.timerAt = a.deadline.Add(time.Second) },
-		"a new member of an old group":     func(_ *classicGroup, a, _ *member) { a.isNew = true },
-		"a leader that is no member":       func(g *classicGroup, _, _ *member) { g.leader = "x" },
-		"a generation that is not stored":  func(g *classicGroup, _, _ *member) { g.generation++ },
-		"an assignment that is not stored": func(_ *classicGroup, a, _ *member) { a.assigned = []byte("x") },
-		"no record":                        func(g *classicGroup, _, _ *member) { g.hard = nil },
-		"an Empty group with members":      func(g *classicGroup, _, _ *member) { g.state = Empty },
-		"a Dead group":                     func(g *classicGroup, _, _ *member) { g.state = Dead },
-		"a join phase without a timer":     func(g *classicGroup, _, _ *member) { g.state, g.rebalance = PreparingRebalance, &rebalance{} },
-		"a join phase that is over": func(g *classicGroup, a, b *member) {
-			g.state, g.previous, g.rebalance, g.joinSeq = PreparingRebalance, Stable, &rebalance{}, 1
-			a.join, b.join, g.joined = 1, 2, 2
+	for what, spoil := range map[string]func(g *classic.Group, a, b *classic.Member){
+		"a member under another id":        func(_ *classic.Group, a, _ *classic.Member) { a.ID = "x" },
+		"a member that is not listed":      func(g *classic.Group, _, _ *classic.Member) { g.Members.Count++ },
+		"another's instance id":            func(_ *classic.Group, a, b *classic.Member) { a.Instance = b.Instance },
+		"a member that is pending":         func(g *classic.Group, a, _ *classic.Member) { g.Pending = map[string]*classic.Pending{a.ID: {}} },
+		"a join parked in a Stable group":  func(g *classic.Group, a, _ *classic.Member) { a.Join = 1; g.Joined = 1 },
+		"a sync parked in a Stable group":  func(_ *classic.Group, a, _ *classic.Member) { a.Sync = 1 },
+		"joins that are miscounted":        func(g *classic.Group, _, _ *classic.Member) { g.Joined = 1 },
+		"syncs that are miscounted":        func(g *classic.Group, _, _ *classic.Member) { g.Unsynced, g.SyncSeq = 1, 1 },
+		"protocols that nobody supports":   func(g *classic.Group, _, _ *classic.Member) { g.Supported.Add("x", 1) },
+		"protocols that are miscounted":    func(g *classic.Group, _, _ *classic.Member) { g.Supported.Add("range", 1) },
+		"a protocol that is not all's":     func(g *classic.Group, _, _ *classic.Member) { g.Protocol = "sticky" },
+		"silent by a record, and is not":   func(g *classic.Group, a, _ *classic.Member) { g.Silences = map[string]time.Duration{a.ID: time.Second} },
+		"no session timer":                 func(_ *classic.Group, a, _ *classic.Member) { a.TimerSeq = 0 },
+		"a session timer that is too late": func(_ *classic.Group, a, _ *classic.Member) { a.TimerAt = a.Deadline.Add(time.Second) },
+		"a new member of an old group":     func(_ *classic.Group, a, _ *classic.Member) { a.IsNew = true },
+		"a leader that is no member":       func(g *classic.Group, _, _ *classic.Member) { g.Leader = "x" },
+		"a generation that is not stored":  func(g *classic.Group, _, _ *classic.Member) { g.Generation++ },
+		"an assignment that is not stored": func(_ *classic.Group, a, _ *classic.Member) { a.Assigned = []byte("x") },
+		"no record":                        func(g *classic.Group, _, _ *classic.Member) { g.Hard = nil },
+		"an Empty group with members":      func(g *classic.Group, _, _ *classic.Member) { g.State = classic.Empty },
+		"a Dead group":                     func(g *classic.Group, _, _ *classic.Member) { g.State = classic.Dead },
+		"a join phase without a timer": func(g *classic.Group, _, _ *classic.Member) {
+			g.State, g.Rebalance = classic.PreparingRebalance, &classic.Rebalance{}
 		},
-		"a join phase of which nothing will be told": func(g *classicGroup, _, _ *member) { g.state, g.joinSeq = PreparingRebalance, 1 },
-		"a sync phase without a timer":               func(g *classicGroup, _, _ *member) { g.state, g.rebalance = CompletingRebalance, &rebalance{} },
-		"nobody waits for who has not synced":        func(g *classicGroup, a, _ *member) { a.unsynced, g.unsynced = true, 1 },
+		"a join phase that is over": func(g *classic.Group, a, b *classic.Member) {
+			g.State, g.Previous, g.Rebalance, g.JoinSeq = classic.PreparingRebalance, classic.Stable, &classic.Rebalance{}, 1
+			a.Join, b.Join, g.Joined = 1, 2, 2
+		},
+		"a join phase of which nothing will be told": func(g *classic.Group, _, _ *classic.Member) { g.State, g.JoinSeq = classic.PreparingRebalance, 1 },
+		"a sync phase without a timer": func(g *classic.Group, _, _ *classic.Member) {
+			g.State, g.Rebalance = classic.CompletingRebalance, &classic.Rebalance{}
+		},
+		"nobody waits for who has not synced": func(g *classic.Group, a, _ *classic.Member) { a.Unsynced, g.Unsynced = true, 1 },
 	} {
 		s := stableGroup(t)
 		g := s.classic("g")
-		spoil(g, g.members.first, g.members.last)
+		spoil(g, g.Members.First, g.Members.Last)
 		if s.CheckInvariants() == nil {
 			t.Errorf("%s goes unnoticed", what)
 		}
@@ -87,11 +94,13 @@ func TestCheckInvariantsFindsWhatIsWrongWithTransactions(t *testing.T) {
 		"a producer under another id":            func(s *Shard) { s.txns.producers[1].id = 2 },
 		"an offset that its group does not have": func(s *Shard) { s.txns.producers[1].open.offsets[offsetKey{group: "h"}] = struct{}{} },
 		"an offset that its producer does not":   func(s *Shard) { clear(s.txns.producers[1].open.offsets) },
-		"a partition that waits for nothing":     func(s *Shard) { s.groups["g"].common().unstable[topicPartition{"u", 0}] = nil },
-		"questions that are miscounted":          func(s *Shard) { s.txns.parked.bytes++ },
-		"a question that no producer has":        func(s *Shard) { clear(s.txns.parked.byProducer) },
-		"a question that is not there any more":  func(s *Shard) { s.txns.parked.byProducer[3] = []*question{{}} },
-		"a question without a timer":             func(s *Shard) { s.txns.parked.seq = 0 },
+		"a partition that waits for nothing": func(s *Shard) {
+			s.Groups["g"].Common().Unstable[subscription.TopicPartition{Topic: "u", Partition: 0}] = nil
+		},
+		"questions that are miscounted":         func(s *Shard) { s.txns.parked.bytes++ },
+		"a question that no producer has":       func(s *Shard) { clear(s.txns.parked.byProducer) },
+		"a question that is not there any more": func(s *Shard) { s.txns.parked.byProducer[3] = []*question{{}} },
+		"a question without a timer":            func(s *Shard) { s.txns.parked.seq = 0 },
 	} {
 		s := unstableShard(t)
 		spoil(s)
@@ -118,22 +127,22 @@ func TestDigestDependsOnAllHardState(t *testing.T) {
 		{&schema.OffsetRecord{Group: "h", Topic: "t", Partition: 1, Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}}},
 		{&schema.OffsetRecord{Group: "g", Topic: "u", Partition: 1, Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}}},
 		{&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 2, Value: &schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1}}},
-		{emptyGroup("g")},
-		{emptyGroup("g"), at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1})},
-		{emptyGroup("g"), emptyGroup("h")},
+		{classic.EmptyGroup("g")},
+		{classic.EmptyGroup("g"), at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1})},
+		{classic.EmptyGroup("g"), classic.EmptyGroup("h")},
 		{at(schema.Offset{Offset: 5, LeaderEpoch: -1, ExpireTimestamp: -1, TopicID: [16]byte{1}})},
-		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1}}},
-		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 2}}},
-		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1, Loads: 1}}},
-		{emptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1, Lives: 1}}},
-		{emptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "m", Value: &schema.Departure{Generation: 1}}},
-		{emptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "n", Value: &schema.Departure{Generation: 1}}},
-		{emptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "m", Value: &schema.Departure{Generation: 2}}},
-		{emptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "m", Value: &schema.Silence{Lasted: time.Second}}},
-		{emptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "n", Value: &schema.Silence{Lasted: time.Second}}},
-		{emptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "m", Value: &schema.Silence{Lasted: 2 * time.Second}}},
+		{classic.EmptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1}}},
+		{classic.EmptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 2}}},
+		{classic.EmptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1, Loads: 1}}},
+		{classic.EmptyGroup("g"), &schema.RebalanceRecord{Group: "g", Value: &schema.Rebalance{Generation: 1, Lives: 1}}},
+		{classic.EmptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "m", Value: &schema.Departure{Generation: 1}}},
+		{classic.EmptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "n", Value: &schema.Departure{Generation: 1}}},
+		{classic.EmptyGroup("g"), &schema.DepartureRecord{Group: "g", Member: "m", Value: &schema.Departure{Generation: 2}}},
+		{classic.EmptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "m", Value: &schema.Silence{Lasted: time.Second}}},
+		{classic.EmptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "n", Value: &schema.Silence{Lasted: time.Second}}},
+		{classic.EmptyGroup("g"), &schema.SilenceRecord{Group: "g", Member: "m", Value: &schema.Silence{Lasted: 2 * time.Second}}},
 	} {
-		d := replayed(plain(log...), DefaultConfig()).Digest()
+		d := replayed(plain(log...), kind.DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {
 			t.Errorf("logs %d and %d have the same digest", before, i)
 		}
@@ -164,7 +173,7 @@ func TestDigestDependsOnOpenTransactions(t *testing.T) {
 		{later, in(1, 0, 5, 0)},
 		{in(1, 0, 5, 0), gone},
 	} {
-		d := replayed(log, DefaultConfig()).Digest()
+		d := replayed(log, kind.DefaultConfig()).Digest()
 		if before, ok := seen[d]; ok {
 			t.Errorf("logs %d and %d have the same digest", before, i)
 		}

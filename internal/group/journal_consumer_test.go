@@ -9,13 +9,16 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
 
 // cfgInterval is how long a group rests between two targets.
-var cfgInterval = DefaultConfig().Consumer.Interval
+var cfgInterval = kind.DefaultConfig().Consumer.Interval
 
 // crowd is a shard with one consumer group, and clients that beat one after the other.
 type crowd struct {
@@ -32,7 +35,7 @@ type crowd struct {
 }
 
 func newCrowd(t testing.TB, partitions int) *crowd {
-	cfg := DefaultConfig()
+	cfg := kind.DefaultConfig()
 	c := &crowd{
 		t: t, shard: NewShard(cfg), image: withPartitions(imageOf(map[string]byte{"orders": 1}), map[string]int{"orders": partitions}), now: time.Unix(1_700_000_000, 0),
 		told: map[string]*kmsg.ConsumerGroupHeartbeatResponse{}, owned: map[string][]kmsg.ConsumerGroupHeartbeatRequestTopic{}, counts: map[journal.EntryKind]int{}, last: map[journal.EntryKind]journal.Entry{},
@@ -95,11 +98,11 @@ func (c *crowd) settle(members []string) {
 		for _, m := range members {
 			c.beat(m)
 		}
-		if c.shard.consumer("g").stateName() == consumerStable {
+		if c.shard.consumer("g").StateName() == consumer.ConsumerStable {
 			return
 		}
 	}
-	c.t.Fatalf("the group is %s", c.shard.consumer("g").stateName())
+	c.t.Fatalf("the group is %s", c.shard.consumer("g").StateName())
 }
 
 // A group of 5,000 members with 10,000 partitions writes a few entries for each change,
@@ -132,7 +135,7 @@ func TestTheJournalOfALargeConsumerGroupIsBounded(t *testing.T) {
 		if w.counts[journal.KindEpoch] != 1 || w.counts[journal.KindTarget] != 1 || w.counts[journal.KindSettled] != 1 || len(w.counts) != 3 {
 			t.Errorf("%s: a join writes %v", name, w.counts)
 		}
-		if e := w.last[journal.KindTarget]; e.PartitionN != 2*c.members || e.MoveN == 0 || e.RevokeN == 0 || e.ShareN < 2 || len(e.Shares) > maxTriggers || len(e.Revokes) > maxTriggers || len(e.Moves) > maxMoves {
+		if e := w.last[journal.KindTarget]; e.PartitionN != 2*c.members || e.MoveN == 0 || e.RevokeN == 0 || e.ShareN < 2 || len(e.Shares) > kind.MaxTriggers || len(e.Revokes) > kind.MaxTriggers || len(e.Moves) > kind.MaxMoves {
 			t.Errorf("%s: the target has %d partitions, %d moves, %d revokes, %d shares", name, e.PartitionN, e.MoveN, e.RevokeN, e.ShareN)
 		}
 		clear(w.counts)
@@ -152,17 +155,17 @@ func TestTheJournalTellsOfMovingBetweenTheProtocols(t *testing.T) {
 	w := newCrowd(t, 1)
 	w.beat("a")
 	x, g := &w.shard.step, w.shard.consumer("g")
-	x.out.Notes = nil
-	g.noteUpgraded(x, &journal.Who{Member: "a"}, 3)
-	newClassicGroup(base{id: "g"}).noteDowngraded(x, &journal.Who{Member: "b"}, 2)
-	up, down := x.out.Notes[0].(*journal.Entry), x.out.Notes[1].(*journal.Entry)
+	x.Out.Notes = nil
+	g.NoteUpgraded(x, &journal.Who{Member: "a"}, 3)
+	consumer.NoteDowngraded(x, classic.New(kind.Base{ID: "g"}), &journal.Who{Member: "b"}, 2)
+	up, down := x.Out.Notes[0].(*journal.Entry), x.Out.Notes[1].(*journal.Entry)
 	if up.Kind != journal.KindUpgraded || up.By.Member != "a" || up.Before != 3 || up.After != 1 || up.Generation != 2 || up.Type != journal.TypeConsumer {
 		t.Errorf("of an upgrade it says %+v", up)
 	}
 	if down.Kind != journal.KindDowngraded || down.By.Member != "b" || down.Before != 2 || down.Group != "g" {
 		t.Errorf("of a downgrade it says %+v", down)
 	}
-	if g.story.counted != 3 {
+	if g.Story.Counted != 3 {
 		t.Error("the next epoch does not begin with the members that the group had")
 	}
 }
@@ -190,12 +193,12 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 		t.Errorf("b stands at %+v", b)
 	}
 	range1, pattern := "range", "o.*"
-	mem := w.shard.consumer("g").member("b")
-	says := *mem.says
+	mem := w.shard.consumer("g").Member("b")
+	says := *mem.Says
 	says.Assignor, says.Regex = &range1, &pattern
-	mem.says = &says
-	w.shard.consumer("g").regexes[pattern] = &regex{}
-	if s := w.shard.consumer("g").standing(&w.shard.step, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
+	mem.Says = &says
+	w.shard.consumer("g").Regexes[pattern] = &consumer.Regex{}
+	if s := w.shard.consumer("g").Standing(&w.shard.step, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
 		t.Errorf("b asks for %+v", s)
 	}
 }

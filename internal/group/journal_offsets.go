@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/journal"
 )
 
@@ -26,11 +27,11 @@ func (c *offsetCount) add(topic string, moved int64) {
 	}
 	if c.names == 0 || c.last != topic {
 		c.last = topic
-		if c.names++; c.names <= maxNames {
+		if c.names++; c.names <= kind.MaxNames {
 			c.topics = append(c.topics, journal.TopicCount{Topic: topic})
 		}
 	}
-	if c.names > maxNames {
+	if c.names > kind.MaxNames {
 		return
 	}
 	t := &c.topics[len(c.topics)-1]
@@ -44,8 +45,8 @@ func (c *offsetCount) add(topic string, moved int64) {
 }
 
 // move counts a partition whose offset is about to change.
-func (c *offsetCount) move(b *base, topic string, partition int32, to int64) {
-	was, ok := b.offsets[topic].get(partition)
+func (c *offsetCount) move(b *kind.Base, topic string, partition int32, to int64) {
+	was, ok := b.Offsets[topic].Get(partition)
 	if !ok {
 		c.fresh++
 		was.Offset = to
@@ -55,27 +56,27 @@ func (c *offsetCount) move(b *base, topic string, partition int32, to int64) {
 
 // noteOffsets tells that committed offsets were changed by a client that is no
 // member, or are gone.
-func (x shardStep) noteOffsets(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
+func (x step) noteOffsets(g kind.Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
 	if c.all > 0 {
 		x.noteCount(g, kind, c, cause, by)
 	}
-	if g.common().gone { // A simple group, which was nothing but its offsets.
+	if g.Common().Gone { // A simple group, which was nothing but its offsets.
 		x.noteCount(g, journal.KindDeleted, offsetCount{}, cause, by)
 	}
 }
 
-func (x shardStep) noteCount(g Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
-	e := g.entry(x.step, kind)
+func (x step) noteCount(g kind.Group, kind journal.EntryKind, c offsetCount, cause journal.Cause, by *journal.Who) {
+	e := g.Entry(x.Step, kind)
 	e.Cause, e.By = cause, by
 	e.Topics, e.TopicN, e.PartitionN = c.topics, c.names, c.all
-	x.out.Notes = append(x.out.Notes, &e)
+	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
 // outsider says whether a commit is by a client that is no member, to a group that
 // has no members: an administrator who resets offsets, or a consumer that only
 // stores its offsets there.
-func outsider(g Group, m *kmsg.OffsetCommitRequest) bool {
-	return g != nil && g.isEmpty() && m.Generation < 0
+func outsider(g kind.Group, m *kmsg.OffsetCommitRequest) bool {
+	return g != nil && g.IsEmpty() && m.Generation < 0
 }
 
 // resetPause is after how long without commits from outside the next one is told.
@@ -86,13 +87,13 @@ const resetPause = 10 * time.Minute
 // offsets from elsewhere, commits all the time. Of the same client it is told
 // again if an offset goes back, if it is the first of a partition, or after a
 // pause. Of a group that never had members, only if an offset goes back.
-func (x shardStep) noteReset(g Group, c *offsetCount, by *journal.Who) {
+func (x step) noteReset(g kind.Group, c *offsetCount, by *journal.Who) {
 	tell := c.back > 0
-	if g.hadMembers() {
-		b := g.common()
-		last := b.reset
-		tell = tell || c.fresh > 0 || last == nil || last.by != *by || x.now.Sub(last.at) >= resetPause
-		b.reset = &reset{by: *by, at: x.now}
+	if g.HadMembers() {
+		b := g.Common()
+		last := b.Reset
+		tell = tell || c.fresh > 0 || last == nil || last.By != *by || x.Now.Sub(last.At) >= resetPause
+		b.Reset = &kind.Reset{By: *by, At: x.Now}
 	}
 	if tell {
 		x.noteCount(g, journal.KindOffsetsReset, *c, journal.CauseRequest, by)

@@ -15,19 +15,19 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	g := s.classic("g")
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Version, req.Group = 5, "g"
-	for m := g.members.first; m != nil; m = m.next {
-		req.Members = append(req.Members, kmsg.LeaveGroupRequestMember{MemberID: m.id, InstanceID: m.instance})
+	for m := g.Members.First; m != nil; m = m.Next {
+		req.Members = append(req.Members, kmsg.LeaveGroupRequestMember{MemberID: m.ID, InstanceID: m.Instance})
 	}
-	fx := s.Step(machine.Input{Now: g.members.first.deadline, Image: imageOf(nil), Event: machine.Request{ID: 7, Msg: req}})
+	fx := s.Step(machine.Input{Now: g.Members.First.Deadline, Image: imageOf(nil), Event: machine.Request{ID: 7, Msg: req}})
 	if len(fx.Batches) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 || len(fx.Notes) == 0 {
 		t.Fatalf("the step has too few effects: %+v", fx)
 	}
 	records := fx.Batches[0].Records
-	if s.step.changed[:1][0] != nil {
+	if s.step.Changed[:1][0] != nil {
 		t.Error("a group is kept that had changed")
 	}
 	s.ReleaseEffects()
-	if s.step.image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
+	if s.step.Image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
 		t.Error("an image, a record or an answer is kept")
 	}
 	if fx.Timers[0].Key.ID != "" || fx.Notes[0] != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -22,7 +24,7 @@ type joining struct {
 }
 
 func newJoining(t *testing.T, maxBytes int64) *joining {
-	cfg := DefaultConfig()
+	cfg := kind.DefaultConfig()
 	cfg.MaxBytes = maxBytes
 	j := &joining{T: t, shard: NewShard(cfg), now: time.Unix(1000, 0)}
 	j.step(machine.Loaded{Epoch: 1})
@@ -59,13 +61,13 @@ func (j *joining) join(group string, metadata int) *kerr.Error {
 
 func TestAMemberThatSaysMoreThanAMegabyteIsRefused(t *testing.T) {
 	j := newJoining(t, 0)
-	if err := j.join("g", maxMemberBytes); err != kerr.UnknownServerError {
+	if err := j.join("g", kind.MaxMemberBytes); err != kerr.UnknownServerError {
 		t.Errorf("too much: %v", err)
 	}
-	if len(j.shard.groups) != 0 || j.shard.Weight() != 0 {
+	if len(j.shard.Groups) != 0 || j.shard.Weight() != 0 {
 		t.Error("something is left of it")
 	}
-	if err := j.join("g", maxMemberBytes-4096); err != nil {
+	if err := j.join("g", kind.MaxMemberBytes-4096); err != nil {
 		t.Errorf("just enough: %v", err)
 	}
 }
@@ -75,7 +77,7 @@ func TestAGroupHoldsOnlySoMuchOfItsMembers(t *testing.T) {
 	n := 0
 	for ; j.join("g", 1_000_000) == nil; n++ {
 	}
-	if want := maxGroupBytes / 1_000_600; n != want {
+	if want := kind.MaxGroupBytes / 1_000_600; n != want {
 		t.Errorf("%d members joined, want %d", n, want)
 	}
 	if err := j.join("g", 1_000_000); err != kerr.GroupMaxSizeReached {
@@ -108,8 +110,8 @@ func TestAllGroupsHoldOnlySoMuchOfTheirMembers(t *testing.T) {
 	j.now = j.now.Add(time.Hour)
 	for i := range 9 { // Members go when they are not heard of.
 		g := j.shard.classic(fmt.Sprint("g", i))
-		mem := g.members.first
-		j.step(machine.TimerFired{Key: sessionKey(g, mem.id), Seq: mem.timerSeq})
+		mem := g.Members.First
+		j.step(machine.TimerFired{Key: classic.SessionKey(g, mem.ID), Seq: mem.TimerSeq})
 	}
 	if left := j.shard.Weight(); left > held-9_000_000 {
 		t.Errorf("of %d bytes %d are left", held, left)

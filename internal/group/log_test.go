@@ -5,12 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
 // replayed returns a shard that has read the log.
-func replayed(log []machine.Batch, cfg Config) *Shard {
+func replayed(log []machine.Batch, cfg kind.Config) *Shard {
 	s := NewShard(cfg)
 	offset := int64(0)
 	decode, done := Definition(nil).Reader()

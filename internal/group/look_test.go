@@ -8,6 +8,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -27,12 +30,12 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 	s.apply(&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 9, Value: &schema.Offset{Offset: 4, CommitTimestamp: 79, ExpireTimestamp: -1}})
 	s.apply(&schema.OffsetRecord{Group: "simple", Topic: "t", Partition: 9, Value: &schema.Offset{Offset: 1, ExpireTimestamp: -1}})
 	names := s.Names()
-	delete(s.groups, "simple") // Meanwhile.
+	delete(s.Groups, "simple") // Meanwhile.
 	if got := names.List(); !slices.Equal(got, []string{"g", "simple"}) {
 		t.Errorf("the groups are %v", got)
 	}
-	s.groups["simple"] = names.groups["simple"]
-	look := Look{Members: []MemberLook{{Parts: []PartLook{{Partition: 3}}, Topics: []string{"x"}}}, Offsets: make([]OffsetLook, 9)}
+	s.Groups["simple"] = names.groups["simple"]
+	look := kind.Look{Members: []kind.MemberLook{{Parts: []kind.PartLook{{Partition: 3}}, Topics: []string{"x"}}}, Offsets: make([]kind.OffsetLook, 9)}
 	if s.LookAt("none", &look) {
 		t.Error("a group that is not there is seen")
 	}
@@ -50,7 +53,7 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 			t.Errorf("%+v, want %+v", m, w)
 		}
 	}
-	if want := []OffsetLook{{"t", 9, 4, 79}, {"t", 10, 5, 78}, {"u", 1, 3, 77}}; !slices.Equal(look.Offsets, want) {
+	if want := []kind.OffsetLook{{Topic: "t", Partition: 9, Offset: 4, At: 79}, {Topic: "t", Partition: 10, Offset: 5, At: 78}, {Topic: "u", Partition: 1, Offset: 3, At: 77}}; !slices.Equal(look.Offsets, want) {
 		t.Errorf("%v, want %v", look.Offsets, want)
 	}
 	// However few of many partitions were committed.
@@ -66,7 +69,7 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 	if got := strings.Join(seen, " "); got != "t-0@2 t-9@1 u-1@1 u-2@2 u-3@3 u-4@4 u-1073741824@1073741824" {
 		t.Error(got)
 	}
-	s.classic("g").state = PreparingRebalance
+	s.classic("g").State = classic.PreparingRebalance
 	if s.LookAt("g", &look); look.Members[0].Assignment != nil || look.Members[0].Subscription != nil {
 		t.Error("while it rebalances members have what they had")
 	}
@@ -77,30 +80,30 @@ func TestALookAtAClassicGroupIsWhatClientsAreTold(t *testing.T) {
 
 func TestALookAtAConsumerGroupHasItsPartitions(t *testing.T) {
 	s, _ := consumerBeats(t)
-	var look Look
+	var look kind.Look
 	for range 2 { // The second time in the same memory.
 		if !s.LookAt("g", &look) || look.Type != "consumer" || look.ProtocolType != "consumer" || len(look.Members) != 2 {
 			t.Fatalf("%+v", look)
 		}
 		for i, m := range look.Members {
-			mem := s.consumer("g").members[i]
-			if m.ID != mem.id || m.ClientID != mem.says.ClientID || m.Host != "10.0.0.1" || !slices.Equal(m.Topics, mem.says.Topics) || len(m.Topics) == 0 {
+			mem := s.consumer("g").Members[i]
+			if m.ID != mem.ID || m.ClientID != mem.Says.ClientID || m.Host != "10.0.0.1" || !slices.Equal(m.Topics, mem.Says.Topics) || len(m.Topics) == 0 {
 				t.Errorf("%+v", m)
 			}
-			if len(m.Parts) != len(mem.now().assigned) {
+			if len(m.Parts) != len(mem.Now().Assigned) {
 				t.Errorf("%s has %v", m.ID, m.Parts)
 			}
-			for j, p := range mem.now().assigned {
-				if m.Parts[j] != (PartLook{p.topic, p.n}) {
+			for j, p := range mem.Now().Assigned {
+				if m.Parts[j] != (kind.PartLook{Topic: p.Topic, Partition: p.Number}) {
 					t.Errorf("%s has %v", m.ID, m.Parts)
 				}
 			}
 		}
 	}
-	mem := s.consumer("g").members[0]
+	mem := s.consumer("g").Members[0]
 	pattern := "t.*"
-	mem.says.Regex = &pattern
-	s.consumer("g").regexes[pattern] = &regex{topics: []string{"t", "tt"}}
+	mem.Says.Regex = &pattern
+	s.consumer("g").Regexes[pattern] = &consumer.Regex{Topics: []string{"t", "tt"}}
 	if s.LookAt("g", &look); !slices.Equal(look.Members[0].Regex, []string{"t", "tt"}) || look.Members[1].Regex != nil {
 		t.Errorf("%+v", look.Members)
 	}

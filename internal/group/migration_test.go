@@ -8,22 +8,25 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 )
 
 // refusing is a classic group of n members whose last one has an assignment that cannot go
 // over, and a function that has a member of the consumer protocol be refused.
-func refusing(t testing.TB, n int) (*classicGroup, func() string) {
-	s := NewShard(DefaultConfig())
-	g := newClassicGroup(base{id: "g"})
-	g.state, g.protocol, g.generation = Stable, "range", 1
+func refusing(t testing.TB, n int) (*classic.Group, func() string) {
+	s := NewShard(kind.DefaultConfig())
+	g := classic.New(kind.Base{ID: "g"})
+	g.State, g.Protocol, g.Generation = classic.Stable, "range", 1
 	for i := range n {
-		m := &member{id: fmt.Sprintf("m%05d", i), session: time.Hour, rebalance: time.Hour, protocols: []protocol{{"range", subscription("t")}}, assigned: assignment(fmt.Sprintf("t:%d", i))}
-		g.add(m, consumerType)
+		m := &classic.Member{ID: fmt.Sprintf("m%05d", i), Session: time.Hour, Rebalance: time.Hour, Protocols: []classic.Protocol{{Name: "range", Metadata: subscriptionOf("t")}}, Assigned: assignmentOf(fmt.Sprintf("t:%d", i))}
+		g.Add(m, subscription.ConsumerType)
 	}
-	g.members.last.assigned = assignment(fmt.Sprintf("t:%d~x", n))
-	s.groups["g"] = g
+	g.Members.Last.Assigned = assignmentOf(fmt.Sprintf("t:%d~x", n))
+	s.Groups["g"] = g
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	req.Version, req.Group, req.MemberID, req.RebalanceTimeoutMillis = 1, "g", "c", 1000
 	req.SubscribedTopicNames, req.Topics = []string{"t"}, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
@@ -53,16 +56,16 @@ func TestARefusedUpgradeIsRemembered(t *testing.T) {
 		t.Errorf("first it says %q, then %q", first, again)
 	}
 	// Another obstacle does not hide that this one is gone.
-	g.members.first.assigned = assignment("t:1")
-	g.members.last.assigned = assignment("t:600")
+	g.Members.First.Assigned = assignmentOf("t:1")
+	g.Members.Last.Assigned = assignmentOf("t:600")
 	if next := beat(); next == first || next == "" {
 		t.Errorf("with another obstacle it says %q", next)
 	}
-	g.members.first.protocols = []protocol{{"range", subscription("u")}} // The same member, and it is about its assignment still.
+	g.Members.First.Protocols = []classic.Protocol{{Name: "range", Metadata: subscriptionOf("u")}} // The same member, and it is about its assignment still.
 	if next := beat(); next == "" {
 		t.Error("with an obstacle the group is upgraded")
 	}
-	g.members.first.assigned = assignment("t:0")
+	g.Members.First.Assigned = assignmentOf("t:0")
 	if last := beat(); last != "" {
 		t.Errorf("without an obstacle it says %q", last)
 	}
@@ -71,19 +74,19 @@ func TestARefusedUpgradeIsRemembered(t *testing.T) {
 // A group that is too large is refused until there is more room, or less of it.
 func TestAGroupThatIsTooLargeIsRefusedUntilItIsNot(t *testing.T) {
 	g, _ := refusing(t, 3)
-	x := &step{shardState: &NewShard(DefaultConfig()).shardState, maxBatch: 10}
-	now := g.largeNow(x)
-	g.refusal = &noUpgrade{reason: "r", large: &now}
-	if g.refusedBefore(x) != "r" {
+	x := &kind.Step{Shard: &NewShard(kind.DefaultConfig()).Shard, MaxBatch: 10}
+	now := g.LargeNow(x)
+	g.Refusal = &classic.NoUpgrade{Reason: "r", Large: &now}
+	if g.RefusedBefore(x) != "r" {
 		t.Error("it is forgotten at once")
 	}
-	x.maxBatch = 20
-	if g.refusedBefore(x) != "" || g.refusal != nil {
+	x.MaxBatch = 20
+	if g.RefusedBefore(x) != "" || g.Refusal != nil {
 		t.Error("with more room it is remembered")
 	}
-	x.maxBatch, g.refusal = 10, &noUpgrade{reason: "r", large: &now}
-	g.members.count--
-	if g.refusedBefore(x) != "" {
+	x.MaxBatch, g.Refusal = 10, &classic.NoUpgrade{Reason: "r", Large: &now}
+	g.Members.Count--
+	if g.RefusedBefore(x) != "" {
 		t.Error("with less members it is remembered")
 	}
 }
@@ -102,29 +105,29 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
 	g := s.shard.consumer("g")
-	if g == nil || g.classic != 2 || g.present != 2 {
+	if g == nil || g.Classic != 2 || g.Present != 2 {
 		t.Fatalf("the group is %+v", g)
 	}
-	x := &step{shardState: &s.shard.shardState, now: s.now, image: s.image, maxBatch: 10}
-	x.cfg.Consumer.Migration = MigrateBoth
-	if g.classicOf(x, nil, "") != nil || g.stays == nil {
+	x := &kind.Step{Shard: &s.shard.Shard, Now: s.now, Image: s.image, MaxBatch: 10}
+	x.Cfg.Consumer.Migration = kind.MigrateBoth
+	if g.ClassicOf(x, nil, "") != nil || g.Stays == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")
 	}
-	if n := testing.AllocsPerRun(100, func() { g.classicOf(x, nil, "") }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { g.ClassicOf(x, nil, "") }); n > 0 {
 		t.Errorf("it allocates %v times to find out what is known", n)
 	}
-	known := g.stays
-	if g.classicOf(x, g.members[0], "") != nil || g.stays == known {
+	known := g.Stays
+	if g.ClassicOf(x, g.Members[0], "") != nil || g.Stays == known {
 		t.Error("without a member it is another question")
 	}
-	g.classicOf(x, nil, "")
-	known = g.stays
-	x.applyRecord(&schema.ConsumerTargetRecord{Group: g.id, Member: "a"})
-	if g.classicOf(x, nil, ""); g.stays == known {
+	g.ClassicOf(x, nil, "")
+	known = g.Stays
+	x.ApplyRecord(&schema.ConsumerTargetRecord{Group: g.ID, Member: "a"})
+	if g.ClassicOf(x, nil, ""); g.Stays == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}
-	x.maxBatch = 0
-	if g.classicOf(x, nil, "") == nil || g.stays != nil {
+	x.MaxBatch = 0
+	if g.ClassicOf(x, nil, "") == nil || g.Stays != nil {
 		t.Error("with room for it there is no classic group")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -16,11 +17,11 @@ const commitGroupNotFound = 9
 
 // commit handles OffsetCommit. Topics and partitions that do not exist have been
 // taken out before.
-func (x shardStep) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
+func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Version = m.Version
 	err := x.checkCommit(r, m)
-	g := x.groups[m.Group]
+	g := x.Groups[m.Group]
 	var reset *offsetCount // for the journal, if somebody from outside commits
 	if err == nil && outsider(g, m) {
 		reset = &offsetCount{}
@@ -44,14 +45,14 @@ func (x shardStep) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 		resp.Topics = append(resp.Topics, out)
 	}
 	if reset != nil && reset.all > 0 {
-		x.noteReset(g, reset, by(r))
+		x.noteReset(g, reset, kind.By(r))
 	}
-	x.reply(r.ID, resp)
+	x.Reply(r.ID, resp)
 }
 
 // checkCommit says whether the client may commit now.
-func (x shardStep) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
-	g := x.groups[m.Group]
+func (x step) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
+	g := x.Groups[m.Group]
 	if g == nil {
 		switch {
 		case m.Generation < 0:
@@ -61,12 +62,12 @@ func (x shardStep) checkCommit(r *machine.Request, m *kmsg.OffsetCommitRequest) 
 		}
 		return kerr.IllegalGeneration
 	}
-	return g.checkCommit(x.step, r, m)
+	return g.CheckCommit(x.Step, r, m)
 }
 
 // commitOne stores one offset.
-func (x shardStep) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
-	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.now.UnixMilli(), ExpireTimestamp: -1}
+func (x step) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRequestTopic, p *kmsg.OffsetCommitRequestTopicPartition, reset *offsetCount) *kerr.Error {
+	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.Now.UnixMilli(), ExpireTimestamp: -1}
 	if m.Version >= 2 && m.Version <= 4 && m.RetentionTimeMillis != -1 {
 		o.ExpireTimestamp = o.CommitTimestamp + m.RetentionTimeMillis
 	}
@@ -75,29 +76,29 @@ func (x shardStep) commitOne(m *kmsg.OffsetCommitRequest, t *kmsg.OffsetCommitRe
 		return err
 	}
 	if reset != nil {
-		reset.move(x.groups[m.Group].common(), t.Topic, p.Partition, o.Offset)
+		reset.move(x.Groups[m.Group].Common(), t.Topic, p.Partition, o.Offset)
 	}
-	if g := x.groups[m.Group]; g != nil && len(g.common().unstable) > 0 {
+	if g := x.Groups[m.Group]; g != nil && len(g.Common().Unstable) > 0 {
 		x.forgetStale(rec)
 	}
-	x.write(rec)
+	x.Write(rec)
 	return nil
 }
 
 // fillOffset adds a client's metadata and the topic's id to the record of an
 // offset, and says whether it can be stored.
-func (x shardStep) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.Error {
+func (x step) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.Error {
 	if rec.Topic == "" { // The handler knows that there is none. Here it would read as a group's record.
 		return kerr.UnknownTopicOrPartition
 	}
 	if metadata != nil {
-		if characters(*metadata) > x.cfg.MaxMetadata {
+		if characters(*metadata) > x.Cfg.MaxMetadata {
 			return kerr.OffsetMetadataTooLarge
 		}
 		rec.Value.Metadata = *metadata
 	}
-	if x.image != nil {
-		topic := x.image.Topic(rec.Topic)
+	if x.Image != nil {
+		topic := x.Image.Topic(rec.Topic)
 		if topic == nil { // It was deleted after the request was let in, and nobody would forget the offset.
 			return kerr.UnknownTopicOrPartition
 		}
@@ -105,7 +106,7 @@ func (x shardStep) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.
 			rec.Value.TopicID = topic.ID
 		}
 	}
-	if !x.fits(rec) {
+	if !x.Fits(rec) {
 		return kerr.InvalidCommitOffsetSize
 	}
 	return nil

@@ -7,23 +7,26 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
 // deleteOffsets handles OffsetDelete: offsets of topics that nobody in the group
 // subscribes to.
-func (x shardStep) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
+func (x step) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
 	resp := kmsg.NewPtrOffsetDeleteResponse()
 	resp.Version = m.Version
 	subscribed, err := x.checkOffsetDelete(m)
 	if err != nil {
 		resp.ErrorCode = err.Code
-		x.reply(r.ID, resp)
+		x.Reply(r.ID, resp)
 		return
 	}
-	g := x.groups[m.Group]
+	g := x.Groups[m.Group]
 	var gone offsetCount
 	for i := range m.Topics {
 		t := &m.Topics[i]
@@ -42,48 +45,48 @@ func (x shardStep) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
-	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseRequest, by(r))
-	x.reply(r.ID, resp)
+	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseRequest, kind.By(r))
+	x.Reply(r.ID, resp)
 }
 
-func (x shardStep) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool, *kerr.Error) {
+func (x step) checkOffsetDelete(m *kmsg.OffsetDeleteRequest) (func(string) bool, *kerr.Error) {
 	if m.Group == "" {
 		return nil, kerr.InvalidGroupID
 	}
-	g := x.groups[m.Group]
+	g := x.Groups[m.Group]
 	if g == nil {
 		return nil, kerr.GroupIDNotFound
 	}
-	return g.inUse()
+	return g.InUse()
 }
 
 // keepEmpty keeps a simple group, whose last offset is about to go, until the
 // next sweep, as Kafka does.
-func (x shardStep) keepEmpty(g Group, topic string, partition int32) {
-	b := g.common()
-	left := len(b.unstable)
-	if len(b.unstable[topicPartition{topic, partition}]) > 0 {
+func (x step) keepEmpty(g kind.Group, topic string, partition int32) {
+	b := g.Common()
+	left := len(b.Unstable)
+	if len(b.Unstable[subscription.TopicPartition{Topic: topic, Partition: partition}]) > 0 {
 		left--
 	}
-	_, committed := b.offsets[topic].get(partition)
+	_, committed := b.Offsets[topic].Get(partition)
 	switch {
-	case committed && len(b.offsets) == 1:
-		left += b.offsets[topic].len() - 1
+	case committed && len(b.Offsets) == 1:
+		left += b.Offsets[topic].Len() - 1
 	default:
-		left += len(b.offsets)
+		left += len(b.Offsets)
 	}
-	if g.isGone() && left == 0 {
-		x.write(emptyGroup(b.id))
+	if g.IsGone() && left == 0 {
+		x.Write(classic.EmptyGroup(b.ID))
 	}
 }
 
 // forgetOffset removes a committed offset if there is one, and counts it. Those
 // that wait for their transactions go with it.
-func (x shardStep) forgetOffset(g Group, topic string, partition int32, gone *offsetCount) {
-	b := g.common()
-	_, committed := b.offsets[topic].get(partition)
-	if committed || len(b.unstable[topicPartition{topic, partition}]) > 0 {
-		x.write(&schema.OffsetRecord{Group: b.id, Topic: topic, Partition: partition})
+func (x step) forgetOffset(g kind.Group, topic string, partition int32, gone *offsetCount) {
+	b := g.Common()
+	_, committed := b.Offsets[topic].Get(partition)
+	if committed || len(b.Unstable[subscription.TopicPartition{Topic: topic, Partition: partition}]) > 0 {
+		x.Write(&schema.OffsetRecord{Group: b.ID, Topic: topic, Partition: partition})
 	}
 	if committed {
 		gone.add(topic, 0)
@@ -93,14 +96,14 @@ func (x shardStep) forgetOffset(g Group, topic string, partition int32, gone *of
 // topicsGone removes the offsets of topics that are gone. Members learn of it by
 // themselves, and their leader joins again. It looks at every group, which is why
 // it is not done for topics that are merely new.
-func (x shardStep) topicsGone(topics []string) {
+func (x step) topicsGone(topics []string) {
 	if len(topics) == 0 {
 		return
 	}
-	for _, id := range x.groupIDs() {
-		g := x.groups[id]
+	for _, id := range x.GroupIDs() {
+		g := x.Groups[id]
 		var gone offsetCount
-		waiting := g.common().waiting()
+		waiting := g.Common().Waiting()
 		for _, topic := range topics {
 			x.forgetTopic(g, topic, waiting, &gone)
 		}
@@ -110,10 +113,10 @@ func (x shardStep) topicsGone(topics []string) {
 
 // forgetDeleted removes the offsets of topics that were deleted while nobody
 // coordinated the group.
-func (x shardStep) forgetDeleted(g Group) {
+func (x step) forgetDeleted(g kind.Group) {
 	var gone offsetCount
-	waiting := g.common().waiting()
-	for _, topic := range g.common().topics() {
+	waiting := g.Common().Waiting()
+	for _, topic := range g.Common().Topics() {
 		x.forgetTopic(g, topic, waiting, &gone)
 	}
 	x.noteOffsets(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
@@ -122,26 +125,26 @@ func (x shardStep) forgetDeleted(g Group) {
 // forgetTopic removes the offsets of a topic if it does not exist any more, or is
 // another of the same name: its offsets mean nothing there. waiting is what waits for
 // transactions, of all topics, or did when it was listed.
-func (x shardStep) forgetTopic(g Group, topic string, waiting []topicPartition, gone *offsetCount) {
-	b := g.common()
-	if x.image == nil {
+func (x step) forgetTopic(g kind.Group, topic string, waiting []subscription.TopicPartition, gone *offsetCount) {
+	b := g.Common()
+	if x.Image == nil {
 		return
 	}
-	now := x.image.Topic(topic)
-	if b.offsets[topic].mayBeStale(now) {
-		for _, p := range b.offsets[topic].partitions() {
-			if o, _ := b.offsets[topic].get(p); isStale(&o, now) {
+	now := x.Image.Topic(topic)
+	if b.Offsets[topic].MayBeStale(now) {
+		for _, p := range b.Offsets[topic].Partitions() {
+			if o, _ := b.Offsets[topic].Get(p); isStale(&o, now) {
 				x.forgetOffset(g, topic, p, gone)
 			}
 		}
 	}
-	first, _ := slices.BinarySearchFunc(waiting, topicPartition{topic, math.MinInt32}, comparePartitions)
+	first, _ := slices.BinarySearchFunc(waiting, subscription.TopicPartition{Topic: topic, Partition: math.MinInt32}, kind.ComparePartitions)
 	for _, tp := range waiting[first:] {
-		if tp.topic != topic {
+		if tp.Topic != topic {
 			break
 		}
-		if list := b.unstable[tp]; len(list) > 0 && isStale(&list[0].value, now) {
-			x.forgetOffset(g, topic, tp.partition, gone)
+		if list := b.Unstable[tp]; len(list) > 0 && isStale(&list[0].Value, now) {
+			x.forgetOffset(g, topic, tp.Partition, gone)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/journal"
 	"muster/internal/machine"
@@ -11,9 +12,9 @@ import (
 
 // A group that was nothing but its offsets goes with the last of them, once.
 func TestASimpleGroupWhoseOffsetsExpireIsDeletedOnce(t *testing.T) {
-	s, now := NewShard(DefaultConfig()), time.Unix(1_700_000_000, 0)
+	s, now := NewShard(kind.DefaultConfig()), time.Unix(1_700_000_000, 0)
 	s.apply(&schema.OffsetRecord{Group: "g", Topic: "t", Value: &schema.Offset{Offset: 3, ExpireTimestamp: now.UnixMilli()}})
-	fx := s.Step(machine.Input{Now: now, Event: machine.TimerFired{Key: machine.TimerKey{Kind: TimerSweep}}})
+	fx := s.Step(machine.Input{Now: now, Event: machine.TimerFired{Key: machine.TimerKey{Kind: kind.TimerSweep}}})
 	var told []journal.EntryKind
 	for _, e := range machine.NotesOf[*journal.Entry](fx.Notes) {
 		told = append(told, e.Kind)

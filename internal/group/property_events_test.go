@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 )
 
@@ -38,11 +40,11 @@ func (w *world) pickMember(t *rapid.T) string { return pick(t, "member", w.ids..
 // generation.
 func (w *world) pickIdentity(t *rapid.T, id string) (member string, instance *string, generation int32) {
 	g := w.shard.classic(id)
-	if g == nil || g.members.len() == 0 || rarely(t, "stranger") {
+	if g == nil || g.Members.Len() == 0 || rarely(t, "stranger") {
 		return w.pickMember(t), pickInstance(t), pick(t, "generation", int32(-1), 0, 1, 2)
 	}
-	m := g.members.get(pick(t, "of the group", memberIDs(g)...))
-	return m.id, m.instance, g.generation
+	m := g.Members.Get(pick(t, "of the group", memberIDs(g)...))
+	return m.ID, m.Instance, g.Generation
 }
 
 // form brings a group as far as it gets when everybody does what is expected:
@@ -51,14 +53,14 @@ func (w *world) form(t *rapid.T) {
 	for range 4 {
 		g := w.shard.classic("g")
 		switch {
-		case g == nil || g.state == Empty && len(g.pending) == 0:
+		case g == nil || g.State == classic.Empty && len(g.Pending) == 0:
 			w.sendJoin(t, &kmsg.JoinGroupRequest{Version: 3, Group: "g"})
 			w.sendJoin(t, &kmsg.JoinGroupRequest{Version: 5, Group: "g", InstanceID: pickInstance(t)})
-		case g.state == Stable:
+		case g.State == classic.Stable:
 			return
-		case g.state == CompletingRebalance:
+		case g.State == classic.CompletingRebalance:
 			for _, id := range memberIDs(g) {
-				w.sendSync(t, &kmsg.SyncGroupRequest{Version: 4, Group: "g", MemberID: id, Generation: g.generation})
+				w.sendSync(t, &kmsg.SyncGroupRequest{Version: 4, Group: "g", MemberID: id, Generation: g.Generation})
 			}
 			return
 		}
@@ -72,20 +74,20 @@ func (w *world) form(t *rapid.T) {
 // absent lists who is expected to join.
 func (w *world) absent(id string) (ids []string) {
 	g := w.shard.classic(id)
-	if g == nil || g.state == CompletingRebalance || g.state == Stable {
+	if g == nil || g.State == classic.CompletingRebalance || g.State == classic.Stable {
 		return nil
 	}
-	for m := g.members.first; m != nil; m = m.next {
-		if m.join == 0 {
-			ids = append(ids, m.id)
+	for m := g.Members.First; m != nil; m = m.Next {
+		if m.Join == 0 {
+			ids = append(ids, m.ID)
 		}
 	}
-	return append(ids, slices.Collect(g.pendingIDs())...)
+	return append(ids, slices.Collect(g.PendingIDs())...)
 }
 
-func memberIDs(g *classicGroup) (ids []string) {
-	for m := g.members.first; m != nil; m = m.next {
-		ids = append(ids, m.id)
+func memberIDs(g *classic.Group) (ids []string) {
+	for m := g.Members.First; m != nil; m = m.Next {
+		ids = append(ids, m.ID)
 	}
 	return ids
 }
@@ -105,9 +107,9 @@ func (w *world) restart(t *rapid.T) {
 	g := w.shard.classic("g")
 	var instances []string
 	if g != nil {
-		for m := g.members.first; m != nil; m = m.next {
-			if m.instance != nil {
-				instances = append(instances, *m.instance)
+		for m := g.Members.First; m != nil; m = m.Next {
+			if m.Instance != nil {
+				instances = append(instances, *m.Instance)
 			}
 		}
 	}
@@ -127,13 +129,13 @@ func (w *world) rejoin(t *rapid.T) {
 	if g == nil {
 		t.Skip("no such group")
 	}
-	ids := append(memberIDs(g), slices.Collect(g.pendingIDs())...)
+	ids := append(memberIDs(g), slices.Collect(g.PendingIDs())...)
 	if len(ids) == 0 {
 		t.Skip("nobody to join again")
 	}
 	req.MemberID = pick(t, "member", ids...)
-	if m := g.members.get(req.MemberID); m != nil {
-		req.InstanceID = m.instance
+	if m := g.Members.Get(req.MemberID); m != nil {
+		req.InstanceID = m.Instance
 	}
 	w.sendJoin(t, req)
 }
@@ -146,7 +148,7 @@ func (w *world) sendJoin(t *rapid.T, req *kmsg.JoinGroupRequest) {
 		names = pick(t, "odd protocols", []string{"sticky"}, []string{"odd"}, nil)
 	}
 	for _, name := range names {
-		req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: subscription(pick(t, "metadata", "t", "t", "t", "t+u", "raw:?"))})
+		req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: subscriptionOf(pick(t, "metadata", "t", "t", "t", "t+u", "raw:?"))})
 	}
 	req.SessionTimeoutMillis = pick(t, "session", int32(10_000), 6_000, 60_000, 1_800_000)
 	if rarely(t, "odd session") {
@@ -165,9 +167,9 @@ func (w *world) sync(t *rapid.T) {
 
 func (w *world) sendSync(t *rapid.T, req *kmsg.SyncGroupRequest) {
 	if g := w.shard.classic(req.Group); g != nil {
-		req.ProtocolType, req.Protocol = &g.protocolType, &g.protocol
+		req.ProtocolType, req.Protocol = &g.ProtocolType, &g.Protocol
 		for i, id := range append(memberIDs(g), "ghost") {
-			req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: id, MemberAssignment: assignment([]string{"t:0+1", "u:2", ""}[i%3])})
+			req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: id, MemberAssignment: assignmentOf([]string{"t:0+1", "u:2", ""}[i%3])})
 		}
 	}
 	w.request(t, req)
@@ -269,7 +271,7 @@ func (w *world) wait(t *rapid.T) {
 // staleTimer fires a timer that was replaced, cancelled or has fired: nothing
 // may come of it.
 func (w *world) staleTimer(t *rapid.T) {
-	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm machine.Timer) bool { return tm.Key.Kind == TimerSweep })
+	old := slices.DeleteFunc(slices.Clone(w.stale), func(tm machine.Timer) bool { return tm.Key.Kind == kind.TimerSweep })
 	if len(old) == 0 {
 		t.Skip("no stale timer")
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -37,7 +39,7 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 
 // world is what is around a shard: clients, clock, log and timers.
 type world struct {
-	cfg    Config
+	cfg    kind.Config
 	shard  *Shard
 	twin   *Shard // gets the same inputs, and must do the same
 	now    time.Time
@@ -58,7 +60,7 @@ type world struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{cfg: DefaultConfig(), now: time.Unix(1_700_000_000, 0), ids: []string{"", "ghost"}, topics: map[string]byte{"t": 1}, ids16: 1}
+	w := &world{cfg: kind.DefaultConfig(), now: time.Unix(1_700_000_000, 0), ids: []string{"", "ghost"}, topics: map[string]byte{"t": 1}, ids16: 1}
 	w.image = withTransactions(imageOf(w.topics))
 	w.cfg.OffsetsRetention = time.Hour
 	w.load(t)
@@ -133,14 +135,14 @@ func (w *world) check(t *rapid.T) {
 	}
 	w.checkLog(t)
 	parked, expected := len(w.shard.txns.parked.byID), 1 // The sweep.
-	expected += w.armed(t, machine.TimerKey{Kind: TimerAsk}, w.shard.txns.parked.seq)
-	for _, id := range w.shard.groupIDs() {
+	expected += w.armed(t, machine.TimerKey{Kind: kind.TimerAsk}, w.shard.txns.parked.seq)
+	for _, id := range w.shard.GroupIDs() {
 		g := w.shard.classic(id)
-		if g.generation < w.before[id] {
-			t.Fatalf("generation of %q went back from %d to %d", id, w.before[id], g.generation)
+		if g.Generation < w.before[id] {
+			t.Fatalf("generation of %q went back from %d to %d", id, w.before[id], g.Generation)
 		}
-		for m := g.members.first; m != nil; m = m.next {
-			for _, waits := range []machine.RequestID{m.join, m.sync} {
+		for m := g.Members.First; m != nil; m = m.Next {
+			for _, waits := range []machine.RequestID{m.Join, m.Sync} {
 				if waits != 0 {
 					parked++
 				}
@@ -148,12 +150,12 @@ func (w *world) check(t *rapid.T) {
 					t.Fatalf("request %d is parked, but was answered", waits)
 				}
 			}
-			expected += w.armed(t, sessionKey(g, m.id), m.timerSeq)
+			expected += w.armed(t, classic.SessionKey(g, m.ID), m.TimerSeq)
 		}
-		for p := range g.pendingIDs() {
-			expected += w.armed(t, sessionKey(g, p), g.pending[p].seq)
+		for p := range g.PendingIDs() {
+			expected += w.armed(t, classic.SessionKey(g, p), g.Pending[p].Seq)
 		}
-		expected += w.armed(t, joinKey(g), g.joinSeq) + w.armed(t, syncKey(g), g.syncSeq)
+		expected += w.armed(t, classic.JoinKey(g), g.JoinSeq) + w.armed(t, classic.SyncKey(g), g.SyncSeq)
 	}
 	if parked != len(w.asked) {
 		t.Fatalf("%d requests are not answered, %d are parked", len(w.asked), parked)
@@ -162,8 +164,8 @@ func (w *world) check(t *rapid.T) {
 		t.Fatalf("%d timers are armed, %d are waited for: %v", len(w.timers), expected, w.timers)
 	}
 	clear(w.before)
-	for id, g := range w.shard.groups {
-		w.before[id] = g.(*classicGroup).generation
+	for id, g := range w.shard.Groups {
+		w.before[id] = g.(*classic.Group).Generation
 	}
 }
 
@@ -248,7 +250,7 @@ func (w *world) calm(t *rapid.T) {
 	if len(w.asked) > 0 {
 		t.Fatalf("nobody is there any more, but %d requests were never answered", len(w.asked))
 	}
-	if ids := w.shard.groupIDs(); len(ids) > 0 || len(w.timers) != 1 {
+	if ids := w.shard.GroupIDs(); len(ids) > 0 || len(w.timers) != 1 {
 		t.Fatalf("left alone, groups %q stay with timers %v", ids, slices.Collect(maps.Keys(w.timers)))
 	}
 }

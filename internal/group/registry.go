@@ -1,13 +1,15 @@
 package group
 
-import "muster/internal/group/schema"
+import (
+	"muster/internal/group/classic"
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
+	"muster/internal/group/schema"
+)
 
-// kinds is the registry. The first is that of groups that have only offsets.
-var kinds []kind
-
-func init() {
-	kinds = []kind{
-		{schema.Classic, func(b base) Group { return newClassicGroup(b) }, classicRequest},
-		{schema.Consumer, func(b base) Group { return newConsumerGroup(b) }, consumerRequest},
-	}
+// kinds is the registry of the kinds of groups that there are. The first is that of groups
+// that have only offsets.
+var kinds = []kind.Kind{
+	{Name: schema.Classic, Make: func(b kind.Base) kind.Group { return classic.New(b) }, Request: classic.Request},
+	{Name: schema.Consumer, Make: func(b kind.Base) kind.Group { return consumer.New(b) }, Request: consumer.Request},
 }

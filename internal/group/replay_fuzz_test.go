@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
@@ -15,14 +17,14 @@ func FuzzReplay(f *testing.F) {
 	group := schema.Group{ProtocolType: "consumer", Protocol: &name, Leader: &name}
 	for _, id := range []string{"m1", "m2"} {
 		m := schema.GroupMember{}
-		m.MemberID, m.Subscription, m.Assignment = id, subscription("t"), assignment("t:0+1")
+		m.MemberID, m.Subscription, m.Assignment = id, subscriptionOf("t"), assignmentOf("t:0+1")
 		if id == "m2" {
 			m.InstanceID = &instance
 		}
 		group.Members = append(group.Members, m)
 	}
 	for _, r := range []machine.Record{
-		&schema.GroupRecord{Group: "g", Value: &group}, emptyGroup("g"), &schema.GroupRecord{Group: "g"}, &schema.OffsetRecord{Group: "g", Topic: "t", Partition: 1},
+		&schema.GroupRecord{Group: "g", Value: &group}, classic.EmptyGroup("g"), &schema.GroupRecord{Group: "g"}, &schema.OffsetRecord{Group: "g", Topic: "t", Partition: 1},
 		&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 0, Value: &schema.Offset{Offset: 1, LeaderEpoch: 2, Metadata: "x", ExpireTimestamp: -1}},
 		&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 0, Value: &schema.Offset{Offset: 1, LeaderEpoch: 2, Metadata: "x", ExpireTimestamp: -1, TopicID: [16]byte{1}}},
 		&schema.OffsetRecord{Group: "g", Topic: "t", Partition: 0, Value: &schema.Offset{Offset: 1, LeaderEpoch: 2, ExpireTimestamp: -1, Start: 7}},
@@ -41,9 +43,9 @@ func FuzzReplay(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := NewShard(DefaultConfig())
+		s := NewShard(kind.DefaultConfig())
 		s.Replay(machine.Stored{Records: []machine.StoredRecord{{Record: r}}})
-		if got := replayed(plain(r), s.cfg).Digest(); got != s.Digest() {
+		if got := replayed(plain(r), s.Cfg).Digest(); got != s.Digest() {
 			t.Error("written and read again, it is another record")
 		}
 		s.Step(machine.Input{Now: time.Unix(1_700_000_000, 0), Event: machine.Loaded{}})

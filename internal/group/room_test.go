@@ -3,6 +3,7 @@ package group
 import (
 	"testing"
 
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 )
 
@@ -10,12 +11,12 @@ import (
 // for the heartbeats that come after it.
 func TestTheRoomOfALargeStepIsGivenBack(t *testing.T) {
 	s, beat := beats(t)
-	s.step.out = machine.Effects{
-		Replies: make([]machine.Reply, 10_000), Timers: make([]machine.Timer, 10_000), Notes: s.step.out.Notes,
+	s.step.Out = machine.Effects{
+		Replies: make([]machine.Reply, 10_000), Timers: make([]machine.Timer, 10_000), Notes: s.step.Out.Notes,
 	}
-	s.step.records = make([]machine.Record, 10_000)
+	s.step.Records = make([]machine.Record, 10_000)
 	beat()
-	if x := &s.step; cap(x.out.Replies) > keep || cap(x.out.Timers) > keep || cap(x.records) > keep {
-		t.Errorf("room is kept for %d replies, %d timers and %d records", cap(x.out.Replies), cap(x.out.Timers), cap(x.records))
+	if x := &s.step; cap(x.Out.Replies) > kind.Keep || cap(x.Out.Timers) > kind.Keep || cap(x.Records) > kind.Keep {
+		t.Errorf("room is kept for %d replies, %d timers and %d records", cap(x.Out.Replies), cap(x.Out.Timers), cap(x.Records))
 	}
 }

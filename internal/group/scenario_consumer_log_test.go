@@ -37,7 +37,7 @@ func (s *scenario) parseConsumerRecord(a args) machine.Record {
 			v.Classic = &schema.ClassicMember{SessionTimeoutMillis: a.millis("session", "10s")}
 			for _, p := range protocols {
 				name, topics, _ := strings.Cut(p, ":")
-				v.Classic.Protocols = append(v.Classic.Protocols, schema.ClassicProtocol{Name: name, Metadata: subscription(topics)})
+				v.Classic.Protocols = append(v.Classic.Protocols, schema.ClassicProtocol{Name: name, Metadata: subscriptionOf(topics)})
 			}
 		}
 		return &schema.ConsumerMemberRecord{Group: id, Member: second(), Value: v}

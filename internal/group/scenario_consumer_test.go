@@ -10,7 +10,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/consumer"
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -48,7 +52,7 @@ func (s *scenario) beat(d *datadriven.TestData) {
 	case a.text("owned", "null") != "null":
 		req.Topics = s.parseOwned(a.list("owned"))
 	}
-	if req.MemberEpoch == epochJoin {
+	if req.MemberEpoch == modern.EpochJoin {
 		if !a.d.HasArg("timeout") {
 			req.RebalanceTimeoutMillis = a.millis("timeout", "60s")
 		}
@@ -117,7 +121,7 @@ func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) 
 	last := s.told[who]
 	last.epoch = max(m.MemberEpoch, 0)
 	out := fmt.Sprintf("beat: OK epoch=%d", m.MemberEpoch)
-	if every := time.Duration(m.HeartbeatIntervalMillis) * time.Millisecond; m.MemberEpoch >= 0 && every != defaultConsumerConfig().Heartbeat {
+	if every := time.Duration(m.HeartbeatIntervalMillis) * time.Millisecond; m.MemberEpoch >= 0 && every != kind.DefaultConsumerConfig().Heartbeat {
 		out += fmt.Sprintf(" every %s", every)
 	}
 	if *m.MemberID != who {
@@ -177,7 +181,7 @@ func (s *scenario) showOwned(topics []schema.OwnedPartitions) string {
 
 // showState shows the state of a member.
 func showState(state int8) string {
-	if !memberState(state).isKnown() {
+	if !modern.MemberState(state).IsKnown() {
 		return fmt.Sprintf("in the unknown state %d", state)
 	}
 	return []string{"stable", "unrevoked", "unreleased"}[state]
@@ -238,9 +242,9 @@ func (s *scenario) showConsumerRecord(r machine.Record) string {
 func showClassic(c *schema.ClassicMember) (out string) {
 	for _, p := range c.Protocols {
 		out += " " + p.Name
-		if w, err := readWants(p.Metadata); err == nil && len(w.owned) > 0 {
-			for _, tp := range w.owned {
-				out += fmt.Sprintf("^%s:%d", tp.topic, tp.partition)
+		if w, err := subscription.Read(p.Metadata); err == nil && len(w.Owned) > 0 {
+			for _, tp := range w.Owned {
+				out += fmt.Sprintf("^%s:%d", tp.Topic, tp.Partition)
 			}
 		}
 	}
@@ -314,19 +318,19 @@ func (s *scenario) runTasks(*datadriven.TestData) {
 }
 
 // showConsumerState shows a consumer group as it is.
-func (s *scenario) showConsumerState(c *consumerGroup) {
-	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(c.id), c.stateName(), c.epoch, c.targetEpoch)
-	for _, m := range c.members {
-		now := m.now()
-		rec := currentRecord(c.id, m.id, &now).Value
-		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.id), instance(m.says.Instance), now.epoch, showState(rec.State), s.showOwned(rec.Assigned))
+func (s *scenario) showConsumerState(c *consumer.Group) {
+	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(c.ID), c.StateName(), c.Epoch, c.TargetEpoch)
+	for _, m := range c.Members {
+		now := m.Now()
+		rec := consumer.CurrentRecord(c.ID, m.ID, &now).Value
+		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.ID), instance(m.Says.Instance), now.Epoch, showState(rec.State), s.showOwned(rec.Assigned))
 		if len(rec.Pending) > 0 {
 			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
 		}
-		fmt.Fprintf(&s.out, ", target %s\n", s.showParts(targetRecord(c.id, m.id, m.target).Value.Assigned))
+		fmt.Fprintf(&s.out, ", target %s\n", s.showParts(consumer.TargetRecord(c.ID, m.ID, m.Target).Value.Assigned))
 	}
-	for _, p := range slices.Sorted(maps.Keys(c.regexes)) {
-		fmt.Fprintf(&s.out, "  /%s/ matches %s\n", p, strings.Join(c.regexes[p].topics, "+"))
+	for _, p := range slices.Sorted(maps.Keys(c.Regexes)) {
+		fmt.Fprintf(&s.out, "  /%s/ matches %s\n", p, strings.Join(c.Regexes[p].Topics, "+"))
 	}
 }
 
@@ -338,7 +342,7 @@ func (s *scenario) settings(d *datadriven.TestData) {
 	own, id := s.cfg.Consumer.ConsumerSettings, d.CmdArgs[0].Key
 	groups := maps.Clone(s.cfg.Consumer.Groups)
 	if groups == nil {
-		groups = map[string]ConsumerSettings{}
+		groups = map[string]kind.ConsumerSettings{}
 	}
 	for _, a := range d.CmdArgs[1:] {
 		switch v := parseDuration(s.t, a.Vals[0]); a.Key {

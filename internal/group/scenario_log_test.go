@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -177,7 +178,7 @@ func (s *scenario) parseMembers(a args) (out []schema.GroupMember) {
 	assigned := map[string][]byte{}
 	for _, v := range a.list("assign") {
 		id, parts, _ := strings.Cut(v, "=")
-		assigned[id] = assignment(parts)
+		assigned[id] = assignmentOf(parts)
 	}
 	for _, m := range a.list("members") {
 		e := schema.GroupMember{}
@@ -187,7 +188,7 @@ func (s *scenario) parseMembers(a args) (out []schema.GroupMember) {
 			e.InstanceID = &instance
 		}
 		e.ClientID, e.ClientHost = "loaded", "10.0.0.2"
-		e.Subscription, e.Assignment = subscription("t"), assigned[id]
+		e.Subscription, e.Assignment = subscriptionOf("t"), assigned[id]
 		out = append(out, e)
 	}
 	return out
@@ -255,6 +256,8 @@ func groupName(id string) string {
 
 func showAssignment(b []byte) string {
 	var parts []string
-	eachAssigned(b, func(tp topicPartition) { parts = append(parts, fmt.Sprintf("%s:%d", tp.topic, tp.partition)) })
+	subscription.EachAssigned(b, func(tp subscription.TopicPartition) {
+		parts = append(parts, fmt.Sprintf("%s:%d", tp.Topic, tp.Partition))
+	})
 	return "[" + strings.Join(parts, " ") + "]"
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group/classic"
 )
 
 // clientID is the client.id of a client: a' is the client a after a restart.
@@ -55,17 +57,17 @@ func (s *scenario) foresee(who string, req kmsg.Request) func() {
 	if !ok || m.MemberID != "" {
 		return func() {}
 	}
-	id := clientID(who) + "-" + uuid(freshBytes(s.fresh+1))
+	id := clientID(who) + "-" + classic.UUID(freshBytes(s.fresh+1))
 	if m.InstanceID != nil {
-		id = *m.InstanceID + "-" + uuid(freshBytes(s.fresh+1))
+		id = *m.InstanceID + "-" + classic.UUID(freshBytes(s.fresh+1))
 	}
 	s.call(who, id)
 	return func() {
-		if c := s.shard.consumer(m.Group); c != nil && (c.member(id) != nil || s.names[who] == id) {
+		if c := s.shard.consumer(m.Group); c != nil && (c.Member(id) != nil || s.names[who] == id) {
 			return
 		}
 		g := s.shard.classic(m.Group)
-		if g == nil || g.members.get(id) == nil && g.pending[id] == nil {
+		if g == nil || g.Members.Get(id) == nil && g.Pending[id] == nil {
 			delete(s.alias, id)
 		}
 	}

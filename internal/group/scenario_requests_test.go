@@ -72,7 +72,7 @@ func (a args) member() string {
 // subscription encodes topics as a consumer would: t+u. Behind ^ may stand the
 // partitions of t that it owns, behind ~ data for its assignor. "raw:x" is taken
 // as it is.
-func subscription(topics string) []byte {
+func subscriptionOf(topics string) []byte {
 	if raw, ok := strings.CutPrefix(topics, "raw:"); ok {
 		return []byte(raw)
 	}
@@ -100,7 +100,7 @@ func subscription(topics string) []byte {
 
 // assignment encodes t:0+1 as a consumer's assignment. Behind ~ may stand data of the
 // assignor. "raw:x" is taken as it is.
-func assignment(v string) []byte {
+func assignmentOf(v string) []byte {
 	if raw, ok := strings.CutPrefix(v, "raw:"); ok {
 		return []byte(raw)
 	}
@@ -137,7 +137,7 @@ func (s *scenario) join(d *datadriven.TestData) {
 	}
 	for _, p := range protocols {
 		if name, topics, ok := strings.Cut(p, ":"); ok {
-			req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: subscription(topics)})
+			req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{Name: name, Metadata: subscriptionOf(topics)})
 		}
 	}
 	s.request(a.who(), req)
@@ -154,7 +154,7 @@ func (s *scenario) sync(d *datadriven.TestData) {
 	req.ProtocolType, req.Protocol = nullable(a.text("type", "consumer")), nullable(a.text("protocol", "range"))
 	for _, v := range a.list("assign") {
 		id, parts, _ := strings.Cut(v, "=")
-		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: s.resolve(id), MemberAssignment: assignment(parts)})
+		req.GroupAssignment = append(req.GroupAssignment, kmsg.SyncGroupRequestGroupAssignment{MemberID: s.resolve(id), MemberAssignment: assignmentOf(parts)})
 	}
 	s.request(a.who(), req)
 }

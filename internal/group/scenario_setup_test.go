@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 )
 
@@ -23,7 +25,7 @@ func (s *scenario) begin(*datadriven.TestData) {
 func (s *scenario) group(d *datadriven.TestData) {
 	var names []string
 	var options []datadriven.CmdArg
-	in := Stable.String()
+	in := classic.Stable.String()
 	id := "g"
 	for _, a := range d.CmdArgs {
 		switch {
@@ -42,10 +44,10 @@ func (s *scenario) group(d *datadriven.TestData) {
 		names[i], _, _ = strings.Cut(name, "/")
 		s.enter(name, options)
 	}
-	for s.shard.classic(id).state == PreparingRebalance {
+	for s.shard.classic(id).State == classic.PreparingRebalance {
 		s.pass(s.cfg.InitialDelay)
 	}
-	if in == Stable.String() {
+	if in == classic.Stable.String() {
 		s.settle(id, names)
 	}
 	s.out.Reset()
@@ -75,10 +77,10 @@ func (s *scenario) settle(id string, names []string) {
 	}
 	for _, name := range names {
 		cmd := []datadriven.CmdArg{
-			{Key: name}, {Key: "group", Vals: []string{id}}, {Key: "generation", Vals: []string{fmt.Sprint(g.generation)}},
-			{Key: "type", Vals: []string{g.protocolType}}, {Key: "protocol", Vals: []string{g.protocol}},
+			{Key: name}, {Key: "group", Vals: []string{id}}, {Key: "generation", Vals: []string{fmt.Sprint(g.Generation)}},
+			{Key: "type", Vals: []string{g.ProtocolType}}, {Key: "protocol", Vals: []string{g.Protocol}},
 		}
-		if s.names[name] == g.leader {
+		if s.names[name] == g.Leader {
 			cmd = append(cmd, datadriven.CmdArg{Key: "assign", Vals: assign})
 		}
 		s.sync(&datadriven.TestData{CmdArgs: cmd})
@@ -104,17 +106,17 @@ func (s *scenario) describeState(id string) {
 		fmt.Fprintf(&s.out, "%s does not exist\n", groupName(id))
 		return
 	}
-	fmt.Fprintf(&s.out, "%s is %s in generation %d", groupName(id), g.state, g.generation)
-	for _, v := range [...][2]string{{"type", g.protocolType}, {"protocol", g.protocol}, {"leader", s.shown(g.leader)}} {
+	fmt.Fprintf(&s.out, "%s is %s in generation %d", groupName(id), g.State, g.Generation)
+	for _, v := range [...][2]string{{"type", g.ProtocolType}, {"protocol", g.Protocol}, {"leader", s.shown(g.Leader)}} {
 		if v[1] != "" {
 			fmt.Fprintf(&s.out, ", %s %s", v[0], v[1])
 		}
 	}
 	s.out.WriteString("\n")
-	for m := g.members.first; m != nil; m = m.next {
-		fmt.Fprintf(&s.out, "  %s%s %s%s\n", s.show(m.id), instance(m.instance), showAssignment(m.assigned), progress(g, m))
+	for m := g.Members.First; m != nil; m = m.Next {
+		fmt.Fprintf(&s.out, "  %s%s %s%s\n", s.show(m.ID), instance(m.Instance), showAssignment(m.Assigned), progress(g, m))
 	}
-	for id := range g.pendingIDs() {
+	for id := range g.PendingIDs() {
 		fmt.Fprintf(&s.out, "  %s pending\n", s.show(id))
 	}
 }
@@ -127,15 +129,15 @@ func (s *scenario) shown(id string) string {
 }
 
 // progress says how far a member has got in a rebalance.
-func progress(g *classicGroup, m *member) string {
+func progress(g *classic.Group, m *classic.Member) string {
 	switch {
-	case m.join != 0:
+	case m.Join != 0:
 		return " has joined"
-	case g.state == PreparingRebalance:
+	case g.State == classic.PreparingRebalance:
 		return " has not joined"
-	case m.sync != 0:
+	case m.Sync != 0:
 		return " has synced"
-	case m.unsynced:
+	case m.Unsynced:
 		return " has not synced"
 	}
 	return ""
@@ -152,20 +154,20 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 		at := s.timers[key].At
 		what := key.Kind
 		switch {
-		case key.Kind == TimerSweep:
+		case key.Kind == kind.TimerSweep:
 			if !d.HasArg("sweep") {
 				continue
 			}
-		case key.Kind == TimerSession:
+		case key.Kind == kind.TimerSession:
 			what = fmt.Sprintf("session of %s", s.show(key.Member))
 			if c := s.shard.consumer(key.ID); c != nil {
-				at = c.member(key.Member).deadline
-			} else if m := s.shard.classic(key.ID).members.get(key.Member); m != nil {
-				at = m.deadline
+				at = c.Member(key.Member).Deadline
+			} else if m := s.shard.classic(key.ID).Members.Get(key.Member); m != nil {
+				at = m.Deadline
 			}
-		case key.Member != "" && (key.Kind == TimerJoin || key.Kind == TimerSync):
+		case key.Member != "" && (key.Kind == kind.TimerJoin || key.Kind == kind.TimerSync):
 			what = fmt.Sprintf("%s of %s", key.Kind, s.show(key.Member))
-		case key.Kind == TimerRevoke:
+		case key.Kind == kind.TimerRevoke:
 			what = fmt.Sprintf("patience with %s", s.show(key.Member))
 		}
 		if key.ID != "g" && key.ID != "" {
@@ -185,9 +187,9 @@ func (s *scenario) staleTimers(*datadriven.TestData) {
 		s.t.Error("there are none")
 	}
 	for _, tm := range s.stale {
-		last := s.shard.seq
+		last := s.shard.Seq
 		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
-		if s.shard.seq != last {
+		if s.shard.Seq != last {
 			s.t.Errorf("stale timer %v has another one armed", tm.Key)
 		}
 	}
@@ -195,16 +197,16 @@ func (s *scenario) staleTimers(*datadriven.TestData) {
 
 // stateOf is the state of a classic group, or that it is a consumer group.
 type stateOf struct {
-	State
+	classic.State
 	consumer bool
 }
 
 // states returns the state of every group.
 func (s *scenario) states() map[string]stateOf {
 	out := map[string]stateOf{}
-	for id, g := range s.shard.groups {
-		if c, ok := g.(*classicGroup); ok {
-			out[id] = stateOf{State: c.state}
+	for id, g := range s.shard.Groups {
+		if c, ok := g.(*classic.Group); ok {
+			out[id] = stateOf{State: c.State}
 		} else {
 			out[id] = stateOf{consumer: true}
 		}
@@ -213,11 +215,11 @@ func (s *scenario) states() map[string]stateOf {
 }
 
 // predecessors are the states from which a group may come into another.
-var predecessors = map[State][]State{
-	Empty:               {PreparingRebalance},
-	PreparingRebalance:  {Empty, CompletingRebalance, Stable},
-	CompletingRebalance: {PreparingRebalance},
-	Stable:              {CompletingRebalance},
+var predecessors = map[classic.State][]classic.State{
+	classic.Empty:               {classic.PreparingRebalance},
+	classic.PreparingRebalance:  {classic.Empty, classic.CompletingRebalance, classic.Stable},
+	classic.CompletingRebalance: {classic.PreparingRebalance},
+	classic.Stable:              {classic.CompletingRebalance},
 }
 
 // showChanges tells which groups are in another state now, and checks that they
@@ -225,7 +227,7 @@ var predecessors = map[State][]State{
 func (s *scenario) showChanges(before map[string]stateOf) {
 	after := s.states()
 	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if before[id] == after[id] || before[id].State == Empty && after[id].State == Empty { // A group that was not there was Empty.
+		if before[id] == after[id] || before[id].State == classic.Empty && after[id].State == classic.Empty { // A group that was not there was Empty.
 			continue
 		}
 		if after[id].consumer {
@@ -235,8 +237,8 @@ func (s *scenario) showChanges(before map[string]stateOf) {
 		if before[id].consumer {
 			fmt.Fprintf(&s.out, "%s becomes a classic group\n", groupName(id))
 		}
-		if g := s.shard.classic(id); !slices.Contains(predecessors[g.state], g.previous) {
-			s.t.Errorf("%s became %s after %s", id, g.state, g.previous)
+		if g := s.shard.classic(id); !slices.Contains(predecessors[g.State], g.Previous) {
+			s.t.Errorf("%s became %s after %s", id, g.State, g.Previous)
 		}
 		fmt.Fprintf(&s.out, "%s becomes %s\n", groupName(id), after[id].State)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/subscription"
 	"muster/internal/journal"
 )
 
@@ -105,7 +106,7 @@ func (s *scenario) showJoin(who string, m *kmsg.JoinGroupResponse) string {
 	switch {
 	case m.Version >= 7 && m.ProtocolType == nil:
 		s.t.Error("no protocol type, though the version has a place for it")
-	case m.Version >= 7 && *m.ProtocolType != consumerType:
+	case m.Version >= 7 && *m.ProtocolType != subscription.ConsumerType:
 		out += " type=" + *m.ProtocolType
 	}
 	if m.SkipAssignment {
@@ -133,7 +134,7 @@ func (s *scenario) checkJoinError(m *kmsg.JoinGroupResponse) {
 
 // showSubscription shows the topics, as they are written in a scenario.
 func showSubscription(b []byte) string {
-	topics, err := subscribedTopics(b)
+	topics, err := subscription.SubscribedTopics(b)
 	switch {
 	case len(b) == 0:
 		return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -34,7 +35,7 @@ func TestScenarios(t *testing.T) {
 type scenario struct {
 	t     testing.TB
 	shard *Shard
-	cfg   Config
+	cfg   kind.Config
 	start time.Time
 	now   time.Time
 	fresh int
@@ -74,7 +75,7 @@ func newScenario(t testing.TB) *scenario {
 // restart begins with an empty log, at the hour zero.
 func (s *scenario) restart() {
 	*s = scenario{
-		t: s.t, cfg: DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(),
+		t: s.t, cfg: kind.DefaultConfig(), start: time.Unix(1_700_000_000, 0).UTC(),
 		names: map[string]string{}, alias: map[string]string{}, asked: map[machine.RequestID]asked{}, told: map[string]told{}, timers: map[machine.TimerKey]machine.Timer{},
 	}
 	s.now = s.start
@@ -272,7 +273,7 @@ func (s *scenario) config(d *datadriven.TestData) {
 		case "consumer-max-size":
 			s.cfg.Consumer.MaxSize = parseInt(s.t, v)
 		case "migration":
-			s.cfg.Consumer.Migration = MigrationPolicy(v)
+			s.cfg.Consumer.Migration = kind.MigrationPolicy(v)
 		case "assignors":
 			s.cfg.Consumer.Assignors = a.Vals
 		case "interval":

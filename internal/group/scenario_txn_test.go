@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -78,7 +79,7 @@ func (s *scenario) marker(d *datadriven.TestData) {
 func (s *scenario) markerWhileLoading(d *datadriven.TestData) {
 	a := args{s, d}
 	req := a.marker()
-	kind := Definition(func() Config { return s.cfg })
+	kind := Definition(func() kind.Config { return s.cfg })
 	if kind.WhileLoading(req) != nil {
 		s.t.Error("answered without waiting for the load")
 	}

@@ -27,12 +27,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
 // Definition describes the core to the runtime. config returns the current settings.
-func Definition(config func() Config) machine.Definition {
+func Definition(config func() kind.Config) machine.Definition {
 	return machine.Definition{
 		Name: "groups", New: func() machine.Core { return NewShard(config()) }, Decode: schema.Decode,
 		Reader: func() (func(key, value []byte) (machine.Record, error), func()) {
@@ -66,68 +67,68 @@ func whileLoading(req kmsg.Request) kmsg.Response {
 }
 
 // Configured changes the settings.
-type Configured struct{ Config Config }
+type Configured struct{ Config kind.Config }
 
 // IsEvent implements machine.Event.
 func (Configured) IsEvent() {}
 
 // Shard is the state of one partition of __consumer_offsets.
 type Shard struct {
-	shardState
+	kind.Shard
 	txns txns
 	run  machine.StoreRun // of the store's server, that it was loaded in
-	step step             // the one under way, here to be used again
+	step kind.Step        // the one under way, here to be used again
 }
 
 // NewShard returns a shard without groups.
-func NewShard(cfg Config) *Shard {
-	s := &Shard{shardState: newState(cfg), txns: newTxns()}
-	s.applyRecord = s.apply
+func NewShard(cfg kind.Config) *Shard {
+	s := &Shard{Shard: kind.NewShard(cfg), txns: newTxns()}
+	s.ApplyRecord = s.apply
 	return s
 }
 
 // shardStep is one call of Step. What only concerns groups of one kind is theirs, by the
 // step alone.
-type shardStep struct {
-	*step
+type step struct {
+	*kind.Step
 	shard *Shard
 }
 
 // Step handles one input.
 func (s *Shard) Step(in machine.Input) machine.Effects {
-	s.step.begin(&s.shardState, &in)
-	x := shardStep{&s.step, s}
+	s.step.Begin(&s.Shard, &in)
+	x := step{&s.step, s}
 	switch e := in.Event.(type) {
 	case machine.Request:
-		x.req = e
-		x.request(&x.req)
+		x.Req = e
+		x.request(&x.Req)
 	case machine.TimerFired:
-		x.weigh(e.Key.ID)
+		x.Weigh(e.Key.ID)
 		x.timerFired(e)
 	case machine.TopicsChanged:
 		x.topicsGone(e.Gone)
 	case Configured:
-		x.cfg = e.Config
+		x.Cfg = e.Config
 	case machine.Loaded:
 		s.run = machine.StoreRun(e.Run.ID)
 		x.loaded(e.Epoch)
-		x.weighAll()
+		x.WeighAll()
 	case machine.Sent:
 		x.answered(e)
 	case machine.TaskDone:
-		if t := x.tasks[e.ID]; t != nil {
-			delete(x.tasks, e.ID)
-			t.done(x.step, e.Result)
+		if t := x.Tasks[e.ID]; t != nil {
+			delete(x.Tasks, e.ID)
+			t.Done(x.Step, e.Result)
 		}
 	}
-	return x.finish()
+	return x.Finish()
 }
 
 // ReleaseEffects implements machine.EffectsReleaser: what the last step was about is not kept until
 // the next one.
-func (s *Shard) ReleaseEffects() { s.step.forget() }
+func (s *Shard) ReleaseEffects() { s.step.Forget() }
 
-func (x shardStep) request(r *machine.Request) {
+func (x step) request(r *machine.Request) {
 	switch m := r.Msg.(type) {
 	case *kmsg.OffsetCommitRequest:
 		x.commit(r, m)
@@ -145,7 +146,7 @@ func (x shardStep) request(r *machine.Request) {
 		x.deleteGroups(r, m)
 	default:
 		for i := range kinds {
-			if kinds[i].request(x.step, r) {
+			if kinds[i].Request(x.Step, r) {
 				return
 			}
 		}
@@ -154,17 +155,17 @@ func (x shardStep) request(r *machine.Request) {
 }
 
 // timerFired handles a timer, unless it has been replaced or cancelled since.
-func (x shardStep) timerFired(e machine.TimerFired) {
+func (x step) timerFired(e machine.TimerFired) {
 	switch e.Key.Kind {
-	case TimerSweep:
+	case kind.TimerSweep:
 		x.sweep()
 		return
-	case TimerAsk:
+	case kind.TimerAsk:
 		x.askFired(e)
 		return
 	}
-	if g := x.groups[e.Key.ID]; g != nil {
-		g.fired(x.step, e)
+	if g := x.Groups[e.Key.ID]; g != nil {
+		g.Fired(x.Step, e)
 	}
 }
 
@@ -172,23 +173,23 @@ func (x shardStep) timerFired(e machine.TimerFired) {
 // members is Stable at the generation that was last synced, and its members have
 // their whole session timeout to be heard of, or what is left of it if they were not
 // heard of after the load before. One that was rebalancing is so again.
-func (x shardStep) loaded(epoch int32) {
-	x.epoch = epoch
-	ids := x.groupIDs()
+func (x step) loaded(epoch int32) {
+	x.Epoch = epoch
+	ids := x.GroupIDs()
 	// Most have a member, a timer for it, and an entry in the journal.
-	x.out.Timers = slices.Grow(x.out.Timers, len(ids))
-	x.out.Notes = slices.Grow(x.out.Notes, len(ids))
+	x.Out.Timers = slices.Grow(x.Out.Timers, len(ids))
+	x.Out.Notes = slices.Grow(x.Out.Notes, len(ids))
 	for _, id := range ids {
-		g := x.groups[id]
+		g := x.Groups[id]
 		x.forgetDeleted(g)
-		if g.common().gone {
+		if g.Common().Gone {
 			continue
 		}
-		g.loaded(x.step)
+		g.Loaded(x.Step)
 	}
-	x.shard.txns.loaded(x.now)
-	x.arm(machine.TimerKey{Kind: TimerSweep}, x.now.Add(x.cfg.SweepInterval))
+	x.shard.txns.loaded(x.Now)
+	x.Arm(machine.TimerKey{Kind: kind.TimerSweep}, x.Now.Add(x.Cfg.SweepInterval))
 }
 
 // Weight implements machine.Weighed.
-func (s *Shard) Weight() int64 { return s.weight }
+func (s *Shard) Weight() int64 { return s.TotalWeight }

@@ -4,13 +4,15 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 )
 
 // applyOpen notes that a producer's transaction has written here.
 func (s *Shard) applyOpen(by *machine.Producer) *producer {
-	p := s.txns.see(by.ID, s.step.now)
+	p := s.txns.see(by.ID, s.step.Now)
 	p.epoch = by.Epoch
 	if p.open == nil {
 		p.open = &openTxn{offsets: map[offsetKey]struct{}{}}
@@ -26,13 +28,13 @@ func (s *Shard) applyPending(p *producer, r machine.Record) {
 		s.apply(r)
 		return
 	}
-	g := s.groupFor(o.Group, true).common()
-	tp := topicPartition{o.Topic, o.Partition}
-	if g.unstable == nil {
-		g.unstable = map[topicPartition][]unstable{}
+	g := s.groupFor(o.Group, true).Common()
+	tp := subscription.TopicPartition{Topic: o.Topic, Partition: o.Partition}
+	if g.Unstable == nil {
+		g.Unstable = map[subscription.TopicPartition][]kind.Unstable{}
 	}
-	list := slices.DeleteFunc(g.unstable[tp], func(u unstable) bool { return u.producer == p.id })
-	g.unstable[tp] = append(list, unstable{producer: p.id, value: *o.Value})
+	list := slices.DeleteFunc(g.Unstable[tp], func(u kind.Unstable) bool { return u.Producer == p.id })
+	g.Unstable[tp] = append(list, kind.Unstable{Producer: p.id, Value: *o.Value})
 	p.open.offsets[offsetKey{o.Group, tp}] = struct{}{}
 	if o.Value.Start > 0 {
 		p.open.start = o.Value.Start
@@ -42,7 +44,7 @@ func (s *Shard) applyPending(p *producer, r machine.Record) {
 // applyMarker ends a producer's transaction. Nothing depends on the state that
 // groups are in, or else an offset might wait for ever.
 func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer {
-	p := s.txns.see(by.ID, s.step.now)
+	p := s.txns.see(by.ID, s.step.Now)
 	p.epoch, p.coordinatorEpoch, p.ended = by.Epoch, c.CoordinatorEpoch, 0
 	open := p.open
 	if open == nil {
@@ -50,8 +52,8 @@ func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer 
 	}
 	p.open, p.ended = nil, open.start
 	for _, key := range open.keys() {
-		g := s.groups[key.group]
-		g.common().end(p.id, key.topicPartition, c.Commit)
+		g := s.Groups[key.group]
+		g.Common().End(p.id, key.TopicPartition, c.Commit)
 		s.forgetIfGone(g)
 	}
 	return p
@@ -60,20 +62,20 @@ func (s *Shard) applyMarker(by *machine.Producer, c *machine.Control) *producer 
 // overtake is what a plain record does to offsets of the same partition that wait
 // for their transactions: a commit leaves them behind, and a tombstone takes them
 // with it.
-func (s *Shard) overtake(b *base, r *schema.OffsetRecord) {
-	if len(b.unstable) == 0 {
+func (s *Shard) overtake(b *kind.Base, r *schema.OffsetRecord) {
+	if len(b.Unstable) == 0 {
 		return
 	}
-	tp := topicPartition{r.Topic, r.Partition}
-	list := b.unstable[tp]
+	tp := subscription.TopicPartition{Topic: r.Topic, Partition: r.Partition}
+	list := b.Unstable[tp]
 	for i := range list {
-		list[i].overtaken = true
+		list[i].Overtaken = true
 		if r.Value == nil {
-			delete(s.txns.producers[list[i].producer].open.offsets, offsetKey{b.id, tp})
+			delete(s.txns.producers[list[i].Producer].open.offsets, offsetKey{b.ID, tp})
 		}
 	}
 	if r.Value == nil {
-		b.keepUnstable(tp, nil)
+		b.KeepUnstable(tp, nil)
 	}
 }
 
@@ -89,17 +91,17 @@ func (s *Shard) checkTxns(wrong *faults) {
 			continue
 		}
 		for _, key := range p.open.keys() {
-			g := s.groups[key.group]
-			if g == nil || !slices.ContainsFunc(g.common().unstable[key.topicPartition], func(u unstable) bool { return u.producer == id }) {
+			g := s.Groups[key.group]
+			if g == nil || !slices.ContainsFunc(g.Common().Unstable[key.TopicPartition], func(u kind.Unstable) bool { return u.Producer == id }) {
 				wrong.add("producer %d has an offset of %v that its group does not have", id, key)
 			}
 			known++
 		}
 	}
-	for _, id := range s.groupIDs() {
-		g := s.groups[id].common()
-		for _, tp := range g.waiting() {
-			list := g.unstable[tp]
+	for _, id := range s.GroupIDs() {
+		g := s.Groups[id].Common()
+		for _, tp := range g.Waiting() {
+			list := g.Unstable[tp]
 			if len(list) == 0 {
 				wrong.add("group %q waits for no transaction on %v", id, tp)
 			}

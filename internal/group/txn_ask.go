@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -76,9 +77,9 @@ func (k *parked) end(producer int64) {
 
 // ask asks the coordinator of a transaction whether the group's partition is part
 // of it, or to make it so, and parks the request.
-func (x shardStep) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+func (x step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	k := &x.shard.txns.parked
-	q := &question{id: k.last + 1, req: *r, msg: m, bytes: parkedSize(m), until: x.now.Add(askPatience)}
+	q := &question{id: k.last + 1, req: *r, msg: m, bytes: parkedSize(m), until: x.Now.Add(askPatience)}
 	if k.bytes+q.bytes > maxParked {
 		return kerr.CoordinatorLoadInProgress
 	}
@@ -87,26 +88,26 @@ func (x shardStep) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr
 	if partition < 0 || state < 0 {
 		return kerr.CoordinatorNotAvailable
 	}
-	by := x.image.Topic(metadata.TransactionsTopic).Partitions[state]
+	by := x.Image.Topic(metadata.TransactionsTopic).Partitions[state]
 	if by.Leader == metadata.NoBroker {
 		return kerr.CoordinatorNotAvailable
 	}
 	k.last, q.epoch = q.id, by.LeaderEpoch
 	k.add(q)
-	x.out.Sends = append(x.out.Sends, machine.Send{ID: q.id, To: by.Leader, Msg: questionFor(m, partition)})
+	x.Out.Sends = append(x.Out.Sends, machine.Send{ID: q.id, To: by.Leader, Msg: questionFor(m, partition)})
 	if k.seq == 0 {
-		k.seq = x.arm(machine.TimerKey{Kind: TimerAsk}, q.until)
+		k.seq = x.Arm(machine.TimerKey{Kind: kind.TimerAsk}, q.until)
 	}
 	return nil
 }
 
 // partitionOf returns the partition of a topic that an id belongs to, -1 if there
 // is no such topic.
-func (x shardStep) partitionOf(topic, id string) int32 {
-	if x.image == nil {
+func (x step) partitionOf(topic, id string) int32 {
+	if x.Image == nil {
 		return -1
 	}
-	t := x.image.Topic(topic)
+	t := x.Image.Topic(topic)
 	if t == nil || len(t.Partitions) == 0 {
 		return -1
 	}
@@ -147,7 +148,7 @@ func length(s *string) int {
 }
 
 // answered handles the answer of a transaction coordinator, or that there is none.
-func (x shardStep) answered(e machine.Sent) {
+func (x step) answered(e machine.Sent) {
 	q := x.shard.txns.parked.byID[e.ID]
 	if q == nil {
 		return // It came too late.
@@ -171,14 +172,14 @@ func (x shardStep) answered(e machine.Sent) {
 // hasNewCoordinator says whether the transaction has another coordinator than the one that
 // was asked, or the same one whose log has lost its end since: the transaction may be lost,
 // and then nothing would ever end what we let it begin here.
-func (x shardStep) hasNewCoordinator(q *question) bool {
+func (x step) hasNewCoordinator(q *question) bool {
 	state := x.partitionOf(metadata.TransactionsTopic, q.msg.TransactionalID)
-	return state < 0 || x.image.Topic(metadata.TransactionsTopic).Partitions[state].LeaderEpoch != q.epoch
+	return state < 0 || x.Image.Topic(metadata.TransactionsTopic).Partitions[state].LeaderEpoch != q.epoch
 }
 
 // readAnswer reads the coordinator's answer about the one partition that it was
 // asked about.
-func (x shardStep) readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
+func (x step) readAnswer(e machine.Sent) (machine.TxnStart, *kerr.Error) {
 	resp, ok := e.Msg.(*kmsg.AddPartitionsToTxnResponse)
 	switch {
 	case e.Err != nil || !ok:
@@ -231,7 +232,7 @@ func refusal(err *kerr.Error, version int16) *kerr.Error {
 }
 
 // askFired gives up questions that were not answered in time.
-func (x shardStep) askFired(e machine.TimerFired) {
+func (x step) askFired(e machine.TimerFired) {
 	k := &x.shard.txns.parked
 	if e.Seq != k.seq {
 		return
@@ -240,7 +241,7 @@ func (x shardStep) askFired(e machine.TimerFired) {
 	next := time.Time{}
 	for _, id := range slices.Sorted(maps.Keys(k.byID)) {
 		q := k.byID[id]
-		if x.now.Before(q.until) {
+		if x.Now.Before(q.until) {
 			next = q.until
 			break // They are asked in the order of time.
 		}
@@ -248,6 +249,6 @@ func (x shardStep) askFired(e machine.TimerFired) {
 		x.replyTxnCommit(&q.req, q.msg, kerr.CoordinatorLoadInProgress)
 	}
 	if !next.IsZero() {
-		k.seq = x.arm(machine.TimerKey{Kind: TimerAsk}, next)
+		k.seq = x.Arm(machine.TimerKey{Kind: kind.TimerAsk}, next)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -37,7 +38,7 @@ func txnCode(t *testing.T, fx machine.Effects) int16 {
 
 // Requests that wait for somebody else must not fill the memory.
 func TestTxnCommitsThatWaitAreBounded(t *testing.T) {
-	s := NewShard(DefaultConfig())
+	s := NewShard(kind.DefaultConfig())
 	parked := 0
 	for id := machine.RequestID(1); ; id++ {
 		fx := s.Step(txnInput(id, 1, 1<<20))
@@ -65,7 +66,7 @@ func TestTxnCommitWithoutALeaderToAskIsRefused(t *testing.T) {
 	edit := in.Image.Edit()
 	edit.PutTopic(metadata.Topic{Name: metadata.TransactionsTopic, Partitions: []metadata.Partition{{Leader: metadata.NoBroker}}})
 	in.Image = edit.Image()
-	if code := txnCode(t, NewShard(DefaultConfig()).Step(in)); code != kerr.CoordinatorNotAvailable.Code {
+	if code := txnCode(t, NewShard(kind.DefaultConfig()).Step(in)); code != kerr.CoordinatorNotAvailable.Code {
 		t.Errorf("answered with %d", code)
 	}
 }
@@ -87,7 +88,7 @@ func (s *Shard) ended(id int64) {
 }
 
 func TestProducersWithoutATransactionAreForgotten(t *testing.T) {
-	s := NewShard(DefaultConfig())
+	s := NewShard(kind.DefaultConfig())
 	r := &schema.OffsetRecord{Group: "g", Topic: "t", Value: &schema.Offset{LeaderEpoch: -1, ExpireTimestamp: -1}}
 	s.Replay(machine.Stored{Producer: &machine.Producer{ID: 7, Transactional: true}, Records: []machine.StoredRecord{{Record: r}}})
 	for id := int64(100); id < 100+3*maxIdleProducers; id++ {
@@ -110,7 +111,7 @@ func TestProducersWithoutATransactionAreForgotten(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	s.Step(machine.Input{Now: now, Event: machine.Loaded{}})
 	sweep := func(after time.Duration) int {
-		s.Step(machine.Input{Now: now.Add(after), Event: machine.TimerFired{Key: machine.TimerKey{Kind: TimerSweep}}})
+		s.Step(machine.Input{Now: now.Add(after), Event: machine.TimerFired{Key: machine.TimerKey{Kind: kind.TimerSweep}}})
 		return len(s.txns.producers)
 	}
 	if n := sweep(producerRetention - time.Minute); n < 2 {
@@ -124,7 +125,7 @@ func TestProducersWithoutATransactionAreForgotten(t *testing.T) {
 // A transaction's offsets are appended as whole batches, which must not be too
 // large for the log.
 func TestTxnCommitFitsIntoBatches(t *testing.T) {
-	s, in := NewShard(DefaultConfig()), txnInput(1, 1, 10)
+	s, in := NewShard(kind.DefaultConfig()), txnInput(1, 1, 10)
 	req := in.Event.(machine.Request).Msg.(*kmsg.TxnOffsetCommitRequest)
 	for i := range int32(9) {
 		p := req.Topics[0].Partitions[0]

@@ -4,7 +4,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/consumer"
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -15,7 +17,7 @@ import (
 // generation (KIP-447), 4 knows TRANSACTION_ABORTABLE, and 5 has us add the
 // partition to the transaction (KIP-890). Partitions that do not exist have been
 // taken out before.
-func (x shardStep) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
+func (x step) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) {
 	p := x.shard.txns.producers[m.ProducerID]
 	switch {
 	case m.Group == "":
@@ -37,7 +39,7 @@ func (x shardStep) txnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest)
 
 // commitInTxn stores offsets of a transaction that is known to be open, and to
 // have begun at start.
-func (x shardStep) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, start machine.TxnStart) {
+func (x step) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, start machine.TxnStart) {
 	if p := x.shard.txns.producers[m.ProducerID]; p != nil {
 		switch {
 		case m.ProducerEpoch < p.epoch:
@@ -80,28 +82,28 @@ func (x shardStep) commitInTxn(r *machine.Request, m *kmsg.TxnOffsetCommitReques
 	if p := x.shard.txns.producers[m.ProducerID]; p != nil && len(batch.Records) > 0 {
 		p.open.id = m.TransactionalID
 	}
-	x.reply(r.ID, resp)
+	x.Reply(r.ID, resp)
 }
 
 // checkTxnCommit says whether the client may commit now (KIP-447). Unlike a plain
 // commit it may in the middle of a rebalance, and is no sign of life; and whoever
 // names no member, as clients do up to version 2, is let in.
-func (x shardStep) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
-	g := x.groups[m.Group]
+func (x step) checkTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+	g := x.Groups[m.Group]
 	switch {
-	case g == nil && m.Generation >= 0 && m.Version >= txnCommitEpoch:
+	case g == nil && m.Generation >= 0 && m.Version >= consumer.TxnCommitEpoch:
 		return kerr.GroupIDNotFound
 	case g == nil && m.Generation >= 0:
 		return kerr.IllegalGeneration
 	case g == nil:
 		return nil
 	}
-	return g.checkTxnCommit(x.step, r, m)
+	return g.CheckTxnCommit(x.Step, r, m)
 }
 
 // pendingRecord makes the record of one offset.
-func (x shardStep) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*schema.OffsetRecord, *kerr.Error) {
-	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.now.UnixMilli(), ExpireTimestamp: -1, Start: start}
+func (x step) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p *kmsg.TxnOffsetCommitRequestTopicPartition, start machine.TxnStart) (*schema.OffsetRecord, *kerr.Error) {
+	o := schema.Offset{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, CommitTimestamp: x.Now.UnixMilli(), ExpireTimestamp: -1, Start: start}
 	rec := &schema.OffsetRecord{Group: m.Group, Topic: topic, Partition: p.Partition, Value: &o}
 	return rec, x.fillOffset(rec, p.Metadata)
 }
@@ -109,18 +111,18 @@ func (x shardStep) pendingRecord(m *kmsg.TxnOffsetCommitRequest, topic string, p
 // forgetStale removes offsets that belong to an older topic of the same name, before
 // it is noticed that the topic is gone: what removes them then would take the new
 // one along.
-func (x shardStep) forgetStale(r *schema.OffsetRecord) {
-	g := x.groups[r.Group]
-	if g == nil || x.image == nil {
+func (x step) forgetStale(r *schema.OffsetRecord) {
+	g := x.Groups[r.Group]
+	if g == nil || x.Image == nil {
 		return
 	}
-	now := x.image.Topic(r.Topic)
-	b := g.common()
-	o, ok := b.offsets[r.Topic].get(r.Partition)
-	waits := b.unstable[topicPartition{r.Topic, r.Partition}]
-	if ok && isStale(&o, now) || len(waits) > 0 && isStale(&waits[0].value, now) {
+	now := x.Image.Topic(r.Topic)
+	b := g.Common()
+	o, ok := b.Offsets[r.Topic].Get(r.Partition)
+	waits := b.Unstable[subscription.TopicPartition{Topic: r.Topic, Partition: r.Partition}]
+	if ok && isStale(&o, now) || len(waits) > 0 && isStale(&waits[0].Value, now) {
 		var gone offsetCount
-		x.forgetTopic(g, r.Topic, b.waiting(), &gone)
+		x.forgetTopic(g, r.Topic, b.Waiting(), &gone)
 		if gone.all > 0 {
 			x.noteCount(g, journal.KindOffsetsDeleted, gone, journal.CauseTopics, nil)
 		}
@@ -140,9 +142,9 @@ type openBatch struct {
 }
 
 // addTo adds a record to a batch, and appends what does not fit into one with it.
-func (x shardStep) addTo(b *openBatch, r *schema.OffsetRecord) {
+func (x step) addTo(b *openBatch, r *schema.OffsetRecord) {
 	size := machine.RecordOverhead + r.Size()
-	if x.maxBatch > 0 && len(b.Records) > 0 && b.bytes+size > x.maxBatch {
+	if x.MaxBatch > 0 && len(b.Records) > 0 && b.bytes+size > x.MaxBatch {
 		x.appendOpen(b.Batch)
 		b.Records, b.bytes = nil, 0
 	}
@@ -150,12 +152,12 @@ func (x shardStep) addTo(b *openBatch, r *schema.OffsetRecord) {
 }
 
 // appendOpen appends records of an open transaction, after all that came before.
-func (x shardStep) appendOpen(b machine.Batch) {
+func (x step) appendOpen(b machine.Batch) {
 	if len(b.Records) == 0 {
 		return
 	}
-	x.emit()
-	x.out.Batches = append(x.out.Batches, b)
+	x.Emit()
+	x.Out.Batches = append(x.Out.Batches, b)
 	p := x.shard.applyOpen(b.Producer)
 	for _, r := range b.Records {
 		x.shard.applyPending(p, r)
@@ -163,11 +165,11 @@ func (x shardStep) appendOpen(b machine.Batch) {
 }
 
 // replyTxnCommit answers that nothing was stored.
-func (x shardStep) replyTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, err *kerr.Error) {
+func (x step) replyTxnCommit(r *machine.Request, m *kmsg.TxnOffsetCommitRequest, err *kerr.Error) {
 	resp := kmsg.NewPtrTxnOffsetCommitResponse()
 	resp.Version = m.Version
 	failTxnCommit(m, resp, err.Code)
-	x.reply(r.ID, resp)
+	x.Reply(r.ID, resp)
 }
 
 // knowsLoading is the version of TxnOffsetCommit from which clients know

@@ -7,16 +7,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/schema"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 )
 
 // committedOffsets is what groups have committed.
 func (s *Shard) committedOffsets() map[CommittedOffset]bool {
 	out := map[CommittedOffset]bool{}
-	for id, g := range s.groups {
-		for name, t := range g.common().offsets {
-			for p, k := range t.parts {
-				out[CommittedOffset{Group: id, Topic: name, Partition: p, Offset: k.at}] = true
+	for id, g := range s.Groups {
+		for name, t := range g.Common().Offsets {
+			for p, k := range t.Parts {
+				out[CommittedOffset{Group: id, Topic: name, Partition: p, Offset: k.At}] = true
 			}
 		}
 	}
@@ -57,9 +58,9 @@ func checkCommitted(t interface{ Fatalf(string, ...any) }, before map[CommittedO
 // overtaken, nor what is aborted; and it is not kept.
 func TestTheEndOfATransactionTellsWhatItCommits(t *testing.T) {
 	s := newScenario(t)
-	pending := func(producer int64, tp topicPartition, at int64) {
+	pending := func(producer int64, tp subscription.TopicPartition, at int64) {
 		p := s.shard.applyOpen(&machine.Producer{ID: producer, Epoch: 1, Transactional: true})
-		s.shard.applyPending(p, &schema.OffsetRecord{Group: "g", Topic: tp.topic, Partition: tp.partition, Value: &schema.Offset{Offset: at, ExpireTimestamp: -1}})
+		s.shard.applyPending(p, &schema.OffsetRecord{Group: "g", Topic: tp.Topic, Partition: tp.Partition, Value: &schema.Offset{Offset: at, ExpireTimestamp: -1}})
 	}
 	var notes []machine.Note
 	end := func(producer int64, commit bool) []CommittedOffset {
@@ -70,7 +71,7 @@ func TestTheEndOfATransactionTellsWhatItCommits(t *testing.T) {
 		notes = s.shard.Step(machine.Input{Now: s.now, Event: machine.Request{ID: 1, Msg: req}}).Notes
 		return committedIn(notes)
 	}
-	a, b := topicPartition{"t", 0}, topicPartition{"t", 1}
+	a, b := subscription.TopicPartition{Topic: "t", Partition: 0}, subscription.TopicPartition{Topic: "t", Partition: 1}
 	pending(1, a, 5)
 	pending(1, b, 6)
 	pending(2, b, 9)

@@ -11,7 +11,7 @@ import (
 // __consumer_offsets, versions 1 and 2. The shard is the only writer of its
 // partition, so that markers come in order with commits. The answer goes out when
 // the marker is durable, and what it decides can be read by then.
-func (x shardStep) writeMarkers(r *machine.Request, m *kmsg.WriteTxnMarkersRequest) {
+func (x step) writeMarkers(r *machine.Request, m *kmsg.WriteTxnMarkersRequest) {
 	resp := kmsg.NewPtrWriteTxnMarkersResponse()
 	resp.Version = m.Version
 	for i := range m.Markers {
@@ -21,7 +21,7 @@ func (x shardStep) writeMarkers(r *machine.Request, m *kmsg.WriteTxnMarkersReque
 		}
 		resp.Markers = append(resp.Markers, markerAnswer(&m.Markers[i], code))
 	}
-	x.reply(r.ID, resp)
+	x.Reply(r.ID, resp)
 }
 
 // bumpsEpoch is the version of transactions in which each has an epoch of its own
@@ -31,7 +31,7 @@ const bumpsEpoch = 2
 // writeMarker ends a transaction. A marker that has been written already, or is of
 // an earlier transaction than the one that is open, is left out where that is
 // certain.
-func (x shardStep) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
+func (x step) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error {
 	if m.ProducerID < 0 || m.ProducerEpoch < 0 {
 		return kerr.InvalidRequest
 	}
@@ -61,7 +61,7 @@ func (x shardStep) writeMarker(m *kmsg.WriteTxnMarkersRequestMarker) *kerr.Error
 // broker ends it itself. It goes under the epoch of the coordinator that was last heard
 // of: the partition, which found the transaction, may have forgotten that with its idle
 // producers.
-func (x shardStep) ownWord(m *kmsg.WriteTxnMarkersRequestMarker) *kmsg.WriteTxnMarkersRequestMarker {
+func (x step) ownWord(m *kmsg.WriteTxnMarkersRequestMarker) *kmsg.WriteTxnMarkersRequestMarker {
 	own := *m
 	own.CoordinatorEpoch = 0
 	if p := x.shard.txns.producers[m.ProducerID]; p != nil {
@@ -101,7 +101,7 @@ func (p *producer) startOfLater(m *kmsg.WriteTxnMarkersRequestMarker, start mach
 // endLost aborts a transaction whose end was lost: its producer's next one is known
 // to have begun, which it can only once all markers are written. It takes a store
 // that has lost the end of its log. Else the offsets of both would share one fate.
-func (x shardStep) endLost(p *producer, epoch int16, start machine.TxnStart) {
+func (x step) endLost(p *producer, epoch int16, start machine.TxnStart) {
 	if p.open == nil || epoch <= p.epoch && (start <= p.open.start || p.open.start == 0) {
 		return
 	}
@@ -113,9 +113,9 @@ func (x shardStep) endLost(p *producer, epoch int16, start machine.TxnStart) {
 
 // appendMarker appends a marker, after all that came before, and has it take
 // effect.
-func (x shardStep) appendMarker(by *machine.Producer, c *machine.Control, start machine.TxnStart) {
-	x.emit()
-	x.out.Batches = append(x.out.Batches, machine.Batch{Producer: by, Control: c})
+func (x step) appendMarker(by *machine.Producer, c *machine.Control, start machine.TxnStart) {
+	x.Emit()
+	x.Out.Batches = append(x.Out.Batches, machine.Batch{Producer: by, Control: c})
 	if c.Commit {
 		x.tellCommitted(by.ID)
 	}
@@ -126,21 +126,21 @@ func (x shardStep) appendMarker(by *machine.Producer, c *machine.Control, start 
 
 // tellCommitted tells which offsets the end of a producer's transaction is about to
 // commit: those that nothing has overtaken.
-func (x shardStep) tellCommitted(producer int64) {
+func (x step) tellCommitted(producer int64) {
 	p := x.shard.txns.producers[producer]
 	if p == nil || p.open == nil {
 		return
 	}
 	var told Committed
 	for _, key := range p.open.keys() {
-		for _, u := range x.groups[key.group].common().unstable[key.topicPartition] {
-			if u.producer == producer && !u.overtaken {
-				told = append(told, CommittedOffset{Group: key.group, Topic: key.topic, Partition: key.partition, Offset: u.value.Offset})
+		for _, u := range x.Groups[key.group].Common().Unstable[key.TopicPartition] {
+			if u.Producer == producer && !u.Overtaken {
+				told = append(told, CommittedOffset{Group: key.group, Topic: key.Topic, Partition: key.Partition, Offset: u.Value.Offset})
 			}
 		}
 	}
 	if len(told) > 0 {
-		x.out.Notes = append(x.out.Notes, told)
+		x.Out.Notes = append(x.Out.Notes, told)
 	}
 }
 

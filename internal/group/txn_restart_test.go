@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/group/kind"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -21,7 +22,7 @@ func TestWordsOfAnotherRunAreRefused(t *testing.T) {
 		"now": {}, "": {}, "before": {kerr.TransactionCoordinatorFenced.Code, kerr.CoordinatorNotAvailable.Code},
 	} {
 		t.Run(string(run), func(t *testing.T) {
-			s, in := NewShard(DefaultConfig()), txnInput(1, 1, 10)
+			s, in := NewShard(kind.DefaultConfig()), txnInput(1, 1, 10)
 			commit := in.Event
 			in.Event = machine.Loaded{Run: machine.Run{ID: "now"}}
 			s.Step(in)

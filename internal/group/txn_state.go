@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/group/kind"
+	"muster/internal/group/subscription"
 	"muster/internal/machine"
 )
 
@@ -30,7 +32,7 @@ type openTxn struct {
 // offsetKey is what an offset is committed for.
 type offsetKey struct {
 	group string
-	topicPartition
+	subscription.TopicPartition
 }
 
 // How many producers without an open transaction a shard remembers, and for how
@@ -110,6 +112,6 @@ func (t *txns) idle() (out []*producer) {
 // keys lists what a transaction has committed offsets for.
 func (o *openTxn) keys() []offsetKey {
 	return slices.SortedFunc(maps.Keys(o.offsets), func(a, b offsetKey) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), comparePartitions(a.topicPartition, b.topicPartition))
+		return cmp.Or(cmp.Compare(a.group, b.group), kind.ComparePartitions(a.TopicPartition, b.TopicPartition))
 	})
 }

@@ -1,0 +1,148 @@
+package consumer
+
+import (
+	"slices"
+
+	"muster/internal/group/modern"
+	"muster/internal/group/schema"
+)
+
+// Replay changes the hard state of a consumer group, and what follows from it. Records may
+// come in any order: a member is kept as long as any of its three is there, and the group
+// as long as anything is.
+func (g *Group) Replay(r schema.Record) {
+	g.changes++
+	switch r := r.(type) {
+	case *schema.ConsumerEpochRecord:
+		if g.hasEpoch = r.Value != nil; g.hasEpoch {
+			g.Epoch, g.hash = r.Value.Epoch, r.Value.Hash
+		} else {
+			g.Epoch, g.hash = firstEpoch, 0
+		}
+	case *schema.ConsumerTargetEpochRecord:
+		if g.HasTarget = r.Value != nil; g.HasTarget {
+			g.TargetEpoch, g.targetAt = r.Value.Epoch, r.Value.Timestamp
+		} else {
+			g.TargetEpoch, g.targetAt = firstEpoch, 0
+		}
+	case *schema.ConsumerTopicsRecord:
+		g.oldTopics = r.Live
+	case *schema.ConsumerMemberRecord:
+		g.applyMember(r.Member, r.Value)
+	case *schema.ConsumerTargetRecord:
+		g.change(r.Member, r.Value != nil, func(m *Member) {
+			if m.stored = r.Value != nil; m.stored {
+				m.Target = modern.PartsOf(r.Value.Assigned)
+			} else {
+				m.Target = nil
+			}
+		})
+	case *schema.ConsumerCurrentRecord:
+		g.applyCurrent(r.Member, r.Value)
+	case *schema.ConsumerRegexRecord:
+		if r.Value == nil {
+			delete(g.Regexes, r.Regex)
+			return
+		}
+		g.Regexes[r.Regex] = &Regex{Topics: sortedNames(r.Value.Topics), version: r.Value.Version, at: r.Value.Timestamp}
+	}
+}
+
+// change changes a member, makes it if need be, and forgets it when nothing is left
+// of it.
+func (g *Group) change(id string, positive bool, change func(*Member)) {
+	i, known := g.find(id)
+	if !known && !positive {
+		return
+	}
+	if !known {
+		g.Members = slices.Insert(g.Members, i, &Member{ID: id})
+	}
+	m := g.Members[i]
+	change(m)
+	if m.Says == nil && m.Current == nil && !m.stored {
+		g.Members = slices.Delete(g.Members, i, i+1)
+	}
+}
+
+// applyMember notes what a member says of itself.
+func (g *Group) applyMember(id string, says *schema.ConsumerMember) {
+	g.change(id, says != nil, func(m *Member) {
+		if m.Says != nil {
+			g.count(m, -1)
+		}
+		if m.Says = says; says != nil {
+			g.count(m, 1)
+		}
+	})
+}
+
+// count counts a member with its subscription in or out.
+func (g *Group) count(m *Member, n int) {
+	g.Present += n
+	g.bytes += int64(n) * saysBytes(m)
+	if classic := m.Says.Classic; classic != nil {
+		g.Classic += n
+		for i := range classic.Protocols {
+			g.Supported.Add(classic.Protocols[i].Name, n)
+		}
+	}
+	for _, name := range m.Says.Topics {
+		tally1(g.Names, name, n)
+	}
+	if p := m.pattern(); p != "" {
+		tally1(g.Patterns, p, n)
+	}
+	if instance := m.Says.Instance; instance != nil {
+		switch {
+		case n > 0:
+			g.Instances[*instance] = m
+		case g.Instances[*instance] == m:
+			delete(g.Instances, *instance)
+		}
+	}
+}
+
+// tally1 counts a name, and forgets it at zero.
+func tally1(counts map[string]int, name string, n int) {
+	if counts[name] += n; counts[name] == 0 {
+		delete(counts, name)
+	}
+}
+
+// pattern is the member's regular expression, "" for none.
+func (mem *Member) pattern() string {
+	if mem.Says == nil || mem.Says.Regex == nil {
+		return ""
+	}
+	return *mem.Says.Regex
+}
+
+// applyCurrent notes where a member has got to.
+func (g *Group) applyCurrent(id string, v *schema.ConsumerCurrent) {
+	g.change(id, v != nil, func(m *Member) {
+		if m.Current != nil {
+			g.own(m, m.Current.Assigned, false)
+			g.own(m, m.Current.Pending, false)
+		}
+		if m.Current = nil; v != nil {
+			m.Current = nowOf(v)
+			g.own(m, m.Current.Assigned, true)
+			g.own(m, m.Current.Pending, true)
+		}
+	})
+}
+
+// own notes that a member holds partitions, or does not any more. While a log is
+// read it may seem that two hold one: then that member counts which is further on.
+func (g *Group) own(m *Member, list []modern.Held, holds bool) {
+	for _, p := range list {
+		switch owner := g.Owners[p.Partition]; {
+		case holds && owner != nil && owner.Now().Epoch > m.Current.Epoch:
+		case holds:
+			g.Owners[p.Partition] = m
+		case g.Owners[p.Partition] == m:
+			delete(g.Owners, p.Partition)
+		}
+	}
+}

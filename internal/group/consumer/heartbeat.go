@@ -1,0 +1,250 @@
+package consumer
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/group/classic"
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
+	"muster/internal/group/schema"
+	"muster/internal/machine"
+)
+
+// beatOwnID is the version of ConsumerGroupHeartbeat from which the client makes
+// its member id itself.
+const beatOwnID = 1
+
+// Request handles the requests of the consumer protocol.
+func Request(x *kind.Step, r *machine.Request) bool {
+	switch m := r.Msg.(type) {
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		consumerHeartbeat(x, r, m)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		consumerDescribe(x, r, m)
+	default:
+		return false
+	}
+	return true
+}
+
+// consumerHeartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
+// it wants and what it has let go of, is told what it may have, and leaves.
+func consumerHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
+	err := checkBeat(x, m)
+	if err == nil {
+		switch m.MemberEpoch {
+		case modern.EpochLeave, modern.EpochLeaveStatic:
+			x.Weigh(m.Group)
+			err = consumerLeave(x, r, m)
+		default:
+			err = consumerBeat(x, r, m)
+		}
+	}
+	if err != nil {
+		beatError(x, r.ID, m.Version, err)
+	}
+}
+
+func beatError(x *kind.Step, id machine.RequestID, version int16, err *consumerError) {
+	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	resp.Version, resp.ErrorCode = version, err.Code
+	if err.reason != "" {
+		resp.ErrorMessage = &err.reason
+	}
+	x.Reply(id, resp)
+}
+
+// checkBeat checks what can be told from the request alone. A text of blanks counts
+// as an empty one.
+func checkBeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	invalid := func(reason string) *consumerError { return refused(kerr.InvalidRequest, reason) }
+	switch {
+	case blank(m.Group):
+		return invalid("GroupId can't be empty.")
+	case blank(m.MemberID) && (m.Version >= beatOwnID || m.MemberEpoch != modern.EpochJoin):
+		return invalid("MemberId can't be empty.")
+	case m.InstanceID != nil && blank(*m.InstanceID):
+		return invalid("InstanceId can't be empty.")
+	case m.RackID != nil && blank(*m.RackID):
+		return invalid("RackId can't be empty.")
+	case m.MemberEpoch < modern.EpochLeaveStatic:
+		return invalid("MemberEpoch is invalid.")
+	case m.MemberEpoch == modern.EpochLeaveStatic && m.InstanceID == nil:
+		return invalid("InstanceId can't be null.")
+	}
+	if m.MemberEpoch < modern.EpochJoin {
+		return nil
+	}
+	return checkWants(x, m)
+}
+
+// checkWants checks what a member that does not leave says of itself.
+func checkWants(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	if m.MemberEpoch == modern.EpochJoin {
+		switch {
+		case m.RebalanceTimeoutMillis == -1:
+			return refused(kerr.InvalidRequest, "RebalanceTimeoutMs must be provided in first request.")
+		case m.Topics == nil || len(m.Topics) > 0:
+			return refused(kerr.InvalidRequest, "TopicPartitions must be empty when (re-)joining.")
+		case m.SubscribedTopicNames == nil && m.SubscribedTopicRegex == nil:
+			return refused(kerr.InvalidRequest, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+		}
+	}
+	if a := m.ServerAssignor; a != nil && !slices.Contains(x.Cfg.Consumer.Assignors, *a) {
+		return refused(kerr.UnsupportedAssignor, "ServerAssignor "+*a+" is not supported. Supported assignors: "+strings.Join(x.Cfg.Consumer.Assignors, ", ")+".")
+	}
+	if p := m.SubscribedTopicRegex; p != nil && *p != "" {
+		if err := checkPattern(*p); err != nil {
+			return refused(kerr.InvalidRegularExpression, "SubscribedTopicRegex `"+*p+"` is not a valid regular expression: "+err.Error()+".")
+		}
+	}
+	return nil
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// anchored is a pattern that matches whole names only.
+func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
+
+// consumerBeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
+// may be refused is, before anything is written.
+func consumerBeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+	if blank(m.MemberID) {
+		m.MemberID = base64.RawURLEncoding.EncodeToString(x.Random[:])
+	}
+	place, err := consumerPlace(x, m)
+	if err != nil {
+		noteRefused(x, r, m, err)
+		return err
+	}
+	if place.saysNothingNew(r, m) {
+		g := x.Groups[m.Group].(*Group)
+		b := beatOf(r, m)
+		b.unsubscribed = g.overtakeBeat(x, place.known)
+		x.From = len(x.Records)
+		g.proceed(x, place.known, change{}, b)
+		return nil
+	}
+	says := place.says(r, m, x.Hosts)
+	if !x.Fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: says}) || !fitsHeir(x, place.replaces, m.Group, m.MemberID) {
+		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
+	}
+	if err := saysRoom(x, m.Group, m.MemberID, place.known, says); err != nil {
+		return refused(err, "There is no room for what the member says of itself.")
+	}
+	x.Weigh(m.Group)
+	overtaken := false
+	if g, ok := x.Groups[m.Group].(*Group); ok && place.known != nil {
+		overtaken = g.overtakeBeat(x, place.known)
+	}
+	upgrades := place.upgrade != nil
+	if upgrades {
+		place = upgrade(x, x.Groups[m.Group].(*classic.Group), place, kind.By(r))
+	}
+	place.remember()
+	classic.MakeRoom(x, m.Group)
+	x.From = len(x.Records)
+	if place.replaces != nil {
+		x.Groups[m.Group].(*Group).takeOver(x, place.replaces, m.MemberID, says)
+	}
+	g, mem, ch := subscribe(x, m.Group, m.MemberID, place, says)
+	g.suit(x, mem)
+	ch.bumps = ch.bumps || upgrades
+	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
+		ch.topics, ch.bumps = true, true
+	}
+	g.blameBeat(x, mem, place, ch)
+	b := beatOf(r, m)
+	b.unsubscribed = ch.topics || overtaken
+	g.proceed(x, mem, ch, b)
+	return nil
+}
+
+// proceed goes on with a heartbeat once it is known what its member wants.
+func (g *Group) proceed(x *kind.Step, mem *Member, ch change, b Beat) {
+	g.bump(x, ch)
+	g.refresh(x)
+	if g.retarget(x) {
+		g.parkBeat(x, mem, b)
+		return
+	}
+	g.answerBeat(x, mem, b)
+}
+
+// Beat is what is left of a heartbeat once its member is subscribed.
+type Beat struct {
+	id      machine.RequestID
+	version int16
+	Member  string
+	full    bool               // the client wants to be told everything
+	owned   []modern.Partition // what the client has, sorted
+	tells   bool               // it says what it has
+	// unsubscribed says that it subscribes to other topics since this heartbeat.
+	unsubscribed bool
+}
+
+func beatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) Beat {
+	b := Beat{id: r.ID, version: m.Version, Member: m.MemberID, tells: m.Topics != nil, owned: ownedParts(m.Topics)}
+	b.full = m.MemberEpoch == modern.EpochJoin ||
+		m.RebalanceTimeoutMillis != -1 && (m.SubscribedTopicNames != nil || m.SubscribedTopicRegex != nil) && m.Topics != nil
+	return b
+}
+
+// ownedParts lists what a client says that it has.
+func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []modern.Partition {
+	var out []modern.Partition
+	for i := range topics {
+		for _, n := range topics[i].Partitions {
+			out = append(out, modern.Partition{Topic: topics[i].TopicID, Number: n})
+		}
+	}
+	slices.SortFunc(out, modern.CompareParts)
+	return slices.Compact(out)
+}
+
+// answerBeat brings a member forward, and tells it where it is.
+func (g *Group) answerBeat(x *kind.Step, mem *Member, b Beat) {
+	before, was, told := mem.Current, mem.Now(), mem.told
+	g.heard(mem)
+	b.unsubscribed = b.unsubscribed || mayHaveUnsubscribed(x, mem)
+	g.reconcile(x, mem, b)
+	g.touchConsumer(x, mem)
+	g.noteProgress(x, mem, &was, told)
+	g.tell(x, mem, b, b.full || mem.untold || mem.Current != before && !modern.SamePlaces(before.Places(), mem.Current.Places()))
+	mem.untold = false
+}
+
+// tell answers a heartbeat: where its member is, and perhaps what it has.
+func (g *Group) tell(x *kind.Step, mem *Member, b Beat, parts bool) {
+	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+	resp.Version = b.version
+	resp.MemberID = &mem.ID
+	if mem.Current != nil {
+		resp.MemberEpoch = max(mem.Current.Epoch, modern.EpochJoin) // Below that it had left.
+	}
+	resp.HeartbeatIntervalMillis = int32(x.Cfg.Consumer.Of(g.ID).Heartbeat.Milliseconds())
+	if parts {
+		resp.Assignment = assignmentOf(mem.Current.Places())
+	}
+	x.Reply(b.id, resp)
+}
+
+// assignmentOf is what a member may use now, all of it.
+func assignmentOf(list []modern.Held) *kmsg.ConsumerGroupHeartbeatResponseAssignment {
+	out := kmsg.NewConsumerGroupHeartbeatResponseAssignment()
+	for i, p := range list {
+		if i == 0 || p.Topic != list[i-1].Topic {
+			t := kmsg.NewConsumerGroupHeartbeatResponseAssignmentTopic()
+			t.TopicID = p.Topic
+			out.Topics = append(out.Topics, t)
+		}
+		t := &out.Topics[len(out.Topics)-1]
+		t.Partitions = append(t.Partitions, p.Number)
+	}
+	return &out
+}

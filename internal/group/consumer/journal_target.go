@@ -1,0 +1,226 @@
+package consumer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
+	"muster/internal/journal"
+	"muster/internal/metadata"
+)
+
+// maxWaiting is how many of those who wait for a member the journal names.
+const maxWaiting = 3
+
+// differences is how what members have differs from what they are to have.
+type differences struct {
+	image      *metadata.Image
+	before     *look // the topics before they changed, nil if they have not
+	partitions int   // that are in the target
+	moves      []journal.Move
+	moveN      int
+	shares     []share
+	revoking   []*revoking
+	byMember   map[*Member]*revoking
+}
+
+// share is how much a member has and is to have.
+type share struct {
+	mem           *Member
+	before, after int
+}
+
+// revoking is a member that has what others are to have.
+type revoking struct {
+	mem   *Member
+	parts []modern.Partition
+	partN int
+	fors  []*Member
+	forN  int
+	last  *Member
+}
+
+// differences compares what members have, or have yet to let go of, with the target. A
+// partition of a topic that is not assigned is nobody's after that; nil is that the
+// topics are not known.
+func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *differences {
+	d := &differences{image: x.Image, before: g.Story.before, byMember: map[*Member]*revoking{}}
+	for _, mem := range g.Members {
+		now := mem.Now()
+		has := len(now.Assigned) + len(now.Pending)
+		d.partitions += len(mem.Target)
+		if has != len(mem.Target) {
+			d.shares = append(d.shares, share{mem, has, len(mem.Target)})
+		} else if len(now.Pending) == 0 && slices.EqualFunc(now.Assigned, mem.Target, func(a modern.Held, b modern.Partition) bool { return a.Partition == b }) {
+			continue
+		}
+		for _, p := range mem.Target {
+			if owner := g.Owners[p]; owner != mem {
+				d.move(p, owner, mem)
+			}
+		}
+		for _, list := range [][]modern.Held{now.Assigned, now.Pending} {
+			for _, p := range list {
+				if assigned != nil && !assigned[p.Topic] {
+					d.move(p.Partition, mem, nil)
+				}
+			}
+		}
+	}
+	return d
+}
+
+// move notes that a partition is to change hands. Either may be nobody.
+func (d *differences) move(p modern.Partition, from, to *Member) {
+	if d.moveN++; len(d.moves) < kind.MaxMoves {
+		m := journal.Move{Topic: d.topic(p.Topic), Partition: p.Number}
+		if from != nil {
+			m.From = from.name()
+		}
+		if to != nil {
+			m.To = to.name()
+		}
+		d.moves = append(d.moves, m)
+	}
+	if from == nil || to == nil {
+		return
+	}
+	r := d.byMember[from]
+	if r == nil {
+		r = &revoking{mem: from}
+		d.byMember[from] = r
+		d.revoking = append(d.revoking, r)
+	}
+	r.add(p)
+	if r.last != to { // Members come one after the other.
+		r.last = to
+		if r.forN++; len(r.fors) < maxWaiting {
+			r.fors = append(r.fors, to)
+		}
+	}
+}
+
+func (r *revoking) add(p modern.Partition) {
+	if r.partN++; len(r.parts) < kind.MaxNames {
+		r.parts = append(r.parts, p)
+	}
+}
+
+// topic is the name of a topic, or its id if it is gone.
+func (d *differences) topic(id metadata.TopicID) string {
+	if d.image != nil {
+		if t := d.image.TopicByID(id); t != nil {
+			return t.Name
+		}
+	}
+	if name, ok := d.before.name(id); ok {
+		return name
+	}
+	return id.String()
+}
+
+// told lists partitions by topic.
+func (d *differences) told(list []modern.Partition) []journal.Parts {
+	var out []journal.Parts
+	for i, p := range list {
+		if i == 0 || p.Topic != list[i-1].Topic {
+			out = append(out, journal.Parts{Topic: d.topic(p.Topic)})
+		}
+		last := &out[len(out)-1]
+		last.Partitions = append(last.Partitions, p.Number)
+	}
+	return out
+}
+
+// revokes lists who must let go of what for whom, the most first.
+func (d *differences) revokes() ([]journal.Revoke, int) {
+	slices.SortStableFunc(d.revoking, func(a, b *revoking) int { return cmp.Compare(b.partN, a.partN) })
+	var out []journal.Revoke
+	for _, r := range d.revoking[:min(len(d.revoking), kind.MaxTriggers)] {
+		out = append(out, d.revoke(r))
+	}
+	return out, len(d.revoking)
+}
+
+func (d *differences) revoke(r *revoking) journal.Revoke {
+	slices.SortFunc(r.parts, modern.CompareParts)
+	e := journal.Revoke{Who: r.mem.who(), Parts: d.told(r.parts), PartN: r.partN, ForN: r.forN}
+	e.Timeout = time.Duration(r.mem.Says.RebalanceTimeoutMillis) * time.Millisecond
+	for _, m := range r.fors {
+		e.For = append(e.For, m.who())
+	}
+	return e
+}
+
+// sharesOf lists who is to have more or less, the largest differences first.
+func (d *differences) sharesOf() (out []journal.Share) {
+	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.differs(), a.differs()) })
+	for _, s := range d.shares[:min(len(d.shares), kind.MaxTriggers)] {
+		out = append(out, journal.Share{Who: s.mem.who(), Before: s.before, After: s.after})
+	}
+	return out
+}
+
+func (s share) differs() int { return max(s.after-s.before, s.before-s.after) }
+
+// noteTarget tells what a new target takes from whom and gives to whom, compared with
+// what members have.
+func (g *Group) noteTarget(x *kind.Step, r *Run) {
+	assigned := make(map[metadata.TopicID]bool, len(r.in.Topics))
+	for _, t := range r.in.Topics {
+		assigned[t.ID] = true
+	}
+	d := g.differences(x, assigned)
+	slices.SortStableFunc(d.moves, func(a, b journal.Move) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	e := g.Entry(x, journal.KindTarget)
+	e.Protocol = r.assignor
+	if g.Story.assignor != r.assignor {
+		e.ProtocolBefore = g.Story.assignor
+	}
+	e.Moves, e.MoveN, e.PartitionN = d.moves, d.moveN, d.partitions
+	e.Shares, e.ShareN = d.sharesOf(), len(d.shares)
+	e.Revokes, e.RevokeN = d.revokes()
+	g.Story.assignor = r.assignor
+	if u := g.Story.under; u != nil {
+		u.targeted, u.next = x.Now, 0
+	}
+	x.Out.Notes = append(x.Out.Notes, &e)
+}
+
+// noteTooLarge tells that a target cannot be stored.
+func (g *Group) noteTooLarge(x *kind.Step, r *Run, mem *Member) {
+	e := g.Entry(x, journal.KindTarget)
+	e.Protocol = r.assignor
+	kind.Because(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.MaxBatch}})
+	x.Out.Notes = append(x.Out.Notes, &e)
+}
+
+// unrevoked is what a member has not let go of though it was told to, and who waits for
+// that.
+func (g *Group) unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
+	d, r := &differences{image: x.Image}, &revoking{mem: mem}
+	pending := mem.Now().Pending
+	for _, p := range pending {
+		r.add(p.Partition)
+	}
+	for _, m := range g.Members {
+		if m.Now().State == modern.Unreleased && slices.ContainsFunc(r.parts, m.isToHave) {
+			if r.forN++; len(r.fors) < maxWaiting {
+				r.fors = append(r.fors, m)
+			}
+		}
+	}
+	e := d.revoke(r)
+	e.Held = x.Now.Sub(mem.told)
+	return &e
+}
+
+// isToHave says whether a partition is in the member's target.
+func (mem *Member) isToHave(p modern.Partition) bool {
+	_, ok := slices.BinarySearchFunc(mem.Target, p, modern.CompareParts)
+	return ok
+}

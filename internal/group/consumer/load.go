@@ -1,0 +1,115 @@
+package consumer
+
+import (
+	"maps"
+	"slices"
+
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
+	"muster/internal/group/schema"
+	"muster/internal/journal"
+	"muster/internal/machine"
+)
+
+// wakeConsumers makes a consumer group live after a load: everybody has a whole
+// session timeout to be heard of, or what is left of it (see silence.go), and whoever has to let go of something a whole
+// rebalance timeout for that. The topics are looked at with the first heartbeat. What
+// clients know may be newer than what is stored: see consumer_leap.go.
+func (g *Group) wakeConsumers(x *kind.Step) {
+	for _, mem := range slices.Clone(g.Members) {
+		if mem.Says == nil { // What is left of a member that is gone.
+			g.removeConsumer(x, mem)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
+		if !g.Gone {
+			g.forgetPatterns(x, p)
+		}
+	}
+	g.afterLoad()
+	if g.Story.Counted = g.Present; !g.Gone {
+		g.settleOwners(x)
+	}
+	x.ForgetSilences(&g.Base, func(id string) bool { return g.Member(id) != nil })
+	for _, mem := range g.Members {
+		mem.silent = x.SilentSince(&g.Base, mem.ID)
+		g.waitForBeat(x, mem, g.PatienceWith(mem.ID, g.sessionOf(x, mem)))
+		if mem.Now().State == modern.Unrevoked && mem.Says.Classic == nil {
+			g.giveTimeToRevoke(x, mem)
+		}
+		mem.told = x.Now
+	}
+	g.noteLoaded(x)
+}
+
+// settleOwners sees to it that every partition has one owner. Where two members say
+// that they hold it, which no broker should have let happen, the one that is not as
+// far on is fenced.
+func (g *Group) settleOwners(x *kind.Step) {
+	clear(g.Owners)
+	for _, mem := range g.Members {
+		now := mem.Now()
+		g.own(mem, now.Assigned, true)
+		g.own(mem, now.Pending, true)
+	}
+	for _, mem := range slices.Clone(g.Members) {
+		now := mem.Now()
+		others := func(p modern.Held) bool { return g.Owners[p.Partition] != mem }
+		if slices.ContainsFunc(now.Assigned, others) || slices.ContainsFunc(now.Pending, others) {
+			blameMember(x, journal.TriggerConflict, mem, nil)
+			g.evict(x, mem)
+		}
+	}
+}
+
+// EachRecord gives all records of a consumer group, in Kafka's order.
+func (g *Group) EachRecord(put func(machine.Record)) {
+	for _, m := range g.Members {
+		if m.Says != nil {
+			put(&schema.ConsumerMemberRecord{Group: g.ID, Member: m.ID, Value: m.Says})
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
+		r := g.Regexes[p]
+		put(&schema.ConsumerRegexRecord{Group: g.ID, Regex: p, Value: &schema.ConsumerRegex{Topics: r.Topics, Version: r.version, Timestamp: r.at}})
+	}
+	if g.hasEpoch {
+		put(&schema.ConsumerEpochRecord{Group: g.ID, Value: &schema.ConsumerEpoch{Epoch: g.Epoch, Hash: g.hash}})
+	}
+	if g.oldTopics {
+		put(&schema.ConsumerTopicsRecord{Group: g.ID, Live: true})
+	}
+	for _, m := range g.Members {
+		if m.stored {
+			put(TargetRecord(g.ID, m.ID, m.Target))
+		}
+	}
+	if g.HasTarget {
+		put(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.TargetEpoch, Timestamp: g.targetAt}})
+	}
+	for _, m := range g.Members {
+		if m.Current != nil {
+			put(CurrentRecord(g.ID, m.ID, m.Current))
+		}
+	}
+}
+
+// forgetConsumers removes a consumer group without members, all but its offsets.
+func (g *Group) forgetConsumers(x *kind.Step) {
+	var gone []machine.Record
+	if g.HasTarget {
+		gone = append(gone, &schema.ConsumerTargetEpochRecord{Group: g.ID})
+	}
+	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
+		gone = append(gone, &schema.ConsumerRegexRecord{Group: g.ID, Regex: p})
+	}
+	if g.oldTopics {
+		gone = append(gone, &schema.ConsumerTopicsRecord{Group: g.ID})
+	}
+	if g.hasEpoch {
+		gone = append(gone, &schema.ConsumerEpochRecord{Group: g.ID})
+	}
+	for _, r := range gone {
+		x.Write(r)
+	}
+}

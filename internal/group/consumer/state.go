@@ -1,0 +1,163 @@
+// Package consumer is groups of the consumer protocol (KIP-848), also those with members that
+// use the classic protocol.
+//
+// A group becomes one from a classic group, and the other way round, in upgrade.go and
+// downgrade.go and nowhere else.
+package consumer
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/group/kind"
+	"muster/internal/group/modern"
+	"muster/internal/group/schema"
+	"muster/internal/metadata"
+)
+
+// Group is a group of the consumer protocol (KIP-848). There is no generation: the group has an epoch, which rises with each
+// change of who wants what; the target assignment has the epoch that it was made
+// for; and each member comes to that epoch by itself, heartbeat by heartbeat.
+type Group struct {
+	kind.Base
+
+	// Hard state: what the records say.
+	Epoch       int32 // firstEpoch if there is no record
+	hash        int64 // of the topics that are subscribed to
+	TargetEpoch int32 // firstEpoch if there is no record
+	targetAt    int64 // when the target was made, in milliseconds
+	hasEpoch    bool
+	HasTarget   bool
+	oldTopics   bool              // there is a record of an older Kafka that nobody needs
+	Members     []*Member         // in the order of their ids
+	Regexes     map[string]*Regex // that were resolved, by pattern
+
+	// What follows from the hard state.
+	Instances map[string]*Member           // by group instance id
+	Owners    map[modern.Partition]*Member // who holds a partition, or has yet to let go of it
+	Names     map[string]int               // how many members subscribe to a topic by name
+	Patterns  map[string]int               // how many members have a regex
+	bytes     int64                        // that members hold by what they say of themselves
+	Present   int                          // members that have joined
+	Classic   int                          // those of them that use the classic protocol
+	Supported kind.Tally                   // how many of these support each protocol
+
+	// Soft state.
+	seen     *metadata.Image // which the hash was last compared with, nil for none
+	Run      *Run            // of the assignor, nil if none is under way
+	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
+	scan     scan            // of the topics for regular expressions
+	Story    story           // for the journal
+	leaps    bool            // it was loaded, and has had no other epoch since
+	unheard  int             // members that were loaded and not heard of since
+	changes  uint64          // how often the hard state has changed
+	Stays    *stays          // why it could not become a classic group, nil if that was not tried
+}
+
+// firstEpoch is the epoch of a group in which nothing has happened, and of its
+// target, which is empty.
+const firstEpoch = 1
+
+// Regex is what a pattern matched when it was last resolved.
+type Regex struct {
+	Topics  []string // sorted
+	version int64
+	at      int64 // in milliseconds
+}
+
+// Member is a member of a consumer group.
+type Member struct {
+	ID      string
+	Says    *schema.ConsumerMember // record 5, nil if there is none
+	Target  []modern.Partition     // record 7
+	stored  bool                   // there is a record 7
+	Current *modern.Current        // record 8, nil if there is none
+
+	Deadline  time.Time // to be heard of
+	TimerAt   time.Time // when the session timer fires, at the deadline or before
+	TimerSeq  uint64
+	RevokeSeq uint64        // of the timer by which it must have let go, 0 if none
+	revokeIn  int32         // the epoch in which that was armed
+	revokeBy  time.Time     // when that fires
+	JoinSeq   uint64        // of the timer by which one of the classic protocol must have joined again, 0 if none
+	SyncSeq   uint64        // of the timer by which it must have asked for its assignment, 0 if none
+	told      time.Time     // since when it is to let go of something, or waits for others to
+	silent    int64         // since when it counts as silent, see silence.go; 0 if it was not loaded, or is heard of since
+	unheard   bool          // it was loaded, and not heard of since
+	untold    bool          // it was loaded, and not told what it has since
+	refused   *kind.Fencing // who else came in its name, nil if nobody
+}
+
+func New(b kind.Base) *Group {
+	return &Group{
+		Base: b, Epoch: firstEpoch, TargetEpoch: firstEpoch, Regexes: map[string]*Regex{}, Instances: map[string]*Member{},
+		Owners: map[modern.Partition]*Member{}, Names: map[string]int{}, Patterns: map[string]int{},
+	}
+}
+
+// IsGone says that no record is left.
+func (g *Group) IsGone() bool {
+	return !g.hasEpoch && !g.HasTarget && !g.oldTopics && len(g.Members) == 0 && len(g.Regexes) == 0
+}
+
+// Now is where the member has got to; a new one is nowhere.
+func (mem *Member) Now() modern.Current {
+	if mem.Current == nil {
+		return modern.Current{}
+	}
+	return *mem.Current
+}
+
+// find returns where a member is, or would be, among the members.
+func (g *Group) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(g.Members, id, func(m *Member, id string) int { return strings.Compare(m.ID, id) })
+}
+
+// Member returns a member that has joined, nil if there is none of that id.
+func (g *Group) Member(id string) *Member {
+	if i, ok := g.find(id); ok && g.Members[i].Says != nil {
+		return g.Members[i]
+	}
+	return nil
+}
+
+// The states of a consumer group.
+const (
+	consumerEmpty       = "Empty"
+	consumerAssigning   = "Assigning"
+	consumerReconciling = "Reconciling"
+	ConsumerStable      = "Stable"
+)
+
+// StateName returns Kafka's name of the group's state.
+func (g *Group) StateName() string {
+	switch {
+	case g.Present == 0:
+		return consumerEmpty
+	case g.Epoch > g.TargetEpoch:
+		return consumerAssigning
+	}
+	for _, m := range g.Members {
+		if m.Says != nil && !m.Settled(g) {
+			return consumerReconciling
+		}
+	}
+	return ConsumerStable
+}
+
+// Settled says whether a member has all that it is to have.
+func (mem *Member) Settled(c *Group) bool {
+	now := mem.Now()
+	return now.State == modern.Stable && now.Epoch == c.TargetEpoch
+}
+
+// consumerError is an error that is told to a client with a reason.
+type consumerError struct {
+	*kerr.Error
+	reason string
+}
+
+func refused(err *kerr.Error, reason string) *consumerError { return &consumerError{err, reason} }

@@ -1,0 +1,48 @@
+package modern
+
+import "slices"
+
+// Current is where a member has got to.
+type Current struct {
+	Epoch    int32
+	Previous int32
+	State    MemberState
+	Assigned []Held
+	Pending  []Held // to be let go of
+}
+
+// MemberState is the state of a member of a consumer group, by Kafka's numbers.
+type MemberState int8
+
+// IsKnown says whether it is one of these. A newer version may have others.
+func (s MemberState) IsKnown() bool { return s >= Stable && s <= Unreleased }
+
+// Places is what is assigned to a member that has got there, nothing if it is nowhere.
+func (n *Current) Places() []Held {
+	if n == nil {
+		return nil
+	}
+	return n.Assigned
+}
+
+const (
+	Stable     MemberState = 0
+	Unrevoked  MemberState = 1 // has yet to let go of partitions
+	Unreleased MemberState = 2 // waits for others to let go
+)
+
+// The epochs by which a member says that it leaves.
+const (
+	EpochJoin        = 0
+	EpochLeave       = -1
+	EpochLeaveStatic = -2
+)
+
+// Has says whether all of these are assigned.
+func (n *Current) Has(list []Partition) bool {
+	return !slices.ContainsFunc(list, func(p Partition) bool { return !Holds(n.Assigned, p) })
+}
+
+func (n *Current) Same(o *Current) bool {
+	return n.Epoch == o.Epoch && n.Previous == o.Previous && n.State == o.State && slices.Equal(n.Assigned, o.Assigned) && slices.Equal(n.Pending, o.Pending)
+}
