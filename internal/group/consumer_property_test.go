@@ -225,8 +225,8 @@ func (w *consumers) check(t *rapid.T) {
 		}
 	} else {
 		for _, m := range c.Members {
-			expected += w.armed(t, consumer.MemberTimer(kind.TimerSession, c, m), m.TimerSeq) + w.armed(t, consumer.MemberTimer(kind.TimerRevoke, c, m), m.RevokeSeq)
-			expected += w.armed(t, consumer.MemberTimer(kind.TimerJoin, c, m), m.JoinSeq) + w.armed(t, consumer.MemberTimer(kind.TimerSync, c, m), m.SyncSeq)
+			expected += w.armed(t, m.Timer(kind.TimerSession, "g"), m.TimerSeq) + w.armed(t, m.Timer(kind.TimerRevoke, "g"), m.RevokeSeq)
+			expected += w.armed(t, m.Timer(kind.TimerJoin, "g"), m.JoinSeq) + w.armed(t, m.Timer(kind.TimerSync, "g"), m.SyncSeq)
 		}
 		if c.Run != nil && c.Run.Parked != nil {
 			parked++

@@ -49,7 +49,7 @@ func consumerBeats(t testing.TB) (*Shard, func() machine.Effects) {
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
 	mem := s.shard.consumer("g").Member("a")
-	if now := mem.Now(); !mem.Settled(s.shard.consumer("g")) || len(now.Assigned) != 4 {
+	if now := mem.Now(); !mem.HasSettled(s.shard.consumer("g").TargetEpoch) || len(now.Assigned) != 4 {
 		t.Fatalf("the member is not settled: %+v", now)
 	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()

@@ -168,7 +168,7 @@ var importTable = map[string][]string{
 	"group":              {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/consumer":     {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
 	"group/classic":      {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
-	"group/modern":       {"group/schema", "group/subscription", "metadata"},
+	"group/modern":       {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
 	"group/kind":         {"group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/schema":       {"machine", "metadata"},
 	"group/subscription": {},

@@ -14,24 +14,18 @@ func (g *Group) Replay(r schema.Record) {
 	g.changes++
 	switch r := r.(type) {
 	case *schema.ConsumerEpochRecord:
-		if g.hasEpoch = r.Value != nil; g.hasEpoch {
-			g.Epoch, g.hash = r.Value.Epoch, r.Value.Hash
-		} else {
-			g.Epoch, g.hash = firstEpoch, 0
-		}
+		v := orZero(r.Value)
+		g.SetEpoch(r.Value != nil, v.Epoch, v.Hash)
 	case *schema.ConsumerTargetEpochRecord:
-		if g.HasTarget = r.Value != nil; g.HasTarget {
-			g.TargetEpoch, g.targetAt = r.Value.Epoch, r.Value.Timestamp
-		} else {
-			g.TargetEpoch, g.targetAt = firstEpoch, 0
-		}
+		v := orZero(r.Value)
+		g.SetTarget(r.Value != nil, v.Epoch, v.Timestamp)
 	case *schema.ConsumerTopicsRecord:
 		g.oldTopics = r.Live
 	case *schema.ConsumerMemberRecord:
 		g.applyMember(r.Member, r.Value)
 	case *schema.ConsumerTargetRecord:
 		g.change(r.Member, r.Value != nil, func(m *Member) {
-			if m.stored = r.Value != nil; m.stored {
+			if m.HasTarget = r.Value != nil; m.HasTarget {
 				m.Target = modern.PartsOf(r.Value.Assigned)
 			} else {
 				m.Target = nil
@@ -48,6 +42,13 @@ func (g *Group) Replay(r schema.Record) {
 	}
 }
 
+func orZero[T any](v *T) (out T) {
+	if v != nil {
+		out = *v
+	}
+	return out
+}
+
 // change changes a member, makes it if need be, and forgets it when nothing is left
 // of it.
 func (g *Group) change(id string, positive bool, change func(*Member)) {
@@ -56,11 +57,11 @@ func (g *Group) change(id string, positive bool, change func(*Member)) {
 		return
 	}
 	if !known {
-		g.Members = slices.Insert(g.Members, i, &Member{ID: id})
+		g.Members = slices.Insert(g.Members, i, &Member{Member: modern.Member{ID: id}})
 	}
 	m := g.Members[i]
 	change(m)
-	if m.Says == nil && m.Current == nil && !m.stored {
+	if m.Says == nil && !m.IsStored() {
 		g.Members = slices.Delete(g.Members, i, i+1)
 	}
 }

@@ -159,21 +159,21 @@ func (g *Group) sessionOf(x *kind.Step, mem *Member) time.Duration {
 // told to.
 func (g *Group) waitForJoin(x *kind.Step, mem *Member) {
 	if mem.JoinSeq == 0 {
-		mem.JoinSeq = x.Arm(MemberTimer(kind.TimerJoin, g, mem), x.Now.Add(mem.rebalanceTimeout()))
+		mem.JoinSeq = x.Arm(mem.Timer(kind.TimerJoin, g.ID), x.Now.Add(mem.rebalanceTimeout()))
 	}
 }
 
 func (g *Group) stopJoinTimer(x *kind.Step, mem *Member) {
 	if mem.JoinSeq != 0 {
 		mem.JoinSeq = 0
-		x.Cancel(MemberTimer(kind.TimerJoin, g, mem))
+		x.Cancel(mem.Timer(kind.TimerJoin, g.ID))
 	}
 }
 
 func (g *Group) stopSyncTimer(x *kind.Step, mem *Member) {
 	if mem.SyncSeq != 0 {
 		mem.SyncSeq = 0
-		x.Cancel(MemberTimer(kind.TimerSync, g, mem))
+		x.Cancel(mem.Timer(kind.TimerSync, g.ID))
 	}
 }
 
@@ -197,7 +197,7 @@ func (g *Group) classicFired(x *kind.Step, e machine.TimerFired) {
 // suit lets the timers of a member be those of the protocol that it uses now.
 func (g *Group) suit(x *kind.Step, mem *Member) {
 	if mem.Says.Classic != nil {
-		g.stopRevoking(x, mem)
+		mem.StopRevoking(x, g.ID)
 		return
 	}
 	g.stopJoinTimer(x, mem)
@@ -209,11 +209,7 @@ func (g *Group) suit(x *kind.Step, mem *Member) {
 
 // stopWaiting cancels all timers of a member.
 func (g *Group) stopWaiting(x *kind.Step, mem *Member) {
-	g.stopRevoking(x, mem)
 	g.stopJoinTimer(x, mem)
 	g.stopSyncTimer(x, mem)
-	if mem.TimerSeq != 0 {
-		x.Cancel(MemberTimer(kind.TimerSession, g, mem))
-		mem.TimerSeq = 0
-	}
+	mem.Stop(x, g.ID)
 }

@@ -162,9 +162,9 @@ func (g *Group) admit(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest
 	g.bump(x, ch)
 	g.refresh(x)
 	g.retarget(x) // If that is done elsewhere, the member is told to join again.
-	was, told := mem.Now(), mem.told
+	was, told := mem.Now(), mem.Since
 	g.hear(x, mem)
-	g.reconcile(x, mem, Beat{tells: true, owned: modern.PartsNamed(x.Image, w.Owned), unsubscribed: ch.topics || overtaken})
+	g.reconcile(x, mem, Beat{Heartbeat: modern.Heartbeat{Tells: true, Owned: modern.PartsNamed(x.Image, w.Owned)}, unsubscribed: ch.topics || overtaken})
 	if to := g.ClassicOf(x, nil, id); to != nil {
 		quiet := g.Epoch == epoch && g.StateName() == ConsumerStable && m.Version >= classic.JoinSkipAssignment
 		members := g.Present
@@ -176,7 +176,7 @@ func (g *Group) admit(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest
 	g.noteProgress(x, mem, &was, told)
 	g.stopJoinTimer(x, mem)
 	g.touchConsumer(x, mem)
-	mem.SyncSeq = x.Arm(MemberTimer(kind.TimerSync, g, mem), x.Now.Add(mem.rebalanceTimeout()))
+	mem.SyncSeq = x.Arm(mem.Timer(kind.TimerSync, g.ID), x.Now.Add(mem.rebalanceTimeout()))
 	replyJoinMixed(x, r.ID, m.Version, id, mem.Now().Epoch, firstProtocol(mem.Says.Classic).Name)
 }
 

@@ -110,10 +110,10 @@ func (g *Group) Standing(x *kind.Step, mem *Member, session time.Duration) *jour
 			parts = append(parts, p.Partition)
 		}
 		d := &differences{image: x.Image}
-		s.Revoking, s.Since, s.Until = d.told(parts), mem.told, mem.revokeBy
+		s.Revoking, s.Since, s.Until = d.told(parts), mem.Since, mem.RevokeBy
 		s.Heard, s.Session = mem.Deadline.Add(-session), mem.Deadline
 	case modern.Unreleased:
-		s.Waits, s.Since = true, mem.told
+		s.Waits, s.Since = true, mem.Since
 	}
 	return s
 }

@@ -87,7 +87,7 @@ func (g *Group) asClassicGroup(x *kind.Step, gone *Member, joins string) *downgr
 	}
 	to.Generation = g.Epoch
 	rebalances := &schema.Rebalance{Generation: to.Generation}
-	if g.leaps { // The next generation must leap as the next epoch would.
+	if g.Leaps { // The next generation must leap as the next epoch would.
 		to.Leaps, to.LeapsFrom, rebalances.Lives = true, to.Generation, 1
 	}
 	to.Previous, to.State, to.Since = classic.CompletingRebalance, classic.Stable, x.Now.UnixMilli()
@@ -104,7 +104,7 @@ func (mem *Member) asClassic() *classic.Member {
 	says := mem.Says
 	m := &classic.Member{
 		ID: mem.ID, Instance: says.Instance, ClientID: says.ClientID, Host: says.Host,
-		Rebalance: mem.rebalanceTimeout(), Session: time.Duration(says.Classic.SessionTimeoutMillis) * time.Millisecond, Silent: mem.silent,
+		Rebalance: mem.rebalanceTimeout(), Session: time.Duration(says.Classic.SessionTimeoutMillis) * time.Millisecond, Silent: mem.Silent,
 	}
 	for _, p := range says.Classic.Protocols {
 		m.Protocols = append(m.Protocols, classic.Protocol{Name: p.Name, Metadata: p.Metadata})
@@ -121,7 +121,7 @@ func (g *Group) consumerTombstones() (out []machine.Record) {
 		}
 	}
 	for _, m := range g.Members {
-		if m.stored {
+		if m.HasTarget {
 			out = append(out, &schema.ConsumerTargetRecord{Group: g.ID, Member: m.ID})
 		}
 	}
@@ -139,7 +139,7 @@ func (g *Group) consumerTombstones() (out []machine.Record) {
 	if g.oldTopics {
 		out = append(out, &schema.ConsumerTopicsRecord{Group: g.ID})
 	}
-	if g.hasEpoch {
+	if g.HasEpoch {
 		out = append(out, &schema.ConsumerEpochRecord{Group: g.ID})
 	}
 	return out

@@ -30,7 +30,7 @@ func (g *Group) Loaded(x *kind.Step) { g.wakeConsumers(x) }
 func (g *Group) Fired(x *kind.Step, e machine.TimerFired) {
 	switch e.Key.Kind {
 	case kind.TimerSession:
-		g.consumerSilent(x, e)
+		g.sessionFired(x, e)
 	case kind.TimerRevoke:
 		g.revokeFired(x, e)
 	case kind.TimerJoin, kind.TimerSync:
@@ -66,7 +66,7 @@ func (g *Group) Entry(x *kind.Step, kind journal.EntryKind) journal.Entry {
 
 func (g *Group) SilentSince(id string) int64 {
 	if m := g.Member(id); m != nil {
-		return m.silent
+		return m.Silent
 	}
 	return 0
 }

@@ -117,14 +117,15 @@ func consumerBeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbe
 	if blank(m.MemberID) {
 		m.MemberID = base64.RawURLEncoding.EncodeToString(x.Random[:])
 	}
-	place, err := consumerPlace(x, m)
+	h := modern.Heartbeat{Tells: m.Topics != nil, Owned: ownedParts(m.Topics)}
+	place, err := consumerPlace(x, m, &h)
 	if err != nil {
 		noteRefused(x, r, m, err)
 		return err
 	}
 	if place.saysNothingNew(r, m) {
 		g := x.Groups[m.Group].(*Group)
-		b := beatOf(r, m)
+		b := beatOf(r, m, h)
 		b.unsubscribed = g.overtakeBeat(x, place.known)
 		x.From = len(x.Records)
 		g.proceed(x, place.known, change{}, b)
@@ -159,7 +160,7 @@ func consumerBeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbe
 		ch.topics, ch.bumps = true, true
 	}
 	g.blameBeat(x, mem, place, ch)
-	b := beatOf(r, m)
+	b := beatOf(r, m, h)
 	b.unsubscribed = ch.topics || overtaken
 	g.proceed(x, mem, ch, b)
 	return nil
@@ -178,18 +179,17 @@ func (g *Group) proceed(x *kind.Step, mem *Member, ch change, b Beat) {
 
 // Beat is what is left of a heartbeat once its member is subscribed.
 type Beat struct {
+	modern.Heartbeat
 	id      machine.RequestID
 	version int16
 	Member  string
-	full    bool               // the client wants to be told everything
-	owned   []modern.Partition // what the client has, sorted
-	tells   bool               // it says what it has
+	full    bool // the client wants to be told everything
 	// unsubscribed says that it subscribes to other topics since this heartbeat.
 	unsubscribed bool
 }
 
-func beatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) Beat {
-	b := Beat{id: r.ID, version: m.Version, Member: m.MemberID, tells: m.Topics != nil, owned: ownedParts(m.Topics)}
+func beatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, h modern.Heartbeat) Beat {
+	b := Beat{id: r.ID, version: m.Version, Member: m.MemberID, Heartbeat: h}
 	b.full = m.MemberEpoch == modern.EpochJoin ||
 		m.RebalanceTimeoutMillis != -1 && (m.SubscribedTopicNames != nil || m.SubscribedTopicRegex != nil) && m.Topics != nil
 	return b
@@ -209,14 +209,14 @@ func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []modern.Parti
 
 // answerBeat brings a member forward, and tells it where it is.
 func (g *Group) answerBeat(x *kind.Step, mem *Member, b Beat) {
-	before, was, told := mem.Current, mem.Now(), mem.told
+	before, was, told := mem.Current, mem.Now(), mem.Since
 	g.heard(mem)
 	b.unsubscribed = b.unsubscribed || mayHaveUnsubscribed(x, mem)
 	g.reconcile(x, mem, b)
 	g.touchConsumer(x, mem)
 	g.noteProgress(x, mem, &was, told)
-	g.tell(x, mem, b, b.full || mem.untold || mem.Current != before && !modern.SamePlaces(before.Places(), mem.Current.Places()))
-	mem.untold = false
+	g.tell(x, mem, b, b.full || mem.Untold || mem.Current != before && !modern.SamePlaces(before.Places(), mem.Current.Places()))
+	mem.Untold = false
 }
 
 // tell answers a heartbeat: where its member is, and perhaps what it has.

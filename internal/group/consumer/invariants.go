@@ -98,7 +98,7 @@ func (g *Group) checkTarget(m *Member, targets map[modern.Partition]string) erro
 func (g *Group) checkCounts() error {
 	again := New(kind.Base{})
 	for _, m := range g.Members {
-		if again.count(m, 1); m.unheard {
+		if again.count(m, 1); m.Unheard {
 			again.unheard++
 		}
 	}

@@ -22,11 +22,11 @@ import (
 type story struct {
 	early    []journal.Trigger // reasons for an epoch that has not come yet
 	earlyN   int
-	looked   *look     // the topics when they were last looked at, nil for never since the load
-	before   *look     // what they were before they changed, nil if they have not since the group settled
-	assignor string    // of the last target, "" if that is not known
-	Counted  int       // members when the group was last told of
-	under    *underWay // nil if everybody has what they are to have
+	looked   *modern.Topics // the topics when they were last looked at, nil for never since the load
+	before   *modern.Topics // what they were before they changed, nil if they have not since the group settled
+	assignor string         // of the last target, "" if that is not known
+	Counted  int            // members when the group was last told of
+	under    *underWay      // nil if everybody has what they are to have
 }
 
 // underWay is what the journal will say of members that are on their way to what they
@@ -118,7 +118,7 @@ func (g *Group) noteProgress(x *kind.Step, mem *Member, before *modern.Current, 
 	if before.State == modern.Unrevoked && now.State != modern.Unrevoked {
 		u.held = late(u.held, mem, x.Now.Sub(told))
 	}
-	if mem.Settled(g) && (before.State != modern.Stable || before.Epoch != now.Epoch) {
+	if mem.HasSettled(g.TargetEpoch) && (before.State != modern.Stable || before.Epoch != now.Epoch) {
 		u.slowest = late(u.slowest, mem, x.Now.Sub(u.targeted))
 	}
 	g.noteSettled(x)
@@ -160,7 +160,7 @@ func (g *Group) hasSettled(u *underWay) bool {
 		if u.next >= len(g.Members) {
 			u.next = 0
 		}
-		if m := g.Members[u.next]; m.Says != nil && !m.Settled(g) {
+		if m := g.Members[u.next]; m.Says != nil && !m.HasSettled(g.TargetEpoch) {
 			return false
 		}
 		u.next++

@@ -26,11 +26,11 @@ func noteRefused(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbea
 		return
 	}
 	holder := g.Instances[*m.InstanceID]
-	if holder.refused == nil {
-		holder.refused = &kind.Fencing{}
+	if holder.Refused == nil {
+		holder.Refused = &kind.Fencing{}
 	}
 	name := kind.FirstCharacters(m.MemberID, kind.MaxWho)
-	if !holder.refused.IsNew(name) {
+	if !holder.Refused.IsNew(name) {
 		return
 	}
 	by := holder.who()

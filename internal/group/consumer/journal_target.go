@@ -17,8 +17,8 @@ const maxWaiting = 3
 // differences is how what members have differs from what they are to have.
 type differences struct {
 	image      *metadata.Image
-	before     *look // the topics before they changed, nil if they have not
-	partitions int   // that are in the target
+	before     *modern.Topics // the topics before they changed, nil if they have not
+	partitions int            // that are in the target
 	moves      []journal.Move
 	moveN      int
 	shares     []share
@@ -115,7 +115,7 @@ func (d *differences) topic(id metadata.TopicID) string {
 			return t.Name
 		}
 	}
-	if name, ok := d.before.name(id); ok {
+	if name, ok := d.before.Name(id); ok {
 		return name
 	}
 	return id.String()
@@ -215,7 +215,7 @@ func (g *Group) unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
 		}
 	}
 	e := d.revoke(r)
-	e.Held = x.Now.Sub(mem.told)
+	e.Held = x.Now.Sub(mem.Since)
 	return &e
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 )
 
@@ -18,5 +19,5 @@ func saysRoom(x *kind.Step, group, id string, known *Member, says *schema.Consum
 	if known != nil && known.Says != nil {
 		before = int(saysBytes(known))
 	}
-	return x.Room(group, int(saysBytes(&Member{ID: id, Says: says})), before)
+	return x.Room(group, int(saysBytes(&Member{Member: modern.Member{ID: id}, Says: says})), before)
 }

@@ -32,12 +32,12 @@ func (g *Group) wakeConsumers(x *kind.Step) {
 	}
 	x.ForgetSilences(&g.Base, func(id string) bool { return g.Member(id) != nil })
 	for _, mem := range g.Members {
-		mem.silent = x.SilentSince(&g.Base, mem.ID)
-		g.waitForBeat(x, mem, g.PatienceWith(mem.ID, g.sessionOf(x, mem)))
+		mem.Silent = x.SilentSince(&g.Base, mem.ID)
+		mem.Wait(x, &g.Base, g.PatienceWith(mem.ID, g.sessionOf(x, mem)), g.sessionOf(x, mem))
 		if mem.Now().State == modern.Unrevoked && mem.Says.Classic == nil {
 			g.giveTimeToRevoke(x, mem)
 		}
-		mem.told = x.Now
+		mem.Since = x.Now
 	}
 	g.noteLoaded(x)
 }
@@ -73,19 +73,19 @@ func (g *Group) EachRecord(put func(machine.Record)) {
 		r := g.Regexes[p]
 		put(&schema.ConsumerRegexRecord{Group: g.ID, Regex: p, Value: &schema.ConsumerRegex{Topics: r.Topics, Version: r.version, Timestamp: r.at}})
 	}
-	if g.hasEpoch {
-		put(&schema.ConsumerEpochRecord{Group: g.ID, Value: &schema.ConsumerEpoch{Epoch: g.Epoch, Hash: g.hash}})
+	if g.HasEpoch {
+		put(&schema.ConsumerEpochRecord{Group: g.ID, Value: &schema.ConsumerEpoch{Epoch: g.Epoch, Hash: g.Hash}})
 	}
 	if g.oldTopics {
 		put(&schema.ConsumerTopicsRecord{Group: g.ID, Live: true})
 	}
 	for _, m := range g.Members {
-		if m.stored {
+		if m.HasTarget {
 			put(TargetRecord(g.ID, m.ID, m.Target))
 		}
 	}
 	if g.HasTarget {
-		put(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.TargetEpoch, Timestamp: g.targetAt}})
+		put(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.TargetEpoch, Timestamp: g.TargetAt}})
 	}
 	for _, m := range g.Members {
 		if m.Current != nil {
@@ -106,7 +106,7 @@ func (g *Group) forgetConsumers(x *kind.Step) {
 	if g.oldTopics {
 		gone = append(gone, &schema.ConsumerTopicsRecord{Group: g.ID})
 	}
-	if g.hasEpoch {
+	if g.HasEpoch {
 		gone = append(gone, &schema.ConsumerEpochRecord{Group: g.ID})
 	}
 	for _, r := range gone {

@@ -25,7 +25,7 @@ type place struct {
 }
 
 // consumerPlace says whose heartbeat it is, or why nobody's.
-func consumerPlace(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) (p place, err *consumerError) {
+func consumerPlace(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *modern.Heartbeat) (p place, err *consumerError) {
 	c, err := consumersOf(x, m, &p)
 	if c == nil || err != nil {
 		return p, err
@@ -51,7 +51,7 @@ func consumerPlace(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) (p place
 	}
 	switch {
 	case p.known != nil:
-		return p, p.known.checkEpoch(m)
+		return p, p.known.checkEpoch(m.MemberEpoch, h)
 	case full:
 		return p, refused(kerr.GroupMaxSizeReached, "The consumer group has reached its maximum capacity.")
 	case !joins:
@@ -83,24 +83,22 @@ func consumersOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, p *place) 
 	return nil, nil
 }
 
-// checkEpoch says whether a member may go on from the epoch that it names. The one
-// before its own is as good if the answer that told it of its own was lost: then it
-// has nothing that it should not have.
-func (mem *Member) checkEpoch(m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
-	now := mem.Now()
-	switch {
-	case !now.State.IsKnown() && (m.Topics == nil || len(m.Topics) > 0): // A newer version left it there. From nothing it can go on.
-		return refused(kerr.FencedMemberEpoch, "The consumer group member is in an unknown state. The member must abandon all its partitions and rejoin.")
-	case m.MemberEpoch == now.Epoch && mem.isAhead(m):
-		return fencedAhead()
-	case m.MemberEpoch == modern.EpochJoin || m.MemberEpoch == now.Epoch:
+// checkEpoch says whether a member may go on from the epoch that it names.
+func (mem *Member) checkEpoch(epoch int32, h *modern.Heartbeat) *consumerError {
+	why := ""
+	switch mem.Check(epoch, h) {
+	case modern.EpochFine:
 		return nil
-	case m.MemberEpoch > now.Epoch:
-		return refused(kerr.FencedMemberEpoch, "The consumer group member has a greater member epoch than the one known by the group coordinator. The member must abandon all its partitions and rejoin.")
-	case m.MemberEpoch == now.Previous && m.Topics != nil && now.Has(ownedParts(m.Topics)):
-		return nil
+	case modern.EpochUnknown:
+		why = "is in an unknown state"
+	case modern.EpochAhead:
+		why = "has partitions that the group coordinator does not know it has"
+	case modern.EpochGreater:
+		why = "has a greater member epoch than the one known by the group coordinator"
+	case modern.EpochSmaller:
+		why = "has a smaller member epoch than the one known by the group coordinator"
 	}
-	return refused(kerr.FencedMemberEpoch, "The consumer group member has a smaller member epoch than the one known by the group coordinator. The member must abandon all its partitions and rejoin.")
+	return refused(kerr.FencedMemberEpoch, "The consumer group member "+why+". The member must abandon all its partitions and rejoin.")
 }
 
 // saysNothingNew says whether a heartbeat tells nothing of its member that is not known
@@ -240,10 +238,10 @@ func (g *Group) leaveForAWhile(x *kind.Step, mem *Member) {
 	}
 	x.Write(CurrentRecord(g.ID, mem.ID, &next))
 	g.heard(mem)
-	if mem.silent != 0 { // It has a whole session timeout, as if it had been heard of before.
+	if mem.Silent != 0 { // It has a whole session timeout, as if it had been heard of before.
 		g.touchConsumer(x, mem)
 	}
-	g.stopRevoking(x, mem)
+	mem.StopRevoking(x, g.ID)
 	g.unpark(x, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
 }
 
@@ -274,7 +272,7 @@ func (g *Group) evict(x *kind.Step, mem *Member) {
 	g.forgetPatterns(x, pattern)
 	g.raise(x, g.topicsNow(x))
 	if g.Present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
-		x.Write(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.Epoch, Timestamp: g.targetAt}})
+		x.Write(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.Epoch, Timestamp: g.TargetAt}})
 		g.dropRun(x)
 		g.noteSettled(x)
 	}
@@ -289,7 +287,7 @@ func (g *Group) removeConsumer(x *kind.Step, mem *Member) {
 	if mem.Current != nil {
 		x.Write(&schema.ConsumerCurrentRecord{Group: g.ID, Member: mem.ID})
 	}
-	if mem.stored {
+	if mem.HasTarget {
 		x.Write(&schema.ConsumerTargetRecord{Group: g.ID, Member: mem.ID})
 	}
 	if mem.Says != nil {

@@ -83,15 +83,7 @@ func (mem *Member) had(image *metadata.Image, topic string, n, epoch int32) bool
 		return false
 	}
 	t := image.Topic(topic)
-	if t == nil || mem.Current == nil {
-		return false
-	}
-	p := modern.Partition{Topic: t.ID, Number: n}
-	since, ok := modern.SinceOf(mem.Current.Assigned, p)
-	if !ok {
-		since, ok = modern.SinceOf(mem.Current.Pending, p)
-	}
-	return ok && since <= epoch
+	return t != nil && mem.Had(modern.Partition{Topic: t.ID, Number: n}, epoch)
 }
 
 // CheckFetch says whether somebody who says that it is a member may ask for

@@ -8,7 +8,6 @@ package consumer
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -25,15 +24,10 @@ type Group struct {
 	kind.Base
 
 	// Hard state: what the records say.
-	Epoch       int32 // firstEpoch if there is no record
-	hash        int64 // of the topics that are subscribed to
-	TargetEpoch int32 // firstEpoch if there is no record
-	targetAt    int64 // when the target was made, in milliseconds
-	hasEpoch    bool
-	HasTarget   bool
-	oldTopics   bool              // there is a record of an older Kafka that nobody needs
-	Members     []*Member         // in the order of their ids
-	Regexes     map[string]*Regex // that were resolved, by pattern
+	modern.Epochs
+	oldTopics bool              // there is a record of an older Kafka that nobody needs
+	Members   []*Member         // in the order of their ids
+	Regexes   map[string]*Regex // that were resolved, by pattern
 
 	// What follows from the hard state.
 	Instances map[string]*Member           // by group instance id
@@ -51,15 +45,10 @@ type Group struct {
 	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
 	scan     scan            // of the topics for regular expressions
 	Story    story           // for the journal
-	leaps    bool            // it was loaded, and has had no other epoch since
 	unheard  int             // members that were loaded and not heard of since
 	changes  uint64          // how often the hard state has changed
 	Stays    *stays          // why it could not become a classic group, nil if that was not tried
 }
-
-// firstEpoch is the epoch of a group in which nothing has happened, and of its
-// target, which is empty.
-const firstEpoch = 1
 
 // Regex is what a pattern matched when it was last resolved.
 type Regex struct {
@@ -70,45 +59,23 @@ type Regex struct {
 
 // Member is a member of a consumer group.
 type Member struct {
-	ID      string
+	modern.Member
 	Says    *schema.ConsumerMember // record 5, nil if there is none
-	Target  []modern.Partition     // record 7
-	stored  bool                   // there is a record 7
-	Current *modern.Current        // record 8, nil if there is none
-
-	Deadline  time.Time // to be heard of
-	TimerAt   time.Time // when the session timer fires, at the deadline or before
-	TimerSeq  uint64
-	RevokeSeq uint64        // of the timer by which it must have let go, 0 if none
-	revokeIn  int32         // the epoch in which that was armed
-	revokeBy  time.Time     // when that fires
-	JoinSeq   uint64        // of the timer by which one of the classic protocol must have joined again, 0 if none
-	SyncSeq   uint64        // of the timer by which it must have asked for its assignment, 0 if none
-	told      time.Time     // since when it is to let go of something, or waits for others to
-	silent    int64         // since when it counts as silent, see silence.go; 0 if it was not loaded, or is heard of since
-	unheard   bool          // it was loaded, and not heard of since
-	untold    bool          // it was loaded, and not told what it has since
-	refused   *kind.Fencing // who else came in its name, nil if nobody
+	JoinSeq uint64                 // of the timer by which one of the classic protocol must have joined again, 0 if none
+	SyncSeq uint64                 // of the timer by which it must have asked for its assignment, 0 if none
 }
 
+// New returns a group that takes over what another had of offsets.
 func New(b kind.Base) *Group {
 	return &Group{
-		Base: b, Epoch: firstEpoch, TargetEpoch: firstEpoch, Regexes: map[string]*Regex{}, Instances: map[string]*Member{},
+		Base: b, Epochs: modern.NewEpochs(), Regexes: map[string]*Regex{}, Instances: map[string]*Member{},
 		Owners: map[modern.Partition]*Member{}, Names: map[string]int{}, Patterns: map[string]int{},
 	}
 }
 
 // IsGone says that no record is left.
 func (g *Group) IsGone() bool {
-	return !g.hasEpoch && !g.HasTarget && !g.oldTopics && len(g.Members) == 0 && len(g.Regexes) == 0
-}
-
-// Now is where the member has got to; a new one is nowhere.
-func (mem *Member) Now() modern.Current {
-	if mem.Current == nil {
-		return modern.Current{}
-	}
-	return *mem.Current
+	return !g.HasEpoch && !g.HasTarget && !g.oldTopics && len(g.Members) == 0 && len(g.Regexes) == 0
 }
 
 // find returns where a member is, or would be, among the members.
@@ -141,17 +108,11 @@ func (g *Group) StateName() string {
 		return consumerAssigning
 	}
 	for _, m := range g.Members {
-		if m.Says != nil && !m.Settled(g) {
+		if m.Says != nil && !m.HasSettled(g.TargetEpoch) {
 			return consumerReconciling
 		}
 	}
 	return ConsumerStable
-}
-
-// Settled says whether a member has all that it is to have.
-func (mem *Member) Settled(c *Group) bool {
-	now := mem.Now()
-	return now.State == modern.Stable && now.Epoch == c.TargetEpoch
 }
 
 // consumerError is an error that is told to a client with a reason.

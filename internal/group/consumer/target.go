@@ -2,8 +2,6 @@ package consumer
 
 import (
 	"cmp"
-	"encoding/binary"
-	"hash/fnv"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -23,16 +21,16 @@ import (
 func (g *Group) bump(x *kind.Step, ch change) {
 	if ch.bumps = ch.bumps || g.renews(x); ch.bumps || g.seen != x.Image || x.Image == nil {
 		hash := g.topicsNow(x)
-		if hash != g.hash && len(x.Why) == 0 { // It was looked at by another broker last.
+		if hash != g.Hash && len(x.Why) == 0 { // It was looked at by another broker last.
 			blame(x, journal.Trigger{Kind: journal.TriggerTopics})
 		}
-		if ch.bumps || hash != g.hash {
+		if ch.bumps || hash != g.Hash {
 			g.raise(x, hash)
 		}
 		g.seen = x.Image
 	}
 	g.keepReasons(x)
-	if !g.hasEpoch { // The group is there, though nobody wants anything of it yet.
+	if !g.HasEpoch { // The group is there, though nobody wants anything of it yet.
 		g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.Epoch})
 	}
 	if ch.heir {
@@ -51,7 +49,7 @@ func (g *Group) writeEpoch(x *kind.Step, epoch *schema.ConsumerEpoch) {
 
 // raise gives the group another epoch.
 func (g *Group) raise(x *kind.Step, hash int64) {
-	g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.nextEpoch(x), Hash: hash})
+	g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.Next(x.Epoch), Hash: hash})
 	if g.oldTopics {
 		x.Write(&schema.ConsumerTopicsRecord{Group: g.ID})
 	}
@@ -60,22 +58,7 @@ func (g *Group) raise(x *kind.Step, hash int64) {
 
 // Subscribed lists the topics that members subscribe to and that exist, by name.
 func (g *Group) Subscribed(image *metadata.Image) []*metadata.Topic {
-	return g.lookAt(image).topics
-}
-
-// topicsHash is a number that changes when the topics do.
-func topicsHash(topics []*metadata.Topic) int64 {
-	if len(topics) == 0 {
-		return 0
-	}
-	h := fnv.New64a()
-	for _, t := range topics {
-		_, _ = h.Write(t.ID[:])
-		_, _ = h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(t.Partitions))))
-		_, _ = h.Write([]byte(t.Name))
-		_, _ = h.Write([]byte{0})
-	}
-	return int64(h.Sum64())
+	return g.lookAt(image).Found
 }
 
 // Run is a run of the assignor.
@@ -95,11 +78,7 @@ const atOnce = 1000
 // retarget makes a new target, if it is time to. It says whether that is under way
 // elsewhere.
 func (g *Group) retarget(x *kind.Step) (later bool) {
-	if g.TargetEpoch >= g.Epoch || g.Run != nil || g.tooLarge == g.Epoch {
-		return false
-	}
-	interval := x.Cfg.Consumer.Of(g.ID).Interval.Milliseconds()
-	if g.HasTarget && interval > 0 && x.Now.UnixMilli() < g.targetAt+interval && x.Now.UnixMilli() >= g.targetAt {
+	if !g.IsBehind() || g.Run != nil || g.tooLarge == g.Epoch || !g.MayTarget(x.Now, x.Cfg.Consumer.Of(g.ID).Interval) {
 		return false
 	}
 	r := &Run{group: g.ID, epoch: g.Epoch, assignor: g.chosenAssignor(x), in: g.input(x.Image)}
@@ -181,7 +160,7 @@ func (g *Group) install(x *kind.Step, r *Run, result [][]assignor.Partitions) {
 			g.noteTooLarge(x, r, mem)
 			return
 		}
-		if !mem.stored || !slices.Equal(mem.Target, target) {
+		if !mem.HasTarget || !slices.Equal(mem.Target, target) {
 			records = append(records, TargetRecord(g.ID, mem.ID, target))
 		}
 	}

@@ -58,7 +58,7 @@ func upgraded(x *kind.Step, g *classic.Group, p *place) (*Group, *consumerError)
 // upgradeRecords is what it takes, in the order in which Kafka writes it. That the
 // target was made at no known time has the next one made at once.
 func upgradeRecords(x *kind.Step, g *classic.Group, members []classic.Migrant) []machine.Record {
-	epoch := max(g.Generation, firstEpoch) // There is none yet in its first join phase.
+	epoch := max(g.Generation, modern.FirstEpoch) // There is none yet in its first join phase.
 	out := g.UnsettledTombstones()
 	if g.Hard != nil {
 		out = append(out, &schema.GroupRecord{Group: g.ID})
@@ -107,10 +107,10 @@ func upgrade(x *kind.Step, old *classic.Group, p place, by *journal.Who) place {
 	parked := disband(x, old, p)
 	x.WriteWhole(p.upgrade)
 	g := x.Groups[old.ID].(*Group)
-	g.leaps = leaps
+	g.Leaps = leaps
 	for _, mem := range g.Members {
-		mem.silent = silent[mem.ID]
-		g.waitForBeat(x, mem, g.sessionOf(x, mem))
+		mem.Silent = silent[mem.ID]
+		mem.Wait(x, &g.Base, g.sessionOf(x, mem), g.sessionOf(x, mem))
 	}
 	for _, j := range parked {
 		g.answerParked(x, j)
@@ -170,7 +170,7 @@ func (p place) takes(id string) bool {
 // are clients that let go of everything then.
 func (g *Group) answerParked(x *kind.Step, j parkedJoin) {
 	mem := g.Member(j.member)
-	mem.SyncSeq = x.Arm(MemberTimer(kind.TimerSync, g, mem), x.Now.Add(mem.rebalanceTimeout()))
+	mem.SyncSeq = x.Arm(mem.Timer(kind.TimerSync, g.ID), x.Now.Add(mem.rebalanceTimeout()))
 	replyJoinMixed(x, j.id, j.version, mem.ID, mem.Now().Epoch, firstProtocol(mem.Says.Classic).Name)
 }
 

@@ -11,7 +11,7 @@ type Current struct {
 	Pending  []Held // to be let go of
 }
 
-// MemberState is the state of a member of a consumer group, by Kafka's numbers.
+// MemberState is the state of a member, by Kafka's numbers.
 type MemberState int8
 
 // IsKnown says whether it is one of these. A newer version may have others.
@@ -25,17 +25,11 @@ func (n *Current) Places() []Held {
 	return n.Assigned
 }
 
+// The states.
 const (
 	Stable     MemberState = 0
 	Unrevoked  MemberState = 1 // has yet to let go of partitions
 	Unreleased MemberState = 2 // waits for others to let go
-)
-
-// The epochs by which a member says that it leaves.
-const (
-	EpochJoin        = 0
-	EpochLeave       = -1
-	EpochLeaveStatic = -2
 )
 
 // Has says whether all of these are assigned.
@@ -43,6 +37,7 @@ func (n *Current) Has(list []Partition) bool {
 	return !slices.ContainsFunc(list, func(p Partition) bool { return !Holds(n.Assigned, p) })
 }
 
+// Same says whether nothing differs.
 func (n *Current) Same(o *Current) bool {
 	return n.Epoch == o.Epoch && n.Previous == o.Previous && n.State == o.State && slices.Equal(n.Assigned, o.Assigned) && slices.Equal(n.Pending, o.Pending)
 }

@@ -345,7 +345,7 @@ func (c *codec) write() {
 	c.line("\nfunc (v *%s) size() int {", c.name)
 	sum, lists := []string{}, []string{}
 	for _, f := range c.fields {
-		size := ""
+		var size string
 		if e := element(f.typ); e != "" {
 			size = "listOverhead"
 			lists = append(lists, fmt.Sprintf("for i := range v.%s {\nn += v.%s[i].size()\n}", f.name, f.name))
@@ -364,7 +364,7 @@ func (c *codec) write() {
 			size = strings.Replace(size, "listOverhead", "4", 1)
 		}
 		if f.tag > 0 && !strings.HasSuffix(size, "taggedSize()") {
-			size += fmt.Sprintf(" + tagOverhead")
+			size += " + tagOverhead"
 		}
 		sum = append(sum, size)
 	}
