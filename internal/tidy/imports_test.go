@@ -115,10 +115,11 @@ var importTable = map[string][]string{
 		"search", // What records somebody looks for is read from the query.
 		"share",
 		"watch", "watch/explain", "watch/groupview", "watch/lag", "watch/list", "words",
-		"web/act", "web/facts", "web/login", "web/problem", "web/records",
+		"web/act", "web/facts", "web/login", "web/problem", "web/records", "web/server",
 		"web/console", // It is served beside the API that it asks.
 		"web/fleet",   // Other brokers, which know the rest of an answer.
 	},
+	"web/server":  {"share", "web/problem"},
 	"web/problem": {"auth"}, // A problem may be a right that lacks.
 	"web/act": {
 		"audit", "auth", "auth/sasl", "watch/groupview",

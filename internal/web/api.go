@@ -18,7 +18,9 @@ import (
 	"muster/internal/share"
 	"muster/internal/web/act"
 	"muster/internal/web/fleet"
+	"muster/internal/web/login"
 	"muster/internal/web/problem"
+	"muster/internal/web/server"
 )
 
 const (
@@ -26,8 +28,6 @@ const (
 	// others wait for their turn.
 	maxAnswering = 16
 	maxWait      = 2 * time.Second
-	// answerTimeout bounds the making of an answer.
-	answerTimeout = 10 * time.Second
 	// drainTimeout is how long a broker that stops waits for answers that are being made.
 	drainTimeout = 10 * time.Second
 	// maxUnread is how many bytes of answers may wait for those who read them slowly.
@@ -53,7 +53,7 @@ type api struct {
 	fleet   *fleet.Fleet // nil if there are no other brokers
 	distant *distant     // what happens to groups of other brokers
 
-	sessions *sessions
+	sessions *login.Sessions
 	seal     cipher.AEAD // of what people keep while they log in elsewhere
 	port     string
 
@@ -77,8 +77,8 @@ type api struct {
 
 func newAPI(opts *Options, addr net.Addr) *api {
 	a := &api{
-		far: !isLoopback(addr), full: opts.AnonymousFull, reads: opts.Reads, gate: opts.Gate, health: opts.Health, now: opts.Now, acts: opts.Actions, logger: opts.Logger,
-		sessions: newSessions(opts.Now), seal: newSeal(), port: portOf(addr),
+		far: !server.IsLoopback(addr), full: opts.AnonymousFull, reads: opts.Reads, gate: opts.Gate, health: opts.Health, now: opts.Now, acts: opts.Actions, logger: opts.Logger,
+		sessions: login.NewSessions(opts.Now), seal: newSeal(), port: portOf(addr),
 		records: opts.Records, searches: make(chan struct{}, maxSearches),
 		fleet: opts.Fleet, slots: make(chan struct{}, maxAnswering), fleetSlots: make(chan struct{}, maxForFleet), stopping: make(chan struct{}),
 		streams: newStreams(), bodies: share.Shares[string]{Most: maxBodies, Own: maxOwnBodies},
@@ -110,7 +110,7 @@ func (a *api) mount(mux *http.ServeMux) {
 // handler answers a route.
 func (a *api) handler(rt *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), server.AnswerTimeout)
 		defer cancel()
 		contentType, body, err := a.answer(rt, r.WithContext(ctx))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"muster/internal/watch"
+	"muster/internal/web/server"
 )
 
 // wire is a client's end of a stream.
@@ -200,5 +201,13 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	s.fails(Prefix+"/events?watch=groups", http.StatusUnauthorized)
 	if s.api.streams.Used() != 0 {
 		t.Errorf("%d streams are left", s.api.streams.Used())
+	}
+}
+
+// Those who stream, those who are answered and brokers that ask leave connections for
+// others.
+func TestStreamsLeaveRoomForTheRest(t *testing.T) {
+	if maxStreams+maxAnswering+maxForFleet > server.MaxServed {
+		t.Error("streams leave too little for the rest")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/web/login"
 	"muster/internal/web/problem"
+	"muster/internal/web/server"
 )
 
 // admit finds out who sent a request, and whether a route is for them at all. Which
@@ -85,7 +86,7 @@ func (a *api) mayEnter(r *http.Request) error {
 	if err := a.reads.Ready(); err != nil {
 		return problem.Unavailable(err.Error()) // Its users are not known yet.
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), server.AnswerTimeout)
 	defer cancel()
 	return a.identify(newCall(r.WithContext(ctx)))
 }

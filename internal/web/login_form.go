@@ -10,6 +10,7 @@ import (
 
 	"muster/internal/web/login"
 	"muster/internal/web/problem"
+	"muster/internal/web/server"
 )
 
 // maxLoginBody is how long a name and a password may be together.
@@ -85,12 +86,12 @@ func (a *api) secretOf(r *http.Request) string {
 // by now, or who is no user any more, is not known by it any longer.
 func (a *api) byCookie(c *call) error {
 	c.secret = a.secretOf(c.request)
-	id, ends, found := a.sessions.find(c.secret)
+	id, ends, found := a.sessions.Find(c.secret)
 	switch {
 	case !found:
 		return errNobody
 	case !a.gate.Holds(id):
-		a.sessions.end(c.secret)
+		a.sessions.End(c.secret)
 		return errNobody
 	}
 	c.id, c.who, c.groups, c.login, c.ends = id, id.Principal, id.Groups, login.WayCookie, ends
@@ -103,7 +104,7 @@ func (a *api) holds(c *call) bool {
 	case login.None:
 		return !a.gate.WantsLogin()
 	case login.WayCookie:
-		if _, _, found := a.sessions.find(c.secret); !found {
+		if _, _, found := a.sessions.Find(c.secret); !found {
 			return false
 		}
 	default:
@@ -139,15 +140,15 @@ func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 // remember has somebody be known by a cookie from now on. Whoever they were before, they
 // are not any more, and the secret is a new one: nobody can have known it.
 func (a *api) remember(c *call, w http.ResponseWriter, id login.Identity) {
-	a.sessions.end(a.secretOf(c.request))
-	c.secret, c.ends = a.sessions.begin(id)
+	a.sessions.End(a.secretOf(c.request))
+	c.secret, c.ends = a.sessions.Begin(id)
 	c.id, c.who, c.groups, c.login = id, id.Principal, id.Groups, login.WayCookie
 	http.SetCookie(w, a.cookie(c.request, c.secret, c.ends))
 }
 
 // logOut answers somebody who logs out, if they were in at all.
 func (a *api) logOut(c *call, w http.ResponseWriter) (*Session, error) {
-	if id, found := a.sessions.end(a.secretOf(c.request)); found {
+	if id, found := a.sessions.End(a.secretOf(c.request)); found {
 		a.gate.LoggedOut(id, c.host)
 	}
 	http.SetCookie(w, a.cookie(c.request, "", time.Time{}))
@@ -179,7 +180,7 @@ func (a *api) changeSession(w http.ResponseWriter, r *http.Request, serve func(*
 	if err := a.reads.Ready(); err != nil {
 		return nil, problem.Unavailable(err.Error())
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), server.AnswerTimeout)
 	defer cancel()
 	return serve(newCall(r.WithContext(ctx)), w)
 }

@@ -16,7 +16,7 @@ func TestALoginHoldsNoLongerThanWhatItWasBy(t *testing.T) {
 	at := now
 	a := newAPI(&Options{Reads: f, Gate: f, Now: func() time.Time { return at }}, &net.TCPAddr{})
 	ann := login.Identity{Principal: "User:ann", Proof: "anns"}
-	secret, _ := a.sessions.begin(ann)
+	secret, _ := a.sessions.Begin(ann)
 	token := &call{login: login.WayBearer, id: login.Identity{Principal: "User:tom"}, ends: now.Add(time.Minute)}
 	for name, c := range map[string]*call{"password": {login: login.WayBasic, id: ann}, "cookie": {login: login.WayCookie, id: ann, secret: secret}, "token": token} {
 		if !a.holds(c) {

@@ -1,13 +1,11 @@
 package web
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 
 	"muster/internal/web/login"
 	"muster/internal/web/problem"
+	"muster/internal/web/server"
 )
 
 // Where nobody logs in, everybody who reaches the address is a stranger. On this machine
@@ -57,23 +55,5 @@ func (a *api) whyNot(c *call, stranger string) string {
 // isFar says whether a request that came to a loopback address is somebody else's: a proxy
 // says so, or it was sent to a name that is not this machine's for itself.
 func isFar(r *http.Request) bool {
-	return r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !isLocalName(hostOf(r.Host))
-}
-
-// hostOf returns the name in a Host header, as it is compared.
-func hostOf(hostport string) string {
-	host := strings.ToLower(hostport)
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(host, "."), "["), "]")
-}
-
-// isLocalName says whether a name means the machine that asks, wherever it is asked.
-func isLocalName(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !server.IsLocalName(server.HostOf(r.Host))
 }

@@ -15,6 +15,7 @@ import (
 
 	"muster/internal/search"
 	"muster/internal/web/problem"
+	"muster/internal/web/server"
 )
 
 func (r *RecordBytes) binary(b []byte) *RecordBytes {
@@ -241,7 +242,7 @@ func (s *recordsSearch) send(ctx context.Context, w http.ResponseWriter) {
 // write writes piece by piece: who reads slowly, but reads, must not keep the broker from
 // stopping.
 func (s *recordsSearch) write(ctx context.Context, w http.ResponseWriter, b []byte) error {
-	for piece := range slices.Chunk(b, writeChunk) {
+	for piece := range slices.Chunk(b, server.WriteChunk) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

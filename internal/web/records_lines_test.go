@@ -13,6 +13,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/search"
 	"muster/internal/web/fleet"
+	"muster/internal/web/server"
 )
 
 // What somebody has not read is counted while it waits, in sum and for each, and not after.
@@ -77,12 +78,12 @@ func TestLinesAreSentPieceByPiece(t *testing.T) {
 	for _, ends := range []string{"nothing", "the broker stops", "who asked has gone"} {
 		a := &api{stopping: make(chan struct{})}
 		s := &recordsSearch{api: a, out: &lines{api: a, more: make(chan struct{}, 1)}}
-		s.out.add(&RecordsLine{Record: &TopicRecord{Result: strings.Repeat("x", 3*writeChunk)}})
+		s.out.add(&RecordsLine{Record: &TopicRecord{Result: strings.Repeat("x", 3*server.WriteChunk)}})
 		s.out.add(&RecordsLine{End: &SearchEnd{}})
 		all := int(s.out.unsent.Load())
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &leavingWriter{ResponseRecorder: httptest.NewRecorder(), then: func() {}}
-		want := writeChunk
+		want := server.WriteChunk
 		switch ends {
 		case "the broker stops":
 			w.then = func() { close(a.stopping) }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -51,19 +50,6 @@ func TestMetricsAreMountedAndWantNoLogin(t *testing.T) {
 		t.Errorf("metrics: %d %q", resp.StatusCode, body)
 	}
 	s.fails("/metrics", http.StatusForbidden, host("evil.example.org"))
-}
-
-func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
-	s := serve(t, newFake(t))
-	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	s.Close()
-	if _, err := net.Dial("tcp", s.Addr().String()); err == nil {
-		t.Error("it still listens")
-	}
 }
 
 func TestNothingIsReadBeforeTheBrokerIsReadyOrWhenItStops(t *testing.T) {

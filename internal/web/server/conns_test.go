@@ -1,4 +1,4 @@
-package web
+package server
 
 import (
 	"context"
@@ -168,7 +168,7 @@ func (*during) Close() error               { return nil }
 func TestRequestsAreSharedAmongAddresses(t *testing.T) {
 	c := &crowd{t, newConns(maxConns)}
 	var all []*someone
-	for i := range maxServed {
+	for i := range MaxServed {
 		all = append(all, c.comes(fmt.Sprint("10.0.0.", i/maxOwnServed)))
 	}
 	code := func(addr, path string) int { return c.comes(addr).asks(path, func(*http.Request) {}) }
@@ -180,14 +180,14 @@ func TestRequestsAreSharedAmongAddresses(t *testing.T) {
 			if got := code("10.0.0.9", "/"); got != http.StatusServiceUnavailable {
 				t.Errorf("one more than all gets %d", got)
 			}
-			for _, path := range []string{healthPath, metricsPath} {
+			for _, path := range []string{HealthPath, MetricsPath} {
 				if got := code("10.0.0.0", path); got != http.StatusOK {
 					t.Errorf("%s gets %d", path, got)
 				}
 			}
 		})
 	})
-	for path, own := range map[string]int{healthPath: maxOwnHealth, metricsPath: maxOwnMetrics} {
+	for path, own := range map[string]int{HealthPath: maxOwnHealth, MetricsPath: maxOwnMetrics} {
 		c := &crowd{t, newConns(maxConns)}
 		var all []*someone
 		for range own {
@@ -236,10 +236,7 @@ func TestARequestTakesThePlaceOfASlowOne(t *testing.T) {
 
 // The classes leave connections for whoever comes next.
 func TestNotAllConnectionsCanBeServedAtOnce(t *testing.T) {
-	if maxServed+maxHealth+maxMetrics >= maxConns {
+	if MaxServed+maxHealth+maxMetrics >= maxConns {
 		t.Error("if all are served there is none left to be closed")
-	}
-	if maxStreams+maxAnswering+maxForFleet > maxServed {
-		t.Error("streams leave too little for the rest")
 	}
 }

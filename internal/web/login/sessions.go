@@ -1,4 +1,4 @@
-package web
+package login
 
 import (
 	"container/list"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/web/login"
 )
 
 const (
@@ -27,10 +26,10 @@ const (
 	sessionSecret = 32
 )
 
-// sessions are those who have logged in and not out. They are in memory only: after a
+// Sessions are those who have logged in and not out. They are in memory only: after a
 // start people log in again. Of the secret that a browser keeps there is only a hash, so
 // that who sees the broker's memory cannot come as somebody else.
-type sessions struct {
+type Sessions struct {
 	now func() time.Time
 
 	mu    sync.Mutex
@@ -45,20 +44,21 @@ type sessionKey [sha256.Size]byte
 // session is somebody who has logged in.
 type session struct {
 	key  sessionKey
-	id   login.Identity
+	id   Identity
 	ends time.Time
 }
 
-func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, all: map[sessionKey]*list.Element{}, order: list.New(), of: map[auth.Principal]int{}}
+// NewSessions returns none yet.
+func NewSessions(now func() time.Time) *Sessions {
+	return &Sessions{now: now, all: map[sessionKey]*list.Element{}, order: list.New(), of: map[auth.Principal]int{}}
 }
 
 func keyOf(secret string) sessionKey { return sha256.Sum256([]byte(secret)) }
 
 func (s *session) cost() int { return sessionBytes + len(s.id.Principal) + len(s.id.Proof) }
 
-// begin remembers somebody, and returns the secret by which they are known from now on.
-func (s *sessions) begin(id login.Identity) (secret string, ends time.Time) {
+// Begin remembers somebody, and returns the secret by which they are known from now on.
+func (s *Sessions) Begin(id Identity) (secret string, ends time.Time) {
 	var random [sessionSecret]byte
 	_, _ = rand.Read(random[:]) // It never fails.
 	secret = base64.RawURLEncoding.EncodeToString(random[:])
@@ -79,7 +79,7 @@ func (s *sessions) begin(id login.Identity) (secret string, ends time.Time) {
 
 // bound sends away the oldest of somebody who is here too often, and then the oldest of
 // all while there are too many. The lock is held.
-func (s *sessions) bound(who auth.Principal) {
+func (s *Sessions) bound(who auth.Principal) {
 	for e := s.order.Front(); e != nil && s.of[who] > maxSessionsOfOne; {
 		next := e.Next()
 		if e.Value.(*session).id.Principal == who {
@@ -92,7 +92,7 @@ func (s *sessions) bound(who auth.Principal) {
 	}
 }
 
-func (s *sessions) remove(e *list.Element) {
+func (s *Sessions) remove(e *list.Element) {
 	gone := s.order.Remove(e).(*session)
 	delete(s.all, gone.key)
 	s.bytes -= gone.cost()
@@ -101,29 +101,29 @@ func (s *sessions) remove(e *list.Element) {
 	}
 }
 
-// find returns whose secret it is.
-func (s *sessions) find(secret string) (id login.Identity, ends time.Time, found bool) {
+// Find returns whose secret it is.
+func (s *Sessions) Find(secret string) (id Identity, ends time.Time, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all[keyOf(secret)]
 	if e == nil {
-		return login.Identity{}, time.Time{}, false
+		return Identity{}, time.Time{}, false
 	}
 	it := e.Value.(*session)
 	if !s.now().Before(it.ends) {
 		s.remove(e)
-		return login.Identity{}, time.Time{}, false
+		return Identity{}, time.Time{}, false
 	}
 	return it.id, it.ends, true
 }
 
-// end forgets somebody, and returns who it was.
-func (s *sessions) end(secret string) (id login.Identity, found bool) {
+// End forgets somebody, and returns who it was.
+func (s *Sessions) End(secret string) (id Identity, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all[keyOf(secret)]
 	if e == nil {
-		return login.Identity{}, false
+		return Identity{}, false
 	}
 	s.remove(e)
 	return e.Value.(*session).id, true

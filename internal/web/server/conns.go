@@ -1,4 +1,4 @@
-package web
+package server
 
 import (
 	"container/list"
@@ -17,10 +17,10 @@ const (
 	// one or two. It is more than all classes of requests together may have, so there is
 	// always a connection that the broker waits for, which can go.
 	maxConns = 256
-	// maxServed is how many requests are being served at a time, and maxOwnServed how many
+	// MaxServed is how many requests are being served at a time, and maxOwnServed how many
 	// of one address.
-	maxServed    = 176
-	maxOwnServed = maxServed * 2 / 3
+	MaxServed    = 176
+	maxOwnServed = MaxServed * 2 / 3
 	// maxHealth and maxMetrics are the reserves of /healthz and /metrics.
 	maxHealth     = 32
 	maxOwnHealth  = maxHealth / 2
@@ -64,7 +64,7 @@ func newConns(most int) *conns {
 		max: most, all: map[net.Conn]*held{}, of: map[string]int{}, waiting: list.New(),
 		health:  class{most: maxHealth, own: maxOwnHealth, of: map[string]int{}},
 		metrics: class{most: maxMetrics, own: maxOwnMetrics, of: map[string]int{}},
-		others:  class{most: maxServed, own: maxOwnServed, of: map[string]int{}},
+		others:  class{most: MaxServed, own: maxOwnServed, of: map[string]int{}},
 	}
 }
 
@@ -160,9 +160,9 @@ func (c *conns) evict(may func(*held) bool) bool {
 // classOf returns the class of a request.
 func (c *conns) classOf(r *http.Request) *class {
 	switch r.URL.Path {
-	case healthPath:
+	case HealthPath:
 		return &c.health
-	case metricsPath:
+	case MetricsPath:
 		return &c.metrics
 	}
 	return &c.others

@@ -1,4 +1,4 @@
-package web
+package server
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ type guard struct {
 const anyHost = "*"
 
 func newGuard(next http.Handler, addr net.Addr, allowed []string) http.Handler {
-	g := &guard{next: http.NewCrossOriginProtection().Handler(next), loopback: isLoopback(addr)}
+	g := &guard{next: http.NewCrossOriginProtection().Handler(next), loopback: IsLoopback(addr)}
 	for _, h := range allowed {
 		g.hosts = append(g.hosts, strings.ToLower(h))
 	}
@@ -46,7 +46,8 @@ func newGuard(next http.Handler, addr net.Addr, allowed []string) http.Handler {
 	return g
 }
 
-func isLoopback(addr net.Addr) bool {
+// IsLoopback says whether an address is reached from this machine only.
+func IsLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
@@ -77,7 +78,7 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		// own name here. That is all that tells it from ours.
 		problem.Write(w, &problem.Problem{
 			Status: http.StatusForbidden, Code: "host_not_allowed",
-			Message: fmt.Sprintf("this broker is not known as %.100q; add the name to muster.http.allowed.hosts", hostOf(r.Host)),
+			Message: fmt.Sprintf("this broker is not known as %.100q; add the name to muster.http.allowed.hosts", HostOf(r.Host)),
 		})
 	default:
 		g.next.ServeHTTP(w, r)
@@ -109,9 +110,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 // browser: it takes one for a page to have its name mean this address.
 func (g *guard) lets(r *http.Request) bool {
 	switch {
-	case r.URL.Path == healthPath, g.knows(r.Host):
+	case r.URL.Path == HealthPath, g.knows(r.Host):
 		return true
-	case r.URL.Path == metricsPath:
+	case r.URL.Path == MetricsPath:
 		return !g.loopback && !isBrowser(r)
 	}
 	return false
@@ -126,10 +127,28 @@ func isBrowser(r *http.Request) bool {
 // knows says whether the Host header names this broker. An address is no name that
 // somebody else could have made to mean us: it is what the browser connected to.
 func (g *guard) knows(hostport string) bool {
-	host := hostOf(hostport)
-	if slices.Contains(g.hosts, host) || slices.Contains(g.hosts, anyHost) || isLocalName(host) {
+	host := HostOf(hostport)
+	if slices.Contains(g.hosts, host) || slices.Contains(g.hosts, anyHost) || IsLocalName(host) {
 		return true
 	}
 	_, err := netip.ParseAddr(host)
 	return err == nil && !g.loopback
+}
+
+// HostOf returns the name in a Host header, as it is compared.
+func HostOf(hostport string) string {
+	host := strings.ToLower(hostport)
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(host, "."), "["), "]")
+}
+
+// IsLocalName says whether a name means the machine that asks, wherever it is asked.
+func IsLocalName(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
 }

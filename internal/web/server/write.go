@@ -1,14 +1,14 @@
-package web
+package server
 
 import (
 	"net/http"
 	"time"
 )
 
-// writeChunk is how much is written at a time, and writeTimeout how long that may take:
+// WriteChunk is how much is written at a time, and writeTimeout how long that may take:
 // who reads more slowly than that is not waited for.
 const (
-	writeChunk   = 32 << 10
+	WriteChunk   = 32 << 10
 	writeTimeout = 5 * time.Second
 )
 
@@ -22,7 +22,7 @@ type pacedWriter struct {
 
 func paced(w http.ResponseWriter, conn *held) *pacedWriter {
 	p := &pacedWriter{w, http.NewResponseController(w), conn}
-	p.extend(answerTimeout + writeTimeout) // The deadline of the answer before may be over.
+	p.extend(AnswerTimeout + writeTimeout) // The deadline of the answer before may be over.
 	return p
 }
 
@@ -39,7 +39,7 @@ func (w *pacedWriter) Write(b []byte) (int, error) {
 	for {
 		w.extend(writeTimeout)
 		n, err := w.conn.await(func() (int, error) {
-			return w.ResponseWriter.Write(b[written:min(len(b), written+writeChunk)])
+			return w.ResponseWriter.Write(b[written:min(len(b), written+WriteChunk)])
 		})
 		written += n
 		if err != nil || written == len(b) {
