@@ -23,6 +23,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/arrivals"
 	"muster/internal/auth"
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
@@ -50,6 +51,7 @@ import (
 	"muster/internal/web/fleet"
 	"muster/internal/web/login"
 	"muster/internal/web/metrics"
+	"muster/internal/web/server"
 )
 
 // drainTimeout is how long Close waits for requests in flight.
@@ -90,7 +92,7 @@ type Broker struct {
 	logger     *slog.Logger
 	server     *listener.Server
 	front      front
-	arrivals   *arrivals
+	arrivals   *arrivals.Arrivals
 	endpoints  []endpoint
 	gates      *gate.Gates
 	store      store.Store
@@ -122,9 +124,8 @@ type Broker struct {
 	login       *login.Gate   // nil if there is no HTTP
 	fleet       *fleet.Fleet  // nil if there is no HTTP, or there are no other brokers
 	incarnation string
-	advertised  string       // where other brokers reach it over HTTP; empty if nowhere
-	httpSecure  bool         // it is reached by TLS
-	facts       *facts.Facts // what HTTP says
+	httpAt      *server.Listening // nil if there is no HTTP
+	facts       *facts.Facts      // what HTTP says
 	watch       *watch.Watch
 	source      *source.Source  // what the watch asks
 	counter     handler.Counter // nil if no one need count
@@ -162,9 +163,9 @@ func Open(ctx context.Context, c Config) (*Broker, error) {
 	if b.storeKind() == "redis" {
 		b.logger = slog.New(quietly{c.Logger.Handler(), &b.away, &b.unsaid})
 	}
+	b.peerLogins = &gate.PeerLogins{Image: b.image, Now: c.now}
 	b.gates = gate.New(gate.Options{Certs: b.certs(), Image: b.image, Shared: b.storeKind() == "redis"})
-	b.arrivals = newArrivals(b.image, c.now)
-	b.arrivals.waits = b.throttled
+	b.arrivals = arrivals.New(b.image, c.now, b.throttled)
 	if inert := cfg.Inert(); len(inert) > 0 {
 		b.logger.Warn("settings of Kafka's that have no effect here", "names", inert)
 	}

@@ -129,7 +129,7 @@ func (b *Broker) LoginSecrets() map[string][]byte {
 	c := b.peerLogins.Credentials(secret)
 	return map[string][]byte{
 		"the secret": []byte(secret.Text), "the password": []byte(c.Login.Password), "the hash of the password": gate.Derived(secret.Text, "logins of brokers"),
-		"the stored key": c.Credential.StoredKey, "the server key": c.Credential.ServerKey, "the key of HTTP": fleetKey(secret),
+		"the stored key": c.Credential.StoredKey, "the server key": c.Credential.ServerKey, "the key of HTTP": gate.HTTPKey(secret),
 	}
 }
 
@@ -145,9 +145,6 @@ func (b *Broker) FailedLogins() (n float64) {
 
 // PeerLogin is how brokers of a cluster with a secret log in.
 func PeerLogin(secret metadata.Secret) peer.Login { return gate.PeerLogin(secret) }
-
-// ParseAdvertised reads where a broker is reached over HTTP.
-var ParseAdvertised = parseAdvertised
 
 // StopAuditWithoutStore has an audit log whose store has failed take entries, and stop.
 func (b *Broker) StopAuditWithoutStore(entries ...audit.Entry) {

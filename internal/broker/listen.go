@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"muster/internal/arrivals"
 	"muster/internal/certs"
 	"muster/internal/gate"
 	"muster/internal/listener"
@@ -152,4 +154,22 @@ func advertise(name, written string, address net.Addr, advertised string) (metad
 		}
 	}
 	return metadata.Endpoint{Listener: name, Host: host, Port: int32(port)}, nil
+}
+
+// limitArrivals has the listeners go by the limits of connections that need to know the
+// listeners.
+func (b *Broker) limitArrivals() error {
+	if len(b.endpoints) > 1 {
+		b.arrivals.Spared = cmp.Or(b.cfg.Get("inter.broker.listener.name"), b.endpoints[0].Listener)
+	}
+	return b.limitAddresses(b.cfg)
+}
+
+// limitAddresses has the listeners go by max.connections.per.ip.overrides.
+func (b *Broker) limitAddresses(c *config.Broker) error {
+	overrides, err := arrivals.PerAddress(c.Get("max.connections.per.ip.overrides"))
+	if err == nil {
+		b.server.SetOverrides(overrides)
+	}
+	return err
 }

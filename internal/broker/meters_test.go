@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/arrivals"
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/journal"
@@ -99,8 +100,7 @@ func TestWaitsOfConnectionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	image, now := metadata.NewImage(set), time.Now()
-	a := newArrivals(func() *metadata.Image { return image }, func() time.Time { return now })
-	a.waits = b.throttled
+	a := arrivals.New(func() *metadata.Image { return image }, func() time.Time { return now }, b.throttled)
 	var waited time.Duration
 	for range 100 {
 		waited += a.On("PLAINTEXT")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"muster/internal/gate"
 	"muster/internal/peer"
 )
 
@@ -18,7 +17,6 @@ func (b *Broker) openPeers() error {
 	if i < 0 {
 		return fmt.Errorf("inter.broker.listener.name: there is no listener named %q", name)
 	}
-	b.peerLogins = &gate.PeerLogins{Image: b.image, Now: b.now}
 	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Login: b.peerLogins.Login, Logger: b.logger}
 	if b.endpoints[i].secure {
 		var err error

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -127,3 +128,25 @@ func (p *PeerLogins) Shapes(h sasl.Hash) []sasl.Shape {
 	}
 	return nil
 }
+
+// HTTPKeys are by which brokers know each other over HTTP. They follow from the secrets of the cluster as the newest metadata has them: if the
+// store has lost those, another one is made when the brokers join again, and all go on
+// with the new one.
+func (p *PeerLogins) HTTPKeys() [][]byte {
+	secrets := Secrets(p.Image())
+	if secrets.Current.Text == "" {
+		return nil
+	}
+	now := p.Now()
+	keys := [][]byte{HTTPKey(secrets.Current)}
+	if secrets.Overlaps(now) {
+		keys = append(keys, HTTPKey(secrets.Previous))
+		if secrets.Use(now) == secrets.Previous {
+			slices.Reverse(keys)
+		}
+	}
+	return keys
+}
+
+// HTTPKey is the key of a secret.
+func HTTPKey(s metadata.Secret) []byte { return Derived(s.Text, "questions of brokers over HTTP") }

@@ -83,7 +83,8 @@ var importTable = map[string][]string{
 		"peer",  // Brokers log in to each other by what follows from the secret of the cluster.
 		"share",
 	},
-	"share": {},
+	"share":    {},
+	"arrivals": {"auth", "metadata", "metadata/config", "quota"}, // Quotas of addresses are part of the metadata.
 	"handler": {
 		"audit", // It tells what requests change.
 		"auth",
@@ -119,8 +120,8 @@ var importTable = map[string][]string{
 		"web/console", // It is served beside the API that it asks.
 		"web/fleet",   // Other brokers, which know the rest of an answer.
 	},
-	"web/server":  {"share", "web/problem"},
-	"web/problem": {"auth"}, // A problem may be a right that lacks.
+	"web/server":  {"certs", "metadata/config", "share", "web/problem"}, // Where it listens is a setting.
+	"web/problem": {"auth"},                                             // A problem may be a right that lacks.
 	"web/act": {
 		"audit", "auth", "auth/sasl", "watch/groupview",
 		"handler", // It answers acts as it does those of Kafka clients.

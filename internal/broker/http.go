@@ -3,11 +3,7 @@ package broker
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
-	"net"
-	"strings"
-	"syscall"
+	"net/url"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,63 +15,75 @@ import (
 	"muster/internal/web"
 	"muster/internal/web/act"
 	"muster/internal/web/facts"
+	"muster/internal/web/fleet"
 	"muster/internal/web/login"
 	"muster/internal/web/records"
+	"muster/internal/web/server"
 )
 
-// httpSetting is the setting of the address for HTTP.
-const httpSetting = "muster.http.listener"
-
 // listenHTTP opens the address for HTTP, if there is to be one, and answers there
-// from now on, also while the broker starts. One that nobody asked for by name may be
-// taken: several brokers run on one machine, and the first has it.
+// from now on, also while the broker starts.
 func (b *Broker) listenHTTP(byDefault string) error {
-	addr, asked := b.cfg.Get(httpSetting), b.cfg.IsSet(httpSetting)
-	if !asked {
-		addr = byDefault
-	}
-	if addr == "" {
-		return nil
-	}
-	addr, encrypt, err := b.httpTLS(addr)
-	if err != nil {
+	shared := b.storeKind() == "redis"
+	l, err := server.Listen(server.ListenOptions{Certs: b.certs(), Default: byDefault, Fleet: shared, Host: b.endpoints[0].Host})
+	if err != nil || l == nil {
 		return err
 	}
-	l, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) && !asked && b.storeKind() == "redis" {
-		// Another broker of this machine has it, most likely one of the same fleet, which can
-		// tell of this one's groups only if it reaches it.
-		l, err = listenAnywhere(addr)
+	b.httpAt = l
+	if !l.Set {
+		b.cfg = b.cfg.Found("muster.http.advertised", l.Advertised)
 	}
-	switch {
-	case err != nil && !asked:
-		b.logger.Warn("not answering HTTP: the address cannot be had; choose another with --http, or none with --http off", "address", addr, "error", err)
-		return nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("port in use: something already listens on %s; choose another address with --http", addr)
-	case err != nil:
-		return fmt.Errorf("%s: %w", httpSetting, err)
+	if shared {
+		b.fleet = fleet.New(fleet.Options{
+			Self:   func() fleet.Target { return fleet.Target{Node: b.nodeID(), Incarnation: b.incarnation} },
+			Others: b.otherBrokers, Keys: b.peerLogins.HTTPKeys, TLS: func() *tls.Config { return b.certs().HTTPPeer() },
+		})
 	}
-	listening := l.Addr().(*net.TCPAddr)
-	if encrypt != nil {
-		l = tls.NewListener(l, encrypt)
-		b.httpSecure = true
-	}
-	if err := b.advertiseHTTP(listening); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	b.openFleet()
 	b.login = login.New(login.Options{Gates: b.gates, Handler: b.front.handler.Load, Meters: b.meters, Audit: b.auditHTTP})
 	b.http = web.Serve(l, web.Options{
 		Health: b.health, Reads: b.facts, Records: b.records(), Gate: b.login, Actions: b.acts(), Metrics: b.metricsHandler(), MetricsLogin: b.cfg.Bool("muster.http.metrics.login"),
 		AllowedHosts: append(config.SplitList(b.cfg.Get("muster.http.allowed.hosts")), b.advertisedHosts()...), Logger: b.logger, Panicked: b.meters.Panicked, Fleet: b.fleet,
 		AnonymousFull: b.cfg.Get("muster.http.anonymous") == "full",
 	})
-	b.logger.Info("answering HTTP", "address", b.HTTPURL(), "advertised", b.cfg.Get(advertisedSetting))
-	if encrypt == nil && !listening.IP.IsLoopback() {
-		b.logger.Warn("other machines can ask over HTTP, which is plain text: passwords can be read on the way; give muster.http.listener as https://, or put a proxy with TLS before it", "address", l.Addr().String())
-	}
 	return nil
+}
+
+// httpURL is where other brokers reach this one's HTTP API; empty if they do not.
+func (b *Broker) httpURL() string {
+	if b.httpAt == nil {
+		return ""
+	}
+	return b.httpAt.Advertised
+}
+
+// advertisedHosts are the names under which others ask this broker: that of its HTTP
+// address, and those by which clients of Kafka reach it.
+func (b *Broker) advertisedHosts() []string {
+	var out []string
+	if u, err := url.Parse(b.httpURL()); err == nil && u.Hostname() != "" {
+		out = append(out, u.Hostname())
+	}
+	for _, e := range b.endpoints {
+		if e.Host != "" {
+			out = append(out, e.Host)
+		}
+	}
+	return out
+}
+
+// otherBrokers are those of the newest metadata.
+func (b *Broker) otherBrokers() []fleet.Target {
+	image := b.image()
+	if image == nil {
+		return nil
+	}
+	var out []fleet.Target
+	for i := range image.Brokers {
+		if o := &image.Brokers[i]; o.ID != b.nodeID() {
+			out = append(out, fleet.Target{Node: o.ID, Incarnation: o.Incarnation, URL: o.HTTP})
+		}
+	}
+	return out
 }
 
 // ask has another broker answer a request.
@@ -121,38 +129,19 @@ func (b *Broker) auditHTTP(e audit.Entry) {
 	b.audit.tell(e.Bounded())
 }
 
-// httpTLS takes an address apart, which may have a scheme before it, and returns the
-// server's side of TLS, nil for plain text.
-func (b *Broker) httpTLS(addr string) (string, *tls.Config, error) {
-	scheme, rest, found := strings.Cut(addr, "://")
-	switch {
-	case !found:
-		return addr, nil, nil
-	case scheme == "http":
-		return rest, nil, nil
-	case scheme != "https":
-		return "", nil, fmt.Errorf("%s is host:port, after http:// or https://, not %q", httpSetting, addr)
-	}
-	encrypt, err := b.certs().HTTP()
-	return rest, encrypt, err
-}
-
 // HTTPURL returns where the broker answers HTTP, as http://host:port or https://host:port;
 // empty if it does not.
 func (b *Broker) HTTPURL() string {
-	switch {
-	case b.http == nil:
+	if b.httpAt == nil {
 		return ""
-	case b.httpSecure:
-		return "https://" + b.HTTPAddr()
 	}
-	return "http://" + b.HTTPAddr()
+	return b.httpAt.URL()
 }
 
 // HTTPAddr returns where the broker answers HTTP, as host:port; empty if it does not.
 func (b *Broker) HTTPAddr() string {
-	if b.http == nil {
+	if b.httpAt == nil {
 		return ""
 	}
-	return b.http.Addr().String()
+	return b.httpAt.Addr().String()
 }

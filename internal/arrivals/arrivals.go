@@ -1,7 +1,9 @@
-package broker
+// Package arrivals limits how often connections begin (KIP-612), and reads how many an address
+// may have. It is what a listener asks before it accepts; the limits are those of the newest
+// metadata.
+package arrivals
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
@@ -23,16 +25,15 @@ const (
 	addressBytes    = 8 << 20
 )
 
-// arrivals limits how often connections begin (KIP-612): in all by
+// Arrivals limits how often connections begin (KIP-612): in all by
 // max.connection.creation.rate, from one address by its quota.
-type arrivals struct {
+type Arrivals struct {
 	image func() *metadata.Image
 	now   func() time.Time
-	// spared is the listener of brokers among themselves, if clients have others:
-	// they come however many clients do.
-	spared string
-	// waits is told for how long connections have to wait. It must not block. Nil if
-	// nobody wants to know.
+	// Spared is the listener of brokers among themselves, if clients have others:
+	// they come however many clients do. It is set before the listeners serve.
+	Spared string
+	// waits is told for how long connections have to wait. It must not block.
 	waits func(quota.Kind, time.Duration)
 
 	mu   sync.Mutex
@@ -40,12 +41,14 @@ type arrivals struct {
 	all  *quota.Bucket // nil until it is needed
 }
 
-func newArrivals(image func() *metadata.Image, now func() time.Time) *arrivals {
-	return &arrivals{image: image, now: now, from: quota.NewBook(addressesAtMost, addressBytes)}
+// New returns limits by the newest metadata. Waits is told for how long connections have to
+// wait, and must not block.
+func New(image func() *metadata.Image, now func() time.Time, waits func(quota.Kind, time.Duration)) *Arrivals {
+	return &Arrivals{image: image, now: now, waits: waits, from: quota.NewBook(addressesAtMost, addressBytes)}
 }
 
 // From implements listener.Arrivals.
-func (a *arrivals) From(host string) time.Duration {
+func (a *Arrivals) From(host string) time.Duration {
 	image := a.image()
 	if image == nil || image.Quotas == nil {
 		return 0
@@ -65,9 +68,9 @@ func (a *arrivals) From(host string) time.Duration {
 }
 
 // On implements listener.Arrivals.
-func (a *arrivals) On(listener string) time.Duration {
+func (a *Arrivals) On(listener string) time.Duration {
 	image := a.image()
-	if image == nil || listener == a.spared {
+	if image == nil || listener == a.Spared {
 		return 0
 	}
 	rate := image.Config.Int("max.connection.creation.rate")
@@ -85,8 +88,8 @@ func (a *arrivals) On(listener string) time.Duration {
 }
 
 // told tells of a wait whoever wants to know, and returns it.
-func (a *arrivals) told(wait time.Duration) time.Duration {
-	if wait > 0 && a.waits != nil {
+func (a *Arrivals) told(wait time.Duration) time.Duration {
+	if wait > 0 {
 		a.waits(quota.Connections, wait)
 	}
 	return wait
@@ -101,8 +104,8 @@ func arrivalLimit(image *metadata.Image, rate float64) quota.Limit {
 	}
 }
 
-// perAddress reads max.connections.per.ip.overrides.
-func perAddress(value string) (map[string]int, error) {
+// PerAddress reads max.connections.per.ip.overrides.
+func PerAddress(value string) (map[string]int, error) {
 	out := map[string]int{}
 	for _, entry := range config.SplitList(value) {
 		at := strings.LastIndexByte(entry, ':')
@@ -120,22 +123,4 @@ func perAddress(value string) (map[string]int, error) {
 		out[addr.Unmap().String()] = int(count)
 	}
 	return out, nil
-}
-
-// limitArrivals has the listeners go by the limits of connections that need to know the
-// listeners.
-func (b *Broker) limitArrivals() error {
-	if len(b.endpoints) > 1 {
-		b.arrivals.spared = cmp.Or(b.cfg.Get("inter.broker.listener.name"), b.endpoints[0].Listener)
-	}
-	return b.limitAddresses(b.cfg)
-}
-
-// limitAddresses has the listeners go by max.connections.per.ip.overrides.
-func (b *Broker) limitAddresses(c *config.Broker) error {
-	overrides, err := perAddress(c.Get("max.connections.per.ip.overrides"))
-	if err == nil {
-		b.server.SetOverrides(overrides)
-	}
-	return err
 }
