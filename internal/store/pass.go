@@ -123,6 +123,9 @@ func (p *CompactionPass) Note(b record.Batch) error {
 	})
 }
 
+// Aborted says whether a batch belongs to an aborted transaction.
+func (p *CompactionPass) Aborted(b record.Batch) bool { return p.isAborted(b) }
+
 // isAborted says whether a batch belongs to an aborted transaction.
 func (p *CompactionPass) isAborted(b record.Batch) bool {
 	if !b.Transactional() || b.Control() {
@@ -166,6 +169,20 @@ func (p *CompactionPass) Filter(b record.Batch) (kept record.Batch, err error) {
 		return b, nil
 	}
 	return b.Emptied(), nil
+}
+
+// Stays is Filter for an engine that keeps records apart from their batches: left says whether
+// records of the batch remain.
+func (p *CompactionPass) Stays(b record.Batch, left bool) (bool, error) {
+	if b.Control() {
+		kept, err := p.filterControl(b)
+		return kept != nil, err
+	}
+	if b.Transactional() {
+		p.open[b.ProducerID()] = true
+	}
+	last, known := p.live[b.ProducerID()]
+	return left || known && last.offset == b.LastOffset(), nil
 }
 
 // filterControl keeps a control batch or not. One that ends no transaction, as far

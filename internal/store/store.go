@@ -121,6 +121,8 @@ type Layout string
 const (
 	LayoutLog    Layout = "log"    // batches as they came, dense offsets
 	LayoutStream Layout = "stream" // one stream entry per record, readable by others
+	// LayoutIndexed has one stream entry per record, and beside them an index with dense offsets.
+	LayoutIndexed Layout = "indexed"
 )
 
 // Appended says where a batch went.

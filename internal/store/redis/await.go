@@ -28,9 +28,12 @@ func (s *Store) AwaitChange(ctx context.Context, logs []store.Refresher, wait ti
 	}
 	var list []watched
 	for i, l := range logs {
-		if l, ok := l.(recordLog); ok {
+		switch l := l.(type) {
+		case recordLog:
 			_, next := l.Bounds()
 			list = append(list, watched{i, l.keys.stream, l.lastBefore(next)})
+		case indexLog:
+			list = append(list, watched{i, l.keys.stream, l.topID()})
 		}
 	}
 	if len(list) == 0 {

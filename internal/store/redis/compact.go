@@ -55,7 +55,7 @@ func (l *log) Compact(ctx context.Context, c store.Compaction) error {
 	if err != nil || !worth {
 		return err
 	}
-	return l.layout.compact(ctx, c)
+	return l.numbered.compact(ctx, c)
 }
 
 // worthCompacting looks at the records that have not been compacted. The size of

@@ -22,6 +22,10 @@ type tail struct {
 	ahead int64
 	// largest is the size of the largest entry ever appended.
 	largest int64
+	// top is the last id that the index covers, and added how many entries it does in all
+	// (indexed layout).
+	top   entryID
+	added int64
 }
 
 // transaction is a group with its offsets. It builds upon the log as it is, or
@@ -38,6 +42,10 @@ type transaction struct {
 	// producers is the state after it of the producers that it has batches of.
 	producers map[int64]producer
 	aborted   []store.Aborted // by markers that it has
+	// index is what it adds to the index, and truth what the script has told of the log before
+	// it, nil if that is what it builds upon (indexed layout).
+	index *indexEntry
+	truth *indexTruth
 
 	done    chan struct{} // closed when there are results
 	results results
@@ -79,8 +87,18 @@ func (l *log) compose(group []*pending, prev *transaction) (*transaction, error)
 			l.place(tx, p)
 		}
 	}
-	tx.before = l.layout.lastBefore(base)
-	return tx, nil
+	l.layout.composed(tx, base)
+	return tx, tx.err
+}
+
+// composed notes which ids the entries must be above.
+func (l *log) composed(tx *transaction, base int64) {
+	for _, p := range tx.group {
+		if p.sends() {
+			tx.to.ahead = max(tx.to.ahead, l.numbered.ahead(p))
+		}
+	}
+	tx.before = l.numbered.lastBefore(base)
 }
 
 // place puts a batch at the end of a transaction. The lock is held.
@@ -90,7 +108,6 @@ func (l *log) place(tx *transaction, p *pending) {
 	p.batch.SetLeaderEpoch(l.epoch)
 	tx.to.next = p.batch.LastOffset() + 1
 	tx.to.maxTimestamp = max(tx.to.maxTimestamp, p.batch.MaxTimestamp())
-	tx.to.ahead = max(tx.to.ahead, l.layout.ahead(p))
 	tx.to.largest = max(tx.to.largest, p.largest)
 	if p.batch.ProducerID() >= 0 && (p.marker != nil || !p.batch.Control()) {
 		l.noteProducer(tx, p)

@@ -50,8 +50,9 @@ func harness(url func(t *testing.T) string, cfg store.LogConfig) func(t *testing
 func single(t *testing.T) string { return redistest.Shared(t, redistest.KindSingle).URL() }
 
 var layouts = map[string]store.LogConfig{
-	"Log":    {Layout: store.LayoutLog},
-	"Stream": {Layout: store.LayoutStream},
+	"Log":     {Layout: store.LayoutLog},
+	"Stream":  {Layout: store.LayoutStream},
+	"Indexed": {Layout: store.LayoutIndexed},
 }
 
 // sequences are further numberings of the stream layout.

@@ -14,6 +14,7 @@ import (
 type keys struct {
 	stream    string // the records
 	meta      string // a hash: what is known about the log
+	index     string // a stream: where which records are (indexed layout)
 	producers string // a hash: the state of each idempotent producer
 	aborted   string // a sorted set: the aborted transactions, by the offsets of their markers
 	rewrite   string // a stream: what compaction writes, until it takes the place of the log
@@ -28,7 +29,7 @@ func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
 	return keys{
-		stream: stream, meta: tag + metaSuffix, producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
+		stream: stream, meta: tag + metaSuffix, index: tag + ":i", producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
 		held: tag + ":h", groups: tag + ":g", consumers: tag + ":c",
 	}
 }

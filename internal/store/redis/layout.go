@@ -4,39 +4,53 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/redis/rueidis"
+
 	"muster/internal/record"
 	"muster/internal/store"
 )
 
-// layout is how a log lies in its stream: what an entry holds, and which ids stand for
-// which offsets. What is the same in all of them (who owns the log, the queue of
-// appends, producers, replicas) is in log, which asks its layout for the rest. A layout
-// is also the handle that Open returns.
+// layout is how a log lies in Redis. What is the same in all of them (who owns the log,
+// the queue of appends, producers, replicas) is in log, which asks its layout for the
+// rest. A layout is also the handle that Open returns.
 type layout interface {
 	store.Log
-	offsets
 	appends
-	scans
-	maintenance
 	// name is what settings and the meta hash call it.
 	name() store.Layout
+	// position is how the meta hash writes an offset, and offsetAt how it is read.
+	position(offset int64) string
+	offsetAt(position entryID) int64
 	// loadBounds finds where a log starts and ends that has been opened before: the
 	// meta hash has these positions.
 	loadBounds(ctx context.Context, f *found, start, end entryID) error
 	// adopt finds it in a stream without a meta hash.
 	adopt(ctx context.Context, f *found) error
+	// loadState reads what is known of producers and aborted transactions, from the hash and
+	// the sorted set, at a time of the server.
+	loadState(ctx context.Context, producers map[string]string, aborted []string, now int64) error
 }
 
-// offsets is how offsets and ids stand for each other.
-type offsets interface {
-	// position is how the meta hash writes an offset, and offsetAt how it is read.
-	position(offset int64) string
-	offsetAt(position entryID) int64
+// numbered is a layout in which ids stand for offsets: which entries an offset is in
+// need not be looked up.
+type numbered interface {
+	layout
+	scans
+	maintenance
 	// span returns the ids of the entries that hold an offset and those after it,
 	// below another offset, which is larger.
 	span(offset, next int64) (from, to entryID)
 	// lastBefore is the largest id that a stream may have which ends at an offset.
 	lastBefore(next int64) entryID
+	// ahead is how far, in ms, the timestamp of a record of a batch is ahead of its id at
+	// most, if that is known.
+	ahead(p *pending) int64
+	// adds lists what a transaction adds, and inScript what the script is to add of it by itself, and
+	// how it is told so.
+	adds(tx *transaction) []add
+	inScript(adds []add) (list []string, words string)
+	// overtaken is called when the stream has an entry, the last, that is not ours.
+	overtaken(what string, last entryID) error
 }
 
 // appends is how batches become entries.
@@ -51,17 +65,17 @@ type appends interface {
 	encode(p *pending, wait bool) bool
 	// base chooses the offset for the next records, not below next.
 	base(next, records int64) int64
-	// ahead is how far, in ms, the timestamp of a record of a batch is ahead of its id at
-	// most, if that is known.
-	ahead(p *pending) int64
-	// adds lists what a transaction adds, and inScript what the script is to add of it by itself, and
-	// how it is told so.
-	adds(tx *transaction) []add
-	inScript(adds []add) (list []string, words string)
 	// usesClock says whether ids follow the server's clock.
 	usesClock() bool
-	// overtaken is called when the stream has an entry, the last, that is not ours.
-	overtaken(what string, last entryID) error
+	// composed is called when the batches of a transaction have got their offsets, from base
+	// on. The lock is held.
+	composed(tx *transaction, base int64)
+	// commands makes the commands of a transaction, and accepted reads what the first of them,
+	// the script, and the others answered.
+	commands(tx *transaction) []rueidis.Completed
+	accepted(tx *transaction, script reply, others []rueidis.RedisMessage) error
+	// commit takes a transaction that Redis has executed into the handle.
+	commit(tx *transaction)
 }
 
 // scans is how entries are read.
@@ -93,8 +107,9 @@ const defaultLayout = store.LayoutLog
 
 // makers makes the layout of a log that was made with it, as the meta hash says.
 var makers = map[store.Layout]func(l *log, meta map[string]string) (layout, error){
-	store.LayoutLog:    newBatchLog,
-	store.LayoutStream: newRecordLog,
+	store.LayoutLog:     newBatchLog,
+	store.LayoutStream:  newRecordLog,
+	store.LayoutIndexed: newIndexLog,
 }
 
 // newLayout makes the layout of a log. It keeps the one that it was made with.
@@ -104,7 +119,9 @@ func newLayout(l *log, meta map[string]string) (layout, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: layout %q", store.ErrCorrupt, name)
 	}
-	return make(l, meta)
+	made, err := make(l, meta)
+	l.numbered, _ = made.(numbered)
+	return made, err
 }
 
 // Layouts returns the names of the layouts.

@@ -19,9 +19,11 @@ type log struct {
 	tp     store.TopicPartition
 	keys   keys
 	layout layout
-	epoch  int32
-	owner  string // the token without the counter
-	run    store.Run
+	// numbered is the same, nil if it is none.
+	numbered numbered
+	epoch    int32
+	owner    string // the token without the counter
+	run      store.Run
 	// generation is that of the connections when it was opened.
 	generation uint64
 
@@ -66,12 +68,13 @@ var (
 	_ store.Pipelined  = (*log)(nil)
 	_ store.Restarting = (*log)(nil)
 	_ store.Refresher  = recordLog{}
+	_ store.Refresher  = indexLog{}
 )
 
 // end ends the handle: the log is deleted, or its store closed. What was begun
 // is waited for.
 func (l *log) end() {
-	_ = l.Close()
+	_ = l.layout.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true

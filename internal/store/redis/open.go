@@ -44,7 +44,7 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	k := logKeys(s.prefix, tp)
 	generation := s.runs.Generation()
 	args := []string{strconv.Itoa(int(epoch)), string(layout), strconv.Itoa(int(bits)), decimal(cfg.Shown), decimal(cfg.Lost)}
-	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta}, args),
+	r := s.doMulti(ctx, s.eval(openScript, []string{k.stream, k.meta, k.index, k.producers, k.aborted}, args),
 		s.client.B().Hgetall().Key(k.producers).Build(), s.client.B().Zrange().Key(k.aborted).Min("0").Max("-1").Build())
 	told, err := replies(r[0])
 	if err != nil {
@@ -70,10 +70,15 @@ func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, 
 	if err != nil {
 		return nil, attempt("read aborted transactions", err)
 	}
+	return l, l.layout.loadState(ctx, states, aborted, f.time)
+}
+
+// loadState reads what is kept with every append.
+func (l *log) loadState(ctx context.Context, producers map[string]string, aborted []string, now int64) error {
 	if err := l.loadAborted(ctx, aborted); err != nil {
-		return nil, err
+		return err
 	}
-	return l, l.loadProducers(ctx, states, f.time)
+	return l.loadProducers(ctx, producers, now)
 }
 
 func sequenceBits(cfg store.LogConfig) (uint, error) {
@@ -152,6 +157,9 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	}
 	l.forgot = f.time
 	l.clock = clock{server: f.time, local: l.store.now()}
+	if l.numbered == nil {
+		return nil // Its size is exact.
+	}
 	return l.loadSize(ctx, f)
 }
 

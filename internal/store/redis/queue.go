@@ -229,7 +229,7 @@ func (l *log) endFirst(underWay []*transaction) []*transaction {
 // settle tells everybody in a group how it went.
 func (l *log) settle(tx *transaction) {
 	if tx.err == nil {
-		l.commit(tx)
+		l.layout.commit(tx)
 	} else {
 		l.fail(tx.err)
 	}

@@ -52,7 +52,7 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 	}
 	req.NextOffset = min(req.NextOffset, next)
 	req.MaxBytes = l.store.held.take(req.MaxBytes)
-	into := l.layout.newSink(req, epochs)
+	into := l.numbered.newSink(req, epochs)
 	err := l.readInto(ctx, req, into)
 	out, ours := into.bytes()
 	l.store.held.add(len(out) - req.MaxBytes)
@@ -119,7 +119,7 @@ func (l *log) idsOf(offset, next int64) (from, to entryID) {
 	if next <= 0 || next <= offset {
 		return entryID{ms: 1}, entryID{}
 	}
-	return l.layout.span(offset, next)
+	return l.numbered.span(offset, next)
 }
 
 // fetch reads entries, and then the log start offset, in this order: if the

@@ -19,7 +19,7 @@ func (l *log) Retain(ctx context.Context, r store.Retention) error {
 	if err := l.forgetSometimes(ctx); err != nil {
 		return err
 	}
-	from, err := l.layout.retainRoughly(ctx, r)
+	from, err := l.numbered.retainRoughly(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, 
 	if back {
 		args[0], args[1], args[3] = args[1], args[0], "XREVRANGE"
 	}
-	r, err := replies(l.store.do(ctx, l.store.eval(l.layout.scanScript(), []string{l.keys.stream}, args)))
+	r, err := replies(l.store.do(ctx, l.store.eval(l.numbered.scanScript(), []string{l.keys.stream}, args)))
 	if err != nil {
 		return part{}, attempt("scan "+l.keys.stream, err)
 	}
@@ -92,7 +92,7 @@ func (l *log) scanPart(ctx context.Context, from, to entryID, back bool) (part, 
 		if p.last, err = parseID(r[0].text()); err != nil {
 			return p, err
 		}
-		it, ok, err := l.layout.itemOf(p.last, r[1].int(), r[2].text())
+		it, ok, err := l.numbered.itemOf(p.last, r[1].int(), r[2].text())
 		if err != nil {
 			return p, fmt.Errorf("scan %s: %w", l.keys.stream, err)
 		}

@@ -7,7 +7,7 @@ package redis
 //	i       the last incarnation: every Open is one. It is the time in
 //	        microseconds, so that a log which was deleted and made anew, or which
 //	        Redis has forgotten the end of, does not go back
-//	layout  log or stream
+//	layout  log, stream or indexed
 //	bits    the bits of the sequence in offsets (stream)
 //	start   the log start offset; in the stream layout as an id
 //	end     the log end offset; in the stream layout as an id
@@ -21,6 +21,8 @@ package redis
 //	        ended when it was first opened in that one, lost: where it ended when its end
 //	        was last found missing, or nobody could tell (log; store.Run)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
+//	s       the last id that the index covers, the data entries that it has covered so far,
+//	        the largest timestamp ever appended, the bytes of all records (indexed)
 
 // evenWhenFull is the first line of scripts that may write when Redis has as much
 // as its maxmemory allows. Those are the ones that free memory, and what must
@@ -47,7 +49,11 @@ end
 // ended as far as he knows, and whether it does still is written down, since it must be
 // known to whoever opens it next as well.
 //
-// Keys: stream, meta. Arguments: epoch, layout, bits, the log end offset as far as it is
+// In the indexed layout, a data stream or an index that is gone is made again where it ended. If
+// the index is gone, the data is adopted anew, above all offsets so far; if the meta hash is,
+// everything is, from 0.
+//
+// Keys: stream, meta, index, producers, aborted. Arguments: epoch, layout, bits, the log end offset as far as it is
 // known or 0, and where it is known to have lost its end or 0.
 const openScript = evenWhenFull + infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -61,7 +67,35 @@ if n then
   if epoch > tonumber(ARGV[1]) then return {'fenced', n} end
 end
 local lost = 0
-if kind == 'none' then
+if (m[2] or ARGV[2]) == 'indexed' then
+  local ikind = redis.call('TYPE', KEYS[3]).ok
+  if ikind ~= 'none' and ikind ~= 'stream' then return {'type', ikind} end
+  local function create(key, last)
+    redis.call('XGROUP', 'CREATE', key, 'm', '0', 'MKSTREAM')
+    redis.call('XGROUP', 'DESTROY', key, 'm')
+    if last ~= '0-0' then redis.call('XSETID', key, last) end
+  end
+  local r = redis.call('HMGET', KEYS[2], 'end', 's')
+  local e, s = r[1], r[2]
+  if not e or not s then
+    redis.call('UNLINK', KEYS[3], KEYS[4], KEYS[5])
+    e, s, ikind = '0', '0-0 0 -1 0', 'none'
+    redis.call('HSET', KEYS[2], 'start', '0', 'end', e, 's', s)
+  end
+  local top, rest = string.match(s, '^(%S+) (.*)$')
+  if ikind == 'none' then
+    create(KEYS[3], e .. '-0')
+    if e ~= '0' then top, lost = '0-0', 1 end
+  end
+  if kind == 'none' then
+    create(KEYS[1], top)
+    if e ~= '0' then lost = 1 end
+  end
+  if lost == 1 then
+    local added, maxts = string.match(rest, '^(%d+) (%S+)')
+    redis.call('HSET', KEYS[2], 'start', e, 's', top .. ' ' .. added .. ' ' .. maxts .. ' 0')
+  end
+elseif kind == 'none' then
   redis.call('XGROUP', 'CREATE', KEYS[1], 'm', '0', 'MKSTREAM')
   redis.call('XGROUP', 'DESTROY', KEYS[1], 'm')
   local e = redis.call('HGET', KEYS[2], 'end')
@@ -97,7 +131,7 @@ local info_text = redis.pcall('INFO', 'server')
 local run = type(info_text) == 'string' and string.match(info_text, 'run_id:(%x+)') or ''
 local r = redis.call('HMGET', KEYS[2], 'run', 'end', 'layout', 'lost')
 local known, other = tonumber(ARGV[4]), r[1] and r[1] ~= run
-if r[3] == 'log' then
+if r[3] == 'log' or r[3] == 'indexed' then
   local e = tonumber(r[2]) or 0
   redis.call('HSET', KEYS[2], 'run', run)
   if other then redis.call('HSET', KEYS[2], 'began', r[2]) end

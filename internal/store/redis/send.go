@@ -28,7 +28,7 @@ func (l *log) launch(tx *transaction) {
 		close(tx.done)
 		return
 	}
-	cmds := l.commands(tx)
+	cmds := l.layout.commands(tx)
 	generation := l.store.runs.Enter()
 	if generation != l.generation {
 		l.store.runs.Leave(generation)
@@ -109,12 +109,17 @@ func (l *log) outcome(tx *transaction) error {
 	if err := first.m.Error(); err != nil {
 		return attempt(what, err)
 	}
-	s := first.list()
-	if len(s) >= 3 {
+	if s := first.list(); len(s) >= 3 {
 		l.clock = clock{server: serverMillis(s[1], s[2]), local: l.store.now()}
 	}
-	if first.m.IsInt64() || len(s) == 3 {
-		return wantAdded(what, r[1:len(r)-1])
+	return l.layout.accepted(tx, first, r[1:len(r)-1])
+}
+
+// accepted reads whether the script has taken the transaction.
+func (l *log) accepted(tx *transaction, script reply, added []rueidis.RedisMessage) error {
+	what, s := "append "+l.keys.stream, script.list()
+	if script.m.IsInt64() || len(s) == 3 {
+		return wantAdded(what, added)
 	}
 	if len(s) != 6 {
 		return fmt.Errorf("%w: %s: reply of %d values", store.ErrStorage, what, len(s))
@@ -138,7 +143,7 @@ func (l *log) refused(what string, tx *transaction, token, lastID, why string) e
 	if !tx.before.less(last) {
 		return fmt.Errorf("%w: %s: %s", store.ErrStorage, what, why)
 	}
-	return l.layout.overtaken(what, last)
+	return l.numbered.overtaken(what, last)
 }
 
 // wantAdded makes sure that what is written down to be added was. It cannot
@@ -157,8 +162,8 @@ func (l *log) token(counter int64) string { return l.owner + decimal(counter) }
 // commands makes the commands of a transaction.
 func (l *log) commands(tx *transaction) []rueidis.Completed {
 	b, k := l.store.client.B(), l.keys
-	meta, adds := l.metaArgs(tx), l.layout.adds(tx)
-	inScript, words := l.layout.inScript(adds)
+	meta, adds := l.metaArgs(tx), l.numbered.adds(tx)
+	inScript, words := l.numbered.inScript(adds)
 	aborted := abortedArgs(tx)
 	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta)), words, strconv.Itoa(len(aborted))}
 	args = slices.Concat(args, meta, inScript, aborted, producerArgs(tx))
@@ -196,17 +201,22 @@ func (l *log) wantTime() string {
 func (l *log) metaArgs(tx *transaction) []string {
 	to := &tx.to
 	args := []string{"n", l.token(to.counter), "end", l.layout.position(to.next), "size", decimal(to.size), "count", decimal(to.count)}
-	if !slices.Equal(to.epochs, tx.from.epochs) {
-		args = append(args, "epochs", formatEpochs(to.epochs))
-	}
 	if to.maxTimestamp != tx.from.maxTimestamp {
 		args = append(args, "maxts", decimal(to.maxTimestamp))
 	}
 	if to.ahead != tx.from.ahead {
 		args = append(args, "ahead", decimal(to.ahead))
 	}
-	if to.largest != tx.from.largest {
-		args = append(args, "largest", decimal(to.largest))
+	return append(args, rareArgs(tx)...)
+}
+
+// rareArgs are those that seldom change.
+func rareArgs(tx *transaction) (args []string) {
+	if !slices.Equal(tx.to.epochs, tx.from.epochs) {
+		args = append(args, "epochs", formatEpochs(tx.to.epochs))
+	}
+	if tx.to.largest != tx.from.largest {
+		args = append(args, "largest", decimal(tx.to.largest))
 	}
 	return args
 }

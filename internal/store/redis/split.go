@@ -25,7 +25,7 @@ const growth = 4
 
 // split makes an entry of each record. It says no if there is not enough memory for that
 // now, and may not wait; why it failed is in p.err otherwise.
-func (l recordLog) split(p *pending, wait bool) bool {
+func (l *log) split(p *pending, wait bool) bool {
 	for need := min(p.estimate(), maxEntries); ; need = min(need*growth, maxEntries) {
 		if wait {
 			l.store.memory.wait(need)

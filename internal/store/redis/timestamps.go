@@ -15,7 +15,7 @@ func (l *log) OffsetForTimestamp(ctx context.Context, ts int64) (store.Timestamp
 	if err := l.mayRead(); err != nil {
 		return store.TimestampOffset{}, false, err
 	}
-	return l.layout.offsetForTimestamp(ctx, ts)
+	return l.numbered.offsetForTimestamp(ctx, ts)
 }
 
 // MaxTimestamp implements store.Log.
@@ -24,7 +24,7 @@ func (l *log) MaxTimestamp(ctx context.Context) (store.TimestampOffset, bool, er
 	if err := l.mayRead(); err != nil {
 		return none, false, err
 	}
-	return l.layout.maxTimestamp(ctx)
+	return l.numbered.maxTimestamp(ctx)
 }
 
 // offsetForTimestamp relies on this: no record is further ahead of

@@ -20,7 +20,7 @@ func (l *log) Trim(ctx context.Context, newStart int64) error {
 	if newStart <= start {
 		return nil
 	}
-	return l.layout.trim(ctx, newStart)
+	return l.numbered.trim(ctx, newStart)
 }
 
 // trimWhile moves the start of the log past the entries from an offset on and
@@ -47,7 +47,7 @@ func (l *log) trimWhile(ctx context.Context, offset, next int64, goes func(item)
 		if bytes == 0 {
 			continue
 		}
-		if err := l.layout.trimTo(ctx, newStart, bytes); err != nil {
+		if err := l.numbered.trimTo(ctx, newStart, bytes); err != nil {
 			return err
 		}
 		start = newStart

@@ -1,0 +1,171 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// adoptEntries is how many entries of others are adopted at a time.
+const adoptEntries = 500
+
+// Refresh implements store.Refresher: it adopts what others have added.
+func (l indexLog) Refresh(ctx context.Context) (int64, error) {
+	if err := l.mayRead(); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	top := l.tail.top
+	l.mu.Unlock()
+	found, err := l.above(ctx, top, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(found) > 0 {
+		l.claim()
+		err = l.adoptAll(ctx, entryID{})
+		l.release()
+	} else if gone, e := l.isGone(ctx); e != nil || gone {
+		return 0, errors.Join(e, store.ErrClosed)
+	}
+	_, next := l.Bounds()
+	return next, err
+}
+
+// topID is the last id that the index covers.
+func (l indexLog) topID() entryID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tail.top
+}
+
+// timestampOf reads the timestamp of an entry.
+func timestampOf(id entryID, fields []rueidis.RedisMessage, adopted bool) int64 {
+	words := make(entry, len(fields))
+	for i := range fields {
+		words[i], _ = fields[i].ToString()
+	}
+	if adopted {
+		return decodeAdopted(id, words).Timestamp
+	}
+	return decodeRecord(id, words).Timestamp
+}
+
+// isGone says whether the log was deleted.
+func (l indexLog) isGone(ctx context.Context) (bool, error) {
+	n, err := l.store.do(ctx, l.store.client.B().Exists().Key(l.keys.meta).Build()).AsInt64()
+	return n == 0, attempt("look at "+l.keys.stream, err)
+}
+
+// above returns entries of the data above an id.
+func (l indexLog) above(ctx context.Context, id entryID, count int64) ([]rueidis.RedisMessage, error) {
+	cmd := l.store.client.B().Xrange().Key(l.keys.stream).Start("(" + id.String()).End("+").Count(count).Build()
+	found, err := l.store.do(ctx, cmd).ToArray()
+	return found, attempt("look at "+l.keys.stream, err)
+}
+
+// adoptAll adopts the entries of others, at least to an id. Nothing may be under way.
+func (l indexLog) adoptAll(ctx context.Context, to entryID) error {
+	for {
+		l.mu.Lock()
+		top := l.tail.top
+		l.mu.Unlock()
+		found, err := l.above(ctx, top, adoptEntries)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return l.rise(to)
+		}
+		more, err := l.adoptSome(ctx, top, found)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// rise notes that an id above the top has been used, by an entry that is gone.
+func (l indexLog) rise(to entryID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.floor = to
+	return nil
+}
+
+// adoptSome adopts entries that follow the last which the index covers, and says whether there
+// may be more.
+func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.RedisMessage) (more bool, err error) {
+	e := &indexEntry{}
+	b := indexBatch{flags: flagAdopted, leaderEpoch: l.epoch, maxTimestamp: record.NoTimestamp, producerID: record.NoProducerID}
+	var last entryID
+	for i := range found {
+		id, fields, err := entryParts(&found[i])
+		if err != nil {
+			return false, err
+		}
+		words := make(entry, len(fields))
+		for k := range fields {
+			words[k], _ = fields[k].ToString()
+		}
+		r := decodeAdopted(id, words)
+		if b.count == 0 {
+			b.baseTimestamp, b.maxTimestamp = r.Timestamp, r.Timestamp
+		}
+		size, _ := words.size()
+		b.count, b.bytes, b.maxTimestamp = b.count+1, b.bytes+size, max(b.maxTimestamp, r.Timestamp)
+		if n := len(e.runs); n > 0 && last.after() == id && last.ms == id.ms {
+			e.runs[n-1].count++
+		} else {
+			e.runs = append(e.runs, idRun{id, 1})
+		}
+		last = id
+	}
+	e.batches = []indexBatch{b}
+	l.mu.Lock()
+	epochs := store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)
+	l.mu.Unlock()
+	k := l.keys
+	r, err := l.ownKeys(ctx, "adopt entries of", adoptScript, []string{k.stream, k.meta, k.index}, []string{
+		top.String(), last.String(), decimal(b.count), decimal(b.maxTimestamp), decimal(b.bytes), e.runs[0].first.String(), rueidis.BinaryString(e.body()), formatEpochs(epochs),
+	})
+	if err != nil {
+		return false, err
+	}
+	return len(found) == adoptEntries, l.adopted(r, b.count, epochs)
+}
+
+// adopted takes in the answer of the script.
+func (l indexLog) adopted(r []reply, count int64, epochs []store.EpochStart) error {
+	if len(r) != 2 {
+		return fmt.Errorf("%w: adopt entries of %s: %s", store.ErrStorage, l.keys.stream, r[0].text())
+	}
+	top, state, err := parseIndexState(r[1].text())
+	if err != nil {
+		return err
+	}
+	l.cache.clear()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail.epochs = epochs
+	l.tail.apply(indexTruth{r[0].int(), top, state})
+	l.tail.count += count
+	l.unsaved++
+	return nil
+}
+
+// decodeAdopted is decodeRecord for entries of others. Scripts look at their timestamps too,
+// and count only so far.
+func decodeAdopted(id entryID, e entry) record.Record {
+	r := decodeRecord(id, e)
+	if r.Timestamp > maxAdoptedTimestamp || r.Timestamp < -maxAdoptedTimestamp {
+		r.Timestamp = int64(min(id.ms, maxAdoptedTimestamp))
+	}
+	return r
+}
+
+const maxAdoptedTimestamp = 1 << 52

@@ -1,0 +1,357 @@
+package redis
+
+import (
+	"context"
+	"sort"
+	"sync"
+
+	"github.com/redis/rueidis"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// indexCache is the last entries of the index, so that a reader near the end need not ask
+// for them.
+type indexCache struct {
+	mu      sync.Mutex
+	entries []indexEntry // each begins where the one before ends
+	bytes   int
+}
+
+// maxCache is how much of the index is kept of each log.
+const maxCache = 64 << 10
+
+func (c *indexCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries, c.bytes = nil, 0
+}
+
+// add adds what has become the last entry.
+func (c *indexCache) add(e indexEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.entries); n > 0 && c.entries[n-1].next != e.base {
+		c.entries, c.bytes = nil, 0
+	}
+	c.entries = append(c.entries, e)
+	c.bytes += e.weight()
+	for len(c.entries) > 1 && c.bytes > maxCache {
+		c.bytes -= c.entries[0].weight()
+		c.entries = c.entries[1:]
+	}
+}
+
+// from returns entries from the one on that holds an offset, none if it is not there.
+func (c *indexCache) from(offset int64, count int) []indexEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) == 0 || offset < c.entries[0].base {
+		return nil
+	}
+	i := sort.Search(len(c.entries), func(i int) bool { return c.entries[i].next > offset })
+	return c.entries[i:min(i+count, len(c.entries)):len(c.entries)]
+}
+
+// window is how many entries of the index are looked at at a time.
+const window = 64
+
+// readIndex returns entries from the one on that holds an offset or follows it.
+func (l indexLog) readIndex(ctx context.Context, offset int64, count int) ([]indexEntry, error) {
+	if known := l.cache.from(offset, count); len(known) > 0 {
+		return known, nil
+	}
+	cmd := l.store.client.B().Xrange().Key(l.keys.index).Start(decimal(offset + 1)).End("+").Count(int64(count)).Build()
+	found, err := l.store.do(ctx, cmd).ToArray()
+	if err != nil {
+		return nil, attempt("read "+l.keys.index, err)
+	}
+	entries := make([]indexEntry, len(found))
+	for i := range found {
+		if entries[i], err = decodeIndex(&found[i]); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// maxWindows is how many windows without a record a read looks at.
+const maxWindows = 32
+
+// Read implements store.Log.
+func (l indexLog) Read(ctx context.Context, req store.ReadRequest) (store.Records, error) {
+	l.mu.Lock()
+	ended, start, next := l.ended, l.start, l.tail.next
+	l.mu.Unlock()
+	if ended {
+		return store.Records{}, store.ErrClosed
+	}
+	if req.Offset < start || req.Offset > next {
+		return store.Records{}, store.ErrOffsetOutOfRange
+	}
+	req.NextOffset = min(req.NextOffset, next)
+	req.MaxBytes = l.store.held.take(req.MaxBytes)
+	into := &indexSink{req: req, at: req.Offset}
+	err := l.readData(ctx, req, into)
+	out := into.bytes()
+	l.store.held.add(len(out) - req.MaxBytes)
+	free := func() {
+		l.store.held.add(-len(out))
+		buffers.free(out)
+	}
+	if err != nil || len(out) == 0 {
+		free()
+		return store.Records{}, err
+	}
+	return store.HeldRecords(out, free), nil
+}
+
+// readData reads window after window until there is enough, or the log ends.
+func (l indexLog) readData(ctx context.Context, req store.ReadRequest, into *indexSink) error {
+	for windows := 0; into.at < req.NextOffset && !into.full && (into.size == 0 || into.room() > 0) && windows < maxWindows; windows++ {
+		entries, err := l.readIndex(ctx, into.at, window)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 { // Compaction has removed the rest.
+			if _, err := l.fetch(ctx, req.Offset, entryID{}, entryID{ms: 1}, 1); err != nil {
+				return err
+			}
+			into.at = req.NextOffset
+			break
+		}
+		if err := l.readWindow(ctx, req, entries, into); err != nil {
+			return err
+		}
+	}
+	if into.size == 0 && !into.full && into.at > req.Offset {
+		into.skip()
+	}
+	return nil
+}
+
+// readWindow reads the data of some entries of the index.
+func (l indexLog) readWindow(ctx context.Context, req store.ReadRequest, entries []indexEntry, into *indexSink) error {
+	end := min(entries[len(entries)-1].next, req.NextOffset)
+	from, to, some := idsIn(entries, into.at, end)
+	if !some {
+		from, to = entryID{}, entryID{ms: 1} // It is still to be known whether the log has been trimmed or deleted.
+	}
+	count := int64(1)
+	if some {
+		count = l.entries(into.room())
+	}
+	found, err := l.fetch(ctx, req.Offset, from, to, count)
+	if err != nil {
+		return err
+	}
+	covered := end
+	if some && int64(len(found)) == count {
+		covered = into.at // until it is known
+	}
+	full := map[*indexBatch]bool{}
+	for i, at := 0, (walker{entries: entries}); i < len(found); i++ {
+		id, _, err := entryParts(&found[i])
+		if err != nil {
+			return err
+		}
+		if p, ok := at.at(id); ok {
+			full[p.batch] = true
+			covered = max(covered, p.batch.base)
+		}
+	}
+	into.control = emptyIn(entries, into.at, covered, full)
+	bytes, at := 0, walker{entries: entries}
+	for i := range found {
+		size, more, err := into.take(&found[i], &at)
+		if err != nil || !more {
+			l.sizes.note(bytes, i)
+			return err
+		}
+		bytes += size
+	}
+	if some {
+		l.sizes.note(bytes, len(found))
+	}
+	if int64(len(found)) < count || !some {
+		into.advance(end)
+	}
+	return nil
+}
+
+// emptyIn returns the batches, from an offset on and below another, that readers are to see
+// though they have no data: control batches, and those of a producer all of whose records were
+// deleted.
+func emptyIn(entries []indexEntry, from, next int64, full map[*indexBatch]bool) (out []*indexBatch) {
+	for i := range entries {
+		for j := range entries[i].batches {
+			b := &entries[i].batches[j]
+			if b.flags&(flagControl|flagProducer) != 0 && !full[b] && b.base >= from && b.next() <= next {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// idsIn returns the ids of the first and the last record from an offset on and below another.
+func idsIn(entries []indexEntry, offset, next int64) (from, to entryID, ok bool) {
+	for i := range entries {
+		if from, ok = entries[i].idFrom(offset); ok {
+			break
+		}
+	}
+	if !ok {
+		return from, to, false
+	}
+	for i := len(entries) - 1; i >= 0; i-- {
+		if to, ok = entries[i].idBefore(next); ok {
+			return from, to, !to.less(from)
+		}
+	}
+	return from, to, false
+}
+
+// indexSink makes record batches of the data. Batches without producer, and idempotent ones,
+// go together for as long as timestamps and the leader epoch allow it; those of transactions
+// stay apart.
+type indexSink struct {
+	req     store.ReadRequest
+	at      int64         // all before it has been taken, or is gone
+	control []*indexBatch // batches without data that are to come
+	full    bool
+	out     []byte
+	size    int
+
+	writer *record.Writer
+	batch  *indexBatch // that the batch which is being made began with
+	base   int64
+	first  int64 // timestamp
+	words  entry
+}
+
+// take takes an entry of the data, and the control batches before it.
+func (s *indexSink) take(m *rueidis.RedisMessage, w *walker) (size int, more bool, err error) {
+	id, fields, err := entryParts(m)
+	if err != nil {
+		return 0, false, err
+	}
+	at, ok := w.at(id)
+	if !ok || at.offset < s.at || at.offset >= s.req.NextOffset {
+		return 0, true, nil // Others have added it since.
+	}
+	if !s.controls(at.offset) {
+		return 0, false, nil
+	}
+	s.words = s.words[:0]
+	for i := range fields {
+		text, _ := fields[i].ToString()
+		s.words = append(s.words, text)
+	}
+	r := decodeRecord(id, s.words)
+	if at.batch.flags&flagAdopted != 0 {
+		r = decodeAdopted(id, s.words)
+	}
+	opens := s.opens(at, r.Timestamp)
+	first := s.first
+	if opens {
+		size, first = record.HeaderSize, r.Timestamp
+	} else {
+		r.OffsetDelta = int32(at.offset - s.base)
+	}
+	size += record.Size(&r, first)
+	if !s.fits(size) {
+		return 0, false, nil
+	}
+	if opens {
+		s.out = s.finished()
+		s.writer, s.batch, s.base, s.first = record.NewWriter(s.buffer(), s.template(at)), at.batch, at.offset, first
+	}
+	s.writer.Add(&r)
+	s.size += size
+	s.at = at.offset + 1
+	return size, true, nil
+}
+
+func (s *indexSink) template(at place) record.Template {
+	if at.batch.transactional() {
+		return at.batch.template(at.offset)
+	}
+	t := record.PlainTemplate()
+	t.BaseOffset, t.LeaderEpoch = at.offset, at.batch.leaderEpoch
+	return t
+}
+
+// fits says whether so many bytes more can be taken. If not, nothing more is.
+func (s *indexSink) fits(size int) bool {
+	s.full = s.size+size > s.req.MaxBytes && (s.size > 0 || !s.req.MinOne)
+	return !s.full
+}
+
+// opens says whether a record begins a new batch.
+func (s *indexSink) opens(at place, timestamp int64) bool {
+	if s.writer == nil {
+		return true
+	}
+	if at.batch != s.batch && (at.batch.transactional() || s.batch.transactional() || at.batch.leaderEpoch != s.batch.leaderEpoch) {
+		return true
+	}
+	apart := timestamp - s.first
+	return at.offset-s.base > 1<<30 || apart > maxTimestamp || apart < -maxTimestamp
+}
+
+// controls takes the control batches before an offset.
+func (s *indexSink) controls(before int64) bool {
+	for len(s.control) > 0 && s.control[0].base < before {
+		b := s.control[0].header()
+		if !s.fits(len(b)) {
+			return false
+		}
+		s.out = append(s.finishedBuffer(), b...)
+		s.size += len(b)
+		s.at = s.control[0].next()
+		s.control = s.control[1:]
+	}
+	return true
+}
+
+// advance notes that there is no data up to an offset any more.
+func (s *indexSink) advance(to int64) {
+	if s.controls(to) {
+		s.at = max(s.at, to)
+	}
+}
+
+// skip makes a batch without records, so that who reads goes on after what is gone.
+func (s *indexSink) skip() {
+	t := record.PlainTemplate()
+	t.BaseOffset, t.LastOffsetDelta = s.req.Offset, int32(min(s.at-s.req.Offset-1, 1<<30))
+	if b, err := record.Build(t, nil); err == nil {
+		s.out = append(s.buffer(), b...)
+	}
+}
+
+func (s *indexSink) bytes() []byte { return s.finished() }
+
+// finished ends the batch that is being made.
+func (s *indexSink) finished() []byte {
+	if s.writer != nil {
+		s.out, s.writer = s.writer.Finish(), nil
+	}
+	return s.out
+}
+
+func (s *indexSink) finishedBuffer() []byte {
+	s.out = s.finished()
+	return s.buffer()
+}
+
+func (s *indexSink) buffer() []byte {
+	if s.out == nil {
+		s.out = buffers.get(min(max(s.req.MaxBytes, 1<<10), 1<<20))
+	}
+	return s.out
+}
+
+func (s *indexSink) room() int { return s.req.MaxBytes - s.size }

@@ -1,0 +1,237 @@
+package redis
+
+// stateFunction is the part of scripts that read and write the state of an indexed log. The
+// numbers are below 2^53.
+const stateFunction = `
+local function text(n) return string.format('%.0f', n) end
+local function state(s)
+  local top, added, maxts, size = string.match(s or '', '^(%d+%-%d+) (%d+) (%-?%d+) (%-?%d+)$')
+  if not top then return nil end
+  return {top = top, added = tonumber(added), maxts = maxts, size = tonumber(size)}
+end
+local function state_text(s)
+  return s.top .. ' ' .. text(s.added) .. ' ' .. s.maxts .. ' ' .. text(s.size)
+end
+local function later(a, b)
+  if tonumber(b) > tonumber(a) then return b end
+  return a
+end
+-- Adds an entry to the index; false if there is none.
+local function index(key, e, s, first, body)
+  local r = redis.pcall('XADD', key, 'NOMKSTREAM', text(e) .. '-0', 'b', s.maxts .. ' ' .. text(s.added) .. ' ' .. first .. '\n' .. body)
+  if type(r) == 'table' then return r.err end
+  if not r then return 'the index is gone' end
+end
+`
+
+// adoptFunction is the part that adopts entries of others: it makes the body of the index
+// entry, which is a run for each series of ids that follow each other, and one batch.
+const adoptFunction = `
+local function varint(n)
+  local s = ''
+  while n >= 128 do
+    s = s .. string.char(n % 128 + 128)
+    n = math.floor(n / 128)
+  end
+  return s .. string.char(n)
+end
+local function zigzag(n)
+  if n >= 0 then return varint(2 * n) end
+  return varint(-2 * n - 1)
+end
+local limit = 2 ^ 52
+local function adopt(entries, s, epoch)
+  local runs, first, count, ms, seq = {}, nil, 0, nil, nil
+  local base, largest, bytes
+  bytes = 0
+  local function close()
+    if first then runs[#runs + 1] = varint(count) .. varint(#first) .. first end
+  end
+  for _, e in ipairs(entries) do
+    local m, q = string.match(e[1], '^(%d+)-(%d+)$')
+    local n = tonumber(q)
+    if m == ms and n < limit and n == seq + 1 then
+      count = count + 1
+    else
+      close()
+      first, count = e[1], 1
+    end
+    ms, seq = m, n
+    local ts
+    bytes = bytes + 16
+    for k = 1, #e[2], 2 do
+      local name, v = e[2][k], e[2][k + 1]
+      bytes = bytes + #name + #v
+      if name == 'timestamp' and not ts and string.match(v, '^[+-]?%d+$') and math.abs(tonumber(v)) <= limit then ts = tonumber(v) end
+    end
+    ts = ts or math.min(tonumber(m), limit)
+    base = base or ts
+    largest = math.max(largest or ts, ts)
+  end
+  close()
+  s.top, s.added, s.size, s.maxts = entries[#entries][1], s.added + #entries, s.size + bytes, later(s.maxts, text(largest))
+  return varint(#runs) .. table.concat(runs) .. varint(1) .. varint(#entries) .. string.char(8) .. varint(epoch + 1) .. zigzag(base) .. zigzag(largest) .. varint(bytes)
+end
+`
+
+// maxAdopted is how many entries of others an append adopts by the way.
+const maxAdopted = "64"
+
+// appendIndexScript is the first command of an append's transaction in the indexed layout;
+// the XADDs of the data follow it. If the token is the one that the append builds upon,
+// and no entry of others is above the last id that the index covers, it adds to the index what
+// the transaction is going to add, and writes that down. A few entries of others are adopted
+// first, which moves the offsets of the transaction. Otherwise it moves the stream
+// away, as appendScript does.
+//
+// XSETID tells whether there is an entry above an id, since it refuses to go below the last
+// one. Below one that was deleted it does go on some servers, which does no harm: such an entry
+// has no offset, and ids are chosen by the clock.
+//
+// It returns 1, or the time as well, if the log ended where the transaction builds upon, and
+// otherwise also where it ended, with what state, as of before the transaction.
+//
+// Keys: stream, meta, index, held. Arguments: token, the id before the first, whether to return
+// the time, the log end offset that it builds upon, how many offsets and data
+// entries it has, its last id or nothing, its first id or -, its largest timestamp, its bytes, the body of
+// its index entry, meta fields and values, of which the first is the token.
+const appendIndexScript = stateFunction + adoptFunction + `
+local m, why, last = redis.pcall('HMGET', KEYS[2], 'n', 'end', 's'), nil, nil
+local n = m[1]
+if not m.err and n == ARGV[1] then
+  local e, s = tonumber(m[2]), state(m[3])
+  local exact = m[2] == ARGV[4]
+  local function store(...)
+    redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), ...)
+  end
+  if not s or not e then
+    why, last = 'its state is ' .. tostring(m[3]), ARGV[2]
+  elseif ARGV[7] ~= '' and redis.pcall('XSETID', KEYS[1], s.top).err then
+    local found = redis.pcall('XRANGE', KEYS[1], '(' .. s.top, '+', 'COUNT', ` + maxAdopted + `)
+    if not found.err and #found > 0 then
+      local first = found[1][1]
+      local body = adopt(found, s, tonumber(string.match(n, '^-?%d+')))
+      e, exact = e + #found, false
+      why = index(KEYS[3], e, s, first, body)
+      if why then last = ARGV[2] else store() end
+    end
+    if not why then
+      local r = redis.pcall('XSETID', KEYS[1], ARGV[2])
+      why = r.err
+    end
+  end
+  if not why then
+    local before = state_text(s)
+    local from = e
+    e = e + tonumber(ARGV[5])
+    s.added, s.size, s.maxts = s.added + tonumber(ARGV[6]), s.size + tonumber(ARGV[10]), later(s.maxts, ARGV[9])
+    if ARGV[7] ~= '' then s.top = ARGV[7] end
+    why = index(KEYS[3], e, s, ARGV[8], ARGV[11])
+    if not why then
+      store(unpack(ARGV, 12))
+      if exact and ARGV[3] == '' then return 1 end
+      local t = redis.call('TIME')
+      if exact then return {'ok', t[1], t[2]} end
+      return {'ok', t[1], t[2], text(from), before}
+    end
+    last = ARGV[2]
+  end
+end
+local t = redis.call('TIME')
+if not last then
+  last = ''
+  local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
+  for k = 1, #r, 2 do
+    if r[k] == 'last-generated-id' then last = r[k + 1] end
+  end
+end
+redis.pcall('RENAME', KEYS[1], KEYS[4])
+if m.err then n, why = ARGV[1], KEYS[2] .. ': ' .. m.err end
+return {'refused', t[1], t[2], n or '', last, why or ''}
+`
+
+// adoptScript adds entries of others to the index that the owner has read, unless it did so
+// before.
+//
+// Keys: stream, meta, index. Arguments: owner, the last id that the index covers, the last of
+// the entries, how many they are, their largest timestamp, their bytes, the first of them, the
+// body, and the leader epochs.
+const adoptScript = stateFunction + ownFunction + `
+local m = redis.call('HMGET', KEYS[2], 'end', 's')
+local e, s = tonumber(m[1]), state(m[2])
+if not s or not e then return {'state', tostring(m[2])} end
+if s.top ~= ARGV[2] then return {'moved', s.top} end
+local count = tonumber(ARGV[4])
+e = e + count
+s.top, s.added, s.size, s.maxts = ARGV[3], s.added + count, s.size + tonumber(ARGV[6]), later(s.maxts, ARGV[5])
+local why = index(KEYS[3], e, s, ARGV[7], ARGV[8])
+if why then return {'index', why} end
+redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), 'epochs', ARGV[9])
+return {'ok', text(e), state_text(s)}
+`
+
+// cutIndexScript moves the log start offset, and removes what is below it: entries of the
+// index below an id, and data below another, if that is given.
+//
+// Keys: stream, meta, index. Arguments: owner, start, epochs, id of the index, id of the data or
+// nothing, bytes.
+const cutIndexScript = evenWhenFull + stateFunction + ownFunction + `
+redis.call('XTRIM', KEYS[3], 'MINID', ARGV[4])
+local gone = 0
+if ARGV[5] ~= '' then gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[5]) end
+local s = state(redis.call('HGET', KEYS[2], 's'))
+if s then
+  s.size = math.max(s.size - tonumber(ARGV[6]), 0)
+  redis.call('HSET', KEYS[2], 's', state_text(s))
+end
+redis.call('HSET', KEYS[2], 'start', ARGV[2], 'epochs', ARGV[3])
+return {'ok', gone}
+`
+
+// deleteIndexedScript removes data.
+//
+// Keys: stream, meta. Arguments: owner, their bytes, ids.
+const deleteIndexedScript = stateFunction + ownFunction + `
+local gone = redis.call('XDEL', KEYS[1], unpack(ARGV, 3))
+local s = state(redis.call('HGET', KEYS[2], 's'))
+if s then
+  s.size = math.max(s.size - tonumber(ARGV[2]), 0)
+  redis.call('HSET', KEYS[2], 's', state_text(s))
+end
+return {'ok', gone}
+`
+
+// deleteEntriesScript removes entries of the index.
+//
+// Keys: stream, meta, index. Arguments: owner, ids.
+const deleteEntriesScript = ownFunction + `
+return {'ok', redis.call('XDEL', KEYS[3], unpack(ARGV, 2))}
+`
+
+// snapshotScript writes what has become of producers since the last time, and the transactions
+// that were aborted.
+//
+// Keys: stream, meta, producers, aborted. Arguments: owner, how many arguments are about aborted
+// transactions, their scores and members, producer ids and states, and in the end the field that says up to which
+// offset all of it goes.
+const snapshotScript = ownFunction + `
+local first = 3 + tonumber(ARGV[2])
+for k = 3, first - 1, 1000 do redis.call('ZADD', KEYS[4], unpack(ARGV, k, math.min(k + 999, first - 1))) end
+for k = first, #ARGV, 1000 do redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV))) end
+return {'ok', n}
+`
+
+// searchIndexScript is searchScript for an index.
+//
+// Keys: index. Arguments: first id, last id, timestamp.
+const searchIndexScript = `
+local lo, hi, ts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+while lo < hi do
+  local mid = math.floor((lo + hi) / 2)
+  local e = redis.call('XRANGE', KEYS[1], string.format('%.0f', mid), '+', 'COUNT', 1)[1]
+  local t
+  if e then t = tonumber(string.match(e[2][2] or '', '^%-?%d+')) end
+  if not e or not t or t >= ts then hi = mid else lo = tonumber(string.match(e[1], '^%d+')) + 1 end
+end
+return string.format('%.0f', lo)
+`
