@@ -136,26 +136,26 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	if err != nil {
 		return false, err
 	}
-	return len(found) == adoptEntries, l.adopted(r, b.count, epochs)
+	if len(r) != 2 {
+		return false, fmt.Errorf("%w: adopt entries of %s: %s", store.ErrStorage, l.keys.stream, r[0].text())
+	}
+	truth := indexTruth{next: r[0].int()}
+	if truth.top, truth.indexState, err = parseIndexState(r[1].text()); err != nil {
+		return false, err
+	}
+	l.learn(truth)
+	return truth.top != last || len(found) == adoptEntries, nil
 }
 
-// adopted takes in the answer of the script.
-func (l indexLog) adopted(r []reply, count int64, epochs []store.EpochStart) error {
-	if len(r) != 2 {
-		return fmt.Errorf("%w: adopt entries of %s: %s", store.ErrStorage, l.keys.stream, r[0].text())
-	}
-	top, state, err := parseIndexState(r[1].text())
-	if err != nil {
-		return err
-	}
+// learn takes in where the log ends after entries of others were adopted.
+func (l indexLog) learn(truth indexTruth) {
 	l.cache.clear()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tail.epochs = epochs
-	l.tail.apply(indexTruth{r[0].int(), top, state})
-	l.tail.count += count
+	l.tail.epochs = store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)
+	l.tail.count += truth.added - l.tail.added
+	l.tail.apply(truth)
 	l.unsaved++
-	return nil
 }
 
 // decodeAdopted is decodeRecord for entries of others. Scripts look at their timestamps too,

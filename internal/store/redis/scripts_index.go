@@ -89,7 +89,8 @@ const maxAdopted = "64"
 // has no offset, and ids are chosen by the clock.
 //
 // It returns 1, or the time as well, if the log ended where the transaction builds upon, and
-// otherwise also where it ended, with what state, as of before the transaction.
+// otherwise also where it ended, with what state, as of before the transaction. If it refuses the
+// transaction after it has adopted entries, it tells the same.
 //
 // Keys: stream, meta, index, held. Arguments: token, the id before the first, whether to return
 // the time, the log end offset that it builds upon, how many offsets and data
@@ -97,6 +98,7 @@ const maxAdopted = "64"
 // its index entry, meta fields and values, of which the first is the token.
 const appendIndexScript = stateFunction + adoptFunction + `
 local m, why, last = redis.pcall('HMGET', KEYS[2], 'n', 'end', 's'), nil, nil
+local ended, stands = '', ''
 local n = m[1]
 if not m.err and n == ARGV[1] then
   local e, s = tonumber(m[2]), state(m[3])
@@ -113,7 +115,10 @@ if not m.err and n == ARGV[1] then
       local body = adopt(found, s, tonumber(string.match(n, '^-?%d+')))
       e, exact = e + #found, false
       why = index(KEYS[3], e, s, first, body)
-      if why then last = ARGV[2] else store() end
+      if why then last = ARGV[2] else
+        store(unpack(ARGV, 14))
+        ended, stands = text(e), state_text(s)
+      end
     end
     if not why then
       local r = redis.pcall('XSETID', KEYS[1], ARGV[2])
@@ -147,7 +152,7 @@ if not last then
 end
 redis.pcall('RENAME', KEYS[1], KEYS[4])
 if m.err then n, why = ARGV[1], KEYS[2] .. ': ' .. m.err end
-return {'refused', t[1], t[2], n or '', last, why or ''}
+return {'refused', t[1], t[2], n or '', last, why or '', ended, stands}
 `
 
 // adoptScript adds entries of others to the index that the owner has read, unless it did so
@@ -160,7 +165,7 @@ const adoptScript = stateFunction + ownFunction + `
 local m = redis.call('HMGET', KEYS[2], 'end', 's')
 local e, s = tonumber(m[1]), state(m[2])
 if not s or not e then return {'state', tostring(m[2])} end
-if s.top ~= ARGV[2] then return {'moved', s.top} end
+if s.top ~= ARGV[2] then return {'ok', text(e), state_text(s)} end
 local count = tonumber(ARGV[4])
 e = e + count
 s.top, s.added, s.size, s.maxts = ARGV[3], s.added + count, s.size + tonumber(ARGV[6]), later(s.maxts, ARGV[5])
