@@ -60,10 +60,10 @@ func TestCheckInvariantsFindsWhatIsWrongWithConsumers(t *testing.T) {
 		"something to let go of, stable":     func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Current.State, a.RevokeSeq = modern.Stable, 0 },
 		"no session":                         func(_ *consumer.Group, a, _, _ *consumer.Member) { a.TimerSeq = 0 },
 		"a session that ends too late":       func(_ *consumer.Group, a, _, _ *consumer.Member) { a.TimerAt = a.Deadline.Add(1) },
-		"an instance of two":                 func(_ *consumer.Group, a, b, _ *consumer.Member) { a.Says.Instance = b.Says.Instance },
+		"an instance of two":                 func(_ *consumer.Group, a, b, _ *consumer.Member) { a.Metadata.Instance = b.Metadata.Instance },
 		"an instance of nobody":              func(c *consumer.Group, _, b, _ *consumer.Member) { c.Instances["j"] = b },
 		"a dynamic member that is away":      func(_ *consumer.Group, _, _, x *consumer.Member) { x.Current.Epoch = modern.EpochLeaveStatic },
-		"a member that has not joined":       func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Says = nil },
+		"a member that has not joined":       func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Metadata = nil },
 		"members that are miscounted":        func(c *consumer.Group, _, _, _ *consumer.Member) { c.Present++ },
 		"topics that are miscounted":         func(c *consumer.Group, _, _, _ *consumer.Member) { c.Names["t"]++ },
 		"patterns that are miscounted":       func(c *consumer.Group, _, _, _ *consumer.Member) { c.Patterns["x"]++ },
@@ -73,7 +73,7 @@ func TestCheckInvariantsFindsWhatIsWrongWithConsumers(t *testing.T) {
 		"classic members miscounted":         func(c *consumer.Group, _, _, _ *consumer.Member) { c.Classic++ },
 		"protocols of nobody":                func(c *consumer.Group, _, _, _ *consumer.Member) { c.Supported.Add("x", 1) },
 		"a heartbeat of nobody that waits": func(c *consumer.Group, _, _, _ *consumer.Member) {
-			c.Run = &consumer.Run{Parked: &consumer.Beat{Member: "y"}}
+			c.Run = &consumer.Run{Parked: &consumer.PendingHeartbeat{Member: "y"}}
 		},
 	} {
 		s := reconciling(t)

@@ -135,7 +135,7 @@ func (w *consumers) classicJoin(c *classicClient, version int16) kmsg.Request {
 	}
 	sub := kmsg.NewConsumerMemberMetadata()
 	sub.Version, sub.Topics = 1, c.topics
-	for _, p := range slices.SortedFunc(maps.Keys(c.has), modern.CompareParts) {
+	for _, p := range slices.SortedFunc(maps.Keys(c.has), modern.ComparePartitions) {
 		if t := w.image.TopicByID(p.Topic); t != nil {
 			sub.OwnedPartitions = append(sub.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: t.Name, Partitions: []int32{p.Number}})
 		}

@@ -255,7 +255,7 @@ func (w *consumers) checkEpochs(t *rapid.T, c *consumer.Group) {
 	clear(w.members)
 	for _, m := range c.Members {
 		e := m.Now().Epoch
-		if old, ok := before[m.ID]; ok && e < old && e != modern.EpochLeaveStatic && m.Current != nil && (m.Says.Instance == nil || e != 0) {
+		if old, ok := before[m.ID]; ok && e < old && e != modern.EpochLeaveStatic && m.Current != nil && (m.Metadata.Instance == nil || e != 0) {
 			t.Fatalf("the epoch of %s went back from %d to %d", m.ID, old, e)
 		}
 		w.members[m.ID] = e
@@ -300,7 +300,7 @@ func (w *consumers) settle(t *rapid.T) {
 		w.settleClassics(t)
 		return
 	}
-	if c.StateName() != consumer.ConsumerStable {
+	if c.StateName() != consumer.StateStable {
 		t.Fatalf("nothing has happened for long, and the group is %s", c.StateName())
 	}
 	w.pass(t, 5*time.Second)

@@ -14,7 +14,7 @@ func TestLeapsOfSeveralLivesDiffer(t *testing.T) {
 		seen := map[int32]bool{}
 		for epoch := range int32(kind.GenerationBlock / kind.GenerationShare / kind.LivesPerEpoch) {
 			for lives := range int16(kind.LivesPerEpoch) {
-				n := kind.Leap(generation, epoch, lives)
+				n := kind.NextAfterLoad(generation, epoch, lives)
 				if n <= generation || n/kind.GenerationBlock != generation/kind.GenerationBlock+1 || n%kind.GenerationShare != 0 || seen[n] {
 					t.Fatalf("from %d, in epoch %d and after %d lives, it leaps to %d", generation, epoch, lives, n)
 				}
@@ -22,7 +22,7 @@ func TestLeapsOfSeveralLivesDiffer(t *testing.T) {
 			}
 		}
 	}
-	if kind.Leap(1, 3, 1) != kind.Leap(1, 3, 1+kind.LivesPerEpoch) || kind.Leap(1, math.MaxInt32, math.MaxInt16) <= 1 {
+	if kind.NextAfterLoad(1, 3, 1) != kind.NextAfterLoad(1, 3, 1+kind.LivesPerEpoch) || kind.NextAfterLoad(1, math.MaxInt32, math.MaxInt16) <= 1 {
 		t.Error("large epochs and many lives lead elsewhere")
 	}
 }
@@ -31,16 +31,16 @@ func TestLeapsOfSeveralLivesDiffer(t *testing.T) {
 // negative one would mean to clients that there is no generation.
 func TestGenerationsNeverBecomeNegative(t *testing.T) {
 	for generation := int32(math.MaxInt32 - 3*kind.GenerationBlock); generation > 0 && generation < math.MaxInt32; generation += min(100, math.MaxInt32-generation) {
-		if n := kind.Leap(generation, math.MaxInt32, math.MaxInt16); n <= generation {
+		if n := kind.NextAfterLoad(generation, math.MaxInt32, math.MaxInt16); n <= generation {
 			t.Fatalf("from %d it leaps to %d", generation, n)
 		}
 	}
-	if n := kind.Leap(math.MaxInt32, 1, 1); n != 1 {
+	if n := kind.NextAfterLoad(math.MaxInt32, 1, 1); n != 1 {
 		t.Errorf("from the last it leaps to %d", n)
 	}
 	s := stableGroup(t)
 	g := s.classic("g")
-	g.Leaps, g.Generation = false, math.MaxInt32
+	g.FirstAfterLoad, g.Generation = false, math.MaxInt32
 	if g.NextGeneration(&kind.Step{Shard: &s.Shard}); g.Generation != 1 {
 		t.Errorf("after the last comes %d", g.Generation)
 	}

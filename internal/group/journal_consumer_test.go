@@ -98,7 +98,7 @@ func (c *crowd) settle(members []string) {
 		for _, m := range members {
 			c.beat(m)
 		}
-		if c.shard.consumer("g").StateName() == consumer.ConsumerStable {
+		if c.shard.consumer("g").StateName() == consumer.StateStable {
 			return
 		}
 	}
@@ -165,7 +165,7 @@ func TestTheJournalTellsOfMovingBetweenTheProtocols(t *testing.T) {
 	if down.Kind != journal.KindDowngraded || down.By.Member != "b" || down.Before != 2 || down.Group != "g" {
 		t.Errorf("of a downgrade it says %+v", down)
 	}
-	if g.Story.Counted != 3 {
+	if g.Account.Counted != 3 {
 		t.Error("the next epoch does not begin with the members that the group had")
 	}
 }
@@ -194,11 +194,11 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 	}
 	range1, pattern := "range", "o.*"
 	mem := w.shard.consumer("g").Member("b")
-	says := *mem.Says
+	says := *mem.Metadata
 	says.Assignor, says.Regex = &range1, &pattern
-	mem.Says = &says
+	mem.Metadata = &says
 	w.shard.consumer("g").Regexes[pattern] = &consumer.Regex{}
-	if s := w.shard.consumer("g").Standing(&w.shard.step, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
+	if s := w.shard.consumer("g").Details(&w.shard.step, mem, 0); s.Assignor != "range" || s.Matches == nil || *s.Matches != 0 {
 		t.Errorf("b asks for %+v", s)
 	}
 }

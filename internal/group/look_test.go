@@ -87,7 +87,7 @@ func TestALookAtAConsumerGroupHasItsPartitions(t *testing.T) {
 		}
 		for i, m := range look.Members {
 			mem := s.consumer("g").Members[i]
-			if m.ID != mem.ID || m.ClientID != mem.Says.ClientID || m.Host != "10.0.0.1" || !slices.Equal(m.Topics, mem.Says.Topics) || len(m.Topics) == 0 {
+			if m.ID != mem.ID || m.ClientID != mem.Metadata.ClientID || m.Host != "10.0.0.1" || !slices.Equal(m.Topics, mem.Metadata.Topics) || len(m.Topics) == 0 {
 				t.Errorf("%+v", m)
 			}
 			if len(m.Parts) != len(mem.Now().Assigned) {
@@ -102,7 +102,7 @@ func TestALookAtAConsumerGroupHasItsPartitions(t *testing.T) {
 	}
 	mem := s.consumer("g").Members[0]
 	pattern := "t.*"
-	mem.Says.Regex = &pattern
+	mem.Metadata.Regex = &pattern
 	s.consumer("g").Regexes[pattern] = &consumer.Regex{Topics: []string{"t", "tt"}}
 	if s.LookAt("g", &look); !slices.Equal(look.Members[0].Regex, []string{"t", "tt"}) || look.Members[1].Regex != nil {
 		t.Errorf("%+v", look.Members)

@@ -110,24 +110,24 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	}
 	x := &kind.Step{Shard: &s.shard.Shard, Now: s.now, Image: s.image, MaxBatch: 10}
 	x.Cfg.Consumer.Migration = kind.MigrateBoth
-	if g.ClassicOf(x, nil, "") != nil || g.Stays == nil {
+	if g.DowngradedWithout(x, nil, "") != nil || g.DowngradeRefusal == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")
 	}
-	if n := testing.AllocsPerRun(100, func() { g.ClassicOf(x, nil, "") }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { g.DowngradedWithout(x, nil, "") }); n > 0 {
 		t.Errorf("it allocates %v times to find out what is known", n)
 	}
-	known := g.Stays
-	if g.ClassicOf(x, g.Members[0], "") != nil || g.Stays == known {
+	known := g.DowngradeRefusal
+	if g.DowngradedWithout(x, g.Members[0], "") != nil || g.DowngradeRefusal == known {
 		t.Error("without a member it is another question")
 	}
-	g.ClassicOf(x, nil, "")
-	known = g.Stays
+	g.DowngradedWithout(x, nil, "")
+	known = g.DowngradeRefusal
 	x.ApplyRecord(&schema.ConsumerTargetRecord{Group: g.ID, Member: "a"})
-	if g.ClassicOf(x, nil, ""); g.Stays == known {
+	if g.DowngradedWithout(x, nil, ""); g.DowngradeRefusal == known {
 		t.Error("what is remembered is not forgotten when the group changes")
 	}
 	x.MaxBatch = 0
-	if g.ClassicOf(x, nil, "") == nil || g.Stays != nil {
+	if g.DowngradedWithout(x, nil, "") == nil || g.DowngradeRefusal != nil {
 		t.Error("with room for it there is no classic group")
 	}
 }

@@ -323,7 +323,7 @@ func (s *scenario) showConsumerState(c *consumer.Group) {
 	for _, m := range c.Members {
 		now := m.Now()
 		rec := consumer.CurrentRecord(c.ID, m.ID, &now).Value
-		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.ID), instance(m.Says.Instance), now.Epoch, showState(rec.State), s.showOwned(rec.Assigned))
+		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.ID), instance(m.Metadata.Instance), now.Epoch, showState(rec.State), s.showOwned(rec.Assigned))
 		if len(rec.Pending) > 0 {
 			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
 		}

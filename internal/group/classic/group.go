@@ -79,7 +79,7 @@ func (g *Group) Loaded(x *kind.Step) {
 		g.forgetUnsettled(x)
 	}
 	if !g.Gone {
-		g.wake(x, resumes)
+		g.resume(x, resumes)
 	}
 }
 
@@ -123,7 +123,7 @@ func (g *Group) CheckCommit(x *kind.Step, r *machine.Request, m *kmsg.OffsetComm
 	case g.State == CompletingRebalance:
 		return kerr.RebalanceInProgress
 	}
-	g.alive(x, mem) // A commit counts as a sign of life.
+	g.noteHeard(x, mem) // A commit counts as a sign of life.
 	g.touch(x, mem, mem.Session)
 	return nil
 }

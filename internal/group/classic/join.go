@@ -88,7 +88,7 @@ func join(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	switch {
 	case !g.hasRoom(x, m.MemberID):
 		JoinError(x, r, m, "", kerr.GroupMaxSizeReached)
-		g.refuse(x, m.MemberID)
+		g.removeForSize(x, m.MemberID)
 	case !g.supports(m.ProtocolType, m.Protocols):
 		JoinError(x, r, m, m.MemberID, kerr.InconsistentGroupProtocol)
 	case m.MemberID == "":
@@ -111,9 +111,9 @@ func (g *Group) hasRoom(x *kind.Step, memberID string) bool {
 	return true
 }
 
-// refuse takes a member that there is no room for out of the group, which need not
+// removeForSize takes a member that there is no room for out of the group, which need not
 // wait for it any longer.
-func (g *Group) refuse(x *kind.Step, memberID string) {
+func (g *Group) removeForSize(x *kind.Step, memberID string) {
 	g.ForgetPending(x, memberID)
 	if mem := g.Members.Get(memberID); mem != nil {
 		g.Rebalance.Add(Trigger(journal.TriggerMaxSize, mem, nil))
@@ -158,8 +158,8 @@ func (g *Group) joinKnown(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupReq
 		JoinError(x, r, m, m.MemberID, err)
 		return
 	}
-	g.alive(x, mem)
-	change := g.change(mem, m.Protocols)
+	g.noteHeard(x, mem)
+	change := g.changeOf(mem, m.Protocols)
 	switch g.State {
 	case PreparingRebalance:
 		g.park(x, mem, r, m)
@@ -214,12 +214,12 @@ func (g *Group) find(memberID string, instance *string) (*Member, *kerr.Error) {
 
 // addMember adds a member, parked in JoinGroup.
 func (g *Group) addMember(x *kind.Step, id string, r *machine.Request, m *kmsg.JoinGroupRequest) {
-	g.forget(id) // Its timer is replaced by the member's.
+	g.removePending(id) // Its timer is replaced by the member's.
 	mem := &Member{
 		ID: id, Instance: m.InstanceID, ClientID: r.ClientID, Host: x.Hosts.Of(r.Host),
-		Join: r.ID, JoinVersion: m.Version, IsNew: true, Asked: x.Now.UnixMilli(),
+		Join: r.ID, JoinVersion: m.Version, IsNew: true, JoinedAt: x.Now.UnixMilli(),
 	}
-	mem.take(m)
+	mem.update(m)
 	if g.State == PreparingRebalance && g.Previous == Empty {
 		g.newMember = true
 	}
@@ -229,8 +229,8 @@ func (g *Group) addMember(x *kind.Step, id string, r *machine.Request, m *kmsg.J
 	g.rebalanceOrComplete(x, Trigger(journal.TriggerJoined, mem, m.Reason))
 }
 
-// take takes over what a join says of the member.
-func (m *Member) take(req *kmsg.JoinGroupRequest) {
+// update takes over what a join says of the member.
+func (m *Member) update(req *kmsg.JoinGroupRequest) {
 	m.Protocols = cloneProtocols(req.Protocols)
 	m.Session = time.Duration(req.SessionTimeoutMillis) * time.Millisecond
 	m.Rebalance = time.Duration(req.RebalanceTimeoutMillis) * time.Millisecond
@@ -244,7 +244,7 @@ func (m *Member) take(req *kmsg.JoinGroupRequest) {
 // from a connection that its client has given up.
 func (g *Group) park(x *kind.Step, mem *Member, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	g.support(mem.Protocols, -1)
-	mem.take(m)
+	mem.update(m)
 	g.support(mem.Protocols, 1)
 	mem.ClientID, mem.Host = r.ClientID, x.Hosts.Of(r.Host)
 	if mem.Join != 0 {
@@ -252,13 +252,13 @@ func (g *Group) park(x *kind.Step, mem *Member, r *machine.Request, m *kmsg.Join
 	} else {
 		g.Joined++
 	}
-	mem.Join, mem.JoinVersion, mem.Asked = r.ID, m.Version, x.Now.UnixMilli()
+	mem.Join, mem.JoinVersion, mem.JoinedAt = r.ID, m.Version, x.Now.UnixMilli()
 }
 
 // ForgetPending removes a pending member, which was refused.
 func (g *Group) ForgetPending(x *kind.Step, id string) {
 	if g.Pending[id] != nil {
-		g.forget(id)
+		g.removePending(id)
 		x.Cancel(SessionKey(g, id))
 	}
 }

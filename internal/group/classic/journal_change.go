@@ -11,9 +11,9 @@ import (
 	"muster/internal/journal"
 )
 
-// change says what a join would change of a member, nil if nothing. It is only
+// changeOf says what a join would change of a member, nil if nothing. It is only
 // for people: that something changed is decided by matches.
-func (g *Group) change(m *Member, next []kmsg.JoinGroupRequestProtocol) *journal.Change {
+func (g *Group) changeOf(m *Member, next []kmsg.JoinGroupRequestProtocol) *journal.Change {
 	if m.matches(next) {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (g *Group) change(m *Member, next []kmsg.JoinGroupRequestProtocol) *journal
 			c.Protocols = append(c.Protocols, p.Name)
 		}
 	}
-	a, b := m.saysOf(g.Protocol, next)
+	a, b := m.selectedMetadata(g.Protocol, next)
 	if g.ProtocolType == subscription.ConsumerType {
 		compareSubscriptions(c, a, b)
 	} else {
@@ -43,9 +43,9 @@ func (g *Group) change(m *Member, next []kmsg.JoinGroupRequestProtocol) *journal
 	return c
 }
 
-// saysOf returns what a member said and says of the protocol that is selected, or
+// selectedMetadata returns what a member said and says of the protocol that is selected, or
 // of the first one if it does not have that any more.
-func (m *Member) saysOf(selected string, next []kmsg.JoinGroupRequestProtocol) (was, is []byte) {
+func (m *Member) selectedMetadata(selected string, next []kmsg.JoinGroupRequestProtocol) (was, is []byte) {
 	for _, p := range next {
 		if p.Name == selected {
 			return m.Metadata(selected), p.Metadata

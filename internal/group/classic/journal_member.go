@@ -21,19 +21,19 @@ func (p *Pending) absent(id string) journal.Absent {
 func Trigger(what journal.TriggerKind, m *Member, reason *string) journal.Trigger {
 	t := journal.Trigger{Kind: what, Who: m.Who()}
 	if reason != nil {
-		t.Reason = kind.FirstCharacters(*reason, kind.MaxReason)
+		t.Reason = kind.Truncate(*reason, kind.MaxReason)
 	}
 	return t
 }
 
-// AtClassic is where a member of a classic group is. Who has joined again has let go of what
+// positions is where a member of a classic group is. Who has joined again has let go of what
 // it had, and who has not synced does not know what it has.
-func (g *Group) AtClassic(x *kind.Step, m *Member) []journal.Position {
+func (g *Group) positions(x *kind.Step, m *Member) []journal.Position {
 	works := g.State == Stable || g.State == PreparingRebalance && g.Previous == Stable && m.Join == 0
 	if !works || m.Unsynced || g.ProtocolType != subscription.ConsumerType {
 		return nil
 	}
-	w := kind.Whereabouts{B: &g.Base}
+	w := kind.Positions{B: &g.Base}
 	subscription.EachAssigned(m.Assigned, func(tp subscription.TopicPartition) { w.Add(tp.Topic, tp.Partition) })
-	return x.TellAt(&w)
+	return x.TakePositions(&w)
 }

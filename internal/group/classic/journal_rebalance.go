@@ -23,8 +23,8 @@ type Rebalance struct {
 	before    *schema.Group
 	joinedAt  time.Time
 	slowest   []journal.Late
-	gone      roll // did not join in time, and are out
-	absent    roll // did not join either when the join phase last ended, and may still come
+	gone      absentees // did not join in time, and are out
+	absent    absentees // did not join either when the join phase last ended, and may still come
 }
 
 // beginRebalance starts a new account, or goes on with that of a rebalance that
@@ -51,14 +51,14 @@ func (r *Rebalance) Add(why ...journal.Trigger) {
 	}
 }
 
-// roll is a list of those who are not there, as far as there is room, and their
+// absentees is a list of those who are not there, as far as there is room, and their
 // number.
-type roll struct {
+type absentees struct {
 	list []journal.Absent
 	n    int
 }
 
-func (r *roll) add(a journal.Absent) {
+func (r *absentees) add(a journal.Absent) {
 	if r.n++; len(r.list) < kind.MaxTriggers {
 		r.list = append(r.list, a)
 	}
@@ -66,7 +66,7 @@ func (r *roll) add(a journal.Absent) {
 
 // missing lists members that have not joined, and those who were told a member
 // id and have not joined with it.
-func (g *Group) missing() (r roll) {
+func (g *Group) missing() (r absentees) {
 	for m := g.Members.First; m != nil; m = m.Next {
 		if m.Join == 0 {
 			r.add(journal.Absent{Who: m.Who()})
@@ -81,7 +81,7 @@ func (g *Group) missing() (r roll) {
 // joined notes the end of the join phase, who came last, and who did not come
 // though the group has waited: the initial delay waits for nobody.
 func (r *Rebalance) joined(g *Group, now time.Time) {
-	r.absent = roll{}
+	r.absent = absentees{}
 	if g.Previous != Empty {
 		r.absent = g.missing()
 		for i := range r.absent.list {
@@ -91,7 +91,7 @@ func (r *Rebalance) joined(g *Group, now time.Time) {
 	r.joinedAt = now
 	var all []journal.Late
 	for m := g.Members.First; m != nil; m = m.Next {
-		if waited := time.UnixMilli(m.Asked).Sub(r.again); m.Join != 0 && waited > 0 {
+		if waited := time.UnixMilli(m.JoinedAt).Sub(r.again); m.Join != 0 && waited > 0 {
 			all = append(all, journal.Late{Who: m.Who(), Waited: waited})
 		}
 	}
@@ -99,10 +99,10 @@ func (r *Rebalance) joined(g *Group, now time.Time) {
 	r.slowest = all[:min(len(all), kind.MaxSlowest)]
 }
 
-// start writes the entry of a rebalance that begins.
-func (g *Group) start(x *kind.Step, why []journal.Trigger) {
+// noteStarted writes the entry of a rebalance that begins.
+func (g *Group) noteStarted(x *kind.Step, why []journal.Trigger) {
 	e := g.Entry(x, journal.KindStarted)
-	kind.Because(&e, why)
+	kind.SetTriggers(&e, why)
 	if g.Previous != Empty { // The initial delay waits for nobody.
 		missing := g.missing()
 		e.Waiting, e.WaitingN = missing.list, missing.n
@@ -110,8 +110,8 @@ func (g *Group) start(x *kind.Step, why []journal.Trigger) {
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
-// settle writes the entry of a rebalance that has come to its end.
-func (g *Group) settle(x *kind.Step) {
+// noteSettled writes the entry of a rebalance that has come to its end.
+func (g *Group) noteSettled(x *kind.Step) {
 	r := g.Rebalance
 	if r == nil {
 		return

@@ -76,7 +76,7 @@ func leaveOne(x *kind.Step, group string, r *machine.Request, m *kmsg.LeaveGroup
 	if m.MemberID == "" || !isOf(r, mem) || strings.HasPrefix(why.Reason, adminReason) {
 		why.Kind, why.By = journal.TriggerRemoved, kind.By(r)
 	} else {
-		why.At = g.AtClassic(x, mem)
+		why.At = g.positions(x, mem)
 	}
 	g.drop(x, mem)
 	return &why, nil

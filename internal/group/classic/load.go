@@ -10,26 +10,26 @@ import (
 	"muster/internal/journal"
 )
 
-// wake makes a group that was loaded live.
-func (g *Group) wake(x *kind.Step, resumes bool) {
+// resume makes a group that was loaded live.
+func (g *Group) resume(x *kind.Step, resumes bool) {
 	g.revive(x.Now, x.Hosts)
 	if resumes && g.rebalancing != nil {
-		g.loads, g.lives = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
+		g.loads, g.priorLoads = int8(min(g.rebalancing.Loads, maxLoads)), g.rebalancing.Lives
 	}
 	if g.Members.Len() > 0 {
-		g.Leaps, g.LeapsFrom = true, g.Generation
+		g.FirstAfterLoad, g.LoadedGeneration = true, g.Generation
 	}
 	x.ForgetSilences(&g.Base, func(id string) bool { return g.Members.Get(id) != nil })
 	for m := g.Members.First; m != nil; m = m.Next {
 		m.Silent = x.SilentSince(&g.Base, m.ID)
-		g.touch(x, m, min(g.patience(m.Session), g.PatienceWith(m.ID, m.Session)))
+		g.touch(x, m, min(g.remainingTimeout(m.Session), g.SessionLeft(m.ID, m.Session)))
 	}
 	if g.Members.Len() > 0 {
 		x.Note(g, journal.KindLoaded)
 	}
 	switch {
 	case resumes:
-		x.Write(&schema.RebalanceRecord{Group: g.ID, Value: &schema.Rebalance{Generation: g.Generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.lives+1, 0)}})
+		x.Write(&schema.RebalanceRecord{Group: g.ID, Value: &schema.Rebalance{Generation: g.Generation, Loads: int16(min(g.loads+1, maxLoads)), Lives: max(g.priorLoads+1, 0)}})
 		g.PrepareRebalance(x, journal.Trigger{Kind: journal.TriggerResumed})
 	case g.Members.Len() > x.Cfg.MaxSize:
 		g.PrepareRebalance(x, journal.Trigger{Kind: journal.TriggerMaxSize})
@@ -44,11 +44,11 @@ const (
 	minPatience = time.Second
 )
 
-// patience is how long somebody is waited for in a rebalance that goes on after
+// remainingTimeout is how long somebody is waited for in a rebalance that goes on after
 // a load. Each load begins the wait anew, so a coordinator that is restarted
 // again and again would wait for a member that is dead for ever: every load in
 // the middle of the same rebalance halves it.
-func (g *Group) patience(d time.Duration) time.Duration {
+func (g *Group) remainingTimeout(d time.Duration) time.Duration {
 	if g.loads == 0 {
 		return d
 	}

@@ -29,14 +29,14 @@ func (g *Group) PrepareRebalance(x *kind.Step, why ...journal.Trigger) {
 	}
 	g.CancelSync(x)
 	for m := g.Members.First; m != nil; m = m.Next {
-		g.sync(m)
+		g.noteSynced(m)
 	}
 	initial := g.State == Empty
 	g.Reset = nil
 	g.beginRebalance(x.Now, why)
-	g.to(PreparingRebalance, x.Now)
-	g.start(x, why)
-	g.unsettled(x)
+	g.changeState(PreparingRebalance, x.Now)
+	g.noteStarted(x, why)
+	g.flushLater(x)
 	if !initial {
 		g.completeOrWait(x)
 		return
@@ -61,7 +61,7 @@ func (g *Group) completeOrWait(x *kind.Step) {
 		g.completeJoin(x)
 		return
 	}
-	g.JoinSeq = x.Arm(JoinKey(g), x.Now.Add(g.patience(g.rebalanceTimeout())))
+	g.JoinSeq = x.Arm(JoinKey(g), x.Now.Add(g.remainingTimeout(g.rebalanceTimeout())))
 }
 
 // maybeComplete ends the join phase if everybody is there, except that joins
@@ -120,7 +120,7 @@ func (g *Group) completeJoin(x *kind.Step) {
 		return
 	}
 	g.Protocol = g.Vote()
-	g.to(CompletingRebalance, x.Now)
+	g.changeState(CompletingRebalance, x.Now)
 	g.answerJoins(x)
 	g.SyncSeq = x.Arm(SyncKey(g), x.Now.Add(g.rebalanceTimeout()))
 }
@@ -142,8 +142,8 @@ func (g *Group) electJoined() bool {
 
 func (g *Group) becomeEmpty(x *kind.Step) {
 	g.Protocol, g.Leader = "", ""
-	g.to(Empty, x.Now)
-	g.settle(x)
+	g.changeState(Empty, x.Now)
+	g.noteSettled(x)
 	g.store(x, g.Record())
 }
 
@@ -174,16 +174,16 @@ func (g *Group) drop(x *kind.Step, m *Member) {
 	x.EndSilence(&g.Base, m.ID)
 	g.remove(m)
 	m.Join, m.Sync = 0, 0
-	g.leaves(x, m)
-	g.unsettled(x)
+	g.noteDeparture(x, m)
+	g.flushLater(x)
 }
 
 // NextGeneration gives a generation that is formed its number.
 func (g *Group) NextGeneration(x *kind.Step) {
-	if !g.Leaps {
+	if !g.FirstAfterLoad {
 		g.Generation = kind.After(g.Generation)
 		return
 	}
-	g.Leaps = false
-	g.Generation = kind.Leap(g.Generation, x.Epoch, g.lives)
+	g.FirstAfterLoad = false
+	g.Generation = kind.NextAfterLoad(g.Generation, x.Epoch, g.priorLoads)
 }

@@ -41,7 +41,7 @@ func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.HeartbeatRequest)
 	case m.Generation != g.Generation:
 		return kerr.IllegalGeneration
 	}
-	g.alive(x, mem)
+	g.noteHeard(x, mem)
 	switch g.State {
 	case PreparingRebalance:
 		g.touch(x, mem, mem.Session)
@@ -76,7 +76,7 @@ func (g *Group) sessionFired(x *kind.Step, e machine.TimerFired) {
 		if g.State == PreparingRebalance && g.Previous != Empty {
 			g.Rebalance.gone.add(p.absent(e.Key.Member))
 		}
-		g.forget(e.Key.Member)
+		g.removePending(e.Key.Member)
 		g.expiredComplete(x)
 		return
 	}
@@ -95,9 +95,9 @@ func (g *Group) sessionFired(x *kind.Step, e machine.TimerFired) {
 		return
 	}
 	why := Trigger(journal.TriggerExpired, m, nil)
-	why.Silent, why.At = m.Session, g.AtClassic(x, m)
+	why.Silent, why.At = m.Session, g.positions(x, m)
 	if m.IsNew {
-		why.Silent, why.New = x.Now.Sub(time.UnixMilli(m.Asked)), true
+		why.Silent, why.New = x.Now.Sub(time.UnixMilli(m.JoinedAt)), true
 	}
 	g.drop(x, m)
 	if g.State == PreparingRebalance {

@@ -2,9 +2,9 @@ package classic
 
 import "muster/internal/group/kind"
 
-// alive notes that a member of a classic group that was silent since the load is not. What
+// noteHeard notes that a member of a classic group that was silent since the load is not. What
 // was left to it of its session timeout may be short: it has a whole one.
-func (g *Group) alive(x *kind.Step, m *Member) {
+func (g *Group) noteHeard(x *kind.Step, m *Member) {
 	if m.Silent != 0 {
 		m.Silent = 0
 		x.EndSilence(&g.Base, m.ID)

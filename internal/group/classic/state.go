@@ -45,29 +45,29 @@ type Group struct {
 
 	// Soft state. After a load it follows from the hard state. There are many
 	// groups, so what is small stands together.
-	State        State
-	Previous     State // the state before this one
-	newMember    bool  // somebody joined since the initial delay was last armed
-	changed      bool  // the step under way sees to what is to be written
-	Leaps        bool  // it was loaded, and has formed no generation since
-	loads        int8  // how often it was loaded in the middle of this rebalance before
-	lives        int16 // how many lives before this one have leapt in this rebalance
-	LeapsFrom    int32 // the generation that was loaded, 0 if none with members was
-	Generation   int32
-	Joined       int32 // members parked in JoinGroup
-	Unsynced     int32 // members of this generation that have not synced
-	bytes        int64 // that members and pending ones hold
-	Since        int64 // when it came to this state, in milliseconds
-	ProtocolType string
-	Protocol     string // selected; empty if none is
-	Leader       string
-	Members      memberList
-	Pending      map[string]*Pending // told their id, not yet joined; nil if nobody is
-	Supported    kind.Tally          // how many members support each protocol
-	JoinSeq      uint64              // of the join timer, 0 if none
-	SyncSeq      uint64              // of the sync timer, 0 if none
-	Rebalance    *Rebalance          // what the journal will say of the one under way
-	Refusal      *NoUpgrade          // why it could not become a consumer group, nil if that was not tried
+	State            State
+	Previous         State // the state before this one
+	newMember        bool  // somebody joined since the initial delay was last armed
+	changed          bool  // the step under way sees to what is to be written
+	FirstAfterLoad   bool  // it was loaded, and has formed no generation since
+	loads            int8  // how often it was loaded in the middle of this rebalance before
+	priorLoads       int16 // how many lives before this one have leapt in this rebalance
+	LoadedGeneration int32 // the generation that was loaded, 0 if none with members was
+	Generation       int32
+	Joined           int32 // members parked in JoinGroup
+	Unsynced         int32 // members of this generation that have not synced
+	bytes            int64 // that members and pending ones hold
+	Since            int64 // when it came to this state, in milliseconds
+	ProtocolType     string
+	Protocol         string // selected; empty if none is
+	Leader           string
+	Members          memberList
+	Pending          map[string]*Pending // told their id, not yet joined; nil if nobody is
+	Supported        kind.Tally          // how many members support each protocol
+	JoinSeq          uint64              // of the join timer, 0 if none
+	SyncSeq          uint64              // of the sync timer, 0 if none
+	Rebalance        *Rebalance          // what the journal will say of the one under way
+	Refusal          *NoUpgrade          // why it could not become a consumer group, nil if that was not tried
 }
 
 // Pending is somebody who was told a member id and has not joined with it yet
@@ -97,7 +97,7 @@ type Member struct {
 	IsNew       bool  // has not been in a completed join phase
 	Unsynced    bool  // has not synced in this generation
 	loaded      bool  // is as the record has it, since it has not joined again
-	Asked       int64 // when it joined in this rebalance, in milliseconds
+	JoinedAt    int64 // when it joined in this rebalance, in milliseconds
 	Silent      int64 // since when it counts as silent, in milliseconds; 0 if it was not loaded, or is heard of since
 
 	Deadline time.Time // to be heard of
@@ -117,7 +117,7 @@ type Protocol struct {
 
 func New(b kind.Base) *Group { return &Group{Base: b, Previous: Empty} }
 
-func (g *Group) to(s State, now time.Time) {
+func (g *Group) changeState(s State, now time.Time) {
 	g.Previous, g.State, g.Since = g.State, s, now.UnixMilli()
 }
 
@@ -148,7 +148,7 @@ func (g *Group) remove(m *Member) {
 	g.Members.remove(m)
 	g.bytes -= int64(m.fixed)
 	g.support(m.Protocols, -1)
-	g.sync(m)
+	g.noteSynced(m)
 	if m.Join != 0 {
 		g.Joined--
 	}
@@ -160,16 +160,16 @@ func (g *Group) remove(m *Member) {
 	}
 }
 
-// sync notes that a member need not sync any more.
-func (g *Group) sync(m *Member) {
+// noteSynced notes that a member need not sync any more.
+func (g *Group) noteSynced(m *Member) {
 	if m.Unsynced {
 		m.Unsynced = false
 		g.Unsynced--
 	}
 }
 
-// forget notes that somebody is not pending any more.
-func (g *Group) forget(id string) {
+// removePending notes that somebody is not pending any more.
+func (g *Group) removePending(id string) {
 	if g.Pending[id] != nil {
 		g.bytes -= pendingBytes(id)
 	}

@@ -18,14 +18,14 @@ func (g *Group) replaceStatic(x *kind.Step, mem *Member, newID string, r *machin
 		JoinError(x, r, m, "", kerr.UnknownServerError)
 		return
 	}
-	g.alive(x, mem)
+	g.noteHeard(x, mem)
 	oldLeader, stale := g.Leader, mem.Who()
 	parked := g.fenceOld(x, mem)
 	x.Cancel(SessionKey(g, mem.ID))
 	if g.Leader == mem.ID {
 		g.Leader = newID
 	}
-	old, change := mem.ID, g.change(mem, m.Protocols)
+	old, change := mem.ID, g.changeOf(mem, m.Protocols)
 	g.Members.rename(mem, newID)
 	mem.IsNew = false // Its client knows its own name, and may come again at any time.
 	g.park(x, mem, r, m)

@@ -56,18 +56,18 @@ func (g *Group) store(x *kind.Step, r *schema.GroupRecord) {
 	g.loads = 0
 }
 
-// leaves notes that a member that the log has is no longer a member.
-func (g *Group) leaves(x *kind.Step, m *Member) {
+// noteDeparture notes that a member that the log has is no longer a member.
+func (g *Group) noteDeparture(x *kind.Step, m *Member) {
 	if m.stored != nil {
 		x.Leaving = append(x.Leaving, kind.Leaving{Group: g.ID, Member: *m.stored})
 		m.stored = nil
 	}
 }
 
-// unsettled notes that the group is on its way to another generation. What it
+// flushLater notes that the group is on its way to another generation. What it
 // takes for a successor to go on from there is written at the end of the step,
 // if the step does not get there itself.
-func (g *Group) unsettled(x *kind.Step) {
+func (g *Group) flushLater(x *kind.Step) {
 	if !g.changed {
 		g.changed = true
 		x.Changed = append(x.Changed, g)
@@ -85,7 +85,7 @@ func (g *Group) Flush(x *kind.Step) {
 	}
 	if g.rebalancing == nil || g.rebalancing.Generation != g.Hard.Generation {
 		r := &schema.Rebalance{Generation: g.Hard.Generation}
-		if g.Hard.Generation == g.LeapsFrom { // Whoever goes on with it must not leap to the same place.
+		if g.Hard.Generation == g.LoadedGeneration { // Whoever goes on with it must not leap to the same place.
 			r.Lives = 1
 		}
 		x.Write(&schema.RebalanceRecord{Group: g.ID, Value: r})
@@ -111,9 +111,9 @@ func (g *Group) Adopt(x *kind.Step, as *Group) {
 	}
 }
 
-// MakeRoom removes what there is of an empty classic group but its offsets, for a group of
+// ClearForUpgrade removes what there is of an empty classic group but its offsets, for a group of
 // another kind to take them over.
-func MakeRoom(x *kind.Step, id string) {
+func ClearForUpgrade(x *kind.Step, id string) {
 	g, ok := x.Groups[id].(*Group)
 	if !ok {
 		return

@@ -71,8 +71,8 @@ func Differs(said *string, is string) bool { return said != nil && is != "" && *
 
 // synced notes that a member has asked for its assignment.
 func (g *Group) synced(x *kind.Step, mem *Member) {
-	g.alive(x, mem)
-	g.sync(mem)
+	g.noteHeard(x, mem)
+	g.noteSynced(mem)
 	if g.Unsynced == 0 {
 		g.CancelSync(x)
 	}
@@ -103,8 +103,8 @@ func (g *Group) assign(x *kind.Step, assignments []kmsg.SyncGroupRequestGroupAss
 		g.tooLarge(x, r)
 		return
 	}
-	g.to(Stable, x.Now)
-	g.settle(x)
+	g.changeState(Stable, x.Now)
+	g.noteSettled(x)
 	g.store(x, r)
 	for m := g.Members.First; m != nil; m = m.Next {
 		if m.Sync != 0 {

@@ -26,7 +26,7 @@ func (g *Group) Replay(r schema.Record) {
 	case *schema.ConsumerTargetRecord:
 		g.change(r.Member, r.Value != nil, func(m *Member) {
 			if m.HasTarget = r.Value != nil; m.HasTarget {
-				m.Target = modern.PartsOf(r.Value.Assigned)
+				m.Target = modern.PartitionsOf(r.Value.Assigned)
 			} else {
 				m.Target = nil
 			}
@@ -61,18 +61,18 @@ func (g *Group) change(id string, positive bool, change func(*Member)) {
 	}
 	m := g.Members[i]
 	change(m)
-	if m.Says == nil && !m.IsStored() {
+	if m.Metadata == nil && !m.IsStored() {
 		g.Members = slices.Delete(g.Members, i, i+1)
 	}
 }
 
 // applyMember notes what a member says of itself.
-func (g *Group) applyMember(id string, says *schema.ConsumerMember) {
-	g.change(id, says != nil, func(m *Member) {
-		if m.Says != nil {
+func (g *Group) applyMember(id string, meta *schema.ConsumerMember) {
+	g.change(id, meta != nil, func(m *Member) {
+		if m.Metadata != nil {
 			g.count(m, -1)
 		}
-		if m.Says = says; says != nil {
+		if m.Metadata = meta; meta != nil {
 			g.count(m, 1)
 		}
 	})
@@ -81,20 +81,20 @@ func (g *Group) applyMember(id string, says *schema.ConsumerMember) {
 // count counts a member with its subscription in or out.
 func (g *Group) count(m *Member, n int) {
 	g.Present += n
-	g.bytes += int64(n) * saysBytes(m)
-	if classic := m.Says.Classic; classic != nil {
+	g.bytes += int64(n) * memberBytes(m)
+	if classic := m.Metadata.Classic; classic != nil {
 		g.Classic += n
 		for i := range classic.Protocols {
 			g.Supported.Add(classic.Protocols[i].Name, n)
 		}
 	}
-	for _, name := range m.Says.Topics {
-		tally1(g.Names, name, n)
+	for _, name := range m.Metadata.Topics {
+		countName(g.Names, name, n)
 	}
 	if p := m.pattern(); p != "" {
-		tally1(g.Patterns, p, n)
+		countName(g.Patterns, p, n)
 	}
-	if instance := m.Says.Instance; instance != nil {
+	if instance := m.Metadata.Instance; instance != nil {
 		switch {
 		case n > 0:
 			g.Instances[*instance] = m
@@ -104,8 +104,8 @@ func (g *Group) count(m *Member, n int) {
 	}
 }
 
-// tally1 counts a name, and forgets it at zero.
-func tally1(counts map[string]int, name string, n int) {
+// countName counts a name, and forgets it at zero.
+func countName(counts map[string]int, name string, n int) {
 	if counts[name] += n; counts[name] == 0 {
 		delete(counts, name)
 	}
@@ -113,10 +113,10 @@ func tally1(counts map[string]int, name string, n int) {
 
 // pattern is the member's regular expression, "" for none.
 func (mem *Member) pattern() string {
-	if mem.Says == nil || mem.Says.Regex == nil {
+	if mem.Metadata == nil || mem.Metadata.Regex == nil {
 		return ""
 	}
-	return *mem.Says.Regex
+	return *mem.Metadata.Regex
 }
 
 // applyCurrent notes where a member has got to.

@@ -17,8 +17,8 @@ import (
 	"muster/internal/metadata"
 )
 
-// findMixed returns the member of the classic protocol that a request is of.
-func (g *Group) findMixed(id string, instance *string, generation int32) (*Member, *kerr.Error) {
+// findClassic returns the member of the classic protocol that a request is of.
+func (g *Group) findClassic(id string, instance *string, generation int32) (*Member, *kerr.Error) {
 	mem := g.Member(id)
 	if instance != nil {
 		if mem = g.Instances[*instance]; mem != nil && mem.ID != id {
@@ -26,7 +26,7 @@ func (g *Group) findMixed(id string, instance *string, generation int32) (*Membe
 		}
 	}
 	switch {
-	case mem == nil || mem.Says.Classic == nil:
+	case mem == nil || mem.Metadata.Classic == nil:
 		return nil, kerr.UnknownMemberID
 	case generation != mem.Now().Epoch:
 		return nil, kerr.IllegalGeneration
@@ -36,11 +36,11 @@ func (g *Group) findMixed(id string, instance *string, generation int32) (*Membe
 
 // SyncClassic handles SyncGroup of a member of the classic protocol in a consumer group.
 func (g *Group) SyncClassic(x *kind.Step, r *machine.Request, m *kmsg.SyncGroupRequest) {
-	mem, err := g.findMixed(m.MemberID, m.InstanceID, m.Generation)
+	mem, err := g.findClassic(m.MemberID, m.InstanceID, m.Generation)
 	var protocol schema.ClassicProtocol
 	if err == nil {
 		var ok bool
-		if protocol, ok = namedProtocol(mem.Says.Classic, m.Protocol); !ok || classic.Differs(m.ProtocolType, subscription.ConsumerType) {
+		if protocol, ok = namedProtocol(mem.Metadata.Classic, m.Protocol); !ok || classic.Differs(m.ProtocolType, subscription.ConsumerType) {
 			err = kerr.InconsistentGroupProtocol
 		}
 	}
@@ -56,11 +56,11 @@ func (g *Group) SyncClassic(x *kind.Step, r *machine.Request, m *kmsg.SyncGroupR
 		return
 	}
 	g.stopSyncTimer(x, mem)
-	g.touchConsumer(x, mem)
+	g.touch(x, mem)
 	resp := kmsg.NewPtrSyncGroupResponse()
 	protocolType := subscription.ConsumerType
 	resp.Version, resp.ProtocolType, resp.Protocol = m.Version, &protocolType, &protocol.Name
-	resp.MemberAssignment = AssignmentBytes(x.Image, modern.PlacesOf(now.Assigned), protocol.Metadata)
+	resp.MemberAssignment = AssignmentBytes(x.Image, modern.PartitionsHeld(now.Assigned), protocol.Metadata)
 	x.Reply(r.ID, resp)
 }
 
@@ -100,11 +100,11 @@ func AssignmentBytes(image *metadata.Image, list []modern.Partition, subscriptio
 // if what it waits for is free now. As any heartbeat it has the group look at its topics,
 // and make a target if that is due: nobody else might come for it.
 func (g *Group) HeartbeatClassic(x *kind.Step, m *kmsg.HeartbeatRequest) *kerr.Error {
-	mem, err := g.findMixed(m.MemberID, m.InstanceID, m.Generation)
+	mem, err := g.findClassic(m.MemberID, m.InstanceID, m.Generation)
 	if err != nil {
 		return err
 	}
-	g.touchConsumer(x, mem)
+	g.touch(x, mem)
 	x.From = len(x.Records)
 	g.bump(x, change{})
 	g.refresh(x)
@@ -120,7 +120,7 @@ func (g *Group) HeartbeatClassic(x *kind.Step, m *kmsg.HeartbeatRequest) *kerr.E
 // isWaiting says whether somebody else still has, or may have, a partition that a member
 // is to have.
 func (g *Group) isWaiting(x *kind.Step, mem *Member) bool {
-	for _, p := range g.wanted(mem, x.Image) {
+	for _, p := range g.wantedPartitions(mem, x.Image) {
 		if !g.isFree(p, mem) {
 			return true
 		}
@@ -141,7 +141,7 @@ func (g *Group) LeaveClassic(x *kind.Step, r *machine.Request, m *kmsg.LeaveGrou
 	if mem == nil {
 		return kerr.UnknownMemberID
 	}
-	g.blameLeave(x, r, mem)
+	g.addLeaveTrigger(x, r, mem)
 	g.fence(x, mem)
 	return nil
 }
@@ -149,8 +149,8 @@ func (g *Group) LeaveClassic(x *kind.Step, r *machine.Request, m *kmsg.LeaveGrou
 // sessionOf is how long a member may be silent: in the classic protocol it says so
 // itself.
 func (g *Group) sessionOf(x *kind.Step, mem *Member) time.Duration {
-	if mem.Says != nil && mem.Says.Classic != nil && mem.Says.Classic.SessionTimeoutMillis > 0 {
-		return time.Duration(mem.Says.Classic.SessionTimeoutMillis) * time.Millisecond
+	if mem.Metadata != nil && mem.Metadata.Classic != nil && mem.Metadata.Classic.SessionTimeoutMillis > 0 {
+		return time.Duration(mem.Metadata.Classic.SessionTimeoutMillis) * time.Millisecond
 	}
 	return x.Cfg.Consumer.Of(g.ID).Session
 }
@@ -185,18 +185,18 @@ func (g *Group) classicFired(x *kind.Step, e machine.TimerFired) {
 	case mem == nil:
 	case e.Key.Kind == kind.TimerJoin && mem.JoinSeq == e.Seq:
 		mem.JoinSeq = 0
-		blameMember(x, journal.TriggerNoJoin, mem, nil)
+		addMemberTrigger(x, journal.TriggerNoJoin, mem, nil)
 		g.fence(x, mem)
 	case e.Key.Kind == kind.TimerSync && mem.SyncSeq == e.Seq:
 		mem.SyncSeq = 0
-		blameMember(x, journal.TriggerNoSync, mem, nil)
+		addMemberTrigger(x, journal.TriggerNoSync, mem, nil)
 		g.fence(x, mem)
 	}
 }
 
-// suit lets the timers of a member be those of the protocol that it uses now.
-func (g *Group) suit(x *kind.Step, mem *Member) {
-	if mem.Says.Classic != nil {
+// useProtocolTimers lets the timers of a member be those of the protocol that it uses now.
+func (g *Group) useProtocolTimers(x *kind.Step, mem *Member) {
+	if mem.Metadata.Classic != nil {
 		mem.StopRevoking(x, g.ID)
 		return
 	}

@@ -27,10 +27,10 @@ import (
 func (g *Group) JoinClassic(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) bool {
 	switch {
 	case !g.IsEmpty():
-		g.joinMixed(x, r, m)
+		g.joinNonEmpty(x, r, m)
 		return true
 	case m.MemberID == "":
-		g.forgetConsumers(x)
+		g.deleteGroupRecords(x)
 		return false
 	case m.ProtocolType == "" || len(m.Protocols) == 0:
 		classic.JoinError(x, r, m, m.MemberID, kerr.InconsistentGroupProtocol)
@@ -40,10 +40,10 @@ func (g *Group) JoinClassic(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupR
 	return true
 }
 
-// joinMixed handles JoinGroup of a consumer group that has members.
-func (g *Group) joinMixed(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) {
+// joinNonEmpty handles JoinGroup of a consumer group that has members.
+func (g *Group) joinNonEmpty(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	m.Protocols = classic.Distinct(m.Protocols)
-	w, err := g.checkJoinMixed(x, m)
+	w, err := g.checkJoin(x, m)
 	if err != nil {
 		id := m.MemberID
 		if err == kerr.GroupMaxSizeReached {
@@ -57,22 +57,22 @@ func (g *Group) joinMixed(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupReq
 		classic.JoinError(x, r, m, r.ClientID+"-"+classic.UUID(x.Random), kerr.MemberIDRequired)
 		return
 	}
-	id, p, err := g.mixedPlace(x, r, m)
+	id, p, err := g.classicPlace(x, r, m)
 	if err != nil {
 		classic.JoinError(x, r, m, m.MemberID, err)
 		return
 	}
-	says := p.saysClassic(r, m, w, x.Hosts)
-	if !x.Fits(&schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: says}) || !fitsHeir(x, p.replaces, g.ID, id) {
+	meta := p.classicMetadata(r, m, w, x.Hosts)
+	if !x.Fits(&schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: meta}) || !fitsReplacement(x, p.replaces, g.ID, id) {
 		classic.JoinError(x, r, m, m.MemberID, kerr.UnknownServerError)
 		return
 	}
-	g.admit(x, r, m, id, p, says, w)
+	g.admitClassic(x, r, m, id, p, meta, w)
 }
 
-// checkJoinMixed says whether somebody of the classic protocol may join, and what it
+// checkJoin says whether somebody of the classic protocol may join, and what it
 // wants.
-func (g *Group) checkJoinMixed(x *kind.Step, m *kmsg.JoinGroupRequest) (w subscription.Subscription, err *kerr.Error) {
+func (g *Group) checkJoin(x *kind.Step, m *kmsg.JoinGroupRequest) (w subscription.Subscription, err *kerr.Error) {
 	replaces := m.MemberID == "" && m.InstanceID != nil && g.Instances[*m.InstanceID] != nil
 	switch {
 	case x.Cfg.Consumer.Migration.Disabled():
@@ -99,9 +99,9 @@ func (g *Group) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
 	return false
 }
 
-// mixedPlace says whose place somebody of the classic protocol takes. Without a member
+// classicPlace says whose place somebody of the classic protocol takes. Without a member
 // id a static one always has that of whoever has its instance id.
-func (g *Group) mixedPlace(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
+func (g *Group) classicPlace(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
 	var holder *Member
 	if m.InstanceID != nil {
 		holder = g.Instances[*m.InstanceID]
@@ -119,21 +119,21 @@ func (g *Group) mixedPlace(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRe
 	return m.MemberID, place{known: g.Member(m.MemberID)}, nil
 }
 
-// saysClassic is what a member of the classic protocol says of itself. It names all
+// classicMetadata is what a member of the classic protocol says of itself. It names all
 // topics, so a regular expression that its predecessor had is none of its own.
-func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w subscription.Subscription, known kind.Hosts) *schema.ConsumerMember {
+func (p place) classicMetadata(r *machine.Request, m *kmsg.JoinGroupRequest, w subscription.Subscription, known kind.Hosts) *schema.ConsumerMember {
 	v := &schema.ConsumerMember{Instance: m.InstanceID, Rack: w.Rack, ClientID: r.ClientID, Host: known.Of(r.Host), Topics: sortedNames(w.Topics)}
 	was := p.known
 	if p.replaces != nil {
 		was = p.replaces
 	}
 	if was != nil {
-		v.Assignor = was.Says.Assignor
+		v.Assignor = was.Metadata.Assignor
 		if v.Rack == nil {
-			v.Rack = was.Says.Rack
+			v.Rack = was.Metadata.Rack
 		}
 		if v.Instance == nil {
-			v.Instance = was.Says.Instance
+			v.Instance = was.Metadata.Instance
 		}
 	}
 	v.RebalanceTimeoutMillis = m.RebalanceTimeoutMillis
@@ -147,26 +147,26 @@ func (p place) saysClassic(r *machine.Request, m *kmsg.JoinGroupRequest, w subsc
 	return v
 }
 
-// admit lets a member of the classic protocol join, or join again.
-func (g *Group) admit(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, says *schema.ConsumerMember, w subscription.Subscription) {
-	overtaken := p.known != nil && g.overtakeBeat(x, p.known)
+// admitClassic lets a member of the classic protocol join, or join again.
+func (g *Group) admitClassic(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, meta *schema.ConsumerMember, w subscription.Subscription) {
+	overtaken := p.known != nil && g.answerOvertaken(x, p.known)
 	p.remember()
 	epoch := g.Epoch
 	x.From = len(x.Records)
 	if p.replaces != nil {
-		g.takeOver(x, p.replaces, id, says)
+		g.replaceStatic(x, p.replaces, id, meta)
 	}
-	g, mem, ch := subscribe(x, g.ID, id, p, says)
-	g.suit(x, mem)
-	g.blameBeat(x, mem, p, ch)
+	g, mem, ch := subscribe(x, g.ID, id, p, meta)
+	g.useProtocolTimers(x, mem)
+	g.addChangeTrigger(x, mem, p, ch)
 	g.bump(x, ch)
 	g.refresh(x)
 	g.retarget(x) // If that is done elsewhere, the member is told to join again.
 	was, told := mem.Now(), mem.Since
-	g.hear(x, mem)
-	g.reconcile(x, mem, Beat{Heartbeat: modern.Heartbeat{Tells: true, Owned: modern.PartsNamed(x.Image, w.Owned)}, unsubscribed: ch.topics || overtaken})
-	if to := g.ClassicOf(x, nil, id); to != nil {
-		quiet := g.Epoch == epoch && g.StateName() == ConsumerStable && m.Version >= classic.JoinSkipAssignment
+	g.noteHeard(x, mem)
+	g.reconcile(x, mem, PendingHeartbeat{Heartbeat: modern.Heartbeat{Tells: true, Owned: modern.PartitionsNamed(x.Image, w.Owned)}, unsubscribed: ch.topics || overtaken})
+	if to := g.DowngradedWithout(x, nil, id); to != nil {
+		quiet := g.Epoch == epoch && g.StateName() == StateStable && m.Version >= classic.JoinSkipAssignment
 		members := g.Present
 		next := g.downgrade(x, to, quiet)
 		NoteDowngraded(x, next, kind.By(r), members)
@@ -175,13 +175,13 @@ func (g *Group) admit(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest
 	}
 	g.noteProgress(x, mem, &was, told)
 	g.stopJoinTimer(x, mem)
-	g.touchConsumer(x, mem)
+	g.touch(x, mem)
 	mem.SyncSeq = x.Arm(mem.Timer(kind.TimerSync, g.ID), x.Now.Add(mem.rebalanceTimeout()))
-	replyJoinMixed(x, r.ID, m.Version, id, mem.Now().Epoch, firstProtocol(mem.Says.Classic).Name)
+	replyJoin(x, r.ID, m.Version, id, mem.Now().Epoch, firstProtocol(mem.Metadata.Classic).Name)
 }
 
-// replyJoinMixed tells a member of the classic protocol where it is.
-func replyJoinMixed(x *kind.Step, to machine.RequestID, version int16, id string, generation int32, protocol string) {
+// replyJoin tells a member of the classic protocol where it is.
+func replyJoin(x *kind.Step, to machine.RequestID, version int16, id string, generation int32, protocol string) {
 	resp := kmsg.NewPtrJoinGroupResponse()
 	protocolType := subscription.ConsumerType
 	resp.Version, resp.Generation, resp.MemberID = version, generation, id
@@ -198,7 +198,7 @@ func firstProtocol(c *schema.ClassicMember) schema.ClassicProtocol {
 }
 
 func (mem *Member) rebalanceTimeout() time.Duration {
-	return time.Duration(mem.Says.RebalanceTimeoutMillis) * time.Millisecond
+	return time.Duration(mem.Metadata.RebalanceTimeoutMillis) * time.Millisecond
 }
 
 // namedProtocol is the protocol that a member names with SyncGroup, the first if it names none.

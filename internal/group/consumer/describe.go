@@ -13,17 +13,17 @@ import (
 	"muster/internal/metadata"
 )
 
-// consumerDescribe handles ConsumerGroupDescribe.
-func consumerDescribe(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupDescribeRequest) {
+// describe handles ConsumerGroupDescribe.
+func describe(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupDescribeRequest) {
 	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
 	resp.Version = m.Version
 	for _, id := range m.Groups {
-		resp.Groups = append(resp.Groups, describeConsumers(x, id))
+		resp.Groups = append(resp.Groups, describeGroup(x, id))
 	}
 	x.Reply(r.ID, resp)
 }
 
-func describeConsumers(x *kind.Step, id string) kmsg.ConsumerGroupDescribeResponseGroup {
+func describeGroup(x *kind.Step, id string) kmsg.ConsumerGroupDescribeResponseGroup {
 	out := kmsg.NewConsumerGroupDescribeResponseGroup()
 	out.Group = id
 	fail := func(err *kerr.Error, reason string) kmsg.ConsumerGroupDescribeResponseGroup {
@@ -41,8 +41,8 @@ func describeConsumers(x *kind.Step, id string) kmsg.ConsumerGroupDescribeRespon
 	}
 	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.StateName(), g.Epoch, g.TargetEpoch, g.chosenAssignor(x)
 	for _, mem := range g.Members {
-		if mem.Says != nil {
-			out.Members = append(out.Members, g.describeConsumer(x, mem, x.Cfg.Consumer.Of(id).Session))
+		if mem.Metadata != nil {
+			out.Members = append(out.Members, g.describeMember(x, mem, x.Cfg.Consumer.Of(id).Session))
 		}
 	}
 	return out
@@ -54,13 +54,13 @@ const (
 	memberTypeConsumer = 1
 )
 
-func (g *Group) describeConsumer(x *kind.Step, mem *Member, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
+func (g *Group) describeMember(x *kind.Step, mem *Member, session time.Duration) kmsg.ConsumerGroupDescribeResponseGroupMember {
 	out := kmsg.NewConsumerGroupDescribeResponseGroupMember()
-	says, now := mem.Says, mem.Now()
-	out.MemberID, out.InstanceID, out.RackID = mem.ID, says.Instance, says.Rack
-	out.MemberEpoch, out.ClientID, out.ClientHost = now.Epoch, says.ClientID, says.Host
-	out.SubscribedTopics, out.SubscribedTopicRegex = says.Topics, says.Regex
-	if out.MemberType = memberTypeConsumer; says.Classic != nil {
+	meta, now := mem.Metadata, mem.Now()
+	out.MemberID, out.InstanceID, out.RackID = mem.ID, meta.Instance, meta.Rack
+	out.MemberEpoch, out.ClientID, out.ClientHost = now.Epoch, meta.ClientID, meta.Host
+	out.SubscribedTopics, out.SubscribedTopicRegex = meta.Topics, meta.Regex
+	if out.MemberType = memberTypeConsumer; meta.Classic != nil {
 		out.MemberType = memberTypeClassic
 	}
 	var held describedParts
@@ -73,7 +73,7 @@ func (g *Group) describeConsumer(x *kind.Step, mem *Member, session time.Duratio
 		target.add(x.Image, p)
 	}
 	out.TargetAssignment.TopicPartitions = target.list
-	g.Standing(x, mem, session).Set(&out.UnknownTags)
+	g.Details(x, mem, session).Set(&out.UnknownTags)
 	return out
 }
 
@@ -96,9 +96,9 @@ func (d *describedParts) add(image *metadata.Image, p modern.Partition) {
 	t.Partitions = append(t.Partitions, p.Number)
 }
 
-// Standing is what Kafka's answer has no place for.
-func (g *Group) Standing(x *kind.Step, mem *Member, session time.Duration) *journal.Standing {
-	s, now := &journal.Standing{Assignor: OrEmpty(mem.Says.Assignor)}, mem.Now()
+// Details is what Kafka's answer has no place for.
+func (g *Group) Details(x *kind.Step, mem *Member, session time.Duration) *journal.Standing {
+	s, now := &journal.Standing{Assignor: OrEmpty(mem.Metadata.Assignor)}, mem.Now()
 	if r := g.Regexes[mem.pattern()]; r != nil {
 		n := len(r.Topics)
 		s.Matches = &n
@@ -110,7 +110,7 @@ func (g *Group) Standing(x *kind.Step, mem *Member, session time.Duration) *jour
 			parts = append(parts, p.Partition)
 		}
 		d := &differences{image: x.Image}
-		s.Revoking, s.Since, s.Until = d.told(parts), mem.Since, mem.RevokeBy
+		s.Revoking, s.Since, s.Until = d.byTopic(parts), mem.Since, mem.RevokeBy
 		s.Heard, s.Session = mem.Deadline.Add(-session), mem.Deadline
 	case modern.Unreleased:
 		s.Waits, s.Since = true, mem.Since

@@ -30,37 +30,37 @@ type downgraded struct {
 	records []machine.Record // the last says that it rebalances
 }
 
-// ClassicOf returns the classic group that a consumer group becomes without a member,
+// DowngradedWithout returns the classic group that a consumer group becomes without a member,
 // who may be nil for nobody, or nil if it stays what it is: somebody uses the consumer
 // protocol, nobody is left, there are too many for a classic group, or the policy says so.
 // Whoever has just joined leads it, if anybody has.
-func (g *Group) ClassicOf(x *kind.Step, gone *Member, joins string) *downgraded {
+func (g *Group) DowngradedWithout(x *kind.Step, gone *Member, joins string) *downgraded {
 	left, classic := g.Present, g.Classic
 	if gone != nil {
-		if left--; gone.Says.Classic != nil {
+		if left--; gone.Metadata.Classic != nil {
 			classic--
 		}
 	}
 	if !x.Cfg.Consumer.Migration.Downgrades() || left == 0 || left != classic || left > x.Cfg.MaxSize {
 		return nil
 	}
-	now := stays{changes: g.changes, maxBatch: x.MaxBatch, image: x.Image, gone: gone}
-	if g.Stays != nil && *g.Stays == now {
+	now := downgradeRefusal{changes: g.changes, maxBatch: x.MaxBatch, image: x.Image, gone: gone}
+	if g.DowngradeRefusal != nil && *g.DowngradeRefusal == now {
 		return nil
 	}
 	to := g.asClassicGroup(x, gone, joins)
-	if g.Stays = nil; to == nil {
+	if g.DowngradeRefusal = nil; to == nil {
 		known := now
-		g.Stays = &known
+		g.DowngradeRefusal = &known
 	}
 	return to
 }
 
-// stays is with what a consumer group could not become a classic one though all its
+// downgradeRefusal is with what a consumer group could not become a classic one though all its
 // members are of the classic protocol: they support no protocol in common, or it is too
 // large for a record. To find that out takes all that is known of all members, and they
 // join again and again: until something of this is different the answer is the same.
-type stays struct {
+type downgradeRefusal struct {
 	changes  uint64
 	maxBatch int
 	image    *metadata.Image
@@ -71,7 +71,7 @@ type stays struct {
 func (g *Group) asClassicGroup(x *kind.Step, gone *Member, joins string) *downgraded {
 	to := classic.New(kind.Base{ID: g.ID})
 	for _, mem := range g.Members {
-		if mem != gone && mem.Says != nil {
+		if mem != gone && mem.Metadata != nil {
 			to.Add(mem.asClassic(), subscription.ConsumerType)
 		}
 	}
@@ -83,15 +83,15 @@ func (g *Group) asClassicGroup(x *kind.Step, gone *Member, joins string) *downgr
 	}
 	for m := to.Members.First; m != nil; m = m.Next {
 		now := g.Member(m.ID).Now()
-		m.Assigned = AssignmentBytes(x.Image, modern.PlacesOf(modern.Merged(now.Assigned, now.Pending)), m.Metadata(to.Protocol))
+		m.Assigned = AssignmentBytes(x.Image, modern.PartitionsHeld(modern.Merged(now.Assigned, now.Pending)), m.Metadata(to.Protocol))
 	}
 	to.Generation = g.Epoch
 	rebalances := &schema.Rebalance{Generation: to.Generation}
-	if g.Leaps { // The next generation must leap as the next epoch would.
-		to.Leaps, to.LeapsFrom, rebalances.Lives = true, to.Generation, 1
+	if g.FirstAfterLoad { // The next generation must leap as the next epoch would.
+		to.FirstAfterLoad, to.LoadedGeneration, rebalances.Lives = true, to.Generation, 1
 	}
 	to.Previous, to.State, to.Since = classic.CompletingRebalance, classic.Stable, x.Now.UnixMilli()
-	out := &downgraded{to, append(g.consumerTombstones(), to.Record())}
+	out := &downgraded{to, append(g.tombstones(), to.Record())}
 	out.records = append(out.records, &schema.RebalanceRecord{Group: g.ID, Value: rebalances})
 	if x.MaxBatch > 0 && (&machine.Batch{Records: out.records, Whole: true}).Size() > x.MaxBatch {
 		return nil
@@ -101,20 +101,20 @@ func (g *Group) asClassicGroup(x *kind.Step, gone *Member, joins string) *downgr
 
 // asClassic is a member of the classic protocol as a classic group knows it.
 func (mem *Member) asClassic() *classic.Member {
-	says := mem.Says
+	meta := mem.Metadata
 	m := &classic.Member{
-		ID: mem.ID, Instance: says.Instance, ClientID: says.ClientID, Host: says.Host,
-		Rebalance: mem.rebalanceTimeout(), Session: time.Duration(says.Classic.SessionTimeoutMillis) * time.Millisecond, Silent: mem.Silent,
+		ID: mem.ID, Instance: meta.Instance, ClientID: meta.ClientID, Host: meta.Host,
+		Rebalance: mem.rebalanceTimeout(), Session: time.Duration(meta.Classic.SessionTimeoutMillis) * time.Millisecond, Silent: mem.Silent,
 	}
-	for _, p := range says.Classic.Protocols {
+	for _, p := range meta.Classic.Protocols {
 		m.Protocols = append(m.Protocols, classic.Protocol{Name: p.Name, Metadata: p.Metadata})
 	}
 	return m
 }
 
-// consumerTombstones removes everything of a consumer group but its offsets, in the
+// tombstones removes everything of a consumer group but its offsets, in the
 // order in which Kafka does.
-func (g *Group) consumerTombstones() (out []machine.Record) {
+func (g *Group) tombstones() (out []machine.Record) {
 	for _, m := range g.Members {
 		if m.Current != nil {
 			out = append(out, &schema.ConsumerCurrentRecord{Group: g.ID, Member: m.ID})
@@ -129,7 +129,7 @@ func (g *Group) consumerTombstones() (out []machine.Record) {
 		out = append(out, &schema.ConsumerTargetEpochRecord{Group: g.ID})
 	}
 	for _, m := range g.Members {
-		if m.Says != nil {
+		if m.Metadata != nil {
 			out = append(out, &schema.ConsumerMemberRecord{Group: g.ID, Member: m.ID})
 		}
 	}
@@ -153,7 +153,7 @@ func (g *Group) downgrade(x *kind.Step, to *downgraded, quiet bool) *classic.Gro
 	for _, mem := range g.Members {
 		g.stopWaiting(x, mem)
 	}
-	g.dropRun(x)
+	g.cancelRun(x)
 	if quiet {
 		to.records = to.records[:len(to.records)-1]
 	}
@@ -176,7 +176,7 @@ func joinDowngraded(x *kind.Step, g *classic.Group, id string, r *machine.Reques
 		x.Reply(r.ID, resp)
 		return
 	}
-	mem.Join, mem.JoinVersion, mem.Asked = r.ID, m.Version, x.Now.UnixMilli()
+	mem.Join, mem.JoinVersion, mem.JoinedAt = r.ID, m.Version, x.Now.UnixMilli()
 	g.Joined++
 	g.PrepareRebalance(x, classic.Trigger(journal.TriggerReplaced, mem, m.Reason))
 }

@@ -24,7 +24,7 @@ func (g *Group) HadMembers() bool { return false }
 
 func (g *Group) Weight() int64 { return g.bytes }
 
-func (g *Group) Loaded(x *kind.Step) { g.wakeConsumers(x) }
+func (g *Group) Loaded(x *kind.Step) { g.resume(x) }
 
 // Fired handles a timer of a consumer group.
 func (g *Group) Fired(x *kind.Step, e machine.TimerFired) {
@@ -38,14 +38,14 @@ func (g *Group) Fired(x *kind.Step, e machine.TimerFired) {
 	}
 }
 
-func (g *Group) DeleteRecords(x *kind.Step) { g.forgetConsumers(x) }
+func (g *Group) DeleteRecords(x *kind.Step) { g.deleteGroupRecords(x) }
 
 func (g *Group) CheckCommit(x *kind.Step, _ *machine.Request, m *kmsg.OffsetCommitRequest) *kerr.Error {
-	return g.checkConsumerCommit(x, m)
+	return g.checkOffsetCommit(x, m)
 }
 
 func (g *Group) CheckTxnCommit(x *kind.Step, _ *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
-	return g.checkConsumerTxnCommit(x, m)
+	return g.checkTxnOffsetCommit(x, m)
 }
 
 func (g *Group) InUse() (func(topic string) bool, *kerr.Error) { return g.subscribes(), nil }
@@ -61,7 +61,7 @@ func (g *Group) Entry(x *kind.Step, kind journal.EntryKind) journal.Entry {
 	if g.Gone {
 		return journal.Entry{Time: x.Now, Group: g.ID, Kind: kind, State: classic.Dead.String()}
 	}
-	return g.consumerEntry(x, kind)
+	return g.journalEntry(x, kind)
 }
 
 func (g *Group) SilentSince(id string) int64 {
@@ -71,19 +71,19 @@ func (g *Group) SilentSince(id string) int64 {
 	return 0
 }
 
-func (g *Group) Check() error { return g.checkConsumers() }
+func (g *Group) Check() error { return g.checkState() }
 
 func (g *Group) Look(out *kind.Look) {
 	for _, mem := range g.Members {
-		if mem.Says == nil {
+		if mem.Metadata == nil {
 			continue
 		}
 		l := out.Another()
-		l.ID, l.ClientID, l.Host, l.Topics = mem.ID, mem.Says.ClientID, kind.PlainHost(mem.Says.Host), mem.Says.Topics
+		l.ID, l.ClientID, l.Host, l.Topics = mem.ID, mem.Metadata.ClientID, kind.PlainHost(mem.Metadata.Host), mem.Metadata.Topics
 		if r := g.Regexes[mem.pattern()]; r != nil {
 			l.Regex = r.Topics
 		}
-		for _, p := range mem.Current.Places() {
+		for _, p := range mem.Current.AssignedPartitions() {
 			l.Parts = append(l.Parts, kind.PartLook{Topic: p.Topic, Partition: p.Number})
 		}
 	}

@@ -15,42 +15,42 @@ import (
 	"muster/internal/machine"
 )
 
-// beatOwnID is the version of ConsumerGroupHeartbeat from which the client makes
+// ownIDVersion is the version of ConsumerGroupHeartbeat from which the client makes
 // its member id itself.
-const beatOwnID = 1
+const ownIDVersion = 1
 
 // Request handles the requests of the consumer protocol.
 func Request(x *kind.Step, r *machine.Request) bool {
 	switch m := r.Msg.(type) {
 	case *kmsg.ConsumerGroupHeartbeatRequest:
-		consumerHeartbeat(x, r, m)
+		heartbeat(x, r, m)
 	case *kmsg.ConsumerGroupDescribeRequest:
-		consumerDescribe(x, r, m)
+		describe(x, r, m)
 	default:
 		return false
 	}
 	return true
 }
 
-// consumerHeartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
+// heartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
 // it wants and what it has let go of, is told what it may have, and leaves.
-func consumerHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
-	err := checkBeat(x, m)
+func heartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
+	err := checkHeartbeat(x, m)
 	if err == nil {
 		switch m.MemberEpoch {
 		case modern.EpochLeave, modern.EpochLeaveStatic:
 			x.Weigh(m.Group)
-			err = consumerLeave(x, r, m)
+			err = leave(x, r, m)
 		default:
-			err = consumerBeat(x, r, m)
+			err = memberHeartbeat(x, r, m)
 		}
 	}
 	if err != nil {
-		beatError(x, r.ID, m.Version, err)
+		replyError(x, r.ID, m.Version, err)
 	}
 }
 
-func beatError(x *kind.Step, id machine.RequestID, version int16, err *consumerError) {
+func replyError(x *kind.Step, id machine.RequestID, version int16, err *protocolError) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
 	if err.reason != "" {
@@ -59,14 +59,14 @@ func beatError(x *kind.Step, id machine.RequestID, version int16, err *consumerE
 	x.Reply(id, resp)
 }
 
-// checkBeat checks what can be told from the request alone. A text of blanks counts
+// checkHeartbeat checks what can be told from the request alone. A text of blanks counts
 // as an empty one.
-func checkBeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
-	invalid := func(reason string) *consumerError { return refused(kerr.InvalidRequest, reason) }
+func checkHeartbeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
+	invalid := func(reason string) *protocolError { return refused(kerr.InvalidRequest, reason) }
 	switch {
 	case blank(m.Group):
 		return invalid("GroupId can't be empty.")
-	case blank(m.MemberID) && (m.Version >= beatOwnID || m.MemberEpoch != modern.EpochJoin):
+	case blank(m.MemberID) && (m.Version >= ownIDVersion || m.MemberEpoch != modern.EpochJoin):
 		return invalid("MemberId can't be empty.")
 	case m.InstanceID != nil && blank(*m.InstanceID):
 		return invalid("InstanceId can't be empty.")
@@ -80,11 +80,11 @@ func checkBeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerErr
 	if m.MemberEpoch < modern.EpochJoin {
 		return nil
 	}
-	return checkWants(x, m)
+	return checkSubscription(x, m)
 }
 
-// checkWants checks what a member that does not leave says of itself.
-func checkWants(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+// checkSubscription checks what a member that does not leave says of itself.
+func checkSubscription(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
 	if m.MemberEpoch == modern.EpochJoin {
 		switch {
 		case m.RebalanceTimeoutMillis == -1:
@@ -111,74 +111,74 @@ func blank(s string) bool { return strings.TrimSpace(s) == "" }
 // anchored is a pattern that matches whole names only.
 func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
-// consumerBeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
+// memberHeartbeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
 // may be refused is, before anything is written.
-func consumerBeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
 	if blank(m.MemberID) {
 		m.MemberID = base64.RawURLEncoding.EncodeToString(x.Random[:])
 	}
-	h := modern.Heartbeat{Tells: m.Topics != nil, Owned: ownedParts(m.Topics)}
-	place, err := consumerPlace(x, m, &h)
+	h := modern.Heartbeat{Tells: m.Topics != nil, Owned: ownedPartitions(m.Topics)}
+	place, err := placeOf(x, m, &h)
 	if err != nil {
 		noteRefused(x, r, m, err)
 		return err
 	}
-	if place.saysNothingNew(r, m) {
+	if place.isUnchanged(r, m) {
 		g := x.Groups[m.Group].(*Group)
-		b := beatOf(r, m, h)
-		b.unsubscribed = g.overtakeBeat(x, place.known)
+		b := heartbeatOf(r, m, h)
+		b.unsubscribed = g.answerOvertaken(x, place.known)
 		x.From = len(x.Records)
 		g.proceed(x, place.known, change{}, b)
 		return nil
 	}
-	says := place.says(r, m, x.Hosts)
-	if !x.Fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: says}) || !fitsHeir(x, place.replaces, m.Group, m.MemberID) {
+	meta := place.metadata(r, m, x.Hosts)
+	if !x.Fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: meta}) || !fitsReplacement(x, place.replaces, m.Group, m.MemberID) {
 		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
-	if err := saysRoom(x, m.Group, m.MemberID, place.known, says); err != nil {
+	if err := checkRoom(x, m.Group, m.MemberID, place.known, meta); err != nil {
 		return refused(err, "There is no room for what the member says of itself.")
 	}
 	x.Weigh(m.Group)
 	overtaken := false
 	if g, ok := x.Groups[m.Group].(*Group); ok && place.known != nil {
-		overtaken = g.overtakeBeat(x, place.known)
+		overtaken = g.answerOvertaken(x, place.known)
 	}
 	upgrades := place.upgrade != nil
 	if upgrades {
 		place = upgrade(x, x.Groups[m.Group].(*classic.Group), place, kind.By(r))
 	}
 	place.remember()
-	classic.MakeRoom(x, m.Group)
+	classic.ClearForUpgrade(x, m.Group)
 	x.From = len(x.Records)
 	if place.replaces != nil {
-		x.Groups[m.Group].(*Group).takeOver(x, place.replaces, m.MemberID, says)
+		x.Groups[m.Group].(*Group).replaceStatic(x, place.replaces, m.MemberID, meta)
 	}
-	g, mem, ch := subscribe(x, m.Group, m.MemberID, place, says)
-	g.suit(x, mem)
+	g, mem, ch := subscribe(x, m.Group, m.MemberID, place, meta)
+	g.useProtocolTimers(x, mem)
 	ch.bumps = ch.bumps || upgrades
 	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
 		ch.topics, ch.bumps = true, true
 	}
-	g.blameBeat(x, mem, place, ch)
-	b := beatOf(r, m, h)
+	g.addChangeTrigger(x, mem, place, ch)
+	b := heartbeatOf(r, m, h)
 	b.unsubscribed = ch.topics || overtaken
 	g.proceed(x, mem, ch, b)
 	return nil
 }
 
 // proceed goes on with a heartbeat once it is known what its member wants.
-func (g *Group) proceed(x *kind.Step, mem *Member, ch change, b Beat) {
+func (g *Group) proceed(x *kind.Step, mem *Member, ch change, b PendingHeartbeat) {
 	g.bump(x, ch)
 	g.refresh(x)
 	if g.retarget(x) {
-		g.parkBeat(x, mem, b)
+		g.parkHeartbeat(x, mem, b)
 		return
 	}
-	g.answerBeat(x, mem, b)
+	g.answerHeartbeat(x, mem, b)
 }
 
-// Beat is what is left of a heartbeat once its member is subscribed.
-type Beat struct {
+// PendingHeartbeat is what is left of a heartbeat once its member is subscribed.
+type PendingHeartbeat struct {
 	modern.Heartbeat
 	id      machine.RequestID
 	version int16
@@ -188,39 +188,39 @@ type Beat struct {
 	unsubscribed bool
 }
 
-func beatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, h modern.Heartbeat) Beat {
-	b := Beat{id: r.ID, version: m.Version, Member: m.MemberID, Heartbeat: h}
+func heartbeatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, h modern.Heartbeat) PendingHeartbeat {
+	b := PendingHeartbeat{id: r.ID, version: m.Version, Member: m.MemberID, Heartbeat: h}
 	b.full = m.MemberEpoch == modern.EpochJoin ||
 		m.RebalanceTimeoutMillis != -1 && (m.SubscribedTopicNames != nil || m.SubscribedTopicRegex != nil) && m.Topics != nil
 	return b
 }
 
-// ownedParts lists what a client says that it has.
-func ownedParts(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []modern.Partition {
+// ownedPartitions lists what a client says that it has.
+func ownedPartitions(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []modern.Partition {
 	var out []modern.Partition
 	for i := range topics {
 		for _, n := range topics[i].Partitions {
 			out = append(out, modern.Partition{Topic: topics[i].TopicID, Number: n})
 		}
 	}
-	slices.SortFunc(out, modern.CompareParts)
+	slices.SortFunc(out, modern.ComparePartitions)
 	return slices.Compact(out)
 }
 
-// answerBeat brings a member forward, and tells it where it is.
-func (g *Group) answerBeat(x *kind.Step, mem *Member, b Beat) {
+// answerHeartbeat brings a member forward, and tells it where it is.
+func (g *Group) answerHeartbeat(x *kind.Step, mem *Member, b PendingHeartbeat) {
 	before, was, told := mem.Current, mem.Now(), mem.Since
-	g.heard(mem)
+	g.clearUnheard(mem)
 	b.unsubscribed = b.unsubscribed || mayHaveUnsubscribed(x, mem)
 	g.reconcile(x, mem, b)
-	g.touchConsumer(x, mem)
+	g.touch(x, mem)
 	g.noteProgress(x, mem, &was, told)
-	g.tell(x, mem, b, b.full || mem.Untold || mem.Current != before && !modern.SamePlaces(before.Places(), mem.Current.Places()))
+	g.respond(x, mem, b, b.full || mem.Untold || mem.Current != before && !modern.SamePartitions(before.AssignedPartitions(), mem.Current.AssignedPartitions()))
 	mem.Untold = false
 }
 
-// tell answers a heartbeat: where its member is, and perhaps what it has.
-func (g *Group) tell(x *kind.Step, mem *Member, b Beat, parts bool) {
+// respond answers a heartbeat: where its member is, and perhaps what it has.
+func (g *Group) respond(x *kind.Step, mem *Member, b PendingHeartbeat, parts bool) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version = b.version
 	resp.MemberID = &mem.ID
@@ -229,7 +229,7 @@ func (g *Group) tell(x *kind.Step, mem *Member, b Beat, parts bool) {
 	}
 	resp.HeartbeatIntervalMillis = int32(x.Cfg.Consumer.Of(g.ID).Heartbeat.Milliseconds())
 	if parts {
-		resp.Assignment = assignmentOf(mem.Current.Places())
+		resp.Assignment = assignmentOf(mem.Current.AssignedPartitions())
 	}
 	x.Reply(b.id, resp)
 }

@@ -10,8 +10,8 @@ import (
 	"muster/internal/group/modern"
 )
 
-// checkConsumers says what is wrong with a consumer group.
-func (g *Group) checkConsumers() error {
+// checkState says what is wrong with a consumer group.
+func (g *Group) checkState() error {
 	if g.TargetEpoch > g.Epoch {
 		return fmt.Errorf("target epoch %d is above the group's, %d", g.TargetEpoch, g.Epoch)
 	}
@@ -36,21 +36,21 @@ func (g *Group) checkConsumers() error {
 func (g *Group) checkMember(m *Member, held map[modern.Partition]string) error {
 	now := m.Now()
 	switch {
-	case m.Says == nil:
+	case m.Metadata == nil:
 		return errors.New("has records and has not joined")
 	case now.Epoch > g.TargetEpoch:
 		return fmt.Errorf("is in epoch %d, the target in %d", now.Epoch, g.TargetEpoch)
-	case now.Epoch < 0 && (now.Epoch != modern.EpochLeaveStatic || m.Says.Instance == nil || len(now.Pending) > 0):
+	case now.Epoch < 0 && (now.Epoch != modern.EpochLeaveStatic || m.Metadata.Instance == nil || len(now.Pending) > 0):
 		return errors.New("has left as only a static member does, without anything to let go of")
 	case m.TimerSeq == 0 || m.TimerAt.After(m.Deadline):
 		return errors.New("nobody waits for its next heartbeat")
-	case m.Says.Classic == nil && (m.JoinSeq != 0 || m.SyncSeq != 0):
+	case m.Metadata.Classic == nil && (m.JoinSeq != 0 || m.SyncSeq != 0):
 		return errors.New("is waited for to join or sync, and does neither")
-	case (now.State == modern.Unrevoked && m.Says.Classic == nil) != (m.RevokeSeq != 0):
+	case (now.State == modern.Unrevoked && m.Metadata.Classic == nil) != (m.RevokeSeq != 0):
 		return errors.New("a timer runs and it has nothing to let go of, or none runs and it has")
 	case now.State.IsKnown() && (now.State == modern.Unrevoked) != (len(now.Pending) > 0):
 		return errors.New("its state says something else than what it has to let go of")
-	case m.Says.Instance != nil && g.Instances[*m.Says.Instance] != m:
+	case m.Metadata.Instance != nil && g.Instances[*m.Metadata.Instance] != m:
 		return errors.New("another member has its instance id")
 	}
 	for _, list := range [][]modern.Held{now.Assigned, now.Pending} {
@@ -87,7 +87,7 @@ func (g *Group) checkTarget(m *Member, targets map[modern.Partition]string) erro
 	if now.Epoch != g.TargetEpoch || now.State != modern.Stable || g.seen == nil {
 		return nil
 	}
-	_, surplus, missing := modern.Split(now.Assigned, g.wanted(m, g.seen))
+	_, surplus, missing := modern.Split(now.Assigned, g.wantedPartitions(m, g.seen))
 	if len(surplus) > 0 || len(missing) > 0 {
 		return fmt.Errorf("is stable with %d partitions too many and %d too few", len(surplus), len(missing))
 	}
@@ -131,10 +131,10 @@ func (g *Group) checkCounts() error {
 // supportsLike says whether two count the protocols of their members alike.
 func (g *Group) supportsLike(other *Group) bool {
 	for _, m := range other.Members {
-		if m.Says == nil || m.Says.Classic == nil {
+		if m.Metadata == nil || m.Metadata.Classic == nil {
 			continue
 		}
-		for _, p := range m.Says.Classic.Protocols {
+		for _, p := range m.Metadata.Classic.Protocols {
 			if g.Supported.Of(p.Name) != other.Supported.Of(p.Name) {
 				return false
 			}

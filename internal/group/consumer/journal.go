@@ -18,20 +18,20 @@ import (
 // have. A heartbeat that does none of these writes nothing, so a group that is at rest
 // adds nothing to the journal.
 
-// story is what the journal needs to know of a consumer group. It is soft.
-type story struct {
-	early    []journal.Trigger // reasons for an epoch that has not come yet
-	earlyN   int
-	looked   *modern.Topics // the topics when they were last looked at, nil for never since the load
-	before   *modern.Topics // what they were before they changed, nil if they have not since the group settled
-	assignor string         // of the last target, "" if that is not known
-	Counted  int            // members when the group was last told of
-	under    *underWay      // nil if everybody has what they are to have
+// account is what the journal needs to know of a consumer group. It is soft.
+type account struct {
+	triggers     []journal.Trigger // reasons for an epoch that has not come yet
+	triggerN     int
+	topics       *modern.Topics  // the topics when they were last looked at, nil for never since the load
+	topicsBefore *modern.Topics  // what they were before they changed, nil if they have not since the group settled
+	assignor     string          // of the last target, "" if that is not known
+	Counted      int             // members when the group was last told of
+	reconciling  *reconciliation // nil if everybody has what they are to have
 }
 
-// underWay is what the journal will say of members that are on their way to what they
+// reconciliation is what the journal will say of members that are on their way to what they
 // are to have.
-type underWay struct {
+type reconciliation struct {
 	started  time.Time
 	targeted time.Time // when the last target was made
 	why      []journal.Trigger
@@ -43,23 +43,23 @@ type underWay struct {
 	next     int // the member to be looked at next: those before it have what they are to have
 }
 
-func (mem *Member) name() string { return kind.FirstCharacters(mem.ID, kind.MaxWho) }
+func (mem *Member) name() string { return kind.Truncate(mem.ID, kind.MaxWho) }
 
 func (mem *Member) who() journal.Who {
 	w := journal.Who{Member: mem.name()}
-	if says := mem.Says; says != nil {
-		w.ClientID, w.Host = kind.FirstCharacters(says.ClientID, kind.MaxWho), kind.PlainHost(says.Host)
-		w.Instance = kind.FirstCharacters(OrEmpty(says.Instance), kind.MaxWho)
+	if meta := mem.Metadata; meta != nil {
+		w.ClientID, w.Host = kind.Truncate(meta.ClientID, kind.MaxWho), kind.PlainHost(meta.Host)
+		w.Instance = kind.Truncate(OrEmpty(meta.Instance), kind.MaxWho)
 	}
 	return w
 }
 
-// blame says why the group will have another epoch. The next one of this step has it
+// addTriggers says why the group will have another epoch. The next one of this step has it
 // as a reason.
-func blame(x *kind.Step, why ...journal.Trigger) { x.Why = append(x.Why, why...) }
+func addTriggers(x *kind.Step, why ...journal.Trigger) { x.Why = append(x.Why, why...) }
 
-// blameMember is blame of what a member did, or what was done to it.
-func blameMember(x *kind.Step, kind journal.TriggerKind, mem *Member, add func(*journal.Trigger)) {
+// addMemberTrigger is blame of what a member did, or what was done to it.
+func addMemberTrigger(x *kind.Step, kind journal.TriggerKind, mem *Member, add func(*journal.Trigger)) {
 	t := journal.Trigger{Kind: kind, Who: mem.who()}
 	if kind != journal.TriggerJoined { // It is gone.
 		now := mem.Now()
@@ -68,19 +68,19 @@ func blameMember(x *kind.Step, kind journal.TriggerKind, mem *Member, add func(*
 	if add != nil {
 		add(&t)
 	}
-	blame(x, t)
+	addTriggers(x, t)
 }
 
 // noteEpoch tells that the group has another epoch, and why.
 func (g *Group) noteEpoch(x *kind.Step) {
-	g.keepReasons(x)
-	s := &g.Story
-	why, n := s.early, s.earlyN
-	s.early, s.earlyN = nil, 0
-	if s.under == nil {
-		s.under = &underWay{started: x.Now, targeted: x.Now, before: s.Counted}
+	g.keepTriggers(x)
+	s := &g.Account
+	why, n := s.triggers, s.triggerN
+	s.triggers, s.triggerN = nil, 0
+	if s.reconciling == nil {
+		s.reconciling = &reconciliation{started: x.Now, targeted: x.Now, before: s.Counted}
 	}
-	u := s.under
+	u := s.reconciling
 	u.whyN += n
 	from := len(u.why)
 	u.why = append(u.why, why[:min(len(why), kind.MaxTriggers-len(u.why))]...)
@@ -93,19 +93,19 @@ func (g *Group) noteEpoch(x *kind.Step) {
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
-// keepReasons keeps the reasons of this step for the next epoch, which may come later:
+// keepTriggers keeps the reasons of this step for the next epoch, which may come later:
 // what a member subscribes to by a pattern is found out beside.
-func (g *Group) keepReasons(x *kind.Step) {
-	s := &g.Story
-	s.earlyN += len(x.Why)
-	s.early = append(s.early, x.Why[:min(len(x.Why), kind.MaxTriggers-len(s.early))]...)
+func (g *Group) keepTriggers(x *kind.Step) {
+	s := &g.Account
+	s.triggerN += len(x.Why)
+	s.triggers = append(s.triggers, x.Why[:min(len(x.Why), kind.MaxTriggers-len(s.triggers))]...)
 	x.Why = nil
 }
 
 // noteProgress notes how far a heartbeat has brought a member, for what the journal
 // will say when everybody has got there: from where it was before, since when.
 func (g *Group) noteProgress(x *kind.Step, mem *Member, before *modern.Current, told time.Time) {
-	u := g.Story.under
+	u := g.Account.reconciling
 	if u == nil {
 		return
 	}
@@ -116,16 +116,16 @@ func (g *Group) noteProgress(x *kind.Step, mem *Member, before *modern.Current, 
 		}
 	}
 	if before.State == modern.Unrevoked && now.State != modern.Unrevoked {
-		u.held = late(u.held, mem, x.Now.Sub(told))
+		u.held = addSlowest(u.held, mem, x.Now.Sub(told))
 	}
 	if mem.HasSettled(g.TargetEpoch) && (before.State != modern.Stable || before.Epoch != now.Epoch) {
-		u.slowest = late(u.slowest, mem, x.Now.Sub(u.targeted))
+		u.slowest = addSlowest(u.slowest, mem, x.Now.Sub(u.targeted))
 	}
 	g.noteSettled(x)
 }
 
-// late puts a member where it belongs in a list of those who took longest.
-func late(list []journal.Late, mem *Member, took time.Duration) []journal.Late {
+// addSlowest puts a member where it belongs in a list of those who took longest.
+func addSlowest(list []journal.Late, mem *Member, took time.Duration) []journal.Late {
 	if took <= 0 || len(list) == kind.MaxSlowest && list[kind.MaxSlowest-1].Waited >= took {
 		return list
 	}
@@ -137,11 +137,11 @@ func late(list []journal.Late, mem *Member, took time.Duration) []journal.Late {
 // noteSettled tells that everybody has what they are to have, or is gone, once that is
 // so.
 func (g *Group) noteSettled(x *kind.Step) {
-	u := g.Story.under
+	u := g.Account.reconciling
 	if u == nil || !g.hasSettled(u) {
 		return
 	}
-	g.Story.under, g.Story.before, g.Story.Counted = nil, nil, g.Present
+	g.Account.reconciling, g.Account.topicsBefore, g.Account.Counted = nil, nil, g.Present
 	e := g.Entry(x, journal.KindSettled)
 	e.Started, e.Triggers, e.TriggerN = u.started, u.why, u.whyN
 	e.Held, e.Slowest = u.held, u.slowest
@@ -152,7 +152,7 @@ func (g *Group) noteSettled(x *kind.Step) {
 // hasSettled says whether everybody has what they are to have. It is asked with each
 // heartbeat until then, so it goes on where it was: who has got there stays there,
 // until there is another target.
-func (g *Group) hasSettled(u *underWay) bool {
+func (g *Group) hasSettled(u *reconciliation) bool {
 	if g.Present == 0 || g.Epoch > g.TargetEpoch {
 		return g.Present == 0
 	}
@@ -160,7 +160,7 @@ func (g *Group) hasSettled(u *underWay) bool {
 		if u.next >= len(g.Members) {
 			u.next = 0
 		}
-		if m := g.Members[u.next]; m.Says != nil && !m.HasSettled(g.TargetEpoch) {
+		if m := g.Members[u.next]; m.Metadata != nil && !m.HasSettled(g.TargetEpoch) {
 			return false
 		}
 		u.next++
@@ -175,10 +175,10 @@ func (g *Group) noteLoaded(x *kind.Step) {
 		return
 	}
 	e := g.Entry(x, journal.KindLoaded)
-	if e.State != ConsumerStable && g.Story.under == nil {
+	if e.State != StateStable && g.Account.reconciling == nil {
 		why := journal.Trigger{Kind: journal.TriggerResumed}
-		g.Story.under = &underWay{started: x.Now, targeted: x.Now, before: g.Present, why: []journal.Trigger{why}, whyN: 1}
-		kind.Because(&e, g.Story.under.why)
+		g.Account.reconciling = &reconciliation{started: x.Now, targeted: x.Now, before: g.Present, why: []journal.Trigger{why}, whyN: 1}
+		kind.SetTriggers(&e, g.Account.reconciling.why)
 		d := g.differences(x, nil)
 		e.Revokes, e.RevokeN = d.revokes()
 	}
@@ -190,7 +190,7 @@ func (g *Group) noteLoaded(x *kind.Step) {
 func (g *Group) NoteUpgraded(x *kind.Step, by *journal.Who, members int) {
 	e := g.Entry(x, journal.KindUpgraded)
 	e.By, e.Before = by, members
-	g.Story.Counted = members
+	g.Account.Counted = members
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
@@ -203,57 +203,57 @@ func NoteDowngraded(x *kind.Step, g *classic.Group, by *journal.Who, members int
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
-// consumerEntry is what all entries of a consumer group have in common.
-func (g *Group) consumerEntry(x *kind.Step, kind journal.EntryKind) journal.Entry {
+// journalEntry is what all entries of a consumer group have in common.
+func (g *Group) journalEntry(x *kind.Step, kind journal.EntryKind) journal.Entry {
 	return journal.Entry{
 		Time: x.Now, Group: g.ID, Kind: kind, Type: journal.TypeConsumer, State: g.StateName(),
 		Generation: g.Epoch, TargetEpoch: g.TargetEpoch, Protocol: g.chosenAssignor(x), Before: g.Present, After: g.Present,
 	}
 }
 
-// blameLeave says who left, or who removed whom: a request that comes from elsewhere
+// addLeaveTrigger says who left, or who removed whom: a request that comes from elsewhere
 // than the member is somebody else's.
-func (g *Group) blameLeave(x *kind.Step, r *machine.Request, mem *Member) {
-	blameMember(x, journal.TriggerLeft, mem, func(t *journal.Trigger) {
-		if r.ClientID != mem.Says.ClientID || r.Host != kind.PlainHost(mem.Says.Host) {
+func (g *Group) addLeaveTrigger(x *kind.Step, r *machine.Request, mem *Member) {
+	addMemberTrigger(x, journal.TriggerLeft, mem, func(t *journal.Trigger) {
+		if r.ClientID != mem.Metadata.ClientID || r.Host != kind.PlainHost(mem.Metadata.Host) {
 			t.Kind, t.By = journal.TriggerRemoved, kind.By(r)
 			return
 		}
-		t.At = g.atConsumer(x, mem)
+		t.At = g.positions(x, mem)
 	})
 }
 
-// blameBeat says what a heartbeat changes of its member, as far as others may have to
+// addChangeTrigger says what a heartbeat changes of its member, as far as others may have to
 // do with it: it is new, or subscribes to something else. A static member that took
 // its place again without that is told of at once.
-func (g *Group) blameBeat(x *kind.Step, mem *Member, p place, ch change) {
+func (g *Group) addChangeTrigger(x *kind.Step, mem *Member, p place, ch change) {
 	was := p.known
 	switch {
 	case p.replaces != nil:
 		was = p.replaces
 	case was == nil:
-		blameMember(x, journal.TriggerJoined, mem, nil)
+		addMemberTrigger(x, journal.TriggerJoined, mem, nil)
 		return
 	}
-	t := journal.Trigger{Kind: journal.TriggerChanged, Who: mem.who(), Change: p.change(mem.Says)}
+	t := journal.Trigger{Kind: journal.TriggerChanged, Who: mem.who(), Change: p.change(mem.Metadata)}
 	if p.replaces != nil || p.returns {
 		t.Kind, t.Was = journal.TriggerReplaced, was.name()
 	}
 	switch {
 	case ch.topics:
-		blame(x, t)
+		addTriggers(x, t)
 	case t.Kind == journal.TriggerReplaced:
 		x.Note(g, journal.KindReplaced, t)
 	}
 }
 
 // change is what differs in what a member subscribes to, nil if nothing does.
-func (p place) change(says *schema.ConsumerMember) *journal.Change {
+func (p place) change(meta *schema.ConsumerMember) *journal.Change {
 	c := &journal.Change{}
-	c.TopicsAdded, c.TopicsAddedN = kind.Without(says.Topics, p.was.Topics)
-	c.TopicsRemoved, c.TopicsRemovedN = kind.Without(p.was.Topics, says.Topics)
-	if a, b := OrEmpty(p.was.Regex), OrEmpty(says.Regex); a != b {
-		c.RegexBefore, c.Regex = kind.FirstCharacters(a, kind.MaxReason), kind.FirstCharacters(b, kind.MaxReason)
+	c.TopicsAdded, c.TopicsAddedN = kind.Without(meta.Topics, p.before.Topics)
+	c.TopicsRemoved, c.TopicsRemovedN = kind.Without(p.before.Topics, meta.Topics)
+	if a, b := OrEmpty(p.before.Regex), OrEmpty(meta.Regex); a != b {
+		c.RegexBefore, c.Regex = kind.Truncate(a, kind.MaxReason), kind.Truncate(b, kind.MaxReason)
 	}
 	if c.TopicsAddedN+c.TopicsRemovedN == 0 && c.Regex == c.RegexBefore {
 		return nil
@@ -268,6 +268,6 @@ func (p *place) remember() {
 		holder = p.replaces
 	}
 	if holder != nil {
-		p.was, p.returns = holder.Says, holder.Now().Epoch == modern.EpochLeaveStatic
+		p.before, p.returns = holder.Metadata, holder.Now().Epoch == modern.EpochLeaveStatic
 	}
 }

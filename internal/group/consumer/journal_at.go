@@ -6,12 +6,12 @@ import (
 	"muster/internal/journal"
 )
 
-// atConsumer is where a member of a consumer group is, what it has yet to let go of included.
-func (g *Group) atConsumer(x *kind.Step, mem *Member) []journal.Position {
+// positions is where a member of a consumer group is, what it has yet to let go of included.
+func (g *Group) positions(x *kind.Step, mem *Member) []journal.Position {
 	if x.Image == nil {
 		return nil
 	}
-	w, now := kind.Whereabouts{B: &g.Base}, mem.Now()
+	w, now := kind.Positions{B: &g.Base}, mem.Now()
 	for _, list := range [][]modern.Held{now.Assigned, now.Pending} {
 		for _, p := range list {
 			if t := x.Image.TopicByID(p.Topic); t != nil {
@@ -19,5 +19,5 @@ func (g *Group) atConsumer(x *kind.Step, mem *Member) []journal.Position {
 			}
 		}
 	}
-	return x.TellAt(&w)
+	return x.TakePositions(&w)
 }

@@ -12,7 +12,7 @@ import (
 // noteRefused tells of a heartbeat that was refused since another has its instance id:
 // two processes run that are one to the group. Each of them is told of once, however
 // often it comes.
-func noteRefused(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, err *consumerError) {
+func noteRefused(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, err *protocolError) {
 	reason := journal.TriggerUnreleased
 	switch err.Error {
 	case kerr.UnreleasedInstanceID:
@@ -29,13 +29,13 @@ func noteRefused(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbea
 	if holder.Refused == nil {
 		holder.Refused = &kind.Fencing{}
 	}
-	name := kind.FirstCharacters(m.MemberID, kind.MaxWho)
+	name := kind.Truncate(m.MemberID, kind.MaxWho)
 	if !holder.Refused.IsNew(name) {
 		return
 	}
 	by := holder.who()
 	x.Note(g, journal.KindFenced, journal.Trigger{
 		Kind: reason, By: &by, Request: kmsg.NameForKey(m.Key()),
-		Who: journal.Who{Member: name, ClientID: kind.FirstCharacters(r.ClientID, kind.MaxWho), Host: kind.PlainHost(r.Host), Instance: kind.FirstCharacters(*m.InstanceID, kind.MaxWho)},
+		Who: journal.Who{Member: name, ClientID: kind.Truncate(r.ClientID, kind.MaxWho), Host: kind.PlainHost(r.Host), Instance: kind.Truncate(*m.InstanceID, kind.MaxWho)},
 	})
 }

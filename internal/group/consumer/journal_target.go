@@ -46,7 +46,7 @@ type revoking struct {
 // partition of a topic that is not assigned is nobody's after that; nil is that the
 // topics are not known.
 func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *differences {
-	d := &differences{image: x.Image, before: g.Story.before, byMember: map[*Member]*revoking{}}
+	d := &differences{image: x.Image, before: g.Account.topicsBefore, byMember: map[*Member]*revoking{}}
 	for _, mem := range g.Members {
 		now := mem.Now()
 		has := len(now.Assigned) + len(now.Pending)
@@ -121,8 +121,8 @@ func (d *differences) topic(id metadata.TopicID) string {
 	return id.String()
 }
 
-// told lists partitions by topic.
-func (d *differences) told(list []modern.Partition) []journal.Parts {
+// byTopic lists partitions by topic.
+func (d *differences) byTopic(list []modern.Partition) []journal.Parts {
 	var out []journal.Parts
 	for i, p := range list {
 		if i == 0 || p.Topic != list[i-1].Topic {
@@ -145,9 +145,9 @@ func (d *differences) revokes() ([]journal.Revoke, int) {
 }
 
 func (d *differences) revoke(r *revoking) journal.Revoke {
-	slices.SortFunc(r.parts, modern.CompareParts)
-	e := journal.Revoke{Who: r.mem.who(), Parts: d.told(r.parts), PartN: r.partN, ForN: r.forN}
-	e.Timeout = time.Duration(r.mem.Says.RebalanceTimeoutMillis) * time.Millisecond
+	slices.SortFunc(r.parts, modern.ComparePartitions)
+	e := journal.Revoke{Who: r.mem.who(), Parts: d.byTopic(r.parts), PartN: r.partN, ForN: r.forN}
+	e.Timeout = time.Duration(r.mem.Metadata.RebalanceTimeoutMillis) * time.Millisecond
 	for _, m := range r.fors {
 		e.For = append(e.For, m.who())
 	}
@@ -178,14 +178,14 @@ func (g *Group) noteTarget(x *kind.Step, r *Run) {
 	})
 	e := g.Entry(x, journal.KindTarget)
 	e.Protocol = r.assignor
-	if g.Story.assignor != r.assignor {
-		e.ProtocolBefore = g.Story.assignor
+	if g.Account.assignor != r.assignor {
+		e.ProtocolBefore = g.Account.assignor
 	}
 	e.Moves, e.MoveN, e.PartitionN = d.moves, d.moveN, d.partitions
 	e.Shares, e.ShareN = d.sharesOf(), len(d.shares)
 	e.Revokes, e.RevokeN = d.revokes()
-	g.Story.assignor = r.assignor
-	if u := g.Story.under; u != nil {
+	g.Account.assignor = r.assignor
+	if u := g.Account.reconciling; u != nil {
 		u.targeted, u.next = x.Now, 0
 	}
 	x.Out.Notes = append(x.Out.Notes, &e)
@@ -195,7 +195,7 @@ func (g *Group) noteTarget(x *kind.Step, r *Run) {
 func (g *Group) noteTooLarge(x *kind.Step, r *Run, mem *Member) {
 	e := g.Entry(x, journal.KindTarget)
 	e.Protocol = r.assignor
-	kind.Because(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.MaxBatch}})
+	kind.SetTriggers(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.MaxBatch}})
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
@@ -208,7 +208,7 @@ func (g *Group) unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
 		r.add(p.Partition)
 	}
 	for _, m := range g.Members {
-		if m.Now().State == modern.Unreleased && slices.ContainsFunc(r.parts, m.isToHave) {
+		if m.Now().State == modern.Unreleased && slices.ContainsFunc(r.parts, m.isTarget) {
 			if r.forN++; len(r.fors) < maxWaiting {
 				r.fors = append(r.fors, m)
 			}
@@ -219,8 +219,8 @@ func (g *Group) unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
 	return &e
 }
 
-// isToHave says whether a partition is in the member's target.
-func (mem *Member) isToHave(p modern.Partition) bool {
-	_, ok := slices.BinarySearchFunc(mem.Target, p, modern.CompareParts)
+// isTarget says whether a partition is in the member's target.
+func (mem *Member) isTarget(p modern.Partition) bool {
+	_, ok := slices.BinarySearchFunc(mem.Target, p, modern.ComparePartitions)
 	return ok
 }

@@ -10,8 +10,8 @@ import (
 	"muster/internal/metadata"
 )
 
-// lookAt finds the topics that members subscribe to.
-func (g *Group) lookAt(image *metadata.Image) *modern.Topics {
+// findTopics finds the topics that members subscribe to.
+func (g *Group) findTopics(image *metadata.Image) *modern.Topics {
 	names := slices.Sorted(maps.Keys(g.Names))
 	for _, r := range slices.Sorted(maps.Keys(g.Patterns)) {
 		if g.Regexes[r] != nil {
@@ -21,27 +21,27 @@ func (g *Group) lookAt(image *metadata.Image) *modern.Topics {
 	return modern.FindTopics(image, names)
 }
 
-// topicsNow looks at the topics, and returns their hash. What has happened to them since
+// checkTopics looks at the topics, and returns their hash. What has happened to them since
 // the last look is a reason for another epoch.
-func (g *Group) topicsNow(x *kind.Step) int64 {
-	next := g.lookAt(x.Image)
+func (g *Group) checkTopics(x *kind.Step) int64 {
+	next := g.findTopics(x.Image)
 	if x.Image == nil {
 		return next.Hash()
 	}
-	if last := g.Story.looked; last != nil {
+	if last := g.Account.topics; last != nil {
 		if changed := last.Changes(next); len(changed) > 0 {
-			blame(x, journal.Trigger{Kind: journal.TriggerTopics, Topics: &journal.TopicChanges{List: changed[:min(len(changed), kind.MaxNames)], N: len(changed)}})
-			g.Story.before = last
+			addTriggers(x, journal.Trigger{Kind: journal.TriggerTopics, Topics: &journal.TopicChanges{List: changed[:min(len(changed), kind.MaxNames)], N: len(changed)}})
+			g.Account.topicsBefore = last
 		}
 	}
-	g.Story.looked = next
+	g.Account.topics = next
 	return next.Hash()
 }
 
-// blamePattern says what a pattern matches that it did not, and matches no more. Who
+// addPatternTrigger says what a pattern matches that it did not, and matches no more. Who
 // has it is one of those that do.
-func (g *Group) blamePattern(x *kind.Step, pattern string, found []string) {
-	t := journal.Trigger{Kind: journal.TriggerRegex, Change: &journal.Change{Regex: kind.FirstCharacters(pattern, kind.MaxReason)}}
+func (g *Group) addPatternTrigger(x *kind.Step, pattern string, found []string) {
+	t := journal.Trigger{Kind: journal.TriggerRegex, Change: &journal.Change{Regex: kind.Truncate(pattern, kind.MaxReason)}}
 	var was []string
 	if old := g.Regexes[pattern]; old != nil {
 		was = old.Topics
@@ -53,5 +53,5 @@ func (g *Group) blamePattern(x *kind.Step, pattern string, found []string) {
 			t.Who = g.Members[i].who()
 		}
 	}
-	blame(x, t)
+	addTriggers(x, t)
 }

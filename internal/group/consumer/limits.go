@@ -8,16 +8,16 @@ import (
 	"muster/internal/group/schema"
 )
 
-// saysBytes is what a member of a consumer group is counted for.
-func saysBytes(m *Member) int64 {
-	return kind.MemberBytes + int64((&schema.ConsumerMemberRecord{Member: m.ID, Value: m.Says}).Size())
+// memberBytes is what a member of a consumer group is counted for.
+func memberBytes(m *Member) int64 {
+	return kind.MemberBytes + int64((&schema.ConsumerMemberRecord{Member: m.ID, Value: m.Metadata}).Size())
 }
 
-// saysRoom is room for a heartbeat of a consumer group.
-func saysRoom(x *kind.Step, group, id string, known *Member, says *schema.ConsumerMember) *kerr.Error {
+// checkRoom is room for a heartbeat of a consumer group.
+func checkRoom(x *kind.Step, group, id string, known *Member, meta *schema.ConsumerMember) *kerr.Error {
 	before := 0
-	if known != nil && known.Says != nil {
-		before = int(saysBytes(known))
+	if known != nil && known.Metadata != nil {
+		before = int(memberBytes(known))
 	}
-	return x.Room(group, int(saysBytes(&Member{Member: modern.Member{ID: id}, Says: says})), before)
+	return x.Room(group, int(memberBytes(&Member{Member: modern.Member{ID: id}, Metadata: meta})), before)
 }

@@ -11,14 +11,14 @@ import (
 	"muster/internal/machine"
 )
 
-// wakeConsumers makes a consumer group live after a load: everybody has a whole
+// resume makes a consumer group live after a load: everybody has a whole
 // session timeout to be heard of, or what is left of it (see silence.go), and whoever has to let go of something a whole
 // rebalance timeout for that. The topics are looked at with the first heartbeat. What
 // clients know may be newer than what is stored: see consumer_leap.go.
-func (g *Group) wakeConsumers(x *kind.Step) {
+func (g *Group) resume(x *kind.Step) {
 	for _, mem := range slices.Clone(g.Members) {
-		if mem.Says == nil { // What is left of a member that is gone.
-			g.removeConsumer(x, mem)
+		if mem.Metadata == nil { // What is left of a member that is gone.
+			g.removeMember(x, mem)
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
@@ -27,14 +27,14 @@ func (g *Group) wakeConsumers(x *kind.Step) {
 		}
 	}
 	g.afterLoad()
-	if g.Story.Counted = g.Present; !g.Gone {
+	if g.Account.Counted = g.Present; !g.Gone {
 		g.settleOwners(x)
 	}
 	x.ForgetSilences(&g.Base, func(id string) bool { return g.Member(id) != nil })
 	for _, mem := range g.Members {
 		mem.Silent = x.SilentSince(&g.Base, mem.ID)
-		mem.Wait(x, &g.Base, g.PatienceWith(mem.ID, g.sessionOf(x, mem)), g.sessionOf(x, mem))
-		if mem.Now().State == modern.Unrevoked && mem.Says.Classic == nil {
+		mem.Wait(x, &g.Base, g.SessionLeft(mem.ID, g.sessionOf(x, mem)), g.sessionOf(x, mem))
+		if mem.Now().State == modern.Unrevoked && mem.Metadata.Classic == nil {
 			g.giveTimeToRevoke(x, mem)
 		}
 		mem.Since = x.Now
@@ -56,7 +56,7 @@ func (g *Group) settleOwners(x *kind.Step) {
 		now := mem.Now()
 		others := func(p modern.Held) bool { return g.Owners[p.Partition] != mem }
 		if slices.ContainsFunc(now.Assigned, others) || slices.ContainsFunc(now.Pending, others) {
-			blameMember(x, journal.TriggerConflict, mem, nil)
+			addMemberTrigger(x, journal.TriggerConflict, mem, nil)
 			g.evict(x, mem)
 		}
 	}
@@ -65,8 +65,8 @@ func (g *Group) settleOwners(x *kind.Step) {
 // EachRecord gives all records of a consumer group, in Kafka's order.
 func (g *Group) EachRecord(put func(machine.Record)) {
 	for _, m := range g.Members {
-		if m.Says != nil {
-			put(&schema.ConsumerMemberRecord{Group: g.ID, Member: m.ID, Value: m.Says})
+		if m.Metadata != nil {
+			put(&schema.ConsumerMemberRecord{Group: g.ID, Member: m.ID, Value: m.Metadata})
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
@@ -94,8 +94,8 @@ func (g *Group) EachRecord(put func(machine.Record)) {
 	}
 }
 
-// forgetConsumers removes a consumer group without members, all but its offsets.
-func (g *Group) forgetConsumers(x *kind.Step) {
+// deleteGroupRecords removes a consumer group without members, all but its offsets.
+func (g *Group) deleteGroupRecords(x *kind.Step) {
 	var gone []machine.Record
 	if g.HasTarget {
 		gone = append(gone, &schema.ConsumerTargetEpochRecord{Group: g.ID})

@@ -20,13 +20,13 @@ type place struct {
 	// upgrade is the records that make a consumer group of a classic one, in which the
 	// place then is; nil if it is one.
 	upgrade []machine.Record
-	was     *schema.ConsumerMember // what whoever has the place says of itself until now, nil for a new member
+	before  *schema.ConsumerMember // what whoever has the place says of itself until now, nil for a new member
 	returns bool                   // a static member that has left is back under its own id
 }
 
-// consumerPlace says whose heartbeat it is, or why nobody's.
-func consumerPlace(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *modern.Heartbeat) (p place, err *consumerError) {
-	c, err := consumersOf(x, m, &p)
+// placeOf says whose heartbeat it is, or why nobody's.
+func placeOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *modern.Heartbeat) (p place, err *protocolError) {
+	c, err := groupOf(x, m, &p)
 	if c == nil || err != nil {
 		return p, err
 	}
@@ -36,13 +36,13 @@ func consumerPlace(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *moder
 	if m.InstanceID != nil {
 		holder := c.Instances[*m.InstanceID]
 		switch {
-		case full && (!joins || holder == nil || !holder.gives()): // Who takes a place takes no more room.
+		case full && (!joins || holder == nil || !holder.isReplaceable()): // Who takes a place takes no more room.
 		case holder == nil && !joins:
 			return p, refused(kerr.UnknownMemberID, "Instance "+*m.InstanceID+" is not a member of the group.")
 		case holder == nil || holder.ID == m.MemberID:
 		case !joins:
 			return p, refused(kerr.FencedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+holder.ID+".")
-		case !holder.gives():
+		case !holder.isReplaceable():
 			return p, refused(kerr.UnreleasedInstanceID, "Instance "+*m.InstanceID+" is owned by member "+holder.ID+", which has not left.")
 		default:
 			p.replaces = holder
@@ -60,16 +60,16 @@ func consumerPlace(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *moder
 	return p, nil
 }
 
-// gives says whether somebody else may come for a static member's place: if it has
+// isReplaceable says whether somebody else may come for a static member's place: if it has
 // left for a while, or uses the classic protocol, where the last to come has it.
-func (mem *Member) gives() bool {
-	return mem.Now().Epoch == modern.EpochLeaveStatic || mem.Says.Classic != nil
+func (mem *Member) isReplaceable() bool {
+	return mem.Now().Epoch == modern.EpochLeaveStatic || mem.Metadata.Classic != nil
 }
 
-// consumersOf returns the group that a heartbeat is for, nil if the heartbeat makes
+// groupOf returns the group that a heartbeat is for, nil if the heartbeat makes
 // it: of nothing, of offsets alone, or of a classic group that is empty. Of one that has
 // members it is as it will be.
-func consumersOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*Group, *consumerError) {
+func groupOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*Group, *protocolError) {
 	g := x.Groups[m.Group]
 	if c, ok := g.(*Group); ok {
 		return c, nil
@@ -84,7 +84,7 @@ func consumersOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, p *place) 
 }
 
 // checkEpoch says whether a member may go on from the epoch that it names.
-func (mem *Member) checkEpoch(epoch int32, h *modern.Heartbeat) *consumerError {
+func (mem *Member) checkEpoch(epoch int32, h *modern.Heartbeat) *protocolError {
 	why := ""
 	switch mem.Check(epoch, h) {
 	case modern.EpochFine:
@@ -101,26 +101,26 @@ func (mem *Member) checkEpoch(epoch int32, h *modern.Heartbeat) *consumerError {
 	return refused(kerr.FencedMemberEpoch, "The consumer group member "+why+". The member must abandon all its partitions and rejoin.")
 }
 
-// saysNothingNew says whether a heartbeat tells nothing of its member that is not known
+// isUnchanged says whether a heartbeat tells nothing of its member that is not known
 // already, as all but a few do. Then nothing of it need be copied or compared.
-func (p place) saysNothingNew(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) bool {
+func (p place) isUnchanged(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) bool {
 	if p.known == nil || p.replaces != nil {
 		return false
 	}
-	was := p.known.Says
+	was := p.known.Metadata
 	return m.RackID == nil && m.RebalanceTimeoutMillis == -1 && m.ServerAssignor == nil && m.SubscribedTopicNames == nil && m.SubscribedTopicRegex == nil &&
-		(m.InstanceID == nil || equal(m.InstanceID, was.Instance)) && was.Classic == nil && was.ClientID == r.ClientID && kind.IsHost(was.Host, r.Host)
+		(m.InstanceID == nil || equalStrings(m.InstanceID, was.Instance)) && was.Classic == nil && was.ClientID == r.ClientID && kind.IsHost(was.Host, r.Host)
 }
 
-// says is what the member says of itself with this heartbeat. What it does not
+// metadata is what the member says of itself with this heartbeat. What it does not
 // mention stays as it was.
-func (p place) says(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, known kind.Hosts) *schema.ConsumerMember {
+func (p place) metadata(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, known kind.Hosts) *schema.ConsumerMember {
 	v := &schema.ConsumerMember{}
 	switch {
 	case p.replaces != nil:
-		*v = *p.replaces.Says
+		*v = *p.replaces.Metadata
 	case p.known != nil:
-		*v = *p.known.Says
+		*v = *p.known.Metadata
 	}
 	v.ClientID, v.Host, v.Classic = r.ClientID, known.Of(r.Host), nil
 	if m.InstanceID != nil {
@@ -152,25 +152,25 @@ func sortedNames(names []string) []string {
 
 // change is what a heartbeat changes of its member.
 type change struct {
-	topics bool // what it subscribes to
-	bumps  bool // so that the group has another epoch
-	heir   bool // it has the place of another since
+	topics   bool // what it subscribes to
+	bumps    bool // so that the group has another epoch
+	replaced bool // it has the place of another since
 }
 
 // subscribe notes what a member says of itself. A new one is a member with that; who has
 // taken the place of another is one already, and is compared with that.
-func subscribe(x *kind.Step, id, memberID string, p place, says *schema.ConsumerMember) (*Group, *Member, change) {
+func subscribe(x *kind.Step, id, memberID string, p place, meta *schema.ConsumerMember) (*Group, *Member, change) {
 	was := &schema.ConsumerMember{}
-	if p.was != nil {
-		was = p.was
+	if p.before != nil {
+		was = p.before
 	}
-	if p.replaces == nil && !sameMember(was, says) {
-		x.Write(&schema.ConsumerMemberRecord{Group: id, Member: memberID, Value: says})
+	if p.replaces == nil && !sameMember(was, meta) {
+		x.Write(&schema.ConsumerMemberRecord{Group: id, Member: memberID, Value: meta})
 	}
 	g := x.Groups[id].(*Group)
 	mem := g.Member(memberID)
-	names, pattern := !slices.Equal(was.Topics, says.Topics), OrEmpty(was.Regex) != OrEmpty(says.Regex)
-	ch := change{topics: names || pattern, bumps: names, heir: p.replaces != nil}
+	names, pattern := !slices.Equal(was.Topics, meta.Topics), OrEmpty(was.Regex) != OrEmpty(meta.Regex)
+	ch := change{topics: names || pattern, bumps: names, replaced: p.replaces != nil}
 	if pattern {
 		g.forgetPatterns(x, OrEmpty(was.Regex))
 		_, resolved := g.Regexes[mem.pattern()]
@@ -181,9 +181,9 @@ func subscribe(x *kind.Step, id, memberID string, p place, says *schema.Consumer
 
 // sameMember says whether nothing differs that is stored.
 func sameMember(v, w *schema.ConsumerMember) bool {
-	return equal(v.Instance, w.Instance) && equal(v.Rack, w.Rack) && v.ClientID == w.ClientID && v.Host == w.Host &&
-		slices.Equal(v.Topics, w.Topics) && equal(v.Regex, w.Regex) && v.RebalanceTimeoutMillis == w.RebalanceTimeoutMillis &&
-		equal(v.Assignor, w.Assignor) && sameClassic(v.Classic, w.Classic)
+	return equalStrings(v.Instance, w.Instance) && equalStrings(v.Rack, w.Rack) && v.ClientID == w.ClientID && v.Host == w.Host &&
+		slices.Equal(v.Topics, w.Topics) && equalStrings(v.Regex, w.Regex) && v.RebalanceTimeoutMillis == w.RebalanceTimeoutMillis &&
+		equalStrings(v.Assignor, w.Assignor) && sameClassic(v.Classic, w.Classic)
 }
 
 // OrEmpty is a text, "" if there is none.
@@ -194,13 +194,13 @@ func OrEmpty(s *string) string {
 	return *s
 }
 
-func equal(a, b *string) bool {
+func equalStrings(a, b *string) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// consumerLeave handles a heartbeat by which a member leaves. A static one may leave
+// leave handles a heartbeat by which a member leaves. A static one may leave
 // for a while: nobody else gets what it has until its session is over.
-func consumerLeave(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *consumerError {
+func leave(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
 	g, ok := x.Groups[m.Group].(*Group)
 	if !ok {
 		return refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
@@ -216,9 +216,9 @@ func consumerLeave(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartb
 		return refused(kerr.UnknownMemberID, "Member "+m.MemberID+" is not a member of group "+m.Group+".")
 	}
 	if m.MemberEpoch == modern.EpochLeaveStatic {
-		g.leaveForAWhile(x, mem)
+		g.leaveTemporarily(x, mem)
 	} else {
-		g.blameLeave(x, r, mem)
+		g.addLeaveTrigger(x, r, mem)
 		g.fence(x, mem)
 	}
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
@@ -227,7 +227,7 @@ func consumerLeave(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartb
 	return nil
 }
 
-func (g *Group) leaveForAWhile(x *kind.Step, mem *Member) {
+func (g *Group) leaveTemporarily(x *kind.Step, mem *Member) {
 	now := mem.Now()
 	if now.Epoch == modern.EpochLeaveStatic {
 		return
@@ -237,9 +237,9 @@ func (g *Group) leaveForAWhile(x *kind.Step, mem *Member) {
 		next.Assigned[i].Partition = p.Partition
 	}
 	x.Write(CurrentRecord(g.ID, mem.ID, &next))
-	g.heard(mem)
+	g.clearUnheard(mem)
 	if mem.Silent != 0 { // It has a whole session timeout, as if it had been heard of before.
-		g.touchConsumer(x, mem)
+		g.touch(x, mem)
 	}
 	mem.StopRevoking(x, g.ID)
 	g.unpark(x, mem, refused(kerr.FencedMemberEpoch, "The member has left the group."))
@@ -247,7 +247,7 @@ func (g *Group) leaveForAWhile(x *kind.Step, mem *Member) {
 
 // fence removes a member, and has the others share what it had.
 func (g *Group) fence(x *kind.Step, mem *Member) {
-	if to := g.ClassicOf(x, mem, ""); to != nil {
+	if to := g.DowngradedWithout(x, mem, ""); to != nil {
 		x.EndSilence(&g.Base, mem.ID)
 		why, who, members := x.Why, mem.who(), g.Present
 		x.Why = nil
@@ -263,26 +263,26 @@ func (g *Group) fence(x *kind.Step, mem *Member) {
 func (g *Group) evict(x *kind.Step, mem *Member) {
 	pattern := mem.pattern()
 	x.From = len(x.Records)
-	g.removeConsumer(x, mem)
+	g.removeMember(x, mem)
 	if g.Gone { // There was no other record: a load has found no more.
-		g.dropRun(x)
+		g.cancelRun(x)
 		x.Why = nil
 		return
 	}
 	g.forgetPatterns(x, pattern)
-	g.raise(x, g.topicsNow(x))
+	g.raiseEpoch(x, g.checkTopics(x))
 	if g.Present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
 		x.Write(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.Epoch, Timestamp: g.TargetAt}})
-		g.dropRun(x)
+		g.cancelRun(x)
 		g.noteSettled(x)
 	}
 }
 
-// removeConsumer removes a member's records.
-func (g *Group) removeConsumer(x *kind.Step, mem *Member) {
+// removeMember removes a member's records.
+func (g *Group) removeMember(x *kind.Step, mem *Member) {
 	g.unpark(x, mem, refused(kerr.UnknownMemberID, "Member "+mem.ID+" is not a member of group "+g.ID+" any more."))
 	g.stopWaiting(x, mem)
-	g.heard(mem)
+	g.clearUnheard(mem)
 	x.EndSilence(&g.Base, mem.ID)
 	if mem.Current != nil {
 		x.Write(&schema.ConsumerCurrentRecord{Group: g.ID, Member: mem.ID})
@@ -290,7 +290,7 @@ func (g *Group) removeConsumer(x *kind.Step, mem *Member) {
 	if mem.HasTarget {
 		x.Write(&schema.ConsumerTargetRecord{Group: g.ID, Member: mem.ID})
 	}
-	if mem.Says != nil {
+	if mem.Metadata != nil {
 		x.Write(&schema.ConsumerMemberRecord{Group: g.ID, Member: mem.ID})
 	}
 }

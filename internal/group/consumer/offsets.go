@@ -17,10 +17,10 @@ const commitEpoch = 9
 // TxnCommitEpoch is the same of TxnOffsetCommit.
 const TxnCommitEpoch = 6
 
-// checkConsumerCommit says whether somebody may commit offsets to a consumer group
+// checkOffsetCommit says whether somebody may commit offsets to a consumer group
 // now. A member that has not heard of its latest epoch may for what it has had since
 // the one it knows, or longer (KIP-1251): all or nothing.
-func (g *Group) checkConsumerCommit(x *kind.Step, m *kmsg.OffsetCommitRequest) *kerr.Error {
+func (g *Group) checkOffsetCommit(x *kind.Step, m *kmsg.OffsetCommitRequest) *kerr.Error {
 	if m.Generation < 0 && g.Present == 0 {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (g *Group) checkConsumerCommit(x *kind.Step, m *kmsg.OffsetCommitRequest) *
 	switch {
 	case mem == nil:
 		return kerr.UnknownMemberID
-	case mem.Says.Classic == nil && m.Version < commitEpoch:
+	case mem.Metadata.Classic == nil && m.Version < commitEpoch:
 		return kerr.UnsupportedVersion
 	}
 	had := func() bool {
@@ -41,9 +41,9 @@ func (g *Group) checkConsumerCommit(x *kind.Step, m *kmsg.OffsetCommitRequest) *
 	return mem.checkCommitEpoch(m.Generation, had)
 }
 
-// checkConsumerTxnCommit is the same for offsets in a transaction. Older clients do not
+// checkTxnOffsetCommit is the same for offsets in a transaction. Older clients do not
 // know the newer errors there.
-func (g *Group) checkConsumerTxnCommit(x *kind.Step, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
+func (g *Group) checkTxnOffsetCommit(x *kind.Step, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	if m.Generation < 0 && (g.Present == 0 || m.MemberID == "" && m.InstanceID == nil) {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (mem *Member) checkCommitEpoch(epoch int32, had func() bool) *kerr.Error {
 	switch {
 	case epoch == now.Epoch || epoch < now.Epoch && epoch >= 0 && had():
 		return nil
-	case mem.Says.Classic != nil:
+	case mem.Metadata.Classic != nil:
 		return kerr.IllegalGeneration
 	}
 	return kerr.StaleMemberEpoch
@@ -96,7 +96,7 @@ func (g *Group) CheckFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Error {
 	switch {
 	case mem == nil:
 		return kerr.UnknownMemberID
-	case mem.Now().Epoch != req.MemberEpoch && mem.Says.Classic != nil:
+	case mem.Now().Epoch != req.MemberEpoch && mem.Metadata.Classic != nil:
 		return kerr.IllegalGeneration
 	case mem.Now().Epoch != req.MemberEpoch:
 		return kerr.StaleMemberEpoch

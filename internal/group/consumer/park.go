@@ -14,15 +14,15 @@ import (
 // learn of it. What the heartbeat says its client has was true when it was sent. So it
 // waits only as long as nothing else is heard of its member.
 
-// parkBeat has a heartbeat wait for the assignor.
-func (g *Group) parkBeat(x *kind.Step, mem *Member, b Beat) {
-	g.touchConsumer(x, mem)
+// parkHeartbeat has a heartbeat wait for the assignor.
+func (g *Group) parkHeartbeat(x *kind.Step, mem *Member, b PendingHeartbeat) {
+	g.touch(x, mem)
 	g.Run.Parked = &b
 }
 
 // takeParked returns the heartbeat of a member that waits, which does not any more;
 // nil if none does.
-func (g *Group) takeParked(mem *Member) *Beat {
+func (g *Group) takeParked(mem *Member) *PendingHeartbeat {
 	if g == nil || g.Run == nil || g.Run.Parked == nil || g.Run.Parked.Member != mem.ID {
 		return nil
 	}
@@ -32,32 +32,32 @@ func (g *Group) takeParked(mem *Member) *Beat {
 }
 
 // unpark tells who waits that its member is one no more.
-func (g *Group) unpark(x *kind.Step, mem *Member, err *consumerError) {
+func (g *Group) unpark(x *kind.Step, mem *Member, err *protocolError) {
 	if b := g.takeParked(mem); b != nil {
-		beatError(x, b.id, b.version, err)
+		replyError(x, b.id, b.version, err)
 	}
 }
 
-// overtakeBeat answers a heartbeat that waits when the member's next one comes, as one
+// answerOvertaken answers a heartbeat that waits when the member's next one comes, as one
 // that changes nothing: its client has not waited for the answer. One that joins is told
 // of no partitions: it is in no epoch yet in which it could have any. It says whether the
 // member subscribes to other topics since that one, which the next must see to.
-func (g *Group) overtakeBeat(x *kind.Step, mem *Member) (unsubscribed bool) {
+func (g *Group) answerOvertaken(x *kind.Step, mem *Member) (unsubscribed bool) {
 	b := g.takeParked(mem)
 	if b == nil {
 		return false
 	}
-	g.tell(x, mem, *b, b.full && mem.Now().Epoch > modern.EpochJoin)
+	g.respond(x, mem, *b, b.full && mem.Now().Epoch > modern.EpochJoin)
 	return b.unsubscribed
 }
 
-// dropRun forgets a run of the assignor, whose result nobody needs.
-func (g *Group) dropRun(x *kind.Step) {
+// cancelRun forgets a run of the assignor, whose result nobody needs.
+func (g *Group) cancelRun(x *kind.Step) {
 	if r := g.Run; r != nil {
 		delete(x.Tasks, r.id)
 		g.Run = nil
 		if r.Parked != nil {
-			beatError(x, r.Parked.id, r.Parked.version, refused(kerr.UnknownMemberID, "The group is empty."))
+			replyError(x, r.Parked.id, r.Parked.version, refused(kerr.UnknownMemberID, "The group is empty."))
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // reconcile brings a member nearer to its target, and stores where it has got to.
-func (g *Group) reconcile(x *kind.Step, mem *Member, b Beat) {
+func (g *Group) reconcile(x *kind.Step, mem *Member, b PendingHeartbeat) {
 	if mem.Current != nil && mem.HasSettled(g.TargetEpoch) && !b.unsubscribed {
 		return
 	}
-	now, wants := mem.Now(), g.wants(mem, x.Image)
+	now, wants := mem.Now(), g.subscribesTo(mem, x.Image)
 	now.Reconcile(&b.Heartbeat, &modern.Target{
 		Epoch: g.TargetEpoch, Unsubscribed: b.unsubscribed,
-		Wanted: func() []modern.Partition { return g.wanted(mem, x.Image) },
+		Wanted: func() []modern.Partition { return g.wantedPartitions(mem, x.Image) },
 		Wants:  func(p modern.Partition) bool { return wants(p.Topic) },
 		IsFree: func(p modern.Partition) bool { return g.isFree(p, mem) },
 	})
@@ -27,8 +27,8 @@ func (g *Group) reconcile(x *kind.Step, mem *Member, b Beat) {
 	}
 }
 
-// wants says which topics a member subscribes to.
-func (g *Group) wants(mem *Member, image *metadata.Image) func(metadata.TopicID) bool {
+// subscribesTo says which topics a member subscribes to.
+func (g *Group) subscribesTo(mem *Member, image *metadata.Image) func(metadata.TopicID) bool {
 	var resolved []string
 	if r := g.Regexes[mem.pattern()]; r != nil {
 		resolved = r.Topics
@@ -44,7 +44,7 @@ func (g *Group) wants(mem *Member, image *metadata.Image) func(metadata.TopicID)
 			return false
 		}
 		if t := image.TopicByID(id); t != nil {
-			_, named := slices.BinarySearch(mem.Says.Topics, t.Name)
+			_, named := slices.BinarySearch(mem.Metadata.Topics, t.Name)
 			_, matched := slices.BinarySearch(resolved, t.Name)
 			wanted = named || matched
 		}
@@ -52,9 +52,9 @@ func (g *Group) wants(mem *Member, image *metadata.Image) func(metadata.TopicID)
 	}
 }
 
-// wanted is what of its target a member still subscribes to.
-func (g *Group) wanted(mem *Member, image *metadata.Image) []modern.Partition {
-	wants := g.wants(mem, image)
+// wantedPartitions is what of its target a member still subscribes to.
+func (g *Group) wantedPartitions(mem *Member, image *metadata.Image) []modern.Partition {
+	wants := g.subscribesTo(mem, image)
 	out := make([]modern.Partition, 0, len(mem.Target))
 	for _, p := range mem.Target {
 		if wants(p.Topic) {
@@ -71,7 +71,7 @@ func (g *Group) storeCurrent(x *kind.Step, mem *Member, now *modern.Current) {
 		mem.Since = x.Now
 	}
 	x.Write(CurrentRecord(g.ID, mem.ID, now))
-	if now.State != modern.Unrevoked || mem.Says.Classic != nil { // A classic member must join again, and has that long for it.
+	if now.State != modern.Unrevoked || mem.Metadata.Classic != nil { // A classic member must join again, and has that long for it.
 		mem.StopRevoking(x, g.ID)
 		return
 	}
@@ -85,21 +85,21 @@ func (g *Group) giveTimeToRevoke(x *kind.Step, mem *Member) {
 // revokeFired fences a member that has not let go of what it was told to.
 func (g *Group) revokeFired(x *kind.Step, e machine.TimerFired) {
 	if mem := g.Member(e.Key.Member); mem != nil && mem.RevokeFired(e) {
-		blameMember(x, journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke, t.At = g.unrevoked(x, mem), g.atConsumer(x, mem) })
+		addMemberTrigger(x, journal.TriggerNotRevoked, mem, func(t *journal.Trigger) { t.Revoke, t.At = g.unrevoked(x, mem), g.positions(x, mem) })
 		g.fence(x, mem)
 	}
 }
 
-// touchConsumer notes that a member was heard of.
-func (g *Group) touchConsumer(x *kind.Step, mem *Member) {
-	g.hear(x, mem)
+// touch notes that a member was heard of.
+func (g *Group) touch(x *kind.Step, mem *Member) {
+	g.noteHeard(x, mem)
 	session := g.sessionOf(x, mem)
 	mem.Wait(x, &g.Base, session, session)
 }
 
-// hear notes that a member is not silent any more since the load.
-func (g *Group) hear(x *kind.Step, mem *Member) {
-	g.heard(mem)
+// noteHeard notes that a member is not silent any more since the load.
+func (g *Group) noteHeard(x *kind.Step, mem *Member) {
+	g.clearUnheard(mem)
 	mem.Hear(x, &g.Base)
 }
 
@@ -113,8 +113,8 @@ func (g *Group) sessionFired(x *kind.Step, e machine.TimerFired) {
 	if !mem.SessionFired(x, &g.Base, e, session) {
 		return
 	}
-	blameMember(x, journal.TriggerExpired, mem, func(t *journal.Trigger) {
-		t.At = g.atConsumer(x, mem)
+	addMemberTrigger(x, journal.TriggerExpired, mem, func(t *journal.Trigger) {
+		t.At = g.positions(x, mem)
 		if t.Silent = session; mem.Now().State == modern.Unrevoked {
 			t.Revoke = g.unrevoked(x, mem)
 		}

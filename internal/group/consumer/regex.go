@@ -131,7 +131,7 @@ func (*scanned) Done(x *kind.Step, result any) {
 			continue
 		}
 		changed = true
-		g.blamePattern(x, p, s.matches[p])
+		g.addPatternTrigger(x, p, s.matches[p])
 		x.Write(r)
 	}
 	g.bump(x, change{bumps: changed})

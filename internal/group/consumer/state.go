@@ -40,14 +40,14 @@ type Group struct {
 	Supported kind.Tally                   // how many of these support each protocol
 
 	// Soft state.
-	seen     *metadata.Image // which the hash was last compared with, nil for none
-	Run      *Run            // of the assignor, nil if none is under way
-	tooLarge int32           // the epoch whose target cannot be stored, 0 if none
-	scan     scan            // of the topics for regular expressions
-	Story    story           // for the journal
-	unheard  int             // members that were loaded and not heard of since
-	changes  uint64          // how often the hard state has changed
-	Stays    *stays          // why it could not become a classic group, nil if that was not tried
+	seen             *metadata.Image   // which the hash was last compared with, nil for none
+	Run              *Run              // of the assignor, nil if none is under way
+	tooLarge         int32             // the epoch whose target cannot be stored, 0 if none
+	scan             scan              // of the topics for regular expressions
+	Account          account           // for the journal
+	unheard          int               // members that were loaded and not heard of since
+	changes          uint64            // how often the hard state has changed
+	DowngradeRefusal *downgradeRefusal // why it could not become a classic group, nil if that was not tried
 }
 
 // Regex is what a pattern matched when it was last resolved.
@@ -60,9 +60,9 @@ type Regex struct {
 // Member is a member of a consumer group.
 type Member struct {
 	modern.Member
-	Says    *schema.ConsumerMember // record 5, nil if there is none
-	JoinSeq uint64                 // of the timer by which one of the classic protocol must have joined again, 0 if none
-	SyncSeq uint64                 // of the timer by which it must have asked for its assignment, 0 if none
+	Metadata *schema.ConsumerMember // record 5, nil if there is none
+	JoinSeq  uint64                 // of the timer by which one of the classic protocol must have joined again, 0 if none
+	SyncSeq  uint64                 // of the timer by which it must have asked for its assignment, 0 if none
 }
 
 // New returns a group that takes over what another had of offsets.
@@ -85,7 +85,7 @@ func (g *Group) find(id string) (int, bool) {
 
 // Member returns a member that has joined, nil if there is none of that id.
 func (g *Group) Member(id string) *Member {
-	if i, ok := g.find(id); ok && g.Members[i].Says != nil {
+	if i, ok := g.find(id); ok && g.Members[i].Metadata != nil {
 		return g.Members[i]
 	}
 	return nil
@@ -93,32 +93,32 @@ func (g *Group) Member(id string) *Member {
 
 // The states of a consumer group.
 const (
-	consumerEmpty       = "Empty"
-	consumerAssigning   = "Assigning"
-	consumerReconciling = "Reconciling"
-	ConsumerStable      = "Stable"
+	stateEmpty       = "Empty"
+	stateAssigning   = "Assigning"
+	stateReconciling = "Reconciling"
+	StateStable      = "Stable"
 )
 
 // StateName returns Kafka's name of the group's state.
 func (g *Group) StateName() string {
 	switch {
 	case g.Present == 0:
-		return consumerEmpty
+		return stateEmpty
 	case g.Epoch > g.TargetEpoch:
-		return consumerAssigning
+		return stateAssigning
 	}
 	for _, m := range g.Members {
-		if m.Says != nil && !m.HasSettled(g.TargetEpoch) {
-			return consumerReconciling
+		if m.Metadata != nil && !m.HasSettled(g.TargetEpoch) {
+			return stateReconciling
 		}
 	}
-	return ConsumerStable
+	return StateStable
 }
 
-// consumerError is an error that is told to a client with a reason.
-type consumerError struct {
+// protocolError is an error that is told to a client with a reason.
+type protocolError struct {
 	*kerr.Error
 	reason string
 }
 
-func refused(err *kerr.Error, reason string) *consumerError { return &consumerError{err, reason} }
+func refused(err *kerr.Error, reason string) *protocolError { return &protocolError{err, reason} }

@@ -19,22 +19,22 @@ import (
 // they are not what they were. They are looked at when there is another image of the
 // cluster than the last time.
 func (g *Group) bump(x *kind.Step, ch change) {
-	if ch.bumps = ch.bumps || g.renews(x); ch.bumps || g.seen != x.Image || x.Image == nil {
-		hash := g.topicsNow(x)
+	if ch.bumps = ch.bumps || g.renewAfterLoad(x); ch.bumps || g.seen != x.Image || x.Image == nil {
+		hash := g.checkTopics(x)
 		if hash != g.Hash && len(x.Why) == 0 { // It was looked at by another broker last.
-			blame(x, journal.Trigger{Kind: journal.TriggerTopics})
+			addTriggers(x, journal.Trigger{Kind: journal.TriggerTopics})
 		}
 		if ch.bumps || hash != g.Hash {
-			g.raise(x, hash)
+			g.raiseEpoch(x, hash)
 		}
 		g.seen = x.Image
 	}
-	g.keepReasons(x)
+	g.keepTriggers(x)
 	if !g.HasEpoch { // The group is there, though nobody wants anything of it yet.
 		g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.Epoch})
 	}
-	if ch.heir {
-		emitHeir(x)
+	if ch.replaced {
+		emitReplacement(x)
 	}
 }
 
@@ -47,8 +47,8 @@ func (g *Group) writeEpoch(x *kind.Step, epoch *schema.ConsumerEpoch) {
 	x.ApplyRecord(r)
 }
 
-// raise gives the group another epoch.
-func (g *Group) raise(x *kind.Step, hash int64) {
+// raiseEpoch gives the group another epoch.
+func (g *Group) raiseEpoch(x *kind.Step, hash int64) {
 	g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.Next(x.Epoch), Hash: hash})
 	if g.oldTopics {
 		x.Write(&schema.ConsumerTopicsRecord{Group: g.ID})
@@ -58,7 +58,7 @@ func (g *Group) raise(x *kind.Step, hash int64) {
 
 // Subscribed lists the topics that members subscribe to and that exist, by name.
 func (g *Group) Subscribed(image *metadata.Image) []*metadata.Topic {
-	return g.lookAt(image).Found
+	return g.findTopics(image).Found
 }
 
 // Run is a run of the assignor.
@@ -68,7 +68,7 @@ type Run struct {
 	epoch    int32 // of the group when it began
 	assignor string
 	in       *assignor.Input
-	Parked   *Beat // the heartbeat that has begun it, until it is answered
+	Parked   *PendingHeartbeat // the heartbeat that has begun it, until it is answered
 }
 
 // atOnce is up to how many members and partitions the assignor is run in the step
@@ -112,8 +112,8 @@ func (r *Run) assign() [][]assignor.Partitions {
 func (g *Group) chosenAssignor(x *kind.Step) string {
 	votes := map[string]int{}
 	for _, m := range g.Members {
-		if m.Says != nil && m.Says.Assignor != nil {
-			votes[*m.Says.Assignor]++
+		if m.Metadata != nil && m.Metadata.Assignor != nil {
+			votes[*m.Metadata.Assignor]++
 		}
 	}
 	best := x.Cfg.Consumer.Assignors[0]
@@ -130,7 +130,7 @@ func (r *Run) Done(x *kind.Step, result any) {
 	g, ok := x.Groups[r.group].(*Group)
 	if !ok || g.Run != r {
 		if r.Parked != nil {
-			beatError(x, r.Parked.id, r.Parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
+			replyError(x, r.Parked.id, r.Parked.version, refused(kerr.UnknownMemberID, "The group is gone."))
 		}
 		return
 	}
@@ -139,7 +139,7 @@ func (r *Run) Done(x *kind.Step, result any) {
 	if b := r.Parked; b != nil {
 		x.From = len(x.Records)
 		g.bump(x, change{}) // Topics may have changed meanwhile.
-		g.answerBeat(x, g.Member(b.Member), *b)
+		g.answerHeartbeat(x, g.Member(b.Member), *b)
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *Run) Done(x *kind.Step, result any) {
 func (g *Group) install(x *kind.Step, r *Run, result [][]assignor.Partitions) {
 	var records []machine.Record
 	for i := range r.in.Members {
-		mem := r.heir(g, i)
+		mem := r.recipient(g, i)
 		if mem == nil {
 			continue
 		}
@@ -171,9 +171,9 @@ func (g *Group) install(x *kind.Step, r *Run, result [][]assignor.Partitions) {
 	g.noteTarget(x, r)
 }
 
-// heir is whom the assignor's result for a member is for: the member, or whoever has
+// recipient is whom the assignor's result for a member is for: the member, or whoever has
 // taken its place since it began, which is no reason for another epoch.
-func (r *Run) heir(c *Group, i int) *Member {
+func (r *Run) recipient(c *Group, i int) *Member {
 	if mem := c.Member(r.in.Members[i].ID); mem != nil {
 		return mem
 	}
@@ -188,7 +188,7 @@ func (r *Run) target(list []assignor.Partitions) []modern.Partition {
 			out = append(out, modern.Partition{Topic: r.in.Topics[t.Topic].ID, Number: n})
 		}
 	}
-	slices.SortFunc(out, modern.CompareParts)
+	slices.SortFunc(out, modern.ComparePartitions)
 	return out
 }
 
@@ -202,11 +202,11 @@ func (g *Group) input(image *metadata.Image) *assignor.Input {
 	}
 	var last *Member
 	for _, m := range g.Members {
-		if m.Says == nil {
+		if m.Metadata == nil {
 			continue
 		}
-		e := assignor.Member{ID: m.ID, Instance: OrEmpty(m.Says.Instance), Previous: previous(m.Target, byID)}
-		if last != nil && last.pattern() == m.pattern() && slices.Equal(last.Says.Topics, m.Says.Topics) {
+		e := assignor.Member{ID: m.ID, Instance: OrEmpty(m.Metadata.Instance), Previous: previous(m.Target, byID)}
+		if last != nil && last.pattern() == m.pattern() && slices.Equal(last.Metadata.Topics, m.Metadata.Topics) {
 			e.Topics = in.Members[len(in.Members)-1].Topics
 		} else {
 			e.Topics = g.topicsOf(m, index)
@@ -219,7 +219,7 @@ func (g *Group) input(image *metadata.Image) *assignor.Input {
 
 // topicsOf lists the topics that a member subscribes to, by their index.
 func (g *Group) topicsOf(m *Member, index map[string]int32) []int32 {
-	names := m.Says.Topics
+	names := m.Metadata.Topics
 	if r := g.Regexes[m.pattern()]; r != nil {
 		names = append(slices.Clone(names), r.Topics...)
 	}

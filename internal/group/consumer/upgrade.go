@@ -24,8 +24,8 @@ import (
 // (see consumer_classic.go). The group's epoch is its generation.
 
 // upgraded is the consumer group that a classic one becomes, or why it cannot.
-func upgraded(x *kind.Step, g *classic.Group, p *place) (*Group, *consumerError) {
-	cannot := func(reason string) *consumerError {
+func upgraded(x *kind.Step, g *classic.Group, p *place) (*Group, *protocolError) {
+	cannot := func(reason string) *protocolError {
 		return refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.ID+" to consumer group because "+reason+".")
 	}
 	cfg := &x.Cfg.Consumer
@@ -68,7 +68,7 @@ func upgradeRecords(x *kind.Step, g *classic.Group, members []classic.Migrant) [
 		out = append(out, &schema.ConsumerMemberRecord{Group: g.ID, Member: members[i].ID, Value: asConsumer(g.Members.Get(members[i].ID), members[i].Subscription)})
 		var list []subscription.TopicPartition
 		subscription.EachAssigned(members[i].Assignment, func(tp subscription.TopicPartition) { list = append(list, tp) })
-		targets[i] = modern.PartsNamed(x.Image, list)
+		targets[i] = modern.PartitionsNamed(x.Image, list)
 	}
 	out = append(out, &schema.ConsumerEpochRecord{Group: g.ID, Value: &schema.ConsumerEpoch{Epoch: epoch}})
 	for i := range members {
@@ -103,17 +103,17 @@ func asConsumer(m *classic.Member, said []byte) *schema.ConsumerMember {
 // That is one batch: were only its beginning stored, some members would have lost what
 // they have, and would not know.
 func upgrade(x *kind.Step, old *classic.Group, p place, by *journal.Who) place {
-	leaps, silent := old.Leaps, old.SilentMembers()
-	parked := disband(x, old, p)
+	leaps, silent := old.FirstAfterLoad, old.SilentMembers()
+	parked := endClassic(x, old, p)
 	x.WriteWhole(p.upgrade)
 	g := x.Groups[old.ID].(*Group)
-	g.Leaps = leaps
+	g.FirstAfterLoad = leaps
 	for _, mem := range g.Members {
 		mem.Silent = silent[mem.ID]
 		mem.Wait(x, &g.Base, g.sessionOf(x, mem), g.sessionOf(x, mem))
 	}
 	for _, j := range parked {
-		g.answerParked(x, j)
+		g.answerParkedJoin(x, j)
 	}
 	g.NoteUpgraded(x, by, g.Present)
 	again := func(mem *Member) *Member {
@@ -132,10 +132,10 @@ type parkedJoin struct {
 	member  string
 }
 
-// disband ends a classic group that goes on as a consumer group, and nothing is left of
+// endClassic ends a classic group that goes on as a consumer group, and nothing is left of
 // it. Who waits to join has joined the consumer group, unless its place is taken with the
 // upgrade; who waits for its assignment is told to join again, which it then does there.
-func disband(x *kind.Step, g *classic.Group, p place) (parked []parkedJoin) {
+func endClassic(x *kind.Step, g *classic.Group, p place) (parked []parkedJoin) {
 	for m := g.Members.First; m != nil; m = m.Next {
 		switch {
 		case m.Join != 0 && p.takes(m.ID):
@@ -164,14 +164,14 @@ func (p place) takes(id string) bool {
 	return p.known != nil && p.known.ID == id || p.replaces != nil && p.replaces.ID == id
 }
 
-// answerParked answers a join that waited when the group was upgraded: its member is in the
+// answerParkedJoin answers a join that waited when the group was upgraded: its member is in the
 // epoch that is the generation, with what it had. That the newcomer is a reason for another
 // target it learns with SyncGroup. Kafka says REBALANCE_IN_PROGRESS to the join, and there
 // are clients that let go of everything then.
-func (g *Group) answerParked(x *kind.Step, j parkedJoin) {
+func (g *Group) answerParkedJoin(x *kind.Step, j parkedJoin) {
 	mem := g.Member(j.member)
 	mem.SyncSeq = x.Arm(mem.Timer(kind.TimerSync, g.ID), x.Now.Add(mem.rebalanceTimeout()))
-	replyJoinMixed(x, j.id, j.version, mem.ID, mem.Now().Epoch, firstProtocol(mem.Says.Classic).Name)
+	replyJoin(x, j.id, j.version, mem.ID, mem.Now().Epoch, firstProtocol(mem.Metadata.Classic).Name)
 }
 
 // sameClassic says whether two members of the classic protocol have said the same.
@@ -191,6 +191,6 @@ func fitsUpgraded(x *kind.Step, g *classic.Group, records []machine.Record) bool
 	}
 	return !slices.ContainsFunc(records, func(r machine.Record) bool {
 		t, ok := r.(*schema.ConsumerTargetRecord)
-		return ok && !fitsHeld(x, g.ID, t.Member, modern.PartsOf(t.Value.Assigned))
+		return ok && !fitsHeld(x, g.ID, t.Member, modern.PartitionsOf(t.Value.Assigned))
 	})
 }

@@ -26,8 +26,8 @@ func After(generation int32) int32 {
 	return generation + 1
 }
 
-// Leap returns the number of the first generation that is formed after a load.
-func Leap(generation, epoch int32, lives int16) int32 {
+// NextAfterLoad returns the number of the first generation that is formed after a load.
+func NextAfterLoad(generation, epoch int32, lives int16) int32 {
 	if generation > math.MaxInt32-2*GenerationBlock {
 		return After(generation)
 	}

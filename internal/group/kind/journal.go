@@ -19,7 +19,7 @@ const (
 // who returns who sent a request, a member or not.
 func By(r *machine.Request) *journal.Who { return &journal.Who{ClientID: r.ClientID, Host: r.Host} }
 
-func FirstCharacters(s string, n int) string {
+func Truncate(s string, n int) string {
 	for i := range s {
 		if n--; n < 0 {
 			return s[:i]
@@ -31,12 +31,12 @@ func FirstCharacters(s string, n int) string {
 // Note writes an entry that is not the end of a rebalance.
 func (x *Step) Note(g Group, kind journal.EntryKind, why ...journal.Trigger) {
 	e := g.Entry(x, kind)
-	Because(&e, why)
+	SetTriggers(&e, why)
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
-// Because gives an entry its reasons.
-func Because(e *journal.Entry, why []journal.Trigger) {
+// SetTriggers gives an entry its reasons.
+func SetTriggers(e *journal.Entry, why []journal.Trigger) {
 	e.TriggerN = len(why)
 	e.Triggers = why[:min(len(why), MaxTriggers)]
 }

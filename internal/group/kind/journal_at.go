@@ -10,15 +10,15 @@ import "muster/internal/journal"
 // that had more nothing is told: who watches would judge wrongly by a part of them.
 const MaxAt = 1000
 
-// Whereabouts collects where a member was.
-type Whereabouts struct {
+// Positions collects where a member was.
+type Positions struct {
 	B    *Base
 	List []journal.Position
 	n    int
 }
 
 // Add adds a partition, if something is committed of it.
-func (w *Whereabouts) Add(topic string, partition int32) {
+func (w *Positions) Add(topic string, partition int32) {
 	o, ok := w.B.Offsets[topic].Get(partition)
 	if !ok {
 		return
@@ -28,8 +28,8 @@ func (w *Whereabouts) Add(topic string, partition int32) {
 	}
 }
 
-// TellAt returns them if the step has room for that.
-func (x *Step) TellAt(w *Whereabouts) []journal.Position {
+// TakePositions returns them if the step has room for that.
+func (x *Step) TakePositions(w *Positions) []journal.Position {
 	if x.atN += w.n; x.atN > MaxAt {
 		return nil
 	}

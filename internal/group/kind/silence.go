@@ -32,8 +32,8 @@ const (
 	silenceParts = 8
 )
 
-// PatienceWith is how long a member that was loaded has to be heard of.
-func (b *Base) PatienceWith(id string, session time.Duration) time.Duration {
+// SessionLeft is how long a member that was loaded has to be heard of.
+func (b *Base) SessionLeft(id string, session time.Duration) time.Duration {
 	return max(session-b.Silences[id], min(session, ReturnTime))
 }
 
@@ -50,21 +50,21 @@ func (b *Base) SessionTimer(id string, silent int64, session time.Duration, dead
 	if silent == 0 {
 		return deadline
 	}
-	if at := b.writesSilence(id, silent, session); at.Before(deadline) {
+	if at := b.nextSilenceRecord(id, silent, session); at.Before(deadline) {
 		return at
 	}
 	return deadline
 }
 
-// writesSilence is when the silence of a member is to be written down next.
-func (b *Base) writesSilence(id string, silent int64, session time.Duration) time.Time {
+// nextSilenceRecord is when the silence of a member is to be written down next.
+func (b *Base) nextSilenceRecord(id string, silent int64, session time.Duration) time.Time {
 	return time.UnixMilli(silent).Add(b.Silences[id] + max(session/silenceParts, time.Millisecond))
 }
 
 // NoteSilence writes down how long a member has been silent, if it is and that is due. The
 // record is smaller than what is stored of the member anyway.
 func (x *Step) NoteSilence(b *Base, id string, silent int64, session time.Duration) {
-	if silent != 0 && !x.Now.Before(b.writesSilence(id, silent, session)) {
+	if silent != 0 && !x.Now.Before(b.nextSilenceRecord(id, silent, session)) {
 		x.Write(&schema.SilenceRecord{Group: b.ID, Member: id, Value: &schema.Silence{Lasted: time.Duration(x.Now.UnixMilli()-silent) * time.Millisecond}})
 	}
 }

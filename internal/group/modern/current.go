@@ -17,8 +17,8 @@ type MemberState int8
 // IsKnown says whether it is one of these. A newer version may have others.
 func (s MemberState) IsKnown() bool { return s >= Stable && s <= Unreleased }
 
-// Places is what is assigned to a member that has got there, nothing if it is nowhere.
-func (n *Current) Places() []Held {
+// AssignedPartitions is what is assigned to a member that has got there, nothing if it is nowhere.
+func (n *Current) AssignedPartitions() []Held {
 	if n == nil {
 		return nil
 	}

@@ -21,19 +21,19 @@ const (
 // each change of who wants what, and the target has the one that it was made for.
 //
 // An epoch must not be given out twice with another meaning, as little as the number of a
-// generation (see kind.Leap). It is stored before any member is told of it; but a store may
+// generation (see kind.NextAfterLoad). It is stored before any member is told of it; but a store may
 // lose the end of its log, and a client may be further on then than what is known of its
 // member. So the first epoch after a load leaps, and a target that was due when the group
 // was loaded is not made for the epoch that the log has, for which there may have been
 // another.
 type Epochs struct {
-	Epoch       int32 // FirstEpoch if there is no record
-	Hash        int64 // of the topics that are subscribed to
-	TargetEpoch int32 // FirstEpoch if there is no record
-	TargetAt    int64 // when the target was made, in milliseconds
-	HasEpoch    bool  // there is a record
-	HasTarget   bool  // likewise
-	Leaps       bool  // the group was loaded, and has had no other epoch since
+	Epoch          int32 // FirstEpoch if there is no record
+	Hash           int64 // of the topics that are subscribed to
+	TargetEpoch    int32 // FirstEpoch if there is no record
+	TargetAt       int64 // when the target was made, in milliseconds
+	HasEpoch       bool  // there is a record
+	HasTarget      bool  // likewise
+	FirstAfterLoad bool  // the group was loaded, and has had no other epoch since
 }
 
 // NewEpochs returns those of a group without records.
@@ -57,16 +57,16 @@ func (e *Epochs) SetTarget(is bool, epoch int32, at int64) {
 
 // Next is the epoch that the group has next, in a leader epoch of its partition.
 func (e *Epochs) Next(leaderEpoch int32) int32 {
-	if !e.Leaps {
+	if !e.FirstAfterLoad {
 		return e.Epoch + 1
 	}
-	e.Leaps = false
-	return kind.Leap(e.Epoch, leaderEpoch, 0)
+	e.FirstAfterLoad = false
+	return kind.NextAfterLoad(e.Epoch, leaderEpoch, 0)
 }
 
 // MustRenew says whether the group must have another epoch since it was loaded before there
 // was a target for the one that it has.
-func (e *Epochs) MustRenew() bool { return e.Leaps && e.IsBehind() }
+func (e *Epochs) MustRenew() bool { return e.FirstAfterLoad && e.IsBehind() }
 
 // IsBehind says whether there is no target yet for the group's epoch.
 func (e *Epochs) IsBehind() bool { return e.TargetEpoch < e.Epoch }

@@ -18,11 +18,11 @@ func TestAnEpochIsNeverGivenOutTwiceAfterALoad(t *testing.T) {
 	if e.MustRenew() || !e.IsBehind() {
 		t.Error("a group that was not loaded must have another epoch, or needs no target")
 	}
-	e.Leaps = true
+	e.FirstAfterLoad = true
 	if !e.MustRenew() {
 		t.Error("a target that was due when the group was loaded is made for the epoch that the log has")
 	}
-	if next := e.Next(3); next <= 10 || e.Leaps || e.Next(3) != 10 {
+	if next := e.Next(3); next <= 10 || e.FirstAfterLoad || e.Next(3) != 10 {
 		t.Errorf("the first epoch after a load is %d", next)
 	}
 	e.SetEpoch(false, 9, 77)

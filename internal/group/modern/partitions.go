@@ -29,14 +29,14 @@ type Held struct {
 
 // Lists of partitions are sorted, so that two are compared in one walk.
 
-func CompareParts(a, b Partition) int {
+func ComparePartitions(a, b Partition) int {
 	if c := bytes.Compare(a.Topic[:], b.Topic[:]); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.Number, b.Number)
 }
 
-func compareHeld(a Held, b Partition) int { return CompareParts(a.Partition, b) }
+func compareHeld(a Held, b Partition) int { return ComparePartitions(a.Partition, b) }
 
 // Holds says whether a list has a partition.
 func Holds(list []Held, p Partition) bool {
@@ -53,8 +53,8 @@ func SinceOf(list []Held, p Partition) (int32, bool) {
 	return list[i].Since, true
 }
 
-// SamePlaces says whether two lists have the same partitions.
-func SamePlaces(a, b []Held) bool {
+// SamePartitions says whether two lists have the same partitions.
+func SamePartitions(a, b []Held) bool {
 	return slices.EqualFunc(a, b, func(x, y Held) bool { return x.Partition == y.Partition })
 }
 
@@ -65,7 +65,7 @@ func Merged(a, b []Held) []Held {
 	}
 	out := make([]Held, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
-		if CompareParts(a[0].Partition, b[0].Partition) < 0 {
+		if ComparePartitions(a[0].Partition, b[0].Partition) < 0 {
 			out, a = append(out, a[0]), a[1:]
 		} else {
 			out, b = append(out, b[0]), b[1:]
@@ -83,7 +83,7 @@ func Split(held []Held, target []Partition) (kept, surplus []Held, missing []Par
 		case len(held) == 0:
 			c = 1
 		case len(target) > 0:
-			c = CompareParts(held[0].Partition, target[0])
+			c = ComparePartitions(held[0].Partition, target[0])
 		}
 		switch {
 		case c < 0:
@@ -97,9 +97,9 @@ func Split(held []Held, target []Partition) (kept, surplus []Held, missing []Par
 	return kept, surplus, missing
 }
 
-// PartsNamed finds partitions by the names of their topics. Of a topic that does not
+// PartitionsNamed finds partitions by the names of their topics. Of a topic that does not
 // exist there is nothing to have.
-func PartsNamed(image *metadata.Image, list []subscription.TopicPartition) []Partition {
+func PartitionsNamed(image *metadata.Image, list []subscription.TopicPartition) []Partition {
 	var out []Partition
 	for _, tp := range list {
 		if image == nil {
@@ -109,24 +109,24 @@ func PartsNamed(image *metadata.Image, list []subscription.TopicPartition) []Par
 			out = append(out, Partition{t.ID, tp.Partition})
 		}
 	}
-	return sortedParts(out)
+	return sortedPartitions(out)
 }
 
-// sortedParts sorts a list of partitions, each of which is in it once then.
-func sortedParts(list []Partition) []Partition {
-	slices.SortFunc(list, CompareParts)
+// sortedPartitions sorts a list of partitions, each of which is in it once then.
+func sortedPartitions(list []Partition) []Partition {
+	slices.SortFunc(list, ComparePartitions)
 	return slices.Compact(list)
 }
 
-// PartsOf reads the partitions of a target.
-func PartsOf(topics []schema.TopicPartitions) []Partition {
+// PartitionsOf reads the partitions of a target.
+func PartitionsOf(topics []schema.TopicPartitions) []Partition {
 	var out []Partition
 	for _, t := range topics {
 		for _, n := range t.Partitions {
 			out = append(out, Partition{t.Topic, n})
 		}
 	}
-	slices.SortFunc(out, CompareParts)
+	slices.SortFunc(out, ComparePartitions)
 	return slices.Compact(out)
 }
 
@@ -143,7 +143,7 @@ func HeldOf(topics []schema.OwnedPartitions, epoch int32) []Held {
 			out = append(out, p)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Held) int { return CompareParts(a.Partition, b.Partition) })
+	slices.SortStableFunc(out, func(a, b Held) int { return ComparePartitions(a.Partition, b.Partition) })
 	return slices.CompactFunc(out, func(a, b Held) bool { return a.Partition == b.Partition })
 }
 
@@ -159,8 +159,8 @@ func OwnedOf(list []Held) []schema.OwnedPartitions {
 	return out
 }
 
-// SinceEver is partitions whose member is at the beginning: none was given to it later.
-func SinceEver(list []Held) []Held {
+// AtEpochZero is partitions whose member is at the beginning: none was given to it later.
+func AtEpochZero(list []Held) []Held {
 	var out []Held
 	for _, p := range list {
 		out = append(out, Held{Partition: p.Partition})
@@ -168,7 +168,7 @@ func SinceEver(list []Held) []Held {
 	return out
 }
 
-func PlacesOf(list []Held) []Partition {
+func PartitionsHeld(list []Held) []Partition {
 	out := make([]Partition, len(list))
 	for i := range list {
 		out[i] = list[i].Partition

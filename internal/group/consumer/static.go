@@ -15,21 +15,21 @@ import (
 // shared; or the heir would be taken for one that says what the old one said, and uses
 // the protocol that the old one used.
 
-// takeOver gives the place of a member to its heir. The batch is ended by bump.
-func (g *Group) takeOver(x *kind.Step, old *Member, id string, says *schema.ConsumerMember) {
+// replaceStatic gives the place of a member to its heir. The batch is ended by bump.
+func (g *Group) replaceStatic(x *kind.Step, old *Member, id string, meta *schema.ConsumerMember) {
 	target, current := old.Target, old.Now()
 	x.Emit()
-	g.removeConsumer(x, old)
-	x.Write(&schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: says})
+	g.removeMember(x, old)
+	x.Write(&schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: meta})
 	x.Write(TargetRecord(g.ID, id, target))
 	current.Epoch, current.Previous = modern.EpochJoin, modern.EpochJoin
-	current.Assigned, current.Pending = modern.SinceEver(current.Assigned), modern.SinceEver(current.Pending)
+	current.Assigned, current.Pending = modern.AtEpochZero(current.Assigned), modern.AtEpochZero(current.Pending)
 	x.Write(CurrentRecord(g.ID, id, &current))
 }
 
-// emitHeir asks for all that makes somebody an heir to be appended as one batch. What is
+// emitReplacement asks for all that makes somebody an heir to be appended as one batch. What is
 // too large for that is appended in parts: the epoch is the first, if there is another.
-func emitHeir(x *kind.Step) {
+func emitReplacement(x *kind.Step) {
 	whole := machine.Batch{Records: x.Records, Whole: true}
 	if x.MaxBatch <= 0 || whole.Size() <= x.MaxBatch {
 		x.Records = nil
@@ -37,9 +37,9 @@ func emitHeir(x *kind.Step) {
 	}
 }
 
-// fitsHeir says whether what a member that has left had, and was to have, can be stored
+// fitsReplacement says whether what a member that has left had, and was to have, can be stored
 // under another member id; nil is nobody.
-func fitsHeir(x *kind.Step, old *Member, group, id string) bool {
+func fitsReplacement(x *kind.Step, old *Member, group, id string) bool {
 	if old == nil {
 		return true
 	}

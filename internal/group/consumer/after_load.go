@@ -17,7 +17,7 @@ import (
 
 // afterLoad notes that a group was loaded.
 func (g *Group) afterLoad() {
-	g.Leaps = true
+	g.FirstAfterLoad = true
 	for _, mem := range g.Members {
 		if mem.Untold = true; mem.Now().Epoch != modern.EpochLeaveStatic { // Who is away has nothing.
 			mem.Unheard = true
@@ -26,8 +26,8 @@ func (g *Group) afterLoad() {
 	}
 }
 
-// heard notes that a member was heard of since the load, or is one no more.
-func (g *Group) heard(mem *Member) {
+// clearUnheard notes that a member was heard of since the load, or is one no more.
+func (g *Group) clearUnheard(mem *Member) {
 	if mem.Unheard {
 		mem.Unheard = false
 		g.unheard--
@@ -41,14 +41,14 @@ func (g *Group) isFree(p modern.Partition, mem *Member) bool {
 	return owner == mem || owner == nil && g.unheard == 0
 }
 
-// renews says whether a group must have another epoch since it was loaded before there was
+// renewAfterLoad says whether a group must have another epoch since it was loaded before there was
 // a target for the one that it has.
-func (g *Group) renews(x *kind.Step) bool {
+func (g *Group) renewAfterLoad(x *kind.Step) bool {
 	if !g.MustRenew() {
 		return false
 	}
 	if len(x.Why) == 0 {
-		blame(x, journal.Trigger{Kind: journal.TriggerResumed})
+		addTriggers(x, journal.Trigger{Kind: journal.TriggerResumed})
 	}
 	return true
 }
