@@ -63,7 +63,7 @@ func (b *Broker) fetched(clientID, host, topic string, index int32) (at time.Tim
 
 // countFrom counts records for the watch by the counter that requests use too, so that
 // one counts at a time.
-func (b *Broker) countFrom(ctx context.Context, places []watch.Place) []*lag.Count {
+func (b *Broker) countFrom(ctx context.Context, places []watch.PartitionOffset) []*lag.Count {
 	if b.counter == nil {
 		return nil
 	}

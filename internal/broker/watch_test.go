@@ -22,7 +22,7 @@ func TestWhatIsCountedInPartIsNotKnown(t *testing.T) {
 	b := &Broker{counter: counts{
 		{Records: 5}, {Records: redis.CountLimit - 1, AtLeast: true}, {Records: redis.CountLimit, AtLeast: true}, nil, {Records: redis.CountLimit + 1},
 	}}
-	got := b.countFrom(t.Context(), make([]watch.Place, 5))
+	got := b.countFrom(t.Context(), make([]watch.PartitionOffset, 5))
 	for i, want := range []*lag.Count{{Records: 5}, nil, {Records: redis.CountLimit, Approximate: true}, nil, {Records: redis.CountLimit + 1}} {
 		if !reflect.DeepEqual(got[i], want) {
 			t.Errorf("number %d: %+v, want %+v", i, got[i], want)

@@ -40,14 +40,14 @@ func (x *pass) count(ctx context.Context, some []Group) {
 	if len(x.streams) == 0 {
 		return
 	}
-	var places []Place
+	var places []PartitionOffset
 	for i := range some {
 		for _, o := range some[i].Offsets {
 			b, ok := x.streams[o.Part]
 			if !ok || o.Committed < 0 || lag.Next(o.Committed, b.Bounds) >= b.End {
 				continue
 			}
-			place := Place{o.Topic, o.Partition, o.Committed}
+			place := PartitionOffset{o.Topic, o.Partition, o.Committed}
 			if _, done := x.counts[place]; done {
 				continue
 			}
@@ -66,7 +66,7 @@ func (x *pass) count(ctx context.Context, some []Group) {
 }
 
 // countSome counts from some places on, if it is their turn and there is time.
-func (x *pass) countSome(ctx context.Context, places []Place) {
+func (x *pass) countSome(ctx context.Context, places []PartitionOffset) {
 	t := &x.turn
 	first := t.place
 	t.place += len(places)
@@ -90,7 +90,7 @@ func (x *pass) countSome(ctx context.Context, places []Place) {
 		x.countThese(ctx, rest[tried:min(tried+countAlone, len(rest))])
 	}
 	x.counted += time.Since(began)
-	at := slices.IndexFunc(places, func(p Place) bool { _, done := x.counts[p]; return !done })
+	at := slices.IndexFunc(places, func(p PartitionOffset) bool { _, done := x.counts[p]; return !done })
 	switch {
 	case ctx.Err() == nil || at < 0: // They had their turn.
 	case at > 0 || t.asked:
@@ -103,7 +103,7 @@ func (x *pass) countSome(ctx context.Context, places []Place) {
 
 // countThese counts from some places on, and returns those that were not counted: there
 // was no time, or all that one question may count was others'.
-func (x *pass) countThese(ctx context.Context, places []Place) (rest []Place) {
+func (x *pass) countThese(ctx context.Context, places []PartitionOffset) (rest []PartitionOffset) {
 	counts := x.w.opts.Source.Count(ctx, places)
 	for i, place := range places {
 		if i >= len(counts) || counts[i] == nil {
@@ -140,7 +140,7 @@ type holder struct {
 
 // known returns what was counted of a group from a place on. If it was not its turn, that is
 // what was counted last, and said to be approximate; nil if it never was.
-func (x *pass) known(group string, p Place) *lag.Count {
+func (x *pass) known(group string, p PartitionOffset) *lag.Count {
 	part := Part{p.Topic, p.Partition}
 	if _, is := x.streams[part]; !is {
 		return nil

@@ -99,12 +99,12 @@ func TestCountsAreSharedAndBounded(t *testing.T) {
 	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0), billing(map[Part]int64{orders0: 7}, orders0)}
 	w.groups[1].Row.Name = "search"
-	w.counts[Place{"orders", 0, 7}] = &lag.Count{Records: 3}
+	w.counts[PartitionOffset{"orders", 0, 7}] = &lag.Count{Records: 3}
 	w.passes(1, nil)
 	if len(w.counted) != 1 || w.of("search").Lag != 3 || w.of("billing").Lag != 3 {
 		t.Errorf("counted %v", w.counted)
 	}
-	x := &pass{w: w.w, image: w.image, streams: map[Part]stream{orders0: {Bounds: lag.Bounds{End: 1 << 41}}}, counts: map[Place]counted{}, counted: countTime}
+	x := &pass{w: w.w, image: w.image, streams: map[Part]stream{orders0: {Bounds: lag.Bounds{End: 1 << 41}}}, counts: map[PartitionOffset]counted{}, counted: countTime}
 	w.counted = nil
 	if x.count(t.Context(), w.groups); len(w.counted) > 0 {
 		t.Error("there was no time, and it is counted")

@@ -21,7 +21,7 @@ type pass struct {
 	number  uint64
 	answers map[Part]*answered
 	asked   map[Part]*readers
-	counts  map[Place]counted
+	counts  map[PartitionOffset]counted
 	unknown bool // Somebody reads a partition that another broker leads, and nobody was asked for it.
 
 	sameImage bool // Topics and leaders are those of the pass before.
@@ -49,7 +49,7 @@ func (w *Watch) pass(ctx context.Context) (again bool) {
 	w.opts.Source.Prepare(ctx)
 	x := &pass{
 		w: w, image: image, at: w.opts.Now(), number: w.number + 1, sameImage: image == w.image,
-		asked: map[Part]*readers{}, counts: map[Place]counted{}, streams: map[Part]stream{}, last: map[holder]lag.Count{},
+		asked: map[Part]*readers{}, counts: map[PartitionOffset]counted{}, streams: map[Part]stream{}, last: map[holder]lag.Count{},
 	}
 	w.number, w.image = x.number, image
 	x.answers = x.askOthers(ctx)
@@ -158,7 +158,7 @@ func (x *pass) take(ctx context.Context, some []Group) {
 			x.again(g)
 			continue
 		}
-		x.place(g)
+		x.locate(g)
 		for j := range x.positions {
 			x.offline(&x.positions[j])
 		}

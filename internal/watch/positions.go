@@ -19,9 +19,9 @@ func (p Part) compare(q Part) int {
 	return cmp.Or(cmp.Compare(p.Topic, q.Topic), cmp.Compare(p.Partition, q.Partition))
 }
 
-// place makes the positions of a group: where it has committed, and what its members have
+// locate makes the positions of a group: where it has committed, and what its members have
 // without a commit.
-func (x *pass) place(g *Group) {
+func (x *pass) locate(g *Group) {
 	x.owned, x.positions, x.elsewhere = x.owned[:0], x.positions[:0], false
 	for i := range g.Members {
 		for _, p := range g.Members[i].Parts {
@@ -66,7 +66,7 @@ func (x *pass) position(g *Group, o *Offset, owned *ownedPart) lag.Position {
 	p := lag.Position{Committed: lag.None}
 	if o != nil {
 		p.Topic, p.Partition, p.Committed, p.CommittedAt = o.Topic, o.Partition, o.Committed, o.At
-		p.Behind = x.known(g.Row.Name, Place{p.Topic, p.Partition, p.Committed})
+		p.Behind = x.known(g.Row.Name, PartitionOffset{p.Topic, p.Partition, p.Committed})
 	} else {
 		p.Topic, p.Partition = owned.Topic, owned.Partition
 	}
@@ -92,7 +92,7 @@ func (x *pass) position(g *Group, o *Offset, owned *ownedPart) lag.Position {
 }
 
 // behind returns what was counted from a place on, nil if nothing was.
-func (x *pass) behind(p Place) *lag.Count {
+func (x *pass) behind(p PartitionOffset) *lag.Count {
 	if len(x.counts) == 0 {
 		return nil
 	}

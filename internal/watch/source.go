@@ -33,7 +33,7 @@ type Source interface {
 	Groups(ctx context.Context, image *metadata.Image, quiet, take func([]Group))
 	// Count counts the records from places on, where offsets are not dense; nil where
 	// nobody knows. It ends early if it takes long.
-	Count(ctx context.Context, places []Place) []*lag.Count
+	Count(ctx context.Context, places []PartitionOffset) []*lag.Count
 	// Fetched says when a client last fetched a partition that this broker leads.
 	Fetched(r Reader, topic string, partition int32) Fetched
 }
@@ -47,8 +47,8 @@ type Log struct {
 // Reader is who fetches: members are known by the same.
 type Reader struct{ ClientID, Host string }
 
-// Place is an offset in a partition.
-type Place struct {
+// PartitionOffset is an offset in a partition.
+type PartitionOffset struct {
 	Topic     string
 	Partition int32
 	Offset    int64

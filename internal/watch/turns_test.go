@@ -14,13 +14,13 @@ import (
 type slowStore struct {
 	*world
 	atOnce, left int
-	when         map[Place]int // In which pass each was last counted.
+	when         map[PartitionOffset]int // In which pass each was last counted.
 	pass         int
 }
 
 func (s *slowStore) Prepare(context.Context) { s.left = s.atOnce; s.pass++ }
 
-func (s *slowStore) Count(ctx context.Context, places []Place) []*lag.Count {
+func (s *slowStore) Count(ctx context.Context, places []PartitionOffset) []*lag.Count {
 	out := make([]*lag.Count, len(places))
 	for i, p := range places {
 		if s.left == 0 {
@@ -39,7 +39,7 @@ func (s *slowStore) Count(ctx context.Context, places []Place) []*lag.Count {
 func TestEachPlaceIsCountedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		s := &slowStore{world: w, atOnce: 2 * countAtOnce, when: map[Place]int{}}
+		s := &slowStore{world: w, atOnce: 2 * countAtOnce, when: map[PartitionOffset]int{}}
 		w.w = New(Options{Node: self, Source: s, MaxBytes: 1 << 20, Now: w.w.opts.Now})
 		const parts = 5 * countAtOnce
 		leaders := make([]int32, parts)
@@ -67,7 +67,7 @@ func TestEachPlaceIsCountedInTurn(t *testing.T) {
 		}
 		w.passes(3, grow)
 		for i := range int32(parts) {
-			if at := s.when[Place{"orders", i, 5}]; at < s.pass-3 {
+			if at := s.when[PartitionOffset{"orders", i, 5}]; at < s.pass-3 {
 				t.Fatalf("partition %d was last counted in pass %d of %d", i, at, s.pass)
 			}
 		}
@@ -83,7 +83,7 @@ func TestEachPlaceIsCountedInTurn(t *testing.T) {
 func TestWhoTakesAllTheTimeDoesNotKeepOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		s := &slowStore{world: w, atOnce: 0, when: map[Place]int{}}
+		s := &slowStore{world: w, atOnce: 0, when: map[PartitionOffset]int{}}
 		w.w = New(Options{Node: self, Source: s, MaxBytes: 1 << 20, Now: w.w.opts.Now})
 		w.topic("orders", self, self)
 		w.bits["orders"] = 10
@@ -113,7 +113,7 @@ type sharingStore struct {
 	lags, share int64
 }
 
-func (s *sharingStore) Count(_ context.Context, places []Place) []*lag.Count {
+func (s *sharingStore) Count(_ context.Context, places []PartitionOffset) []*lag.Count {
 	out := make([]*lag.Count, len(places))
 	left := s.share
 	for i := range places {

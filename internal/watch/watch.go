@@ -37,12 +37,12 @@ type Watch struct {
 	opts Options
 	last atomic.Pointer[Snapshot]
 
-	passing sync.Mutex        // One pass at a time. The rest belongs to it.
-	number  uint64            // Of the last pass, from 2 on: 0 is none.
-	image   *metadata.Image   // That it saw.
-	order   []*Seen           // The groups that it saw, in order of name.
-	asked   map[Part]*readers // Partitions that others lead, of which the next pass asks.
-	counts  map[Place]counted // What was counted.
+	passing sync.Mutex                  // One pass at a time. The rest belongs to it.
+	number  uint64                      // Of the last pass, from 2 on: 0 is none.
+	image   *metadata.Image             // That it saw.
+	order   []*Seen                     // The groups that it saw, in order of name.
+	asked   map[Part]*readers           // Partitions that others lead, of which the next pass asks.
+	counts  map[PartitionOffset]counted // What was counted.
 	keeper  keeper
 
 	lastCounts map[holder]lag.Count
@@ -62,7 +62,7 @@ func New(opts Options) *Watch {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Watch{opts: opts, number: 1, asked: map[Part]*readers{}, counts: map[Place]counted{}}
+	w := &Watch{opts: opts, number: 1, asked: map[Part]*readers{}, counts: map[PartitionOffset]counted{}}
 	w.tracker = lag.NewTracker(lag.Limits{Bytes: opts.MaxBytes, Asks: asksPerPass}, opts.Source)
 	w.last.Store(&Snapshot{Node: opts.Node, Groups: list.Build(nil)})
 	return w

@@ -225,7 +225,7 @@ func TestRecordsAreCountedWhereOffsetsAreNotDense(t *testing.T) {
 	w.bits["orders"] = 10
 	w.logs[orders0] = Log{0, 1 << 40, 1 << 40, 1, 0}
 	w.groups = []Group{billing(map[Part]int64{orders0: 7}, orders0)}
-	place := Place{"orders", 0, 7}
+	place := PartitionOffset{"orders", 0, 7}
 	check := func(what string, records int64, unknown, approximate bool, counted int) {
 		t.Helper()
 		w.passes(1, nil)

@@ -26,8 +26,8 @@ type world struct {
 	forgets bool         // Of nobody it is known whether it fetches.
 	others  map[Part]Log // What other brokers lead, and answer for.
 	asked   []Question
-	counts  map[Place]*lag.Count
-	counted []Place
+	counts  map[PartitionOffset]*lag.Count
+	counted []PartitionOffset
 	between func() // Called between two groups.
 }
 
@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{
 		t: t, now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC), image: metadata.NewImage(cfg, metadata.Broker{ID: self}, metadata.Broker{ID: 2}),
-		bits: map[string]uint8{}, logs: map[Part]Log{}, others: map[Part]Log{}, fetched: map[Part]map[Reader]time.Time{}, counts: map[Place]*lag.Count{},
+		bits: map[string]uint8{}, logs: map[Part]Log{}, others: map[Part]Log{}, fetched: map[Part]map[Reader]time.Time{}, counts: map[PartitionOffset]*lag.Count{},
 	}
 	w.w = New(Options{Node: self, Source: w, MaxBytes: 1 << 20, Now: func() time.Time { return w.now }})
 	return w
@@ -120,7 +120,7 @@ func (w *world) Groups(_ context.Context, _ *metadata.Image, _, take func([]Grou
 	}
 }
 
-func (w *world) Count(_ context.Context, places []Place) []*lag.Count {
+func (w *world) Count(_ context.Context, places []PartitionOffset) []*lag.Count {
 	w.counted = append(w.counted, places...)
 	var out []*lag.Count
 	for _, p := range places {

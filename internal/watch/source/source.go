@@ -49,7 +49,7 @@ type Options struct {
 	// Fetched says when a client last fetched a partition, if that is known.
 	Fetched func(clientID, host, topic string, index int32) (at time.Time, known bool)
 	// Count counts records as watch.Source has it; it returns nil if there is no need to.
-	Count func(ctx context.Context, places []watch.Place) []*lag.Count
+	Count func(ctx context.Context, places []watch.PartitionOffset) []*lag.Count
 	// Away says that the store cannot be reached.
 	Away func() bool
 	// Shared says that others write to the same store, so that this broker is not told
@@ -160,7 +160,7 @@ func (s *Source) Fetched(r watch.Reader, topic string, index int32) (out watch.F
 }
 
 // Count implements watch.Source.
-func (s *Source) Count(ctx context.Context, places []watch.Place) []*lag.Count {
+func (s *Source) Count(ctx context.Context, places []watch.PartitionOffset) []*lag.Count {
 	if s.opts.Away() {
 		return nil
 	}
