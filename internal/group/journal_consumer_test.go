@@ -185,7 +185,7 @@ func TestDescribeTellsWhereMembersStand(t *testing.T) {
 	req.Version, req.Groups = 1, []string{"g"}
 	fx := w.shard.Step(machine.Input{Now: w.now, Image: w.image, Event: machine.Request{ID: 99, Msg: req}})
 	members := fx.Replies[0].Msg.(*kmsg.ConsumerGroupDescribeResponse).Groups[0].Members
-	a, b := journal.StandingOf(&members[0].UnknownTags), journal.StandingOf(&members[1].UnknownTags)
+	a, b := journal.MemberStatusOf(&members[0].UnknownTags), journal.MemberStatusOf(&members[1].UnknownTags)
 	if a == nil || len(a.Revoking) != 1 || a.Revoking[0].Topic != "orders" || fmt.Sprint(a.Revoking[0].Partitions) != "[2 3]" || !a.Since.Equal(told) || !a.Until.Equal(told.Add(time.Minute)) || !a.Heard.Equal(told) || !a.Session.Equal(told.Add(45*time.Second)) || a.Waits {
 		t.Errorf("a stands at %+v", a)
 	}

@@ -58,10 +58,10 @@ const (
 	TopicRecreated TopicChangeKind = "recreated" // another topic of the same name
 )
 
-// Standing is what ConsumerGroupDescribe has no place for: what a member asks for, what
+// MemberStatus is what ConsumerGroupDescribe has no place for: what a member asks for, what
 // it has yet to let go of, and since when. It stands in a tagged field of ours, as JSON,
 // which other clients skip.
-type Standing struct {
+type MemberStatus struct {
 	Assignor string    `json:"assignor,omitempty"` // that the member asks for
 	Matches  *int      `json:"matches,omitempty"`  // how many topics its regular expression matches, nil if that is not known yet
 	Revoking []Parts   `json:"revoking,omitempty"` // what it was told to let go of
@@ -72,26 +72,26 @@ type Standing struct {
 	Session  time.Time `json:"session,omitzero"`   // when the next one must have come
 }
 
-// standingTag is the number of the tagged field.
-const standingTag = 10_004
+// memberStatusTag is the number of the tagged field.
+const memberStatusTag = 10_004
 
-// Set writes where a member stands into the tagged fields of a message, if there is
+// Set writes the status of a member into the tagged fields of a message, if there is
 // anything to say.
-func (s *Standing) Set(tags *kmsg.Tags) {
+func (s *MemberStatus) Set(tags *kmsg.Tags) {
 	if s.Assignor == "" && s.Matches == nil && len(s.Revoking) == 0 && !s.Waits {
 		return
 	}
 	if b, err := json.Marshal(s); err == nil {
-		tags.Set(standingTag, b)
+		tags.Set(memberStatusTag, b)
 	}
 }
 
-// StandingOf reads what Set wrote, nil if there is nothing.
-func StandingOf(tags *kmsg.Tags) *Standing {
-	var out *Standing
+// MemberStatusOf reads what Set wrote, nil if there is nothing.
+func MemberStatusOf(tags *kmsg.Tags) *MemberStatus {
+	var out *MemberStatus
 	tags.Each(func(tag uint32, b []byte) {
-		s := &Standing{}
-		if tag == standingTag && json.Unmarshal(b, s) == nil {
+		s := &MemberStatus{}
+		if tag == memberStatusTag && json.Unmarshal(b, s) == nil {
 			out = s
 		}
 	})

@@ -112,7 +112,7 @@ func TestKindsKeepTheirNames(t *testing.T) {
 // say takes no room.
 func TestStandingsKeepTheirFormOnTheWire(t *testing.T) {
 	none := 0
-	want := Standing{
+	want := MemberStatus{
 		Assignor: "range", Matches: &none, Revoking: []Parts{{Topic: "orders", Partitions: []int32{1}}}, Waits: true,
 		Since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Until: time.Date(2026, 1, 31, 12, 1, 0, 0, time.UTC),
 		Heard: time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC), Session: time.Date(2026, 1, 31, 12, 0, 46, 0, time.UTC),
@@ -124,12 +124,12 @@ func TestStandingsKeepTheirFormOnTheWire(t *testing.T) {
 			t.Errorf("it is written as %s", got)
 		}
 	})
-	if got := StandingOf(&tags); got == nil || !reflect.DeepEqual(*got, want) {
+	if got := MemberStatusOf(&tags); got == nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("it is read as %+v", got)
 	}
 	var empty kmsg.Tags
-	(&Standing{}).Set(&empty)
-	if empty.Len() > 0 || StandingOf(&empty) != nil {
+	(&MemberStatus{}).Set(&empty)
+	if empty.Len() > 0 || MemberStatusOf(&empty) != nil {
 		t.Error("nothing to say takes room")
 	}
 }

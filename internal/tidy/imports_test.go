@@ -148,7 +148,7 @@ var importTable = map[string][]string{
 
 	// From facts about groups to what people read.
 	"watch":           {"journal", "metadata", "watch/explain", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
-	"watch/groupview": {"watch/lag"},                                                                        // What lag is stands in one place.
+	"watch/groupview": {"journal", "watch/lag"},                                                             // What lag is stands in one place; the status of members is in a tagged field of the journal's.
 	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "watch/list", "words"},                   // It puts into words what lag has found.
 	"watch/lag":       {"watch/history"},                                                                    // It says which positions have changed, in the form that is written.
 	"watch/history":   {},

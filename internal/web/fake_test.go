@@ -89,8 +89,10 @@ func newFake(t *testing.T) *fake {
 		{Name: "=SUM(A1)", Type: "classic", State: "Empty", Lag: 7, LagSeconds: 3, Stuck: 0, Findings: []string{"lag-without-members"}, Topics: []string{"payments"}},
 	})
 	f.groups = map[string]groupview.Description{"billing": {
-		State: groupview.Stable, ProtocolType: groupview.Consumer, Assignor: "range", Coordinator: &groupview.Coordinator{Broker: 1, Address: "127.0.0.1:9092"},
-		Members:   []groupview.Member{{ID: "m-1", ClientID: "m", Host: "10.0.0.1", Topics: []string{"orders"}, Assigned: []groupview.Assigned{{Topic: "orders", Partitions: []int32{0, 1}}}}},
+		Group: groupview.Group{
+			State: groupview.Stable, ProtocolType: groupview.Consumer, Assignor: "range", Coordinator: &groupview.Coordinator{Broker: 1, Address: "127.0.0.1:9092"},
+			Members: []groupview.Member{{ID: "m-1", ClientID: "m", Host: "10.0.0.1", Topics: []string{"orders"}, Assigned: []groupview.Assigned{{Topic: "orders", Partitions: []int32{0, 1}}}}},
+		},
 		Committed: map[groupview.TopicPartition]groupview.Commit{{Topic: "orders"}: {Offset: 10}, {Topic: "orders", Partition: 1}: {Offset: 1<<60 - 1}},
 	}}
 	return f

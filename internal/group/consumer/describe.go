@@ -97,8 +97,8 @@ func (d *describedParts) add(image *metadata.Image, p modern.Partition) {
 }
 
 // Details is what Kafka's answer has no place for.
-func (g *Group) Details(x *kind.Step, mem *Member, session time.Duration) *journal.Standing {
-	s, now := &journal.Standing{Assignor: OrEmpty(mem.Metadata.Assignor)}, mem.Now()
+func (g *Group) Details(x *kind.Step, mem *Member, session time.Duration) *journal.MemberStatus {
+	s, now := &journal.MemberStatus{Assignor: OrEmpty(mem.Metadata.Assignor)}, mem.Now()
 	if r := g.Regexes[mem.pattern()]; r != nil {
 		n := len(r.Topics)
 		s.Matches = &n

@@ -108,61 +108,61 @@ func TestLagIsWhatIsThereToBeRead(t *testing.T) {
 	}{
 		{
 			"between the bounds, at the end, below the start and beyond the end",
-			Description{State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 20}, tp("a", 2): {Offset: 3}, tp("a", 3): {Offset: 99}}},
+			Description{Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 20}, tp("a", 2): {Offset: 3}, tp("a", 3): {Offset: 99}}},
 			map[string]Log{"a": log(20, 20, 20, 20)},
 			"a-0 15/5, a-1 20/0, a-2 3/10, a-3 99/0; total 15",
 		},
 		{
 			"no commit is no lag, though a member has the partition",
-			Description{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0, 1)}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 19}}},
+			Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0, 1)}}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 19}}},
 			map[string]Log{"a": log(20, 20, 20)},
 			"a-0 19/1 m, a-1 -/- m, a-2 -/-; total 1",
 		},
 		{
 			"a partition without a leader makes the total unknown",
-			Description{State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 15}}},
+			Description{Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 15}}},
 			map[string]Log{"a": log(20, -1)},
 			"a-0 15/5, a-1 15/-; total -",
 		},
 		{
 			"unless nothing of it is committed",
-			Description{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0, 1)}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}}},
+			Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0, 1)}}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}}},
 			map[string]Log{"a": log(20, -1)},
 			"a-0 15/5 m, a-1 -/- m; total 5",
 		},
 		{
 			"a topic that is gone has none",
-			Description{State: Empty, Committed: map[TopicPartition]Commit{tp("gone", 0): {Offset: 15}, tp("a", 0): {Offset: 15}}},
+			Description{Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("gone", 0): {Offset: 15}, tp("a", 0): {Offset: 15}}},
 			map[string]Log{"a": log(20)},
 			"a-0 15/5, gone-0 15/-; total 5",
 		},
 		{
 			"during a rebalance the topics are those of the commits",
-			Description{State: Preparing, ProtocolType: Consumer, Members: []Member{consumer("m", "b", 0)}, Committed: map[TopicPartition]Commit{tp("a", 1): {Offset: 15}}},
+			Description{Group: Group{State: Preparing, ProtocolType: Consumer, Members: []Member{consumer("m", "b", 0)}}, Committed: map[TopicPartition]Commit{tp("a", 1): {Offset: 15}}},
 			map[string]Log{"a": log(20, 20), "b": log(20)},
 			"a-0 -/-, a-1 15/5; total 5",
 		},
 		{
 			"of a topic that no member reads any more there is what was committed",
-			Description{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "b", 0)}, Committed: map[TopicPartition]Commit{tp("a", 1): {Offset: 15}}},
+			Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "b", 0)}}, Committed: map[TopicPartition]Commit{tp("a", 1): {Offset: 15}}},
 			map[string]Log{"a": log(20, 20), "b": log(20)},
 			"a-1 15/5, b-0 -/- m; total 5",
 		},
 		{
 			"what a member was given is the group's, whatever it subscribes to",
-			Description{State: Stable, ProtocolType: Consumer, Members: []Member{{ID: "m", Assigned: []Assigned{{"a", []int32{1}}}}}},
+			Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{{ID: "m", Assigned: []Assigned{{"a", []int32{1}}}}}}},
 			map[string]Log{"a": log(20, 20)},
 			"a-1 -/- m; total 0",
 		},
 		{
 			"a count of records is the lag, whatever the offsets say",
-			Description{State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {15, &Count{Records: 2}}, tp("a", 1): {20, &Count{}}}},
+			Description{Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("a", 0): {15, &Count{Records: 2}}, tp("a", 1): {20, &Count{}}}},
 			map[string]Log{"a": log(1<<50, 1<<50)},
 			"a-0 15/2, a-1 20/0; total 2",
 		},
 		{
 			"a count that ended early",
-			Description{State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {15, &Count{1000, true}}, tp("a", 1): {20, &Count{Records: 1}}}},
+			Description{Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("a", 0): {15, &Count{1000, true}}, tp("a", 1): {20, &Count{Records: 1}}}},
 			map[string]Log{"a": log(1<<50, 1<<50)},
 			"a-0 15/1000+, a-1 20/1; total 1001",
 		},
@@ -176,10 +176,7 @@ func TestLagIsWhatIsThereToBeRead(t *testing.T) {
 }
 
 func TestKeepLaggingKeepsWhatMayHaveLag(t *testing.T) {
-	d := Description{
-		State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0, 1, 2, 3)},
-		Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 20}, tp("a", 3): {Offset: 1}},
-	}
+	d := Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0, 1, 2, 3)}}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 20}, tp("a", 3): {Offset: 1}}}
 	g := loadOne(t, &facts{groups: map[string]Description{"g": d}, logs: map[string]Log{"a": log(20, 20, 20, -1)}}, "g")
 	g.KeepLagging()
 	same(t, "what is left", show(g), "a-0 15/5 m, a-3 1/- m; total -")
@@ -191,8 +188,8 @@ func TestKeepLaggingKeepsWhatMayHaveLag(t *testing.T) {
 
 func TestLoaderAsksForATopicOnce(t *testing.T) {
 	f := &facts{logs: map[string]Log{"a": log(20)}, groups: map[string]Description{
-		"g": {State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 10}, tp("gone", 0): {Offset: 10}}},
-		"h": {State: Empty, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 10}, tp("", 0): {Offset: 1}}},
+		"g": {Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 10}, tp("gone", 0): {Offset: 10}}},
+		"h": {Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 10}, tp("", 0): {Offset: 1}}},
 	}}
 	l := NewLoader(f)
 	for _, names := range [][]string{{"g", "h"}, {"h"}} {
@@ -216,7 +213,7 @@ func TestLoaderAsksForATopicOnce(t *testing.T) {
 
 func TestGroupsThatCannotBeLoaded(t *testing.T) {
 	broken := errors.New("broken")
-	f := &facts{groups: map[string]Description{"here": {State: Empty}, "dead": {State: Dead}, "broken": {Err: broken}, "none": {Err: &NoGroupError{"none"}}}}
+	f := &facts{groups: map[string]Description{"here": {Group: Group{State: Empty}}, "dead": {Group: Group{State: Dead}}, "broken": {Err: broken}, "none": {Err: &NoGroupError{"none"}}}}
 	groups, failed, err := NewLoader(f).Load(t.Context(), []string{"here", "dead", "broken", "none", "unknown"})
 	if err != nil || len(groups) != 1 || groups["here"] == nil {
 		t.Errorf("there are %v, %v", groups, err)
@@ -237,7 +234,7 @@ func TestGroupsThatCannotBeLoaded(t *testing.T) {
 
 func TestMembersTellWhatTheyReadOnlyWhileStable(t *testing.T) {
 	m := Member{ID: "m", Topics: []string{"b", "a"}, Assigned: []Assigned{{"b", []int32{2, 0}}, {"a", []int32{1}}}}
-	d := Description{State: Stable, ProtocolType: Consumer, Members: []Member{m, {ID: "idle"}}, Coordinator: &Coordinator{1, "x:1"}, Assignor: "range"}
+	d := Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{m, {ID: "idle"}}, Coordinator: &Coordinator{1, "x:1"}, Assignor: "range"}}
 	g := loadOne(t, &facts{groups: map[string]Description{"g": d}}, "g")
 	want := []Member{
 		{ID: "m", Topics: []string{"a", "b"}, Assigned: []Assigned{{"a", []int32{1}}, {"b", []int32{0, 2}}}},
@@ -262,7 +259,7 @@ func TestMembersTellWhatTheyReadOnlyWhileStable(t *testing.T) {
 func TestLagSecondsAreTheAgeOfTheFirstUnreadRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		d := Description{State: Empty, Committed: map[TopicPartition]Commit{
+		d := Description{Group: Group{State: Empty}, Committed: map[TopicPartition]Commit{
 			tp("a", 0): {Offset: 15}, tp("a", 1): {Offset: 20}, tp("a", 2): {Offset: 3}, tp("a", 3): {Offset: 19}, tp("a", 4): {Offset: 19},
 		}}
 		f := &facts{
@@ -329,7 +326,7 @@ func TestNamesOfMembers(t *testing.T) {
 
 // The names are what muster groups describe --json prints.
 func TestGroupsInJSON(t *testing.T) {
-	d := Description{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0)}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}}}
+	d := Description{Group: Group{State: Stable, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0)}}, Committed: map[TopicPartition]Commit{tp("a", 0): {Offset: 15}}}
 	g := loadOne(t, &facts{groups: map[string]Description{"g": d}, logs: map[string]Log{"a": log(20)}}, "g")
 	got, err := json.Marshal(g)
 	if err != nil {
@@ -345,7 +342,7 @@ func TestGroupsInJSON(t *testing.T) {
 // Reconciling are its rebalance.
 func TestConsumerGroupsTellWhoHasWhatWhileTheyReconcile(t *testing.T) {
 	for state, rebalances := range map[string]bool{Stable: false, Empty: false, Assigning: true, Reconciling: true} {
-		d := Description{Type: TypeConsumer, State: state, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0)}}
+		d := Description{Group: Group{Type: TypeConsumer, State: state, ProtocolType: Consumer, Members: []Member{consumer("m", "a", 0)}}}
 		g := loadOne(t, &facts{groups: map[string]Description{"g": d}, logs: map[string]Log{"a": log(20)}}, "g")
 		if owners := g.Owners(); owners[tp("a", 0)] != "m" || g.Partitions[0].Owner == nil {
 			t.Errorf("%s: owners are %v", state, owners)

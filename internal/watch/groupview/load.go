@@ -117,11 +117,8 @@ func (l *Loader) Bounds(tp TopicPartition) (Bounds, bool) {
 }
 
 func newGroup(name string, d *Description) *Group {
-	g := &Group{
-		Name: name, Type: cmp.Or(d.Type, TypeClassic), State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Assignor,
-		Epoch: d.Epoch, TargetEpoch: d.TargetEpoch, Coordinator: d.Coordinator,
-		Members: []Member{}, Partitions: []Partition{},
-	}
+	g := d.Group
+	g.Name, g.Type, g.Members, g.Partitions = name, cmp.Or(d.Type, TypeClassic), []Member{}, []Partition{}
 	for _, m := range d.Members {
 		m.Topics, m.Assigned = append([]string{}, m.Topics...), append([]Assigned{}, m.Assigned...)
 		if !g.Tells() {
@@ -135,5 +132,5 @@ func newGroup(name string, d *Description) *Group {
 		}
 		g.Members = append(g.Members, m)
 	}
-	return g
+	return &g
 }

@@ -22,19 +22,13 @@ type Source interface {
 	FirstTimes(ctx context.Context, from map[TopicPartition]int64) (map[TopicPartition]time.Time, error)
 }
 
-// Description is what a source knows of a group. If Err is not nil, it is why
-// nothing else is known: a NoGroupError if there is no such group.
+// Description is what a source knows of a group: of Group all but its name, its partitions
+// and what is counted over them. If Err is not nil, it is why nothing else is known: a
+// NoGroupError if there is no such group.
 type Description struct {
-	Type         string // TypeClassic, TypeConsumer
-	State        string
-	ProtocolType string
-	Assignor     string
-	Epoch        *int32 // of a consumer group
-	TargetEpoch  *int32 // likewise
-	Coordinator  *Coordinator
-	Members      []Member
-	Committed    map[TopicPartition]Commit
-	Err          error
+	Group
+	Committed map[TopicPartition]Commit
+	Err       error
 }
 
 // Commit is a committed offset. Behind is how many records are left to read, if

@@ -65,9 +65,9 @@ func (s *groupSource) classic(ctx context.Context, names []string) ([]kmsg.Descr
 }
 
 func (s *groupSource) describe(g *kmsg.DescribeGroupsResponseGroup, committed map[groupview.TopicPartition]groupview.Commit) groupview.Description {
-	out := groupview.Description{
-		Type: groupview.TypeClassic, State: g.State, ProtocolType: g.ProtocolType, Assignor: g.Protocol, Coordinator: s.coordinator(), Committed: committed,
-	}
+	out := groupview.Description{Group: groupview.Group{
+		Type: groupview.TypeClassic, State: g.State, ProtocolType: g.ProtocolType, Assignor: g.Protocol, Coordinator: s.coordinator(),
+	}, Committed: committed}
 	for i := range g.Members {
 		m := &g.Members[i]
 		member := groupview.Member{ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID}
@@ -125,52 +125,11 @@ func (s *groupSource) consumers(ctx context.Context, names []string, offsets map
 			out[g.Group] = groupview.Description{Err: s.GroupError(g.Group, err)}
 			continue
 		}
-		d := groupview.Description{
-			Type: groupview.TypeConsumer, State: g.State, ProtocolType: groupview.Consumer, Assignor: g.AssignorName,
-			Epoch: &g.Epoch, TargetEpoch: &g.AssignmentEpoch, Coordinator: s.coordinator(), Committed: offsets[g.Group],
-		}
-		for j := range g.Members {
-			d.Members = append(d.Members, consumerMember(&g.Members[j]))
-		}
-		slices.SortFunc(d.Members, func(a, b groupview.Member) int { return cmp.Compare(a.ID, b.ID) })
+		d := groupview.Description{Group: groupview.FromConsumer(g), Committed: offsets[g.Group]}
+		d.Coordinator = s.coordinator()
 		out[g.Group] = d
 	}
 	return nil
-}
-
-func consumerMember(m *kmsg.ConsumerGroupDescribeResponseGroupMember) groupview.Member {
-	out := groupview.Member{
-		ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID,
-		Topics: m.SubscribedTopics, Pattern: m.SubscribedTopicRegex, Epoch: &m.MemberEpoch, Classic: m.MemberType == 0,
-		Assigned: assignedOf(m.Assignment), Target: assignedOf(m.TargetAssignment),
-	}
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
-	}
-	if st := journal.StandingOf(&m.UnknownTags); st != nil {
-		if st.Assignor != "" {
-			out.Assignor = &st.Assignor
-		}
-		out.Matches, out.Waits = st.Matches, st.Waits
-		for _, p := range st.Revoking {
-			out.Revoking = append(out.Revoking, groupview.Assigned{Topic: p.Topic, Partitions: p.Partitions})
-		}
-		out.Since, out.Until, out.Heard, out.Session = at(st.Since), at(st.Until), at(st.Heard), at(st.Session)
-	}
-	return out
-}
-
-func assignedOf(a kmsg.Assignment) []groupview.Assigned {
-	out := []groupview.Assigned{}
-	for _, t := range a.TopicPartitions {
-		partitions := slices.Sorted(slices.Values(t.Partitions))
-		out = append(out, groupview.Assigned{Topic: t.Topic, Partitions: partitions})
-	}
-	slices.SortFunc(out, func(a, b groupview.Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
-	return out
 }
 
 // offsets returns what groups have committed. Groups that have an error there have it

@@ -1,19 +1,14 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/journal"
 	"muster/internal/watch/groupview"
 )
 
@@ -46,53 +41,7 @@ func (s *Source) DescribeConsumers(ctx context.Context, described kadm.Described
 }
 
 func consumerDescription(g *kmsg.ConsumerGroupDescribeResponseGroup, coordinator kgo.BrokerMetadata) groupview.Description {
-	out := groupview.Description{
-		Type: groupview.TypeConsumer, State: g.State, ProtocolType: groupview.Consumer, Assignor: g.AssignorName,
-		Epoch: &g.Epoch, TargetEpoch: &g.AssignmentEpoch, Coordinator: coordinatorOf(coordinator),
-	}
-	for i := range g.Members {
-		m := &g.Members[i]
-		member := groupview.Member{
-			ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID,
-			Topics: m.SubscribedTopics, Pattern: m.SubscribedTopicRegex, Epoch: &m.MemberEpoch, Classic: m.MemberType == 0,
-			Assigned: assignedOf(m.Assignment), Target: assignedOf(m.TargetAssignment),
-		}
-		addStanding(&member, journal.StandingOf(&m.UnknownTags))
-		out.Members = append(out.Members, member)
-	}
-	slices.SortFunc(out.Members, func(a, b groupview.Member) int { return cmp.Compare(a.ID, b.ID) })
-	return out
-}
-
-// addStanding adds what stands in the tagged field, if the broker has one.
-func addStanding(m *groupview.Member, s *journal.Standing) {
-	if s == nil {
-		return
-	}
-	if s.Assignor != "" {
-		m.Assignor = &s.Assignor
-	}
-	m.Matches, m.Waits = s.Matches, s.Waits
-	for _, p := range s.Revoking {
-		m.Revoking = append(m.Revoking, groupview.Assigned{Topic: p.Topic, Partitions: p.Partitions})
-	}
-	m.Since, m.Until, m.Heard, m.Session = known(s.Since), known(s.Until), known(s.Heard), known(s.Session)
-}
-
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func assignedOf(a kmsg.Assignment) []groupview.Assigned {
-	out := []groupview.Assigned{}
-	for _, t := range a.TopicPartitions {
-		partitions := slices.Clone(t.Partitions)
-		slices.Sort(partitions)
-		out = append(out, groupview.Assigned{Topic: t.Topic, Partitions: partitions})
-	}
-	slices.SortFunc(out, func(a, b groupview.Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
+	out := groupview.Description{Group: groupview.FromConsumer(g)}
+	out.Coordinator = coordinatorOf(coordinator)
 	return out
 }

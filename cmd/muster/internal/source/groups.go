@@ -80,9 +80,9 @@ func coordinatorOf(b kadm.BrokerDetail) *groupview.Coordinator {
 }
 
 func Description(d *kadm.DescribedGroup, committed map[TopicPartition]groupview.Commit) groupview.Description {
-	out := groupview.Description{
-		Type: groupview.TypeClassic, State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Protocol, Coordinator: coordinatorOf(d.Coordinator), Committed: committed,
-	}
+	out := groupview.Description{Group: groupview.Group{
+		Type: groupview.TypeClassic, State: d.State, ProtocolType: d.ProtocolType, Assignor: d.Protocol, Coordinator: coordinatorOf(d.Coordinator),
+	}, Committed: committed}
 	for _, m := range d.Members {
 		member := groupview.Member{ID: m.MemberID, ClientID: m.ClientID, Host: strings.TrimPrefix(m.ClientHost, "/"), Instance: m.InstanceID}
 		joined, _ := m.Join.AsConsumer()
