@@ -72,7 +72,7 @@ func (b *Broker) groupNotes(notes []machine.Note) {
 		}
 	}
 	if len(entries) > 0 {
-		b.happened(entries)
+		b.tellOfGroups(entries)
 	}
 }
 

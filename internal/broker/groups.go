@@ -10,10 +10,10 @@ import (
 	"muster/internal/metadata/config"
 )
 
-// happened passes on what happened to a group. What is told after it waits for it, and
+// tellOfGroups passes on what happened to a group. What is told after it waits for it, and
 // who caused it: so it must not block.
-func (b *Broker) happened(entries []journal.Entry) {
-	b.watch.Happened(entries) // First: it takes out what only the watch needs, which the queue would keep.
+func (b *Broker) tellOfGroups(entries []journal.Entry) {
+	b.watch.Observe(entries) // First: it takes out what only the watch needs, which the queue would keep.
 	b.journal.Add(entries)
 	b.facts.Happened(entries)
 	b.countRebalances(entries)
