@@ -8,11 +8,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestUnescapeRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, text := range []string{`\`, `\q`, `\x`, `\x4`, `\xzz`} {

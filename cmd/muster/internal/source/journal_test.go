@@ -8,11 +8,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
 	"muster/internal/journal"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type line struct {
 	time time.Time
