@@ -21,13 +21,14 @@ BENCH   := bench
 OLD     := interop/old
 LINTER  := bin/golangci-lint
 
-# Packages without goroutines, by rule (internal/tidy), and those whose goroutines
-# belong to tests and tools: the race detector has nothing to find in them.
+# Packages without goroutines, by rule (internal/tidy), and those whose own tests start
+# none, or only those of tests and tools: the race detector has nothing to find in them.
+# The tests of cmd/muster run all commands under it.
 PURE   := audit auth coordinator/pump group group/assignor group/classic group/consumer group/kind group/modern group/schema group/subscription journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
-QUIET  := internal/sim internal/sim/exact internal/sim/seeds internal/sim/shell internal/harness internal/tidy interop/matrix scripts/gate
+QUIET  := $(addprefix cmd/muster/internal/,cli serve top txns) internal/sim internal/sim/exact internal/sim/seeds internal/sim/shell internal/harness internal/tidy interop/matrix scripts/gate
 RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
 
-# How tests run: most wait for somebody most of the time, so more run than there are
+# How tests run: most wait for something most of the time, so more run than there are
 # cores.
 GATE := go run ./scripts/gate -shuffle=on -p 3 -parallel 6 -timeout 25m
 
