@@ -3,9 +3,8 @@ package listener
 import (
 	"errors"
 	"io"
-	"math/bits"
-	"sync"
 
+	"muster/internal/buffer"
 	"muster/internal/protocol"
 )
 
@@ -34,7 +33,7 @@ type frame struct {
 
 // release gives up the frame; a second time it does nothing.
 func (f *frame) release() {
-	buffers.put(f.buffer)
+	buffer.Put(f.buffer)
 	f.bytes, f.buffer = nil, nil
 	f.uncount()
 }
@@ -56,7 +55,7 @@ func (b *budget) read(r io.Reader, n, largest int, who *arrival) (frame, error) 
 		}
 		f.cost = size
 	}
-	f.bytes, f.buffer = buffers.get(size)
+	f.bytes, f.buffer = buffer.Get(size)
 	at := 0
 	for {
 		_, err := io.ReadFull(r, f.bytes[at:])
@@ -86,39 +85,9 @@ func (f *frame) grow(size int, who *arrival) bool {
 		return false
 	}
 	f.cost = size
-	next, buffer := buffers.get(size)
+	next, kept := buffer.Get(size)
 	copy(next, f.bytes)
-	buffers.put(f.buffer)
-	f.bytes, f.buffer = next, buffer
+	buffer.Put(f.buffer)
+	f.bytes, f.buffer = next, kept
 	return true
-}
-
-// bufferPools keeps buffers of sizes that are powers of two, from 1 KB to 1 MB.
-type bufferPools struct{ pools [21]sync.Pool }
-
-const minClass = 10
-
-var buffers bufferPools
-
-func sizeClass(n int) int { return max(bits.Len(uint(max(n, 1)-1)), minClass) }
-
-// get returns n bytes, and the buffer that they are in, which is to be put back; nil
-// if there is none of that size.
-func (p *bufferPools) get(n int) ([]byte, *[]byte) {
-	class := sizeClass(n)
-	if class >= len(p.pools) {
-		return make([]byte, n), nil
-	}
-	b, ok := p.pools[class].Get().(*[]byte)
-	if !ok {
-		fresh := make([]byte, 1<<class)
-		b = &fresh
-	}
-	return (*b)[:n], b
-}
-
-func (p *bufferPools) put(b *[]byte) {
-	if b != nil {
-		p.pools[sizeClass(len(*b))].Put(b)
-	}
 }

@@ -3,6 +3,8 @@ package listener
 import (
 	"net"
 	"syscall"
+
+	"muster/internal/buffer"
 )
 
 // inputSize is how much is read at once of small requests.
@@ -40,7 +42,7 @@ func (in *input) Read(p []byte) (int, error) {
 	}
 	n := copy(p, in.bytes)
 	if in.bytes = in.bytes[n:]; len(in.bytes) == 0 {
-		buffers.put(in.buffer)
+		buffer.Put(in.buffer)
 		in.buffer = nil
 	}
 	return n, nil
@@ -57,12 +59,12 @@ func (in *input) fill() error {
 		}
 		return in.err
 	}
-	b, buffer := buffers.get(inputSize)
+	b, kept := buffer.Get(inputSize)
 	n, err := in.net.Read(b)
 	if n == 0 {
-		buffers.put(buffer)
+		buffer.Put(kept)
 		return err
 	}
-	in.buffer, in.bytes = buffer, b[:n] // An error comes again.
+	in.buffer, in.bytes = kept, b[:n] // An error comes again.
 	return nil
 }

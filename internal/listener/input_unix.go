@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"muster/internal/buffer"
 )
 
 const canTry = true
@@ -16,16 +18,16 @@ const canTry = true
 // does, so that what was done before something was sent is known to have been done before
 // it is read.
 func (in *input) tryRead(fd uintptr) bool {
-	b, buffer := buffers.get(inputSize)
+	b, kept := buffer.Get(inputSize)
 	n, err := syscall.Read(int(fd), b)
 	for errors.Is(err, syscall.EINTR) {
 		n, err = syscall.Read(int(fd), b)
 	}
 	if n > 0 {
-		in.buffer, in.bytes, in.err = buffer, b[:n], nil
+		in.buffer, in.bytes, in.err = kept, b[:n], nil
 		return true
 	}
-	buffers.put(buffer)
+	buffer.Put(kept)
 	switch {
 	case errors.Is(err, syscall.EAGAIN):
 		return false

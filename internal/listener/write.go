@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 
+	"muster/internal/buffer"
 	"muster/internal/protocol"
 )
 
@@ -53,8 +54,8 @@ func (c *conn) writeFile(r protocol.Records) error {
 		return c.sendfile(fd, r.Pos, r.Len)
 	}
 	src := io.NewSectionReader(r.File, r.Pos, int64(r.Len))
-	buf, buffer := buffers.get(min(r.Len, 64<<10))
-	defer buffers.put(buffer)
+	buf, kept := buffer.Get(min(r.Len, 64<<10))
+	defer buffer.Put(kept)
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {

@@ -71,9 +71,10 @@ var importTable = map[string][]string{
 	"demo":   {"broker"}, // It is clients of one; what they do is seen from outside.
 
 	// From the socket to the state.
-	"listener": {"protocol"},
+	"listener": {"buffer", "protocol"},
 	"protocol": {"store"}, // Response bodies carry store.Records.
 	"keystore": {},
+	"buffer":   {},
 	"certs":    {"keystore", "metadata/config"}, // It reads the files that settings name.
 	"gate": {
 		"auth", "auth/sasl", "certs",
@@ -186,7 +187,7 @@ var importTable = map[string][]string{
 	"store":           {"record"}, // For the rules about batches that all engines share.
 	"store/mem":       {"record", "store"},
 	"store/disk":      {"record", "store", "store/vfs"},
-	"store/redis":     {"record", "store", "store/redis/conn"},
+	"store/redis":     {"buffer", "record", "store", "store/redis/conn"},
 	"store/vfs":       {},
 	"store/storetest": {"record", "store"},
 
@@ -297,7 +298,7 @@ func TestCheckImportsFindsForbiddenImports(t *testing.T) {
 	for _, c := range []struct {
 		name, path, imports, want string
 	}{
-		{"an arrow that is absent", "internal/listener/conn.go", `"muster/internal/handler"`, "listener may import only protocol"},
+		{"an arrow that is absent", "internal/listener/conn.go", `"muster/internal/handler"`, "listener may import only buffer, protocol"},
 		{"one engine imports another", "internal/store/disk/log.go", `"muster/internal/store/mem"`, "store/disk may import only"},
 		{"a leaf imports", "internal/record/batch.go", `"muster/internal/store"`, "record may import no package"},
 		{"a renamed import", "internal/group/a.go", `clock "muster/internal/broker"`, "group may import only"},

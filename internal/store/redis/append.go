@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"muster/internal/buffer"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -97,7 +98,7 @@ func (l *log) prepare(batch []byte) (*pending, error) {
 	if n, err := record.Peek(batch); err != nil || n != len(batch) {
 		return &pending{}, store.ErrInvalidBatch
 	}
-	p := &pending{batch: buffers.copy(batch)}
+	p := &pending{batch: buffer.Copy(batch)}
 	return p, l.layout.check(p)
 }
 

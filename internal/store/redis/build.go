@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"muster/internal/buffer"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -33,7 +34,7 @@ func (s *batchSink) bytes() ([]byte, bool) {
 	if len(s.batches) == 1 {
 		return s.batches[0], false
 	}
-	out := buffers.get(s.size)
+	out := buffer.Empty(s.size)
 	for _, b := range s.batches {
 		out = append(out, b...)
 	}
@@ -103,7 +104,7 @@ func (s *recordSink) opens(offset, timestamp int64, epoch int32) bool {
 func (s *recordSink) open(offset, timestamp int64, epoch int32) {
 	out := s.finished()
 	if out == nil {
-		out = buffers.get(min(max(s.req.MaxBytes, 1<<10), 1<<20))
+		out = buffer.Empty(min(max(s.req.MaxBytes, 1<<10), 1<<20))
 	}
 	t := record.PlainTemplate()
 	t.BaseOffset, t.LeaderEpoch = offset, epoch

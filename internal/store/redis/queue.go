@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 
+	"muster/internal/buffer"
 	"muster/internal/store"
 )
 
@@ -242,7 +243,7 @@ func (l *log) finish(group []*pending, err error) {
 		var at store.Appended
 		if p.answered {
 			at = store.Appended{BaseOffset: p.base, LastOffset: p.batch.LastOffset(), Bytes: p.bytes}
-			buffers.free(p.batch)
+			buffer.Free(p.batch)
 			p.batch = nil
 		} else {
 			p.unpacked = nil // The client may still be about to send it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"muster/internal/buffer"
 	"muster/internal/store"
 )
 
@@ -59,7 +60,7 @@ func (l *log) Read(ctx context.Context, req store.ReadRequest) (store.Records, e
 	free := func() {
 		l.store.held.add(-len(out))
 		if ours {
-			buffers.free(out)
+			buffer.Free(out)
 		}
 	}
 	if err != nil || len(out) == 0 {

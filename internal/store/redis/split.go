@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"muster/internal/buffer"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -58,7 +59,7 @@ func (l *log) split(p *pending, wait bool) bool {
 // drop gives back what an append holds.
 func (l *log) drop(p *pending) {
 	if p.memory > 0 {
-		buffers.free(p.unpacked)
+		buffer.Free(p.unpacked)
 		p.words, p.ends, p.unpacked = nil, nil, nil
 		l.store.memory.give(p.memory)
 		p.memory = 0
@@ -69,7 +70,7 @@ func (l *log) drop(p *pending) {
 func (p *pending) estimate() int64 {
 	n := int64(p.batch.Count()) * (recordMemory + usualWords*wordMemory)
 	if p.batch.Codec() != record.None {
-		n += 2*growth*int64(len(p.batch)) + 1<<minBuffer
+		n += 2*growth*int64(len(p.batch)) + buffer.Least
 	}
 	return n
 }
@@ -82,13 +83,13 @@ func (p *pending) encode(limit int64) error {
 	}
 	if p.batch.Codec() != record.None {
 		room := min(limit-count*usualWords*wordMemory, maxUnpacked)
-		if room < 1<<minBuffer {
+		if room < buffer.Least {
 			return errMore
 		}
-		if room <= 1<<maxBuffer {
+		if room <= buffer.Most {
 			room = 1 << (bits.Len64(uint64(room)) - 1) // Others would be rounded up.
 		}
-		p.unpacked = buffers.get(int(room))
+		p.unpacked = buffer.Empty(int(room))
 	}
 	src, err := p.batch.Unpack(p.unpacked)
 	if errors.Is(err, record.ErrTooLarge) {
