@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,11 @@ import (
 	"muster/internal/store/vfs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets garbage lie for longer: many short lives of stores leave much of it.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	goleak.VerifyTestMain(m)
+}
 
 // countingFS counts the files that are open. It leaves syncs out: the test that
 // uses it is about many logs, and no power fails.

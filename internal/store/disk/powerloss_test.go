@@ -44,13 +44,7 @@ func crashes(random int) []crash {
 // when the store opens again, and that the store is fit for use. With -short
 // it looks at some of the stops only.
 func TestPowerLoss(t *testing.T) {
-	everyStop(t, seeds(6, 4), 1, 5, func(t *testing.T, seed uint64, stop int) {
-		for _, c := range crashes(4) {
-			if err := losePower(seed, stop, c); err != nil {
-				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
-			}
-		}
-	})
+	everyCrash(t, seeds(6, 4), 1, 5, 4, func(w *world, _, _ int, c crash) error { return w.crashed(c).recoverAndUse() })
 }
 
 // everyStop calls try for the operations that the workload of each seed makes on the file
@@ -85,13 +79,32 @@ func runUntil(seed uint64, stop int) (*world, error) {
 	return w, nil
 }
 
-func losePower(seed uint64, stop int, c crash) error {
-	w, err := runUntil(seed, stop)
-	if err != nil {
-		return err
+// everyCrash stops workloads as everyStop does, and calls try for each way in which the
+// power may fail then.
+func everyCrash(t *testing.T, seeds []uint64, stride, short, random int, try func(w *world, stop, way int, c crash) error) {
+	everyStop(t, seeds, stride, short, func(t *testing.T, seed uint64, stop int) {
+		w, err := runUntil(seed, stop)
+		if err != nil {
+			t.Fatalf("workload %d, stopped after %d operations: %v", seed, stop, err)
+		}
+		for i, c := range crashes(random) {
+			if err := try(w, stop, i, c); err != nil {
+				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
+			}
+		}
+	})
+}
+
+// crashed returns the world as a crash leaves it. This one stays as it was, so that one
+// run of a workload does for all that may happen then.
+func (w *world) crashed(c crash) *world {
+	after := *w
+	after.carryOn, after.tracks, after.rng = false, nil, rand.New(rand.NewPCG(w.seed, 2))
+	for _, tr := range w.tracks {
+		after.tracks = append(after.tracks, tr.clone())
 	}
-	w.hit(c)
-	return w.recoverAndUse()
+	after.hit(c)
+	return &after
 }
 
 // recoverAndUse opens the store after a crash and holds it against what was
@@ -137,25 +150,17 @@ func (w *world) useRecovered() (err error) {
 // TestPowerLossDuringRecovery stops the recovery from a crash at every
 // operation, crashes again, and demands the same of the next recovery.
 func TestPowerLossDuringRecovery(t *testing.T) {
-	everyStop(t, []uint64{0, 1, 2, 3}, 11, 61, func(t *testing.T, seed uint64, stop int) {
-		for i, first := range crashes(2) {
-			second := crashes(2)[(stop+i)%4]
-			if err := losePowerTwice(seed, stop, first, second); err != nil {
-				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, first.name, err)
-			}
-		}
+	everyCrash(t, []uint64{0, 1, 2, 3}, 11, 61, 2, func(w *world, stop, way int, first crash) error {
+		return w.losePowerTwice(first, crashes(2)[(stop+way)%4])
 	})
 }
 
-func losePowerTwice(seed uint64, stop int, first, second crash) error {
+func (w *world) losePowerTwice(first, second crash) error {
+	stopped := w
 	for again := 0; ; again++ {
-		w, err := runUntil(seed, stop)
-		if err != nil {
-			return err
-		}
-		w.hit(first)
+		w := stopped.crashed(first)
 		w.fs.StopAfter(again)
-		err = errors.Join(w.open(), w.close())
+		err := errors.Join(w.open(), w.close())
 		if err == nil {
 			return nil // Recovery takes no more than this.
 		}

@@ -19,6 +19,7 @@ import (
 // be stopped at every operation of the file system in turn.
 type world struct {
 	fs     *vfs.Mem
+	seed   uint64
 	rng    *rand.Rand
 	st     *Store
 	tracks []*track
@@ -65,7 +66,7 @@ const worldRoot = "var/data"
 var worldConfig = store.LogConfig{SegmentBytes: 700, IndexInterval: 200}
 
 func newWorld(fs *vfs.Mem, seed uint64) *world {
-	w := &world{fs: fs, rng: rand.New(rand.NewPCG(seed, 0)), clock: 1_000_000, reuse: seed%quickSeeds >= reuseSeeds}
+	w := &world{fs: fs, seed: seed, rng: rand.New(rand.NewPCG(seed, 0)), clock: 1_000_000, reuse: seed%quickSeeds >= reuseSeeds}
 	if seed >= quickSeeds {
 		w.boot = "first"
 	}
