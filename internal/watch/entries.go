@@ -24,9 +24,9 @@ type rebalanced struct {
 	cause string
 }
 
-// Happened takes in what happened to groups. It is called under a lock, and does not wait.
+// Observe takes in what happened to groups. It is called under a lock, and does not wait.
 // Where members were that died is for the watch alone: it is taken out of the entries.
-func (w *Watch) Happened(entries []journal.Entry) {
+func (w *Watch) Observe(entries []journal.Entry) {
 	for i := range entries {
 		e := &entries[i]
 		switch e.Kind {
@@ -78,12 +78,12 @@ func (w *Watch) rebalanced(group string, at time.Time, cause string) {
 }
 
 // take returns what happened since the last time.
-func (n *news) take() (deleted map[string]bool, happened map[string]rebalanced, died map[string][]lag.Death) {
+func (n *news) take() (deleted map[string]bool, settled map[string]rebalanced, died map[string][]lag.Death) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	deleted, happened, died = n.deleted, n.rebalanced, n.died
+	deleted, settled, died = n.deleted, n.rebalanced, n.died
 	n.deleted, n.rebalanced, n.died, n.dead = nil, nil, nil, 0
-	return deleted, happened, died
+	return deleted, settled, died
 }
 
 // maxDeaths is how many deaths in partitions are remembered until the next pass. More are no

@@ -55,7 +55,7 @@ func TestWhatHappenedToGroupsIsTakenIn(t *testing.T) {
 				{Kind: journal.TriggerExpired, Who: journal.Who{Member: who}, At: []journal.Position{{Topic: "orders", Committed: 40}}}, {Kind: journal.TriggerJoined},
 			}},
 		}
-		w.passes(1, func() { w.w.Happened(entries) })
+		w.passes(1, func() { w.w.Observe(entries) })
 		if entries[1].Triggers[0].At != nil {
 			t.Errorf("where %s was stays in the entry", who)
 		}
@@ -64,7 +64,7 @@ func TestWhatHappenedToGroupsIsTakenIn(t *testing.T) {
 			t.Errorf("after %s: cause %q, at %v, %d suspects", who, s.Cause, s.Rebalanced, s.Poison)
 		}
 	}
-	w.passes(1, func() { w.w.Happened([]journal.Entry{{Group: "billing", Kind: journal.KindDeleted}}) })
+	w.passes(1, func() { w.w.Observe([]journal.Entry{{Group: "billing", Kind: journal.KindDeleted}}) })
 	if s, _ := w.w.Snapshot().Groups.Get("billing"); s.Cause != "" || s.Poison != 0 {
 		t.Errorf("another group of that name has the past of one that was deleted: %+v", s)
 	}

@@ -24,11 +24,11 @@ type pass struct {
 	counts  map[PartitionOffset]counted
 	unknown bool // Somebody reads a partition that another broker leads, and nobody was asked for it.
 
-	sameImage bool // Topics and leaders are those of the pass before.
-	happened  map[string]rebalanced
-	deleted   map[string]bool
-	died      map[string][]lag.Death
-	fresh     []*Seen // Groups that the pass before has not seen.
+	sameImage  bool // Topics and leaders are those of the pass before.
+	rebalanced map[string]rebalanced
+	deleted    map[string]bool
+	died       map[string][]lag.Death
+	fresh      []*Seen // Groups that the pass before has not seen.
 
 	positions []lag.Position // Used again for each group.
 	owned     []ownedPart
@@ -133,7 +133,7 @@ func logOf(t *metadata.Topic, partition int32, bits uint8, seen Log, known bool)
 // begin hands the partitions to the tracker, and has it forget groups that were deleted.
 func (x *pass) begin(logs []lag.Log) {
 	w := x.w
-	x.deleted, x.happened, x.died = w.news.take()
+	x.deleted, x.rebalanced, x.died = w.news.take()
 	w.keeper.noteDeleted(x.deleted)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,7 +28,7 @@ func (x *pass) quiet(some []Group) {
 		if g.Seen == nil || !x.sameImage || g.Seen.elsewhere || g.Seen.pass+1 != x.number {
 			continue
 		}
-		if _, moved := x.happened[g.Row.Name]; moved || x.deleted[g.Row.Name] || x.died[g.Row.Name] != nil {
+		if _, moved := x.rebalanced[g.Row.Name]; moved || x.deleted[g.Row.Name] || x.died[g.Row.Name] != nil {
 			continue
 		}
 		g.Quiet = x.w.tracker.Quiet(g.Seen.kept)
@@ -70,7 +70,7 @@ func (x *pass) see(g *Group) {
 	if before := s.row; before != nil {
 		row.Rebalanced, row.Cause, topics = before.Rebalanced, before.Cause, before.Topics
 	}
-	if r, ok := x.happened[g.Row.Name]; ok {
+	if r, ok := x.rebalanced[g.Row.Name]; ok {
 		row.Rebalanced, row.Cause = &r.at, r.cause
 	}
 	row.Topics = x.topicsOf(g, topics)
