@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"muster/internal/buffer"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -98,7 +99,7 @@ func (l indexLog) Read(ctx context.Context, req store.ReadRequest) (store.Record
 	l.store.held.add(len(out) - req.MaxBytes)
 	free := func() {
 		l.store.held.add(-len(out))
-		buffers.free(out)
+		buffer.Free(out)
 	}
 	if err != nil || len(out) == 0 {
 		free()
@@ -349,7 +350,7 @@ func (s *indexSink) finishedBuffer() []byte {
 
 func (s *indexSink) buffer() []byte {
 	if s.out == nil {
-		s.out = buffers.get(min(max(s.req.MaxBytes, 1<<10), 1<<20))
+		s.out = buffer.Empty(min(max(s.req.MaxBytes, 1<<10), 1<<20))
 	}
 	return s.out
 }
