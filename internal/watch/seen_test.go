@@ -66,7 +66,7 @@ func TestGroupsThatAreAsTheyWereAreSeenWithoutFacts(t *testing.T) {
 		other.Pass(t.Context())
 		got, want := other.Snapshot(), w.w.Snapshot()
 		for s := range want.Groups.All() {
-			suspected += int(s.Poison)
+			suspected += s.Poison
 		}
 		if !reflect.DeepEqual(all(got.Groups), all(want.Groups)) || !reflect.DeepEqual(got.Topics, want.Topics) || !got.At.Equal(want.At) {
 			t.Fatalf("pass %d:\n%+v, want\n%+v", i, all(got.Groups), all(want.Groups))
