@@ -54,7 +54,7 @@ func consumerBeats(t testing.TB) (*Shard, func() machine.Effects) {
 	}
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
 	req.Version, req.Group, req.MemberID, req.MemberEpoch, req.RebalanceTimeoutMillis = 1, "g", "a", mem.Now().Epoch, -1
-	in := machine.Input{Now: s.now, Image: s.image, MaxBatch: 1 << 20, Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
+	in := machine.Input{Now: s.Now, Image: s.image, MaxBatch: 1 << 20, Event: machine.Request{ID: 7, ClientID: "a", Host: "10.0.0.1", Msg: req}}
 	return s.shard, func() machine.Effects { return s.shard.Step(in) }
 }
 

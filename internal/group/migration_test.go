@@ -108,7 +108,7 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	if g == nil || g.Classic != 2 || g.Present != 2 {
 		t.Fatalf("the group is %+v", g)
 	}
-	x := &kind.Step{Shard: &s.shard.Shard, Now: s.now, Image: s.image, MaxBatch: 10}
+	x := &kind.Step{Shard: &s.shard.Shard, Now: s.Now, Image: s.image, MaxBatch: 10}
 	x.Cfg.Consumer.Migration = kind.MigrateBoth
 	if g.DowngradedWithout(x, nil, "") != nil || g.DowngradeRefusal == nil {
 		t.Fatal("what does not fit becomes a classic group, or that is not remembered")

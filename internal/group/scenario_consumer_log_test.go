@@ -5,36 +5,37 @@ import (
 	"strings"
 
 	"muster/internal/group/schema"
+	"muster/internal/harness"
 	"muster/internal/machine"
 )
 
 // parseConsumerRecord reads a line of the replay command that is about a consumer
 // group. With gone it is a tombstone.
 func (s *scenario) parseConsumerRecord(a args) machine.Record {
-	id, gone := a.who(), a.d.HasArg("gone")
-	second := func() string { return a.d.CmdArgs[1].Key }
-	switch a.d.Cmd {
+	id, gone := a.Who(), a.D.HasArg("gone")
+	second := func() string { return a.D.CmdArgs[1].Key }
+	switch a.D.Cmd {
 	case "consumer-epoch":
 		if gone {
 			return &schema.ConsumerEpochRecord{Group: id}
 		}
-		return &schema.ConsumerEpochRecord{Group: id, Value: &schema.ConsumerEpoch{Epoch: int32(parseInt(s.t, second()))}}
+		return &schema.ConsumerEpochRecord{Group: id, Value: &schema.ConsumerEpoch{Epoch: int32(harness.ParseInt(s.T, second()))}}
 	case "consumer-target-epoch":
 		if gone {
 			return &schema.ConsumerTargetEpochRecord{Group: id}
 		}
-		made := s.now.Add(-parseDuration(s.t, a.text("age", "0s"))).UnixMilli()
-		return &schema.ConsumerTargetEpochRecord{Group: id, Value: &schema.ConsumerTargetEpoch{Epoch: int32(parseInt(s.t, second())), Timestamp: made}}
+		made := s.Now.Add(-harness.ParseDuration(s.T, a.Text("age", "0s"))).UnixMilli()
+		return &schema.ConsumerTargetEpochRecord{Group: id, Value: &schema.ConsumerTargetEpoch{Epoch: int32(harness.ParseInt(s.T, second())), Timestamp: made}}
 	case "consumer-topics":
 		return &schema.ConsumerTopicsRecord{Group: id, Live: !gone}
 	case "consumer-member":
 		if gone {
 			return &schema.ConsumerMemberRecord{Group: id, Member: second()}
 		}
-		v := &schema.ConsumerMember{Instance: a.pointer("instance"), ClientID: "loaded", Host: "/10.0.0.2", Topics: a.list("topics"), Regex: a.pointer("regex")}
-		v.RebalanceTimeoutMillis = a.millis("timeout", "60s")
-		if protocols := a.list("classic"); protocols != nil {
-			v.Classic = &schema.ClassicMember{SessionTimeoutMillis: a.millis("session", "10s")}
+		v := &schema.ConsumerMember{Instance: a.pointer("instance"), ClientID: "loaded", Host: "/10.0.0.2", Topics: a.List("topics"), Regex: a.pointer("regex")}
+		v.RebalanceTimeoutMillis = a.Millis("timeout", "60s")
+		if protocols := a.List("classic"); protocols != nil {
+			v.Classic = &schema.ClassicMember{SessionTimeoutMillis: a.Millis("session", "10s")}
 			for _, p := range protocols {
 				name, topics, _ := strings.Cut(p, ":")
 				v.Classic.Protocols = append(v.Classic.Protocols, schema.ClassicProtocol{Name: name, Metadata: subscriptionOf(topics)})
@@ -46,7 +47,7 @@ func (s *scenario) parseConsumerRecord(a args) machine.Record {
 			return &schema.ConsumerTargetRecord{Group: id, Member: second()}
 		}
 		v := &schema.ConsumerTarget{}
-		for _, t := range s.parseHeld(a.list("parts")) {
+		for _, t := range s.parseHeld(a.List("parts")) {
 			v.Assigned = append(v.Assigned, schema.TopicPartitions{Topic: t.Topic, Partitions: t.Partitions})
 		}
 		return &schema.ConsumerTargetRecord{Group: id, Member: second(), Value: v}
@@ -54,18 +55,18 @@ func (s *scenario) parseConsumerRecord(a args) machine.Record {
 		if gone {
 			return &schema.ConsumerCurrentRecord{Group: id, Member: second()}
 		}
-		epoch := int32(a.number("epoch", 5))
+		epoch := int32(a.Number("epoch", 5))
 		return &schema.ConsumerCurrentRecord{Group: id, Member: second(), Value: &schema.ConsumerCurrent{
-			Epoch: epoch, Previous: int32(a.number("previous", int(epoch)-1)), State: int8(a.number("state", 0)),
-			Assigned: s.parseHeld(a.list("parts")), Pending: s.parseHeld(a.list("pending")),
+			Epoch: epoch, Previous: int32(a.Number("previous", int(epoch)-1)), State: int8(a.Number("state", 0)),
+			Assigned: s.parseHeld(a.List("parts")), Pending: s.parseHeld(a.List("pending")),
 		}}
 	case "consumer-regex":
 		if gone {
 			return &schema.ConsumerRegexRecord{Group: id, Regex: second()}
 		}
-		return &schema.ConsumerRegexRecord{Group: id, Regex: second(), Value: &schema.ConsumerRegex{Topics: a.list("topics"), Timestamp: s.now.UnixMilli()}}
+		return &schema.ConsumerRegexRecord{Group: id, Regex: second(), Value: &schema.ConsumerRegex{Topics: a.List("topics"), Timestamp: s.Now.UnixMilli()}}
 	}
-	s.t.Fatalf("unknown record %q", a.d.Cmd)
+	s.T.Fatalf("unknown record %q", a.D.Cmd)
 	return nil
 }
 
@@ -76,7 +77,7 @@ func (s *scenario) parseHeld(list []string) (out []schema.OwnedPartitions) {
 		for _, t := range s.parseOwned([]string{v}) {
 			e := schema.OwnedPartitions{Topic: t.TopicID, Partitions: t.Partitions}
 			if told {
-				e.Epochs = slices.Repeat([]int32{int32(parseInt(s.t, since))}, len(t.Partitions))
+				e.Epochs = slices.Repeat([]int32{int32(harness.ParseInt(s.T, since))}, len(t.Partitions))
 			}
 			out = append(out, e)
 		}

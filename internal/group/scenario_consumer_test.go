@@ -15,6 +15,7 @@ import (
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -32,41 +33,41 @@ type told struct {
 // last told, and nothing else unless it is asked to; ack is that it has what it was told.
 // With epoch=0, or the first time, it joins, by default topic t.
 func (s *scenario) beat(d *datadriven.TestData) {
-	a := args{s, d}
-	last := s.told[a.who()]
+	a := s.args(d)
+	last := s.told[a.Who()]
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
-	req.Version = int16(a.number("v", 1))
-	req.Group, req.MemberID, req.InstanceID, req.RackID = a.text("group", "g"), a.text("member", a.who()), a.pointer("instance"), a.pointer("rack")
-	req.MemberEpoch = int32(a.number("epoch", int(last.epoch)))
-	req.SubscribedTopicNames, req.SubscribedTopicRegex, req.ServerAssignor = a.list("topics"), a.pointer("regex"), a.pointer("assignor")
+	req.Version = int16(a.Number("v", 1))
+	req.Group, req.MemberID, req.InstanceID, req.RackID = a.Text("group", "g"), a.Text("member", a.Who()), a.pointer("instance"), a.pointer("rack")
+	req.MemberEpoch = int32(a.Number("epoch", int(last.epoch)))
+	req.SubscribedTopicNames, req.SubscribedTopicRegex, req.ServerAssignor = a.List("topics"), a.pointer("regex"), a.pointer("assignor")
 	req.RebalanceTimeoutMillis = -1
-	if a.d.HasArg("timeout") {
-		req.RebalanceTimeoutMillis = a.millis("timeout", "")
+	if a.D.HasArg("timeout") {
+		req.RebalanceTimeoutMillis = a.Millis("timeout", "")
 	}
 	switch {
-	case a.d.HasArg("ack"):
+	case a.D.HasArg("ack"):
 		req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 		for _, t := range last.assigned {
 			req.Topics = append(req.Topics, kmsg.ConsumerGroupHeartbeatRequestTopic{TopicID: t.TopicID, Partitions: t.Partitions})
 		}
-	case a.text("owned", "null") != "null":
-		req.Topics = s.parseOwned(a.list("owned"))
+	case a.Text("owned", "null") != "null":
+		req.Topics = s.parseOwned(a.List("owned"))
 	}
 	if req.MemberEpoch == modern.EpochJoin {
-		if !a.d.HasArg("timeout") {
-			req.RebalanceTimeoutMillis = a.millis("timeout", "60s")
+		if !a.D.HasArg("timeout") {
+			req.RebalanceTimeoutMillis = a.Millis("timeout", "60s")
 		}
-		if req.SubscribedTopicNames == nil && req.SubscribedTopicRegex == nil && a.text("topics", "") != "null" {
+		if req.SubscribedTopicNames == nil && req.SubscribedTopicRegex == nil && a.Text("topics", "") != "null" {
 			req.SubscribedTopicNames = []string{"t"}
 		}
-		if req.Topics == nil && a.text("owned", "") != "null" {
+		if req.Topics == nil && a.Text("owned", "") != "null" {
 			req.Topics = []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 		}
 	}
 	if slices.Equal(req.SubscribedTopicNames, []string{"null"}) {
 		req.SubscribedTopicNames = nil
 	}
-	s.request(a.who(), req)
+	s.request(a.Who(), req)
 }
 
 // parseOwned reads t:0+1,u:0 as what a client says that it has.
@@ -80,7 +81,7 @@ func (s *scenario) parseOwned(list []string) []kmsg.ConsumerGroupHeartbeatReques
 		t := kmsg.NewConsumerGroupHeartbeatRequestTopic()
 		t.TopicID = s.topicID(topic)
 		for p := range strings.SplitSeq(parts, "+") {
-			t.Partitions = append(t.Partitions, int32(parseInt(s.t, p)))
+			t.Partitions = append(t.Partitions, int32(harness.ParseInt(s.T, p)))
 		}
 		out = append(out, t)
 	}
@@ -108,12 +109,12 @@ func (s *scenario) topicName(id metadata.TopicID) string {
 
 func (s *scenario) showBeat(who string, m *kmsg.ConsumerGroupHeartbeatResponse) string {
 	if m.ErrorCode != 0 {
-		out := "beat: " + errorName(m.ErrorCode)
+		out := "beat: " + harness.ErrorName(m.ErrorCode)
 		if m.ErrorMessage != nil {
 			out += fmt.Sprintf(" %q", *m.ErrorMessage)
 		}
 		if m.MemberID != nil || m.MemberEpoch != 0 || m.HeartbeatIntervalMillis != 0 || m.Assignment != nil {
-			s.t.Errorf("a refused heartbeat says more than why: %+v", m)
+			s.T.Errorf("a refused heartbeat says more than why: %+v", m)
 		}
 		return out
 	}
@@ -268,20 +269,20 @@ func showWants(topics []string, regex *string) string {
 
 // describeConsumers a [groups=(g,h)] [v=1]
 func (s *scenario) consumerDescribe(d *datadriven.TestData) {
-	a := args{s, d}
+	a := s.args(d)
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
-	req.Version = int16(a.number("v", 1))
-	if req.Groups = a.list("groups"); req.Groups == nil {
+	req.Version = int16(a.Number("v", 1))
+	if req.Groups = a.List("groups"); req.Groups == nil {
 		req.Groups = []string{"g"}
 	}
-	s.request(a.who(), req)
+	s.request(a.Who(), req)
 }
 
 func (s *scenario) showConsumers(m *kmsg.ConsumerGroupDescribeResponse) string {
 	var out []string
 	for _, g := range m.Groups {
 		if g.ErrorCode != 0 {
-			out = append(out, fmt.Sprintf("%s %s %q", groupName(g.Group), errorName(g.ErrorCode), *g.ErrorMessage))
+			out = append(out, fmt.Sprintf("%s %s %q", groupName(g.Group), harness.ErrorName(g.ErrorCode), *g.ErrorMessage))
 			continue
 		}
 		text := fmt.Sprintf("%s is %s, epoch %d, target %d, by %s", groupName(g.Group), g.State, g.Epoch, g.AssignmentEpoch, g.AssignorName)
@@ -308,7 +309,7 @@ func showDescribed(a kmsg.Assignment) string {
 // tasks: those that are under way are done, in order.
 func (s *scenario) runTasks(*datadriven.TestData) {
 	if len(s.tasks) == 0 {
-		s.t.Error("there are none")
+		s.T.Error("there are none")
 	}
 	for len(s.tasks) > 0 {
 		t := s.tasks[0]
@@ -319,18 +320,18 @@ func (s *scenario) runTasks(*datadriven.TestData) {
 
 // showConsumerState shows a consumer group as it is.
 func (s *scenario) showConsumerState(c *consumer.Group) {
-	fmt.Fprintf(&s.out, "%s is %s in epoch %d, target %d\n", groupName(c.ID), c.StateName(), c.Epoch, c.TargetEpoch)
+	s.Printf("%s is %s in epoch %d, target %d\n", groupName(c.ID), c.StateName(), c.Epoch, c.TargetEpoch)
 	for _, m := range c.Members {
 		now := m.Now()
 		rec := consumer.CurrentRecord(c.ID, m.ID, &now).Value
-		fmt.Fprintf(&s.out, "  %s%s in epoch %d, %s, has %s", s.show(m.ID), instance(m.Metadata.Instance), now.Epoch, showState(rec.State), s.showOwned(rec.Assigned))
+		s.Printf("  %s%s in epoch %d, %s, has %s", s.show(m.ID), instance(m.Metadata.Instance), now.Epoch, showState(rec.State), s.showOwned(rec.Assigned))
 		if len(rec.Pending) > 0 {
-			fmt.Fprintf(&s.out, ", lets go of %s", s.showOwned(rec.Pending))
+			s.Printf(", lets go of %s", s.showOwned(rec.Pending))
 		}
-		fmt.Fprintf(&s.out, ", target %s\n", s.showParts(consumer.TargetRecord(c.ID, m.ID, m.Target).Value.Assigned))
+		s.Printf(", target %s\n", s.showParts(consumer.TargetRecord(c.ID, m.ID, m.Target).Value.Assigned))
 	}
 	for _, p := range slices.Sorted(maps.Keys(c.Regexes)) {
-		fmt.Fprintf(&s.out, "  /%s/ matches %s\n", p, strings.Join(c.Regexes[p].Topics, "+"))
+		s.Printf("  /%s/ matches %s\n", p, strings.Join(c.Regexes[p].Topics, "+"))
 	}
 }
 
@@ -345,7 +346,7 @@ func (s *scenario) settings(d *datadriven.TestData) {
 		groups = map[string]kind.ConsumerSettings{}
 	}
 	for _, a := range d.CmdArgs[1:] {
-		switch v := parseDuration(s.t, a.Vals[0]); a.Key {
+		switch v := harness.ParseDuration(s.T, a.Vals[0]); a.Key {
 		case "session":
 			own.Session = v
 		case "heartbeat":
@@ -353,7 +354,7 @@ func (s *scenario) settings(d *datadriven.TestData) {
 		case "interval":
 			own.Interval = v
 		default:
-			d.Fatalf(s.t, "unknown setting %q", a.Key)
+			d.Fatalf(s.T, "unknown setting %q", a.Key)
 		}
 	}
 	if groups[id] = own; len(d.CmdArgs) == 1 {

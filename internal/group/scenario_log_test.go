@@ -2,8 +2,6 @@ package group
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +10,7 @@ import (
 
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -20,21 +19,21 @@ import (
 // loads the shard from its log, under a leader epoch. The log may have lost its last
 // batches.
 func (s *scenario) crash(d *datadriven.TestData) {
-	a := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}
-	s.epoch = int32(a.number("epoch", int(s.epoch)))
-	for _, b := range s.log[max(len(s.log)-a.number("loses", 0), 0):] {
+	a := s.args(d)
+	s.epoch = int32(a.Number("epoch", int(s.epoch)))
+	for _, b := range s.log[max(len(s.log)-a.Number("loses", 0), 0):] {
 		for _, text := range s.showBatches([]machine.Batch{b}) {
-			fmt.Fprintf(&s.out, "lost: %s\n", text)
+			s.Printf("lost: %s\n", text)
 		}
 	}
-	s.log = s.log[:max(len(s.log)-a.number("loses", 0), 0)]
+	s.log = s.log[:max(len(s.log)-a.Number("loses", 0), 0)]
 	s.load()
 }
 
 // append-fails [after=2]: the next records cannot be written, or only the first two.
 func (s *scenario) appendFails(d *datadriven.TestData) {
 	s.failing = true
-	s.torn = args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}.number("after", 0)
+	s.torn = s.args(d).Number("after", 0)
 }
 
 // failed does what the shell does when records cannot be written: it drops the
@@ -43,10 +42,10 @@ func (s *scenario) failed(fx machine.Effects) {
 	s.failing = false
 	stored, lost := tornAfter(fx.Batches, s.torn)
 	for _, text := range s.showBatches(stored) {
-		fmt.Fprintf(&s.out, "stored: %s\n", text)
+		s.Printf("stored: %s\n", text)
 	}
 	for _, text := range s.showBatches(lost) {
-		fmt.Fprintf(&s.out, "not stored: %s\n", text)
+		s.Printf("not stored: %s\n", text)
 	}
 	s.log = append(s.log, stored...)
 	s.load()
@@ -77,11 +76,8 @@ func (s *scenario) compact(d *datadriven.TestData) {
 }
 
 func (s *scenario) load() {
-	for _, id := range slices.Sorted(maps.Keys(s.asked)) {
-		fmt.Fprintf(&s.out, "%s ← NOT_COORDINATOR (16)\n", s.asked[id].who)
-	}
+	s.Forget()
 	s.sends, s.tasks = nil, nil
-	s.timers, s.stale, s.asked = map[machine.TimerKey]machine.Timer{}, nil, map[machine.RequestID]asked{}
 	s.shard = replayed(s.log, s.cfg)
 	s.step(machine.Loaded{Epoch: s.epoch})
 }
@@ -109,52 +105,52 @@ func (s *scenario) replay(d *datadriven.TestData) {
 	for line := range strings.Lines(d.Input) {
 		kind, fields, err := datadriven.ParseLine(line)
 		if err != nil || len(fields) == 0 {
-			d.Fatalf(s.t, "%q: %v", line, err)
+			d.Fatalf(s.T, "%q: %v", line, err)
 		}
-		s.log = append(s.log, s.parseBatch(args{s, &datadriven.TestData{Cmd: kind, CmdArgs: fields}}))
+		s.log = append(s.log, s.parseBatch(s.args(&datadriven.TestData{Cmd: kind, CmdArgs: fields})))
 	}
 	s.load()
 }
 
 // parseRecord reads a line of the replay command.
 func (s *scenario) parseRecord(a args) machine.Record {
-	id, topic, part, isOffset := a.who(), "", int32(0), false
-	if len(a.d.CmdArgs) > 1 {
+	id, topic, part, isOffset := a.Who(), "", int32(0), false
+	if len(a.D.CmdArgs) > 1 {
 		var p string
-		if topic, p, isOffset = strings.Cut(a.d.CmdArgs[1].Key, ":"); isOffset {
-			part = int32(parseInt(s.t, p))
+		if topic, p, isOffset = strings.Cut(a.D.CmdArgs[1].Key, ":"); isOffset {
+			part = int32(harness.ParseInt(s.T, p))
 		}
 	}
-	age := parseDuration(s.t, a.text("age", "0s"))
-	switch a.d.Cmd {
+	age := harness.ParseDuration(s.T, a.Text("age", "0s"))
+	switch a.D.Cmd {
 	case "tombstone":
 		if isOffset {
 			return &schema.OffsetRecord{Group: id, Topic: topic, Partition: part}
 		}
 		return &schema.GroupRecord{Group: id}
 	case "offset":
-		o := schema.Offset{Offset: int64(parseInt(s.t, a.d.CmdArgs[2].Key)), LeaderEpoch: -1, ExpireTimestamp: -1, CommitTimestamp: s.now.Add(-age).UnixMilli()}
-		if a.d.HasArg("expires") {
-			o.ExpireTimestamp = s.now.Add(parseDuration(s.t, a.text("expires", ""))).UnixMilli()
+		o := schema.Offset{Offset: int64(harness.ParseInt(s.T, a.D.CmdArgs[2].Key)), LeaderEpoch: -1, ExpireTimestamp: -1, CommitTimestamp: s.Now.Add(-age).UnixMilli()}
+		if a.D.HasArg("expires") {
+			o.ExpireTimestamp = s.Now.Add(harness.ParseDuration(s.T, a.Text("expires", ""))).UnixMilli()
 		}
-		if a.d.HasArg("id") {
-			o.TopicID[15] = byte(a.number("id", 0))
+		if a.D.HasArg("id") {
+			o.TopicID[15] = byte(a.Number("id", 0))
 		}
-		o.Start = machine.TxnStart(a.number("start", 0))
+		o.Start = machine.TxnStart(a.Number("start", 0))
 		return &schema.OffsetRecord{Group: id, Topic: topic, Partition: part, Value: &o}
 	case "group":
-		v := schema.Group{Generation: int32(a.number("generation", 0))}
-		v.ProtocolType, v.Protocol, v.Leader = a.text("type", "consumer"), a.pointer("protocol"), a.pointer("leader")
-		v.CurrentStateTimestamp = s.now.Add(-age).UnixMilli()
+		v := schema.Group{Generation: int32(a.Number("generation", 0))}
+		v.ProtocolType, v.Protocol, v.Leader = a.Text("type", "consumer"), a.pointer("protocol"), a.pointer("leader")
+		v.CurrentStateTimestamp = s.Now.Add(-age).UnixMilli()
 		v.Members = s.parseMembers(a)
-		asOfVersion(&v, a.number("version", 3))
+		asOfVersion(&v, a.Number("version", 3))
 		return &schema.GroupRecord{Group: id, Value: &v}
 	case "rebalancing":
-		return &schema.RebalanceRecord{Group: id, Value: &schema.Rebalance{Generation: int32(a.number("generation", 0)), Loads: int16(a.number("loads", 0)), Lives: int16(a.number("lives", 0))}}
+		return &schema.RebalanceRecord{Group: id, Value: &schema.Rebalance{Generation: int32(a.Number("generation", 0)), Loads: int16(a.Number("loads", 0)), Lives: int16(a.Number("lives", 0))}}
 	case "departed":
-		return &schema.DepartureRecord{Group: id, Member: a.d.CmdArgs[1].Key, Value: &schema.Departure{Generation: int32(a.number("generation", 0))}}
+		return &schema.DepartureRecord{Group: id, Member: a.D.CmdArgs[1].Key, Value: &schema.Departure{Generation: int32(a.Number("generation", 0))}}
 	case "silent":
-		return &schema.SilenceRecord{Group: id, Member: a.d.CmdArgs[1].Key, Value: &schema.Silence{Lasted: parseDuration(s.t, a.text("for", ""))}}
+		return &schema.SilenceRecord{Group: id, Member: a.D.CmdArgs[1].Key, Value: &schema.Silence{Lasted: harness.ParseDuration(s.T, a.Text("for", ""))}}
 	}
 	return s.parseConsumerRecord(a)
 }
@@ -176,14 +172,14 @@ func asOfVersion(v *schema.Group, version int) {
 
 func (s *scenario) parseMembers(a args) (out []schema.GroupMember) {
 	assigned := map[string][]byte{}
-	for _, v := range a.list("assign") {
+	for _, v := range a.List("assign") {
 		id, parts, _ := strings.Cut(v, "=")
 		assigned[id] = assignmentOf(parts)
 	}
-	for _, m := range a.list("members") {
+	for _, m := range a.List("members") {
 		e := schema.GroupMember{}
 		id, instance, static := strings.Cut(m, "/")
-		e.MemberID, e.SessionTimeoutMillis, e.RebalanceTimeoutMillis = id, a.millis("session", "10s"), a.millis("rebalance", "60s")
+		e.MemberID, e.SessionTimeoutMillis, e.RebalanceTimeoutMillis = id, a.Millis("session", "10s"), a.Millis("rebalance", "60s")
 		if static {
 			e.InstanceID = &instance
 		}
@@ -202,7 +198,7 @@ func (s *scenario) showRecord(r machine.Record) string {
 		}
 		out := fmt.Sprintf("%s %s:%d at %d", groupName(r.Group), r.Topic, r.Partition, r.Value.Offset)
 		if r.Value.ExpireTimestamp != -1 {
-			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Value.ExpireTimestamp).Sub(s.start))
+			out += fmt.Sprintf(" expires after %s", time.UnixMilli(r.Value.ExpireTimestamp).Sub(s.Start))
 		}
 		if r.Value.TopicID != (metadata.TopicID{}) {
 			out += fmt.Sprintf(" of topic id %d", r.Value.TopicID[15])
@@ -237,8 +233,8 @@ func (s *scenario) showGroupRecord(r *schema.GroupRecord) string {
 		return fmt.Sprintf("%s generation %d, empty", groupName(r.Group), r.Value.Generation)
 	}
 	out := fmt.Sprintf("%s generation %d, %s, leader %s", groupName(r.Group), r.Value.Generation, *r.Value.Protocol, s.show(*r.Value.Leader))
-	if since := time.UnixMilli(r.Value.CurrentStateTimestamp); !since.Equal(s.now) {
-		out += fmt.Sprintf(", since %s", since.Sub(s.start))
+	if since := time.UnixMilli(r.Value.CurrentStateTimestamp); !since.Equal(s.Now) {
+		out += fmt.Sprintf(", since %s", since.Sub(s.Start))
 	}
 	for _, m := range r.Value.Members {
 		out += fmt.Sprintf(", %s%s %s", s.show(m.MemberID), instance(m.InstanceID), showAssignment(m.Assignment))

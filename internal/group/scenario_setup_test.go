@@ -17,7 +17,7 @@ import (
 // new [what it is about]: an empty coordinator at the hour zero.
 func (s *scenario) begin(*datadriven.TestData) {
 	s.restart()
-	s.out.WriteString("an empty coordinator\n")
+	s.Out.WriteString("an empty coordinator\n")
 }
 
 // group a b/i … [in=Stable|CompletingRebalance] [any argument of join]: these
@@ -45,12 +45,12 @@ func (s *scenario) group(d *datadriven.TestData) {
 		s.enter(name, options)
 	}
 	for s.shard.classic(id).State == classic.PreparingRebalance {
-		s.pass(s.cfg.InitialDelay)
+		s.Pass(s.cfg.InitialDelay)
 	}
 	if in == classic.Stable.String() {
 		s.settle(id, names)
 	}
-	s.out.Reset()
+	s.Out.Reset()
 	s.describeState(id)
 }
 
@@ -103,21 +103,21 @@ func (s *scenario) describeState(id string) {
 	}
 	g := s.shard.classic(id)
 	if g == nil {
-		fmt.Fprintf(&s.out, "%s does not exist\n", groupName(id))
+		s.Printf("%s does not exist\n", groupName(id))
 		return
 	}
-	fmt.Fprintf(&s.out, "%s is %s in generation %d", groupName(id), g.State, g.Generation)
+	s.Printf("%s is %s in generation %d", groupName(id), g.State, g.Generation)
 	for _, v := range [...][2]string{{"type", g.ProtocolType}, {"protocol", g.Protocol}, {"leader", s.shown(g.Leader)}} {
 		if v[1] != "" {
-			fmt.Fprintf(&s.out, ", %s %s", v[0], v[1])
+			s.Printf(", %s %s", v[0], v[1])
 		}
 	}
-	s.out.WriteString("\n")
+	s.Out.WriteString("\n")
 	for m := g.Members.First; m != nil; m = m.Next {
-		fmt.Fprintf(&s.out, "  %s%s %s%s\n", s.show(m.ID), instance(m.Instance), showAssignment(m.Assigned), progress(g, m))
+		s.Printf("  %s%s %s%s\n", s.show(m.ID), instance(m.Instance), showAssignment(m.Assigned), progress(g, m))
 	}
 	for id := range g.PendingIDs() {
-		fmt.Fprintf(&s.out, "  %s pending\n", s.show(id))
+		s.Printf("  %s pending\n", s.show(id))
 	}
 }
 
@@ -147,11 +147,11 @@ func progress(g *classic.Group, m *classic.Member) string {
 // session timer may fire earlier and be armed again, what counts is when the
 // member is given up.
 func (s *scenario) showTimers(d *datadriven.TestData) {
-	keys := slices.SortedFunc(maps.Keys(s.timers), func(a, b machine.TimerKey) int {
+	keys := slices.SortedFunc(maps.Keys(s.Timers), func(a, b machine.TimerKey) int {
 		return strings.Compare(a.ID+a.Kind+s.show(a.Member), b.ID+b.Kind+s.show(b.Member))
 	})
 	for _, key := range keys {
-		at := s.timers[key].At
+		at := s.Timers[key].At
 		what := key.Kind
 		switch {
 		case key.Kind == kind.TimerSweep:
@@ -173,24 +173,24 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 		if key.ID != "g" && key.ID != "" {
 			what = key.ID + " " + what
 		}
-		fmt.Fprintf(&s.out, "%s ends in %s\n", what, at.Sub(s.now).Round(time.Millisecond))
+		s.Printf("%s ends in %s\n", what, at.Sub(s.Now).Round(time.Millisecond))
 	}
-	if s.out.Len() == 0 {
-		s.out.WriteString("no timers\n")
+	if s.Out.Len() == 0 {
+		s.Out.WriteString("no timers\n")
 	}
 }
 
 // stale-timers: all timers that were replaced or cancelled fire all the same, as
 // they may if their firing was under way.
 func (s *scenario) staleTimers(*datadriven.TestData) {
-	if len(s.stale) == 0 {
-		s.t.Error("there are none")
+	if len(s.Stale) == 0 {
+		s.T.Error("there are none")
 	}
-	for _, tm := range s.stale {
+	for _, tm := range s.Stale {
 		last := s.shard.Seq
 		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
 		if s.shard.Seq != last {
-			s.t.Errorf("stale timer %v has another one armed", tm.Key)
+			s.T.Errorf("stale timer %v has another one armed", tm.Key)
 		}
 	}
 }
@@ -231,20 +231,20 @@ func (s *scenario) showChanges(before map[string]stateOf) {
 			continue
 		}
 		if after[id].consumer {
-			fmt.Fprintf(&s.out, "%s becomes a consumer group\n", groupName(id))
+			s.Printf("%s becomes a consumer group\n", groupName(id))
 			continue
 		}
 		if before[id].consumer {
-			fmt.Fprintf(&s.out, "%s becomes a classic group\n", groupName(id))
+			s.Printf("%s becomes a classic group\n", groupName(id))
 		}
 		if g := s.shard.classic(id); !slices.Contains(predecessors[g.State], g.Previous) {
-			s.t.Errorf("%s became %s after %s", id, g.State, g.Previous)
+			s.T.Errorf("%s became %s after %s", id, g.State, g.Previous)
 		}
-		fmt.Fprintf(&s.out, "%s becomes %s\n", groupName(id), after[id].State)
+		s.Printf("%s becomes %s\n", groupName(id), after[id].State)
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if _, exists := after[id]; !exists {
-			fmt.Fprintf(&s.out, "%s is gone\n", groupName(id))
+			s.Printf("%s is gone\n", groupName(id))
 		}
 	}
 }

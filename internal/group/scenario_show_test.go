@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/subscription"
+	"muster/internal/harness"
 	"muster/internal/journal"
 )
 
@@ -17,10 +18,10 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 		return s.showJoin(who, m)
 	case *kmsg.SyncGroupResponse:
 		if m.ErrorCode != 0 {
-			return "sync: " + errorName(m.ErrorCode)
+			return "sync: " + harness.ErrorName(m.ErrorCode)
 		}
 		if m.Version >= 5 && (m.ProtocolType == nil || m.Protocol == nil) {
-			s.t.Error("no protocol, though the version has a place for it")
+			s.T.Error("no protocol, though the version has a place for it")
 		}
 		return "sync: OK " + showAssignment(m.MemberAssignment)
 	case *kmsg.ConsumerGroupHeartbeatResponse:
@@ -28,28 +29,28 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 	case *kmsg.ConsumerGroupDescribeResponse:
 		return s.showConsumers(m)
 	case *kmsg.HeartbeatResponse:
-		return "heartbeat: " + errorName(m.ErrorCode)
+		return "heartbeat: " + harness.ErrorName(m.ErrorCode)
 	case *kmsg.LeaveGroupResponse:
-		out := "leave: " + errorName(m.ErrorCode)
+		out := "leave: " + harness.ErrorName(m.ErrorCode)
 		for _, e := range m.Members {
-			out += fmt.Sprintf("; %s%s %s", s.show(e.MemberID), instance(e.InstanceID), errorName(e.ErrorCode))
+			out += fmt.Sprintf("; %s%s %s", s.show(e.MemberID), instance(e.InstanceID), harness.ErrorName(e.ErrorCode))
 		}
 		return out
 	case *kmsg.OffsetCommitResponse:
 		out := "commit:"
 		for _, t := range m.Topics {
 			for _, p := range t.Partitions {
-				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, errorName(p.ErrorCode))
+				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 			}
 		}
 		return out
 	case *kmsg.OffsetFetchResponse:
 		return s.showFetch(m)
 	case *kmsg.OffsetDeleteResponse:
-		out := "offset-delete: " + errorName(m.ErrorCode)
+		out := "offset-delete: " + harness.ErrorName(m.ErrorCode)
 		for _, t := range m.Topics {
 			for _, p := range t.Partitions {
-				out += fmt.Sprintf("; %s:%d %s", t.Topic, p.Partition, errorName(p.ErrorCode))
+				out += fmt.Sprintf("; %s:%d %s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 			}
 		}
 		return out
@@ -62,12 +63,12 @@ func (s *scenario) showAdmin(msg kmsg.Response) string {
 	switch m := msg.(type) {
 	case *kmsg.DescribeGroupsResponse:
 		for _, g := range m.Groups {
-			text := fmt.Sprintf("%s is %s, %s", groupName(g.Group), g.State, errorName(g.ErrorCode))
+			text := fmt.Sprintf("%s is %s, %s", groupName(g.Group), g.State, harness.ErrorName(g.ErrorCode))
 			if g.ErrorMessage != nil {
 				text += fmt.Sprintf(" %q", *g.ErrorMessage)
 			}
 			if g.AuthorizedOperations != -1<<31 && m.Version >= 3 {
-				s.t.Errorf("authorized operations %d, which nobody asked for", g.AuthorizedOperations)
+				s.T.Errorf("authorized operations %d, which nobody asked for", g.AuthorizedOperations)
 			}
 			if g.ProtocolType != "" {
 				text += fmt.Sprintf(", type %s, protocol %q", g.ProtocolType, g.Protocol)
@@ -89,7 +90,7 @@ func (s *scenario) showAdmin(msg kmsg.Response) string {
 		return "list: " + strings.Join(out, ", ")
 	case *kmsg.DeleteGroupsResponse:
 		for _, g := range m.Groups {
-			out = append(out, groupName(g.Group)+" "+errorName(g.ErrorCode))
+			out = append(out, groupName(g.Group)+" "+harness.ErrorName(g.ErrorCode))
 		}
 		return "delete-groups: " + strings.Join(out, ", ")
 	}
@@ -100,12 +101,12 @@ func (s *scenario) showJoin(who string, m *kmsg.JoinGroupResponse) string {
 	s.learn(who, m.MemberID)
 	if m.ErrorCode != 0 {
 		s.checkJoinError(m)
-		return fmt.Sprintf("join: %s member=%s", errorName(m.ErrorCode), s.show(m.MemberID))
+		return fmt.Sprintf("join: %s member=%s", harness.ErrorName(m.ErrorCode), s.show(m.MemberID))
 	}
 	out := fmt.Sprintf("join: OK generation=%d member=%s leader=%s protocol=%s", m.Generation, s.show(m.MemberID), s.show(m.LeaderID), *m.Protocol)
 	switch {
 	case m.Version >= 7 && m.ProtocolType == nil:
-		s.t.Error("no protocol type, though the version has a place for it")
+		s.T.Error("no protocol type, though the version has a place for it")
 	case m.Version >= 7 && *m.ProtocolType != subscription.ConsumerType:
 		out += " type=" + *m.ProtocolType
 	}
@@ -125,10 +126,10 @@ func (s *scenario) showJoin(who string, m *kmsg.JoinGroupResponse) string {
 // checkJoinError checks what all failed joins have in common.
 func (s *scenario) checkJoinError(m *kmsg.JoinGroupResponse) {
 	if m.Generation != -1 || m.LeaderID != "" || len(m.Members) > 0 || m.SkipAssignment {
-		s.t.Errorf("a failed join has generation %d, leader %q and members %v", m.Generation, m.LeaderID, m.Members)
+		s.T.Errorf("a failed join has generation %d, leader %q and members %v", m.Generation, m.LeaderID, m.Members)
 	}
 	if m.Version >= 7 && (m.Protocol != nil || m.ProtocolType != nil) || m.Version < 7 && *m.Protocol != "" {
-		s.t.Errorf("a failed join has a protocol")
+		s.T.Errorf("a failed join has a protocol")
 	}
 }
 
@@ -157,12 +158,12 @@ func (s *scenario) showFetch(m *kmsg.OffsetFetchResponse) string {
 		if len(m.Groups) > 1 {
 			out += " " + groupName(g.Group)
 		}
-		out += " " + errorName(g.ErrorCode)
+		out += " " + harness.ErrorName(g.ErrorCode)
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
 				out += fmt.Sprintf(" %s:%d=%d", t.Topic, p.Partition, p.Offset)
 				if p.ErrorCode != 0 {
-					out += " " + errorName(p.ErrorCode)
+					out += " " + harness.ErrorName(p.ErrorCode)
 				}
 				if p.LeaderEpoch >= 0 {
 					out += fmt.Sprintf(" epoch %d", p.LeaderEpoch)

@@ -12,32 +12,33 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
 
 // producerArgs reads pid=1 [epoch=0].
 func (a args) producer() (id int64, epoch int16) {
-	return int64(a.number("pid", 1)), int16(a.number("epoch", 0))
+	return int64(a.Number("pid", 1)), int16(a.Number("epoch", 0))
 }
 
 // txn-commit a [id=x] [pid=1] [epoch=0] [generation=-1] [member=] [instance=i] [offsets=(t:0=5)] [v=3]
 // By default the client names no member.
 func (s *scenario) txnCommit(d *datadriven.TestData) {
-	a := args{s, d}
+	a := s.args(d)
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
-	req.Version = int16(a.number("v", 3))
-	req.TransactionalID, req.Group, req.MemberID, req.InstanceID = a.text("id", "x"), a.text("group", "g"), a.text("member", ""), a.pointer("instance")
+	req.Version = int16(a.Number("v", 3))
+	req.TransactionalID, req.Group, req.MemberID, req.InstanceID = a.Text("id", "x"), a.Text("group", "g"), a.Text("member", ""), a.pointer("instance")
 	req.ProducerID, req.ProducerEpoch = a.producer()
-	req.Generation = int32(a.number("generation", -1))
-	for _, o := range a.list("offsets") {
+	req.Generation = int32(a.Number("generation", -1))
+	for _, o := range a.List("offsets") {
 		tp, at, _ := strings.Cut(o, "=")
 		topic, part, _ := strings.Cut(tp, ":")
 		at, metadata, ok := strings.Cut(at, "/")
 		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-		p.Partition, p.Offset, p.LeaderEpoch = int32(parseInt(s.t, part)), int64(parseInt(s.t, at)), int32(a.number("leader-epoch", -1))
+		p.Partition, p.Offset, p.LeaderEpoch = int32(harness.ParseInt(s.T, part)), int64(harness.ParseInt(s.T, at)), int32(a.Number("leader-epoch", -1))
 		if text, times, repeated := strings.Cut(metadata, "*"); repeated {
-			metadata = strings.Repeat(text, parseInt(s.t, times))
+			metadata = strings.Repeat(text, harness.ParseInt(s.T, times))
 		}
 		if ok {
 			p.Metadata = &metadata
@@ -45,7 +46,7 @@ func (s *scenario) txnCommit(d *datadriven.TestData) {
 		req.Topics = append(req.Topics, kmsg.TxnOffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{p}})
 	}
 	p := s.shard.txns.producers[req.ProducerID]
-	s.request(a.who(), req)
+	s.request(a.Who(), req)
 	// The coordinator of a transaction that is open here says again what it said.
 	if p != nil && p.open != nil && p.epoch == req.ProducerEpoch && p.open.id == req.TransactionalID && len(s.sends) > 0 && !d.HasArg("unanswered") {
 		last := s.sends[len(s.sends)-1]
@@ -59,10 +60,10 @@ func (a args) marker() *kmsg.WriteTxnMarkersRequest {
 	req := kmsg.NewPtrWriteTxnMarkersRequest()
 	req.Version = 2
 	m := kmsg.NewWriteTxnMarkersRequestMarker()
-	m.Committed = a.d.HasArg("commit")
+	m.Committed = a.D.HasArg("commit")
 	m.ProducerID, m.ProducerEpoch = a.producer()
-	m.CoordinatorEpoch, m.TransactionVersion = int32(a.number("coordinator", 0)), int8(a.number("tv", 0))
-	machine.TxnStart(a.number("start", -1)).Set(&m.UnknownTags)
+	m.CoordinatorEpoch, m.TransactionVersion = int32(a.Number("coordinator", 0)), int8(a.Number("tv", 0))
+	machine.TxnStart(a.Number("start", -1)).Set(&m.UnknownTags)
 	m.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: metadata.OffsetsTopic, Partitions: []int32{1}}}
 	req.Markers = append(req.Markers, m)
 	return req
@@ -70,30 +71,30 @@ func (a args) marker() *kmsg.WriteTxnMarkersRequest {
 
 // marker a commit|abort [pid=1] [epoch=0] [coordinator=0] [tv=0] [start=5]
 func (s *scenario) marker(d *datadriven.TestData) {
-	a := args{s, d}
-	s.request(a.who(), a.marker())
+	a := s.args(d)
+	s.request(a.Who(), a.marker())
 }
 
 // marker-while-loading a commit|abort …: what the runtime answers for a shard that
 // is not loaded.
 func (s *scenario) markerWhileLoading(d *datadriven.TestData) {
-	a := args{s, d}
+	a := s.args(d)
 	req := a.marker()
 	kind := Definition(func() kind.Config { return s.cfg })
 	if kind.WhileLoading(req) != nil {
-		s.t.Error("answered without waiting for the load")
+		s.T.Error("answered without waiting for the load")
 	}
-	fmt.Fprintf(&s.out, "%s ← %s\n", a.who(), s.showReply(a.who(), s.wire(req, kind.Fail(req, kerr.CoordinatorLoadInProgress))))
+	s.Printf("%s ← %s\n", a.Who(), s.showReply(a.Who(), s.Wire(req, kind.Fail(req, kerr.CoordinatorLoadInProgress))))
 }
 
 // answer [question] [code=120] [start=5] [lost]: the transaction coordinator
 // answers the question that has waited for longest, or that of this number among
 // those that wait.
 func (s *scenario) answer(d *datadriven.TestData) {
-	a := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, d.CmdArgs...)}}
-	i := a.number("question", 0)
+	a := s.args(d)
+	i := a.Number("question", 0)
 	if i >= len(s.sends) {
-		d.Fatalf(s.t, "nobody was asked")
+		d.Fatalf(s.T, "nobody was asked")
 	}
 	q := s.sends[i]
 	s.sends = append(s.sends[:i:i], s.sends[i+1:]...)
@@ -101,7 +102,7 @@ func (s *scenario) answer(d *datadriven.TestData) {
 		s.step(machine.Sent{ID: q.ID, Err: errors.New("lost")})
 		return
 	}
-	s.step(machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), int16(a.number("code", 0)), machine.TxnStart(a.number("start", -1)))})
+	s.step(machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), int16(a.Number("code", 0)), machine.TxnStart(a.Number("start", -1)))})
 }
 
 // answerTo is what a coordinator says to a question.
@@ -158,7 +159,7 @@ func (s *scenario) showTxn(msg kmsg.Response) string {
 		out := "txn-commit:"
 		for _, t := range m.Topics {
 			for _, p := range t.Partitions {
-				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, errorName(p.ErrorCode))
+				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 			}
 		}
 		return out
@@ -167,7 +168,7 @@ func (s *scenario) showTxn(msg kmsg.Response) string {
 		for _, e := range m.Markers {
 			for _, t := range e.Topics {
 				for _, p := range t.Partitions {
-					out += fmt.Sprintf(" %d on %s-%d %s", e.ProducerID, t.Topic, p.Partition, errorName(p.ErrorCode))
+					out += fmt.Sprintf(" %d on %s-%d %s", e.ProducerID, t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 				}
 			}
 		}
@@ -179,13 +180,12 @@ func (s *scenario) showTxn(msg kmsg.Response) string {
 // parseBatch reads a line of the replay command.
 func (s *scenario) parseBatch(a args) machine.Batch {
 	var b machine.Batch
-	all := args{s, &datadriven.TestData{CmdArgs: append([]datadriven.CmdArg{{}}, a.d.CmdArgs...)}}
-	if a.d.HasArg("pid") {
-		id, epoch := all.producer()
+	if a.D.HasArg("pid") {
+		id, epoch := a.producer()
 		b.Producer = &machine.Producer{ID: id, Epoch: epoch, Transactional: true}
 	}
-	if a.d.Cmd == "commit" || a.d.Cmd == "abort" {
-		b.Control = &machine.Control{Commit: a.d.Cmd == "commit", CoordinatorEpoch: int32(all.number("coordinator", 0))}
+	if a.D.Cmd == "commit" || a.D.Cmd == "abort" {
+		b.Control = &machine.Control{Commit: a.D.Cmd == "commit", CoordinatorEpoch: int32(a.Number("coordinator", 0))}
 		return b
 	}
 	b.Records = []machine.Record{s.parseRecord(a)}

@@ -68,7 +68,7 @@ func TestTheEndOfATransactionTellsWhatItCommits(t *testing.T) {
 		m.ProducerID, m.ProducerEpoch, m.Committed = producer, 2, commit
 		req := kmsg.NewPtrWriteTxnMarkersRequest()
 		req.Version, req.Markers = 2, append(req.Markers, m)
-		notes = s.shard.Step(machine.Input{Now: s.now, Event: machine.Request{ID: 1, Msg: req}}).Notes
+		notes = s.shard.Step(machine.Input{Now: s.Now, Event: machine.Request{ID: 1, Msg: req}}).Notes
 		return committedIn(notes)
 	}
 	a, b := subscription.TopicPartition{Topic: "t", Partition: 0}, subscription.TopicPartition{Topic: "t", Partition: 1}

@@ -14,6 +14,8 @@ import (
 type Args struct {
 	T testing.TB
 	D *datadriven.TestData
+	// Resolve gives names in texts a meaning. Optional.
+	Resolve func(string) string
 }
 
 // Who is the first word.
@@ -23,7 +25,11 @@ func (a Args) Who() string { return a.D.CmdArgs[0].Key }
 func (a Args) Text(name, otherwise string) string {
 	for _, c := range a.D.CmdArgs {
 		if c.Key == name && len(c.Vals) > 0 {
-			return strings.Join(c.Vals, ",")
+			text := strings.Join(c.Vals, ",")
+			if a.Resolve != nil {
+				text = a.Resolve(text)
+			}
+			return text
 		}
 	}
 	return otherwise
@@ -34,9 +40,12 @@ func (a Args) Flag(name string) bool {
 	return slices.ContainsFunc(a.D.CmdArgs, func(c datadriven.CmdArg) bool { return c.Key == name && len(c.Vals) == 0 })
 }
 
-// Number is what name=7 says.
+// Number is what name=7 says; name= is as if it were not there.
 func (a Args) Number(name string, otherwise int) int {
-	return ParseInt(a.T, a.Text(name, strconv.Itoa(otherwise)))
+	if v := a.Text(name, ""); v != "" {
+		return ParseInt(a.T, v)
+	}
+	return otherwise
 }
 
 // Duration is what name=10s says.
@@ -49,14 +58,14 @@ func (a Args) Millis(name, otherwise string) int32 {
 	return int32(a.Duration(name, otherwise).Milliseconds())
 }
 
-// List is what name=(a,b) says.
-func (a Args) List(name string) (out []string) {
+// List is what name=(a,b) says, nil if it is not given.
+func (a Args) List(name string) []string {
 	for _, c := range a.D.CmdArgs {
 		if c.Key == name {
-			out = append(out, c.Vals...)
+			return c.Vals
 		}
 	}
-	return out
+	return nil
 }
 
 // ParseDuration reads a duration.
