@@ -83,7 +83,7 @@ func (s *Simulator) TestShrinks(t *testing.T, most int) {
 		if len(x.best.faults) > most || 2*x.best.cost() > failed.cost() {
 			t.Errorf("%d events and %d faults are left", x.best.events, len(x.best.faults))
 		}
-		c, err := parseCut(strings.Fields(x.cut.String())[1], x.cut.chaos, int(x.cut.hurry))
+		c, err := parseCut(strings.Fields(x.cut.String())[1], x.cut.chaos, x.cut.hurry)
 		if again := s.run(seed, c, nil); err != nil || again.broken.Text != x.best.broken.Text {
 			t.Errorf("replayed, it is %q: %v", again.broken.Text, err)
 		}

@@ -52,7 +52,7 @@ type fault uint32
 type cut struct {
 	faults map[fault]bool // that happen all the same; nil if none is left out
 	chaos  time.Duration  // how long the first phase takes, 0 for as long as the seed says
-	hurry  time.Duration  // so many times earlier comes what happens again and again; 0 and 1 for when the seed says
+	hurry  int            // so many times earlier comes what happens again and again; 0 and 1 for when the seed says
 }
 
 // happens says whether something that has been decided on happens.

@@ -69,10 +69,10 @@ func (x *shrinker) try(c cut, keep []fault) bool {
 
 // shorten ends the first phase as early as possible.
 func (x *shrinker) shorten() {
-	for _, share := range []time.Duration{8, 4, 2, 12, 14, 15} { // Sixteenths of it.
+	for _, share := range []float64{1. / 2, 1. / 4, 1. / 8, 3. / 4, 7. / 8, 15. / 16} {
 		for {
 			c := x.cut
-			if c.chaos = x.best.chaos * share / 16; !x.try(c, x.best.faults) {
+			if c.chaos = time.Duration(share * float64(x.best.chaos)); !x.try(c, x.best.faults) {
 				break
 			}
 		}
@@ -92,7 +92,7 @@ func (x *shrinker) drop() {
 // hurry has the faults that are left come earlier. They have the same names: those
 // do not depend on time.
 func (x *shrinker) hurry() {
-	for _, times := range []time.Duration{16, 4, 2} {
+	for _, times := range []int{16, 4, 2} {
 		c := x.cut
 		c.hurry = min(max(1, c.hurry)*times, 1024)
 		x.try(c, x.best.faults)
@@ -127,7 +127,7 @@ const keepNone = "none"
 
 // parseCut reads the flags of a replay.
 func parseCut(keep string, chaos time.Duration, hurry int) (cut, error) {
-	c := cut{chaos: chaos, hurry: time.Duration(hurry)}
+	c := cut{chaos: chaos, hurry: hurry}
 	if keep == "" {
 		return c, nil
 	}

@@ -75,7 +75,7 @@ func (w *World) Every(mean time.Duration, run func()) {
 	if mean == 0 {
 		return
 	}
-	w.After(w.About(mean)/max(1, w.cut.hurry)+time.Millisecond, func() {
+	w.After(w.About(mean)/time.Duration(max(1, w.cut.hurry))+time.Millisecond, func() {
 		if w.Calm {
 			return
 		}
