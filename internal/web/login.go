@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"muster/internal/auth"
 	"muster/internal/web/login"
@@ -122,4 +123,94 @@ func (c *call) user() *string {
 	}
 	name := strings.TrimPrefix(string(c.who), string(auth.User("")))
 	return &name
+}
+
+// Where nobody logs in, everybody who reaches the address is a stranger. On this machine
+// that is whoever may use it; from others they may read how things are, and no more,
+// unless muster.http.anonymous says that they may.
+const (
+	strangersOnlyRead  = "there is no login here, so people of other machines may only read; create a user, or set muster.http.anonymous to full"
+	strangersSeeNoData = "there is no login here, so people of other machines do not see what is in records; create a user, or set muster.http.anonymous to full"
+	nobodyMay          = "log in first"
+)
+
+// mayAct returns the problem of somebody who may change nothing here, whatever rights
+// there are.
+func (a *api) mayAct(c *call) error {
+	if why := a.whyNotAct(c); why != "" {
+		return &problem.Problem{Status: http.StatusForbidden, Code: "read_only", Message: why}
+	}
+	return nil
+}
+
+// maySeeRecords returns the problem of somebody who may not see what is in records,
+// whatever rights there are.
+func (a *api) maySeeRecords(c *call) error {
+	if why := a.whyNoRecords(c); why != "" {
+		return &problem.Problem{Status: http.StatusForbidden, Code: "no_records", Message: why}
+	}
+	return nil
+}
+
+func (a *api) whyNotAct(c *call) string { return a.whyNot(c, strangersOnlyRead) }
+
+func (a *api) whyNoRecords(c *call) string { return a.whyNot(c, strangersSeeNoData) }
+
+func (a *api) whyNot(c *call, stranger string) string {
+	if c.note != nil {
+		return "" // The broker that they asked knows whether they are strangers.
+	}
+	switch wanted := a.gate.WantsLogin(); {
+	case wanted && c.login == login.None:
+		return nobodyMay
+	case !wanted && !a.full && (a.far || isFar(c.request)):
+		return stranger
+	}
+	return ""
+}
+
+// isFar says whether a request that came to a loopback address is somebody else's: a proxy
+// says so, or it was sent to a name that is not this machine's for itself.
+func isFar(r *http.Request) bool {
+	return r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !server.IsLocalName(server.HostOf(r.Host))
+}
+
+// Session is who somebody is here, and what is open to them.
+type Session struct {
+	User        *string    `json:"user" doc:"who is logged in; null without a login"`
+	Login       string     `json:"login" doc:"how: none, basic, cookie or bearer"`
+	LoginWanted bool       `json:"loginWanted" doc:"whoever wants to know anything else has to log in"`
+	Ways        []string   `json:"ways" doc:"how people can log in: password, oidc"`
+	Ends        *time.Time `json:"ends" doc:"when the login ends by itself; null if it does not"`
+	May         Abilities  `json:"may" doc:"what is open to them; rights decide the rest"`
+	ReadOnly    *string    `json:"readOnly" doc:"why they may change nothing, as a sentence; null if they may"`
+}
+
+// Abilities is what is open to somebody, as far as their rights go.
+type Abilities struct {
+	Act     bool `json:"act" doc:"to change anything"`
+	Records bool `json:"records" doc:"to see what is in records"`
+}
+
+// session tells people who they are.
+func (a *api) session(c *call, _ *None) (*Session, error) {
+	out := &Session{User: c.user(), Login: c.login, LoginWanted: a.gate.WantsLogin(), Ways: []string{}, Ends: known(c.ends)}
+	if out.LoginWanted {
+		out.Ways = append(out.Ways, "password")
+	}
+	if out.LoginWanted && a.gate.Issuer() != nil {
+		out.Ways = append(out.Ways, login.WayOIDC)
+	}
+	out.May.Records = a.whyNoRecords(c) == ""
+	why := a.whyNotAct(c)
+	if out.May.Act = why == ""; why != "" {
+		out.ReadOnly = &why
+	}
+	return out, nil
+}
+
+// opened has a route want no login.
+func opened(r route) route {
+	r.open = true
+	return r
 }

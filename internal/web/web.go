@@ -5,7 +5,7 @@
 //	server (bounded, guarded) → mux ─┬ /healthz, /metrics, console
 //	                                 └ api: login → slot → route → answer
 //
-// One table has all routes of the API (routes.go): path, question, answer, the right that
+// One table has all routes of the API (route.go): path, question, answer, the right that
 // it needs. The OpenAPI document and the TypeScript types are made of it, and a test
 // fails if they are out of date. The package knows no engine, asks the broker through
 // Reads and Gate, and acts by package act, which sends the very requests of the Kafka
@@ -23,6 +23,7 @@ import (
 	"muster/internal/web/act"
 	"muster/internal/web/console"
 	"muster/internal/web/fleet"
+	"muster/internal/web/problem"
 	"muster/internal/web/server"
 )
 
@@ -91,4 +92,39 @@ func (s *Server) Drain() { s.drain.Do(s.api.drain) }
 func (s *Server) Close() {
 	s.Drain()
 	s.Server.Close()
+}
+
+// Health says how the broker is.
+type Health struct {
+	Status   string   `json:"status" doc:"ok, or unavailable if there are problems"`
+	Node     int32    `json:"node" doc:"the broker's node id"`
+	Cluster  string   `json:"cluster,omitempty" doc:"the cluster id"`
+	Store    string   `json:"store" doc:"where records are kept"`
+	Problems []string `json:"problems,omitempty" doc:"what is wrong, in sentences"`
+}
+
+// wellStatus is the status of a broker without problems.
+const wellStatus = "ok"
+
+// judged fills in the status.
+func (h Health) judged() Health {
+	h.Status = wellStatus
+	if len(h.Problems) > 0 {
+		h.Status = "unavailable"
+	}
+	return h
+}
+
+// writeHealth answers 200 if all is well and 503 if not, so that a client that asks
+// need not read the rest.
+func writeHealth(w http.ResponseWriter, h Health) {
+	code := http.StatusOK
+	if len(h.Problems) > 0 {
+		code = http.StatusServiceUnavailable
+	}
+	body, err := problem.Encode(h.judged())
+	if err != nil {
+		code, body = http.StatusInternalServerError, nil
+	}
+	problem.Send(w, code, problem.JSON, body)
 }
