@@ -24,6 +24,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/arrivals"
+	"muster/internal/audit/trail"
 	"muster/internal/auth"
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
@@ -116,7 +117,7 @@ type Broker struct {
 	journal     *writer.Journal[journal.Entry]
 	txnJournal  *writer.Journal[journal.Txn]
 	marked      marked
-	audit       *auditLog // nil if there is none
+	audit       *trail.Trail // nil if there is none
 	node        int32
 	redis       *redisSide    // nil unless the store is Redis
 	lease       cluster.Lease // nil unless brokers share the store
@@ -210,14 +211,13 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	}
 	b.counter = b.redis.counter()
 	b.openAudit()
-	changed, denied := b.audit.hooks()
 	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
 		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
-		Audit: changed, Denied: b.countDenials(denied),
+		Audit: b.audit.Changed(), Denied: b.denied,
 		Topics: &b.meters.Topics, Throttled: b.throttled, Panicked: b.meters.Panicked,
 	})
 	front.handler.Store(h)
@@ -232,7 +232,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.running.Go(func() { b.manager.Run(background) })
 	b.running.Go(func() { b.journal.Run(background) })
 	b.running.Go(func() { b.txnJournal.Run(background) })
-	b.running.Go(func() { b.audit.run(background) })
+	b.running.Go(func() { b.audit.Run(background) })
 	b.running.Go(func() { b.orphans.Run(background) })
 	b.running.Go(func() { b.watch.Run(background) })
 	for _, e := range b.endpoints {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/audit"
 	"muster/internal/auth/sasl"
 	"muster/internal/gate"
 	"muster/internal/group"
@@ -145,29 +143,3 @@ func (b *Broker) FailedLogins() (n float64) {
 
 // PeerLogin is how brokers of a cluster with a secret log in.
 func PeerLogin(secret metadata.Secret) peer.Login { return gate.PeerLogin(secret) }
-
-// StopAuditWithoutStore has an audit log whose store has failed take entries, and stop.
-func (b *Broker) StopAuditWithoutStore(entries ...audit.Entry) {
-	kind := auditJournal
-	kind.Topic = "no/such topic"
-	a := newAudit(b, kind)
-	for _, e := range entries {
-		a.tell(e)
-	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	a.run(ended)
-}
-
-// AuditQueue fills the queue of an audit log that nobody reads with entries as they come,
-// and returns how many of each kind have found room.
-func (b *Broker) AuditQueue(entries iter.Seq[audit.Entry]) map[audit.Kind]int {
-	a := newAudit(b, auditJournal)
-	found := map[audit.Kind]int{}
-	for e := range entries {
-		if a.put(e); a.leftOut == 0 {
-			found[e.Kind]++
-		}
-	}
-	return found
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net/url"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -121,13 +120,7 @@ func (b *Broker) acts() *act.Acts {
 }
 
 // auditHTTP tells the audit log, if there is one, of what came over HTTP.
-func (b *Broker) auditHTTP(e audit.Entry) {
-	if b.audit == nil {
-		return
-	}
-	e.Time, e.Via, e.Broker = time.Now().UTC(), audit.ViaHTTP, b.nodeID()
-	b.audit.tell(e.Bounded())
-}
+func (b *Broker) auditHTTP(e audit.Entry) { b.audit.HTTP(e) }
 
 // HTTPURL returns where the broker answers HTTP, as http://host:port or https://host:port;
 // empty if it does not.

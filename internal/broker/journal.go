@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/audit/trail"
 	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/watch/writer"
@@ -23,11 +24,26 @@ var transactionJournal = writer.Kind[journal.Txn]{
 }
 
 func newJournal[E any](b *Broker, kind writer.Kind[E]) *writer.Journal[E] {
-	return writer.New(writer.Options{
+	return writer.New(b.writerOptions(), kind)
+}
+
+// openAudit makes the audit log, if there is to be one.
+func (b *Broker) openAudit() {
+	if !b.cfg.Bool("muster.audit.enable") {
+		return
+	}
+	b.audit = trail.New(trail.Options{Writer: b.writerOptions(), Node: b.nodeID})
+	for _, g := range b.gates.All() {
+		g.OnLogin(b.audit.Login)
+	}
+}
+
+func (b *Broker) writerOptions() writer.Options {
+	return writer.Options{
 		Topic:       func(name string) *metadata.Topic { return b.controller.Image().Topic(name) },
 		CreateTopic: b.createInternal, Partition: b.partition,
 		Dropped: func(n int) { b.meters.JournalDropped.Add(uint64(n)) }, Logger: b.logger,
-	}, kind)
+	}
 }
 
 // createInternal creates an internal topic; that there is one already is no error.

@@ -56,12 +56,8 @@ func (b *Broker) throttled(kind quota.Kind, wait time.Duration) {
 	b.meters.Throttled.Add(meter.Labels{throttleKinds[kind]}, wait.Seconds())
 }
 
-// countDenials counts denials, besides what else is told of them.
-func (b *Broker) countDenials(told func(auth.Request)) func(auth.Request) {
-	return func(q auth.Request) {
-		b.meters.CountDenial(q.Operation.String(), q.Type.String())
-		if told != nil {
-			told(q)
-		}
-	}
+// denied is told what requests are denied.
+func (b *Broker) denied(q auth.Request) {
+	b.meters.CountDenial(q.Operation.String(), q.Type.String())
+	b.audit.Denied(q)
 }

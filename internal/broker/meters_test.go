@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"muster/internal/arrivals"
-	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/journal"
 	"muster/internal/listener"
@@ -56,12 +55,11 @@ func TestRebalancesAreCountedByWhatBeganThem(t *testing.T) {
 
 func TestDenialsAreCounted(t *testing.T) {
 	b := counting()
-	told := 0
-	count := b.countDenials(func(auth.Request) { told++ })
-	count(auth.Request{Operation: auth.Read, Type: auth.Topic, Name: "a"})
-	b.countDenials(nil)(auth.Request{Operation: auth.Read, Type: auth.Topic, Name: "b"})
-	if got := fmt.Sprint(b.meters.Denials.Read()); got != "map[[read topic ]:2]" || told != 1 {
-		t.Errorf("%s, told of %d", got, told)
+	for _, name := range []string{"a", "b"} {
+		b.denied(auth.Request{Operation: auth.Read, Type: auth.Topic, Name: name})
+	}
+	if got := fmt.Sprint(b.meters.Denials.Read()); got != "map[[read topic ]:2]" {
+		t.Error(got)
 	}
 }
 
@@ -81,15 +79,6 @@ func TestEntriesThatJournalsLeaveOutAreCounted(t *testing.T) {
 	dropped(0)
 	j.Add(two)
 	dropped(2)
-	a := newAudit(b, auditJournal)
-	for a.Free() > 0 {
-		a.put(audit.Entry{})
-	}
-	a.put(audit.Entry{})
-	dropped(3)
-	if a.leftOut != 1 {
-		t.Errorf("the next entry says that %d are left out", a.leftOut)
-	}
 }
 
 func TestWaitsOfConnectionsAreCounted(t *testing.T) {
@@ -121,16 +110,14 @@ func TestEntriesThatCannotBeWrittenAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	kind, other := groupJournal, auditJournal
-	kind.Topic, other.Topic = "no name!", "no name!" // It cannot be created.
+	kind := groupJournal
+	kind.Topic = "no name!" // It cannot be created.
 	ended, end := context.WithCancel(t.Context())
 	end()
-	j, a := newJournal(b, kind), newAudit(b, other)
+	j := newJournal(b, kind)
 	j.Add([]journal.Entry{{Group: "a"}, {Group: "a"}})
 	j.Run(ended)
-	a.Offer(make([]audit.Entry, 3))
-	a.Run(ended)
-	if got := b.meters.JournalDropped.Load(); got != 5 {
+	if got := b.meters.JournalDropped.Load(); got != 2 {
 		t.Errorf("%d are dropped", got)
 	}
 }

@@ -1,4 +1,8 @@
-package broker
+// Package trail writes the audit log to its topic: what people changed, what they were denied,
+// and who logged in. Requests do not wait for it: what does not fit is left out, and the
+// next entry says how much that was. What anyone can do as often as they like is counted
+// together, and leaves room for the rest.
+package trail
 
 import (
 	"context"
@@ -13,61 +17,70 @@ import (
 	"muster/internal/watch/writer"
 )
 
-// auditTick is how often the audit log looks whether what was counted is due.
-const auditTick = time.Second
+// tick is how often it is looked whether what was counted is due.
+const tick = time.Second
 
-var auditJournal = writer.Kind[audit.Entry]{
+var kind = writer.Kind[audit.Entry]{
 	Topic: metadata.AuditTopic, Name: "audit log", Anywhere: true,
 	Key: func(e *audit.Entry) string { return e.Principal }, At: func(e *audit.Entry) time.Time { return e.Time }, Size: (*audit.Entry).Size,
 }
 
-// auditLog writes what people did to a topic. Requests do not wait for it: what does
-// not fit is left out, and the next entry says how much that was.
-type auditLog struct {
+// Options say where entries go.
+type Options struct {
+	Writer writer.Options
+	Node   func() int32
+}
+
+// Trail is the audit log of a broker. A nil one takes nothing.
+type Trail struct {
 	*writer.Journal[audit.Entry]
-	b *Broker
+	opts Options
 
 	mu      sync.Mutex
 	counter *audit.Counter
 	leftOut int
 }
 
-func newAudit(b *Broker, kind writer.Kind[audit.Entry]) *auditLog {
-	a := &auditLog{Journal: newJournal(b, kind), b: b, counter: audit.NewCounter()}
+// New returns an audit log that has nothing to write.
+func New(opts Options) *Trail {
+	a := &Trail{Journal: writer.New(opts.Writer, kind), opts: opts, counter: audit.NewCounter()}
 	a.Lost = a.lost
 	return a
 }
 
-func (b *Broker) openAudit() {
-	if b.cfg.Bool("muster.audit.enable") {
-		b.audit = newAudit(b, auditJournal)
-		for _, g := range b.gates.All() {
-			g.OnLogin(b.audit.login)
-		}
-	}
-}
-
-// hooks returns what the handler tells of changes and denials; nil for no log.
-func (a *auditLog) hooks() (changed func(audit.Entry), denied func(auth.Request)) {
+// Changed returns what the handler tells of changes; nil for no log.
+func (a *Trail) Changed() func(audit.Entry) {
 	if a == nil {
-		return nil, nil
+		return nil
 	}
-	return a.tell, a.denied
+	return a.tell
 }
 
-// denied tells that somebody may not do something.
-func (a *auditLog) denied(q auth.Request) {
+// Denied tells that somebody may not do something.
+func (a *Trail) Denied(q auth.Request) {
+	if a == nil {
+		return
+	}
 	a.tell(audit.Entry{
-		Time: time.Now().UTC(), Kind: audit.Denied, Via: audit.ViaKafka, Broker: a.b.nodeID(),
+		Time: time.Now().UTC(), Kind: audit.Denied, Via: audit.ViaKafka, Broker: a.opts.Node(),
 		Principal: string(q.Principal), Host: q.Host, Operation: q.Operation.String(),
 		Resources: []audit.Resource{{Type: strings.ToLower(q.Type.String()), Name: q.Name}},
 	}.Bounded())
 }
 
-// login tells of a login.
-func (a *auditLog) login(l gate.Attempt) {
+// HTTP tells of what came over HTTP.
+func (a *Trail) HTTP(e audit.Entry) {
+	if a == nil {
+		return
+	}
+	e.Time, e.Via, e.Broker = time.Now().UTC(), audit.ViaHTTP, a.opts.Node()
+	a.tell(e.Bounded())
+}
+
+// Login tells of a login at a Kafka listener.
+func (a *Trail) Login(l gate.Attempt) {
 	e := audit.Entry{
-		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.b.nodeID(),
+		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.opts.Node(),
 		Principal: string(l.Principal), Host: l.Host, Mechanism: l.Mechanism,
 	}
 	if l.Err != nil {
@@ -77,7 +90,7 @@ func (a *auditLog) login(l gate.Attempt) {
 }
 
 // tell takes an entry, which is bounded.
-func (a *auditLog) tell(e audit.Entry) {
+func (a *Trail) tell(e audit.Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.counter.Add(e) {
@@ -86,10 +99,10 @@ func (a *auditLog) tell(e audit.Entry) {
 }
 
 // put queues an entry. The lock is held.
-func (a *auditLog) put(e audit.Entry) {
+func (a *Trail) put(e audit.Entry) {
 	e.LeftOut = a.leftOut
 	if a.Free() <= reserved(&e) {
-		a.b.meters.JournalDropped.Add(1)
+		a.opts.Writer.Dropped(1)
 		a.leftOut++
 		return
 	}
@@ -115,7 +128,7 @@ func reserved(e *audit.Entry) float64 {
 }
 
 // due queues the entries of what was counted.
-func (a *auditLog) due(now time.Time, all bool) {
+func (a *Trail) due(now time.Time, all bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.counter.Due(now, all) {
@@ -123,46 +136,46 @@ func (a *auditLog) due(now time.Time, all bool) {
 	}
 }
 
-// run writes until ctx ends, and then what is still there.
-func (a *auditLog) run(ctx context.Context) {
+// Run writes until ctx ends, and then what is still there.
+func (a *Trail) Run(ctx context.Context) {
 	if a == nil {
 		return
 	}
 	var writing sync.WaitGroup
-	writing.Go(func() { a.Run(ctx) })
-	tick := time.NewTicker(auditTick)
-	defer tick.Stop()
+	writing.Go(func() { a.Journal.Run(ctx) })
+	every := time.NewTicker(tick)
+	defer every.Stop()
 	for ctx.Err() == nil {
 		select {
-		case <-tick.C:
+		case <-every.C:
 			a.due(time.Now(), false)
 		case <-ctx.Done():
 		}
 	}
 	writing.Wait()
 	a.due(time.Now(), true)
-	a.Run(ctx)
+	a.Journal.Run(ctx)
 	a.end()
 }
 
 // end tells of entries that are missing, since there is no further one to say so.
-func (a *auditLog) end() {
+func (a *Trail) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.leftOut > 0 {
-		a.b.logger.Warn("audit log left out the last entries", "count", a.leftOut)
+		a.opts.Writer.Logger.Warn("audit log left out the last entries", "count", a.leftOut)
 	}
 }
 
 // lost has entries that cannot be stored be in the broker's own log, so that they are not
 // lost without a trace.
-func (a *auditLog) lost(entries []audit.Entry, err error) {
+func (a *Trail) lost(entries []audit.Entry, err error) {
 	a.mu.Lock()
 	for i := range entries {
-		a.leftOut += 1 + entries[i].LeftOut // Of those nobody else will tell.
+		a.leftOut += 1 + entries[i].LeftOut // Of those no one else will tell.
 	}
 	a.mu.Unlock()
 	for i := range entries {
-		a.b.logger.Warn("audit log could not be written", "error", err, "entry", entries[i].Line())
+		a.opts.Writer.Logger.Warn("audit log could not be written", "error", err, "entry", entries[i].Line())
 	}
 }
