@@ -175,17 +175,17 @@ func (s *groupSource) coordinator() *groupview.Coordinator {
 }
 
 // GroupError says why nothing is known of a group.
-func (s *Facts) GroupError(name string, err error) error {
+func (r *Facts) GroupError(name string, err error) error {
 	switch {
 	case errors.Is(err, kerr.GroupIDNotFound):
 		return &groupview.NoGroupError{Name: name}
 	case errors.Is(err, kerr.NotCoordinator), errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.CoordinatorLoadInProgress):
-		t := s.Image().Topic(metadata.OffsetsTopic)
+		t := r.Image().Topic(metadata.OffsetsTopic)
 		if t == nil {
 			return &groupview.NoGroupError{Name: name} // There never was one.
 		}
 		leader := t.Partitions[journal.PartitionFor(name, int32(len(t.Partitions)))].Leader
-		if leader == s.Node() {
+		if leader == r.Node() {
 			leader = metadata.NoBroker // It is about to be loaded.
 		}
 		return &problem.Elsewhere{What: fmt.Sprintf("group %q", name), Broker: leader}

@@ -31,8 +31,14 @@ func serve(t *testing.T, addr string, allowed ...string) *site {
 	return &site{t, s}
 }
 
+// reply is an answer without its body.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // do sends a request and returns the answer.
-func (s *site) do(method, path string, change ...func(*http.Request)) (*http.Response, string) {
+func (s *site) do(method, path string, change ...func(*http.Request)) (reply, string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.Addr().String()+path, http.NoBody)
 	if err != nil {
@@ -51,7 +57,7 @@ func (s *site) do(method, path string, change ...func(*http.Request)) (*http.Res
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return resp, string(body)
+	return reply{resp.StatusCode, resp.Header}, string(body)
 }
 
 func (s *site) get(path string, change ...func(*http.Request)) int {
