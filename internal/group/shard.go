@@ -18,6 +18,10 @@
 // rollback: if the runtime cannot append the records of a step, it drops the
 // shard and loads it again.
 //
+// Groups are of a kind (package kind), each of which is a package and a line in
+// registry.go. Here is what groups of all kinds have: the shard that they are in,
+// their offsets, and those that wait for transactions.
+//
 // The rules are Kafka's; the file of each phase names them where they are odd.
 package group
 

@@ -11,10 +11,11 @@ import (
 	"muster/internal/machine"
 )
 
-// resume makes a consumer group live after a load: everybody has a whole
-// session timeout to be heard of, or what is left of it (see silence.go), and whoever has to let go of something a whole
-// rebalance timeout for that. The topics are looked at with the first heartbeat. What
-// clients know may be newer than what is stored: see consumer_leap.go.
+// resume makes a consumer group live after a load: every member has a whole session
+// timeout to be heard of, or what is left of it (see kind.Base.SessionLeft), and one that
+// has to let go of something a whole rebalance timeout for that. The topics are looked at
+// with the first heartbeat. What clients know may be newer than what is stored: see
+// after_load.go.
 func (g *Group) resume(x *kind.Step) {
 	for _, mem := range slices.Clone(g.Members) {
 		if mem.Metadata == nil { // What is left of a member that is gone.

@@ -17,9 +17,10 @@ import (
 	"muster/internal/metadata"
 )
 
-// Group is a group of the consumer protocol (KIP-848). There is no generation: the group has an epoch, which rises with each
-// change of who wants what; the target assignment has the epoch that it was made
-// for; and each member comes to that epoch by itself, heartbeat by heartbeat.
+// Group is a group of the consumer protocol (KIP-848). There is no generation: the group has
+// an epoch, which rises with each change of who wants what; the target assignment has the
+// epoch that it was made for; and each member comes to that epoch by itself, heartbeat by
+// heartbeat.
 type Group struct {
 	kind.Base
 

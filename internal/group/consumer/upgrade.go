@@ -21,7 +21,7 @@ import (
 // A classic group whose members are consumers becomes a consumer group when somebody of
 // the consumer protocol joins it, without anybody having to stop: its members stay, with
 // what they were assigned last, and go on with the classic protocol among the others
-// (see consumer_classic.go). The group's epoch is its generation.
+// (see classic.go). The group's epoch is its generation.
 
 // upgraded is the consumer group that a classic one becomes, or why it cannot.
 func upgraded(x *kind.Step, g *classic.Group, p *place) (*Group, *protocolError) {
