@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/audit/trail"
-	"muster/internal/journal"
 	"muster/internal/metadata"
+	"muster/internal/watch/journal"
 	"muster/internal/watch/writer"
 )
 

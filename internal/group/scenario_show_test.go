@@ -9,7 +9,7 @@ import (
 
 	"muster/internal/group/subscription"
 	"muster/internal/harness"
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 func (s *scenario) showReply(who string, msg kmsg.Response) string {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 	"muster/internal/web/problem"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/subscription"
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // The account of a rebalance has where so many were, and no more.

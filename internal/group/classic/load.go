@@ -7,7 +7,7 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // resume makes a group that was loaded live.

@@ -3,7 +3,7 @@ package consumer
 import (
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // A store may lose the end of its log, and a client may be further on then than what is known

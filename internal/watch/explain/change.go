@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // Entry is an entry of the journal, with what the broker wrote: a later version

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

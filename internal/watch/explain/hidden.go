@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // HiddenTopic stands for the name of a topic that somebody may not know of. No topic can

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // Of topics that somebody may not see nothing in an entry tells the name, whichever field it
 // is in: the entries of package journal have all of them.
 func TestTopicsThatAreHiddenAreNamedNowhere(t *testing.T) {
-	f, err := os.Open("../../journal/testdata/entries.json")
+	f, err := os.Open("../journal/testdata/entries.json")
 	if err != nil {
 		t.Fatal(err)
 	}

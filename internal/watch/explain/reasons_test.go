@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 func TestChangesInWords(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 func TestEntriesOfTransactionsInWords(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
@@ -22,6 +21,7 @@ import (
 	"muster/internal/store/mem"
 	"muster/internal/store/redis"
 	"muster/internal/store/redis/conn"
+	"muster/internal/watch/journal"
 )
 
 var groups = Kind[journal.Entry]{

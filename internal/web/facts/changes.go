@@ -3,7 +3,7 @@ package facts
 import (
 	"sync"
 
-	"muster/internal/journal"
+	"muster/internal/watch/journal"
 )
 
 // maxChanges is how many changes of groups are remembered for those who watch.
