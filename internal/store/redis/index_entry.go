@@ -22,7 +22,6 @@ import (
 // and then, as varints, the ids of its records as runs, and its batches. Where it begins
 // it does not say: that is its id less the counts, so that it can be made before its offset is
 // known.
-const fieldIndex = "b"
 
 // idRun is ids of the same millisecond that follow each other.
 type idRun struct {
@@ -241,23 +240,23 @@ func (e *indexEntry) body() []byte {
 	return b
 }
 
-func (x *indexBatch) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(x.count))
-	b = append(b, x.flags)
-	b = binary.AppendUvarint(b, uint64(x.leaderEpoch+1))
-	b = binary.AppendVarint(b, x.baseTimestamp)
-	b = binary.AppendVarint(b, x.maxTimestamp)
-	b = binary.AppendUvarint(b, uint64(x.bytes))
-	if x.flags&flagProducer != 0 {
-		b = binary.AppendUvarint(b, uint64(x.producerID))
-		b = binary.AppendVarint(b, int64(x.producerEpoch))
-		b = binary.AppendVarint(b, int64(x.sequence))
+func (b *indexBatch) append(out []byte) []byte {
+	out = binary.AppendUvarint(out, uint64(b.count))
+	out = append(out, b.flags)
+	out = binary.AppendUvarint(out, uint64(b.leaderEpoch+1))
+	out = binary.AppendVarint(out, b.baseTimestamp)
+	out = binary.AppendVarint(out, b.maxTimestamp)
+	out = binary.AppendUvarint(out, uint64(b.bytes))
+	if b.flags&flagProducer != 0 {
+		out = binary.AppendUvarint(out, uint64(b.producerID))
+		out = binary.AppendVarint(out, int64(b.producerEpoch))
+		out = binary.AppendVarint(out, int64(b.sequence))
 	}
-	if x.isControl() {
-		b = binary.AppendUvarint(b, uint64(len(x.control)))
-		b = append(b, x.control...)
+	if b.isControl() {
+		out = binary.AppendUvarint(out, uint64(len(b.control)))
+		out = append(out, b.control...)
 	}
-	return b
+	return out
 }
 
 // indexReader reads a body. After an error it reads zeros.

@@ -202,7 +202,6 @@ type indexWorld struct {
 	n       int
 	mu      sync.Mutex
 	acked   map[string]int64 // the offset of each value
-	deleted map[string]bool
 }
 
 func (w *indexWorld) value() string {

@@ -69,6 +69,8 @@ var (
 	_ store.Restarting = (*log)(nil)
 	_ store.Refresher  = recordLog{}
 	_ store.Refresher  = indexLog{}
+	_ numbered         = batchLog{}
+	_ numbered         = recordLog{}
 )
 
 // end ends the handle: the log is deleted, or its store closed. What was begun
