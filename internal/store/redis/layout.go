@@ -124,11 +124,14 @@ func newLayout(l *log, meta map[string]string) (layout, error) {
 	return made, err
 }
 
-// Layouts returns the names of the layouts.
+// Layouts returns the names of the layouts that topics can have. The indexed one is not among
+// them yet: package native does not know where its offsets are.
 func Layouts() []string {
 	var names []string
 	for name := range makers {
-		names = append(names, string(name))
+		if name != store.LayoutIndexed {
+			names = append(names, string(name))
+		}
 	}
 	return names
 }
