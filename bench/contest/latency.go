@@ -21,7 +21,7 @@ import (
 
 // The load of the latency measure: 10,000 records of 1 KB per second. Every
 // millisecond ten are due, in one batch from the next of twelve producers to the
-// partition that it alone writes to. Nobody waits for an answer before the next batch is
+// partition that it alone writes to. No one waits for an answer before the next batch is
 // sent, and the time counts from when a batch was due: a broker that stops for a
 // while is charged for all that should have been sent meanwhile.
 const (

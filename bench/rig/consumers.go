@@ -111,7 +111,7 @@ type settling struct {
 }
 
 // note takes in how far a member is. All is settled when everybody has the same
-// epoch, all partitions are somebody's, and the coordinator knows.
+// epoch, all partitions are someone's, and the coordinator knows.
 func (s *settling) note(i int, m *ConsumerMember) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -151,7 +151,7 @@ func (b *Bench) Peers(p *Process, n int) ([]net.Conn, error) {
 }
 
 // Together runs fn for each connection at the same time. When one fails, all
-// connections are closed, so that nobody waits for it.
+// connections are closed, so that no one waits for it.
 func Together(conns []net.Conn, fn func(i int, c net.Conn) error) error {
 	var once sync.Once
 	var first error

@@ -18,7 +18,7 @@ import (
 const groupMemory = "groups memory"
 
 // groupMemory makes a group with many members, and many groups with one, and
-// notes what they add to the memory of a broker. Nobody is connected any more
+// notes what they add to the memory of a broker. No one is connected any more
 // when it is measured: what connections take is measured elsewhere. The broker
 // is the package inside this program, since it must be told to collect its
 // garbage.

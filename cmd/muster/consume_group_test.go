@@ -130,7 +130,7 @@ func TestConsumeInAGroupCommitsWhatItPrinted(t *testing.T) {
 	same(t, "stderr in the end", r.stop(), "muster: revoked orders:0-1")
 	same(t, "the offsets", s.committed("g"), "orders-0=5 orders-1=3")
 	g := s.describe("g")
-	if g.State != "Empty" { // It has left, and nobody waits for its session to end.
+	if g.State != "Empty" { // It has left, and no one waits for its session to end.
 		t.Errorf("the group is %s with %d members", g.State, len(g.Members))
 	}
 	s.pipe(`{"value":"b3","partition":1}`, "produce", "orders", "--json-lines").ok()
@@ -183,7 +183,7 @@ func TestConsumeInAGroupBeginsWhereFromSays(t *testing.T) {
 	s.pipe("old\n", "produce", "a").ok()
 	r := s.background("consume", "a", "--group", "g", "--from", "end", "--count", "1")
 	r.line(r.stderr)
-	for done := false; !done; { // Nobody tells when it has asked for the end.
+	for done := false; !done; { // No one tells when it has asked for the end.
 		s.pipe("new\n", "produce", "a").ok()
 		select {
 		case line := <-r.stdout:
@@ -205,7 +205,7 @@ func TestConsumeInAGroupThatCannotBeJoined(t *testing.T) {
 	odd.Close()
 }
 
-// oddBalancer is range under a name that nobody knows.
+// oddBalancer is range under a name that no one knows.
 type oddBalancer struct{ kgo.GroupBalancer }
 
 func (oddBalancer) ProtocolName() string { return "odd" }

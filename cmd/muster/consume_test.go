@@ -143,7 +143,7 @@ func TestConsumeFromEndImpliesFollow(t *testing.T) {
 	s.pipe("old\n", "produce", "a").ok()
 	done := make(chan *result)
 	go func() { done <- s.run("consume", "a", "--from", "end", "--count", "1") }()
-	for { // Nobody tells when the follower has asked for the end.
+	for { // No one tells when the follower has asked for the end.
 		select {
 		case r := <-done:
 			r.prints("new\n")

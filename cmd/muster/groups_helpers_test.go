@@ -235,7 +235,7 @@ func (m *rawMember) mustJoin() {
 	}
 }
 
-// commit commits an offset of partition 0, as somebody who is no member.
+// commit commits an offset of partition 0, as someone who is no member.
 func commit(t *testing.T, client *kgo.Client, group, topic string, offset int64) {
 	t.Helper()
 	var offsets kadm.Offsets

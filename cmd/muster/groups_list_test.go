@@ -166,7 +166,7 @@ func TestGroupsDescribe(t *testing.T) {
 	}
 }
 
-// A changelog topic is assigned and read, and nobody ever commits it: Kafka's own
+// A changelog topic is assigned and read, and no one ever commits it: Kafka's own
 // tool shows no lag of it either.
 func TestPartitionsWithoutACommitAreNoLag(t *testing.T) {
 	s := newGroupShell(t)

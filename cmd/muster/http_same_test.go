@@ -99,7 +99,7 @@ func TestTheAPIAndTheCommandSayTheSame(t *testing.T) {
 			t.Errorf("of group %s the API says\n%s\nand the command\n%s", group, got, want)
 		}
 		var says, want told
-		eventually(t, func() error { // Nobody waits for the journal.
+		eventually(t, func() error { // No one waits for the journal.
 			says, want = toldBy(t, fromAPI[web.Explanation](t, address, "/groups/"+group+"/explain")), toldBy(t, decode[explain.Explanation](s.run("groups", "explain", group, "--json")))
 			if !reflect.DeepEqual(says, want) {
 				return fmt.Errorf("the API explains %+v, the command %+v", says, want)

@@ -142,7 +142,7 @@ func same[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// freeAddress returns an address at which nobody listens.
+// freeAddress returns an address at which no one listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))

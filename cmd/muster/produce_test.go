@@ -36,7 +36,7 @@ func TestProduceWithEveryCompressionAndAcks(t *testing.T) {
 			summary := decode[records.ProduceSummary](s.pipe(input.String(), "produce", topic, "--compression", codec, "--acks", acks, "--json"))
 			same(t, topic, summary, records.ProduceSummary{Topic: topic, Records: 3000})
 			if acks == "0" {
-				continue // Nobody says when the records are there.
+				continue // No one says when the records are there.
 			}
 			s.run("consume", topic).prints(input.String())
 		}

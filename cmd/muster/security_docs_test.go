@@ -81,7 +81,7 @@ func TestTheCommandsOfTheSecurityDocumentWork(t *testing.T) {
 			continue
 		}
 		var out []byte
-		eventually(t, func() error { // Nobody waits for the audit log.
+		eventually(t, func() error { // No one waits for the audit log.
 			var err error
 			if out, err = shell(line).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", line, err, out)
@@ -108,7 +108,7 @@ func TestTheCommandsOfTheSecurityDocumentWork(t *testing.T) {
 	}
 }
 
-// runBroker starts a broker, waits until somebody can connect, and stops it at the end.
+// runBroker starts a broker, waits until someone can connect, and stops it at the end.
 func runBroker(t *testing.T, c *exec.Cmd, address string) {
 	t.Helper()
 	c.Stdout, c.Stderr = t.Output(), t.Output()

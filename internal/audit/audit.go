@@ -5,7 +5,7 @@
 //
 // It owns the types and their names in JSON, which are an interface to the outside:
 // any Kafka client can read the topic. It also counts what may happen as often as
-// somebody likes (counter.go), so that nobody fills the log by trying again and
+// someone likes (counter.go), so that no one fills the log by trying again and
 // again, and puts entries into words (line.go). It is pure: it is told the time, does
 // nothing by itself, and never sees a password.
 package audit
@@ -16,11 +16,11 @@ import (
 	"unicode/utf8"
 )
 
-// Entry is what somebody did, or was not allowed to do.
+// Entry is what someone did, or was not allowed to do.
 type Entry struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
-	// Principal is who it was, as in User:alice. Of a login that failed it is who somebody
+	// Principal is who it was, as in User:alice. Of a login that failed it is who someone
 	// said to be.
 	Principal string `json:"principal,omitempty"`
 	Host      string `json:"host,omitempty"`
@@ -48,7 +48,7 @@ type Entry struct {
 	LeftOut int `json:"leftOut,omitempty"`
 }
 
-// Resource is something that was changed, or that somebody may not touch.
+// Resource is something that was changed, or that someone may not touch.
 type Resource struct {
 	Type   string `json:"type"`
 	Name   string `json:"name,omitempty"`
@@ -63,13 +63,13 @@ const (
 	TypeCluster = "cluster"
 	TypeUser    = "user"
 	TypeQuota   = "quota"
-	// TypeProducer is a producer by its id, where nobody knows its transactional id.
+	// TypeProducer is a producer by its id, where no one knows its transactional id.
 	TypeProducer = "producer"
 	// TypeRequest is a request that a broker may not send to another.
 	TypeRequest = "request"
 )
 
-// Via is the way that somebody came.
+// Via is the way that someone came.
 type Via string
 
 // ViaKafka is a request of the Kafka protocol.
@@ -94,11 +94,11 @@ const (
 	SettingsChanged      Kind = "settings-changed"
 	GroupDeleted         Kind = "group-deleted"
 	OffsetsDeleted       Kind = "offsets-deleted"
-	OffsetsSet           Kind = "offsets-set"    // by somebody who is no member of the group
+	OffsetsSet           Kind = "offsets-set"    // by someone who is no member of the group
 	MemberRemoved        Kind = "member-removed" // by a person, over HTTP
 	// RecordProduced is that a person has produced a record, over HTTP.
 	RecordProduced Kind = "record-produced"
-	// TransactionEnded is that somebody wrote the end of a transaction to its partitions,
+	// TransactionEnded is that someone wrote the end of a transaction to its partitions,
 	// past the coordinator.
 	TransactionEnded Kind = "transaction-ended"
 	RuleAdded        Kind = "acl-added"

@@ -58,7 +58,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 }
 
-// denial is one of topic number n for somebody.
+// denial is one of topic number n for someone.
 func denial(who string, n int, at time.Time) Entry {
 	return Entry{
 		Time: at, Kind: Denied, Principal: who, Host: "h", Via: ViaKafka, Operation: "READ", Broker: 3,

@@ -22,7 +22,7 @@ const (
 // Counter keeps what happens again and again from filling the log: the first of its like
 // is told at once, and what follows within a minute by one entry with a count. Names come
 // from clients, who can make up as many as they like; so each kind has places of its own,
-// and whoever has some may take one more only as long as more than that are free. Nobody
+// and whoever has some may take one more only as long as more than that are free. No one
 // takes more than half of them, and two who take all they can leave a third. What finds no
 // place is counted together, for each who does it. It is not for more than one goroutine
 // at a time.
@@ -35,7 +35,7 @@ type pool struct {
 	others *tally // of those who have no place at all; nil if there are none
 }
 
-// owner is somebody who has places: a principal. Who failed to log in is known by the
+// owner is someone who has places: a principal. Who failed to log in is known by the
 // address only.
 type owner struct {
 	places int
@@ -119,7 +119,7 @@ func (e Entry) short() Entry {
 	return e
 }
 
-// anonymous stands for all of somebody's entries of a kind that found no place.
+// anonymous stands for all of someone's entries of a kind that found no place.
 func (e Entry) anonymous() Entry {
 	out := Entry{Time: e.Time, Kind: e.Kind, Via: e.Via, Broker: e.Broker, Reason: "more than can be told apart"}
 	if e.Kind == LoginFailed {

@@ -65,7 +65,7 @@ func entries(n int) string {
 	return strconv.Itoa(n) + " entries"
 }
 
-// who words somebody by name, address and client id, as far as they are known.
+// who words someone by name, address and client id, as far as they are known.
 func (e *Entry) who() string {
 	name := "somebody"
 	if e.Principal != "" {

@@ -11,7 +11,7 @@ const (
 	BySuperUser Reason = iota + 1
 	// ByRule: a rule says so.
 	ByRule
-	// NoRule: the resource has no rule, for nobody, and the policy decides.
+	// NoRule: the resource has no rule, for no one, and the policy decides.
 	NoRule
 	// NoneMatches: the resource has rules, and none allows this.
 	NoneMatches
@@ -111,7 +111,7 @@ func mostAbout(s Operations, permission Permission, op Operation) Operation {
 	return Operation(bits.TrailingZeros32(uint32(s))) // ALL is the lowest.
 }
 
-// AnyOf says whether somebody may do something with any resource of a type, which
+// AnyOf says whether someone may do something with any resource of a type, which
 // InitProducerId asks of topics; the name does not count. It goes by patterns and not by resources, by
 // Kafka's rule: an ALLOW counts unless a DENY hides it, which is one of the same
 // literal name, one with a prefix of its pattern, or one of the wildcard. It looks

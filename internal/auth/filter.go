@@ -2,7 +2,7 @@ package auth
 
 import "strings"
 
-// Filter says which rules somebody means: all those for which every field is the
+// Filter says which rules someone means: all those for which every field is the
 // rule's own, or stands for any.
 type Filter struct {
 	Type       ResourceType // AnyResource for all

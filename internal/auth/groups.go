@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Groups are the groups that somebody is in besides being a user, as an issuer of tokens says: principals
+// Groups are the groups that someone is in besides being a user, as an issuer of tokens says: principals
 // like "Group:payments", each once and in order, with a NUL between them. Rules that name one
 // of them are for all who are in it. The form can be compared, and asked without memory.
 type Groups string
 
-// MaxGroups is how many groups somebody may be in, and maxGroupBytes how long their
+// MaxGroups is how many groups someone may be in, and maxGroupBytes how long their
 // principals may be together: every request asks for each of them.
 const (
 	MaxGroups     = 64

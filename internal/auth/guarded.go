@@ -13,7 +13,7 @@ func guarded(t ResourceType, name string) bool { return t == Topic && name == Au
 // needsName says whether only a rule that names the resource allows a request.
 func (q *Request) needsName() bool { return guarded(q.Type, q.Name) && !visible.Has(q.Operation) }
 
-// guardedRights returns what somebody may do with a resource that a rule must name.
+// guardedRights returns what someone may do with a resource that a rule must name.
 func (x *Index) guardedRights(q Request) Operations {
 	var named, wild verdicts
 	var room askedTables

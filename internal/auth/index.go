@@ -86,7 +86,7 @@ func (x *Index) Rules(f Filter) []Rule {
 	return out
 }
 
-// Request asks whether somebody may do something.
+// Request asks whether someone may do something.
 type Request struct {
 	Principal Principal
 	Groups    Groups
@@ -98,7 +98,7 @@ type Request struct {
 	Name string
 }
 
-// Rights returns all that somebody may do with a resource, whichever operation they ask for. It takes time by the
+// Rights returns all that someone may do with a resource, whichever operation they ask for. It takes time by the
 // length of the name and the logarithm of the number of rules (and looks at each
 // prefix of the name that has a rule for a host of its own), and no memory.
 func (x *Index) Rights(q Request) Operations {
@@ -131,12 +131,12 @@ func (x *Index) Allows(q Request) bool {
 }
 
 // AuthorizedOperations returns what the wire calls by that name: of the
-// operations that the resource type has, those that somebody may do.
+// operations that the resource type has, those that someone may do.
 func (x *Index) AuthorizedOperations(q Request) int32 {
 	return int32(x.Rights(q) & q.Type.Operations())
 }
 
-// IsSuper says whether somebody may do everything.
+// IsSuper says whether someone may do everything.
 func (x *Index) IsSuper(p Principal, of Groups) bool {
 	_, ok := x.super[p]
 	for p, rest := of.next(); p != "" && !ok; p, rest = rest.next() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The kinds have Kafka's numbers and names. 0 is what a number means that nobody
+// The kinds have Kafka's numbers and names. 0 is what a number means that no one
 // knows, 1 stands for all in a filter.
 
 // ResourceType is what a rule protects.
@@ -43,7 +43,7 @@ const (
 // Wildcard is the name that, in a literal pattern, matches all names.
 const Wildcard = "*"
 
-// Operation is what somebody wants to do.
+// Operation is what someone wants to do.
 type Operation int8
 
 // The operations.

@@ -11,7 +11,7 @@ const (
 	memoName = 256
 	// memoMisses is how many resources a full memo is asked for in vain before it begins
 	// anew, so that what a connection was about once does not stay for ever. If it began
-	// anew at once, somebody with more resources than it remembers would only fill it.
+	// anew at once, someone with more resources than it remembers would only fill it.
 	memoMisses = 1024
 )
 
@@ -21,7 +21,7 @@ const (
 // changed, and a connection may have logged in again. The zero Memo is ready. It must
 // not be used by two goroutines at once.
 type Memo struct {
-	version *version // not the index: nobody else may need that one any more
+	version *version // not the index: no one else may need that one any more
 	who     Principal
 	groups  Groups
 	host    string
@@ -31,7 +31,7 @@ type Memo struct {
 	misses  int // since it is full
 }
 
-// version tells one index from another, for as long as somebody remembers it.
+// version tells one index from another, for as long as someone remembers it.
 type version struct{ _ byte }
 
 // thing is a resource that rules are about.
@@ -40,7 +40,7 @@ type thing struct {
 	name string
 }
 
-// answer is what somebody may do with a resource.
+// answer is what someone may do with a resource.
 type answer struct {
 	thing
 	may Operations

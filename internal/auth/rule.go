@@ -27,7 +27,7 @@ func invalid(format string, args ...any) error {
 	return &Refused{Code: kerr.InvalidRequest, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Rule is one ACL: somebody, from some host, may or may not do something with the
+// Rule is one ACL: someone, from some host, may or may not do something with the
 // resources that a pattern matches. Two rules that are equal are the same rule.
 type Rule struct {
 	Type       ResourceType `json:"type"`

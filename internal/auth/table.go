@@ -50,7 +50,7 @@ type change struct {
 	add  bool
 }
 
-// apply makes a change to a node whose hosts nobody else has.
+// apply makes a change to a node whose hosts no one else has.
 func (n *node) apply(c change) {
 	v := &n.any
 	at := -1

@@ -150,7 +150,7 @@ func TestAThousandWrongPasswordsASecondDisturbNobodyAndLeaveNothing(t *testing.T
 	work(t, b, clients, logins, round)
 }
 
-// Nobody learns who exists: neither by what is sent nor by how much work it is. The least
+// No one learns who exists: neither by what is sent nor by how much work it is. The least
 // time of many tries is what the work takes, whatever else the machine does.
 func TestAUserThatDoesNotExistCostsAsMuchAsAWrongPassword(t *testing.T) {
 	b := startSASL(t, map[string]string{"connection.failed.authentication.delay.ms": "0"})

@@ -23,7 +23,7 @@ func awaitAudit(t *testing.T, b *broker.Broker, pleases func(audit.Entry) bool) 
 	return awaitAuditBy(t, client(t, b), pleases)
 }
 
-// awaitAuditBy does so as somebody.
+// awaitAuditBy does so as someone.
 func awaitAuditBy(t *testing.T, who *kgo.Client, pleases func(audit.Entry) bool) (all []audit.Entry) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)

@@ -87,7 +87,7 @@ func (g *groupBook) reasons(p *placeBook, now time.Time) (out []string) {
 	return out
 }
 
-// onward says whether the group may, and must, count as one that somebody reads for.
+// onward says whether the group may, and must, count as one that someone reads for.
 func (g *groupBook) onward(now time.Time) (may, must bool) {
 	for _, p := range g.places {
 		if p.onward.IsZero() {
@@ -151,8 +151,8 @@ type comparison struct {
 	whole   bool
 	lag     int64
 	seconds float64
-	least   float64 // Of seconds, if what nobody reads does not count.
-	sure    bool    // There is something that somebody will read.
+	least   float64 // Of seconds, if what no one reads does not count.
+	sure    bool    // There is something that someone will read.
 	errs    []error
 }
 
@@ -278,7 +278,7 @@ func (x *comparison) catchUp() {
 	}
 }
 
-// wentBack says whether the group went back while rates were taken: then nobody can tell
+// wentBack says whether the group went back while rates were taken: then no one can tell
 // from its lag how much came meanwhile, where offsets have gaps.
 func (g *groupBook) wentBack(now time.Time) bool {
 	for _, p := range g.places {

@@ -50,7 +50,7 @@ func (h *handmade) send(ctx context.Context, c *kgo.Client, req *kmsg.JoinGroupR
 }
 
 // enter has the first member join, alone or along with the second one, and assign
-// partitions 0 and 1 to itself, and nobody the others.
+// partitions 0 and 1 to itself, and no one the others.
 func (h *handmade) enter() {
 	h.t.Helper()
 	resp := h.send(h.t.Context(), h.c, h.joinRequest(h.id))

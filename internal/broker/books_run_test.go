@@ -211,7 +211,7 @@ func (a *account) agree(ctx context.Context, whole bool) error {
 		err := a.compare(a.t, a.broker, whole)
 		if err != nil {
 			// The broker looks by itself too, perhaps between a list and a group. What is
-			// wrong stays wrong, since nobody does anything.
+			// wrong stays wrong, since no one does anything.
 			a.broker.Status().Pass(ctx)
 			err = a.compare(a.t, a.broker, whole)
 		}

@@ -160,7 +160,7 @@ func (r *rawRedis) cut(s spot, alone bool) {
 	l.records = l.records[i:]
 }
 
-// lose notes for groups which records they will never read. Where offsets have gaps, nobody
+// lose notes for groups which records they will never read. Where offsets have gaps, no one
 // can tell them from what was read, if the group commits before the next look.
 func (r *rawRedis) lose(s spot, gone []written) {
 	for _, g := range r.groups {

@@ -35,7 +35,7 @@ type written struct {
 	told   time.Time // When it says that was.
 	marker bool
 	txn    bool // It is of a transaction.
-	quiet  bool // Nobody reads it: it is a marker, or of a transaction that was aborted.
+	quiet  bool // No one reads it: it is a marker, or of a transaction that was aborted.
 }
 
 // logBook is what a partition has.
@@ -79,7 +79,7 @@ func (l *logBook) unread(committed int64) (n int64, first written) {
 	return n, first
 }
 
-// surely returns the first record from a committed offset on that somebody will read. A
+// surely returns the first record from a committed offset on that someone will read. A
 // broker knows of those before it, of a log that rests, that they are none.
 func (l *logBook) surely(committed int64) (first written, found bool) {
 	for _, w := range l.records {
@@ -94,7 +94,7 @@ func (l *logBook) surely(committed int64) (first written, found bool) {
 type ownership int
 
 const (
-	left      ownership = iota // Nobody says who has it, or nobody is to read it.
+	left      ownership = iota // No one says who has it, or no one is to read it.
 	ownerless                  // There are members who subscribe to it, and none has it.
 	owned
 )

@@ -116,7 +116,7 @@ func (w *cutWorld) awaitProgress(more int) {
 	}
 }
 
-// read is somebody who reads along all the time.
+// read is someone who reads along all the time.
 func (w *cutWorld) read(ctx context.Context) {
 	c, err := kgo.NewClient(brisk(w.brokers, []kgo.Opt{kgo.ConsumeTopics("t"), kgo.FetchIsolationLevel(kgo.ReadCommitted())})...)
 	if err != nil {
@@ -246,7 +246,7 @@ func (w *cutWorld) committed() map[string]map[int32][]cutRecord {
 	t := w.t
 	t.Helper()
 	c := client(t, w.brokers[0])
-	for _, p := range w.producers { // What they left open ends when somebody takes their place.
+	for _, p := range w.producers { // What they left open ends when someone takes their place.
 		eventually(t, "to take the place of "+p.id, func(ctx context.Context) error {
 			heir, err := kgo.NewClient(brisk(w.brokers, []kgo.Opt{kgo.TransactionalID(p.id)})...)
 			if err != nil {

@@ -121,7 +121,7 @@ func (b *Broker) Attempts() <-chan gate.Attempt {
 	return attempts
 }
 
-// LoginSecrets are what somebody could log in with as a broker, or sign with.
+// LoginSecrets are what someone could log in with as a broker, or sign with.
 func (b *Broker) LoginSecrets() map[string][]byte {
 	secret := b.image().Secrets.Current
 	c := b.peerLogins.Credentials(secret)

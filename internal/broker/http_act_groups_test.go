@@ -95,7 +95,7 @@ func TestAGroupIsResetOverHTTP(t *testing.T) {
 		}
 		plan := does[web.ResetPlan](t, b, http.MethodPost, "/groups/billing/resets", `{"to":"offset","value":"7"}`)
 		order := orderOf(t, &plan)
-		commit(t, c, "billing", "orders", 0, 41) // Somebody moves it meanwhile.
+		commit(t, c, "billing", "orders", 0, 41) // Someone moves it meanwhile.
 		if p := refuses(t, b, http.StatusConflict, http.MethodPost, "/groups/billing/resets/execute", order); !strings.Contains(p.Message, "has committed 41 in partition 0") {
 			t.Errorf("after it has moved: %+v", p)
 		}
@@ -183,7 +183,7 @@ func TestAGroupWithMembersIsNotResetNorDeleted(t *testing.T) {
 	if len(after.Members) > 0 && after.Members[0].ID == g.Members[0].ID {
 		t.Errorf("it is still %+v", after.Members)
 	}
-	eventually(t, "the journal", func(context.Context) error { // Nobody waits for it.
+	eventually(t, "the journal", func(context.Context) error { // No one waits for it.
 		j, err := tried[web.Journal](t, b, "/groups/billing/journal?all=true")
 		if err == nil && len(j.Entries) == 0 {
 			err = errors.New("the journal is empty")

@@ -207,7 +207,7 @@ func TestAnyBrokerOfAFleetActs(t *testing.T) {
 	for partition := range 3 {
 		for _, b := range brokers {
 			var got web.Produced
-			eventually(t, "to produce", func(context.Context) error { // Nobody has waited for the leader.
+			eventually(t, "to produce", func(context.Context) error { // No one has waited for the leader.
 				code, _, text := send(t, b, http.MethodPost, "/topics/orders/records", fmt.Sprintf(`{"partition":%d,"value":"x"}`, partition))
 				if err := json.Unmarshal([]byte(text), &got); code != http.StatusOK || err != nil {
 					return fmt.Errorf("%d %s", code, text)
@@ -240,7 +240,7 @@ func gone(t *testing.T, b *broker.Broker, group string, want int) {
 	})
 }
 
-// hole is an address where somebody listens and never answers.
+// hole is an address where someone listens and never answers.
 func hole(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -308,7 +308,7 @@ func TestABrokerThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 }
 
-// Whichever broker somebody asks, they see what they may.
+// Whichever broker someone asks, they see what they may.
 func TestRightsAreTheSameAtAllBrokersOfAFleet(t *testing.T) {
 	brokers := fleetWithUsers(t)
 	root := kgo.SASL(fscram.Auth{User: "root", Pass: "sesame"}.AsSha512Mechanism())
@@ -341,7 +341,7 @@ func TestRightsAreTheSameAtAllBrokersOfAFleet(t *testing.T) {
 			}
 			return nil
 		})
-		// Nobody is believed to be a broker, or somebody, because they say so.
+		// No one is believed to be a broker, or someone, because they say so.
 		for _, change := range []func(*http.Request){
 			func(r *http.Request) { r.Header.Set("Muster-Broker", "eyJwcmluY2lwYWwiOiJVc2VyOnJvb3QifQ.AAAA") },
 			func(r *http.Request) { r.Header.Set("Muster-Broker", "") },

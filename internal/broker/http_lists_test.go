@@ -14,7 +14,7 @@ import (
 	"muster/internal/web"
 )
 
-// setOffset sets a committed offset of orders, as somebody who is no member.
+// setOffset sets a committed offset of orders, as someone who is no member.
 func setOffset(t *testing.T, b *broker.Broker, group string, at int64) {
 	t.Helper()
 	var offsets kadm.Offsets

@@ -102,7 +102,7 @@ func TestPeopleLogInAtAnIssuer(t *testing.T) {
 	}
 }
 
-// However somebody comes back who is not who left, they are not let in, and nobody is sent
+// However someone comes back who is not who left, they are not let in, and no one is sent
 // to another site.
 func TestWhoComesBackOtherwiseIsNotLetIn(t *testing.T) {
 	o, b := atIssuer(t)

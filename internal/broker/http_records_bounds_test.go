@@ -44,7 +44,7 @@ func TestLargeBatchesOfSnappyAreSearched(t *testing.T) {
 	}
 }
 
-// Who follows a topic is looked at again and again: as soon as there are users, nobody sees
+// Who follows a topic is looked at again and again: as soon as there are users, no one sees
 // records without having logged in.
 func TestFollowersEndWithTheirRight(t *testing.T) {
 	b := startHTTP(t, nil)

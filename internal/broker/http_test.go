@@ -133,7 +133,7 @@ func TestTheAPITellsTheJournal(t *testing.T) {
 	}
 	readAll(t, b, "billing", 10)
 	var j web.Journal
-	eventually(t, "the journal", func(context.Context) (err error) { // Nobody waits for it.
+	eventually(t, "the journal", func(context.Context) (err error) { // No one waits for it.
 		if j, err = tried[web.Journal](t, b, "/groups/billing/journal?all=true"); err == nil && (len(j.Entries) == 0 || j.Entries[len(j.Entries)-1].Kind != "rebalance-settled") {
 			err = fmt.Errorf("the journal is %+v", j)
 		}
@@ -227,7 +227,7 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 	}
 }
 
-// An address that nobody asked for may be taken; one that was asked for may not.
+// An address that no one asked for may be taken; one that was asked for may not.
 func TestABrokerStartsWithoutTheDefaultAddressIfItIsTaken(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -27,7 +27,7 @@ type endpoint struct {
 	serve   func()
 	secure  bool       // by TLS
 	login   bool       // by SASL
-	gate    *gate.Gate // nil where nobody says who they are
+	gate    *gate.Gate // nil where no one says who they are
 }
 
 // certs are the certificates that the settings name.

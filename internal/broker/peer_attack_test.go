@@ -91,7 +91,7 @@ func (e *eavesdropper) has(b []byte) bool {
 	return bytes.Contains(e.seen.Bytes(), b)
 }
 
-// TestWhoListensBetweenBrokersLearnsNothingToLogInWith has somebody pass on all that a broker
+// TestWhoListensBetweenBrokersLearnsNothingToLogInWith has someone pass on all that a broker
 // sends to another, on a listener where clients log in and on one where they do not.
 func TestWhoListensBetweenBrokersLearnsNothingToLogInWith(t *testing.T) {
 	for _, protocol := range []string{"PLAINTEXT", "SASL_PLAINTEXT"} {

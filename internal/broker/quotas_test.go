@@ -18,7 +18,7 @@ import (
 	"muster/internal/metadata"
 )
 
-// quotaClock stands still but for the times for which somebody waits, which pass at once,
+// quotaClock stands still but for the times for which someone waits, which pass at once,
 // or not at all.
 type quotaClock struct {
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (c *quotaClock) after(d time.Duration) <-chan time.Time {
 	return over
 }
 
-// waits returns for how long somebody had to wait, each time.
+// waits returns for how long someone had to wait, each time.
 func (c *quotaClock) waits() []time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,7 +90,7 @@ type topicLog struct {
 	manager *partition.Manager
 	topic   string
 	index   int32
-	marks   *source.Marks // nil if nobody looks
+	marks   *source.Marks // nil if no one looks
 	opened  atomic.Pointer[openedLog]
 }
 

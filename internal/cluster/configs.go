@@ -18,7 +18,7 @@ import (
 type kind struct {
 	def   func(name string) *config.Def
 	check func(name, value string) error
-	// open says that names which nobody knows are kept, as Kafka does with those
+	// open says that names which no one knows are kept, as Kafka does with those
 	// of brokers, where plug-ins may read them.
 	open bool
 	// invalid is the code for a bad value.

@@ -194,7 +194,7 @@ const (
 	endless     = math.MaxInt
 )
 
-// durably makes a change that somebody relies upon: if min.insync.replicas asks
+// durably makes a change that someone relies upon: if min.insync.replicas asks
 // for it, it is answered when replicas have it.
 func (c *Controller) durably(ctx context.Context, change func() error) error {
 	if err := c.attempt(ctx, change); err != nil || c.shared == nil {

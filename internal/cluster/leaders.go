@@ -11,7 +11,7 @@ import (
 // assign gives every partition a leader among the brokers there are, and returns
 // the records of the topics that changed. A leader epoch rises with each change,
 // and for the partitions of a broker that was started again. Without brokers
-// everything stays: there is nobody to lead.
+// everything stays: there is no one to lead.
 func assign(edit *metadata.Edit, restarted int32) []record.Record {
 	if len(edit.Image().Brokers) == 0 {
 		return nil

@@ -71,7 +71,7 @@ func (c *Controller) renew(ctx context.Context) {
 func (c *Controller) unsteady() { c.steady.Store(0) }
 
 // joinAgain takes in what the others did, and registers this broker if they took it
-// out of the metadata. If they did not it is written again all the same: somebody
+// out of the metadata. If they did not it is written again all the same: someone
 // may have seen that the lease had run out, and be about to say so. That fails then,
 // since the log goes on.
 func (c *Controller) joinAgain(ctx context.Context) error {

@@ -12,8 +12,8 @@ import (
 const maxTold = 20
 
 // tellLost says which users, rules and quotas are not what they were before the store
-// lost the end of the log. What was taken from somebody may be back, which matters more
-// than what is gone: then nobody complains.
+// lost the end of the log. What was taken from someone may be back, which matters more
+// than what is gone: then no one complains.
 func (c *Controller) tellLost(before, after *metadata.Image) {
 	for _, k := range []struct {
 		kind string

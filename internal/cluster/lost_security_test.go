@@ -33,7 +33,7 @@ func (l *logged) String() string {
 }
 
 // TestABrokerSaysWhichUsersRulesAndQuotasAreGone takes the end of the metadata away, in
-// which somebody was added, somebody was deleted and somebody changed.
+// which someone was added, someone was deleted and someone changed.
 func TestABrokerSaysWhichUsersRulesAndQuotasAreGone(t *testing.T) {
 	f := newFleet(t, redistest.Single(t), nil)
 	var out logged

@@ -396,7 +396,7 @@ func TestABrokerSaysThatItCannotFollowTheMetadata(t *testing.T) {
 	}
 	a.image.Store(image)
 	a.mu.Unlock()
-	// Somebody takes the log away, and something else is in its place.
+	// Someone takes the log away, and something else is in its place.
 	if _, err := f.server.Nodes[0].Do("SET", "{fleet:__cluster_metadata:0}:m", "x"); err != nil {
 		t.Fatal(err)
 	}

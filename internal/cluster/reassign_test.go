@@ -227,7 +227,7 @@ func TestDrainsThatCannotBeAreRefused(t *testing.T) {
 	if got := led(f.agreed(a, c).Topic("orders")); got[3] != 6 {
 		t.Errorf("%v", got)
 	}
-	// If nobody else is there, a drained broker leads: that is better than none.
+	// If no one else is there, a drained broker leads: that is better than none.
 	if err := c.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}

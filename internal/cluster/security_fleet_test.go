@@ -12,7 +12,7 @@ import (
 	"muster/internal/redistest"
 )
 
-// secure gives somebody a password, a right and a limit.
+// secure gives someone a password, a right and a limit.
 func secure(t *testing.T, c *Controller, name string) error {
 	t.Helper()
 	return errors.Join(
@@ -22,7 +22,7 @@ func secure(t *testing.T, c *Controller, name string) error {
 	)
 }
 
-// knows says whether somebody has all three, or nothing.
+// knows says whether someone has all three, or nothing.
 func knows(image *metadata.Image, name string) (all, none bool) {
 	_, user := image.Users.Credential(name, 1)
 	rule := image.Rules.Has(allow(name, "t"))

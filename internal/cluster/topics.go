@@ -80,7 +80,7 @@ func (c *Controller) newTopic(image *metadata.Image, req metadata.NewTopic) (t m
 		return t, metadata.Refuse(kerr.InvalidTopicException, "%s", err)
 	}
 	if metadata.IsInternal(req.Name) {
-		// However it comes to be created, nobody but muster decides what it is like.
+		// However it comes to be created, no one but muster decides what it is like.
 		own, ok := metadata.NewInternal(image, req.Name, c.shared != nil)
 		if !ok {
 			return t, metadata.Refuse(kerr.InvalidTopicException, "the name %q is muster's own", req.Name)

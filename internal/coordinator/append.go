@@ -11,7 +11,7 @@ import (
 	"muster/internal/coordinator/pump"
 )
 
-// unlock gives the lock back and begins an append, unless somebody else is about to.
+// unlock gives the lock back and begins an append, unless someone else is about to.
 func (s *shard) unlock() {
 	if s.soon {
 		s.release()
@@ -55,7 +55,7 @@ func (s *shard) append(a *pump.Append) {
 	s.log.Append(context.Background(), b, func(base int64, err error) { s.appended(life, base, err) })
 }
 
-// appended handles the outcome of an append. It may be called while somebody
+// appended handles the outcome of an append. It may be called while someone
 // waits for the log, and does not.
 func (s *shard) appended(life uint64, base int64, err error) {
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"muster/internal/machine"
 )
 
-// Nobody brings anything more: what was queued is appended all the same.
+// No one brings anything more: what was queued is appended all the same.
 func TestWhatWaitsIsAppendedWhenTheAppendBeforeItEnds(t *testing.T) {
 	log := &gatedLog{held: true}
 	inBubble(t, log, func(t *testing.T, c *Coordinator) {
@@ -22,7 +22,7 @@ func TestWhatWaitsIsAppendedWhenTheAppendBeforeItEnds(t *testing.T) {
 	})
 }
 
-// What nobody asked for, such as the end of a topic, has no reply that waits for
+// What no one asked for, such as the end of a topic, has no reply that waits for
 // it, and is appended at once.
 func TestWhatFollowsFromAnEventIsAppended(t *testing.T) {
 	log := &gatedLog{}
@@ -38,7 +38,7 @@ func TestWhatFollowsFromAnEventIsAppended(t *testing.T) {
 	})
 }
 
-// While somebody is about to begin an append, others only add to it.
+// While someone is about to begin an append, others only add to it.
 func TestWhoeverComesBeforeAnAppendBeginsAddsToIt(t *testing.T) {
 	log := &gatedLog{}
 	inBubble(t, log, func(t *testing.T, c *Coordinator) {

@@ -34,7 +34,7 @@ type gatedLog struct {
 	stuck   chan struct{}          // if there is one, appends begin when it is closed
 	givenUp error                  // of contexts that ended before an append
 	slow    time.Duration          // of reads
-	asked   atomic.Pointer[func()] // called once when somebody asks for MaxBatch
+	asked   atomic.Pointer[func()] // called once when someone asks for MaxBatch
 	image   atomic.Pointer[metadata.Image]
 }
 

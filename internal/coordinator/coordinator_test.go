@@ -323,7 +323,7 @@ func TestOffsetsOfADeletedTopicGo(t *testing.T) {
 	}
 }
 
-// An append whose outcome nobody heard of may be in the log. What is answered
+// An append whose outcome no one heard of may be in the log. What is answered
 // after it must not depend on whether the coordinator has been restarted since.
 func TestAReloadReadsToTheTrueEndOfTheLog(t *testing.T) {
 	log := &gatedLog{}

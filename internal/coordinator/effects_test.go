@@ -172,7 +172,7 @@ func TestTheEndGivesUpSends(t *testing.T) {
 	})
 }
 
-// What a handler does after its outcome is known keeps nobody: it may wait for
+// What a handler does after its outcome is known keeps no one: it may wait for
 // whoever ends the shard.
 func TestTheEndWaitsForTheOutcomeOfASendOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The answer to somebody who asked for everything may be large. The shard does not
-// keep it until somebody asks for something else.
+// The answer to someone who asked for everything may be large. The shard does not
+// keep it until someone asks for something else.
 func TestAnAnswerIsNotKept(t *testing.T) {
 	inBubble(t, &gatedLog{}, func(t *testing.T, c *Coordinator) {
 		becomeMember(t, c)

@@ -30,7 +30,7 @@ func (l *restartingLog) lose() {
 }
 
 // What a shard knows may be what the log has lost. It is not told any more, and the shard
-// is loaded again: when somebody asks, or when the coordinator is told to look.
+// is loaded again: when someone asks, or when the coordinator is told to look.
 func TestAShardIsLoadedAgainWhenItsServerWasStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &restartingLog{gatedLog: &gatedLog{}}

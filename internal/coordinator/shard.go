@@ -47,7 +47,7 @@ type shard struct {
 	due     time.Time // for which wake is set
 	asking  question  // the request that the core handles right now
 	weight  int64     // of the core, as it was last counted
-	soon    bool      // somebody is about to begin the next append
+	soon    bool      // someone is about to begin the next append
 	waiting map[machine.RequestID]chan kmsg.Response
 	news    []news // that is still to be told
 
@@ -136,7 +136,7 @@ func (s *shard) ask(ctx context.Context, from Client, req kmsg.Request) kmsg.Res
 	resp := s.asking.resp
 	s.asking = question{}
 	var reply chan kmsg.Response
-	if resp == nil && s.phase.Load() != active { // The core is lost, and nobody would answer.
+	if resp == nil && s.phase.Load() != active { // The core is lost, and no one would answer.
 		s.release()
 		return nil
 	}

@@ -36,7 +36,7 @@ const (
 // Options of a demo. The zero value is fine.
 type Options struct {
 	// Listen and HTTP are the addresses for Kafka clients and for the console, as
-	// host:port. Empty for the usual ones, or free ones if somebody has those.
+	// host:port. Empty for the usual ones, or free ones if someone has those.
 	Listen, HTTP string
 	// Seed decides what is in the records.
 	Seed uint64

@@ -10,7 +10,7 @@
 //	count.go       logins in the metrics
 //	outdated.go    clients whose logins Kafka 4 rejects
 //
-// What a mechanism is package sasl knows, and what somebody may do package auth. Logins over
+// What a mechanism is package sasl knows, and what someone may do package auth. Logins over
 // HTTP are those of package web/login, with the same users.
 package gate
 
@@ -55,7 +55,7 @@ func (b *Gates) All() []*Gate { return b.all }
 type Gate struct {
 	name       string
 	mechanisms []string       // that clients may use; none without SASL
-	mapping    *auth.Mapping  // of the names of certificates; nil if nobody has to show one
+	mapping    *auth.Mapping  // of the names of certificates; nil if no one has to show one
 	limit      int            // sasl.server.max.receive.size
 	delay      time.Duration  // connection.failed.authentication.delay.ms
 	server     *sasl.Server   // nil without SASL
@@ -151,7 +151,7 @@ func (g *Gate) Enter(client *listener.Client, state *tls.ConnectionState) (liste
 }
 
 // byCertificate is what the audit log has for a mechanism where a certificate says who
-// somebody is.
+// someone is.
 const byCertificate = "TLS"
 
 // Failed implements listener.Gate. Only where a certificate is the login, and was what
@@ -167,7 +167,7 @@ func (g *Gate) Failed(client *listener.Client, err error) {
 // noCertificate is in the error of package tls for a client that shows none. It has no type.
 const noCertificate = "client didn't provide a certificate"
 
-// certified returns who a client is by its certificate. TLS has found that to be of somebody
+// certified returns who a client is by its certificate. TLS has found that to be of someone
 // whom we trust; it may have shown none only where that is allowed.
 func (g *Gate) certified(state *tls.ConnectionState) (auth.Principal, error) {
 	if state == nil || len(state.PeerCertificates) == 0 {

@@ -31,7 +31,7 @@ func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 		}{
 			{t.Context(), "anns", false, 0},
 			{t.Context(), "wrong", true, 100 * time.Millisecond},
-			{closing, "anns", false, 0}, // It is remembered, so nobody waits for a processor.
+			{closing, "anns", false, 0}, // It is remembered, so no one waits for a processor.
 		} {
 			s := &Session{client: &listener.Client{}, gate: &Gate{delay: 100 * time.Millisecond}, conn: server.Connect()}
 			if err, _ := s.Handshake(1, sasl.Plain); err != nil {

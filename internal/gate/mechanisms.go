@@ -52,7 +52,7 @@ func (b *Gates) Open(ctx context.Context, logins *PeerLogins) error {
 	return nil
 }
 
-// lasting is the secret of the cluster that does not change with rotations. It lets nobody
+// lasting is the secret of the cluster that does not change with rotations. It lets no one
 // in.
 func (b *Gates) lasting() string {
 	s := Secrets(b.Image())

@@ -17,7 +17,7 @@ import (
 
 // Brokers of a cluster log in to each other by a mechanism of their own, which is SCRAM under
 // another name. Its only user's password follows from the secret of the cluster, so that
-// nobody has to keep it and it is never sent. The principal is of a type that no user is of.
+// no one has to keep it and it is never sent. The principal is of a type that no user is of.
 const (
 	PeerMechanism                = "MUSTER-SCRAM-SHA-256"
 	peerName                     = "broker"

@@ -25,7 +25,7 @@ type Session struct {
 	gate      *Gate
 	client    *listener.Client
 	software  string           // the client's library and its version, if it said them
-	conn      *sasl.Connection // nil where nobody need log in, until a broker of the cluster does
+	conn      *sasl.Connection // nil where no one need log in, until a broker of the cluster does
 	attempted string           // the mechanism of the login under way
 	principal auth.Principal   // empty before the first login
 	groups    auth.Groups      // that it is in
@@ -116,7 +116,7 @@ func (s *Session) bare(ctx context.Context, c *listener.Client, frame []byte) (*
 func (s *Session) Handshake(version int16, mechanism string) (*kerr.Error, []string) {
 	if s.conn == nil {
 		if s.gate.peers == nil || mechanism != PeerMechanism {
-			return kerr.IllegalSaslState, nil // As in Kafka, where nobody logs in.
+			return kerr.IllegalSaslState, nil // As in Kafka, where no one logs in.
 		}
 		s.conn = s.gate.peers.Connect()
 	}

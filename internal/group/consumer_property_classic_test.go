@@ -295,7 +295,7 @@ func (w *consumers) checkClassics(t *rapid.T, c *consumer.Group, works map[moder
 	}
 }
 
-// checkOffsets says whether offsets were lost, though nobody had any removed.
+// checkOffsets says whether offsets were lost, though no one had any removed.
 func (w *consumers) checkOffsets(t *rapid.T, e machine.Event, before any) {
 	switch e := e.(type) {
 	case machine.Request:

@@ -283,8 +283,8 @@ func (w *consumers) checkClients(t *rapid.T, c *consumer.Group) {
 	w.checkClassics(t, c, works)
 }
 
-// settle has nobody want anything new. Before long everybody has what they are to
-// have, all partitions are somebody's, and heartbeats change nothing any more.
+// settle has no one want anything new. Before long everybody has what they are to
+// have, all partitions are someone's, and heartbeats change nothing any more.
 func (w *consumers) settle(t *rapid.T) {
 	w.tear1 = -1
 	for range 20 { // Long enough for static members that are away to be given up, and for patterns to be resolved.

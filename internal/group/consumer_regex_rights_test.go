@@ -38,7 +38,7 @@ func guardedImage(t *testing.T) *metadata.Image {
 	return edit.Image()
 }
 
-// found has somebody join with a pattern, and returns what it is found to match.
+// found has someone join with a pattern, and returns what it is found to match.
 func found(t *testing.T, image *metadata.Image, who metadata.Asker) []string {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)

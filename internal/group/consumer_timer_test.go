@@ -9,7 +9,7 @@ import (
 )
 
 // A member that has to let go of something may take the place of a static one meanwhile.
-// Then it is at the beginning, in another epoch, and what it was to let go of is nobody's.
+// Then it is at the beginning, in another epoch, and what it was to let go of is no one's.
 // While the assignor is at work the timer of before fires. Were it obeyed, the member would
 // be fenced for partitions that are not its own any more.
 func TestATimerOfAnOlderEpochIsNotObeyed(t *testing.T) {

@@ -24,7 +24,7 @@ func TestAHostHasKafkasSlashInRecordsAndNoneInside(t *testing.T) {
 	}
 }
 
-// There are many members and few hosts, whose names they share. A host that nobody
+// There are many members and few hosts, whose names they share. A host that no one
 // shared so far is remembered only up to a number.
 func TestMembersOfOneHostShareItsName(t *testing.T) {
 	known := kind.Hosts{}

@@ -22,7 +22,7 @@ func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	resp.Version = m.Version
 	err := x.checkCommit(r, m)
 	g := x.Groups[m.Group]
-	var reset *offsetCount // for the journal, if somebody from outside commits
+	var reset *offsetCount // for the journal, if someone from outside commits
 	if err == nil && outsider(g, m) {
 		reset = &offsetCount{}
 	}
@@ -99,7 +99,7 @@ func (x step) fillOffset(rec *schema.OffsetRecord, metadata *string) *kerr.Error
 	}
 	if x.Image != nil {
 		topic := x.Image.Topic(rec.Topic)
-		if topic == nil { // It was deleted after the request was let in, and nobody would forget the offset.
+		if topic == nil { // It was deleted after the request was let in, and no one would forget the offset.
 			return kerr.UnknownTopicOrPartition
 		}
 		if rec.Value.ExpireTimestamp == -1 { // A record with an expiry has no place for the id.

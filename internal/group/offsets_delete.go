@@ -15,7 +15,7 @@ import (
 	"muster/internal/watch/journal"
 )
 
-// deleteOffsets handles OffsetDelete: offsets of topics that nobody in the group
+// deleteOffsets handles OffsetDelete: offsets of topics that no one in the group
 // subscribes to.
 func (x step) deleteOffsets(r *machine.Request, m *kmsg.OffsetDeleteRequest) {
 	resp := kmsg.NewPtrOffsetDeleteResponse()
@@ -111,7 +111,7 @@ func (x step) topicsGone(topics []string) {
 	}
 }
 
-// forgetDeleted removes the offsets of topics that were deleted while nobody
+// forgetDeleted removes the offsets of topics that were deleted while no one
 // coordinated the group.
 func (x step) forgetDeleted(g kind.Group) {
 	var gone offsetCount

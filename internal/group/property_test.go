@@ -19,7 +19,7 @@ import (
 
 // TestAnySequenceKeepsTheInvariants gives a shard random events. After each one
 // the invariants hold; the log, its compaction, and its compaction in any order
-// say what the shard knows; nobody is answered twice, and whoever waits is parked;
+// say what the shard knows; no one is answered twice, and whoever waits is parked;
 // the timers are those that the shard waits for. In the end, left alone, and
 // with all transactions ended, the shard answers everybody and forgets everything.
 func TestAnySequenceKeepsTheInvariants(t *testing.T) {
@@ -49,7 +49,7 @@ type world struct {
 	log    []machine.Batch
 	timers map[machine.TimerKey]machine.Timer
 	stale  []machine.Timer
-	ids    []string // member ids that somebody was told
+	ids    []string // member ids that someone was told
 	last   int      // how many batches the last step made
 	before map[string]int32
 	topics map[string]byte // with their ids

@@ -198,7 +198,7 @@ func (s *scenario) commit(d *datadriven.TestData) {
 }
 
 // fetch a [groups=(g,h)] [partitions=(t:0,t:1)] [stable] [member=a] [epoch=2]; without
-// partitions, all that there are, with () none; without epoch, by nobody in particular.
+// partitions, all that there are, with () none; without epoch, by no one in particular.
 func (s *scenario) fetch(d *datadriven.TestData) {
 	a := s.args(d)
 	req := kmsg.NewPtrOffsetFetchRequest()
@@ -280,8 +280,8 @@ func (s *scenario) topicsDeleted(d *datadriven.TestData) {
 }
 
 // topics t=1 u=2:4 v=3:1:internal: which topics there are from now on, with their ids,
-// how many partitions they have, and whether they are the broker's own. Nobody is
-// told with quietly, as of what happens while nobody coordinates. With
+// how many partitions they have, and whether they are the broker's own. No one is
+// told with quietly, as of what happens while no one coordinates. With
 // transactions there are coordinators for those.
 func (s *scenario) setTopics(d *datadriven.TestData) {
 	topics, names := map[string]byte{}, []string{}

@@ -36,7 +36,7 @@ func txnCode(t *testing.T, fx machine.Effects) int16 {
 	return fx.Replies[0].Msg.(*kmsg.TxnOffsetCommitResponse).Topics[0].Partitions[0].ErrorCode
 }
 
-// Requests that wait for somebody else must not fill the memory.
+// Requests that wait for someone else must not fill the memory.
 func TestTxnCommitsThatWaitAreBounded(t *testing.T) {
 	s := NewShard(kind.DefaultConfig())
 	parked := 0

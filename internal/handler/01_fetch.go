@@ -130,7 +130,7 @@ func (f *fetchRead) run(ctx context.Context) {
 	}()
 	timeout := time.NewTimer(f.maxWait)
 	defer timeout.Stop()
-	// What came between the first look and the watch has woken nobody.
+	// What came between the first look and the watch has woken no one.
 	for !f.read(ctx) {
 		select {
 		case <-w.C:

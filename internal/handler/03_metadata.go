@@ -166,7 +166,7 @@ func (c *call) describeTopic(image *metadata.Image, t *metadata.Topic, operation
 		part.Partition, part.Leader, part.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
 		part.Replicas, part.ISR = []int32{p.Leader}, []int32{p.Leader}
 		if image.Broker(p.Leader) == nil {
-			// Its last leader is gone and nobody has taken over yet.
+			// Its last leader is gone and no one has taken over yet.
 			part.ErrorCode, part.Leader, part.ISR = kerr.LeaderNotAvailable.Code, metadata.NoBroker, []int32{}
 		}
 		out.Partitions = append(out.Partitions, part)

@@ -105,7 +105,7 @@ func coordinatorOf(image *metadata.Image, topic, id, listener string) (b *metada
 	return b, e, ok
 }
 
-// ensureTopic creates an internal topic when somebody first needs it.
+// ensureTopic creates an internal topic when someone first needs it.
 func (h *Handler) ensureTopic(ctx context.Context, image *metadata.Image, name string) error {
 	// The newest metadata counts: a request may need it for many keys.
 	if image.Topic(name) != nil || h.opts.Controller.Image().Topic(name) != nil {

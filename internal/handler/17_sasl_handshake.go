@@ -2,7 +2,7 @@
 //
 //	v0  what follows are bare tokens    v1  what follows is SaslAuthenticate
 //
-// Where nobody logs in it is answered with ILLEGAL_SASL_STATE, as in Kafka.
+// Where no one logs in it is answered with ILLEGAL_SASL_STATE, as in Kafka.
 
 package handler
 

@@ -38,7 +38,7 @@ func (h *Handler) initProducerID(ctx context.Context, c *call) (kmsg.Response, e
 		return resp, nil
 	}
 	// Without a transactional id, a producer that wants a new epoch gets a new
-	// id, which fences nobody.
+	// id, which fences no one.
 	id, err := h.opts.Controller.NextProducerID(ctx)
 	if err != nil {
 		resp.ErrorCode, _ = h.code(err)

@@ -6,7 +6,7 @@
 // A marker for a partition of __consumer_offsets goes to the group coordinator,
 // which is the only one to write there. Each marker is answered for each partition when
 // it is durable there. When a transaction began, by which a leader tells a late marker
-// from a timely one, is believed of brokers of the cluster only; and nobody else
+// from a timely one, is believed of brokers of the cluster only; and no one else
 // raises the coordinator epoch, since one that is too high would have all markers
 // refused that follow.
 
@@ -72,7 +72,7 @@ func deniedMarkers(req *kmsg.WriteTxnMarkersRequest) kmsg.Response {
 	return resp
 }
 
-// Marked is a transaction that somebody who is no broker ended in partitions.
+// Marked is a transaction that someone who is no broker ended in partitions.
 type Marked struct {
 	ProducerID    int64
 	ProducerEpoch int16
@@ -141,7 +141,7 @@ func (w *markerWrite) marker(ctx context.Context, m *kmsg.WriteTxnMarkersRequest
 }
 
 // begin begins to write a marker to one partition. The code is changed when it is
-// done, if somebody still waits for that.
+// done, if someone still waits for that.
 func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestMarker, start int64, topic string, index int32, code *int16) {
 	part, err := w.find(topic, index)
 	if err != nil {
@@ -180,7 +180,7 @@ func (w *markerWrite) begin(ctx context.Context, m *kmsg.WriteTxnMarkersRequestM
 // find returns the partition that a marker is for.
 func (w *markerWrite) find(topic string, index int32) (*partition.Partition, *kerr.Error) {
 	if metadata.IsInternal(topic) && topic != metadata.OffsetsTopic {
-		return nil, kerr.TopicAuthorizationFailed // Nobody else writes there.
+		return nil, kerr.TopicAuthorizationFailed // No one else writes there.
 	}
 	return w.h.find(w.c.image, topic, index)
 }

@@ -194,7 +194,7 @@ func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []set
 	case d.Name == superUsers:
 		return withAllSuperUsers(image, settings)
 	case d.Inert && d.Static && settings[0].source == sourceDefault:
-		return nil // Nobody set it, and it would have no effect.
+		return nil // No one set it, and it would have no effect.
 	}
 	return settings
 }
@@ -203,7 +203,7 @@ func settingsOfBroker(image *metadata.Image, broker string, d *config.Def) []set
 // Kafka.
 func wanted(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 
-// describeUnknown describes altered settings of a broker that nobody knows. As in
+// describeUnknown describes altered settings of a broker that no one knows. As in
 // Kafka their values are not told: they might be secrets.
 func describeUnknown(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource, req *kmsg.DescribeConfigsRequest) []kmsg.DescribeConfigsResponseResourceConfig {
 	source := kmsg.ConfigSourceDynamicBrokerConfig

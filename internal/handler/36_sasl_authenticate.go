@@ -2,7 +2,7 @@
 //
 //	v1  how long the session lasts (KIP-368)    v2  flexible
 //
-// Where nobody logs in it is answered with ILLEGAL_SASL_STATE, as in Kafka.
+// Where no one logs in it is answered with ILLEGAL_SASL_STATE, as in Kafka.
 
 package handler
 

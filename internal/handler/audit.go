@@ -37,7 +37,7 @@ var changes = map[int16]func(*call, kmsg.Response) []change{
 	51: usersChanged,
 }
 
-// tellChanges tells the audit what a request has changed. Whether somebody may was
+// tellChanges tells the audit what a request has changed. Whether someone may was
 // decided before.
 func (h *Handler) tellChanges(c *call, resp kmsg.Response) {
 	if h.opts.Audit == nil || c.own || resp == nil {

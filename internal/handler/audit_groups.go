@@ -54,7 +54,7 @@ func deletedOffsets(c *call, resp kmsg.Response) []change {
 	return ofGroup(audit.OffsetsDeleted, c.req.(*kmsg.OffsetDeleteRequest).Group, &parts)
 }
 
-// committedByNobody tells of offsets that somebody has set who is no member: a person
+// committedByNobody tells of offsets that someone has set who is no member: a person
 // who resets a group, or a consumer that chooses its partitions itself.
 func committedByNobody(c *call, resp kmsg.Response) []change {
 	req := c.req.(*kmsg.OffsetCommitRequest)

@@ -13,7 +13,7 @@ import (
 // not tell how many there are.
 type Counter interface {
 	// CountFrom says how many records partitions have at or after offsets, nil
-	// where the difference of offsets tells it, or nobody knows. The work that it
+	// where the difference of offsets tells it, or no one knows. The work that it
 	// does is bounded, whatever it is asked.
 	CountFrom(ctx context.Context, places []Place) []*protocol.Behind
 }

@@ -59,7 +59,7 @@ func (h *Handler) logDenial(rules *auth.Index, q auth.Request) {
 }
 
 // admit says whether a denial is to be logged now, and how many of others were not
-// since the last that was. It matters not from which host somebody asks.
+// since the last that was. It matters not from which host someone asks.
 func (d *denials) admit(q auth.Request, now time.Time) (more int, ok bool) {
 	q.Host = ""
 	d.mu.Lock()

@@ -26,7 +26,7 @@ func (f *fetchRead) runWithin(ctx context.Context, s *share) (wait time.Duration
 	return wait
 }
 
-// bytes returns how many bytes of records were read, if somebody counts them.
+// bytes returns how many bytes of records were read, if someone counts them.
 func (f *fetchRead) bytes(s *share) (n int) {
 	if s == nil {
 		return 0

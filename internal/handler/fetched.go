@@ -8,14 +8,14 @@ import (
 	"muster/internal/protocol"
 )
 
-// Whether a group stands still because nobody fetches, or although somebody does, only
+// Whether a group stands still because no one fetches, or although someone does, only
 // the broker can say: it sees the fetches. So it remembers when each client last fetched
 // each partition, as the members of groups are known, by client id and host.
 //
 // Every fetch comes here, so there is no lock and nothing is allocated: the table has a
 // fixed size, which bounds it over all connections, and is a hash table whose entries
 // are single words. A bucket is a cache line; in a full one the oldest entry goes, and
-// somebody who fetches is soon back. An entry is written once a second at most, so that
+// someone who fetches is soon back. An entry is written once a second at most, so that
 // processors need not take lines from each other.
 const (
 	fetchedBuckets = 1 << 16
@@ -28,17 +28,17 @@ type fetchedTable [fetchedBuckets][fetchedWays]atomic.Uint64
 
 // fetched remembers who fetches what.
 type fetched struct {
-	seed  maphash.Seed // So that nobody can choose names that push out those of others.
+	seed  maphash.Seed // So that no one can choose names that push out those of others.
 	since time.Time
 	now   func() time.Time
-	table atomic.Pointer[fetchedTable] // nil until somebody fetches
+	table atomic.Pointer[fetchedTable] // nil until someone fetches
 }
 
 func newFetched(now func() time.Time) *fetched {
 	return &fetched{seed: maphash.MakeSeed(), since: now(), now: now}
 }
 
-// fetcher is somebody who fetches, at a moment.
+// fetcher is someone who fetches, at a moment.
 type fetcher struct {
 	of     *fetched
 	who    uint64
@@ -103,7 +103,7 @@ func (c *fetcher) note(topic string, partition int32) {
 }
 
 // fetchedLately is how long ago a fetch must be that may be forgotten: who has not fetched
-// for so long counts as somebody who does not.
+// for so long counts as someone who does not.
 const fetchedLately = time.Minute
 
 // last returns when a partition was last fetched, zero for never. It is not known if it may

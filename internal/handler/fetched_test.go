@@ -90,7 +90,7 @@ func TestWhoFetchesStaysThoughOthersCome(t *testing.T) {
 	}
 }
 
-// Of somebody who may have been pushed out a moment ago, it is not known whether it fetches.
+// Of someone who may have been pushed out a moment ago, it is not known whether it fetches.
 func TestWhoMayHaveBeenPushedOutLatelyIsNotKnown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it fills a table of half a million places, alone")
@@ -147,7 +147,7 @@ func TestTheOldestOfABucketTellsWhatWasForgotten(t *testing.T) {
 			if i == old {
 				second = f.second(now.Add(-fetchedLately))
 			}
-			bucket[i].Store((hash>>32+1)<<32 | uint64(second)) // Somebody else.
+			bucket[i].Store((hash>>32+1)<<32 | uint64(second)) // Someone else.
 		}
 		want := int64(protocol.NeverFetched)
 		if old == fetchedWays {

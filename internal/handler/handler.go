@@ -72,22 +72,22 @@ type Options struct {
 	Logger       *slog.Logger
 	Now          func() time.Time
 	// Tail says how many offsets at the end of a partition are of nothing to read, in
-	// which a reader is not behind. Nil if nobody knows.
+	// which a reader is not behind. Nil if no one knows.
 	Tail func(p *partition.Partition, topic string, index int32, end int64) int64
-	// Marked is told of transactions that somebody ended in partitions, past their
-	// coordinator. It must not block. Nil if nobody wants to know.
+	// Marked is told of transactions that someone ended in partitions, past their
+	// coordinator. It must not block. Nil if no one wants to know.
 	Marked func(from coordinator.Client, m Marked)
 	// Denied is told of each request that was denied something, once for each
-	// resource. It must not block. Nil if nobody wants to know.
+	// resource. It must not block. Nil if no one wants to know.
 	Denied func(auth.Request)
 	// Audit is told what requests have changed, and by whom. It must not block. Nil if
-	// nobody wants to know.
+	// no one wants to know.
 	Audit func(audit.Entry)
-	// Topics counts what is produced to topics and fetched from them; nil for nobody
+	// Topics counts what is produced to topics and fetched from them; nil for no one
 	// who wants to know.
 	Topics *meter.Topics
 	// Throttled is told for how long a client has to wait, and of which kind the quota
-	// is. It must not block. Nil if nobody wants to know.
+	// is. It must not block. Nil if no one wants to know.
 	Throttled func(kind quota.Kind, wait time.Duration)
 	// Panicked is told of each panic that ends with a request, beside those of connections. Nil
 	// if no one wants to know.
@@ -135,7 +135,7 @@ type Origin struct {
 	Groups auth.Groups
 	// Broker says that the connection has logged in as a broker of the cluster.
 	Broker bool
-	// Session is the connection's login, nil where nobody logs in. Illegal says that the
+	// Session is the connection's login, nil where no one logs in. Illegal says that the
 	// request comes when that does not allow it, and is to be told so.
 	Session Session
 	Illegal bool
@@ -148,7 +148,7 @@ type Origin struct {
 	// LastID is where the client id of the connection's last request is kept, which
 	// mostly is that of the next; nil if nowhere.
 	LastID *string
-	Conn   Conn // nil where nobody counts memory and nobody hangs up
+	Conn   Conn // nil where no one counts memory and no one hangs up
 }
 
 // Conn is the connection of the request that is being handled.
@@ -170,7 +170,7 @@ type Conn interface {
 	Place() *any
 }
 
-// nobody is the connection of a request that came from none.
+// no one is the connection of a request that came from none.
 type nobody struct{}
 
 func (nobody) Hold(int) bool      { return true }

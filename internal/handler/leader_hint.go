@@ -16,7 +16,7 @@ type leaderHint struct {
 
 // hint returns who leads a partition after an error that says that the client
 // asked the wrong broker, or with an old leader epoch; false after any other
-// error, and if nobody better is known.
+// error, and if no one better is known.
 func (h *Handler) hint(listener, topic string, index int32, err *kerr.Error) (out leaderHint, ok bool) {
 	if err == nil || err != kerr.NotLeaderForPartition && err != kerr.FencedLeaderEpoch {
 		return out, false

@@ -10,7 +10,7 @@ import (
 // AssignedPartitions reads the partitions out of a consumer's assignment; false
 // says that it is of another kind. The bytes are whatever a client sent: lengths
 // are believed only as far as there are bytes, and what does not exist, or is
-// named again, is left out, so that nobody can make the broker hold more than
+// named again, is left out, so that no one can make the broker hold more than
 // there are partitions.
 func AssignedPartitions(image *metadata.Image, b []byte) ([]store.TopicPartition, bool) {
 	r := assignmentReader{b: b}

@@ -10,7 +10,7 @@ import (
 )
 
 // hideTopics takes the topics out of a question that the client may not describe, and
-// returns the answers for them. An id that nobody knows has no name here, and is found
+// returns the answers for them. An id that no one knows has no name here, and is found
 // out later.
 func (c *call) hideTopics(g *kmsg.OffsetFetchRequestGroup, byID bool) (hidden []kmsg.OffsetFetchResponseGroupTopic) {
 	if c.rules() == nil || !c.sees(auth.Describe, auth.Group, g.Group) {

@@ -7,7 +7,7 @@ import (
 	"muster/internal/quota"
 )
 
-// Allowed says whether somebody who comes by another way than the Kafka protocol may do
+// Allowed says whether someone who comes by another way than the Kafka protocol may do
 // something, by the rules of this moment, and which command would allow it if not. The
 // denial is logged as others are; to audit it is the caller's.
 func (h *Handler) Allowed(q auth.Request) (ok bool, command string) {
@@ -26,14 +26,14 @@ func (h *Handler) Sees(q auth.Request) bool {
 	return !image.Authorizes() || image.Rules.Allows(q)
 }
 
-// Readings counts what somebody reads of records without a Fetch against their quota of
+// Readings counts what someone reads of records without a Fetch against their quota of
 // bytes (consumer_byte_rate).
 type Readings struct {
 	h     *Handler
 	share *share // nil for no quota
 }
 
-// Readings returns those of somebody at a client.
+// Readings returns those of someone at a client.
 func (h *Handler) Readings(who auth.Principal, clientID string) *Readings {
 	image := h.opts.Controller.Image()
 	if image.Quotas == nil {
@@ -42,7 +42,7 @@ func (h *Handler) Readings(who auth.Principal, clientID string) *Readings {
 	return &Readings{h, h.shareOf(image, quota.Fetched, who.Name(), clientID)}
 }
 
-// Room returns how much of what somebody wants to read they may read now, or how long they
+// Room returns how much of what someone wants to read they may read now, or how long they
 // have to wait before they may read anything.
 func (r *Readings) Room(want int) (n int, wait time.Duration) {
 	if r.share == nil {

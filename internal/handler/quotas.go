@@ -23,7 +23,7 @@ const (
 type limits struct {
 	mu sync.Mutex
 	// known is for those that clients cannot make up: users, and client ids that
-	// a quota names. Other client ids have made, so that nobody who makes up any
+	// a quota names. Other client ids have made, so that no one who makes up any
 	// number of them drives out what is known of others.
 	known, made *quota.Book
 }
@@ -41,7 +41,7 @@ type share struct {
 	now    func() time.Time
 }
 
-// share returns what the client of a request may take. As long as nobody has any
+// share returns what the client of a request may take. As long as no one has any
 // quota that costs one comparison.
 func (h *Handler) share(c *call, kind quota.Kind) *share {
 	if c.image.Quotas == nil {
@@ -65,7 +65,7 @@ func (h *Handler) findShare(c *call, kind quota.Kind) *share {
 	return h.shareOf(c.image, kind, c.user(), c.ClientID)
 }
 
-// shareOf is findShare for somebody at a client.
+// shareOf is findShare for someone at a client.
 func (h *Handler) shareOf(image *metadata.Image, kind quota.Kind, user, clientID string) *share {
 	rate, whose, ok := image.Quotas.Effective(quotaNames[kind], user, clientID)
 	if !ok {

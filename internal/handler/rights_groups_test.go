@@ -95,7 +95,7 @@ func committing(group string) *kmsg.OffsetCommitRequest {
 	return req
 }
 
-// offsets asks for those as somebody, -1 where there is none, with all error codes.
+// offsets asks for those as someone, -1 where there is none, with all error codes.
 func (w *guardedWorld) offsets(who auth.Principal, version int16) (offsets []int64, codes []int16) {
 	w.t.Helper()
 	req := kmsg.NewPtrOffsetFetchRequest()

@@ -22,7 +22,7 @@ const (
 	bob   = auth.Principal("User:bob")
 )
 
-// may gives somebody a right.
+// may gives someone a right.
 func (w *guardedWorld) may(who auth.Principal, op auth.Operation, t auth.ResourceType, name string) {
 	w.t.Helper()
 	w.allow(rule(who, auth.Allow, op, t, name))

@@ -34,7 +34,7 @@ func newGuardedWorld(t testing.TB) *guardedWorld {
 	return &guardedWorld{w}
 }
 
-// as sends a request in somebody's name and returns the answer.
+// as sends a request in someone's name and returns the answer.
 func (w *guardedWorld) as(who auth.Principal, req kmsg.Request) kmsg.Response {
 	w.t.Helper()
 	return w.from(handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: who}, req)
@@ -64,7 +64,7 @@ func (w *guardedWorld) allow(rules ...auth.Rule) {
 	}
 }
 
-// revoke removes all rules that name somebody.
+// revoke removes all rules that name someone.
 func (w *guardedWorld) revoke(who auth.Principal) {
 	w.t.Helper()
 	name := string(who)

@@ -12,8 +12,8 @@ import (
 )
 
 // FuzzSecurity lets arbitrary bodies of the requests about logins, rules, users and quotas
-// at a handler with an authorizer, in the name of a super user and of somebody who has no
-// rights. Whatever comes, it answers or ends the connection, and nobody who has no rights
+// at a handler with an authorizer, in the name of a super user and of someone who has no
+// rights. Whatever comes, it answers or ends the connection, and no one who has no rights
 // changes anything.
 func FuzzSecurity(f *testing.F) {
 	keys := []int16{17, 29, 30, 31, 36, 48, 49, 50, 51}
@@ -95,7 +95,7 @@ func securityRequest(key int16) kmsg.Request {
 	panic("there is no such request")
 }
 
-// deaf is a session in which nobody logs in.
+// deaf is a session in which no one logs in.
 type deaf struct{}
 
 func (deaf) Handshake(int16, string) (*kerr.Error, []string) {

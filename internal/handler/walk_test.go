@@ -64,7 +64,7 @@ func TestEveryVersionOfEveryAPITakesWhateverIsInIt(t *testing.T) {
 	ids := [][16]byte{{}, {1}, w.c.Image().Topic("t").ID, w.c.Image().Topic("big").ID}
 	rng := rand.New(rand.NewPCG(1, 2))
 	gone, cancel := context.WithCancel(t.Context())
-	cancel() // So that nobody waits.
+	cancel() // So that no one waits.
 	for _, e := range handler.Table() {
 		for v := max(e.Min, e.ServedFrom); v <= e.Max; v++ {
 			for range 100 {

@@ -19,7 +19,7 @@ type issuer struct {
 	key  *ecdsa.PrivateKey
 }
 
-// issue makes a certificate; by nobody it signs itself.
+// issue makes a certificate; by no one it signs itself.
 func issue(t *testing.T, by *issuer, name string, number int64) *issuer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -32,7 +32,7 @@ func TestTheSlowestReadersAreCutOffForTheAnswersOfOthers(t *testing.T) {
 	cut()(a.add(&conns[0].unread, 40, now))
 	cut()(a.add(&conns[1].unread, 30, now))
 	cut()(a.add(&conns[1].unread, 30, now))
-	cut()(a.add(&conns[2].unread, 50, now)) // Too much, but nobody is slow yet.
+	cut()(a.add(&conns[2].unread, 50, now)) // Too much, but no one is slow yet.
 	now = now.Add(unreadPatience / 2)
 	a.remove(&conns[0].unread, 10, now) // Progress.
 	now = now.Add(unreadPatience / 2)

@@ -41,7 +41,7 @@ func TestAddressesThatComeTooOftenAreHeldAndThenClosed(t *testing.T) {
 	first := dial(t, addr)
 	sendFrame(t, first, []byte("x"))
 	readFrame(t, first)
-	second := dial(t, addr) // It sends nothing: what nobody reads would reset it anyway.
+	second := dial(t, addr) // It sends nothing: what no one reads would reset it anyway.
 	if d := <-clock.asked; d != longestHold {
 		t.Errorf("held for %s", d)
 	}

@@ -29,7 +29,7 @@ type budget struct {
 	arrives int            // all of their bytes
 	cutting int            // bytes of frames that were told to give way, and have not yet
 	waiting int
-	timer   *time.Timer // wakes those who wait, nil if nobody does
+	timer   *time.Timer // wakes those who wait, nil if no one does
 }
 
 // arrival is the frame that a connection is reading.
@@ -90,7 +90,7 @@ func (b *budget) makeRoom(a *arrival, n int) {
 	if b.cutting >= n {
 		return
 	}
-	own := b.owners[a.owner] > a.bytes && b.owners[a.owner]+n > b.total*ownerShare/4 // Nobody else is in its way.
+	own := b.owners[a.owner] > a.bytes && b.owners[a.owner]+n > b.total*ownerShare/4 // No one else is in its way.
 	late := time.Now().Add(-framePatience)
 	var slow *arrival
 	for _, o := range b.reading {

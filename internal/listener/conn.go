@@ -29,7 +29,7 @@ const maxPendingBytes = 1 << 20
 type conn struct {
 	server *Server
 	client Client
-	gate   Gate // nil where nobody says who they are
+	gate   Gate // nil where no one says who they are
 	tcp    *net.TCPConn
 	net    net.Conn // tcp, or TLS on top of it
 	in     input

@@ -3,7 +3,7 @@ package listener
 import "golang.org/x/sys/unix"
 
 // hungUp says whether the client has closed the connection, or it broke. That is
-// seen also behind bytes that nobody has read yet.
+// seen also behind bytes that no one has read yet.
 func (c *conn) hungUp() bool {
 	raw, err := c.tcp.SyscallConn()
 	if err != nil {

@@ -5,7 +5,7 @@ package listener
 import "golang.org/x/sys/unix"
 
 // hungUp says whether the client has closed the connection, or it broke. Behind
-// bytes that nobody has read yet that cannot be seen here.
+// bytes that no one has read yet that cannot be seen here.
 func (c *conn) hungUp() bool {
 	raw, err := c.tcp.SyscallConn()
 	if err != nil {

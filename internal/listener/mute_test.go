@@ -59,7 +59,7 @@ func TestAMuteConnectionIsAnsweredAtOnceAndThenNotRead(t *testing.T) {
 		if d := <-clock.asked; d != time.Hour {
 			t.Errorf("mute for %s", d)
 		}
-		// Nobody else is held up, however many come.
+		// No one else is held up, however many come.
 		for range 100 {
 			sendFrame(t, other, []byte("x"))
 			readFrame(t, other)

@@ -40,8 +40,8 @@ func (c *Client) Release() { c.conn.frame.release() }
 
 // Park says that the request waits for what other clients do, and keeps so many
 // bytes meanwhile. They no longer count among the requests that are read or
-// handled, so that nobody is turned away because others wait; false says that too
-// much waits already. The context ends when the client hangs up: nobody reads
+// handled, so that no one is turned away because others wait; false says that too
+// much waits already. The context ends when the client hangs up: no one reads
 // from the connection during the wait. done ends the wait.
 func (c *Client) Park(ctx context.Context, bytes int) (parked context.Context, done func(), ok bool) {
 	s := c.conn.server

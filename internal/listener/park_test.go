@@ -236,7 +236,7 @@ func (f clientFunc) Handle(ctx context.Context, c *Client, frame []byte) (*proto
 	return f(ctx, c, frame)
 }
 
-// BenchmarkAnswerAtOnce is the way of a request that nobody waits for.
+// BenchmarkAnswerAtOnce is the way of a request that no one waits for.
 func BenchmarkAnswerAtOnce(b *testing.B) {
 	benchmarkRoundTrips(b, handlerFunc(echo))
 }

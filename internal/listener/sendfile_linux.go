@@ -41,7 +41,7 @@ func (c *conn) sendfile(src uintptr, pos int64, length int) error {
 }
 
 // unsent is how much of what was written may wait in the kernel to be sent. More
-// helps nobody, it only is out of the processor's cache when its turn comes; what
+// helps no one, it only is out of the processor's cache when its turn comes; what
 // the network has under way is not limited.
 const unsent = 128 << 10
 

@@ -64,7 +64,7 @@ type Options struct {
 	KeepFree int
 	// Arrivals limits how often connections begin; nil for as often as they like.
 	Arrivals Arrivals
-	// Meter hears of requests that were answered; nil if nobody wants to know.
+	// Meter hears of requests that were answered; nil if no one wants to know.
 	Meter Meter
 	// Panicked is told of each request that made the handler panic; nil if no one wants to know.
 	Panicked func()

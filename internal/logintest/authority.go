@@ -22,7 +22,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority returns an authority that nobody trusts yet.
+// NewAuthority returns an authority that no one trusts yet.
 func NewAuthority() (*Authority, error) {
 	a := &Authority{}
 	der, key, err := a.sign(&x509.Certificate{
@@ -59,7 +59,7 @@ func (a *Authority) sign(c *x509.Certificate) ([]byte, *ecdsa.PrivateKey, error)
 // PEM is the authority's certificate, for those who trust it.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
-// Pool is the certificate for those who trust nobody else.
+// Pool is the certificate for those who trust no one else.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)

@@ -16,7 +16,7 @@ const Self int32 = -2
 // them apart.
 type TxnStart int64
 
-// NoTxnStart is the start of a transaction that nobody told.
+// NoTxnStart is the start of a transaction that no one told.
 const NoTxnStart TxnStart = -1
 
 // startTag is the number of the tagged field. Kafka's own count up from zero.

@@ -73,7 +73,7 @@ type Topic struct {
 	Set        map[string]string // settings set on the topic
 	Config     config.Topic      // all of them, typed
 	// Preferred is the broker that each partition was given to, NoBroker for none. It
-	// ends before partitions that nobody spoke of.
+	// ends before partitions that no one spoke of.
 	Preferred []int32
 }
 

@@ -37,7 +37,7 @@ type internal struct {
 	// onDemand says that asking for the topic's metadata creates it, as in Kafka.
 	onDemand bool
 	// fixed are the settings without which the broker could not write the topic,
-	// or would lose what it needs of it. Nobody can alter them.
+	// or would lose what it needs of it. No one can alter them.
 	fixed map[string]string
 	// initial are the settings that it is created with besides.
 	initial func(*config.Broker) map[string]string
@@ -122,7 +122,7 @@ var internals = map[string]internal{
 			return 1
 		},
 		fixed: always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),
-		// Somebody who is let in can change things all day, so its size is bounded too.
+		// Someone who is let in can change things all day, so its size is bounded too.
 		initial: func(b *config.Broker) map[string]string {
 			return map[string]string{
 				"retention.ms": b.Get("muster.audit.retention.ms"), "retention.bytes": "268435456", "segment.bytes": "16777216",

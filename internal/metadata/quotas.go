@@ -21,7 +21,7 @@ type QuotaName struct {
 	Name  string // empty for the default of all that have no quota by their own name
 }
 
-// Some returns the part that names somebody.
+// Some returns the part that names someone.
 func Some(name string) QuotaName { return QuotaName{Named: true, Name: name} }
 
 // Default returns the part that stands for all others.

@@ -15,7 +15,7 @@ const (
 // Authorizes says whether rules count: whether authorizer.class.name is set.
 func (i *Image) Authorizes() bool { return i.authorizes }
 
-// Asker is who asks for something, as rules name them. The zero one is nobody.
+// Asker is who asks for something, as rules name them. The zero one is no one.
 type Asker struct {
 	Principal auth.Principal
 	Groups    auth.Groups
@@ -23,7 +23,7 @@ type Asker struct {
 	Host string
 }
 
-// Shows says whether somebody may know that a topic is there.
+// Shows says whether someone may know that a topic is there.
 func (i *Image) Shows(topic string, to Asker) bool {
 	return !i.authorizes || i.Rules.Allows(auth.Request{Principal: to.Principal, Groups: to.Groups, Host: to.Host, Operation: auth.Describe, Type: auth.Topic, Name: topic})
 }

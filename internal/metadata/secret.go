@@ -18,13 +18,13 @@ type Secret struct {
 }
 
 // Secrets are the secret of the cluster, and the one before it for a while after it was
-// rotated. They are told to nobody else.
+// rotated. They are told to no one else.
 type Secrets struct {
 	Current  Secret
 	Previous Secret // empty if there is none
 	Rotated  time.Time
 	// First is the one that the cluster began with, empty if that is the current one. What
-	// must stay the same in spite of rotations follows from it, and it lets nobody in.
+	// must stay the same in spite of rotations follows from it, and it lets no one in.
 	First string
 }
 

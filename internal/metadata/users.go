@@ -9,7 +9,7 @@ import (
 )
 
 // Credential is what is kept of a user's password for one SCRAM mechanism. With it a
-// broker can check a login, and nobody can log in.
+// broker can check a login, and no one can log in.
 type Credential struct {
 	Hash       int8 // 1 is SHA-256 and 2 SHA-512, as on the wire
 	Salt       []byte

@@ -12,7 +12,7 @@ import (
 // may have 32,767 bytes, and each metric of a group repeats it.
 const LongestName = 256
 
-// forgetAfter is for how long the rebalances of a group are kept that nobody knows. The
+// forgetAfter is for how long the rebalances of a group are kept that no one knows. The
 // next look at groups may not have seen a new one yet.
 const forgetAfter = 10 * time.Minute
 
@@ -82,7 +82,7 @@ func (g *Groups) Keep(now time.Time, keep func(group string) bool) {
 	maps.DeleteFunc(g.groups, func(name string, r *rebalances) bool { return now.Sub(r.last) > forgetAfter && !keep(name) })
 }
 
-// Read returns the rebalances of all groups, which nobody may change.
+// Read returns the rebalances of all groups, which no one may change.
 func (g *Groups) Read() map[string][]Rebalances {
 	g.mu.Lock()
 	defer g.mu.Unlock()

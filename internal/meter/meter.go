@@ -38,7 +38,7 @@ type Meters struct {
 	Panics atomic.Uint64
 }
 
-// CountDenial counts that somebody may not do something.
+// CountDenial counts that someone may not do something.
 func (m *Meters) CountDenial(operation, resource string) {
 	m.Denials.Add(Labels{strings.ToLower(operation), strings.ToLower(resource)}, 1)
 }

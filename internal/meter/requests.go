@@ -27,7 +27,7 @@ type requests struct {
 // to. The first of its kind makes room for the others.
 func (r *Requests) Answered(conn uint32, key, version int16, took time.Duration) {
 	if uint16(key) > maxKey || uint16(version) > maxVersion {
-		return // Nobody serves them.
+		return // No one serves them.
 	}
 	place := &r.stripes[conn%stripes][key]
 	c := place.Load()

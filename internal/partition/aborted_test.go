@@ -203,7 +203,7 @@ func (c *countReads) ReadAt(b []byte, at int64) (int, error) {
 	return len(b), nil
 }
 
-// between does something when somebody looks for the bounds of a log.
+// between does something when someone looks for the bounds of a log.
 type between struct {
 	store.Store
 	do func()

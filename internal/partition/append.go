@@ -108,7 +108,7 @@ func (p *Partition) Append(ctx context.Context, batch []byte, how Produce, done 
 }
 
 // AppendOwn appends a batch that this broker made for itself, and calls done when
-// it is as durable as acks=all. Nobody is asked about its transaction, and it has
+// it is as durable as acks=all. No one is asked about its transaction, and it has
 // no sequence. If it is a marker, it ends a transaction as others do.
 func (p *Partition) AppendOwn(ctx context.Context, batch []byte, done func(base int64, err error)) {
 	p.AppendOwnIn(ctx, "", batch, done)

@@ -39,7 +39,7 @@ func (l shakyLog) Flush(done func(error)) {
 }
 
 // TestAMarkerThatIsDurableLateIsShown has a marker in the log that replicas lacked.
-// It is sent again, and once that is answered nobody sends it any more.
+// It is sent again, and once that is answered no one sends it any more.
 func TestAMarkerThatIsDurableLateIsShown(t *testing.T) {
 	replicas := &shaky{Store: mem.New()}
 	s := &pipe{Store: replicas}

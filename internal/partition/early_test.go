@@ -54,7 +54,7 @@ func TestABatchThatOvertookOneWhileTheLogWasNotOpenIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestNothingCanHaveOvertakenBeforeALogOfOurOwn has a log that nobody knew of before it
+// TestNothingCanHaveOvertakenBeforeALogOfOurOwn has a log that no one knew of before it
 // was open: what is out of order there is so for good.
 func TestNothingCanHaveOvertakenBeforeALogOfOurOwn(t *testing.T) {
 	r := newRig(t, mem.New(), nil)

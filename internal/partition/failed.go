@@ -11,7 +11,7 @@ import (
 )
 
 // retryFailed is how often logs that have failed are tried again, whether
-// somebody wants to append to them or not.
+// someone wants to append to them or not.
 const retryFailed = 3 * time.Second
 
 // Failed says how many partitions cannot be appended to because of their
@@ -57,7 +57,7 @@ func (m *Manager) Mend(ctx context.Context) {
 }
 
 // hasFailed says whether the log must be opened again, also if that is so since its
-// store did something for itself and nobody was told.
+// store did something for itself and no one was told.
 func (p *Partition) hasFailed() bool {
 	f, ok := p.log.Load().Log.(store.Failer)
 	return p.failed.Load() || ok && f.Failed()

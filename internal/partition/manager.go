@@ -180,7 +180,7 @@ func (m *Manager) resign(ctx context.Context, p *Partition) {
 	}
 }
 
-// openNew opens the partitions that are not, of a store that nobody else uses.
+// openNew opens the partitions that are not, of a store that no one else uses.
 // What a deleted topic of the same name may have left behind of those from known
 // on goes first. A log that knows a higher epoch is opened when it has a new one.
 func (m *Manager) openNew(ctx context.Context, t *metadata.Topic, into *topic, known int, created bool) error {

@@ -10,7 +10,7 @@ import (
 	"muster/internal/store"
 )
 
-// NoStart is the start of a transaction that nobody told.
+// NoStart is the start of a transaction that no one told.
 const NoStart int64 = -1
 
 // tv2 is the transaction version from which on each transaction has an epoch of
@@ -158,7 +158,7 @@ func (p *Partition) isLate(m *Marker) bool {
 }
 
 // startOf returns when a producer's open transaction began, also if its first batch
-// is still under way; NoStart if nobody told.
+// is still under way; NoStart if no one told.
 func (p *Partition) startOf(producer int64) int64 {
 	for _, f := range slices.Backward(p.underWay) {
 		if f.opens && f.producer == producer {

@@ -13,7 +13,7 @@ type OpenTxn struct {
 	ProducerEpoch    int16
 	CoordinatorEpoch int32 // of the producer's last marker, -1 if there was none
 	FirstOffset      int64
-	Start            int64     // when it began, in milliseconds; NoStart if nobody told
+	Start            int64     // when it began, in milliseconds; NoStart if no one told
 	Since            time.Time // when this broker came to know of it
 	LastTimestamp    int64     // when the producer last appended, in milliseconds
 }

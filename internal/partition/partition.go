@@ -7,7 +7,7 @@
 // and compaction over them.
 //
 // Appends are put in order under the partition's lock, which is never held while
-// somebody waits for the disk. Reads take no lock of the partition.
+// someone waits for the disk. Reads take no lock of the partition.
 package partition
 
 import (
@@ -314,7 +314,7 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 	case errors.Is(err, store.ErrNotReplicated):
 		return kerr.NotEnoughReplicasAfterAppend
 	case errors.Is(err, store.ErrUnavailable):
-		// Clients try again, after a look whether somebody else leads. That the
+		// Clients try again, after a look whether someone else leads. That the
 		// store is away is logged once, where it is watched.
 		return kerr.NotLeaderForPartition
 	case errors.Is(err, errFull):

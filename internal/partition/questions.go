@@ -50,7 +50,7 @@ type question struct {
 // guard notices whether the transaction that a coordinator is asked about ends
 // before the answer is used. It is made before the question is asked.
 type guard struct {
-	lost    bool  // the log was opened again, and nobody watched
+	lost    bool  // the log was opened again, and no one watched
 	ending  int   // markers under way
 	ended   bool  // by a marker that may be any transaction's
 	endedAt int64 // the latest start of the transactions that markers ended
@@ -168,7 +168,7 @@ func (qs *questions) lowerTo(b record.Batch, now time.Time) {
 	}
 	if !ok && len(qs.lowest) >= maxLowest {
 		for id := range qs.lowest {
-			delete(qs.lowest, id) // Any: nobody has so many at once who needs them.
+			delete(qs.lowest, id) // Any: no one has so many at once who needs them.
 			break
 		}
 	}

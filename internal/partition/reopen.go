@@ -43,7 +43,7 @@ func (p *Partition) Reopen(ctx context.Context) error {
 	flushed := make(chan error, 1)
 	l.Flush(func(err error) {
 		if err == nil {
-			p.show(l, end, true) // Also if nobody waits for it any more.
+			p.show(l, end, true) // Also if no one waits for it any more.
 		}
 		flushed <- err
 	})
@@ -74,7 +74,7 @@ func (p *Partition) reopen(ctx context.Context) (end int64, l *openLog, err erro
 	}
 	end, err = p.openLog(ctx)
 	if err != nil {
-		p.failed.Store(true) // Nobody knows which of the two handles is good.
+		p.failed.Store(true) // No one knows which of the two handles is good.
 		return 0, nil, err
 	}
 	return end, p.log.Load(), nil
@@ -114,7 +114,7 @@ func (p *Partition) HasRestarted(since store.Run) bool {
 	return ok && (l.Failed() || l.Run() != since)
 }
 
-// isOtherRun says whether somebody speaks of another run of the store's server than the
+// isOtherRun says whether someone speaks of another run of the store's server than the
 // one in which the log was opened.
 func (p *Partition) isOtherRun(id string) bool { return id != "" && p.run.ID != "" && id != p.run.ID }
 

@@ -203,7 +203,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 	}
 }
 
-// TestReopenShowsOnlyWhatIsDurable has appends of whose outcome nobody was told:
+// TestReopenShowsOnlyWhatIsDurable has appends of whose outcome no one was told:
 // Reopen makes them durable before it shows them.
 func TestReopenShowsOnlyWhatIsDurable(t *testing.T) {
 	fs := vfs.NewMem()

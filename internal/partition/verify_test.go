@@ -207,7 +207,7 @@ func TestGuardABA(t *testing.T) {
 		}
 		try(oldTxn, 0, NoStart, kerr.InvalidTxnState, write(marker(7, 0, true)))
 		try(oldTxn, 0, NoStart, kerr.InvalidTxnState, write(marker(7, 0, true))) // One that is not written again.
-		try(oldTxn, 1, NoStart, nil, write(marker(8, 0, true)))                  // Of somebody else.
+		try(oldTxn, 1, NoStart, nil, write(marker(8, 0, true)))                  // Of someone else.
 		try(oldTxn, 2, 500, kerr.InvalidTxnState, write(started(marker(7, 2, true), 500)))
 		try(oldTxn, 3, NoStart, kerr.InvalidTxnState, write(started(marker(7, 3, true), 500)))
 		try(oldTxn, 4, 600, nil, write(started(marker(7, 4, true), 500)))                     // Of an earlier transaction.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Waiter is somebody, typically a fetch, who waits for any of several
+// Waiter is someone, typically a fetch, who waits for any of several
 // partitions to change. It must not be used for a second wait.
 type Waiter struct {
 	C chan struct{} // receives when a watched partition changed
@@ -61,7 +61,7 @@ func (ws *waiters) wake(more, stabler bool) {
 	}
 }
 
-// lately says whether somebody waits, or did a moment ago: a consumer that has
+// lately says whether someone waits, or did a moment ago: a consumer that has
 // nothing to read waits again and again.
 func (ws *waiters) lately(moment time.Duration) bool {
 	ws.mu.Lock()

@@ -8,13 +8,13 @@ import (
 )
 
 // Redis clients and other brokers append to some logs without telling this broker. So the logs
-// that somebody waits for are watched, all of them at once: what it costs depends
+// that someone waits for are watched, all of them at once: what it costs depends
 // little on how many they are.
 const (
-	// watchPause is the time between two looks, if nobody waits or much happens.
+	// watchPause is the time between two looks, if no one waits or much happens.
 	watchPause = 50 * time.Millisecond
 	// watchFor is how long one look waits for something to happen. For as long,
-	// a log that somebody has just begun to wait for is not watched. It is more
+	// a log that someone has just begun to wait for is not watched. It is more
 	// when there are many logs, each of which costs a little.
 	watchFor    = 100 * time.Millisecond
 	watchEach   = watchFor / 1000
@@ -22,11 +22,11 @@ const (
 	// watchSlack is how late the next look may come before readers look for
 	// themselves.
 	watchSlack = time.Second
-	// watchAfter is how long a log is watched after somebody waited for it.
+	// watchAfter is how long a log is watched after someone waited for it.
 	watchAfter = 2 * time.Second
 )
 
-// watch looks for records that others added to logs that somebody waits for,
+// watch looks for records that others added to logs that someone waits for,
 // until ctx ends.
 func (m *Manager) watch(ctx context.Context, w store.Watcher) {
 	for ctx.Err() == nil {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// idle is a manager on Redis whose partitions somebody waits for all the time.
+// idle is a manager on Redis whose partitions someone waits for all the time.
 type idle struct {
 	*Manager
 	t      *testing.T
@@ -112,7 +112,7 @@ func calls(n *redistest.Node, command string) int {
 	return count
 }
 
-// TestIdleConsumersCostRedisFewCommands has somebody wait for records of 500
+// TestIdleConsumersCostRedisFewCommands has someone wait for records of 500
 // partitions, and poll all the time.
 func TestIdleConsumersCostRedisFewCommands(t *testing.T) {
 	s := redistest.Single(t)
@@ -124,7 +124,7 @@ func TestIdleConsumersCostRedisFewCommands(t *testing.T) {
 		want := calls(n, "xread") + more
 		redistest.Eventually(t, "Redis to be looked at", func() bool { x.poll(); polls++; return calls(n, "xread") >= want })
 	}
-	// fewScripts allows for a poll or two that found nobody watching, on a machine
+	// fewScripts allows for a poll or two that found no one watching, on a machine
 	// that is busy; without a watch, every poll looks at every partition.
 	fewScripts := func(evals, since int) {
 		t.Helper()
@@ -194,7 +194,7 @@ func TestAPartitionIsWatchedAMomentLonger(t *testing.T) {
 	})
 }
 
-// TestAFlushThatReplicasDidNotSeeKeepsTheLog has nobody who could hold a copy:
+// TestAFlushThatReplicasDidNotSeeKeepsTheLog has no one who could hold a copy:
 // producers are told so, but what was appended is stored, and the log as it was.
 func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 	x := newIdle(t, redistest.Shared(t, redistest.KindSingle).URL(), 1)

@@ -40,7 +40,7 @@ type asks struct {
 
 // asking is what one node is to be asked. Each transactional id has a queue of its
 // own, so that one about which very much is asked, none of which goes together,
-// keeps nobody else waiting.
+// keeps no one else waiting.
 type asking struct {
 	queues  map[string][]question
 	turns   []string // the ids that have a queue, in the order of their turns

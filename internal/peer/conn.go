@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxAnswer is the largest answer that is read. Nobody answers a broker with
+// maxAnswer is the largest answer that is read. No one answers a broker with
 // more, and a length may be anything if it is not a broker that answers.
 const maxAnswer = 64 << 20
 
@@ -129,7 +129,7 @@ func (c *conn) roundTrip(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 	}
 }
 
-// giveUp ends a request whose time is over, or that nobody wants any more.
+// giveUp ends a request whose time is over, or that no one wants any more.
 func (c *conn) giveUp(ctx context.Context, id int32) error {
 	c.forget(id)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

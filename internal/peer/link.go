@@ -27,7 +27,7 @@ type link struct {
 
 	conns  []*conn
 	pause  time.Duration
-	notYet time.Time // before which nobody tries again
+	notYet time.Time // before which no one tries again
 	closed bool
 }
 
@@ -55,7 +55,7 @@ func (l *link) do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) 
 	return conn.do(ctx, req)
 }
 
-// get returns a connection for one request: one that nobody uses, a new one, or that
+// get returns a connection for one request: one that no one uses, a new one, or that
 // with the fewest users if there are enough.
 func (l *link) get(ctx context.Context) (*conn, error) {
 	select {

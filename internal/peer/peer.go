@@ -41,7 +41,7 @@ const (
 	// maxConns is how many connections they have. Only if there are more requests
 	// than that does one wait behind another.
 	maxConns = 16
-	// idleAfter is how long a connection is kept that nobody uses.
+	// idleAfter is how long a connection is kept that no one uses.
 	idleAfter = time.Minute
 )
 
@@ -61,7 +61,7 @@ type Options struct {
 	Login  func() Login
 	Logger *slog.Logger
 	// Timeout bounds a request, and Idle is how long a connection is kept that
-	// nobody uses; requestTimeout and idleAfter if they are zero.
+	// no one uses; requestTimeout and idleAfter if they are zero.
 	Timeout, Idle time.Duration
 }
 
@@ -137,7 +137,7 @@ func (c *Client) send(ctx context.Context, node int32, req kmsg.Request, done fu
 		return
 	}
 	// This broker may be busy with the end of the very shard that asks, and its
-	// handler wait for a lock that whoever ends the shard holds. So nobody waits for
+	// handler wait for a lock that whoever ends the shard holds. So no one waits for
 	// it for longer than for others.
 	var told atomic.Bool
 	defer context.AfterFunc(ctx, func() {

@@ -85,7 +85,7 @@ func TestWhereNoMoreConnectionsAreAllowedThoseThatThereAreMustDo(t *testing.T) {
 	}
 }
 
-// largest is a request that no socket takes if nobody reads from it.
+// largest is a request that no socket takes if no one reads from it.
 func largest() *kmsg.DescribeTransactionsRequest {
 	req := described("")
 	for range 1500 {
@@ -123,7 +123,7 @@ func TestARequestIsWrittenWithinItsTime(t *testing.T) {
 	}
 }
 
-// writer returns the connection to which somebody writes.
+// writer returns the connection to which someone writes.
 func (l *link) writer(t *testing.T) *conn {
 	t.Helper()
 	for t.Context().Err() == nil {

@@ -46,7 +46,7 @@ func AskBounds(partition *kmsg.Tags, readers []Reader) {
 }
 
 // AsksBounds says whether a partition of a ListOffsets request asks for bounds, and names
-// the clients. What cannot be read names nobody.
+// the clients. What cannot be read names no one.
 func AsksBounds(partition *kmsg.Tags) (readers []Reader, asks bool) {
 	partition.Each(func(tag uint32, value []byte) {
 		if tag != TagBounds {

@@ -27,7 +27,7 @@ type Key struct {
 	Name             string // the client id, or of a connection the address
 }
 
-// Idle is for how long a bucket is kept that nobody uses, as in Kafka.
+// Idle is for how long a bucket is kept that no one uses, as in Kafka.
 const Idle = time.Hour
 
 // Book keeps buckets, of which there are no more than some number and bytes. Clients

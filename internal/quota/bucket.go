@@ -49,14 +49,14 @@ func (l Limit) sane() Limit {
 	return l
 }
 
-// Bucket is what somebody may take at a time. Less than nothing is a debt.
+// Bucket is what someone may take at a time. Less than nothing is a debt.
 type Bucket struct {
 	limit Limit
 	level float64
 	at    time.Time // of level
 }
 
-// NewBucket returns a bucket of somebody who was never seen before.
+// NewBucket returns a bucket of someone who was never seen before.
 func NewBucket(l Limit, now time.Time) *Bucket {
 	b := &Bucket{limit: l.sane(), at: now}
 	if b.level = b.limit.window(); l.Full {

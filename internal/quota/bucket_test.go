@@ -90,7 +90,7 @@ func TestABucketHoldsWhatTheSumsOverAllWindowsLeave(t *testing.T) {
 	})
 }
 
-// Whoever waits as told is served, whatever it wants; nobody waits for ever.
+// Whoever waits as told is served, whatever it wants; no one waits for ever.
 func TestWhoWaitsAsToldGetsWhatItWants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limit(rapid.Float64Range(1, 1e8).Draw(t, "rate"))

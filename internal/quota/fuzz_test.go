@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Whatever number AlterClientQuotas brings, and whatever is taken when, nobody waits for
+// Whatever number AlterClientQuotas brings, and whatever is taken when, no one waits for
 // less than nothing or longer than the longest time, and a bucket never holds something
 // that is no number or more than it may.
 func FuzzBucket(f *testing.F) {

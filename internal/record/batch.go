@@ -2,7 +2,7 @@
 // only format that muster stores.
 //
 // A Batch is the bytes as they lie on the wire and on disk, with accessors for
-// the fields of its header; nothing is decoded or copied until somebody asks
+// the fields of its header; nothing is decoded or copied until someone asks
 // for records. The checksum covers everything from the attributes on, so the
 // base offset and the leader epoch can be written in place without computing
 // it again. The package does no I/O and keeps no state.

@@ -222,7 +222,7 @@ func (s *Server) startSentinel(binary, dir string, patience time.Duration, confi
 }
 
 // sentinelsSettled says whether the sentinels know one another and the
-// replicas, without which they replace nobody.
+// replicas, without which they replace no one.
 func (s *Server) sentinelsSettled() error {
 	for _, n := range s.Sentinels {
 		if state := n.Info("sentinel", "master0"); !strings.HasSuffix(state, "status=ok,address="+s.Nodes[0].Addr()+",slaves=2,sentinels=3") {

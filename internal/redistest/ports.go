@@ -25,7 +25,7 @@ var ports struct {
 	next   int // the port to give out next, unless it is the first of a block
 }
 
-// FreePort returns a loopback port that nobody listens on, and that is given
+// FreePort returns a loopback port that no one listens on, and that is given
 // out once only.
 func FreePort(t testing.TB) int {
 	t.Helper()
@@ -49,7 +49,7 @@ func freePort() (int, error) {
 		}
 		ports.next++
 		if l := listen(port); l != nil {
-			_ = l.Close() // Nobody connected to it.
+			_ = l.Close() // No one connected to it.
 			return port, nil
 		}
 	}

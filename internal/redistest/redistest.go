@@ -96,7 +96,7 @@ func own(t testing.TB, kind Kind, patience time.Duration, config []string) *Serv
 	return s
 }
 
-// How long a primary may be silent before it is replaced. Nobody ends a shared
+// How long a primary may be silent before it is replaced. No one ends a shared
 // one, and that the machine is busy is no reason.
 const (
 	failoverSoon = time.Second
@@ -242,7 +242,7 @@ func Each(t *testing.T, test func(t *testing.T, url string)) {
 
 var prefixes atomic.Int64
 
-// Prefix returns a key prefix that nobody else uses.
+// Prefix returns a key prefix that no one else uses.
 func Prefix(testing.TB) string {
 	return fmt.Sprintf("test-%d-%d", os.Getpid(), prefixes.Add(1))
 }

@@ -35,7 +35,7 @@ const cursorVersion = 1
 // maxCursor is how long a cursor may be.
 const maxCursor = 8 << 10
 
-// String writes a cursor as text for an address. Its checksum keeps nobody from making
+// String writes a cursor as text for an address. Its checksum keeps no one from making
 // one: who does may search where they may search anyway.
 func (c *Cursor) String() string {
 	b := []byte{cursorVersion, 0}

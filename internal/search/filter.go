@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Spec is what records are looked for, as somebody wrote it.
+// Spec is what records are looked for, as someone wrote it.
 type Spec struct {
 	Key, KeyIs       string
 	Value, ValueIs   string
@@ -30,7 +30,7 @@ type Filter struct {
 	now                                func() time.Time
 }
 
-// NewFilter reads what somebody is looking for.
+// NewFilter reads what someone is looking for.
 func NewFilter(s *Spec, now func() time.Time) (*Filter, error) {
 	f := &Filter{header: s.Header, hasPath: s.Path != "", committed: s.CommittedRecords, now: now}
 	var err error

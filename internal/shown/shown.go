@@ -164,7 +164,7 @@ func (n *Groups) Positions(ctx context.Context, group string, tps []store.TopicP
 }
 
 // failed notes that groups could not be native. The truth is elsewhere, so that
-// nobody need wait for it.
+// no one need wait for it.
 func (n *Groups) failed(err error) {
 	if err != nil {
 		n.Logger.Debug("a group could not be shown in Redis", "error", err)

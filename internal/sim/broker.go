@@ -39,7 +39,7 @@ const (
 	momentFormed   = "formed"   // a generation was formed and not yet synced
 	momentAssigned = "assigned" // the leader's assignment is on its way to the log
 	momentReplaced = "replaced" // so is the new id of a static member
-	momentParked   = "parked"   // somebody waits
+	momentParked   = "parked"   // someone waits
 	momentMarker   = "marker"   // a marker is on its way to the log
 )
 
@@ -103,7 +103,7 @@ func (w *world) outage() {
 }
 
 // crash ends a broker. What it had appended and not heard of yet may be durable
-// in part. Nobody is answered: connections break.
+// in part. No one is answered: connections break.
 func (w *world) crash(b *broker) {
 	if !b.up {
 		return

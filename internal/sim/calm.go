@@ -48,7 +48,7 @@ func (w *world) patience() time.Duration {
 }
 
 // wakeClients decides who is there in the calm phase. A static member that came
-// back takes its place without a rebalance, so nobody notices if it came back
+// back takes its place without a rebalance, so no one notices if it came back
 // with another subscription; and with old versions, one that leads does not know
 // that it does. In Kafka that lasts until something else makes the group
 // rebalance: here all static members join anew.
@@ -168,7 +168,7 @@ func (w *world) mend(v *view, members []*client) {
 	}
 }
 
-// finish checks that nobody waits for an answer, that nothing is left over, and
+// finish checks that no one waits for an answer, that nothing is left over, and
 // that the log still says the same.
 func (w *world) finish() {
 	w.quiet = true
@@ -199,7 +199,7 @@ func (w *world) finish() {
 	}
 }
 
-// checkTimers checks that there is a timer for everybody, and for nobody else.
+// checkTimers checks that there is a timer for everybody, and for no one else.
 func (c *coordinator) checkTimers() {
 	want := map[machine.TimerKey]bool{{Kind: group.TimerSweep}: true}
 	for _, v := range c.sortedViews() {

@@ -152,7 +152,7 @@ func (c *coordinator) checkList(req *kmsg.ListGroupsRequest, resp *kmsg.ListGrou
 	}
 }
 
-// checkTimes checks that nobody is waited for longer than agreed. Timers may be
+// checkTimes checks that no one is waited for longer than agreed. Timers may be
 // late.
 func (c *coordinator) checkTimes(v *view) {
 	now := c.w.Now

@@ -158,7 +158,7 @@ func (st *stepped) newID() string {
 	return ""
 }
 
-// replaceStable is the return of a static member to a Stable group: nobody else
+// replaceStable is the return of a static member to a Stable group: no one else
 // notices, unless another protocol must be selected.
 func (st *stepped) replaceStable(s *seat) {
 	winners := st.v.winners()

@@ -55,7 +55,7 @@ func (st *stepped) checkJournal(step *entry) {
 }
 
 // checkOffsets checks that the journal tells of all offsets that are gone, and
-// of others only if somebody from outside has committed them.
+// of others only if someone from outside has committed them.
 func (st *stepped) checkOffsets(step *entry) {
 	v, w := st.v, st.c.w
 	var gone, set int

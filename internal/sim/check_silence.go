@@ -90,7 +90,7 @@ func (st *stepped) hearSeat() {
 }
 
 // checkSilence checks that silence is stored of members that are silent, in time, as long
-// as it lasts, and of nobody else.
+// as it lasts, and of no one else.
 func (c *coordinator) checkSilence(why cause, e *entry) {
 	w, now := c.w, c.w.Now
 	for _, r := range e.originals {

@@ -32,7 +32,7 @@ type client struct {
 	protocols []string
 	topics    []string
 	nonce     byte // part of the subscription
-	starting  bool // somebody will start it
+	starting  bool // someone will start it
 	benched   bool // it stays away, for it uses the other protocol
 	dirty     bool // changed its subscription, and has not synced since
 	unsure    bool // and came back since: the coordinator may not have noticed
@@ -110,7 +110,7 @@ func (c *client) forget() {
 // lose gives up all partitions.
 func (c *client) lose() { c.owned, c.position = nil, map[topicPartition]position{} }
 
-// fatal ends a client that cannot go on. Somebody starts it again.
+// fatal ends a client that cannot go on. Someone starts it again.
 func (c *client) fatal(code int16) {
 	c.w.Count(fmt.Sprintf("client gave up because of %d", code))
 	c.stop()
@@ -186,7 +186,7 @@ func (c *client) sendJoin() {
 // patience is how long a join phase may take that the client waits for. A join
 // phase lasts as long as the longest rebalance timeout in the group; a client with
 // a shorter one, and too old to be told its id at once, may give up and join again
-// as somebody else for ever (that is what KIP-394 is about), but for the calm
+// as someone else for ever (that is what KIP-394 is about), but for the calm
 // phase, in which all wait long enough.
 func (c *client) patience() time.Duration {
 	longest := c.rebalance
@@ -339,7 +339,7 @@ func (c *client) assigned(a answer, plan []kmsg.SyncGroupRequestGroupAssignment)
 func (c *client) checkPlan(plan []kmsg.SyncGroupRequestGroupAssignment) {
 	v := c.w.lead.views[c.group.id]
 	if v == nil {
-		return // Nobody has loaded the group yet.
+		return // No one has loaded the group yet.
 	}
 	for _, s := range v.seats {
 		i := slices.IndexFunc(plan, func(a kmsg.SyncGroupRequestGroupAssignment) bool { return a.MemberID == s.id })

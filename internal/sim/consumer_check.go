@@ -122,7 +122,7 @@ func (b *beaten) findActor(wants *verdict, e *entry) {
 	}
 }
 
-// checkGone checks that nobody is a member no more without a reason: it left, was
+// checkGone checks that no one is a member no more without a reason: it left, was
 // not heard of for its session timeout, has not let go in its rebalance timeout, or
 // another took its place.
 func (b *beaten) checkGone(wants *verdict) {
@@ -253,7 +253,7 @@ func owns(m *kmsg.ConsumerGroupHeartbeatRequest, p part) bool {
 	})
 }
 
-// checkGrants: what a member is given is in its target, nobody else has it, and it is
+// checkGrants: what a member is given is in its target, no one else has it, and it is
 // its own from the target's epoch on.
 func (b *beaten) checkGrants() {
 	w := b.c.w

@@ -21,7 +21,7 @@ type consumer struct {
 	regex     string // "" for none
 	assignor  *string
 	rebalance time.Duration
-	starting  bool // somebody will start it
+	starting  bool // someone will start it
 	benched   bool // it stays away, for it uses the other protocol
 	unsaid    bool // the log has lost what it subscribes to, since it became the member that it is
 
@@ -242,7 +242,7 @@ func answeredParts(a *kmsg.ConsumerGroupHeartbeatResponseAssignment) []part {
 	return out
 }
 
-// fatal ends a client that cannot go on. Somebody starts it again.
+// fatal ends a client that cannot go on. Someone starts it again.
 func (c *consumer) fatal(code int16) {
 	c.w.Count(fmt.Sprintf("consumer gave up because of %d", code))
 	c.stop()

@@ -63,7 +63,7 @@ func (c *consumer) leave(forAWhile bool) {
 }
 
 // rogueBeat sends what no client should: an epoch of before, without saying what it
-// has or with a partition of somebody else's, or one that is to come. Whoever waits
+// has or with a partition of someone else's, or one that is to come. Whoever waits
 // for the answer has gone.
 func (c *consumer) rogueBeat() {
 	m := c.beatRequest()
@@ -112,7 +112,7 @@ func (w *world) wakeConsumers() {
 // sentTwice is why a client says everything with its next heartbeat: what comes twice
 // was sent again after a connection had broken, and who has noticed that does so. What
 // arrives after its connection was closed may come after all that was said since, and
-// nobody hears the answer, which may be the only one that says what a member was given.
+// no one hears the answer, which may be the only one that says what a member was given.
 func (w *world) sentTwice(p *peer) {
 	for _, c := range w.consumers {
 		if &c.peer == p {
@@ -121,7 +121,7 @@ func (w *world) sentTwice(p *peer) {
 	}
 }
 
-// removeConsumer names somebody for an administrator to remove: a static member by its
+// removeConsumer names someone for an administrator to remove: a static member by its
 // instance id, perhaps with the id of a member that it is not, or any other by its own.
 func (w *world) removeConsumer(e *kmsg.LeaveGroupRequestMember) {
 	c := w.anyConsumer()

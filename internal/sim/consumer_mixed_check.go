@@ -209,9 +209,9 @@ func (b *beaten) joinAsBeat(m *kmsg.JoinGroupRequest, e *entry) {
 	b.q, b.request = beat, beat
 }
 
-// checkTold checks what a member of the classic protocol is told when it joins: nobody
+// checkTold checks what a member of the classic protocol is told when it joins: no one
 // leads, and it goes by its own first protocol. If the group becomes a classic one without
-// a rebalance, it leads: nobody else would see that topics change.
+// a rebalance, it leads: no one else would see that topics change.
 func (b *beaten) checkTold(r *kmsg.JoinGroupResponse) {
 	m := b.after.members[r.MemberID]
 	switch {

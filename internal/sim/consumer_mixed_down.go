@@ -15,7 +15,7 @@ import (
 const actDowngrade act = "downgrade"
 
 // checkDirection checks that the group becomes a classic one when it must, and not
-// otherwise: nobody is left who uses the consumer protocol, the policy lets it, and the
+// otherwise: no one is left who uses the consumer protocol, the policy lets it, and the
 // others can be a classic group.
 func (b *beaten) checkDirection(wants *verdict) {
 	w := b.c.w
@@ -225,7 +225,7 @@ func (p *promises) mixedSynced(c *coordinator, h *held, r *kmsg.SyncGroupRespons
 }
 
 // formedTwice is what given checks, of groups that go over: it is too early there, since
-// nobody is told of a generation before it is stored that the group is a classic one.
+// no one is told of a generation before it is stored that the group is a classic one.
 func (p *promises) formedTwice(h *held, r *kmsg.JoinGroupResponse) {
 	m := membership{h.request.ask.group, r.MemberID, r.Generation}
 	if other := p.gave[m]; other != nil && other != h.former {
@@ -234,9 +234,9 @@ func (p *promises) formedTwice(h *held, r *kmsg.JoinGroupResponse) {
 	p.gave[m] = h.former
 }
 
-// tell notes that a member is told by a step to have a partition, which nobody else may
+// tell notes that a member is told by a step to have a partition, which no one else may
 // have. If the answer took so long to be let out that its client has said meanwhile that
-// it does not have it, nobody waits for that answer any more.
+// it does not have it, no one waits for that answer any more.
 func (p *promises) tell(who memberOf, tp part, seq uint64) {
 	if last := p.said[who]; seq < last.seq && last.lacks(tp) {
 		p.w.Count("told of a partition after it had let go of it")

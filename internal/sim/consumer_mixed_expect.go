@@ -27,7 +27,7 @@ func (v *view) isOfConsumers() bool {
 // before its initial delay is over is not, as with Kafka.
 func (v *view) isRunning() bool { return v.state != stateEmpty && v.state != "" }
 
-// upgradeCode says whether somebody of the consumer protocol may join a classic group
+// upgradeCode says whether someone of the consumer protocol may join a classic group
 // that has members.
 func (c *coordinator) upgradeCode(v *view, m *kmsg.ConsumerGroupHeartbeatRequest) int16 {
 	policy := c.config.Consumer.Migration
@@ -191,7 +191,7 @@ func (v *view) mustJoin(r *roster, w *world, id string) bool {
 	})
 }
 
-// isTaken says whether somebody else has a partition, or may have it: nothing was heard
+// isTaken says whether someone else has a partition, or may have it: nothing was heard
 // of it since the load.
 func (v *view) isTaken(r *roster, p part, id string) bool {
 	for other := range r.members {

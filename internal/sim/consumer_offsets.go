@@ -131,7 +131,7 @@ func (c *consumer) commit(parts []part, delay time.Duration) {
 	})
 }
 
-// lend has a transaction commit offsets in the client's name, or in nobody's.
+// lend has a transaction commit offsets in the client's name, or in no one's.
 func (c *consumer) lend(m *kmsg.TxnOffsetCommitRequest) {
 	m.Group = c.group.id
 	if c.w.Rand.IntN(3) > 0 && c.up {

@@ -15,7 +15,7 @@ import (
 type memberOf struct{ group, member string }
 
 // beatAnswered checks an answer to a heartbeat that leaves a broker, from where the
-// clients see it: what a member is told to have is durable (4), and nobody else was
+// clients see it: what a member is told to have is durable (4), and no one else was
 // told to have it who has not let go of it or been fenced since (5).
 func (p *promises) beatAnswered(c *coordinator, h *held, r *kmsg.ConsumerGroupHeartbeatResponse) {
 	w := p.w

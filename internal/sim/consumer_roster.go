@@ -198,7 +198,7 @@ func (r *roster) ids() []string {
 	return out
 }
 
-// static is who holds an instance id, "" if nobody does.
+// static is who holds an instance id, "" if no one does.
 func (r *roster) static(instance string) string {
 	for _, id := range r.ids() {
 		if says := r.members[id].says; says != nil && says.Instance != nil && *says.Instance == instance {

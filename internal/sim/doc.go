@@ -25,7 +25,7 @@
 // Groups whose clients go over from one protocol to the other and back (files
 // consumer_mixed_*.go) have runs of their own too. Such a group is held against the rules
 // of what it is at the moment; when a step makes the other kind of it, what it was is
-// turned into the other by the checker as well, and nobody may have lost anything.
+// turned into the other by the checker as well, and no one may have lost anything.
 //
 // A run has a chaotic phase, whose kinds of faults are themselves chosen by the
 // seed, and a calm one, in which every group must come to rest.

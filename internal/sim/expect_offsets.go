@@ -239,7 +239,7 @@ func (c *coordinator) commitsOf(q *request, m *kmsg.OffsetCommitRequest, wants *
 }
 
 // checkRewind checks that a member that took over a partition goes on where the
-// member before it stopped: nobody could commit in between. One member may
+// member before it stopped: no one could commit in between. One member may
 // overtake itself, over two connections.
 func (c *coordinator) checkRewind(q *request, k offsetKey, val committed) {
 	last, ok := c.offsets.get(k)

@@ -67,7 +67,7 @@ func encode(r machine.Record) stored {
 	return stored{key: k, value: v}
 }
 
-// decode reads a record back, from bytes that nobody else holds.
+// decode reads a record back, from bytes that no one else holds.
 func (w *world) decode(r stored) machine.Record {
 	rec, err := schema.Decode(bytes.Clone(r.key), bytes.Clone(r.value))
 	if err != nil {

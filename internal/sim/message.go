@@ -48,7 +48,7 @@ type request struct {
 	id   machine.RequestID
 	from string
 	msg  kmsg.Request
-	call *call // nil if nobody waits for the answer
+	call *call // nil if no one waits for the answer
 	ask  ask
 }
 

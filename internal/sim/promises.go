@@ -36,7 +36,7 @@ type membership struct {
 // has lost its tail excuses that.
 func (p *promises) given(c *coordinator, v *view) {
 	if v.former = c; isMixed(v.id) {
-		return // Nobody is told of it before the group is stored as a classic one: see formedTwice.
+		return // No one is told of it before the group is stored as a classic one: see formedTwice.
 	}
 	for _, s := range v.seats {
 		m := membership{v.id, s.id, v.generation}

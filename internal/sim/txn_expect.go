@@ -257,7 +257,7 @@ func (c *coordinator) checkSends(why cause, wants *verdict, sends []machine.Send
 	}
 }
 
-// checkGivenUp checks which requests are given up because nobody answered.
+// checkGivenUp checks which requests are given up because no one answered.
 func (c *coordinator) checkGivenUp(why cause, e *entry) {
 	if why.timer == nil || why.timer.Kind != group.TimerAsk {
 		return

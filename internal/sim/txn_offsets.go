@@ -200,7 +200,7 @@ func (l *offsetsLog) readStored(r stored, e *entry) {
 	e.writes = slices.Delete(slices.Clone(e.writes), i, i+1)
 }
 
-// checkStable checks that nobody has to wait for a transaction any more.
+// checkStable checks that no one has to wait for a transaction any more.
 func (c *coordinator) checkStable() {
 	for _, v := range c.sortedViews() {
 		req := kmsg.NewPtrOffsetFetchRequest()

@@ -40,11 +40,11 @@ type view struct {
 	initial   bool          // it waits for the initial delay
 	delay     time.Duration // that delay as last begun
 	remaining time.Duration // by which it may still be extended
-	another   bool          // somebody joined since it was begun
+	another   bool          // someone joined since it was begun
 	prepared  time.Duration // when the join phase began
 	joinLimit time.Duration // how long it may take
 	formed    time.Duration // when the generation was formed
-	since     int64         // when it became Stable or Empty, in milliseconds; -1 if nobody was ever a member
+	since     int64         // when it became Stable or Empty, in milliseconds; -1 if no one was ever a member
 	syncLimit time.Duration // how long members have to sync
 	leaps     bool          // it was loaded with members: its next generation leaps
 	resumes   bool          // it was loaded in the middle of a rebalance
@@ -126,7 +126,7 @@ func (v *view) find(member string, instance *string) (*seat, int16) {
 	return nil, codeUnknownMember
 }
 
-// allJoined says that a join phase waits for nobody.
+// allJoined says that a join phase waits for no one.
 func (v *view) allJoined() bool {
 	return len(v.pending) == 0 && !slices.ContainsFunc(v.seats, func(s *seat) bool { return s.join == nil })
 }
@@ -140,7 +140,7 @@ func (v *view) parkedJoins() (n int) {
 	return n
 }
 
-// patience is how long somebody is waited for, which each load in the middle of
+// patience is how long someone is waited for, which each load in the middle of
 // the same rebalance halves.
 func (v *view) patience(d time.Duration) time.Duration {
 	if v.loads == 0 {

@@ -17,7 +17,7 @@ type world struct {
 
 	log       *offsetsLog
 	brokers   []*broker
-	lead      *coordinator // of the newest epoch; may be loading, or gone if nobody leads
+	lead      *coordinator // of the newest epoch; may be loading, or gone if no one leads
 	alive     []*coordinator
 	deposedAt time.Duration
 	aim       string // the moment at which something will go wrong

@@ -74,7 +74,7 @@ func (l *AbortedList) Trim(logStart int64) {
 	}
 }
 
-// Remove forgets those that somebody points out, and returns them.
+// Remove forgets those that someone points out, and returns them.
 func (l *AbortedList) Remove(gone func(Aborted) bool) (removed []Aborted) {
 	var kept []Aborted
 	for _, a := range l.entries {

@@ -9,7 +9,7 @@
 // What the contract leaves to the engine:
 //
 //   - Offsets. Append returns the offsets the engine gave to a batch. They grow
-//     from batch to batch, but there may be gaps between two batches, so nobody
+//     from batch to batch, but there may be gaps between two batches, so no one
 //     may compute an offset by counting records over several batches.
 //   - The form of the bytes. Read returns whole record batches (format v2) that
 //     hold the records which were appended. An engine may return the very bytes
@@ -44,7 +44,7 @@ var (
 	ErrClosed = errors.New("log is closed")
 	// ErrCorrupt says that stored bytes are not what was written.
 	ErrCorrupt = errors.New("stored data is corrupt")
-	// ErrMoved says that somebody else appended to a shared log first.
+	// ErrMoved says that someone else appended to a shared log first.
 	ErrMoved = errors.New("log has moved on")
 	// ErrLost says that a shared log does not hold what was read from it.
 	ErrLost = errors.New("the store has lost the end of the log")
@@ -234,7 +234,7 @@ type Leaver interface {
 	LeaveProducers(ctx context.Context, producers []Producer, nextOffset int64) error
 }
 
-// Failer is a Log that can fail while nobody waits for it.
+// Failer is a Log that can fail while no one waits for it.
 type Failer interface {
 	// Failed says whether the log must be opened again.
 	Failed() bool
@@ -248,8 +248,8 @@ type Run struct {
 	ID string
 	// Began is where the log ended when it was first opened in this run.
 	Began int64
-	// Lost is where the log ended when it was last found to be shorter than somebody knew,
-	// or to come from another run while nobody knew how long it was; 0 if it never was.
+	// Lost is where the log ended when it was last found to be shorter than someone knew,
+	// or to come from another run while no one knew how long it was; 0 if it never was.
 	Lost int64
 }
 
@@ -285,7 +285,7 @@ type Shared interface {
 	OpenShared(ctx context.Context, tp TopicPartition) (SharedLog, error)
 }
 
-// Seen is how far somebody has read a shared log, and what proves it. The zero
+// Seen is how far someone has read a shared log, and what proves it. The zero
 // value is the start.
 type Seen struct {
 	Next int64  // the offset after the last batch
@@ -385,7 +385,7 @@ func (r *Records) Load() ([]byte, error) {
 	return r.LoadInto(&buf)
 }
 
-// LoadInto is Load for somebody who reads one run after the other, and is done with
+// LoadInto is Load for someone who reads one run after the other, and is done with
 // each before the next: what is read from a file, or from memory that is used again,
 // goes into buf, which grows if it must.
 func (r *Records) LoadInto(buf *[]byte) ([]byte, error) {

@@ -115,7 +115,7 @@ var importTable = map[string][]string{
 	"web": {
 		"auth", "watch/journal",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
-		"search", // What records somebody looks for is read from the query.
+		"search", // What records someone looks for is read from the query.
 		"share",
 		"watch", "watch/explain", "watch/groupview", "watch/lag", "watch/list", "words",
 		"web/act", "web/facts", "web/login", "web/problem", "web/records", "web/server",
@@ -140,7 +140,7 @@ var importTable = map[string][]string{
 	"web/login": {
 		"audit", "auth", "auth/sasl",
 		"gate",    // The users are those of the Kafka listeners.
-		"handler", // It says what somebody may do.
+		"handler", // It says what someone may do.
 		"meter", "share",
 	},
 	"search":      {}, // Partitions are handed to it.

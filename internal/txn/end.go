@@ -109,7 +109,7 @@ func (v *Value) checkEnd(commit bool, asks pair) *kerr.Error {
 }
 
 // beforeEnd is the producer whose transaction has ended, if it ended with a bump.
-// Without one the epoch before belongs to somebody who was fenced.
+// Without one the epoch before belongs to someone who was fenced.
 func (v *Value) beforeEnd() (before pair, bumped bool) {
 	switch {
 	case !v.State.isComplete() || v.Version != tv2:

@@ -104,7 +104,7 @@ func TestTheRoomOfALargeStepIsGivenBack(t *testing.T) {
 	}
 }
 
-// Without metadata nobody knows that a topic is gone: its marker waits.
+// Without metadata no one knows that a topic is gone: its marker waits.
 func TestNoPartitionIsDroppedWithoutMetadata(t *testing.T) {
 	s := newScenario(t)
 	s.log = []machine.Record{s.parseRecord(s.args(words("x PrepareCommit 1/0 t:0")))}

@@ -21,7 +21,7 @@ const (
 	maxWaiting = 1000
 )
 
-// producerIDs is a block of producer ids that nobody else has. What is left of it
+// producerIDs is a block of producer ids that no one else has. What is left of it
 // at the end of a life is never used.
 type producerIDs struct {
 	next, end int64
@@ -32,7 +32,7 @@ type producerIDs struct {
 	fences    []string   // transactions that have timed out and need one to be aborted
 }
 
-// takeID returns a producer that nobody has had. If there is none in stock the
+// takeID returns a producer that no one has had. If there is none in stock the
 // question waits for it; no question stands for a timeout, which the sweep sees
 // again.
 func (x *step) takeID(q *question) (pair, bool) {

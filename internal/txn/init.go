@@ -104,14 +104,14 @@ func (x *step) initAgain(q *question, m *kmsg.InitProducerIDRequest, t *txn) {
 type claim int8
 
 const (
-	claimNew     claim = iota // somebody who has no producer id: the one who has it is to be fenced
+	claimNew     claim = iota // someone who has no producer id: the one who has it is to be fenced
 	claimCurrent              // the one who has it
 	claimAgain                // the one who has it and was not told, because an answer got lost
-	claimStale                // somebody who was fenced
+	claimStale                // someone who was fenced
 )
 
 // claimOf applies the rules of KIP-360. Kafka does not look at the epoch while a
-// transaction is going on, so that somebody who was fenced long ago aborts it.
+// transaction is going on, so that someone who was fenced long ago aborts it.
 func (v *Value) claimOf(m *kmsg.InitProducerIDRequest) claim {
 	asks := pair{m.ProducerID, m.ProducerEpoch}
 	before := pair{v.Producer.id, v.Last}

@@ -17,7 +17,7 @@ import (
 const (
 	maxNoted    = 20 // entries of an id
 	notedWithin = time.Minute
-	maxRefused  = 8    // producers that were refused, of an id, until it is given to somebody again
+	maxRefused  = 8    // producers that were refused, of an id, until it is given to someone again
 	maxExpired  = 1000 // ids that expire at a time
 	maxNamed    = 20   // partitions by name
 	maxText     = 255  // characters of an id, or of what a client calls itself
@@ -33,7 +33,7 @@ type notes struct {
 	count    int // since then
 	left     int // that were left out since the last one
 	refused  []pair
-	refusals int // since the id was given to somebody
+	refusals int // since the id was given to someone
 }
 
 // taker is who has had the transaction of another aborted, and was told to try again.
@@ -64,7 +64,7 @@ func (x *step) noteFenced(t *txn, q *question, kind journal.TxnKind, now pair) {
 }
 
 // noteTaken tells that a client takes an id while no transaction is open, if that is
-// somebody else than who has it. A producer that starts again is nothing to tell of, nor
+// someone else than who has it. A producer that starts again is nothing to tell of, nor
 // one that has fenced the other already, or that comes after an operator.
 func (x *step) noteTaken(t *txn, q *question, kind journal.TxnKind, now pair) {
 	by := taker{q.clientID, q.host}
@@ -77,8 +77,8 @@ func (x *step) noteTaken(t *txn, q *question, kind journal.TxnKind, now pair) {
 	x.note(t, e)
 }
 
-// noteRefused tells that somebody came with a producer that the id has no longer: once,
-// however often it comes, and not of ever new ones that somebody makes up.
+// noteRefused tells that someone came with a producer that the id has no longer: once,
+// however often it comes, and not of ever new ones that someone makes up.
 func (x *step) noteRefused(t *txn, q *question, asks pair) {
 	now := t.hard.told()
 	if asks.id < 0 || asks == now {
@@ -141,7 +141,7 @@ func (x *step) entry(t *txn, kind journal.TxnKind, was pair, now *pair) journal.
 	return e
 }
 
-// holder is a client as people know it, nil if nobody does.
+// holder is a client as people know it, nil if no one does.
 func holder(clientID, host string) *journal.Holder {
 	if clientID == "" && host == "" {
 		return nil

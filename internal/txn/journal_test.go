@@ -49,7 +49,7 @@ func TestTheJournalOfAnIDIsBounded(t *testing.T) {
 		t.Errorf("%d entries", told)
 	}
 	at = at.Add(notedWithin)
-	if fx := take(100); len(fx) != 1 || fx[0].LeftOut != 99-maxNoted { // The first is nobody's.
+	if fx := take(100); len(fx) != 1 || fx[0].LeftOut != 99-maxNoted { // The first is no one's.
 		t.Errorf("a minute later: %+v", fx)
 	}
 	if fx := take(101); len(fx) != 1 || fx[0].LeftOut != 0 {

@@ -9,7 +9,7 @@ import (
 	"muster/internal/machine"
 )
 
-// A shard may rest for hours after somebody asked for everything, and keeps nothing
+// A shard may rest for hours after someone asked for everything, and keeps nothing
 // of that step but the room that its lists have.
 func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	s := NewShard(DefaultConfig())

@@ -41,7 +41,7 @@ func (x *step) abandon(t *txn) {
 
 // hasLostPast says that the log may have lost later records of a transactional id. Its
 // producer may have been given other epochs in them, or another producer id, and may be in
-// a transaction of which nobody knows: it is fenced, and its id is given to nobody again.
+// a transaction of which no one knows: it is fenced, and its id is given to no one again.
 func (x *step) hasLostPast(t *txn) bool { return t.at < x.run.Lost }
 
 // retired returns the value with the epoch that no client ever has. The next one who asks

@@ -101,11 +101,11 @@ func (x *step) dispatch(t *txn) {
 	x.advance(t)
 }
 
-// leader returns who leads a partition, negative if nobody does for now, and
+// leader returns who leads a partition, negative if no one does for now, and
 // whether there is such a partition.
 func (x *step) leader(m *marker) (node int32, exists bool) {
 	if x.image == nil {
-		return none, true // Nobody knows yet.
+		return none, true // No one knows yet.
 	}
 	t := x.image.Topic(m.topic)
 	if t == nil || m.partition < 0 || int(m.partition) >= len(t.Partitions) {

@@ -121,7 +121,7 @@ func (m *model) wrote(t *rapid.T, values map[string]*Value, r *Record) {
 }
 
 // checkEpoch: the epoch is raised once, or not at all; a producer id that is new is
-// nobody's.
+// no one's.
 func (m *model) checkEpoch(t *rapid.T, id string, before, v *Value) {
 	if next := v.Next; next != noPair && before.Next != next {
 		if m.owner[next.id] != "" || before.Producer.epoch < lastEpoch {
@@ -207,7 +207,7 @@ func (w *world) replied(t *rapid.T, e machine.Event, before map[string]*Value, w
 }
 
 // give notes the producer that a client is told. One that was told before is told
-// again only to who had the same before: to nobody else, and never after a newer.
+// again only to who had the same before: to no one else, and never after a newer.
 func (w *world) give(t *rapid.T, id string, had, p pair) {
 	if p.epoch > lastEpoch || p.epoch < 0 || w.owner[p.id] != id {
 		t.Fatalf("%s is told of %s, which is of %q", id, showPair(p), w.owner[p.id])

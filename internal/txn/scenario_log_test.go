@@ -61,7 +61,7 @@ func (s *scenario) begin(args) {
 func (s *scenario) crash(args) { s.load() }
 
 // server-restarts [loses=2] [unknown]: the server of the store is started again, maybe
-// without the last records, and the shard is loaded. Unknown is that nobody knows how many
+// without the last records, and the shard is loaded. Unknown is that no one knows how many
 // records there were.
 func (s *scenario) serverRestarts(a args) {
 	loses := a.Number("loses", 0)

@@ -17,7 +17,7 @@
 // Kafka calls a transition whose record is not durable yet pending, and answers
 // CONCURRENT_TRANSACTIONS meanwhile. Here the runtime holds back what a step lets
 // out until its records are durable, so a step may build upon those before it; if
-// an append fails the shard is loaded again, and nobody has seen what was lost.
+// an append fails the shard is loaded again, and no one has seen what was lost.
 // What is left of pending is Prepare*: requests wait there for a short while.
 //
 // The rules are Kafka's with KIP-360, KIP-447, KIP-664 and KIP-890; each file names
@@ -53,7 +53,7 @@ func (Configured) IsEvent() {}
 // transactional id.
 const (
 	TimerSweep   = "sweep"   // transactions that take too long are aborted
-	TimerExpire  = "expire"  // transactional ids that nobody uses go
+	TimerExpire  = "expire"  // transactional ids that no one uses go
 	TimerMarkers = "markers" // markers are sent again
 	TimerWait    = "wait"    // requests have waited for the end of a transaction for too long
 	TimerIDs     = "ids"     // producer ids are asked for again, or have been waited for for too long

@@ -31,7 +31,7 @@ func (x *step) timeOut(id string) {
 	}
 }
 
-// expire removes transactional ids that nobody has used for long.
+// expire removes transactional ids that no one has used for long.
 func (x *step) expire() {
 	before := x.now.Add(-x.cfg.IDExpiration).UnixMilli()
 	told, expired := len(x.out.Notes), 0

@@ -121,7 +121,7 @@ func (x *pass) countThese(ctx context.Context, places []PartitionOffset) (rest [
 // many passes as counting takes seconds.
 type turns struct {
 	place   int  // How many places there were so far.
-	asked   bool // Somebody was counted in this pass.
+	asked   bool // Someone was counted in this pass.
 	stopped bool
 	from    int // Where the next pass goes on; 0 if this one came to the end.
 }
@@ -162,5 +162,5 @@ func (x *pass) known(group string, p PartitionOffset) *lag.Count {
 	return &c
 }
 
-// waits says whether somebody had to wait in this pass.
+// waits says whether someone had to wait in this pass.
 func (t *turns) waits(from int) bool { return t.stopped || from > 0 }

@@ -22,7 +22,7 @@ type pass struct {
 	answers map[Part]*answered
 	asked   map[Part]*readers
 	counts  map[PartitionOffset]counted
-	unknown bool // Somebody reads a partition that another broker leads, and nobody was asked for it.
+	unknown bool // Someone reads a partition that another broker leads, and no one was asked for it.
 
 	sameImage  bool // Topics and leaders are those of the pass before.
 	rebalanced map[string]rebalanced
@@ -167,7 +167,7 @@ func (x *pass) take(ctx context.Context, some []Group) {
 	}
 }
 
-// offline tells the tracker of a partition that another broker leads and nobody was asked
+// offline tells the tracker of a partition that another broker leads and no one was asked
 // for: its topic is there, and its lag is not known.
 func (x *pass) offline(p *lag.Position) {
 	if led, leader := x.leader(p.Topic, p.Partition); !led || leader == x.w.opts.Node || leader == metadata.NoBroker {

@@ -79,13 +79,13 @@ func (x *pass) position(g *Group, o *Offset, owned *ownedPart) lag.Position {
 	switch {
 	case !g.Tells:
 	case owned == nil:
-		// A group that has left a topic leaves its offsets behind, which nobody is to read.
+		// A group that has left a topic leaves its offsets behind, which no one is to read.
 		if _, subscribed := slices.BinarySearch(g.Topics, p.Topic); subscribed {
 			p.Owner = lag.OwnerNone
 		}
 	default:
 		if f := x.fetched(owned, elsewhere); f.Known {
-			p.Owner, p.Fetched = lag.OwnerMember, f.At // Else nobody knows whether it fetches, and it is not blamed.
+			p.Owner, p.Fetched = lag.OwnerMember, f.At // Else no one knows whether it fetches, and it is not blamed.
 		}
 	}
 	return p

@@ -20,7 +20,7 @@ import (
 // Interval is between two passes.
 const Interval = 10 * time.Second
 
-// Snapshot is what one pass has seen. Nobody may change it.
+// Snapshot is what one pass has seen. No one may change it.
 type Snapshot struct {
 	At     time.Time // When the pass began; zero before the first.
 	Node   int32

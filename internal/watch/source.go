@@ -32,7 +32,7 @@ type Source interface {
 	// over with Same instead of its facts.
 	Groups(ctx context.Context, image *metadata.Image, quiet, take func([]Group))
 	// Count counts the records from places on, where offsets are not dense; nil where
-	// nobody knows. It ends early if it takes long.
+	// no one knows. It ends early if it takes long.
 	Count(ctx context.Context, places []PartitionOffset) []*lag.Count
 	// Fetched says when a client last fetched a partition that this broker leads.
 	Fetched(r Reader, topic string, partition int32) Fetched
@@ -69,7 +69,7 @@ type Answer struct {
 	Fetched []Fetched // By the readers.
 }
 
-// Fetched is when somebody last fetched a partition.
+// Fetched is when someone last fetched a partition.
 type Fetched struct {
 	At    time.Time // Zero for never.
 	Known bool

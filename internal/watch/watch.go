@@ -105,7 +105,7 @@ func (w *Watch) Pass(ctx context.Context) {
 	defer w.passing.Unlock()
 	// A partition that another broker leads is asked for from the pass on that has seen
 	// that a group reads it. The first of them is followed by another one at once, so that
-	// nobody sees a lag that is not known after a start.
+	// no one sees a lag that is not known after a start.
 	if w.pass(ctx) && ctx.Err() == nil {
 		w.pass(ctx)
 	}

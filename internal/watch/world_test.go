@@ -23,7 +23,7 @@ type world struct {
 	logs    map[Part]Log
 	groups  []Group
 	fetched map[Part]map[Reader]time.Time
-	forgets bool         // Of nobody it is known whether it fetches.
+	forgets bool         // Of no one it is known whether it fetches.
 	others  map[Part]Log // What other brokers lead, and answer for.
 	asked   []Question
 	counts  map[PartitionOffset]*lag.Count

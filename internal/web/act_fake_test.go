@@ -119,7 +119,7 @@ func (f *fakeActs) offsets(who act.Asker, req kmsg.Request) (kmsg.Response, erro
 	case *kmsg.OffsetFetchRequest:
 		resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 		var g kmsg.OffsetFetchResponseGroup
-		for tp, at := range f.committed { // As it is when somebody asks.
+		for tp, at := range f.committed { // As it is when someone asks.
 			g.Topics = append(g.Topics, kmsg.OffsetFetchResponseGroupTopic{Topic: tp.Topic, Partitions: []kmsg.OffsetFetchResponseGroupTopicPartition{{Partition: tp.Partition, Offset: at}}})
 		}
 		resp.Groups = append(resp.Groups, g)

@@ -24,7 +24,7 @@ func (a *api) deleteGroup(c *call, q *ActQuery, _ *Nothing) (*Done, error) {
 	return done("Group %q was deleted.", name), nil
 }
 
-// groupToAct returns a group that somebody wants to do something to.
+// groupToAct returns a group that someone wants to do something to.
 func (a *api) groupToAct(c *call, name string, needs ...need) (*groupview.Group, error) {
 	if err := a.allowed(c, needs); err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func deletedRecords(topic string, partitions int) *Done {
 }
 
 // leadersOf sorts partitions by who leads them, if the brokers of a fleet can be asked for
-// that. A partition that is not there, or that nobody leads, is this broker's to refuse.
+// that. A partition that is not there, or that no one leads, is this broker's to refuse.
 func (a *api) leadersOf(c *call, topic string, before map[int32]int64) map[int32]map[int32]int64 {
 	t := a.reads.Image().Topic(topic)
 	if a.fleet == nil || c.note != nil || t == nil {

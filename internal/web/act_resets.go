@@ -128,7 +128,7 @@ func (a *api) resetScope(c *call, group string, ask *ResetAsk) (of []groupview.T
 	return of, committed, nil
 }
 
-// partitionsNamed returns the partitions of a topic that somebody names, or all.
+// partitionsNamed returns the partitions of a topic that someone names, or all.
 func (a *api) partitionsNamed(ask *ResetAsk) ([]groupview.TopicPartition, error) {
 	t := a.reads.Image().Topic(ask.Topic)
 	if t == nil {
@@ -220,7 +220,7 @@ func (p *ResetPlan) tell() {
 	}
 }
 
-// executeReset moves committed offsets as somebody has seen it planned. It checks that they
+// executeReset moves committed offsets as someone has seen it planned. It checks that they
 // are still those of the plan; that the group has no members is the coordinator's to see.
 func (a *api) executeReset(c *call, _ *None, order *ResetOrder) (*Done, error) {
 	name := c.param("group")
@@ -241,7 +241,7 @@ func (a *api) executeReset(c *call, _ *None, order *ResetOrder) (*Done, error) {
 		to[tp] = int64(m.To)
 		of = append(of, tp)
 	}
-	// One of a group at a time, so that nobody executes a plan twice. Who waited would hold
+	// One of a group at a time, so that no one executes a plan twice. Who waited would hold
 	// a place among those that are answered.
 	if _, underWay := a.resets.LoadOrStore(name, true); underWay {
 		return nil, problem.Unavailable(fmt.Sprintf("a reset of group %q is under way; try again", name))

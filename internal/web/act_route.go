@@ -97,7 +97,7 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	return body, release, nil
 }
 
-// parseBody reads JSON into a struct. A field that nobody knows is refused: what somebody
+// parseBody reads JSON into a struct. A field that no one knows is refused: what someone
 // asked for must not be left out.
 func parseBody(body []byte, into any) error {
 	if _, none := into.(*Nothing); none {
@@ -271,7 +271,7 @@ type ResetPartition struct {
 	Note      string  `json:"note,omitempty" doc:"what is special"`
 }
 
-// ResetOrder is a reset that somebody has seen the plan of.
+// ResetOrder is a reset that someone has seen the plan of.
 type ResetOrder struct {
 	Partitions []ResetMove `json:"partitions" doc:"each once, as the plan has them; those that it leaves alone are left out"`
 }

@@ -240,7 +240,7 @@ func TestWhatKafkaRefusesHasAStatus(t *testing.T) {
 	}
 }
 
-// Nobody acts from another machine where nobody logs in, unless that is allowed.
+// No one acts from another machine where no one logs in, unless that is allowed.
 func TestStrangersDoNotAct(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		l, err := net.Listen("tcp", "0.0.0.0:0")

@@ -53,7 +53,7 @@ type api struct {
 	now    func() time.Time
 	logger *slog.Logger
 	far    bool // People of other machines can ask, too.
-	full   bool // What they may do is the same, though nobody knows them.
+	full   bool // What they may do is the same, though no one knows them.
 	acts   *act.Acts
 
 	fleet   *fleet.Fleet // nil if there are no other brokers
@@ -126,7 +126,7 @@ func (a *api) handler(rt *route) http.Handler {
 		}
 		size := int64(len(body))
 		defer a.unread.Add(-size)
-		if a.unread.Add(size) > maxUnread && rt.body == nil { // What was done is said: nobody must try again.
+		if a.unread.Add(size) > maxUnread && rt.body == nil { // What was done is said: no one must try again.
 			a.refuse(w, problem.Busy())
 			return
 		}
@@ -168,7 +168,7 @@ func (a *api) answer(rt *route, r *http.Request) (contentType string, body []byt
 		return "", nil, err
 	}
 	var release func()
-	c.body, release, err = a.readBody(rt, r) // Before the slot, which nobody may hold by sending slowly.
+	c.body, release, err = a.readBody(rt, r) // Before the slot, which no one may hold by sending slowly.
 	defer release()
 	if err != nil {
 		return "", nil, err
@@ -297,17 +297,17 @@ type Gate interface {
 	WantsLogin() bool
 	// AlwaysWantsLogin says whether they must though there are no users in the cluster.
 	AlwaysWantsLogin() bool
-	// Login says who somebody is. It is login.ErrLogin or login.ErrToken after a while if they are
+	// Login says who someone is. It is login.ErrLogin or login.ErrToken after a while if they are
 	// not, and login.ErrLoginBusy if too many ask.
 	Login(ctx context.Context, a login.Attempt) (login.Identity, error)
-	// Holds says whether what somebody has shown would still do: the password is the
+	// Holds says whether what someone has shown would still do: the password is the
 	// same, and the user is there.
 	Holds(id login.Identity) bool
 	// Issuer is where people can log in elsewhere; nil for nowhere.
 	Issuer() login.Issuer
 	// LoggedOut hears of those who log out.
 	LoggedOut(id login.Identity, host string)
-	// May says whether somebody may do something. A denial is noted, and the command
+	// May says whether someone may do something. A denial is noted, and the command
 	// returned that would allow it.
 	May(q auth.Request) (allowed bool, command string)
 	// Sees says the same of one thing among many, and notes nothing.

@@ -39,7 +39,7 @@ const (
 	groupWatch = "group:"
 )
 
-// stream is what somebody is told of.
+// stream is what someone is told of.
 type stream struct {
 	api      *api
 	call     *call

@@ -55,7 +55,7 @@ func open(t *testing.T, a *api, query string) (w *wire, done chan struct{}) {
 	return openFrom(t, a, "127.0.0.1:1", query)
 }
 
-// openFrom is open of somebody at an address.
+// openFrom is open of someone at an address.
 func openFrom(t *testing.T, a *api, address, query string) (w *wire, done chan struct{}) {
 	t.Helper()
 	w, done = &wire{header: http.Header{}}, make(chan struct{})

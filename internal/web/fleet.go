@@ -16,9 +16,9 @@ import (
 )
 
 // Any broker answers for all. What only others know it asks them for, as whoever asks it,
-// and each of them checks the rights again: so nobody sees more by asking another broker.
+// and each of them checks the rights again: so no one sees more by asking another broker.
 // A question that came from a broker is answered from what this one has: it is never
-// passed on, and nobody else is asked but, of a group, the one broker that has its journal.
+// passed on, and no one else is asked but, of a group, the one broker that has its journal.
 
 const (
 	// maxAsking is how many brokers one request asks at a time.
@@ -180,7 +180,7 @@ func (a *api) passOn(c *call, e *problem.Elsewhere) (contentType string, body []
 	return "", nil, problemFrom(got)
 }
 
-// doubtful ends the sentence of an act whose outcome nobody knows.
+// doubtful ends the sentence of an act whose outcome no one knows.
 const doubtful = ". It may or may not have done it: look before you try again"
 
 // elsewhere says whether a request is to be passed on: to whom its error says, unless it

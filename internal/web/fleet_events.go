@@ -59,7 +59,7 @@ type distant struct {
 	turn    int // Who is asked first: the one after those who were asked last.
 }
 
-// farPlace is up to where somebody was told of what happened at other brokers.
+// farPlace is up to where someone was told of what happened at other brokers.
 type farPlace struct {
 	next   uint64 // The number of the next change of a group.
 	looked uint64 // How often one of them had looked at its groups.

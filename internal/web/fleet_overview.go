@@ -9,7 +9,7 @@ import (
 	"muster/internal/web/fleet"
 )
 
-// overview shows what somebody on call wants to see first, of all brokers.
+// overview shows what someone on call wants to see first, of all brokers.
 func (a *api) overview(c *call, q *OverviewQuery) (*Overview, error) {
 	own, err := a.ownOverview(c, q)
 	others := a.others(c)

@@ -22,7 +22,7 @@ import (
 // anyFinding stands in a query for all findings.
 const anyFinding = "any"
 
-// ownGroups lists this broker's groups from the last snapshot. Nobody else is asked, so it
+// ownGroups lists this broker's groups from the last snapshot. No one else is asked, so it
 // costs the same whatever the groups do.
 func (a *api) ownGroups(c *call, q *GroupsQuery) (*keyedGroups, error) {
 	by, reverse, ok := list.ParseSort(cmp.Or(q.Sort, "name"))

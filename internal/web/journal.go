@@ -134,7 +134,7 @@ func hasCause(e *explain.Entry, causes []string) bool {
 	return e.Cause != "" && slices.Contains(causes, string(e.Cause))
 }
 
-// isAbout says whether an entry is about somebody.
+// isAbout says whether an entry is about someone.
 func isAbout(e *explain.Entry, who string) bool {
 	for i := range e.Triggers {
 		t := &e.Triggers[i]

@@ -53,7 +53,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// What was done is said, however many answers nobody reads: whoever is told to try again
+// What was done is said, however many answers no one reads: whoever is told to try again
 // would do it twice.
 func TestWhatWasDoneIsSaid(t *testing.T) {
 	s := serve(t, newFake(t), acting(&fakeActs{}))
@@ -64,7 +64,7 @@ func TestWhatWasDoneIsSaid(t *testing.T) {
 	s.api.unread.Add(-maxUnread)
 }
 
-// A thousand tabs of somebody take no more than their share, and nobody else notices.
+// A thousand tabs of someone take no more than their share, and no one else notices.
 func TestStreamsBeyondTheirNumberAreRefusedAndOthersAnswered(t *testing.T) {
 	s := serve(t, newFake(t))
 	codes := map[int]int{}

@@ -107,7 +107,7 @@ func loginProblem(err error) error {
 const byPage = "X-Requested-With"
 
 // challenge tells programs how to log in. A browser would ask for a password by itself, in
-// a window that nobody can leave; the console has a page for that.
+// a window that no one can leave; the console has a page for that.
 func challenge(w http.ResponseWriter, r *http.Request, err error) {
 	h := r.Header
 	fromPage := h.Get(byPage) != "" || h.Get("Sec-Fetch-Dest") == "empty" || strings.Contains(h.Get("Accept"), "text/event-stream")
@@ -116,7 +116,7 @@ func challenge(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// user is the name of who is logged in, nil for nobody.
+// user is the name of who is logged in, nil for no one.
 func (c *call) user() *string {
 	if c.login == login.None {
 		return nil
@@ -125,7 +125,7 @@ func (c *call) user() *string {
 	return &name
 }
 
-// Where nobody logs in, everybody who reaches the address is a stranger. On this machine
+// Where no one logs in, everybody who reaches the address is a stranger. On this machine
 // that is whoever may use it; from others they may read how things are, and no more,
 // unless muster.http.anonymous says that they may.
 const (
@@ -134,7 +134,7 @@ const (
 	nobodyMay          = "log in first"
 )
 
-// mayAct returns the problem of somebody who may change nothing here, whatever rights
+// mayAct returns the problem of someone who may change nothing here, whatever rights
 // there are.
 func (a *api) mayAct(c *call) error {
 	if why := a.whyNotAct(c); why != "" {
@@ -143,7 +143,7 @@ func (a *api) mayAct(c *call) error {
 	return nil
 }
 
-// maySeeRecords returns the problem of somebody who may not see what is in records,
+// maySeeRecords returns the problem of someone who may not see what is in records,
 // whatever rights there are.
 func (a *api) maySeeRecords(c *call) error {
 	if why := a.whyNoRecords(c); why != "" {
@@ -169,13 +169,13 @@ func (a *api) whyNot(c *call, stranger string) string {
 	return ""
 }
 
-// isFar says whether a request that came to a loopback address is somebody else's: a proxy
+// isFar says whether a request that came to a loopback address is someone else's: a proxy
 // says so, or it was sent to a name that is not this machine's for itself.
 func isFar(r *http.Request) bool {
 	return r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !server.IsLocalName(server.HostOf(r.Host))
 }
 
-// Session is who somebody is here, and what is open to them.
+// Session is who someone is here, and what is open to them.
 type Session struct {
 	User        *string    `json:"user" doc:"who is logged in; null without a login"`
 	Login       string     `json:"login" doc:"how: none, basic, cookie or bearer"`
@@ -186,7 +186,7 @@ type Session struct {
 	ReadOnly    *string    `json:"readOnly" doc:"why they may change nothing, as a sentence; null if they may"`
 }
 
-// Abilities is what is open to somebody, as far as their rights go.
+// Abilities is what is open to someone, as far as their rights go.
 type Abilities struct {
 	Act     bool `json:"act" doc:"to change anything"`
 	Records bool `json:"records" doc:"to see what is in records"`

@@ -26,7 +26,7 @@ import (
 // maxLoginBody is how long a name and a password may be together.
 const maxLoginBody = 8 << 10
 
-// LoginRequest is somebody who logs in at the console.
+// LoginRequest is someone who logs in at the console.
 type LoginRequest struct {
 	User     string `json:"user" doc:"the name of a user"`
 	Password string `json:"password"`
@@ -125,7 +125,7 @@ func (a *api) holds(c *call) bool {
 	return a.gate.Holds(c.id)
 }
 
-// logIn answers somebody who logs in by the form.
+// logIn answers someone who logs in by the form.
 func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 	if !a.gate.WantsLogin() {
 		return nil, problem.BadRequest("there is no login here: there are no users")
@@ -147,8 +147,8 @@ func (a *api) logIn(c *call, w http.ResponseWriter) (*Session, error) {
 	return a.session(c, nil)
 }
 
-// remember has somebody be known by a cookie from now on. Whoever they were before, they
-// are not any more, and the secret is a new one: nobody can have known it.
+// remember has someone be known by a cookie from now on. Whoever they were before, they
+// are not any more, and the secret is a new one: no one can have known it.
 func (a *api) remember(c *call, w http.ResponseWriter, id login.Identity) {
 	a.sessions.End(a.secretOf(c.request))
 	c.secret, c.ends = a.sessions.Begin(id)
@@ -156,7 +156,7 @@ func (a *api) remember(c *call, w http.ResponseWriter, id login.Identity) {
 	http.SetCookie(w, a.cookie(c.request, c.secret, c.ends))
 }
 
-// logOut answers somebody who logs out, if they were in at all.
+// logOut answers someone who logs out, if they were in at all.
 func (a *api) logOut(c *call, w http.ResponseWriter) (*Session, error) {
 	if id, found := a.sessions.End(a.secretOf(c.request)); found {
 		a.gate.LoggedOut(id, c.host)
@@ -198,16 +198,16 @@ func (a *api) changeSession(w http.ResponseWriter, r *http.Request, serve func(*
 const (
 	// oidcPath is where people go to log in at the issuer, and come back below it.
 	oidcPath = Prefix + "/session/oidc"
-	// oidcTime is how long somebody may take there.
+	// oidcTime is how long someone may take there.
 	oidcTime = 10 * time.Minute
-	// maxBack is how long the address may be that somebody comes back to.
+	// maxBack is how long the address may be that someone comes back to.
 	maxBack = 2 << 10
 )
 
 // errIssuer is that a login elsewhere came to nothing.
 var errIssuer = &problem.Problem{Status: http.StatusUnauthorized, Code: "login_failed", Message: "the login did not succeed; begin it again at the console"}
 
-// journey is what somebody keeps while they log in elsewhere. It is sealed, so nothing has
+// journey is what someone keeps while they log in elsewhere. It is sealed, so nothing has
 // to be remembered of those who never come back.
 type journey struct {
 	State, Nonce, Verifier, Back string
@@ -229,7 +229,7 @@ func newSeal() cipher.AEAD {
 	return seal
 }
 
-// isBack says whether somebody may be sent to an address: it is a page here, and nothing
+// isBack says whether someone may be sent to an address: it is a page here, and nothing
 // that a browser takes for another site.
 func isBack(back string) bool {
 	u, err := url.Parse(back)
@@ -247,7 +247,7 @@ func redirectTo(r *http.Request) string {
 	return scheme + r.Host + oidcPath + "/back"
 }
 
-// leave sends somebody to the issuer.
+// leave sends someone to the issuer.
 func (a *api) leave(c *call, w http.ResponseWriter) error {
 	back := c.request.URL.Query().Get("back")
 	if !isBack(back) {
@@ -275,7 +275,7 @@ func (a *api) journeyCookie(r *http.Request, value string, age int) *http.Cookie
 	}
 }
 
-// journeyOf opens what somebody has kept.
+// journeyOf opens what someone has kept.
 func (a *api) journeyOf(r *http.Request) (*journey, bool) {
 	c, err := r.Cookie("muster-oidc-" + a.port)
 	if err != nil {
@@ -294,7 +294,7 @@ func (a *api) journeyOf(r *http.Request) (*journey, bool) {
 }
 
 // comeBack lets in who has logged in at the issuer. Only the browser that left for it has
-// the journey, so nobody can be made to come back as somebody else.
+// the journey, so no one can be made to come back as someone else.
 func (a *api) comeBack(c *call, w http.ResponseWriter) error {
 	http.SetCookie(w, a.journeyCookie(c.request, "", -1))
 	q := c.request.URL.Query()

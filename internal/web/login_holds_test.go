@@ -8,7 +8,7 @@ import (
 	"muster/internal/web/login"
 )
 
-// What somebody was let in by must still do: the token has not ended, the password is the
+// What someone was let in by must still do: the token has not ended, the password is the
 // same, and they have not logged out.
 func TestALoginHoldsNoLongerThanWhatItWasBy(t *testing.T) {
 	f := newFake(t)

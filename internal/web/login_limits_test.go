@@ -9,7 +9,7 @@ import (
 	"muster/internal/web/problem"
 )
 
-// asked is a call of a route by somebody.
+// asked is a call of a route by someone.
 func (f *fake) asked(t *testing.T, rt *route, addr net.IP, full bool, change ...func(*http.Request)) error {
 	t.Helper()
 	a := newAPI(&Options{Health: func() Health { return Health{} }, Reads: f, Gate: f, AnonymousFull: full}, &net.TCPAddr{IP: addr})
@@ -28,7 +28,7 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// Nobody whom we do not know changes anything from another machine, or sees what is in
+// No one whom we do not know changes anything from another machine, or sees what is in
 // records.
 func TestWhoDoesNotLogInMayOnlyReadFromAfar(t *testing.T) {
 	f := newFake(t)
@@ -100,7 +100,7 @@ func TestTheSessionSaysWhoSomebodyIsAndWhatIsOpenToThem(t *testing.T) {
 	}
 }
 
-// A browser that is told how to log in asks by itself, in a window that nobody can leave.
+// A browser that is told how to log in asks by itself, in a window that no one can leave.
 func TestPagesAreNotToldHowToLogIn(t *testing.T) {
 	f := newFake(t)
 	f.users = map[string]string{"ann": "anns"}

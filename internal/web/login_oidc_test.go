@@ -50,7 +50,7 @@ func withIssuers(t *testing.T) (s *site, issuer *fakeIssuer, later func(time.Dur
 	return s, issuer, func(d time.Duration) { passed.Add(int64(d)) }
 }
 
-// A state that is not the browser's own is that of somebody else's login.
+// A state that is not the browser's own is that of someone else's login.
 func TestOnlyTheStateOfTheOwnJourneyLetsIn(t *testing.T) {
 	s, issuer, _ := withIssuers(t)
 	kept := traveller(s, "/groups")

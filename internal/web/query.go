@@ -30,7 +30,7 @@ func parameters(t reflect.Type) []reflect.StructField {
 	return out
 }
 
-// parseQuery reads a query into a question. What nobody knows is refused: a filter that
+// parseQuery reads a query into a question. What no one knows is refused: a filter that
 // has no effect would be worse than none.
 func parseQuery(raw string, into any) error {
 	values, err := url.ParseQuery(raw)

@@ -27,7 +27,7 @@ type Records interface {
 	Count(ctx context.Context, topic string, spans []search.Span) (total int64, dense bool)
 	// Await tells once that a partition may have more.
 	Await(ctx context.Context, topic string, wanted []int32, committed bool) (ready <-chan struct{}, done func())
-	// Quota is how much somebody may read.
+	// Quota is how much someone may read.
 	Quota(who auth.Principal) records.Quota
 }
 
@@ -52,7 +52,7 @@ const (
 	foundRecords  = 50 // By default.
 	maxFound      = 1000
 	longestFollow = 10 * time.Minute
-	followLooks   = time.Second // How often it is looked whether somebody may still follow.
+	followLooks   = time.Second // How often it is looked whether someone may still follow.
 	// longestPart bounds a part of a search whatever happens: one record is looked at
 	// however long it takes.
 	longestPart = 30 * time.Second

@@ -90,7 +90,7 @@ func (s *recordsSearch) await(ctx context.Context, ready <-chan struct{}, place 
 	}
 }
 
-// still returns the problem of somebody who was allowed to see records and is not any more.
+// still returns the problem of someone who was allowed to see records and is not any more.
 func (s *recordsSearch) still() error {
 	c := s.call
 	if !s.api.holds(c) {
@@ -201,7 +201,7 @@ func (s *recordsSearch) because(why string) string {
 	return why
 }
 
-// overQuota is the problem of somebody who has read more than they may.
+// overQuota is the problem of someone who has read more than they may.
 func overQuota(who auth.Principal, wait time.Duration) *problem.Problem {
 	wait = max(wait, time.Second)
 	return &problem.Problem{

@@ -31,7 +31,7 @@ func asksFor(t *testing.T, a *api, query string) (s *recordsSearch, leave func()
 	return a.openSearch(t.Context(), r)
 }
 
-// following is somebody who follows a log.
+// following is someone who follows a log.
 type following struct {
 	*recordsSearch
 	t      *testing.T

@@ -102,7 +102,7 @@ func (a *api) searchRecords(w http.ResponseWriter, r *http.Request) {
 	s.send(ctx, w)
 }
 
-// openSearch finds out whether somebody may search, and waits for a place to do so.
+// openSearch finds out whether someone may search, and waits for a place to do so.
 func (a *api) openSearch(ctx context.Context, r *http.Request) (s *recordsSearch, leave func(), err error) {
 	if err := a.reads.Ready(); err != nil {
 		return nil, nil, problem.Unavailable(err.Error())

@@ -16,7 +16,7 @@ import (
 	"muster/internal/web/server"
 )
 
-// What somebody has not read is counted while it waits, in sum and for each, and not after.
+// What someone has not read is counted while it waits, in sum and for each, and not after.
 func TestLinesThatNobodyReadAreGivenBack(t *testing.T) {
 	a := &api{}
 	l := &lines{api: a, more: make(chan struct{}, 1)}
@@ -61,7 +61,7 @@ func TestWhoIsPassedOnWithoutNameLogsInWhereALoginIsWanted(t *testing.T) {
 	}
 }
 
-// leavingWriter is somebody who reads, and for whom something happens at the first piece.
+// leavingWriter is someone who reads, and for whom something happens at the first piece.
 type leavingWriter struct {
 	*httptest.ResponseRecorder
 	first sync.Once

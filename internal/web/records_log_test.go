@@ -13,7 +13,7 @@ import (
 
 // oneLog is a topic of one partition, in memory. It implements Records and search.Log.
 type oneLog struct {
-	opened func()                      // Called when somebody asks for the partition, nil for nothing.
+	opened func()                      // Called when someone asks for the partition, nil for nothing.
 	read   func()                      // The same, before something is read.
 	room   func() (int, time.Duration) // What may be read, nil for everything.
 	taken  atomic.Int64

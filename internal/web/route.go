@@ -40,7 +40,7 @@ type need struct {
 	operation auth.Operation
 	kind      auth.ResourceType
 	param     string // The parameter of the path that names the resource.
-	listed    bool   // What somebody lacks it for is left out of a list.
+	listed    bool   // What someone lacks it for is left out of a list.
 	some      bool   // It is one of several that would do, which only the handler knows.
 }
 
@@ -97,7 +97,7 @@ type call struct {
 	id      login.Identity
 	ends    time.Time   // When that ends by itself; zero for never.
 	secret  string      // That their browser keeps, if it does.
-	note    *fleet.Note // Of the broker that asks; nil if somebody else does.
+	note    *fleet.Note // Of the broker that asks; nil if someone else does.
 }
 
 func newCall(r *http.Request) *call {
@@ -115,7 +115,7 @@ func (c *call) asks(op auth.Operation, kind auth.ResourceType, name string) auth
 }
 
 // allowed says whether the caller has the rights that a route needs. It comes before
-// anything is looked for, so that nobody learns what there is.
+// anything is looked for, so that no one learns what there is.
 func (a *api) allowed(c *call, needs []need) error {
 	for _, n := range needs {
 		if n.listed || n.some {
@@ -132,7 +132,7 @@ func (a *api) allowed(c *call, needs []need) error {
 	return nil
 }
 
-// may returns the problem of somebody who may not do something.
+// may returns the problem of someone who may not do something.
 func (a *api) may(q auth.Request) error {
 	ok, command := a.gate.May(q)
 	if ok {

@@ -68,7 +68,7 @@ func ruleRow(r auth.Rule) ACLRow {
 	}
 }
 
-// why says whether somebody may do something, as muster acls why does.
+// why says whether someone may do something, as muster acls why does.
 func (a *api) why(_ *call, q *WhyQuery) (*ACLWhy, error) {
 	asked := auth.Request{Principal: auth.Principal(q.Principal), Host: cmp.Or(q.Host, auth.AnyHost), Name: q.Name}
 	if q.Principal == "" {
@@ -192,7 +192,7 @@ type ACLRow struct {
 	Sentence     string `json:"sentence" doc:"the rule in words"`
 }
 
-// WhyQuery asks whether somebody may do something.
+// WhyQuery asks whether someone may do something.
 type WhyQuery struct {
 	Principal string `query:"principal" doc:"as in User:alice, or alice"`
 	Operation string `query:"operation" doc:"READ, WRITE …"`
@@ -201,7 +201,7 @@ type WhyQuery struct {
 	Host      string `query:"host" doc:"where they come from; if not given, only rules for any host count"`
 }
 
-// ACLWhy is whether somebody may do something, and why.
+// ACLWhy is whether someone may do something, and why.
 type ACLWhy struct {
 	Allowed  bool    `json:"allowed"`
 	Sentence string  `json:"sentence" doc:"what was decided, and by which rule"`
@@ -214,7 +214,7 @@ type QuotaList struct {
 	Quotas []QuotaRow `json:"quotas" csv:"rows"`
 }
 
-// QuotaRow is the quotas of somebody.
+// QuotaRow is the quotas of someone.
 type QuotaRow struct {
 	Entity []act.QuotaPart  `json:"entity" doc:"whose they are"`
 	Values []act.QuotaValue `json:"values"`

@@ -131,7 +131,7 @@ func (a *api) topicRows(c *call, s *watch.Snapshot, q *TopicsQuery) []TopicRow {
 	return out
 }
 
-// readers returns the groups of a topic that somebody may see.
+// readers returns the groups of a topic that someone may see.
 func readers(s *watch.Snapshot, topic string, seen func(string) bool) []*list.GroupRow {
 	all := s.Groups.Reading(topic)
 	if seen == nil {

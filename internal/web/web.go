@@ -46,7 +46,7 @@ type Options struct {
 	// those of the machine.
 	AllowedHosts []string
 	// AnonymousFull lets people of other machines change things and see what is in
-	// records, though nobody knows who they are.
+	// records, though no one knows who they are.
 	AnonymousFull bool
 	Logger        *slog.Logger
 	// Panicked is told of each request that made a handler panic; nil if no one wants to know.
@@ -85,7 +85,7 @@ func Serve(l net.Listener, opts Options) *Server {
 }
 
 // Drain has the API answer nothing any more, and waits for what it is answering, though not
-// for long: after that nobody asks the broker for anything but its health.
+// for long: after that no one asks the broker for anything but its health.
 func (s *Server) Drain() { s.drain.Do(s.api.drain) }
 
 // Close answers what was asked, for a moment, and ends.

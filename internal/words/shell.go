@@ -70,7 +70,7 @@ func escaped(word string) string {
 	return b.String()
 }
 
-// plainWord says whether a shell takes a word for itself. An ellipsis, where somebody is to
+// plainWord says whether a shell takes a word for itself. An ellipsis, where someone is to
 // fill something in, is a letter to it.
 func plainWord(word string) bool {
 	word = strings.ReplaceAll(word, "…", "x")

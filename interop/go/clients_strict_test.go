@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Somebody looks at the offsets topic before any group is there. What a group
+// Someone looks at the offsets topic before any group is there. What a group
 // commits afterwards must be just as safe.
 func TestKcatLookingAtTheOffsetsTopicDoesNoHarm(t *testing.T) {
 	addr := onDisk(t)

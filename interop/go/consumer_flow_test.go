@@ -78,7 +78,7 @@ func consumersComeAndGo(t *testing.T, addrs []string, name, client, assignor str
 }
 
 // TestStaticConsumersRestartWithoutARebalance restarts static members of consumer
-// groups: they get back what they had, and nobody else notices.
+// groups: they get back what they had, and no one else notices.
 func TestStaticConsumersRestartWithoutARebalance(t *testing.T) {
 	eachConsumerCase(t, "consumer-static", consumersRestart)
 }

@@ -117,7 +117,7 @@ func (c *reconcilers) goes() *memberProcess {
 
 const crashes = "one crashes"
 
-// change has members come or go, and says what it did. Nobody waits for it to be
+// change has members come or go, and says what it did. No one waits for it to be
 // over.
 func (c *reconcilers) change() string {
 	switch n := len(c.members); {

@@ -14,7 +14,7 @@ import (
 )
 
 // parkedGroup is a group whose members say JoinGroup and wait, since the join phase does
-// not end, until somebody of the consumer protocol comes.
+// not end, until someone of the consumer protocol comes.
 type parkedGroup struct {
 	rollingGroup
 	relay *relay
@@ -150,7 +150,7 @@ func (p *parkedGroup) haveAll() {
 }
 
 // haveJoined looks at how those that waited were answered: they have joined, in the
-// generation of before, and nobody leads. Then they ask for their assignments, and may be
+// generation of before, and no one leads. Then they ask for their assignments, and may be
 // told to join again for them, which none is refused.
 func (p *parkedGroup) haveJoined(waits map[*memberProcess]int, generation int32) {
 	p.t.Helper()

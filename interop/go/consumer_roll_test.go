@@ -25,7 +25,7 @@ const (
 var rollingOrder = []int{1, 2, 3, 4, 5, 0}
 
 // rollingSettings have members of consumer groups heard of often, but not missed:
-// nobody is to be thrown out however slow the machine is.
+// no one is to be thrown out however slow the machine is.
 var rollingSettings = []string{
 	"--set", "group.consumer.heartbeat.interval.ms=200", "--set", "group.consumer.session.timeout.ms=60000",
 	"--set", "group.consumer.assignment.interval.ms=100",
@@ -223,7 +223,7 @@ func (r *rollingGroup) settles(kind string, classic int) {
 		return err
 	})
 	if r.since == 0 {
-		return // Nobody writes yet.
+		return // No one writes yet.
 	}
 	r.readsOn(r.ledger.open(nil))
 	r.checkKept(kind, classic)

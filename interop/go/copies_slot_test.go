@@ -144,7 +144,7 @@ func (c *copierSlot) kill() {
 	}
 }
 
-// renew gives the next process another transactional id, so that nobody but the
+// renew gives the next process another transactional id, so that no one but the
 // coordinator ends what this one has left.
 func (c *copierSlot) renew() {
 	c.mu.Lock()

@@ -175,7 +175,7 @@ func (m *committer) leave(ctx context.Context) {
 func (m *committer) commitWhile(ctx context.Context) {
 	for ctx.Err() == nil {
 		if !m.commit(ctx) {
-			// There is nothing to commit, or nobody to commit to: that is not to be
+			// There is nothing to commit, or no one to commit to: that is not to be
 			// asked too often.
 			select {
 			case <-ctx.Done():

@@ -14,7 +14,7 @@ const restartSession = 10 * time.Second
 // members must go on in the same generation, without noticing more than lost
 // connections, for longer than it would take to miss them.
 func TestBrokerRestartKeepsAStableGroup(t *testing.T) {
-	onlyOn(t, "disk") // On Redis a broker alone hands over to nobody, and its successor waits for its lease.
+	onlyOn(t, "disk") // On Redis a broker alone hands over to no one, and its successor waits for its lease.
 	const topic = "kept"
 	data, addr := t.TempDir(), fixedPort(t)
 	flags := append([]string{"--listen", addr}, groupSettings...)

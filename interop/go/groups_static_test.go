@@ -55,7 +55,7 @@ func TestStaticMembersRestartWithoutARebalance(t *testing.T) {
 }
 
 // restarts restarts a static member twice and returns what it is then. It must
-// get back what it had, and nobody else something new.
+// get back what it had, and no one else something new.
 func (g *liveGroup) restarts(m *memberProcess, all []*memberProcess) *memberProcess {
 	g.t.Helper()
 	before := g.settles(all...)

@@ -50,7 +50,7 @@ func (s *secret) get() string {
 	return s.now
 }
 
-// follow has somebody be told of every change until they do not care any more.
+// follow has someone be told of every change until they do not care any more.
 func (s *secret) follow(f func(string) error) (forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

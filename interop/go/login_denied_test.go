@@ -287,7 +287,7 @@ func TestClientsSayWhatTheyMayNot(t *testing.T) {
 	}
 }
 
-// unwritten says whether somebody has written to the topic.
+// unwritten says whether someone has written to the topic.
 func (s *site) unwritten(ctx context.Context) error {
 	ends, err := s.admin.ListEndOffsets(ctx, deniedTopic)
 	if o, ok := ends.Lookup(deniedTopic, 0); err != nil || !ok || o.Offset != 0 {

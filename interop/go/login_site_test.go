@@ -27,7 +27,7 @@ const (
 )
 
 // briefSession is how long a login lasts on the listener where it does not last. franz-go
-// logs in again a second before the end, and brokers let nobody do so more than once a second.
+// logs in again a second before the end, and brokers let no one do so more than once a second.
 const briefSession = 6 * time.Second
 
 const adminPassword = "sesame"
@@ -38,7 +38,7 @@ type site struct {
 	t       *testing.T
 	b       *process
 	issuer  *issuer
-	foreign string // a certificate of ann, by somebody else, and its key
+	foreign string // a certificate of ann, by someone else, and its key
 	trust   string // the certificate of the authority, in a PEM file
 	keys    map[string]string
 	admin   *kadm.Client

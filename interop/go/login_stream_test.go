@@ -131,7 +131,7 @@ func (s *site) streams(ctx context.Context, kind string, newAccount func() *acco
 			}
 		})
 	}
-	s.t.Cleanup(running.Wait) // Nobody speaks of a test that has ended.
+	s.t.Cleanup(running.Wait) // No one speaks of a test that has ended.
 	return all, running.Wait
 }
 

@@ -140,7 +140,7 @@ func (c *loginClient) roundTrip(ctx context.Context, a *account, name string, n 
 }
 
 // strangersAccount is one that the broker does not take: another password, a token for
-// somebody else, a certificate of another authority.
+// someone else, a certificate of another authority.
 func (s *site) strangersAccount(w way) *account {
 	a := s.account(w)
 	a.password = newSecret("guessed")

@@ -220,7 +220,7 @@ func (p *process) peakMemory() int64 {
 	return 0
 }
 
-// fixedPort returns an address that can be listened on again and again: nobody
+// fixedPort returns an address that can be listened on again and again: no one
 // else takes it while the broker is away.
 func fixedPort(t testing.TB) string {
 	t.Helper()

@@ -91,7 +91,7 @@ func TestSequencesOfUnknownProducersStartAnywhereAndWrap(t *testing.T) {
 	createTopic(t, addr, "wrap", 1)
 	w := dial(t, addr)
 	id := newProducerID(w)
-	// Where nothing was ever written, nobody can have been forgotten (KAFKA-15591).
+	// Where nothing was ever written, no one can have been forgotten (KAFKA-15591).
 	sequenceStep{"not the first of an empty partition", 0, 5, 1, kerr.OutOfOrderSequenceNumber, 0}.run(w, "wrap", id)
 	sequenceStep{"somebody else's", 0, 0, 1, nil, 0}.run(w, "wrap", newProducerID(w))
 	for _, s := range []sequenceStep{

@@ -25,7 +25,7 @@ func TestResponsesComeInTheOrderOfRequests(t *testing.T) {
 		}
 	}
 	sent := make(chan error, 1)
-	go func() { // The broker may stop reading while nobody reads its answers.
+	go func() { // The broker may stop reading while no one reads its answers.
 		_, err := w.Write(frames)
 		sent <- err
 	}()

@@ -20,7 +20,7 @@ import (
 
 // TestWhatClientsWereToldIsNotTakenBack has brokers killed and frozen while transactions are
 // committed, and asks each of them all the time for the high watermark, the last stable offset and
-// a committed offset. Whoever asks after somebody was told one must not be told a lower
+// a committed offset. Whoever asks after someone was told one must not be told a lower
 // one, by any broker: who rebuilds its state from a log up to such an end
 // would miss some of it. A broker that was frozen has such questions waiting when it wakes up.
 func TestWhatClientsWereToldIsNotTakenBack(t *testing.T) {

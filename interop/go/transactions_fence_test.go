@@ -83,7 +83,7 @@ func transactionsAndKills(t *testing.T, opts []kgo.Opt) {
 	b := start()
 	createTopic(t, addr, "out", 2)
 	var committed []string
-	open := map[string]bool{} // of which nobody knows how they ended
+	open := map[string]bool{} // of which no one knows how they ended
 	for n := range often(6) {
 		cl := transactional(t, addr, fmt.Sprintf("x%d", n%2), append(opts, kgo.TransactionTimeout(20*time.Second))...)
 		for i := range 3 {

@@ -57,7 +57,7 @@ func TestStrangersCannotPassForBrokers(t *testing.T) {
 		login.Version, login.Mechanism = 1, "MUSTER-SCRAM-SHA-256"
 		wantCode(t, "a broker's login where there is one broker only", ask[*kmsg.SASLHandshakeResponse](w, login).ErrorCode, kerr.IllegalSaslState)
 	}
-	// The log that has the secret is nobody's to read.
+	// The log that has the secret is no one's to read.
 	wantCode(t, "Fetch of __cluster_metadata", fetched(t, ask[*kmsg.FetchResponse](w, fetchRequest("__cluster_metadata", 0, 0))).ErrorCode, kerr.UnknownTopicOrPartition)
 	w.send(kmsg.NewPtrAllocateProducerIDsRequest())
 	w.wantClosed()

@@ -39,7 +39,7 @@ type broker struct {
 	redis  *exec.Cmd
 }
 
-// startBroker starts a broker that asks nobody who they are, with a store that is empty,
+// startBroker starts a broker that asks no one who they are, with a store that is empty,
 // and returns when it listens.
 func startBroker(ctx context.Context, store, dir string) (*broker, error) {
 	return launch(ctx, store, dir, 1, "--listen", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func launch(ctx context.Context, store, dir string, listeners int, more ...strin
 var listeningLine = regexp.MustCompile(`msg="?listening"? listener=(\S+) address=(\S+)`)
 
 // follow reads the broker's log until it ends, and closes a channel when all listeners are
-// open. Nobody reads the addresses before that.
+// open. No one reads the addresses before that.
 func (b *broker) follow(stderr io.Reader, listeners int, listening chan<- struct{}) {
 	defer close(b.exited)
 	lines := bufio.NewScanner(stderr)

@@ -56,7 +56,7 @@ func (a *Trail) Changed() func(audit.Entry) {
 	return a.tell
 }
 
-// Denied tells that somebody may not do something.
+// Denied tells that someone may not do something.
 func (a *Trail) Denied(q auth.Request) {
 	if a == nil {
 		return

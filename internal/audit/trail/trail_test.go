@@ -97,7 +97,7 @@ func TestAnAuditLogThatStopsWithoutItsStoreTellsWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestTheAuditKeepsRoomForWhatMattersMore fills the queue with what somebody can do as often
+// TestTheAuditKeepsRoomForWhatMattersMore fills the queue with what someone can do as often
 // as they like, while the store does not answer.
 func TestTheAuditKeepsRoomForWhatMattersMore(t *testing.T) {
 	a, found := withoutStore(io.Discard, nil), map[audit.Kind]int{}

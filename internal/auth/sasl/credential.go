@@ -85,7 +85,7 @@ var (
 // FromSalted makes a credential of a salted password, which is what
 // AlterUserScramCredentials carries, so that the broker never sees the password. As in
 // Kafka it may be of any length but none: one that is not of its hash's length is no
-// password that a client could have, and harms nobody.
+// password that a client could have, and harms no one.
 func FromSalted(h Hash, salt, salted []byte, iterations int) (Credential, error) {
 	if err := checkFactors(h, salt, iterations); err != nil {
 		return Credential{}, err

@@ -73,7 +73,7 @@ func NewDirectory(users Users, secret []byte) *Directory {
 func (d *Directory) find(h Hash, name string) (credential Credential, known bool) {
 	invented := d.invent(h, name)
 	credential, known = d.users.Credential(h, name)
-	// A credential that breaks the bounds cannot have been stored by us. Nobody
+	// A credential that breaks the bounds cannot have been stored by us. No one
 	// can log in with it.
 	if !known || credential.Check() != nil || credential.Hash != h {
 		return invented, false
@@ -81,7 +81,7 @@ func (d *Directory) find(h Hash, name string) (credential Credential, known bool
 	return credential, true
 }
 
-// invent makes a credential with which nobody can log in. It has a shape that
+// invent makes a credential with which no one can log in. It has a shape that
 // users have, so that all users together look like all names without one.
 func (d *Directory) invent(h Hash, name string) Credential {
 	shape := d.shape(h, name)

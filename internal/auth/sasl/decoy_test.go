@@ -161,7 +161,7 @@ func TestInventedSaltsLookLikeThoseOfUsers(t *testing.T) {
 	}
 }
 
-// Nobody logs in with an invented credential, even if its keys became known.
+// No one logs in with an invented credential, even if its keys became known.
 func TestInventedCredentialsLogNobodyIn(t *testing.T) {
 	users := newUsers()
 	d := NewDirectory(users, []byte("secret"))

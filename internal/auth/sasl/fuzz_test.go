@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Whatever two messages say, nobody logs in who does not know the password, and
+// Whatever two messages say, no one logs in who does not know the password, and
 // what the parser takes it has understood whole.
 func FuzzScram(f *testing.F) {
 	f.Add([]byte("n,,n=alice,r=x"), []byte("c=biws,r=x,p=AAAA"))

@@ -193,7 +193,7 @@ func (p *jaasParser) skip() error {
 }
 
 // quoted reads a string with the escapes of Java's StreamTokenizer, octal ones
-// left out, which nobody writes on purpose: they are refused, not misread.
+// left out, which no one writes on purpose: they are refused, not misread.
 func (p *jaasParser) quoted(quote byte) (string, error) {
 	start := p.at
 	var out strings.Builder

@@ -83,7 +83,7 @@ func TestNewKeysOfTheIssuerAreFound(t *testing.T) {
 	}
 }
 
-// Old keys are fetched again after a while even if nobody misses one, because
+// Old keys are fetched again after a while even if no one misses one, because
 // the issuer may have taken one back. Logins do not wait for that.
 func TestKeysAreRefreshed(t *testing.T) {
 	clock := newClock()

@@ -74,7 +74,7 @@ func by(name string, err error) error {
 	return err
 }
 
-// otherIdentity is the failure of a client that wants to act for somebody else,
+// otherIdentity is the failure of a client that wants to act for someone else,
 // in Kafka's words. It is told before any user is looked up.
 func otherIdentity() error {
 	return &Failure{

@@ -3,7 +3,7 @@ package sasl
 import "encoding/binary"
 
 // Proof marks what the password of a user is held against by PLAIN now. Another password,
-// or a user who was made anew, has another proof; somebody who is no user has none. The
+// or a user who was made anew, has another proof; someone who is no user has none. The
 // password cannot be found from it, nor can the credential without the directory's secret.
 func (d *Directory) Proof(name string) (proof string, known bool) {
 	c, known := d.either(name)

@@ -80,7 +80,7 @@ func TestNothingIsKeptOfAStepThatIsDone(t *testing.T) {
 	}
 }
 
-// While the log is busy somebody always waits. Those who do not any more are not kept
+// While the log is busy someone always waits. Those who do not any more are not kept
 // with them.
 func TestAnAnswerThatIsOutIsNotKeptWhileOthersWait(t *testing.T) {
 	core, p := &thrifty{records: true}, New()

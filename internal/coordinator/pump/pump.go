@@ -10,7 +10,7 @@
 // While an append is under way, the batches of further steps queue up and are
 // merged into the next one (group commit). The runtime decides when that one
 // begins. What a step lets out, even a reply without records, waits for all records
-// before it: nobody reads what is not durable.
+// before it: no one reads what is not durable.
 //
 // A pump has lives. An append that fails ends one: the core has state that the
 // log lacks, so it is dropped with all that waits, and a new core is loaded.

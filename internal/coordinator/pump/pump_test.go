@@ -255,7 +255,7 @@ func TestAMarkerIsABatchOfItsOwn(t *testing.T) {
 	b.released(b.done(2), 1)
 }
 
-// A batch that grew too large is split between records, and nobody is answered
+// A batch that grew too large is split between records, and no one is answered
 // before the last part is durable.
 func TestALargeBatchIsSplitAndAnsweredAtItsEnd(t *testing.T) {
 	one := machine.RecordOverhead + note("a").Size()
@@ -380,7 +380,7 @@ func TestOutcomesReachTheCore(t *testing.T) {
 	}
 }
 
-// Tasks begin at once: nobody outside sees them.
+// Tasks begin at once: no one outside sees them.
 func TestTasksDoNotWaitForRecords(t *testing.T) {
 	b := newBed(t)
 	b.core.next = machine.Effects{Batches: []machine.Batch{plain("a")}, Tasks: []machine.Task{{ID: 1}}}

@@ -6,7 +6,7 @@ import (
 	"muster/internal/machine"
 )
 
-// A log that is never idle always has somebody who waits for it. What has been
+// A log that is never idle always has someone who waits for it. What has been
 // let out must not be kept until there is a pause.
 func TestWhatIsHeldDoesNotGrowWhileTheLogIsBusy(t *testing.T) {
 	b := newBed(t)

@@ -24,8 +24,8 @@ type balancer struct {
 	takers  heap    // its classes, the one of the least loaded member first
 	givers  heap    // the owners of its partitions, the most loaded first
 	names   []int32 // what givers was made of
-	highest []int32 // by member: the highest partition that it owned and may give, or nobody
-	lower   []int32 // by partition: the next lower one of the same owner, or nobody
+	highest []int32 // by member: the highest partition that it owned and may give, or no one
+	lower   []int32 // by partition: the next lower one of the same owner, or no one
 
 	work int // how many comparisons and partitions it took
 }
@@ -55,7 +55,7 @@ func (b *balancer) lessLoaded(x, y int32) bool {
 	return x < y
 }
 
-// run gives the partitions that nobody owns, and then moves others until the loads
+// run gives the partitions that no one owns, and then moves others until the loads
 // are as equal as can be, or that has taken too long. It returns the rounds.
 func (b *balancer) run() (rounds int) {
 	topics := b.order()
@@ -98,7 +98,7 @@ func (b *balancer) order() []int32 {
 	return topics
 }
 
-// deal gives each partition of a topic that nobody owns to the least loaded
+// deal gives each partition of a topic that no one owns to the least loaded
 // subscriber.
 func (b *balancer) deal(topic int32) {
 	owner := b.of(topic)

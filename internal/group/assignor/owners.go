@@ -2,14 +2,14 @@ package assignor
 
 import "slices"
 
-// nobody owns a partition that is yet to be given.
+// no one owns a partition that is yet to be given.
 const nobody int32 = -1
 
 // owners says which member owns which partition, and how many each has.
 type owners struct {
 	in    *Input
 	first []int   // where each topic begins in owner
-	owner []int32 // by topic and partition: the index of a member, or nobody
+	owner []int32 // by topic and partition: the index of a member, or no one
 	load  []int   // by member: how many partitions it owns
 }
 

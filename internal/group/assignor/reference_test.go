@@ -8,7 +8,7 @@ import (
 
 // reference is the uniform assignor for members that differ, word for word as the
 // rule has it and as slow as that is: drop what is no longer subscribed to; give
-// what nobody has topic by topic to the least loaded subscriber; then at most
+// what no one has topic by topic to the least loaded subscriber; then at most
 // sixteen rounds over the topics with two subscribers or more, in which the highest
 // partition of the most loaded moves to the least loaded while they differ by more
 // than one.

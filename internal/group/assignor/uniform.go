@@ -5,7 +5,7 @@ package assignor
 // group, and none in any group that is balanced.
 //
 // Kafka calls a group homogeneous if each topic is named by all members, or all
-// have one regex and nobody names a topic. Here it is homogeneous if all members
+// have one regex and no one names a topic. Here it is homogeneous if all members
 // subscribe to the same existing topics, however they came to. That is all that
 // Kafka calls so, and more: one member may name what another has by regex, or a
 // topic that does not exist. Such groups are as even in Kafka, but may see more
@@ -45,7 +45,7 @@ func (o *owners) level(topics []int32) {
 	o.fill(topics, room)
 }
 
-// fill gives what nobody owns to the members with room, in order. Room is for all
+// fill gives what no one owns to the members with room, in order. Room is for all
 // of it: the quotas add up to the number of partitions.
 func (o *owners) fill(topics []int32, room []int) {
 	m := 0

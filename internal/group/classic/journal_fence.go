@@ -10,7 +10,7 @@ import (
 )
 
 // fence says whether the journal is to tell of a member id: once, however often
-// it beats, and not of ever new ones that somebody makes up.
+// it beats, and not of ever new ones that someone makes up.
 func (m *Member) fence(id string) bool {
 	if m.fenced == nil {
 		m.fenced = &kind.Fencing{}

@@ -79,7 +79,7 @@ func (g *Group) missing() (r absentees) {
 }
 
 // joined notes the end of the join phase, who came last, and who did not come
-// though the group has waited: the initial delay waits for nobody.
+// though the group has waited: the initial delay waits for no one.
 func (r *Rebalance) joined(g *Group, now time.Time) {
 	r.absent = absentees{}
 	if g.Previous != Empty {
@@ -103,7 +103,7 @@ func (r *Rebalance) joined(g *Group, now time.Time) {
 func (g *Group) noteStarted(x *kind.Step, why []journal.Trigger) {
 	e := g.Entry(x, journal.KindStarted)
 	kind.SetTriggers(&e, why)
-	if g.Previous != Empty { // The initial delay waits for nobody.
+	if g.Previous != Empty { // The initial delay waits for no one.
 		missing := g.missing()
 		e.Waiting, e.WaitingN = missing.list, missing.n
 	}

@@ -41,5 +41,5 @@ func (m *Member) fixedBytes() int {
 	return n
 }
 
-// pendingBytes is what somebody who was told a member id is counted for.
+// pendingBytes is what someone who was told a member id is counted for.
 func pendingBytes(id string) int64 { return kind.MemberBytes + 2*int64(len(id)) }

@@ -44,7 +44,7 @@ const (
 	minPatience = time.Second
 )
 
-// remainingTimeout is how long somebody is waited for in a rebalance that goes on after
+// remainingTimeout is how long someone is waited for in a rebalance that goes on after
 // a load. Each load begins the wait anew, so a coordinator that is restarted
 // again and again would wait for a member that is dead for ever: every load in
 // the middle of the same rebalance halves it.
@@ -56,7 +56,7 @@ func (g *Group) remainingTimeout(d time.Duration) time.Duration {
 }
 
 // isUnsettled says that the group was rebalancing when its records were written:
-// a rebalance had begun after the generation that they have, or somebody had
+// a rebalance had begun after the generation that they have, or someone had
 // left it.
 func (g *Group) isUnsettled() bool {
 	if g.Hard == nil || len(g.Hard.Members) == 0 {

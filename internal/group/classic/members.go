@@ -11,7 +11,7 @@ type memberList struct {
 	First, Last *Member
 	Count       int
 	byID        map[string]*Member // nil in a small group
-	byInstance  map[string]*Member // likewise, and if nobody is static
+	byInstance  map[string]*Member // likewise, and if no one is static
 }
 
 func (l *memberList) Len() int { return l.Count }

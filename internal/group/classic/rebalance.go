@@ -50,7 +50,7 @@ func (g *Group) PrepareRebalance(x *kind.Step, why ...journal.Trigger) {
 func JoinKey(g *Group) machine.TimerKey { return machine.TimerKey{Kind: kind.TimerJoin, ID: g.ID} }
 func SyncKey(g *Group) machine.TimerKey { return machine.TimerKey{Kind: kind.TimerSync, ID: g.ID} }
 
-// allJoined says that nobody has to be waited for. Pending members are waited
+// allJoined says that no one has to be waited for. Pending members are waited
 // for: they have said that they are coming.
 func (g *Group) allJoined() bool {
 	return int(g.Joined) == g.Members.Len() && len(g.Pending) == 0
@@ -125,7 +125,7 @@ func (g *Group) completeJoin(x *kind.Step) {
 	g.SyncSeq = x.Arm(SyncKey(g), x.Now.Add(g.rebalanceTimeout()))
 }
 
-// electJoined makes sure that the leader has joined; false says that nobody
+// electJoined makes sure that the leader has joined; false says that no one
 // has.
 func (g *Group) electJoined() bool {
 	if leader := g.Members.Get(g.Leader); leader != nil && leader.Join != 0 {

@@ -47,7 +47,7 @@ type Group struct {
 	// groups, so what is small stands together.
 	State            State
 	Previous         State // the state before this one
-	newMember        bool  // somebody joined since the initial delay was last armed
+	newMember        bool  // someone joined since the initial delay was last armed
 	changed          bool  // the step under way sees to what is to be written
 	FirstAfterLoad   bool  // it was loaded, and has formed no generation since
 	loads            int8  // how often it was loaded in the middle of this rebalance before
@@ -62,7 +62,7 @@ type Group struct {
 	Protocol         string // selected; empty if none is
 	Leader           string
 	Members          memberList
-	Pending          map[string]*Pending // told their id, not yet joined; nil if nobody is
+	Pending          map[string]*Pending // told their id, not yet joined; nil if no one is
 	Supported        kind.Tally          // how many members support each protocol
 	JoinSeq          uint64              // of the join timer, 0 if none
 	SyncSeq          uint64              // of the sync timer, 0 if none
@@ -70,7 +70,7 @@ type Group struct {
 	Refusal          *NoUpgrade          // why it could not become a consumer group, nil if that was not tried
 }
 
-// Pending is somebody who was told a member id and has not joined with it yet
+// Pending is someone who was told a member id and has not joined with it yet
 // (KIP-394).
 type Pending struct {
 	Seq      uint64
@@ -105,7 +105,7 @@ type Member struct {
 	TimerSeq uint64
 	fixed    int // bytes that it is counted for besides its protocols
 
-	fenced     *kind.Fencing // nil if nobody was
+	fenced     *kind.Fencing // nil if no one was
 	prev, Next *Member
 }
 
@@ -168,7 +168,7 @@ func (g *Group) noteSynced(m *Member) {
 	}
 }
 
-// removePending notes that somebody is not pending any more.
+// removePending notes that someone is not pending any more.
 func (g *Group) removePending(id string) {
 	if g.Pending[id] != nil {
 		g.bytes -= pendingBytes(id)
@@ -178,7 +178,7 @@ func (g *Group) removePending(id string) {
 	}
 }
 
-// supports says whether somebody with these protocols can be a member: the type
+// supports says whether someone with these protocols can be a member: the type
 // must be the group's, and one protocol must be supported by everybody.
 func (g *Group) supports(protocolType string, protocols []kmsg.JoinGroupRequestProtocol) bool {
 	if g.State == Empty {

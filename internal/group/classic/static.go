@@ -12,7 +12,7 @@ import (
 
 // replaceStatic lets a new incarnation of a static member take the place of the
 // old one (KIP-345): it gets a new id, keeps assignment and leadership, and in a
-// Stable group nobody else notices.
+// Stable group no one else notices.
 func (g *Group) replaceStatic(x *kind.Step, mem *Member, newID string, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if g.State == Stable && !g.fitsReplaced(x, mem, newID, r, m) {
 		JoinError(x, r, m, "", kerr.UnknownServerError)
@@ -100,7 +100,7 @@ func (g *Group) replaceQuietly(x *kind.Step, mem *Member, oldLeader string, r *m
 		resp.SkipAssignment = g.Leader == mem.ID
 	} else {
 		// An older client assigns whenever it is the leader, so a restarted
-		// leader is told that somebody else is: itself, under its old id.
+		// leader is told that someone else is: itself, under its old id.
 		resp.LeaderID, resp.Members = oldLeader, nil
 	}
 	x.Reply(r.ID, resp)

@@ -9,7 +9,7 @@ import (
 	"muster/internal/group/schema"
 )
 
-// EmptyGroup is the record of a group that nobody has joined yet.
+// EmptyGroup is the record of a group that no one has joined yet.
 func EmptyGroup(id string) *schema.GroupRecord {
 	v := schema.Group{}
 	v.CurrentStateTimestamp = -1

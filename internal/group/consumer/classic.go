@@ -98,7 +98,7 @@ func AssignmentBytes(image *metadata.Image, list []modern.Partition, subscriptio
 // HeartbeatClassic handles Heartbeat of a member of the classic protocol in a consumer group.
 // It is told to join again if its target is newer, if it has to let go of something, or
 // if what it waits for is free now. As any heartbeat it has the group look at its topics,
-// and make a target if that is due: nobody else might come for it.
+// and make a target if that is due: no one else might come for it.
 func (g *Group) HeartbeatClassic(x *kind.Step, m *kmsg.HeartbeatRequest) *kerr.Error {
 	mem, err := g.findClassic(m.MemberID, m.InstanceID, m.Generation)
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *Group) HeartbeatClassic(x *kind.Step, m *kmsg.HeartbeatRequest) *kerr.E
 	return nil
 }
 
-// isWaiting says whether somebody else still has, or may have, a partition that a member
+// isWaiting says whether someone else still has, or may have, a partition that a member
 // is to have.
 func (g *Group) isWaiting(x *kind.Step, mem *Member) bool {
 	for _, p := range g.wantedPartitions(mem, x.Image) {

@@ -18,7 +18,7 @@ import (
 
 // Members of the classic protocol in a consumer group do not wait for each other: each
 // joins when it is told to, is answered at once, and asks for what it has with
-// SyncGroup. Nobody leads, since the coordinator assigns. Their generation is their
+// SyncGroup. No one leads, since the coordinator assigns. Their generation is their
 // member epoch, and what a subscription says that a member owns is what a heartbeat of
 // the consumer protocol would say.
 
@@ -70,7 +70,7 @@ func (g *Group) joinNonEmpty(x *kind.Step, r *machine.Request, m *kmsg.JoinGroup
 	g.admitClassic(x, r, m, id, p, meta, w)
 }
 
-// checkJoin says whether somebody of the classic protocol may join, and what it
+// checkJoin says whether someone of the classic protocol may join, and what it
 // wants.
 func (g *Group) checkJoin(x *kind.Step, m *kmsg.JoinGroupRequest) (w subscription.Subscription, err *kerr.Error) {
 	replaces := m.MemberID == "" && m.InstanceID != nil && g.Instances[*m.InstanceID] != nil
@@ -99,7 +99,7 @@ func (g *Group) supports(protocols []kmsg.JoinGroupRequestProtocol) bool {
 	return false
 }
 
-// classicPlace says whose place somebody of the classic protocol takes. Without a member
+// classicPlace says whose place someone of the classic protocol takes. Without a member
 // id a static one always has that of whoever has its instance id.
 func (g *Group) classicPlace(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) (id string, p place, err *kerr.Error) {
 	var holder *Member

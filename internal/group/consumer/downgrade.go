@@ -17,10 +17,10 @@ import (
 	"muster/internal/watch/journal"
 )
 
-// A consumer group in which nobody uses the consumer protocol any more becomes a classic
+// A consumer group in which no one uses the consumer protocol any more becomes a classic
 // one: its members do not know that it ever was another. Its generation is the group's
 // epoch, and offsets stay. Everybody is assigned what they have: Kafka takes the target,
-// but what somebody was yet to let go of would be another's then, should the group be
+// but what someone was yet to let go of would be another's then, should the group be
 // upgraded again before all have joined. They get what they should in the rebalance; if
 // there is none, it is the same.
 
@@ -31,8 +31,8 @@ type downgraded struct {
 }
 
 // DowngradedWithout returns the classic group that a consumer group becomes without a member,
-// who may be nil for nobody, or nil if it stays what it is: somebody uses the consumer
-// protocol, nobody is left, there are too many for a classic group, or the policy says so.
+// who may be nil for no one, or nil if it stays what it is: someone uses the consumer
+// protocol, no one is left, there are too many for a classic group, or the policy says so.
 // Whoever has just joined leads it, if anybody has.
 func (g *Group) DowngradedWithout(x *kind.Step, gone *Member, joins string) *downgraded {
 	left, classic := g.Present, g.Classic
@@ -147,7 +147,7 @@ func (g *Group) tombstones() (out []machine.Record) {
 
 // downgrade makes a classic group of a consumer group, and returns it. It is Stable; if
 // it is not to be left alone, who calls has it rebalance. That it does is in the same
-// batch: else it might be loaded without, and nobody would get what the member had that
+// batch: else it might be loaded without, and no one would get what the member had that
 // is gone.
 func (g *Group) downgrade(x *kind.Step, to *downgraded, quiet bool) *classic.Group {
 	for _, mem := range g.Members {
@@ -165,9 +165,9 @@ func (g *Group) downgrade(x *kind.Step, to *downgraded, quiet bool) *classic.Gro
 
 // joinDowngraded answers the member whose join was the reason. If nothing is to change
 // for anybody there is no rebalance, and it gets what its predecessor was to have. It is
-// told that it leads: in a consumer group nobody does, and nobody else would see to it that
+// told that it leads: in a consumer group no one does, and no one else would see to it that
 // the group rebalances when its topics change. Versions that cannot be told to leave the
-// assignment alone have a rebalance. Kafka tells nobody.
+// assignment alone have a rebalance. Kafka tells no one.
 func joinDowngraded(x *kind.Step, g *classic.Group, id string, r *machine.Request, m *kmsg.JoinGroupRequest, quiet bool) {
 	mem := g.Members.Get(id)
 	if quiet {

@@ -111,7 +111,7 @@ func blank(s string) bool { return strings.TrimSpace(s) == "" }
 // anchored is a pattern that matches whole names only.
 func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
-// memberHeartbeat handles a heartbeat of somebody who is, or becomes, a member. Whatever
+// memberHeartbeat handles a heartbeat of someone who is, or becomes, a member. Whatever
 // may be refused is, before anything is written.
 func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
 	if blank(m.MemberID) {
@@ -156,7 +156,7 @@ func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHear
 	g, mem, ch := subscribe(x, m.Group, m.MemberID, place, meta)
 	g.useProtocolTimers(x, mem)
 	ch.bumps = ch.bumps || upgrades
-	if place.known != nil && place.replaces != nil { // What it was to have before is nobody's now.
+	if place.known != nil && place.replaces != nil { // What it was to have before is no one's now.
 		ch.topics, ch.bumps = true, true
 	}
 	g.addChangeTrigger(x, mem, place, ch)

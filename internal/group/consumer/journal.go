@@ -212,7 +212,7 @@ func (g *Group) journalEntry(x *kind.Step, kind journal.EntryKind) journal.Entry
 }
 
 // addLeaveTrigger says who left, or who removed whom: a request that comes from elsewhere
-// than the member is somebody else's.
+// than the member is someone else's.
 func (g *Group) addLeaveTrigger(x *kind.Step, r *machine.Request, mem *Member) {
 	addMemberTrigger(x, journal.TriggerLeft, mem, func(t *journal.Trigger) {
 		if r.ClientID != mem.Metadata.ClientID || r.Host != kind.PlainHost(mem.Metadata.Host) {

@@ -43,7 +43,7 @@ type revoking struct {
 }
 
 // differences compares what members have, or have yet to let go of, with the target. A
-// partition of a topic that is not assigned is nobody's after that; nil is that the
+// partition of a topic that is not assigned is no one's after that; nil is that the
 // topics are not known.
 func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *differences {
 	d := &differences{image: x.Image, before: g.Account.topicsBefore, byMember: map[*Member]*revoking{}}
@@ -72,7 +72,7 @@ func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *d
 	return d
 }
 
-// move notes that a partition is to change hands. Either may be nobody.
+// move notes that a partition is to change hands. Either may be no one.
 func (d *differences) move(p modern.Partition, from, to *Member) {
 	if d.moveN++; len(d.moves) < kind.MaxMoves {
 		m := journal.Move{Topic: d.topic(p.Topic), Partition: p.Number}

@@ -24,7 +24,7 @@ type place struct {
 	returns bool                   // a static member that has left is back under its own id
 }
 
-// placeOf says whose heartbeat it is, or why nobody's.
+// placeOf says whose heartbeat it is, or why no one's.
 func placeOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *modern.Heartbeat) (p place, err *protocolError) {
 	c, err := groupOf(x, m, &p)
 	if c == nil || err != nil {
@@ -60,7 +60,7 @@ func placeOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, h *modern.Hear
 	return p, nil
 }
 
-// isReplaceable says whether somebody else may come for a static member's place: if it has
+// isReplaceable says whether someone else may come for a static member's place: if it has
 // left for a while, or uses the classic protocol, where the last to come has it.
 func (mem *Member) isReplaceable() bool {
 	return mem.Now().Epoch == modern.EpochLeaveStatic || mem.Metadata.Classic != nil
@@ -199,7 +199,7 @@ func equalStrings(a, b *string) bool {
 }
 
 // leave handles a heartbeat by which a member leaves. A static one may leave
-// for a while: nobody else gets what it has until its session is over.
+// for a while: no one else gets what it has until its session is over.
 func leave(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
 	g, ok := x.Groups[m.Group].(*Group)
 	if !ok {
@@ -271,7 +271,7 @@ func (g *Group) evict(x *kind.Step, mem *Member) {
 	}
 	g.forgetPatterns(x, pattern)
 	g.raiseEpoch(x, g.checkTopics(x))
-	if g.Present == 0 { // There is nothing to assign, and nobody who would come to have it done. That is no run of the assignor.
+	if g.Present == 0 { // There is nothing to assign, and no one who would come to have it done. That is no run of the assignor.
 		x.Write(&schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: g.Epoch, Timestamp: g.TargetAt}})
 		g.cancelRun(x)
 		g.noteSettled(x)

@@ -17,7 +17,7 @@ const commitEpoch = 9
 // TxnCommitEpoch is the same of TxnOffsetCommit.
 const TxnCommitEpoch = 6
 
-// checkOffsetCommit says whether somebody may commit offsets to a consumer group
+// checkOffsetCommit says whether someone may commit offsets to a consumer group
 // now. A member that has not heard of its latest epoch may for what it has had since
 // the one it knows, or longer (KIP-1251): all or nothing.
 func (g *Group) checkOffsetCommit(x *kind.Step, m *kmsg.OffsetCommitRequest) *kerr.Error {
@@ -86,7 +86,7 @@ func (mem *Member) had(image *metadata.Image, topic string, n, epoch int32) bool
 	return t != nil && mem.Had(modern.Partition{Topic: t.ID, Number: n}, epoch)
 }
 
-// CheckFetch says whether somebody who says that it is a member may ask for
+// CheckFetch says whether someone who says that it is a member may ask for
 // offsets: one that has been fenced must not go on from them.
 func (g *Group) CheckFetch(req *kmsg.OffsetFetchRequestGroup) *kerr.Error {
 	if req.MemberID == nil && req.MemberEpoch < 0 {

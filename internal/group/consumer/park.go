@@ -51,7 +51,7 @@ func (g *Group) answerOvertaken(x *kind.Step, mem *Member) (unsubscribed bool) {
 	return b.unsubscribed
 }
 
-// cancelRun forgets a run of the assignor, whose result nobody needs.
+// cancelRun forgets a run of the assignor, whose result no one needs.
 func (g *Group) cancelRun(x *kind.Step) {
 	if r := g.Run; r != nil {
 		delete(x.Tasks, r.id)

@@ -17,7 +17,7 @@ import (
 //
 // A pattern matches topics that the member may know of whose request asked for the
 // look, as in Kafka: else anybody with a group would learn of all topics by ".*". What
-// was found counts for all members with that pattern, until somebody asks again.
+// was found counts for all members with that pattern, until someone asks again.
 
 // scan is what is known of the last look at the topics.
 type scan struct {
@@ -108,7 +108,7 @@ func (s *scanned) shown() []string {
 	return names
 }
 
-// done takes what patterns match. What nobody asks for any more is left out.
+// done takes what patterns match. What no one asks for any more is left out.
 func (*scanned) Done(x *kind.Step, result any) {
 	s := result.(*scanned)
 	g, ok := x.Groups[s.group].(*Group)
@@ -137,7 +137,7 @@ func (*scanned) Done(x *kind.Step, result any) {
 	g.bump(x, change{bumps: changed})
 }
 
-// forgetPatterns removes what was found for a pattern that nobody has any more.
+// forgetPatterns removes what was found for a pattern that no one has any more.
 func (g *Group) forgetPatterns(x *kind.Step, pattern string) {
 	if c := g; pattern != "" && c.Patterns[pattern] == 0 && c.Regexes[pattern] != nil {
 		x.Write(&schema.ConsumerRegexRecord{Group: g.ID, Regex: pattern})

@@ -26,7 +26,7 @@ type Group struct {
 
 	// Hard state: what the records say.
 	modern.Epochs
-	oldTopics bool              // there is a record of an older Kafka that nobody needs
+	oldTopics bool              // there is a record of an older Kafka that no one needs
 	Members   []*Member         // in the order of their ids
 	Regexes   map[string]*Regex // that were resolved, by pattern
 

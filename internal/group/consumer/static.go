@@ -11,7 +11,7 @@ import (
 // whoever comes with the same instance id: its heir has what it had, and is to have what
 // it was to. That is stored in one batch, with what the heir says of itself and with the
 // epoch that the group has if that is something else. Were only a part of it stored,
-// nobody would have what the old one had, and no other epoch would say that it is to be
+// no one would have what the old one had, and no other epoch would say that it is to be
 // shared; or the heir would be taken for one that says what the old one said, and uses
 // the protocol that the old one used.
 
@@ -27,7 +27,7 @@ func (g *Group) replaceStatic(x *kind.Step, old *Member, id string, meta *schema
 	x.Write(CurrentRecord(g.ID, id, &current))
 }
 
-// emitReplacement asks for all that makes somebody an heir to be appended as one batch. What is
+// emitReplacement asks for all that makes someone an heir to be appended as one batch. What is
 // too large for that is appended in parts: the epoch is the first, if there is another.
 func emitReplacement(x *kind.Step) {
 	whole := machine.Batch{Records: x.Records, Whole: true}
@@ -38,7 +38,7 @@ func emitReplacement(x *kind.Step) {
 }
 
 // fitsReplacement says whether what a member that has left had, and was to have, can be stored
-// under another member id; nil is nobody.
+// under another member id; nil is no one.
 func fitsReplacement(x *kind.Step, old *Member, group, id string) bool {
 	if old == nil {
 		return true

@@ -30,7 +30,7 @@ func (g *Group) bump(x *kind.Step, ch change) {
 		g.seen = x.Image
 	}
 	g.keepTriggers(x)
-	if !g.HasEpoch { // The group is there, though nobody wants anything of it yet.
+	if !g.HasEpoch { // The group is there, though no one wants anything of it yet.
 		g.writeEpoch(x, &schema.ConsumerEpoch{Epoch: g.Epoch})
 	}
 	if ch.replaced {
@@ -40,7 +40,7 @@ func (g *Group) bump(x *kind.Step, ch change) {
 
 // writeEpoch stores the group's epoch. The record comes before those of what is the
 // reason for it: if only the beginning of a step's records is stored, there is an
-// epoch too many, and not a change that nobody makes a target for.
+// epoch too many, and not a change that no one makes a target for.
 func (g *Group) writeEpoch(x *kind.Step, epoch *schema.ConsumerEpoch) {
 	r := &schema.ConsumerEpochRecord{Group: g.ID, Value: epoch}
 	x.Records = slices.Insert(x.Records, x.From, machine.Record(r))
@@ -107,7 +107,7 @@ func (r *Run) assign() [][]assignor.Partitions {
 	return assignor.Uniform(r.in)
 }
 
-// chosenAssignor is what most members ask for; among equals, and if nobody asks, the
+// chosenAssignor is what most members ask for; among equals, and if no one asks, the
 // first of those that the broker has.
 func (g *Group) chosenAssignor(x *kind.Step) string {
 	votes := map[string]int{}

@@ -18,7 +18,7 @@ import (
 	"muster/internal/watch/journal"
 )
 
-// A classic group whose members are consumers becomes a consumer group when somebody of
+// A classic group whose members are consumers becomes a consumer group when someone of
 // the consumer protocol joins it, without anybody having to stop: its members stay, with
 // what they were assigned last, and go on with the classic protocol among the others
 // (see classic.go). The group's epoch is its generation.

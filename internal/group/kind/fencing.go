@@ -5,7 +5,7 @@ import "slices"
 // maxFenced is how many member ids that were fenced a static member remembers.
 const maxFenced = 8
 
-// Fencing is the member ids with which somebody else came in a static member's
+// Fencing is the member ids with which someone else came in a static member's
 // name and was told FENCED_INSTANCE_ID.
 type Fencing struct {
 	ids  []string // the latest, so that each is told of once

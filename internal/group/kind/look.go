@@ -2,7 +2,7 @@ package kind
 
 import "muster/internal/metadata"
 
-// Look is a group as somebody sees it who watches all groups again and again: for less
+// Look is a group as someone sees it who watches all groups again and again: for less
 // than what DescribeGroups and OffsetFetch cost, and with the times of commits, which
 // these do not tell. Its lists are used again by the next LookAt.
 type Look struct {
@@ -19,11 +19,11 @@ type Look struct {
 type MemberLook struct {
 	ID, ClientID, Host string
 	// Of a member that uses the classic protocol in a classic group that is Stable: what
-	// it subscribes to and what it has. Nobody changes these bytes.
+	// it subscribes to and what it has. No one changes these bytes.
 	Subscription, Assignment []byte
 	// Of a member of a consumer group.
-	Topics []string // That it subscribes to by name. Nobody changes them.
-	Regex  []string // The topics that its regular expression matches. Nobody changes them.
+	Topics []string // That it subscribes to by name. No one changes them.
+	Regex  []string // The topics that its regular expression matches. No one changes them.
 	Parts  []PartLook
 }
 

@@ -33,7 +33,7 @@ func (t *Tally) Of(name string) int {
 	return 0
 }
 
-// Add counts n more members; a name that nobody is left of is forgotten.
+// Add counts n more members; a name that no one is left of is forgotten.
 func (t *Tally) Add(name string, n int) {
 	if t.many != nil {
 		if t.many[name] += n; t.many[name] == 0 {

@@ -24,7 +24,7 @@ func TestOffsetsOfAGroupAreReadWithoutGarbage(t *testing.T) {
 	}
 }
 
-// What was decoded stays as it is until the reader is told that nobody uses it any
+// What was decoded stays as it is until the reader is told that no one uses it any
 // more, also in a batch of more records than it has room for.
 func TestRecordsOfABatchAreReadApart(t *testing.T) {
 	r := NewReader()

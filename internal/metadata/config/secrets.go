@@ -45,7 +45,7 @@ func Resolve(set map[string]string, kinds map[string]Lookup) (map[string]string,
 // HasReference says whether something in a value is kept elsewhere.
 func HasReference(value string) bool { return reference.MatchString(value) }
 
-// IsSecret says whether a setting's value is for nobody's eyes.
+// IsSecret says whether a setting's value is for no one's eyes.
 func IsSecret(name string) bool {
 	if def := BrokerDef(name); def != nil {
 		return def.Type == Password

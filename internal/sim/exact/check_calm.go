@@ -89,7 +89,7 @@ func (s *shard) checkDigest() {
 	}
 }
 
-// checkCompacted: once the output is compacted, somebody who reads it for the first
+// checkCompacted: once the output is compacted, someone who reads it for the first
 // time still gets every committed record, and no other.
 func (w *world) checkCompacted() {
 	for _, r := range w.readers {

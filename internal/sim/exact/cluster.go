@@ -64,7 +64,7 @@ func (w *world) newTopic(name string, partitions int32) metadata.Topic {
 // image is the metadata as it is.
 func (w *world) image() *metadata.Image { return w.images[len(w.images)-1] }
 
-// someImage is the metadata as somebody may believe it to be.
+// someImage is the metadata as someone may believe it to be.
 func (w *world) someImage() *metadata.Image {
 	if w.Chance(w.faults().stale) {
 		return w.images[w.Rand.IntN(len(w.images))]

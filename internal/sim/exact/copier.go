@@ -92,7 +92,7 @@ func (w *world) addCopier(c *copier) {
 	w.After(time.Second, c.watch)
 }
 
-// deserted says whether nobody will copy the rest of an input partition.
+// deserted says whether no one will copy the rest of an input partition.
 func (w *world) deserted(partition int) bool {
 	return partition < len(w.plan.copiers) && w.copiers[partition].gone
 }

@@ -17,7 +17,7 @@
 // Some copiers have an input partition for themselves, others share theirs as
 // members of a group, and are fenced by its generations (team.go). Transactions
 // write to a topic too that goes and comes back under the same name, log start moves
-// through what is open (side.go), and what nobody uses is forgotten (expiry.go).
+// through what is open (side.go), and what no one uses is forgotten (expiry.go).
 //
 // Below version 2 of transactions two things are taken from clients and from the
 // network that would break any broker, Kafka's too: a client's requests to

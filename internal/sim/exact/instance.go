@@ -141,7 +141,7 @@ func retriable(code int16) bool {
 }
 
 // fetchOffsets finds out from where to copy on. As long as an offset is pending
-// somebody's transaction may still change it, and it waits.
+// someone's transaction may still change it, and it waits.
 func (x *instance) fetchOffsets() {
 	if x.mustJoin() {
 		x.join()

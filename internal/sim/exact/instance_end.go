@@ -80,7 +80,7 @@ func (x *instance) txnOffsets(tries int) {
 		t.Partitions = append(t.Partitions, p)
 	}
 	req.Topics = []kmsg.TxnOffsetCommitRequestTopic{t}
-	if x.a.number%2 == 0 { // Somebody else commits the same offset without a transaction.
+	if x.a.number%2 == 0 { // Someone else commits the same offset without a transaction.
 		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 		p.Partition, p.Offset = 0, int64(x.a.number)
 		t := kmsg.NewTxnOffsetCommitRequestTopic()

@@ -164,7 +164,7 @@ func (m *model) checkData(l *simLog, e *entry) {
 		return
 	}
 	t := m.id(m.owners[pid]).cur
-	if e.of = t; t != nil && m.w.image().Topic(l.tp.Topic) == nil { // Nobody sees what is appended to a topic that is gone.
+	if e.of = t; t != nil && m.w.image().Topic(l.tp.Topic) == nil { // No one sees what is appended to a topic that is gone.
 		return
 	}
 	if epoch < m.fences[pid] {

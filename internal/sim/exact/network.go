@@ -83,7 +83,7 @@ func (w *world) send(m message, done func(any)) {
 // deliver has a broker handle a request, and sends its answer back.
 func (w *world) deliver(m message, body any, end func(any)) {
 	if m.to < 0 {
-		return // Nobody leads what does not exist.
+		return // No one leads what does not exist.
 	}
 	b := w.brokers[m.to]
 	if !b.up {

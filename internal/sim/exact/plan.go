@@ -136,7 +136,7 @@ func newTeamPlan(r *rand.Rand) teamPlan {
 	for range 1 + r.IntN(3) {
 		c := newCopierPlan(r)
 		c.worn, c.fresh = false, r.IntN(2) == 0
-		c.deserts = c.deserts && len(t.workers) > 0 // Somebody must stay.
+		c.deserts = c.deserts && len(t.workers) > 0 // Someone must stay.
 		t.workers = append(t.workers, c)
 	}
 	return t

@@ -225,7 +225,7 @@ func (s *shard) Lost() {
 	s.load()
 }
 
-// answer lets a reply out. A broker whose lease is over answers nobody.
+// answer lets a reply out. A broker whose lease is over answers no one.
 func (s *shard) answer(r machine.Reply) {
 	w := s.b.w
 	c := s.waiting[r.ID]

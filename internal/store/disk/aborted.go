@@ -35,7 +35,7 @@ func (h *handle) NoteAborted(_ context.Context, aborted []store.Aborted) error {
 	return l.addAborted(aborted)
 }
 
-// needAborted reads what the last snapshot holds, if nobody has yet.
+// needAborted reads what the last snapshot holds, if no one has yet.
 func (l *log) needAborted() error {
 	if l.abortedLoaded.Load() {
 		return nil

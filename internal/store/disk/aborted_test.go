@@ -70,7 +70,7 @@ func play(fs *vfs.Mem) (h *history, err error) {
 }
 
 // append appends what comes next: two batches of a producer, then a marker, then
-// a record of nobody.
+// a record of no one.
 func (h *history) append(l store.Log, producers store.ProducerMap, id int64, i int) error {
 	var b record.Batch
 	var err error
@@ -281,7 +281,7 @@ func damage(t *testing.T, fs *vfs.Mem, n int) {
 }
 
 // TestCompactionForgetsInAllSnapshots demands that no snapshot lists a transaction
-// whose marker may be gone, and that one is known by then that nobody has told of.
+// whose marker may be gone, and that one is known by then that no one has told of.
 func TestCompactionForgetsInAllSnapshots(t *testing.T) {
 	b := newBed(t, worldConfig)
 	ctx := context.Background()

@@ -45,7 +45,7 @@ func (h *handle) Compact(ctx context.Context, c store.Compaction) error {
 }
 
 // rollLate closes the active segment if max.compaction.lag.ms wants its records
-// compacted by now, and nobody may wait for the next append to do it.
+// compacted by now, and no one may wait for the next append to do it.
 func (h *handle) rollLate(c store.Compaction) error {
 	l := h.log
 	l.appendMu.Lock()
@@ -65,8 +65,8 @@ func (h *handle) rollLate(c store.Compaction) error {
 	return nil
 }
 
-// interrupted says whether compaction must give up, because nobody wants its
-// result or somebody waits for the log.
+// interrupted says whether compaction must give up, because no one wants its
+// result or someone waits for the log.
 func (l *log) interrupted(ctx context.Context) error {
 	if l.halting.Load() > 0 {
 		return store.ErrClosed

@@ -73,7 +73,7 @@ func TestRetentionDropsNothingWhoseProducersCannotBeSaved(t *testing.T) {
 	b.wantProducer(7, 0)
 }
 
-// What nobody needs is not written again and again.
+// What no one needs is not written again and again.
 func TestProducersAreSavedOnceForWhatGoes(t *testing.T) {
 	b := newBed(t, store.LogConfig{})
 	for i := range 10 {

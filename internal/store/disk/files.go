@@ -96,7 +96,7 @@ func (c *fileCache) drop(seg *segment) {
 	}
 }
 
-// move gives a segment's file another name while nobody can open it.
+// move gives a segment's file another name while no one can open it.
 func (c *fileCache) move(seg *segment, rename func(from, to string) error, to string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -107,7 +107,7 @@ func (s *syncer) ended() {
 	s.idle.Broadcast()
 }
 
-// drain waits until nobody waits for a log to become durable, but not for long.
+// drain waits until no one waits for a log to become durable, but not for long.
 func (s *syncer) drain(patience time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (l *log) takeWaiting() []func(error) {
 	return waiting
 }
 
-// requeue puts the log at the back of a queue if somebody waits: more may have come while
+// requeue puts the log at the back of a queue if someone waits: more may have come while
 // it was synced, and a busy log must not keep a syncer for itself while others wait.
 func (l *log) requeue() {
 	l.flush.mu.Lock()
@@ -233,7 +233,7 @@ func (l *log) syncWaiting() {
 		for _, done := range waiting {
 			done(err)
 		}
-		if !l.store.inline { // Nobody waits for it.
+		if !l.store.inline { // No one waits for it.
 			l.indexActive()
 		}
 	}
@@ -289,7 +289,7 @@ func (l *log) settled() bool {
 // which cuts it back to what is known to be durable. syncMu is held.
 func (l *log) syncActive() error {
 	l.mu.RLock()
-	if l.closed { // Also if it has failed before: nobody waits for it to be mended.
+	if l.closed { // Also if it has failed before: no one waits for it to be mended.
 		l.mu.RUnlock()
 		return store.ErrClosed
 	}

@@ -11,7 +11,7 @@ import (
 	"muster/internal/store/vfs"
 )
 
-// Logs that always have somebody waiting must leave the syncers to others.
+// Logs that always have someone waiting must leave the syncers to others.
 func TestALogIsFlushedThoughOthersAreBusy(t *testing.T) {
 	b := newBed(t, store.LogConfig{})
 	var logs []store.Log

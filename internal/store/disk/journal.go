@@ -478,7 +478,7 @@ func (j *journal) close() {
 	j.done.Wait()
 }
 
-// closeFiles closes the files, when nobody writes rounds any more.
+// closeFiles closes the files, when no one writes rounds any more.
 func (j *journal) closeFiles() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -66,7 +66,7 @@ func (h *handle) mayChange() error {
 }
 
 // reopen loads a failed log anew, cut back to what can be trusted. It becomes
-// another log in the store, so that nobody who still waits for the old one to
+// another log in the store, so that no one who still waits for the old one to
 // become durable can be told so by a sync of the new one.
 func (l *log) reopen(leaderEpoch int32) error {
 	defer l.failFlushes(store.ErrFailed)

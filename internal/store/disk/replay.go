@@ -167,7 +167,7 @@ func eachRound(file *journalFile, fn func(at int64, frames []frame)) error {
 		}
 		frames, err := decodeRound(buf)
 		if err != nil {
-			return nil // Torn: nobody was told that it is durable.
+			return nil // Torn: no one was told that it is durable.
 		}
 		fn(at, frames)
 		at += wholeBlocks(size)
@@ -177,7 +177,7 @@ func eachRound(file *journalFile, fn func(at int64, frames []frame)) error {
 
 // replayLog writes frames to a log's active segment. Those of earlier segments are not
 // needed: a segment is durable before the next is made. The file is made if its name was
-// not durable yet. If it was, and is missing, somebody has taken it away: the log was
+// not durable yet. If it was, and is missing, someone has taken it away: the log was
 // being deleted.
 func (s *Store) replayLog(name string, frames []found, again bool) error {
 	if _, ok := parseFolderName(name); !ok {

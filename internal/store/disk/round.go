@@ -119,7 +119,7 @@ func (l *log) readInto(b []byte, seg *segment, from int64) error {
 	return err
 }
 
-// giveBack lets somebody else see to those who wait.
+// giveBack lets someone else see to those who wait.
 func (l *log) giveBack(waiting []func(error)) {
 	l.flush.mu.Lock()
 	defer l.flush.mu.Unlock()
@@ -157,5 +157,5 @@ func (r *rounder) flush() {
 		}
 		p.log.requeue()
 	}
-	r.begin() // So that nobody is kept who waited.
+	r.begin() // So that no one is kept who waited.
 }

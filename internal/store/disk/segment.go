@@ -35,7 +35,7 @@ type segment struct {
 	gone bool   // guarded by the file cache: removed or replaced
 	sum  summary
 	// index and indexedAt are kept while the segment is active. The index of a
-	// closed segment is read from its file when somebody needs it.
+	// closed segment is read from its file when someone needs it.
 	index     []indexEntry
 	indexedAt int64
 	firstTS   int64 // timestamp of the first batch, for segment.ms

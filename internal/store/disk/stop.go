@@ -17,7 +17,7 @@ import (
 const (
 	// stopFile is what a quick stop leaves.
 	stopFile = "stopped"
-	// stopPatience is how long a quick stop waits for syncs that somebody waits for.
+	// stopPatience is how long a quick stop waits for syncs that someone waits for.
 	stopPatience = 200 * time.Millisecond
 	// stopIndexAfter is by how much a segment must have grown since it was last indexed for a
 	// quick stop to index it.

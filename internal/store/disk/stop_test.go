@@ -156,7 +156,7 @@ func TestUsesOfTheJournalAreCountedOnAfterAQuickStop(t *testing.T) {
 	}
 }
 
-// The journal is used on, and settles logs that nobody has opened since.
+// The journal is used on, and settles logs that no one has opened since.
 func TestJournalSettlesLogsThatWereLeft(t *testing.T) {
 	b := busyBed(t)
 	b.must(b.st.Close())

@@ -66,7 +66,7 @@ type Options struct {
 	// there, synced or not. Empty: that of the machine, or if FS is set, it is not known.
 	boot string
 	// Flushed hears how long it took to make a log durable. It must not block. Nil if
-	// nobody wants to know.
+	// no one wants to know.
 	Flushed func(took time.Duration)
 }
 
@@ -77,7 +77,7 @@ type Store struct {
 	lock  io.Closer
 	files *fileCache
 	sync  *syncer
-	// flushed is told how long flushes took; nil if nobody wants to know.
+	// flushed is told how long flushes took; nil if no one wants to know.
 	flushed func(time.Duration)
 	// clean says that the last stop was clean, so that active segments need no
 	// scan.
@@ -86,7 +86,7 @@ type Store struct {
 	// tightened counts what was readable for others when the store was opened.
 	tightened  int
 	tightenErr error
-	// inline has nothing go on that nobody waits for, in tests.
+	// inline has nothing go on that no one waits for, in tests.
 	inline bool
 	// indexEach is by how much an active segment must grow to be indexed for the first time.
 	indexEach int64

@@ -51,9 +51,9 @@ func abortedArgs(tx *transaction) []string {
 	return args
 }
 
-// loadAborted takes in the members of the sorted set. A trim that nobody completed may
+// loadAborted takes in the members of the sorted set. A trim that no one completed may
 // have left some below the log start offset. Those at the end or above are of an
-// earlier life of the log, whose other keys somebody deleted by hand: a marker is in the
+// earlier life of the log, whose other keys someone deleted by hand: a marker is in the
 // log together with its transaction. They must go before the log grows past them.
 func (l *log) loadAborted(ctx context.Context, members []string) error {
 	list := make([]store.Aborted, 0, len(members))

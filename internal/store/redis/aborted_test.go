@@ -162,7 +162,7 @@ func TestProducersOfOldBrokersAreRead(t *testing.T) {
 	}
 }
 
-// Somebody may delete the keys of a log by hand, and forget one. What it says of a log
+// Someone may delete the keys of a log by hand, and forget one. What it says of a log
 // that is no more must not be believed of the next, however long that becomes.
 func TestAbortedTransactionsOfAnEarlierLifeAreNotBelieved(t *testing.T) {
 	for name, deleted := range map[string]func(keys) []string{

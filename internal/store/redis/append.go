@@ -30,7 +30,7 @@ type pending struct {
 	queuedEntries int
 	err           error // it is refused, but not before its turn
 	base          int64
-	// answered says that Redis has read the batch, and nobody else will.
+	// answered says that Redis has read the batch, and no one else will.
 	answered bool
 
 	done  func(store.Appended, error)

@@ -11,7 +11,7 @@ import (
 )
 
 // batchLog is a log of the log layout: an entry is a batch as it came, and its id is
-// the offset after its last record. Nobody else appends to it.
+// the offset after its last record. No one else appends to it.
 type batchLog struct{ *log }
 
 func newBatchLog(l *log, _ map[string]string) (layout, error) { return batchLog{l}, nil }
@@ -140,7 +140,7 @@ func (l batchLog) trim(ctx context.Context, newStart int64) error {
 	return l.trimTo(ctx, newStart, 0)
 }
 
-// trimTo does all at once: if it ended in between, nobody would know how many bytes
+// trimTo does all at once: if it ended in between, no one would know how many bytes
 // the rest holds.
 func (l batchLog) trimTo(ctx context.Context, newStart, bytes int64) error {
 	gone, err := l.moveTo(ctx, cutScript, newStart, entryID{ms: uint64(newStart) + 1}.String(), decimal(bytes))

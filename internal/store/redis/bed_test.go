@@ -18,11 +18,11 @@ import (
 	"muster/internal/store"
 )
 
-// bed is a store with a log, and a Redis client of somebody else.
+// bed is a store with a log, and a Redis client of someone else.
 type bed struct {
 	*testing.T
 	ctx    context.Context
-	client rueidis.Client // of somebody else
+	client rueidis.Client // of someone else
 	prefix string
 	store  *Store
 	at     store.TopicPartition
@@ -71,7 +71,7 @@ func (b *bed) openIn(s *Store, epoch int32) store.Pipelined {
 
 func (b *bed) keys() keys { return logKeys(b.prefix, b.at) }
 
-// do runs a command as somebody else and returns its reply as text.
+// do runs a command as someone else and returns its reply as text.
 func (b *bed) do(words ...string) string {
 	b.Helper()
 	text, err := b.try(words...)

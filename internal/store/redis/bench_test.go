@@ -22,7 +22,7 @@ import (
 // commands and once through a log, and report what the log reaches of the
 // plain speed (ratio), and of what a second of the server's time does
 // (server-ratio). They are about this package, so that both sides use the
-// same client, and nobody waits longer than for the window of appends that a
+// same client, and no one waits longer than for the window of appends that a
 // few pipelining producers keep.
 const benchWindow = 16 // batches under way per partition
 

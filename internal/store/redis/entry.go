@@ -115,7 +115,7 @@ func decodeRecord(id entryID, e entry) record.Record {
 	return r
 }
 
-// bytesOf returns the bytes of a string itself, which nobody may change. Those
+// bytesOf returns the bytes of a string itself, which no one may change. Those
 // of an empty one are not null.
 func bytesOf(text string) []byte {
 	if text == "" {

@@ -208,7 +208,7 @@ func (b *bed) wantSequence(l store.Log) int32 {
 	return int32(len(got))
 }
 
-// TestWhatIsInTheWayIsAnErrorAndNoPanic has somebody break the keys of a log in
+// TestWhatIsInTheWayIsAnErrorAndNoPanic has someone break the keys of a log in
 // all kinds of ways.
 func TestWhatIsInTheWayIsAnErrorAndNoPanic(t *testing.T) {
 	for name, cfg := range bothLayouts {

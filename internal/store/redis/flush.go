@@ -55,7 +55,7 @@ func (f *flusher) wait() {
 	}
 }
 
-// replicate waits for replicas until nobody wants it any more.
+// replicate waits for replicas until no one wants it any more.
 func (l *log) replicate() {
 	f := &l.flusher
 	for {

@@ -55,8 +55,8 @@ type log struct {
 	queuedBytes   int64
 	queuedEntries int
 	promised      int64         // the log end offset after all that is in the queue
-	draining      bool          // somebody empties it
-	idle          *sync.Cond    // nobody does
+	draining      bool          // someone empties it
+	idle          *sync.Cond    // no one does
 	kick          chan struct{} // wakes the sender
 
 	warned  sync.Once // about entries that cannot be shown

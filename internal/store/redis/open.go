@@ -33,7 +33,7 @@ type found struct {
 }
 
 // open takes a log over, and then reads its producers and aborted transactions:
-// once the token is ours, nobody else changes them. Redis queues no transaction when it is full, so this
+// once the token is ours, no one else changes them. Redis queues no transaction when it is full, so this
 // is none.
 func (s *Store) open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (*log, error) {
 	bits, err := sequenceBits(cfg)
@@ -194,7 +194,7 @@ func (l *log) loadBounds(ctx context.Context, f *found) error {
 	return l.layout.loadBounds(ctx, f, start, end)
 }
 
-// loadSize accounts for entries that others added or removed while nobody
+// loadSize accounts for entries that others added or removed while no one
 // counted.
 func (l *log) loadSize(ctx context.Context, f *found) error {
 	counted, err := number(f.meta, "count")

@@ -117,7 +117,7 @@ func (l *log) loadProducers(ctx context.Context, states map[string]string, now i
 }
 
 // forgetIdle forgets the producers that have been idle for long, but none with an
-// open transaction: nobody could end it in the right place. Appends must
+// open transaction: no one could end it in the right place. Appends must
 // not be under way, since one of them may be a producer's that comes back.
 func (l *log) forgetIdle(ctx context.Context, now int64) error {
 	var idle []string

@@ -124,7 +124,7 @@ func (l *log) idsOf(offset, next int64) (from, to entryID) {
 }
 
 // fetch reads entries, and then the log start offset, in this order: if the
-// log was trimmed in between or before, it shows. If somebody else has opened the
+// log was trimmed in between or before, it shows. If someone else has opened the
 // log since, it may even be another one of that name, and where it starts says
 // nothing.
 func (l *log) fetch(ctx context.Context, offset int64, from, to entryID, count int64) ([]rueidis.RedisMessage, error) {

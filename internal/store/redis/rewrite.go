@@ -12,7 +12,7 @@ import (
 )
 
 // rewriter writes a log of the log layout anew, into a stream of its own that
-// vanishes by itself if nobody completes it. It begins to write only when it
+// vanishes by itself if no one completes it. It begins to write only when it
 // must: as long as batches stay or go as a whole, deleting them does it.
 type rewriter struct {
 	store   *Store
@@ -180,7 +180,7 @@ func (w *rewriter) copy(ctx context.Context, from entryID, to string) error {
 }
 
 // swap puts the new stream in the place of the old one, if a field of the meta
-// hash is as expected. If it is not, it returns the log's token. If somebody else
+// hash is as expected. If it is not, it returns the log's token. If someone else
 // has compacted the log since, what was taken from it may be what they had
 // dropped, and must not be counted as compacted.
 func (w *rewriter) swap(ctx context.Context, field, expected string, was int64, done cleaned) (refused *string, err error) {

@@ -43,7 +43,7 @@ end
 // openScript takes a log over: from now on the token is ours.
 //
 // A stream that never had an entry begins now, where its first entry will be, and
-// refuses ids below, which nobody would see.
+// refuses ids below, which no one would see.
 //
 // It is also the first look at a log in a run of the server: who opens it says where it
 // ended as far as he knows, and whether it does still is written down, since it must be
@@ -156,7 +156,7 @@ return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t
 //     what is not above the last id, whether the entry that had it was deleted or not.
 //   - If that entry has more fields than a script can pass on, it looks, which
 //     makes Redis copy whole entries.
-//   - In the log layout, where entries are large and nobody else adds any, it
+//   - In the log layout, where entries are large and no one else adds any, it
 //     sets the last id. XSETID refuses to go below the last entry. Below one that
 //     was deleted it does go, if XTRIM did that, or on Redis 7.0.
 //

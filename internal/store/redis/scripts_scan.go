@@ -128,7 +128,7 @@ return {'ok', gone, string.format('%.0f', bytes)}
 
 // shortenScript removes a bounded number of entries from the start, in whole
 // nodes of the stream, as long as so many remain. Which was the last of them
-// nobody tells, so one more goes, and the log starts after that one: if it started at
+// no one tells, so one more goes, and the log starts after that one: if it started at
 // the first that remains, whoever has read all that went would be outside of it. It
 // returns how many went, an estimate of their bytes, and where the log starts.
 //

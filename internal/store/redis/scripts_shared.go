@@ -1,7 +1,7 @@
 package redis
 
 // openSharedScript makes a shared log if there is none. Its meta hash has no
-// token, since nobody owns it.
+// token, since no one owns it.
 //
 // Keys: stream, meta.
 const openSharedScript = `

@@ -223,7 +223,7 @@ func rareArgs(tx *transaction) (args []string) {
 
 // commit takes a transaction that Redis has executed into the handle. What was
 // trimmed meanwhile is gone from the size, and what others appended since is in
-// the log end offset if somebody looked.
+// the log end offset if someone looked.
 func (l *log) commit(tx *transaction) {
 	if tx.entries == 0 {
 		return

@@ -125,7 +125,7 @@ func (s *Store) eval(script string, keys, args []string) rueidis.Completed {
 	return s.client.B().Eval().Script(script).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()
 }
 
-// defaultMaxArgument is proto-max-bulk-len of a server that nobody configured.
+// defaultMaxArgument is proto-max-bulk-len of a server that no one configured.
 const defaultMaxArgument = 512 << 20
 
 // learnLimit asks once how large a value may be. Redis hangs up when it is sent

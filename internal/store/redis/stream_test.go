@@ -75,7 +75,7 @@ func TestARedisClientSeesRecordsAsFields(t *testing.T) {
 
 // TestRedisClientsAppendAllTheTime lets others append while batches are begun
 // as fast as they go. All records are there, those of a batch side by side, and
-// each side's in its order. Now and then somebody looks, as a broker does for those
+// each side's in its order. Now and then someone looks, as a broker does for those
 // who wait: this is what keeps sequences small while ids are ahead of the clock.
 func TestRedisClientsAppendAllTheTime(t *testing.T) {
 	b := newBed(t, inStreams)

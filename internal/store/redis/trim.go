@@ -26,7 +26,7 @@ func (l *log) Trim(ctx context.Context, newStart int64) error {
 // trimWhile moves the start of the log past the entries from an offset on and
 // below another, as long as a function of them says yes. What it has looked at goes
 // before it looks at more: where a store is full, and each producer that fails has the
-// log opened again, nobody gets to the end of a long one, and it must become shorter.
+// log opened again, no one gets to the end of a long one, and it must become shorter.
 func (l *log) trimWhile(ctx context.Context, offset, next int64, goes func(item) bool) error {
 	start, _ := l.Bounds()
 	from, to := l.idsOf(offset, next)

@@ -13,7 +13,7 @@ import (
 // last appends: its token is an older one. Then the log has failed, and not only the flush.
 func TestAFlushNoticesThatAnAppendWasLost(t *testing.T) {
 	b := newBed(t, store.LogConfig{Layout: store.LayoutLog, Replicas: 2})
-	b.store = b.newStore(single(t), Options{ReplicaTimeout: time.Millisecond}) // There are none, so nobody waits for them.
+	b.store = b.newStore(single(t), Options{ReplicaTimeout: time.Millisecond}) // There are none, so no one waits for them.
 	l := b.open(1).(batchLog)
 	for range 3 {
 		b.append(l, b.valued("v"))
@@ -63,7 +63,7 @@ func TestACompactionGivesUpIfAnotherWasQuicker(t *testing.T) {
 	}
 }
 
-// If a read has found what somebody else appended after our append, the end of that does not
+// If a read has found what someone else appended after our append, the end of that does not
 // take it back.
 func TestAnAppendDoesNotSetTheEndBack(t *testing.T) {
 	b := newBed(t, inBatches)

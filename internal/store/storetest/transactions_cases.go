@@ -206,7 +206,7 @@ func testCompactKeepsLast(f *fixture) {
 	o := newOwner(f)
 	o.write(1, true, rec("a", "aborted"), rec("b", "too"))
 	o.finish(1, false, false)
-	// What is emptied had the largest timestamp, which then is nobody's.
+	// What is emptied had the largest timestamp, which then is no one's.
 	late := o.clock + time.Hour.Milliseconds()
 	o.write(2, false, recAt(late, "a", "superseded"), recAt(late, "b", "too"))
 	o.write(-1, false, rec("a", "newer"), rec("b", "newer"))

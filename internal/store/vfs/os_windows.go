@@ -22,7 +22,7 @@ func syncDir(name string) error {
 	return err
 }
 
-// lock locks the first byte of the file, which nobody reads or writes.
+// lock locks the first byte of the file, which no one reads or writes.
 func lock(f *os.File) error {
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &windows.Overlapped{})

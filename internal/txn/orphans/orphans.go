@@ -173,7 +173,7 @@ func (r *Resolver) knownTransactions(ctx context.Context, image *metadata.Image,
 			}
 		}
 	}
-	// What moved meanwhile may have been nobody's when it was asked for.
+	// What moved meanwhile may have been no one's when it was asked for.
 	if t := r.Image().Topic(metadata.TransactionsTopic); t != nil && !slices.Equal(t.Partitions, led) {
 		return nil, nil, errors.New("coordinators have moved meanwhile")
 	}

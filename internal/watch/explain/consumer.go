@@ -12,7 +12,7 @@ import (
 	"muster/internal/words"
 )
 
-// In a consumer group (KIP-848) nobody joins again, and there is no leader: the group
+// In a consumer group (KIP-848) no one joins again, and there is no leader: the group
 // epoch rises, the broker makes a target assignment, and each member comes to it by
 // itself. So the same questions have other answers.
 

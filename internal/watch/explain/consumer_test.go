@@ -183,7 +183,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	same(t, "who holds up whom", told(), "b-5f0c7d7e at 10.0.0.1 joined. d-5f0c7d7e at 10.0.0.1 left. "+aHoldsUpB+
 		" If nothing changes it is removed from the group at 12:00:40 (in 40s), when its rebalance timeout ends, and the others get its partitions.")
 
-	// What a may have back nobody else waits for.
+	// What a may have back no one else waits for.
 	g.Members[0].Target[0].Partitions, g.Members[1].Target[0].Partitions = []int32{0, 2, 3}, nil
 	says(t, told(), "a at 10.0.0.1 has not given up orders-2 and orders-3. It was told")
 	g.Members[0].Target[0].Partitions, g.Members[1].Target[0].Partitions = []int32{0}, []int32{2, 3}

@@ -6,7 +6,7 @@
 //
 // It owns the reasoning from evidence to findings and causes, and the words for
 // both. The results are data with sentences in them: it prints nothing, asks
-// nobody for anything, and does not even look at the clock. Tables, colours and
+// no one for anything, and does not even look at the clock. Tables, colours and
 // line breaks are the caller's.
 package explain
 

@@ -48,7 +48,7 @@ func (e *Evidence) lookAt(m *groupview.Member) string {
 	return fmt.Sprintf("Look at %s: a client gives up partitions when its application next polls, so it is probably busy with a batch, or stuck in it.", m)
 }
 
-// stuckConsumers finds a consumer group that does not settle, though nobody is known to
+// stuckConsumers finds a consumer group that does not settle, though no one is known to
 // hold it up.
 func (e *Evidence) stuckConsumers() []Finding {
 	if !e.isConsumer() || !e.Group.Rebalances() || len(e.unacknowledged()) > 0 {
@@ -141,7 +141,7 @@ func (e *Evidence) emptyPatterns() []Finding {
 	return out
 }
 
-// lonelyAssignors finds an assignor that one member asks for and nobody else: either it
+// lonelyAssignors finds an assignor that one member asks for and no one else: either it
 // has no effect, or one member decides for all.
 func (e *Evidence) lonelyAssignors() []Finding {
 	if !e.isConsumer() || len(e.Group.Members) < 2 {
@@ -168,7 +168,7 @@ func (e *Evidence) lonelyAssignors() []Finding {
 	}}
 }
 
-// lonelyText words which assignors one member asks for and nobody else, and what that
+// lonelyText words which assignors one member asks for and no one else, and what that
 // means.
 func (e *Evidence) lonelyText(lonely []string, votes map[string][]*groupview.Member) string {
 	n, used := len(e.Group.Members), e.Group.Assignor
@@ -309,7 +309,7 @@ func (e *Evidence) idleChange() string {
 	return "This is normal during a cooperative rebalance, and if these members subscribe to other topics. If it stays, the group's leader assigns badly: restart it."
 }
 
-// ownerlessChange words what to do about partitions that nobody reads.
+// ownerlessChange words what to do about partitions that no one reads.
 func (e *Evidence) ownerlessChange() string {
 	if e.isConsumer() {
 		return "This is normal for a few seconds after a topic was created or has grown: the next heartbeat of any member has the broker assign its partitions."

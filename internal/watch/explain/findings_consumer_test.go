@@ -83,7 +83,7 @@ func TestARegexThatMatchesNothing(t *testing.T) {
 	}
 }
 
-// Topics that a regular expression matches are read, though nobody names them.
+// Topics that a regular expression matches are read, though no one names them.
 func TestTopicsOfARegexAreRead(t *testing.T) {
 	g := consumers("a")
 	pattern := "o.*"
@@ -156,7 +156,7 @@ func TestATargetThatCannotBeStored(t *testing.T) {
 	same(t, "after the next epoch", found(t, e), "")
 }
 
-// What is said of other groups would be wrong of these: nobody joins again, and there
+// What is said of other groups would be wrong of these: no one joins again, and there
 // is no leader.
 func TestFindingsOfConsumerGroupsSpeakOfThem(t *testing.T) {
 	g := consumers("a", "b")

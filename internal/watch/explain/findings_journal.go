@@ -124,7 +124,7 @@ func (e *Evidence) stuckRebalance() []Finding {
 	case started != nil:
 		since = "for " + words.Duration(e.Now.Sub(started.Time))
 	case !e.Journal || len(e.Entries) > 0:
-		return nil // It began just now, or nobody knows when.
+		return nil // It began just now, or no one knows when.
 	}
 	if e.Group.State == groupview.Completing {
 		return []Finding{{
@@ -288,7 +288,7 @@ func reasonCounts(kinds map[journal.TriggerKind]int) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// gone returns what says whether somebody is a static member that has not come back.
+// gone returns what says whether someone is a static member that has not come back.
 func (e *Evidence) gone() func(journal.Trigger) bool {
 	if e.Group == nil {
 		return func(journal.Trigger) bool { return false }

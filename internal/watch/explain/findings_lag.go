@@ -19,7 +19,7 @@ const (
 	stuckFactor = 10
 )
 
-// lagWithoutMembers finds a group that nobody runs. Whoever assigns partitions by itself, as
+// lagWithoutMembers finds a group that no one runs. Whoever assigns partitions by itself, as
 // Flink and Spark do, is no member: a broker that watches the group sees its commits.
 func (e *Evidence) lagWithoutMembers() []Finding {
 	g := e.Group

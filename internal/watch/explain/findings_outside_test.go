@@ -18,7 +18,7 @@ func TestAGroupThatIsReadFromOutsideIsNotCalledAbandoned(t *testing.T) {
 	same(t, "somebody commits", ids(e), "")
 }
 
-// Of layout stream nobody knows how many records come, nor how many of those are read.
+// Of layout stream no one knows how many records come, nor how many of those are read.
 func TestRatesThatNobodyCountsAreNotTold(t *testing.T) {
 	behind := lag.GroupLag{Members: 1, Total: lag.Total{Lag: 5000}, Seconds: 900, CatchUp: lag.NotCatching, Sparse: true}
 	got := the(watchedOf(behind, lag.PartitionLag{Topic: "orders"}), "not-catching-up")

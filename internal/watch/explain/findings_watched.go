@@ -178,7 +178,7 @@ func (e *Evidence) notCatchingUp() []Finding {
 	}}
 }
 
-// rates words what the group read, and what came; nothing where nobody counts that.
+// rates words what the group read, and what came; nothing where no one counts that.
 func (w *Watched) rates() string {
 	if w.Sparse {
 		return ""

@@ -9,11 +9,11 @@ import (
 	"muster/internal/watch/journal"
 )
 
-// HiddenTopic stands for the name of a topic that somebody may not know of. No topic can
+// HiddenTopic stands for the name of a topic that someone may not know of. No topic can
 // have it.
 const HiddenTopic = "(hidden)"
 
-// Hide puts HiddenTopic in the place of the topics that somebody may not see, and leaves out
+// Hide puts HiddenTopic in the place of the topics that someone may not see, and leaves out
 // what clients said if it names such a topic: whether a word is one is asked, too. What is
 // left of the entry is what this version understands of it.
 func (e *Entry) Hide(sees, exists func(topic string) bool) error {

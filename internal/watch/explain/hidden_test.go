@@ -10,7 +10,7 @@ import (
 	"muster/internal/watch/journal"
 )
 
-// Of topics that somebody may not see nothing in an entry tells the name, whichever field it
+// Of topics that someone may not see nothing in an entry tells the name, whichever field it
 // is in: the entries of package journal have all of them.
 func TestTopicsThatAreHiddenAreNamedNowhere(t *testing.T) {
 	f, err := os.Open("../journal/testdata/entries.json")
@@ -67,7 +67,7 @@ func TestWhatClientsSayOfHiddenTopicsIsLeftOut(t *testing.T) {
 		if e.Triggers[0].Reason != "bye" || e.Triggers[1].Reason != left || strings.Contains(string(e.Raw), "orders-0") {
 			t.Errorf("%q is shown as %s", reason, e.Raw)
 		}
-		// Words that are no topics are nobody's secret.
+		// Words that are no topics are no one's secret.
 		e = event(t, journal.Entry{Kind: journal.KindStarted, Triggers: []journal.Trigger{{Kind: journal.TriggerLeader, Reason: reason}}})
 		if err := e.Hide(func(string) bool { return false }, func(string) bool { return false }); err != nil || e.Triggers[0].Reason != reason {
 			t.Errorf("%q without topics is shown as %s, %v", reason, e.Raw, err)

@@ -18,8 +18,8 @@ type suspect struct {
 	deaths          int
 }
 
-// suspects returns what the broker suspects, or where nobody watches what the journal says, of
-// partitions in which nobody has got on since.
+// suspects returns what the broker suspects, or where no one watches what the journal says, of
+// partitions in which no one has got on since.
 func (e *Evidence) suspects() (out []suspect) {
 	if e.Watched != nil {
 		for i := range e.Watched.Partitions {

@@ -93,7 +93,7 @@ func (e *TxnEntry) held() string {
 	return fmt.Sprintf("%s had held %s for %s", wordHolder(e.Holder, "somebody"), e.partitions(), words.Duration(e.Open))
 }
 
-// refused words that somebody came who does not have the id.
+// refused words that someone came who does not have the id.
 func (e *TxnEntry) refused() string {
 	out := "refused: " + wordHolder(e.By, "a producer")
 	if e.Request != "" {
@@ -115,7 +115,7 @@ func (e *TxnEntry) refused() string {
 }
 
 // heldNow words who has the id, unless it is who was refused: the place of that one was
-// taken by nobody, but its time was up.
+// taken by no one, but its time was up.
 func (e *TxnEntry) heldNow() string {
 	if e.Holder == nil || e.By != nil && *e.By == *e.Holder {
 		return ""

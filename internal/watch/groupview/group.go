@@ -246,7 +246,7 @@ const (
 
 // MemberOf words a member by its client id and the part of its member id that tells it
 // from the others. In the classic protocol the member id begins with the client id; in
-// the consumer protocol nobody could tell from the member id whose it is.
+// the consumer protocol no one could tell from the member id whose it is.
 func MemberOf(clientID, id string) string {
 	if clientID == "" || len(id) < opaque || strings.HasPrefix(id, clientID) {
 		return ShortMember(id)

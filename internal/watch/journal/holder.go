@@ -2,7 +2,7 @@ package journal
 
 import "github.com/twmb/franz-go/pkg/kmsg"
 
-// Holder is who holds a transaction, as far as its coordinator knows: nobody after a
+// Holder is who holds a transaction, as far as its coordinator knows: no one after a
 // load. Kafka's DescribeTransactions has no place for it, so it stands in tagged fields
 // of ours, which other clients skip. The journal of transactions names people by it, too.
 type Holder struct {

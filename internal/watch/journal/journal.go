@@ -94,8 +94,8 @@ type Cause string
 
 // The causes.
 const (
-	CauseRequest Cause = "request"        // somebody asked for it
-	CauseExpired Cause = "expired"        // nobody needed it for offsets.retention.minutes
+	CauseRequest Cause = "request"        // someone asked for it
+	CauseExpired Cause = "expired"        // no one needed it for offsets.retention.minutes
 	CauseTopics  Cause = "topics-deleted" // the topics are gone
 )
 
@@ -107,7 +107,7 @@ type Who struct {
 	Instance string `json:"instanceId,omitempty"`
 }
 
-// Absent is somebody that a join phase waits for, or has waited for in vain.
+// Absent is someone that a join phase waits for, or has waited for in vain.
 type Absent struct {
 	Who
 	Pending bool `json:"pending,omitempty"` // was told a member id, and has not joined with it
@@ -120,7 +120,7 @@ type Late struct {
 	Waited time.Duration `json:"waitedNs"`
 }
 
-// Move is a partition that changed hands. From or To is empty if nobody had it,
+// Move is a partition that changed hands. From or To is empty if no one had it,
 // or has it.
 type Move struct {
 	Topic     string `json:"topic"`

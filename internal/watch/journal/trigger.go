@@ -45,7 +45,7 @@ const (
 	TriggerChanged  TriggerKind = "changed"   // a member joined again with another subscription
 	TriggerLeader   TriggerKind = "leader"    // the leader asked for a new assignment
 	TriggerLeft     TriggerKind = "left"      // a member left by itself
-	TriggerRemoved  TriggerKind = "removed"   // somebody else removed a member
+	TriggerRemoved  TriggerKind = "removed"   // someone else removed a member
 	TriggerExpired  TriggerKind = "expired"   // no heartbeat within the session timeout
 	TriggerNoSync   TriggerKind = "no-sync"   // joined, but never asked for its assignment
 	TriggerReplaced TriggerKind = "replaced"  // a static member restarted
@@ -60,7 +60,7 @@ const (
 	TriggerTopics     TriggerKind = "topics"      // topics that members subscribe to are not what they were
 	TriggerNoJoin     TriggerKind = "no-join"     // of the classic protocol in such a group: was told to join again, and did not
 	TriggerConflict   TriggerKind = "conflict"    // a load found that two members had the same partition
-	TriggerUnreleased TriggerKind = "unreleased"  // no trigger: somebody came with the instance id of a member that has not left, and was refused
+	TriggerUnreleased TriggerKind = "unreleased"  // no trigger: someone came with the instance id of a member that has not left, and was refused
 )
 
 // Change is how a member that joined again differs from when it joined before.

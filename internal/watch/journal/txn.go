@@ -6,12 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Txn is what happened to a transactional id, or to a transaction that nobody knows
+// Txn is what happened to a transactional id, or to a transaction that no one knows
 // the id of, and who did it: an entry of __transaction_journal. What producers do by
 // themselves, commit and abort, is not told.
 type Txn struct {
 	// Key is what the record is keyed by: the transactional id, or the producer id if
-	// nobody knows one. In the JSON an id may be cut short.
+	// no one knows one. In the JSON an id may be cut short.
 	Key  string    `json:"-"`
 	Time time.Time `json:"time"`
 	ID   string    `json:"transactionalId,omitempty"`
@@ -19,8 +19,8 @@ type Txn struct {
 	// Was is the producer that it happened to, Now the one that there is since.
 	Was Producer  `json:"was"`
 	Now *Producer `json:"now,omitempty"`
-	// Holder is who had the id, or has it if somebody else was refused; By who did it,
-	// or was refused. Both are left out if nobody knows.
+	// Holder is who had the id, or has it if someone else was refused; By who did it,
+	// or was refused. Both are left out if no one knows.
 	Holder  *Holder `json:"holder,omitempty"`
 	By      *Holder `json:"by,omitempty"`
 	Request string  `json:"request,omitempty"` // that was refused
@@ -32,7 +32,7 @@ type Txn struct {
 	Partitions []string `json:"partitions,omitempty"`
 	PartitionN int      `json:"partitionCount,omitempty"`
 	Committed  bool     `json:"committed,omitempty"` // by the operator who wrote its end
-	// LeftOut is how many entries before this one were left out, lest somebody who tries
+	// LeftOut is how many entries before this one were left out, lest someone who tries
 	// again and again fill the journal.
 	LeftOut int `json:"leftOut,omitempty"`
 }
@@ -55,7 +55,7 @@ const (
 	TxnResolved TxnKind = "orphan-resolved"    // no coordinator knew it, so its partition's leader aborted it
 	TxnMarked   TxnKind = "marked-by-operator" // somebody wrote the end to a partition, past the coordinator
 	TxnLost     TxnKind = "store-restarted"    // Redis restarted or failed over while it was open, and may have lost a part of it
-	TxnExpired  TxnKind = "id-expired"         // nobody used the id for transactional.id.expiration.ms
+	TxnExpired  TxnKind = "id-expired"         // no one used the id for transactional.id.expiration.ms
 )
 
 // operatorTag is a tagged field without content in InitProducerId, by which muster's own

@@ -1,6 +1,6 @@
 package lag
 
-// Most groups are in most passes as they were in the one before: nobody joins, nobody
+// Most groups are in most passes as they were in the one before: no one joins, no one
 // commits, nothing is produced. To look at such a group costs more than all that is done
 // with what was seen, so whoever hands in facts asks first whether they are needed:
 //

@@ -15,7 +15,7 @@ func (h halfBlind) FirstTime(topic string, partition int32, offset int64) (int64
 	return h.world.FirstTime(topic, partition, offset)
 }
 
-// Records that nobody can look at do not keep others from their turn.
+// Records that no one can look at do not keep others from their turn.
 func TestOnlyWhatWasLookedAtCounts(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	w.tracker = NewTracker(Limits{Bytes: 1 << 20, Asks: 4}, halfBlind{w})

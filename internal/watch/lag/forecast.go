@@ -64,7 +64,7 @@ type pace struct {
 	noGrowth bool    // That is not known.
 }
 
-// margin returns how long the first unread record is still kept if nobody reads it, by
+// margin returns how long the first unread record is still kept if no one reads it, by
 // its age, and whether there is such a limit.
 func (r Retention) margin(age float64) (seconds float64, limited bool) {
 	return r.Age.Seconds() - age, r.Age > 0

@@ -22,7 +22,7 @@ type behind struct {
 	positions []*position // In order of topic and partition.
 	meter     meter
 	ring      *groupRing
-	deaths    map[*position]*deaths // Of partitions in which somebody died; nil without.
+	deaths    map[*position]*deaths // Of partitions in which someone died; nil without.
 }
 
 // nothing is what is known of groups that have never committed. There may be very many,
@@ -75,7 +75,7 @@ func (p *position) age(nowMillis int64) int64 {
 	return max(nowMillis-p.first, 0)
 }
 
-// readOutside says whether somebody who is no member goes on reading, at the pace that is usual.
+// readOutside says whether someone who is no member goes on reading, at the pace that is usual.
 func (p *position) readOutside(now tick) bool {
 	return p.outside != 0 && now-p.outside < p.patience()
 }
@@ -126,7 +126,7 @@ func (t *Tracker) Group(facts Group) {
 	t.drawGroup(g)
 }
 
-// see notes that a group was seen. If passes before this one have not seen it, nobody knows
+// see notes that a group was seen. If passes before this one have not seen it, no one knows
 // that it stood still in that time, nor whether what it reads next was trimmed.
 func (t *Tracker) see(g *group) {
 	if g.pass+1 != t.pass {

@@ -9,7 +9,7 @@
 // number of bytes that it counts. What is read at one moment is computed from one
 // pass, so lag is never negative, and is there during rebalances too.
 //
-// The package is pure: it is told the time, and asks nobody but Records, which it
+// The package is pure: it is told the time, and asks no one but Records, which it
 // is handed, and that seldom. Whoever has a Tracker sees to it that one goroutine
 // at a time uses it. What it says is data; the sentences are made in package explain.
 //
@@ -58,7 +58,7 @@ type Total struct {
 	Lag         int64
 	Approximate bool  // A part of it is.
 	Max         int64 // Of one partition.
-	Unknown     bool  // A partition has no leader, so nobody knows how far it goes.
+	Unknown     bool  // A partition has no leader, so no one knows how far it goes.
 	Uncommitted int   // Partitions without a committed offset. They are not in the lag.
 	Partitions  int   // Those with one.
 }

@@ -69,7 +69,7 @@ func TestAnotherLogHasNoHole(t *testing.T) {
 	}
 }
 
-// Nobody stands still in a time in which nobody could look.
+// No one stands still in a time in which no one could look.
 func TestTimeWithoutALookIsNoStanding(t *testing.T) {
 	for name, away := range map[string]func(*world, *worldLog, time.Duration){
 		"the partition has no leader": func(w *world, l *worldLog, d time.Duration) {
@@ -193,7 +193,7 @@ func TestWhatIsRestoredTakesNoPlaceOfTheBusy(t *testing.T) {
 	}
 }
 
-// While a partition has no leader, nobody knows the lag, and none is drawn.
+// While a partition has no leader, no one knows the lag, and none is drawn.
 func TestNoLagIsDrawnThatNobodyKnows(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	a, b, g := w.log("t", 0, 0), w.log("t", 1, 0), w.group("g")
@@ -222,7 +222,7 @@ func TestALagOfStreamsStaysKnown(t *testing.T) {
 	w.pass()
 	w.step()
 	w.commit(g, l, 2)
-	l.records = l.records[:6] // The rest was deleted by somebody else.
+	l.records = l.records[:6] // The rest was deleted by someone else.
 	w.pass()
 	for range 20 {
 		w.step()

@@ -20,7 +20,7 @@ type meter struct {
 	produced [meterMinutes]uint32
 }
 
-// turn goes on to a time. Minutes that nobody counted in had no records.
+// turn goes on to a time. Minutes that no one counted in had no records.
 func (m *meter) turn(now tick) {
 	at := uint32(now / minute)
 	if m.began == 0 {

@@ -54,7 +54,7 @@ func (t *Tracker) observe(g *group, p *position, f *Position) movement {
 	return moved
 }
 
-// missed takes in that nobody could look for a while: that time does not count as one in
+// missed takes in that no one could look for a while: that time does not count as one in
 // which the group stood still.
 func (p *position) missed(gap tick) {
 	if p.lagging != 0 {
@@ -62,7 +62,7 @@ func (p *position) missed(gap tick) {
 	}
 }
 
-// unseen takes in a committed offset of a partition that nobody can look at. How much was
+// unseen takes in a committed offset of a partition that no one can look at. How much was
 // consumed is not known then, but when the group last moved is.
 func (p *position) unseen(committed int64, now tick) {
 	if committed != p.committed {
@@ -92,7 +92,7 @@ func (p *position) movement(committed int64, pass uint32) movement {
 
 // count counts what was produced and consumed since the last pass. What was deleted
 // unread was not consumed. Where offsets are not dense, what was consumed is what was
-// produced, less what the lag has grown by. Nobody may know how many were produced there:
+// produced, less what the lag has grown by. No one may know how many were produced there:
 // then it is at least what the lag has grown by, so that what is consumed beyond what is
 // produced is right, by which it is told whether the group catches up. To what was
 // approximate there is no difference. Nor is anything counted after a pass that could not look

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// lonely says whether a group is told to have lag and nobody to read it.
+// lonely says whether a group is told to have lag and no one to read it.
 func (w *world) lonely(name string) bool {
 	w.t.Helper()
 	of := w.of(name)

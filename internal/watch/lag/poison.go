@@ -4,7 +4,7 @@ import "slices"
 
 // A record that kills whoever reads it shows in where members were when they died: one after
 // the other had the partition, with the same offset committed and something to read behind
-// it. Nothing is kept of partitions in which nobody died, and what is kept goes as soon as
+// it. Nothing is kept of partitions in which no one died, and what is kept goes as soon as
 // the group gets on there, or has nothing left to read.
 
 const (
@@ -50,7 +50,7 @@ type deaths struct {
 	told    bool // It was part of a Suspicion.
 }
 
-// note notes that somebody died. Who died twice was told of twice.
+// note notes that someone died. Who died twice was told of twice.
 func (d *deaths) note(who uint64, now tick) {
 	if slices.Contains(d.who[:min(d.count, suspectAfter)], who) {
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Of layout stream nobody tells how many records came. A group that reads as many as come
+// Of layout stream no one tells how many records came. A group that reads as many as come
 // in turns, now more and now less, does not catch up, and one that gains on them does.
 func TestRatesOfStreamsAreToldByTheLagAlone(t *testing.T) {
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ func TestRecentIsTheLargestOfEachMinute(t *testing.T) {
 	for i := range 400 {
 		w.step()
 		if i == 300 {
-			w.now = w.now.Add(7 * time.Minute) // Nobody looked.
+			w.now = w.now.Add(7 * time.Minute) // No one looked.
 		}
 		w.produce(l, 1, w.now)
 		if i%50 == 49 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// forgetAfter is for how long groups and partitions are kept that nobody sees: a shard
+// forgetAfter is for how long groups and partitions are kept that no one sees: a shard
 // may be loading.
 const forgetAfter = 10 * minute
 

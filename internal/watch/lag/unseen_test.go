@@ -69,7 +69,7 @@ func TestAPartitionThatWasNeverSeenHasItsCommit(t *testing.T) {
 	}
 }
 
-// While a partition has no leader nobody sees how much is consumed. What was produced
+// While a partition has no leader no one sees how much is consumed. What was produced
 // meanwhile does not count either: a group that gains on its producers still does.
 func TestRatesLeaveOutWhatCameWhileNobodyLed(t *testing.T) {
 	w, l, g := one(t)

@@ -12,7 +12,7 @@ const (
 	NoOwner               // The group has members, and none has the partition.
 	NotFetching           // Its owner does not fetch it.
 	NotCommitting         // Its owner fetches it and does not commit.
-	Stopped               // Nobody commits any more.
+	Stopped               // No one commits any more.
 	Stalled               // The same offset is committed again and again.
 	Rewound               // The group went back.
 )
@@ -103,7 +103,7 @@ type reading struct {
 	held      bool          // An open transaction keeps readers from going on: it is not they who stand still.
 	owner     Owner         // Who has it.
 	fetched   time.Duration // How long ago its owner fetched. Negative: never.
-	committed time.Duration // How long ago somebody committed, the same offset or another. Negative: not known.
+	committed time.Duration // How long ago someone committed, the same offset or another. Negative: not known.
 }
 
 // judge says what is wrong.

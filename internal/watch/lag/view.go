@@ -17,7 +17,7 @@ type GroupLag struct {
 	SecondsAtLeast bool    // It may be older.
 	Left           bool    // There is something to read. Lag alone may be the ends of transactions, which some clients do not commit.
 	Held           bool    // Open transactions keep readers from all that is old enough to say that the group does not catch up.
-	ReadOutside    bool    // There is lag, and somebody who is no member reads and commits: one that assigns partitions by itself.
+	ReadOutside    bool    // There is lag, and someone who is no member reads and commits: one that assigns partitions by itself.
 	Sparse         bool    // Offsets of a partition are not dense, so Rates lack what was read as fast as it came.
 	Rates          Rates
 	CatchUp        CatchUp
@@ -70,7 +70,7 @@ func (t *Tracker) summarize(g *group) {
 	}
 	g.Held = g.Seconds >= catchesLate.Seconds() && own < catchesLate.Seconds()
 	if g.Approximate {
-		g.meter = meter{} // Nobody can tell what was consumed, so it is watched anew afterwards.
+		g.meter = meter{} // No one can tell what was consumed, so it is watched anew afterwards.
 	} else {
 		g.meter.add(t.now, g.consumed, g.produced)
 	}

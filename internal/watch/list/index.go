@@ -10,7 +10,7 @@ import (
 type Index struct {
 	groups []*GroupRow // In order of name.
 
-	// An index is made every ten seconds, and mostly nobody looks: what only some
+	// An index is made every ten seconds, and mostly no one looks: what only some
 	// questions need is made by the first of them.
 	need   [sorts]func() // Sees to it that there is an order.
 	orders [sorts][]int32
@@ -52,14 +52,14 @@ func Build(groups []GroupRow) *Index {
 	}
 	x.index()
 	x.fold()
-	for i := range x.need { // From now on nobody writes.
+	for i := range x.need { // From now on no one writes.
 		x.need[i] = func() {}
 	}
 	x.index, x.fold = x.need[0], x.need[0]
 	return x
 }
 
-// Of makes an index of summaries in order of name, each name once, which nobody changes
+// Of makes an index of summaries in order of name, each name once, which no one changes
 // from then on. Indexes may share them.
 func Of(groups []*GroupRow, once Once) *Index {
 	x := &Index{groups: groups}
@@ -137,7 +137,7 @@ func (x *Index) CountReading(topic string) int { return len(x.reading(topic)) }
 
 // radixSort returns the places of values in their order, and leaves equal ones in the
 // order in which they were, so that names need not be compared. It is several times
-// faster than to compare a hundred thousand groups, and somebody waits for it. It goes
+// faster than to compare a hundred thousand groups, and someone waits for it. It goes
 // byte by byte from the last; bytes that are the same in all are skipped, which most are.
 func radixSort(values []uint64, aux []int32) []int32 {
 	order := make([]int32, len(values))

@@ -18,7 +18,7 @@ const (
 	maxCursor    = 48000 // The longest name has 32,767 bytes.
 )
 
-// Query is what somebody asks for. Filters that are empty let all pass; of several
+// Query is what someone asks for. Filters that are empty let all pass; of several
 // values one must fit, and all filters must.
 type Query struct {
 	Text     string // A part of the name, in large or small letters.

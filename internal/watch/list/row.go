@@ -4,7 +4,7 @@
 // Every ten seconds one pass hands in a summary of each group, and Build makes an Index
 // of them, which never changes and may be read by many at once: the orders that people
 // sort by, and which groups read a topic. A request walks one order from where the page
-// before ended and asks nobody else. A cursor is the sort value and the name of the
+// before ended and asks no one else. A cursor is the sort value and the name of the
 // last group, not a number, so that it is good in the next index too.
 package list
 

@@ -90,7 +90,7 @@ func TestSubscriptionsAreReadAsFarAsTheyAreTrue(t *testing.T) {
 	}
 }
 
-// look is portion of groups that nobody has seen before.
+// look is portion of groups that no one has seen before.
 func (l *looking) look(s *group.Shard, names []string) int {
 	roll := make([]rolled, len(names))
 	for i := range names {
@@ -269,7 +269,7 @@ func nilConfig(t testing.TB) *config.Broker {
 	return cfg
 }
 
-// joinShard has somebody join a group.
+// joinShard has someone join a group.
 func joinShard(t *testing.T, s *group.Shard, name, client string) {
 	t.Helper()
 	req := kmsg.NewPtrJoinGroupRequest()

@@ -19,7 +19,7 @@ const (
 )
 
 // tails knows which offsets at the end of partitions at rest are of nothing to read. A
-// transaction ends with a record of its own that nobody reads: a client that commits the
+// transaction ends with a record of its own that no one reads: a client that commits the
 // offset after the last record which it has seen stays before it for good, without being
 // behind.
 type tails struct {
@@ -37,7 +37,7 @@ type tail struct {
 }
 
 // Tail returns how many offsets at the end of a partition are of nothing to read. It is
-// looked at once, if the partition ends where it did when somebody last asked.
+// looked at once, if the partition ends where it did when someone last asked.
 func (s *Source) Tail(p *partition.Partition, topic string, index int32, end int64) int64 {
 	t, part := &s.tails, watch.Part{Topic: topic, Partition: index}
 	length, left := t.seen(part, p, end)

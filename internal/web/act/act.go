@@ -26,15 +26,15 @@ const ClientID = "muster-http"
 
 // Options say who does what is wanted.
 type Options struct {
-	// Do has the broker answer a request as somebody: with their rights and quotas, and told
+	// Do has the broker answer a request as someone: with their rights and quotas, and told
 	// to the audit log. It returns how long they have to wait now, and the first right that
 	// they lacked.
 	Do func(ctx context.Context, who Asker, req kmsg.Request) (Answer, error)
-	// Peer asks another broker, whatever rights somebody has.
+	// Peer asks another broker, whatever rights someone has.
 	Peer  func(ctx context.Context, node int32, req kmsg.Request) (kmsg.Response, error)
 	Image func() *metadata.Image
 	Node  func() int32
-	// Sees says whether somebody may do something, and notes nothing.
+	// Sees says whether someone may do something, and notes nothing.
 	Sees func(auth.Request) bool
 	// Audit is told of what the handler does not tell of.
 	Audit func(audit.Entry)
@@ -67,7 +67,7 @@ type outcome[R kmsg.Response] struct {
 	acts   *Acts
 }
 
-// request sends a request as somebody, and waits for the answer.
+// request sends a request as someone, and waits for the answer.
 func request[R kmsg.Response](ctx context.Context, a *Acts, who Asker, req kmsg.Request) (outcome[R], error) {
 	out := outcome[R]{acts: a}
 	if wait := a.muted.left(quiet{who.Principal, req.Key()}, time.Now()); wait > 0 {
@@ -111,7 +111,7 @@ func (o *outcome[R]) failed(code int16, message *string, ours string) error {
 	return e
 }
 
-// denies says whether a code is that somebody may not do something.
+// denies says whether a code is that someone may not do something.
 func denies(code int16) bool {
 	switch code {
 	case kerr.TopicAuthorizationFailed.Code, kerr.GroupAuthorizationFailed.Code, kerr.ClusterAuthorizationFailed.Code, kerr.TransactionalIDAuthorizationFailed.Code:
@@ -137,7 +137,7 @@ type muted struct {
 	until map[quiet]time.Time
 }
 
-// quiet is what somebody may not do for a while.
+// quiet is what someone may not do for a while.
 type quiet struct {
 	who auth.Principal
 	key int16

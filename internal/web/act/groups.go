@@ -38,7 +38,7 @@ func ofGroup[R kmsg.Response](o *outcome[R], group string, code int16, ours stri
 	return o.failed(code, nil, ours)
 }
 
-// used is what it means that a commit of somebody who is no member is refused.
+// used is what it means that a commit of someone who is no member is refused.
 func used(code int16) int16 {
 	switch code {
 	case kerr.UnknownMemberID.Code, kerr.RebalanceInProgress.Code, kerr.IllegalGeneration.Code:
@@ -92,7 +92,7 @@ func byTopic(of []groupview.TopicPartition) map[string][]int32 {
 	return out
 }
 
-// Commit sets committed offsets of a group. It is the commit of somebody who is no member, which a
+// Commit sets committed offsets of a group. It is the commit of someone who is no member, which a
 // coordinator takes only while there are none.
 func (a *Acts) Commit(ctx context.Context, who Asker, group string, to map[groupview.TopicPartition]int64) error {
 	req := kmsg.NewPtrOffsetCommitRequest()

@@ -20,7 +20,7 @@ const (
 const listVersion = 7
 
 // Offsets returns the bounds of partitions, and where records of a time begin, if one is
-// given. Partitions without a leader are left out. Whether somebody may know them is decided by this
+// given. Partitions without a leader are left out. Whether someone may know them is decided by this
 // broker's handler; partitions that others lead are then asked of these.
 func (a *Acts) Offsets(ctx context.Context, who Asker, of []groupview.TopicPartition, from *time.Time) (map[groupview.TopicPartition]Place, error) {
 	starts, err := a.listOffsets(ctx, who, of, earliest)

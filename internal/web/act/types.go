@@ -50,7 +50,7 @@ type MemberToRemove struct {
 	Reason   string `json:"reason,omitempty" doc:"for the journal"`
 }
 
-// ChangedQuota is what quotas of somebody are to become.
+// ChangedQuota is what quotas of someone are to become.
 type ChangedQuota struct {
 	Entity []QuotaPart  `json:"entity" doc:"whose they are: a user, a client-id, both, or an ip"`
 	Set    []QuotaValue `json:"set,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
-// login makes a client of somebody.
+// login makes a client of someone.
 func (w *world) login(user, password string) *kgo.Client {
 	return w.client(kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism()))
 }

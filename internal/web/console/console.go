@@ -3,9 +3,9 @@
 //
 //	src, npm packages (pinned) ── esbuild, in a test (go generate) ──> dist (committed) ── go:embed ──> Handler
 //
-// To build muster nobody needs Node or npm: the result is committed, and a test fails
+// To build muster no one needs Node or npm: the result is committed, and a test fails
 // where it is not what the sources say. The package knows nothing of the broker and keeps
-// no state; which data somebody may see is the API's affair.
+// no state; which data someone may see is the API's affair.
 package console
 
 import (

@@ -19,7 +19,7 @@ const (
 )
 
 // world is a broker with a group of two members that has lag, a group without members,
-// and a topic that nobody reads.
+// and a topic that no one reads.
 type world struct {
 	t      *testing.T
 	broker *broker.Broker

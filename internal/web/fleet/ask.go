@@ -188,7 +188,7 @@ func (f *Fleet) receive(resp *http.Response, key []byte, nonce string) (*Answer,
 const maxQuoted = 300
 
 // notProven says what an answer that is not signed may mean. Of a refusal the reason is
-// told, as what it is: nobody knows who gave it.
+// told, as what it is: no one knows who gave it.
 func notProven(a *Answer) error {
 	if a.Status == http.StatusUnauthorized {
 		var said struct{ Message string }

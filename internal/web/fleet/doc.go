@@ -1,6 +1,6 @@
 // Package fleet is how the brokers of a cluster ask each other over HTTP.
 //
-// A broker that was asked by somebody asks the others with a note: who asks, from where,
+// A broker that was asked by someone asks the others with a note: who asks, from where,
 // which broker passes it on and to which. Note, method, path, query, what is accepted and
 // the body are signed with a key that follows from the secret of the cluster, which is
 // never sent. A note is good for a minute, once, and only at the broker, and the start of

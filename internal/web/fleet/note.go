@@ -144,7 +144,7 @@ type noteKey struct{}
 // With returns a context that has a note.
 func With(ctx context.Context, n *Note) context.Context { return context.WithValue(ctx, noteKey{}, n) }
 
-// From returns the note of a context; nil if somebody else than a broker asks.
+// From returns the note of a context; nil if someone else than a broker asks.
 func From(ctx context.Context) *Note {
 	n, _ := ctx.Value(noteKey{}).(*Note)
 	return n

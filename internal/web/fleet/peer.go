@@ -24,7 +24,7 @@ func (f *Fleet) peer(node int32) *peer {
 	return p
 }
 
-// begin counts a question, unless there are too many, or it is silent and somebody
+// begin counts a question, unless there are too many, or it is silent and someone
 // tries already.
 func (p *peer) begin(incarnation string) error {
 	p.mu.Lock()

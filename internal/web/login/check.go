@@ -21,11 +21,11 @@ func (g *Gate) Login(ctx context.Context, a Attempt) (Identity, error) {
 	return g.byPassword(ctx, a)
 }
 
-// byPassword says who somebody is by a password. Those who send it with every request are
+// byPassword says who someone is by a password. Those who send it with every request are
 // told of only if it had to be derived: others are remembered, and come all the time.
 func (g *Gate) byPassword(ctx context.Context, a Attempt) (Identity, error) {
 	// Taken before the password is looked at: if that changes meanwhile, the proof is
-	// worth nothing, and not one of a password that nobody has shown.
+	// worth nothing, and not one of a password that no one has shown.
 	proof, known := g.users.Proof(a.Name)
 	if !known {
 		proof = "of nobody"
@@ -49,7 +49,7 @@ func (g *Gate) byPassword(ctx context.Context, a Attempt) (Identity, error) {
 	return Identity{Principal: who, Proof: proof}, nil
 }
 
-// byToken says who somebody is by a token, if an issuer of one of the Kafka listeners has
+// byToken says who someone is by a token, if an issuer of one of the Kafka listeners has
 // made it.
 func (g *Gate) byToken(ctx context.Context, a Attempt) (Identity, error) {
 	err := errors.New("no listener accepts tokens")

@@ -18,7 +18,7 @@ import (
 // Options of the login of a broker.
 type Options struct {
 	Gates *gate.Gates // of the Kafka listeners, whose users are the same
-	// Handler knows what somebody may do. It is there once the broker has started.
+	// Handler knows what someone may do. It is there once the broker has started.
 	Handler func() *handler.Handler
 	Meters  *meter.Meters
 	// Audit is told who logs in, and what they are denied.
@@ -105,7 +105,7 @@ func (g *Gate) May(q auth.Request) (allowed bool, command string) {
 	return allowed, command
 }
 
-// TellDenied tells of something that somebody may not do.
+// TellDenied tells of something that someone may not do.
 func (g *Gate) TellDenied(q auth.Request) {
 	g.Meters.CountDenial(q.Operation.String(), q.Type.String())
 	g.Audit(audit.Entry{

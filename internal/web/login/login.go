@@ -17,7 +17,7 @@ import (
 	"muster/internal/auth"
 )
 
-// How somebody has logged in.
+// How someone has logged in.
 const (
 	None      = "none"
 	WayBasic  = "basic"  // The name and the password come with every request.
@@ -35,7 +35,7 @@ var ErrLoginBusy = errors.New("too many are logging in")
 // ErrToken is that a token is not accepted.
 var ErrToken = errors.New("the token is not accepted")
 
-// Attempt is somebody who says who they are.
+// Attempt is someone who says who they are.
 type Attempt struct {
 	Way            string // As in Session.Login.
 	Name, Password string
@@ -43,7 +43,7 @@ type Attempt struct {
 	Host           string // That they come from.
 }
 
-// Identity is who somebody has shown to be.
+// Identity is who someone has shown to be.
 type Identity struct {
 	Principal auth.Principal
 	Groups    auth.Groups // That they are in.
@@ -57,7 +57,7 @@ type Identity struct {
 type Issuer interface {
 	// Address is where to send a browser that comes back to redirect.
 	Address(ctx context.Context, redirect, state, nonce, challenge string) (string, error)
-	// Redeem says for whom a code is that somebody came back with. The verifier is that of
+	// Redeem says for whom a code is that someone came back with. The verifier is that of
 	// the challenge (PKCE).
 	Redeem(ctx context.Context, redirect, code, verifier, nonce, host string) (Identity, error)
 }

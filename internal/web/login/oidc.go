@@ -81,7 +81,7 @@ func (g *Gate) openIssuer(ctx context.Context) (*OIDC, error) {
 	i.client = &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config(), DisableKeepAlives: true},
 		Timeout:   oidcTimeout,
-		// Neither codes nor secrets go where somebody else says.
+		// Neither codes nor secrets go where someone else says.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return i, nil

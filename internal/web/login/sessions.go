@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// sessionLasts is when somebody who has logged in has to do so again.
+	// sessionLasts is when someone who has logged in has to do so again.
 	sessionLasts = 12 * time.Hour
 	// maxSessionBytes is how much is remembered of all who have logged in. Who logged in
 	// longest ago goes first.
@@ -22,13 +22,13 @@ const (
 	// maxSessionsOfOne is how often one user is logged in at a time, so that one who
 	// logs in again and again sends away only themselves.
 	maxSessionsOfOne = 64
-	// sessionSecret is how long the secret of a session is: nobody guesses it.
+	// sessionSecret is how long the secret of a session is: no one guesses it.
 	sessionSecret = 32
 )
 
 // Sessions are those who have logged in and not out. They are in memory only: after a
 // start people log in again. Of the secret that a browser keeps there is only a hash, so
-// that who sees the broker's memory cannot come as somebody else.
+// that who sees the broker's memory cannot come as someone else.
 type Sessions struct {
 	now func() time.Time
 
@@ -41,7 +41,7 @@ type Sessions struct {
 
 type sessionKey [sha256.Size]byte
 
-// session is somebody who has logged in.
+// session is someone who has logged in.
 type session struct {
 	key  sessionKey
 	id   Identity
@@ -57,7 +57,7 @@ func keyOf(secret string) sessionKey { return sha256.Sum256([]byte(secret)) }
 
 func (s *session) cost() int { return sessionBytes + len(s.id.Principal) + len(s.id.Proof) }
 
-// Begin remembers somebody, and returns the secret by which they are known from now on.
+// Begin remembers someone, and returns the secret by which they are known from now on.
 func (s *Sessions) Begin(id Identity) (secret string, ends time.Time) {
 	var random [sessionSecret]byte
 	_, _ = rand.Read(random[:]) // It never fails.
@@ -77,7 +77,7 @@ func (s *Sessions) Begin(id Identity) (secret string, ends time.Time) {
 	return secret, ends
 }
 
-// bound sends away the oldest of somebody who is here too often, and then the oldest of
+// bound sends away the oldest of someone who is here too often, and then the oldest of
 // all while there are too many. The lock is held.
 func (s *Sessions) bound(who auth.Principal) {
 	for e := s.order.Front(); e != nil && s.of[who] > maxSessionsOfOne; {
@@ -117,7 +117,7 @@ func (s *Sessions) Find(secret string) (id Identity, ends time.Time, found bool)
 	return it.id, it.ends, true
 }
 
-// End forgets somebody, and returns who it was.
+// End forgets someone, and returns who it was.
 func (s *Sessions) End(secret string) (id Identity, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

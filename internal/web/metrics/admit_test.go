@@ -83,7 +83,7 @@ func TestWhoIsGoneIsForgotten(t *testing.T) {
 
 // TestAdmissionKeepsItsPromises goes through some hours of groups that come, go, grow and
 // change: the number of series is never exceeded, who is in stays for an hour unless it or
-// others grow, and nobody is left out while there is room for it.
+// others grow, and no one is left out while there is room for it.
 func TestAdmissionKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := &admission{}

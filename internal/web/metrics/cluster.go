@@ -32,7 +32,7 @@ func (v *view) addCluster() {
 }
 
 // addLed adds how many partitions this broker leads. Before the first look at topics
-// nobody knows.
+// no one knows.
 func (v *view) addLed() {
 	if v.snapshot.At.IsZero() {
 		return

@@ -31,7 +31,7 @@ type group struct {
 // addGroups adds groups, within a number of series. Those with members or lag come first.
 func (v *view) addGroups(a *admission, s *Settings, read func(func(*lag.Tracker)), budget int) {
 	if v.snapshot.At.IsZero() {
-		return // Nobody has looked yet.
+		return // No one has looked yet.
 	}
 	rebalances := v.meters.Groups.Read()
 	var groups []group

@@ -10,7 +10,7 @@ import (
 const (
 	// maxUnread is how many bytes of answers may wait for those who read them slowly.
 	maxUnread = 64 << 20
-	// readTime is how long somebody may take to read an answer.
+	// readTime is how long someone may take to read an answer.
 	readTime = 30 * time.Second
 	// writeSize is how much is written at a time.
 	writeSize = 64 << 10

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slowly is somebody who reads nothing until they are told.
+// slowly is someone who reads nothing until they are told.
 type slowly struct {
 	*httptest.ResponseRecorder
 	begun, read chan struct{}

@@ -147,7 +147,7 @@ type view struct {
 }
 
 // forgetGone has the meters forget topics and groups that are gone. Before the first
-// look at groups nobody knows which these are.
+// look at groups no one knows which these are.
 func (v *view) forgetGone() {
 	if v.snapshot.At.IsZero() {
 		return

@@ -135,7 +135,7 @@ func TestValuesOfGroups(t *testing.T) {
 	})
 	got.without(t, `muster_group_catchup_seconds.*(busy|late)`) // They were not watched for long enough.
 	got.without(t, `muster_group_retention_margin_seconds.*idle`)
-	got.without(t, `brokertopicmetrics.*topic-001`) // Nobody has used it.
+	got.without(t, `brokertopicmetrics.*topic-001`) // No one has used it.
 }
 
 func TestWhatIsNotKnownIsLeftOut(t *testing.T) {

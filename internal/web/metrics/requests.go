@@ -49,7 +49,7 @@ var quantiles = []struct {
 
 // Quantiles are over the last five minutes, as Kafka's mostly are: over all of a
 // broker's life they would hardly move. What was counted by then is remembered once a
-// minute, as long as somebody asks.
+// minute, as long as someone asks.
 const (
 	recentEvery = time.Minute
 	recentFor   = 5 * time.Minute

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// Set is names that somebody's dashboards know. Several can be on.
+// Set is names that someone's dashboards know. Several can be on.
 type Set uint8
 
 // The sets.

@@ -103,7 +103,7 @@ func (v *view) addTopic(t *topicClaim) {
 	v.put(failedFetchesFamily, float64(n.Failed), topic)
 }
 
-// addPartitions adds the partitions of a topic that this broker leads. Those that nobody
+// addPartitions adds the partitions of a topic that this broker leads. Those that no one
 // leads are told by the first broker.
 func (v *view) addPartitions(t *watch.Topic) {
 	cluster, topic := v.label(clusterNameLabel, v.cluster.ID), v.label(topicLabel, t.Name)

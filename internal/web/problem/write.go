@@ -40,7 +40,7 @@ type Problem struct {
 	RetryAfter int         `json:"retryAfterSeconds,omitempty" doc:"when to try again, as in the Retry-After header, if a quota is exceeded"`
 }
 
-// MissingACL is a right that somebody lacks.
+// MissingACL is a right that someone lacks.
 type MissingACL struct {
 	Principal    string `json:"principal" doc:"who lacks it"`
 	Operation    string `json:"operation" doc:"what they may not do, under Kafka's name"`

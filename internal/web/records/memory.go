@@ -38,13 +38,13 @@ func (b *budget) take(ctx context.Context, bytes int64) (give func(), err error)
 	}
 }
 
-// portion is what somebody has of a budget.
+// portion is what someone has of a budget.
 type portion struct {
 	of   *budget
 	give func()
 }
 
-// set makes the share another one. It is given back before: somebody who waited for more
+// set makes the share another one. It is given back before: someone who waited for more
 // and kept what he had could wait for himself, or others for each other.
 func (s *portion) set(ctx context.Context, bytes int64) error {
 	s.end()

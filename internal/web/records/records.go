@@ -41,7 +41,7 @@ type Options struct {
 	// Counter counts the records of topics whose offsets have gaps; it returns nil if there
 	// are none.
 	Counter func() handler.Counter
-	// Readings is how much somebody may read: what consumers may.
+	// Readings is how much someone may read: what consumers may.
 	Readings func(who auth.Principal) Quota
 }
 
@@ -130,7 +130,7 @@ func (r *Logs) Await(ctx context.Context, topic string, wanted []int32, committe
 // Quota implements web.Records. It is the one of consumers: a search reads as a Fetch does.
 func (r *Logs) Quota(who auth.Principal) Quota { return r.Readings(who) }
 
-// Quota is how many bytes of records somebody may read, as consumers do.
+// Quota is how many bytes of records someone may read, as consumers do.
 type Quota interface {
 	// Room returns how much of what they want they may read now, or how long they have to
 	// wait before they may read anything.
@@ -294,7 +294,7 @@ func (l *recordLog) states(decided bool, aborted []store.Aborted) func(record.Ba
 }
 
 // endingReader ends with a context: what unpacks to very much is not unpacked for
-// nobody.
+// no one.
 type endingReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -25,7 +25,7 @@ func tooLong(r *http.Request) bool {
 }
 
 // guard is what every request passes: it sets the headers that keep browsers from doing
-// what nobody means, and refuses what comes from somebody else's page.
+// what no one means, and refuses what comes from someone else's page.
 type guard struct {
 	next     http.Handler
 	loopback bool // The listener is reached from this machine only.
@@ -57,7 +57,7 @@ func (g *guard) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	conn := heldOf(r)
 	w := paced(plain, conn)
 	if r.ContentLength != 0 {
-		// Nobody wants what it brings, but it is read to its end before the next request.
+		// No one wants what it brings, but it is read to its end before the next request.
 		_ = w.control.SetReadDeadline(time.Now().Add(requestTimeout)) // A writer of tests has none.
 		// The server must not see that the body is another: it would wait for one that is
 		// far too long before it answers.
@@ -125,7 +125,7 @@ func isBrowser(r *http.Request) bool {
 }
 
 // knows says whether the Host header names this broker. An address is no name that
-// somebody else could have made to mean us: it is what the browser connected to.
+// someone else could have made to mean us: it is what the browser connected to.
 func (g *guard) knows(hostport string) bool {
 	host := HostOf(hostport)
 	if slices.Contains(g.hosts, host) || slices.Contains(g.hosts, anyHost) || IsLocalName(host) {

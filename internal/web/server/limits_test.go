@@ -113,7 +113,7 @@ func TestEachWriteHasADeadlineOfItsOwn(t *testing.T) {
 	})
 }
 
-// What somebody sends along is not waited for longer than a request.
+// What someone sends along is not waited for longer than a request.
 func TestABodyHasADeadline(t *testing.T) {
 	for length, want := range map[int64]bool{0: false, 5: true, -1: true} {
 		r := &bodyRecorder{recorder: recorder{header: http.Header{}, pause: func() {}}}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What a client has time for. Answers are small, and nobody is waited for.
+// What a client has time for. Answers are small, and no one is waited for.
 const (
 	requestTimeout = 5 * time.Second
 	idleTimeout    = time.Minute

@@ -13,7 +13,7 @@ const (
 )
 
 // pacedWriter gives each write a deadline of its own, so that an answer may be long and
-// a stream endless, and still nobody holds a connection by not reading.
+// a stream endless, and still no one holds a connection by not reading.
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

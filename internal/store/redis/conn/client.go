@@ -30,7 +30,7 @@ type Options struct {
 	CommandTimeout time.Duration
 	// ClientName is what CLIENT LIST shows.
 	ClientName string
-	// Runs is told which runs of servers are connected to. Nil if nobody wants to know.
+	// Runs is told which runs of servers are connected to. Nil if no one wants to know.
 	Runs *Runs
 }
 
@@ -47,7 +47,7 @@ const (
 //	redis+cluster://[user:password@]host:port[,host:port…]
 //	redis+sentinel://[user:password@]host:port[,host:port…]/<master-name>[/db]
 //
-// and the same with rediss for TLS. It fails if nobody answers. Once it has
+// and the same with rediss for TLS. It fails if no one answers. Once it has
 // succeeded the client connects again by itself whenever it must.
 //
 // The client never repeats a command by itself. A write that got no answer may

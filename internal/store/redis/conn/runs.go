@@ -32,7 +32,7 @@ type Runs struct {
 
 	mu       sync.Mutex
 	last     map[string]string // the run of each server
-	draining bool              // somebody may be inside who entered in the generation before
+	draining bool              // someone may be inside who entered in the generation before
 }
 
 // errOtherRun is told to those whose command would be the first on a connection.
@@ -99,7 +99,7 @@ func (r *Runs) connected(server, run string) error {
 	return nil
 }
 
-// occupied says whether somebody is inside who entered in the generation before.
+// occupied says whether someone is inside who entered in the generation before.
 func (r *Runs) occupied() bool { return r.inside[(r.generation.Load()-1)&1].Load() > 0 }
 
 // dial connects to a server, and asks it who it is before anybody else says anything.

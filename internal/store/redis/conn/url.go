@@ -64,7 +64,7 @@ type target struct {
 
 // parseURL reads a URL without package net/url, which refuses several addresses
 // and prints passwords in its errors. Text that may be part of a password, if
-// somebody forgot to escape it, is never put into an error.
+// someone forgot to escape it, is never put into an error.
 func parseURL(text string) (target, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	kind, known := schemes[strings.ToLower(scheme)]

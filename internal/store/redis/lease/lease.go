@@ -74,7 +74,7 @@ func (l *Leases) key(id int32) string {
 
 // acquireScript takes a free key, or one that bears our token, and returns
 // nothing; else it returns what the key holds, and for how long. It does so even
-// when Redis has as much as its maxmemory allows: without brokers nobody would
+// when Redis has as much as its maxmemory allows: without brokers no one would
 // free any.
 var acquireScript = rueidis.NewLuaScript(`#!lua flags=allow-oom
 local held = redis.call('GET', KEYS[1])
@@ -127,7 +127,7 @@ func (l *Leases) Acquire(ctx context.Context, id int32, value []byte) error {
 	return nil
 }
 
-// AcquireFree registers the lowest node id from a first one on that nobody
+// AcquireFree registers the lowest node id from a first one on that no one
 // has.
 func (l *Leases) AcquireFree(ctx context.Context, from int32, value []byte) (int32, error) {
 	for range maxRanges {

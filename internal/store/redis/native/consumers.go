@@ -42,7 +42,7 @@ return 1`
 
 var consumerScript = newScript(consumerScriptText)
 
-// holder is who holds a partition of a group, or nobody.
+// holder is who holds a partition of a group, or no one.
 type holder struct {
 	tp          store.TopicPartition
 	group, name string

@@ -37,7 +37,7 @@ func newHeld(t *testing.T, url string, groups ...string) *held {
 	return h
 }
 
-// hold has a consumer, or nobody, hold the partition.
+// hold has a consumer, or no one, hold the partition.
 func (h *held) hold(group, name string) {
 	h.holders[group] = map[store.TopicPartition]string{}
 	if name != "" {
@@ -85,7 +85,7 @@ func TestMembersAreShownAsConsumersWhileTheyHoldAPartition(t *testing.T) {
 		h.hold("g", "bob") // It was taken from ann.
 		h.wantConsumers("g", "bob")
 		h.wantConsumers("other", "carl")
-		h.hold("g", "") // Nobody has it.
+		h.hold("g", "") // No one has it.
 		h.wantConsumers("g")
 		h.wantConsumers("other", "carl")
 		if h.count != 1 || len(h.shown) != 1 {
