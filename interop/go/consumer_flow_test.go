@@ -85,6 +85,7 @@ func TestStaticConsumersRestartWithoutARebalance(t *testing.T) {
 
 func consumersRestart(t *testing.T, addrs []string, name, client, assignor string) {
 	g := newConsumerGroup(t, addrs, name, client, assignor, groupPartitions)
+	g.isCalm(true)
 	members := []*memberProcess{g.joinStatic("a", "i-a"), g.joinStatic("b", "i-b"), g.joinStatic("c", "i-c")}
 	before := g.settles(members...)
 	first, err := g.view()
@@ -109,6 +110,8 @@ func consumersRestart(t *testing.T, addrs []string, name, client, assignor strin
 		t.Errorf("the group's epoch was %d and is %d, error %v", first.epoch, v.epoch, err)
 	}
 	// One that does not come back is missed.
+	g.isCalm(false)
+	<-time.After(time.Second) // A heartbeat begins a session.
 	g.crash(members[0])
 	g.settles(members[1:]...)
 	g.reads()

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // consumerSettings have members of consumer groups heard of often, and missed
@@ -65,6 +68,29 @@ func (g *consumerGroup) create(topic string, partitions int32) {
 		return err
 	})
 	g.topics[topic] = partitions
+}
+
+// isCalm sets whether members of this group are missed late, however slow the machine
+// is, or soon.
+func (g *consumerGroup) isCalm(calm bool) {
+	g.t.Helper()
+	change := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+	change.Name, change.Op = "consumer.session.timeout.ms", kmsg.IncrementalAlterConfigOpDelete
+	if calm {
+		change.Op, change.Value = kmsg.IncrementalAlterConfigOpSet, kmsg.StringPtr(strconv.FormatInt(calmSession.Milliseconds(), 10))
+	}
+	of := kmsg.NewIncrementalAlterConfigsRequestResource()
+	of.ResourceType, of.ResourceName = kmsg.ConfigResourceTypeGroupConfig, g.spec.Group
+	of.Configs = append(of.Configs, change)
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	req.Resources = append(req.Resources, of)
+	answer, err := req.RequestWith(g.t.Context(), g.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(answer.Resources[0].ErrorCode)
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
 }
 
 // crash ends a member without a word.

@@ -97,9 +97,16 @@ func (f *fleet) groups(prefix, topic string) (groups []*liveGroup) {
 	return groups
 }
 
-// leader returns the index of the broker that leads a partition. The broker that is
-// asked may not have heard of the topic yet.
-func (f *fleet) leader(topic string, partition int32) (leader int) {
+// leader returns the index of the broker that leads a partition.
+func (f *fleet) leader(topic string, partition int32) int {
+	f.t.Helper()
+	i, _ := f.leads(topic, partition)
+	return i
+}
+
+// leads returns the index of the broker that leads a partition, and its epoch. The
+// broker that is asked may not have heard of the topic yet.
+func (f *fleet) leads(topic string, partition int32) (leader int, epoch int32) {
 	f.t.Helper()
 	waitFor(f.t, "a leader of "+topic, func() error {
 		ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
@@ -112,10 +119,10 @@ func (f *fleet) leader(topic string, partition int32) (leader int) {
 		if !ok || p.Leader < 1 {
 			return fmt.Errorf("partition %d of %s has leader %d, known: %t", partition, topic, p.Leader, ok)
 		}
-		leader = int(p.Leader) - 1
+		leader, epoch = int(p.Leader)-1, p.LeaderEpoch
 		return nil
 	})
-	return leader
+	return leader, epoch
 }
 
 // freeze stops a broker without a word for longer than its lease lasts, lets do
