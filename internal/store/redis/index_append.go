@@ -98,15 +98,8 @@ func (l indexLog) accepted(tx *transaction, script reply, added []rueidis.RedisM
 		}
 		tx.truth = &indexTruth{s[3].int(), top, state}
 		return wantAdded(what, added)
-	case len(s) != 8:
+	case len(s) != 6:
 		return fmt.Errorf("%w: %s: reply of %d values", store.ErrStorage, what, len(s))
-	}
-	if s[7].text() != "" {
-		top, state, err := parseIndexState(s[7].text())
-		if err != nil {
-			return err
-		}
-		l.learn(indexTruth{s[6].int(), top, state})
 	}
 	return l.declined(what, tx, s[3].text(), s[4].text(), s[5].text())
 }

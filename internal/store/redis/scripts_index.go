@@ -89,8 +89,7 @@ const maxAdopted = "64"
 // has no offset, and ids are chosen by the clock.
 //
 // It returns 1, or the time as well, if the log ended where the transaction builds upon, and
-// otherwise also where it ended, with what state, as of before the transaction. If it refuses the
-// transaction after it has adopted entries, it tells the same.
+// otherwise also where it ended, with what state, as of before the transaction.
 //
 // Keys: stream, meta, index, held. Arguments: token, the id before the first, whether to return
 // the time, the log end offset that it builds upon, how many offsets and data
@@ -98,7 +97,6 @@ const maxAdopted = "64"
 // its index entry, meta fields and values, of which the first is the token.
 const appendIndexScript = stateFunction + adoptFunction + `
 local m, why, last = redis.pcall('HMGET', KEYS[2], 'n', 'end', 's'), nil, nil
-local ended, stands = '', ''
 local n = m[1]
 if not m.err and n == ARGV[1] then
   local e, s = tonumber(m[2]), state(m[3])
@@ -115,10 +113,7 @@ if not m.err and n == ARGV[1] then
       local body = adopt(found, s, tonumber(string.match(n, '^-?%d+')))
       e, exact = e + #found, false
       why = index(KEYS[3], e, s, first, body)
-      if why then last = ARGV[2] else
-        store(unpack(ARGV, 14))
-        ended, stands = text(e), state_text(s)
-      end
+      if why then last = ARGV[2] else store(unpack(ARGV, 14)) end
     end
     if not why then
       local r = redis.pcall('XSETID', KEYS[1], ARGV[2])
@@ -152,7 +147,7 @@ if not last then
 end
 redis.pcall('RENAME', KEYS[1], KEYS[4])
 if m.err then n, why = ARGV[1], KEYS[2] .. ': ' .. m.err end
-return {'refused', t[1], t[2], n or '', last, why or '', ended, stands}
+return {'refused', t[1], t[2], n or '', last, why or ''}
 `
 
 // adoptScript adds entries of others to the index that the owner has read, unless it did so
