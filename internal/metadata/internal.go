@@ -61,7 +61,7 @@ func always(more map[string]string) map[string]string {
 		"message.timestamp.type":          "CreateTime",
 		"message.timestamp.before.max.ms": "9223372036854775807",
 		"message.timestamp.after.max.ms":  "9223372036854775807",
-		"muster.redis.layout":             config.TransactionalLayout,
+		"muster.redis.layout":             config.InternalLayout,
 	}
 	maps.Copy(out, more)
 	return out

@@ -43,7 +43,7 @@ func (p *Partition) putMarker(ctx context.Context, t terms, done func(*kerr.Erro
 		done(kerr.InvalidRequest)
 		return
 	}
-	if p.isStream() {
+	if !p.transactional() {
 		done(kerr.UnsupportedForMessageFormat)
 		return
 	}
@@ -196,8 +196,8 @@ func (p *Partition) ends(ctx context.Context, l *openLog, producer, marker int64
 	return l.NoteAborted(ctx, []store.Aborted{{ProducerID: producer, FirstOffset: t.first, LastOffset: marker}})
 }
 
-// isStream says that the log is of a layout that has no place for transactions.
-func (p *Partition) isStream() bool {
-	_, ok := p.log.Load().Log.(store.Refresher)
-	return ok
+// transactional says whether the log can hold transactions.
+func (p *Partition) transactional() bool {
+	r, ok := p.log.Load().Log.(store.Refresher)
+	return !ok || r.Transactional()
 }

@@ -58,8 +58,8 @@ func (p *Partition) verify(ctx context.Context, b record.Batch, now int64, how P
 	case how.TransactionalID == "":
 		r.done(refused(kerr.TransactionalIDAuthorizationFailed, "a transactional batch needs a transactional id"))
 		return
-	case p.isStream():
-		r.done(refused(kerr.UnsupportedForMessageFormat, "transactions need muster.redis.layout=log"))
+	case !p.transactional():
+		r.done(refused(kerr.UnsupportedForMessageFormat, "transactions need muster.redis.layout=indexed"))
 		return
 	case p.deps.coordinator == nil:
 		r.done(refused(kerr.InvalidTxnState, "transactions are not supported yet"))

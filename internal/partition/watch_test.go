@@ -247,6 +247,8 @@ type busyLog struct {
 	end int64
 }
 
+func (l *busyLog) Transactional() bool { return false }
+
 func (l *busyLog) Refresh(context.Context) (int64, error) { l.end++; return l.end, nil }
 
 // TestWatchingPausesWhenMuchHappens bounds what a busy stream, or a store that is

@@ -265,9 +265,12 @@ type Restarting interface {
 // Refresher is a Log that not only its leader appends to.
 type Refresher interface {
 	Log
-	// Refresh looks where the log ends now, and returns that. Bounds says the
-	// same from then on.
+	// Refresh looks where the log ends now, and returns that. Bounds says the same from
+	// then on, or more: a log that holds transactions leaves out appends under way, so
+	// that whoever began them hears of them first.
 	Refresh(ctx context.Context) (logEnd int64, err error)
+	// Transactional says whether the log can hold transactions.
+	Transactional() bool
 }
 
 // Watcher is a Store that looks at many Refreshers at once.

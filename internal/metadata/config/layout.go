@@ -23,12 +23,17 @@ var redisLayouts = []struct {
 	name string
 	Traits
 }{
+	{TransactionalLayout, Traits{Dense: true, Transactions: true, Records: true, SharedWriters: true}},
 	{"stream", Traits{Records: true, SharedWriters: true, Timed: true}},
-	{TransactionalLayout, plain},
+	{InternalLayout, plain},
 }
 
-// TransactionalLayout is the layout of topics in Redis that are to hold transactions.
-const TransactionalLayout = "log"
+const (
+	// TransactionalLayout is the layout of topics in Redis that are to hold transactions.
+	TransactionalLayout = "indexed"
+	// InternalLayout is that of the broker's own topics.
+	InternalLayout = "log"
+)
 
 // RedisLayouts returns the names of the layouts that a topic in Redis can have.
 func RedisLayouts() []string {

@@ -13,7 +13,8 @@ func TestATopicHasTheTraitsOfItsLayout(t *testing.T) {
 		{"mem", "log", whole},
 		{"redis", "log", whole},
 		{"redis", "stream", Traits{Records: true, SharedWriters: true, Timed: true}},
-		{"redis", TransactionalLayout, whole},
+		{"redis", "indexed", Traits{Dense: true, Transactions: true, Records: true, SharedWriters: true}},
+		{"redis", InternalLayout, whole},
 	} {
 		b, err := NewBroker(map[string]string{"muster.store": c.store})
 		if err != nil {

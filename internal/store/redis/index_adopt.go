@@ -14,7 +14,11 @@ import (
 // adoptEntries is how many entries of others are adopted at a time.
 const adoptEntries = 500
 
-// Refresh implements store.Refresher: it adopts what others have added.
+// Transactional implements store.Refresher: the index has the markers.
+func (indexLog) Transactional() bool { return true }
+
+// Refresh implements store.Refresher: it adopts what others have added. Appends of the leader
+// that are under way are not in what it returns: whoever began one is to hear of it first.
 func (l indexLog) Refresh(ctx context.Context) (int64, error) {
 	if err := l.mayRead(); err != nil {
 		return 0, err
@@ -28,13 +32,28 @@ func (l indexLog) Refresh(ctx context.Context) (int64, error) {
 	}
 	if len(found) > 0 {
 		l.claim()
-		err = l.adoptAll(ctx, entryID{})
-		l.release()
-	} else if gone, e := l.isGone(ctx); e != nil || gone {
-		return 0, errors.Join(e, store.ErrClosed)
+		defer l.release()
+		err := l.adoptAll(ctx, entryID{})
+		return l.noteEnd(), err
 	}
-	_, next := l.Bounds()
-	return next, err
+	if gone, err := l.isGone(ctx); err != nil || gone {
+		return 0, errors.Join(err, store.ErrClosed)
+	}
+	if l.sending.TryLock() {
+		defer l.release()
+		return l.noteEnd(), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.told, nil
+}
+
+// noteEnd returns where the log ends. No append is under way, so that all are told of theirs.
+func (l indexLog) noteEnd() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = l.tail.next
+	return l.told
 }
 
 // topID is the last id that the index covers.

@@ -32,6 +32,7 @@ type index struct {
 	changed map[int64]struct{} // the producers that it does not have as they are
 	since   []store.Aborted    // what was aborted that it does not have
 	floor   entryID            // an id that was used, by an entry that is gone
+	told    int64              // the end of the log when no append was under way
 }
 
 func newIndexLog(l *log, meta map[string]string) (layout, error) {

@@ -64,9 +64,13 @@ func (l indexLog) readIndex(ctx context.Context, offset int64, count int) ([]ind
 		return known, nil
 	}
 	cmd := l.store.client.B().Xrange().Key(l.keys.index).Start(decimal(offset + 1)).End("+").Count(int64(count)).Build()
-	found, err := l.store.do(ctx, cmd).ToArray()
+	return decodeEntries(l.store.do(ctx, cmd), l.keys)
+}
+
+func decodeEntries(r rueidis.RedisResult, k keys) ([]indexEntry, error) {
+	found, err := r.ToArray()
 	if err != nil {
-		return nil, attempt("read "+l.keys.index, err)
+		return nil, attempt("read "+k.index, err)
 	}
 	entries := make([]indexEntry, len(found))
 	for i := range found {

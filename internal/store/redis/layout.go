@@ -124,14 +124,11 @@ func newLayout(l *log, meta map[string]string) (layout, error) {
 	return made, err
 }
 
-// Layouts returns the names of the layouts that topics can have. The indexed one is not among
-// them yet: package native does not know where its offsets are.
+// Layouts returns the names of the layouts that topics can have.
 func Layouts() []string {
 	var names []string
 	for name := range makers {
-		if name != store.LayoutIndexed {
-			names = append(names, string(name))
-		}
+		names = append(names, string(name))
 	}
 	return names
 }

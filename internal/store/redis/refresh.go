@@ -6,6 +6,9 @@ import (
 	"muster/internal/store"
 )
 
+// Transactional implements store.Refresher: entries have no place for markers.
+func (recordLog) Transactional() bool { return false }
+
 // Refresh implements store.Refresher.
 //
 // While the server's clock is behind the last id, because it was set back or

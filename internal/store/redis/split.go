@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	errNotForStreams = errors.New("the stream layout has no place for transactions: use muster.redis.layout=log")
+	errNotForStreams = errors.New("the stream layout has no place for transactions: use muster.redis.layout=indexed")
 	errNoRecords     = errors.New("no records")
 	errOffsetDeltas  = errors.New("offset deltas with gaps")
 	// errMore says that an append needs more memory than it has.

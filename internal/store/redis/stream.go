@@ -31,11 +31,11 @@ func KeysOf(prefix string, tp store.TopicPartition) StreamKeys {
 }
 
 // Kept returns the layout, as the meta hash names it, and how many bits of an
-// offset are the sequence of its id, which is none in layout log.
+// offset are the sequence of its id, which is none in layouts log and indexed.
 func (s Stream) Kept() (layout store.Layout, bits int) {
 	switch {
-	case s.Layout == store.LayoutLog:
-		return store.LayoutLog, 0
+	case s.Layout == store.LayoutLog, s.Layout == store.LayoutIndexed:
+		return s.Layout, 0
 	case s.SequenceBits == 0:
 		return store.LayoutStream, defaultBits
 	}
@@ -43,7 +43,8 @@ func (s Stream) Kept() (layout store.Layout, bits int) {
 }
 
 // IDBefore returns the id that a group is at when it has committed an offset:
-// that of the last record before the offset, whether that exists or not.
+// that of the last record before the offset, whether that exists or not. In layout
+// indexed it has to be looked up: StandingsBefore.
 func (s Stream) IDBefore(offset int64) string {
 	layout, bits := s.Kept()
 	if layout == store.LayoutLog {
@@ -52,7 +53,8 @@ func (s Stream) IDBefore(offset int64) string {
 	return numbering{bits: uint(bits)}.id(offset - 1).String()
 }
 
-// OffsetAfter returns the offset that follows what a group at an id has read.
+// OffsetAfter returns the offset that follows what a group at an id has read. In layout
+// indexed it has to be looked up too.
 func (s Stream) OffsetAfter(text string) (int64, error) {
 	id, err := parseID(text)
 	if err != nil {
@@ -71,8 +73,8 @@ func (s Stream) OffsetAfter(text string) (int64, error) {
 // As returns the stream as its meta hash says it is.
 func (s Stream) As(layout, bits string) Stream {
 	switch n, err := strconv.Atoi(bits); store.Layout(layout) {
-	case store.LayoutLog:
-		s.Layout = store.LayoutLog
+	case store.LayoutLog, store.LayoutIndexed:
+		s.Layout = store.Layout(layout)
 	case store.LayoutStream:
 		s.Layout = store.LayoutStream
 		if err == nil && n > 0 && n <= maxBits {

@@ -21,7 +21,7 @@ func TestUserOfTheDocsMayDoAllThatIsNeeded(t *testing.T) {
 	s := redistest.Single(t, "user muster on >secret ~test-* ~{test-* &test-* +@all -@admin -@dangerous +info +role +config|get")
 	client := connect(t, "redis://muster:secret@"+s.Nodes[0].Addr())
 	useLogs(t, redis.New(client, redis.Options{Prefix: "test-", ReplicaTimeout: 100 * time.Millisecond}))
-	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
+	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream, store.LayoutIndexed} {
 		groups, stream := New(client, "test-"), redis.Stream{TopicPartition: store.TopicPartition{Topic: string(layout)}, Layout: layout}
 		must(t, groups.CreateGroup(ctx, stream, "g", 0))
 		must(t, groups.MoveGroup(ctx, stream, "g", 1))
@@ -52,7 +52,7 @@ func TestUserOfTheDocsMayDoAllThatIsNeeded(t *testing.T) {
 // that is empty.
 func useLogs(t *testing.T, s *redis.Store) {
 	ctx := context.Background()
-	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
+	for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream, store.LayoutIndexed} {
 		tp := store.TopicPartition{Topic: string(layout)}
 		l, err := s.Open(ctx, tp, 1, store.LogConfig{Layout: layout, Replicas: 2})
 		must(t, err)

@@ -88,12 +88,22 @@ func (n *Groups) Positions(ctx context.Context, streams []redis.Stream, group st
 				continue
 			}
 			text, _ := id.ToString()
-			if offset, err := s.OffsetAfter(text); err == nil {
-				positions[i] = Position{offset, true}
+			if positions[i], err = n.position(ctx, s, text); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return positions, nil
+}
+
+// position is where a group at an id stands.
+func (n *Groups) position(ctx context.Context, s redis.Stream, id string) (Position, error) {
+	if s.Layout == store.LayoutIndexed {
+		offset, ok, err := redis.OffsetAfter(ctx, n.client, n.prefix, s.TopicPartition, id)
+		return Position{offset, ok}, err
+	}
+	offset, err := s.OffsetAfter(id)
+	return Position{offset, err == nil}, nil
 }
 
 // DestroyGroups removes groups from partitions, including those that muster did

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"muster/internal/store"
 	"muster/internal/store/redis"
 	"muster/internal/store/redis/conn"
 )
@@ -25,7 +26,7 @@ import (
 // If the way is too long, it is estimated: ids grow with time (layout stream)
 // or with offsets (layout log), and between two known places the entries are
 // taken to be spread evenly. A group that reaches the end of the stream is
-// exact again.
+// exact again. In layout indexed nothing is counted: the index says it.
 
 // maxCounted is how many entries one move may count, at 2 to 5 µs each, and
 // maxCountedBytes how many bytes they may have.
@@ -49,8 +50,8 @@ type placement struct {
 
 // placeScript takes the stream, the set of our groups and the meta hash, and:
 // placeNew or placeAny, how many entries and bytes it may count for each group,
-// how many ids a millisecond has room for, layout and bits; then groups and ids
-// in turn. It returns nothing if there is no stream, the layout and bits that the
+// how many ids a millisecond has room for, layout and bits; then groups, ids, and
+// what entries-read is, if that is known, in turn. It returns nothing if there is no stream, the layout and bits that the
 // stream has if they are others, or else an empty list.
 //
 // To look at one group is to look at all groups of the stream. So it does that
@@ -145,8 +146,8 @@ local function entries_read(group, id)
   return n and high.read - n or about
 end
 
-for i = 7, #ARGV, 2 do
-  local group, id = ARGV[i], ARGV[i + 1]
+for i = 7, #ARGV, 3 do
+  local group, id, known = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   if mode == 'new' then
     local made = redis.pcall('XGROUP', 'CREATE', key, group, id)
     if not made.err then
@@ -157,7 +158,8 @@ for i = 7, #ARGV, 2 do
     if made.err then id = nil end
   end
   if id then
-    local read = string.format('%.0f', math.floor(entries_read(group, id)))
+    local read = known
+    if read == '' then read = string.format('%.0f', math.floor(entries_read(group, id))) end
     local moved = redis.pcall('XGROUP', 'SETID', key, group, id, 'ENTRIESREAD', read)
     if moved.err and string.sub(moved.err, 1, 7) == 'NOGROUP' then
       redis.call('XGROUP', 'CREATE', key, group, id, 'ENTRIESREAD', read)
@@ -207,6 +209,14 @@ func byStream(list []placement, counted int) [][]int {
 // placeOnce also returns the placements, and where they are in the list, whose
 // streams are not what they were taken for.
 func (n *Groups) placeOnce(ctx context.Context, list []placement, mode string, counted int) (errs []error, others []placement, at []int) {
+	errs = make([]error, len(list))
+	stand, err := n.standings(ctx, list)
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs, nil, nil
+	}
 	parts := byStream(list, counted)
 	calls := make([]scriptCall, len(parts))
 	for i, part := range parts {
@@ -215,11 +225,10 @@ func (n *Groups) placeOnce(ctx context.Context, list []placement, mode string, c
 		layout, bits := s.Kept()
 		args := []string{mode, strconv.Itoa(counted), strconv.Itoa(maxCountedBytes), strconv.Itoa(1 << bits), string(layout), strconv.Itoa(bits)}
 		for _, j := range part {
-			args = append(args, list[j].group, list[j].stream.IDBefore(list[j].offset))
+			args = append(args, list[j].group, stand[j].id, stand[j].read)
 		}
 		calls[i] = scriptCall{keys: []string{k.Stream, k.Groups, k.Meta}, args: args}
 	}
-	errs = make([]error, len(list))
 	for i, reply := range placeScript.each(ctx, n.client, calls) {
 		meta, err := reply.AsStrSlice()
 		for _, j := range parts[i] {
@@ -233,4 +242,35 @@ func (n *Groups) placeOnce(ctx context.Context, list []placement, mode string, c
 		}
 	}
 	return errs, others, at
+}
+
+// standing is where a group is to stand, as Redis says it.
+type standing struct{ id, read string }
+
+// standings looks up where groups are to stand.
+func (n *Groups) standings(ctx context.Context, list []placement) ([]standing, error) {
+	out := make([]standing, len(list))
+	var ask []redis.Place
+	var at []int
+	for i, p := range list {
+		if p.stream.Layout == store.LayoutIndexed {
+			ask, at = append(ask, redis.Place{TopicPartition: p.stream.TopicPartition, Offset: p.offset}), append(at, i)
+			continue
+		}
+		out[i].id = p.stream.IDBefore(p.offset)
+	}
+	if len(ask) == 0 {
+		return out, nil
+	}
+	found, err := redis.StandingsBefore(ctx, n.client, n.prefix, ask)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range found {
+		out[at[i]] = standing{"0-0", ""}
+		if s.OK {
+			out[at[i]] = standing{s.ID, strconv.FormatInt(s.Read, 10)}
+		}
+	}
+	return out, nil
 }
