@@ -21,7 +21,7 @@ const sequenceBits = 10
 // others write and delete too, and Redis is asked how many entries there are.
 func TestLagOfStreamsIsWhatBooksAndRedisSay(t *testing.T) {
 	s := redistest.Single(t)
-	a := openAccount(t, seedOfBooks(), map[string]string{"muster.store": "redis", "muster.redis.url": s.URL()})
+	a := openAccount(t, seedOfBooks(), map[string]string{"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.layout": "stream"})
 	a.stream = true
 	raw := &rawRedis{a, s.Client(t), s.Nodes[0], map[spot]bool{}, map[spot]int64{}}
 	a.topic("orders", 3, nil)

@@ -92,12 +92,20 @@ func TestLagOfAFleetIsKnownWhereTheGroupIs(t *testing.T) {
 	verdicts("while it is not fetched", lag.NotFetching, watch.Interval)
 }
 
-// Where offsets are times, lag is what Redis counts, also of records that Kafka clients
-// have not written.
-func TestLagOfAStreamIsANumberOfRecords(t *testing.T) {
+// Lag is a number of records, also of those that Kafka clients have not written; where offsets
+// are times, Redis counts them.
+func TestLagInRedisIsANumberOfRecords(t *testing.T) {
 	s := redistest.Single(t)
-	now := newClock()
-	b := start(t, map[string]string{"muster.store": "redis", "muster.redis.url": s.URL()}, now.use)
+	for layout, dense := range map[string]bool{"stream": false, "indexed": true} {
+		t.Run(layout, func(t *testing.T) { lagIsANumberOfRecords(t, s, layout, dense) })
+	}
+}
+
+func lagIsANumberOfRecords(t *testing.T, s *redistest.Server, layout string, dense bool) {
+	now, prefix := newClock(), redistest.Prefix(t)
+	b := start(t, map[string]string{
+		"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.prefix": prefix, "muster.redis.layout": layout,
+	}, now.use)
 	c := client(t, b, manual())
 	makeTopic(t, c, "orders", 1, nil)
 	var offsets []int64
@@ -119,15 +127,15 @@ func TestLagOfAStreamIsANumberOfRecords(t *testing.T) {
 		}
 		return nil
 	})
-	if topicOf(t, b.Status().Snapshot(), "orders").Partitions[0].Dense {
-		t.Error("dense")
+	if got := topicOf(t, b.Status().Snapshot(), "orders").Partitions[0].Dense; got != dense {
+		t.Errorf("dense: %t", got)
 	}
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Nodes[0].Addr()}, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	key := "muster:orders:0"
+	key := prefix + ":orders:0"
 	for range 3 {
 		if err := client.Do(t.Context(), client.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("value", "theirs").Build()).Error(); err != nil {
 			t.Fatal(err)

@@ -120,7 +120,7 @@ func TestClientsAreToldWhichFeaturesThereAre(t *testing.T) {
 // streamWorld keeps topics as Redis streams, as far as settings say.
 func streamWorld(t testing.TB) *world {
 	t.Helper()
-	w := worldWith(t, map[string]string{"muster.store": "redis"})
+	w := worldWith(t, map[string]string{"muster.store": "redis", "muster.redis.layout": "stream"})
 	w.fillWorld()
 	return w
 }
@@ -130,7 +130,7 @@ func TestAStreamHoldsNoTransactions(t *testing.T) {
 	pid, epoch := w.initTxn("x")
 	id := "x"
 	got := w.produceTxn(12, &id, txnBatch(t, pid, epoch, 1))
-	if got[0].ErrorCode != kerr.UnsupportedForMessageFormat.Code || got[0].ErrorMessage == nil || !strings.Contains(*got[0].ErrorMessage, "muster.redis.layout=log") {
+	if got[0].ErrorCode != kerr.UnsupportedForMessageFormat.Code || got[0].ErrorMessage == nil || !strings.Contains(*got[0].ErrorMessage, "muster.redis.layout=indexed") {
 		t.Errorf("%+v", got)
 	}
 	if got := w.produceTxn(12, nil, batch(t, 1)); got[0].ErrorCode != 0 {
@@ -151,7 +151,7 @@ func TestATopicThatATransactionalProducerAsksForCanHoldTransactions(t *testing.T
 		t.Errorf("before: %q", got)
 	}
 	w.initTxn("x")
-	if got := layout("after"); got != "log" {
+	if got := layout("after"); got != "indexed" {
 		t.Errorf("after: %q", got)
 	}
 	now = now.Add(time.Hour)

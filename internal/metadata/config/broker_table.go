@@ -38,7 +38,7 @@ var brokerTable = newTable(append([]Def{
 	{Name: "muster.store", Type: String, Default: "disk", OneOf: []string{"disk", "mem", "redis"}, Static: true, Doc: "Where records are kept: disk, mem or redis."},
 	{Name: "muster.redis.url", Type: Password, Static: true, Doc: "The Redis or Valkey that the redis store uses: redis://, rediss://, redis+sentinel:// or redis+cluster://. It may hold a password, so it is not shown."},
 	{Name: "muster.redis.prefix", Type: String, Default: "muster", Static: true, Doc: "What the names of all Redis keys begin with; brokers with the same prefix are one cluster."},
-	{Name: "muster.redis.layout", Type: String, Default: "stream", OneOf: RedisLayouts(), Doc: "Default of the topic setting of the same name."},
+	{Name: "muster.redis.layout", Type: String, Default: TransactionalLayout, OneOf: RedisLayouts(), Doc: "Default of the topic setting of the same name."},
 	{Name: "muster.redis.sequence.bits", Type: Int, Default: "10", Min: 1, Max: 20, Doc: "Default of the topic setting of the same name."},
 	{Name: "broker.session.timeout.ms", Type: Int, Default: "9000", Min: 100, Max: 1<<31 - 1, Static: true, Doc: "How long a broker that shares its store may be silent before the others take over its partitions."},
 	{Name: "broker.heartbeat.interval.ms", Type: Int, Default: "2000", Min: 10, Max: 1<<31 - 1, Static: true, Doc: "How often a broker that shares its store says that it is alive."},

@@ -156,7 +156,7 @@ return {'refused', t[1], t[2], n or '', last, why or ''}
 // Keys: stream, meta, index. Arguments: owner, the last id that the index covers, the last of
 // the entries, how many they are, their largest timestamp, their bytes, the first of them, the
 // body, and the leader epochs.
-const adoptScript = stateFunction + ownFunction + `
+const adoptScript = evenWhenFull + stateFunction + ownFunction + `
 local m = redis.call('HMGET', KEYS[2], 'end', 's')
 local e, s = tonumber(m[1]), state(m[2])
 if not s or not e then return {'state', tostring(m[2])} end
@@ -214,7 +214,7 @@ return {'ok', redis.call('XDEL', KEYS[3], unpack(ARGV, 2))}
 // Keys: stream, meta, producers, aborted. Arguments: owner, how many arguments are about aborted
 // transactions, their scores and members, producer ids and states, and in the end the field that says up to which
 // offset all of it goes.
-const snapshotScript = ownFunction + `
+const snapshotScript = evenWhenFull + ownFunction + `
 local first = 3 + tonumber(ARGV[2])
 for k = 3, first - 1, 1000 do redis.call('ZADD', KEYS[4], unpack(ARGV, k, math.min(k + 999, first - 1))) end
 for k = first, #ARGV, 1000 do redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV))) end

@@ -96,7 +96,7 @@ func (s *Source) Prepare(ctx context.Context) {
 	}
 	var all []*partition.Partition
 	for _, t := range image.Topics() {
-		for i := 0; s.TimeBits(t) > 0 && i < len(t.Partitions); i++ {
+		for i := 0; !t.Internal && t.Config.Traits.SharedWriters && i < len(t.Partitions); i++ {
 			if p := s.opts.Partition(t.Name, int32(i)); p != nil {
 				all = append(all, p)
 			}
