@@ -13,7 +13,7 @@ func TestGroupsLagInRedisIsANumberOfRecords(t *testing.T) {
 	redis := redistest.Single(t)
 	shells, _ := twoShells(t, redis, "group.initial.rebalance.delay.ms", "0")
 	s := shells[0]
-	s.run("topics", "create", "orders", "-p", "4").ok()
+	s.run("topics", "create", "orders", "-p", "4", "-c", "muster.redis.layout=stream").ok()
 	s.run("topics", "create", "dense", "-p", "1", "-c", "muster.redis.layout=log").ok()
 	var lines strings.Builder
 	for partition := range 4 {
