@@ -34,12 +34,11 @@ type fleet struct {
 	admin   *kadm.Client
 }
 
-// startFleet starts brokers on a Redis, with layout log, whose offsets can be
-// counted, and with further flags.
+// startFleet starts brokers on a Redis, with further flags.
 func startFleet(t testing.TB, url string, brokers int, flags ...string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, brokers: make([]*process, brokers), flags: append([]string{
-		"--store", url, "--set", "muster.redis.prefix=" + redistest.Prefix(t), "--set", "muster.redis.layout=log",
+		"--store", url, "--set", "muster.redis.prefix=" + redistest.Prefix(t),
 		"--set", fmt.Sprintf("broker.session.timeout.ms=%d", fleetTTL.Milliseconds()), "--set", "broker.heartbeat.interval.ms=200",
 	}, slices.Concat(groupSettings, flags)...)}
 	for i := range brokers {

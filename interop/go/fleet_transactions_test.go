@@ -113,7 +113,7 @@ func TestBrokersTalkToEachOtherByTLS(t *testing.T) {
 	var addrs []string
 	for i := range 2 {
 		addrs = append(addrs, fixedPort(t))
-		startMuster(t, "--store", url, "--set", "muster.redis.prefix="+prefix, "--set", "muster.redis.layout=log", "--set", fmt.Sprintf("node.id=%d", i+1),
+		startMuster(t, "--store", url, "--set", "muster.redis.prefix="+prefix, "--set", fmt.Sprintf("node.id=%d", i+1),
 			"--set", "listeners=SSL://"+addrs[i], "--set", "ssl.keystore.location="+keystore)
 	}
 	secure := []kgo.Opt{kgo.SeedBrokers(addrs...), kgo.DialTLSConfig(&tls.Config{RootCAs: pool})}

@@ -17,7 +17,7 @@ const copies = 200
 // another, the second from some time on. Each transaction holds a few records and
 // the offsets that are read up to; each third one is aborted and done again.
 func copyInSessions(t *testing.T) {
-	from, to := matrixTopic(t, "copy-from", 2), txnTopic(t, "go-copy-to")
+	from, to := matrixTopic(t, "copy-from", 2), matrixTopic(t, "copy-to", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
 	cl := connect(t, matrixBroker, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(from))

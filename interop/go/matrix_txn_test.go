@@ -3,9 +3,7 @@ package interop
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -28,22 +26,10 @@ var transactors = map[string]transactor{
 	"librdkafka": {librdkafkaTransact, librdkafkaReadCommitted},
 }
 
-// txnTopic creates a topic that transactions can write to.
-func txnTopic(t *testing.T, name string) string {
-	t.Helper()
-	setting, value, found := strings.Cut(os.Getenv("MUSTER_MATRIX_TRANSACTIONAL"), "=")
-	if !found {
-		createTopic(t, matrixBroker, name, 1)
-	} else {
-		createTopic(t, matrixBroker, name, 1, setting, value)
-	}
-	return name
-}
-
 // commitAndAbort has a client run transactions, and read back those that it has
 // committed.
 func commitAndAbort(t *testing.T, name string) {
-	c, topic := transactors[name], txnTopic(t, "go-transactions-"+name)
+	c, topic := transactors[name], matrixTopic(t, "transactions-"+name, 1)
 	var transactions [][]string
 	var committed []string
 	for i := range 6 {

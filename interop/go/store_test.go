@@ -26,8 +26,8 @@ var redisKinds = map[string]redistest.Kind{
 
 // redisProperties are the settings of a broker whose records are in the Redis
 // that all tests share, instead of a data folder. A folder's name stands for
-// what was stored under it. The layout is the one with dense offsets, as on
-// disk. The lease is so long that a broker does not lose it on a busy machine:
+// what was stored under it. INTEROP_LAYOUT is the layout of topics, if it is not the default.
+// The lease is so long that a broker does not lose it on a busy machine:
 // requests that it gets before it has its lease again are refused.
 func redisProperties(t testing.TB, data string) map[string]string {
 	t.Helper()
@@ -36,11 +36,15 @@ func redisProperties(t testing.TB, data string) map[string]string {
 		t.Fatalf("INTEROP_STORE=%s is none of disk, redis, redis-cluster, redis-sentinel", storeKind)
 	}
 	sum := sha256.Sum256([]byte(data))
-	return map[string]string{
+	properties := map[string]string{
 		"muster.redis.url": redistest.Shared(t, kind).URL(), "muster.redis.prefix": "interop-" + hex.EncodeToString(sum[:6]),
-		"muster.redis.layout": "log", "node.id": "1",
+		"node.id":                   "1",
 		"broker.session.timeout.ms": "20000", "broker.heartbeat.interval.ms": "200",
 	}
+	if layout := os.Getenv("INTEROP_LAYOUT"); layout != "" {
+		properties["muster.redis.layout"] = layout
+	}
+	return properties
 }
 
 // Leases for a broker that is killed and started again, and waits for its own:

@@ -12,7 +12,7 @@ import (
 	"muster/internal/redistest"
 )
 
-func TestTransactionsNeedTheLayoutLog(t *testing.T) {
+func TestTransactionsAreNotForLayoutStream(t *testing.T) {
 	onlyOn(t, "redis")
 	b := startMuster(t, "--store", redistest.Single(t).URL(), "--set", "muster.redis.prefix="+redistest.Prefix(t), "--listen", "127.0.0.1:0")
 	createTopic(t, b.addr(), "out", 2, "muster.redis.layout", "stream")
@@ -28,7 +28,7 @@ func TestTransactionsNeedTheLayoutLog(t *testing.T) {
 	req := produceRequest("out", 0, -1, batch{values: values("a", 1), idempotent: true, producer: 7, attributes: 0x10}.encode())
 	req.TransactionID = &id
 	got := produced(t, ask[*kmsg.ProduceResponse](w, req))
-	if got.ErrorCode != kerr.UnsupportedForMessageFormat.Code || !strings.Contains(text(got.ErrorMessage), "muster.redis.layout=log") {
+	if got.ErrorCode != kerr.UnsupportedForMessageFormat.Code || !strings.Contains(text(got.ErrorMessage), "muster.redis.layout=indexed") {
 		t.Errorf("error %d, %s", got.ErrorCode, text(got.ErrorMessage))
 	}
 	createTopic(t, b.addr(), "in", 2)

@@ -11,10 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export { assert }
 export const broker = process.argv[2]
 
-// transactionalTopics are the settings of topics that transactions write to, by
-// name. One store cannot take them in the form that topics have by default.
-export const transactionalTopics = (process.env.MUSTER_MATRIX_TRANSACTIONAL || null)?.split('=') ?? []
-
 const patience = 60_000
 let failed = 0
 

@@ -1,7 +1,7 @@
 // KafkaJS against the broker that the first argument names.
 
 import kafkajs from 'kafkajs'
-import { assert, broker, end, records, run, same, shared, transactionalTopics, until, version } from './check.mjs'
+import { assert, broker, end, records, run, same, shared, until, version } from './check.mjs'
 
 const { CompressionTypes, ConfigResourceTypes, Kafka, PartitionAssigners, Partitioners, logLevel } = kafkajs
 
@@ -169,11 +169,6 @@ const groups = async () => {
   await admin.deleteGroups([topic])
 }
 
-const transactional = name => {
-  const [setting, value] = transactionalTopics
-  return createTopic(name, setting ? [{ name: setting, value }] : [])
-}
-
 const transactionalProducer = async transactionalId => {
   const producer = kafka.producer({
     transactionalId,
@@ -205,7 +200,7 @@ const readOnce = async (m, written) => {
 // committedAndAborted runs transactions in turns that are committed and aborted.
 // KafkaJS consumers read what is committed, unless they are told otherwise.
 const committedAndAborted = async () => {
-  const topic = await transactional('transactions')
+  const topic = await createTopic('transactions')
   const producer = await transactionalProducer(topic)
   const committed = []
   const all = []
@@ -232,7 +227,7 @@ const committedAndAborted = async () => {
 // the offsets too. The first one is aborted, and done again.
 const withOffsets = async () => {
   const from = await createTopic('transactions-from')
-  const to = await transactional('transactions-to')
+  const to = await createTopic('transactions-to')
   const written = await write(from, 40)
   const producer = await transactionalProducer(to)
   let aborted = 0
@@ -264,7 +259,7 @@ const withOffsets = async () => {
 }
 
 const fencing = async () => {
-  const topic = await transactional('transactions-fence')
+  const topic = await createTopic('transactions-fence')
   const first = await transactionalProducer(topic)
   const lost = await first.transaction()
   await sent(lost, topic, 40, 'lost')

@@ -5,7 +5,7 @@ import {
   Admin, ConfigResourceTypes, Consumer, FetchIsolationLevels, IncrementalAlterConfigOperationTypes, ListOffsetTimestamps, MessagesStreamModes,
   Producer, cooperativeStickyAssigner, roundRobinAssigner, stringDeserializers, stringSerializers,
 } from '@platformatic/kafka'
-import { assert, broker, end, records, run, same, shared, transactionalTopics, until, version } from './check.mjs'
+import { assert, broker, end, records, run, same, shared, until, version } from './check.mjs'
 
 const partitions = 4
 const base = { clientId: 'platformatic', bootstrapBrokers: [broker] }
@@ -118,8 +118,7 @@ const times = async () => {
 // aborted: of what it fetches the client knows one aborted transaction of each
 // producer.
 const transactions = async () => {
-  const [setting, value] = transactionalTopics
-  const topic = await createTopic('transactions', setting ? [{ name: setting, value }] : [])
+  const topic = await createTopic('transactions')
   const producer = new Producer({ ...base, serializers: stringSerializers, transactionalId: topic, idempotent: true })
   const kept = []
   const all = []

@@ -15,10 +15,6 @@ import (
 // machine with two cores.
 const rowTimeout = 4 * time.Minute
 
-// transactional is the setting of topics that transactions write to, by store, if
-// they need one.
-var transactional = map[string]string{"redis": "muster.redis.layout=log"}
-
 // run runs the row and reads what it says.
 func (r *row) run(ctx context.Context, p place) (res result) {
 	began := time.Now()
@@ -36,7 +32,7 @@ func (r *row) run(ctx context.Context, p place) (res result) {
 	}
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+p.dir, "MUSTER_MATRIX_TRANSACTIONAL="+transactional[p.store])...)
+	cmd.Env = append(os.Environ(), append(env, "TMPDIR="+p.dir)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ownGroup(cmd)
 	res.err = cmd.Run()

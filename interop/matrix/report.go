@@ -73,8 +73,8 @@ func (m *matrix) failures() int {
 const intro = `# Clients
 
 Written by ` + "`make interop`" + `, which runs each of these clients against a fresh broker, once for each store, and fails if one of them does
-not get what it would get from Kafka. The programs are in [interop](../interop). With the store redis, topics that transactions write to
-have ` + "`muster.redis.layout=log`" + `. Clients that are logged in are tried on a second broker, where rules say what each may do.
+not get what it would get from Kafka. The programs are in [interop](../interop).
+Clients that are logged in are tried on a second broker, where rules say what each may do.
 
 `
 

@@ -202,7 +202,7 @@ async def becomes(want, question, *args):
 
 async def transactions():
     """Runs transactions that are committed and aborted in turns, each with an offset."""
-    t = await topic("transactions", **check.TRANSACTIONAL)
+    t = await topic("transactions")
     partition, committed, everything = TopicPartition(t, 0), [[] for _ in range(PARTITIONS)], [[] for _ in range(PARTITIONS)]
     p = AIOKafkaProducer(bootstrap_servers=BROKER, transactional_id=t, linger_ms=0)
     await p.start()

@@ -13,9 +13,6 @@ PATIENCE = 60
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 failures = []
 
-# The settings of topics that transactions write to. One store cannot take them in the form that topics have by default.
-TRANSACTIONAL = dict(s.split("=") for s in os.environ.get("MUSTER_MATRIX_TRANSACTIONAL", "").split())
-
 
 def version(package):
     print("version", importlib.metadata.version(package), flush=True)

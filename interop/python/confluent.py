@@ -446,11 +446,6 @@ def consumers_follow_topics(assignor):
     g.close()
 
 
-def transactional(name):
-    """Creates a topic that transactions can write to."""
-    return topic(name, **check.TRANSACTIONAL)
-
-
 def transactional_producer(transactional_id):
     p = Producer({"bootstrap.servers": BROKER, "transactional.id": transactional_id, "linger.ms": 0})
     p.init_transactions(30)
@@ -499,7 +494,7 @@ def readers(t, committed, everything):
 
 
 def commit_and_abort():
-    t = transactional("transactions")
+    t = topic("transactions")
     p = transactional_producer(t)
     for i in range(5):
         p.begin_transaction()
@@ -514,7 +509,7 @@ def commit_and_abort():
 
 
 def fencing():
-    t = transactional("transactions-fence")
+    t = topic("transactions-fence")
     first = transactional_producer(t)
     first.begin_transaction()
     send(first, t, numbers(0, 40))
@@ -588,7 +583,7 @@ class Copier(threading.Thread):
 
 
 def copy():
-    source, to = topic("transactions-from"), transactional("transactions-to")
+    source, to = topic("transactions-from"), topic("transactions-to")
     p = Producer({"bootstrap.servers": BROKER})
     send(p, source, numbers(0, 100))
     a = Copier("a", source, to)

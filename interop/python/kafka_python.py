@@ -190,7 +190,7 @@ def read_to_end(t, isolation):
 
 def transactions():
     """Runs transactions that are committed and aborted in turns, each with an offset."""
-    t = topic("transactions", **check.TRANSACTIONAL)
+    t = topic("transactions")
     partition, committed, everything = TopicPartition(t, 0), [[] for _ in range(PARTITIONS)], [[] for _ in range(PARTITIONS)]
     p = KafkaProducer(bootstrap_servers=BROKER, transactional_id=t, linger_ms=0)
     p.init_transactions()

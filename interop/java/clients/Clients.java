@@ -65,17 +65,8 @@ final class Clients {
 
     /** Creates a topic and returns its name. */
     static String topic(String name, int partitions) throws Exception {
-        return topic(name, partitions, Map.of());
-    }
-
-    private static String topic(String name, int partitions, Map<String, String> settings) throws Exception {
-        get(admin.createTopics(List.of(new NewTopic(prefix + name, partitions, (short) 1).configs(settings))).all());
+        get(admin.createTopics(List.of(new NewTopic(prefix + name, partitions, (short) 1))).all());
         return prefix + name;
-    }
-
-    /** Creates a topic that transactions can write to, and returns its name. */
-    static String transactional(String name, int partitions) throws Exception {
-        return topic(name, partitions, Check.transactionalTopics());
     }
 
     /** A configuration of the address and what is given as key, value, key, value. */

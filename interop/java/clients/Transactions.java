@@ -84,7 +84,7 @@ final class Transactions {
     }
 
     private static void commit() throws Exception {
-        String topic = Clients.transactional("txn-commit", PARTITIONS);
+        String topic = Clients.topic("txn-commit", PARTITIONS);
         try (KafkaProducer<String, String> p = producer(topic)) {
             for (int i = 0; i < 3; i++) {
                 p.beginTransaction();
@@ -99,7 +99,7 @@ final class Transactions {
     }
 
     private static void abort() throws Exception {
-        String topic = Clients.transactional("txn-abort", PARTITIONS);
+        String topic = Clients.topic("txn-abort", PARTITIONS);
         try (KafkaProducer<String, String> p = producer(topic)) {
             for (int i = 0; i < 5; i++) {
                 p.beginTransaction();
@@ -118,7 +118,7 @@ final class Transactions {
 
     /** What is committed stays unread while an older transaction is open. */
     private static void interleaved() throws Exception {
-        String topic = Clients.transactional("txn-interleaved", PARTITIONS);
+        String topic = Clients.topic("txn-interleaved", PARTITIONS);
         try (KafkaProducer<String, String> a = producer(topic + "-a"); KafkaProducer<String, String> b = producer(topic + "-b")) {
             a.beginTransaction();
             b.beginTransaction();
@@ -139,7 +139,7 @@ final class Transactions {
     }
 
     private static void fence() throws Exception {
-        String topic = Clients.transactional("txn-fence", PARTITIONS);
+        String topic = Clients.topic("txn-fence", PARTITIONS);
         KafkaProducer<String, String> first = producer(topic);
         first.beginTransaction();
         send(first, topic, 0, 30);
@@ -156,7 +156,7 @@ final class Transactions {
     }
 
     private static void timeout() throws Exception {
-        String topic = Clients.transactional("txn-timeout", PARTITIONS);
+        String topic = Clients.topic("txn-timeout", PARTITIONS);
         boolean version2 = Check.version().startsWith("4");
         KafkaProducer<String, String> late = producer(topic, "transaction.timeout.ms", 300);
         try {
@@ -192,7 +192,7 @@ final class Transactions {
 
     /** Offsets of an open transaction are neither committed nor to be overlooked. */
     private static void offsets() throws Exception {
-        String topic = Clients.transactional("txn-offsets", PARTITIONS);
+        String topic = Clients.topic("txn-offsets", PARTITIONS);
         TopicPartition p = new TopicPartition(topic, 0);
         try (KafkaProducer<String, String> producer = producer(topic);
             KafkaConsumer<String, String> c = Clients.consumer("group.id", topic)) {
@@ -219,7 +219,7 @@ final class Transactions {
 
     private static void copy() throws Exception {
         String from = Clients.topic("txn-copy-from", PARTITIONS);
-        String to = Clients.transactional("txn-copy-to", PARTITIONS);
+        String to = Clients.topic("txn-copy-to", PARTITIONS);
         try (KafkaProducer<String, String> p = Clients.producer("acks", "all"); Copier a = new Copier("a", from, to)) {
             send(p, from, 0, 100);
             Check.until("some records are copied", () -> a.copied() >= 30);

@@ -2,7 +2,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -39,16 +38,6 @@ final class Check {
             properties.load(in);
         }
         return properties.getProperty("version");
-    }
-
-    /** The settings of topics that transactions write to. One store cannot take them in the form that topics have by default. */
-    static Map<String, String> transactionalTopics() {
-        Map<String, String> settings = new HashMap<>();
-        String set = System.getenv().getOrDefault("MUSTER_MATRIX_TRANSACTIONAL", "");
-        if (!set.isEmpty()) {
-            settings.put(set.split("=")[0], set.split("=")[1]);
-        }
-        return settings;
     }
 
     static void run(String name, Body body) {

@@ -31,12 +31,6 @@ final class ConnectOnce {
         Map<String, String> connector = new HashMap<>(Map.of("connector.class", "FileStreamSource", "tasks.max", "1",
             "file", in.toString(), "topic", TOPIC, "batch.size", "10", "exactly.once.support", "required", "transaction.boundary", "poll",
             "topic.creation.default.partitions", "1", "topic.creation.default.replication.factor", "1"));
-        Check.transactionalTopics().forEach((name, value) -> {
-            for (String topic : List.of("config", "offset", "status")) {
-                settings.add(topic + ".storage." + name + "=" + value);
-            }
-            connector.put("topic.creation.default." + name, value);
-        });
         String[] all = settings.toArray(new String[0]);
         String first = Connect.worker(3, "connect-once", all);
         Connect.answer();

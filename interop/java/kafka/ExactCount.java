@@ -35,7 +35,6 @@ final class ExactCount {
         config.put("producer.transaction.timeout.ms", 2000);
         config.put("default.key.serde", Serdes.StringSerde.class);
         config.put("default.value.serde", Serdes.StringSerde.class);
-        Check.transactionalTopics().forEach((name, value) -> config.put("topic." + name, value));
         KafkaStreams streams = new KafkaStreams(topology().build(), config);
         Runtime.getRuntime().addShutdownHook(new Thread(() -> streams.close(Duration.ofSeconds(20))));
         streams.start();

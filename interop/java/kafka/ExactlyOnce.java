@@ -37,7 +37,7 @@ final class ExactlyOnce {
     static void run(String address, Admin admin, Path state) throws Exception {
         bootstrap = address;
         admin.createTopics(List.of(new NewTopic(ExactCount.WORDS, PARTITIONS, (short) 1),
-            new NewTopic(ExactCount.COUNTS, PARTITIONS, (short) 1).configs(Check.transactionalTopics()))).all().get(30, TimeUnit.SECONDS);
+            new NewTopic(ExactCount.COUNTS, PARTITIONS, (short) 1))).all().get(30, TimeUnit.SECONDS);
         try (KafkaConsumer<String, Long> c = results("read_committed"); KafkaConsumer<String, Long> any = results("read_uncommitted")) {
             Check.run("exactly once: starts", () -> {
                 write(WORDS);

@@ -19,7 +19,7 @@ final class TransactionsTool {
 
     static void run() throws Exception {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", Tool.bootstrap))) {
-            admin.createTopics(List.of(new NewTopic(TOPIC, 2, (short) 1).configs(Check.transactionalTopics()))).all().get(30, TimeUnit.SECONDS);
+            admin.createTopics(List.of(new NewTopic(TOPIC, 2, (short) 1))).all().get(30, TimeUnit.SECONDS);
         }
         KafkaProducer<String, String> open = producer();
         try {

@@ -22,7 +22,7 @@ final class AdminOfTransactions {
     private static final Admin admin = Clients.admin;
 
     static void run() throws Exception {
-        String topic = Clients.transactional("admin-txn", PARTITIONS);
+        String topic = Clients.topic("admin-txn", PARTITIONS);
         KafkaProducer<String, String> p = Transactions.producer(topic);
         try {
             p.beginTransaction();
@@ -104,7 +104,7 @@ final class AdminOfTransactions {
 
     /** Aborts in one partition, which is for transactions that no coordinator knows. */
     private static void abort() throws Exception {
-        String topic = Clients.transactional("admin-txn-abort", PARTITIONS);
+        String topic = Clients.topic("admin-txn-abort", PARTITIONS);
         KafkaProducer<String, String> p = Transactions.producer(topic);
         try {
             p.beginTransaction();
