@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/metadata"
+	"muster/internal/metadata/config"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -59,7 +60,7 @@ func (p *Partition) verify(ctx context.Context, b record.Batch, now int64, how P
 		r.done(refused(kerr.TransactionalIDAuthorizationFailed, "a transactional batch needs a transactional id"))
 		return
 	case !p.transactional():
-		r.done(refused(kerr.UnsupportedForMessageFormat, "transactions need muster.redis.layout=indexed"))
+		r.done(refused(kerr.UnsupportedForMessageFormat, "transactions need muster.redis.layout="+config.TransactionalLayout))
 		return
 	case p.deps.coordinator == nil:
 		r.done(refused(kerr.InvalidTxnState, "transactions are not supported yet"))

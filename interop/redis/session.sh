@@ -77,6 +77,8 @@ echo "# Produce with a Kafka client, read with a Redis client."
 run "printf 'ann:tea\nbob:coffee\n' | kcat -b $broker -P -t orders -K: -H via=kafka"
 run "redis-cli XRANGE muster:orders:0 - +"
 want key ann value tea bob coffee timestamp header:via kafka
+run "kcat -b $broker -C -t orders -e -q -f '%o %k %s\n'"
+want "0 ann tea" "1 bob coffee"
 
 echo
 echo "# Add with a Redis client, consume with a Kafka group."

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"muster/internal/record"
 	"muster/internal/redistest"
 	"muster/internal/store"
@@ -22,6 +24,8 @@ func TestMemoryPerRecord(t *testing.T) {
 		perBatch int
 		limit    int // bytes beyond the value
 	}{
+		{store.LayoutIndexed, 100, 100, 60}, {store.LayoutIndexed, 1024, 100, 400},
+		{store.LayoutIndexed, 100, 1, 200}, {store.LayoutIndexed, 1024, 1, 600},
 		{store.LayoutStream, 100, 100, 60}, {store.LayoutStream, 1024, 100, 400},
 		{store.LayoutLog, 100, 100, 40}, {store.LayoutLog, 1024, 100, 150},
 		{store.LayoutStream, 100, 1, 60}, {store.LayoutStream, 1024, 1, 400},
@@ -41,8 +45,14 @@ func TestMemoryPerRecord(t *testing.T) {
 			_, err = l.Append(ctx, batch)
 			must(t, err)
 		}
-		used, err := client.Do(ctx, client.B().MemoryUsage().Key(logKeys(s.prefix, at).stream).Samples(0).Build()).AsInt64()
-		must(t, err)
+		var used int64
+		for _, key := range []string{logKeys(s.prefix, at).stream, logKeys(s.prefix, at).index} {
+			n, err := client.Do(ctx, client.B().MemoryUsage().Key(key).Samples(0).Build()).AsInt64()
+			if !rueidis.IsRedisNil(err) {
+				must(t, err)
+			}
+			used += n
+		}
 		per := int(used) / records
 		t.Logf("layout %s, values of %d bytes, batches of %d: %d bytes per record", c.layout, c.value, c.perBatch, per)
 		if per > c.value+c.limit {

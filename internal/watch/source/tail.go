@@ -44,8 +44,8 @@ func (s *Source) Tail(p *partition.Partition, topic string, index int32, end int
 	if left <= 0 || s.opts.Away() {
 		return length
 	}
-	if in := s.opts.Image().Topic(topic); in == nil || s.TimeBits(in) > 0 {
-		return 0 // Of layout stream there are no transactions.
+	if in := s.opts.Image().Topic(topic); in == nil || !in.Internal && !in.Config.Traits.Transactions {
+		return 0
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), left)
