@@ -114,7 +114,7 @@ func (l indexLog) declined(what string, tx *transaction, token, lastID, why stri
 	if err != nil {
 		return fmt.Errorf("%w: %s: the stream is gone", store.ErrStorage, what)
 	}
-	if len(tx.index.runs) == 0 || last.less(tx.index.runs[0].first) && !strings.Contains(why, "smaller than") {
+	if len(tx.index.runs) == 0 || last.less(tx.index.runs[0].first) && why != adoptFirst && !strings.Contains(why, "smaller than") {
 		return fmt.Errorf("%w: %s: %s", store.ErrStorage, what, why)
 	}
 	l.pace.conflict()

@@ -92,17 +92,6 @@ func indexBack(client rueidis.Client, k keys, offset int64) rueidis.Completed {
 // and how many entries up to the id have no offset yet. It returns nothing if the log has no
 // index.
 var offsetScript = rueidis.NewLuaScript(stateFunction + `
-local function parts(id) return string.match(id, '^(%d+)%-(%d+)$') end
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
-local function upto(a, b)
-  local am, as = parts(a)
-  local bm, bs = parts(b)
-  if am ~= bm then return less(am, bm) end
-  return not less(bs, as)
-end
 local m = redis.call('HMGET', KEYS[2], 'start', 'end', 's')
 local s = state(m[3])
 if not s then return false end

@@ -12,6 +12,14 @@ end
 local function state_text(s)
   return s.top .. ' ' .. text(s.added) .. ' ' .. s.maxts .. ' ' .. text(s.size)
 end
+-- Whether an id is another one or below it. Numbers would not be exact.
+local function upto(a, b)
+  local am, as = string.match(a, '^(%d+)-(%d+)$')
+  local bm, bs = string.match(b, '^(%d+)-(%d+)$')
+  if am == bm then am, bm = as, bs end
+  if #am ~= #bm then return #am < #bm end
+  return am <= bm
+end
 local function later(a, b)
   if tonumber(b) > tonumber(a) then return b end
   return a
@@ -74,8 +82,12 @@ local function adopt(entries, s, epoch)
 end
 `
 
-// maxAdopted is how many entries of others an append adopts by the way.
-const maxAdopted = "64"
+// maxAdopted is how many entries of others an append adopts by the way, and adoptFirst the reason
+// why one is refused that has more of them below its ids.
+const (
+	maxAdopted = "64"
+	adoptFirst = "there are more entries of others"
+)
 
 // appendIndexScript is the first command of an append's transaction in the indexed layout;
 // the XADDs of the data follow it. If the token is the one that the append builds upon,
@@ -83,6 +95,9 @@ const maxAdopted = "64"
 // the transaction is going to add, and writes that down. A few entries of others are adopted
 // first, which moves the offsets of the transaction. Otherwise it moves the stream
 // away, as appendScript does.
+//
+// If the log ends elsewhere than the transaction builds upon, ids may have been adopted that it
+// does not know of: an adoption whose reply was lost. Then its own must be above those.
 //
 // XSETID tells whether there is an entry above an id, since it refuses to go below the last
 // one. Below one that was deleted it does go on some servers, which does no harm: such an entry
@@ -114,11 +129,14 @@ if not m.err and n == ARGV[1] then
       e, exact = e + #found, false
       why = index(KEYS[3], e, s, first, body)
       if why then last = ARGV[2] else store(unpack(ARGV, 14)) end
+      if not why and #found == ` + maxAdopted + ` and redis.pcall('XSETID', KEYS[1], s.top).err then why = '` + adoptFirst + `' end
     end
     if not why then
       local r = redis.pcall('XSETID', KEYS[1], ARGV[2])
       why = r.err
     end
+  elseif ARGV[7] ~= '' and not exact and not upto(s.top, ARGV[2]) then
+    why, last = 'its ids are not above ' .. s.top, s.top
   end
   if not why then
     local before = state_text(s)
