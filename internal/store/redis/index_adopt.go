@@ -146,12 +146,10 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	}
 	e.batches = []indexBatch{b}
 	l.mu.Lock()
-	epochs := store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)
+	next, epochs := l.tail.next, store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)
 	l.mu.Unlock()
-	k := l.keys
-	r, err := l.ownKeys(ctx, "adopt entries of", adoptScript, []string{k.stream, k.meta, k.index}, []string{
-		top.String(), last.String(), decimal(b.count), decimal(b.maxTimestamp), decimal(b.bytes), e.runs[0].first.String(), rueidis.BinaryString(e.body()), formatEpochs(epochs),
-	})
+	r, err := l.change(ctx, "adopt entries of", adoptScript, []string{l.keys.index},
+		top.String(), last.String(), decimal(b.count), decimal(b.maxTimestamp), decimal(b.bytes), e.runs[0].first.String(), rueidis.BinaryString(e.body()), formatEpochs(epochs))
 	if err != nil {
 		return false, err
 	}
@@ -161,6 +159,10 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	truth := indexTruth{next: r[0].int()}
 	if truth.top, truth.indexState, err = parseIndexState(r[1].text()); err != nil {
 		return false, err
+	}
+	if truth.next < next {
+		l.fail(store.ErrFailed)
+		return false, fmt.Errorf("%w: %s ends at %d, and did at %d", store.ErrFailed, l.keys.stream, truth.next, next)
 	}
 	l.learn(truth)
 	return truth.top != last || len(found) == adoptEntries, nil

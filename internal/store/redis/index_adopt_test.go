@@ -1,10 +1,14 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"muster/internal/record"
+	"muster/internal/store"
 )
 
 // An append adopts only so many entries of others by the way, and all the same none that lies
@@ -54,6 +58,116 @@ func TestAnAppendIsAboveWhatWasAdoptedUnheard(t *testing.T) {
 			}
 			if got := b.values(l); !slices.Equal(got, want) {
 				t.Errorf("%q, want %q", got, want)
+			}
+			b.wantSound()
+		})
+	}
+}
+
+// rewind takes the log back to where it was, as a failover does to a server that is behind.
+func (b *bed) rewind() (to func()) {
+	b.Helper()
+	k := b.keys()
+	names := []string{k.stream, k.meta, k.index, k.producers, k.aborted}
+	dumps := make([]string, len(names))
+	for i, name := range names {
+		dumps[i], _ = b.client.Do(b.ctx, b.client.B().Dump().Key(name).Build()).ToString()
+	}
+	return func() {
+		b.Helper()
+		for i, name := range names {
+			b.do("DEL", name)
+			if dumps[i] != "" {
+				b.do("RESTORE", name, "0", dumps[i])
+			}
+		}
+	}
+}
+
+// A leader whose last appends Redis has forgotten changes nothing any more.
+func TestALeaderWhoseTailWasLostChangesNothing(t *testing.T) {
+	for name, do := range map[string]func(b *bed, l store.Log) error{
+		"adopt": func(b *bed, l store.Log) error {
+			b.do("XADD", b.keys().stream, "*", "value", "theirs")
+			_, err := l.(store.Refresher).Refresh(b.ctx)
+			return err
+		},
+		"snapshot": func(b *bed, l store.Log) error { return l.SaveProducers(b.ctx, nil, 0) },
+		"trim":     func(b *bed, l store.Log) error { return l.Trim(b.ctx, 3) },
+		"retain": func(b *bed, l store.Log) error {
+			return l.Retain(b.ctx, store.Retention{Now: time.Now(), MaxAge: -1, MaxBytes: 0, NextOffset: 3})
+		},
+		"compact": func(b *bed, l store.Log) error {
+			return l.Compact(b.ctx, store.Compaction{Now: time.Now(), NextOffset: 3})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, inIndex)
+			l := b.open(1)
+			b.append(l, b.valued("0"))
+			b.append(l, b.valued("1"))
+			back := b.rewind()
+			b.append(l, b.sequenced(7, 0, "2"))
+			back()
+			if err := do(b, l); !errors.Is(err, store.ErrFailed) {
+				t.Errorf("%v", err)
+			}
+			if end := b.do("HGET", b.keys().meta, "end"); end != "2" {
+				t.Errorf("the log ends at %s", end)
+			}
+			if got := b.do("XLEN", b.keys().stream); got != map[bool]string{true: "3", false: "2"}[name == "adopt"] {
+				t.Errorf("%s entries are left", got)
+			}
+			_ = l.Close()
+			if n := b.do("EXISTS", b.keys().producers); n != "0" {
+				t.Error("a producer is remembered by what was lost")
+			}
+			b.wantSound()
+		})
+	}
+}
+
+// sequenced makes a batch of an idempotent producer.
+func (b *bed) sequenced(id int64, sequence int32, values ...string) record.Batch {
+	b.Helper()
+	tmpl := record.PlainTemplate()
+	tmpl.ProducerID, tmpl.ProducerEpoch, tmpl.BaseSequence = id, 1, sequence
+	recs := make([]record.Record, len(values))
+	for i, v := range values {
+		recs[i] = record.Record{OffsetDelta: int32(i), Timestamp: time.Now().UnixMilli(), Key: []byte("k"), Value: []byte(v)}
+	}
+	batch, err := record.Build(tmpl, recs)
+	must(b.T, err)
+	return batch
+}
+
+// What others added may be forgotten too, and that it had an offset.
+func TestALeaderThatHasAdoptedWhatWasLostEnds(t *testing.T) {
+	for name, do := range map[string]func(b *bed, l store.Log) error{
+		"append": func(b *bed, l store.Log) error {
+			_, err := l.Append(b.ctx, b.valued("1"))
+			return err
+		},
+		"adopt": func(b *bed, l store.Log) error {
+			b.do("XADD", b.keys().stream, "*", "value", "theirs")
+			_, err := l.(store.Refresher).Refresh(b.ctx)
+			_, again := l.Append(b.ctx, b.valued("1"))
+			return errors.Join(err, again)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, inIndex)
+			l := b.open(1)
+			b.append(l, b.valued("0"))
+			back := b.rewind()
+			b.do("XADD", b.keys().stream, "*", "value", "forgotten")
+			b.refresh(l)
+			back()
+			if err := do(b, l); !errors.Is(err, store.ErrStorage) && !errors.Is(err, store.ErrFailed) {
+				t.Errorf("%v", err)
+			}
+			if got := b.values(b.open(2)); !slices.Equal(got, map[string][]string{"append": {"0"}, "adopt": {"0", "theirs"}}[name]) {
+				t.Errorf("%q", got)
 			}
 			b.wantSound()
 		})

@@ -197,6 +197,12 @@ func (l indexLog) noteEntry(e *indexEntry, now int64) {
 	l.unsaved++
 }
 
+// change runs a script that changes the log, on its stream, its meta hash and the other keys.
+func (l indexLog) change(ctx context.Context, what, script string, keys []string, args ...string) ([]reply, error) {
+	keys = append([]string{l.keys.stream, l.keys.meta}, keys...)
+	return l.ownKeys(ctx, what, script, keys, append([]string{decimal(l.acknowledged())}, args...))
+}
+
 // snapshotFirst writes a snapshot before something of the index goes.
 func (l indexLog) snapshotFirst(ctx context.Context) error {
 	l.mu.Lock()
@@ -226,8 +232,7 @@ func (l indexLog) snapshot(ctx context.Context) error {
 	l.unsaved, l.changed, l.since = 0, map[int64]struct{}{}, nil
 	l.mu.Unlock()
 	args = append(args, snapshotNext, decimal(next))
-	k := l.keys
-	_, err := l.ownKeys(ctx, "save the producers of", snapshotScript, []string{k.stream, k.meta, k.producers, k.aborted}, args)
+	_, err := l.change(ctx, "save the producers of", snapshotScript, []string{l.keys.producers, l.keys.aborted}, args...)
 	if err == nil {
 		return nil
 	}

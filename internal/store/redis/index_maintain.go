@@ -142,10 +142,8 @@ func (l indexLog) cut(ctx context.Context, c cut) error {
 	l.mu.Lock()
 	epochs := store.TrimEpochs(l.tail.epochs, c.start)
 	l.mu.Unlock()
-	k := l.keys
-	r, err := l.ownKeys(ctx, "trim", cutIndexScript, []string{k.stream, k.meta, k.index}, []string{
-		decimal(c.start), formatEpochs(epochs), decimal(c.start + 1), data, decimal(c.bytes),
-	})
+	r, err := l.change(ctx, "trim", cutIndexScript, []string{l.keys.index},
+		decimal(c.start), formatEpochs(epochs), decimal(c.start+1), data, decimal(c.bytes))
 	if err != nil {
 		return err
 	}
@@ -413,8 +411,7 @@ func (p *indexPass) remove(ctx context.Context, entries []indexEntry, left map[*
 		return nil
 	}
 	p.l.cache.clear()
-	k := p.l.keys
-	_, err := p.l.ownKeys(ctx, "compact", deleteEntriesScript, []string{k.stream, k.meta, k.index}, empty)
+	_, err := p.l.change(ctx, "compact", deleteEntriesScript, []string{p.l.keys.index}, empty...)
 	return err
 }
 
@@ -449,7 +446,7 @@ func (l indexLog) removeData(ctx context.Context, gone []item) error {
 		args = append(args, it.id.String())
 	}
 	args[0] = decimal(bytes)
-	r, err := l.own(ctx, "compact", deleteIndexedScript, args...)
+	r, err := l.change(ctx, "compact", deleteIndexedScript, nil, args...)
 	if err == nil {
 		l.shrink(bytes, r[0].int())
 	}

@@ -98,6 +98,7 @@ const (
 //
 // If the log ends elsewhere than the transaction builds upon, ids may have been adopted that it
 // does not know of: an adoption whose reply was lost. Then its own must be above those.
+// It never ends before that, unless Redis has forgotten something.
 //
 // XSETID tells whether there is an entry above an id, since it refuses to go below the last
 // one. Below one that was deleted it does go on some servers, which does no harm: such an entry
@@ -119,8 +120,8 @@ if not m.err and n == ARGV[1] then
   local function store(...)
     redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), ...)
   end
-  if not s or not e then
-    why, last = 'its state is ' .. tostring(m[3]), ARGV[2]
+  if not s or not e or e < tonumber(ARGV[4]) then
+    why, last = 'it ends at ' .. tostring(m[2]) .. ', and its state is ' .. tostring(m[3]), ARGV[2]
   elseif ARGV[7] ~= '' and redis.pcall('XSETID', KEYS[1], s.top).err then
     local found = redis.pcall('XRANGE', KEYS[1], '(' .. s.top, '+', 'COUNT', ` + maxAdopted + `)
     if not found.err and #found > 0 then
@@ -168,52 +169,59 @@ if m.err then n, why = ARGV[1], KEYS[2] .. ': ' .. m.err end
 return {'refused', t[1], t[2], n or '', last, why or ''}
 `
 
+// knownFunction is ownFunction for scripts that go by what the handle knows of the log: where
+// Redis has forgotten an append that it acknowledged, which is what a failover does when the new
+// primary is behind, that is wrong. The second argument is the counter of the last such append.
+const knownFunction = ownFunction + `
+if tonumber(string.sub(n, #ARGV[1] + 1)) < tonumber(ARGV[2]) then return {'refused', n} end
+`
+
 // adoptScript adds entries of others to the index that the owner has read, unless it did so
 // before.
 //
-// Keys: stream, meta, index. Arguments: owner, the last id that the index covers, the last of
+// Keys: stream, meta, index. Arguments: owner, counter, the last id that the index covers, the last of
 // the entries, how many they are, their largest timestamp, their bytes, the first of them, the
 // body, and the leader epochs.
-const adoptScript = evenWhenFull + stateFunction + ownFunction + `
+const adoptScript = evenWhenFull + stateFunction + knownFunction + `
 local m = redis.call('HMGET', KEYS[2], 'end', 's')
 local e, s = tonumber(m[1]), state(m[2])
 if not s or not e then return {'state', tostring(m[2])} end
-if s.top ~= ARGV[2] then return {'ok', text(e), state_text(s)} end
-local count = tonumber(ARGV[4])
+if s.top ~= ARGV[3] then return {'ok', text(e), state_text(s)} end
+local count = tonumber(ARGV[5])
 e = e + count
-s.top, s.added, s.size, s.maxts = ARGV[3], s.added + count, s.size + tonumber(ARGV[6]), later(s.maxts, ARGV[5])
-local why = index(KEYS[3], e, s, ARGV[7], ARGV[8])
+s.top, s.added, s.size, s.maxts = ARGV[4], s.added + count, s.size + tonumber(ARGV[7]), later(s.maxts, ARGV[6])
+local why = index(KEYS[3], e, s, ARGV[8], ARGV[9])
 if why then return {'index', why} end
-redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), 'epochs', ARGV[9])
+redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), 'epochs', ARGV[10])
 return {'ok', text(e), state_text(s)}
 `
 
 // cutIndexScript moves the log start offset, and removes what is below it: entries of the
 // index below an id, and data below another, if that is given.
 //
-// Keys: stream, meta, index. Arguments: owner, start, epochs, id of the index, id of the data or
+// Keys: stream, meta, index. Arguments: owner, counter, start, epochs, id of the index, id of the data or
 // nothing, bytes.
-const cutIndexScript = evenWhenFull + stateFunction + ownFunction + `
-redis.call('XTRIM', KEYS[3], 'MINID', ARGV[4])
+const cutIndexScript = evenWhenFull + stateFunction + knownFunction + `
+redis.call('XTRIM', KEYS[3], 'MINID', ARGV[5])
 local gone = 0
-if ARGV[5] ~= '' then gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[5]) end
+if ARGV[6] ~= '' then gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[6]) end
 local s = state(redis.call('HGET', KEYS[2], 's'))
 if s then
-  s.size = math.max(s.size - tonumber(ARGV[6]), 0)
+  s.size = math.max(s.size - tonumber(ARGV[7]), 0)
   redis.call('HSET', KEYS[2], 's', state_text(s))
 end
-redis.call('HSET', KEYS[2], 'start', ARGV[2], 'epochs', ARGV[3])
+redis.call('HSET', KEYS[2], 'start', ARGV[3], 'epochs', ARGV[4])
 return {'ok', gone}
 `
 
 // deleteIndexedScript removes data.
 //
-// Keys: stream, meta. Arguments: owner, their bytes, ids.
-const deleteIndexedScript = stateFunction + ownFunction + `
-local gone = redis.call('XDEL', KEYS[1], unpack(ARGV, 3))
+// Keys: stream, meta. Arguments: owner, counter, their bytes, ids.
+const deleteIndexedScript = stateFunction + knownFunction + `
+local gone = redis.call('XDEL', KEYS[1], unpack(ARGV, 4))
 local s = state(redis.call('HGET', KEYS[2], 's'))
 if s then
-  s.size = math.max(s.size - tonumber(ARGV[2]), 0)
+  s.size = math.max(s.size - tonumber(ARGV[3]), 0)
   redis.call('HSET', KEYS[2], 's', state_text(s))
 end
 return {'ok', gone}
@@ -221,20 +229,20 @@ return {'ok', gone}
 
 // deleteEntriesScript removes entries of the index.
 //
-// Keys: stream, meta, index. Arguments: owner, ids.
-const deleteEntriesScript = ownFunction + `
-return {'ok', redis.call('XDEL', KEYS[3], unpack(ARGV, 2))}
+// Keys: stream, meta, index. Arguments: owner, counter, ids.
+const deleteEntriesScript = knownFunction + `
+return {'ok', redis.call('XDEL', KEYS[3], unpack(ARGV, 3))}
 `
 
 // snapshotScript writes what has become of producers since the last time, and the transactions
 // that were aborted.
 //
-// Keys: stream, meta, producers, aborted. Arguments: owner, how many arguments are about aborted
+// Keys: stream, meta, producers, aborted. Arguments: owner, counter, how many arguments are about aborted
 // transactions, their scores and members, producer ids and states, and in the end the field that says up to which
 // offset all of it goes.
-const snapshotScript = evenWhenFull + ownFunction + `
-local first = 3 + tonumber(ARGV[2])
-for k = 3, first - 1, 1000 do redis.call('ZADD', KEYS[4], unpack(ARGV, k, math.min(k + 999, first - 1))) end
+const snapshotScript = evenWhenFull + knownFunction + `
+local first = 4 + tonumber(ARGV[3])
+for k = 4, first - 1, 1000 do redis.call('ZADD', KEYS[4], unpack(ARGV, k, math.min(k + 999, first - 1))) end
 for k = first, #ARGV, 1000 do redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV))) end
 return {'ok', n}
 `
