@@ -144,7 +144,7 @@ func (l indexLog) commit(tx *transaction) {
 	} else {
 		l.tail.size += before.size - tx.from.size
 	}
-	l.tail.count = before.count + tx.index.records()
+	l.tail.count = before.count + l.tail.added - before.added
 	tx.index.setNext(l.tail.next)
 	tx.index.maxTimestamp, tx.index.added = l.tail.maxTimestamp, l.tail.added
 	next := tx.index.base

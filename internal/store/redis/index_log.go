@@ -229,16 +229,16 @@ func (l indexLog) snapshot(ctx context.Context) error {
 			args = append(args, decimal(id), formatProducer(p))
 		}
 	}
-	l.unsaved, l.changed, l.since = 0, map[int64]struct{}{}, nil
+	l.changed, l.since = map[int64]struct{}{}, nil
 	l.mu.Unlock()
 	args = append(args, snapshotNext, decimal(next))
 	_, err := l.change(ctx, "save the producers of", snapshotScript, []string{l.keys.producers, l.keys.aborted}, args...)
-	if err == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unsaved += entries
+	if err == nil {
+		l.unsaved -= entries // Not before: who trims waits until it is done.
+		return nil
+	}
 	for id := range changed {
 		l.changed[id] = struct{}{}
 	}

@@ -86,17 +86,13 @@ func (l indexLog) trimIndexed(ctx context.Context, limit int64, goes func(*index
 			return nil
 		}
 		c := cut{start: start}
-		batches := 0
+		batches, stopped := 0, false
 		err := l.eachBatch(ctx, start, limit, func(e *indexEntry, b *indexBatch) bool {
-			if c.more = batches < scanEntries; !c.more {
-				c.more = true
+			c.more = batches == scanEntries
+			if stopped = c.more || !goes(b); stopped {
 				return false
 			}
 			batches++
-			if !goes(b) {
-				c.more = false
-				return false
-			}
 			if b.next() <= limit {
 				c.bytes += b.bytes
 			}
@@ -104,15 +100,15 @@ func (l indexLog) trimIndexed(ctx context.Context, limit int64, goes func(*index
 			if id, ok := e.idBefore(c.start); ok {
 				c.last = id
 			}
-			c.more = false
 			return true
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case batches == 0:
-			c.start = limit // Compaction has removed the rest.
-		case c.start == start:
+		}
+		if !stopped {
+			c.start = limit // If there is more up to there, compaction has removed it.
+		}
+		if c.start == start {
 			return nil
 		}
 		if err := l.cut(ctx, c); err != nil {

@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"muster/internal/record"
+	"muster/internal/store"
+)
+
+// A log can start where compaction has removed everything.
+func TestTheStartMovesToWhereItIsAskedToThoughTheIndexHasAHole(t *testing.T) {
+	for to := int64(1); to <= 4; to++ {
+		b := newBed(t, inIndex)
+		l := b.open(1)
+		for i, key := range []string{"a", "b", "b", "b"} {
+			b.append(l, b.batchOf(record.Record{Timestamp: int64(i), Key: []byte(key), Value: fmt.Append(nil, i)}))
+		}
+		must(t, l.Compact(b.ctx, store.Compaction{Now: time.Now(), NextOffset: 4}))
+		must(t, l.Trim(b.ctx, to))
+		if start, _ := l.Bounds(); start != to {
+			t.Errorf("trimmed to %d, the log starts at %d", to, start)
+		}
+		if got := b.values(l); !slices.Equal(got, []string{"3"}[to/4:]) {
+			t.Errorf("trimmed to %d: %q", to, got)
+		}
+		b.wantSound()
+	}
+}
+
+// Whoever trims must not go ahead of a snapshot that is under way.
+func TestASnapshotIsDueUntilItIsWritten(t *testing.T) {
+	b := newBed(t, inIndex)
+	var l indexLog
+	looked := false
+	m := &meddler{Client: connect(t, single(t))}
+	m.after = func(words []string) {
+		if len(words) > 1 && words[1] == snapshotScript {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if looked = true; l.unsaved != 1 {
+				t.Errorf("while a snapshot is written, %d entries are to be saved", l.unsaved)
+			}
+		}
+	}
+	s := New(m, Options{Prefix: b.prefix})
+	t.Cleanup(func() { _ = s.Close() })
+	l = b.openIn(s, 1).(indexLog)
+	b.append(l, b.sequenced(7, 0, "0"))
+	must(t, l.Trim(b.ctx, 1))
+	if !looked || l.unsaved != 0 {
+		t.Errorf("written %v, and %d entries are to be saved", looked, l.unsaved)
+	}
+}
+
+// What an append adopted by the way counts too.
+func TestEntriesAreCountedWhoeverAddsThem(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1).(indexLog)
+	b.store.now = func() time.Time { return time.Now().Add(time.Hour) }
+	for i := range 3 {
+		b.do("XADD", b.keys().stream, "*", "value", fmt.Sprint(i))
+		if i == 1 {
+			b.refresh(l)
+		}
+		b.append(l, b.valued("a", "b"))
+	}
+	if n := b.do("XLEN", b.keys().stream); n != fmt.Sprint(l.tail.count) {
+		t.Errorf("%s entries, and the log counts %d", n, l.tail.count)
+	}
+	if _, s, err := parseIndexState(b.do("HGET", b.keys().meta, "s")); err != nil || s != (indexState{l.tail.added, l.tail.maxTimestamp, l.tail.size}) {
+		t.Errorf("the state is %+v, %v; the handle has %+v", s, err, l.tail)
+	}
+}
