@@ -51,6 +51,31 @@ func TestConnectionsOfAListenerAreLimitedInAll(t *testing.T) {
 	}
 }
 
+// An address has the quota of its one form: a zone, or IPv4 within IPv6, is not part of it.
+// Others have what the default is.
+func TestConnectionsOfAnAddressAreLimitedByItsQuota(t *testing.T) {
+	edit := imageOf(t, map[string]string{"quota.window.num": "2", "quota.window.size.seconds": "1"}).Edit()
+	for _, ip := range []string{"10.0.0.1", "fe80::1"} {
+		edit.SetQuotas(metadata.QuotaEntity{IP: metadata.Some(ip)}, map[string]float64{metadata.ConnectionCreationRate: 5})
+	}
+	image, told := edit.Image(), 0
+	a := New(func() *metadata.Image { return image }, func() time.Time { return time.Unix(1000, 0) }, func(quota.Kind, time.Duration) { told++ })
+	for host, want := range map[string]bool{"10.0.0.1": true, "::ffff:10.0.0.1": true, "fe80::1%eth0": true, "10.0.0.2": false} {
+		before, waits := told, false
+		for range 100 {
+			waits = waits || a.From(host) > 0
+		}
+		if waits != want || (told > before) != want {
+			t.Errorf("%s waits: %t, told %d times", host, waits, told-before)
+		}
+	}
+	edit = image.Edit()
+	edit.SetQuotas(metadata.QuotaEntity{IP: metadata.Default()}, map[string]float64{metadata.ConnectionCreationRate: 0})
+	if image = edit.Image(); a.From("10.0.0.2") == 0 {
+		t.Error("the default does not count")
+	}
+}
+
 func TestConnectionsPerAddressAreRead(t *testing.T) {
 	got, err := PerAddress("10.0.0.1:5,[::1]:7, ::ffff:10.0.0.2:9")
 	if err != nil || len(got) != 3 || got["10.0.0.1"] != 5 || got["::1"] != 7 || got["10.0.0.2"] != 9 {
