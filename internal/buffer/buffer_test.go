@@ -30,3 +30,13 @@ func TestFreedBuffersAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// What is larger than Most is rare, and left to the garbage collector, also if its size is a
+// power of two.
+func TestBuffersLargerThanMostAreNotKept(t *testing.T) {
+	Free(make([]byte, 2*Most))
+	Put(nil)
+	if e := Empty(Most); cap(e) != Most {
+		t.Errorf("a buffer of %d bytes has room for %d", Most, cap(e))
+	}
+}
