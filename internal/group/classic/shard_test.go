@@ -108,17 +108,22 @@ func TestWhoHasLeftIsWrittenWhileTheOthersJoinAgain(t *testing.T) {
 func TestCommitsAreRefusedBetweenJoinAndSync(t *testing.T) {
 	s := newSmall(t)
 	g := s.form(2)
-	commit := func() (err *kerr.Error) {
+	commit := func(generation int32) (err *kerr.Error) {
 		req := kmsg.NewPtrOffsetCommitRequest()
-		req.Version, req.Group, req.MemberID, req.Generation = 8, "g", g.Members.First.ID, g.Generation
+		req.Version, req.Group, req.MemberID, req.Generation = 8, "g", g.Members.First.ID, generation
 		s.step(func(x *kind.Step) { err = g.CheckCommit(x, &machine.Request{Msg: req}, req) })
 		return err
 	}
-	if err := commit(); err != kerr.RebalanceInProgress {
+	if err := commit(g.Generation); err != kerr.RebalanceInProgress {
 		t.Errorf("before the sync: %v", err)
 	}
-	if s.settle(g); commit() != nil {
-		t.Errorf("in a stable group: %v", commit())
+	if s.settle(g); commit(g.Generation) != nil {
+		t.Errorf("in a stable group: %v", commit(g.Generation))
+	}
+	for _, other := range []int32{g.Generation - 1, g.Generation + 1} {
+		if err := commit(other); err != kerr.IllegalGeneration {
+			t.Errorf("of generation %d, when it is %d: %v", other, g.Generation, err)
+		}
 	}
 }
 
