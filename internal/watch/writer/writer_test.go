@@ -304,6 +304,55 @@ func TestWithoutATopicEntriesAreCountedAsLost(t *testing.T) {
 	}
 }
 
+// failingStore stores so many batches and no more.
+type failingStore struct {
+	store.Store
+	stores atomic.Int32
+}
+
+func (s *failingStore) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
+	l, err := s.Store.Open(ctx, tp, epoch, cfg)
+	return &failingLog{l, s}, err
+}
+
+type failingLog struct {
+	store.Log
+	s *failingStore
+}
+
+func (l *failingLog) Append(ctx context.Context, batch []byte) (store.Appended, error) {
+	if l.s.stores.Add(-1) < 0 {
+		return store.Appended{}, errors.New("the store is full")
+	}
+	return l.Log.Append(ctx, batch)
+}
+
+// When a batch cannot be written, those before it are written, and not told as lost.
+func TestOnlyWhatWasNotWrittenIsLost(t *testing.T) {
+	s := &failingStore{Store: mem.New()}
+	s.stores.Store(1)
+	w, opts := newWorld(t, s, 1, 1)
+	j := New(opts, groups)
+	var lost []journal.Entry
+	j.Lost = func(entries []journal.Entry, _ error) { lost = append(lost, entries...) }
+	const steps = 30
+	for n := range steps { // More than fit into a batch.
+		e := step("billing", n)
+		e[0].Protocol = strings.Repeat("x", 100_000)
+		j.Add(e)
+	}
+	j.Run(ended(t))
+	written := w.entries()[0]
+	if len(written) == 0 || len(lost) == 0 || len(written)+len(lost) != steps || int(w.dropped.Load()) != len(lost) {
+		t.Fatalf("%d are written, %d lost, %d dropped", len(written), len(lost), w.dropped.Load())
+	}
+	for i := range lost {
+		if int(lost[i].Generation) != len(written)+i {
+			t.Errorf("lost is %d, after %d were written", lost[i].Generation, len(written))
+		}
+	}
+}
+
 // Of a partition that another broker leads nothing is written, unless any will do.
 func TestOnlyJournalsThatMayGoAnywhereDo(t *testing.T) {
 	for _, anywhere := range []bool{false, true} {
