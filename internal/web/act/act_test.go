@@ -118,6 +118,34 @@ func TestARecordGoesWhereThisBrokerLeads(t *testing.T) {
 	}
 }
 
+// Where a partition is led is told to those alone who may do with the topic what they want, by
+// their groups too. Others are refused by the handler.
+func TestWhoMayNotWriteIsNotToldWhoLeads(t *testing.T) {
+	denied := errors.New("the handler is asked")
+	a, _ := doing(t, func(kmsg.Request) (Answer, error) { return Answer{}, denied })
+	var asked auth.Request
+	may := true
+	a.Sees = func(q auth.Request) bool {
+		asked = q
+		return may
+	}
+	ann, two := Asker{Principal: "User:ann", Groups: "Group:ops", Host: "10.0.0.1"}, int32(2)
+	var elsewhere *problem.Elsewhere
+	if _, _, err := a.Produce(t.Context(), ann, "orders", &Message{Partition: &two}); !errors.As(err, &elsewhere) {
+		t.Errorf("who may write is told %v", err)
+	}
+	if want := (auth.Request{Principal: "User:ann", Groups: "Group:ops", Host: "10.0.0.1", Operation: auth.Write, Type: auth.Topic, Name: "orders"}); asked != want {
+		t.Errorf("asked is for %+v, want %+v", asked, want)
+	}
+	may = false
+	if _, _, err := a.Produce(t.Context(), ann, "orders", &Message{Partition: &two}); !errors.Is(err, denied) {
+		t.Errorf("who may not write is told %v", err)
+	}
+	if _, err := a.DeleteRecords(t.Context(), ann, "orders", map[int32]int64{0: 5}); !errors.Is(err, denied) || asked.Operation != auth.Delete {
+		t.Errorf("who may not delete is told %v, for %v", err, asked.Operation)
+	}
+}
+
 func TestNothingIsDoneBeforeTheBrokerHasStarted(t *testing.T) {
 	do := By(func() *handler.Handler { return nil }, "PLAINTEXT", func(auth.Request) {})
 	if _, err := do(t.Context(), Asker{}, kmsg.NewPtrDeleteGroupsRequest()); err == nil {
