@@ -11,6 +11,7 @@ import (
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/search"
+	"muster/internal/store"
 	"muster/internal/store/mem"
 )
 
@@ -69,6 +70,40 @@ func TestSearchesPayForWhatTheyUnpack(t *testing.T) {
 		}
 		if want := int64(len(b)) + b.WalkMemory(); held != want || l.memory.free != searchMemory {
 			t.Errorf("%v: %d bytes were taken, want %d; %d are left", codec, held, want, l.memory.free)
+		}
+	}
+}
+
+// Of what is decided the log says which transactions were aborted, each from its first record
+// to its marker. A producer has one after the other.
+func TestRecordsHaveTheStateOfTheirOwnTransaction(t *testing.T) {
+	batch := func(producer, at int64, transactional bool) record.Batch {
+		t.Helper()
+		tpl := record.PlainTemplate()
+		tpl.BaseOffset, tpl.ProducerID, tpl.ProducerEpoch, tpl.BaseSequence, tpl.Transactional = at, producer, 0, 0, transactional
+		b, err := record.Build(tpl, []record.Record{{Value: []byte("v")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	state := (&recordLog{}).states(true, []store.Aborted{{ProducerID: 7, FirstOffset: 10, LastOffset: 20}, {ProducerID: 7, FirstOffset: 30, LastOffset: 40}})
+	for _, c := range []struct {
+		producer, at  int64
+		transactional bool
+		want          search.Transaction
+	}{
+		{7, 9, true, search.Committed},
+		{7, 10, true, search.Aborted},
+		{7, 19, true, search.Aborted},
+		{7, 21, true, search.Committed},
+		{7, 30, true, search.Aborted},
+		{7, 41, true, search.Committed},
+		{8, 15, true, search.Committed},
+		{7, 15, false, search.NoTransaction},
+	} {
+		if got := state(batch(c.producer, c.at, c.transactional)); got != c.want {
+			t.Errorf("%+v is %v", c, got)
 		}
 	}
 }
