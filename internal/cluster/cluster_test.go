@@ -21,11 +21,7 @@ import (
 
 func open(t *testing.T, s store.Store, crashed bool) *Controller {
 	t.Helper()
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := Open(t.Context(), Options{Store: s, Self: metadata.Broker{ID: 1}, Defaults: defaults, Crashed: crashed, Logger: slog.New(slog.DiscardHandler)})
+	c, err := Open(t.Context(), Options{Store: s, Self: metadata.Broker{ID: 1}, Defaults: &config.Broker{}, Crashed: crashed, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +41,6 @@ func wantCode(t *testing.T, err error, code *kerr.Error) {
 	}
 }
 
-func value(s string) *string { return &s }
-
 func TestReplayGivesTheSameImage(t *testing.T) {
 	s := mem.New()
 	c := open(t, s, false)
@@ -58,8 +52,8 @@ func TestReplayGivesTheSameImage(t *testing.T) {
 	steps := []error{
 		c.DeleteTopics(t.Context(), []string{"gone"})[0],
 		c.GrowTopic(t.Context(), "a", 7, nil, false),
-		c.AlterTopic(t.Context(), "b", []metadata.ConfigChange{{Name: "cleanup.policy", Op: metadata.ConfigAppend, Value: value("compact")}}, false, false),
-		c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "num.partitions", Value: value("9")}}, false, false),
+		c.AlterTopic(t.Context(), "b", []metadata.ConfigChange{{Name: "cleanup.policy", Op: metadata.ConfigAppend, Value: new("compact")}}, false, false),
+		c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "num.partitions", Value: new("9")}}, false, false),
 	}
 	if err := errors.Join(steps...); err != nil {
 		t.Fatal(err)
@@ -104,9 +98,9 @@ func TestBadTopicsAreRefusedWithKafkasCodes(t *testing.T) {
 	wantCode(t, c.GrowTopic(t.Context(), "there", 1, nil, false), kerr.InvalidPartitions)
 	wantCode(t, c.GrowTopic(t.Context(), "nowhere", 2, nil, false), kerr.UnknownTopicOrPartition)
 	wantCode(t, c.DeleteTopics(t.Context(), []string{"nowhere"})[0], kerr.UnknownTopicOrPartition)
-	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.mss", Value: value("1")}}, false, false), kerr.InvalidConfig)
-	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.ms", Op: metadata.ConfigAppend, Value: value("1")}}, false, false), kerr.InvalidConfig)
-	wantCode(t, c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "node.id", Value: value("2")}}, false, false), kerr.InvalidRequest)
+	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.mss", Value: new("1")}}, false, false), kerr.InvalidConfig)
+	wantCode(t, c.AlterTopic(t.Context(), "there", []metadata.ConfigChange{{Name: "retention.ms", Op: metadata.ConfigAppend, Value: new("1")}}, false, false), kerr.InvalidConfig)
+	wantCode(t, c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "node.id", Value: new("2")}}, false, false), kerr.InvalidRequest)
 }
 
 func TestValidateOnlyChangesNothing(t *testing.T) {
@@ -175,10 +169,9 @@ func TestAChangeThatCannotBeStoredIsNotMade(t *testing.T) {
 }
 
 func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
-	defaults, _ := config.NewBroker(nil)
 	var heard [][]string
 	c, err := Open(t.Context(), Options{
-		Store: mem.New(), Self: metadata.Broker{ID: 1}, Defaults: defaults, Logger: slog.New(slog.DiscardHandler),
+		Store: mem.New(), Self: metadata.Broker{ID: 1}, Defaults: &config.Broker{}, Logger: slog.New(slog.DiscardHandler),
 		OnChange: func(_ context.Context, _, _ *metadata.Image, topics []string) error {
 			heard = append(heard, topics)
 			return nil

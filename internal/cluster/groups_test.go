@@ -84,7 +84,7 @@ func TestARecordOfGroupSettingsSaysTheWholeState(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	apply := func(recs ...record.Record) *metadata.GroupSettings {
-		s, edit := newState(1), emptyImage(t).Edit()
+		s, edit := newState(1), emptyImage().Edit()
 		for i := range recs {
 			if err := s.apply(&recs[i], edit); err != nil {
 				t.Fatal(err)
@@ -99,7 +99,7 @@ func TestARecordOfGroupSettingsSaysTheWholeState(t *testing.T) {
 		t.Error("a null value does not remove it")
 	}
 	s := newState(1)
-	if s.apply(&record.Record{Key: r.Key, Value: []byte("x")}, emptyImage(t).Edit()) == nil {
+	if s.apply(&record.Record{Key: r.Key, Value: []byte("x")}, emptyImage().Edit()) == nil {
 		t.Error("what is no JSON is taken")
 	}
 }
@@ -113,16 +113,16 @@ func TestBadSettingsOfGroupsAreRefusedWithKafkasCodes(t *testing.T) {
 		change metadata.ConfigChange
 		code   *kerr.Error
 	}{
-		{"", metadata.ConfigChange{Name: session, Value: value("50000")}, kerr.InvalidRequest},
-		{strings.Repeat("g", maxGroupName+1), metadata.ConfigChange{Name: session, Value: value("50000")}, kerr.InvalidRequest},
-		{"g", metadata.ConfigChange{Name: "no.such", Value: value("1")}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: "share.session.timeout.ms", Value: value("50000")}, kerr.InvalidConfig},
+		{"", metadata.ConfigChange{Name: session, Value: new("50000")}, kerr.InvalidRequest},
+		{strings.Repeat("g", maxGroupName+1), metadata.ConfigChange{Name: session, Value: new("50000")}, kerr.InvalidRequest},
+		{"g", metadata.ConfigChange{Name: "no.such", Value: new("1")}, kerr.InvalidConfig},
+		{"g", metadata.ConfigChange{Name: "share.session.timeout.ms", Value: new("50000")}, kerr.InvalidConfig},
 		{"g", metadata.ConfigChange{Name: session}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: session, Value: value("long")}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: session, Value: value("1000")}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: heartbeat, Value: value("60000")}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: session, Op: metadata.ConfigAppend, Value: value("50000")}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: session, Op: 9, Value: value("50000")}, kerr.InvalidRequest},
+		{"g", metadata.ConfigChange{Name: session, Value: new("long")}, kerr.InvalidConfig},
+		{"g", metadata.ConfigChange{Name: session, Value: new("1000")}, kerr.InvalidConfig},
+		{"g", metadata.ConfigChange{Name: heartbeat, Value: new("60000")}, kerr.InvalidConfig},
+		{"g", metadata.ConfigChange{Name: session, Op: metadata.ConfigAppend, Value: new("50000")}, kerr.InvalidConfig},
+		{"g", metadata.ConfigChange{Name: session, Op: 9, Value: new("50000")}, kerr.InvalidRequest},
 	} {
 		for _, replace := range []bool{false, true} {
 			wantCode(t, c.AlterGroup(t.Context(), x.group, []metadata.ConfigChange{x.change}, replace, false), x.code)
@@ -181,7 +181,7 @@ func TestSettingsOfGroupsAreBoundedInNumberAndBytes(t *testing.T) {
 	wantCode(t, c.AlterGroup(t.Context(), "one more", with(heartbeat, "6000"), false, false), kerr.PolicyViolation)
 	alterGroup(t, c, "0", heartbeat, "7000")
 
-	edit = emptyImage(t).Edit()
+	edit = emptyImage().Edit()
 	long := strings.Repeat("g", maxGroupName-8)
 	for i := 0; edit.Image().GroupSettings.Size()+maxGroupName+100 < maxGroupBytes; i++ {
 		edit.SetGroup(long+fmt.Sprint(i), map[string]string{session: "50000"})
@@ -202,7 +202,7 @@ func TestSettingsOfGroupsAreBoundedInNumberAndBytes(t *testing.T) {
 }
 
 func TestAnImageKeepsTheSettingsOfGroupsThatItHad(t *testing.T) {
-	first := emptyImage(t).Edit()
+	first := emptyImage().Edit()
 	first.SetGroup("g", map[string]string{session: "50000"})
 	before := first.Image()
 	edit := before.Edit()

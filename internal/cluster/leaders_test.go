@@ -11,14 +11,7 @@ import (
 	"muster/internal/metadata/config"
 )
 
-func emptyImage(t *testing.T) *metadata.Image {
-	t.Helper()
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return metadata.NewImage(defaults)
-}
+func emptyImage() *metadata.Image { return metadata.NewImage(&config.Broker{}) }
 
 // led counts the partitions of a topic by leader.
 func led(t *metadata.Topic) map[int32]int {
@@ -59,7 +52,7 @@ func newTopic(image *metadata.Image, name string, n int, asked ...int32) metadat
 func TestLeadersAreSpreadEvenlyWithFewMoves(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		image := emptyImage(t)
+		image := emptyImage()
 		for step := range 40 {
 			edit := image.Edit()
 			id := int32(1 + rng.IntN(8))
@@ -113,7 +106,7 @@ func wantFewMoves(t *testing.T, image *metadata.Image, before, after *metadata.T
 }
 
 func TestLeadersAreTheSameForAllWhoComputeThem(t *testing.T) {
-	image := emptyImage(t)
+	image := emptyImage()
 	edit := image.Edit()
 	for _, id := range []int32{4, 2, 9} {
 		edit.PutBroker(metadata.Broker{ID: id})
@@ -136,7 +129,7 @@ func TestLeadersAreTheSameForAllWhoComputeThem(t *testing.T) {
 // TestFirstPartitionsAreSpread has no share to go by, only hashes: many topics
 // have one partition, or one that has more to do than the others.
 func TestFirstPartitionsAreSpread(t *testing.T) {
-	edit := emptyImage(t).Edit()
+	edit := emptyImage().Edit()
 	for id := range int32(3) {
 		edit.PutBroker(metadata.Broker{ID: id})
 	}
@@ -160,7 +153,7 @@ func TestAJournalIsLedWithWhatItTellsOf(t *testing.T) {
 }
 
 func journalIsLedWith(t *testing.T, topic, of string) {
-	edit := emptyImage(t).Edit()
+	edit := emptyImage().Edit()
 	for id := range int32(3) {
 		edit.PutBroker(metadata.Broker{ID: id})
 	}
@@ -187,7 +180,7 @@ func journalIsLedWith(t *testing.T, topic, of string) {
 }
 
 func TestLeadersThatAreAskedForAreTaken(t *testing.T) {
-	edit := emptyImage(t).Edit()
+	edit := emptyImage().Edit()
 	for id := range int32(3) {
 		edit.PutBroker(metadata.Broker{ID: id})
 	}
@@ -207,7 +200,7 @@ func TestLeadersThatAreAskedForAreTaken(t *testing.T) {
 }
 
 func TestABrokerThatWasStartedAgainGetsHigherEpochs(t *testing.T) {
-	edit := emptyImage(t).Edit()
+	edit := emptyImage().Edit()
 	edit.PutBroker(metadata.Broker{ID: 1})
 	edit.PutBroker(metadata.Broker{ID: 2})
 	edit.PutTopic(newTopic(edit.Image(), "a", 4))

@@ -82,11 +82,7 @@ func TestABrokerSaysWhichUsersRulesAndQuotasAreGone(t *testing.T) {
 func TestALossOfThousandsIsToldInAFewWords(t *testing.T) {
 	var out logged
 	c := &Controller{opts: Options{Logger: slog.New(slog.NewTextHandler(&out, nil))}}
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	empty := metadata.NewImage(defaults)
+	empty := metadata.NewImage(&config.Broker{})
 	edit := empty.Edit()
 	for i := range 1000 {
 		edit.AddRule(allow(fmt.Sprint("user", i), "t"))

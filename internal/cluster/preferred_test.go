@@ -13,7 +13,7 @@ import (
 func TestGivenPartitionsAreWhereTheyWereGivenAndTheOthersSpread(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		edit := emptyImage(t).Edit()
+		edit := emptyImage().Edit()
 		for id := range int32(4) {
 			edit.PutBroker(metadata.Broker{ID: id})
 		}

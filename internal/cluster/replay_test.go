@@ -23,12 +23,8 @@ func FuzzApply(f *testing.F) {
 	} {
 		f.Add(r.Key, r.Value)
 	}
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		s := newState(1)
-		_ = s.apply(&record.Record{Key: key, Value: value}, metadata.NewImage(defaults, metadata.Broker{ID: 1}).Edit())
+		_ = s.apply(&record.Record{Key: key, Value: value}, metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}).Edit())
 	})
 }

@@ -129,7 +129,7 @@ func TestUsersRulesAndQuotasAreWhatTheLogSays(t *testing.T) {
 		if again := secured(open(t, s, false).Image()); again != live {
 			rt.Fatalf("live\n%s\nreplayed\n%s", live, again)
 		}
-		state, edit := newState(1), emptyImage(t).Edit()
+		state, edit := newState(1), emptyImage().Edit()
 		recs := compacted(recordsOf(t, c), rand.New(rand.NewPCG(1, 2)))
 		for i := range recs {
 			if err := state.apply(&recs[i], edit); err != nil {
@@ -211,16 +211,16 @@ func TestRecordsOfUsersRulesAndQuotasHaveThisForm(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, x.want)
 		}
 		s := newState(1)
-		if err := s.apply(&x.rec, emptyImage(t).Edit()); err != nil {
+		if err := s.apply(&x.rec, emptyImage().Edit()); err != nil {
 			t.Error(err)
 		}
-		if x.rec.Value != nil && s.apply(&record.Record{Key: x.rec.Key, Value: []byte("x")}, emptyImage(t).Edit()) == nil {
+		if x.rec.Value != nil && s.apply(&record.Record{Key: x.rec.Key, Value: []byte("x")}, emptyImage().Edit()) == nil {
 			t.Errorf("%s: what is no JSON is taken", x.rec.Key)
 		}
 	}
 	for _, key := range []string{"quota/", "quota/users", "quota/users/", "quota/users/a/", "quota/clients/a/users/b", "quota/users/%zz", "quota/hosts/a", "quota/users/a/users/b", "acl/x"} {
 		s := newState(1)
-		if s.apply(&record.Record{Key: []byte(key), Value: []byte(`{}`)}, emptyImage(t).Edit()) == nil {
+		if s.apply(&record.Record{Key: []byte(key), Value: []byte(`{}`)}, emptyImage().Edit()) == nil {
 			t.Errorf("%s is taken", key)
 		}
 	}
@@ -542,7 +542,7 @@ func TestARequestToDeleteRulesIsBounded(t *testing.T) {
 	if c.Image().Rules.Len() != 0 {
 		t.Errorf("%d rules are left", c.Image().Rules.Len())
 	}
-	long := emptyImage(t).Edit()
+	long := emptyImage().Edit()
 	for i := range 250 {
 		long.AddRule(allow("a", strings.Repeat("n", 30_000)+fmt.Sprint(i)))
 	}
@@ -575,7 +575,7 @@ func TestAUserIsNotInAnErrorOfItsRecord(t *testing.T) {
 	r := userRecord("a", []metadata.Credential{{Hash: 1, Salt: []byte("QQQQ"), StoredKey: []byte("QQQQ")}})
 	r.Value = append(r.Value, 'x')
 	s := newState(1)
-	err := s.apply(&r, emptyImage(t).Edit())
+	err := s.apply(&r, emptyImage().Edit())
 	encoded, _ := json.Marshal([]byte("QQQQ"))
 	if err == nil || strings.Contains(err.Error(), string(encoded[1:4])) {
 		t.Errorf("%v", err)

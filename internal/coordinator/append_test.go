@@ -27,10 +27,10 @@ func TestWhatWaitsIsAppendedWhenTheAppendBeforeItEnds(t *testing.T) {
 func TestWhatFollowsFromAnEventIsAppended(t *testing.T) {
 	log := &gatedLog{}
 	inBubble(t, log, func(t *testing.T, c *Coordinator) {
-		log.change(c, imageOf(t, 0), imageOf(t, 1))
+		log.change(c, imageOf(0), imageOf(1))
 		c.Do(t.Context(), "g", Client{}, commitRequest(3))
 		before := log.appends
-		log.change(c, imageOf(t, 1), imageOf(t, 0))
+		log.change(c, imageOf(1), imageOf(0))
 		synctest.Wait()
 		if log.appends != before+1 {
 			t.Errorf("%d appends of what became of the offsets", log.appends-before)

@@ -217,7 +217,7 @@ func TestWhatHappensDuringALoadIsHandledAfterIt(t *testing.T) {
 		log.slow = time.Second
 		again := New(c.opts)
 		again.Lead([]int32{0})
-		log.change(again, imageOf(t, 1), imageOf(t, 0))
+		log.change(again, imageOf(1), imageOf(0))
 		pass(3 * time.Second)
 		if at := fetched(again.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
 			t.Errorf("offset %d of a topic that was deleted during the load", at)
@@ -231,13 +231,13 @@ func TestWhatHappensDuringALoadIsHandledAfterIt(t *testing.T) {
 func TestATopicThatGoesAtTheEndOfALoadIsNoticed(t *testing.T) {
 	log := &gatedLog{}
 	inBubble(t, log, func(t *testing.T, c *Coordinator) {
-		log.image.Store(imageOf(t, 1))
+		log.image.Store(imageOf(1))
 		if code := commitCode(c.Do(t.Context(), "g", Client{}, commitRequest(3))); code != 0 {
 			t.Fatalf("code %d", code)
 		}
 		c.Close()
 		again := New(c.opts)
-		atLast := func() { log.change(again, imageOf(t, 1), imageOf(t, 0)) }
+		atLast := func() { log.change(again, imageOf(1), imageOf(0)) }
 		log.asked.Store(&atLast)
 		again.Lead([]int32{0})
 		synctest.Wait()
@@ -285,13 +285,8 @@ func TestWhoeverIsNotTheLeaderAnyMoreAcceptsNothing(t *testing.T) {
 }
 
 // imageOf is metadata with topic t of that id, without any for 0.
-func imageOf(t *testing.T, id byte) *metadata.Image {
-	t.Helper()
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults).Edit()
+func imageOf(id byte) *metadata.Image {
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	if id != 0 {
 		edit.PutTopic(metadata.Topic{Name: "t", ID: metadata.TopicID{15: id}})
 	}
@@ -308,13 +303,13 @@ func TestOffsetsOfADeletedTopicGo(t *testing.T) {
 	for name, after := range map[string]byte{"deleted": 0, "created again": 2} {
 		log := &gatedLog{}
 		inBubble(t, log, func(t *testing.T, c *Coordinator) {
-			log.change(c, imageOf(t, 0), imageOf(t, 1))
+			log.change(c, imageOf(0), imageOf(1))
 			c.Do(t.Context(), "g", Client{}, commitRequest(3))
-			log.change(c, imageOf(t, 1), imageOf(t, 1))
+			log.change(c, imageOf(1), imageOf(1))
 			if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != 3 {
 				t.Errorf("offset %d, though the topic is still there", at)
 			}
-			log.change(c, imageOf(t, 1), imageOf(t, after))
+			log.change(c, imageOf(1), imageOf(after))
 			synctest.Wait()
 			if at := fetched(c.Do(t.Context(), "g", Client{}, fetchRequest())); at != -1 {
 				t.Errorf("offset %d of a topic that is %s", at, name)

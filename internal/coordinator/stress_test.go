@@ -70,7 +70,7 @@ func TestManyAtOnceWhileTheLogFailsAndLeadersChange(t *testing.T) {
 		for epoch := range int32(20) {
 			c.Lead([]int32{epoch})
 			c.Tell(group.Configured{Config: group.DefaultConfig()})
-			log.change(c, imageOf(t, byte(epoch%3)), imageOf(t, byte((epoch+1)%3)))
+			log.change(c, imageOf(byte(epoch%3)), imageOf(byte((epoch+1)%3)))
 		}
 	})
 	clients.Wait()

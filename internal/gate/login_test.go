@@ -47,11 +47,7 @@ func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 }
 
 func TestShapesOfCredentialsFollowTheUsers(t *testing.T) {
-	cfg, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image := metadata.NewImage(cfg)
+	image := metadata.NewImage(&config.Broker{})
 	u := NewUsers(func() *metadata.Image { return image })
 	if all := u.Shapes(sasl.SHA256); len(all) != 0 {
 		t.Errorf("there are shapes without users: %v", all)

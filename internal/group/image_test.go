@@ -10,11 +10,7 @@ import (
 
 // imageOf returns metadata with topics of these ids.
 func imageOf(topics map[string]byte) *metadata.Image {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		panic(err)
-	}
-	edit := metadata.NewImage(defaults).Edit()
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
 		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{15: topics[name]}})
 	}

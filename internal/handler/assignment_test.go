@@ -15,11 +15,7 @@ import (
 // TestAssignmentsMayNameAnyBroker reads assignments of CreateTopics and of
 // CreatePartitions in a fleet of three.
 func TestAssignmentsMayNameAnyBroker(t *testing.T) {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults, metadata.Broker{ID: 1}, metadata.Broker{ID: 2}, metadata.Broker{ID: 3}).Edit()
+	edit := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}, metadata.Broker{ID: 2}, metadata.Broker{ID: 3}).Edit()
 	edit.PutTopic(metadata.Topic{Name: "there", Partitions: make([]metadata.Partition, 2)})
 	image := edit.Image()
 	for _, c := range []struct {

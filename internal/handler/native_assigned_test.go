@@ -13,19 +13,14 @@ import (
 	"muster/internal/store"
 )
 
-func imageOf(t testing.TB, topic string, partitions int) *metadata.Image {
-	t.Helper()
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults).Edit()
+func imageOf(topic string, partitions int) *metadata.Image {
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	edit.PutTopic(metadata.Topic{Name: topic, Partitions: make([]metadata.Partition, partitions)})
 	return edit.Image()
 }
 
 func TestAnAssignmentIsReadAsFarAsItIsPlausible(t *testing.T) {
-	image := imageOf(t, "t", 3)
+	image := imageOf("t", 3)
 	a := kmsg.NewConsumerMemberAssignment()
 	a.Topics = []kmsg.ConsumerMemberAssignmentTopic{
 		{Topic: "none", Partitions: []int32{0, 1}}, {Topic: "t", Partitions: []int32{2, 0, 2, 3, -1}}, {Topic: "t", Partitions: []int32{0, 1}},
@@ -52,7 +47,7 @@ func TestAnAssignmentIsReadAsFarAsItIsPlausible(t *testing.T) {
 }
 
 func TestAnAssignmentThatClaimsMuchTakesNoMemory(t *testing.T) {
-	image := imageOf(t, "t", 3)
+	image := imageOf("t", 3)
 	// A million topics without name and partitions: kmsg would take 64 MB.
 	bad := append(binary.BigEndian.AppendUint32([]byte{0, 0}, 1_000_000), bytes.Repeat([]byte{0}, 6_000_000)...)
 	if n := testing.AllocsPerRun(1, func() { _, _ = AssignedPartitions(image, bad) }); n > 10 {
@@ -61,7 +56,7 @@ func TestAnAssignmentThatClaimsMuchTakesNoMemory(t *testing.T) {
 }
 
 func FuzzAssignedPartitions(f *testing.F) {
-	image := imageOf(f, "t", 3)
+	image := imageOf("t", 3)
 	a := kmsg.NewConsumerMemberAssignment()
 	a.Topics = []kmsg.ConsumerMemberAssignmentTopic{{Topic: "t", Partitions: []int32{2, 0}}}
 	f.Add(a.AppendTo(nil))

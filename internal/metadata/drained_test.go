@@ -7,12 +7,8 @@ import (
 )
 
 func TestDrainedBrokersLeadOnlyIfNoOtherCan(t *testing.T) {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for set, want := range map[string][]int32{"": {1, 2, 12}, "2": {1, 12}, "1, 2": {12}, "1,2,12": {1, 2, 12}, "7": {1, 2, 12}} {
-		edit := NewImage(defaults, Broker{ID: 1}, Broker{ID: 2}, Broker{ID: 12}).Edit()
+		edit := NewImage(&config.Broker{}, Broker{ID: 1}, Broker{ID: 2}, Broker{ID: 12}).Edit()
 		edit.SetBrokerConfig(map[string]string{DrainedSetting: set})
 		image := edit.Image()
 		var got []int32

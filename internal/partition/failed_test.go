@@ -108,11 +108,7 @@ func (m *meeting) Open(ctx context.Context, tp store.TopicPartition, epoch int32
 func TestPartitionsAreOpenedSideBySide(t *testing.T) {
 	for _, counts := range [][]int{{1, 1, 1, 1}, {6}} {
 		m := NewManager(Options{Store: &meeting{Store: mem.New()}, Self: 1, Logger: slog.New(slog.DiscardHandler)})
-		defaults, err := config.NewBroker(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		empty := metadata.NewImage(defaults, metadata.Broker{ID: 1})
+		empty := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1})
 		edit := empty.Edit()
 		for i, n := range counts {
 			topic := metadata.Topic{Name: fmt.Sprint("t", i)}

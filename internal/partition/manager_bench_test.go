@@ -14,11 +14,7 @@ import (
 // BenchmarkGet finds partitions of a thousand topics for many connections at once, as
 // each fetch and produce does for each of its partitions.
 func BenchmarkGet(b *testing.B) {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults).Edit()
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	var names []string
 	for i := range 1000 {
 		t := metadata.Topic{Name: fmt.Sprintf("topic-%d", i), ID: metadata.TopicID{1, byte(i >> 8), byte(i)}, Partitions: []metadata.Partition{{LeaderEpoch: 1}}}
@@ -27,7 +23,7 @@ func BenchmarkGet(b *testing.B) {
 		names = append(names, t.Name)
 	}
 	m := NewManager(Options{Store: mem.New(), Logger: slog.New(slog.DiscardHandler)})
-	if err := m.Apply(context.Background(), metadata.NewImage(defaults), edit.Image(), names); err != nil {
+	if err := m.Apply(context.Background(), metadata.NewImage(&config.Broker{}), edit.Image(), names); err != nil {
 		b.Fatal(err)
 	}
 	b.SetParallelism(32)

@@ -36,11 +36,7 @@ func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.UnixMilli(1_700_000_000_000)}
 	r.Manager = NewManager(Options{Store: s, Self: 1, Now: func() time.Time { return r.now.Add(time.Duration(r.ahead.Load())) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	empty := metadata.NewImage(defaults, metadata.Broker{ID: 1})
+	empty := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1})
 	edit := empty.Edit()
 	edit.PutTopic(metadata.Topic{Name: testTopic, ID: testTopicID, Partitions: []metadata.Partition{{Leader: 1}}, Set: set})
 	r.image = edit.Image()

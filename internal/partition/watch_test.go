@@ -47,14 +47,10 @@ func newIdle(t *testing.T, url string, partitions int) *idle {
 	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Minute, ReplicaTimeout: 100 * time.Millisecond})
 	t.Cleanup(func() { _ = s.Close() })
 	x.Manager = NewManager(Options{Store: s, Self: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults, metadata.Broker{ID: 1}).Edit()
+	edit := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}).Edit()
 	led := slices.Repeat([]metadata.Partition{{Leader: 1}}, partitions)
 	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: led, Set: map[string]string{"muster.redis.layout": "stream"}})
-	if err := x.Apply(t.Context(), metadata.NewImage(defaults, metadata.Broker{ID: 1}), edit.Image(), edit.Changed()); err != nil {
+	if err := x.Apply(t.Context(), metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}), edit.Image(), edit.Changed()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range partitions {

@@ -192,11 +192,7 @@ func newWorld(t *testing.T, brokers ...metadata.Broker) *world {
 // transactions.
 func (w *world) knows(brokers ...metadata.Broker) {
 	w.t.Helper()
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults).Edit()
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	for _, b := range brokers {
 		edit.PutBroker(b)
 		edit.PutTopic(metadata.Topic{Name: metadata.TransactionsTopic, Partitions: []metadata.Partition{{Leader: b.ID}}})

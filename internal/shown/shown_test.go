@@ -16,11 +16,7 @@ import (
 // partitions and an internal one.
 func groups(t *testing.T, g kmsg.DescribeGroupsResponseGroup) *Groups {
 	t.Helper()
-	cfg, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(cfg, metadata.Broker{ID: 1}).Edit()
+	edit := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}).Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}, {Leader: 1}}})
 	edit.PutTopic(metadata.Topic{Name: "__x", ID: metadata.TopicID{2}, Internal: true, Partitions: []metadata.Partition{{Leader: 1}}})
 	image := edit.Image()

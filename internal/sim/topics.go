@@ -21,11 +21,7 @@ type topics struct {
 }
 
 func newTopics(partitions []int) topics {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		panic(err)
-	}
-	t := topics{partitions: slices.Clone(partitions), ids: make([]byte, len(partitions)), defaults: defaults}
+	t := topics{partitions: slices.Clone(partitions), ids: make([]byte, len(partitions)), defaults: &config.Broker{}}
 	for i := range partitions {
 		t.ids[i] = byte(i + 1)
 	}

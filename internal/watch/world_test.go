@@ -32,12 +32,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	cfg, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &world{
-		t: t, now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC), image: metadata.NewImage(cfg, metadata.Broker{ID: self}, metadata.Broker{ID: 2}),
+		t: t, now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC), image: metadata.NewImage(&config.Broker{}, metadata.Broker{ID: self}, metadata.Broker{ID: 2}),
 		bits: map[string]uint8{}, logs: map[Part]Log{}, others: map[Part]Log{}, fetched: map[Part]map[Reader]time.Time{}, counts: map[PartitionOffset]*lag.Count{},
 	}
 	w.w = New(Options{Node: self, Source: w, MaxBytes: 1 << 20, Now: func() time.Time { return w.now }})

@@ -27,11 +27,7 @@ type small struct {
 var topicT = metadata.TopicID{7}
 
 func newSmall(t *testing.T) *small {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(defaults).Edit()
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	edit.PutTopic(metadata.Topic{Name: "t", ID: topicT, Partitions: make([]metadata.Partition, 2)})
 	s := &small{Shard: kind.NewShard(kind.DefaultConfig()), t: t, now: time.Unix(1_700_000_000, 0), image: edit.Image()}
 	s.ApplyRecord = func(r machine.Record) {

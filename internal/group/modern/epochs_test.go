@@ -49,12 +49,8 @@ func TestTargetsAreMadeAfterTheInterval(t *testing.T) {
 }
 
 func TestTopicsHaveAnotherHashWhenTheyChange(t *testing.T) {
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	image := func(topics ...metadata.Topic) *metadata.Image {
-		edit := metadata.NewImage(defaults).Edit()
+		edit := metadata.NewImage(&config.Broker{}).Edit()
 		for _, t := range topics {
 			edit.PutTopic(t)
 		}

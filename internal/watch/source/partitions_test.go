@@ -16,6 +16,7 @@ import (
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
+	"muster/internal/metadata/config"
 	"muster/internal/partition"
 	"muster/internal/protocol"
 	"muster/internal/record"
@@ -36,7 +37,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, image: metadata.NewImage(nilConfig(t), metadata.Broker{ID: 1}), shards: map[int32]*group.Shard{}}
+	r := &rig{t: t, image: metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}), shards: map[int32]*group.Shard{}}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	r.manager = partition.NewManager(partition.Options{Store: mem.New(), Self: 1, Logger: logger})
 	t.Cleanup(func() { _ = r.manager.Close(context.Background()) })

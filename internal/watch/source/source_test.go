@@ -102,7 +102,7 @@ func (l *looking) look(s *group.Shard, names []string) int {
 // fullShard has groups, each with so many offsets.
 func fullShard(t testing.TB, groups, offsets int) *group.Shard {
 	s := group.NewShard(group.DefaultConfig())
-	edit := metadata.NewImage(nilConfig(t)).Edit()
+	edit := metadata.NewImage(&config.Broker{}).Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: make([]metadata.Partition, offsets)})
 	image := edit.Image()
 	s.Step(machine.Input{Now: time.Now(), Image: image, Event: machine.Loaded{}})
@@ -258,15 +258,6 @@ func TestQuestionsToAPeerAreSplit(t *testing.T) {
 	if got := split([]watch.Question{long, long}); !slices.Equal(got, []int{1, 1}) {
 		t.Errorf("of what is too long by itself: %v", got)
 	}
-}
-
-func nilConfig(t testing.TB) *config.Broker {
-	t.Helper()
-	cfg, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
 }
 
 // joinShard has someone join a group.

@@ -44,11 +44,7 @@ type world struct {
 func newWorld(t *testing.T, s store.Store, partitions, leads int32) (*world, Options) {
 	w := &world{t: t, leads: leads}
 	w.Manager = partition.NewManager(partition.Options{Store: s, Self: 1, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.image.Store(metadata.NewImage(defaults, metadata.Broker{ID: 1}))
+	w.image.Store(metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}))
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
 	return w, Options{
 		Topic: func(name string) *metadata.Topic { return w.image.Load().Topic(name) },

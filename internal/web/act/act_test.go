@@ -23,11 +23,7 @@ import (
 // answer by a function.
 func doing(t *testing.T, do func(kmsg.Request) (Answer, error)) (*Acts, *[]audit.Entry) {
 	t.Helper()
-	cfg, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	edit := metadata.NewImage(cfg, metadata.Broker{ID: 1}, metadata.Broker{ID: 2}).Edit()
+	edit := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}, metadata.Broker{ID: 2}).Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 2}, {Leader: 1}, {Leader: 2}}})
 	image, told := edit.Image(), new([]audit.Entry)
 	return New(Options{

@@ -29,11 +29,7 @@ func filled(t *testing.T, records ...record.Record) (p *partition.Partition, end
 		_ = s.Close()
 	}
 	t.Cleanup(end)
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := metadata.NewImage(defaults, metadata.Broker{ID: 1})
+	before := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1})
 	edit := before.Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}}})
 	if err := m.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {

@@ -31,11 +31,7 @@ func onePartition(t *testing.T) *partition.Partition {
 	t.Helper()
 	m := partition.NewManager(partition.Options{Store: mem.New(), Self: 1, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { _ = m.Close(context.Background()) })
-	defaults, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := metadata.NewImage(defaults, metadata.Broker{ID: 1})
+	before := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1})
 	edit := before.Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}}})
 	if err := m.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {
