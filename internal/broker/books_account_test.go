@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -38,9 +39,7 @@ func openAccount(t *testing.T, seed uint64, props map[string]string) *account {
 		"listeners": fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", redistest.FreePort(t)), "muster.http.listener": "127.0.0.1:0",
 		"group.initial.rebalance.delay.ms": "0", "log.retention.check.interval.ms": "100",
 	}}
-	for k, v := range props {
-		a.props[k] = v
-	}
+	maps.Copy(a.props, props)
 	a.start()
 	a.c = a.client(manual(), kgo.ClientID("writer"))
 	a.adm = kadm.NewClient(a.c)

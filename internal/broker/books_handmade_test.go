@@ -63,7 +63,7 @@ func (h *handmade) enter() {
 	a := kmsg.NewConsumerMemberAssignment()
 	a.Topics = []kmsg.ConsumerMemberAssignmentTopic{{Topic: "orders", Partitions: []int32{0, 1}}}
 	req := kmsg.NewPtrSyncGroupRequest()
-	req.Group, req.Generation, req.MemberID, req.ProtocolType, req.Protocol = h.group, h.generation, h.id, text("consumer"), text("range")
+	req.Group, req.Generation, req.MemberID, req.ProtocolType, req.Protocol = h.group, h.generation, h.id, new("consumer"), new("range")
 	req.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: h.id, MemberAssignment: a.AppendTo(nil)}}
 	synced, err := req.RequestWith(h.t.Context(), h.c)
 	if err == nil {

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"flag"
+	"maps"
 	"testing"
 	"time"
 
@@ -20,8 +21,6 @@ func seedOfBooks() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-func text(s string) *string { return &s }
-
 // TestLagIsWhatBooksSay has clients produce, read, commit, delete, rebalance, begin and end
 // transactions in an order that no one chose, restarts the broker, and compares what the
 // API says with the books, every ten seconds for ten minutes of a clock that jumps.
@@ -31,7 +30,7 @@ func TestLagIsWhatBooksSay(t *testing.T) {
 	})
 	t.Run("redis, layout log", func(t *testing.T) {
 		s := redistest.Single(t)
-		runBooks(t, map[string]string{"muster.store": "redis", "muster.redis.url": s.URL()}, map[string]*string{"muster.redis.layout": text("log")})
+		runBooks(t, map[string]string{"muster.store": "redis", "muster.redis.url": s.URL()}, map[string]*string{"muster.redis.layout": new("log")})
 	})
 }
 
@@ -39,10 +38,8 @@ const bookRounds = 50
 
 func runBooks(t *testing.T, props map[string]string, configs map[string]*string) {
 	a := openAccount(t, seedOfBooks(), props)
-	short := map[string]*string{"retention.ms": text("180000"), "segment.ms": text("30000")}
-	for k, v := range configs {
-		short[k] = v
-	}
+	short := map[string]*string{"retention.ms": new("180000"), "segment.ms": new("30000")}
+	maps.Copy(short, configs)
 	a.topic("orders", 3, configs)
 	a.topic("audits", 2, configs)
 	a.topic("short", 1, short)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"testing"
@@ -26,9 +27,7 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, props map[string]string, more ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
-	for k, v := range props {
-		all[k] = v
-	}
+	maps.Copy(all, props)
 	c := broker.Config{Properties: all, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, change := range more {
 		change(&c)

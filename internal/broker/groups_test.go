@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -45,9 +46,7 @@ func take(t *testing.T, c *kgo.Client, n int) map[string]bool {
 
 func TestAGroupGoesOnWhereItCommittedAlsoAfterARestart(t *testing.T) {
 	props := map[string]string{"muster.store": "disk", "log.dir": t.TempDir()}
-	for k, v := range quick {
-		props[k] = v
-	}
+	maps.Copy(props, quick)
 	b := start(t, props)
 	produce(t, client(t, b), "orders", 0, 100)
 	first := groupConsumer(t, b, "g")

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -213,9 +214,7 @@ func TestSettingsOfHTTPOverTLSThatAreWrong(t *testing.T) {
 		"muster.http.anonymous must be one of":          {"muster.http.anonymous": "some"},
 	} {
 		all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
-		for k, v := range set {
-			all[k] = v
-		}
+		maps.Copy(all, set)
 		b, err := broker.Open(t.Context(), broker.Config{Properties: all})
 		if err == nil {
 			_ = b.Close()

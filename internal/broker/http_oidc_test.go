@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -160,9 +161,7 @@ func TestSettingsOfAnIssuerThatAreWrong(t *testing.T) {
 		"needs muster.http.oidc.client.id": {"muster.http.oidc.issuer": "https://example.org"},
 	} {
 		all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0"}
-		for k, v := range set {
-			all[k] = v
-		}
+		maps.Copy(all, set)
 		b, err := broker.Open(t.Context(), broker.Config{Properties: all})
 		if err == nil {
 			_ = b.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -25,9 +26,7 @@ import (
 func startHTTP(t *testing.T, props map[string]string) *broker.Broker {
 	t.Helper()
 	all := map[string]string{"muster.http.listener": "127.0.0.1:0", "num.partitions": "2", "group.initial.rebalance.delay.ms": "0"}
-	for k, v := range props {
-		all[k] = v
-	}
+	maps.Copy(all, props)
 	return start(t, all)
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -75,9 +76,7 @@ func startSASL(t *testing.T, props map[string]string, more ...func(*broker.Confi
 	if props["listeners"] != "" {
 		delete(all, "listener.name.sasl_plaintext.plain.sasl.jaas.config")
 	}
-	for k, v := range props {
-		all[k] = v
-	}
+	maps.Copy(all, props)
 	b := start(t, all, more...)
 	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
 		if err := b.SetPassword(t.Context(), "ann", "anns", h); err != nil {

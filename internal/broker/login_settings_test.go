@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -60,9 +61,7 @@ func TestListenersThatCannotBeWithTheirSettings(t *testing.T) {
 		"${env:NO_SUCH_VARIABLE}": {"muster.bootstrap.user": "ann:${env:NO_SUCH_VARIABLE}"},
 	} {
 		all := map[string]string{"muster.store": "mem", "listeners": "PLAINTEXT://127.0.0.1:0"}
-		for k, v := range props {
-			all[k] = v
-		}
+		maps.Copy(all, props)
 		b, err := broker.Open(t.Context(), broker.Config{Properties: all})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%v: %v", props, err)

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,9 +18,7 @@ import (
 func wantNoStart(t *testing.T, props map[string]string, want ...string) {
 	t.Helper()
 	all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
-	for k, v := range props {
-		all[k] = v
-	}
+	maps.Copy(all, props)
 	b, err := broker.Open(t.Context(), broker.Config{Properties: all})
 	if err == nil {
 		b.Close()

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,9 +83,7 @@ func TestListenersSpeakOnlyTheVersionsAndSuitesOfTheirSettings(t *testing.T) {
 		{map[string]string{"ssl.cipher.suites": suite}, true, false, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384},
 	} {
 		all := map[string]string{"listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": key}
-		for k, v := range c.settings {
-			all[k] = v
-		}
+		maps.Copy(all, c.settings)
 		b := start(t, all)
 		for version, served := range map[uint16]bool{tls.VersionTLS12: c.older, tls.VersionTLS13: c.newer, tls.VersionTLS11: false} {
 			cfg := a.trusts()
@@ -108,9 +107,7 @@ func TestListenersSpeakOnlyTheVersionsAndSuitesOfTheirSettings(t *testing.T) {
 		"muster.ssl.crl.location: stat no-such": {"ssl.client.auth": "required", "ssl.truststore.location": key, "muster.ssl.crl.location": "no-such"},
 	} {
 		all := map[string]string{"muster.store": "mem", "listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": key}
-		for k, v := range settings {
-			all[k] = v
-		}
+		maps.Copy(all, settings)
 		b, err := broker.Open(t.Context(), broker.Config{Properties: all})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%v: %v", settings, err)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -78,9 +79,7 @@ func (c *Controller) deleteLogs(ctx context.Context, name string) error {
 func (c *Controller) finishDeletes(ctx context.Context) error {
 	c.mu.Lock()
 	todo := make(map[string]deletingValue, len(c.state.deleting))
-	for name, v := range c.state.deleting {
-		todo[name] = v
-	}
+	maps.Copy(todo, c.state.deleting)
 	c.mu.Unlock()
 	var errs []error
 	for name, v := range todo {

@@ -295,7 +295,7 @@ func TestCompactionIsNotALoss(t *testing.T) {
 	f.create(a, "t")
 	before := f.agreed(a, b).Topic("t").Partitions
 	for range 5 {
-		if err := a.AlterTopic(t.Context(), "t", []metadata.ConfigChange{{Name: "retention.ms", Value: value(fmt.Sprint(time.Now().UnixNano()))}}, false, false); err != nil {
+		if err := a.AlterTopic(t.Context(), "t", []metadata.ConfigChange{{Name: "retention.ms", Value: new(fmt.Sprint(time.Now().UnixNano()))}}, false, false); err != nil {
 			t.Fatal(err)
 		}
 	}

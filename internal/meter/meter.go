@@ -13,6 +13,7 @@
 package meter
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,8 +87,6 @@ func (v *Vector) Read() map[Labels]float64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	out := make(map[Labels]float64, len(v.counts))
-	for l, n := range v.counts {
-		out[l] = n
-	}
+	maps.Copy(out, v.counts)
 	return out
 }

@@ -3,6 +3,7 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -63,9 +64,7 @@ type txnRig struct {
 func newTxnRig(t *testing.T, s store.Store, set map[string]string) *txnRig {
 	t.Helper()
 	with := map[string]string{"muster.redis.layout": "log"}
-	for k, v := range set {
-		with[k] = v
-	}
+	maps.Copy(with, set)
 	r := &txnRig{newRig(t, s, with), &coordinator{answer: TxnAnswer{Start: NoStart}, held: make(chan func(TxnAnswer), 100)}}
 	r.deps.coordinator = r.coord
 	r.now = r.now.Add(soon)

@@ -265,7 +265,7 @@ var otherRecords = []machine.Record{
 	&OffsetRecord{Group: "g", Topic: "t", Partition: 0, Value: &Offset{Offset: 1, LeaderEpoch: 2, Metadata: "x", ExpireTimestamp: -1, TopicID: topicA, Start: 7}},
 	&OffsetRecord{Group: "", Topic: "t", Partition: 0, Value: &Offset{Offset: -1, LeaderEpoch: -1, ExpireTimestamp: 5}},
 	&OffsetRecord{Group: "g", Topic: "t", Value: &Offset{Metadata: strings.Repeat("x", 40_000), ExpireTimestamp: -1}},
-	&GroupRecord{"g", &Group{ProtocolType: "consumer", Protocol: said("range"), Members: []GroupMember{{MemberID: "m", InstanceID: said("i"), Subscription: []byte("s"), Assignment: []byte{}}}}},
+	&GroupRecord{"g", &Group{ProtocolType: "consumer", Protocol: new("range"), Members: []GroupMember{{MemberID: "m", InstanceID: new("i"), Subscription: []byte("s"), Assignment: []byte{}}}}},
 	&RebalanceRecord{"g", &Rebalance{Generation: 1, Loads: 2, Lives: 3}}, &DepartureRecord{"g", "m", &Departure{Generation: 1}},
 	&SilenceRecord{"g", "m", &Silence{Lasted: time.Second}}, &SilenceRecord{Group: "g", Member: "m"},
 }

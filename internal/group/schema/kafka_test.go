@@ -29,8 +29,6 @@ func parseTopicID(s string) metadata.TopicID {
 	return id
 }
 
-func said(s string) *string { return &s }
-
 // golden is a record as Kafka wrote it.
 type golden struct {
 	what, key, value string
@@ -53,29 +51,29 @@ var kafkaRecords = []golden{
 		"a member", "0005 0005 'plain' 0016 'cq_wAJ3GTdO12GutnT0-6w'",
 		"0000 00 00 03 'c1' 0b '/127.0.0.1' 02 02 'a' 01 000493e0 00 01 00 01 00",
 		&ConsumerMemberRecord{"plain", memberOne, &ConsumerMember{
-			ClientID: "c1", Host: host, Topics: []string{"a"}, Regex: said(""), RebalanceTimeoutMillis: 300_000,
+			ClientID: "c1", Host: host, Topics: []string{"a"}, Regex: new(""), RebalanceTimeoutMillis: 300_000,
 		}},
 	},
 	{
 		"a member with two topics", "0005 0005 'plain' 0016 'S72tZ7r-TmO3YvvI80Sz4w'",
 		"0000 00 00 03 'c2' 0b '/127.0.0.1' 03 02 'a' 02 'b' 01 000493e0 00 01 00 01 00",
 		&ConsumerMemberRecord{"plain", memberTwo, &ConsumerMember{
-			ClientID: "c2", Host: host, Topics: []string{"a", "b"}, Regex: said(""), RebalanceTimeoutMillis: 300_000,
+			ClientID: "c2", Host: host, Topics: []string{"a", "b"}, Regex: new(""), RebalanceTimeoutMillis: 300_000,
 		}},
 	},
 	{
 		"a static member with rack and assignor", "0005 0006 'static' 0016 'P2cOPboSTqOn7xg1PyOvFw'",
 		"0000 03 'i1' 03 'r1' 02 's' 0b '/127.0.0.1' 02 02 'a' 01 0000ea60 06 'range' 01 00 01 00",
 		&ConsumerMemberRecord{"static", memberStatic, &ConsumerMember{
-			Instance: said("i1"), Rack: said("r1"), ClientID: "s", Host: host, Topics: []string{"a"}, Regex: said(""),
-			RebalanceTimeoutMillis: 60_000, Assignor: said("range"),
+			Instance: new("i1"), Rack: new("r1"), ClientID: "s", Host: host, Topics: []string{"a"}, Regex: new(""),
+			RebalanceTimeoutMillis: 60_000, Assignor: new("range"),
 		}},
 	},
 	{
 		"a member with a regular expression", "0005 0005 'regex' 0016 'j9ikczz_TBq9qSUGk2ye2A'",
 		"0000 00 00 02 'r' 0b '/127.0.0.1' 01 04 'a.*' 000493e0 00 01 00 01 00",
 		&ConsumerMemberRecord{"regex", "j9ikczz_TBq9qSUGk2ye2A", &ConsumerMember{
-			ClientID: "r", Host: host, Regex: said("a.*"), RebalanceTimeoutMillis: 300_000,
+			ClientID: "r", Host: host, Regex: new("a.*"), RebalanceTimeoutMillis: 300_000,
 		}},
 	},
 	{
@@ -83,7 +81,7 @@ var kafkaRecords = []golden{
 		"0000 00 00 03 'k1' 0b '/127.0.0.1' 02 02 'a' 01 000493e0 00 01 00 37 01 00004e20 02 13 'cooperative-sticky' 1c " +
 			"00030000000100016100000004ffffffff00000000ffffffffffff 00 00",
 		&ConsumerMemberRecord{"mixed", "k1-6b81670b-6e46-440e-b580-60ef7723fcd9", &ConsumerMember{
-			ClientID: "k1", Host: host, Topics: []string{"a"}, Regex: said(""), RebalanceTimeoutMillis: 300_000,
+			ClientID: "k1", Host: host, Topics: []string{"a"}, Regex: new(""), RebalanceTimeoutMillis: 300_000,
 			Classic: &ClassicMember{SessionTimeoutMillis: 20_000, Protocols: []ClassicProtocol{{
 				"cooperative-sticky", []byte("\x00\x03\x00\x00\x00\x01\x00\x01a\x00\x00\x00\x04\xff\xff\xff\xff\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff"),
 			}}},
@@ -95,7 +93,7 @@ var kafkaRecords = []golden{
 			"000300000001000161ffffffff0000000000000003ffff 00 13 'cooperative-sticky' 1c " +
 			"00030000000100016100000004ffffffff0000000000000003ffff 00 00",
 		&ConsumerMemberRecord{"mixed", "mI0EuVwMQ6ig-LsVo6mJHw", &ConsumerMember{
-			Instance: said("ki"), ClientID: "k3", Host: host, Topics: []string{"a"}, Regex: said(""), RebalanceTimeoutMillis: 300_000,
+			Instance: new("ki"), ClientID: "k3", Host: host, Topics: []string{"a"}, Regex: new(""), RebalanceTimeoutMillis: 300_000,
 			Classic: &ClassicMember{SessionTimeoutMillis: 20_000, Protocols: []ClassicProtocol{
 				{"range", []byte("\x00\x03\x00\x00\x00\x01\x00\x01a\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x03\xff\xff")},
 				{"cooperative-sticky", []byte("\x00\x03\x00\x00\x00\x01\x00\x01a\x00\x00\x00\x04\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x03\xff\xff")},
@@ -172,12 +170,12 @@ var kafkaRecords = []golden{
 	// No broker was seen to write these; Kafka's classes do, of these fields.
 	{
 		"a classic member without protocols", "0005 0001 'g' 0001 'm'", "0000 00 01 01 01 01 01 ffffffff 01 00",
-		&ConsumerMemberRecord{"g", "m", &ConsumerMember{Rack: said(""), Regex: said(""), RebalanceTimeoutMillis: -1, Assignor: said(""), Classic: &ClassicMember{}}},
+		&ConsumerMemberRecord{"g", "m", &ConsumerMember{Rack: new(""), Regex: new(""), RebalanceTimeoutMillis: -1, Assignor: new(""), Classic: &ClassicMember{}}},
 	},
 	{
 		"a classic member with a session only", "0005 0001 'g' 0001 'm'", "0000 00 01 01 01 01 01 ffffffff 01 01 00 07 01 00000001 01 00",
 		&ConsumerMemberRecord{"g", "m", &ConsumerMember{
-			Rack: said(""), Regex: said(""), RebalanceTimeoutMillis: -1, Assignor: said(""), Classic: &ClassicMember{SessionTimeoutMillis: 1},
+			Rack: new(""), Regex: new(""), RebalanceTimeoutMillis: -1, Assignor: new(""), Classic: &ClassicMember{SessionTimeoutMillis: 1},
 		}},
 	},
 	{"the old topics, none", "0004 0001 'g'", "0000 01 00", &ConsumerTopicsRecord{"g", true}},

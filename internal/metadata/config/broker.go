@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Broker holds the broker settings that were set. It is immutable.
+// Broker holds the broker settings that were set: of the zero Broker, none. It is immutable.
 type Broker struct {
 	set map[string]string
 	// found are defaults that depend on where the broker runs.
