@@ -307,31 +307,4 @@ func (w *consumers) staleTimer(t *rapid.T) {
 	}
 }
 
-// pass lets time pass, and what is due happen.
-func (w *consumers) pass(t *rapid.T, d time.Duration) {
-	until := w.now.Add(d)
-	for {
-		var due []machine.Timer
-		for _, tm := range w.timers {
-			if !tm.At.After(until) {
-				due = append(due, tm)
-			}
-		}
-		if len(due) == 0 {
-			break
-		}
-		tm := slices.MinFunc(due, func(a, b machine.Timer) int {
-			if c := a.At.Compare(b.At); c != 0 {
-				return c
-			}
-			return int(a.Seq) - int(b.Seq)
-		})
-		delete(w.timers, tm.Key)
-		if tm.At.After(w.now) {
-			w.now = tm.At
-		}
-		w.stale = append(w.stale, tm)
-		w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
-	}
-	w.now = until
-}
+func (w *consumers) pass(t *rapid.T, d time.Duration) { w.passBy(t, d, w.step) }

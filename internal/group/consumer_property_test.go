@@ -13,6 +13,7 @@ import (
 	"muster/internal/group/consumer"
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
+	"muster/internal/harness"
 	"muster/internal/machine"
 )
 
@@ -118,15 +119,7 @@ func (w *consumers) step(t *rapid.T, e machine.Event) machine.Effects {
 	for _, b := range fx.Batches {
 		w.records += len(b.Records)
 	}
-	for _, tm := range fx.Timers {
-		if old, ok := w.timers[tm.Key]; ok {
-			w.stale = append(w.stale, old)
-		}
-		delete(w.timers, tm.Key)
-		if !tm.Cancel {
-			w.timers[tm.Key] = tm
-		}
-	}
+	w.stale = append(w.stale, harness.Arm(w.timers, fx.Timers)...)
 	for _, r := range fx.Replies {
 		w.answered(t, r)
 	}
@@ -142,12 +135,7 @@ func withoutTasks(fx machine.Effects) machine.Effects {
 
 func (w *consumers) request(t *rapid.T, msg kmsg.Request) machine.RequestID {
 	w.next++
-	again := kmsg.RequestForKey(msg.Key())
-	again.SetVersion(msg.GetVersion())
-	if err := again.ReadFrom(msg.AppendTo(nil)); err != nil {
-		t.Fatal(err)
-	}
-	w.asked[w.next] = again
+	w.asked[w.next] = harness.OnTheWire(t, msg)
 	return w.next
 }
 
@@ -157,15 +145,7 @@ func (w *consumers) send(t *rapid.T, id machine.RequestID) {
 
 // answered has a client hear an answer, unless that is lost.
 func (w *consumers) answered(t *rapid.T, r machine.Reply) {
-	req, ok := w.asked[r.ID]
-	if !ok {
-		t.Fatalf("request %d is answered twice, or was never asked", r.ID)
-	}
-	delete(w.asked, r.ID)
-	resp := req.ResponseKind()
-	if err := resp.ReadFrom(r.Msg.AppendTo(nil)); err != nil || r.Msg.GetVersion() != req.GetVersion() {
-		t.Fatalf("answer of version %d to version %d: %v", r.Msg.GetVersion(), req.GetVersion(), err)
-	}
+	_, resp := harness.Answered(t, w.asked, r)
 	for _, c := range w.classics {
 		if c.flight == r.ID {
 			w.hearClassic(c, resp)

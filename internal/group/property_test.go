@@ -13,6 +13,7 @@ import (
 
 	"muster/internal/group/classic"
 	"muster/internal/group/kind"
+	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -90,29 +91,13 @@ func (w *world) step(t *rapid.T, e machine.Event) machine.Effects {
 	for _, r := range fx.Replies {
 		w.answered(t, r)
 	}
-	for _, tm := range fx.Timers {
-		if old, ok := w.timers[tm.Key]; ok {
-			w.stale = append(w.stale, old)
-		}
-		delete(w.timers, tm.Key)
-		if !tm.Cancel {
-			w.timers[tm.Key] = tm
-		}
-	}
+	w.stale = append(w.stale, harness.Arm(w.timers, fx.Timers)...)
 	w.check(t)
 	return fx
 }
 
 func (w *world) answered(t *rapid.T, r machine.Reply) {
-	req, ok := w.asked[r.ID]
-	if !ok {
-		t.Fatalf("request %d is answered twice, or was never asked", r.ID)
-	}
-	delete(w.asked, r.ID)
-	resp := req.ResponseKind()
-	if err := resp.ReadFrom(r.Msg.AppendTo(nil)); err != nil || r.Msg.GetVersion() != req.GetVersion() {
-		t.Fatalf("answer of version %d to version %d: %v", r.Msg.GetVersion(), req.GetVersion(), err)
-	}
+	_, resp := harness.Answered(t, w.asked, r)
 	if j, ok := resp.(*kmsg.JoinGroupResponse); ok && !slices.Contains(w.ids, j.MemberID) {
 		w.ids = append(w.ids, j.MemberID)
 	}
@@ -120,11 +105,7 @@ func (w *world) answered(t *rapid.T, r machine.Reply) {
 
 func (w *world) request(t *rapid.T, msg kmsg.Request) {
 	w.next++
-	again := kmsg.RequestForKey(msg.Key())
-	again.SetVersion(msg.GetVersion())
-	if err := again.ReadFrom(msg.AppendTo(nil)); err != nil {
-		t.Fatal(err)
-	}
+	again := harness.OnTheWire(t, msg)
 	w.asked[w.next] = again
 	w.step(t, machine.Request{ID: w.next, ClientID: "c", Host: "h", Msg: again})
 }
@@ -200,8 +181,10 @@ func (w *world) checkLog(t *rapid.T) {
 	}
 }
 
-// pass lets time pass.
-func (w *world) pass(t *rapid.T, d time.Duration) {
+func (w *world) pass(t *rapid.T, d time.Duration) { w.passBy(t, d, w.step) }
+
+// passBy lets time pass, and gives what is due to the shard by step.
+func (w *world) passBy(t *rapid.T, d time.Duration, step func(*rapid.T, machine.Event) machine.Effects) {
 	until := w.now.Add(d)
 	at := w.now
 	for n := 0; ; n++ {
@@ -211,35 +194,20 @@ func (w *world) pass(t *rapid.T, d time.Duration) {
 		if n > 1000 {
 			t.Fatalf("timers fire again and again, and time stands still: %v", w.timers)
 		}
-		var due []machine.Timer
-		for _, tm := range w.timers {
-			if !tm.At.After(until) {
-				due = append(due, tm)
-			}
-		}
-		if len(due) == 0 {
+		tm, ok := harness.Due(w.timers, until)
+		if !ok {
 			break
 		}
-		tm := slices.MinFunc(due, func(a, b machine.Timer) int {
-			if c := a.At.Compare(b.At); c != 0 {
-				return c
-			}
-			return int(a.Seq) - int(b.Seq)
-		})
 		delete(w.timers, tm.Key)
 		// Time does not stand still while a timer that fires is not replaced, nor
 		// go back if it was armed for the past.
 		if tm.At.After(w.now) {
 			w.now = tm.At
 		}
-		w.fire(t, tm)
+		w.stale = append(w.stale, tm)
+		step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
 	}
 	w.now = until
-}
-
-func (w *world) fire(t *rapid.T, tm machine.Timer) {
-	w.step(t, machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
-	w.stale = append(w.stale, tm)
 }
 
 // calm leaves the shard alone until all sessions and offsets have expired.

@@ -128,7 +128,7 @@ func (s *scenario) step(e machine.Event) {
 		s.Printf("asks %s\n", showSend(m))
 	}
 	s.Out.WriteString(strings.Join(answers, ""))
-	s.Arm(fx.Timers)
+	s.Stale = append(s.Stale, harness.Arm(s.Timers, fx.Timers)...)
 	if _, ok := e.(machine.Loaded); !ok {
 		s.showChanges(before)
 	}

@@ -121,17 +121,34 @@ func OnTheWire(t interface{ Fatal(...any) }, msg kmsg.Request) kmsg.Request {
 	return again
 }
 
-// Arm takes the timers of a step.
-func (s *Scenario) Arm(timers []machine.Timer) {
+// Answered takes a request from those that wait for answers, and returns it with its
+// answer as the client reads it. Each request is answered once, in its version.
+func Answered(t interface{ Fatalf(string, ...any) }, asked map[machine.RequestID]kmsg.Request, r machine.Reply) (kmsg.Request, kmsg.Response) {
+	req, ok := asked[r.ID]
+	if !ok {
+		t.Fatalf("request %d is answered twice, or was never asked", r.ID)
+	}
+	delete(asked, r.ID)
+	resp := req.ResponseKind()
+	if err := resp.ReadFrom(r.Msg.AppendTo(nil)); err != nil || r.Msg.GetVersion() != req.GetVersion() {
+		t.Fatalf("answer of version %d to version %d: %v", r.Msg.GetVersion(), req.GetVersion(), err)
+	}
+	return req, resp
+}
+
+// Arm adds the timers of a step to those that are armed, and returns the ones that they
+// replace or cancel.
+func Arm(armed map[machine.TimerKey]machine.Timer, timers []machine.Timer) (stale []machine.Timer) {
 	for _, tm := range timers {
-		if old, ok := s.Timers[tm.Key]; ok {
-			s.Stale = append(s.Stale, old)
+		if old, ok := armed[tm.Key]; ok {
+			stale = append(stale, old)
 		}
-		delete(s.Timers, tm.Key)
+		delete(armed, tm.Key)
 		if !tm.Cancel {
-			s.Timers[tm.Key] = tm
+			armed[tm.Key] = tm
 		}
 	}
+	return stale
 }
 
 // Pass lets time pass and fires the timers that come due, in order.

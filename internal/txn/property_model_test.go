@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -184,15 +185,7 @@ func (w *world) checkResent(t *rapid.T) {
 
 // replied checks what clients are told against what they were told before.
 func (w *world) replied(t *rapid.T, e machine.Event, before map[string]*Value, wrote []machine.Record, r machine.Reply) {
-	req, ok := w.asked[r.ID]
-	if !ok {
-		t.Fatalf("request %d is answered twice, or was never asked", r.ID)
-	}
-	delete(w.asked, r.ID)
-	resp := req.ResponseKind()
-	if err := resp.ReadFrom(r.Msg.AppendTo(nil)); err != nil || r.Msg.GetVersion() != req.GetVersion() {
-		t.Fatalf("answer of version %d to version %d: %v", r.Msg.GetVersion(), req.GetVersion(), err)
-	}
+	req, resp := harness.Answered(t, w.asked, r)
 	switch resp := resp.(type) {
 	case *kmsg.InitProducerIDResponse:
 		m := req.(*kmsg.InitProducerIDRequest)

@@ -100,15 +100,7 @@ func (w *world) step(t *rapid.T, e machine.Event) {
 		w.wrote(t, before, r.(*Record))
 	}
 	w.log = append(w.log, records(fx)...)
-	for _, tm := range fx.Timers {
-		if old, ok := w.timers[tm.Key]; ok {
-			w.stale = append(w.stale, old)
-		}
-		delete(w.timers, tm.Key)
-		if !tm.Cancel {
-			w.timers[tm.Key] = tm
-		}
-	}
+	w.stale = append(w.stale, harness.Arm(w.timers, fx.Timers)...)
 	for _, s := range fx.Sends {
 		w.sent(t, s)
 	}

@@ -112,7 +112,7 @@ func (s *scenario) step(e machine.Event) {
 	for _, r := range fx.Replies {
 		s.replied(r)
 	}
-	s.Arm(fx.Timers)
+	s.Stale = append(s.Stale, harness.Arm(s.Timers, fx.Timers)...)
 	for _, send := range fx.Sends {
 		s.sends[send.ID] = send
 		s.open = append(s.open, send.ID)
