@@ -60,19 +60,10 @@ func (c *coordinator) check(why cause, wants verdict, e *entry) {
 
 // groupOf returns which group a record is about.
 func groupOf(r machine.Record) string {
-	switch r := r.(type) {
-	case *schema.OffsetRecord:
-		return r.Group
-	case *schema.GroupRecord:
-		return r.Group
-	case *schema.RebalanceRecord:
-		return r.Group
-	case *schema.DepartureRecord:
-		return r.Group
-	case *schema.SilenceRecord:
-		return r.Group
+	if r, ok := r.(schema.Record); ok {
+		return r.GroupID()
 	}
-	return consumerGroupOf(r)
+	return ""
 }
 
 // checkAnswer checks the answer to the request that caused the step.

@@ -130,21 +130,10 @@ func (r *roster) change(id string, change func(*rosterMember)) {
 // consumerGroupOf returns which group a record is about, "" if it is not a consumer
 // group's.
 func consumerGroupOf(r machine.Record) string {
-	switch r := r.(type) {
-	case *schema.ConsumerEpochRecord:
-		return r.Group
-	case *schema.ConsumerTopicsRecord:
-		return r.Group
-	case *schema.ConsumerMemberRecord:
-		return r.Group
-	case *schema.ConsumerTargetEpochRecord:
-		return r.Group
-	case *schema.ConsumerTargetRecord:
-		return r.Group
-	case *schema.ConsumerCurrentRecord:
-		return r.Group
-	case *schema.ConsumerRegexRecord:
-		return r.Group
+	switch r.(type) {
+	case *schema.ConsumerEpochRecord, *schema.ConsumerTopicsRecord, *schema.ConsumerMemberRecord, *schema.ConsumerTargetEpochRecord,
+		*schema.ConsumerTargetRecord, *schema.ConsumerCurrentRecord, *schema.ConsumerRegexRecord:
+		return groupOf(r)
 	}
 	return ""
 }
