@@ -235,15 +235,7 @@ func (e *Evidence) flapping() []Finding {
 			all = append(all, &e.Entries[i])
 		}
 	}
-	var worst []*Entry
-	for from, to := 0, 0; to < len(all); to++ {
-		for all[to].Time.Sub(all[from].Time) > stormWindow {
-			from++
-		}
-		if to-from+1 > len(worst) {
-			worst = all[from : to+1]
-		}
-	}
+	worst := densest(all)
 	if len(worst) < flappingCount {
 		return nil
 	}

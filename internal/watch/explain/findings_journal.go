@@ -249,16 +249,7 @@ func (e *Evidence) storm() []Finding {
 	if e.wasConsumer() {
 		return e.flapping()
 	}
-	all := e.settled()
-	var worst []*Entry
-	for from, to := 0, 0; to < len(all); to++ {
-		for all[to].Time.Sub(all[from].Time) > stormWindow {
-			from++
-		}
-		if to-from+1 > len(worst) {
-			worst = all[from : to+1]
-		}
-	}
+	worst := densest(e.settled())
 	if len(worst) < stormCount {
 		return nil
 	}
@@ -277,6 +268,19 @@ func (e *Evidence) storm() []Finding {
 		fmt.Sprintf("There were %d rebalances between %s and %s%s.", len(worst), words.Time(worst[0].Time, e.Now), words.Time(worst[len(worst)-1].Time, e.Now), reasonCounts(kinds)),
 		change,
 	}}
+}
+
+// densest returns as many entries as there are in any one window, of those in order.
+func densest(all []*Entry) (worst []*Entry) {
+	for from, to := 0, 0; to < len(all); to++ {
+		for all[to].Time.Sub(all[from].Time) > stormWindow {
+			from++
+		}
+		if to-from+1 > len(worst) {
+			worst = all[from : to+1]
+		}
+	}
+	return worst
 }
 
 // reasonCounts words how often members came and went.
