@@ -17,16 +17,6 @@ import (
 
 var inIndex = store.LogConfig{Layout: store.LayoutIndexed}
 
-// wantSound checks a log.
-func (b *bed) wantSound() {
-	b.Helper()
-	wrong, err := b.store.Check(b.ctx, b.at)
-	must(b.T, err)
-	if len(wrong) > 0 {
-		b.Errorf("the log is not sound:\n%s", strings.Join(wrong, "\n"))
-	}
-}
-
 // refresh adopts what others have added, and returns the log end offset.
 func (b *bed) refresh(l store.Log) int64 {
 	b.Helper()

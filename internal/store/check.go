@@ -1,0 +1,24 @@
+package store
+
+import "context"
+
+// Checker is a Store that can look whether its logs are what they should be, while they are
+// being written, whoever leads them.
+type Checker interface {
+	Store
+	// Check looks at a part of a log, from an offset on, and says where the next part begins.
+	Check(ctx context.Context, tp TopicPartition, from int64) (Checked, error)
+}
+
+// Checked is what was found in a part of a log.
+type Checked struct {
+	Layout Layout // empty if there is no log yet
+	// Able says that this layout can be checked. Otherwise the rest is not filled.
+	Able bool
+	// Start and End are the bounds of the log as of this part, Next where the part ends:
+	// at End, or where to go on.
+	Start, End, Next int64
+	Records          int64 // that are there
+	Deleted          int64 // that have an offset and are not there any more
+	Wrong            []string
+}
