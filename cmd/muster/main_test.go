@@ -162,7 +162,7 @@ func TestMusterAloneExplainsItself(t *testing.T) {
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	s := &shell{t: t}
 	for _, line := range []string{
-		"topics", "topics list", "topics describe", "topics create", "topics alter", "topics delete",
+		"topics", "topics list", "topics describe", "topics create", "topics alter", "topics delete", "topics check",
 		"produce", "consume", "version", "completion", "serve",
 		"users", "users list", "users create", "users set-password", "users delete", "acls", "acls list", "acls add", "acls remove", "acls why",
 		"quotas", "quotas list", "quotas set", "quotas remove", "audit",
@@ -208,6 +208,8 @@ func TestWrongCommandLinesExitWithCode2(t *testing.T) {
 		"topics alter a b --partitions 3":         "give the name of one topic, not 2",
 		"topics alter a -c x=1 --delete-config x": "x cannot be both set and deleted",
 		"topics delete a":                         "add --yes",
+		"topics check":                            "give the name of a topic",
+		"topics check a --partition -2":           "--partition takes the number of a partition",
 		"produce":                                 "give the name of a topic",
 		"produce a --acks 2":                      `--acks is all, 1 or 0, not "2"`,
 		"produce a --compression zip":             "--compression is none, gzip, snappy, lz4 or zstd",

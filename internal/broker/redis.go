@@ -13,6 +13,7 @@ import (
 	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/shown"
+	"muster/internal/store"
 	"muster/internal/store/redis"
 	"muster/internal/store/redis/conn"
 	leases "muster/internal/store/redis/lease"
@@ -39,6 +40,12 @@ func (r *redisSide) counter() handler.Counter {
 		return nil
 	}
 	return r.native.Counter()
+}
+
+// checker returns the store if it can check its logs, or nothing.
+func (b *Broker) checker() store.Checker {
+	c, _ := b.store.(store.Checker)
+	return c
 }
 
 // quiet ends what runs in the background.

@@ -1,6 +1,8 @@
 // DescribeTopicPartitions (key 75) describes topics page by page.
 //
 //	v0 flexible
+//
+// A tagged field of muster's own asks to check a partition: see check.go.
 
 package handler
 
@@ -19,7 +21,7 @@ import (
 // (max.request.partition.size.limit).
 const maxDescribed = 2000
 
-func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Response, error) {
+func (h *Handler) describeTopicPartitions(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.DescribeTopicPartitionsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeTopicPartitionsResponse)
 	room := max(1, min(int(req.ResponsePartitionLimit), maxDescribed))
@@ -56,6 +58,7 @@ func (h *Handler) describeTopicPartitions(_ context.Context, c *call) (kmsg.Resp
 			break
 		}
 	}
+	h.checkFirst(ctx, req, resp)
 	return resp, nil
 }
 

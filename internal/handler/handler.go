@@ -67,8 +67,9 @@ type Options struct {
 	Partitions   Partitions
 	Groups       Coordinator
 	Transactions Coordinator
-	Native       Native  // nil for a store without groups of its own
-	Counter      Counter // nil for a store whose offsets have no gaps
+	Native       Native        // nil for a store without groups of its own
+	Counter      Counter       // nil for a store whose offsets have no gaps
+	Checker      store.Checker // nil for a store that cannot check its logs
 	Logger       *slog.Logger
 	Now          func() time.Time
 	// Tail says how many offsets at the end of a partition are of nothing to read, in
@@ -111,6 +112,7 @@ type Handler struct {
 	denials  denials
 	limits   *limits
 	fetched  *fetched
+	checking chan struct{} // held by the request that has a partition checked
 }
 
 // New returns a handler.
@@ -121,7 +123,7 @@ func New(opts Options) *Handler {
 	if opts.Panicked == nil {
 		opts.Panicked = func() {}
 	}
-	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits(), fetched: newFetched(opts.Now)}
+	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits(), fetched: newFetched(opts.Now), checking: make(chan struct{}, 1)}
 }
 
 // Origin is where a request comes from.

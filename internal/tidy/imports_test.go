@@ -55,7 +55,7 @@ var importTable = map[string][]string{
 		"web", // For the types of the answers that it shows.
 		"words",
 	},
-	"cmd/muster/topics": {"cmd/muster/cli", "auth", "words"},
+	"cmd/muster/topics": {"cmd/muster/cli", "auth", "protocol", "words"},
 	"cmd/muster/txns":   {"cmd/muster/cli", "cmd/muster/source", "auth", "watch/explain", "watch/groupview", "watch/journal", "metadata", "words"},
 
 	"bench":          {"bench/contest", "bench/rig"}, // A module of its own, as are those of clients.

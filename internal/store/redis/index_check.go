@@ -246,27 +246,34 @@ func (c *indexCheck) index(ctx context.Context) error {
 			return attempt("check "+c.keys.index, err)
 		}
 		after := c.lastID
-		entries, to := c.decode(found), c.top
-		if len(found) == window && c.lastID.less(to) {
+		entries, used := c.decode(found)
+		to, last := c.top, used < window && used == len(found)
+		if !last && c.lastID.less(to) {
 			to = c.lastID
 		}
 		if err := c.data(ctx, entries, after, to); err != nil {
 			return err
 		}
-		if len(found) < window {
+		if last {
 			c.last()
 			c.Next = c.End
 			return nil
 		}
-		id, _, _ := entryParts(&found[len(found)-1])
+		id, _, _ := entryParts(&found[used-1])
 		c.Next = int64(id.ms)
 	}
 	return nil
 }
 
-// decode reads entries of the index, and looks whether each goes on where the one before ended.
-func (c *indexCheck) decode(found []rueidis.RedisMessage) (entries []indexEntry) {
+// decode reads entries of the index, and looks whether each goes on where the one before ended. It
+// stops when they have as many records as a part may have, and returns how many it has used.
+func (c *indexCheck) decode(found []rueidis.RedisMessage) (entries []indexEntry, used int) {
+	records := c.Records
 	for i := range found {
+		if i > 0 && records >= c.limits.entries {
+			break
+		}
+		used++
 		e, err := decodeIndex(&found[i])
 		if err != nil {
 			c.found(err, "%v", err)
@@ -284,9 +291,9 @@ func (c *indexCheck) decode(found []rueidis.RedisMessage) (entries []indexEntry)
 		}
 		c.before = &e
 		c.ids(&e, &found[i])
-		entries = append(entries, e)
+		entries, records = append(entries, e), records+e.records()
 	}
-	return entries
+	return entries, used
 }
 
 // ids looks whether the ids of an entry of the index follow those of the entries before.

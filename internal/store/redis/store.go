@@ -67,6 +67,7 @@ var (
 	_ store.Store   = (*Store)(nil)
 	_ store.Shared  = (*Store)(nil)
 	_ store.Watcher = (*Store)(nil)
+	_ store.Checker = (*Store)(nil)
 )
 
 // New returns a store that uses a client, which stays the caller's to close,

@@ -1,0 +1,100 @@
+package handler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/handler"
+	"muster/internal/protocol"
+	"muster/internal/store"
+)
+
+// fixedChecker is a store that says of its logs what it is told to.
+type fixedChecker struct {
+	store.Store
+	asked []string
+	found store.Checked
+	err   error
+}
+
+func (f *fixedChecker) Check(_ context.Context, tp store.TopicPartition, from int64) (store.Checked, error) {
+	f.asked = append(f.asked, fmt.Sprint(tp, from))
+	return f.found, f.err
+}
+
+// checks asks for a check of a partition.
+func checks(partition int32, from int64) *kmsg.DescribeTopicPartitionsRequest {
+	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+	req.ResponsePartitionLimit = 10
+	topic := kmsg.NewDescribeTopicPartitionsRequestTopic()
+	topic.Topic = "t"
+	protocol.AskCheck(&topic.UnknownTags, from)
+	req.Topics = append(req.Topics, topic)
+	req.Cursor = &kmsg.DescribeTopicPartitionsRequestCursor{Topic: "t", Partition: partition}
+	return req
+}
+
+func TestThePartitionThatIsAskedForIsCheckedAndNoOther(t *testing.T) {
+	w := newWorld(t)
+	f := &fixedChecker{found: store.Checked{Layout: store.LayoutIndexed, Able: true, Start: 1, Next: 9, End: 12, Records: 3, Deleted: 2, Wrong: []string{"that"}}}
+	w.opts.Checker = f
+	w.h = handler.New(w.opts)
+	partitions := w.request(checks(0, 7)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0].Partitions
+	got := protocol.GetCheck(&partitions[0].UnknownTags)
+	if got == nil || fmt.Sprintf("%+v", *got) != "{Unable: Layout:indexed Start:1 End:12 Next:9 Records:3 Deleted:2 Wrong:[that]}" {
+		t.Errorf("%+v", got)
+	}
+	if len(partitions) != 2 || protocol.GetCheck(&partitions[1].UnknownTags) != nil {
+		t.Errorf("%d partitions", len(partitions))
+	}
+	w.request(checks(1, 0))
+	plain := checks(1, 0)
+	plain.Topics[0].UnknownTags = kmsg.Tags{}
+	w.request(plain)
+	w.request(checks(5, 0))
+	if asked := strings.Join(f.asked, ", "); asked != "t-0 7, t-1 0" && asked != "{t 0} 7, {t 1} 0" {
+		t.Errorf("checked: %s", asked)
+	}
+	f.err = errors.New("away")
+	p := w.request(checks(0, 0)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0].Partitions[0]
+	if p.ErrorCode != kerr.KafkaStorageError.Code || protocol.GetCheck(&p.UnknownTags) != nil {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	why := func() string {
+		c := protocol.GetCheck(&w.request(checks(0, 0)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0].Partitions[0].UnknownTags)
+		if c == nil {
+			t.Fatal("there is no answer")
+		}
+		return c.Unable
+	}
+	if got := why(); !strings.Contains(got, "not in Redis") {
+		t.Errorf("no checker: %q", got)
+	}
+	for layout, want := range map[store.Layout]string{"": "no log yet", store.LayoutStream: "layout stream", store.LayoutLog: "layout log", "shared": "layout shared"} {
+		w.opts.Checker = &fixedChecker{found: store.Checked{Layout: layout}}
+		w.h = handler.New(w.opts)
+		if got := why(); !strings.Contains(got, want) {
+			t.Errorf("%q: %q", layout, got)
+		}
+	}
+}
+
+func TestACheckNeedsDescribeOnTheTopic(t *testing.T) {
+	w := newGuardedWorld(t)
+	f := &fixedChecker{}
+	w.opts.Checker = f
+	w.h = handler.New(w.opts)
+	if got := w.as(alice, checks(0, 0)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0]; got.ErrorCode != kerr.TopicAuthorizationFailed.Code || len(f.asked) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
