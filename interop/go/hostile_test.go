@@ -90,7 +90,7 @@ func fillBulk(t *testing.T, addr string) {
 // partition of its own.
 func storeBombs(t *testing.T, addr string) {
 	t.Helper()
-	createTopic(t, addr, "bombed", int32(len(bombs())))
+	createTopic(t, addr, "bombed", int32(len(bombs())), keptBatches...)
 	w := dial(t, addr)
 	for i, b := range bombs() {
 		p := produced(t, ask[*kmsg.ProduceResponse](w, produceRequest("bombed", int32(i), -1, b)))

@@ -197,7 +197,7 @@ func TestLogAppendTimeTopicsHaveTheBrokersClock(t *testing.T) {
 
 func TestBatchesComeBackByteForByte(t *testing.T) {
 	addr := onDisk(t)
-	createTopic(t, addr, "bytes", 1)
+	createTopic(t, addr, "bytes", 1, keptBatches...)
 	w := dial(t, addr)
 	sent := batch{values: values("v", 5), keys: values("k", 5), timestamp: 12345}.encode()
 	for range 2 {

@@ -47,6 +47,12 @@ func redisProperties(t testing.TB, data string) map[string]string {
 	return properties
 }
 
+// keepsBatches says whether the store keeps record batches as they were sent, instead of
+// their records. keptBatches are the settings of a topic that does in any store.
+func keepsBatches() bool { return storeKind == "disk" || os.Getenv("INTEROP_LAYOUT") == "log" }
+
+var keptBatches = []string{"muster.redis.layout", "log"}
+
 // Leases for a broker that is killed and started again, and waits for its own:
 // short if its clients try again, steady if they take what they are told.
 var (
