@@ -24,7 +24,7 @@ LINTER  := bin/golangci-lint
 # Packages without goroutines, by rule (internal/tidy), and those whose own tests start
 # none, or only those of tests and tools: the race detector has nothing to find in them.
 # The tests of cmd/muster run all commands under it.
-PURE   := audit auth coordinator/pump group group/assignor group/classic group/consumer group/kind group/modern group/schema group/subscription machine migration quota txn watch/explain watch/history watch/journal watch/lag watch/list words
+PURE   := audit auth coordinator/pump group group/assignor group/classic group/consumer group/kind group/modern group/schema group/subscription journal machine migration quota txn watch/explain watch/history watch/lag watch/list words
 QUIET  := $(addprefix cmd/muster/internal/,cli serve top txns) internal/sim internal/sim/exact internal/sim/seeds internal/sim/shell internal/harness internal/tidy interop/matrix scripts/gate
 RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
 

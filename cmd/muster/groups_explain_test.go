@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 )
 
 func TestGroupsExplainWithoutAJournal(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"muster"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // history waits until a group's journal has so many lines, and returns them. The

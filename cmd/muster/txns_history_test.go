@@ -11,8 +11,8 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/txns"
+	"muster/internal/journal"
 	"muster/internal/redistest"
-	"muster/internal/watch/journal"
 )
 
 // txnHistory waits until the journal has so many lines, and returns them.

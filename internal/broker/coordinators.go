@@ -5,13 +5,13 @@ import (
 
 	"muster/internal/coordinator"
 	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/store"
 	"muster/internal/txn"
 	"muster/internal/txn/orphans"
-	"muster/internal/watch/journal"
 )
 
 // coordinated is a row of the table of coordinators: a core, and what it needs of the

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
-	"muster/internal/watch/journal"
 )
 
 // tellOfGroups passes on what happened to a group. What is told after it waits for it, and

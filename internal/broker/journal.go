@@ -8,8 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/audit/trail"
+	"muster/internal/gate"
+	"muster/internal/journal"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/writer"
 )
 
@@ -34,7 +35,7 @@ func (b *Broker) openAudit() {
 	}
 	b.audit = trail.New(trail.Options{Writer: b.writerOptions(), Node: b.nodeID})
 	for _, g := range b.gates.All() {
-		g.OnLogin(b.audit.Login)
+		g.OnLogin(func(l gate.Attempt) { b.audit.Login(l.Principal, l.Host, l.Mechanism, l.Err) })
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"muster/internal/coordinator"
 	"muster/internal/handler"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // What happens to a transaction outside of its coordinator is keyed by its producer id

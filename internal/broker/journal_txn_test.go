@@ -6,7 +6,7 @@ import (
 
 	"muster/internal/coordinator"
 	"muster/internal/handler"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // Whoever writes markers without end fills no more of the journal than that.

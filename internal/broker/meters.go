@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/journal"
 	"muster/internal/meter"
 	"muster/internal/quota"
-	"muster/internal/watch/journal"
 )
 
 // countRebalances counts what happened to groups.

@@ -12,12 +12,12 @@ import (
 
 	"muster/internal/arrivals"
 	"muster/internal/auth"
+	"muster/internal/journal"
 	"muster/internal/listener"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/meter"
 	"muster/internal/quota"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 	"muster/internal/web/metrics"
 )

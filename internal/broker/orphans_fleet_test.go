@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/broker"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/redistest"
-	"muster/internal/watch/journal"
 )
 
 // stateShards is how many partitions __transaction_state has in a fleet.

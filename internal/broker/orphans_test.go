@@ -11,10 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/broker"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/record"
-	"muster/internal/watch/journal"
 )
 
 // leaveOrphan has a partition hold a transaction that no coordinator knows, as

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"muster/internal/broker"
+	"muster/internal/journal"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // versions are clients of both versions of transactions.

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"muster/internal/handler"
+	"muster/internal/journal"
 	"muster/internal/partition"
 	"muster/internal/store"
 	"muster/internal/store/redis"
 	"muster/internal/watch"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/source"
 )

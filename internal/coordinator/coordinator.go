@@ -30,9 +30,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // Log is a partition of the core's topic.

@@ -11,10 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
-	"muster/internal/watch/journal"
 )
 
 func TestRepliesWaitUntilTheirRecordsAndAllEarlierOnesAreDurable(t *testing.T) {

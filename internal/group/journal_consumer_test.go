@@ -12,9 +12,9 @@ import (
 	"muster/internal/group/classic"
 	"muster/internal/group/consumer"
 	"muster/internal/group/kind"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // cfgInterval is how long a group rests between two targets.

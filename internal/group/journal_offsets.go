@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/kind"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // offsetCount counts offsets by topic, in the order in which they come.

@@ -11,8 +11,8 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // deleteOffsets handles OffsetDelete: offsets of topics that no one in the group

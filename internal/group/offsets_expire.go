@@ -6,8 +6,8 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // sweep removes expired offsets, and groups that are empty of members and

@@ -6,8 +6,8 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // A group that was nothing but its offsets goes with the last of them, once.

@@ -9,7 +9,7 @@ import (
 
 	"muster/internal/group/subscription"
 	"muster/internal/harness"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 func (s *scenario) showReply(who string, msg kmsg.Response) string {

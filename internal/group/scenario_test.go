@@ -10,9 +10,9 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/harness"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 func TestScenarios(t *testing.T) {

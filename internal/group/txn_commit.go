@@ -7,9 +7,9 @@ import (
 	"muster/internal/group/consumer"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // txnCommit handles TxnOffsetCommit, versions 0 to 5: offsets that count when the

@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/handler"
+	"muster/internal/journal"
 	"muster/internal/store"
-	"muster/internal/watch/journal"
 )
 
 // Happened is told what the journal is told: whenever something happens to a

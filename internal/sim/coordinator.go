@@ -12,10 +12,10 @@ import (
 
 	"muster/internal/coordinator/pump"
 	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/sim/seeds"
 	"muster/internal/sim/shell"
-	"muster/internal/watch/journal"
 )
 
 // host is where a shell runs: a broker that leads, until it does no more.

@@ -29,7 +29,7 @@ var importTable = map[string][]string{
 	"cmd/muster/source": {
 		"cmd/muster/cli",
 		"audit",
-		"watch/explain", "watch/groupview", "watch/journal", "metadata",
+		"watch/explain", "watch/groupview", "journal", "metadata",
 		"protocol", // For the tagged field that asks for lag in records.
 		"words",
 	},
@@ -37,7 +37,7 @@ var importTable = map[string][]string{
 	"cmd/muster/groups": {
 		"cmd/muster/cli", "cmd/muster/source",
 		"cmd/muster/txns", // For the transactions that hold a group back.
-		"auth", "watch/explain", "watch/groupview", "watch/journal",
+		"auth", "watch/explain", "watch/groupview", "journal",
 		"migration", // For what the broker would say of an upgrade.
 		"words",
 	},
@@ -51,12 +51,12 @@ var importTable = map[string][]string{
 	"cmd/muster/top": {
 		"cmd/muster/cli",
 		"cmd/muster/groups", // It explains a group in the words of muster groups explain.
-		"watch/explain", "watch/journal",
+		"watch/explain", "journal",
 		"web", // For the types of the answers that it shows.
 		"words",
 	},
 	"cmd/muster/topics": {"cmd/muster/cli", "auth", "protocol", "words"},
-	"cmd/muster/txns":   {"cmd/muster/cli", "cmd/muster/source", "auth", "watch/explain", "watch/groupview", "watch/journal", "metadata", "words"},
+	"cmd/muster/txns":   {"cmd/muster/cli", "cmd/muster/source", "auth", "watch/explain", "watch/groupview", "journal", "metadata", "words"},
 
 	"bench":          {"bench/contest", "bench/rig"}, // A module of its own, as are those of clients.
 	"bench/contest":  {"bench/rig"},
@@ -99,21 +99,21 @@ var importTable = map[string][]string{
 		"record",
 		"store", // For store.Records and the error values.
 	},
-	"coordinator":     {"coordinator/pump", "watch/journal", "machine", "metadata", "record"}, // A core is handed to it.
+	"coordinator":     {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
 	"partition":       {"metadata", "metadata/config", "record", "store"},
-	"metadata/config": {"words"},                                                         // For the nearest name of one that is misspelt.
-	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},        // ACL rules are part of the metadata.
-	"peer":            {"watch/journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
+	"metadata/config": {"words"},                                                   // For the nearest name of one that is misspelt.
+	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
+	"peer":            {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":            {},
 	"auth/sasl":       {},                                                    // Users and settings are handed to it.
 	"meter":           {},                                                    // Who counts says what.
 	"quota":           {},                                                    // Limits, names and the time are handed to it.
 	"audit":           {"words"},                                             // Entries put themselves into words, for the CLI and a console.
-	"audit/trail":     {"audit", "auth", "gate", "metadata", "watch/writer"}, // It writes as journals are written.
+	"audit/trail":     {"audit", "auth", "metadata", "watch/writer"}, // It writes as journals are written.
 	// HTTP. What people see and do is in the form of structs that those who own the state
 	// take; only web knows of routes.
 	"web": {
-		"auth", "watch/journal",
+		"auth", "journal",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
 		"search", // What records someone looks for is read from the query.
 		"share",
@@ -130,7 +130,7 @@ var importTable = map[string][]string{
 		"metadata", "record", "web/problem", "words",
 	},
 	"web/facts": {
-		"watch/explain", "watch/groupview", "watch/journal", "watch/lag", "metadata",
+		"watch/explain", "watch/groupview", "journal", "watch/lag", "metadata",
 		"partition", // It reads journals and timestamps.
 		"protocol", "record", "watch",
 		"txn", // For which states of transactions are not over.
@@ -149,38 +149,38 @@ var importTable = map[string][]string{
 	"web/metrics": {"meter", "watch", "watch/explain", "watch/lag", "watch/list"}, // What was seen of groups, and what was counted.
 
 	// From facts about groups to what people read.
-	"watch":           {"watch/journal", "metadata", "watch/explain", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
-	"watch/groupview": {"watch/journal", "watch/lag"},                                                             // What lag is stands in one place; the status of members is in a tagged field of the journal's.
-	"watch/explain":   {"watch/journal", "watch/groupview", "watch/lag", "watch/list", "words"},                   // It puts into words what lag has found.
-	"watch/lag":       {"watch/history"},                                                                          // It says which positions have changed, in the form that is written.
+	"watch":           {"journal", "metadata", "watch/explain", "watch/history", "watch/lag", "watch/list"}, // It makes the passes that the tracker wants; facts are handed to it.
+	"watch/groupview": {"journal", "watch/lag"},                                                             // What lag is stands in one place; the status of members is in a tagged field of the journal's.
+	"watch/explain":   {"journal", "watch/groupview", "watch/lag", "watch/list", "words"},                   // It puts into words what lag has found.
+	"watch/lag":       {"watch/history"},                                                                    // It says which positions have changed, in the form that is written.
 	"watch/history":   {},
 	"watch/source": {
 		"group", "machine", // It looks at the groups of shards.
-		"watch/journal", // For the partition that has the history of a group.
+		"journal", // For the partition that has the history of a group.
 		"metadata", "partition", "record",
 		"protocol", // For the tagged fields by which other leaders are asked.
 		"watch", "watch/lag", "watch/list",
 		"watch/writer", // To append to the history.
 	},
-	"watch/writer": {"watch/journal", "machine", "metadata", "partition", "record"}, // Entries and topics are handed to it.
+	"watch/writer": {"journal", "machine", "metadata", "partition", "record"}, // Entries and topics are handed to it.
 	"watch/list":   {},
 	"words":        {},
 
 	// The pure packages.
 	"machine":            {"metadata"}, // Inputs have an image.
 	"coordinator/pump":   {"machine", "record"},
-	"group":              {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "watch/journal", "machine", "metadata", "migration"},
-	"group/consumer":     {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "watch/journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
-	"group/classic":      {"group/kind", "group/schema", "group/subscription", "watch/journal", "machine", "metadata", "migration"},
-	"group/modern":       {"group/kind", "group/schema", "group/subscription", "watch/journal", "machine", "metadata"},
-	"group/kind":         {"group/schema", "group/subscription", "watch/journal", "machine", "metadata", "migration"},
+	"group":              {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/consumer":     {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
+	"group/classic":      {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/modern":       {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
+	"group/kind":         {"group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/schema":       {"machine", "metadata"},
 	"group/subscription": {},
 	"group/assignor":     {},
 	"migration":          {},
-	"watch/journal":      {},
-	"txn":                {"watch/journal", "machine", "metadata"},
-	"txn/orphans":        {"watch/journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
+	"journal":            {},
+	"txn":                {"journal", "machine", "metadata"},
+	"txn/orphans":        {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
 	"record":             {},
 	"metadata":           {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
 
@@ -198,7 +198,7 @@ var importTable = map[string][]string{
 	"store/redis/lease":  {"store/redis/conn"},
 	"store/redis/native": {"store", "store/redis", "store/redis/conn"},
 	"shown": {
-		"coordinator", "handler", "watch/journal", "metadata", "protocol", // It sees groups as the handler does.
+		"coordinator", "handler", "journal", "metadata", "protocol", // It sees groups as the handler does.
 		"store", "store/redis", "store/redis/native",
 	},
 

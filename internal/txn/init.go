@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // init handles InitProducerId with a transactional id. Versions below 3 have no

@@ -8,7 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // The journal tells what happens to a transactional id against the will of its

@@ -1,8 +1,8 @@
 package txn
 
 import (
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // A store whose server stops may come back without the last that it acknowledged, and what

@@ -8,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/harness"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 func TestScenarios(t *testing.T) {

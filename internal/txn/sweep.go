@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // sweep aborts transactions that take longer than their client allowed. The time

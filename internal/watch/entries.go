@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/watch/lag"
 )
 

@@ -3,7 +3,7 @@ package watch
 import (
 	"testing"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/watch/lag"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
 )

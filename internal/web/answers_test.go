@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
 	"muster/internal/web/fleet"

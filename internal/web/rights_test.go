@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/journal"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/list"
 )
 

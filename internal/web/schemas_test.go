@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/web/problem"
 )
 

@@ -12,7 +12,6 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/auth"
-	"muster/internal/gate"
 	"muster/internal/metadata"
 	"muster/internal/watch/writer"
 )
@@ -77,14 +76,14 @@ func (a *Trail) HTTP(e audit.Entry) {
 	a.tell(e.Bounded())
 }
 
-// Login tells of a login at a Kafka listener.
-func (a *Trail) Login(l gate.Attempt) {
+// Login tells of a login at a Kafka listener, and why it failed if it did.
+func (a *Trail) Login(who auth.Principal, host, mechanism string, failed error) {
 	e := audit.Entry{
 		Time: time.Now().UTC(), Kind: audit.Login, Via: audit.ViaKafka, Broker: a.opts.Node(),
-		Principal: string(l.Principal), Host: l.Host, Mechanism: l.Mechanism,
+		Principal: string(who), Host: host, Mechanism: mechanism,
 	}
-	if l.Err != nil {
-		e.Kind, e.Reason = audit.LoginFailed, l.Err.Error()
+	if failed != nil {
+		e.Kind, e.Reason = audit.LoginFailed, failed.Error()
 	}
 	a.tell(e.Bounded())
 }

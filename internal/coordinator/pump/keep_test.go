@@ -7,8 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // thrifty is a core that uses a list of its effects again.

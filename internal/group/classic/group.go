@@ -10,8 +10,8 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // What the shard asks of a classic group.

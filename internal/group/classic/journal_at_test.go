@@ -7,7 +7,7 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/subscription"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // The account of a rebalance has where so many were, and no more.

@@ -8,7 +8,7 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/subscription"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // changeOf says what a join would change of a member, nil if nothing. It is only

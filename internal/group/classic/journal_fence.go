@@ -5,8 +5,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/kind"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // fence says whether the journal is to tell of a member id: once, however often

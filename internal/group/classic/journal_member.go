@@ -3,7 +3,7 @@ package classic
 import (
 	"muster/internal/group/kind"
 	"muster/internal/group/subscription"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 func (m *Member) Who() journal.Who {

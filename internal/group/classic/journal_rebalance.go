@@ -8,7 +8,7 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // Rebalance collects what the journal will say of a rebalance.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // The client may put what it likes into a reason; the journal keeps a part.

@@ -7,7 +7,7 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // resume makes a group that was loaded live.

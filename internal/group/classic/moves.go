@@ -8,7 +8,7 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // moves compares who owned which partition with who owns it now.

@@ -6,8 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/group/kind"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // rebalanceOrComplete reacts to a change of membership: it starts a rebalance,

@@ -6,8 +6,8 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // replaceStatic lets a new incarnation of a static member take the place of the

@@ -8,8 +8,8 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // sync handles SyncGroup: members wait for the leader's assignment.

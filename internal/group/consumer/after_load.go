@@ -3,7 +3,7 @@ package consumer
 import (
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // A store may lose the end of its log, and a client may be further on then than what is known

@@ -12,9 +12,9 @@ import (
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // findClassic returns the member of the classic protocol that a request is of.

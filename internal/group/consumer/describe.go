@@ -8,9 +8,9 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // describe handles ConsumerGroupDescribe.

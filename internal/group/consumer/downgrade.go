@@ -12,9 +12,9 @@ import (
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // A consumer group in which no one uses the consumer protocol any more becomes a classic

@@ -9,8 +9,8 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // Of a consumer group the journal tells why its epoch rose, what the target that was

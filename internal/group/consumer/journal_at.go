@@ -3,7 +3,7 @@ package consumer
 import (
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // positions is where a member of a consumer group is, what it has yet to let go of included.

@@ -7,8 +7,8 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
+	"muster/internal/journal"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // maxWaiting is how many of those who wait for a member the journal names.

@@ -6,8 +6,8 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
+	"muster/internal/journal"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // findTopics finds the topics that members subscribe to.

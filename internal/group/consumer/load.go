@@ -7,8 +7,8 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // resume makes a consumer group live after a load: every member has a whole session

@@ -5,9 +5,9 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // reconcile brings a member nearer to its target, and stores where it has got to.

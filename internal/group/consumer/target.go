@@ -10,9 +10,9 @@ import (
 	"muster/internal/group/kind"
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // bump gives the group another epoch if a member subscribes to other topics, or if

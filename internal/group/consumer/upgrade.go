@@ -13,9 +13,9 @@ import (
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/migration"
-	"muster/internal/watch/journal"
 )
 
 // A classic group whose members are consumers becomes a consumer group when someone of

@@ -3,8 +3,8 @@ package kind
 import (
 	"slices"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // How much of a long list the journal keeps.

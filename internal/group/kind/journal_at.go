@@ -1,6 +1,6 @@
 package kind
 
-import "muster/internal/watch/journal"
+import "muster/internal/journal"
 
 // Where members were when they died says which record may have killed them. So the trigger
 // that tells of a member which left, or was not heard of any more, has what it had and what

@@ -15,8 +15,8 @@ import (
 
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
+	"muster/internal/journal"
 	"muster/internal/machine"
-	"muster/internal/watch/journal"
 )
 
 // Group is what a shard asks of a group, of whatever kind it is.

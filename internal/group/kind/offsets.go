@@ -9,7 +9,7 @@ import (
 
 	"muster/internal/group/schema"
 	"muster/internal/group/subscription"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 func (b *Base) ApplyOffset(r *schema.OffsetRecord) {

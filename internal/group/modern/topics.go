@@ -5,8 +5,8 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
-	"muster/internal/watch/journal"
 )
 
 // Topics is the topics that members subscribe to, as they were found.

@@ -9,11 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
-	"muster/internal/watch/journal"
 )
 
 // broker is a process. What the broker's packages add to its cores and

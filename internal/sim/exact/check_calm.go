@@ -9,10 +9,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/partition"
 	"muster/internal/store"
-	"muster/internal/watch/journal"
 )
 
 // digester is what both cores can say about their state.

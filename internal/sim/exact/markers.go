@@ -8,11 +8,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
-	"muster/internal/watch/journal"
 )
 
 // markers handles WriteTxnMarkers: those for groups go to their shards, the others

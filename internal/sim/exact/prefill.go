@@ -7,11 +7,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/record"
 	"muster/internal/sim/seeds"
 	"muster/internal/store"
 	"muster/internal/txn"
-	"muster/internal/watch/journal"
 )
 
 // txnConfig is the settings of transaction coordinators.

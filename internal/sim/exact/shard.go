@@ -13,6 +13,7 @@ import (
 
 	"muster/internal/coordinator/pump"
 	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -20,7 +21,6 @@ import (
 	"muster/internal/sim/shell"
 	"muster/internal/store"
 	"muster/internal/txn"
-	"muster/internal/watch/journal"
 )
 
 // peerTimeout is how long brokers wait for one another.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/store"
-	"muster/internal/watch/journal"
 )
 
 // The side topic is written in some transactions beside the output, and offsets of

@@ -24,12 +24,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
 	"muster/internal/txn"
-	"muster/internal/watch/journal"
 )
 
 // Options say who is asked, and told.

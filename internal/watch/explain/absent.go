@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 

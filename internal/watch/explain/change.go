@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 )
 
 // consumerEntry is an entry of a consumer group.

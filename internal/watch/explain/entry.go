@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // Entry is an entry of the journal, with what the broker wrote: a later version

@@ -17,8 +17,8 @@ import (
 	"strconv"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

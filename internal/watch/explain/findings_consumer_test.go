@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 )
 
 // consumers is a stable consumer group, in which everybody has a partition of orders.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 )
 
 // entryWith is a rebalance that took a second, changed as a test wants it.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

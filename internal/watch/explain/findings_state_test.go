@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 )
 
 // ids words which findings there are.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 )
 
 // at is a time in the past of the Evidence below.

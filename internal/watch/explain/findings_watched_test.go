@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // HiddenTopic stands for the name of a topic that someone may not know of. No topic can

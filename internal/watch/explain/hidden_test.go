@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // Of topics that someone may not see nothing in an entry tells the name, whichever field it

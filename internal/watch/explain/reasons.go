@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 

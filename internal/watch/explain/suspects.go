@@ -3,8 +3,8 @@ package explain
 import (
 	"fmt"
 
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/lag"
 	"muster/internal/words"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // kindsInSource reads the kinds of triggers that the journal has.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 	"muster/internal/words"
 )
 

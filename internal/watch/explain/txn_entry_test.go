@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 func TestEntriesOfTransactionsInWords(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // FromConsumer is a consumer group as ConsumerGroupDescribe tells of it, but for where it is

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // What a broker tells of a consumer group is there, in order, and with what only ours tell.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/watch"
-	"muster/internal/watch/journal"
 	"muster/internal/watch/writer"
 )
 

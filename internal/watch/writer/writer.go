@@ -22,11 +22,11 @@ import (
 	"sync"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
-	"muster/internal/watch/journal"
 )
 
 const (

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
@@ -21,7 +22,6 @@ import (
 	"muster/internal/store/mem"
 	"muster/internal/store/redis"
 	"muster/internal/store/redis/conn"
-	"muster/internal/watch/journal"
 )
 
 var groups = Kind[journal.Entry]{

@@ -3,7 +3,7 @@ package facts
 import (
 	"sync"
 
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 // maxChanges is how many changes of groups are remembered for those who watch.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/web/problem"
 )
 

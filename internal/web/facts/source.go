@@ -14,12 +14,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/protocol"
 	"muster/internal/record"
 	"muster/internal/watch/groupview"
-	"muster/internal/watch/journal"
 	"muster/internal/web/problem"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
+	"muster/internal/journal"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 

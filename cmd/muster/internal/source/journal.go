@@ -13,9 +13,9 @@ import (
 
 	"muster/cmd/muster/internal/cli"
 	"muster/internal/audit"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 )
 
 // Journal is a topic in which a muster broker keeps what happened, as JSON. The broker

@@ -12,7 +12,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
-	"muster/internal/watch/journal"
+	"muster/internal/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,8 +10,8 @@ import (
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/groups"
+	"muster/internal/journal"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/web"
 	"muster/internal/words"
 )

@@ -22,8 +22,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/journal"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/words"
 )
 
