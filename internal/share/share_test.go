@@ -27,7 +27,7 @@ func TestSharesAreBoundedInAllAndForEach(t *testing.T) {
 		who  string
 		n    int64
 		want bool
-	}{{"a", 3, true}, {"a", 1, false}, {"b", 3, false}, {"b", 2, true}, {"c", 1, false}} {
+	}{{"a", 4, false}, {"a", 3, true}, {"a", 1, false}, {"b", 3, false}, {"b", 2, true}, {"c", 1, false}} {
 		if got := s.Take(c.who, c.n); got != c.want {
 			t.Errorf("%s takes %d more: %v", c.who, c.n, got)
 		}
