@@ -66,3 +66,15 @@ func TestAMemberIsLateIfItIsStillInTheEpochInWhichItWasTold(t *testing.T) {
 		t.Errorf("timers are left: %+v", x.Out.Timers)
 	}
 }
+
+// The session timeout may be shorter than it was at the last heartbeat: settings change.
+func TestASessionThatEndsEarlierHasItsTimerArmedAgain(t *testing.T) {
+	s, b, start := kind.NewShard(kind.DefaultConfig()), &kind.Base{ID: "g"}, time.Unix(1_700_000_000, 0)
+	m := Member{ID: "m"}
+	m.Wait(stepAt(&s, start), b, time.Minute, time.Minute)
+	x := stepAt(&s, start.Add(time.Second))
+	m.Wait(x, b, 10*time.Second, 10*time.Second)
+	if len(x.Out.Timers) != 1 || !x.Out.Timers[0].At.Equal(start.Add(11*time.Second)) || x.Out.Timers[0].Seq != m.TimerSeq {
+		t.Errorf("armed are %+v", x.Out.Timers)
+	}
+}
