@@ -291,3 +291,21 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// Who may not see all groups is not told how many there are.
+func TestWhoSeesSomeGroupsIsNotToldOfTheOthers(t *testing.T) {
+	x := Of([]*GroupRow{{Name: "a"}, {Name: "b"}, {Name: "c"}}, func(f func()) func() { return f })
+	for what, c := range map[string]struct {
+		q              Query
+		matched, total int
+	}{
+		"all":  {Query{}, 3, 3},
+		"some": {Query{Sees: func(name string) bool { return name != "b" }}, 2, -1},
+		"none": {Query{Sees: func(string) bool { return false }}, 0, -1},
+	} {
+		page, err := x.Find(&c.q)
+		if err != nil || len(page.Groups) != c.matched || page.Matched != c.matched || page.Total != c.total {
+			t.Errorf("%s: %+v, %v", what, page, err)
+		}
+	}
+}
