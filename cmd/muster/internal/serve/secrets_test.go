@@ -39,7 +39,9 @@ func TestPasswordsThatOthersCanReadAreWarnedOf(t *testing.T) {
 		{serveFlags{store: "redis://ann:${env:PW}@127.0.0.1:6379"}, ""},
 		{serveFlags{store: "redis://127.0.0.1:6379"}, ""},
 		{serveFlags{config: file("open", secret, 0o644)}, "open has passwords"},
+		{serveFlags{config: file("odd", secret, 0o604)}, "odd has passwords"},
 		{serveFlags{config: file("closed", secret, 0o600)}, ""},
+		{serveFlags{config: file("group", secret, 0o640)}, ""},
 		{serveFlags{config: file("none", "num.partitions=1\n", 0o644)}, ""},
 		{serveFlags{config: file("reference", "muster.bootstrap.user=ann:${file:/p}\n", 0o644)}, ""},
 	} {
