@@ -41,3 +41,26 @@ func TestProduceFailsIfTheBrokerGoesAway(t *testing.T) {
 		t.Errorf("the summary is %+v, want %+v", got, want)
 	}
 }
+
+// A line is a record: what is not understood of it is refused, since it would be lost without a
+// word.
+func TestALineIsOneRecord(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"value":"v"}`:                              "",
+		`{"value":null}`:                             "",
+		`{"value":"v"} {"value":"w"}`:                "more than one JSON value",
+		`{"key":"k"}`:                                `"value" is missing`,
+		`{"value":"v","vaule":"w"}`:                  "unknown field",
+		`{"value":"dg==","encoding":"base64"}`:       "",
+		`{"value":"dg==","encoding":"hex"}`:          "encoding is",
+		`{"value":"v","encoding":"base64"}`:          "not base64",
+		`{"value":"v","timestamp":"yesterday"}`:      "timestamp is",
+		`{"value":"v","headers":{"a":"1","b":null}}`: "",
+		`{"value":"v","headers":"a=1"}`:              "headers must be",
+	} {
+		r, err := parseJSONLine([]byte(line))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is %+v (%v)", line, r, err)
+		}
+	}
+}
