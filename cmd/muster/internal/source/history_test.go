@@ -25,7 +25,7 @@ func TestTheLatestEntriesAreShown(t *testing.T) {
 }
 
 func TestHowFarToLookBack(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "7d": 7 * 24 * time.Hour, "0s": 0, "-1h": 0, "d": 0, "": 0} {
+	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "7d": 7 * 24 * time.Hour, "0s": 0, "-1h": 0, "0d": 0, "d": 0, "": 0} {
 		f := HistoryFlags{since: text}
 		if got, err := f.Since(); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q is %v (%v)", text, got, err)

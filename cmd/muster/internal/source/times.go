@@ -21,7 +21,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 // ParseSince parses how long to look back: a duration, also in days.
 func ParseSince(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n > 0 {
 			return time.Duration(n) * 24 * time.Hour, nil
 		}
 	}
