@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/internal/audit"
 	"muster/internal/auth"
+	"muster/internal/gate"
 	"muster/internal/metadata"
 	"muster/internal/watch/writer"
 )
@@ -52,6 +55,37 @@ func TestEntriesThatAreLeftOutAreCounted(t *testing.T) {
 	a.Journal.Run(ended)
 	if dropped != 3 {
 		t.Errorf("%d that cannot be written are dropped", dropped)
+	}
+}
+
+// What is told of logins, denials and acts over HTTP says who, from where and how.
+func TestEntriesSayWhoCameFromWhereAndHow(t *testing.T) {
+	a := withoutStore(io.Discard, nil)
+	var got []audit.Entry
+	a.Lost = func(entries []audit.Entry, _ error) { got = append(got, entries...) }
+	a.Login(gate.Attempt{Host: "10.0.0.1", Listener: "SASL", Mechanism: "PLAIN", Principal: "User:ann"})
+	a.Login(gate.Attempt{Host: "10.0.0.2", Mechanism: "PLAIN", Principal: "User:eve", Err: errors.New("wrong password")})
+	a.Denied(auth.Request{Principal: "User:eve", Host: "10.0.0.2", Operation: auth.Read, Type: auth.Topic, Name: "orders"})
+	a.HTTP(audit.Entry{Kind: audit.TopicDeleted, Principal: "User:ann", Host: "10.0.0.1"})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	a.Run(ended)
+	want := []audit.Entry{
+		{Kind: audit.Login, Via: audit.ViaKafka, Broker: 1, Principal: "User:ann", Host: "10.0.0.1", Mechanism: "PLAIN"},
+		{Kind: audit.LoginFailed, Via: audit.ViaKafka, Broker: 1, Principal: "User:eve", Host: "10.0.0.2", Mechanism: "PLAIN", Reason: "wrong password"},
+		{Kind: audit.Denied, Via: audit.ViaKafka, Broker: 1, Principal: "User:eve", Host: "10.0.0.2", Operation: "READ", Resources: []audit.Resource{{Type: "topic", Name: "orders"}}, ResourceN: 1},
+		{Kind: audit.TopicDeleted, Via: audit.ViaHTTP, Broker: 1, Principal: "User:ann", Host: "10.0.0.1"},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("told are %+v", got)
+	}
+	for i := range want {
+		if got[i].Time.IsZero() {
+			t.Errorf("entry %d has no time", i)
+		}
+		if got[i].Time = (time.Time{}); fmt.Sprint(got[i]) != fmt.Sprint(want[i]) {
+			t.Errorf("told is %+v, want %+v", got[i], want[i])
+		}
 	}
 }
 
