@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"muster/internal/record"
 	"muster/internal/store/mem"
 	"muster/internal/watch/explain"
+	"muster/internal/watch/journal"
 	"muster/internal/web/problem"
 )
 
@@ -102,5 +104,28 @@ func TestASearchOfTheJournalSaysWhetherItDroppedEntries(t *testing.T) {
 		if len(s.page.Entries) != min(found, 2) || s.page.Partly != want {
 			t.Errorf("of %d there are %d, more %t", found, len(s.page.Entries), s.page.Partly)
 		}
+	}
+}
+
+// A partition is found by time as a whole batch; entries before the time are left out, and
+// those of other groups.
+func TestASearchOfTheJournalTakesWhatIsAskedFor(t *testing.T) {
+	since := time.UnixMilli(1_700_000_000_000).UTC()
+	at := func(d time.Duration) []byte {
+		text, err := json.Marshal(journal.Entry{Time: since.Add(d), Group: "g", Kind: journal.KindSettled})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	s := journalSearch{JournalQuery: JournalQuery{Group: "g", Since: since, Limit: 10}, page: &JournalPage{}}
+	for _, r := range []record.Record{
+		{Key: []byte("g"), Value: at(-time.Millisecond)}, {Key: []byte("g"), Value: at(0)}, {Key: []byte("other"), Value: at(1)},
+		{Key: []byte("g"), Value: []byte("of a later version")}, {Key: []byte("g"), Value: at(time.Minute)},
+	} {
+		s.take(&r)
+	}
+	if got := s.page.Entries; len(got) != 2 || !got[0].Time.Equal(since) || !got[1].Time.Equal(since.Add(time.Minute)) {
+		t.Errorf("found are %+v", got)
 	}
 }
