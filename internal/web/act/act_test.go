@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/watch/groupview"
 	"muster/internal/web/problem"
 )
 
@@ -139,6 +141,45 @@ func TestWhoMayNotWriteIsNotToldWhoLeads(t *testing.T) {
 	}
 	if _, err := a.DeleteRecords(t.Context(), ann, "orders", map[int32]int64{0: 5}); !errors.Is(err, denied) || asked.Operation != auth.Delete {
 		t.Errorf("who may not delete is told %v, for %v", err, asked.Operation)
+	}
+}
+
+// Who may not see a topic is refused, and not told that its partitions have no leader.
+func TestOffsetsOfATopicThatSomeoneMayNotSeeAreRefused(t *testing.T) {
+	code := kerr.TopicAuthorizationFailed.Code
+	a, _ := doing(t, func(kmsg.Request) (Answer, error) {
+		return Answer{Response: &kmsg.ListOffsetsResponse{Topics: []kmsg.ListOffsetsResponseTopic{{
+			Topic: "orders", Partitions: []kmsg.ListOffsetsResponseTopicPartition{{Partition: 1, ErrorCode: code, Offset: 5}},
+		}}}}, nil
+	})
+	of := []groupview.TopicPartition{{Topic: "orders", Partition: 1}}
+	if places, err := a.Offsets(t.Context(), Asker{}, of, nil); err == nil || refusal(t, err).Code != code {
+		t.Errorf("it is at %v (%v)", places, err)
+	}
+	code = kerr.LeaderNotAvailable.Code
+	if places, err := a.Offsets(t.Context(), Asker{}, of, nil); err != nil || len(places) != 0 {
+		t.Errorf("without a leader it is at %v (%v)", places, err)
+	}
+}
+
+// A user is gone only without a password for any mechanism.
+func TestAUserIsDeletedByAllMechanisms(t *testing.T) {
+	var deleted []int8
+	a, _ := doing(t, func(req kmsg.Request) (Answer, error) {
+		for _, d := range req.(*kmsg.AlterUserSCRAMCredentialsRequest).Deletions {
+			deleted = append(deleted, d.Mechanism)
+		}
+		return Answer{Response: &kmsg.AlterUserSCRAMCredentialsResponse{Results: make([]kmsg.AlterUserSCRAMCredentialsResponseResult, 1)}}, nil
+	})
+	edit := a.Image().Edit()
+	edit.SetUser("ann", []metadata.Credential{{Hash: 1, Iterations: 4096}, {Hash: 2, Iterations: 4096}})
+	image := edit.Image()
+	a.Options.Image = func() *metadata.Image { return image }
+	if err := a.DeleteUser(t.Context(), Asker{}, "ann"); err != nil || !slices.Equal(deleted, []int8{1, 2}) {
+		t.Errorf("deleted are %v (%v)", deleted, err)
+	}
+	if err := a.DeleteUser(t.Context(), Asker{}, "bob"); err != nil || len(deleted) != 3 {
+		t.Errorf("of no user the broker is not asked: %v (%v)", deleted, err)
 	}
 }
 
