@@ -122,10 +122,13 @@ func (l *LoginFlags) apply(id *Identity) error {
 		id.mechanism = strings.ToUpper(l.mechanism)
 	}
 	if l.user == "" {
-		if id.User == "" && l.given != nil && l.given("password-file") {
+		switch {
+		case l.given == nil || !l.given("password-file"):
+			return nil
+		case id.User == "":
 			return Usagef("--password-file needs --user")
 		}
-		return nil
+		l.user = id.User // The password is that of the file's user.
 	}
 	password, err := l.password()
 	if err != nil {
