@@ -11,13 +11,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
 	"muster/internal/record"
 	"muster/internal/store/mem"
 	"muster/internal/watch/explain"
-	"muster/internal/watch/journal"
 	"muster/internal/web/problem"
 )
 
