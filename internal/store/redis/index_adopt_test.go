@@ -173,3 +173,23 @@ func TestALeaderThatHasAdoptedWhatWasLostEnds(t *testing.T) {
 		})
 	}
 }
+
+// The last id of a millisecond is one like any other, and so is the last of all.
+func TestEntriesWithTheLastIdsThatThereAreAreAdopted(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	b.do("XADD", b.keys().stream, "5-18446744073709551615", "value", "0")
+	b.append(l, b.valued("1"))
+	b.do("XADD", b.keys().stream, "99999999999999-18446744073709551614", "value", "2")
+	b.do("XADD", b.keys().stream, "99999999999999-18446744073709551615", "value", "3")
+	b.append(l, b.valued("4"))
+	b.do("XADD", b.keys().stream, "18446744073709551615-18446744073709551615", "value", "5")
+	b.refresh(l)
+	if _, err := l.Append(b.ctx, b.valued("6")); !errors.Is(err, store.ErrStorage) {
+		t.Errorf("above the last id of all: %v", err)
+	}
+	if got := b.values(b.open(2)); !slices.Equal(got, []string{"0", "1", "2", "3", "4", "5"}) {
+		t.Errorf("%q", got)
+	}
+	b.wantSound()
+}

@@ -327,7 +327,7 @@ func parseIndex(id entryID, text string) (e indexEntry, err error) {
 	r := indexReader{b: []byte(body)}
 	for range r.uvarint(uint64(len(body))) {
 		run := idRun{count: int64(r.uvarint(maxOffsets))}
-		if run.first, err = parseID(string(r.bytes(r.uvarint(idLength * 2)))); err != nil || run.count == 0 || run.first.seq+uint64(run.count) < run.first.seq {
+		if run.first, err = parseID(string(r.bytes(r.uvarint(idLength * 2)))); err != nil || run.count == 0 || run.last().seq < run.first.seq {
 			return e, bad
 		}
 		e.runs = append(e.runs, run)
