@@ -52,13 +52,14 @@ func StandingsBefore(ctx context.Context, client rueidis.Client, prefix string, 
 		if err != nil {
 			return nil, err
 		}
-		if len(after) > 0 {
-			e := &after[0] // It holds the offset, or what follows it.
-			out[i] = Standing{entryID{}.String(), e.added - e.records() + e.recordsBefore(p.Offset), true}
-			if id, ok := e.idBefore(p.Offset); ok {
-				out[i].ID = id.String()
-				continue
-			}
+		if len(after) == 0 {
+			continue
+		}
+		e := &after[0] // It holds the offset, or what follows it.
+		out[i] = Standing{entryID{}.String(), e.added - e.records() + e.recordsBefore(p.Offset), true}
+		if id, ok := e.idBefore(p.Offset); ok {
+			out[i].ID = id.String()
+			continue
 		}
 		for r := replies[3*i+2]; ; {
 			before, err := decodeEntries(r, k)
@@ -66,8 +67,8 @@ func StandingsBefore(ctx context.Context, client rueidis.Client, prefix string, 
 				return nil, err
 			}
 			if last := slices.IndexFunc(before, func(e indexEntry) bool { return len(e.runs) > 0 }); last >= 0 {
-				e := &before[last]
-				out[i].ID, out[i].Read = e.runs[len(e.runs)-1].last().String(), e.added
+				runs := before[last].runs
+				out[i].ID = runs[len(runs)-1].last().String()
 				break
 			}
 			if len(before) < indexLook {
