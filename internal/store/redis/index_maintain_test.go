@@ -74,3 +74,20 @@ func TestEntriesAreCountedWhoeverAddsThem(t *testing.T) {
 		t.Errorf("the state is %+v, %v; the handle has %+v", s, err, l.tail)
 	}
 }
+
+// Redis leaves entries behind an id that was deleted above them.
+func TestATrimLeavesNothingBehindAnIdThatWasDeleted(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	b.append(l, b.valued("0"))
+	b.do("XDEL", b.keys().stream, b.do("XADD", b.keys().stream, "99999999999999-7", "value", "deleted"))
+	b.append(l, b.valued("1", "2", "3", "4"))
+	must(t, l.Trim(b.ctx, 3))
+	if got := b.values(l); !slices.Equal(got, []string{"3", "4"}) {
+		t.Errorf("%q", got)
+	}
+	if n := b.do("XLEN", b.keys().stream); n != "2" {
+		t.Errorf("%s entries are left", n)
+	}
+	b.wantSound()
+}
