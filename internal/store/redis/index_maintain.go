@@ -65,6 +65,9 @@ func (l indexLog) Retain(ctx context.Context, r store.Retention) error {
 		return err
 	}
 	_, next := l.Bounds()
+	if err := l.skipGone(ctx, min(r.NextOffset, next)); err != nil {
+		return err
+	}
 	size := l.Size()
 	return l.trimIndexed(ctx, min(r.NextOffset, next), func(b *indexBatch) bool {
 		old := r.MaxAge >= 0 && b.maxTimestamp >= 0 && r.Now.UnixMilli()-b.maxTimestamp > r.MaxAge.Milliseconds()
@@ -75,6 +78,38 @@ func (l indexLog) Retain(ctx context.Context, r store.Retention) error {
 		size -= b.bytes
 		return true
 	})
+}
+
+// skipGone moves the start of the log past records that Redis clients have trimmed, up to an offset
+// at most. Where compaction has left holes, they do no harm.
+func (l indexLog) skipGone(ctx context.Context, limit int64) error {
+	start, _ := l.Bounds()
+	if start >= limit || l.cleaned.to > start {
+		return nil
+	}
+	entries, err := l.readIndex(ctx, start, 1)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	found, err := l.above(ctx, entryID{}, 1)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		id, _, err := entryParts(&found[0])
+		if err != nil {
+			return err
+		}
+		if first, ok := entries[0].idFrom(start); ok && !first.less(id) {
+			return nil
+		}
+		at, _, err := OffsetAfter(ctx, l.store.client, l.store.prefix, l.tp, id.before().String())
+		if err != nil {
+			return err
+		}
+		limit = min(limit, at)
+	}
+	return l.trimIndexed(ctx, limit, func(*indexBatch) bool { return true })
 }
 
 // trimIndexed moves the start of the log past batches as long as a function of them says yes,

@@ -91,3 +91,32 @@ func TestATrimLeavesNothingBehindAnIdThatWasDeleted(t *testing.T) {
 	}
 	b.wantSound()
 }
+
+// What Redis clients trim is gone for Kafka clients as well.
+func TestTheStartFollowsWhatRedisClientsTrim(t *testing.T) {
+	marker, err := record.BuildMarker(7, 0, record.Marker{Commit: true}, 3)
+	must(t, err)
+	for left, want := range map[string]int64{"7": 0, "6": 1, "5": 2, "4": 3, "3": 5, "1": 7, "0": 9} {
+		for _, adopted := range []bool{true, false} {
+			b := newBed(t, inIndex)
+			l := b.open(1)
+			b.append(l, b.valued("0", "1"))
+			b.append(l, b.valued("2"))
+			b.append(l, marker)
+			for i := range 3 {
+				b.do("XADD", b.keys().stream, "*", "value", fmt.Sprint(i))
+			}
+			b.refresh(l)
+			b.append(l, marker)
+			b.append(l, b.valued("8"))
+			if b.do("XTRIM", b.keys().stream, "MAXLEN", left); !adopted {
+				b.do("XADD", b.keys().stream, "*", "value", "no offset yet")
+			}
+			must(t, l.Retain(b.ctx, store.Retention{Now: time.Now(), MaxAge: -1, MaxBytes: -1, NextOffset: 9}))
+			if start, _ := l.Bounds(); start != want {
+				t.Errorf("of 7 records %s are left, and the log starts at %d, not %d", left, start, want)
+			}
+			b.wantSound()
+		}
+	}
+}
