@@ -12,8 +12,13 @@ import (
 	"muster/internal/store"
 )
 
-// adoptEntries is how many entries of others are adopted at a time.
-const adoptEntries = 500
+// adoptEntries is how many entries of others are adopted at a time at most, and adoptFew how many
+// before it is known how large they are: about adoptBytes are read at a time.
+const (
+	adoptEntries = 500
+	adoptFew     = 64
+	adoptBytes   = 8 << 20
+)
 
 // Transactional implements store.Refresher: the index has the markers.
 func (indexLog) Transactional() bool { return true }
@@ -94,21 +99,22 @@ func (l indexLog) above(ctx context.Context, id entryID, count int64) ([]rueidis
 
 // adoptAll adopts the entries of others, at least to an id. Nothing may be under way.
 func (l indexLog) adoptAll(ctx context.Context, to entryID) error {
-	for {
+	for count := int64(adoptFew); ; {
 		l.mu.Lock()
 		top := l.tail.top
 		l.mu.Unlock()
-		found, err := l.above(ctx, top, adoptEntries)
+		found, err := l.above(ctx, top, count)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
 			return l.rise(to)
 		}
-		more, err := l.adoptSome(ctx, top, found)
-		if err != nil || !more {
+		more, bytes, err := l.adoptSome(ctx, top, found)
+		if err != nil || !more && int64(len(found)) < count {
 			return err
 		}
+		count = min(adoptBytes/(bytes/int64(len(found)))+1, adoptEntries)
 	}
 }
 
@@ -121,15 +127,15 @@ func (l indexLog) rise(to entryID) error {
 }
 
 // adoptSome adopts entries that follow the last which the index covers, and says whether there
-// may be more.
-func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.RedisMessage) (more bool, err error) {
+// are more than these, and how large they are.
+func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.RedisMessage) (more bool, bytes int64, err error) {
 	e := &indexEntry{}
 	b := indexBatch{flags: flagAdopted, leaderEpoch: l.epoch, maxTimestamp: record.NoTimestamp, producerID: record.NoProducerID}
 	var last entryID
 	for i := range found {
 		id, fields, err := entryParts(&found[i])
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
 		words := make(entry, len(fields))
 		for k := range fields {
@@ -155,17 +161,17 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	r, err := l.change(ctx, "adopt entries of", adoptScript, []string{l.keys.index},
 		top.String(), last.String(), decimal(b.count), decimal(b.maxTimestamp), decimal(b.bytes), e.runs[0].first.String(), rueidis.BinaryString(e.body()), formatEpochs(epochs))
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	if len(r) != 2 {
-		return false, fmt.Errorf("%w: adopt entries of %s: %s", store.ErrStorage, l.keys.stream, r[0].text())
+		return false, 0, fmt.Errorf("%w: adopt entries of %s: %s", store.ErrStorage, l.keys.stream, r[0].text())
 	}
 	truth := indexTruth{next: r[0].int()}
 	if truth.top, truth.indexState, err = parseIndexState(r[1].text()); err != nil {
-		return false, err
+		return false, 0, err
 	}
 	l.learn(truth)
-	return truth.top != last || len(found) == adoptEntries, nil
+	return truth.top != last, b.bytes, nil
 }
 
 // learn takes in where the log ends after entries of others were adopted.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,4 +194,35 @@ func TestEntriesWithTheLastIdsThatThereAreAreAdopted(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.wantSound()
+}
+
+// Large entries are adopted a few at a time, so that not very much is in memory.
+func TestFewLargeEntriesAreAdoptedAtATime(t *testing.T) {
+	for size, most := range map[int]int64{1: adoptEntries, 1 << 18: 32} {
+		b := newBed(t, inIndex)
+		var counts []int64
+		m := &meddler{Client: connect(t, single(t))}
+		m.after = func(words []string) {
+			if words[0] == "XRANGE" && len(words) == 6 {
+				n, err := strconv.ParseInt(words[5], 10, 64)
+				must(t, err)
+				counts = append(counts, n)
+			}
+		}
+		s := New(m, Options{Prefix: b.prefix})
+		t.Cleanup(func() { _ = s.Close() })
+		l := b.openIn(s, 1)
+		value := strings.Repeat("x", size)
+		for range adoptFew + 20 {
+			b.do("XADD", b.keys().stream, "*", "value", value)
+		}
+		counts = nil
+		if end := b.refresh(l); end != adoptFew+20 {
+			t.Errorf("the log ends at %d", end)
+		}
+		if len(counts) < 3 || counts[0] != 1 || counts[1] != adoptFew || slices.Max(counts[2:]) != most {
+			t.Errorf("of entries of %d bytes so many are read at a time: %d", size, counts)
+		}
+		b.wantSound()
+	}
 }
