@@ -226,3 +226,87 @@ func TestFewLargeEntriesAreAdoptedAtATime(t *testing.T) {
 		b.wantSound()
 	}
 }
+
+// Without the meta hash no one knows of the log: its data is a stream of others.
+func TestALogWhoseMetaHashIsGoneIsAdoptedAsAStreamOfOthers(t *testing.T) {
+	for _, index := range []bool{false, true} {
+		b := newBed(t, inIndex)
+		l := b.open(1)
+		marker, err := record.BuildMarker(7, 1, record.Marker{}, 3)
+		must(t, err)
+		inTxn := record.PlainTemplate()
+		inTxn.ProducerID, inTxn.ProducerEpoch, inTxn.Transactional = 7, 1, true
+		batch, err := record.Build(inTxn, []record.Record{{Value: []byte("0")}})
+		must(t, err)
+		b.append(l, batch)
+		b.append(l, marker)
+		b.append(l, b.valued("1", "2"))
+		must(t, l.SaveProducers(b.ctx, nil, 0))
+		if aborted, err := l.Aborted(b.ctx, 0, 4); err != nil || len(aborted) != 1 {
+			t.Fatalf("%v, %v", aborted, err)
+		}
+		b.do("DEL", b.keys().meta)
+		if index {
+			b.do("DEL", b.keys().index)
+		}
+		if _, err := l.Append(b.ctx, b.valued("by the old leader")); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("the old leader: %v", err)
+		}
+		l = b.open(1)
+		b.append(l, b.valued("3"))
+		if got := b.values(l); !slices.Equal(got, []string{"0", "1", "2", "3"}) {
+			t.Errorf("%q", got)
+		}
+		if start, end := l.Bounds(); start != 0 || end != 4 {
+			t.Errorf("it has offsets %d to %d", start, end)
+		}
+		producers, _, err := l.Producers(b.ctx)
+		must(t, err)
+		aborted, err := l.Aborted(b.ctx, 0, 4)
+		must(t, err)
+		if len(producers) > 0 || len(aborted) > 0 {
+			t.Errorf("%+v and %+v are of its earlier life", producers, aborted)
+		}
+		b.wantSound()
+	}
+}
+
+// A leader whose keys are deleted is told when it appends; what others add in the meantime has
+// offsets above all so far.
+func TestALeaderWhoseKeysAreDeletedMustOpenAgain(t *testing.T) {
+	for _, key := range []func(keys) string{func(k keys) string { return k.stream }, func(k keys) string { return k.index }} {
+		for _, others := range []bool{false, true} {
+			b := newBed(t, inIndex)
+			l := b.open(1)
+			b.append(l, b.valued("0", "1"))
+			if others {
+				b.do("XADD", b.keys().stream, "*", "value", "2")
+				b.refresh(l)
+			}
+			name := key(b.keys())
+			b.do("DEL", name)
+			if others {
+				b.do("XADD", b.keys().stream, "99999999999999-7", "value", "theirs")
+			}
+			_, end := l.Bounds()
+			at, err := l.Append(b.ctx, b.valued("ours"))
+			if others && name == b.keys().stream {
+				if err != nil || at.BaseOffset != end+1 {
+					t.Errorf("a stream that others have made anew: %+v, %v", at, err)
+				}
+			} else if !errors.Is(err, store.ErrStorage) {
+				t.Errorf("%s is gone: %v", name, err)
+			}
+			l = b.open(2)
+			b.append(l, b.valued("last"))
+			got, last := b.content(l), int64(0)
+			for i := range got {
+				last = got[i].Offset
+			}
+			if start, next := l.Bounds(); start > end || next <= end || string(got[len(got)-1].Value) != "last" || last != next-1 {
+				t.Errorf("%s is gone: it has offsets %d to %d, and ended at %d; %d records", name, start, next, end, len(got))
+			}
+			b.wantSound()
+		}
+	}
+}
