@@ -37,6 +37,7 @@ func (l indexLog) composed(tx *transaction, _ int64) {
 		} else {
 			count += x.count
 			x.maxTimestamp = max(p.latest, x.maxTimestamp)
+			tx.to.maxTimestamp = max(tx.to.maxTimestamp, x.maxTimestamp)
 		}
 		e.batches = append(e.batches, x)
 	}

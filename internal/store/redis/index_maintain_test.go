@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"testing"
 	"time"
@@ -118,5 +120,25 @@ func TestTheStartFollowsWhatRedisClientsTrim(t *testing.T) {
 			}
 			b.wantSound()
 		}
+	}
+}
+
+// A producer may write a smaller timestamp into the header than its records have.
+func TestASearchByTimestampGoesByTheRecords(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	batch := b.batchOf(record.Record{Timestamp: 3, Value: []byte("0")}, record.Record{Timestamp: 90, Value: []byte("1")})
+	binary.BigEndian.PutUint64(batch[35:], 5)
+	binary.BigEndian.PutUint32(batch[17:], crc32.Checksum(batch[21:], crc32.MakeTable(crc32.Castagnoli)))
+	b.append(l, batch)
+	b.append(l, b.batchOf(record.Record{Timestamp: 4, Value: []byte("2")}))
+	for range 2 {
+		if at, ok, err := l.OffsetForTimestamp(b.ctx, 50); err != nil || !ok || at.Offset != 1 {
+			t.Errorf("the first record with a timestamp of 50 or more is at %+v, %v, %v", at, ok, err)
+		}
+		if at, ok, err := l.MaxTimestamp(b.ctx); err != nil || !ok || at.Timestamp != 90 {
+			t.Errorf("the largest timestamp is %+v, %v, %v", at, ok, err)
+		}
+		l = b.open(2)
 	}
 }
