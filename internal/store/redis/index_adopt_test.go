@@ -310,3 +310,39 @@ func TestALeaderWhoseKeysAreDeletedMustOpenAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestNothingIsAdoptedWithoutAnIndex(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	b.append(l, b.valued("0"))
+	b.do("DEL", b.keys().index)
+	b.do("XADD", b.keys().stream, "*", "value", "1")
+	if end, err := l.(store.Refresher).Refresh(b.ctx); !errors.Is(err, store.ErrStorage) {
+		t.Errorf("it ends at %d, %v", end, err)
+	}
+	if end := b.do("HGET", b.keys().meta, "end"); end != "1" {
+		t.Errorf("it ends at %s", end)
+	}
+}
+
+// What a leader adopts is of its epoch, though it appends nothing.
+func TestEntriesOfOthersAreOfTheEpochThatAdoptsThem(t *testing.T) {
+	b := newBed(t, inIndex)
+	b.append(b.open(1), b.valued("0"))
+	for epoch := int32(2); epoch < 5; epoch++ {
+		l := b.open(epoch)
+		b.do("XADD", b.keys().stream, "*", "value", "theirs")
+		b.refresh(l)
+	}
+	l := b.open(5)
+	if got, want := l.Epochs(), []store.EpochStart{{Epoch: 1}, {Epoch: 2, Start: 1}, {Epoch: 3, Start: 2}, {Epoch: 4, Start: 3}}; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for at := range int64(4) {
+		r, err := l.Read(b.ctx, store.ReadRequest{Offset: at, NextOffset: at + 1, MaxBytes: 1 << 20})
+		must(t, err)
+		if got := record.Batch(r.Bytes).LeaderEpoch(); got != int32(at)+1 {
+			t.Errorf("offset %d has leader epoch %d", at, got)
+		}
+	}
+}
