@@ -213,7 +213,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.openAudit()
 	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Lengths: b.lengths(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,

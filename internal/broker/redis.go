@@ -48,6 +48,12 @@ func (b *Broker) checker() store.Checker {
 	return c
 }
 
+// lengths returns the store if it counts records, or nothing.
+func (b *Broker) lengths() store.Lengths {
+	l, _ := b.store.(store.Lengths)
+	return l
+}
+
 // quiet ends what runs in the background.
 func (r *redisSide) quiet() {
 	r.stop()

@@ -2,7 +2,7 @@
 //
 //	v0 flexible
 //
-// A tagged field of muster's own asks to check a partition: see check.go.
+// Tagged fields of muster's own ask how many records partitions have, and to check one: see lengths.go and check.go.
 
 package handler
 
@@ -58,6 +58,7 @@ func (h *Handler) describeTopicPartitions(ctx context.Context, c *call) (kmsg.Re
 			break
 		}
 	}
+	h.tellRecords(ctx, c.image, req, resp)
 	h.checkFirst(ctx, req, resp)
 	return resp, nil
 }

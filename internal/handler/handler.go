@@ -70,6 +70,7 @@ type Options struct {
 	Native       Native        // nil for a store without groups of its own
 	Counter      Counter       // nil for a store whose offsets have no gaps
 	Checker      store.Checker // nil for a store that cannot check its logs
+	Lengths      store.Lengths // nil for a store whose offsets have no gaps
 	Logger       *slog.Logger
 	Now          func() time.Time
 	// Tail says how many offsets at the end of a partition are of nothing to read, in

@@ -10,6 +10,14 @@ type Checker interface {
 	Check(ctx context.Context, tp TopicPartition, from int64) (Checked, error)
 }
 
+// Lengths is a Store that knows how many records its logs have, where the difference of offsets need not
+// tell.
+type Lengths interface {
+	Store
+	// Lengths counts the records of logs, whoever leads them; negative where it does not know.
+	Lengths(ctx context.Context, logs []TopicPartition) ([]int64, error)
+}
+
 // Checked is what was found in a part of a log.
 type Checked struct {
 	Layout Layout // empty if there is no log yet

@@ -68,6 +68,7 @@ var (
 	_ store.Shared  = (*Store)(nil)
 	_ store.Watcher = (*Store)(nil)
 	_ store.Checker = (*Store)(nil)
+	_ store.Lengths = (*Store)(nil)
 )
 
 // New returns a store that uses a client, which stays the caller's to close,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"muster/cmd/muster/internal/cli"
 	"muster/internal/words"
@@ -57,16 +58,17 @@ size_bytes). A number is null if it is unknown.`,
 
 func describeTopics(cmd *cobra.Command, client *cli.Flags, names []string, all bool) error {
 	ctx := cmd.Context()
-	admin, err := client.Admin(ctx)
+	kafka, err := client.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer admin.Close()
+	defer kafka.Close()
+	admin := kadm.NewClient(kafka)
 	details, failed, err := cli.FindTopics(ctx, admin, names)
 	if err != nil {
 		return err
 	}
-	states, err := loadTopics(ctx, admin, details)
+	states, err := loadTopics(ctx, kafka, details)
 	if err != nil {
 		return err
 	}

@@ -33,10 +33,10 @@ func listCommand() *cobra.Command {
 		Long: `List topics: all of them, or those whose name matches a regular expression
 (anywhere in the name; anchor it with ^ and $).
 
-RECORDS is the log end offset minus the log start offset, summed over the
-partitions: the number of records, unless some were compacted away, or offsets
-have gaps (topics in Redis, in layout stream): then it is larger. SIZE is what
-the leaders' logs take. What the broker does not tell is shown as -.
+RECORDS is how many a broker on Redis has counted, in layouts indexed and stream.
+Otherwise it is the log end offset minus the log start offset, summed over the
+partitions: larger than the number of records if some were compacted away, or
+transactions have added markers. SIZE is what the leaders' logs take. What the broker does not tell is shown as -.
 
 With --json it prints an array of objects with the fields name, id, internal,
 partitions, records and size_bytes; the last two are null if unknown.`,
@@ -79,7 +79,7 @@ func listTopics(cmd *cobra.Command, client *cli.Flags, pattern string, internal 
 			delete(details, name)
 		}
 	}
-	topics, err := loadTopics(ctx, admin, details)
+	topics, err := loadTopics(ctx, kafka, details)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/protocol"
 )
 
 func Command() *cobra.Command {
@@ -47,12 +50,21 @@ type partitionState struct {
 	LogStartOffset *int64  `json:"log_start_offset"`
 	LogEndOffset   *int64  `json:"log_end_offset"`
 	SizeBytes      *int64  `json:"size_bytes"`
+
+	// counted is how many records there are, where the difference of offsets does not tell:
+	// negative if no one knows.
+	counted *int64
 }
 
-// records is how many offsets the partition spans. There are as many records,
-// unless compaction removed some, transactions added their markers, or offsets have
-// gaps (Redis, in layout stream).
+// records is what the broker has counted, or how many offsets the partition spans. There are
+// as many records then, unless compaction removed some, or transactions added their markers.
 func (p partitionState) records() *int64 {
+	if p.counted != nil {
+		if *p.counted < 0 {
+			return nil
+		}
+		return p.counted
+	}
 	if p.LogStartOffset == nil || p.LogEndOffset == nil {
 		return nil
 	}
@@ -85,10 +97,11 @@ func topicID(id kadm.TopicID) string { return base64.RawURLEncoding.EncodeToStri
 // loadTopics asks for the offsets and sizes of topics. A broker may refuse the
 // sizes and still serve all else (Kafka guards DescribeLogDirs with an ACL of
 // its own), so what fails for single partitions stays unknown.
-func loadTopics(ctx context.Context, admin *kadm.Client, details kadm.TopicDetails) ([]topicState, error) {
+func loadTopics(ctx context.Context, client *kgo.Client, details kadm.TopicDetails) ([]topicState, error) {
 	if len(details) == 0 {
 		return nil, nil
 	}
+	admin := kadm.NewClient(client)
 	starts, err := admin.ListStartOffsets(ctx, details.Names()...)
 	if err != nil && len(starts) == 0 {
 		return nil, cli.Plain(err)
@@ -97,7 +110,7 @@ func loadTopics(ctx context.Context, admin *kadm.Client, details kadm.TopicDetai
 	if err != nil && len(ends) == 0 {
 		return nil, cli.Plain(err)
 	}
-	sizes := loadSizes(ctx, admin, details)
+	sizes, counts := loadSizes(ctx, admin, details), loadCounts(ctx, client, details)
 	var out []topicState
 	for _, d := range details.Sorted() {
 		t := topicState{TopicDetail: d}
@@ -107,11 +120,51 @@ func loadTopics(ctx context.Context, admin *kadm.Client, details kadm.TopicDetai
 				LogStartOffset: cli.ListedOffset(starts, d.Topic, p.Partition),
 				LogEndOffset:   cli.ListedOffset(ends, d.Topic, p.Partition),
 				SizeBytes:      sizes.of(d.Topic, p.Partition, p.Leader),
+				counted:        counts[source{d.Topic, p.Partition}],
 			})
 		}
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// source is a partition of a topic.
+type source struct {
+	topic     string
+	partition int32
+}
+
+// loadCounts asks how many records partitions have. A muster broker on Redis knows; others do not
+// answer that, or not even the request, and the difference of offsets has to do.
+func loadCounts(ctx context.Context, client *kgo.Client, details kadm.TopicDetails) map[source]*int64 {
+	out := map[source]*int64{}
+	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+	for _, name := range details.Names() {
+		t := kmsg.NewDescribeTopicPartitionsRequestTopic()
+		t.Topic = name
+		protocol.AskRecords(&t.UnknownTags)
+		req.Topics = append(req.Topics, t)
+	}
+	for {
+		resp, err := req.RequestWith(ctx, client)
+		if err != nil {
+			return out
+		}
+		for i := range resp.Topics {
+			t := &resp.Topics[i]
+			for j := range t.Partitions {
+				if n, ok := protocol.GetRecords(&t.Partitions[j].UnknownTags); ok && t.Topic != nil {
+					out[source{*t.Topic, t.Partitions[j].Partition}] = &n
+				}
+			}
+		}
+		if resp.NextCursor == nil {
+			return out
+		}
+		cursor := kmsg.NewDescribeTopicPartitionsRequestCursor()
+		cursor.Topic, cursor.Partition = resp.NextCursor.Topic, resp.NextCursor.Partition
+		req.Cursor = &cursor
+	}
 }
 
 // replica is one broker's copy of a partition.

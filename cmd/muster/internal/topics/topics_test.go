@@ -37,3 +37,19 @@ func TestSettingsAreGivenOnceByName(t *testing.T) {
 		}
 	}
 }
+func TestRecordsAreCountedOrUnknownWhereOffsetsDoNotTell(t *testing.T) {
+	start, end, counted, unknown := int64(10), int64(1<<50), int64(7), int64(-1)
+	for _, c := range []struct {
+		counted *int64
+		want    int64 // negative for none
+	}{{nil, end - start}, {&counted, 7}, {&unknown, -1}} {
+		p := partitionState{LogStartOffset: &start, LogEndOffset: &end, counted: c.counted}
+		if got := p.records(); got == nil && c.want >= 0 || got != nil && *got != c.want {
+			t.Errorf("counted %v: %v, want %d", c.counted, got, c.want)
+		}
+	}
+	one, other := partitionState{counted: &counted}, partitionState{counted: &unknown}
+	if got := (topicState{partitions: []partitionState{one, other}}).records(); got != nil {
+		t.Errorf("the sum with an unknown number is %d", *got)
+	}
+}
