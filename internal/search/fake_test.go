@@ -15,7 +15,6 @@ type fakeLog struct {
 	start   int64
 	end     int64
 	fails   error
-	reads   int
 }
 
 func (l *fakeLog) Bounds(context.Context) (start, end int64, err error) { return l.start, l.end, nil }
@@ -34,7 +33,6 @@ func (l *fakeLog) all() []Record { return slices.Concat(l.batches...) }
 func (l *fakeLog) Density() float64 { return 1 }
 
 func (l *fakeLog) Read(ctx context.Context, from int64, most int, f func(*Record) bool) (Chunk, error) {
-	l.reads++
 	c := Chunk{Base: from, Next: from}
 	if l.fails != nil {
 		return c, l.fails

@@ -25,7 +25,6 @@ func compareParts(a, b part) int {
 // roster is what the records of a consumer group say, read without the core.
 type roster struct {
 	epoch, target       int32
-	targetAt            int64
 	hasEpoch, hasTarget bool
 	members             map[string]rosterMember
 	regexes             map[string][]string
@@ -92,9 +91,9 @@ func (r *roster) apply(rec machine.Record, seq uint64) {
 		}
 	case *schema.ConsumerTargetEpochRecord:
 		if r.hasTarget = rec.Value != nil; r.hasTarget {
-			r.target, r.targetAt = rec.Value.Epoch, rec.Value.Timestamp
+			r.target = rec.Value.Epoch
 		} else {
-			r.target, r.targetAt = 1, 0
+			r.target = 1
 		}
 	case *schema.ConsumerMemberRecord:
 		r.change(rec.Member, func(m *rosterMember) { m.says = rec.Value })

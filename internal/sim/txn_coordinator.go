@@ -30,9 +30,8 @@ type transaction struct {
 	tv2         bool // version 2 of transactions: each has an epoch of its own
 	coordinator int32
 	state       txnState
-	start       int64 // of the last one
-	added       bool  // the group's partition is part of it
-	began       time.Duration
+	start       int64          // of the last one
+	added       bool           // the group's partition is part of it
 	fates       map[int64]bool // by start, whether it was committed
 	void        int64          // up to this start, the log may have lost anything
 	acked       map[offsetKey]uint64
@@ -52,7 +51,7 @@ func (t *transaction) begin() {
 	if t.state != txnIdle {
 		return
 	}
-	t.state, t.added, t.began = txnOngoing, false, t.w.Now
+	t.state, t.added = txnOngoing, false
 	t.start = max(t.start+1, t.w.millis())
 	t.acked = map[offsetKey]uint64{}
 	t.w.Count("transaction begun")

@@ -58,7 +58,6 @@ type transaction struct {
 	markers int16                         // epoch of its markers
 	closed  map[store.TopicPartition]bool // where it has a marker
 	told    map[store.TopicPartition]bool // where its marker was acknowledged
-	ended   bool
 	began   time.Duration
 }
 

@@ -181,5 +181,4 @@ func (m *model) complete(t *transaction) {
 			m.w.judge("%v is complete without an acknowledged marker in %v", t, tp)
 		}
 	}
-	t.ended = true
 }

@@ -43,7 +43,6 @@ type shard struct {
 
 // call is a request that a shard has not answered.
 type call struct {
-	from    string
 	req     kmsg.Request
 	arrived time.Duration
 	reply   func(kmsg.Response)
@@ -182,7 +181,7 @@ func (s *shard) request(from string, m kmsg.Request, reply func(kmsg.Response)) 
 	}
 	w.ids++
 	id := w.ids
-	s.waiting[id] = &call{from: from, req: packed(m)().(kmsg.Request), arrived: w.Now, reply: reply}
+	s.waiting[id] = &call{req: packed(m)().(kmsg.Request), arrived: w.Now, reply: reply}
 	s.Request(machine.Request{ID: id, ClientID: from, Host: "10.0.0.1", Msg: m})
 }
 

@@ -55,13 +55,12 @@ type simLog struct {
 
 // entry is a batch in a log, as it was appended.
 type entry struct {
-	batch   record.Batch
-	marker  *record.Marker
-	start   int64          // of the transaction that a marker was sent for, if that is known
-	of      *transaction   // that data belongs to
-	closes  []*transaction // that a marker ends
-	durable bool
-	seq     int // in all that was written
+	batch  record.Batch
+	marker *record.Marker
+	start  int64          // of the transaction that a marker was sent for, if that is known
+	of     *transaction   // that data belongs to
+	closes []*transaction // that a marker ends
+	seq    int            // in all that was written
 }
 
 func (s *simStore) log(tp store.TopicPartition) *simLog {
@@ -127,7 +126,6 @@ func (l *simLog) cut(n int) {
 func (l *simLog) sync(end int64) {
 	for l.durable < len(l.raw) && l.raw[l.durable].batch.BaseOffset() < end {
 		e := l.raw[l.durable]
-		e.durable = true
 		l.durable++
 		l.w.model.durable(l, e)
 	}

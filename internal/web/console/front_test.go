@@ -19,7 +19,6 @@ import (
 // front stands between a browser and a broker, and can have the broker say something else,
 // refuse, or say nothing: brokers that are unwell are hard to come by.
 type front struct {
-	t    *testing.T
 	base string
 	cut  func() // Breaks all connections.
 
@@ -46,7 +45,7 @@ func newFront(t *testing.T, w *world) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &front{t: t}
+	f := &front{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
