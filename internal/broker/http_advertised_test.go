@@ -1,8 +1,6 @@
 package broker_test
 
 import (
-	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -52,13 +50,7 @@ func TestABrokerTellsWhereItsHTTPAddressIs(t *testing.T) {
 }
 
 func TestABrokerDoesNotStartIfItIsReachedNowhere(t *testing.T) {
-	_, err := broker.Open(t.Context(), broker.Config{
-		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0", "muster.http.advertised": "ftp://x"},
-		Logger:     slog.New(slog.DiscardHandler),
-	})
-	if err == nil || !strings.Contains(err.Error(), "muster.http.advertised") {
-		t.Error(errors.Join(errors.New("it starts"), err))
-	}
+	wantNoStart(t, map[string]string{"muster.http.listener": "127.0.0.1:0", "muster.http.advertised": "ftp://x"}, "muster.http.advertised")
 }
 
 // In a container clients, people and Prometheus come by the names that it was given.
@@ -86,13 +78,9 @@ func TestABrokerAnswersHTTPUnderItsAdvertisedNames(t *testing.T) {
 // Brokers of one machine that share a Redis reach each other: one has the port that all
 // want, the others take free ones.
 func TestABrokerOfAFleetTakesAnotherPortIfTheDefaultIsTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	b := join(t, redistest.Single(t), func(c *broker.Config) { c.HTTP = taken.Addr().String() })
-	if b.HTTPAddr() == "" || b.HTTPAddr() == taken.Addr().String() {
+	taken := hole(t)
+	b := join(t, redistest.Single(t), func(c *broker.Config) { c.HTTP = taken })
+	if b.HTTPAddr() == "" || b.HTTPAddr() == taken {
 		t.Errorf("it answers at %q", b.HTTPAddr())
 	}
 	if in := b.Image().Broker(b.NodeID()); in.HTTP != "http://"+b.HTTPAddr() {

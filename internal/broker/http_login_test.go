@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -213,14 +212,6 @@ func TestSettingsOfHTTPOverTLSThatAreWrong(t *testing.T) {
 		"after http:// or https://":                     {"muster.http.listener": "ftp://127.0.0.1:0"},
 		"muster.http.anonymous must be one of":          {"muster.http.anonymous": "some"},
 	} {
-		all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
-		maps.Copy(all, set)
-		b, err := broker.Open(t.Context(), broker.Config{Properties: all})
-		if err == nil {
-			_ = b.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v: %v", set, err)
-		}
+		wantNoStart(t, set, text)
 	}
 }

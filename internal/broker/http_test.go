@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -228,12 +226,7 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 
 // An address that no one asked for may be taken; one that was asked for may not.
 func TestABrokerStartsWithoutTheDefaultAddressIfItIsTaken(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	addr := taken.Addr().String()
+	addr := hole(t)
 	b := start(t, nil, func(c *broker.Config) { c.HTTP = addr })
 	if b.HTTPAddr() != "" {
 		t.Errorf("it answers at %s", b.HTTPAddr())
@@ -244,13 +237,7 @@ func TestABrokerStartsWithoutTheDefaultAddressIfItIsTaken(t *testing.T) {
 	if b := start(t, nil, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }); b.HTTPAddr() == "" {
 		t.Error("it does not answer")
 	}
-	_, err = broker.Open(t.Context(), broker.Config{
-		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": addr},
-		Logger:     slog.New(slog.DiscardHandler),
-	})
-	if err == nil || !strings.Contains(err.Error(), "port in use") {
-		t.Errorf("the error is %v", err)
-	}
+	wantNoStart(t, map[string]string{"muster.http.listener": addr}, "port in use")
 }
 
 // A consumer group has its epochs, and a transaction that is open holds it back.

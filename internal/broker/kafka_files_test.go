@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,23 +19,37 @@ import (
 
 // logged has a broker write its log to the returned function's text.
 func logged() (func(*broker.Config), func() string) {
-	var mu sync.Mutex
-	var text bytes.Buffer
-	write := writerFunc(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return text.Write(p)
-	})
-	return func(c *broker.Config) { c.Logger = slog.New(slog.NewTextHandler(write, nil)) }, func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return text.String()
-	}
+	log := &lines{}
+	return func(c *broker.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) }, log.String
 }
 
-type writerFunc func([]byte) (int, error)
+// lines is a log that several write to.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
 
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// with returns the lines that have one of some words.
+func (l *lines) with(words ...string) (found []string) {
+	for line := range strings.Lines(l.String()) {
+		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(line, w) }) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
 
 // kafkaFile is what Kafka's server.properties has, with ports that are free.
 const kafkaFile = `

@@ -1,36 +1,15 @@
 package broker_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"log/slog"
-	"maps"
 	"strings"
-	"sync"
 	"testing"
 
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"muster/internal/broker"
 )
-
-// lines is a log that several write to.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 func TestPlainTextBeyondThisMachineIsWarnedOf(t *testing.T) {
 	for address, warned := range map[string]bool{"127.0.0.1:0": false, "0.0.0.0:0": true} {
@@ -60,15 +39,7 @@ func TestListenersThatCannotBeWithTheirSettings(t *testing.T) {
 		"ssl.principal.mapping":   {"listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": keystore, "ssl.truststore.location": keystore, "ssl.client.auth": "required", "ssl.principal.mapping.rules": "RULE:("},
 		"${env:NO_SUCH_VARIABLE}": {"muster.bootstrap.user": "ann:${env:NO_SUCH_VARIABLE}"},
 	} {
-		all := map[string]string{"muster.store": "mem", "listeners": "PLAINTEXT://127.0.0.1:0"}
-		maps.Copy(all, props)
-		b, err := broker.Open(t.Context(), broker.Config{Properties: all})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
-			t.Errorf("%v: %v", props, err)
-		}
-		if err == nil {
-			_ = b.Close()
-		}
+		wantNoStart(t, props, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package broker_test
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/pbkdf2"
 	"crypto/sha256"
@@ -10,36 +9,12 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/broker"
 )
-
-// logLines is a log that a test reads.
-type logLines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logLines) with(part string) (lines []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.text.String()) {
-		if strings.Contains(line, part) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
 
 // loginRepeating logs in by SCRAM-SHA-256 as librdkafka before 2.6.1 does: it repeats its own
 // nonce and then all of the nonce that it was sent.
@@ -75,7 +50,7 @@ func loginRepeating(t *testing.T, w *wire) *kmsg.SASLAuthenticateResponse {
 }
 
 func TestAnOldLibrdkafkaLogsInAndIsNamedInTheLogOnce(t *testing.T) {
-	log := &logLines{}
+	log := &lines{}
 	b := startSASL(t, nil, func(c *broker.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	enter := func(id, software string) {
 		t.Helper()

@@ -1,7 +1,6 @@
 package broker_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,29 +27,7 @@ type rotating struct {
 	server  *redistest.Server
 	brokers []*broker.Broker
 	ahead   []*atomic.Int64
-
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-func (r *rotating) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.Write(b)
-}
-
-// logged returns the lines of the log that have one of some words.
-func (r *rotating) logged(words ...string) (lines []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for line := range strings.Lines(r.log.String()) {
-		for _, w := range words {
-			if strings.Contains(line, w) {
-				lines = append(lines, line)
-			}
-		}
-	}
-	return lines
+	log     lines
 }
 
 func (r *rotating) join(t *testing.T) *broker.Broker {
@@ -59,7 +36,7 @@ func (r *rotating) join(t *testing.T) *broker.Broker {
 		c.Properties["listeners"], c.Properties["muster.bootstrap.user"] = "SASL_PLAINTEXT://127.0.0.1:0", "root:sesame"
 		c.Properties["connection.failed.authentication.delay.ms"] = "0"
 		c.Clock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, nil)
-		c.Logger = slog.New(slog.NewTextHandler(r, nil))
+		c.Logger = slog.New(slog.NewTextHandler(&r.log, nil))
 	})
 	r.brokers, r.ahead = append(r.brokers, b), append(r.ahead, ahead)
 	return b
@@ -156,7 +133,7 @@ func TestTheSecretIsRotatedWhileTransactionsGoOn(t *testing.T) {
 			t.Errorf("broker %d has refused %v logins", b.NodeID(), n)
 		}
 	}
-	if lines := r.logged("stranger", "does not know the secret", "was rotated"); len(lines) > 0 {
+	if lines := r.log.with("stranger", "does not know the secret", "was rotated"); len(lines) > 0 {
 		t.Errorf("brokers refuse each other:\n%s", strings.Join(lines, ""))
 	}
 	b, list := r.brokers[0], &kmsg.ListTransactionsRequest{Version: 1}
@@ -189,7 +166,7 @@ func TestASessionOfABrokerEndsWithTheSecretThatItCameBy(t *testing.T) {
 	if err := ask(); err == nil {
 		t.Error("the session goes on")
 	}
-	if len(r.logged("the session of a broker has ended")) == 0 {
+	if len(r.log.with("the session of a broker has ended")) == 0 {
 		t.Error("no one is told why")
 	}
 }
