@@ -32,7 +32,7 @@ func TestManyWhoGuessPasswordsDoNotDelayOthers(t *testing.T) {
 		if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		w := &wire{t: t, Conn: c}
+		w := &wire{t, &stranger{Conn: c}}
 		w.handshake("PLAIN")
 		return w
 	}

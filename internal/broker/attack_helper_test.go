@@ -17,6 +17,7 @@ import (
 // returns errors. It counts what the broker sends.
 type stranger struct {
 	net.Conn
+	id            string // the client id of its requests
 	frames, bytes int
 }
 
@@ -28,24 +29,45 @@ func stranded(addr string) (*stranger, error) {
 	return &stranger{Conn: c}, c.SetDeadline(time.Now().Add(60 * time.Second))
 }
 
-// ask sends a request and reads the answer.
-func (s *stranger) ask(req kmsg.Request) (kmsg.Response, error) {
-	if _, err := s.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)); err != nil {
-		return nil, err
-	}
+func (s *stranger) send(req kmsg.Request) error {
+	_, err := s.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID(s.id)).AppendRequest(nil, req, 7))
+	return err
+}
+
+var errHalfFrame = errors.New("a frame ends in its middle")
+
+// frame reads a frame.
+func (s *stranger) frame() ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(s, size[:]); err != nil {
 		return nil, err
 	}
 	body := make([]byte, binary.BigEndian.Uint32(size[:]))
 	if _, err := io.ReadFull(s, body); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errHalfFrame, err)
 	}
 	s.frames++
 	s.bytes += len(body)
+	return body, nil
+}
+
+// ask sends a request and reads the answer.
+func (s *stranger) ask(req kmsg.Request) (kmsg.Response, error) {
+	if err := s.send(req); err != nil {
+		return nil, err
+	}
+	body, err := s.frame()
+	if err != nil {
+		return nil, err
+	}
+	return answerTo(req, body)
+}
+
+// answerTo reads the answer to a request from a frame.
+func answerTo(req kmsg.Request, body []byte) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	skip := 4
-	if resp.IsFlexible() {
+	if resp.IsFlexible() && req.Key() != kmsg.ApiVersions.Int16() {
 		skip++
 	}
 	return resp, resp.ReadFrom(body[skip:])

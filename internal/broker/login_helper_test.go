@@ -3,14 +3,11 @@ package broker_test
 import (
 	"bytes"
 	"crypto/tls"
-	"encoding/binary"
-	"io"
+	"errors"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -88,27 +85,23 @@ func startSASL(t *testing.T, props map[string]string, more ...func(*broker.Confi
 
 // wire is a connection on which a test says every byte.
 type wire struct {
-	t  *testing.T
-	id string // the client id of its requests
-	net.Conn
+	t *testing.T
+	*stranger
 }
 
 func connect(t *testing.T, b *broker.Broker) *wire {
 	t.Helper()
-	c, err := net.Dial("tcp", b.Addr())
+	s, err := stranded(b.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	return &wire{t: t, Conn: c}
+	t.Cleanup(func() { s.Close() })
+	return &wire{t, s}
 }
 
 func (w *wire) send(req kmsg.Request) {
 	w.t.Helper()
-	if _, err := w.Write(kmsg.NewRequestFormatter(kmsg.FormatterClientID(w.id)).AppendRequest(nil, req, 7)); err != nil {
+	if err := w.stranger.send(req); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -116,15 +109,8 @@ func (w *wire) send(req kmsg.Request) {
 // frame reads a frame; nil if the connection ends.
 func (w *wire) frame() []byte {
 	w.t.Helper()
-	var size [4]byte
-	if _, err := io.ReadFull(w, size[:]); err != nil {
-		if ne, ok := err.(net.Error); ok && ne.Timeout() {
-			w.t.Fatal(err)
-		}
-		return nil
-	}
-	body := make([]byte, binary.BigEndian.Uint32(size[:]))
-	if _, err := io.ReadFull(w, body); err != nil {
+	body, err := w.stranger.frame()
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errHalfFrame) {
 		w.t.Fatal(err)
 	}
 	return body
@@ -138,13 +124,19 @@ func (w *wire) ask(req kmsg.Request) kmsg.Response {
 	if body == nil {
 		return nil
 	}
-	resp := req.ResponseKind()
-	skip := 4
-	if resp.IsFlexible() && req.Key() != kmsg.ApiVersions.Int16() {
-		skip++
-	}
-	if err := resp.ReadFrom(body[skip:]); err != nil {
+	resp, err := answerTo(req, body)
+	if err != nil {
 		w.t.Fatal(err)
+	}
+	return resp
+}
+
+// answer is ask for a request whose answer must come.
+func (w *wire) answer(req kmsg.Request) kmsg.Response {
+	w.t.Helper()
+	resp := w.ask(req)
+	if resp == nil {
+		w.t.Fatalf("the connection ended at %s", kmsg.NameForKey(req.Key()))
 	}
 	return resp
 }
@@ -158,20 +150,12 @@ func (w *wire) wantEnd(after string) {
 
 func (w *wire) handshake(mechanism string) *kmsg.SASLHandshakeResponse {
 	w.t.Helper()
-	resp := w.ask(&kmsg.SASLHandshakeRequest{Version: 1, Mechanism: mechanism})
-	if resp == nil {
-		w.t.Fatal("the connection ended at the handshake")
-	}
-	return resp.(*kmsg.SASLHandshakeResponse)
+	return w.answer(&kmsg.SASLHandshakeRequest{Version: 1, Mechanism: mechanism}).(*kmsg.SASLHandshakeResponse)
 }
 
 func (w *wire) token(token string) *kmsg.SASLAuthenticateResponse {
 	w.t.Helper()
-	resp := w.ask(&kmsg.SASLAuthenticateRequest{Version: 2, SASLAuthBytes: []byte(token)})
-	if resp == nil {
-		w.t.Fatal("the connection ended at a token")
-	}
-	return resp.(*kmsg.SASLAuthenticateResponse)
+	return w.answer(&kmsg.SASLAuthenticateRequest{Version: 2, SASLAuthBytes: []byte(token)}).(*kmsg.SASLAuthenticateResponse)
 }
 
 // works says whether the connection serves requests.

@@ -194,13 +194,8 @@ func (c *ruled) ask(frame []byte) []byte {
 }
 
 func (c *ruled) do(req kmsg.Request) kmsg.Response {
-	body := c.ask(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1))
-	resp := req.ResponseKind()
-	skip := 4
-	if resp.IsFlexible() {
-		skip++
-	}
-	if err := resp.ReadFrom(body[skip:]); err != nil {
+	resp, err := answerTo(req, c.ask(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1)))
+	if err != nil {
 		c.b.Fatal(err)
 	}
 	return resp

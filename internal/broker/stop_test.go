@@ -2,10 +2,7 @@ package broker_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"path"
 	"sync"
 	"testing"
@@ -19,50 +16,6 @@ import (
 	"muster/internal/broker"
 	"muster/internal/store/vfs"
 )
-
-// rawConn is a connection on which nothing is tried again.
-type rawConn struct {
-	*testing.T
-	net.Conn
-}
-
-func dialRaw(t *testing.T, addr string) rawConn {
-	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
-	return rawConn{t, c}
-}
-
-func (c rawConn) send(req kmsg.Request) {
-	c.Helper()
-	if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)); err != nil {
-		c.Fatal(err)
-	}
-}
-
-// ask sends a request whose answer has the old header, and returns that.
-func (c rawConn) ask(req kmsg.Request) kmsg.Response {
-	c.Helper()
-	c.send(req)
-	var head [8]byte
-	if _, err := io.ReadFull(c, head[:]); err != nil {
-		c.Fatal(err)
-	}
-	body := make([]byte, binary.BigEndian.Uint32(head[:])-4)
-	if _, err := io.ReadFull(c, body); err != nil {
-		c.Fatal(err)
-	}
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	if err := resp.ReadFrom(body); err != nil {
-		c.Fatal(err)
-	}
-	return resp
-}
 
 // While the store is being closed clients can connect, and are told what is so. Only
 // requests about partitions have no answer: their connections end with the broker.
@@ -87,15 +40,15 @@ func TestStopAnswersUntilTheEnd(t *testing.T) {
 	<-reached
 	heartbeat := kmsg.NewPtrHeartbeatRequest()
 	heartbeat.Group, heartbeat.MemberID = "g", "m"
-	if got := dialRaw(t, b.Addr()).ask(heartbeat).(*kmsg.HeartbeatResponse).ErrorCode; got != kerr.NotCoordinator.Code {
+	if got := connect(t, b).answer(heartbeat).(*kmsg.HeartbeatResponse).ErrorCode; got != kerr.NotCoordinator.Code {
 		t.Errorf("Heartbeat is answered %d, want NOT_COORDINATOR", got)
 	}
 	meta := kmsg.NewPtrMetadataRequest()
 	meta.SetVersion(1)
-	if got := dialRaw(t, b.Addr()).ask(meta).(*kmsg.MetadataResponse); len(got.Brokers) != 1 {
+	if got := connect(t, b).answer(meta).(*kmsg.MetadataResponse); len(got.Brokers) != 1 {
 		t.Errorf("Metadata names %d brokers", len(got.Brokers))
 	}
-	held := dialRaw(t, b.Addr())
+	held := connect(t, b)
 	held.send(&kmsg.ProduceRequest{Version: 3, Acks: -1, TimeoutMillis: 1000})
 	close(release)
 	if err := <-closed; err != nil {
