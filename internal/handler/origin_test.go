@@ -12,12 +12,7 @@ import (
 // byHTTP sends a request that a person has sent over HTTP.
 func (w *world) byHTTP(req kmsg.Request) kmsg.Response {
 	w.t.Helper()
-	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("http")).AppendRequest(nil, req, 7)[4:]
-	resp, err := w.h.Serve(w.t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1", Via: audit.ViaHTTP}, frame)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.decode(req, resp)
+	return w.fromClient("http", handler.Origin{Listener: "L", Host: "127.0.0.1", Via: audit.ViaHTTP}, req)
 }
 
 // joins has a member join the group g, and returns its id.

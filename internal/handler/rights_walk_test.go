@@ -40,17 +40,6 @@ func (w *guardedWorld) as(who auth.Principal, req kmsg.Request) kmsg.Response {
 	return w.from(handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: who}, req)
 }
 
-// from sends a request from somewhere.
-func (w *guardedWorld) from(origin handler.Origin, req kmsg.Request) kmsg.Response {
-	w.t.Helper()
-	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
-	resp, err := w.h.Serve(w.t.Context(), origin, frame)
-	if err != nil {
-		w.t.Fatalf("%s v%d: %v", kmsg.NameForKey(req.Key()), req.GetVersion(), err)
-	}
-	return w.decode(req, resp)
-}
-
 func rule(who auth.Principal, permission auth.Permission, op auth.Operation, t auth.ResourceType, name string) auth.Rule {
 	return auth.Rule{Type: t, Pattern: auth.Literal, Name: name, Principal: who, Host: auth.AnyHost, Operation: op, Permission: permission}
 }

@@ -143,27 +143,33 @@ func (l memLog) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 // request sends a request through the handler and decodes the answer.
 func (w *world) request(req kmsg.Request) kmsg.Response {
 	w.t.Helper()
-	return w.requestFrom(handler.Origin{Listener: "L", Host: "127.0.0.1"}, req)
+	return w.from(handler.Origin{Listener: "L", Host: "127.0.0.1"}, req)
 }
 
 // byBroker sends a request as another broker of the cluster does.
 func (w *world) byBroker(req kmsg.Request) kmsg.Response {
 	w.t.Helper()
-	return w.requestFrom(aBroker, req)
+	return w.from(aBroker, req)
 }
 
 // aBroker is where requests of another broker come from.
 var aBroker = handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: "Broker:muster", Broker: true}
 
-func (w *world) requestFrom(origin handler.Origin, req kmsg.Request) kmsg.Response {
+// from sends a request from somewhere.
+func (w *world) from(origin handler.Origin, req kmsg.Request) kmsg.Response {
 	w.t.Helper()
-	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+	return w.fromClient("test", origin, req)
+}
+
+func (w *world) fromClient(id string, origin handler.Origin, req kmsg.Request) kmsg.Response {
+	w.t.Helper()
+	frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID(id)).AppendRequest(nil, req, 7)[4:]
 	if w.conn != nil {
 		origin.Conn = w.conn
 	}
 	resp, err := w.h.Serve(w.t.Context(), origin, frame)
 	if err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("%s v%d: %v", kmsg.NameForKey(req.Key()), req.GetVersion(), err)
 	}
 	return w.decode(req, resp)
 }

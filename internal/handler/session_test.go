@@ -59,17 +59,6 @@ func TestASessionLearnsTheLibraryOfItsClient(t *testing.T) {
 	}
 }
 
-// from sends a request from an origin.
-func (w *world) from(origin handler.Origin, req kmsg.Request) kmsg.Response {
-	w.t.Helper()
-	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
-	resp, err := w.h.Serve(w.t.Context(), origin, frame)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.decode(req, resp)
-}
-
 func TestALoginGoesToTheSessionOfItsConnection(t *testing.T) {
 	w := newWorld(t)
 	for version := int16(0); version <= 1; version++ {
