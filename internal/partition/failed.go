@@ -29,14 +29,19 @@ func (m *Manager) Failed() (count int, one string) {
 // runFailed opens logs again that have failed, until ctx ends. For a store that
 // several brokers share, Verify does it when the store is back.
 func (m *Manager) runFailed(ctx context.Context) {
-	tick := time.NewTicker(retryFailed)
+	every(ctx, retryFailed, m.Mend)
+}
+
+// every does something at intervals until ctx ends.
+func every(ctx context.Context, d time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			m.Mend(ctx)
+			do(ctx)
 		}
 	}
 }

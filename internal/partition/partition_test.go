@@ -98,13 +98,7 @@ func (r *rig) wantAppend(b record.Batch, offset int64) {
 
 func (r *rig) wantRefused(b record.Batch, code *kerr.Error) {
 	r.t.Helper()
-	end := r.part().LogEndOffset()
-	if a := r.append(b, AcksAll); !errors.Is(a.Err, code) {
-		r.t.Fatalf("got %+v, want %v", a, code)
-	}
-	if got := r.part().LogEndOffset(); got != end {
-		r.t.Fatalf("log end moved from %d to %d", end, got)
-	}
+	r.wantNot(b, Produce{Acks: AcksAll}, code)
 }
 
 func diskStore(t *testing.T, fs vfs.FS) store.Store {

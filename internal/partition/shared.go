@@ -80,14 +80,5 @@ func (m *Manager) Verify(ctx context.Context) {
 
 // runShared does what a store needs that others use too, until ctx ends.
 func (m *Manager) runShared(ctx context.Context) {
-	reopen := time.NewTicker(retryOpen)
-	defer reopen.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-reopen.C:
-			m.openRest(ctx)
-		}
-	}
+	every(ctx, retryOpen, m.openRest)
 }
