@@ -269,15 +269,7 @@ func (w *consumers) configure(t *rapid.T) {
 	w.step(t, Configured{Config: w.cfg})
 }
 
-func (w *consumers) crash(t *rapid.T) {
-	if !rarely(t, "crash") {
-		t.Skip("not now")
-	}
-	if rapid.Bool().Draw(t, "compacted") {
-		w.log = compacted(w.log, rapid.IntRange(0, len(w.log)).Draw(t, "up to"), rapid.Bool().Draw(t, "with tombstones"))
-	}
-	w.load(t)
-}
+func (w *consumers) crash(t *rapid.T) { w.crashAnd(t, w.load) }
 
 // tear has the next append fail after some records.
 func (w *consumers) tear(t *rapid.T) {

@@ -281,14 +281,17 @@ func (w *world) staleTimer(t *rapid.T) {
 	}
 }
 
-func (w *world) crash(t *rapid.T) {
+func (w *world) crash(t *rapid.T) { w.crashAnd(t, w.load) }
+
+// crashAnd is the end of the broker. The log may be compacted before it is loaded.
+func (w *world) crashAnd(t *rapid.T, load func(*rapid.T)) {
 	if !rarely(t, "crash") {
 		t.Skip("not now")
 	}
 	if rapid.Bool().Draw(t, "compacted") {
 		w.log = compacted(w.log, rapid.IntRange(0, len(w.log)).Draw(t, "up to"), rapid.Bool().Draw(t, "with tombstones"))
 	}
-	w.load(t)
+	load(t)
 }
 
 // appendFails takes the records of the last step back, and with them the shard.

@@ -182,18 +182,7 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 
 // stale-timers: all timers that were replaced or cancelled fire all the same, as
 // they may if their firing was under way.
-func (s *scenario) staleTimers(*datadriven.TestData) {
-	if len(s.Stale) == 0 {
-		s.T.Error("there are none")
-	}
-	for _, tm := range s.Stale {
-		last := s.shard.Seq
-		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
-		if s.shard.Seq != last {
-			s.T.Errorf("stale timer %v has another one armed", tm.Key)
-		}
-	}
-}
+func (s *scenario) staleTimers(*datadriven.TestData) { s.FireStale(&s.shard.Seq) }
 
 // stateOf is the state of a classic group, or that it is a consumer group.
 type stateOf struct {

@@ -172,6 +172,21 @@ func (s *Scenario) Pass(d time.Duration) {
 	s.Now = until
 }
 
+// FireStale fires the timers that were replaced or cancelled. seq is the number of the last
+// that was armed.
+func (s *Scenario) FireStale(seq *uint64) {
+	if len(s.Stale) == 0 {
+		s.T.Error("there are none")
+	}
+	for _, tm := range s.Stale {
+		last := *seq
+		s.step(machine.TimerFired{Key: tm.Key, Seq: tm.Seq})
+		if *seq != last {
+			s.T.Errorf("stale timer %v has another one armed", tm.Key)
+		}
+	}
+}
+
 // Due returns the first timer that fires until then.
 func Due(timers map[machine.TimerKey]machine.Timer, until time.Time) (machine.Timer, bool) {
 	var due []machine.Timer
