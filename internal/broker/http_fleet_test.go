@@ -393,10 +393,10 @@ func TestAFleetKnowsItselfAgainAfterItsStoreWasEmptied(t *testing.T) {
 	})
 }
 
-// watching opens a stream of events and returns its lines.
-func watching(t *testing.T, b *broker.Broker, watch string) *bufio.Scanner {
+// streamed returns the lines of an answer that goes on until the test ends.
+func streamed(t *testing.T, b *broker.Broker, path string) *bufio.Scanner {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+web.Prefix+"/events?watch="+watch, http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+web.Prefix+path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,13 @@ func watching(t *testing.T, b *broker.Broker, watch string) *bufio.Scanner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
-	lines := bufio.NewScanner(resp.Body)
+	return bufio.NewScanner(resp.Body)
+}
+
+// watching opens a stream of events and returns its lines.
+func watching(t *testing.T, b *broker.Broker, watch string) *bufio.Scanner {
+	t.Helper()
+	lines := streamed(t, b, "/events?watch="+watch)
 	lines.Scan()
 	if lines.Text() != "event: open" {
 		t.Fatalf("it begins with %q", lines.Text())

@@ -174,16 +174,7 @@ func fillOrdersFrom(t *testing.T, b *broker.Broker, from, to int, opts ...kgo.Op
 // follows follows a topic until the test ends, and returns what is told.
 func follows(t *testing.T, b *broker.Broker, query string) *bufio.Scanner {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+web.Prefix+"/topics/orders/records?follow=true&"+query, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = resp.Body.Close() })
-	return bufio.NewScanner(resp.Body)
+	return streamed(t, b, "/topics/orders/records?follow=true&"+query)
 }
 
 // Who follows is told of records as they come.
