@@ -49,14 +49,19 @@ const dropAfter = 300 * time.Millisecond
 
 // strike sends bytes and reads what comes back for a moment.
 func (a *attacker) strike(ctx context.Context, frame []byte) {
+	a.exchange(ctx, frame, math.MaxInt64, dropAfter)
+}
+
+// exchange sends bytes and reads so many, until the connection ends or patience does.
+func (a *attacker) exchange(ctx context.Context, frame []byte, most int64, patience time.Duration) {
 	c, ok := a.connect(ctx)
 	if !ok {
 		return
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(dropAfter))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	if _, err := c.Write(frame); err == nil {
-		_, _ = io.ReadAll(c)
+		_, _ = io.CopyN(io.Discard, c, most)
 	}
 }
 
@@ -143,15 +148,7 @@ func sendMutated(ctx context.Context, a *attacker) {
 
 // talk sends a frame and leaves as soon as it is answered, or after a while.
 func (a *attacker) talk(ctx context.Context, frame []byte, patience time.Duration) {
-	c, ok := a.connect(ctx)
-	if !ok {
-		return
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
-	if _, err := c.Write(frame); err == nil {
-		_, _ = io.CopyN(io.Discard, c, 4)
-	}
+	a.exchange(ctx, frame, 4, patience)
 }
 
 func sendCorruptBatches(ctx context.Context, a *attacker) {
