@@ -17,6 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestUnescapeRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, text := range []string{`\`, `\q`, `\x`, `\x4`, `\xzz`} {
 		if got, err := unescape(text); err == nil {
@@ -30,16 +38,12 @@ func TestUnescapeRefusesWhatItDoesNotKnow(t *testing.T) {
 func newConsumer(t *testing.T, topic string, values ...string) (*consumer, *bytes.Buffer) {
 	t.Helper()
 	b, err := muster.Start(t.Context(), muster.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	flags := cli.Flags{Brokers: []string{b.Addr()}}
 	client, err := flags.Connect(t.Context(), append(source.ConsumerOptions(kgo.ReadUncommitted()),
 		kgo.MetadataMinAge(10*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.GzipCompression()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	var out bytes.Buffer
 	c := &consumer{
@@ -56,32 +60,22 @@ func newConsumer(t *testing.T, topic string, values ...string) (*consumer, *byte
 	for _, v := range values {
 		records = append(records, &kgo.Record{Topic: topic, Value: []byte(v)})
 	}
-	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.ProduceSync(t.Context(), records...).FirstErr())
 	return c, &out
 }
 
 func TestConsumeFollowsPartitionsThatAreAdded(t *testing.T) {
 	c, out := newConsumer(t, "a")
 	c.follow, c.limit = true, 1
-	if err := c.open(t.Context(), from{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.open(t.Context(), from{}))
 	if _, err := c.admin.CreatePartitions(t.Context(), 1, "a"); err != nil {
 		t.Fatal(err)
 	}
 	for len(c.reading) == 1 {
-		if err := c.discover(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.discover(t.Context()))
 	}
-	if err := c.client.ProduceSync(t.Context(), &kgo.Record{Topic: "a", Partition: 1, Value: []byte("new")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.client.ProduceSync(t.Context(), &kgo.Record{Topic: "a", Partition: 1, Value: []byte("new")}).FirstErr())
+	must(t, c.run(t.Context()))
 	if out.String() != "new\n" {
 		t.Errorf("the output is %q", out)
 	}
@@ -101,9 +95,7 @@ func TestConsumeFollowsPartitionsThatAreAdded(t *testing.T) {
 func TestConsumeStopsWhenItsTopicIsAnother(t *testing.T) {
 	c, _ := newConsumer(t, "a")
 	c.follow = true
-	if err := c.open(t.Context(), from{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.open(t.Context(), from{}))
 	c.ids["a"] = kadm.TopicID{1}
 	if err := c.discover(t.Context()); err == nil || err.Error() != "topic a was deleted and created again" {
 		t.Errorf("the error is %v", err)
@@ -121,9 +113,7 @@ func TestConsumeEndsThoughRecordsWereDeletedMeanwhile(t *testing.T) {
 	assign := map[string]map[int32]kgo.Offset{}
 	c.assign(assign, source.TopicPartition{Topic: "a", Partition: 0}, 0, 3)
 	c.client.AddConsumePartitions(assign)
-	if err := c.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.run(t.Context()))
 	if out.Len() > 0 {
 		t.Errorf("the output is %q", out)
 	}
@@ -132,9 +122,7 @@ func TestConsumeEndsThoughRecordsWereDeletedMeanwhile(t *testing.T) {
 func TestNextRecordFindsTheRecordOrTheEnd(t *testing.T) {
 	c, _ := newConsumer(t, "a", "1", "2", "3")
 	topics, err := c.admin.ListTopics(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for offset := range int64(4) {
 		next, err := c.nextRecord(t.Context(), source.TopicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, offset)
 		if err != nil || next != offset {

@@ -11,26 +11,16 @@ import (
 
 func TestProduceFailsIfTheBrokerGoesAway(t *testing.T) {
 	b, err := muster.Start(t.Context(), muster.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flags := &produceFlags{Flags: cli.Flags{Brokers: []string{b.Addr()}}, compression: "none", acks: "all", partition: -1}
 	opts, err := producerOptions(flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := flags.Connect(t.Context(), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	parse, err := newLineParser(ProduceCommand().Flags(), flags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, b.Close())
 	p := &producer{client: client, topic: "a", parse: parse, limit: kafkaMaxMessageBytes, patience: 100 * time.Millisecond}
 	err = p.run(t.Context(), strings.NewReader("x\ny\n"))
 	want := "2 records failed, the first in line 1: the broker did not acknowledge the record within 100ms; it may have been written"
