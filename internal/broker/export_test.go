@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -143,3 +144,6 @@ func (b *Broker) FailedLogins() (n float64) {
 
 // PeerLogin is how brokers of a cluster with a secret log in.
 func PeerLogin(secret metadata.Secret) peer.Login { return gate.PeerLogin(secret) }
+
+// MetricsHandler answers /metrics.
+func (b *Broker) MetricsHandler() http.Handler { return b.metricsHandler() }

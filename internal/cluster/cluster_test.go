@@ -11,8 +11,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/disk"
 	"muster/internal/store/mem"
@@ -228,4 +230,49 @@ func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
 	}
 	want(open(t, s, false), "after a restart", 8, 8)
 	want(open(t, s, true), "after a crash", 9, 9)
+}
+
+func TestWhoeverCreatesAnInternalTopicDoesNotDecideWhatItIsLike(t *testing.T) {
+	c := open(t, mem.New(), false)
+	err := create(t, c, metadata.NewTopic{Name: metadata.OffsetsTopic, Partitions: 1, Replication: 1, Set: map[string]string{"cleanup.policy": "delete"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic := c.Image().Topic(metadata.OffsetsTopic)
+	if len(topic.Partitions) != 50 || !topic.Config.Compact || topic.Config.Delete {
+		t.Errorf("%d partitions, %+v", len(topic.Partitions), topic.Config)
+	}
+}
+
+func TestAnInternalTopicOfAnOlderMusterIsMadeSafeWhenItIsLoaded(t *testing.T) {
+	s := mem.New()
+	c := open(t, s, false)
+	old := metadata.Topic{Name: metadata.OffsetsTopic, ID: metadata.TopicID{1}, Partitions: make([]metadata.Partition, 1), Set: map[string]string{"segment.bytes": "1048576"}}
+	if err := c.attempt(t.Context(), func() error { return c.write(t.Context(), topicRecord(old, false)) }); err != nil {
+		t.Fatal(err)
+	}
+	topic := open(t, s, false).Image().Topic(metadata.OffsetsTopic)
+	if len(topic.Partitions) != 1 || !topic.Config.Compact || topic.Config.Delete || topic.Config.SegmentBytes != 1<<20 {
+		t.Errorf("%d partitions, %+v", len(topic.Partitions), topic.Config)
+	}
+}
+
+func FuzzApply(f *testing.F) {
+	for _, r := range []record.Record{
+		clusterRecord("id", 3), producerIDsRecord(1000), configRecord(map[string]string{"num.partitions": "3"}),
+		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2)}, true), topicTombstone("t"),
+		topicRecord(metadata.Topic{Name: "t", Partitions: make([]metadata.Partition, 2), Preferred: []int32{-1, 3, 4}}, true),
+		brokerRecord(metadata.Broker{ID: 3, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 1}}}), brokerTombstone(3),
+		deletingRecord("t", deletingValue{By: 1, Partitions: 2}), deletingTombstone("t"),
+		groupRecord("g/h", map[string]string{"consumer.heartbeat.interval.ms": "6000"}), groupRecord("g", nil),
+		userRecord("a", []metadata.Credential{{Hash: 1, Salt: []byte("salt"), Iterations: 4096, StoredKey: make([]byte, 32), ServerKey: make([]byte, 32)}}), userRecord("a", nil),
+		ruleRecord(auth.Rule{Type: auth.Topic, Pattern: auth.Literal, Name: "t", Principal: "User:a", Host: "*", Operation: auth.Read, Permission: auth.Allow}), tombstone(keyRulePrefix + "x"),
+		quotasRecord(metadata.QuotaEntity{User: metadata.Some("a/b"), ClientID: metadata.Default()}, map[string]float64{metadata.ProducerByteRate: 1}), quotasRecord(metadata.QuotaEntity{IP: metadata.Some("::1")}, nil),
+	} {
+		f.Add(r.Key, r.Value)
+	}
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		s := newState(1)
+		_ = s.apply(&record.Record{Key: key, Value: value}, metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}).Edit())
+	})
 }

@@ -33,3 +33,6 @@ func (h *Handler) Sessions() int { return len(h.sessions.byID) }
 
 // QuotaLimit is what a quota means for a kind.
 var QuotaLimit = quotaLimit
+
+// Audits says whether the audit is told what requests of a key change.
+func Audits(key int16) bool { return changes[key] != nil }

@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -103,6 +104,22 @@ func TestEachRequestIsDeniedAnew(t *testing.T) {
 		s.from(s.origin, s.produceRequest(9, 0, 1))
 		if len(*counted) != i {
 			t.Errorf("%d denials of %d requests", len(*counted), i)
+		}
+	}
+}
+
+func TestTheClientIDOfTheLastRequestIsKept(t *testing.T) {
+	w := newWorld(t)
+	var last string
+	long := strings.Repeat("x", 257)
+	for _, c := range []struct{ id, kept string }{{"one", "one"}, {"two", "two"}, {long, "two"}, {"", ""}} {
+		req := kmsg.NewPtrApiVersionsRequest()
+		frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID(c.id)).AppendRequest(nil, req, 1)[4:]
+		if _, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L", LastID: &last}, frame); err != nil {
+			t.Fatal(err)
+		}
+		if last != c.kept {
+			t.Errorf("%q is kept after %q", last, c.id)
 		}
 	}
 }

@@ -146,3 +146,9 @@ type Suspect struct {
 	End       int64  `json:"end,string"` // the high watermark then
 	Deaths    int    `json:"deaths"`     // members
 }
+
+// IsNote implements machine.Note.
+func (*Entry) IsNote() {}
+
+// IsNote implements machine.Note.
+func (*Txn) IsNote() {}

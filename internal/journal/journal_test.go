@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +133,85 @@ func TestStandingsKeepTheirFormOnTheWire(t *testing.T) {
 	if empty.Len() > 0 || MemberStatusOf(&empty) != nil {
 		t.Error("nothing to say takes room")
 	}
+}
+
+// lengthen makes all texts of a value long, and returns how long they are together.
+func lengthen(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(strings.Repeat("x", 10_000))
+			return 10_000
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return lengthen(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			n += lengthen(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			n += lengthen(v.Field(i))
+		}
+	}
+	return n
+}
+
+// What waits to be written is bounded by it, and clients choose most of the texts.
+func TestTheSizeOfAnEntryHasAllItsTexts(t *testing.T) {
+	for i, e := range entries() {
+		if texts := lengthen(reflect.ValueOf(&e)); e.Size() < texts || e.Size() > texts+16<<10 {
+			t.Errorf("entry %d has %d bytes of texts, and is said to take %d", i, texts, e.Size())
+		}
+	}
+	x := Txn{Key: "k", ID: "i", Kind: TxnFenced, Holder: &Holder{"c", "h"}, By: &Holder{"c", "h"}, Request: "r", Partitions: []string{"a", "b"}}
+	if texts := lengthen(reflect.ValueOf(&x)); x.Size() < texts {
+		t.Errorf("a transaction has %d bytes of texts, and is said to take %d", texts, x.Size())
+	}
+}
+
+// The hashes are Java's String.hashCode; the partition is Kafka's.
+func TestPartitionForIsJavasHashOfTheGroupID(t *testing.T) {
+	for _, c := range []struct {
+		id        string
+		partition int32
+	}{
+		{"", 0},       // hash 0
+		{"a", 47},     // 97
+		{"Aa", 12},    // 2112, as
+		{"BB", 12},    // this one
+		{"hello", 22}, // 99162322
+		{"connect-cluster", 13},
+		{"console-consumer-12345", 6},
+		{"my-group", 12}, // -1906497762: the sign is dropped
+		{"группа", 8},    // over UTF-16 code units, not bytes
+		{"日本", 47},
+		{"😀", 49}, // two units, 0xD83D and 0xDE00
+		{"group-😀-x", 2},
+		{"\U0010FFFF", 32},
+		// Integer.MIN_VALUE, which has no absolute value: Kafka takes 0.
+		{"polygenelubricants", 0}, {"GydZG_", 0}, {"DESIGNING WORKHOUSES", 0},
+	} {
+		if got := PartitionFor(c.id, 50); got != c.partition {
+			t.Errorf("PartitionFor(%q, 50) = %d, want %d", c.id, got, c.partition)
+		}
+	}
+	if got := PartitionFor("hello", 7); got != 99162322%7 {
+		t.Errorf("of 7 partitions: %d", got)
+	}
+}
+
+func FuzzPartitionForIsInRange(f *testing.F) {
+	f.Add("polygenelubricants", int32(50))
+	f.Add("\xff\xfe", int32(1))
+	f.Fuzz(func(t *testing.T, id string, partitions int32) {
+		if partitions <= 0 {
+			return
+		}
+		if got := PartitionFor(id, partitions); got < 0 || got >= partitions {
+			t.Errorf("PartitionFor(%q, %d) = %d", id, partitions, got)
+		}
+	})
 }

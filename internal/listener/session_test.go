@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -115,5 +116,61 @@ func TestWhoTheGateRefusesIsNotServed(t *testing.T) {
 	}
 	if state := <-d.entered; state != nil {
 		t.Errorf("without TLS there is %+v", state)
+	}
+}
+
+func TestAHandshakeThatDoesNotComeEndsTheConnection(t *testing.T) {
+	_, addr := startHandler(t, Options{login: 50 * time.Millisecond}, handlerFunc(echo), selfSigned(t))
+	silent := dial(t, addr)
+	if !ended(silent) { // Long before it may no longer be idle.
+		t.Error("a client that never speaks is kept")
+	}
+	_, addr = startHandler(t, Options{}, handlerFunc(echo), selfSigned(t))
+	c := tls.Client(dial(t, addr), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // The certificate is this test's own.
+	sendFrame(t, c, []byte("x"))
+	if got := readFrame(t, c); string(got) != "x" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestALoginThatDoesNotComeEndsTheConnection(t *testing.T) {
+	_, _, addr := startGate(t, &door{entered: make(chan *tls.ConnectionState, 10), patience: 50 * time.Millisecond})
+	if !ended(dial(t, addr)) {
+		t.Error("a client that does not log in is kept")
+	}
+	_, h, addr := startGate(t, &door{entered: make(chan *tls.ConnectionState, 10)})
+	c := dial(t, addr)
+	sendFrame(t, c, []byte("in")) // It is logged in by this.
+	readFrame(t, c)
+	<-h.budgets
+}
+
+// counting answers how many frames the connection has sent before.
+type counting struct{}
+
+func (counting) Handle(_ context.Context, c *Client, _ []byte) (*protocol.Response, error) {
+	place := c.Place()
+	n, _ := (*place).(byte)
+	*place = n + 1
+	return protocol.Bare([]byte{n}), nil
+}
+
+func TestWhatIsKeptForAConnectionIsItsOwn(t *testing.T) {
+	s := NewServer(Options{Handler: counting{}, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
+	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve()
+	t.Cleanup(func() { s.Shutdown(context.Background()) })
+	one, other := dial(t, addr.String()), dial(t, addr.String())
+	for want := range byte(3) {
+		for _, c := range []net.Conn{one, other} {
+			sendFrame(t, c, []byte("frame"))
+			var answer [5]byte
+			if _, err := io.ReadFull(c, answer[:]); err != nil || answer[4] != want {
+				t.Errorf("%v, %v, want %d", answer, err, want)
+			}
+		}
 	}
 }

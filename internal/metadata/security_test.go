@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -236,5 +237,81 @@ func TestSettingsSayWhetherRulesCountAndForWhom(t *testing.T) {
 	bad, err := config.NewBroker(map[string]string{"super.users": "nobody"})
 	if err == nil && CheckPolicy(bad) == nil {
 		t.Error("a super user without a type is taken")
+	}
+}
+
+func TestARotatedSecretIsKnownBeforeItIsUsedAndTheOldOneAcceptedAfterwards(t *testing.T) {
+	begin := Secrets{Current: Secret{Text: "old"}}
+	at := time.Now()
+	s := begin.Rotate("new", at)
+	old, next := Secret{"old", 0}, Secret{"new", 1}
+	for _, c := range []struct {
+		after    time.Duration
+		use      Secret
+		overlaps bool
+	}{
+		{-time.Minute, old, true}, // The clock of another broker.
+		{0, old, true},
+		{SecretSwitch - 1, old, true},
+		{SecretSwitch, next, true},
+		{SecretOverlap - 1, next, true},
+		{SecretOverlap, next, false},
+	} {
+		now := at.Add(c.after)
+		if use, overlaps := s.Use(now), s.Overlaps(now); use != c.use || overlaps != c.overlaps {
+			t.Errorf("%s after: uses %v, and accepts the old one: %v", c.after, use.Text, overlaps)
+		}
+	}
+	if use := begin.Use(at); use != old || begin.Overlaps(at) {
+		t.Errorf("before there was any rotation: %v, %v", use, begin.Overlaps(at))
+	}
+	if again := s.Rotate("newer", at); begin.Lasting() != "old" || s.Lasting() != "old" || again.Lasting() != "old" || again.Current.Number != 2 {
+		t.Errorf("what lasts is %s, %s, %s", begin.Lasting(), s.Lasting(), again.Lasting())
+	}
+}
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	edit := imageWith(t, nil).Edit()
+	first := Secrets{Current: Secret{Text: "QQQQ"}}
+	edit.SetSecrets(first.Rotate("QQQQ", time.Now()))
+	for _, v := range []any{edit.Image().Secrets, &edit.Image().Secrets, edit.Image()} {
+		for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+			if s := fmt.Sprintf(format, v); strings.Contains(s, "QQQQ") {
+				t.Errorf("%s of %T shows a secret: %.200s", format, v, s)
+			}
+		}
+	}
+}
+
+func TestATopicIsShownToWhoMayDescribeIt(t *testing.T) {
+	allow := func(host string, op auth.Operation, permission auth.Permission) auth.Rule {
+		return auth.Rule{Type: auth.Topic, Pattern: auth.Literal, Name: "t", Principal: auth.User("ann"), Host: host, Operation: op, Permission: permission}
+	}
+	guarded := map[string]string{"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:root"}
+	ann := Asker{Principal: auth.User("ann"), Host: "10.0.0.1"}
+	for _, c := range []struct {
+		name  string
+		set   map[string]string
+		rules []auth.Rule
+		who   Asker
+		want  bool
+	}{
+		{"without an authorizer", nil, nil, Asker{}, true},
+		{"without a rule", guarded, nil, ann, false},
+		{"to nobody", guarded, []auth.Rule{allow(auth.AnyHost, auth.Describe, auth.Allow)}, Asker{}, false},
+		{"to a super user", guarded, nil, Asker{Principal: auth.User("root")}, true},
+		{"by describe", guarded, []auth.Rule{allow(auth.AnyHost, auth.Describe, auth.Allow)}, ann, true},
+		{"by read, which implies it", guarded, []auth.Rule{allow("10.0.0.1", auth.Read, auth.Allow)}, ann, true},
+		{"from another host", guarded, []auth.Rule{allow("10.0.0.2", auth.Read, auth.Allow)}, ann, false},
+		{"by a right that does not imply it", guarded, []auth.Rule{allow(auth.AnyHost, auth.DescribeConfigs, auth.Allow)}, ann, false},
+		{"where it is denied", guarded, []auth.Rule{allow(auth.AnyHost, auth.Read, auth.Allow), allow(auth.AnyHost, auth.Describe, auth.Deny)}, ann, false},
+	} {
+		edit := imageWith(t, c.set).Edit()
+		for _, r := range c.rules {
+			edit.AddRule(r)
+		}
+		if got := edit.Image().Shows("t", c.who); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
 	}
 }

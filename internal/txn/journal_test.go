@@ -95,3 +95,14 @@ func TestTheJournalOfIDsThatExpireIsBounded(t *testing.T) {
 		t.Errorf("%d are left, %d entries, the first with %d left out", len(s.txns), len(told), told[0].LeftOut)
 	}
 }
+
+// What is decided goes on as long as markers are missing.
+func TestATransactionThatIsDecidedStillGoesOn(t *testing.T) {
+	for state, want := range map[string]bool{
+		"Empty": false, "Ongoing": true, "PrepareCommit": true, "PrepareAbort": true, "CompleteCommit": false, "CompleteAbort": false, "Dead": false,
+	} {
+		if Unfinished(state) != want {
+			t.Errorf("%s goes on: %v", state, !want)
+		}
+	}
+}

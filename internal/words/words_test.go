@@ -1,6 +1,8 @@
 package words
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -55,4 +57,82 @@ func TestSize(t *testing.T) {
 	} {
 		same(t, "the size", Size(n), want)
 	}
+}
+
+func TestTheNearestNameIsOneThatASlipWouldGive(t *testing.T) {
+	known := []string{"user", "payments", "orders", "orders-eu", "auto.create.topics.enable"}
+	for name, want := range map[string]string{
+		"payment": "payments", "paymetns": "payments", "order": "orders", "ordres-eu": "orders-eu",
+		"auto.create": "auto.create.topics.enable", "auto": "", "invoices": "", "": "",
+		"usr": "user", "set": "", // Of three letters two are too many to replace.
+	} {
+		same(t, name, Nearest(name, known), want)
+	}
+	same(t, "a slip", DidYouMean("payment", known), `; did you mean "payments"?`)
+	same(t, "nothing near", DidYouMean("invoices", known), "")
+	same(t, "the name itself", DidYouMean("orders", known), "")
+}
+
+func TestTimesAsPeopleWriteThem(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"-1h": now.Add(-time.Hour), "-2d": now.AddDate(0, 0, -2), "1000": time.UnixMilli(1000), "2026-01-31T08:00:00Z": now.Add(-4 * time.Hour),
+		"2026-01-31": time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local), "2026-01-31 08:00:00": time.Date(2026, 1, 31, 8, 0, 0, 0, time.Local),
+	} {
+		if got, ok := ParseTime(text, now); !ok || !got.Equal(want) {
+			t.Errorf("%q is %v, %t", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "-", "--1h", "-1", "1h", "yesterday", "-99999999d", "99999999999999999999"} {
+		if got, ok := ParseTime(text, now); ok {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+var hostile = []string{
+	"billing", "my group", "it's", `say "hi"`, "$HOME", "$(id)", "`id`", "a\nb", "a\n", "\n", "tab\there", "\x1b[2J'%s\\n", "-rf", "--", "-", "", "*", "~", "#x", "a;b", "a&b", `\`, `\n`,
+	"é張", "\u202e", "\xff\xfe", "100%", "%d", "!x", "a=b", "retention.ms=…", "{a,b}", "\ufffd",
+}
+
+// run has a real shell take a command, of which it prints the words.
+func run(t *testing.T, command string) []string {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", `printf '%s\001' `+command).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x01"), "\x01")
+}
+
+func TestAShellReadsBackEveryWord(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh here")
+	}
+	for _, word := range hostile {
+		if got := run(t, Shell(word)); len(got) != 1 || got[0] != word {
+			t.Errorf("%q is read as %q: %s", word, got, Shell(word))
+		}
+		if shown := Shell(word); strings.ContainsAny(shown, "\x1b\t\u202e") {
+			t.Errorf("%q reaches the terminal: %q", word, shown)
+		}
+	}
+}
+
+// Names that begin with a dash come last, after --; of flags they are values.
+func TestACommandHasItsNamesWhereTheyAreNames(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh here")
+	}
+	for _, name := range hostile {
+		got := run(t, Command("groups members remove", name, "--instance-id", name, "--yes"))
+		want := []string{"muster", "groups", "members", "remove", name, "--instance-id", name, "--yes"}
+		if strings.HasPrefix(name, "-") {
+			want = []string{"muster", "groups", "members", "remove", "--instance-id", name, "--yes", "--", name}
+		}
+		if strings.Join(got, "\x01") != strings.Join(want, "\x01") {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+	same(t, "a plain command", Command("topics alter", "orders", "--partitions", "3"), "muster topics alter orders --partitions 3")
 }

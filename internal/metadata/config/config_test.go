@@ -182,3 +182,65 @@ func TestNumbersOfChangedSettings(t *testing.T) {
 		t.Errorf("num.partitions is %d, was %d", after.Int("num.partitions"), before.Int("num.partitions"))
 	}
 }
+
+// What the broker asks of a topic depends on the store and, in Redis, on the layout.
+func TestATopicHasTheTraitsOfItsLayout(t *testing.T) {
+	whole := Traits{Dense: true, Transactions: true}
+	for _, c := range []struct {
+		store, layout string
+		want          Traits
+	}{
+		{"disk", "stream", whole},
+		{"mem", "log", whole},
+		{"redis", "log", whole},
+		{"redis", "stream", Traits{Records: true, SharedWriters: true, Timed: true}},
+		{"redis", "indexed", Traits{Dense: true, Transactions: true, Records: true, SharedWriters: true}},
+		{"redis", InternalLayout, whole},
+	} {
+		b, err := NewBroker(map[string]string{"muster.store": c.store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := NewTopic(b, map[string]string{"muster.redis.layout": c.layout}).Traits; got != c.want {
+			t.Errorf("%s, %s: %+v", c.store, c.layout, got)
+		}
+	}
+	for _, name := range RedisLayouts() {
+		if err := CheckTopic("muster.redis.layout", name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhatWasFoundIsADefault(t *testing.T) {
+	const name = "muster.http.advertised"
+	b, err := NewBroker(map[string]string{"muster.http.listener": "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := b.Found(name, "http://x")
+	if b.Get(name) != "" || found.Get(name) != "http://x" || found.IsSet(name) || found.Get("muster.http.listener") != "x" {
+		t.Errorf("%q, %q", b.Get(name), found.Get(name))
+	}
+	if again := found.Found("node.id", "7").With(map[string]string{"num.partitions": "3"}); again.Get(name) != "http://x" || again.Int("node.id") != 7 || again.Int("num.partitions") != 3 {
+		t.Error("it is forgotten")
+	}
+	if b, err = NewBroker(map[string]string{name: ""}); err != nil || b.Found(name, "http://x").Get(name) != "" {
+		t.Error("what was set does not count")
+	}
+}
+
+// BenchmarkSettings asks for what a fetch and a produce ask for: one number that is set,
+// one that falls back on another, and a truth value that is not set.
+func BenchmarkSettings(b *testing.B) {
+	s, err := NewBroker(map[string]string{"fetch.max.bytes": "1000000", "log.retention.hours": "3"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if s.Int("fetch.max.bytes") != 1000000 || s.Duration("log.retention.ms") == 0 || !s.Bool("auto.create.topics.enable") {
+			b.Fatal("other settings")
+		}
+	}
+}

@@ -57,3 +57,6 @@ var enoughLost = seeds.Counts{
 	"leader epoch raised after a loss": 2000, "shard loaded again after a restart": 1000, "committed transaction lost as a whole": 200,
 	"answer of a coordinator that was replaced": 60, "marker answered by 52": 40, "EndTxn v4 90": 300, "EndTxn v5 90": 300,
 }
+
+// defaultSeeds is how many a test run simulates.
+const defaultSeeds = 250

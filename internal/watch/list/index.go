@@ -2,6 +2,7 @@ package list
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -167,4 +168,15 @@ func radixSort(values []uint64, aux []int32) []int32 {
 	}
 	copy(sorted, order) // It may be in aux, which others use.
 	return sorted
+}
+
+// All returns all groups in order of name. No one may change them.
+func (x *Index) All() iter.Seq[*GroupRow] {
+	return func(yield func(*GroupRow) bool) {
+		for _, s := range x.groups {
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }

@@ -156,3 +156,7 @@ func (q *Query) cursor() (value uint64, name string, err error) {
 	}
 	return binary.BigEndian.Uint64(b[1:]), string(b[9:]), nil
 }
+
+// Cursor is the cursor after a group. Its bytes, decoded, are in the order of the list, so
+// that pages of several indexes can be merged by their cursors.
+func (q *Query) Cursor(s *GroupRow) string { return q.next(s) }
