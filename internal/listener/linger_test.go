@@ -27,7 +27,7 @@ func startLast(t *testing.T, config *tls.Config) (*Server, string) {
 // A client that does not wait for answers is told of the last one, and then of the end,
 // whatever it has sent besides.
 func TestTheLastAnswerReachesWhoSentMore(t *testing.T) {
-	for name, config := range map[string]*tls.Config{"plain text": nil, "TLS": selfSigned(t)} {
+	for name, config := range map[string]*tls.Config{"plain text": nil, "TLS": certified(t)} {
 		s, addr := startLast(t, config)
 		s.patience = time.Hour
 		c := dial(t, addr)
@@ -95,7 +95,7 @@ func TestAConnectionDoesNotLingerForEver(t *testing.T) {
 func TestTheGateHearsOfFailedHandshakes(t *testing.T) {
 	d := &door{entered: make(chan *tls.ConnectionState, 10)}
 	s := NewServer(Options{Handler: host{make(chan *budget, 1)}, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
-	addr, serve, err := s.Listen("L", "127.0.0.1:0", selfSigned(t), d)
+	addr, serve, err := s.Listen("L", "127.0.0.1:0", certified(t), d)
 	if err != nil {
 		t.Fatal(err)
 	}

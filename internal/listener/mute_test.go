@@ -85,7 +85,7 @@ func TestAMuteConnectionEndsWithItsClient(t *testing.T) {
 	for name, behind := range map[string]int{"alone": 0, "with a request behind it": 10, "with more behind it than is buffered": 20_000} {
 		for _, secure := range []bool{false, true} {
 			clock, m := newClock(), &muter{}
-			s, addr := startHandler(t, Options{After: clock.after}, m, map[bool]*tls.Config{true: selfSigned(t)}[secure])
+			s, addr := startHandler(t, Options{After: clock.after}, m, map[bool]*tls.Config{true: certified(t)}[secure])
 			var c net.Conn = dial(t, addr)
 			if secure {
 				c = tls.Client(c, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // The certificate is this test's own.

@@ -3,34 +3,29 @@ package listener
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"math/big"
 	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"muster/internal/logintest"
 	"muster/internal/protocol"
 )
 
-// selfSigned makes a certificate for a test's listener.
-func selfSigned(t *testing.T) *tls.Config {
+// certified makes a certificate for a test's listener.
+func certified(t *testing.T) *tls.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	a, err := logintest.NewAuthority()
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	own, err := a.Issue("listener")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	return &tls.Config{Certificates: []tls.Certificate{own}}
 }
 
 // parker is a handler that parks the requests that say so, until it is told to
@@ -87,7 +82,7 @@ func TestARequestThatWaitsEndsWithItsClient(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for name, behind := range map[string]int{"alone": 0, "with a request behind it": 10, "with more behind it than is buffered": 20_000} {
 			p := newParker()
-			s, addr := startHandler(t, Options{}, p, map[bool]*tls.Config{true: selfSigned(t)}[secure])
+			s, addr := startHandler(t, Options{}, p, map[bool]*tls.Config{true: certified(t)}[secure])
 			var c net.Conn = dial(t, addr)
 			if secure {
 				c = tls.Client(c, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // The certificate is this test's own.

@@ -120,12 +120,12 @@ func TestWhoTheGateRefusesIsNotServed(t *testing.T) {
 }
 
 func TestAHandshakeThatDoesNotComeEndsTheConnection(t *testing.T) {
-	_, addr := startHandler(t, Options{login: 50 * time.Millisecond}, handlerFunc(echo), selfSigned(t))
+	_, addr := startHandler(t, Options{login: 50 * time.Millisecond}, handlerFunc(echo), certified(t))
 	silent := dial(t, addr)
 	if !ended(silent) { // Long before it may no longer be idle.
 		t.Error("a client that never speaks is kept")
 	}
-	_, addr = startHandler(t, Options{}, handlerFunc(echo), selfSigned(t))
+	_, addr = startHandler(t, Options{}, handlerFunc(echo), certified(t))
 	c := tls.Client(dial(t, addr), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // The certificate is this test's own.
 	sendFrame(t, c, []byte("x"))
 	if got := readFrame(t, c); string(got) != "x" {
