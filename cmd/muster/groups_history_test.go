@@ -72,24 +72,18 @@ func TestGroupsHistoryFollows(t *testing.T) {
 
 func TestGroupsHistorySurvivesARestart(t *testing.T) {
 	folder := t.TempDir()
-	start := func() (*shell, func()) {
-		b, err := muster.Start(t.Context(), muster.Config{Data: folder, Properties: map[string]string{"group.initial.rebalance.delay.ms": "0"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &shell{t, b.Addr()}, func() {
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+	start := func() (*shell, *muster.Broker) {
+		b := startBroker(t, muster.Config{Data: folder}, "group.initial.rebalance.delay.ms", "0")
+		return &shell{t, b.Addr()}, b
 	}
-	s, stop := start()
+	s, b := start()
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	s.rawMember("g", patience, "orders").mustJoin()
 	before := s.history(2, "g")
-	stop()
-	s, stop = start()
-	defer stop()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = start()
 	loaded := s.history(3, "g")
 	same(t, "the entry after the restart", loaded[1], before[1])
 	says(t, loaded[2], " loaded             1        -      -        1  ")

@@ -4,23 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"muster/internal/broker"
 	"muster/internal/web"
 )
-
-func secretFile(t *testing.T, secret string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(name, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
 
 // topWorld is a broker with three groups, one of them with a name that would give
 // commands to a terminal.
@@ -96,8 +85,8 @@ func TestTopLogsIn(t *testing.T) {
 	defer server.Close()
 	s := &shell{t: t}
 	s.run("top", "--http", server.URL).fails(exitFailed, "--user says who you are")
-	s.run("top", "--http", server.URL, "--user", "ann", "--password-file", secretFile(t, "wrong")).fails(exitFailed, "refuses the login of ann")
-	says(t, s.run("top", "--http", server.URL, "--user", "ann", "--password-file", secretFile(t, "right")).ok(), "billing")
+	s.run("top", "--http", server.URL, "--user", "ann", "--password-file", file(t, "secret", "wrong")).fails(exitFailed, "refuses the login of ann")
+	says(t, s.run("top", "--http", server.URL, "--user", "ann", "--password-file", file(t, "secret", "right")).ok(), "billing")
 }
 
 // A broker may name any address. A password is not sent there for all to read, unless
@@ -113,7 +102,7 @@ func TestTopSendsNoPasswordInPlainTextWhereverABrokerSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = b.Close() })
-		s, login := &shell{t, b.Addr()}, []string{"top", "--user", "ann", "--password-file", secretFile(t, "right")}
+		s, login := &shell{t, b.Addr()}, []string{"top", "--user", "ann", "--password-file", file(t, "secret", "right")}
 		if refused {
 			s.run(login...).fails(exitFailed, "plain text", "the password of ann", "--http "+advertised)
 		} else {

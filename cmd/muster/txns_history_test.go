@@ -119,25 +119,19 @@ func TestTxnsHistoryTellsOfMarkersOfOperators(t *testing.T) {
 
 func TestTxnsHistorySurvivesARestart(t *testing.T) {
 	folder := t.TempDir()
-	start := func() (*shell, func()) {
-		b, err := muster.Start(t.Context(), muster.Config{Data: folder})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &shell{t, b.Addr()}, func() {
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+	start := func() (*shell, *muster.Broker) {
+		b := startBroker(t, muster.Config{Data: folder})
+		return &shell{t, b.Addr()}, b
 	}
-	s, stop := start()
+	s, b := start()
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	s.upset()
 	before := s.txnHistory(3, "pay")
 	wantUpset(t, before)
-	stop()
-	s, stop = start()
-	defer stop()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = start()
 	same(t, "the journal after a restart", strings.Join(s.txnHistory(3, "pay"), "\n"), strings.Join(before, "\n"))
 }
 
