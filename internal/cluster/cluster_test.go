@@ -21,12 +21,18 @@ import (
 	"muster/internal/store/vfs"
 )
 
-func open(t *testing.T, s store.Store, crashed bool) *Controller {
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
 	t.Helper()
-	c, err := Open(t.Context(), Options{Store: s, Self: metadata.Broker{ID: 1}, Defaults: &config.Broker{}, Crashed: crashed, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func open(t *testing.T, s store.Store, crashed bool) *Controller {
+	t.Helper()
+	c, err := Open(t.Context(), Options{Store: s, Self: metadata.Broker{ID: 1}, Defaults: &config.Broker{}, Crashed: crashed, Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
 	return c
 }
 
@@ -47,9 +53,7 @@ func TestReplayGivesTheSameImage(t *testing.T) {
 	s := mem.New()
 	c := open(t, s, false)
 	for _, name := range []string{"a", "b", "gone"} {
-		if err := create(t, c, metadata.NewTopic{Name: name, Partitions: 3, Replication: 1, Set: map[string]string{"retention.ms": "1000"}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, create(t, c, metadata.NewTopic{Name: name, Partitions: 3, Replication: 1, Set: map[string]string{"retention.ms": "1000"}}))
 	}
 	steps := []error{
 		c.DeleteTopics(t.Context(), []string{"gone"})[0],
@@ -57,9 +61,7 @@ func TestReplayGivesTheSameImage(t *testing.T) {
 		c.AlterTopic(t.Context(), "b", []metadata.ConfigChange{{Name: "cleanup.policy", Op: metadata.ConfigAppend, Value: new("compact")}}, false, false),
 		c.AlterBroker(t.Context(), []metadata.ConfigChange{{Name: "num.partitions", Value: new("9")}}, false, false),
 	}
-	if err := errors.Join(steps...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(steps...))
 	live := c.Image()
 	again := open(t, s, false).Image()
 	if !reflect.DeepEqual(live, again) {
@@ -75,9 +77,7 @@ func TestReplayGivesTheSameImage(t *testing.T) {
 
 func TestBadTopicsAreRefusedWithKafkasCodes(t *testing.T) {
 	c := open(t, mem.New(), false)
-	if err := create(t, c, metadata.NewTopic{Name: "there", Partitions: 1, Replication: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, c, metadata.NewTopic{Name: "there", Partitions: 1, Replication: 1}))
 	for _, x := range []struct {
 		req  metadata.NewTopic
 		code *kerr.Error
@@ -131,9 +131,7 @@ func TestProducerIDsAreNeverGivenTwiceAlsoAfterACrash(t *testing.T) {
 func TestLeaderEpochsRiseWithEveryCrash(t *testing.T) {
 	s := mem.New()
 	c := open(t, s, true)
-	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 2, Replication: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, c, metadata.NewTopic{Name: "a", Partitions: 2, Replication: 1}))
 	var epochs []int32
 	for _, crashed := range []bool{false, true, false, true} {
 		epochs = append(epochs, open(t, s, crashed).Image().Topic("a").Partitions[1].LeaderEpoch)
@@ -146,9 +144,7 @@ func TestLeaderEpochsRiseWithEveryCrash(t *testing.T) {
 func TestAChangeThatCannotBeStoredIsNotMade(t *testing.T) {
 	fs := vfs.NewMem()
 	s, err := disk.Open("data", disk.Options{FS: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	c := open(t, s, false)
 	broken := errors.New("disk is broken")
@@ -179,9 +175,7 @@ func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1})
 	_ = create(t, c, metadata.NewTopic{Name: "b", Partitions: 1, Replication: 1})
 	_ = c.DeleteTopics(t.Context(), []string{"a"})
@@ -193,9 +187,7 @@ func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
 func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
 	s := mem.New()
 	c := open(t, s, false)
-	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 2, Replication: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, c, metadata.NewTopic{Name: "a", Partitions: 2, Replication: 1}))
 	epochs := func(c *Controller) []int32 {
 		var out []int32
 		for _, p := range c.Image().Topic("a").Partitions {
@@ -211,9 +203,7 @@ func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
 	}
 	raise := func(partition, from, above int32) {
 		t.Helper()
-		if err := c.RaiseEpoch(t.Context(), "a", partition, from, above); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.RaiseEpoch(t.Context(), "a", partition, from, above))
 	}
 	raise(1, 0, 0)
 	want(c, "one partition", 0, 1)
@@ -235,9 +225,7 @@ func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
 func TestWhoeverCreatesAnInternalTopicDoesNotDecideWhatItIsLike(t *testing.T) {
 	c := open(t, mem.New(), false)
 	err := create(t, c, metadata.NewTopic{Name: metadata.OffsetsTopic, Partitions: 1, Replication: 1, Set: map[string]string{"cleanup.policy": "delete"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	topic := c.Image().Topic(metadata.OffsetsTopic)
 	if len(topic.Partitions) != 50 || !topic.Config.Compact || topic.Config.Delete {
 		t.Errorf("%d partitions, %+v", len(topic.Partitions), topic.Config)
@@ -248,9 +236,7 @@ func TestAnInternalTopicOfAnOlderMusterIsMadeSafeWhenItIsLoaded(t *testing.T) {
 	s := mem.New()
 	c := open(t, s, false)
 	old := metadata.Topic{Name: metadata.OffsetsTopic, ID: metadata.TopicID{1}, Partitions: make([]metadata.Partition, 1), Set: map[string]string{"segment.bytes": "1048576"}}
-	if err := c.attempt(t.Context(), func() error { return c.write(t.Context(), topicRecord(old, false)) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.attempt(t.Context(), func() error { return c.write(t.Context(), topicRecord(old, false)) }))
 	topic := open(t, s, false).Image().Topic(metadata.OffsetsTopic)
 	if len(topic.Partitions) != 1 || !topic.Config.Compact || topic.Config.Delete || topic.Config.SegmentBytes != 1<<20 {
 		t.Errorf("%d partitions, %+v", len(topic.Partitions), topic.Config)

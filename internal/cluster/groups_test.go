@@ -31,9 +31,7 @@ func with(name, v string) []metadata.ConfigChange {
 
 func alterGroup(t *testing.T, c *Controller, group, name, v string) {
 	t.Helper()
-	if err := c.AlterGroup(t.Context(), group, with(name, v), false, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AlterGroup(t.Context(), group, with(name, v), false, false))
 }
 
 func TestSettingsOfGroupsSurviveARestart(t *testing.T) {
@@ -45,12 +43,8 @@ func TestSettingsOfGroupsSurviveARestart(t *testing.T) {
 	alterGroup(t, c, "gone", heartbeat, "8000")
 	alterGroup(t, c, "gone", heartbeat, "")
 	alterGroup(t, c, "never there", heartbeat, "")
-	if err := c.AlterGroup(t.Context(), "replaced", with(session, "50000"), false, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.AlterGroup(t.Context(), "replaced", with(heartbeat, "9000"), true, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AlterGroup(t.Context(), "replaced", with(session, "50000"), false, false))
+	must(t, c.AlterGroup(t.Context(), "replaced", with(heartbeat, "9000"), true, false))
 	live := c.Image()
 	again := open(t, s, true).Image()
 	if !reflect.DeepEqual(live.GroupSettings, again.GroupSettings) {
@@ -69,9 +63,7 @@ func TestSettingsOfGroupsSurviveARestart(t *testing.T) {
 	// The last one that goes leaves nothing.
 	c = open(t, s, false)
 	for _, group := range c.Image().GroupSettings.Groups() {
-		if err := c.AlterGroup(t.Context(), group, nil, true, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.AlterGroup(t.Context(), group, nil, true, false))
 	}
 	if c.Image().GroupSettings != nil || open(t, s, false).Image().GroupSettings != nil {
 		t.Errorf("left: %v", c.Image().GroupSettings)
@@ -86,9 +78,7 @@ func TestARecordOfGroupSettingsSaysTheWholeState(t *testing.T) {
 	apply := func(recs ...record.Record) *metadata.GroupSettings {
 		s, edit := newState(1), emptyImage().Edit()
 		for i := range recs {
-			if err := s.apply(&recs[i], edit); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.apply(&recs[i], edit))
 		}
 		return edit.Image().GroupSettings
 	}
@@ -151,9 +141,7 @@ func TestNothingIsStoredOfAGroupWhoseSettingsStayTheSame(t *testing.T) {
 func TestTheBrokersBoundsCountWhenTheyChange(t *testing.T) {
 	c := open(t, mem.New(), false)
 	wantCode(t, c.AlterGroup(t.Context(), "g", with(heartbeat, "3000"), false, false), kerr.InvalidConfig)
-	if err := c.AlterBroker(t.Context(), with("group.consumer.min.heartbeat.interval.ms", "2000"), false, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AlterBroker(t.Context(), with("group.consumer.min.heartbeat.interval.ms", "2000"), false, false))
 	alterGroup(t, c, "g", heartbeat, "3000")
 }
 

@@ -15,9 +15,7 @@ func TestARegistrationHasTheHTTPAddress(t *testing.T) {
 	of := brokerRecord(metadata.Broker{ID: 2, Incarnation: "x", HTTP: "http://127.0.0.1:9021"})
 	old := record.Record{Key: []byte("broker/3"), Value: []byte(`{"incarnation":"y","endpoints":[{"listener":"PLAINTEXT","host":"h","port":9092}]}`)}
 	for _, r := range []record.Record{of, old} {
-		if err := s.apply(&r, edit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.apply(&r, edit))
 	}
 	image := edit.Image()
 	if b := image.Broker(2); b == nil || b.HTTP != "http://127.0.0.1:9021" {

@@ -67,9 +67,7 @@ func TestABrokerThatHasLeftIsNotAlive(t *testing.T) {
 	a.stop()
 	a.ended.Wait()
 	a.believe(a.clock() + time.Hour)
-	if err := a.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Leave(t.Context()))
 	if a.Alive() {
 		t.Error("it acts by a lease that it has given back")
 	}
@@ -103,9 +101,7 @@ func TestABrokerThatWakesUpIsNotBuriedByWhoSawItGoneBefore(t *testing.T) {
 	f.freeze(a)
 	<-woken
 	// The next change comes behind whatever was to be said of the broker.
-	if err := create(t, b, metadata.NewTopic{Name: "later", Partitions: 1, Replication: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, b, metadata.NewTopic{Name: "later", Partitions: 1, Replication: 1}))
 	f.wantNotFooled(a, b, "orders")
 	if b.Image().Broker(1) == nil && a.Alive() {
 		t.Error("a broker whose lease is held was taken out of the metadata")

@@ -41,14 +41,10 @@ func TestABrokerSaysWhichUsersRulesAndQuotasAreGone(t *testing.T) {
 	c := f.join(1)
 	f.agreed(c)
 	for _, name := range []string{"same", "deleted", "changed"} {
-		if err := secure(t, c, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, secure(t, c, name))
 	}
 	older := f.server.Nodes[0].Snapshot(t)
-	if err := secure(t, c, "added"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, secure(t, c, "added"))
 	ok(t, c.AlterUsers(t.Context(), []metadata.UserChange{{Name: "deleted", Hash: 1}, setUser("changed", 1, 9)}))
 	ok(t, c.AlterQuotas(t.Context(), []metadata.QuotaChange{{Entity: limit("deleted", 1).Entity, Remove: []string{metadata.ProducerByteRate}}, limit("changed", 9)}, false))
 	if _, errs := c.DeleteRules(t.Context(), []auth.Filter{exactly(allow("deleted", "t"))}); errs[0] != nil {

@@ -101,24 +101,18 @@ func newFleet(t *testing.T, server *redistest.Server, set map[string]string) *fl
 func (f *fleet) join(id int32) *Controller {
 	f.Helper()
 	client, err := conn.Connect(f.Context(), f.server.URL(), conn.Options{DialTimeout: patience, CommandTimeout: patience})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Cleanup(client.Close)
 	s := redis.New(client, redis.Options{Prefix: "fleet", Timeout: patience, ReplicaTimeout: time.Second})
 	f.Cleanup(func() { _ = s.Close() })
 	defaults, err := config.NewBroker(f.set)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.leases.set(id, true)
 	c, err := Open(f.Context(), Options{
 		Store: s, Self: metadata.Broker{ID: id, Incarnation: fmt.Sprint(id, time.Now().UnixNano())}, Defaults: defaults,
 		Lease: testLease{f.leases, id}, Logger: slog.New(slog.NewTextHandler(f.log, nil)).With("node", id),
 	})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -149,9 +143,7 @@ func describe(image *metadata.Image) string {
 
 func (f *fleet) create(c *Controller, name string) *metadata.Topic {
 	f.Helper()
-	if err := create(f.T, c, metadata.NewTopic{Name: name, Partitions: 6, Replication: 1}); err != nil {
-		f.Fatal(err)
-	}
+	must(f, create(f.T, c, metadata.NewTopic{Name: name, Partitions: 6, Replication: 1}))
 	return c.Image().Topic(name)
 }
 
@@ -207,9 +199,7 @@ func TestLeaderEpochsNeverGoBackWithTheMetadata(t *testing.T) {
 	older := f.server.Nodes[0].Snapshot(t)
 	b := f.join(2)
 	f.agreed(a, b)
-	if err := b.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Leave(t.Context()))
 	used := f.agreed(a).Topic("t").Partitions
 	f.server.Nodes[0].Restore(t, older)
 	redistest.Eventually(t, "higher epochs", func() bool {
@@ -295,15 +285,11 @@ func TestCompactionIsNotALoss(t *testing.T) {
 	f.create(a, "t")
 	before := f.agreed(a, b).Topic("t").Partitions
 	for range 5 {
-		if err := a.AlterTopic(t.Context(), "t", []metadata.ConfigChange{{Name: "retention.ms", Value: new(fmt.Sprint(time.Now().UnixNano()))}}, false, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.AlterTopic(t.Context(), "t", []metadata.ConfigChange{{Name: "retention.ms", Value: new(fmt.Sprint(time.Now().UnixNano()))}}, false, false))
 	}
 	f.agreed(a, b)
 	b.mu.Lock()
-	if err := b.shared.Compact(t.Context(), b.seen.Next); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.shared.Compact(t.Context(), b.seen.Next))
 	_, err := b.shared.Read(t.Context(), store.Seen{Next: 3, CRC: b.seen.CRC}, 0)
 	b.mu.Unlock()
 	if !errors.Is(err, store.ErrCompacted) {
@@ -314,9 +300,7 @@ func TestCompactionIsNotALoss(t *testing.T) {
 	b.seen = store.Seen{Next: 3}
 	err = b.catchUp(t.Context())
 	b.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if after := f.agreed(a, b).Topic("t").Partitions; !slices.Equal(before, after) {
 		t.Errorf("leaders were %v and are %v", before, after)
 	}
@@ -370,9 +354,7 @@ func TestRaisedEpochsAreInTheMetadataOfAllBrokers(t *testing.T) {
 	before := f.agreed(a, b).Topic("t").Partitions
 	for i, p := range before {
 		// a asks for all, and gets what is its own.
-		if err := a.RaiseEpoch(t.Context(), "t", int32(i), p.LeaderEpoch, p.LeaderEpoch+10); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.RaiseEpoch(t.Context(), "t", int32(i), p.LeaderEpoch, p.LeaderEpoch+10))
 	}
 	for i, p := range f.agreed(a, b).Topic("t").Partitions {
 		want := before[i]

@@ -48,23 +48,17 @@ func TestAReassignedPartitionGoesBackWithItsBroker(t *testing.T) {
 	f.agreed(a, b)
 	f.create(a, "orders")
 	// Broker 2 leads this one already. That it was given to it counts all the same.
-	if err := create(t, a, metadata.NewTopic{Name: "one", Partitions: 1, Replication: 1, Leaders: []int32{2}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, a, metadata.NewTopic{Name: "one", Partitions: 1, Replication: 1, Leaders: []int32{2}}))
 	moves := make([]metadata.Reassignment, 6, 7)
 	for i := range moves {
 		moves[i] = moveTo("orders", int32(i), 2)
 	}
 	moves = append(moves, moveTo("one", 0, 2))
 	for _, err := range a.Reassign(t.Context(), moves) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	all := f.agreed(a, b).Topic("orders")
-	if err := b.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Leave(t.Context()))
 	if got := led(f.agreed(a).Topic("orders")); got[1] != 6 {
 		t.Fatalf("without broker 2: %v", got)
 	}
@@ -91,9 +85,7 @@ func TestJournalsFollowReassignedCoordinators(t *testing.T) {
 	f := newFleet(t, redistest.Single(t), nil)
 	a, b := f.join(1), f.join(2)
 	for _, name := range []string{metadata.OffsetsTopic, metadata.JournalTopic} {
-		if err := create(t, a, metadata.NewTopic{Name: name, Partitions: -1, Replication: -1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, create(t, a, metadata.NewTopic{Name: name, Partitions: -1, Replication: -1}))
 	}
 	image := f.agreed(a, b)
 	to := 3 - image.Topic(metadata.OffsetsTopic).Partitions[7].Leader
@@ -139,9 +131,7 @@ func TestBadReassignmentsAreRefusedWithKafkasCodes(t *testing.T) {
 
 func TestALoneBrokerIsToldWhyNothingMoves(t *testing.T) {
 	c := open(t, mem.New(), false)
-	if err := create(t, c, metadata.NewTopic{Name: "orders", Partitions: 2, Replication: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, c, metadata.NewTopic{Name: "orders", Partitions: 2, Replication: 1}))
 	errs := c.Reassign(t.Context(), []metadata.Reassignment{moveTo("orders", 0, 1), moveTo("orders", 1, 2)})
 	if errs[0] != nil {
 		t.Errorf("to itself: %v", errs[0])
@@ -167,20 +157,14 @@ func TestADrainedBrokerLeadsNothing(t *testing.T) {
 	if errs := a.Reassign(t.Context(), []metadata.Reassignment{moveTo("orders", 0, 2)}); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	if err := drain(t, a, "2"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, drain(t, a, "2"))
 	f.agreed(a, b, c)
 	f.create(c, "created-since")
 	f.agreed(a, b, c)
 	wantCode(t, a.Reassign(t.Context(), []metadata.Reassignment{moveTo("orders", 1, 2)})[0], kerr.InvalidReplicaAssignment)
-	if err := c.GrowTopic(t.Context(), "created-since", 9, []int32{2, 2, 2}, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.GrowTopic(t.Context(), "created-since", 9, []int32{2, 2, 2}, false))
 	// Also after another broker came, and after it was started again itself.
-	if err := b.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Leave(t.Context()))
 	d, again := f.join(4), f.join(2)
 	image := f.agreed(a, c, d, again)
 	for _, topic := range image.Topics() {
@@ -188,9 +172,7 @@ func TestADrainedBrokerLeadsNothing(t *testing.T) {
 			t.Errorf("%s: %v", topic.Name, got)
 		}
 	}
-	if err := drain(t, d, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, drain(t, d, ""))
 	image = f.agreed(a, c, d, again)
 	for _, topic := range image.Topics() {
 		if got := led(topic); got[2] == 0 {
@@ -209,28 +191,20 @@ func TestDrainsThatCannotBeAreRefused(t *testing.T) {
 	for _, ids := range []string{"9", "x", "-1", "02", "1,2", "1,9"} {
 		wantCode(t, drain(t, a, ids), kerr.InvalidRequest)
 	}
-	if err := drain(t, a, "2"); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, drain(t, a, "2"))
+	must(t, b.Leave(t.Context()))
 	f.agreed(a)
 	// A broker that is away stays in the list, and who is left cannot go.
 	wantCode(t, drain(t, a, "2,1"), kerr.InvalidRequest)
 	c := f.join(3)
 	f.agreed(a, c)
-	if err := drain(t, c, "2,1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, drain(t, c, "2,1"))
 	f.create(a, "orders")
 	if got := led(f.agreed(a, c).Topic("orders")); got[3] != 6 {
 		t.Errorf("%v", got)
 	}
 	// If no one else is there, a drained broker leads: that is better than none.
-	if err := c.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Leave(t.Context()))
 	if got := led(f.agreed(a).Topic("orders")); got[1] != 6 {
 		t.Errorf("%v", got)
 	}
@@ -238,9 +212,7 @@ func TestDrainsThatCannotBeAreRefused(t *testing.T) {
 
 func TestBrokersAreNotDrainedByTheirProperties(t *testing.T) {
 	defaults, err := config.NewBroker(map[string]string{metadata.DrainedSetting: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Open(t.Context(), Options{Store: mem.New(), Self: metadata.Broker{ID: 1}, Defaults: defaults}); err == nil || !strings.Contains(err.Error(), "muster brokers drain") {
 		t.Errorf("%v", err)
 	}

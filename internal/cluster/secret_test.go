@@ -43,9 +43,7 @@ func TestProducerIDsForTransactionsAreNeverGivenTwice(t *testing.T) {
 				t.Fatal(count, err)
 			}
 			one, err := c.NextProducerID(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ids := []int64{one}
 			for id := first; id < first+int64(count); id++ {
 				ids = append(ids, id)
@@ -64,9 +62,7 @@ func TestARotatedSecretIsTheSameForAllBrokers(t *testing.T) {
 	f := newFleet(t, redistest.Single(t), nil)
 	a, b := f.join(1), f.join(2)
 	old, now := a.Image().Secrets.Current, time.UnixMilli(time.Now().UnixMilli())
-	if err := a.RotateSecret(t.Context(), now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.RotateSecret(t.Context(), now))
 	want := a.Image().Secrets
 	if want.Previous != old || want.Current.Number != 1 || len(want.Current.Text) < 20 || want.Current.Text == old.Text || want.First != old.Text || !want.Rotated.Equal(now) {
 		t.Errorf("%+v became %#v", old.Number, []any{want.Previous == old, want.Current.Number, want.Rotated})

@@ -79,20 +79,14 @@ func TestUsersRulesAndQuotasAfterRedisCameBackWithAnOlderState(t *testing.T) {
 			redistest.Eventually(t, what, func() bool { return want(c.Image()) })
 		}
 	}
-	if err := secure(t, one, "kept"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, secure(t, one, "kept"))
 	both("kept", func(i *metadata.Image) bool { all, _ := knows(i, "kept"); return all })
 	older := f.server.Nodes[0].Snapshot(t)
-	if err := secure(t, two, "lost"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, secure(t, two, "lost"))
 	both("lost", func(i *metadata.Image) bool { all, _ := knows(i, "lost"); return all })
 	f.server.Nodes[0].Restore(t, older)
 	for name, c := range map[string]*Controller{"next one": one, "next two": two} {
-		if err := redistest.Poll(time.Minute, func() error { return secure(t, c, name) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, redistest.Poll(time.Minute, func() error { return secure(t, c, name) }))
 	}
 	both("what is there now", func(i *metadata.Image) bool {
 		kept, _ := knows(i, "kept")

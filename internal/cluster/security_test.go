@@ -52,9 +52,7 @@ func limit(user string, rate float64) metadata.QuotaChange {
 
 func ok(t *testing.T, errs []error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 }
 
 // secured says all that an image knows of users, rules and quotas.
@@ -79,9 +77,7 @@ func recordsOf(t *testing.T, c *Controller) (out []record.Record) {
 	offset, end := c.log.Bounds()
 	for offset < end {
 		recs, err := c.log.Read(t.Context(), store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: 1 << 20, MinOne: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := recs.Load()
 		recs.Release()
 		for err == nil && len(b) > 0 {
@@ -94,9 +90,7 @@ func recordsOf(t *testing.T, c *Controller) (out []record.Record) {
 				offset = batch.LastOffset() + 1
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return out
 }
@@ -253,9 +247,7 @@ func TestNothingIsStoredOfWhatStaysTheSame(t *testing.T) {
 func TestUsersRulesAndQuotasAreDurableBeforeTheyAreAnswered(t *testing.T) {
 	fs := vfs.NewMem()
 	s, err := disk.Open("data", disk.Options{FS: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	c := open(t, s, false)
 	ok(t, c.AlterUsers(t.Context(), []metadata.UserChange{setUser("a", 1, 1), setUser("b", 2, 1)}))
@@ -294,9 +286,7 @@ func TestUsersRulesAndQuotasAreDurableBeforeTheyAreAnswered(t *testing.T) {
 func checkAfterCrash(t *testing.T, fs *vfs.Mem, c *Controller) {
 	t.Helper()
 	s, err := disk.Open("data", disk.Options{FS: fs.CrashStrict()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	if live, again := secured(c.Image()), secured(open(t, s, true).Image()); live != again {
 		t.Errorf("live\n%s\nafter the crash\n%s", live, again)

@@ -232,9 +232,7 @@ func rawBatches(l store.Log) (out []record.Batch, err error) {
 func TestPowerLossWithTransactions(t *testing.T) {
 	fs := vfs.NewMem()
 	h, err := play(fs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stride := 1
 	if testing.Short() {
 		stride = 7
@@ -258,22 +256,16 @@ func damage(t *testing.T, fs *vfs.Mem, n int) {
 	t.Helper()
 	dir := path.Join(worldRoot, "orders-0")
 	entries, err := fs.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range slices.Backward(entries) {
 		if _, ok := parseOffsetName(e.Name(), snapshotSuffix); !ok || n == 0 {
 			continue
 		}
 		n--
 		f, err := fs.Open(path.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		size, _ := f.Size()
-		if err := errors.Join(f.Truncate(size-10), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(f.Truncate(size-10), f.Close()))
 	}
 	if n > 0 {
 		t.Fatalf("%d snapshots too few", n)

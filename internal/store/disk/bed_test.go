@@ -30,6 +30,14 @@ type bed struct {
 	hook func(vfs.Op) error
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newBed(t *testing.T, cfg store.LogConfig) *bed { return newBedWith(t, cfg, Options{}) }
 
 func newBedWith(t *testing.T, cfg store.LogConfig, opts Options) *bed {

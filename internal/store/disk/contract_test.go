@@ -31,9 +31,7 @@ func harness(fsys func(t *testing.T) (fsys vfs.FS, root string), cfg store.LogCo
 		})
 		reopen := func(t *testing.T) store.Store {
 			t.Helper()
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 			open(t)
 			return s
 		}

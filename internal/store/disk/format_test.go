@@ -38,9 +38,7 @@ func TestAFullDiskOpensWithoutANote(t *testing.T) {
 		return nil
 	})
 	st, err := Open(worldRoot, Options{FS: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := st.Close(); err != nil {
 		t.Error(err)
 	}

@@ -242,12 +242,8 @@ func useOpened(t *testing.T, l store.Log, clean bool) {
 		t.Fatal(err)
 	}
 	a, err := l.Append(context.Background(), sample(2, "after"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := flush(l); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, flush(l))
 	if after, err := readContent(l); !clean && err == nil && len(after) != len(content)+2 {
 		t.Fatalf("%d records, two appended at %d, now %d", len(content), a.BaseOffset, len(after))
 	}

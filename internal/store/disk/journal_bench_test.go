@@ -23,16 +23,12 @@ func BenchmarkFlush(b *testing.B) {
 
 func benchmarkFlush(b *testing.B, n int, opts Options) {
 	st, err := Open(b.TempDir(), opts)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer func() { _ = st.Close() }()
 	var logs []store.Log
 	for i := range int32(n) {
 		l, err := st.Open(context.Background(), store.TopicPartition{Topic: "t", Partition: i}, 0, store.LogConfig{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		logs = append(logs, l)
 	}
 	round := func() {

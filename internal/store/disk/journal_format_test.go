@@ -41,9 +41,7 @@ func TestRoundsAreReadAsWritten(t *testing.T) {
 		t.Fatalf("%+v, %d bytes, %v", h, size, err)
 	}
 	got, err := decodeRound(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same := func(a, b frame) bool {
 		return a.kind == b.kind && a.name == b.name && a.base == b.base && a.pos == b.pos && bytes.Equal(a.data, b.data)
 	}
@@ -131,9 +129,7 @@ func FuzzRound(f *testing.F) {
 func TestRoundsAfterAGapAreNotRead(t *testing.T) {
 	fs := vfs.NewMem()
 	f, err := fs.Create("0.journal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := int64(0)
 	for _, number := range []uint32{0, 1, 3, 4} {
 		var r roundBuilder

@@ -85,9 +85,7 @@ func TestTenThousandPartitions(t *testing.T) {
 	}
 	start := func() *Store {
 		st, err := Open(root, Options{FS: fs, MaxOpenFiles: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return st
 	}
 	checkOpen := func(when string) {
@@ -105,9 +103,7 @@ func TestTenThousandPartitions(t *testing.T) {
 		return err
 	})
 	checkOpen("after append")
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Close())
 	if n := fs.open.Load(); n != 0 {
 		t.Errorf("%d files are open after close", n)
 	}

@@ -25,9 +25,7 @@ func readable(t *testing.T, root string) (out []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -35,15 +33,11 @@ func readable(t *testing.T, root string) (out []string) {
 func used(t *testing.T, root string) *Store {
 	t.Helper()
 	s, err := Open(root, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.Open(t.Context(), store.TopicPartition{Topic: "a", Partition: 0}, 1, store.LogConfig{SegmentBytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	return s
 }
 
@@ -59,18 +53,14 @@ func TestWhatOthersCouldReadIsTakenFromThem(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "data")
 	used(t, root)
 	foreign := filepath.Join(root, "notes.txt")
-	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(foreign, nil, 0o600))
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
 			err = os.Chmod(name, map[bool]fs.FileMode{true: 0o755, false: 0o644}[d.IsDir()])
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := len(readable(t, root))
 	s := used(t, root)
 	if got := readable(t, root); len(got) != 1 || got[0] != "notes.txt" {
