@@ -17,22 +17,24 @@ import (
 	"muster/internal/logintest"
 )
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // certificate makes one that signs itself, also in PEM.
 func certificate(t *testing.T, name string) (*x509.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
@@ -41,15 +43,11 @@ func TestTrustedCertificatesAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	after, afterPEM := certificate(t, "after, with a longer name")
 	name := filepath.Join(t.TempDir(), "trusted.pem")
 	write := func(text []byte) {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, text, 0o600))
 	}
 	write(beforePEM)
 	s := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, logger: slog.New(slog.DiscardHandler)}
-	if err := s.load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.load())
 	wants := func(step string, trusted, not *x509.Certificate) {
 		t.Helper()
 		s.checked = time.Time{} // As if some time had passed.
@@ -66,9 +64,7 @@ func TestTrustedCertificatesAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	wants("a file that makes no sense", before, after)
 	write(afterPEM)
 	wants("another file", after, before)
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(name))
 	wants("no file", after, before)
 	old := s.config().RootCAs
 	write(beforePEM)
@@ -80,24 +76,18 @@ func TestTrustedCertificatesAreReadAgainWhenTheirFileChanges(t *testing.T) {
 
 func TestListsOfRevokedCertificatesStayWhenTheirFileMakesNoSense(t *testing.T) {
 	a, err := logintest.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := filepath.Join(t.TempDir(), "crl.pem")
 	write := func(text []byte, err error) {
 		t.Helper()
 		if err == nil {
 			err = os.WriteFile(name, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	write(a.Revoke())
 	r := &revoked{file: trustFile{setting: "muster.ssl.crl.location", name: name}, logger: slog.New(slog.DiscardHandler)}
-	if err := r.load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.load())
 	first := r.lists
 	again := func() bool {
 		r.checked = time.Time{} // As if some time had passed.
@@ -111,9 +101,7 @@ func TestListsOfRevokedCertificatesStayWhenTheirFileMakesNoSense(t *testing.T) {
 		t.Error("a file that makes no sense counts")
 	}
 	cert, err := a.Issue("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(a.Revoke(cert))
 	if !again() {
 		t.Error("another list is not read")
@@ -123,13 +111,9 @@ func TestListsOfRevokedCertificatesStayWhenTheirFileMakesNoSense(t *testing.T) {
 func TestClientsAreNotKnownByWhatTheSystemTrusts(t *testing.T) {
 	cert, text := certificate(t, "authority")
 	name := filepath.Join(t.TempDir(), "trusted.pem")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, text, 0o600))
 	s := &trust{files: []trustFile{{setting: "ssl.truststore.location", name: name}}, alone: true}
-	if err := s.load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.load())
 	only := x509.NewCertPool()
 	only.AddCert(cert)
 	if !s.roots.Equal(only) {

@@ -96,9 +96,7 @@ func TestTheGateHearsOfFailedHandshakes(t *testing.T) {
 	d := &door{entered: make(chan *tls.ConnectionState, 10)}
 	s := NewServer(Options{Handler: host{make(chan *budget, 1)}, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
 	addr, serve, err := s.Listen("L", "127.0.0.1:0", certified(t), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serve()
 	t.Cleanup(func() { s.Shutdown(context.Background()) })
 	c := dial(t, addr.String())
@@ -111,9 +109,7 @@ func TestTheGateHearsOfFailedHandshakes(t *testing.T) {
 		t.Errorf("it heard of %d failures, and let in %d", n, len(d.entered))
 	}
 	trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // The certificate is this test's own.
-	if err := tls.Client(dial(t, addr.String()), trusting).HandshakeContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tls.Client(dial(t, addr.String()), trusting).HandshakeContext(t.Context()))
 	if state := <-d.entered; state == nil || d.failed.Load() != 1 {
 		t.Errorf("a good client: %v, and %d failures", state, d.failed.Load())
 	}

@@ -26,6 +26,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type handlerFunc func(ctx context.Context, frame []byte) (*protocol.Response, error)
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (f handlerFunc) Handle(ctx context.Context, _ *Client, frame []byte) (*protocol.Response, error) {
 	return f(ctx, frame)
 }
@@ -49,9 +57,7 @@ func startHandler(t testing.TB, opts Options, h Handler, tlsConfig *tls.Config) 
 	}
 	s := NewServer(opts)
 	addr, serve, err := s.Listen("PLAINTEXT", "127.0.0.1:0", tlsConfig, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serve()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -64,13 +70,9 @@ func startHandler(t testing.TB, opts Options, h Handler, tlsConfig *tls.Config) 
 func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 	return c
 }
 
@@ -154,13 +156,9 @@ func TestResponsesKeepTheOrderOfRequestsWhenSomeArePending(t *testing.T) {
 func TestRecordsInAFileArriveWhole(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MB
 	name := filepath.Join(t.TempDir(), "segment")
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, content, 0o600))
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	released := make(chan struct{}, 1)
 	_, addr := start(t, Options{}, func(context.Context, []byte) (*protocol.Response, error) {

@@ -18,13 +18,9 @@ import (
 func certified(t *testing.T) *tls.Config {
 	t.Helper()
 	a, err := logintest.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	own, err := a.Issue("listener")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &tls.Config{Certificates: []tls.Certificate{own}}
 }
 

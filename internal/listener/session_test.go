@@ -59,9 +59,7 @@ func startGate(t *testing.T, d *door) (*Server, host, string) {
 	h := host{make(chan *budget, 10)}
 	s := NewServer(Options{Handler: h, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10, login: d.patience})
 	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serve()
 	t.Cleanup(func() { s.Shutdown(context.Background()) })
 	return s, h, addr.String()
@@ -158,9 +156,7 @@ func (counting) Handle(_ context.Context, c *Client, _ []byte) (*protocol.Respon
 func TestWhatIsKeptForAConnectionIsItsOwn(t *testing.T) {
 	s := NewServer(Options{Handler: counting{}, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
 	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serve()
 	t.Cleanup(func() { s.Shutdown(context.Background()) })
 	one, other := dial(t, addr.String()), dial(t, addr.String())

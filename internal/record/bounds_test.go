@@ -38,9 +38,7 @@ func TestPackedBatchesTakeTurnsToBeUnpacked(t *testing.T) {
 		template := PlainTemplate()
 		template.Codec = c
 		b, err := Build(template, []Record{{Value: []byte("v")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = b.Scan(func(Meta) error {
 			if got := len(scanning) > 0; got != (c != None) {
 				t.Errorf("%s: it has a turn: %v", c, got)
@@ -60,9 +58,7 @@ func TestABatchThatIsRepackedWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scanning = make(chan struct{}, 1)
 		b, err := Build(PlainTemplate(), []Record{{Value: []byte("v")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		scanning <- struct{}{}
 		done := make(chan error, 1)
 		go func() {

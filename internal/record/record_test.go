@@ -15,6 +15,14 @@ import (
 	"pgregory.net/rapid"
 )
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func sample(n int) []Record {
 	recs := make([]Record, n)
 	for i := range recs {
@@ -30,9 +38,7 @@ func sample(n int) []Record {
 func collect(t testing.TB, b Batch) []Record {
 	t.Helper()
 	var out []Record
-	if err := b.Each(func(r *Record) error { out = append(out, *r); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Each(func(r *Record) error { out = append(out, *r); return nil }))
 	return out
 }
 
@@ -42,9 +48,7 @@ func TestBuildThenEachGivesTheSameRecordsWithEveryCodec(t *testing.T) {
 		tmpl.Codec, tmpl.BaseOffset = c, 42
 		want := sample(50)
 		b, err := Build(tmpl, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := b.ValidateProduced(); err != nil {
 			t.Fatalf("%s: %v", c, err)
 		}
@@ -63,9 +67,7 @@ func TestBuildThenEachGivesTheSameRecordsWithEveryCodec(t *testing.T) {
 
 func TestNullAndEmptyKeysAndValuesStayApart(t *testing.T) {
 	b, err := Build(PlainTemplate(), []Record{{Key: nil, Value: []byte{}}, {OffsetDelta: 1, Key: []byte{}, Value: nil}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := collect(t, b)
 	if got[0].Key != nil || got[0].Value == nil || got[1].Key == nil || !got[1].Tombstone() {
 		t.Errorf("got %+v", got)
@@ -75,9 +77,7 @@ func TestNullAndEmptyKeysAndValuesStayApart(t *testing.T) {
 func TestXerialFramedSnappyIsRead(t *testing.T) {
 	tmpl := PlainTemplate()
 	plain, err := Build(tmpl, sample(20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body := plain[HeaderSize:]
 	framed := append(bytes.Clone(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1)
 	for _, part := range [][]byte{body[:100], body[100:]} {
@@ -96,13 +96,9 @@ func TestXerialFramedSnappyIsRead(t *testing.T) {
 
 func TestSetLogAppendTimeKeepsTheChecksumRight(t *testing.T) {
 	b, err := Build(PlainTemplate(), sample(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.SetLogAppendTime(77)
-	if err := b.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Check())
 	for _, r := range collect(t, b) {
 		if r.Timestamp != 77 {
 			t.Errorf("timestamp %d", r.Timestamp)
@@ -131,9 +127,7 @@ func TestValidateProducedRefusesWhatProducersMayNotSend(t *testing.T) {
 	}
 	for _, c := range cases {
 		b, err := Build(PlainTemplate(), sample(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.edit(b)
 		if err := b.ValidateProduced(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
@@ -143,9 +137,7 @@ func TestValidateProducedRefusesWhatProducersMayNotSend(t *testing.T) {
 
 func TestNextSplitsBatchesAndNoticesTruncation(t *testing.T) {
 	b, err := Build(PlainTemplate(), sample(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	two := append(bytes.Clone(b), b...)
 	first, rest, err := Next(two)
 	if err != nil || !bytes.Equal(first, b) || len(rest) != len(b) {
@@ -218,14 +210,10 @@ func TestFilterKeepsWhatIsWanted(t *testing.T) {
 		tmpl := PlainTemplate()
 		tmpl.Codec, tmpl.BaseOffset = c, 7
 		b, err := Build(tmpl, sample(20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		even := func(k *Keyed) bool { return k.Offset%2 == 0 }
 		some, err := b.Filter(even)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var want []Record
 		for _, r := range collect(t, b) {
 			if even(&Keyed{Meta: Meta{Offset: r.Offset}}) {
@@ -250,9 +238,7 @@ func TestFilterHoldsNothingUnpacked(t *testing.T) {
 	tmpl.Codec = ZSTD
 	large := Record{OffsetDelta: 1, Key: []byte("k"), Value: make([]byte, 32<<20), Headers: make([]Header, 1<<18)}
 	b, err := Build(tmpl, []Record{{Key: []byte("gone")}, large})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	kept, err := b.Filter(func(k *Keyed) bool { return k.Offset == 1 })
@@ -274,13 +260,9 @@ func TestLargeKeysAreToldApart(t *testing.T) {
 	recs[1].Key = bytes.Repeat([]byte{2}, 3*largeKey)
 	recs[2].Key = bytes.Clone(recs[0].Key)
 	b, err := Build(PlainTemplate(), recs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var keys []string
-	if err := b.ScanKeys(func(k *Keyed) error { keys = append(keys, string(k.Key)); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.ScanKeys(func(k *Keyed) error { keys = append(keys, string(k.Key)); return nil }))
 	if keys[0] != keys[2] || keys[0] == keys[1] || len(keys[0]) > largeKey {
 		t.Errorf("%q", keys)
 	}
@@ -291,9 +273,7 @@ func FuzzBatch(f *testing.F) {
 		tmpl := PlainTemplate()
 		tmpl.Codec = c
 		b, err := Build(tmpl, sample(3))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add([]byte(b))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -338,16 +318,12 @@ func TestScanTellsWhatEachWould(t *testing.T) {
 		recs := sample(20)
 		recs[3].Key = nil
 		b, err := Build(tmpl, recs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var want, got []Meta
 		for _, r := range collect(t, b) {
 			want = append(want, Meta{Offset: r.Offset, Timestamp: r.Timestamp, HasKey: r.Key != nil})
 		}
-		if err := b.Scan(func(m Meta) error { got = append(got, m); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Scan(func(m Meta) error { got = append(got, m); return nil }))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v", c, got)
 		}
@@ -358,9 +334,7 @@ func TestEmptiedKeepsAllButTheRecords(t *testing.T) {
 	for codec := None; codec <= ZSTD; codec++ {
 		tmpl := Template{BaseOffset: 7, LeaderEpoch: 3, Codec: codec, Transactional: true, ProducerID: 5, ProducerEpoch: 2, BaseSequence: 9}
 		b, err := Build(tmpl, []Record{{Timestamp: 50, Key: []byte("k")}, {OffsetDelta: 1, Timestamp: 60}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := b.Emptied()
 		if err := e.Check(); err != nil || e.Count() != 0 || len(e) != HeaderSize {
 			t.Errorf("%s: %x (%v)", codec, e, err)

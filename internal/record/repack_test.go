@@ -22,9 +22,7 @@ func TestRepackKeepsAllButThePacking(t *testing.T) {
 			ProducerID: 9, ProducerEpoch: 4, BaseSequence: 5, MaxTimestamp: NoTimestamp,
 		}
 		b, err := Build(tmpl, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before := collect(t, b)
 		copied := bytes.Clone(b)
 		for to, ls := range levels {
@@ -65,18 +63,12 @@ func TestRepackHonoursTheLevel(t *testing.T) {
 		}
 	}
 	b, err := Build(PlainTemplate(), []Record{{Value: value}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for codec, ends := range map[Codec][2]int{Gzip: {1, 9}, LZ4: {DefaultLZ4Level, 17}, ZSTD: {1, 22}} {
 		fast, err := b.Repack(Packing{codec, ends[0]}, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		small, err := b.Repack(Packing{codec, ends[1]}, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(small) >= len(fast) {
 			t.Errorf("%s: %d bytes at level %d, %d at %d", codec, len(fast), ends[0], len(small), ends[1])
 		}
@@ -103,9 +95,7 @@ func TestRepackIsBounded(t *testing.T) {
 			size = 8 << 20 // It packs no tighter than that into a batch that is allowed.
 		}
 		b, err := Build(tmpl, []Record{{Value: make([]byte, size)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err = b.Repack(Packing{None, 0}, 1<<20)
@@ -118,13 +108,9 @@ func TestRepackIsBounded(t *testing.T) {
 		}
 	}
 	b, err := Build(PlainTemplate(), sample(10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	packed, err := b.Repack(Packing{Gzip, 9}, len(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := packed.Repack(Packing{None, 0}, len(b)); err != nil {
 		t.Errorf("a batch of just the allowed size: %v", err)
 	}
@@ -138,9 +124,7 @@ func TestRepackRefusesWhatIsNotRecords(t *testing.T) {
 		tmpl := PlainTemplate()
 		tmpl.Codec = from
 		good, err := Build(tmpl, sample(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		to := Packing{(from + 1) % 5, 1}
 		for name, spoil := range map[string]func(Batch) Batch{
 			"a record too few":  func(b Batch) Batch { b[60]++; return b },

@@ -19,9 +19,7 @@ func packed(t testing.TB, c Codec, n, size int) Batch {
 		recs[i] = Record{OffsetDelta: int32(i), Timestamp: 5, Value: make([]byte, size)}
 	}
 	b, err := Build(tmpl, recs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -111,9 +109,7 @@ func TestUnpackSaysThatABlockDoesNotFit(t *testing.T) {
 	tmpl := PlainTemplate()
 	tmpl.Codec = ZSTD
 	b, err := Build(tmpl, []Record{{Value: value}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for size := 1000; size < 300_000; size += 7777 {
 		if _, err := b.Unpack(make([]byte, 0, size)); !errors.Is(err, ErrTooLarge) {
 			t.Fatalf("into %d bytes: %v", size, err)

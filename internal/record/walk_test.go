@@ -29,9 +29,7 @@ func TestWalkComesByWhatEachDoes(t *testing.T) {
 		tpl := PlainTemplate()
 		tpl.Codec = codec
 		b, err := Build(tpl, records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.SetBaseOffset(100)
 		var want, got []string
 		if err := b.Each(func(r *Record) error {
@@ -78,9 +76,7 @@ func FuzzWalk(f *testing.F) {
 		tpl := PlainTemplate()
 		tpl.Codec = codec
 		b, err := Build(tpl, []Record{{Key: []byte("k"), Value: bytes.Repeat([]byte("v"), 300)}, {Value: []byte("x")}})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add([]byte(b))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -105,9 +101,7 @@ func TestWalkHoldsNoRecordOfVeryManyHeaders(t *testing.T) {
 			tpl := PlainTemplate()
 			tpl.Codec = codec
 			b, err := Build(tpl, []Record{{Key: []byte("k"), Value: []byte("v"), Headers: make([]Header, n)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := b.Walk(1<<20, through, func(r *Walked) error {
 				if r.Cut != cut || (len(r.Headers) == 0) != cut || string(r.Key) != "k" || string(r.Value) != "v" || r.KeySize != 1 || r.ValueSize != 1 {
 					t.Errorf("%v, %d headers: %d, %+v", codec, n, len(r.Headers), r.Cut)
@@ -123,9 +117,7 @@ func TestWalkHoldsNoRecordOfVeryManyHeaders(t *testing.T) {
 // A batch that is not packed is refused for what Each refuses it for.
 func TestWalkRefusesPlainBatchesThatAreCorrupt(t *testing.T) {
 	whole, err := Build(PlainTemplate(), []Record{{Key: []byte("k")}, {Value: []byte("v"), OffsetDelta: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, b := range map[string]Batch{
 		"cut short": whole[:len(whole)-1], "more follows": append(slices.Clone(whole), 0), "no records": whole[:HeaderSize],
 	} {
@@ -146,15 +138,11 @@ func zstdFrame(log byte, content []byte) []byte {
 // is not asked for more later.
 func TestWalkHoldsNoLargerWindowThanItSays(t *testing.T) {
 	plain, err := Build(PlainTemplate(), []Record{{Key: []byte("k")}, {Value: []byte("v"), OffsetDelta: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tpl := PlainTemplate()
 	tpl.Codec = ZSTD
 	packed, err := Build(tpl, []Record{{Key: []byte("k")}, {Value: []byte("v"), OffsetDelta: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	half := HeaderSize + (len(plain)-HeaderSize)/2
 	const small, large, huge = 0, 14, 20 // 1 KB, 16 MB, 1 GB
 	for name, c := range map[string]struct {

@@ -37,9 +37,7 @@ func TestVarintSize(t *testing.T) {
 func TestWriterAppendsWholeBatches(t *testing.T) {
 	recs := []Record{{Timestamp: 5, Key: []byte("k"), Value: []byte("v")}, {OffsetDelta: 1, Timestamp: 9}}
 	want, err := Build(PlainTemplate(), recs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []byte
 	for range 3 {
 		w := NewWriter(out, PlainTemplate())
