@@ -22,13 +22,9 @@ func ruledWorld(t *testing.T) *world {
 	defaults, err := config.NewBroker(map[string]string{
 		"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ANONYMOUS",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.c, err = cluster.Open(t.Context(), cluster.Options{Store: mem.New(), Self: metadata.Broker{ID: 1}, Defaults: defaults, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.opts.Controller = w.c
 	w.h = handler.New(w.opts)
 	return w

@@ -24,9 +24,7 @@ func TestARequestThatIsNoFrameIsAnsweredAsOneThatIs(t *testing.T) {
 		resp, err := w.h.Answer(t.Context(), handler.Origin{
 			Listener: "L", Host: "10.0.0.1", Principal: who, Via: audit.ViaHTTP, Denied: func(q auth.Request) { denied = append(denied, q) },
 		}, "page", req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return resp
 	}
 	create := func() kmsg.Request {

@@ -38,9 +38,7 @@ func (w *world) storedHost(t *testing.T, group string) (host string) {
 		b := w.request(req).(*kmsg.FetchResponse).Topics[0].Partitions[0].RecordBatches
 		for len(b) > 0 {
 			batch, rest, err := record.Next(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			err = batch.Each(func(r *record.Record) error {
 				key, value := kmsg.NewGroupMetadataKey(), kmsg.NewGroupMetadataValue()
 				if key.ReadFrom(r.Key) != nil || key.Group != group || value.ReadFrom(r.Value) != nil || len(value.Members) != 1 {
@@ -49,9 +47,7 @@ func (w *world) storedHost(t *testing.T, group string) (host string) {
 				host = value.Members[0].ClientHost
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b = rest
 		}
 	}

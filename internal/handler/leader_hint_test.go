@@ -100,9 +100,7 @@ func TestAnOldLeaderEpochIsToldTheNewOne(t *testing.T) {
 	image := w.c.Image().Edit()
 	topic := metadata.Topic{Name: "u", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1, LeaderEpoch: 4}}}
 	image.PutTopic(topic)
-	if err := w.m.Apply(t.Context(), w.c.Image(), image.Image(), []string{"u"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.m.Apply(t.Context(), w.c.Image(), image.Image(), []string{"u"}))
 	w.h = handler.New(handler.Options{NodeID: 1, Controller: &fleet{w.c, image.Image()}, Partitions: w.m, Groups: w.groups, Logger: slog.New(slog.DiscardHandler)})
 	req := fetchOf(w, 17, 3, 0)
 	req.Topics[0].TopicID = topic.ID

@@ -49,9 +49,7 @@ func TestRequestsThatNameMoreThanThereIsRoomForEndTheirConnection(t *testing.T) 
 // bulk puts so many large batches into a partition.
 func (w *world) bulk(batches int) (size int) {
 	b, err := record.Build(record.PlainTemplate(), []record.Record{{Timestamp: 1000, Value: make([]byte, 200_000)}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for range batches {
 		req := w.produceRequest(9, 0)
 		req.Topics[0].Partitions[0].Records = slices.Clone(b)
@@ -75,9 +73,7 @@ func TestFetchesFromFarAwayGetLessWhenMemoryIsScarce(t *testing.T) {
 	taken := 0
 	for want := free / 4; want > 0; want = max((free-taken)/4, 1<<20) {
 		resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, slices.Clone(frame))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		unread = append(unread, resp)
 		got := resp.Memory()
 		if got < size || got > want+1000 || got < want-size {
@@ -167,9 +163,7 @@ func TestAProduceThatWaitsForTheDiskTakesWhatItNames(t *testing.T) {
 	}
 	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
 	resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, frame)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !resp.Pending() || resp.Memory() < 100_000 {
 		t.Errorf("pending: %v, %d bytes", resp.Pending(), resp.Memory())
 	}

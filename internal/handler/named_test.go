@@ -118,9 +118,7 @@ func TestNamingAThingAgainAndAgainTakesNoMoreThanNamingItOnce(t *testing.T) {
 		from := record.PlainTemplate()
 		from.ProducerID, from.ProducerEpoch, from.BaseSequence = id, 0, 0
 		b, err := record.Build(from, []record.Record{{Value: []byte("v")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		produce.Topics[0].Partitions[0].Records = b
 		produce.Topics[0].Topic = "big"
 		w.request(produce)

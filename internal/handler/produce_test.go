@@ -19,9 +19,7 @@ func TestProduceNamesTheRecordsThatARefusalIsAbout(t *testing.T) {
 		recs = append(recs, record.Record{OffsetDelta: int32(i), Key: key})
 	}
 	b, err := record.Build(record.PlainTemplate(), recs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for v := int16(3); v <= 13; v++ {
 		req := w.produceRequest(v, 0)
 		req.Topics[0].Topic, req.Topics[0].TopicID = "compacted", w.c.Image().Topic("compacted").ID
@@ -46,9 +44,7 @@ func sequenced(t *testing.T, sequence int32) []byte {
 	tmpl := record.PlainTemplate()
 	tmpl.ProducerID, tmpl.ProducerEpoch, tmpl.BaseSequence = 7, 0, sequence
 	b, err := record.Build(tmpl, []record.Record{{Value: []byte("v")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -102,9 +98,7 @@ func TestSmallBatchesOfARequestAreMadeDurableTogether(t *testing.T) {
 			req := w.produceRequest(9, 0, 1)
 			for i := range req.Topics[0].Partitions {
 				b, err := record.Build(record.PlainTemplate(), []record.Record{{Value: make([]byte, c.value)}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				req.Topics[0].Partitions[i].Records = b
 			}
 			var ends []int64
@@ -135,9 +129,7 @@ func TestAWideProduceHasWrittenEverythingWhenItWasHandled(t *testing.T) {
 	}
 	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
 	resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L"}, frame)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clear(frame)
 	if resp.Pending() {
 		<-resp.Ready()

@@ -48,9 +48,7 @@ func whose(user, client string) metadata.QuotaEntity {
 func (w *limited) set(user, client, key string, rate float64) {
 	w.t.Helper()
 	change := metadata.QuotaChange{Entity: whose(user, client), Set: map[string]float64{key: rate}}
-	if err := w.c.AlterQuotas(w.t.Context(), []metadata.QuotaChange{change}, false)[0]; err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.c.AlterQuotas(w.t.Context(), []metadata.QuotaChange{change}, false)[0])
 }
 
 // ask sends a request of a user's client, and returns the answer, nil if there is none,
@@ -67,9 +65,7 @@ func (w *limited) askFrom(origin handler.Origin, client string, req kmsg.Request
 	conn.full = true
 	origin.Conn, w.last = conn, conn
 	out, err := w.h.Serve(w.t.Context(), origin, frame)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	if out != nil {
 		resp = w.decode(req, out)
 	}
@@ -259,9 +255,7 @@ func TestChangesHaveWindowsOfTheirOwn(t *testing.T) {
 	cfg, err := config.NewBroker(map[string]string{
 		"quota.window.num": "3", "quota.window.size.seconds": "2", "controller.quota.window.num": "5", "controller.quota.window.size.seconds": "4",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	image := &metadata.Image{Config: cfg}
 	for kind, want := range map[quota.Kind]quota.Limit{
 		quota.Produced:  {PerSecond: 7, Windows: 3, Window: 2 * time.Second},
@@ -290,9 +284,7 @@ func TestAFetchOfLessThanTheQuotaDoesNotWait(t *testing.T) {
 func TestABatchLargerThanAllWindowsIsFetchedAndPaidLater(t *testing.T) {
 	w := newLimited(t)
 	big, err := record.Build(record.PlainTemplate(), []record.Record{{Value: make([]byte, 50_000)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req := w.produceRequest(9, 0)
 	req.Topics[0].Partitions[0].Records = big
 	w.request(req)

@@ -51,9 +51,7 @@ func benchmarkRights(b *testing.B, request func(w *world) kmsg.Request) {
 		serve[i] = func() {
 			copy(own, frame) // The handler may change what it is given.
 			resp, err := w.h.Serve(b.Context(), origin, own)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			if resp.Pending() {
 				<-resp.Ready()
 			}

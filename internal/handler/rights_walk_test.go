@@ -47,9 +47,7 @@ func rule(who auth.Principal, permission auth.Permission, op auth.Operation, t a
 func (w *guardedWorld) allow(rules ...auth.Rule) {
 	w.t.Helper()
 	for _, err := range w.c.CreateRules(context.Background(), rules) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 	}
 }
 
@@ -209,9 +207,7 @@ func (w *guardedWorld) prepare(all []*walked) {
 	}
 	_, errs := w.c.CreateTopics(context.Background(), topics, false)
 	for _, err := range errs {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 	}
 	w.allow(rules...)
 	for _, c := range all {

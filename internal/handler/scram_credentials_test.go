@@ -30,9 +30,7 @@ func upsert(t *testing.T, name string, mechanism int8) kmsg.AlterUserSCRAMCreden
 		digest, size = sha512.New, sha512.Size
 	}
 	salted, err := pbkdf2.Key(func() hash.Hash { return digest() }, testPassword, salt, 4096, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kmsg.AlterUserSCRAMCredentialsRequestUpsertion{Name: name, Mechanism: mechanism, Iterations: 4096, Salt: salt, SaltedPassword: salted}
 }
 

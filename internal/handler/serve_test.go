@@ -44,6 +44,14 @@ type world struct {
 	close func() // ends what runs in the background, at the end of the test at the latest
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newWorld has a topic t with two partitions, and coordinators with three and two.
 func newWorld(t testing.TB) *world {
 	t.Helper()
@@ -83,9 +91,7 @@ func worldWith(t testing.TB, settings map[string]string) *world {
 	all := map[string]string{"num.partitions": "2", "offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "2"}
 	maps.Copy(all, settings)
 	defaults, err := config.NewBroker(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &world{t: t, store: &slowStore{Store: mem.New()}}
 	peers := peer.New(peer.Options{
 		Self: 1, Image: func() *metadata.Image { return w.c.Image() }, Logger: logger,
@@ -103,9 +109,7 @@ func worldWith(t testing.TB, settings map[string]string) *world {
 	t.Cleanup(w.close)
 	self := metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "h", Port: 1}}}
 	w.c, err = cluster.Open(context.Background(), cluster.Options{Store: w.store, Self: self, Defaults: defaults, Logger: logger, OnChange: w.m.Apply})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.opts = handler.Options{NodeID: 1, Controller: w.c, Partitions: w.m, Groups: w.groups, Transactions: w.txns, Logger: logger, SessionSlots: 10}
 	w.opts.Audit = func(audit.Entry) {} // So that all tests run what it takes to tell it.
 	w.h = handler.New(w.opts)
@@ -184,9 +188,7 @@ func (w *world) decode(req kmsg.Request, resp *protocol.Response) kmsg.Response 
 	for _, p := range resp.Parts {
 		if p.Bytes == nil {
 			loaded, err := p.Records.Load()
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			must(w.t, err)
 			p.Bytes = loaded
 		}
 		b = append(b, p.Bytes...)
@@ -210,9 +212,7 @@ func batch(t testing.TB, n int) record.Batch {
 		recs[i] = record.Record{OffsetDelta: int32(i), Timestamp: int64(1000 + i), Value: []byte("v")}
 	}
 	b, err := record.Build(record.PlainTemplate(), recs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 

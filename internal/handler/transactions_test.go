@@ -48,9 +48,7 @@ func txnBatch(t testing.TB, pid int64, epoch int16, sequence int32) []byte {
 	from := record.PlainTemplate()
 	from.ProducerID, from.ProducerEpoch, from.BaseSequence, from.Transactional = pid, epoch, sequence, true
 	b, err := record.Build(from, []record.Record{{Value: []byte("v")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -276,9 +274,7 @@ func TestARequestOfABrokerDoesNotHoldUpTheNext(t *testing.T) {
 	req := markers(7, 0, "t", 0)
 	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[4:]
 	resp, err := w.h.Serve(t.Context(), aBroker, frame)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clear(frame) // It is used again.
 	flush := <-w.store.flushes
 	if !resp.Pending() {

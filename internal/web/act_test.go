@@ -244,17 +244,13 @@ func TestWhatKafkaRefusesHasAStatus(t *testing.T) {
 func TestStrangersDoNotAct(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		l, err := net.Listen("tcp", "0.0.0.0:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		doer := &fakeActs{committed: committedTen()}
 		s := serveOn(t, l, newFake(t), acting(doer), func(o *Options) { o.AnonymousFull = full })
 		for i := range acts {
 			rt := &acts[i]
 			req, err := http.NewRequestWithContext(t.Context(), rt.method, Prefix+fill(rt.path), strings.NewReader(examples[rt.name][0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			req.Header.Set("Content-Type", problem.JSON)
 			_, _, err = s.api.answer(rt, req)
 			var p *problem.Problem

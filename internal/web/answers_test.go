@@ -144,13 +144,9 @@ func TestHistoryHasThePointsOfTheRings(t *testing.T) {
 func entry(t *testing.T, e journal.Entry) explain.Entry {
 	t.Helper()
 	raw, err := json.Marshal(&e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := explain.ReadEntry(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 

@@ -60,9 +60,7 @@ func openFrom(t *testing.T, a *api, address, query string) (w *wire, done chan s
 	t.Helper()
 	w, done = &wire{header: http.Header{}}, make(chan struct{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, Prefix+"/events?"+query, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.RemoteAddr = address
 	go func() {
 		defer close(done)

@@ -54,14 +54,20 @@ type fake struct {
 
 var now = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newFake has the topic orders with two partitions, of which the group billing has read
 // all but 90 records and shipping everything, and a group without members.
 func newFake(t *testing.T) *fake {
 	t.Helper()
 	cfg, err := config.NewBroker(map[string]string{"muster.bootstrap.user": "root:secret", "num.partitions": "6"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	edit := metadata.NewImage(cfg, metadata.Broker{ID: 1, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Host: "127.0.0.1", Port: 9092}}}).Edit()
 	edit.SetClusterID("test")
 	led := []metadata.Partition{{Leader: 1}, {Leader: 1}}
@@ -209,9 +215,7 @@ type site struct {
 func serve(t *testing.T, f *fake, more ...func(*Options)) *site {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return serveOn(t, l, f, more...)
 }
 

@@ -72,17 +72,13 @@ func TestPagesOfAFleetAreTheWholeList(t *testing.T) {
 		q := GroupsQuery{Sort: []string{"", "-"}[r.IntN(2)] + sortsOfGroups[r.IntN(len(sortsOfGroups))], Limit: 1 + r.IntN(20)}
 		all := having(slices.Clone(groups))
 		whole, err := apiOf(all).ownGroups(&call{}, &GroupsQuery{Sort: q.Sort, Limit: list.MaxLimit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for pages := 0; ; pages++ {
 			var answers []told[keyedGroups]
 			for i, f := range brokers {
 				page, err := apiOf(f).ownGroups(&call{}, &q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				answers = append(answers, told[keyedGroups]{int32(i), page})
 			}
 			out := mergeGroups(answers, q.Sort[0] == '-', q.Limit, func(string) int32 { return 0 })
@@ -136,15 +132,11 @@ func TestTheWorstOfAFleetAreThoseOfAll(t *testing.T) {
 		limit := 1 + r.IntN(30)
 		all := having(slices.Clone(groups))
 		want, err := apiOf(all).ownOverview(&call{}, &OverviewQuery{Limit: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var rows []NeedyRow
 		for _, f := range split(r, groups, 3) {
 			o, err := apiOf(f).ownOverview(&call{}, &OverviewQuery{Limit: limit})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			rows = append(rows, o.Worst...)
 		}
 		got := worstOf(rows, limit)
@@ -172,9 +164,7 @@ func TestTheLatestEntriesOfAFleetAreKept(t *testing.T) {
 func TestAQuotaOfAnotherBrokerSaysWhenToTryAgain(t *testing.T) {
 	for wait, want := range map[time.Duration]string{0: "1", 6500 * time.Millisecond: "7"} {
 		body, err := problem.Encode(problem.Of(&problem.Refused{Code: kerr.ThrottlingQuotaExceeded.Code, Wait: wait}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w := httptest.NewRecorder()
 		(&api{}).refuse(w, problemFrom(&fleet.Answer{Status: http.StatusTooManyRequests, Body: body}))
 		if got := w.Header().Get("Retry-After"); got != want || w.Code != http.StatusTooManyRequests || w.Body.String() != string(body) {

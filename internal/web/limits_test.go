@@ -70,13 +70,9 @@ func TestStreamsBeyondTheirNumberAreRefusedAndOthersAnswered(t *testing.T) {
 	codes := map[int]int{}
 	for range 3 * maxStreams {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String()+Prefix+"/events?watch=groups", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp, err := s.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		codes[resp.StatusCode]++
 	}

@@ -40,9 +40,7 @@ func withCookie(c *http.Cookie) func(*http.Request) {
 func (s *site) logIn(user, password string, change ...func(*http.Request)) *http.Cookie {
 	s.t.Helper()
 	body, err := json.Marshal(LoginRequest{user, password})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	resp, text := s.do(http.MethodPost, Prefix+"/session", append([]func(*http.Request){brings(string(body))}, change...)...)
 	if resp.StatusCode != http.StatusOK {
 		s.t.Fatalf("the login of %s: %d %s", user, resp.StatusCode, text)

@@ -14,9 +14,7 @@ func (f *fake) asked(t *testing.T, rt *route, addr net.IP, full bool, change ...
 	t.Helper()
 	a := newAPI(&Options{Health: func() Health { return Health{} }, Reads: f, Gate: f, AnonymousFull: full}, &net.TCPAddr{IP: addr})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+Prefix+rt.path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range change {
 		c(r)
 	}
@@ -92,9 +90,7 @@ func TestTheSessionSaysWhoSomebodyIsAndWhatIsOpenToThem(t *testing.T) {
 
 	f.users = nil
 	l, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got = read[Session](serveOn(t, l, f), "/session"); got.May.Act || got.May.Records || got.ReadOnly == nil || *got.ReadOnly != strangersOnlyRead {
 		t.Errorf("from afar it is %+v", got)
 	}

@@ -15,16 +15,12 @@ func TestMetricsNeedALoginIfTheSettingSaysSo(t *testing.T) {
 		ask := func(name, password string) (status int, challenge string) {
 			t.Helper()
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String()+"/metrics", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if name != "" {
 				req.SetBasicAuth(name, password)
 			}
 			resp, err := s.client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_ = resp.Body.Close()
 			return resp.StatusCode, resp.Header.Get("WWW-Authenticate")
 		}

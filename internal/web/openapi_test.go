@@ -40,9 +40,7 @@ func (s *schemas) openAPI() []byte {
 		},
 	}
 	out, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return append(out, '\n')
 }
 
@@ -155,14 +153,10 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	s := newSchemas(t)
 	for name, want := range map[string][]byte{openAPIFile: s.openAPI(), typeScriptFile: s.typeScript()} {
 		if *rewrite {
-			if err := os.WriteFile(name, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(name, want, 0o644))
 		}
 		got, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s is out of date; make generate writes it", name)
 		}

@@ -42,9 +42,7 @@ type following struct {
 func follows(t *testing.T, l *oneLog, prepare func(*api)) *following {
 	t.Helper()
 	s, _, err := asksFor(t, apiOver(t, l), "follow=true&from=beginning")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prepare(s.api)
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &following{s, t, cancel, make(chan struct{})}

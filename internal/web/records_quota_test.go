@@ -17,9 +17,7 @@ func TestWhatASearchReadsIsCountedAndBoundByTheQuota(t *testing.T) {
 	run := func(query string) *following {
 		t.Helper()
 		s, leave, err := asksFor(t, a, query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer leave()
 		s.run(t.Context())
 		return &following{recordsSearch: s, t: t}

@@ -19,9 +19,7 @@ func TestHealthz(t *testing.T) {
 		resp, body := s.do(method, path)
 		var h Health
 		if resp.Header.Get("Content-Type") == "application/json" {
-			if err := json.Unmarshal([]byte(body), &h); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(body), &h))
 		}
 		return resp.StatusCode, h
 	}
