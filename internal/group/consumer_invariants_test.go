@@ -26,9 +26,7 @@ func reconciling(t testing.TB) *Shard {
 	run(s.beat, datadriven.CmdArg{Key: "b"}, one("instance", "i"))
 	run(s.beat, datadriven.CmdArg{Key: "a"})
 	run(s.beat, datadriven.CmdArg{Key: "c"})
-	if err := s.shard.CheckInvariants(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.shard.CheckInvariants())
 	return s.shard
 }
 

@@ -19,9 +19,7 @@ import (
 func guardedImage(t *testing.T) *metadata.Image {
 	t.Helper()
 	defaults, err := config.NewBroker(map[string]string{"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	edit := metadata.NewImage(defaults).Edit()
 	for i, name := range []string{"mine", "theirs", "yours"} {
 		edit.PutTopic(metadata.Topic{Name: name, ID: metadata.TopicID{15: byte(i + 1)}, Partitions: make([]metadata.Partition, 1)})

@@ -23,9 +23,7 @@ func TestATimerOfAnOlderEpochIsNotObeyed(t *testing.T) {
 	play := func(line string) {
 		t.Helper()
 		cmd, args, err := datadriven.ParseLine(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
 	for i, line := range lines {

@@ -43,9 +43,7 @@ func consumerBeats(t testing.TB) (*Shard, func() machine.Effects) {
 	s.host = "10.0.0.1"
 	for _, line := range []string{"topics t=1:8", "config interval=0s", "beat a", "beat b", "beat a", "beat a owned=(t:0+1+2+3)", "beat b"} {
 		cmd, args, err := datadriven.ParseLine(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
 	mem := s.shard.consumer("g").Member("a")

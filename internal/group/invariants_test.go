@@ -17,9 +17,7 @@ import (
 func stableGroup(t testing.TB) *Shard {
 	s := newScenario(t)
 	s.group(&datadriven.TestData{CmdArgs: []datadriven.CmdArg{{Key: "a"}, {Key: "b/i"}}})
-	if err := s.shard.CheckInvariants(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.shard.CheckInvariants())
 	return s.shard
 }
 
@@ -83,9 +81,7 @@ func unstableShard(t testing.TB) *Shard {
 	} {
 		c.run(&datadriven.TestData{CmdArgs: c.args})
 	}
-	if err := s.shard.CheckInvariants(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.shard.CheckInvariants())
 	return s.shard
 }
 

@@ -49,9 +49,7 @@ func (c *crowd) step(e machine.Event) {
 	fx := c.shard.Step(machine.Input{Now: c.now, Image: c.image, Event: e})
 	for _, j := range machine.NotesOf[*journal.Entry](fx.Notes) {
 		b, err := json.Marshal(&j)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		c.bytes = max(c.bytes, len(b))
 		c.counts[j.Kind]++
 		c.last[j.Kind] = *j

@@ -34,9 +34,7 @@ func newJoining(t *testing.T, maxBytes int64) *joining {
 func (j *joining) step(e machine.Event) machine.Effects {
 	j.Helper()
 	fx := j.shard.Step(machine.Input{Now: j.now, Random: [16]byte{byte(j.id)}, Image: &metadata.Image{}, Others: j.others, Event: e})
-	if err := j.shard.CheckInvariants(); err != nil {
-		j.Fatal(err)
-	}
+	must(j, j.shard.CheckInvariants())
 	return fx
 }
 

@@ -99,9 +99,7 @@ func TestADowngradeThatCannotBeIsRemembered(t *testing.T) {
 	lines := []string{"topics t=1:4", "config interval=0s migration=upgrade", "beat c", "join a member=a v=3 protocols=(range:t)", "join b member=b v=3 protocols=(range:t)", "beat c epoch=-1 member=c"}
 	for _, line := range lines {
 		cmd, args, err := datadriven.ParseLine(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		commands[cmd](s, &datadriven.TestData{Cmd: cmd, CmdArgs: args})
 	}
 	g := s.shard.consumer("g")

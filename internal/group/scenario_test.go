@@ -15,6 +15,14 @@ import (
 	"muster/internal/metadata"
 )
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestScenarios(t *testing.T) {
 	harness.Walk(t, func(t *testing.T) func(*testing.T, *datadriven.TestData) string { return newScenario(t).run })
 }

@@ -78,9 +78,7 @@ func TestAbortedAboveTheLSOAreFoundAfterAReopen(t *testing.T) {
 		r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, 1)
 		r.wantProduce(r.txnBatch(producerAt{8, 0, 0}, 1), oldTxn, 2)
 		r.wantMarker(marker(8, 0, false), nil, 1)
-		if err := r.part().Reopen(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.part().Reopen(t.Context()))
 		_, f := r.fetch(0, true, 1<<20)
 		wantAborted(t, f)
 		r.wantMarker(marker(7, 0, true), nil, 1)

@@ -105,9 +105,7 @@ func TestCompactKeepsMarkers(t *testing.T) {
 			}
 			r.now = r.now.Add(time.Hour)
 		}
-		if err := r.part().Reopen(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.part().Reopen(t.Context()))
 		if x := r.part().producers[7]; x == nil || x.CoordinatorEpoch != 3 || len(x.Batches) == 0 {
 			t.Errorf("its producer is forgotten: %+v", x)
 		}

@@ -65,9 +65,7 @@ func TestAnOwnMarkerIsDurable(t *testing.T) {
 	r.deps.flushAll = func() bool { return false }
 	r.wantOwn(r.txnBatch(producerAt{7, 0, -1}, 1), 0)
 	b, err := record.BuildMarker(7, 0, record.Marker{Commit: true, CoordinatorEpoch: 3}, r.now.UnixMilli())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := r.beginOwn(b)
 	if len(done) > 0 || s.count() != 1 {
 		t.Fatalf("a marker is answered before it is durable; %d flushes", s.count())

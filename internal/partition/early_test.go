@@ -39,9 +39,7 @@ func TestABatchThatOvertookOneWhileTheLogWasNotOpenIsSentAgain(t *testing.T) {
 		r.wantAppend(r.batch(producerAt{7, 0, 0}, 1), 0)
 		r.wantAppend(r.batch(producerAt{8, 0, 0}, 1), 1)
 		r.now = r.now.Add(time.Hour)
-		if err := r.part().Reopen(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.part().Reopen(t.Context()))
 		r.wantRefused(r.batch(producerAt{7, 0, 2}, 1), kerr.NotLeaderForPartition)
 		r.wantRefused(r.batch(producerAt{7, 1, 2}, 1), kerr.NotLeaderForPartition)
 		r.wantAppend(r.batch(producerAt{7, 0, 1}, 1), 2)

@@ -21,9 +21,7 @@ func TestAFullStoreIsLeftAlone(t *testing.T) {
 	p := x.parts[0]
 	put := func() *kerr.Error {
 		batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: []byte("v")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := make(chan *kerr.Error, 1)
 		p.Append(t.Context(), batch, Produce{Acks: 1}, func(a Appended) { done <- a.Err })
 		return <-done
@@ -94,13 +92,9 @@ func TestSettingsThatChangeWhileAPartitionIsOpened(t *testing.T) {
 	changed := *old
 	changed.Set = map[string]string{"retention.bytes": "1000"}
 	edit.PutTopic(changed)
-	if err := x.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Apply(t.Context(), before, edit.Image(), edit.Changed()))
 	p, err := open(t.Context(), &x.deps, old, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x.topic(testTopic).partitions[0].Store(nil)
 	if !x.install(old, p) || p.cfg.Load().RetentionBytes != 1000 {
 		t.Errorf("a partition is known with retention.bytes=%d", p.cfg.Load().RetentionBytes)

@@ -87,9 +87,7 @@ func TestTheBackgroundFlushMakesAcksOneDurable(t *testing.T) {
 		// A flush of what is durable, or about to be, is answered after it.
 		done := make(chan error, 1)
 		r.part().log.Load().Flush(func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-done)
 	}
 }
 

@@ -23,9 +23,7 @@ func BenchmarkGet(b *testing.B) {
 		names = append(names, t.Name)
 	}
 	m := NewManager(Options{Store: mem.New(), Logger: slog.New(slog.DiscardHandler)})
-	if err := m.Apply(context.Background(), metadata.NewImage(&config.Broker{}), edit.Image(), names); err != nil {
-		b.Fatal(err)
-	}
+	must(b, m.Apply(context.Background(), metadata.NewImage(&config.Broker{}), edit.Image(), names))
 	b.SetParallelism(32)
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -122,9 +122,7 @@ func TestLateMarkerSparesNextTransaction(t *testing.T) {
 		r.wantProduce(r.txnBatch(producerAt{7, 0, 1}, 1), oldTxn, 2)
 		r.wantMarker(at(1000), nil, 0) // The one before, again.
 		r.wantStable(2)
-		if err := r.part().Reopen(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.part().Reopen(t.Context()))
 		r.wantMarker(at(1000), nil, 0) // The log is another handle, and the start still known.
 		r.wantMarker(at(2000), nil, 1)
 		r.wantStable(4)

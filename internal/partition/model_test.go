@@ -40,9 +40,7 @@ func (h *history) read(r *rig) {
 			return
 		}
 		recs, err := l.Read(r.t.Context(), store.ReadRequest{Offset: offset, NextOffset: end, MaxBytes: 1 << 20, MinOne: true})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		b, err := recs.Load()
 		recs.Release()
 		for err == nil && len(b) > 0 {
@@ -51,9 +49,7 @@ func (h *history) read(r *rig) {
 			h.add(r.t, batch)
 			offset = batch.LastOffset() + 1
 		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 	}
 }
 
@@ -185,9 +181,7 @@ func (m *modelRun) step() {
 		m.read()
 	case n < 96:
 		m.settle()
-		if err := m.part().Reopen(m.t.Context()); err != nil {
-			m.t.Fatal(err)
-		}
+		must(m.t, m.part().Reopen(m.t.Context()))
 	case n < 97:
 		m.settle()
 		hw := m.part().HighWatermark()

@@ -32,6 +32,14 @@ type rig struct {
 	image *metadata.Image
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	t.Helper()
 	r := &rig{t: t, now: time.UnixMilli(1_700_000_000_000)}
@@ -42,9 +50,7 @@ func newRig(t *testing.T, s store.Store, set map[string]string) *rig {
 	r.image = edit.Image()
 	before := *empty
 	before.ClusterID = "" // As at a start: what the store holds stays.
-	if err := r.Apply(t.Context(), &before, r.image, edit.Changed()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Apply(t.Context(), &before, r.image, edit.Changed()))
 	return r
 }
 
@@ -70,9 +76,7 @@ func (r *rig) batch(p producerAt, n int, values ...string) record.Batch {
 		recs = append(recs, rec)
 	}
 	b, err := record.Build(tmpl, recs)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return b
 }
 
@@ -104,9 +108,7 @@ func (r *rig) wantRefused(b record.Batch, code *kerr.Error) {
 func diskStore(t *testing.T, fs vfs.FS) store.Store {
 	t.Helper()
 	s, err := disk.Open("data", disk.Options{FS: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -256,9 +256,7 @@ func TestAnAppendOfALogBeforeIsNoneOfThisOne(t *testing.T) {
 	outcome := s.queue[0]
 	s.queue = nil
 	s.mu.Unlock()
-	if err := r.part().Reopen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.part().Reopen(t.Context()))
 	s.opens(r, producerAt{7, 0, 0}, 0)
 	if open := r.part().OpenTxns(); len(open) != 1 || open[0].FirstOffset != 0 {
 		t.Errorf("open: %+v", open)

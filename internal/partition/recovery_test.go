@@ -33,9 +33,7 @@ func (r *rig) appendOfThree(n int) {
 func TestProducerStateSurvivesCloseAndCrash(t *testing.T) {
 	for name, reopen := range map[string]func(*rig, *vfs.Mem, store.Store) *vfs.Mem{
 		"clean": func(r *rig, fs *vfs.Mem, s store.Store) *vfs.Mem {
-			if err := errors.Join(r.Close(context.Background()), s.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(r.Close(context.Background()), s.Close()))
 			return fs
 		},
 		"killed":        func(_ *rig, fs *vfs.Mem, _ store.Store) *vfs.Mem { return fs.CrashKeepAll() },
@@ -122,9 +120,7 @@ func TestALargeLogWithoutProducersIsNotReadAtAStart(t *testing.T) {
 func lastSegment(t *testing.T, fs vfs.FS) (last string) {
 	t.Helper()
 	entries, err := fs.ReadDir("data/" + testTopic + "-0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".log") {
 			last = e.Name()
@@ -142,9 +138,7 @@ func TestASnapshotHoldsTheProducersAsOfItsOffset(t *testing.T) {
 	for i := range 600 {
 		r.wantAppend(r.batch(producerAt{int64(i % 3), 0, int32(i / 3)}, 1), int64(i))
 		saved, offset, err := l.Producers(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if seen[offset] {
 			continue
 		}
@@ -152,9 +146,7 @@ func TestASnapshotHoldsTheProducersAsOfItsOffset(t *testing.T) {
 		want := store.ProducerMap{}
 		records, err := l.Read(t.Context(), store.ReadRequest{NextOffset: offset, MaxBytes: 1 << 20, MinOne: true})
 		for at := int64(0); at < offset; {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b, loadErr := records.Load()
 			records.Release()
 			if loadErr != nil {

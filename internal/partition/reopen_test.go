@@ -25,9 +25,7 @@ func redisStore(t *testing.T, s *redistest.Server, prefix string, patience time.
 	t.Helper()
 	runs := &conn.Runs{}
 	client, err := conn.Connect(t.Context(), s.URL(), conn.Options{DialTimeout: patience, CommandTimeout: patience, Runs: runs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	st := redis.New(client, redis.Options{Prefix: prefix, Timeout: patience, Runs: runs})
 	t.Cleanup(func() { _ = st.Close() })
@@ -168,9 +166,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 				t.Errorf("a log that nobody used was opened again: %v", err)
 			}
 			r.wantAppend(r.batch(producerAt{7, 0, 0}, 1, "a"), 0)
-			if err := r.part().Reopen(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.part().Reopen(t.Context()))
 			if _, err := old.Append(t.Context(), r.batch(plain, 1, "late")); !errors.Is(err, store.ErrClosed) {
 				t.Errorf("an append of the old handle: %v", err)
 			}
@@ -193,9 +189,7 @@ func TestReopenEndsTheHandleBefore(t *testing.T) {
 					t.Error("an append is acknowledged that is not in the log")
 				}
 			}
-			if err := r.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Close(t.Context()))
 			if err := p.Reopen(t.Context()); !errors.Is(err, kerr.NotLeaderForPartition) {
 				t.Errorf("after the partition was closed: %v", err)
 			}
@@ -234,9 +228,7 @@ func TestReopenShowsOnlyWhatIsDurable(t *testing.T) {
 		t.Errorf("high watermark %d", hw)
 	}
 	fs.SetHook(nil)
-	if err := r.part().Reopen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.part().Reopen(t.Context()))
 	if hw, end := r.part().HighWatermark(), r.part().LogEndOffset(); hw != end || end != 1 {
 		t.Errorf("high watermark %d, log end %d: what was not synced cannot be trusted", hw, end)
 	}

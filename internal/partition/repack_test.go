@@ -22,9 +22,7 @@ func (r *rig) packedBatch(codec record.Codec, p producerAt, values ...[]byte) re
 		recs = append(recs, record.Record{OffsetDelta: int32(i), Timestamp: r.now.UnixMilli() + int64(i), Key: []byte("key"), Value: v})
 	}
 	b, err := record.Build(tmpl, recs)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return b
 }
 
@@ -32,13 +30,9 @@ func (r *rig) packedBatch(codec record.Codec, p producerAt, values ...[]byte) re
 func (r *rig) stored(offset int64) record.Batch {
 	r.t.Helper()
 	recs, err := r.part().log.Load().Read(r.t.Context(), store.ReadRequest{Offset: offset, NextOffset: 1 << 40, MaxBytes: 1, MinOne: true})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	b, err := recs.Load()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return b
 }
 

@@ -51,9 +51,7 @@ func TestNothingOfAnEarlierRunIsAppended(t *testing.T) {
 	})
 	own := func(run string) error {
 		b, err := record.Build(record.PlainTemplate(), []record.Record{{Key: []byte("k"), Value: []byte("own")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := make(chan error, 1)
 		r.part().AppendOwnIn(t.Context(), run, b, func(_ int64, err error) { done <- err })
 		return await(t, done)

@@ -113,18 +113,14 @@ func TestLSOIsNotTakenFromWhatIsNotShown(t *testing.T) {
 	}
 	r.wantStable(0)
 	s.held[1](nil)
-	if err := await(t, reopened); err != nil {
-		t.Fatal(err)
-	}
+	must(t, await(t, reopened))
 	r.wantStable(4)
 }
 
 // restarts are the ways in which a partition ends, each with the files that it leaves.
 var restarts = map[string]func(r *txnRig, fs *vfs.Mem) vfs.FS{
 	"clean": func(r *txnRig, fs *vfs.Mem) vfs.FS {
-		if err := r.Close(r.t.Context()); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, r.Close(r.t.Context()))
 		_ = r.deps.store.Close()
 		return fs
 	},
@@ -262,8 +258,6 @@ func TestLSODoesNotGoBackWhileTheLogIsOpenedAgain(t *testing.T) {
 	p.mu.Lock()
 	_, err := p.openLog(t.Context())
 	p.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.wantStable(3)
 }

@@ -86,9 +86,7 @@ func (r *txnRig) txnBatch(p producerAt, n int, values ...string) record.Batch {
 		r.t.Fatal(err)
 	}
 	out, err := record.Build(tmpl, recs)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return out
 }
 
@@ -182,9 +180,7 @@ func (r *rig) fetch(offset int64, committed bool, maxBytes int) (batches []recor
 		batch, b, err = record.Next(b)
 		batches = append(batches, batch)
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return batches, f
 }
 

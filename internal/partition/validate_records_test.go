@@ -32,9 +32,7 @@ func (r *rig) recordsOf(codec record.Codec, recs ...recordAt) record.Batch {
 		out = append(out, x)
 	}
 	b, err := record.Build(tmpl, out)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return b
 }
 

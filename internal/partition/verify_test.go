@@ -214,9 +214,7 @@ func TestGuardABA(t *testing.T) {
 		try(newTxn, 6, NoStart, nil, write(second(marker(7, 6, true))))                       // The end of epoch 5.
 		try(newTxn, 7, NoStart, kerr.InvalidProducerEpoch, write(second(marker(7, 8, true)))) // Of its own.
 		reopen := func() {
-			if err := r.part().Reopen(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.part().Reopen(t.Context()))
 		}
 		try(newTxn, 9, NoStart, kerr.NotLeaderForPartition, reopen)
 		r.coord.says(nil)

@@ -39,9 +39,7 @@ type idle struct {
 
 func newIdle(t *testing.T, url string, partitions int) *idle {
 	client, err := conn.Connect(t.Context(), url, conn.Options{DialTimeout: time.Minute, CommandTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	x := &idle{t: t, client: client, prefix: redistest.Prefix(t), waiter: NewWaiter()}
 	s := redis.New(client, redis.Options{Prefix: x.prefix, Timeout: time.Minute, ReplicaTimeout: 100 * time.Millisecond})
@@ -50,9 +48,7 @@ func newIdle(t *testing.T, url string, partitions int) *idle {
 	edit := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}).Edit()
 	led := slices.Repeat([]metadata.Partition{{Leader: 1}}, partitions)
 	edit.PutTopic(metadata.Topic{Name: testTopic, Partitions: led, Set: map[string]string{"muster.redis.layout": "stream"}})
-	if err := x.Apply(t.Context(), metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}), edit.Image(), edit.Changed()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Apply(t.Context(), metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1}), edit.Image(), edit.Changed()))
 	for i := range partitions {
 		p := x.Get(testTopic, int32(i))
 		if p == nil {
@@ -77,9 +73,7 @@ func (x *idle) add(partition int, value string) {
 	p := x.parts[partition]
 	from := p.HighWatermark()
 	key := fmt.Sprintf("%s:%s:%d", x.prefix, testTopic, partition)
-	if err := x.client.Do(x.t.Context(), x.client.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("value", value).Build()).Error(); err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, x.client.Do(x.t.Context(), x.client.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("value", value).Build()).Error())
 	select {
 	case <-x.waiter.C:
 	case <-time.After(time.Minute):
@@ -162,9 +156,7 @@ func TestEntriesOfRedisClientsAreSeenOnEveryDeployment(t *testing.T) {
 func TestAKeyThatIsNoStreamKeepsNobodyElseWaiting(t *testing.T) {
 	x := newIdle(t, redistest.Shared(t, redistest.KindSingle).URL(), 3)
 	x.add(1, "first")
-	if err := x.client.Do(t.Context(), x.client.B().Set().Key(x.prefix+":"+testTopic+":0").Value("x").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.client.Do(t.Context(), x.client.B().Set().Key(x.prefix+":"+testTopic+":0").Value("x").Build()).Error())
 	x.add(1, "second")
 }
 
@@ -201,9 +193,7 @@ func TestAFlushThatReplicasDidNotSeeKeepsTheLog(t *testing.T) {
 	log := p.log.Load()
 	put := func(acks int16) *kerr.Error {
 		batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: []byte("v")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := make(chan *kerr.Error, 1)
 		p.Append(t.Context(), batch, Produce{Acks: acks}, func(a Appended) { done <- a.Err })
 		return <-done

@@ -45,9 +45,7 @@ func through(t *testing.T, c *Connection, version int16, client sasl.Mechanism) 
 		t.Fatal(err)
 	}
 	session, message, err := client.Authenticate(context.Background(), "host:9092")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for {
 		if c.Raw() != (version == 0) {
 			t.Fatalf("raw: %t", c.Raw())
@@ -62,9 +60,7 @@ func through(t *testing.T, c *Connection, version int16, client sasl.Mechanism) 
 			return outcome
 		}
 		_, message, err = session.Challenge(outcome.Answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if outcome.Done {
 			return outcome
 		}

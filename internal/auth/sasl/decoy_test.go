@@ -128,9 +128,7 @@ func TestShapesAreFewAndOfUsableCredentials(t *testing.T) {
 	var credentials []Credential
 	for i := range 100 {
 		c, err := FromSalted(SHA256, make([]byte, 1+i%50), []byte("x"), MinIterations)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		credentials = append(credentials, c)
 	}
 	if shapes := ShapesOf(credentials); len(shapes) != maxShapes {
@@ -166,9 +164,7 @@ func TestInventedCredentialsLogNobodyIn(t *testing.T) {
 	users := newUsers()
 	d := NewDirectory(users, []byte("secret"))
 	invented, err := FromPassword(SHA256, "pw", []byte("salt"), MinIterations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := honest("nobody", "pw")
 	e := &scramExchange{scram: &scram{hash: SHA256, directory: d, random: rand.Reader}}
 	if _, err := e.Next(context.Background(), []byte(c.header+c.bare)); err != nil {
@@ -245,13 +241,9 @@ func TestCredentialBounds(t *testing.T) {
 func TestSaltedPasswordsMakeTheCredentialOfThePassword(t *testing.T) {
 	salt := []byte("0123456789")
 	salted, err := derive(standard, SHA512, "pw", salt, 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	one, err := FromSalted(SHA512, salt, salted, 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	users := newUsers()
 	users.credentials[SHA512] = map[string]Credential{"alice": one}
 	users.names[SHA512] = []string{"alice"}
@@ -271,9 +263,7 @@ func TestNewSaltsAreAsKafkasToolsMakeThem(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 100 {
 		salt, err := NewSalt(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !isSaltText(salt) || seen[string(salt)] {
 			t.Fatalf("salt %q", salt)
 		}

@@ -20,6 +20,14 @@ type testUsers struct {
 	credentials map[Hash]map[string]Credential
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newUsers() *testUsers {
 	return &testUsers{make(map[Hash][]string), make(map[Hash]map[string]Credential)}
 }
@@ -27,18 +35,14 @@ func newUsers() *testUsers {
 func (u *testUsers) set(t testing.TB, h Hash, name, password string) {
 	t.Helper()
 	salt, err := NewSalt(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u.setSalted(t, h, name, password, salt, MinIterations)
 }
 
 func (u *testUsers) setSalted(t testing.TB, h Hash, name, password string, salt []byte, iterations int) {
 	t.Helper()
 	c, err := FromPassword(h, password, salt, iterations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if u.credentials[h] == nil {
 		u.credentials[h] = make(map[string]Credential)
 	}
@@ -103,9 +107,7 @@ func login(t testing.TB, client sasl.Mechanism, server Mechanism) (last Step, se
 		t.Fatalf("the client speaks %s, the server %s", client.Name(), server.Name())
 	}
 	session, message, err := client.Authenticate(context.Background(), "host:9092")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exchange := server.Start()
 	for {
 		last, err = exchange.Next(context.Background(), message)

@@ -37,9 +37,7 @@ func newRSA(bits int) *rsa.PrivateKey {
 func newEC(t testing.TB, curve elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -139,21 +137,13 @@ func signWith(t testing.TB, options *jose.SignerOptions, algorithm jose.Signatur
 		options = options.WithHeader("kid", id)
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	payload, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -161,8 +151,6 @@ func signWith(t testing.TB, options *jose.SignerOptions, algorithm jose.Signatur
 func segment(t testing.TB, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return base64.RawURLEncoding.EncodeToString(raw)
 }

@@ -60,9 +60,7 @@ func knowing(t *testing.T, v *Verifier, id string) (find func(id string) error) 
 		_, err := v.Keys.find(context.Background(), id, jose.RS256)
 		return err
 	}
-	if err := find(id); err != nil {
-		t.Fatal(err)
-	}
+	must(t, find(id))
 	return find
 }
 
@@ -185,9 +183,7 @@ func TestAFetchOutlivesTheLoginThatBeganIt(t *testing.T) {
 
 func TestKeySetsMayHoldMoreThanWeUnderstand(t *testing.T) {
 	good, err := json.Marshal(public("good", newEC(t, elliptic.P256())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known, err := parseKeySet([]byte(`{"keys":[{"kty":"quantum"},{"kty":"RSA","n":"AQ"},7,null,{"kty":"oct","k":"AAAA"},` + string(good) + `],"more":1}`))
 	if err != nil || len(known) != 1 || known[0].KeyID != "good" {
 		t.Errorf("%v, %v", known, err)
@@ -203,9 +199,7 @@ func TestKeySetsMayHoldMoreThanWeUnderstand(t *testing.T) {
 func TestKeySetsAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jwks.json")
 	for size, fits := range map[int]bool{maxKeySet: true, maxKeySet + 1: false} {
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, make([]byte, size), 0o600))
 		if _, err := FetchFile(path)(context.Background()); (err == nil) != fits {
 			t.Errorf("%d bytes: %v", size, err)
 		}

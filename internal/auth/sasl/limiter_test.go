@@ -121,9 +121,7 @@ func TestALoginThatGivesUpLeavesItsPlace(t *testing.T) {
 func TestTurnsGoAroundAddressesAndNamesAndThoseLetInBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newLimiter(Limits{Turns: 1})
-		if err := q.Acquire(t.Context(), "first"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.Acquire(t.Context(), "first"))
 		served := make(chan string, 100)
 		waits := func(ctx context.Context, from, name string) {
 			go func() {

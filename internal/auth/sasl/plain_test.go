@@ -181,9 +181,7 @@ func TestPlainWaitsForAPlaceToDerive(t *testing.T) {
 	server := NewPlain(directory, places, []byte("s"), 16)
 	right := client.Auth{User: "alice", Pass: "pw"}.AsMechanism()
 	wantLogin(t, right, server, "alice")
-	if err := places.Acquire(context.Background(), "bob"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, places.Acquire(context.Background(), "bob"))
 	wantLogin(t, right, server, "alice")
 	ctx, cancel := context.WithCancel(context.Background())
 	waiting := make(chan error)
@@ -247,13 +245,9 @@ func TestPlainDerivesNoMoreAtOnceThanAllowed(t *testing.T) {
 
 func TestPlainTakesUsersOfAJAASLineBesideStoredOnes(t *testing.T) {
 	modules, err := ParseJAAS(`org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="x" user_admin="x" user_alice="jaas";`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	line, err := UsersOf(modules[0].Passwords(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stored := newUsers()
 	stored.set(t, SHA512, "bob", "stored")
 	stored.set(t, SHA256, "alice", "stored")
@@ -294,9 +288,7 @@ func TestPlainDerivesAPasswordOnceForAllWhoWaitWithIt(t *testing.T) {
 	wantLogin(t, client.Auth{User: "alice", Pass: "pw"}.AsMechanism(), NewPlain(directory, NewLimiter(Limits{Turns: 1}), nil, 16), "alice")
 	once := work.take()
 	synctest.Test(t, func(t *testing.T) {
-		if err := places.Acquire(t.Context(), "bob"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, places.Acquire(t.Context(), "bob"))
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {

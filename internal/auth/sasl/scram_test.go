@@ -56,16 +56,12 @@ func TestScramUserMayNotActForAnother(t *testing.T) {
 // of ours, so the exchange is put into the state before the last message.
 func TestScramAnswersAsTheRFCDoes(t *testing.T) {
 	salt, err := base64.StdEncoding.DecodeString("W22ZaJ0SNY7soEsUEjb6gQ==")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	users := newUsers()
 	users.setSalted(t, SHA256, "user", "pencil", salt, 4096)
 	s := NewScram(SHA256, NewDirectory(users, []byte("s")), rand.Reader).(*scram)
 	first, err := parseClientFirst([]byte("n,,n=user,r=rOprNGfwEbeRWgbNEkqO"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := &scramExchange{scram: s, next: 1, first: first, nonce: "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"}
 	e.challenge = "r=" + e.nonce + ",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
 	e.credential, e.known = s.directory.find(SHA256, "user")
@@ -100,16 +96,12 @@ func (c handmade) final(t testing.TB, challenge []byte) []byte {
 		t.Fatal(err)
 	}
 	salt, err := base64.StdEncoding.DecodeString(salt64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.nonce != nil {
 		nonce = c.nonce(nonce)
 	}
 	salted, err := derive(standard, SHA256, c.password, salt, iterations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	withoutProof := "c=" + base64.StdEncoding.EncodeToString([]byte(c.binding)) + ",r=" + nonce + c.extra
 	clientKey := mac(standard, SHA256, salted, []byte("Client Key"))
 	stored, _ := keys(standard, SHA256, salted)
@@ -187,9 +179,7 @@ func TestScramChecksWhatIsUnderTheProof(t *testing.T) {
 			c.change(&h)
 			err := h.login(t, server)
 			if c.reason == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return
 			}
 			wantFailure(t, err, "", c.reason)
@@ -204,9 +194,7 @@ func TestScramRefusesAReplayedRepeatedNonce(t *testing.T) {
 	c.nonce = func(n string) string { return "clientnonce" + n }
 	recorded := server.Start()
 	step, err := recorded.Next(t.Context(), []byte(c.header+c.bare))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	final := c.final(t, step.Answer)
 	if step, err = recorded.Next(t.Context(), final); err != nil || !step.Done || !step.RepeatedNonce {
 		t.Fatal(step, err)
@@ -225,9 +213,7 @@ func TestScramRefusesReplayedMessages(t *testing.T) {
 	ctx := context.Background()
 	recorded := server.Start()
 	step, err := recorded.Next(ctx, []byte(c.header+c.bare))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	final := c.final(t, step.Answer)
 	if step, err = recorded.Next(ctx, final); err != nil || !step.Done {
 		t.Fatal(step, err)
@@ -278,9 +264,7 @@ func TestScramRefusesTruncatedAndChangedMessages(t *testing.T) {
 	}
 	e := server.Start()
 	step, err := e.Next(context.Background(), first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range len(c.final(t, step.Answer)) {
 		attempt("a truncated second message", same, func(b []byte) []byte { return b[:min(i, len(b)-1)] })
 		attempt("a changed second message", same, func(b []byte) []byte { b[i%len(b)] ^= 1; return b })
@@ -288,9 +272,7 @@ func TestScramRefusesTruncatedAndChangedMessages(t *testing.T) {
 	attempt("a longer proof", same, func(b []byte) []byte {
 		start := bytes.LastIndex(b, []byte(",p=")) + len(",p=")
 		proof, err := base64.StdEncoding.DecodeString(string(b[start:]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return base64.StdEncoding.AppendEncode(b[:start], append(proof, 0))
 	})
 	attempt("something after the proof", same, func(b []byte) []byte { return append(b, '=') })

@@ -56,9 +56,7 @@ func TestTokensWithAWrongSignatureAreRefused(t *testing.T) {
 	v := i.verifier(t, clock)
 	claims := goodClaims(clock)
 	der, err := x509.MarshalPKIXPublicKey(rsaKey().Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	document := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	good := sign(t, jose.RS256, "rsa", rsaKey(), claims)
 	parts := strings.Split(good, ".")
