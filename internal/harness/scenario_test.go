@@ -18,13 +18,13 @@ func TestTimersFireInOrderUnlessTheyAreCancelled(t *testing.T) {
 		fired = append(fired, tm.Key.Kind+" "+s.Now.Sub(s.Start).String())
 		if tm.Key.Kind == "again" && tm.Seq == 5 {
 			s.Printf("once more\n")
-			s.Arm([]machine.Timer{{Key: tm.Key, Seq: 9, At: s.Now.Add(time.Second)}})
+			s.Stale = append(s.Stale, Arm(s.Timers, []machine.Timer{{Key: tm.Key, Seq: 9, At: s.Now.Add(time.Second)}})...)
 		}
 	})
 	timer := func(kind string, seq uint64, after time.Duration) machine.Timer {
 		return machine.Timer{Key: machine.TimerKey{Kind: kind}, Seq: seq, At: s.Start.Add(after)}
 	}
-	s.Arm([]machine.Timer{
+	s.Stale = Arm(s.Timers, []machine.Timer{
 		timer("late", 1, time.Minute), timer("second", 3, 2*time.Second), timer("first", 2, 2*time.Second), timer("cancelled", 4, time.Second),
 		timer("again", 5, 3*time.Second), timer("moved", 6, time.Second),
 		{Key: machine.TimerKey{Kind: "cancelled"}, Seq: 7, Cancel: true}, timer("moved", 8, 5*time.Second),

@@ -13,7 +13,6 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/auth"
-	"muster/internal/gate"
 	"muster/internal/metadata"
 	"muster/internal/watch/writer"
 )
@@ -63,8 +62,8 @@ func TestEntriesSayWhoCameFromWhereAndHow(t *testing.T) {
 	a := withoutStore(io.Discard, nil)
 	var got []audit.Entry
 	a.Lost = func(entries []audit.Entry, _ error) { got = append(got, entries...) }
-	a.Login(gate.Attempt{Host: "10.0.0.1", Listener: "SASL", Mechanism: "PLAIN", Principal: "User:ann"})
-	a.Login(gate.Attempt{Host: "10.0.0.2", Mechanism: "PLAIN", Principal: "User:eve", Err: errors.New("wrong password")})
+	a.Login("User:ann", "10.0.0.1", "PLAIN", nil)
+	a.Login("User:eve", "10.0.0.2", "PLAIN", errors.New("wrong password"))
 	a.Denied(auth.Request{Principal: "User:eve", Host: "10.0.0.2", Operation: auth.Read, Type: auth.Topic, Name: "orders"})
 	a.HTTP(audit.Entry{Kind: audit.TopicDeleted, Principal: "User:ann", Host: "10.0.0.1"})
 	ended, end := context.WithCancel(t.Context())

@@ -16,6 +16,9 @@ import (
 // TestMemoryPerRecord holds docs/redis.md to its word about what a record
 // takes in memory beyond its own bytes.
 func TestMemoryPerRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is Redis that is measured")
+	}
 	ctx, client := context.Background(), connect(t, redistest.Shared(t, redistest.KindSingle).URL())
 	const records = 5000
 	for _, c := range []struct {
