@@ -106,7 +106,7 @@ func TestCompactionOfASharedLogKeepsItIfItsCopyVanished(t *testing.T) {
 // TestTombstonesStayForDeleteRetentionAfterTheyBecameClean opens the log again
 // between the passes: when each of them was is remembered.
 func TestTombstonesStayForDeleteRetentionAfterTheyBecameClean(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
 			began := time.Now().Add(24 * time.Hour) // so that what is forgotten counts as long ago

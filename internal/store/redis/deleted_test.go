@@ -54,7 +54,7 @@ func TestRecordsFollowWhatARedisClientReadAndDeleted(t *testing.T) {
 // TestAnAppendWhoseProducerCannotBeNotedLeavesNothing has something else than a
 // hash where producers are kept.
 func TestAnAppendWhoseProducerCannotBeNotedLeavesNothing(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range map[string]store.LogConfig{"Log": inBatches, "Stream": inStreams} { // Indexed has them in the index.
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
 			l := b.open(1)

@@ -15,13 +15,13 @@ import (
 	"muster/internal/store"
 )
 
-var bothLayouts = map[string]store.LogConfig{"Log": inBatches, "Stream": inStreams}
+var allLayouts = map[string]store.LogConfig{"Log": inBatches, "Stream": inStreams, "Indexed": inIndex}
 
 // TestAZombieIsRefusedWhileAnotherAppends lets an old owner begin many appends
 // at once while a newer one takes over, again and again. What was acknowledged
 // is there, once, and after a takeover nothing of the old owner follows.
 func TestAZombieIsRefusedWhileAnotherAppends(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
 			const rounds, appends = 8, 200
@@ -73,7 +73,7 @@ func TestAZombieIsRefusedWhileAnotherAppends(t *testing.T) {
 // TestWhatFollowsAFailedAppendFails pipelines appends of which the first meets
 // a foreign token.
 func TestWhatFollowsAFailedAppendFails(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
 			l := b.open(1)
@@ -101,7 +101,7 @@ func TestWhatFollowsAFailedAppendFails(t *testing.T) {
 }
 
 func TestADeletedLogIsClosedForEverybody(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
 			l := b.open(1)
@@ -128,7 +128,7 @@ func TestADeletedLogIsClosedForEverybody(t *testing.T) {
 // be done when it wakes up, or not; when the log is open again, its records and
 // its producer state agree about that.
 func TestOutcomeUnknown(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Single(t)
 			b := newBedAt(t, s.URL(), cfg)
@@ -211,7 +211,7 @@ func (b *bed) wantSequence(l store.Log) int32 {
 // TestWhatIsInTheWayIsAnErrorAndNoPanic has someone break the keys of a log in
 // all kinds of ways.
 func TestWhatIsInTheWayIsAnErrorAndNoPanic(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		for harm, words := range map[string][]string{
 			"StreamIsAString":    {"SET", "STREAM", "x"},
 			"StreamIsGone":       {"DEL", "STREAM"},

@@ -123,7 +123,7 @@ func (l indexLog) trimIndexed(ctx context.Context, limit int64, goes func(*index
 		c := cut{start: start}
 		batches, stopped := 0, false
 		err := l.eachBatch(ctx, start, limit, func(e *indexEntry, b *indexBatch) bool {
-			c.more = batches == scanEntries
+			c.more = batches == scanEntries || c.bytes >= scanBytes
 			if stopped = c.more || !goes(b); stopped {
 				return false
 			}

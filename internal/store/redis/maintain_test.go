@@ -184,7 +184,7 @@ func TestCompactionByRenamingWhileAppending(t *testing.T) {
 }
 
 func TestALargeBatch(t *testing.T) {
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, cfg)
 			l := b.open(1)

@@ -43,7 +43,7 @@ func TestAFullRedisCanBeFreed(t *testing.T) {
 		"trim":   func(b *bed, l store.Log) error { return l.Trim(b.ctx, end(l)) },
 		"delete": func(b *bed, l store.Log) error { return b.store.Delete(b.ctx, b.at) },
 	}
-	for layout, cfg := range bothLayouts {
+	for layout, cfg := range allLayouts {
 		for name, free := range ways {
 			t.Run(layout+" "+name, func(t *testing.T) {
 				b := newBedAt(t, redistest.Single(t, "maxmemory-policy noeviction").URL(), cfg)

@@ -102,7 +102,7 @@ func TestWhatGoesIsTrimmedPartByPart(t *testing.T) {
 		},
 		"trim": func(b *bed, l store.Log, end int64) error { return l.Trim(b.ctx, end) },
 	}
-	for layout, cfg := range bothLayouts {
+	for layout, cfg := range allLayouts {
 		for name, free := range ways {
 			if layout == "Stream" && name == "trim" {
 				continue // It looks at nothing.

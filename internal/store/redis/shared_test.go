@@ -160,7 +160,7 @@ func TestSharedLogRefusesWhatDoesNotFit(t *testing.T) {
 
 func TestValuesThatRedisDoesNotTakeAreRefused(t *testing.T) {
 	s := redistest.Single(t, "proto-max-bulk-len 1mb")
-	for name, cfg := range bothLayouts {
+	for name, cfg := range allLayouts {
 		t.Run(name, func(t *testing.T) {
 			b := newBedAt(t, s.URL(), cfg)
 			l := b.open(1)
