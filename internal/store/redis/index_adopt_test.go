@@ -346,3 +346,38 @@ func TestEntriesOfOthersAreOfTheEpochThatAdoptsThem(t *testing.T) {
 		}
 	}
 }
+
+// Entries of others are adopted by an append or by themselves, and it makes no difference to
+// what is read.
+func TestEntriesOfOthersAreTheSameHoweverTheyAreAdopted(t *testing.T) {
+	for _, byAppend := range []bool{true, false} {
+		b := newBed(t, inIndex)
+		l := b.open(1)
+		for _, e := range [][]string{
+			{"5-9007199254740994", "value", "0", "timestamp", "300"}, {"5-9007199254740996", "value", "1"}, {"5-9007199254740997", "value", "2", "timestamp", "+7"},
+			{"6-0", "value", "3", "timestamp", "99999999999999"}, {"6-1", "value", "4", "timestamp", "18014398509481984"}, {"6-2", "value", "5", "timestamp", "soon"},
+		} {
+			b.do(append([]string{"XADD", b.keys().stream}, e...)...)
+		}
+		if !byAppend {
+			b.refresh(l)
+		}
+		b.append(l, b.batchOf(record.Record{Timestamp: 8, Value: []byte("6")}))
+		var got []string
+		for _, r := range b.content(l) {
+			got = append(got, fmt.Sprint(r.Offset, " ", string(r.Value), " ", r.Timestamp))
+		}
+		if want := []string{"0 0 300", "1 1 5", "2 2 7", "3 3 99999999999999", "4 4 6", "5 5 6", "6 6 8"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		for ts, want := range map[int64]int64{1: 0, 301: 3, 99999999999999: 3} {
+			if at, ok, err := l.OffsetForTimestamp(b.ctx, ts); err != nil || !ok || at.Offset != want {
+				t.Errorf("the first record with timestamp %d or more is at %+v, %v, %v", ts, at, ok, err)
+			}
+		}
+		if at, ok, err := l.OffsetForTimestamp(b.ctx, 100000000000000); err != nil || ok {
+			t.Errorf("%+v, %v", at, err)
+		}
+		b.wantSound()
+	}
+}

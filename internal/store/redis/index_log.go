@@ -200,10 +200,8 @@ func (l indexLog) noteEntry(e *indexEntry, now int64) {
 // change runs a script that changes the log, on its stream, its meta hash and the other keys.
 func (l indexLog) change(ctx context.Context, what, script string, keys []string, args ...string) ([]reply, error) {
 	keys = append([]string{l.keys.stream, l.keys.meta}, keys...)
-	l.mu.Lock()
-	known := []string{decimal(l.tail.counter), decimal(l.tail.next)}
-	l.mu.Unlock()
-	return l.ownKeys(ctx, what, script, keys, append(known, args...))
+	_, end := l.Bounds()
+	return l.ownKeys(ctx, what, script, keys, append([]string{decimal(end)}, args...))
 }
 
 // snapshotFirst writes a snapshot before something of the index goes.

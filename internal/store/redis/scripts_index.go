@@ -170,31 +170,30 @@ return {'refused', t[1], t[2], n or '', last, why or ''}
 `
 
 // knownFunction is ownFunction for scripts that go by what the handle knows of the log: where
-// Redis has forgotten an append that it acknowledged, which is what a failover does when the new
-// primary is behind, that is wrong. The second argument is the counter of the last such append,
-// the third an offset that the log has.
+// Redis has forgotten something of it, which is what a failover does when the new primary is
+// behind, that is wrong. The second argument is where the log ends as far as the handle knows: since
+// then no one but the handle has moved that.
 const knownFunction = ownFunction + `
-if tonumber(string.sub(n, #ARGV[1] + 1)) < tonumber(ARGV[2]) or
-  tonumber(redis.call('HGET', KEYS[2], 'end')) < tonumber(ARGV[3]) then return {'refused', n} end
+if tonumber(redis.call('HGET', KEYS[2], 'end')) < tonumber(ARGV[2]) then return {'refused', n} end
 `
 
 // adoptScript adds entries of others to the index that the owner has read, unless it did so
 // before.
 //
-// Keys: stream, meta, index. Arguments: owner, counter, end, the last id that the index covers, the last of
+// Keys: stream, meta, index. Arguments: owner, end, the last id that the index covers, the last of
 // the entries, how many they are, their largest timestamp, their bytes, the first of them, the
 // body, and the leader epochs.
 const adoptScript = evenWhenFull + stateFunction + knownFunction + `
 local m = redis.call('HMGET', KEYS[2], 'end', 's')
 local e, s = tonumber(m[1]), state(m[2])
 if not s or not e then return {'state', tostring(m[2])} end
-if s.top ~= ARGV[4] then return {'ok', text(e), state_text(s)} end
-local count = tonumber(ARGV[6])
+if s.top ~= ARGV[3] then return {'ok', text(e), state_text(s)} end
+local count = tonumber(ARGV[5])
 e = e + count
-s.top, s.added, s.size, s.maxts = ARGV[5], s.added + count, s.size + tonumber(ARGV[8]), later(s.maxts, ARGV[7])
-local why = index(KEYS[3], e, s, ARGV[9], ARGV[10])
+s.top, s.added, s.size, s.maxts = ARGV[4], s.added + count, s.size + tonumber(ARGV[7]), later(s.maxts, ARGV[6])
+local why = index(KEYS[3], e, s, ARGV[8], ARGV[9])
 if why then return {'index', why} end
-redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), 'epochs', ARGV[11])
+redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), 'epochs', ARGV[10])
 return {'ok', text(e), state_text(s)}
 `
 
@@ -203,35 +202,35 @@ return {'ok', text(e), state_text(s)}
 // not below, even of an entry that was deleted, and where appendIndexScript has gone below one, smaller
 // ones follow.
 //
-// Keys: stream, meta, index. Arguments: owner, counter, end, start, epochs, id of the index, id of the data or
+// Keys: stream, meta, index. Arguments: owner, end, start, epochs, id of the index, id of the data or
 // nothing, bytes.
 const cutIndexScript = evenWhenFull + stateFunction + knownFunction + `
-redis.call('XTRIM', KEYS[3], 'MINID', ARGV[6])
+redis.call('XTRIM', KEYS[3], 'MINID', ARGV[5])
 local gone = 0
-if ARGV[7] ~= '' then
-  gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[7])
+if ARGV[6] ~= '' then
+  gone = redis.call('XTRIM', KEYS[1], 'MINID', ARGV[6])
   repeat
-    local rest = redis.call('XRANGE', KEYS[1], '-', '(' .. ARGV[7], 'COUNT', 100)
+    local rest = redis.call('XRANGE', KEYS[1], '-', '(' .. ARGV[6], 'COUNT', 100)
     for _, e in ipairs(rest) do gone = gone + redis.call('XDEL', KEYS[1], e[1]) end
   until #rest == 0
 end
 local s = state(redis.call('HGET', KEYS[2], 's'))
 if s then
-  s.size = math.max(s.size - tonumber(ARGV[8]), 0)
+  s.size = math.max(s.size - tonumber(ARGV[7]), 0)
   redis.call('HSET', KEYS[2], 's', state_text(s))
 end
-redis.call('HSET', KEYS[2], 'start', ARGV[4], 'epochs', ARGV[5])
+redis.call('HSET', KEYS[2], 'start', ARGV[3], 'epochs', ARGV[4])
 return {'ok', gone}
 `
 
 // deleteIndexedScript removes data.
 //
-// Keys: stream, meta. Arguments: owner, counter, end, their bytes, ids.
+// Keys: stream, meta. Arguments: owner, end, their bytes, ids.
 const deleteIndexedScript = stateFunction + knownFunction + `
-local gone = redis.call('XDEL', KEYS[1], unpack(ARGV, 5))
+local gone = redis.call('XDEL', KEYS[1], unpack(ARGV, 4))
 local s = state(redis.call('HGET', KEYS[2], 's'))
 if s then
-  s.size = math.max(s.size - tonumber(ARGV[4]), 0)
+  s.size = math.max(s.size - tonumber(ARGV[3]), 0)
   redis.call('HSET', KEYS[2], 's', state_text(s))
 end
 return {'ok', gone}
@@ -239,20 +238,20 @@ return {'ok', gone}
 
 // deleteEntriesScript removes entries of the index.
 //
-// Keys: stream, meta, index. Arguments: owner, counter, end, ids.
+// Keys: stream, meta, index. Arguments: owner, end, ids.
 const deleteEntriesScript = knownFunction + `
-return {'ok', redis.call('XDEL', KEYS[3], unpack(ARGV, 4))}
+return {'ok', redis.call('XDEL', KEYS[3], unpack(ARGV, 3))}
 `
 
 // snapshotScript writes what has become of producers since the last time, and the transactions
 // that were aborted.
 //
-// Keys: stream, meta, producers, aborted. Arguments: owner, counter, end, how many arguments are about aborted
+// Keys: stream, meta, producers, aborted. Arguments: owner, end, how many arguments are about aborted
 // transactions, their scores and members, producer ids and states, and in the end the field that says up to which
 // offset all of it goes.
 const snapshotScript = evenWhenFull + knownFunction + `
-local first = 5 + tonumber(ARGV[4])
-for k = 5, first - 1, 1000 do redis.call('ZADD', KEYS[4], unpack(ARGV, k, math.min(k + 999, first - 1))) end
+local first = 4 + tonumber(ARGV[3])
+for k = 4, first - 1, 1000 do redis.call('ZADD', KEYS[4], unpack(ARGV, k, math.min(k + 999, first - 1))) end
 for k = first, #ARGV, 1000 do redis.call('HSET', KEYS[3], unpack(ARGV, k, math.min(k + 999, #ARGV))) end
 return {'ok', n}
 `
