@@ -166,6 +166,11 @@ func (w *indexModel) compare() {
 	w.compareProducers()
 	w.compareTimes()
 	w.comparePlaces(ids, there)
+	l := w.leader.(indexLog)
+	top, state, err := parseIndexState(w.do("HGET", w.keys().meta, "s"))
+	if must(w.T, err); top != l.tail.top || state != (indexState{l.tail.added, l.tail.maxTimestamp, l.Size()}) {
+		w.Fatalf("the state is %s, %+v; the leader has %+v", top, state, l.tail)
+	}
 }
 
 func (w *indexModel) compareRead(from, next int64, bytes int) {
