@@ -176,7 +176,6 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 
 // learn takes in where the log ends after entries of others were adopted.
 func (l indexLog) learn(truth indexTruth) {
-	l.cache.clear()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tail.epochs = store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)

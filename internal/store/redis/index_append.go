@@ -137,7 +137,6 @@ func (l indexLog) commit(tx *transaction) {
 	records := tx.to.next - tx.from.next
 	l.tail = tx.to
 	if t := tx.truth; t != nil {
-		l.cache.clear()
 		l.tail.apply(indexTruth{t.next + records, tx.to.top, indexState{t.added + tx.index.records(), max(t.maxTimestamp, tx.to.maxTimestamp), t.size + tx.to.size - tx.from.size}})
 		if tx.to.top.less(t.top) {
 			l.tail.top = t.top

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,5 +141,55 @@ func TestASearchByTimestampGoesByTheRecords(t *testing.T) {
 			t.Errorf("the largest timestamp is %+v, %v, %v", at, ok, err)
 		}
 		l = b.open(2)
+	}
+}
+
+func TestASnapshotHoldsManyProducers(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	var all sync.WaitGroup
+	for id := range int64(1100) {
+		all.Add(1)
+		l.Begin(b.ctx, b.sequenced(id, 0, "v"), func(store.Appended, error) { all.Done() })
+	}
+	all.Wait()
+	must(t, l.SaveProducers(b.ctx, nil, 0))
+	if n := b.do("HLEN", b.keys().producers); n != "1101" {
+		t.Errorf("%s fields", n)
+	}
+}
+
+// The last entry of the index says how many there were.
+func TestCompactionKeepsTheLastEntryOfTheIndex(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	for range 3 {
+		b.append(l, b.batchOf(record.Record{Timestamp: 1, Value: []byte("without a key")}))
+	}
+	must(t, l.Compact(b.ctx, store.Compaction{Now: time.Now(), NextOffset: 3}))
+	if data, index := b.do("XLEN", b.keys().stream), b.do("XLEN", b.keys().index); data != "0" || index != "1" {
+		t.Errorf("%s entries are left in the data, and %s in the index", data, index)
+	}
+	b.wantSound()
+}
+
+// Whoever began an append hears of it before readers do.
+func TestRefreshTellsNoOneOfAppendsThatNoOneWasTold(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Add(1)
+		l.Begin(b.ctx, b.valued(fmt.Sprint(i)), func(at store.Appended, err error) {
+			defer all.Done()
+			end, again := l.(store.Refresher).Refresh(b.ctx)
+			if err != nil || again != nil || end > at.LastOffset+1 {
+				t.Errorf("while %+v is told, the log ends at %d, %v, %v", at, end, err, again)
+			}
+		})
+	}
+	all.Wait()
+	if end := b.refresh(l); end != 20 {
+		t.Errorf("it ends at %d", end)
 	}
 }
