@@ -260,6 +260,7 @@ func TestALogWhoseMetaHashIsGoneIsAdoptedAsAStreamOfOthers(t *testing.T) {
 		if start, end := l.Bounds(); start != 0 || end != 4 {
 			t.Errorf("it has offsets %d to %d", start, end)
 		}
+		l = b.openIn(b.newStore(single(t), Options{}), 2) // It is as long by now as it was.
 		producers, _, err := l.Producers(b.ctx)
 		must(t, err)
 		aborted, err := l.Aborted(b.ctx, 0, 4)
@@ -380,4 +381,23 @@ func TestEntriesOfOthersAreTheSameHoweverTheyAreAdopted(t *testing.T) {
 		}
 		b.wantSound()
 	}
+}
+
+// Ids go on where they were, so that who reads with them misses nothing.
+func TestIdsGoOnWhereADataKeyWasDeleted(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	b.do("XADD", b.keys().stream, "99999999999999-7", "value", "0")
+	b.refresh(l)
+	b.do("DEL", b.keys().stream)
+	l = b.open(2)
+	id, err := parseID(b.do("XADD", b.keys().stream, "*", "value", "1"))
+	if must(t, err); !(entryID{99999999999999, 7}).less(id) {
+		t.Errorf("the next id is %s", id)
+	}
+	b.append(l, b.valued("2"))
+	if got := b.values(l); !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("%q", got)
+	}
+	b.wantSound()
 }
