@@ -17,11 +17,13 @@ type keys struct {
 	index     string // a stream: where which records are (indexed layout)
 	producers string // a hash: the state of each idempotent producer
 	aborted   string // a sorted set: the aborted transactions, by the offsets of their markers
-	rewrite   string // a stream: what compaction writes, until it takes the place of the log
-	mark      string // written to learn how far replicas are
-	held      string // the stream, for the rest of a transaction that is refused
-	groups    string // a set: the consumer groups that muster made, see package native
-	consumers string // a hash: the consumer that muster made of each group, see there too
+	// conversion is a stream: the index that a conversion makes, until it is whole.
+	conversion string
+	rewrite    string // a stream: what compaction writes, until it takes the place of the log
+	mark       string // written to learn how far replicas are
+	held       string // the stream, for the rest of a transaction that is refused
+	groups     string // a set: the consumer groups that muster made, see package native
+	consumers  string // a hash: the consumer that muster made of each group, see there too
 }
 
 // logKeys names the keys of a log.
@@ -29,7 +31,7 @@ func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
 	return keys{
-		stream: stream, meta: tag + metaSuffix, index: tag + ":i", producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
+		stream: stream, meta: tag + metaSuffix, index: tag + ":i", conversion: tag + ":ni", producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
 		held: tag + ":h", groups: tag + ":g", consumers: tag + ":c",
 	}
 }

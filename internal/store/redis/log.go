@@ -65,12 +65,13 @@ type log struct {
 }
 
 var (
-	_ store.Pipelined  = (*log)(nil)
-	_ store.Restarting = (*log)(nil)
-	_ store.Refresher  = recordLog{}
-	_ store.Refresher  = indexLog{}
-	_ numbered         = batchLog{}
-	_ numbered         = recordLog{}
+	_ store.Pipelined   = (*log)(nil)
+	_ store.Restarting  = (*log)(nil)
+	_ store.Refresher   = recordLog{}
+	_ store.Refresher   = indexLog{}
+	_ store.Convertible = recordLog{}
+	_ numbered          = batchLog{}
+	_ numbered          = recordLog{}
 )
 
 // end ends the handle: the log is deleted, or its store closed. What was begun

@@ -21,6 +21,7 @@ package redis
 //	        ended when it was first opened in that one, lost: where it ended when its end
 //	        was last found missing, or nobody could tell (log; store.Run)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
+//	converted  where the log began when it was converted: offsets from there on are of before (indexed)
 //	s       the last id that the index covers, the data entries that it has covered so far,
 //	        the largest timestamp ever appended, the bytes of all records (indexed)
 

@@ -64,11 +64,12 @@ type Store struct {
 const maxWaits = 16
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Shared  = (*Store)(nil)
-	_ store.Watcher = (*Store)(nil)
-	_ store.Checker = (*Store)(nil)
-	_ store.Lengths = (*Store)(nil)
+	_ store.Store     = (*Store)(nil)
+	_ store.Shared    = (*Store)(nil)
+	_ store.Watcher   = (*Store)(nil)
+	_ store.Checker   = (*Store)(nil)
+	_ store.Lengths   = (*Store)(nil)
+	_ store.Converter = (*Store)(nil)
 )
 
 // New returns a store that uses a client, which stays the caller's to close,
@@ -188,7 +189,7 @@ func (s *Store) Delete(ctx context.Context, tp store.TopicPartition) error {
 		return err
 	}
 	k := logKeys(s.prefix, tp)
-	del := s.client.B().Unlink().Key(k.meta, k.stream, k.index, k.producers, k.aborted, k.mark, k.groups, k.consumers).Build()
+	del := s.client.B().Unlink().Key(k.meta, k.stream, k.index, k.conversion, k.producers, k.aborted, k.mark, k.groups, k.consumers).Build()
 	if err := s.do(ctx, del).Error(); err != nil {
 		return attempt("delete "+k.stream, err)
 	}
