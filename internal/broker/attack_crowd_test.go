@@ -17,9 +17,7 @@ import (
 func TestManyWhoGuessPasswordsDoNotDelayOthers(t *testing.T) {
 	b := startSASL(t, map[string]string{"connection.failed.authentication.delay.ms": "0"})
 	// As slow as can be, so that the crowd is there before its first turns are over.
-	if err := b.SetPasswordIterated(t.Context(), "slow", "slows", sasl.SHA512, sasl.MaxIterations); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SetPasswordIterated(t.Context(), "slow", "slows", sasl.SHA512, sasl.MaxIterations))
 	ended := b.Attempts()
 	const crowd = 150
 	from := func(address string) *wire {
@@ -29,9 +27,7 @@ func TestManyWhoGuessPasswordsDoNotDelayOthers(t *testing.T) {
 			t.Skip("this system has one loopback address only:", err)
 		}
 		t.Cleanup(func() { c.Close() })
-		if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetDeadline(time.Now().Add(60*time.Second)))
 		w := &wire{t, &stranger{Conn: c}}
 		w.handshake("PLAIN")
 		return w

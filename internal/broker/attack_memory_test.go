@@ -56,9 +56,7 @@ func bomb(t *testing.T, megabytes int) []byte {
 		recs[i] = record.Record{OffsetDelta: int32(i), Timestamp: time.Now().UnixMilli(), Value: value}
 	}
 	b, err := record.Build(tmpl, recs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -142,9 +140,7 @@ func TestAProducerIsHeldToWhatIsStoredOfItsRecords(t *testing.T) {
 	limit(t, b, "app", metadata.ProducerByteRate, rate)
 	c := client(t, b, kgo.ClientID("app"), kgo.MaxVersions(kversion.V2_8_0())) // It names topics.
 	resp, err := produceRequest("orders", bomb(t, 30)).RequestWith(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if p := resp.Topics[0].Partitions[0]; p.ErrorCode != 0 {
 		t.Fatal(kerr.ErrorForCode(p.ErrorCode))
 	}
@@ -163,9 +159,7 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 	ended := make(chan bool, all) // whether the connection was closed before all but the last byte was sent
 	for range all {
 		c, err := net.Dial("tcp", b.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		go func() {
 			part := make([]byte, 1<<20)
@@ -184,9 +178,7 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 		good.Produce(ctx, &kgo.Record{Topic: "orders", Value: make([]byte, 3<<20)}, func(_ *kgo.Record, err error) { appended <- err })
 		select {
 		case err := <-appended:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		case <-ctx.Done(): // A client does not give up what it has sent.
 			t.Fatalf("no append while %d of %d requests were half sent", all-i, all)
 		}
@@ -218,9 +210,7 @@ func TestMembersWithMuchMetadataAreRefused(t *testing.T) {
 	outcomes := map[int16]int{}
 	for i := range 60 {
 		a, err := stranded(b.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { a.Close() })
 		req := kmsg.NewPtrJoinGroupRequest()
 		req.Version, req.Group, req.ProtocolType = 3, fmt.Sprint("g", i), "consumer"
@@ -234,9 +224,7 @@ func TestMembersWithMuchMetadataAreRefused(t *testing.T) {
 		for err == nil && resp.(*kmsg.JoinGroupResponse).ErrorCode == kerr.CoordinatorLoadInProgress.Code {
 			resp, err = a.ask(req)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		outcomes[resp.(*kmsg.JoinGroupResponse).ErrorCode]++
 	}
 	t.Logf("%v; %d MB more memory at most", outcomes, stop())

@@ -31,9 +31,7 @@ type issuer struct {
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	made, err := logintest.NewIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := &issuer{t: t, Issuer: made}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		i.fetches.Add(1)
@@ -55,9 +53,7 @@ func (i *issuer) signFor(audience string, algorithm jose.SignatureAlgorithm, key
 	claims := logintest.ClaimsOf("ann", audience, ends)
 	claims["iat"] = ends.Add(-time.Hour).Unix()
 	token, err := logintest.Sign(algorithm, key, id, claims)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	must(i.t, err)
 	return token
 }
 
@@ -100,9 +96,7 @@ func TestForgedTokensLogNobodyIn(t *testing.T) {
 		t.Fatalf("a good token: %d, %v", code, err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(i.Key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parts := strings.Split(good, ".")
 	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"k"}`))
 	for name, token := range map[string]string{

@@ -32,9 +32,7 @@ func awaitAuditBy(t *testing.T, who *kgo.Client, pleases func(audit.Entry) bool)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	reader, err := kgo.NewClient(append(who.Opts(), kgo.ConsumeTopics(metadata.AuditTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(10*time.Millisecond))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	for found := false; !found; {
 		fs := reader.PollFetches(ctx)
@@ -90,14 +88,10 @@ func TestWhatIsDoneAgainAndAgainIsCounted(t *testing.T) {
 	offsets := kadm.Offsets{}
 	offsets.Add(kadm.Offset{Topic: "orders", At: 5, LeaderEpoch: -1})
 	for range times {
-		if err := admin.CommitAllOffsets(t.Context(), "g", offsets); err != nil {
-			t.Fatal(err)
-		}
+		must(t, admin.CommitAllOffsets(t.Context(), "g", offsets))
 	}
 	cl.Close()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	b = start(t, props)
 	counted := 0
 	all := awaitAudit(t, b, func(e audit.Entry) bool {
@@ -117,9 +111,7 @@ func TestWithoutAnAuditLogNothingIsWritten(t *testing.T) {
 	if _, err := admin.CreateTopic(t.Context(), 3, 1, nil, "orders"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	if b.Image().Topic(metadata.AuditTopic) != nil {
 		t.Error("there is an audit log")
 	}

@@ -61,9 +61,7 @@ func (a *account) client(opts ...kgo.Opt) *kgo.Client {
 // restart stops the broker and starts it again. Clients live on.
 func (a *account) restart() {
 	a.t.Helper()
-	if err := a.broker.Close(); err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, a.broker.Close())
 	a.clock.jump(time.Duration(a.rng.IntN(120)) * time.Second)
 	a.start()
 	a.restarted()
@@ -91,9 +89,7 @@ func (a *account) produce(c *kgo.Client, s spot, n int, wrong time.Duration) {
 	for range n {
 		recs = append(recs, &kgo.Record{Topic: s.topic, Partition: s.partition, Value: []byte("value"), Timestamp: now.Add(wrong)})
 	}
-	if err := c.ProduceSync(a.t.Context(), recs...).FirstErr(); err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, c.ProduceSync(a.t.Context(), recs...).FirstErr())
 	for _, r := range recs {
 		if !a.stream && r.Offset != l.next() {
 			a.t.Fatalf("a record of %v got offset %d, not %d", s, r.Offset, l.next())
@@ -150,9 +146,7 @@ func (a *account) begin(s spot) {
 		a.txn = a.client(manual(), kgo.TransactionalID("shop"), kgo.TransactionTimeout(15*time.Minute))
 	}
 	if a.within == nil {
-		if err := a.txn.BeginTransaction(); err != nil {
-			a.t.Fatal(err)
-		}
+		must(a.t, a.txn.BeginTransaction())
 		a.within = map[spot]bool{}
 	}
 	if !a.within[s] {
@@ -170,9 +164,7 @@ func (a *account) begin(s spot) {
 func (a *account) end() {
 	a.t.Helper()
 	how := kgo.TransactionEndTry(a.rng.IntN(2) == 0)
-	if err := a.txn.EndTransaction(a.t.Context(), how); err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, a.txn.EndTransaction(a.t.Context(), how))
 	for s := range a.within {
 		l := a.logs[s]
 		now := a.clock.now()

@@ -69,9 +69,7 @@ func (h *handmade) enter() {
 	if err == nil {
 		err = kerr.ErrorForCode(synced.ErrorCode)
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	if len(members) > 1 {
 		h.remove(members[1])
 	}

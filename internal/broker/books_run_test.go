@@ -190,9 +190,7 @@ func (a *account) consume(paused map[spot]bool) {
 func (a *account) look() {
 	a.t.Helper()
 	a.clock.jump(interval)
-	if err := a.agree(a.t.Context(), true); err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, a.agree(a.t.Context(), true))
 }
 
 // agree has the broker look, and compares. Retention may be faster: then once more.

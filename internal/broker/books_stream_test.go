@@ -78,9 +78,7 @@ func offsetOf(t *testing.T, id string) int64 {
 	ms, seq, _ := strings.Cut(id, "-")
 	m, err := strconv.ParseInt(ms, 10, 64)
 	n, err2 := strconv.ParseInt(seq, 10, 64)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2))
 	return m<<sequenceBits | n
 }
 
@@ -94,9 +92,7 @@ func (r *rawRedis) round() {
 		l := r.logs[s]
 		if r.chance(0.2) {
 			id, err := r.do("XADD", s.key(), "*", "value", "theirs").ToString()
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			must(r.t, err)
 			at := offsetOf(r.t, id)
 			l.add(written{offset: at, at: r.clock.now(), told: time.UnixMilli(at >> sequenceBits)})
 		}
@@ -141,9 +137,7 @@ func (r *rawRedis) cut(s spot, alone bool) {
 	}
 	if alone {
 		r.holes[s] = true
-		if err := r.do("XDEL", s.key(), entry(l.records[i].offset)).Error(); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, r.do("XDEL", s.key(), entry(l.records[i].offset)).Error())
 		r.lose(s, l.records[i:i+1])
 		l.records = append(l.records[:i:i], l.records[i+1:]...)
 		r.had[s] = min(r.had[s], len(l.records))

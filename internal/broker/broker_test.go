@@ -24,6 +24,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("muster/internal/redistest.launcher"))
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func start(t *testing.T, props map[string]string, more ...func(*broker.Config)) *broker.Broker {
 	t.Helper()
 	all := map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}
@@ -33,9 +41,7 @@ func start(t *testing.T, props map[string]string, more ...func(*broker.Config)) 
 		change(&c)
 	}
 	b, err := broker.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -50,9 +56,7 @@ func client(t *testing.T, b *broker.Broker, opts ...kgo.Opt) *kgo.Client {
 	c, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(b.Addr()), kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(50), kgo.MetadataMinAge(100 * time.Millisecond),
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -63,9 +67,7 @@ func produce(t *testing.T, c *kgo.Client, topic string, from, n int) {
 	for i := from; i < from+n; i++ {
 		recs = append(recs, &kgo.Record{Topic: topic, Key: []byte(fmt.Sprint(i)), Value: []byte(fmt.Sprintf("value %d", i))})
 	}
-	if err := c.ProduceSync(t.Context(), recs...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), recs...).FirstErr())
 }
 
 func consume(t *testing.T, b *broker.Broker, topic string, n int) map[string]string {
@@ -111,18 +113,12 @@ func TestTopicsAndRecordsSurviveARestart(t *testing.T) {
 	c := client(t, b)
 	produce(t, c, "orders", 0, 10)
 	before, err := kadm.NewClient(c).ListTopics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, b.Close())
 	b = start(t, props)
 	c = client(t, b)
 	after, err := kadm.NewClient(c).ListTopics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if before["orders"].ID != after["orders"].ID || len(after["orders"].Partitions) != 2 {
 		t.Errorf("before %v, after %v", before, after)
 	}
@@ -139,9 +135,7 @@ func TestTheLimitOfConnectionsIsAlteredAtRunTime(t *testing.T) {
 		Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "max.connections.per.ip", Value: &one}},
 	}}
 	c, err := net.Dial("tcp", b.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, alter, 1)); err != nil {
 		t.Fatal(err)
@@ -150,9 +144,7 @@ func TestTheLimitOfConnectionsIsAlteredAtRunTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := net.Dial("tcp", b.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer second.Close()
 	_ = second.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := second.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

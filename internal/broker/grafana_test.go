@@ -66,9 +66,7 @@ func alertExpressions(t *testing.T) (out []string) {
 // variables.
 func dashboardExpressions(t *testing.T) (out []string) {
 	var all any
-	if err := json.Unmarshal(readGrafana(t, "muster.json"), &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(readGrafana(t, "muster.json"), &all))
 	values := regexp.MustCompile(`^label_values\((.*), *\w+\)$`)
 	ids := map[float64]bool{}
 	var walk func(any)

@@ -25,9 +25,7 @@ func alterGroup(t *testing.T, c *kgo.Client, id string, set ...string) {
 	}
 	req.Resources = append(req.Resources, res)
 	resp, err := req.RequestWith(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r := resp.Resources[0]; r.ErrorCode != 0 {
 		t.Fatalf("%v: %s", kerr.ErrorForCode(r.ErrorCode), *r.ErrorMessage)
 	}
@@ -82,9 +80,7 @@ func TestSettingsOfAGroupReachItsMembersAlsoAfterARestart(t *testing.T) {
 		t.Errorf("another group: every %s", other)
 	}
 	c.Close()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 
 	b = start(t, props)
 	c = client(t, b)

@@ -38,9 +38,7 @@ func take(t *testing.T, c *kgo.Client, n int) map[string]bool {
 		}
 		fs.EachRecord(func(r *kgo.Record) { got[string(r.Key)] = true })
 	}
-	if err := c.CommitUncommittedOffsets(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.CommitUncommittedOffsets(ctx))
 	return got
 }
 
@@ -52,9 +50,7 @@ func TestAGroupGoesOnWhereItCommittedAlsoAfterARestart(t *testing.T) {
 	first := groupConsumer(t, b, "g")
 	take(t, first, 100)
 	first.Close()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	b = start(t, props)
 	produce(t, client(t, b), "orders", 100, 50)
 	got := take(t, groupConsumer(t, b, "g"), 50)
@@ -65,9 +61,7 @@ func TestAGroupGoesOnWhereItCommittedAlsoAfterARestart(t *testing.T) {
 	}
 	adm := kadm.NewClient(client(t, b))
 	lag, err := adm.Lag(t.Context(), "g")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if total := lag["g"].Lag.Total(); total != 0 || lag["g"].State != "Stable" {
 		t.Errorf("lag %d, state %s", total, lag["g"].State)
 	}

@@ -71,9 +71,7 @@ func TestAFleetDeletesRecordsWhereTheyAreLed(t *testing.T) {
 	leaders := map[int32]bool{}
 	var body []string
 	for i := range int32(60) {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: i, Value: []byte("x")}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: i, Value: []byte("x")}).FirstErr())
 		leaders[brokers[0].Image().Topic("orders").Partitions[i].Leader] = true
 		body = append(body, fmt.Sprintf(`{"partition":%d,"offset":"-1"}`, i))
 	}
@@ -93,9 +91,7 @@ func TestAFleetDeletesRecordsWhereTheyAreLed(t *testing.T) {
 		}
 	}
 	starts, err := kadm.NewClient(c).ListStartOffsets(t.Context(), "orders")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	starts.Each(func(o kadm.ListedOffset) {
 		if o.Err != nil || o.Offset != 1 {
 			t.Errorf("partition %d begins at %d, %v", o.Partition, o.Offset, o.Err)

@@ -21,9 +21,7 @@ import (
 func committedIn(t *testing.T, c *kgo.Client, group, topic string) map[int32]int64 {
 	t.Helper()
 	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[int32]int64{}
 	for p, o := range all[topic] {
 		if o.At >= 0 {
@@ -43,9 +41,7 @@ func orderOf(t *testing.T, plan *web.ResetPlan) string {
 		}
 	}
 	body, err := json.Marshal(&order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(body)
 }
 

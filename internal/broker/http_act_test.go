@@ -81,9 +81,7 @@ func inStores(t *testing.T, f func(t *testing.T, b *broker.Broker)) {
 func topics(t *testing.T, c *kgo.Client) map[string]int {
 	t.Helper()
 	all, err := kmsg.NewPtrMetadataRequest().RequestWith(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]int{}
 	for i := range all.Topics {
 		if name := *all.Topics[i].Topic; !strings.HasPrefix(name, "__") {
@@ -96,9 +94,7 @@ func topics(t *testing.T, c *kgo.Client) map[string]int {
 func setting(t *testing.T, c *kgo.Client, topic, name string) string {
 	t.Helper()
 	all, err := kadm.NewClient(c).DescribeTopicConfigs(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range all[0].Configs {
 		if s.Key == name {
 			return *s.Value
@@ -197,9 +193,7 @@ func fetched(t *testing.T, b *broker.Broker, topic string, n int) (out []*kgo.Re
 	c := client(t, b, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	for len(out) < n {
 		fs := c.PollFetches(t.Context())
-		if err := fs.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fs.Err())
 		out = append(out, fs.Records()...)
 	}
 	return out
@@ -271,9 +265,7 @@ func TestRecordsAreProducedAndDeletedOverHTTP(t *testing.T) {
 		fill(t, m, "old", 1, 10)
 		starts := func() map[int32]int64 {
 			all, err := kadm.NewClient(c).ListStartOffsets(t.Context(), "old")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out := map[int32]int64{}
 			all.Each(func(o kadm.ListedOffset) { out[o.Partition] = o.Offset })
 			return out

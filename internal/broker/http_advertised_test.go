@@ -17,9 +17,7 @@ import (
 func advertisedBy(t *testing.T, b *broker.Broker) string {
 	t.Helper()
 	all, err := kadm.NewClient(client(t, b)).DescribeBrokerConfigs(t.Context(), b.NodeID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range all[0].Configs {
 		if strings.Contains(c.MaybeValue(), b.Image().Secrets.Current.Text) {
 			t.Errorf("%s has the secret of the cluster", c.Key)
@@ -34,9 +32,7 @@ func advertisedBy(t *testing.T, b *broker.Broker) string {
 func TestABrokerTellsWhereItsHTTPAddressIs(t *testing.T) {
 	b := startHTTP(t, nil)
 	_, port, err := net.SplitHostPort(b.HTTPAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := advertisedBy(t, b); got != "http://127.0.0.1:"+port {
 		t.Errorf("it tells %q", got)
 	}
@@ -60,9 +56,7 @@ func TestABrokerAnswersHTTPUnderItsAdvertisedNames(t *testing.T) {
 		"advertised.listeners": "PLAINTEXT://localhost:0,OUT://muster:0", "muster.http.listener": "0.0.0.0:0", "muster.http.advertised": "console.example.org:80",
 	})
 	_, port, err := net.SplitHostPort(b.HTTPAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, want := range map[string]int{"muster:9021": http.StatusOK, "console.example.org": http.StatusOK, "localhost": http.StatusOK, "evil.example.org": http.StatusForbidden} {
 		for _, path := range []string{"/", web.Prefix + "/groups"} {
 			if got := asksFrom("127.0.0.1", "127.0.0.1:"+port, path, func(r *http.Request) { r.Host = name }); got != want {

@@ -55,9 +55,7 @@ func crowd(t *testing.T, ip, addr string, size int, text string) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 	for range size {
 		c, err := dialer.DialContext(t.Context(), "tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		_, _ = io.WriteString(c, text) // The broker may have hung up already.
 	}
@@ -118,9 +116,7 @@ func TestManyWrongLoginsDoNotShutOutRightOnes(t *testing.T) {
 	b := startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0"})
 	const times = 4
 	for i := range times {
-		if err := b.SetPassword(t.Context(), fmt.Sprint("user-", i), "right", sasl.SHA256); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SetPassword(t.Context(), fmt.Sprint("user-", i), "right", sasl.SHA256))
 	}
 	if code := asksFrom("127.0.0.1", b.HTTPAddr(), web.Prefix+"/groups", basic("ann", "anns")); code != http.StatusOK {
 		t.Fatalf("ann gets %d", code)
@@ -143,9 +139,7 @@ func TestManyWrongLoginsDoNotShutOutRightOnes(t *testing.T) {
 		// A password that is another one by now is not remembered: it has to be derived.
 		password := fmt.Sprint("another-", i)
 		for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
-			if err := b.SetPassword(t.Context(), "ann", password, h); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.SetPassword(t.Context(), "ann", password, h))
 		}
 		if lets("127.0.0.1", "ann", password) {
 			known++

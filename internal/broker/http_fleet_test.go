@@ -244,9 +244,7 @@ func gone(t *testing.T, b *broker.Broker, group string, want int) {
 func hole(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l.Addr().String()
 }
@@ -254,9 +252,7 @@ func hole(t *testing.T) string {
 // Who does not answer is named, and the others are told of.
 func TestABrokerThatDoesNotAnswerIsNamed(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = closed.Close()
 	for advertised, want := range map[string]string{
 		hole(t): "it did not answer within", closed.Addr().String(): "it cannot be reached at", "": "it has no HTTP address",
@@ -318,9 +314,7 @@ func TestRightsAreTheSameAtAllBrokersOfAFleet(t *testing.T) {
 	if _, err := admin.CreateACLs(t.Context(), kadm.NewACLs().Allow("User:ann").AllowHosts("*").Groups("g03", "g04").Operations(kadm.OpDescribe).ResourcePatternType(kadm.ACLPatternLiteral)); err != nil {
 		t.Fatal(err)
 	}
-	if err := brokers[0].SetPassword(t.Context(), "ann", "anns", sasl.SHA256); err != nil {
-		t.Fatal(err)
-	}
+	must(t, brokers[0].SetPassword(t.Context(), "ann", "anns", sasl.SHA256))
 	for _, b := range brokers {
 		eventually(t, "what ann may see", func(context.Context) error {
 			if code, _ := ask(t, b, "/groups", basic("ann", "anns")); code != http.StatusOK {
@@ -397,13 +391,9 @@ func TestAFleetKnowsItselfAgainAfterItsStoreWasEmptied(t *testing.T) {
 func streamed(t *testing.T, b *broker.Broker, path string) *bufio.Scanner {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+web.Prefix+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return bufio.NewScanner(resp.Body)
 }

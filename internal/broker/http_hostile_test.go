@@ -29,9 +29,7 @@ const long = 2 * time.Minute
 func speaks(t *testing.T, b *broker.Broker, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", b.HTTPAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(long))
 	_, _ = io.WriteString(c, text) // The broker may have hung up already.
@@ -168,9 +166,7 @@ func TestAThousandStreamsAreBoundedAndNobodyNotices(t *testing.T) {
 	var open []net.Conn
 	for range 1000 {
 		c, err := net.Dial("tcp", b.HTTPAddr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		open = append(open, c)
 		_ = c.SetDeadline(time.Now().Add(long))
 		_, _ = io.WriteString(c, "GET "+web.Prefix+"/events?watch=groups HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -185,9 +181,7 @@ func TestAThousandStreamsAreBoundedAndNobodyNotices(t *testing.T) {
 	}
 	for range 1000 {
 		c, err := net.Dial("tcp", b.HTTPAddr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		open = append(open, c)
 	}
 	if n := runtime.NumGoroutine() - before; n > 2*256+100 {
@@ -318,9 +312,7 @@ func TestPeopleOfOtherMachinesOnlyReadWithoutUsers(t *testing.T) {
 	for anonymous, want := range map[string]bool{"reads": true, "full": false} {
 		b := startHTTP(t, map[string]string{"muster.http.listener": "0.0.0.0:0", "muster.http.anonymous": anonymous})
 		_, port, err := net.SplitHostPort(b.HTTPAddr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		near := func(r *http.Request) { r.URL.Host, r.Host = "127.0.0.1:"+port, "127.0.0.1:"+port }
 		if code, _ := ask(t, b, "/groups", near); code != http.StatusOK {
 			t.Errorf("%s: to read: %d", anonymous, code)

@@ -19,9 +19,7 @@ func setOffset(t *testing.T, b *broker.Broker, group string, at int64) {
 	t.Helper()
 	var offsets kadm.Offsets
 	offsets.Add(kadm.Offset{Topic: "orders", At: at, LeaderEpoch: -1})
-	if err := kadm.NewClient(client(t, b)).CommitAllOffsets(t.Context(), group, offsets); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kadm.NewClient(client(t, b)).CommitAllOffsets(t.Context(), group, offsets))
 }
 
 func TestTheAPIListsWhatTheLastLookSaw(t *testing.T) {

@@ -28,9 +28,7 @@ import (
 func people(t *testing.T, b *broker.Broker, trust *tls.Config, method, path, body string, change ...func(*http.Request)) (int, []*http.Cookie) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, b.HTTPURL()+web.Prefix+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -39,9 +37,7 @@ func people(t *testing.T, b *broker.Broker, trust *tls.Config, method, path, bod
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: trust}}
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
@@ -90,9 +86,7 @@ func TestALoginByTheFormEndsWithPasswordUserAndLogout(t *testing.T) {
 	sees(twice, http.StatusUnauthorized)
 	sees(ann, http.StatusOK)
 	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
-		if err := b.SetPassword(t.Context(), "ann", "another", h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SetPassword(t.Context(), "ann", "another", h))
 	}
 	sees(ann, http.StatusUnauthorized)
 	sees(jim, http.StatusOK)
@@ -104,9 +98,7 @@ func TestALoginByTheFormEndsWithPasswordUserAndLogout(t *testing.T) {
 		if err == nil {
 			err = altered.Error()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	eventually(t, "ann is gone", func(context.Context) error {
 		if code, _ := people(t, b, nil, http.MethodGet, "/groups", "", ann); code != http.StatusUnauthorized {
@@ -171,9 +163,7 @@ func TestHTTPOverTLS(t *testing.T) {
 		t.Errorf("with the cookie: %d", code)
 	}
 	resp, err := http.Get("http://" + b.HTTPAddr() + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("plain text is answered with %d", resp.StatusCode)
@@ -186,12 +176,8 @@ func TestHTTPOverTLS(t *testing.T) {
 	}
 
 	next, err := a.IssuePEM("next")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(keystore, append(next, bytes.Repeat([]byte("\n"), 7)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(keystore, append(next, bytes.Repeat([]byte("\n"), 7)...), 0o600))
 	eventually(t, "the new certificate", func(context.Context) error {
 		c, err := tls.Dial("tcp", b.HTTPAddr(), trust)
 		if err != nil {

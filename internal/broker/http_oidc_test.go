@@ -20,9 +20,7 @@ import (
 func atIssuer(t *testing.T) (*logintest.OIDC, *broker.Broker) {
 	t.Helper()
 	keys, err := logintest.NewIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := &logintest.OIDC{Issuer: keys, ClientID: "muster", Secret: "s:cret", User: "ann"}
 	s := httptest.NewServer(o)
 	t.Cleanup(s.Close)
@@ -37,9 +35,7 @@ func atIssuer(t *testing.T) (*logintest.OIDC, *broker.Broker) {
 func visitor(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &http.Client{
 		Jar: jar, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -50,13 +46,9 @@ func visitor(t *testing.T) *http.Client {
 func goTo(t *testing.T, c *http.Client, address string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := c.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)

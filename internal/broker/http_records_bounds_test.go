@@ -30,9 +30,7 @@ func TestLargeBatchesOfSnappyAreSearched(t *testing.T) {
 		value[i] = byte(r.Uint32())
 	}
 	for range 3 {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("big"), Value: value}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("big"), Value: value}).FirstErr())
 	}
 	for i := range 3 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -53,9 +51,7 @@ func TestFollowersEndWithTheirRight(t *testing.T) {
 	for in.Scan() && !strings.HasPrefix(in.Text(), `{"record"`) {
 		continue
 	}
-	if err := b.SetPassword(t.Context(), "ann", "secret", sasl.SHA256); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SetPassword(t.Context(), "ann", "secret", sasl.SHA256))
 	if rest := readLines(t, in); rest.end == nil || rest.end.Problem == nil || rest.end.Problem.Code != "login_required" {
 		t.Errorf("it ended with %+v", rest.end)
 	}
@@ -66,9 +62,7 @@ func TestASearchTakesFromTheQuotaOfConsumers(t *testing.T) {
 	b := startHTTP(t, nil)
 	c := client(t, b, kgo.DefaultProduceTopic("orders"))
 	for range 20 {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Value: bytes.Repeat([]byte("x"), 100_000)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), &kgo.Record{Value: bytes.Repeat([]byte("x"), 100_000)}).FirstErr())
 	}
 	limit := kadm.AlterClientQuotaEntry{
 		Entity: kadm.ClientQuotaEntity{{Type: "user", Name: kmsg.StringPtr("ANONYMOUS")}},
@@ -82,18 +76,12 @@ func TestASearchTakesFromTheQuotaOfConsumers(t *testing.T) {
 		t.Fatalf("it ended with %+v", first.end)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.HTTPURL()+web.Prefix+"/topics/orders/records?value=nothing", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	var p problem.Problem
-	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(resp.Body).Decode(&p))
 	if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); resp.StatusCode != http.StatusTooManyRequests || err != nil || after < 1 || after != p.RetryAfter {
 		t.Errorf("the next gets %d, %q: %+v", resp.StatusCode, resp.Header.Get("Retry-After"), p)
 	}

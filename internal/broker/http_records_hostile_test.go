@@ -25,29 +25,17 @@ func TestRecordsTellOfTheirTransactions(t *testing.T) {
 	b := startHTTP(t, map[string]string{"num.partitions": "1"})
 	put := func(id string, values ...string) *kgo.Client {
 		c := client(t, b, kgo.TransactionalID(id))
-		if err := c.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.BeginTransaction())
 		for _, v := range values {
-			if err := c.ProduceSync(t.Context(), toTopic("orders", v)).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.ProduceSync(t.Context(), toTopic("orders", v)).FirstErr())
 		}
 		return c
 	}
-	if err := put("a", "kept").EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
-	if err := put("b", "gone", "gone too").EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
-	if err := client(t, b).ProduceSync(t.Context(), toTopic("orders", "plain")).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put("a", "kept").EndTransaction(t.Context(), kgo.TryCommit))
+	must(t, put("b", "gone", "gone too").EndTransaction(t.Context(), kgo.TryAbort))
+	must(t, client(t, b).ProduceSync(t.Context(), toTopic("orders", "plain")).FirstErr())
 	put("c", "undecided")
-	if err := put("d", "later").EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put("d", "later").EndTransaction(t.Context(), kgo.TryCommit))
 	told := func(s searched) (out []string) {
 		for _, r := range s.records {
 			out = append(out, r.Value.Text+":"+r.Transaction)
@@ -134,9 +122,7 @@ func TestVeryLargeRecordsAreShownInPart(t *testing.T) {
 	for _, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression()} {
 		c := client(t, b, kgo.ProducerBatchMaxBytes(89_000_000), kgo.BrokerMaxWriteBytes(100_000_000), kgo.ProducerBatchCompression(codec))
 		value := bytes.Repeat([]byte("0123456789abcdef"), 4<<20) // 64 MB
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("big"), Value: value}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("big"), Value: value}).FirstErr())
 	}
 	for _, order := range []string{"newest", "oldest"} {
 		got := searchAll(t, b, "orders", "order", order, "value", "0123")
@@ -195,15 +181,11 @@ func TestSlowReadersKeepNobodyFromSearching(t *testing.T) {
 	b := startHTTP(t, map[string]string{"num.partitions": "1"})
 	c := client(t, b)
 	for range 8 {
-		if err := c.ProduceSync(t.Context(), toTopic("orders", strings.Repeat("x", 900_000))).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), toTopic("orders", strings.Repeat("x", 900_000))).FirstErr())
 	}
 	for range 6 { // More than may search at a time.
 		conn, err := net.Dial("tcp", b.HTTPAddr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		if _, err := fmt.Fprintf(conn, "GET %s/topics/orders/records?bytes=1048576 HTTP/1.1\r\nHost: localhost\r\n\r\n", web.Prefix); err != nil {
@@ -224,14 +206,10 @@ func TestSlowReadersDoNotKeepTheBrokerFromStopping(t *testing.T) {
 	c := client(t, b)
 	for range 8 {
 		// Each of these bytes is told with six.
-		if err := c.ProduceSync(t.Context(), toTopic("orders", strings.Repeat("\x01", 900_000))).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), toTopic("orders", strings.Repeat("\x01", 900_000))).FirstErr())
 	}
 	conn, err := net.Dial("tcp", b.HTTPAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	if _, err := fmt.Fprintf(conn, "GET %s/topics/orders/records?bytes=1048576 HTTP/1.1\r\nHost: localhost\r\n\r\n", web.Prefix); err != nil {

@@ -163,9 +163,7 @@ func fillOrdersFrom(t *testing.T, b *broker.Broker, from, to int, opts ...kgo.Op
 			r.Value = nil
 		}
 		got, err := c.ProduceSync(t.Context(), r).First()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at = append(at, fmt.Sprintf("%d@%d", got.Partition, got.Offset))
 	}
 	return at

@@ -32,22 +32,16 @@ func startHTTP(t *testing.T, props map[string]string) *broker.Broker {
 func ask(t *testing.T, b *broker.Broker, path string, change ...func(*http.Request)) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+web.Prefix+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range change {
 		c(req)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, string(body)
 }
 
@@ -65,9 +59,7 @@ func tried[A any](t *testing.T, b *broker.Broker, path string, change ...func(*h
 func answer[A any](t *testing.T, b *broker.Broker, path string, change ...func(*http.Request)) A {
 	t.Helper()
 	out, err := tried[A](t, b, path, change...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -81,14 +73,10 @@ func readAll(t *testing.T, b *broker.Broker, group string, records int, opts ...
 	c := client(t, b, append(opts, kgo.ConsumerGroup(group), kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.ClientID("reader"))...)
 	for seen := 0; seen < records; {
 		fs := c.PollFetches(t.Context())
-		if err := fs.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fs.Err())
 		seen += fs.NumRecords()
 	}
-	if err := c.CommitUncommittedOffsets(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.CommitUncommittedOffsets(t.Context()))
 	return c
 }
 
@@ -203,9 +191,7 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 		t.Errorf("it says %s", body)
 	}
 	resp, err := http.Get("http://" + b.HTTPAddr() + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = resp.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
 	if resp.StatusCode != http.StatusOK {
@@ -246,9 +232,7 @@ func TestTheAPITellsWhatHoldsAGroupBack(t *testing.T) {
 	produce(t, client(t, b), "orders", 0, 5)
 	readAll(t, b, "billing", 5)
 	txn := client(t, b, kgo.TransactionalID("till"))
-	if err := txn.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, txn.BeginTransaction())
 	produce(t, txn, "orders", 5, 1)
 	x := answer[web.Explanation](t, b, "/groups/billing/explain")
 	found := false
@@ -258,9 +242,7 @@ func TestTheAPITellsWhatHoldsAGroupBack(t *testing.T) {
 	if !found {
 		t.Errorf("it explains %+v", x.Findings)
 	}
-	if err := txn.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	must(t, txn.EndTransaction(t.Context(), kgo.TryAbort))
 }
 
 func TestTheAPITellsWhatWasCommittedWithoutMembers(t *testing.T) {
@@ -269,9 +251,7 @@ func TestTheAPITellsWhatWasCommittedWithoutMembers(t *testing.T) {
 	produce(t, c, "orders", 0, 5)
 	var offsets kadm.Offsets
 	offsets.Add(kadm.Offset{Topic: "orders", At: 2, LeaderEpoch: -1})
-	if err := kadm.NewClient(c).CommitAllOffsets(t.Context(), "idle", offsets); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kadm.NewClient(c).CommitAllOffsets(t.Context(), "idle", offsets))
 	g := answer[web.GroupDetail](t, b, "/groups/idle")
 	if g.State != "Empty" || *g.TotalLag != 3 || *g.Partitions[0].Committed != 2 {
 		t.Errorf("the group is %+v", g)

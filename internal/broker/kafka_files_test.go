@@ -81,9 +81,7 @@ log.retention.check.interval.ms=300000
 
 func TestAConfigurationFileOfKafkaStartsTheBroker(t *testing.T) {
 	props, err := config.ParseProperties(strings.NewReader(kafkaFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	to, text := logged()
 	b := start(t, props, to)
 	if n := len(b.Addrs()); n != 1 {
@@ -101,9 +99,7 @@ func TestAConfigurationFileOfKafkaStartsTheBroker(t *testing.T) {
 func TestAListenerAdvertisesTheNameThatIsWritten(t *testing.T) {
 	b := start(t, map[string]string{"listeners": "PLAINTEXT://localhost:0"})
 	meta, err := kadm.NewClient(client(t, b)).BrokerMetadata(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := meta.Brokers[0].Host; got != "localhost" {
 		t.Errorf("it advertises %s", got)
 	}
@@ -115,9 +111,7 @@ func TestAPrivateKeyThatEveryoneCanReadIsWarnedOf(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "key.pem")
 	for mode, want := range map[os.FileMode]bool{0o644: true, 0o600: false} {
-		if err := os.WriteFile(file, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, nil, mode))
 		if err := os.Chmod(file, mode); err != nil { // Whatever the mask is.
 			t.Fatal(err)
 		}
@@ -135,18 +129,12 @@ func TestADataFolderThatOthersCouldReadIsTightenedAndTold(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), "data")
 	props := map[string]string{"muster.store": "disk", "log.dir": folder}
-	if err := start(t, props).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, start(t, props).Close())
 	for _, name := range []string{folder, filepath.Join(folder, ".lock")} {
-		if err := os.Chmod(name, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(name, 0o755))
 	}
 	to, text := logged()
-	if err := start(t, props, to).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, start(t, props, to).Close())
 	if !strings.Contains(text(), "could read the data folder") {
 		t.Errorf("not told:\n%s", text())
 	}

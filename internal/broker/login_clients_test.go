@@ -34,22 +34,16 @@ type tokens struct {
 func newTokens(t *testing.T) *tokens {
 	t.Helper()
 	i, err := logintest.NewIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := filepath.Join(t.TempDir(), "keys.json")
-	if err := os.WriteFile(name, i.KeySet, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, i.KeySet, 0o600))
 	return &tokens{t, i, "file://" + name}
 }
 
 func (k *tokens) issue(subject, audience string, lasts time.Duration) string {
 	k.t.Helper()
 	token, err := k.Token(logintest.ClaimsOf(subject, audience, time.Now().Add(lasts)))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	return token
 }
 
@@ -129,9 +123,7 @@ func TestAChangedPasswordCountsForTheNextLogin(t *testing.T) {
 	c := client(t, b, kgo.SASL(old))
 	produce(t, c, "orders", 0, 10)
 	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
-		if err := b.SetPassword(t.Context(), "ann", "another", h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SetPassword(t.Context(), "ann", "another", h))
 	}
 	produce(t, c, "orders", 10, 10) // Sessions go on, as in Kafka.
 	if err := try(t, b, old, nil); !errors.Is(err, kerr.SaslAuthenticationFailed) {
@@ -160,9 +152,7 @@ func TestTheFirstUserIsMadeOnceAndMayDoEverything(t *testing.T) {
 		if !b.Image().Rules.IsSuper("User:root", "") || b.Image().Users.Len() != 1 {
 			t.Errorf("super: %v; %v", b.Image().Rules.IsSuper("User:root", ""), b.Image().Users)
 		}
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Close())
 		t.Setenv("MUSTER_TEST_PW", "changed")
 	}
 }

@@ -53,9 +53,7 @@ func TestAFleetWhereEverybodyLogsIn(t *testing.T) {
 	if one, other := challenge(t, brokers[0], "nobody"), challenge(t, brokers[1], "nobody"); one != other || one == "" {
 		t.Errorf("a user that does not exist has %s and %s", one, other)
 	}
-	if err := brokers[0].SetPassword(t.Context(), "ann", "anns", sasl.SHA256); err != nil {
-		t.Fatal(err)
-	}
+	must(t, brokers[0].SetPassword(t.Context(), "ann", "anns", sasl.SHA256))
 	eventually(t, "the user to be known to the other", func(context.Context) error {
 		return try(t, brokers[1], fscram.Auth{User: "ann", Pass: "anns"}.AsSha256Mechanism(), nil)
 	})

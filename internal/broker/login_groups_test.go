@@ -18,9 +18,7 @@ func (k *tokens) bears(b *broker.Broker, user string, groups ...string) (*kgo.Cl
 	claims := logintest.ClaimsOf(user, "kafka", time.Now().Add(time.Hour))
 	claims["teams"] = groups
 	token, err := k.Token(claims)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	return client(k.t, b, kgo.SASL(k.login(token)), kgo.RequestRetries(0)), token
 }
 

@@ -25,9 +25,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a, err := logintest.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &authority{t, a}
 }
 
@@ -35,9 +33,7 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) issue(name string) tls.Certificate {
 	a.t.Helper()
 	c, err := a.Issue(name)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	return c
 }
 
@@ -45,15 +41,11 @@ func (a *authority) issue(name string) tls.Certificate {
 func (a *authority) files() (keystore, truststore string) {
 	a.t.Helper()
 	server, err := a.IssuePEM("broker")
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	folder := a.t.TempDir()
 	keystore, truststore = filepath.Join(folder, "key.pem"), filepath.Join(folder, "trust.pem")
 	for name, text := range map[string][]byte{keystore: server, truststore: a.PEM()} {
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			a.t.Fatal(err)
-		}
+		must(a.t, os.WriteFile(name, text, 0o600))
 	}
 	return keystore, truststore
 }
@@ -76,9 +68,7 @@ func startSASL(t *testing.T, props map[string]string, more ...func(*broker.Confi
 	maps.Copy(all, props)
 	b := start(t, all, more...)
 	for _, h := range []sasl.Hash{sasl.SHA256, sasl.SHA512} {
-		if err := b.SetPassword(t.Context(), "ann", "anns", h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.SetPassword(t.Context(), "ann", "anns", h))
 	}
 	return b
 }
@@ -92,18 +82,14 @@ type wire struct {
 func connect(t *testing.T, b *broker.Broker) *wire {
 	t.Helper()
 	s, err := stranded(b.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return &wire{t, s}
 }
 
 func (w *wire) send(req kmsg.Request) {
 	w.t.Helper()
-	if err := w.stranger.send(req); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.stranger.send(req))
 }
 
 // frame reads a frame; nil if the connection ends.

@@ -146,9 +146,7 @@ func scramFinal(t *testing.T, w *wire, name, password string) string {
 	t.Helper()
 	w.handshake("SCRAM-SHA-256")
 	exchange, first, err := fscram.Auth{User: name, Pass: password}.AsSha256Mechanism().Authenticate(context.Background(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	challenge := w.token(string(first))
 	_, final, err := exchange.Challenge(challenge.SASLAuthBytes)
 	if err != nil || challenge.ErrorCode != 0 {

@@ -75,19 +75,13 @@ func busyBroker(t *testing.T) *broker.Broker {
 	reader := client(t, b, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit())
 	for n := 0; n < 150; {
 		fetches := reader.PollFetches(t.Context())
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fetches.Err())
 		n += fetches.NumRecords()
 	}
-	if err := reader.CommitUncommittedOffsets(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.CommitUncommittedOffsets(t.Context()))
 	as := func(password string) *kadm.Client {
 		c, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()[1]), kgo.SASL(fplain.Auth{User: "jim", Pass: password}.AsMechanism()), kgo.RetryTimeout(0), kgo.RequestRetries(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(c.Close)
 		return kadm.NewClient(c)
 	}
@@ -151,9 +145,7 @@ func TestWaitsForQuotasAreInTheMetrics(t *testing.T) {
 	b := start(t, nil)
 	c := client(t, b, kgo.ClientID("fast"))
 	makeTopic(t, c, "orders", 1, nil)
-	if err := b.AlterQuotas(t.Context(), metadata.QuotaChange{Entity: metadata.QuotaEntity{ClientID: metadata.Some("fast")}, Set: map[string]float64{metadata.ProducerByteRate: 100}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.AlterQuotas(t.Context(), metadata.QuotaChange{Entity: metadata.QuotaEntity{ClientID: metadata.Some("fast")}, Set: map[string]float64{metadata.ProducerByteRate: 100}}))
 	fill(t, c, "orders", 0, 10)
 	eventually(t, "a wait", func(context.Context) error {
 		if v := scrape(t, b)["muster_quota_throttle_seconds_total{kind=produce}"]; v <= 0 {
@@ -185,9 +177,7 @@ func TestMetricsAreThereOverHTTP(t *testing.T) {
 	b.Status().Pass(t.Context())
 	ask := func(accept string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.HTTPAddr()+"/metrics", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Accept", accept)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil || resp.StatusCode != http.StatusOK {
@@ -220,9 +210,7 @@ func TestMetricsAreThereOverHTTP(t *testing.T) {
 func readGrafana(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "grafana", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 

@@ -22,9 +22,7 @@ func shownLag(t *testing.T, s *redistest.Server, group string) int64 {
 func shownLagOf(t *testing.T, node *redistest.Node, key, group string) int64 {
 	t.Helper()
 	list, err := node.Do("XINFO", "GROUPS", key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, g := range list.([]any) {
 		fields := map[string]any{}
 		for i, list := 0, g.([]any); i+1 < len(list); i += 2 {
@@ -108,9 +106,7 @@ func TestRedisShowsOffsetsThatTransactionsCommit(t *testing.T) {
 	var at []int64
 	for i := range 10 {
 		r := &kgo.Record{Topic: "orders", Value: fmt.Append(nil, i)}
-		if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), r).FirstErr())
 		at = append(at, r.Offset)
 	}
 	plain := func(group string, offset int64) {

@@ -97,9 +97,7 @@ func TestAFleetSparesWhatMovesToAnotherCoordinatorMeanwhile(t *testing.T) {
 	}
 	wantOpen(t, "after the move", brokers, true, alive...)
 	// The next one is lost between two looks.
-	if err := brokers[2].Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, brokers[2].Close())
 	rest := brokers[:2]
 	eventually(t, "the others to lead", func(context.Context) error {
 		for _, b := range rest {
@@ -143,9 +141,7 @@ func TestAFleetSparesTheNextTransactionOfAProducer(t *testing.T) {
 	for _, b := range brokers {
 		aborts = append(aborts, b.Overdue(time.Now().Add(time.Hour)))
 	}
-	if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.EndTransaction(t.Context(), kgo.TryCommit))
 	write(t, c, idIn(0))
 	if _, now, _ := c.ProducerID(t.Context()); now != epoch {
 		t.Fatalf("the epoch was %d and is %d", epoch, now)

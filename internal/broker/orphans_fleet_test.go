@@ -72,13 +72,9 @@ func begin(t *testing.T, b *broker.Broker, id string, opts ...kgo.Opt) *kgo.Clie
 
 func write(t *testing.T, c *kgo.Client, id string) {
 	t.Helper()
-	if err := c.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.BeginTransaction())
 	for p := range int32(3) {
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: p, Value: []byte(id)}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: p, Value: []byte(id)}).FirstErr())
 	}
 	eventually(t, "commit offsets", func(ctx context.Context) error { return commitIn(ctx, c, id) })
 }
@@ -121,9 +117,7 @@ func commitAs(ctx context.Context, c *kgo.Client, id string, pid int64, epoch in
 func pidOf(t *testing.T, c *kgo.Client) int64 {
 	t.Helper()
 	pid, _, err := c.ProducerID(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pid
 }
 
@@ -168,17 +162,13 @@ func keep(t *testing.T, s *redistest.Server, topic string) (lose func()) {
 	c, ctx := s.Client(t), t.Context()
 	keys := func() []string {
 		list, err := c.Do(ctx, c.B().Keys().Pattern("*"+topic+"*").Build()).AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return list
 	}
 	had := map[string]string{}
 	for _, key := range keys() {
 		v, err := c.Do(ctx, c.B().Dump().Key(key).Build()).ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		had[key] = v
 	}
 	return func() {
@@ -187,9 +177,7 @@ func keep(t *testing.T, s *redistest.Server, topic string) (lose func()) {
 			cmds = append(cmds, c.B().Restore().Key(key).Ttl(0).SerializedValue(v).Build())
 		}
 		for _, r := range c.DoMulti(ctx, append(cmds, c.B().Exec().Build())...) {
-			if err := r.Error(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Error())
 		}
 	}
 }
@@ -250,9 +238,7 @@ func agree(t *testing.T, brokers []*broker.Broker) {
 func resolve(t *testing.T, brokers []*broker.Broker) {
 	t.Helper()
 	for _, b := range brokers {
-		if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)))
 	}
 }
 
@@ -262,9 +248,7 @@ func resolve(t *testing.T, brokers []*broker.Broker) {
 func TestAFleetResolvesWhatTheEndOfTheStateLogTookWithIt(t *testing.T) {
 	s, brokers := fleet(t, 3)
 	alive, older := begin(t, brokers[0], idIn(0)), begin(t, brokers[1], idIn(1))
-	if err := older.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, older.EndTransaction(t.Context(), kgo.TryCommit))
 	eventually(t, "the end", func(ctx context.Context) error {
 		got, err := states(ctx, older, idIn(1))
 		if err == nil && got[idIn(1)] != "CompleteCommit" {
@@ -293,9 +277,7 @@ func TestAFleetResolvesWhatTheEndOfTheStateLogTookWithIt(t *testing.T) {
 			t.Errorf("the journal tells %+v", e)
 		}
 	}
-	if err := alive.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, alive.EndTransaction(t.Context(), kgo.TryCommit))
 	wantRead(t, brokers[1], map[string]int{idIn(0): 3, idIn(1): 3})
 	wantStable(t, brokers[1], map[string]int64{idIn(0): 1, idIn(1): 1, idIn(2): -1})
 }
@@ -305,9 +287,7 @@ func TestAFleetResolvesWhatTheEndOfTheStateLogTookWithIt(t *testing.T) {
 func wantRead(t *testing.T, b *broker.Broker, want map[string]int) {
 	t.Helper()
 	end := client(t, b)
-	if err := end.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("end")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, end.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("end")}).FirstErr())
 	got, ends := map[string]int{}, 0
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -24,14 +24,10 @@ func leaveOrphan(t *testing.T, b *broker.Broker, topic string, pid int64) {
 	from := record.PlainTemplate()
 	from.ProducerID, from.ProducerEpoch, from.BaseSequence, from.Transactional = pid, 3, -1, true
 	batch, err := record.Build(from, []record.Record{{Key: []byte("k"), Value: []byte("lost")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error, 1)
 	b.Partition(topic, 0).AppendOwn(t.Context(), batch, func(_ int64, err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 }
 
 // openIn returns the producers of the transactions that are open in a partition.
@@ -45,12 +41,8 @@ func openIn(b *broker.Broker, topic string) (ids []int64) {
 func TestATransactionThatNoCoordinatorKnowsIsAbortedAndOthersAreSpared(t *testing.T) {
 	b := start(t, map[string]string{"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "1"})
 	cl := client(t, b, kgo.TransactionalID("x"), kgo.DefaultProduceTopic("t"))
-	if err := cl.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.BeginTransaction())
+	must(t, cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}).FirstErr())
 	live := openIn(b, "t")
 	leaveOrphan(t, b, "t", 77)
 	later := time.Now().Add(time.Hour)
@@ -66,9 +58,7 @@ func TestATransactionThatNoCoordinatorKnowsIsAbortedAndOthersAreSpared(t *testin
 	if err := b.ResolveOnce(t.Context(), later); err != nil || len(openIn(b, "t")) != 2 {
 		t.Errorf("when it is found for the first time: %v, open are %v", err, openIn(b, "t"))
 	}
-	if err := b.ResolveOnce(t.Context(), later); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.ResolveOnce(t.Context(), later))
 	if got := openIn(b, "t"); len(live) != 1 || len(got) != 1 || got[0] != live[0] {
 		t.Errorf("open are %v, want %v", got, live)
 	}
@@ -107,9 +97,7 @@ func awaitEntry(t *testing.T, b *broker.Broker, key string) (e journal.Txn) {
 func TestATransactionThatTimesOutIsInTheJournal(t *testing.T) {
 	b := start(t, map[string]string{"transaction.abort.timed.out.transaction.cleanup.interval.ms": "10"})
 	cl := client(t, b, kgo.TransactionalID("slow"), kgo.ClientID("sleeper"), kgo.DefaultProduceTopic("t"), kgo.TransactionTimeout(50*time.Millisecond))
-	if err := cl.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.BeginTransaction())
 	cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}) // On a slow machine its time is up already.
 	e := awaitEntry(t, b, "slow")
 	if e.Kind != journal.TxnTimedOut || e.ID != "slow" || e.Holder == nil || e.Holder.ClientID != "sleeper" || e.Open < 50*time.Millisecond || e.PartitionN != 1 || e.Now == nil || e.Now.Epoch != e.Was.Epoch+1 {
@@ -144,9 +132,7 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 	}
 	leaveOrphan(t, b, metadata.OffsetsTopic, 77)
 	for range 2 {
-		if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)))
 	}
 	if got := openIn(b, metadata.OffsetsTopic); len(got) != 0 {
 		t.Errorf("open are %v", got)
@@ -159,19 +145,13 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 func TestMoreTransactionsThanOneQuestionHoldsAreResolved(t *testing.T) {
 	b := start(t, map[string]string{"transaction.state.log.num.partitions": "3"})
 	cl := client(t, b, kgo.TransactionalID("x"), kgo.DefaultProduceTopic("t"))
-	if err := cl.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.BeginTransaction())
+	must(t, cl.ProduceSync(t.Context(), &kgo.Record{Value: []byte("a")}).FirstErr())
 	for pid := range int64(1001) {
 		leaveOrphan(t, b, "t", pid)
 	}
 	for range 2 {
-		if err := b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)))
 	}
 	if got := openIn(b, "t"); len(got) != 1 {
 		t.Errorf("%d are open", len(got))

@@ -25,17 +25,11 @@ func loginRepeating(t *testing.T, w *wire) *kmsg.SASLAuthenticateResponse {
 	challenge := string(w.token("n,," + bare).SASLAuthBytes)
 	parts := strings.Split(challenge, ",")
 	salt, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(parts[1], "s="))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	iterations, err := strconv.Atoi(strings.TrimPrefix(parts[2], "i="))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	salted, err := pbkdf2.Key(sha256.New, "anns", salt, iterations, sha256.Size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mac := func(key []byte, text string) []byte {
 		m := hmac.New(sha256.New, key)
 		m.Write([]byte(text))

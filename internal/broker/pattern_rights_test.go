@@ -50,9 +50,7 @@ func TestASubscriptionToEverythingIsToWhatTheClientMaySee(t *testing.T) {
 		})
 	}
 	groups, err := admin.DescribeConsumerGroups(ctx, "g")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	members := groups["g"].Members
 	if len(members) != 1 || members[0].SubscribedTopicRegex == nil {
 		t.Fatalf("the member did not leave it to the broker: %+v", members)

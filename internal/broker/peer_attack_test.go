@@ -35,9 +35,7 @@ type eavesdropper struct {
 func eavesdrop(t *testing.T) *eavesdropper {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := &eavesdropper{Listener: l}
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -110,9 +110,7 @@ func TestTheSecretIsRotatedWhileTransactionsGoOn(t *testing.T) {
 	}
 	goOn("the start")
 	old := r.brokers[0].Image().Secrets.Current
-	if err := rotate(t, r.brokers[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rotate(t, r.brokers[0]))
 	goOn("the rotation")
 	if err := rotate(t, r.brokers[1]); !errors.Is(err, kerr.InvalidRequest) {
 		t.Errorf("a rotation during a rotation: %v", err)
@@ -159,9 +157,7 @@ func TestASessionOfABrokerEndsWithTheSecretThatItCameBy(t *testing.T) {
 		_, err := c.SeedBrokers()[0].Request(t.Context(), &kmsg.ListTransactionsRequest{Version: 1})
 		return err
 	}
-	if err := errors.Join(ask(), rotate(t, b), ask()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(ask(), rotate(t, b), ask()))
 	r.ahead[0].Store(int64(metadata.SecretOverlap + time.Second))
 	if err := ask(); err == nil {
 		t.Error("the session goes on")

@@ -98,9 +98,7 @@ func (m *meter) read(key kmsg.Key) (bytes int, told time.Duration) {
 func limit(t *testing.T, b *broker.Broker, client, key string, rate float64) {
 	t.Helper()
 	change := metadata.QuotaChange{Entity: metadata.QuotaEntity{ClientID: metadata.Some(client)}, Set: map[string]float64{key: rate}}
-	if err := b.AlterQuotas(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.AlterQuotas(t.Context(), change))
 }
 
 // produceBytes produces records of a kilobyte, in batches of 64.
@@ -111,9 +109,7 @@ func produceBytes(t *testing.T, c *kgo.Client, topic string, kilobytes int) {
 		for range min(kilobytes, 64) {
 			recs = append(recs, &kgo.Record{Topic: topic, Value: make([]byte, 1000)})
 		}
-		if err := c.ProduceSync(t.Context(), recs...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), recs...).FirstErr())
 	}
 }
 
@@ -148,9 +144,7 @@ func TestAConsumerIsHeldToItsQuota(t *testing.T) {
 	c := client(t, b, kgo.ClientID("app"), kgo.WithHooks(m), kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	for n := 0; n < 4000; {
 		fs := c.PollFetches(t.Context())
-		if err := fs.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fs.Err())
 		n += fs.NumRecords()
 	}
 	got, told := m.read(kmsg.Fetch)
@@ -197,9 +191,7 @@ func greeted(t *testing.T, b *broker.Broker) bool {
 		return false
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 	if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrApiVersionsRequest(), 1)); err != nil {
 		return false
 	}
@@ -216,9 +208,7 @@ func TestAnAddressMayConnectOnlySoOften(t *testing.T) {
 	change := metadata.QuotaChange{
 		Entity: metadata.QuotaEntity{IP: metadata.Some("127.0.0.1")}, Set: map[string]float64{metadata.ConnectionCreationRate: 2},
 	}
-	if err := b.AlterQuotas(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.AlterQuotas(t.Context(), change))
 	for i := range 22 { // As many as all windows hold.
 		if !greeted(t, b) {
 			t.Fatalf("connection %d is refused", i)

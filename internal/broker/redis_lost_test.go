@@ -85,9 +85,7 @@ func TestAConsumerThatWasAheadOfALossSeesWhatComesAfterIt(t *testing.T) {
 	consumer := client(t, b, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": {0: kgo.NewOffset().At(0)}}), kgo.MetadataMinAge(100*time.Millisecond))
 	for n := 0; n < 8; {
 		fs := consumer.PollFetches(t.Context())
-		if err := fs.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fs.Err())
 		n += fs.NumRecords()
 	}
 	old := leaderEpoch(t, producer, "t")
@@ -129,9 +127,7 @@ func fetchWithOldEpoch(t *testing.T, c *kgo.Client, epoch int32) {
 	rt.Partitions = append(rt.Partitions, rp)
 	req.Topics = append(req.Topics, rt)
 	resp, err := req.RequestWith(t.Context(), c.Broker(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if code := resp.Topics[0].Partitions[0].ErrorCode; code != kerr.FencedLeaderEpoch.Code {
 		t.Errorf("under the old epoch: %v", kerr.ErrorForCode(code))
 	}

@@ -104,14 +104,10 @@ func dialRuled(b *testing.B, rules int) *ruled {
 		props["super.users"] = "User:root"
 	}
 	broker, err := broker.Open(b.Context(), broker.Config{Properties: props, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = broker.Close() })
 	for _, name := range []string{"root", "ann"} {
-		if err := broker.SetPassword(b.Context(), name, name, sasl.SHA256); err != nil {
-			b.Fatal(err)
-		}
+		must(b, broker.SetPassword(b.Context(), name, name, sasl.SHA256))
 	}
 	root := login(b, broker.Addr(), "root")
 	create := kmsg.NewPtrCreateTopicsRequest()
@@ -154,18 +150,12 @@ func rulesFor(who string, n int) *kmsg.CreateACLsRequest {
 // login connects, and logs in with a password that is the name.
 func login(b *testing.B, addr, name string) *ruled {
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	f, err := conn.(*net.TCPConn).File() // A copy, which is not waited for by Go's poller.
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	_ = conn.Close()
 	c := &ruled{b: b, file: f, fd: int(f.Fd()), in: make([]byte, 1<<21)}
-	if err := syscall.SetNonblock(c.fd, false); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.SetNonblock(c.fd, false))
 	b.Cleanup(func() { _ = f.Close() })
 	c.do(&kmsg.SASLHandshakeRequest{Version: 1, Mechanism: "PLAIN"})
 	if got := c.do(&kmsg.SASLAuthenticateRequest{Version: 2, SASLAuthBytes: []byte(plain(name, name))}).(*kmsg.SASLAuthenticateResponse); got.ErrorCode != 0 {
@@ -178,9 +168,7 @@ func login(b *testing.B, addr, name string) *ruled {
 func (c *ruled) ask(frame []byte) []byte {
 	for len(frame) > 0 {
 		n, err := syscall.Write(c.fd, frame)
-		if err != nil {
-			c.b.Fatal(err)
-		}
+		must(c.b, err)
 		frame = frame[n:]
 	}
 	if _, err := io.ReadFull(c, c.in[:4]); err != nil {
@@ -195,18 +183,14 @@ func (c *ruled) ask(frame []byte) []byte {
 
 func (c *ruled) do(req kmsg.Request) kmsg.Response {
 	resp, err := answerTo(req, c.ask(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1)))
-	if err != nil {
-		c.b.Fatal(err)
-	}
+	must(c.b, err)
 	return resp
 }
 
 // frame makes a request, and sees that its answer is a good one.
 func (c *ruled) frame(name string) []byte {
 	batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: []byte("v")}})
-	if err != nil {
-		c.b.Fatal(err)
-	}
+	must(c.b, err)
 	produce := kmsg.NewPtrProduceRequest()
 	produce.Version, produce.Acks, produce.TimeoutMillis = 9, 1, 1000
 	produce.Topics = []kmsg.ProduceRequestTopic{{Topic: "t", Partitions: []kmsg.ProduceRequestTopicPartition{{Records: batch}}}}

@@ -48,9 +48,7 @@ func TestALockedDataFolderIsNamed(t *testing.T) {
 
 func TestAnUnusableDataFolderIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a-file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	wantNoStart(t, map[string]string{"muster.store": "disk", "log.dir": file}, file, "cannot be used")
 }
 
@@ -71,9 +69,7 @@ func TestATopicNameThatIsNotAllowedIsExplained(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	resp, err := kadm.NewClient(client(t, b)).CreateTopics(t.Context(), 1, 1, nil, "no spaces please")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if msg := resp["no spaces please"].ErrMessage; !strings.Contains(msg, `' '`) {
 		t.Errorf("message %q", msg)
 	}
@@ -87,14 +83,10 @@ func TestSeveralListenersAdvertiseTheirOwnAddresses(t *testing.T) {
 	})
 	for i, want := range []string{b.Addr(), "broker.example:19092"} {
 		c, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(c.Close)
 		meta, err := kadm.NewClient(c).BrokerMetadata(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := meta.Brokers[0].Host + ":" + strconv.Itoa(int(meta.Brokers[0].Port)); got != want {
 			t.Errorf("listener %d advertises %s, want %s", i, got, want)
 		}

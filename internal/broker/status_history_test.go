@@ -50,9 +50,7 @@ func TestHistorySurvivesARestart(t *testing.T) {
 	now.move(10 * time.Minute)
 	seen(t, b, "search") // Now it is due to be written.
 	c.Close()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	later := &clock{began: now.now().Add(time.Hour)}
 	b = start(t, props, later.use)
 	eventually(t, "the history is read", func(context.Context) error {

@@ -111,9 +111,7 @@ func lagIsANumberOfRecords(t *testing.T, s *redistest.Server, layout string, den
 	var offsets []int64
 	for range 20 {
 		r := &kgo.Record{Topic: "orders", Value: []byte("value")}
-		if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), r).FirstErr())
 		offsets = append(offsets, r.Offset)
 	}
 	commit(t, c, "billing", "orders", 0, offsets[14]+1)
@@ -131,15 +129,11 @@ func lagIsANumberOfRecords(t *testing.T, s *redistest.Server, layout string, den
 		t.Errorf("dense: %t", got)
 	}
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Nodes[0].Addr()}, DisableCache: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	key := prefix + ":orders:0"
 	for range 3 {
-		if err := client.Do(t.Context(), client.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("value", "theirs").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Do(t.Context(), client.B().Xadd().Key(key).Id("*").FieldValue().FieldValue("value", "theirs").Build()).Error())
 	}
 	n, err := client.Do(t.Context(), client.B().Xlen().Key(key).Build()).AsInt64()
 	if got := seen(t, b, "billing"); err != nil || n != 23 || got.Lag != n-15 || got.LagUnknown {

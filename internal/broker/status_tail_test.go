@@ -14,15 +14,9 @@ import (
 // transact writes a record in a transaction, and ends it.
 func transact(t *testing.T, c *kgo.Client, topic string, how kgo.TransactionEndTry) {
 	t.Helper()
-	if err := c.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.EndTransaction(t.Context(), how); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.BeginTransaction())
+	must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr())
+	must(t, c.EndTransaction(t.Context(), how))
 }
 
 // Clients commit the offset after the last record that they have seen. After it there may be

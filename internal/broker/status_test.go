@@ -66,9 +66,7 @@ func fill(t *testing.T, c *kgo.Client, topic string, partition int32, n int) {
 	for range n {
 		recs = append(recs, &kgo.Record{Topic: topic, Partition: partition, Value: []byte("value")})
 	}
-	if err := c.ProduceSync(t.Context(), recs...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), recs...).FirstErr())
 }
 
 // commit commits an offset for a group from outside.
@@ -159,9 +157,7 @@ func TestLagInSecondsIsTheAgeOfTheFirstUnreadRecord(t *testing.T) {
 	if got := seen(t, b, "billing"); got.LagSeconds < 295 || got.LagSeconds > 325 {
 		t.Errorf("five minutes after the record: %v s", got.LagSeconds)
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	later := &clock{began: now.began}
 	later.move(time.Hour)
 	b = start(t, props, later.use)
@@ -183,13 +179,9 @@ func TestRecordsWithoutATimeAreNotOld(t *testing.T) {
 	b := start(t, props)
 	c := client(t, b)
 	makeTopic(t, c, "orders", 1, nil)
-	if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("x"), Timestamp: time.UnixMilli(-1)}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("x"), Timestamp: time.UnixMilli(-1)}).FirstErr())
 	commit(t, c, "billing", "orders", 0, 0)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	b = start(t, props)
 	eventually(t, "the group", func(ctx context.Context) error {
 		b.Status().Pass(ctx)
@@ -241,9 +233,7 @@ func TestStuckPartitionsAreToldByWhoFetches(t *testing.T) {
 		for read[0] < 9+i+1 || read[2] < 9+i+1 {
 			poll()
 		}
-		if err := member.CommitRecords(t.Context(), &kgo.Record{Topic: "orders", Partition: 2, Offset: int64(9 + i)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, member.CommitRecords(t.Context(), &kgo.Record{Topic: "orders", Partition: 2, Offset: int64(9 + i)}))
 		b.Status().Pass(t.Context())
 	}
 	if got, want := verdicts(), [3]lag.Verdict{lag.NotCommitting, lag.NotFetching, lag.Fine}; got != want {

@@ -88,16 +88,12 @@ func TestClientsSurviveRestarts(t *testing.T) {
 	})
 	for range 5 {
 		log.await(ctx, t, 200)
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Close())
 		b = start(t, props)
 	}
 	log.await(ctx, t, 200)
 	stop()
-	if err := producer.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, producer.Flush(ctx))
 	log.awaitAll(ctx, t)
 	end()
 	running.Wait()

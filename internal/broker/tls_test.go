@@ -46,9 +46,7 @@ func TestKeyStoresOfEveryKindServe(t *testing.T) {
 
 func TestTrustStoresOfEveryKindKnowClients(t *testing.T) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(stores, "plain.pem"), filepath.Join(stores, "plain.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stranger := newAuthority(t).issue("server")
 	for _, name := range []string{"trust.p12", "trust.jks", "server.cert.pem"} {
 		b := start(t, map[string]string{
@@ -123,9 +121,7 @@ func TestARevokedCertificateComesInNoMore(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(name, list, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	revoke()
 	b := start(t, map[string]string{

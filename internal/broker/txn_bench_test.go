@@ -44,14 +44,10 @@ func dialTxn(b *testing.B, partitions int) *txnConn {
 		Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "num.partitions": fmt.Sprint(partitions)},
 		Logger:     slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = broker.Close() })
 	conn, err := net.Dial("tcp", broker.Addr())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { _ = conn.Close() })
 	c := &txnConn{Conn: conn, id: "bench"}
 	create := kmsg.NewPtrCreateTopicsRequest()
@@ -77,9 +73,7 @@ func (c *txnConn) transaction(b *testing.B, partitions int) {
 	from := record.PlainTemplate()
 	from.ProducerID, from.ProducerEpoch, from.BaseSequence, from.Transactional = c.pid, c.epoch, 0, true
 	batch, err := record.Build(from, []record.Record{{Value: []byte("v")}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	produce := kmsg.NewPtrProduceRequest()
 	produce.Version, produce.TransactionID, produce.Acks, produce.TimeoutMillis = 12, &c.id, -1, 10_000
 	topic := kmsg.ProduceRequestTopic{Topic: "t", Partitions: make([]kmsg.ProduceRequestTopicPartition, partitions)}
@@ -144,8 +138,6 @@ func (c *txnConn) do(b *testing.B, req kmsg.Request) kmsg.Response {
 	if req.IsFlexible() {
 		body = body[1:]
 	}
-	if err := resp.ReadFrom(body); err != nil {
-		b.Fatal(err)
-	}
+	must(b, resp.ReadFrom(body))
 	return resp
 }

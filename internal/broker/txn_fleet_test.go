@@ -66,12 +66,8 @@ func coordinatorMovesInPrepare(t *testing.T, opts []kgo.Opt) {
 	yes, no := twoIn(0)
 	committed, aborted := begin(t, brokers[0], yes, opts...), begin(t, brokers[1], no, opts...)
 	pids := []int64{pidOf(t, committed), pidOf(t, aborted)}
-	if err := committed.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
-	if err := aborted.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	must(t, committed.EndTransaction(t.Context(), kgo.TryCommit))
+	must(t, aborted.EndTransaction(t.Context(), kgo.TryAbort))
 	wantState(t, brokers[0], yes, "PrepareCommit")
 	wantState(t, brokers[0], no, "PrepareAbort")
 	for _, pid := range pids {
@@ -103,9 +99,7 @@ func leaderMovesWithOpen(t *testing.T, opts []kgo.Opt) {
 	yes, no := idIn(0), idIn(1)
 	aborted, committed := begin(t, brokers[0], no, opts...), begin(t, brokers[1], yes, opts...)
 	end, stable, err := ends(t.Context(), client(t, brokers[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	leader, others := leaderOf(t, brokers, "t", 0)
 	lose(t, leader, others)
 	c := client(t, others[0])
@@ -125,14 +119,10 @@ func leaderMovesWithOpen(t *testing.T, opts []kgo.Opt) {
 			if producer == committed {
 				r.Value = []byte(yes)
 			}
-			if err := producer.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, producer.ProduceSync(t.Context(), r).FirstErr())
 		}
 	}
-	if err := aborted.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	must(t, aborted.EndTransaction(t.Context(), kgo.TryAbort))
 	commitAll(t, []*kgo.Client{committed})
 	wantCommitted(t, others[0], map[string]int{yes: 6})
 	wantStable(t, others[0], map[string]int64{yes: 1, no: -1})
@@ -160,15 +150,11 @@ func markerDuplicatedDelayed(t *testing.T, opts []kgo.Opt) {
 	write(t, c, id)
 	resend(t, brokers, commits)
 	wantOpen(t, "after markers of the one before", brokers, true, c)
-	if err := c.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.EndTransaction(t.Context(), kgo.TryAbort))
 	wantState(t, brokers[0], id, "CompleteAbort")
 	wantCommitted(t, brokers[0], map[string]int{id: 3})
 	was, _, err := ends(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := p.seen()
 	resend(t, brokers, all[len(commits):])
 	if now, _, err := ends(t.Context(), c); err != nil || !maps.Equal(now, was) {

@@ -28,9 +28,7 @@ func TestFenceProducers(t *testing.T) {
 			b := alone(t)
 			c := begin(t, b, "x0", opts...)
 			pid, was, err := c.ProducerID(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := initAgain(t, client(t, b), "x0", -1, -1)
 			if got.ProducerID != pid || got.ProducerEpoch <= was {
 				t.Errorf("fencing %d/%d gives %d/%d", pid, was, got.ProducerID, got.ProducerEpoch)
@@ -105,9 +103,7 @@ func TestATransactionIsEndedByTheVersionThatItsEndHas(t *testing.T) {
 	b := alone(t)
 	old, c := begin(t, b, "x0", versions["TV1"]...), client(t, b)
 	pid, epoch, err := old.ProducerID(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	next := end(t, c, pid, epoch, true)
 	if next.ErrorCode != 0 || next.ProducerID != pid || next.ProducerEpoch != epoch+1 {
 		t.Fatalf("the end of %d/%d gives %+v", pid, epoch, next)
@@ -120,9 +116,7 @@ func TestATransactionIsEndedByTheVersionThatItsEndHas(t *testing.T) {
 		t.Error("a late record is in")
 	}
 	// The next transaction is one of offsets only, and ends by version 1.
-	if err := commitAs(t.Context(), c, "x0", pid, epoch+1, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, commitAs(t.Context(), c, "x0", pid, epoch+1, 2))
 	if e := end(t, c, pid, epoch, false); e.ErrorCode != kerr.ProducerFenced.Code {
 		t.Errorf("a delayed end of the one before gives %+v", e)
 	}

@@ -21,9 +21,7 @@ func TestAMarkerWhoseDecisionIsLostEndsNothing(t *testing.T) {
 			id := idIn(0)
 			c := begin(t, brokers[0], id, opts...)
 			older := s.Nodes[0].Snapshot(t)
-			if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.EndTransaction(t.Context(), kgo.TryCommit))
 			eventually(t, "markers", func(context.Context) error {
 				if len(p.seen()) == 0 {
 					return errors.New("none was sent")

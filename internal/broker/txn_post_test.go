@@ -238,9 +238,7 @@ func leaderOf(t *testing.T, brokers []*broker.Broker, topic string, partition in
 // lose stops a broker, and waits until the others lead.
 func lose(t *testing.T, b *broker.Broker, others []*broker.Broker) {
 	t.Helper()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	eventually(t, "the others to lead", func(context.Context) error {
 		for _, o := range others {
 			for _, topic := range []string{"t", metadata.TransactionsTopic, metadata.OffsetsTopic} {

@@ -72,18 +72,14 @@ func killAtEachStep(t *testing.T, opts []kgo.Opt, commit bool) {
 	produce(t, client(t, b), "t", 0, 1)
 	c := begin(t, b, "x0", opts...)
 	pid, epoch, err := c.ProducerID(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fs.SetHook(func(op vfs.Op) error {
 		if !op.Kind.ReadOnly() {
 			taken.take(fs, p)
 		}
 		return nil
 	})
-	if err := c.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)))
 	taken.take(fs, p)
 	answered := taken.count() - 2
 	wantState(t, b, "x0", ended("Complete", commit))

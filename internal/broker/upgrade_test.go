@@ -39,9 +39,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	b, err := broker.Open(t.Context(), broker.Config{Properties: map[string]string{
 		"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": dir, "offsets.retention.minutes": "2147483647",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -50,9 +48,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	c := client(t, b, kgo.ConsumeTopics("orders"), kgo.DefaultProduceTopic("orders"))
 	defer c.Close()
 	committed, err := kadm.NewClient(c).FetchOffsets(t.Context(), "billing")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read := int64(0)
 	committed.Each(func(o kadm.OffsetResponse) { read += o.At })
 	if read != 60 {
@@ -61,9 +57,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	var got, want []string
 	for len(got) < orders {
 		fetches := c.PollFetches(t.Context())
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fetches.Err())
 		fetches.EachRecord(func(r *kgo.Record) { got = append(got, string(r.Value)) })
 	}
 	for i := range orders {
@@ -76,9 +70,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	}
 	for i := range 40 { // One at a time, so that there are many small flushes.
 		r := &kgo.Record{Value: fmt.Appendf(nil, "order %d", orders+i+1)}
-		if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), r).FirstErr())
 	}
 }
 
@@ -86,22 +78,16 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 func unpack(t *testing.T, name, into string) {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		to := filepath.Join(into, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(to, 0o755)
@@ -111,8 +97,6 @@ func unpack(t *testing.T, name, into string) {
 				err = os.WriteFile(to, content, 0o644)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
