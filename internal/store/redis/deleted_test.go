@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/record"
+	"muster/internal/store"
 )
 
 // TestRecordsFollowWhatARedisClientReadAndDeleted has a Redis client add an entry
