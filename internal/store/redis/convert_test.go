@@ -10,20 +10,24 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/redistest"
 	"muster/internal/store"
 )
 
 // old is a log of layout stream, and what was told of it.
 type old struct {
 	*bed
+	url   string
 	epoch int32
 	log   store.Pipelined
 	n     int
 	told  map[string]int64 // the offsets of values
 }
 
-func newOld(t *testing.T) *old {
-	o := &old{bed: newBed(t, inStreams), told: map[string]int64{}}
+func newOld(t *testing.T) *old { return newOldAt(t, single(t)) }
+
+func newOldAt(t *testing.T, url string) *old {
+	o := &old{bed: newBedAt(t, url, inStreams), url: url, told: map[string]int64{}}
 	o.reopen()
 	return o
 }
@@ -31,7 +35,7 @@ func newOld(t *testing.T) *old {
 func (o *old) reopen() {
 	o.Helper()
 	o.epoch++
-	o.log = o.openIn(o.newStore(single(o.T), Options{}), o.epoch)
+	o.log = o.openIn(o.newStore(o.url, Options{}), o.epoch)
 }
 
 func (o *old) value() string {
@@ -59,7 +63,7 @@ func (o *old) converted() store.Pipelined {
 	o.Helper()
 	o.epoch++
 	o.cfg = inIndex
-	l := o.openIn(o.newStore(single(o.T), Options{}), o.epoch)
+	l := o.openIn(o.newStore(o.url, Options{}), o.epoch)
 	o.refresh(l)
 	o.wantSound()
 	return l
@@ -87,7 +91,11 @@ func (o *old) compare(l store.Log, want []string) {
 func convertIt(l store.Log) error { return l.(store.Convertible).Convert(context.Background()) }
 
 func TestAConvertedLogHasItsRecordsInOrderAtDenseOffsets(t *testing.T) {
-	o := newOld(t)
+	redistest.Each(t, testConverted)
+}
+
+func testConverted(t *testing.T, url string) {
+	o := newOldAt(t, url)
 	o.fill(5)
 	o.reopen()
 	o.fill(5)
