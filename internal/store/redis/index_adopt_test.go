@@ -1,13 +1,18 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"muster/internal/record"
 	"muster/internal/store"
@@ -400,4 +405,53 @@ func TestIdsGoOnWhereADataKeyWasDeleted(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.wantSound()
+}
+
+// holding is a client that does something before it tells what became of an append.
+type holding struct {
+	rueidis.Client
+	before func()
+}
+
+func (h *holding) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	isAppend := cmds[0].Commands()[0] == "MULTI"
+	r := h.Client.DoMulti(ctx, cmds...)
+	if isAppend {
+		h.before()
+	}
+	return r
+}
+
+// An append that is executed, but not yet told, is not adopted as if it were of others.
+func TestRefreshWaitsForAppendsThatItSees(t *testing.T) {
+	b := newBed(t, inIndex)
+	h := &holding{Client: connect(t, single(t))}
+	s := New(h, Options{Prefix: b.prefix})
+	t.Cleanup(func() { _ = s.Close() })
+	l := b.openIn(s, 1).(indexLog)
+	var told atomic.Bool
+	refreshed := make(chan struct{})
+	h.before = func() {
+		go func() {
+			defer close(refreshed)
+			if end, err := l.Refresh(b.ctx); err != nil || end != 1 || !told.Load() {
+				t.Errorf("it ends at %d, %v, and whoever appended was told: %v", end, err, told.Load())
+			}
+		}()
+		for l.claimed.Load() == 0 {
+			select {
+			case <-refreshed:
+				return
+			default:
+				runtime.Gosched()
+			}
+		}
+	}
+	done := make(chan struct{})
+	l.Begin(b.ctx, b.valued("0"), func(store.Appended, error) {
+		told.Store(true)
+		close(done)
+	})
+	<-done
+	<-refreshed
 }
