@@ -40,9 +40,7 @@ func (c *rawConsumer) beat() *kmsg.ConsumerGroupHeartbeatResponse {
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.req.MemberEpoch = resp.MemberEpoch
 	return resp
 }

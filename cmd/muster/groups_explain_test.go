@@ -146,9 +146,7 @@ func (m *rawMember) beat(t *testing.T) error {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.MemberID, req.InstanceID, req.Generation = m.group, m.id, m.instance, m.gen
 	resp, err := req.RequestWith(t.Context(), m.client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kerr.ErrorForCode(resp.ErrorCode)
 }
 
@@ -215,9 +213,7 @@ func TestGroupsExplainARestartOfAStaticMember(t *testing.T) {
 		m := s.rawMember("g", patience, "orders")
 		m.instance = &instance
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		if err := m.join(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.join(ctx))
 		cancel()
 	}
 	x, text := s.explained("g", func(x explain.Explanation) bool { return found(x, "instance-id-taken-twice") })

@@ -49,9 +49,7 @@ func eventually(t *testing.T, check func() error) {
 func (s *shell) client(opts ...kgo.Opt) *kgo.Client {
 	s.t.Helper()
 	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(s.broker), kgo.DisableClientMetrics()}, opts...)...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.t.Cleanup(client.Close)
 	return client
 }
@@ -79,9 +77,7 @@ func (s *shell) take(c *kgo.Client, n int) {
 		}
 		n -= fetches.NumRecords()
 	}
-	if err := c.CommitUncommittedOffsets(ctx); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, c.CommitUncommittedOffsets(ctx))
 }
 
 // recordLines writes lines for muster produce --json-lines: n records of a
@@ -230,9 +226,7 @@ func (m *rawMember) mustJoin() {
 	m.s.t.Helper()
 	ctx, cancel := context.WithTimeout(m.s.t.Context(), patience)
 	defer cancel()
-	if err := m.join(ctx); err != nil {
-		m.s.t.Fatal(err)
-	}
+	must(m.s.t, m.join(ctx))
 }
 
 // commit commits an offset of partition 0, as someone who is no member.
@@ -240,9 +234,7 @@ func commit(t *testing.T, client *kgo.Client, group, topic string, offset int64)
 	t.Helper()
 	var offsets kadm.Offsets
 	offsets.AddOffset(topic, 0, offset, -1)
-	if err := kadm.NewClient(client).CommitAllOffsets(t.Context(), group, offsets); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kadm.NewClient(client).CommitAllOffsets(t.Context(), group, offsets))
 }
 
 func groupName(i int) string { return fmt.Sprintf("g-%04d", i) }

@@ -80,9 +80,7 @@ func TestGroupsHistorySurvivesARestart(t *testing.T) {
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	s.rawMember("g", patience, "orders").mustJoin()
 	before := s.history(2, "g")
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	s, _ = start()
 	loaded := s.history(3, "g")
 	same(t, "the entry after the restart", loaded[1], before[1])

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"muster/internal/redistest"
 	"strings"
 	"testing"
+
+	"muster/internal/redistest"
 )
 
 // In layout stream offsets stand for ids of entries, with gaps of millions in
@@ -47,8 +48,6 @@ func TestGroupsLagInRedisIsANumberOfRecords(t *testing.T) {
 	}
 
 	client := redis.Client(t)
-	if err := client.Do(context.Background(), client.B().Xtrim().Key("muster:orders:1").Maxlen().Threshold("7").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Do(context.Background(), client.B().Xtrim().Key("muster:orders:1").Maxlen().Threshold("7").Build()).Error())
 	same(t, "the lag after a Redis client trimmed a stream", *s.describe("billing").TotalLag, 75)
 }

@@ -22,14 +22,10 @@ func TestTheCommandsOfTheHTTPDocumentWork(t *testing.T) {
 		t.Skip("there is no curl")
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bin := t.TempDir()
 	script := "#!/bin/sh\n" + asMain + "=1 exec '" + program + "' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "muster"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(bin, "muster"), []byte(script), 0o755))
 	kafka, web := freeAddress(t), freeAddress(t)
 	shell := func(line string) *exec.Cmd {
 		line = strings.ReplaceAll(strings.ReplaceAll(line, "curl ", "curl --fail-with-body "), cli.DefaultHTTP, web)

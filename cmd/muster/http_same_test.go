@@ -71,9 +71,7 @@ func toldBy(t *testing.T, x any) (out told) {
 func TestTheAPIAndTheCommandSayTheSame(t *testing.T) {
 	s := newShell(t, "group.initial.rebalance.delay.ms", "0", "muster.http.listener", "127.0.0.1:0")
 	described, err := kadm.NewClient(s.client()).DescribeBrokerConfigs(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var address string
 	for _, c := range described[0].Configs {
 		if c.Key == "muster.http.advertised" {

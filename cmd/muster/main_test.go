@@ -35,6 +35,14 @@ type shell struct {
 	broker string
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newShell starts a broker in memory. Properties are given in pairs.
 func newShell(t *testing.T, properties ...string) *shell {
 	t.Helper()
@@ -49,9 +57,7 @@ func startBroker(t *testing.T, config muster.Config, properties ...string) *must
 		config.Properties[pair[0]] = pair[1]
 	}
 	b, err := muster.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -269,9 +275,7 @@ func TestCommandsSayThatNoBrokerAnswers(t *testing.T) {
 
 func TestOneSilentBrokerDoesNotHideAnother(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // It accepts connections, and says nothing.
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
 	s := newShell(t)
 	began := time.Now()
@@ -366,8 +370,6 @@ func TestTableAlignsItsColumns(t *testing.T) {
 	tab.Add("a", 1, "x")
 	tab.Add("größer", 1000, "")
 	var out bytes.Buffer
-	if err := tab.Print(&out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tab.Print(&out))
 	same(t, "the table", out.String(), "NAME       N  LAST\na          1  x\ngrößer  1000  \n")
 }

@@ -24,9 +24,7 @@ const (
 func docCommands(t *testing.T, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []string
 	inside, more := false, false
 	for line := range strings.Lines(string(text)) {
@@ -55,14 +53,10 @@ func TestTheCommandsOfTheSecurityDocumentWork(t *testing.T) {
 		t.Skip("there is no openssl")
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	folder, bin := t.TempDir(), t.TempDir()
 	script := "#!/bin/sh\n" + asMain + "=1 exec '" + program + "' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "muster"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(bin, "muster"), []byte(script), 0o755))
 	address := freeAddress(t)
 	shell := func(line string) *exec.Cmd {
 		line = strings.ReplaceAll(line, "127.0.0.1:9092", address)
@@ -113,9 +107,7 @@ func runBroker(t *testing.T, c *exec.Cmd, address string) {
 	t.Helper()
 	c.Stdout, c.Stderr = t.Output(), t.Output()
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Signal(syscall.SIGTERM)
 		if err := c.Wait(); err != nil {

@@ -29,17 +29,11 @@ func newTerminal(t *testing.T) *terminal {
 	if err != nil {
 		t.Skipf("there is no terminal to be had: %v", err)
 	}
-	if err := unix.IoctlSetPointerInt(int(here.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.IoctlSetPointerInt(int(here.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(here.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := &terminal{t: t, here: here, tty: tty, readingEnd: make(chan struct{})}
 	x.resize(100, 20)
 	go func() {
@@ -65,18 +59,14 @@ func newTerminal(t *testing.T) *terminal {
 
 func (x *terminal) resize(columns, rows uint16) {
 	x.t.Helper()
-	if err := unix.IoctlSetWinsize(int(x.here.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}); err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, unix.IoctlSetWinsize(int(x.here.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 }
 
 // modes is how the terminal treats what is typed.
 func (x *terminal) modes() unix.Termios {
 	x.t.Helper()
 	modes, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, err)
 	return *modes
 }
 
@@ -107,16 +97,12 @@ func (x *terminal) shows(want string) {
 func (x *terminal) start(args ...string) *exec.Cmd {
 	x.t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, err)
 	c := exec.CommandContext(x.t.Context(), program, args...)
 	c.Env = append(os.Environ(), asMain+"=1")
 	c.Stdin, c.Stdout, c.Stderr = x.tty, x.tty, x.tty
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, c.Start())
 	return c
 }
 
@@ -149,9 +135,7 @@ func TestTopAtATerminal(t *testing.T) {
 	x.shows(top.EnterScreen)
 	x.keys("\x1b[B")
 	x.shows("billing")
-	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, running.Process.Signal(syscall.SIGTERM))
 	if err := running.Wait(); err != nil {
 		t.Error(err)
 	}

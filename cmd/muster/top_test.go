@@ -18,9 +18,7 @@ func topWorld(t *testing.T) (*shell, string) {
 	b, err := broker.Open(t.Context(), broker.Config{Properties: map[string]string{
 		"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	s := &shell{t, b.Addr()}
 	s.run("topics", "create", "orders", "-p", "2").ok()
@@ -98,9 +96,7 @@ func TestTopSendsNoPasswordInPlainTextWhereverABrokerSays(t *testing.T) {
 			props["muster.http.advertised"] = advertised
 		}
 		b, err := broker.Open(t.Context(), broker.Config{Properties: props})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = b.Close() })
 		s, login := &shell{t, b.Addr()}, []string{"top", "--user", "ann", "--password-file", file(t, "secret", "right")}
 		if refused {

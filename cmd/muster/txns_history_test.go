@@ -66,9 +66,7 @@ func TestTxnsHistory(t *testing.T) {
 	same(t, "stderr without a journal", r.err, "the journal says nothing about transactions in the last 1d; --since looks further back\n")
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	done := s.transaction("done", "orders", 0, "x")
-	if err := done.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, done.EndTransaction(t.Context(), kgo.TryCommit))
 	s.upset()
 	wantUpset(t, s.txnHistory(3))
 	s.transaction("other", "orders", 0, "b")
@@ -128,9 +126,7 @@ func TestTxnsHistorySurvivesARestart(t *testing.T) {
 	s.upset()
 	before := s.txnHistory(3, "pay")
 	wantUpset(t, before)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	s, _ = start()
 	same(t, "the journal after a restart", strings.Join(s.txnHistory(3, "pay"), "\n"), strings.Join(before, "\n"))
 }

@@ -20,15 +20,11 @@ import (
 func (s *shell) transaction(id, topic string, partition int32, values ...string) *kgo.Client {
 	s.t.Helper()
 	c := s.client(kgo.TransactionalID(id), kgo.ClientID("payer"), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(10*time.Minute))
-	if err := c.BeginTransaction(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, c.BeginTransaction())
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	for _, v := range values {
-		if err := c.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)}).FirstErr(); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, c.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)}).FirstErr())
 	}
 	return c
 }
@@ -40,9 +36,7 @@ func TestTxnsListAndDescribe(t *testing.T) {
 	s.pipe("a\nb\n", "produce", "orders", "-p", "1").ok()
 	open := s.transaction("pay", "orders", 1, "c", "d", "e")
 	done := s.transaction("done", "orders", 0, "x")
-	if err := done.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, done.EndTransaction(t.Context(), kgo.TryCommit))
 
 	list := decode[[]txns.State](s.run("txns", "list", "--json"))
 	if len(list) != 2 || list[1].ID != "pay" || list[1].State != "Ongoing" || list[1].StartedAt == nil || len(list[1].Partitions) != 1 {
@@ -70,9 +64,7 @@ func TestTxnsListAndDescribe(t *testing.T) {
 	s.run("txns", "describe").fails(exitUsage, "needs an argument")
 
 	says(t, s.run("txns", "find-hanging", "--older-than", "0s").err, "no transaction hangs; 1 transaction is open")
-	if err := open.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	must(t, open.EndTransaction(t.Context(), kgo.TryAbort))
 }
 
 func TestTxnsAbortEndsTheTransactionAndFencesItsProducer(t *testing.T) {
@@ -110,9 +102,7 @@ func TestGroupsExplainLagOfAnOpenTransaction(t *testing.T) {
 	s.transaction("pay", "orders", 0, "c", "d")
 	offsets := kadm.Offsets{}
 	offsets.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 2, LeaderEpoch: -1})
-	if err := kadm.NewClient(s.client()).CommitAllOffsets(t.Context(), "g", offsets); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kadm.NewClient(s.client()).CommitAllOffsets(t.Context(), "g", offsets))
 	x := decode[explain.Explanation](s.run("groups", "explain", "g", "--json"))
 	var text []string
 	for _, f := range x.Findings {
