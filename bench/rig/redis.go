@@ -26,7 +26,7 @@ const redisPartitions = 12
 // redisTask is what is produced and then fetched, on both sides.
 type redisTask struct {
 	Shape
-	layout  string // stream or log
+	layout  string // indexed, stream or log
 	brokers int
 }
 
@@ -53,7 +53,7 @@ func (b *Bench) redis() error {
 	for round := range b.Rounds {
 		for _, brokers := range b.fleets {
 			for _, s := range []Shape{NewShape(1024, redisPartitions), NewShape(100, redisPartitions)} {
-				for _, layout := range []string{"stream", "log"} {
+				for _, layout := range []string{"indexed", "stream", "log"} {
 					t := redisTask{s, layout, brokers}
 					if !b.Wanted(t.name("produce")) && !b.Wanted(t.name("fetch")) {
 						continue
