@@ -78,9 +78,7 @@ func manageUsers(t *testing.T, w *world, p *page, axe string) {
 	p.wait("!" + js("!!button('Delete the user bob')") + "&& document.activeElement.tagName === 'H1'") // The button is gone, the focus is not.
 	p.told("was deleted")
 	found, err := w.admin.DescribeUserSCRAMs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, there := found["bob"]; there || len(found) != 2 {
 		t.Errorf("the users are %v", found)
 	}
@@ -94,9 +92,7 @@ func (w *world) rules() int {
 	req.Operation, req.PermissionType = kmsg.ACLOperationAny, kmsg.ACLPermissionTypeAny
 	req.Principal = kmsg.StringPtr("User:alice")
 	resp, err := req.RequestWith(w.t.Context(), w.kafka)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	n := 0
 	for _, r := range resp.Resources {
 		n += len(r.ACLs)
@@ -147,9 +143,7 @@ func manageRules(t *testing.T, w *world, p *page, axe string) {
 func (w *world) quota() float64 {
 	w.t.Helper()
 	found, err := w.admin.DescribeClientQuotas(w.t.Context(), true, []kadm.DescribeClientQuotaComponent{{Type: "user", MatchName: kadm.StringPtr("alice")}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, q := range found {
 		for _, v := range q.Values {
 			if v.Key == "producer_byte_rate" {

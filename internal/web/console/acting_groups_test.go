@@ -10,9 +10,7 @@ import (
 func (w *world) committed(group, topic string, partition int32) int64 {
 	w.t.Helper()
 	found, err := w.admin.FetchOffsets(w.t.Context(), group)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	o, ok := found.Lookup(topic, partition)
 	if !ok {
 		return -1
@@ -27,9 +25,7 @@ func (w *world) rests(group string, at int64) {
 	for partition := range int32(6) {
 		offsets.Add(kadm.Offset{Topic: topic, Partition: partition, At: at, LeaderEpoch: -1})
 	}
-	if err := w.admin.CommitAllOffsets(w.t.Context(), group, offsets); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.admin.CommitAllOffsets(w.t.Context(), group, offsets))
 }
 
 func TestPeopleActOnGroups(t *testing.T) {
@@ -73,9 +69,7 @@ func resetByPage(t *testing.T, w *world, p *page, axe string) {
 
 	// Each other way leads somewhere else.
 	ends, err := w.admin.ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	end, _ := ends.Lookup(topic, 0)
 	for _, x := range []struct {
 		way, label, value string
@@ -152,15 +146,11 @@ func removeMember(t *testing.T, w *world, p *page, axe string) {
 	p.wait(asks("would be removed"))
 	p.looked("group-member", axe)
 	before, err := w.admin.DescribeGroups(t.Context(), group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.click("Remove the member")
 	p.told("was removed from group")
 	after, err := w.admin.DescribeGroups(t.Context(), group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, x := range after[group].Members {
 		if x.MemberID == before[group].Members[0].MemberID {
 			t.Error("the member is still there") // If it runs it joins again, as another one.

@@ -87,9 +87,7 @@ func (p *page) header(name, value string) {
 func (p *page) width(pixels int64) {
 	p.t.Helper()
 	_, err := chromedp.Call(p.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: pixels, Height: 900, DeviceScaleFactor: 1})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 }
 
 // looked has axe-core look at the dialog that is open, or at the page, in light and dark.

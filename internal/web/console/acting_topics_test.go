@@ -55,9 +55,7 @@ func (w *world) partitions(topic string) int {
 	asked.Topic = &topic
 	req.Topics = append(req.Topics, asked)
 	resp, err := req.RequestWith(w.t.Context(), w.kafka)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return len(resp.Topics[0].Partitions)
 }
 
@@ -65,9 +63,7 @@ func (w *world) partitions(topic string) int {
 func (w *world) setting(topic, name, want string) {
 	w.t.Helper()
 	found, err := w.admin.DescribeTopicConfigs(w.t.Context(), topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, c := range found[0].Configs {
 		if c.Key == name && c.MaybeValue() != want {
 			w.t.Errorf("%s is %q, want %q", name, c.MaybeValue(), want)
@@ -205,13 +201,9 @@ func growAndEmpty(t *testing.T, w *world, p *page, axe string) {
 	p.click("Delete the records")
 	p.told("Records of 4 partitions")
 	starts, err = w.admin.ListStartOffsets(t.Context(), "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ends, err := w.admin.ListEndOffsets(t.Context(), "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ends.Each(func(end kadm.ListedOffset) {
 		if start, _ := starts.Lookup(end.Topic, end.Partition); start.Offset != end.Offset {
 			t.Errorf("partition %d has offsets %d to %d", end.Partition, start.Offset, end.Offset)
@@ -248,9 +240,7 @@ func next(t *testing.T, c *kgo.Client) *kgo.Record {
 	t.Helper()
 	for {
 		fetches := c.PollRecords(t.Context(), 1)
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fetches.Err())
 		if all := fetches.Records(); len(all) > 0 {
 			return all[0]
 		}

@@ -103,9 +103,7 @@ func (p *page) keys(keys string) {
 	p.t.Helper()
 	now := input.TimeSinceEpoch(float64(time.Now().UnixMicro()) / 1e6)
 	at := func(key *input.DispatchKeyEventParams) { key.Timestamp = now }
-	if err := chromedp.Do(p.ctx, chromedp.KeyEvent(keys, at)); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, chromedp.Do(p.ctx, chromedp.KeyEvent(keys, at)))
 }
 
 // press presses a key as people do: what it would type is not typed if the page takes it.
@@ -127,9 +125,7 @@ func (p *page) colours(scheme string) {
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 }
 
 // quiet fails if the browser complained.
@@ -167,13 +163,9 @@ func (p *page) axe(where, axe, part, rules string) {
 	found, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](
 		`axe.run(`+part+`, {runOnly: `+rules+`}).then(r => JSON.stringify(r.violations.map(v => v.id + ": " + v.help + ": " + v.nodes.slice(0, 5).map(n => n.html + " " + n.failureSummary).join("; "))))`,
 		chromedp.EvalAwaitPromise))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	var violations []string
-	if err := json.Unmarshal([]byte(found), &violations); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, json.Unmarshal([]byte(found), &violations))
 	for _, v := range violations {
 		p.t.Errorf("%s: %s", where, v)
 	}
@@ -185,12 +177,8 @@ func (p *page) shoot(name string) {
 		return
 	}
 	picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(*shots, name+".png"), picture, 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
+	must(p.t, os.WriteFile(filepath.Join(*shots, name+".png"), picture, 0o644))
 }
 
 // says is the expression that a page shows a text.
@@ -210,9 +198,7 @@ func quoted(text string) string {
 func axeOf(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(console.Packages(t), "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -277,9 +263,7 @@ func TestKeysAndAddressLeadThroughTheConsole(t *testing.T) {
 	p.wait("!document.querySelector('dialog.keys').open")
 
 	p.open("/groups/"+group+"?tab=time", "document.querySelector('.marker')")
-	if err := chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(".marker"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(".marker"))))
 	p.wait("location.search.includes('rebalance=') && document.querySelector('.told p')?.innerText.length > 10")
 	link, err := chromedp.Run(p.ctx, chromedp.Evaluate[string]("location.pathname + location.search"))
 	if err != nil || !strings.Contains(link, "rebalance=") {
@@ -293,8 +277,6 @@ func TestWithoutTheBrokerThePageSaysHowOldItIs(t *testing.T) {
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
 	p.open("/", says("No groups yet"))
-	if err := w.broker.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.broker.Close())
 	p.wait(says("The broker does not answer. What you see is as of"))
 }

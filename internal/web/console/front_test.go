@@ -42,9 +42,7 @@ type rule struct {
 func newFront(t *testing.T, w *world) *front {
 	t.Helper()
 	to, err := url.Parse("http://" + w.broker.HTTPAddr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := &front{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -41,9 +41,7 @@ func TestTheConsoleLeadsToTheLoginAndBack(t *testing.T) {
 	b, err := broker.Open(t.Context(), broker.Config{Properties: map[string]string{
 		"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0", "muster.bootstrap.user": "admin:first",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	p := browser(t, b.HTTPURL())
 	asked := "location.pathname + location.search === '/topics?sort=-name'"
@@ -77,18 +75,14 @@ func TestTheConsoleLeadsToTheLoginAndBack(t *testing.T) {
 	p.filled("admin", "first")
 	p.wait(shown)
 	admin, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer admin.Close()
 	for _, m := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
 		altered, err := kadm.NewClient(admin).AlterUserSCRAMs(t.Context(), nil, []kadm.UpsertSCRAM{{User: "admin", Mechanism: m, Iterations: 4096, Password: "second"}})
 		if err == nil {
 			err = altered.Error()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	p.wait(loginPage + " && " + asked)
 	p.filled("admin", "second")

@@ -21,15 +21,11 @@ func TestLongListsSayWhatTheyLeaveOut(t *testing.T) {
 	for p := range int32(partitions) {
 		wide.Add(kadm.Offset{Topic: "wide", Partition: p, LeaderEpoch: -1})
 	}
-	if err := w.admin.CommitAllOffsets(ctx, group, wide); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.admin.CommitAllOffsets(ctx, group, wide))
 	one := kadm.Offsets{}
 	one.Add(kadm.Offset{Topic: topic, LeaderEpoch: -1})
 	for i := range groups {
-		if err := w.admin.CommitAllOffsets(ctx, fmt.Sprintf("reader-%03d", i), one); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.admin.CommitAllOffsets(ctx, fmt.Sprintf("reader-%03d", i), one))
 	}
 	w.broker.Status().Pass(ctx)
 	p := browser(t, "http://"+w.broker.HTTPAddr())

@@ -158,9 +158,7 @@ func (w *world) deep(base string) string {
 func (w *world) get(url string) string {
 	w.t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -112,9 +112,7 @@ func testCopied(t *testing.T, p *page) {
 	code := script(t, "src/format.ts", "format")
 	for _, name := range []string{"billing", "my group", "it's", "$(id)", "`id`", "a\nb", "a\n", "\n", "\x1b[2J'%s\\n", "tab\there", "\u202e", "é張 100%", "-rf", "--", "*", `"`, ""} {
 		quoted, err := json.Marshal(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		command := evaluate[string](t, p, code, `format.command("groups describe", `+string(quoted)+`, "--members")`)
 		out, err := exec.Command("sh", "-c", `printf '%s\001' `+command).Output()
 		want := []string{"muster", "groups", "describe", name, "--members"}

@@ -29,9 +29,7 @@ func TestRecordsAreSearchedAndShown(t *testing.T) {
 		case 118:
 			r.Key, r.Value = nil, append([]byte{0, 0, 0, 0, 42}, 200, 1, 2, 3)
 		}
-		if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), r).FirstErr())
 	}
 	rows := "document.querySelectorAll('main tbody tr').length"
 	for _, scheme := range []string{"light", "dark"} {
@@ -51,9 +49,7 @@ func TestRecordsAreSearchedAndShown(t *testing.T) {
 	p.expected = append(p.expected, "status of 400") // The browser notes, sooner or later, that it was refused.
 	p.open("/topics/"+topic+"?tab=records&jq=input", says("input/0 is not to be had here"))
 	p.open("/topics/"+topic+"?tab=records&follow=true", says("Following."))
-	if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("just now")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("just now")}).FirstErr())
 	p.wait(says("just now") + "&& document.title !== 'evil'")
 	if _, err := chromedp.Call(p.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 400, Height: 800, DeviceScaleFactor: 1}); err != nil {
 		t.Fatal(err)
@@ -72,9 +68,7 @@ func TestRecordsAreSearchedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.open("/topics/"+topic+"?tab=records", says("The topic has no records"))
-	if err := w.kafka.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("the first")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.kafka.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("the first")}).FirstErr())
 	p.click("Search")
 	p.wait(says("the first"))
 	p.click("Produce a record …")
@@ -86,7 +80,5 @@ func TestRecordsAreSearchedAgain(t *testing.T) {
 
 func click(p *page, css string) {
 	p.t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(css))); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(css))))
 }

@@ -53,9 +53,7 @@ func TestAMemberThatComesAndGoesHasOneLetter(t *testing.T) {
 	join := func(name string) *kgo.Client {
 		c := w.client(kgo.ClientID(name), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(), kgo.HeartbeatInterval(100*time.Millisecond),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-		if err := c.PollRecords(t.Context(), 1).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.PollRecords(t.Context(), 1).Err())
 		return c
 	}
 	join("steady")

@@ -31,6 +31,14 @@ type world struct {
 	committers []*kgo.Client // Of many groups.
 }
 
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newWorld starts a broker, with some settings besides those that a test needs.
 func newWorld(t *testing.T, settings ...string) *world {
 	properties := map[string]string{
@@ -41,9 +49,7 @@ func newWorld(t *testing.T, settings ...string) *world {
 		properties[settings[i]] = settings[i+1]
 	}
 	b, err := broker.Open(t.Context(), broker.Config{Properties: properties})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	w := &world{t: t, broker: b}
 	w.asks(w.client())
@@ -56,9 +62,7 @@ func (w *world) asks(c *kgo.Client) { w.kafka, w.admin = c, kadm.NewClient(c) }
 func (w *world) client(opts ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
 	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(w.broker.Addr()))...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(c.Close)
 	return c
 }
@@ -79,9 +83,7 @@ func (w *world) fill() {
 	w.read(ctx, second)
 	offsets := kadm.Offsets{}
 	offsets.Add(kadm.Offset{Topic: topic, At: 1, LeaderEpoch: -1})
-	if err := w.admin.CommitAllOffsets(ctx, evilGroup, offsets); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.admin.CommitAllOffsets(ctx, evilGroup, offsets))
 	w.produce(300)
 	// Lag is remembered from its first change on: groups are looked at before and after one.
 	w.broker.Status().Pass(ctx)
@@ -95,9 +97,7 @@ func (w *world) produce(n int) {
 	for i := range n {
 		c.Produce(w.t.Context(), &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, "record %d", i)}, nil)
 	}
-	if err := c.Flush(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, c.Flush(w.t.Context()))
 }
 
 // member joins the group. It stays until the test ends.
@@ -114,9 +114,7 @@ func (w *world) member(name string) *kgo.Client {
 func (w *world) read(ctx context.Context, c *kgo.Client) {
 	w.t.Helper()
 	fetches := c.PollRecords(ctx, 10)
-	if err := fetches.Err(); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, fetches.Err())
 	if err := c.CommitRecords(ctx, fetches.Records()...); err != nil {
 		w.t.Logf("commit: %v", err) // The other one joined meanwhile.
 	}
