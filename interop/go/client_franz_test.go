@@ -98,9 +98,7 @@ func franzRead(ctx context.Context, addr, topic string, c *collector, inspect fu
 func connect(t testing.TB, addr string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(cl.Close)
 	return cl
 }

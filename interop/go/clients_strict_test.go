@@ -25,9 +25,7 @@ func TestKcatLookingAtTheOffsetsTopicDoesNoHarm(t *testing.T) {
 	}
 	adm := kadm.NewClient(connect(t, addr))
 	described, err := adm.DescribeTopicConfigs(t.Context(), "__consumer_offsets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range described[0].Configs {
 		if c.Key == "cleanup.policy" && c.MaybeValue() != "compact" {
 			t.Errorf("cleanup.policy is %q", c.MaybeValue())
@@ -51,15 +49,11 @@ func TestLibrdkafkaLearnsWhichRecordsOfABatchAreBad(t *testing.T) {
 	addr, topic := onDisk(t), "compacted"
 	createTopic(t, addr, topic, 1, "cleanup.policy", "compact")
 	p, err := kafka.NewProducer(&kafka.ConfigMap{"bootstrap.servers": addr, "linger.ms": 3000, "retries": 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	for i, key := range [][]byte{[]byte("a"), nil, []byte("b"), nil} {
 		m := &kafka.Message{TopicPartition: kafka.TopicPartition{Topic: &topic}, Key: key, Value: []byte(fmt.Sprint(i))}
-		if err := p.Produce(m, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Produce(m, nil))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -109,9 +109,7 @@ func write(t *testing.T, addr string, c client, codec string, n int, settings ..
 	if err := c.produce(ctx, addr, w.topic, codec, w.recs); err != nil {
 		t.Fatalf("%s produces: %v", c.name, err)
 	}
-	if err := w.arrived(ctx, connect(t, addr)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.arrived(ctx, connect(t, addr)))
 	return w
 }
 
@@ -172,12 +170,8 @@ func (w *written) inspect(t *testing.T, kept bool) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := compare(w.recs, c.parts, w.by, w.began); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, compare(w.recs, c.parts, w.by, w.began))
 	// Batches that would not shrink are left as they are by some clients.
 	if kept && compressed < len(w.recs)*9/10 {
 		t.Errorf("only %d of %d records are in batches with codec %s", compressed, len(w.recs), w.codec)

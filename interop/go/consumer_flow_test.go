@@ -89,9 +89,7 @@ func consumersRestart(t *testing.T, addrs []string, name, client, assignor strin
 	members := []*memberProcess{g.joinStatic("a", "i-a"), g.joinStatic("b", "i-b"), g.joinStatic("c", "i-c")}
 	before := g.settles(members...)
 	first, err := g.view()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.reads()
 	for i, m := range members {
 		others := slices.Delete(slices.Clone(members), i, i+1)

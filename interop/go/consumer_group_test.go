@@ -88,9 +88,7 @@ func (g *consumerGroup) isCalm(calm bool) {
 	if err == nil {
 		err = kerr.ErrorForCode(answer.Resources[0].ErrorCode)
 	}
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 }
 
 // crash ends a member without a word.
@@ -120,9 +118,7 @@ func (g *consumerGroup) settles(members ...*memberProcess) map[string][]slot {
 		}
 		return err
 	})
-	if err := g.ledger.twice(); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, g.ledger.twice())
 	return v.owners
 }
 
@@ -175,9 +171,7 @@ func (g *consumerGroup) reads() {
 	}
 	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
 	defer cancel()
-	if err := cl.Flush(ctx); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, cl.Flush(ctx))
 	g.hasRead()
 }
 
@@ -295,15 +289,11 @@ func (s *stream) finish() {
 	s.running.Wait()
 	ctx, cancel := context.WithTimeout(s.g.t.Context(), groupTimeout)
 	defer cancel()
-	if err := s.cl.Flush(ctx); err != nil {
-		s.g.t.Fatal(err)
-	}
+	must(s.g.t, s.cl.Flush(ctx))
 	s.g.reads()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := errors.Join(s.errs...); err != nil {
-		s.g.t.Fatal(err)
-	}
+	must(s.g.t, errors.Join(s.errs...))
 }
 
 // TestOffsetsGoBackOnlyByWhoCommittedThem is about what stream finds: a commit of a member

@@ -105,9 +105,7 @@ func (p *parkedGroup) wait(members []*memberProcess) map[*memberProcess]int {
 	before := map[*memberProcess]int{}
 	waitFor(p.t, p.step+": all to wait in the join phase", func() error {
 		for _, m := range members {
-			if err := m.trouble(); err != nil {
-				p.t.Fatal(err)
-			}
+			must(p.t, m.trouble())
 			all := p.relay.of(p.spec.Group, m.spec.ClientID)
 			if len(all) == 0 {
 				return fmt.Errorf("member %s has not said a word", m.spec.ClientID)
@@ -133,9 +131,7 @@ func (p *parkedGroup) haveAll() {
 	waitFor(p.t, p.step+": the members to have everything", func() error {
 		var all []slot
 		for _, m := range p.members {
-			if err := m.trouble(); err != nil {
-				p.t.Fatal(err)
-			}
+			must(p.t, m.trouble())
 			owned := p.ledger.owned(m)
 			if len(owned) < groupPartitions/len(p.members) {
 				return fmt.Errorf("member %s has %v", m.spec.ClientID, owned)
@@ -215,9 +211,7 @@ func (p *parkedGroup) ends(s *stream) {
 		m.leave()
 	}
 	p.hasRead()
-	if err := p.ledger.twice(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.ledger.twice())
 }
 
 // groupHead is a member of a classic group that leads it. It has no partitions, and joins

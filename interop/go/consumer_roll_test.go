@@ -83,9 +83,7 @@ func TestRunningGroupsRollToTheOtherProtocolAndBack(t *testing.T) {
 		m.leave()
 	}
 	r.hasRead()
-	if err := r.ledger.twice(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.ledger.twice())
 	records, tenures := r.ledger.counts()
 	t.Logf("%d records, partitions came to a member %d times, in %s", records, tenures, time.Since(began).Round(time.Millisecond))
 }

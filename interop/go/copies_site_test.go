@@ -108,9 +108,7 @@ const sentinelPatience = 5 * time.Second
 func newFailoverSite(t *testing.T, server *redistest.Server) copySite {
 	for _, n := range server.Sentinels {
 		_, err := n.Do("SENTINEL", "SET", redistest.MasterName, "down-after-milliseconds", strconv.FormatInt(sentinelPatience.Milliseconds(), 10))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	settings := append([]string{"--set", "min.insync.replicas=2"}, copySettings...)
 	return failoverSite{fleet: startFleet(t, server.URL(), 3, settings...), server: server}

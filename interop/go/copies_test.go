@@ -61,9 +61,7 @@ func keepLogs(t *testing.T) {
 		return
 	}
 	dir, err := os.MkdirTemp("", "muster-copies-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Setenv("INTEROP_LOGS", dir)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -34,9 +34,7 @@ func TestBrokersAreDrainedStoppedAndStartedUnnoticed(t *testing.T) {
 		f.leadsNothing(victim)
 		commitOn(t, groups, w)
 		f.checkCommits(groups, commits)
-		if err := f.brokers[victim].terminate(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.brokers[victim].terminate())
 		goOn(t, time.Now(), groups, w)
 		f.start(victim)
 		f.hasAll()
@@ -84,18 +82,14 @@ func (f *fleet) command(at int, args ...string) {
 	f.t.Helper()
 	out, err := exec.CommandContext(f.t.Context(), musterPath, append([]string{"brokers", "-b", f.addrs[(at+1)%len(f.addrs)]}, args...)...).CombinedOutput()
 	f.t.Logf("muster brokers %s: %s", strings.Join(args, " "), out)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 }
 
 // leadsNothing checks that a broker leads no partition.
 func (f *fleet) leadsNothing(broker int) {
 	f.t.Helper()
 	m, err := f.admin.Metadata(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	for _, topic := range m.Topics {
 		for _, p := range topic.Partitions {
 			if p.Leader == int32(broker+1) {

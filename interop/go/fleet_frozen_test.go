@@ -65,16 +65,10 @@ func TestFrozenCoordinatorIsFenced(t *testing.T) {
 func (f *fleet) openTransaction(id string, opts []kgo.Opt) *frozenEnd {
 	f.t.Helper()
 	cl := transactional(f.t, strings.Join(f.addrs, ","), id, append(opts, kgo.SeedBrokers(f.addrs...))...)
-	if err := cl.BeginTransaction(); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := cl.ProduceSync(f.t.Context(), recordsOf([]string{"lost1 " + id, "lost2 " + id})...).FirstErr(); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, cl.BeginTransaction())
+	must(f.t, cl.ProduceSync(f.t.Context(), recordsOf([]string{"lost1 " + id, "lost2 " + id})...).FirstErr())
 	pid, epoch, err := cl.ProducerID(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	req := kmsg.NewPtrEndTxnRequest()
 	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = 4, id, pid, epoch, true
 	if opts == nil {

@@ -86,9 +86,7 @@ func (h *history) check(t testing.TB, cl *kgo.Client, topic string) {
 	ctx, cancel := context.WithTimeout(t.Context(), groupTimeout)
 	defer cancel()
 	ends, err := endOffsets(ctx, cl, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {
@@ -119,9 +117,7 @@ func (h *history) check(t testing.TB, cl *kgo.Client, topic string) {
 func (h *history) read(ctx context.Context, t testing.TB, from *kgo.Client, topic string, partition int32, end int64) []string {
 	t.Helper()
 	cl, err := kgo.NewClient(append(from.Opts(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer cl.Close()
 	var values []string
 	for int64(len(values)) < end {
@@ -163,9 +159,7 @@ func startFleetWriters(t testing.TB, f *fleet, topic string) *fleetWriters {
 		"bootstrap.servers": f.addrs[0], "enable.idempotence": true, "delivery.timeout.ms": 120000, "linger.ms": 2,
 		"retry.backoff.ms": 50, "reconnect.backoff.max.ms": 200, "topic.metadata.refresh.fast.interval.ms": 50, "socket.timeout.ms": 2000,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.stopped.Go(w.delivered)
 	w.stopped.Go(func() { w.write(ctx) })
 	return w
@@ -214,12 +208,8 @@ func (w *fleetWriters) finish() map[int32]int64 {
 	w.stopped.Wait()
 	ctx, cancel := context.WithTimeout(w.t.Context(), groupTimeout)
 	defer cancel()
-	if err := w.franz.Flush(ctx); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.franz.Flush(ctx))
 	ends, err := endOffsets(ctx, w.franz, w.topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return ends
 }

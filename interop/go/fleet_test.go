@@ -148,9 +148,7 @@ func TestABrokerNamesTheLeaderInItsPlace(t *testing.T) {
 	leader := f.leader("hinted", 0)
 	w := dial(t, f.addrs[1-leader])
 	_, port, err := net.SplitHostPort(f.addrs[leader])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req := produceRequest("hinted", 0, -1, batch{values: values("v", 1)}.encode())
 	req.Version = 10
 	var resp *kmsg.ProduceResponse

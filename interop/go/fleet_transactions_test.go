@@ -134,17 +134,11 @@ func TestBrokersTalkToEachOtherByTLS(t *testing.T) {
 	}
 	for id := range 6 {
 		cl := connect(t, addrs[0], append(secure, kgo.TransactionalID(fmt.Sprint(id)), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-		if err := cl.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cl.BeginTransaction())
 		for p := range int32(8) {
-			if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "out", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: "out", Partition: p, Value: []byte("v")}).FirstErr())
 		}
-		if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cl.EndTransaction(t.Context(), kgo.TryCommit))
 	}
 	waitFor(t, "the markers", func() error {
 		stable, err := adm.ListCommittedOffsets(t.Context(), "out")

@@ -63,9 +63,7 @@ func mayMount(t *testing.T) bool {
 	if err := mountSmall(dir); err != nil {
 		return false
 	}
-	if err := unix.Unmount(dir, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Unmount(dir, 0))
 	return true
 }
 
@@ -109,17 +107,13 @@ type fullDisk struct {
 func newFullDisk(t *testing.T) *fullDisk {
 	t.Helper()
 	d := &fullDisk{t: t, mount: t.TempDir(), refused: map[string]bool{}}
-	if err := mountSmall(d.mount); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mountSmall(d.mount))
 	t.Cleanup(func() {
 		if err := unix.Unmount(d.mount, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.WriteFile(d.ballast(), make([]byte, ballastSize), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.ballast(), make([]byte, ballastSize), 0o600))
 	d.start()
 	createTopic(t, d.b.addr(), fullTopic, 1)
 	return d
@@ -143,9 +137,7 @@ func (d *fullDisk) ballast() string { return filepath.Join(d.mount, "ballast") }
 
 func (d *fullDisk) removeBallast() {
 	d.t.Helper()
-	if err := os.Remove(d.ballast()); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, os.Remove(d.ballast()))
 }
 
 // fill produces until the broker says that the disk is full, and then some, so

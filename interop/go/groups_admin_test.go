@@ -118,9 +118,7 @@ func TestListGroupsShowsStateAndProtocolType(t *testing.T) {
 	}
 	for _, tt := range tests {
 		listed, err := a.ListGroupsByType(a.ctx, tt.types, tt.states...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := listed.Groups(); !slices.Equal(got, tt.want) {
 			t.Errorf("types %q, states %q: listed %q, want %q", tt.types, tt.states, got, tt.want)
 		}
@@ -186,14 +184,10 @@ func TestDescribeGroupsReportsAnUnknownGroupAsDead(t *testing.T) {
 func TestDeleteGroups(t *testing.T) {
 	a := newAdminBroker(t)
 	member := a.live("live")
-	if err := memberCommit(a.ctx, member, adminTopic, 3); err != nil {
-		t.Fatal(err)
-	}
+	must(t, memberCommit(a.ctx, member, adminTopic, 3))
 	a.commit("simple", otherTopic, 7)
 	deleted, err := a.DeleteGroups(a.ctx, "live", "simple", "none", "simple")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for group, want := range map[string]error{"live": kerr.NonEmptyGroup, "simple": nil, "none": kerr.GroupIDNotFound} {
 		if got := deleted[group].Err; got != want {
 			t.Errorf("delete %s: %v, want %v", group, got, want)
@@ -221,14 +215,10 @@ func TestDeleteOffsets(t *testing.T) {
 	both := kadm.TopicsSet{adminTopic: {0: {}, 1: {}}, otherTopic: {0: {}, 1: {}}}
 	member := a.live("live")
 	for _, topic := range []string{adminTopic, otherTopic} {
-		if err := memberCommit(a.ctx, member, topic, 5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, memberCommit(a.ctx, member, topic, 5))
 	}
 	deleted, err := a.DeleteOffsets(a.ctx, "live", both)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for p := range int32(2) {
 		if got := deleted[adminTopic][p]; got != kerr.GroupSubscribedToTopic {
 			t.Errorf("partition %d of a topic that is subscribed: %v", p, got)
@@ -277,9 +267,7 @@ func memberCommit(ctx context.Context, member *kgo.Client, topic string, at int6
 func TestAlterOffsetsNeedsAnEmptyGroup(t *testing.T) {
 	a := newAdminBroker(t)
 	member := a.live("live")
-	if err := memberCommit(a.ctx, member, adminTopic, 5); err != nil {
-		t.Fatal(err)
-	}
+	must(t, memberCommit(a.ctx, member, adminTopic, 5))
 	if err := a.CommitAllOffsets(a.ctx, "live", offsetsAt(adminTopic, 1)); err != kerr.UnknownMemberID {
 		t.Errorf("alter the offsets of a live group: %v, want UNKNOWN_MEMBER_ID", err)
 	}
@@ -301,9 +289,7 @@ func TestCommitFailsForEachPartitionByItself(t *testing.T) {
 	offsets.Add(kadm.Offset{Topic: otherTopic, Partition: 0, At: 4, LeaderEpoch: -1, Metadata: strings.Repeat("é", 4096)})
 	offsets.Add(kadm.Offset{Topic: otherTopic, Partition: 1, At: 4, LeaderEpoch: -1, Metadata: strings.Repeat("é", 4097)})
 	done, err := a.CommitOffsets(a.ctx, "simple", offsets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]map[int32]error{
 		adminTopic: {0: nil, 1: nil, 2: kerr.UnknownTopicOrPartition},
 		otherTopic: {0: nil, 1: kerr.OffsetMetadataTooLarge},
@@ -383,9 +369,7 @@ func TestLeaveGroupRemovesMembersByInstanceID(t *testing.T) {
 			}
 		}))
 	left, err := a.LeaveGroup(a.ctx, kadm.LeaveGroup("live").InstanceIDs("i-2", "i-1").Reason("moved"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if left["i-1"].Err != nil || left["i-2"].Err != kerr.UnknownMemberID {
 		t.Errorf("i-1: %v, i-2: %v", left["i-1"].Err, left["i-2"].Err)
 	}
@@ -406,21 +390,13 @@ func TestLagOfAGroup(t *testing.T) {
 	w := connect(t, a.addr, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	for i := range 10 {
 		r := &kgo.Record{Topic: adminTopic, Partition: int32(i % 2), Value: []byte("x")}
-		if err := w.ProduceSync(a.ctx, r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.ProduceSync(a.ctx, r).FirstErr())
 	}
-	if err := memberCommit(a.ctx, member, adminTopic, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, memberCommit(a.ctx, member, adminTopic, 2))
 	lags, err := a.Lag(a.ctx, "live")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	live := lags["live"]
-	if err := errors.Join(live.DescribeErr, live.FetchErr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(live.DescribeErr, live.FetchErr))
 	if total := live.Lag.Total(); total != 6 {
 		t.Errorf("the lag is %d, want 6", total)
 	}

@@ -34,9 +34,7 @@ type churn struct {
 func startChurn(t *testing.T, addr string, log *commitLog) *churn {
 	t.Helper()
 	topics, err := kadm.NewClient(connect(t, addr)).ListTopics(t.Context(), killTopic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &churn{addr: addr, topic: topics[killTopic].ID, log: log}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.calm, c.calmNow = context.WithCancel(c.ctx)

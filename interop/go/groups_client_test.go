@@ -149,9 +149,7 @@ func (g *clientGroup) checkOwners(v groupView) {
 func (g *clientGroup) settled(view func() (groupView, error), members []*memberProcess, said func(*memberProcess) []slot, everything []slot) (groupView, error) {
 	g.t.Helper()
 	for _, m := range members {
-		if err := m.trouble(); err != nil {
-			g.t.Fatal(err)
-		}
+		must(g.t, m.trouble())
 	}
 	v, err := view()
 	if err != nil {

@@ -153,13 +153,9 @@ func (w *writer) finish() map[int32]int64 {
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), groupTimeout)
 	defer cancel()
-	if err := w.cl.Flush(ctx); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.cl.Flush(ctx))
 	ends, err := endOffsets(ctx, w.cl, w.topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {

@@ -85,9 +85,7 @@ func (g *liveGroup) movesOn() {
 	ctx, cancel := context.WithTimeout(g.t.Context(), groupTimeout)
 	defer cancel()
 	ends, err := endOffsets(ctx, g.cl, g.spec.Topic)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	waitFor(g.t, g.spec.Group+" to move on", func() error {
 		committed, err := g.committed()
 		if err != nil {

@@ -86,16 +86,12 @@ func readGroupRecords(t testing.TB, addr, group string) []kmsg.GroupMetadataValu
 	ctx, cancel := context.WithTimeout(t.Context(), groupTimeout)
 	defer cancel()
 	ends, err := endOffsets(ctx, connect(t, addr), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	partition := offsetsPartition(group, len(ends))
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
 		topic: {partition: kgo.NewOffset().AtStart()},
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer cl.Close()
 	var values []kmsg.GroupMetadataValue
 	for next := int64(0); next < ends[partition]; {

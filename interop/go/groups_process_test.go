@@ -44,20 +44,12 @@ func startMember(t testing.TB, spec memberSpec, to audience) *memberProcess {
 	m := &memberProcess{t: t, spec: spec, stderr: &logTail{}, exited: make(chan struct{}), owned: map[int32]bool{}}
 	m.cmd = memberCommand(t, spec)
 	stdin, err := m.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := m.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stderr, err := m.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, m.cmd.Start())
 	m.stdin = stdin
 	t.Cleanup(m.cleanup)
 	var reading sync.WaitGroup
@@ -78,17 +70,13 @@ func startMember(t testing.TB, spec memberSpec, to audience) *memberProcess {
 func memberCommand(t testing.TB, spec memberSpec) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var cmd *exec.Cmd
 	if spec.Client == "kafkajs" {
 		cmd = exec.Command("node", filepath.Join("..", "js", "member.js"))
 	} else {
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cmd = exec.Command(self)
 	}
 	cmd.Env = append(os.Environ(), memberEnv+"="+string(text))

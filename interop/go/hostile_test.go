@@ -249,9 +249,7 @@ func (g *goodClient) check() {
 		g.t.Errorf("the good client lost its connection %d times", n)
 	}
 	ends, err := endOffsets(g.t.Context(), g.cl, "good")
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	sum := 0
 	for _, end := range ends {
 		sum += int(end)

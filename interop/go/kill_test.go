@@ -193,9 +193,7 @@ func readNumbers(t *testing.T, addr, topic string) [killPartitions][]int {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ends, err := endOffsets(ctx, connect(t, addr), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out [killPartitions][]int
 	left := 0
 	from := map[int32]kgo.Offset{}
@@ -294,9 +292,7 @@ func newLibrdkafkaSteady(t *testing.T, addr, topic string, log *producedLog) ste
 		"queue.buffering.max.messages": 500, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50, "retry.backoff.ms": 10,
 		"log_level": 0, // It reports every lost connection.
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.sending.Go(func() { p.report(ctx, log) })
 	p.sending.Go(func() { p.send(ctx, topic, log) })
 	return p

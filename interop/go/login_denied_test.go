@@ -187,9 +187,7 @@ func TestWhoMayNotIsToldSoByEachGroupAPI(t *testing.T) {
 func (s *site) topicID(topic string) kadm.TopicID {
 	s.t.Helper()
 	listed, err := s.admin.ListTopics(s.t.Context(), topic)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return listed[topic].ID
 }
 
@@ -198,9 +196,7 @@ func (s *site) as(user string) *kgo.Client {
 	s.t.Helper()
 	a := s.accountOf(user)
 	secure, err := tlsOf(a.trust, "")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return connect(s.t, a.addr, kgo.SASL(franzMechanism(a)), kgo.DialTLSConfig(secure))
 }
 

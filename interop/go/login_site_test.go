@@ -92,9 +92,7 @@ func (s *site) setPassword(user, password string) {
 		if err == nil {
 			err = altered.Error()
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 	}
 }
 
@@ -102,9 +100,7 @@ func (s *site) setPassword(user, password string) {
 func (s *site) allow(user string, rules *kadm.ACLBuilder) {
 	s.t.Helper()
 	created, err := s.admin.CreateACLs(s.t.Context(), rules.Allow("User:"+user).AllowHosts())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for _, c := range created {
 		if c.Err != nil {
 			s.t.Fatalf("%+v: %v", c, c.Err)
@@ -119,9 +115,7 @@ func (s *site) topics(names ...string) {
 	if err == nil {
 		err = created.Error()
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 }
 
 // certificate issues a certificate for a name, and returns the PEM file with it and its key.
@@ -137,9 +131,7 @@ func (s *site) certificate(name string) string {
 func newAuthority(t *testing.T) *logintest.Authority {
 	t.Helper()
 	a, err := logintest.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -147,9 +139,7 @@ func newAuthority(t *testing.T) *logintest.Authority {
 func keystore(t *testing.T, by *logintest.Authority, name string) []byte {
 	t.Helper()
 	text, err := by.IssuePEM(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -162,9 +152,7 @@ type issuer struct {
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	i, err := logintest.NewIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := filepath.Join(t.TempDir(), "keys.json")
 	install(t, name, i.KeySet)
 	return &issuer{i, "file://" + name}

@@ -247,9 +247,7 @@ func (s *site) changePassword(password string, accounts []*account) {
 	})
 	s.setPassword("ann", password)
 	for _, a := range held {
-		if err := a.password.set(password); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, a.password.set(password))
 		a.during.Unlock()
 	}
 }

@@ -26,9 +26,7 @@ func copyInSessions(t *testing.T) {
 		for i := first; i < next; i++ {
 			r := kgo.StringRecord(fmt.Sprint(i))
 			r.Partition = int32(i % 2)
-			if err := cl.ProduceSync(ctx, r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cl.ProduceSync(ctx, r).FirstErr())
 			want = append(want, "copy of "+fmt.Sprint(i))
 		}
 	}
@@ -85,9 +83,7 @@ func startSession(ctx context.Context, t *testing.T, name, from, to string) *cop
 		kgo.ConsumeTopics(from), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DefaultProduceTopic(to),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(300*time.Millisecond),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, m map[string][]int32) { c.joined.Store(len(m) > 0) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() {
 		defer close(c.ended)
 		defer session.Close()

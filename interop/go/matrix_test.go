@@ -130,9 +130,7 @@ func writeAndReadBack(t *testing.T, c client, codec string) {
 	w.topic = matrixTopic(t, c.name+"-"+codec, clientPartitions)
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
-	if err := c.produce(ctx, w.addr, w.topic, codec, w.recs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.produce(ctx, w.addr, w.topic, codec, w.recs))
 	w.readWith(t, c)
 }
 
@@ -156,9 +154,7 @@ func (g *liveGroup) readsFrom(c client, n int) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), clientTimeout)
 	defer cancel()
-	if err := c.produce(ctx, g.spec.Addr, g.spec.Topic, "none", generate("none", 500)); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, c.produce(ctx, g.spec.Addr, g.spec.Topic, "none", generate("none", 500)))
 	waitFor(g.t, fmt.Sprintf("%d records to be delivered", n), func() error {
 		if unique, _ := g.delivered.counts(); unique != n {
 			return fmt.Errorf("%d are", unique)
@@ -166,9 +162,7 @@ func (g *liveGroup) readsFrom(c client, n int) {
 		return nil
 	})
 	ends, err := endOffsets(ctx, g.cl, g.spec.Topic)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	g.commits(ends)
 }
 

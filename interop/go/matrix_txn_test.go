@@ -44,9 +44,7 @@ func commitAndAbort(t *testing.T, name string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
-	if err := c.transact(ctx, matrixBroker, topic, topic, transactions); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.transact(ctx, matrixBroker, topic, topic, transactions))
 	got, err := c.read(ctx, matrixBroker, topic, len(committed))
 	if err != nil || !slices.Equal(got, committed) {
 		t.Errorf("read %v, %v; want %v", got, err, committed)

@@ -67,12 +67,8 @@ func start(t testing.TB, cmd *exec.Cmd, listeners int) *process {
 	t.Helper()
 	p := &process{t: t, cmd: cmd, addrs: map[string]string{}, exited: make(chan struct{}), logs: &logTail{}}
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	listening := make(chan [2]string, listeners)
 	go p.follow(stderr, listening)
 	t.Cleanup(p.cleanup)
@@ -159,9 +155,7 @@ func (p *process) terminate() error {
 
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.cmd.Process.Signal(s))
 }
 
 // wait returns how the process ended, once it has.
@@ -214,9 +208,7 @@ func (p *process) peakMemory() int64 {
 	for line := range bytes.Lines(status) {
 		if f := strings.Fields(string(line)); len(f) == 3 && f[0] == "VmHWM:" {
 			kb, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			must(p.t, err)
 			return kb << 10
 		}
 	}
@@ -266,9 +258,7 @@ func startInProcess(t testing.TB, data string, properties map[string]string) *mu
 	b, err := muster.Start(context.Background(), muster.Config{
 		Listen: "127.0.0.1:0", Data: data, Properties: properties, Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
 }

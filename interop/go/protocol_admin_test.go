@@ -132,9 +132,7 @@ func TestTopicsGrowAndAreDeleted(t *testing.T) {
 func topicConfig(t *testing.T, adm *kadm.Client, topic string) map[string]kadm.Config {
 	t.Helper()
 	resources, err := adm.DescribeTopicConfigs(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	one, err := resources.On(topic, nil)
 	if err != nil || one.Err != nil {
 		t.Fatalf("describe %s: %v %v", topic, err, one.Err)
@@ -191,9 +189,7 @@ func TestTopicSettingsCanBeAltered(t *testing.T) {
 	want("cleanup.policy", "delete", kmsg.ConfigSourceDefaultConfig)
 	want("max.message.bytes", "1048588", kmsg.ConfigSourceDefaultConfig)
 
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	b = startInProcess(t, data, nil)
 	adm = kadm.NewClient(connect(t, b.Addr()))
 	want("segment.bytes", "20000", kmsg.ConfigSourceDynamicTopicConfig)

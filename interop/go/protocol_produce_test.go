@@ -39,9 +39,7 @@ func TestResponsesComeInTheOrderOfRequests(t *testing.T) {
 		wantCode(t, "produce with acks=1", produced(t, next[*kmsg.ProduceResponse](w)).ErrorCode, nil)
 		next[*kmsg.ApiVersionsResponse](w)
 	}
-	if err := <-sent; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-sent)
 }
 
 // orderRound is a mix of requests that take different ways through the broker.

@@ -27,9 +27,7 @@ import (
 func newKeystore(t *testing.T, serial int64) ([]byte, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "muster"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -37,18 +35,12 @@ func newKeystore(t *testing.T, serial int64) ([]byte, *x509.CertPool) {
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	for _, block := range []*pem.Block{{Type: "PRIVATE KEY", Bytes: private}, {Type: "CERTIFICATE", Bytes: cert}} {
-		if err := pem.Encode(&out, block); err != nil {
-			t.Fatal(err)
-		}
+		must(t, pem.Encode(&out, block))
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(out.Bytes())
@@ -58,12 +50,8 @@ func newKeystore(t *testing.T, serial int64) ([]byte, *x509.CertPool) {
 // install puts a file in place in one step, as tools that renew certificates do.
 func install(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path+".new", content, 0o600))
+	must(t, os.Rename(path+".new", path))
 }
 
 func TestTLSAndItsCertificateReload(t *testing.T) {
@@ -114,14 +102,10 @@ func roundTrip(t *testing.T, cl *kgo.Client, value string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	r := &kgo.Record{Topic: "secret", Value: []byte(value)}
-	if err := cl.ProduceSync(ctx, r).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.ProduceSync(ctx, r).FirstErr())
 	for {
 		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err0(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fetches.Err0())
 		if recs := fetches.Records(); len(recs) > 0 {
 			if len(recs) != 1 || string(recs[0].Value) != value {
 				t.Fatalf("read %d records, the first %.20q", len(recs), recs[0].Value)
@@ -136,9 +120,7 @@ func roundTrip(t *testing.T, cl *kgo.Client, value string) {
 func servedSerial(t *testing.T, addr string, pool *x509.CertPool) int64 {
 	t.Helper()
 	c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: pool, InsecureSkipVerify: pool == nil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := newWire(t, c)
 	wantCode(t, "ApiVersions over TLS", ask[*kmsg.ApiVersionsResponse](w, kmsg.NewPtrApiVersionsRequest()).ErrorCode, nil)
 	c.Close()
@@ -151,9 +133,7 @@ func TestPlainTextOnATLSListenerIsClosed(t *testing.T) {
 	install(t, path, content)
 	b := serve(t, t.TempDir(), "--set", "listeners=SSL://127.0.0.1:0", "--set", "ssl.keystore.location="+path)
 	c, err := net.Dial("tcp", b.addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := newWire(t, c)
 	w.sendOnly(kmsg.NewPtrApiVersionsRequest())
 	// TLS answers with an alert, which is no frame that could be read whole.

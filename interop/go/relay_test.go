@@ -39,9 +39,7 @@ type exchange struct {
 func serveBehindRelay(t testing.TB, flags ...string) *relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &relay{t: t, listener: l}
 	t.Cleanup(r.close)
 	flags = append([]string{"--set", "advertised.listeners=PLAINTEXT://" + r.addr()}, flags...)

@@ -18,53 +18,37 @@ func TestTransactionsOfLibrdkafka(t *testing.T) {
 	open := func() *kafka.Producer {
 		t.Helper()
 		p, err := kafka.NewProducer(&kafka.ConfigMap{"bootstrap.servers": b.addr(), "transactional.id": "rd", "transaction.timeout.ms": 60000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(p.Close)
 		go func() {
 			for range p.Events() { // Deliveries; EndTransaction tells of failures.
 			}
 		}()
-		if err := p.InitTransactions(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.InitTransactions(t.Context()))
 		return p
 	}
 	p := open()
 	group, err := kafka.NewConsumer(&kafka.ConfigMap{"bootstrap.servers": b.addr(), "group.id": "g"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer group.Close()
 	who, err := group.GetConsumerGroupMetadata()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := "in"
 	round := func(p *kafka.Producer, commit bool, offset int, values ...string) {
 		t.Helper()
-		if err := p.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.BeginTransaction())
 		topic := "out"
 		for i, v := range values {
 			err := p.Produce(&kafka.Message{TopicPartition: kafka.TopicPartition{Topic: &topic, Partition: int32(i % 2)}, Value: []byte(v)}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		offsets := []kafka.TopicPartition{{Topic: &in, Partition: 0, Offset: kafka.Offset(offset)}}
-		if err := p.SendOffsetsToTransaction(t.Context(), offsets, who); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.SendOffsetsToTransaction(t.Context(), offsets, who))
 		end := p.AbortTransaction
 		if commit {
 			end = p.CommitTransaction
 		}
-		if err := end(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, end(t.Context()))
 	}
 	round(p, true, 3, "a1", "a2", "a3")
 	round(p, false, 9, "b1", "b2")
@@ -107,31 +91,23 @@ func TestTransactionsOfSarama(t *testing.T) {
 	cfg.Producer.Return.Successes, cfg.Producer.Transaction.ID, cfg.Producer.Transaction.Timeout = true, "sarama", time.Minute
 	cfg.Producer.Partitioner = sarama.NewManualPartitioner
 	p, err := sarama.NewSyncProducer([]string{b.addr()}, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	round := func(commit bool, offset int64, values ...string) {
 		t.Helper()
-		if err := p.BeginTxn(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.BeginTxn())
 		for i, v := range values {
 			if _, _, err := p.SendMessage(&sarama.ProducerMessage{Topic: "out", Partition: int32(i % 2), Value: sarama.StringEncoder(v)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		err := p.AddOffsetsToTxn(map[string][]*sarama.PartitionOffsetMetadata{"in": {{Partition: 0, Offset: offset}}}, "g")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		end := p.AbortTxn
 		if commit {
 			end = p.CommitTxn
 		}
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, end())
 	}
 	round(true, 3, "a1", "a2", "a3")
 	round(false, 9, "b1", "b2")

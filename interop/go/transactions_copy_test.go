@@ -120,9 +120,7 @@ func (c *txnCopier) fill(cl *kgo.Client, from, next int) {
 			recs = append(recs, &kgo.Record{Topic: "in", Partition: p, Value: []byte(fmt.Sprintf("%06d", i))})
 		}
 	}
-	if err := cl.ProduceSync(c.t.Context(), recs...).FirstErr(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, cl.ProduceSync(c.t.Context(), recs...).FirstErr())
 }
 
 // copied returns how many committed records "out" has.

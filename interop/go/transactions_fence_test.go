@@ -27,12 +27,8 @@ func TestANewInstanceOfAProducerFencesTheOlderOne(t *testing.T) {
 	eachVersion(t, nil, func(t *testing.T, b *process, opts []kgo.Opt) {
 		older := transactional(t, b.addr(), "x", opts...)
 		inTransaction(t, older, kgo.TryCommit, "a1", "a2")
-		if err := older.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := older.ProduceSync(t.Context(), recordsOf([]string{"lost1", "lost2"})...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, older.BeginTransaction())
+		must(t, older.ProduceSync(t.Context(), recordsOf([]string{"lost1", "lost2"})...).FirstErr())
 		newer := transactional(t, b.addr(), "x", opts...)
 		inTransaction(t, newer, kgo.TryCommit, "b1", "b2")
 		if err := errors.Join(older.ProduceSync(t.Context(), recordsOf([]string{"late"})...).FirstErr(), older.EndTransaction(t.Context(), kgo.TryCommit)); err == nil {
@@ -47,12 +43,8 @@ func TestATransactionWhoseTimeIsUpIsAborted(t *testing.T) {
 	settings := []string{"--set", "transaction.abort.timed.out.transaction.cleanup.interval.ms=50"}
 	eachVersion(t, settings, func(t *testing.T, b *process, opts []kgo.Opt) {
 		slow := transactional(t, b.addr(), "slow", append(opts, kgo.TransactionTimeout(5*time.Second))...)
-		if err := slow.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := slow.ProduceSync(t.Context(), recordsOf([]string{"lost1", "lost2"})...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, slow.BeginTransaction())
+		must(t, slow.ProduceSync(t.Context(), recordsOf([]string{"lost1", "lost2"})...).FirstErr())
 		wantTopic(t, b.addr(), "out", kgo.ReadCommitted()) // Which waits for the end of the transaction.
 		// The coordinator has raised the epoch by one, as for a retry of version 2:
 		// that an abort would be repeated is possible there, that a commit would is not.

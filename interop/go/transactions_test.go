@@ -39,9 +39,7 @@ func transactional(t testing.TB, addr, id string, opts ...kgo.Opt) *kgo.Client {
 // transaction.
 func inTransaction(t testing.TB, cl *kgo.Client, end kgo.TransactionEndTry, values ...string) {
 	t.Helper()
-	if err := tryTransaction(t.Context(), cl, end, values...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tryTransaction(t.Context(), cl, end, values...))
 }
 
 func tryTransaction(ctx context.Context, cl *kgo.Client, end kgo.TransactionEndTry, values ...string) error {
@@ -69,9 +67,7 @@ func recordsOf(values []string) []*kgo.Record {
 func valuesIn(t testing.TB, addr, topic string, isolation kgo.IsolationLevel) []string {
 	t.Helper()
 	values, err := readValues(t.Context(), addr, topic, isolation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(values)
 	return values
 }

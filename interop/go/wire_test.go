@@ -32,12 +32,18 @@ type pendingRequest struct {
 	resp kmsg.Response
 }
 
-func dial(t testing.TB, addr string) *wire {
+// must ends the test if something fails that has to work.
+func must(t testing.TB, err error) {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", addr, wireTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func dial(t testing.TB, addr string) *wire {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", addr, wireTimeout)
+	must(t, err)
 	return newWire(t, c)
 }
 
