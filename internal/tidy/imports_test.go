@@ -105,10 +105,10 @@ var importTable = map[string][]string{
 	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
 	"peer":            {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":            {},
-	"auth/sasl":       {},                                                    // Users and settings are handed to it.
-	"meter":           {},                                                    // Who counts says what.
-	"quota":           {},                                                    // Limits, names and the time are handed to it.
-	"audit":           {"words"},                                             // Entries put themselves into words, for the CLI and a console.
+	"auth/sasl":       {},                                            // Users and settings are handed to it.
+	"meter":           {},                                            // Who counts says what.
+	"quota":           {},                                            // Limits, names and the time are handed to it.
+	"audit":           {"words"},                                     // Entries put themselves into words, for the CLI and a console.
 	"audit/trail":     {"audit", "auth", "metadata", "watch/writer"}, // It writes as journals are written.
 	// HTTP. What people see and do is in the form of structs that those who own the state
 	// take; only web knows of routes.
