@@ -30,7 +30,7 @@ RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell g
 
 # How tests run: most wait for something most of the time, so more run than there are
 # cores.
-GATE := go run ./scripts/gate -shuffle=on -p 3 -parallel 6 -timeout 25m
+GATE := go run ./scripts/gate -shuffle=on -p 6 -parallel 6 -timeout 25m
 
 # Go stamps the commit into the binary, and refuses to build where Git cannot
 # tell it: no commit yet, or a checkout that belongs to another user.

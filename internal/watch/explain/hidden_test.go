@@ -13,7 +13,7 @@ import (
 // Of topics that someone may not see nothing in an entry tells the name, whichever field it
 // is in: the entries of package journal have all of them.
 func TestTopicsThatAreHiddenAreNamedNowhere(t *testing.T) {
-	f, err := os.Open("../journal/testdata/entries.json")
+	f, err := os.Open("../../journal/testdata/entries.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // kindsInSource reads the kinds of triggers that the journal has.
 func kindsInSource(t *testing.T) (out []journal.TriggerKind) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../journal/trigger.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../journal/trigger.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
