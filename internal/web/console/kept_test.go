@@ -80,6 +80,25 @@ func TestWithoutAnAnswerADialogSaysWhetherSomethingWasDone(t *testing.T) {
 	p.wait(asks("It is not known whether this was done."))
 }
 
+// A browser tells that a dialog was closed a moment after it has. Who presses the button in between
+// is not too early.
+func TestADialogOpensRightAfterItWasClosed(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	w.rests("resting", 20)
+	p := browser(t, newFront(t, w).base)
+	p.open("/groups/resting", js("!!button('Delete the group …')"))
+	p.click("Delete the group …")
+	p.wait(asks("would be deleted"))
+	p.eval(js(`(() => {
+		document.querySelector("dialog[open]").addEventListener("close", () => setTimeout(() => { window.toldOfClose = true }));
+		document.querySelector("dialog[open]").close();
+		button("Delete the group …").click();
+	})()`))
+	p.wait("window.toldOfClose")
+	p.wait(asks("would be deleted"))
+}
+
 // What an act says stays on its page, once.
 func TestWhatWasDoneIsToldOnce(t *testing.T) {
 	w := newWorld(t)

@@ -16,7 +16,8 @@ export const useClose = (): (() => void) => useContext(Close);
 
 /** A button that opens a dialog. Where the act is not allowed, it says why and does nothing. */
 export function Acting({ text, title, danger, plain, label, children }: Children & { text: string; title: string; danger?: boolean; plain?: boolean; label?: string }) {
-  const [open, setOpen] = useState(false);
+  // Each opening has a number: one that follows at once is not ended by the close event of the one before.
+  const [shown, setShown] = useState({ n: 0, open: false });
   const button = useRef<HTMLButtonElement>(null);
   const id = useId();
   const why = mayNot();
@@ -38,7 +39,7 @@ export function Acting({ text, title, danger, plain, label, children }: Children
         aria-disabled={why ? true : undefined}
         aria-describedby={why ? id : undefined}
         title={why || undefined}
-        onClick={() => !why && setOpen(true)}
+        onClick={() => !why && setShown(({ n }) => ({ n: n + 1, open: true }))}
       >
         {text}
       </button>
@@ -47,8 +48,8 @@ export function Acting({ text, title, danger, plain, label, children }: Children
           {why}
         </span>
       )}
-      {open && (
-        <Dialog title={title} closed={() => setOpen(false)}>
+      {shown.open && (
+        <Dialog key={shown.n} title={title} closed={() => setShown((now) => (now.n === shown.n ? { n: now.n, open: false } : now))}>
           {children}
         </Dialog>
       )}
