@@ -47,7 +47,7 @@ func (p *page) put(label, value string) {
 
 func (p *page) eval(expression string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](expression)); err != nil {
+	if err := p.script(chromedp.Evaluate[chromedp.Void](expression)); err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}
 }

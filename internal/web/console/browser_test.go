@@ -91,10 +91,21 @@ func (p *page) open(path, until string) {
 
 func (p *page) wait(until string) {
 	p.t.Helper()
-	if _, err := chromedp.Run(p.ctx, chromedp.Poll[chromedp.Void](until, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
+	if err := p.script(chromedp.Poll[chromedp.Void](until, chromedp.WithPollingTimeout(patience), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
 		text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
 		p.t.Fatalf("never came: %s: %v\n%s", until, err, text)
 	}
+}
+
+// script runs a script in the page. The browser may just be replacing the page, which happens to few scripts
+// in a row: such a one has not begun.
+func (p *page) script(run chromedp.Action[chromedp.Void]) (err error) {
+	for range 5 {
+		if _, err = chromedp.Run(p.ctx, run); err == nil || !strings.Contains(err.Error(), "Cannot find context with specified id") {
+			return err
+		}
+	}
+	return err
 }
 
 // keys presses keys one after the other, in no time: a busy machine delivers them far
