@@ -66,7 +66,7 @@ output.
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
 commit, groups memory, groups heartbeat 1 (1000, 100000), groups load,
-groups heartbeat consumer, groups settle 500 (5000), redis stream (log) 1 KB
+groups heartbeat consumer, groups settle 500 (5000), redis indexed (stream, log) 1 KB
 (100 B) produce (fetch), 1 broker (3 brokers), txns of 100 records (1 record), 1
 partition (12 partitions), 8 ids (1 id), txns read_committed; of txns, bare is
 the same broker without transactions, and of consumer groups it is classic
