@@ -27,10 +27,12 @@ const behindSize = 9
 func AskBehind(group *kmsg.Tags) { group.Set(TagBehind, nil) }
 
 // AsksBehind says whether a group of an OffsetFetch request asks for counts.
-func AsksBehind(group *kmsg.Tags) bool {
-	asks := false
-	group.Each(func(tag uint32, _ []byte) { asks = asks || tag == TagBehind })
-	return asks
+func AsksBehind(group *kmsg.Tags) bool { return hasTag(group, TagBehind) }
+
+func hasTag(tags *kmsg.Tags, number uint32) bool {
+	has := false
+	tags.Each(func(tag uint32, _ []byte) { has = has || tag == number })
+	return has
 }
 
 // SetBehind puts a count into a partition of an OffsetFetch response.

@@ -17,11 +17,7 @@ const TagRecords = 28023
 func AskRecords(topic *kmsg.Tags) { topic.Set(TagRecords, nil) }
 
 // AsksRecords says whether a topic of a DescribeTopicPartitions request asks for them.
-func AsksRecords(topic *kmsg.Tags) bool {
-	asks := false
-	topic.Each(func(tag uint32, _ []byte) { asks = asks || tag == TagRecords })
-	return asks
-}
+func AsksRecords(topic *kmsg.Tags) bool { return hasTag(topic, TagRecords) }
 
 // SetRecords puts a number into a partition of a DescribeTopicPartitions response.
 func SetRecords(partition *kmsg.Tags, n int64) {

@@ -41,3 +41,17 @@ func TestRecordsPassThroughTheWire(t *testing.T) {
 		}
 	}
 }
+
+func TestAsksBesideOtherTags(t *testing.T) {
+	var tags kmsg.Tags
+	tags.Set(1, nil)
+	tags.Set(1<<20, nil)
+	if AsksRecords(&tags) || AsksBehind(&tags) {
+		t.Error("other tags ask")
+	}
+	AskRecords(&tags)
+	AskBehind(&tags)
+	if !AsksRecords(&tags) || !AsksBehind(&tags) {
+		t.Error("other tags hide what is asked for")
+	}
+}
