@@ -27,7 +27,7 @@ func newTerminal(t *testing.T) *terminal {
 	t.Helper()
 	here, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("there is no terminal to be had: %v", err)
+		t.Skipf("no terminal available: %v", err)
 	}
 	must(t, unix.IoctlSetPointerInt(int(here.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(here.Fd()), unix.TIOCGPTN)

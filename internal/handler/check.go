@@ -2,7 +2,6 @@ package handler
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -18,13 +17,17 @@ const checkTimeout = 10 * time.Second
 // checkFirst checks the first partition of an answer, if the request asks for it
 // (protocol.TagCheck). One is checked at a time: it reads much, and no one is in a hurry.
 func (h *Handler) checkFirst(ctx context.Context, req *kmsg.DescribeTopicPartitionsRequest, resp *kmsg.DescribeTopicPartitionsResponse) {
+	asked := map[string]int64{} // A request may have very many topics, and an answer too.
 	for i := range req.Topics {
-		from, asks := protocol.AsksCheck(&req.Topics[i].UnknownTags)
-		for j := 0; asks && j < len(resp.Topics); j++ {
-			if t := &resp.Topics[j]; *t.Topic == req.Topics[i].Topic && len(t.Partitions) > 0 {
-				h.checkPartition(ctx, *t.Topic, &t.Partitions[0], from)
-				return
-			}
+		if from, asks := protocol.AsksCheck(&req.Topics[i].UnknownTags); asks {
+			asked[req.Topics[i].Topic] = from
+		}
+	}
+	for i := 0; i < len(resp.Topics) && len(asked) > 0; i++ {
+		t := &resp.Topics[i]
+		if from, asks := asked[*t.Topic]; asks && len(t.Partitions) > 0 {
+			h.checkPartition(ctx, *t.Topic, &t.Partitions[0], from)
+			return
 		}
 	}
 }
@@ -50,27 +53,11 @@ func (h *Handler) checkPartition(ctx context.Context, topic string, p *kmsg.Desc
 		p.ErrorCode = kerr.KafkaStorageError.Code
 		return
 	}
-	out := &protocol.Check{Layout: string(c.Layout)}
-	if c.Able {
-		out.Start, out.End, out.Next, out.Records, out.Deleted, out.Wrong = c.Start, c.End, c.Next, c.Records, c.Deleted, c.Wrong
-	} else {
-		out.Unable = whyUnable(c.Layout)
-	}
-	protocol.SetCheck(&p.UnknownTags, out)
+	protocol.SetCheck(&p.UnknownTags, &protocol.Check{
+		Unable: c.Unable, Layout: string(c.Layout), Start: c.Start, End: c.End, Next: c.Next, Records: c.Records, Deleted: c.Deleted, Wrong: c.Wrong,
+	})
 }
 
-// What can be checked of a partition that has no index in Redis.
+// notRedis says what stands for a check where partitions have no index.
 const notRedis = "its records are not in Redis, and have no index there; each batch has a checksum, " +
 	"which consumers verify, and on disk the broker, after a crash, in what it wrote last"
-
-func whyUnable(layout store.Layout) string {
-	switch layout {
-	case "":
-		return "it has no log yet; the broker makes one when it opens the partition"
-	case store.LayoutStream:
-		return "in layout stream the offset of a record is the id of its entry, and there is no index that could say otherwise"
-	case store.LayoutLog:
-		return "in layout log an entry is a batch as the producer sent it, with its offsets and a checksum that consumers verify, and there is no index"
-	}
-	return fmt.Sprintf("it has layout %s", layout)
-}

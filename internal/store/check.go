@@ -21,8 +21,9 @@ type Lengths interface {
 // Checked is what was found in a part of a log.
 type Checked struct {
 	Layout Layout // empty if there is no log yet
-	// Able says that this layout can be checked. Otherwise the rest is not filled.
-	Able bool
+	// Unable says why a log of this layout cannot be checked, for people; empty if it was. The rest is not filled
+	// then.
+	Unable string
 	// Start and End are the bounds of the log as of this part, Next where the part ends:
 	// at End, or where to go on.
 	Start, End, Next int64

@@ -106,8 +106,8 @@ func (s *Store) checkOnce(ctx context.Context, tp store.TopicPartition, from int
 		return c, err
 	}
 	c.Layout = store.Layout(told.meta["layout"])
-	c.Able = c.Layout == store.LayoutIndexed
-	if !c.Able {
+	if c.Layout != store.LayoutIndexed {
+		c.Unable = whyUnable(c.Layout)
 		return c, nil
 	}
 	if !c.readState(told) {
@@ -124,6 +124,19 @@ func (s *Store) checkOnce(ctx context.Context, tp store.TopicPartition, from int
 		return c, err
 	}
 	return c, c.account(ctx)
+}
+
+// whyUnable says what stands for a check in other layouts.
+func whyUnable(layout store.Layout) string {
+	switch layout {
+	case "":
+		return "it has no log yet; the broker makes one when it opens the partition"
+	case store.LayoutStream:
+		return "in layout stream the offset of a record is the id of its entry, and there is no index that could say otherwise"
+	case store.LayoutLog:
+		return "in layout log an entry is a batch as the producer sent it, with its offsets and a checksum that consumers verify, and there is no index"
+	}
+	return fmt.Sprintf("it has layout %s", layout)
 }
 
 // looked is what the keys of a log hold at a moment.
