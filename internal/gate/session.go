@@ -13,10 +13,10 @@ import (
 
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/fair"
 	"muster/internal/handler"
 	"muster/internal/listener"
 	"muster/internal/protocol"
-	"muster/internal/share"
 )
 
 // Session is who a connection is. The goroutine that serves the connection has it alone, so
@@ -150,7 +150,7 @@ func (s *Session) Authenticate(ctx context.Context, token []byte) handler.Login 
 // cannot be tried as fast as a client can send them. Only this connection waits.
 func (s *Session) step(ctx context.Context, token []byte) sasl.Outcome {
 	again := s.conn.Principal() != ""
-	waits := &sasl.Login{From: share.Neighbourhood(s.client.Host)}
+	waits := &sasl.Login{From: fair.Neighbourhood(s.client.Host)}
 	outcome := s.conn.Authenticate(waits.With(ctx), token)
 	waits.End()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"muster/internal/share"
+	"muster/internal/fair"
 	"muster/internal/web/problem"
 	"muster/internal/words"
 )
@@ -82,7 +82,7 @@ func (a *api) readBody(rt *route, r *http.Request) (body []byte, release func(),
 	case size < 0:
 		size = rt.maxBody
 	}
-	from := share.Neighbourhood(r.RemoteAddr)
+	from := fair.Neighbourhood(r.RemoteAddr)
 	if !a.bodies.Take(from, size) {
 		return nil, release, problem.Busy()
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"muster/internal/auth"
+	"muster/internal/fair"
 	"muster/internal/metadata"
-	"muster/internal/share"
 	"muster/internal/watch"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
@@ -70,8 +70,8 @@ type api struct {
 	// fleetSlots is for questions of other brokers.
 	fleetSlots chan struct{}
 	unread     atomic.Int64
-	found      atomic.Int64         // Bytes of records that wait for those who read them slowly.
-	bodies     share.Shares[string] // bytes, by neighbourhood
+	found      atomic.Int64        // Bytes of records that wait for those who read them slowly.
+	bodies     fair.Shares[string] // bytes, by neighbourhood
 	streams    streams
 	resets     sync.Map // The groups whose offsets are being reset.
 
@@ -87,7 +87,7 @@ func newAPI(opts *Options, addr net.Addr) *api {
 		sessions: login.NewSessions(opts.Now), seal: newSeal(), port: portOf(addr),
 		records: opts.Records, searches: make(chan struct{}, maxSearches),
 		fleet: opts.Fleet, slots: make(chan struct{}, maxAnswering), fleetSlots: make(chan struct{}, maxForFleet), stopping: make(chan struct{}),
-		streams: newStreams(), bodies: share.Shares[string]{Most: maxBodies, Own: maxOwnBodies},
+		streams: newStreams(), bodies: fair.Shares[string]{Most: maxBodies, Own: maxOwnBodies},
 	}
 	a.distant = newDistant(a)
 	return a

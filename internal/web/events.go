@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"muster/internal/auth"
-	"muster/internal/share"
+	"muster/internal/fair"
 	"muster/internal/watch"
 	"muster/internal/web/problem"
 )
@@ -203,7 +203,7 @@ func (s *stream) tell() error {
 // streams counts those who are told of changes, or follow records. No one has more than a
 // share of the places, so that one with many tabs, or a script, does not take the live pages
 // of all others. Behind a proxy all have one address, and are told apart by their logins.
-type streams struct{ share.Shares[place] }
+type streams struct{ fair.Shares[place] }
 
 // place is someone at an address.
 type place struct {
@@ -212,7 +212,7 @@ type place struct {
 }
 
 func newStreams() streams {
-	return streams{share.Shares[place]{Most: maxStreams, Own: maxOwnStreams}}
+	return streams{fair.Shares[place]{Most: maxStreams, Own: maxOwnStreams}}
 }
 
 // enter counts a stream, unless there are too many; leave ends it.

@@ -8,9 +8,9 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
+	"muster/internal/fair"
 	"muster/internal/gate"
 	"muster/internal/meter"
-	"muster/internal/share"
 )
 
 // Login implements web.Gate.
@@ -30,7 +30,7 @@ func (g *Gate) byPassword(ctx context.Context, a Attempt) (Identity, error) {
 	if !known {
 		proof = "of nobody"
 	}
-	waits := &sasl.Login{From: share.Neighbourhood(a.Host)}
+	waits := &sasl.Login{From: fair.Neighbourhood(a.Host)}
 	defer waits.End() // After the wait of a wrong one: that is how fast an address can guess.
 	step, err := g.plain.Start().Next(waits.With(ctx), []byte("\x00"+a.Name+"\x00"+a.Password))
 	var failure *sasl.Failure

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"sync"
 
-	"muster/internal/share"
+	"muster/internal/fair"
 	"muster/internal/web/problem"
 )
 
@@ -72,7 +72,7 @@ type heldKey struct{}
 
 // opened is http.Server.ConnContext, which is called first for each connection.
 func (c *conns) opened(ctx context.Context, conn net.Conn) context.Context {
-	h := &held{conns: c, conn: conn, from: share.Neighbourhood(conn.RemoteAddr().String())}
+	h := &held{conns: c, conn: conn, from: fair.Neighbourhood(conn.RemoteAddr().String())}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all[conn] = h

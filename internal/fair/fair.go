@@ -1,7 +1,7 @@
-// Package share divides what is bounded between those who use it: connections, bytes of
+// Package fair divides what is bounded between those who use it: connections, bytes of
 // bodies, streams, logins. No one gets more than a share, so that the others find some left.
 // It knows nothing of what is divided, and waits for nothing.
-package share
+package fair
 
 import (
 	"net"
